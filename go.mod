@@ -1,0 +1,16 @@
+module github.com/penstock/penstock
+
+go 1.26
+
+require (
+	github.com/disintegration/imaging v1.6.2
+	github.com/edsrzf/mmap-go v1.2.0
+	github.com/gen2brain/jpegn v0.6.1
+	github.com/rogpeppe/go-internal v1.16.0
+	github.com/schollz/progressbar/v3 v3.19.1
+	github.com/spf13/cobra v1.10.2
+	golang.org/x/image v0.47.0
+	golang.org/x/sys v0.49.0
+	golang.org/x/term v0.47.0
+	gonum.org/v1/hdf5 v0.0.0-20210714002203-8c5d23bc6946
+)

@@ -1,0 +1,192 @@
+// Package tensor names what every other package hands over: element types, record
+// shapes, and views of bytes as arrays. It is the leaf of the module: no I/O, no
+// goroutines, no dependencies.
+//
+// All arrays are dense, C order (the last axis varies fastest), little endian.
+package tensor
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unsafe"
+)
+
+// MaxRank is the most axes that a View has, its record axis included.
+const MaxRank = 8
+
+// Shape holds the length of each axis, outermost first; empty is a scalar.
+type Shape []int
+
+// Elems returns the number of elements, 1 for a scalar.
+func (s Shape) Elems() int {
+	n := 1
+	for _, d := range s {
+		n *= d
+	}
+	return n
+}
+
+// String writes the shape as NumPy does: "()", "(3,)", "(3, 224, 224)".
+func (s Shape) String() string {
+	var b strings.Builder
+	b.WriteByte('(')
+	for i, d := range s {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(d))
+	}
+	if len(s) == 1 {
+		b.WriteByte(',')
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// Spec says what one field of a record is.
+type Spec struct {
+	Name  string `json:"name"`
+	DType DType  `json:"dtype"`
+	Shape Shape  `json:"shape"` // of one record, without the record axis
+}
+
+// RecordBytes returns the bytes of one record of the field.
+func (s Spec) RecordBytes() int { return s.DType.Size() * s.Shape.Elems() }
+
+// Validate reports what makes the Spec unusable: no name, an invalid type, an axis that is
+// not positive, too many axes, or a record of more than 2^40 bytes.
+func (s Spec) Validate() error {
+	if s.Name == "" {
+		return errors.New("field has no name")
+	}
+	if s.DType.Size() == 0 {
+		return fmt.Errorf("field %q: no dtype", s.Name)
+	}
+	if len(s.Shape) >= MaxRank {
+		return fmt.Errorf("field %q: shape %v has %d axes; at most %d are possible", s.Name, s.Shape, len(s.Shape), MaxRank-1)
+	}
+	const limit = 1 << 40
+	bytes := s.DType.Size()
+	for _, d := range s.Shape {
+		if d <= 0 || d > limit/bytes {
+			return fmt.Errorf("field %q: shape %v: every axis must be positive and a record smaller than 1 TiB", s.Name, s.Shape)
+		}
+		bytes *= d
+	}
+	return nil
+}
+
+// View is an array over bytes that somebody else owns: it is valid for as long as they
+// say, and copying a View copies no data. The zero View has no elements.
+type View struct {
+	data  []byte
+	dims  [MaxRank]int
+	rank  uint8
+	dtype DType
+}
+
+// Of returns data as n records of spec. It allocates nothing, and panics if data is not
+// exactly that long.
+func Of(spec Spec, n int, data []byte) View {
+	if len(spec.Shape) >= MaxRank {
+		panic("tensor: too many axes")
+	}
+	if len(data) != n*spec.RecordBytes() {
+		panic("tensor: data has not the length that the shape needs")
+	}
+	v := View{data: data, rank: uint8(len(spec.Shape) + 1), dtype: spec.DType}
+	v.dims[0] = n
+	copy(v.dims[1:], spec.Shape)
+	return v
+}
+
+// DType returns the element type.
+func (v View) DType() DType { return v.dtype }
+
+// Rank returns the number of axes.
+func (v View) Rank() int { return int(v.rank) }
+
+// Dim returns the length of axis i.
+func (v View) Dim(i int) int { return v.dims[:v.rank][i] }
+
+// Shape returns all axis lengths in a new slice.
+func (v View) Shape() Shape { return append(Shape(nil), v.dims[:v.rank]...) }
+
+// Bytes returns the bytes under the view, not a copy.
+func (v View) Bytes() []byte { return v.data }
+
+// Len returns the number of records: the length of the first axis.
+func (v View) Len() int { return v.dims[0] }
+
+// Slice returns records [a, b) as a View of the same bytes. It panics if they do not exist.
+func (v View) Slice(a, b int) View {
+	if a < 0 || b < a || b > v.dims[0] {
+		panic("tensor: slice out of range")
+	}
+	size := 0
+	if v.dims[0] > 0 {
+		size = len(v.data) / v.dims[0]
+	}
+	v.data = v.data[a*size : b*size : b*size]
+	v.dims[0] = b - a
+	return v
+}
+
+// Element lists the Go types that As can give.
+type Element interface {
+	uint8 | int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | Half | Brain | float32 | float64
+}
+
+// As returns the elements of v as a slice over the same bytes. It panics if v holds
+// another type: T must be the Go type of v.DType (Half for float16, Brain for bfloat16,
+// uint8 for bool, as a file may hold other values than 0 and 1).
+//
+// The bytes of a View made by this module are aligned for T. For bytes of other origin
+// that are not, As panics.
+func As[T Element](v View) []T {
+	if want := dtypeOf[T](); want != v.dtype && !(want == Uint8 && v.dtype == Bool) {
+		panic("tensor: As of another type: view is " + v.dtype.String() + ", asked for " + dtypeOf[T]().String())
+	}
+	if len(v.data) == 0 {
+		return nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(v.data))
+	size := int(unsafe.Sizeof(*new(T)))
+	if uintptr(p)%uintptr(size) != 0 {
+		panic("tensor: As of bytes that are not aligned for their type")
+	}
+	n := len(v.data) / size
+	return unsafe.Slice((*T)(p), n)[:n:n]
+}
+
+func dtypeOf[T Element]() DType {
+	switch any(*new(T)).(type) {
+	case uint8:
+		return Uint8
+	case int8:
+		return Int8
+	case uint16:
+		return Uint16
+	case int16:
+		return Int16
+	case uint32:
+		return Uint32
+	case int32:
+		return Int32
+	case uint64:
+		return Uint64
+	case int64:
+		return Int64
+	case Half:
+		return Float16
+	case Brain:
+		return BFloat16
+	case float32:
+		return Float32
+	case float64:
+		return Float64
+	}
+	return Invalid
+}
