@@ -1,0 +1,15 @@
+package store
+
+import "errors"
+
+// Errors that callers branch on with errors.Is.
+var (
+	// ErrCorrupt marks bytes that are not what the format or the manifest says.
+	ErrCorrupt = errors.New("corrupt")
+	// ErrUnsupported marks a file that is valid, but not one that this version reads.
+	ErrUnsupported = errors.New("unsupported")
+	// ErrExist marks a destination that is already there.
+	ErrExist = errors.New("exists")
+	// ErrBusy marks a destination that another process is building.
+	ErrBusy = errors.New("busy")
+)

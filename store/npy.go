@@ -1,0 +1,47 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// HeaderBytes is the length of the header of every .npy file of a dataset: a page, so that
+// the payload can be mapped, and less than the 10,000 bytes that NumPy accepts.
+const HeaderBytes = 4096
+
+// npyHeader returns the header of an .npy file (format 1.0) with n records of spec:
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+func npyHeader(spec tensor.Spec, n int64) []byte {
+	shape := make(tensor.Shape, 0, len(spec.Shape)+1)
+	shape = append(append(shape, int(n)), spec.Shape...)
+	h := bytes.Repeat([]byte{' '}, HeaderBytes)
+	copy(h, "\x93NUMPY\x01\x00")
+	h[8], h[9] = byte((HeaderBytes-10)&0xff), byte((HeaderBytes-10)>>8)
+	copy(h[10:], fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': %v, }", spec.DType.Descr(), shape))
+	h[HeaderBytes-1] = '\n'
+	return h
+}
+
+// checkHeader compares a file's header with the only one that is right for it.
+func checkHeader(got []byte, spec tensor.Spec, n int64) error {
+	want := npyHeader(spec, n)
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	at := 0
+	for at < len(got) && got[at] == want[at] {
+		at++
+	}
+	return fmt.Errorf("header at byte %#x: %q, but the manifest says %q: %w",
+		at, headerText(got), headerText(want), ErrCorrupt)
+}
+
+func headerText(h []byte) string {
+	if len(h) < 10 {
+		return string(h)
+	}
+	h = bytes.TrimRight(h[10:], " \n")
+	return string(h[:min(len(h), 200)])
+}

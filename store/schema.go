@@ -1,0 +1,127 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// Layouts of an image field: which axis of a record is which.
+const (
+	CHW = "CHW"
+	HWC = "HWC"
+)
+
+// Field describes one field of a dataset.
+type Field struct {
+	tensor.Spec
+	Storage       string         `json:"storage"`                 // NumPy type string of the bytes on disk, such as "<f4"
+	Layout        string         `json:"layout,omitempty"`        // CHW or HWC for images, else empty
+	Classes       []string       `json:"classes,omitempty"`       // names of the values 0, 1, ... of a label field
+	Normalization *Normalization `json:"normalization,omitempty"` // of an image field, where one was asked for
+}
+
+// Normalization is (x/Scale - Mean[c]) / Std[c] for channel c, with x the stored uint8
+// value; Mean and Std are in units of x/Scale (0 to 1), as torchvision's.
+type Normalization struct {
+	Applied bool      `json:"applied"` // true: the stored values are normalised; false: the reader has to do it
+	Scale   float64   `json:"scale"`   // 255
+	Mean    []float64 `json:"mean"`
+	Std     []float64 `json:"std"`
+}
+
+// Channels returns how many channels a record has and how many consecutive elements
+// belong to a channel before the next one starts: (3, h*w) for CHW, (3, 1) for HWC. A field
+// without layout is one channel.
+func (f Field) Channels() (n, run int) {
+	switch {
+	case f.Layout == CHW && len(f.Shape) == 3:
+		return f.Shape[0], f.Shape[1] * f.Shape[2]
+	case f.Layout == HWC && len(f.Shape) == 3:
+		return f.Shape[2], 1
+	}
+	return 1, f.Shape.Elems()
+}
+
+// Schema is the fields of a dataset, in order.
+type Schema struct {
+	Fields []Field
+}
+
+// Specs returns the part of the schema that a loader needs.
+func (s Schema) Specs() []tensor.Spec {
+	specs := make([]tensor.Spec, len(s.Fields))
+	for i, f := range s.Fields {
+		specs[i] = f.Spec
+	}
+	return specs
+}
+
+// Index returns the position of a field, or -1.
+func (s Schema) Index(name string) int {
+	for i, f := range s.Fields {
+		if f.Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+// RecordBytes returns the bytes of one record over all fields.
+func (s Schema) RecordBytes() int {
+	n := 0
+	for _, f := range s.Fields {
+		n += f.RecordBytes()
+	}
+	return n
+}
+
+// fieldName keeps names usable as file names and HDF5 links on every system.
+var fieldName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
+
+// maxFields bounds what a hostile manifest can make us allocate.
+const maxFields = 1000
+
+// Validate reports every problem of the schema: no fields, a name that is not letters,
+// digits, _ and -, a name used twice, a bad type or shape, a storage type that is not the
+// type's own.
+func (s Schema) Validate() error {
+	if len(s.Fields) == 0 || len(s.Fields) > maxFields {
+		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", maxFields, len(s.Fields))
+	}
+	var errs []error
+	for i, f := range s.Fields {
+		errs = append(errs, f.validate())
+		if s.Index(f.Name) != i {
+			errs = append(errs, fmt.Errorf("field %q: there are two of that name", f.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (f Field) validate() error {
+	if err := f.Spec.Validate(); err != nil {
+		return err
+	}
+	if !fieldName.MatchString(f.Name) {
+		return fmt.Errorf("field %q: a name is 1 to 100 letters, digits, _ and -, not starting with -", f.Name)
+	}
+	if f.Storage != f.DType.Descr() {
+		return fmt.Errorf("field %q: storage %q is not that of %v (%q)", f.Name, f.Storage, f.DType, f.DType.Descr())
+	}
+	if f.Layout != "" && f.Layout != CHW && f.Layout != HWC {
+		return fmt.Errorf("field %q: layout %q is neither CHW nor HWC", f.Name, f.Layout)
+	}
+	channels, _ := f.Channels()
+	if n := f.Normalization; n != nil && (len(n.Mean) != channels || len(n.Std) != channels) {
+		return fmt.Errorf("field %q: normalization has %d means and %d stds for %d channels", f.Name, len(n.Mean), len(n.Std), channels)
+	}
+	return nil
+}
+
+// NewField returns a field of that type and record shape, with its storage filled in.
+func NewField(name string, dtype tensor.DType, shape ...int) Field {
+	return Field{Spec: tensor.Spec{Name: name, DType: dtype, Shape: append(tensor.Shape{}, shape...)}, Storage: dtype.Descr()}
+}
