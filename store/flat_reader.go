@@ -1,0 +1,115 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// maxManifest bounds the memory that opening a dataset can take.
+const maxManifest = 1 << 30
+
+// IsFlat reports whether path is a folder with a manifest.
+func IsFlat(path string) bool {
+	info, err := os.Stat(filepath.Join(path, ManifestName))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// OpenFlat reads the manifest of a flat dataset and checks every file's size and header
+// against it. It does not read payloads: see the verification of package mmapds.
+//
+// A fault in a file is ErrCorrupt, a manifest of a newer version ErrUnsupported, a folder
+// without manifest fs.ErrNotExist.
+func OpenFlat(path string) (*Dataset, error) {
+	m, err := readManifest(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
+	}
+	d := &Dataset{Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m}
+	d.Extents = make([][]Extent, len(m.Fields))
+	for i, s := range m.Shards {
+		for k, f := range m.Fields {
+			e, err := openShard(path, f, s, s.Files[2*k], s.Files[2*k+1])
+			if err != nil {
+				return nil, fmt.Errorf("store: open %q: shard %d: %w", path, i, err)
+			}
+			d.Extents[k] = append(d.Extents[k], e)
+		}
+	}
+	return d, nil
+}
+
+func readManifest(path string) (*Manifest, error) {
+	f, err := os.Open(filepath.Join(path, ManifestName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no %s in it, so it is no dataset of penstock (or its build did not finish): %w", ManifestName, fs.ErrNotExist)
+	}
+	if err != nil {
+		return nil, bare(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxManifest+1))
+	if err != nil {
+		return nil, bare(err)
+	}
+	if len(data) > maxManifest {
+		return nil, fmt.Errorf("%s: larger than 1 GiB: %w", ManifestName, ErrUnsupported)
+	}
+	m, err := DecodeManifest(data)
+	if err == nil && len(m.Shards) == 0 {
+		err = fmt.Errorf("it lists no shards: %w", ErrCorrupt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", ManifestName, err)
+	}
+	return m, nil
+}
+
+func openShard(dir string, f Field, s Shard, payload, sums File) (Extent, error) {
+	e := Extent{
+		Path: filepath.Join(dir, payload.Name), Offset: HeaderBytes, First: s.First, Count: s.Count,
+		SumsPath: filepath.Join(dir, sums.Name), SumsOffset: HeaderBytes,
+	}
+	if err := checkFile(e.Path, payload, f.Spec, s.Count); err != nil {
+		return e, err
+	}
+	return e, checkFile(e.SumsPath, sums, checksumSpec, Blocks(s.Count, f.RecordBytes()))
+}
+
+// checkFile makes sure that a file has the size that it must have, and the right header.
+func checkFile(path string, want File, spec tensor.Spec, n int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("%s: %w", want.Name, bare(err))
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return fmt.Errorf("%s: %w", want.Name, bare(err))
+	}
+	if !info.Mode().IsRegular() || info.Size() != want.Bytes {
+		return fmt.Errorf("%s: %d bytes, but the manifest says %d: %w", want.Name, info.Size(), want.Bytes, ErrCorrupt)
+	}
+	header := make([]byte, HeaderBytes)
+	if _, err := io.ReadFull(f, header); err != nil {
+		return fmt.Errorf("%s: %w", want.Name, bare(err))
+	}
+	if err := checkHeader(header, spec, n); err != nil {
+		return fmt.Errorf("%s: %w", want.Name, err)
+	}
+	return nil
+}
+
+// bare takes the path out of a file error whose path the message already has.
+func bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
