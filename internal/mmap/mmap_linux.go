@@ -1,0 +1,106 @@
+package mmap
+
+import (
+	"fmt"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/invariants"
+)
+
+// Stitch maps parts side by side, as one slice. Every Offset must be a multiple of the page
+// size, and so must the length of every part but the last; otherwise it is ErrUnsupported.
+//
+// The address range is reserved first, without memory behind it, and then covered part by
+// part with MAP_FIXED: that replaces pages of our own reservation only. mmap-go cannot map
+// at a given address, hence the system calls.
+func Stitch(parts []Part) (*Mapping, error) {
+	total, err := stitched(parts, int64(os.Getpagesize()))
+	if err != nil {
+		return nil, err
+	}
+	base, err := unix.MmapPtr(-1, 0, nil, uintptr(total), unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
+	if err != nil {
+		return nil, fmt.Errorf("reserve %d bytes of addresses: %w", total, err)
+	}
+	m := &Mapping{
+		data:  unsafe.Slice((*byte)(base), total)[:total:total],
+		unmap: func() error { return unix.MunmapPtr(base, uintptr(total)) },
+	}
+	at := int64(0)
+	for _, p := range parts {
+		if err := cover(unsafe.Add(base, at), p); err != nil {
+			_ = m.unmap()
+			return nil, err
+		}
+		at += p.Bytes
+	}
+	return m, nil
+}
+
+func cover(at unsafe.Pointer, p Part) error {
+	f, err := os.Open(p.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = unix.MmapPtr(int(f.Fd()), p.Offset, at, uintptr(p.Bytes), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED)
+	if err != nil {
+		return fmt.Errorf("mmap %s: %w", p.Path, err)
+	}
+	return nil
+}
+
+func stitched(parts []Part, page int64) (total int64, err error) {
+	for i, p := range parts {
+		if p.Offset%page != 0 || (i < len(parts)-1 && p.Bytes%page != 0) || p.Bytes <= 0 {
+			return 0, fmt.Errorf("parts are not whole pages of %d bytes: %w", page, ErrUnsupported)
+		}
+		total += p.Bytes
+	}
+	if total == 0 {
+		return 0, fmt.Errorf("nothing to map: %w", ErrUnsupported)
+	}
+	return total, nil
+}
+
+// WillNeed starts to read b from disk and returns at once. It is a hint: errors mean only
+// that reading happens later.
+func WillNeed(b []byte) { _ = advise(b, unix.MADV_WILLNEED) }
+
+// Populate reads b from disk and maps it, in a system call, so that the scheduler knows of
+// the wait. It returns unix.EFAULT where the file has become too short, and ErrUnsupported
+// on kernels older than 5.14.
+func Populate(b []byte) error {
+	switch err := advise(b, unix.MADV_POPULATE_READ); err {
+	case unix.EINVAL, unix.ENOSYS:
+		return ErrUnsupported
+	case unix.EHWPOISON:
+		return fmt.Errorf("memory is damaged: %w", err)
+	default:
+		return err
+	}
+}
+
+// advise widens b to whole pages, which madvise demands of the start.
+func advise(b []byte, advice int) error {
+	if len(b) == 0 {
+		return nil
+	}
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	before := uintptr(p) % uintptr(os.Getpagesize())
+	// The pages belong to the same mapping: mappings begin at page boundaries.
+	return unix.Madvise(unsafe.Slice((*byte)(unsafe.Add(p, -int(before))), len(b)+int(before)), advice)
+}
+
+// protected replaces the memory by pages without access, in checked builds.
+func protected(b []byte) bool {
+	if !invariants.Enabled {
+		return false
+	}
+	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(unsafe.SliceData(b)), uintptr(len(b)), unix.PROT_NONE,
+		unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE|unix.MAP_FIXED)
+	return err == nil
+}
