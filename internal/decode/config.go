@@ -1,0 +1,130 @@
+package decode
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+)
+
+// DefaultMaxPixels is Pillow's limit for a single image (a third of it only warns there).
+const DefaultMaxPixels = 178956970
+
+// Config is what an image's header says.
+type Config struct {
+	Format        Format
+	Width, Height int    // pixels as stored; Orientation is not applied
+	Model         string // "gray", "graya", "rgb", "rgba", "palette", "ycbcr", "cmyk" or "ycck"
+	Channels      int    // stored samples of a pixel; 1 for a palette
+	Bits          int    // of a sample as stored
+	Orientation   int    // EXIF, 1 to 8; 1 if the file has none
+}
+
+// ReadConfig reads an image's header alone: it decodes no pixels and allocates nothing
+// that depends on the size the header claims. A size of zero is an error; a large one is
+// not, see Config.Check.
+func ReadConfig(data []byte) (Config, error) {
+	f := Sniff(data)
+	if f == "" {
+		return Config{}, notImage(data)
+	}
+	c, err := readHeader(f, data)
+	if err != nil {
+		return Config{}, err
+	}
+	c.Format = f
+	if c.Width <= 0 || c.Height <= 0 {
+		return Config{}, corrupt(f, "the header says %dx%d pixels", c.Width, c.Height)
+	}
+	if c.Orientation == 0 {
+		c.Orientation = 1
+	}
+	return c, nil
+}
+
+// Check returns an ErrTooLarge if the image has more than maxPixels pixels; 0 stands for
+// DefaultMaxPixels.
+func (c Config) Check(maxPixels int) error {
+	if maxPixels == 0 {
+		maxPixels = DefaultMaxPixels
+	}
+	if c.Height <= maxPixels/c.Width {
+		return nil
+	}
+	return &Error{c.Format, ErrTooLarge, fmt.Sprintf(
+		"image size %dx%d (%d pixels) exceeds limit of %d pixels, could be decompression bomb DOS attack; if it is meant to be that large, raise --max-pixels",
+		c.Width, c.Height, uint64(c.Width)*uint64(c.Height), maxPixels)}
+}
+
+// decodeConfigs are the libraries' header readers, for the formats that have no own one.
+var decodeConfigs = map[Format]func([]byte) (image.Config, error){
+	BMP:  func(b []byte) (image.Config, error) { return bmp.DecodeConfig(bytes.NewReader(b)) },
+	TIFF: func(b []byte) (image.Config, error) { return tiff.DecodeConfig(bytes.NewReader(b)) },
+	WebP: func(b []byte) (image.Config, error) { return webp.DecodeConfig(bytes.NewReader(b)) },
+}
+
+func readHeader(f Format, data []byte) (c Config, err error) {
+	switch f {
+	case JPEG:
+		h, err := parseJPEG(data)
+		return h.config(), err
+	case PNG:
+		return pngConfig(data)
+	case GIF:
+		h, err := parseGIF(data)
+		return Config{Width: h.w, Height: h.h, Model: "palette", Channels: 1, Bits: 8}, err
+	case WebP:
+		if err := checkWebP(data); err != nil {
+			return Config{}, err
+		}
+	}
+	err = guard(f, func() error {
+		ic, err := decodeConfigs[f](data)
+		c = fromStd(ic)
+		return err
+	})
+	if f == WebP {
+		c.Orientation = webpOrientation(data)
+	} else if f == TIFF {
+		c.Orientation = exifOrientation(data)
+	}
+	return c, err
+}
+
+func fromStd(ic image.Config) Config {
+	c := Config{Width: ic.Width, Height: ic.Height, Model: "rgba", Channels: 4, Bits: 8}
+	switch ic.ColorModel {
+	case color.GrayModel:
+		c.Model, c.Channels = "gray", 1
+	case color.Gray16Model:
+		c.Model, c.Channels, c.Bits = "gray", 1, 16
+	case color.YCbCrModel:
+		c.Model, c.Channels = "ycbcr", 3
+	case color.CMYKModel:
+		c.Model = "cmyk"
+	case color.RGBA64Model, color.NRGBA64Model:
+		c.Bits = 16
+	}
+	if _, ok := ic.ColorModel.(color.Palette); ok {
+		c.Model, c.Channels = "palette", 1
+	}
+	return c
+}
+
+// guard runs a decoder of another library on bytes that nobody has checked: its panic
+// becomes an error, and its errors get this package's form.
+func guard(f Format, decode func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = corrupt(f, "the decoder failed on it (%v)", p)
+		}
+	}()
+	if err := decode(); err != nil {
+		return fromLibrary(f, err)
+	}
+	return nil
+}

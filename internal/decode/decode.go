@@ -1,0 +1,148 @@
+// Package decode turns image files into pixels: the ones that Pillow's
+// Image.open(f).convert("RGB") gives, or convert("L").
+//
+// That means: the format is sniffed from the content. Alpha is dropped, neither blended
+// nor premultiplied; palettes are expanded; CMYK becomes RGB by Pillow's formula, Adobe's
+// inversion undone; EXIF orientation and colour profiles are ignored unless asked for; of
+// a GIF the first frame counts; gray is (19595 R + 38470 G + 7471 B + 32768) >> 16. Chroma
+// of a JPEG is upsampled with libjpeg's triangle filter ("fancy upsampling") and converted
+// by its integers; that of a WebP likewise by libwebp's.
+//
+// It differs from Pillow on purpose in two things: samples of 16 bits are reduced to their
+// high byte also in gray images, where Pillow clips them at 255, and a file that is cut
+// short or damaged is an error, where decoders like to return gray or green.
+//
+// JPEG has two back ends, see Backend. Other formats are decoded whole by Go libraries.
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"image"
+	"image/png"
+
+	"golang.org/x/image/bmp"
+	"golang.org/x/image/tiff"
+	"golang.org/x/image/webp"
+
+	"github.com/penstock/penstock/transforms"
+)
+
+// Color says which channels an image is opened with.
+type Color uint8
+
+// The values of Color.
+const (
+	RGB  Color = iota // three channels; gray is repeated
+	Gray              // one channel
+)
+
+// Options configures a Decoder. The zero value is usable.
+type Options struct {
+	Color     Color
+	MaxPixels int  // larger images are refused from their header; 0 means DefaultMaxPixels
+	Orient    bool // turn and mirror as EXIF says, as Pillow's ImageOps.exif_transpose does
+}
+
+// A Decoder opens one image after the other and reuses its memory, which grows to what the
+// largest needed. It serves one goroutine.
+type Decoder struct {
+	opt     Options
+	raster  raster
+	planes  planes
+	pix     []byte // of a decoded image, if it is not the library's
+	turned  []byte // of an image that was turned
+	palette [256][4]byte
+	backend backendState
+}
+
+// New returns a Decoder.
+func New(opt Options) *Decoder { return &Decoder{opt: opt} }
+
+// Close frees what the back end holds outside Go's memory, if anything. The Decoder and
+// what it opened must not be used afterwards.
+func (d *Decoder) Close() { d.backend.close() }
+
+// Open returns the image that the file's bytes hold. The Source is valid until the next
+// Open, and data must not change meanwhile. Size, format and limits are checked before
+// anything is decoded.
+//
+// Pixels may be decoded by Open or by Scan, so either may find the file damaged. A JPEG
+// that is cut short is always found out by Open.
+func (d *Decoder) Open(data []byte) (transforms.Source, error) {
+	c, err := ReadConfig(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Check(d.opt.MaxPixels); err != nil {
+		return nil, err
+	}
+	src, err := d.open(c, data)
+	if err != nil {
+		return nil, err
+	}
+	if d.opt.Orient && c.Orientation > 1 {
+		return d.turn(src, c.Orientation)
+	}
+	return src, nil
+}
+
+func (d *Decoder) open(c Config, data []byte) (transforms.Source, error) {
+	if c.Format == JPEG {
+		return d.openCheckedJPEG(data)
+	}
+	var m image.Image
+	err := guard(c.Format, func() (err error) {
+		m, err = d.decodeWhole(c.Format, data)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.fromImage(c.Format, m)
+}
+
+// openCheckedJPEG hands the file to the back end once its markers are found complete.
+func (d *Decoder) openCheckedJPEG(data []byte) (transforms.Source, error) {
+	h, err := parseJPEG(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.checkEnd(data); err != nil {
+		return nil, err
+	}
+	return d.openJPEG(&h, data)
+}
+
+func (d *Decoder) decodeWhole(f Format, data []byte) (image.Image, error) {
+	switch f {
+	case PNG:
+		return png.Decode(bytes.NewReader(data))
+	case GIF:
+		return d.openGIF(data)
+	case BMP:
+		return bmp.Decode(bytes.NewReader(data))
+	case TIFF:
+		return tiff.Decode(bytes.NewReader(data))
+	case WebP:
+		return webp.Decode(bytes.NewReader(data))
+	}
+	return nil, errors.New("no decoder for this format")
+}
+
+// channels returns how many the opened image has.
+func (d *Decoder) channels() int {
+	if d.opt.Color == Gray {
+		return 1
+	}
+	return 3
+}
+
+// grow returns b with length n, newly allocated if its capacity is too small. The content
+// is undefined.
+func grow(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}

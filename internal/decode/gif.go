@@ -1,0 +1,113 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/binary"
+	"image"
+	"image/gif"
+)
+
+// gifHeader is what GIF89a's blocks say up to the first frame.
+type gifHeader struct {
+	w, h    int    // logical screen
+	palette []byte // RGB triples: the first frame's own, else the global one
+	fill    byte   // index of what the first frame does not cover: transparent, else 0
+}
+
+// parseGIF reads blocks up to the first frame. The palette is read here since image/gif
+// replaces the transparent entry by black, where Pillow keeps its colour.
+func parseGIF(data []byte) (gifHeader, error) {
+	var g gifHeader
+	short := corrupt(GIF, "truncated at byte %d: the file ends before the first frame", len(data))
+	if len(data) < 13 {
+		return g, short
+	}
+	g.w, g.h = int(binary.LittleEndian.Uint16(data[6:])), int(binary.LittleEndian.Uint16(data[8:]))
+	rest, ok := g.colours(data[10], data[13:])
+	for ok && len(rest) > 0 {
+		switch rest[0] {
+		case ',':
+			if len(rest) < 10 {
+				return g, short
+			}
+			if _, ok = g.colours(rest[9], rest[10:]); !ok {
+				return g, short
+			}
+			return g, nil
+		case '!':
+			rest, ok = g.extension(rest[1:])
+		case ';':
+			return g, corrupt(GIF, "holds no frame")
+		default:
+			return g, corrupt(GIF, "unknown block type %#x at byte %d", rest[0], len(data)-len(rest))
+		}
+	}
+	return g, short
+}
+
+// colours takes the colour table that flags announce off b.
+func (g *gifHeader) colours(flags byte, b []byte) (rest []byte, ok bool) {
+	if flags&0x80 == 0 {
+		return b, true
+	}
+	n := 3 << (flags&7 + 1)
+	if len(b) < n {
+		return nil, false
+	}
+	g.palette = b[:n]
+	return b[n:], true
+}
+
+// extension takes a label and its sub-blocks off b.
+func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
+	const graphicControl = 0xF9
+	if len(b) >= 6 && b[0] == graphicControl && b[1] == 4 && b[2]&1 != 0 {
+		g.fill = b[5]
+	}
+	for b = b[min(1, len(b)):]; len(b) > 0; {
+		n := int(b[0])
+		if n == 0 {
+			return b[1:], true
+		}
+		if n >= len(b) {
+			break
+		}
+		b = b[1+n:]
+	}
+	return nil, false
+}
+
+// openGIF decodes the first frame onto the logical screen, as Pillow does.
+func (d *Decoder) openGIF(data []byte) (image.Image, error) {
+	g, err := parseGIF(data)
+	if err != nil {
+		return nil, err
+	}
+	m, err := gif.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	frame, ok := m.(*image.Paletted)
+	if !ok {
+		return nil, unsupported(GIF, "the first frame is a %T", m)
+	}
+	for i := range 256 {
+		d.palette[i] = [4]byte{}
+		if 3*i+3 <= len(g.palette) {
+			copy(d.palette[i][:3], g.palette[3*i:])
+		}
+	}
+	screen := image.Rect(0, 0, g.w, g.h)
+	if frame.Rect == screen {
+		return frame, nil
+	}
+	full := image.NewPaletted(screen, nil)
+	for i := range full.Pix {
+		full.Pix[i] = g.fill
+	}
+	r := frame.Rect.Intersect(screen)
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		copy(full.Pix[full.PixOffset(r.Min.X, y):][:r.Dx()], frame.Pix[frame.PixOffset(r.Min.X, y):])
+	}
+	return full, nil
+}

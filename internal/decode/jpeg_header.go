@@ -1,0 +1,258 @@
+package decode
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Markers of ITU-T T.81, table B.1.
+const (
+	mSOF0  = 0xC0 // baseline
+	mSOF1  = 0xC1 // extended sequential
+	mSOF2  = 0xC2 // progressive
+	mDHT   = 0xC4
+	mJPG   = 0xC8
+	mDAC   = 0xCC
+	mSOF15 = 0xCF
+	mRST0  = 0xD0
+	mRST7  = 0xD7
+	mSOI   = 0xD8
+	mEOI   = 0xD9
+	mSOS   = 0xDA
+	mDRI   = 0xDD
+	mAPP0  = 0xE0
+	mAPP1  = 0xE1
+	mAPP14 = 0xEE
+	mTEM   = 0x01
+	mFirst = 0xC0 // below it, TEM aside, markers are reserved
+)
+
+// jpegComponent is one entry of a frame header.
+type jpegComponent struct {
+	id, h, v byte
+	tq       byte
+}
+
+// jpegHeader is what stands before the first scan.
+type jpegHeader struct {
+	w, h        int
+	bits        int
+	sof         byte // the frame's marker
+	n           int  // components
+	comp        [4]jpegComponent
+	jfif        bool
+	adobe       bool
+	transform   byte // of the Adobe segment
+	restart     int  // MCUs between restart markers, 0 for none
+	orientation int
+	scan        int // where the first SOS marker lies
+	scanComps   int // components in the first scan
+}
+
+// parseJPEG reads markers up to the first scan.
+func parseJPEG(data []byte) (jpegHeader, error) {
+	var h jpegHeader
+	pos := 2 // after SOI, which Sniff saw
+	for {
+		m, next, ok := nextMarker(data, pos)
+		if !ok {
+			return h, corrupt(JPEG, "truncated at byte %d: the file ends before the first scan", len(data))
+		}
+		if isStandalone(m) {
+			if m == mEOI {
+				return h, corrupt(JPEG, "holds no image: end-of-image marker at byte %d, before any scan", next-2)
+			}
+			pos = next
+			continue
+		}
+		seg, end, err := segment(data, m, next)
+		if err != nil {
+			return h, err
+		}
+		if m == mSOS {
+			h.scan = next - 2
+			return h, h.startScan(seg)
+		}
+		if err := h.add(m, seg); err != nil {
+			return h, err
+		}
+		pos = end
+	}
+}
+
+// nextMarker finds the marker at or after pos, skipping other bytes and fill as libjpeg
+// does, and returns its code and where its segment starts.
+func nextMarker(data []byte, pos int) (m byte, next int, ok bool) {
+	for pos < len(data) {
+		i := bytes.IndexByte(data[pos:], 0xFF)
+		if i < 0 {
+			break
+		}
+		for pos += i + 1; pos < len(data) && data[pos] == 0xFF; pos++ {
+		}
+		if pos < len(data) && data[pos] != 0 {
+			return data[pos], pos + 1, true
+		}
+	}
+	return 0, 0, false
+}
+
+// isStandalone reports whether a marker has no segment (T.81 B.1.1.3).
+func isStandalone(m byte) bool {
+	return m >= mRST0 && m <= mEOI || m == mTEM
+}
+
+// segment returns the payload after a marker's length field at pos, and where it ends.
+func segment(data []byte, m byte, pos int) (seg []byte, end int, err error) {
+	if m < mFirst {
+		return nil, 0, corrupt(JPEG, "reserved marker ff%02x at byte %d", m, pos-2)
+	}
+	if len(data)-pos < 2 {
+		return nil, 0, corrupt(JPEG, "truncated at byte %d: the file ends in marker ff%02x", len(data), m)
+	}
+	n := int(binary.BigEndian.Uint16(data[pos:]))
+	if n < 2 {
+		return nil, 0, corrupt(JPEG, "marker ff%02x at byte %d has length %d", m, pos-2, n)
+	}
+	if n > len(data)-pos {
+		return nil, 0, corrupt(JPEG, "truncated at byte %d: the file ends in the segment of marker ff%02x", len(data), m)
+	}
+	return data[pos+2 : pos+n], pos + n, nil
+}
+
+// add takes in one segment. Tables are left to the decoders.
+func (h *jpegHeader) add(m byte, seg []byte) error {
+	switch {
+	case m == mDRI:
+		if len(seg) < 2 {
+			return corrupt(JPEG, "restart interval segment of %d bytes", len(seg))
+		}
+		h.restart = int(binary.BigEndian.Uint16(seg))
+	case m == mAPP0:
+		h.jfif = h.jfif || bytes.HasPrefix(seg, []byte("JFIF\x00"))
+	case m == mAPP1 && h.orientation == 0:
+		h.orientation = app1Orientation(seg)
+	case m == mAPP14 && len(seg) >= 12 && bytes.HasPrefix(seg, []byte("Adobe")):
+		h.adobe, h.transform = true, seg[11]
+	case m >= mSOF0 && m <= mSOF15 && m != mDHT && m != mJPG && m != mDAC:
+		return h.frame(m, seg)
+	}
+	return nil
+}
+
+// frame reads a frame header (T.81 B.2.2) and refuses what no back end decodes.
+func (h *jpegHeader) frame(m byte, seg []byte) error {
+	if h.sof != 0 {
+		return corrupt(JPEG, "two frame headers")
+	}
+	if len(seg) < 6 || len(seg) < 6+3*int(seg[5]) {
+		return corrupt(JPEG, "frame header of %d bytes is too short", len(seg))
+	}
+	h.sof, h.bits, h.n = m, int(seg[0]), int(seg[5])
+	h.h, h.w = int(binary.BigEndian.Uint16(seg[1:])), int(binary.BigEndian.Uint16(seg[3:]))
+	switch {
+	case m > mSOF2 && m >= 0xC9:
+		return unsupported(JPEG, "arithmetic coding is not supported")
+	case m > mSOF2:
+		return unsupported(JPEG, "lossless and hierarchical frames are not supported (marker ff%02x)", m)
+	case h.bits != 8:
+		return unsupported(JPEG, "%d-bit samples are not supported", h.bits)
+	case h.n != 1 && h.n != 3 && h.n != 4:
+		return unsupported(JPEG, "%d components are not supported", h.n)
+	}
+	for i := range h.n {
+		c := seg[6+3*i:]
+		h.comp[i] = jpegComponent{id: c[0], h: c[1] >> 4, v: c[1] & 15, tq: c[2]}
+		if k := h.comp[i]; k.h == 0 || k.h > 4 || k.v == 0 || k.v > 4 || k.tq > 3 {
+			return corrupt(JPEG, "component %d has sampling factors %dx%d and quantisation table %d", i, k.h, k.v, k.tq)
+		}
+	}
+	return nil
+}
+
+func (h *jpegHeader) startScan(seg []byte) error {
+	if h.sof == 0 {
+		return corrupt(JPEG, "a scan at byte %d, before the frame header", h.scan)
+	}
+	if len(seg) < 1 || seg[0] < 1 || int(seg[0]) > h.n || len(seg) < 4+2*int(seg[0]) {
+		return corrupt(JPEG, "scan header at byte %d is malformed", h.scan)
+	}
+	h.scanComps = int(seg[0])
+	return nil
+}
+
+// model follows libjpeg's default_decompress_parms (jdapimin.c), which Pillow trusts.
+func (h *jpegHeader) model() string {
+	switch {
+	case h.n == 1:
+		return "gray"
+	case h.n == 4 && h.adobe && h.transform == 2:
+		return "ycck"
+	case h.n == 4:
+		return "cmyk"
+	case h.jfif:
+		return "ycbcr"
+	case h.adobe && h.transform == 0:
+		return "rgb"
+	case !h.adobe && h.comp[0].id == 'R' && h.comp[1].id == 'G' && h.comp[2].id == 'B':
+		return "rgb"
+	}
+	return "ycbcr"
+}
+
+func (h *jpegHeader) config() Config {
+	if h.n == 0 {
+		return Config{}
+	}
+	return Config{Width: h.w, Height: h.h, Model: h.model(), Channels: h.n, Bits: h.bits, Orientation: h.orientation}
+}
+
+// checkEnd walks the scans from the first on, and returns an error where the file ends
+// before its end-of-image marker. What comes after that marker is not looked at.
+func (h *jpegHeader) checkEnd(data []byte) error {
+	pos, scan := h.scan, 0
+	for {
+		m, next, ok := nextMarker(data, pos)
+		switch {
+		case !ok && scan > 0:
+			return corrupt(JPEG, "truncated at byte %d of scan %d: the file ends before the image does", len(data), scan)
+		case !ok:
+			return corrupt(JPEG, "truncated at byte %d: the file ends before the image does", len(data))
+		case m == mEOI:
+			return nil
+		case m == mSOI:
+			return corrupt(JPEG, "a second image starts at byte %d, before the first has ended", next-2)
+		case isStandalone(m):
+			pos = next
+			continue
+		}
+		_, end, err := segment(data, m, next)
+		if err != nil {
+			return err
+		}
+		if pos = end; m == mSOS {
+			scan++
+			pos = skipEntropy(data, end)
+		}
+	}
+}
+
+// skipEntropy returns where the entropy-coded data at pos ends: at a marker that is no
+// restart marker, or at the end of the file.
+func skipEntropy(data []byte, pos int) int {
+	for {
+		i := bytes.IndexByte(data[pos:], 0xFF)
+		if i < 0 || pos+i+1 >= len(data) {
+			return len(data)
+		}
+		pos += i
+		switch m := data[pos+1]; {
+		case m == 0 || m >= mRST0 && m <= mRST7:
+			pos += 2
+		case m == 0xFF:
+			pos++
+		default:
+			return pos
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package decode
+
+import (
+	"archive/tar"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// photos returns paths of real photographs: $PENSTOCK_DATA/photos.tar or that of
+// ../shared/data beside the checkout.
+func photos(t testing.TB, limit int) []string {
+	t.Helper()
+	dir := os.Getenv("PENSTOCK_DATA")
+	if dir == "" {
+		dir = "../../../shared/data"
+	}
+	f, err := os.Open(filepath.Join(dir, "photos.tar"))
+	if err != nil {
+		t.Skip("no photos to test with (set PENSTOCK_DATA):", err)
+	}
+	defer f.Close()
+	var paths []string
+	for r := tar.NewReader(f); len(paths) < limit; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasSuffix(h.Name, ".JPEG") {
+			continue
+		}
+		path := filepath.Join(t.TempDir(), filepath.Base(h.Name))
+		data, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		paths = append(paths, path)
+	}
+	return paths
+}
+
+// Without C the inverse transform is another one than libjpeg's, which shows in the last
+// bits; a back end that is exact says so.
+func TestPhotosAgainstPillow(t *testing.T) {
+	limit := 1000
+	if testing.Short() {
+		limit = 10
+	}
+	paths := photos(t, limit)
+	for mode, color := range map[string]Color{"RGB": RGB, "L": Gray} {
+		t.Run(mode, func(t *testing.T) {
+			p, d := newPillow(t, mode, false), New(Options{Color: color})
+			defer d.Close()
+			worst, total := 0, 0.0
+			for _, path := range paths {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := openAll(t, d, data)
+				if err != nil {
+					t.Fatalf("%s: %v", path, err)
+				}
+				want, ok := p.open(path)
+				if !ok {
+					t.Fatalf("%s: Pillow cannot read it", path)
+				}
+				largest, mean := difference(t, got, want)
+				if largest > maxDifference {
+					t.Errorf("%s: differs from Pillow by up to %d, want %d at most", filepath.Base(path), largest, maxDifference)
+				}
+				worst, total = max(worst, largest), total+mean
+			}
+			mean := total / float64(len(paths))
+			t.Logf("%s: %d photos, largest difference %d, mean %.4f", Backend(), len(paths), worst, mean)
+			if mean > maxMeanDifference {
+				t.Errorf("mean difference %.4f, want %.4f at most", mean, maxMeanDifference)
+			}
+		})
+	}
+}

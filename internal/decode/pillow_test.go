@@ -1,0 +1,154 @@
+package decode
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"image"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/transforms"
+)
+
+// pillowScript reads paths, one a line, and writes for each: width, height, channels and
+// the pixels, or a width of 0 where Pillow refuses the file.
+const pillowScript = `
+import struct, sys, warnings
+from PIL import Image, ImageOps
+warnings.simplefilter("ignore")
+mode, turn = sys.argv[1], sys.argv[2] == "turn"
+for line in sys.stdin:
+    try:
+        im = Image.open(line.rstrip("\n"))
+        if turn:
+            im = ImageOps.exif_transpose(im)
+        im = im.convert(mode)
+        sys.stdout.buffer.write(struct.pack("<III", im.width, im.height, len(mode)) + im.tobytes())
+    except Exception:
+        sys.stdout.buffer.write(struct.pack("<III", 0, 0, 0))
+    sys.stdout.buffer.flush()
+`
+
+// pixels is a whole image, without gaps.
+type pixels struct {
+	w, h, c int
+	pix     []byte
+}
+
+// pillow asks the installed Pillow for one image after the other. The test is skipped where
+// there is none.
+type pillow struct {
+	t   testing.TB
+	in  io.Writer
+	out *bufio.Reader
+}
+
+func newPillow(t testing.TB, mode string, turn bool) *pillow {
+	t.Helper()
+	var python string
+	for _, p := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(p, "-c", "import PIL").Run() == nil {
+			python = p
+			break
+		}
+	}
+	if python == "" {
+		t.Skip("no python3 with Pillow here (Debian: apt-get install python3-pil)")
+	}
+	arg := map[bool]string{true: "turn", false: "as-is"}[turn]
+	cmd := exec.Command(python, "-c", pillowScript, mode, arg)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error("python3:", err)
+		}
+	})
+	return &pillow{t, in, bufio.NewReader(out)}
+}
+
+// open returns the image, and whether Pillow reads it.
+func (p *pillow) open(path string) (pixels, bool) {
+	p.t.Helper()
+	path, err := filepath.Abs(path)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	fmt.Fprintln(p.in, path)
+	var head [3]uint32
+	if err := binary.Read(p.out, binary.LittleEndian, &head); err != nil {
+		p.t.Fatal("python3:", err)
+	}
+	m := pixels{w: int(head[0]), h: int(head[1]), c: int(head[2])}
+	m.pix = make([]byte, m.w*m.h*m.c)
+	if _, err := io.ReadFull(p.out, m.pix); err != nil {
+		p.t.Fatal("python3:", err)
+	}
+	return m, m.w > 0
+}
+
+// gather scans r of src and checks on the way that the strips keep the Source's contract.
+func gather(t testing.TB, src transforms.Source, r image.Rectangle) (pixels, error) {
+	t.Helper()
+	_, _, c := src.Size()
+	m := pixels{w: r.Dx(), h: r.Dy(), c: c}
+	next := r.Min.Y
+	err := src.Scan(r, func(y int, s transforms.Image) error {
+		if y != next || s.W != m.w || s.C != c {
+			t.Fatalf("strip of %dx%dx%d at row %d; want width %d, %d channels, row %d", s.W, s.H, s.C, y, m.w, c, next)
+		}
+		next += s.H
+		for i := range s.H {
+			for x := range s.W {
+				m.pix = append(m.pix, s.Pix[i*s.Stride+x*s.Step:][:c]...)
+			}
+		}
+		return nil
+	})
+	if err == nil && next != r.Max.Y {
+		t.Fatalf("strips ended at row %d of %v", next, r)
+	}
+	return m, err
+}
+
+func openAll(t testing.TB, d *Decoder, data []byte) (pixels, error) {
+	t.Helper()
+	src, err := d.Open(data)
+	if err != nil {
+		return pixels{}, err
+	}
+	w, h, _ := src.Size()
+	return gather(t, src, image.Rect(0, 0, w, h))
+}
+
+// difference returns the largest and the mean absolute difference.
+func difference(t testing.TB, got, want pixels) (largest int, mean float64) {
+	t.Helper()
+	if got.w != want.w || got.h != want.h || got.c != want.c || len(got.pix) != len(want.pix) {
+		t.Fatalf("got %dx%dx%d (%d bytes), want %dx%dx%d (%d bytes)",
+			got.w, got.h, got.c, len(got.pix), want.w, want.h, want.c, len(want.pix))
+	}
+	sum := 0
+	for i := range got.pix {
+		d := int(got.pix[i]) - int(want.pix[i])
+		d = max(d, -d)
+		largest = max(largest, d)
+		sum += d
+	}
+	return largest, float64(sum) / float64(max(1, len(got.pix)))
+}

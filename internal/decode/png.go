@@ -1,0 +1,52 @@
+package decode
+
+import (
+	"encoding/binary"
+)
+
+var pngModels = map[byte]struct {
+	name     string
+	channels int
+}{0: {"gray", 1}, 2: {"rgb", 3}, 3: {"palette", 1}, 4: {"graya", 2}, 6: {"rgba", 4}}
+
+// pngConfig reads IHDR (PNG 11.2.2), and eXIf where it stands before the pixels.
+func pngConfig(data []byte) (Config, error) {
+	const header = 8 + 8 + 13 + 4
+	if len(data) < header {
+		return Config{}, corrupt(PNG, "truncated at byte %d: the file ends in the header", len(data))
+	}
+	if string(data[12:16]) != "IHDR" {
+		return Config{}, corrupt(PNG, "the first chunk is %q, want IHDR", data[12:16])
+	}
+	m, ok := pngModels[data[25]]
+	if !ok {
+		return Config{}, corrupt(PNG, "colour type %d does not exist", data[25])
+	}
+	w, h := binary.BigEndian.Uint32(data[16:]), binary.BigEndian.Uint32(data[20:])
+	const limit = 1<<31 - 1
+	if w > limit || h > limit {
+		return Config{}, corrupt(PNG, "the header says %dx%d pixels", w, h)
+	}
+	return Config{
+		Width: int(w), Height: int(h), Model: m.name, Channels: m.channels, Bits: int(data[24]),
+		Orientation: pngOrientation(data[header:]),
+	}, nil
+}
+
+// pngOrientation looks for an eXIf chunk among the chunks before IDAT.
+func pngOrientation(chunks []byte) int {
+	for len(chunks) >= 12 {
+		n := uint64(binary.BigEndian.Uint32(chunks))
+		if n > uint64(len(chunks)-12) {
+			break
+		}
+		switch string(chunks[4:8]) {
+		case "eXIf":
+			return exifOrientation(chunks[8 : 8+n])
+		case "IDAT":
+			return 1
+		}
+		chunks = chunks[12+n:]
+	}
+	return 1
+}
