@@ -1,0 +1,42 @@
+# Penstock. "make" alone lists what there is; README.md says what it is for.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME ?= 20s
+BENCHTIME ?= 1s
+
+.PHONY: help deps build demo test lint bench fuzz generate clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+deps: ## install what the build and the tests need, where that is possible
+	@.ci/deps
+
+build: ## build the commands into bin/, with libhdf5 and libjpeg-turbo where they are found
+	@eval "$$(.ci/env)" && mkdir -p bin && go build -tags "$$TAGS" -o bin/ ./cmd/...
+	@echo "build: $$(cd bin && echo *) in bin/"
+
+demo: deps build ## raw images to datasets, inspected, previewed and trained from, in out/
+	@.ci/demo
+
+test: deps ## every test, in the builds that users get
+	@.ci/test
+
+lint: ## gofmt, go vet, staticcheck, shellcheck
+	@.ci/lint $(STATICCHECK)
+
+bench: ## the Go benchmarks of every package (BENCHTIME=1s)
+	@eval "$$(.ci/env)" && go test -tags "$$TAGS" -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
+	@.ci/fuzz $(FUZZTIME)
+
+generate: ## make the generated files again
+	go generate ./...
+
+clean: ## remove bin/, out/ and Go's cached test results
+	rm -rf bin out
+	go clean -testcache
