@@ -29,7 +29,7 @@ func fromLibrary(f Format, err error) error {
 	for _, p := range []string{string(f) + ": ", "invalid format: ", "unsupported feature: "} {
 		msg = strings.TrimPrefix(msg, p)
 	}
-	if strings.Contains(msg, "unexpected EOF") || strings.HasSuffix(msg, "EOF") {
+	if strings.Contains(msg, "not enough") || strings.HasSuffix(msg, "EOF") {
 		return corrupt(f, "truncated: the file ends before the image does (%s)", msg)
 	}
 	return &Error{f, kind, msg}
