@@ -1,0 +1,97 @@
+package loader
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Batch is one step's records: a small value that may be copied freely. It is valid in the
+// loop body that receives it, or from Keep until Release; all its methods but Release
+// panic after that time. A Batch may be handed to other goroutines while it is valid.
+type Batch struct {
+	s   *slot
+	gen uint64
+}
+
+const stale = "loader: a Batch is used after its time: it is valid in the loop body that receives it, and longer only by Keep, until Release"
+
+// slot returns where the batch is, and panics if it is there no more.
+func (b Batch) slot() *slot {
+	if b.s == nil || b.s.gen.Load() != b.gen {
+		panic(stale)
+	}
+	return b.s
+}
+
+// Field returns the values of a field, one record after the other in the order of Indices.
+// The first axis is the batch's: its length is Len. The bytes are valid for as long as the
+// Batch, and may be read-only memory: they must not be written to. Field panics if the
+// batch has no such field.
+func (b Batch) Field(name string) tensor.View {
+	s := b.slot()
+	for i := range s.ld.specs {
+		if s.ld.specs[i].Name == name {
+			return s.views[i]
+		}
+	}
+	panic("loader: the batch has no field " + name + "; see Options.Fields")
+}
+
+// Indices returns the numbers of the records in the Source. The slice is valid for as long
+// as the Batch and must not be written to.
+func (b Batch) Indices() []int { return b.slot().indices }
+
+// Len returns the number of records: BatchSize, or fewer in the last batch of an epoch.
+func (b Batch) Len() int { return len(b.slot().indices) }
+
+// Step returns the number of the batch in its epoch, from 0.
+func (b Batch) Step() int { return b.slot().step }
+
+// Keep makes the batch valid beyond its loop body and its epoch, until Release. It must be
+// called in the loop body; a second Keep changes nothing. At most Options.Ahead batches can
+// be kept at a time: one more is an error, which wraps ErrKept.
+func (b Batch) Keep() error {
+	s := b.slot()
+	ld := s.ld
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	switch {
+	case s.gen.Load() != b.gen:
+		panic(stale)
+	case s.kept:
+		return nil
+	case ld.kept == ld.opts.Ahead:
+		return fmt.Errorf("loader: batch %d: Keep: %d kept: %w", s.step, ld.kept, ErrKept)
+	}
+	s.kept = true
+	ld.kept++
+	if invariants.Enabled {
+		_, file, line, _ := runtime.Caller(1)
+		s.keptAt = fmt.Sprintf("%s:%d", file, line)
+	}
+	return nil
+}
+
+// Release ends the batch now, kept or not, and gives its memory back. It may be called by
+// any goroutine. Only the first Release of a batch has an effect, so that one may always be
+// deferred.
+func (b Batch) Release() {
+	if b.s != nil && b.s.gen.CompareAndSwap(b.gen, b.gen+1) {
+		b.s.ld.recycle(b.s)
+	}
+}
+
+// leave ends the batch unless it is kept.
+func (b Batch) leave() {
+	ld := b.s.ld
+	ld.mu.Lock()
+	kept := b.s.gen.Load() == b.gen && b.s.kept
+	ended := !kept && b.s.gen.CompareAndSwap(b.gen, b.gen+1)
+	ld.mu.Unlock()
+	if ended {
+		ld.recycle(b.s)
+	}
+}

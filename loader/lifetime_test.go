@@ -1,0 +1,263 @@
+package loader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/loader"
+)
+
+// mustPanic fails the test unless f panics with a text that contains want.
+func mustPanic(t testing.TB, want string, f func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if got := fmt.Sprint(recover()); !strings.Contains(got, want) {
+			t.Errorf("panic %q; want %q", got, want)
+		}
+	}()
+	f()
+}
+
+// pull returns epoch 0 batch by batch.
+func pull(ld *loader.Loader) (next func(testing.TB) loader.Batch, stop func()) {
+	step, stop := iter.Pull2(ld.Epoch(context.Background(), 0))
+	return func(t testing.TB) loader.Batch {
+		b, err, ok := step()
+		if err != nil || !ok {
+			t.Fatalf("no batch: %v", err)
+		}
+		return b
+	}, stop
+}
+
+const stale = "used after its time"
+
+// checkStale fails the test unless every use of b panics.
+func checkStale(t testing.TB, b loader.Batch) {
+	t.Helper()
+	for _, use := range []func(){
+		func() { b.Field("x") }, func() { b.Indices() }, func() { b.Len() }, func() { b.Step() }, func() { _ = b.Keep() },
+	} {
+		mustPanic(t, stale, use)
+	}
+	b.Release() // has no effect
+}
+
+func TestBatchEndsWithItsLoopBody(t *testing.T) {
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Order: order})
+		var last loader.Batch
+		for b, err := range ld.Epoch(context.Background(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if last != (loader.Batch{}) {
+				checkStale(t, last)
+			}
+			checkBatch(t, b)
+			last = b
+		}
+		checkStale(t, last)
+	}
+	checkStale(t, loader.Batch{})
+}
+
+func TestReleaseEndsTheBatchAtOnce(t *testing.T) {
+	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Order: loader.Shuffle{}})
+	for b, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+		checkStale(t, b)
+	}
+}
+
+func TestKeepHoldsBeyondTheEpoch(t *testing.T) {
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		m := newMemorySource(100, 4)
+		ld := open(t, m, loader.Options{BatchSize: 10, Ahead: 3, Order: order})
+		var kept []loader.Batch
+		for b, err := range ld.Epoch(context.Background(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Step()%4 == 1 {
+				for range 2 { // the second changes nothing
+					if err := b.Keep(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				kept = append(kept, b)
+			}
+		}
+		visit(t, ld, 1) // reuses all other memory
+		if got := ld.Stats().Kept; got != len(kept) {
+			t.Errorf("Stats says %d kept, not %d", got, len(kept))
+		}
+		for _, b := range kept {
+			checkBatch(t, b)
+			b.Release()
+			checkStale(t, b)
+		}
+		if got := ld.Stats().Kept; got != 0 {
+			t.Errorf("Stats says %d kept after Release", got)
+		}
+	}
+}
+
+func TestKeepingTooManyIsAnError(t *testing.T) {
+	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 2, Ahead: 3, Order: loader.Shuffle{}})
+	var kept []loader.Batch
+	steps := 0
+	for b, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps++
+		err := b.Keep()
+		if len(kept) < 3 && err != nil || len(kept) == 3 && !errors.Is(err, loader.ErrKept) {
+			t.Fatalf("Keep with %d kept: %v", len(kept), err)
+		}
+		if err == nil {
+			kept = append(kept, b)
+		}
+		checkBatch(t, b)
+	}
+	if steps != 100 {
+		t.Errorf("%d batches, not 100", steps)
+	}
+	for _, b := range kept {
+		checkBatch(t, b)
+		b.Release()
+	}
+}
+
+func TestOldHandleDoesNotReleaseANewBatch(t *testing.T) {
+	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 1, Ahead: 1, Order: loader.Shuffle{}})
+	var old []loader.Batch
+	for b, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range old {
+			o.Release()
+		}
+		checkBatch(t, b)
+		old = append(old, b)
+	}
+}
+
+func TestKeptBatchesAreReleasedByOtherGoroutines(t *testing.T) {
+	ld := open(t, newMemorySource(4000, 4), loader.Options{BatchSize: 10, Workers: 2, Ahead: 4, Order: loader.Shuffle{}})
+	tokens := make(chan struct{}, 4)
+	batches := make(chan loader.Batch, 4)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			for b := range batches {
+				checkBatch(t, b)
+				b.Release()
+				<-tokens
+			}
+		})
+	}
+	for b, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens <- struct{}{}
+		if err := b.Keep(); err != nil {
+			t.Fatal(err)
+		}
+		batches <- b
+	}
+	close(batches)
+	wg.Wait()
+}
+
+func TestCloseReportsKeptBatches(t *testing.T) {
+	m := newMemorySource(100, 4)
+	ld, err := loader.New(m, loader.Options{BatchSize: 10, Order: loader.Shuffle{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, stop := pull(ld)
+	b := next(t)
+	if err := b.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	err = ld.Close()
+	if err == nil || !strings.Contains(err.Error(), "1 kept batch") {
+		t.Errorf("Close: %v", err)
+	}
+	if invariants.Enabled && !strings.Contains(err.Error(), "lifetime_test.go:") {
+		t.Errorf("Close does not say where: %v", err)
+	}
+	checkBatch(t, b) // still valid
+	b.Release()
+	checkStale(t, b)
+	if got := ld.Stats().RingBytes; got != 0 {
+		t.Errorf("a ring of %d bytes is left", got)
+	}
+	if got := m.held.Load(); got != 0 {
+		t.Errorf("%d leases are left", got)
+	}
+}
+
+func TestReleasedMemoryIsPoisonedInCheckedBuilds(t *testing.T) {
+	if !invariants.Enabled {
+		t.Skip("needs -tags invariants or -race")
+	}
+	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 100, Order: loader.Shuffle{}})
+	next, stop := pull(ld)
+	defer stop()
+	b := next(t)
+	bytes := b.Field("x").Bytes()
+	if invariants.Poisoned(bytes) {
+		t.Fatal("poisoned while valid")
+	}
+	b.Release()
+	if !invariants.Poisoned(bytes) {
+		t.Errorf("not poisoned after Release: % x", bytes[:16])
+	}
+}
+
+func TestCloseTwice(t *testing.T) {
+	ld, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ld.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if invariants.Enabled {
+		mustPanic(t, "Close of a closed Loader", func() { ld.Close() })
+	} else if err := ld.Close(); !errors.Is(err, loader.ErrClosed) {
+		t.Errorf("second Close: %v", err)
+	}
+	for _, err := range ld.Epoch(context.Background(), 0) {
+		if !errors.Is(err, loader.ErrClosed) {
+			t.Errorf("Epoch after Close: %v", err)
+		}
+	}
+}
+
+func TestIndicesAreThoseOfTheOrder(t *testing.T) {
+	const n, seed = 500, 9
+	want := make([]int, n)
+	loader.Shuffle{}.Epoch(n, seed, 2).Fill(0, want)
+	ld := open(t, newMemorySource(n, 2), loader.Options{BatchSize: 7, Order: loader.Shuffle{}, Seed: seed})
+	if got := visit(t, ld, 2); !slices.Equal(got, want) {
+		t.Errorf("batches do not follow the order")
+	}
+}

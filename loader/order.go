@@ -1,0 +1,51 @@
+package loader
+
+// Order says in which order the records of an epoch come. The package has Sequential and
+// Shuffle; a program may bring its own.
+type Order interface {
+	// Epoch returns the order of one epoch over a Source of n records. It must be a pure
+	// function of its arguments, and should take neither time nor memory that grows with n.
+	Epoch(n int, seed uint64, epoch int) Sequence
+}
+
+// Sequence is the order of one epoch. Several goroutines use it at once.
+type Sequence interface {
+	// Len returns the number of positions of the epoch. It may be another number than the
+	// Source has records.
+	Len() int
+
+	// Fill sets dst[i] to the number of the record at position pos+i. It is asked for any
+	// stretch of [0, Len), in any order and repeatedly, and must not allocate.
+	Fill(pos int, dst []int)
+}
+
+// Sequential visits the records in the order of the dataset. Batches are views.
+type Sequential struct{}
+
+// Epoch returns 0, 1, ..., n-1 for every seed and epoch.
+func (Sequential) Epoch(n int, _ uint64, _ int) Sequence { return sequential(n) }
+
+type sequential int
+
+func (s sequential) Len() int { return int(s) }
+
+func (s sequential) Fill(pos int, dst []int) {
+	for i := range dst {
+		dst[i] = pos + i
+	}
+}
+
+// Shuffle visits every record exactly once, in an order that looks random and is another
+// for every seed and epoch: (0, 1) and (1, 0) are not related. It computes each position
+// when it is asked for it, so that setting up an epoch costs some microseconds and 8 KiB at
+// most, however many records there are.
+type Shuffle struct{}
+
+// Epoch returns the permutation that belongs to (n, seed, epoch). It is the same on every
+// machine, and with every version of this package.
+func (Shuffle) Epoch(n int, seed uint64, epoch int) Sequence {
+	if n <= maxTable {
+		return newTable(n, seed, epoch)
+	}
+	return newBijection(n, seed, epoch)
+}

@@ -1,0 +1,52 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// Source is a dataset as the loader reads it: Len records, each with one value per field,
+// found by number. *mmapds.Dataset is one. Every method may be called by several
+// goroutines at once.
+type Source interface {
+	// Len returns the number of records. It never changes.
+	Len() int
+
+	// Specs returns the fields, always in the same order.
+	Specs() []tensor.Spec
+
+	// Run returns records [a, b) of a field as one view, without copying where it can.
+	// The bytes stay valid for as long as the caller holds a Retain.
+	Run(field string, a, b int) (tensor.View, error)
+
+	// Gather copies record indices[i] of a field to dst[i*r:(i+1)*r], where r is the bytes
+	// of one record; dst is exactly as long as that needs. It should return soon after ctx
+	// is done.
+	Gather(ctx context.Context, field string, indices []int, dst []byte) error
+
+	// Prefetch starts to read records [a, b) of a field into memory, and does not wait.
+	// It is a hint: its error is ignored, as the read that follows reports what is wrong.
+	Prefetch(field string, a, b int) error
+
+	// Retain keeps the memory of the Source valid until the matching Release. After the
+	// Source is closed it returns an error.
+	Retain() error
+
+	// Release ends one Retain.
+	Release()
+}
+
+// contiguity is what a Source implements if records [a, b) are not always one piece of
+// its memory, so that Run would have to copy them. Where Contiguous is false the loader
+// gathers into its own buffers instead, and counts the bytes as copied.
+type contiguity interface {
+	Contiguous(field string, a, b int) bool
+}
+
+// recordError is what an error of a Source implements if its text names the record that
+// failed.
+type recordError interface {
+	error
+	Record() int
+}
