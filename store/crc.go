@@ -1,12 +1,18 @@
 package store
 
-import "hash/crc32"
+import (
+	"fmt"
+	"hash/crc32"
+)
 
 // castagnoli is the polynomial of CRC32C (RFC 3720), which CPUs compute in hardware.
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // CRC32C returns the checksum of b that datasets carry.
 func CRC32C(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+// HexCRC writes a checksum as a manifest does.
+func HexCRC(crc uint32) string { return fmt.Sprintf("%08x", crc) }
 
 // BlockRecords returns how many records one checksum covers: 1 for records of 4 KiB or
 // more, else as many whole records as fit into 64 KiB.

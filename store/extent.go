@@ -15,6 +15,7 @@ type Extent struct {
 	// anew with each Extent.
 	SumsPath   string
 	SumsOffset int64
+	SumsCRC32C string // of the whole file SumsPath, where known: 8 hex digits
 }
 
 // Dataset is a dataset on disk whose every extent lies inside its file. It holds no open

@@ -73,7 +73,7 @@ func readManifest(path string) (*Manifest, error) {
 func openShard(dir string, f Field, s Shard, payload, sums File) (Extent, error) {
 	e := Extent{
 		Path: filepath.Join(dir, payload.Name), Offset: HeaderBytes, First: s.First, Count: s.Count,
-		SumsPath: filepath.Join(dir, sums.Name), SumsOffset: HeaderBytes,
+		SumsPath: filepath.Join(dir, sums.Name), SumsOffset: HeaderBytes, SumsCRC32C: sums.CRC32C,
 	}
 	if err := checkFile(e.Path, payload, f.Spec, s.Count); err != nil {
 		return e, err

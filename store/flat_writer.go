@@ -246,7 +246,7 @@ func (s *shardFile) close(stage *Stage, shard int, count int64) ([]File, error) 
 		return nil, err
 	}
 	shift := newCRCShift(payload.Bytes - HeaderBytes)
-	payload.CRC32C = hexCRC(shift.join(CRC32C(header), s.crc))
+	payload.CRC32C = HexCRC(shift.join(CRC32C(header), s.crc))
 	file := s.file
 	s.file = nil
 	if err := SyncFile(file); err != nil {
@@ -257,7 +257,7 @@ func (s *shardFile) close(stage *Stage, shard int, count int64) ([]File, error) 
 	for _, b := range s.blocks {
 		text = binary.LittleEndian.AppendUint32(text, b)
 	}
-	sums.CRC32C = hexCRC(CRC32C(text))
+	sums.CRC32C = HexCRC(CRC32C(text))
 	return []File{payload, sums}, writeFile(stage.Path(sums.Name), text)
 }
 
@@ -266,8 +266,6 @@ func (s *shardFile) abandon() {
 		s.file.Close()
 	}
 }
-
-func hexCRC(crc uint32) string { return fmt.Sprintf("%08x", crc) }
 
 // writeFile writes a read-only file and waits until it is on disk.
 func writeFile(path string, data []byte) error {

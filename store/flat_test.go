@@ -1,0 +1,517 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// testSchema has a field of large records, one of small ones, and labels.
+func testSchema() Schema {
+	images := NewField("images", tensor.Uint8, 3, 40, 50)
+	images.Layout = CHW
+	boxes := NewField("boxes", tensor.Float32, 8)
+	labels := NewField("labels", tensor.Int64)
+	labels.Classes = []string{"cat", "dog", "Jürgen"}
+	return Schema{Fields: []Field{images, boxes, labels}}
+}
+
+// fillRecord makes the bytes of record i.
+func fillRecord(r *Record, i int) {
+	rng := rand.New(rand.NewPCG(uint64(i), 1))
+	for k := range r.Values[0] {
+		r.Values[0][k] = byte(rng.Uint32())
+	}
+	for k := range 8 {
+		binary.LittleEndian.PutUint32(r.Values[1][4*k:], math.Float32bits(rng.Float32()*10-5))
+	}
+	binary.LittleEndian.PutUint64(r.Values[2], uint64(i%3))
+}
+
+// buildFlat writes n records and returns the manifest.
+func buildFlat(t testing.TB, dest string, n int, shardBytes int64) *Manifest {
+	t.Helper()
+	s := testSchema()
+	w, err := CreateFlat(dest, s, FlatOptions{ShardBytes: shardBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := NewRecord(s)
+	for i := range n {
+		fillRecord(r, i)
+		if i%2 == 0 {
+			r.Summarize(s)
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := w.Commit(Info{Source: &SourceInfo{Kind: "test", Name: "x", Samples: int64(n)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// readAll returns a field's bytes as the extents say.
+func readAll(t *testing.T, d *Dataset, field int) []byte {
+	t.Helper()
+	var all []byte
+	for _, e := range d.Extents[field] {
+		data, err := os.ReadFile(e.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := e.Count * int64(d.Schema.Fields[field].RecordBytes())
+		all = append(all, data[e.Offset:e.Offset+n]...)
+	}
+	return all
+}
+
+func TestFlatRoundTrip(t *testing.T) {
+	dest := filepath.Join(t.TempDir(), "ds")
+	const n = 1100
+	buildFlat(t, dest, n, 512*6000)
+	d, err := OpenFlat(dest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Records != n || len(d.Extents[0]) != 3 {
+		t.Fatalf("%d records in %d shards", d.Records, len(d.Extents[0]))
+	}
+	if !reflect.DeepEqual(d.Schema, testSchema()) {
+		t.Errorf("schema changed: %+v", d.Schema)
+	}
+	r := NewRecord(d.Schema)
+	want := make([][]byte, 3)
+	for i := range n {
+		fillRecord(r, i)
+		for k := range want {
+			want[k] = append(want[k], r.Values[k]...)
+		}
+	}
+	for k, f := range d.Schema.Fields {
+		if !bytes.Equal(readAll(t, d, k), want[k]) {
+			t.Errorf("field %s: other bytes than were written", f.Name)
+		}
+	}
+	entries, _ := os.ReadDir(filepath.Dir(dest))
+	if len(entries) != 1 {
+		t.Errorf("something is left beside the dataset: %v", entries)
+	}
+}
+
+// A shard boundary must not show in identity or statistics, and full shards are whole pages.
+func TestShardsDoNotChangeTheDataset(t *testing.T) {
+	dir := t.TempDir()
+	one := buildFlat(t, filepath.Join(dir, "one"), 1100, 1<<30)
+	many := buildFlat(t, filepath.Join(dir, "many"), 1100, 1)
+	if len(one.Shards) != 1 || len(many.Shards) != 3 {
+		t.Fatalf("%d and %d shards", len(one.Shards), len(many.Shards))
+	}
+	if one.ID != many.ID || !reflect.DeepEqual(one.Statistics, many.Statistics) {
+		t.Errorf("id %s, %s; statistics %v, %v", one.ID, many.ID, one.Statistics, many.Statistics)
+	}
+	for _, s := range many.Shards[:2] {
+		for i, f := range testSchema().Fields {
+			if (s.Files[2*i].Bytes-HeaderBytes)%4096 != 0 {
+				t.Errorf("%s of %d records is not whole pages", f.Name, s.Count)
+			}
+		}
+	}
+}
+
+func TestSameRecordsSameBytes(t *testing.T) {
+	dir := t.TempDir()
+	buildFlat(t, filepath.Join(dir, "a"), 100, 0)
+	buildFlat(t, filepath.Join(dir, "b"), 100, 0)
+	for _, name := range []string{ManifestName, "images-00000.npy", "images-00000.crc.npy", "boxes-00000.npy", "labels-00000.crc.npy"} {
+		a, errA := os.ReadFile(filepath.Join(dir, "a", name))
+		b, errB := os.ReadFile(filepath.Join(dir, "b", name))
+		if errA != nil || errB != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs (%v, %v)", name, errA, errB)
+		}
+	}
+}
+
+func TestChecksums(t *testing.T) {
+	dest := filepath.Join(t.TempDir(), "ds")
+	m := buildFlat(t, dest, 700, 1)
+	for _, s := range m.Shards {
+		for i, f := range m.Fields {
+			data, err := os.ReadFile(filepath.Join(dest, s.Files[2*i].Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums, err := os.ReadFile(filepath.Join(dest, s.Files[2*i+1].Name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := HexCRC(CRC32C(data)); got != s.Files[2*i].CRC32C {
+				t.Errorf("%s: whole file has %s, manifest %s", s.Files[2*i].Name, got, s.Files[2*i].CRC32C)
+			}
+			if got := HexCRC(CRC32C(sums)); got != s.Files[2*i+1].CRC32C {
+				t.Errorf("%s: whole file has %s, manifest %s", s.Files[2*i+1].Name, got, s.Files[2*i+1].CRC32C)
+			}
+			step := int(BlockRecords(f.RecordBytes())) * f.RecordBytes()
+			for b, rest := 0, data[HeaderBytes:]; len(rest) > 0; b++ {
+				n := min(step, len(rest))
+				if got := binary.LittleEndian.Uint32(sums[HeaderBytes+4*b:]); got != CRC32C(rest[:n]) {
+					t.Errorf("%s: block %d: wrong checksum", s.Files[2*i].Name, b)
+				}
+				rest = rest[n:]
+			}
+		}
+	}
+}
+
+func TestCRCShift(t *testing.T) {
+	data := make([]byte, 5000)
+	for i := range data {
+		data[i] = byte(i * i)
+	}
+	for _, n := range []int{0, 1, 2, 3, 64, 1000, 4999} {
+		s := newCRCShift(int64(n))
+		a, b := data[:len(data)-n], data[len(data)-n:]
+		if got, want := s.join(CRC32C(a), CRC32C(b)), CRC32C(data); got != want {
+			t.Errorf("%d bytes appended: %08x, want %08x", n, got, want)
+		}
+	}
+}
+
+func TestStatistics(t *testing.T) {
+	dest := filepath.Join(t.TempDir(), "ds")
+	m := buildFlat(t, dest, 50, 0)
+	s := testSchema()
+	r := NewRecord(s)
+	var channels [3][]float64
+	var boxes []float64
+	for i := range 50 {
+		fillRecord(r, i)
+		for k, x := range r.Values[0] {
+			channels[k/2000] = append(channels[k/2000], float64(x))
+		}
+		for k := range 8 {
+			boxes = append(boxes, float64(math.Float32frombits(binary.LittleEndian.Uint32(r.Values[1][4*k:]))))
+		}
+	}
+	for c, x := range channels {
+		compareMoments(t, "channel", m.Statistics["images"].Channels[c], x)
+	}
+	compareMoments(t, "boxes", m.Statistics["boxes"].Moments, boxes)
+	if got := m.Statistics["labels"].Labels; !reflect.DeepEqual(got, []int64{17, 17, 16}) {
+		t.Errorf("label counts %v", got)
+	}
+}
+
+func compareMoments(t *testing.T, what string, got Moments, x []float64) {
+	t.Helper()
+	want := Moments{Min: x[0], Max: x[0]}
+	for _, v := range x {
+		want.Min, want.Max = min(want.Min, v), max(want.Max, v)
+		want.Mean += v / float64(len(x))
+	}
+	for _, v := range x {
+		want.Std += (v - want.Mean) * (v - want.Mean) / float64(len(x))
+	}
+	want.Std = math.Sqrt(want.Std)
+	if got.Min != want.Min || got.Max != want.Max || math.Abs(got.Mean-want.Mean) > 1e-9 || math.Abs(got.Std-want.Std) > 1e-9 {
+		t.Errorf("%s: %+v, want %+v", what, got, want)
+	}
+}
+
+func TestNonFiniteNumbersAreCountedApart(t *testing.T) {
+	s := Schema{Fields: []Field{NewField("x", tensor.Float32, 4)}}
+	l := NewLedger(s)
+	r := NewRecord(s)
+	for k, v := range []float32{1, float32(math.NaN()), 3, float32(math.Inf(1))} {
+		binary.LittleEndian.PutUint32(r.Values[0][4*k:], math.Float32bits(v))
+	}
+	if err := l.Add(r, make([]uint32, 1)); err != nil {
+		t.Fatal(err)
+	}
+	got := l.Manifest(Info{}).Statistics["x"].Moments
+	if want := (Moments{Min: 1, Max: 3, Mean: 2, Std: 1, NonFinite: 2}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestLabelOutsideItsClasses(t *testing.T) {
+	s := testSchema()
+	w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), s, FlatOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := NewRecord(s)
+	binary.LittleEndian.PutUint64(r.Values[2], 3)
+	if err := w.Append(r); err == nil || !strings.Contains(err.Error(), "label 3, but there are 3 classes") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := w.Commit(Info{}); err == nil {
+		t.Error("Commit after a failed Append")
+	}
+}
+
+func TestNothingIsThereBeforeCommit(t *testing.T) {
+	dir := t.TempDir()
+	dest := filepath.Join(dir, "sub", "ds")
+	s := testSchema()
+	w, err := CreateFlat(dest, s, FlatOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Append(NewRecord(s)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("destination exists before Commit: %v", err)
+	}
+	if _, err := CreateFlat(dest, s, FlatOptions{}); !errors.Is(err, ErrBusy) {
+		t.Errorf("second builder: %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Errorf("second Close: %v", err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(dest)); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestStageOfADeadProcessIsReused(t *testing.T) {
+	dest := filepath.Join(t.TempDir(), "ds")
+	old := filepath.Join(filepath.Dir(dest), ".ds.building")
+	if err := os.MkdirAll(filepath.Join(old, "folder"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(old, "images-00007.npy"), []byte("x"), 0o444); err != nil {
+		t.Fatal(err)
+	}
+	buildFlat(t, dest, 3, 0)
+	if _, err := os.Lstat(filepath.Join(dest, "images-00007.npy")); err == nil {
+		t.Error("a file of the dead build is in the dataset")
+	}
+}
+
+func TestOverwrite(t *testing.T) {
+	dir := t.TempDir()
+	dest := filepath.Join(dir, "ds")
+	first := buildFlat(t, dest, 3, 0)
+	s := testSchema()
+	if _, err := CreateFlat(dest, s, FlatOptions{}); !errors.Is(err, ErrExist) {
+		t.Errorf("got %v, want ErrExist", err)
+	}
+	w, err := CreateFlat(dest, s, FlatOptions{Overwrite: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Append(NewRecord(s)); err != nil {
+		t.Fatal(err)
+	}
+	if d, err := OpenFlat(dest); err != nil || d.Manifest.ID != first.ID {
+		t.Errorf("the old dataset is not there while the new one is built: %v", err)
+	}
+	second, err := w.Commit(Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d, err := OpenFlat(dest); err != nil || d.Manifest.ID != second.ID || d.Records != 1 {
+		t.Errorf("the new dataset is not there: %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestOverwriteSparesOtherFolders(t *testing.T) {
+	dest := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dest, "thesis.txt"), []byte("x"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := CreateFlat(dest, testSchema(), FlatOptions{Overwrite: true}); !errors.Is(err, ErrExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestNoRecords(t *testing.T) {
+	w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), testSchema(), FlatOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := w.Commit(Info{}); err == nil || !strings.Contains(err.Error(), "no records") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Every file cut at every interesting place is an error of OpenFlat.
+func TestTruncatedFiles(t *testing.T) {
+	dest := filepath.Join(t.TempDir(), "ds")
+	buildFlat(t, dest, 600, 1)
+	entries, err := os.ReadDir(dest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(dest, e.Name())
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range []int{0, 1, 10, 100, 4095, 4096, 4097, len(data) / 2, len(data) - 2} {
+			if n >= len(data)-1 {
+				continue
+			}
+			rewrite(t, path, data[:n])
+			if _, err := OpenFlat(dest); err == nil {
+				t.Errorf("%s cut to %d of %d bytes: opened", e.Name(), n, len(data))
+			}
+		}
+		rewrite(t, path, data)
+	}
+	if _, err := OpenFlat(dest); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDamagedHeaderSaysWhere(t *testing.T) {
+	dest := filepath.Join(t.TempDir(), "ds")
+	buildFlat(t, dest, 10, 0)
+	path := filepath.Join(dest, "images-00000.npy")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite(t, path, bytes.Replace(data, []byte("(10, 3, 40, 50)"), []byte("(10, 3, 50, 40)"), 1))
+	_, err = OpenFlat(dest)
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "images-00000.npy: header at byte 0x") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// rewrite replaces a read-only file.
+func rewrite(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o444); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNotADataset(t *testing.T) {
+	if _, err := OpenFlat(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestHostileManifests(t *testing.T) {
+	dest := filepath.Join(t.TempDir(), "ds")
+	buildFlat(t, dest, 600, 1)
+	good, err := os.ReadFile(filepath.Join(dest, ManifestName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(m *Manifest){
+		"path":         func(m *Manifest) { m.Shards[0].Files[0].Name = "../../etc/passwd" },
+		"size":         func(m *Manifest) { m.Shards[0].Files[0].Bytes = -1 },
+		"gap":          func(m *Manifest) { m.Shards[1].First++ },
+		"huge count":   func(m *Manifest) { m.Shards[1].Count = math.MaxInt64 },
+		"records":      func(m *Manifest) { m.Records = math.MaxInt64 },
+		"no records":   func(m *Manifest) { m.Records = 0 },
+		"shape":        func(m *Manifest) { m.Fields[0].Shape = tensor.Shape{1 << 40, 1 << 40} },
+		"negative":     func(m *Manifest) { m.Fields[0].Shape = tensor.Shape{-3, 40, 50} },
+		"storage":      func(m *Manifest) { m.Fields[0].Storage = "|O" },
+		"field twice":  func(m *Manifest) { m.Fields[1] = m.Fields[0] },
+		"missing file": func(m *Manifest) { m.Shards[0].Files = m.Shards[0].Files[:3] },
+		"no fields":    func(m *Manifest) { m.Fields = nil },
+		"slash":        func(m *Manifest) { m.Fields[0].Name = "a/b" },
+	} {
+		m, err := DecodeManifest(good)
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(m)
+		text, err := json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeManifest(text); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
+		}
+	}
+	newer := bytes.Replace(good, []byte(`"version": 1`), []byte(`"version": 2`), 1)
+	if _, err := DecodeManifest(newer); !errors.Is(err, ErrUnsupported) {
+		t.Errorf("newer version: got %v", err)
+	}
+}
+
+func FuzzDecodeManifest(f *testing.F) {
+	dest := filepath.Join(f.TempDir(), "ds")
+	buildFlat(f, dest, 600, 1)
+	good, err := os.ReadFile(filepath.Join(dest, ManifestName))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"format":"penstock","version":1,"records":1,"fields":[{"name":"x","dtype":"uint8","shape":[],"storage":"|u1"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		m, err := DecodeManifest(data)
+		if err != nil {
+			return
+		}
+		text, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := DecodeManifest(text); err != nil || again.ID != m.ID {
+			t.Errorf("what was read cannot be written and read again: %v", err)
+		}
+	})
+}
+
+// NumPy opens the files with no code of ours.
+func TestNumPyReadsIt(t *testing.T) {
+	python := findPython(t, "numpy")
+	dest := filepath.Join(t.TempDir(), "ds")
+	buildFlat(t, dest, 10, 0)
+	out, err := exec.Command(python, "-c", `
+import numpy, sys, zlib
+for name in ("images", "boxes", "labels"):
+    a = numpy.load(sys.argv[1] + "/" + name + "-00000.npy", mmap_mode="r")
+    print(name, a.shape, a.dtype, zlib.crc32(a.tobytes()), a.ctypes.data % 4096)
+`, dest).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	d, err := OpenFlat(dest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want strings.Builder
+	for k, f := range d.Schema.Fields {
+		shape := append(tensor.Shape{10}, f.Shape...)
+		want.WriteString(f.Name + " " + shape.String() + " " + f.DType.String() + " " + ieee(readAll(t, d, k)) + " 0\n")
+	}
+	if string(out) != want.String() {
+		t.Errorf("NumPy read\n%swant\n%s", out, want.String())
+	}
+}

@@ -1,0 +1,30 @@
+// Package hdf5 writes a dataset as one HDF5 file, by libhdf5 through gonum.org/v1/hdf5. What
+// h5py, h5dump and h5ls see:
+//
+//	/images                     [n, ...record shape], contiguous, starting at a multiple of 4096
+//	    layout                  "NCHW" or "NHWC"
+//	    mean, std, scale        (x/scale - mean[c]) / std[c]
+//	    normalization_applied   whether the stored values went through it already
+//	/labels                     [n]
+//	    class_names             names of the values 0, 1, ...
+//	/penstock/manifest          store.Manifest as JSON
+//	/penstock/crc/images        CRC32C of blocks of store.BlockRecords records
+//	/                           format, format_version, num_samples, complete
+//
+// The root has one dataset a field and nothing else, so that code which goes through all of
+// them finds what it trains on; the books are in a group of their own.
+//
+// Types are little endian. A bool is h5py's bool (an enumeration over int8), float16 is
+// IEEE binary16, bfloat16 is uint16 bits with an attribute dtype = "bfloat16". All strings
+// are UTF-8 of fixed length, padded with zeros (h5py gives bytes: numpy.char.decode makes
+// them str), because damaged variable-length ones make libhdf5 hang. An attribute of more
+// than 60,000 bytes, which an object header cannot hold, is the dataset
+// /penstock/ATTRIBUTE/FIELD instead.
+//
+// Records are written by pwrite at offsets that libhdf5 chose, after it has let go of the
+// file. So writing goes at the speed of the disk, and no record passes through the library.
+//
+// The package needs cgo, libhdf5 1.10 or newer and its headers. Built without cgo it has
+// the same functions, and Create answers with an error that says what to install. Reading
+// needs neither: see package mmapds.
+package hdf5

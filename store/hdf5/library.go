@@ -1,0 +1,157 @@
+//go:build cgo
+
+package hdf5
+
+// #cgo LDFLAGS: -lhdf5
+// #cgo darwin CFLAGS: -I/opt/homebrew/include -I/usr/local/include
+// #cgo darwin LDFLAGS: -L/opt/homebrew/lib -L/usr/local/lib
+// #cgo linux,amd64 CFLAGS: -I/usr/include/hdf5/serial
+// #cgo linux,amd64 LDFLAGS: -L/usr/lib/x86_64-linux-gnu/hdf5/serial
+// #cgo linux,arm64 CFLAGS: -I/usr/include/hdf5/serial
+// #cgo linux,arm64 LDFLAGS: -L/usr/lib/aarch64-linux-gnu/hdf5/serial
+// #include "shim.h"
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"gonum.org/v1/hdf5"
+)
+
+// executor is the one goroutine that calls libhdf5, which is not safe for threads in every
+// build, runs one call at a time in any, and keeps its error stack and the switch of its
+// error output by thread.
+var executor = sync.OnceValue(func() chan<- func() {
+	calls := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for call := range calls {
+			call()
+		}
+	}()
+	return calls
+})
+
+// do runs f on the executor. Everything below this line in the package that calls C or
+// gonum runs inside such an f; f must not call do.
+func do(f func() error) error {
+	done := make(chan error, 1)
+	executor() <- func() {
+		if err := hdf5.DisplayErrors(false); err != nil {
+			done <- err
+			return
+		}
+		done <- f()
+	}
+	return <-done
+}
+
+// Version names the libhdf5 in use, for example "HDF5 1.10.8".
+func Version() string {
+	var v hdf5.Version
+	err := do(func() (err error) {
+		v, err = hdf5.LibVersion()
+		return err
+	})
+	if err != nil {
+		return "HDF5 of unknown version"
+	}
+	return "HDF5 " + v.String()
+}
+
+// systemError finds the number of a failed system call in libhdf5's text.
+var systemError = regexp.MustCompile(`\berrno = ([1-9][0-9]*)\b`)
+
+// explain makes an error of libhdf5's words: the system's, where a system call failed.
+func explain(what, text string) error {
+	if m := systemError.FindStringSubmatch(text); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			return fmt.Errorf("%s: %w", what, syscall.Errno(n))
+		}
+	}
+	if text == "" {
+		text = "failed for a reason that it does not give"
+	}
+	return fmt.Errorf("%s: libhdf5: %s", what, text)
+}
+
+func failed(what string, e *C.h5x_error) error {
+	return explain(what, C.GoString(&e.text[0]))
+}
+
+// gonumFailed explains an error of the gonum call that was the last one into the library.
+// Gonum's own text is just "code -1".
+func gonumFailed(what string) error {
+	var e C.h5x_error
+	C.h5x_last_error(&e)
+	return failed(what, &e)
+}
+
+// file is an open HDF5 file.
+type file struct {
+	h *hdf5.File
+}
+
+// session is a file from open to close: use runs on the executor, and every handle is
+// closed when session returns. New objects start at multiples of align.
+func session(path string, create bool, align uint64, use func(f file) error) error {
+	return do(func() error {
+		f, err := openFile(path, create, align)
+		if err != nil {
+			return err
+		}
+		err = use(f)
+		return errors.Join(err, f.close())
+	})
+}
+
+// openFile opens by the shim for the properties and once more by gonum, which has no way to
+// adopt a handle: within a process both are the same open file.
+func openFile(path string, create bool, align uint64) (file, error) {
+	name := C.CString(path)
+	defer free(name)
+	var e C.h5x_error
+	var id C.hid_t
+	if create {
+		id = C.h5x_create(name, C.hsize_t(align), &e)
+	} else {
+		id = C.h5x_open(name, C.hsize_t(align), &e)
+	}
+	if id < 0 {
+		return file{}, failed("open", &e)
+	}
+	h, err := hdf5.OpenFile(path, hdf5.F_ACC_RDWR)
+	if err != nil {
+		err = gonumFailed("open")
+	}
+	if C.h5x_close_file(id, &e) < 0 && err == nil {
+		err = errors.Join(failed("open", &e), h.Close())
+	}
+	return file{h}, err
+}
+
+// close flushes and closes. Handles that are still open would keep the file open with nil
+// for an answer, so they are counted first.
+func (f file) close() error {
+	n := C.h5x_open_handles(C.hid_t(f.h.ID()))
+	if err := f.h.Close(); err != nil {
+		return gonumFailed("close")
+	}
+	if n != 1 {
+		return fmt.Errorf("close: %d handles of the file were left open", n-1)
+	}
+	return nil
+}
+
+func (f file) flush() error {
+	if err := f.h.Flush(hdf5.F_SCOPE_GLOBAL); err != nil {
+		return gonumFailed("flush")
+	}
+	return nil
+}
