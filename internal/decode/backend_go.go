@@ -1,3 +1,5 @@
+//go:build !turbo || !cgo
+
 package decode
 
 import "github.com/penstock/penstock/transforms"

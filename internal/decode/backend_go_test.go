@@ -1,3 +1,5 @@
+//go:build !turbo || !cgo
+
 package decode
 
 // What the pixels of a JPEG may differ from Pillow's by.

@@ -79,3 +79,12 @@ func (d *Decoder) setPalette(p color.Palette) {
 		d.palette[i] = [4]byte{n.R, n.G, n.B, 255}
 	}
 }
+
+// adobeToRGBX converts CMYK as JPEG files hold it, inverted, in place. Pillow takes every
+// four-component JPEG for such a one.
+func adobeToRGBX(row []byte) {
+	for i := range row {
+		row[i] = ^row[i]
+	}
+	cmykToRGBX(row, row)
+}
