@@ -1,0 +1,6 @@
+package vec
+
+func planesFast(_, _, _, _ []byte, _ int) int { return 0 }
+func packFast(_, _ []byte, _ int) int         { return 0 }
+func reverseFast(_, _ []byte) int             { return 0 }
+func grayFast(_, _ []byte, _ int) int         { return 0 }

@@ -1,0 +1,3 @@
+package vec
+
+func (m *Moments) addFast(_ []byte) int { return 0 }

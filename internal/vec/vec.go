@@ -1,0 +1,8 @@
+// Package vec holds the loops that touch every byte: resizing, colour and layout
+// conversion, normalisation and statistics of 8-bit images.
+//
+// Each kernel is a plain Go loop, which is its specification, and where the processor has
+// them a faster spelling with the same results bit for bit. The build tag purego leaves the
+// loops alone. A slice of a wrong length is a mistake of the caller and panics; nothing here
+// returns an error, starts a goroutine or keeps what it was given.
+package vec

@@ -1,0 +1,63 @@
+package transforms
+
+import "fmt"
+
+func init() {
+	Register[RandomHorizontalFlip]()
+	Register[RandomVerticalFlip]()
+}
+
+// RandomHorizontalFlip mirrors an image left to right.
+type RandomHorizontalFlip struct {
+	P float64 `json:"p"` // probability; 0 means 0.5
+}
+
+// Op returns "RandomHorizontalFlip".
+func (RandomHorizontalFlip) Op() string { return "RandomHorizontalFlip" }
+
+// Resolve fills in P.
+func (t RandomHorizontalFlip) Resolve() (Transform, error) {
+	err := resolveP(&t.P, 0.5)
+	return t, err
+}
+
+// Build draws whether to mirror.
+func (t RandomHorizontalFlip) Build(p *Plan) error {
+	p.Flip(p.Rand().Float64() < t.P, false)
+	return nil
+}
+
+func (RandomHorizontalFlip) isRandom() {}
+
+// RandomVerticalFlip turns an image upside down.
+type RandomVerticalFlip struct {
+	P float64 `json:"p"` // probability; 0 means 0.5
+}
+
+// Op returns "RandomVerticalFlip".
+func (RandomVerticalFlip) Op() string { return "RandomVerticalFlip" }
+
+// Resolve fills in P.
+func (t RandomVerticalFlip) Resolve() (Transform, error) {
+	err := resolveP(&t.P, 0.5)
+	return t, err
+}
+
+// Build draws whether to mirror.
+func (t RandomVerticalFlip) Build(p *Plan) error {
+	p.Flip(false, p.Rand().Float64() < t.P)
+	return nil
+}
+
+func (RandomVerticalFlip) isRandom() {}
+
+// resolveP replaces a probability of 0 by its default and reports an impossible one.
+func resolveP(p *float64, def float64) error {
+	if *p == 0 {
+		*p = def
+	}
+	if !(*p > 0 && *p <= 1) {
+		return fmt.Errorf("p %v must be a probability above 0; to never apply it, leave it out", *p)
+	}
+	return nil
+}

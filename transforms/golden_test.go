@@ -1,0 +1,150 @@
+package transforms
+
+import (
+	"bufio"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// testImage is the input that testdata/golden.py describes.
+func testImage(w, h, c int) *Image {
+	m := NewImage(w, h, c)
+	x := uint32(w*65536 + h*4 + c)
+	for i := range m.Pix {
+		x = x*1664525 + 1013904223
+		m.Pix[i] = byte(x >> 24)
+	}
+	for y := 0; y < h; y += 8 {
+		for z := y / 8 % 2 * 8; z < w; z += 16 {
+			flatten(m, z, y)
+		}
+	}
+	return m
+}
+
+// flatten gives the 8 x 8 block at x, y the colour of its first pixel.
+func flatten(m *Image, x, y int) {
+	for j := y; j < min(y+8, m.H); j++ {
+		for i := x; i < min(x+8, m.W); i++ {
+			copy(m.Pix[j*m.Stride+i*m.C:][:m.C], m.Pix[y*m.Stride+x*m.C:])
+		}
+	}
+}
+
+// quad is m with a fourth byte behind each pixel, in rows with a gap, as decoders deliver it.
+func quad(m *Image) *Image {
+	q := &Image{W: m.W, H: m.H, C: 3, Step: 4, Stride: m.W*4 + 12}
+	q.Pix = make([]byte, q.H*q.Stride)
+	for i := range q.Pix {
+		q.Pix[i] = byte(i*7 + 99)
+	}
+	for y := range m.H {
+		for x := range m.W {
+			copy(q.Pix[y*q.Stride+x*4:][:3], m.Pix[y*m.Stride+x*m.Step:])
+		}
+	}
+	return q
+}
+
+// apply runs ts on src.
+func apply(t testing.TB, src Source, ts ...Transform) []byte {
+	t.Helper()
+	p, err := Compose(ts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.Output(InfoOf(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dst := make([]byte, out.Bytes())
+	if err := p.Runner().Do(dst, src); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+// golden is a line of golden.txt.
+type golden struct {
+	op, name string
+	n        []int
+	crc      uint32
+}
+
+func goldens(t *testing.T) []golden {
+	f, err := os.Open("testdata/golden.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var all []golden
+	for sc := bufio.NewScanner(f); sc.Scan(); {
+		if fields := strings.Fields(sc.Text()); fields[0] != "#" {
+			all = append(all, parseGolden(t, fields))
+		}
+	}
+	return all
+}
+
+func parseGolden(t *testing.T, fields []string) golden {
+	g := golden{op: fields[0]}
+	last := len(fields) - 1
+	for _, s := range fields[1:last] {
+		if v, err := strconv.Atoi(s); err == nil {
+			g.n = append(g.n, v)
+		} else {
+			g.name = s
+		}
+	}
+	crc, err := strconv.ParseUint(fields[last], 16, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.crc = uint32(crc)
+	return g
+}
+
+// transforms returns what the line did.
+func (g golden) transforms() []Transform {
+	switch n := g.n; g.op {
+	case "resize":
+		return []Transform{Resize{Size: []int{n[4], n[3]}, Interpolation: g.name}}
+	case "shortercrop":
+		return []Transform{Resize{Size: []int{n[3]}, Interpolation: g.name}, CenterCrop{Size: []int{n[4]}}}
+	case "gray":
+		return []Transform{Grayscale{}}
+	case "pad":
+		var m PadMode
+		if err := m.UnmarshalText([]byte(g.name)); err != nil {
+			panic(err)
+		}
+		return []Transform{Pad{Padding: n[3:7], Fill: []int{9}, Mode: m}}
+	}
+	return nil
+}
+
+// TestGoldens compares with Pillow and NumPy: not one byte may differ.
+func TestGoldens(t *testing.T) {
+	all := goldens(t)
+	if len(all) < 400 {
+		t.Fatalf("only %d goldens", len(all))
+	}
+	for _, g := range all {
+		t.Run(fmt.Sprint(g.op, g.name, g.n), func(t *testing.T) {
+			m := testImage(g.n[1], g.n[2], g.n[0])
+			if got := crc32.ChecksumIEEE(apply(t, m, g.transforms()...)); got != g.crc {
+				t.Errorf("crc %08x, want %08x", got, g.crc)
+			}
+			if m.C != 3 {
+				return
+			}
+			if got := crc32.ChecksumIEEE(apply(t, quad(m), g.transforms()...)); got != g.crc {
+				t.Errorf("of 4 bytes a pixel: crc %08x, want %08x", got, g.crc)
+			}
+		})
+	}
+}

@@ -1,0 +1,70 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Pipeline is a list of transforms that fit each other. It does not change and may be used
+// by any number of goroutines, each with its own Runner.
+type Pipeline struct {
+	ts     []Transform
+	random bool
+}
+
+// Compose returns the pipeline that does ts in order. It reports everything that is wrong
+// with their parameters at once; whether they suit an input is for Output to say. No
+// transforms at all are a pipeline too: it packs pixels.
+func Compose(ts ...Transform) (*Pipeline, error) {
+	p := &Pipeline{ts: make([]Transform, len(ts))}
+	var errs []error
+	for i, t := range ts {
+		r, err := t.Resolve()
+		if err != nil {
+			errs = append(errs, fmt.Errorf("transform %s: %w", t.Op(), err))
+			continue
+		}
+		p.ts[i] = r
+		if _, ok := r.(random); ok {
+			p.random = true
+		}
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return p, nil
+}
+
+// random marks transforms whose Build draws from the Plan's random stream.
+type random interface{ isRandom() }
+
+// Random reports whether the result depends on the record's random stream.
+func (p *Pipeline) Random() bool { return p.random }
+
+// Transforms returns the operations, with their defaults filled in, in a new slice.
+func (p *Pipeline) Transforms() []Transform { return append([]Transform(nil), p.ts...) }
+
+// Output returns what the pipeline makes of an image of which only W, H and C matter. The
+// error names the transform that cannot work with what reaches it. The shape does not depend
+// on random draws.
+func (p *Pipeline) Output(in Info) (Info, error) {
+	var plan Plan
+	if err := p.build(&plan, in, Rand{}); err != nil {
+		return Info{}, err
+	}
+	return plan.info, nil
+}
+
+// build plans the work for one input.
+func (p *Pipeline) build(plan *Plan, in Info, rnd Rand) error {
+	if err := plan.reset(in, rnd); err != nil {
+		return err
+	}
+	for _, t := range p.ts {
+		if err := t.Build(plan); err != nil {
+			return fmt.Errorf("transform %s: %w", t.Op(), err)
+		}
+	}
+	plan.finish()
+	return nil
+}

@@ -1,0 +1,248 @@
+package transforms
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+func mustCompose(t testing.TB, ts ...Transform) *Pipeline {
+	t.Helper()
+	p, err := Compose(ts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestGeometry holds the sizes that torchvision gives.
+func TestGeometry(t *testing.T) {
+	tests := []struct {
+		t          Transform
+		w, h       int
+		outW, outH int
+	}{
+		{Resize{Size: []int{256}}, 500, 375, 341, 256},
+		{Resize{Size: []int{256}}, 500, 331, 386, 256},
+		{Resize{Size: []int{256}}, 331, 500, 256, 386},
+		{Resize{Size: []int{256}}, 100, 100, 256, 256},
+		{Resize{Size: []int{256}, MaxSize: 300}, 500, 331, 300, 198},
+		{Resize{Size: []int{10, 20}}, 500, 375, 20, 10},
+		{Resize{Size: []int{100}, Fit: "longer"}, 500, 331, 100, 66},
+		{Resize{Size: []int{100}, Fit: "longer"}, 331, 500, 66, 100},
+		{Resize{Size: []int{224}, Fit: "exact"}, 500, 375, 224, 224},
+		{Resize{Size: []int{224}, Fit: "cover"}, 500, 375, 224, 224},
+		{Resize{Size: []int{10, 300}, Fit: "cover"}, 500, 375, 300, 10},
+		{Resize{Size: []int{224}, Fit: "pad"}, 500, 375, 224, 224},
+		{Resize{Size: []int{30, 20}, Fit: "pad"}, 1, 999, 20, 30},
+		{CenterCrop{Size: []int{224}}, 341, 256, 224, 224},
+		{CenterCrop{Size: []int{30, 400}}, 341, 256, 400, 30},
+		{Pad{Padding: []int{3}}, 5, 6, 11, 12},
+		{Pad{Padding: []int{1, 2}}, 5, 6, 7, 10},
+		{Pad{Padding: []int{1, 2, 3, 4}}, 5, 6, 9, 12},
+		{Crop{Top: 1, Left: 2, Height: 3, Width: 2}, 5, 6, 2, 3},
+	}
+	for _, tt := range tests {
+		out, err := mustCompose(t, tt.t).Output(Info{W: tt.w, H: tt.h, C: 3})
+		if err != nil || out.W != tt.outW || out.H != tt.outH || out.C != 3 {
+			t.Errorf("%+v of %dx%d: %+v, %v; want %dx%d", tt.t, tt.w, tt.h, out, err, tt.outW, tt.outH)
+		}
+	}
+}
+
+// TestCropOffset holds int(round((d-crop)/2)), halves to even.
+func TestCropOffset(t *testing.T) {
+	for _, tt := range []struct{ d, crop, want int }{{343, 224, 60}, {341, 224, 58}, {256, 224, 16}, {225, 224, 0}, {227, 224, 2}, {5, 5, 0}} {
+		if got := centered(tt.d, 9, tt.crop, 9).Min.X; got != tt.want {
+			t.Errorf("crop %d of %d begins at %d, want %d", tt.crop, tt.d, got, tt.want)
+		}
+	}
+}
+
+func TestOutputDeclares(t *testing.T) {
+	p := mustCompose(t, ToLayout{CHW}, Resize{Size: []int{256}}, Grayscale{Channels: 3}, CenterCrop{Size: []int{224}},
+		ConvertDType{DType: tensor.Float16}, Normalize{Mean: []float64{.5}, Std: []float64{.5}})
+	out, err := p.Output(Info{W: 500, H: 375, C: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.String() != "float16 (3, 224, 224)" || out.Bytes() != 3*224*224*2 {
+		t.Errorf("%v, %d bytes", out, out.Bytes())
+	}
+	gray, err := mustCompose(t, Grayscale{}).Output(Info{W: 4, H: 3, C: 3})
+	if err != nil || gray.String() != "uint8 (3, 4, 1)" {
+		t.Errorf("%v, %v", gray, err)
+	}
+}
+
+func TestComposeReportsEverything(t *testing.T) {
+	_, err := Compose(
+		Resize{Size: []int{0}, Interpolation: "bilinaer", Fit: "covr"},
+		CenterCrop{},
+		Pad{Padding: []int{1, 2, 3}},
+		Normalize{Mean: []float64{1, 2}, Std: []float64{1, 0}},
+		ConvertDType{DType: tensor.Int64},
+		Grayscale{Channels: 2},
+		RandomHorizontalFlip{P: 2},
+	)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"transform Resize: ", "size [0]", `unknown filter "bilinaer"`, `did you mean "cover"`, "transform CenterCrop: ",
+		"transform Pad: ", "transform Normalize: ", "transform ConvertDType: dtype int64", "transform Grayscale: ", "transform RandomHorizontalFlip: p 2"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("no %q in\n%v", want, err)
+		}
+	}
+}
+
+func TestOutputErrors(t *testing.T) {
+	f32 := ConvertDType{DType: tensor.Float32}
+	tests := []struct {
+		ts   []Transform
+		want string
+	}{
+		{[]Transform{Crop{Left: 3, Height: 2, Width: 3}}, "transform Crop: rectangle (3,0)-(6,2) leaves the input of 5x4 pixels"},
+		{[]Transform{f32, Resize{Size: []int{2}}}, "transform Resize: input is not uint8 any more"},
+		{[]Transform{f32, Pad{Padding: []int{1}}}, "transform Pad: input is not uint8 any more"},
+		{[]Transform{f32, Grayscale{}}, "transform Grayscale: input is not uint8 any more"},
+		{[]Transform{f32, ConvertDType{DType: tensor.Float16}}, "transform ConvertDType: input is float32 already"},
+		{[]Transform{Normalize{Mean: []float64{0}, Std: []float64{1}}}, "transform Normalize: input is uint8"},
+		{[]Transform{Grayscale{}, f32, Normalize{Mean: []float64{0, 0, 0}, Std: []float64{1, 1, 1}}}, "3 means for an input of 1 channels"},
+		{[]Transform{Resize{Size: []int{3, 1000}}, Resize{Size: []int{100}, Fit: "longer"}}, "transform Resize: input of 1000x3 pixels would become 100x0"},
+		{[]Transform{Pad{Padding: []int{4, 0}, Mode: PadReflect}}, ""},
+		{[]Transform{Pad{Padding: []int{5, 0}, Mode: PadReflect}}, "transform Pad: padding 5 by reflect"},
+		{[]Transform{Pad{Padding: []int{6, 0}, Mode: PadSymmetric}}, "transform Pad: padding 6 by symmetric"},
+	}
+	for _, tt := range tests {
+		_, err := mustCompose(t, tt.ts...).Output(Info{W: 5, H: 4, C: 3})
+		if tt.want == "" && err == nil {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v; want %q", tt.ts, err, tt.want)
+		}
+	}
+	for _, in := range []Info{{}, {W: 1, H: 1, C: 2}, {W: -1, H: 1, C: 1}, {W: 1, H: 1 << 21, C: 1}, {W: 1, H: 1, C: 3, Layout: CHW}} {
+		if out, err := mustCompose(t).Output(in); err == nil {
+			t.Errorf("input %+v gives %v", in, out)
+		}
+	}
+}
+
+// allOps has a transform of each registered kind.
+var allOps = []Transform{
+	Resize{Size: []int{256}},
+	Resize{Size: []int{200, 300}, Interpolation: "lanczos"},
+	Resize{Size: []int{128}, Fit: "pad", Fill: []int{1, 2, 3}},
+	Resize{Size: []int{64}, MaxSize: 100},
+	CenterCrop{Size: []int{60}},
+	Crop{Top: 1, Left: 2, Height: 50, Width: 40},
+	Pad{Padding: []int{2, 1}, Mode: PadReflect},
+	RandomHorizontalFlip{},
+	RandomVerticalFlip{P: 0.25},
+	Grayscale{Channels: 3},
+	RGB{},
+	ToLayout{CHW},
+	ConvertDType{DType: tensor.BFloat16},
+	Normalize{Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}},
+}
+
+func TestRecipeRoundTrip(t *testing.T) {
+	p := mustCompose(t, allOps...)
+	a, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := Parse(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(a) != string(b) {
+		t.Errorf("was\n%s\nis\n%s", a, b)
+	}
+	for _, op := range Ops() {
+		if !slices.ContainsFunc(allOps, func(t Transform) bool { return t.Op() == op }) {
+			t.Errorf("%s is not tested", op)
+		}
+	}
+}
+
+func TestRecipeIsExplicit(t *testing.T) {
+	p := mustCompose(t, Resize{Size: []int{256}}, CenterCrop{Size: []int{224}}, ToLayout{CHW})
+	got, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"op":"Resize","size":[256],"fit":"shorter","max_size":0,"interpolation":"bilinear","fill":[0],"antialias":true},` +
+		`{"op":"CenterCrop","size":[224,224]},{"op":"ToLayout","layout":"chw"}]`
+	if string(got) != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	tests := []struct{ recipe, want string }{
+		{`{}`, "not a JSON list"},
+		{`[{"size":[1]}]`, `recipe entry 1: no "op"`},
+		{`[3]`, `recipe entry 1: `},
+		{`[{"op":"Resise","size":[1]}]`, `recipe entry 1: unknown transform "Resise"; did you mean "Resize"?`},
+		{`[{"op":"x"}]`, `unknown transform "x"; known are `},
+		{`[{"op":"RGB"},{"op":"Resize","siz":[1]}]`, `recipe entry 2: transform Resize: unknown parameter "siz"; did you mean "size"?`},
+		{`[{"op":"Resize","Size":[1]}]`, `unknown parameter "Size"; did you mean "size"?`},
+		{`[{"op":"RGB","a":1}]`, `unknown parameter "a"; there are none`},
+		{`[{"op":"Resize","size":256}]`, "transform Resize: json: "},
+		{`[{"op":"Resize","size":[256],"antialias":false}]`, "antialias cannot be false"},
+		{`[{"op":"Resize","size":[-1]},{"op":"CenterCrop"}]`, "recipe entry 2: transform CenterCrop"},
+		{`[{"op":"ToLayout","layout":"nchw"}]`, `unknown layout "nchw"`},
+		{`[{"op":"Pad","padding":[1],"padding_mode":"reflekt"}]`, `did you mean "reflect"`},
+		{`[{"op":"ConvertDType","dtype":"float"}]`, `unknown dtype "float"`},
+	}
+	for _, tt := range tests {
+		if _, err := Parse([]byte(tt.recipe)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v; want %q", tt.recipe, err, tt.want)
+		}
+	}
+}
+
+// FuzzParse holds that what Parse accepts survives a round trip and never panics later.
+func FuzzParse(f *testing.F) {
+	seed, err := json.Marshal(&Pipeline{ts: allOps})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(seed)
+	f.Add([]byte(`[{"op":"Resize","size":[3],"fit":"cover"},{"op":"Pad","padding":[1,2,3,4]}]`))
+	f.Fuzz(func(t *testing.T, recipe []byte) {
+		p, err := Parse(recipe)
+		if err != nil {
+			return
+		}
+		a, err := json.Marshal(p)
+		if err != nil {
+			t.Fatalf("%s: %v", recipe, err)
+		}
+		q, err := Parse(a)
+		if err != nil {
+			t.Fatalf("%s: %v", a, err)
+		}
+		if b, _ := json.Marshal(q); string(a) != string(b) {
+			t.Fatalf("%s became %s", a, b)
+		}
+		src := testImage(9, 7, 3)
+		out, err := p.Output(InfoOf(src))
+		if err != nil || out.Bytes() > 1<<20 {
+			return
+		}
+		if err := p.Runner().DoRand(make([]byte, out.Bytes()), src, Rand{}); err != nil {
+			t.Fatalf("%s: %v", a, err)
+		}
+	})
+}

@@ -1,0 +1,237 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"image"
+
+	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Plan is what the transforms of a pipeline want done to one image. Each Build adds to it,
+// and whatever fits into the pass over the pixels that is there already, is fused with it.
+type Plan struct {
+	info   Info
+	rnd    Rand
+	passes []pass
+	store  store
+}
+
+// A pass reads an image once and writes one. Its steps happen in the order of the fields.
+type pass struct {
+	src     image.Rectangle // the part that is used
+	pre     colour
+	resize  bool
+	w, h    int // src resized
+	filter  vec.Filter
+	crop    image.Rectangle // of w x h
+	post    colour
+	flipH   bool
+	flipV   bool
+	padded  bool
+	pad     [4]int // left, top, right, bottom
+	padFill [3]byte
+	padMode PadMode
+	c       int // channels that come out
+}
+
+// colour is a change of channels. The zero value changes nothing.
+type colour struct {
+	gray bool // RGB becomes luma
+	out  int  // channels that come out; 0 means as many as go in
+}
+
+// store is how the last pass writes its pixels: as bytes, or as (x/255-mean)/std.
+type store struct {
+	dtype     tensor.DType
+	layout    Layout
+	scale     bool
+	normal    bool
+	mean, std [3]float32
+}
+
+func (p *Plan) reset(in Info, rnd Rand) error {
+	if err := in.check(); err != nil {
+		return err
+	}
+	in.DType = tensor.Uint8
+	p.info, p.rnd = in, rnd
+	p.passes = append(p.passes[:0], newPass(in))
+	p.store = store{dtype: tensor.Uint8}
+	return nil
+}
+
+func newPass(in Info) pass {
+	all := image.Rect(0, 0, in.W, in.H)
+	return pass{src: all, w: in.W, h: in.H, crop: all, c: in.C}
+}
+
+// finish copies into store what only info knew.
+func (p *Plan) finish() {
+	p.store.dtype, p.store.layout = p.info.DType, p.info.Layout
+}
+
+// Info returns what the transforms so far make.
+func (p *Plan) Info() Info { return p.info }
+
+// Rand returns the random stream of the record.
+func (p *Plan) Rand() *Rand { return &p.rnd }
+
+func (p *Plan) last() *pass { return &p.passes[len(p.passes)-1] }
+
+// next begins a new pass over what the passes so far make.
+func (p *Plan) next() *pass {
+	in := p.info
+	in.Layout = HWC
+	p.passes = append(p.passes, newPass(in))
+	return p.last()
+}
+
+var errNotBytes = errors.New("input is not uint8 any more; put this transform before ConvertDType")
+
+func (p *Plan) bytes() error {
+	if p.info.DType != tensor.Uint8 {
+		return errNotBytes
+	}
+	return nil
+}
+
+// Resize makes the image w by h pixels.
+func (p *Plan) Resize(w, h int, f vec.Filter) error {
+	if err := p.bytes(); err != nil {
+		return err
+	}
+	if w <= 0 || h <= 0 {
+		return fmt.Errorf("input of %dx%d pixels would become %dx%d", p.info.W, p.info.H, w, h)
+	}
+	if w == p.info.W && h == p.info.H {
+		return nil
+	}
+	s := p.last()
+	if s.resize || s.flipH || s.flipV || s.padded {
+		s = p.next()
+	}
+	s.resize, s.w, s.h, s.filter = true, w, h, f
+	s.crop = image.Rect(0, 0, w, h)
+	s.pre, s.post = s.post, colour{}
+	p.info.W, p.info.H = w, h
+	return nil
+}
+
+// Crop keeps the rectangle r of the image.
+func (p *Plan) Crop(r image.Rectangle) error {
+	all := image.Rect(0, 0, p.info.W, p.info.H)
+	if r.Empty() || !r.In(all) {
+		return fmt.Errorf("rectangle %v leaves the input of %dx%d pixels", r, p.info.W, p.info.H)
+	}
+	if r == all {
+		return nil
+	}
+	s := p.last()
+	if s.padded {
+		if err := p.bytes(); err != nil {
+			return err
+		}
+		s = p.next()
+	}
+	p.info.W, p.info.H = r.Dx(), r.Dy()
+	if s.flipH {
+		r.Min.X, r.Max.X = all.Max.X-r.Max.X, all.Max.X-r.Min.X
+	}
+	if s.flipV {
+		r.Min.Y, r.Max.Y = all.Max.Y-r.Max.Y, all.Max.Y-r.Min.Y
+	}
+	if s.resize {
+		s.crop = r.Add(s.crop.Min)
+		return nil
+	}
+	s.src = r.Add(s.src.Min)
+	s.w, s.h = r.Dx(), r.Dy()
+	s.crop = image.Rect(0, 0, s.w, s.h)
+	return nil
+}
+
+// Flip mirrors the image left to right, or upside down.
+func (p *Plan) Flip(horizontal, vertical bool) {
+	s := p.last()
+	if horizontal {
+		s.flipH = !s.flipH
+		s.pad[0], s.pad[2] = s.pad[2], s.pad[0]
+	}
+	if vertical {
+		s.flipV = !s.flipV
+		s.pad[1], s.pad[3] = s.pad[3], s.pad[1]
+	}
+}
+
+// Pad adds rows and columns around the image.
+func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) error {
+	if err := p.bytes(); err != nil {
+		return err
+	}
+	if err := mode.check(p.info.W, p.info.H, [4]int{left, top, right, bottom}); err != nil {
+		return err
+	}
+	s := p.last()
+	if s.padded {
+		s = p.next()
+	}
+	s.padded, s.pad, s.padMode, s.padFill = true, [4]int{left, top, right, bottom}, mode, fill
+	p.info.W += left + right
+	p.info.H += top + bottom
+	return nil
+}
+
+// Colour makes the image gray, and gives it channels (1 or 3) channels.
+func (p *Plan) Colour(gray bool, channels int) error {
+	if err := p.bytes(); err != nil {
+		return err
+	}
+	gray = gray && p.info.C == 3
+	if !gray && channels == p.info.C {
+		return nil
+	}
+	s := p.last()
+	if s.padded {
+		s = p.next()
+	}
+	s.post.gray = s.post.gray || gray
+	s.post.out, s.c = channels, channels
+	p.info.C = channels
+	return nil
+}
+
+// SetLayout sets the order of the record's axes.
+func (p *Plan) SetLayout(l Layout) { p.info.Layout = l }
+
+// Convert makes the elements dt, divided by 255 if scale.
+func (p *Plan) Convert(dt tensor.DType, scale bool) error {
+	if dt == p.info.DType {
+		return nil
+	}
+	if p.info.DType != tensor.Uint8 {
+		return fmt.Errorf("input is %v already; convert once, and to the final type", p.info.DType)
+	}
+	p.info.DType, p.store.scale = dt, scale
+	return nil
+}
+
+// Normalize subtracts mean and divides by std, which have 1 or 3 values.
+func (p *Plan) Normalize(mean, std []float64) error {
+	if p.info.DType == tensor.Uint8 {
+		return errors.New("input is uint8; put ConvertDType before it")
+	}
+	if p.store.normal {
+		return errors.New("input is normalised already")
+	}
+	if len(mean) != 1 && len(mean) != p.info.C {
+		return fmt.Errorf("%d means for an input of %d channels", len(mean), p.info.C)
+	}
+	p.store.normal = true
+	for c := range p.store.mean {
+		i := c % len(mean)
+		p.store.mean[c], p.store.std[c] = float32(mean[i]), float32(std[i])
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package transforms
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// MarshalJSON writes the recipe: a list with an object for each transform, its name under
+// "op" and every effective parameter beside it.
+func (p *Pipeline) MarshalJSON() ([]byte, error) {
+	out := []byte{'['}
+	for i, t := range p.ts {
+		body, err := json.Marshal(t)
+		if err != nil {
+			return nil, fmt.Errorf("transform %s: %w", t.Op(), err)
+		}
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, `{"op":"`+t.Op()+`"`...)
+		if len(body) > 2 {
+			out = append(out, ',')
+		}
+		out = append(out, body[1:]...)
+	}
+	return append(out, ']'), nil
+}
+
+// Parse reads a recipe, as MarshalJSON writes it or shorter: a parameter that is left out has
+// its default. All that is wrong with the recipe is in the error.
+func Parse(recipe []byte) (*Pipeline, error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(recipe, &entries); err != nil {
+		return nil, fmt.Errorf("transforms: the recipe is not a JSON list of objects: %w", err)
+	}
+	var errs []error
+	ts := make([]Transform, 0, len(entries))
+	for i, entry := range entries {
+		t, err := parseEntry(entry)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("recipe entry %d: %w", i+1, err))
+			continue
+		}
+		ts = append(ts, t)
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return Compose(ts...)
+}
+
+func parseEntry(entry []byte) (Transform, error) {
+	var head struct {
+		Op *string `json:"op"`
+	}
+	if err := json.Unmarshal(entry, &head); err != nil {
+		return nil, err
+	}
+	if head.Op == nil {
+		return nil, errors.New(`no "op" names the transform`)
+	}
+	make, ok := registry[*head.Op]
+	if !ok {
+		return nil, fmt.Errorf("unknown transform %q%s", *head.Op, didYouMean(*head.Op, Ops()))
+	}
+	t, err := make(entry)
+	if err != nil {
+		return nil, fmt.Errorf("transform %s: %w", *head.Op, err)
+	}
+	return t, nil
+}
+
+// decodeStrict reads an entry into the struct at t and refuses keys that it does not have.
+func decodeStrict(entry []byte, t any) error {
+	var keys map[string]json.RawMessage
+	if err := json.Unmarshal(entry, &keys); err != nil {
+		return err
+	}
+	known := jsonKeys(reflect.TypeOf(t).Elem())
+	for key := range keys {
+		if key != "op" && !contains(known, key) {
+			return fmt.Errorf("unknown parameter %q%s", key, didYouMean(key, known))
+		}
+	}
+	delete(keys, "op")
+	body, err := json.Marshal(keys)
+	if err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	return dec.Decode(t)
+}
+
+func jsonKeys(t reflect.Type) []string {
+	keys := make([]string, t.NumField())
+	for i := range keys {
+		keys[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
+	}
+	return keys
+}
+
+func contains(list []string, s string) bool {
+	for _, v := range list {
+		if v == s {
+			return true
+		}
+	}
+	return false
+}
+
+// didYouMean returns a hint with the known name nearest to s, or with all of them.
+func didYouMean(s string, known []string) string {
+	best, least := "", len(s)/2+1
+	for _, k := range known {
+		if d := editDistance(strings.ToLower(s), strings.ToLower(k)); d < least {
+			best, least = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	if len(known) == 0 {
+		return "; there are none"
+	}
+	return "; known are " + strings.Join(known, ", ")
+}
+
+// editDistance counts the letters to insert, delete or replace (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diag
+			if a[i] != b[j] {
+				cost++
+			}
+			diag = row[j+1]
+			row[j+1] = min(cost, diag+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,197 @@
+package transforms
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+
+	"github.com/penstock/penstock/internal/vec"
+)
+
+func init() { Register[Resize]() }
+
+// Resize makes an image another size with Pillow's filters, bit for bit.
+//
+// One size with Fit "shorter" is torchvision's Resize: the shorter side becomes Size[0] and
+// the longer one floor(Size[0]*long/short). Two sizes are height and width, in that order.
+type Resize struct {
+	Size          []int     `json:"size"`          // pixels: one, or height and width
+	Fit           string    `json:"fit"`           // see below; "" means shorter for one size, exact for two
+	MaxSize       int       `json:"max_size"`      // with shorter: limit of the longer side; 0 means none
+	Interpolation string    `json:"interpolation"` // nearest, box, bilinear, hamming, bicubic, lanczos; "" means bilinear
+	Fill          []int     `json:"fill"`          // with pad: gray, or red, green, blue; nil means 0
+	Antialias     Antialias `json:"antialias"`     // is always true
+}
+
+// What Fit may be, besides "shorter" and "exact" (both sides as given, aspect lost):
+//
+//	longer   the longer side becomes Size[0]
+//	cover    the smallest size that covers Size, then a crop of its centre
+//	pad      the largest size that fits into Size, then a border of Fill around it
+//
+// The last two take one size for a square.
+var fits = []string{"shorter", "longer", "exact", "cover", "pad"}
+
+// Antialias stands in a recipe to say that filters widen when they reduce, as Pillow's do;
+// there is no other way.
+type Antialias struct{}
+
+// MarshalJSON writes true.
+func (Antialias) MarshalJSON() ([]byte, error) { return []byte("true"), nil }
+
+// UnmarshalJSON accepts only true.
+func (*Antialias) UnmarshalJSON(b []byte) error {
+	var on bool
+	if err := json.Unmarshal(b, &on); err != nil {
+		return err
+	}
+	if !on {
+		return errors.New("antialias cannot be false; filters always widen when they reduce, as Pillow's do")
+	}
+	return nil
+}
+
+// Op returns "Resize".
+func (Resize) Op() string { return "Resize" }
+
+// Resolve fills in Fit, Interpolation and Fill.
+func (t Resize) Resolve() (Transform, error) {
+	var errs []error
+	if err := checkSize(t.Size); err != nil {
+		errs = append(errs, err)
+	}
+	if t.Fit == "" {
+		t.Fit = "shorter"
+		if len(t.Size) == 2 {
+			t.Fit = "exact"
+		}
+	}
+	if !contains(fits, t.Fit) {
+		errs = append(errs, fmt.Errorf("unknown fit %q%s", t.Fit, didYouMean(t.Fit, fits)))
+	}
+	if (t.Fit == "shorter" || t.Fit == "longer") && len(t.Size) == 2 {
+		errs = append(errs, fmt.Errorf("fit %s takes one size, not %d", t.Fit, len(t.Size)))
+	}
+	if t.MaxSize != 0 && (t.Fit != "shorter" || len(t.Size) == 1 && t.MaxSize <= t.Size[0]) {
+		errs = append(errs, fmt.Errorf("max_size %d must be larger than size and goes with fit shorter alone", t.MaxSize))
+	}
+	if t.Interpolation == "" {
+		t.Interpolation = vec.Bilinear.String()
+	}
+	if _, err := vec.ParseFilter(t.Interpolation); err != nil {
+		errs = append(errs, err)
+	}
+	fill, err := resolveFill(t.Fill)
+	t.Fill = fill
+	return t, errors.Join(append(errs, err)...)
+}
+
+// Build adds the resize, and what cover and pad do behind it.
+func (t Resize) Build(p *Plan) error {
+	in := p.Info()
+	f, err := vec.ParseFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	boxH, boxW := t.Size[0], t.Size[len(t.Size)-1]
+	w, h := t.scaled(in.W, in.H, boxW, boxH)
+	if err := p.Resize(w, h, f); err != nil {
+		return err
+	}
+	switch t.Fit {
+	case "cover":
+		return p.Crop(centered(w, h, boxW, boxH))
+	case "pad":
+		l, u := (boxW-w)/2, (boxH-h)/2
+		return p.Pad(l, u, boxW-w-l, boxH-h-u, PadConstant, fillBytes(t.Fill))
+	}
+	return nil
+}
+
+// scaled returns what a w x h image becomes before any crop or border.
+func (t Resize) scaled(w, h, boxW, boxH int) (int, int) {
+	wide := w*boxH >= h*boxW // wider than the box, or as wide
+	switch t.Fit {
+	case "shorter":
+		return shorter(w, h, t.Size[0], t.MaxSize)
+	case "longer":
+		if w >= h {
+			return t.Size[0], t.Size[0] * h / w
+		}
+		return t.Size[0] * w / h, t.Size[0]
+	case "cover":
+		if wide {
+			return w * boxH / h, boxH
+		}
+		return boxW, h * boxW / w
+	case "pad":
+		if wide {
+			return boxW, max(h*boxW/w, 1)
+		}
+		return max(w*boxH/h, 1), boxH
+	}
+	return boxW, boxH
+}
+
+// shorter is torchvision's _compute_resized_image_output_size.
+func shorter(w, h, size, maxSize int) (int, int) {
+	short, long := min(w, h), max(w, h)
+	newShort, newLong := size, size*long/short
+	if maxSize > 0 && newLong > maxSize {
+		newShort, newLong = maxSize*newShort/newLong, maxSize
+	}
+	if w <= h {
+		return newShort, newLong
+	}
+	return newLong, newShort
+}
+
+// centered returns the centre w x h of a larger image, rounded as torchvision does:
+// int(round((d-crop)/2)) with halves to even.
+func centered(fromW, fromH, w, h int) image.Rectangle {
+	x, y := halfEven(fromW-w), halfEven(fromH-h)
+	return image.Rect(x, y, x+w, y+h)
+}
+
+// halfEven returns n/2, a half rounded to the even neighbour; n >= 0.
+func halfEven(n int) int {
+	return n/2 + n&1*(n/2&1)
+}
+
+// checkSize reports a size that is not one or two positive numbers.
+func checkSize(size []int) error {
+	if len(size) != 1 && len(size) != 2 {
+		return fmt.Errorf("size %v must be one number, or height and width", size)
+	}
+	for _, v := range size {
+		if v <= 0 || v > 1<<20 {
+			return fmt.Errorf("size %v: each must be 1 to %d pixels", size, 1<<20)
+		}
+	}
+	return nil
+}
+
+// resolveFill returns fill with its default, and reports values that are no colour.
+func resolveFill(fill []int) ([]int, error) {
+	if len(fill) == 0 {
+		return []int{0}, nil
+	}
+	if len(fill) != 1 && len(fill) != 3 {
+		return fill, fmt.Errorf("fill %v must be one gray value, or red, green, blue", fill)
+	}
+	for _, v := range fill {
+		if v < 0 || v > 255 {
+			return fill, fmt.Errorf("fill %v: each must be 0 to 255", fill)
+		}
+	}
+	return fill, nil
+}
+
+// fillBytes returns a resolved fill for each channel.
+func fillBytes(fill []int) (b [3]byte) {
+	for c := range b {
+		b[c] = byte(fill[c%len(fill)])
+	}
+	return b
+}

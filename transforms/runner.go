@@ -1,0 +1,109 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Runner does the work of a Pipeline for one goroutine. It owns scratch memory that grows to
+// what the largest image so far needed: some rows of the input for each resize, and the whole
+// image between two operations that cannot be fused. When that has happened, it allocates
+// nothing.
+type Runner struct {
+	p       *Pipeline
+	plan    Plan
+	planned Info // what plan is for; the zero Info is for nothing
+	scan    scan
+	weights weightCache
+	between [2]Image
+	norm    vec.Norm
+	normFor store
+}
+
+// Runner returns a new Runner.
+func (p *Pipeline) Runner() *Runner {
+	r := &Runner{p: p}
+	r.scan.init(&r.weights)
+	return r
+}
+
+// Do writes the record that the pipeline makes of src to dst, whose length must be that of
+// Output(InfoOf(src)). For float types dst must be aligned to an element. After an error the
+// content of dst is arbitrary. A random pipeline needs DoRand.
+func (r *Runner) Do(dst []byte, src Source) error {
+	if r.p.random {
+		return errors.New("transforms: the pipeline is random: use DoRand, which takes the record's random stream")
+	}
+	return r.DoRand(dst, src, Rand{})
+}
+
+// DoRand is Do with the random stream of the record.
+func (r *Runner) DoRand(dst []byte, src Source, rnd Rand) error {
+	if err := r.prepare(InfoOf(src), rnd); err != nil {
+		return err
+	}
+	if want := r.plan.info.Bytes(); len(dst) != want {
+		return fmt.Errorf("output %v has %d bytes, and the record %d; make inputs one size, by Resize and CenterCrop", r.plan.info, want, len(dst))
+	}
+	last := len(r.plan.passes) - 1
+	for i := range r.plan.passes[:last] {
+		p, out := &r.plan.passes[i], &r.between[i%2]
+		*out = shapeImage(out.Pix, p.outW(), p.outH(), p.c)
+		if err := r.scan.run(p, src, target{dst: out.Pix, dtype: tensor.Uint8}); err != nil {
+			return err
+		}
+		src = out
+	}
+	return r.scan.run(&r.plan.passes[last], src, r.target(dst))
+}
+
+// prepare plans the work, unless the plan of the last image fits this one too.
+func (r *Runner) prepare(in Info, rnd Rand) error {
+	if in == r.planned && !r.p.random {
+		return nil
+	}
+	r.planned = Info{}
+	if err := r.p.build(&r.plan, in, rnd); err != nil {
+		return err
+	}
+	r.planned = in
+	if s := r.plan.store; s.dtype != tensor.Uint8 && s != r.normFor {
+		var mean, std []float32
+		if s.normal {
+			mean, std = s.mean[:], s.std[:]
+		}
+		r.norm.Init(s.dtype, s.scale, mean, std)
+		r.normFor = s
+	}
+	return nil
+}
+
+func (r *Runner) target(dst []byte) target {
+	s := r.plan.store
+	t := target{dtype: s.dtype, layout: s.layout, norm: &r.norm}
+	n := r.plan.info.W * r.plan.info.H * r.plan.info.C
+	switch s.dtype {
+	case tensor.Float32:
+		t.f32 = tensor.As[float32](tensor.Of(tensor.Spec{DType: s.dtype}, n, dst))
+	case tensor.Float16, tensor.BFloat16:
+		t.u16 = tensor.As[uint16](tensor.Of(tensor.Spec{DType: tensor.Uint16}, n, dst))
+	default:
+		t.dst = dst
+	}
+	return t
+}
+
+// shapeImage returns an image without gaps, in the memory pix if that suffices.
+func shapeImage(pix []byte, w, h, c int) Image {
+	return Image{Pix: grow(pix, w*h*c), W: w, H: h, C: c, Step: c, Stride: w * c}
+}
+
+func grow(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}

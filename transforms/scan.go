@@ -1,0 +1,203 @@
+package transforms
+
+import (
+	"fmt"
+	"image"
+
+	"github.com/penstock/penstock/internal/vec"
+)
+
+// stripRows is how many rows are resized horizontally before the vertical resize looks at
+// them: few enough to be in cache still.
+const stripRows = 16
+
+// scan carries out one pass: rows come in from a Source, are resized horizontally into a
+// strip and vertically out of it, and go to the sink.
+type scan struct {
+	cache *weightCache
+	strip func(y int, strip Image) error // the method rows, made once
+
+	p    *pass
+	h, v *vec.Weights    // nil for an axis that keeps its length
+	area image.Rectangle // what is read, relative to p.src
+	in   int             // channels of the Source
+	c    int             // channels in the strip
+	next int             // next output row, in rows of the resized image
+	buf  stripBuffer
+	pre  []byte // rows after the colour conversion that stands before the resize
+	line []byte // one output row
+	out  sink
+}
+
+// stripBuffer holds consecutive input rows after the horizontal resize.
+type stripBuffer struct {
+	pix    []byte
+	stride int
+	first  int // row of the input, relative to p.src, that is at pix[0]
+	n, max int // rows held, rows of memory
+}
+
+func (s *scan) init(cache *weightCache) {
+	s.cache = cache
+	s.strip = s.rows
+}
+
+// run reads src and writes all of t.
+func (s *scan) run(p *pass, src Source, t target) error {
+	_, _, s.in = src.Size()
+	s.p = p
+	s.c = p.pre.channels(s.in)
+	s.weigh()
+	s.begin()
+	s.out.begin(p, s.c, t)
+	if err := src.Scan(s.area.Add(p.src.Min), s.strip); err != nil {
+		return err
+	}
+	if s.next != p.crop.Max.Y {
+		return fmt.Errorf("source ended after %d of %d output rows", s.next-p.crop.Min.Y, p.crop.Dy())
+	}
+	s.out.end()
+	return nil
+}
+
+// weigh finds the weights of both axes, and what of the input they need.
+func (s *scan) weigh() {
+	p := s.p
+	s.h, s.v, s.area = nil, nil, p.crop
+	if p.src.Dx() != p.w {
+		s.h = s.cache.get(p.src.Dx(), p.w, p.crop.Min.X, p.crop.Max.X, p.filter)
+		s.area.Min.X, s.area.Max.X = s.h.Inputs()
+	}
+	if p.src.Dy() != p.h {
+		s.v = s.cache.get(p.src.Dy(), p.h, p.crop.Min.Y, p.crop.Max.Y, p.filter)
+		s.area.Min.Y, s.area.Max.Y = s.v.Inputs()
+	}
+}
+
+// begin sizes the scratch memory.
+func (s *scan) begin() {
+	s.next = s.p.crop.Min.Y
+	if s.h == nil && s.v == nil {
+		return
+	}
+	b := &s.buf
+	b.stride = s.p.crop.Dx() * s.c
+	b.first, b.n, b.max = s.area.Min.Y, 0, 2*stripRows
+	if s.v != nil {
+		b.max += 2 * s.v.Taps()
+	}
+	b.pix = grow(b.pix, b.max*b.stride)
+	s.line = grow(s.line, b.stride)
+	if s.p.pre != (colour{}) {
+		s.pre = grow(s.pre, stripRows*s.area.Dx()*s.c)
+	}
+}
+
+// rows takes in a strip of the Source.
+func (s *scan) rows(y int, strip Image) error {
+	y -= s.p.src.Min.Y
+	if err := s.checkStrip(y, strip); err != nil {
+		return err
+	}
+	if s.h == nil && s.v == nil {
+		for i := range strip.H {
+			s.out.row(s.next-s.p.crop.Min.Y, strip.Row(i), strip.Step)
+			s.next++
+		}
+		return nil
+	}
+	for i := 0; i < strip.H; {
+		n := min(strip.H-i, stripRows)
+		s.horizontal(strip.Sub(image.Rect(0, i, strip.W, i+n)))
+		s.drain()
+		i += n
+	}
+	return nil
+}
+
+// checkStrip reports a Source that does not keep its promise.
+func (s *scan) checkStrip(y int, strip Image) error {
+	if err := strip.Validate(); err != nil {
+		return fmt.Errorf("source delivered an %w", err)
+	}
+	want := s.next
+	if s.h != nil || s.v != nil {
+		want = s.buf.first + s.buf.n
+	}
+	if y != want || strip.W != s.area.Dx() || strip.C != s.in || y+strip.H > s.area.Max.Y {
+		return fmt.Errorf("source delivered rows %d to %d, %d pixels of %d channels; asked for rows %d to %d, %d pixels of %d channels",
+			y, y+strip.H, strip.W, strip.C, want, s.area.Max.Y, s.area.Dx(), s.in)
+	}
+	return nil
+}
+
+// horizontal appends rows to the strip buffer.
+func (s *scan) horizontal(m Image) {
+	if s.p.pre != (colour{}) {
+		m = s.recolour(m)
+	}
+	b := &s.buf
+	to := b.pix[b.n*b.stride:]
+	if s.h != nil {
+		s.h.Rows(to, b.stride, m.Pix, m.Stride, m.H, m.Step, s.c, s.area.Min.X)
+	} else {
+		for i := range m.H {
+			vec.Pack(to[i*b.stride:(i+1)*b.stride], m.Row(i), m.Step, s.c)
+		}
+	}
+	b.n += m.H
+}
+
+// recolour converts rows before they are resized.
+func (s *scan) recolour(m Image) Image {
+	out := shapeImage(s.pre, m.W, m.H, s.c)
+	for i := range m.H {
+		s.p.pre.convert(out.Row(i), m.Row(i), m.Step, m.C)
+	}
+	return out
+}
+
+// drain makes what output rows can be made, and drops the input rows no longer needed.
+func (s *scan) drain() {
+	b := &s.buf
+	if s.v == nil {
+		for i := range b.n {
+			s.out.row(s.next-s.p.crop.Min.Y, b.pix[i*b.stride:(i+1)*b.stride], s.c)
+			s.next++
+		}
+		b.first, b.n = b.first+b.n, 0
+		return
+	}
+	for s.next < s.v.To {
+		lo, hi := s.v.Span(s.next)
+		if hi > b.first+b.n {
+			b.keepFrom(lo)
+			return
+		}
+		s.vertical()
+		s.next++
+	}
+	b.keepFrom(b.first + b.n)
+}
+
+// vertical makes output row next, in its final place if it needs no more than that.
+func (s *scan) vertical() {
+	y := s.next - s.p.crop.Min.Y
+	if to := s.out.direct(y); to != nil {
+		s.v.Column(to, s.buf.pix, s.buf.stride, s.next, s.buf.first)
+		return
+	}
+	s.v.Column(s.line, s.buf.pix, s.buf.stride, s.next, s.buf.first)
+	s.out.row(y, s.line, s.c)
+}
+
+// keepFrom makes room for stripRows more rows, if it is short, by dropping rows before lo.
+func (b *stripBuffer) keepFrom(lo int) {
+	drop := min(max(lo-b.first, 0), b.n)
+	if drop == 0 || b.n+stripRows <= b.max && drop < b.n {
+		return
+	}
+	copy(b.pix, b.pix[drop*b.stride:b.n*b.stride])
+	b.first += drop
+	b.n -= drop
+}

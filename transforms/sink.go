@@ -1,0 +1,219 @@
+package transforms
+
+import (
+	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/tensor"
+)
+
+// target is the memory that a pass writes, and how. The slice that belongs to dtype is set.
+type target struct {
+	dst    []byte
+	f32    []float32
+	u16    []uint16 // float16, bfloat16
+	dtype  tensor.DType
+	layout Layout
+	norm   *vec.Norm
+}
+
+// sink takes the rows of a pass after the resize: it changes colour, mirrors, adds borders
+// and stores them.
+type sink struct {
+	t       target
+	p       *pass
+	in      int // channels of the rows that arrive
+	w, h    int // what is stored
+	scratch [3][]byte
+}
+
+func (p *pass) outW() int { return p.crop.Dx() + p.pad[0] + p.pad[2] }
+func (p *pass) outH() int { return p.crop.Dy() + p.pad[1] + p.pad[3] }
+
+func (s *sink) begin(p *pass, in int, t target) {
+	s.t, s.p, s.in = t, p, in
+	s.w, s.h = p.outW(), p.outH()
+	for i := range s.scratch {
+		s.scratch[i] = grow(s.scratch[i], s.w*p.c)
+	}
+}
+
+// direct returns where row y is stored, if it needs no more work than being written there.
+func (s *sink) direct(y int) []byte {
+	p := s.p
+	if s.t.dtype != tensor.Uint8 || (s.t.layout != HWC && p.c != 1) || p.post != (colour{}) || p.flipH || p.pad[0]+p.pad[2] > 0 {
+		return nil
+	}
+	n := s.w * p.c
+	return s.t.dst[s.place(y)*n:][:n]
+}
+
+// place returns where the row y of the crop ends up.
+func (s *sink) place(y int) int {
+	if s.p.flipV {
+		y = s.p.crop.Dy() - 1 - y
+	}
+	return y + s.p.pad[1]
+}
+
+// row stores row y of the crop, whose pixels lie step bytes apart in px.
+func (s *sink) row(y int, px []byte, step int) {
+	p := s.p
+	n := p.crop.Dx() * p.c
+	if p.post != (colour{}) {
+		p.post.convert(s.scratch[0][:n], px, step, s.in)
+		px, step = s.scratch[0][:n], p.c
+	}
+	if p.flipH {
+		if step != p.c {
+			vec.Pack(s.scratch[0][:n], px, step, p.c)
+			px, step = s.scratch[0][:n], p.c
+		}
+		vec.Reverse(s.scratch[1][:n], px[:n], p.c)
+		px = s.scratch[1][:n]
+	}
+	if p.pad[0]+p.pad[2] > 0 {
+		s.widen(s.scratch[2], px, step)
+		px, step = s.scratch[2], p.c
+	}
+	s.put(s.place(y), px, step)
+}
+
+// widen is row px with the border at both ends.
+func (s *sink) widen(dst, px []byte, step int) {
+	p := s.p
+	c, w, left := p.c, p.crop.Dx(), p.pad[0]
+	vec.Pack(dst[left*c:(left+w)*c], px, step, c)
+	for x := range left {
+		s.borderPixel(dst[x*c:][:c], dst[left*c:], x-left, w)
+	}
+	for x := left + w; x < s.w; x++ {
+		s.borderPixel(dst[x*c:][:c], dst[left*c:], x-left, w)
+	}
+}
+
+func (s *sink) borderPixel(dst, row []byte, i, w int) {
+	if s.p.padMode == PadConstant {
+		copy(dst, s.p.padFill[:])
+		return
+	}
+	copy(dst, row[s.p.padMode.from(i, w)*s.p.c:])
+}
+
+// put stores a whole row of the record.
+func (s *sink) put(y int, px []byte, step int) {
+	switch s.t.dtype {
+	case tensor.Uint8:
+		s.putBytes(y, px, step)
+	case tensor.Float32:
+		putNumbers(s, s.t.f32, y, px, step, (*vec.Norm).F32, (*vec.Norm).PixelsF32, (*vec.Norm).PlanesF32)
+	default:
+		putNumbers(s, s.t.u16, y, px, step, (*vec.Norm).U16, (*vec.Norm).PixelsU16, (*vec.Norm).PlanesU16)
+	}
+}
+
+func (s *sink) putBytes(y int, px []byte, step int) {
+	d := s.t.dst
+	if s.t.layout == CHW && s.p.c == 3 {
+		r, g, b := planeRows(d, y, s.w, s.h)
+		vec.Planes(r, g, b, px, step)
+		return
+	}
+	n := s.w * s.p.c
+	vec.Pack(d[y*n:(y+1)*n], px, step, s.p.c)
+}
+
+// putNumbers is putBytes for float32, and for 16 bits.
+func putNumbers[T any](s *sink, d []T, y int, px []byte, step int,
+	plain func(*vec.Norm, []T, []byte, int),
+	pixels func(*vec.Norm, []T, []byte, int),
+	planes func(*vec.Norm, []T, []T, []T, []byte, int),
+) {
+	n := s.w * s.p.c
+	switch {
+	case s.p.c == 1:
+		plain(s.t.norm, d[y*n:(y+1)*n], px, 0)
+	case s.t.layout == HWC:
+		pixels(s.t.norm, d[y*n:(y+1)*n], px, step)
+	default:
+		r, g, b := planeRows(d, y, s.w, s.h)
+		planes(s.t.norm, r, g, b, px, step)
+	}
+}
+
+// planeRows returns row y of each plane of a CHW record.
+func planeRows[T any](d []T, y, w, h int) (r, g, b []T) {
+	at, plane := y*w, w*h
+	return d[at : at+w], d[plane+at : plane+at+w], d[2*plane+at : 2*plane+at+w]
+}
+
+// end adds the rows of the border.
+func (s *sink) end() {
+	top, inner := s.p.pad[1], s.p.crop.Dy()
+	if top+s.p.pad[3] == 0 {
+		return
+	}
+	if s.p.padMode == PadConstant {
+		for x := range s.w {
+			copy(s.scratch[2][x*s.p.c:][:s.p.c], s.p.padFill[:])
+		}
+	}
+	for y := range s.h {
+		if i := y - top; i < 0 || i >= inner {
+			s.borderRow(y, i, inner)
+		}
+	}
+}
+
+func (s *sink) borderRow(y, i, inner int) {
+	if s.p.padMode == PadConstant {
+		s.put(y, s.scratch[2], s.p.c)
+		return
+	}
+	from := s.p.padMode.from(i, inner) + s.p.pad[1]
+	switch s.t.dtype {
+	case tensor.Uint8:
+		copyRow(s, s.t.dst, y, from)
+	case tensor.Float32:
+		copyRow(s, s.t.f32, y, from)
+	default:
+		copyRow(s, s.t.u16, y, from)
+	}
+}
+
+// copyRow copies a stored row to another.
+func copyRow[T any](s *sink, d []T, to, from int) {
+	if s.t.layout == CHW && s.p.c == 3 {
+		r, g, b := planeRows(d, to, s.w, s.h)
+		r2, g2, b2 := planeRows(d, from, s.w, s.h)
+		copy(r, r2)
+		copy(g, g2)
+		copy(b, b2)
+		return
+	}
+	n := s.w * s.p.c
+	copy(d[to*n:(to+1)*n], d[from*n:(from+1)*n])
+}
+
+// channels returns how many channels come out when in go in.
+func (c colour) channels(in int) int {
+	if c.out == 0 {
+		return in
+	}
+	return c.out
+}
+
+// convert changes one row: src has in channels, step bytes apart, and dst has no gaps.
+func (c colour) convert(dst, src []byte, step, in int) {
+	out := c.channels(in)
+	switch {
+	case in == 1 && out == 3:
+		vec.Spread(dst, src, step)
+	case in == 1 || !c.gray:
+		vec.Pack(dst, src, step, out)
+	case out == 1:
+		vec.Gray(dst, src, step)
+	default: // the luma waits in the last third, where Spread reads it before it writes there
+		n := len(dst) / 3
+		vec.Gray(dst[2*n:], src, step)
+		vec.Spread(dst, dst[2*n:], 1)
+	}
+}

@@ -1,0 +1,84 @@
+#!/usr/bin/python3
+"""Writes golden.txt: what Pillow and NumPy make of images that the tests rebuild.
+
+Usage: /usr/bin/python3 golden.py > golden.txt      (Debian: python3-pil python3-numpy)
+
+A line is an operation, its parameters, and the CRC32 of the bytes that come out. The input
+of w x h x c bytes is the upper byte of x = x*1664525 + 1013904223 (mod 2^32), from x =
+w*65536 + h*4 + c, each second 8 x 8 block held flat so that edges occur.
+"""
+import sys
+import zlib
+
+import numpy as np
+import PIL
+from PIL import Image
+
+FILTERS = {"nearest": 0, "box": 4, "bilinear": 2, "hamming": 5, "bicubic": 3, "lanczos": 1}
+
+SIZES = [  # in w, h, out w, h
+    (1, 1, 1, 1), (1, 1, 7, 5), (1, 37, 1, 11), (1, 37, 3, 50), (41, 1, 13, 1), (41, 1, 90, 2),
+    (2, 2, 3, 3), (3, 2, 2, 3), (5, 7, 31, 29), (31, 29, 5, 7), (33, 17, 33, 9), (33, 17, 11, 17),
+    (64, 48, 32, 24), (64, 48, 128, 96), (65, 47, 64, 48), (100, 75, 34, 26), (97, 89, 1, 1),
+    (97, 89, 3, 2), (17, 300, 16, 7), (300, 17, 7, 16), (255, 257, 63, 65), (32, 32, 224, 224),
+    (500, 375, 341, 256), (333, 500, 256, 384), (640, 427, 224, 224), (1023, 767, 60, 45),
+]
+
+_cache = {}
+
+
+def pixels(w, h, c):
+    key = (w, h, c)
+    if key not in _cache:
+        x, out = w * 65536 + h * 4 + c, bytearray(w * h * c)
+        for i in range(len(out)):
+            x = (x * 1664525 + 1013904223) & 0xFFFFFFFF
+            out[i] = x >> 24
+        a = np.frombuffer(bytes(out), np.uint8).reshape(h, w, c).copy()
+        for y in range(0, h, 8):
+            for z in range((y // 8 % 2) * 8, w, 16):
+                a[y:y + 8, z:z + 8] = a[y, z]
+        _cache[key] = a
+    return _cache[key]
+
+
+def image(w, h, c):
+    a = pixels(w, h, c)
+    return Image.fromarray(a if c == 3 else a[:, :, 0])
+
+
+def emit(*fields, out):
+    print(*fields, "%08x" % zlib.crc32(np.ascontiguousarray(out).tobytes()))
+
+
+def shorter(w, h, size):
+    short, long = min(w, h), max(w, h)
+    long = int(size * long / short)
+    return (size, long) if w <= h else (long, size)
+
+
+def center_crop(im, size):
+    w, h = im.size
+    x, y = int(round((w - size) / 2.0)), int(round((h - size) / 2.0))
+    return im.crop((x, y, x + size, y + size))
+
+
+print("# Pillow", PIL.__version__, "NumPy", np.__version__)
+for c in (3, 1):
+    for w, h, ow, oh in SIZES:
+        emit("pixels", c, w, h, out=pixels(w, h, c))
+        for name, f in FILTERS.items():
+            emit("resize", name, c, w, h, ow, oh, out=np.asarray(image(w, h, c).resize((ow, oh), f)))
+for w, h in ((500, 375), (375, 500), (500, 331), (343, 343), (97, 89)):
+    for size, crop in ((256, 224), (60, 51), (48, 48)):
+        for name, f in FILTERS.items():
+            im = image(w, h, 3).resize(shorter(w, h, size), f)
+            emit("shortercrop", name, 3, w, h, size, crop, out=np.asarray(center_crop(im, crop)))
+for w, h, _, _ in SIZES[:20]:
+    emit("gray", 3, w, h, out=np.asarray(image(w, h, 3).convert("L")))
+for mode in ("constant", "edge", "reflect", "symmetric"):
+    for c in (3, 1):
+        for w, h, l, t, r, b in ((9, 8, 1, 2, 3, 4), (9, 8, 0, 0, 5, 0), (9, 8, 0, 7, 0, 1), (9, 8, 8, 7, 8, 7)):
+            kw = {"constant_values": 9} if mode == "constant" else {}
+            emit("pad", mode, c, w, h, l, t, r, b, out=np.pad(pixels(w, h, c), ((t, b), (l, r), (0, 0)), mode, **kw))
+sys.stdout.flush()
