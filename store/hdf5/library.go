@@ -111,8 +111,7 @@ func session(path string, create bool, align uint64, use func(f file) error) err
 	})
 }
 
-// openFile opens by the shim for the properties and once more by gonum, which has no way to
-// adopt a handle: within a process both are the same open file.
+// openFile opens by the shim, for its properties, and hands the file to gonum.
 func openFile(path string, create bool, align uint64) (file, error) {
 	name := C.CString(path)
 	defer free(name)
@@ -126,14 +125,25 @@ func openFile(path string, create bool, align uint64) (file, error) {
 	if id < 0 {
 		return file{}, failed("open", &e)
 	}
-	h, err := hdf5.OpenFile(path, hdf5.F_ACC_RDWR)
-	if err != nil {
-		err = gonumFailed("open")
+	// Gonum cannot adopt the handle of a file, but anything that has a handle can be asked
+	// for its file, and that of a file is a second reference to itself.
+	h := wrap(hdf5.NewDatatype, int64(id)).File()
+	if h == nil {
+		return file{}, errors.Join(gonumFailed("open"), closeFile(id))
 	}
-	if C.h5x_close_file(id, &e) < 0 && err == nil {
-		err = errors.Join(failed("open", &e), h.Close())
+	f := file{h}
+	if err := closeFile(id); err != nil {
+		return file{}, errors.Join(err, f.close())
 	}
-	return file{h}, err
+	return f, nil
+}
+
+func closeFile(id C.hid_t) error {
+	var e C.h5x_error
+	if C.h5x_close_file(id, &e) < 0 {
+		return failed("close", &e)
+	}
+	return nil
 }
 
 // close flushes and closes. Handles that are still open would keep the file open with nil

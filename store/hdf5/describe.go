@@ -1,0 +1,182 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// text makes a scalar of fixed-length text.
+func text(name, value string) attribute {
+	data := []byte(strings.ToValidUTF8(value, "\ufffd"))
+	if len(data) == 0 {
+		data = []byte{0}
+	}
+	return attribute{name: name, elem: element{text: len(data)}, data: data}
+}
+
+// texts makes a list of texts, each as long as the longest.
+func texts(name string, values []string) attribute {
+	size := 1
+	valid := make([]string, len(values))
+	for i, v := range values {
+		valid[i] = strings.ToValidUTF8(v, "\ufffd")
+		size = max(size, len(valid[i]))
+	}
+	data := make([]byte, size*len(values))
+	for i, v := range valid {
+		copy(data[i*size:], v)
+	}
+	return attribute{name: name, elem: element{text: size}, count: len(values), data: data}
+}
+
+func integer(name string, v int64) attribute {
+	return attribute{name: name, elem: element{dtype: tensor.Int64}, data: binary.LittleEndian.AppendUint64(nil, uint64(v))}
+}
+
+func boolean(name string, v bool) attribute {
+	data := []byte{0}
+	if v {
+		data[0] = 1
+	}
+	return attribute{name: name, elem: element{dtype: tensor.Bool}, data: data}
+}
+
+func float(name string, v float64) attribute {
+	a := floats(name, []float64{v})
+	a.count = 0
+	return a
+}
+
+func floats(name string, values []float64) attribute {
+	a := attribute{name: name, elem: element{dtype: tensor.Float64}, count: len(values)}
+	for _, v := range values {
+		a.data = binary.LittleEndian.AppendUint64(a.data, math.Float64bits(v))
+	}
+	return a
+}
+
+// fieldAttributes says about a field what a reader needs that knows nothing of manifests.
+func fieldAttributes(f store.Field) []attribute {
+	var list []attribute
+	if f.Layout != "" {
+		list = append(list, text("layout", "N"+f.Layout))
+	}
+	if f.DType == tensor.BFloat16 {
+		list = append(list, text("dtype", f.DType.String()))
+	}
+	if len(f.Classes) > 0 {
+		list = append(list, texts("class_names", f.Classes))
+	}
+	if n := f.Normalization; n != nil {
+		list = append(list, floats("mean", n.Mean), floats("std", n.Std), float("scale", n.Scale),
+			boolean("normalization_applied", n.Applied))
+	}
+	return list
+}
+
+// rootAttributes says what the file is. The last one, complete, is not among them: it comes
+// when all else is in the file.
+func rootAttributes(m *store.Manifest) []attribute {
+	return []attribute{
+		text("format", m.Format),
+		integer("format_version", int64(m.Version)),
+		integer("num_samples", m.Records),
+	}
+}
+
+// finishFile adds the manifest and the attributes to the structure and marks the file
+// complete.
+func (s *staged) finishFile(m *store.Manifest) error {
+	data, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	if err := s.reserve(int64(len(data)) + attributeBytes(m) + slack); err != nil {
+		return err
+	}
+	return session(s.path, false, smallAlign, func(f file) error {
+		if err := describeAll(f, m, data); err != nil {
+			return err
+		}
+		if err := f.flush(); err != nil {
+			return err
+		}
+		return onRoot(f, []attribute{integer("complete", 1)})
+	})
+}
+
+// attributeBytes bounds what the attributes take, beside a small amount for each field.
+func attributeBytes(m *store.Manifest) int64 {
+	n := int64(0)
+	for _, f := range m.Fields {
+		n += 4096
+		for _, a := range fieldAttributes(f) {
+			n += 2 * int64(len(a.data))
+		}
+	}
+	return n
+}
+
+func describeAll(f file, m *store.Manifest, manifest []byte) error {
+	d := dataset{path: "/penstock/manifest", elem: element{text: len(manifest)}}
+	if err := d.create(f, manifest); err != nil {
+		return err
+	}
+	groups := make(map[string]bool)
+	for _, field := range m.Fields {
+		if err := describeField(f, field, groups); err != nil {
+			return err
+		}
+	}
+	return onRoot(f, rootAttributes(m))
+}
+
+// describeField writes the attributes of a field, and as datasets those which are too long.
+// Groups are the ones for such datasets that were made.
+func describeField(f file, field store.Field, groups map[string]bool) error {
+	h, err := f.h.OpenDataset("/" + field.Name)
+	if err != nil {
+		return gonumFailed("open " + field.Name)
+	}
+	defer h.Close()
+	for _, a := range fieldAttributes(field) {
+		if a.fits() {
+			if err := a.write(h); err != nil {
+				return err
+			}
+			continue
+		}
+		group := "/penstock/" + a.name
+		if !groups[group] {
+			if err := createGroup(f, group); err != nil {
+				return err
+			}
+			groups[group] = true
+		}
+		d := dataset{path: group + "/" + field.Name, elem: a.elem, dims: []int64{int64(a.count)}}
+		if err := d.create(f, a.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func onRoot(f file, list []attribute) error {
+	root, err := f.h.OpenGroup("/")
+	if err != nil {
+		return gonumFailed("open /")
+	}
+	defer root.Close()
+	for _, a := range list {
+		if err := a.write(root); err != nil {
+			return err
+		}
+	}
+	return nil
+}
