@@ -15,6 +15,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -43,14 +44,21 @@ var executor = sync.OnceValue(func() chan<- func() {
 func do(f func() error) error {
 	done := make(chan error, 1)
 	executor() <- func() {
-		if err := hdf5.DisplayErrors(false); err != nil {
-			done <- err
-			return
+		err := unusable
+		if err == nil {
+			err = hdf5.DisplayErrors(false)
 		}
-		done <- f()
+		if err == nil {
+			err = f()
+		}
+		done <- err
 	}
 	return <-done
 }
+
+// unusable, which belongs to the executor, is set when libhdf5 keeps a handle on memory that
+// it has freed. The next call could be the one that steps on it.
+var unusable error
 
 // Version names the libhdf5 in use, for example "HDF5 1.10.8".
 func Version() string {
@@ -95,11 +103,13 @@ func gonumFailed(what string) error {
 
 // file is an open HDF5 file.
 type file struct {
-	h *hdf5.File
+	h    *hdf5.File
+	path string
 }
 
 // session is a file from open to close: use runs on the executor, and every handle is
-// closed when session returns. New objects start at multiples of align.
+// closed when session returns. New objects start at multiples of align. After an error the
+// file is good for nothing.
 func session(path string, create bool, align uint64, use func(f file) error) error {
 	return do(func() error {
 		f, err := openFile(path, create, align)
@@ -107,7 +117,10 @@ func session(path string, create bool, align uint64, use func(f file) error) err
 			return err
 		}
 		err = use(f)
-		return errors.Join(err, f.close())
+		if closing := f.close(); err == nil {
+			err = closing
+		}
+		return err
 	})
 }
 
@@ -131,7 +144,7 @@ func openFile(path string, create bool, align uint64) (file, error) {
 	if h == nil {
 		return file{}, errors.Join(gonumFailed("open"), closeFile(id))
 	}
-	f := file{h}
+	f := file{h, path}
 	if err := closeFile(id); err != nil {
 		return file{}, errors.Join(err, f.close())
 	}
@@ -146,12 +159,20 @@ func closeFile(id C.hid_t) error {
 	return nil
 }
 
-// close flushes and closes. Handles that are still open would keep the file open with nil
-// for an answer, so they are counted first.
+// close flushes and closes. Handles that are still open would be closed with the file and
+// so hide a fault of ours: they are counted first.
+//
+// A file that cannot be flushed is abandoned: H5Fclose would fail to flush it, too, free its
+// memory and leave its handle behind, which the next file steps on. What it costs is one
+// descriptor and some memory; the disk space it gives back.
 func (f file) close() error {
 	n := C.h5x_open_handles(C.hid_t(f.h.ID()))
+	if err := f.flush(); err != nil {
+		return errors.Join(err, pathless(os.Truncate(f.path, 0)))
+	}
 	if err := f.h.Close(); err != nil {
-		return gonumFailed("close")
+		unusable = fmt.Errorf("libhdf5 is in an undefined state until this process ends: %w", gonumFailed("close"))
+		return unusable
 	}
 	if n != 1 {
 		return fmt.Errorf("close: %d handles of the file were left open", n-1)

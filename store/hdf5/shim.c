@@ -42,6 +42,7 @@ static hid_t file_access(hsize_t align, h5x_error *err) {
     hid_t fapl = H5Pcreate(H5P_FILE_ACCESS);
     if (fapl < 0 || H5Pset_libver_bounds(fapl, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) < 0 ||
         H5Pset_fclose_degree(fapl, H5F_CLOSE_STRONG) < 0 ||
+        H5Pset_sieve_buf_size(fapl, 0) < 0 ||
 #if H5_VERSION_GE(1, 10, 7) && !(H5_VERS_MAJOR == 1 && H5_VERS_MINOR == 12 && H5_VERS_RELEASE == 0)
         H5Pset_file_locking(fapl, 0, 1) < 0 ||
 #endif

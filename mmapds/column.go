@@ -1,0 +1,113 @@
+package mmapds
+
+import (
+	"fmt"
+	"math/bits"
+	"os"
+	"sync/atomic"
+
+	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// column is one field as mapped memory: one segment wherever shards could be mapped side by
+// side, else one a shard.
+type column struct {
+	spec     tensor.Spec
+	size     int // bytes of a record
+	segments []segment
+}
+
+type segment struct {
+	first int    // number of its first record
+	data  []byte // whole records
+	warm  pageSet
+}
+
+func (c *column) parts(extents []store.Extent) []mmap.Part {
+	parts := make([]mmap.Part, len(extents))
+	for i, e := range extents {
+		parts[i] = mmap.Part{Path: e.Path, Offset: e.Offset, Bytes: e.Count * int64(c.size)}
+	}
+	return parts
+}
+
+func (c *column) add(first int, data []byte) {
+	c.segments = append(c.segments, segment{first: first, data: data, warm: newPageSet(len(data))})
+}
+
+func (c *column) len() int {
+	s := &c.segments[len(c.segments)-1]
+	return s.first + len(s.data)/c.size
+}
+
+// check reports records that do not exist.
+func (c *column) check(a, b int) error {
+	if a < 0 || b < a || b > c.len() {
+		return fmt.Errorf("mmapds: field %q: records [%d, %d) of %d do not exist", c.spec.Name, a, b, c.len())
+	}
+	return nil
+}
+
+// find returns the segment that holds record i, which must exist, and the record's offset.
+func (c *column) find(i int) (s *segment, at int) {
+	low, high := 0, len(c.segments)
+	for low < high-1 {
+		if mid := (low + high) / 2; c.segments[mid].first <= i {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	s = &c.segments[low]
+	return s, (i - s.first) * c.size
+}
+
+// span calls f with the memory of records [a, b), in at most one piece a segment.
+func (c *column) span(a, b int, f func(s *segment, from, to int) error) error {
+	for a < b {
+		s, at := c.find(a)
+		n := min(b-a, (len(s.data)-at)/c.size)
+		if err := f(s, at, at+n*c.size); err != nil {
+			return err
+		}
+		a += n
+	}
+	return nil
+}
+
+// pageSet remembers which pages of a segment were brought in already: one bit a page, 1/32768
+// of the mapped bytes. A page that the kernel took back since then costs a fault, no error.
+type pageSet struct {
+	bits []atomic.Uint64
+}
+
+var pageShift = bits.TrailingZeros(uint(os.Getpagesize()))
+
+func newPageSet(n int) pageSet {
+	return pageSet{bits: make([]atomic.Uint64, n>>pageShift/64+1)}
+}
+
+// has reports whether all pages of bytes [from, to) were added.
+func (p *pageSet) has(from, to int) bool {
+	for page, last := from>>pageShift, (to-1)>>pageShift; page <= last; page = (page | 63) + 1 {
+		if mask := wordMask(page, last); p.bits[page/64].Load()&mask != mask {
+			return false
+		}
+	}
+	return true
+}
+
+// add notes the pages of bytes [from, to).
+func (p *pageSet) add(from, to int) {
+	for page, last := from>>pageShift, (to-1)>>pageShift; page <= last; page = (page | 63) + 1 {
+		p.bits[page/64].Or(wordMask(page, last))
+	}
+}
+
+// wordMask returns the bits of page's word that stand for pages page to last.
+func wordMask(page, last int) uint64 {
+	n := min(64-page%64, last-page+1)
+	return (^uint64(0) >> (64 - n)) << (page % 64)
+}

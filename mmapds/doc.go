@@ -1,0 +1,28 @@
+// Package mmapds opens a dataset as random access to mapped records: a flat folder, or an
+// HDF5 file whose datasets are contiguous. It is pure Go; HDF5 files made by h5py or
+// others open too.
+//
+//	ds, err := mmapds.Open("data/train")
+//	...
+//	defer ds.Close()
+//	x, err := ds.Run("images", 0, 256) // records [0, 256): a view of the file, no copy
+//	pixels := tensor.As[uint8](x)
+//
+// # Lifetimes
+//
+// A view is memory of the mapping. It is valid until Close, and whoever holds views while
+// another goroutine may call Close takes a lease: Retain before, Release after. Close
+// refuses new leases, waits until the last one is released, and unmaps. Package loader
+// does this by itself. In builds with -tags invariants a view that outlives the dataset
+// faults at its first use, always.
+//
+// # Reading
+//
+// Memory is read from disk when it is touched, and a goroutine that touches cold memory
+// stops a whole processor of the Go scheduler. So Gather and Warm bring pages in by a
+// system call first, and Prefetch starts to read ahead without waiting.
+//
+// A file that is cut short while it is mapped makes a plain access die with SIGBUS. Gather,
+// Warm and whatever runs inside Guard get an error instead, which names file, field and
+// record.
+package mmapds

@@ -1,0 +1,55 @@
+package mmapds_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+func Example() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := writeSquares(filepath.Join(dir, "squares"))
+
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ds.Close()
+	x, err := ds.Run("squares", 3, 7) // records 3, 4, 5, 6: memory of the file, not a copy
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(ds.Len(), x.Shape(), tensor.As[int32](x))
+	// Output: 10 (4, 2) [3 9 4 16 5 25 6 36]
+}
+
+// writeSquares makes a dataset of pairs (i, i*i).
+func writeSquares(path string) string {
+	schema := store.Schema{Fields: []store.Field{store.NewField("squares", tensor.Int32, 2)}}
+	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range int32(10) {
+		v := tensor.As[int32](tensor.Of(schema.Fields[0].Spec, 1, r.Values[0]))
+		v[0], v[1] = i, i*i
+		if err := w.Append(r); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		log.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,106 @@
+package mmapds_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// h5py runs a script that makes the file named by its argument, or skips the test.
+func h5py(t *testing.T, script string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.h5")
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import h5py").Run() != nil {
+			continue
+		}
+		out, err := exec.Command(python, "-c", "import h5py, numpy as np, sys\nwith h5py.File(sys.argv[1], 'w') as f:\n"+script, path).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return path
+	}
+	t.Skip("no python3 with h5py: apt-get install python3-h5py")
+	return ""
+}
+
+func TestFileOfH5py(t *testing.T) {
+	path := h5py(t, `
+    f["images"] = np.arange(6*2*3, dtype="u1").reshape(6, 2, 3)
+    f["train/weights"] = np.arange(6, dtype="<f4")
+    f["names"] = np.array([b"a", b"b"])
+    f["version"] = 3
+`)
+	ds := open(t, path)
+	defer ds.Close()
+	if ds.Len() != 6 || len(ds.Specs()) != 2 || ds.Manifest() != nil {
+		t.Fatalf("%d records of %v", ds.Len(), ds.Specs())
+	}
+	v, err := ds.Run("images", 2, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []byte{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}; !bytes.Equal(v.Bytes(), want) {
+		t.Errorf("%v", v.Bytes())
+	}
+	w, err := ds.Run("train/weights", 4, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := tensor.As[float32](w); x[0] != 4 || x[1] != 5 {
+		t.Errorf("%v", x)
+	}
+	result, _ := verify(t, path)
+	if len(result.Unchecked) != 2 || result.Bytes != 0 {
+		t.Errorf("%+v", result)
+	}
+}
+
+func TestFilesThatCannotBeMapped(t *testing.T) {
+	for name, c := range map[string]struct{ script, want string }{
+		"chunked":    {`    f.create_dataset("x", data=np.zeros((8, 8)), chunks=(2, 8))`, `dataset "x": layout chunked cannot be mapped`},
+		"gzip":       {`    f.create_dataset("x", data=np.zeros((8, 8)), compression="gzip")`, `layout chunked with`},
+		"big endian": {`    f["x"] = np.zeros(3, dtype=">i4")`, "bytes must be swapped"},
+		"lengths":    {`    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`, "x has 3, y has 4"},
+		"nothing":    {`    f["x"] = 3`, "no dataset of numbers"},
+	} {
+		_, err := mmapds.Open(h5py(t, c.script))
+		if !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	path := h5py(t, `    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`)
+	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: []string{"y"}})
+	if err != nil || ds.Len() != 4 {
+		t.Fatalf("one field of two: %v", err)
+	}
+	ds.Close()
+}
+
+func TestNotHDF5(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.h5")
+	if err := os.WriteFile(path, bytes.Repeat([]byte("no"), 5000), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mmapds.Open(path); !errors.Is(err, store.ErrUnsupported) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTruncatedHDF5(t *testing.T) {
+	path := h5py(t, `    f["x"] = np.zeros((100, 100))`)
+	if err := os.Truncate(path, 20000); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mmapds.Open(path); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+}

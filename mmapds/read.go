@@ -1,0 +1,190 @@
+package mmapds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Run returns records [a, b) of a field as one array of shape (b-a, record shape...). It
+// touches no memory. Where Contiguous says no, the records are copied into new memory.
+// The view is valid until Close: see Lifetimes above.
+func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
+	c, err := d.column(field)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	if err := c.check(a, b); err != nil {
+		return tensor.View{}, err
+	}
+	if a == b {
+		return tensor.Of(c.spec, 0, nil), nil
+	}
+	s, at := c.find(a)
+	if end := at + (b-a)*c.size; end <= len(s.data) {
+		return tensor.Of(c.spec, b-a, s.data[at:end:end]), nil
+	}
+	dst := make([]byte, (b-a)*c.size)
+	if err := d.copyRun(c, a, b, dst); err != nil {
+		return tensor.View{}, err
+	}
+	return tensor.Of(c.spec, b-a, dst), nil
+}
+
+// Contiguous reports whether Run(field, a, b) is a view of mapped memory. On Linux it always
+// is in datasets of this module; elsewhere, runs that cross shards are not.
+func (d *Dataset) Contiguous(field string, a, b int) bool {
+	c, err := d.column(field)
+	if err != nil || c.check(a, b) != nil {
+		return false
+	}
+	if a == b {
+		return true
+	}
+	s, at := c.find(a)
+	return at+(b-a)*c.size <= len(s.data)
+}
+
+// Prefetch starts to read records [a, b) of a field from disk, and does not wait.
+func (d *Dataset) Prefetch(field string, a, b int) error {
+	c, err := d.column(field)
+	if err != nil {
+		return err
+	}
+	if err := c.check(a, b); err != nil {
+		return err
+	}
+	return c.span(a, b, func(s *segment, from, to int) error {
+		if !s.warm.has(from, to) {
+			mmap.WillNeed(s.data[from:to])
+		}
+		return nil
+	})
+}
+
+// Warm reads records [a, b) of a field from disk, where they are not in memory yet, and
+// waits for it in a system call, so that touching them afterwards does not stop a
+// processor of the scheduler.
+func (d *Dataset) Warm(field string, a, b int) error {
+	c, err := d.column(field)
+	if err != nil {
+		return err
+	}
+	if err := c.check(a, b); err != nil {
+		return err
+	}
+	if err := d.Prefetch(field, a, b); err != nil {
+		return err
+	}
+	for ; a < b; a = min(b, a+c.perStep()) {
+		s, at := c.find(a)
+		to := min(at+c.perStep()*c.size, len(s.data), at+(b-a)*c.size)
+		if err := d.warm(c, s, at, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Gather copies record indices[i] to dst[i*size:], with size the field's RecordBytes; dst is
+// exactly as long as that needs. Indices may come in any order and repeat. It starts all
+// reads before it waits for the first, and allocates nothing.
+func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	c, err := d.column(field)
+	if err != nil {
+		return err
+	}
+	if len(dst) != len(indices)*c.size {
+		panic("mmapds: Gather: dst has not the length of the records asked for")
+	}
+	for _, i := range indices {
+		if err := c.check(i, i+1); err != nil {
+			return err
+		}
+		if s, at := c.find(i); !s.warm.has(at, at+c.size) {
+			mmap.WillNeed(s.data[at : at+c.size])
+		}
+	}
+	for len(indices) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(len(indices), c.perStep())
+		if err := d.gather(c, indices[:n], dst); err != nil {
+			return err
+		}
+		indices, dst = indices[n:], dst[n*c.size:]
+	}
+	return nil
+}
+
+// perStep returns how many records are handled between two looks at a context.
+func (c *column) perStep() int { return max(1, (4<<20)/c.size) }
+
+func (d *Dataset) gather(c *column, indices []int, dst []byte) (err error) {
+	defer d.catch(&err, debug.SetPanicOnFault(true))
+	for k, i := range indices {
+		s, at := c.find(i)
+		if err := d.warm(c, s, at, at+c.size); err != nil {
+			return err
+		}
+		copy(dst[k*c.size:(k+1)*c.size], s.data[at:at+c.size])
+	}
+	return nil
+}
+
+func (d *Dataset) copyRun(c *column, a, b int, dst []byte) (err error) {
+	defer d.catch(&err, debug.SetPanicOnFault(true))
+	return c.span(a, b, func(s *segment, from, to int) error {
+		if err := d.warm(c, s, from, to); err != nil {
+			return err
+		}
+		dst = dst[copy(dst, s.data[from:to]):]
+		return nil
+	})
+}
+
+// warm brings bytes [from, to) of a segment in, once.
+func (d *Dataset) warm(c *column, s *segment, from, to int) error {
+	if s.warm.has(from, to) {
+		return nil
+	}
+	switch err := mmap.Populate(s.data[from:to]); {
+	case err == nil, errors.Is(err, mmap.ErrUnsupported):
+		s.warm.add(from, to)
+		return nil
+	default:
+		return d.lost(c, s.first+from/c.size, err)
+	}
+}
+
+// lost describes memory of a record that the system could not give.
+func (d *Dataset) lost(c *column, record int, cause error) error {
+	field := d.files.Schema.Index(c.spec.Name)
+	e := d.files.Extent(field, int64(record))
+	return &ReadError{Field: c.spec.Name, Path: e.Path, Err: cause, record: record}
+}
+
+// ReadError says that mapped memory of a record is gone: the file was truncated, or its
+// disk failed.
+type ReadError struct {
+	Field  string
+	Path   string // of the file
+	Err    error
+	record int
+}
+
+// Record returns the number of the record.
+func (e *ReadError) Record() int { return e.record }
+
+// Error names record, field and file.
+func (e *ReadError) Error() string {
+	return fmt.Sprintf("mmapds: record %d: field %q: %s cannot be read there any more; was it truncated? %v", e.record, e.Field, e.Path, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ReadError) Unwrap() error { return e.Err }
