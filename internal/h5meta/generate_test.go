@@ -1,0 +1,125 @@
+package h5meta
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// answers is what h5py says of the files that testdata/generate.py writes.
+type answers map[string]struct {
+	UserBlock int64             `json:"userblock"`
+	Objects   map[string]answer `json:"objects"`
+}
+
+type answer struct {
+	Kind     string                 `json:"kind"`
+	Type     string                 `json:"type"`
+	Target   string                 `json:"target"`
+	File     string                 `json:"file"`
+	Layout   string                 `json:"layout"`
+	Offset   int64                  `json:"offset"`
+	Header   int64                  `json:"header"`
+	Filters  []json.RawMessage      `json:"filters"`
+	Attrs    map[string]valueAnswer `json:"attrs"`
+	External int                    `json:"external"`
+	Space    string                 `json:"space"`
+	Dims     []int64                `json:"dims"`
+	Max      []int64                `json:"max"`
+	Chunks   []int64                `json:"chunks"`
+	Value    *valueAnswer           `json:"value"`
+	Index    []json.RawMessage      `json:"index"`
+}
+
+type valueAnswer struct {
+	Kind    string    `json:"kind"`
+	Dims    []int64   `json:"dims"`
+	Strings []string  `json:"strings"`
+	Bools   []bool    `json:"bools"`
+	Uints   []string  `json:"uints"`
+	Ints    []int64   `json:"ints"`
+	Floats  []float64 `json:"floats"`
+}
+
+// python returns an interpreter that has h5py, or skips the test.
+var findPython = sync.OnceValue(func() string {
+	for _, p := range []string{"/usr/bin/python3", "python3", "python"} {
+		if exec.Command(p, "-c", "import h5py, numpy").Run() == nil {
+			return p
+		}
+	}
+	return ""
+})
+
+func python(t testing.TB) string {
+	t.Helper()
+	p := findPython()
+	if p == "" {
+		t.Skip("no Python with h5py and numpy found: nothing to compare with")
+	}
+	return p
+}
+
+var generated struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if generated.dir != "" {
+		os.RemoveAll(generated.dir)
+	}
+	os.Exit(code)
+}
+
+// generate runs testdata/generate.py once per test run and returns its folder.
+func generate(t testing.TB) string {
+	t.Helper()
+	py := python(t)
+	generated.once.Do(func() {
+		if generated.dir, generated.err = os.MkdirTemp("", "h5meta"); generated.err != nil {
+			return
+		}
+		out, err := exec.Command(py, "testdata/generate.py", generated.dir).CombinedOutput()
+		if err != nil {
+			generated.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	if generated.err != nil {
+		t.Fatal(generated.err)
+	}
+	return generated.dir
+}
+
+func readAnswers(t testing.TB, dir string) answers {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "answers.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var a answers
+	if err := json.Unmarshal(b, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func mustOpen(t testing.TB, name string) *File {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatalf("%s: %v", filepath.Base(name), err)
+	}
+	return f
+}

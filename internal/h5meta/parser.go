@@ -1,0 +1,132 @@
+package h5meta
+
+// parser reads the objects of a file. Everything is read once by address; only the tree
+// of names grows with every link.
+type parser struct {
+	*source
+	sb      Superblock
+	heaps   heaps
+	types   map[uint64]*Datatype // committed datatypes
+	objects map[uint64]*object
+	links   int // that may still be added to the tree
+	trail   []uint64
+}
+
+// object is what an object header describes, without a name.
+type object struct {
+	addr       uint64
+	attrs      Attrs
+	isGroup    bool
+	links      []rawLink
+	dataset    *Dataset
+	typ        *Datatype
+	headerSize int64
+	version    int
+}
+
+// object reads the object whose header is at addr, or returns what was read before.
+func (p *parser) object(addr uint64) (*object, error) {
+	if o, ok := p.objects[addr]; ok {
+		return o, nil
+	}
+	h, err := p.readHeader(addr)
+	if err != nil {
+		return nil, err
+	}
+	o := &object{addr: addr, headerSize: h.size, version: h.version}
+	if err := p.classify(o, h); err != nil {
+		return nil, err
+	}
+	if o.attrs, err = p.attrs(h); err != nil {
+		return nil, err
+	}
+	if o.dataset != nil {
+		o.dataset.Attrs = o.attrs
+	}
+	p.objects[addr] = o
+	return o, nil
+}
+
+// classify tells group, dataset and committed datatype apart as libhdf5 does: by the
+// messages in the header.
+func (p *parser) classify(o *object, h *header) (err error) {
+	table, isOld := h.first(msgSymbolTable)
+	info, isNew := h.first(msgLinkInfo)
+	typ, hasType := h.first(msgDatatype)
+	_, hasSpace := h.first(msgDataspace)
+	switch {
+	case isOld:
+		o.isGroup = true
+		o.links, err = p.symbolTable(table)
+	case isNew:
+		o.isGroup = true
+		o.links, err = p.newGroup(h, info)
+	case hasType && hasSpace:
+		o.dataset, err = p.dataset(h)
+	case hasType:
+		o.typ, err = p.datatype(typ, "committed datatype")
+	default:
+		err = p.errorAt(ErrCorrupt, h.addr, "object header", "neither group, dataset nor datatype")
+	}
+	return err
+}
+
+func (p *parser) newGroup(h *header, info message) ([]rawLink, error) {
+	links, err := p.compactLinks(h)
+	if err != nil {
+		return nil, err
+	}
+	dense, err := p.denseLinks(info)
+	return append(links, dense...), err
+}
+
+// datatype parses a datatype message, or follows it to a committed datatype.
+func (p *parser) datatype(m message, what string) (*Datatype, error) {
+	if m.flags&flagShared != 0 {
+		return p.committed(m, what)
+	}
+	c := p.cursor(m, what)
+	t := parseDatatype(c)
+	return t, c.err
+}
+
+// committed reads a shared message that names another object header.
+func (p *parser) committed(m message, what string) (*Datatype, error) {
+	addr, err := p.sharedAddr(m, what)
+	if err != nil {
+		return nil, err
+	}
+	if t, ok := p.types[addr]; ok {
+		return t, nil
+	}
+	h, err := p.readHeader(addr)
+	if err != nil {
+		return nil, err
+	}
+	m, ok := h.first(msgDatatype)
+	if !ok || m.flags&flagShared != 0 {
+		return nil, p.errorAt(ErrCorrupt, addr, "object header", "holds no datatype that others can share")
+	}
+	t, err := p.datatype(m, "committed datatype")
+	if err != nil {
+		return nil, err
+	}
+	t.Committed = true
+	p.types[addr] = t
+	return t, nil
+}
+
+// sharedAddr parses the body of a shared message of version 1 to 3.
+func (p *parser) sharedAddr(m message, what string) (uint64, error) {
+	c := p.cursor(m, what)
+	version := c.version(1, 3)
+	kind := c.u8()
+	if version == 1 {
+		c.skip(6 + p.lenSize)
+	}
+	if version == 3 && kind == 1 {
+		c.unsupported("it is in a shared message table")
+	}
+	addr := c.addr()
+	return addr, c.err
+}
