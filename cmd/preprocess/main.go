@@ -1,0 +1,10 @@
+// Preprocess turns a folder of images into a dataset: see package internal/preprocess, or
+// preprocess --help.
+package main
+
+import (
+	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/preprocess"
+)
+
+func main() { cli.Main(preprocess.Command()) }

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"io"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// bar is a progress bar with rate and time to go, which leaves no trace when it is done.
+type bar struct{ bar *progressbar.ProgressBar }
+
+func newBar(out io.Writer, what string, total int64, unit string) bar {
+	return bar{progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(out),
+		progressbar.OptionSetDescription(what),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionShowCount(),
+		progressbar.OptionShowIts(),
+		progressbar.OptionSetItsString(unit),
+		progressbar.OptionSetPredictTime(true),
+		progressbar.OptionSetRenderBlankState(true),
+		progressbar.OptionSpinnerType(14),
+		progressbar.OptionClearOnFinish(),
+		progressbar.OptionSetTheme(progressbar.ThemeUnicode),
+	)}
+}
+
+func (b bar) every() time.Duration { return 100 * time.Millisecond }
+
+// A bar that cannot be drawn is no reason to stop the work, so errors are dropped.
+func (b bar) show(done int64) { _ = b.bar.Set64(done) }
+
+func (b bar) finish(int64, time.Duration) { _ = b.bar.Clear() }

@@ -1,0 +1,96 @@
+// Package cli is what the commands have in common at their edge to the user: exit codes,
+// Ctrl-C, complaints about flags, help, progress, and numbers as people read them. It knows
+// nothing of datasets.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+// Exit codes of every command.
+const (
+	ExitDone        = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitSkipped     = 3
+	ExitInterrupted = 130
+)
+
+// ErrInterrupted is the cause of a context that Ctrl-C or SIGTERM cancelled.
+var ErrInterrupted = errors.New("interrupted")
+
+// Main runs cmd with the arguments, streams and signals of the process, and ends the process.
+// SIGINT and SIGTERM cancel the command's context, so that it can tidy up; a second one
+// ends the process at once.
+func Main(cmd *cobra.Command) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel(ErrInterrupted)
+		<-signals
+		os.Exit(ExitInterrupted)
+	}()
+	cmd.SetContext(ctx)
+	os.Exit(Run(cmd, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Run runs cmd, whose context is the one set with SetContext, and returns the exit code. An
+// error is printed once, on stderr, as "NAME: ...".
+//
+// A command's PreRunE checks flags and arguments and answers with Usage, so that everything
+// that is wrong with a command line is told at once, unknown flags included.
+func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx := cmd.Context()
+	if ctx == nil {
+		ctx = context.Background()
+	}
+	prepare(cmd, args)
+	cmd.SetArgs(args)
+	cmd.SetIn(stdin)
+	cmd.SetOut(stdout)
+	cmd.SetErr(stderr)
+	ran, err := cmd.ExecuteContextC(ctx)
+	if err == nil {
+		return ExitDone
+	}
+	if _, _, wrong := cmd.Find(args); wrong != nil {
+		err = Usage(wrong.Error())
+	}
+	code := exitCode(ctx, err)
+	fmt.Fprintf(stderr, "%s: %v\n", cmd.Name(), err)
+	if code == ExitUsage {
+		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", ran.CommandPath())
+	}
+	return code
+}
+
+// prepare gives a command tree this package's manners.
+func prepare(cmd *cobra.Command, args []string) {
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetHelpFunc(help)
+	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return flagError(c, args, err) })
+}
+
+func exitCode(ctx context.Context, err error) int {
+	var usage *UsageError
+	var skipped *SkippedError
+	switch {
+	case errors.As(err, &usage):
+		return ExitUsage
+	case errors.As(err, &skipped):
+		return ExitSkipped
+	case ctx.Err() != nil:
+		return ExitInterrupted
+	}
+	return ExitFailed
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+const groupKey = "penstock-group"
+
+// Group puts the named flags of cmd under a heading of its help. Headings come in the order
+// in which flags were put under them; other flags follow under "Other".
+func Group(cmd *cobra.Command, heading string, names ...string) {
+	for _, name := range names {
+		if err := cmd.Flags().SetAnnotation(name, groupKey, []string{heading}); err != nil {
+			panic("cli: " + err.Error())
+		}
+	}
+	if cmd.Annotations == nil {
+		cmd.Annotations = make(map[string]string)
+	}
+	cmd.Annotations[groupKey] += heading + "\n"
+}
+
+// help prints what a command is for, how it is called, examples, commands and flags.
+func help(cmd *cobra.Command, _ []string) {
+	w := cmd.OutOrStdout()
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short
+	}
+	fmt.Fprintf(w, "%s\n\nUsage:\n", strings.TrimSpace(text))
+	if cmd.Runnable() {
+		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(w, "  %s COMMAND ...\n", cmd.CommandPath())
+	}
+	if cmd.HasExample() {
+		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.Trim(cmd.Example, "\n"))
+	}
+	helpCommands(w, cmd)
+	helpFlags(w, cmd)
+}
+
+func helpCommands(w io.Writer, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	fmt.Fprintf(w, "\nCommands:\n")
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			fmt.Fprintf(w, "  %-*s  %s\n", c.NamePadding(), c.Name(), c.Short)
+		}
+	}
+}
+
+func helpFlags(w io.Writer, cmd *cobra.Command) {
+	sets := make(map[string]*pflag.FlagSet)
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		heading := "Other"
+		if g := f.Annotations[groupKey]; len(g) > 0 {
+			heading = g[0]
+		}
+		if sets[heading] == nil {
+			sets[heading] = pflag.NewFlagSet(heading, pflag.ContinueOnError)
+			sets[heading].SortFlags = false
+		}
+		sets[heading].AddFlag(f)
+	})
+	for _, heading := range append(strings.Split(strings.TrimSuffix(cmd.Annotations[groupKey], "\n"), "\n"), "Other") {
+		if set := sets[heading]; set != nil && set.HasAvailableFlags() {
+			fmt.Fprintf(w, "\n%s:\n%s", heading, set.FlagUsagesWrapped(width(w)))
+		}
+	}
+}

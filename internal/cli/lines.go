@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"time"
+)
+
+// lines prints a line every ten seconds, or sooner at each tenth of the whole, and one at
+// the end.
+type lines struct {
+	out              io.Writer
+	name, what, unit string
+	total            int64
+	begin, last      time.Time
+	tenth            int64
+}
+
+const (
+	lineAtMost  = 10 * time.Second // between two lines
+	lineAtLeast = 2 * time.Second
+)
+
+func newLines(out io.Writer, name, what string, total int64, unit string) *lines {
+	now := time.Now()
+	return &lines{out: out, name: name, what: what, unit: unit, total: total, begin: now, last: now}
+}
+
+func (l *lines) every() time.Duration { return 250 * time.Millisecond }
+
+func (l *lines) show(done int64) {
+	now := time.Now()
+	since, tenth := now.Sub(l.last), l.tenths(done)
+	if since < lineAtMost && (since < lineAtLeast || tenth == l.tenth) {
+		return
+	}
+	l.last, l.tenth = now, tenth
+	l.print(done, now.Sub(l.begin))
+}
+
+func (l *lines) tenths(done int64) int64 {
+	if l.total <= 0 {
+		return 0
+	}
+	return done * 10 / l.total
+}
+
+func (l *lines) print(done int64, elapsed time.Duration) {
+	rate := Rate(done, elapsed)
+	if l.total <= 0 {
+		fmt.Fprintf(l.out, "%s: %s: %s %s, %s\n", l.name, l.what, Count(done), l.unit, rate)
+		return
+	}
+	left := ""
+	if done > 0 && done < l.total {
+		left = ", " + Duration(time.Duration(float64(elapsed)*float64(l.total-done)/float64(done))) + " left"
+	}
+	fmt.Fprintf(l.out, "%s: %s: %s of %s %s (%d %%), %s%s\n",
+		l.name, l.what, Count(done), Count(l.total), l.unit, done*100/l.total, rate, left)
+}
+
+func (l *lines) finish(done int64, elapsed time.Duration) { l.print(done, elapsed) }

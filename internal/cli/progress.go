@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+// Progress tells how far a long job is: by a bar on a terminal, by a line now and then
+// elsewhere, not at all where it was told to be quiet. Add may be called by any goroutine
+// and costs next to nothing; Begin and End belong to one.
+type Progress struct {
+	out   io.Writer
+	name  string
+	quiet bool
+	done  atomic.Int64
+	stop  chan struct{}
+	ended chan struct{}
+}
+
+// display shows the state of a stage.
+type display interface {
+	show(done int64)
+	finish(done int64, elapsed time.Duration)
+	every() time.Duration
+}
+
+// NewProgress returns the Progress of the program of that name, on out (stderr).
+func NewProgress(out io.Writer, name string, quiet bool) *Progress {
+	return &Progress{out: out, name: name, quiet: quiet}
+}
+
+// Begin starts a stage: what is done ("preprocess"), to how many (-1 if unknown), of what
+// ("images").
+func (p *Progress) Begin(what string, total int64, unit string) {
+	p.done.Store(0)
+	if p.quiet {
+		return
+	}
+	var d display
+	if IsTerminal(p.out) {
+		d = newBar(p.out, what, total, unit)
+	} else {
+		d = newLines(p.out, p.name, what, total, unit)
+	}
+	p.stop, p.ended = make(chan struct{}), make(chan struct{})
+	go p.run(d)
+}
+
+func (p *Progress) run(d display) {
+	defer close(p.ended)
+	begin := time.Now()
+	ticker := time.NewTicker(d.every())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			d.show(p.done.Load())
+		case <-p.stop:
+			d.finish(p.done.Load(), time.Since(begin))
+			return
+		}
+	}
+}
+
+// Add says that n more are done.
+func (p *Progress) Add(n int64) { p.done.Add(n) }
+
+// End finishes the stage; afterwards nothing more is printed. Without a stage it does
+// nothing.
+func (p *Progress) End() {
+	if p.stop == nil {
+		return
+	}
+	close(p.stop)
+	<-p.ended
+	p.stop = nil
+}

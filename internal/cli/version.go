@@ -1,0 +1,13 @@
+package cli
+
+import "runtime/debug"
+
+// Version returns the version of the module that the program was built from: that of a
+// release, one made of the commit, or "devel" where the build knows neither.
+func Version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
+		return "devel"
+	}
+	return info.Main.Version
+}

@@ -1,0 +1,85 @@
+package preprocess
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/store/hdf5"
+)
+
+const long = `Turn a folder of images into a dataset that training code maps into memory.
+
+SOURCE holds one folder a class (SOURCE/cat/0412.jpg), as torchvision's ImageFolder,
+or images alone. JPEG, PNG, GIF, BMP, TIFF and WebP are told by content, not by name.
+DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file:
+images in the field "images", class numbers in "labels". It appears when it is whole.`
+
+const examples = `  preprocess photos out/flat --resize 256 --crop 224
+  preprocess photos out/photos.h5 --resize 224x224 --filter bicubic
+  preprocess photos out/f32 --resize 256 --crop 224 --dtype float32 --normalize imagenet
+  preprocess scans out/scans --color gray --on-error skip`
+
+const exits = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some samples were skipped, 130 interrupted.`
+
+// Command returns the command preprocess, for cli.Main.
+func Command() *cobra.Command {
+	f := newFlags()
+	cmd := &cobra.Command{
+		Use: "preprocess [flags] SOURCE DEST", Short: "Turn a folder of images into a dataset",
+		Long: long, Example: examples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE:               func(_ *cobra.Command, args []string) error { return f.check(args) },
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.register(cmd)
+	return cmd
+}
+
+func (f *flags) run(cmd *cobra.Command) error {
+	out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if f.version {
+		return printVersion(out)
+	}
+	summary, err := Run(cmd.Context(), f.config, cli.NewProgress(errOut, cmd.Name(), f.quiet))
+	if err != nil {
+		return err
+	}
+	if err := f.print(out, summary); err != nil {
+		return err
+	}
+	if n := int64(len(summary.Skipped)); n > 0 {
+		return &cli.SkippedError{Message: fmt.Sprintf("skipped %s of %s", cli.Count(n), cli.Counted(summary.Source.Samples, "sample"))}
+	}
+	return nil
+}
+
+func (f *flags) print(w io.Writer, s *Summary) error {
+	switch {
+	case f.json:
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(s)
+	case !f.quiet:
+		s.Print(w)
+	}
+	return nil
+}
+
+func printVersion(w io.Writer) error {
+	h5 := hdf5.Version()
+	if !strings.HasPrefix(h5, "no ") {
+		h5 = "HDF5 " + h5
+	}
+	_, err := fmt.Fprintf(w, "preprocess %s, %s %s/%s\nJPEG decoder: %s\nHDF5: %s\n",
+		cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, decode.Backend(), h5)
+	return err
+}

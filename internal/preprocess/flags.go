@@ -1,0 +1,161 @@
+package preprocess
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/internal/cli"
+)
+
+// flags are the flags of the command as text, and the Config that check makes of them.
+type flags struct {
+	config Config
+
+	resize, crop, color, layout, dtype string
+	normalize, shardSize, onError      string
+	json, quiet, version               bool
+}
+
+func newFlags() *flags { return &flags{config: DefaultConfig()} }
+
+// choices lists what a flag may be; the first is the default, unless that is no flag at all.
+var choices = map[string][]string{
+	"from":     {"auto", "imagefolder"},
+	"format":   {formatFlat, formatHDF5},
+	"fit":      {"shorter", "longer", "exact", "cover", "pad"},
+	"filter":   {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"},
+	"color":    {"rgb", "gray"},
+	"layout":   {"chw", "hwc"},
+	"dtype":    {"uint8", "float16", "bfloat16", "float32"},
+	"on-error": {"fail", "skip"},
+}
+
+func (f *flags) register(cmd *cobra.Command) {
+	fs, c := cmd.Flags(), &f.config
+	fs.SortFlags = false
+	of := func(name string) string { return "`" + strings.Join(choices[name], "|") + "`" }
+	fs.StringVar(&c.From, "from", c.From, "kind of source: "+of("from"))
+	fs.StringVar(&c.Format, "format", "", "kind of dataset: "+of("format")+" (default by DEST's name)")
+	fs.StringVar(&f.resize, "resize", "", "`SIZE` in pixels: one number, or HEIGHTxWIDTH")
+	fs.StringVar(&c.Fit, "fit", "", "what SIZE means: "+of("fit")+" (default shorter side for one number, exact for two; cover crops, pad adds black)")
+	fs.StringVar(&f.crop, "crop", "", "cut out the centre after resizing: `SIZE` as above")
+	fs.StringVar(&c.Filter, "filter", c.Filter, "how to resize, as Pillow: "+of("filter"))
+	fs.StringVar(&f.color, "color", "rgb", "channels: "+of("color"))
+	fs.StringVar(&f.layout, "layout", "chw", "order of axes: "+of("layout"))
+	fs.StringVar(&f.dtype, "dtype", "uint8", "type of the numbers: "+of("dtype")+"; uint8 stores 0 to 255, the others x/255, as torchvision's ToTensor")
+	fs.StringVar(&f.normalize, "normalize", "none", "none, imagenet, dataset (its own figures), inception, clip, or `MEAN/STD`, such as 0.5,0.5,0.5/0.25,0.25,0.25; "+
+		"float types are stored as (x/255-MEAN)/STD, for uint8 it is noted in the dataset and left to the loader")
+	fs.IntVar(&c.Workers, "workers", c.Workers, "`N` images at a time; the result is the same for any (default all cores)")
+	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` of images in one file of a flat dataset (default 256MiB)")
+	fs.StringVar(&f.onError, "on-error", "fail", "at an unreadable sample: "+of("on-error"))
+	fs.IntVar(&c.MaxPixels, "max-pixels", c.MaxPixels, "refuse images of more than `N` pixels, against decompression bombs")
+	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it is there")
+	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
+	fs.BoolVar(&f.quiet, "quiet", false, "print no progress and no summary, only errors")
+	fs.BoolVar(&f.version, "version", false, "print versions and what is built in")
+	fs.BoolP("help", "h", false, "print this help")
+	fs.Lookup("workers").DefValue = ""
+	cli.Group(cmd, "Source and dataset", "from", "format", "shard-size", "overwrite")
+	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
+	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize")
+	cli.Group(cmd, "Run", "workers", "on-error", "max-pixels", "json", "quiet")
+	for name, list := range choices {
+		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic("preprocess: " + err.Error())
+		}
+	}
+}
+
+// check turns the texts into the Config, or into a list of everything that is wrong.
+func (f *flags) check(args []string) error {
+	if f.version {
+		return nil
+	}
+	var p problems
+	c := &f.config
+	p.arguments(c, args)
+	p.choose("from", &c.From)
+	p.choose("color", &f.color)
+	p.choose("layout", &f.layout)
+	p.choose("dtype", &f.dtype)
+	p.choose("on-error", &f.onError)
+	p.choose("filter", &c.Filter)
+	if c.Format != "" {
+		p.choose("format", &c.Format)
+	}
+	if c.Fit != "" {
+		p.choose("fit", &c.Fit)
+	}
+	f.parse(&p)
+	return cli.Usage(append(p, c.problems()...)...)
+}
+
+// parse reads the flags that are more than one of some words. What is wrong stays unset,
+// so that the checks of the Config have nothing to say of it.
+func (f *flags) parse(p *problems) {
+	var err error
+	c := &f.config
+	c.Color, c.Layout, c.Skip = f.color, strings.ToUpper(f.layout), f.onError == "skip"
+	p.add("dtype", f.dtype, c.DType.UnmarshalText([]byte(f.dtype)))
+	if c.Resize, err = parseSize(f.resize); err != nil {
+		c.Fit = ""
+	}
+	p.add("resize", f.resize, err)
+	c.Crop, err = parseSize(f.crop)
+	p.add("crop", f.crop, err)
+	c.Normalize, err = ParseNormalize(f.normalize)
+	p.add("normalize", f.normalize, err)
+	if f.shardSize != "" {
+		c.ShardBytes, err = cli.ParseBytes(f.shardSize)
+		p.add("shard-size", f.shardSize, err)
+	}
+}
+
+// problems are sentences about a command line.
+type problems []string
+
+func (p *problems) add(flag, value string, err error) {
+	if err != nil {
+		*p = append(*p, fmt.Sprintf("--%s %s: %v", flag, value, err))
+	}
+}
+
+// choose checks that a flag is one of its choices, and makes it the first if not.
+func (p *problems) choose(flag string, value *string) {
+	if !slices.Contains(choices[flag], *value) {
+		*p = append(*p, fmt.Sprintf("--%s %s: must be one of %s", flag, *value, strings.Join(choices[flag], ", ")))
+		*value = choices[flag][0]
+	}
+}
+
+func (p *problems) arguments(c *Config, args []string) {
+	if len(args) != 2 {
+		*p = append(*p, fmt.Sprintf("needs two arguments, SOURCE and DEST; there are %d", len(args)))
+		return
+	}
+	c.Source, c.Dest = args[0], args[1]
+	if c.Source == "" || c.Dest == "" {
+		*p = append(*p, "SOURCE and DEST must not be empty")
+	}
+}
+
+// parseSize reads "", "224" or "224x320" (height x width).
+func parseSize(text string) ([]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	parts := strings.Split(text, "x")
+	var size []int
+	for _, t := range parts {
+		n, err := strconv.Atoi(t)
+		if err != nil || n < 1 || n > 1<<20 || len(parts) > 2 {
+			return nil, fmt.Errorf("must be a number of pixels or HEIGHTxWIDTH, such as 224 or 224x320")
+		}
+		size = append(size, n)
+	}
+	return size, nil
+}

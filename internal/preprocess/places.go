@@ -1,0 +1,84 @@
+package preprocess
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/store"
+)
+
+// openSource opens what c.From says.
+func openSource(c Config) (source.Source, error) {
+	return source.OpenImageFolder(c.Source, source.ImageFolderOptions{
+		IsImage: func(head []byte) bool { return decode.Sniff(head) != "" },
+	})
+}
+
+// checkPlaces finds out what is wrong with source and destination before any work is done.
+func checkPlaces(c Config) error {
+	if err := source.CheckFolder(c.Source); err != nil {
+		return err
+	}
+	if err := checkApart(c.Source, c.Dest); err != nil {
+		return err
+	}
+	stage, err := store.NewStage(c.Dest, c.Overwrite)
+	switch {
+	case errors.Is(err, store.ErrExist) && !c.Overwrite:
+		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
+	case err != nil:
+		return fmt.Errorf("cannot write %s: %w", c.Dest, err)
+	}
+	return stage.Abort()
+}
+
+// checkApart refuses a destination inside the source, whose next reader would take it for
+// samples, and one that contains the source, which --overwrite would remove.
+func checkApart(src, dest string) error {
+	s, err := resolve(src)
+	if err != nil {
+		return err
+	}
+	d, err := resolve(dest)
+	if err != nil {
+		return err
+	}
+	switch {
+	case s == d:
+		return fmt.Errorf("source and destination are both %s; choose another destination", src)
+	case inside(d, s):
+		return fmt.Errorf("destination %s lies inside the source %s; choose one outside of it", dest, src)
+	case inside(s, d):
+		return fmt.Errorf("source %s lies inside the destination %s; choose another destination", src, dest)
+	}
+	return nil
+}
+
+func inside(path, folder string) bool {
+	return strings.HasPrefix(path, strings.TrimSuffix(folder, string(filepath.Separator))+string(filepath.Separator))
+}
+
+// resolve returns the path without links, as far as it exists.
+func resolve(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	rest := ""
+	for {
+		real, err := filepath.EvalSymlinks(path)
+		if err == nil {
+			return filepath.Join(real, rest), nil
+		}
+		parent := filepath.Dir(path)
+		if !errors.Is(err, os.ErrNotExist) || parent == path {
+			return filepath.Join(path, rest), nil
+		}
+		path, rest = parent, filepath.Join(filepath.Base(path), rest)
+	}
+}

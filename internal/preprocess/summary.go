@@ -1,0 +1,179 @@
+package preprocess
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Summary says what Run made. Its JSON is the output of --json; keys are added but not
+// changed.
+type Summary struct {
+	Dest         string           `json:"dest"`
+	Format       string           `json:"format"` // flat or hdf5
+	ID           string           `json:"id"`     // of the dataset
+	Records      int64            `json:"records"`
+	Bytes        int64            `json:"bytes"` // of all files of the dataset
+	Fields       []FieldSummary   `json:"fields"`
+	Classes      []string         `json:"classes"` // null without labels
+	Source       SourceSummary    `json:"source"`
+	Skipped      []store.Skipped  `json:"skipped"`
+	SkippedKinds map[string]int64 `json:"skipped_kinds"` // how many for which kind of reason
+	Workers      int              `json:"workers"`
+	Decoder      string           `json:"decoder"`
+	Seconds      float64          `json:"seconds"`
+
+	kinds []string
+	hints []string
+}
+
+// FieldSummary describes a field of the dataset.
+type FieldSummary struct {
+	Name   string       `json:"name"`
+	DType  string       `json:"dtype"`
+	Shape  tensor.Shape `json:"shape"` // of a record
+	Layout string       `json:"layout,omitempty"`
+}
+
+// SourceSummary says what was read.
+type SourceSummary struct {
+	Path    string `json:"path"`
+	Kind    string `json:"kind"`
+	Samples int64  `json:"samples"`
+	Bytes   int64  `json:"bytes"`
+	Ignored int64  `json:"ignored"` // files that are no samples
+
+	firstIgnored string
+}
+
+func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summary, error) {
+	size, err := treeBytes(c.Dest)
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{
+		Dest: c.Dest, Format: c.format(), ID: m.ID, Records: m.Records, Bytes: size,
+		Classes: r.info.Classes, Source: sourceSummary(c, r.info, r.books),
+		Skipped: append([]store.Skipped{}, r.books.skipped...), SkippedKinds: r.books.kinds,
+		Workers: c.Workers, Decoder: decode.Backend(), Seconds: took.Seconds(),
+		kinds: r.books.kindNames(), hints: r.info.Hints,
+	}
+	for _, f := range m.Fields {
+		s.Fields = append(s.Fields, FieldSummary{f.Name, f.DType.String(), f.Shape, f.Layout})
+	}
+	return s, nil
+}
+
+func sourceSummary(c Config, info source.Info, b *books) SourceSummary {
+	return SourceSummary{
+		Path: c.Source, Kind: info.Kind, Samples: b.samples, Bytes: b.bytes,
+		Ignored: info.Ignored.Count, firstIgnored: info.Ignored.First,
+	}
+}
+
+// treeBytes adds up the files of a dataset.
+func treeBytes(path string) (total int64, err error) {
+	err = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		info, err := e.Info()
+		if err == nil {
+			total += info.Size()
+		}
+		return err
+	})
+	return total, err
+}
+
+// Print writes the summary for people.
+func (s *Summary) Print(w io.Writer) {
+	took := time.Duration(s.Seconds * float64(time.Second))
+	fmt.Fprintf(w, "%s: %s, %s, %s\n", s.Dest, cli.Counted(s.Records, "record"), cli.Bytes(s.Bytes), formatNames[s.Format])
+	for _, f := range s.Fields {
+		fmt.Fprintf(w, "  %-8s %s %v%s\n", f.Name, f.DType, f.Shape, s.meaning(f))
+	}
+	fmt.Fprintf(w, "  %-8s %s, %s from %s\n", "source", cli.Counted(s.Source.Samples, "sample"), cli.Bytes(s.Source.Bytes), s.Source.Path)
+	fmt.Fprintf(w, "  %-8s %s, %s, %s\n", "time", cli.Duration(took), rate(s.Source.Samples, took), cli.Counted(int64(s.Workers), "worker"))
+	fmt.Fprintf(w, "  %-8s %s\n", "decoder", s.Decoder)
+	s.printIgnored(w)
+	s.printSkipped(w)
+	for _, h := range s.hints {
+		fmt.Fprintf(w, "note: %s\n", h)
+	}
+	fmt.Fprintf(w, "Look at it with: inspect %s\n", s.Dest)
+}
+
+// rate words how fast records were made.
+func rate(n int64, took time.Duration) string {
+	return strings.TrimSuffix(cli.Rate(n, took), "/s") + " images/s"
+}
+
+var formatNames = map[string]string{formatFlat: "flat folder", formatHDF5: "HDF5 file"}
+
+// meaning says of a field what shape and type do not.
+func (s *Summary) meaning(f FieldSummary) string {
+	switch {
+	case f.Layout != "":
+		return "  " + f.Layout
+	case f.Name == labelsField:
+		return "  " + countClasses(len(s.Classes)) + ": " + strings.Join(shorten(s.Classes, 6), ", ")
+	}
+	return ""
+}
+
+func (s *Summary) printIgnored(w io.Writer) {
+	switch n := s.Source.Ignored; {
+	case n == 1:
+		fmt.Fprintf(w, "  %-8s 1 file that is no image: %s\n", "ignored", s.Source.firstIgnored)
+	case n > 1:
+		fmt.Fprintf(w, "  %-8s %s files that are no images, first: %s\n", "ignored", cli.Count(n), s.Source.firstIgnored)
+	}
+}
+
+const skippedShown = 5
+
+func (s *Summary) printSkipped(w io.Writer) {
+	if len(s.Skipped) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "  %-8s %s of %s samples: %s\n", "skipped", cli.Count(int64(len(s.Skipped))), cli.Count(s.Source.Samples), s.countKinds())
+	for _, k := range s.Skipped[:min(skippedShown, len(s.Skipped))] {
+		fmt.Fprintf(w, "           %s: %s\n", k.Sample, k.Reason)
+	}
+	if more := len(s.Skipped) - skippedShown; more > 0 {
+		fmt.Fprintf(w, "           and %s more; the manifest lists all\n", cli.Count(int64(more)))
+	}
+}
+
+func (s *Summary) countKinds() string {
+	var parts []string
+	for _, k := range s.kinds {
+		parts = append(parts, cli.Count(s.SkippedKinds[k])+" "+k)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// shorten keeps the first names and says how many are left.
+func shorten(names []string, limit int) []string {
+	if len(names) <= limit {
+		return names
+	}
+	return append(append([]string{}, names[:limit]...), "...")
+}
+
+func countClasses(n int) string {
+	if n == 1 {
+		return "1 class"
+	}
+	return cli.Count(int64(n)) + " classes"
+}

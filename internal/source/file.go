@@ -1,0 +1,73 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+)
+
+// file is the Data of a sample that is a regular file, by its path.
+type file string
+
+func (f file) Read(buf []byte) ([]byte, error) {
+	r, err := os.Open(string(f))
+	if err != nil {
+		return buf[:0], withoutPath(err)
+	}
+	defer r.Close()
+	info, err := r.Stat()
+	if err != nil {
+		return buf[:0], withoutPath(err)
+	}
+	// One byte more than the file, so that its end is seen without growing the buffer.
+	buf = slices.Grow(buf[:0], int(min(info.Size(), maxHint))+1)
+	for {
+		n, err := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, withoutPath(err)
+		}
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, 1)
+		}
+	}
+}
+
+// maxHint bounds what a file's claimed size can make us allocate before a byte was read.
+const maxHint = 1 << 30
+
+// withoutPath drops the operation and path that package os adds.
+func withoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// notRegular is the Data of something that has an image's name but no bytes to read.
+type notRegular struct{ mode fs.FileMode }
+
+func (n notRegular) Read(buf []byte) ([]byte, error) {
+	return buf[:0], fmt.Errorf("is %s, not a file", describeMode(n.mode))
+}
+
+func describeMode(m fs.FileMode) string {
+	switch {
+	case m&fs.ModeSymlink != 0:
+		return "a symbolic link that leads nowhere"
+	case m&fs.ModeNamedPipe != 0:
+		return "a named pipe"
+	case m&fs.ModeSocket != 0:
+		return "a socket"
+	case m&fs.ModeDevice != 0:
+		return "a device"
+	}
+	return "something special"
+}

@@ -1,0 +1,194 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// ImageFolder is a folder of images: either one folder a class, with images in it and below
+// it, or images alone. Order and classes are those of torchvision.datasets.ImageFolder:
+// classes are the sorted names of the subfolders; samples are sorted by class, then by the
+// path of their folder, then by name.
+//
+// What is an image is told by content. Hidden files and folders are passed over. A file
+// whose name promises no image and whose content is none is ignored, and counted. A file
+// whose name promises an image is a sample, whatever it holds.
+type ImageFolder struct {
+	root    string
+	isImage func(head []byte) bool
+	info    Info
+	folders []folder // in the order of their samples
+}
+
+// folder is one folder with samples.
+type folder struct {
+	rel   string // inside the root, "" for the root itself
+	label int64
+}
+
+// ImageFolderOptions configures OpenImageFolder.
+type ImageFolderOptions struct {
+	// IsImage tells from a file's first bytes (up to 16) whether it is an image; nil takes
+	// names for it.
+	IsImage func(head []byte) bool
+}
+
+// OpenImageFolder lists the folder once, to count it and to find what is wrong with it: no
+// such folder, no images, a class without images, images beside class folders, a link that
+// leads back into its own folder. Samples lists it again, one folder at a time.
+func OpenImageFolder(path string, opts ImageFolderOptions) (*ImageFolder, error) {
+	s := &ImageFolder{root: path, isImage: opts.IsImage}
+	if s.isImage == nil {
+		s.isImage = func([]byte) bool { return false }
+	}
+	if err := CheckFolder(path); err != nil {
+		return nil, err
+	}
+	if err := s.scan(); err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// CheckFolder returns an error unless path is a folder.
+func CheckFolder(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("source %s: there is no such folder", path)
+	case err != nil:
+		return fmt.Errorf("source %s: %w", path, withoutPath(err))
+	case !info.IsDir():
+		return fmt.Errorf("source %s: is a file, not a folder of images; give the folder, and unpack an archive first", path)
+	}
+	return nil
+}
+
+// scan fills info and folders.
+func (s *ImageFolder) scan() error {
+	name, err := filepath.Abs(s.root)
+	if err != nil {
+		return err
+	}
+	s.info = Info{Kind: "imagefolder", Name: filepath.Base(name)}
+	top, err := s.list("")
+	if err != nil {
+		return err
+	}
+	s.ignore("", top.ignored)
+	switch {
+	case len(top.files) > 0 && len(top.folders) > 0:
+		return fmt.Errorf("images beside folders (%s beside %s%c); put every image into the folder of its class, or the folders elsewhere",
+			top.files[0].name, top.folders[0], filepath.Separator)
+	case len(top.folders) == 0:
+		s.folders = []folder{{}}
+		s.info.Count = int64(len(top.files))
+	default:
+		err = s.scanClasses(top.folders)
+	}
+	if err == nil && s.info.Count == 0 {
+		return errors.New("holds no images" + s.ignoredText())
+	}
+	return err
+}
+
+func (s *ImageFolder) ignoredText() string {
+	if s.info.Ignored.Count == 0 {
+		return "; it is empty"
+	}
+	return fmt.Sprintf("; it holds %d other files, such as %s", s.info.Ignored.Count, s.info.Ignored.First)
+}
+
+// scanClasses looks through every class folder.
+func (s *ImageFolder) scanClasses(classes []string) error {
+	var empty []string
+	nested := true
+	for label, class := range classes {
+		if !utf8.ValidString(class) {
+			return fmt.Errorf("the name of class folder %q is not UTF-8; rename it", class)
+		}
+		before := s.info.Count
+		direct, err := s.scanClass(int64(label), class)
+		if err != nil {
+			return err
+		}
+		if s.info.Count == before {
+			empty = append(empty, class)
+		}
+		nested = nested && !direct
+	}
+	s.info.Classes = classes
+	if s.info.Count > 0 && len(empty) > 0 {
+		return fmt.Errorf("found no images for the classes %s; remove these folders or fill them", enumerate(empty, 10))
+	}
+	if s.info.Count > 0 && nested {
+		s.info.Hints = append(s.info.Hints, fmt.Sprintf(
+			"the classes are %s, and all their images lie in folders further down; if those are the classes, give %s as the source",
+			enumerate(classes, 5), filepath.Join(s.root, classes[0])))
+	}
+	return nil
+}
+
+// scanClass adds the folders of a class that hold samples, sorted by path. It reports
+// whether the class folder itself holds any.
+func (s *ImageFolder) scanClass(label int64, class string) (direct bool, err error) {
+	w := walker{source: s}
+	if err := w.walk(class); err != nil {
+		return false, err
+	}
+	for _, rel := range w.sorted() {
+		s.folders = append(s.folders, folder{rel, label})
+		direct = direct || rel == class
+	}
+	return direct, nil
+}
+
+// enumerate joins up to limit names.
+func enumerate(names []string, limit int) string {
+	if len(names) <= limit {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
+}
+
+func (s *ImageFolder) ignore(rel string, names []string) {
+	if len(names) > 0 && s.info.Ignored.Count == 0 {
+		s.info.Ignored.First = slashed(rel, names[0])
+	}
+	s.info.Ignored.Count += int64(len(names))
+}
+
+// slashed is the name of a file inside the source.
+func slashed(rel, name string) string {
+	return filepath.ToSlash(filepath.Join(rel, name))
+}
+
+// Info implements Source.
+func (s *ImageFolder) Info() Info { return s.info }
+
+// Close implements Source.
+func (s *ImageFolder) Close() error { return nil }
+
+// Samples implements Source.
+func (s *ImageFolder) Samples() iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		for _, f := range s.folders {
+			l, err := s.list(f.rel)
+			if err != nil {
+				yield(Sample{}, fmt.Errorf("source %s: %w", s.root, err))
+				return
+			}
+			for _, e := range l.files {
+				if !yield(Sample{Name: slashed(f.rel, e.name), Label: f.label, Data: e.data}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
