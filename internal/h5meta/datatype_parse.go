@@ -5,8 +5,13 @@ import "math/bits"
 // maxTypeDepth is the most datatypes inside one another.
 const maxTypeDepth = 32
 
-// parseDatatype reads a datatype message; c is left behind it.
-func parseDatatype(c *cursor) *Datatype { return parseType(c, 0) }
+// parseDatatype reads a datatype message; it returns nil after a failure.
+func parseDatatype(c *cursor) *Datatype {
+	if t := parseType(c, 0); c.err == nil {
+		return t
+	}
+	return nil
+}
 
 func parseType(c *cursor, depth int) *Datatype {
 	if depth > maxTypeDepth {

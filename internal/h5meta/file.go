@@ -15,6 +15,7 @@ type File struct {
 	Root       *Group
 
 	r       io.ReaderAt
+	lax     bool // see source
 	extents []Extent
 }
 
@@ -36,21 +37,20 @@ func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	if size < 0 || size > 1<<60 {
 		return nil, fmt.Errorf("h5meta: file of %d bytes: %w", size, ErrUnsupported)
 	}
-	return open(r, size)
+	return (&File{r: r, Size: size}).open()
 }
 
-func open(r io.ReaderAt, size int64) (*File, error) {
-	off, err := findSuperblock(r, size)
+func (f *File) open() (*File, error) {
+	off, err := findSuperblock(f.r, f.Size)
 	if err != nil {
 		return nil, err
 	}
-	f := &File{r: r, Size: size}
 	s := f.session(&f.extents)
 	if f.Superblock, err = readSuperblock(s, off); err != nil {
 		return nil, err
 	}
 	p := &parser{source: s, sb: f.Superblock, heaps: heaps{}, types: map[uint64]*Datatype{}, objects: map[uint64]*object{}}
-	p.links = int(min(maxLinks, 4096+size/16))
+	p.links = int(min(maxLinks, 4096+f.Size/16))
 	if err := p.extension(); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func open(r io.ReaderAt, size int64) (*File, error) {
 		return nil, err
 	}
 	if p.over {
-		return nil, p.errorAt(ErrUnsupported, root.addr, "root group", "more metadata than the limit for a file of %d bytes", size)
+		return nil, p.errorAt(ErrUnsupported, root.addr, "root group", "more metadata than the limit for a file of %d bytes", f.Size)
 	}
 	for d := range f.All() {
 		d.file = f
@@ -81,7 +81,7 @@ func (f *File) session(trace *[]Extent) *source {
 	if f.Size < maxBytes/32 {
 		left = 1<<20 + 16*f.Size
 	}
-	return &source{r: f.r, size: f.Size, base: sb.Base, offSize: sb.OffsetSize, lenSize: sb.LengthSize, left: left, trace: trace}
+	return &source{r: f.r, size: f.Size, base: sb.Base, offSize: sb.OffsetSize, lenSize: sb.LengthSize, left: left, lax: f.lax, trace: trace}
 }
 
 // extension reads the superblock extension for the B-tree sizes in it.

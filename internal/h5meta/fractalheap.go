@@ -37,9 +37,9 @@ func (s *source) readFractalHeap(addr uint64) (*fractalHeap, error) {
 	h.maxObject = uint64(c.u32())
 	c.length() // next huge id
 	h.hugeTree = c.addr()
-	c.length()           // free space in blocks
-	c.addr()             // its manager
-	c.skip(L * 8)        // statistics: amounts and numbers of objects by kind
+	c.length()    // free space in blocks
+	c.addr()      // its manager
+	c.skip(L * 8) // statistics: amounts and numbers of objects by kind
 	h.width = uint64(c.u16())
 	h.startSize, h.directMax = c.length(), c.length()
 	h.bits = int(c.u16())
@@ -254,11 +254,9 @@ func (h *fractalHeap) direct(addr, start, size uint64) ([]byte, error) {
 	h.blockStart(c, "FHDB", start)
 	if h.summed && c.err == nil {
 		field := c.pos
-		want := c.u32()
+		stored := c.u32()
 		clear(c.b[field:c.pos])
-		if sum := lookup3(c.b); c.err == nil && sum != want {
-			c.corrupt("checksum is %08x, stored is %08x", sum, want)
-		}
+		c.sameSum(lookup3(c.b), stored)
 	}
 	if c.err != nil {
 		return nil, c.err

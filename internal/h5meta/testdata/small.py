@@ -1,0 +1,58 @@
+"""Writes the small HDF5 files beside this script, which tests damage in every way.
+
+usage: small.py OUTDIR
+"""
+import os
+import sys
+
+import h5py
+import numpy as np
+
+out = sys.argv[1]
+
+
+def basic(f):
+    g = f.create_group("g")
+    d = g.create_dataset("u1", data=np.arange(12, dtype="u1").reshape(4, 3))
+    d.attrs["mean"] = np.array([0.5, 0.25], "f4")
+    d.attrs["name"] = np.bytes_("abc")
+    f.create_dataset("i8be", data=np.arange(3, dtype=">i8"))
+    f.create_dataset("flag", data=np.array([True, False]))
+    f.create_dataset("c", data=np.zeros(2, [("a", "i4"), ("b", "f8", (2,))]))
+    f["soft"] = h5py.SoftLink("/g/u1")
+    f["ext"] = h5py.ExternalLink("o.h5", "/x")
+    g["up"] = f["/"]
+    f["again"] = g["u1"]
+    f["type"] = np.dtype("<f4")
+    f.create_dataset("typed", shape=(2,), dtype=f["type"], fillvalue=2)
+
+
+def strings(f):
+    f.attrs["text"] = "h\u00e9llo"
+    f.attrs["texts"] = ["a", "bb"]
+    f.create_dataset("classes", data=["cat", "dog"], dtype=h5py.string_dtype())
+
+
+def dense(f):
+    for i in range(12):
+        f.create_group("g%02d" % i)
+    g = f["g00"]
+    for i in range(10):
+        g.attrs["a%d" % i] = i
+
+
+def chunks(f):
+    a = np.arange(24, dtype="u2").reshape(6, 4)
+    f.create_dataset("fixed", data=a, chunks=(2, 3))
+    f.create_dataset("single", data=a, chunks=(6, 4), compression="gzip")
+    f.create_dataset("grow", data=a, chunks=(2, 4), maxshape=(None, 4))
+    f.create_dataset("tree", data=a, chunks=(3, 2), maxshape=(None, None), compression="gzip", shuffle=True)
+
+
+VERSIONS = {"old": ("earliest", "latest"), "new": ("latest", "latest")}
+
+for label, libver in VERSIONS.items():
+    for part in (basic, strings, dense, chunks):
+        name = os.path.join(out, "small-%s-%s.h5" % (label, part.__name__))
+        with h5py.File(name, "w", libver=libver, userblock_size=512 if part is basic else None) as f:
+            part(f)
