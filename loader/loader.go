@@ -18,6 +18,7 @@ type Loader struct {
 	specs  []tensor.Spec // the fields of a batch
 	bytes  []int         // of one record of each field
 	pieces contiguity    // nil if every run of the Source is one piece
+	warmer warmer        // nil if memory of the Source needs no warming
 	ring   *ring
 	slots  []*slot
 
@@ -51,6 +52,7 @@ func New(src Source, opts Options) (*Loader, error) {
 		window: make([]*slot, n),
 	}
 	ld.pieces, _ = src.(contiguity)
+	ld.warmer, _ = src.(warmer)
 	ld.work.L, ld.ready.L = &ld.mu, &ld.mu
 	for _, s := range specs {
 		ld.bytes = append(ld.bytes, s.RecordBytes())

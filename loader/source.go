@@ -44,6 +44,15 @@ type contiguity interface {
 	Contiguous(field string, a, b int) bool
 }
 
+// warmer is what a Source implements if Run gives memory that may have to be read from
+// storage when it is touched. Warm reads records [a, b), waiting in a system call, and
+// returns an error if it cannot. The loader calls it before it hands out a view, so that
+// the consumer finds the bytes in memory: a page fault there would stop a processor of the
+// scheduler, and crash the program if the file has been truncated.
+type warmer interface {
+	Warm(field string, a, b int) error
+}
+
 // recordError is what an error of a Source implements if its text names the record that
 // failed.
 type recordError interface {

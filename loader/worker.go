@@ -168,13 +168,7 @@ func (w *worker) readField(e *epoch, s *slot, f int, run bool) error {
 	ld, n, a := w.ld, len(s.indices), s.indices[0]
 	spec := &ld.specs[f]
 	if run && (ld.pieces == nil || ld.pieces.Contiguous(spec.Name, a, a+n)) {
-		v, err := ld.src.Run(spec.Name, a, a+n)
-		if err != nil {
-			return err
-		}
-		s.views[f] = v
-		s.viewed += int64(len(v.Bytes()))
-		return nil
+		return w.view(s, f, a, a+n)
 	}
 	dst, err := s.buffer(f, n)
 	if err != nil {
@@ -185,6 +179,23 @@ func (w *worker) readField(e *epoch, s *slot, f int, run bool) error {
 	}
 	s.views[f] = tensor.Of(*spec, n, dst)
 	s.copied += int64(len(dst))
+	return nil
+}
+
+// view makes field f of s a view of records [a, b) of the Source.
+func (w *worker) view(s *slot, f, a, b int) error {
+	ld, name := w.ld, w.ld.specs[f].Name
+	if ld.warmer != nil {
+		if err := ld.warmer.Warm(name, a, b); err != nil {
+			return err
+		}
+	}
+	v, err := ld.src.Run(name, a, b)
+	if err != nil {
+		return err
+	}
+	s.views[f] = v
+	s.viewed += int64(len(v.Bytes()))
 	return nil
 }
 

@@ -1,0 +1,405 @@
+package loader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+)
+
+// run iterates an epoch and returns the number of batches and the error that ended it.
+func run(ctx context.Context, ld *loader.Loader, body func(loader.Batch)) (batches int, err error) {
+	for b, e := range ld.Epoch(ctx, 0) {
+		if e != nil {
+			err = e
+			continue // the loop must end by itself
+		}
+		batches++
+		body(b)
+	}
+	return batches, err
+}
+
+func ignore(loader.Batch) {}
+
+var errBad = errors.New("bad sector")
+
+func failOn(record int) func(context.Context, string, []int) error {
+	return func(_ context.Context, field string, indices []int) error {
+		if field == "x" && slices.Contains(indices, record) {
+			return errBad
+		}
+		return nil
+	}
+}
+
+func TestFailureNamesBatchRecordAndField(t *testing.T) {
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		for _, workers := range []int{1, 4} {
+			m := newMemorySource(1000, 4)
+			m.before = failOn(407)
+			ld := open(t, m, loader.Options{BatchSize: 10, Workers: workers, Order: order})
+			at := make([]int, 1000)
+			order.Epoch(1000, 0, 0).Fill(0, at)
+			step := slices.Index(at, 407) / 10
+			n, err := run(t.Context(), ld, func(b loader.Batch) { checkBatch(t, b) })
+			want := fmt.Sprintf("loader: batch %d: record 407: field \"x\": bad sector", step)
+			if err == nil || err.Error() != want || !errors.Is(err, errBad) || n != step {
+				t.Errorf("%T, %d workers: %d batches, then %v; want %d, then %s", order, workers, n, err, step, want)
+			}
+			var e *loader.Error
+			if !errors.As(err, &e) || e.Batch != step || e.Record != 407 || e.Field != "x" || e.Epoch != 0 {
+				t.Errorf("%T: error is %#v", order, e)
+			}
+			m.before = nil
+			visit(t, ld, 1) // the Loader goes on
+		}
+	}
+}
+
+// addressed is an error of a Source that names the record itself.
+type addressed struct{ record int }
+
+func (e addressed) Error() string { return fmt.Sprintf("memory: record %d: gone", e.record) }
+func (e addressed) Record() int   { return e.record }
+
+func TestFailureThatNamesItsRecordIsTrusted(t *testing.T) {
+	m := newMemorySource(100, 4)
+	var calls atomic.Int64
+	m.before = func(_ context.Context, field string, indices []int) error {
+		if field == "y" && slices.Contains(indices, 42) {
+			calls.Add(1)
+			return fmt.Errorf("wrapped: %w", addressed{42})
+		}
+		return nil
+	}
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1})
+	_, err := run(t.Context(), ld, ignore)
+	if want := "loader: batch 4: wrapped: memory: record 42: gone"; err == nil || err.Error() != want {
+		t.Errorf("error %v; want %s", err, want)
+	}
+	var e *loader.Error
+	if !errors.As(err, &e) || e.Record != 42 || calls.Load() != 1 {
+		t.Errorf("error %#v after %d reads", e, calls.Load())
+	}
+}
+
+func TestFailureThatDoesNotRepeat(t *testing.T) {
+	m := newMemorySource(100, 4)
+	var calls atomic.Int64
+	m.before = func(_ context.Context, _ string, indices []int) error {
+		if len(indices) == 10 && calls.Add(1) == 3 {
+			return errBad
+		}
+		return nil
+	}
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Order: loader.Shuffle{}})
+	_, err := run(t.Context(), ld, ignore)
+	var e *loader.Error
+	if !errors.As(err, &e) || e.Record != -1 || e.Batch != 1 || !errors.Is(err, errBad) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestOrderOutOfRange(t *testing.T) {
+	for _, off := range []int{-1, 5} {
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Order: offset(off)})
+		n, err := run(t.Context(), ld, func(b loader.Batch) { checkBatch(t, b) })
+		if err == nil || !strings.Contains(err.Error(), "the Order puts record") {
+			t.Errorf("offset %d: %v after %d batches", off, err, n)
+		}
+	}
+}
+
+// offset is an Order that is wrong at one of its ends.
+type offset int
+
+func (o offset) Epoch(n int, _ uint64, _ int) loader.Sequence { return shifted{n, int(o)} }
+
+type shifted struct{ n, off int }
+
+func (s shifted) Len() int { return s.n }
+
+func (s shifted) Fill(pos int, dst []int) {
+	for i := range dst {
+		dst[i] = pos + i + s.off
+	}
+}
+
+func TestPanicOfTheSourceIsAnError(t *testing.T) {
+	m := newMemorySource(100, 4)
+	m.before = func(_ context.Context, _ string, indices []int) error {
+		if slices.Contains(indices, 55) {
+			var nothing []int
+			_ = nothing[indices[0]]
+		}
+		return nil
+	}
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2})
+	n, err := run(t.Context(), ld, ignore)
+	if err == nil || n != 5 {
+		t.Fatalf("%d batches, then %v", n, err)
+	}
+	for _, want := range []string{"loader: batch 5: panic: runtime error: index out of range", "source_test.go:"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error lacks %q: %v", want, err)
+		}
+	}
+	m.before = nil
+	visit(t, ld, 0)
+}
+
+func TestGoexitOfTheSourceIsAnError(t *testing.T) {
+	m := newMemorySource(100, 4)
+	m.before = func(_ context.Context, _ string, indices []int) error {
+		if slices.Contains(indices, 55) {
+			runtime.Goexit()
+		}
+		return nil
+	}
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1})
+	for range 3 {
+		if n, err := run(t.Context(), ld, ignore); n != 5 || err == nil || !strings.Contains(err.Error(), "Goexit") {
+			t.Fatalf("%d batches, then %v", n, err)
+		}
+	}
+	m.before = nil
+	visit(t, ld, 0) // there is a worker still
+}
+
+func TestClosedSource(t *testing.T) {
+	m := newMemorySource(100, 4)
+	m.closed.Store(true)
+	ld := open(t, m, loader.Options{BatchSize: 10})
+	if n, err := run(t.Context(), ld, ignore); n != 0 || !errors.Is(err, errSourceClosed) {
+		t.Errorf("%d batches, then %v", n, err)
+	}
+}
+
+func TestLeavingTheLoopEndsTheReading(t *testing.T) {
+	leave := map[string]func(*loader.Loader){
+		"break": func(ld *loader.Loader) {
+			for b := range ld.Epoch(context.Background(), 0) {
+				if b.Step() == 3 {
+					break
+				}
+			}
+		},
+		"panic": func(ld *loader.Loader) {
+			defer func() { _ = recover() }()
+			for b := range ld.Epoch(context.Background(), 0) {
+				if b.Step() == 3 {
+					panic("body")
+				}
+			}
+		},
+		"goexit": func(ld *loader.Loader) {
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				for b := range ld.Epoch(context.Background(), 0) {
+					if b.Step() == 3 {
+						runtime.Goexit()
+					}
+				}
+			})
+			wg.Wait()
+		},
+	}
+	for name, f := range leave {
+		t.Run(name, func(t *testing.T) {
+			m := newMemorySource(10_000, 4)
+			var reading atomic.Int64
+			m.before = func(context.Context, string, []int) error {
+				reading.Add(1)
+				defer reading.Add(-1)
+				runtime.Gosched()
+				return nil
+			}
+			ld := open(t, m, loader.Options{BatchSize: 10, Workers: 4, Ahead: 8})
+			for range 50 {
+				f(ld)
+				if n, held := reading.Load(), m.held.Load(); n != 0 || held != 0 {
+					t.Fatalf("%d reads and %d leases go on", n, held)
+				}
+			}
+			visit(t, ld, 0)
+		})
+	}
+}
+
+func TestCancelWhileWaiting(t *testing.T) {
+	m := newMemorySource(100, 4)
+	stuck := make(chan struct{}, 8)
+	m.before = func(ctx context.Context, _ string, indices []int) error {
+		if slices.Contains(indices, 0) {
+			stuck <- struct{}{}
+			<-ctx.Done() // a read that hangs until it is cancelled
+			return ctx.Err()
+		}
+		return nil
+	}
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, Order: loader.Shuffle{}})
+	ctx, cancel := context.WithCancelCause(context.Background())
+	why := errors.New("enough")
+	go func() {
+		<-stuck
+		cancel(why)
+	}()
+	_, err := run(ctx, ld, ignore)
+	if !errors.Is(err, why) || !strings.HasPrefix(err.Error(), "loader: batch ") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := run(ctx, ld, ignore); !errors.Is(err, why) {
+		t.Errorf("epoch of a cancelled context: %v", err)
+	}
+	m.before = nil
+	visit(t, ld, 0)
+}
+
+func TestCancelInTheBody(t *testing.T) {
+	ld := open(t, newMemorySource(100_000, 4), loader.Options{BatchSize: 10, Workers: 2})
+	ctx, cancel := context.WithCancel(context.Background())
+	n, err := run(ctx, ld, func(b loader.Batch) {
+		if b.Step() == 2 {
+			cancel()
+		}
+	})
+	// The news reaches the loop by a goroutine: some more batches may come first.
+	if !errors.Is(err, context.Canceled) || n < 3 {
+		t.Errorf("%d batches, then %v", n, err)
+	}
+}
+
+func TestBreakCancelsTheReads(t *testing.T) {
+	m := newMemorySource(1000, 4)
+	first := make([]int, 1)
+	loader.Shuffle{}.Epoch(m.n, 0, 0).Fill(0, first)
+	stuck := make(chan struct{}, 100)
+	m.before = func(ctx context.Context, _ string, indices []int) error {
+		if indices[0] == first[0] {
+			return nil
+		}
+		stuck <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 3, Order: loader.Shuffle{}})
+	for _, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-stuck // another batch hangs, until break cancels it
+		break
+	}
+}
+
+func TestTwoEpochsAtOnceAreAnError(t *testing.T) {
+	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10})
+	n, err := run(t.Context(), ld, func(loader.Batch) {
+		if n, err := run(context.Background(), ld, ignore); n != 0 || !errors.Is(err, loader.ErrBusy) {
+			t.Errorf("inner epoch: %d batches, then %v", n, err)
+		}
+	})
+	if n != 10 || err != nil {
+		t.Errorf("outer epoch: %d batches, then %v", n, err)
+	}
+}
+
+func TestCloseInTheBody(t *testing.T) {
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		m := newMemorySource(1000, 4)
+		ld, err := loader.New(m, loader.Options{BatchSize: 10, Order: order})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := run(t.Context(), ld, func(b loader.Batch) {
+			if err := ld.Close(); err != nil {
+				t.Errorf("Close: %v", err)
+			}
+			checkBatch(t, b) // valid to the end of the body
+		})
+		if n != 1 || err != loader.ErrClosed {
+			t.Errorf("%d batches, then %v", n, err)
+		}
+		if st := ld.Stats(); m.held.Load() != 0 || st.RingBytes != 0 {
+			t.Errorf("%d leases, ring of %d bytes left", m.held.Load(), st.RingBytes)
+		}
+	}
+}
+
+func TestSlowRecordsDelayNoOtherBatch(t *testing.T) {
+	const n, batch = 200, 10
+	m := newMemorySource(n, 4)
+	others := make(chan struct{}, n)
+	m.before = func(_ context.Context, field string, indices []int) error {
+		if field != "x" {
+			return nil
+		}
+		if slices.Contains(indices, 0) {
+			for range 3 { // batch 0 is not done before three others are
+				<-others
+			}
+			return nil
+		}
+		others <- struct{}{}
+		return nil
+	}
+	ld := open(t, m, loader.Options{BatchSize: batch, Workers: 2, Ahead: 2})
+	if got := visit(t, ld, 0); got[0] != 0 {
+		t.Errorf("first record is %d", got[0])
+	}
+}
+
+func TestSoak(t *testing.T) {
+	m := newMemorySource(3000, 4)
+	ld := open(t, m, loader.Options{BatchSize: 16, Workers: 3, Ahead: 3, Order: loader.Shuffle{}, Seed: 5})
+	var kept []loader.Batch
+	for round := range 150 {
+		m.before = nil
+		if round%5 == 4 {
+			m.before = failOn(round * 13 % 3000)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		for b, err := range ld.Epoch(ctx, round) {
+			if err != nil {
+				if round%5 != 4 && round%5 != 3 {
+					t.Fatal(err)
+				}
+				break
+			}
+			checkBatch(t, b)
+			if b.Step()%11 == round%11 && b.Keep() == nil {
+				kept = append(kept, b)
+			}
+			if len(kept) == 3 {
+				checkBatch(t, kept[0])
+				kept[0].Release()
+				kept = kept[1:]
+			}
+			if b.Step() == round && round%5 == 2 {
+				break
+			}
+			if b.Step() == round && round%5 == 3 {
+				cancel()
+			}
+		}
+		cancel()
+		if st := ld.Stats(); st.Kept != len(kept) {
+			t.Fatalf("%d kept, not %d", st.Kept, len(kept))
+		}
+	}
+	for _, b := range kept {
+		checkBatch(t, b)
+		b.Release()
+	}
+	if got := m.held.Load(); got != 0 {
+		t.Errorf("%d leases are held between epochs", got)
+	}
+}

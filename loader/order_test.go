@@ -1,0 +1,249 @@
+package loader_test
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+)
+
+func permutation(n int, seed uint64, epoch int) []int {
+	p := make([]int, n)
+	loader.Shuffle{}.Epoch(n, seed, epoch).Fill(0, p)
+	return p
+}
+
+func TestShuffleIsAPermutation(t *testing.T) {
+	sizes := []int{1, 2, 3, 4, 5, 17, 255, 256, 4095, 4096, 4097, 4098, 4160, 4224, 4225, 4226, 65535, 65536, 65537, 99991, 1 << 20}
+	for _, n := range sizes {
+		for seed := range uint64(3) {
+			seen := make([]bool, n)
+			for pos, r := range permutation(n, seed, 1) {
+				if r < 0 || r >= n || seen[r] {
+					t.Fatalf("n %d, seed %d: position %d: record %d is out of range or comes twice", n, seed, pos, r)
+				}
+				seen[r] = true
+			}
+		}
+	}
+}
+
+func TestShuffleIsTheSameInPieces(t *testing.T) {
+	for _, n := range []int{10, 5000} {
+		want := permutation(n, 3, 4)
+		seq := loader.Shuffle{}.Epoch(n, 3, 4)
+		for pos := n; pos > 0; {
+			k := min(7, pos)
+			pos -= k
+			got := make([]int, k)
+			seq.Fill(pos, got)
+			if !slices.Equal(got, want[pos:pos+k]) {
+				t.Fatalf("n %d: position %d: %v, not %v", n, pos, got, want[pos:pos+k])
+			}
+		}
+	}
+}
+
+func TestShuffleNeverChanges(t *testing.T) {
+	for _, c := range []struct {
+		n     int
+		seed  uint64
+		epoch int
+		want  []int
+	}{
+		{10, 0, 0, []int{2, 6, 3, 5, 7}},
+		{10, 42, 1, []int{3, 7, 4, 8, 5}},
+		{100_000, 42, 0, []int{86969, 97152, 99908, 82148, 31504}},
+		{1 << 40, 42, 1, []int{939252028960, 79518180698, 87593387084, 674286788269, 852164479494}},
+		{math.MaxInt, math.MaxUint64, -1, []int{3503486828274790540, 1014871381282510937, 1668556778988043416, 6424221661514306915, 8457928857409867344}},
+	} {
+		got := make([]int, 5)
+		loader.Shuffle{}.Epoch(c.n, c.seed, c.epoch).Fill(3, got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("{%d, %d, %d, %#v},", c.n, c.seed, c.epoch, got)
+		}
+	}
+}
+
+func TestSeedAndEpochAreNotInterchangeable(t *testing.T) {
+	for _, n := range []int{20, 5000} {
+		all := map[string][2]int{}
+		for seed := range 40 {
+			for epoch := range 40 {
+				key := fmt.Sprint(permutation(n, uint64(seed), epoch)[:20])
+				if other, ok := all[key]; ok {
+					t.Fatalf("n %d: (%d, %d) is %v", n, seed, epoch, other)
+				}
+				all[key] = [2]int{seed, epoch}
+			}
+		}
+	}
+}
+
+// checkUniform fails the test if counts could hardly come from equal probabilities: if
+// chi-square is more than six standard deviations from its mean, which a fair shuffle does
+// once in more than a million tests. The seeds are fixed, so that the outcome is as well.
+func checkUniform(t *testing.T, what string, counts []int) {
+	t.Helper()
+	total := 0
+	for _, c := range counts {
+		total += c
+	}
+	want := float64(total) / float64(len(counts))
+	chi2 := 0.0
+	for _, c := range counts {
+		chi2 += (float64(c) - want) * (float64(c) - want) / want
+	}
+	df := float64(len(counts) - 1)
+	if z := (chi2 - df) / math.Sqrt(2*df); z > 6 || z < -6 {
+		t.Errorf("%s: chi-square %.0f for %.0f degrees of freedom (%.1f sigma)", what, chi2, df, z)
+	}
+}
+
+func TestShuffleOfFewIsUniform(t *testing.T) {
+	for n := 2; n <= 20; n++ {
+		positions := make([]int, n*n)  // record r at position i
+		pairs := make([]int, n*(n-1))  // first and second record
+		follow := make([]int, n*(n-1)) // records next to each other, anywhere
+		for seed := range 20_000 {
+			p := permutation(n, uint64(seed), seed%3)
+			for i, r := range p {
+				positions[i*n+r]++
+			}
+			pairs[pair(p[0], p[1], n)]++
+			k := seed % (n - 1)
+			follow[pair(p[k], p[k+1], n)]++
+		}
+		checkUniform(t, fmt.Sprintf("n %d: record at position", n), positions)
+		checkUniform(t, fmt.Sprintf("n %d: first two", n), pairs)
+		checkUniform(t, fmt.Sprintf("n %d: neighbours", n), follow)
+	}
+}
+
+// pair numbers the ordered pairs of different records below n.
+func pair(a, b, n int) int {
+	if b > a {
+		b--
+	}
+	return a*(n-1) + b
+}
+
+func TestEveryPermutationOfFiveIsAsLikely(t *testing.T) {
+	index := map[string]int{}
+	counts := make([]int, 120)
+	for epoch := range 60_000 {
+		key := fmt.Sprint(permutation(5, 1, epoch))
+		if _, ok := index[key]; !ok {
+			index[key] = len(index)
+		}
+		counts[index[key]]++
+	}
+	if len(index) != 120 {
+		t.Errorf("%d of 120 permutations", len(index))
+	}
+	checkUniform(t, "permutations of 5", counts)
+}
+
+func TestShuffleOfManyIsUniform(t *testing.T) {
+	for _, n := range []int{4097, 4225, 5000, 1_000_000, 1_000_000_000, 1 << 62} {
+		const cells, seeds, step = 64, 2000, 16
+		cell := func(r int) int { return min(cells-1, int(float64(r)/float64(n)*cells)) }
+		where := make([]int, cells)
+		gap := make([]int, cells)    // from a record to the next one, mod n
+		joint := make([]int, 8*8)    // of neighbours
+		epochs := make([]int, cells) // from a position's record to that of the next epoch
+		corner := make([]int, cells) // record of position 0
+		square := make([]int, cells) // gap of positions that a Feistel half apart would relate
+		half := int(math.Sqrt(float64(n)))
+		buf, next, far := make([]int, step), make([]int, step), make([]int, 1)
+		for seed := range seeds {
+			seq := loader.Shuffle{}.Epoch(n, uint64(seed), 0)
+			pos := seed % (n - step - half)
+			seq.Fill(pos, buf)
+			loader.Shuffle{}.Epoch(n, uint64(seed), 1).Fill(pos, next)
+			seq.Fill(pos+half, far)
+			square[cell((far[0]-buf[0]+n)%n)]++
+			for i, r := range buf {
+				where[cell(r)]++
+				epochs[cell((next[i]-r+n)%n)]++
+				if i > 0 {
+					gap[cell((r-buf[i-1]+n)%n)]++
+					joint[cell(buf[i-1])/8*8+cell(r)/8]++
+				}
+			}
+			seq.Fill(0, far)
+			corner[cell(far[0])]++
+		}
+		for what, counts := range map[string][]int{"record": where, "gap": gap, "neighbours": joint,
+			"next epoch": epochs, "position 0": corner, "half apart": square} {
+			checkUniform(t, fmt.Sprintf("n %d: %s", n, what), counts)
+		}
+	}
+}
+
+// TestShuffleKeepsNoNeighbours counts fixed points and kept neighbours of whole
+// permutations, each of which a uniform one has once on average, Poisson distributed.
+func TestShuffleKeepsNoNeighbours(t *testing.T) {
+	const n, seeds = 5000, 400
+	fixed, kept, reversed := 0, 0, 0
+	for seed := range uint64(seeds) {
+		p := permutation(n, seed, 0)
+		for i, r := range p {
+			if r == i {
+				fixed++
+			}
+			if i > 0 && r == p[i-1]+1 {
+				kept++
+			}
+			if i > 0 && r == p[i-1]-1 {
+				reversed++
+			}
+		}
+	}
+	for what, got := range map[string]int{"fixed points": fixed, "kept neighbours": kept, "reversed neighbours": reversed} {
+		if math.Abs(float64(got-seeds)) > 6*math.Sqrt(seeds) {
+			t.Errorf("%d %s in %d permutations; want one in each", got, what, seeds)
+		}
+	}
+}
+
+// TestShuffleOfABillionIsSetUpInConstantMemory leaves the time to BenchmarkShuffleSetUp.
+func TestShuffleOfABillionIsSetUpInConstantMemory(t *testing.T) {
+	first := make([]int, 1)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	loader.Shuffle{}.Epoch(1_000_000_000, 1, 1).Fill(999_999_999, first)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<10 {
+		t.Errorf("%d bytes allocated", got)
+	}
+}
+
+func BenchmarkShuffle(b *testing.B) {
+	for _, n := range []int{4096, 1_000_000, 1_000_000_000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			seq := loader.Shuffle{}.Epoch(n, 1, 1)
+			dst := make([]int, 256)
+			pos := 0
+			for b.Loop() {
+				seq.Fill(pos, dst)
+				pos = (pos + len(dst)) % (n - len(dst))
+			}
+			b.ReportMetric(float64(b.N*len(dst))/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
+
+func BenchmarkShuffleSetUp(b *testing.B) {
+	for _, n := range []int{100, 4096, 1_000_000_000} {
+		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				loader.Shuffle{}.Epoch(n, 1, 1)
+			}
+		})
+	}
+}
