@@ -124,7 +124,7 @@ func attributeBytes(m *store.Manifest) int64 {
 }
 
 func describeAll(f file, m *store.Manifest, manifest []byte) error {
-	d := dataset{path: "/penstock/manifest", elem: element{text: len(manifest)}}
+	d := dataset{path: manifestPath, elem: element{text: len(manifest)}}
 	if err := d.create(f, manifest); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func describeField(f file, field store.Field, groups map[string]bool) error {
 			}
 			continue
 		}
-		group := "/penstock/" + a.name
+		group := booksGroup + "/" + a.name
 		if !groups[group] {
 			if err := createGroup(f, group); err != nil {
 				return err

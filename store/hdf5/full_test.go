@@ -6,58 +6,197 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
-// smallDisk mounts a file system of that many bytes, which only root can.
-func smallDisk(t *testing.T, bytes string) string {
+// smallDisk mounts a file system of that size, which only root can.
+func smallDisk(t *testing.T, size string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+bytes); err != nil {
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
 		t.Skipf("a small file system cannot be mounted here: %v", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, 0); err != nil {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil { // abandoned files keep it busy
 			t.Error(err)
 		}
 	})
 	return dir
 }
 
-var infoForTest = store.Info{}
+// fillDisk takes all the space there is, until release.
+func fillDisk(t *testing.T, dir string) (release func()) {
+	t.Helper()
+	path := filepath.Join(dir, "filler")
+	if err := os.WriteFile(path, make([]byte, freeBytes(t, dir)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
 
-func TestLib(t *testing.T) {
-	dir := smallDisk(t, "64k")
+func freeBytes(t *testing.T, dir string) int64 {
+	t.Helper()
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		t.Fatal(err)
+	}
+	return int64(s.Bavail) * s.Bsize
+}
+
+// wantsFull checks an error for a full disk: it says so in the user's terms, and nothing is
+// left in dir but the names given.
+func wantsFull(t *testing.T, err error, dir string, names ...string) {
+	t.Helper()
+	if !errors.Is(err, unix.ENOSPC) || !strings.HasPrefix(err.Error(), "store: ") || !strings.Contains(err.Error(), "no space left") ||
+		strings.Count(err.Error(), dir) != 1 || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), ".building") {
+		t.Errorf("error of a full disk: %v", err)
+	}
+	if left := entries(t, dir); len(left) != len(names) {
+		t.Errorf("found %v, not %v", left, names)
+	}
+}
+
+// wantsGood makes sure that libhdf5 still works.
+func wantsGood(t *testing.T, dir string) {
+	t.Helper()
+	s := imageSchema(8, 8)
+	path := filepath.Join(dir, "good.h5")
+	w, err := Create(path, s, Options{Records: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	appendAll(t, w, s, 9)
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDiskFullAtCreate(t *testing.T) {
+	dir := smallDisk(t, "1m")
 	for range 3 {
-		p := filepath.Join(dir, "a.h5")
-		err := session(p, true, 8, func(f file) error {
-			if err := os.WriteFile(filepath.Join(dir, "fill"), make([]byte, 64<<10), 0o666); err != nil {
-				t.Log(err)
-			}
-			for i := range 40 {
-				d := dataset{path: "/x" + string(rune('A'+i)), elem: element{dtype: tensor.Uint8}, dims: []int64{1 << 20}}
+		_, err := Create(filepath.Join(dir, "x.h5"), imageSchema(100, 100), Options{Records: 1000})
+		wantsFull(t, err, dir)
+		if !strings.Contains(err.Error(), "bytes that the file needs") {
+			t.Error(err)
+		}
+		release := fillDisk(t, dir)
+		_, err = Create(filepath.Join(dir, "x.h5"), imageSchema(100, 100), Options{Records: 1})
+		wantsFull(t, err, dir, "filler")
+		release()
+	}
+	wantsGood(t, dir)
+}
+
+// Without a reservation, which punching a hole takes back, the disk is full when records are
+// written.
+func TestDiskFullAtAppend(t *testing.T) {
+	dir := smallDisk(t, "4m")
+	s := imageSchema(100, 100)
+	w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	f := w.(*writer).file
+	if err := unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.fields[0].values.start, f.fields[0].values.room); err != nil {
+		t.Fatal(err)
+	}
+	release := fillDisk(t, dir)
+	r := store.NewRecord(s)
+	for i := 0; i < 100 && err == nil; i++ {
+		err = w.Append(r)
+	}
+	if _, again := w.Commit(store.Info{}); again != err {
+		t.Errorf("Commit after %v: %v", err, again)
+	}
+	if closing := w.Close(); closing != nil {
+		t.Error(closing)
+	}
+	wantsFull(t, err, dir, "filler")
+	release()
+	wantsGood(t, dir)
+}
+
+// The manifest is larger than what Create reserved for it.
+func TestDiskFullAtCommit(t *testing.T) {
+	dir := smallDisk(t, "4m")
+	s := imageSchema(10, 10)
+	for _, records := range []int64{7, 1000} {
+		w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: records})
+		if err != nil {
+			t.Fatal(err)
+		}
+		appendAll(t, w, s, 7)
+		release := fillDisk(t, dir)
+		_, err = w.Commit(store.Info{Skipped: []store.Skipped{{Sample: strings.Repeat("x", 1<<20)}}})
+		if closing := w.Close(); closing != nil {
+			t.Error(closing)
+		}
+		wantsFull(t, err, dir, "filler")
+		release()
+	}
+	wantsGood(t, dir)
+}
+
+// A file that libhdf5 cannot flush is abandoned; its space is not.
+func TestDiskFullInsideLibrary(t *testing.T) {
+	dir := smallDisk(t, "1m")
+	path := filepath.Join(dir, "a.h5")
+	before := freeBytes(t, dir)
+	for range 3 {
+		var release func()
+		err := session(path, true, smallAlign, func(f file) error {
+			release = fillDisk(t, dir)
+			for _, name := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
+				d := dataset{path: "/" + name, elem: element{dtype: tensor.Uint8}, dims: []int64{1 << 30}}
 				if err := d.create(f, nil); err != nil {
-					t.Log(i, err)
+					return err
 				}
 			}
-			err := f.flush()
-			t.Log(err)
 			return nil
 		})
-		t.Log(err, errors.Is(err, unix.ENOSPC))
-		fds, _ := os.ReadDir("/proc/self/fd")
-		t.Log(len(fds))
-		for _, e := range fds {
-			l, _ := os.Readlink("/proc/self/fd/" + e.Name())
-			t.Log(e.Name(), l)
+		if !errors.Is(err, unix.ENOSPC) {
+			t.Errorf("no error of a full disk: %v", err)
 		}
-		os.Remove(p)
-		os.Remove(filepath.Join(dir, "fill"))
+		if err := os.Remove(path); err != nil {
+			t.Error(err)
+		}
+		release()
+		if after := freeBytes(t, dir); after < before-64<<10 {
+			t.Errorf("%d bytes free, %d before", after, before)
+		}
+		wantsGood(t, dir)
 	}
-	b := build(t, imageSchema(9, 7), 50, 50, infoForTest)
-	t.Log(b)
+}
+
+// Another process may hold a lock, and some network file systems refuse locks.
+func TestNoLocks(t *testing.T) {
+	dir := t.TempDir()
+	s := imageSchema(8, 8)
+	w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 9})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	appendAll(t, w, s, 9)
+	if err := unix.Flock(int(w.(*writer).file.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Error(err)
+	}
 }

@@ -11,6 +11,13 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
+// Where the books of a dataset are in the file.
+const (
+	booksGroup   = "/penstock"
+	crcGroup     = booksGroup + "/crc"
+	manifestPath = booksGroup + "/manifest"
+)
+
 // Where objects start in the file: payloads at pages, so that they can be mapped; the rest
 // where its own type wants to be.
 const (
@@ -42,7 +49,7 @@ func payload(f store.Field, n int64) dataset {
 
 func checksums(f store.Field, n int64) dataset {
 	return dataset{
-		path: "/penstock/crc/" + f.Name, elem: element{dtype: tensor.Uint32},
+		path: crcGroup + "/" + f.Name, elem: element{dtype: tensor.Uint32},
 		dims: []int64{store.Blocks(n, f.RecordBytes())},
 	}
 }
@@ -77,17 +84,20 @@ func newStaged(path string, schema store.Schema, n int64) (*staged, error) {
 // too, would start at pages.
 func (s *staged) describe(schema store.Schema, n int64) error {
 	return session(s.path, true, smallAlign, func(f file) error {
-		err := errors.Join(createGroup(f, "/penstock"), createGroup(f, "/penstock/crc"))
-		for _, field := range schema.Fields {
-			if err != nil {
+		for _, path := range []string{booksGroup, crcGroup} {
+			if err := createGroup(f, path); err != nil {
 				return err
 			}
-			err = payload(field, n).create(f, nil)
-			if err == nil {
-				err = checksums(field, n).create(f, nil)
+		}
+		for _, field := range schema.Fields {
+			if err := payload(field, n).create(f, nil); err != nil {
+				return err
+			}
+			if err := checksums(field, n).create(f, nil); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
 }
 

@@ -57,7 +57,7 @@ func check(schema store.Schema, opts Options) error {
 	if err := schema.Validate(); err != nil {
 		return err
 	}
-	if schema.Index("penstock") >= 0 {
+	if schema.Index(booksGroup[1:]) >= 0 {
 		return errors.New(`field "penstock": HDF5 files keep their books under that name; choose another one`)
 	}
 	if opts.Records < 1 {
@@ -157,6 +157,9 @@ func (w *writer) trim() error {
 
 // Close implements store.Writer.
 func (w *writer) Close() error {
+	if w.err == nil {
+		w.err = errors.New("store: the writer is closed")
+	}
 	w.file.close()
 	return w.stage.Abort()
 }

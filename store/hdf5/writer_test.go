@@ -3,69 +3,194 @@
 package hdf5
 
 import (
-	"math/rand/v2"
+	"bytes"
+	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
-// imageSchema is images of that size and their labels.
-func imageSchema(h, w int) store.Schema {
-	images := store.NewField("images", tensor.Uint8, 3, h, w)
-	images.Layout = store.CHW
-	labels := store.NewField("labels", tensor.Int64)
-	labels.Classes = []string{"cat", "dog", "žluťoučký kůň"}
-	return store.Schema{Fields: []store.Field{images, labels}}
-}
-
-// fill makes record i of a schema: random bytes, and a label where there are classes.
-func fill(s store.Schema, r *store.Record, i int) {
-	rng := rand.New(rand.NewPCG(7, uint64(i)))
-	for k, f := range s.Fields {
-		for j := range r.Values[k] {
-			r.Values[k][j] = byte(rng.Uint32())
-			if f.DType == tensor.Bool {
-				r.Values[k][j] &= 1
+func TestFewerRecords(t *testing.T) {
+	for name, s := range map[string]store.Schema{"images": imageSchema(40, 40), "small": imageSchema(3, 3), "types": everyType()} {
+		t.Run(name, func(t *testing.T) {
+			exact := read(t, build(t, s, 41, 41, store.Info{}))
+			fewer := read(t, build(t, s, 41, 3000, store.Info{}))
+			if !bytes.Equal(exact, fewer) {
+				t.Errorf("%d bytes, and %d with room for more records: not the same", len(exact), len(fewer))
 			}
-		}
-		if len(f.Classes) > 0 {
-			clear(r.Values[k])
-			r.Values[k][0] = byte(i % len(f.Classes))
-		}
+		})
 	}
 }
 
-// build writes n records of s into a file made for room of them and returns its path.
-func build(t testing.TB, s store.Schema, n, room int, info store.Info) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.h5")
-	w, err := Create(path, s, Options{Records: int64(room)})
+func TestMoreRecords(t *testing.T) {
+	s := imageSchema(4, 4)
+	dir := t.TempDir()
+	w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r := store.NewRecord(s)
-	for i := range n {
-		fill(s, r, i)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
+	appendAll(t, w, s, 3)
+	err = w.Append(store.NewRecord(s))
+	if err == nil || !strings.Contains(err.Error(), "record 3") {
+		t.Errorf("a record too many: %v", err)
 	}
-	if _, err := w.Commit(info); err != nil {
-		t.Fatal(err)
+	if _, err2 := w.Commit(store.Info{}); err2 != err {
+		t.Errorf("Commit after an error: %v", err2)
 	}
-	return path
 }
 
-func TestSmoke(t *testing.T) {
-	p := build(t, imageSchema(9, 7), 50, 50, store.Info{NormalizeByStatistics: true})
-	b, err := os.ReadFile(p)
+func TestCloseRemovesEverything(t *testing.T) {
+	s := imageSchema(4, 4)
+	for _, n := range []int{0, 5} {
+		dir := t.TempDir()
+		w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		appendAll(t, w, s, n)
+		if n == 0 {
+			if _, err := w.Commit(store.Info{}); err == nil {
+				t.Error("a dataset without records was committed")
+			}
+		}
+		for range 2 {
+			if err := w.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := w.Append(store.NewRecord(s)); err == nil {
+			t.Error("Append after Close")
+		}
+		if left := entries(t, dir); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+func TestCommitPublishes(t *testing.T) {
+	s := imageSchema(4, 4)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.h5")
+	w, err := Create(path, s, Options{Records: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	os.WriteFile("/tmp/smoke.h5", b, 0o666)
-	t.Log(Version())
+	appendAll(t, w, s, 4)
+	if _, err := os.Stat(path); err == nil {
+		t.Error("the file is there before Commit")
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Commit(store.Info{}); err == nil {
+		t.Error("two Commits")
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode() != 0o444 {
+		t.Errorf("mode %v", info.Mode())
+	}
+	if left := entries(t, dir); !slices.Equal(left, []string{"x.h5"}) {
+		t.Errorf("found %v", left)
+	}
+}
+
+func TestOverwrite(t *testing.T) {
+	path := build(t, imageSchema(4, 4), 4, 4, store.Info{})
+	before := read(t, path)
+	s := imageSchema(5, 5)
+	if _, err := Create(path, s, Options{Records: 2}); !errors.Is(err, store.ErrExist) {
+		t.Errorf("over a file: %v", err)
+	}
+	w, err := Create(path, s, Options{Records: 2, Overwrite: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	if _, err := Create(path, s, Options{Records: 2, Overwrite: true}); !errors.Is(err, store.ErrBusy) {
+		t.Errorf("a second builder: %v", err)
+	}
+	appendAll(t, w, s, 2)
+	if !bytes.Equal(read(t, path), before) {
+		t.Error("changed before Commit")
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(read(t, path), before) {
+		t.Error("not changed by Commit")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	huge := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Float64, 1<<18, 1<<18)}}
+	wide := store.Schema{}
+	for _, name := range strings.Split("abcdefgh", "") {
+		wide.Fields = append(wide.Fields, store.NewField(name, tensor.Uint8, 1<<39))
+	}
+	for name, c := range map[string]struct {
+		schema  store.Schema
+		records int64
+		says    string
+	}{
+		"no fields":        {store.Schema{}, 1, "fields"},
+		"no records":       {imageSchema(2, 2), 0, "0 records"},
+		"minus records":    {imageSchema(2, 2), -1, "-1 records"},
+		"too many":         {imageSchema(2, 2), math.MaxInt64, "more than a file can hold"},
+		"too large":        {huge, 1 << 30, "more than a file can hold"},
+		"too large in all": {wide, 1 << 21, "more than a file can hold"},
+		"name of ours":     {store.Schema{Fields: []store.Field{store.NewField("penstock", tensor.Uint8)}}, 1, "another one"},
+	} {
+		dir := t.TempDir()
+		_, err := Create(filepath.Join(dir, "x.h5"), c.schema, Options{Records: c.records})
+		if err == nil || !strings.Contains(err.Error(), c.says) || !strings.HasPrefix(err.Error(), "store: create ") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if left := entries(t, dir); len(left) > 0 {
+			t.Errorf("%s: left behind: %v", name, left)
+		}
+	}
+}
+
+func TestManifest(t *testing.T) {
+	s := imageSchema(6, 5)
+	info := store.Info{
+		Recipe:                &store.Recipe{Program: "test 1", Options: map[string]string{"a": "ü"}},
+		Source:                &store.SourceInfo{Kind: "imagefolder", Name: "raw", Samples: 9, Bytes: 99},
+		Skipped:               []store.Skipped{{Sample: "a/b.jpg", Reason: "truncated"}},
+		NormalizeByStatistics: true,
+	}
+	dir := t.TempDir()
+	flat, err := store.CreateFlat(filepath.Join(dir, "flat"), s, store.FlatOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got [2]*store.Manifest
+	for i, w := range []store.Writer{flat, file} {
+		appendAll(t, w, s, 8)
+		if got[i], err = w.Commit(info); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got[0].Shards = nil
+	if !reflect.DeepEqual(got[0], got[1]) {
+		t.Errorf("flat:\n%+v\nHDF5:\n%+v", got[0], got[1])
+	}
 }

@@ -1,0 +1,133 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// imageSchema is images of that size and their labels.
+func imageSchema(h, w int) store.Schema {
+	images := store.NewField("images", tensor.Uint8, 3, h, w)
+	images.Layout = store.CHW
+	labels := store.NewField("labels", tensor.Int64)
+	labels.Classes = []string{"cat", "dog", "žluťoučký kůň"}
+	return store.Schema{Fields: []store.Field{images, labels}}
+}
+
+// everyType has a field of each type, some scalar, some with many axes.
+func everyType() store.Schema {
+	var s store.Schema
+	shapes := [][]int{{}, {5}, {2, 3}, {1, 2, 1, 3, 1, 2, 1}}
+	for d := tensor.Bool; d <= tensor.Float64; d++ {
+		s.Fields = append(s.Fields, store.NewField("f_"+d.String(), d, shapes[int(d)%len(shapes)]...))
+	}
+	return s
+}
+
+// fill makes record i: pseudo-random values, and a label where there are classes.
+func fill(s store.Schema, r *store.Record, i int) {
+	rng := rand.New(rand.NewPCG(7, uint64(i)))
+	for k, f := range s.Fields {
+		v := r.Values[k]
+		for at := 0; at < len(v); at += f.DType.Size() {
+			word := element8(f, rng, i)
+			copy(v[at:at+f.DType.Size()], word[:])
+		}
+	}
+}
+
+// element8 makes an element in the first bytes of its result.
+func element8(f store.Field, rng *rand.Rand, i int) (b [8]byte) {
+	x := rng.NormFloat64()
+	bits := rng.Uint64()
+	switch f.DType {
+	case tensor.Bool:
+		bits &= 1
+	case tensor.Float16:
+		bits = uint64(tensor.HalfOf(float32(x)))
+	case tensor.BFloat16:
+		bits = uint64(tensor.BrainOf(float32(x)))
+	case tensor.Float32:
+		bits = uint64(math.Float32bits(float32(x)))
+	case tensor.Float64:
+		bits = math.Float64bits(x)
+	}
+	if n := len(f.Classes); n > 0 {
+		bits = uint64(i % n)
+	}
+	binary.LittleEndian.PutUint64(b[:], bits)
+	return b
+}
+
+// contents returns the bytes that each field has to have with n records.
+func contents(s store.Schema, n int) map[string][]byte {
+	all := make(map[string][]byte)
+	r := store.NewRecord(s)
+	for i := range n {
+		fill(s, r, i)
+		for k, f := range s.Fields {
+			all[f.Name] = append(all[f.Name], r.Values[k]...)
+		}
+	}
+	return all
+}
+
+// appendAll adds records 0 to n.
+func appendAll(t testing.TB, w store.Writer, s store.Schema, n int) {
+	t.Helper()
+	r := store.NewRecord(s)
+	for i := range n {
+		fill(s, r, i)
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// build writes n records into a file made for room of them and returns its path.
+func build(t testing.TB, s store.Schema, n, room int, info store.Info) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.h5")
+	w, err := Create(path, s, Options{Records: int64(room)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	appendAll(t, w, s, n)
+	if _, err := w.Commit(info); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// entries lists a folder.
+func entries(t testing.TB, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}

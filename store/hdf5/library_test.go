@@ -1,0 +1,169 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+func TestVersion(t *testing.T) {
+	var a, b, c int
+	if n, err := fmt.Sscanf(Version(), "HDF5 %d.%d.%d", &a, &b, &c); n != 3 || a != 1 || b < 10 {
+		t.Errorf("%q: %v", Version(), err)
+	}
+}
+
+func TestManyGoroutines(t *testing.T) {
+	s := everyType()
+	want := read(t, build(t, s, 20, 20, store.Info{}))
+	var wg sync.WaitGroup
+	for range 64 {
+		wg.Go(func() {
+			if got := read(t, build(t, s, 20, 20, store.Info{})); !bytes.Equal(got, want) {
+				t.Error("other bytes than alone")
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// What libhdf5 finds wrong is in the error, once, and not on stderr.
+func TestSilent(t *testing.T) {
+	if os.Getenv(child) != "" {
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() { provoke(t) })
+		}
+		wg.Wait()
+		return
+	}
+	if stderr := rerun(t, "1"); len(stderr) > 0 {
+		t.Errorf("on stderr: %s", stderr)
+	}
+}
+
+// provoke makes libhdf5 and gonum fail in several ways.
+func provoke(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "text.h5")
+	if err := os.WriteFile(text, []byte("not HDF5"), 0o666); err != nil {
+		t.Error(err)
+	}
+	none := func(file) error { return nil }
+	wants(t, session(text, false, smallAlign, none), "file signature not found")
+	wants(t, session(text, true, smallAlign, none), "file exists")
+	missing := session(filepath.Join(dir, "none", "x.h5"), true, smallAlign, none)
+	wants(t, missing, "no such file")
+	if !errors.Is(missing, syscall.ENOENT) {
+		t.Errorf("%v is not ENOENT", missing)
+	}
+	wants(t, session(filepath.Join(dir, "a.h5"), true, smallAlign, func(f file) error {
+		if err := createGroup(f, "/g"); err != nil {
+			return err
+		}
+		return createGroup(f, "/g")
+	}), "create group /g: libhdf5: ")
+	wants(t, session(filepath.Join(dir, "b.h5"), true, smallAlign, func(f file) error {
+		return onRoot(f, []attribute{integer("n", 1), integer("n", 2)})
+	}), "create attribute n: libhdf5: ")
+	bytes8 := dataset{path: "/d", elem: element{dtype: tensor.Uint8}, dims: []int64{8}}
+	wants(t, session(filepath.Join(dir, "c.h5"), true, smallAlign, func(f file) error {
+		if err := bytes8.create(f, make([]byte, 8)); err != nil {
+			return err
+		}
+		return bytes8.create(f, nil)
+	}), "create /d: libhdf5: ")
+	wants(t, session(filepath.Join(dir, "d.h5"), true, smallAlign, bytes8.allocate), "open /d: libhdf5: ")
+}
+
+func wants(t *testing.T, err error, text string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("%v; want %q", err, text)
+	}
+}
+
+// Buffers that are shorter than the type and shape say would be read past their end by C.
+func TestSizesAreChecked(t *testing.T) {
+	err := session(filepath.Join(t.TempDir(), "a.h5"), true, smallAlign, func(f file) error {
+		d := dataset{path: "/d", elem: element{dtype: tensor.Int32}, dims: []int64{2, 3}}
+		for _, n := range []int{1, 23, 25} {
+			if d.create(f, make([]byte, n)) == nil {
+				t.Errorf("%d bytes for a dataset of 24", n)
+			}
+		}
+		for _, dims := range [][]int64{{0}, {-1}, {1 << 62}, {1 << 31, 1 << 31}, make([]int64, 40)} {
+			if (dataset{path: "/e", elem: d.elem, dims: dims}).create(f, nil) == nil {
+				t.Errorf("shape %v", dims)
+			}
+		}
+		for _, a := range []attribute{
+			{name: "none", elem: d.elem},
+			{name: "short", elem: d.elem, data: make([]byte, 3)},
+			{name: "long", elem: d.elem, count: 2, data: make([]byte, 9)},
+			{name: "no type", elem: element{}, data: make([]byte, 1)},
+		} {
+			if onRoot(f, []attribute{a}) == nil {
+				t.Errorf("attribute %v", a)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestHandlesAreCounted(t *testing.T) {
+	err := session(filepath.Join(t.TempDir(), "a.h5"), true, smallAlign, func(f file) error {
+		_, err := f.h.CreateGroup("/g")
+		return err
+	})
+	if err == nil || !strings.Contains(err.Error(), "1 handles") {
+		t.Error(err)
+	}
+}
+
+func TestUnusable(t *testing.T) {
+	mark := errors.New("mark")
+	set := func(err error) { executor() <- func() { unusable = err } }
+	set(mark)
+	_, err := Create(filepath.Join(t.TempDir(), "x.h5"), imageSchema(2, 2), Options{Records: 1})
+	set(nil)
+	if !errors.Is(err, mark) {
+		t.Errorf("libhdf5 was used: %v", err)
+	}
+}
+
+func TestColumnHasItsRoomOnly(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "x"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	c := column{file: f, start: 100, room: 10}
+	if err := c.append(make([]byte, 7)); err != nil {
+		t.Error(err)
+	}
+	if c.append(make([]byte, 4)) == nil {
+		t.Error("11 bytes into 10")
+	}
+	if err := errors.Join(c.append(make([]byte, 3)), c.flush()); err != nil {
+		t.Error(err)
+	}
+	other := column{file: f, start: 0, room: 9}
+	if other.copyFrom(&c) == nil {
+		t.Error("10 bytes copied into 9")
+	}
+}
