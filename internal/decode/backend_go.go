@@ -5,7 +5,7 @@ package decode
 import "github.com/penstock/penstock/transforms"
 
 // Backend names the JPEG decoder that is built in, with its version.
-func Backend() string { return "jpegn 0.6.1 (pure Go)" }
+func Backend() string { return "built-in 1 (pure Go)" }
 
 // backendState is what the back end keeps from image to image.
 type backendState struct{}
@@ -13,5 +13,5 @@ type backendState struct{}
 func (*backendState) close() {}
 
 func (d *Decoder) openJPEG(h *jpegHeader, data []byte) (transforms.Source, error) {
-	return d.openPlanes(h, data)
+	return d.openGo(h, data)
 }

@@ -88,3 +88,18 @@ func adobeToRGBX(row []byte) {
 	}
 	cmykToRGBX(row, row)
 }
+
+// interleave makes pixels of four rows of samples.
+func interleave(dst, a, b, c, d []byte) {
+	for i := range a {
+		p := dst[4*i : 4*i+4 : 4*i+4]
+		p[0], p[1], p[2], p[3] = a[i], b[i], c[i], d[i]
+	}
+}
+
+// setLast puts the inverse of k into the fourth byte of each pixel.
+func setLast(dst, k []byte) {
+	for i, v := range k {
+		dst[4*i+3] = ^v
+	}
+}

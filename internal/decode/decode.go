@@ -49,7 +49,7 @@ type Options struct {
 type Decoder struct {
 	opt     Options
 	raster  raster
-	planes  planes
+	jpeg    jpegSource
 	pix     []byte // of a decoded image, if it is not the library's
 	turned  []byte // of an image that was turned
 	palette [256][4]byte

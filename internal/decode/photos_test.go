@@ -48,8 +48,7 @@ func photos(t testing.TB, limit int) []string {
 	return paths
 }
 
-// Without C the inverse transform is another one than libjpeg's, which shows in the last
-// bits; a back end that is exact says so.
+// Both back ends give libjpeg's pixels, bit for bit.
 func TestPhotosAgainstPillow(t *testing.T) {
 	limit := 1000
 	if testing.Short() {
@@ -60,7 +59,6 @@ func TestPhotosAgainstPillow(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			p, d := newPillow(t, mode, false), New(Options{Color: color})
 			defer d.Close()
-			worst, total := 0, 0.0
 			for _, path := range paths {
 				data, err := os.ReadFile(path)
 				if err != nil {
@@ -74,17 +72,11 @@ func TestPhotosAgainstPillow(t *testing.T) {
 				if !ok {
 					t.Fatalf("%s: Pillow cannot read it", path)
 				}
-				largest, mean := difference(t, got, want)
-				if largest > maxDifference {
-					t.Errorf("%s: differs from Pillow by up to %d, want %d at most", filepath.Base(path), largest, maxDifference)
+				if largest, mean := difference(t, got, want); largest > 0 {
+					t.Errorf("%s: differs from Pillow by up to %d, %.4f in the mean", filepath.Base(path), largest, mean)
 				}
-				worst, total = max(worst, largest), total+mean
 			}
-			mean := total / float64(len(paths))
-			t.Logf("%s: %d photos, largest difference %d, mean %.4f", Backend(), len(paths), worst, mean)
-			if mean > maxMeanDifference {
-				t.Errorf("mean difference %.4f, want %.4f at most", mean, maxMeanDifference)
-			}
+			t.Logf("%s: compared %d photos", Backend(), len(paths))
 		})
 	}
 }

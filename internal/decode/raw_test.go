@@ -29,12 +29,8 @@ func TestRawAgainstPillow(t *testing.T) {
 				if !ok {
 					t.Fatalf("%s: Pillow cannot read it", path)
 				}
-				limit := 0
-				if Sniff(data) == JPEG {
-					limit = maxDifference
-				}
-				if largest, _ := difference(t, got, want); largest > limit {
-					t.Errorf("%s: differs from Pillow by up to %d, want %d at most", path, largest, limit)
+				if largest, _ := difference(t, got, want); largest > 0 {
+					t.Errorf("%s: differs from Pillow by up to %d", path, largest)
 				}
 			}
 		})

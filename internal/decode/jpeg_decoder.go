@@ -1,0 +1,287 @@
+package decode
+
+import (
+	"encoding/binary"
+)
+
+// jpegDecoder turns the bytes of one JPEG into the planes of its components, as libjpeg
+// does with JDCT_ISLOW, bit for bit: sequential and progressive Huffman frames of 8 bits.
+//
+// A plain sequential image is decoded row of units (MCUs) by row of units, when its pixels
+// are asked for. Where components come in several scans, all coefficients are read first.
+type jpegDecoder struct {
+	h          jpegHeader
+	data       []byte
+	quant      [4][64]uint16 // by rows
+	quantSet   [4]bool
+	dc, ac     [4]huffTable
+	comp       [4]component
+	fx, fy     int // samples of the densest component in a unit, in blocks: hmax, vmax
+	unitsX     int
+	unitsY     int
+	restart    int  // units between restart markers as of the current scan
+	buffered   bool // all coefficients are kept
+	bits       bitReader
+	scan       []*component // of the current scan
+	untilReset int          // units left in the restart interval
+	resets     int
+	decoded    int // rows of units that are through
+}
+
+// component is one component's way from coefficients to samples.
+type component struct {
+	plane
+	hs, vs         int // blocks in a unit across and down
+	across, down   int // blocks that hold true samples
+	blocksX        int // blocks in a row of coefs: even, whole units
+	coefs          []int16
+	ac             []bool // which blocks have more than a first coefficient
+	quant          [64]uint16
+	latched        bool // quant is set, by the component's first scan
+	pred           int32
+	dcTab, acTable *huffTable
+}
+
+// begin prepares to decode the file whose header is h. Buffers of earlier files are reused.
+func (j *jpegDecoder) begin(h *jpegHeader, data []byte) error {
+	j.h, j.data, j.restart = *h, data, 0
+	j.quantSet = [4]bool{}
+	for i := range 4 {
+		j.dc[i].defined, j.ac[i].defined = false, false
+	}
+	j.fx, j.fy = 1, 1
+	for _, c := range h.comp[:h.n] {
+		j.fx, j.fy = max(j.fx, int(c.h)), max(j.fy, int(c.v))
+	}
+	if h.n == 1 { // one component is never interleaved: its factors mean nothing
+		j.fx, j.fy = 1, 1
+	}
+	j.unitsX = (h.w + 8*j.fx - 1) / (8 * j.fx)
+	j.unitsY = (h.h + 8*j.fy - 1) / (8 * j.fy)
+	j.buffered = h.sof == mSOF2 || h.scanComps != h.n
+	for i := range h.n {
+		if err := j.layOut(i); err != nil {
+			return err
+		}
+	}
+	if j.buffered {
+		return j.readAllScans()
+	}
+	return nil
+}
+
+// layOut sets up component i.
+func (j *jpegDecoder) layOut(i int) error {
+	c := &j.comp[i]
+	c.hs, c.vs = int(j.h.comp[i].h), int(j.h.comp[i].v)
+	if j.h.n == 1 {
+		c.hs, c.vs = 1, 1
+	}
+	if j.fx%c.hs != 0 || j.fy%c.vs != 0 {
+		return unsupported(JPEG, "sampling factors %dx%d of component %d do not divide the largest, %dx%d", c.hs, c.vs, i, j.fx, j.fy)
+	}
+	c.fx, c.fy = j.fx/c.hs, j.fy/c.vs
+	c.w = (j.h.w*c.hs + j.fx - 1) / j.fx
+	c.h = (j.h.h*c.vs + j.fy - 1) / j.fy
+	c.across, c.down = (c.w+7)/8, (c.h+7)/8
+	c.blocksX = (j.unitsX*c.hs + 1) &^ 1
+	c.stride = 8 * c.blocksX
+	c.fancy = c.triangle()
+	c.latched = false
+	rows := j.unitsY * c.vs
+	c.pix = grow(c.pix, 8*rows*c.stride)
+	if !j.buffered {
+		rows = c.vs
+	}
+	n := rows * c.blocksX
+	if cap(c.coefs) < 64*n {
+		c.coefs, c.ac = make([]int16, 64*n), make([]bool, n)
+	}
+	c.coefs, c.ac = c.coefs[:64*n], c.ac[:n]
+	if j.buffered {
+		clear(c.coefs)
+	}
+	return nil
+}
+
+// rewind makes the next row of units the first, of a file that is not buffered.
+func (j *jpegDecoder) rewind() error {
+	j.decoded = 0
+	if j.buffered {
+		return nil
+	}
+	_, err := j.toScan(2)
+	return err
+}
+
+// toScan reads segments from pos on, up to and including the next scan header, and makes
+// the reader stand at its data. It returns where that is, or 0 at the end of the image.
+func (j *jpegDecoder) toScan(pos int) (int, error) {
+	for {
+		m, next, ok := nextMarker(j.data, pos)
+		if !ok || m == mEOI {
+			return 0, nil
+		}
+		if isStandalone(m) {
+			pos = next
+			continue
+		}
+		seg, end, err := segment(j.data, m, next)
+		if err != nil {
+			return 0, err
+		}
+		switch pos = end; m {
+		case mDQT:
+			err = j.readQuant(seg)
+		case mDHT:
+			err = j.readHuffman(seg)
+		case mDRI:
+			if len(seg) >= 2 {
+				j.restart = int(binary.BigEndian.Uint16(seg))
+			}
+		case mSOS:
+			j.bits.start(j.data, end)
+			return end, j.readScanHeader(seg)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+func (j *jpegDecoder) readQuant(seg []byte) error {
+	for len(seg) > 0 {
+		id, wide := int(seg[0]&15), int(seg[0]>>4)
+		size := 64 << min(wide, 1)
+		if id > 3 || wide > 1 || len(seg) < 1+size {
+			return corrupt(JPEG, "malformed quantisation table")
+		}
+		for k := range 64 {
+			if wide == 1 {
+				j.quant[id][zigzag[k]] = binary.BigEndian.Uint16(seg[1+2*k:])
+			} else {
+				j.quant[id][zigzag[k]] = uint16(seg[1+k])
+			}
+		}
+		j.quantSet[id] = true
+		seg = seg[1+size:]
+	}
+	return nil
+}
+
+func (j *jpegDecoder) readHuffman(seg []byte) error {
+	for len(seg) > 0 {
+		if len(seg) < 17 || seg[0]&0xEF > 3 {
+			return corrupt(JPEG, "malformed Huffman table")
+		}
+		n := 0
+		for _, c := range seg[1:17] {
+			n += int(c)
+		}
+		if n > 256 || len(seg) < 17+n {
+			return corrupt(JPEG, "malformed Huffman table")
+		}
+		t := &j.dc[seg[0]&3]
+		if seg[0]>>4 == 1 {
+			t = &j.ac[seg[0]&3]
+		}
+		if !t.build((*[16]byte)(seg[1:]), seg[17:17+n]) {
+			return corrupt(JPEG, "Huffman table with more codes than there are")
+		}
+		seg = seg[17+n:]
+	}
+	return nil
+}
+
+// readScanHeader finds the components of a scan and their tables.
+func (j *jpegDecoder) readScanHeader(seg []byte) error {
+	n := 0
+	if len(seg) > 0 {
+		n = int(seg[0])
+	}
+	if n < 1 || n > j.h.n || len(seg) < 4+2*n {
+		return corrupt(JPEG, "malformed scan header")
+	}
+	j.scan = j.scan[:0]
+	for i := range n {
+		id, tables := seg[1+2*i], seg[2+2*i]
+		c := j.component(id)
+		if c == nil {
+			return corrupt(JPEG, "a scan names component %d, which the frame has not, or twice", id)
+		}
+		if tables>>4 > 3 || tables&15 > 3 {
+			return corrupt(JPEG, "a scan names Huffman tables %d and %d", tables>>4, tables&15)
+		}
+		c.dcTab, c.acTable = &j.dc[tables>>4], &j.ac[tables&15]
+		if err := j.latch(c); err != nil {
+			return err
+		}
+		j.scan = append(j.scan, c)
+	}
+	j.untilReset, j.resets = j.restart, 0
+	return nil
+}
+
+// component returns the one of that id that the scan has not yet, nil if there is none.
+func (j *jpegDecoder) component(id byte) *component {
+	for i := range j.h.n {
+		if j.h.comp[i].id != id {
+			continue
+		}
+		used := false
+		for _, c := range j.scan {
+			used = used || c == &j.comp[i]
+		}
+		if !used {
+			return &j.comp[i]
+		}
+	}
+	return nil
+}
+
+// latch keeps the quantisation table that a component's first scan finds.
+func (j *jpegDecoder) latch(c *component) error {
+	c.pred = 0
+	if c.latched {
+		return nil
+	}
+	for i := range j.h.n {
+		if c == &j.comp[i] {
+			tq := j.h.comp[i].tq
+			if !j.quantSet[tq] {
+				return corrupt(JPEG, "quantisation table %d is missing", tq)
+			}
+			c.quant, c.latched = j.quant[tq], true
+		}
+	}
+	return nil
+}
+
+// nextUnit is called before each unit of a scan: it takes a restart marker off the stream
+// where one is due.
+func (j *jpegDecoder) nextUnit() bool {
+	if j.restart == 0 {
+		return true
+	}
+	if j.untilReset == 0 {
+		if !j.bits.skipRestart(j.resets & 7) {
+			return false
+		}
+		j.resets++
+		j.untilReset = j.restart
+		for _, c := range j.scan {
+			c.pred = 0
+		}
+	}
+	j.untilReset--
+	return true
+}
+
+// damaged says where the data stopped making sense.
+func (j *jpegDecoder) damaged(row int) error {
+	what := "invalid entropy-coded data"
+	if j.bits.overrun() {
+		what = "the data ends before the image does"
+	}
+	return corrupt(JPEG, "damaged near row %d of %d, at byte %d: %s", min(row, j.h.h-1), j.h.h, j.bits.pos, what)
+}

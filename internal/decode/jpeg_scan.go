@@ -1,0 +1,187 @@
+package decode
+
+// decodeUnits brings rows of units into the planes, first to last, with samples for output
+// columns [x0, x1) at least.
+func (j *jpegDecoder) decodeUnits(first, last, x0, x1 int) error {
+	for ; j.decoded <= last; j.decoded++ {
+		if !j.buffered {
+			if err := j.readUnitRow(); err != nil {
+				return err
+			}
+		}
+		if j.decoded < first {
+			continue
+		}
+		for i := range j.h.n {
+			j.comp[i].transform(j.decoded, j.buffered, x0, x1)
+		}
+	}
+	return nil
+}
+
+// readUnitRow decodes the coefficients of one row of units.
+func (j *jpegDecoder) readUnitRow() error {
+	for _, c := range j.scan {
+		clear(c.coefs)
+		if !c.dcTab.defined || !c.acTable.defined {
+			return corrupt(JPEG, "a Huffman table is missing")
+		}
+	}
+	ok := true
+	for u := 0; u < j.unitsX && ok; u++ {
+		ok = j.nextUnit() && j.readUnit(u)
+	}
+	if !ok || j.bits.overrun() {
+		return j.damaged(j.decoded * 8 * j.fy)
+	}
+	return nil
+}
+
+// readUnit decodes the blocks of unit number u of a row.
+func (j *jpegDecoder) readUnit(u int) bool {
+	for _, c := range j.scan {
+		for v := range c.vs {
+			at := v*c.blocksX + u*c.hs
+			for b := at; b < at+c.hs; b++ {
+				blk := (*[64]int16)(c.coefs[64*b:])
+				diff, ac, ok := j.bits.block(blk, c.dcTab, c.acTable)
+				if !ok {
+					return false
+				}
+				c.pred += diff
+				blk[0], c.ac[b] = int16(c.pred), ac
+			}
+		}
+	}
+	return true
+}
+
+// readAllScans decodes the coefficients of an image whose components come in several scans.
+func (j *jpegDecoder) readAllScans() error {
+	pos, err := j.toScan(2)
+	for scans := 0; pos > 0 && err == nil; scans++ {
+		if err = j.readScan(j.data[pos-3 : pos]); err != nil {
+			return err
+		}
+		pos, err = j.toScan(skipEntropy(j.data, pos))
+	}
+	for i := range j.h.n {
+		c := &j.comp[i]
+		if err == nil && !c.latched {
+			return corrupt(JPEG, "component %d is in no scan", i)
+		}
+		c.findAC()
+	}
+	j.decoded = 0
+	return err
+}
+
+// readScan decodes one scan into the coefficient buffers; params are the last three bytes
+// of its header: first and last coefficient, and the bits of successive approximation.
+func (j *jpegDecoder) readScan(params []byte) error {
+	s := progressiveScan{
+		r: &j.bits, first: int(params[0]), last: int(params[1]),
+		low: int(params[2] & 15), refine: params[2]>>4 != 0,
+	}
+	if j.h.sof != mSOF2 {
+		s.first, s.last, s.low, s.refine = 0, 63, 0, false
+	} else if s.first > s.last || s.last > 63 || s.low > 13 || (s.first == 0) != (s.last == 0) || s.first > 0 && len(j.scan) > 1 {
+		return corrupt(JPEG, "a scan of coefficients %d to %d, bit %d, of %d components", s.first, s.last, s.low, len(j.scan))
+	}
+	if !j.tablesDefined(&s) {
+		return corrupt(JPEG, "a Huffman table is missing")
+	}
+	across, down := j.unitsX, j.unitsY
+	if len(j.scan) == 1 {
+		across, down = j.scan[0].across, j.scan[0].down
+	}
+	for y := range down {
+		ok := true
+		for x := 0; x < across && ok; x++ {
+			if j.restart > 0 && j.untilReset == 0 {
+				s.endOfBandRun = 0
+			}
+			ok = j.nextUnit() && j.scanUnit(&s, x, y)
+		}
+		if !ok || j.bits.overrun() {
+			return j.damaged(y * j.h.h / down)
+		}
+	}
+	return nil
+}
+
+func (j *jpegDecoder) tablesDefined(s *progressiveScan) bool {
+	for _, c := range j.scan {
+		if s.first == 0 && !s.refine && !c.dcTab.defined || s.last > 0 && !c.acTable.defined {
+			return false
+		}
+	}
+	return true
+}
+
+// scanUnit decodes unit (x, y) of a scan: a block if it has one component.
+func (j *jpegDecoder) scanUnit(s *progressiveScan, x, y int) bool {
+	if len(j.scan) == 1 {
+		return j.scanBlock(s, j.scan[0], x, y)
+	}
+	for _, c := range j.scan {
+		for v := range c.vs {
+			for h := range c.hs {
+				if !j.scanBlock(s, c, x*c.hs+h, y*c.vs+v) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool {
+	b := (*[64]int16)(c.coefs[64*(y*c.blocksX+x):])
+	if j.h.sof == mSOF2 {
+		s.dcTable, s.table = c.dcTab, c.acTable
+		return s.block(b, &c.pred)
+	}
+	diff, _, ok := j.bits.block(b, c.dcTab, c.acTable)
+	c.pred += diff
+	b[0] = int16(c.pred)
+	return ok
+}
+
+// findAC notes which blocks have more than a first coefficient.
+func (c *component) findAC() {
+	for i := range c.ac {
+		any := int16(0)
+		for _, v := range c.coefs[64*i+1 : 64*i+64] {
+			any |= v
+		}
+		c.ac[i] = any != 0
+	}
+}
+
+// transform makes samples of the blocks in one row of units, of those that output columns
+// [x0, x1) and their neighbours need.
+func (c *component) transform(unitRow int, buffered bool, x0, x1 int) {
+	first := max(x0/c.fx-1, 0) / 8 &^ 1
+	last := min((x1-1)/c.fx+1, c.w-1) / 8
+	for v := range c.vs {
+		row := unitRow*c.vs + v
+		if row >= c.down {
+			return
+		}
+		at := v * c.blocksX
+		if buffered {
+			at = row * c.blocksX
+		}
+		for x := first; x <= last; x += 2 {
+			b := at + x
+			dst := c.pix[8*row*c.stride+8*x:]
+			coefs := (*[128]int16)(c.coefs[64*b:])
+			if !c.ac[b] && !c.ac[b+1] {
+				flatPair(dst, c.stride, coefs, int32(c.quant[0]))
+			} else {
+				idctPair(dst, c.stride, coefs, &c.quant)
+			}
+		}
+	}
+}
