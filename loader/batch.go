@@ -64,7 +64,7 @@ func (b Batch) Keep() error {
 	case s.kept:
 		return nil
 	case ld.kept == ld.opts.Ahead:
-		return fmt.Errorf("loader: batch %d: Keep: %d kept: %w", s.step, ld.kept, ErrKept)
+		return fmt.Errorf("loader: batch %d: Keep: %w%s", s.step, ErrKept, ld.keepers())
 	}
 	s.kept = true
 	ld.kept++

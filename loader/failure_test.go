@@ -147,7 +147,7 @@ func TestPanicOfTheSourceIsAnError(t *testing.T) {
 	if err == nil || n != 5 {
 		t.Fatalf("%d batches, then %v", n, err)
 	}
-	for _, want := range []string{"loader: batch 5: panic: runtime error: index out of range", "source_test.go:"} {
+	for _, want := range []string{`loader: batch 5: record 55: field "x": panic: runtime error: index out of range`, "source_test.go:"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}
@@ -166,7 +166,7 @@ func TestGoexitOfTheSourceIsAnError(t *testing.T) {
 	}
 	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1})
 	for range 3 {
-		if n, err := run(t.Context(), ld, ignore); n != 5 || err == nil || !strings.Contains(err.Error(), "Goexit") {
+		if n, err := run(t.Context(), ld, ignore); n != 5 || err == nil || err.Error() != "loader: batch 5: the Source called runtime.Goexit" {
 			t.Fatalf("%d batches, then %v", n, err)
 		}
 	}

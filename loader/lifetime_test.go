@@ -127,6 +127,9 @@ func TestKeepingTooManyIsAnError(t *testing.T) {
 		if len(kept) < 3 && err != nil || len(kept) == 3 && !errors.Is(err, loader.ErrKept) {
 			t.Fatalf("Keep with %d kept: %v", len(kept), err)
 		}
+		if err != nil && invariants.Enabled && strings.Count(err.Error(), "lifetime_test.go:") != 3 {
+			t.Errorf("Keep does not say where the others are kept: %v", err)
+		}
 		if err == nil {
 			kept = append(kept, b)
 		}

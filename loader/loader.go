@@ -3,6 +3,7 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -132,13 +133,18 @@ func (ld *Loader) leaks() error {
 	if ld.kept == 0 {
 		return nil
 	}
-	err := fmt.Errorf("loader: close: %d kept batches were not released", ld.kept)
+	return fmt.Errorf("loader: close: %d kept batches were not released%s", ld.kept, ld.keepers())
+}
+
+// keepers lists where batches were kept, in checked builds. The caller holds mu.
+func (ld *Loader) keepers() string {
+	var b strings.Builder
 	for _, s := range ld.slots {
 		if s.kept && s.keptAt != "" {
-			err = fmt.Errorf("%w\n\tbatch %d, kept at %s", err, s.step, s.keptAt)
+			fmt.Fprintf(&b, "\n\tbatch %d, kept at %s", s.step, s.keptAt)
 		}
 	}
-	return err
+	return b.String()
 }
 
 // Stats counts what a Loader did since New.

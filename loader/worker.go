@@ -84,7 +84,7 @@ func (w *worker) serve(e *epoch, s *slot) {
 }
 
 // errGoexit is what a batch fails with if its filling neither returned nor panicked.
-var errGoexit = errors.New("loader: the source called runtime.Goexit")
+var errGoexit = errors.New("the Source called runtime.Goexit")
 
 // filled marks s as done. After a failure no later step is begun.
 func (ld *Loader) filled(e *epoch, s *slot) {
@@ -93,6 +93,7 @@ func (ld *Loader) filled(e *epoch, s *slot) {
 	s.done = true
 	e.filling--
 	if s.err != nil {
+		s.err = e.errorOf(s)
 		e.end = min(e.end, e.next)
 	}
 	if s.step == e.deliver || e.filling == 0 {
@@ -100,13 +101,26 @@ func (ld *Loader) filled(e *epoch, s *slot) {
 	}
 }
 
-// fill makes batch s.step in s. A panic of the Source is an error.
+// errorOf returns why s could not be filled, with its place.
+func (e *epoch) errorOf(s *slot) error {
+	var located *Error
+	if errors.As(s.err, &located) {
+		return s.err
+	}
+	return &Error{e.number, s.step, "", -1, s.err}
+}
+
+// catch is deferred around code of the Source and the Order: a panic becomes an error with
+// the stack that led to it. A fault in mapped memory is such a panic.
+func catch(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}
+
+// fill makes batch s.step in s.
 func (w *worker) fill(e *epoch, s *slot) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = &Error{e.number, s.step, "", -1, fmt.Errorf("panic: %v\n%s", p, debug.Stack())}
-		}
-	}()
+	defer catch(&err)
 	if err := e.ctx.Err(); err != nil {
 		return err
 	}
@@ -128,8 +142,7 @@ func (w *worker) choose(e *epoch, s *slot) error {
 	s.indices = s.all[:min(w.ld.opts.BatchSize, e.records-pos)]
 	e.seq.Fill(pos, s.indices)
 	if i := outside(s.indices, w.ld.src.Len()); i >= 0 {
-		return &Error{e.number, s.step, "", -1, fmt.Errorf("the Order puts record %d at position %d, but the source has %d records",
-			s.indices[i], pos+i, w.ld.src.Len())}
+		return fmt.Errorf("the Order puts record %d at position %d, but the Source has %d records", s.indices[i], pos+i, w.ld.src.Len())
 	}
 	return nil
 }
@@ -147,7 +160,7 @@ func outside(indices []int, n int) int {
 // read fills the fields of s.
 func (w *worker) read(e *epoch, s *slot) error {
 	if err := w.ld.src.Retain(); err != nil {
-		return &Error{e.number, s.step, "", -1, err}
+		return err
 	}
 	s.leased = true
 	s.viewed, s.copied = 0, 0
@@ -174,7 +187,7 @@ func (w *worker) readField(e *epoch, s *slot, f int, run bool) error {
 	if err != nil {
 		return err
 	}
-	if err := ld.src.Gather(e.ctx, spec.Name, s.indices, dst); err != nil {
+	if err := w.gather(e, spec.Name, s.indices, dst); err != nil {
 		return err
 	}
 	s.views[f] = tensor.Of(*spec, n, dst)
@@ -183,7 +196,8 @@ func (w *worker) readField(e *epoch, s *slot, f int, run bool) error {
 }
 
 // view makes field f of s a view of records [a, b) of the Source.
-func (w *worker) view(s *slot, f, a, b int) error {
+func (w *worker) view(s *slot, f, a, b int) (err error) {
+	defer catch(&err)
 	ld, name := w.ld, w.ld.specs[f].Name
 	if ld.warmer != nil {
 		if err := ld.warmer.Warm(name, a, b); err != nil {
@@ -199,6 +213,12 @@ func (w *worker) view(s *slot, f, a, b int) error {
 	return nil
 }
 
+// gather has the Source copy records.
+func (w *worker) gather(e *epoch, field string, indices []int, dst []byte) (err error) {
+	defer catch(&err)
+	return w.ld.src.Gather(e.ctx, field, indices, dst)
+}
+
 // locate finds the record that reading field f failed on, by reading them one by one unless
 // cause names it.
 func (w *worker) locate(e *epoch, s *slot, f int, cause error) error {
@@ -210,7 +230,7 @@ func (w *worker) locate(e *epoch, s *slot, f int, cause error) error {
 	}
 	one := make([]byte, w.ld.bytes[f])
 	for i := range s.indices {
-		err := w.ld.src.Gather(e.ctx, found.Field, s.indices[i:i+1], one)
+		err := w.gather(e, found.Field, s.indices[i:i+1], one)
 		if e.ctx.Err() != nil {
 			break
 		}

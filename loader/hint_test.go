@@ -1,0 +1,90 @@
+package loader_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+)
+
+// cold is a Source on slow storage that notes what it was asked for, in order.
+type cold struct {
+	*memory
+	hinted   []int // records that Prefetch named
+	unhinted []int // records that were read before that
+	warmed   []int // records that Warm named
+	broken   error // what Warm returns
+}
+
+func (c *cold) Prefetch(field string, a, b int) error {
+	for ; a < b && field == "x"; a++ {
+		c.hinted = append(c.hinted, a)
+	}
+	return errors.New("a hint may fail")
+}
+
+func (c *cold) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	for _, r := range indices {
+		if field == "x" && !slices.Contains(c.hinted, r) {
+			c.unhinted = append(c.unhinted, r)
+		}
+	}
+	time.Sleep(time.Millisecond) // slower than memory, by the rule of Loader
+	return c.memory.Gather(ctx, field, indices, dst)
+}
+
+func (c *cold) Warm(field string, a, b int) error {
+	for ; a < b && field == "x"; a++ {
+		c.warmed = append(c.warmed, a)
+	}
+	return c.broken
+}
+
+func openCold(t *testing.T, c *cold, o loader.Options) *loader.Loader {
+	t.Helper()
+	ld, err := loader.New(c, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ld.Close() })
+	return ld
+}
+
+func TestSlowReadsAreHintedAhead(t *testing.T) {
+	c := &cold{memory: newMemorySource(100, 4)}
+	ld := openCold(t, c, loader.Options{BatchSize: 10, Workers: 1, Order: loader.Shuffle{}})
+	next, stop := pull(ld)
+	for range 10 {
+		next(t)
+	}
+	stop()
+	if len(c.unhinted) != 0 {
+		t.Errorf("records %v were read before they were hinted", c.unhinted)
+	}
+	slices.Sort(c.hinted)
+	if n := len(slices.Compact(c.hinted)); n != 100 {
+		t.Errorf("%d of 100 records were hinted", n)
+	}
+}
+
+func TestViewsAreWarmed(t *testing.T) {
+	c := &cold{memory: newMemorySource(100, 4)}
+	ld := openCold(t, c, loader.Options{BatchSize: 30, Workers: 1})
+	for b, err := range ld.Epoch(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkBatch(t, b)
+	}
+	if len(c.warmed) != 100 || !slices.IsSorted(c.warmed) {
+		t.Errorf("warmed records %v; want each of 100 once", c.warmed)
+	}
+	c.broken = errBad
+	n, err := run(t.Context(), ld, ignore)
+	if n != 0 || !errors.Is(err, errBad) {
+		t.Errorf("%d batches, then %v", n, err)
+	}
+}
