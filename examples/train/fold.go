@@ -1,0 +1,42 @@
+package main
+
+import "github.com/penstock/penstock/loader"
+
+// fold is a loader.Order over a part of the records: all but every k-th, or only those.
+// Datasets made from image folders are sorted by class, so that a cut in one place would
+// hold out whole classes; every k-th record takes its share of each.
+type fold struct {
+	k     int
+	held  bool         // only every k-th, not the others
+	inner loader.Order // of the records in the part
+}
+
+// Epoch implements loader.Order.
+func (f fold) Epoch(n int, seed uint64, epoch int) loader.Sequence {
+	m := n / f.k
+	if !f.held {
+		m = n - m
+	}
+	return foldSequence{f.inner.Epoch(m, seed, epoch), f}
+}
+
+type foldSequence struct {
+	loader.Sequence // positions within the part
+	fold            fold
+}
+
+// Fill implements loader.Sequence.
+func (s foldSequence) Fill(pos int, dst []int) {
+	s.Sequence.Fill(pos, dst)
+	for i, j := range dst {
+		dst[i] = s.fold.record(j)
+	}
+}
+
+// record returns the j-th record of the part. Held out are records k-1, 2k-1, ...
+func (f fold) record(j int) int {
+	if f.held {
+		return j*f.k + f.k - 1
+	}
+	return j + j/(f.k-1)
+}

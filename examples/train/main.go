@@ -1,0 +1,85 @@
+// Train teaches a small convolutional network to tell the classes of a dataset apart, in
+// plain Go, and prints how well it does on records that it was not shown. It is an example
+// of the last step of the pipe: package mmapds opens what preprocess made, package loader
+// feeds it, and everything else is in this folder.
+//
+//	preprocess photos/ out/photos --resize 32x32
+//	go run ./examples/train -data out/photos
+//
+// Held out is every fifth record (see -holdout), or another dataset (-test).
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+)
+
+// config is what the flags say.
+type config struct {
+	data, test     string
+	images, labels string // names of the fields
+	holdout        int    // every so many-th record is held out, where there is no test
+	epochs, batch  int
+	rate           float64
+	seed           uint64
+	augment        bool
+	require        float64 // accuracy below which run fails
+}
+
+func main() {
+	c := parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	err := run(ctx, c, os.Stdout)
+	stop()
+	switch {
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(os.Stderr, "train: interrupted")
+		os.Exit(130)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "train:", err)
+		os.Exit(1)
+	}
+}
+
+func parse() config {
+	var c config
+	flag.StringVar(&c.data, "data", "", "dataset to learn from: a flat folder or an HDF5 file (required)")
+	flag.StringVar(&c.test, "test", "", "dataset to judge by; without it, records of -data are held out")
+	flag.StringVar(&c.images, "images", "images", "field with the images")
+	flag.StringVar(&c.labels, "labels", "labels", "field with the classes, as int64")
+	flag.IntVar(&c.holdout, "holdout", 5, "hold out every so many-th record of -data")
+	flag.IntVar(&c.epochs, "epochs", 12, "passes over the data")
+	flag.IntVar(&c.batch, "batch", 64, "images a step")
+	flag.Float64Var(&c.rate, "rate", 0.002, "highest learning rate")
+	flag.Uint64Var(&c.seed, "seed", 1, "the same seed and data give the same network")
+	flag.BoolVar(&c.augment, "augment", true, "mirror and shift images at random")
+	flag.Float64Var(&c.require, "require", 0, "fail if fewer of the held-out images are right in the end (0 to 1)")
+	flag.Parse()
+	if err := c.validate(flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "train:", err)
+		flag.Usage()
+		os.Exit(2)
+	}
+	return c
+}
+
+// validate reports everything that is wrong.
+func (c config) validate(rest []string) error {
+	var errs []error
+	fail := func(bad bool, text string) {
+		if bad {
+			errs = append(errs, errors.New(text))
+		}
+	}
+	fail(c.data == "", "-data is missing")
+	fail(len(rest) > 0, "there are no arguments beside the flags")
+	fail(c.holdout < 2, "-holdout must be at least 2")
+	fail(c.epochs < 1, "-epochs must be at least 1")
+	fail(c.batch < 1, "-batch must be at least 1")
+	fail(!(c.rate > 0), "-rate must be greater than 0")
+	return errors.Join(errs...)
+}
