@@ -18,7 +18,7 @@ func Interleave(dst, r, g, b []byte) {
 	if len(dst) != 3*len(r) || len(g) != len(r) || len(b) != len(r) {
 		panic("vec: Interleave of several lengths")
 	}
-	for i := range r {
+	for i := interleaveFast(dst, r, g, b); i < len(r); i++ {
 		p := dst[i*3:][:3]
 		p[0], p[1], p[2] = r[i], g[i], b[i]
 	}
@@ -58,7 +58,7 @@ func Reverse(dst, src []byte, c int) {
 		}
 		return
 	}
-	for i := range n {
+	for i := reverse3Fast(dst, src, n); i < n; i++ {
 		d, s := dst[(n-1-i)*3:][:3], src[i*3:][:3]
 		d[0], d[1], d[2] = s[0], s[1], s[2]
 	}

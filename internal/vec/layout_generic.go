@@ -1,6 +1,10 @@
+//go:build !amd64 || purego
+
 package vec
 
 func planesFast(_, _, _, _ []byte, _ int) int { return 0 }
+func interleaveFast(_, _, _, _ []byte) int    { return 0 }
 func packFast(_, _ []byte, _ int) int         { return 0 }
 func reverseFast(_, _ []byte) int             { return 0 }
+func reverse3Fast(_, _ []byte, _ int) int     { return 0 }
 func grayFast(_, _ []byte, _ int) int         { return 0 }

@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package vec
 
 func (m *Moments) addFast(_ []byte) int { return 0 }

@@ -104,7 +104,7 @@ func (n *Norm) PlanesU16(r, g, b []uint16, src []byte, step int) {
 func (n *Norm) PixelsF32(dst []float32, src []byte, step int) {
 	checkPixels(len(src), len(dst)/3, step, 3)
 	t := &n.f32
-	for i := range len(dst) / 3 {
+	for i := n.pixelsF32Fast(dst, src, step); i < len(dst)/3; i++ {
 		d, p := dst[i*3:][:3], src[i*step:][:3]
 		d[0], d[1], d[2] = t[0][p[0]], t[1][p[1]], t[2][p[2]]
 	}
@@ -114,7 +114,7 @@ func (n *Norm) PixelsF32(dst []float32, src []byte, step int) {
 func (n *Norm) PixelsU16(dst []uint16, src []byte, step int) {
 	checkPixels(len(src), len(dst)/3, step, 3)
 	t := &n.u16
-	for i := range len(dst) / 3 {
+	for i := n.pixelsU16Fast(dst, src, step); i < len(dst)/3; i++ {
 		d, p := dst[i*3:][:3], src[i*step:][:3]
 		d[0], d[1], d[2] = t[0][p[0]], t[1][p[1]], t[2][p[2]]
 	}

@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package vec
 
 import "github.com/penstock/penstock/tensor"
@@ -8,5 +10,7 @@ func (n *Norm) initFast(_ tensor.DType, _ bool, _, _ []float32) {}
 
 func (n *Norm) f32Fast(_ []float32, _ []byte, _ int) int             { return 0 }
 func (n *Norm) u16Fast(_ []uint16, _ []byte, _ int) int              { return 0 }
+func (n *Norm) pixelsF32Fast(_ []float32, _ []byte, _ int) int       { return 0 }
+func (n *Norm) pixelsU16Fast(_ []uint16, _ []byte, _ int) int        { return 0 }
 func (n *Norm) planesF32Fast(_, _, _ []float32, _ []byte, _ int) int { return 0 }
 func (n *Norm) planesU16Fast(_, _, _ []uint16, _ []byte, _ int) int  { return 0 }

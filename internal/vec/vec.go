@@ -6,3 +6,5 @@
 // loops alone. A slice of a wrong length is a mistake of the caller and panics; nothing here
 // returns an error, starts a goroutine or keeps what it was given.
 package vec
+
+//go:generate go run -C _asm . -pkg vec -out ../kernels_amd64.s -stubs ../kernels_amd64.go

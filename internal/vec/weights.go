@@ -12,8 +12,8 @@ const (
 // neighbouring inputs. It holds the outputs [From, To) only, so that a crop behind the resize
 // costs nothing. Init fills it, and reuses its memory when called again.
 type Weights struct {
-	In, Out  int    // length of the whole axis before and after
-	From, To int    // outputs held
+	In, Out  int // length of the whole axis before and after
+	From, To int // outputs held
 	Filter   Filter
 
 	lo, hi int       // inputs that the outputs held are made of

@@ -1,3 +1,5 @@
+//go:build !amd64 || purego
+
 package vec
 
 // packed is empty where no kernel needs another form of the weights.

@@ -1,0 +1,184 @@
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+const (
+	weightBits = 22
+	lowBits    = 11 // a weight is high<<lowBits + low, both 16 bits
+)
+
+// resizeRows resizes four rows horizontally: a register holds the same pixels of two rows,
+// one in each half, and VPMADDWD adds two neighbouring pixels times their weights.
+func resizeRows() {
+	function("resizeRows", "func(dst, src *byte, dstStride, srcStride int, start, k *int32, n, pairs, step int, mask *[2][32]byte, x0 int)",
+		"resizeRows makes n pixels of each of 4 rows, whose first byte belongs to input x0. It writes a byte beyond each row of dst, and\n"+
+			"reads 16 bytes for each 2 pairs of inputs, 8 for a last odd one.")
+	dst, src := param("dst"), param("src")
+	ds, ss := param("dstStride"), param("srcStride")
+	start, k, n := param("start"), param("k"), param("n")
+	pairs, step, mask := param("pairs"), param("step"), param("mask")
+	ds3, ss3 := GP64(), GP64()
+	LEAQ(index(ds, ds, 2, 0), ds3)
+	LEAQ(index(ss, ss, 2, 0), ss3)
+	m01, m23, half := YMM(), YMM(), YMM()
+	VMOVDQU(at(mask, 0), m01)
+	VMOVDQU(at(mask, 32), m23)
+	VMOVDQU(broadcast("roundHalf", 1<<(weightBits-1)), half)
+
+	s, left := GP64(), GP64()
+	hA, lA, hB, lB := YMM(), YMM(), YMM(), YMM()
+	a, b, t := YMM(), YMM(), YMM()
+	Label("pixel")
+	MOVLQSX(at(start, 0), s)
+	SUBQ(NewParamAddr("x0", 80), s)
+	IMULQ(step, s)
+	ADDQ(src, s)
+	VPXOR(hA, hA, hA)
+	VPXOR(hB, hB, hB)
+	VMOVDQA(half, lA)
+	VMOVDQA(half, lB)
+	MOVQ(pairs, left)
+	SUBQ(Imm(2), left)
+	JLT(LabelRef("odd"))
+
+	rows := func(load func(Op, Op), a, b VecVirtual) {
+		x := XMM()
+		load(at(s, 0), a.AsX())
+		load(index(s, ss, 1, 0), x)
+		VINSERTI128(Imm(1), x, a, a)
+		load(index(s, ss, 2, 0), b.AsX())
+		x = XMM()
+		load(index(s, ss3, 1, 0), x)
+		VINSERTI128(Imm(1), x, b, b)
+	}
+	accumulate := func(p VecVirtual, kh, kl, h, l VecVirtual) {
+		VPMADDWD(p, kh, t)
+		VPADDD(t, h, h)
+		VPMADDWD(p, kl, t)
+		VPADDD(t, l, l)
+	}
+	pair := func(mask VecVirtual, disp int) {
+		kh, kl, p := YMM(), YMM(), YMM()
+		VPBROADCASTD(at(k, disp), kh)
+		VPBROADCASTD(at(k, disp+4), kl)
+		VPSHUFB(mask, a, p)
+		accumulate(p, kh, kl, hA, lA)
+		VPSHUFB(mask, b, p)
+		accumulate(p, kh, kl, hB, lB)
+	}
+	Label("quad")
+	rows(func(m, r Op) { VMOVDQU(m, r) }, a, b)
+	pair(m01, 0)
+	pair(m23, 8)
+	ADDQ(Imm(16), k)
+	LEAQ(index(s, step, 4, 0), s)
+	SUBQ(Imm(2), left)
+	JGE(LabelRef("quad"))
+
+	Label("odd")
+	CMPQ(left, I32(-1))
+	JNE(LabelRef("store"))
+	rows(func(m, r Op) { VMOVQ(m, r) }, a, b)
+	pair(m01, 0)
+	ADDQ(Imm(8), k)
+
+	Label("store")
+	combine(hA, lA)
+	combine(hB, lB)
+	VPACKSSDW(lB, lA, lA) // row 0, row 2 | row 1, row 3
+	VPACKUSWB(lA, lA, lA)
+	VMOVD(lA.AsX(), at(dst, 0))
+	VPEXTRD(Imm(1), lA.AsX(), index(dst, ds, 2, 0))
+	VEXTRACTI128(Imm(1), lA, a.AsX())
+	VMOVD(a.AsX(), index(dst, ds, 1, 0))
+	VPEXTRD(Imm(1), a.AsX(), index(dst, ds3, 1, 0))
+	ADDQ(Imm(3), dst)
+	ADDQ(Imm(4), start)
+	DECQ(n)
+	JNZ(LabelRef("pixel"))
+	finish()
+}
+
+// combine makes l the sum h<<lowBits + l without its fraction.
+func combine(h, l VecVirtual) {
+	VPSLLD(Imm(lowBits), h, h)
+	VPADDD(h, l, l)
+	VPSRAD(Imm(weightBits), l, l)
+}
+
+// resizeColumn adds rows times their weights, two rows at a time: their bytes are
+// interleaved so that VPMADDWD finds both in a pair.
+func resizeColumn() {
+	function("resizeColumn", "func(dst, src *byte, stride int, k *int32, taps, n int)",
+		"resizeColumn makes n >= 32 bytes of taps rows.")
+	dst, src, stride := param("dst"), param("src"), param("stride")
+	k0, taps, n := param("k"), param("taps"), param("n")
+	var h, l [4]VecVirtual
+	for i := range h {
+		h[i], l[i] = YMM(), YMM()
+	}
+	zero, a, b, kh, kl, w, t := YMM(), YMM(), YMM(), YMM(), YMM(), YMM(), YMM()
+	VPXOR(zero, zero, zero)
+	half := broadcast("roundHalfColumn", 1<<(weightBits-1))
+	s, k, left := GP64(), GP64(), GP64()
+
+	step := func() { // adds the interleaved bytes of a and b
+		VPBROADCASTD(at(k, 0), kh)
+		VPBROADCASTD(at(k, 4), kl)
+		ADDQ(Imm(8), k)
+		lo, hi := t, a
+		VPUNPCKLBW(b, a, lo)
+		VPUNPCKHBW(b, a, hi)
+		group := func(i int) {
+			VPMADDWD(w, kh, b)
+			VPADDD(b, h[i], h[i])
+			VPMADDWD(w, kl, b)
+			VPADDD(b, l[i], l[i])
+		}
+		VPUNPCKLBW(zero, lo, w)
+		group(0)
+		VPUNPCKHBW(zero, lo, w)
+		group(1)
+		VPUNPCKLBW(zero, hi, w)
+		group(2)
+		VPUNPCKHBW(zero, hi, w)
+		group(3)
+	}
+	blocks(n, 32, func(i GPVirtual) {
+		LEAQ(index(src, i, 1, 0), s)
+		MOVQ(k0, k)
+		MOVQ(taps, left)
+		for j := range h {
+			VPXOR(h[j], h[j], h[j])
+			VMOVDQU(half, l[j])
+		}
+		SUBQ(Imm(2), left)
+		JLT(LabelRef("single"))
+		Label("pair")
+		VMOVDQU(at(s, 0), a)
+		VMOVDQU(index(s, stride, 1, 0), b)
+		LEAQ(index(s, stride, 2, 0), s)
+		step()
+		SUBQ(Imm(2), left)
+		JGE(LabelRef("pair"))
+		Label("single")
+		CMPQ(left, I32(-1))
+		JNE(LabelRef("store"))
+		VMOVDQU(at(s, 0), a)
+		VPXOR(b, b, b)
+		step()
+		Label("store")
+		for j := range h {
+			combine(h[j], l[j])
+		}
+		VPACKSSDW(l[1], l[0], l[0])
+		VPACKSSDW(l[3], l[2], l[2])
+		VPACKUSWB(l[2], l[0], l[0])
+		VMOVDQU(l[0], index(dst, i, 1, 0))
+	})
+	finish()
+}

@@ -1,0 +1,33 @@
+//go:build unix
+
+package vec
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// guarded returns n bytes twice: directly before and directly after a page that cannot be
+// touched, so that a kernel that strays dies.
+func guarded(t *testing.T, n int) (before, after []byte) {
+	t.Helper()
+	page := unix.Getpagesize()
+	inner := (n + page - 1) / page * page
+	mem, err := unix.Mmap(-1, 0, inner+2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Munmap(mem); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, p := range [][]byte{mem[:page], mem[page+inner:]} {
+		if err := unix.Mprotect(p, unix.PROT_NONE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in := mem[page : page+inner]
+	return in[inner-n : inner : inner], in[0:n:n]
+}

@@ -1,0 +1,123 @@
+//go:build !purego
+
+package vec
+
+// wholePixels returns how many of n pixels can be read with step bytes each: the last may
+// end with its third byte.
+func wholePixels(n int, src []byte, step int) int {
+	if step > 4 {
+		return 0
+	}
+	return min(n, cap(src)/step)
+}
+
+// wideMasks make of 8 pixels, of which the second half ends with its register, the 8 values
+// of a channel as 32-bit numbers.
+var wideMasks = [5]*[3][32]byte{3: newWideMasks(3), 4: newWideMasks(4)}
+
+func newWideMasks(step int) *[3][32]byte {
+	m := new([3][32]byte)
+	for c := range m {
+		for j := range m[c] {
+			m[c][j] = 0x80
+			if j%4 == 0 {
+				m[c][j] = pixelByte(step, j/4, c)
+			}
+		}
+	}
+	return m
+}
+
+// pixelByte returns where in its half of a register channel c of pixel i (0 to 7) is.
+func pixelByte(step, i, c int) byte {
+	if i < 4 {
+		return byte(i*step + c)
+	}
+	return byte(16 - (8-i)*step + c)
+}
+
+// grayMasks make pairs of red and green, and of green and blue.
+var grayMasks = [5]*[2][32]byte{3: newGrayMasks(3), 4: newGrayMasks(4)}
+
+func newGrayMasks(step int) *[2][32]byte {
+	m := new([2][32]byte)
+	for i := range m {
+		for j := range m[i] {
+			m[i][j] = 0x80
+			if j%2 == 0 {
+				m[i][j] = pixelByte(step, j/4, i+j/2%2)
+			}
+		}
+	}
+	return m
+}
+
+// planeMasks gather 4 reds, 4 greens and 4 blues of 16 bytes that begin with, or end with,
+// 4 pixels.
+var planeMasks = [5]*[2][32]byte{3: newPlaneMasks(3), 4: newPlaneMasks(4)}
+
+func newPlaneMasks(step int) *[2][32]byte {
+	m := new([2][32]byte)
+	for i := range m {
+		for j := range m[i] {
+			m[i][j] = 0x80
+			if lane := j % 16; lane < 12 {
+				m[i][j] = pixelByte(step, 4*i+lane%4, lane/4)
+			}
+		}
+	}
+	return m
+}
+
+func planesFast(r, g, b, src []byte, step int) int {
+	n := wholePixels(len(r), src, step)
+	if !useAVX2 || n < 32 {
+		return 0
+	}
+	planes8(&r[0], &g[0], &b[0], &src[0], n, step, planeMasks[step])
+	return n
+}
+
+func interleaveFast(dst, r, g, b []byte) int {
+	n := (len(r) - 2) &^ 15 // two more pixels take the bytes written beyond
+	if !useAVX2 || n <= 0 {
+		return 0
+	}
+	interleave3(&dst[0], &r[0], &g[0], &b[0], n)
+	return n
+}
+
+func packFast(dst, src []byte, step int) int {
+	n := wholePixels(len(dst)/3, src, step)
+	if !useAVX2 || step != 4 || n < 8 {
+		return 0
+	}
+	pack4(&dst[0], &src[0], n)
+	return n
+}
+
+func reverseFast(dst, src []byte) int {
+	if !useAVX2 || len(src) < 32 {
+		return 0
+	}
+	reverse1(&dst[0], &src[0], len(src))
+	return len(src)
+}
+
+func reverse3Fast(dst, src []byte, pixels int) int {
+	n := (pixels - 1) / 5 * 5 // another pixel takes the byte written beyond
+	if !useAVX2 || n <= 0 {
+		return 0
+	}
+	reverse3(&dst[3*pixels-1], &src[0], n)
+	return n
+}
+
+func grayFast(dst, src []byte, step int) int {
+	n := wholePixels(len(dst), src, step)
+	if !useAVX2 || n < 8 {
+		return 0
+	}
+	gray8(&dst[0], &src[0], n, step, grayMasks[step])
+	return n
+}

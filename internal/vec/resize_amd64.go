@@ -1,0 +1,156 @@
+//go:build !purego
+
+package vec
+
+// packed holds the weights as the kernels read them: for each output, for each pair of its
+// inputs, the high parts of both weights in one int32 and the low parts in another. A weight
+// is high*2^11 + low, so that both fit the 16 bits of a multiply-add and nothing is rounded.
+type packed struct {
+	rows    []int32
+	start   []int32 // first input of an output's window in rows
+	columns []int32
+	state   struct{ rows, columns packState }
+}
+
+type packState uint8
+
+const (
+	notPacked packState = iota
+	canUse
+	cannotUse
+)
+
+func (w *Weights) pack() { w.packed.state.rows, w.packed.state.columns = notPacked, notPacked }
+
+func (w *Weights) pairs() int { return (w.taps + 1) / 2 }
+
+// packPair returns the two int32 of a pair of weights.
+func packPair(a, b int32) (high, low int32) {
+	const mask = 1<<11 - 1
+	return b>>11<<16 | a>>11&0xffff, b&mask<<16 | a&mask
+}
+
+// packRows fills rows. All windows have the same length, so that some are moved left to end
+// within the inputs; they begin with weights of zero then.
+func (w *Weights) packRows() bool {
+	p := &w.packed
+	if p.state.rows != notPacked {
+		return p.state.rows == canUse
+	}
+	window := 2 * w.pairs()
+	if w.hi-w.lo < window {
+		p.state.rows = cannotUse
+		return false
+	}
+	p.state.rows = canUse
+	p.start = grow(p.start, len(w.start))
+	p.rows = grow(p.rows, len(w.start)*window)
+	for i, s := range w.start {
+		at := min(int(s), w.hi-window)
+		p.start[i] = int32(at)
+		w.packOutput(p.rows[i*window:][:window], i, int(s)-at)
+	}
+	return true
+}
+
+// packColumns fills columns.
+func (w *Weights) packColumns() {
+	p := &w.packed
+	if p.state.columns != notPacked {
+		return
+	}
+	p.state.columns = canUse
+	window := 2 * w.pairs()
+	p.columns = grow(p.columns, len(w.start)*window)
+	for i := range w.start {
+		w.packOutput(p.columns[i*window:][:window], i, 0)
+	}
+}
+
+// packOutput writes the weights of output i with skip zeros before them.
+func (w *Weights) packOutput(to []int32, i, skip int) {
+	k := w.k[i*w.taps:][:w.count[i]]
+	weight := func(j int) int32 {
+		if j -= skip; j >= 0 && j < len(k) {
+			return k[j]
+		}
+		return 0
+	}
+	for j := 0; j < len(to); j += 2 {
+		to[j], to[j+1] = packPair(weight(j), weight(j+1))
+	}
+}
+
+// resizeMasks gather pixels 0 and 1, or 2 and 3, as 16-bit pairs for each channel.
+var resizeMasks = [5]*[2][32]byte{3: newResizeMasks(3), 4: newResizeMasks(4)}
+
+func newResizeMasks(step int) *[2][32]byte {
+	m := new([2][32]byte)
+	for i := range m {
+		for j := range m[i] {
+			m[i][j] = 0x80
+			if lane := j % 16; lane%2 == 0 && lane < 12 {
+				m[i][j] = byte(lane/4 + (2*i+lane/2%2)*step)
+			}
+		}
+	}
+	return m
+}
+
+// rowsFast resizes RGB rows and returns how many.
+func (w *Weights) rowsFast(dst []byte, dstStride int, src []byte, srcStride, rows, step, c, x0 int) int {
+	if !useAVX2 || c != 3 || step > 4 || !w.packRows() {
+		return 0
+	}
+	if rows < 4 {
+		w.rows4(dst, 0, src, 0, step, x0)
+		return 1
+	}
+	for r := 0; r < rows; r += 4 {
+		r = min(r, rows-4)
+		w.rows4(dst[r*dstStride:], dstStride, src[r*srcStride:], srcStride, step, x0)
+	}
+	return rows
+}
+
+// rows4 resizes four rows, which are one and the same if the strides are 0. The kernel makes
+// all pixels but those at the end of the rows, for which it would read too far or write a
+// byte too much.
+func (w *Weights) rows4(dst []byte, dstStride int, src []byte, srcStride, step, x0 int) {
+	p := &w.packed
+	n := w.rowsReach(cap(src)-3*srcStride, step, x0)
+	if n > 0 {
+		src := src[:cap(src)]
+		resizeRows(&dst[0], &src[0], dstStride, srcStride, &p.start[0], &p.rows[0], n, w.pairs(), step, resizeMasks[step], x0)
+	}
+	for r := range 4 {
+		w.row(dst[r*dstStride:], src[r*srcStride:], n, step, 3, x0)
+		if srcStride == 0 {
+			return
+		}
+	}
+}
+
+// rowsReach returns how many outputs the kernel can make of a row of which so many bytes may
+// be read, at most all but one.
+func (w *Weights) rowsReach(bytes, step, x0 int) int {
+	reach := (w.pairs()-2)*2*step + 16 // bytes from the window's start that are read
+	if w.pairs()%2 == 1 {
+		reach = (w.pairs()-1)*2*step + 8
+	}
+	n := len(w.start) - 1
+	for n > 0 && (int(w.packed.start[n-1])-x0)*step+reach > bytes {
+		n--
+	}
+	return n
+}
+
+// columnFast makes the first bytes of an output row and returns how many.
+func (w *Weights) columnFast(dst, src []byte, stride, i int) int {
+	if !useAVX2 || len(dst) < 32 {
+		return 0
+	}
+	w.packColumns()
+	resizeColumn(&dst[0], &src[0], stride, &w.packed.columns[i*2*w.pairs()], int(w.count[i]), len(dst))
+	return len(dst)
+}
