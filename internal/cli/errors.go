@@ -4,7 +4,8 @@ import "strings"
 
 // UsageError is a command line that makes no sense: exit code 2.
 type UsageError struct {
-	Problems []string // one or more sentences
+	Arguments string   // what is wrong with how many arguments there are; "" if nothing
+	Problems  []string // what else is wrong, a sentence each
 }
 
 // Usage returns a UsageError with these problems, nil if there are none.
@@ -12,14 +13,18 @@ func Usage(problems ...string) error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return &UsageError{problems}
+	return &UsageError{Problems: problems}
 }
 
 func (e *UsageError) Error() string {
-	if len(e.Problems) == 1 {
-		return e.Problems[0]
+	all := e.Problems
+	if e.Arguments != "" {
+		all = append([]string{e.Arguments}, all...)
 	}
-	return "wrong usage:\n  " + strings.Join(e.Problems, "\n  ")
+	if len(all) == 1 {
+		return all[0]
+	}
+	return "wrong usage:\n  " + strings.Join(all, "\n  ")
 }
 
 // SkippedError says that the work was done but not for every input: exit code 3.

@@ -18,13 +18,17 @@ func flagError(root *cobra.Command, args []string, first error) error {
 	}
 	problems := parseAll(cmd.Flags(), rest)
 	var usage *UsageError
-	if cmd.PreRunE != nil && !hasUnknown(problems) && errors.As(cmd.PreRunE(cmd, cmd.Flags().Args()), &usage) {
-		problems = append(problems, usage.Problems...)
+	if cmd.PreRunE == nil || !errors.As(cmd.PreRunE(cmd, cmd.Flags().Args()), &usage) {
+		usage = new(UsageError)
 	}
-	if len(problems) == 0 {
-		problems = []string{first.Error()}
+	if hasUnknown(problems) {
+		usage.Arguments = ""
 	}
-	return Usage(problems...)
+	usage.Problems = append(problems, usage.Problems...)
+	if len(usage.Problems) == 0 {
+		usage.Problems = []string{first.Error()}
+	}
+	return usage
 }
 
 // parseAll sets every flag of args that can be set and says what is wrong with the others.
@@ -34,6 +38,7 @@ func parseAll(flags *pflag.FlagSet, args []string) (problems []string) {
 		var values []string
 		err := flags.ParseAll(args, func(f *pflag.Flag, value string) error {
 			if flags.Set(f.Name, value) != nil {
+				_ = f.Value.Set(f.DefValue) // instead of what a failed Set leaves
 				values = append(values, fmt.Sprintf("--%s %q: not %s", f.Name, value, article(f.Value.Type())))
 			}
 			return nil

@@ -28,8 +28,9 @@ func newLines(out io.Writer, name, what string, total int64, unit string) *lines
 
 func (l *lines) every() time.Duration { return 250 * time.Millisecond }
 
-func (l *lines) show(done int64) {
-	now := time.Now()
+func (l *lines) show(done int64) { l.showAt(time.Now(), done) }
+
+func (l *lines) showAt(now time.Time, done int64) {
 	since, tenth := now.Sub(l.last), l.tenths(done)
 	if since < lineAtMost && (since < lineAtLeast || tenth == l.tenth) {
 		return

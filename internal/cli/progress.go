@@ -30,7 +30,7 @@ func NewProgress(out io.Writer, name string, quiet bool) *Progress {
 	return &Progress{out: out, name: name, quiet: quiet}
 }
 
-// Begin starts a stage: what is done ("preprocess"), to how many (-1 if unknown), of what
+// Begin starts a stage: what is done ("writing"), to how many (-1 if unknown), of what
 // ("images").
 func (p *Progress) Begin(what string, total int64, unit string) {
 	p.done.Store(0)

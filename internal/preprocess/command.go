@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,19 +13,21 @@ import (
 	"github.com/penstock/penstock/store/hdf5"
 )
 
+const exits = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some samples were skipped, 130 interrupted."
+
 const long = `Turn a folder of images into a dataset that training code maps into memory.
 
 SOURCE holds one folder a class (SOURCE/cat/0412.jpg), as torchvision's ImageFolder,
 or images alone. JPEG, PNG, GIF, BMP, TIFF and WebP are told by content, not by name.
 DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file:
-images in the field "images", class numbers in "labels". It appears when it is whole.`
+images in the field "images", class numbers in "labels". It appears when it is whole.
+
+` + exits
 
 const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos out/photos.h5 --resize 224x224 --filter bicubic
   preprocess photos out/f32 --resize 256 --crop 224 --dtype float32 --normalize imagenet
   preprocess scans out/scans --color gray --on-error skip`
-
-const exits = `Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some samples were skipped, 130 interrupted.`
 
 // Command returns the command preprocess, for cli.Main.
 func Command() *cobra.Command {
@@ -75,11 +76,7 @@ func (f *flags) print(w io.Writer, s *Summary) error {
 }
 
 func printVersion(w io.Writer) error {
-	h5 := hdf5.Version()
-	if !strings.HasPrefix(h5, "no ") {
-		h5 = "HDF5 " + h5
-	}
-	_, err := fmt.Fprintf(w, "preprocess %s, %s %s/%s\nJPEG decoder: %s\nHDF5: %s\n",
-		cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, decode.Backend(), h5)
+	_, err := fmt.Fprintf(w, "preprocess %s\n%s %s/%s\nJPEG decoder %s\n%s\n",
+		cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, decode.Backend(), hdf5.Version())
 	return err
 }

@@ -37,28 +37,27 @@ var choices = map[string][]string{
 func (f *flags) register(cmd *cobra.Command) {
 	fs, c := cmd.Flags(), &f.config
 	fs.SortFlags = false
-	of := func(name string) string { return "`" + strings.Join(choices[name], "|") + "`" }
-	fs.StringVar(&c.From, "from", c.From, "kind of source: "+of("from"))
-	fs.StringVar(&c.Format, "format", "", "kind of dataset: "+of("format")+" (default by DEST's name)")
+	of := func(name string) string { return strings.Join(choices[name], ", ") }
+	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
+	fs.StringVar(&c.Format, "format", "", "`KIND` of dataset: "+of("format")+" (default by DEST's name)")
 	fs.StringVar(&f.resize, "resize", "", "`SIZE` in pixels: one number, or HEIGHTxWIDTH")
-	fs.StringVar(&c.Fit, "fit", "", "what SIZE means: "+of("fit")+" (default shorter side for one number, exact for two; cover crops, pad adds black)")
+	fs.StringVar(&c.Fit, "fit", "", "`HOW` SIZE is met: "+of("fit")+" (default the shorter side for one number, exact for two; cover crops, pad adds black)")
 	fs.StringVar(&f.crop, "crop", "", "cut out the centre after resizing: `SIZE` as above")
-	fs.StringVar(&c.Filter, "filter", c.Filter, "how to resize, as Pillow: "+of("filter"))
-	fs.StringVar(&f.color, "color", "rgb", "channels: "+of("color"))
-	fs.StringVar(&f.layout, "layout", "chw", "order of axes: "+of("layout"))
-	fs.StringVar(&f.dtype, "dtype", "uint8", "type of the numbers: "+of("dtype")+"; uint8 stores 0 to 255, the others x/255, as torchvision's ToTensor")
-	fs.StringVar(&f.normalize, "normalize", "none", "none, imagenet, dataset (its own figures), inception, clip, or `MEAN/STD`, such as 0.5,0.5,0.5/0.25,0.25,0.25; "+
-		"float types are stored as (x/255-MEAN)/STD, for uint8 it is noted in the dataset and left to the loader")
-	fs.IntVar(&c.Workers, "workers", c.Workers, "`N` images at a time; the result is the same for any (default all cores)")
+	fs.StringVar(&c.Filter, "filter", c.Filter, "`FILTER` of the resize, as Pillow's: "+of("filter"))
+	fs.StringVar(&f.color, "color", "rgb", "`CHANNELS`: "+of("color"))
+	fs.StringVar(&f.layout, "layout", "chw", "`ORDER` of axes: "+of("layout"))
+	fs.StringVar(&f.dtype, "dtype", "uint8", "`TYPE` of the numbers: "+of("dtype")+"; uint8 keeps 0 to 255, the others store x/255, as torchvision's ToTensor")
+	fs.StringVar(&f.normalize, "normalize", "none", "`MEAN/STD`, such as 0.5,0.5,0.5/0.25,0.25,0.25, or a name: none, imagenet, dataset (its own figures), inception, clip; "+
+		"float types store (x/255-MEAN)/STD, uint8 notes it in the dataset for the loader to do")
+	fs.IntVar(&c.Workers, "workers", c.Workers, "`N` images at a time; the result is the same for any N")
 	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` of images in one file of a flat dataset (default 256MiB)")
-	fs.StringVar(&f.onError, "on-error", "fail", "at an unreadable sample: "+of("on-error"))
+	fs.StringVar(&f.onError, "on-error", "fail", "`WHAT` to do at an unreadable sample: "+of("on-error"))
 	fs.IntVar(&c.MaxPixels, "max-pixels", c.MaxPixels, "refuse images of more than `N` pixels, against decompression bombs")
 	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it is there")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.BoolVar(&f.quiet, "quiet", false, "print no progress and no summary, only errors")
 	fs.BoolVar(&f.version, "version", false, "print versions and what is built in")
 	fs.BoolP("help", "h", false, "print this help")
-	fs.Lookup("workers").DefValue = ""
 	cli.Group(cmd, "Source and dataset", "from", "format", "shard-size", "overwrite")
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
 	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize")
@@ -77,7 +76,6 @@ func (f *flags) check(args []string) error {
 	}
 	var p problems
 	c := &f.config
-	p.arguments(c, args)
 	p.choose("from", &c.From)
 	p.choose("color", &f.color)
 	p.choose("layout", &f.layout)
@@ -91,7 +89,12 @@ func (f *flags) check(args []string) error {
 		p.choose("fit", &c.Fit)
 	}
 	f.parse(&p)
-	return cli.Usage(append(p, c.problems()...)...)
+	usage := &cli.UsageError{Arguments: f.arguments(args)}
+	usage.Problems = append(p, c.problems()...)
+	if usage.Arguments == "" && len(usage.Problems) == 0 {
+		return nil
+	}
+	return usage
 }
 
 // parse reads the flags that are more than one of some words. What is wrong stays unset,
@@ -124,23 +127,28 @@ func (p *problems) add(flag, value string, err error) {
 	}
 }
 
-// choose checks that a flag is one of its choices, and makes it the first if not.
+// choose checks that a flag is one of its choices, and makes it its default if not.
 func (p *problems) choose(flag string, value *string) {
-	if !slices.Contains(choices[flag], *value) {
-		*p = append(*p, fmt.Sprintf("--%s %s: must be one of %s", flag, *value, strings.Join(choices[flag], ", ")))
-		*value = choices[flag][0]
+	if slices.Contains(choices[flag], *value) {
+		return
+	}
+	*p = append(*p, fmt.Sprintf("--%s %s: must be one of %s", flag, *value, strings.Join(choices[flag], ", ")))
+	*value = choices[flag][0]
+	if flag == "fit" || flag == "format" {
+		*value = "" // their defaults depend on other things
 	}
 }
 
-func (p *problems) arguments(c *Config, args []string) {
+// arguments takes SOURCE and DEST, or says what is wrong with them.
+func (f *flags) arguments(args []string) string {
 	if len(args) != 2 {
-		*p = append(*p, fmt.Sprintf("needs two arguments, SOURCE and DEST; there are %d", len(args)))
-		return
+		return fmt.Sprintf("needs two arguments, SOURCE and DEST, not %d", len(args))
 	}
-	c.Source, c.Dest = args[0], args[1]
-	if c.Source == "" || c.Dest == "" {
-		*p = append(*p, "SOURCE and DEST must not be empty")
+	f.config.Source, f.config.Dest = args[0], args[1]
+	if args[0] == "" || args[1] == "" {
+		return "SOURCE and DEST must not be empty"
 	}
+	return ""
 }
 
 // parseSize reads "", "224" or "224x320" (height x width).

@@ -88,7 +88,7 @@ func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 		return nil, err
 	}
 	ledger, sums := store.NewLedger(j.schema), make([]uint32, len(j.schema.Fields))
-	err = r.pass(ctx, j, "measure (1 of 2)", func(rec *store.Record) error { return ledger.Add(rec, sums) })
+	err = r.pass(ctx, j, "measuring (1 of 2)", func(rec *store.Record) error { return ledger.Add(rec, sums) })
 	if err != nil {
 		return nil, err
 	}
@@ -125,9 +125,9 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 // stage names the pass that writes, for the progress.
 func (r *run) stage() string {
 	if r.config.Normalize.Name == "dataset" && r.config.DType != tensor.Uint8 {
-		return "preprocess (2 of 2)"
+		return "writing (2 of 2)"
 	}
-	return "preprocess"
+	return "writing"
 }
 
 func (r *run) create(s store.Schema) (store.Writer, error) {

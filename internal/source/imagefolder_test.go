@@ -1,0 +1,235 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pixels is what isPixels takes for an image.
+var pixels = []byte("PIXELS and more")
+
+func isPixels(head []byte) bool { return bytes.HasPrefix(head, []byte("PIXELS")) }
+
+// tree makes files in a new folder; a name that ends in / is a folder, and "name -> target"
+// a link.
+func tree(t *testing.T, files ...string) string {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "photos")
+	if err := os.Mkdir(root, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		name, target, link := strings.Cut(f, " -> ")
+		path := filepath.Join(root, name)
+		err := os.MkdirAll(filepath.Dir(path), 0o777)
+		switch {
+		case err != nil:
+		case link:
+			if err = os.Symlink(target, path); err != nil && runtime.GOOS == "windows" {
+				t.Skipf("no symbolic links here: %v", err)
+			}
+		case strings.HasSuffix(name, "/"):
+			err = os.MkdirAll(path, 0o777)
+		case strings.HasSuffix(name, ".txt") || strings.HasSuffix(name, ".md"):
+			err = os.WriteFile(path, []byte("words"), 0o666)
+		default:
+			err = os.WriteFile(path, pixels, 0o666)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func open(t *testing.T, root string) (*ImageFolder, error) {
+	t.Helper()
+	return OpenImageFolder(root, ImageFolderOptions{IsImage: isPixels})
+}
+
+// list opens root and returns "label name" of all samples.
+func list(t *testing.T, root string) (Info, []string) {
+	t.Helper()
+	s, err := open(t, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	names := []string{}
+	for sample, err := range s.Samples() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, fmt.Sprintf("%d %s", sample.Label, sample.Name))
+	}
+	if int64(len(names)) != s.Info().Count {
+		t.Errorf("%d samples, but Count is %d", len(names), s.Info().Count)
+	}
+	return s.Info(), names
+}
+
+func TestClassFolders(t *testing.T) {
+	info, names := list(t, tree(t,
+		"dog/b.jpg", "dog/a.JPEG", "cat/2.png", "cat/10.png", "cat/x/1.jpg", "cat/x-y/1.jpg", "cat/x/deep/0.jpg", "Zebra/z.bmp",
+	))
+	// What torchvision's make_dataset makes of it: sorted(os.walk(class)), sorted(names).
+	want := []string{
+		"0 Zebra/z.bmp", "1 cat/10.png", "1 cat/2.png", "1 cat/x/1.jpg", "1 cat/x-y/1.jpg", "1 cat/x/deep/0.jpg", "2 dog/a.JPEG", "2 dog/b.jpg",
+	}
+	if !slices.Equal(names, want) {
+		t.Errorf("samples %q\nwant %q", names, want)
+	}
+	if !slices.Equal(info.Classes, []string{"Zebra", "cat", "dog"}) || info.Kind != "imagefolder" || info.Name != "photos" || info.Hints != nil {
+		t.Errorf("info %+v", info)
+	}
+}
+
+func TestUnlabelled(t *testing.T) {
+	info, names := list(t, tree(t, "b.jpg", "a.png", ".hidden.jpg"))
+	if !slices.Equal(names, []string{"0 a.png", "0 b.jpg"}) || info.Classes != nil {
+		t.Errorf("samples %q, classes %q", names, info.Classes)
+	}
+}
+
+func TestByContent(t *testing.T) {
+	info, names := list(t, tree(t,
+		"cat/a", "cat/b.dat", "cat/readme.txt", "cat/.DS_Store", "cat/.git/c.jpg", "cat/._a.jpg", "cat/x/note.md", "cat/empty.jpg/", "README.md",
+	))
+	if !slices.Equal(names, []string{"0 cat/a", "0 cat/b.dat"}) {
+		t.Errorf("samples %q", names)
+	}
+	if info.Ignored.Count != 3 || info.Ignored.First != "README.md" {
+		t.Errorf("ignored %+v, want 3, the first README.md", info.Ignored)
+	}
+}
+
+// A name that promises an image is a sample, so that nothing is lost without a word.
+func TestNamePromisesImage(t *testing.T) {
+	root := tree(t, "cat/a.jpg")
+	for _, name := range []string{"b.jpg", "c.heic"} {
+		if err := os.WriteFile(filepath.Join(root, "cat", name), []byte("words"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, names := list(t, root); len(names) != 3 {
+		t.Errorf("samples %q", names)
+	}
+}
+
+func TestLinks(t *testing.T) {
+	root := tree(t, "cat/a.jpg", "dog -> cat", "cat/b.jpg -> a.jpg", "cat/lost.png -> nowhere.png", "cat/lost -> nowhere")
+	info, names := list(t, root)
+	want := []string{"0 cat/a.jpg", "0 cat/b.jpg", "0 cat/lost.png", "1 dog/a.jpg", "1 dog/b.jpg", "1 dog/lost.png"}
+	if !slices.Equal(names, want) || info.Ignored.Count != 2 {
+		t.Errorf("samples %q, ignored %+v", names, info.Ignored)
+	}
+	s, err := open(t, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for sample := range s.Samples() {
+		data, err := sample.Data.Read(nil)
+		lost := strings.HasSuffix(sample.Name, "lost.png")
+		if lost && (err == nil || !strings.Contains(err.Error(), "leads nowhere")) || !lost && (err != nil || !bytes.Equal(data, pixels)) {
+			t.Errorf("%s: %q, %v", sample.Name, data, err)
+		}
+	}
+}
+
+func TestErrors(t *testing.T) {
+	cases := []struct {
+		name  string
+		files []string
+		want  string
+	}{
+		{"empty", nil, "holds no images; it is empty"},
+		{"only words", []string{"a.md", "b/c.txt"}, "holds no images; it holds 2 other files, such as a.md"},
+		{"only empty classes", []string{"a/", "b/"}, "holds no images; it is empty"},
+		{"an empty class", []string{"cat/a.jpg", "dog/", "eel/x.txt"}, "found no images for the classes dog, eel; remove these folders or fill them"},
+		{"mixed", []string{"cat/a.jpg", "b.jpg"}, "images beside folders (b.jpg beside cat/); put every image into the folder of its class, or the folders elsewhere"},
+		{"loop", []string{"cat/a.jpg", "cat/x/loop -> .."}, `folder "cat/x/loop" is a link to a folder that it lies in; remove it`},
+		{"loop to the root", []string{"cat/a.jpg", "cat/loop -> ../.."}, "is a link to a folder that it lies in; remove it"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := open(t, tree(t, c.files...))
+			if err == nil || !strings.HasPrefix(err.Error(), "source ") || !strings.Contains(filepath.ToSlash(err.Error()), c.want) {
+				t.Errorf("error %v, want %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestNoFolder(t *testing.T) {
+	root := tree(t, "a.jpg")
+	for path, want := range map[string]string{
+		filepath.Join(root, "missing"): "there is no such folder",
+		filepath.Join(root, "a.jpg"):   "is a file, not a folder of images",
+	} {
+		if _, err := open(t, path); err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), path) != 1 {
+			t.Errorf("%s: error %v, want %q", path, err, want)
+		}
+	}
+}
+
+func TestNestedHint(t *testing.T) {
+	info, _ := list(t, tree(t, "train/cat/a.jpg", "train/dog/a.jpg", "val/cat/a.jpg"))
+	if len(info.Hints) != 1 || !strings.Contains(info.Hints[0], "the classes are train, val") {
+		t.Errorf("hints %q", info.Hints)
+	}
+}
+
+func TestFolderVanishes(t *testing.T) {
+	root := tree(t, "cat/a.jpg", "dog/a.jpg")
+	s, err := open(t, root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(root, "dog")); err != nil {
+		t.Fatal(err)
+	}
+	samples, failure := 0, error(nil)
+	for _, err := range s.Samples() {
+		samples++
+		failure = err
+	}
+	if samples != 2 || failure == nil || !strings.Contains(failure.Error(), `folder "dog"`) {
+		t.Errorf("%d samples, then %v", samples, failure)
+	}
+}
+
+func TestReadReusesMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	big := bytes.Repeat([]byte("0123456789"), 100_000)
+	if err := os.WriteFile(path, big, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	buf, err := file(path).Read(nil)
+	if err != nil || !bytes.Equal(buf, big) {
+		t.Fatalf("read %d bytes, %v", len(buf), err)
+	}
+	again, err := file(path).Read(buf)
+	if err != nil || !bytes.Equal(again, big) || &again[0] != &buf[0] {
+		t.Errorf("read %d bytes, %v, or into other memory", len(again), err)
+	}
+	if _, err := file(path + "y").Read(buf); err == nil || strings.Contains(err.Error(), path) {
+		t.Errorf("error %v, want one without the path", err)
+	}
+}
+
+// A file that says it is empty, as those of /proc do, is read to its end.
+func TestReadUnknownLength(t *testing.T) {
+	data, err := file("/proc/self/status").Read(nil)
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc on " + runtime.GOOS)
+	}
+	if err != nil || len(data) < 100 {
+		t.Errorf("read %d bytes, %v", len(data), err)
+	}
+}
