@@ -7,12 +7,9 @@ package hdf5
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"unsafe"
-
-	"gonum.org/v1/hdf5"
 )
 
 func free(s *C.char) { C.free(unsafe.Pointer(s)) }
@@ -113,51 +110,4 @@ func createGroup(f file, path string) error {
 		return gonumFailed("create group " + path)
 	}
 	return g.Close()
-}
-
-// attribute is a small named value of an object: a scalar, or a list.
-type attribute struct {
-	name  string
-	elem  element
-	count int // elements of a list; 0 is a scalar
-	data  []byte
-}
-
-// fits reports whether an object header can hold it: a message there has at most 64 KiB.
-func (a attribute) fits() bool { return len(a.data) <= 60000 }
-
-// attributed is what an attribute can be given to; gonum has it on groups and datasets.
-type attributed interface {
-	CreateAttribute(name string, dtype *hdf5.Datatype, space *hdf5.Dataspace) (*hdf5.Attribute, error)
-}
-
-func (a attribute) write(to attributed) (err error) {
-	if len(a.data) == 0 || len(a.data) != max(1, a.count)*a.elem.size() {
-		return fmt.Errorf("attribute %s: %d bytes for %d elements of %d", a.name, len(a.data), a.count, a.elem.size())
-	}
-	t, err := a.elem.open()
-	if err != nil {
-		return err
-	}
-	defer t.Close()
-	space, err := a.space()
-	if err != nil {
-		return gonumFailed("make dataspace")
-	}
-	defer space.Close()
-	h, err := to.CreateAttribute(a.name, t, space)
-	if err != nil {
-		return gonumFailed("create attribute " + a.name)
-	}
-	if err := h.Write(&a.data[0], t); err != nil {
-		return errors.Join(gonumFailed("write attribute "+a.name), h.Close())
-	}
-	return h.Close()
-}
-
-func (a attribute) space() (*hdf5.Dataspace, error) {
-	if a.count == 0 {
-		return hdf5.CreateDataspace(hdf5.S_SCALAR)
-	}
-	return hdf5.CreateSimpleDataspace([]uint{uint(a.count)}, nil)
 }

@@ -3,63 +3,9 @@
 package hdf5
 
 import (
-	"encoding/binary"
-	"math"
-	"strings"
-
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
-
-// text makes a scalar of fixed-length text.
-func text(name, value string) attribute {
-	data := []byte(strings.ToValidUTF8(value, "\ufffd"))
-	if len(data) == 0 {
-		data = []byte{0}
-	}
-	return attribute{name: name, elem: element{text: len(data)}, data: data}
-}
-
-// texts makes a list of texts, each as long as the longest.
-func texts(name string, values []string) attribute {
-	size := 1
-	valid := make([]string, len(values))
-	for i, v := range values {
-		valid[i] = strings.ToValidUTF8(v, "\ufffd")
-		size = max(size, len(valid[i]))
-	}
-	data := make([]byte, size*len(values))
-	for i, v := range valid {
-		copy(data[i*size:], v)
-	}
-	return attribute{name: name, elem: element{text: size}, count: len(values), data: data}
-}
-
-func integer(name string, v int64) attribute {
-	return attribute{name: name, elem: element{dtype: tensor.Int64}, data: binary.LittleEndian.AppendUint64(nil, uint64(v))}
-}
-
-func boolean(name string, v bool) attribute {
-	data := []byte{0}
-	if v {
-		data[0] = 1
-	}
-	return attribute{name: name, elem: element{dtype: tensor.Bool}, data: data}
-}
-
-func float(name string, v float64) attribute {
-	a := floats(name, []float64{v})
-	a.count = 0
-	return a
-}
-
-func floats(name string, values []float64) attribute {
-	a := attribute{name: name, elem: element{dtype: tensor.Float64}, count: len(values)}
-	for _, v := range values {
-		a.data = binary.LittleEndian.AppendUint64(a.data, math.Float64bits(v))
-	}
-	return a
-}
 
 // fieldAttributes says about a field what a reader needs that knows nothing of manifests.
 func fieldAttributes(f store.Field) []attribute {

@@ -24,6 +24,10 @@
 // Records are written by pwrite at offsets that libhdf5 chose, after it has let go of the
 // file. So writing goes at the speed of the disk, and no record passes through the library.
 //
+// All calls into libhdf5 come from one goroutine. Its output of errors on stderr and its exit
+// handler are switched off, so other users of libhdf5 in the same process have to close their
+// files themselves, as they have to in any Go program.
+//
 // The package needs cgo, libhdf5 1.10 or newer and its headers. Built without cgo it has
 // the same functions, and Create answers with an error that says what to install. Reading
 // needs neither: see package mmapds.

@@ -6,6 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+// At exit the library would close what is open, and crash on a file that it could not flush
+// (see file.close). A Go program runs no exit handlers, except in race builds. The library
+// must be told before its first use, which is gonum's init.
+__attribute__((constructor)) static void no_exit_handler(void) { H5dont_atexit(); }
+
 // keep is the H5Ewalk2 callback: entry 0 is the innermost one.
 static herr_t keep(unsigned n, const H5E_error2_t *entry, void *out) {
     const char **desc = out;

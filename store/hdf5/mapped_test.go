@@ -1,0 +1,52 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+)
+
+// What is written here is what mmapds maps and verifies, and a flipped bit is found.
+func TestMapped(t *testing.T) {
+	const n = 50
+	s := everyType()
+	path := build(t, s, n, n, store.Info{})
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range contents(s, n) {
+		v, err := ds.Run(name, 0, n)
+		if err != nil {
+			t.Error(err)
+		} else if !bytes.Equal(v.Bytes(), want) {
+			t.Errorf("%s: other values", name)
+		}
+	}
+	if err := ds.Close(); err != nil {
+		t.Error(err)
+	}
+	located, err := mmapds.Locate(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := mmapds.Verify(t.Context(), located, mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || v.Bytes != int64(n*s.RecordBytes()) {
+		t.Errorf("%+v, %v", v, err)
+	}
+	b := read(t, path)
+	b[located.Extents[3][0].Offset+7] ^= 1
+	if err := os.WriteFile(path+".bad", b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if located, err = mmapds.Locate(path + ".bad"); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := mmapds.Verify(t.Context(), located, mmapds.VerifyOptions{}); err != nil || v.Damages != 1 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
