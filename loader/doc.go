@@ -34,6 +34,8 @@
 // being filled, one in the loop body, and Ahead finished or kept. The ring holds that many
 // times the bytes of a batch, each field rounded up to a whole page, and is allocated when
 // the first batch has to be copied. A dataset that is only ever viewed needs no ring.
+// Beside it there are 8 bytes for each record of those batches, for its number. Orders of
+// this package need at most 8 KiB.
 //
 // # Determinism
 //
@@ -47,4 +49,9 @@
 // epoch: the filling that is under way is cancelled through its context and waited for, so
 // that nothing reads the dataset for this epoch once the loop is left. The goroutines stay
 // for the next epoch, and end at Close.
+//
+// A batch that is a view holds a lease of the Source, which ends with the batch. Closing a
+// Source that waits for its leases, as *mmapds.Dataset does, therefore belongs after the
+// loop and after the Release of kept batches; deferring the Close of the dataset before
+// that of the Loader has them come in the right order.
 package loader

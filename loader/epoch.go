@@ -106,9 +106,8 @@ func (ld *Loader) take(e *epoch) (Batch, error) {
 	at := e.deliver % len(ld.window)
 	ld.await(e, at)
 	s := ld.window[at]
-	if e.cause == nil && s.err != nil {
-		// A worker may see the end of the context before cancelled does.
-		e.cause = context.Cause(e.ctx)
+	if e.cause == nil && s.err != nil && e.ctx.Err() != nil {
+		e.fail(context.Cause(e.ctx)) // the worker saw it before cancelled did
 	}
 	switch {
 	case e.cause == ErrClosed:

@@ -10,6 +10,10 @@ import (
 )
 
 // Options configures a Loader. The zero value of every field is usable except BatchSize.
+//
+// The memory held is at most (Ahead+Workers+1) times the bytes of a batch, and nothing for
+// batches that are views. Only BatchSize, Order, Seed, DropLast and Fields change what the
+// batches are.
 type Options struct {
 	BatchSize int      // records per batch; must be > 0
 	Workers   int      // goroutines that fill batches; 0 means one fewer than GOMAXPROCS, at least 1

@@ -103,9 +103,8 @@ func (ld *Loader) filled(e *epoch, s *slot) {
 
 // errorOf returns why s could not be filled, with its place.
 func (e *epoch) errorOf(s *slot) error {
-	var located *Error
-	if errors.As(s.err, &located) {
-		return s.err
+	if located, ok := s.err.(*Error); ok {
+		return located
 	}
 	return &Error{e.number, s.step, "", -1, s.err}
 }
@@ -207,6 +206,9 @@ func (w *worker) view(s *slot, f, a, b int) (err error) {
 	v, err := ld.src.Run(name, a, b)
 	if err != nil {
 		return err
+	}
+	if v.Len() != b-a {
+		return fmt.Errorf("the Source's Run returned %d records, not %d", v.Len(), b-a)
 	}
 	s.views[f] = v
 	s.viewed += int64(len(v.Bytes()))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
 )
 
 // cold is a Source on slow storage that notes what it was asked for, in order.
@@ -86,5 +87,22 @@ func TestViewsAreWarmed(t *testing.T) {
 	n, err := run(t.Context(), ld, ignore)
 	if n != 0 || !errors.Is(err, errBad) {
 		t.Errorf("%d batches, then %v", n, err)
+	}
+}
+
+// short is a Source whose views lack a record.
+type short struct{ *memory }
+
+func (s short) Run(field string, a, b int) (tensor.View, error) { return s.memory.Run(field, a, b-1) }
+
+func TestShortViewIsAnError(t *testing.T) {
+	ld, err := loader.New(short{newMemorySource(100, 4)}, loader.Options{BatchSize: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	n, err := run(t.Context(), ld, ignore)
+	if want := `loader: batch 0: field "x": the Source's Run returned 9 records, not 10`; n != 0 || err == nil || err.Error() != want {
+		t.Errorf("%d batches, then %v; want %s", n, err, want)
 	}
 }

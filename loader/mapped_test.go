@@ -1,0 +1,120 @@
+package loader_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// These tests run the loader over mapped files.
+
+const (
+	mappedRecords = 2000
+	mappedWidth   = 64
+)
+
+// writeMapped makes a dataset with the records of newMemorySource, in shards of 512.
+func writeMapped(t testing.TB) string {
+	t.Helper()
+	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, mappedWidth), store.NewField("y", tensor.Int64)}}
+	path := filepath.Join(t.TempDir(), "ds")
+	w, err := store.CreateFlat(path, schema, store.FlatOptions{ShardBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range mappedRecords {
+		for j := range r.Values[0] {
+			r.Values[0][j] = pixel(i, j)
+		}
+		binary.LittleEndian.PutUint64(r.Values[1], uint64(3*i))
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func openMapped(t testing.TB, path string, o loader.Options) *loader.Loader {
+	t.Helper()
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ld, err := loader.New(ds, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ld.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := ds.Close(); err != nil { // waits for ever if a lease is left
+			t.Error(err)
+		}
+	})
+	return ld
+}
+
+func TestMappedSequentialIsAView(t *testing.T) {
+	ld := openMapped(t, writeMapped(t), loader.Options{BatchSize: 300, Workers: 2})
+	if got := visit(t, ld, 0); !slices.IsSorted(got) || len(got) != mappedRecords {
+		t.Errorf("records %v", got)
+	}
+	const all = mappedRecords * (mappedWidth + 8)
+	st := ld.Stats()
+	if st.ViewBytes+st.CopiedBytes != all || runtime.GOOS == "linux" && st.CopiedBytes != 0 {
+		t.Errorf("%+v: want %d bytes viewed, none copied", st, all)
+	}
+}
+
+func TestMappedShuffleIsThatOfMemory(t *testing.T) {
+	o := loader.Options{BatchSize: 33, Workers: 3, Order: loader.Shuffle{}, Seed: 8}
+	want := visit(t, open(t, newMemorySource(mappedRecords, mappedWidth), o), 2)
+	if got := visit(t, openMapped(t, writeMapped(t), o), 2); !slices.Equal(got, want) {
+		t.Error("other records than of the same data in memory")
+	}
+}
+
+func TestMappedFileTruncated(t *testing.T) {
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		path := writeMapped(t)
+		ld := openMapped(t, path, loader.Options{BatchSize: 64, Workers: 2, Order: order})
+		if err := os.Truncate(filepath.Join(path, "x-00002.npy"), 4096+64*mappedWidth); err != nil {
+			t.Fatal(err)
+		}
+		_, err := run(context.Background(), ld, func(b loader.Batch) { checkBatch(t, b) })
+		var e *loader.Error
+		// 64 records are a page. (Of a page that the file ends within, the rest reads as 0.)
+		if !errors.As(err, &e) || e.Record < 2*512+64 || e.Record >= 3*512 || !strings.Contains(err.Error(), "x-00002.npy") {
+			t.Errorf("%T: error %v; want one that names a record of x-00002.npy", order, err)
+		}
+	}
+}
+
+func TestMappedAllocatesNothingPerBatch(t *testing.T) {
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		ld := openMapped(t, writeMapped(t), loader.Options{BatchSize: 4, Workers: 1, Order: order})
+		next, stop := pull(ld)
+		next(t)
+		if got := testing.AllocsPerRun(400, func() { next(t) }); got != 0 {
+			t.Errorf("%T: %v allocations a batch after the first", order, got)
+		}
+		stop()
+	}
+}
