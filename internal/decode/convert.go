@@ -4,15 +4,6 @@ import "image/color"
 
 // The functions here convert one row: dst decides how many pixels.
 
-// rgbxToGray is Pillow's L of an RGB pixel (Convert.c): ITU-R 601-2 luma in 16-bit fixed
-// point, rounded. dst may be the start of src.
-func rgbxToGray(dst, src []byte) {
-	for i := range dst {
-		p := src[4*i : 4*i+3 : 4*i+3]
-		dst[i] = byte((uint32(p[0])*19595 + uint32(p[1])*38470 + uint32(p[2])*7471 + 0x8000) >> 16)
-	}
-}
-
 func grayToRGBX(dst, src []byte) {
 	src = src[:len(dst)/4]
 	for i, v := range src {

@@ -51,6 +51,7 @@ type Decoder struct {
 	raster  raster
 	jpeg    jpegSource
 	pix     []byte // of a decoded image, if it is not the library's
+	gray    []byte // the same in one channel
 	turned  []byte // of an image that was turned
 	palette [256][4]byte
 	backend backendState

@@ -22,8 +22,11 @@ const (
 	fix3072711026 = 25172
 )
 
-// idctPairGo transforms two blocks, dequantising them, to 8 rows of 16 samples in dst.
-func idctPairGo(dst []byte, stride int, coefs *[128]int16, quant *[64]uint16) {
+// idctPair transforms two blocks, dequantising them, to 8 rows of 16 samples in dst.
+func idctPair(dst []byte, stride int, coefs *[128]int16, quant *[64]uint16) {
+	if idctPairFast(dst, stride, coefs, quant) {
+		return
+	}
 	for b := range 2 {
 		var in, mid [64]int16
 		for i := range in {

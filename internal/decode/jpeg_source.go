@@ -3,6 +3,7 @@ package decode
 import (
 	"image"
 
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -103,7 +104,7 @@ func (s *jpegSource) row(dst []byte, y, x int) {
 		copy(dst, s.samples(0, y, x, len(dst)))
 	case s.gray:
 		s.colour(s.rgbx[:4*len(dst)], y, x)
-		rgbxToGray(dst, s.rgbx)
+		vec.Gray(dst, s.rgbx, 4)
 	default:
 		s.colour(dst, y, x)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image"
 
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -61,8 +62,9 @@ func (d *Decoder) fromImage(f Format, m image.Image) (*raster, error) {
 	if d.opt.Color == RGB {
 		return d.set(d.pix, w, h, 4, w*4), nil
 	}
-	rgbxToGray(d.pix[:w*h], d.pix) // in place: the write never overtakes the read
-	return d.set(d.pix, w, h, 1, w), nil
+	d.gray = grow(d.gray, w*h)
+	vec.Gray(d.gray, d.pix, 4)
+	return d.set(d.gray, w, h, 1, w), nil
 }
 
 // toRGBX writes m's pixels to dst, 4 bytes each, no gaps between rows. It reports whether

@@ -66,7 +66,7 @@ func (c *plane) double(up []byte, sums []uint16, near, far []byte, x, n int, eve
 // sumRows is dst[i] = 3*near[i] + far[i].
 func sumRows(dst []uint16, near, far []byte) {
 	near, far = near[:len(dst)], far[:len(dst)]
-	for i := range dst {
+	for i := sumRowsFast(dst, near, far); i < len(dst); i++ {
 		dst[i] = 3*uint16(near[i]) + uint16(far[i])
 	}
 }
@@ -75,7 +75,7 @@ func sumRows(dst []uint16, near, far []byte) {
 // dst[2i] = (3 s[i+1] + s[i] + even) >> 4 and dst[2i+1] = (3 s[i+1] + s[i+2] + odd) >> 4.
 func doubleColumns(dst []byte, s []uint16, even, odd uint16) {
 	s = s[:len(dst)/2+2]
-	for i := range len(dst) / 2 {
+	for i := doubleColumnsFast(dst, s, even, odd); i < len(dst)/2; i++ {
 		m := 3 * s[i+1]
 		dst[2*i] = byte((m + s[i] + even) >> 4)
 		dst[2*i+1] = byte((m + s[i+2] + odd) >> 4)
@@ -93,10 +93,10 @@ func blendRows(dst, near, far []byte, bias uint16) {
 // yccToRGBX is libjpeg's ycc_rgb_convert (jdcolor.c): 16-bit fixed point, each of the two
 // products for red and blue rounded, those for green summed first. dst has 4 bytes a pixel.
 func yccToRGBX(dst, y, cb, cr []byte) {
-	cb, cr = cb[:len(y)], cr[:len(y)]
-	for i, l := range y {
+	dst, cb, cr = dst[:4*len(y)], cb[:len(y)], cr[:len(y)]
+	for i := yccToRGBXFast(dst, y, cb, cr); i < len(y); i++ {
 		p := dst[4*i : 4*i+4 : 4*i+4]
-		lum, b, r := int32(l), int32(cb[i])-128, int32(cr[i])-128
+		lum, b, r := int32(y[i]), int32(cb[i])-128, int32(cr[i])-128
 		p[0] = clamp(lum + (91881*r+1<<15)>>16)
 		p[1] = clamp(lum + (-22554*b-46802*r+1<<15)>>16)
 		p[2] = clamp(lum + (116130*b+1<<15)>>16)
