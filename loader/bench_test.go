@@ -6,27 +6,41 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 )
 
-// BenchmarkEpoch is the loader over a Source in memory: "touch" reads a byte of every
-// cache line of the batch, as training would.
+// BenchmarkEpoch is the loader over a Source in memory, and over a mapped dataset whose
+// pages are in memory: "touch" reads a byte of every cache line of the batch, as training
+// would.
 func BenchmarkEpoch(b *testing.B) {
 	for _, size := range []int{784, 150_528} {
+		m := newMemorySource((256<<20)/size, size)
+		ds, err := mmapds.Open(writeDataset(b, m))
+		if err != nil {
+			b.Fatal(err)
+		}
 		for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
 			for _, touch := range []bool{false, true} {
-				b.Run(fmt.Sprintf("order=%T/record=%d/touch=%v", order, size, touch), func(b *testing.B) {
-					m := newMemorySource((256<<20)/size, size)
-					benchmarkEpoch(b, m, loader.Options{BatchSize: 64, Order: order}, touch)
-				})
+				name := fmt.Sprintf("order=%T/record=%d/touch=%v", order, size, touch)
+				o := loader.Options{BatchSize: 64, Order: order}
+				b.Run("source=memory/"+name, func(b *testing.B) { benchmarkEpoch(b, m, o, touch) })
+				b.Run("source=mapped/"+name, func(b *testing.B) { benchmarkEpoch(b, ds, o, touch) })
 			}
+		}
+		if err := ds.Close(); err != nil {
+			b.Fatal(err)
 		}
 	}
 }
 
 // benchmarkEpoch takes b.N batches, over as many epochs as that needs.
-func benchmarkEpoch(b *testing.B, m *memory, o loader.Options, touch bool) {
-	ld := open(b, m, o)
+func benchmarkEpoch(b *testing.B, src loader.Source, o loader.Options, touch bool) {
+	ld, err := loader.New(src, o)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer ld.Close()
 	visitOne(b, ld)
 	left, epoch := b.N, 0
 	var sum byte
@@ -49,7 +63,7 @@ func benchmarkEpoch(b *testing.B, m *memory, o loader.Options, touch bool) {
 		}
 	}
 	b.StopTimer()
-	b.SetBytes(int64(records) * int64(m.specs[0].RecordBytes()) / int64(b.N))
+	b.SetBytes(int64(records) * int64(src.Specs()[0].RecordBytes()) / int64(b.N))
 	b.ReportMetric(float64(records)/b.Elapsed().Seconds(), "records/s")
 	sink = sum
 }

@@ -2,7 +2,6 @@ package loader_test
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -14,7 +13,6 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
 )
 
 // These tests run the loader over mapped files.
@@ -24,10 +22,19 @@ const (
 	mappedWidth   = 64
 )
 
-// writeMapped makes a dataset with the records of newMemorySource, in shards of 512.
+// writeMapped makes a dataset of small records in shards of 512.
 func writeMapped(t testing.TB) string {
 	t.Helper()
-	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, mappedWidth), store.NewField("y", tensor.Int64)}}
+	return writeDataset(t, newMemorySource(mappedRecords, mappedWidth))
+}
+
+// writeDataset makes a dataset of the records of m, in shards as small as they can be.
+func writeDataset(t testing.TB, m *memory) string {
+	t.Helper()
+	var schema store.Schema
+	for _, s := range m.specs {
+		schema.Fields = append(schema.Fields, store.NewField(s.Name, s.DType, s.Shape...))
+	}
 	path := filepath.Join(t.TempDir(), "ds")
 	w, err := store.CreateFlat(path, schema, store.FlatOptions{ShardBytes: 1})
 	if err != nil {
@@ -35,11 +42,10 @@ func writeMapped(t testing.TB) string {
 	}
 	defer w.Close()
 	r := store.NewRecord(schema)
-	for i := range mappedRecords {
-		for j := range r.Values[0] {
-			r.Values[0][j] = pixel(i, j)
+	for i := range m.n {
+		for f, s := range m.specs {
+			copy(r.Values[f], m.data[f][i*s.RecordBytes():])
 		}
-		binary.LittleEndian.PutUint64(r.Values[1], uint64(3*i))
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)
 		}

@@ -83,9 +83,9 @@ func (o Options) pick(all []tensor.Spec) ([]tensor.Spec, error) {
 		at := slices.IndexFunc(all, func(s tensor.Spec) bool { return s.Name == name })
 		switch {
 		case at < 0:
-			errs = append(errs, fmt.Errorf("Fields: the source has no field %q; it has %s", name, names(all)))
+			errs = append(errs, fmt.Errorf("the source has no field %q; it has %s", name, names(all)))
 		case slices.Contains(o.Fields[:i], name):
-			errs = append(errs, fmt.Errorf("Fields: %q is named twice", name))
+			errs = append(errs, fmt.Errorf("field %q is named twice", name))
 		default:
 			picked = append(picked, all[at])
 		}
