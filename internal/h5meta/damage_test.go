@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -100,6 +101,35 @@ func useDataset(t testing.TB, d *Dataset) {
 		_ = d.Type.String()
 	}
 	_, _ = d.Aligned(), d.Records()
+	useChunks(t, d)
+}
+
+func useChunks(t testing.TB, d *Dataset) {
+	t.Helper()
+	r := &counter{r: d.file.r}
+	f := *d.file
+	f.r = r
+	counted := *d
+	counted.file = &f
+	table, err := counted.Chunks()
+	if limit := 17*f.Size + 1<<20; r.n > limit {
+		t.Fatalf("%d bytes read of a file of %d for a chunk index", r.n, f.Size)
+	}
+	checkKind(t, err)
+	if err != nil {
+		return
+	}
+	for i, c := range table.Chunks {
+		if c.Offset < 0 || c.Size <= 0 || c.Offset > f.Size || c.Size > f.Size-c.Offset {
+			t.Fatalf("%s: chunk %+v in a file of %d bytes", d.Path, c, f.Size)
+		}
+		if i > 0 && slices.Compare(table.Chunks[i-1].Coord, c.Coord) >= 0 {
+			t.Fatalf("%s: chunk %+v after %+v", d.Path, c, table.Chunks[i-1])
+		}
+		if got, ok := table.At(c.Coord...); !ok || got.Offset != c.Offset {
+			t.Fatalf("%s: chunk %+v is not found", d.Path, c)
+		}
+	}
 }
 
 // A file cut short anywhere is an error that says so.

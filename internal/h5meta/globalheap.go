@@ -37,6 +37,7 @@ func (s *source) readGlobalHeap(addr uint64) (globalHeap, error) {
 	}
 	c = s.read(addr, size, "global heap")
 	c.skip(8 + s.lenSize)
+	c.pad(0)
 	s.note(addr, size, "global heap")
 	g := globalHeap{}
 	for c.left() >= 8+s.lenSize && g.next(c) {
@@ -44,11 +45,13 @@ func (s *source) readGlobalHeap(addr uint64) (globalHeap, error) {
 	return g, c.err
 }
 
-// next reads one object; it returns false at the free space, which comes last.
+// next reads one object; it returns false at the free space, which comes last. Heads and
+// bodies start at multiples of 8 bytes.
 func (g globalHeap) next(c *cursor) bool {
 	index := c.u16()
 	c.skip(6)
 	n := c.length()
+	c.pad(0)
 	if index == 0 || c.err != nil {
 		return false
 	}

@@ -74,7 +74,7 @@ func (sb *Superblock) parseOld(c *cursor) (base uint64) {
 	if driver := c.addr(); driver != undef {
 		c.unsupported("the file needs a driver (family or multi: data in further files)")
 	}
-	c.addr() // name of the root group in a heap
+	c.length() // name of the root group in a heap; libhdf5 stores it as a length
 	sb.root = c.addr()
 	c.skip(4 + 4 + 16)
 	return base

@@ -32,7 +32,7 @@ func (p *parser) symbolTable(m message) ([]rawLink, error) {
 
 // symbolNode appends the entries of one "SNOD".
 func (p *parser) symbolNode(addr uint64, heap *localHeap, links []rawLink) ([]rawLink, error) {
-	entry := uint64(2*p.offSize + 24)
+	entry := uint64(p.lenSize + p.offSize + 24)
 	c := p.read(addr, 8, "symbol table node")
 	c.signature("SNOD")
 	c.version(1, 1)
@@ -54,7 +54,7 @@ func (p *parser) symbolNode(addr uint64, heap *localHeap, links []rawLink) ([]ra
 }
 
 func symbolEntry(c *cursor, heap *localHeap) (l rawLink, err error) {
-	nameOff := c.addr()
+	nameOff := c.length()
 	l.addr = c.addr()
 	cache := c.u32()
 	c.skip(4)

@@ -1,0 +1,190 @@
+package h5meta
+
+import "cmp"
+
+// extArray is an "EAHD" index: the first elements in the index block, the next in data
+// blocks that it points to, all further ones in data blocks of super blocks. Super block s
+// has 2^(s/2) data blocks of minElems*2^((s+1)/2) elements.
+type extArray struct {
+	*chunkReader
+	grid     *grid
+	elem     int
+	bits     int // of an element number
+	inIndex  uint64
+	minElems uint64
+	minPtrs  uint64
+	perPage  uint64
+	most     uint64 // elements that were ever used: no more need to be read
+}
+
+func (r *chunkReader) extensibleArray(addr uint64) error {
+	c := r.source.read(addr, uint64(4+1+1+6+6*r.lenSize+r.offSize+4), "extensible array")
+	r.arrayClient(c, "EAHD")
+	a := &extArray{chunkReader: r, elem: r.elemSize(c)}
+	a.bits = int(c.u8())
+	a.inIndex, a.minElems, a.minPtrs = uint64(c.u8()), uint64(c.u8()), uint64(c.u8())
+	pageBits := c.u8()
+	c.skip(4 * r.lenSize) // numbers and sizes of blocks
+	a.most = c.length()
+	c.length() // elements that there is room for
+	block := c.addr()
+	c.checksum()
+	pow2 := func(n uint64) bool { return n != 0 && n&(n-1) == 0 }
+	if c.err == nil && (a.bits > 64 || pageBits > 32 || !pow2(a.minElems) || !pow2(a.minPtrs) || log2(a.minElems) > a.bits) {
+		c.corrupt("%d bits, %d elements and %d pointers at least, pages of 2^%d", a.bits, a.minElems, a.minPtrs, pageBits)
+	}
+	if c.err != nil || block == undef {
+		return c.err
+	}
+	r.note(addr, uint64(len(c.b)), "extensible array")
+	a.perPage = 1 << pageBits
+	var err error
+	if a.grid, err = r.grid(); err != nil {
+		return err
+	}
+	return a.indexBlock(block)
+}
+
+// superBlocks returns how many super blocks there can be, and for how many of them the
+// index block points to the data blocks itself.
+func (a *extArray) superBlocks() (all, direct int) {
+	all = 1 + a.bits - log2(a.minElems)
+	return all, min(all, 2*log2(a.minPtrs))
+}
+
+// shape returns number of data blocks and elements in each for super block s.
+func (a *extArray) shape(s int) (blocks, elems uint64) {
+	return 1 << (s / 2), a.minElems << ((s + 1) / 2)
+}
+
+func (a *extArray) indexBlock(addr uint64) error {
+	all, direct := a.superBlocks()
+	pointers := 2 * (a.minPtrs - 1)
+	size := uint64(4+1+1+a.offSize) + a.inIndex*uint64(a.elem) + (pointers+uint64(all-direct))*uint64(a.offSize) + 4
+	c := a.source.read(addr, size, "extensible array index block")
+	a.arrayClient(c, "EAIB")
+	a.owner(c)
+	start := c.pos
+	c.pos = max(start, len(c.b)-4)
+	if c.checksum(); c.err != nil {
+		return c.err
+	}
+	a.note(addr, size, "extensible array index block")
+	c.pos = start
+	if err := a.arrayPart(a.grid, c, 0, a.inIndex, a.elem); err != nil {
+		return err
+	}
+	next := a.inIndex
+	for s := 0; s < all && next < a.most; s++ {
+		var err error
+		if s < direct {
+			next, err = a.directBlocks(c, s, next)
+		} else {
+			next, err = a.superBlock(c.addr(), s, next)
+		}
+		if err = cmp.Or(err, c.err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directBlocks reads the data blocks of super block s whose addresses come next in c. first
+// is the number of its first element; it returns that of the next super block. libhdf5
+// stores another number in these blocks than in all others, so it is not checked.
+func (a *extArray) directBlocks(c *cursor, s int, first uint64) (uint64, error) {
+	blocks, elems := a.shape(s)
+	for range blocks {
+		if addr := c.addr(); c.err == nil && addr != undef && first < a.most {
+			if elems > a.perPage {
+				return 0, a.errorAt(ErrUnsupported, addr, "extensible array", "pages in a block without a super block")
+			}
+			if err := a.dataBlock(addr, -1, first, elems, nil); err != nil {
+				return 0, err
+			}
+		}
+		first += elems
+	}
+	return first, c.err
+}
+
+// superBlock reads the "EASB" block number s and its data blocks.
+func (a *extArray) superBlock(addr uint64, s int, first uint64) (uint64, error) {
+	blocks, elems := a.shape(s)
+	end := saturate(blocks, elems, first)
+	if addr == undef {
+		return end, nil
+	}
+	pages := uint64(0)
+	if elems > a.perPage {
+		pages = elems / a.perPage
+	}
+	bitmap, ok := product(blocks, (pages+7)/8)
+	table, ok2 := product(blocks, uint64(a.offSize))
+	if !ok || !ok2 || bitmap > uint64(a.size) || table > uint64(a.size) {
+		return 0, a.errorAt(ErrCorrupt, addr, "extensible array super block", "%d blocks of %d elements", blocks, elems)
+	}
+	size := uint64(a.blockHead()) + bitmap + table + 4
+	c := a.source.read(addr, size, "extensible array super block")
+	a.blockStart(c, "EASB", int64(first-a.inIndex))
+	used := c.bytes(bitmap)
+	ptrs := &cursor{src: a.source, b: c.bytes(table), at: c.at, what: c.what}
+	if c.checksum(); c.err != nil {
+		return 0, c.err
+	}
+	a.note(addr, size, "extensible array super block")
+	return end, a.blocks(ptrs, used, first, blocks, elems, pages)
+}
+
+// blocks reads the data blocks of a super block; used is its bitmap of pages.
+func (a *extArray) blocks(ptrs *cursor, used []byte, first, blocks, elems, pages uint64) error {
+	for b := uint64(0); b < blocks && first < a.most; b++ {
+		addr := ptrs.addr()
+		if ptrs.err == nil && addr != undef {
+			inUse := func(p uint64) bool { return bit(used, b*pages+p) }
+			if pages == 0 {
+				inUse = nil
+			}
+			if err := a.dataBlock(addr, int64(first-a.inIndex), first, elems, inUse); err != nil {
+				return err
+			}
+		}
+		first += elems
+	}
+	return ptrs.err
+}
+
+// blockHead is the bytes that super and data blocks begin with.
+func (a *extArray) blockHead() int { return 4 + 1 + 1 + a.offSize + (a.bits+7)/8 }
+
+// blockStart checks what super and data blocks begin with. The last field is the number of
+// the first element, those in the index block not counted; -1 for want skips that check.
+func (a *extArray) blockStart(c *cursor, sig string, want int64) {
+	a.arrayClient(c, sig)
+	a.owner(c)
+	if at := c.uint((a.bits + 7) / 8); c.err == nil && want >= 0 && at != uint64(want) {
+		c.corrupt("block from element %d, want %d", at, want)
+	}
+}
+
+// dataBlock reads an "EADB" block of elements first to first+n, in pages if used is not
+// nil; want is for blockStart.
+func (a *extArray) dataBlock(addr uint64, want int64, first, n uint64, used func(p uint64) bool) error {
+	head := uint64(a.blockHead())
+	bytes, ok := product(n, uint64(a.elem))
+	if !ok || bytes > uint64(a.size) {
+		return a.errorAt(ErrCorrupt, addr, "extensible array block", "%d elements of %d bytes", n, a.elem)
+	}
+	if used == nil {
+		c := a.source.read(addr, head+bytes+4, "extensible array block")
+		a.blockStart(c, "EADB", want)
+		return a.page(a.grid, c, first, n, a.elem)
+	}
+	c := a.source.read(addr, head+4, "extensible array block")
+	a.blockStart(c, "EADB", want)
+	if c.checksum(); c.err != nil {
+		return c.err
+	}
+	a.note(addr, head+4, "extensible array block")
+	return a.pages(a.grid, addr+head+4, first, n, a.perPage, a.elem, used)
+}
