@@ -24,13 +24,18 @@ const aheadBytes = 64 << 20
 
 // newRing returns a ring for that many workers.
 func newRing(s store.Schema, workers int) *ring {
-	ahead := min(max(aheadBytes/s.RecordBytes(), 2*workers), 32*workers)
-	n := workers + ahead
+	n := ringSlots(s, workers)
 	r := &ring{make(chan *slot, n), make(chan *slot, n), make(chan *slot, n)}
 	for range n {
 		r.free <- &slot{record: store.NewRecord(s), done: make(chan struct{}, 1)}
 	}
 	return r
+}
+
+// ringSlots returns how many slots a ring has: some ahead for each worker, fewer where
+// records are large.
+func ringSlots(s store.Schema, workers int) int {
+	return workers + min(max(aheadBytes/s.RecordBytes(), 2*workers), 32*workers)
 }
 
 // run sends all samples through the workers and calls commit, in the caller's goroutine,

@@ -1,0 +1,120 @@
+package preprocess
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// parseFlags returns the Config of a command line, or its problems.
+func parseFlags(t *testing.T, line string) (Config, error) {
+	t.Helper()
+	f := newFlags()
+	cmd := Command()
+	cmd.ResetFlags()
+	f.register(cmd)
+	if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
+		t.Fatal(err)
+	}
+	return f.config, f.check(cmd.Flags().Args())
+}
+
+func TestFlagDefaults(t *testing.T) {
+	f := newFlags()
+	cmd := Command()
+	cmd.ResetFlags()
+	f.register(cmd)
+	if err := f.check([]string{"a", "b"}); err != nil {
+		t.Fatal(err)
+	}
+	c := f.config
+	if c.Source != "a" || c.Dest != "b" || c.DType != tensor.Uint8 || c.Layout != store.CHW || c.Color != "rgb" || c.Skip ||
+		c.Resize != nil || c.Crop != nil || !c.Normalize.none() || c.format() != formatFlat || c.Workers < 1 || c.Filter != "bilinear" {
+		t.Errorf("config %+v", c)
+	}
+}
+
+func TestFlagProblems(t *testing.T) {
+	cases := []struct{ line, want string }{
+		{"a b --workers 0", "--workers 0: must be 1 or more"},
+		{"a b --max-pixels -3", "--max-pixels -3: must be 1 or more"},
+		{"a b --from zip", "--from zip: must be one of auto, imagefolder"},
+		{"a b --format npz", "--format npz: must be one of flat, hdf5"},
+		{"a b --dtype int4", "--dtype int4: must be one of uint8, float16, bfloat16, float32"},
+		{"a b --layout nchw", "--layout nchw: must be one of chw, hwc"},
+		{"a b --color cmyk", "--color cmyk: must be one of rgb, gray"},
+		{"a b --filter sinc", "--filter sinc: must be one of bilinear, bicubic, lanczos, box, hamming, nearest"},
+		{"a b --on-error panic", "--on-error panic: must be one of fail, skip"},
+		{"a b --resize 0", "--resize 0: must be a number of pixels or HEIGHTxWIDTH, such as 224 or 224x320"},
+		{"a b --resize 1x2x3", "--resize 1x2x3: must be a number of pixels or HEIGHTxWIDTH, such as 224 or 224x320"},
+		{"a b --crop -5", "--crop -5: must be a number of pixels or HEIGHTxWIDTH, such as 224 or 224x320"},
+		{"a b --fit cover", "--fit cover: says how to --resize, which is not given"},
+		{"a b --resize 8x8 --fit shorter", "transform Resize: fit shorter takes one size, not 2"},
+		{"a b --shard-size lots", `--shard-size lots: "lots" is not a size; write it like 64MiB`},
+		{"a b.h5 --shard-size 1M", "--shard-size: an HDF5 file has no shards; it is for --format flat"},
+		{"a b --normalize vgg", `--normalize vgg: "vgg" is none of none, imagenet, dataset, inception, clip, MEAN/STD (such as 0.5,0.5,0.5/0.25,0.25,0.25)`},
+		{"a b --normalize 0.5/0", "--normalize 0.5/0: deviation 0 must be positive"},
+		{"a b --normalize 1,2/1,2", "--normalize 1,2/1,2: 2 means and 2 deviations; give 1 or 3 of each"},
+		{"a b --normalize x/1", `--normalize x/1: mean "x" is not a number`},
+		{"a b --normalize imagenet --color gray", "--normalize imagenet: has 3 channels, but --color gray makes 1"},
+		{"a", "needs two arguments, SOURCE and DEST, not 1"},
+		{"--dtype x --resize y --fit cover a", "wrong usage:\n  needs two arguments, SOURCE and DEST, not 1\n  --dtype x: must be one of uint8, float16, bfloat16, float32\n" +
+			"  --resize y: must be a number of pixels or HEIGHTxWIDTH, such as 224 or 224x320"},
+	}
+	for _, c := range cases {
+		t.Run(c.line, func(t *testing.T) {
+			if _, err := parseFlags(t, c.line); err == nil || err.Error() != c.want {
+				t.Errorf("problems\n%v\nwant\n%s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestFormatByName(t *testing.T) {
+	for _, c := range []struct{ format, dest, want string }{
+		{"", "x", formatFlat}, {"", "x.h5", formatHDF5}, {"", "x.HDF5", formatHDF5}, {"", "x.h5/y", formatFlat}, {"flat", "x.h5", formatFlat}, {"hdf5", "x", formatHDF5},
+	} {
+		if got := (Config{Format: c.format, Dest: c.dest}).format(); got != c.want {
+			t.Errorf("format %q of %s is %s, want %s", c.format, c.dest, got, c.want)
+		}
+	}
+}
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string][]int{"": nil, "224": {224}, "224x320": {224, 320}} {
+		if got, err := parseSize(text); err != nil || !slices.Equal(got, want) {
+			t.Errorf("parseSize(%q) = %v, %v; want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestParseNormalize(t *testing.T) {
+	n, err := ParseNormalize("0.1,0.2, 0.3/1,2,3")
+	if err != nil || !slices.Equal(n.Mean, []float64{0.1, 0.2, 0.3}) || !slices.Equal(n.Std, []float64{1, 2, 3}) {
+		t.Errorf("%+v, %v", n, err)
+	}
+	for _, name := range []string{"imagenet", "clip", "inception"} {
+		if n, err := ParseNormalize(name); err != nil || len(n.Mean) != 3 || len(n.Std) != 3 || n.String() != name {
+			t.Errorf("%s: %+v, %v", name, n, err)
+		}
+	}
+}
+
+func FuzzParseNormalize(f *testing.F) {
+	for _, s := range []string{"imagenet", "0.5/0.5", "1,2,3/4,5,6", "/", "nan/1", "1e999/1"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		n, err := ParseNormalize(text)
+		if err == nil && len(n.Mean) > 0 {
+			c := DefaultConfig()
+			c.DType, c.Normalize = tensor.Float32, n
+			if _, err := c.pipeline(); err != nil && !strings.Contains(err.Error(), "positive") {
+				t.Errorf("%q is accepted, but then: %v", text, err)
+			}
+		}
+	})
+}

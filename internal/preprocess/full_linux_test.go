@@ -1,0 +1,52 @@
+package preprocess
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// small mounts a file system of that size, such as "256k", at a new folder.
+func small(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("mounting a small disk takes root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func TestDiskFull(t *testing.T) {
+	source := folder(t, 40)
+	disk := small(t, "256k")
+	dests := []string{"ds"}
+	if haveHDF5() {
+		dests = append(dests, "ds.h5")
+	}
+	for _, dest := range dests {
+		t.Run(dest, func(t *testing.T) {
+			c := config(t, source)
+			c.Dest, c.Resize, c.Crop = filepath.Join(disk, dest), []int{64, 64}, nil
+			_, err := Run(context.Background(), c, &silent{})
+			if !errors.Is(err, syscall.ENOSPC) {
+				t.Fatalf("error %v, want ENOSPC", err)
+			}
+			for _, part := range []string{"no space left on device; the dataset needs 480.3 KiB and " + disk + " has ", "KiB free"} {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("error %v, want it to hold %q", err, part)
+				}
+			}
+			checkNothing(t, c)
+		})
+	}
+}
