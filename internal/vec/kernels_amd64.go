@@ -15,35 +15,65 @@ func resizeRows(dst *byte, src *byte, dstStride int, srcStride int, start *int32
 //go:noescape
 func resizeColumn(dst *byte, src *byte, stride int, k *int32, taps int, n int)
 
-// normF32 converts n >= 24 bytes; phase i of the table is for bytes 8i to 8i+7 of each 24.
+// normF32 converts n >= 24 bytes in float32, rounded after each step.
+// Phase i of the table is for bytes 8i to 8i+7 of each 24.
 //
 //go:noescape
 func normF32(dst *float32, src *byte, n int, table *[11][8]float32)
 
-// normF16 converts n >= 24 bytes; phase i of the table is for bytes 8i to 8i+7 of each 24.
+// normF16 converts n >= 24 bytes in float32, rounded after each step.
+// Phase i of the table is for bytes 8i to 8i+7 of each 24.
 //
 //go:noescape
 func normF16(dst *uint16, src *byte, n int, table *[11][8]float32)
 
-// normBF16 converts n >= 24 bytes; phase i of the table is for bytes 8i to 8i+7 of each 24.
+// normBF16 converts n >= 24 bytes in float32, rounded after each step.
+// Phase i of the table is for bytes 8i to 8i+7 of each 24.
 //
 //go:noescape
 func normBF16(dst *uint16, src *byte, n int, table *[11][8]float32)
 
-// planesF32 converts n >= 8 pixels; phase i of the table is for channel i.
+// affineF16 converts n >= 24 bytes by one multiplication and addition.
+// Phase i of the table is for bytes 8i to 8i+7 of each 24.
+//
+//go:noescape
+func affineF16(dst *uint16, src *byte, n int, table *[6][8]float32)
+
+// affineBF16 converts n >= 24 bytes by one multiplication and addition.
+// Phase i of the table is for bytes 8i to 8i+7 of each 24.
+//
+//go:noescape
+func affineBF16(dst *uint16, src *byte, n int, table *[6][8]float32)
+
+// planesF32 converts n >= 8 pixels in float32, rounded after each step.
+// Phase i of the table is for channel i.
 //
 //go:noescape
 func planesF32(red *float32, green *float32, blue *float32, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
 
-// planesF16 converts n >= 8 pixels; phase i of the table is for channel i.
+// planesF16 converts n >= 8 pixels in float32, rounded after each step.
+// Phase i of the table is for channel i.
 //
 //go:noescape
 func planesF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
 
-// planesBF16 converts n >= 8 pixels; phase i of the table is for channel i.
+// planesBF16 converts n >= 8 pixels in float32, rounded after each step.
+// Phase i of the table is for channel i.
 //
 //go:noescape
 func planesBF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
+
+// affinePlanesF16 converts n >= 8 pixels by one multiplication and addition.
+// Phase i of the table is for channel i.
+//
+//go:noescape
+func affinePlanesF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
+
+// affinePlanesBF16 converts n >= 8 pixels by one multiplication and addition.
+// Phase i of the table is for channel i.
+//
+//go:noescape
+func affinePlanesBF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
 
 // planes8 takes n >= 32 pixels apart. mask[1] is for 16 bytes that end with the fourth pixel.
 //

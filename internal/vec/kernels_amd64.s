@@ -127,7 +127,7 @@ DATA roundHalf<>+28(SB)/4, $0x00200000
 GLOBL roundHalf<>(SB), RODATA|NOPTR, $32
 
 // func resizeColumn(dst *byte, src *byte, stride int, k *int32, taps int, n int)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2
 TEXT ·resizeColumn(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
 	MOVQ  src+8(FP), CX
@@ -236,10 +236,11 @@ store:
 	VPACKUSWB Y5, Y1, Y1
 	VMOVDQU   Y1, (AX)(R8*1)
 	CMPQ      R8, R11
-	JE        done
+	JGE       done
 	ADDQ      $0x20, R8
 	CMPQ      R8, R11
-	CMOVQGT   R11, R8
+	JLE       block
+	MOVQ      R11, R8
 	JMP       block
 
 done:
@@ -257,7 +258,7 @@ DATA roundHalfColumn<>+28(SB)/4, $0x00200000
 GLOBL roundHalfColumn<>(SB), RODATA|NOPTR, $32
 
 // func normF32(dst *float32, src *byte, n int, table *[11][8]float32)
-// Requires: AVX, AVX2, CMOV, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·normF32(SB), NOSPLIT, $0-32
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -278,35 +279,36 @@ TEXT ·normF32(SB), NOSPLIT, $0-32
 	SUBQ    $0x18, DX
 
 block:
-	VPMOVZXBD   (CX)(BX*1), Y11
-	VCVTDQ2PS   Y11, Y11
-	VMULPS      Y1, Y11, Y12
-	VFMADD213PS Y12, Y0, Y11
-	VSUBPS      Y2, Y11, Y11
-	VMULPS      Y4, Y11, Y12
-	VFMADD213PS Y12, Y3, Y11
-	VMOVUPS     Y11, (AX)(BX*4)
-	VPMOVZXBD   8(CX)(BX*1), Y11
-	VCVTDQ2PS   Y11, Y11
-	VMULPS      Y1, Y11, Y12
-	VFMADD213PS Y12, Y0, Y11
-	VSUBPS      Y5, Y11, Y11
-	VMULPS      Y7, Y11, Y12
-	VFMADD213PS Y12, Y6, Y11
-	VMOVUPS     Y11, 32(AX)(BX*4)
-	VPMOVZXBD   16(CX)(BX*1), Y11
-	VCVTDQ2PS   Y11, Y11
-	VMULPS      Y1, Y11, Y12
-	VFMADD213PS Y12, Y0, Y11
-	VSUBPS      Y8, Y11, Y11
-	VMULPS      Y10, Y11, Y12
-	VFMADD213PS Y12, Y9, Y11
-	VMOVUPS     Y11, 64(AX)(BX*4)
+	VPMOVZXBD   (CX)(BX*1), Y12
+	VCVTDQ2PS   Y12, Y12
+	VMULPS      Y1, Y12, Y11
+	VFMADD213PS Y11, Y0, Y12
+	VSUBPS      Y2, Y12, Y12
+	VMULPS      Y4, Y12, Y11
+	VFMADD213PS Y11, Y3, Y12
+	VMOVUPS     Y12, (AX)(BX*4)
+	VPMOVZXBD   8(CX)(BX*1), Y12
+	VCVTDQ2PS   Y12, Y12
+	VMULPS      Y1, Y12, Y11
+	VFMADD213PS Y11, Y0, Y12
+	VSUBPS      Y5, Y12, Y12
+	VMULPS      Y7, Y12, Y11
+	VFMADD213PS Y11, Y6, Y12
+	VMOVUPS     Y12, 32(AX)(BX*4)
+	VPMOVZXBD   16(CX)(BX*1), Y12
+	VCVTDQ2PS   Y12, Y12
+	VMULPS      Y1, Y12, Y11
+	VFMADD213PS Y11, Y0, Y12
+	VSUBPS      Y8, Y12, Y12
+	VMULPS      Y10, Y12, Y11
+	VFMADD213PS Y11, Y9, Y12
+	VMOVUPS     Y12, 64(AX)(BX*4)
 	CMPQ        BX, DX
-	JE          done
+	JGE         done
 	ADDQ        $0x18, BX
 	CMPQ        BX, DX
-	CMOVQGT     DX, BX
+	JLE         block
+	MOVQ        DX, BX
 	JMP         block
 
 done:
@@ -314,7 +316,7 @@ done:
 	RET
 
 // func normF16(dst *uint16, src *byte, n int, table *[11][8]float32)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3
 TEXT ·normF16(SB), NOSPLIT, $0-32
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -335,35 +337,39 @@ TEXT ·normF16(SB), NOSPLIT, $0-32
 	SUBQ    $0x18, DX
 
 block:
-	VPMOVZXBD   (CX)(BX*1), Y11
-	VCVTDQ2PS   Y11, Y11
-	VMULPS      Y1, Y11, Y12
-	VFMADD213PS Y12, Y0, Y11
-	VSUBPS      Y2, Y11, Y11
-	VMULPS      Y4, Y11, Y12
-	VFMADD213PS Y12, Y3, Y11
-	VCVTPS2PH   $0x00, Y11, (AX)(BX*2)
-	VPMOVZXBD   8(CX)(BX*1), Y11
-	VCVTDQ2PS   Y11, Y11
-	VMULPS      Y1, Y11, Y12
-	VFMADD213PS Y12, Y0, Y11
-	VSUBPS      Y5, Y11, Y11
-	VMULPS      Y7, Y11, Y12
-	VFMADD213PS Y12, Y6, Y11
-	VCVTPS2PH   $0x00, Y11, 16(AX)(BX*2)
-	VPMOVZXBD   16(CX)(BX*1), Y11
-	VCVTDQ2PS   Y11, Y11
-	VMULPS      Y1, Y11, Y12
-	VFMADD213PS Y12, Y0, Y11
-	VSUBPS      Y8, Y11, Y11
-	VMULPS      Y10, Y11, Y12
-	VFMADD213PS Y12, Y9, Y11
-	VCVTPS2PH   $0x00, Y11, 32(AX)(BX*2)
+	VPMOVZXBD   (CX)(BX*1), Y12
+	VCVTDQ2PS   Y12, Y12
+	VMULPS      Y1, Y12, Y11
+	VFMADD213PS Y11, Y0, Y12
+	VSUBPS      Y2, Y12, Y12
+	VMULPS      Y4, Y12, Y11
+	VFMADD213PS Y11, Y3, Y12
+	VCVTPS2PH   $0x00, Y12, X11
+	VMOVDQU     X11, (AX)(BX*2)
+	VPMOVZXBD   8(CX)(BX*1), Y12
+	VCVTDQ2PS   Y12, Y12
+	VMULPS      Y1, Y12, Y11
+	VFMADD213PS Y11, Y0, Y12
+	VSUBPS      Y5, Y12, Y12
+	VMULPS      Y7, Y12, Y11
+	VFMADD213PS Y11, Y6, Y12
+	VCVTPS2PH   $0x00, Y12, X11
+	VMOVDQU     X11, 16(AX)(BX*2)
+	VPMOVZXBD   16(CX)(BX*1), Y12
+	VCVTDQ2PS   Y12, Y12
+	VMULPS      Y1, Y12, Y11
+	VFMADD213PS Y11, Y0, Y12
+	VSUBPS      Y8, Y12, Y12
+	VMULPS      Y10, Y12, Y11
+	VFMADD213PS Y11, Y9, Y12
+	VCVTPS2PH   $0x00, Y12, X11
+	VMOVDQU     X11, 32(AX)(BX*2)
 	CMPQ        BX, DX
-	JE          done
+	JGE         done
 	ADDQ        $0x18, BX
 	CMPQ        BX, DX
-	CMOVQGT     DX, BX
+	JLE         block
+	MOVQ        DX, BX
 	JMP         block
 
 done:
@@ -371,7 +377,7 @@ done:
 	RET
 
 // func normBF16(dst *uint16, src *byte, n int, table *[11][8]float32)
-// Requires: AVX, AVX2, CMOV, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·normBF16(SB), NOSPLIT, $0-32
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -392,77 +398,163 @@ TEXT ·normBF16(SB), NOSPLIT, $0-32
 	SUBQ    $0x18, DX
 
 block:
-	VPMOVZXBD    (CX)(BX*1), Y11
-	VCVTDQ2PS    Y11, Y11
-	VMULPS       Y1, Y11, Y12
-	VFMADD213PS  Y12, Y0, Y11
-	VSUBPS       Y2, Y11, Y11
-	VMULPS       Y4, Y11, Y12
-	VFMADD213PS  Y12, Y3, Y11
-	VPSRLD       $0x10, Y11, Y12
-	VPSLLD       $0x1f, Y12, Y12
-	VPSRLD       $0x1f, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPADDD       bf16Half<>+0(SB), Y11, Y11
-	VPSRLD       $0x10, Y11, Y11
-	VEXTRACTI128 $0x01, Y11, X12
-	VPACKUSDW    X12, X11, X11
+	VPMOVZXBD    (CX)(BX*1), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y1, Y12, Y11
+	VFMADD213PS  Y11, Y0, Y12
+	VSUBPS       Y2, Y12, Y12
+	VMULPS       Y4, Y12, Y11
+	VFMADD213PS  Y11, Y3, Y12
+	VPADDD       bf16Half<>+0(SB), Y12, Y12
+	VPSRLD       $0x10, Y12, Y12
+	VEXTRACTI128 $0x01, Y12, X11
+	VPACKUSDW    X11, X12, X11
 	VMOVDQU      X11, (AX)(BX*2)
-	VPMOVZXBD    8(CX)(BX*1), Y11
-	VCVTDQ2PS    Y11, Y11
-	VMULPS       Y1, Y11, Y12
-	VFMADD213PS  Y12, Y0, Y11
-	VSUBPS       Y5, Y11, Y11
-	VMULPS       Y7, Y11, Y12
-	VFMADD213PS  Y12, Y6, Y11
-	VPSRLD       $0x10, Y11, Y12
-	VPSLLD       $0x1f, Y12, Y12
-	VPSRLD       $0x1f, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPADDD       bf16Half<>+0(SB), Y11, Y11
-	VPSRLD       $0x10, Y11, Y11
-	VEXTRACTI128 $0x01, Y11, X12
-	VPACKUSDW    X12, X11, X11
+	VPMOVZXBD    8(CX)(BX*1), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y1, Y12, Y11
+	VFMADD213PS  Y11, Y0, Y12
+	VSUBPS       Y5, Y12, Y12
+	VMULPS       Y7, Y12, Y11
+	VFMADD213PS  Y11, Y6, Y12
+	VPADDD       bf16Half<>+0(SB), Y12, Y12
+	VPSRLD       $0x10, Y12, Y12
+	VEXTRACTI128 $0x01, Y12, X11
+	VPACKUSDW    X11, X12, X11
 	VMOVDQU      X11, 16(AX)(BX*2)
-	VPMOVZXBD    16(CX)(BX*1), Y11
-	VCVTDQ2PS    Y11, Y11
-	VMULPS       Y1, Y11, Y12
-	VFMADD213PS  Y12, Y0, Y11
-	VSUBPS       Y8, Y11, Y11
-	VMULPS       Y10, Y11, Y12
-	VFMADD213PS  Y12, Y9, Y11
-	VPSRLD       $0x10, Y11, Y12
-	VPSLLD       $0x1f, Y12, Y12
-	VPSRLD       $0x1f, Y12, Y12
-	VPADDD       Y12, Y11, Y11
-	VPADDD       bf16Half<>+0(SB), Y11, Y11
-	VPSRLD       $0x10, Y11, Y11
-	VEXTRACTI128 $0x01, Y11, X12
-	VPACKUSDW    X12, X11, X11
+	VPMOVZXBD    16(CX)(BX*1), Y12
+	VCVTDQ2PS    Y12, Y12
+	VMULPS       Y1, Y12, Y11
+	VFMADD213PS  Y11, Y0, Y12
+	VSUBPS       Y8, Y12, Y12
+	VMULPS       Y10, Y12, Y11
+	VFMADD213PS  Y11, Y9, Y12
+	VPADDD       bf16Half<>+0(SB), Y12, Y12
+	VPSRLD       $0x10, Y12, Y12
+	VEXTRACTI128 $0x01, Y12, X11
+	VPACKUSDW    X11, X12, X11
 	VMOVDQU      X11, 32(AX)(BX*2)
 	CMPQ         BX, DX
-	JE           done
+	JGE          done
 	ADDQ         $0x18, BX
 	CMPQ         BX, DX
-	CMOVQGT      DX, BX
+	JLE          block
+	MOVQ         DX, BX
 	JMP          block
 
 done:
 	VZEROUPPER
 	RET
 
-DATA bf16Half<>+0(SB)/4, $0x00007fff
-DATA bf16Half<>+4(SB)/4, $0x00007fff
-DATA bf16Half<>+8(SB)/4, $0x00007fff
-DATA bf16Half<>+12(SB)/4, $0x00007fff
-DATA bf16Half<>+16(SB)/4, $0x00007fff
-DATA bf16Half<>+20(SB)/4, $0x00007fff
-DATA bf16Half<>+24(SB)/4, $0x00007fff
-DATA bf16Half<>+28(SB)/4, $0x00007fff
+DATA bf16Half<>+0(SB)/4, $0x00008000
+DATA bf16Half<>+4(SB)/4, $0x00008000
+DATA bf16Half<>+8(SB)/4, $0x00008000
+DATA bf16Half<>+12(SB)/4, $0x00008000
+DATA bf16Half<>+16(SB)/4, $0x00008000
+DATA bf16Half<>+20(SB)/4, $0x00008000
+DATA bf16Half<>+24(SB)/4, $0x00008000
+DATA bf16Half<>+28(SB)/4, $0x00008000
 GLOBL bf16Half<>(SB), RODATA|NOPTR, $32
 
+// func affineF16(dst *uint16, src *byte, n int, table *[6][8]float32)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·affineF16(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    n+16(FP), DX
+	MOVQ    table+24(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+	VMOVUPS 128(BX), Y4
+	VMOVUPS 160(BX), Y5
+	XORQ    BX, BX
+	SUBQ    $0x18, DX
+
+block:
+	VPMOVZXBD   (CX)(BX*1), Y6
+	VCVTDQ2PS   Y6, Y6
+	VFMADD213PS Y1, Y0, Y6
+	VCVTPS2PH   $0x00, Y6, X6
+	VMOVDQU     X6, (AX)(BX*2)
+	VPMOVZXBD   8(CX)(BX*1), Y6
+	VCVTDQ2PS   Y6, Y6
+	VFMADD213PS Y3, Y2, Y6
+	VCVTPS2PH   $0x00, Y6, X6
+	VMOVDQU     X6, 16(AX)(BX*2)
+	VPMOVZXBD   16(CX)(BX*1), Y6
+	VCVTDQ2PS   Y6, Y6
+	VFMADD213PS Y5, Y4, Y6
+	VCVTPS2PH   $0x00, Y6, X6
+	VMOVDQU     X6, 32(AX)(BX*2)
+	CMPQ        BX, DX
+	JGE         done
+	ADDQ        $0x18, BX
+	CMPQ        BX, DX
+	JLE         block
+	MOVQ        DX, BX
+	JMP         block
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineBF16(dst *uint16, src *byte, n int, table *[6][8]float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·affineBF16(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    n+16(FP), DX
+	MOVQ    table+24(FP), BX
+	VMOVUPS (BX), Y0
+	VMOVUPS 32(BX), Y1
+	VMOVUPS 64(BX), Y2
+	VMOVUPS 96(BX), Y3
+	VMOVUPS 128(BX), Y4
+	VMOVUPS 160(BX), Y5
+	XORQ    BX, BX
+	SUBQ    $0x18, DX
+
+block:
+	VPMOVZXBD    (CX)(BX*1), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  Y1, Y0, Y6
+	VPADDD       bf16Half<>+0(SB), Y6, Y6
+	VPSRLD       $0x10, Y6, Y6
+	VEXTRACTI128 $0x01, Y6, X7
+	VPACKUSDW    X7, X6, X7
+	VMOVDQU      X7, (AX)(BX*2)
+	VPMOVZXBD    8(CX)(BX*1), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  Y3, Y2, Y6
+	VPADDD       bf16Half<>+0(SB), Y6, Y6
+	VPSRLD       $0x10, Y6, Y6
+	VEXTRACTI128 $0x01, Y6, X7
+	VPACKUSDW    X7, X6, X7
+	VMOVDQU      X7, 16(AX)(BX*2)
+	VPMOVZXBD    16(CX)(BX*1), Y6
+	VCVTDQ2PS    Y6, Y6
+	VFMADD213PS  Y5, Y4, Y6
+	VPADDD       bf16Half<>+0(SB), Y6, Y6
+	VPSRLD       $0x10, Y6, Y6
+	VEXTRACTI128 $0x01, Y6, X7
+	VPACKUSDW    X7, X6, X7
+	VMOVDQU      X7, 32(AX)(BX*2)
+	CMPQ         BX, DX
+	JGE          done
+	ADDQ         $0x18, BX
+	CMPQ         BX, DX
+	JLE          block
+	MOVQ         DX, BX
+	JMP          block
+
+done:
+	VZEROUPPER
+	RET
+
 // func planesF32(red *float32, green *float32, blue *float32, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
-// Requires: AVX, AVX2, CMOV, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·planesF32(SB), NOSPLIT, $0-64
 	MOVQ    red+0(FP), AX
 	MOVQ    green+8(FP), CX
@@ -494,37 +586,38 @@ block:
 	MOVQ        R10, SI
 	IMULQ       DI, SI
 	ADDQ        BX, SI
-	VMOVDQU     (SI), X11
-	VINSERTI128 $0x01, (SI)(R9*1), Y11, Y11
-	VPSHUFB     (R8), Y11, Y12
-	VCVTDQ2PS   Y12, Y12
-	VMULPS      Y1, Y12, Y13
-	VFMADD213PS Y13, Y0, Y12
-	VSUBPS      Y2, Y12, Y12
-	VMULPS      Y4, Y12, Y13
-	VFMADD213PS Y13, Y3, Y12
-	VMOVUPS     Y12, (AX)(R10*4)
-	VPSHUFB     32(R8), Y11, Y12
-	VCVTDQ2PS   Y12, Y12
-	VMULPS      Y1, Y12, Y13
-	VFMADD213PS Y13, Y0, Y12
-	VSUBPS      Y5, Y12, Y12
-	VMULPS      Y7, Y12, Y13
-	VFMADD213PS Y13, Y6, Y12
-	VMOVUPS     Y12, (CX)(R10*4)
-	VPSHUFB     64(R8), Y11, Y12
-	VCVTDQ2PS   Y12, Y12
-	VMULPS      Y1, Y12, Y13
-	VFMADD213PS Y13, Y0, Y12
-	VSUBPS      Y8, Y12, Y12
-	VMULPS      Y10, Y12, Y13
-	VFMADD213PS Y13, Y9, Y12
-	VMOVUPS     Y12, (DX)(R10*4)
+	VMOVDQU     (SI), X12
+	VINSERTI128 $0x01, (SI)(R9*1), Y12, Y12
+	VPSHUFB     (R8), Y12, Y13
+	VCVTDQ2PS   Y13, Y13
+	VMULPS      Y1, Y13, Y11
+	VFMADD213PS Y11, Y0, Y13
+	VSUBPS      Y2, Y13, Y13
+	VMULPS      Y4, Y13, Y11
+	VFMADD213PS Y11, Y3, Y13
+	VMOVUPS     Y13, (AX)(R10*4)
+	VPSHUFB     32(R8), Y12, Y13
+	VCVTDQ2PS   Y13, Y13
+	VMULPS      Y1, Y13, Y11
+	VFMADD213PS Y11, Y0, Y13
+	VSUBPS      Y5, Y13, Y13
+	VMULPS      Y7, Y13, Y11
+	VFMADD213PS Y11, Y6, Y13
+	VMOVUPS     Y13, (CX)(R10*4)
+	VPSHUFB     64(R8), Y12, Y13
+	VCVTDQ2PS   Y13, Y13
+	VMULPS      Y1, Y13, Y11
+	VFMADD213PS Y11, Y0, Y13
+	VSUBPS      Y8, Y13, Y13
+	VMULPS      Y10, Y13, Y11
+	VFMADD213PS Y11, Y9, Y13
+	VMOVUPS     Y13, (DX)(R10*4)
 	CMPQ        R10, R11
-	JE          done
+	JGE         done
 	ADDQ        $0x08, R10
 	CMPQ        R10, R11
-	CMOVQGT     R11, R10
+	JLE         block
+	MOVQ        R11, R10
 	JMP         block
 
 done:
@@ -532,7 +625,7 @@ done:
 	RET
 
 // func planesF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
-// Requires: AVX, AVX2, CMOV, F16C, FMA3
+// Requires: AVX, AVX2, F16C, FMA3
 TEXT ·planesF16(SB), NOSPLIT, $0-64
 	MOVQ    red+0(FP), AX
 	MOVQ    green+8(FP), CX
@@ -564,37 +657,41 @@ block:
 	MOVQ        R10, SI
 	IMULQ       DI, SI
 	ADDQ        BX, SI
-	VMOVDQU     (SI), X11
-	VINSERTI128 $0x01, (SI)(R9*1), Y11, Y11
-	VPSHUFB     (R8), Y11, Y12
-	VCVTDQ2PS   Y12, Y12
-	VMULPS      Y1, Y12, Y13
-	VFMADD213PS Y13, Y0, Y12
-	VSUBPS      Y2, Y12, Y12
-	VMULPS      Y4, Y12, Y13
-	VFMADD213PS Y13, Y3, Y12
-	VCVTPS2PH   $0x00, Y12, (AX)(R10*2)
-	VPSHUFB     32(R8), Y11, Y12
-	VCVTDQ2PS   Y12, Y12
-	VMULPS      Y1, Y12, Y13
-	VFMADD213PS Y13, Y0, Y12
-	VSUBPS      Y5, Y12, Y12
-	VMULPS      Y7, Y12, Y13
-	VFMADD213PS Y13, Y6, Y12
-	VCVTPS2PH   $0x00, Y12, (CX)(R10*2)
-	VPSHUFB     64(R8), Y11, Y12
-	VCVTDQ2PS   Y12, Y12
-	VMULPS      Y1, Y12, Y13
-	VFMADD213PS Y13, Y0, Y12
-	VSUBPS      Y8, Y12, Y12
-	VMULPS      Y10, Y12, Y13
-	VFMADD213PS Y13, Y9, Y12
-	VCVTPS2PH   $0x00, Y12, (DX)(R10*2)
+	VMOVDQU     (SI), X12
+	VINSERTI128 $0x01, (SI)(R9*1), Y12, Y12
+	VPSHUFB     (R8), Y12, Y13
+	VCVTDQ2PS   Y13, Y13
+	VMULPS      Y1, Y13, Y11
+	VFMADD213PS Y11, Y0, Y13
+	VSUBPS      Y2, Y13, Y13
+	VMULPS      Y4, Y13, Y11
+	VFMADD213PS Y11, Y3, Y13
+	VCVTPS2PH   $0x00, Y13, X11
+	VMOVDQU     X11, (AX)(R10*2)
+	VPSHUFB     32(R8), Y12, Y13
+	VCVTDQ2PS   Y13, Y13
+	VMULPS      Y1, Y13, Y11
+	VFMADD213PS Y11, Y0, Y13
+	VSUBPS      Y5, Y13, Y13
+	VMULPS      Y7, Y13, Y11
+	VFMADD213PS Y11, Y6, Y13
+	VCVTPS2PH   $0x00, Y13, X11
+	VMOVDQU     X11, (CX)(R10*2)
+	VPSHUFB     64(R8), Y12, Y13
+	VCVTDQ2PS   Y13, Y13
+	VMULPS      Y1, Y13, Y11
+	VFMADD213PS Y11, Y0, Y13
+	VSUBPS      Y8, Y13, Y13
+	VMULPS      Y10, Y13, Y11
+	VFMADD213PS Y11, Y9, Y13
+	VCVTPS2PH   $0x00, Y13, X11
+	VMOVDQU     X11, (DX)(R10*2)
 	CMPQ        R10, R11
-	JE          done
+	JGE         done
 	ADDQ        $0x08, R10
 	CMPQ        R10, R11
-	CMOVQGT     R11, R10
+	JLE         block
+	MOVQ        R11, R10
 	JMP         block
 
 done:
@@ -602,7 +699,7 @@ done:
 	RET
 
 // func planesBF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
-// Requires: AVX, AVX2, CMOV, FMA3
+// Requires: AVX, AVX2, FMA3
 TEXT ·planesBF16(SB), NOSPLIT, $0-64
 	MOVQ    red+0(FP), AX
 	MOVQ    green+8(FP), CX
@@ -634,61 +731,173 @@ block:
 	MOVQ         R10, SI
 	IMULQ        DI, SI
 	ADDQ         BX, SI
-	VMOVDQU      (SI), X11
-	VINSERTI128  $0x01, (SI)(R9*1), Y11, Y11
-	VPSHUFB      (R8), Y11, Y12
-	VCVTDQ2PS    Y12, Y12
-	VMULPS       Y1, Y12, Y13
-	VFMADD213PS  Y13, Y0, Y12
-	VSUBPS       Y2, Y12, Y12
-	VMULPS       Y4, Y12, Y13
-	VFMADD213PS  Y13, Y3, Y12
-	VPSRLD       $0x10, Y12, Y13
-	VPSLLD       $0x1f, Y13, Y13
-	VPSRLD       $0x1f, Y13, Y13
-	VPADDD       Y13, Y12, Y12
-	VPADDD       bf16Half<>+0(SB), Y12, Y12
-	VPSRLD       $0x10, Y12, Y12
-	VEXTRACTI128 $0x01, Y12, X13
-	VPACKUSDW    X13, X12, X12
-	VMOVDQU      X12, (AX)(R10*2)
-	VPSHUFB      32(R8), Y11, Y12
-	VCVTDQ2PS    Y12, Y12
-	VMULPS       Y1, Y12, Y13
-	VFMADD213PS  Y13, Y0, Y12
-	VSUBPS       Y5, Y12, Y12
-	VMULPS       Y7, Y12, Y13
-	VFMADD213PS  Y13, Y6, Y12
-	VPSRLD       $0x10, Y12, Y13
-	VPSLLD       $0x1f, Y13, Y13
-	VPSRLD       $0x1f, Y13, Y13
-	VPADDD       Y13, Y12, Y12
-	VPADDD       bf16Half<>+0(SB), Y12, Y12
-	VPSRLD       $0x10, Y12, Y12
-	VEXTRACTI128 $0x01, Y12, X13
-	VPACKUSDW    X13, X12, X12
-	VMOVDQU      X12, (CX)(R10*2)
-	VPSHUFB      64(R8), Y11, Y12
-	VCVTDQ2PS    Y12, Y12
-	VMULPS       Y1, Y12, Y13
-	VFMADD213PS  Y13, Y0, Y12
-	VSUBPS       Y8, Y12, Y12
-	VMULPS       Y10, Y12, Y13
-	VFMADD213PS  Y13, Y9, Y12
-	VPSRLD       $0x10, Y12, Y13
-	VPSLLD       $0x1f, Y13, Y13
-	VPSRLD       $0x1f, Y13, Y13
-	VPADDD       Y13, Y12, Y12
-	VPADDD       bf16Half<>+0(SB), Y12, Y12
-	VPSRLD       $0x10, Y12, Y12
-	VEXTRACTI128 $0x01, Y12, X11
-	VPACKUSDW    X11, X12, X12
-	VMOVDQU      X12, (DX)(R10*2)
+	VMOVDQU      (SI), X12
+	VINSERTI128  $0x01, (SI)(R9*1), Y12, Y12
+	VPSHUFB      (R8), Y12, Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y1, Y13, Y11
+	VFMADD213PS  Y11, Y0, Y13
+	VSUBPS       Y2, Y13, Y13
+	VMULPS       Y4, Y13, Y11
+	VFMADD213PS  Y11, Y3, Y13
+	VPADDD       bf16Half<>+0(SB), Y13, Y13
+	VPSRLD       $0x10, Y13, Y13
+	VEXTRACTI128 $0x01, Y13, X11
+	VPACKUSDW    X11, X13, X11
+	VMOVDQU      X11, (AX)(R10*2)
+	VPSHUFB      32(R8), Y12, Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y1, Y13, Y11
+	VFMADD213PS  Y11, Y0, Y13
+	VSUBPS       Y5, Y13, Y13
+	VMULPS       Y7, Y13, Y11
+	VFMADD213PS  Y11, Y6, Y13
+	VPADDD       bf16Half<>+0(SB), Y13, Y13
+	VPSRLD       $0x10, Y13, Y13
+	VEXTRACTI128 $0x01, Y13, X11
+	VPACKUSDW    X11, X13, X11
+	VMOVDQU      X11, (CX)(R10*2)
+	VPSHUFB      64(R8), Y12, Y13
+	VCVTDQ2PS    Y13, Y13
+	VMULPS       Y1, Y13, Y11
+	VFMADD213PS  Y11, Y0, Y13
+	VSUBPS       Y8, Y13, Y13
+	VMULPS       Y10, Y13, Y11
+	VFMADD213PS  Y11, Y9, Y13
+	VPADDD       bf16Half<>+0(SB), Y13, Y13
+	VPSRLD       $0x10, Y13, Y13
+	VEXTRACTI128 $0x01, Y13, X11
+	VPACKUSDW    X11, X13, X11
+	VMOVDQU      X11, (DX)(R10*2)
 	CMPQ         R10, R11
-	JE           done
+	JGE          done
 	ADDQ         $0x08, R10
 	CMPQ         R10, R11
-	CMOVQGT      R11, R10
+	JLE          block
+	MOVQ         R11, R10
+	JMP          block
+
+done:
+	VZEROUPPER
+	RET
+
+// func affinePlanesF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·affinePlanesF16(SB), NOSPLIT, $0-64
+	MOVQ    red+0(FP), AX
+	MOVQ    green+8(FP), CX
+	MOVQ    blue+16(FP), DX
+	MOVQ    src+24(FP), BX
+	MOVQ    n+32(FP), SI
+	MOVQ    step+40(FP), DI
+	MOVQ    mask+48(FP), R8
+	MOVQ    table+56(FP), R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	VMOVUPS 64(R9), Y2
+	VMOVUPS 96(R9), Y3
+	VMOVUPS 128(R9), Y4
+	VMOVUPS 160(R9), Y5
+	MOVQ    DI, R9
+	SHLQ    $0x03, R9
+	SUBQ    $0x10, R9
+	XORQ    R10, R10
+	MOVQ    SI, R11
+	SUBQ    $0x08, R11
+
+block:
+	MOVQ        R10, SI
+	IMULQ       DI, SI
+	ADDQ        BX, SI
+	VMOVDQU     (SI), X6
+	VINSERTI128 $0x01, (SI)(R9*1), Y6, Y6
+	VPSHUFB     (R8), Y6, Y7
+	VCVTDQ2PS   Y7, Y7
+	VFMADD213PS Y1, Y0, Y7
+	VCVTPS2PH   $0x00, Y7, X7
+	VMOVDQU     X7, (AX)(R10*2)
+	VPSHUFB     32(R8), Y6, Y7
+	VCVTDQ2PS   Y7, Y7
+	VFMADD213PS Y3, Y2, Y7
+	VCVTPS2PH   $0x00, Y7, X7
+	VMOVDQU     X7, (CX)(R10*2)
+	VPSHUFB     64(R8), Y6, Y7
+	VCVTDQ2PS   Y7, Y7
+	VFMADD213PS Y5, Y4, Y7
+	VCVTPS2PH   $0x00, Y7, X6
+	VMOVDQU     X6, (DX)(R10*2)
+	CMPQ        R10, R11
+	JGE         done
+	ADDQ        $0x08, R10
+	CMPQ        R10, R11
+	JLE         block
+	MOVQ        R11, R10
+	JMP         block
+
+done:
+	VZEROUPPER
+	RET
+
+// func affinePlanesBF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·affinePlanesBF16(SB), NOSPLIT, $0-64
+	MOVQ    red+0(FP), AX
+	MOVQ    green+8(FP), CX
+	MOVQ    blue+16(FP), DX
+	MOVQ    src+24(FP), BX
+	MOVQ    n+32(FP), SI
+	MOVQ    step+40(FP), DI
+	MOVQ    mask+48(FP), R8
+	MOVQ    table+56(FP), R9
+	VMOVUPS (R9), Y0
+	VMOVUPS 32(R9), Y1
+	VMOVUPS 64(R9), Y2
+	VMOVUPS 96(R9), Y3
+	VMOVUPS 128(R9), Y4
+	VMOVUPS 160(R9), Y5
+	MOVQ    DI, R9
+	SHLQ    $0x03, R9
+	SUBQ    $0x10, R9
+	XORQ    R10, R10
+	MOVQ    SI, R11
+	SUBQ    $0x08, R11
+
+block:
+	MOVQ         R10, SI
+	IMULQ        DI, SI
+	ADDQ         BX, SI
+	VMOVDQU      (SI), X6
+	VINSERTI128  $0x01, (SI)(R9*1), Y6, Y6
+	VPSHUFB      (R8), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  Y1, Y0, Y7
+	VPADDD       bf16Half<>+0(SB), Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X8
+	VPACKUSDW    X8, X7, X8
+	VMOVDQU      X8, (AX)(R10*2)
+	VPSHUFB      32(R8), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  Y3, Y2, Y7
+	VPADDD       bf16Half<>+0(SB), Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X8
+	VPACKUSDW    X8, X7, X8
+	VMOVDQU      X8, (CX)(R10*2)
+	VPSHUFB      64(R8), Y6, Y7
+	VCVTDQ2PS    Y7, Y7
+	VFMADD213PS  Y5, Y4, Y7
+	VPADDD       bf16Half<>+0(SB), Y7, Y7
+	VPSRLD       $0x10, Y7, Y7
+	VEXTRACTI128 $0x01, Y7, X6
+	VPACKUSDW    X6, X7, X6
+	VMOVDQU      X6, (DX)(R10*2)
+	CMPQ         R10, R11
+	JGE          done
+	ADDQ         $0x08, R10
+	CMPQ         R10, R11
+	JLE          block
+	MOVQ         R11, R10
 	JMP          block
 
 done:
@@ -696,7 +905,7 @@ done:
 	RET
 
 // func planes8(red *byte, green *byte, blue *byte, src *byte, n int, step int, mask *[2][32]byte)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2
 TEXT ·planes8(SB), NOSPLIT, $0-56
 	MOVQ    red+0(FP), AX
 	MOVQ    green+8(FP), CX
@@ -746,10 +955,11 @@ block:
 	VPUNPCKLQDQ Y7, Y6, Y8
 	VMOVDQU     Y8, (DX)(R8*1)
 	CMPQ        R8, R9
-	JE          done
+	JGE         done
 	ADDQ        $0x20, R8
 	CMPQ        R8, R9
-	CMOVQGT     R9, R8
+	JLE         block
+	MOVQ        R9, R8
 	JMP         block
 
 done:
@@ -818,7 +1028,7 @@ DATA dropFourth<>+15(SB)/1, $0x80
 GLOBL dropFourth<>(SB), RODATA|NOPTR, $16
 
 // func pack4(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2
 TEXT ·pack4(SB), NOSPLIT, $0-24
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -838,10 +1048,11 @@ block:
 	VEXTRACTI128 $0x01, Y2, X2
 	VMOVQ        X2, 16(AX)(DX*1)
 	CMPQ         BX, SI
-	JE           done
+	JGE          done
 	ADDQ         $0x08, BX
 	CMPQ         BX, SI
-	CMOVQGT      SI, BX
+	JLE          block
+	MOVQ         SI, BX
 	JMP          block
 
 done:
@@ -893,7 +1104,7 @@ DATA joinTwelve<>+28(SB)/4, $0x00000007
 GLOBL joinTwelve<>(SB), RODATA|NOPTR, $32
 
 // func gray8(dst *byte, src *byte, n int, step int, mask *[2][32]byte)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2
 TEXT ·gray8(SB), NOSPLIT, $0-40
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -928,10 +1139,11 @@ block:
 	VPACKUSWB    X3, X3, X3
 	VMOVQ        X3, (AX)(R8*1)
 	CMPQ         R8, R9
-	JE           done
+	JGE          done
 	ADDQ         $0x08, R8
 	CMPQ         R8, R9
-	CMOVQGT      R9, R8
+	JLE          block
+	MOVQ         R9, R8
 	JMP          block
 
 done:
@@ -969,7 +1181,7 @@ DATA lumaHalf<>+28(SB)/4, $0x00008000
 GLOBL lumaHalf<>(SB), RODATA|NOPTR, $32
 
 // func reverse1(dst *byte, src *byte, n int)
-// Requires: AVX, AVX2, CMOV
+// Requires: AVX, AVX2
 TEXT ·reverse1(SB), NOSPLIT, $0-24
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -987,10 +1199,11 @@ block:
 	SUBQ    SI, BX
 	VMOVDQU Y1, -32(AX)(BX*1)
 	CMPQ    SI, DI
-	JE      done
+	JGE     done
 	ADDQ    $0x20, SI
 	CMPQ    SI, DI
-	CMOVQGT DI, SI
+	JLE     block
+	MOVQ    DI, SI
 	JMP     block
 
 done:

@@ -8,45 +8,72 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// fastNorm holds the coefficients of the kernels, which multiply by reciprocals in two parts
-// where the definition divides. That gives the same float32 for nearly every divisor, and as
-// there are 256 inputs, initFast simply looks; ok says whether it does here.
+// fastNorm holds the coefficients of the kernels, which multiply where the definition
+// divides: by reciprocals in two parts, or for 16 bits by a single factor. That gives the
+// same numbers for nearly all divisors, and as there are but 256 inputs, initFast looks.
 type fastNorm struct {
-	ok      bool
+	mode    normMode
 	bf16    bool
-	channel [3][11][8]float32 // all bytes of one channel
-	planes  [11][8]float32    // phase c is channel c
-	pixels  [11][8]float32    // byte i is channel i%3
+	channel [3]normTables // all bytes of one channel
+	planes  normTables    // phase c is channel c
+	pixels  normTables    // byte i is channel i%3
+}
+
+type normMode uint8
+
+const (
+	normLoop   normMode = iota // look each byte up
+	normExact                  // kernels that round as the definition does
+	normAffine                 // kernels that round once, for 16 bits
+)
+
+// normTables has the coefficients of 24 neighbouring bytes in the order of the kernels.
+type normTables struct {
+	exact  [11][8]float32
+	affine [6][8]float32
 }
 
 func (n *Norm) initFast(dt tensor.DType, scaled bool, mean, std []float32) {
 	f := &n.fast
-	f.ok, f.bf16 = useAVX2, dt == tensor.BFloat16
-	if !f.ok {
+	f.mode, f.bf16 = normLoop, dt == tensor.BFloat16
+	if !useAVX2 {
 		return
 	}
 	var of [3]coefficients
 	for c := range of {
 		of[c] = coefficientsOf(scaled, mean, std, c)
-		fillTable(&f.channel[c], func(int) coefficients { return of[c] })
+		f.channel[c].fill(func(int) coefficients { return of[c] })
 	}
-	fillTable(&f.planes, func(i int) coefficients { return of[i/8] })
-	fillTable(&f.pixels, func(i int) coefficients { return of[i%3] })
-	f.ok = n.kernelsAgree(dt)
+	f.planes.fill(func(i int) coefficients { return of[i/8] })
+	f.pixels.fill(func(i int) coefficients { return of[i%3] })
+	for _, mode := range []normMode{normAffine, normExact} {
+		if mode == normAffine && dt == tensor.Float32 {
+			continue
+		}
+		if f.mode = mode; n.kernelsAgree(dt) {
+			return
+		}
+	}
+	f.mode = normLoop
 }
 
-// coefficients of one byte: y = (x*unit - mean) * std, with both factors in two parts.
-type coefficients struct{ unitHi, unitLo, mean, stdHi, stdLo float32 }
+// coefficients of one byte: y = (x*unit - mean) * std with both factors in two parts, which
+// is about x*scale + bias.
+type coefficients struct{ unitHi, unitLo, mean, stdHi, stdLo, scale, bias float32 }
 
 func coefficientsOf(scaled bool, mean, std []float32, c int) coefficients {
-	k := coefficients{unitHi: 1, stdHi: 1}
+	unit, m, s := float32(1), float32(0), float32(1)
 	if scaled {
-		k.unitHi, k.unitLo = reciprocal(255)
+		unit = 255
 	}
 	if len(mean) > 0 {
-		k.mean = mean[c%len(mean)]
-		k.stdHi, k.stdLo = reciprocal(std[c%len(std)])
+		m, s = mean[c%len(mean)], std[c%len(std)]
 	}
+	k := coefficients{mean: m}
+	k.unitHi, k.unitLo = reciprocal(unit)
+	k.stdHi, k.stdLo = reciprocal(s)
+	k.scale = float32(1 / (float64(unit) * float64(s)))
+	k.bias = float32(-float64(m) / float64(s))
 	return k
 }
 
@@ -56,12 +83,15 @@ func reciprocal(x float32) (hi, lo float32) {
 	return hi, float32(1/float64(x) - float64(hi))
 }
 
-// fillTable lays out the coefficients of each of 24 neighbouring bytes.
-func fillTable(t *[11][8]float32, of func(i int) coefficients) {
+// fill lays out the coefficients of each of 24 neighbouring bytes.
+func (t *normTables) fill(of func(i int) coefficients) {
 	for i := range 24 {
-		k, row, col := of(i), i/8*3+2, i%8
-		t[0][col], t[1][col] = k.unitHi, k.unitLo
-		t[row][col], t[row+1][col], t[row+2][col] = k.mean, k.stdHi, k.stdLo
+		k, phase, col := of(i), i/8, i%8
+		t.exact[0][col], t.exact[1][col] = k.unitHi, k.unitLo
+		e := t.exact[3*phase+2:]
+		e[0][col], e[1][col], e[2][col] = k.mean, k.stdHi, k.stdLo
+		a := t.affine[2*phase:]
+		a[0][col], a[1][col] = k.scale, k.bias
 	}
 }
 
@@ -72,29 +102,29 @@ func (n *Norm) kernelsAgree(dt tensor.DType) bool {
 		x[i] = byte(i)
 	}
 	for c := range n.f32 {
+		if dt != tensor.Float32 {
+			var h [256]uint16
+			if n.u16Fast(h[:], x[:], c); h != n.u16[c] {
+				return false
+			}
+			continue
+		}
 		var y [256]float32
-		normF32(&y[0], &x[0], len(x), &n.fast.channel[c])
+		n.f32Fast(y[:], x[:], c)
 		for i := range y {
 			if math.Float32bits(y[i]) != math.Float32bits(n.f32[c][i]) {
 				return false
 			}
-		}
-		if dt == tensor.Float32 {
-			continue
-		}
-		var h [256]uint16
-		if n.u16Fast(h[:], x[:], c); h != n.u16[c] {
-			return false
 		}
 	}
 	return true
 }
 
 func (n *Norm) f32Fast(dst []float32, src []byte, c int) int {
-	if !n.fast.ok || len(dst) < 24 {
+	if n.fast.mode != normExact || len(dst) < 24 {
 		return 0
 	}
-	normF32(&dst[0], &src[0], len(dst), &n.fast.channel[c])
+	normF32(&dst[0], &src[0], len(dst), &n.fast.channel[c].exact)
 	return len(dst)
 }
 
@@ -103,10 +133,10 @@ func (n *Norm) u16Fast(dst []uint16, src []byte, c int) int {
 }
 
 func (n *Norm) pixelsF32Fast(dst []float32, src []byte, step int) int {
-	if !n.fast.ok || step != 3 || len(dst) < 24 {
+	if n.fast.mode != normExact || step != 3 || len(dst) < 24 {
 		return 0
 	}
-	normF32(&dst[0], &src[0], len(dst)/3*3, &n.fast.pixels)
+	normF32(&dst[0], &src[0], len(dst)/3*3, &n.fast.pixels.exact)
 	return len(dst) / 3
 }
 
@@ -117,36 +147,51 @@ func (n *Norm) pixelsU16Fast(dst []uint16, src []byte, step int) int {
 	return n.flat16(dst[:len(dst)/3*3], src, &n.fast.pixels) / 3
 }
 
-func (n *Norm) flat16(dst []uint16, src []byte, t *[11][8]float32) int {
-	if !n.fast.ok || len(dst) < 24 {
+func (n *Norm) flat16(dst []uint16, src []byte, t *normTables) int {
+	if len(dst) < 24 {
 		return 0
 	}
-	if n.fast.bf16 {
-		normBF16(&dst[0], &src[0], len(dst), t)
-	} else {
-		normF16(&dst[0], &src[0], len(dst), t)
+	switch f := &n.fast; {
+	case f.mode == normAffine && f.bf16:
+		affineBF16(&dst[0], &src[0], len(dst), &t.affine)
+	case f.mode == normAffine:
+		affineF16(&dst[0], &src[0], len(dst), &t.affine)
+	case f.mode == normExact && f.bf16:
+		normBF16(&dst[0], &src[0], len(dst), &t.exact)
+	case f.mode == normExact:
+		normF16(&dst[0], &src[0], len(dst), &t.exact)
+	default:
+		return 0
 	}
 	return len(dst)
 }
 
 func (n *Norm) planesF32Fast(r, g, b []float32, src []byte, step int) int {
 	m := wholePixels(len(r), src, step)
-	if !n.fast.ok || m < 8 {
+	if n.fast.mode != normExact || m < 8 {
 		return 0
 	}
-	planesF32(&r[0], &g[0], &b[0], &src[0], m, step, wideMasks[step], &n.fast.planes)
+	planesF32(&r[0], &g[0], &b[0], &src[0], m, step, wideMasks[step], &n.fast.planes.exact)
 	return m
 }
 
 func (n *Norm) planesU16Fast(r, g, b []uint16, src []byte, step int) int {
 	m := wholePixels(len(r), src, step)
-	if !n.fast.ok || m < 8 {
+	if m < 8 {
 		return 0
 	}
-	if n.fast.bf16 {
-		planesBF16(&r[0], &g[0], &b[0], &src[0], m, step, wideMasks[step], &n.fast.planes)
-	} else {
-		planesF16(&r[0], &g[0], &b[0], &src[0], m, step, wideMasks[step], &n.fast.planes)
+	t := &n.fast.planes
+	switch f := &n.fast; {
+	case f.mode == normAffine && f.bf16:
+		affinePlanesBF16(&r[0], &g[0], &b[0], &src[0], m, step, wideMasks[step], &t.affine)
+	case f.mode == normAffine:
+		affinePlanesF16(&r[0], &g[0], &b[0], &src[0], m, step, wideMasks[step], &t.affine)
+	case f.mode == normExact && f.bf16:
+		planesBF16(&r[0], &g[0], &b[0], &src[0], m, step, wideMasks[step], &t.exact)
+	case f.mode == normExact:
+		planesF16(&r[0], &g[0], &b[0], &src[0], m, step, wideMasks[step], &t.exact)
+	default:
+		return 0
 	}
 	return m
 }
