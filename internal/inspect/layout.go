@@ -1,0 +1,79 @@
+package inspect
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/store"
+)
+
+// Layout is where everything of a dataset lies on disk.
+type Layout struct {
+	Path   string  `json:"path"`
+	Format string  `json:"format"` // "flat" or "hdf5"
+	Pieces []Piece `json:"pieces"` // by file, then by offset
+	Maps   []Map   `json:"maps"`   // how NumPy maps the fields by offset
+}
+
+// Piece is a run of bytes with one meaning.
+type Piece struct {
+	File   string `json:"file"` // its name without the path
+	Offset int64  `json:"offset"`
+	Size   int64  `json:"size"`
+	What   string `json:"what"`
+	Field  string `json:"field,omitempty"`
+	First  *int64 `json:"first_record,omitempty"` // of a payload: its records
+	Count  *int64 `json:"records,omitempty"`
+}
+
+// Map is how a field, or a shard of it, is mapped without any library but NumPy.
+type Map struct {
+	Field  string `json:"field"`
+	Shard  int    `json:"shard"`
+	Python string `json:"python,omitempty"`
+	Reason string `json:"reason,omitempty"` // why it cannot be mapped, instead of Python
+}
+
+// Chart finds out where everything of the dataset at path lies.
+func Chart(path string) (*Layout, error) {
+	p, err := look(path)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	if !p.flat {
+		return chartHDF5(p)
+	}
+	d, err := p.locate()
+	if err != nil {
+		return nil, err
+	}
+	return chartFlat(d)
+}
+
+func chartFlat(d *store.Dataset) (*Layout, error) {
+	l := &Layout{Path: d.Path, Format: "flat", Maps: []Map{}}
+	info, err := os.Stat(filepath.Join(d.Path, store.ManifestName))
+	if err != nil {
+		return nil, err
+	}
+	l.Pieces = append(l.Pieces, Piece{File: store.ManifestName, Size: info.Size(), What: "manifest"})
+	for i, f := range d.Schema.Fields {
+		for k, e := range d.Extents[i] {
+			l.shard(f, e)
+			l.Maps = append(l.Maps, Map{Field: f.Name, Shard: k, Python: memmap(e.Path, f.Spec, e.Offset, e.Count)})
+		}
+	}
+	return l, nil
+}
+
+// shard adds the payload and the checksum file of a field in a shard.
+func (l *Layout) shard(f store.Field, e store.Extent) {
+	payload, sums := filepath.Base(e.Path), filepath.Base(e.SumsPath)
+	l.Pieces = append(l.Pieces,
+		Piece{File: payload, Size: e.Offset, What: "NumPy header", Field: f.Name},
+		Piece{File: payload, Offset: e.Offset, Size: e.Count * int64(f.RecordBytes()), What: "records", Field: f.Name, First: &e.First, Count: &e.Count},
+		Piece{File: sums, Size: e.SumsOffset, What: "NumPy header", Field: f.Name},
+		Piece{File: sums, Offset: e.SumsOffset, Size: 4 * store.Blocks(e.Count, f.RecordBytes()), What: "checksums", Field: f.Name},
+	)
+}

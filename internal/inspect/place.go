@@ -1,0 +1,102 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+)
+
+// manifestPath is where an HDF5 file of penstock has its manifest: see package store/hdf5.
+const manifestPath = "/penstock/manifest"
+
+// place is a path that was looked at: a folder, or an open HDF5 file.
+type place struct {
+	path string
+	flat bool
+	file *os.File     // of HDF5
+	meta *h5meta.File // of HDF5
+}
+
+// look finds out what is at path. The caller closes the place.
+func look(path string) (*place, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no such file or folder", path)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return &place{path: path, flat: true}, nil
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: neither a folder nor a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := h5meta.Open(f, info.Size())
+	if err != nil {
+		f.Close()
+		return nil, refused(path, err)
+	}
+	return &place{path: path, file: f, meta: meta}, nil
+}
+
+// refused says what is wrong with a file that is no readable HDF5 file.
+func refused(path string, err error) error {
+	dir := filepath.Dir(path)
+	switch {
+	case errors.Is(err, h5meta.ErrNotHDF5) && store.IsFlat(dir):
+		return fmt.Errorf("%s is a file of the dataset %s: inspect that folder", path, dir)
+	case errors.Is(err, h5meta.ErrNotHDF5):
+		return fmt.Errorf("%s: neither a dataset folder nor an HDF5 file", path)
+	case errors.Is(err, h5meta.ErrCorrupt):
+		return fmt.Errorf("%s: damaged or cut short: %w", path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+func (p *place) close() {
+	if p.file != nil {
+		p.file.Close()
+	}
+}
+
+// ours reports whether penstock made what is there, as far as can be seen from outside.
+func (p *place) ours() bool {
+	if p.flat {
+		return true
+	}
+	_, err := p.meta.Dataset(manifestPath)
+	return err == nil
+}
+
+// locate finds the records.
+func (p *place) locate() (*store.Dataset, error) { return mmapds.Locate(p.path) }
+
+// locateOrTree is locate, but an HDF5 file of other origin may have nothing to locate: then
+// the Dataset is nil and the text says why.
+func (p *place) locateOrTree() (*store.Dataset, string, error) {
+	d, err := p.locate()
+	if err == nil {
+		return d, "", nil
+	}
+	if !p.ours() && errors.Is(err, store.ErrUnsupported) {
+		return nil, innermost(err), nil
+	}
+	return nil, "", err
+}
+
+// innermost returns what err says behind the name of the package and the path.
+func innermost(err error) string {
+	if inner := errors.Unwrap(err); inner != nil {
+		return inner.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,153 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/store"
+)
+
+// salvage verifies a flat dataset that does not open, because a file is missing, is of the
+// wrong size or has a wrong header: it names every such file and checks what is left.
+func (v *Verification) salvage(ctx context.Context, path string, m *store.Manifest, opts VerifyOptions) error {
+	d := &store.Dataset{Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records, Extents: make([][]store.Extent, len(m.Fields))}
+	shardOf := make([][]int, len(m.Fields))
+	var rest []wholeFile // payloads that blocks do not vouch for, header or all
+	for i, s := range m.Shards {
+		for k, f := range m.Fields {
+			payload, sums := s.Files[2*k], s.Files[2*k+1]
+			whole := v.sized(path, s, i, f, payload)
+			if !v.sized(path, s, i, f, sums) || !whole {
+				if whole {
+					rest = append(rest, wholeFile{field: f, shard: i, records: s, file: payload})
+				}
+				continue
+			}
+			rest = append(rest, wholeFile{f, i, s, payload, true})
+			shardOf[k] = append(shardOf[k], i)
+			d.Extents[k] = append(d.Extents[k], store.Extent{
+				Path: filepath.Join(path, payload.Name), Offset: store.HeaderBytes, First: s.First, Count: s.Count,
+				SumsPath: filepath.Join(path, sums.Name), SumsOffset: store.HeaderBytes, SumsCRC32C: sums.CRC32C,
+			})
+		}
+	}
+	if err := v.blocks(ctx, d, shardOf, opts); err != nil {
+		return err
+	}
+	for _, w := range rest {
+		if err := v.whole(ctx, path, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sized reports whether a file of a shard has the size that it must have; if not, that is
+// a damage.
+func (v *Verification) sized(path string, s store.Shard, shard int, f store.Field, file store.File) bool {
+	d := Damage{Field: f.Name, Shard: shard, First: s.First, Last: s.First + s.Count - 1, File: file.Name}
+	info, err := os.Stat(filepath.Join(path, file.Name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.Problem = "the file is missing"
+	case err != nil:
+		d.Problem = err.Error()
+	case !info.Mode().IsRegular():
+		d.Problem = "it is not a regular file"
+	case info.Size() < file.Bytes:
+		d.Offset = info.Size()
+		d.Problem = fmt.Sprintf("the file ends here, cut short by %d of %d bytes", file.Bytes-info.Size(), file.Bytes)
+		if isPayload(s, file) {
+			d.First += max(0, info.Size()-store.HeaderBytes) / int64(f.RecordBytes())
+		}
+	case info.Size() > file.Bytes:
+		d.Offset = file.Bytes
+		d.Problem = fmt.Sprintf("the file should end here, but has %d bytes more", info.Size()-file.Bytes)
+	default:
+		return true
+	}
+	v.Damages = append(v.Damages, d)
+	return false
+}
+
+// isPayload tells payloads from checksums: files come in pairs.
+func isPayload(s store.Shard, file store.File) bool {
+	for i := 0; i < len(s.Files); i += 2 {
+		if s.Files[i] == file {
+			return true
+		}
+	}
+	return false
+}
+
+// wholeFile is a payload file that has to be compared as a whole.
+type wholeFile struct {
+	field   store.Field
+	shard   int
+	records store.Shard
+	file    store.File
+	blocks  bool // its records were compared already
+}
+
+// whole compares a payload file with the checksum that the manifest has for all of it. Where
+// its records turned out to be right, what is wrong is the header.
+func (v *Verification) whole(ctx context.Context, path string, w wholeFile) error {
+	if w.blocks && v.has(w.file.Name) {
+		return nil
+	}
+	got, err := fileCRC(ctx, filepath.Join(path, w.file.Name))
+	if err != nil {
+		return err
+	}
+	if got == w.file.CRC32C {
+		return nil
+	}
+	d := Damage{Field: w.field.Name, Shard: w.shard, First: w.records.First, Last: w.records.First + w.records.Count - 1, File: w.file.Name}
+	d.Problem = fmt.Sprintf("CRC32C of the file is %s, was %s when it was written", got, w.file.CRC32C)
+	if w.blocks {
+		d.Problem = "its header is not what was written; the records are"
+	}
+	v.Damages = append(v.Damages, d)
+	return nil
+}
+
+func (v *Verification) has(file string) bool {
+	for _, d := range v.Damages {
+		if d.File == file {
+			return true
+		}
+	}
+	return false
+}
+
+func fileCRC(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	if _, err := io.Copy(h, reader{ctx, f}); err != nil {
+		return "", err
+	}
+	return store.HexCRC(h.Sum32()), nil
+}
+
+// reader stops when its context ends.
+type reader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r reader) Read(b []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(b)
+}

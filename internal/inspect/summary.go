@@ -1,0 +1,143 @@
+package inspect
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Summary is what there is to know of a dataset without reading its records.
+type Summary struct {
+	Path       string            `json:"path"`
+	Format     string            `json:"format"`   // "flat" or "hdf5"
+	Penstock   bool              `json:"penstock"` // made by penstock; otherwise nothing is known but Tree and Fields
+	Version    int               `json:"format_version,omitempty"`
+	Generation int               `json:"generation,omitempty"`
+	ID         string            `json:"id,omitempty"`
+	Records    int64             `json:"records"`
+	Bytes      int64             `json:"bytes"`      // of all records
+	DiskBytes  int64             `json:"disk_bytes"` // of all files
+	Fields     []Field           `json:"fields"`
+	Shards     []Shard           `json:"shards,omitempty"`
+	Recipe     *store.Recipe     `json:"recipe,omitempty"`
+	Source     *store.SourceInfo `json:"source,omitempty"`
+	Skipped    []store.Skipped   `json:"skipped,omitempty"`
+	Tree       []Node            `json:"tree,omitempty"`       // of an HDF5 file of other origin
+	Unmappable string            `json:"unmappable,omitempty"` // why that file as a whole is no dataset for mmapds
+}
+
+// Field is a field of a dataset.
+type Field struct {
+	Name          string               `json:"name"`
+	DType         tensor.DType         `json:"dtype"`
+	Shape         tensor.Shape         `json:"shape"` // of one record
+	Layout        string               `json:"layout,omitempty"`
+	Storage       string               `json:"storage"` // NumPy's name of the stored type
+	RecordBytes   int64                `json:"record_bytes"`
+	Bytes         int64                `json:"bytes"`
+	Classes       []Class              `json:"classes,omitempty"`
+	Normalization *store.Normalization `json:"normalization,omitempty"`
+	Statistics    *store.Statistics    `json:"statistics,omitempty"`
+	Python        string               `json:"python"` // an expression that opens the field
+}
+
+// Class is a value of a label field.
+type Class struct {
+	Name    string `json:"name"`
+	Records *int64 `json:"records,omitempty"` // nil where the manifest does not say
+}
+
+// Shard is a run of records that has files of its own.
+type Shard struct {
+	First int64 `json:"first"`
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"` // of its files
+}
+
+// Describe reads the metadata of the dataset at path.
+func Describe(path string) (*Summary, error) {
+	p, err := look(path)
+	if err != nil {
+		return nil, err
+	}
+	defer p.close()
+	d, why, err := p.locateOrTree()
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{Path: path, Format: "hdf5", Fields: []Field{}, Unmappable: why}
+	if p.flat {
+		s.Format = "flat"
+	}
+	if d != nil {
+		s.describe(d)
+	}
+	if !p.ours() {
+		s.Tree = treeOf(p.meta)
+	}
+	return s, s.measure(p)
+}
+
+func (s *Summary) describe(d *store.Dataset) {
+	s.Records, s.Bytes = d.Records, d.Bytes()
+	for i, f := range d.Schema.Fields {
+		s.Fields = append(s.Fields, Field{
+			Name: f.Name, DType: f.DType, Shape: shapeOf(f), Layout: f.Layout, Storage: f.Storage,
+			RecordBytes: int64(f.RecordBytes()), Bytes: int64(f.RecordBytes()) * d.Records,
+			Normalization: f.Normalization, Python: python(d, i),
+		})
+	}
+	if m := d.Manifest; m != nil {
+		s.Penstock, s.Version, s.Generation, s.ID = true, m.Version, m.Generation, m.ID
+		s.Recipe, s.Source, s.Skipped = m.Recipe, m.Source, m.Skipped
+		s.statistics(m)
+		s.shards(m)
+	}
+}
+
+// shapeOf is never nil, so that a scalar is [] in JSON.
+func shapeOf(f store.Field) tensor.Shape { return append(tensor.Shape{}, f.Shape...) }
+
+func (s *Summary) statistics(m *store.Manifest) {
+	for i, f := range m.Fields {
+		field := &s.Fields[i]
+		field.Statistics = m.Statistics[f.Name]
+		for k, name := range f.Classes {
+			c := Class{Name: name}
+			if st := field.Statistics; st != nil && len(st.Labels) == len(f.Classes) {
+				c.Records = &st.Labels[k]
+			}
+			field.Classes = append(field.Classes, c)
+		}
+	}
+}
+
+func (s *Summary) shards(m *store.Manifest) {
+	for _, shard := range m.Shards {
+		sum := Shard{First: shard.First, Count: shard.Count}
+		for _, f := range shard.Files {
+			sum.Bytes += f.Bytes
+		}
+		s.Shards = append(s.Shards, sum)
+	}
+}
+
+// measure adds up what the dataset takes on disk.
+func (s *Summary) measure(p *place) error {
+	if !p.flat {
+		s.DiskBytes = p.meta.Size
+		return nil
+	}
+	info, err := os.Stat(filepath.Join(p.path, store.ManifestName))
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.path, err)
+	}
+	s.DiskBytes = info.Size()
+	for _, shard := range s.Shards {
+		s.DiskBytes += shard.Bytes
+	}
+	return nil
+}

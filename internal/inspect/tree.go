@@ -1,0 +1,155 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// Node is an object of an HDF5 file, as reached by one path. Depth is not in JSON: the path
+// has it.
+type Node struct {
+	Path       string      `json:"path"`
+	Kind       string      `json:"kind"` // group, dataset, type, soft link, external link, other link
+	DType      string      `json:"dtype,omitempty"`
+	Shape      []int64     `json:"shape,omitempty"`     // of a dataset that is no scalar
+	MaxShape   []int64     `json:"max_shape,omitempty"` // where it differs; -1 is without limit
+	Layout     string      `json:"layout,omitempty"`
+	Chunk      []int64     `json:"chunk,omitempty"`
+	Offset     *int64      `json:"offset,omitempty"` // of the elements, where they are in one place
+	Bytes      int64       `json:"bytes,omitempty"`  // of the elements, unpacked
+	Filters    []string    `json:"filters,omitempty"`
+	Mappable   *bool       `json:"mappable,omitempty"`
+	Reason     string      `json:"reason,omitempty"` // why it is not mappable, or could not be read
+	Target     string      `json:"target,omitempty"` // of a link
+	Attributes []Attribute `json:"attributes,omitempty"`
+}
+
+// Attribute is an attribute of an HDF5 object.
+type Attribute struct {
+	Name  string  `json:"name"`
+	DType string  `json:"dtype"`
+	Shape []int64 `json:"shape,omitempty"`
+	Value any     `json:"value"` // null where it is not read: see Note
+	Note  string  `json:"note,omitempty"`
+}
+
+// treeOf lists the objects of a file, a group before what is in it.
+func treeOf(f *h5meta.File) []Node {
+	nodes := []Node{{Path: "/", Kind: "group", Attributes: attributesOf(f.Root.Attrs)}}
+	for l := range f.Walk() {
+		nodes = append(nodes, nodeOf(l))
+	}
+	return nodes
+}
+
+func nodeOf(l *h5meta.Link) Node {
+	n := Node{Path: l.Path}
+	switch {
+	case l.Err != nil:
+		n.Kind, n.Reason = "unreadable", l.Err.Error()
+	case l.Kind == h5meta.Soft:
+		n.Kind, n.Target = "soft link", l.Target
+	case l.Kind == h5meta.External:
+		n.Kind, n.Target = "external link", l.File+":"+l.Target
+	case l.Kind == h5meta.UserDefined:
+		n.Kind = "other link"
+	case l.Loop:
+		n.Kind, n.Reason = "group", "leads back to a group around it"
+	case l.Dataset != nil:
+		n.dataset(l.Dataset)
+	case l.Type != nil:
+		n.Kind, n.DType = "type", l.Type.String()
+	case l.Group != nil:
+		n.Kind, n.Attributes = "group", attributesOf(l.Group.Attrs)
+	}
+	return n
+}
+
+func (n *Node) dataset(d *h5meta.Dataset) {
+	n.Kind, n.Attributes = "dataset", attributesOf(d.Attrs)
+	if d.Err != nil {
+		n.Reason = d.Err.Error()
+	}
+	if d.Type != nil {
+		n.DType = d.Type.String()
+	}
+	n.Shape = d.Dims
+	for i, m := range d.MaxDims {
+		if m != d.Dims[i] {
+			n.MaxShape = d.MaxDims
+		}
+	}
+	n.Layout = d.Layout.Kind.String()
+	switch d.Layout.Kind {
+	case h5meta.Chunked:
+		n.Chunk = d.Layout.ChunkDims
+	case h5meta.Compact, h5meta.Contiguous:
+		if d.Layout.Offset >= 0 {
+			n.Offset = &d.Layout.Offset
+		}
+	}
+	for _, f := range d.Filters {
+		n.Filters = append(n.Filters, f.String())
+	}
+	if elems, ok := d.Elems(); ok && d.Type != nil && d.Type.Size > 0 && elems <= math.MaxInt64/d.Type.Size {
+		n.Bytes = elems * d.Type.Size
+	}
+	n.mappable(d)
+}
+
+func (n *Node) mappable(d *h5meta.Dataset) {
+	err := d.Mappable()
+	if err == nil && !d.Aligned() {
+		err = fmt.Errorf("starts at byte %d, which is no multiple of its element size", d.Layout.Offset)
+	}
+	ok := err == nil
+	n.Mappable = &ok
+	if err != nil {
+		n.Reason = strings.TrimSuffix(err.Error(), ": "+h5meta.ErrUnsupported.Error())
+	}
+}
+
+// most elements of an attribute that are worth a place in the output.
+const attributeElems = 1024
+
+func attributesOf(attrs h5meta.Attrs) []Attribute {
+	var out []Attribute
+	for i := range attrs {
+		a := &attrs[i]
+		item := Attribute{Name: a.Name, Shape: a.Space.Dims}
+		if a.Type != nil {
+			item.DType = a.Type.String()
+		}
+		elems, ok := a.Space.Elems()
+		switch {
+		case a.Err != nil:
+			item.Note = a.Err.Error()
+		case !ok || elems > attributeElems:
+			item.Note = fmt.Sprintf("%d elements", elems)
+		default:
+			item.Value = asJSON(a.Value.Any())
+		}
+		out = append(out, item)
+	}
+	return out
+}
+
+// asJSON replaces numbers that JSON does not have by their names.
+func asJSON(v any) any {
+	switch v := v.(type) {
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Sprint(v)
+		}
+	case []float64:
+		out := make([]any, len(v))
+		for i, x := range v {
+			out[i] = asJSON(x)
+		}
+		return out
+	}
+	return v
+}
