@@ -97,6 +97,7 @@ func (d *Decoder) openGIF(data []byte) (image.Image, error) {
 			copy(d.palette[i][:3], g.palette[3*i:])
 		}
 	}
+	frame.Palette = nil // d.palette it is
 	screen := image.Rect(0, 0, g.w, g.h)
 	if frame.Rect == screen {
 		return frame, nil

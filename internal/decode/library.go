@@ -21,10 +21,6 @@ func fromLibrary(f Format, err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return corrupt(f, "truncated: the file ends before the image does")
 	}
-	kind := ErrCorrupt
-	if isUnsupported(err) {
-		kind = ErrUnsupported
-	}
 	msg := err.Error()
 	for _, p := range []string{string(f) + ": ", "invalid format: ", "unsupported feature: "} {
 		msg = strings.TrimPrefix(msg, p)
@@ -32,7 +28,10 @@ func fromLibrary(f Format, err error) error {
 	if strings.Contains(msg, "not enough") || strings.HasSuffix(msg, "EOF") {
 		return corrupt(f, "truncated: the file ends before the image does (%s)", msg)
 	}
-	return &Error{f, kind, msg}
+	if isUnsupported(err) {
+		return unsupported(f, "not supported: %s", msg)
+	}
+	return corrupt(f, "%s", msg)
 }
 
 func isUnsupported(err error) bool {

@@ -78,7 +78,7 @@ func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
 		webpToRGBX(dst, &m.YCbCr)
 		return true
 	case *image.Paletted:
-		if m.Palette != nil {
+		if m.Palette != nil { // openGIF has its own
 			d.setPalette(m.Palette)
 		}
 	}

@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""Writes kinds/, small images of every kind that Pillow can write, and goldens.json, what
+Pillow reads them as. Run it in this folder; it needs Pillow with WebP (9.4 made the
+committed files) and NumPy, and jpegtran of libjpeg-turbo."""
+import hashlib, io, json, os, shutil, struct, subprocess, zlib
+import numpy as np
+from PIL import Image, ImageOps
+
+shutil.rmtree("kinds", ignore_errors=True)
+os.mkdir("kinds")
+os.chdir("kinds")
+rng = np.random.default_rng(5)
+
+
+def picture(w, h, c=3):
+    """A smooth picture with edges and noise, so that no filter goes unnoticed."""
+    y, x = np.mgrid[0:h, 0:w].astype(float)
+    planes = []
+    for i in range(c):
+        p = 128 + 100 * np.sin(x / (3 + 2 * i) + i) * np.cos(y / (4 + i))
+        p[(x + (i + 1) * y) % 17 < 5] = 230 - 60 * i
+        planes.append(np.clip(p + rng.normal(0, 12, (h, w)), 0, 255))
+    return np.stack(planes, -1).astype(np.uint8).squeeze()
+
+
+def rgb(w=45, h=37):
+    return Image.fromarray(picture(w, h))
+
+
+def without_adobe(data):
+    i = data.index(b"\xff\xee")
+    n = struct.unpack(">H", data[i + 2:i + 4])[0]
+    return data[:i] + data[i + 2 + n:]
+
+
+def jpeg(im, **kw):
+    b = io.BytesIO()
+    im.save(b, "JPEG", **kw)
+    return b.getvalue()
+
+
+def put(name, data):
+    with open(name, "wb") as f:
+        f.write(data)
+
+
+for name, s in ("444", 0), ("422", 1), ("420", 2):
+    put(f"{name}.jpg", jpeg(rgb(), quality=85, subsampling=s))
+    put(f"{name}-progressive.jpg", jpeg(rgb(), quality=75, subsampling=s, progressive=True))
+for w, h in (1, 1), (2, 2), (3, 5), (5, 3), (8, 8), (16, 17), (17, 16), (4, 40), (6, 40), (33, 1), (1, 33):
+    put(f"420-{w}x{h}.jpg", jpeg(Image.fromarray(picture(w, h).reshape(h, w, 3)), quality=90, subsampling=2))
+    put(f"422-{w}x{h}.jpg", jpeg(Image.fromarray(picture(w, h).reshape(h, w, 3)), quality=90, subsampling=1))
+put("gray.jpg", jpeg(rgb().convert("L")))
+put("gray-progressive.jpg", jpeg(rgb().convert("L"), progressive=True))
+put("quality100.jpg", jpeg(rgb(), quality=100, subsampling=0))
+put("quality1.jpg", jpeg(rgb(), quality=1))
+put("optimized.jpg", jpeg(rgb(), quality=60, optimize=True))
+cmyk = Image.fromarray(picture(45, 37, 4), "CMYK")
+put("cmyk.jpg", jpeg(cmyk))
+put("cmyk-progressive.jpg", jpeg(cmyk, progressive=True))
+put("cmyk-no-adobe.jpg", without_adobe(jpeg(cmyk)))
+ycck = jpeg(cmyk)
+put("ycck.jpg", ycck[:ycck.index(b"Adobe") + 11] + b"\x02" + ycck[ycck.index(b"Adobe") + 12:])
+# An RGB JPEG: three components that an Adobe segment says are not converted.
+flat = jpeg(rgb(), subsampling=0)
+adobe = b"\xff\xee\x00\x0eAdobe\x00\x64\x00\x00\x00\x00\x00"
+app0 = 2 + 2 + struct.unpack(">H", flat[4:6])[0]
+put("rgb-adobe.jpg", flat[:2] + adobe + flat[app0:])
+# Component names of 'R', 'G', 'B' say the same.
+named = bytearray(flat[:2] + flat[app0:])
+sof, sos = named.index(b"\xff\xc0"), named.index(b"\xff\xda")
+for i, name in enumerate(b"RGB"):
+    named[sof + 10 + 3 * i] = name
+    named[sos + 5 + 2 * i] = name
+put("rgb-names.jpg", bytes(named))
+
+
+def jpegtran(name, source, *args):
+    put(name, subprocess.run(["jpegtran", "-copy", "all", *args], input=source, stdout=subprocess.PIPE, check=True).stdout)
+
+
+base = jpeg(rgb(48, 32), quality=85, subsampling=2)
+jpegtran("restart.jpg", base, "-restart", "2B")
+jpegtran("restart-rows.jpg", base, "-restart", "1")
+jpegtran("restart-progressive.jpg", base, "-restart", "2B", "-progressive")
+jpegtran("440.jpg", jpeg(rgb(48, 32), quality=85, subsampling=1), "-transpose")
+jpegtran("440-odd.jpg", jpeg(rgb(37, 45), quality=85, subsampling=1), "-transpose")
+scans = "0;1;2;"
+put("scans.txt", scans.encode())
+jpegtran("three-scans.jpg", base, "-scans", "scans.txt")
+os.remove("scans.txt")
+for o in range(1, 9):
+    exif = Image.Exif()
+    exif[0x0112] = o
+    put(f"orientation{o}.jpg", jpeg(rgb(24, 17), exif=exif))
+odd = bytearray(base)
+sof = odd.index(b"\xff\xc0")
+# Sampling factors that are not the usual: the same data as 4:2:0 names, chroma 2x1 of 2x2.
+put("trailing.jpg", base + b"\x00\x01garbage\xff\xd8\xff")
+put("fill-bytes.jpg", base[:2] + b"\xff\xff\xff" + base[2:])
+
+rgba = Image.fromarray(picture(45, 37, 4), "RGBA")
+palette = rgb().quantize(37)
+for ext, modes in {
+    "png": ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"),
+    "tiff": ("1", "L", "P", "RGB", "RGBA", "CMYK"),
+    "bmp": ("1", "L", "P", "RGB", "RGBA"),
+    "gif": ("1", "L", "P"),
+}.items():
+    for mode in modes:
+        if mode == "I;16":
+            im = Image.fromarray((picture(45, 37)[..., 0].astype(np.uint16) << 8) + 77)
+        elif mode in ("LA", "RGBA"):
+            im = rgba.convert(mode)
+        elif mode == "CMYK":
+            im = cmyk
+        elif mode == "P":
+            im = palette
+        else:
+            im = rgb().convert(mode)
+        im.save(f"{mode.replace(';', '')}.{ext}")
+palette.save("transparent.png", transparency=3)
+palette.save("two-bits.png", bits=2)
+rgb().convert("L").save("gray-transparent.png", transparency=100)
+rgb().quantize(14).save("transparent.gif", transparency=3)
+rgb().save("lzw.tiff", compression="tiff_lzw")
+rgb().save("deflate.tiff", compression="tiff_adobe_deflate")
+frames = [rgb(20, 16), rgb(20, 16)]
+frames[0].save("animated.gif", save_all=True, append_images=frames[1:])
+frames[0].save("animated.png", save_all=True, append_images=frames[1:])
+
+
+def chunk(name, data):
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def png16(name, channels, color_type):
+    p = (picture(20, 16, channels).astype(">u2") << 8) + 200
+    raw = b"".join(b"\0" + row.tobytes() for row in p)
+    ihdr = struct.pack(">IIBBBBB", 20, 16, 16, color_type, 0, 0, 0)
+    put(name, b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", ihdr) + chunk(b"IDAT", zlib.compress(raw)) + chunk(b"IEND", b""))
+
+
+png16("RGB16.png", 3, 2)
+png16("RGBA16.png", 4, 6)
+png16("LA16.png", 2, 4)
+# A GIF whose first frame covers part of the screen, once with a transparent colour.
+for name, control in ("partial.gif", b""), ("partial-transparent.gif", b"\x21\xf9\x04\x01\x00\x00\x05\x00"):
+    b = io.BytesIO()
+    rgb(10, 8).quantize(16).save(b, "GIF")
+    g = b.getvalue()
+    i = g.index(b",", 13 + 3 * 2 ** ((g[10] & 7) + 1))
+    image = g[i:i + 1] + struct.pack("<HH", 3, 2) + g[i + 5:]
+    put(name, g[:6] + struct.pack("<HH", 20, 16) + g[10:i] + control + image)
+for w, h in (45, 37), (44, 36), (1, 1), (2, 3), (17, 2):
+    Image.fromarray(picture(w, h).reshape(h, w, 3)).save(f"lossy-{w}x{h}.webp", quality=80)
+rgba.save("lossy-alpha.webp", quality=70)
+rgb().save("lossless.webp", lossless=True)
+rgba.save("lossless-alpha.webp", lossless=True, exact=True)
+
+goldens = {}
+for name in sorted(os.listdir(".")):
+    im = Image.open(name)
+    digests = {}
+    for key, image, mode in (("rgb", im, "RGB"), ("gray", im, "L"), ("turned", ImageOps.exif_transpose(im), "RGB")):
+        image = image.convert(mode)
+        digests[key] = hashlib.sha256(struct.pack("<II", *image.size) + image.tobytes()).hexdigest()[:32]
+    goldens[name] = digests
+os.chdir("..")
+with open("goldens.json", "w") as f:
+    json.dump(goldens, f, indent=1, sort_keys=True)
+    f.write("\n")
