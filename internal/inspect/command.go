@@ -50,6 +50,7 @@ func Command() *cobra.Command {
 	flagJSON(cmd, &asJSON)
 	cmd.Flags().IntVar(&opts.Classes, "classes", 20, "list at most this many classes; 0 lists all")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.AddCommand(verifyCommand(), layoutCommand(), previewCommand())
 	return cmd
 }
@@ -66,9 +67,17 @@ func oneDataset(cmd *cobra.Command, args []string) []string {
 	case len(args) <= 1:
 		return []string{"no DATASET given"}
 	case cmd.HasAvailableSubCommands():
-		return []string{fmt.Sprintf("%q is neither a command nor the only DATASET", args[0])}
+		return []string{fmt.Sprintf("%q is neither a command nor the only DATASET", args[0]) + meant(cmd, args[0])}
 	}
 	return []string{fmt.Sprintf("one DATASET at a time, not %d: %q", len(args), args)}
+}
+
+// meant names the command that was mistyped.
+func meant(cmd *cobra.Command, word string) string {
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		return "; did you mean " + near[0] + "?"
+	}
+	return ""
 }
 
 // show prints an answer: v as JSON, or by text.

@@ -52,7 +52,7 @@ type drawing struct {
 }
 
 // newDrawing returns a sheet with all its text, to place pictures on.
-func newDrawing(title, subtitle, values string, columns int, p planes, cells []cell) (*drawing, error) {
+func newDrawing(title, subtitle string, columns int, p planes, cells []cell) (*drawing, error) {
 	f, err := newFonts()
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func newDrawing(title, subtitle, values string, columns int, p planes, cells []c
 		d.cell.Y += labelLine
 	}
 	rows := (len(cells) + columns - 1) / columns
-	w := max(2*margin+columns*d.cell.X-columnGap, d.textWidth(title, subtitle+values)+2*margin)
+	w := max(2*margin+columns*d.cell.X-columnGap, d.textWidth(title, subtitle)+2*margin)
 	h := d.head + rows*d.cell.Y - rowGap + margin
 	if w > mostPixels/h {
 		return nil, fmt.Errorf("a sheet of %d x %d pixels is too large; ask for fewer samples or other columns", w, h)
@@ -73,7 +73,6 @@ func newDrawing(title, subtitle, values string, columns int, p planes, cells []c
 	d.canvas = image.NewRGBA(image.Rect(0, 0, w, h))
 	draw.Draw(d.canvas, d.canvas.Rect, image.NewUniform(paper), image.Point{}, draw.Src)
 	d.text(f.title, ink, margin, margin+titleLine-6, fit(f.title, title, w-2*margin))
-	subtitle += "   ·   " + values
 	d.text(f.text, faint, margin, margin+titleLine+textLine-6, fit(f.text, subtitle, w-2*margin))
 	for i := range cells {
 		d.caption(i)
@@ -85,7 +84,7 @@ func newDrawing(title, subtitle, values string, columns int, p planes, cells []c
 // wide as one of eight for it.
 func (d *drawing) textWidth(title, subtitle string) int {
 	const most = 560
-	w := max(font.MeasureString(d.fonts.title, title).Ceil(), font.MeasureString(d.fonts.text, subtitle+"   ·   ").Ceil())
+	w := max(font.MeasureString(d.fonts.title, title).Ceil(), font.MeasureString(d.fonts.text, subtitle).Ceil())
 	return min(w, most)
 }
 

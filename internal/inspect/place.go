@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/penstock/penstock/internal/h5meta"
 	"github.com/penstock/penstock/mmapds"
@@ -78,7 +79,12 @@ func (p *place) ours() bool {
 }
 
 // locate finds the records.
-func (p *place) locate() (*store.Dataset, error) { return mmapds.Locate(p.path) }
+func (p *place) locate() (*store.Dataset, error) {
+	if p.flat && !store.IsFlat(p.path) {
+		return nil, fmt.Errorf("%s: no %s in it, so it is no dataset (a folder of images becomes one by: preprocess %s OUT)", p.path, store.ManifestName, p.path)
+	}
+	return mmapds.Locate(p.path)
+}
 
 // locateOrTree is locate, but an HDF5 file of other origin may have nothing to locate: then
 // the Dataset is nil and the text says why.
@@ -93,10 +99,11 @@ func (p *place) locateOrTree() (*store.Dataset, string, error) {
 	return nil, "", err
 }
 
-// innermost returns what err says behind the name of the package and the path.
+// innermost returns what err says behind the name of the package and the path, and before
+// the mark that it is about something unsupported.
 func innermost(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
-		return inner.Error()
+		err = inner
 	}
-	return err.Error()
+	return strings.TrimSuffix(err.Error(), ": "+store.ErrUnsupported.Error())
 }

@@ -47,6 +47,9 @@ func Preview(ctx context.Context, path string, opts PreviewOptions) (*Sheet, err
 	}
 	p.close()
 	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: opts.fields()})
+	if errors.Is(err, store.ErrUnsupported) && opts.Field == "" {
+		return nil, fmt.Errorf("%w; --field and --label-field choose datasets of an HDF5 file", err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -93,12 +96,12 @@ func (s *shoot) sheet(ctx context.Context) (*Sheet, error) {
 	out := &Sheet{Path: s.path(), Field: s.images.Name, Records: records, Values: tone.text, Columns: s.columns(len(records))}
 	cells := make([]cell, len(records))
 	for i, r := range records {
-		cells[i].caption, cells[i].label = fmt.Sprintf("%d", r), s.labelText(values, r)
+		cells[i].caption, cells[i].label = fmt.Sprintf("#%d", r), s.labelText(values, r)
 		if s.labels != nil {
 			out.Labels = append(out.Labels, cells[i].label)
 		}
 	}
-	d, err := newDrawing(s.title(), s.subtitle(len(records)), out.Values, out.Columns, s.planes, cells)
+	d, err := newDrawing(s.title(), s.subtitle(len(records), tone), out.Columns, s.planes, cells)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.path(), err)
 	}
@@ -201,7 +204,7 @@ func (s *shoot) title() string {
 	return printable(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
 }
 
-func (s *shoot) subtitle(shown int) string {
+func (s *shoot) subtitle(shown int, t tone) string {
 	parts := []string{
 		fmt.Sprintf("%s of %s", cli.Count(int64(shown)), cli.Counted(int64(s.ds.Len()), "record")),
 		fmt.Sprintf("%s %v %v", printable(s.images.Name), s.images.DType, s.images.Shape),
@@ -212,6 +215,9 @@ func (s *shoot) subtitle(shown int) string {
 	if s.labels != nil && len(s.labels.Classes) > 0 {
 		n := int64(len(s.labels.Classes))
 		parts = append(parts, strings.Replace(cli.Counted(n, "classe"), "1 classe", "1 class", 1))
+	}
+	if !t.plain {
+		parts = append(parts, t.text)
 	}
 	return strings.Join(parts, "   ·   ")
 }

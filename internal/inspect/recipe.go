@@ -11,6 +11,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
+// optionsWidth is how long a line of options becomes.
+const optionsWidth = 76
+
 // renderRecipe prints how a dataset was made: a line for each transform.
 func renderRecipe(b *strings.Builder, r *store.Recipe) {
 	t := table{indent: 2}
@@ -25,10 +28,33 @@ func renderRecipe(b *strings.Builder, r *store.Recipe) {
 	for _, k := range slices.Sorted(maps.Keys(r.Options)) {
 		options = append(options, k+" "+r.Options[k])
 	}
-	if len(options) > 0 {
-		t.add("options", printable(strings.Join(options, ", ")))
+	name := "options"
+	for _, line := range wrap(options, optionsWidth) {
+		t.add(name, printable(line))
+		name = ""
 	}
 	fmt.Fprintf(b, "\nRecipe\n%s", &t)
+}
+
+// wrap joins items by commas into lines of about width characters.
+func wrap(items []string, width int) (lines []string) {
+	line := ""
+	for i, item := range items {
+		if i < len(items)-1 {
+			item += ","
+		}
+		if line != "" && len(line)+1+len(item) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += item
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
 }
 
 // step is a transform of a recipe.

@@ -13,7 +13,8 @@ import (
 // and 255 white.
 type tone struct {
 	gain, offset []float64
-	text         string // says what was done, for the reader of the picture
+	text         string // says what was done
+	plain        bool   // nothing that the reader of the picture has to know
 }
 
 func (t tone) brightness(v float64, c int) uint8 {
@@ -58,7 +59,9 @@ func (s *shoot) tone(ctx context.Context, records []int) (tone, error) {
 	c, norm := s.planes.c, s.images.Normalization
 	switch {
 	case s.images.DType == tensor.Uint8:
-		return linear(c, 0, 255, "bytes as stored"), nil
+		t := linear(c, 0, 255, "bytes as stored")
+		t.plain = true
+		return t, nil
 	case s.images.DType == tensor.Bool:
 		return linear(c, 0, 1, "false black, true white"), nil
 	case norm != nil && norm.Applied && norm.Scale > 0:
