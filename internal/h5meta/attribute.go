@@ -35,8 +35,9 @@ func (p *parser) attrs(h *header) (Attrs, error) {
 		if m.typ != msgAttribute {
 			continue
 		}
-		if m.flags&flagShared != 0 {
-			return nil, p.errorAt(ErrUnsupported, h.addr, "object header", "attribute in a shared message table")
+		m, err := p.resolve(m, "shared attribute")
+		if err != nil {
+			return nil, err
 		}
 		a, err := p.attr(p.cursor(m, "attribute"))
 		if err != nil {
@@ -69,12 +70,8 @@ func (p *parser) denseAttrs(h *header) (Attrs, error) {
 		return nil, c.err
 	}
 	var list Attrs
-	err := p.denseObjects(heapAddr, tree, btreeAttrName, func(rec *cursor) []byte {
-		id := rec.bytes(8)
-		if rec.u8()&flagShared != 0 {
-			rec.unsupported("attribute in a shared message table")
-		}
-		return id
+	err := p.denseObjects(heapAddr, tree, btreeAttrName, func(rec *cursor) (id []byte, shared bool) {
+		return rec.bytes(8), rec.u8()&flagShared != 0
 	}, func(obj *cursor) error {
 		obj.what = "attribute"
 		a, err := p.attr(obj)
@@ -114,9 +111,10 @@ func (p *parser) attr(c *cursor) (Attr, error) {
 
 // attrBody parses type and space, and decodes the rest of c as elements.
 func (p *parser) attrBody(a *Attr, c *cursor, typ, space message) error {
-	if space.flags&flagShared != 0 {
-		a.Err = refuse("dataspace in a shared message table")
-		return nil
+	space.typ = msgDataspace
+	space, err := p.resolve(space, "dataspace of attribute")
+	if err != nil {
+		return err
 	}
 	sc := p.cursor(space, "dataspace of attribute")
 	a.Space = parseDataspace(sc)

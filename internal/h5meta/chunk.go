@@ -57,9 +57,12 @@ func (d *Dataset) Chunks() (*ChunkTable, error) {
 	r := &chunkReader{d: d, table: &ChunkTable{dims: d.Layout.ChunkDims}}
 	r.source = d.file.session(&r.table.Index)
 	r.table.Bytes = d.Layout.index.elemSize
-	for _, n := range d.Layout.ChunkDims {
+	places := uint64(1)
+	for i, n := range d.Layout.ChunkDims {
 		r.table.Bytes *= n
+		places, _ = product(places, uint64(d.Dims[i]/n+min(d.Dims[i]%n, 1)))
 	}
+	r.table.Chunks = make([]Chunk, 0, min(places, uint64(d.file.Size)/16, 1<<16))
 	if err := r.read(); err != nil {
 		return nil, inPath(err, d.Path)
 	}
@@ -132,7 +135,7 @@ func (r *chunkReader) add(grid []uint64, addr, size uint64, mask uint32) error {
 // coords returns room for the coordinates of one chunk.
 func (r *chunkReader) coords(n int) []int64 {
 	if len(r.slab) < n {
-		r.slab = make([]int64, n*min(max(64, len(r.table.Chunks)), 1<<14))
+		r.slab = make([]int64, n*min(max(64, cap(r.table.Chunks)-len(r.table.Chunks)), 1<<14))
 	}
 	return r.slab[:n:n]
 }

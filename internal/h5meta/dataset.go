@@ -57,21 +57,19 @@ func (p *parser) dataset(h *header) (*Dataset, error) {
 }
 
 func (p *parser) datasetMessage(d *Dataset, m message) (err error) {
-	c := p.cursor(m, "header message")
-	shared := m.flags&flagShared != 0
 	switch m.typ {
 	case msgDatatype:
 		d.Type, err = p.datatype(m, "datatype message")
 		return err
 	case msgDataspace, msgLayout, msgFilters, msgExternal, msgFill, msgFillOld:
-		if shared {
-			c.unsupported("message of type 0x%x in a shared message table", m.typ)
+		if m, err = p.resolve(m, "shared message"); err != nil {
+			return err
 		}
-	}
-	if c.err == nil {
+		c := p.cursor(m, "")
 		p.plainMessage(d, m.typ, c)
+		return c.err
 	}
-	return c.err
+	return nil
 }
 
 func (p *parser) plainMessage(d *Dataset, typ uint16, c *cursor) {

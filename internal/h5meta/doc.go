@@ -19,6 +19,7 @@
 //	d.Spec()                                    // tensor.Spec of one record, Dims[0] being the records
 //	d.Type.DType(), d.Type.String()             // "bool", "big-endian float32", "string[6] ascii", ...
 //	d.Value(limit)                              // the elements of a small dataset
+//	d.Chunks()                                  // *ChunkTable: Chunks with Offset, Size, Mask, Coord; At(coord...)
 //
 // Attributes have a Value, which gives Strings, Text, Ints, Int, Floats, Float, or Any.
 //
@@ -28,9 +29,10 @@
 //
 // Read are superblocks 0 to 3, object headers 1 and 2 with continuations, groups with
 // symbol tables, compact links and dense links, compact and dense attributes, committed
-// datatypes, and all layouts. Named, but not read further, are external files, virtual
-// datasets, and values of compound, reference, opaque and variable-length types other than
-// strings. Refused are files of the family and multi drivers and shared message tables.
+// datatypes, shared message tables, all layouts and all chunk indexes. Named, but not read
+// further, are external files, virtual datasets, and values of compound, reference, opaque
+// and variable-length types other than strings. Refused are files of the family and multi
+// drivers. Filters are named, not undone.
 //
 // The format is described in the HDF5 File Format Specification, version 3.0 (The HDF
 // Group); where it is silent the comments say what libhdf5 does.

@@ -49,8 +49,7 @@ func (f *File) open() (*File, error) {
 	if f.Superblock, err = readSuperblock(s, off); err != nil {
 		return nil, err
 	}
-	p := &parser{source: s, sb: f.Superblock, heaps: heaps{}, types: map[uint64]*Datatype{}, objects: map[uint64]*object{}}
-	p.links = int(min(maxLinks, 4096+f.Size/16))
+	p := newParser(s, f.Superblock)
 	if err := p.extension(); err != nil {
 		return nil, err
 	}
@@ -84,7 +83,7 @@ func (f *File) session(trace *[]Extent) *source {
 	return &source{r: f.r, size: f.Size, base: sb.Base, offSize: sb.OffsetSize, lenSize: sb.LengthSize, left: left, lax: f.lax, trace: trace}
 }
 
-// extension reads the superblock extension for the B-tree sizes in it.
+// extension reads the superblock extension for the tree sizes and shared messages in it.
 func (p *parser) extension() error {
 	if p.sb.extension == undef {
 		return nil
@@ -97,7 +96,12 @@ func (p *parser) extension() error {
 		c := p.cursor(m, "B-tree K message")
 		c.version(0, 0)
 		p.sb.chunkK, p.sb.groupK, p.sb.leafK = c.u16(), c.u16(), c.u16()
-		return c.err
+		if c.err != nil {
+			return c.err
+		}
+	}
+	if m, ok := h.first(msgSharedTable); ok {
+		return p.readSharedTable(m)
 	}
 	return nil
 }

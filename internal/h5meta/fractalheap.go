@@ -265,25 +265,3 @@ func (h *fractalHeap) direct(addr, start, size uint64) ([]byte, error) {
 	h.blocks[addr] = c.b
 	return c.b, nil
 }
-
-// denseObjects visits the heap objects that a name index refers to. idOf takes the heap id
-// out of an index record.
-func (p *parser) denseObjects(heapAddr, tree uint64, kind uint8, idOf func(*cursor) []byte, visit func(*cursor) error) error {
-	h, err := p.readFractalHeap(heapAddr)
-	if err != nil {
-		return err
-	}
-	t := btree2{src: p.source, kind: kind, what: "name index"}
-	t.record = func(rec *cursor) error {
-		id := idOf(rec)
-		if rec.err != nil {
-			return rec.err
-		}
-		obj, err := h.object(id)
-		if err != nil {
-			return err
-		}
-		return visit(obj)
-	}
-	return t.walk(tree)
-}

@@ -13,6 +13,7 @@ const (
 	msgLayout       = 0x08
 	msgFilters      = 0x0b
 	msgAttribute    = 0x0c
+	msgSharedTable  = 0x0f
 	msgContinuation = 0x10
 	msgSymbolTable  = 0x11
 	msgBTreeK       = 0x13

@@ -68,9 +68,9 @@ func (p *parser) denseLinks(m message) (links []rawLink, err error) {
 	if c.err != nil || heapAddr == undef {
 		return nil, c.err
 	}
-	err = p.denseObjects(heapAddr, tree, btreeLinkName, func(rec *cursor) []byte {
+	err = p.denseObjects(heapAddr, tree, btreeLinkName, func(rec *cursor) (id []byte, shared bool) {
 		rec.skip(4) // hash of the name
-		return rec.bytes(7)
+		return rec.bytes(7), false
 	}, func(obj *cursor) error {
 		obj.what = "link message"
 		l, err := linkMessage(obj)

@@ -8,8 +8,24 @@ type parser struct {
 	heaps   heaps
 	types   map[uint64]*Datatype // committed datatypes
 	objects map[uint64]*object
-	links   int // that may still be added to the tree
-	trail   []uint64
+	links   int      // that may still be added to the tree
+	trail   []uint64 // groups that the one being built is inside of
+
+	sharedAt    map[uint16]uint64       // heap of shared messages by message type
+	sharedHeaps map[uint64]*fractalHeap // those that were read, by address
+}
+
+func newParser(s *source, sb Superblock) *parser {
+	return &parser{
+		source:      s,
+		sb:          sb,
+		heaps:       heaps{},
+		types:       map[uint64]*Datatype{},
+		objects:     map[uint64]*object{},
+		links:       int(min(maxLinks, 4096+s.size/16)),
+		sharedAt:    map[uint16]uint64{},
+		sharedHeaps: map[uint64]*fractalHeap{},
+	}
 }
 
 // object is what an object header describes, without a name.
@@ -78,55 +94,4 @@ func (p *parser) newGroup(h *header, info message) ([]rawLink, error) {
 	}
 	dense, err := p.denseLinks(info)
 	return append(links, dense...), err
-}
-
-// datatype parses a datatype message, or follows it to a committed datatype.
-func (p *parser) datatype(m message, what string) (*Datatype, error) {
-	if m.flags&flagShared != 0 {
-		return p.committed(m, what)
-	}
-	c := p.cursor(m, what)
-	t := parseDatatype(c)
-	return t, c.err
-}
-
-// committed reads a shared message that names another object header.
-func (p *parser) committed(m message, what string) (*Datatype, error) {
-	addr, err := p.sharedAddr(m, what)
-	if err != nil {
-		return nil, err
-	}
-	if t, ok := p.types[addr]; ok {
-		return t, nil
-	}
-	h, err := p.readHeader(addr)
-	if err != nil {
-		return nil, err
-	}
-	m, ok := h.first(msgDatatype)
-	if !ok || m.flags&flagShared != 0 {
-		return nil, p.errorAt(ErrCorrupt, addr, "object header", "holds no datatype that others can share")
-	}
-	t, err := p.datatype(m, "committed datatype")
-	if err != nil {
-		return nil, err
-	}
-	t.Committed = true
-	p.types[addr] = t
-	return t, nil
-}
-
-// sharedAddr parses the body of a shared message of version 1 to 3.
-func (p *parser) sharedAddr(m message, what string) (uint64, error) {
-	c := p.cursor(m, what)
-	version := c.version(1, 3)
-	kind := c.u8()
-	if version == 1 {
-		c.skip(6 + p.lenSize)
-	}
-	if version == 3 && kind == 1 {
-		c.unsupported("it is in a shared message table")
-	}
-	addr := c.addr()
-	return addr, c.err
 }

@@ -69,6 +69,11 @@ const chunksTree = `superblock %d, user block 0
 /tree uint16 [6 4] [-1 -1] chunked with shuffle(2), deflate(4) mappable: layout chunked with shuffle(2), deflate(4) cannot be mapped
 `
 
+const pagedTree = `superblock %d, user block 0
+/fixed uint8 [1030] [1030] chunked mappable: layout chunked cannot be mapped
+/grow uint8 [140000] [-1] chunked mappable: layout chunked cannot be mapped
+`
+
 func denseTree() string {
 	var b strings.Builder
 	b.WriteString("superblock %d, user block 0\n")
@@ -83,7 +88,7 @@ func denseTree() string {
 
 // The committed files must read the same for ever.
 func TestSmallFiles(t *testing.T) {
-	trees := map[string]string{"basic": basicTree, "strings": stringsTree, "chunks": chunksTree, "dense": denseTree()}
+	trees := map[string]string{"basic": basicTree, "strings": stringsTree, "chunks": chunksTree, "dense": denseTree(), "paged": pagedTree}
 	for name, b := range smallFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			parts := strings.Split(strings.TrimSuffix(name, ".h5"), "-")

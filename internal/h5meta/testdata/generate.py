@@ -2,6 +2,7 @@
 
 usage: generate.py OUTDIR
 """
+import ctypes
 import itertools
 import json
 import os
@@ -345,6 +346,52 @@ def describe(f):
     return found
 
 
+def special(f, grow):
+    """A bit of everything, for files with unusual sizes of addresses and tree nodes.
+
+    libhdf5 cannot open what it writes if an axis is unlimited and lengths have 4 bytes: grow
+    is False there.
+    """
+    for i in range(30):
+        d = f.create_dataset("d%d" % i, data=np.arange(50, dtype="i4"), chunks=(5,), maxshape=(None if i % 2 and grow else 50,))
+        d.attrs["text"] = "t%d" % i
+        d.attrs["number"] = i
+    f.create_dataset("tree", data=np.arange(50, dtype="i4").reshape(5, 10), chunks=(1, 2), maxshape=(None, None) if grow else None)
+    f.create_dataset("flat", data=np.arange(50, dtype="i4"))
+    for i in range(20):
+        f.attrs["a%d" % i] = [i, i]
+
+
+def library():
+    """The libhdf5 that h5py uses, for the calls that it does not wrap; None if not found."""
+    try:
+        with open("/proc/self/maps") as maps:
+            return ctypes.CDLL(next(line.split()[-1] for line in maps if "libhdf5" in line and "_hl" not in line))
+    except (OSError, StopIteration):
+        return None
+
+
+def creation(sizes=None, sym=None, istore=None, sohm=None, page=False):
+    p = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    lib, hid = library(), ctypes.c_int64(p.id)
+    if sizes:
+        p.set_sizes(*sizes)
+    if sym and lib:
+        lib.H5Pset_sym_k(hid, ctypes.c_uint(sym[0]), ctypes.c_uint(sym[1]))
+    if istore and lib:
+        lib.H5Pset_istore_k(hid, ctypes.c_uint(istore))
+    if sohm and lib:
+        lib.H5Pset_shared_mesg_nindexes(hid, ctypes.c_uint(1))
+        lib.H5Pset_shared_mesg_index(hid, ctypes.c_uint(0), ctypes.c_uint(sohm), ctypes.c_uint(8))
+    if page:
+        p.set_file_space_strategy(h5py.h5f.FSPACE_STRATEGY_PAGE if hasattr(h5py.h5f, "FSPACE_STRATEGY_PAGE") else 1, True, 1)
+    return p
+
+
+SPECIAL = {
+    "sizes44": dict(sizes=(4, 4)), "sizes48": dict(sizes=(4, 8)), "sizes84": dict(sizes=(8, 4)), "symk": dict(sym=(2, 1)),
+    "istore": dict(istore=3), "both": dict(sym=(3, 3), istore=3), "page": dict(page=True), "sohm": dict(sohm=0x182A),
+}
 PARTS = [contiguous, chunked, groups, attributes, others]
 VERSIONS = {"earliest": ("earliest", "latest"), "v108": ("v108", "v108"), "v110": ("v110", "v110"), "latest": ("latest", "latest")}
 
@@ -366,6 +413,17 @@ def main():
                     part(f)
                 with h5py.File(file, "r") as f:
                     answers[name] = {"userblock": block, "objects": describe(f)}
+    for label, how in SPECIAL.items():
+        for libver in ("earliest", "latest"):
+            name = "%s-%s.h5" % (libver, label)
+            file = os.path.join(out, name)
+            fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+            if libver == "latest":
+                fapl.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
+            with h5py.File(h5py.h5f.create(file.encode(), h5py.h5f.ACC_TRUNC, creation(**how), fapl)) as f:
+                special(f, how.get("sizes", (8, 8))[1] == 8)
+            with h5py.File(file, "r") as f:
+                answers[name] = {"userblock": 0, "objects": describe(f)}
     with open(os.path.join(out, "answers.json"), "w") as f:
         json.dump(answers, f)
 

@@ -49,6 +49,22 @@ def chunks(f):
     f.create_dataset("tree", data=a, chunks=(3, 2), maxshape=(None, None), compression="gzip", shuffle=True)
 
 
+def paged(name):
+    """Array indexes with pages, in a file with addresses of 4 bytes."""
+    fcpl = h5py.h5p.create(h5py.h5p.FILE_CREATE)
+    fcpl.set_sizes(4, 8)
+    fapl = h5py.h5p.create(h5py.h5p.FILE_ACCESS)
+    fapl.set_libver_bounds(h5py.h5f.LIBVER_LATEST, h5py.h5f.LIBVER_LATEST)
+    with h5py.File(h5py.h5f.create(name.encode(), h5py.h5f.ACC_TRUNC, fcpl, fapl)) as f:
+        d = f.create_dataset("fixed", shape=(1030,), dtype="u1", chunks=(1,))
+        d[1026:1028] = 1
+        d = f.create_dataset("grow", shape=(140000,), dtype="u1", chunks=(1,), maxshape=(None,))
+        d[3:6] = 1
+        d[131070] = 1
+        d[132100:132103] = 1
+
+
+paged(os.path.join(out, "small-new-paged.h5"))
 VERSIONS = {"old": ("earliest", "latest"), "new": ("latest", "latest")}
 
 for label, libver in VERSIONS.items():
