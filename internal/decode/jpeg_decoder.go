@@ -31,15 +31,15 @@ type jpegDecoder struct {
 // component is one component's way from coefficients to samples.
 type component struct {
 	plane
-	hs, vs         int // blocks in a unit across and down
-	across, down   int // blocks that hold true samples
-	blocksX        int // blocks in a row of coefs: even, whole units
-	coefs          []int16
-	ac             []bool // which blocks have more than a first coefficient
-	quant          [64]uint16
-	latched        bool // quant is set, by the component's first scan
-	pred           int32
-	dcTab, acTable *huffTable
+	hs, vs       int // blocks in a unit across and down
+	across, down int // blocks that hold true samples
+	blocksX      int // blocks in a row of coefs: even, whole units
+	coefs        []int16
+	ac           []bool // which blocks have more than a first coefficient
+	quant        [64]uint16
+	latched      bool // quant is set, by the component's first scan
+	pred         int32
+	dcTab, acTab *huffTable
 }
 
 // begin prepares to decode the file whose header is h. Buffers of earlier files are reused.
@@ -212,7 +212,11 @@ func (j *jpegDecoder) readScanHeader(seg []byte) error {
 		if tables>>4 > 3 || tables&15 > 3 {
 			return corrupt(JPEG, "a scan names Huffman tables %d and %d", tables>>4, tables&15)
 		}
-		c.dcTab, c.acTable = &j.dc[tables>>4], &j.ac[tables&15]
+		c.dcTab, c.acTab = &j.dc[tables>>4], &j.ac[tables&15]
+		if j.h.sof != mSOF2 {
+			c.dcTab.orStandard(&standardDC, tables>>4)
+			c.acTab.orStandard(&standardAC, tables&15)
+		}
 		if err := j.latch(c); err != nil {
 			return err
 		}

@@ -23,7 +23,7 @@ func (j *jpegDecoder) decodeUnits(first, last, x0, x1 int) error {
 func (j *jpegDecoder) readUnitRow() error {
 	for _, c := range j.scan {
 		clear(c.coefs)
-		if !c.dcTab.defined || !c.acTable.defined {
+		if !c.dcTab.defined || !c.acTab.defined {
 			return corrupt(JPEG, "a Huffman table is missing")
 		}
 	}
@@ -44,7 +44,7 @@ func (j *jpegDecoder) readUnit(u int) bool {
 			at := v*c.blocksX + u*c.hs
 			for b := at; b < at+c.hs; b++ {
 				blk := (*[64]int16)(c.coefs[64*b:])
-				diff, ac, ok := j.bits.block(blk, c.dcTab, c.acTable)
+				diff, ac, ok := j.bits.block(blk, c.dcTab, c.acTab)
 				if !ok {
 					return false
 				}
@@ -112,7 +112,7 @@ func (j *jpegDecoder) readScan(params []byte) error {
 
 func (j *jpegDecoder) tablesDefined(s *progressiveScan) bool {
 	for _, c := range j.scan {
-		if s.first == 0 && !s.refine && !c.dcTab.defined || s.last > 0 && !c.acTable.defined {
+		if s.first == 0 && !s.refine && !c.dcTab.defined || s.last > 0 && !c.acTab.defined {
 			return false
 		}
 	}
@@ -139,10 +139,10 @@ func (j *jpegDecoder) scanUnit(s *progressiveScan, x, y int) bool {
 func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool {
 	b := (*[64]int16)(c.coefs[64*(y*c.blocksX+x):])
 	if j.h.sof == mSOF2 {
-		s.dcTable, s.table = c.dcTab, c.acTable
+		s.dcTable, s.table = c.dcTab, c.acTab
 		return s.block(b, &c.pred)
 	}
-	diff, _, ok := j.bits.block(b, c.dcTab, c.acTable)
+	diff, _, ok := j.bits.block(b, c.dcTab, c.acTab)
 	c.pred += diff
 	b[0] = int16(c.pred)
 	return ok

@@ -36,6 +36,7 @@ type Rows struct {
 // C's memory: Close frees it, and so does the garbage collector if that is forgotten.
 type Decoder struct {
 	c       *C.pst_decoder
+	rows    C.pst_rows // of the last Start
 	cleanup runtime.Cleanup
 }
 
@@ -62,9 +63,9 @@ func (d *Decoder) Close() {
 // Start begins to decode a file at row y, columns [x, x+w) and what the library adds to
 // them. It copies the file.
 func (d *Decoder) Start(file []byte, s Space, x, w, y int) (Rows, error) {
-	var r C.pst_rows
+	r := &d.rows
 	rc := C.pst_start(d.c, (*C.uchar)(unsafe.Pointer(unsafe.SliceData(file))), C.size_t(len(file)), C.int(s),
-		C.uint(x), C.uint(w), C.uint(y), &r)
+		C.uint(x), C.uint(w), C.uint(y), r)
 	err := d.failed(rc)
 	return Rows{int(r.first), int(r.width), int(r.step)}, err
 }

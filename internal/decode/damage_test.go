@@ -1,0 +1,187 @@
+package decode
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func readKind(t testing.TB, name string) []byte {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(kindsDir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// scanStart returns where the entropy-coded data of the last scan begins.
+func scanStart(t testing.TB, jpeg []byte) int {
+	t.Helper()
+	i := bytes.LastIndex(jpeg, []byte{0xFF, mSOS})
+	if i < 0 {
+		t.Fatal("no scan")
+	}
+	return i + 2 + int(jpeg[i+2])<<8 + int(jpeg[i+3])
+}
+
+func splice(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
+// What a damaged JPEG is refused with, whatever the back end.
+func TestDamagedJPEG(t *testing.T) {
+	base, progressive := readKind(t, "420.jpg"), readKind(t, "420-progressive.jpg")
+	restart := readKind(t, "restart.jpg")
+	scan := scanStart(t, base)
+	part := func(percent int) []byte { return base[:scan+(len(base)-scan)*percent/100] }
+	rst := bytes.Index(restart, []byte{0xFF, mRST0 + 1})
+	arithmetic := bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xC9}, 1)
+	lossless := bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xC3}, 1)
+	eoi := []byte{0xFF, mEOI}
+	for name, c := range map[string]struct {
+		data []byte
+		kind error
+		text string
+	}{
+		"truncated at 50 %":         {part(50), ErrCorrupt, "of scan 1: the file ends before the image does"},
+		"truncated at 90 %":         {part(90), ErrCorrupt, "of scan 1: the file ends before the image does"},
+		"without end marker":        {base[:len(base)-2], ErrCorrupt, "of scan 1: the file ends before the image does"},
+		"end marker in the scan":    {splice(part(50), eoi), ErrCorrupt, "damaged near row"},
+		"end marker late in it":     {splice(part(97), eoi), ErrCorrupt, "damaged near row"},
+		"next marker at 70 %":       {splice(part(70), []byte{0xFF, mDRI, 0, 4, 0, 0}, eoi), ErrCorrupt, "damaged near row"},
+		"progressive, truncated":    {progressive[:len(progressive)*3/4], ErrCorrupt, "truncated at byte"},
+		"progressive, early end":    {splice(progressive[:scanStart(t, progressive)+9], eoi), ErrCorrupt, "damaged near row"},
+		"restart marker missing":    {splice(restart[:rst], restart[rst+2:]), ErrCorrupt, "damaged near row"},
+		"restart marker of another": {splice(restart[:rst], []byte{0xFF, mRST0 + 5}, restart[rst+2:]), ErrCorrupt, "damaged near row"},
+		"no scan":                   {splice(base[:bytes.Index(base, []byte{0xFF, mSOS})], eoi), ErrCorrupt, "holds no image"},
+		"segment too long":          {splice(base[:2], []byte{0xFF, 0xE5, 0xFF, 0xFF}, base[2:]), ErrCorrupt, "ends in the segment"},
+		"segment of length 1":       {splice(base[:2], []byte{0xFF, 0xE5, 0, 1}, base[2:]), ErrCorrupt, "has length 1"},
+		"two frames":                {twice(base, mSOF0), ErrCorrupt, "two frame headers"},
+		"two images in one":         {splice(part(50), base), ErrCorrupt, "a second image starts"},
+		"no Huffman table 2":        {bytes.Replace(base, []byte{1, 0, 2, 0x11}, []byte{1, 0, 2, 0x12}, 1), ErrCorrupt, ""},
+		"no quantisation tables":    {without(base, mDQT), ErrCorrupt, ""},
+		"arithmetic coding":         {arithmetic, ErrUnsupported, "arithmetic coding"},
+		"lossless":                  {lossless, ErrUnsupported, "lossless"},
+		"12 bits":                   {patchFrame(base, 0, 12), ErrUnsupported, "12-bit samples"},
+		"two components":            {patchFrame(base, 5, 2), ErrUnsupported, "2 components"},
+		"sampling factor 0":         {patchFrame(base, 7, 0x02), ErrCorrupt, "sampling factors"},
+	} {
+		d := New(Options{})
+		_, err := openAll(t, d, c.data)
+		d.Close()
+		if !errors.Is(err, c.kind) {
+			t.Errorf("%s: %v, want kind %q", name, err, c.kind)
+		} else if !strings.Contains(err.Error(), c.text) || !strings.HasPrefix(err.Error(), "jpeg: ") {
+			t.Errorf("%s: %q, want %q in it", name, err, c.text)
+		}
+	}
+}
+
+// A file without Huffman tables means the standard's.
+func TestStandardTables(t *testing.T) {
+	base := readKind(t, "420.jpg")
+	d := New(Options{})
+	defer d.Close()
+	want, err := openAll(t, d, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := openAll(t, d, without(base, mDHT))
+	if err != nil || !bytes.Equal(got.pix, want.pix) {
+		t.Errorf("without tables: %v, or other pixels", err)
+	}
+}
+
+// segments returns where the segments with that marker lie.
+func segments(data []byte, marker byte) (at [][2]int) {
+	for pos := 2; ; {
+		m, next, ok := nextMarker(data, pos)
+		if !ok || m == mSOS {
+			return at
+		}
+		_, end, err := segment(data, m, next)
+		if err != nil {
+			return at
+		}
+		if m == marker {
+			at = append(at, [2]int{next - 2, end})
+		}
+		pos = end
+	}
+}
+
+func without(data []byte, marker byte) []byte {
+	at := segments(data, marker)
+	for i := len(at) - 1; i >= 0; i-- {
+		data = splice(data[:at[i][0]], data[at[i][1]:])
+	}
+	return data
+}
+
+func twice(data []byte, marker byte) []byte {
+	at := segments(data, marker)[0]
+	return splice(data[:at[1]], data[at[0]:])
+}
+
+// patchFrame changes byte i of the frame header's payload.
+func patchFrame(data []byte, i int, v byte) []byte {
+	data = bytes.Clone(data)
+	data[segments(data, mSOF0)[0][0]+4+i] = v
+	return data
+}
+
+// Bytes changed at random give an error or an image of the size in the header, nothing
+// else, and what is opened next is as it should be.
+func TestMutatedFiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	d := New(Options{MaxPixels: 1 << 16})
+	defer d.Close()
+	good := readKind(t, "420.jpg")
+	want, err := openAll(t, d, good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused, n := 0, 30
+	if testing.Short() {
+		n = 3
+	}
+	kinds(t, func(name string, data []byte) {
+		for range n {
+			bad := mutated(rng, data)
+			c, cerr := ReadConfig(bad)
+			m, err := openAll(t, d, bad)
+			if err != nil {
+				refused++
+				continue
+			}
+			if cerr != nil || m.w != c.Width || m.h != c.Height {
+				t.Errorf("%s: opened as %dx%d, header says %+v, %v", name, m.w, m.h, c, cerr)
+			}
+		}
+	})
+	if refused == 0 {
+		t.Error("no damage was found")
+	}
+	if got, err := openAll(t, d, good); err != nil || !bytes.Equal(got.pix, want.pix) {
+		t.Errorf("a good file after bad ones: %v, or other pixels", err)
+	}
+}
+
+func mutated(rng *rand.Rand, data []byte) []byte {
+	data = bytes.Clone(data)
+	switch rng.IntN(4) {
+	case 0:
+		return data[:rng.IntN(len(data))]
+	case 1:
+		i := rng.IntN(len(data))
+		clear(data[i:min(i+64, len(data))])
+	default:
+		for range 1 + rng.IntN(5) {
+			data[rng.IntN(len(data))] = byte(rng.UintN(256))
+		}
+	}
+	return data
+}

@@ -1,0 +1,120 @@
+package decode
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSniff(t *testing.T) {
+	byExt := map[string]Format{".jpg": JPEG, ".png": PNG, ".gif": GIF, ".bmp": BMP, ".tiff": TIFF, ".webp": WebP}
+	kinds(t, func(name string, data []byte) {
+		want := byExt[filepath.Ext(name)]
+		if got := Sniff(data); got != want {
+			t.Errorf("%s: sniffed as %q, want %q", name, got, want)
+		}
+		if got := Sniff(data[:SniffLen]); got != want {
+			t.Errorf("%s: the first %d bytes sniffed as %q, want %q", name, SniffLen, got, want)
+		}
+	})
+	for _, head := range []string{"", "\xff", "\xff\xd8", "GIF88a..........", "RIFF????WAVE....", "BM", "%PDF-1.4"} {
+		if got := Sniff([]byte(head)); got != "" {
+			t.Errorf("%q sniffed as %q", head, got)
+		}
+	}
+}
+
+func TestNotAnImage(t *testing.T) {
+	for data, want := range map[string]string{
+		"":                              "the file is empty",
+		"\x00\x00\x00":                  "all 3 bytes are zero",
+		"{\"error\": 404, \"text\": 0}": `starts with "{\"error\": 404, \"", looks like text`,
+		"\x00\x00\x00\x1cftypheic....":  "HEIC",
+		"\x00\x00\x00\x1cftypmp42....":  "a video",
+		"%PDF-1.7":                      "looks like PDF",
+		"PK\x03\x04....":                "zip",
+		"\x89HDF\r\n\x1a\n":             "HDF5",
+		"\x93NUMPY\x01\x00":             "NumPy",
+		"\x01\x02\xfe\xff":              "starts with 01 02 fe ff",
+		"caf\xc3\xa9 au lait":           "looks like text",
+		strings.Repeat("a", 511) + "é":  "looks like text", // cut within a letter
+	} {
+		_, err := New(Options{}).Open([]byte(data))
+		if !errors.Is(err, ErrNotImage) || !strings.HasPrefix(err.Error(), "not an image: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q in it", data, err, want)
+		}
+	}
+}
+
+func TestReadConfig(t *testing.T) {
+	for name, want := range map[string]Config{
+		"420.jpg":             {JPEG, 45, 37, "ycbcr", 3, 8, 1},
+		"420-progressive.jpg": {JPEG, 45, 37, "ycbcr", 3, 8, 1},
+		"gray.jpg":            {JPEG, 45, 37, "gray", 1, 8, 1},
+		"cmyk.jpg":            {JPEG, 45, 37, "cmyk", 4, 8, 1},
+		"ycck.jpg":            {JPEG, 45, 37, "ycck", 4, 8, 1},
+		"rgb-adobe.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1},
+		"rgb-names.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1},
+		"orientation6.jpg":    {JPEG, 24, 17, "ycbcr", 3, 8, 6},
+		"RGB.png":             {PNG, 45, 37, "rgb", 3, 8, 1},
+		"RGBA16.png":          {PNG, 20, 16, "rgba", 4, 16, 1},
+		"LA.png":              {PNG, 45, 37, "graya", 2, 8, 1},
+		"I16.png":             {PNG, 45, 37, "gray", 1, 16, 1},
+		"1.png":               {PNG, 45, 37, "gray", 1, 1, 1},
+		"two-bits.png":        {PNG, 45, 37, "palette", 1, 2, 1},
+		"partial.gif":         {GIF, 20, 16, "palette", 1, 8, 1},
+		"P.bmp":               {BMP, 45, 37, "palette", 1, 8, 1},
+		"L.tiff":              {TIFF, 45, 37, "gray", 1, 8, 1},
+		"lossy-44x36.webp":    {WebP, 44, 36, "ycbcr", 3, 8, 1},
+		"lossless-alpha.webp": {WebP, 45, 37, "rgba", 4, 8, 1},
+	} {
+		if got, err := ReadConfig(readKind(t, name)); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+}
+
+// The header is enough for ReadConfig, and a header that is cut short is an error.
+func TestReadConfigOfPrefixes(t *testing.T) {
+	kinds(t, func(name string, data []byte) {
+		whole, err := ReadConfig(data)
+		if err != nil {
+			if notAsPillow[name] == "" {
+				t.Errorf("%s: %v", name, err)
+			}
+			return
+		}
+		for n := range data {
+			c, err := ReadConfig(data[:n])
+			if err == nil && c != whole {
+				t.Fatalf("%s: the first %d bytes say %+v, all of it %+v", name, n, c, whole)
+			}
+			if err != nil && n >= SniffLen && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
+				t.Fatalf("%s: the first %d bytes: %v, want ErrCorrupt", name, n, err)
+			}
+		}
+	})
+}
+
+func TestBackendSaysWhatIsBuiltIn(t *testing.T) {
+	if name, version, ok := strings.Cut(Backend(), " "); !ok || name == "" || version == "" {
+		t.Errorf("%q is no name and version", Backend())
+	}
+}
+
+// A file's name plays no part: a PNG that is called .JPEG opens.
+func TestNameOfAnotherFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "photo.JPEG")
+	if err := os.WriteFile(path, readKind(t, "RGB.png"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := openAll(t, New(Options{}), data); err != nil || m.w != 45 {
+		t.Errorf("%dx%d, %v", m.w, m.h, err)
+	}
+}
