@@ -7,14 +7,18 @@ import (
 
 const (
 	// rounds of the bijection. Two make a single position exactly uniform if the round
-	// functions are random; the probability that a pair of positions keeps a relation
-	// falls by a factor of sqrt(n) with every two rounds, so six leave less than n^-1.5.
-	rounds = 6
+	// functions are random; each further two divide what relation is left between a pair of
+	// positions by sqrt(n). Over 60,000 permutations of 4,225 records, six rounds keep 2.1 %
+	// more neighbours than chance does, five standard deviations; eight rounds 0.2 %, less
+	// than half of one.
+	rounds = 8
 
-	// maxTable is the largest n that is permuted by a table: there, six rounds would leave
-	// relations that a test can see, and for the smallest n could not reach every
-	// permutation.
+	// maxTable is the largest n that is permuted by a table: there, sqrt(n) is too small for
+	// few rounds, and for the smallest n no number of them reaches every permutation.
 	maxTable = 4096
+
+	// tableKey is the number of the key of tables: no round of the bijection has it.
+	tableKey = 1 << 16
 )
 
 // bijection is a permutation of [0, n) in constant memory: a Feistel network over
@@ -101,7 +105,7 @@ type table []uint16
 // probability.
 func newTable(n int, seed uint64, epoch int) table {
 	t := make(table, n)
-	r := splitMix(epochKey(seed, epoch, rounds))
+	r := splitMix(epochKey(seed, epoch, tableKey))
 	for i := range t {
 		j := r.below(uint64(i + 1))
 		t[i], t[j] = t[j], uint16(i)

@@ -27,12 +27,12 @@ func Example() {
 		}
 	}
 	// Output:
-	// epoch 0, batch 0: 3136 bytes, records [1 6 4 3], labels [3 18 12 9]
-	// epoch 0, batch 1: 3136 bytes, records [2 8 9 5], labels [6 24 27 15]
-	// epoch 0, batch 2: 1568 bytes, records [7 0], labels [21 0]
-	// epoch 1, batch 0: 3136 bytes, records [2 0 6 3], labels [6 0 18 9]
-	// epoch 1, batch 1: 3136 bytes, records [7 4 8 5], labels [21 12 24 15]
-	// epoch 1, batch 2: 1568 bytes, records [9 1], labels [27 3]
+	// epoch 0, batch 0: 3136 bytes, records [0 8 4 1], labels [0 24 12 3]
+	// epoch 0, batch 1: 3136 bytes, records [6 7 2 9], labels [18 21 6 27]
+	// epoch 0, batch 2: 1568 bytes, records [3 5], labels [9 15]
+	// epoch 1, batch 0: 3136 bytes, records [4 9 5 7], labels [12 27 15 21]
+	// epoch 1, batch 1: 3136 bytes, records [3 6 8 1], labels [9 18 24 3]
+	// epoch 1, batch 2: 1568 bytes, records [0 2], labels [0 6]
 }
 
 // In the order of the dataset, batches are views of its memory.
@@ -124,5 +124,5 @@ func ExampleShuffle() {
 	order := make([]int, 5)
 	loader.Shuffle{}.Epoch(1_000_000_000_000, 42, 0).Fill(999_999_999_995, order)
 	fmt.Println(order)
-	// Output: [486381006963 575739568963 150964735884 723775954463 447796713985]
+	// Output: [277194972610 968264283026 255353284350 179949853105 467145617900]
 }

@@ -64,6 +64,25 @@ func TestFailureNamesBatchRecordAndField(t *testing.T) {
 	}
 }
 
+func TestNoBatchIsBegunAfterAFailure(t *testing.T) {
+	m := newMemorySource(100, 4)
+	var later atomic.Int64
+	m.before = func(_ context.Context, _ string, indices []int) error {
+		if indices[0] >= 40 {
+			later.Add(1)
+		}
+		if slices.Contains(indices, 31) {
+			return errBad
+		}
+		return nil
+	}
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Ahead: 8})
+	_, err := run(t.Context(), ld, ignore)
+	if !errors.Is(err, errBad) || later.Load() != 0 {
+		t.Errorf("%d reads for batches after the failed one; error %v", later.Load(), err)
+	}
+}
+
 // addressed is an error of a Source that names the record itself.
 type addressed struct{ record int }
 

@@ -81,6 +81,28 @@ func TestReleaseEndsTheBatchAtOnce(t *testing.T) {
 	}
 }
 
+func TestLeasesAreThoseOfViews(t *testing.T) {
+	for _, c := range []struct {
+		order loader.Order
+		want  int64
+	}{{loader.Sequential{}, 1}, {loader.Shuffle{}, 0}} {
+		m := newMemorySource(100, 4)
+		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 3, Order: c.order})
+		for b, err := range ld.Epoch(context.Background(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			// With the last batch nothing is being filled.
+			if got := m.held.Load(); b.Step() == 9 && got != c.want {
+				t.Errorf("%T: %d leases for the last batch, not %d", c.order, got, c.want)
+			}
+		}
+		if got := m.held.Load(); got != 0 {
+			t.Errorf("%T: %d leases after the epoch", c.order, got)
+		}
+	}
+}
+
 func TestKeepHoldsBeyondTheEpoch(t *testing.T) {
 	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
 		m := newMemorySource(100, 4)
