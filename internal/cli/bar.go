@@ -19,10 +19,9 @@ func newBar(out io.Writer, what string, total int64, unit string) bar {
 		progressbar.OptionShowIts(),
 		progressbar.OptionSetItsString(unit),
 		progressbar.OptionSetPredictTime(true),
-		progressbar.OptionSetRenderBlankState(true),
 		progressbar.OptionSpinnerType(14),
 		progressbar.OptionClearOnFinish(),
-		progressbar.OptionSetTheme(progressbar.ThemeUnicode),
+		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerPadding: "░"}),
 	)}
 }
 

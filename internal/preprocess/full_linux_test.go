@@ -41,7 +41,7 @@ func TestDiskFull(t *testing.T) {
 			if !errors.Is(err, syscall.ENOSPC) {
 				t.Fatalf("error %v, want ENOSPC", err)
 			}
-			for _, part := range []string{"no space left on device; the dataset needs 480.3 KiB and " + disk + " has ", "KiB free"} {
+			for _, part := range []string{"no space left on device: the dataset needs at least 480.3 KiB, and " + disk + " has 256.0 KiB free"} {
 				if !strings.Contains(err.Error(), part) {
 					t.Errorf("error %v, want it to hold %q", err, part)
 				}

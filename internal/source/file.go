@@ -5,36 +5,36 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 )
 
 // file is the Data of a sample that is a regular file, by its path.
 type file string
 
+// Read implements Data.
 func (f file) Read(buf []byte) ([]byte, error) {
-	r, err := os.Open(string(f))
+	r, size, err := openFile(string(f))
 	if err != nil {
 		return buf[:0], withoutPath(err)
 	}
 	defer r.Close()
-	info, err := r.Stat()
-	if err != nil {
-		return buf[:0], withoutPath(err)
-	}
-	// One byte more than the file, so that its end is seen without growing the buffer.
-	buf = slices.Grow(buf[:0], int(min(info.Size(), maxHint))+1)
+	return readAll(r, size, buf)
+}
+
+// readAll reads r, which claims to have that many bytes, or 0 where it does not know.
+func readAll(r io.Reader, size int64, buf []byte) ([]byte, error) {
+	buf = slices.Grow(buf[:0], int(min(size, maxHint)))
 	for {
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, 512)
+		}
 		n, err := r.Read(buf[len(buf):cap(buf)])
 		buf = buf[:len(buf)+n]
-		if err == io.EOF {
+		if err == io.EOF || size > 0 && int64(len(buf)) == size {
 			return buf, nil
 		}
 		if err != nil {
 			return buf, withoutPath(err)
-		}
-		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, 1)
 		}
 	}
 }
