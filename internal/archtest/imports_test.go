@@ -1,0 +1,214 @@
+// Package archtest holds what the packages of the module may import. It has tests only.
+package archtest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/penstock/penstock"
+
+// layers are the packages of the module from the bottom up. A package imports only what is
+// in a layer below its own.
+var layers = [][]place{
+	{
+		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
+		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
+		{"internal/cli", "terminal, flags and exit codes know nothing of datasets"},
+		{"internal/source", "raw samples are names and bytes; what is in them is for decode"},
+		{"internal/decode/turbo", "C behind one function, so that the rest of decode needs none"},
+	},
+	{
+		{"internal/vec", "kernels over slices; decode and transforms both need them"},
+		{"internal/mmap", "maps files, whatever is in them"},
+		{"internal/h5meta", "says where bytes lie in an HDF5 file, and reads none of the records"},
+	},
+	{
+		{"transforms", "sample to sample: no files, no formats"},
+		{"store", "datasets as files; it must not know who fills them or who maps them"},
+		{"loader", "streams any Source; it and mmapds do not know each other, so that either can be replaced"},
+	},
+	{
+		{"internal/decode", "image files to the pixels that transforms work on, in one pass"},
+		{"mmapds", "store says where records lie, mmapds maps them"},
+		{"store/hdf5", "the only package that needs libhdf5"},
+	},
+	{
+		{"internal/preprocess", "joins source, decode, transforms and a writer"},
+		{"internal/inspect", "looks at what a writer made"},
+	},
+	{
+		{"cmd/preprocess", "one line of main"},
+		{"cmd/inspect", "one line of main"},
+		{"examples/train/internal/cnn", "the user's side: a network, which knows nothing of datasets"},
+	},
+	{
+		{"examples/train", "the user's side: uses what users can use"},
+	},
+}
+
+type place struct{ path, why string }
+
+// only says which packages of the module alone may import something.
+var only = map[string][]string{
+	"gonum.org/v1/hdf5":                 {"store/hdf5"},
+	"github.com/edsrzf/mmap-go":         {"internal/mmap"},
+	"github.com/spf13/cobra":            {"internal/cli", "internal/preprocess", "internal/inspect"},
+	"github.com/schollz/progressbar/v3": {"internal/cli"},
+	module + "/internal/cli":            {"internal/preprocess", "internal/inspect", "cmd/preprocess", "cmd/inspect"},
+}
+
+// public lists the packages that users' programs import, and all modules that they bring
+// with them: no more, as whoever imports a loader wants nothing else. None needs C.
+var public = map[string][]string{
+	"tensor":     nil,
+	"transforms": {"golang.org/x/sys"},
+	"store":      {"golang.org/x/sys"},
+	"loader":     {"golang.org/x/sys"},
+	"mmapds":     {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
+}
+
+// builds are the variants of the module, as what each adds to the command and environment.
+var builds = map[string]struct{ tags, env []string }{
+	"default":  {nil, []string{"CGO_ENABLED=1"}},
+	"tags":     {[]string{"-tags", "turbo,invariants,purego"}, []string{"CGO_ENABLED=1"}},
+	"no cgo":   {nil, []string{"CGO_ENABLED=0"}},
+	"windows":  {nil, []string{"CGO_ENABLED=0", "GOOS=windows"}},
+	"mac, arm": {nil, []string{"CGO_ENABLED=0", "GOOS=darwin", "GOARCH=arm64"}},
+}
+
+// listed is what "go list" says of a package.
+type listed struct {
+	ImportPath string
+	Imports    []string
+	Deps       []string
+	CgoFiles   []string
+	Standard   bool
+	Module     *struct{ Path string }
+}
+
+// list returns all packages of the module, tests aside, and all that they need.
+func list(t *testing.T, tags, env []string) map[string]listed {
+	t.Helper()
+	args := append([]string{"list", "-e", "-deps", "-json=ImportPath,Imports,Deps,CgoFiles,Standard,Module"}, tags...)
+	cmd := exec.Command("go", append(args, module+"/...")...)
+	cmd.Env = append(os.Environ(), env...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal("go list: ", err)
+	}
+	packages := make(map[string]listed)
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return packages
+		} else if err != nil {
+			t.Fatal("go list: ", err)
+		}
+		packages[p.ImportPath] = p
+	}
+}
+
+// eachBuild runs a test on the packages of every variant.
+func eachBuild(t *testing.T, test func(t *testing.T, packages map[string]listed)) {
+	for name, b := range builds {
+		t.Run(name, func(t *testing.T) { test(t, list(t, b.tags, b.env)) })
+	}
+}
+
+// inside returns the path of a package within the module.
+func inside(path string) (string, bool) {
+	return strings.CutPrefix(path, module+"/")
+}
+
+func TestImportsGoDown(t *testing.T) {
+	level := make(map[string]int)
+	for i, layer := range layers {
+		for _, p := range layer {
+			level[p.path] = i
+		}
+	}
+	eachBuild(t, func(t *testing.T, packages map[string]listed) {
+		for path, p := range packages {
+			from, ok := inside(path)
+			if !ok || from == "internal/archtest" {
+				continue
+			}
+			at, known := level[from]
+			if !known {
+				t.Errorf("%s is in no layer: give it a place, and a reason", from)
+			}
+			for _, path := range p.Imports {
+				if to, ok := inside(path); ok && known && level[to] >= at {
+					t.Errorf("%s imports %s, which is not below it", from, to)
+				}
+			}
+		}
+	})
+}
+
+func TestImportedByFewOnly(t *testing.T) {
+	eachBuild(t, func(t *testing.T, packages map[string]listed) {
+		for path, p := range packages {
+			from, ok := inside(path)
+			if !ok {
+				continue
+			}
+			for _, to := range p.Imports {
+				if allowed, special := only[to]; special && !slices.Contains(allowed, from) {
+					t.Errorf("%s imports %s; only %v may", from, to, allowed)
+				}
+			}
+		}
+	})
+}
+
+func TestPublicPackagesBringLittle(t *testing.T) {
+	eachBuild(t, func(t *testing.T, packages map[string]listed) {
+		for path, allowed := range public {
+			p, ok := packages[module+"/"+path]
+			if !ok {
+				t.Errorf("there is no package %s", path)
+			}
+			for _, name := range append(p.Deps, p.ImportPath) {
+				checkDependency(t, path, packages[name], allowed)
+			}
+		}
+	})
+}
+
+func checkDependency(t *testing.T, from string, dep listed, allowed []string) {
+	if dep.Standard {
+		return
+	}
+	if len(dep.CgoFiles) > 0 {
+		t.Errorf("%s needs C: %s has %v", from, dep.ImportPath, dep.CgoFiles)
+	}
+	if dep.Module != nil && dep.Module.Path != module && !slices.Contains(allowed, dep.Module.Path) {
+		t.Errorf("%s needs %s of module %s; allowed are %v", from, dep.ImportPath, dep.Module.Path, allowed)
+	}
+}
+
+// Every place in the table must be that of a package, and say why it is there.
+func TestLayersAreTrue(t *testing.T) {
+	packages := list(t, []string{"-tags", "turbo"}, []string{"CGO_ENABLED=1"})
+	seen := make(map[string]bool)
+	for _, layer := range layers {
+		for _, p := range layer {
+			if _, ok := packages[module+"/"+p.path]; !ok {
+				t.Errorf("%s is in the layers, but not in the module", p.path)
+			}
+			if seen[p.path] || p.why == "" {
+				t.Errorf("%s is there twice, or without a reason", p.path)
+			}
+			seen[p.path] = true
+		}
+	}
+}
