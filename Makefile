@@ -34,8 +34,9 @@ bench: ## the Go benchmarks of every package (BENCHTIME=1s)
 fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 	@.ci/fuzz $(FUZZTIME)
 
-generate: ## make the generated files again
+generate: ## make the generated files again: assembly, test images
 	go generate ./...
+	go run ./testdata/gen
 
 clean: ## remove bin/, out/ and Go's cached test results
 	rm -rf bin out
