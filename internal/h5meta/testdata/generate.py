@@ -111,13 +111,13 @@ def chunked(f):
     d = f.create_dataset("paged", shape=(3000,), dtype="u1", chunks=(2,))
     d[10:30] = 1
     d[2500:2700] = 2
-    d = f.create_dataset("paged_full", data=np.arange(5000, dtype="u2"), chunks=(2,))
-    d = f.create_dataset("grow_many", data=np.arange(3000, dtype="u2"), chunks=(1,), maxshape=(None,))
+    d = f.create_dataset("paged_full", data=np.arange(2500, dtype="u2"), chunks=(2,))
+    d = f.create_dataset("grow_many", data=np.arange(1800, dtype="u2"), chunks=(1,), maxshape=(None,))
     d = f.create_dataset("grow_sparse", shape=(300000,), dtype="u1", chunks=(10,), maxshape=(None,))
     d[5] = 1
     d[200000:200100] = 3
-    d = f.create_dataset("bt2_many", data=np.arange(3000, dtype="u2").reshape(60, 50), chunks=(1, 1), maxshape=(None, None))
-    d = f.create_dataset("bt2_many_gzip", data=np.arange(3000, dtype="u2").reshape(60, 50), chunks=(1, 1), maxshape=(None, None), compression="gzip")
+    d = f.create_dataset("bt2_many", data=np.arange(1500, dtype="u2").reshape(30, 50), chunks=(1, 1), maxshape=(None, None))
+    d = f.create_dataset("bt2_many_gzip", data=np.arange(1000, dtype="u2").reshape(20, 50), chunks=(1, 1), maxshape=(None, None), compression="gzip")
     d = f.create_dataset("shrunk", data=np.arange(200, dtype="u2").reshape(20, 10), chunks=(3, 3), maxshape=(None, 10))
     d.resize((7, 10))
     f.create_dataset("cube", data=rng.random((6, 5, 4, 3)).astype("f4"), chunks=(2, 2, 3, 3), compression="gzip")
@@ -403,7 +403,7 @@ def main():
     for label, libver in VERSIONS.items():
         for part in PARTS:
             for block in (0, 512, 2048):
-                if block and part not in (contiguous, chunked):
+                if block and part not in (contiguous, chunked) or block == 2048 and label != "latest":
                     continue
                 if part is others and label in ("earliest", "v108"):
                     continue
