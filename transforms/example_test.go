@@ -81,3 +81,22 @@ func ExampleRunner_DoRand() {
 	// [255 0]
 	// [255 0]
 }
+
+// Stored records are augmented by what trains from them.
+func ExampleSourceOf() {
+	record := []byte{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12} // as a dataset has it
+	src, err := transforms.SourceOf(transforms.Info{W: 2, H: 2, C: 3, Layout: transforms.CHW}, record)
+	if err != nil {
+		log.Fatal(err)
+	}
+	p, err := transforms.Compose(transforms.RandomHorizontalFlip{P: 1}, transforms.ToLayout{Layout: transforms.CHW})
+	if err != nil {
+		log.Fatal(err)
+	}
+	out := make([]byte, len(record))
+	if err := p.Runner().DoRand(out, src, transforms.NewRand(0, 0, 0)); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(out)
+	// Output: [2 1 4 3 6 5 8 7 10 9 12 11]
+}

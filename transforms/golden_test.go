@@ -71,7 +71,8 @@ func apply(t testing.TB, src Source, ts ...Transform) []byte {
 // golden is a line of golden.txt.
 type golden struct {
 	op, name string
-	n        []int
+	n        []int     // the whole numbers
+	v        []float64 // those behind the first three
 	crc      uint32
 }
 
@@ -96,16 +97,50 @@ func parseGolden(t *testing.T, fields []string) golden {
 	for _, s := range fields[1:last] {
 		if v, err := strconv.Atoi(s); err == nil {
 			g.n = append(g.n, v)
-		} else {
+		} else if _, err := strconv.ParseFloat(s, 64); err != nil {
 			g.name = s
 		}
+		if v, err := strconv.ParseFloat(s, 64); err == nil {
+			g.v = append(g.v, v)
+		}
 	}
+	g.v = g.v[3:]
 	crc, err := strconv.ParseUint(fields[last], 16, 32)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.crc = uint32(crc)
 	return g
+}
+
+// do is a Transform of one step of a Plan.
+type do func(p *Plan) error
+
+func (do) Op() string                    { return "do" }
+func (d do) Resolve() (Transform, error) { return d, nil }
+func (d do) Build(p *Plan) error         { return d(p) }
+
+var colours = map[string]ImageOp{"brightness": brightness, "contrast": contrast, "saturation": saturation, "sharpness": sharpness, "hue": hue,
+	"invert": invert, "posterize": posterize, "solarize": solarize, "autocontrast": autocontrast, "equalize": equalize}
+
+// colour returns the colour operation of the line; first says what comes before.
+func (g golden) colour(first ImageOp) []Transform {
+	return []Transform{do(func(p *Plan) error {
+		if err := p.Apply(first, p.Info().W, p.Info().H); err != nil {
+			return err
+		}
+		return p.Apply(colours[g.name], p.Info().W, p.Info().H, g.v[0])
+	})}
+}
+
+func (g golden) warp(m matrix, fill [3]byte) []Transform {
+	return []Transform{do(func(p *Plan) error {
+		f, err := parseWarpFilter(g.name)
+		if err != nil {
+			return err
+		}
+		return p.warp(m, f, fill)
+	})}
 }
 
 // transforms returns what the line did.
@@ -123,6 +158,18 @@ func (g golden) transforms() []Transform {
 			panic(err)
 		}
 		return []Transform{Pad{Padding: n[3:7], Fill: []int{9}, Mode: m}}
+	case "colour":
+		return g.colour(func(*Image, *Image, OpArgs) {})
+	case "low":
+		return g.colour(func(m, _ *Image, _ OpArgs) {
+			for i, v := range m.Pix {
+				m.Pix[i] = v/3 + 40
+			}
+		})
+	case "affine":
+		return g.warp(matrix(g.v), [3]byte{9, 8, 7})
+	case "rotate":
+		return g.warp(rotation(g.v[0], n[1], n[2]), [3]byte{})
 	}
 	return nil
 }
@@ -130,11 +177,11 @@ func (g golden) transforms() []Transform {
 // TestGoldens compares with Pillow and NumPy: not one byte may differ.
 func TestGoldens(t *testing.T) {
 	all := goldens(t)
-	if len(all) < 400 {
+	if len(all) < 900 {
 		t.Fatalf("only %d goldens", len(all))
 	}
 	for _, g := range all {
-		t.Run(fmt.Sprint(g.op, g.name, g.n), func(t *testing.T) {
+		t.Run(fmt.Sprint(g.op, g.name, g.n, g.v), func(t *testing.T) {
 			m := testImage(g.n[1], g.n[2], g.n[0])
 			if got := crc32.ChecksumIEEE(apply(t, m, g.transforms()...)); got != g.crc {
 				t.Errorf("crc %08x, want %08x", got, g.crc)

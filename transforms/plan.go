@@ -15,7 +15,20 @@ type Plan struct {
 	info   Info
 	rnd    Rand
 	passes []pass
+	ops    []opCall
 	store  store
+}
+
+// An ImageOp changes an image as a whole: m has no gaps. It works in place, or shapes other
+// with Reshape, writes that and swaps the two: *m, *other = *other, *m. It keeps neither.
+type ImageOp func(m, other *Image, args OpArgs)
+
+// OpArgs are the parameters of an ImageOp, in an order that is its own affair.
+type OpArgs [8]float64
+
+type opCall struct {
+	op   ImageOp
+	args OpArgs
 }
 
 // A pass reads an image once and writes one. Its steps happen in the order of the fields.
@@ -33,7 +46,8 @@ type pass struct {
 	pad     [4]int // left, top, right, bottom
 	padFill [3]byte
 	padMode PadMode
-	c       int // channels that come out
+	c       int    // channels that come out
+	ops     [2]int // then, Plan.ops[ops[0]:ops[1]] change the image
 }
 
 // colour is a change of channels. The zero value changes nothing.
@@ -57,7 +71,7 @@ func (p *Plan) reset(in Info, rnd Rand) error {
 	}
 	in.DType = tensor.Uint8
 	p.info, p.rnd = in, rnd
-	p.passes = append(p.passes[:0], newPass(in))
+	p.passes, p.ops = append(p.passes[:0], newPass(in)), p.ops[:0]
 	p.store = store{dtype: tensor.Uint8}
 	return nil
 }
@@ -69,6 +83,7 @@ func newPass(in Info) pass {
 
 // finish copies into store what only info knew.
 func (p *Plan) finish() {
+	p.open()
 	p.store.dtype, p.store.layout = p.info.DType, p.info.Layout
 }
 
@@ -79,6 +94,34 @@ func (p *Plan) Info() Info { return p.info }
 func (p *Plan) Rand() *Rand { return &p.rnd }
 
 func (p *Plan) last() *pass { return &p.passes[len(p.passes)-1] }
+
+// open returns a pass that more can be added to.
+func (p *Plan) open() *pass {
+	if s := p.last(); s.ops[0] == s.ops[1] {
+		return s
+	}
+	return p.next()
+}
+
+// Apply has op change the image, which becomes w by h pixels. It costs a pass of its own.
+func (p *Plan) Apply(op ImageOp, w, h int, args ...float64) error {
+	if err := p.bytes(); err != nil {
+		return err
+	}
+	if w <= 0 || h <= 0 {
+		return fmt.Errorf("input of %dx%d pixels would become %dx%d", p.info.W, p.info.H, w, h)
+	}
+	call := opCall{op: op}
+	copy(call.args[:], args)
+	s := p.last()
+	if s.ops[0] == s.ops[1] {
+		s.ops = [2]int{len(p.ops), len(p.ops)}
+	}
+	p.ops = append(p.ops, call)
+	s.ops[1]++
+	p.info.W, p.info.H = w, h
+	return nil
+}
 
 // next begins a new pass over what the passes so far make.
 func (p *Plan) next() *pass {
@@ -108,7 +151,7 @@ func (p *Plan) Resize(w, h int, f vec.Filter) error {
 	if w == p.info.W && h == p.info.H {
 		return nil
 	}
-	s := p.last()
+	s := p.open()
 	if s.resize || s.flipH || s.flipV || s.padded {
 		s = p.next()
 	}
@@ -128,7 +171,7 @@ func (p *Plan) Crop(r image.Rectangle) error {
 	if r == all {
 		return nil
 	}
-	s := p.last()
+	s := p.open()
 	if s.padded {
 		if err := p.bytes(); err != nil {
 			return err
@@ -154,7 +197,10 @@ func (p *Plan) Crop(r image.Rectangle) error {
 
 // Flip mirrors the image left to right, or upside down.
 func (p *Plan) Flip(horizontal, vertical bool) {
-	s := p.last()
+	if !horizontal && !vertical {
+		return
+	}
+	s := p.open()
 	if horizontal {
 		s.flipH = !s.flipH
 		s.pad[0], s.pad[2] = s.pad[2], s.pad[0]
@@ -173,7 +219,7 @@ func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) err
 	if err := mode.check(p.info.W, p.info.H, [4]int{left, top, right, bottom}); err != nil {
 		return err
 	}
-	s := p.last()
+	s := p.open()
 	if s.padded {
 		s = p.next()
 	}
@@ -192,7 +238,7 @@ func (p *Plan) Colour(gray bool, channels int) error {
 	if !gray && channels == p.info.C {
 		return nil
 	}
-	s := p.last()
+	s := p.open()
 	if s.padded {
 		s = p.next()
 	}

@@ -19,6 +19,7 @@ type Runner struct {
 	scan    scan
 	weights weightCache
 	between [2]Image
+	other   Image // what an ImageOp writes
 	norm    vec.Norm
 	normFor store
 }
@@ -48,12 +49,25 @@ func (r *Runner) DoRand(dst []byte, src Source, rnd Rand) error {
 	if want := r.plan.info.Bytes(); len(dst) != want {
 		return fmt.Errorf("output %v has %d bytes, and the record %d; make inputs one size, by Resize and CenterCrop", r.plan.info, want, len(dst))
 	}
+	if m, ok := src.(*Planar); ok {
+		if done, err := r.planar(dst, m); done {
+			return err
+		}
+	}
+	return r.runPasses(dst, src)
+}
+
+// runPasses runs all passes, each on what the one before made.
+func (r *Runner) runPasses(dst []byte, src Source) error {
 	last := len(r.plan.passes) - 1
 	for i := range r.plan.passes[:last] {
 		p, out := &r.plan.passes[i], &r.between[i%2]
 		*out = shapeImage(out.Pix, p.outW(), p.outH(), p.c)
 		if err := r.scan.run(p, src, target{dst: out.Pix, dtype: tensor.Uint8}); err != nil {
 			return err
+		}
+		for _, call := range r.plan.ops[p.ops[0]:p.ops[1]] {
+			call.op(out, &r.other, call.args)
 		}
 		src = out
 	}
@@ -95,6 +109,10 @@ func (r *Runner) target(dst []byte) target {
 	}
 	return t
 }
+
+// Reshape makes m an image of w x h pixels without gaps, with arbitrary content, in its old
+// memory if that suffices.
+func (m *Image) Reshape(w, h, c int) { *m = shapeImage(m.Pix, w, h, c) }
 
 // shapeImage returns an image without gaps, in the memory pix if that suffices.
 func shapeImage(pix []byte, w, h, c int) Image {

@@ -30,6 +30,17 @@ func (s *stripes) Scan(r image.Rectangle, f func(int, Image) error) error {
 	return nil
 }
 
+// planarOf returns the planes of m.
+func planarOf(m *Image) *Planar {
+	p := &Planar{W: m.W, H: m.H, C: m.C}
+	for c := range m.C {
+		for i := c; i < len(m.Pix); i += m.C {
+			p.Pix = append(p.Pix, m.Pix[i])
+		}
+	}
+	return p
+}
+
 // pipelines exercises what the Plan can fuse and what it cannot.
 var pipelines = map[string][]Transform{
 	"nothing":       {},
@@ -76,6 +87,7 @@ func TestFusedEqualsSteps(t *testing.T) {
 			if c == 3 {
 				sources = append(sources, quad(src), &stripes{Image: quad(src), n: 3})
 			}
+			sources = append(sources, planarOf(src))
 			r := p.Runner()
 			for i, s := range sources {
 				got := make([]byte, len(want.Pix))
@@ -115,15 +127,23 @@ func TestStores(t *testing.T) {
 	}
 }
 
-func checkStore(t *testing.T, name string, p *Pipeline, src Source, u8 []byte, mean, std []float64) {
+func checkStore(t *testing.T, name string, p *Pipeline, src *Image, u8 []byte, mean, std []float64) {
 	t.Helper()
 	out, err := p.Output(InfoOf(src))
 	if err != nil {
 		t.Fatal(err)
 	}
 	dst := make([]byte, out.Bytes())
-	if err := p.Runner().DoRand(dst, src, Rand{}); err != nil {
+	r := p.Runner()
+	if err := r.DoRand(dst, planarOf(src), Rand{}); err != nil {
 		t.Fatal(err)
+	}
+	planar := bytes.Clone(dst)
+	if err := r.DoRand(dst, src, Rand{}); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(dst, planar) {
+		t.Fatalf("%s: %v %v: another result from planes", name, out, out.Layout)
 	}
 	view := tensor.Of(tensor.Spec{DType: out.DType, Shape: out.Shape()}, 1, dst)
 	for i, x := range u8 {
@@ -167,7 +187,8 @@ func TestDoAllocatesNothing(t *testing.T) {
 	p := mustCompose(t, Resize{Size: []int{50}}, CenterCrop{Size: []int{40}}, RandomHorizontalFlip{}, Resize{Size: []int{44}},
 		Pad{Padding: []int{2}, Mode: PadReflect}, ToLayout{CHW}, ConvertDType{DType: tensor.Float32},
 		Normalize{Mean: []float64{.5}, Std: []float64{.2}})
-	sources := []Source{testImage(100, 80, 3), quad(testImage(77, 140, 3)), &stripes{Image: testImage(90, 91, 3), n: 8}}
+	sources := []Source{testImage(100, 80, 3), quad(testImage(77, 140, 3)), &stripes{Image: testImage(90, 91, 3), n: 8},
+		planarOf(testImage(99, 60, 3))}
 	r := p.Runner()
 	dst := make([]byte, 48*48*3*4)
 	record := uint64(0)

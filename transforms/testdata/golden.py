@@ -12,7 +12,7 @@ import zlib
 
 import numpy as np
 import PIL
-from PIL import Image
+from PIL import Image, ImageEnhance, ImageOps
 
 FILTERS = {"nearest": 0, "box": 4, "bilinear": 2, "hamming": 5, "bicubic": 3, "lanczos": 1}
 
@@ -81,4 +81,44 @@ for mode in ("constant", "edge", "reflect", "symmetric"):
         for w, h, l, t, r, b in ((9, 8, 1, 2, 3, 4), (9, 8, 0, 0, 5, 0), (9, 8, 0, 7, 0, 1), (9, 8, 8, 7, 8, 7)):
             kw = {"constant_values": 9} if mode == "constant" else {}
             emit("pad", mode, c, w, h, l, t, r, b, out=np.pad(pixels(w, h, c), ((t, b), (l, r), (0, 0)), mode, **kw))
+
+
+def hue(im, factor):
+    """torchvision's adjust_hue."""
+    h, s, v = im.convert("HSV").split()
+    a = np.array(h, dtype=np.uint8)
+    a += np.array(int(factor * 255), np.int32).astype(np.uint8)
+    return Image.merge("HSV", (Image.fromarray(a, "L"), s, v)).convert("RGB")
+
+
+COLOURS = {
+    "brightness": (lambda im, v: ImageEnhance.Brightness(im).enhance(v), (0.0, 0.37, 1.0, 1.9)),
+    "contrast": (lambda im, v: ImageEnhance.Contrast(im).enhance(v), (0.0, 0.37, 1.0, 1.9)),
+    "saturation": (lambda im, v: ImageEnhance.Color(im).enhance(v), (0.0, 0.37, 1.0, 1.9)),
+    "sharpness": (lambda im, v: ImageEnhance.Sharpness(im).enhance(v), (0.0, 0.37, 1.0, 1.9)),
+    "hue": (hue, (-0.5, -0.123, 0.0, 0.3)),
+    "invert": (lambda im, v: ImageOps.invert(im), (0.0,)),
+    "posterize": (lambda im, v: ImageOps.posterize(im, int(v)), (1.0, 4.0, 7.0)),
+    "solarize": (lambda im, v: ImageOps.solarize(im, v), (0.0, 100.0, 127.5, 255.0)),
+    "autocontrast": (lambda im, v: ImageOps.autocontrast(im), (0.0,)),
+    "equalize": (lambda im, v: ImageOps.equalize(im), (0.0,)),
+}
+for name, (f, values) in COLOURS.items():
+    for c in (3,) if name == "hue" else (3, 1):
+        for w, h in ((1, 1), (2, 3), (64, 48), (100, 75), (257, 255)):
+            im = image(w, h, c)
+            low = Image.fromarray((np.asarray(im).astype(int) // 3 + 40).astype(np.uint8))
+            for v in values:
+                emit("colour", name, c, w, h, v, out=np.asarray(f(im, v)))
+                emit("low", name, c, w, h, v, out=np.asarray(f(low, v)))
+MATRICES = ((1, 0.2, -3, 0, 1, 0), (1, 0, 5, 0, 1, -7), (0.9, 0.3, -2.5, -0.31, 1.1, 8.25), (1, 0, -0.5, 0.3, 1, 0), (2.5, 0, 0, 0, 0.3, 0))
+for c in (3, 1):
+    for w, h in ((1, 1), (17, 300), (64, 48), (101, 75)):
+        for name in ("nearest", "bilinear"):
+            for m in MATRICES:
+                fill = (9, 8, 7) if c == 3 else 9
+                emit("affine", name, c, w, h, *m, out=np.asarray(
+                    image(w, h, c).transform((w, h), Image.AFFINE, m, FILTERS[name], fillcolor=fill)))
+            for angle in (10.0, 45.0, -30.0, 133.3, 359.9):
+                emit("rotate", name, c, w, h, angle, out=np.asarray(image(w, h, c).rotate(angle, FILTERS[name])))
 sys.stdout.flush()

@@ -1,0 +1,168 @@
+package transforms
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/vec"
+)
+
+// matrix maps output positions to input positions: x' = m[0]x + m[1]y + m[2], and y' by the
+// other three.
+type matrix [6]float64
+
+// affine resamples the image by a matrix, as Pillow's transform(AFFINE) does: args are the
+// matrix, the filter (nearest or bilinear) and the colour of what lies outside.
+func affine(m, other *Image, args OpArgs) {
+	a := matrix(args[:6])
+	fill := unpackFill(args[7])
+	other.Reshape(m.W, m.H, m.C)
+	switch {
+	case vec.Filter(args[6]) == vec.Bilinear:
+		affineBilinear(other, m, a, fill)
+	case a[1] == 0 && a[3] == 0:
+		scaleNearest(other, m, a, fill)
+	default:
+		affineNearest(other, m, a, fill)
+	}
+	*m, *other = *other, *m
+}
+
+// packFill makes three bytes a number, as OpArgs need it.
+func packFill(f [3]byte) float64 { return float64(int(f[0])<<16 | int(f[1])<<8 | int(f[2])) }
+
+func unpackFill(v float64) [3]byte {
+	return [3]byte{byte(int(v) >> 16), byte(int(v) >> 8), byte(int(v))}
+}
+
+// affineNearest is Pillow's affine_fixed: positions with 16 bits of fraction.
+func affineNearest(dst, src *Image, a matrix, fill [3]byte) {
+	fix := func(v float64) int { return int(math.Floor(float64(v*65536) + 0.5)) }
+	x0 := fix(a[2] + float64(a[0]*0.5) + float64(a[1]*0.5))
+	y0 := fix(a[5] + float64(a[3]*0.5) + float64(a[4]*0.5))
+	dx, dy := fix(a[0]), fix(a[3])
+	for y := range dst.H {
+		out := dst.Row(y)
+		u, v := x0, y0
+		for i := 0; i < len(out); i += dst.C {
+			pick(out[i:i+dst.C], src, u>>16, v>>16, fill)
+			u += dx
+			v += dy
+		}
+		x0 += fix(a[1])
+		y0 += fix(a[4])
+	}
+}
+
+// scaleNearest is Pillow's ImagingScaleAffine, which adds up in double precision.
+func scaleNearest(dst, src *Image, a matrix, fill [3]byte) {
+	v := a[5] + float64(a[4]*0.5)
+	for y := range dst.H {
+		out := dst.Row(y)
+		u := a[2] + float64(a[0]*0.5)
+		for i := 0; i < len(out); i += dst.C {
+			pick(out[i:i+dst.C], src, int(math.Floor(u)), int(math.Floor(v)), fill)
+			u += a[0]
+		}
+		v += a[4]
+	}
+}
+
+// pick copies one pixel, or fill if there is none.
+func pick(dst []byte, src *Image, x, y int, fill [3]byte) {
+	if x < 0 || y < 0 || x >= src.W || y >= src.H {
+		copy(dst, fill[:])
+		return
+	}
+	copy(dst, src.Pix[y*src.Stride+x*src.C:])
+}
+
+// affineBilinear is Pillow's generic transform with its bilinear filter, which truncates.
+func affineBilinear(dst, src *Image, a matrix, fill [3]byte) {
+	for y := range dst.H {
+		out := dst.Row(y)
+		for x := range dst.W {
+			u := float64(a[0]*(float64(x)+0.5)) + float64(a[1]*(float64(y)+0.5)) + a[2]
+			v := float64(a[3]*(float64(x)+0.5)) + float64(a[4]*(float64(y)+0.5)) + a[5]
+			mixPixel(out[x*dst.C:][:dst.C], src, u, v, fill)
+		}
+	}
+}
+
+func mixPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
+	if !(u >= 0 && u < float64(src.W) && v >= 0 && v < float64(src.H)) {
+		copy(dst, fill[:])
+		return
+	}
+	u, v = u-0.5, v-0.5
+	x, y := int(math.Floor(u)), int(math.Floor(v))
+	dx, dy := u-float64(x), v-float64(y)
+	left, right := max(x, 0)*src.C, min(x+1, src.W-1)*src.C
+	above, below := src.Row(max(y, 0)), src.Row(min(y+1, src.H-1))
+	mix := func(a, b, d float64) float64 { return a + float64((b-a)*d) }
+	for c := range dst {
+		top := mix(float64(above[left+c]), float64(above[right+c]), dx)
+		low := mix(float64(below[left+c]), float64(below[right+c]), dx)
+		dst[c] = byte(mix(top, low, dy))
+	}
+}
+
+// warp is torchvision's _get_inverse_affine_matrix: rotate by angle degrees, shear, scale and
+// move the image, all about (cx, cy).
+func warp(angle, tx, ty, scale, shearX, shearY, cx, cy float64) matrix {
+	rot, sx, sy := radians(angle), radians(shearX), radians(shearY)
+	a := math.Cos(rot-sy) / math.Cos(sy)
+	b := float64(-math.Cos(rot-sy)*math.Tan(sx))/math.Cos(sy) - math.Sin(rot)
+	c := math.Sin(rot-sy) / math.Cos(sy)
+	d := float64(-math.Sin(rot-sy)*math.Tan(sx))/math.Cos(sy) + math.Cos(rot)
+	m := matrix{d / scale, -b / scale, 0, -c / scale, a / scale, 0}
+	m[2] = float64(m[0]*(-cx-tx)) + float64(m[1]*(-cy-ty)) + cx
+	m[5] = float64(m[3]*(-cx-tx)) + float64(m[4]*(-cy-ty)) + cy
+	return m
+}
+
+// radians multiplies by pi/180 in double precision, as Python does.
+func radians(degrees float64) float64 {
+	pi := float64(math.Pi)
+	return degrees * (pi / 180)
+}
+
+// rotation is the matrix of Pillow's rotate, counter-clockwise about the centre.
+func rotation(angle float64, w, h int) matrix {
+	rad := -radians(math.Mod(math.Mod(angle, 360)+360, 360))
+	cos, sin := round15(math.Cos(rad)), round15(math.Sin(rad))
+	m := matrix{cos, sin, 0, -sin, cos, 0}
+	cx, cy := float64(w)/2, float64(h)/2
+	m[2] = float64(m[0]*-cx) + float64(m[1]*-cy) + cx
+	m[5] = float64(m[3]*-cx) + float64(m[4]*-cy) + cy
+	return m
+}
+
+// round15 rounds to 15 decimals, so that right angles are exact.
+func round15(v float64) float64 {
+	n := math.RoundToEven(v * 1e15)
+	switch off := math.FMA(v, 1e15, -n); { // the product above was rounded itself
+	case off > 0.5:
+		n++
+	case off < -0.5:
+		n--
+	}
+	return n / 1e15
+}
+
+// warp resamples the image by the matrix that maps output to input positions.
+func (p *Plan) warp(m matrix, f vec.Filter, fill [3]byte) error {
+	w, h := p.info.W, p.info.H
+	return p.Apply(affine, w, h, m[0], m[1], m[2], m[3], m[4], m[5], float64(f), packFill(fill))
+}
+
+// parseWarpFilter returns the filter of that name, if affine has it.
+func parseWarpFilter(name string) (vec.Filter, error) {
+	switch name {
+	case "nearest":
+		return vec.Nearest, nil
+	case "bilinear":
+		return vec.Bilinear, nil
+	}
+	return 0, fmt.Errorf("interpolation %q must be nearest or bilinear", name)
+}
