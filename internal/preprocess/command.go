@@ -22,7 +22,7 @@ or images alone. JPEG, PNG, GIF, BMP, TIFF and WebP are told by content, not by 
 DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file:
 images in the field "images", class numbers in "labels". It appears when it is whole.
 
-` + exits
+` + exits + "\nShell completion: preprocess completion bash|zsh|fish|powershell"
 
 const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos out/photos.h5 --resize 224x224 --filter bicubic

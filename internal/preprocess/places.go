@@ -1,6 +1,7 @@
 package preprocess
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -13,8 +14,8 @@ import (
 )
 
 // openSource opens what c.From says.
-func openSource(c Config) (source.Source, error) {
-	return source.OpenImageFolder(c.Source, source.ImageFolderOptions{
+func openSource(ctx context.Context, c Config) (source.Source, error) {
+	return source.OpenImageFolder(ctx, c.Source, source.ImageFolderOptions{
 		IsImage: func(head []byte) bool { return decode.Sniff(head) != "" },
 	})
 }
@@ -35,6 +36,30 @@ func checkPlaces(c Config) error {
 		return fmt.Errorf("cannot write %s: %w", c.Dest, err)
 	}
 	return stage.Abort()
+}
+
+// missingParents returns the folders above path that do not exist, the innermost first.
+func missingParents(path string) (list []string) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil
+	}
+	for parent := filepath.Dir(path); parent != path; path, parent = parent, filepath.Dir(parent) {
+		if _, err := os.Lstat(parent); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		list = append(list, parent)
+	}
+	return list
+}
+
+// removeEmpty removes those folders that exist and hold nothing.
+func removeEmpty(folders []string) {
+	for _, f := range folders {
+		if os.Remove(f) != nil {
+			return
+		}
+	}
 }
 
 // checkApart refuses a destination inside the source, whose next reader would take it for

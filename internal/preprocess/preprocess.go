@@ -28,22 +28,34 @@ type Progress interface {
 }
 
 // Run makes the dataset. Before it returns nil, nothing is found under c.Dest that was not
-// there; whatever it returns, no temporary file is left. Its memory is that of some records
-// a worker.
+// there; with an error, neither files nor folders that it made are left. Its memory is that
+// of some records a worker.
 //
 // Without c.Skip the first sample, in the order of the source, that cannot be used is the
 // error. With it, such samples are in the manifest, and an error only if all are such. A
 // source whose images do not have one size after the transforms is an error in any case.
 func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
-	begin := time.Now()
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	parents := missingParents(c.Dest)
+	s, err := runIn(ctx, c, progress)
+	if err != nil {
+		removeEmpty(parents)
+	}
+	return s, err
+}
+
+func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
+	begin := time.Now()
 	if err := checkPlaces(c); err != nil {
 		return nil, err
 	}
-	src, err := openSource(c)
+	src, err := openSource(ctx, c)
 	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w; nothing was written to %s", context.Cause(ctx), c.Dest)
+		}
 		return nil, err
 	}
 	defer src.Close()

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -42,6 +43,8 @@ type FieldSummary struct {
 	DType  string       `json:"dtype"`
 	Shape  tensor.Shape `json:"shape"` // of a record
 	Layout string       `json:"layout,omitempty"`
+
+	Normalization *store.Normalization `json:"normalization,omitempty"`
 }
 
 // SourceSummary says what was read.
@@ -68,7 +71,7 @@ func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summa
 		kinds: r.books.kindNames(), hints: r.info.Hints,
 	}
 	for _, f := range m.Fields {
-		s.Fields = append(s.Fields, FieldSummary{f.Name, f.DType.String(), f.Shape, f.Layout})
+		s.Fields = append(s.Fields, FieldSummary{f.Name, f.DType.String(), f.Shape, f.Layout, f.Normalization})
 	}
 	return s, nil
 }
@@ -102,6 +105,9 @@ func (s *Summary) Print(w io.Writer) {
 	for _, f := range s.Fields {
 		fmt.Fprintf(w, "  %-8s %s %v%s\n", f.Name, f.DType, f.Shape, s.meaning(f))
 	}
+	if s.Classes == nil {
+		fmt.Fprintf(w, "  %-8s none, as the images are in no class folders\n", "labels")
+	}
 	fmt.Fprintf(w, "  %-8s %s, %s from %s\n", "source", cli.Counted(s.Source.Samples, "sample"), cli.Bytes(s.Source.Bytes), s.Source.Path)
 	fmt.Fprintf(w, "  %-8s %s, %s, %s\n", "time", cli.Duration(took), rate(s.Source.Samples, took), cli.Counted(int64(s.Workers), "worker"))
 	fmt.Fprintf(w, "  %-8s %s\n", "decoder", s.Decoder)
@@ -124,11 +130,25 @@ var formatNames = map[string]string{formatFlat: "flat folder", formatHDF5: "HDF5
 func (s *Summary) meaning(f FieldSummary) string {
 	switch {
 	case f.Layout != "":
-		return "  " + f.Layout
+		return "  " + f.Layout + scale(f)
 	case f.Name == labelsField:
 		return "  " + countClasses(len(s.Classes)) + ": " + strings.Join(shorten(s.Classes, 6), ", ")
 	}
 	return ""
+}
+
+// scale says what the numbers of an image field mean, where they are not 0 to 255.
+func scale(f FieldSummary) string {
+	n := f.Normalization
+	switch {
+	case n == nil:
+		return ""
+	case !n.Applied:
+		return fmt.Sprintf(", for the loader to normalize: (x/%v - mean) / std", n.Scale)
+	case slices.Max(n.Std) == 1 && slices.Min(n.Std) == 1 && slices.Max(n.Mean) == 0 && slices.Min(n.Mean) == 0:
+		return fmt.Sprintf(", x/%v", n.Scale)
+	}
+	return fmt.Sprintf(", (x/%v - mean) / std", n.Scale)
 }
 
 func (s *Summary) printIgnored(w io.Writer) {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -41,8 +42,9 @@ type ImageFolderOptions struct {
 
 // OpenImageFolder lists the folder once, to count it and to find what is wrong with it: no
 // such folder, no images, a class without images, images beside class folders, a link that
-// leads back into its own folder. Samples lists it again, one folder at a time.
-func OpenImageFolder(path string, opts ImageFolderOptions) (*ImageFolder, error) {
+// leads back into its own folder. Samples lists it again, one folder at a time. At the end of
+// ctx, its cause is the error.
+func OpenImageFolder(ctx context.Context, path string, opts ImageFolderOptions) (*ImageFolder, error) {
 	s := &ImageFolder{root: path, isImage: opts.IsImage}
 	if s.isImage == nil {
 		s.isImage = func([]byte) bool { return false }
@@ -50,7 +52,7 @@ func OpenImageFolder(path string, opts ImageFolderOptions) (*ImageFolder, error)
 	if err := CheckFolder(path); err != nil {
 		return nil, err
 	}
-	if err := s.scan(); err != nil {
+	if err := s.scan(ctx); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	return s, nil
@@ -71,7 +73,7 @@ func CheckFolder(path string) error {
 }
 
 // scan fills info and folders.
-func (s *ImageFolder) scan() error {
+func (s *ImageFolder) scan(ctx context.Context) error {
 	name, err := filepath.Abs(s.root)
 	if err != nil {
 		return err
@@ -90,7 +92,7 @@ func (s *ImageFolder) scan() error {
 		s.folders = []folder{{}}
 		s.info.Count = int64(len(top.files))
 	default:
-		err = s.scanClasses(top.folders)
+		err = s.scanClasses(ctx, top.folders)
 	}
 	if err == nil && s.info.Count == 0 {
 		return errors.New("holds no images" + s.ignoredText())
@@ -106,7 +108,7 @@ func (s *ImageFolder) ignoredText() string {
 }
 
 // scanClasses looks through every class folder.
-func (s *ImageFolder) scanClasses(classes []string) error {
+func (s *ImageFolder) scanClasses(ctx context.Context, classes []string) error {
 	var empty []string
 	nested := true
 	for label, class := range classes {
@@ -114,7 +116,7 @@ func (s *ImageFolder) scanClasses(classes []string) error {
 			return fmt.Errorf("the name of class folder %q is not UTF-8; rename it", class)
 		}
 		before := s.info.Count
-		direct, err := s.scanClass(int64(label), class)
+		direct, err := s.scanClass(ctx, int64(label), class)
 		if err != nil {
 			return err
 		}
@@ -137,8 +139,8 @@ func (s *ImageFolder) scanClasses(classes []string) error {
 
 // scanClass adds the folders of a class that hold samples, sorted by path. It reports
 // whether the class folder itself holds any.
-func (s *ImageFolder) scanClass(label int64, class string) (direct bool, err error) {
-	w := walker{source: s}
+func (s *ImageFolder) scanClass(ctx context.Context, label int64, class string) (direct bool, err error) {
+	w := walker{ctx: ctx, source: s}
 	if err := w.walk(class); err != nil {
 		return false, err
 	}

@@ -2,6 +2,8 @@ package source
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -50,7 +52,7 @@ func tree(t *testing.T, files ...string) string {
 
 func open(t *testing.T, root string) (*ImageFolder, error) {
 	t.Helper()
-	return OpenImageFolder(root, ImageFolderOptions{IsImage: isPixels})
+	return OpenImageFolder(context.Background(), root, ImageFolderOptions{IsImage: isPixels})
 }
 
 // list opens root and returns "label name" of all samples.
@@ -175,6 +177,15 @@ func TestNoFolder(t *testing.T) {
 		if _, err := open(t, path); err == nil || !strings.Contains(err.Error(), want) || strings.Count(err.Error(), path) != 1 {
 			t.Errorf("%s: error %v, want %q", path, err, want)
 		}
+	}
+}
+
+func TestCancelledScan(t *testing.T) {
+	stop := errors.New("stop")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	cancel(stop)
+	if _, err := OpenImageFolder(ctx, tree(t, "cat/a.jpg"), ImageFolderOptions{IsImage: isPixels}); !errors.Is(err, stop) {
+		t.Errorf("error %v, want the cause", err)
 	}
 }
 

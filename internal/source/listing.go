@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -73,6 +74,7 @@ func head(path string) []byte {
 
 // walker finds the folders below a class folder, following links.
 type walker struct {
+	ctx    context.Context
 	source *ImageFolder
 	above  []fs.FileInfo // the folders that the present one lies in
 	found  []string
@@ -80,6 +82,9 @@ type walker struct {
 
 // walk looks into the folder rel and all below it.
 func (w *walker) walk(rel string) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
 	info, err := os.Stat(filepath.Join(w.source.root, rel))
 	if err != nil {
 		return fmt.Errorf("folder %q: %w", filepath.ToSlash(rel), withoutPath(err))
