@@ -3,8 +3,10 @@ package decode
 import (
 	"bytes"
 	"image"
+	"image/draw"
 	"image/jpeg"
 	"os"
+	"runtime"
 	"testing"
 
 	"github.com/penstock/penstock/transforms"
@@ -21,32 +23,67 @@ func readPhotos(b *testing.B, limit int) (files [][]byte) {
 	return files
 }
 
-// BenchmarkPhoto opens photos and scans all their pixels, one photo an operation.
-func BenchmarkPhoto(b *testing.B) {
-	files, d := readPhotos(b, 40), New(Options{})
-	defer d.Close()
-	var r image.Rectangle
+// A variant takes the bytes of a JPEG to RGB.
+type variant struct {
+	unit string
+	do   func(data []byte) error
+}
+
+func variants(b *testing.B) []variant {
+	d, g := New(Options{}), New(Options{})
+	b.Cleanup(d.Close)
 	nop := func(int, transforms.Image) error { return nil }
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		src, err := d.Open(files[i%len(files)])
+	all := func(src transforms.Source, err error) error {
 		if err != nil {
-			b.Fatal(err)
+			return err
 		}
-		r.Max.X, r.Max.Y, _ = src.Size()
-		if err := src.Scan(r, nop); err != nil {
-			b.Fatal(err)
-		}
+		w, h, _ := src.Size()
+		return src.Scan(image.Rect(0, 0, w, h), nop)
+	}
+	return []variant{
+		{"backend", func(data []byte) error { return all(d.Open(data)) }},
+		{"go", func(data []byte) error {
+			h, err := parseJPEG(data)
+			if err != nil {
+				return err
+			}
+			return all(g.openGo(&h, data))
+		}},
+		{"image/jpeg", func(data []byte) error {
+			_, err := jpeg.Decode(bytes.NewReader(data))
+			return err
+		}},
+		{"image/jpeg+draw", func(data []byte) error {
+			m, err := jpeg.Decode(bytes.NewReader(data))
+			if err != nil {
+				return err
+			}
+			draw.Draw(image.NewRGBA(m.Bounds()), m.Bounds(), m, m.Bounds().Min, draw.Src)
+			return nil
+		}},
 	}
 }
 
-// BenchmarkPhotoStd is image/jpeg up to its planes, to compare with.
-func BenchmarkPhotoStd(b *testing.B) {
-	files := readPhotos(b, 40)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if _, err := jpeg.Decode(bytes.NewReader(files[i%len(files)])); err != nil {
-			b.Fatal(err)
+// BenchmarkJPEG takes turns between ways to get from a photo's bytes to RGB (image/jpeg
+// alone: to planes) and reports the CPU time of each, an image.
+func BenchmarkJPEG(b *testing.B) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	files, ways := readPhotos(b, 60), variants(b)
+	spent := make([]float64, len(ways))
+	images := 0
+	for b.Loop() {
+		data := files[images%len(files)]
+		images++
+		for i, v := range ways {
+			start := threadTime(b)
+			if err := v.do(data); err != nil {
+				b.Fatal(err)
+			}
+			spent[i] += threadTime(b) - start
 		}
+	}
+	for i, v := range ways {
+		b.ReportMetric(spent[i]/float64(images)*1e6, v.unit+"-us")
 	}
 }

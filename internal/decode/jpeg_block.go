@@ -31,17 +31,27 @@ func makeZigzag() (z [128]uint8) {
 	return z
 }
 
-// block decodes one block of a sequential scan into b, which is zero: the difference of its
-// first coefficient is returned, not stored. ac tells whether any other coefficient is set;
-// ok is false if the bits are no code or the run leads out of the block.
+// difference decodes the first coefficient of a sequential block, less the one of the block
+// before. It returns false if the bits are no code.
+func (r *bitReader) difference(dc *huffTable) (int32, bool) {
+	if r.n < 32 {
+		r.fill()
+	}
+	if e := dc.fast[r.acc>>(64-fastBits)]; e&fastSlow == 0 {
+		r.acc <<= e & 31
+		r.n -= int(e & 31)
+		return int32(e) >> 16, true
+	}
+	s, ok := r.symbol(dc)
+	return extend(r.bits(int(s&15)), int(s&15)), ok && s <= 15
+}
+
+// block decodes the other coefficients of a sequential block into b, which is zero. any
+// tells whether there are some; ok is false if the bits are no code or a run leads out of
+// the block.
 //
 // The reader's state lives in registers here: this loop is half of a decoder's time.
-func (r *bitReader) block(b *[64]int16, dc, ac *huffTable) (diff int32, hasAC, ok bool) {
-	s, ok := r.symbol(dc)
-	if !ok || s > 15 {
-		return 0, false, false
-	}
-	diff = extend(r.bits(int(s)), int(s))
+func (r *bitReader) block(b *[64]int16, ac *huffTable) (any, ok bool) {
 	data, pos, acc, n := r.data, r.pos, r.acc, r.n
 	k := 1
 	for ; k < 64; k++ {
@@ -61,34 +71,32 @@ func (r *bitReader) block(b *[64]int16, dc, ac *huffTable) (diff int32, hasAC, o
 		}
 	filled:
 		e := ac.fast[acc>>(64-fastBits)]
-		if v := int16(e >> 16); v != 0 {
+		if e&fastSlow == 0 {
 			acc <<= e & 31
 			n -= int(e & 31)
-			k += int(e >> 12 & 15)
-			b[zigzag[k&127]&63] = v
+			k += int(e >> 8 & 0xFF)
+			b[zigzag[k&127]&63] = int16(e >> 16) // where k leads out, a zero onto a zero
 			continue
 		}
-		sym, length := byte(e>>8), int(e&31)
-		if e == 0 {
-			if sym, length = ac.long(acc); length == 0 {
-				return diff, true, false
-			}
+		sym, length := ac.symbol(acc)
+		if length == 0 {
+			return true, false
 		}
-		acc <<= uint(length) & 31
+		acc <<= length & 31
 		n -= length
 		size := int(sym & 15)
 		if size == 0 {
-			if sym != 0xF0 { // not a run of sixteen: the end of the block
-				break
-			}
 			k += 15
+			if sym != 0xF0 {
+				k += fastEnd - 15
+			}
 			continue
 		}
 		k += int(sym >> 4)
 		b[zigzag[k&127]&63] = int16(extend(uint32(acc>>(uint(64-size)&63)), size))
-		acc <<= uint(size) & 31
+		acc <<= size & 31
 		n -= size
 	}
 	r.pos, r.acc, r.n = pos, acc, n
-	return diff, k > 1, k <= 64
+	return k != 1+fastEnd+1, k == 64 || k > fastEnd
 }

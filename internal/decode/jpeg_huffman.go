@@ -2,15 +2,23 @@ package decode
 
 import "bytes"
 
-// fastBits is how many bits are looked at to decode a short code, and its value with it.
-const fastBits = 10
+const (
+	lookBits = 9  // of huffTable.look
+	fastBits = 10 // of huffTable.fast
+
+	// An entry of huffTable.fast is a coefficient, complete with its value: the bits it
+	// takes in bits 0 to 4, the zeros before it in bits 8 to 15, the value in the upper half.
+	// The end of a block is a zero after so many zeros that it leads out of the block, a run
+	// of sixteen zeros a zero after fifteen.
+	fastEnd = 128
+	// Where code and value take more than fastBits bits, the entry says this alone.
+	fastSlow = 0x80
+)
 
 // huffTable decodes one Huffman table (T.81 annex C).
 type huffTable struct {
-	// fast is indexed by the next fastBits bits. The low byte of an entry is how many bits
-	// it consumes, the next the symbol, the upper half the value that followed the code, 0
-	// if that did not fit. An entry of 0 is a longer code, or none.
-	fast    [1 << fastBits]uint32
+	look    [1 << lookBits]uint16 // by the next bits: symbol<<8 | length, 0 if the code is longer
+	fast    [1 << fastBits]uint32 // by the next bits: a code and the value behind it
 	counts  [16]byte
 	symbols [256]byte
 	first   [17]int32 // of each length, the first code ...
@@ -28,6 +36,9 @@ func (t *huffTable) build(counts *[16]byte, symbols []byte) bool {
 		return true
 	}
 	*t = huffTable{counts: *counts}
+	for i := range t.fast {
+		t.fast[i] = fastSlow
+	}
 	copy(t.symbols[:], symbols)
 	code, k := int32(0), int32(0)
 	for length := 1; length <= 16; length++ {
@@ -37,7 +48,7 @@ func (t *huffTable) build(counts *[16]byte, symbols []byte) bool {
 			return false
 		}
 		for range n {
-			t.short(code, length, t.symbols[k])
+			t.enter(code, length, t.symbols[k])
 			code++
 			k++
 		}
@@ -47,27 +58,34 @@ func (t *huffTable) build(counts *[16]byte, symbols []byte) bool {
 	return true
 }
 
-// short enters a code into the fast table, under everything that can follow it.
-func (t *huffTable) short(code int32, length int, symbol byte) {
-	if length > fastBits {
-		return
+// enter puts a code into the tables, under everything that can follow it.
+func (t *huffTable) enter(code int32, length int, symbol byte) {
+	if free := lookBits - length; free >= 0 {
+		for rest := range int32(1) << free {
+			t.look[code<<free|rest] = uint16(symbol)<<8 | uint16(length)
+		}
+	}
+	run, size := uint32(symbol>>4), int(symbol&15)
+	if symbol&15 == 0 && run < 15 {
+		run = fastEnd
 	}
 	free := fastBits - length
-	size := int(symbol & 15)
+	if free < size {
+		return
+	}
 	for rest := range uint32(1) << free {
-		e := uint32(symbol)<<8 | uint32(length)
-		if size > 0 && size <= free {
-			v := extend(rest>>(free-size), size)
-			e = uint32(v)<<16 | uint32(symbol)<<8 | uint32(length+size)
-		}
-		t.fast[uint32(code)<<free|rest] = e
+		v := extend(rest>>(free-size), size)
+		t.fast[uint32(code)<<free|rest] = uint32(v)<<16 | run<<8 | uint32(length+size)
 	}
 }
 
-// long decodes a code of more than fastBits bits at the top of acc. A length of 0 means
-// that there is no such code.
-func (t *huffTable) long(acc uint64) (symbol byte, length int) {
-	for length = fastBits + 1; length <= 16; length++ {
+// symbol decodes the code at the top of acc, at least 16 bits of which are there. A length
+// of 0 means that there is no such code.
+func (t *huffTable) symbol(acc uint64) (symbol byte, length int) {
+	if e := t.look[acc>>(64-lookBits)]; e != 0 {
+		return byte(e >> 8), int(e & 31)
+	}
+	for length = lookBits + 1; length <= 16; length++ {
 		d := int32(acc>>(64-length)) - t.first[length]
 		if d < int32(t.counts[length-1]) {
 			return t.symbols[t.index[length]+d], length
@@ -81,16 +99,7 @@ func (r *bitReader) symbol(t *huffTable) (byte, bool) {
 	if r.n < 32 {
 		r.fill()
 	}
-	s, length := byte(0), 0
-	if e := t.fast[r.acc>>(64-fastBits)]; e != 0 {
-		s = byte(e >> 8)
-		length = int(e & 31)
-		if e>>16 != 0 {
-			length -= int(s & 15)
-		}
-	} else {
-		s, length = t.long(r.acc)
-	}
+	s, length := t.symbol(r.acc)
 	r.acc <<= length
 	r.n -= length
 	return s, length > 0

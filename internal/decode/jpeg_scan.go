@@ -43,13 +43,11 @@ func (j *jpegDecoder) readUnit(u int) bool {
 		for v := range c.vs {
 			at := v*c.blocksX + u*c.hs
 			for b := at; b < at+c.hs; b++ {
-				blk := (*[64]int16)(c.coefs[64*b:])
-				diff, ac, ok := j.bits.block(blk, c.dcTab, c.acTab)
+				any, ok := j.sequential((*[64]int16)(c.coefs[64*b:]), c)
 				if !ok {
 					return false
 				}
-				c.pred += diff
-				blk[0], c.ac[b] = int16(c.pred), ac
+				c.ac[b] = any
 			}
 		}
 	}
@@ -142,10 +140,19 @@ func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool
 		s.dcTable, s.table = c.dcTab, c.acTab
 		return s.block(b, &c.pred)
 	}
-	diff, _, ok := j.bits.block(b, c.dcTab, c.acTab)
+	_, ok := j.sequential(b, c)
+	return ok
+}
+
+// sequential decodes one block of a sequential scan.
+func (j *jpegDecoder) sequential(b *[64]int16, c *component) (any, ok bool) {
+	diff, ok := j.bits.difference(c.dcTab)
+	if !ok {
+		return false, false
+	}
 	c.pred += diff
 	b[0] = int16(c.pred)
-	return ok
+	return j.bits.block(b, c.acTab)
 }
 
 // findAC notes which blocks have more than a first coefficient.
