@@ -47,7 +47,12 @@ func (t *ChunkTable) At(coord ...int64) (c Chunk, ok bool) {
 // Chunks reads the chunk index. Every chunk lies in the file, at most one at each place of
 // the grid. The error wraps ErrUnsupported for a dataset that is not chunked, ErrCorrupt
 // for a damaged index, or is that of the ReaderAt.
-func (d *Dataset) Chunks() (*ChunkTable, error) {
+func (d *Dataset) Chunks() (t *ChunkTable, err error) {
+	defer guard(&err)
+	return d.chunks()
+}
+
+func (d *Dataset) chunks() (*ChunkTable, error) {
 	switch {
 	case d.Err != nil:
 		return nil, d.Err

@@ -95,7 +95,7 @@ func useDataset(t testing.TB, d *Dataset) {
 	}
 	_, err = d.Spec()
 	checkKind(t, err)
-	_, err = d.Value(1 << 16)
+	_, err = d.value(1 << 16)
 	checkKind(t, err)
 	if d.Type != nil {
 		_ = d.Type.String()
@@ -111,7 +111,7 @@ func useChunks(t testing.TB, d *Dataset) {
 	f.r = r
 	counted := *d
 	counted.file = &f
-	table, err := counted.Chunks()
+	table, err := counted.chunks()
 	if limit := 17*f.Size + 1<<20; r.n > limit {
 		t.Fatalf("%d bytes read of a file of %d for a chunk index", r.n, f.Size)
 	}

@@ -243,7 +243,12 @@ func (d *Dataset) Spec() (tensor.Spec, error) {
 
 // Value reads all elements of a compact or contiguous dataset of at most limit bytes. For
 // a class that is only described the error wraps ErrUnsupported and Value has Raw.
-func (d *Dataset) Value(limit int64) (Value, error) {
+func (d *Dataset) Value(limit int64) (v Value, err error) {
+	defer guard(&err)
+	return d.value(limit)
+}
+
+func (d *Dataset) value(limit int64) (Value, error) {
 	l := d.Layout
 	switch {
 	case d.Err != nil:

@@ -107,7 +107,8 @@ var floatFormats = map[tensor.DType]FloatFormat{
 }
 
 // DType returns the element type with the same values, apart from byte order, or
-// tensor.Invalid if there is none. An enum that is not bool gives the type of its integers.
+// tensor.Invalid if there is none. An enum that is not bool gives the type of its integers,
+// a bitfield (PyTables stores bool so) that of unsigned integers.
 func (t *Datatype) DType() tensor.DType {
 	switch {
 	case t.IsBool():
@@ -116,7 +117,7 @@ func (t *Datatype) DType() tensor.DType {
 		return t.Base.DType()
 	case t.BitOffset != 0 || int64(t.Precision) != 8*t.Size:
 		return tensor.Invalid
-	case t.Class == Fixed:
+	case t.Class == Fixed || t.Class == Bitfield:
 		return fixedType(t.Size, t.Signed)
 	case t.Class == Float:
 		for d, f := range floatFormats {

@@ -9,6 +9,7 @@ func FuzzOpen(f *testing.F) {
 		f.Add(b, true)
 		f.Add(b, false)
 	}
+	f.Add(buildGroups([]map[string]int{{"self": 0, "a": 1}, {"b": 2}, {"up": 1, "root": 0}}), true)
 	f.Fuzz(func(t *testing.T, b []byte, lax bool) {
 		if len(b) > 1<<16 {
 			t.Skip("larger than what finds more")

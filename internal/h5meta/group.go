@@ -37,6 +37,7 @@ type Link struct {
 	Group   *Group
 	Dataset *Dataset
 	Type    *Datatype // a committed datatype
+	Attrs   Attrs     // Hard: of the object
 	Loop    bool      // Hard: leads to a group that this link is inside of; not followed
 	Target  string    // Soft, External: the path it names
 	File    string    // External: the file it names
@@ -127,6 +128,7 @@ func (p *parser) follow(l *Link, addr uint64) error {
 		l.Err = inPath(err, l.Path)
 		return onlyFatal(err)
 	}
+	l.Attrs = o.attrs
 	switch {
 	case o.isGroup:
 		l.Group, err = p.group(o, l.Path)

@@ -56,6 +56,7 @@ func compareLink(t *testing.T, f *File, l *Link, a answer) {
 		compareAttrs(t, l.Path, l.Dataset.Attrs, a.Attrs)
 		compareDataset(t, l.Dataset, a)
 	case kind == "type":
+		compareAttrs(t, l.Path, l.Attrs, a.Attrs)
 		compareType(t, l.Path, l.Type, a.Type)
 	case l.Target != a.Target || l.File != a.File:
 		t.Errorf("%s: leads to %q %q, want %q %q", l.Path, l.File, l.Target, a.File, a.Target)

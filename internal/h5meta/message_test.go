@@ -99,7 +99,7 @@ func TestDatatypes(t *testing.T) {
 		{floatType(4, 31, 23, 8, 23, 127, 0x41), "vax-order float[4] of 32 bits (8 exponent, 23 mantissa)", tensor.Invalid},
 		{floatType(1, 7, 3, 4, 3, 7, 0), "float[1] of 8 bits (4 exponent, 3 mantissa)", tensor.Invalid},
 		{parseDatatype(msgCursor(compound...)), "compound{a: int32, b: array(2, 3) of big-endian uint16}", tensor.Invalid},
-		{parseDatatype(msgCursor(uint32(0x14), uint32(1), uint16(0), uint16(8))), "bitfield[1]", tensor.Invalid},
+		{parseDatatype(msgCursor(uint32(0x14), uint32(1), uint16(0), uint16(8))), "bitfield[1]", tensor.Uint8},
 		{parseDatatype(msgCursor(uint32(0x12), uint32(4), uint16(32))), "time[4]", tensor.Invalid},
 		{parseDatatype(msgCursor(uint32(0x17|1<<8), uint32(12))), "region reference", tensor.Invalid},
 	}

@@ -334,7 +334,7 @@ def describe(f):
             if isinstance(o, h5py.Dataset):
                 found[full] = dataset(o)
             elif isinstance(o, h5py.Datatype):
-                found[full] = {"kind": "type", "type": typename(o.id)}
+                found[full] = {"kind": "type", "type": typename(o.id), "attrs": attrs(o)}
             elif addr in trail:
                 found[full] = {"kind": "loop"}
             else:
