@@ -56,6 +56,8 @@ func TestDamagedJPEG(t *testing.T) {
 		"progressive, early end":    {splice(progressive[:scanStart(t, progressive)+9], eoi), ErrCorrupt, "damaged near row"},
 		"restart marker missing":    {splice(restart[:rst], restart[rst+2:]), ErrCorrupt, "damaged near row"},
 		"restart marker of another": {splice(restart[:rst], []byte{0xFF, mRST0 + 5}, restart[rst+2:]), ErrCorrupt, "damaged near row"},
+		"size of another image":     {patchFrame(patchFrame(base, 1, 20), 3, 20), ErrCorrupt, "bytes cannot hold 5165x5157 pixels"},
+		"hundreds of scans":         {splice(progressive[:len(progressive)-2], bytes.Repeat(lastScan(t, progressive), 300), eoi), ErrCorrupt, "more than 200 scans"},
 		"no scan":                   {splice(base[:bytes.Index(base, []byte{0xFF, mSOS})], eoi), ErrCorrupt, "holds no image"},
 		"segment too long":          {splice(base[:2], []byte{0xFF, 0xE5, 0xFF, 0xFF}, base[2:]), ErrCorrupt, "ends in the segment"},
 		"segment of length 1":       {splice(base[:2], []byte{0xFF, 0xE5, 0, 1}, base[2:]), ErrCorrupt, "has length 1"},
@@ -93,6 +95,11 @@ func TestStandardTables(t *testing.T) {
 	if err != nil || !bytes.Equal(got.pix, want.pix) {
 		t.Errorf("without tables: %v, or other pixels", err)
 	}
+}
+
+// lastScan returns the last scan with its header, without the end marker.
+func lastScan(t *testing.T, data []byte) []byte {
+	return data[bytes.LastIndex(data, []byte{0xFF, mSOS}) : len(data)-2]
 }
 
 // segments returns where the segments with that marker lie.

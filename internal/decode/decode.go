@@ -112,6 +112,9 @@ func (d *Decoder) openCheckedJPEG(data []byte) (transforms.Source, error) {
 	if err := h.checkEnd(data); err != nil {
 		return nil, err
 	}
+	if err := h.checkSize(len(data) - h.scan); err != nil {
+		return nil, err
+	}
 	return d.openJPEG(&h, data)
 }
 

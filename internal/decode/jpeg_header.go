@@ -208,6 +208,32 @@ func (h *jpegHeader) config() Config {
 	return Config{Width: h.w, Height: h.h, Model: h.model(), Channels: h.n, Bits: h.bits, Orientation: h.orientation}
 }
 
+// maxScans is more than any encoder makes: each may take as long as an image, and a few
+// bytes are enough for one.
+const maxScans = 200
+
+// checkSize refuses a file that is too small for what its header says, before memory is
+// taken for that: a block takes at least a bit for its first coefficient and, if the frame
+// is sequential, one for its end.
+func (h *jpegHeader) checkSize(bytes int) error {
+	hmax, vmax, perUnit := 1, 1, 0
+	for _, c := range h.comp[:h.n] {
+		hmax, vmax, perUnit = max(hmax, int(c.h)), max(vmax, int(c.v)), perUnit+int(c.h)*int(c.v)
+	}
+	if h.n == 1 {
+		hmax, vmax, perUnit = 1, 1, 1
+	}
+	units := ((h.w + 8*hmax - 1) / (8 * hmax)) * ((h.h + 8*vmax - 1) / (8 * vmax))
+	bits := units // of a progressive file, or of one in several scans, which leave out what is padding
+	if h.sof != mSOF2 && h.scanComps == h.n {
+		bits = 2 * units * perUnit
+	}
+	if bits > 8*bytes {
+		return corrupt(JPEG, "truncated, or damaged in its header: %d bytes cannot hold %dx%d pixels", bytes, h.w, h.h)
+	}
+	return nil
+}
+
 // checkEnd walks the scans from the first on, and returns an error where the file ends
 // before its end-of-image marker. What comes after that marker is not looked at.
 func (h *jpegHeader) checkEnd(data []byte) error {
@@ -232,7 +258,9 @@ func (h *jpegHeader) checkEnd(data []byte) error {
 			return err
 		}
 		if pos = end; m == mSOS {
-			scan++
+			if scan++; scan > maxScans {
+				return corrupt(JPEG, "more than %d scans", maxScans)
+			}
 			pos = skipEntropy(data, end)
 		}
 	}

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Writes kinds/, small images of every kind that Pillow can write, and goldens.json, what
 Pillow reads them as. Run it in this folder; it needs Pillow with WebP (9.4 made the
-committed files) and NumPy, and jpegtran of libjpeg-turbo."""
+committed files) and NumPy, and cjpeg and jpegtran of
+libjpeg-turbo."""
 import hashlib, io, json, os, shutil, struct, subprocess, zlib
 import numpy as np
 from PIL import Image, ImageOps
@@ -93,9 +94,13 @@ for o in range(1, 9):
     exif = Image.Exif()
     exif[0x0112] = o
     put(f"orientation{o}.jpg", jpeg(rgb(24, 17), exif=exif))
-odd = bytearray(base)
-sof = odd.index(b"\xff\xc0")
-# Sampling factors that are not the usual: the same data as 4:2:0 names, chroma 2x1 of 2x2.
+# Sampling factors that are not the usual, down to luma coarser than chroma.
+for factors in "4x1", "4x2", "1x4", "3x1", "2x2,1x2,2x1", "2x2,2x1,1x1", "1x1,2x2,2x2", "2x1,1x1,2x1":
+    for w, h in (48, 32), (37, 29):
+        ppm = io.BytesIO()
+        rgb(w, h).save(ppm, "PPM")
+        args = ["cjpeg", "-quality", "85", "-sample", factors]
+        put(f"sample-{factors.replace(',', '-')}-{w}.jpg", subprocess.run(args, input=ppm.getvalue(), stdout=subprocess.PIPE, check=True).stdout)
 put("trailing.jpg", base + b"\x00\x01garbage\xff\xd8\xff")
 put("fill-bytes.jpg", base[:2] + b"\xff\xff\xff" + base[2:])
 
