@@ -137,6 +137,9 @@ func (s *shoot) choose() error {
 }
 
 func (s *shoot) chooseLabels() error {
+	if s.opts.LabelField == s.images.Name {
+		return fmt.Errorf("field %q is shown; labels are another field", s.images.Name)
+	}
 	for _, f := range s.ds.Schema().Fields {
 		usable := len(f.Shape) == 0 && !f.DType.IsFloat() && f.Name != s.images.Name
 		switch {
