@@ -11,7 +11,7 @@ import (
 type bar struct{ bar *progressbar.ProgressBar }
 
 func newBar(out io.Writer, what string, total int64, unit string) bar {
-	return bar{progressbar.NewOptions64(total,
+	b := progressbar.NewOptions64(total,
 		progressbar.OptionSetWriter(out),
 		progressbar.OptionSetDescription(what),
 		progressbar.OptionSetWidth(30),
@@ -22,7 +22,9 @@ func newBar(out io.Writer, what string, total int64, unit string) bar {
 		progressbar.OptionSpinnerType(14),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerPadding: "░"}),
-	)}
+	)
+	b.StartWithoutRender() // else the clock starts with the first progress, and rates are wrong
+	return bar{b}
 }
 
 func (b bar) every() time.Duration { return 100 * time.Millisecond }

@@ -67,7 +67,7 @@ func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.W
 		err = Usage(wrong.Error())
 	}
 	code := exitCode(ctx, err)
-	fmt.Fprintf(stderr, "%s: %v\n", cmd.Name(), err)
+	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), Printable(err.Error()))
 	if code == ExitUsage {
 		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", ran.CommandPath())
 	}

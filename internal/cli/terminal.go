@@ -3,6 +3,9 @@ package cli
 import (
 	"io"
 	"os"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"golang.org/x/term"
 )
@@ -22,4 +25,23 @@ func width(w io.Writer) int {
 		}
 	}
 	return usual
+}
+
+// Printable returns text for a terminal: control characters other than line breaks, which
+// names of files may hold and which could steer the terminal, are spelled out.
+func Printable(text string) string {
+	odd := func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }
+	if strings.IndexFunc(text, odd) < 0 {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if odd(r) {
+			q := strconv.QuoteRune(r)
+			b.WriteString(q[1 : len(q)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
 }

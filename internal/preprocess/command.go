@@ -70,7 +70,7 @@ func (f *flags) print(w io.Writer, s *Summary) error {
 		e.SetIndent("", "  ")
 		return e.Encode(s)
 	case !f.quiet:
-		s.Print(w)
+		return s.Print(w)
 	}
 	return nil
 }

@@ -99,7 +99,14 @@ func treeBytes(path string) (total int64, err error) {
 }
 
 // Print writes the summary for people.
-func (s *Summary) Print(w io.Writer) {
+func (s *Summary) Print(out io.Writer) error {
+	w := new(strings.Builder)
+	s.print(w)
+	_, err := io.WriteString(out, cli.Printable(w.String()))
+	return err
+}
+
+func (s *Summary) print(w io.Writer) {
 	took := time.Duration(s.Seconds * float64(time.Second))
 	fmt.Fprintf(w, "%s: %s, %s, %s\n", s.Dest, cli.Counted(s.Records, "record"), cli.Bytes(s.Bytes), formatNames[s.Format])
 	for _, f := range s.Fields {

@@ -32,7 +32,9 @@ func TestSummaryForPeople(t *testing.T) {
 		s.Skipped = append(s.Skipped, store.Skipped{Sample: name + ".jpg", Reason: "bad"})
 	}
 	var b bytes.Buffer
-	s.Print(&b)
+	if err := s.Print(&b); err != nil {
+		t.Fatal(err)
+	}
 	want := `out/ds: 1,200 records, 3.0 MiB, flat folder
   images   uint8 (3, 8, 8)  CHW
   labels   int64 ()  7 classes: a, b, c, d, e, f, ...
