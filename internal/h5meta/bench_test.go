@@ -1,6 +1,7 @@
 package h5meta
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -60,14 +61,21 @@ func openDataset(b *testing.B, name string) (*os.File, *Dataset) {
 	return r, d
 }
 
-// BenchmarkOpen reads a file of 60 datasets from memory.
+// BenchmarkOpen reads all metadata of files in memory: 37 datasets, then 1,828 groups and
+// 102 datasets.
 func BenchmarkOpen(b *testing.B) {
 	dir := generate(b)
 	for _, name := range []string{"earliest-contiguous-0.h5", "latest-contiguous-0.h5", "earliest-groups-0.h5", "latest-groups-0.h5"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			b.Fatal(err)
+		}
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				mustOpen(b, filepath.Join(dir, name))
+				if _, err := Open(bytes.NewReader(data), int64(len(data))); err != nil {
+					b.Fatal(err)
+				}
 			}
 		})
 	}
