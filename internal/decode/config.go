@@ -17,7 +17,7 @@ const DefaultMaxPixels = 178956970
 // Config is what an image's header says.
 type Config struct {
 	Format        Format
-	Width, Height int    // pixels as stored; Orientation is not applied
+	Width, Height int    // pixels as stored, see Opened
 	Model         string // "gray", "graya", "rgb", "rgba", "palette", "ycbcr", "cmyk" or "ycck"
 	Channels      int    // stored samples of a pixel; 1 for a palette
 	Bits          int    // of a sample as stored
@@ -44,6 +44,20 @@ func ReadConfig(data []byte) (Config, error) {
 		c.Orientation = 1
 	}
 	return c, nil
+}
+
+// Opened returns the size that the image has once it is opened with Options.Orient as given.
+func (c Config) Opened(orient bool) (w, h int) {
+	if c.turned(orient) && c.Orientation >= 5 {
+		return c.Height, c.Width
+	}
+	return c.Width, c.Height
+}
+
+// turned reports whether Open applies the orientation: where it is asked to, and to TIFF,
+// as Pillow does.
+func (c Config) turned(orient bool) bool {
+	return c.Orientation > 1 && (orient || c.Format == TIFF)
 }
 
 // Check returns an ErrTooLarge if the image has more than maxPixels pixels; 0 stands for

@@ -164,7 +164,7 @@ func TestMutatedFiles(t *testing.T) {
 				refused++
 				continue
 			}
-			if cerr != nil || m.w != c.Width || m.h != c.Height {
+			if w, h := c.Opened(false); cerr != nil || m.w != w || m.h != h {
 				t.Errorf("%s: opened as %dx%d, header says %+v, %v", name, m.w, m.h, c, cerr)
 			}
 		}

@@ -3,10 +3,11 @@
 //
 // That means: the format is sniffed from the content. Alpha is dropped, neither blended
 // nor premultiplied; palettes are expanded; CMYK becomes RGB by Pillow's formula, Adobe's
-// inversion undone; EXIF orientation and colour profiles are ignored unless asked for; of
-// a GIF the first frame counts; gray is (19595 R + 38470 G + 7471 B + 32768) >> 16. Chroma
-// of a JPEG is upsampled with libjpeg's triangle filter ("fancy upsampling") and converted
-// by its integers; that of a WebP likewise by libwebp's.
+// inversion undone. Colour profiles are ignored, and so is EXIF orientation unless asked
+// for, but that of a TIFF always counts. Of a GIF the first frame is taken. Gray is
+// (19595 R + 38470 G + 7471 B + 32768) >> 16. A JPEG goes through libjpeg's accurate integer
+// transform, its triangle filter for chroma ("fancy upsampling") and its conversion to RGB,
+// a WebP through libwebp's filter and conversion, bit for bit.
 //
 // It differs from Pillow on purpose in two things: samples of 16 bits are reduced to their
 // high byte also in gray images, where Pillow clips them at 255, and a file that is cut
@@ -82,7 +83,7 @@ func (d *Decoder) Open(data []byte) (transforms.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.opt.Orient && c.Orientation > 1 {
+	if c.turned(d.opt.Orient) {
 		return d.turn(src, c.Orientation)
 	}
 	return src, nil

@@ -24,7 +24,7 @@ mode, turn = sys.argv[1], sys.argv[2] == "turn"
 for line in sys.stdin:
     try:
         im = Image.open(line.rstrip("\n"))
-        if turn:
+        if turn and im.format != "TIFF": # that is turned when it is loaded
             im = ImageOps.exif_transpose(im)
         im = im.convert(mode)
         sys.stdout.buffer.write(struct.pack("<III", im.width, im.height, len(mode)) + im.tobytes())

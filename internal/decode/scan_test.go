@@ -29,7 +29,7 @@ func TestScanOfRectangles(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			for range 20 {
+			for range 40 {
 				r := randomRect(rng, w, h)
 				part, err := gather(t, src, r)
 				if err != nil {
