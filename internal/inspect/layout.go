@@ -46,7 +46,7 @@ func Chart(path string) (*Layout, error) {
 	}
 	d, err := p.locate()
 	if err != nil {
-		return nil, err
+		return nil, p.withAdvice(err)
 	}
 	return chartFlat(d)
 }

@@ -23,6 +23,7 @@ func (s *shoot) pick(labels []int64) []int {
 		return sample(rng, n, count)
 	}
 	classes := byLabel(labels)
+	s.groups = len(classes)
 	if s.opts.Even && count > len(classes) {
 		count -= count % len(classes)
 	}
@@ -96,10 +97,10 @@ func (s *shoot) columns(shown int) int {
 		return min(s.opts.Columns, shown)
 	case shown < usual:
 		return shown
-	case s.opts.First || s.labels == nil || len(s.labels.Classes) == 0 || shown%len(s.labels.Classes) != 0:
+	case s.groups == 0 || shown%s.groups != 0:
 		return usual
 	}
-	each := shown / len(s.labels.Classes)
+	each := shown / s.groups
 	for c := most; c >= 5; c-- {
 		if each%c == 0 {
 			return c

@@ -32,6 +32,8 @@ func look(path string) (*place, error) {
 		return nil, fmt.Errorf("%s: there is no such file or folder", path)
 	case err != nil:
 		return nil, err
+	case info.IsDir() && !store.IsFlat(path):
+		return nil, fmt.Errorf("%s: no %s in it, so it is no dataset (a folder of images becomes one by: preprocess %s OUT)", path, store.ManifestName, path)
 	case info.IsDir():
 		return &place{path: path, flat: true}, nil
 	case !info.Mode().IsRegular():
@@ -79,12 +81,7 @@ func (p *place) ours() bool {
 }
 
 // locate finds the records.
-func (p *place) locate() (*store.Dataset, error) {
-	if p.flat && !store.IsFlat(p.path) {
-		return nil, fmt.Errorf("%s: no %s in it, so it is no dataset (a folder of images becomes one by: preprocess %s OUT)", p.path, store.ManifestName, p.path)
-	}
-	return mmapds.Locate(p.path)
-}
+func (p *place) locate() (*store.Dataset, error) { return mmapds.Locate(p.path) }
 
 // locateOrTree is locate, but an HDF5 file of other origin may have nothing to locate: then
 // the Dataset is nil and the text says why.
@@ -97,6 +94,14 @@ func (p *place) locateOrTree() (*store.Dataset, string, error) {
 		return nil, innermost(err), nil
 	}
 	return nil, "", err
+}
+
+// withAdvice adds to an error of a damaged flat dataset how to learn about all of its damages.
+func (p *place) withAdvice(err error) error {
+	if p.flat && errors.Is(err, store.ErrCorrupt) {
+		return fmt.Errorf("%w (all that is wrong: inspect verify %s)", err, p.path)
+	}
+	return err
 }
 
 // innermost returns what err says behind the name of the package and the path, and before

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"path"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/internal/cli"
@@ -38,15 +40,15 @@ type Sheet struct {
 	Picture *image.RGBA `json:"-"`
 }
 
-// Preview draws a contact sheet of the dataset at path. It holds the picture and one record
+// Preview draws a contact sheet of a dataset. It holds the picture and one record
 // in memory.
-func Preview(ctx context.Context, path string, opts PreviewOptions) (*Sheet, error) {
-	p, err := look(path)
+func Preview(ctx context.Context, dataset string, opts PreviewOptions) (*Sheet, error) {
+	p, err := look(dataset)
 	if err != nil {
 		return nil, err
 	}
 	p.close()
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: opts.fields()})
+	ds, err := mmapds.OpenWith(dataset, mmapds.Options{Fields: opts.fields()})
 	if errors.Is(err, store.ErrUnsupported) && opts.Field == "" {
 		return nil, fmt.Errorf("%w; --field and --label-field choose datasets of an HDF5 file", err)
 	}
@@ -78,6 +80,7 @@ type shoot struct {
 	images store.Field
 	planes planes
 	labels *store.Field // nil if there is none
+	groups int          // classes that the records were drawn from, 0 if they were not drawn by class
 }
 
 func (s *shoot) sheet(ctx context.Context) (*Sheet, error) {
@@ -196,7 +199,7 @@ func (s *shoot) labelText(values []int64, record int) string {
 	if v >= 0 && v < int64(len(s.labels.Classes)) {
 		return printable(s.labels.Classes[v])
 	}
-	return fmt.Sprint(v)
+	return printable(path.Base(s.labels.Name)) + " " + strconv.FormatInt(v, 10)
 }
 
 func (s *shoot) title() string {
@@ -204,7 +207,11 @@ func (s *shoot) title() string {
 	if err != nil {
 		name = s.path()
 	}
-	return printable(strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)))
+	name = filepath.Base(name)
+	if s.ds.Files().Format == "hdf5" {
+		name = strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	return printable(name)
 }
 
 func (s *shoot) subtitle(shown int, t tone) string {

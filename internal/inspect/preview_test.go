@@ -60,6 +60,15 @@ func TestPreviewOfFewRecords(t *testing.T) {
 	}
 }
 
+// Labels without names are numbers, and their rows are kept apart, too.
+func TestPreviewOfNumberedClasses(t *testing.T) {
+	path := build(t, schemaOf(tensor.Uint8, store.CHW), 60, store.Info{}, func(i int, v [][]byte) { v[1][0] = byte(i % 4) })
+	s := preview(t, path, PreviewOptions{Count: 20})
+	if s.Columns != 5 || s.Labels[0] != "labels 0" || s.Labels[4] != "labels 0" || s.Labels[5] != "labels 1" {
+		t.Errorf("%d columns, %q", s.Columns, s.Labels)
+	}
+}
+
 // Samples are distinct, and no class gets two before every class that has more got one.
 func TestSpreadIsEven(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

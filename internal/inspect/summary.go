@@ -66,7 +66,7 @@ func Describe(path string) (*Summary, error) {
 	defer p.close()
 	d, why, err := p.locateOrTree()
 	if err != nil {
-		return nil, err
+		return nil, p.withAdvice(err)
 	}
 	s := &Summary{Path: path, Format: "hdf5", Fields: []Field{}, Unmappable: why}
 	if p.flat {

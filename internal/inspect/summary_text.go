@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // TextOptions says how much a Summary prints.
@@ -177,7 +178,11 @@ func (s *Summary) renderPython(b *strings.Builder) {
 	}
 	t := table{indent: 2}
 	for _, f := range s.Fields {
-		t.add(printable(identifier(f.Name)), "= "+f.Python)
+		line := "= " + f.Python
+		if f.DType == tensor.BFloat16 {
+			line += "  # bfloat16, as uint16 bits: NumPy has no such type"
+		}
+		t.add(printable(identifier(f.Name)), line)
 	}
 	fmt.Fprintf(b, "\nIn Python\n%s", &t)
 }

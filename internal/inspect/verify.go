@@ -191,6 +191,9 @@ func (v *Verification) hdf5(ctx context.Context, p *place, opts VerifyOptions) e
 		return v.blocks(ctx, d, nil, opts)
 	}
 	v.foreign(p.meta)
+	if len(v.Damages) == 0 && err != nil {
+		return err
+	}
 	if d != nil {
 		v.Records = d.Records
 	}
