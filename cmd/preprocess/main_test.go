@@ -25,7 +25,7 @@ func TestScripts(t *testing.T) {
 			"exits":     exitsCmd,
 			"holds":     holdsCmd,
 			"same":      sameCmd,
-			"interrupt": interruptCmd,
+			"stop-at":   stopCmd,
 			"smalldisk": smallDiskCmd,
 		},
 		RequireUniqueNames: true,

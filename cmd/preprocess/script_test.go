@@ -154,9 +154,10 @@ func content(path string) (string, error) {
 	return b.String(), err
 }
 
-// interruptCmd is "interrupt FILE COMMAND ARG...": it waits until the command has made the
-// file, sends it Ctrl-C, and the command must then end with code 130.
-func interruptCmd(ts *testscript.TestScript, _ bool, args []string) {
+// stopCmd is "stop-at FILE SIGNAL COMMAND ARG...": it waits until the command has made the
+// file and sends it INT or KILL. After INT the command must end with code 130.
+func stopCmd(ts *testscript.TestScript, _ bool, args []string) {
+	file, signal, args := args[0], args[1], args[1:]
 	path, err := exec.LookPath(filepath.Join(strings.Split(ts.Getenv("PATH"), string(os.PathListSeparator))[0], args[1]))
 	ts.Check(err)
 	cmd := exec.Command(path, args[2:]...)
@@ -165,18 +166,19 @@ func interruptCmd(ts *testscript.TestScript, _ bool, args []string) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for range time.Tick(time.Millisecond) {
-		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+		if _, err := os.Stat(ts.MkAbs(file)); err == nil {
 			break
 		}
 		select {
 		case err := <-ended:
-			ts.Fatalf("it ended before it made %s: %v", args[0], err)
+			ts.Fatalf("it ended before it made %s: %v", file, err)
 		default:
 		}
 	}
-	ts.Check(cmd.Process.Signal(os.Interrupt))
+	signals := map[string]os.Signal{"INT": os.Interrupt, "KILL": os.Kill}
+	ts.Check(cmd.Process.Signal(signals[signal]))
 	<-ended
-	if code := cmd.ProcessState.ExitCode(); code != 130 {
+	if code := cmd.ProcessState.ExitCode(); signal == "INT" && code != 130 {
 		ts.Fatalf("exit code %d, want 130", code)
 	}
 }

@@ -55,7 +55,7 @@ func (c Config) format() string {
 	if c.Format != "" {
 		return c.Format
 	}
-	switch strings.ToLower(filepath.Ext(c.Dest)) {
+	switch strings.ToLower(filepath.Ext(filepath.Clean(c.Dest))) {
 	case ".h5", ".hdf5":
 		return formatHDF5
 	}

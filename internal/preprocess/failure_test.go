@@ -95,6 +95,23 @@ func TestTransposedSizes(t *testing.T) {
 	}
 }
 
+// An image that the transforms cannot work with is a bad sample like others.
+func TestImpossibleShape(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "photos")
+	put(t, source, "a.png", picture(t, ".png", 24, 24, 1))
+	put(t, source, "b.png", picture(t, ".png", 400, 1, 1)) // a line: 24x0 pixels
+	put(t, source, "c.png", picture(t, ".png", 48, 48, 1))
+	c := config(t, source)
+	c.Fit, c.Crop = "longer", nil
+	if text := runError(t, c); !strings.HasPrefix(text, "b.png: transform Resize: ") {
+		t.Error(text)
+	}
+	c.Skip = true
+	if s := mustRun(t, c); s.Records != 2 || len(s.Skipped) != 1 || s.Skipped[0].Sample != "b.png" {
+		t.Errorf("summary %+v", s)
+	}
+}
+
 func TestMaxPixels(t *testing.T) {
 	c := config(t, folder(t, 4))
 	c.MaxPixels = 1250

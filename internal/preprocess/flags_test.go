@@ -75,7 +75,7 @@ func TestFlagProblems(t *testing.T) {
 
 func TestFormatByName(t *testing.T) {
 	for _, c := range []struct{ format, dest, want string }{
-		{"", "x", formatFlat}, {"", "x.h5", formatHDF5}, {"", "x.HDF5", formatHDF5}, {"", "x.h5/y", formatFlat}, {"flat", "x.h5", formatFlat}, {"hdf5", "x", formatHDF5},
+		{"", "x", formatFlat}, {"", "x.h5", formatHDF5}, {"", "x.HDF5", formatHDF5}, {"", "x.h5/y", formatFlat}, {"", "x.h5/", formatHDF5}, {"flat", "x.h5", formatFlat}, {"hdf5", "x", formatHDF5},
 	} {
 		if got := (Config{Format: c.format, Dest: c.dest}).format(); got != c.want {
 			t.Errorf("format %q of %s is %s, want %s", c.format, c.dest, got, c.want)

@@ -70,7 +70,7 @@ func (w *worker) do(s *slot) {
 		s.bad = err
 		return
 	}
-	if s.fatal = w.check(s.sample.Name, transforms.InfoOf(src)); s.fatal != nil {
+	if s.bad, s.fatal = w.check(s.sample.Name, transforms.InfoOf(src)); s.bad != nil || s.fatal != nil {
 		return
 	}
 	if err := w.runner.Do(s.record.Values[0], src); err != nil {
@@ -83,20 +83,22 @@ func (w *worker) do(s *slot) {
 	s.record.Summarize(w.job.schema)
 }
 
-// check makes sure that an image of that kind becomes a record like all others.
-func (w *worker) check(name string, in transforms.Info) error {
+// check makes sure that an image of that kind becomes a record like all others. One that
+// the transforms cannot work with is bad; one that would be of another size is fatal, as it
+// is no fault of the image.
+func (w *worker) check(name string, in transforms.Info) (bad, fatal error) {
 	if in == w.checked {
-		return nil
+		return nil, nil
 	}
 	out, err := w.job.pipeline.Output(in)
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return err, nil
 	}
 	if out.W != w.job.out.W || out.H != w.job.out.H || out.C != w.job.out.C {
-		return &sizeError{w.job.first, shaped{name, in.W, in.H}, w.job.out, out}
+		return nil, &sizeError{w.job.first, shaped{name, in.W, in.H}, w.job.out, out}
 	}
 	w.checked = in
-	return nil
+	return nil, nil
 }
 
 // sizeError says that two images do not fit into one array.
