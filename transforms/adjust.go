@@ -176,7 +176,7 @@ func solarize(m, _ *Image, args OpArgs) {
 
 // autocontrast stretches each channel to 0 to 255.
 func autocontrast(m, _ *Image, _ OpArgs) {
-	eachChannel(m, func(h *[256]int) (t lut, use bool) {
+	eachChannel(m, func(h [256]int) (t lut, use bool) {
 		lo, hi := 0, 255
 		for lo < 255 && h[lo] == 0 {
 			lo++
@@ -198,7 +198,7 @@ func autocontrast(m, _ *Image, _ OpArgs) {
 
 // equalize makes the histogram of each channel flat.
 func equalize(m, _ *Image, _ OpArgs) {
-	eachChannel(m, func(h *[256]int) (t lut, use bool) {
+	eachChannel(m, func(h [256]int) (t lut, use bool) {
 		total, last, levels := 0, 0, 0
 		for _, n := range h {
 			if n > 0 {
@@ -219,13 +219,13 @@ func equalize(m, _ *Image, _ OpArgs) {
 }
 
 // eachChannel maps each channel by what f makes of its histogram.
-func eachChannel(m *Image, f func(histogram *[256]int) (t lut, use bool)) {
+func eachChannel(m *Image, f func(histogram [256]int) (t lut, use bool)) {
 	for c := range m.C {
 		var h [256]int
 		for i := c; i < len(m.Pix); i += m.C {
 			h[m.Pix[i]]++
 		}
-		t, use := f(&h)
+		t, use := f(h)
 		if !use {
 			continue
 		}

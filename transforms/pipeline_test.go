@@ -87,12 +87,26 @@ func TestComposeReportsEverything(t *testing.T) {
 		ConvertDType{DType: tensor.Int64},
 		Grayscale{Channels: 2},
 		RandomHorizontalFlip{P: 2},
+		RandomResizedCrop{Scale: []float64{2, 1}, Ratio: []float64{0, 1}, Interpolation: "area"},
+		RandomCrop{Size: []int{3}, Padding: []int{1, 2, 3}},
+		RandomRotation{Degrees: []float64{-3}, Interpolation: "bicubic"},
+		RandomAffine{Degrees: []float64{3}, Translate: []float64{2, 0}, Scale: []float64{0, 1}, Shear: []float64{1, 2, 3}},
+		ColorJitter{Brightness: []float64{-1}, Contrast: []float64{2, 1}, Hue: []float64{.6}, Saturation: []float64{1, 2, 3}},
+		RandomPosterize{},
+		RandomSolarize{Threshold: 256},
+		RandomAdjustSharpness{Factor: -1},
+		RandAugment{Bins: 5},
+		TrivialAugmentWide{Bins: 1},
+		RandomErasing{Value: []float64{1, 2}},
 	)
 	if err == nil {
 		t.Fatal("no error")
 	}
 	for _, want := range []string{"transform Resize: ", "size [0]", `unknown filter "bilinaer"`, `did you mean "cover"`, "transform CenterCrop: ",
-		"transform Pad: ", "transform Normalize: ", "transform ConvertDType: dtype int64", "transform Grayscale: ", "transform RandomHorizontalFlip: p 2"} {
+		"transform Pad: ", "transform Normalize: ", "transform ConvertDType: dtype int64", "transform Grayscale: ", "transform RandomHorizontalFlip: p 2",
+		"scale [2 1]", "ratio [0 1]", `unknown filter "area"`, "padding [1 2 3]", "degrees [-3]", `"bicubic" must be nearest or bilinear`,
+		"translate [2 0]", "scale [0 1]", "shear [1 2 3]", "brightness -1", "contrast [2 1]", "hue [-0.6 0.6]", "saturation [1 2 3]", "bits 0",
+		"threshold 256", "sharpness_factor -1", "magnitude 9", "num_magnitude_bins 1", "value [1 2]"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
@@ -113,6 +127,9 @@ func TestOutputErrors(t *testing.T) {
 		{[]Transform{Normalize{Mean: []float64{0}, Std: []float64{1}}}, "transform Normalize: input is uint8"},
 		{[]Transform{Grayscale{}, f32, Normalize{Mean: []float64{0, 0, 0}, Std: []float64{1, 1, 1}}}, "3 means for an input of 1 channels"},
 		{[]Transform{Resize{Size: []int{3, 1000}}, Resize{Size: []int{100}, Fit: "longer"}}, "transform Resize: input of 1000x3 pixels would become 100x0"},
+		{[]Transform{RandomCrop{Size: []int{6}}}, "transform RandomCrop: input of 5x4 pixels is smaller than 6x6"},
+		{[]Transform{f32, RandAugment{}}, "transform RandAugment: input is not uint8 any more"},
+		{[]Transform{f32, RandomInvert{}}, "transform RandomInvert: input is not uint8 any more"},
 		{[]Transform{Pad{Padding: []int{4, 0}, Mode: PadReflect}}, ""},
 		{[]Transform{Pad{Padding: []int{5, 0}, Mode: PadReflect}}, "transform Pad: padding 5 by reflect"},
 		{[]Transform{Pad{Padding: []int{6, 0}, Mode: PadSymmetric}}, "transform Pad: padding 6 by symmetric"},
@@ -144,11 +161,26 @@ var allOps = []Transform{
 	Pad{Padding: []int{2, 1}, Mode: PadReflect},
 	RandomHorizontalFlip{},
 	RandomVerticalFlip{P: 0.25},
+	RandomResizedCrop{Size: []int{32, 48}},
+	RandomCrop{Size: []int{24}, Padding: []int{4}},
+	RandomRotation{Degrees: []float64{30}, Interpolation: "bilinear"},
+	RandomAffine{Degrees: []float64{10, 20}, Translate: []float64{.1, .2}, Scale: []float64{.5, 2}, Shear: []float64{5}},
+	ColorJitter{Brightness: []float64{.4}, Contrast: []float64{.4}, Saturation: []float64{.1, 3}, Hue: []float64{.1}},
+	RandomGrayscale{},
+	RandomInvert{},
+	RandomPosterize{Bits: 3},
+	RandomSolarize{Threshold: 100},
+	RandomAdjustSharpness{Factor: 2},
+	RandomAutocontrast{},
+	RandomEqualize{},
+	RandAugment{},
+	TrivialAugmentWide{},
 	Grayscale{Channels: 3},
 	RGB{},
 	ToLayout{CHW},
 	ConvertDType{DType: tensor.BFloat16},
 	Normalize{Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}},
+	RandomErasing{},
 }
 
 func TestRecipeRoundTrip(t *testing.T) {

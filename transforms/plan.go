@@ -16,6 +16,7 @@ type Plan struct {
 	rnd    Rand
 	passes []pass
 	ops    []opCall
+	erased []erasure
 	store  store
 }
 
@@ -71,7 +72,7 @@ func (p *Plan) reset(in Info, rnd Rand) error {
 	}
 	in.DType = tensor.Uint8
 	p.info, p.rnd = in, rnd
-	p.passes, p.ops = append(p.passes[:0], newPass(in)), p.ops[:0]
+	p.passes, p.ops, p.erased = append(p.passes[:0], newPass(in)), p.ops[:0], p.erased[:0]
 	p.store = store{dtype: tensor.Uint8}
 	return nil
 }
@@ -137,6 +138,14 @@ func (p *Plan) bytes() error {
 	if p.info.DType != tensor.Uint8 {
 		return errNotBytes
 	}
+	return p.whole()
+}
+
+// whole reports that pixels of the record are fixed already.
+func (p *Plan) whole() error {
+	if len(p.erased) > 0 {
+		return errErased
+	}
 	return nil
 }
 
@@ -171,6 +180,9 @@ func (p *Plan) Crop(r image.Rectangle) error {
 	if r == all {
 		return nil
 	}
+	if err := p.whole(); err != nil {
+		return err
+	}
 	s := p.open()
 	if s.padded {
 		if err := p.bytes(); err != nil {
@@ -179,12 +191,7 @@ func (p *Plan) Crop(r image.Rectangle) error {
 		s = p.next()
 	}
 	p.info.W, p.info.H = r.Dx(), r.Dy()
-	if s.flipH {
-		r.Min.X, r.Max.X = all.Max.X-r.Max.X, all.Max.X-r.Min.X
-	}
-	if s.flipV {
-		r.Min.Y, r.Max.Y = all.Max.Y-r.Max.Y, all.Max.Y-r.Min.Y
-	}
+	r = mirror(r, all.Max.X, all.Max.Y, s.flipH, s.flipV)
 	if s.resize {
 		s.crop = r.Add(s.crop.Min)
 		return nil
@@ -195,10 +202,24 @@ func (p *Plan) Crop(r image.Rectangle) error {
 	return nil
 }
 
+// mirror returns where r of an image of w x h pixels is after a flip.
+func mirror(r image.Rectangle, w, h int, horizontal, vertical bool) image.Rectangle {
+	if horizontal {
+		r.Min.X, r.Max.X = w-r.Max.X, w-r.Min.X
+	}
+	if vertical {
+		r.Min.Y, r.Max.Y = h-r.Max.Y, h-r.Min.Y
+	}
+	return r
+}
+
 // Flip mirrors the image left to right, or upside down.
 func (p *Plan) Flip(horizontal, vertical bool) {
 	if !horizontal && !vertical {
 		return
+	}
+	for i := range p.erased {
+		p.erased[i].r = mirror(p.erased[i].r, p.info.W, p.info.H, horizontal, vertical)
 	}
 	s := p.open()
 	if horizontal {
@@ -260,7 +281,7 @@ func (p *Plan) Convert(dt tensor.DType, scale bool) error {
 		return fmt.Errorf("input is %v already; convert once, and to the final type", p.info.DType)
 	}
 	p.info.DType, p.store.scale = dt, scale
-	return nil
+	return p.whole()
 }
 
 // Normalize subtracts mean and divides by std, which have 1 or 3 values.
@@ -273,6 +294,9 @@ func (p *Plan) Normalize(mean, std []float64) error {
 	}
 	if len(mean) != 1 && len(mean) != p.info.C {
 		return fmt.Errorf("%d means for an input of %d channels", len(mean), p.info.C)
+	}
+	if err := p.whole(); err != nil {
+		return err
 	}
 	p.store.normal = true
 	for c := range p.store.mean {

@@ -61,7 +61,7 @@ func (m *Planar) Scan(r image.Rectangle, f func(y int, strip Image) error) error
 
 // planar does the work of a plan that needs no more than single planes, and reports whether
 // this one is such.
-func (r *Runner) planar(dst []byte, m *Planar) (bool, error) {
+func (r *Runner) planar(t target, m *Planar) (bool, error) {
 	p := &r.plan.passes[0]
 	if len(r.plan.passes) > 1 || p.resize || p.padded || p.post != (colour{}) || (r.plan.store.layout != CHW && m.C != 1) {
 		return false, nil
@@ -69,7 +69,6 @@ func (r *Runner) planar(dst []byte, m *Planar) (bool, error) {
 	if err := m.Validate(); err != nil {
 		return true, err
 	}
-	t := r.target(dst)
 	switch t.dtype {
 	case tensor.Uint8:
 		planes(r, t.dst, m, p, copyBytes)

@@ -1,5 +1,7 @@
 package transforms
 
+import "math"
+
 // Rand is the random stream of one record: a function of seed, epoch and record and of
 // nothing else, so that the same record is augmented the same way by any worker, in any
 // order. It is a counter behind a mixer (SplitMix64); it serves one goroutine.
@@ -38,4 +40,47 @@ func (r *Rand) IntN(n int) int {
 		panic("transforms: IntN of nothing")
 	}
 	return int(r.Uint64() % uint64(n)) // biased by less than n/2^64
+}
+
+// Shuffle permutes the elements of s.
+func (r *Rand) Shuffle(s []int) {
+	for i := len(s) - 1; i > 0; i-- {
+		j := r.IntN(i + 1)
+		s[i], s[j] = s[j], s[i]
+	}
+}
+
+// Normal returns a normally distributed number with mean 0 and deviation 1.
+func (r *Rand) Normal() float64 {
+	radius := math.Sqrt(-2 * math.Log(1-r.Float64()))
+	return radius * math.Cos(2*math.Pi*r.Float64())
+}
+
+// Beta returns a number in [0, 1] of the beta distribution with both parameters a > 0.
+func (r *Rand) Beta(a float64) float64 {
+	x, y := r.logGamma(a), r.logGamma(a)
+	return 1 / (1 + math.Exp(y-x)) // x / (x+y), of logarithms as small a would underflow
+}
+
+// logGamma returns the logarithm of a gamma-distributed number (Marsaglia and Tsang 2000; for
+// a < 1 with their boost by u^(1/a)).
+func (r *Rand) logGamma(a float64) float64 {
+	boost := 0.0
+	if a < 1 {
+		boost = math.Log(1-r.Float64()) / a
+		a++
+	}
+	d := a - 1.0/3
+	c := 1 / math.Sqrt(9*d)
+	for {
+		x := r.Normal()
+		v := 1 + c*x
+		if v <= 0 {
+			continue
+		}
+		v = v * v * v
+		if math.Log(1-r.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
+			return math.Log(d*v) + boost
+		}
+	}
 }

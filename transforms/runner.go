@@ -49,16 +49,25 @@ func (r *Runner) DoRand(dst []byte, src Source, rnd Rand) error {
 	if want := r.plan.info.Bytes(); len(dst) != want {
 		return fmt.Errorf("output %v has %d bytes, and the record %d; make inputs one size, by Resize and CenterCrop", r.plan.info, want, len(dst))
 	}
+	t := r.target(dst)
+	if err := r.run(t, src); err != nil {
+		return err
+	}
+	r.erase(t)
+	return nil
+}
+
+func (r *Runner) run(t target, src Source) error {
 	if m, ok := src.(*Planar); ok {
-		if done, err := r.planar(dst, m); done {
+		if done, err := r.planar(t, m); done {
 			return err
 		}
 	}
-	return r.runPasses(dst, src)
+	return r.runPasses(t, src)
 }
 
 // runPasses runs all passes, each on what the one before made.
-func (r *Runner) runPasses(dst []byte, src Source) error {
+func (r *Runner) runPasses(t target, src Source) error {
 	last := len(r.plan.passes) - 1
 	for i := range r.plan.passes[:last] {
 		p, out := &r.plan.passes[i], &r.between[i%2]
@@ -71,7 +80,7 @@ func (r *Runner) runPasses(dst []byte, src Source) error {
 		}
 		src = out
 	}
-	return r.scan.run(&r.plan.passes[last], src, r.target(dst))
+	return r.scan.run(&r.plan.passes[last], src, t)
 }
 
 // prepare plans the work, unless the plan of the last image fits this one too.

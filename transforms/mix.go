@@ -1,0 +1,156 @@
+package transforms
+
+import (
+	"fmt"
+	"image"
+	"math"
+)
+
+// Batch is a batch of float32 records and their labels, for the transforms that mix records
+// with each other.
+type Batch struct {
+	X      []float32 // records back to back
+	Info   Info      // of one record
+	Labels []int64   // class of each record
+	Y      []float32 // result: for each record the share of each class, adding up to 1
+}
+
+// check returns the elements of a record.
+func (b *Batch) check(classes int) (int, error) {
+	n, size := len(b.Labels), b.Info.W*b.Info.H*b.Info.C
+	switch {
+	case size <= 0 || len(b.X) != n*size:
+		return 0, fmt.Errorf("%d elements are not %d records of %v", len(b.X), n, b.Info.Shape())
+	case len(b.Y) != n*classes:
+		return 0, fmt.Errorf("%d shares are not %d for each of %d records", len(b.Y), classes, n)
+	}
+	for i, l := range b.Labels {
+		if l < 0 || l >= int64(classes) {
+			return 0, fmt.Errorf("label %d of record %d is not one of %d classes", l, i, classes)
+		}
+	}
+	return size, nil
+}
+
+// mixLabels gives each record the share keep of its class, and the rest to that of the
+// record before it.
+func (b *Batch) mixLabels(classes int, keep float64) {
+	clear(b.Y)
+	last := len(b.Labels) - 1
+	for i, l := range b.Labels {
+		y := b.Y[i*classes:][:classes]
+		y[l] += float32(keep)
+		if i == 0 {
+			y[b.Labels[last]] += float32(1 - keep)
+		} else {
+			y[b.Labels[i-1]] += float32(1 - keep)
+		}
+	}
+}
+
+// MixUp blends each record of a batch with the one before it, the first with the last, all
+// with the same share (Zhang et al. 2017, as in torchvision). It serves one goroutine.
+type MixUp struct {
+	Alpha   float64 // parameter of the beta distribution of the share; 0 means 1
+	Classes int     // number of classes
+
+	last []float32 // the last record as it was
+}
+
+// Apply mixes b in place. Its memory is one record.
+func (t *MixUp) Apply(b *Batch, rnd *Rand) error {
+	size, err := b.check(t.Classes)
+	if err != nil || len(b.Labels) == 0 {
+		return wrapMix("MixUp", err)
+	}
+	keep, err := drawShare(t.Alpha, rnd)
+	if err != nil {
+		return wrapMix("MixUp", err)
+	}
+	t.last = append(t.last[:0], b.X[len(b.X)-size:]...)
+	for i := len(b.Labels) - 1; i > 0; i-- {
+		blendRecords(b.X[i*size:(i+1)*size], b.X[(i-1)*size:i*size], float32(keep))
+	}
+	blendRecords(b.X[:size], t.last, float32(keep))
+	b.mixLabels(t.Classes, keep)
+	return nil
+}
+
+func blendRecords(x, other []float32, keep float32) {
+	for i, v := range other {
+		x[i] = float32(x[i]*keep) + float32(v*(1-keep))
+	}
+}
+
+// CutMix replaces a rectangle of each record of a batch by that of the record before it, the
+// first's by the last's (Yun et al. 2019, as in torchvision). It serves one goroutine.
+type CutMix struct {
+	Alpha   float64 // parameter of the beta distribution of the share that stays; 0 means 1
+	Classes int     // number of classes
+
+	last []float32 // the last record as it was
+}
+
+// Apply mixes b in place. Its memory is one record.
+func (t *CutMix) Apply(b *Batch, rnd *Rand) error {
+	size, err := b.check(t.Classes)
+	if err != nil || len(b.Labels) == 0 {
+		return wrapMix("CutMix", err)
+	}
+	keep, err := drawShare(t.Alpha, rnd)
+	if err != nil {
+		return wrapMix("CutMix", err)
+	}
+	r := drawHole(b.Info.W, b.Info.H, keep, rnd)
+	t.last = append(t.last[:0], b.X[len(b.X)-size:]...)
+	for i := len(b.Labels) - 1; i > 0; i-- {
+		copyRect(b.X[i*size:(i+1)*size], b.X[(i-1)*size:i*size], b.Info, r)
+	}
+	copyRect(b.X[:size], t.last, b.Info, r)
+	b.mixLabels(t.Classes, 1-float64(r.Dx()*r.Dy())/float64(b.Info.W*b.Info.H))
+	return nil
+}
+
+// drawHole returns a rectangle about a random centre, of the share 1-keep where it does not
+// leave the image.
+func drawHole(w, h int, keep float64, rnd *Rand) image.Rectangle {
+	x, y := rnd.IntN(w), rnd.IntN(h)
+	half := 0.5 * math.Sqrt(1-keep)
+	dx, dy := int(half*float64(w)), int(half*float64(h))
+	return image.Rect(max(x-dx, 0), max(y-dy, 0), min(x+dx, w), min(y+dy, h))
+}
+
+// copyRect copies r from one record to another.
+func copyRect(dst, src []float32, info Info, r image.Rectangle) {
+	if info.Layout == CHW {
+		for c := range info.C {
+			plane := c * info.W * info.H
+			for y := r.Min.Y; y < r.Max.Y; y++ {
+				from, to := plane+y*info.W+r.Min.X, plane+y*info.W+r.Max.X
+				copy(dst[from:to], src[from:to])
+			}
+		}
+		return
+	}
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		from, to := (y*info.W+r.Min.X)*info.C, (y*info.W+r.Max.X)*info.C
+		copy(dst[from:to], src[from:to])
+	}
+}
+
+func drawShare(alpha float64, rnd *Rand) (float64, error) {
+	if alpha == 0 {
+		alpha = 1
+	}
+	if !(alpha > 0) || math.IsInf(alpha, 0) {
+		return 0, fmt.Errorf("alpha %v must be positive", alpha)
+	}
+	return rnd.Beta(alpha), nil
+}
+
+func wrapMix(op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("transform %s: %w", op, err)
+}

@@ -1,0 +1,187 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/vec"
+)
+
+func init() {
+	Register[RandAugment]()
+	Register[TrivialAugmentWide]()
+}
+
+// augmentation is one of the operations that RandAugment and TrivialAugmentWide draw from.
+type augmentation struct {
+	signed bool
+	level  func(x float64, s *augmentSpace, w, h int) float64 // of x = 0 to 1
+	do     func(p *Plan, v float64, f vec.Filter, fill [3]byte) error
+}
+
+// augmentSpace holds how far the operations go.
+type augmentSpace struct {
+	shear, rotate, colour float64
+	moveX, moveY          func(w, h int) float64
+	bits                  float64 // that posterize takes away
+}
+
+// The spaces of torchvision's two classes.
+var (
+	randAugmentSpace = augmentSpace{shear: 0.3, rotate: 30, colour: 0.9, bits: 4,
+		moveX: func(w, _ int) float64 { return 150.0 / 331 * float64(w) },
+		moveY: func(_, h int) float64 { return 150.0 / 331 * float64(h) }}
+	trivialAugmentSpace = augmentSpace{shear: 0.99, rotate: 135, colour: 0.99, bits: 6,
+		moveX: func(_, _ int) float64 { return 32 },
+		moveY: func(_, _ int) float64 { return 32 }}
+)
+
+// augmentations are in torchvision's order.
+var augmentations = []augmentation{
+	{do: func(p *Plan, _ float64, _ vec.Filter, _ [3]byte) error { return p.bytes() }}, // Identity
+	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error {
+		return p.warp(warp(0, 0, 0, 1, math.Atan(v)*180/math.Pi, 0, 0, 0), f, fill)
+	}},
+	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error {
+		return p.warp(warp(0, 0, 0, 1, 0, math.Atan(v)*180/math.Pi, 0, 0), f, fill)
+	}},
+	{signed: true, level: func(x float64, s *augmentSpace, w, h int) float64 { return x * s.moveX(w, h) },
+		do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error { return p.move(math.Trunc(v), 0, f, fill) }},
+	{signed: true, level: func(x float64, s *augmentSpace, w, h int) float64 { return x * s.moveY(w, h) },
+		do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error { return p.move(0, math.Trunc(v), f, fill) }},
+	{signed: true, level: func(x float64, s *augmentSpace, _, _ int) float64 { return x * s.rotate },
+		do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error {
+			return p.warp(rotation(v, p.info.W, p.info.H), f, fill)
+		}},
+	enhancement(brightness),
+	enhancement(saturation),
+	enhancement(contrast),
+	enhancement(sharpness),
+	{level: func(x float64, s *augmentSpace, _, _ int) float64 { return 8 - math.RoundToEven(x*s.bits) }, do: whole(posterize)},
+	{level: func(x float64, _ *augmentSpace, _, _ int) float64 { return 255 * (1 - x) }, do: whole(solarize)},
+	{do: whole(autocontrast)},
+	{do: whole(equalize)},
+}
+
+func shearLevel(x float64, s *augmentSpace, _, _ int) float64 { return x * s.shear }
+
+// move shifts the image by whole pixels.
+func (p *Plan) move(x, y float64, f vec.Filter, fill [3]byte) error {
+	return p.warp(warp(0, x, y, 1, 0, 0, float64(p.info.W)*0.5, float64(p.info.H)*0.5), f, fill)
+}
+
+func enhancement(op ImageOp) augmentation {
+	return augmentation{
+		signed: true,
+		level:  func(x float64, s *augmentSpace, _, _ int) float64 { return x * s.colour },
+		do:     func(p *Plan, v float64, _ vec.Filter, _ [3]byte) error { return p.change(op, 1+v) },
+	}
+}
+
+func whole(op ImageOp) func(*Plan, float64, vec.Filter, [3]byte) error {
+	return func(p *Plan, v float64, _ vec.Filter, _ [3]byte) error { return p.change(op, v) }
+}
+
+// augment applies operation i at level bin of bins.
+func (p *Plan) augment(i int, s *augmentSpace, bin, bins int, f vec.Filter, fill [3]byte) error {
+	a, v := &augmentations[i], 0.0
+	if a.level != nil {
+		v = a.level(float64(bin)/float64(bins-1), s, p.info.W, p.info.H)
+	}
+	if a.signed && p.rnd.IntN(2) == 1 {
+		v = -v
+	}
+	return a.do(p, v, f, fill)
+}
+
+// RandAugment applies random operations out of fourteen, all as strongly as Magnitude says
+// (Cubuk et al. 2019, as in torchvision).
+type RandAugment struct {
+	NumOps        int    `json:"num_ops"`            // operations; 0 means 2
+	Magnitude     *int   `json:"magnitude"`          // 0 to Bins-1; nil means 9
+	Bins          int    `json:"num_magnitude_bins"` // 0 means 31
+	Interpolation string `json:"interpolation"`      // nearest or bilinear; "" means nearest
+	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
+}
+
+// Op returns "RandAugment".
+func (RandAugment) Op() string { return "RandAugment" }
+
+// Resolve fills in all.
+func (t RandAugment) Resolve() (Transform, error) {
+	if t.NumOps == 0 {
+		t.NumOps = 2
+	}
+	if t.Bins == 0 {
+		t.Bins = 31
+	}
+	if t.Magnitude == nil {
+		nine := 9
+		t.Magnitude = &nine
+	}
+	var errs [4]error
+	if t.NumOps < 0 || t.NumOps > 100 {
+		errs[0] = fmt.Errorf("num_ops %d must be 1 to 100", t.NumOps)
+	}
+	if t.Bins < 2 || *t.Magnitude < 0 || *t.Magnitude >= t.Bins {
+		errs[1] = fmt.Errorf("magnitude %d must be 0 to num_magnitude_bins-1, which is %d", *t.Magnitude, t.Bins-1)
+	}
+	t.Interpolation, errs[2] = resolveWarpFilter(t.Interpolation)
+	t.Fill, errs[3] = resolveFill(t.Fill)
+	return t, errors.Join(errs[:]...)
+}
+
+// Build draws the operations.
+func (t RandAugment) Build(p *Plan) error {
+	f, err := parseWarpFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	for range t.NumOps {
+		i := p.Rand().IntN(len(augmentations))
+		if err := p.augment(i, &randAugmentSpace, *t.Magnitude, t.Bins, f, fillBytes(t.Fill)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (RandAugment) isRandom() {}
+
+// TrivialAugmentWide applies one random operation out of fourteen, at a random strength
+// (Müller and Hutter 2021, as in torchvision).
+type TrivialAugmentWide struct {
+	Bins          int    `json:"num_magnitude_bins"` // 0 means 31
+	Interpolation string `json:"interpolation"`      // nearest or bilinear; "" means nearest
+	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
+}
+
+// Op returns "TrivialAugmentWide".
+func (TrivialAugmentWide) Op() string { return "TrivialAugmentWide" }
+
+// Resolve fills in all.
+func (t TrivialAugmentWide) Resolve() (Transform, error) {
+	if t.Bins == 0 {
+		t.Bins = 31
+	}
+	var errs [3]error
+	if t.Bins < 2 {
+		errs[0] = fmt.Errorf("num_magnitude_bins %d must be 2 or more", t.Bins)
+	}
+	t.Interpolation, errs[1] = resolveWarpFilter(t.Interpolation)
+	t.Fill, errs[2] = resolveFill(t.Fill)
+	return t, errors.Join(errs[:]...)
+}
+
+// Build draws the operation and its strength.
+func (t TrivialAugmentWide) Build(p *Plan) error {
+	f, err := parseWarpFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	i := p.Rand().IntN(len(augmentations))
+	return p.augment(i, &trivialAugmentSpace, p.Rand().IntN(t.Bins), t.Bins, f, fillBytes(t.Fill))
+}
+
+func (TrivialAugmentWide) isRandom() {}

@@ -1,0 +1,246 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+func init() {
+	Register[ColorJitter]()
+	Register[RandomGrayscale]()
+	Register[RandomInvert]()
+	Register[RandomPosterize]()
+	Register[RandomSolarize]()
+	Register[RandomAdjustSharpness]()
+	Register[RandomAutocontrast]()
+	Register[RandomEqualize]()
+}
+
+// ColorJitter changes brightness, contrast, saturation and hue by random factors, in random
+// order. Each is the range [lo, hi] of its factor; one number v means [max(0, 1-v), 1+v], for
+// Hue [-v, v]; nil changes nothing.
+type ColorJitter struct {
+	Brightness []float64 `json:"brightness"` // 1 leaves the image as it is
+	Contrast   []float64 `json:"contrast"`   // 1 leaves the image as it is
+	Saturation []float64 `json:"saturation"` // 1 leaves the image as it is
+	Hue        []float64 `json:"hue"`        // turns of the colour circle, within -0.5 to 0.5
+}
+
+// Op returns "ColorJitter".
+func (ColorJitter) Op() string { return "ColorJitter" }
+
+// Resolve spells out the ranges.
+func (t ColorJitter) Resolve() (Transform, error) {
+	var errs [4]error
+	t.Brightness, errs[0] = jitterRange("brightness", t.Brightness, 1, 0, math.Inf(1))
+	t.Contrast, errs[1] = jitterRange("contrast", t.Contrast, 1, 0, math.Inf(1))
+	t.Saturation, errs[2] = jitterRange("saturation", t.Saturation, 1, 0, math.Inf(1))
+	t.Hue, errs[3] = jitterRange("hue", t.Hue, 0, -0.5, 0.5)
+	return t, errors.Join(errs[:]...)
+}
+
+// jitterRange returns the range of factors about center that r means.
+func jitterRange(name string, r []float64, center, least, most float64) ([]float64, error) {
+	switch len(r) {
+	case 0:
+		return []float64{center, center}, nil
+	case 1:
+		if !(r[0] >= 0) {
+			return r, fmt.Errorf("%s %v must not be negative", name, r[0])
+		}
+		r = []float64{max(center-r[0], min(least, center)), center + r[0]}
+		if center == 0 {
+			r[0] = -r[1]
+		}
+	case 2:
+	default:
+		return r, fmt.Errorf("%s %v must be one number or two", name, r)
+	}
+	if !(r[0] >= least && r[1] <= most && r[0] <= r[1]) || math.IsInf(r[1], 0) {
+		return r, fmt.Errorf("%s %v must be a range within %v to %v", name, r, least, most)
+	}
+	return r, nil
+}
+
+// Build draws the order and the factors.
+func (t ColorJitter) Build(p *Plan) error {
+	ops := [4]ImageOp{brightness, contrast, saturation, hue}
+	ranges := [4][]float64{t.Brightness, t.Contrast, t.Saturation, t.Hue}
+	neutral := [4]float64{1, 1, 1, 0}
+	order := [4]int{0, 1, 2, 3}
+	p.Rand().Shuffle(order[:])
+	for _, i := range order {
+		if r := ranges[i]; r[0] != neutral[i] || r[1] != neutral[i] {
+			if err := p.change(ops[i], p.Rand().Between(r[0], r[1])); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (ColorJitter) isRandom() {}
+
+// change applies an op that keeps the size.
+func (p *Plan) change(op ImageOp, args ...float64) error {
+	return p.Apply(op, p.info.W, p.info.H, args...)
+}
+
+// maybe applies an op with probability prob.
+func (p *Plan) maybe(prob float64, op ImageOp, args ...float64) error {
+	if p.rnd.Float64() >= prob {
+		return p.bytes()
+	}
+	return p.change(op, args...)
+}
+
+// RandomGrayscale makes an image gray that keeps its channels.
+type RandomGrayscale struct {
+	P float64 `json:"p"` // probability; 0 means 0.1
+}
+
+// Op returns "RandomGrayscale".
+func (RandomGrayscale) Op() string { return "RandomGrayscale" }
+
+// Resolve fills in P.
+func (t RandomGrayscale) Resolve() (Transform, error) {
+	err := resolveP(&t.P, 0.1)
+	return t, err
+}
+
+// Build draws whether to do it.
+func (t RandomGrayscale) Build(p *Plan) error {
+	if p.Rand().Float64() >= t.P {
+		return p.bytes()
+	}
+	return p.Colour(true, p.Info().C)
+}
+
+func (RandomGrayscale) isRandom() {}
+
+// RandomInvert makes a negative.
+type RandomInvert struct {
+	P float64 `json:"p"` // probability; 0 means 0.5
+}
+
+// Op returns "RandomInvert".
+func (RandomInvert) Op() string { return "RandomInvert" }
+
+// Resolve fills in P.
+func (t RandomInvert) Resolve() (Transform, error) {
+	err := resolveP(&t.P, 0.5)
+	return t, err
+}
+
+// Build draws whether to do it.
+func (t RandomInvert) Build(p *Plan) error { return p.maybe(t.P, invert) }
+
+func (RandomInvert) isRandom() {}
+
+// RandomPosterize keeps the upper bits of each byte.
+type RandomPosterize struct {
+	Bits int     `json:"bits"` // 1 to 8
+	P    float64 `json:"p"`    // probability; 0 means 0.5
+}
+
+// Op returns "RandomPosterize".
+func (RandomPosterize) Op() string { return "RandomPosterize" }
+
+// Resolve fills in P.
+func (t RandomPosterize) Resolve() (Transform, error) {
+	if t.Bits < 1 || t.Bits > 8 {
+		return nil, fmt.Errorf("bits %d must be 1 to 8", t.Bits)
+	}
+	err := resolveP(&t.P, 0.5)
+	return t, err
+}
+
+// Build draws whether to do it.
+func (t RandomPosterize) Build(p *Plan) error { return p.maybe(t.P, posterize, float64(t.Bits)) }
+
+func (RandomPosterize) isRandom() {}
+
+// RandomSolarize inverts what is as bright as a threshold or brighter.
+type RandomSolarize struct {
+	Threshold float64 `json:"threshold"` // 0 to 255
+	P         float64 `json:"p"`         // probability; 0 means 0.5
+}
+
+// Op returns "RandomSolarize".
+func (RandomSolarize) Op() string { return "RandomSolarize" }
+
+// Resolve fills in P.
+func (t RandomSolarize) Resolve() (Transform, error) {
+	if !(t.Threshold >= 0 && t.Threshold <= 255) {
+		return nil, fmt.Errorf("threshold %v must be 0 to 255", t.Threshold)
+	}
+	err := resolveP(&t.P, 0.5)
+	return t, err
+}
+
+// Build draws whether to do it.
+func (t RandomSolarize) Build(p *Plan) error { return p.maybe(t.P, solarize, t.Threshold) }
+
+func (RandomSolarize) isRandom() {}
+
+// RandomAdjustSharpness blurs or sharpens.
+type RandomAdjustSharpness struct {
+	Factor float64 `json:"sharpness_factor"` // 0 is blurred, 1 as it is, 2 twice as sharp
+	P      float64 `json:"p"`                // probability; 0 means 0.5
+}
+
+// Op returns "RandomAdjustSharpness".
+func (RandomAdjustSharpness) Op() string { return "RandomAdjustSharpness" }
+
+// Resolve fills in P.
+func (t RandomAdjustSharpness) Resolve() (Transform, error) {
+	if !(t.Factor >= 0) || math.IsInf(t.Factor, 0) {
+		return nil, fmt.Errorf("sharpness_factor %v must not be negative", t.Factor)
+	}
+	err := resolveP(&t.P, 0.5)
+	return t, err
+}
+
+// Build draws whether to do it.
+func (t RandomAdjustSharpness) Build(p *Plan) error { return p.maybe(t.P, sharpness, t.Factor) }
+
+func (RandomAdjustSharpness) isRandom() {}
+
+// RandomAutocontrast stretches each channel to the whole range.
+type RandomAutocontrast struct {
+	P float64 `json:"p"` // probability; 0 means 0.5
+}
+
+// Op returns "RandomAutocontrast".
+func (RandomAutocontrast) Op() string { return "RandomAutocontrast" }
+
+// Resolve fills in P.
+func (t RandomAutocontrast) Resolve() (Transform, error) {
+	err := resolveP(&t.P, 0.5)
+	return t, err
+}
+
+// Build draws whether to do it.
+func (t RandomAutocontrast) Build(p *Plan) error { return p.maybe(t.P, autocontrast) }
+
+func (RandomAutocontrast) isRandom() {}
+
+// RandomEqualize makes the histogram of each channel flat.
+type RandomEqualize struct {
+	P float64 `json:"p"` // probability; 0 means 0.5
+}
+
+// Op returns "RandomEqualize".
+func (RandomEqualize) Op() string { return "RandomEqualize" }
+
+// Resolve fills in P.
+func (t RandomEqualize) Resolve() (Transform, error) {
+	err := resolveP(&t.P, 0.5)
+	return t, err
+}
+
+// Build draws whether to do it.
+func (t RandomEqualize) Build(p *Plan) error { return p.maybe(t.P, equalize) }
+
+func (RandomEqualize) isRandom() {}

@@ -1,0 +1,161 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"math"
+
+	"github.com/penstock/penstock/internal/vec"
+)
+
+func init() {
+	Register[RandomResizedCrop]()
+	Register[RandomCrop]()
+}
+
+// RandomResizedCrop resizes a random part of an image, of random area and aspect: the usual
+// augmentation for ImageNet.
+type RandomResizedCrop struct {
+	Size          []int     `json:"size"`          // of the output: one for a square, or height and width
+	Scale         []float64 `json:"scale"`         // range of the part's share of the area; nil means 0.08 to 1
+	Ratio         []float64 `json:"ratio"`         // range of width / height, drawn by its logarithm; nil means 3/4 to 4/3
+	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
+	Antialias     Antialias `json:"antialias"`     // is always true
+}
+
+// Op returns "RandomResizedCrop".
+func (RandomResizedCrop) Op() string { return "RandomResizedCrop" }
+
+// Resolve fills in Scale, Ratio and Interpolation.
+func (t RandomResizedCrop) Resolve() (Transform, error) {
+	errs := []error{checkSize(t.Size)}
+	if errs[0] == nil {
+		t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
+	}
+	if t.Scale == nil {
+		t.Scale = []float64{0.08, 1}
+	}
+	if t.Ratio == nil {
+		t.Ratio = []float64{3.0 / 4, 4.0 / 3}
+	}
+	if t.Interpolation == "" {
+		t.Interpolation = vec.Bilinear.String()
+	}
+	_, err := vec.ParseFilter(t.Interpolation)
+	errs = append(errs, err, checkRange("scale", t.Scale, 0, 1), checkRange("ratio", t.Ratio, 0, math.MaxFloat64))
+	return t, errors.Join(errs...)
+}
+
+// checkRange reports what is not a range [lo, hi] with least < lo <= hi <= most.
+func checkRange(name string, r []float64, least, most float64) error {
+	if len(r) != 2 || !(r[0] > least && r[0] <= r[1] && r[1] <= most) {
+		return fmt.Errorf("%s %v must be two numbers, the smaller first, above %v and at most %v", name, r, least, most)
+	}
+	return nil
+}
+
+// Build draws the part.
+func (t RandomResizedCrop) Build(p *Plan) error {
+	in := p.Info()
+	if err := p.Crop(drawPart(p.Rand(), in.W, in.H, t.Scale, t.Ratio, true)); err != nil {
+		return err
+	}
+	f, err := vec.ParseFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	return p.Resize(t.Size[1], t.Size[0], f)
+}
+
+func (RandomResizedCrop) isRandom() {}
+
+// drawPart is torchvision's RandomResizedCrop.get_params; without whole, the part must be
+// smaller than the image, and an empty rectangle says that ten draws had none, as in
+// RandomErasing.get_params.
+func drawPart(rnd *Rand, w, h int, scale, ratio []float64, whole bool) image.Rectangle {
+	most := 0
+	if whole {
+		most = 1
+	}
+	for range 10 {
+		area := float64(w*h) * rnd.Between(scale[0], scale[1])
+		aspect := math.Exp(rnd.Between(math.Log(ratio[0]), math.Log(ratio[1])))
+		pw := int(math.RoundToEven(math.Sqrt(area * aspect)))
+		ph := int(math.RoundToEven(math.Sqrt(area / aspect)))
+		if pw > 0 && ph > 0 && pw < w+most && ph < h+most {
+			y, x := rnd.IntN(h-ph+1), rnd.IntN(w-pw+1)
+			return image.Rect(x, y, x+pw, y+ph)
+		}
+	}
+	if !whole {
+		return image.Rectangle{}
+	}
+	return nearestAspect(w, h, ratio)
+}
+
+// nearestAspect returns the largest centred part with an aspect within the range.
+func nearestAspect(w, h int, ratio []float64) image.Rectangle {
+	pw, ph := w, h
+	switch in := float64(w) / float64(h); {
+	case in < ratio[0]:
+		ph = max(int(math.RoundToEven(float64(w)/ratio[0])), 1)
+	case in > ratio[1]:
+		pw = max(int(math.RoundToEven(float64(h)*ratio[1])), 1)
+	}
+	x, y := (w-pw)/2, (h-ph)/2
+	return image.Rect(x, y, x+pw, y+ph)
+}
+
+// RandomCrop keeps a random part of a given size.
+type RandomCrop struct {
+	Size        []int   `json:"size"`          // one for a square, or height and width
+	Padding     []int   `json:"padding"`       // added first: as in Pad; nil means none
+	PadIfNeeded bool    `json:"pad_if_needed"` // add what a smaller image lacks, on both sides
+	Fill        []int   `json:"fill"`          // as in Pad; nil means 0
+	Mode        PadMode `json:"padding_mode"`
+}
+
+// Op returns "RandomCrop".
+func (RandomCrop) Op() string { return "RandomCrop" }
+
+// Resolve spells out Size, Padding and Fill.
+func (t RandomCrop) Resolve() (Transform, error) {
+	if err := checkSize(t.Size); err != nil {
+		return nil, err
+	}
+	t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
+	if t.Padding == nil {
+		t.Padding = []int{0}
+	}
+	pad, err := Pad{Padding: t.Padding, Fill: t.Fill, Mode: t.Mode}.Resolve()
+	if err != nil {
+		return nil, err
+	}
+	t.Padding, t.Fill = pad.(Pad).Padding, pad.(Pad).Fill
+	return t, nil
+}
+
+// Build adds the border and draws the part.
+func (t RandomCrop) Build(p *Plan) error {
+	n, fill := t.Padding, fillBytes(t.Fill)
+	if n[0]+n[1]+n[2]+n[3] > 0 {
+		if err := p.Pad(n[0], n[1], n[2], n[3], t.Mode, fill); err != nil {
+			return err
+		}
+	}
+	in, h, w := p.Info(), t.Size[0], t.Size[1]
+	if x, y := max(w-in.W, 0), max(h-in.H, 0); t.PadIfNeeded && x+y > 0 {
+		if err := p.Pad(x, y, x, y, t.Mode, fill); err != nil {
+			return err
+		}
+		in = p.Info()
+	}
+	if in.W < w || in.H < h {
+		return fmt.Errorf("input of %dx%d pixels is smaller than %dx%d; set PadIfNeeded or resize first", in.W, in.H, w, h)
+	}
+	y, x := p.Rand().IntN(in.H-h+1), p.Rand().IntN(in.W-w+1)
+	return p.Crop(image.Rect(x, y, x+w, y+h))
+}
+
+func (RandomCrop) isRandom() {}

@@ -1,0 +1,130 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/vec"
+)
+
+func init() {
+	Register[RandomRotation]()
+	Register[RandomAffine]()
+}
+
+// RandomRotation turns an image about its centre; the size stays.
+type RandomRotation struct {
+	Degrees       []float64 `json:"degrees"`       // range, counter-clockwise; one number v means -v to v
+	Interpolation string    `json:"interpolation"` // nearest or bilinear; "" means nearest
+	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
+}
+
+// Op returns "RandomRotation".
+func (RandomRotation) Op() string { return "RandomRotation" }
+
+// Resolve spells out all.
+func (t RandomRotation) Resolve() (Transform, error) {
+	var errs [3]error
+	t.Degrees, errs[0] = symmetricRange("degrees", t.Degrees)
+	t.Interpolation, errs[1] = resolveWarpFilter(t.Interpolation)
+	t.Fill, errs[2] = resolveFill(t.Fill)
+	return t, errors.Join(errs[:]...)
+}
+
+// Build draws the angle.
+func (t RandomRotation) Build(p *Plan) error {
+	f, err := parseWarpFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	in, angle := p.Info(), p.Rand().Between(t.Degrees[0], t.Degrees[1])
+	return p.warp(rotation(angle, in.W, in.H), f, fillBytes(t.Fill))
+}
+
+func (RandomRotation) isRandom() {}
+
+// symmetricRange returns the range that r means.
+func symmetricRange(name string, r []float64) ([]float64, error) {
+	if len(r) == 1 && r[0] >= 0 {
+		r = []float64{-r[0], r[0]}
+	}
+	if len(r) != 2 || !(r[0] <= r[1]) || math.IsInf(r[1]-r[0], 0) {
+		return r, fmt.Errorf("%s %v must be one number that is not negative, or a range", name, r)
+	}
+	return r, nil
+}
+
+func resolveWarpFilter(name string) (string, error) {
+	if name == "" {
+		name = vec.Nearest.String()
+	}
+	_, err := parseWarpFilter(name)
+	return name, err
+}
+
+// RandomAffine rotates, moves, scales and shears an image about its centre.
+type RandomAffine struct {
+	Degrees       []float64 `json:"degrees"`       // range of the rotation, clockwise; one number v means -v to v
+	Translate     []float64 `json:"translate"`     // most that it moves, as shares of width and height; nil means 0, 0
+	Scale         []float64 `json:"scale"`         // range of the factor; nil means 1, 1
+	Shear         []float64 `json:"shear"`         // degrees: v means x by -v to v; two are x's range; four x's and y's; nil means none
+	Interpolation string    `json:"interpolation"` // nearest or bilinear; "" means nearest
+	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
+}
+
+// Op returns "RandomAffine".
+func (RandomAffine) Op() string { return "RandomAffine" }
+
+// Resolve spells out all.
+func (t RandomAffine) Resolve() (Transform, error) {
+	var errs [6]error
+	t.Degrees, errs[0] = symmetricRange("degrees", t.Degrees)
+	if t.Translate == nil {
+		t.Translate = []float64{0, 0}
+	}
+	if len(t.Translate) != 2 || !(min(t.Translate[0], t.Translate[1]) >= 0 && max(t.Translate[0], t.Translate[1]) <= 1) {
+		errs[1] = fmt.Errorf("translate %v must be two shares, 0 to 1", t.Translate)
+	}
+	if t.Scale == nil {
+		t.Scale = []float64{1, 1}
+	}
+	errs[2] = checkRange("scale", t.Scale, 0, math.MaxFloat32)
+	t.Shear, errs[3] = resolveShear(t.Shear)
+	t.Interpolation, errs[4] = resolveWarpFilter(t.Interpolation)
+	t.Fill, errs[5] = resolveFill(t.Fill)
+	return t, errors.Join(errs[:]...)
+}
+
+func resolveShear(s []float64) ([]float64, error) {
+	switch len(s) {
+	case 0:
+		return []float64{0, 0, 0, 0}, nil
+	case 1, 2:
+		x, err := symmetricRange("shear", s)
+		return append(x, 0, 0), err
+	case 4:
+		_, errX := symmetricRange("shear", s[:2])
+		_, errY := symmetricRange("shear", s[2:])
+		return s, errors.Join(errX, errY)
+	}
+	return s, fmt.Errorf("shear %v must be 1, 2 or 4 numbers", s)
+}
+
+// Build draws all factors.
+func (t RandomAffine) Build(p *Plan) error {
+	f, err := parseWarpFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	in, r := p.Info(), p.Rand()
+	w, h := float64(in.W), float64(in.H)
+	angle := r.Between(t.Degrees[0], t.Degrees[1])
+	tx := math.RoundToEven(r.Between(-t.Translate[0]*w, t.Translate[0]*w))
+	ty := math.RoundToEven(r.Between(-t.Translate[1]*h, t.Translate[1]*h))
+	scale := r.Between(t.Scale[0], t.Scale[1])
+	sx, sy := r.Between(t.Shear[0], t.Shear[1]), r.Between(t.Shear[2], t.Shear[3])
+	return p.warp(warp(angle, tx, ty, scale, sx, sy, w*0.5, h*0.5), f, fillBytes(t.Fill))
+}
+
+func (RandomAffine) isRandom() {}
