@@ -109,8 +109,8 @@ func (p *Plan) Apply(op ImageOp, w, h int, args ...float64) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}
-	if w <= 0 || h <= 0 {
-		return fmt.Errorf("input of %dx%d pixels would become %dx%d", p.info.W, p.info.H, w, h)
+	if err := p.becomes(w, h); err != nil {
+		return err
 	}
 	call := opCall{op: op}
 	copy(call.args[:], args)
@@ -149,13 +149,27 @@ func (p *Plan) whole() error {
 	return nil
 }
 
+// maxPixels limits what an operation makes: 1.5 times what Pillow takes for an attack.
+const maxPixels = 1 << 28
+
+// becomes reports a size that cannot be.
+func (p *Plan) becomes(w, h int) error {
+	if w <= 0 || h <= 0 {
+		return fmt.Errorf("input of %dx%d pixels would become %dx%d", p.info.W, p.info.H, w, h)
+	}
+	if w > maxPixels/h {
+		return fmt.Errorf("input of %dx%d pixels would become %dx%d, more than %d pixels", p.info.W, p.info.H, w, h, maxPixels)
+	}
+	return nil
+}
+
 // Resize makes the image w by h pixels.
 func (p *Plan) Resize(w, h int, f vec.Filter) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}
-	if w <= 0 || h <= 0 {
-		return fmt.Errorf("input of %dx%d pixels would become %dx%d", p.info.W, p.info.H, w, h)
+	if err := p.becomes(w, h); err != nil {
+		return err
 	}
 	if w == p.info.W && h == p.info.H {
 		return nil
@@ -238,6 +252,9 @@ func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) err
 		return err
 	}
 	if err := mode.check(p.info.W, p.info.H, [4]int{left, top, right, bottom}); err != nil {
+		return err
+	}
+	if err := p.becomes(p.info.W+left+right, p.info.H+top+bottom); err != nil {
 		return err
 	}
 	s := p.open()

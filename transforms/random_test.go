@@ -48,7 +48,7 @@ func TestRandomOps(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			for range 2000 { // until each of the cached weights has had its largest size
+			for range 600 { // until each of the cached weights has had its largest size
 				do()
 			}
 			if n := testing.AllocsPerRun(400, do); n > 0 {
