@@ -2,6 +2,7 @@ package transforms
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,12 @@ func TestComposeReportsEverything(t *testing.T) {
 		RandAugment{Bins: 5},
 		TrivialAugmentWide{Bins: 1},
 		RandomErasing{Value: []float64{1, 2}},
+		Rotate{Angle: math.NaN()},
+		Blur{},
+		AdjustBrightness{Percentage: 101},
+		AdjustSigmoid{Midpoint: 2},
+		Fit{},
+		Fill{Size: []int{3}, Anchor: "centre"},
 	)
 	if err == nil {
 		t.Fatal("no error")
@@ -106,7 +113,8 @@ func TestComposeReportsEverything(t *testing.T) {
 		"transform Pad: ", "transform Normalize: ", "transform ConvertDType: dtype int64", "transform Grayscale: ", "transform RandomHorizontalFlip: p 2",
 		"scale [2 1]", "ratio [0 1]", `unknown filter "area"`, "padding [1 2 3]", "degrees [-3]", `"bicubic" must be nearest or bilinear`,
 		"translate [2 0]", "scale [0 1]", "shear [1 2 3]", "brightness -1", "contrast [2 1]", "hue [-0.6 0.6]", "saturation [1 2 3]", "bits 0",
-		"threshold 256", "sharpness_factor -1", "magnitude 9", "num_magnitude_bins 1", "value [1 2]"} {
+		"threshold 256", "sharpness_factor -1", "magnitude 9", "num_magnitude_bins 1", "value [1 2]",
+		"angle NaN", "transform Blur: sigma 0", "percentage 101", "midpoint 2", "transform Fit: size []", `did you mean "center"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
@@ -177,6 +185,16 @@ var allOps = []Transform{
 	RandomEqualize{},
 	RandAugment{},
 	TrivialAugmentWide{},
+	Rotate{Angle: 10},
+	Blur{Sigma: 1},
+	Sharpen{Sigma: 1},
+	AdjustGamma{Gamma: .7},
+	AdjustBrightness{Percentage: 10},
+	AdjustContrast{Percentage: 10},
+	AdjustSaturation{Percentage: 10},
+	AdjustSigmoid{Midpoint: .5, Factor: 2},
+	Fit{Size: []int{200}},
+	Fill{Size: []int{20, 30}, Anchor: "top"},
 	Grayscale{Channels: 3},
 	RGB{},
 	ToLayout{CHW},

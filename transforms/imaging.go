@@ -1,0 +1,251 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+
+	"github.com/disintegration/imaging"
+)
+
+// The transforms of this file are those of github.com/disintegration/imaging, which works on
+// copies that it allocates, and spreads Rotate, Blur and Sharpen over all cores.
+
+func init() {
+	Register[Rotate]()
+	Register[Blur]()
+	Register[Sharpen]()
+	Register[AdjustGamma]()
+	Register[AdjustBrightness]()
+	Register[AdjustContrast]()
+	Register[AdjustSaturation]()
+	Register[AdjustSigmoid]()
+}
+
+// viaImaging replaces m by what f makes of it. If flat, f sees all pixels in one row.
+func viaImaging(m *Image, flat bool, f func(image.Image) *image.NRGBA) {
+	in := image.NewNRGBA(image.Rect(0, 0, m.W, m.H))
+	if flat {
+		in = image.NewNRGBA(image.Rect(0, 0, m.W*m.H, 1))
+	}
+	for i := range m.W * m.H {
+		p := in.Pix[4*i:][:4]
+		p[0], p[1], p[2], p[3] = m.Pix[i*m.C], m.Pix[i*m.C+m.C/2], m.Pix[i*m.C+m.C-1], 255
+	}
+	out := f(in)
+	if !flat {
+		m.Reshape(out.Rect.Dx(), out.Rect.Dy(), m.C)
+	}
+	for i := range m.W * m.H {
+		copy(m.Pix[i*m.C:(i+1)*m.C], out.Pix[4*i:])
+	}
+}
+
+// positive reports a parameter that is not a positive number.
+func positive(name string, v float64) error {
+	if !(v > 0) || math.IsInf(v, 0) {
+		return fmt.Errorf("%s %v must be positive", name, v)
+	}
+	return nil
+}
+
+// percentage reports a parameter beyond -100 to 100.
+func percentage(v float64) error {
+	if !(v >= -100 && v <= 100) {
+		return fmt.Errorf("percentage %v must be -100 to 100", v)
+	}
+	return nil
+}
+
+// Rotate turns an image counter-clockwise; it grows so that nothing is cut off.
+type Rotate struct {
+	Angle float64 `json:"angle"` // degrees
+	Fill  []int   `json:"fill"`  // as in Pad; nil means 0
+}
+
+// Op returns "Rotate".
+func (Rotate) Op() string { return "Rotate" }
+
+// Resolve fills in Fill.
+func (t Rotate) Resolve() (Transform, error) {
+	var err error
+	if math.IsNaN(t.Angle) || math.Abs(t.Angle) > 1e6 {
+		err = fmt.Errorf("angle %v must be a number of degrees", t.Angle)
+	}
+	fill, errFill := resolveFill(t.Fill)
+	t.Fill = fill
+	return t, errors.Join(err, errFill)
+}
+
+// Build adds the rotation.
+func (t Rotate) Build(p *Plan) error {
+	in := p.Info()
+	w, h := rotatedSize(in.W, in.H, t.Angle)
+	return p.Apply(rotate, w, h, t.Angle, packFill(fillBytes(t.Fill)))
+}
+
+func rotate(m, _ *Image, args OpArgs) {
+	f := unpackFill(args[1])
+	viaImaging(m, false, func(in image.Image) *image.NRGBA {
+		return imaging.Rotate(in, args[0], color.NRGBA{f[0], f[1], f[2], 255})
+	})
+}
+
+// rotatedSize returns what imaging makes of w x h pixels.
+func rotatedSize(w, h int, angle float64) (int, int) {
+	switch angle -= math.Floor(angle/360) * 360; angle {
+	case 0, 180:
+		return w, h
+	case 90, 270:
+		return h, w
+	}
+	sin, cos := math.Sincos(math.Pi * angle / 180)
+	dx, dy := float64(w-1), float64(h-1)
+	length := func(corners ...float64) int {
+		lo, hi := 0.0, 0.0
+		for _, v := range corners {
+			lo, hi = min(lo, v), max(hi, v)
+		}
+		n := hi - lo + 1
+		if n-math.Floor(n) > 0.1 {
+			n++
+		}
+		return int(n)
+	}
+	return length(float64(dx*cos), float64(dx*cos)-float64(dy*sin), -float64(dy*sin)),
+		length(float64(dx*sin), float64(dx*sin)+float64(dy*cos), float64(dy*cos))
+}
+
+// Blur is a Gaussian blur.
+type Blur struct {
+	Sigma float64 `json:"sigma"` // deviation in pixels
+}
+
+// Op returns "Blur".
+func (Blur) Op() string { return "Blur" }
+
+// Resolve checks Sigma.
+func (t Blur) Resolve() (Transform, error) { return t, positive("sigma", t.Sigma) }
+
+// Build adds the blur.
+func (t Blur) Build(p *Plan) error {
+	return p.change(func(m, _ *Image, args OpArgs) {
+		viaImaging(m, false, func(in image.Image) *image.NRGBA { return imaging.Blur(in, args[0]) })
+	}, t.Sigma)
+}
+
+// Sharpen subtracts a Gaussian blur.
+type Sharpen struct {
+	Sigma float64 `json:"sigma"` // deviation in pixels
+}
+
+// Op returns "Sharpen".
+func (Sharpen) Op() string { return "Sharpen" }
+
+// Resolve checks Sigma.
+func (t Sharpen) Resolve() (Transform, error) { return t, positive("sigma", t.Sigma) }
+
+// Build adds the operation.
+func (t Sharpen) Build(p *Plan) error {
+	return p.change(func(m, _ *Image, args OpArgs) {
+		viaImaging(m, false, func(in image.Image) *image.NRGBA { return imaging.Sharpen(in, args[0]) })
+	}, t.Sigma)
+}
+
+// AdjustGamma brightens the middle tones if Gamma is above 1, and darkens them below.
+type AdjustGamma struct {
+	Gamma float64 `json:"gamma"`
+}
+
+// Op returns "AdjustGamma".
+func (AdjustGamma) Op() string { return "AdjustGamma" }
+
+// Resolve checks Gamma.
+func (t AdjustGamma) Resolve() (Transform, error) { return t, positive("gamma", t.Gamma) }
+
+// Build adds the operation.
+func (t AdjustGamma) Build(p *Plan) error {
+	return p.change(func(m, _ *Image, args OpArgs) {
+		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustGamma(in, args[0]) })
+	}, t.Gamma)
+}
+
+// AdjustBrightness adds a share of white, or of black if Percentage is negative.
+type AdjustBrightness struct {
+	Percentage float64 `json:"percentage"` // -100 to 100
+}
+
+// Op returns "AdjustBrightness".
+func (AdjustBrightness) Op() string { return "AdjustBrightness" }
+
+// Resolve checks Percentage.
+func (t AdjustBrightness) Resolve() (Transform, error) { return t, percentage(t.Percentage) }
+
+// Build adds the operation.
+func (t AdjustBrightness) Build(p *Plan) error {
+	return p.change(func(m, _ *Image, args OpArgs) {
+		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustBrightness(in, args[0]) })
+	}, t.Percentage)
+}
+
+// AdjustContrast spreads the levels about the middle gray.
+type AdjustContrast struct {
+	Percentage float64 `json:"percentage"` // -100 to 100
+}
+
+// Op returns "AdjustContrast".
+func (AdjustContrast) Op() string { return "AdjustContrast" }
+
+// Resolve checks Percentage.
+func (t AdjustContrast) Resolve() (Transform, error) { return t, percentage(t.Percentage) }
+
+// Build adds the operation.
+func (t AdjustContrast) Build(p *Plan) error {
+	return p.change(func(m, _ *Image, args OpArgs) {
+		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustContrast(in, args[0]) })
+	}, t.Percentage)
+}
+
+// AdjustSaturation multiplies the saturation in the HSL colour space.
+type AdjustSaturation struct {
+	Percentage float64 `json:"percentage"` // -100 (gray) to 100 (doubled)
+}
+
+// Op returns "AdjustSaturation".
+func (AdjustSaturation) Op() string { return "AdjustSaturation" }
+
+// Resolve checks Percentage.
+func (t AdjustSaturation) Resolve() (Transform, error) { return t, percentage(t.Percentage) }
+
+// Build adds the operation.
+func (t AdjustSaturation) Build(p *Plan) error {
+	return p.change(func(m, _ *Image, args OpArgs) {
+		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustSaturation(in, args[0]) })
+	}, t.Percentage)
+}
+
+// AdjustSigmoid changes the contrast by a sigmoid curve, which keeps highlights and shadows.
+type AdjustSigmoid struct {
+	Midpoint float64 `json:"midpoint"` // of the curve, 0 to 1
+	Factor   float64 `json:"factor"`   // steepness; negative for less contrast
+}
+
+// Op returns "AdjustSigmoid".
+func (AdjustSigmoid) Op() string { return "AdjustSigmoid" }
+
+// Resolve checks both numbers.
+func (t AdjustSigmoid) Resolve() (Transform, error) {
+	if !(t.Midpoint >= 0 && t.Midpoint <= 1) || math.IsNaN(t.Factor) || math.Abs(t.Factor) > 100 {
+		return nil, fmt.Errorf("midpoint %v must be 0 to 1, factor %v -100 to 100", t.Midpoint, t.Factor)
+	}
+	return t, nil
+}
+
+// Build adds the operation.
+func (t AdjustSigmoid) Build(p *Plan) error {
+	return p.change(func(m, _ *Image, args OpArgs) {
+		viaImaging(m, true, func(in image.Image) *image.NRGBA { return imaging.AdjustSigmoid(in, args[0], args[1]) })
+	}, t.Midpoint, t.Factor)
+}
