@@ -5,6 +5,38 @@ import "fmt"
 func init() {
 	Register[RandomHorizontalFlip]()
 	Register[RandomVerticalFlip]()
+	Register[HorizontalFlip]()
+	Register[VerticalFlip]()
+}
+
+// HorizontalFlip mirrors every image left to right.
+type HorizontalFlip struct{}
+
+// Op returns "HorizontalFlip".
+func (HorizontalFlip) Op() string { return "HorizontalFlip" }
+
+// Resolve returns t.
+func (t HorizontalFlip) Resolve() (Transform, error) { return t, nil }
+
+// Build adds the flip.
+func (HorizontalFlip) Build(p *Plan) error {
+	p.Flip(true, false)
+	return nil
+}
+
+// VerticalFlip turns every image upside down.
+type VerticalFlip struct{}
+
+// Op returns "VerticalFlip".
+func (VerticalFlip) Op() string { return "VerticalFlip" }
+
+// Resolve returns t.
+func (t VerticalFlip) Resolve() (Transform, error) { return t, nil }
+
+// Build adds the flip.
+func (VerticalFlip) Build(p *Plan) error {
+	p.Flip(false, true)
+	return nil
 }
 
 // RandomHorizontalFlip mirrors an image left to right.

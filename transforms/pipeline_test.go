@@ -100,6 +100,9 @@ func TestComposeReportsEverything(t *testing.T) {
 		TrivialAugmentWide{Bins: 1},
 		RandomErasing{Value: []float64{1, 2}},
 		Rotate{Angle: math.NaN()},
+		CornerCrop{Size: []int{1}, Corner: "top"},
+		Img2Dataset{Mode: "bordr", Upscale: "area"},
+		GaussianBlur{KernelSize: 4, Sigma: []float64{0, 1}},
 		Blur{},
 		AdjustBrightness{Percentage: 101},
 		AdjustSigmoid{Midpoint: 2},
@@ -114,7 +117,7 @@ func TestComposeReportsEverything(t *testing.T) {
 		"scale [2 1]", "ratio [0 1]", `unknown filter "area"`, "padding [1 2 3]", "degrees [-3]", `"bicubic" must be nearest or bilinear`,
 		"translate [2 0]", "scale [0 1]", "shear [1 2 3]", "brightness -1", "contrast [2 1]", "hue [-0.6 0.6]", "saturation [1 2 3]", "bits 0",
 		"threshold 256", "sharpness_factor -1", "magnitude 9", "num_magnitude_bins 1", "value [1 2]",
-		"angle NaN", "transform Blur: sigma 0", "percentage 101", "midpoint 2", "transform Fit: size []", `did you mean "center"`} {
+		"angle NaN", `unknown corner "top"`, `did you mean "border"`, `unknown filter "area"`, "kernel_size 4", "sigma [0 1]", "transform Blur: sigma 0", "percentage 101", "midpoint 2", "transform Fit: size []", `did you mean "center"`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("no %q in\n%v", want, err)
 		}
@@ -185,6 +188,11 @@ var allOps = []Transform{
 	RandomEqualize{},
 	RandAugment{},
 	TrivialAugmentWide{},
+	HorizontalFlip{},
+	VerticalFlip{},
+	CornerCrop{Size: []int{22}, Corner: "bottom-left"},
+	Img2Dataset{},
+	GaussianBlur{KernelSize: 5},
 	Rotate{Angle: 10},
 	Blur{Sigma: 1},
 	Sharpen{Sigma: 1},

@@ -1,0 +1,138 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/vec"
+)
+
+func init() { Register[Img2Dataset]() }
+
+// The statistics that pretrained models expect, for Normalize.
+var (
+	ImageNet  = Normalize{Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}}
+	Inception = Normalize{Mean: []float64{.5, .5, .5}, Std: []float64{.5, .5, .5}}
+	CLIP      = Normalize{Mean: []float64{.48145466, .4578275, .40821073}, Std: []float64{.26862954, .26130258, .27577711}}
+)
+
+// TimmEval returns what timm does to the images that a model is evaluated on, up to its
+// conversion to numbers: for crop mode "center" (or "") the shorter side, for "squash" both
+// sides become floor(size/cropPct), and a square of size is cut from the centre. cropPct 0
+// means 0.875, interpolation "" bilinear.
+func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transform, error) {
+	if cropPct == 0 {
+		cropPct = 0.875
+	}
+	if size <= 0 || !(cropPct > 0 && cropPct <= 1) {
+		return nil, fmt.Errorf("transforms: size %d must be positive, cropPct %v above 0 and at most 1", size, cropPct)
+	}
+	scaled := int(math.Floor(float64(size) / cropPct))
+	resize := Resize{Size: []int{scaled}, Interpolation: interpolation}
+	switch mode {
+	case "", "center":
+	case "squash":
+		resize.Size = []int{scaled, scaled}
+	default:
+		return nil, fmt.Errorf("transforms: unknown crop mode %q; known are center, squash", mode)
+	}
+	return []Transform{resize, CenterCrop{Size: []int{size}}}, nil
+}
+
+// Img2Dataset resizes as the program img2dataset does, with its names, defaults and
+// geometry, by Pillow's filters: its own are OpenCV's, of which "area" is about "box".
+type Img2Dataset struct {
+	ImageSize    int    `json:"image_size"`              // 0 means 256
+	Mode         string `json:"resize_mode"`             // see below; "" means border
+	OnlyIfBigger bool   `json:"resize_only_if_bigger"`   // leave alone what is smaller already
+	Downscale    string `json:"downscale_interpolation"` // as in Resize; "" means box
+	Upscale      string `json:"upscale_interpolation"`   // as in Resize; "" means lanczos
+}
+
+// What Mode may be:
+//
+//	no                  nothing
+//	fixed               both sides become ImageSize
+//	keep_ratio          the shorter side becomes ImageSize
+//	center_crop         the same, then a square from the centre
+//	keep_ratio_largest  the longer side becomes ImageSize
+//	border              the same, then white around it to a square
+var img2datasetModes = []string{"no", "fixed", "keep_ratio", "center_crop", "keep_ratio_largest", "border"}
+
+// Op returns "Img2Dataset".
+func (Img2Dataset) Op() string { return "Img2Dataset" }
+
+// Resolve fills in all.
+func (t Img2Dataset) Resolve() (Transform, error) {
+	for _, d := range []struct {
+		s   *string
+		def string
+	}{{&t.Mode, "border"}, {&t.Downscale, "box"}, {&t.Upscale, "lanczos"}} {
+		if *d.s == "" {
+			*d.s = d.def
+		}
+	}
+	if t.ImageSize == 0 {
+		t.ImageSize = 256
+	}
+	_, errDown := vec.ParseFilter(t.Downscale)
+	_, errUp := vec.ParseFilter(t.Upscale)
+	errs := []error{checkSize([]int{t.ImageSize}), errDown, errUp}
+	if !contains(img2datasetModes, t.Mode) {
+		errs = append(errs, fmt.Errorf("unknown resize_mode %q%s", t.Mode, didYouMean(t.Mode, img2datasetModes)))
+	}
+	return t, errors.Join(errs...)
+}
+
+// Build adds the resize, and the crop or border.
+func (t Img2Dataset) Build(p *Plan) error {
+	in, n := p.Info(), t.ImageSize
+	side := min(in.W, in.H)
+	if t.Mode == "border" || t.Mode == "keep_ratio_largest" {
+		side = max(in.W, in.H)
+	}
+	if t.Mode == "no" {
+		return nil
+	}
+	if !t.OnlyIfBigger || side > n {
+		if err := t.resize(p, side); err != nil {
+			return err
+		}
+	}
+	return t.finish(p)
+}
+
+// resize makes side, which is one of the image's, ImageSize long.
+func (t Img2Dataset) resize(p *Plan, side int) error {
+	name := t.Upscale
+	if side > t.ImageSize {
+		name = t.Downscale
+	}
+	f, err := vec.ParseFilter(name)
+	if err != nil {
+		return err
+	}
+	in, n := p.Info(), t.ImageSize
+	if t.Mode == "fixed" {
+		return p.Resize(n, n, f)
+	}
+	scale := float64(n) / float64(side)
+	return p.Resize(int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)), f)
+}
+
+// finish adds what the mode does after the resize, if the image is large enough for a crop or
+// small enough for a border.
+func (t Img2Dataset) finish(p *Plan) error {
+	in, n := p.Info(), t.ImageSize
+	switch t.Mode {
+	case "center_crop":
+		return p.Crop(centered(in.W, in.H, min(n, in.W), min(n, in.H)))
+	case "border":
+		x, y := max(n-in.W, 0), max(n-in.H, 0)
+		if x+y > 0 {
+			return p.Pad(x/2, y/2, x-x/2, y-y/2, PadConstant, [3]byte{255, 255, 255})
+		}
+	}
+	return nil
+}
