@@ -36,7 +36,7 @@ func (n *Norm) Init(dt tensor.DType, scaled bool, mean, std []float32) {
 			n.u16[c][x] = bits16(dt, y)
 		}
 	}
-	n.initFast(dt, scaled, mean, std)
+	n.fast.init(n, dt, scaled, mean, std)
 }
 
 func bits16(dt tensor.DType, y float32) uint16 {

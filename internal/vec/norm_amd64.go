@@ -10,7 +10,7 @@ import (
 
 // fastNorm holds the coefficients of the kernels, which multiply where the definition
 // divides: by reciprocals in two parts, or for 16 bits by a single factor. That gives the
-// same numbers for nearly all divisors, and as there are but 256 inputs, initFast looks.
+// same numbers for nearly all divisors, and as there are but 256 inputs, init looks.
 type fastNorm struct {
 	mode    normMode
 	bf16    bool
@@ -33,8 +33,7 @@ type normTables struct {
 	affine [6][8]float32
 }
 
-func (n *Norm) initFast(dt tensor.DType, scaled bool, mean, std []float32) {
-	f := &n.fast
+func (f *fastNorm) init(n *Norm, dt tensor.DType, scaled bool, mean, std []float32) {
 	f.mode, f.bf16 = normLoop, dt == tensor.BFloat16
 	if !useAVX2 {
 		return

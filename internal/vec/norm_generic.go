@@ -6,7 +6,7 @@ import "github.com/penstock/penstock/tensor"
 
 type fastNorm struct{}
 
-func (n *Norm) initFast(_ tensor.DType, _ bool, _, _ []float32) {}
+func (*fastNorm) init(_ *Norm, _ tensor.DType, _ bool, _, _ []float32) {}
 
 func (n *Norm) f32Fast(_ []float32, _ []byte, _ int) int             { return 0 }
 func (n *Norm) u16Fast(_ []uint16, _ []byte, _ int) int              { return 0 }

@@ -20,7 +20,7 @@ const (
 	cannotUse
 )
 
-func (w *Weights) pack() { w.packed.state.rows, w.packed.state.columns = notPacked, notPacked }
+func (p *packed) reset() { p.state.rows, p.state.columns = notPacked, notPacked }
 
 func (w *Weights) pairs() int { return (w.taps + 1) / 2 }
 

@@ -5,7 +5,7 @@ package vec
 // packed is empty where no kernel needs another form of the weights.
 type packed struct{}
 
-func (w *Weights) pack() {}
+func (*packed) reset() {}
 
 func (w *Weights) rowsFast(_ []byte, _ int, _ []byte, _, _, _, _, _ int) int { return 0 }
 

@@ -45,7 +45,7 @@ func (w *Weights) Init(in, out, from, to int, f Filter) {
 	for i, s := range w.start {
 		w.lo, w.hi = min(w.lo, int(s)), max(w.hi, int(s+w.count[i]))
 	}
-	w.pack()
+	w.packed.reset()
 }
 
 // initNearest accumulates positions as Pillow's ImagingScaleAffine does.
