@@ -10,6 +10,11 @@ package vec
 //go:noescape
 func resizeRows(dst *byte, src *byte, dstStride int, srcStride int, start *int32, k *int32, n int, pairs int, step int, mask *[2][32]byte, x0 int)
 
+// resizeGray makes n bytes of each of 4 rows, whose first byte is input x0, of 8*chunks inputs each.
+//
+//go:noescape
+func resizeGray(dst *byte, src *byte, dstStride int, srcStride int, start *int32, k *[2][8]int16, n int, chunks int, x0 int)
+
 // resizeColumn makes n >= 32 bytes of taps rows.
 //
 //go:noescape

@@ -126,6 +126,76 @@ DATA roundHalf<>+24(SB)/4, $0x00200000
 DATA roundHalf<>+28(SB)/4, $0x00200000
 GLOBL roundHalf<>(SB), RODATA|NOPTR, $32
 
+// func resizeGray(dst *byte, src *byte, dstStride int, srcStride int, start *int32, k *[2][8]int16, n int, chunks int, x0 int)
+// Requires: AVX, AVX2
+TEXT ·resizeGray(SB), NOSPLIT, $0-72
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    dstStride+16(FP), DX
+	MOVQ    srcStride+24(FP), BX
+	MOVQ    start+32(FP), SI
+	MOVQ    k+40(FP), DI
+	MOVQ    n+48(FP), R8
+	MOVQ    chunks+56(FP), R9
+	MOVQ    x0+64(FP), R10
+	LEAQ    (DX)(DX*2), R11
+	LEAQ    (BX)(BX*2), R12
+	SUBQ    R10, CX
+	VMOVDQU roundHalf<>+0(SB), X0
+
+pixel:
+	MOVLQSX (SI), R10
+	ADDQ    CX, R10
+	VPXOR   Y1, Y1, Y1
+	VPXOR   Y3, Y3, Y3
+	VPXOR   Y2, Y2, Y2
+	VPXOR   Y4, Y4, Y4
+	MOVQ    R9, R13
+
+chunk:
+	VBROADCASTI128 (DI), Y5
+	VBROADCASTI128 16(DI), Y6
+	VMOVQ          (R10), X7
+	VPINSRQ        $0x01, (R10)(BX*1), X7, X7
+	VPMOVZXBW      X7, Y7
+	VPMADDWD       Y7, Y5, Y8
+	VPADDD         Y8, Y1, Y1
+	VPMADDWD       Y7, Y6, Y8
+	VPADDD         Y8, Y3, Y3
+	VMOVQ          (R10)(BX*2), X7
+	VPINSRQ        $0x01, (R10)(R12*1), X7, X7
+	VPMOVZXBW      X7, Y7
+	VPMADDWD       Y7, Y5, Y8
+	VPADDD         Y8, Y2, Y2
+	VPMADDWD       Y7, Y6, Y8
+	VPADDD         Y8, Y4, Y4
+	ADDQ           $0x20, DI
+	ADDQ           $0x08, R10
+	DECQ           R13
+	JNZ            chunk
+	VPSLLD         $0x0b, Y1, Y1
+	VPADDD         Y1, Y3, Y3
+	VPSLLD         $0x0b, Y2, Y2
+	VPADDD         Y2, Y4, Y4
+	VPHADDD        Y4, Y3, Y3
+	VPHADDD        Y3, Y3, Y3
+	VEXTRACTI128   $0x01, Y3, X1
+	VPUNPCKLDQ     X1, X3, X1
+	VPADDD         X0, X1, X1
+	VPSRAD         $0x16, X1, X1
+	VPACKSSDW      X1, X1, X1
+	VPACKUSWB      X1, X1, X1
+	VPEXTRB        $0x00, X1, (AX)
+	VPEXTRB        $0x01, X1, (AX)(DX*1)
+	VPEXTRB        $0x02, X1, (AX)(DX*2)
+	VPEXTRB        $0x03, X1, (AX)(R11*1)
+	INCQ           AX
+	ADDQ           $0x04, SI
+	DECQ           R8
+	JNZ            pixel
+	VZEROUPPER
+	RET
+
 // func resizeColumn(dst *byte, src *byte, stride int, k *int32, taps int, n int)
 // Requires: AVX, AVX2
 TEXT ·resizeColumn(SB), NOSPLIT, $0-48
@@ -145,13 +215,13 @@ block:
 	MOVQ    BX, R9
 	MOVQ    SI, R10
 	VPXOR   Y0, Y0, Y0
-	VMOVDQU roundHalfColumn<>+0(SB), Y1
+	VMOVDQU roundHalf<>+0(SB), Y1
 	VPXOR   Y2, Y2, Y2
-	VMOVDQU roundHalfColumn<>+0(SB), Y3
+	VMOVDQU roundHalf<>+0(SB), Y3
 	VPXOR   Y4, Y4, Y4
-	VMOVDQU roundHalfColumn<>+0(SB), Y5
+	VMOVDQU roundHalf<>+0(SB), Y5
 	VPXOR   Y6, Y6, Y6
-	VMOVDQU roundHalfColumn<>+0(SB), Y7
+	VMOVDQU roundHalf<>+0(SB), Y7
 	SUBQ    $0x02, R10
 	JLT     single
 
@@ -246,16 +316,6 @@ store:
 done:
 	VZEROUPPER
 	RET
-
-DATA roundHalfColumn<>+0(SB)/4, $0x00200000
-DATA roundHalfColumn<>+4(SB)/4, $0x00200000
-DATA roundHalfColumn<>+8(SB)/4, $0x00200000
-DATA roundHalfColumn<>+12(SB)/4, $0x00200000
-DATA roundHalfColumn<>+16(SB)/4, $0x00200000
-DATA roundHalfColumn<>+20(SB)/4, $0x00200000
-DATA roundHalfColumn<>+24(SB)/4, $0x00200000
-DATA roundHalfColumn<>+28(SB)/4, $0x00200000
-GLOBL roundHalfColumn<>(SB), RODATA|NOPTR, $32
 
 // func normF32(dst *float32, src *byte, n int, table *[11][8]float32)
 // Requires: AVX, AVX2, FMA3

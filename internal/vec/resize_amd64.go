@@ -9,7 +9,9 @@ type packed struct {
 	rows    []int32
 	start   []int32 // first input of an output's window in rows
 	columns []int32
-	state   struct{ rows, columns packState }
+	gray    [][2][8]int16 // high and low parts of 8 weights at a time, as resizeGray reads them
+	grayAt  []int32       // first input of an output's window in gray
+	state   struct{ rows, columns, gray packState }
 }
 
 type packState uint8
@@ -20,7 +22,9 @@ const (
 	cannotUse
 )
 
-func (p *packed) reset() { p.state.rows, p.state.columns = notPacked, notPacked }
+func (p *packed) reset() {
+	p.state.rows, p.state.columns, p.state.gray = notPacked, notPacked, notPacked
+}
 
 func (w *Weights) pairs() int { return (w.taps + 1) / 2 }
 
@@ -81,6 +85,35 @@ func (w *Weights) packOutput(to []int32, i, skip int) {
 	}
 }
 
+// packGray fills gray, like packRows.
+func (w *Weights) packGray() bool {
+	p := &w.packed
+	if p.state.gray != notPacked {
+		return p.state.gray == canUse
+	}
+	chunks := w.chunks()
+	if w.hi-w.lo < 8*chunks {
+		p.state.gray = cannotUse
+		return false
+	}
+	p.state.gray = canUse
+	p.grayAt = grow(p.grayAt, len(w.start))
+	p.gray = grow(p.gray, len(w.start)*chunks)
+	clear(p.gray)
+	for i, s := range w.start {
+		at := min(int(s), w.hi-8*chunks)
+		p.grayAt[i] = int32(at)
+		to := p.gray[i*chunks:][:chunks]
+		for j, v := range w.k[i*w.taps:][:w.count[i]] {
+			j += int(s) - at
+			to[j/8][0][j%8], to[j/8][1][j%8] = int16(v>>11), int16(v&(1<<11-1))
+		}
+	}
+	return true
+}
+
+func (w *Weights) chunks() int { return (w.taps + 7) / 8 }
+
 // resizeMasks gather pixels 0 and 1, or 2 and 3, as 16-bit pairs for each channel.
 var resizeMasks = [5]*[2][32]byte{3: newResizeMasks(3), 4: newResizeMasks(4)}
 
@@ -97,20 +130,37 @@ func newResizeMasks(step int) *[2][32]byte {
 	return m
 }
 
-// rowsFast resizes RGB rows and returns how many.
+// rowsFast resizes rows and returns how many.
 func (w *Weights) rowsFast(dst []byte, dstStride int, src []byte, srcStride, rows, step, c, x0 int) int {
-	if !useAVX2 || c != 3 || step > 4 || !w.packRows() {
+	switch {
+	case !useAVX2:
 		return 0
+	case c == 3 && step <= 4 && w.packRows():
+		return w.byFour(w.rows4, dst, dstStride, src, srcStride, rows, step, x0)
+	case c == 1 && step == 1 && w.packGray():
+		return w.byFour(w.gray4, dst, dstStride, src, srcStride, rows, step, x0)
 	}
+	return 0
+}
+
+// byFour calls f for four rows at a time, the last four if need be for some of them again.
+func (w *Weights) byFour(f func(dst []byte, dstStride int, src []byte, srcStride, step, x0 int),
+	dst []byte, dstStride int, src []byte, srcStride, rows, step, x0 int) int {
 	if rows < 4 {
-		w.rows4(dst, 0, src, 0, step, x0)
+		f(dst, 0, src, 0, step, x0)
 		return 1
 	}
 	for r := 0; r < rows; r += 4 {
 		r = min(r, rows-4)
-		w.rows4(dst[r*dstStride:], dstStride, src[r*srcStride:], srcStride, step, x0)
+		f(dst[r*dstStride:], dstStride, src[r*srcStride:], srcStride, step, x0)
 	}
 	return rows
+}
+
+// gray4 resizes four rows, which are one and the same if the strides are 0.
+func (w *Weights) gray4(dst []byte, dstStride int, src []byte, srcStride, _, x0 int) {
+	p := &w.packed
+	resizeGray(&dst[0], &src[0], dstStride, srcStride, &p.grayAt[0], &p.gray[0], len(w.start), w.chunks(), x0)
 }
 
 // rows4 resizes four rows, which are one and the same if the strides are 0. The kernel makes

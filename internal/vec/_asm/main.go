@@ -17,6 +17,7 @@ import (
 func main() {
 	ConstraintExpr("!purego")
 	resizeRows()
+	resizeGray()
 	resizeColumn()
 	norm("normF32", exact, storeF32)
 	norm("normF16", exact, storeF16)

@@ -27,7 +27,7 @@ func resizeRows() {
 	m01, m23, half := YMM(), YMM(), YMM()
 	VMOVDQU(at(mask, 0), m01)
 	VMOVDQU(at(mask, 32), m23)
-	VMOVDQU(broadcast("roundHalf", 1<<(weightBits-1)), half)
+	VMOVDQU(broadcastOnce("roundHalf", 1<<(weightBits-1)), half)
 
 	s, left := GP64(), GP64()
 	hA, lA, hB, lB := YMM(), YMM(), YMM(), YMM()
@@ -123,7 +123,7 @@ func resizeColumn() {
 	}
 	zero, a, b, kh, kl, w, t := YMM(), YMM(), YMM(), YMM(), YMM(), YMM(), YMM()
 	VPXOR(zero, zero, zero)
-	half := broadcast("roundHalfColumn", 1<<(weightBits-1))
+	half := broadcastOnce("roundHalf", 1<<(weightBits-1))
 	s, k, left := GP64(), GP64(), GP64()
 
 	step := func() { // adds the interleaved bytes of a and b
@@ -180,5 +180,71 @@ func resizeColumn() {
 		VPACKUSWB(l[2], l[0], l[0])
 		VMOVDQU(l[0], index(dst, i, 1, 0))
 	})
+	finish()
+}
+
+// resizeGray resizes four rows of single bytes: a register holds 8 inputs of two rows, one
+// in each half, and the sums are added up across at the end.
+func resizeGray() {
+	function("resizeGray", "func(dst, src *byte, dstStride, srcStride int, start *int32, k *[2][8]int16, n, chunks, x0 int)",
+		"resizeGray makes n bytes of each of 4 rows, whose first byte is input x0, of 8*chunks inputs each.")
+	dst, src := param("dst"), param("src")
+	ds, ss := param("dstStride"), param("srcStride")
+	start, k, n, chunks, x0 := param("start"), param("k"), param("n"), param("chunks"), param("x0")
+	ds3, ss3 := GP64(), GP64()
+	LEAQ(index(ds, ds, 2, 0), ds3)
+	LEAQ(index(ss, ss, 2, 0), ss3)
+	SUBQ(x0, src)
+	half := XMM()
+	VMOVDQU(broadcastOnce("roundHalf", 1<<(weightBits-1)), half)
+	s, left := GP64(), GP64()
+	h, l := [2]VecVirtual{YMM(), YMM()}, [2]VecVirtual{YMM(), YMM()}
+	Label("pixel")
+	MOVLQSX(at(start, 0), s)
+	ADDQ(src, s)
+	for i := range h {
+		VPXOR(h[i], h[i], h[i])
+		VPXOR(l[i], l[i], l[i])
+	}
+	MOVQ(chunks, left)
+	Label("chunk")
+	kh, kl, p, t := YMM(), YMM(), YMM(), YMM()
+	VBROADCASTI128(at(k, 0), kh)
+	VBROADCASTI128(at(k, 16), kl)
+	rows := [2][2]Mem{{at(s, 0), index(s, ss, 1, 0)}, {index(s, ss, 2, 0), index(s, ss3, 1, 0)}}
+	for i, r := range rows {
+		VMOVQ(r[0], p.AsX())
+		VPINSRQ(Imm(1), r[1], p.AsX(), p.AsX())
+		VPMOVZXBW(p.AsX(), p)
+		VPMADDWD(p, kh, t)
+		VPADDD(t, h[i], h[i])
+		VPMADDWD(p, kl, t)
+		VPADDD(t, l[i], l[i])
+	}
+	ADDQ(Imm(32), k)
+	ADDQ(Imm(8), s)
+	DECQ(left)
+	JNZ(LabelRef("chunk"))
+	for i := range h {
+		VPSLLD(Imm(lowBits), h[i], h[i])
+		VPADDD(h[i], l[i], l[i])
+	}
+	VPHADDD(l[1], l[0], l[0]) // of rows 0, 0, 2, 2 | 1, 1, 3, 3
+	VPHADDD(l[0], l[0], l[0]) // 0, 2, 0, 2 | 1, 3, 1, 3
+	x := XMM()
+	VEXTRACTI128(Imm(1), l[0], x)
+	VPUNPCKLDQ(x, l[0].AsX(), x) // 0, 1, 2, 3
+	VPADDD(half, x, x)
+	VPSRAD(Imm(weightBits), x, x)
+	VPACKSSDW(x, x, x)
+	VPACKUSWB(x, x, x)
+	VPEXTRB(Imm(0), x, at(dst, 0))
+	VPEXTRB(Imm(1), x, index(dst, ds, 1, 0))
+	VPEXTRB(Imm(2), x, index(dst, ds, 2, 0))
+	VPEXTRB(Imm(3), x, index(dst, ds3, 1, 0))
+	INCQ(dst)
+	ADDQ(Imm(4), start)
+	DECQ(n)
+	JNZ(LabelRef("pixel"))
 	finish()
 }
