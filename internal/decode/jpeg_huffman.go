@@ -4,21 +4,45 @@ import "bytes"
 
 const (
 	lookBits = 9  // of huffTable.look
-	fastBits = 10 // of huffTable.fast
+	fastBits = 11 // of huffTable.fast
 
-	// An entry of huffTable.fast is a coefficient, complete with its value: the bits it
-	// takes in bits 0 to 4, the zeros before it in bits 8 to 15, the value in the upper half.
-	// The end of a block is a zero after so many zeros that it leads out of the block, a run
-	// of sixteen zeros a zero after fifteen.
-	fastEnd = 128
-	// Where code and value take more than fastBits bits, the entry says this alone.
-	fastSlow = 0x80
+	// fastEnd is a step that leads out of every block: the end of a block.
+	fastEnd = 63
 )
+
+// A fastEntry is what the next fastBits bits hold, one or two coefficients with their
+// values: the bits they take in bits 0 to 3, the steps from one coefficient to the next in
+// bits 4 to 9 and 10 to 15, the second value in bits 16 to 21, the first in the others. With
+// one coefficient the second step is 0. A run of sixteen zeros is a step to a zero. 0 means
+// that the bits do not hold one.
+type fastEntry uint32
+
+func single(step, value int32, length int) fastEntry {
+	return fastEntry(uint32(value)<<22 | uint32(step)<<4 | uint32(length))
+}
+
+func (e fastEntry) length() uint  { return uint(e & 15) }
+func (e fastEntry) step() uint8   { return uint8(e>>4) & 63 }
+func (e fastEntry) step2() uint8  { return uint8(e>>10) & 63 }
+func (e fastEntry) value() int16  { return int16(int32(e) >> 22) }
+func (e fastEntry) value2() int16 { return int16(int32(e<<10) >> 26) }
+
+// ends reports whether the end of the block is part of the entry.
+func (e fastEntry) ends() bool { return e.step() == fastEnd || e.step2() == fastEnd }
+
+// then returns e with what next holds behind it, e alone if that is too much.
+func (e fastEntry) then(next fastEntry) fastEntry {
+	v := next.value()
+	if e == 0 || next == 0 || e.ends() || e.length()+next.length() > fastBits || v < -32 || v > 31 {
+		return e
+	}
+	return e + fastEntry(uint32(v)&63<<16|uint32(next.step())<<10|uint32(next.length()))
+}
 
 // huffTable decodes one Huffman table (T.81 annex C).
 type huffTable struct {
 	look    [1 << lookBits]uint16 // by the next bits: symbol<<8 | length, 0 if the code is longer
-	fast    [1 << fastBits]uint32 // by the next bits: a code and the value behind it
+	fast    [1 << fastBits]fastEntry
 	counts  [16]byte
 	symbols [256]byte
 	first   [17]int32 // of each length, the first code ...
@@ -30,15 +54,12 @@ type huffTable struct {
 // build reads a table from counts of codes by length and their symbols. It returns false
 // if there is no such prefix code. Most files have the tables of the file before: they are
 // kept.
-func (t *huffTable) build(counts *[16]byte, symbols []byte) bool {
+func (t *huffTable) build(counts *[16]byte, symbols []byte, ac bool) bool {
 	if t.built && t.counts == *counts && bytes.Equal(t.symbols[:len(symbols)], symbols) {
 		t.defined = true
 		return true
 	}
 	*t = huffTable{counts: *counts}
-	for i := range t.fast {
-		t.fast[i] = fastSlow
-	}
 	copy(t.symbols[:], symbols)
 	code, k := int32(0), int32(0)
 	for length := 1; length <= 16; length++ {
@@ -54,6 +75,9 @@ func (t *huffTable) build(counts *[16]byte, symbols []byte) bool {
 		}
 		code <<= 1
 	}
+	if ac {
+		t.pair()
+	}
 	t.built, t.defined = true, true
 	return true
 }
@@ -65,17 +89,25 @@ func (t *huffTable) enter(code int32, length int, symbol byte) {
 			t.look[code<<free|rest] = uint16(symbol)<<8 | uint16(length)
 		}
 	}
-	run, size := uint32(symbol>>4), int(symbol&15)
-	if symbol&15 == 0 && run < 15 {
-		run = fastEnd
+	step, size := int32(symbol>>4)+1, int(symbol&15)
+	if size == 0 && step < 16 {
+		step = fastEnd
 	}
 	free := fastBits - length
-	if free < size {
+	if free < size || size > 9 { // the value has ten bits
 		return
 	}
 	for rest := range uint32(1) << free {
 		v := extend(rest>>(free-size), size)
-		t.fast[uint32(code)<<free|rest] = uint32(v)<<16 | run<<8 | uint32(length+size)
+		t.fast[uint32(code)<<free|rest] = single(step, v, length+size)
+	}
+}
+
+// pair enters second coefficients behind first ones.
+func (t *huffTable) pair() {
+	alone := t.fast
+	for i, e := range alone {
+		t.fast[i] = e.then(alone[i<<e.length()&(1<<fastBits-1)])
 	}
 }
 

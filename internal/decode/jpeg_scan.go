@@ -150,9 +150,10 @@ func (j *jpegDecoder) sequential(b *[64]int16, c *component) (any, ok bool) {
 	if !ok {
 		return false, false
 	}
+	any, ok = j.bits.block(b, c.acTab)
 	c.pred += diff
 	b[0] = int16(c.pred)
-	return j.bits.block(b, c.acTab)
+	return any, ok
 }
 
 // findAC notes which blocks have more than a first coefficient.

@@ -73,7 +73,7 @@ func (j *jpegDecoder) readHuffman(seg []byte) error {
 		if seg[0]>>4 == 1 {
 			t = &j.ac[seg[0]&3]
 		}
-		if !t.build((*[16]byte)(seg[1:]), seg[17:17+n]) {
+		if !t.build((*[16]byte)(seg[1:]), seg[17:17+n], seg[0]>>4 == 1) {
 			return corrupt(JPEG, "Huffman table with more codes than there are")
 		}
 		seg = seg[17+n:]
@@ -102,8 +102,8 @@ func (j *jpegDecoder) readScanHeader(seg []byte) error {
 		}
 		c.dcTab, c.acTab = &j.dc[tables>>4], &j.ac[tables&15]
 		if j.h.sof != mSOF2 {
-			c.dcTab.orStandard(&standardDC, tables>>4)
-			c.acTab.orStandard(&standardAC, tables&15)
+			c.dcTab.orStandard(&standardDC, tables>>4, false)
+			c.acTab.orStandard(&standardAC, tables&15, true)
 		}
 		if err := j.latch(c); err != nil {
 			return err
