@@ -16,7 +16,7 @@ func TestNormalises(t *testing.T) {
 	d := openStripes(t, func(s *store.Schema) {
 		s.Fields[0].Normalization = &store.Normalization{Scale: 255, Mean: mean, Std: std}
 	})
-	x := firstBatch(t, d, false, 0)
+	x := firstBatch(t, d, none, 0)
 	view, err := d.Run("images", 0, 8)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestNormalises(t *testing.T) {
 // What a manifest asks for nothing must come out with mean 0 and deviation 1, by its own
 // statistics.
 func TestNormalisesByStatistics(t *testing.T) {
-	x := firstBatch(t, openStripes(t, nil), false, 0)
+	x := firstBatch(t, openStripes(t, nil), none, 0)
 	sum, squares := 0.0, 0.0
 	for _, v := range x {
 		sum += float64(v)
@@ -50,7 +50,7 @@ func TestNormalisesByStatistics(t *testing.T) {
 // Augmentation is a function of seed, epoch and record, and makes another image of most.
 func TestAugments(t *testing.T) {
 	d := openStripes(t, nil)
-	plain, a, again, later := firstBatch(t, d, false, 3), firstBatch(t, d, true, 3), firstBatch(t, d, true, 3), firstBatch(t, d, true, 4)
+	plain, a, again, later := firstBatch(t, d, none, 3), firstBatch(t, d, mild, 3), firstBatch(t, d, mild, 3), firstBatch(t, d, mild, 4)
 	changed, moved := 0, 0
 	for i := range 8 {
 		from, to := i*3*side*side, (i+1)*3*side*side
@@ -89,7 +89,7 @@ func openStripes(t *testing.T, edit func(*store.Schema)) *images {
 }
 
 // firstBatch returns the first 8 images as the network gets them.
-func firstBatch(t *testing.T, d *images, augment bool, epoch int) []float32 {
+func firstBatch(t *testing.T, d *images, augment augmentation, epoch int) []float32 {
 	t.Helper()
 	ld, err := loader.New(d, loader.Options{BatchSize: 8})
 	if err != nil {

@@ -26,7 +26,7 @@ type config struct {
 	epochs, batch  int
 	rate           float64
 	seed           uint64
-	augment        bool
+	augment        augmentation
 	require        float64 // accuracy below which run fails
 }
 
@@ -46,7 +46,7 @@ func main() {
 }
 
 func parse() config {
-	var c config
+	c := config{augment: mild}
 	flag.StringVar(&c.data, "data", "", "dataset to learn from: a flat folder or an HDF5 file (required)")
 	flag.StringVar(&c.test, "test", "", "dataset to judge by; without it, records of -data are held out")
 	flag.StringVar(&c.images, "images", "images", "field with the images")
@@ -56,7 +56,7 @@ func parse() config {
 	flag.IntVar(&c.batch, "batch", 64, "images a step")
 	flag.Float64Var(&c.rate, "rate", 0.002, "highest learning rate")
 	flag.Uint64Var(&c.seed, "seed", 1, "the same seed and data give the same network")
-	flag.BoolVar(&c.augment, "augment", true, "mirror and shift images at random")
+	flag.Var(&c.augment, "augment", "change images at random: none; mild: mirror, shift; strong: also turn, recolour")
 	flag.Float64Var(&c.require, "require", 0, "fail if fewer of the held-out images are right in the end (0 to 1)")
 	flag.Parse()
 	if err := c.validate(flag.Args()); err != nil {

@@ -72,7 +72,7 @@ func paint(pixels []byte, r *rand.Rand, class int, hwc bool) {
 func settings(data string) config {
 	return config{
 		data: data, images: "images", labels: "labels",
-		holdout: 5, epochs: 3, batch: 32, rate: 0.005, seed: 1, augment: true,
+		holdout: 5, epochs: 3, batch: 32, rate: 0.005, seed: 1, augment: mild,
 	}
 }
 

@@ -19,11 +19,12 @@ type Config struct {
 }
 
 // Network is a few 3x3 convolutions, each with a ReLU, that halve the image until it is
-// small, and a dense layer that gives a score for each class. It serves one goroutine and
-// uses all cores.
+// small, a summary of what they see, and a dense layer that makes of it a score for each
+// class. It serves one goroutine and uses all cores.
 type Network struct {
 	cfg    Config
 	convs  []*conv
+	pool   pool
 	dense  *dense
 	params [][]float32 // weights and biases, layer by layer
 	grads  [][]float32
@@ -34,7 +35,7 @@ type Network struct {
 const (
 	firstWidth = 16 // channels after the first convolution; they double with each further one
 	mostWidth  = 64
-	lastSide   = 4  // convolutions follow each other until both sides are at most this
+	lastSide   = 8  // convolutions follow each other until both sides are at most this
 	smallSide  = 32 // the first convolution halves images that are larger, too
 )
 
@@ -55,7 +56,8 @@ func New(cfg Config) *Network {
 		n.params = append(n.params, l.weight, l.bias)
 		at, stride = l.out, 2
 	}
-	n.dense = newDense(rng, at.elems(), cfg.Classes)
+	n.pool = pool{at}
+	n.dense = newDense(rng, n.pool.features(), cfg.Classes)
 	n.params = append(n.params, n.dense.weight, n.dense.bias)
 	n.grads = like(n.params)
 	n.adam = adam{mean: like(n.params), square: like(n.params)}

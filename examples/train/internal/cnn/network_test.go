@@ -74,7 +74,7 @@ func checkDirection(t *testing.T, n *Network, layer int, v, images []float32, la
 	for j, g := range n.grads[layer] {
 		want += float64(g) * float64(v[j])
 	}
-	const h = 2e-3
+	const h = 1e-3
 	saved := slices.Clone(n.params[layer])
 	lossAt := func(step float32) float64 {
 		for j := range v {

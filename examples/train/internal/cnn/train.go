@@ -13,6 +13,7 @@ const laneCount = 8
 // lane is the memory for one part of a batch.
 type lane struct {
 	states []*convState
+	pooled *poolState
 	scores []float32
 	grads  [][]float32
 	result Result
@@ -39,7 +40,7 @@ func (r Result) MeanLoss() float64 { return r.Loss / float64(max(1, r.Images)) }
 func (r Result) Accuracy() float64 { return float64(r.Right) / float64(max(1, r.Images)) }
 
 func newLane(n *Network) *lane {
-	w := &lane{scores: make([]float32, n.cfg.Classes), grads: like(n.params)}
+	w := &lane{pooled: n.pool.newState(), scores: make([]float32, n.cfg.Classes), grads: like(n.params)}
 	for _, l := range n.convs {
 		w.states = append(w.states, l.newState())
 	}
@@ -115,7 +116,8 @@ func (n *Network) forward(w *lane, image []float32, label int64) {
 		l.forward(w.states[i], in)
 		in = w.states[i].out
 	}
-	n.dense.forward(w.scores, in)
+	n.pool.forward(w.pooled, in)
+	n.dense.forward(w.scores, w.pooled.out)
 	loss, right := softmaxLoss(w.scores, int(label))
 	w.result.Images++
 	w.result.Loss += loss
@@ -126,8 +128,8 @@ func (n *Network) forward(w *lane, image []float32, label int64) {
 
 func (n *Network) backward(w *lane) {
 	last := len(n.convs) - 1
-	top := w.states[last]
-	n.dense.backward(w.scores, top.out, w.grads[2*last+2], w.grads[2*last+3], top.dOut)
+	n.dense.backward(w.scores, w.pooled.out, w.grads[2*last+2], w.grads[2*last+3], w.pooled.dOut)
+	n.pool.backward(w.pooled, w.states[last].dOut)
 	for i := last; i >= 0; i-- {
 		var dIn []float32
 		if i > 0 {
