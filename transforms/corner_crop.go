@@ -3,6 +3,7 @@ package transforms
 import (
 	"fmt"
 	"image"
+	"slices"
 )
 
 func init() { Register[CornerCrop]() }
@@ -23,7 +24,7 @@ func (t CornerCrop) Resolve() (Transform, error) {
 	if err := checkSize(t.Size); err != nil {
 		return nil, err
 	}
-	if !contains(corners, t.Corner) {
+	if !slices.Contains(corners, t.Corner) {
 		return nil, fmt.Errorf("unknown corner %q%s", t.Corner, didYouMean(t.Corner, corners))
 	}
 	t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}

@@ -100,3 +100,25 @@ func ExampleSourceOf() {
 	fmt.Println(out)
 	// Output: [2 1 4 3 6 5 8 7 10 9 12 11]
 }
+
+// Fields that are no images have a pipeline of their own.
+func ExampleComposeArray() {
+	p, err := transforms.ComposeArray(
+		transforms.Cast{DType: tensor.Float32},
+		transforms.Standardize{Mean: []float64{2, 20}, Std: []float64{1, 10}, Axis: -1},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	in := tensor.Spec{Name: "features", DType: tensor.Uint8, Shape: tensor.Shape{2}}
+	r, err := p.Runner(in)
+	if err != nil {
+		log.Fatal(err)
+	}
+	out := make([]byte, 8)
+	if err := r.Do(out, []byte{3, 50}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tensor.As[float32](tensor.Of(tensor.Spec{DType: tensor.Float32}, 2, out)))
+	// Output: [1 3]
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/vec"
@@ -84,7 +85,7 @@ func (t Fill) Resolve() (Transform, error) {
 	if t.Anchor == "" {
 		t.Anchor = "center"
 	}
-	if !contains(anchors, t.Anchor) {
+	if !slices.Contains(anchors, t.Anchor) {
 		err = errors.Join(err, fmt.Errorf("unknown anchor %q%s", t.Anchor, didYouMean(t.Anchor, anchors)))
 	}
 	return t, err

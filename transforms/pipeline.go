@@ -68,3 +68,17 @@ func (p *Pipeline) build(plan *Plan, in Info, rnd Rand) error {
 	plan.finish()
 	return nil
 }
+
+// MarshalJSON writes the recipe: a list with an object for each transform, its name under
+// "op" and every effective parameter beside it.
+func (p *Pipeline) MarshalJSON() ([]byte, error) { return marshalRecipe(p.ts) }
+
+// Parse reads a recipe, as MarshalJSON writes it or shorter: a parameter that is left out has
+// its default. All that is wrong with the recipe is in the error.
+func Parse(recipe []byte) (*Pipeline, error) {
+	ts, err := parseRecipe(recipe, registry)
+	if err != nil {
+		return nil, err
+	}
+	return Compose(ts...)
+}

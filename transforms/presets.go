@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/penstock/penstock/internal/vec"
 )
@@ -79,7 +80,7 @@ func (t Img2Dataset) Resolve() (Transform, error) {
 	_, errDown := vec.ParseFilter(t.Downscale)
 	_, errUp := vec.ParseFilter(t.Upscale)
 	errs := []error{checkSize([]int{t.ImageSize}), errDown, errUp}
-	if !contains(img2datasetModes, t.Mode) {
+	if !slices.Contains(img2datasetModes, t.Mode) {
 		errs = append(errs, fmt.Errorf("unknown resize_mode %q%s", t.Mode, didYouMean(t.Mode, img2datasetModes)))
 	}
 	return t, errors.Join(errs...)

@@ -5,15 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 )
 
-// MarshalJSON writes the recipe: a list with an object for each transform, its name under
-// "op" and every effective parameter beside it.
-func (p *Pipeline) MarshalJSON() ([]byte, error) {
+// operation is what a Transform and an ArrayTransform have in common.
+type operation interface{ Op() string }
+
+// decoder makes a resolved operation of one entry of a recipe.
+type decoder[T operation] func(entry []byte) (T, error)
+
+// marshalRecipe writes a list with an object for each operation, its name under "op" and
+// every effective parameter beside it.
+func marshalRecipe[T operation](ops []T) ([]byte, error) {
 	out := []byte{'['}
-	for i, t := range p.ts {
+	for i, t := range ops {
 		body, err := json.Marshal(t)
 		if err != nil {
 			return nil, fmt.Errorf("transform %s: %w", t.Op(), err)
@@ -30,46 +38,41 @@ func (p *Pipeline) MarshalJSON() ([]byte, error) {
 	return append(out, ']'), nil
 }
 
-// Parse reads a recipe, as MarshalJSON writes it or shorter: a parameter that is left out has
-// its default. All that is wrong with the recipe is in the error.
-func Parse(recipe []byte) (*Pipeline, error) {
+// parseRecipe reads what marshalRecipe writes. All that is wrong is in the error.
+func parseRecipe[T operation](recipe []byte, known map[string]decoder[T]) ([]T, error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {
 		return nil, fmt.Errorf("transforms: the recipe is not a JSON list of objects: %w", err)
 	}
 	var errs []error
-	ts := make([]Transform, 0, len(entries))
+	ops := make([]T, 0, len(entries))
 	for i, entry := range entries {
-		t, err := parseEntry(entry)
+		t, err := parseEntry(entry, known)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("recipe entry %d: %w", i+1, err))
 			continue
 		}
-		ts = append(ts, t)
+		ops = append(ops, t)
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return Compose(ts...)
+	return ops, errors.Join(errs...)
 }
 
-func parseEntry(entry []byte) (Transform, error) {
+func parseEntry[T operation](entry []byte, known map[string]decoder[T]) (t T, err error) {
 	var head struct {
 		Op *string `json:"op"`
 	}
 	if err := json.Unmarshal(entry, &head); err != nil {
-		return nil, err
+		return t, err
 	}
 	if head.Op == nil {
-		return nil, errors.New(`no "op" names the transform`)
+		return t, errors.New(`no "op" names the transform`)
 	}
-	make, ok := registry[*head.Op]
+	decode, ok := known[*head.Op]
 	if !ok {
-		return nil, fmt.Errorf("unknown transform %q%s", *head.Op, didYouMean(*head.Op, Ops()))
+		return t, fmt.Errorf("unknown transform %q%s", *head.Op, didYouMean(*head.Op, slices.Sorted(maps.Keys(known))))
 	}
-	t, err := make(entry)
-	if err != nil {
-		return nil, fmt.Errorf("transform %s: %w", *head.Op, err)
+	if t, err = decode(entry); err != nil {
+		return t, fmt.Errorf("transform %s: %w", *head.Op, err)
 	}
 	return t, nil
 }
@@ -82,7 +85,7 @@ func decodeStrict(entry []byte, t any) error {
 	}
 	known := jsonKeys(reflect.TypeOf(t).Elem())
 	for key := range keys {
-		if key != "op" && !contains(known, key) {
+		if key != "op" && !slices.Contains(known, key) {
 			return fmt.Errorf("unknown parameter %q%s", key, didYouMean(key, known))
 		}
 	}
@@ -102,15 +105,6 @@ func jsonKeys(t reflect.Type) []string {
 		keys[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
 	}
 	return keys
-}
-
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
 }
 
 // didYouMean returns a hint with the known name nearest to s, or with all of them.

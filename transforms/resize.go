@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"image"
+	"slices"
 
 	"github.com/penstock/penstock/internal/vec"
 )
@@ -67,7 +68,7 @@ func (t Resize) Resolve() (Transform, error) {
 			t.Fit = "exact"
 		}
 	}
-	if !contains(fits, t.Fit) {
+	if !slices.Contains(fits, t.Fit) {
 		errs = append(errs, fmt.Errorf("unknown fit %q%s", t.Fit, didYouMean(t.Fit, fits)))
 	}
 	if (t.Fit == "shorter" || t.Fit == "longer") && len(t.Size) == 2 {

@@ -1,7 +1,8 @@
 package transforms
 
 import (
-	"sort"
+	"maps"
+	"slices"
 )
 
 // A Transform is one operation of a Pipeline. Its exported fields are its parameters and
@@ -19,10 +20,7 @@ type Transform interface {
 	Build(p *Plan) error
 }
 
-// decoder makes a resolved Transform of one entry of a recipe.
-type decoder func(entry []byte) (Transform, error)
-
-var registry = map[string]decoder{}
+var registry = map[string]decoder[Transform]{}
 
 // Register makes the type T known to Parse under the name that its Op returns. A recipe's
 // entry starts from zero, so a parameter that it leaves out has its default. Register
@@ -43,11 +41,4 @@ func Register[T Transform]() {
 }
 
 // Ops returns the names of all registered transforms, sorted.
-func Ops() []string {
-	names := make([]string, 0, len(registry))
-	for op := range registry {
-		names = append(names, op)
-	}
-	sort.Strings(names)
-	return names
-}
+func Ops() []string { return slices.Sorted(maps.Keys(registry)) }
