@@ -84,7 +84,11 @@ func TestKindsAgainstPillow(t *testing.T) {
 	modes := map[string]string{"rgb": "RGB", "gray": "L", "turned": "RGB"}
 	for way, opt := range ways {
 		t.Run(way, func(t *testing.T) {
-			p, d := newPillow(t, modes[way], way == "turned"), New(opt)
+			do := "nothing"
+			if opt.Orient {
+				do = "turn"
+			}
+			p, d := newPillow(t, modes[way], do), New(opt)
 			defer d.Close()
 			kinds(t, func(name string, data []byte) {
 				want, ok := p.open(filepath.Join(kindsDir, name))

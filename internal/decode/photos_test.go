@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/transforms"
 )
 
 // photos returns paths of real photographs: $PENSTOCK_DATA/photos.tar or that of
@@ -48,6 +50,54 @@ func photos(t testing.TB, limit int) []string {
 	return paths
 }
 
+// From a file to the crop that a network gets: the same bytes as Pillow with torchvision's
+// geometry.
+func TestPipelineAgainstPillow(t *testing.T) {
+	limit := 1000
+	if testing.Short() {
+		limit = 10
+	}
+	paths := photos(t, limit)
+	for _, filter := range []string{"bilinear", "bicubic", "lanczos"} {
+		t.Run(filter, func(t *testing.T) {
+			p, d := newPillow(t, "RGB", strings.ToUpper(filter)), New(Options{})
+			defer d.Close()
+			run := evaluation(t, filter).Runner()
+			got := pixels{w: 224, h: 224, c: 3, pix: make([]byte, 224*224*3)}
+			for _, path := range paths {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				src, err := d.Open(data)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := run.Do(got.pix, src); err != nil {
+					t.Fatalf("%s: %v", path, err)
+				}
+				want, ok := p.open(path)
+				if !ok {
+					t.Fatalf("%s: Pillow cannot read it", path)
+				}
+				if largest, mean := difference(t, got, want); largest > 0 {
+					t.Errorf("%s: differs from Pillow by up to %d, %.4f in the mean", filepath.Base(path), largest, mean)
+				}
+			}
+			t.Logf("%s: compared %d photos", Backend(), len(paths))
+		})
+	}
+}
+
+func evaluation(t testing.TB, filter string) *transforms.Pipeline {
+	t.Helper()
+	p, err := transforms.Compose(transforms.Resize{Size: []int{256}, Interpolation: filter}, transforms.CenterCrop{Size: []int{224}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
 // Both back ends give libjpeg's pixels, bit for bit.
 func TestPhotosAgainstPillow(t *testing.T) {
 	limit := 1000
@@ -57,7 +107,7 @@ func TestPhotosAgainstPillow(t *testing.T) {
 	paths := photos(t, limit)
 	for mode, color := range map[string]Color{"RGB": RGB, "L": Gray} {
 		t.Run(mode, func(t *testing.T) {
-			p, d := newPillow(t, mode, false), New(Options{Color: color})
+			p, d := newPillow(t, mode, "nothing"), New(Options{Color: color})
 			defer d.Close()
 			for _, path := range paths {
 				data, err := os.ReadFile(path)

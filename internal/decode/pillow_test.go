@@ -15,18 +15,30 @@ import (
 )
 
 // pillowScript reads paths, one a line, and writes for each: width, height, channels and
-// the pixels, or a width of 0 where Pillow refuses the file.
+// the pixels, or a width of 0 where Pillow refuses the file. Its second argument names what
+// is done to the image: nothing, ImageOps.exif_transpose, or torchvision's Resize(256) and
+// CenterCrop(224) with a filter.
 const pillowScript = `
 import struct, sys, warnings
 from PIL import Image, ImageOps
 warnings.simplefilter("ignore")
-mode, turn = sys.argv[1], sys.argv[2] == "turn"
+mode, do = sys.argv[1:]
+
+def cropped(im, method):
+    w, h = im.size
+    size = (256, int(256 * h / w)) if w <= h else (int(256 * w / h), 256)
+    im = im.resize(size, method)
+    x, y = (int(round((d - 224) / 2.0)) for d in size)
+    return im.crop((x, y, x + 224, y + 224))
+
 for line in sys.stdin:
     try:
         im = Image.open(line.rstrip("\n"))
-        if turn and im.format != "TIFF": # that is turned when it is loaded
+        if do == "turn" and im.format != "TIFF": # that is turned when it is loaded
             im = ImageOps.exif_transpose(im)
         im = im.convert(mode)
+        if do.isupper():
+            im = cropped(im, getattr(Image, do))
         sys.stdout.buffer.write(struct.pack("<III", im.width, im.height, len(mode)) + im.tobytes())
     except Exception:
         sys.stdout.buffer.write(struct.pack("<III", 0, 0, 0))
@@ -47,7 +59,7 @@ type pillow struct {
 	out *bufio.Reader
 }
 
-func newPillow(t testing.TB, mode string, turn bool) *pillow {
+func newPillow(t testing.TB, mode, do string) *pillow {
 	t.Helper()
 	var python string
 	for _, p := range []string{"python3", "/usr/bin/python3"} {
@@ -59,8 +71,7 @@ func newPillow(t testing.TB, mode string, turn bool) *pillow {
 	if python == "" {
 		t.Skip("no python3 with Pillow here (Debian: apt-get install python3-pil)")
 	}
-	arg := map[bool]string{true: "turn", false: "as-is"}[turn]
-	cmd := exec.Command(python, "-c", pillowScript, mode, arg)
+	cmd := exec.Command(python, "-c", pillowScript, mode, do)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
