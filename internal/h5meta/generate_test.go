@@ -46,16 +46,17 @@ type valueAnswer struct {
 	Floats  []float64 `json:"floats"`
 }
 
-// python returns an interpreter that has h5py, or skips the test.
+// findPython returns an interpreter that has h5py: $PYTHON, or one of the usual ones.
 var findPython = sync.OnceValue(func() string {
-	for _, p := range []string{"/usr/bin/python3", "python3", "python"} {
-		if exec.Command(p, "-c", "import h5py, numpy").Run() == nil {
+	for _, p := range []string{os.Getenv("PYTHON"), "/usr/bin/python3", "python3", "python"} {
+		if p != "" && exec.Command(p, "-c", "import h5py, numpy").Run() == nil {
 			return p
 		}
 	}
 	return ""
 })
 
+// python skips the test where there is no interpreter.
 func python(t testing.TB) string {
 	t.Helper()
 	p := findPython()

@@ -51,7 +51,7 @@ func (k IndexKind) String() string {
 // file, user block included.
 type Layout struct {
 	Kind      LayoutKind
-	Version   int       // of the layout message, 1 to 4
+	Version   int       // of the layout message, 1 to 5
 	Offset    int64     // Compact, Contiguous: the first element; -1 if not allocated or elsewhere
 	Size      int64     // Compact, Contiguous: bytes of the elements
 	ChunkDims []int64   // Chunked: elements of a chunk on each axis
@@ -74,7 +74,7 @@ type chunkParams struct {
 }
 
 func parseLayout(c *cursor) Layout {
-	version := c.version(1, 4)
+	version := c.version(1, 5)
 	l := Layout{Version: int(version), Offset: -1, IndexAt: -1}
 	switch {
 	case c.err != nil:
@@ -112,7 +112,9 @@ func (l *Layout) parseOld(c *cursor) {
 	}
 }
 
-// parseNew reads versions 3 and 4, which differ in chunked and virtual layouts only.
+// parseNew reads versions 3 to 5. Chunked and virtual layouts of 4 and 5 are not those of 3;
+// version 5, of libhdf5 2.0, is 4 with chunks that may exceed 4 GiB and 8 bytes for the
+// stored size of each in the index.
 func (l *Layout) parseNew(c *cursor) {
 	l.Kind = LayoutKind(c.u8())
 	switch l.Kind {
@@ -184,7 +186,7 @@ func (l *Layout) chunkDims(c *cursor, n, width int) {
 		dims = append(dims, c.uint(width))
 	}
 	size, ok := product(dims...)
-	if c.err == nil && (!ok || size == 0 || size > 1<<32-1) {
+	if c.err == nil && (!ok || size == 0 || size > 1<<32-1 && l.Version < 5) {
 		c.corrupt("chunk of shape %v, element size last", dims)
 	}
 	if c.err != nil {

@@ -281,6 +281,7 @@ def chunks(d):
     the offset is left out, and the bytes, which come by another way, must do.
     """
     found = []
+    base = d.file.userblock_size if h5py.version.hdf5_version_tuple < (1, 14, 4) else 0  # newer ones count it in
     if d.maxshape[0] is not None and d.maxshape.count(None) == 1:
         for c in itertools.product(*(range(0, n, k) for n, k in zip(d.shape, d.chunks))):
             mask, data = d.id.read_direct_chunk(c)
@@ -289,7 +290,7 @@ def chunks(d):
     for i in range(d.id.get_num_chunks()):
         c = d.id.get_chunk_info(i)
         data = d.id.read_direct_chunk(c.chunk_offset)[1]
-        found.append([c.chunk_offset, c.filter_mask, c.byte_offset, c.size, zlib.crc32(data)])
+        found.append([c.chunk_offset, c.filter_mask, c.byte_offset + base, c.size, zlib.crc32(data)])
     return found
 
 

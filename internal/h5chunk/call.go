@@ -1,0 +1,172 @@
+package h5chunk
+
+import (
+	"cmp"
+	"context"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// call is one Records or Gather: jobs, each of which is a chunk and what is wanted of it.
+type call struct {
+	r   *Reader
+	ctx context.Context
+	dst []byte
+
+	wants []want // scratch of addAll
+	slots []slot // by row
+	rows  []int  // rows[i] is the first slot of group i; one more at the end
+	jobs  int64  // groups x columns
+
+	next    atomic.Int64 // job
+	helpers sync.WaitGroup
+
+	mu     sync.Mutex
+	err    error
+	at     int64 // job that err is of
+	caught any   // panic of a helper
+}
+
+// want is one record that Gather was asked for.
+type want struct{ record, to int }
+
+// slot is n records of a row, from record first of it, which go to dst side by side.
+type slot struct {
+	row      int64
+	first, n int64
+	to       int64 // place in dst, in records
+}
+
+func (c *call) begin(ctx context.Context, dst []byte) {
+	c.ctx, c.dst = ctx, dst
+	c.slots, c.rows = c.slots[:0], c.rows[:0]
+	c.next.Store(0)
+	c.err, c.caught = nil, nil
+}
+
+// addRun asks for records [a, b).
+func (c *call) addRun(a, b int64) {
+	deep := c.r.grid.deep
+	for at := a; at < b; {
+		first := at % deep
+		n := min(deep-first, b-at)
+		c.add(slot{at / deep, first, n, at - a})
+		at += n
+	}
+}
+
+// addAll asks for records in any order.
+func (c *call) addAll(indices []int) {
+	c.wants = c.wants[:0]
+	for i, x := range indices {
+		c.wants = append(c.wants, want{x, i})
+	}
+	if !slices.IsSortedFunc(c.wants, byRecord) {
+		slices.SortFunc(c.wants, byRecord)
+	}
+	deep := c.r.grid.deep
+	for _, w := range c.wants {
+		row, first := int64(w.record)/deep, int64(w.record)%deep
+		if n := len(c.slots); n > 0 {
+			s := &c.slots[n-1]
+			if s.row == row && s.first+s.n == first && s.to+s.n == int64(w.to) {
+				s.n++
+				continue
+			}
+		}
+		c.add(slot{row, first, 1, int64(w.to)})
+	}
+}
+
+func byRecord(a, b want) int { return cmp.Or(cmp.Compare(a.record, b.record), cmp.Compare(a.to, b.to)) }
+
+func (c *call) add(s slot) {
+	if n := len(c.slots); n == 0 || c.slots[n-1].row != s.row {
+		c.rows = append(c.rows, n)
+	}
+	c.slots = append(c.slots, s)
+}
+
+// aloneBytes is how much work is done sooner than a helper could be woken.
+const aloneBytes = 32 << 10
+
+// run does all jobs and returns the error of the first that has one.
+func (c *call) run() error {
+	if len(c.dst) == 0 {
+		return c.ctx.Err()
+	}
+	c.jobs = int64(len(c.rows)) * c.r.grid.columns
+	c.rows = append(c.rows, len(c.slots))
+	if c.jobs > 1 && c.jobs*int64(c.r.grid.size) > aloneBytes {
+		c.r.pool.invite(c, c.jobs-1)
+	}
+	c.work()
+	c.helpers.Wait()
+	if c.caught != nil {
+		panic(c.caught)
+	}
+	return c.err
+}
+
+// work does jobs until there are no more.
+func (c *call) work() {
+	w := <-c.r.pool.workers
+	job := int64(0)
+	defer func(before bool) {
+		debug.SetPanicOnFault(before)
+		c.r.pool.workers <- w
+		if p := recover(); p != nil {
+			c.lost(job, p)
+		}
+	}(debug.SetPanicOnFault(true))
+	for {
+		if job = c.next.Add(1) - 1; job >= c.jobs {
+			return
+		}
+		err := c.ctx.Err()
+		if err == nil {
+			err = c.do(w, job)
+		}
+		if err != nil {
+			c.stop(job, err)
+			return
+		}
+	}
+}
+
+// stop ends the call. Jobs are begun in order, so the error of the first that fails is the
+// same in every run.
+func (c *call) stop(job int64, err error) {
+	c.next.Store(c.jobs)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err == nil || job < c.at {
+		c.err, c.at = err, job
+	}
+}
+
+// lost makes an error of a fault in the mapping, and keeps any other panic for the caller.
+func (c *call) lost(job int64, p any) {
+	fault, ok := p.(interface{ Addr() uintptr })
+	mapped := c.r.src.mapped
+	if ok && len(mapped) > 0 && fault.Addr()-uintptr(unsafe.Pointer(unsafe.SliceData(mapped))) < uintptr(len(mapped)) {
+		s, _ := c.r.find(c.place(job))
+		c.stop(job, c.r.failed(s, cut(s.offset, s.size)))
+		return
+	}
+	c.stop(job, h5meta.ErrCorrupt)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.caught = p
+}
+
+// place returns the chunk of a job.
+func (c *call) place(job int64) int64 {
+	n := c.r.grid.columns
+	return c.slots[c.rows[job/n]].row*n + job%n
+}

@@ -1,0 +1,300 @@
+package h5chunk
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sort"
+	"sync"
+
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// Options configures a Reader. The zero value is usable.
+type Options struct {
+	// Pool does the work; nil means a pool of the Reader's own, of GOMAXPROCS workers.
+	Pool *Pool
+	// CacheBytes is how much memory chunks may take that were wanted in part; 0 means 64 MiB.
+	// There is always room for one chunk a worker and one more.
+	CacheBytes int64
+}
+
+const cacheBytes = 64 << 20
+
+// Reader reads records of one dataset of an HDF5 file, which are steps along its first axis;
+// a scalar is one record. Its methods may be called from any goroutine.
+//
+// Memory beyond that of the Pool is the table of chunks, 80 bytes a chunk, and the cache:
+// at most Options.CacheBytes or Workers+1 chunks, whichever is more, and no more than a
+// record needs.
+type Reader struct {
+	path   string
+	src    source
+	grid   grid
+	filter pipeline
+	swap   int    // bytes of an element that is big endian, else 0
+	fill   []byte // value of what was never written; nil means zeros
+
+	flat   bool // not chunked: one piece at base, -1 if it was never written
+	base   int64
+	chunks []h5meta.Chunk
+	places []int64 // of chunks in the grid; nil if every place has one
+
+	cache *cache
+	pool  *Pool
+	own   bool // pool is of this Reader alone
+
+	mu   sync.Mutex
+	idle []*call
+}
+
+// NewReader returns a Reader of data, which lies in the file that src reads. It reads the
+// index of the chunks, no elements.
+//
+// Read are all layouts with the data in the file, and the filters deflate, shuffle,
+// fletcher32 and lzf; numbers come in the order of bytes of this machine, which must be
+// little endian, everything else of fixed size as stored. The error of anything else is
+// h5meta.ErrUnsupported and says what it is; that of a damaged index is h5meta.ErrCorrupt.
+func NewReader(src io.ReaderAt, data *h5meta.Dataset, opts Options) (*Reader, error) {
+	return newReader(source{r: src}, data, opts)
+}
+
+// NewMapped is NewReader for a file that is mapped, or otherwise in memory. A page that the
+// file has lost since then is an error of Records and Gather, no fault.
+func NewMapped(file []byte, data *h5meta.Dataset, opts Options) (*Reader, error) {
+	return newReader(source{mapped: file}, data, opts)
+}
+
+func newReader(src source, data *h5meta.Dataset, opts Options) (*Reader, error) {
+	r := &Reader{path: data.Path, src: src, pool: opts.Pool}
+	if err := r.open(data); err != nil {
+		return nil, fmt.Errorf("h5chunk: dataset %q: %w", data.Path, err)
+	}
+	if r.pool == nil {
+		r.pool, r.own = NewPool(0), true
+	}
+	r.cache = newCache(r.grid.size, r.cached(opts.CacheBytes))
+	return r, nil
+}
+
+// cached returns how many chunks the cache may have. More than those of one row help nobody
+// who reads in order, and fewer help nobody if a record needs all.
+func (r *Reader) cached(limit int64) int {
+	if limit <= 0 {
+		limit = cacheBytes
+	}
+	least := r.pool.Workers() + 1
+	row := r.grid.columns + int64(least)
+	if r.grid.size > 0 && row > limit/int64(r.grid.size) {
+		return least
+	}
+	return int(row)
+}
+
+func (r *Reader) open(data *h5meta.Dataset) (err error) {
+	if err := readable(data); err != nil {
+		return err
+	}
+	dims, chunk := data.Dims, data.Layout.ChunkDims
+	if len(dims) == 0 {
+		dims = []int64{1}
+	}
+	if r.flat = data.Layout.Kind != h5meta.Chunked; r.flat {
+		r.base, chunk = data.Layout.Offset, flatChunk(dims, data.Type.Size)
+	}
+	if r.grid, err = newGrid(dims, chunk, data.Type.Size); err != nil {
+		return err
+	}
+	if r.filter, err = newPipeline(data.Filters, data.Type.Size, r.grid.size); err != nil {
+		return err
+	}
+	r.swap = swapped(data.Type)
+	r.setFill(data)
+	if r.flat {
+		return nil
+	}
+	return r.index(data)
+}
+
+// flatChunk divides data that has no chunks, so that many goroutines can work on it.
+func flatChunk(dims []int64, elem int64) []int64 {
+	chunk := append([]int64(nil), dims...)
+	record := elem
+	for _, n := range dims[1:] {
+		if !fits(record, n) {
+			break
+		}
+		record *= n
+	}
+	chunk[0] = max(1, (1<<20)/max(1, record))
+	for i := range chunk {
+		chunk[i] = max(chunk[i], 1)
+	}
+	return chunk
+}
+
+// readable refuses data that is elsewhere, or of a type without fixed bytes.
+func readable(data *h5meta.Dataset) error {
+	refuse := func(format string, args ...any) error {
+		return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), h5meta.ErrUnsupported)
+	}
+	switch {
+	case data.Err != nil:
+		return data.Err
+	case data.Null:
+		return refuse("a null dataspace has no elements")
+	case len(data.External) > 0:
+		return refuse("its data is in external files (%s)", data.External[0].Name)
+	case data.Layout.Kind == h5meta.Virtual:
+		return refuse("a virtual dataset has its data in other datasets")
+	case data.Layout.Kind != h5meta.Chunked && len(data.Filters) > 0:
+		return refuse("layout %v with filter %v", data.Layout.Kind, data.Filters[0])
+	case !plainBytes(data.Type):
+		return refuse("type %v", data.Type)
+	}
+	return nil
+}
+
+// plainBytes reports whether the bytes of an element mean something by themselves.
+func plainBytes(t *h5meta.Datatype) bool {
+	switch t.Class {
+	case h5meta.Vlen, h5meta.Reference, h5meta.Time, h5meta.Complex:
+		return false
+	case h5meta.Array, h5meta.Enum:
+		return plainBytes(t.Base)
+	case h5meta.Compound:
+		for _, m := range t.Members {
+			if !plainBytes(m.Type) {
+				return false
+			}
+		}
+	}
+	return !t.Format.VAXOrder
+}
+
+// swapped returns the size of the numbers whose bytes have to be turned around, or 0.
+func swapped(t *h5meta.Datatype) int {
+	for t.Class == h5meta.Array || t.Class == h5meta.Enum {
+		t = t.Base
+	}
+	if t.BigEndian && t.Size > 1 {
+		return int(t.Size)
+	}
+	return 0
+}
+
+func (r *Reader) setFill(data *h5meta.Dataset) {
+	if data.Fill.State != h5meta.FillUser {
+		return
+	}
+	r.fill = append([]byte(nil), data.Fill.Value...)
+	swapBytes(r.fill, r.swap)
+}
+
+// index reads the table of chunks.
+func (r *Reader) index(data *h5meta.Dataset) error {
+	table, err := data.Chunks()
+	if err != nil {
+		return err
+	}
+	r.chunks = table.Chunks
+	if int64(len(r.chunks)) == r.grid.rows*r.grid.columns {
+		return nil
+	}
+	r.places = make([]int64, len(r.chunks))
+	for i, c := range r.chunks {
+		r.places[i] = r.grid.place(c.Coord)
+	}
+	return nil
+}
+
+// Len returns the number of records.
+func (r *Reader) Len() int64 { return r.grid.dims[0] }
+
+// RecordBytes returns the bytes of a record.
+func (r *Reader) RecordBytes() int { return r.grid.record }
+
+// Close ends the pool, if the Reader has one of its own. Nobody may use the Reader then.
+func (r *Reader) Close() {
+	if r.own {
+		r.pool.Close()
+	}
+}
+
+// stored is where a chunk lies.
+type stored struct {
+	place        int64
+	offset, size int64
+	mask         uint32
+}
+
+// find returns the chunk in that place of the grid; ok is false if it was never written.
+func (r *Reader) find(place int64) (s stored, ok bool) {
+	if r.flat {
+		size := int64(r.grid.size)
+		return stored{place, r.base + place*size, size, 0}, r.base >= 0
+	}
+	i := int(place)
+	if r.places != nil {
+		i = sort.Search(len(r.places), func(i int) bool { return r.places[i] >= place })
+		if i == len(r.places) || r.places[i] != place {
+			return s, false
+		}
+	}
+	c := &r.chunks[i]
+	return stored{place, c.Offset, c.Size, c.Mask}, true
+}
+
+// Records fills dst with records [a, b), which must exist. len(dst) must be what they need.
+// Every chunk is inflated once, by several workers, into dst where it is whole records that
+// are all wanted. After the first calls nothing is allocated.
+func (r *Reader) Records(ctx context.Context, dst []byte, a, b int64) error {
+	if a < 0 || b < a || b > r.Len() {
+		return fmt.Errorf("h5chunk: dataset %q: records [%d, %d) of %d do not exist", r.path, a, b, r.Len())
+	}
+	if int64(len(dst)) != (b-a)*int64(r.grid.record) {
+		panic("h5chunk: Records: dst has not the length of the records asked for")
+	}
+	c := r.call(ctx, dst)
+	defer r.recycle(c)
+	c.addRun(a, b)
+	return c.run()
+}
+
+// Gather is Records for records in any order, which may repeat: record indices[i] goes to
+// dst[i*RecordBytes:]. Records are grouped by chunk first.
+func (r *Reader) Gather(ctx context.Context, dst []byte, indices []int) error {
+	for _, i := range indices {
+		if i < 0 || int64(i) >= r.Len() {
+			return fmt.Errorf("h5chunk: dataset %q: record %d of %d does not exist", r.path, i, r.Len())
+		}
+	}
+	if len(dst) != len(indices)*r.grid.record {
+		panic("h5chunk: Gather: dst has not the length of the records asked for")
+	}
+	c := r.call(ctx, dst)
+	defer r.recycle(c)
+	c.addAll(indices)
+	return c.run()
+}
+
+// call returns a call that nobody uses.
+func (r *Reader) call(ctx context.Context, dst []byte) *call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var c *call
+	if n := len(r.idle); n > 0 {
+		c, r.idle = r.idle[n-1], r.idle[:n-1]
+	} else {
+		c = &call{r: r}
+	}
+	c.begin(ctx, dst)
+	return c
+}
+
+func (r *Reader) recycle(c *call) {
+	c.ctx, c.dst = nil, nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle = append(r.idle, c)
+}
