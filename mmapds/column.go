@@ -11,17 +11,22 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// column is one field as mapped memory: one segment wherever shards could be mapped side by
-// side, else one a shard.
+// column is one array as mapped memory: one segment wherever extents could be mapped side
+// by side, else one an extent.
 type column struct {
-	spec     tensor.Spec
-	size     int // bytes of a record
-	segments []segment
+	meta     *store.Column
+	spec     tensor.Spec // of a row
+	size     int         // bytes of a row
+	segments []segment   // none of them is empty
+}
+
+func newColumn(meta *store.Column) column {
+	return column{meta: meta, spec: meta.Spec, size: meta.Spec.RecordBytes()}
 }
 
 type segment struct {
-	first int    // number of its first record
-	data  []byte // whole records
+	first int    // number of its first row
+	data  []byte // whole rows
 	warm  pageSet
 }
 
@@ -37,20 +42,21 @@ func (c *column) add(first int, data []byte) {
 	c.segments = append(c.segments, segment{first: first, data: data, warm: newPageSet(len(data))})
 }
 
-func (c *column) len() int {
-	s := &c.segments[len(c.segments)-1]
-	return s.first + len(s.data)/c.size
-}
+func (c *column) len() int { return int(c.meta.Rows) }
 
 // check reports records that do not exist.
 func (c *column) check(a, b int) error {
-	if a < 0 || b < a || b > c.len() {
-		return fmt.Errorf("mmapds: field %q: records [%d, %d) of %d do not exist", c.spec.Name, a, b, c.len())
+	return checkRange(c.spec.Name, a, b, c.len())
+}
+
+func checkRange(field string, a, b, n int) error {
+	if a < 0 || b < a || b > n {
+		return fmt.Errorf("mmapds: field %q: records [%d, %d) of %d do not exist", field, a, b, n)
 	}
 	return nil
 }
 
-// find returns the segment that holds record i, which must exist, and the record's offset.
+// find returns the segment that holds row i, which must exist, and the row's offset.
 func (c *column) find(i int) (s *segment, at int) {
 	low, high := 0, len(c.segments)
 	for low < high-1 {
@@ -64,7 +70,7 @@ func (c *column) find(i int) (s *segment, at int) {
 	return s, (i - s.first) * c.size
 }
 
-// span calls f with the memory of records [a, b), in at most one piece a segment.
+// span calls f with the memory of rows [a, b), in at most one piece a segment.
 func (c *column) span(a, b int, f func(s *segment, from, to int) error) error {
 	for a < b {
 		s, at := c.find(a)

@@ -3,6 +3,7 @@ package mmapds
 import (
 	"errors"
 	"fmt"
+	"os"
 	"sync/atomic"
 
 	"github.com/penstock/penstock/internal/mmap"
@@ -18,13 +19,17 @@ type Options struct {
 	// Fields opens only these, in this order; nil means all. In an HDF5 file that penstock did
 	// not write, a field's name is the dataset's path, such as "train/images".
 	Fields []string
+
+	// Split opens only the records of that split, numbered from 0; empty means all.
+	Split string
 }
 
 // Dataset is an open dataset. Its methods may be called from any goroutine.
 type Dataset struct {
 	files   *store.Dataset
 	specs   []tensor.Spec
-	columns []column
+	columns []column // as those of files
+	fields  []field  // as those of the schema
 	maps    []*mmap.Mapping
 	leases  leases
 	closed  atomic.Bool
@@ -47,47 +52,87 @@ func OpenWith(path string, opts Options) (*Dataset, error) {
 	d := &Dataset{files: files, specs: files.Schema.Specs()}
 	d.leases.init()
 	shared := make(map[string]*mmap.Mapping) // an HDF5 file is mapped once for all fields
-	for i, spec := range d.specs {
-		c, err := d.mapColumn(spec, files.Extents[i], shared)
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("mmapds: open %q: field %q: %w", path, spec.Name, err), d.unmap())
+	d.columns = make([]column, len(files.Columns))
+	for i := range files.Columns {
+		meta := &files.Columns[i]
+		if err := d.mapColumn(&d.columns[i], meta, shared); err != nil {
+			return nil, errors.Join(fmt.Errorf("mmapds: open %q: field %q: %w", path, d.specs[meta.Field].Name, err), d.unmap())
 		}
-		d.columns = append(d.columns, c)
+	}
+	for i, spec := range d.specs {
+		d.fields = append(d.fields, d.newField(i, spec))
 	}
 	return d, nil
 }
 
-// mapColumn maps the extents of a field: as one piece where the system can do that.
-func (d *Dataset) mapColumn(spec tensor.Spec, extents []store.Extent, shared map[string]*mmap.Mapping) (column, error) {
-	c := column{spec: spec, size: spec.RecordBytes()}
+// mapColumn maps the extents of a column: as few pieces as the system can make of them.
+func (d *Dataset) mapColumn(c *column, meta *store.Column, shared map[string]*mmap.Mapping) error {
+	*c = newColumn(meta)
+	for rest := meta.Extents; len(rest) > 0; {
+		n := stitchable(rest, int64(c.size))
+		if err := d.mapGroup(c, rest[:n], shared); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
+}
+
+// stitchable returns how many extents, from the first on, can lie side by side in memory:
+// all of them but the last are whole pages.
+func stitchable(extents []store.Extent, size int64) int {
+	page := int64(os.Getpagesize())
+	n := 1
+	for n < len(extents) {
+		last, next := extents[n-1], extents[n]
+		if last.Offset%page != 0 || last.Count == 0 || last.Count*size%page != 0 || next.Offset%page != 0 || next.Count == 0 {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (d *Dataset) mapGroup(c *column, extents []store.Extent, shared map[string]*mmap.Mapping) error {
 	if len(extents) > 1 {
 		m, err := mmap.Stitch(c.parts(extents))
 		if err == nil {
 			d.maps = append(d.maps, m)
-			c.add(0, m.Bytes())
-			return c, nil
+			c.add(int(extents[0].First), m.Bytes())
+			return nil
 		}
 		if !errors.Is(err, mmap.ErrUnsupported) {
-			return c, err
+			return err
 		}
 	}
 	for _, e := range extents {
-		m := shared[e.Path]
-		if m == nil {
-			var err error
-			if m, err = mmap.File(e.Path); err != nil {
-				return c, err
-			}
-			shared[e.Path] = m
-			d.maps = append(d.maps, m)
+		if err := d.mapFile(c, e, shared); err != nil {
+			return err
 		}
-		n := e.Count * int64(c.size)
-		if err := store.Inside(e.Offset, n, int64(len(m.Bytes()))); err != nil {
-			return c, fmt.Errorf("%s: %w", e.Path, err)
-		}
-		c.add(int(e.First), m.Bytes()[e.Offset:e.Offset+n:e.Offset+n])
 	}
-	return c, nil
+	return nil
+}
+
+// mapFile maps the file of an extent, once for all that lie in it.
+func (d *Dataset) mapFile(c *column, e store.Extent, shared map[string]*mmap.Mapping) error {
+	if e.Count == 0 {
+		return nil
+	}
+	m := shared[e.Path]
+	if m == nil {
+		var err error
+		if m, err = mmap.File(e.Path); err != nil {
+			return err
+		}
+		shared[e.Path] = m
+		d.maps = append(d.maps, m)
+	}
+	n := e.Count * int64(c.size)
+	if err := store.Inside(e.Offset, n, int64(len(m.Bytes()))); err != nil {
+		return fmt.Errorf("%s: %w", e.Path, err)
+	}
+	c.add(int(e.First), m.Bytes()[e.Offset:e.Offset+n:e.Offset+n])
+	return nil
 }
 
 // Len returns the number of records.
@@ -132,15 +177,27 @@ func (d *Dataset) unmap() error {
 	return errors.Join(errs...)
 }
 
-// column returns the field of that name.
-func (d *Dataset) column(field string) (*column, error) {
+// field returns the field of that name.
+func (d *Dataset) field(name string) (*field, error) {
 	if d.closed.Load() {
 		return nil, ErrClosed
 	}
-	for i := range d.columns {
-		if d.columns[i].spec.Name == field {
-			return &d.columns[i], nil
+	for i := range d.fields {
+		if d.fields[i].spec.Name == name {
+			return &d.fields[i], nil
 		}
 	}
-	return nil, fmt.Errorf("mmapds: %q has no field %q", d.files.Path, field)
+	return nil, fmt.Errorf("mmapds: %q has no field %q", d.files.Path, name)
+}
+
+// column returns the array of a field whose records have one length.
+func (d *Dataset) column(name string) (*column, error) {
+	f, err := d.field(name)
+	if err != nil {
+		return nil, err
+	}
+	if f.offsets != nil {
+		return nil, fmt.Errorf("mmapds: field %q: its records have lengths of their own; use RunRagged or GatherRagged", name)
+	}
+	return f.rows, nil
 }

@@ -3,7 +3,6 @@ package mmapds
 import (
 	"fmt"
 	"os"
-	"slices"
 
 	"github.com/penstock/penstock/store"
 )
@@ -18,33 +17,26 @@ func LocateWith(path string, opts Options) (*store.Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mmapds: open %w", err)
 	}
-	if !info.IsDir() {
-		return locateHDF5(path, opts.Fields)
+	d, err := open(path, info.IsDir(), opts)
+	if err != nil {
+		return nil, err
 	}
-	d, err := store.OpenFlat(path)
-	if err != nil || opts.Fields == nil {
-		return d, err
+	if opts.Fields != nil {
+		if d, err = d.Select(opts.Fields); err != nil {
+			return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
+		}
 	}
-	return selectFields(d, opts.Fields)
+	if opts.Split != "" {
+		if d, err = d.InSplit(opts.Split); err != nil {
+			return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
+		}
+	}
+	return d, nil
 }
 
-// selectFields returns d with only the named fields.
-func selectFields(d *store.Dataset, names []string) (*store.Dataset, error) {
-	out := *d
-	out.Schema, out.Extents = store.Schema{}, nil
-	for k, name := range names {
-		i := d.Schema.Index(name)
-		if i < 0 {
-			return nil, fmt.Errorf("mmapds: open %q: it has no field %q", d.Path, name)
-		}
-		if slices.Contains(names[:k], name) {
-			return nil, fmt.Errorf("mmapds: open %q: field %q is asked for twice", d.Path, name)
-		}
-		out.Schema.Fields = append(out.Schema.Fields, d.Schema.Fields[i])
-		out.Extents = append(out.Extents, d.Extents[i])
+func open(path string, folder bool, opts Options) (*store.Dataset, error) {
+	if folder {
+		return store.OpenFlat(path)
 	}
-	if len(out.Extents) == 0 {
-		return nil, fmt.Errorf("mmapds: open %q: no fields asked for", d.Path)
-	}
-	return &out, nil
+	return store.OpenHDF5(path, opts.Fields)
 }

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -21,6 +22,11 @@ func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
 	if err := c.check(a, b); err != nil {
 		return tensor.View{}, err
 	}
+	return d.run(c, a, b)
+}
+
+// run returns rows of a column that exist.
+func (d *Dataset) run(c *column, a, b int) (tensor.View, error) {
 	if a == b {
 		return tensor.Of(c.spec, 0, nil), nil
 	}
@@ -35,8 +41,9 @@ func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
 	return tensor.Of(c.spec, b-a, dst), nil
 }
 
-// Contiguous reports whether Run(field, a, b) is a view of mapped memory. On Linux it always
-// is in datasets of this module; elsewhere, runs that cross shards are not.
+// Contiguous reports whether Run(field, a, b) is a view of mapped memory. On Linux it is in
+// datasets of this module, but for runs that cross from one split, or from what was there
+// before an append, to the next; elsewhere, runs that cross shards are not.
 func (d *Dataset) Contiguous(field string, a, b int) bool {
 	c, err := d.column(field)
 	if err != nil || c.check(a, b) != nil {
@@ -49,15 +56,17 @@ func (d *Dataset) Contiguous(field string, a, b int) bool {
 	return at+(b-a)*c.size <= len(s.data)
 }
 
-// Prefetch starts to read records [a, b) of a field from disk, and does not wait.
+// Prefetch starts to read records [a, b) of a field from disk, and does not wait. Of a ragged
+// field it waits for the offsets.
 func (d *Dataset) Prefetch(field string, a, b int) error {
-	c, err := d.column(field)
+	c, a, b, err := d.rowsOf(field, a, b)
 	if err != nil {
 		return err
 	}
-	if err := c.check(a, b); err != nil {
-		return err
-	}
+	return c.prefetch(a, b)
+}
+
+func (c *column) prefetch(a, b int) error {
 	return c.span(a, b, func(s *segment, from, to int) error {
 		if !s.warm.has(from, to) {
 			mmap.WillNeed(s.data[from:to])
@@ -70,16 +79,17 @@ func (d *Dataset) Prefetch(field string, a, b int) error {
 // waits for it in a system call, so that touching them afterwards does not stop a
 // processor of the scheduler.
 func (d *Dataset) Warm(field string, a, b int) error {
-	c, err := d.column(field)
+	c, a, b, err := d.rowsOf(field, a, b)
 	if err != nil {
 		return err
 	}
-	if err := c.check(a, b); err != nil {
+	if err := c.prefetch(a, b); err != nil {
 		return err
 	}
-	if err := d.Prefetch(field, a, b); err != nil {
-		return err
-	}
+	return d.warmRows(c, a, b)
+}
+
+func (d *Dataset) warmRows(c *column, a, b int) error {
 	for ; a < b; a = min(b, a+c.perStep()) {
 		s, at := c.find(a)
 		to := min(at+c.perStep()*c.size, len(s.data), at+(b-a)*c.size)
@@ -122,7 +132,7 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 	return nil
 }
 
-// perStep returns how many records are handled between two looks at a context.
+// perStep returns how many rows are handled between two looks at a context.
 func (c *column) perStep() int { return max(1, (4<<20)/c.size) }
 
 func (d *Dataset) gather(c *column, indices []int, dst []byte) (err error) {
@@ -162,11 +172,17 @@ func (d *Dataset) warm(c *column, s *segment, from, to int) error {
 	}
 }
 
-// lost describes memory of a record that the system could not give.
-func (d *Dataset) lost(c *column, record int, cause error) error {
-	field := d.files.Schema.Index(c.spec.Name)
-	e := d.files.Extent(field, int64(record))
-	return &ReadError{Field: c.spec.Name, Path: e.Path, Err: cause, record: record}
+// lost describes memory of a row that the system could not give.
+func (d *Dataset) lost(c *column, row int, cause error) error {
+	e, k := c.meta.Extent(int64(row))
+	record := row
+	switch c.meta.Part {
+	case store.Values:
+		record = d.fields[c.meta.Field].recordOf(row)
+	case store.Offsets:
+		record = min(row-k, d.Len()-1) // an extent has one offset more than records
+	}
+	return &ReadError{Field: d.specs[c.meta.Field].Name, Path: e.Path, Err: cause, record: record}
 }
 
 // ReadError says that mapped memory of a record is gone: the file was truncated, or its

@@ -14,8 +14,8 @@ func CRC32C(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
 // HexCRC writes a checksum as a manifest does.
 func HexCRC(crc uint32) string { return fmt.Sprintf("%08x", crc) }
 
-// BlockRecords returns how many records one checksum covers: 1 for records of 4 KiB or
-// more, else as many whole records as fit into 64 KiB.
+// BlockRecords returns how many rows of a column one checksum covers: 1 for rows of 4 KiB or
+// more, else as many whole rows as fit into 64 KiB.
 func BlockRecords(recordBytes int) int64 {
 	if recordBytes >= 4096 {
 		return 1
@@ -23,10 +23,64 @@ func BlockRecords(recordBytes int) int64 {
 	return int64(65536 / recordBytes)
 }
 
-// Blocks returns how many checksums count records have.
+// Blocks returns how many checksums count rows have.
 func Blocks(count int64, recordBytes int) int64 {
 	k := BlockRecords(recordBytes)
 	return (count + k - 1) / k
+}
+
+// BlockSums computes the checksums of a column's blocks while its bytes are written. It
+// allocates only where Done grows.
+type BlockSums struct {
+	Done []uint32 // of the blocks that are full; whoever takes them out may cut it
+	size int      // bytes of a full block
+	in   int      // bytes in the open block
+	open uint32   // their checksum
+}
+
+// NewBlockSums returns the checksums of an empty column.
+func NewBlockSums(rowBytes int) BlockSums {
+	return BlockSums{size: int(BlockRecords(rowBytes)) * rowBytes}
+}
+
+// Add takes the next bytes, whose CRC32C the caller has at hand.
+func (s *BlockSums) Add(b []byte, crc uint32) {
+	if s.in == 0 && len(b) == s.size {
+		s.Done = append(s.Done, crc)
+		return
+	}
+	for len(b) > 0 {
+		n := min(len(b), s.size-s.in)
+		s.open = crc32.Update(s.open, castagnoli, b[:n])
+		s.in += n
+		b = b[n:]
+		if s.in == s.size {
+			s.End()
+		}
+	}
+}
+
+// End closes a block that is not full. Without one it does nothing.
+func (s *BlockSums) End() {
+	if s.in > 0 {
+		s.Done = append(s.Done, s.open)
+		s.open, s.in = 0, 0
+	}
+}
+
+// all returns the checksum of all bytes so far, if Done was never cut.
+func (s *BlockSums) all() uint32 {
+	crc, shift := uint32(0), newCRCShift(int64(s.size))
+	for _, b := range s.Done {
+		crc = shift.join(crc, b)
+	}
+	return JoinCRC32C(crc, s.open, int64(s.in))
+}
+
+// JoinCRC32C returns the checksum of a's bytes followed by b's, which are n.
+func JoinCRC32C(a, b uint32, n int64) uint32 {
+	shift := newCRCShift(n)
+	return shift.join(a, b)
 }
 
 // crcShift appends checksums: crc(a+b) from crc(a), crc(b) and the length of b, which is

@@ -30,18 +30,32 @@ func OpenFlat(path string) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
-	d := &Dataset{Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m}
-	d.Extents = make([][]Extent, len(m.Fields))
+	columns := m.Schema().Columns()
 	for i, s := range m.Shards {
-		for k, f := range m.Fields {
-			e, err := openShard(path, f, s, s.Files[2*k], s.Files[2*k+1])
-			if err != nil {
-				return nil, fmt.Errorf("store: open %q: shard %d: %w", path, i, err)
-			}
-			d.Extents[k] = append(d.Extents[k], e)
+		if err := checkShard(path, columns, s); err != nil {
+			return nil, fmt.Errorf("store: open %q: shard %d: %w", path, i, err)
 		}
 	}
-	return d, nil
+	return &Dataset{
+		Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
+		Columns: ColumnsOf(m.Schema(), m.Shards, path),
+	}, nil
+}
+
+// ColumnsOf returns the columns of shards whose files lie in a folder. The shards must be
+// those of a manifest that DecodeManifest returned; it does not look at the files.
+func ColumnsOf(schema Schema, shards []Shard, dir string) []Column {
+	columns := schema.Columns()
+	for _, s := range shards {
+		for k := range columns {
+			c, payload, sums := &columns[k], s.Files[2*k], s.Files[2*k+1]
+			c.add(Extent{
+				Path: filepath.Join(dir, payload.Name), Offset: HeaderBytes, Count: s.rows(c, payload),
+				SumsPath: filepath.Join(dir, sums.Name), SumsOffset: HeaderBytes, SumsCRC32C: sums.CRC32C,
+			})
+		}
+	}
+	return columns
 }
 
 func readManifest(path string) (*Manifest, error) {
@@ -70,20 +84,23 @@ func readManifest(path string) (*Manifest, error) {
 	return m, nil
 }
 
-func openShard(dir string, f Field, s Shard, payload, sums File) (Extent, error) {
-	e := Extent{
-		Path: filepath.Join(dir, payload.Name), Offset: HeaderBytes, First: s.First, Count: s.Count,
-		SumsPath: filepath.Join(dir, sums.Name), SumsOffset: HeaderBytes, SumsCRC32C: sums.CRC32C,
+func checkShard(dir string, columns []Column, s Shard) error {
+	for k := range columns {
+		c, payload, sums := &columns[k], s.Files[2*k], s.Files[2*k+1]
+		rows := s.rows(c, payload)
+		if err := checkFile(dir, payload, c.Spec, rows); err != nil {
+			return err
+		}
+		if err := checkFile(dir, sums, checksumSpec, Blocks(rows, c.Spec.RecordBytes())); err != nil {
+			return err
+		}
 	}
-	if err := checkFile(e.Path, payload, f.Spec, s.Count); err != nil {
-		return e, err
-	}
-	return e, checkFile(e.SumsPath, sums, checksumSpec, Blocks(s.Count, f.RecordBytes()))
+	return nil
 }
 
 // checkFile makes sure that a file has the size that it must have, and the right header.
-func checkFile(path string, want File, spec tensor.Spec, n int64) error {
-	f, err := os.Open(path)
+func checkFile(dir string, want File, spec tensor.Spec, n int64) error {
+	f, err := os.Open(filepath.Join(dir, want.Name))
 	if err != nil {
 		return fmt.Errorf("%s: %w", want.Name, bare(err))
 	}

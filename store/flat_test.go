@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -66,16 +65,16 @@ func buildFlat(t testing.TB, dest string, n int, shardBytes int64) *Manifest {
 	return m
 }
 
-// readAll returns a field's bytes as the extents say.
-func readAll(t *testing.T, d *Dataset, field int) []byte {
+// readAll returns a column's bytes as the extents say.
+func readAll(t *testing.T, d *Dataset, column int) []byte {
 	t.Helper()
 	var all []byte
-	for _, e := range d.Extents[field] {
+	for _, e := range d.Columns[column].Extents {
 		data, err := os.ReadFile(e.Path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := e.Count * int64(d.Schema.Fields[field].RecordBytes())
+		n := e.Count * int64(d.Columns[column].Spec.RecordBytes())
 		all = append(all, data[e.Offset:e.Offset+n]...)
 	}
 	return all
@@ -89,8 +88,8 @@ func TestFlatRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Records != n || len(d.Extents[0]) != 3 {
-		t.Fatalf("%d records in %d shards", d.Records, len(d.Extents[0]))
+	if d.Records != n || len(d.Columns[0].Extents) != 3 {
+		t.Fatalf("%d records in %d shards", d.Records, len(d.Columns[0].Extents))
 	}
 	if !reflect.DeepEqual(d.Schema, testSchema()) {
 		t.Errorf("schema changed: %+v", d.Schema)
@@ -450,7 +449,7 @@ func TestHostileManifests(t *testing.T) {
 			t.Fatal(err)
 		}
 		change(m)
-		text, err := json.Marshal(m)
+		text, err := m.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -474,8 +473,8 @@ func FuzzDecodeManifest(f *testing.F) {
 	f.Add(good)
 	f.Add([]byte(`{"format":"penstock","version":1,"records":1,"fields":[{"name":"x","dtype":"uint8","shape":[],"storage":"|u1"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := DecodeManifest(data)
-		if err != nil {
+		m, err := parseManifest(data)
+		if err != nil || m.check() != nil {
 			return
 		}
 		text, err := m.Encode()

@@ -1,130 +1,91 @@
 package store
 
 import (
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 )
 
 // FlatOptions configures CreateFlat. The zero value is usable.
 type FlatOptions struct {
-	ShardBytes int64 // of the largest field of a shard; 0 means 256 MiB
-	Overwrite  bool  // replace a dataset that is there
+	ShardBytes int64    // of the largest field of a shard; 0 means 256 MiB
+	Overwrite  bool     // replace a dataset that is there
+	Append     bool     // add to the dataset that is there, which must have this schema
+	Splits     []string // names of the splits; each Record names one
+	Journal    *Journal // nil: a build that does not come to Commit leaves nothing
 }
 
 // FlatWriter writes a flat dataset: a folder of .npy files and a manifest.
 type FlatWriter struct {
-	schema Schema
 	stage  *Stage
-	ledger *Ledger
-	per    int64 // records a shard
-	fields []shardFile
-	shards []Shard
-	inOpen int64 // records in the open shard
-	sums   []uint32
+	build  *Build
+	append bool
+	keep   bool // the stage, if there is no Commit
 	err    error
 }
 
-// CreateFlat begins a flat dataset at dest. It holds 1 MiB of memory a field.
+// CreateFlat begins a flat dataset at dest, or with opts.Append the next generation of one:
+// it gets new shards, and readers of the present generation keep what they have. It holds
+// 1 MiB of memory a column and split.
+//
+// To append, the fields must be those of the dataset, where classes and splits may be more
+// at the end of their lists, and a Normalization that is nil is taken from it.
 func CreateFlat(dest string, schema Schema, opts FlatOptions) (*FlatWriter, error) {
 	if err := schema.Validate(); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
 	}
-	stage, err := NewStage(dest, opts.Overwrite)
+	stage, err := OpenStage(dest, StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
 	if err != nil {
 		return nil, fmt.Errorf("store: create: %w", err)
 	}
-	if opts.ShardBytes <= 0 {
-		opts.ShardBytes = 256 << 20
-	}
-	w := &FlatWriter{
-		schema: schema, stage: stage, ledger: NewLedger(schema),
-		per:  RecordsPerShard(schema, opts.ShardBytes),
-		sums: make([]uint32, len(schema.Fields)),
-	}
-	for _, f := range schema.Fields {
-		w.fields = append(w.fields, newShardFile(f))
+	w := &FlatWriter{stage: stage, append: opts.Append, keep: opts.Journal != nil}
+	if w.build, err = newFlatBuild(stage, schema, opts); err != nil {
+		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), w.leave())
 	}
 	return w, nil
 }
 
-// RecordsPerShard returns how many records make shards of about shardBytes in their largest
-// field, such that a full shard of every field is whole pages: then the shards of a field
-// can be mapped side by side.
-func RecordsPerShard(s Schema, shardBytes int64) int64 {
-	step, largest := int64(1), int64(1)
-	for _, f := range s.Fields {
-		size := int64(f.RecordBytes())
-		largest = max(largest, size)
-		step = lcm(step, HeaderBytes/gcd(HeaderBytes, size))
+func newFlatBuild(stage *Stage, schema Schema, opts FlatOptions) (*Build, error) {
+	o := BuildOptions{ShardBytes: opts.ShardBytes, Splits: opts.Splits, Journal: opts.Journal}
+	if !opts.Append {
+		return NewBuild(stage, schema, o)
 	}
-	return max(1, shardBytes/largest/step) * step
-}
-
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
+	base, err := OpenFlat(stage.Dest())
+	if err != nil {
+		return nil, err
 	}
-	return a
+	o.Base = base.Manifest
+	if schema, err = base.Manifest.Extend(schema, opts.Splits); err != nil {
+		return nil, err
+	}
+	return NewBuild(stage, schema, o)
 }
-
-func lcm(a, b int64) int64 { return a / gcd(a, b) * b }
 
 // Append implements Writer.
 func (w *FlatWriter) Append(r *Record) error {
 	if w.err != nil {
 		return w.err
 	}
-	if err := w.append(r); err != nil {
-		w.err = fmt.Errorf("store: write %q: record %d: %w", w.stage.Dest(), w.ledger.Records(), err)
+	n := w.build.Records()
+	if err := w.build.Append(r); err != nil {
+		w.err = fmt.Errorf("store: write %q: record %d: %w", w.stage.Dest(), n, err)
 	}
 	return w.err
 }
 
-func (w *FlatWriter) append(r *Record) error {
-	if w.inOpen == 0 {
-		if err := w.openShard(); err != nil {
-			return err
-		}
+// Checkpoint implements Writer.
+func (w *FlatWriter) Checkpoint(note json.RawMessage) error {
+	if w.err != nil {
+		return w.err
 	}
-	if err := w.ledger.Add(r, w.sums); err != nil {
-		return err
+	if err := w.build.Checkpoint(note); err != nil {
+		w.err = fmt.Errorf("store: write %q: %w", w.stage.Dest(), err)
 	}
-	for i := range w.fields {
-		if err := w.fields[i].append(r.Values[i], w.sums[i]); err != nil {
-			return err
-		}
-	}
-	w.inOpen++
-	if w.inOpen == w.per {
-		return w.closeShard()
-	}
-	return nil
+	return w.err
 }
 
-func (w *FlatWriter) openShard() error {
-	for i := range w.fields {
-		if err := w.fields[i].open(w.stage, len(w.shards)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *FlatWriter) closeShard() error {
-	s := Shard{First: w.ledger.Records() - w.inOpen, Count: w.inOpen}
-	for i := range w.fields {
-		files, err := w.fields[i].close(w.stage, len(w.shards), w.inOpen)
-		if err != nil {
-			return err
-		}
-		s.Files = append(s.Files, files...)
-	}
-	w.shards = append(w.shards, s)
-	w.inOpen = 0
-	return nil
-}
+// Kept implements Writer.
+func (w *FlatWriter) Kept() Kept { return w.build.Kept() }
 
 // Commit implements Writer.
 func (w *FlatWriter) Commit(info Info) (*Manifest, error) {
@@ -141,16 +102,10 @@ func (w *FlatWriter) Commit(info Info) (*Manifest, error) {
 }
 
 func (w *FlatWriter) commit(info Info) (*Manifest, error) {
-	if w.ledger.Records() == 0 {
-		return nil, errors.New("no records: an empty dataset cannot be mapped, so none is written")
+	m, err := w.build.Finish(info)
+	if err != nil {
+		return nil, err
 	}
-	if w.inOpen > 0 {
-		if err := w.closeShard(); err != nil {
-			return nil, err
-		}
-	}
-	m := w.ledger.Manifest(info)
-	m.Shards = w.shards
 	text, err := m.Encode()
 	if err != nil {
 		return nil, err
@@ -158,124 +113,33 @@ func (w *FlatWriter) commit(info Info) (*Manifest, error) {
 	if err := writeFile(w.stage.Path(ManifestName), text); err != nil {
 		return nil, err
 	}
-	return m, w.stage.PublishFolder()
+	if err := w.build.Close(); err != nil {
+		return nil, err
+	}
+	if !w.append {
+		return m, w.stage.PublishFolder()
+	}
+	return m, w.stage.PublishInto(append(w.newFiles(m), ManifestName)...)
+}
+
+// newFiles lists the files of the shards that this build made.
+func (w *FlatWriter) newFiles(m *Manifest) (names []string) {
+	for _, s := range m.Shards[len(w.build.opts.Base.Shards):] {
+		for _, f := range s.Files {
+			names = append(names, f.Name)
+		}
+	}
+	return names
 }
 
 // Close implements Writer.
 func (w *FlatWriter) Close() error {
-	for i := range w.fields {
-		w.fields[i].abandon()
+	return errors.Join(w.build.Close(), w.leave())
+}
+
+func (w *FlatWriter) leave() error {
+	if w.keep {
+		return w.stage.Release()
 	}
 	return w.stage.Abort()
-}
-
-// shardFile writes one field of the open shard.
-type shardFile struct {
-	field  Field
-	shift  crcShift // appends a record
-	per    int64    // records a block
-	file   *os.File
-	buf    []byte
-	crc    uint32 // of the payload so far
-	block  uint32 // of the open block so far
-	in     int64  // records in the open block
-	blocks []uint32
-}
-
-const writeBuffer = 1 << 20
-
-func newShardFile(f Field) shardFile {
-	return shardFile{
-		field: f, per: BlockRecords(f.RecordBytes()),
-		shift: newCRCShift(int64(f.RecordBytes())),
-	}
-}
-
-func (s *shardFile) open(stage *Stage, shard int) (err error) {
-	s.file, err = os.Create(stage.Path(payloadFile(s.field, shard, 0).Name))
-	if err != nil {
-		return err
-	}
-	s.crc, s.block, s.in, s.blocks = 0, 0, 0, s.blocks[:0]
-	s.buf = append(s.buf[:0], make([]byte, HeaderBytes)...) // the header comes last
-	return nil
-}
-
-func (s *shardFile) append(value []byte, crc uint32) error {
-	s.crc = s.shift.join(s.crc, crc)
-	s.block = s.shift.join(s.block, crc)
-	s.in++
-	if s.in == s.per {
-		s.endBlock()
-	}
-	if len(s.buf)+len(value) > writeBuffer {
-		if err := s.flush(); err != nil {
-			return err
-		}
-	}
-	if len(value) >= writeBuffer {
-		_, err := s.file.Write(value)
-		return err
-	}
-	s.buf = append(s.buf, value...)
-	return nil
-}
-
-func (s *shardFile) endBlock() {
-	s.blocks = append(s.blocks, s.block)
-	s.block, s.in = 0, 0
-}
-
-func (s *shardFile) flush() error {
-	_, err := s.file.Write(s.buf)
-	s.buf = s.buf[:0]
-	return err
-}
-
-// close finishes the payload file, writes the checksum file, and says what they are.
-func (s *shardFile) close(stage *Stage, shard int, count int64) ([]File, error) {
-	if s.in > 0 {
-		s.endBlock()
-	}
-	if err := s.flush(); err != nil {
-		return nil, err
-	}
-	payload := payloadFile(s.field, shard, count)
-	header := npyHeader(s.field.Spec, count)
-	if _, err := s.file.WriteAt(header, 0); err != nil {
-		return nil, err
-	}
-	shift := newCRCShift(payload.Bytes - HeaderBytes)
-	payload.CRC32C = HexCRC(shift.join(CRC32C(header), s.crc))
-	file := s.file
-	s.file = nil
-	if err := SyncFile(file); err != nil {
-		return nil, err
-	}
-	sums := checksumFile(s.field, shard, count)
-	text := npyHeader(checksumSpec, int64(len(s.blocks)))
-	for _, b := range s.blocks {
-		text = binary.LittleEndian.AppendUint32(text, b)
-	}
-	sums.CRC32C = HexCRC(CRC32C(text))
-	return []File{payload, sums}, writeFile(stage.Path(sums.Name), text)
-}
-
-func (s *shardFile) abandon() {
-	if s.file != nil {
-		s.file.Close()
-	}
-}
-
-// writeFile writes a read-only file and waits until it is on disk.
-func writeFile(path string, data []byte) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
-		return err
-	}
-	return SyncFile(f)
 }

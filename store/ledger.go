@@ -7,14 +7,19 @@ import (
 	"encoding/json"
 	"fmt"
 	"hash"
+	"slices"
 
 	"github.com/penstock/penstock/tensor"
 )
 
 // Record is one sample on its way into a Writer: the bytes of every field, in schema
 // order, little endian, C order. Whoever fills it owns it; writers copy.
+//
+// The value of a ragged field has any number of whole rows and starts out empty: append to
+// Values[i][:0], or set Values[i] to memory that is aligned for the field's type.
 type Record struct {
 	Values [][]byte
+	Split  string // the split that the record belongs to; empty in a dataset without splits
 
 	sums   []digest
 	filled bool
@@ -26,14 +31,21 @@ type digest struct {
 	channels []moments
 }
 
+// raggedRoom is the memory that a ragged value starts with.
+const raggedRoom = 1024
+
 // NewRecord returns a Record with memory for every field of s.
 func NewRecord(s Schema) *Record {
 	r := &Record{Values: make([][]byte, len(s.Fields)), sums: make([]digest, len(s.Fields))}
 	for i, f := range s.Fields {
 		channels, _ := f.Channels()
+		n, room := f.RecordBytes(), f.RecordBytes()
+		if f.Ragged {
+			n, room = 0, max(raggedRoom, f.RecordBytes())
+		}
 		// Through []uint64, so that every type finds its alignment.
-		words := make([]uint64, (f.RecordBytes()+7)/8)
-		r.Values[i] = bytesOf(words)[:f.RecordBytes()]
+		words := make([]uint64, (room+7)/8)
+		r.Values[i] = bytesOf(words)[:n]
 		r.sums[i].channels = make([]moments, channels)
 	}
 	return r
@@ -52,13 +64,19 @@ func (r *Record) Summarize(s Schema) {
 	r.filled = true
 }
 
+// Rows returns how many rows the value of a field, which has that position in s, has.
+func (r *Record) Rows(s Schema, field int) int {
+	return len(r.Values[field]) / s.Fields[field].RecordBytes()
+}
+
 // check panics where a Record does not fit, which only a programming error can bring about.
 func (r *Record) check(s Schema) {
 	if len(r.Values) != len(s.Fields) || len(r.sums) != len(s.Fields) {
 		panic("store: record was not made by NewRecord for this schema")
 	}
 	for i, f := range s.Fields {
-		if len(r.Values[i]) != f.RecordBytes() {
+		n, size := len(r.Values[i]), f.RecordBytes()
+		if !f.Ragged && n != size || n%size != 0 {
 			panic("store: a record's value has not the length of its field")
 		}
 	}
@@ -67,75 +85,135 @@ func (r *Record) check(s Schema) {
 // Ledger keeps the books of a dataset while it is written: statistics and identity. Both
 // formats use it, so a dataset has the same ID in either.
 //
-// The ID is the first half of a SHA-256 over the fields as JSON and, field by field, the
-// SHA-256 of the CRC32Cs (little endian) of its records in order. How records are spread
-// over shards does not change it.
+// The ID is the first half of a SHA-256 over the fields as JSON and, for each split and
+// field, the SHA-256 of the CRC32Cs (little endian) of its records in order, each followed
+// by the number of rows (uint64) where the field is ragged. A split's name and a zero byte
+// come before its fields; a dataset without splits counts as one that has no name. How
+// records are spread over shards does not change it.
 type Ledger struct {
 	schema Schema
-	count  int64
-	ids    []hash.Hash
-	stats  [][]moments
-	labels [][]int64
+	splits []string
+	books  []books // by split
 }
 
-// NewLedger returns the books of an empty dataset.
-func NewLedger(s Schema) *Ledger {
-	l := &Ledger{schema: s}
-	for _, f := range s.Fields {
-		channels, _ := f.Channels()
-		l.ids = append(l.ids, sha256.New())
-		l.stats = append(l.stats, make([]moments, channels))
-		l.labels = append(l.labels, make([]int64, len(f.Classes)))
+// books are those of one split; without splits there is one.
+type books struct {
+	count   int64
+	ids     []hash.Hash
+	stats   [][]moments // by field and channel
+	lengths []moments
+	labels  [][]int64
+	entry   [12]byte // what goes into an id; here, so that it is not allocated
+}
+
+// NewLedger returns the books of an empty dataset with those splits, if any.
+func NewLedger(s Schema, splits ...string) *Ledger {
+	l := &Ledger{schema: s, splits: splits}
+	for range max(1, len(splits)) {
+		l.books = append(l.books, newBooks(s))
 	}
 	return l
 }
 
+func newBooks(s Schema) books {
+	b := books{lengths: make([]moments, len(s.Fields))}
+	for _, f := range s.Fields {
+		channels, _ := f.Channels()
+		b.ids = append(b.ids, sha256.New())
+		b.stats = append(b.stats, make([]moments, channels))
+		b.labels = append(b.labels, make([]int64, len(f.Classes)))
+	}
+	return b
+}
+
 // Add enters the next record, summarising it if that was not done, and returns the CRC32C
-// of each value in sums, which is as long as the schema. A label outside its classes is an
-// error, and then nothing was entered.
+// of each value in sums, which is as long as the schema. A label outside its classes, or a
+// split that is not one of the dataset's, is an error, and then nothing was entered.
 func (l *Ledger) Add(r *Record, sums []uint32) error {
 	r.check(l.schema)
+	split, err := l.split(r.Split)
+	if err != nil {
+		return err
+	}
 	for i, f := range l.schema.Fields {
-		if label, ok := labelOf(f, r.Values[i]); ok && (label < 0 || label >= int64(len(f.Classes))) {
-			return fmt.Errorf("field %q: label %d, but there are %d classes", f.Name, label, len(f.Classes))
+		if err := checkLabels(f, r.Values[i]); err != nil {
+			return err
 		}
 	}
 	if !r.filled {
 		r.Summarize(l.schema)
 	}
 	r.filled = false
-	for i, f := range l.schema.Fields {
-		var b [4]byte
-		binary.LittleEndian.PutUint32(b[:], r.sums[i].crc)
-		l.ids[i].Write(b[:])
+	l.books[split].add(l.schema, r)
+	for i := range sums {
 		sums[i] = r.sums[i].crc
-		for c := range l.stats[i] {
-			l.stats[i][c].merge(r.sums[i].channels[c])
-		}
-		if label, ok := labelOf(f, r.Values[i]); ok {
-			l.labels[i][label]++
-		}
 	}
-	l.count++
 	return nil
 }
 
-// labelOf reads the label of a record, if the field is one: an int64 scalar with classes.
-func labelOf(f Field, value []byte) (int64, bool) {
-	if len(f.Classes) == 0 || f.DType != tensor.Int64 || len(f.Shape) != 0 {
-		return 0, false
+// split returns the position of a split.
+func (l *Ledger) split(name string) (int, error) {
+	if len(l.splits) == 0 && name == "" {
+		return 0, nil
 	}
-	return int64(binary.LittleEndian.Uint64(value)), true
+	if i := slices.Index(l.splits, name); i >= 0 {
+		return i, nil
+	}
+	return 0, fmt.Errorf("split %q is not one of the dataset's: %q", name, l.splits)
+}
+
+func (b *books) add(s Schema, r *Record) {
+	for i, f := range s.Fields {
+		entry := b.entry[:4]
+		binary.LittleEndian.PutUint32(entry, r.sums[i].crc)
+		if rows := r.Rows(s, i); f.Ragged {
+			entry = binary.LittleEndian.AppendUint64(entry, uint64(rows))
+			b.lengths[i].merge(length(rows))
+		}
+		b.ids[i].Write(entry)
+		for c := range b.stats[i] {
+			b.stats[i][c].merge(r.sums[i].channels[c])
+		}
+		if isLabel(f) {
+			for v := r.Values[i]; len(v) > 0; v = v[8:] {
+				b.labels[i][binary.LittleEndian.Uint64(v)]++
+			}
+		}
+	}
+	b.count++
+}
+
+// isLabel reports whether values are class numbers: int64 scalars, one or any number.
+func isLabel(f Field) bool {
+	return len(f.Classes) > 0 && f.DType == tensor.Int64 && len(f.Shape) == 0
+}
+
+func checkLabels(f Field, value []byte) error {
+	if !isLabel(f) {
+		return nil
+	}
+	for ; len(value) > 0; value = value[8:] {
+		if label := int64(binary.LittleEndian.Uint64(value)); label < 0 || label >= int64(len(f.Classes)) {
+			return fmt.Errorf("field %q: label %d, but there are %d classes", f.Name, label, len(f.Classes))
+		}
+	}
+	return nil
 }
 
 // Records returns how many records were added.
-func (l *Ledger) Records() int64 { return l.count }
+func (l *Ledger) Records() int64 {
+	n := int64(0)
+	for i := range l.books {
+		n += l.books[i].count
+	}
+	return n
+}
 
 // Manifest returns the manifest of what was added, with no shards.
 func (l *Ledger) Manifest(info Info) *Manifest {
 	m := &Manifest{
 		Format: FormatName, Version: FormatVersion, Generation: 1,
-		Records: l.count, Fields: append([]Field(nil), l.schema.Fields...),
+		Records: l.Records(), Fields: append([]Field(nil), l.schema.Fields...),
 		Statistics: make(map[string]*Statistics),
 		Recipe:     info.Recipe, Source: info.Source, Skipped: info.Skipped,
 	}
@@ -147,6 +225,7 @@ func (l *Ledger) Manifest(info Info) *Manifest {
 		}
 	}
 	m.ID = l.id(m.Fields)
+	m.Ledger = l.State()
 	return m
 }
 
@@ -168,31 +247,69 @@ func (s *Statistics) normalization() *Normalization {
 	return n
 }
 
+// statistics sums a field up over all splits.
 func (l *Ledger) statistics(i int, f Field) *Statistics {
-	var all moments
+	stats, labels := make([]moments, len(l.books[0].stats[i])), make([]int64, len(f.Classes))
+	var all, lengths moments
+	for _, b := range l.books {
+		for c := range stats {
+			stats[c].merge(b.stats[i][c])
+		}
+		lengths.merge(b.lengths[i])
+		for class, n := range b.labels[i] {
+			labels[class] += n
+		}
+	}
 	s := new(Statistics)
-	for _, c := range l.stats[i] {
+	for _, c := range stats {
 		all.merge(c)
-		if len(l.stats[i]) > 1 {
+		if len(stats) > 1 {
 			s.Channels = append(s.Channels, c.result(isByte(f.DType)))
 		}
 	}
 	s.Moments = all.result(isByte(f.DType))
+	if f.Ragged {
+		m := lengths.result(false)
+		s.Lengths = &m
+	}
 	if len(f.Classes) > 0 {
-		s.Labels = l.labels[i]
+		s.Labels = labels
 	}
 	return s
 }
 
 func (l *Ledger) id(fields []Field) string {
-	h := sha256.New()
+	id := NewIdentity(fields)
+	for i := range l.books {
+		if len(l.splits) > 0 {
+			id.Split(l.splits[i])
+		}
+		for _, h := range l.books[i].ids {
+			id.Field(h.Sum(nil))
+		}
+	}
+	return id.String()
+}
+
+// Identity computes the ID of a dataset from the digests of its fields.
+type Identity struct{ h hash.Hash }
+
+// NewIdentity begins with the fields, as a manifest has them.
+func NewIdentity(fields []Field) *Identity {
+	id := &Identity{sha256.New()}
 	text, err := json.Marshal(fields)
 	if err != nil {
 		panic("store: a valid schema has no JSON: " + err.Error())
 	}
-	h.Write(text)
-	for _, f := range l.ids {
-		h.Write(f.Sum(nil))
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	id.h.Write(text)
+	return id
 }
+
+// Split begins a split, whose fields come next.
+func (id *Identity) Split(name string) { id.h.Write(append([]byte(name), 0)) }
+
+// Field adds the digest of the next field: a SHA-256, see Ledger.
+func (id *Identity) Field(digest []byte) { id.h.Write(digest) }
+
+// String returns the ID: 32 hex digits.
+func (id *Identity) String() string { return hex.EncodeToString(id.h.Sum(nil)[:16]) }

@@ -24,6 +24,12 @@ func npyHeader(spec tensor.Spec, n int64) []byte {
 	return h
 }
 
+// arrayBytes returns the size of an .npy file with n rows of rowBytes. One of no rows has a
+// zero byte after its header, as NumPy cannot map an empty file.
+func arrayBytes(n int64, rowBytes int) int64 {
+	return HeaderBytes + max(1, n*int64(rowBytes))
+}
+
 // checkHeader compares a file's header with the only one that is right for it.
 func checkHeader(got []byte, spec tensor.Spec, n int64) error {
 	want := npyHeader(spec, n)

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 
 	"github.com/penstock/penstock/tensor"
@@ -14,10 +15,17 @@ const (
 	HWC = "HWC"
 )
 
+// What the bytes of a ragged uint8 field are, if not numbers.
+const (
+	Text  = "utf-8" // a text, without an end mark
+	Image = "image" // an encoded image file: JPEG, PNG, ...
+)
+
 // Field describes one field of a dataset.
 type Field struct {
 	tensor.Spec
 	Storage       string         `json:"storage"`                 // NumPy type string of the bytes on disk, such as "<f4"
+	Content       string         `json:"content,omitempty"`       // Text or Image for ragged bytes, else empty
 	Layout        string         `json:"layout,omitempty"`        // CHW or HWC for images, else empty
 	Classes       []string       `json:"classes,omitempty"`       // names of the values 0, 1, ... of a label field
 	Normalization *Normalization `json:"normalization,omitempty"` // of an image field, where one was asked for
@@ -69,7 +77,8 @@ func (s Schema) Index(name string) int {
 	return -1
 }
 
-// RecordBytes returns the bytes of one record over all fields.
+// RecordBytes returns the bytes of one record over all fields, with one row of each ragged
+// field.
 func (s Schema) RecordBytes() int {
 	n := 0
 	for _, f := range s.Fields {
@@ -86,7 +95,7 @@ const maxFields = 1000
 
 // Validate reports every problem of the schema: no fields, a name that is not letters,
 // digits, _ and -, a name used twice, a bad type or shape, a storage type that is not the
-// type's own.
+// type's own, a content that is not of bytes, a normalization that is not finite.
 func (s Schema) Validate() error {
 	if len(s.Fields) == 0 || len(s.Fields) > maxFields {
 		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", maxFields, len(s.Fields))
@@ -114,9 +123,28 @@ func (f Field) validate() error {
 	if f.Layout != "" && f.Layout != CHW && f.Layout != HWC {
 		return fmt.Errorf("field %q: layout %q is neither CHW nor HWC", f.Name, f.Layout)
 	}
+	switch bytes := f.Ragged && f.DType == tensor.Uint8 && len(f.Shape) == 0; {
+	case f.Content != "" && f.Content != Text && f.Content != Image:
+		return fmt.Errorf("field %q: content %q is neither %s nor %s", f.Name, f.Content, Text, Image)
+	case f.Content != "" && !bytes:
+		return fmt.Errorf("field %q: content %s needs ragged uint8 of shape (), not %v %v", f.Name, f.Content, f.DType, f.Shape)
+	}
+	return f.Normalization.validate(f)
+}
+
+// validate may be called on nil.
+func (n *Normalization) validate(f Field) error {
+	if n == nil {
+		return nil
+	}
 	channels, _ := f.Channels()
-	if n := f.Normalization; n != nil && (len(n.Mean) != channels || len(n.Std) != channels) {
+	if len(n.Mean) != channels || len(n.Std) != channels {
 		return fmt.Errorf("field %q: normalization has %d means and %d stds for %d channels", f.Name, len(n.Mean), len(n.Std), channels)
+	}
+	for _, x := range append(append([]float64{n.Scale}, n.Mean...), n.Std...) {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("field %q: normalization by %v", f.Name, x)
+		}
 	}
 	return nil
 }
@@ -124,4 +152,11 @@ func (f Field) validate() error {
 // NewField returns a field of that type and record shape, with its storage filled in.
 func NewField(name string, dtype tensor.DType, shape ...int) Field {
 	return Field{Spec: tensor.Spec{Name: name, DType: dtype, Shape: append(tensor.Shape{}, shape...)}, Storage: dtype.Descr()}
+}
+
+// NewRagged returns a field whose records have any number of rows of that type and shape.
+func NewRagged(name string, dtype tensor.DType, shape ...int) Field {
+	f := NewField(name, dtype, shape...)
+	f.Ragged = true
+	return f
 }

@@ -9,28 +9,42 @@ import (
 )
 
 // Stage is the place beside a destination where a dataset is built: the hidden folder
-// ".NAME.building". Publish renames what lies in it to the destination; Abort removes it. A
-// lock, which ends with the process, keeps a second builder out, and a folder that a killed
-// process left is cleared and used again.
+// ".NAME.building". Publish renames what lies in it to the destination; Abort removes it;
+// Release leaves it, for a later build to go on with. A lock, which ends with the process,
+// keeps a second builder out, and a folder that a killed process left is taken over.
 //
 // Every writer of this module builds in a Stage. It serves one goroutine.
 type Stage struct {
-	dest      string
-	dir       string
-	lock      *os.File
-	overwrite bool
-	done      bool
+	dest string
+	dir  string
+	lock *os.File
+	opts StageOptions
+	done bool
 }
 
-// NewStage prepares to build dest. An existing dest is ErrExist unless overwrite is set, and
-// then it must be something that penstock can know to be a dataset: a folder with a
-// manifest, or a file. A dest that is being built is ErrBusy.
+// StageOptions configures OpenStage.
+type StageOptions struct {
+	Overwrite bool // a dataset that is there is replaced
+	Append    bool // a dataset must be there, and gets more
+	Keep      bool // what a build left in the stage stays there
+}
+
+// NewStage is OpenStage without appending and keeping.
 func NewStage(dest string, overwrite bool) (*Stage, error) {
+	return OpenStage(dest, StageOptions{Overwrite: overwrite})
+}
+
+// OpenStage prepares to build dest. An existing dest is ErrExist unless opts allow it, and
+// then it must be something that penstock can know to be a dataset: a folder with a
+// manifest, or a file. A dest that is being built is ErrBusy; one to append to that is not
+// there is fs.ErrNotExist.
+func OpenStage(dest string, opts StageOptions) (*Stage, error) {
 	dest, err := filepath.Abs(dest)
 	if err != nil {
 		return nil, err
 	}
-	s := &Stage{dest: dest, overwrite: overwrite, dir: filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".building")}
+	s := &Stage{dest: dest, opts: opts, dir: stageDir(dest)}
+	s.tidy()
 	if err := s.checkDest(); err != nil {
 		return nil, err
 	}
@@ -43,15 +57,44 @@ func NewStage(dest string, overwrite bool) (*Stage, error) {
 	return s, nil
 }
 
+func stageDir(dest string) string {
+	return filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".building")
+}
+
+// Unfinished reports whether a build of dest that can be resumed has been left.
+func Unfinished(dest string) bool {
+	dest, err := filepath.Abs(dest)
+	if err != nil {
+		return false
+	}
+	for _, path := range []string{filepath.Join(stageDir(dest), JournalName), parkedJournal(dest)} {
+		if _, err := os.Lstat(path); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// parkedJournal is where the journal waits while its folder is published, so that the
+// dataset has none and a build that is killed there can still be resumed.
+func parkedJournal(dest string) string { return stageDir(dest) + ".journal" }
+
+// tidy removes the journal of a build that was killed when it had published its folder.
+func (s *Stage) tidy() {
+	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
+		_ = os.Remove(parkedJournal(s.dest))
+	}
+}
+
 func (s *Stage) checkDest() error {
 	info, err := os.Lstat(s.dest)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && !s.opts.Append {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	if !s.overwrite {
+	if !s.opts.Overwrite && !s.opts.Append {
 		return fmt.Errorf("%s %w already; choose another name or allow to overwrite it", s.dest, ErrExist)
 	}
 	if info.IsDir() {
@@ -76,14 +119,41 @@ func (s *Stage) open() error {
 		return fmt.Errorf("%s is %w: another process is building it in %s", s.dest, ErrBusy, s.dir)
 	}
 	s.lock = lock
+	if err := s.takeOver(); err != nil {
+		s.lock.Close()
+		return err
+	}
+	return nil
+}
+
+func (s *Stage) takeOver() error {
+	parked := parkedJournal(s.dest)
+	if !s.opts.Keep {
+		return errors.Join(s.clear(nil), removeIfThere(parked))
+	}
+	if _, err := os.Lstat(s.Path(JournalName)); err == nil {
+		return removeIfThere(parked)
+	}
+	if err := os.Rename(parked, s.Path(JournalName)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func removeIfThere(path string) error {
+	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// clear removes all files but those to keep.
+func (s *Stage) clear(keep map[string]bool) error {
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {
-		if path := s.Path(e.Name()); path != s.lockName() {
+		if path := s.Path(e.Name()); path != s.lockName() && !keep[e.Name()] {
 			err = errors.Join(err, os.RemoveAll(path))
 		}
-	}
-	if err != nil {
-		s.lock.Close()
 	}
 	return err
 }
@@ -99,6 +169,10 @@ func (s *Stage) Dest() string { return s.dest }
 // PublishFolder makes the stage itself the destination. Its files must be on disk already
 // (see SyncFile).
 func (s *Stage) PublishFolder() error {
+	parked := parkedJournal(s.dest)
+	if err := os.Rename(s.Path(JournalName), parked); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
 	if err := os.Remove(s.lockName()); err != nil {
 		return err
 	}
@@ -109,7 +183,26 @@ func (s *Stage) PublishFolder() error {
 		return err
 	}
 	s.done = true
-	return s.lock.Close()
+	return errors.Join(removeIfThere(parked), s.lock.Close())
+}
+
+// PublishInto moves the named files of the stage into the destination, a folder, and
+// removes the rest. The last one is moved when all others are there for good.
+func (s *Stage) PublishInto(names ...string) error {
+	for i, name := range names {
+		if i == len(names)-1 {
+			if err := syncDir(s.dest); err != nil {
+				return err
+			}
+		}
+		if err := os.Rename(s.Path(name), filepath.Join(s.dest, name)); err != nil {
+			return err
+		}
+	}
+	if err := syncDir(s.dest); err != nil {
+		return err
+	}
+	return s.Abort()
 }
 
 // PublishFile makes the named file of the stage the destination and removes the rest.
@@ -168,6 +261,15 @@ func (s *Stage) Abort() error {
 	s.done = true
 	err := os.RemoveAll(s.dir)
 	return errors.Join(err, s.lock.Close())
+}
+
+// Release lets go of the stage and leaves what is in it. After a Publish it does nothing.
+func (s *Stage) Release() error {
+	if s.done {
+		return nil
+	}
+	s.done = true
+	return s.lock.Close()
 }
 
 // SyncFile waits until f is on disk, makes it read-only and closes it.

@@ -6,7 +6,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Moments summarises numbers as they are stored (0 to 255 for uint8).
+// Moments summarises numbers as they are stored (0 to 255 for uint8). A figure that is too
+// large for a float64, as the deviation of values beyond 1e154 can be, is the largest float64.
 type Moments struct {
 	Min  float64 `json:"min"`
 	Max  float64 `json:"max"`
@@ -20,7 +21,8 @@ type Moments struct {
 type Statistics struct {
 	Moments
 	Channels []Moments `json:"channels,omitempty"`     // of a field with more than one
-	Labels   []int64   `json:"label_counts,omitempty"` // records a class, of a field with Classes
+	Lengths  *Moments  `json:"lengths,omitempty"`      // of a ragged field: rows a record
+	Labels   []int64   `json:"label_counts,omitempty"` // values a class, of a field with Classes
 }
 
 // moments accumulates. bytes add up as integers, which no order can change; others
@@ -46,7 +48,11 @@ func (a *moments) merge(b moments) {
 	n := float64(a.n + b.n)
 	d := b.mean - a.mean
 	a.m2 += b.m2 + d*d*(float64(a.n)*float64(b.n)/n)
-	a.mean += d * (float64(b.n) / n)
+	if math.IsInf(d, 0) {
+		a.mean = float64(a.mean*(float64(a.n)/n)) + float64(b.mean*(float64(b.n)/n))
+	} else {
+		a.mean += d * (float64(b.n) / n)
+	}
 	a.sum += b.sum
 	a.sq += b.sq
 	a.min, a.max = math.Min(a.min, b.min), math.Max(a.max, b.max)
@@ -61,7 +67,7 @@ func (a moments) result(asBytes bool) Moments {
 	}
 	n := float64(a.n)
 	if !asBytes {
-		m.Mean, m.Std = a.mean, math.Sqrt(a.m2/n)
+		m.Mean, m.Std = a.mean, min(math.Sqrt(a.m2/n), math.MaxFloat64)
 		return m
 	}
 	m.Mean = float64(a.sum) / n
@@ -69,12 +75,24 @@ func (a moments) result(asBytes bool) Moments {
 	return m
 }
 
+// length is a record of so many rows, for the moments of lengths.
+func length(rows int) moments {
+	x := float64(rows)
+	return moments{n: 1, min: x, max: x, mean: x}
+}
+
 func isByte(d tensor.DType) bool { return d == tensor.Uint8 || d == tensor.Bool }
 
 // measure adds one record's bytes to the moments of its channels.
 func measure(f Field, record []byte, out []moments) {
 	channels, run := f.Channels()
-	v := tensor.Of(f.Spec, 1, record)
+	v := tensor.Of(f.Spec, len(record)/f.RecordBytes(), record)
+	if channels == 1 {
+		run = len(record) / f.DType.Size()
+	}
+	if run == 0 {
+		return
+	}
 	switch f.DType {
 	case tensor.Uint8, tensor.Bool:
 		measureUint8(record, channels, run, out)
@@ -156,6 +174,14 @@ func measureFloat[T any](record []T, channels, run int, out []moments, value fun
 		})
 		if m.n > 0 {
 			m.mean = sum / float64(m.n)
+		}
+		if math.IsInf(sum, 0) || math.IsNaN(sum) {
+			m.mean = 0
+			each(func(x float64) {
+				if !math.IsInf(x, 0) && !math.IsNaN(x) {
+					m.mean += x / float64(m.n)
+				}
+			})
 		}
 		each(func(x float64) {
 			if d := x - m.mean; !math.IsInf(x, 0) && !math.IsNaN(x) {

@@ -1,5 +1,7 @@
 package store
 
+import "encoding/json"
+
 // Writer makes a dataset out of records. It serves one goroutine at a time.
 //
 // Nothing is found under the destination's name before Commit returns nil, and everything
@@ -13,7 +15,17 @@ type Writer interface {
 	// appended.
 	Commit(info Info) (*Manifest, error)
 
-	// Close gives up what was not committed and removes its files. After Commit it does
+	// Checkpoint makes everything that was appended durable and keeps a note, in JSON, of
+	// what the caller needs to go on behind it. It costs an fsync of each open file. In a
+	// build without a Journal it does nothing.
+	Checkpoint(note json.RawMessage) error
+
+	// Kept says what there was of a build that is resumed. The caller appends what comes
+	// behind those records.
+	Kept() Kept
+
+	// Close gives up what was not committed. It removes the files, but not those of a build
+	// with a Journal, which can be resumed from its last Checkpoint. After Commit it does
 	// nothing. It is safe to call twice.
 	Close() error
 }

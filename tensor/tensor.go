@@ -45,14 +45,16 @@ func (s Shape) String() string {
 	return b.String()
 }
 
-// Spec says what one field of a record is.
+// Spec says what one field of a record is: one array of Shape or, where it is Ragged, any
+// number of rows of Shape, none included. Tokens are ragged rows of shape (), boxes of (4,).
 type Spec struct {
-	Name  string `json:"name"`
-	DType DType  `json:"dtype"`
-	Shape Shape  `json:"shape"` // of one record, without the record axis
+	Name   string `json:"name"`
+	DType  DType  `json:"dtype"`
+	Shape  Shape  `json:"shape"`            // of one record, without the record axis; of one row if Ragged
+	Ragged bool   `json:"ragged,omitempty"` // records have lengths of their own
 }
 
-// RecordBytes returns the bytes of one record of the field.
+// RecordBytes returns the bytes of one record of the field; if it is Ragged, of one row.
 func (s Spec) RecordBytes() int { return s.DType.Size() * s.Shape.Elems() }
 
 // Validate reports what makes the Spec unusable: no name, an invalid type, an axis that is

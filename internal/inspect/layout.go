@@ -58,22 +58,28 @@ func chartFlat(d *store.Dataset) (*Layout, error) {
 		return nil, err
 	}
 	l.Pieces = append(l.Pieces, Piece{File: store.ManifestName, Size: info.Size(), What: "manifest"})
-	for i, f := range d.Schema.Fields {
-		for k, e := range d.Extents[i] {
-			l.shard(f, e)
-			l.Maps = append(l.Maps, Map{Field: f.Name, Shard: k, Python: memmap(e.Path, f.Spec, e.Offset, e.Count)})
+	for _, c := range d.Columns {
+		for k, e := range c.Extents {
+			l.shard(c, e)
+			m := Map{Field: c.Name, Shard: k}
+			if e.Count == 0 {
+				m.Reason = "there are no rows to map"
+			} else {
+				m.Python = memmap(e.Path, c.Spec, e.Offset, e.Count)
+			}
+			l.Maps = append(l.Maps, m)
 		}
 	}
 	return l, nil
 }
 
-// shard adds the payload and the checksum file of a field in a shard.
-func (l *Layout) shard(f store.Field, e store.Extent) {
+// shard adds the payload and the checksum file of a column in a shard.
+func (l *Layout) shard(c store.Column, e store.Extent) {
 	payload, sums := filepath.Base(e.Path), filepath.Base(e.SumsPath)
 	l.Pieces = append(l.Pieces,
-		Piece{File: payload, Size: e.Offset, What: "NumPy header", Field: f.Name},
-		Piece{File: payload, Offset: e.Offset, Size: e.Count * int64(f.RecordBytes()), What: "records", Field: f.Name, First: &e.First, Count: &e.Count},
-		Piece{File: sums, Size: e.SumsOffset, What: "NumPy header", Field: f.Name},
-		Piece{File: sums, Offset: e.SumsOffset, Size: 4 * store.Blocks(e.Count, f.RecordBytes()), What: "checksums", Field: f.Name},
+		Piece{File: payload, Size: e.Offset, What: "NumPy header", Field: c.Name},
+		Piece{File: payload, Offset: e.Offset, Size: e.Count * int64(c.Spec.RecordBytes()), What: "records", Field: c.Name, First: &e.First, Count: &e.Count},
+		Piece{File: sums, Size: e.SumsOffset, What: "NumPy header", Field: c.Name},
+		Piece{File: sums, Offset: e.SumsOffset, Size: 4 * store.Blocks(e.Count, c.Spec.RecordBytes()), What: "checksums", Field: c.Name},
 	)
 }

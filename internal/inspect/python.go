@@ -16,12 +16,16 @@ func python(d *store.Dataset, field int) string {
 	if d.Format == "hdf5" {
 		return fmt.Sprintf("h5py.File(%s)[%s]", quote(d.Path), quote(f.Name))
 	}
-	extents := d.Extents[field]
+	name, part := f.Name, store.Whole
+	if f.Ragged {
+		name, part = f.Name+"."+string(store.Values), store.Values
+	}
+	extents := d.Column(field, part).Extents
 	if len(extents) == 1 {
 		return fmt.Sprintf(`np.load(%s, mmap_mode="r")`, quote(extents[0].Path))
 	}
 	pattern := strings.ReplaceAll(d.Path, "%", "%%")
-	pattern = filepath.Join(pattern, f.Name+"-%05d.npy")
+	pattern = filepath.Join(pattern, name+"-%05d.npy")
 	return fmt.Sprintf(`[np.load(%s %% i, mmap_mode="r") for i in range(%d)]`, quote(pattern), len(extents))
 }
 

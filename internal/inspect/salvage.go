@@ -16,25 +16,18 @@ import (
 // salvage verifies a flat dataset that does not open, because a file is missing, is of the
 // wrong size or has a wrong header: it names every such file and checks what is left.
 func (v *Verification) salvage(ctx context.Context, path string, m *store.Manifest, opts VerifyOptions) error {
-	d := &store.Dataset{Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records, Extents: make([][]store.Extent, len(m.Fields))}
+	d := &store.Dataset{Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records, Columns: m.Schema().Columns()}
 	shardOf := make([][]int, len(m.Fields))
 	var rest []wholeFile // payloads that blocks do not vouch for, header or all
 	for i, s := range m.Shards {
-		for k, f := range m.Fields {
-			payload, sums := s.Files[2*k], s.Files[2*k+1]
-			whole := v.sized(path, s, i, f, payload)
-			if !v.sized(path, s, i, f, sums) || !whole {
-				if whole {
-					rest = append(rest, wholeFile{field: f, shard: i, records: s, file: payload})
-				}
-				continue
+		columns := store.ColumnsOf(m.Schema(), []store.Shard{s}, path)
+		for f := range m.Fields {
+			whole, files := v.salvageField(path, s, i, columns, f)
+			rest = append(rest, files...)
+			if whole {
+				addExtents(d, columns, f, s)
+				shardOf[f] = append(shardOf[f], i)
 			}
-			rest = append(rest, wholeFile{f, i, s, payload, true})
-			shardOf[k] = append(shardOf[k], i)
-			d.Extents[k] = append(d.Extents[k], store.Extent{
-				Path: filepath.Join(path, payload.Name), Offset: store.HeaderBytes, First: s.First, Count: s.Count,
-				SumsPath: filepath.Join(path, sums.Name), SumsOffset: store.HeaderBytes, SumsCRC32C: sums.CRC32C,
-			})
 		}
 	}
 	if err := v.blocks(ctx, d, shardOf, opts); err != nil {
@@ -48,10 +41,47 @@ func (v *Verification) salvage(ctx context.Context, path string, m *store.Manife
 	return nil
 }
 
+// salvageField looks at the files of a field in a shard. It reports whether all have the
+// sizes that they must have, and returns the payloads that have.
+func (v *Verification) salvageField(path string, s store.Shard, shard int, columns []store.Column, field int) (whole bool, files []wholeFile) {
+	whole = true
+	for k, c := range columns {
+		if c.Field != field {
+			continue
+		}
+		payload, sums := s.Files[2*k], s.Files[2*k+1]
+		if v.sized(path, s, shard, c, payload) {
+			files = append(files, wholeFile{field: payload.Field, shard: shard, records: s, file: payload})
+		} else {
+			whole = false
+		}
+		whole = v.sized(path, s, shard, c, sums) && whole
+	}
+	for i := range files {
+		files[i].blocks = whole
+	}
+	return whole, files
+}
+
+// addExtents adds those of a field in a shard to a dataset.
+func addExtents(d *store.Dataset, columns []store.Column, field int, s store.Shard) {
+	for k, c := range columns {
+		if c.Field != field {
+			continue
+		}
+		to, e := &d.Columns[k], c.Extents[0]
+		e.First = s.First
+		if c.Part == store.Offsets {
+			e.First += int64(len(to.Extents)) // an extent has one offset more than records
+		}
+		to.Extents, to.Rows = append(to.Extents, e), to.Rows+e.Count
+	}
+}
+
 // sized reports whether a file of a shard has the size that it must have; if not, that is
 // a damage.
-func (v *Verification) sized(path string, s store.Shard, shard int, f store.Field, file store.File) bool {
-	d := Damage{Field: f.Name, Shard: shard, First: s.First, Last: s.First + s.Count - 1, File: file.Name}
+func (v *Verification) sized(path string, s store.Shard, shard int, c store.Column, file store.File) bool {
+	d := Damage{Field: file.Field, Shard: shard, First: s.First, Last: s.First + s.Count - 1, File: file.Name}
 	info, err := os.Stat(filepath.Join(path, file.Name))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -63,8 +93,8 @@ func (v *Verification) sized(path string, s store.Shard, shard int, f store.Fiel
 	case info.Size() < file.Bytes:
 		d.Offset = info.Size()
 		d.Problem = fmt.Sprintf("the file ends here, cut short by %d of %d bytes", file.Bytes-info.Size(), file.Bytes)
-		if isPayload(s, file) {
-			d.First += max(0, info.Size()-store.HeaderBytes) / int64(f.RecordBytes())
+		if isPayload(s, file) && c.Part == store.Whole {
+			d.First += max(0, info.Size()-store.HeaderBytes) / int64(c.Spec.RecordBytes())
 		}
 	case info.Size() > file.Bytes:
 		d.Offset = file.Bytes
@@ -88,7 +118,7 @@ func isPayload(s store.Shard, file store.File) bool {
 
 // wholeFile is a payload file that has to be compared as a whole.
 type wholeFile struct {
-	field   store.Field
+	field   string
 	shard   int
 	records store.Shard
 	file    store.File
@@ -108,7 +138,7 @@ func (v *Verification) whole(ctx context.Context, path string, w wholeFile) erro
 	if got == w.file.CRC32C {
 		return nil
 	}
-	d := Damage{Field: w.field.Name, Shard: w.shard, First: w.records.First, Last: w.records.First + w.records.Count - 1, File: w.file.Name}
+	d := Damage{Field: w.field, Shard: w.shard, First: w.records.First, Last: w.records.First + w.records.Count - 1, File: w.file.Name}
 	d.Problem = fmt.Sprintf("CRC32C of the file is %s, was %s when it was written", got, w.file.CRC32C)
 	if w.blocks {
 		d.Problem = "its header is not what was written; the records are"

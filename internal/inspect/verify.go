@@ -151,10 +151,10 @@ func (v *Verification) blocks(ctx context.Context, d *store.Dataset, shardOf [][
 
 // checkedBytes returns the size of all records that have checksums.
 func checkedBytes(d *store.Dataset) (n int64) {
-	for i, f := range d.Schema.Fields {
-		for _, e := range d.Extents[i] {
+	for _, c := range d.Columns {
+		for _, e := range c.Extents {
 			if e.SumsPath != "" {
-				n += e.Count * int64(f.RecordBytes())
+				n += e.Count * int64(c.Spec.RecordBytes())
 			}
 		}
 	}

@@ -39,6 +39,9 @@ func (v *Verification) renderNotes(b *strings.Builder) {
 
 // String names everything that there is to name.
 func (d Damage) String() string {
+	if d.Field == "" {
+		return fmt.Sprintf("%s: %s", printable(d.File), printable(d.Problem))
+	}
 	records := fmt.Sprintf("records %d to %d", d.First, d.Last)
 	if d.First == d.Last {
 		records = fmt.Sprintf("record %d", d.First)

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -79,47 +78,40 @@ func pathless(err error) error {
 	return err
 }
 
-// castagnoli is the polynomial of store.CRC32C.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// fieldColumn writes the records of a field and the checksums of their blocks.
-type fieldColumn struct {
+// array writes the rows of one of the dataset's columns and the checksums of their blocks.
+type array struct {
+	meta         store.Column
 	values, sums column
-	per          int64  // records a block
-	in           int64  // records in the open block
-	crc          uint32 // of the open block
+	blocks       store.BlockSums
+	word         [4]byte // a checksum; here, so that it is not allocated
 }
 
-func newFieldColumn(f store.Field) fieldColumn {
-	return fieldColumn{per: store.BlockRecords(f.RecordBytes())}
+func newArray(meta store.Column) array {
+	return array{meta: meta, blocks: store.NewBlockSums(meta.Spec.RecordBytes())}
 }
 
-// append adds a record, whose CRC32C is crc.
-func (c *fieldColumn) append(value []byte, crc uint32) error {
-	if c.in > 0 {
-		crc = crc32.Update(c.crc, castagnoli, value)
+// append adds rows, whose CRC32C is crc.
+func (a *array) append(rows []byte, crc uint32) error {
+	a.blocks.Add(rows, crc)
+	if err := a.flushSums(); err != nil {
+		return err
 	}
-	c.crc = crc
-	c.in++
-	if c.in == c.per {
-		if err := c.endBlock(); err != nil {
+	return a.values.append(rows)
+}
+
+func (a *array) flushSums() error {
+	for _, crc := range a.blocks.Done {
+		binary.LittleEndian.PutUint32(a.word[:], crc)
+		if err := a.sums.append(a.word[:]); err != nil {
 			return err
 		}
 	}
-	return c.values.append(value)
-}
-
-func (c *fieldColumn) endBlock() error {
-	c.in = 0
-	return c.sums.append(binary.LittleEndian.AppendUint32(nil, c.crc))
+	a.blocks.Done = a.blocks.Done[:0]
+	return nil
 }
 
 // finish ends the last block and writes what is buffered.
-func (c *fieldColumn) finish() error {
-	if c.in > 0 {
-		if err := c.endBlock(); err != nil {
-			return err
-		}
-	}
-	return errors.Join(c.values.flush(), c.sums.flush())
+func (a *array) finish() error {
+	a.blocks.End()
+	return errors.Join(a.flushSums(), a.values.flush(), a.sums.flush())
 }

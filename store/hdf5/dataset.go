@@ -15,7 +15,7 @@ import (
 func free(s *C.char) { C.free(unsafe.Pointer(s)) }
 
 // dataset describes a dataset: its path in the file, its type, and its dimensions, of which
-// a scalar has none.
+// a scalar has none. The first one may be 0.
 type dataset struct {
 	path string
 	elem element
@@ -29,8 +29,8 @@ func (d dataset) bytes() (int64, error) {
 		return 0, fmt.Errorf("%s: %d dimensions; HDF5 has at most %d", d.path, len(d.dims), C.H5S_MAX_RANK)
 	}
 	n := int64(d.elem.size())
-	for _, dim := range d.dims {
-		if n <= 0 || dim <= 0 || dim > math.MaxInt64/4/n {
+	for i, dim := range d.dims {
+		if n < 0 || dim < 0 || i > 0 && dim == 0 || n > 0 && dim > math.MaxInt64/4/n || d.elem.size() <= 0 {
 			return 0, fmt.Errorf("%s: shape %v of %d-byte elements is more than a file can hold", d.path, d.dims, d.elem.size())
 		}
 		n *= dim
@@ -60,7 +60,7 @@ func (d dataset) create(f file, data []byte) error {
 		dims[i] = C.hsize_t(dim)
 	}
 	late := C.int(0)
-	if d.late {
+	if d.late || n == 0 {
 		late = 1
 	}
 	var e C.h5x_error
@@ -69,7 +69,7 @@ func (d dataset) create(f file, data []byte) error {
 		return failed("create "+d.path, &e)
 	}
 	defer C.h5x_close_dataset(id)
-	if data != nil && C.h5x_write(id, unsafe.Pointer(unsafe.SliceData(data)), &e) < 0 {
+	if len(data) > 0 && C.h5x_write(id, unsafe.Pointer(unsafe.SliceData(data)), &e) < 0 {
 		return failed("write "+d.path, &e)
 	}
 	return nil

@@ -13,6 +13,9 @@ func fieldAttributes(f store.Field) []attribute {
 	if f.Layout != "" {
 		list = append(list, text("layout", "N"+f.Layout))
 	}
+	if f.Content != "" {
+		list = append(list, text("content", f.Content))
+	}
 	if f.DType == tensor.BFloat16 {
 		list = append(list, text("dtype", f.DType.String()))
 	}
@@ -83,12 +86,16 @@ func describeAll(f file, m *store.Manifest, manifest []byte) error {
 	return onRoot(f, rootAttributes(m))
 }
 
-// describeField writes the attributes of a field, and as datasets those which are too long.
+// describeField writes the attributes of a field, of a ragged one to its values, and as datasets those which are too long.
 // Groups are the ones for such datasets that were made.
 func describeField(f file, field store.Field, groups map[string]bool) error {
-	h, err := f.h.OpenDataset("/" + field.Name)
+	name := "/" + field.Name
+	if field.Ragged {
+		name += "/" + string(store.Values)
+	}
+	h, err := f.h.OpenDataset(name)
 	if err != nil {
-		return gonumFailed("open " + field.Name)
+		return gonumFailed("open " + name)
 	}
 	defer h.Close()
 	for _, a := range fieldAttributes(field) {

@@ -112,7 +112,7 @@ func TestDiskFullAtAppend(t *testing.T) {
 	}
 	defer w.Close()
 	f := w.(*writer).file
-	if err := unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.fields[0].values.start, f.fields[0].values.room); err != nil {
+	if err := unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.arrays[0].values.start, f.arrays[0].values.room); err != nil {
 		t.Fatal(err)
 	}
 	release := fillDisk(t, dir)

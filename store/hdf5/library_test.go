@@ -103,7 +103,7 @@ func TestSizesAreChecked(t *testing.T) {
 				t.Errorf("%d bytes for a dataset of 24", n)
 			}
 		}
-		for _, dims := range [][]int64{{0}, {-1}, {1 << 62}, {1 << 31, 1 << 31}, make([]int64, 40)} {
+		for _, dims := range [][]int64{{-1}, {2, 0}, {1 << 62}, {1 << 31, 1 << 31}, make([]int64, 40)} {
 			if (dataset{path: "/e", elem: d.elem, dims: dims}).create(f, nil) == nil {
 				t.Errorf("shape %v", dims)
 			}

@@ -39,7 +39,7 @@ func TestMapped(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	b := read(t, path)
-	b[located.Extents[3][0].Offset+7] ^= 1
+	b[located.Columns[3].Extents[0].Offset+7] ^= 1
 	if err := os.WriteFile(path+".bad", b, 0o666); err != nil {
 		t.Fatal(err)
 	}

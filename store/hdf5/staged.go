@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -15,7 +16,7 @@ import (
 const (
 	booksGroup   = "/penstock"
 	crcGroup     = booksGroup + "/crc"
-	manifestPath = booksGroup + "/manifest"
+	manifestPath = store.HDF5Manifest
 )
 
 // Where objects start in the file: payloads at pages, so that they can be mapped; the rest
@@ -34,36 +35,46 @@ const slack = 256 << 10
 type staged struct {
 	path   string
 	file   *os.File
-	fields []fieldColumn
+	arrays []array
 	size   int64 // bytes of the structure, payload included
 }
 
-// The datasets of field f in a file of n records.
-func payload(f store.Field, n int64) dataset {
-	dims := []int64{n}
-	for _, d := range f.Shape {
+// The datasets of a column.
+func payload(c store.Column) dataset {
+	dims := []int64{c.Rows}
+	for _, d := range c.Spec.Shape {
 		dims = append(dims, int64(d))
 	}
-	return dataset{path: "/" + f.Name, elem: element{dtype: f.DType}, dims: dims, late: true}
+	return dataset{path: c.Path(), elem: element{dtype: c.Spec.DType}, dims: dims, late: true}
 }
 
-func checksums(f store.Field, n int64) dataset {
+func checksums(c store.Column) dataset {
 	return dataset{
-		path: crcGroup + "/" + f.Name, elem: element{dtype: tensor.Uint32},
-		dims: []int64{store.Blocks(n, f.RecordBytes())},
+		path: c.SumsPath(), elem: element{dtype: tensor.Uint32},
+		dims: []int64{store.Blocks(c.Rows, c.Spec.RecordBytes())},
 	}
 }
 
-// newStaged makes the file path with room for n records and reserves the disk space.
-func newStaged(path string, schema store.Schema, n int64) (*staged, error) {
-	s := &staged{path: path}
-	for _, f := range schema.Fields {
-		s.fields = append(s.fields, newFieldColumn(f))
+// fixedColumns returns the columns of n records that have one length.
+func fixedColumns(schema store.Schema, n int64) []store.Column {
+	columns := schema.Columns()
+	for k := range columns {
+		columns[k].Rows = n
 	}
-	if err := s.describe(schema, n); err != nil {
+	return columns
+}
+
+// newStaged makes the file path with room for the rows of the columns and reserves the disk
+// space.
+func newStaged(path string, columns []store.Column) (*staged, error) {
+	s := &staged{path: path}
+	for _, c := range columns {
+		s.arrays = append(s.arrays, newArray(c))
+	}
+	if err := s.describe(); err != nil {
 		return nil, err
 	}
-	if err := s.allocate(schema, n); err != nil {
+	if err := s.allocate(); err != nil {
 		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -71,8 +82,8 @@ func newStaged(path string, schema store.Schema, n int64) (*staged, error) {
 		return nil, pathless(err)
 	}
 	s.file = file
-	for i := range s.fields {
-		s.fields[i].values.file, s.fields[i].sums.file = file, file
+	for i := range s.arrays {
+		s.arrays[i].values.file, s.arrays[i].sums.file = file, file
 	}
 	if err := s.reserve(slack); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -82,38 +93,45 @@ func newStaged(path string, schema store.Schema, n int64) (*staged, error) {
 
 // describe creates the objects. The payloads get no place yet: otherwise their headers,
 // too, would start at pages.
-func (s *staged) describe(schema store.Schema, n int64) error {
+func (s *staged) describe() error {
 	return session(s.path, true, smallAlign, func(f file) error {
-		for _, path := range []string{booksGroup, crcGroup} {
-			if err := createGroup(f, path); err != nil {
+		for _, group := range []string{booksGroup, crcGroup} {
+			if err := createGroup(f, group); err != nil {
 				return err
 			}
 		}
-		for _, field := range schema.Fields {
-			if err := payload(field, n).create(f, nil); err != nil {
-				return err
+		for _, a := range s.arrays {
+			if a.meta.Part == store.Values {
+				if err := createGroup(f, path.Dir(a.meta.Path())); err != nil {
+					return err
+				}
 			}
-			if err := checksums(field, n).create(f, nil); err != nil {
-				return err
+			for _, d := range []dataset{payload(a.meta), checksums(a.meta)} {
+				if err := d.create(f, nil); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
 }
 
-// allocate gives the payloads their places and notes those of all columns.
-func (s *staged) allocate(schema store.Schema, n int64) error {
+// allocate gives the payloads their places and notes those of all arrays.
+func (s *staged) allocate() error {
 	return session(s.path, false, pageAlign, func(f file) error {
-		for i, field := range schema.Fields {
-			p := payload(field, n)
+		for i := range s.arrays {
+			a := &s.arrays[i]
+			if a.meta.Rows == 0 {
+				continue // nothing is written, and nothing has a place
+			}
+			p := payload(a.meta)
 			if err := p.allocate(f); err != nil {
 				return err
 			}
-			err := errors.Join(s.fields[i].values.place(f, p), s.fields[i].sums.place(f, checksums(field, n)))
-			if err != nil {
+			if err := errors.Join(a.values.place(f, p), a.sums.place(f, checksums(a.meta))); err != nil {
 				return err
 			}
-			if at := s.fields[i].values.start; at%pageAlign != 0 {
+			if at := a.values.start; at%pageAlign != 0 {
 				return fmt.Errorf("%s: libhdf5 put it at %#x, which is no multiple of %d", p.path, at, pageAlign)
 			}
 		}
@@ -144,10 +162,10 @@ func (s *staged) reserve(extra int64) error {
 	return nil
 }
 
-// append adds a record to every field.
+// append adds a record, whose fields all have one length.
 func (s *staged) append(r *store.Record, sums []uint32) error {
-	for i := range s.fields {
-		if err := s.fields[i].append(r.Values[i], sums[i]); err != nil {
+	for i := range s.arrays {
+		if err := s.arrays[i].append(r.Values[i], sums[i]); err != nil {
 			return err
 		}
 	}
@@ -156,8 +174,8 @@ func (s *staged) append(r *store.Record, sums []uint32) error {
 
 // finish writes what is still in memory.
 func (s *staged) finish() error {
-	for i := range s.fields {
-		if err := s.fields[i].finish(); err != nil {
+	for i := range s.arrays {
+		if err := s.arrays[i].finish(); err != nil {
 			return err
 		}
 	}
@@ -166,11 +184,11 @@ func (s *staged) finish() error {
 
 // copyFrom takes over the records and checksums of another file, which must be finished.
 func (s *staged) copyFrom(from *staged) error {
-	for i := range s.fields {
-		if err := s.fields[i].values.copyFrom(&from.fields[i].values); err != nil {
+	for i := range s.arrays {
+		if err := s.arrays[i].values.copyFrom(&from.arrays[i].values); err != nil {
 			return err
 		}
-		if err := s.fields[i].sums.copyFrom(&from.fields[i].sums); err != nil {
+		if err := s.arrays[i].sums.copyFrom(&from.arrays[i].sums); err != nil {
 			return err
 		}
 	}

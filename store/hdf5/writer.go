@@ -3,13 +3,14 @@
 package hdf5
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
 	"github.com/penstock/penstock/store"
 )
 
-// writer is the store.Writer that Create gives.
+// writer is the store.Writer for records whose number is known and whose places are fixed.
 type writer struct {
 	schema  store.Schema
 	stage   *store.Stage
@@ -26,54 +27,15 @@ const (
 	trimmedName = "trimmed.h5"
 )
 
-// Create begins a dataset of at most opts.Records records in the HDF5 file dest and takes
-// the disk space for it, where the file system can do that. The Writer holds up to 2 MiB of
-// memory a field.
-//
-// If fewer records are appended, Commit copies them into a file of the right size, for which
-// there must be space: the result is the same, byte for byte, as if the number had been
-// known. An error can wrap store.ErrExist, store.ErrBusy or the system's error number.
-func Create(dest string, schema store.Schema, opts Options) (store.Writer, error) {
-	if err := check(schema, opts); err != nil {
-		return nil, fmt.Errorf("store: create %q: %w", dest, err)
-	}
-	stage, err := store.NewStage(dest, opts.Overwrite)
-	if err != nil {
-		return nil, fmt.Errorf("store: create: %w", err)
-	}
+// newWriter begins a file of at most so many records.
+func newWriter(stage *store.Stage, schema store.Schema, records int64) (*writer, error) {
 	w := &writer{
-		schema: schema, stage: stage, records: opts.Records,
+		schema: schema, stage: stage, records: records,
 		ledger: store.NewLedger(schema), sums: make([]uint32, len(schema.Fields)),
 	}
-	w.file, err = newStaged(stage.Path(stagedName), schema, opts.Records)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Abort())
-	}
-	return w, nil
-}
-
-// check reports what libhdf5 must not be asked for.
-func check(schema store.Schema, opts Options) error {
-	if err := schema.Validate(); err != nil {
-		return err
-	}
-	if schema.Index(booksGroup[1:]) >= 0 {
-		return errors.New(`field "penstock": HDF5 files keep their books under that name; choose another one`)
-	}
-	if opts.Records < 1 {
-		return fmt.Errorf("for %d records: an HDF5 file needs to know how many will come, at least 1", opts.Records)
-	}
-	total := int64(0)
-	for _, f := range schema.Fields {
-		n, err := payload(f, opts.Records).bytes()
-		if err != nil {
-			return err
-		}
-		if total += n; total > 1<<61 {
-			return fmt.Errorf("%d records are more than a file can hold", opts.Records)
-		}
-	}
-	return nil
+	var err error
+	w.file, err = newStaged(stage.Path(stagedName), fixedColumns(schema, records))
+	return w, err
 }
 
 // Append implements store.Writer.
@@ -126,23 +88,28 @@ func (w *writer) commit(info store.Info) (*store.Manifest, error) {
 		}
 	}
 	m := w.ledger.Manifest(info)
-	if err := w.file.finishFile(m); err != nil {
-		return nil, err
+	return m, w.file.publish(m, w.stage, name)
+}
+
+// publish completes the file and gives it its name.
+func (s *staged) publish(m *store.Manifest, stage *store.Stage, name string) error {
+	if err := s.finishFile(m); err != nil {
+		return err
 	}
-	if err := w.file.verify(m); err != nil {
-		return nil, err
+	if err := s.verify(m); err != nil {
+		return err
 	}
-	f := w.file.file
-	w.file.file = nil
+	f := s.file
+	s.file = nil
 	if err := store.SyncFile(f); err != nil {
-		return nil, pathless(err)
+		return pathless(err)
 	}
-	return m, w.stage.PublishFile(name)
+	return stage.PublishFile(name)
 }
 
 // trim moves the records into a file that has no room for more.
 func (w *writer) trim() error {
-	file, err := newStaged(w.stage.Path(trimmedName), w.schema, w.ledger.Records())
+	file, err := newStaged(w.stage.Path(trimmedName), fixedColumns(w.schema, w.ledger.Records()))
 	if err != nil {
 		return err
 	}
@@ -154,6 +121,12 @@ func (w *writer) trim() error {
 	w.file = file
 	return nil
 }
+
+// Checkpoint implements store.Writer. A file with a journal is made by a collector.
+func (w *writer) Checkpoint(json.RawMessage) error { return w.err }
+
+// Kept implements store.Writer.
+func (w *writer) Kept() store.Kept { return store.Kept{} }
 
 // Close implements store.Writer.
 func (w *writer) Close() error {

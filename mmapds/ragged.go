@@ -1,0 +1,271 @@
+package mmapds
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sort"
+
+	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// field is a field as mapped memory.
+type field struct {
+	spec    tensor.Spec
+	rows    *column // of records; of values where it is ragged
+	offsets *column // nil where it is not
+	extents []raggedExtent
+}
+
+// raggedExtent is where consecutive records of a ragged field lie.
+type raggedExtent struct {
+	first, count int    // records
+	offsets      []byte // of each record and of the last one's end
+	row, rows    int    // of the values: the first one's number in the column, and how many
+	path         string // of the offsets
+	segment      *segment
+	at           int // of offsets in the segment
+}
+
+func (d *Dataset) newField(i int, spec tensor.Spec) field {
+	f := field{spec: spec}
+	for k := range d.columns {
+		c := &d.columns[k]
+		switch {
+		case c.meta.Field != i:
+		case c.meta.Part == store.Offsets:
+			f.offsets = c
+		default:
+			f.rows = c
+		}
+	}
+	if f.offsets == nil {
+		return f
+	}
+	first := 0
+	for k, e := range f.offsets.meta.Extents {
+		s, at := f.offsets.find(int(e.First))
+		values := f.rows.meta.Extents[k]
+		x := raggedExtent{
+			first: first, count: int(e.Count) - 1, offsets: s.data[at : at+int(e.Count)*8],
+			row: int(values.First), rows: int(values.Count), path: e.Path, segment: s, at: at,
+		}
+		f.extents = append(f.extents, x)
+		first += x.count
+	}
+	return f
+}
+
+// RunRagged returns records [a, b) of a ragged field: their rows, back to back, as one array
+// of shape (rows, row shape...), and in offsets, which has b-a+1 elements, where each record
+// starts in it and where the last one ends. offsets[0] is 0, so it is what attention kernels
+// call cu_seqlens, in rows.
+//
+// It reads the offsets and no values. The view is valid until Close; where the run crosses
+// shards, it is a copy.
+func (d *Dataset) RunRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
+	f, err := d.ragged(field, a, b)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	if len(offsets) != b-a+1 {
+		panic("mmapds: RunRagged: offsets has not one element more than there are records")
+	}
+	row, err := d.place(f, a, b, offsets)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	return d.run(f.rows, row, row+int(offsets[b-a]))
+}
+
+// Lengths fills offsets, which has one element more than indices, with where the records of
+// a ragged field start when their rows lie one after the other: what GatherRagged will give,
+// before it is done. It allocates nothing.
+func (d *Dataset) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
+	f, err := d.ragged(field, 0, 0)
+	if err != nil {
+		return err
+	}
+	if len(offsets) != len(indices)+1 {
+		panic("mmapds: offsets has not one element more than there are indices")
+	}
+	offsets[0] = 0
+	for k, i := range indices {
+		if k%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		_, n, err := d.record(f, i)
+		if err != nil {
+			return err
+		}
+		offsets[k+1] = offsets[k] + int64(n)
+	}
+	return nil
+}
+
+// GatherRagged copies the rows of records indices, in that order, to the start of dst and
+// returns it, cut or grown to their length. Offsets, which has one element more than
+// indices, gets where each record starts in it, in rows, and where the last one ends.
+// Indices may come in any order and repeat. It allocates nothing where dst has the capacity.
+func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+	if err := d.Lengths(ctx, field, indices, offsets); err != nil {
+		return dst, err
+	}
+	f, err := d.ragged(field, 0, 0)
+	if err != nil {
+		return dst, err
+	}
+	need := int(offsets[len(indices)]) * f.rows.size
+	dst = slices.Grow(dst[:0], need)[:need]
+	for _, i := range indices {
+		row, n, err := d.record(f, i)
+		if err != nil {
+			return dst, err
+		}
+		if n == 0 {
+			continue
+		}
+		if s, at := f.rows.find(row); !s.warm.has(at, min(at+n*f.rows.size, len(s.data))) {
+			mmap.WillNeed(s.data[at:min(at+n*f.rows.size, len(s.data))])
+		}
+	}
+	for k, i := range indices {
+		if err := ctx.Err(); err != nil {
+			return dst, err
+		}
+		row, n, err := d.record(f, i)
+		if err != nil {
+			return dst, err
+		}
+		if int64(n) != offsets[k+1]-offsets[k] {
+			return dst, fmt.Errorf("mmapds: record %d: field %q: its offsets changed while they were read: %w", i, field, store.ErrCorrupt)
+		}
+		if err := d.copyRun(f.rows, row, row+n, dst[int(offsets[k])*f.rows.size:int(offsets[k+1])*f.rows.size]); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// ragged returns a ragged field of which records [a, b) exist.
+func (d *Dataset) ragged(name string, a, b int) (*field, error) {
+	f, err := d.field(name)
+	if err != nil {
+		return nil, err
+	}
+	if f.offsets == nil {
+		return nil, fmt.Errorf("mmapds: field %q: its records are all of one length; use Run or Gather", name)
+	}
+	return f, checkRange(name, a, b, d.Len())
+}
+
+// rowsOf returns the array of a field and the rows that records [a, b) have in it.
+func (d *Dataset) rowsOf(name string, a, b int) (c *column, from, to int, err error) {
+	f, err := d.field(name)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if err := checkRange(name, a, b, d.Len()); err != nil {
+		return nil, 0, 0, err
+	}
+	if f.offsets == nil || a == b {
+		return f.rows, a, a + (b - a), nil
+	}
+	from, _, err = d.record(f, a)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	last, n, err := d.record(f, b-1)
+	return f.rows, from, last + n, err
+}
+
+// record returns the first row of a record in the values and how many it has.
+func (d *Dataset) record(f *field, i int) (row, n int, err error) {
+	if err := checkRange(f.spec.Name, i, i+1, d.Len()); err != nil {
+		return 0, 0, err
+	}
+	var offsets [2]int64
+	row, err = d.place(f, i, i+1, offsets[:])
+	return row, int(offsets[1]), err
+}
+
+// extent returns the one that holds a record, which must exist.
+func (f *field) extent(record int) int {
+	return sort.Search(len(f.extents), func(k int) bool { return f.extents[k].first > record }) - 1
+}
+
+// place fills offsets with those of records [a, b), from 0 on, and returns the first
+// record's row in the values. Offsets that run backwards or past the values are ErrCorrupt.
+func (d *Dataset) place(f *field, a, b int, offsets []int64) (row int, err error) {
+	defer d.catch(&err, debug.SetPanicOnFault(true))
+	offsets[0] = 0
+	if a == b {
+		return 0, nil
+	}
+	k := f.extent(a)
+	for at, first := a, true; at < b; k, first = k+1, false {
+		e := &f.extents[k]
+		n := min(b, e.first+e.count) - at
+		start, err := d.placeIn(f, e, at-e.first, offsets[at-a:at-a+n+1])
+		if err != nil {
+			return 0, err
+		}
+		if first {
+			row = start
+		}
+		at += n
+	}
+	return row, nil
+}
+
+// placeIn does so for records of one extent, the first of which is number i there; out[0] is
+// where it starts among those that are asked for.
+func (d *Dataset) placeIn(f *field, e *raggedExtent, i int, out []int64) (row int, err error) {
+	n := len(out) - 1
+	for _, r := range [2][2]int{{0, 1}, {i, i + n + 1}} { // the base, and what is asked for
+		if err := d.warm(f.offsets, e.segment, e.at+8*r[0], e.at+8*r[1]); err != nil {
+			return 0, err
+		}
+	}
+	base := int64(binary.LittleEndian.Uint64(e.offsets))
+	last := int64(binary.LittleEndian.Uint64(e.offsets[8*i:]))
+	if base < 0 || last < base || last-base > int64(e.rows) {
+		return 0, f.corrupt(e, i, last)
+	}
+	row = e.row + int(last-base)
+	for k := 1; k <= n; k++ {
+		next := int64(binary.LittleEndian.Uint64(e.offsets[8*(i+k):]))
+		if next < last || next-base > int64(e.rows) {
+			return 0, f.corrupt(e, i+k, next)
+		}
+		out[k] = out[k-1] + (next - last)
+		last = next
+	}
+	if i+n == e.count && last-base != int64(e.rows) {
+		return 0, f.corrupt(e, e.count, last)
+	}
+	return row, nil
+}
+
+func (f *field) corrupt(e *raggedExtent, i int, offset int64) error {
+	return fmt.Errorf("mmapds: record %d: field %q: %s: its offset %d is impossible: %w",
+		e.first+min(i, e.count-1), f.spec.Name, e.path, offset, store.ErrCorrupt)
+}
+
+// recordOf returns the record that has a row of the values, or one near it where the offsets
+// cannot be read.
+func (f *field) recordOf(row int) (record int) {
+	k := sort.Search(len(f.extents), func(k int) bool { return f.extents[k].row > row }) - 1
+	e := &f.extents[max(0, k)]
+	record = e.first
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { _ = recover() }()
+	base := int64(binary.LittleEndian.Uint64(e.offsets))
+	return e.first + sort.Search(e.count-1, func(i int) bool {
+		return int64(binary.LittleEndian.Uint64(e.offsets[8*(i+1):]))-base > int64(row-e.row)
+	})
+}

@@ -1,0 +1,168 @@
+package mmapds
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"reflect"
+	"sort"
+
+	"github.com/penstock/penstock/store"
+)
+
+// identity computes the id of a dataset from the checksums of its records, which come in
+// order. Methods may be called on nil.
+type identity struct {
+	manifest *store.Manifest
+	digests  [][]hash.Hash // by split and field
+	ends     []int64       // at which record the parts of the dataset end
+	splits   []int         // whose they are
+	failed   bool
+	next     []int64 // by field: the record that comes next
+	open     []piece // by field: what there is of it
+}
+
+// piece is a part of a record: its CRC32C and length, and whether the record ends with it.
+type piece struct {
+	crc  uint32
+	ends bool
+	n    int64 // bytes
+}
+
+// newIdentity returns nil for what is not all of a dataset of ours.
+func newIdentity(d *store.Dataset) *identity {
+	m := d.Manifest
+	if m == nil || m.Records != d.Records || !reflect.DeepEqual(d.Schema.Fields, m.Fields) {
+		return nil
+	}
+	id := &identity{manifest: m, next: make([]int64, len(m.Fields)), open: make([]piece, len(m.Fields))}
+	for range max(1, len(m.Splits)) {
+		var list []hash.Hash
+		for range m.Fields {
+			list = append(list, sha256.New())
+		}
+		id.digests = append(id.digests, list)
+	}
+	id.ends, id.splits = []int64{m.Records}, []int{0}
+	if len(m.Splits) > 0 {
+		id.ends, id.splits = partsOf(m)
+	}
+	return id
+}
+
+// partsOf returns the ranges of all splits in order: where each ends, and whose it is.
+func partsOf(m *store.Manifest) (ends []int64, splits []int) {
+	for next := int64(0); next < m.Records; {
+		for i, s := range m.Splits {
+			for _, r := range s.Ranges {
+				if r[0] == next {
+					ends, splits = append(ends, r[1]), append(splits, i)
+					next = r[1]
+				}
+			}
+		}
+	}
+	return ends, splits
+}
+
+func (id *identity) fail() {
+	if id != nil {
+		id.failed = true
+	}
+}
+
+// add takes the records of a job.
+func (id *identity) add(j *verifyJob) {
+	if id == nil || id.failed || j.column.Part == store.Offsets {
+		return
+	}
+	f := j.column.Field
+	for _, p := range j.digest {
+		open := &id.open[f]
+		if open.n > 0 {
+			p.crc = store.JoinCRC32C(open.crc, p.crc, p.n)
+		}
+		open.crc, open.n = p.crc, open.n+p.n
+		if p.ends {
+			id.record(f, *open, j.column)
+			*open = piece{}
+		}
+	}
+	j.digest, j.ends = nil, nil
+}
+
+// record enters one in the digest of its split.
+func (id *identity) record(f int, p piece, c *store.Column) {
+	part := sort.Search(len(id.ends), func(i int) bool { return id.ends[i] > id.next[f] })
+	if part == len(id.ends) {
+		id.failed = true
+		return
+	}
+	id.next[f]++
+	var entry [12]byte
+	binary.LittleEndian.PutUint32(entry[:], p.crc)
+	n := 4
+	if c.Part == store.Values {
+		n = 12
+		binary.LittleEndian.PutUint64(entry[4:], uint64(p.n/int64(c.Spec.RecordBytes())))
+	}
+	id.digests[id.splits[part]][f].Write(entry[:n])
+}
+
+// String returns the id.
+func (id *identity) String() string {
+	out := store.NewIdentity(id.manifest.Fields)
+	for i, list := range id.digests {
+		if len(id.manifest.Splits) > 0 {
+			out.Split(id.manifest.Splits[i].Name)
+		}
+		for _, h := range list {
+			out.Field(h.Sum(nil))
+		}
+	}
+	return out.String()
+}
+
+// checkIdentity compares the id of the records with the manifest's.
+func (v *verifier) checkIdentity() {
+	id := v.identity
+	if id == nil || id.failed {
+		return
+	}
+	v.result.Identity = true
+	got := id.String()
+	if got == id.manifest.ID {
+		return
+	}
+	v.result.Damages++
+	if v.opts.Damaged != nil {
+		v.opts.Damaged(&Damage{Path: v.data.Path, Last: v.data.Records - 1,
+			Err: fmt.Errorf("its records have the id %s, but its manifest says %s: they do not belong together: %w", got, id.manifest.ID, store.ErrCorrupt)})
+	}
+}
+
+// digestRecords computes the checksums of the records, or their parts, in the payload.
+func (j *verifyJob) digestRecords(payload []byte) {
+	size := int64(j.column.Spec.RecordBytes())
+	switch j.column.Part {
+	case store.Offsets:
+		return
+	case store.Whole:
+		j.digest = make([]piece, 0, int64(len(payload))/size)
+		for ; len(payload) > 0; payload = payload[size:] {
+			j.digest = append(j.digest, piece{store.CRC32C(payload[:size]), true, size})
+		}
+		return
+	}
+	at, to := j.rows()
+	for _, end := range j.ends {
+		n := (end - at) * size
+		j.digest = append(j.digest, piece{store.CRC32C(payload[:n]), true, n})
+		payload, at = payload[n:], end
+	}
+	if at < to {
+		j.digest = append(j.digest, piece{store.CRC32C(payload), false, int64(len(payload))})
+	}
+}
+

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Extend returns the schema of a dataset that records of schema, in those splits, are
+// appended to, or an error that says why they cannot be. Both may have names at the end of
+// their lists that the dataset has not.
+func (m *Manifest) Extend(schema Schema, splits []string) (Schema, error) {
+	var errs []error
+	if len(m.Fields) != len(schema.Fields) {
+		errs = append(errs, fmt.Errorf("it has %d fields, and not %d", len(m.Fields), len(schema.Fields)))
+	}
+	out := Schema{}
+	for i, f := range schema.Fields {
+		if i < len(m.Fields) {
+			old := m.Fields[i]
+			errs = append(errs, old.extend(f))
+			old.Classes = f.Classes
+			out.Fields = append(out.Fields, old)
+		}
+	}
+	names := m.splitNames()
+	if len(names) > len(splits) || !slices.Equal(names, splits[:len(names)]) || len(names) == 0 && len(splits) > 0 {
+		errs = append(errs, fmt.Errorf("its splits are %q, and not %q", names, splits))
+	}
+	if len(m.Ledger) == 0 {
+		errs = append(errs, errors.New("its manifest has no ledger to go on from"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Schema{}, fmt.Errorf("these records cannot be appended to it: %w", err)
+	}
+	return out, nil
+}
+
+// extend says why values of f are not values of old.
+func (old Field) extend(f Field) error {
+	if len(old.Classes) > len(f.Classes) || !slices.Equal(old.Classes, f.Classes[:len(old.Classes)]) {
+		return fmt.Errorf("field %q has the classes %s, which the new ones do not begin with", old.Name, shorten(fmt.Sprintf("%q", old.Classes)))
+	}
+	f.Classes = old.Classes
+	if f.Normalization == nil {
+		f.Normalization = old.Normalization
+	}
+	if was, is := compact([]Field{old}), compact([]Field{f}); was != is {
+		return fmt.Errorf("field %q is %s, and not %s", old.Name, shorten(was), shorten(is))
+	}
+	return nil
+}

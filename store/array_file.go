@@ -1,0 +1,165 @@
+package store
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// arrayFile writes one column of the open shard: an .npy file whose header comes last, when
+// its length is known, and the checksums of its blocks.
+type arrayFile struct {
+	spec tensor.Spec
+	sums BlockSums
+	file *os.File
+	buf  []byte
+	rows int64
+	word [8]byte // an offset; here, so that it is not allocated
+}
+
+const writeBuffer = 1 << 20
+
+func newArrayFile(spec tensor.Spec) arrayFile {
+	return arrayFile{spec: spec, sums: NewBlockSums(spec.RecordBytes())}
+}
+
+// create begins an empty array.
+func (a *arrayFile) create(path string) (err error) {
+	a.file, err = os.Create(path)
+	if err != nil {
+		return err
+	}
+	a.rows, a.sums = 0, BlockSums{Done: a.sums.Done[:0], size: a.sums.size}
+	a.buf = append(a.buf[:0], blankHeader[:]...)
+	return nil
+}
+
+var blankHeader [HeaderBytes]byte
+
+// append adds whole rows, whose CRC32C is crc.
+func (a *arrayFile) append(b []byte, crc uint32) error {
+	a.sums.Add(b, crc)
+	a.rows += int64(len(b) / a.spec.RecordBytes())
+	if len(a.buf)+len(b) > writeBuffer {
+		if err := a.flush(); err != nil {
+			return err
+		}
+	}
+	if len(b) >= writeBuffer {
+		_, err := a.file.Write(b)
+		return err
+	}
+	a.buf = append(a.buf, b...)
+	return nil
+}
+
+func (a *arrayFile) flush() error {
+	_, err := a.file.Write(a.buf)
+	a.buf = a.buf[:0]
+	return err
+}
+
+// sync makes all rows durable.
+func (a *arrayFile) sync() error {
+	if err := a.flush(); err != nil {
+		return err
+	}
+	return a.file.Sync()
+}
+
+// close finishes the array and returns the checksums of the file and of its blocks; these
+// are overwritten by the next array.
+func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
+	crc = a.sums.all()
+	a.sums.End()
+	if a.rows == 0 {
+		a.buf, crc = append(a.buf, 0), CRC32C([]byte{0})
+	}
+	if err := a.flush(); err != nil {
+		return 0, nil, err
+	}
+	header := npyHeader(a.spec, a.rows)
+	if _, err := a.file.WriteAt(header, 0); err != nil {
+		return 0, nil, err
+	}
+	file := a.file
+	a.file = nil
+	size := arrayBytes(a.rows, a.spec.RecordBytes())
+	return JoinCRC32C(CRC32C(header), crc, size-HeaderBytes), a.sums.Done, SyncFile(file)
+}
+
+// resume goes on with an array of which so many rows were made durable, whose checksum was
+// crc. What the file has beyond them it loses.
+func (a *arrayFile) resume(path string, rows int64, crc uint32) error {
+	if err := os.Chmod(path, 0o666); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	a.file, a.rows, a.buf = f, rows, a.buf[:0]
+	size := rows * int64(a.spec.RecordBytes())
+	if err := a.reread(size); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if got := a.sums.all(); got != crc {
+		return fmt.Errorf("%s: the CRC32C of its first %d rows is %s, not %s: %w", path, rows, HexCRC(got), HexCRC(crc), ErrCorrupt)
+	}
+	if err := f.Truncate(HeaderBytes + size); err != nil {
+		return err
+	}
+	_, err = f.Seek(0, io.SeekEnd)
+	return err
+}
+
+// reread computes the checksums of the rows in the file.
+func (a *arrayFile) reread(size int64) error {
+	r := io.NewSectionReader(a.file, HeaderBytes, size)
+	buf := make([]byte, writeBuffer)
+	for left := size; left > 0; {
+		n := min(left, int64(len(buf)))
+		if _, err := io.ReadFull(r, buf[:n]); err != nil {
+			return err
+		}
+		a.sums.Add(buf[:n], CRC32C(buf[:n]))
+		left -= n
+	}
+	return nil
+}
+
+// abandon closes the file as it is.
+func (a *arrayFile) abandon() {
+	if a.file != nil {
+		a.file.Close()
+		a.file = nil
+	}
+}
+
+// writeSums writes a checksum file and returns the CRC32C of all of it.
+func writeSums(path string, blocks []uint32) (uint32, error) {
+	text := npyHeader(checksumSpec, int64(len(blocks)))
+	for _, b := range blocks {
+		text = binary.LittleEndian.AppendUint32(text, b)
+	}
+	if len(blocks) == 0 {
+		text = append(text, 0)
+	}
+	return CRC32C(text), writeFile(path, text)
+}
+
+// writeFile writes a read-only file and waits until it is on disk.
+func writeFile(path string, data []byte) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	return SyncFile(f)
+}

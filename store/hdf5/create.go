@@ -1,0 +1,80 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/store"
+)
+
+// Create begins a dataset in the HDF5 file dest, or with opts.Append a file that has what
+// dest has and more, and takes dest's place.
+//
+// If the number of records is given and nothing else is asked for, the file is made at once
+// and records are written to their places in it; the disk space is taken, where the file
+// system can do that. If fewer records come, Commit copies them into a file of the right
+// size, for which there must be space. In all other cases (ragged fields, splits, a journal,
+// an append, an unknown number) the records are collected in arrays first, and Commit copies
+// these into the file: there must be space for both. The result is the same, byte for byte.
+//
+// The Writer holds up to 2 MiB of memory a column and split. An error can wrap
+// store.ErrExist, store.ErrBusy or the system's error number.
+func Create(dest string, schema store.Schema, opts Options) (store.Writer, error) {
+	if err := check(schema, opts); err != nil {
+		return nil, fmt.Errorf("store: create %q: %w", dest, err)
+	}
+	stage, err := store.OpenStage(dest, store.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
+	if err != nil {
+		return nil, fmt.Errorf("store: create: %w", err)
+	}
+	var w store.Writer
+	if direct(schema, opts) {
+		w, err = newWriter(stage, schema, opts.Records)
+	} else {
+		w, err = newCollector(stage, schema, opts)
+	}
+	if err == nil {
+		return w, nil
+	}
+	leave := stage.Abort
+	if opts.Journal != nil {
+		leave = stage.Release
+	}
+	return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), leave())
+}
+
+// direct reports whether the places of all records are known from the start.
+func direct(schema store.Schema, opts Options) bool {
+	for _, f := range schema.Fields {
+		if f.Ragged {
+			return false
+		}
+	}
+	return opts.Records > 0 && !opts.Append && opts.Splits == nil && opts.Journal == nil
+}
+
+// check reports what libhdf5 must not be asked for.
+func check(schema store.Schema, opts Options) error {
+	if err := schema.Validate(); err != nil {
+		return err
+	}
+	if schema.Index(booksGroup[1:]) >= 0 {
+		return errors.New(`field "penstock": HDF5 files keep their books under that name; choose another one`)
+	}
+	if opts.Records < 0 {
+		return fmt.Errorf("for %d records", opts.Records)
+	}
+	total := int64(0)
+	for _, c := range fixedColumns(schema, opts.Records) {
+		n, err := payload(c).bytes()
+		if err != nil {
+			return err
+		}
+		if total += n; total > 1<<61 {
+			return fmt.Errorf("%d records are more than a file can hold", opts.Records)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,219 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Where the books of a dataset are in an HDF5 file.
+const (
+	HDF5Manifest = "/penstock/manifest"
+	hdf5Sums     = "/penstock/crc/"
+)
+
+// Path returns where a column is in an HDF5 file: a dataset of the field's name, or for a
+// ragged field those two of a group of that name.
+func (c *Column) Path() string {
+	if c.Part == Whole {
+		return "/" + c.Name
+	}
+	return "/" + strings.TrimSuffix(c.Name, "."+string(c.Part)) + "/" + string(c.Part)
+}
+
+// SumsPath returns where the column's checksums are in an HDF5 file.
+func (c *Column) SumsPath() string { return hdf5Sums + c.Name }
+
+// OpenHDF5 finds the datasets of an HDF5 file: those that its manifest lists, or in a file
+// of other origin all those of numbers, or those that fields names.
+//
+// Errors are those of OpenFlat; for data that cannot be mapped (chunked, compressed, of a
+// foreign type, ...) the error says so, is ErrUnsupported, and names the command that makes
+// a file that can.
+func OpenHDF5(path string, fields []string) (*Dataset, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("store: open %w", err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("store: open %w", err)
+	}
+	d := &Dataset{Path: path, Format: "hdf5"}
+	file, err := h5meta.Open(f, info.Size())
+	switch {
+	case errors.Is(err, h5meta.ErrNotHDF5):
+		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file: %w", path, ErrUnsupported)
+	case err == nil:
+		err = locateIn(file, d, fields)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: open %q: %w", path, inStore(err))
+	}
+	return d, nil
+}
+
+func locateIn(file *h5meta.File, d *Dataset, fields []string) error {
+	manifest, err := file.Dataset(HDF5Manifest)
+	if err != nil {
+		return locateForeign(file, d, fields)
+	}
+	v, err := manifest.Value(maxManifest)
+	if err != nil {
+		return fmt.Errorf("%s: %w", HDF5Manifest, err)
+	}
+	text, ok := v.Text()
+	if !ok {
+		return fmt.Errorf("%s is not a text: %w", HDF5Manifest, ErrCorrupt)
+	}
+	if d.Manifest, err = DecodeManifest([]byte(text)); err != nil {
+		return fmt.Errorf("%s: %w", HDF5Manifest, err)
+	}
+	if a, ok := file.Root.Attrs.Get("complete"); !ok || !isOne(a) {
+		return fmt.Errorf("it is not marked complete, so its build did not finish: %w", ErrCorrupt)
+	}
+	d.Schema, d.Records = d.Manifest.Schema(), d.Manifest.Records
+	d.Columns = d.Schema.Columns()
+	for k := range d.Columns {
+		c := &d.Columns[k]
+		if err := locateColumn(file, d, c); err != nil {
+			return fmt.Errorf("dataset %q: %w", c.Path()[1:], err)
+		}
+	}
+	return nil
+}
+
+func isOne(a *h5meta.Attr) bool {
+	n, ok := a.Value.Int()
+	return ok && n == 1
+}
+
+// locateColumn finds a column and its checksums, and compares them with the manifest.
+func locateColumn(file *h5meta.File, d *Dataset, c *Column) error {
+	data, err := file.Dataset(c.Path())
+	if err != nil {
+		return err
+	}
+	rows := d.Records
+	switch c.Part {
+	case Values:
+		rows = data.Records()
+	case Offsets:
+		rows++
+	}
+	if err := sameShape(data, c.Spec, rows); err != nil {
+		return err
+	}
+	sums, err := file.Dataset(c.SumsPath())
+	if err != nil {
+		return err
+	}
+	if err := sameShape(sums, checksumSpec, Blocks(rows, c.Spec.RecordBytes())); err != nil {
+		return fmt.Errorf("checksums: %w", err)
+	}
+	c.add(Extent{
+		Path: d.Path, Offset: max(0, data.Layout.Offset), Count: rows,
+		SumsPath: d.Path, SumsOffset: max(0, sums.Layout.Offset),
+	})
+	return nil
+}
+
+// sameShape makes sure that a dataset is mappable, or empty, and holds n rows of spec.
+// bfloat16 is stored as its bits.
+func sameShape(data *h5meta.Dataset, spec tensor.Spec, n int64) error {
+	if n > 0 {
+		if err := mappable(data); err != nil {
+			return err
+		}
+	}
+	got, err := data.Spec()
+	if err != nil {
+		return err
+	}
+	if data.Records() != n || !slices.Equal(got.Shape, spec.Shape) || got.DType.Descr() != spec.DType.Descr() {
+		return fmt.Errorf("%d rows of %v %v, but the manifest says %d of %v %v: %w",
+			data.Records(), got.DType, got.Shape, n, spec.DType, spec.Shape, ErrCorrupt)
+	}
+	return nil
+}
+
+// mappable is h5meta's, with what to do about it.
+func mappable(data *h5meta.Dataset) error {
+	err := data.Mappable()
+	if err == nil && !data.Aligned() {
+		err = fmt.Errorf("it starts at byte %d, which is no multiple of its element size: %w", data.Layout.Offset, h5meta.ErrUnsupported)
+	}
+	if errors.Is(err, h5meta.ErrUnsupported) {
+		return fmt.Errorf("%w; rewrite it: h5repack -f NONE -l CONTI OLD.h5 NEW.h5", err)
+	}
+	return err
+}
+
+// locateForeign takes datasets of numbers with one common number of records.
+func locateForeign(file *h5meta.File, d *Dataset, fields []string) error {
+	var lengths []string
+	for data := range file.All() {
+		name := strings.TrimPrefix(data.Path, "/")
+		if fields != nil && !slices.Contains(fields, name) || fields == nil && !isNumbers(data) {
+			continue
+		}
+		if err := d.addForeign(data, name); err != nil {
+			return fmt.Errorf("dataset %q: %w", name, err)
+		}
+		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))
+		if len(lengths) > 1 && data.Records() != d.Records {
+			return fmt.Errorf("its datasets are of several lengths (%s), so they are no fields of one dataset; choose some by Options.Fields: %w",
+				strings.Join(lengths, ", "), ErrUnsupported)
+		}
+		d.Records = data.Records()
+	}
+	if len(d.Columns) == 0 {
+		return fmt.Errorf("it has no dataset of numbers with an axis of records: %w", ErrUnsupported)
+	}
+	return nil
+}
+
+// isNumbers tells data from names, scalars and the like.
+func isNumbers(data *h5meta.Dataset) bool {
+	return !data.Null && len(data.Dims) > 0 && (data.Err != nil || data.Type.DType() != tensor.Invalid)
+}
+
+func (d *Dataset) addForeign(data *h5meta.Dataset, name string) error {
+	if err := mappable(data); err != nil {
+		return err
+	}
+	spec, err := data.Spec()
+	if err != nil {
+		return err
+	}
+	field := NewField(name, spec.DType, spec.Shape...)
+	c := Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec}
+	c.add(Extent{Path: d.Path, Offset: data.Layout.Offset, Count: data.Records()})
+	d.Schema.Fields, d.Columns = append(d.Schema.Fields, field), append(d.Columns, c)
+	return nil
+}
+
+// inStore gives errors of h5meta the marks that callers of this package look for.
+func inStore(err error) error {
+	switch {
+	case errors.Is(err, h5meta.ErrCorrupt) && !errors.Is(err, ErrCorrupt):
+		return &marked{err, ErrCorrupt}
+	case errors.Is(err, h5meta.ErrUnsupported) && !errors.Is(err, ErrUnsupported):
+		return &marked{err, ErrUnsupported}
+	}
+	return err
+}
+
+// marked is an error that is a sentinel, too, without saying it twice.
+type marked struct {
+	error
+	mark error
+}
+
+func (m *marked) Unwrap() []error { return []error{m.error, m.mark} }

@@ -1,0 +1,293 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Journal makes a build survive its process: whatever happens to it, the records up to the
+// last Checkpoint are kept, and a build with the same options goes on behind them. The
+// dataset that it ends with has the bytes of a build that was never interrupted.
+type Journal struct {
+	// Inputs are what the records depend on and the Writer does not know: the source, the
+	// recipe, the version of the program. A build that was begun with others is not resumed.
+	Inputs map[string]string
+
+	// Resume goes on with a build that is there. Without it, or if there is none, the build
+	// begins anew.
+	Resume bool
+}
+
+// Kept is what a resumed build had at its last checkpoint.
+type Kept struct {
+	Resumed bool              // there was a build to go on with
+	Records int64             // appended by it; the caller goes on behind them
+	Notes   []json.RawMessage // of all its checkpoints, in order
+}
+
+// JournalName is the file of a stage that says what can be resumed.
+const JournalName = "build.journal"
+
+// journal is that file while a build writes it: a line for the build, for each finished
+// shard, for each checkpoint, for the start of its commit. A line is the CRC32C of the rest
+// in 8 hex digits, a space, JSON, a newline. It counts only with a checkpoint behind it.
+type journal struct{ file *os.File }
+
+// entry is a line; it has one of these.
+type entry struct {
+	Build      *buildEntry `json:"build,omitempty"`
+	Shard      *shardEntry `json:"shard,omitempty"`
+	Checkpoint *checkpoint `json:"checkpoint,omitempty"`
+	Renames    []rename    `json:"renames,omitempty"`
+}
+
+// buildEntry is the first line: what a build must have in common with one that it resumes.
+type buildEntry struct {
+	Format  int               `json:"journal"` // 1
+	Fields  []Field           `json:"fields"`
+	Options map[string]string `json:"options"` // of the Writer
+	Inputs  map[string]string `json:"inputs"`
+}
+
+type shardEntry struct {
+	Section int   `json:"section"`
+	Shard   Shard `json:"shard"`
+}
+
+type checkpoint struct {
+	Records  int64           `json:"records"`
+	Ledger   []byte          `json:"ledger"`
+	Sections []sectionState  `json:"sections"`
+	Note     json.RawMessage `json:"note,omitempty"`
+}
+
+type rename struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func (e entry) line() ([]byte, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	return append([]byte(HexCRC(CRC32C(text))+" "), text...), nil
+}
+
+// write adds a line.
+func (j *journal) write(e entry) error {
+	line, err := e.line()
+	if err != nil {
+		return err
+	}
+	_, err = j.file.Write(line)
+	return err
+}
+
+// commit adds a line and waits until all lines are on disk.
+func (j *journal) commit(e entry) error {
+	if err := j.write(e); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+func (j *journal) close() error { return j.file.Close() }
+
+// createJournal begins one.
+func createJournal(path string, head *buildEntry) (*journal, error) {
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{f}
+	if err := j.commit(entry{Build: head}); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return j, nil
+}
+
+// openJournal goes on with one, behind its first size bytes.
+func openJournal(path string, size int64) (*journal, error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Truncate(size); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &journal{f}, nil
+}
+
+// history is what a journal says.
+type history struct {
+	build   *buildEntry
+	shards  map[int][]Shard // by section
+	last    *checkpoint     // nil: there is none
+	notes   []json.RawMessage
+	renames []rename // of a commit that was begun after the last checkpoint
+	size    int64    // of the journal up to the last checkpoint
+}
+
+// readJournal reads a journal up to its end or the first line that is damaged or not whole:
+// every checkpoint is a state that can be gone on with, also an earlier one.
+func readJournal(data []byte) (*history, error) {
+	h := &history{shards: make(map[int][]Shard)}
+	first, size := true, int64(0)
+	for len(data) > 0 {
+		e, n := nextEntry(data)
+		if n == 0 || first != (e.Build != nil) {
+			break
+		}
+		data, size = data[n:], size+int64(n)
+		h.enter(e, size)
+		first = false
+	}
+	if h.build == nil || h.build.Format != 1 {
+		return nil, fmt.Errorf("%s: no build of this version is in it: %w", JournalName, ErrCorrupt)
+	}
+	return h, nil
+}
+
+func (h *history) enter(e entry, size int64) {
+	switch {
+	case e.Build != nil:
+		h.build, h.size = e.Build, size
+	case e.Shard != nil:
+		h.shards[e.Shard.Section] = append(h.shards[e.Shard.Section], e.Shard.Shard)
+	case e.Checkpoint != nil:
+		h.last, h.size, h.renames = e.Checkpoint, size, nil
+		if e.Checkpoint.Note != nil {
+			h.notes = append(h.notes, e.Checkpoint.Note)
+		}
+	default:
+		h.renames = e.Renames
+	}
+}
+
+// nextEntry returns the first line of data and its length, which is 0 if it is not good.
+func nextEntry(data []byte) (e entry, n int) {
+	n = bytes.IndexByte(data, '\n') + 1
+	if n < 10 || data[8] != ' ' || string(data[:8]) != HexCRC(CRC32C(data[9:n])) || json.Unmarshal(data[9:n], &e) != nil {
+		return entry{}, 0
+	}
+	return e, n
+}
+
+// resume goes on with the build that is in the stage, or begins one.
+func (b *Build) resume() error {
+	head := b.head()
+	path := b.stage.Path(JournalName)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || !b.opts.Journal.Resume {
+		if err := b.stage.clear(nil); err != nil {
+			return err
+		}
+		b.journal, err = createJournal(path, head)
+		return errors.Join(err, syncDir(b.stage.dir), syncDir(filepath.Dir(b.stage.dir)))
+	}
+	if err != nil {
+		return err
+	}
+	h, err := readJournal(data)
+	if err == nil {
+		err = head.compare(h.build)
+	}
+	if err == nil {
+		err = b.restore(h)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot resume: %w; begin anew without resuming", err)
+	}
+	b.journal, err = openJournal(path, h.size)
+	return err
+}
+
+// head describes this build.
+func (b *Build) head() *buildEntry {
+	o := b.opts
+	options := map[string]string{"shard size": fmt.Sprint(o.ShardBytes), "splits": fmt.Sprintf("%q", o.Splits), "appended to": "nothing"}
+	if o.Base != nil {
+		options["appended to"] = fmt.Sprintf("generation %d of dataset %s", o.Base.Generation, o.Base.ID)
+	}
+	return &buildEntry{Format: 1, Fields: b.schema.Fields, Options: options, Inputs: o.Journal.Inputs}
+}
+
+// compare says in what a build differs from the one that is there.
+func (e *buildEntry) compare(old *buildEntry) error {
+	was, is := compact(old.Fields), compact(e.Fields)
+	errs := []error{differs("schema", was, is)}
+	for _, list := range [][2]map[string]string{{old.Options, e.Options}, {old.Inputs, e.Inputs}} {
+		keys := slices.Sorted(maps.Keys(list[0]))
+		for _, k := range slices.Sorted(maps.Keys(list[1])) {
+			if _, ok := list[0][k]; !ok {
+				keys = append(keys, k)
+			}
+		}
+		for _, k := range keys {
+			errs = append(errs, differs(k, list[0][k], list[1][k]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func differs(what, was, is string) error {
+	if was == is {
+		return nil
+	}
+	return fmt.Errorf("the build there was begun with another %s: %s, and not %s", what, shorten(was), shorten(is))
+}
+
+func shorten(s string) string {
+	if s == "" {
+		return "none"
+	}
+	if len(s) > 200 {
+		return s[:200] + "..."
+	}
+	return s
+}
+
+func compact(fields []Field) string {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// restore brings the stage and the books back to the last checkpoint.
+func (b *Build) restore(h *history) error {
+	keep := map[string]bool{JournalName: true}
+	if h.last == nil {
+		return b.stage.clear(keep)
+	}
+	if err := b.undo(h.renames); err != nil {
+		return err
+	}
+	b.ledger = NewLedger(b.schema, b.opts.Splits...)
+	if err := b.ledger.Restore(h.last.Ledger); err != nil {
+		return err
+	}
+	if len(h.last.Sections) != len(b.sections) || h.last.Records != b.ledger.Records() {
+		return fmt.Errorf("its last checkpoint is of another build: %w", ErrCorrupt)
+	}
+	for i := range b.sections {
+		if err := b.sections[i].restore(h.last.Sections[i], h.shards[i], keep); err != nil {
+			return err
+		}
+	}
+	b.kept = Kept{Resumed: true, Records: h.last.Records, Notes: h.notes}
+	if b.opts.Base != nil {
+		b.kept.Records -= b.opts.Base.Records
+	}
+	return b.stage.clear(keep)
+}

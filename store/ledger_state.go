@@ -1,0 +1,133 @@
+package store
+
+import (
+	"encoding"
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// State returns all that Restore needs to go on with the books, in the form that
+// docs/format.md describes.
+func (l *Ledger) State() []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(l.books)))
+	for i := range l.books {
+		b = l.books[i].state(b)
+	}
+	return b
+}
+
+func (k *books) state(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(k.count))
+	for i := range k.ids {
+		id, err := k.ids[i].(encoding.BinaryMarshaler).MarshalBinary()
+		if err != nil {
+			panic("store: a SHA-256 has no state: " + err.Error())
+		}
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(id)))
+		b = append(b, id...)
+		for c := range k.stats[i] {
+			b = k.stats[i][c].state(b)
+		}
+		b = k.lengths[i].state(b)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(k.labels[i])))
+		for _, n := range k.labels[i] {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
+		}
+	}
+	return b
+}
+
+func (a *moments) state(b []byte) []byte {
+	for _, x := range []uint64{
+		uint64(a.n), uint64(a.bad), math.Float64bits(a.min), math.Float64bits(a.max),
+		uint64(a.sum), uint64(a.sq), math.Float64bits(a.mean), math.Float64bits(a.m2),
+	} {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	return b
+}
+
+// Restore takes over books that State returned: of the same fields, with as many splits and
+// classes or, at the end of their lists, fewer. After an error, which is ErrCorrupt, the
+// Ledger is good for nothing.
+func (l *Ledger) Restore(state []byte) error {
+	r := stateReader{b: state}
+	n := int(r.uint32())
+	if n < 1 || n > len(l.books) {
+		return errBadState
+	}
+	for i := range n {
+		if err := l.books[i].restore(&r); err != nil {
+			return err
+		}
+	}
+	if r.bad || len(r.b) > 0 {
+		return errBadState
+	}
+	return nil
+}
+
+var errBadState = fmt.Errorf("the state of its books is not that of this schema: %w", ErrCorrupt)
+
+func (k *books) restore(r *stateReader) error {
+	k.count = int64(r.uint64())
+	for i := range k.ids {
+		id := r.take(int(r.uint32()))
+		if r.bad || k.ids[i].(encoding.BinaryUnmarshaler).UnmarshalBinary(id) != nil {
+			return errBadState
+		}
+		for c := range k.stats[i] {
+			k.stats[i][c].restore(r)
+		}
+		k.lengths[i].restore(r)
+		n := int(r.uint32())
+		if n > len(k.labels[i]) {
+			return errBadState
+		}
+		for c := range n {
+			k.labels[i][c] = int64(r.uint64())
+		}
+	}
+	if k.count < 0 || k.count > maxRecords {
+		return errBadState
+	}
+	return nil
+}
+
+func (a *moments) restore(r *stateReader) {
+	a.n, a.bad = int64(r.uint64()), int64(r.uint64())
+	a.min, a.max = math.Float64frombits(r.uint64()), math.Float64frombits(r.uint64())
+	a.sum, a.sq = int64(r.uint64()), int64(r.uint64())
+	a.mean, a.m2 = math.Float64frombits(r.uint64()), math.Float64frombits(r.uint64())
+}
+
+// stateReader takes numbers off a state; past its end they are 0 and bad is set.
+type stateReader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *stateReader) take(n int) []byte {
+	if n < 0 || n > len(r.b) {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	out := r.b[:n]
+	r.b = r.b[n:]
+	return out
+}
+
+func (r *stateReader) uint32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *stateReader) uint64() uint64 {
+	if b := r.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}

@@ -1,0 +1,163 @@
+package store
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// maxRecords leaves room to multiply a record number by a record's size.
+const maxRecords = 1 << 46
+
+// maxBytes is more than any column has.
+const maxBytes = 1 << 62
+
+func (m *Manifest) check() error {
+	if m.Records < 1 || m.Records > maxRecords {
+		return fmt.Errorf("%d records", m.Records)
+	}
+	if err := m.Schema().Validate(); err != nil {
+		return err
+	}
+	for _, f := range m.Fields {
+		if !f.Ragged && m.Records > maxBytes/int64(f.RecordBytes()) {
+			return fmt.Errorf("field %q: %d records of %d bytes are more than any file", f.Name, m.Records, f.RecordBytes())
+		}
+	}
+	if err := m.checkSplits(); err != nil {
+		return err
+	}
+	if len(m.Shards) == 0 {
+		return nil
+	}
+	return m.checkShards()
+}
+
+// checkSplits makes sure that each record is in one split, if there are any.
+func (m *Manifest) checkSplits() error {
+	if len(m.Splits) == 0 {
+		return nil
+	}
+	if err := checkSplitNames(m.splitNames()); err != nil {
+		return err
+	}
+	var all [][2]int64
+	for _, s := range m.Splits {
+		if !slices.IsSortedFunc(s.Ranges, compareRanges) {
+			return fmt.Errorf("split %q: its ranges are not in order", s.Name)
+		}
+		all = append(all, s.Ranges...)
+	}
+	slices.SortFunc(all, compareRanges)
+	next := int64(0)
+	for _, r := range all {
+		if r[0] != next || r[1] <= r[0] {
+			return fmt.Errorf("splits: records [%d, %d) do not follow record %d", r[0], r[1], next)
+		}
+		next = r[1]
+	}
+	if next != m.Records {
+		return fmt.Errorf("splits hold %d records, the manifest says %d", next, m.Records)
+	}
+	return nil
+}
+
+func compareRanges(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) }
+
+func (m *Manifest) splitNames() []string {
+	var names []string
+	for _, s := range m.Splits {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// checkSplitNames takes the same names as for fields.
+func checkSplitNames(names []string) error {
+	for i, name := range names {
+		if !fieldName.MatchString(name) {
+			return fmt.Errorf("split %q: a name is 1 to 100 letters, digits, _ and -, not starting with -", name)
+		}
+		if slices.Index(names, name) != i {
+			return fmt.Errorf("split %q: there are two of that name", name)
+		}
+	}
+	return nil
+}
+
+// checkShards makes sure that the shards cover [0, Records) once, and that each names for
+// every column a payload and a checksum file of the right size, by a plain file name.
+func (m *Manifest) checkShards() error {
+	columns := m.Schema().Columns()
+	var next int64
+	for i, s := range m.Shards {
+		if s.First != next || s.Count < 1 || s.Count > m.Records-next {
+			return fmt.Errorf("shard %d: records [%d, +%d) do not follow record %d of %d", i, s.First, s.Count, next, m.Records)
+		}
+		next += s.Count
+		if len(s.Files) != 2*len(columns) {
+			return fmt.Errorf("shard %d: %d files for %d columns", i, len(s.Files), len(columns))
+		}
+		for k := range columns {
+			if err := s.checkFiles(m.Schema(), &columns[k], k, i); err != nil {
+				return fmt.Errorf("shard %d: %w", i, err)
+			}
+		}
+	}
+	if next != m.Records {
+		return fmt.Errorf("shards hold %d records, the manifest says %d", next, m.Records)
+	}
+	return nil
+}
+
+// checkFiles compares the files of column k with those that shard number must have, and
+// adds its rows to those of c.
+func (s Shard) checkFiles(schema Schema, c *Column, k, number int) error {
+	files := s.Files[2*k : 2*k+2]
+	rows := s.rows(c, files[0])
+	if rows < 0 || rows > maxBytes/int64(c.Spec.RecordBytes())-c.Rows {
+		return fmt.Errorf("column %s: %d rows after %d", c.Name, rows, c.Rows)
+	}
+	c.Rows += rows
+	field := schema.Fields[c.Field].Name
+	want := [2]File{payloadFile(field, c, number, rows), checksumFile(field, c, number, rows)}
+	for j, w := range want {
+		got := files[j]
+		w.CRC32C = got.CRC32C
+		if got != w || len(got.CRC32C) != 8 {
+			return fmt.Errorf("file %+v is not the %s of %d bytes that the schema needs", got, w.Name, w.Bytes)
+		}
+	}
+	return nil
+}
+
+// rows returns how many rows of a column the shard has; those of values are in its payload
+// file's entry.
+func (s Shard) rows(c *Column, payload File) int64 {
+	switch c.Part {
+	case Values:
+		return payload.Rows
+	case Offsets:
+		return s.Count + 1
+	}
+	return s.Count
+}
+
+// payloadFile and checksumFile give name and size of a shard's files, without the CRC.
+func payloadFile(field string, c *Column, shard int, rows int64) File {
+	f := File{Field: field, Name: fmt.Sprintf("%s-%05d.npy", c.Name, shard), Bytes: arrayBytes(rows, c.Spec.RecordBytes())}
+	if c.Part == Values {
+		f.Rows = rows
+	}
+	return f
+}
+
+func checksumFile(field string, c *Column, shard int, rows int64) File {
+	blocks := Blocks(rows, c.Spec.RecordBytes())
+	return File{Field: field, Name: fmt.Sprintf("%s-%05d.crc.npy", c.Name, shard), Bytes: arrayBytes(blocks, 4)}
+}
+
+// checksumSpec is the array that a checksum file holds.
+var checksumSpec = tensor.Spec{Name: "crc", DType: tensor.Uint32}

@@ -1,0 +1,325 @@
+package store
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// raggedSchema has tokens, boxes, text, class sets, and a field that is always empty, beside
+// labels of one length.
+func raggedSchema() Schema {
+	text := NewRagged("text", tensor.Uint8)
+	text.Content = Text
+	tags := NewRagged("tags", tensor.Int64)
+	tags.Classes = []string{"red", "green", "blue"}
+	return Schema{Fields: []Field{
+		NewRagged("tokens", tensor.Int32), NewRagged("boxes", tensor.Float32, 4), text, tags,
+		NewRagged("nothing", tensor.Float64), NewField("labels", tensor.Int64),
+	}}
+}
+
+// fillRagged makes record i; every seventh has nothing in its ragged fields.
+func fillRagged(r *Record, i int) {
+	for k := range 5 {
+		r.Values[k] = r.Values[k][:0]
+	}
+	binary.LittleEndian.PutUint64(r.Values[5], uint64(i))
+	if i%7 == 3 {
+		return
+	}
+	for k := range i * 37 % 101 {
+		r.Values[0] = binary.LittleEndian.AppendUint32(r.Values[0], uint32(i*1000+k))
+	}
+	for k := range i % 3 * 4 {
+		r.Values[1] = binary.LittleEndian.AppendUint32(r.Values[1], math.Float32bits(float32(i)+float32(k)/8))
+	}
+	r.Values[2] = append(r.Values[2], fmt.Sprintf("Säule %d", i)...)
+	for k := range i % 3 {
+		r.Values[3] = binary.LittleEndian.AppendUint64(r.Values[3], uint64(k))
+	}
+}
+
+func buildRagged(t testing.TB, dest string, n int, shardBytes int64) *Manifest {
+	t.Helper()
+	s := raggedSchema()
+	w, err := CreateFlat(dest, s, FlatOptions{ShardBytes: shardBytes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := NewRecord(s)
+	for i := range n {
+		fillRagged(r, i)
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := w.Commit(Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestRaggedRoundTrip(t *testing.T) {
+	dest := filepath.Join(t.TempDir(), "ds")
+	const n = 1200
+	buildRagged(t, dest, n, 40000)
+	d, err := OpenFlat(dest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(d.Schema, raggedSchema()) || len(d.Columns) != 11 || len(d.Columns[0].Extents) < 2 {
+		t.Fatalf("%d columns, %d shards of %+v", len(d.Columns), len(d.Columns[0].Extents), d.Schema)
+	}
+	r := NewRecord(d.Schema)
+	for field := range 5 {
+		values, offsets := readAll(t, d, 2*field), readAll(t, d, 2*field+1)
+		at := 0
+		for i := range n {
+			if e := d.Columns[2*field+1].Extents; at/8 == int(e[0].Count-1) && i > 0 && len(e) > 1 && i == int(e[0].Count-1) {
+				offsets = offsets[8:] // the end of the first shard
+			}
+			fillRagged(r, i)
+			want := r.Values[field]
+			if !bytes.HasPrefix(values, want) {
+				t.Fatalf("field %d: record %d: wrong bytes", field, i)
+			}
+			values = values[len(want):]
+			at += 8
+		}
+		if len(values) > 0 {
+			t.Errorf("field %d: %d bytes too many", field, len(values))
+		}
+	}
+	for _, k := range []int{0, 1, 10} {
+		if got, want := d.Columns[k].Rows, map[int]int64{0: d.Bytes(), 1: n + int64(len(d.Columns[1].Extents)), 10: n}[k]; k > 0 && got != want {
+			t.Errorf("column %s has %d rows, want %d", d.Columns[k].Name, got, want)
+		}
+	}
+}
+
+// How records are spread over shards shows neither in identity nor in statistics, and a
+// shard of a fixed field is whole pages.
+func TestRaggedShards(t *testing.T) {
+	dir := t.TempDir()
+	one := buildRagged(t, filepath.Join(dir, "one"), 2000, 1<<30)
+	many := buildRagged(t, filepath.Join(dir, "many"), 2000, 1)
+	if len(one.Shards) != 1 || len(many.Shards) != 4 {
+		t.Fatalf("%d and %d shards", len(one.Shards), len(many.Shards))
+	}
+	if one.ID != many.ID || !reflect.DeepEqual(one.Statistics, many.Statistics) || !bytes.Equal(one.Ledger, many.Ledger) {
+		t.Error("identity or statistics differ")
+	}
+	for _, s := range many.Shards[:3] {
+		if s.Count != 512 {
+			t.Errorf("a shard has %d records: labels are no whole pages", s.Count)
+		}
+	}
+}
+
+// Only ragged fields: shards end when their bytes are there, whatever the number of records.
+func TestRaggedShardBytes(t *testing.T) {
+	s := Schema{Fields: []Field{NewRagged("x", tensor.Uint8)}}
+	w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), s, FlatOptions{ShardBytes: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := NewRecord(s)
+	for range 10 {
+		r.Values[0] = append(r.Values[0][:0], make([]byte, 400)...)
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := w.Commit(Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Shards) != 4 || m.Shards[0].Count != 3 || m.Shards[0].Files[0].Rows != 1200 {
+		t.Errorf("shards %+v", m.Shards)
+	}
+}
+
+func TestRaggedStatistics(t *testing.T) {
+	m := buildRagged(t, filepath.Join(t.TempDir(), "ds"), 100, 0)
+	r := NewRecord(m.Schema())
+	var tokens, lengths []float64
+	labels := make([]int64, 3)
+	for i := range 100 {
+		fillRagged(r, i)
+		lengths = append(lengths, float64(len(r.Values[0])/4))
+		for b := r.Values[0]; len(b) > 0; b = b[4:] {
+			tokens = append(tokens, float64(binary.LittleEndian.Uint32(b)))
+		}
+		for b := r.Values[3]; len(b) > 0; b = b[8:] {
+			labels[b[0]]++
+		}
+	}
+	compareMoments(t, "tokens", m.Statistics["tokens"].Moments, tokens)
+	compareMoments(t, "lengths", *m.Statistics["tokens"].Lengths, lengths)
+	if got := m.Statistics["tags"].Labels; !reflect.DeepEqual(got, labels) {
+		t.Errorf("tags: counts %v, want %v", got, labels)
+	}
+	if got := m.Statistics["nothing"]; got.Moments != (Moments{}) || *got.Lengths != (Moments{}) {
+		t.Errorf("nothing: %+v", got)
+	}
+}
+
+func TestRaggedSchemas(t *testing.T) {
+	text := NewRagged("x", tensor.Uint8)
+	text.Content = "latin-1"
+	numbers := NewRagged("x", tensor.Int32)
+	numbers.Content = Text
+	fixed := NewField("x", tensor.Uint8, 10)
+	fixed.Content = Image
+	for _, f := range []Field{text, numbers, fixed} {
+		if err := (Schema{Fields: []Field{f}}).Validate(); err == nil || !strings.Contains(err.Error(), "content") {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("half a row was taken")
+		}
+	}()
+	s := Schema{Fields: []Field{NewRagged("x", tensor.Int32)}}
+	r := NewRecord(s)
+	r.Values[0] = make([]byte, 6)
+	_ = NewLedger(s).Add(r, make([]uint32, 1))
+}
+
+func TestAppendAllocatesNothing(t *testing.T) {
+	for name, s := range map[string]Schema{"fixed": testSchema(), "ragged": raggedSchema()} {
+		w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), s, FlatOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewRecord(s)
+		i := 0
+		add := func() {
+			if name == "ragged" {
+				fillRagged(r, i%50)
+			}
+			i++
+			if err := w.Append(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 3000 {
+			add()
+		}
+		if n := testing.AllocsPerRun(1000, add); n >= 0.1 {
+			t.Errorf("%s: %v allocations a record", name, n)
+		}
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestNumPyReadsRagged(t *testing.T) {
+	python := findPython(t, "numpy")
+	dest := filepath.Join(t.TempDir(), "ds")
+	buildRagged(t, dest, 1100, 1)
+	out, err := exec.Command(python, "-c", `
+import json, numpy as np, sys
+ds = sys.argv[1]
+m = json.load(open(ds + "/manifest.json"))
+def load(name, j):
+    return np.load(f"{ds}/{name}-{j:05d}.npy", mmap_mode="r")
+for name in ("tokens", "boxes", "text", "tags", "nothing"):
+    for j, s in enumerate(m["shards"]):
+        values, offsets = load(name + ".values", j), load(name + ".offsets", j)
+        assert len(offsets) == s["count"] + 1 and offsets[0] == 0 and offsets[-1] == len(values), name
+        load(name + ".values", j).shape, np.load(f"{ds}/{name}.values-{j:05d}.crc.npy", mmap_mode="r")
+        for k in (0, 5, s["count"] - 1):
+            v = values[offsets[k]:offsets[k + 1]]
+            print(name, s["first"] + k, v.dtype, v.shape[1:], v.tobytes().hex())
+`, dest).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	r := NewRecord(raggedSchema())
+	var want strings.Builder
+	for k, f := range raggedSchema().Fields[:5] {
+		for _, s := range []struct{ first, count int }{{0, 512}, {512, 512}, {1024, 76}} {
+			for _, i := range []int{0, 5, s.count - 1} {
+				fillRagged(r, s.first+i)
+				fmt.Fprintf(&want, "%s %d %v %v %x\n", f.Name, s.first+i, f.DType, f.Shape, r.Values[k])
+			}
+		}
+	}
+	if string(out) != want.String() {
+		t.Errorf("NumPy read\n%.3000swant\n%.3000s", out, want.String())
+	}
+}
+
+// Numbers whose moments a float64 cannot hold must not make a manifest impossible.
+func TestHugeNumbers(t *testing.T) {
+	const big = math.MaxFloat64
+	for name, c := range map[string]struct {
+		values []float64
+		want   Moments
+	}{
+		"large":  {[]float64{big, big, big, big}, Moments{Min: big, Max: big, Mean: big}},
+		"apart":  {[]float64{-big, big}, Moments{Min: -big, Max: big, Std: big}},
+		"1e200":  {[]float64{0, 1e200}, Moments{Max: 1e200, Mean: 5e199, Std: big}},
+		"normal": {[]float64{1, 3}, Moments{Min: 1, Max: 3, Mean: 2, Std: 1}},
+	} {
+		s := Schema{Fields: []Field{NewField("x", tensor.Float64), NewField("all", tensor.Float64, len(c.values))}}
+		l := NewLedger(s)
+		r := NewRecord(s)
+		for i, x := range c.values {
+			binary.LittleEndian.PutUint64(r.Values[1][8*i:], math.Float64bits(x))
+		}
+		for _, x := range c.values {
+			binary.LittleEndian.PutUint64(r.Values[0], math.Float64bits(x))
+			if err := l.Add(r, make([]uint32, 2)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := l.Manifest(Info{})
+		if got := m.Statistics["x"].Moments; got != c.want {
+			t.Errorf("%s: a record each: %+v, want %+v", name, got, c.want)
+		}
+		got := m.Statistics["all"].Moments
+		if math.Abs(got.Mean-c.want.Mean) > math.Abs(c.want.Mean)*1e-12 || got.Min != c.want.Min || got.Max != c.want.Max {
+			t.Errorf("%s: in one record: %+v, want %+v", name, got, c.want)
+		}
+		if _, err := m.Encode(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestEveryByteOfAManifestCounts(t *testing.T) {
+	m := buildFlat(t, filepath.Join(t.TempDir(), "ds"), 20, 0)
+	good, err := m.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := DecodeManifest(good); err != nil || !reflect.DeepEqual(again, m) {
+		t.Fatalf("what was written is not what is read: %v", err)
+	}
+	for at := range good {
+		bad := bytes.Clone(good)
+		bad[at] ^= []byte{1, 0x20, 0x80, 4}[at%4]
+		if _, err := DecodeManifest(bad); err == nil {
+			t.Fatalf("byte %d, %q changed to %q: no error", at, good[at], bad[at])
+		}
+		if _, err := DecodeManifest(good[:at]); at%9 == 0 && err == nil {
+			t.Fatalf("cut to %d bytes: no error", at)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+)
+
+// Select returns the dataset with only the named fields, in that order.
+func (d *Dataset) Select(names []string) (*Dataset, error) {
+	out := *d
+	out.Schema, out.Columns = Schema{}, nil
+	for k, name := range names {
+		i := d.Schema.Index(name)
+		if i < 0 {
+			return nil, fmt.Errorf("it has no field %q", name)
+		}
+		if slices.Contains(names[:k], name) {
+			return nil, fmt.Errorf("field %q is asked for twice", name)
+		}
+		out.Schema.Fields = append(out.Schema.Fields, d.Schema.Fields[i])
+		for _, c := range d.Columns {
+			if c.Field == i {
+				c.Field = k
+				out.Columns = append(out.Columns, c)
+			}
+		}
+	}
+	if len(out.Columns) == 0 {
+		return nil, errors.New("no fields asked for")
+	}
+	return &out, nil
+}
+
+// InSplit returns the dataset with only the records of a split, which get the numbers 0, 1,
+// ... in the order that they have in the dataset. In an HDF5 file it reads some offsets.
+//
+// Checksums that cover records of another split, too, are left out.
+func (d *Dataset) InSplit(name string) (*Dataset, error) {
+	split, err := d.findSplit(name)
+	if err != nil {
+		return nil, err
+	}
+	out := *d
+	out.Split, out.Records, out.Columns = name, split.Records(), make([]Column, len(d.Columns))
+	if out.Records == 0 {
+		return nil, fmt.Errorf("split %q has no records", name)
+	}
+	for k, c := range d.Columns {
+		cut := &out.Columns[k]
+		*cut = Column{Field: c.Field, Part: c.Part, Name: c.Name, Spec: c.Spec}
+		offsets := &c
+		if c.Part == Values {
+			offsets = d.Column(c.Field, Offsets)
+		}
+		for _, r := range split.Ranges {
+			if err := cut.cut(&c, offsets, r[0], r[1]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return &out, nil
+}
+
+func (d *Dataset) findSplit(name string) (Split, error) {
+	if d.Manifest == nil {
+		return Split{}, fmt.Errorf("it has no splits: %w", ErrUnsupported)
+	}
+	for _, s := range d.Manifest.Splits {
+		if s.Name == name {
+			return s, nil
+		}
+	}
+	return Split{}, fmt.Errorf("split %q is not one of its own: %q", name, d.Manifest.splitNames())
+}
+
+// cut adds what records [a, b) have in column from. The extents of offsets, which is from
+// itself or has its offsets, say which records an extent has.
+func (c *Column) cut(from, offsets *Column, a, b int64) error {
+	first := int64(0) // record of the extent
+	for k, e := range from.Extents {
+		records := offsets.Extents[k].Count
+		if from.Part != Whole {
+			records--
+		}
+		lo, hi := max(a, first)-first, min(b, first+records)-first
+		first += records
+		if lo >= hi {
+			continue
+		}
+		if hi-lo < records {
+			switch from.Part {
+			case Offsets:
+				hi++
+			case Values:
+				var err error
+				if lo, hi, err = offsets.Extents[k].rows(lo, hi, e.Count); err != nil {
+					return err
+				}
+			}
+			e = e.slice(from.Spec.RecordBytes(), lo, hi)
+		}
+		c.add(e)
+	}
+	return nil
+}
+
+// rows reads the offsets of records a and b from an extent of offsets, of values of so many
+// rows.
+func (e Extent) rows(a, b, count int64) (from, to int64, err error) {
+	f, err := os.Open(e.Path)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	var at [3]int64
+	for i, record := range []int64{0, a, b} {
+		var buf [8]byte
+		if _, err := io.ReadFull(io.NewSectionReader(f, e.Offset+8*record, 8), buf[:]); err != nil {
+			return 0, 0, err
+		}
+		at[i] = int64(binary.LittleEndian.Uint64(buf[:]))
+	}
+	from, to = at[1]-at[0], at[2]-at[0]
+	if at[0] < 0 || from < 0 || from > to || to > count {
+		return 0, 0, fmt.Errorf("%s: offsets %d of %d rows: %w", e.Path, at, count, ErrCorrupt)
+	}
+	return from, to, nil
+}
+
+// slice returns rows [a, b) of the extent. Its checksums stay if they cover no others.
+func (e Extent) slice(rowBytes int, a, b int64) Extent {
+	per := BlockRecords(rowBytes)
+	if a%per != 0 || b%per != 0 && b != e.Count {
+		e.SumsPath = ""
+	}
+	e.SumsOffset += 4 * (a / per)
+	e.SumsCRC32C = ""
+	e.Offset += a * int64(rowBytes)
+	e.Count = b - a
+	return e
+}
