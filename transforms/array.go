@@ -20,7 +20,8 @@ type ArrayTransform interface {
 	// Output returns what becomes of a field, or why the transform cannot work on it.
 	Output(in tensor.Spec) (tensor.Spec, error)
 
-	// Apply changes elements first, first+1, ... of a record of the field in, in place.
+	// Apply changes elements first, first+1, ... of a record of the field in, in place. The
+	// runner then rounds them to the type that Output names.
 	Apply(x []float64, first int, in tensor.Spec)
 }
 
@@ -129,6 +130,7 @@ func (r *ArrayRunner) Do(dst, src []byte) error {
 		load(x, src[first*from.Size():], from)
 		for i, t := range r.p.ts {
 			t.Apply(x, first, r.specs[i])
+			roundAll(x, r.specs[i+1].DType)
 		}
 		save(dst[first*to.Size():], x, to)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -31,12 +32,8 @@ func (t Cast) Output(in tensor.Spec) (tensor.Spec, error) {
 	return in, nil
 }
 
-// Apply rounds.
-func (t Cast) Apply(x []float64, _ int, _ tensor.Spec) {
-	for i, v := range x {
-		x[i] = round(v, t.DType)
-	}
-}
+// Apply does nothing: the runner rounds.
+func (t Cast) Apply(_ []float64, _ int, _ tensor.Spec) {}
 
 // needFloat reports a field that cannot hold fractions.
 func needFloat(in tensor.Spec) (tensor.Spec, error) {
@@ -70,10 +67,8 @@ func (t Scale) Resolve() (ArrayTransform, error) {
 func (Scale) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
 
 // Apply scales.
-func (t Scale) Apply(x []float64, _ int, in tensor.Spec) {
-	for i, v := range x {
-		x[i] = round(float64(v*t.Factor)+t.Offset, in.DType)
-	}
+func (t Scale) Apply(x []float64, _ int, _ tensor.Spec) {
+	vec.Scale(x, t.Factor, t.Offset)
 }
 
 // Standardize is (x - Mean) / Std, for the whole record or for each position of an axis.
@@ -120,15 +115,17 @@ func (t Standardize) axis(s tensor.Shape) int {
 	return t.Axis
 }
 
-// Apply standardises.
+// Apply standardises, as many elements at a time as lie at one position of the axis.
 func (t Standardize) Apply(x []float64, first int, in tensor.Spec) {
-	inner := 1 // elements from one position of the axis to the next
+	inner := first + len(x) // elements from one position to the next
 	if len(t.Mean) > 1 {
 		inner = in.Shape[t.axis(in.Shape)+1:].Elems()
 	}
-	for i, v := range x {
-		c := (first + i) / inner % len(t.Mean)
-		x[i] = round((v-t.Mean[c])/t.Std[c], in.DType)
+	for len(x) > 0 {
+		n := min(inner-first%inner, len(x))
+		c := first / inner % len(t.Mean)
+		vec.Standardize(x[:n], t.Mean[c], t.Std[c])
+		x, first = x[n:], first+n
 	}
 }
 
@@ -156,14 +153,13 @@ func (t Clip) Resolve() (ArrayTransform, error) {
 func (Clip) Output(in tensor.Spec) (tensor.Spec, error) { return in, nil }
 
 // Apply limits. NaN stays NaN.
-func (t Clip) Apply(x []float64, _ int, in tensor.Spec) {
-	for i, v := range x {
-		if t.Min != nil {
-			v = max(v, *t.Min)
-		}
-		if t.Max != nil {
-			v = min(v, *t.Max)
-		}
-		x[i] = round(v, in.DType)
+func (t Clip) Apply(x []float64, _ int, _ tensor.Spec) {
+	lo, hi := math.Inf(-1), math.Inf(1)
+	if t.Min != nil {
+		lo = *t.Min
 	}
+	if t.Max != nil {
+		hi = *t.Max
+	}
+	vec.Clip(x, lo, hi)
 }

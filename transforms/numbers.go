@@ -4,20 +4,17 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/tensor"
 )
 
-// load reads numbers of type dt; the usual types have loops of their own, which are faster.
+// load reads numbers of type dt; the usual types have kernels.
 func load(x []float64, b []byte, dt tensor.DType) {
 	switch dt {
 	case tensor.Uint8:
-		for i, v := range b[:len(x)] {
-			x[i] = float64(v)
-		}
+		vec.FromBytes(x, b)
 	case tensor.Float32:
-		for i := range x {
-			x[i] = float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
-		}
+		vec.FromF32(x, b)
 	default:
 		for i := range x {
 			x[i] = number(b[i*dt.Size():], dt)
@@ -58,9 +55,7 @@ func number(b []byte, dt tensor.DType) float64 {
 // save writes numbers as type dt.
 func save(b []byte, x []float64, dt tensor.DType) {
 	if dt == tensor.Float32 {
-		for i, v := range x {
-			binary.LittleEndian.PutUint32(b[4*i:], math.Float32bits(float32(v)))
-		}
+		vec.ToF32(b, x)
 		return
 	}
 	for i, v := range x {
@@ -111,6 +106,19 @@ func saturateUint64(v float64) uint64 {
 		return math.MaxUint64
 	}
 	return uint64(v)
+}
+
+// roundAll makes all of x values of dt.
+func roundAll(x []float64, dt tensor.DType) {
+	switch dt {
+	case tensor.Float64:
+	case tensor.Float32:
+		vec.RoundF32(x)
+	default:
+		for i, v := range x {
+			x[i] = round(v, dt)
+		}
+	}
 }
 
 // round makes v a value of dt: integers lose the fraction and stop at their limits, NaN

@@ -115,3 +115,38 @@ func reverse3(end *byte, src *byte, n int)
 //
 //go:noescape
 func moments32(out *[4][32]byte, src *byte, n int)
+
+// standardize64 is (x-mean)/std. n is a positive multiple of 8.
+//
+//go:noescape
+func standardize64(x *float64, n int, mean float64, std float64)
+
+// scale64 is x*factor + offset, both rounded. n is a positive multiple of 8.
+//
+//go:noescape
+func scale64(x *float64, n int, factor float64, offset float64)
+
+// clip64 is lo below it, hi above it, else x, also if that is NaN. n is a positive multiple of 8.
+//
+//go:noescape
+func clip64(x *float64, n int, lo float64, hi float64)
+
+// widen8 converts bytes. n is a positive multiple of 8.
+//
+//go:noescape
+func widen8(dst *float64, src *byte, n int)
+
+// widen32 converts float32 as bytes. n is a positive multiple of 8.
+//
+//go:noescape
+func widen32(dst *float64, src *byte, n int)
+
+// narrow32 rounds to float32 as bytes. n is a positive multiple of 8.
+//
+//go:noescape
+func narrow32(dst *byte, src *float64, n int)
+
+// round32 rounds to values of float32. n is a positive multiple of 8.
+//
+//go:noescape
+func round32(x *float64, n int)

@@ -1377,3 +1377,154 @@ loop:
 	VMOVDQU    Y3, 96(AX)
 	VZEROUPPER
 	RET
+
+// func standardize64(x *float64, n int, mean float64, std float64)
+// Requires: AVX
+TEXT ·standardize64(SB), NOSPLIT, $0-32
+	MOVQ         n+8(FP), AX
+	MOVQ         x+0(FP), DX
+	VBROADCASTSD mean+16(FP), Y0
+	VBROADCASTSD std+24(FP), Y1
+	XORQ         CX, CX
+
+loop:
+	VMOVUPD (DX)(CX*8), Y2
+	VSUBPD  Y0, Y2, Y2
+	VDIVPD  Y1, Y2, Y2
+	VMOVUPD Y2, (DX)(CX*8)
+	VMOVUPD 32(DX)(CX*8), Y2
+	VSUBPD  Y0, Y2, Y2
+	VDIVPD  Y1, Y2, Y2
+	VMOVUPD Y2, 32(DX)(CX*8)
+	ADDQ    $0x08, CX
+	CMPQ    CX, AX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func scale64(x *float64, n int, factor float64, offset float64)
+// Requires: AVX
+TEXT ·scale64(SB), NOSPLIT, $0-32
+	MOVQ         n+8(FP), AX
+	MOVQ         x+0(FP), DX
+	VBROADCASTSD factor+16(FP), Y0
+	VBROADCASTSD offset+24(FP), Y1
+	XORQ         CX, CX
+
+loop:
+	VMOVUPD (DX)(CX*8), Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y1, Y2, Y2
+	VMOVUPD Y2, (DX)(CX*8)
+	VMOVUPD 32(DX)(CX*8), Y2
+	VMULPD  Y0, Y2, Y2
+	VADDPD  Y1, Y2, Y2
+	VMOVUPD Y2, 32(DX)(CX*8)
+	ADDQ    $0x08, CX
+	CMPQ    CX, AX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func clip64(x *float64, n int, lo float64, hi float64)
+// Requires: AVX
+TEXT ·clip64(SB), NOSPLIT, $0-32
+	MOVQ         n+8(FP), AX
+	MOVQ         x+0(FP), DX
+	VBROADCASTSD lo+16(FP), Y0
+	VBROADCASTSD hi+24(FP), Y1
+	XORQ         CX, CX
+
+loop:
+	VMOVUPD (DX)(CX*8), Y2
+	VMAXPD  Y2, Y0, Y2
+	VMINPD  Y2, Y1, Y2
+	VMOVUPD Y2, (DX)(CX*8)
+	VMOVUPD 32(DX)(CX*8), Y2
+	VMAXPD  Y2, Y0, Y2
+	VMINPD  Y2, Y1, Y2
+	VMOVUPD Y2, 32(DX)(CX*8)
+	ADDQ    $0x08, CX
+	CMPQ    CX, AX
+	JLT     loop
+	VZEROUPPER
+	RET
+
+// func widen8(dst *float64, src *byte, n int)
+// Requires: AVX
+TEXT ·widen8(SB), NOSPLIT, $0-24
+	MOVQ n+16(FP), AX
+	MOVQ dst+0(FP), DX
+	MOVQ src+8(FP), BX
+	XORQ CX, CX
+
+loop:
+	VPMOVZXBD (BX)(CX*1), X0
+	VCVTDQ2PD X0, Y0
+	VMOVUPD   Y0, (DX)(CX*8)
+	VPMOVZXBD 4(BX)(CX*1), X0
+	VCVTDQ2PD X0, Y0
+	VMOVUPD   Y0, 32(DX)(CX*8)
+	ADDQ      $0x08, CX
+	CMPQ      CX, AX
+	JLT       loop
+	VZEROUPPER
+	RET
+
+// func widen32(dst *float64, src *byte, n int)
+// Requires: AVX
+TEXT ·widen32(SB), NOSPLIT, $0-24
+	MOVQ n+16(FP), AX
+	MOVQ dst+0(FP), DX
+	MOVQ src+8(FP), BX
+	XORQ CX, CX
+
+loop:
+	VCVTPS2PD (BX)(CX*4), Y0
+	VMOVUPD   Y0, (DX)(CX*8)
+	VCVTPS2PD 16(BX)(CX*4), Y0
+	VMOVUPD   Y0, 32(DX)(CX*8)
+	ADDQ      $0x08, CX
+	CMPQ      CX, AX
+	JLT       loop
+	VZEROUPPER
+	RET
+
+// func narrow32(dst *byte, src *float64, n int)
+// Requires: AVX
+TEXT ·narrow32(SB), NOSPLIT, $0-24
+	MOVQ n+16(FP), AX
+	MOVQ dst+0(FP), DX
+	MOVQ src+8(FP), BX
+	XORQ CX, CX
+
+loop:
+	VCVTPD2PSY (BX)(CX*8), X0
+	VMOVUPS    X0, (DX)(CX*4)
+	VCVTPD2PSY 32(BX)(CX*8), X0
+	VMOVUPS    X0, 16(DX)(CX*4)
+	ADDQ       $0x08, CX
+	CMPQ       CX, AX
+	JLT        loop
+	VZEROUPPER
+	RET
+
+// func round32(x *float64, n int)
+// Requires: AVX
+TEXT ·round32(SB), NOSPLIT, $0-16
+	MOVQ n+8(FP), AX
+	MOVQ x+0(FP), DX
+	XORQ CX, CX
+
+loop:
+	VCVTPD2PSY (DX)(CX*8), X0
+	VCVTPS2PD  X0, Y0
+	VMOVUPD    Y0, (DX)(CX*8)
+	VCVTPD2PSY 32(DX)(CX*8), X0
+	VCVTPS2PD  X0, Y0
+	VMOVUPD    Y0, 32(DX)(CX*8)
+	ADDQ       $0x08, CX
+	CMPQ       CX, AX
+	JLT        loop
+	VZEROUPPER
+	RET

@@ -36,6 +36,7 @@ func main() {
 	reverse1()
 	reverse3()
 	moments()
+	arrays()
 	Generate()
 }
 
