@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
-	"golang.org/x/image/webp"
 )
 
 // DefaultMaxPixels is Pillow's limit for a single image (a third of it only warns there).
@@ -78,7 +77,6 @@ func (c Config) Check(maxPixels int) error {
 var decodeConfigs = map[Format]func([]byte) (image.Config, error){
 	BMP:  func(b []byte) (image.Config, error) { return bmp.DecodeConfig(bytes.NewReader(b)) },
 	TIFF: func(b []byte) (image.Config, error) { return tiff.DecodeConfig(bytes.NewReader(b)) },
-	WebP: func(b []byte) (image.Config, error) { return webp.DecodeConfig(bytes.NewReader(b)) },
 }
 
 func readHeader(f Format, data []byte) (c Config, err error) {
@@ -92,18 +90,14 @@ func readHeader(f Format, data []byte) (c Config, err error) {
 		h, err := parseGIF(data)
 		return Config{Width: h.w, Height: h.h, Model: "palette", Channels: 1, Bits: 8}, err
 	case WebP:
-		if err := checkWebP(data); err != nil {
-			return Config{}, err
-		}
+		return webpConfig(data)
 	}
 	err = guard(f, func() error {
 		ic, err := decodeConfigs[f](data)
 		c = fromStd(ic)
 		return err
 	})
-	if f == WebP {
-		c.Orientation = webpOrientation(data)
-	} else if f == TIFF {
+	if f == TIFF {
 		c.Orientation = exifOrientation(data)
 	}
 	return c, err

@@ -140,6 +140,17 @@ func patchFrame(data []byte, i int, v byte) []byte {
 	return data
 }
 
+// An animation's frame that is larger than its canvas is refused before it is decoded.
+func TestFrameLeavesCanvas(t *testing.T) {
+	data := bytes.Clone(readKind(t, "animated-partial.webp"))
+	at := bytes.Index(data, []byte("VP8X")) + 12
+	copy(data[at:], []byte{9, 0, 0, 9, 0, 0})
+	_, err := ReadConfig(data)
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "leaves the canvas of 10x10") {
+		t.Errorf("%v", err)
+	}
+}
+
 // Bytes changed at random give an error or an image of the size in the header, nothing
 // else, and what is opened next is as it should be.
 func TestMutatedFiles(t *testing.T) {

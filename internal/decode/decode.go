@@ -4,7 +4,8 @@
 // That means: the format is sniffed from the content. Alpha is dropped, neither blended
 // nor premultiplied; palettes are expanded; CMYK becomes RGB by Pillow's formula, Adobe's
 // inversion undone. Colour profiles are ignored, and so is EXIF orientation unless asked
-// for, but that of a TIFF always counts. Of a GIF the first frame is taken. Gray is
+// for, but that of a TIFF always counts. Of an animation the first frame is
+// taken. Gray is
 // (19595 R + 38470 G + 7471 B + 32768) >> 16. A JPEG goes through libjpeg's accurate integer
 // transform, its triangle filter for chroma ("fancy upsampling") and its conversion to RGB,
 // a WebP through libwebp's filter and conversion, bit for bit.
@@ -24,7 +25,6 @@ import (
 
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
-	"golang.org/x/image/webp"
 
 	"github.com/penstock/penstock/transforms"
 )
@@ -130,7 +130,7 @@ func (d *Decoder) decodeWhole(f Format, data []byte) (image.Image, error) {
 	case TIFF:
 		return tiff.Decode(bytes.NewReader(data))
 	case WebP:
-		return webp.Decode(bytes.NewReader(data))
+		return d.openWebP(data)
 	}
 	return nil, errors.New("no decoder for this format")
 }

@@ -26,6 +26,7 @@ func photos(t testing.TB, limit int) []string {
 	}
 	defer f.Close()
 	var paths []string
+	tmp := t.TempDir()
 	for r := tar.NewReader(f); len(paths) < limit; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -37,7 +38,7 @@ func photos(t testing.TB, limit int) []string {
 		if !strings.HasSuffix(h.Name, ".JPEG") {
 			continue
 		}
-		path := filepath.Join(t.TempDir(), filepath.Base(h.Name))
+		path := filepath.Join(tmp, filepath.Base(h.Name))
 		data, err := io.ReadAll(r)
 		if err != nil {
 			t.Fatal(err)

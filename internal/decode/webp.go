@@ -7,25 +7,18 @@ import (
 
 // webpChunks calls f with the chunks of a WebP file until f returns false.
 func webpChunks(data []byte, f func(id string, payload []byte) bool) {
-	for b := data[min(12, len(data)):]; len(b) >= 8; {
+	webpEach(data[min(12, len(data)):], f)
+}
+
+// webpEach does so with the chunks in b.
+func webpEach(b []byte, f func(id string, payload []byte) bool) {
+	for len(b) >= 8 {
 		n := uint64(binary.LittleEndian.Uint32(b[4:]))
 		if n > uint64(len(b)-8) || !f(string(b[:4]), b[8:8+n]) {
 			return
 		}
 		b = b[min(uint64(len(b)), 8+n+n&1):]
 	}
-}
-
-// checkWebP refuses animations, which x/image/webp cannot read, in words.
-func checkWebP(data []byte) (err error) {
-	const animated = 1 << 1
-	webpChunks(data, func(id string, p []byte) bool {
-		if id == "VP8X" && len(p) > 0 && p[0]&animated != 0 {
-			err = unsupported(WebP, "animations are not supported; extract a frame first")
-		}
-		return false
-	})
-	return err
 }
 
 func webpOrientation(data []byte) int {

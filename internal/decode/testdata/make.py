@@ -173,6 +173,18 @@ rgba.save("lossy-alpha.webp", quality=70)
 rgb().save("lossless.webp", lossless=True)
 rgba.save("lossless-alpha.webp", lossless=True, exact=True)
 
+frames[0].save("animated.webp", save_all=True, append_images=frames[1:], lossless=True)
+small = [Image.fromarray(picture(20, 16, 4), "RGBA") for _ in range(2)]
+small[0].save("animated-alpha.webp", save_all=True, append_images=small[1:], quality=80)
+# The same with the first frame on a part of a larger canvas.
+for name in "animated", "animated-alpha":
+    w = bytearray(open(name + ".webp", "rb").read())
+    at = w.index(b"VP8X") + 12
+    w[at:at + 6] = (29).to_bytes(3, "little") + (24).to_bytes(3, "little")
+    at = w.index(b"ANMF") + 8
+    w[at:at + 6] = (2).to_bytes(3, "little") + (3).to_bytes(3, "little")
+    put(name + "-partial.webp", bytes(w))
+
 
 def turned(im):
     """TIFF is turned as it is loaded; Pillow before 10 would do it twice."""
