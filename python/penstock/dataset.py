@@ -1,0 +1,173 @@
+"""Datasets."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Iterable, Optional, Union
+
+import numpy as np
+
+from .batch import Batch
+from .column import Column
+from .errors import CorruptError
+from .field import Field
+from .layout import Layout, column_names, locate, select
+from .ragged import RaggedRecords
+from .records import Piece, Places, Records
+from .verify import verify
+
+
+class Dataset:
+    """A dataset that penstock made, mapped: see ``penstock.open``.
+
+    ``ds["images"]`` is a field over all shards; ``ds[i]`` a record as a dict; ``ds[i:j]`` and
+    ``ds[[3, 1, 2]]`` a Batch. It is a map-style dataset for torch's DataLoader as it is, with
+    batched fetch (``__getitems__``). What is pickled is its path: each process maps the files
+    for itself, when it first reads. It may be used by several threads.
+    """
+
+    def __init__(
+        self,
+        path: Union[str, "os.PathLike[str]"],
+        fields: Optional[Iterable[str]] = None,
+        split: Optional[str] = None,
+        mode: str = "r",
+    ) -> None:
+        if mode not in ("r", "c"):
+            raise ValueError(f'mode {mode!r} is neither "r" (read) nor "c" (copy on write)')
+        self.path, self.split, self.mode = os.fspath(path), split, mode
+        self._chosen = None if fields is None else tuple(fields)
+        self._open()
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the writer recorded, as in docs/format.md; empty for an HDF5 file of other origin."""
+        return self._layout.manifest
+
+    @property
+    def format(self) -> str:
+        """ "flat" or "hdf5"."""
+        return self._layout.format
+
+    @property
+    def splits(self) -> dict[str, list[tuple[int, int]]]:
+        """The splits of the whole dataset: ranges [first, end) of its records, by name."""
+        return self._layout.splits
+
+    def classes(self, field: str = "labels") -> tuple[str, ...]:
+        """Return the names of the values 0, 1, ... of a label field."""
+        return self.fields[field].classes
+
+    def __len__(self) -> int:
+        return self._places.count
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{f.name} {f.dtype}{list(f.shape)}{'*' if f.ragged else ''}" for f in self.fields.values())
+        return f"<penstock dataset {self.path!r}: {len(self)} records of {fields}>"
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            return self._field(key)
+        if isinstance(key, (int, np.integer)):
+            record = self._places.index(key)
+            return {name: self._records[name][record] for name in self.fields}
+        if isinstance(key, slice):
+            count = len(range(*key.indices(len(self))))
+            return Batch({name: self._records[name][key] for name in self.fields}, count)
+        return self.__getitems__(key)
+
+    def __getitems__(self, indices: Any) -> Batch:
+        """Return the records of those numbers, in memory of their own."""
+        records = self._places.indices(indices)
+        return Batch({name: self._records[name].take(records) for name in self.fields}, len(records))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"path": self.path, "split": self.split, "mode": self.mode, "_chosen": self._chosen}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    def verify(self) -> int:
+        """Compare all records, those of other splits too, with their CRC32Cs.
+
+        Return the number of bytes that were compared: 0 if there are no checksums. Raise
+        CorruptError, with the list ``damages``, if some are wrong.
+        """
+        compared, damages, _ = verify(list(self._columns.values()))
+        if damages:
+            more = f", and {len(damages) - 1} more" if len(damages) > 1 else ""
+            error = CorruptError(f"{damages[0]}{more}; make the dataset again")
+            error.damages = damages  # type: ignore[attr-defined]
+            raise error
+        return compared
+
+    def close(self) -> None:
+        """Forget the maps. Memory is given back once no array over it is left."""
+        for column in self._columns.values():
+            column.close()
+
+    def __enter__(self) -> Dataset:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _open(self) -> None:
+        self._layout = locate(self.path)
+        known = self._layout.fields
+        for name in self._chosen or ():
+            if name not in known:
+                raise KeyError(f"{self.path}: no field {name!r}; there are: {', '.join(known)}")
+        #: The fields by name, in order.
+        self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or known}
+        ranges = select(self.path, self._layout.splits, self.split, self._layout.records)
+        self._places = Places(_pieces(self._layout, ranges))
+        self._columns = {name: self._column(f, name) for f in self.fields.values() for name in column_names(f)}
+        self._records = {name: self._over_shards(f) for name, f in self.fields.items()}
+
+    def _column(self, f: Field, name: str) -> Column:
+        offsets = f.ragged and name.endswith(".offsets")
+        dtype, shape = (np.dtype("<i8"), ()) if offsets else (f.storage, f.shape)
+        return Column(name, dtype, shape, self._layout.columns[name], self.mode)
+
+    def _over_shards(self, f: Field) -> Union[Records, RaggedRecords]:
+        columns = [self._columns[name] for name in column_names(f)]
+        return RaggedRecords(f, *columns, self._places) if f.ragged else Records(f, *columns, self._places)
+
+    def _field(self, name: str) -> Union[Records, RaggedRecords]:
+        if name not in self._records:
+            raise KeyError(f"{self.path}: no field {name!r}; there are: {', '.join(self.fields)}")
+        return self._records[name]
+
+
+def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
+    """Return the parts of shards that ranges of records consist of."""
+    pieces = []
+    for first, end in ranges:
+        if not 0 <= first < end <= layout.records:
+            raise CorruptError(f"{layout.path}: a split with records [{first}, {end}) of {layout.records}")
+        start = 0
+        for k, count in enumerate(layout.counts):
+            a, b = max(first, start), min(end, start + count)
+            if a < b:
+                pieces.append(Piece(k, a - start, b - a))
+            start += count
+    return pieces
+
+
+def open(  # noqa: A001: penstock.open reads well
+    path: Union[str, "os.PathLike[str]"],
+    fields: Optional[Iterable[str]] = None,
+    split: Optional[str] = None,
+    mode: str = "r",
+) -> Dataset:
+    """Open a dataset: a flat folder, or an HDF5 file (with h5py).
+
+    ``fields`` names those that are wanted, in that order; ``split`` opens that part of the
+    dataset alone. With mode "c" arrays can be written to, and what is written stays in this
+    process. It reads the manifest, and no record.
+
+    Raise penstock.Error or one of its kinds: CorruptError, UnsupportedError.
+    """
+    return Dataset(path, fields, split, mode)

@@ -1,0 +1,121 @@
+"""Fields: what a record of a dataset is made of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Mapping, Optional
+
+import numpy as np
+
+from . import bfloat16
+from .errors import CorruptError
+
+#: The NumPy type in which each element type is stored. There is no bfloat16 in NumPy: its 16
+#: bits are kept as uint16.
+STORAGE: dict[str, str] = {
+    "bool": "|b1", "uint8": "|u1", "int8": "|i1",
+    "uint16": "<u2", "int16": "<i2", "uint32": "<u4", "int32": "<i4", "uint64": "<u8", "int64": "<i8",
+    "float16": "<f2", "bfloat16": "<u2", "float32": "<f4", "float64": "<f8",
+}  # fmt: skip
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
+
+
+@dataclass(frozen=True)
+class Normalization:
+    """``(x/scale - mean[c]) / std[c]`` for channel c of an image.
+
+    With ``applied`` the stored values went through it already; without, the reader has to do
+    it: see ``Field.float32``.
+    """
+
+    applied: bool
+    scale: float
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a dataset.
+
+    ``shape`` is that of one record or, if ``ragged``, of one of the rows of which a record has
+    any number. ``content`` is "utf-8" for text and "image" for encoded image files, both ragged
+    bytes; ``layout`` is "CHW" or "HWC" for images; ``classes`` names the values 0, 1, ... of a
+    label.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...] = ()
+    layout: str = ""
+    classes: tuple[str, ...] = ()
+    normalization: Optional[Normalization] = None
+    ragged: bool = False
+    content: str = ""
+
+    @property
+    def storage(self) -> np.dtype:
+        """The NumPy type of the bytes on disk; uint16 for bfloat16."""
+        return np.dtype(STORAGE[self.dtype])
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one record, or of one row if ragged."""
+        return self.storage.itemsize * int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def pending(self) -> bool:
+        """Whether there is a normalisation that the reader has to apply."""
+        return self.normalization is not None and not self.normalization.applied
+
+    def float32(self, values: np.ndarray, out: Optional[np.ndarray] = None) -> np.ndarray:
+        """Return stored values as float32, in a new array or in out.
+
+        bfloat16 is decoded. Bytes that the dataset has a normalisation for, not applied yet,
+        are normalised: ``values`` is then one record or a batch of them. The results are those
+        of torchvision and of penstock's own transforms, bit for bit.
+        """
+        if out is None:
+            out = np.empty(np.shape(values), np.float32)
+        if not self.pending:
+            out[...] = bfloat16.to_float32(values) if self.dtype == "bfloat16" else values
+            return out
+        n = self.normalization
+        np.divide(values, np.float32(n.scale), out=out, dtype=np.float32)
+        out -= self._by_channel(n.mean)
+        out /= self._by_channel(n.std)
+        return out
+
+    def _by_channel(self, numbers: tuple[float, ...]) -> np.ndarray:
+        column = np.array(numbers, np.float32)
+        return column.reshape(-1, 1, 1) if self.layout == "CHW" else column
+
+
+def from_json(entry: Mapping[str, Any]) -> Field:
+    """Return the field that an entry of the manifest describes."""
+    name, dtype = entry.get("name"), entry.get("dtype")
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise CorruptError(f"field {name!r}: a name is 1 to 100 letters, digits, _ and -, not starting with -")
+    if dtype not in STORAGE or entry.get("storage") != STORAGE[dtype]:
+        raise CorruptError(f"field {name!r}: dtype {dtype!r} with storage {entry.get('storage')!r} is none that there is")
+    shape = entry.get("shape")
+    if not isinstance(shape, list) or len(shape) > 7 or not all(isinstance(n, int) and n > 0 for n in shape):
+        raise CorruptError(f"field {name!r}: {shape!r} is no shape")
+    return Field(
+        name=name,
+        dtype=dtype,
+        shape=tuple(shape),
+        layout=entry.get("layout", ""),
+        classes=tuple(entry.get("classes") or ()),
+        normalization=_normalization(entry.get("normalization")),
+        ragged=bool(entry.get("ragged", False)),
+        content=entry.get("content", ""),
+    )
+
+
+def _normalization(entry: Optional[Mapping[str, Any]]) -> Optional[Normalization]:
+    if entry is None:
+        return None
+    return Normalization(bool(entry["applied"]), float(entry["scale"]), tuple(entry["mean"]), tuple(entry["std"]))

@@ -1,0 +1,132 @@
+"""The flat format: a folder of .npy files and a manifest. See docs/format.md."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from typing import Any
+
+from .column import HEADER_BYTES, Extent
+from .errors import CorruptError, Error, UnsupportedError
+from .field import Field, from_json
+from .layout import Layout, blocks, column_names
+
+FORMAT_VERSION = 1
+_MAX_MANIFEST = 1 << 30
+_SHAPE = re.compile(rb"'shape': \((\d{1,15}),")
+
+
+def locate(path: str) -> Layout:
+    """Read the manifest of a folder and check it against the sizes of the files."""
+    file = os.path.join(path, "manifest.json")
+    try:
+        with open(file, "rb") as f:
+            data = f.read(_MAX_MANIFEST + 1)
+    except FileNotFoundError as e:
+        raise Error(f"{path}: no manifest.json: this is no penstock dataset; make one: preprocess SOURCE {path}") from e
+    if len(data) > _MAX_MANIFEST:
+        raise UnsupportedError(f"{file}: more than {_MAX_MANIFEST} bytes")
+    manifest = decode_manifest(data, file)
+    try:
+        return _layout(path, manifest)
+    except (KeyError, TypeError, AttributeError, IndexError) as e:
+        raise CorruptError(f"{file}: {type(e).__name__} {e}: not a manifest as docs/format.md has it") from e
+
+
+def decode_manifest(data: bytes, where: str) -> dict[str, Any]:
+    """Parse a manifest, and refuse what is newer than this reader."""
+    try:
+        manifest = json.loads(data)
+    except ValueError as e:
+        raise CorruptError(f"{where}: not a manifest: {e}") from e
+    if not isinstance(manifest, dict) or manifest.get("format") != "penstock":
+        raise UnsupportedError(f'{where}: "format" is not "penstock"')
+    version = manifest.get("version")
+    if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
+        raise UnsupportedError(f"{where}: format version {version}; this package reads 1 to {FORMAT_VERSION}: upgrade it")
+    records = manifest.get("records")
+    if not isinstance(records, int) or not 1 <= records <= 1 << 46:
+        raise CorruptError(f"{where}: {records!r} records")
+    return manifest
+
+
+def fields_of(manifest: dict[str, Any], where: str) -> dict[str, Field]:
+    """Return the fields of a manifest, in order."""
+    try:
+        fields = [from_json(entry) for entry in manifest["fields"]]
+    except CorruptError as e:
+        raise CorruptError(f"{where}: {e}") from e
+    by_name = {f.name: f for f in fields}
+    if not fields or len(by_name) != len(fields):
+        raise CorruptError(f"{where}: no fields, or two of one name")
+    return by_name
+
+
+def _layout(path: str, manifest: dict[str, Any]) -> Layout:
+    where = os.path.join(path, "manifest.json")
+    fields = fields_of(manifest, where)
+    columns: dict[str, list[Extent]] = {name: [] for f in fields.values() for name in column_names(f)}
+    counts, first = [], 0
+    for number, shard in enumerate(manifest["shards"]):
+        if shard["first"] != first or shard["count"] < 1:
+            raise CorruptError(f"{where}: shard {number}: records [{shard['first']}, +{shard['count']}) do not follow record {first}")
+        for f in fields.values():
+            for name in column_names(f):
+                columns[name].append(_extent(path, f, name, number, shard, columns[name]))
+        counts.append(shard["count"])
+        first += shard["count"]
+    if first != manifest["records"]:
+        raise CorruptError(f"{where}: shards hold {first} records, \"records\" says {manifest['records']}")
+    return Layout(path, "flat", first, fields, columns, counts, manifest)
+
+
+def _extent(path: str, f: Field, column: str, number: int, shard: dict[str, Any], before: list[Extent]) -> Extent:
+    """Return where a shard of a column lies, once the sizes of its files are right."""
+    files = {entry["name"]: entry for entry in shard["files"]}
+    payload, sums = (files.get(f"{column}-{number:05d}{ending}") for ending in (".npy", ".crc.npy"))
+    if payload is None or sums is None:
+        raise CorruptError(f"{path}: manifest.json: shard {number} has no file {column}-{number:05d}.npy, or no checksums of it")
+    row = 8 if column.endswith(".offsets") and f.ragged else f.row_bytes
+    rows = _rows(path, f, column, payload["name"], shard["count"])
+    size = HEADER_BYTES + max(rows * row, 1 if f.ragged else 0)
+    _check_size(path, payload, size)
+    _check_size(path, sums, HEADER_BYTES + max(4 * blocks(rows, row), 1 if f.ragged else 0))
+    first = before[-1].first + before[-1].count if before else 0
+    return Extent(
+        path=os.path.join(path, payload["name"]),
+        offset=HEADER_BYTES,
+        first=first,
+        count=rows,
+        npy=True,
+        sums=(os.path.join(path, sums["name"]), HEADER_BYTES),
+        sums_crc32c=sums["crc32c"],
+    )
+
+
+def _rows(path: str, f: Field, column: str, name: str, records: int) -> int:
+    """Return the rows of a shard of a column. Only the header has those of ragged values."""
+    if not f.ragged:
+        return records
+    if column.endswith(".offsets"):
+        return records + 1
+    try:
+        with open(os.path.join(path, name), "rb") as file:
+            found = _SHAPE.search(file.read(HEADER_BYTES))
+    except OSError as e:
+        raise CorruptError(f"{path}: {name}: {e.strerror}: a file of the dataset is missing") from e
+    if found is None:
+        raise CorruptError(f"{path}: {name}: no header of a .npy file")
+    return int(found[1])
+
+
+def _check_size(path: str, entry: dict[str, Any], want: int) -> None:
+    name = entry["name"]
+    if entry["bytes"] != want:
+        raise CorruptError(f"{path}: manifest.json: {name} is said to have {entry['bytes']} bytes; the fields need {want}")
+    try:
+        size = os.stat(os.path.join(path, name)).st_size
+    except OSError as e:
+        raise CorruptError(f"{path}: {name}: {e.strerror}: a file of the dataset is missing") from e
+    if size != want:
+        raise CorruptError(f"{path}: {name} has {size} bytes, not {want}: it was cut short or changed; make the dataset again")

@@ -1,0 +1,93 @@
+"""HDF5 files. h5py says where the records lie, and is not needed for more."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Optional
+
+import numpy as np
+
+from .column import Extent, check_inside
+from .errors import CorruptError, Error, UnsupportedError
+from .field import STORAGE, Field
+from .flat import decode_manifest, fields_of
+from .layout import Layout, column_names
+
+
+def locate(path: str) -> Layout:
+    """Find the arrays of an HDF5 file: of one that penstock wrote, or of any whose datasets are contiguous."""
+    if not os.path.exists(path):
+        raise Error(f"{path}: there is no such file or folder")
+    try:
+        import h5py
+    except ImportError as e:
+        raise Error(f"{path}: h5py is needed to find the records of an HDF5 file: pip install h5py, or make a flat dataset: preprocess SOURCE FOLDER") from e
+    try:
+        with h5py.File(path, "r") as file:
+            if "penstock/manifest" in file:
+                return _ours(path, file)
+            return _foreign(path, file, h5py.Dataset)
+    except OSError as e:
+        raise UnsupportedError(f"{path}: not an HDF5 file that h5py reads: {e}") from e
+
+
+def _ours(path: str, file: Any) -> Layout:
+    where = f"{path}: /penstock/manifest"
+    manifest = decode_manifest(file["penstock/manifest"][()], where)
+    try:
+        fields = fields_of(manifest, where)
+        records = manifest["records"]
+        if file.attrs.get("complete") != 1:
+            raise CorruptError(f"{path}: the file is not complete; make it again")
+        columns = {name: [_extent(path, file, f, name, records)] for f in fields.values() for name in column_names(f)}
+    except (KeyError, TypeError, AttributeError) as e:
+        raise CorruptError(f"{where}: {type(e).__name__} {e}: not a manifest as docs/format.md has it") from e
+    return Layout(path, "hdf5", records, fields, columns, [records], manifest)
+
+
+def _extent(path: str, file: Any, f: Field, name: str, records: int) -> Extent:
+    dataset = file[name.replace(".", "/")] if f.ragged else file[name]
+    offsets = f.ragged and name.endswith(".offsets")
+    dtype = np.dtype("<i8") if offsets else f.storage
+    rows = records + 1 if offsets else dataset.shape[0] if f.ragged else records
+    shape = (rows,) if offsets else (rows, *f.shape)
+    if dataset.shape != shape or dataset.dtype != dtype:
+        raise CorruptError(f"{path}: dataset {dataset.name}: {dataset.dtype} {dataset.shape}, but the manifest says {dtype} {shape}")
+    sums = file.get(f"penstock/crc/{name}")
+    return Extent(
+        path=path,
+        offset=_offset(path, dataset),
+        first=0,
+        count=rows,
+        sums=None if sums is None or sums.size == 0 else (path, _offset(path, sums)),
+    )
+
+
+def _foreign(path: str, file: Any, kind: type) -> Layout:
+    found = {name: d for name, d in file.items() if isinstance(d, kind) and d.ndim > 0 and d.dtype.kind in "biuf"}
+    counts = {d.shape[0] for d in found.values()}
+    if len(counts) != 1 or 0 in counts:
+        raise UnsupportedError(f"{path}: the datasets of numbers at the root must have one common number of records; these have {sorted(counts) or 'none'}")
+    fields = {name: _foreign_field(path, name, d) for name, d in found.items()}
+    records = counts.pop()
+    columns = {name: [Extent(path, _offset(path, d), 0, records)] for name, d in found.items()}
+    return Layout(path, "hdf5", records, fields, columns, [records])
+
+
+def _foreign_field(path: str, name: str, dataset: Any) -> Field:
+    dtype = next((t for t, storage in STORAGE.items() if np.dtype(storage) == dataset.dtype and t != "bfloat16"), None)
+    if dtype is None:
+        raise UnsupportedError(f"{path}: dataset {dataset.name}: type {dataset.dtype} cannot be mapped; rewrite it: preprocess {path} DEST")
+    return Field(name=name, dtype=dtype, shape=tuple(dataset.shape[1:]))
+
+
+def _offset(path: str, dataset: Any) -> int:
+    """Return where the bytes of a dataset begin, if they lie in this file back to back."""
+    offset: Optional[int] = dataset.id.get_offset()
+    if dataset.size == 0:
+        return 0
+    if dataset.chunks is not None or dataset.external or offset is None:
+        how = "chunked" if dataset.chunks is not None else "not contiguous"
+        raise UnsupportedError(f"{path}: dataset {dataset.name}: {how}, so it cannot be mapped; rewrite it: preprocess {path} DEST")
+    check_inside(path, offset, dataset.size * dataset.dtype.itemsize, os.stat(path).st_size)
+    return offset

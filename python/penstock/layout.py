@@ -1,0 +1,70 @@
+"""What a dataset on disk consists of, whichever of the two formats it is in."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any, Optional
+
+from .column import Extent
+from .field import Field
+
+
+@dataclass
+class Layout:
+    """Fields, and where the rows of their arrays lie.
+
+    ``columns`` are by name: that of the field or, for a ragged one, NAME.values and
+    NAME.offsets. ``counts`` are the records of every shard. ``manifest`` is empty for an HDF5 file
+    that penstock did not write.
+    """
+
+    path: str
+    format: str
+    records: int
+    fields: dict[str, Field]
+    columns: dict[str, list[Extent]]
+    counts: list[int]
+    manifest: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def splits(self) -> dict[str, list[tuple[int, int]]]:
+        """Ranges [first, end) of records, by name."""
+        splits = self.manifest.get("splits") or {}
+        return {name: [(int(a), int(b)) for a, b in ranges] for name, ranges in splits.items()}
+
+
+def locate(path: str) -> Layout:
+    """Find out what the dataset at path is and where its records lie. No record is read."""
+    if os.path.isdir(path):
+        from . import flat
+
+        return flat.locate(path)
+    from . import hdf5
+
+    return hdf5.locate(path)
+
+
+def column_names(f: Field) -> tuple[str, ...]:
+    """Return the names of the arrays that a field is kept in."""
+    return (f"{f.name}.values", f"{f.name}.offsets") if f.ragged else (f.name,)
+
+
+def block_rows(row_bytes: int) -> int:
+    """Return how many rows one checksum covers."""
+    return 1 if row_bytes >= 4096 else 65536 // row_bytes
+
+
+def blocks(count: int, row_bytes: int) -> int:
+    """Return how many checksums so many rows have."""
+    return -(-count // block_rows(row_bytes))
+
+
+def select(name: str, splits: dict[str, list[tuple[int, int]]], split: Optional[str], records: int) -> list[tuple[int, int]]:
+    """Return the ranges of records that a split is made of; all, if split is None."""
+    if split is None:
+        return [(0, records)]
+    if split not in splits:
+        known = ", ".join(sorted(splits)) or "none"
+        raise KeyError(f"{name}: no split {split!r}; there are: {known}")
+    return splits[split]

@@ -1,0 +1,244 @@
+"""The order in which penstock's loader visits records: the same permutations as in Go.
+
+``shuffle(n, seed, epoch)`` is ``loader.Shuffle`` and, with ``run``, ``loader.RunShuffle``. A
+permutation is computed where it is asked for, so that one of 1e9 records takes no memory::
+
+    order = penstock.order.shuffle(len(ds), seed=42, epoch=3)
+    for k in range(0, len(order), 64):
+        batch = ds[order[k:k+64]]
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Iterator, Union, overload
+
+import numpy as np
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_ROUNDS = 8
+_MAX_TABLE = 4096
+_TABLE_KEY = 1 << 16
+_RUN_KEY = (1 << 16) + 1
+
+
+def shuffle(n: int, seed: int, epoch: int, run: int = 1) -> Permutation:
+    """Return the order of one epoch over n records.
+
+    It is another one for every seed (64 bits) and epoch. With ``run`` above 1, runs of so many
+    consecutive records are shuffled, and stay together; the records that are left over are one
+    shorter run at the end.
+    """
+    if n < 0 or n >= 1 << 62:
+        raise ValueError(f"a permutation of {n} records; there may be 0 to 2**62 - 1")
+    if not 0 <= seed <= _MASK:
+        raise ValueError(f"seed {seed} is not an unsigned number of 64 bits")
+    if run <= 1:
+        return _Table(n, seed, epoch) if n <= _MAX_TABLE else _Bijection(n, seed, epoch)
+    return _Runs(n, seed, epoch, run)
+
+
+class Permutation:
+    """A permutation of the numbers below its length.
+
+    It is indexed with an integer, a slice, or an array of positions, and gives an int or an
+    array of int64.
+    """
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __len__(self) -> int:
+        return self._n
+
+    @overload
+    def __getitem__(self, key: int) -> int: ...
+    @overload
+    def __getitem__(self, key: Union[slice, np.ndarray, list[int]]) -> np.ndarray: ...
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            return self._at(np.arange(*key.indices(self._n), dtype=np.int64))
+        positions = np.asarray(key)
+        if positions.size and not np.issubdtype(positions.dtype, np.integer):
+            raise TypeError(f"positions are integers, not {positions.dtype}")
+        positions = positions.astype(np.int64)
+        if positions.size and (positions.min() < -self._n or positions.max() >= self._n):
+            raise IndexError(f"position out of range: there are {self._n}")
+        found = self._at(np.atleast_1d(np.where(positions < 0, positions + self._n, positions)))
+        return int(found[0]) if positions.ndim == 0 else found
+
+    def __iter__(self) -> Iterator[int]:
+        for start in range(0, self._n, 4096):
+            yield from self[start : start + 4096].tolist()
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        return self[:].astype(dtype or np.int64, copy=False)
+
+    def _at(self, positions: np.ndarray) -> np.ndarray:
+        raise NotImplementedError
+
+
+class _Table(Permutation):
+    """A permutation of few records, shuffled after Fisher and Yates."""
+
+    def __init__(self, n: int, seed: int, epoch: int) -> None:
+        super().__init__(n)
+        self._table = _fisher_yates(n, seed, epoch)
+
+    def _at(self, positions: np.ndarray) -> np.ndarray:
+        return self._table[positions]
+
+
+class _Bijection(Permutation):
+    """A Feistel network over Z_a x Z_b, with a*b the least product that covers n.
+
+    See Black and Rogaway, "Ciphers with arbitrary finite domains", 2002, section 5. A value
+    outside [0, n) goes through again.
+    """
+
+    def __init__(self, n: int, seed: int, epoch: int) -> None:
+        super().__init__(n)
+        a = int(math.sqrt(n))
+        self._a, self._b = np.uint64(a), np.uint64((n + a - 1) // a)
+        self._keys = [np.uint64(_epoch_key(seed, epoch, i)) for i in range(_ROUNDS)]
+
+    def _at(self, positions: np.ndarray) -> np.ndarray:
+        x = self._once(positions.astype(np.uint64))
+        outside = np.flatnonzero(x >= np.uint64(self._n))
+        while outside.size:
+            x[outside] = self._once(x[outside])
+            outside = outside[x[outside] >= np.uint64(self._n)]
+        return x.astype(np.int64)
+
+    def _once(self, x: np.ndarray) -> np.ndarray:
+        a, b, keys = self._a, self._b, self._keys
+        high = x // b
+        low = x - high * b
+        for i in range(0, _ROUNDS, 2):
+            high = _add_below(high, _below(_mix_array(low + keys[i]), a), a)
+            low = _add_below(low, _below(_mix_array(high + keys[i + 1]), b), b)
+        return high * b + low
+
+
+class _Runs(Permutation):
+    """Shuffled runs of consecutive records."""
+
+    def __init__(self, n: int, seed: int, epoch: int, run: int) -> None:
+        super().__init__(n)
+        count, self._tail = divmod(n, run)
+        self._run, self._count = run, count
+        self._runs = shuffle(count, seed, epoch)
+        self._cut = _SplitMix(_epoch_key(seed, epoch, _RUN_KEY)).below(count + 1) * run
+
+    def _at(self, positions: np.ndarray) -> np.ndarray:
+        k, within = np.divmod(positions, self._run)
+        first = np.full(positions.shape, self._cut, np.int64)
+        whole = k < self._count
+        start = self._runs[k[whole]] * self._run
+        first[whole] = start + np.where(start >= self._cut, self._tail, 0)
+        return first + within
+
+
+@functools.lru_cache(maxsize=8)
+def _fisher_yates(n: int, seed: int, epoch: int) -> np.ndarray:
+    table = [0] * n
+    random = _SplitMix(_epoch_key(seed, epoch, _TABLE_KEY))
+    for i in range(n):
+        j = random.below(i + 1)
+        table[i], table[j] = table[j], i
+    result = np.array(table, np.int64)
+    result.setflags(write=False)
+    return result
+
+
+class _SplitMix:
+    """The SplitMix64 generator (Steele, Lea and Flood, 2014)."""
+
+    def __init__(self, state: int) -> None:
+        self._state = state
+
+    def below(self, m: int) -> int:
+        """Return a number in [0, m), each with equal probability (Lemire, 2019)."""
+        while True:
+            self._state = (self._state + _GOLDEN) & _MASK
+            product = _mix(self._state) * m
+            if product & _MASK >= (1 << 64) % m:
+                return product >> 64
+
+
+def _epoch_key(seed: int, epoch: int, i: int) -> int:
+    s = _mix((seed + (2 * i + 1) * _GOLDEN) & _MASK)
+    e = _mix((epoch + (2 * i + 2) * _GOLDEN) & _MASK)
+    return _mix((s + (e << 32 | e >> 32) + _GOLDEN) & _MASK)
+
+
+def _mix(x: int) -> int:
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & _MASK
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & _MASK
+    return x ^ x >> 31
+
+
+def _mix_array(x: np.ndarray) -> np.ndarray:
+    """Do what _mix does; NumPy's products of unsigned numbers are modulo 2**64."""
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return x ^ x >> np.uint64(31)
+
+
+def _below(h: np.ndarray, m: np.uint64) -> np.ndarray:
+    """Return the upper 64 bits of h*m, for m below 2**32: a is, and b, as n is below 2**62."""
+    low = (h & np.uint64(0xFFFFFFFF)) * m >> np.uint64(32)
+    return ((h >> np.uint64(32)) * m + low) >> np.uint64(32)
+
+
+def _add_below(x: np.ndarray, y: np.ndarray, m: np.uint64) -> np.ndarray:
+    total = x + y
+    return np.where(total >= m, total - m, total)
+
+
+class Batches:
+    """The record numbers of every batch of an epoch: those that penstock's loader has in Go.
+
+    It is a ``batch_sampler`` for torch's DataLoader, and needs no torch. Epoch and step say where
+    it is; as the order is a function of them, a training run goes on after ``set_epoch(epoch,
+    step)`` with the very batch that comes next. With ``world`` processes a global batch of
+    ``world * batch_size`` is divided; the last one of an epoch, where it cannot be divided
+    evenly, repeats records from the start of the epoch, so that all take as many steps.
+    """
+
+    def __init__(
+        self,
+        n: int,
+        batch_size: int,
+        seed: int = 0,
+        *,
+        shuffled: bool = True,
+        run: int = 1,
+        drop_last: bool = False,
+        rank: int = 0,
+        world: int = 1,
+    ) -> None:
+        if batch_size < 1 or not 0 <= rank < world:
+            raise ValueError(f"batch_size {batch_size}, rank {rank} of {world}: batches have 1 record or more, ranks count from 0")
+        self.n, self.batch_size, self.seed = n, batch_size, seed
+        self.shuffled, self.run, self.drop_last = shuffled, run, drop_last
+        self.rank, self.world = rank, world
+        self.set_epoch(0)
+
+    def set_epoch(self, epoch: int, step: int = 0) -> None:
+        """Say which epoch comes next, and which of its batches is the first."""
+        self.epoch, self.step = epoch, step
+
+    def __len__(self) -> int:
+        whole, rest = divmod(self.n, self.batch_size * self.world)
+        return whole + (1 if rest and not self.drop_last else 0) - self.step
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        order = shuffle(self.n, self.seed, self.epoch, self.run) if self.shuffled else None
+        for step in range(self.step, self.step + len(self)):
+            start = step * self.batch_size * self.world
+            count = -(-min(self.batch_size * self.world, self.n - start) // self.world)
+            positions = (start + self.rank * count + np.arange(count)) % self.n
+            yield positions if order is None else order[positions]

@@ -1,0 +1,193 @@
+"""A field over all shards of a dataset."""
+
+from __future__ import annotations
+
+import bisect
+from typing import Any, Iterator, Optional, Sequence
+
+import numpy as np
+
+from .column import Column
+from .field import Field
+
+#: Records of this size and more are copied one by one: that is then the faster way.
+_LARGE = 4096
+
+
+class Piece:
+    """Records that lie back to back: ``count`` of extent ``part``, from ``start`` on."""
+
+    __slots__ = ("part", "start", "count")
+
+    def __init__(self, part: int, start: int, count: int) -> None:
+        self.part, self.start, self.count = part, start, count
+
+
+class Places:
+    """Which piece a record lies in. Records are numbered through all pieces."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self.pieces = list(pieces)
+        firsts = np.concatenate([[0], np.cumsum([p.count for p in self.pieces], dtype=np.int64)])
+        self.firsts = firsts[:-1].astype(np.int64)
+        self.count = int(firsts[-1])
+        self._list: list[int] = self.firsts.tolist()
+
+    def one(self, record: int) -> tuple[int, int]:
+        """Return the piece of a record, and its place there."""
+        k = bisect.bisect_right(self._list, record) - 1
+        return k, record - self._list[k]
+
+    def many(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Do what one does, for an array of records."""
+        k = np.searchsorted(self.firsts, records, side="right") - 1
+        return k, records - self.firsts[k]
+
+    def index(self, key: Any) -> int:
+        """Return a record number that counts from 0, for one that may count from the end."""
+        record = int(key)
+        if not -self.count <= record < self.count:
+            raise IndexError(f"record {record} is out of range: there are {self.count}")
+        return record + self.count if record < 0 else record
+
+    def indices(self, key: Any) -> np.ndarray:
+        """Return record numbers from 0 on, for a list, an array, or a mask."""
+        records = np.asarray(key)
+        if records.size == 0:
+            return np.zeros(0, np.int64)
+        if records.ndim != 1:
+            raise IndexError(f"records are chosen by one list of numbers, not by an array of shape {records.shape}")
+        if records.dtype == bool:
+            if len(records) != self.count:
+                raise IndexError(f"a mask of {len(records)} for {self.count} records")
+            return np.flatnonzero(records)
+        if not np.issubdtype(records.dtype, np.integer):
+            raise IndexError(f"records are chosen by integers, not by {records.dtype}")
+        records = records.astype(np.int64, copy=False)
+        low, high = int(records.min()), int(records.max())
+        if low < -self.count or high >= self.count:
+            raise IndexError(f"record {low if low < -self.count else high} is out of range: there are {self.count}")
+        return np.where(records < 0, records + self.count, records) if low < 0 else records
+
+
+class Records:
+    """A field of fixed size: an array of shape (records, ...) that lies in one file a shard.
+
+    ``a[i]`` and ``a[i:j]`` are views of the files where they lie in one shard, and a copy where
+    a slice crosses shards; ``a[[3, 1, 2]]``, or with an array, is a batch in memory of its own.
+    A tuple indexes the axes, as in NumPy. Views are read-only, unless the dataset was opened
+    with mode="c". It may be used by several threads.
+    """
+
+    def __init__(self, field: Field, column: Column, places: Places) -> None:
+        self.field = field
+        self.dtype = column.dtype
+        self.shape = (places.count, *column.shape)
+        self._column, self._places = column, places
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape, dtype=np.int64))
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.dtype.itemsize
+
+    @property
+    def parts(self) -> list[np.ndarray]:
+        """The arrays, one a shard, that this one is made of. No bytes are copied."""
+        return [self._part(k) for k in range(len(self._places.pieces))]
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<penstock field {self.field.name!r}: {self.field.dtype} {self.shape} in {len(self._places.pieces)} parts>"
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        for part in self.parts:
+            yield from part
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple):
+            if not key or key[0] is Ellipsis or key[0] is None:
+                return self.numpy()[key]
+            chosen = self[key[0]]
+            return chosen[key[1:]] if isinstance(key[0], (int, np.integer)) else chosen[(slice(None), *key[1:])]
+        if key is Ellipsis:
+            return self.numpy()
+        if isinstance(key, slice):
+            return self._slice(*key.indices(len(self)))
+        if isinstance(key, (int, np.integer)):
+            k, at = self._places.one(self._places.index(key))
+            return self._part(k)[at]
+        return self.take(key)
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
+        a = self.numpy()
+        if dtype is not None and np.dtype(dtype) != a.dtype:
+            return a.astype(dtype)
+        return a.copy() if copy else a
+
+    def numpy(self) -> np.ndarray:
+        """Return all records: a view of the file if there is one shard, else a copy in memory."""
+        return self._slice(0, len(self), 1)
+
+    def take(self, indices: Any, out: Optional[np.ndarray] = None) -> np.ndarray:
+        """Return the records of those numbers, which may repeat, as an array of their own.
+
+        With ``out``, a C-contiguous array of that shape and type, they are written there.
+        All reads are started before the first is waited for.
+        """
+        records = self._places.indices(indices)
+        shape = (len(records), *self.shape[1:])
+        if out is None:
+            out = np.empty(shape, self.dtype)
+        elif out.shape != shape or out.dtype != self.dtype or not out.flags.c_contiguous:
+            raise ValueError(f"out is {out.dtype} {out.shape}; it must be C-contiguous {self.dtype} {shape}")
+        self.prefetch(records)
+        pieces, places = self._places.many(records)
+        if self._column.row_bytes >= _LARGE:
+            for i, (k, at) in enumerate(zip(pieces.tolist(), places.tolist())):
+                out[i] = self._part(k)[at]
+        else:
+            self._take_small(pieces, places, out)
+        return out
+
+    def prefetch(self, indices: Any) -> None:
+        """Start to read records from disk, and do not wait. Small ones are left to the system."""
+        if self._column.row_bytes < _LARGE:
+            return
+        pieces, places = self._places.many(self._places.indices(indices))
+        for k, at in zip(pieces.tolist(), places.tolist()):
+            piece = self._places.pieces[k]
+            self._column.prefetch(piece.part, piece.start + at, 1)
+
+    def _take_small(self, pieces: np.ndarray, places: np.ndarray, out: np.ndarray) -> None:
+        if len(self._places.pieces) == 1:
+            np.take(self._part(0), places, axis=0, out=out, mode="clip")
+            return
+        for k in np.unique(pieces).tolist():
+            here = pieces == k
+            out[here] = self._part(k)[places[here]]
+
+    def _part(self, k: int) -> np.ndarray:
+        piece = self._places.pieces[k]
+        return self._column.part(piece.part)[piece.start : piece.start + piece.count]
+
+    def _slice(self, start: int, stop: int, step: int) -> np.ndarray:
+        if step < 0:
+            return self.take(np.arange(start, stop, step, dtype=np.int64))
+        if stop <= start:
+            return np.empty((0, *self.shape[1:]), self.dtype)
+        (first, a), (last, b) = self._places.one(start), self._places.one(stop - 1)
+        if first == last:
+            return self._part(first)[a : b + 1 : step]
+        if step > 1:
+            return self.take(np.arange(start, stop, step, dtype=np.int64))
+        middle = [self._part(k) for k in range(first + 1, last)]
+        return np.concatenate([self._part(first)[a:], *middle, self._part(last)[: b + 1]])

@@ -1,0 +1,116 @@
+"""Datasets as torch tensors.
+
+::
+
+    ds = penstock.torch.TorchDataset("data/train", normalize=True)
+    batches = penstock.order.Batches(len(ds), 256, seed=42)
+    loader = DataLoader(ds, batch_sampler=batches, collate_fn=penstock.torch.collate, num_workers=2)
+    for epoch in range(10):
+        batches.set_epoch(epoch)
+        for batch in loader:
+            x, y = batch["images"], batch["labels"]
+
+A whole batch is fetched by one call, and its records are copied once: straight into the memory
+that a worker shares with the training process. A TorchDataset that is handed to a worker is
+only a path; the maps are the worker's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Iterable, NamedTuple, Optional, Union
+
+import numpy as np
+import torch
+import torch.utils.data
+
+from .batch import Batch
+from .dataset import Dataset
+from .field import Field
+from .ragged import Ragged, RaggedRecords
+from .records import Records
+
+
+class Jagged(NamedTuple):
+    """A batch of a ragged field: record i is ``values[offsets[i]:offsets[i+1]]``."""
+
+    values: torch.Tensor
+    offsets: torch.Tensor
+
+    def nested(self) -> torch.Tensor:
+        """Return the same as a nested tensor of jagged layout (torch 2.4 and newer)."""
+        return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
+
+
+class TorchDataset(torch.utils.data.Dataset):
+    """A map-style dataset of dicts of tensors.
+
+    Tensors have the type of the field, bfloat16 included; text is str. With ``normalize``,
+    fields of bytes that the dataset has a normalisation for come as float32, normalised.
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        fields: Optional[Iterable[str]] = None,
+        split: Optional[str] = None,
+        normalize: bool = False,
+    ) -> None:
+        # Copy on write, as torch has no tensors that cannot be written to.
+        self.dataset = Dataset(path, fields, split, mode="c")
+        self.normalize = normalize
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, i: int) -> dict[str, Any]:
+        return {name: self._one(self.dataset.fields[name], value) for name, value in self.dataset[int(i)].items()}
+
+    def __getitems__(self, indices: Any) -> Batch:
+        arrays = {name: self._many(f, self.dataset[name], indices) for name, f in self.dataset.fields.items()}
+        return Batch(arrays, len(indices))
+
+    def _one(self, f: Field, value: Any) -> Union[torch.Tensor, str]:
+        if isinstance(value, str):
+            return value
+        if self.normalize and f.pending:
+            return torch.from_numpy(f.float32(value))
+        return tensor(f, np.array(value))
+
+    def _many(self, f: Field, records: Union[Records, RaggedRecords], indices: Any) -> Any:
+        if isinstance(records, RaggedRecords):
+            return _ragged(f, records.take(indices))
+        shape = (len(indices), *f.shape)
+        if self.normalize and f.pending:
+            out = _empty(shape, torch.float32)
+            f.float32(records.take(indices), out=out.numpy())
+            return out
+        out = _empty(shape, tensor(f, np.empty(0, f.storage)).dtype)
+        view = out.view(torch.int16) if f.dtype == "bfloat16" else out
+        records.take(indices, out=view.numpy().view(f.storage))
+        return out
+
+
+def collate(batch: Any) -> Any:
+    """Return the tensors of a batch that a TorchDataset fetched: nothing is left to be stacked."""
+    return batch.arrays if isinstance(batch, Batch) else torch.utils.data.default_collate(batch)
+
+
+def tensor(f: Field, values: np.ndarray) -> torch.Tensor:
+    """Return values of a field as a tensor over the same memory."""
+    if f.dtype == "bfloat16":
+        return torch.from_numpy(values.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(values)
+
+
+def _ragged(f: Field, batch: Ragged) -> Union[Jagged, list[str]]:
+    if f.content == "utf-8":
+        return list(batch)  # type: ignore[arg-type]
+    return Jagged(tensor(f, batch.values), torch.from_numpy(batch.offsets))
+
+
+def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
+    """Return a new tensor; in a DataLoader's worker, one in memory that it shares."""
+    if torch.utils.data.get_worker_info() is None:
+        return torch.empty(shape, dtype=dtype)
+    size = int(np.prod(shape, dtype=np.int64)) * torch.empty(0, dtype=dtype).element_size()
+    return torch.empty(0, dtype=dtype).set_(torch.UntypedStorage._new_shared(size), 0, shape)

@@ -1,0 +1,88 @@
+"""Comparing records with their checksums."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Iterator, Optional
+
+import numpy as np
+
+from . import crc32c
+from .column import Column, Extent
+from .errors import CorruptError
+from .layout import block_rows, blocks
+
+#: About as many bytes are summed at once.
+_STEP = 4 << 20
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Rows [first, end) of an array in one file are not what was written."""
+
+    column: str
+    path: str
+    first: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.column}: rows {self.first} to {self.end - 1} are not what was written"
+
+
+def verify(columns: list[Column]) -> tuple[int, list[Damage], list[str]]:
+    """Return the bytes that were compared, what is damaged, and the columns without checksums."""
+    compared, damages, unchecked = 0, [], []
+    for column in columns:
+        for k, extent in enumerate(column.extents):
+            sums = _sums(column, extent)
+            if sums is None:
+                unchecked.append(column.name)
+                continue
+            compared += extent.count * column.row_bytes
+            damages += _joined(Damage(column.name, extent.path, a, b) for a, b in _compare(column, k, sums))
+    return compared, damages, unchecked
+
+
+def _sums(column: Column, extent: Extent) -> Optional[np.ndarray]:
+    if extent.sums is None:
+        return None
+    path, offset = extent.sums
+    with open(path, "rb") as f:
+        head = f.read(offset) if extent.sums_crc32c else b""
+        f.seek(offset)
+        count = blocks(extent.count, column.row_bytes)
+        data = f.read(4 * count)
+    if len(data) != 4 * count or (extent.sums_crc32c and count and _hex(head + data) != extent.sums_crc32c):
+        raise CorruptError(f"{path}: the checksums themselves are not what was written")
+    return np.frombuffer(data, "<u4")
+
+
+def _hex(data: bytes) -> str:
+    return f"{crc32c.of_bytes(data):08x}"
+
+
+def _compare(column: Column, k: int, sums: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield the rows of every block of an extent that has another checksum."""
+    rows, size = block_rows(column.row_bytes), column.row_bytes
+    data = column.part(k).reshape(-1).view(np.uint8)
+    whole = len(data) // (rows * size)
+    step = max(1, _STEP // (rows * size))
+    for start in range(0, whole, step):
+        end = min(whole, start + step)
+        got = crc32c.of_blocks(data[start * rows * size : end * rows * size].reshape(end - start, -1))
+        for b in (np.flatnonzero(got != sums[start:end]) + start).tolist():
+            yield b * rows, (b + 1) * rows
+    if whole < len(sums):
+        rest = data[whole * rows * size :].reshape(1, -1)
+        if crc32c.of_blocks(rest)[0] != sums[whole]:
+            yield whole * rows, len(data) // size
+
+
+def _joined(damages: Iterator[Damage]) -> list[Damage]:
+    """Join damages that follow each other."""
+    joined: list[Damage] = []
+    for d in damages:
+        if joined and joined[-1].end == d.first:
+            d = Damage(d.column, d.path, joined.pop().first, d.end)
+        joined.append(d)
+    return joined

@@ -1,0 +1,57 @@
+"""The datasets that the tests read: made by the Go program in this folder."""
+
+import atexit
+import os
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import numpy as np
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def folder() -> str:
+    """Return where the datasets are; make them if PENSTOCK_TEST_DATA does not say."""
+    if "PENSTOCK_TEST_DATA" not in os.environ:
+        made = tempfile.mkdtemp(prefix="penstock-python-")
+        atexit.register(shutil.rmtree, made)
+        try:
+            subprocess.run(["go", "run", ".", made], cwd=HERE, check=True)
+        except FileNotFoundError as e:
+            raise unittest.SkipTest("the datasets of the tests are made by Go, which is not in PATH") from e
+        os.environ["PENSTOCK_TEST_DATA"] = made
+    return os.environ["PENSTOCK_TEST_DATA"]
+
+
+def path(name: str) -> str:
+    return os.path.join(folder(), name)
+
+
+def expected(dataset: str, field: str) -> bytes:
+    """Return all values of a field, as package mmapds reads them."""
+    with open(path(f"{dataset}.{field}.bin"), "rb") as f:
+        return f.read()
+
+
+def expected_floats(dataset: str, field: str) -> np.ndarray:
+    """Return them as the numbers that they are for Go, where NumPy has no such type."""
+    return np.fromfile(path(f"{dataset}.{field}.f32"), "<f4")
+
+
+class Copied(unittest.TestCase):
+    """A test that changes a dataset: it gets one of its own."""
+
+    def copy(self, name: str) -> str:
+        base = tempfile.mkdtemp(prefix="penstock-python-")
+        self.addCleanup(shutil.rmtree, base)
+        copied = os.path.join(base, name)
+        if os.path.isdir(path(name)):
+            shutil.copytree(path(name), copied)
+            for file in os.listdir(copied):
+                os.chmod(os.path.join(copied, file), 0o644)
+        else:
+            shutil.copy(path(name), copied)
+            os.chmod(copied, 0o644)
+        return copied

@@ -1,0 +1,269 @@
+import json
+import os
+import pickle
+import random
+import sys
+import threading
+import unittest
+
+import numpy as np
+
+import penstock
+
+from . import data
+
+
+class RecordsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.ds = penstock.open(data.path("images"))
+        cls.images = cls.ds["images"]
+        cls.whole = np.concatenate(cls.images.parts)
+
+    def test_indexing_is_that_of_an_array(self):
+        n, r = len(self.whole), random.Random(1)
+        keys = [0, -1, n - 1, np.int64(5), slice(None), slice(0, 0), slice(9, 3), slice(None, None, -1), slice(-100, None, -7), Ellipsis]
+        keys += [slice(r.randrange(-n, n), r.randrange(-n, n), r.choice([1, 1, 1, 2, -1, 300])) for _ in range(100)]
+        keys += [[r.randrange(-n, n) for _ in range(r.randrange(50))] or [0] for _ in range(30)]
+        keys += [np.arange(n) % 3 == 0, np.array([3, 3, 1000], np.uint16), (slice(3, 900), 1), (5, 2, slice(None), 4), ([1, 1400], 0), (Ellipsis, 0)]
+        for key in keys:
+            np.testing.assert_array_equal(self.images[key], self.whole[key], str(key))
+        self.assertEqual(self.images[[]].shape, (0, 3, 10, 16))
+
+    def test_out_of_range(self):
+        n = len(self.images)
+        for key in (n, -n - 1, [0, n], [-n - 1], [[0, 1]], [0.5], np.ones(3, bool)):
+            with self.assertRaises(IndexError, msg=str(key)):
+                self.images[key]
+
+    def test_views_are_the_file(self):
+        parts = self.images.parts
+        self.assertGreater(len(parts), 2)
+        first = len(parts[0])
+        for view in (self.images[5], self.images[2:first], self.images[first : first + 3], self.images[0:first:2]):
+            self.assertTrue(any(np.shares_memory(view, p) for p in parts))
+            self.assertFalse(view.flags.writeable)
+        for copy in (self.images[first - 1 : first + 1], self.images[[1, 2]], self.images.numpy()):
+            self.assertFalse(any(np.shares_memory(copy, p) for p in parts))
+            self.assertTrue(copy.flags.writeable)
+        one = penstock.open(data.path("pixels"))["images"]
+        self.assertTrue(np.shares_memory(one.numpy(), one.parts[0]))
+        self.assertEqual(one.numpy().ctypes.data % 4096, 0)
+
+    def test_take_into_memory_that_is_there(self):
+        for name, field in (("images", "images"), ("images", "labels"), ("large", "rows"), ("pixels", "labels")):
+            a = penstock.open(data.path(name))[field]
+            indices = np.random.default_rng(1).integers(0, len(a), 40)
+            out = np.empty((40, *a.shape[1:]), a.dtype)
+            self.assertIs(a.take(indices, out=out), out)
+            np.testing.assert_array_equal(out, a.numpy()[indices])
+            for bad in (out[:39], np.empty(out.shape, np.float16), np.empty((80, *a.shape[1:]), a.dtype)[::2]):
+                with self.assertRaises(ValueError):
+                    a.take(indices, out=bad)
+
+    def test_what_an_array_has(self):
+        self.assertEqual((self.images.shape, self.images.ndim, self.images.dtype), (self.whole.shape, 4, np.uint8))
+        self.assertEqual((self.images.size, self.images.nbytes), (self.whole.size, self.whole.nbytes))
+        np.testing.assert_array_equal(np.asarray(self.images), self.whole)
+        np.testing.assert_array_equal(np.array(self.images, np.float32), self.whole.astype(np.float32))
+        self.assertEqual(sum(1 for _ in self.images), len(self.whole))
+
+    def test_many_threads(self):
+        ds, failures = penstock.open(data.path("images")), []
+
+        def read(seed):
+            for _ in range(20):
+                i = np.random.default_rng(seed).integers(0, len(ds), 64)
+                if not np.array_equal(ds["images"][i], self.whole[i]):
+                    failures.append(seed)
+
+        threads = [threading.Thread(target=read, args=(k,)) for k in range(8)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(failures, [])
+
+
+class DatasetTest(data.Copied):
+    def test_records_and_batches(self):
+        ds = penstock.open(data.path("images"))
+        images, labels = ds["images"].numpy(), ds["labels"].numpy()
+        self.assertEqual(len(ds), 1500)
+        record = ds[-1]
+        self.assertEqual(list(record), ["images", "labels"])
+        np.testing.assert_array_equal(record["images"], images[-1])
+        self.assertEqual(record["labels"], labels[-1])
+        for key in (slice(700, 1300), [5, 1400, 5], np.array([1, 2])):
+            batch = ds[key]
+            np.testing.assert_array_equal(batch["images"], images[key])
+            np.testing.assert_array_equal(batch["labels"], labels[key])
+            self.assertEqual(len(batch), len(labels[key]))
+            self.assertEqual([r["labels"] for r in batch], labels[key].tolist())
+        self.assertTrue(ds.__getitems__([1, 2, 3])["images"].flags.writeable)
+        with self.assertRaises(IndexError):
+            ds[1500]
+        with self.assertRaises(IndexError):
+            ds[0:3][3]
+
+    def test_what_is_known_of_it(self):
+        ds = penstock.open(data.path("images"))
+        self.assertEqual(ds.classes(), ("cat", "dög", "\u2028"))
+        self.assertEqual((ds.fields["images"].layout, ds.fields["images"].pending), ("CHW", True))
+        self.assertEqual(ds.manifest["records"], 1500)
+        self.assertIn("1500 records", repr(ds))
+        self.assertEqual(ds.splits, {})
+
+    def test_some_fields(self):
+        ds = penstock.open(data.path("types"), fields=["float32", "bool"])
+        self.assertEqual(list(ds[0]), ["float32", "bool"])
+        for use in (lambda: ds["uint8"], lambda: penstock.open(ds.path, fields=["nothing"]), lambda: penstock.open(ds.path, split="train")):
+            with self.assertRaisesRegex(KeyError, "no (field|split)"):
+                use()
+
+    def test_copy_on_write_stays_here(self):
+        before = data.expected("images", "images")
+        ds = penstock.open(data.path("images"), mode="c")
+        ds["images"][0:4][:] = 7
+        self.assertTrue((ds["images"][0:4] == 7).all())
+        self.assertEqual(penstock.open(data.path("images"))["images"].numpy().tobytes(), before)
+        with self.assertRaises(ValueError):
+            penstock.open(data.path("images"), mode="r+")
+
+    def test_pickled_is_its_path(self):
+        ds = penstock.open(data.path("images"), fields=["labels"])
+        ds["labels"].numpy()
+        pickled = pickle.dumps(ds)
+        self.assertLess(len(pickled), 1000)
+        again = pickle.loads(pickled)
+        np.testing.assert_array_equal(again["labels"].numpy(), ds["labels"].numpy())
+        self.assertEqual(list(again.fields), ["labels"])
+
+    def test_arrays_outlive_close(self):
+        with penstock.open(data.path("pixels")) as ds:
+            images = ds["images"][0:10]
+        self.assertEqual(images.tobytes(), data.expected("pixels", "images")[: 10 * 480])
+
+    @unittest.skipUnless(os.path.isdir("/proc/self/fd"), "no /proc here")
+    def test_files_are_closed(self):
+        def maps():
+            with open("/proc/self/maps") as f:
+                return sum("pixels" in line for line in f)
+
+        ds = penstock.open(data.path("pixels"))
+        self.assertEqual(maps(), 0)
+        ds["images"].numpy()
+        self.assertEqual(maps(), 1)
+        ds.close()
+        self.assertEqual(maps(), 0)
+
+    @unittest.skipUnless(os.path.exists("/proc/self/status"), "no /proc here")
+    def test_memory_is_flat_over_epochs(self):
+        def anonymous():
+            with open("/proc/self/status") as f:
+                return next(int(line.split()[1]) for line in f if line.startswith("RssAnon"))
+
+        ds = penstock.open(data.path("images"))
+        batches = penstock.order.Batches(len(ds), 64)
+        sizes = []
+        for epoch in range(40):
+            batches.set_epoch(epoch)
+            for indices in batches:
+                ds.__getitems__(indices)
+            sizes.append(anonymous())
+        self.assertLess(sizes[-1] - sizes[9], 1024, f"RssAnon in KiB: {sizes}")
+
+
+class RefusedTest(data.Copied):
+    def manifest(self, change):
+        ds = self.copy("images")
+        name = os.path.join(ds, "manifest.json")
+        with open(name) as f:
+            m = json.load(f)
+        change(m)
+        with open(name, "w") as f:
+            json.dump(m, f)
+        return ds
+
+    def test_manifests(self):
+        def put(*keys, value):
+            def change(m):
+                for k in keys[:-1]:
+                    m = m[k]
+                m[keys[-1]] = value
+
+            return change
+
+        cases = [
+            (put("format", value="other"), penstock.UnsupportedError, "format"),
+            (put("version", value=2), penstock.UnsupportedError, "version 2"),
+            (put("version", value="1"), penstock.UnsupportedError, "version"),
+            (put("records", value=0), penstock.CorruptError, "0 records"),
+            (put("records", value=1501), penstock.CorruptError, "1501"),
+            (put("fields", value=[]), penstock.CorruptError, "no fields"),
+            (put("fields", value=3), penstock.CorruptError, "manifest"),
+            (put("fields", 0, "name", value="../x"), penstock.CorruptError, "a name is"),
+            (put("fields", 0, "dtype", value="complex"), penstock.CorruptError, "complex"),
+            (put("fields", 0, "storage", value="<f4"), penstock.CorruptError, "storage"),
+            (put("fields", 0, "shape", value=[0]), penstock.CorruptError, "shape"),
+            (put("fields", 0, "shape", value=[3, 10, 17]), penstock.CorruptError, "bytes"),
+            (put("fields", 1, "name", value="images"), penstock.CorruptError, "two of one name"),
+            (put("shards", 1, "first", value=5), penstock.CorruptError, "shard 1"),
+            (put("shards", 0, "count", value=1), penstock.CorruptError, "bytes"),
+            (put("shards", 0, "files", 0, "name", value="../../x.npy"), penstock.CorruptError, "no file"),
+            (put("shards", 0, "files", 0, "bytes", value=1), penstock.CorruptError, "1 bytes"),
+            (put("shards", value={}), penstock.CorruptError, "0 records"),
+            (lambda m: m.pop("shards"), penstock.CorruptError, "shards"),
+        ]
+        for change, kind, text in cases:
+            ds = self.manifest(change)
+            with self.assertRaisesRegex(kind, text) as caught:
+                penstock.open(ds)
+            self.assertIn(ds, str(caught.exception))
+
+    def test_no_dataset(self):
+        base = os.path.dirname(self.copy("pixels"))
+        for path, text in ((base, "no manifest.json"), (os.path.join(base, "nothing"), "no such file")):
+            with self.assertRaisesRegex(penstock.Error, text):
+                penstock.open(path)
+        ds = os.path.join(base, "pixels")
+        with open(os.path.join(ds, "manifest.json"), "w") as f:
+            f.write('{"format": "penstock", ')
+        with self.assertRaisesRegex(penstock.CorruptError, "not a manifest"):
+            penstock.open(ds)
+
+    def test_files(self):
+        for name in ("images-00000.npy", "images-00000.crc.npy", "labels-00001.npy"):
+            ds = self.copy("images")
+            file = os.path.join(ds, name)
+            os.truncate(file, os.path.getsize(file) - 1)
+            with self.assertRaisesRegex(penstock.CorruptError, name):
+                penstock.open(ds)
+            os.remove(file)
+            with self.assertRaisesRegex(penstock.CorruptError, "missing"):
+                penstock.open(ds)
+
+    def test_file_that_is_cut_short_later(self):
+        name = self.copy("images")
+        ds = penstock.open(name)
+        os.truncate(os.path.join(name, "images-00000.npy"), 5000)
+        with self.assertRaisesRegex(penstock.CorruptError, "cut short"):
+            ds["images"][0]
+
+    def test_header(self):
+        name = self.copy("images")
+        with open(os.path.join(name, "images-00000.npy"), "r+b") as f:
+            f.seek(0x40)
+            f.write(b"x")
+        with self.assertRaisesRegex(penstock.CorruptError, "byte 0x40"):
+            penstock.open(name)["images"][0]
+
+
+class NumPyOnlyTest(unittest.TestCase):
+    def test_nothing_else_is_imported(self):
+        import subprocess
+
+        code = "import sys, penstock; print([m for m in ('torch', 'h5py') if m in sys.modules])"
+        root = os.path.dirname(data.HERE)
+        out = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+        self.assertEqual(out.stdout.strip(), "[]")

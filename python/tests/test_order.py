@@ -1,0 +1,93 @@
+import json
+import os
+import unittest
+
+import numpy as np
+
+from penstock import order
+
+from .data import HERE
+
+
+class OrderTest(unittest.TestCase):
+    def test_is_that_of_go(self):
+        with open(os.path.join(HERE, "order.json")) as f:
+            for g in json.load(f):
+                p = order.shuffle(g["n"], g["seed"], g["epoch"], g["run"])
+                got = p[g["first"] : g["n"]]
+                self.assertEqual(got.tolist(), g["values"], g)
+                self.assertEqual(p[-1], g["values"][-1])
+
+    def test_is_a_permutation(self):
+        for n in (0, 1, 2, 3, 4095, 4096, 4097, 4098, 4225, 65537, 100_003):
+            for run in (1, 7, 64, 200_000):
+                p = order.shuffle(n, 3, 4, run)
+                self.assertEqual(np.sort(np.asarray(p)).tolist(), list(range(n)), (n, run))
+
+    def test_indexing_is_that_of_an_array(self):
+        for n in (10, 5000):
+            p = order.shuffle(n, 1, 1)
+            a = np.asarray(p)
+            self.assertEqual(list(p), a.tolist())
+            for key in (slice(3, 9), slice(None, None, -3), slice(-4, None), slice(7, 2), [2, 2, -1], np.array([0, n - 1], np.uint64), []):
+                np.testing.assert_array_equal(p[key], a[key if len(np.atleast_1d(key)) else slice(0, 0)] if not isinstance(key, slice) else a[key])
+            self.assertIsInstance(p[3], int)
+            self.assertEqual(p[-n], a[0])
+            for key in (n, -n - 1, [0, n]):
+                with self.assertRaises(IndexError):
+                    p[key]
+            with self.assertRaises(TypeError):
+                p[[0.5]]
+
+    def test_what_cannot_be(self):
+        for n, seed in ((-1, 0), (1 << 62, 0), (5, -1), (5, 1 << 64)):
+            with self.assertRaises(ValueError):
+                order.shuffle(n, seed, 0)
+
+    def test_runs_stay_together(self):
+        a = np.asarray(order.shuffle(1000, 5, 0, run=64)).reshape(-1)
+        runs = a[: 15 * 64].reshape(15, 64)
+        self.assertTrue((np.diff(runs, axis=1) == 1).all())
+        self.assertTrue((np.diff(a[15 * 64 :]) == 1).all())
+        self.assertFalse((np.diff(runs[:, 0]) > 0).all())
+
+
+class BatchesTest(unittest.TestCase):
+    def test_cover_the_epoch(self):
+        b = order.Batches(1000, 64, seed=9)
+        b.set_epoch(2)
+        batches = list(b)
+        self.assertEqual(len(batches), len(b))
+        self.assertEqual([len(x) for x in batches], [64] * 15 + [40])
+        np.testing.assert_array_equal(np.concatenate(batches), order.shuffle(1000, 9, 2)[:])
+
+    def test_last_one_can_be_left_out(self):
+        b = order.Batches(1000, 64, drop_last=True, shuffled=False)
+        self.assertEqual(np.concatenate(list(b)).tolist(), list(range(960)))
+        self.assertEqual(len(b), 15)
+
+    def test_go_on_where_they_were(self):
+        b = order.Batches(1000, 64, seed=9)
+        b.set_epoch(3)
+        whole = list(b)
+        b.set_epoch(3, step=11)
+        self.assertEqual(len(b), len(whole) - 11)
+        for x, y in zip(b, whole[11:]):
+            np.testing.assert_array_equal(x, y)
+
+    def test_processes_share_the_global_batch(self):
+        for world in (1, 2, 3, 5):
+            ranks = [list(order.Batches(1000, 60, seed=1, rank=r, world=world)) for r in range(world)]
+            p = order.shuffle(1000, 1, 0)
+            for step in range(len(ranks[0])):
+                got = np.concatenate([rank[step] for rank in ranks])
+                start = step * 60 * world
+                left = min(60 * world, 1000 - start)
+                np.testing.assert_array_equal(got[:left], p[start : start + left])
+                np.testing.assert_array_equal(got[left:], p[: len(got) - left])
+                self.assertEqual({len(rank[step]) for rank in ranks}, {-(-left // world)})
+
+    def test_what_cannot_be(self):
+        for kwargs in ({"batch_size": 0}, {"batch_size": 1, "rank": 1}, {"batch_size": 1, "rank": -1, "world": 2}):
+            with self.assertRaises(ValueError):
+                order.Batches(10, **kwargs)

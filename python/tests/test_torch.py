@@ -1,0 +1,69 @@
+import pickle
+import unittest
+
+import numpy as np
+
+import penstock
+
+from . import data
+
+try:
+    import torch
+    from torch.utils.data import DataLoader
+
+    import penstock.torch as pt
+except ImportError:
+    torch = None
+
+
+@unittest.skipIf(torch is None, "no torch")
+class TorchTest(unittest.TestCase):
+    def test_every_type(self):
+        ds = pt.TorchDataset(data.path("types"))
+        raw = penstock.open(data.path("types"))
+        batch = pt.collate(ds.__getitems__([5, 8000, 5]))
+        for name in raw.fields:
+            got, want = batch[name], raw[name][[5, 8000, 5]]
+            self.assertEqual(str(got.dtype), f"torch.{raw.fields[name].dtype}")
+            if name == "bfloat16":
+                got = got.view(torch.int16).numpy().view(np.uint16)
+            np.testing.assert_array_equal(np.asarray(got), want)
+            one = ds[8000][name]
+            self.assertEqual((one.dtype, one.shape), (batch[name].dtype, batch[name].shape[1:]))
+
+    def test_normalised(self):
+        ds = pt.TorchDataset(data.path("images"), normalize=True)
+        want = data.expected_floats("images", "images").reshape(1500, 3, 10, 16)
+        np.testing.assert_array_equal(ds.__getitems__([3, 1499])["images"].numpy(), want[[3, 1499]])
+        np.testing.assert_array_equal(ds[77]["images"].numpy(), want[77])
+
+    def test_in_a_loader(self):
+        raw = penstock.open(data.path("images"))
+        ds = pt.TorchDataset(data.path("images"))
+        for workers in (0, 2):
+            batches = penstock.order.Batches(len(ds), 128, seed=5)
+            loader = DataLoader(ds, batch_sampler=batches, collate_fn=pt.collate, num_workers=workers)
+            for epoch in (0, 1):
+                batches.set_epoch(epoch)
+                order = penstock.order.shuffle(len(ds), 5, epoch)
+                seen = 0
+                for batch in loader:
+                    indices = order[seen : seen + len(batch["labels"])]
+                    np.testing.assert_array_equal(batch["images"].numpy(), raw["images"][indices])
+                    np.testing.assert_array_equal(batch["labels"].numpy(), raw["labels"][indices])
+                    seen += len(indices)
+                self.assertEqual(seen, len(ds))
+
+    def test_default_collate_and_sampler(self):
+        ds = penstock.open(data.path("images"))
+        for dataset in (ds, pt.TorchDataset(data.path("images"))):
+            loader = DataLoader(dataset, batch_size=100, num_workers=0)
+            images = torch.cat([batch["images"] for batch in loader])
+            np.testing.assert_array_equal(images.numpy(), ds["images"].numpy())
+
+    def test_a_worker_gets_a_path(self):
+        ds = pt.TorchDataset(data.path("images"), normalize=True)
+        ds[0]
+        self.assertLess(len(pickle.dumps(ds)), 1000)
+        again = pickle.loads(pickle.dumps(ds))
+        self.assertTrue(torch.equal(again[3]["images"], ds[3]["images"]))

@@ -1,0 +1,75 @@
+"""What is read is what Go reads."""
+
+import os
+import unittest
+
+import numpy as np
+
+import penstock
+from penstock import bfloat16
+
+from . import data
+
+DATASETS = ("types", "images", "pixels", "large")
+
+
+class ValuesTest(unittest.TestCase):
+    def test_every_field(self):
+        for name in DATASETS:
+            ds = penstock.open(data.path(name))
+            for field in ds.fields:
+                a = ds[field]
+                want = np.frombuffer(data.expected(name, field), a.dtype).reshape(a.shape)
+                self.same(a.numpy(), want, name, field)
+                self.same(np.concatenate(a.parts), want, name, field)
+                self.same(a.take(np.arange(len(ds))), want, name, field)
+
+    def test_hdf5(self):
+        if not os.path.exists(data.path("types.h5")):
+            self.skipTest("no HDF5 file: Go was built without libhdf5")
+        try:
+            import h5py  # noqa: F401
+        except ImportError:
+            self.skipTest("no h5py")
+        ds = penstock.open(data.path("types.h5"))
+        for field in ds.fields:
+            want = np.frombuffer(data.expected("types", field), ds[field].dtype).reshape(ds[field].shape)
+            self.same(ds[field].numpy(), want, "types.h5", field)
+        self.assertEqual(ds.verify(), penstock.open(data.path("types")).verify())
+        self.assertEqual(ds.manifest["id"], penstock.open(data.path("types")).manifest["id"])
+
+    def test_bfloat16(self):
+        ds = penstock.open(data.path("types"))
+        want = data.expected_floats("types", "bfloat16")
+        got = bfloat16.to_float32(ds["bfloat16"].numpy()).reshape(-1)
+        np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32))
+        np.testing.assert_array_equal(ds.fields["bfloat16"].float32(ds["bfloat16"].numpy()).reshape(-1), want)
+
+    def test_normalisation(self):
+        for name in ("images", "pixels"):
+            ds = penstock.open(data.path(name))
+            f = ds.fields["images"]
+            got = f.float32(ds["images"].numpy())
+            want = data.expected_floats(name, "images").reshape(got.shape)
+            np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32))
+            np.testing.assert_array_equal(f.float32(ds["images"][3]), want[3])
+            out = np.empty(got.shape, np.float32)
+            self.assertIs(f.float32(ds["images"].numpy(), out), out)
+            np.testing.assert_array_equal(out, want)
+
+    def same(self, got, want, *where):
+        self.assertEqual((got.dtype, got.shape), (want.dtype, want.shape), where)
+        self.assertEqual(got.tobytes(), want.tobytes(), where)
+
+
+class BFloat16Test(unittest.TestCase):
+    def test_rounds_to_nearest_even(self):
+        bits = np.array([0x3F800000, 0x3F808000, 0x3F808001, 0x3F818000, 0x7F7FFFFF, 0x7FC00000, 0x7F800001, 0xFF800000, 0x80000000], np.uint32)
+        want = [0x3F80, 0x3F80, 0x3F81, 0x3F82, 0x7F80, 0x7FC0, 0x7FC0, 0xFF80, 0x8000]
+        self.assertEqual(bfloat16.from_float32(bits.view(np.float32)).tolist(), want)
+
+    def test_there_and_back(self):
+        every = np.arange(1 << 16, dtype=np.uint16)
+        floats = bfloat16.to_float32(every)
+        number = ~np.isnan(floats)
+        np.testing.assert_array_equal(bfloat16.from_float32(floats)[number], every[number])
