@@ -16,5 +16,9 @@
 // fuses it: only the rows and columns that a crop leaves are decoded and resized, and the
 // last pass writes the record in its final layout and type.
 //
+// Random operations draw from a stream that is a function of seed, epoch and record, so that
+// a record is augmented in the same way wherever and whenever that happens. Fields that are
+// no images have an ArrayPipeline.
+//
 // A Pipeline is JSON, with every parameter spelled out, and Parse reads it back.
 package transforms

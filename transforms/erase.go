@@ -58,7 +58,8 @@ func (t RandomErasing) Build(p *Plan) error {
 	return p.Erase(image.Rect(r.Min.Y, r.Min.X, r.Max.Y, r.Max.X), value)
 }
 
-func (RandomErasing) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomErasing) Randomized() {}
 
 // erasure is a rectangle of the record that gets a value for each channel.
 type erasure struct {

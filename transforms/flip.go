@@ -59,7 +59,8 @@ func (t RandomHorizontalFlip) Build(p *Plan) error {
 	return nil
 }
 
-func (RandomHorizontalFlip) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomHorizontalFlip) Randomized() {}
 
 // RandomVerticalFlip turns an image upside down.
 type RandomVerticalFlip struct {
@@ -81,7 +82,8 @@ func (t RandomVerticalFlip) Build(p *Plan) error {
 	return nil
 }
 
-func (RandomVerticalFlip) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomVerticalFlip) Randomized() {}
 
 // resolveP replaces a probability of 0 by its default and reports an impossible one.
 func resolveP(p *float64, def float64) error {

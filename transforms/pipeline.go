@@ -25,7 +25,7 @@ func Compose(ts ...Transform) (*Pipeline, error) {
 			continue
 		}
 		p.ts[i] = r
-		if _, ok := r.(random); ok {
+		if _, ok := r.(Randomized); ok {
 			p.random = true
 		}
 	}
@@ -34,9 +34,6 @@ func Compose(ts ...Transform) (*Pipeline, error) {
 	}
 	return p, nil
 }
-
-// random marks transforms whose Build draws from the Plan's random stream.
-type random interface{ isRandom() }
 
 // Random reports whether the result depends on the record's random stream.
 func (p *Pipeline) Random() bool { return p.random }

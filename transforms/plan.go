@@ -163,8 +163,14 @@ func (p *Plan) becomes(w, h int) error {
 	return nil
 }
 
+// Interpolation is a resampling filter, by its definition in Pillow.
+type Interpolation = vec.Filter
+
+// ParseInterpolation returns the filter nearest, box, bilinear, hamming, bicubic or lanczos.
+func ParseInterpolation(name string) (Interpolation, error) { return vec.ParseFilter(name) }
+
 // Resize makes the image w by h pixels.
-func (p *Plan) Resize(w, h int, f vec.Filter) error {
+func (p *Plan) Resize(w, h int, f Interpolation) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}

@@ -147,7 +147,8 @@ func (t RandAugment) Build(p *Plan) error {
 	return nil
 }
 
-func (RandAugment) isRandom() {}
+// Randomized marks the transform as random.
+func (RandAugment) Randomized() {}
 
 // TrivialAugmentWide applies one random operation out of fourteen, at a random strength
 // (Müller and Hutter 2021, as in torchvision).
@@ -184,4 +185,5 @@ func (t TrivialAugmentWide) Build(p *Plan) error {
 	return p.augment(i, &trivialAugmentSpace, p.Rand().IntN(t.Bins), t.Bins, f, fillBytes(t.Fill))
 }
 
-func (TrivialAugmentWide) isRandom() {}
+// Randomized marks the transform as random.
+func (TrivialAugmentWide) Randomized() {}

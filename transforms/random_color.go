@@ -80,7 +80,8 @@ func (t ColorJitter) Build(p *Plan) error {
 	return nil
 }
 
-func (ColorJitter) isRandom() {}
+// Randomized marks the transform as random.
+func (ColorJitter) Randomized() {}
 
 // change applies an op that keeps the size.
 func (p *Plan) change(op ImageOp, args ...float64) error {
@@ -117,7 +118,8 @@ func (t RandomGrayscale) Build(p *Plan) error {
 	return p.Colour(true, p.Info().C)
 }
 
-func (RandomGrayscale) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomGrayscale) Randomized() {}
 
 // RandomInvert makes a negative.
 type RandomInvert struct {
@@ -136,7 +138,8 @@ func (t RandomInvert) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomInvert) Build(p *Plan) error { return p.maybe(t.P, invert) }
 
-func (RandomInvert) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomInvert) Randomized() {}
 
 // RandomPosterize keeps the upper bits of each byte.
 type RandomPosterize struct {
@@ -159,7 +162,8 @@ func (t RandomPosterize) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomPosterize) Build(p *Plan) error { return p.maybe(t.P, posterize, float64(t.Bits)) }
 
-func (RandomPosterize) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomPosterize) Randomized() {}
 
 // RandomSolarize inverts what is as bright as a threshold or brighter.
 type RandomSolarize struct {
@@ -182,7 +186,8 @@ func (t RandomSolarize) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomSolarize) Build(p *Plan) error { return p.maybe(t.P, solarize, t.Threshold) }
 
-func (RandomSolarize) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomSolarize) Randomized() {}
 
 // RandomAdjustSharpness blurs or sharpens.
 type RandomAdjustSharpness struct {
@@ -205,7 +210,8 @@ func (t RandomAdjustSharpness) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomAdjustSharpness) Build(p *Plan) error { return p.maybe(t.P, sharpness, t.Factor) }
 
-func (RandomAdjustSharpness) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomAdjustSharpness) Randomized() {}
 
 // RandomAutocontrast stretches each channel to the whole range.
 type RandomAutocontrast struct {
@@ -224,7 +230,8 @@ func (t RandomAutocontrast) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomAutocontrast) Build(p *Plan) error { return p.maybe(t.P, autocontrast) }
 
-func (RandomAutocontrast) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomAutocontrast) Randomized() {}
 
 // RandomEqualize makes the histogram of each channel flat.
 type RandomEqualize struct {
@@ -243,4 +250,5 @@ func (t RandomEqualize) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomEqualize) Build(p *Plan) error { return p.maybe(t.P, equalize) }
 
-func (RandomEqualize) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomEqualize) Randomized() {}

@@ -68,7 +68,8 @@ func (t RandomResizedCrop) Build(p *Plan) error {
 	return p.Resize(t.Size[1], t.Size[0], f)
 }
 
-func (RandomResizedCrop) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomResizedCrop) Randomized() {}
 
 // drawPart is torchvision's RandomResizedCrop.get_params; without whole, the part must be
 // smaller than the image, and an empty rectangle says that ten draws had none, as in
@@ -158,4 +159,5 @@ func (t RandomCrop) Build(p *Plan) error {
 	return p.Crop(image.Rect(x, y, x+w, y+h))
 }
 
-func (RandomCrop) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomCrop) Randomized() {}

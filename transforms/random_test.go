@@ -13,7 +13,7 @@ import (
 // same record from any kind of source, records differ, nothing is allocated.
 func TestRandomOps(t *testing.T) {
 	for _, op := range allOps {
-		if _, ok := op.(random); !ok {
+		if _, ok := op.(Randomized); !ok {
 			continue
 		}
 		t.Run(op.Op(), func(t *testing.T) {

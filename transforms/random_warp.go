@@ -42,7 +42,8 @@ func (t RandomRotation) Build(p *Plan) error {
 	return p.warp(rotation(angle, in.W, in.H), f, fillBytes(t.Fill))
 }
 
-func (RandomRotation) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomRotation) Randomized() {}
 
 // symmetricRange returns the range that r means.
 func symmetricRange(name string, r []float64) ([]float64, error) {
@@ -127,4 +128,5 @@ func (t RandomAffine) Build(p *Plan) error {
 	return p.warp(warp(angle, tx, ty, scale, sx, sy, w*0.5, h*0.5), f, fillBytes(t.Fill))
 }
 
-func (RandomAffine) isRandom() {}
+// Randomized marks the transform as random.
+func (RandomAffine) Randomized() {}

@@ -22,6 +22,14 @@ type Transform interface {
 
 var registry = map[string]decoder[Transform]{}
 
+// Randomized is a Transform whose Build draws from Plan.Rand.
+type Randomized interface {
+	Transform
+
+	// Randomized does nothing; that it is there makes the Pipeline random.
+	Randomized()
+}
+
 // Register makes the type T known to Parse under the name that its Op returns. A recipe's
 // entry starts from zero, so a parameter that it leaves out has its default. Register
 // belongs in init functions; it panics if the name is taken.
