@@ -69,8 +69,9 @@ func (d *Decoder) Close() { d.backend.close() }
 // Open, and data must not change meanwhile. Size, format and limits are checked before
 // anything is decoded.
 //
-// Pixels may be decoded by Open or by Scan, so either may find the file damaged. A JPEG
-// that is cut short is always found out by Open.
+// Pixels may be decoded by Open or by Scan, so either may find the file damaged; one that
+// just ends too early is found out by Open. Damage below the last row that is scanned may
+// go unnoticed. All errors of a file are an *Error, at some depth.
 func (d *Decoder) Open(data []byte) (transforms.Source, error) {
 	c, err := ReadConfig(data)
 	if err != nil {

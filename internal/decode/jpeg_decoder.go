@@ -96,6 +96,7 @@ func (j *jpegDecoder) layOut(i int) error {
 	c.coefs, c.ac = c.coefs[:64*n], c.ac[:n]
 	if j.buffered {
 		clear(c.coefs)
+		clear(c.ac)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ type progressiveScan struct {
 	refine         bool
 	endOfBandRun   int
 	dcTable, table *huffTable // of the current component
+	any            *bool      // whether the current block has more than a first coefficient
 }
 
 // block decodes what this scan holds of one block. pred is the component's last first
@@ -57,7 +58,8 @@ func (s *progressiveScan) acFirst(b *[64]int16) bool {
 			if k += int(run); k > s.last {
 				return false
 			}
-			b[zigzag[k]] = int16(extend(s.r.bits(size), size) << s.low)
+			b[zigzag[k]&63] = int16(extend(s.r.bits(size), size) << s.low)
+			*s.any = true
 		case run == 15:
 			k += 15
 		default:
@@ -94,7 +96,8 @@ func (s *progressiveScan) acRefine(b *[64]int16) bool {
 			if k > s.last {
 				return false
 			}
-			b[zigzag[k]] = v
+			b[zigzag[k]&63] = v
+			*s.any = true
 		}
 		k++
 	}
@@ -115,20 +118,33 @@ func (s *progressiveScan) newValue() int16 {
 // refineRun refines the set coefficients from k on, until it has passed zeros unset ones
 // and meets another, whose place it returns, or the band ends.
 func (s *progressiveScan) refineRun(b *[64]int16, k, zeros int) int {
+	if !*s.any {
+		return min(k+zeros, s.last+1)
+	}
+	r := s.r
+	acc, n := r.acc, r.n
 	for ; k <= s.last; k++ {
-		p := &b[zigzag[k]]
-		switch {
-		case *p == 0:
+		p := &b[zigzag[k&127]&63]
+		v := *p
+		if v == 0 {
 			if zeros == 0 {
-				return k
+				break
 			}
 			zeros--
-		case s.r.bits(1) == 0 || *p&(1<<s.low) != 0:
-		case *p > 0:
-			*p += 1 << s.low
-		default:
-			*p -= 1 << s.low
+			continue
 		}
+		if n == 0 {
+			r.acc, r.n = acc, n
+			r.fill()
+			acc, n = r.acc, r.n
+		}
+		// A one is added to the magnitude, unless it is there already.
+		sign := v >> 15
+		one := int16(acc>>63) &^ (v >> (s.low & 15))
+		*p = v + (one<<(s.low&15) ^ sign) - sign
+		acc <<= 1
+		n--
 	}
+	r.acc, r.n = acc, n
 	return k
 }

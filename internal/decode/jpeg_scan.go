@@ -68,7 +68,6 @@ func (j *jpegDecoder) readAllScans() error {
 		if err == nil && !c.latched {
 			return corrupt(JPEG, "component %d is in no scan", i)
 		}
-		c.findAC()
 	}
 	j.decoded = 0
 	return err
@@ -135,12 +134,14 @@ func (j *jpegDecoder) scanUnit(s *progressiveScan, x, y int) bool {
 }
 
 func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool {
-	b := (*[64]int16)(c.coefs[64*(y*c.blocksX+x):])
+	at := y*c.blocksX + x
+	b := (*[64]int16)(c.coefs[64*at:])
 	if j.h.sof == mSOF2 {
-		s.dcTable, s.table = c.dcTab, c.acTab
+		s.dcTable, s.table, s.any = c.dcTab, c.acTab, &c.ac[at]
 		return s.block(b, &c.pred)
 	}
-	_, ok := j.sequential(b, c)
+	any, ok := j.sequential(b, c)
+	c.ac[at] = any
 	return ok
 }
 
@@ -154,17 +155,6 @@ func (j *jpegDecoder) sequential(b *[64]int16, c *component) (any, ok bool) {
 	c.pred += diff
 	b[0] = int16(c.pred)
 	return any, ok
-}
-
-// findAC notes which blocks have more than a first coefficient.
-func (c *component) findAC() {
-	for i := range c.ac {
-		any := int16(0)
-		for _, v := range c.coefs[64*i+1 : 64*i+64] {
-			any |= v
-		}
-		c.ac[i] = any != 0
-	}
 }
 
 // transform makes samples of the blocks in one row of units, of those that output columns
