@@ -75,14 +75,17 @@ func newSession(c config, d, judge *images) (*session, error) {
 
 func (s *session) close() error { return errors.Join(s.learn.Close(), s.held.Close()) }
 
+// run trains. It judges, and prints a line, after at most about twenty of the epochs.
 func (s *session) run(ctx context.Context, out io.Writer) error {
 	fmt.Fprintf(out, "%d images of %dx%d in %d classes; a network with %d parameters\n",
 		s.d.Len(), s.d.width, s.d.height, len(s.d.classes), s.net.Params())
 	began := time.Now()
 	var judged cnn.Result
-	for epoch := range s.c.epochs {
+	every := (s.c.epochs + 19) / 20
+	for first := 0; first < s.c.epochs; first += every {
 		start, waited := time.Now(), s.waited()
-		learned, err := s.train(ctx, epoch)
+		last := min(first+every, s.c.epochs)
+		learned, err := s.trainAll(ctx, first, last)
 		if err != nil {
 			return err
 		}
@@ -90,12 +93,17 @@ func (s *session) run(ctx context.Context, out io.Writer) error {
 			return err
 		}
 		took := time.Since(start)
-		fmt.Fprintf(out, "epoch %2d: loss %.3f, %5.1f %% right in training, %5.1f %% held out; %.1f s, %.1f %% of it waiting for the loader\n",
-			epoch+1, learned.MeanLoss(), 100*learned.Accuracy(), 100*judged.Accuracy(),
+		fmt.Fprintf(out, "epoch %3d: loss %.3f, %5.1f %% right in training, %5.1f %% held out; %.1f s, %.1f %% of it waiting for the loader\n",
+			last, learned.MeanLoss(), 100*learned.Accuracy(), 100*judged.Accuracy(),
 			took.Seconds(), 100*float64(s.waited()-waited)/float64(took))
 	}
+	return s.conclude(out, judged, time.Since(began))
+}
+
+// conclude prints the last line and holds the result against what was asked for.
+func (s *session) conclude(out io.Writer, judged cnn.Result, took time.Duration) error {
 	fmt.Fprintf(out, "held out: %d of %d images right, %.1f %% (chance: %.1f %%), after %d epochs in %.0f s\n",
-		judged.Right, judged.Images, 100*judged.Accuracy(), 100/float64(len(s.d.classes)), s.c.epochs, time.Since(began).Seconds())
+		judged.Right, judged.Images, 100*judged.Accuracy(), 100/float64(len(s.d.classes)), s.c.epochs, took.Seconds())
 	if judged.Accuracy() < s.c.require {
 		return fmt.Errorf("%.1f %% is less than the %.1f %% that -require asks for", 100*judged.Accuracy(), 100*s.c.require)
 	}
@@ -104,6 +112,14 @@ func (s *session) run(ctx context.Context, out io.Writer) error {
 
 // waited returns how long the training has waited for batches.
 func (s *session) waited() time.Duration { return s.learn.Stats().Wait + s.held.Stats().Wait }
+
+// trainAll trains epochs [first, last) and returns the result of the last one.
+func (s *session) trainAll(ctx context.Context, first, last int) (learned cnn.Result, err error) {
+	for epoch := first; epoch < last && err == nil; epoch++ {
+		learned, err = s.train(ctx, epoch)
+	}
+	return learned, err
+}
 
 // train takes a step for each batch of an epoch.
 func (s *session) train(ctx context.Context, epoch int) (sum cnn.Result, err error) {

@@ -32,11 +32,12 @@ var layers = [][]place{
 	{
 		{"transforms", "sample to sample: no files, no formats"},
 		{"store", "datasets as files; it must not know who fills them or who maps them"},
-		{"loader", "streams any Source; it and mmapds do not know each other, so that either can be replaced"},
+		{"internal/h5chunk", "chunks of HDF5 files in and out of their filters, wherever they go"},
 	},
 	{
 		{"internal/decode", "image files to the pixels that transforms work on, in one pass"},
 		{"mmapds", "store says where records lie, mmapds maps them"},
+		{"loader", "streams any Source; it and mmapds do not know each other, so that either can be replaced"},
 		{"store/hdf5", "the only package that needs libhdf5"},
 	},
 	{
@@ -68,10 +69,10 @@ var only = map[string][]string{
 // with them: no more, as whoever imports a loader wants nothing else. None needs C.
 var public = map[string][]string{
 	"tensor":     nil,
-	"transforms": {"golang.org/x/sys"},
+	"transforms": {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"store":      {"golang.org/x/sys"},
-	"loader":     {"golang.org/x/sys"},
-	"mmapds":     {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
+	"loader":     {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
+	"mmapds":     {"github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "golang.org/x/sys"},
 }
 
 // builds are the variants of the module, as what each adds to the command and environment.
