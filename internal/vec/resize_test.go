@@ -146,3 +146,47 @@ func TestFilterNames(t *testing.T) {
 		t.Error(Filters())
 	}
 }
+
+// FuzzResize compares both passes with the reference, for any axis and memory that ends
+// where the image ends.
+func FuzzResize(f *testing.F) {
+	f.Add(uint16(500), uint16(341), uint16(58), uint16(282), uint8(Bilinear), uint8(4), uint8(5), uint32(1))
+	f.Add(uint16(7), uint16(300), uint16(0), uint16(300), uint8(Lanczos), uint8(3), uint8(1), uint32(2))
+	f.Add(uint16(300), uint16(7), uint16(2), uint16(5), uint8(Bicubic), uint8(1), uint8(9), uint32(3))
+	f.Fuzz(func(t *testing.T, in, out, from, to uint16, filter, step, rows uint8, seed uint32) {
+		c := 3
+		if step == 1 {
+			c = 1
+		}
+		if in == 0 || from >= to || to > out || Filter(filter) > Lanczos || int(step) < c || step > 5 || rows == 0 || rows > 20 || in > 2000 || out > 2000 {
+			return
+		}
+		var w Weights
+		w.Init(int(in), int(out), int(from), int(to), Filter(filter))
+		lo, hi := w.Inputs()
+		n, s := w.To-w.From, int(step)
+		src := make([]byte, (int(rows)-1)*(hi-lo)*s+(hi-lo-1)*s+c)
+		src = src[:len(src):len(src)]
+		noise(src, seed)
+		got := make([]byte, int(rows)*n*c)
+		w.Rows(got, n*c, src, (hi-lo)*s, int(rows), s, c, lo)
+		for i, v := range got {
+			r, x, ch := i/(n*c), i%(n*c)/c, i%c
+			if want := reference(&w, w.From+x, func(j int) byte { return src[(r*(hi-lo)+j-lo)*s+ch] }); v != want {
+				t.Fatalf("row %d pixel %d channel %d is %d, want %d", r, x, ch, v, want)
+			}
+		}
+		width := int(rows)*7 + 20
+		columns := make([]byte, (hi-lo)*width)
+		noise(columns, seed+1)
+		line := make([]byte, width)
+		for i := w.From; i < w.To; i += 1 + n/5 {
+			w.Column(line, columns, width, i, lo)
+			for x, v := range line {
+				if want := reference(&w, i, func(j int) byte { return columns[(j-lo)*width+x] }); v != want {
+					t.Fatalf("output row %d byte %d is %d, want %d", i, x, v, want)
+				}
+			}
+		}
+	})
+}
