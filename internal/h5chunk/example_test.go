@@ -1,0 +1,80 @@
+package h5chunk_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+
+	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// Records of a compressed dataset, in any order: each chunk is inflated once.
+func ExampleReader_Gather() {
+	file, err := os.Open("testdata/small-new.h5")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		log.Fatal(err)
+	}
+	meta, err := h5meta.Open(file, info.Size())
+	if err != nil {
+		log.Fatal(err)
+	}
+	data, err := meta.Dataset("gzip")
+	if err != nil {
+		log.Fatal(err)
+	}
+	r, err := h5chunk.NewReader(file, data, h5chunk.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+
+	batch := []int{7, 2, 19}
+	dst := make([]byte, len(batch)*r.RecordBytes())
+	if err := r.Gather(context.Background(), dst, batch); err != nil {
+		log.Fatal(err)
+	}
+	for i, record := range batch {
+		fmt.Println(record, dst[i*r.RecordBytes():][:6])
+	}
+	// Output:
+	// 7 [2 2 3 3 3 3]
+	// 2 [15 15 15 15 16 16]
+	// 19 [42 42 43 43 43 43]
+}
+
+// A dataset with the chunks that h5py chooses by itself.
+func ExampleAdvise() {
+	file, err := os.Open("testdata/small-new.h5")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		log.Fatal(err)
+	}
+	meta, err := h5meta.Open(file, info.Size())
+	if err != nil {
+		log.Fatal(err)
+	}
+	data, err := meta.Dataset("all")
+	if err != nil {
+		log.Fatal(err)
+	}
+	advice, err := h5chunk.Advise(data, 32)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("a record needs %d chunks, %.1f times its bytes\n", advice.PerRecord, advice.Amplification)
+	fmt.Println(h5chunk.MendCommand("old.h5", "new.h5"))
+	// Output:
+	// a record needs 5 chunks, 7.0 times its bytes
+	// preprocess old.h5 new.h5
+}

@@ -1,0 +1,161 @@
+package h5chunk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// The doc comments of unshuffle and shuffle are their definitions.
+func TestShuffle(t *testing.T) {
+	for _, size := range []int{1, 2, 3, 4, 5, 8, 16} {
+		for _, n := range []int{0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 255, 256, 1000, 4097} {
+			src := random(size, n)
+			want := bytes.Clone(src)
+			for i := range n / size {
+				for j := range size {
+					want[i*size+j] = src[j*(n/size)+i]
+				}
+			}
+			got := make([]byte, n)
+			unshuffle(got, src, size)
+			if !bytes.Equal(got, want) {
+				t.Errorf("unshuffle of %d bytes in elements of %d: wrong", n, size)
+			}
+			back := make([]byte, n)
+			shuffle(back, got, size)
+			if !bytes.Equal(back, src) {
+				t.Errorf("shuffle of %d bytes in elements of %d: not what unshuffle undoes", n, size)
+			}
+		}
+	}
+}
+
+func TestSwapBytes(t *testing.T) {
+	b := []byte{1, 2, 3, 4, 5, 6, 7, 8}
+	for size, want := range map[int]string{0: "0102030405060708", 2: "0201040306050807", 4: "0403020108070605", 8: "0807060504030201"} {
+		got := bytes.Clone(b)
+		swapBytes(got, size)
+		if fmt.Sprintf("%x", got) != want {
+			t.Errorf("elements of %d: %x, want %s", size, got, want)
+		}
+	}
+}
+
+func TestFletcher32(t *testing.T) {
+	for text, want := range map[string]uint32{"": 0, "a": 0x61006100, "ab": 0x61626162, "abcde": 0x4ff029c7, "abcdefgh": 0xe1eb9195} {
+		if got := fletcher32([]byte(text)); got != want {
+			t.Errorf("%q: %08x, want %08x", text, got, want)
+		}
+	}
+	data := random(1, 2001)
+	sum := fletcher32(data)
+	stored := append(bytes.Clone(data), byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
+	if got, err := checkFletcher32(stored); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("good checksum refused: %v", err)
+	}
+	old := append(bytes.Clone(data), byte(sum>>8), byte(sum), byte(sum>>24), byte(sum>>16))
+	if _, err := checkFletcher32(old); err != nil {
+		t.Errorf("checksum of libhdf5 1.6.2 refused: %v", err)
+	}
+	for i := range stored {
+		stored[i] ^= 4
+		if _, err := checkFletcher32(stored); !errors.Is(err, h5meta.ErrCorrupt) {
+			t.Fatalf("damage of byte %d: error %v", i, err)
+		}
+		stored[i] ^= 4
+	}
+	if _, err := checkFletcher32(stored[:3]); !errors.Is(err, h5meta.ErrCorrupt) {
+		t.Errorf("3 bytes: error %v", err)
+	}
+}
+
+func TestLZF(t *testing.T) {
+	for _, tt := range []struct {
+		src, want string
+		ok        bool
+	}{
+		{"\x02abc", "abc", true},
+		{"\x02abc\x20\x02", "abcabc", true},            // 3 bytes from 3 back
+		{"\x00a\xe0\x05\x00", "aaaaaaaaaaaaaaa", true}, // 14 bytes from 1 back
+		{"", "", true},
+		{"\x02ab", "abc", false},       // the run is cut
+		{"\x02abc", "abcd", false},     // too few
+		{"\x02abc", "ab", false},       // too many
+		{"\x20\x00", "aaa", false},     // copies what is not there yet
+		{"\x00a\xe0\x05", "aa", false}, // no distance
+		{"\x00a\x20\x00", "aa", false}, // copies too much
+	} {
+		dst := make([]byte, len(tt.want))
+		err := unLZF(dst, []byte(tt.src))
+		if tt.ok && (err != nil || string(dst) != tt.want) {
+			t.Errorf("%q: %q, error %v, want %q", tt.src, dst, err, tt.want)
+		}
+		if !tt.ok && !errors.Is(err, h5meta.ErrCorrupt) {
+			t.Errorf("%q: error %v", tt.src, err)
+		}
+	}
+}
+
+func TestInflate(t *testing.T) {
+	d, err := newDeflater(6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var f inflater
+	for _, n := range []int{0, 1, 2, 300, 70000, 1 << 20} {
+		want := random(3, n)
+		z, err := d.deflate(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]byte, n)
+		if err := f.inflate(dst, append(bytes.Clone(z), "behind"...)); err != nil || !bytes.Equal(dst, want) {
+			t.Fatalf("%d bytes: %v", n, err)
+		}
+		bad := bytes.Clone(z)
+		bad[len(bad)-1] ^= 1
+		if err := f.inflate(dst, bad); !errors.Is(err, h5meta.ErrCorrupt) {
+			t.Errorf("%d bytes: wrong checksum gives %v", n, err)
+		}
+		for _, cut := range []int{0, 1, 2, len(z) / 2, len(z) - 1} {
+			if err := f.inflate(dst, z[:cut]); !errors.Is(err, h5meta.ErrCorrupt) {
+				t.Errorf("%d bytes, stream cut at %d: %v", n, cut, err)
+			}
+		}
+		if err := f.inflate(make([]byte, n+1), z); !errors.Is(err, h5meta.ErrCorrupt) {
+			t.Errorf("%d bytes: too few give %v", n, err)
+		}
+		if n > 0 {
+			if err := f.inflate(make([]byte, n-1), z); !errors.Is(err, h5meta.ErrCorrupt) {
+				t.Errorf("%d bytes: too many give %v", n, err)
+			}
+		}
+	}
+}
+
+func TestPipelineRefuses(t *testing.T) {
+	for _, filters := range [][]h5meta.Filter{
+		{{ID: h5meta.FilterSzip, Name: "szip"}},
+		{{ID: 32015, Name: "zstd"}},
+		{{ID: h5meta.FilterDeflate, Name: "deflate"}, {ID: h5meta.FilterLZF, Name: "lzf"}},
+	} {
+		if _, err := newPipeline(filters, 4, 100); !errors.Is(err, h5meta.ErrUnsupported) {
+			t.Errorf("%v: error %v", filters, err)
+		}
+	}
+}
+
+// No memory is taken for a chunk that so few stored bytes cannot be.
+func TestImpossibleRatio(t *testing.T) {
+	p, err := newPipeline([]h5meta.Filter{{ID: h5meta.FilterDeflate}}, 1, 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.possible(1<<30/1032-100) || !p.possible(1<<30/1032) {
+		t.Error("2^30 bytes: limit is not where deflate's is")
+	}
+}

@@ -1,0 +1,314 @@
+package h5chunk
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// small returns a committed file.
+func small(t testing.TB, name string) []byte {
+	t.Helper()
+	return readFile(t, filepath.Join("testdata", name))
+}
+
+// The committed files hold (i/4)%50 in every dataset but rest, whose records 7 and 8 are 3
+// and all others the fill value 7.
+func TestSmallFiles(t *testing.T) {
+	for _, name := range []string{"small-old.h5", "small-new.h5"} {
+		file := small(t, name)
+		for path, width := range map[string]int{"gzip": 1, "all": 2, "lzf": 4, "plain": 4, "sum": 8, "flat": 8, "rest": 2} {
+			r := mapped(t, file, path, Options{})
+			got := all(t, r)
+			if path == "rest" {
+				for i := range 200 {
+					if want := map[bool]byte{true: 3, false: 7}[i/4 == 7 || i/4 == 8]; got[2*i] != want || got[2*i+1] != 0 {
+						t.Fatalf("%s: rest: element %d is %v", name, i, got[2*i:2*i+2])
+					}
+				}
+				continue
+			}
+			for i := 0; i < len(got)/width && path != "lzf" && path != "flat"; i++ {
+				if got[i*width] != byte(i/4%50) || width > 1 && got[i*width+1] != 0 {
+					t.Fatalf("%s: %s: element %d is %v", name, path, i, got[i*width:(i+1)*width])
+				}
+			}
+		}
+	}
+}
+
+// countingReader counts the reads, and fails those of one place.
+type countingReader struct {
+	io.ReaderAt
+	n    atomic.Int64
+	fail error
+}
+
+func (c *countingReader) ReadAt(b []byte, off int64) (int, error) {
+	c.n.Add(1)
+	if c.fail != nil {
+		return 0, c.fail
+	}
+	return c.ReaderAt.ReadAt(b, off)
+}
+
+func counted(t *testing.T, path string, opts Options) (*Reader, *countingReader) {
+	t.Helper()
+	file := small(t, "small-new.h5")
+	d, err := openBytes(t, file).Dataset(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := &countingReader{ReaderAt: bytes.NewReader(file)}
+	r, err := NewReader(src, d, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r, src
+}
+
+// A chunk is read once for a batch, and once for neighbours that are read one by one.
+func TestEachChunkOnce(t *testing.T) {
+	for path, chunks := range map[string]int64{"gzip": 5, "all": 4 * 5, "lzf": 4, "sum": 4} {
+		r, src := counted(t, path, Options{})
+		n := int(r.Len())
+		order := rand.New(rand.NewPCG(1, 1)).Perm(n)
+		order = append(order, order...)
+		dst := make([]byte, len(order)*r.RecordBytes())
+		if err := r.Gather(t.Context(), dst, order); err != nil {
+			t.Fatal(err)
+		}
+		if got := src.n.Load(); got != chunks {
+			t.Errorf("%s: a batch of all records read %d chunks, there are %d", path, got, chunks)
+		}
+		r, src = counted(t, path, Options{})
+		for i := range n {
+			if err := r.Records(t.Context(), dst[:r.RecordBytes()], int64(i), int64(i)+1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := src.n.Load(); got != chunks {
+			t.Errorf("%s: records in order read %d chunks, there are %d", path, got, chunks)
+		}
+	}
+}
+
+// With little memory the cache holds one chunk a worker and one more, and results are right.
+func TestCacheIsBounded(t *testing.T) {
+	pool := NewPool(2)
+	defer pool.Close()
+	r := mapped(t, small(t, "small-old.h5"), "all", Options{Pool: pool, CacheBytes: 1})
+	want := all(t, r)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			rng := rand.New(rand.NewPCG(1, uint64(g)))
+			dst := make([]byte, 3*r.RecordBytes())
+			for range 200 {
+				i := rng.IntN(int(r.Len()) - 2)
+				if err := r.Records(t.Context(), dst, int64(i), int64(i)+3); err != nil || !bytes.Equal(dst, want[i*60:(i+3)*60]) {
+					t.Errorf("records from %d: wrong, error %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(r.cache.entries); n > 3 {
+		t.Errorf("%d chunks in the cache, want at most 3", n)
+	}
+}
+
+// The error names dataset, chunk, place and filter, is the same in every run, and its cause
+// is known.
+func TestErrorNamesChunk(t *testing.T) {
+	file := bytes.Clone(small(t, "small-new.h5"))
+	d, err := openBytes(t, file).Dataset("all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := d.Chunks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, i := range []int{7, 3, 12} {
+		c := table.Chunks[i]
+		file[c.Offset+c.Size-1] ^= 1 // the checksum
+	}
+	c := table.Chunks[3]
+	for range 20 {
+		r := mapped(t, file, "all", Options{})
+		err := r.Records(t.Context(), make([]byte, r.Len()*int64(r.RecordBytes())), 0, r.Len())
+		var e *Error
+		if !errors.As(err, &e) || !errors.Is(err, h5meta.ErrCorrupt) {
+			t.Fatalf("error %v", err)
+		}
+		if e.Dataset != "/all" || e.Filter != "fletcher32" || e.Offset != c.Offset || e.Size != c.Size || e.Coord[1] != c.Coord[1] || e.Coord[0] != c.Coord[0] {
+			t.Fatalf("error %+v, want chunk %+v", e, c)
+		}
+		for _, part := range []string{`"/all"`, "chunk [0 21]", "fletcher32: checksum is"} {
+			if !strings.Contains(err.Error(), part) {
+				t.Fatalf("error %q has no %q", err, part)
+			}
+		}
+	}
+}
+
+func TestSourceErrors(t *testing.T) {
+	r, src := counted(t, "gzip", Options{})
+	src.fail = errors.New("disk on fire")
+	if err := r.Records(t.Context(), make([]byte, 30), 0, 1); !errors.Is(err, src.fail) {
+		t.Errorf("error %v", err)
+	}
+	src.fail = io.EOF
+	if err := r.Records(t.Context(), make([]byte, 30), 0, 1); !errors.Is(err, h5meta.ErrCorrupt) {
+		t.Errorf("error %v", err)
+	}
+	src.fail = nil // nothing of the failures is kept
+	if err := r.Records(t.Context(), make([]byte, 30), 0, 1); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Records(ctx, make([]byte, 30), 0, 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestWrongArguments(t *testing.T) {
+	r := mapped(t, small(t, "small-new.h5"), "gzip", Options{})
+	for _, x := range [][2]int64{{-1, 1}, {0, 21}, {3, 2}} {
+		if err := r.Records(t.Context(), nil, x[0], x[1]); err == nil {
+			t.Errorf("records %v: no error", x)
+		}
+	}
+	for _, i := range []int{-1, 20} {
+		if err := r.Gather(t.Context(), make([]byte, 30), []int{i}); err == nil {
+			t.Errorf("record %d: no error", i)
+		}
+	}
+	for _, f := range []func(){
+		func() { _ = r.Records(t.Context(), make([]byte, 29), 0, 1) },
+		func() { _ = r.Gather(t.Context(), make([]byte, 31), []int{0}) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Error("memory of the wrong length: no panic")
+				}
+			}()
+			f()
+		}()
+	}
+}
+
+// A file that is cut while it is mapped is an error, in helpers too.
+func TestTruncatedMapping(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.h5")
+	file := small(t, "small-old.h5")
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	view, err := syscall.Mmap(int(f.Fd()), 0, len(file), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Skipf("mmap: %v", err)
+	}
+	defer syscall.Munmap(view)
+	pool := NewPool(4)
+	defer pool.Close()
+	for path, cut := range map[string]int64{"all": 0, "gzip": 4096, "plain": 0, "flat": 0} {
+		if err := os.WriteFile(name, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := mapped(t, file, path, Options{Pool: pool})
+		want := all(t, r)
+		r.src.mapped = view
+		if err := os.Truncate(name, cut); err != nil {
+			t.Fatal(err)
+		}
+		before := debug.SetPanicOnFault(false)
+		err := (&Reader{path: r.path, src: r.src, grid: r.grid, filter: r.filter, swap: r.swap, chunks: r.chunks, places: r.places,
+			flat: r.flat, base: r.base, pool: pool, cache: newCache(r.grid.size, 8)}).Records(t.Context(), make([]byte, len(want)), 0, r.Len())
+		if after := debug.SetPanicOnFault(before); after {
+			t.Error("SetPanicOnFault was left on")
+		}
+		if !errors.Is(err, h5meta.ErrCorrupt) || !strings.Contains(err.Error(), "truncated") {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+}
+
+func TestNothingAllocated(t *testing.T) {
+	file := small(t, "small-new.h5")
+	for _, path := range []string{"gzip", "all", "lzf", "plain", "sum", "flat", "rest"} {
+		r := mapped(t, file, path, Options{})
+		size := r.RecordBytes()
+		one, batch := make([]byte, size), make([]byte, 6*size)
+		indices := []int{1, 4, 3, 1, 0, 2}
+		ctx := context.Background()
+		step := func() {
+			if err := errors.Join(r.Records(ctx, one, 2, 3), r.Gather(ctx, batch, indices), r.Records(ctx, batch[:5*size], 0, 5)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 20 {
+			step()
+		}
+		if n := testing.AllocsPerRun(100, step); n >= 1 {
+			t.Errorf("%s: %v allocations a round", path, n)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	file := makeFile(t, `
+ f.create_dataset("vlen", shape=(3,), dtype=h5py.vlen_dtype("i4"))
+ f.create_dataset("text", data=["a", "b"], dtype=h5py.string_dtype())
+ f.create_dataset("ref", shape=(1,), dtype=h5py.ref_dtype)
+ f.create_dataset("null", data=h5py.Empty("f4"))
+ f.create_dataset("mixed", shape=(2,), dtype=[("a", "i4"), ("b", h5py.string_dtype())])
+ f.create_dataset("offset", data=np.arange(100), chunks=(10,), scaleoffset=4)
+ f.create_dataset("outside", shape=(2,), dtype="i4", external=[("raw.bin", 0, 8)])
+ l = h5py.VirtualLayout(shape=(4,), dtype="i4")
+ l[0:4] = h5py.VirtualSource("other.h5", "x", shape=(4,))
+ f.create_virtual_dataset("virtual", l)
+ f.create_dataset("x" * 3, data=np.arange(3))
+`)
+	words := map[string]string{
+		"/vlen": "vlen of int32", "/text": "string utf-8", "/ref": "object reference", "/null": "null dataspace", "/mixed": "compound",
+		"/offset": "scaleoffset", "/outside": "raw.bin", "/virtual": "virtual",
+	}
+	for d := range openBytes(t, file).All() {
+		_, err := NewMapped(file, d, Options{})
+		if d.Path == "/xxx" {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if !errors.Is(err, h5meta.ErrUnsupported) || !strings.Contains(err.Error(), words[d.Path]) {
+			t.Errorf("%s: error %v, want one about %q", d.Path, err, words[d.Path])
+		}
+		if _, err := Advise(d, 32); !errors.Is(err, h5meta.ErrUnsupported) {
+			t.Errorf("%s: advice for what cannot be read, error %v", d.Path, err)
+		}
+	}
+}

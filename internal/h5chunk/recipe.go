@@ -1,0 +1,126 @@
+package h5chunk
+
+import (
+	"fmt"
+
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// Recipe says how records become chunks: Records whole ones each, shuffled if Shuffle, then
+// deflated.
+type Recipe struct {
+	Record  int  // bytes of a record
+	Elem    int  // bytes of an element
+	Records int  // of a chunk
+	Level   int  // of deflate, 1 (fast) to 9 (small)
+	Shuffle bool // the first bytes of all elements come first, then their second bytes, ...
+}
+
+// Filters returns the pipeline that the dataset has to be created with. All its filters are
+// optional, as a chunk that does not become smaller is stored as it is.
+func (r Recipe) Filters() []h5meta.Filter {
+	deflate := h5meta.Filter{ID: h5meta.FilterDeflate, Name: "deflate", Optional: true, Params: []uint32{uint32(r.Level)}}
+	if !r.Shuffle {
+		return []h5meta.Filter{deflate}
+	}
+	shuffle := h5meta.Filter{ID: h5meta.FilterShuffle, Name: "shuffle", Optional: true, Params: []uint32{uint32(r.Elem)}}
+	return []h5meta.Filter{shuffle, deflate}
+}
+
+// Bytes returns the size of a chunk before filters.
+func (r Recipe) Bytes() int { return r.Record * r.Records }
+
+func (r Recipe) check() error {
+	switch {
+	case r.Record <= 0 || r.Elem <= 0 || r.Record%r.Elem != 0:
+		return fmt.Errorf("h5chunk: records of %d bytes of elements of %d bytes", r.Record, r.Elem)
+	case r.Records <= 0 || r.Records > mostChunk/r.Record:
+		return fmt.Errorf("h5chunk: chunks of %d records of %d bytes; HDF5 has chunks of 1 to %d bytes", r.Records, r.Record, mostChunk)
+	case r.Level < 1 || r.Level > 9:
+		return fmt.Errorf("h5chunk: deflate level %d; there are 1 to 9", r.Level)
+	}
+	return nil
+}
+
+// Chunks that ChunkRecords makes, and how many of them it is content with. libhdf5 before
+// 1.14 needs time that grows with the square of their number to list them.
+const (
+	smallChunk = 64 << 10
+	largeChunk = 1 << 20
+	manyChunks = 1 << 16
+	mostChunk  = 1<<32 - 1 // as in libhdf5
+)
+
+// ChunkRecords returns how many records of that many bytes should share a chunk, records
+// being the number of all: one if it has 64 KiB or more, as reading one record inflates the
+// whole chunk; else as many as fit 64 KiB, where deflate has seen enough to do its best, and
+// up to 1 MiB where there would be more than 65,536 chunks.
+func ChunkRecords(records int64, record int) int {
+	n := int64(max(1, smallChunk/record))
+	if records/n >= manyChunks {
+		n = max(n, min(records/manyChunks+1, int64(largeChunk/record)))
+	}
+	return int(min(n, max(records, 1)))
+}
+
+// Choice is a Recipe, and what it does to a sample.
+type Choice struct {
+	Recipe
+	Ratio    float64 // stored bytes over bytes, of the sample
+	Plain    float64 // the same without shuffle
+	Shuffled float64 // the same with shuffle; that of Plain for elements of one byte
+	Reason   string  // why Shuffle is what it is
+}
+
+// worthShuffle is what shuffle has to leave of the size to be worth its time.
+const worthShuffle = 0.98
+
+// Choose decides whether to shuffle by deflating a sample of records, some MB at most, both
+// ways; r.Shuffle is ignored. Shuffle gains where neighbours differ in their low bytes only,
+// as measured floats do; floats that were 8-bit pixels are deflated far better without.
+func Choose(r Recipe, sample []byte) (Choice, error) {
+	c := Choice{Recipe: r}
+	if err := r.check(); err != nil {
+		return c, err
+	}
+	if len(sample) == 0 || len(sample)%r.Record != 0 {
+		return c, fmt.Errorf("h5chunk: a sample of %d bytes is no whole records of %d", len(sample), r.Record)
+	}
+	var err error
+	if c.Plain, err = tryOut(r, sample, false); err != nil {
+		return c, err
+	}
+	c.Ratio, c.Shuffled = c.Plain, c.Plain
+	if r.Elem == 1 {
+		c.Shuffle, c.Reason = false, "elements of one byte have nothing to shuffle"
+		return c, nil
+	}
+	if c.Shuffled, err = tryOut(r, sample, true); err != nil {
+		return c, err
+	}
+	c.Shuffle = c.Shuffled < c.Plain*worthShuffle
+	if c.Shuffle {
+		c.Ratio = c.Shuffled
+	}
+	c.Reason = fmt.Sprintf("a sample of %d bytes is stored as %.3f of that with shuffle, %.3f without", len(sample), c.Shuffled, c.Plain)
+	return c, nil
+}
+
+// tryOut returns the stored size of a sample, relative to its own.
+func tryOut(r Recipe, sample []byte, shuffle bool) (float64, error) {
+	r.Shuffle = shuffle
+	r.Records = min(r.Records, len(sample)/r.Record)
+	e, err := NewEncoder(r)
+	if err != nil {
+		return 0, err
+	}
+	stored, raw := 0, 0
+	for n := r.Bytes(); len(sample) >= n; sample = sample[n:] {
+		chunk, _, err := e.Encode(sample[:n])
+		if err != nil {
+			return 0, err
+		}
+		stored, raw = stored+len(chunk), raw+n
+	}
+	return float64(stored) / float64(raw), nil
+}

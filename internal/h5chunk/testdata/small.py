@@ -1,0 +1,17 @@
+"""Writes the small files that the tests damage.
+
+usage: small.py (in this folder)
+"""
+import h5py
+import numpy as np
+
+for name, libver in (("old", "earliest"), ("new", "v110")):
+    with h5py.File("small-%s.h5" % name, "w", libver=libver) as f:
+        a = (np.arange(20 * 30) // 4 % 50).reshape(20, 30)
+        f.create_dataset("gzip", data=a.astype("u1"), chunks=(4, 30), compression="gzip")
+        f.create_dataset("all", data=a.astype(">u2"), chunks=(6, 7), compression="gzip", shuffle=True, fletcher32=True)
+        f.create_dataset("lzf", data=a.astype("<f4"), chunks=(5, 30), compression="lzf", shuffle=True, maxshape=(None, 30))
+        f.create_dataset("plain", data=a.astype("<i4"), chunks=(3, 11), maxshape=(None, None))
+        f.create_dataset("sum", data=a[:8].astype("<i8"), chunks=(2, 30), fletcher32=True)
+        f.create_dataset("flat", data=a[:5].astype(">f8"))
+        f.create_dataset("rest", shape=(50, 4), dtype="u2", chunks=(5, 4), compression="gzip", fillvalue=7)[7:9] = 3
