@@ -30,22 +30,24 @@ func (b Batch) slot() *slot {
 // The first axis is the batch's: its length is Len. The bytes are valid for as long as the
 // Batch, and may be read-only memory: they must not be written to. Field panics if the
 // batch has no such field.
-func (b Batch) Field(name string) tensor.View {
-	s := b.slot()
-	for i := range s.ld.specs {
-		if s.ld.specs[i].Name == name {
-			return s.views[i]
-		}
-	}
-	panic("loader: the batch has no field " + name + "; see Options.Fields")
-}
+func (b Batch) Field(name string) tensor.View { return b.slot().field(name) }
 
 // Indices returns the numbers of the records in the Source. The slice is valid for as long
 // as the Batch and must not be written to.
 func (b Batch) Indices() []int { return b.slot().indices }
 
-// Len returns the number of records: BatchSize, or fewer in the last batch of an epoch.
+// Valid says of each record whether it counts. False are records that fill up the last
+// batch of an epoch so that all ranks have as many, and those that OnError put in the place
+// of others: whoever adds up over the dataset, as an evaluation does, leaves these out. The
+// slice is valid for as long as the Batch and must not be written to.
+func (b Batch) Valid() []bool { return b.slot().valid }
+
+// Len returns the number of records: BatchSize, or fewer in the last batch of an epoch. It
+// is the same on all ranks.
 func (b Batch) Len() int { return len(b.slot().indices) }
+
+// Epoch returns the number of the epoch.
+func (b Batch) Epoch() int { return b.slot().part.number }
 
 // Step returns the number of the batch in its epoch, from 0.
 func (b Batch) Step() int { return b.slot().step }
@@ -84,8 +86,11 @@ func (b Batch) Release() {
 	}
 }
 
-// leave ends the batch unless it is kept.
+// leave ends the batch unless it is kept. The zero Batch has ended.
 func (b Batch) leave() {
+	if b.s == nil {
+		return
+	}
 	ld := b.s.ld
 	ld.mu.Lock()
 	kept := b.s.gen.Load() == b.gen && b.s.kept

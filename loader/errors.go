@@ -20,7 +20,7 @@ var ErrKept = errors.New("as many batches are kept as Options.Ahead allows; Rele
 // last of the epoch.
 type Error struct {
 	Epoch  int    // the epoch's number
-	Batch  int    // the batch's number in the epoch, from 0
+	Batch  int    // the batch's number in the epoch, from 0; -1 if the Loader could not be made
 	Field  string // "" if no single field is to blame
 	Record int    // the record's number in the Source, -1 if no single record is to blame
 	Err    error  // what the Source said
@@ -29,7 +29,10 @@ type Error struct {
 // Error says where, and then what the Source said.
 func (e *Error) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "loader: batch %d: ", e.Batch)
+	b.WriteString("loader: ")
+	if e.Batch >= 0 {
+		fmt.Fprintf(&b, "batch %d: ", e.Batch)
+	}
 	var named recordError
 	if !errors.As(e.Err, &named) {
 		if e.Record >= 0 {

@@ -8,32 +8,33 @@ const (
 	warmSpeed = 4 // bytes per nanosecond
 )
 
-// warmTime returns the longest that reading s should take if its records are in memory.
-func (w *worker) warmTime(s *slot) time.Duration {
+// warmTime returns the longest that reading so many bytes of records should take if they
+// are in memory.
+func warmTime(indices []int, bytes int) time.Duration {
 	runs := 0
-	for rest := s.indices; len(rest) > 0; rest = rest[runLength(rest):] {
+	for ; len(indices) > 0; indices = indices[runLength(indices):] {
 		runs++
 	}
-	copied := time.Duration((s.copied + s.viewed) / warmSpeed)
-	return copied + time.Duration(runs*len(w.ld.specs))*warmRun
+	return time.Duration(bytes/warmSpeed) + time.Duration(runs)*warmRun
 }
 
 // hint asks the Source to start reading the batch that this worker will fill after s, so
-// that storage works on it while s is copied. A hint costs a system call per run of
+// that storage works on it while s is filled. A hint costs a system call per run of
 // records; so none is given while the reads are as fast as memory.
 //
-// The first batches of an epoch have nobody to hint them, and do it for themselves.
-func (w *worker) hint(e *epoch, s *slot) {
+// The first batches of a pass have nobody to hint them, and do it for themselves.
+func (w *worker) hint(s *slot) {
 	if !w.slow {
 		return
 	}
-	if s.step < w.ld.opts.Workers {
+	crew := max(1, w.ld.opts.crew())
+	if s.tick < crew {
 		w.prefetch(s.indices)
 	}
-	pos := (s.step + w.ld.opts.Workers) * w.ld.opts.BatchSize
-	if pos < e.records {
-		next := w.ahead[:min(len(w.ahead), e.records-pos)]
-		e.seq.Fill(pos, next)
+	if s.step+crew < s.part.steps {
+		pos, n, pad := s.part.slice(s.step + crew)
+		next := w.ahead[:n]
+		s.part.choose(pos, pad, next)
 		if outside(next, w.ld.src.Len()) < 0 {
 			w.prefetch(next)
 		}
@@ -44,9 +45,11 @@ func (w *worker) hint(e *epoch, s *slot) {
 func (w *worker) prefetch(indices []int) {
 	for len(indices) > 0 {
 		n := runLength(indices)
-		for f := range w.ld.specs {
-			// The read that follows reports what is wrong.
-			_ = w.ld.src.Prefetch(w.ld.specs[f].Name, indices[0], indices[0]+n)
+		for f := range w.ld.fields {
+			if fd := &w.ld.fields[f]; !fd.made() {
+				// The read that follows reports what is wrong.
+				_ = w.ld.src.Prefetch(fd.in.Name, indices[0], indices[0]+n)
+			}
 		}
 		indices = indices[n:]
 	}

@@ -3,69 +3,146 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
-	"github.com/penstock/penstock/tensor"
 )
 
 // Loader makes batches of a Source. One epoch is iterated at a time; everything else may
 // be called by any goroutine.
 type Loader struct {
-	src    Source
-	opts   Options
-	specs  []tensor.Spec // the fields of a batch
-	bytes  []int         // of one record of each field
-	pieces contiguity    // nil if every run of the Source is one piece
-	warmer warmer        // nil if memory of the Source needs no warming
-	ring   *ring
-	slots  []*slot
+	src      Source
+	opts     Options
+	fields   []field
+	viewable bool       // all fields may be views
+	repeats  bool       // the Order draws with replacement
+	pieces   contiguity // nil if every run of the Source is one piece
+	warmer   warmer     // nil if memory of the Source needs no warming
+	identity State      // of the start
+	ring     *ring
+	slots    []*slot
+	workers  []*worker
+	hands    *worker // of the consumer, if it fills its batches itself
 
-	mu      sync.Mutex
-	work    sync.Cond // there may be a step for a worker: a slot came free, an epoch began, or Close
-	ready   sync.Cond // the consumer may go on: a batch is done, a worker is through, or the epoch was cancelled
-	free    []*slot
-	window  []*slot // the step s that is being filled or done is at s % len(window)
-	epoch   *epoch  // being iterated; nil between epochs
-	kept    int
-	started bool // the workers run
-	closed  bool
-	stats   Stats
-	workers sync.WaitGroup
+	mu         sync.Mutex
+	work       sync.Cond // there may be a task: a slot came free, a pass began, or Close
+	ready      sync.Cond // the consumer may go on: a batch is done, a worker is through, or the pass was cancelled
+	free       []*slot
+	window     []*slot // the tick t that is being filled or done is at t % len(window)
+	pass       *pass   // being iterated; nil between loops
+	at         position
+	resumed    bool  // at is where a State said, and nothing was iterated since
+	lost       error // why a pass was abandoned that still hangs
+	alarm      *time.Timer
+	kept       int
+	started    bool // the goroutines run
+	closed     bool
+	stats      Stats
+	waits      histogram
+	goroutines sync.WaitGroup
 }
 
 // New returns a Loader of src. It reads nothing and starts no goroutine: the first epoch
 // does. The error names everything that is wrong with opts. Close ends the Loader; src
 // must stay open until then.
 func New(src Source, opts Options) (*Loader, error) {
-	opts = opts.withDefaults()
-	specs, err := opts.validate(src)
+	opts, fields, err := opts.resolve(src)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("loader: options: %w", err)
 	}
-	n := opts.slots()
-	ld := &Loader{
-		src: src, opts: opts, specs: specs,
-		ring:   newRing(specs, opts.BatchSize, n),
-		free:   make([]*slot, 0, n),
-		window: make([]*slot, n),
+	ld := &Loader{src: src, opts: opts, fields: fields, viewable: true, identity: opts.identify(src)}
+	for i := range fields {
+		ld.viewable = ld.viewable && fields[i].viewable()
+	}
+	if r, ok := opts.Order.(repeating); ok {
+		ld.repeats = r.Repeats()
 	}
 	ld.pieces, _ = src.(contiguity)
 	ld.warmer, _ = src.(warmer)
 	ld.work.L, ld.ready.L = &ld.mu, &ld.mu
-	for _, s := range specs {
-		ld.bytes = append(ld.bytes, s.RecordBytes())
+	ld.stats.Cores = max(1, runtime.GOMAXPROCS(0)/max(1, opts.World.LocalSize))
+	ld.makeSlots()
+	if err := ld.makeWorkers(); err != nil {
+		return nil, err
 	}
-	for i := range n {
-		ld.slots = append(ld.slots, newSlot(ld, i))
-	}
-	ld.free = append(ld.free, ld.slots...)
 	return ld, nil
 }
 
-// Batches returns the number of batches of an epoch.
+// resolve returns o with its defaults, and what batches are made of.
+func (o Options) resolve(src Source) (Options, []field, error) {
+	o = o.withDefaults()
+	fields, err := o.fields(src)
+	if err := errors.Join(o.validate(), err); err != nil {
+		return o, nil, err
+	}
+	if err := o.validateEpoch(src); err != nil {
+		return o, nil, err
+	}
+	stride, err := o.stride(fields)
+	if err != nil {
+		return o, nil, err
+	}
+	o, err = o.fit(stride)
+	return o, fields, err
+}
+
+// makeSlots makes the places of batches, without memory for them.
+func (ld *Loader) makeSlots() {
+	n := ld.opts.slots()
+	ld.ring = newRing(ld.opts.Memory, ld.fields, ld.opts.BatchSize, n)
+	for i := range n {
+		ld.slots = append(ld.slots, newSlot(ld, i))
+	}
+	ld.free = slices.Clone(ld.slots)
+	reach := maxReach
+	if !ld.opts.AsCompleted {
+		reach = max(n, maxReach)
+	}
+	ld.window = make([]*slot, reach)
+}
+
+// makeWorkers makes the state of those who fill batches.
+func (ld *Loader) makeWorkers() error {
+	for id := range max(1, ld.opts.Workers) {
+		w, err := ld.newWorker(id)
+		if err != nil {
+			return err
+		}
+		ld.workers = append(ld.workers, w)
+	}
+	if ld.opts.crew() == 0 {
+		ld.hands = ld.workers[0]
+	}
+	return nil
+}
+
+// start starts the workers, once. The caller holds mu.
+func (ld *Loader) start() {
+	if ld.started || ld.opts.crew() == 0 {
+		return
+	}
+	ld.started = true
+	for _, w := range ld.workers {
+		ld.goroutines.Go(w.run)
+	}
+}
+
+// fillHere makes the next batch in the goroutine of the consumer. The caller holds mu.
+func (ld *Loader) fillHere(p *pass) {
+	s := ld.assignStep(p)
+	if s == nil {
+		return
+	}
+	ld.mu.Unlock()
+	defer ld.mu.Lock()
+	ld.hands.serve(p, s)
+}
+
+// Batches returns the number of batches of an epoch: the same on every rank.
 func (ld *Loader) Batches(epoch int) int {
 	return ld.opts.batches(ld.sequence(epoch).Len())
 }
@@ -107,13 +184,17 @@ func (ld *Loader) Close() error {
 	}
 	ld.closed = true
 	err := ld.leaks()
-	if ld.epoch != nil {
-		ld.epoch.fail(ErrClosed)
+	if ld.pass != nil {
+		ld.pass.fail(ErrClosed)
 	}
 	ld.work.Broadcast()
 	ld.ready.Broadcast()
+	lost := ld.lost
 	ld.mu.Unlock()
-	ld.workers.Wait()
+	if lost != nil {
+		return errors.Join(err, fmt.Errorf("loader: close: a read still hangs, and its memory is not freed: %w", lost))
+	}
+	ld.goroutines.Wait()
 	return errors.Join(err, ld.freeIfIdle())
 }
 
@@ -145,27 +226,4 @@ func (ld *Loader) keepers() string {
 		}
 	}
 	return b.String()
-}
-
-// Stats counts what a Loader did since New.
-type Stats struct {
-	Epochs      int           // begun
-	Batches     int           // handed to the consumer
-	Records     int           // in those
-	ViewBytes   int64         // of those, the bytes that are views of the Source
-	CopiedBytes int64         // and the bytes that were copied
-	Wait        time.Duration // that the consumer waited for batches, in all
-	FirstBatch  time.Duration // from the start of the latest epoch to its first batch
-	RingBytes   int           // memory of the buffers; 0 as long as nothing is copied
-	Kept        int           // batches kept now
-}
-
-// Stats returns the counts so far. It may be called during an epoch.
-func (ld *Loader) Stats() Stats {
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	st := ld.stats
-	st.Kept = ld.kept
-	st.RingBytes = ld.ring.bytes()
-	return st
 }

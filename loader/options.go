@@ -4,29 +4,60 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"slices"
-
-	"github.com/penstock/penstock/tensor"
+	"time"
 )
 
 // Options configures a Loader. The zero value of every field is usable except BatchSize.
 //
-// The memory held is at most (Ahead+Workers+1) times the bytes of a batch, and nothing for
-// batches that are views. Only BatchSize, Order, Seed, DropLast and Fields change what the
-// batches are.
+// What batches hold depends on BatchSize, Order, Seed, World, DropLast, Fields, Transforms,
+// Collate and OnError, and on nothing else.
 type Options struct {
-	BatchSize int      // records per batch; must be > 0
-	Workers   int      // goroutines that fill batches; 0 means one fewer than GOMAXPROCS, at least 1
-	Ahead     int      // finished batches kept ready, and the most that Keep may hold; 0 means 2
-	Order     Order    // which record comes when; nil means Sequential
-	Seed      uint64   // the same Seed, epoch and data give the same batches for any Workers
-	DropLast  bool     // leave out a last batch that has fewer than BatchSize records
-	Fields    []string // the fields that batches have, in this order; none means all of the Source
+	BatchSize int    // records per batch of this process; must be > 0
+	Order     Order  // which record comes when; nil means Sequential
+	Seed      uint64 // of the order and of the records' random streams
+	World     World  // which slice of the global batch is this process's; see WorldFromEnv
+	DropLast  bool   // leave out a last global batch that is not full
+
+	Fields     []string             // the fields that batches have, in this order; none means all of the Source
+	Transforms map[string]Transform // what becomes of a field's records; those that are not named stay as they are
+	Collate    Collate              // a function on whole batches
+	OnError    OnError              // what becomes of a record that cannot be read or transformed
+	Report     func(*Error)         // is told of every record that OnError passes over, by any goroutine; nil tells nobody
+
+	Workers     int           // goroutines that fill batches; 0 means one fewer than the process's share of the cores, at least 1
+	Ahead       int           // finished batches kept ready, and the most that Keep may hold; 0 means 2
+	AsCompleted bool          // hand out batches in the order in which they are done; State stays exact
+	Memory      Memory        // where buffers come from; nil means anonymous memory of the process
+	Budget      int           // bytes that buffers may take: Ahead, then Workers are lowered to keep to it; 0 means no limit
+	Timeout     time.Duration // longest wait for one batch; 0 means no limit. It has records read one by one, so that the stuck one is known
 }
+
+// Synchronous as Options.Workers fills each batch in the goroutine that asks for it: no
+// other is started, and a panic of the Source or of a Transform passes through, with the
+// stack that led to it.
+const Synchronous = -1
+
+// OnError says what becomes of a record that cannot be read or transformed. Whatever it is,
+// batches keep their size, so that all ranks take the same number of steps; and it depends
+// on nothing but the record's place, so that it is the same for any number of workers.
+type OnError int
+
+const (
+	// Fail ends the epoch with an Error that names the record.
+	Fail OnError = iota
+	// Backfill puts another record in its place, drawn from the same epoch by a hash of
+	// (seed, epoch, position). Batch.Valid is false there, as the other record also comes at
+	// its own position.
+	Backfill
+	// Blank leaves the record's place in the batch filled with zero bytes. Batch.Valid is
+	// false there.
+	Blank
+)
 
 // Limits that keep sizes far from overflow.
 const (
 	maxBatch   = 1 << 30 // records
+	maxWorld   = 1 << 20 // processes
 	maxWorkers = 1 << 12
 	maxAhead   = 1 << 16
 	maxRing    = 1 << 44 // bytes of virtual memory
@@ -34,8 +65,9 @@ const (
 
 // withDefaults returns o with its zero values replaced.
 func (o Options) withDefaults() Options {
+	o.World.Size = max(1, o.World.Size)
 	if o.Workers == 0 {
-		o.Workers = max(1, runtime.GOMAXPROCS(0)-1)
+		o.Workers = max(1, runtime.GOMAXPROCS(0)/max(1, o.World.LocalSize)-1)
 	}
 	if o.Ahead == 0 {
 		o.Ahead = 2
@@ -46,82 +78,75 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// slots returns how many batches exist at a time.
-func (o Options) slots() int { return o.Ahead + o.Workers + 1 }
+// crew returns how many goroutines fill batches.
+func (o Options) crew() int { return max(0, o.Workers) }
 
-// validate reports everything that is wrong with o, and returns the fields to load.
-func (o Options) validate(src Source) ([]tensor.Spec, error) {
+// slots returns how many batches exist at a time.
+func (o Options) slots() int { return o.Ahead + o.crew() + 1 }
+
+// global returns the number of records in a batch of all ranks.
+func (o Options) global() int { return o.BatchSize * o.World.Size }
+
+// batches returns how many batches n positions make.
+func (o Options) batches(n int) int {
+	if o.DropLast {
+		return n / o.global()
+	}
+	return (n + o.global() - 1) / o.global()
+}
+
+// validate reports everything that is wrong with o apart from the fields.
+func (o Options) validate() error {
 	var errs []error
-	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	inRange := func(name string, v, least, most int) {
 		if v < least || v > most {
-			fail("%s is %d; it must be from %d to %d", name, v, least, most)
+			errs = append(errs, fmt.Errorf("%s is %d; it must be from %d to %d", name, v, least, most))
 		}
 	}
 	inRange("BatchSize", o.BatchSize, 1, maxBatch)
-	inRange("Workers", o.Workers, 1, maxWorkers)
+	inRange("World.Size", o.World.Size, 1, maxWorld)
+	inRange("World.Rank", o.World.Rank, 0, max(1, o.World.Size)-1)
+	if o.Workers != Synchronous {
+		inRange("Workers", o.Workers, 1, maxWorkers)
+	}
 	inRange("Ahead", o.Ahead, 1, maxAhead)
-	specs, err := o.pick(src.Specs())
-	errs = append(errs, err)
-	if len(errs) == 1 && err == nil { // sizes are known to be sane
-		errs = append(errs, o.validateSizes(src, specs))
+	inRange("OnError", int(o.OnError), int(Fail), int(Blank))
+	if o.Budget < 0 || o.Timeout < 0 {
+		errs = append(errs, fmt.Errorf("Budget is %d and Timeout %v; neither may be negative", o.Budget, o.Timeout))
 	}
-	if err := errors.Join(errs...); err != nil {
-		return nil, fmt.Errorf("loader: options: %w", err)
+	if o.Timeout > 0 && o.Workers == Synchronous {
+		errs = append(errs, errors.New("Timeout needs Workers: nobody watches a goroutine that fills its own batches"))
 	}
-	return specs, nil
+	return errors.Join(errs...)
 }
 
-// pick returns the fields that o names.
-func (o Options) pick(all []tensor.Spec) ([]tensor.Spec, error) {
-	var errs []error
-	picked := all
-	if len(o.Fields) > 0 {
-		picked = nil
-	}
-	for i, name := range o.Fields {
-		at := slices.IndexFunc(all, func(s tensor.Spec) bool { return s.Name == name })
-		switch {
-		case at < 0:
-			errs = append(errs, fmt.Errorf("the source has no field %q; it has %s", name, names(all)))
-		case slices.Contains(o.Fields[:i], name):
-			errs = append(errs, fmt.Errorf("field %q is named twice", name))
-		default:
-			picked = append(picked, all[at])
-		}
-	}
-	if len(all) == 0 {
-		errs = append(errs, errors.New("the source has no fields"))
-	}
-	for _, s := range picked {
-		if err := s.Validate(); err != nil {
-			errs = append(errs, fmt.Errorf("source: %w", err))
-		}
-	}
-	return slices.Clone(picked), errors.Join(errs...)
-}
-
-// validateSizes needs limits and specs that were found valid.
-func (o Options) validateSizes(src Source, specs []tensor.Spec) error {
-	ring := 0
-	for _, s := range specs {
-		if s.RecordBytes() > (maxRing-ring)/o.slots()/o.BatchSize {
-			return fmt.Errorf("BatchSize %d: %d batches of %d fields are more than 16 TiB; lower BatchSize, Ahead or Workers",
-				o.BatchSize, o.slots(), len(specs))
-		}
-		ring += o.slots() * o.BatchSize * s.RecordBytes()
+// validateEpoch reports an order that does not suit the Source, or that leaves no batch.
+func (o Options) validateEpoch(src Source) error {
+	if err := validateOrder(o.Order, src.Len()); err != nil {
+		return err
 	}
 	n := o.Order.Epoch(src.Len(), o.Seed, 0).Len()
-	if o.DropLast && n > 0 && n < o.BatchSize {
-		return fmt.Errorf("DropLast leaves no batch at all: an epoch has %d records and BatchSize is %d", n, o.BatchSize)
+	if o.DropLast && n > 0 && n < o.global() {
+		return fmt.Errorf("DropLast leaves no batch at all: an epoch has %d records and a batch of all ranks %d", n, o.global())
 	}
 	return nil
 }
 
-func names(specs []tensor.Spec) string {
-	out := make([]string, len(specs))
-	for i, s := range specs {
-		out[i] = s.Name
+// fit lowers Ahead and then Workers until the ring keeps to Budget.
+func (o Options) fit(stride int) (Options, error) {
+	least := 3
+	if o.crew() == 0 {
+		least = 2
 	}
-	return fmt.Sprintf("%q", out)
+	if o.Budget == 0 {
+		return o, nil
+	}
+	if least*stride > o.Budget {
+		return o, fmt.Errorf("Budget is %d bytes; a batch has %d and %d of them are the least that works: lower BatchSize", o.Budget, stride, least)
+	}
+	o.Ahead = max(1, min(o.Ahead, o.Budget/stride-o.crew()-1))
+	if o.crew() > 0 {
+		o.Workers = max(1, min(o.Workers, o.Budget/stride-o.Ahead-1))
+	}
+	return o, nil
 }

@@ -12,12 +12,12 @@ import (
 
 func TestNewReportsEveryBadOption(t *testing.T) {
 	_, err := loader.New(newMemorySource(10, 4), loader.Options{
-		BatchSize: 0, Workers: -1, Ahead: -2, Fields: []string{"x", "z", "x"},
+		BatchSize: 0, Workers: -2, Ahead: -2, Fields: []string{"x", "z", "x"},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"loader: options: ", "BatchSize is 0", "Workers is -1", "Ahead is -2", `no field "z"; it has ["x" "y"]`, `"x" is named twice`} {
+	for _, want := range []string{"loader: options: ", "BatchSize is 0", "Workers is -2", "Ahead is -2", `no field "z"; it has ["x" "y"]`, `"x" is named twice`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}

@@ -1,10 +1,6 @@
 package loader
 
-import (
-	"sync"
-
-	"github.com/penstock/penstock/tensor"
-)
+import "sync"
 
 // pageSize is the alignment of every buffer: the page of most machines, and what direct
 // I/O and devices ask for.
@@ -13,6 +9,7 @@ const pageSize = 4096
 // ring is the memory of all slots, one buffer per slot and field. It is allocated when the
 // first buffer is asked for, all at once.
 type ring struct {
+	memory  Memory
 	slots   int
 	offsets []int // of each field's buffer in its slot
 	stride  int   // bytes of a slot
@@ -21,21 +18,26 @@ type ring struct {
 	mem []byte
 }
 
-func newRing(specs []tensor.Spec, batch, slots int) *ring {
-	r := &ring{slots: slots, offsets: make([]int, len(specs))}
-	for i, s := range specs {
+func newRing(memory Memory, fields []field, batch, slots int) *ring {
+	if memory == nil {
+		memory = anonymous{}
+	}
+	r := &ring{memory: memory, slots: slots, offsets: make([]int, len(fields))}
+	for i, f := range fields {
 		r.offsets[i] = r.stride
-		r.stride += (batch*s.RecordBytes() + pageSize - 1) &^ (pageSize - 1)
+		r.stride += wholePages(batch * f.size)
 	}
 	return r
 }
+
+func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }
 
 // slot returns the memory of slot i, where field j begins at offsets[j].
 func (r *ring) slot(i int) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mem == nil {
-		mem, err := newMemory(r.slots * r.stride)
+		mem, err := r.memory.Alloc(r.slots * r.stride)
 		if err != nil {
 			return nil, err
 		}
@@ -60,5 +62,5 @@ func (r *ring) free() error {
 	}
 	mem := r.mem
 	r.mem = nil
-	return freeMemory(mem)
+	return r.memory.Free(mem)
 }

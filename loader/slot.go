@@ -15,38 +15,66 @@ type slot struct {
 	index int           // in the ring
 	gen   atomic.Uint64 // counts the batches that were here; a Batch of another generation is stale
 
-	step    int
-	all     []int         // room for BatchSize record numbers
-	indices []int         // those of this batch, the front of all
-	views   []tensor.View // one per field
-	mem     []byte        // the slot's part of the ring, once it has been asked for
-	leased  bool          // holds a Retain of the Source
-	viewed  int64         // bytes that are views of the Source
-	copied  int64         // bytes that were gathered into mem
-	err     error         // why there is no batch
+	part     *part
+	step     int
+	tick     int
+	opens    bool          // the other workers wait until it is prepared
+	position int           // in the epoch, of the first record
+	all      []int         // room for BatchSize record numbers
+	indices  []int         // those of this batch, the front of all
+	allValid []bool        // room for as many
+	valid    []bool        // which records count
+	views    []tensor.View // one per field
+	viewing  []bool        // the fields that are views of the Source
+	mem      []byte        // the slot's part of the ring, once it has been asked for
+	own      [][]byte      // the caller's memory in place of it, one per field
+	leased   bool          // holds a Retain of the Source
+	err      error         // why there is no batch
 
 	// Under Loader.mu.
+	errAt  int    // first record of the piece that err is of
+	pieces int    // that the batch was split into
+	given  int    // of those, handed out
+	left   int    // and not done
 	done   bool   // filled, or failed
 	kept   bool   // by Keep
 	keptAt string // file and line of Keep, in checked builds
 }
 
 func newSlot(ld *Loader, index int) *slot {
-	return &slot{ld: ld, index: index, all: make([]int, ld.opts.BatchSize), views: make([]tensor.View, len(ld.specs))}
+	b, f := ld.opts.BatchSize, len(ld.fields)
+	return &slot{
+		ld: ld, index: index,
+		all: make([]int, b), allValid: make([]bool, b), views: make([]tensor.View, f), viewing: make([]bool, f),
+	}
 }
 
-// buffer returns the memory for n records of field f.
-func (s *slot) buffer(f, n int) ([]byte, error) {
-	if s.mem == nil {
-		mem, err := s.ld.ring.slot(s.index)
-		if err != nil {
-			return nil, err
+// field returns the values of a field.
+func (s *slot) field(name string) tensor.View {
+	for i := range s.ld.fields {
+		if s.ld.fields[i].out.Name == name {
+			return s.views[i]
 		}
-		s.mem = mem
+	}
+	panic("loader: the batch has no field " + name + "; see Options.Fields")
+}
+
+// room sees to it that there is memory for the fields that are no views.
+func (s *slot) room() (err error) {
+	if s.own == nil && s.mem == nil && !s.viewOnly() {
+		s.mem, err = s.ld.ring.slot(s.index)
+	}
+	return err
+}
+
+// buffer returns the memory for the batch's records of field f.
+func (s *slot) buffer(f int) []byte {
+	n := len(s.indices) * s.ld.fields[f].size
+	if s.own != nil {
+		return s.own[f][:n:n]
 	}
 	at := s.ld.ring.offsets[f]
-	end := at + n*s.ld.bytes[f]
-	return s.mem[at:end:end], nil
+	return s.mem[at : at+n : at+n]
 }
 
 // unlease ends the slot's hold on the Source.
@@ -61,7 +89,9 @@ func (s *slot) unlease() {
 func (s *slot) clear() {
 	s.unlease()
 	clear(s.views)
-	s.err = nil
+	clear(s.viewing)
+	s.err, s.part = nil, nil
+	s.pieces, s.given, s.left = 0, 0, 0
 	if invariants.Enabled {
 		invariants.Poison(s.mem)
 	}

@@ -59,3 +59,12 @@ type recordError interface {
 	error
 	Record() int
 }
+
+// sourceID returns the identity of a Source that has one: what State compares, so that no
+// position in one dataset is taken for one in another. *mmapds.Dataset is such a Source.
+func sourceID(src Source) string {
+	if s, ok := src.(identified); ok {
+		return s.ID()
+	}
+	return ""
+}

@@ -2,33 +2,56 @@ package loader
 
 import (
 	"errors"
-	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock/penstock/tensor"
 )
 
-// worker is a goroutine that fills slots.
+// worker fills slots. Each is used by one goroutine at a time.
 type worker struct {
-	ld    *Loader
-	ahead []int // record numbers of a batch to come
-	slow  bool  // the last batch was not read at the speed of memory
+	ld      *Loader
+	id      int
+	plain   bool         // panics pass through
+	funcs   []RecordFunc // of the fields that have a Transform
+	collate CollateFunc  // nil if there is none
+	draft   Draft
+	single  [1]int
+	scratch []byte // a stored record, where the Source has no memory to show
+	ahead   []int  // record numbers of a batch to come
+	slow    bool   // the last batch was not read at the speed of memory
+	spent   spent
+
+	// What it works on, for the watchdog; -1 is nothing.
+	onSlot, onField, onRecord atomic.Int64
 }
 
-// start starts the workers, once. The caller holds mu.
-func (ld *Loader) start() {
-	if ld.started {
-		return
+// newWorker returns a worker with its own state of Transforms and Collate.
+func (ld *Loader) newWorker(id int) (*worker, error) {
+	w := &worker{ld: ld, id: id, plain: ld.opts.Workers == Synchronous, slow: true, funcs: make([]RecordFunc, len(ld.fields))}
+	w.ahead = make([]int, ld.opts.BatchSize)
+	w.mark(nil, -1, -1)
+	largest := 0
+	for i := range ld.fields {
+		f := &ld.fields[i]
+		if f.transform == nil {
+			continue
+		}
+		var err error
+		if w.funcs[i], err = f.transform.Worker(f.in, id); err != nil {
+			return nil, &Error{Batch: -1, Field: f.in.Name, Record: -1, Err: err}
+		}
+		largest = max(largest, f.stored)
 	}
-	ld.started = true
-	for range ld.opts.Workers {
-		ld.workers.Go(ld.newWorker().run)
+	w.scratch = make([]byte, largest)
+	if ld.opts.Collate.Worker != nil {
+		var err error
+		if w.collate, err = ld.opts.Collate.Worker(id); err != nil {
+			return nil, &Error{Batch: -1, Record: -1, Err: err}
+		}
 	}
-}
-
-func (ld *Loader) newWorker() *worker {
-	return &worker{ld: ld, ahead: make([]int, ld.opts.BatchSize), slow: true}
+	return w, nil
 }
 
 // run fills slots until the Loader is closed.
@@ -36,219 +59,242 @@ func (w *worker) run() {
 	ended := false
 	defer func() {
 		if !ended { // the Source called runtime.Goexit: go on in a new goroutine
-			w.ld.workers.Go(w.run)
+			w.ld.goroutines.Go(w.run)
 		}
 	}()
 	// A fault in mapped memory becomes a panic, which fill turns into an error.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	for {
-		e, s := w.ld.assign()
-		if e == nil {
+		t := w.ld.assign(w)
+		if t.s == nil {
 			break
 		}
-		w.serve(e, s)
+		if t.piece >= 0 {
+			w.servePiece(t)
+		} else {
+			w.serve(t.p, t.s)
+		}
 	}
 	ended = true
 }
 
-// assign waits for a step to fill and a free slot for it; nil means that the Loader is
-// closed. Steps are assigned in order, so that all before e.next have a slot: whatever is
-// kept, the step that the consumer waits for gets done.
-func (ld *Loader) assign() (*epoch, *slot) {
+// task is a batch to make, or a piece of one to fill.
+type task struct {
+	p     *pass
+	s     *slot
+	piece int // -1 is the whole batch
+}
+
+// assign waits for a task; without a slot it means that the Loader is closed. Steps are
+// assigned in order, so that all before p.next have a slot: whatever is kept, the step that
+// the consumer waits for gets done.
+func (ld *Loader) assign(w *worker) task {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
+	ld.add(&w.spent)
+	var since time.Time
 	for {
-		e := ld.epoch
-		switch {
-		case ld.closed:
-			return nil, nil
-		case e != nil && e.next < e.end && len(ld.free) > 0:
-			last := len(ld.free) - 1
-			s := ld.free[last]
-			ld.free = ld.free[:last]
-			s.step = e.next
-			ld.window[s.step%len(ld.window)] = s
-			e.next++
-			e.filling++
-			return e, s
+		t, ok := ld.task()
+		if ok {
+			if !since.IsZero() {
+				ld.stats.Idle += time.Since(since)
+			}
+			return t
+		}
+		if since.IsZero() {
+			since = time.Now()
 		}
 		ld.work.Wait()
 	}
 }
 
-// serve fills s and hands it over.
-func (w *worker) serve(e *epoch, s *slot) {
+// task returns what there is to do, if anything. The caller holds mu.
+func (ld *Loader) task() (task, bool) {
+	p := ld.pass
+	switch {
+	case p != nil && p.split != nil:
+		return p.piece(), true
+	case ld.closed:
+		return task{}, true
+	case p == nil || p.opening && p.next > 0:
+		return task{}, false
+	}
+	s := ld.assignStep(p)
+	return task{p, s, -1}, s != nil
+}
+
+// piece hands out a piece of the batch that is split. The caller holds mu.
+func (p *pass) piece() task {
+	t := task{p, p.split, p.split.given}
+	p.split.given++
+	if p.split.given == p.split.pieces {
+		p.split = nil
+	}
+	return t
+}
+
+// assignStep gives the next step a slot, or returns nil if there is no step or no slot. The
+// caller holds mu.
+func (ld *Loader) assignStep(p *pass) *slot {
+	p.skip()
+	if p.next >= p.end || len(ld.free) == 0 || p.next-p.low >= len(ld.window) {
+		return nil
+	}
+	last := len(ld.free) - 1
+	s := ld.free[last]
+	ld.free = ld.free[:last]
+	s.tick, s.part = p.next, p.partOf(p.next)
+	s.step = s.part.step(s.tick)
+	s.opens = p.opening
+	ld.window[s.tick%len(ld.window)] = s
+	p.next++
+	p.filling++
+	return s
+}
+
+// serve makes the batch of s and hands it over, or splits it.
+func (w *worker) serve(p *pass, s *slot) {
+	divided := false
+	defer func() {
+		if !divided { // else s is not ours any more
+			w.ld.filled(p, s, w)
+		}
+	}()
 	s.err = errGoexit
-	defer w.ld.filled(e, s)
-	s.err = w.fill(e, s)
+	err := w.prepare(p, s)
+	if s.opens && (err != nil || s.viewOnly()) {
+		w.ld.opened(p)
+	}
+	if err == nil {
+		err = w.viewAll(p, s)
+	}
+	if s.opens && err == nil && !s.viewOnly() {
+		s.err = nil
+		if divided = w.ld.divide(p, s); divided {
+			return
+		}
+		s.err = errGoexit
+	}
+	if err == nil {
+		err = w.fillRange(p, s, 0, len(s.indices))
+	}
+	if err == nil {
+		err = w.seal(s)
+	}
+	s.err = err
+}
+
+// opened lets the other workers begin.
+func (ld *Loader) opened(p *pass) {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	p.opening = false
+	ld.work.Broadcast()
+}
+
+// divide lets the other workers begin with the first batch of a pass: it splits that into
+// pieces, so that all make it together and the consumer has it as soon as it can be. It
+// reports whether there is something to split.
+func (ld *Loader) divide(p *pass, s *slot) bool {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	p.opening = false
+	ld.work.Broadcast()
+	pieces := min(ld.opts.Workers, len(s.indices))
+	if pieces < 2 {
+		return false
+	}
+	s.pieces, s.given, s.left = pieces, 0, pieces
+	p.split = s
+	p.filling += pieces - 1
+	return true
+}
+
+// servePiece fills a piece of a batch. Whoever does the last of them hands the batch over.
+func (w *worker) servePiece(t task) {
+	s, n := t.s, len(t.s.indices)
+	lo, hi := t.piece*n/s.pieces, (t.piece+1)*n/s.pieces
+	err := errGoexit
+	defer func() {
+		if !w.ld.pieceDone(t.p, s, lo, err) {
+			return
+		}
+		defer w.ld.filled(t.p, s, w)
+		if s.err == nil {
+			s.err = errGoexit
+			s.err = w.seal(s)
+		}
+	}()
+	w.slow = false
+	err = w.fillRange(t.p, s, lo, hi)
+}
+
+// pieceDone reports whether all pieces of s are. The error of the first record stays.
+func (ld *Loader) pieceDone(p *pass, s *slot, lo int, err error) bool {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	if err != nil && (s.err == nil || lo < s.errAt) {
+		s.err, s.errAt = err, lo
+	}
+	if s.left--; s.left == 0 {
+		return true
+	}
+	p.filling--
+	return false
 }
 
 // errGoexit is what a batch fails with if its filling neither returned nor panicked.
 var errGoexit = errors.New("the Source called runtime.Goexit")
 
 // filled marks s as done. After a failure no later step is begun.
-func (ld *Loader) filled(e *epoch, s *slot) {
+func (ld *Loader) filled(p *pass, s *slot, w *worker) {
 	ld.mu.Lock()
-	defer ld.mu.Unlock()
+	w.mark(nil, -1, -1)
+	ld.add(&w.spent)
 	s.done = true
-	e.filling--
-	if s.err != nil {
-		s.err = e.errorOf(s)
-		e.end = min(e.end, e.next)
+	p.filling--
+	if s.opens && p.opening { // it ended before it began
+		p.opening = false
+		ld.work.Broadcast()
 	}
-	if s.step == e.deliver || e.filling == 0 {
+	if s.err != nil {
+		s.err = errorOf(s)
+		p.end = min(p.end, p.next)
+	}
+	if s.tick == p.low || p.filling == 0 || ld.opts.AsCompleted {
 		ld.ready.Signal()
+	}
+	returned := p.abandoned && p.filling == 0
+	ld.mu.Unlock()
+	if returned {
+		ld.sweep(p)
 	}
 }
 
 // errorOf returns why s could not be filled, with its place.
-func (e *epoch) errorOf(s *slot) error {
+func errorOf(s *slot) error {
 	if located, ok := s.err.(*Error); ok {
 		return located
 	}
-	return &Error{e.number, s.step, "", -1, s.err}
+	return &Error{s.part.number, s.step, "", -1, s.err}
 }
 
-// catch is deferred around code of the Source and the Order: a panic becomes an error with
-// the stack that led to it. A fault in mapped memory is such a panic.
-func catch(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-	}
-}
-
-// fill makes batch s.step in s.
-func (w *worker) fill(e *epoch, s *slot) (err error) {
-	defer catch(&err)
-	if err := e.ctx.Err(); err != nil {
-		return err
-	}
-	if err := w.choose(e, s); err != nil {
-		return err
-	}
-	w.hint(e, s)
-	began := time.Now()
-	if err := w.read(e, s); err != nil {
-		return err
-	}
-	w.slow = time.Since(began) > w.warmTime(s)
-	return nil
-}
-
-// choose sets the records of s.
-func (w *worker) choose(e *epoch, s *slot) error {
-	pos := s.step * w.ld.opts.BatchSize
-	s.indices = s.all[:min(w.ld.opts.BatchSize, e.records-pos)]
-	e.seq.Fill(pos, s.indices)
-	if i := outside(s.indices, w.ld.src.Len()); i >= 0 {
-		return fmt.Errorf("the Order puts record %d at position %d, but the Source has %d records", s.indices[i], pos+i, w.ld.src.Len())
-	}
-	return nil
-}
-
-// outside returns the position of the first index that is not in [0, n), or -1.
-func outside(indices []int, n int) int {
-	for i, r := range indices {
-		if uint(r) >= uint(n) {
-			return i
+// seal ends the filling of s: all its fields are there.
+func (w *worker) seal(s *slot) (err error) {
+	defer w.catch(&err)
+	for f := range w.ld.fields {
+		if !s.viewing[f] {
+			s.views[f] = tensor.Of(w.ld.fields[f].out, len(s.indices), s.buffer(f))
 		}
 	}
-	return -1
-}
-
-// read fills the fields of s.
-func (w *worker) read(e *epoch, s *slot) error {
-	if err := w.ld.src.Retain(); err != nil {
-		return err
+	if w.collate != nil {
+		began := time.Now()
+		w.draft.s = s
+		err = w.collate(&w.draft)
+		w.spent.collate += time.Since(began)
 	}
-	s.leased = true
-	s.viewed, s.copied = 0, 0
-	run := runLength(s.indices) == len(s.indices)
-	for f := range w.ld.specs {
-		if err := w.readField(e, s, f, run); err != nil {
-			return w.locate(e, s, f, err)
-		}
-	}
-	if s.viewed == 0 {
+	if !s.anyView() {
 		s.unlease()
 	}
-	return nil
-}
-
-// readField fills field f of s: with a view if the records are one run of the Source.
-func (w *worker) readField(e *epoch, s *slot, f int, run bool) error {
-	ld, n, a := w.ld, len(s.indices), s.indices[0]
-	spec := &ld.specs[f]
-	if run && (ld.pieces == nil || ld.pieces.Contiguous(spec.Name, a, a+n)) {
-		return w.view(s, f, a, a+n)
-	}
-	dst, err := s.buffer(f, n)
-	if err != nil {
-		return err
-	}
-	if err := w.gather(e, spec.Name, s.indices, dst); err != nil {
-		return err
-	}
-	s.views[f] = tensor.Of(*spec, n, dst)
-	s.copied += int64(len(dst))
-	return nil
-}
-
-// view makes field f of s a view of records [a, b) of the Source.
-func (w *worker) view(s *slot, f, a, b int) (err error) {
-	defer catch(&err)
-	ld, name := w.ld, w.ld.specs[f].Name
-	if ld.warmer != nil {
-		if err := ld.warmer.Warm(name, a, b); err != nil {
-			return err
-		}
-	}
-	v, err := ld.src.Run(name, a, b)
-	if err != nil {
-		return err
-	}
-	if v.Len() != b-a {
-		return fmt.Errorf("the Source's Run returned %d records, not %d", v.Len(), b-a)
-	}
-	s.views[f] = v
-	s.viewed += int64(len(v.Bytes()))
-	return nil
-}
-
-// gather has the Source copy records.
-func (w *worker) gather(e *epoch, field string, indices []int, dst []byte) (err error) {
-	defer catch(&err)
-	return w.ld.src.Gather(e.ctx, field, indices, dst)
-}
-
-// locate finds the record that reading field f failed on, by reading them one by one unless
-// cause names it.
-func (w *worker) locate(e *epoch, s *slot, f int, cause error) error {
-	found := &Error{e.number, s.step, w.ld.specs[f].Name, -1, cause}
-	var named recordError
-	if errors.As(cause, &named) {
-		found.Record = named.Record()
-		return found
-	}
-	one := make([]byte, w.ld.bytes[f])
-	for i := range s.indices {
-		err := w.gather(e, found.Field, s.indices[i:i+1], one)
-		if e.ctx.Err() != nil {
-			break
-		}
-		if err != nil {
-			found.Record, found.Err = s.indices[i], err
-			break
-		}
-	}
-	return found
-}
-
-// runLength returns how many records from the first on follow each other in the Source.
-func runLength(indices []int) int {
-	n := 1
-	for n < len(indices) && indices[n] == indices[0]+n {
-		n++
-	}
-	return n
+	return err
 }

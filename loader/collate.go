@@ -1,0 +1,80 @@
+package loader
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Collate is a function of the caller on whole batches: it mixes records with each other,
+// changes fields in place, or makes new ones. The workers call it when all fields of a
+// batch are there. The zero value is none.
+type Collate struct {
+	Adds   []tensor.Spec                     // fields that it makes; Shape is that of one record
+	Edits  []string                          // fields that it changes in place: these are always copied
+	Worker func(id int) (CollateFunc, error) // returns the function that one goroutine will use, with state of its own
+}
+
+// CollateFunc works on one batch. It keeps nothing of d, and should not allocate. What it
+// does must depend on d alone.
+type CollateFunc func(d *Draft) error
+
+// add returns fields with those that c makes.
+func (c Collate) add(fields []field) ([]field, error) {
+	if c.Worker == nil && len(c.Adds)+len(c.Edits) > 0 {
+		return nil, fmt.Errorf("Collate adds %d fields and edits %d, but has no Worker", len(c.Adds), len(c.Edits))
+	}
+	at := func(name string) int {
+		return slices.IndexFunc(fields, func(f field) bool { return f.out.Name == name })
+	}
+	for _, name := range c.Edits {
+		i := at(name)
+		if i < 0 {
+			return nil, fmt.Errorf("Collate edits the field %q, which batches do not have", name)
+		}
+		fields[i].edited = true
+	}
+	for _, spec := range c.Adds {
+		if err := spec.Validate(); err != nil {
+			return nil, fmt.Errorf("Collate: %w", err)
+		}
+		if at(spec.Name) >= 0 {
+			return nil, fmt.Errorf("Collate adds the field %q, which batches have already; name it in Edits", spec.Name)
+		}
+		fields = append(fields, field{out: spec, size: spec.RecordBytes()})
+	}
+	return fields, nil
+}
+
+// Draft is a batch on which Collate works.
+type Draft struct{ s *slot }
+
+// Field returns the values of a field. The bytes of fields that Collate adds or edits may be
+// written to, and only those.
+func (d *Draft) Field(name string) tensor.View { return d.s.field(name) }
+
+// Indices returns the numbers of the records in the Source.
+func (d *Draft) Indices() []int { return d.s.indices }
+
+// Valid is that of the Batch.
+func (d *Draft) Valid() []bool { return d.s.valid }
+
+// Len returns the number of records.
+func (d *Draft) Len() int { return len(d.s.indices) }
+
+// Epoch returns the number of the epoch.
+func (d *Draft) Epoch() int { return d.s.part.number }
+
+// Step returns the number of the batch in its epoch.
+func (d *Draft) Step() int { return d.s.step }
+
+// Rand returns the batch's own random stream: a function of (seed, epoch, step, rank).
+func (d *Draft) Rand() transforms.Rand {
+	o := &d.s.ld.opts
+	return transforms.NewRand(mix64(o.Seed+draftKey), uint64(d.Epoch()), uint64(d.Step())*uint64(o.World.Size)+uint64(o.World.Rank))
+}
+
+// draftKey tells the streams of batches from those of records.
+const draftKey = 0x6a09e667f3bcc909

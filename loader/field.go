@@ -1,0 +1,115 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// field is one field of a batch.
+type field struct {
+	in        tensor.Spec // as the Source has it; no name if the caller's Collate makes the field
+	out       tensor.Spec // as batches have it
+	size      int         // bytes of a record in a batch
+	stored    int         // bytes of a record in the Source
+	transform Transform   // nil copies
+	edited    bool        // by Collate
+}
+
+// made reports whether the field is none of the Source's.
+func (f *field) made() bool { return f.in.Name == "" }
+
+// viewable reports whether the field may be a view of the Source.
+func (f *field) viewable() bool { return !f.made() && f.transform == nil && !f.edited }
+
+// fields returns what a batch is made of, or everything that is wrong with it.
+func (o Options) fields(src Source) ([]field, error) {
+	picked, err := o.pick(src.Specs())
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	var out []field
+	for _, spec := range picked {
+		f, err := o.field(spec)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		out = append(out, f)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Transforms)) {
+		if !slices.ContainsFunc(picked, func(s tensor.Spec) bool { return s.Name == name }) {
+			errs = append(errs, fmt.Errorf("Transforms names the field %q, which batches do not have", name))
+		}
+	}
+	out, err = o.Collate.add(out)
+	return out, errors.Join(append(errs, err)...)
+}
+
+// field returns what becomes of one field of the Source.
+func (o Options) field(spec tensor.Spec) (field, error) {
+	f := field{in: spec, out: spec, stored: spec.RecordBytes(), transform: o.Transforms[spec.Name]}
+	if err := spec.Validate(); err != nil {
+		return f, fmt.Errorf("source: %w", err)
+	}
+	if f.transform != nil {
+		out, err := f.transform.Output(spec)
+		if err == nil {
+			err = out.Validate()
+		}
+		if err != nil {
+			return f, fmt.Errorf("field %q: transform: %w", spec.Name, err)
+		}
+		f.out = out
+	}
+	f.size = f.out.RecordBytes()
+	return f, nil
+}
+
+// pick returns the fields that o names.
+func (o Options) pick(all []tensor.Spec) ([]tensor.Spec, error) {
+	var errs []error
+	picked := all
+	if len(o.Fields) > 0 {
+		picked = nil
+	}
+	for i, name := range o.Fields {
+		at := slices.IndexFunc(all, func(s tensor.Spec) bool { return s.Name == name })
+		switch {
+		case at < 0:
+			errs = append(errs, fmt.Errorf("the source has no field %q; it has %s", name, names(all)))
+		case slices.Contains(o.Fields[:i], name):
+			errs = append(errs, fmt.Errorf("field %q is named twice", name))
+		default:
+			picked = append(picked, all[at])
+		}
+	}
+	if len(all) == 0 {
+		errs = append(errs, errors.New("the source has no fields"))
+	}
+	return picked, errors.Join(errs...)
+}
+
+// stride returns the bytes of a batch in the ring, or that they are too many.
+func (o Options) stride(fields []field) (int, error) {
+	stride := 0
+	for _, f := range fields {
+		if f.size > (maxRing/o.slots()-stride)/o.BatchSize {
+			return 0, fmt.Errorf("BatchSize %d: %d batches of %d fields are more than 16 TiB; lower BatchSize, Ahead or Workers",
+				o.BatchSize, o.slots(), len(fields))
+		}
+		stride += wholePages(o.BatchSize * f.size)
+	}
+	return stride, nil
+}
+
+func names(specs []tensor.Spec) string {
+	out := make([]string, len(specs))
+	for i, s := range specs {
+		out[i] = s.Name
+	}
+	return fmt.Sprintf("%q", out)
+}

@@ -1,0 +1,63 @@
+package loader
+
+import "fmt"
+
+// attempts is how many records Backfill draws for one place before it gives up.
+const attempts = 16
+
+// backfillKey is the number of the key of those draws.
+const backfillKey = 1<<16 + 4
+
+// mend fills places [lo, hi) record by record, and puts something else in the places of
+// those that fail.
+func (w *worker) mend(p *pass, s *slot, lo, hi int) error {
+	for i := lo; i < hi; i++ {
+		err := w.readRange(p, s, i, i+1)
+		if err == nil {
+			continue
+		}
+		if p.ctx.Err() != nil {
+			return err
+		}
+		failed := err.(*Error) // as readRange returns no other
+		w.passOver(failed)
+		s.valid[i] = false
+		if err := w.substitute(p, s, i, failed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passOver counts and reports a record that was.
+func (w *worker) passOver(e *Error) {
+	w.spent.skipped++
+	if w.ld.opts.Report != nil {
+		w.ld.opts.Report(e)
+	}
+}
+
+// substitute fills place i, whose own record failed.
+func (w *worker) substitute(p *pass, s *slot, i int, failed *Error) error {
+	if w.ld.opts.OnError == Blank {
+		w.blank(s, i)
+		return nil
+	}
+	key := mix64(epochKey(w.ld.opts.Seed, s.part.number, backfillKey) + uint64(s.position+i))
+	for k := range uint64(attempts) {
+		s.part.seq.Fill(int(below(mix64(key+k*0x9e3779b97f4a7c15), uint64(s.part.records))), s.indices[i:i+1])
+		if outside(s.indices[i:i+1], w.ld.src.Len()) < 0 && w.readRange(p, s, i, i+1) == nil {
+			return nil
+		}
+	}
+	return &Error{failed.Epoch, failed.Batch, failed.Field, failed.Record,
+		fmt.Errorf("%w (nor can any of %d records that were drawn in its place)", failed.Err, attempts)}
+}
+
+// blank clears place i of all fields.
+func (w *worker) blank(s *slot, i int) {
+	for f := range w.ld.fields {
+		size := w.ld.fields[f].size
+		clear(s.buffer(f)[i*size : (i+1)*size])
+	}
+}

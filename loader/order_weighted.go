@@ -1,0 +1,145 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Weighted draws records with replacement, each with a probability in proportion to its
+// weight: the way to see rare classes more often. Each position is drawn by itself, in
+// constant time, from a hash of (seed, epoch, position) and an alias table of 8 bytes a
+// record (Walker, 1977; built after Vose, 1991).
+//
+// As the same record may come more than once in an epoch, its random stream depends on the
+// position too: it is augmented in another way each time.
+type Weighted struct {
+	draws int
+	table []alias
+	id    string
+}
+
+// alias is a cell of the table: record i itself with probability keep/2^32, else other.
+type alias struct {
+	keep  uint32
+	other uint32
+}
+
+// NewWeighted returns the order for records with these weights, of which only the ratios
+// matter. draws is the number of positions of an epoch; 0 means as many as records. Weights
+// must be finite and not negative, and some positive; there are at most 2^32-1.
+func NewWeighted(weights []float64, draws int) (*Weighted, error) {
+	n, sum, err := checkWeights(weights)
+	if err != nil {
+		return nil, err
+	}
+	if draws == 0 {
+		draws = n
+	}
+	if draws < 0 {
+		return nil, fmt.Errorf("loader: weighted: %d draws", draws)
+	}
+	return &Weighted{draws: draws, table: newAliases(weights, sum), id: fmt.Sprintf("weighted(%s,%d)", digest(weights), draws)}, nil
+}
+
+func checkWeights(weights []float64) (n int, sum float64, err error) {
+	for i, w := range weights {
+		if !(w >= 0) || math.IsInf(w, 1) {
+			return 0, 0, fmt.Errorf("loader: weighted: weight %d is %v; weights must be finite and not negative", i, w)
+		}
+		sum += w
+	}
+	switch {
+	case len(weights) > math.MaxUint32:
+		return 0, 0, fmt.Errorf("loader: weighted: %d weights are more than 2^32-1", len(weights))
+	case !(sum > 0) || math.IsInf(sum, 1):
+		return 0, 0, errors.New("loader: weighted: the weights must have a positive, finite sum")
+	}
+	return len(weights), sum, nil
+}
+
+// newAliases pairs records of less than the mean weight with some of more.
+func newAliases(weights []float64, sum float64) []alias {
+	n := len(weights)
+	t := make([]alias, n)
+	share := make([]float64, n) // in units of the mean
+	small, large := make([]uint32, 0, n), make([]uint32, 0, n)
+	for i, w := range weights {
+		share[i] = w / sum * float64(n)
+		if share[i] < 1 {
+			small = append(small, uint32(i))
+		} else {
+			large = append(large, uint32(i))
+		}
+	}
+	for len(small) > 0 && len(large) > 0 {
+		s, l := small[len(small)-1], large[len(large)-1]
+		small = small[:len(small)-1]
+		t[s] = alias{uint32(min(share[s]*(1<<32), math.MaxUint32)), l}
+		if share[l] -= 1 - share[s]; share[l] < 1 {
+			large = large[:len(large)-1]
+			small = append(small, l)
+		}
+	}
+	for _, i := range append(small, large...) { // what is left differs from 1 by rounding
+		t[i] = alias{math.MaxUint32, i}
+		if weights[i] == 0 {
+			t[i] = alias{0, heaviest(weights)}
+		}
+	}
+	return t
+}
+
+func heaviest(weights []float64) (at uint32) {
+	for i, w := range weights {
+		if w > weights[at] {
+			at = uint32(i)
+		}
+	}
+	return at
+}
+
+// Epoch returns the draws of an epoch. It allocates a few words.
+func (o *Weighted) Epoch(_ int, seed uint64, epoch int) Sequence {
+	return weightedSequence{o, epochKey(seed, epoch, weightKey)}
+}
+
+// weightKey is the number of the key of draws.
+const weightKey = 1<<16 + 2
+
+// Validate reports that there is not one weight a record.
+func (o *Weighted) Validate(n int) error {
+	if len(o.table) != n {
+		return fmt.Errorf("weighted: %d weights for %d records", len(o.table), n)
+	}
+	return nil
+}
+
+// ID returns a digest of the weights.
+func (o *Weighted) ID() string { return o.id }
+
+// Repeats reports that a record may come more than once.
+func (o *Weighted) Repeats() bool { return true }
+
+type weightedSequence struct {
+	o   *Weighted
+	key uint64
+}
+
+func (s weightedSequence) Len() int { return s.o.draws }
+
+func (s weightedSequence) Fill(pos int, dst []int) {
+	for i := range dst {
+		h := mix64(s.key + mix64(uint64(pos+i)))
+		at := below(h, uint64(len(s.o.table)))
+		dst[i] = int(at)
+		if cell := s.o.table[at]; uint32(mix64(h)) >= cell.keep {
+			dst[i] = int(cell.other)
+		}
+	}
+}
+
+// repeating is what an Order implements in whose epochs a record may come more than once.
+type repeating interface {
+	Repeats() bool
+}

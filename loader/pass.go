@@ -1,0 +1,261 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// pass is one loop over batches, of one epoch or of several, from its start to its end. Its
+// batches are counted in ticks: over the ends of epochs, and without those that a State says
+// were delivered before.
+type pass struct {
+	ctx     context.Context // of the reads; done when the loop is left
+	cancel  context.CancelCauseFunc
+	unwatch func() bool // ends the wait for ctx
+	began   time.Time
+
+	// Under Loader.mu.
+	parts     []*part   // the epoch being delivered, and the one after it if the loop goes on
+	next      int       // tick that the next free slot gets
+	end       int       // ticks from here on are not handed out
+	low       int       // first tick that was not delivered
+	ahead     ticks     // those after low that were
+	filling   int       // pieces of work under way
+	opening   bool      // the first batch is being prepared
+	split     *slot     // a batch whose pieces are handed out
+	delivered int       // batches
+	handed    time.Time // when the consumer got the batch it has; zero if it has none
+	cause     error     // why the pass was cancelled
+	abandoned bool      // its loop is left, but something hangs
+}
+
+// begin makes a new pass the current one: epochs from number on, up to end.
+func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*pass, error) {
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
+	}
+	p := &pass{began: time.Now(), opening: ld.opts.Workers > 1}
+	first := ld.part(number, from.step)
+	first.taken = from.ahead
+	p.ahead = from.ahead
+	p.parts = append(p.parts, first)
+	if number+1 < end {
+		p.parts = append(p.parts, ld.following(first))
+	}
+	p.end = p.parts[len(p.parts)-1].end()
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	switch {
+	case ld.closed:
+		return nil, ErrClosed
+	case ld.lost != nil:
+		return nil, fmt.Errorf("loader: epoch %d: a read of an earlier one still hangs: %w", number, ld.lost)
+	case ld.pass != nil:
+		return nil, fmt.Errorf("loader: epoch %d: %w", number, ErrBusy)
+	}
+	p.ctx, p.cancel = context.WithCancelCause(ctx)
+	ld.pass = p
+	ld.resumed = false
+	ld.stats.Epochs++
+	ld.start()
+	ld.work.Broadcast()
+	p.unwatch = context.AfterFunc(p.ctx, func() { ld.cancelled(p) })
+	return p, nil
+}
+
+// following returns the epoch after t.
+func (ld *Loader) following(t *part) *part {
+	next := ld.part(t.number+1, 0)
+	next.first = t.end()
+	return next
+}
+
+// advance has the pass go on with its next epoch, which may have begun to be filled.
+func (ld *Loader) advance(p *pass, end int) {
+	var more *part
+	if last := p.parts[len(p.parts)-1]; last.number+1 < end {
+		more = ld.following(last)
+	}
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	p.parts = p.parts[1:]
+	ld.stats.Epochs++
+	if more != nil {
+		p.parts = append(p.parts, more)
+		if p.cause == nil && p.end == more.first {
+			p.end = more.end()
+			ld.work.Broadcast()
+		}
+	}
+}
+
+// partOf returns the epoch that a tick belongs to. The caller holds mu.
+func (p *pass) partOf(tick int) *part {
+	if tick >= p.parts[0].end() {
+		return p.parts[1]
+	}
+	return p.parts[0]
+}
+
+// skip passes over ticks that were delivered before the pass began. The caller holds mu.
+func (p *pass) skip() {
+	for p.next < p.end && p.next < maxReach && p.parts[0].first == 0 && p.parts[0].taken.has(p.next) {
+		p.next++
+	}
+}
+
+// cancelled wakes a consumer that waits when the context of its pass is done.
+func (ld *Loader) cancelled(p *pass) {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	p.fail(context.Cause(p.ctx))
+	ld.ready.Signal()
+}
+
+// fail ends the pass for cause, unless it has ended for another. The caller holds mu.
+func (p *pass) fail(cause error) {
+	if p.cause == nil {
+		p.cause = cause
+		p.end = p.next
+		p.cancel(cause)
+	}
+}
+
+// more reports whether the current epoch has a batch that was not delivered.
+func (p *pass) more() bool { return p.low < p.parts[0].end() }
+
+// take waits for the next batch and hands it out.
+func (ld *Loader) take(p *pass) (Batch, error) {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	now := time.Now()
+	ld.leaveBody(p, now)
+	if ld.opts.crew() == 0 {
+		ld.fillHere(p)
+	}
+	s := ld.await(p, now)
+	if p.cause == nil && s.err != nil && p.ctx.Err() != nil {
+		p.fail(context.Cause(p.ctx)) // the worker saw it before cancelled did
+	}
+	switch {
+	case p.cause == ErrClosed:
+		return Batch{}, ErrClosed
+	case p.cause != nil:
+		return Batch{}, p.because()
+	case s.err != nil:
+		return Batch{}, s.err
+	}
+	p.deliver(s.tick)
+	ld.window[s.tick%len(ld.window)] = nil
+	ld.count(p, s)
+	return Batch{s, s.gen.Load()}, nil
+}
+
+// because returns why the pass was cancelled, with the place. The caller holds mu.
+func (p *pass) because() error {
+	if located, ok := p.cause.(*Error); ok {
+		return located
+	}
+	return fmt.Errorf("loader: batch %d: %w", p.parts[0].step(p.low), p.cause)
+}
+
+// deliver notes that a tick was. The caller holds mu.
+func (p *pass) deliver(tick int) {
+	p.delivered++
+	if tick > p.low {
+		p.ahead.add(tick - p.low)
+		return
+	}
+	for again := true; again; again = p.ahead.has(0) {
+		p.low++
+		p.ahead.shift()
+	}
+}
+
+// finished returns a slot that may be handed out now, or nil. The caller holds mu.
+func (ld *Loader) finished(p *pass) *slot {
+	if !ld.opts.AsCompleted {
+		if s := ld.window[p.low%len(ld.window)]; s != nil && s.done {
+			return s
+		}
+		return nil
+	}
+	for tick := p.low; tick < min(p.next, p.parts[0].end()); tick++ {
+		if s := ld.window[tick%len(ld.window)]; s != nil && s.done {
+			return s
+		}
+	}
+	return nil
+}
+
+// await returns a batch that is done, or nil when the pass was cancelled. The caller holds
+// mu.
+func (ld *Loader) await(p *pass, since time.Time) *slot {
+	s := ld.finished(p)
+	if s != nil {
+		ld.stats.Ready++
+	}
+	if s == nil && p.cause == nil {
+		ld.watch(true)
+		for s == nil && p.cause == nil {
+			ld.ready.Wait()
+			s = ld.finished(p)
+			if s == nil && p.cause == nil && ld.overdue(since) {
+				p.fail(ld.stuck(p))
+			}
+		}
+		ld.watch(false)
+	}
+	p.handed = time.Now()
+	ld.waited(s, p.handed.Sub(since))
+	return s
+}
+
+// finish ends the pass: it cancels and awaits what is being filled, and frees all slots but
+// those of kept batches.
+func (ld *Loader) finish(p *pass) {
+	p.unwatch()
+	ld.mu.Lock()
+	ld.leaveBody(p, time.Now())
+	ld.at = p.position()
+	timedOut := p.cause != nil
+	p.fail(context.Canceled)
+	for since := time.Now(); p.filling > 0; {
+		ld.watch(true)
+		ld.ready.Wait()
+		if p.filling > 0 && timedOut && ld.overdue(since) {
+			p.abandoned = true
+			ld.lost = p.cause
+			ld.watch(false)
+			ld.mu.Unlock()
+			return
+		}
+	}
+	ld.watch(false)
+	ld.mu.Unlock()
+	ld.sweep(p)
+}
+
+// sweep frees the slots of a pass of which nothing is under way.
+func (ld *Loader) sweep(p *pass) {
+	for i, s := range ld.window {
+		if s != nil {
+			ld.window[i] = nil
+			ld.recycle(s)
+		}
+	}
+	ld.mu.Lock()
+	ld.lost = nil
+	ld.pass = nil
+	ld.mu.Unlock()
+}
+
+// position returns where the pass is. The caller holds mu.
+func (p *pass) position() position {
+	t := p.parts[0]
+	if !p.more() {
+		return position{epoch: t.number + 1}
+	}
+	return position{t.number, t.step(p.low), p.ahead}
+}

@@ -1,0 +1,185 @@
+package loader
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// State is a position in a run: which batches were handed out. As JSON it has fewer than 300
+// bytes. Everything but Epoch, Step and Done says what the position is in, so that Resume can
+// refuse another run.
+type State struct {
+	Version     int    `json:"v"`
+	Dataset     string `json:"dataset,omitempty"` // the Source's ID; empty if it has none
+	Records     int    `json:"records"`           // of the Source
+	Order       string `json:"order"`
+	Seed        uint64 `json:"seed"`
+	GlobalBatch int    `json:"batch"`               // BatchSize times World.Size
+	DropLast    bool   `json:"drop,omitempty"`      //
+	Transforms  string `json:"transform,omitempty"` // digest of the Transforms that have an ID
+	Epoch       int    `json:"epoch"`
+	Step        int    `json:"step"`           // first batch of Epoch that was not handed out
+	Done        string `json:"done,omitempty"` // later ones that were, with AsCompleted: hex, bit i of byte j is Step+8*j+i
+}
+
+const stateVersion = 1
+
+// maxName is the most characters of a name in a State; what is longer is digested.
+const maxName = 40
+
+// position is where a Loader is.
+type position struct {
+	epoch int
+	step  int   // first that was not delivered
+	ahead ticks // the ones after it that were
+}
+
+// State returns where the Loader is. A batch counts as handed out once the loop body has
+// it, so that a State that is taken at the end of the body goes on with the next one. After
+// the last batch of an epoch it is the start of the next. It costs no more than a look, and
+// may be taken at any time by any goroutine.
+func (ld *Loader) State() State {
+	ld.mu.Lock()
+	at := ld.at
+	if ld.pass != nil {
+		at = ld.pass.position()
+	}
+	ld.mu.Unlock()
+	st := ld.identity
+	st.Epoch, st.Step, st.Done = at.epoch, at.step, at.ahead.String()
+	return st
+}
+
+// identify returns the State of the start.
+func (o Options) identify(src Source) State {
+	return State{
+		Version: stateVersion,
+		Dataset: short(sourceID(src)), Records: src.Len(),
+		Order: short(orderID(o.Order)), Seed: o.Seed,
+		GlobalBatch: o.global(), DropLast: o.DropLast,
+		Transforms: o.transformsID(),
+	}
+}
+
+// transformsID returns a digest of the transforms that say who they are.
+func (o Options) transformsID() string {
+	var ids []string
+	for _, name := range slices.Sorted(maps.Keys(o.Transforms)) {
+		if t, ok := o.Transforms[name].(identified); ok {
+			ids = append(ids, name, t.ID())
+		}
+	}
+	if ids == nil {
+		return ""
+	}
+	return digest(ids)
+}
+
+func short(name string) string {
+	if len(name) > maxName {
+		return name[:maxName-17] + "~" + digest(name)[:16]
+	}
+	return name
+}
+
+// Resume returns a Loader that goes on at the batch after those that st counts: by Epochs,
+// or by Epoch with the number st.Epoch. It may have any number of workers, and a World of
+// another size if the global batch stays the same. It refuses the State of another run, and
+// says in what the two differ. It takes as long as New.
+func Resume(src Source, opts Options, st State) (*Loader, error) {
+	ld, err := New(src, opts)
+	if err != nil {
+		return nil, err
+	}
+	if err := ld.adopt(st); err != nil {
+		return nil, fmt.Errorf("loader: resume: %w", err)
+	}
+	return ld, nil
+}
+
+// adopt takes over a position.
+func (ld *Loader) adopt(st State) error {
+	if st.Version != stateVersion {
+		return fmt.Errorf("the state has version %d; this is %d", st.Version, stateVersion)
+	}
+	var errs []error
+	compare := func(what string, then, now any) {
+		if then != now {
+			errs = append(errs, fmt.Errorf("the state is of another %s: %v, now %v", what, then, now))
+		}
+	}
+	id := ld.identity
+	compare("dataset", st.Dataset, id.Dataset)
+	compare("number of records", st.Records, id.Records)
+	compare("order", st.Order, id.Order)
+	compare("seed", st.Seed, id.Seed)
+	compare("global batch (BatchSize times World.Size)", st.GlobalBatch, id.GlobalBatch)
+	compare("DropLast", st.DropLast, id.DropLast)
+	compare("pipeline of transforms", st.Transforms, id.Transforms)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	ahead, err := parseTicks(st.Done)
+	if err != nil || st.Step < 0 || st.Step > ld.Batches(st.Epoch) {
+		return fmt.Errorf("the state is damaged: step %d of %d, done %q", st.Step, ld.Batches(st.Epoch), st.Done)
+	}
+	ld.at = position{st.Epoch, st.Step, ahead}
+	if st.Step == ld.Batches(st.Epoch) {
+		ld.at = position{epoch: st.Epoch + 1}
+	}
+	ld.resumed = true
+	return nil
+}
+
+// startOf returns where Epoch begins.
+func (ld *Loader) startOf(epoch int) position {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	if ld.resumed && ld.at.epoch == epoch {
+		return ld.at
+	}
+	return position{epoch: epoch}
+}
+
+// goOn returns where Epochs goes on.
+func (ld *Loader) goOn(epoch int) position {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	if ld.at.epoch == epoch {
+		return ld.at
+	}
+	return position{epoch: epoch}
+}
+
+// String returns the bits in hex, as short as it can be.
+func (t ticks) String() string {
+	var b []byte
+	for i := range maxReach {
+		if t.has(i) {
+			for len(b) <= i/8 {
+				b = append(b, 0)
+			}
+			b[i/8] |= 1 << (i % 8)
+		}
+	}
+	return hex.EncodeToString(b)
+}
+
+func parseTicks(s string) (t ticks, err error) {
+	b, err := hex.DecodeString(s)
+	if err != nil || len(b) > maxReach/8 {
+		return t, errors.New("no set of batches")
+	}
+	for i := range len(b) * 8 {
+		if b[i/8]>>(i%8)&1 == 1 {
+			t.add(i)
+		}
+	}
+	if t.has(0) {
+		return t, errors.New("the first batch that was not handed out was")
+	}
+	return t, nil
+}

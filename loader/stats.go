@@ -1,0 +1,217 @@
+package loader
+
+import (
+	"math/bits"
+	"time"
+)
+
+// Stats is what a Loader did since New: a snapshot of numbers, ready for expvar.Func or for
+// a collector of Prometheus. Times of workers are sums over all of them.
+type Stats struct {
+	Epochs      int   // begun
+	Batches     int   // handed to the consumer
+	Records     int   // in those
+	Skipped     int   // records that OnError passed over
+	ViewBytes   int64 // of the batches, the bytes that are views of the Source
+	CopiedBytes int64 // and the bytes that were written to buffers
+
+	Wait       time.Duration // that the consumer waited for batches, in all
+	Waits      Quantiles     // of the waits for one batch
+	Ready      int           // batches that were there when they were asked for
+	Body       time.Duration // that the consumer had a batch: its own work
+	FirstBatch time.Duration // from the start of the latest loop to its first batch
+
+	Read      time.Duration // of workers: in the Source
+	SlowRead  time.Duration // of that, in reads that were slower than memory is
+	ReadBytes int64         // that were read
+	Transform time.Duration // of workers: in Transforms
+	Collate   time.Duration // of workers: in Collate
+	Idle      time.Duration // of workers: waiting for a free buffer, or for the next loop
+	Slowest   Slowest       // the record whose Transform took longest
+	LateBatch LateBatch     // the longest wait for a batch
+
+	Workers   int // goroutines; 0 if batches are made by the consumer
+	Ahead     int // finished batches that may wait
+	Cores     int // of this process's share when the Loader was made
+	RingBytes int // memory of the buffers; 0 as long as nothing is copied
+	Pinned    int // of those, that are page-locked, if the Memory says so
+	Kept      int // batches kept now
+
+	Reads []FieldReads // how the Source reads, if it says so
+}
+
+// Quantiles are times that so many percent of all do not exceed, up to an eighth more than
+// they are.
+type Quantiles struct{ P50, P95, P99, Max time.Duration }
+
+// Slowest names a record.
+type Slowest struct {
+	Field  string
+	Record int
+	Took   time.Duration
+}
+
+// LateBatch names a batch.
+type LateBatch struct {
+	Epoch, Batch int
+	Wait         time.Duration
+}
+
+// FieldReads says how a Source reads a field.
+type FieldReads struct {
+	Field    string
+	How, Why string  // for example "mapped", "96 % of the pages are in memory"
+	Resident float64 // part of the bytes that are in memory; -1 if not known
+}
+
+// reporter is what a Source implements that knows how it reads a field, and why so.
+type reporter interface {
+	Reads(field string) (how, why string, resident float64)
+}
+
+// spent is what a worker did since it last told.
+type spent struct {
+	read, slow, transform, collate time.Duration
+	bytes                          int64
+	skipped                        int
+	slowest                        time.Duration
+	slowField, slowRecord          int
+}
+
+// record notes how long the Transform of a record took, which counts for so many.
+func (sp *spent) record(field, record int, took time.Duration, times int) {
+	sp.transform += took * time.Duration(times)
+	if took > sp.slowest {
+		sp.slowest, sp.slowField, sp.slowRecord = took, field, record
+	}
+}
+
+// add takes over what a worker did. The caller holds mu.
+func (ld *Loader) add(sp *spent) {
+	st := &ld.stats
+	st.Read += sp.read
+	st.SlowRead += sp.slow
+	st.ReadBytes += sp.bytes
+	st.Transform += sp.transform
+	st.Collate += sp.collate
+	st.Skipped += sp.skipped
+	if sp.slowest > st.Slowest.Took {
+		st.Slowest = Slowest{ld.fields[sp.slowField].in.Name, sp.slowRecord, sp.slowest}
+	}
+	*sp = spent{}
+}
+
+// count adds a batch to the statistics. The caller holds mu.
+func (ld *Loader) count(p *pass, s *slot) {
+	if p.delivered == 1 {
+		ld.stats.FirstBatch = time.Since(p.began)
+	}
+	ld.stats.Batches++
+	ld.stats.Records += len(s.indices)
+	for f, viewing := range s.viewing {
+		if n := int64(len(s.views[f].Bytes())); viewing {
+			ld.stats.ViewBytes += n
+		} else {
+			ld.stats.CopiedBytes += n
+		}
+	}
+}
+
+// waited notes how long the consumer waited for its next batch. The caller holds mu.
+func (ld *Loader) waited(s *slot, wait time.Duration) {
+	ld.waits.add(wait)
+	if s == nil {
+		return
+	}
+	ld.stats.Wait += wait
+	if late := &ld.stats.LateBatch; wait > late.Wait {
+		*late = LateBatch{s.part.number, s.step, wait}
+	}
+}
+
+// leaveBody notes how long the consumer had its batch. The caller holds mu.
+func (ld *Loader) leaveBody(p *pass, now time.Time) {
+	if !p.handed.IsZero() {
+		ld.stats.Body += now.Sub(p.handed)
+		p.handed = time.Time{}
+	}
+}
+
+// Stats returns the counts so far. It may be called during an epoch.
+func (ld *Loader) Stats() Stats {
+	reads := ld.reads()
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	st := ld.stats
+	st.Reads = reads
+	st.Waits = ld.waits.quantiles()
+	st.Workers, st.Ahead = ld.opts.crew(), ld.opts.Ahead
+	st.Kept = ld.kept
+	st.RingBytes = ld.ring.bytes()
+	if p, ok := ld.opts.Memory.(interface{ Pinned() bool }); ok && p.Pinned() {
+		st.Pinned = st.RingBytes
+	}
+	return st
+}
+
+// reads asks the Source how it reads.
+func (ld *Loader) reads() []FieldReads {
+	r, ok := ld.src.(reporter)
+	if !ok {
+		return nil
+	}
+	var out []FieldReads
+	for i := range ld.fields {
+		if f := &ld.fields[i]; !f.made() {
+			how, why, resident := r.Reads(f.in.Name)
+			out = append(out, FieldReads{f.in.Name, how, why, resident})
+		}
+	}
+	return out
+}
+
+// histogram counts durations in eight buckets a factor of two.
+type histogram struct {
+	counts [64 * 8]uint32
+	n      int
+	max    time.Duration
+}
+
+func (h *histogram) add(d time.Duration) {
+	h.counts[bucket(uint64(max(0, d)))]++
+	h.n++
+	h.max = max(h.max, d)
+}
+
+// bucket returns the number of the bucket of ns: 0 to 7 are exact.
+func bucket(ns uint64) int {
+	if ns < 8 {
+		return int(ns)
+	}
+	shift := bits.Len64(ns) - 4
+	return (shift+1)*8 + int(ns>>shift&7)
+}
+
+// ceiling returns the largest duration of a bucket.
+func ceiling(b int) time.Duration {
+	if b < 8 {
+		return time.Duration(b)
+	}
+	shift := b/8 - 1
+	return time.Duration((uint64(b%8)+9)<<shift - 1)
+}
+
+// quantile returns a duration that a share q of all does not exceed.
+func (h *histogram) quantile(q float64) time.Duration {
+	rank := int(q * float64(h.n))
+	for b, c := range h.counts {
+		if rank -= int(c); rank < 0 {
+			return min(ceiling(b), h.max)
+		}
+	}
+	return h.max
+}
+
+func (h *histogram) quantiles() Quantiles {
+	return Quantiles{h.quantile(0.50), h.quantile(0.95), h.quantile(0.99), h.max}
+}
