@@ -81,7 +81,7 @@ func TestOutputDeclares(t *testing.T) {
 
 func TestComposeReportsEverything(t *testing.T) {
 	_, err := Compose(
-		Resize{Size: []int{0}, Interpolation: "bilinaer", Fit: "covr"},
+		Resize{Size: []int{0}, Interpolation: "bilinaer", Fit: "covr", PassOrder: "vertical"},
 		CenterCrop{},
 		Pad{Padding: []int{1, 2, 3}},
 		Normalize{Mean: []float64{1, 2}, Std: []float64{1, 0}},
@@ -112,7 +112,7 @@ func TestComposeReportsEverything(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"transform Resize: ", "size [0]", `unknown filter "bilinaer"`, `did you mean "cover"`, "transform CenterCrop: ",
+	for _, want := range []string{"transform Resize: ", "size [0]", `unknown filter "bilinaer"`, `did you mean "cover"`, `unknown pass_order "vertical"`, "transform CenterCrop: ",
 		"transform Pad: ", "transform Normalize: ", "transform ConvertDType: dtype int64", "transform Grayscale: ", "transform RandomHorizontalFlip: p 2",
 		"scale [2 1]", "ratio [0 1]", `unknown filter "area"`, "padding [1 2 3]", "degrees [-3]", `"bicubic" must be nearest or bilinear`,
 		"translate [2 0]", "scale [0 1]", "shear [1 2 3]", "brightness -1", "contrast [2 1]", "hue [-0.6 0.6]", "saturation [1 2 3]", "bits 0",
@@ -244,7 +244,7 @@ func TestRecipeIsExplicit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"op":"Resize","size":[256],"fit":"shorter","max_size":0,"interpolation":"bilinear","fill":[0],"antialias":true},` +
+	want := `[{"op":"Resize","size":[256],"fit":"shorter","max_size":0,"interpolation":"bilinear","pass_order":"auto","fill":[0],"antialias":true},` +
 		`{"op":"CenterCrop","size":[224,224]},{"op":"ToLayout","layout":"chw"}]`
 	if string(got) != want {
 		t.Errorf("%s\nwant\n%s", got, want)

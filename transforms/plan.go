@@ -39,6 +39,7 @@ type pass struct {
 	resize  bool
 	w, h    int // src resized
 	filter  vec.Filter
+	vfirst  bool            // the vertical resize comes before the horizontal one
 	crop    image.Rectangle // of w x h
 	post    colour
 	flipH   bool
@@ -169,8 +170,15 @@ type Interpolation = vec.Filter
 // ParseInterpolation returns the filter nearest, box, bilinear, hamming, bicubic or lanczos.
 func ParseInterpolation(name string) (Interpolation, error) { return vec.ParseFilter(name) }
 
-// Resize makes the image w by h pixels.
+// Resize makes the image w by h pixels, as Pillow 13 does: horizontally first, unless the
+// height loses more than twice as many pixels as the width. What comes first is rounded to
+// bytes.
 func (p *Plan) Resize(w, h int, f Interpolation) error {
+	less := p.info.H - h
+	return p.resize(w, h, f, less > 0 && less > 2*(p.info.W-w))
+}
+
+func (p *Plan) resize(w, h int, f Interpolation, verticalFirst bool) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}
@@ -184,7 +192,7 @@ func (p *Plan) Resize(w, h int, f Interpolation) error {
 	if s.resize || s.flipH || s.flipV || s.padded {
 		s = p.next()
 	}
-	s.resize, s.w, s.h, s.filter = true, w, h, f
+	s.resize, s.w, s.h, s.filter, s.vfirst = true, w, h, f, verticalFirst
 	s.crop = image.Rect(0, 0, w, h)
 	s.pre, s.post = s.post, colour{}
 	p.info.W, p.info.H = w, h

@@ -12,7 +12,8 @@ import (
 
 func init() { Register[Resize]() }
 
-// Resize makes an image another size with Pillow's filters, bit for bit.
+// Resize makes an image another size with Pillow's filters, bit for bit. With PassOrder
+// "auto" that is Pillow 13; before, tall images could differ by one level.
 //
 // One size with Fit "shorter" is torchvision's Resize: the shorter side becomes Size[0] and
 // the longer one floor(Size[0]*long/short). Two sizes are height and width, in that order.
@@ -21,6 +22,7 @@ type Resize struct {
 	Fit           string    `json:"fit"`           // see below; "" means shorter for one size, exact for two
 	MaxSize       int       `json:"max_size"`      // with shorter: limit of the longer side; 0 means none
 	Interpolation string    `json:"interpolation"` // nearest, box, bilinear, hamming, bicubic, lanczos; "" means bilinear
+	PassOrder     string    `json:"pass_order"`    // "auto" as in Pillow 13, "horizontal" (first) as before that; "" means auto
 	Fill          []int     `json:"fill"`          // with pad: gray, or red, green, blue; nil means 0
 	Antialias     Antialias `json:"antialias"`     // is always true
 }
@@ -83,10 +85,18 @@ func (t Resize) Resolve() (Transform, error) {
 	if _, err := vec.ParseFilter(t.Interpolation); err != nil {
 		errs = append(errs, err)
 	}
+	if t.PassOrder == "" {
+		t.PassOrder = "auto"
+	}
+	if !slices.Contains(passOrders, t.PassOrder) {
+		errs = append(errs, fmt.Errorf("unknown pass_order %q%s", t.PassOrder, didYouMean(t.PassOrder, passOrders)))
+	}
 	fill, err := resolveFill(t.Fill)
 	t.Fill = fill
 	return t, errors.Join(append(errs, err)...)
 }
+
+var passOrders = []string{"auto", "horizontal"}
 
 // Build adds the resize, and what cover and pad do behind it.
 func (t Resize) Build(p *Plan) error {
@@ -97,7 +107,11 @@ func (t Resize) Build(p *Plan) error {
 	}
 	boxH, boxW := t.Size[0], t.Size[len(t.Size)-1]
 	w, h := t.scaled(in.W, in.H, boxW, boxH)
-	if err := p.Resize(w, h, f); err != nil {
+	resize := p.Resize
+	if t.PassOrder == "horizontal" {
+		resize = p.horizontalFirst
+	}
+	if err := resize(w, h, f); err != nil {
 		return err
 	}
 	switch t.Fit {
@@ -109,6 +123,9 @@ func (t Resize) Build(p *Plan) error {
 	}
 	return nil
 }
+
+// horizontalFirst is Plan.Resize in the order that Pillow had up to version 12.
+func (p *Plan) horizontalFirst(w, h int, f Interpolation) error { return p.resize(w, h, f, false) }
 
 // scaled returns what a w x h image becomes before any crop or border.
 func (t Resize) scaled(w, h, boxW, boxH int) (int, int) {

@@ -12,7 +12,7 @@ import (
 const stripRows = 16
 
 // scan carries out one pass: rows come in from a Source, are resized horizontally into a
-// strip and vertically out of it, and go to the sink.
+// strip and vertically out of it, or the other way round, and go to the sink.
 type scan struct {
 	cache *weightCache
 	strip func(y int, strip Image) error // the method rows, made once
@@ -24,8 +24,9 @@ type scan struct {
 	c    int             // channels in the strip
 	next int             // next output row, in rows of the resized image
 	buf  stripBuffer
-	pre  []byte // rows after the colour conversion that stands before the resize
-	line []byte // one output row
+	wide rowBuffer // rows resized vertically and not yet horizontally, if that comes first
+	pre  []byte    // rows after the colour conversion that stands before the resize
+	line []byte    // one output row
 	out  sink
 }
 
@@ -35,6 +36,12 @@ type stripBuffer struct {
 	stride int
 	first  int // row of the input, relative to p.src, that is at pix[0]
 	n, max int // rows held, rows of memory
+}
+
+// rowBuffer collects rows for the kernel of the horizontal resize.
+type rowBuffer struct {
+	pix []byte
+	n   int
 }
 
 func (s *scan) init(cache *weightCache) {
@@ -82,16 +89,24 @@ func (s *scan) begin() {
 	}
 	b := &s.buf
 	b.stride = s.p.crop.Dx() * s.c
+	s.line = grow(s.line, b.stride)
+	if s.verticalFirst() {
+		s.line = grow(s.line, stripRows*b.stride)
+		b.stride = s.area.Dx() * s.c
+		s.wide.pix, s.wide.n = grow(s.wide.pix, stripRows*b.stride), 0
+	}
 	b.first, b.n, b.max = s.area.Min.Y, 0, 2*stripRows
 	if s.v != nil {
 		b.max += 2 * s.v.Taps()
 	}
 	b.pix = grow(b.pix, b.max*b.stride)
-	s.line = grow(s.line, b.stride)
 	if s.p.pre != (colour{}) {
 		s.pre = grow(s.pre, stripRows*s.area.Dx()*s.c)
 	}
 }
+
+// verticalFirst reports whether both axes change, and the vertical one before the other.
+func (s *scan) verticalFirst() bool { return s.p.vfirst && s.h != nil && s.v != nil }
 
 // rows takes in a strip of the Source.
 func (s *scan) rows(y int, strip Image) error {
@@ -108,7 +123,7 @@ func (s *scan) rows(y int, strip Image) error {
 	}
 	for i := 0; i < strip.H; {
 		n := min(strip.H-i, stripRows)
-		s.horizontal(strip.Sub(image.Rect(0, i, strip.W, i+n)))
+		s.fill(strip.Sub(image.Rect(0, i, strip.W, i+n)))
 		s.drain()
 		i += n
 	}
@@ -131,14 +146,14 @@ func (s *scan) checkStrip(y int, strip Image) error {
 	return nil
 }
 
-// horizontal appends rows to the strip buffer.
-func (s *scan) horizontal(m Image) {
+// fill appends rows to the strip buffer, resized horizontally if that comes first.
+func (s *scan) fill(m Image) {
 	if s.p.pre != (colour{}) {
 		m = s.recolour(m)
 	}
 	b := &s.buf
 	to := b.pix[b.n*b.stride:]
-	if s.h != nil {
+	if s.h != nil && !s.verticalFirst() {
 		s.h.Rows(to, b.stride, m.Pix, m.Stride, m.H, m.Step, s.c, s.area.Min.X)
 	} else {
 		for i := range m.H {
@@ -182,6 +197,10 @@ func (s *scan) drain() {
 
 // vertical makes output row next, in its final place if it needs no more than that.
 func (s *scan) vertical() {
+	if s.verticalFirst() {
+		s.verticalThenHorizontal()
+		return
+	}
 	y := s.next - s.p.crop.Min.Y
 	if to := s.out.direct(y); to != nil {
 		s.v.Column(to, s.buf.pix, s.buf.stride, s.next, s.buf.first)
@@ -189,6 +208,22 @@ func (s *scan) vertical() {
 	}
 	s.v.Column(s.line, s.buf.pix, s.buf.stride, s.next, s.buf.first)
 	s.out.row(y, s.line, s.c)
+}
+
+// verticalThenHorizontal makes output row next at the input's width, and when enough of
+// those have come together, makes them as wide as they should be.
+func (s *scan) verticalThenHorizontal() {
+	wide, n := s.buf.stride, s.p.crop.Dx()*s.c
+	s.v.Column(s.wide.pix[s.wide.n*wide:][:wide], s.buf.pix, wide, s.next, s.buf.first)
+	if s.wide.n++; s.wide.n < stripRows && s.next+1 < s.v.To {
+		return
+	}
+	s.h.Rows(s.line, n, s.wide.pix, wide, s.wide.n, s.c, s.c, s.area.Min.X)
+	first := s.next - s.p.crop.Min.Y + 1 - s.wide.n
+	for i := range s.wide.n {
+		s.out.row(first+i, s.line[i*n:(i+1)*n], s.c)
+	}
+	s.wide.n = 0
 }
 
 // keepFrom makes room for stripRows more rows, if it is short, by dropping rows before lo.

@@ -1,7 +1,10 @@
 #!/usr/bin/python3
 """Writes golden.txt: what Pillow and NumPy make of images that the tests rebuild.
 
-Usage: /usr/bin/python3 golden.py > golden.txt      (Debian: python3-pil python3-numpy)
+Usage: python3 golden.py > golden.txt
+
+It needs Pillow (13, which decides for each image which axis to resize first; with earlier
+ones the script decides, and does two resizes) and NumPy.
 
 A line is an operation, its parameters, and the CRC32 of the bytes that come out. The input
 of w x h x c bytes is the upper byte of x = x*1664525 + 1013904223 (mod 2^32), from x =
@@ -22,6 +25,7 @@ SIZES = [  # in w, h, out w, h
     (64, 48, 32, 24), (64, 48, 128, 96), (65, 47, 64, 48), (100, 75, 34, 26), (97, 89, 1, 1),
     (97, 89, 3, 2), (17, 300, 16, 7), (300, 17, 7, 16), (255, 257, 63, 65), (32, 32, 224, 224),
     (500, 375, 341, 256), (333, 500, 256, 384), (640, 427, 224, 224), (1023, 767, 60, 45),
+    (333, 500, 224, 224), (100, 640, 224, 224), (61, 500, 20, 164),
 ]
 
 _cache = {}
@@ -51,6 +55,14 @@ def emit(*fields, out):
     print(*fields, "%08x" % zlib.crc32(np.ascontiguousarray(out).tobytes()))
 
 
+def resize(im, size, f):
+    """Pillow 13's resize."""
+    less_w, less_h = im.size[0] - size[0], im.size[1] - size[1]
+    if int(PIL.__version__.split(".")[0]) < 13 and less_h > 0 and less_h > 2 * less_w and f != FILTERS["nearest"]:
+        im = im.resize((im.size[0], size[1]), f)
+    return im.resize(size, f)
+
+
 def shorter(w, h, size):
     short, long = min(w, h), max(w, h)
     long = int(size * long / short)
@@ -68,11 +80,13 @@ for c in (3, 1):
     for w, h, ow, oh in SIZES:
         emit("pixels", c, w, h, out=pixels(w, h, c))
         for name, f in FILTERS.items():
-            emit("resize", name, c, w, h, ow, oh, out=np.asarray(image(w, h, c).resize((ow, oh), f)))
-for w, h in ((500, 375), (375, 500), (500, 331), (343, 343), (97, 89)):
+            emit("resize", name, c, w, h, ow, oh, out=np.asarray(resize(image(w, h, c), (ow, oh), f)))
+            if f != FILTERS["nearest"]:
+                emit("horizontal", name, c, w, h, ow, oh, out=np.asarray(image(w, h, c).resize((ow, h), f).resize((ow, oh), f)))
+for w, h in ((500, 375), (375, 500), (500, 331), (343, 343), (97, 89), (120, 377)):
     for size, crop in ((256, 224), (60, 51), (48, 48)):
         for name, f in FILTERS.items():
-            im = image(w, h, 3).resize(shorter(w, h, size), f)
+            im = resize(image(w, h, 3), shorter(w, h, size), f)
             emit("shortercrop", name, 3, w, h, size, crop, out=np.asarray(center_crop(im, crop)))
 for w, h, _, _ in SIZES[:20]:
     emit("gray", 3, w, h, out=np.asarray(image(w, h, 3).convert("L")))
