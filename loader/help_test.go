@@ -103,3 +103,9 @@ func visit(t testing.TB, ld *loader.Loader, epoch int) []int {
 	}
 	return all
 }
+
+// withProcs runs f with another GOMAXPROCS.
+func withProcs(n int, f func()) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(n))
+	f()
+}

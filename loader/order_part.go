@@ -39,12 +39,14 @@ func (o Subset) Validate(n int) error {
 	if i := outside(o.Indices, n); i >= 0 {
 		return fmt.Errorf("Subset: Indices[%d] is record %d; the Source has %d records", i, o.Indices[i], n)
 	}
+	size := len(o.Indices)
 	for i, r := range o.Ranges {
+		size += r[1] - r[0]
 		if r[0] < 0 || r[1] <= r[0] || r[1] > n {
 			return fmt.Errorf("Subset: Ranges[%d] is [%d, %d); the Source has %d records", i, r[0], r[1], n)
 		}
 	}
-	return validateOrder(o.Inner, n)
+	return validateOrder(o.Inner, size)
 }
 
 // ID returns a digest of the records that are named, and the inner order.
@@ -106,10 +108,11 @@ func (o Split) Validate(n int) error {
 	if !(o.From >= 0 && o.From < o.To && o.To <= 1) {
 		return fmt.Errorf("Split: [%v, %v) is no part of [0, 1)", o.From, o.To)
 	}
-	if from, to := o.bounds(n); from == to && n > 0 {
+	from, to := o.bounds(n)
+	if from == to && n > 0 {
 		return fmt.Errorf("Split: [%v, %v) of %d records is empty", o.From, o.To, n)
 	}
-	return validateOrder(o.Inner, n)
+	return validateOrder(o.Inner, to-from)
 }
 
 // ID names the part and the inner order.

@@ -51,20 +51,13 @@ func (t *part) choose(pos, pad int, dst []int) {
 
 // maxReach is how far AsCompleted lets a batch be delivered before an earlier one: so many
 // bits are in a State.
-const maxReach = 128
+const maxReach = 64
 
-// ticks is a set of the ticks that follow the first one not delivered.
-type ticks [maxReach / 64]uint64
+// ticks is a set of the ticks from the first one on that was not delivered.
+type ticks uint64
 
-func (t *ticks) has(i int) bool { return i < maxReach && t[i/64]>>(i%64)&1 == 1 }
-func (t *ticks) add(i int)      { t[i/64] |= 1 << (i % 64) }
+func (t ticks) has(i int) bool { return i < maxReach && t>>i&1 == 1 }
+func (t *ticks) add(i int)     { *t |= 1 << i }
 
 // shift makes what was i+1 be i.
-func (t *ticks) shift() {
-	for i := range t {
-		t[i] >>= 1
-		if i+1 < len(t) {
-			t[i] |= t[i+1] << 63
-		}
-	}
-}
+func (t *ticks) shift() { *t >>= 1 }

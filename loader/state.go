@@ -1,11 +1,11 @@
 package loader
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 )
 
 // State is a position in a run: which batches were handed out. As JSON it has fewer than 300
@@ -14,21 +14,21 @@ import (
 type State struct {
 	Version     int    `json:"v"`
 	Dataset     string `json:"dataset,omitempty"` // the Source's ID; empty if it has none
-	Records     int    `json:"records"`           // of the Source
+	Records     int    `json:"n"`                 // of the Source
 	Order       string `json:"order"`
 	Seed        uint64 `json:"seed"`
-	GlobalBatch int    `json:"batch"`               // BatchSize times World.Size
-	DropLast    bool   `json:"drop,omitempty"`      //
-	Transforms  string `json:"transform,omitempty"` // digest of the Transforms that have an ID
+	GlobalBatch int    `json:"batch"`          // BatchSize times World.Size
+	DropLast    bool   `json:"drop,omitempty"` //
+	Transforms  string `json:"tf,omitempty"`   // digest of the Transforms that have an ID
 	Epoch       int    `json:"epoch"`
 	Step        int    `json:"step"`           // first batch of Epoch that was not handed out
-	Done        string `json:"done,omitempty"` // later ones that were, with AsCompleted: hex, bit i of byte j is Step+8*j+i
+	Done        string `json:"done,omitempty"` // later ones that were, with AsCompleted: a hexadecimal number whose bit i is Step+i
 }
 
 const stateVersion = 1
 
 // maxName is the most characters of a name in a State; what is longer is digested.
-const maxName = 40
+const maxName = 32
 
 // position is where a Loader is.
 type position struct {
@@ -154,32 +154,21 @@ func (ld *Loader) goOn(epoch int) position {
 	return position{epoch: epoch}
 }
 
-// String returns the bits in hex, as short as it can be.
+// String returns the set as a hexadecimal number; it is empty for the empty set.
 func (t ticks) String() string {
-	var b []byte
-	for i := range maxReach {
-		if t.has(i) {
-			for len(b) <= i/8 {
-				b = append(b, 0)
-			}
-			b[i/8] |= 1 << (i % 8)
-		}
+	if t == 0 {
+		return ""
 	}
-	return hex.EncodeToString(b)
+	return strconv.FormatUint(uint64(t), 16)
 }
 
-func parseTicks(s string) (t ticks, err error) {
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b) > maxReach/8 {
-		return t, errors.New("no set of batches")
+func parseTicks(s string) (ticks, error) {
+	if s == "" {
+		return 0, nil
 	}
-	for i := range len(b) * 8 {
-		if b[i/8]>>(i%8)&1 == 1 {
-			t.add(i)
-		}
+	t, err := strconv.ParseUint(s, 16, maxReach)
+	if err == nil && t&1 == 1 {
+		err = errors.New("the first batch that was not handed out was")
 	}
-	if t.has(0) {
-		return t, errors.New("the first batch that was not handed out was")
-	}
-	return t, nil
+	return ticks(t), err
 }

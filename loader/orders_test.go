@@ -1,0 +1,304 @@
+package loader_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+)
+
+// fillAll returns all of an epoch, and checks that pieces are the same as the whole.
+func fillAll(t testing.TB, o loader.Order, n int, seed uint64, epoch int) []int {
+	t.Helper()
+	seq := o.Epoch(n, seed, epoch)
+	all := make([]int, seq.Len())
+	seq.Fill(0, all)
+	for pos := 0; pos < len(all); pos += 13 {
+		piece := make([]int, min(5, len(all)-pos))
+		seq.Fill(pos, piece)
+		if !slices.Equal(piece, all[pos:pos+len(piece)]) {
+			t.Fatalf("%T: position %d: %v in pieces, %v in one", o, pos, piece, all[pos:pos+len(piece)])
+		}
+	}
+	return all
+}
+
+// checkPermutation fails the test unless got holds want, each once.
+func checkPermutation(t testing.TB, what string, got, want []int) {
+	t.Helper()
+	got = slices.Sorted(slices.Values(got))
+	if !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		t.Errorf("%s: %d records, not the %d wanted", what, len(got), len(want))
+	}
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func TestRunShuffleIsAPermutationOfRuns(t *testing.T) {
+	for _, c := range []struct{ n, run int }{{0, 4}, {3, 4}, {4, 4}, {100, 10}, {103, 10}, {99, 100}, {50_007, 7}, {1000, 1}, {1000, 0}} {
+		cuts := map[int]bool{}
+		for seed := range uint64(5) {
+			got := fillAll(t, loader.RunShuffle{Run: c.run}, c.n, seed, 1)
+			checkPermutation(t, fmt.Sprint(c), got, upTo(c.n))
+			for i := 0; c.run > 1 && i < c.n; i += c.run {
+				run := got[i:min(c.n, i+c.run)]
+				for k, r := range run {
+					if r != run[0]+k {
+						t.Fatalf("%+v: position %d: %v is no run", c, i, run)
+					}
+				}
+			}
+			if tail := c.n % max(1, c.run); tail > 0 && c.run > 1 {
+				cuts[got[c.n-tail]] = true
+			}
+		}
+		if c.run == 10 && c.n == 103 && len(cuts) < 3 {
+			t.Errorf("%+v: the tail is at %v in five epochs", c, cuts)
+		}
+	}
+}
+
+func TestRunShuffleKeepsBatchesViews(t *testing.T) {
+	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 25, Workers: 2, Order: loader.RunShuffle{Run: 50}, Seed: 3})
+	got := visit(t, ld, 0)
+	if st := ld.Stats(); st.CopiedBytes != 0 || slices.IsSorted(got) {
+		t.Errorf("%d bytes copied; sorted: %v", st.CopiedBytes, slices.IsSorted(got))
+	}
+}
+
+func TestRandomness(t *testing.T) {
+	const n, batch = 100_000, 64
+	last := 1.1
+	for _, c := range []struct {
+		order  loader.Order
+		lo, hi float64
+	}{
+		{loader.Shuffle{}, 0.98, 1},
+		{loader.RunShuffle{Run: 4}, 0.3, 0.45},
+		{loader.RunShuffle{Run: 16}, 0.05, 0.12},
+		{loader.RunShuffle{Run: 64}, 0, 0.02},
+		{loader.Sequential{}, 0, 0.02},
+	} {
+		got := loader.Randomness(c.order, n, batch, 1)
+		if got < c.lo || got > c.hi || got > last+0.01 {
+			t.Errorf("%#v: %.3f; want %v to %v, not much more than before", c.order, got, c.lo, c.hi)
+		}
+		last = got
+	}
+	if got := loader.Randomness(loader.Shuffle{}, 10, 1, 1); got != 0 {
+		t.Errorf("batches of one: %v", got)
+	}
+}
+
+func TestSubset(t *testing.T) {
+	indices := []int{7, 3, 3, 99, 50}
+	if got := fillAll(t, loader.Subset{Indices: indices}, 100, 1, 0); !slices.Equal(got, indices) {
+		t.Errorf("indices: %v", got)
+	}
+	shuffled := fillAll(t, loader.Subset{Indices: indices, Inner: loader.Shuffle{}}, 100, 1, 0)
+	checkPermutation(t, "shuffled", shuffled, indices)
+	ranges := loader.Subset{Ranges: [][2]int{{90, 95}, {0, 3}, {40, 41}}}
+	want := []int{90, 91, 92, 93, 94, 0, 1, 2, 40}
+	if got := fillAll(t, ranges, 100, 1, 0); !slices.Equal(got, want) {
+		t.Errorf("ranges: %v", got)
+	}
+	ranges.Inner = loader.Shuffle{}
+	checkPermutation(t, "ranges shuffled", fillAll(t, ranges, 100, 1, 5), want)
+}
+
+func TestSplitDivides(t *testing.T) {
+	for _, n := range []int{10, 101, 4097, 20_000} {
+		var all []int
+		for _, part := range [][2]float64{{0, 0.75}, {0.75, 0.9}, {0.9, 1}} {
+			o := loader.Split{Seed: 4, From: part[0], To: part[1], Inner: loader.Shuffle{}}
+			got := fillAll(t, o, n, 9, 2)
+			if share := float64(len(got)) / float64(n); math.Abs(share-(part[1]-part[0])) > 1/float64(n) {
+				t.Errorf("n %d: %v has %d records", n, part, len(got))
+			}
+			checkPermutation(t, "another epoch", fillAll(t, o, n, 10, 3), got)
+			all = append(all, got...)
+		}
+		checkPermutation(t, fmt.Sprint("all parts of ", n), all, upTo(n))
+	}
+}
+
+func TestWeightedFollowsWeights(t *testing.T) {
+	weights := []float64{1, 0, 5, 0.5, 3.5, 0}
+	o, err := loader.NewWeighted(weights, 100_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := make([]int, len(weights))
+	for _, r := range fillAll(t, o, len(weights), 3, 0) {
+		counts[r]++
+	}
+	for i, w := range weights {
+		want := w / 10 * 100_000
+		if math.Abs(float64(counts[i])-want) > 5*math.Sqrt(want) {
+			t.Errorf("record %d of weight %v: drawn %d times, not %.0f", i, w, counts[i], want)
+		}
+	}
+	if slices.Equal(fillAll(t, o, 6, 3, 1), fillAll(t, o, 6, 3, 0)) {
+		t.Error("two epochs are the same")
+	}
+}
+
+func TestMixKeepsShares(t *testing.T) {
+	a, b, c := newMemorySource(10, 4), newMemorySource(5000, 4), newMemorySource(300, 4)
+	all, err := loader.Join(a, b, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := loader.NewMix(all, []float64{1, 2, 1}, 3*4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fillAll(t, o, all.Len(), 5, 0)
+	for block := range 3 {
+		var counts [3]int
+		for _, r := range got[block*4096 : (block+1)*4096] {
+			part, _ := all.Part(r)
+			counts[part]++
+		}
+		if counts != [3]int{1024, 2048, 1024} {
+			t.Errorf("block %d: %v", block, counts)
+		}
+	}
+	// Each part comes in whole passes: in 3072 draws of 10 records, each 307 or 308 times.
+	times := map[int]int{}
+	for _, r := range got {
+		times[r]++
+	}
+	for r := range 10 {
+		if times[r] != 307 && times[r] != 308 {
+			t.Errorf("record %d of the first part comes %d times", r, times[r])
+		}
+	}
+	for r := 10; r < 5010; r++ {
+		if times[r] != 1 && times[r] != 2 {
+			t.Errorf("record %d of the second part comes %d times", r, times[r])
+		}
+	}
+}
+
+func TestMixLoads(t *testing.T) {
+	a, b := newMemorySource(100, 4), newMemorySource(50, 4)
+	all, err := loader.Join(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := loader.NewMix(all, []float64{1, 1}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range []loader.Order{o, loader.Sequential{}} {
+		ld, err := loader.New(all, loader.Options{BatchSize: 30, Order: order, Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for batch, err := range ld.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := batch.Field("x")
+			for i, r := range batch.Indices() {
+				_, number := all.Part(r)
+				if got := x.Bytes()[i*4]; got != pixel(number, 0) {
+					t.Fatalf("record %d: byte %d", r, got)
+				}
+			}
+		}
+		if err := ld.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if held := a.held.Load() + b.held.Load(); held != 0 {
+		t.Errorf("%d leases left", held)
+	}
+}
+
+func TestJoinedAcrossSources(t *testing.T) {
+	a, b := newMemorySource(10, 4), newMemorySource(10, 4)
+	all, err := loader.Join(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := all.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	defer all.Release()
+	v, err := all.Run("x", 8, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []byte{pixel(8, 0), pixel(9, 0), pixel(0, 0), pixel(1, 0)}
+	for i, w := range want {
+		if v.Bytes()[i*4] != w {
+			t.Errorf("record %d of the run is %d, not %d", i, v.Bytes()[i*4], w)
+		}
+	}
+	if all.Contiguous("x", 8, 12) || !all.Contiguous("x", 10, 20) {
+		t.Error("Contiguous is wrong")
+	}
+	b.closed.Store(true)
+	if err := all.Retain(); err == nil || a.held.Load() != 1 {
+		t.Errorf("Retain of a closed part: %v, %d leases of the other", err, a.held.Load())
+	}
+	if _, err := loader.Join(a, newMemorySource(3, 5)); err == nil || !strings.Contains(err.Error(), "source 1: has the fields x uint8(5,)") {
+		t.Errorf("other fields: %v", err)
+	}
+}
+
+func TestJoinedErrorHasItsNumber(t *testing.T) {
+	a, b := newMemorySource(10, 4), newMemorySource(10, 4)
+	b.before = failOn(7)
+	all, err := loader.Join(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ld, err := loader.New(all, loader.Options{BatchSize: 4, Order: loader.Shuffle{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	_, err = run(t.Context(), ld, ignore)
+	if err == nil || !strings.Contains(err.Error(), "record 17") {
+		t.Errorf("error %v; want record 17", err)
+	}
+}
+
+func TestWrongOrdersAreRefused(t *testing.T) {
+	nine, err := loader.NewWeighted(make9(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]loader.Order{
+		"Indices[1] is record 10": loader.Subset{Indices: []int{1, 10}},
+		"Ranges[0] is [5, 5)":     loader.Subset{Ranges: [][2]int{{5, 5}}},
+		"both Indices and Ranges": loader.Subset{Indices: []int{1}, Ranges: [][2]int{{0, 1}}},
+		"[0.5, 0.5) is no part":   loader.Split{From: 0.5, To: 0.5},
+		"of 10 records is empty":  loader.Split{From: 0.5, To: 0.501},
+		"9 weights for 10":        nine,
+		"Ranges[0] is [0, 11)":    loader.Subset{Indices: []int{1}, Inner: loader.Subset{Ranges: [][2]int{{0, 11}}}},
+	} {
+		if _, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 1, Order: o}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%#v: %v; want %s", o, err, want)
+		}
+	}
+	for _, weights := range [][]float64{nil, {0, 0}, {1, -1}, {math.NaN()}, {math.Inf(1)}} {
+		if _, err := loader.NewWeighted(weights, 0); err == nil {
+			t.Errorf("weights %v are taken", weights)
+		}
+	}
+}
+
+func make9() []float64 { return []float64{1, 1, 1, 1, 1, 1, 1, 1, 1} }
