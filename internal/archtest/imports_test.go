@@ -21,7 +21,6 @@ var layers = [][]place{
 		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
 		{"internal/cli", "terminal, flags and exit codes know nothing of datasets"},
-		{"internal/source", "raw samples are names and bytes; what is in them is for decode"},
 		{"internal/decode/turbo", "C behind one function, so that the rest of decode needs none"},
 	},
 	{
@@ -35,6 +34,7 @@ var layers = [][]place{
 		{"internal/h5chunk", "chunks of HDF5 files in and out of their filters, wherever they go"},
 	},
 	{
+		{"internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
 		{"internal/decode", "image files to the pixels that transforms work on, in one pass"},
 		{"mmapds", "store says where records lie, mmapds maps them"},
 		{"loader", "streams any Source; it and mmapds do not know each other, so that either can be replaced"},

@@ -14,9 +14,10 @@ import (
 // Config is everything that one run depends on. DefaultConfig gives the defaults, Source
 // and Dest aside.
 type Config struct {
-	Source string // folder of images
+	Source string // folder, file, or glob of files with the samples
 	Dest   string // dataset to make
-	From   string // "auto" or "imagefolder"
+	From   string // kind of source, one of source.Kinds, or "auto"
+	Fields string // which columns become which fields, see source.ParseFields; "" for all
 	Format string // "flat", "hdf5", or "" to tell from Dest's name
 
 	Resize []int  // one length, or height and width; nil leaves sizes as they are
@@ -24,10 +25,15 @@ type Config struct {
 	Crop   []int  // centre crop: one length for a square, or height and width; nil for none
 	Filter string // nearest, box, bilinear, hamming, bicubic, lanczos
 
+	// Of these the zero value is rgb, CHW, uint8 and none for files of images, and leaves
+	// arrays of pixels as they are.
 	Color     string // "rgb" or "gray"
 	Layout    string // store.CHW or store.HWC
 	DType     tensor.DType
 	Normalize Normalize
+
+	Rules
+	KeepEncoded bool // keep files of images as they are, as a field of variable length
 
 	Workers    int   // goroutines that decode, each one image at a time
 	ShardBytes int64 // of a flat dataset's largest field, as store.FlatOptions; 0 is its default
@@ -45,7 +51,7 @@ const (
 // DefaultConfig returns what the command does without flags.
 func DefaultConfig() Config {
 	return Config{
-		From: "auto", Filter: "bilinear", Color: "rgb", Layout: store.CHW, DType: tensor.Uint8,
+		From: "auto", Filter: "bilinear",
 		Workers: runtime.GOMAXPROCS(0), MaxPixels: decodeMaxPixels,
 	}
 }
@@ -60,6 +66,25 @@ func (c Config) format() string {
 		return formatHDF5
 	}
 	return formatFlat
+}
+
+// images returns the Config with what files of images have by default.
+func (c Config) images() Config {
+	if c.Color == "" {
+		c.Color = "rgb"
+	}
+	if c.Layout == "" {
+		c.Layout = store.CHW
+	}
+	if c.DType == tensor.Invalid {
+		c.DType = tensor.Uint8
+	}
+	return c
+}
+
+// changesPixels reports whether anything was asked for that changes pixels.
+func (c Config) changesPixels() bool {
+	return c.Resize != nil || c.Crop != nil || c.Color != "" || c.Layout != "" || c.DType != tensor.Invalid || !c.Normalize.none()
 }
 
 // channels returns how many the records have.
@@ -85,7 +110,8 @@ func (c Config) problems() (list []string) {
 	if n := len(c.Normalize.Mean); n > 1 && n != c.channels() {
 		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Normalize, n, c.Color, c.channels())
 	}
-	if _, err := c.pipeline(); err != nil {
+	add(c.KeepEncoded && c.changesPixels(), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
+	if _, err := c.images().pipeline(); err != nil {
 		list = append(list, strings.Split(err.Error(), "\n")...)
 	}
 	return list

@@ -61,7 +61,7 @@ func TestNoReadableImage(t *testing.T) {
 	put(t, source, "cat/b.jpg", nil)
 	c := config(t, source)
 	c.Skip = true
-	if text := runError(t, c); !strings.HasPrefix(text, "no readable image among 2 samples; the first: cat/a.jpg: not an image") {
+	if text := runError(t, c); !strings.HasPrefix(text, "no usable sample among 2; the first: cat/a.jpg: not an image") {
 		t.Error(text)
 	}
 }
@@ -160,7 +160,7 @@ func TestPlaces(t *testing.T) {
 		{link, filepath.Join(source, "out"), "lies inside the source"},
 		{source, parent, "lies inside the destination"},
 		{link, source, "are both"},
-		{source + "s", filepath.Join(parent, "out"), "there is no such folder"},
+		{source + "s", filepath.Join(parent, "out"), "there is no such file or folder"},
 		{filepath.Join(source, "cat", "a.png"), filepath.Join(parent, "out"), "is a file"},
 		{source, filepath.Join(source, "..", "photos2"), ""},
 		{source, source + "-out", ""},

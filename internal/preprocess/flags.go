@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/source"
 )
 
 // flags are the flags of the command as text, and the Config that check makes of them.
@@ -17,6 +18,7 @@ type flags struct {
 
 	resize, crop, color, layout, dtype string
 	normalize, shardSize, onError      string
+	orientation, alpha, deep, cmyk     string
 	json, quiet, version               bool
 }
 
@@ -24,7 +26,7 @@ func newFlags() *flags { return &flags{config: DefaultConfig()} }
 
 // choices lists what a flag may be; the first is the default, unless that is no flag at all.
 var choices = map[string][]string{
-	"from":     {"auto", "imagefolder"},
+	"from":     append([]string{"auto"}, source.Kinds...),
 	"format":   {formatFlat, formatHDF5},
 	"fit":      {"shorter", "longer", "exact", "cover", "pad"},
 	"filter":   {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"},
@@ -32,6 +34,11 @@ var choices = map[string][]string{
 	"layout":   {"chw", "hwc"},
 	"dtype":    {"uint8", "float16", "bfloat16", "float32"},
 	"on-error": {"fail", "skip"},
+
+	"exif-orientation": {"ignored", "applied"},
+	"alpha":            {"dropped", "refused"},
+	"sixteen-bit":      {"high-byte", "refused"},
+	"cmyk":             {"converted", "refused"},
 }
 
 func (f *flags) register(cmd *cobra.Command) {
@@ -39,14 +46,20 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.SortFlags = false
 	of := func(name string) string { return strings.Join(choices[name], ", ") }
 	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
+	fs.StringVar(&c.Fields, "fields", "", "`LIST` of columns: COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be left out; TYPE is "+source.TypeNames)
 	fs.StringVar(&c.Format, "format", "", "`KIND` of dataset: "+of("format")+" (default by DEST's name)")
 	fs.StringVar(&f.resize, "resize", "", "`SIZE` in pixels: one number, or HEIGHTxWIDTH")
 	fs.StringVar(&c.Fit, "fit", "", "`HOW` SIZE is met: "+of("fit")+" (default the shorter side for one number, exact for two; cover crops, pad adds black)")
 	fs.StringVar(&f.crop, "crop", "", "cut out the centre after resizing: `SIZE` as above")
 	fs.StringVar(&c.Filter, "filter", c.Filter, "`FILTER` of the resize, as Pillow's: "+of("filter"))
-	fs.StringVar(&f.color, "color", "rgb", "`CHANNELS`: "+of("color"))
-	fs.StringVar(&f.layout, "layout", "chw", "`ORDER` of axes: "+of("layout"))
-	fs.StringVar(&f.dtype, "dtype", "uint8", "`TYPE` of the numbers: "+of("dtype")+"; uint8 keeps 0 to 255, the others store x/255, as torchvision's ToTensor")
+	fs.StringVar(&f.color, "color", "", "`CHANNELS` of images: "+of("color")+" (default rgb)")
+	fs.StringVar(&f.layout, "layout", "", "`ORDER` of axes of images: "+of("layout")+" (default chw)")
+	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of the numbers of images: "+of("dtype")+" (default uint8); uint8 keeps 0 to 255, the others store x/255, as torchvision's ToTensor")
+	fs.StringVar(&f.orientation, "exif-orientation", "ignored", "`WHAT` of the turn that a camera noted: "+of("exif-orientation")+"; Pillow and torchvision ignore it, OpenCV applies it")
+	fs.StringVar(&f.alpha, "alpha", "dropped", "`WHAT` of transparency: "+of("alpha")+"; dropped as Pillow's convert does, not blended")
+	fs.StringVar(&f.deep, "sixteen-bit", "high-byte", "`WHAT` of images with 16 bits a sample: "+of("sixteen-bit")+"; Pillow clips gray ones to white")
+	fs.StringVar(&f.cmyk, "cmyk", "converted", "`WHAT` of CMYK images: "+of("cmyk")+"; converted as Pillow does, colour profiles aside")
+	fs.BoolVar(&c.KeepEncoded, "keep-encoded", false, "keep image files as they are, as a field of variable length, for the loader to decode")
 	fs.StringVar(&f.normalize, "normalize", "none", "`MEAN/STD`, such as 0.5,0.5,0.5/0.25,0.25,0.25, or a name: none, imagenet, dataset (its own figures), inception, clip; "+
 		"float types store (x/255-MEAN)/STD, uint8 notes it in the dataset for the loader to do")
 	fs.IntVar(&c.Workers, "workers", c.Workers, "`N` images at a time; the result is the same for any N")
@@ -58,9 +71,9 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.quiet, "quiet", false, "print no progress and no summary, only errors")
 	fs.BoolVar(&f.version, "version", false, "print versions and what is built in")
 	fs.BoolP("help", "h", false, "print this help")
-	cli.Group(cmd, "Source and dataset", "from", "format", "shard-size", "overwrite")
+	cli.Group(cmd, "Source and dataset", "from", "fields", "format", "shard-size", "overwrite")
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
-	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize")
+	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded")
 	cli.Group(cmd, "Run", "workers", "on-error", "max-pixels", "json", "quiet")
 	for name, list := range choices {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)); err != nil {
@@ -77,17 +90,17 @@ func (f *flags) check(args []string) error {
 	var p problems
 	c := &f.config
 	p.choose("from", &c.From)
-	p.choose("color", &f.color)
-	p.choose("layout", &f.layout)
-	p.choose("dtype", &f.dtype)
+	p.chooseIf("color", &f.color)
+	p.chooseIf("layout", &f.layout)
+	p.chooseIf("dtype", &f.dtype)
 	p.choose("on-error", &f.onError)
 	p.choose("filter", &c.Filter)
-	if c.Format != "" {
-		p.choose("format", &c.Format)
-	}
-	if c.Fit != "" {
-		p.choose("fit", &c.Fit)
-	}
+	p.chooseIf("format", &c.Format)
+	p.chooseIf("fit", &c.Fit)
+	p.choose("exif-orientation", &f.orientation)
+	p.choose("alpha", &f.alpha)
+	p.choose("sixteen-bit", &f.deep)
+	p.choose("cmyk", &f.cmyk)
 	f.parse(&p)
 	usage := &cli.UsageError{Arguments: f.arguments(args)}
 	usage.Problems = append(p, c.problems()...)
@@ -103,7 +116,10 @@ func (f *flags) parse(p *problems) {
 	var err error
 	c := &f.config
 	c.Color, c.Layout, c.Skip = f.color, strings.ToUpper(f.layout), f.onError == "skip"
-	p.add("dtype", f.dtype, c.DType.UnmarshalText([]byte(f.dtype)))
+	if f.dtype != "" {
+		p.add("dtype", f.dtype, c.DType.UnmarshalText([]byte(f.dtype)))
+	}
+	c.Rules = Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", RefuseDeep: f.deep == "refused", RefuseCMYK: f.cmyk == "refused"}
 	if c.Resize, err = parseSize(f.resize); err != nil {
 		c.Fit = ""
 	}
@@ -134,8 +150,16 @@ func (p *problems) choose(flag string, value *string) {
 	}
 	*p = append(*p, fmt.Sprintf("--%s %s: must be one of %s", flag, *value, strings.Join(choices[flag], ", ")))
 	*value = choices[flag][0]
-	if flag == "fit" || flag == "format" {
-		*value = "" // their defaults depend on other things
+}
+
+// chooseIf does the same with a flag whose default depends on other things.
+func (p *problems) chooseIf(flag string, value *string) {
+	before := len(*p)
+	if *value != "" {
+		p.choose(flag, value)
+	}
+	if len(*p) > before {
+		*value = ""
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -31,7 +30,7 @@ func TestFlagDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := f.config
-	if c.Source != "a" || c.Dest != "b" || c.DType != tensor.Uint8 || c.Layout != store.CHW || c.Color != "rgb" || c.Skip ||
+	if c.Source != "a" || c.Dest != "b" || c.changesPixels() || c.Skip ||
 		c.Resize != nil || c.Crop != nil || !c.Normalize.none() || c.format() != formatFlat || c.Workers < 1 || c.Filter != "bilinear" {
 		t.Errorf("config %+v", c)
 	}
@@ -41,7 +40,7 @@ func TestFlagProblems(t *testing.T) {
 	cases := []struct{ line, want string }{
 		{"a b --workers 0", "--workers 0: must be 1 or more"},
 		{"a b --max-pixels -3", "--max-pixels -3: must be 1 or more"},
-		{"a b --from zip", "--from zip: must be one of auto, imagefolder"},
+		{"a b --from zip", "--from zip: must be one of auto, imagefolder, csv, jsonl, tar, parquet, npy, npz, idx, cifar, hdf5, flat"},
 		{"a b --format npz", "--format npz: must be one of flat, hdf5"},
 		{"a b --dtype int4", "--dtype int4: must be one of uint8, float16, bfloat16, float32"},
 		{"a b --layout nchw", "--layout nchw: must be one of chw, hwc"},

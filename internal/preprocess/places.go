@@ -15,20 +15,21 @@ import (
 
 // openSource opens what c.From says.
 func openSource(ctx context.Context, c Config) (source.Source, error) {
-	return source.OpenImageFolder(ctx, c.Source, source.ImageFolderOptions{
+	return source.Open(ctx, c.Source, source.Options{
+		Kind: c.From, Fields: c.Fields,
 		IsImage: func(head []byte) bool { return decode.Sniff(head) != "" },
 	})
 }
 
 // checkPlaces finds out what is wrong with source and destination before any work is done.
 func checkPlaces(c Config) error {
-	if err := source.CheckFolder(c.Source); err != nil {
+	if err := source.Check(c.Source, c.From); err != nil {
 		return err
 	}
 	if err := checkApart(c.Source, c.Dest); err != nil {
 		return err
 	}
-	stage, err := store.NewStage(c.Dest, c.Overwrite)
+	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Keep: true})
 	switch {
 	case errors.Is(err, store.ErrExist) && !c.Overwrite:
 		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)

@@ -13,15 +13,9 @@ import (
 
 const decodeMaxPixels = decode.DefaultMaxPixels
 
-// Names of the fields of a dataset of images.
-const (
-	imagesField = "images"
-	labelsField = "labels"
-)
-
-// pipeline returns the transforms that the Config asks for.
-func (c Config) pipeline() (*transforms.Pipeline, error) {
-	var ts []transforms.Transform
+// pipeline returns the transforms that the Config, which has the defaults of images, asks
+// for, behind those given.
+func (c Config) pipeline(ts ...transforms.Transform) (*transforms.Pipeline, error) {
 	if c.Resize != nil {
 		ts = append(ts, transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter})
 	}
@@ -44,50 +38,45 @@ func (c Config) pipeline() (*transforms.Pipeline, error) {
 
 // decoder returns the options of the decoders.
 func (c Config) decoder() decode.Options {
-	o := decode.Options{MaxPixels: c.MaxPixels}
+	o := decode.Options{MaxPixels: c.MaxPixels, Orient: c.Orient}
 	if c.Color == "gray" {
 		o.Color = decode.Gray
 	}
 	return o
 }
 
-// schema returns the fields of a dataset whose images come out of the pipeline like that.
-func (c Config) schema(images transforms.Info, classes []string) store.Schema {
-	f := store.NewField(imagesField, c.DType, images.Shape()...)
-	f.Layout = c.Layout
-	switch {
-	case c.DType != tensor.Uint8:
-		f.Normalization = c.Normalize.field(images.C, true)
-	case c.Normalize.Mean != nil:
-		f.Normalization = c.Normalize.field(images.C, false)
-	}
-	s := store.Schema{Fields: []store.Field{f}}
-	if classes != nil {
-		l := store.NewField(labelsField, tensor.Int64)
-		l.Classes = classes
-		s.Fields = append(s.Fields, l)
-	}
-	return s
-}
-
 // recipe returns what the manifest says about how the dataset was made.
-func (c Config) recipe(p *transforms.Pipeline) (*store.Recipe, error) {
-	text, err := json.Marshal(p)
+func (c Config) recipe(j *job) (*store.Recipe, error) {
+	text, err := j.transforms()
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
+	c = c.images()
 	return &store.Recipe{
 		Program: "penstock " + cli.Version(), Decoder: decode.Backend(), Transforms: text,
 		Options: map[string]string{
-			"alpha": "dropped", "exif-orientation": "ignored", "icc-profile": "ignored", "frame": "first",
-			"color": c.Color, "normalize": c.Normalize.Name, "max-pixels": fmt.Sprint(c.MaxPixels), "on-error": c.onError(),
+			"alpha": choose(c.RefuseAlpha, "refused", "dropped"), "exif-orientation": choose(c.Orient, "applied", "ignored"),
+			"icc-profile": "ignored", "frame": "first", "sixteen-bit": choose(c.RefuseDeep, "refused", "high-byte"),
+			"cmyk":  choose(c.RefuseCMYK, "refused", "converted"),
+			"color": c.Color, "normalize": c.Normalize.Name, "max-pixels": fmt.Sprint(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
 		},
 	}, nil
 }
 
-func (c Config) onError() string {
-	if c.Skip {
-		return "skip"
+// transforms returns what is done to the images, nothing where there are none.
+func (j *job) transforms() (json.RawMessage, error) {
+	for _, f := range j.fields {
+		if image, ok := f.(*imageField); ok {
+			return json.Marshal(image.pipeline)
+		}
 	}
-	return "fail"
+	return nil, nil
+}
+
+// choose returns yes or no.
+func choose(condition bool, yes, no string) string {
+	if condition {
+		return yes
+	}
+	return no
 }

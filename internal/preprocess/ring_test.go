@@ -15,7 +15,7 @@ import (
 // memory is the Data of a sample in memory.
 type memory []byte
 
-func (m memory) Read(buf []byte) ([]byte, error) { return append(buf[:0], m...), nil }
+func (m memory) Read(v *source.Values) error { v.Borrow(0, m); return nil }
 
 // endless yields the same sample again and again, counting.
 func endless(data []byte, yielded *atomic.Int64) iter.Seq2[source.Sample, error] {
@@ -31,16 +31,17 @@ func testJob(t *testing.T, n int) (*job, []*worker) {
 	t.Helper()
 	c := DefaultConfig()
 	c.Normalize, _ = ParseNormalize("none")
-	p, err := c.pipeline()
+	images := source.Field{Field: store.NewRagged("images", tensor.Uint8)}
+	images.Content = store.Image
+	fields, err := c.fieldJobs([]source.Field{images})
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{pipeline: p, decoder: c.decoder()}
+	j := &job{source: []source.Field{images}, fields: fields}
 	probe := newWorker(j)
 	if err := probe.probe(&slot{sample: source.Sample{Data: memory(picture(t, ".png", 24, 24, 1))}}); err != nil {
 		t.Fatal(err)
 	}
-	j.schema = c.schema(j.out, nil)
 	var workers []*worker
 	for range n {
 		workers = append(workers, newWorker(j))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
@@ -23,7 +24,7 @@ type run struct {
 }
 
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
-	if r.config.Normalize.Dataset && r.config.DType != tensor.Uint8 {
+	if r.config.Normalize.Dataset && r.config.images().DType != tensor.Uint8 {
 		n, err := r.measure(ctx)
 		if err != nil {
 			return nil, err
@@ -43,13 +44,17 @@ func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 	if err != nil {
 		return nil, err
 	}
+	at := slices.IndexFunc(j.schema.Fields, func(f store.Field) bool { return f.Layout != "" })
+	if at < 0 {
+		return nil, errors.New("--normalize dataset: the source has no images")
+	}
 	ledger, sums := store.NewLedger(j.schema), make([]uint32, len(j.schema.Fields))
 	err = r.pass(ctx, j, "measuring (1 of 2)", func(rec *store.Record) error { return ledger.Add(rec, sums) })
 	if err != nil {
 		return nil, err
 	}
 	r.skip = int64(len(r.books.skipped))
-	return ledger.Manifest(store.Info{NormalizeByStatistics: true}).Fields[0].Normalization, nil
+	return ledger.Manifest(store.Info{NormalizeByStatistics: true}).Fields[at].Normalization, nil
 }
 
 // write runs over the source and commits the dataset.
@@ -68,7 +73,7 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 	if err := r.pass(ctx, j, r.stage(), w.Append); err != nil {
 		return nil, err
 	}
-	recipe, err := c.recipe(j.pipeline)
+	recipe, err := c.recipe(j)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +85,7 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 
 // stage names the pass that writes, for the progress.
 func (r *run) stage() string {
-	if r.config.Normalize.Name == "dataset" && r.config.DType != tensor.Uint8 {
+	if r.config.Normalize.Name == "dataset" && r.config.images().DType != tensor.Uint8 {
 		return "writing (2 of 2)"
 	}
 	return "writing"
@@ -101,7 +106,7 @@ func (r *run) pass(ctx context.Context, j *job, what string, add func(*store.Rec
 		workers[i] = newWorker(j)
 		defer workers[i].close()
 	}
-	r.progress.Begin(what, r.info.Count, "images")
+	r.progress.Begin(what, r.info.Count, r.info.Unit)
 	defer r.progress.End()
 	return newRing(j.schema, len(workers)).run(ctx, r.src.Samples(), workers, func(s *slot) error {
 		r.progress.Add(1)
@@ -129,7 +134,7 @@ func (r *run) explain(ctx context.Context, err error) error {
 		if r.books != nil {
 			done = r.books.samples
 		}
-		return fmt.Errorf("%w after %d of %d images; nothing was written to %s", err, done, r.info.Count, r.config.Dest)
+		return fmt.Errorf("%w after %d of %d %s; nothing was written to %s", err, done, r.info.Count, r.info.Unit, r.config.Dest)
 	}
 	return explainSpace(err, r.config.Dest, r.need)
 }

@@ -33,6 +33,7 @@ type Summary struct {
 	Decoder      string           `json:"decoder"`
 	Seconds      float64          `json:"seconds"`
 
+	unit  string // what samples are called
 	kinds []string
 	hints []string
 }
@@ -44,7 +45,25 @@ type FieldSummary struct {
 	Shape  tensor.Shape `json:"shape"` // of a record
 	Layout string       `json:"layout,omitempty"`
 
+	Ragged        bool                 `json:"ragged,omitempty"`  // any number of rows of Shape
+	Content       string               `json:"content,omitempty"` // store.Text or store.Image
+	Classes       []string             `json:"classes,omitempty"`
 	Normalization *store.Normalization `json:"normalization,omitempty"`
+}
+
+func fieldSummary(f store.Field) FieldSummary {
+	return FieldSummary{f.Name, f.DType.String(), f.Shape, f.Layout, f.Ragged, f.Content, f.Classes, f.Normalization}
+}
+
+// typeText writes type and shape, with a star for any number of rows.
+func (f FieldSummary) typeText() string {
+	switch {
+	case !f.Ragged:
+		return fmt.Sprintf("%s %v", f.DType, f.Shape)
+	case len(f.Shape) == 0:
+		return f.DType + " (*,)"
+	}
+	return f.DType + " (*, " + strings.Trim(f.Shape.String(), "(,)") + ")"
 }
 
 // SourceSummary says what was read.
@@ -65,15 +84,25 @@ func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summa
 	}
 	s := &Summary{
 		Dest: c.Dest, Format: c.format(), ID: m.ID, Records: m.Records, Bytes: size,
-		Classes: r.info.Classes, Source: sourceSummary(c, r.info, r.books),
+		Classes: classesOf(r.info.Fields), Source: sourceSummary(c, r.info, r.books),
 		Skipped: append([]store.Skipped{}, r.books.skipped...), SkippedKinds: r.books.kinds,
 		Workers: c.Workers, Decoder: decode.Backend(), Seconds: took.Seconds(),
-		kinds: r.books.kindNames(), hints: r.info.Hints,
+		unit: r.info.Unit, kinds: r.books.kindNames(), hints: r.info.Hints,
 	}
 	for _, f := range m.Fields {
-		s.Fields = append(s.Fields, FieldSummary{f.Name, f.DType.String(), f.Shape, f.Layout, f.Normalization})
+		s.Fields = append(s.Fields, fieldSummary(f))
 	}
 	return s, nil
+}
+
+// classesOf returns the names of the first field that has classes.
+func classesOf(fields []source.Field) []string {
+	for _, f := range fields {
+		if f.Classes != nil {
+			return f.Classes
+		}
+	}
+	return nil
 }
 
 func sourceSummary(c Config, info source.Info, b *books) SourceSummary {
@@ -110,13 +139,13 @@ func (s *Summary) print(w io.Writer) {
 	took := time.Duration(s.Seconds * float64(time.Second))
 	fmt.Fprintf(w, "%s: %s, %s, %s\n", s.Dest, cli.Counted(s.Records, "record"), cli.Bytes(s.Bytes), formatNames[s.Format])
 	for _, f := range s.Fields {
-		fmt.Fprintf(w, "  %-8s %s %v%s\n", f.Name, f.DType, f.Shape, s.meaning(f))
+		fmt.Fprintf(w, "  %-8s %s%s\n", f.Name, f.typeText(), f.meaning())
 	}
-	if s.Classes == nil {
+	if s.Classes == nil && s.Source.Kind == "imagefolder" {
 		fmt.Fprintf(w, "  %-8s none, as the images are in no class folders\n", "labels")
 	}
 	fmt.Fprintf(w, "  %-8s %s, %s from %s\n", "source", cli.Counted(s.Source.Samples, "sample"), cli.Bytes(s.Source.Bytes), s.Source.Path)
-	fmt.Fprintf(w, "  %-8s %s, %s, %s\n", "time", cli.Duration(took), rate(s.Source.Samples, took), cli.Counted(int64(s.Workers), "worker"))
+	fmt.Fprintf(w, "  %-8s %s, %s, %s\n", "time", cli.Duration(took), rate(s.Source.Samples, took, s.unit), cli.Counted(int64(s.Workers), "worker"))
 	fmt.Fprintf(w, "  %-8s %s\n", "decoder", s.Decoder)
 	s.printIgnored(w)
 	s.printSkipped(w)
@@ -127,19 +156,23 @@ func (s *Summary) print(w io.Writer) {
 }
 
 // rate words how fast records were made.
-func rate(n int64, took time.Duration) string {
-	return strings.TrimSuffix(cli.Rate(n, took), "/s") + " images/s"
+func rate(n int64, took time.Duration, unit string) string {
+	return strings.TrimSuffix(cli.Rate(n, took), "/s") + " " + unit + "/s"
 }
 
 var formatNames = map[string]string{formatFlat: "flat folder", formatHDF5: "HDF5 file"}
 
 // meaning says of a field what shape and type do not.
-func (s *Summary) meaning(f FieldSummary) string {
+func (f FieldSummary) meaning() string {
 	switch {
 	case f.Layout != "":
 		return "  " + f.Layout + scale(f)
-	case f.Name == labelsField:
-		return "  " + countClasses(len(s.Classes)) + ": " + strings.Join(shorten(s.Classes, 6), ", ")
+	case f.Classes != nil:
+		return "  " + countClasses(len(f.Classes)) + ": " + strings.Join(shorten(f.Classes, 6), ", ")
+	case f.Content == store.Text:
+		return "  text"
+	case f.Content == store.Image:
+		return "  image files as they are"
 	}
 	return ""
 }

@@ -20,13 +20,14 @@ func TestSummaryForPeople(t *testing.T) {
 		Dest: "out/ds", Format: "flat", Records: 1200, Bytes: 3 << 20, Workers: 1, Decoder: "quick", Seconds: 2,
 		Fields: []FieldSummary{
 			{Name: "images", DType: "uint8", Shape: []int{3, 8, 8}, Layout: "CHW"},
-			{Name: "labels", DType: "int64"},
+			{Name: "labels", DType: "int64", Classes: strings.Fields("a b c d e f g")},
+			{Name: "boxes", DType: "float32", Shape: []int{4}, Ragged: true},
+			{Name: "caption", DType: "uint8", Ragged: true, Content: "utf-8"},
 		},
-		Classes:      strings.Fields("a b c d e f g"),
 		Source:       SourceSummary{Path: "photos", Samples: 1207, Bytes: 5 << 20, Ignored: 3, firstIgnored: "README.md"},
 		SkippedKinds: map[string]int64{"corrupt image": 5, "not an image": 2},
 		kinds:        []string{"corrupt image", "not an image"},
-		hints:        []string{"look twice"},
+		unit:         "images", hints: []string{"look twice"},
 	}
 	for _, name := range strings.Fields("1 2 3 4 5 6 7") {
 		s.Skipped = append(s.Skipped, store.Skipped{Sample: name + ".jpg", Reason: "bad"})
@@ -38,6 +39,8 @@ func TestSummaryForPeople(t *testing.T) {
 	want := `out/ds: 1,200 records, 3.0 MiB, flat folder
   images   uint8 (3, 8, 8)  CHW
   labels   int64 ()  7 classes: a, b, c, d, e, f, ...
+  boxes    float32 (*, 4)
+  caption  uint8 (*,)  text
   source   1,207 samples, 5.0 MiB from photos
   time     2.0 s, 604 images/s, 1 worker
   decoder  quick

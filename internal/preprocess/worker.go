@@ -1,13 +1,11 @@
 package preprocess
 
 import (
-	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 
-	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/transforms"
 )
 
 // slot carries one sample from the source through a worker to the committer. Its record is
@@ -24,94 +22,97 @@ type slot struct {
 
 // worker makes records of samples, one at a time. It serves one goroutine.
 type worker struct {
-	job     *job
-	decoder *decode.Decoder
-	runner  *transforms.Runner
-	buf     []byte
-	checked transforms.Info // the last input whose output was found to fit
+	job    *job
+	values *source.Values
+	fields []fieldWorker
 }
 
 // job is what the workers of a pass have in common.
 type job struct {
-	pipeline *transforms.Pipeline
-	decoder  decode.Options
-	schema   store.Schema
-	out      transforms.Info // of every image
-	first    shaped          // the sample that out comes from
+	source []source.Field
+	fields []fieldJob // of the dataset, in the order of source
+	schema store.Schema
 }
 
-// shaped is a sample and the size of its image, for messages.
-type shaped struct {
-	name string
-	w, h int
+// fieldJob makes one field of the dataset of one field of the source.
+type fieldJob interface {
+	worker() fieldWorker
+}
+
+// fieldWorker is the part of a worker that makes one field.
+type fieldWorker interface {
+	// probe tries the value of a sample and, if it can be used, makes it the measure for all.
+	// It returns the field of the dataset.
+	probe(name string, value []byte) (store.Field, error)
+
+	// do makes the value of a record of that of a sample, in the memory of dst where it fits.
+	// The sample may be bad, or show that the run as a whole cannot go on.
+	do(name string, dst, value []byte) (out []byte, bad, fatal error)
+
+	close()
 }
 
 func newWorker(j *job) *worker {
-	return &worker{job: j, decoder: decode.New(j.decoder), runner: j.pipeline.Runner()}
+	w := &worker{job: j, values: source.NewValues(len(j.source))}
+	for _, f := range j.fields {
+		w.fields = append(w.fields, f.worker())
+	}
+	return w
 }
 
-func (w *worker) close() { w.decoder.Close() }
-
-// open reads and opens the sample of s.
-func (w *worker) open(s *slot) (src transforms.Source, err error) {
-	w.buf, err = s.sample.Data.Read(w.buf)
-	s.size, s.crc = int64(len(w.buf)), store.CRC32C(w.buf)
-	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %w", err)
+func (w *worker) close() {
+	for _, f := range w.fields {
+		f.close()
 	}
-	return w.decoder.Open(w.buf)
+}
+
+// castagnoli is the polynomial of CRC32C.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// read reads the values of the sample of s and enters what they are.
+func (w *worker) read(s *slot) error {
+	err := s.sample.Data.Read(w.values)
+	s.size, s.crc = 0, 0
+	for i, f := range w.job.source {
+		if !f.Derived {
+			s.size += int64(len(w.values.Get(i)))
+			s.crc = crc32.Update(s.crc, castagnoli, w.values.Get(i))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("cannot be read: %w", err)
+	}
+	return nil
 }
 
 // do makes the record of the sample of s.
 func (w *worker) do(s *slot) {
-	s.bad, s.fatal = nil, nil
-	src, err := w.open(s)
-	if err != nil {
-		s.bad = err
+	s.bad, s.fatal = w.read(s), nil
+	if s.bad != nil {
 		return
 	}
-	if s.bad, s.fatal = w.check(s.sample.Name, transforms.InfoOf(src)); s.bad != nil || s.fatal != nil {
-		return
-	}
-	if err := w.runner.Do(s.record.Values[0], src); err != nil {
-		s.bad = err
-		return
-	}
-	if len(s.record.Values) > 1 {
-		binary.LittleEndian.PutUint64(s.record.Values[1], uint64(s.sample.Label))
+	for i, f := range w.fields {
+		s.record.Values[i], s.bad, s.fatal = f.do(s.sample.Name, s.record.Values[i], w.values.Get(i))
+		if s.bad != nil || s.fatal != nil {
+			return
+		}
 	}
 	s.record.Summarize(w.job.schema)
 }
 
-// check makes sure that an image of that kind becomes a record like all others. One that
-// the transforms cannot work with is bad; one that would be of another size is fatal, as it
-// is no fault of the image.
-func (w *worker) check(name string, in transforms.Info) (bad, fatal error) {
-	if in == w.checked {
-		return nil, nil
+// probe tries a sample and, if it can be used, makes it the measure for all.
+func (w *worker) probe(s *slot) error {
+	if err := w.read(s); err != nil {
+		return err
 	}
-	out, err := w.job.pipeline.Output(in)
-	if err != nil {
-		return err, nil
+	var schema store.Schema
+	for i, f := range w.fields {
+		field, err := f.probe(s.sample.Name, w.values.Get(i))
+		if err != nil {
+			return err
+		}
+		schema.Fields = append(schema.Fields, field)
 	}
-	if out.W != w.job.out.W || out.H != w.job.out.H || out.C != w.job.out.C {
-		return nil, &sizeError{w.job.first, shaped{name, in.W, in.H}, w.job.out, out}
-	}
-	w.checked = in
-	return nil, nil
-}
-
-// sizeError says that two images do not fit into one array.
-type sizeError struct {
-	a, b       shaped
-	outA, outB transforms.Info
-}
-
-func (e *sizeError) Error() string {
-	text := fmt.Sprintf("images of several sizes do not make one array: %s is %dx%d pixels, %s is %dx%d",
-		e.a.name, e.a.w, e.a.h, e.b.name, e.b.w, e.b.h)
-	if e.outA.W != e.a.w || e.outA.H != e.a.h {
-		text += fmt.Sprintf(" (%dx%d and %dx%d after --resize)", e.outA.W, e.outA.H, e.outB.W, e.outB.H)
-	}
-	return text + "; bring all to one size, for example with --resize 256 --crop 224, or --resize 224x224"
+	w.job.schema = schema
+	return nil
 }

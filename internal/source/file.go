@@ -8,11 +8,18 @@ import (
 	"slices"
 )
 
-// file is the Data of a sample that is a regular file, by its path.
+// file is a regular file, by its path. As Data it is the first value.
 type file string
 
 // Read implements Data.
-func (f file) Read(buf []byte) ([]byte, error) {
+func (f file) Read(v *Values) error {
+	b, err := f.read(v.Buffer(0))
+	v.Keep(0, b)
+	return err
+}
+
+// read returns all bytes, in the memory of buf if they fit.
+func (f file) read(buf []byte) ([]byte, error) {
 	r, size, err := openFile(string(f))
 	if err != nil {
 		return buf[:0], withoutPath(err)
@@ -54,8 +61,9 @@ func withoutPath(err error) error {
 // notRegular is the Data of something that has an image's name but no bytes to read.
 type notRegular struct{ mode fs.FileMode }
 
-func (n notRegular) Read(buf []byte) ([]byte, error) {
-	return buf[:0], fmt.Errorf("is %s, not a file", describeMode(n.mode))
+func (n notRegular) Read(v *Values) error {
+	v.Make(0, 0)
+	return fmt.Errorf("is %s, not a file", describeMode(n.mode))
 }
 
 func describeMode(m fs.FileMode) string {

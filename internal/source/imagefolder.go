@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/penstock/penstock/store"
 )
 
 // ImageFolder is a folder of images: either one folder a class, with images in it and below
@@ -24,6 +26,7 @@ type ImageFolder struct {
 	root    string
 	isImage func(head []byte) bool
 	info    Info
+	classes []string
 	folders []folder // in the order of their samples
 }
 
@@ -78,7 +81,7 @@ func (s *ImageFolder) scan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.info = Info{Kind: "imagefolder", Name: filepath.Base(name)}
+	s.info = Info{Kind: "imagefolder", Name: filepath.Base(name), Unit: "images", Fields: []Field{content(imagesField, store.Image)}}
 	top, err := s.list("")
 	if err != nil {
 		return err
@@ -125,7 +128,10 @@ func (s *ImageFolder) scanClasses(ctx context.Context, classes []string) error {
 		}
 		nested = nested && !direct
 	}
-	s.info.Classes = classes
+	s.classes = classes
+	label := classLabel(labelsField, classes)
+	label.Derived = true
+	s.info.Fields = append(s.info.Fields, label)
 	if s.info.Count > 0 && len(empty) > 0 {
 		return fmt.Errorf("found no images for the classes %s; remove these folders or fill them", enumerate(empty, 10))
 	}
@@ -187,10 +193,30 @@ func (s *ImageFolder) Samples() iter.Seq2[Sample, error] {
 				return
 			}
 			for _, e := range l.files {
-				if !yield(Sample{Name: slashed(f.rel, e.name), Label: f.label, Data: e.data}, nil) {
+				if !yield(Sample{Name: slashed(f.rel, e.name), Data: s.data(e, f.label)}, nil) {
 					return
 				}
 			}
 		}
 	}
+}
+
+// data returns the values of an entry.
+func (s *ImageFolder) data(e entry, label int64) Data {
+	if s.classes == nil {
+		return e.data
+	}
+	return labelled{e.data, label}
+}
+
+// labelled is a file with a class number as the second value.
+type labelled struct {
+	file  Data
+	label int64
+}
+
+// Read implements Data.
+func (l labelled) Read(v *Values) error {
+	putInt(v, 1, l.label)
+	return l.file.Read(v)
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -55,20 +56,22 @@ func open(t *testing.T, root string) (*ImageFolder, error) {
 	return OpenImageFolder(context.Background(), root, ImageFolderOptions{IsImage: isPixels})
 }
 
-// list opens root and returns "label name" of all samples.
-func list(t *testing.T, root string) (Info, []string) {
+// samplesOf opens root and returns "label name" of all samples.
+func samplesOf(t *testing.T, root string) (Info, []string) {
 	t.Helper()
 	s, err := open(t, root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	names := []string{}
+	names, v := []string{}, NewValues(2)
 	for sample, err := range s.Samples() {
 		if err != nil {
 			t.Fatal(err)
 		}
-		names = append(names, fmt.Sprintf("%d %s", sample.Label, sample.Name))
+		putInt(v, 1, 0)
+		_ = sample.Data.Read(v) // a link that leads nowhere has a label all the same
+		names = append(names, fmt.Sprintf("%d %s", binary.LittleEndian.Uint64(v.Get(1)), sample.Name))
 	}
 	if int64(len(names)) != s.Info().Count {
 		t.Errorf("%d samples, but Count is %d", len(names), s.Info().Count)
@@ -76,8 +79,18 @@ func list(t *testing.T, root string) (Info, []string) {
 	return s.Info(), names
 }
 
+// classes returns the names of a source's labels.
+func (i Info) classes() []string {
+	for _, f := range i.Fields {
+		if f.Classes != nil {
+			return f.Classes
+		}
+	}
+	return nil
+}
+
 func TestClassFolders(t *testing.T) {
-	info, names := list(t, tree(t,
+	info, names := samplesOf(t, tree(t,
 		"dog/b.jpg", "dog/a.JPEG", "cat/2.png", "cat/10.png", "cat/x/1.jpg", "cat/x-y/1.jpg", "cat/x/deep/0.jpg", "Zebra/z.bmp",
 	))
 	// What torchvision's make_dataset makes of it: sorted(os.walk(class)), sorted(names).
@@ -87,20 +100,20 @@ func TestClassFolders(t *testing.T) {
 	if !slices.Equal(names, want) {
 		t.Errorf("samples %q\nwant %q", names, want)
 	}
-	if !slices.Equal(info.Classes, []string{"Zebra", "cat", "dog"}) || info.Kind != "imagefolder" || info.Name != "photos" || info.Hints != nil {
+	if !slices.Equal(info.classes(), []string{"Zebra", "cat", "dog"}) || info.Kind != "imagefolder" || info.Name != "photos" || info.Hints != nil {
 		t.Errorf("info %+v", info)
 	}
 }
 
 func TestUnlabelled(t *testing.T) {
-	info, names := list(t, tree(t, "b.jpg", "a.png", ".hidden.jpg"))
-	if !slices.Equal(names, []string{"0 a.png", "0 b.jpg"}) || info.Classes != nil {
-		t.Errorf("samples %q, classes %q", names, info.Classes)
+	info, names := samplesOf(t, tree(t, "b.jpg", "a.png", ".hidden.jpg"))
+	if !slices.Equal(names, []string{"0 a.png", "0 b.jpg"}) || info.classes() != nil {
+		t.Errorf("samples %q, classes %q", names, info.classes())
 	}
 }
 
 func TestByContent(t *testing.T) {
-	info, names := list(t, tree(t,
+	info, names := samplesOf(t, tree(t,
 		"cat/a", "cat/b.dat", "cat/readme.txt", "cat/.DS_Store", "cat/.git/c.jpg", "cat/._a.jpg", "cat/x/note.md", "cat/empty.jpg/", "README.md",
 	))
 	if !slices.Equal(names, []string{"0 cat/a", "0 cat/b.dat"}) {
@@ -119,14 +132,14 @@ func TestNamePromisesImage(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, names := list(t, root); len(names) != 3 {
+	if _, names := samplesOf(t, root); len(names) != 3 {
 		t.Errorf("samples %q", names)
 	}
 }
 
 func TestLinks(t *testing.T) {
 	root := tree(t, "cat/a.jpg", "dog -> cat", "cat/b.jpg -> a.jpg", "cat/lost.png -> nowhere.png", "cat/lost -> nowhere")
-	info, names := list(t, root)
+	info, names := samplesOf(t, root)
 	want := []string{"0 cat/a.jpg", "0 cat/b.jpg", "0 cat/lost.png", "1 dog/a.jpg", "1 dog/b.jpg", "1 dog/lost.png"}
 	if !slices.Equal(names, want) || info.Ignored.Count != 2 {
 		t.Errorf("samples %q, ignored %+v", names, info.Ignored)
@@ -136,7 +149,9 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for sample := range s.Samples() {
-		data, err := sample.Data.Read(nil)
+		v := NewValues(2)
+		err := sample.Data.Read(v)
+		data := v.Get(0)
 		lost := strings.HasSuffix(sample.Name, "lost.png")
 		if lost && (err == nil || !strings.Contains(err.Error(), "leads nowhere")) || !lost && (err != nil || !bytes.Equal(data, pixels)) {
 			t.Errorf("%s: %q, %v", sample.Name, data, err)
@@ -190,7 +205,7 @@ func TestCancelledScan(t *testing.T) {
 }
 
 func TestNestedHint(t *testing.T) {
-	info, _ := list(t, tree(t, "train/cat/a.jpg", "train/dog/a.jpg", "val/cat/a.jpg"))
+	info, _ := samplesOf(t, tree(t, "train/cat/a.jpg", "train/dog/a.jpg", "val/cat/a.jpg"))
 	if len(info.Hints) != 1 || !strings.Contains(info.Hints[0], "the classes are train, val") {
 		t.Errorf("hints %q", info.Hints)
 	}
@@ -221,22 +236,22 @@ func TestReadReusesMemory(t *testing.T) {
 	if err := os.WriteFile(path, big, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	buf, err := file(path).Read(nil)
+	buf, err := file(path).read(nil)
 	if err != nil || !bytes.Equal(buf, big) {
 		t.Fatalf("read %d bytes, %v", len(buf), err)
 	}
-	again, err := file(path).Read(buf)
+	again, err := file(path).read(buf)
 	if err != nil || !bytes.Equal(again, big) || &again[0] != &buf[0] {
 		t.Errorf("read %d bytes, %v, or into other memory", len(again), err)
 	}
-	if _, err := file(path + "y").Read(buf); err == nil || strings.Contains(err.Error(), path) {
+	if _, err := file(path + "y").read(buf); err == nil || strings.Contains(err.Error(), path) {
 		t.Errorf("error %v, want one without the path", err)
 	}
 }
 
 // A file that says it is empty, as those of /proc do, is read to its end.
 func TestReadUnknownLength(t *testing.T) {
-	data, err := file("/proc/self/status").Read(nil)
+	data, err := file("/proc/self/status").read(nil)
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /proc on " + runtime.GOOS)
 	}

@@ -1,13 +1,21 @@
-// Package source finds raw samples and says in which order they come. It decodes nothing:
-// a Sample is a name, a label and a way to its bytes, so that whoever needs the bytes can
-// read them in a goroutine of its own.
+// Package source finds raw samples and says in which order they come: folders of images,
+// tables, archives, arrays of other programs, datasets of this module. It decodes no image:
+// a Sample is a name and a way to its values, so that whoever needs the values can read and
+// parse them in a goroutine of its own.
+//
+// Every source is streamed. Samples come in the same order each time and on each machine,
+// and nothing but names and one block of each array is held in memory.
 package source
 
-import "iter"
+import (
+	"errors"
+	"iter"
 
-// Source yields samples in an order that is the same each time, on each machine. Nothing
-// but names is held in memory. It serves one goroutine; the samples may go to others, and
-// their Data can be read until Close.
+	"github.com/penstock/penstock/store"
+)
+
+// Source yields samples in an order that is the same each time, on each machine. It serves
+// one goroutine; the samples may go to others, and their Data can be read until Close.
 type Source interface {
 	// Info says what the source is. It does not change.
 	Info() Info
@@ -21,15 +29,37 @@ type Source interface {
 	Close() error
 }
 
+// Indexed is a Source that can give its samples in any order.
+type Indexed interface {
+	Source
+
+	// Sample returns the sample at position i of Samples, 0 <= i < Info().Count. It may run
+	// beside other calls.
+	Sample(i int64) (Sample, error)
+}
+
 // Info describes a source.
 type Info struct {
 	Kind    string   // such as "imagefolder"
 	Name    string   // last element of its path
-	Classes []string // names of the labels 0, 1, ...; nil if samples have no labels
+	Fields  []Field  // of every sample
 	Count   int64    // samples that are to come, -1 where only their end tells
+	Unit    string   // what samples are called: "images", "rows", ...
+	Splits  []string // names of the splits that samples are in already, if they are
 	Ignored Ignored  // what was passed over
 	Hints   []string // sentences for people about what looks unusual
 }
+
+// Field describes one value that every sample has: its type, and what its bytes mean. Of an
+// encoded image (Content is store.Image) type and shape of the pixels are not known.
+type Field struct {
+	store.Field
+	Origin  string // column, member or array that it comes from, for people
+	Derived bool   // follows from the sample's name, so it adds nothing to a fingerprint
+}
+
+// ErrValue marks a value that is not of its field's type.
+var ErrValue = errors.New("bad value")
 
 // Ignored counts files that are no samples.
 type Ignored struct {
@@ -39,14 +69,14 @@ type Ignored struct {
 
 // Sample is one raw sample.
 type Sample struct {
-	Name  string // path inside the source, with slashes; no other sample has it
-	Label int64  // index into Info.Classes; 0 where there are none
+	Name  string // path inside the source, with slashes, or its place; no other sample has it
+	Split string // one of Info.Splits, if there are any
 	Data  Data
 }
 
-// Data leads to the bytes of a sample.
+// Data leads to the values of a sample.
 type Data interface {
-	// Read returns all bytes, in the memory of buf (whose content is lost) if they fit. It
-	// may run beside other samples' Read. Errors name neither sample nor path.
-	Read(buf []byte) ([]byte, error)
+	// Read fills in the value of every field. It may run beside other samples' Read. Errors
+	// name neither sample nor path; one about a value is ErrValue.
+	Read(v *Values) error
 }

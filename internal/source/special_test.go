@@ -19,7 +19,7 @@ func TestNamedPipe(t *testing.T) {
 			t.Skipf("no named pipes here: %v", err)
 		}
 	}
-	info, names := list(t, root)
+	info, names := samplesOf(t, root)
 	if !slices.Equal(names, []string{"0 cat/a.jpg", "0 cat/pipe.jpg"}) || info.Ignored.Count != 1 {
 		t.Errorf("samples %q, ignored %+v", names, info.Ignored)
 	}
@@ -28,7 +28,7 @@ func TestNamedPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for sample := range s.Samples() {
-		if _, err := sample.Data.Read(nil); (err != nil) != strings.Contains(sample.Name, "pipe") {
+		if err := sample.Data.Read(NewValues(2)); (err != nil) != strings.Contains(sample.Name, "pipe") {
 			t.Errorf("%s: %v", sample.Name, err)
 		}
 	}

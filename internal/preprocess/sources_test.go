@@ -1,0 +1,202 @@
+package preprocess
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
+)
+
+// python returns the command of a Python that has NumPy and h5py, "" if there is none.
+var python = sync.OnceValue(func() string {
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(name, "-c", "import numpy, h5py").Run() == nil {
+			return name
+		}
+	}
+	return ""
+})
+
+// needPython skips a test that reads results with other programs than ours.
+func needPython(t *testing.T) {
+	t.Helper()
+	if python() == "" {
+		t.Skip("there is no Python with NumPy and h5py here")
+	}
+}
+
+func runPython(t *testing.T, args ...string) {
+	t.Helper()
+	if out, err := exec.Command(python(), args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s %v: %v\n%s", python(), args, err, out)
+	}
+}
+
+// foreign makes sources of all kinds with NumPy, h5py and Python's own libraries.
+func foreign(t *testing.T) string {
+	t.Helper()
+	needPython(t)
+	dir := filepath.Join(t.TempDir(), "sources")
+	runPython(t, "testdata/make_sources.py", dir)
+	data, err := os.ReadFile(filepath.Join(dir, "tar.tar"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "tarzst.tar.zst", z.EncodeAll(data, nil))
+	return dir
+}
+
+// sourceTable is docs/sources.md: every kind of source, and what the test makes it of.
+var sourceTable = []struct{ kind, name, fields string }{
+	{"imagefolder", "imagefolder", ""},
+	{"csv", "csv.csv", ""},
+	{"jsonl", "jsonl.jsonl", "meta.inline=pixels:base64,label,number,vector,boxes,tokens,caption"},
+	{"tar", "tar.tar", ""},
+	{"tar", "targz.tar.gz", ""},
+	{"tar", "tarzst.tar.zst", ""},
+	{"npy", "npy.npy", ""},
+	{"npz", "npz.npz", ""},
+	{"npz", "npzc.npz", ""},
+	{"idx", "idx", ""},
+	{"idx", "idxgz", ""},
+	{"idx", "idxf.idx", ""},
+	{"cifar", "cifar", ""},
+	{"hdf5", "hdf5.h5", ""},
+}
+
+// Every kind of source in every format, read back by NumPy and h5py; then each of these
+// datasets as a source of the other format.
+func TestSources(t *testing.T) {
+	dir := foreign(t)
+	check := []string{"testdata/check_datasets.py"}
+	convert := func(source, kind, fields, dest, expected string) {
+		if strings.HasSuffix(dest, ".h5") && !haveHDF5() {
+			return
+		}
+		c := DefaultConfig()
+		c.Source, c.Fields, c.Dest = source, fields, dest
+		s := mustRun(t, c)
+		if s.Source.Kind != kind {
+			t.Errorf("%s was taken for %s, want %s", source, s.Source.Kind, kind)
+		}
+		check = append(check, dest, filepath.Join(dir, expected+".expected.npz"))
+	}
+	for _, row := range sourceTable {
+		name, _, _ := strings.Cut(row.name, ".")
+		flat, h5 := filepath.Join(dir, "out", name), filepath.Join(dir, "out", name+".h5")
+		convert(filepath.Join(dir, row.name), row.kind, row.fields, flat, name)
+		convert(filepath.Join(dir, row.name), row.kind, row.fields, h5, name)
+		convert(flat, "flat", "", filepath.Join(dir, "again", name+".h5"), name)
+		convert(flat, "flat", "", filepath.Join(dir, "again", name), name)
+		if haveHDF5() {
+			convert(h5, "hdf5", "", filepath.Join(dir, "back", name), name)
+		}
+	}
+	runPython(t, check...)
+}
+
+// A dataset that went through the other format is the same one.
+func TestConversionKeepsTheDataset(t *testing.T) {
+	if !haveHDF5() {
+		t.Skip("this build writes no HDF5")
+	}
+	c := config(t, folder(t, 10))
+	c.Normalize, _ = ParseNormalize("imagenet")
+	first := mustRun(t, c)
+	there := DefaultConfig()
+	there.Source, there.Dest = c.Dest, filepath.Join(t.TempDir(), "ds.h5")
+	back := DefaultConfig()
+	back.Source, back.Dest = there.Dest, filepath.Join(t.TempDir(), "ds")
+	if h5, flat := mustRun(t, there), mustRun(t, back); h5.ID != first.ID || flat.ID != first.ID {
+		t.Errorf("identities %s, %s, %s", first.ID, h5.ID, flat.ID)
+	}
+	for name, data := range files(t, c.Dest) {
+		if name != "manifest.json" && files(t, back.Dest)[name] != data {
+			t.Errorf("%s has other bytes after the way there and back", name)
+		}
+	}
+}
+
+// hubRow is a row as the Hugging Face hub stores labelled images.
+type hubRow struct {
+	Image struct {
+		Bytes []byte `parquet:"bytes"`
+		Path  string `parquet:"path"`
+	} `parquet:"image"`
+	Label int64   `parquet:"label"`
+	Score float32 `parquet:"score"`
+	Small int8    `parquet:"small"`
+	Text  string  `parquet:"text"`
+	Ids   []int32 `parquet:"ids,list"`
+}
+
+func hubRows(t *testing.T, n int) (rows []hubRow) {
+	t.Helper()
+	for i := range n {
+		r := hubRow{Label: int64(i % 2), Score: float32(i) / 4, Small: int8(-i), Text: strings.Repeat("é", i)}
+		r.Image.Bytes, r.Image.Path = picture(t, ".png", 24, 24, i), fmt.Sprint(i, ".png")
+		for k := range i {
+			r.Ids = append(r.Ids, int32(k*i))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func writeHub(t *testing.T, rows []hubRow) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "train.parquet")
+	meta := `{"info": {"features": {"label": {"names": ["no", "yes"], "_type": "ClassLabel"}, "image": {"_type": "Image"}}}}`
+	if err := parquet.WriteFile(path, rows, parquet.KeyValueMetadata("huggingface", meta), parquet.MaxRowsPerRowGroup(3)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestParquet(t *testing.T) {
+	c := DefaultConfig()
+	c.Source = writeHub(t, hubRows(t, 8))
+	c.Dest = filepath.Join(t.TempDir(), "ds")
+	s := mustRun(t, c)
+	var got []string
+	for _, f := range s.Fields {
+		got = append(got, f.Name+" "+f.typeText()+f.meaning())
+	}
+	want := []string{
+		"images uint8 (3, 24, 24)  CHW", "labels int64 ()  2 classes: no, yes", "score float32 ()", "small int8 ()",
+		"text uint8 (*,)  text", "ids int32 (*,)",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") || s.Records != 8 {
+		t.Errorf("%d records, fields\n%s\nwant\n%s", s.Records, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	if text := string(payload(t, c.Dest, "text.values")); text != strings.Repeat("é", 28) {
+		t.Errorf("text %q", text)
+	}
+	if small := payload(t, c.Dest, "small"); int8(small[7]) != -7 {
+		t.Errorf("small %v", small)
+	}
+}
+
+// pyarrow writes what the hub does; where there is one, its files are read too.
+func TestPyarrow(t *testing.T) {
+	needPython(t)
+	if err := exec.Command(python(), "-c", "import pyarrow").Run(); err != nil {
+		t.Skip("the Python here has no pyarrow; files of parquet-go are read by TestParquet")
+	}
+	dir := t.TempDir()
+	runPython(t, "testdata/make_parquet.py", dir)
+	c := DefaultConfig()
+	c.Source, c.Dest = filepath.Join(dir, "parquet.parquet"), filepath.Join(dir, "out")
+	mustRun(t, c)
+	runPython(t, "testdata/check_datasets.py", c.Dest, filepath.Join(dir, "parquet.expected.npz"))
+}

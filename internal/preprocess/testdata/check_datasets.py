@@ -1,0 +1,27 @@
+"""Compares datasets with what is expected of them: check_datasets.py DATASET EXPECTED.npz ..."""
+import glob, os, sys
+import numpy as np
+import h5py
+
+
+def read(dataset):
+    if os.path.isdir(dataset):
+        names = {os.path.basename(p)[:-len("-00000.npy")] for p in glob.glob(dataset + "/*-00000.npy")}
+        return {n: np.load(f"{dataset}/{n}-00000.npy", mmap_mode="r") for n in names}
+    found = {}
+    with h5py.File(dataset, "r") as f:
+        def visit(name, item):
+            if isinstance(item, h5py.Dataset) and not name.startswith("penstock/"):
+                found[name.replace("/", ".")] = item[...]
+        f.visititems(visit)
+    return found
+
+
+for dataset, path in zip(sys.argv[1::2], sys.argv[2::2]):
+    got, want = read(dataset), np.load(path)
+    assert sorted(got) == sorted(want.files), f"{dataset}: fields {sorted(got)}, want {sorted(want.files)}"
+    for name in want.files:
+        a, b = got[name], want[name]
+        assert a.shape == b.shape and a.dtype.newbyteorder("=") == b.dtype or b.size == 0, f"{dataset}: {name} is {a.dtype} {a.shape}, want {b.dtype} {b.shape}"
+        assert np.array_equal(a, b), f"{dataset}: {name} differs"
+    print(dataset, "ok")

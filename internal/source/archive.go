@@ -1,0 +1,302 @@
+package source
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// archive is a source of tar files, also compressed: of samples as WebDataset names them,
+// whose members follow each other and differ in what is behind the first dot, or of images
+// in folders, which are the classes.
+type archive struct {
+	path    string
+	files   []string
+	info    Info
+	columns []memberColumn // of samples by WebDataset's names
+	folders *classFolders  // nil for those
+}
+
+// openTar goes through all archives once, to find out types, classes and the number of
+// samples. A compressed archive is read as a whole for that.
+func openTar(ctx context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
+	files, err := filesOf(path, "*.tar*")
+	if err != nil {
+		return nil, err
+	}
+	a := &archive{path: path, files: files, info: Info{Kind: "tar", Name: baseName(path)}}
+	s := newArchiveScan(wanted)
+	for group, err := range a.groups(ctx, s.wants) {
+		if err != nil {
+			return nil, fmt.Errorf("source %s: %w", path, err)
+		}
+		s.add(group)
+	}
+	if err := a.decide(s, wanted); err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return a, nil
+}
+
+// member is a file in an archive.
+type member struct {
+	name string // with slashes, from the archive's root
+	ext  string // what is behind the first dot of its last element, in lower case
+	data []byte // nil if it was not read
+	err  error  // why it cannot be used
+}
+
+// group is consecutive members of one key: the name up to the first dot of its last element.
+type group struct {
+	file    string // the archive
+	key     string
+	members []member
+	ignored []string // files before it that are no samples
+}
+
+// get returns the member with that extension, nil if there is none.
+func (g group) get(ext string) *member {
+	for i := range g.members {
+		if g.members[i].ext == ext {
+			return &g.members[i]
+		}
+	}
+	return nil
+}
+
+// groups yields what follows each other under one key. Of members that want says no to, no
+// data is read.
+func (a *archive) groups(ctx context.Context, want func(ext string) bool) iter.Seq2[group, error] {
+	return func(yield func(group, error) bool) {
+		for _, name := range a.files {
+			more, err := a.fileGroups(ctx, name, want, yield)
+			if err != nil {
+				yield(group{}, fmt.Errorf("%s: %w", filepath.Base(name), withoutPath(err)))
+			}
+			if err != nil || !more {
+				return
+			}
+		}
+	}
+}
+
+func (a *archive) fileGroups(ctx context.Context, name string, want func(ext string) bool, yield func(group, error) bool) (more bool, err error) {
+	f, err := openStream(name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	r := &memberReader{tar: tar.NewReader(f.seekable()), want: want}
+	g := group{file: name}
+	for n := 0; ; n++ {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return false, context.Cause(ctx)
+		}
+		m, key, err := r.next(&g.ignored)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if len(g.members) > 0 && (err == io.EOF || key != g.key) {
+			if !yield(g, nil) {
+				return false, nil
+			}
+			g = group{file: name}
+		}
+		if err == io.EOF {
+			return true, nil
+		}
+		g.key = key
+		g.members = append(g.members, m)
+	}
+}
+
+// memberReader reads the members of an archive.
+type memberReader struct {
+	tar  *tar.Reader
+	want func(ext string) bool
+}
+
+// maxMember bounds the memory that one file in an archive can take.
+const maxMember = 1 << 30
+
+// next returns the next file that may be part of a sample. A name that leads outside of the
+// archive ends the whole, as whoever made it meant no good.
+func (r *memberReader) next(ignored *[]string) (m member, key string, err error) {
+	for {
+		h, err := r.tar.Next()
+		if err == io.EOF {
+			return m, "", err
+		}
+		if err != nil {
+			return m, "", tarError(err)
+		}
+		name, err := memberName(h.Name)
+		if err != nil {
+			return m, "", err
+		}
+		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader {
+			continue
+		}
+		key, ext := splitKey(name)
+		if isHidden(path.Base(name)) || ext == "" || h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse {
+			*ignored = append(*ignored, name)
+			continue
+		}
+		m = member{name: name, ext: ext}
+		m.err = checkMember(h)
+		if m.err == nil && r.want(ext) {
+			if m.data, err = readMember(r.tar, h.Size); err != nil {
+				return m, "", tarError(err)
+			}
+		}
+		return m, key, nil
+	}
+}
+
+func tarError(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("the archive is cut short: %w", err)
+	}
+	return err
+}
+
+// checkMember says why a member cannot be read into memory.
+func checkMember(h *tar.Header) error {
+	sparse := h.Typeflag == tar.TypeGNUSparse
+	for key := range h.PAXRecords {
+		sparse = sparse || strings.HasPrefix(key, "GNU.sparse.")
+	}
+	switch {
+	case sparse:
+		return errors.New("is a sparse file, which can be of any length; archive it with --sparse switched off")
+	case h.Size > maxMember:
+		return fmt.Errorf("has %d bytes, more than %d", h.Size, maxMember)
+	}
+	return nil
+}
+
+// readMember reads size bytes, as far as there are so many.
+func readMember(r io.Reader, size int64) ([]byte, error) {
+	b := make([]byte, 0, min(size, 1<<20))
+	for int64(len(b)) < size {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := io.ReadFull(r, b[len(b):min(int64(cap(b)), size)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+	return b, nil
+}
+
+// memberName returns the name from the archive's root on.
+func memberName(name string) (string, error) {
+	clean := path.Clean(strings.ReplaceAll(name, `\`, "/"))
+	if path.IsAbs(clean) || clean == ".." || strings.HasPrefix(clean, "../") || len(clean) > 1 && clean[1] == ':' || strings.IndexByte(clean, 0) >= 0 {
+		return "", fmt.Errorf("member %q leads outside of the archive; such archives are refused", clip(name))
+	}
+	return clean, nil
+}
+
+// splitKey splits a name as WebDataset does: at the first dot of its last element.
+func splitKey(name string) (key, ext string) {
+	dir, base := path.Split(name)
+	at := strings.IndexByte(base, '.')
+	if at <= 0 {
+		return name, ""
+	}
+	return dir + base[:at], strings.ToLower(base[at+1:])
+}
+
+// Info implements Source.
+func (a *archive) Info() Info { return a.info }
+
+// Close implements Source.
+func (a *archive) Close() error { return nil }
+
+// Samples implements Source.
+func (a *archive) Samples() iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		for g, err := range a.groups(context.Background(), a.wants) {
+			if err != nil {
+				yield(Sample{}, fmt.Errorf("source %s: %w", a.path, err))
+				return
+			}
+			if !a.yield(g, yield) {
+				return
+			}
+		}
+	}
+}
+
+// yield yields the samples of a group: itself, or its images.
+func (a *archive) yield(g group, yield func(Sample, error) bool) bool {
+	prefix := ""
+	if len(a.files) > 1 {
+		prefix = filepath.ToSlash(g.file) + "/"
+	}
+	if a.folders == nil {
+		return yield(Sample{Name: prefix + g.key, Data: groupData{a, g}}, nil)
+	}
+	for _, m := range g.members {
+		if claimsImage(m.name) && !yield(Sample{Name: prefix + m.name, Data: imageMember{m, a.folders.label(m.name)}}, nil) {
+			return false
+		}
+	}
+	return true
+}
+
+// wants reports whether members with that extension are part of the samples.
+func (a *archive) wants(ext string) bool {
+	if a.folders != nil {
+		return claimsImage("x." + ext)
+	}
+	for _, c := range a.columns {
+		if c.takes(ext) {
+			return true
+		}
+	}
+	return false
+}
+
+// imageMember is the Data of an image in a class folder; label is -1 without classes.
+type imageMember struct {
+	member member
+	label  int64
+}
+
+// Read implements Data.
+func (m imageMember) Read(v *Values) error {
+	v.Borrow(0, m.member.data)
+	if m.label >= 0 {
+		putInt(v, 1, m.label)
+	}
+	return m.member.err
+}
+
+// groupData is the Data of a sample.
+type groupData struct {
+	archive *archive
+	group   group
+}
+
+// Read implements Data.
+func (d groupData) Read(v *Values) error {
+	for i, c := range d.archive.columns {
+		if err := c.put(v, i, d.group); err != nil {
+			return fmt.Errorf("member .%s: %w", c.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package source
+
+import (
+	"io"
+	"slices"
+)
+
+// block is how much of an array is read at once.
+const block = 256 << 10
+
+// fixed is an array of values of one size, one after the other.
+type fixed struct {
+	size    int                 // bytes of a value in the file
+	convert func([]byte) []byte // makes values of the field of values of the file, in place or not; nil if they are the same
+}
+
+// column returns the column whose values lie in r from offset on.
+func (f fixed) column(field Field, count int64, r io.ReaderAt, offset int64) column {
+	return column{
+		field: field, count: count,
+		open: func() (cursor, error) {
+			bytes := io.NewSectionReader(r, offset, count*int64(f.size))
+			return f.cursor(io.NopCloser(bytes), count), nil
+		},
+		at: func(i int64, buf []byte) ([]byte, error) {
+			buf = slices.Grow(buf, f.size)[:f.size]
+			if err := readAt(r, buf, offset+i*int64(f.size)); err != nil {
+				return buf, err
+			}
+			if f.convert == nil {
+				return buf, nil
+			}
+			return f.convert(buf), nil
+		},
+	}
+}
+
+// stream returns the column whose values come out of what open returns.
+func (f fixed) stream(field Field, count int64, open func() (io.ReadCloser, error)) column {
+	return column{field: field, count: count, open: func() (cursor, error) {
+		r, err := open()
+		if err != nil {
+			return nil, err
+		}
+		return f.cursor(r, count), nil
+	}}
+}
+
+func (f fixed) cursor(r io.ReadCloser, count int64) cursor {
+	return &fixedCursor{fixed: f, r: r, left: count}
+}
+
+// readAt fills b from offset on.
+func readAt(r io.ReaderAt, b []byte, offset int64) error {
+	n, err := r.ReadAt(b, offset)
+	if n == len(b) {
+		return nil
+	}
+	return err
+}
+
+// fixedCursor reads a block of values at a time. Each block is memory of its own, as its
+// values go their own ways.
+type fixedCursor struct {
+	fixed
+	r     io.ReadCloser
+	left  int64  // values not read yet
+	block []byte // values read and not given out yet, converted
+	out   int    // bytes of a value after conversion
+}
+
+func (c *fixedCursor) next() ([]byte, error) {
+	if len(c.block) == 0 {
+		if err := c.fill(); err != nil {
+			return nil, err
+		}
+	}
+	value := c.block[:c.out:c.out]
+	c.block = c.block[c.out:]
+	return value, nil
+}
+
+func (c *fixedCursor) fill() error {
+	n := min(int64(max(1, block/c.size)), c.left)
+	if n == 0 {
+		return io.EOF
+	}
+	b := make([]byte, int(n)*c.size)
+	if _, err := io.ReadFull(c.r, b); err != nil {
+		return err
+	}
+	if c.convert != nil {
+		b = c.convert(b)
+	}
+	c.left -= n
+	c.block, c.out = b, len(b)/int(n)
+	return nil
+}
+
+func (c *fixedCursor) close() error { return c.r.Close() }
+
+// swapped returns the conversion from big to little endian of elements of that size, nil
+// for bytes.
+func swapped(size int) func([]byte) []byte {
+	if size == 1 {
+		return nil
+	}
+	return func(b []byte) []byte {
+		for at := 0; at < len(b); at += size {
+			slices.Reverse(b[at : at+size])
+		}
+		return b
+	}
+}
+
+// widened makes int64 of bytes, as class numbers are stored.
+func widened(b []byte) []byte {
+	out := make([]byte, 8*len(b))
+	for i, x := range b {
+		out[8*i] = x
+	}
+	return out
+}

@@ -1,0 +1,118 @@
+package source
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// cell is one value of a table.
+type cell struct {
+	text   string
+	quoted bool // text by the rules of its format, not a number
+}
+
+func (c cell) missing() bool { return c.text == "" && !c.quoted }
+
+// guess finds the type of a column out of all its cells.
+type guess struct {
+	seen                         bool
+	notInt, notFloat, notImage   bool
+	notList, isList, listsDiffer bool
+	floats                       bool  // the lists hold others than whole numbers
+	dims                         []int // of the first list
+	scratch                      []byte
+}
+
+// add takes one more cell into account.
+func (g *guess) add(c cell) {
+	if c.missing() {
+		return
+	}
+	g.seen = true
+	g.notImage = g.notImage || !claimsImage(c.text)
+	if c.quoted {
+		g.notInt, g.notFloat, g.notList = true, true, true
+		return
+	}
+	if !g.notInt {
+		_, err := strconv.ParseInt(c.text, 10, 64)
+		g.notInt = err != nil
+	}
+	if g.notInt && !g.notFloat {
+		_, err := strconv.ParseFloat(c.text, 64)
+		g.notFloat = err != nil
+	}
+	if !g.notList {
+		g.addList(c.text)
+	}
+}
+
+func (g *guess) addList(text string) {
+	if !strings.HasPrefix(strings.TrimLeft(text, " \t"), "[") {
+		g.notList = true
+		return
+	}
+	l := list{rest: text}
+	dims, b, err := l.numbers(g.scratch[:0], tensor.Int64)
+	if err != nil {
+		l = list{rest: text}
+		dims, b, err = l.numbers(g.scratch[:0], tensor.Float64)
+		g.floats = true
+	}
+	g.scratch = b
+	if g.notList = err != nil; g.notList {
+		return
+	}
+	switch {
+	case !g.isList:
+		g.dims = dims
+	case len(dims) == 1 && dims[0] == 0: // an empty list has rows of any shape
+		g.listsDiffer = true
+	case len(g.dims) == 1 && g.dims[0] == 0:
+		g.dims, g.listsDiffer = dims, true
+	case len(dims) != len(g.dims) || !slices.Equal(dims[1:], g.dims[1:]):
+		g.notList = true
+	case dims[0] != g.dims[0]:
+		g.listsDiffer = true
+	}
+	g.isList = true
+}
+
+// labelNames are columns whose words are taken for classes.
+var labelNames = []string{"label", "labels", "class", "classes", "category", "target", "y"}
+
+// result returns the type of a column of that name.
+func (g *guess) result(column string) columnType {
+	switch {
+	case !g.seen:
+		return columnType{kind: text}
+	case !g.notInt:
+		return columnType{dtype: tensor.Int64}
+	case !g.notFloat:
+		return columnType{dtype: tensor.Float32}
+	case !g.notList:
+		return g.list()
+	case !g.notImage:
+		return columnType{kind: imagePath}
+	case slices.Contains(labelNames, strings.ToLower(lastPart(column))):
+		return columnType{kind: label, dtype: tensor.Int64}
+	}
+	return columnType{kind: text}
+}
+
+func (g *guess) list() columnType {
+	t := columnType{dtype: tensor.Int64, shape: g.dims}
+	if g.floats {
+		t.dtype = tensor.Float32
+	}
+	if g.listsDiffer || g.dims[0] == 0 {
+		t.ragged, t.shape = true, g.dims[1:]
+	}
+	return t
+}
+
+// lastPart returns what is behind the last dot.
+func lastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

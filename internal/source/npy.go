@@ -1,0 +1,216 @@
+package source
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+const npyMagic = "\x93NUMPY"
+
+// maxNPYHeader is more than any header of numbers has.
+const maxNPYHeader = 1 << 16
+
+// npyHeader is the header of a .npy file:
+// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
+type npyHeader struct {
+	dtype  tensor.DType
+	big    bool // big endian
+	shape  []int64
+	offset int64 // of the elements
+}
+
+// readNPY reads the header of an array, in versions 1 to 3.
+func readNPY(r io.Reader) (h npyHeader, err error) {
+	var start [12]byte
+	if _, err := io.ReadFull(r, start[:10]); err != nil {
+		return h, fmt.Errorf("header: %w", cutShort(err))
+	}
+	if string(start[:6]) != npyMagic {
+		return h, errors.New("is no .npy file")
+	}
+	size, begin := int(binary.LittleEndian.Uint16(start[8:])), 10
+	switch start[6] {
+	case 1:
+	case 2, 3:
+		if _, err := io.ReadFull(r, start[10:]); err != nil {
+			return h, fmt.Errorf("header: %w", cutShort(err))
+		}
+		size, begin = int(binary.LittleEndian.Uint32(start[8:])), 12
+	default:
+		return h, fmt.Errorf("format version %d of .npy; known are 1 to 3", start[6])
+	}
+	if size > maxNPYHeader {
+		return h, fmt.Errorf("a header of %d bytes; arrays of numbers have short ones", size)
+	}
+	text := make([]byte, size)
+	if _, err := io.ReadFull(r, text); err != nil {
+		return h, fmt.Errorf("header: %w", cutShort(err))
+	}
+	h, err = parseNPYHeader(string(text))
+	h.offset = int64(begin + size)
+	return h, err
+}
+
+// parseNPYHeader reads the Python dictionary of a header.
+func parseNPYHeader(text string) (h npyHeader, err error) {
+	p := literal{rest: text}
+	seen := 0
+	p.expect("{")
+	for p.err == nil && !p.accept("}") {
+		key := p.quoted()
+		p.expect(":")
+		switch key {
+		case "descr":
+			seen |= 1
+			h.dtype, h.big, err = parseDescr(p.quoted())
+		case "fortran_order":
+			seen |= 2
+			if p.word() == "True" && p.err == nil && err == nil {
+				err = errFortran
+			}
+		case "shape":
+			seen |= 4
+			h.shape = p.tuple()
+		default:
+			p.fail()
+		}
+		if !p.accept(",") {
+			p.expect("}")
+			break
+		}
+	}
+	if p.err == nil && (seen != 7 || strings.TrimSpace(p.rest) != "") {
+		p.fail()
+	}
+	if p.err != nil {
+		return h, p.err
+	}
+	if errors.Is(err, errFortran) && len(h.shape) <= 1 {
+		err = nil // one axis has one order
+	}
+	return h, err
+}
+
+var errFortran = errors.New("is in Fortran order; rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
+
+// parseDescr reads NumPy's type string.
+func parseDescr(descr string) (d tensor.DType, big bool, err error) {
+	if strings.HasPrefix(descr, ">") {
+		big, descr = true, "<"+descr[1:]
+	}
+	for d := tensor.Bool; d.Size() > 0; d++ {
+		if d != tensor.BFloat16 && d.Descr()[1:] == strings.TrimLeft(descr, "<|=") {
+			return d, big && d.Size() > 1, nil
+		}
+	}
+	return 0, false, fmt.Errorf("holds elements of type %q; readable are bool, int8 to int64, uint8 to uint64, float16 to float64", descr)
+}
+
+// literal reads a Python literal. After the first thing that is not as expected, err is set.
+type literal struct {
+	rest string
+	err  error
+}
+
+func (p *literal) fail() {
+	if p.err == nil {
+		p.err = fmt.Errorf("the header is not NumPy's at %q", p.rest[:min(len(p.rest), 40)])
+	}
+}
+
+func (p *literal) accept(token string) bool {
+	rest := strings.TrimLeft(p.rest, " \n")
+	if p.err != nil || !strings.HasPrefix(rest, token) {
+		return false
+	}
+	p.rest = rest[len(token):]
+	return true
+}
+
+func (p *literal) expect(token string) {
+	if !p.accept(token) {
+		p.fail()
+	}
+}
+
+func (p *literal) quoted() string {
+	quote := "'"
+	if !p.accept(quote) {
+		quote = `"`
+		p.expect(quote)
+	}
+	text, rest, ok := strings.Cut(p.rest, quote)
+	if !ok || p.err != nil {
+		p.fail()
+		return ""
+	}
+	p.rest = rest
+	return text
+}
+
+func (p *literal) word() string {
+	for _, w := range []string{"True", "False"} {
+		if p.accept(w) {
+			return w
+		}
+	}
+	p.fail()
+	return ""
+}
+
+// tuple reads lengths of axes: (), (3,) or (3, 4).
+func (p *literal) tuple() []int64 {
+	shape := []int64{}
+	for p.expect("("); p.err == nil && !p.accept(")"); {
+		p.rest = strings.TrimLeft(p.rest, " ")
+		end := bytes.IndexFunc([]byte(p.rest), func(r rune) bool { return r < '0' || r > '9' })
+		n, err := strconv.ParseInt(p.rest[:max(end, 0)], 10, 64)
+		if err != nil || len(shape) == tensor.MaxRank {
+			p.fail()
+			return nil
+		}
+		shape, p.rest = append(shape, n), p.rest[end:]
+		p.accept("L") // of Python 2
+		if !p.accept(",") {
+			p.expect(")")
+			return shape
+		}
+	}
+	return shape
+}
+
+// field returns the field whose records are along the first axis, and their number.
+func (h npyHeader) field(name, origin string) (Field, int64, error) {
+	if len(h.shape) == 0 {
+		return Field{}, 0, errors.New("is a single number; an array of records has a first axis")
+	}
+	shape := make([]int, len(h.shape)-1)
+	for i, n := range h.shape[1:] {
+		shape[i] = int(n)
+	}
+	f := array(name, h.dtype, shape...)
+	f.Origin = origin
+	if err := f.Spec.Validate(); err != nil {
+		return f, 0, err
+	}
+	if h.shape[0] > (1<<62)/int64(f.RecordBytes()) {
+		return f, 0, fmt.Errorf("%d records are more than any file holds", h.shape[0])
+	}
+	return f, h.shape[0], nil
+}
+
+// layout returns how the array's values become those of the field.
+func (h npyHeader) layout(f Field) fixed {
+	l := fixed{size: f.RecordBytes()}
+	if h.big {
+		l.convert = swapped(h.dtype.Size())
+	}
+	return l
+}

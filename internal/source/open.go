@@ -1,0 +1,175 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/store"
+)
+
+// Kinds are the values of Options.Kind, "auto" aside.
+var Kinds = []string{"imagefolder", "csv", "jsonl", "tar", "parquet", "npy", "npz", "idx", "cifar", "hdf5", "flat"}
+
+// Options configures Open.
+type Options struct {
+	Kind   string // one of Kinds; "" or "auto" finds out
+	Fields string // which columns become which fields, see ParseFields; "" for all
+
+	// IsImage tells from a file's first bytes (up to 16) whether it is an image; nil takes
+	// names for it.
+	IsImage func(head []byte) bool
+}
+
+// Open opens the samples at path: a folder, a file, or for archives and tables a glob of
+// files. What can be found out about all samples beforehand is found out now: their number,
+// types, class names. At the end of ctx, its cause is the error.
+func Open(ctx context.Context, path string, opts Options) (Source, error) {
+	kind := opts.Kind
+	if kind == "" || kind == "auto" {
+		var err error
+		if kind, err = Detect(path); err != nil {
+			return nil, err
+		}
+	}
+	open, ok := openers[kind]
+	if !ok {
+		return nil, fmt.Errorf("source %s: unknown kind %q; known are %s", path, kind, strings.Join(Kinds, ", "))
+	}
+	wanted, err := ParseFields(opts.Fields)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, path, opts, wanted)
+}
+
+var openers = map[string]openFunc{
+	"imagefolder": openFolder, "csv": openCSV, "jsonl": openJSONL, "tar": openTar, "npy": openNPY, "npz": openNPZ,
+	"idx": openIDX, "cifar": openCIFAR, "hdf5": openHDF5, "flat": openFlat, "parquet": openParquet,
+}
+
+func openFolder(ctx context.Context, path string, opts Options, wanted []Wanted) (Source, error) {
+	if wanted != nil {
+		return nil, fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
+	}
+	s, err := OpenImageFolder(ctx, path, ImageFolderOptions{IsImage: opts.IsImage})
+	if err != nil {
+		return nil, err // not s, which would be a Source that is not nil
+	}
+	return s, nil
+}
+
+type openFunc func(ctx context.Context, path string, opts Options, wanted []Wanted) (Source, error)
+
+// Check makes sure that there is something of that kind at path, as far as a look tells.
+func Check(path, kind string) error {
+	switch kind {
+	case "imagefolder":
+		return CheckFolder(path)
+	case "", "auto":
+		_, err := Detect(path)
+		return err
+	}
+	_, err := expand(path)
+	return err
+}
+
+// Detect tells the kind of a source from what is there, not from names alone.
+func Detect(path string) (string, error) {
+	files, err := expand(path)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(files[0])
+	if err != nil {
+		return "", fmt.Errorf("source %s: %w", path, withoutPath(err))
+	}
+	if info.IsDir() {
+		return detectFolder(files[0]), nil
+	}
+	if kind := detectFile(files[0]); kind != "" {
+		return kind, nil
+	}
+	return "", fmt.Errorf("source %s: is a file of no kind that is known; --from says which: %s", path, strings.Join(Kinds, ", "))
+}
+
+// detectFolder tells what a folder holds; one of images is the usual.
+func detectFolder(path string) string {
+	if store.IsFlat(path) {
+		return "flat"
+	}
+	for _, try := range []struct{ pattern, kind string }{
+		{"data_batch_*.bin", "cifar"}, {"test_batch.bin", "cifar"}, {"fine_label_names.txt", "cifar"},
+		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"},
+	} {
+		if found, _ := filepath.Glob(filepath.Join(escape(path), try.pattern)); len(found) > 0 {
+			return try.kind
+		}
+	}
+	return "imagefolder"
+}
+
+// detectFile tells the kind of a file by its first bytes, or by its name where they say
+// nothing, "" if by neither.
+func detectFile(path string) string {
+	head := make([]byte, 512)
+	head = head[:readHead(path, head)]
+	name := strings.ToLower(filepath.Base(path))
+	switch {
+	case strings.HasPrefix(string(head), npyMagic):
+		return "npy"
+	case strings.HasPrefix(string(head), "PAR1"):
+		return "parquet"
+	case strings.HasPrefix(string(head), "\x89HDF\r\n\x1a\n"):
+		return "hdf5"
+	case strings.HasPrefix(string(head), "PK\x03\x04") && strings.HasSuffix(name, ".npz"):
+		return "npz"
+	case isTarHead(head), strings.Contains(name, ".tar"), strings.HasSuffix(name, ".tgz"):
+		return "tar"
+	case isIDXHead(head), strings.Contains(name, "-idx"):
+		return "idx"
+	case strings.HasSuffix(name, ".bin"):
+		return "cifar"
+	}
+	return byExtension[filepath.Ext(strings.TrimSuffix(name, ".gz"))]
+}
+
+// isTarHead reports whether a file's first block is a header of tar.
+func isTarHead(head []byte) bool { return len(head) >= 262 && string(head[257:262]) == "ustar" }
+
+var byExtension = map[string]string{
+	".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".h5": "hdf5", ".hdf5": "hdf5",
+}
+
+// expand returns the files that path is: itself, or what it matches as a glob, by name.
+func expand(path string) ([]string, error) {
+	if _, err := os.Lstat(path); err == nil {
+		return []string{path}, nil
+	}
+	if !strings.ContainsAny(path, "*?[") {
+		return nil, fmt.Errorf("source %s: there is no such file or folder", path)
+	}
+	files, err := filepath.Glob(path)
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("source %s: no file matches", path)
+	}
+	return files, nil
+}
+
+// escape makes a path that a glob matches as it is.
+func escape(path string) string {
+	return strings.NewReplacer("*", "[*]", "?", "[?]", "[", "[[]").Replace(path)
+}
+
+// readHead fills b with the first bytes of a file and returns how many there are.
+func readHead(path string, b []byte) int {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	n, _ := f.Read(b)
+	return n
+}

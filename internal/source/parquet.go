@@ -1,0 +1,304 @@
+package source
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// parquetSource is a source of rows of Parquet files. A struct of bytes and path, as the
+// Hugging Face hub stores images, is one column.
+type parquetSource struct {
+	path    string
+	files   []*os.File
+	parts   []*parquet.File
+	columns []*parquetColumn
+	info    Info
+}
+
+func openParquet(_ context.Context, path string, opts Options, wanted []Wanted) (Source, error) {
+	names, err := filesOf(path, "*.parquet")
+	if err != nil {
+		return nil, err
+	}
+	s := &parquetSource{path: path, info: Info{Kind: "parquet", Name: baseName(path), Unit: "rows"}}
+	err = guardParquet(func() error { return s.open(names, opts, wanted) })
+	if err != nil {
+		s.Close()
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return s, nil
+}
+
+// guardParquet runs the library on bytes that nobody has checked: its panic becomes an error.
+func guardParquet(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the file is damaged: %v", p)
+		}
+	}()
+	return f()
+}
+
+func (s *parquetSource) open(names []string, opts Options, wanted []Wanted) error {
+	for _, name := range names {
+		if err := s.add(name); err != nil {
+			return fmt.Errorf("%s: %w", filepath.Base(name), withoutPath(err))
+		}
+	}
+	if s.info.Count == 0 {
+		return errors.New("holds no rows")
+	}
+	columns, err := parquetColumns(s.parts[0])
+	if err != nil {
+		return err
+	}
+	if s.columns, err = selectParquet(columns, wanted); err != nil {
+		return err
+	}
+	if err := s.look(opts); err != nil {
+		return err
+	}
+	for i, c := range s.columns {
+		if err := c.decide(); err != nil {
+			return fmt.Errorf("column %s: %w; choose others with --fields", c.name, err)
+		}
+		for _, other := range s.columns[:i] {
+			if other.field.Name == c.field.Name {
+				return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other.name, c.name, c.field.Name)
+			}
+		}
+		s.info.Fields = append(s.info.Fields, c.field)
+	}
+	return nil
+}
+
+// add opens one more file, whose columns must be those of the first.
+func (s *parquetSource) add(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	s.files = append(s.files, f)
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	p, err := parquet.OpenFile(f, info.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
+	if err != nil {
+		return err
+	}
+	if len(s.parts) > 0 && p.Schema().String() != s.parts[0].Schema().String() {
+		return errors.New("has other columns than the first file")
+	}
+	s.parts = append(s.parts, p)
+	s.info.Count += p.NumRows()
+	return nil
+}
+
+// looked is how many rows are read to find out what bytes and nested lists are.
+const looked = 100
+
+// look reads the first rows.
+func (s *parquetSource) look(opts Options) error {
+	n := 0
+	for row, err := range s.rows() {
+		if err != nil {
+			return err
+		}
+		for _, c := range s.columns {
+			c.look(c.values(row), opts.IsImage)
+		}
+		if n++; n == looked {
+			break
+		}
+	}
+	return nil
+}
+
+// rows yields the rows of all files. A row is valid until the next.
+func (s *parquetSource) rows() iter.Seq2[[][]parquet.Value, error] {
+	return func(yield func([][]parquet.Value, error) bool) {
+		for i, p := range s.parts {
+			more := true
+			err := guardParquet(func() (err error) { more, err = fileRows(p, yield); return err })
+			if err != nil {
+				yield(nil, fmt.Errorf("%s: %w", filepath.Base(s.files[i].Name()), err))
+				return
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+func fileRows(p *parquet.File, yield func([][]parquet.Value, error) bool) (more bool, err error) {
+	batch := make([]parquet.Row, 64)
+	values := make([][]parquet.Value, len(p.Schema().Columns()))
+	for _, g := range p.RowGroups() {
+		rows := g.Rows()
+		for {
+			n, err := rows.ReadRows(batch)
+			for _, row := range batch[:n] {
+				clear(values)
+				row.Range(func(column int, v []parquet.Value) bool { values[column] = v; return true })
+				if !yield(values, nil) {
+					return false, rows.Close()
+				}
+			}
+			if err == io.EOF || err == nil && n == 0 {
+				break
+			}
+			if err != nil {
+				return false, errors.Join(err, rows.Close())
+			}
+		}
+		if err := rows.Close(); err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// Info implements Source.
+func (s *parquetSource) Info() Info { return s.info }
+
+// Close implements Source.
+func (s *parquetSource) Close() (err error) {
+	for _, f := range s.files {
+		err = errors.Join(err, f.Close())
+	}
+	s.files = nil
+	return err
+}
+
+// Samples implements Source.
+func (s *parquetSource) Samples() iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		i := int64(0)
+		for row, err := range s.rows() {
+			if err != nil {
+				yield(Sample{}, fmt.Errorf("source %s: row %d: %w", s.path, i, err))
+				return
+			}
+			if !yield(Sample{Name: strconv.FormatInt(i, 10), Data: s.data(row)}, nil) {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// data copies the values of a row.
+func (s *parquetSource) data(row [][]parquet.Value) Data {
+	values := make(tuple, len(s.columns))
+	for i, c := range s.columns {
+		var err error
+		if values[i], err = c.value(row); err != nil {
+			return unreadable{values, fmt.Errorf("column %s: %w", c.name, err)}
+		}
+	}
+	return values
+}
+
+// unreadable is the Data of a sample that is known to be bad.
+type unreadable struct {
+	tuple
+	err error
+}
+
+// Read implements Data.
+func (u unreadable) Read(v *Values) error {
+	_ = u.tuple.Read(v) // as far as there are values
+	return u.err
+}
+
+// parquetColumns returns all columns of a file, the two of an image as one.
+func parquetColumns(p *parquet.File) (list []*parquetColumn, err error) {
+	classes := hubClasses(p)
+	schema := p.Schema()
+	for _, path := range schema.Columns() {
+		leaf, ok := schema.Lookup(path...)
+		if !ok {
+			return nil, fmt.Errorf("column %s cannot be found", strings.Join(path, "."))
+		}
+		c := newParquetColumn(leaf, path)
+		c.classes = classes[c.name]
+		list = append(list, c)
+	}
+	return joinImages(list), nil
+}
+
+// joinImages makes one column of X.bytes and X.path.
+func joinImages(list []*parquetColumn) []*parquetColumn {
+	for _, c := range list {
+		name, ok := strings.CutSuffix(c.name, ".bytes")
+		at := slices.IndexFunc(list, func(p *parquetColumn) bool { return p.name == name+".path" })
+		if ok && at >= 0 {
+			c.name, c.image = name, true
+			list = slices.Delete(list, at, at+1)
+			return joinImages(list)
+		}
+	}
+	return list
+}
+
+// hubClasses returns the class names that the Hugging Face hub keeps beside the schema.
+func hubClasses(p *parquet.File) map[string][]string {
+	text, ok := p.Lookup("huggingface")
+	if !ok {
+		return nil
+	}
+	var meta struct {
+		Info struct {
+			Features map[string]json.RawMessage `json:"features"`
+		} `json:"info"`
+	}
+	if json.Unmarshal([]byte(text), &meta) != nil {
+		return nil // it is nothing that the rows need
+	}
+	classes := make(map[string][]string)
+	for name, raw := range meta.Info.Features {
+		var f struct {
+			Type  string   `json:"_type"`
+			Names []string `json:"names"`
+		}
+		if json.Unmarshal(raw, &f) == nil && f.Type == "ClassLabel" && len(f.Names) > 0 {
+			classes[name] = f.Names
+		}
+	}
+	return classes
+}
+
+// selectParquet keeps the columns that are wanted.
+func selectParquet(columns []*parquetColumn, wanted []Wanted) ([]*parquetColumn, error) {
+	if len(wanted) == 0 {
+		return columns, nil
+	}
+	var list []*parquetColumn
+	for _, w := range wanted {
+		at := slices.IndexFunc(columns, func(c *parquetColumn) bool { return c.name == w.Column })
+		if at < 0 {
+			var names []string
+			for _, c := range columns {
+				names = append(names, c.name)
+			}
+			return nil, fmt.Errorf("--fields %s: there is no column %q%s", w, w.Column, nearest(w.Column, names))
+		}
+		c := *columns[at]
+		c.wanted = w
+		list = append(list, &c)
+	}
+	return list, nil
+}

@@ -1,0 +1,294 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// table is a source of rows: each column is a field.
+type table struct {
+	format  tableFormat
+	path    string
+	files   []string
+	info    Info
+	columns []tableColumn
+}
+
+// tableColumn is a column that becomes a field.
+type tableColumn struct {
+	name  string
+	typ   columnType
+	field Field
+}
+
+// tableFormat reads rows of a kind of file.
+type tableFormat interface {
+	// open begins a file.
+	open(r io.Reader) (rowReader, error)
+}
+
+// rowReader reads the rows of one file.
+type rowReader interface {
+	// next returns the next row, io.EOF behind the last. A row of which only its own text is
+	// wrong has that as its error; another error ends the file.
+	next() (tableRow, error)
+}
+
+// tableRow is one row.
+type tableRow interface {
+	line() int64
+
+	// each calls f for every cell there is. It may run beside other rows' each.
+	each(f func(column string, c cell)) error
+}
+
+// openTable finds out types, classes and the number of rows in a pass over all files.
+func openTable(ctx context.Context, kind, path string, format tableFormat, wanted []Wanted) (Source, error) {
+	files, err := filesOf(path, "*."+kind+"*")
+	if err != nil {
+		return nil, err
+	}
+	t := &table{format: format, path: path, files: files, info: Info{Kind: kind, Name: baseName(path), Unit: "rows"}}
+	s, err := t.scan(ctx, wanted)
+	if err == nil {
+		err = t.decide(s, wanted)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return t, nil
+}
+
+// tableScan is what a pass over a table finds.
+type tableScan struct {
+	order   []string // columns as they first come
+	guesses map[string]*guess
+	classes map[string]map[string]bool // of those that are labels on request, or by name
+	rows    int64
+}
+
+// maxClasses is more than any classifier has.
+const maxClasses = 1 << 20
+
+func (t *table) scan(ctx context.Context, wanted []Wanted) (*tableScan, error) {
+	s := &tableScan{guesses: make(map[string]*guess), classes: make(map[string]map[string]bool)}
+	for _, w := range wanted {
+		if w.Type == "label" {
+			s.classes[w.Column] = make(map[string]bool)
+		}
+	}
+	for row, err := range t.rows() {
+		if err == nil && s.rows%1024 == 0 {
+			err = context.Cause(ctx)
+		}
+		if err == nil && s.rows == 0 {
+			err = row.each(s.add)
+		} else if err == nil {
+			_ = row.each(s.add) // it will be a bad sample
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.rows++
+	}
+	if s.rows == 0 {
+		return nil, errors.New("holds no rows")
+	}
+	return s, nil
+}
+
+func (s *tableScan) add(column string, c cell) {
+	g := s.guesses[column]
+	if g == nil {
+		g = new(guess)
+		s.guesses[column] = g
+		s.order = append(s.order, column)
+		if slices.Contains(labelNames, strings.ToLower(lastPart(column))) && s.classes[column] == nil {
+			s.classes[column] = make(map[string]bool)
+		}
+	}
+	g.add(c)
+	if classes := s.classes[column]; classes != nil && !c.missing() && len(classes) <= maxClasses {
+		classes[c.text] = true
+	}
+}
+
+// decide makes columns of what was found and of what is wanted.
+func (t *table) decide(s *tableScan, wanted []Wanted) error {
+	if len(wanted) == 0 {
+		for _, name := range s.order {
+			wanted = append(wanted, Wanted{Column: name})
+		}
+	}
+	for _, w := range wanted {
+		g := s.guesses[w.Column]
+		if g == nil {
+			return fmt.Errorf("--fields %s: there is no column %q%s", w, w.Column, nearest(w.Column, s.order))
+		}
+		typ := g.result(w.Column)
+		if w.Type != "" {
+			typ, _ = parseType(w.Type) // ParseFields has checked it
+		}
+		if err := typ.setClasses(g, s.classes[w.Column]); err != nil {
+			return fmt.Errorf("column %q: %w", w.Column, err)
+		}
+		t.add(tableColumn{name: w.Column, typ: typ, field: typ.field(w.fieldName())})
+	}
+	t.info.Count = s.rows
+	return t.checkNames()
+}
+
+// setClasses numbers the classes of a label by name, unless they are numbers.
+func (t *columnType) setClasses(g *guess, names map[string]bool) error {
+	if t.kind != label || !g.notInt {
+		return nil
+	}
+	if len(names) > maxClasses {
+		return fmt.Errorf("more than %d classes; words that are no classes are of type text", maxClasses)
+	}
+	t.classes = make(map[string]int, len(names))
+	for i, name := range slices.Sorted(keys(names)) {
+		t.classes[name] = i
+	}
+	return nil
+}
+
+func (t *table) add(c tableColumn) {
+	c.field.Origin = fmt.Sprintf("column %s as %v", c.name, c.typ)
+	t.columns = append(t.columns, c)
+	t.info.Fields = append(t.info.Fields, c.field)
+}
+
+func (t *table) checkNames() error {
+	for i, c := range t.columns {
+		for _, other := range t.columns[:i] {
+			if other.field.Name == c.field.Name {
+				return fmt.Errorf("columns %q and %q would both be the field %q; name them with --fields", other.name, c.name, c.field.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// Info implements Source.
+func (t *table) Info() Info { return t.info }
+
+// Close implements Source.
+func (t *table) Close() error { return nil }
+
+// rows yields the rows of all files.
+func (t *table) rows() iter.Seq2[tableRow, error] {
+	return func(yield func(tableRow, error) bool) {
+		for _, name := range t.files {
+			more, err := t.fileRows(name, yield)
+			if err != nil {
+				yield(nil, fmt.Errorf("%s: %w", filepath.Base(name), withoutPath(err)))
+			}
+			if err != nil || !more {
+				return
+			}
+		}
+	}
+}
+
+func (t *table) fileRows(name string, yield func(tableRow, error) bool) (more bool, err error) {
+	r, err := openStream(name)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	rows, err := t.format.open(r)
+	if err != nil {
+		return false, err
+	}
+	for {
+		row, err := rows.next()
+		switch {
+		case err == io.EOF:
+			return true, nil
+		case err != nil:
+			return false, err
+		case !yield(placedRow{row, name}, nil):
+			return false, nil
+		}
+	}
+}
+
+// placedRow is a row that knows its file.
+type placedRow struct {
+	tableRow
+	file string
+}
+
+// Samples implements Source.
+func (t *table) Samples() iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		for row, err := range t.rows() {
+			if err != nil {
+				yield(Sample{}, fmt.Errorf("source %s: %w", t.path, err))
+				return
+			}
+			if !yield(Sample{Name: t.name(row.(placedRow)), Data: rowData{t, row.(placedRow)}}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (t *table) name(r placedRow) string {
+	if len(t.files) == 1 {
+		return fmt.Sprintf("line %d", r.line())
+	}
+	return fmt.Sprintf("%s:%d", filepath.ToSlash(r.file), r.line())
+}
+
+// rowData is the Data of a row.
+type rowData struct {
+	table *table
+	row   placedRow
+}
+
+// Read implements Data.
+func (d rowData) Read(v *Values) error {
+	cells := make([]cell, len(d.table.columns))
+	err := d.row.each(func(column string, c cell) {
+		for i := range d.table.columns {
+			if d.table.columns[i].name == column {
+				cells[i] = c
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	dir := filepath.Dir(d.row.file)
+	for i, c := range d.table.columns {
+		if err := c.typ.put(v, i, cells[i], dir); err != nil {
+			return fmt.Errorf("column %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// putFile makes a file's bytes the value of a field.
+func putFile(v *Values, field int, path, dir string) error {
+	if strings.Contains(path, "://") {
+		return fmt.Errorf("%w: %q is a URL; download the files first", ErrValue, clip(path))
+	}
+	path = filepath.FromSlash(path)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	b, err := file(path).read(v.Buffer(field))
+	v.Keep(field, b)
+	if err != nil {
+		return fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
+	}
+	return nil
+}

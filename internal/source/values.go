@@ -1,0 +1,46 @@
+package source
+
+import "slices"
+
+// Values are the values of one sample, as bytes: numbers little endian in C order, text as
+// UTF-8, images as the bytes of their files. A Values is used for one sample after the
+// other, and keeps its memory. It serves one goroutine.
+type Values struct {
+	values [][]byte
+	own    [][]byte
+}
+
+// NewValues returns a Values for so many fields.
+func NewValues(fields int) *Values {
+	return &Values{make([][]byte, fields), make([][]byte, fields)}
+}
+
+// Get returns the value of a field. It is valid until the next sample is read.
+func (v *Values) Get(field int) []byte { return v.values[field] }
+
+// Len returns the number of fields.
+func (v *Values) Len() int { return len(v.values) }
+
+// Size returns the bytes of all values.
+func (v *Values) Size() (n int64) {
+	for _, b := range v.values {
+		n += int64(len(b))
+	}
+	return n
+}
+
+// Borrow makes b, which must stay as it is, the value of a field.
+func (v *Values) Borrow(field int, b []byte) { v.values[field] = b }
+
+// Buffer returns memory that the value of a field may be appended to, for Keep.
+func (v *Values) Buffer(field int) []byte { return v.own[field][:0] }
+
+// Keep makes b, which began as Buffer, the value of a field.
+func (v *Values) Keep(field int, b []byte) { v.values[field], v.own[field] = b, b }
+
+// Make makes n bytes of unknown content the value of a field and returns them.
+func (v *Values) Make(field, n int) []byte {
+	v.own[field] = slices.Grow(v.own[field][:0], n)[:n]
+	v.values[field] = v.own[field]
+	return v.own[field]
+}

@@ -1,0 +1,125 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+)
+
+// TypeNames describes Wanted.Type for people.
+const TypeNames = "image (a path), base64 (an image), label, text, or a type of numbers such as int64, float32[4], " +
+	"float32[*] or float32[*,4] (any number of rows)"
+
+// Wanted is one element of --fields: a column of the source, the name of its field, its
+// type.
+type Wanted struct {
+	Column string
+	Field  string // "" for one that is made of Column
+	Type   string // "" for the one that is found out
+}
+
+// String returns what ParseFields read.
+func (w Wanted) String() string {
+	text := w.Column
+	if w.Field != "" {
+		text += "=" + w.Field
+	}
+	if w.Type != "" {
+		text += ":" + w.Type
+	}
+	return text
+}
+
+func (w Wanted) fieldName() string {
+	if w.Field != "" {
+		return w.Field
+	}
+	return fieldName(w.Column)
+}
+
+// ParseFields reads COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be left out. A comma
+// inside of brackets belongs to the type.
+func ParseFields(text string) (list []Wanted, err error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	for _, part := range splitOutside(text) {
+		w := Wanted{Column: strings.TrimSpace(part)}
+		if i := strings.LastIndexByte(w.Column, ':'); i >= 0 {
+			w.Column, w.Type = w.Column[:i], strings.TrimSpace(w.Column[i+1:])
+			if _, err := parseType(w.Type); err != nil {
+				return nil, fmt.Errorf("--fields %s: %w", part, err)
+			}
+		}
+		if i := strings.LastIndexByte(w.Column, '='); i >= 0 {
+			w.Column, w.Field = w.Column[:i], strings.TrimSpace(w.Column[i+1:])
+			if w.Field == "" || fieldName(w.Field) != w.Field {
+				return nil, fmt.Errorf("--fields %s: a field's name is letters, digits, _ and -", part)
+			}
+		}
+		if w.Column = strings.TrimSpace(w.Column); w.Column == "" {
+			return nil, fmt.Errorf("--fields %s: names no column; write COLUMN=FIELD:TYPE", part)
+		}
+		for _, other := range list {
+			if other.fieldName() == w.fieldName() {
+				return nil, fmt.Errorf("--fields: %s and %s are both the field %q", other, w, w.fieldName())
+			}
+		}
+		list = append(list, w)
+	}
+	return list, nil
+}
+
+// splitOutside splits at commas that are not inside of brackets.
+func splitOutside(text string) (parts []string) {
+	depth, begin := 0, 0
+	for i, r := range text {
+		switch {
+		case r == '[':
+			depth++
+		case r == ']':
+			depth--
+		case r == ',' && depth <= 0:
+			parts = append(parts, text[begin:i])
+			begin = i + 1
+		}
+	}
+	return append(parts, text[begin:])
+}
+
+// nearest words the known name that is most like name, or all names where none is.
+func nearest(name string, known []string) string {
+	best, least := "", len(name)/2+1
+	for _, k := range known {
+		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < least {
+			best, least = k, d
+		}
+	}
+	switch {
+	case best != "":
+		return fmt.Sprintf("; did you mean %q?", best)
+	case len(known) == 0:
+		return ""
+	}
+	return "; there are " + enumerate(known, 20)
+}
+
+// editDistance counts the bytes to insert, delete or replace (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
