@@ -186,7 +186,8 @@ func TestScansOnlyWhatTheCropNeeds(t *testing.T) {
 }
 
 func TestDoAllocatesNothing(t *testing.T) {
-	p := mustCompose(t, Resize{Size: []int{50}}, CenterCrop{Size: []int{40}}, RandomHorizontalFlip{}, Resize{Size: []int{44, 52}},
+	p := mustCompose(t, Resize{Size: []int{50}}, CenterCrop{Size: []int{40}}, RandomHorizontalFlip{},
+		Resize{Size: []int{10, 36}}, Resize{Size: []int{44}, Fit: "exact"},
 		Pad{Padding: []int{2}, Mode: PadReflect}, ToLayout{CHW}, ConvertDType{DType: tensor.Float32},
 		Normalize{Mean: []float64{.5}, Std: []float64{.2}})
 	sources := []Source{testImage(100, 80, 3), quad(testImage(77, 140, 3)), &stripes{Image: testImage(90, 91, 3), n: 8},
