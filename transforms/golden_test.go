@@ -148,8 +148,8 @@ func (g golden) transforms() []Transform {
 	switch n := g.n; g.op {
 	case "resize":
 		return []Transform{Resize{Size: []int{n[4], n[3]}, Interpolation: g.name}}
-	case "horizontal":
-		return []Transform{Resize{Size: []int{n[4], n[3]}, Interpolation: g.name, PassOrder: "horizontal"}}
+	case "auto":
+		return []Transform{Resize{Size: []int{n[4], n[3]}, Interpolation: g.name, PassOrder: "auto"}}
 	case "shortercrop":
 		return []Transform{Resize{Size: []int{n[3]}, Interpolation: g.name}, CenterCrop{Size: []int{n[4]}}}
 	case "gray":

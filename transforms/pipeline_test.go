@@ -244,7 +244,7 @@ func TestRecipeIsExplicit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"op":"Resize","size":[256],"fit":"shorter","max_size":0,"interpolation":"bilinear","pass_order":"auto","fill":[0],"antialias":true},` +
+	want := `[{"op":"Resize","size":[256],"fit":"shorter","max_size":0,"interpolation":"bilinear","pass_order":"horizontal","fill":[0],"antialias":true},` +
 		`{"op":"CenterCrop","size":[224,224]},{"op":"ToLayout","layout":"chw"}]`
 	if string(got) != want {
 		t.Errorf("%s\nwant\n%s", got, want)

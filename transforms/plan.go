@@ -170,13 +170,9 @@ type Interpolation = vec.Filter
 // ParseInterpolation returns the filter nearest, box, bilinear, hamming, bicubic or lanczos.
 func ParseInterpolation(name string) (Interpolation, error) { return vec.ParseFilter(name) }
 
-// Resize makes the image w by h pixels, as Pillow 13 does: horizontally first, unless the
-// height loses more than twice as many pixels as the width. What comes first is rounded to
-// bytes.
-func (p *Plan) Resize(w, h int, f Interpolation) error {
-	less := p.info.H - h
-	return p.resize(w, h, f, less > 0 && less > 2*(p.info.W-w))
-}
+// Resize makes the image w by h pixels: first the width, then, of the result rounded to
+// bytes, the height.
+func (p *Plan) Resize(w, h int, f Interpolation) error { return p.resize(w, h, f, false) }
 
 func (p *Plan) resize(w, h int, f Interpolation, verticalFirst bool) error {
 	if err := p.bytes(); err != nil {

@@ -12,8 +12,11 @@ import (
 
 func init() { Register[Resize]() }
 
-// Resize makes an image another size with Pillow's filters, bit for bit. With PassOrder
-// "auto" that is Pillow 13; before, tall images could differ by one level.
+// Resize makes an image another size with Pillow's filters, bit for bit.
+//
+// Pillow up to version 12 resizes horizontally first, and so does this. Pillow 13 resizes
+// vertically first where the height loses more than twice as many pixels as the width, which
+// rounds such tall images differently, by a few levels at hard edges: PassOrder "auto".
 //
 // One size with Fit "shorter" is torchvision's Resize: the shorter side becomes Size[0] and
 // the longer one floor(Size[0]*long/short). Two sizes are height and width, in that order.
@@ -22,7 +25,7 @@ type Resize struct {
 	Fit           string    `json:"fit"`           // see below; "" means shorter for one size, exact for two
 	MaxSize       int       `json:"max_size"`      // with shorter: limit of the longer side; 0 means none
 	Interpolation string    `json:"interpolation"` // nearest, box, bilinear, hamming, bicubic, lanczos; "" means bilinear
-	PassOrder     string    `json:"pass_order"`    // "auto" as in Pillow 13, "horizontal" (first) as before that; "" means auto
+	PassOrder     string    `json:"pass_order"`    // "horizontal" (first) or "auto", see below; "" means horizontal
 	Fill          []int     `json:"fill"`          // with pad: gray, or red, green, blue; nil means 0
 	Antialias     Antialias `json:"antialias"`     // is always true
 }
@@ -86,7 +89,7 @@ func (t Resize) Resolve() (Transform, error) {
 		errs = append(errs, err)
 	}
 	if t.PassOrder == "" {
-		t.PassOrder = "auto"
+		t.PassOrder = "horizontal"
 	}
 	if !slices.Contains(passOrders, t.PassOrder) {
 		errs = append(errs, fmt.Errorf("unknown pass_order %q%s", t.PassOrder, didYouMean(t.PassOrder, passOrders)))
@@ -96,7 +99,7 @@ func (t Resize) Resolve() (Transform, error) {
 	return t, errors.Join(append(errs, err)...)
 }
 
-var passOrders = []string{"auto", "horizontal"}
+var passOrders = []string{"horizontal", "auto"}
 
 // Build adds the resize, and what cover and pad do behind it.
 func (t Resize) Build(p *Plan) error {
@@ -107,11 +110,9 @@ func (t Resize) Build(p *Plan) error {
 	}
 	boxH, boxW := t.Size[0], t.Size[len(t.Size)-1]
 	w, h := t.scaled(in.W, in.H, boxW, boxH)
-	resize := p.Resize
-	if t.PassOrder == "horizontal" {
-		resize = p.horizontalFirst
-	}
-	if err := resize(w, h, f); err != nil {
+	less := in.H - h
+	verticalFirst := t.PassOrder == "auto" && less > 0 && less > 2*(in.W-w)
+	if err := p.resize(w, h, f, verticalFirst); err != nil {
 		return err
 	}
 	switch t.Fit {
@@ -123,9 +124,6 @@ func (t Resize) Build(p *Plan) error {
 	}
 	return nil
 }
-
-// horizontalFirst is Plan.Resize in the order that Pillow had up to version 12.
-func (p *Plan) horizontalFirst(w, h int, f Interpolation) error { return p.resize(w, h, f, false) }
 
 // scaled returns what a w x h image becomes before any crop or border.
 func (t Resize) scaled(w, h, boxW, boxH int) (int, int) {

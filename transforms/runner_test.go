@@ -48,8 +48,8 @@ var pipelines = map[string][]Transform{
 	"resize":         {Resize{Size: []int{31, 47}}},
 	"wider":          {Resize{Size: []int{61, 80}, Interpolation: "bicubic"}},
 	"taller":         {Resize{Size: []int{90, 73}, Interpolation: "lanczos"}},
-	"vertical first": {Resize{Size: []int{20, 70}}, CenterCrop{Size: []int{18, 51}}, HorizontalFlip{}, Pad{Padding: []int{1}}},
-	"gray tall":      {Grayscale{}, Resize{Size: []int{3, 60}, Interpolation: "lanczos"}, VerticalFlip{}},
+	"vertical first": {Resize{Size: []int{20, 70}, PassOrder: "auto"}, CenterCrop{Size: []int{18, 51}}, HorizontalFlip{}, Pad{Padding: []int{1}}},
+	"gray tall":      {Grayscale{}, Resize{Size: []int{3, 60}, Interpolation: "lanczos", PassOrder: "auto"}, VerticalFlip{}},
 	"crop-resize":    {Crop{Top: 3, Left: 5, Height: 40, Width: 30}, Resize{Size: []int{20, 50}}, Crop{Top: 2, Left: 3, Height: 10, Width: 9}},
 	"resize twice":   {Resize{Size: []int{50}}, CenterCrop{Size: []int{40}}, Resize{Size: []int{24}, Interpolation: "bicubic"}},
 	"gray first":     {Grayscale{}, Resize{Size: []int{20}}, Pad{Padding: []int{2}, Fill: []int{7}}},
@@ -187,7 +187,7 @@ func TestScansOnlyWhatTheCropNeeds(t *testing.T) {
 
 func TestDoAllocatesNothing(t *testing.T) {
 	p := mustCompose(t, Resize{Size: []int{50}}, CenterCrop{Size: []int{40}}, RandomHorizontalFlip{},
-		Resize{Size: []int{10, 36}}, Resize{Size: []int{44}, Fit: "exact"},
+		Resize{Size: []int{10, 36}, PassOrder: "auto"}, Resize{Size: []int{44}, Fit: "exact"},
 		Pad{Padding: []int{2}, Mode: PadReflect}, ToLayout{CHW}, ConvertDType{DType: tensor.Float32},
 		Normalize{Mean: []float64{.5}, Std: []float64{.2}})
 	sources := []Source{testImage(100, 80, 3), quad(testImage(77, 140, 3)), &stripes{Image: testImage(90, 91, 3), n: 8},

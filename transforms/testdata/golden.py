@@ -3,8 +3,8 @@
 
 Usage: python3 golden.py > golden.txt
 
-It needs Pillow (13, which decides for each image which axis to resize first; with earlier
-ones the script decides, and does two resizes) and NumPy.
+It needs Pillow and NumPy. Pillow 13 decides for each image which axis to resize first, where
+earlier ones begin with the width; the script makes both with any of them, by two resizes.
 
 A line is an operation, its parameters, and the CRC32 of the bytes that come out. The input
 of w x h x c bytes is the upper byte of x = x*1664525 + 1013904223 (mod 2^32), from x =
@@ -55,11 +55,21 @@ def emit(*fields, out):
     print(*fields, "%08x" % zlib.crc32(np.ascontiguousarray(out).tobytes()))
 
 
-def resize(im, size, f):
-    """Pillow 13's resize."""
+NEAREST = FILTERS["nearest"]
+
+
+def auto(im, size, f):
+    """What Pillow 13 does."""
     less_w, less_h = im.size[0] - size[0], im.size[1] - size[1]
-    if int(PIL.__version__.split(".")[0]) < 13 and less_h > 0 and less_h > 2 * less_w and f != FILTERS["nearest"]:
+    if int(PIL.__version__.split(".")[0]) < 13 and less_h > 0 and less_h > 2 * less_w and f != NEAREST:
         im = im.resize((im.size[0], size[1]), f)
+    return im.resize(size, f)
+
+
+def resize(im, size, f):
+    """What Pillow does up to version 12."""
+    if f != NEAREST:
+        im = im.resize((size[0], im.size[1]), f)
     return im.resize(size, f)
 
 
@@ -81,8 +91,8 @@ for c in (3, 1):
         emit("pixels", c, w, h, out=pixels(w, h, c))
         for name, f in FILTERS.items():
             emit("resize", name, c, w, h, ow, oh, out=np.asarray(resize(image(w, h, c), (ow, oh), f)))
-            if f != FILTERS["nearest"]:
-                emit("horizontal", name, c, w, h, ow, oh, out=np.asarray(image(w, h, c).resize((ow, h), f).resize((ow, oh), f)))
+            if h > oh:
+                emit("auto", name, c, w, h, ow, oh, out=np.asarray(auto(image(w, h, c), (ow, oh), f)))
 for w, h in ((500, 375), (375, 500), (500, 331), (343, 343), (97, 89), (120, 377)):
     for size, crop in ((256, 224), (60, 51), (48, 48)):
         for name, f in FILTERS.items():
