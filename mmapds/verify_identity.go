@@ -165,4 +165,3 @@ func (j *verifyJob) digestRecords(payload []byte) {
 		j.digest = append(j.digest, piece{store.CRC32C(payload), false, int64(len(payload))})
 	}
 }
-

@@ -10,6 +10,8 @@ var (
 	ErrUnsupported = errors.New("unsupported")
 	// ErrExist marks a destination that is already there.
 	ErrExist = errors.New("exists")
+	// ErrCommitted marks an append that was to be resumed, but had come to its end.
+	ErrCommitted = errors.New("committed already")
 	// ErrBusy marks a destination that another process is building.
 	ErrBusy = errors.New("busy")
 )

@@ -187,7 +187,8 @@ func (b *Build) resume() error {
 	head := b.head()
 	path := b.stage.Path(JournalName)
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) || !b.opts.Journal.Resume {
+	begun := bytes.IndexByte(data, '\n') >= 0 // or else it was killed before its first line was whole
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !begun || !b.opts.Journal.Resume {
 		if err := b.stage.clear(nil); err != nil {
 			return err
 		}

@@ -37,14 +37,17 @@ func NewStage(dest string, overwrite bool) (*Stage, error) {
 // OpenStage prepares to build dest. An existing dest is ErrExist unless opts allow it, and
 // then it must be something that penstock can know to be a dataset: a folder with a
 // manifest, or a file. A dest that is being built is ErrBusy; one to append to that is not
-// there is fs.ErrNotExist.
+// there is fs.ErrNotExist; ErrCommitted says that what was kept of an append was killed only
+// when all was done.
 func OpenStage(dest string, opts StageOptions) (*Stage, error) {
 	dest, err := filepath.Abs(dest)
 	if err != nil {
 		return nil, err
 	}
 	s := &Stage{dest: dest, opts: opts, dir: stageDir(dest)}
-	s.tidy()
+	if s.tidy() && opts.Append && opts.Keep {
+		return nil, fmt.Errorf("%s: these records are %w", dest, ErrCommitted)
+	}
 	if err := s.checkDest(); err != nil {
 		return nil, err
 	}
@@ -79,11 +82,34 @@ func Unfinished(dest string) bool {
 // dataset has none and a build that is killed there can still be resumed.
 func parkedJournal(dest string) string { return stageDir(dest) + ".journal" }
 
-// tidy removes the journal of a build that was killed when it had published its folder.
-func (s *Stage) tidy() {
+// movingName is a file of the stage with the name of the one that is about to be moved out
+// of it as the last one: once that is gone, the rest can go.
+const movingName = "build.moving"
+
+// tidy removes what a build left that was killed when it had published all; then it
+// reports true.
+func (s *Stage) tidy() bool {
 	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
 		_ = os.Remove(parkedJournal(s.dest))
+		return false
 	}
+	_ = os.Remove(s.dir) // if it is empty
+	name, err := os.ReadFile(s.Path(movingName))
+	if err != nil || len(name) == 0 {
+		return false
+	}
+	if _, err := os.Lstat(s.Path(filepath.Base(string(name)))); !errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	return s.remove() == nil
+}
+
+// moving says which file leaves the stage last.
+func (s *Stage) moving(name string) error {
+	if err := writeFile(s.Path(movingName), []byte(name)); err != nil {
+		return err
+	}
+	return syncDir(s.dir)
 }
 
 func (s *Stage) checkDest() error {
@@ -189,6 +215,9 @@ func (s *Stage) PublishFolder() error {
 // PublishInto moves the named files of the stage into the destination, a folder, and
 // removes the rest. The last one is moved when all others are there for good.
 func (s *Stage) PublishInto(names ...string) error {
+	if err := s.moving(names[len(names)-1]); err != nil {
+		return err
+	}
 	for i, name := range names {
 		if i == len(names)-1 {
 			if err := syncDir(s.dest); err != nil {
@@ -207,6 +236,9 @@ func (s *Stage) PublishInto(names ...string) error {
 
 // PublishFile makes the named file of the stage the destination and removes the rest.
 func (s *Stage) PublishFile(name string) error {
+	if err := s.moving(name); err != nil {
+		return err
+	}
 	if err := s.publish(s.Path(name)); err != nil {
 		return err
 	}
@@ -259,8 +291,21 @@ func (s *Stage) Abort() error {
 		return nil
 	}
 	s.done = true
-	err := os.RemoveAll(s.dir)
-	return errors.Join(err, s.lock.Close())
+	return errors.Join(s.remove(), s.lock.Close())
+}
+
+// remove removes the stage; what tells tidy that it can go is the last thing.
+func (s *Stage) remove() error {
+	entries, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Name() != movingName {
+			err = errors.Join(err, os.RemoveAll(s.Path(e.Name())))
+		}
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
 }
 
 // Release lets go of the stage and leaves what is in it. After a Publish it does nothing.

@@ -1,0 +1,141 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/store"
+)
+
+const killRecords = 1200
+
+func trainOrVal(i int) string {
+	if i%5 == 4 {
+		return "val"
+	}
+	return "train"
+}
+
+// killOptions are those of a build that can be resumed: of ragged fields in splits, or of
+// images whose number is known.
+func killOptions(kind string) (store.Schema, Options) {
+	journal := &store.Journal{Resume: true, Inputs: map[string]string{"kind": kind}}
+	if kind == "images" {
+		return imageSchema(9, 9), Options{Records: killRecords + 7, Journal: journal}
+	}
+	return raggedSchema(), Options{Splits: []string{"train", "val"}, Journal: journal}
+}
+
+// resumeBuild goes on with a build where an earlier run was killed.
+func resumeBuild(dest, kind string) error {
+	s, opts := killOptions(kind)
+	w, err := Create(dest, s, opts)
+	if errors.Is(err, store.ErrExist) {
+		return nil // it was killed when all was done
+	}
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	r := store.NewRecord(s)
+	for i := int(w.Kept().Records); i < killRecords; i++ {
+		if i%100 == 0 {
+			note, _ := json.Marshal(i)
+			if err := w.Checkpoint(note); err != nil {
+				return err
+			}
+		}
+		if kind == "images" {
+			fill(s, r, i)
+		} else {
+			fillRagged(r, i)
+			r.Split = trainOrVal(i)
+		}
+		if err := w.Append(r); err != nil {
+			return err
+		}
+	}
+	_, err = w.Commit(store.Info{})
+	return err
+}
+
+// runAndKill runs the calling test as the builder and kills it after a while, if after is
+// not 0. It reports whether the builder came to its end.
+func runAndKill(t *testing.T, dest, kind string, after time.Duration) (done bool) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledBuilds$")
+	cmd.Env = append(os.Environ(), child+"="+dest, child+"_KIND="+kind)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if after > 0 {
+		defer time.AfterFunc(after, func() { _ = cmd.Process.Kill() }).Stop()
+	}
+	err := cmd.Wait()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && !exit.Exited() {
+		return false
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, out.Bytes())
+	}
+	return true
+}
+
+// A build that is killed again and again ends with the bytes of one that never was.
+func TestKilledBuilds(t *testing.T) {
+	if dest := os.Getenv(child); dest != "" {
+		if err := resumeBuild(dest, os.Getenv(child+"_KIND")); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
+	for _, kind := range []string{"ragged", "images"} {
+		dir := memoryDir(t)
+		whole := filepath.Join(dir, "whole", "x.h5")
+		begin := time.Now()
+		runAndKill(t, whole, kind, 0)
+		took := time.Since(begin)
+		want := read(t, whole)
+		kills := 0
+		for n := 0; kills < 25 && n < 100; n++ {
+			dest := filepath.Join(dir, fmt.Sprint(n), "x.h5")
+			for !runAndKill(t, dest, kind, 1+time.Duration(rng.Int64N(int64(took*6/5)))) {
+				kills++
+			}
+			if !bytes.Equal(read(t, dest), want) {
+				t.Errorf("%s: other bytes than those of the build that was not interrupted", kind)
+			}
+			if left := entries(t, filepath.Dir(dest)); len(left) != 1 {
+				t.Errorf("%s: left behind: %v", kind, left)
+			}
+		}
+		if kills == 0 {
+			t.Errorf("%s: nothing was killed", kind)
+		}
+		t.Logf("%s: %d kills; a build takes %v", kind, kills, took)
+	}
+}
+
+// memoryDir is a folder in memory, where there is one.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "penstock")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}

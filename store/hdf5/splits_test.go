@@ -1,0 +1,182 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+var trainVal = []string{"train", "val"}
+
+// make writes records a to b into path, and checks that nothing is beside it.
+func makeSplits(t testing.TB, path string, a, b int, opts Options) *store.Manifest {
+	t.Helper()
+	w, err := Create(path, raggedSchema(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	split := noSplit
+	if opts.Splits != nil {
+		split = trainOrVal
+	}
+	appendRagged(t, w, a, b, split)
+	m, err := w.Commit(store.Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if left := entries(t, filepath.Dir(path)); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+	return m
+}
+
+// inSplit lists the numbers from a to b that a split has.
+func inSplit(a, b int, name string) (list []int) {
+	for i := a; i < b; i++ {
+		if trainOrVal(i) == name {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// checkRagged compares the ragged fields and labels of ds with those of records in that order.
+func checkRagged(t *testing.T, ds *mmapds.Dataset, order []int) {
+	t.Helper()
+	if ds.Len() != len(order) {
+		t.Fatalf("%d records, want %d", ds.Len(), len(order))
+	}
+	values, _ := ragged(order)
+	offsets := make([]int64, len(order)+1)
+	for k, f := range raggedSchema().Fields[:4] {
+		v, err := ds.RunRagged(f.Name, 0, len(order), offsets)
+		if err != nil || !bytes.Equal(v.Bytes(), values[k]) {
+			t.Errorf("%s: other values: %v", f.Name, err)
+		}
+	}
+	v, err := ds.Run("labels", 0, len(order))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, x := range tensor.As[int64](v) {
+		if int(x) != order[i] {
+			t.Fatalf("record %d is number %d, want %d", i, x, order[i])
+		}
+	}
+}
+
+// Splits and appends, read by mmapds and by h5py; and the same dataset as the flat one.
+func TestSplitsAndAppend(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.h5")
+	makeSplits(t, path, 0, 700, Options{Splits: trainVal})
+	before, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer before.Close()
+	m := makeSplits(t, path, 700, 1000, Options{Splits: trainVal, Append: true})
+	flat := filepath.Join(t.TempDir(), "flat")
+	w, err := store.CreateFlat(flat, raggedSchema(), store.FlatOptions{Splits: trainVal})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	appendRagged(t, w, 0, 1000, trainOrVal)
+	once, err := w.Commit(store.Info{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.ID != once.ID || !reflect.DeepEqual(m.Statistics, once.Statistics) || m.Generation != 2 {
+		t.Error("identity or statistics differ from those of a flat dataset that was written at once")
+	}
+	order := append(inSplit(0, 700, "train"), inSplit(0, 700, "val")...)
+	checkRagged(t, before, order)
+	order = append(append(order, inSplit(700, 1000, "train")...), inSplit(700, 1000, "val")...)
+	after, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer after.Close()
+	checkRagged(t, after, order)
+	if v, err := mmapds.Verify(t.Context(), after.Files(), mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || !v.Identity {
+		t.Errorf("%+v, %v", v, err)
+	}
+	for _, name := range trainVal {
+		for _, path := range []string{path, flat} {
+			part, err := mmapds.OpenWith(path, mmapds.Options{Split: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkRagged(t, part, inSplit(0, 1000, name))
+			if v, err := mmapds.Verify(t.Context(), part.Files(), mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || v.Identity {
+				t.Errorf("%+v, %v", v, err)
+			}
+			if err := part.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	values, offsets := ragged(order)
+	got := h5py(t, path)
+	for k, f := range raggedSchema().Fields[:4] {
+		if got.Datasets[f.Name+"/values"].SHA256 != fmt.Sprintf("%x", sha256.Sum256(values[k])) ||
+			got.Datasets[f.Name+"/offsets"].SHA256 != fmt.Sprintf("%x", sha256.Sum256(offsets[k])) {
+			t.Errorf("%s: h5py reads other values or offsets", f.Name)
+		}
+	}
+}
+
+// An append to what was written directly, with checksum blocks that do not end where the
+// first records do.
+func TestAppendToFixed(t *testing.T) {
+	s := imageSchema(7, 7)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "x.h5")
+	write := func(path string, a, b int, opts Options) {
+		w, err := Create(path, s, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		r := store.NewRecord(s)
+		for i := a; i < b; i++ {
+			fill(s, r, i)
+			if err := w.Append(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := w.Commit(store.Info{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(path, 0, 501, Options{Records: 600})
+	write(path, 501, 1007, Options{Append: true})
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	for name, want := range contents(s, 1007) {
+		if v, err := ds.Run(name, 0, 1007); err != nil || !bytes.Equal(v.Bytes(), want) {
+			t.Errorf("%s: other values, %v", name, err)
+		}
+	}
+	if v, err := mmapds.Verify(t.Context(), ds.Files(), mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || !v.Identity {
+		t.Errorf("%+v, %v", v, err)
+	}
+	if _, err := Create(filepath.Join(dir, "none.h5"), s, Options{Append: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("nothing to append to: %v", err)
+	}
+}

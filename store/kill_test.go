@@ -1,0 +1,284 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// builder is the variable by which a test runs itself as a process that is killed.
+const builder = "PENSTOCK_STORE_BUILDER"
+
+// killSchema has a ragged field and one of a fixed length, so that there are several shards.
+func killSchema() Schema {
+	return Schema{Fields: []Field{NewRagged("tokens", tensor.Int32), NewField("labels", tensor.Int64)}}
+}
+
+// fillKill makes record i.
+func fillKill(r *Record, i int) {
+	r.Values[0] = r.Values[0][:0]
+	for k := range i * 37 % 101 {
+		r.Values[0] = binary.LittleEndian.AppendUint32(r.Values[0], uint32(i*1000+k))
+	}
+	binary.LittleEndian.PutUint64(r.Values[1], uint64(i))
+}
+
+const killRecords = 3000
+
+// killSplit spreads records over two splits.
+func killSplit(i int) string {
+	if i%5 == 4 {
+		return "val"
+	}
+	return "train"
+}
+
+// killNote is what the builder's driver needs to go on.
+type killNote struct{ Next int }
+
+// resumeBuild builds a dataset with a journal, going on where an earlier run was killed. Some
+// records are left out, so that the driver's position is not the number of records.
+func resumeBuild(dest string, appended bool, say func(string)) error {
+	w, err := CreateFlat(dest, killSchema(), FlatOptions{
+		ShardBytes: 1, Splits: []string{"train", "val"}, Append: appended,
+		Journal: &Journal{Resume: true, Inputs: map[string]string{"source": "numbers"}},
+	})
+	if errors.Is(err, ErrExist) || errors.Is(err, ErrCommitted) {
+		return nil // it was killed when all was done
+	}
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	say("begun")
+	next, err := position(w.Kept())
+	if err != nil {
+		return err
+	}
+	r := NewRecord(killSchema())
+	for i := next; i < killRecords; i++ {
+		if i%311 == 0 {
+			note, _ := json.Marshal(killNote{i})
+			if err := w.Checkpoint(note); err != nil {
+				return err
+			}
+		}
+		if i%13 == 0 {
+			continue
+		}
+		fillKill(r, i)
+		r.Split = killSplit(i)
+		if err := w.Append(r); err != nil {
+			return err
+		}
+	}
+	say("committing")
+	_, err = w.Commit(Info{Source: &SourceInfo{Kind: "test", Name: "numbers"}})
+	return err
+}
+
+// memoryDir is a folder in memory, where there is one: waiting for a disk tells nothing here.
+func memoryDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "penstock")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// position returns the first number that is not in the dataset, which must have all others.
+func position(k Kept) (int, error) {
+	if !k.Resumed || len(k.Notes) == 0 {
+		return 0, nil
+	}
+	var n killNote
+	if err := json.Unmarshal(k.Notes[len(k.Notes)-1], &n); err != nil {
+		return 0, err
+	}
+	if want := int64(n.Next - (n.Next+12)/13); k.Records != want {
+		return 0, fmt.Errorf("%d records are kept at number %d, want %d", k.Records, n.Next, want)
+	}
+	return n.Next, nil
+}
+
+// TestMain is the builder, where that is asked for.
+func TestMain(m *testing.M) {
+	dest := os.Getenv(builder)
+	if dest == "" {
+		os.Exit(m.Run())
+	}
+	say := func(what string) { fmt.Println(what) }
+	if err := resumeBuild(dest, os.Getenv(builder+"_APPEND") != "", say); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// runAndKill runs the builder and kills it some time after it said what; a process that came
+// to its end reports done.
+func runAndKill(t *testing.T, dest, what string, after time.Duration, env ...string) (done bool) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), builder+"="+dest), env...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for s := bufio.NewScanner(out); s.Scan(); {
+		if s.Text() == what {
+			defer time.AfterFunc(after, func() { _ = cmd.Process.Kill() }).Stop()
+		}
+	}
+	err = cmd.Wait()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && !exit.Exited() {
+		return false
+	}
+	if err != nil {
+		t.Fatalf("%v: %s", err, stderr.Bytes())
+	}
+	return true
+}
+
+// folderBytes reads all files of a folder.
+func folderBytes(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]string)
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[e.Name()] = string(data)
+	}
+	return all
+}
+
+// sameFolder compares two datasets, and makes sure that nothing lies beside dest.
+func sameFolder(t *testing.T, dest string, want map[string]string) {
+	t.Helper()
+	got := folderBytes(t, dest)
+	for name := range want {
+		if got[name] != want[name] {
+			t.Errorf("%s: other bytes than those of the build that was not interrupted", name)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d files, want %d", len(got), len(want))
+	}
+	if left, err := os.ReadDir(filepath.Dir(dest)); err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// killUntilDone kills the builder at random moments until it comes to its end, and returns
+// how often.
+func killUntilDone(t *testing.T, rng *rand.Rand, dest string, took time.Duration, env ...string) (kills int) {
+	t.Helper()
+	for {
+		what, after := "begun", time.Duration(rng.Int64N(int64(took)))
+		if rng.IntN(3) == 0 {
+			what, after = "committing", time.Duration(rng.Int64N(int64(took)/4))
+		}
+		if runAndKill(t, dest, what, after, env...) {
+			return kills
+		}
+		kills++
+	}
+}
+
+// A build that is killed again and again ends with the bytes of one that never was.
+func TestKilledBuilds(t *testing.T) {
+	dir := memoryDir(t)
+	whole := filepath.Join(dir, "whole", "ds")
+	begin := time.Now()
+	if !runAndKill(t, whole, "never", 0) {
+		t.Fatal("the builder does not end")
+	}
+	took := time.Since(begin)
+	want := folderBytes(t, whole)
+	rng := rand.New(rand.NewPCG(uint64(begin.UnixNano()), 1))
+	kills, least := 0, 60
+	if testing.Short() {
+		least = 5
+	}
+	for n := 0; kills < least && n < 300; n++ {
+		dest := filepath.Join(dir, fmt.Sprint(n), "ds")
+		kills += killUntilDone(t, rng, dest, took)
+		sameFolder(t, dest, want)
+	}
+	if kills == 0 {
+		t.Error("nothing was killed")
+	}
+	t.Logf("%d kills; a build takes %v", kills, took)
+}
+
+// An append that is killed leaves the dataset as it was, or as it was to be.
+func TestKilledAppends(t *testing.T) {
+	dir := memoryDir(t)
+	whole := filepath.Join(dir, "whole", "ds")
+	runAndKill(t, whole, "never", 0)
+	base := folderBytes(t, whole)
+	begin := time.Now()
+	runAndKill(t, whole, "never", 0, builder+"_APPEND=1")
+	took := time.Since(begin)
+	want := folderBytes(t, whole)
+	rng := rand.New(rand.NewPCG(uint64(begin.UnixNano()), 2))
+	for n := range 10 {
+		dest := filepath.Join(dir, fmt.Sprint(n), "ds")
+		if err := os.MkdirAll(dest, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for name, data := range base {
+			if err := os.WriteFile(filepath.Join(dest, name), []byte(data), 0o444); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for range 100 {
+			what, after := "begun", time.Duration(rng.Int64N(int64(took)))
+			if rng.IntN(3) == 0 {
+				what, after = "committing", time.Duration(rng.Int64N(int64(took)/4))
+			}
+			done := runAndKill(t, dest, what, after, builder+"_APPEND=1")
+			d, err := OpenFlat(dest)
+			if err != nil {
+				t.Fatalf("after a kill: %v", err)
+			}
+			if d.Manifest.Generation == 2 {
+				stage, err := OpenStage(dest, StageOptions{Append: true}) // what the next run does first
+				if err == nil {
+					err = stage.Abort()
+				}
+				if err != nil {
+					t.Error(err)
+				}
+				break
+			}
+			if done {
+				t.Fatal("the append is done, and not there")
+			}
+		}
+		sameFolder(t, dest, want)
+	}
+}
