@@ -27,7 +27,11 @@ def of_blocks(blocks: np.ndarray) -> np.ndarray:
 
 def of_bytes(data: bytes) -> int:
     """Return the CRC32C of some bytes."""
-    return int(of_blocks(np.frombuffer(data, np.uint8).reshape(1, -1))[0])
+    if _value is not None:
+        return int(_value(data))
+    if len(data) < 1 << 16:  # less work than the tables below
+        return _bytewise(data)
+    return int(of_blocks_numpy(np.frombuffer(data, np.uint8).reshape(1, -1))[0])
 
 
 def of_blocks_numpy(blocks: np.ndarray) -> np.ndarray:
@@ -64,25 +68,22 @@ def _move(remainders: np.ndarray, count: int) -> np.ndarray:
 @functools.lru_cache(maxsize=64)
 def _tables(count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return, for both halves of a remainder, what it becomes count zero bytes later."""
-    columns = [_zeros(1 << bit, count) for bit in range(32)]
-    tables = []
-    for half in (columns[:16], columns[16:]):
-        table = np.zeros(1, np.uint32)
-        for column in half:
-            table = np.concatenate([table, table ^ np.uint32(column)])
-        tables.append(table)
-    return tables[0], tables[1]
-
-
-def _zeros(remainder: int, count: int) -> int:
-    """Return a remainder after count further zero bytes."""
     factor, square = 1 << 31, 1 << 23  # 1 and x^8: bit 31 is x^0 here
     while count:
         if count & 1:
             factor = _multiply(factor, square)
         square = _multiply(square, square)
         count >>= 1
-    return _multiply(remainder, factor)
+    columns = [_multiply(1 << bit, factor) for bit in range(32)]
+    return _sums(columns[:16]), _sums(columns[16:])
+
+
+def _sums(columns: list[int]) -> np.ndarray:
+    """Return, for every number of so many bits, the sum of the columns of its bits."""
+    table = np.zeros(1, np.uint32)
+    for column in columns:
+        table = np.concatenate([table, table ^ np.uint32(column)])
+    return table
 
 
 def _multiply(a: int, b: int) -> int:
@@ -91,14 +92,24 @@ def _multiply(a: int, b: int) -> int:
     for bit in range(31, -1, -1):
         if b >> bit & 1:
             product ^= a
-        a = a >> 1 ^ (_POLYNOMIAL if a & 1 else 0)
+        a = _times_x(a)
     return product
 
 
+def _times_x(a: int) -> int:
+    return a >> 1 ^ (_POLYNOMIAL if a & 1 else 0)
+
+
+@functools.lru_cache(maxsize=1)
+def _by_byte() -> list[int]:
+    table = list(range(256))
+    for _ in range(8):
+        table = [_times_x(a) for a in table]
+    return table
+
+
 def _bytewise(data: bytes) -> int:
-    crc = 0xFFFFFFFF
+    table, crc = _by_byte(), 0xFFFFFFFF
     for byte in data:
-        crc ^= byte
-        for _ in range(8):
-            crc = crc >> 1 ^ (_POLYNOMIAL if crc & 1 else 0)
+        crc = crc >> 8 ^ table[(crc ^ byte) & 0xFF]
     return crc ^ 0xFFFFFFFF

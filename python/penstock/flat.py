@@ -7,6 +7,7 @@ import os
 import re
 from typing import Any
 
+from . import crc32c
 from .column import HEADER_BYTES, Extent
 from .errors import CorruptError, Error, UnsupportedError
 from .field import Field, from_json
@@ -14,7 +15,7 @@ from .layout import Layout, blocks, column_names
 
 FORMAT_VERSION = 1
 _MAX_MANIFEST = 1 << 30
-_SHAPE = re.compile(rb"'shape': \((\d{1,15}),")
+_SEAL = re.compile(rb'"crc32c": "([0-9a-f]{8})"\n}\n\Z')
 
 
 def locate(path: str) -> Layout:
@@ -48,6 +49,9 @@ def decode_manifest(data: bytes, where: str) -> dict[str, Any]:
     records = manifest.get("records")
     if not isinstance(records, int) or not 1 <= records <= 1 << 46:
         raise CorruptError(f"{where}: {records!r} records")
+    seal = _SEAL.search(data)
+    if seal is None or crc32c.of_bytes(data[: seal.start(1)]) != int(seal[1], 16):
+        raise CorruptError(f"{where}: its checksum is missing or wrong: it was damaged or edited")
     return manifest
 
 
@@ -88,7 +92,9 @@ def _extent(path: str, f: Field, column: str, number: int, shard: dict[str, Any]
     if payload is None or sums is None:
         raise CorruptError(f"{path}: manifest.json: shard {number} has no file {column}-{number:05d}.npy, or no checksums of it")
     row = 8 if column.endswith(".offsets") and f.ragged else f.row_bytes
-    rows = _rows(path, f, column, payload["name"], shard["count"])
+    rows = shard["count"]
+    if f.ragged:
+        rows = rows + 1 if column.endswith(".offsets") else payload.get("rows", 0)
     size = HEADER_BYTES + max(rows * row, 1 if f.ragged else 0)
     _check_size(path, payload, size)
     _check_size(path, sums, HEADER_BYTES + max(4 * blocks(rows, row), 1 if f.ragged else 0))
@@ -102,22 +108,6 @@ def _extent(path: str, f: Field, column: str, number: int, shard: dict[str, Any]
         sums=(os.path.join(path, sums["name"]), HEADER_BYTES),
         sums_crc32c=sums["crc32c"],
     )
-
-
-def _rows(path: str, f: Field, column: str, name: str, records: int) -> int:
-    """Return the rows of a shard of a column. Only the header has those of ragged values."""
-    if not f.ragged:
-        return records
-    if column.endswith(".offsets"):
-        return records + 1
-    try:
-        with open(os.path.join(path, name), "rb") as file:
-            found = _SHAPE.search(file.read(HEADER_BYTES))
-    except OSError as e:
-        raise CorruptError(f"{path}: {name}: {e.strerror}: a file of the dataset is missing") from e
-    if found is None:
-        raise CorruptError(f"{path}: {name}: no header of a .npy file")
-    return int(found[1])
 
 
 def _check_size(path: str, entry: dict[str, Any], want: int) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from .column import Extent
+from .errors import Error
 from .field import Field
 
 
@@ -30,8 +31,8 @@ class Layout:
     @property
     def splits(self) -> dict[str, list[tuple[int, int]]]:
         """Ranges [first, end) of records, by name."""
-        splits = self.manifest.get("splits") or {}
-        return {name: [(int(a), int(b)) for a, b in ranges] for name, ranges in splits.items()}
+        splits = self.manifest.get("splits") or []
+        return {s["name"]: [(int(a), int(b)) for a, b in s["ranges"]] for s in splits}
 
 
 def locate(path: str) -> Layout:
@@ -65,6 +66,8 @@ def select(name: str, splits: dict[str, list[tuple[int, int]]], split: Optional[
     if split is None:
         return [(0, records)]
     if split not in splits:
-        known = ", ".join(sorted(splits)) or "none"
+        known = ", ".join(splits) or "none"
         raise KeyError(f"{name}: no split {split!r}; there are: {known}")
+    if not splits[split]:
+        raise Error(f"{name}: split {split!r} has no records")
     return splits[split]

@@ -109,6 +109,8 @@ class RaggedRecords:
         k, at = self._places.one(start)
         offsets = self._span(k)[at : at + stop - start + 1]
         values = self._between(k, offsets[0], offsets[-1])
+        if (np.diff(offsets) < 0).any():
+            raise CorruptError(f"{self._offsets.extents[self._places.pieces[k].part].path}: offsets that go back")
         return Ragged(values, offsets - offsets[0], self.field.content)
 
     def _rows(self, k: int, at: int) -> np.ndarray:

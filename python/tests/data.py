@@ -35,6 +35,11 @@ def expected(dataset: str, field: str) -> bytes:
         return f.read()
 
 
+def expected_rows(dataset: str, field: str) -> np.ndarray:
+    """Return where the records of a ragged field start and end in its values."""
+    return np.fromfile(path(f"{dataset}.{field}.offsets"), "<i8")
+
+
 def expected_floats(dataset: str, field: str) -> np.ndarray:
     """Return them as the numbers that they are for Go, where NumPy has no such type."""
     return np.fromfile(path(f"{dataset}.{field}.f32"), "<f4")

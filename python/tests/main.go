@@ -10,6 +10,7 @@
 package main
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -38,7 +39,7 @@ func write(folder string) error {
 			return err
 		}
 	}
-	return types.writeHDF5(folder)
+	return errors.Join(types.writeHDF5(folder), ragged.writeHDF5(folder))
 }
 
 // dataset is something to be read.
@@ -47,25 +48,31 @@ type dataset struct {
 	schema     store.Schema
 	records    int
 	shardBytes int64
+	splits     []string // the first has four of five records, the second the fifth, others none
 }
 
 // writeFlat makes the dataset as a folder, and the values that mmapds finds in it.
 func (d dataset) writeFlat(folder string) error {
 	dest := filepath.Join(folder, d.name)
-	w, err := store.CreateFlat(dest, d.schema, store.FlatOptions{ShardBytes: d.shardBytes})
+	w, err := store.CreateFlat(dest, d.schema, store.FlatOptions{ShardBytes: d.shardBytes, Splits: d.splits})
 	if err != nil {
 		return err
 	}
 	if err := d.fill(w); err != nil {
 		return err
 	}
-	return writeValues(dest)
+	for _, split := range append([]string{""}, d.splits[:min(2, len(d.splits))]...) {
+		if err := writeValues(dest, split); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeHDF5 makes it as a file, or says that it cannot.
 func (d dataset) writeHDF5(folder string) error {
 	dest := filepath.Join(folder, d.name+".h5")
-	w, err := hdf5.Create(dest, d.schema, hdf5.Options{Records: int64(d.records)})
+	w, err := hdf5.Create(dest, d.schema, hdf5.Options{Records: int64(d.records), Splits: d.splits})
 	if errors.Is(err, store.ErrUnsupported) {
 		fmt.Fprintln(os.Stderr, "tests: no HDF5 file:", err)
 		return nil
@@ -81,7 +88,13 @@ func (d dataset) fill(w store.Writer) error {
 	r := store.NewRecord(d.schema)
 	for i := range d.records {
 		for k, f := range d.schema.Fields {
+			if f.Ragged {
+				r.Values[k] = append(r.Values[k][:0], make([]byte, rows(f, i)*f.RecordBytes())...)
+			}
 			value(f, i, r.Values[k])
+		}
+		if len(d.splits) > 0 {
+			r.Split = d.splits[i%5/4]
 		}
 		if err := w.Append(r); err != nil {
 			return err
@@ -92,23 +105,46 @@ func (d dataset) fill(w store.Writer) error {
 }
 
 // writeValues writes the bytes of every field as package mmapds reads them.
-func writeValues(dest string) error {
-	ds, err := mmapds.Open(dest)
+func writeValues(dest, split string) error {
+	ds, err := mmapds.OpenWith(dest, mmapds.Options{Split: split})
 	if err != nil {
 		return err
 	}
 	defer ds.Close()
+	if split != "" {
+		dest += "." + split
+	}
 	for _, f := range ds.Schema().Fields {
-		v, err := ds.Run(f.Name, 0, ds.Len())
+		name := dest + "." + f.Name
+		if f.Ragged {
+			err = writeRagged(name, ds, f)
+		} else {
+			err = writeFixed(name, ds, f)
+		}
 		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(dest+"."+f.Name+".bin", v.Bytes(), 0o666); err != nil {
-			return err
-		}
-		if err := writeFloats(dest+"."+f.Name+".f32", f, v); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func writeFixed(name string, ds *mmapds.Dataset, f store.Field) error {
+	v, err := ds.Run(f.Name, 0, ds.Len())
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(name+".bin", v.Bytes(), 0o666), writeFloats(name+".f32", f, v))
+}
+
+func writeRagged(name string, ds *mmapds.Dataset, f store.Field) error {
+	offsets := make([]int64, ds.Len()+1)
+	v, err := ds.RunRagged(f.Name, 0, ds.Len(), offsets)
+	if err != nil {
+		return err
+	}
+	var data []byte
+	for _, o := range offsets {
+		data = binary.LittleEndian.AppendUint64(data, uint64(o))
+	}
+	return errors.Join(os.WriteFile(name+".bin", v.Bytes(), 0o666), os.WriteFile(name+".offsets", data, 0o666))
 }

@@ -9,6 +9,7 @@ import unittest
 import numpy as np
 
 import penstock
+from penstock import crc32c
 
 from . import data
 
@@ -181,9 +182,23 @@ class RefusedTest(data.Copied):
         with open(name) as f:
             m = json.load(f)
         change(m)
-        with open(name, "w") as f:
-            json.dump(m, f)
+        del m["crc32c"]
+        text = json.dumps(m)[:-1].encode() + b',\n  "crc32c": "'
+        with open(name, "wb") as f:
+            f.write(text + b'%08x"\n}\n' % crc32c.of_bytes(text))
         return ds
+
+    def test_a_manifest_is_sealed(self):
+        ds = self.copy("images")
+        name = os.path.join(ds, "manifest.json")
+        with open(name, "rb") as f:
+            text = f.read()
+        for changed in (text.replace(b'"generation": 1', b'"generation": 2'), text.replace(b'"crc32c": "', b'"crc32c":  "'), text + b"\n"):
+            self.assertNotEqual(changed, text)
+            with open(name, "wb") as f:
+                f.write(changed)
+            with self.assertRaisesRegex(penstock.CorruptError, "checksum"):
+                penstock.open(ds)
 
     def test_manifests(self):
         def put(*keys, value):

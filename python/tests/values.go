@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"strings"
 
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -32,9 +33,34 @@ var datasets = []dataset{
 	types,
 	{name: "images", records: 1500, shardBytes: 100 << 10, schema: images(store.CHW, 3, 10, 16)},
 	{name: "pixels", records: 100, schema: images(store.HWC, 10, 16, 3)},
+	ragged,
+	{name: "empty", records: 10, schema: store.Schema{Fields: []store.Field{store.NewRagged("nothing", tensor.Float32, 2)}}},
 	{name: "large", records: 50, shardBytes: 64 << 10, schema: store.Schema{Fields: []store.Field{
 		store.NewField("rows", tensor.Float32, 1500),
 	}}},
+}
+
+// ragged has fields of variable length, some records with no rows, and splits.
+var ragged = dataset{name: "ragged", records: 700, shardBytes: 6 << 10, splits: []string{"train", "val", "none"}, schema: store.Schema{Fields: []store.Field{
+	store.NewRagged("tokens", tensor.Int32),
+	store.NewField("labels", tensor.Uint64),
+	store.NewRagged("boxes", tensor.BFloat16, 4),
+	text("caption", store.Text),
+	text("file", store.Image),
+}}}
+
+func text(name, content string) store.Field {
+	f := store.NewRagged(name, tensor.Uint8)
+	f.Content = content
+	return f
+}
+
+// rows is how many rows a field of record i has.
+func rows(f store.Field, i int) int {
+	if f.Name == "nothing" {
+		return 0
+	}
+	return i * 7 % 13
 }
 
 // images is a schema as preprocess makes it.
@@ -52,6 +78,8 @@ func value(f store.Field, i int, dst []byte) {
 	switch {
 	case f.Name == "labels":
 		binary.LittleEndian.PutUint64(dst, uint64(i%3))
+	case f.Content == store.Text:
+		copy(dst, strings.Repeat("aß€𐍈", 3)[:len(dst)]) // may end within a character
 	case f.DType == tensor.Bool:
 		dst[0] = byte(i / 3 % 2)
 	default:
