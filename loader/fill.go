@@ -201,7 +201,7 @@ const sampled = 8
 func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 	fd := &w.ld.fields[f]
 	every := 1
-	if fd.size < 16<<10 {
+	if fd.size < 2<<10 {
 		every = sampled
 	}
 	var reading time.Duration

@@ -208,7 +208,7 @@ func (ld *Loader) await(p *pass, since time.Time) *slot {
 		ld.watch(false)
 	}
 	p.handed = time.Now()
-	ld.waited(s, p.handed.Sub(since))
+	ld.waited(p, s, p.handed.Sub(since))
 	return s
 }
 

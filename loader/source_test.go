@@ -18,6 +18,8 @@ type memory struct {
 	n      int
 	pieces int // records in one piece of memory; 0 means all
 
+	nowhere bool // there are no views at all
+
 	held       atomic.Int64 // Retains without Release
 	closed     atomic.Bool
 	prefetched atomic.Int64 // calls
@@ -54,7 +56,7 @@ func (m *memory) field(name string) (tensor.Spec, []byte) {
 }
 
 func (m *memory) Contiguous(_ string, a, b int) bool {
-	return m.pieces == 0 || a/m.pieces == (b-1)/m.pieces
+	return !m.nowhere && (m.pieces == 0 || a/m.pieces == (b-1)/m.pieces)
 }
 
 func (m *memory) Run(field string, a, b int) (tensor.View, error) {

@@ -160,13 +160,14 @@ func TestStateIsSmall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := loader.Options{BatchSize: 1 << 30, World: loader.World{Size: 1 << 20}, Order: w, Seed: math.MaxUint64, Transforms: tf, DropLast: true, Ahead: 1, Workers: 1}
+	o := loader.Options{BatchSize: 1, Order: w, Seed: math.MaxUint64, Transforms: tf, DropLast: true}
 	ld, err := loader.New(m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ld.Close()
 	st := ld.State()
+	st.GlobalBatch = 1 << 50
 	st.Epoch, st.Step, st.Records, st.Done = math.MaxInt, math.MaxInt, math.MaxInt, strings.Repeat("ab", 8)
 	roundTrip(t, st)
 }

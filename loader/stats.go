@@ -16,6 +16,7 @@ type Stats struct {
 	CopiedBytes int64 // and the bytes that were written to buffers
 
 	Wait       time.Duration // that the consumer waited for batches, in all
+	Starts     time.Duration // of that, for the first batches of loops
 	Waits      Quantiles     // of the waits for one batch
 	Ready      int           // batches that were there when they were asked for
 	Body       time.Duration // that the consumer had a batch: its own work
@@ -28,7 +29,7 @@ type Stats struct {
 	Collate   time.Duration // of workers: in Collate
 	Idle      time.Duration // of workers: waiting for a free buffer, or for the next loop
 	Slowest   Slowest       // the record whose Transform took longest
-	LateBatch LateBatch     // the longest wait for a batch
+	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
 	Workers   int // goroutines; 0 if batches are made by the consumer
 	Ahead     int // finished batches that may wait
@@ -118,12 +119,16 @@ func (ld *Loader) count(p *pass, s *slot) {
 }
 
 // waited notes how long the consumer waited for its next batch. The caller holds mu.
-func (ld *Loader) waited(s *slot, wait time.Duration) {
+func (ld *Loader) waited(p *pass, s *slot, wait time.Duration) {
 	ld.waits.add(wait)
 	if s == nil {
 		return
 	}
 	ld.stats.Wait += wait
+	if p.delivered == 0 {
+		ld.stats.Starts += wait
+		return
+	}
 	if late := &ld.stats.LateBatch; wait > late.Wait {
 		*late = LateBatch{s.part.number, s.step, wait}
 	}

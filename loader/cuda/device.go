@@ -1,0 +1,204 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+)
+
+// Device is a CUDA device that this process uses, by its primary context: the one that
+// PyTorch, XLA and every program of the CUDA runtime use too, so that addresses, streams and
+// events of theirs in the same process can be mixed with those of this package. All methods
+// may be called by any goroutine.
+type Device struct {
+	drv     *driver
+	ordinal int
+	handle  int32
+	ctx     uintptr
+	name    string
+	version int32
+
+	mu      sync.Mutex
+	users   int // what must be freed before the context is given back
+	closed  bool
+	module  uintptr // of the kernels; 0 until one is asked for
+	kernels map[string]uintptr
+}
+
+// Count returns the number of CUDA devices, at least 1. Where there is none, the error
+// wraps ErrNoCUDA and says why.
+func Count() (int, error) {
+	_, n, err := start()
+	return n, err
+}
+
+// start opens the driver and counts its devices.
+func start() (*driver, int, error) {
+	drv, err := load()
+	if err != nil {
+		return nil, 0, noCUDA(err)
+	}
+	if err := drv.call("cuInit", drv.Init(0)); err != nil {
+		return nil, 0, noCUDA(err)
+	}
+	var n int32
+	if err := drv.call("cuDeviceGetCount", drv.DeviceGetCount(&n)); err != nil {
+		return nil, 0, noCUDA(err)
+	}
+	if n == 0 {
+		return nil, 0, noCUDA(errors.New("the driver lists no device; see CUDA_VISIBLE_DEVICES"))
+	}
+	return drv, int(n), nil
+}
+
+// Open returns the device of that ordinal, from 0 as CUDA_VISIBLE_DEVICES numbers them.
+// Every Open needs a Close. The error wraps ErrNoCUDA where CUDA cannot be used at all.
+func Open(ordinal int) (*Device, error) {
+	drv, n, err := start()
+	if err != nil {
+		return nil, err
+	}
+	if ordinal < 0 || ordinal >= n {
+		return nil, fmt.Errorf("cuda: there is no device %d; there are %d, from 0", ordinal, n)
+	}
+	d := &Device{drv: drv, ordinal: ordinal, kernels: make(map[string]uintptr)}
+	if err := d.open(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// open asks what the device is and retains its primary context.
+func (d *Device) open() error {
+	if r := d.drv.DeviceGet(&d.handle, int32(d.ordinal)); r != 0 {
+		return d.failure("cuDeviceGet", r)
+	}
+	name := make([]byte, 128)
+	if r := d.drv.DeviceGetName(&name[0], int32(len(name)-1), d.handle); r != 0 {
+		return d.failure("cuDeviceGetName", r)
+	}
+	d.name = cString(name)
+	if r := d.drv.DriverGetVersion(&d.version); r != 0 {
+		return d.failure("cuDriverGetVersion", r)
+	}
+	if r := d.drv.DevicePrimaryCtxRetain(&d.ctx, d.handle); r != 0 {
+		return d.failure("cuDevicePrimaryCtxRetain", r)
+	}
+	return nil
+}
+
+// Ordinal returns the number that Open was called with.
+func (d *Device) Ordinal() int { return d.ordinal }
+
+// Name returns the model's name.
+func (d *Device) Name() string { return d.name }
+
+// DriverVersion returns the newest CUDA version that the driver knows, as 1000 times its
+// major and 10 times its minor number: 12040 is CUDA 12.4.
+func (d *Device) DriverVersion() int { return int(d.version) }
+
+// do makes one call in the device's context. The context that is current belongs to the
+// thread, and a goroutine may be moved to another between any two lines: so the thread is
+// held for as long as it takes to set it and to call.
+func (d *Device) do(op string, call func() Result) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if r := d.drv.CtxSetCurrent(d.ctx); r != 0 {
+		return d.failure("cuCtxSetCurrent, for "+op, r)
+	}
+	if r := call(); r != 0 {
+		return d.failure(op, r)
+	}
+	return nil
+}
+
+// free makes a call that gives something back. It is made even where the context cannot be
+// set, as the call then at least says so.
+func (d *Device) free(op string, call func() Result) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	set := d.drv.CtxSetCurrent(d.ctx)
+	if r := call(); r != 0 {
+		return d.failure(op, r)
+	}
+	if set != 0 {
+		return d.failure("cuCtxSetCurrent, for "+op, set)
+	}
+	return nil
+}
+
+func (d *Device) failure(op string, r Result) *Error {
+	return d.drv.failure(op, d.ordinal, r)
+}
+
+// attribute returns an attribute, 0 if it cannot be had.
+func (d *Device) attribute(number int32) int32 {
+	var v int32
+	if d.drv.DeviceGetAttribute(&v, number, d.handle) != 0 {
+		return 0
+	}
+	return v
+}
+
+// Synchronize waits until the device has done everything that this process gave it.
+func (d *Device) Synchronize() error {
+	return d.do("cuCtxSynchronize", func() Result { return d.drv.CtxSynchronize() })
+}
+
+// retain keeps the context until the matching drop.
+func (d *Device) retain() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("cuda: device %d: %w", d.ordinal, ErrClosed)
+	}
+	d.users++
+	return nil
+}
+
+// drop ends one retain.
+func (d *Device) drop() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.users--
+	return d.releaseIfIdle()
+}
+
+// Close gives the device back. What was made with it should be closed before: where
+// something was not, that is an error, and the context stays until it is. Close of a closed
+// Device returns ErrClosed.
+func (d *Device) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return fmt.Errorf("cuda: device %d: %w", d.ordinal, ErrClosed)
+	}
+	d.closed = true
+	if d.users > 0 {
+		return fmt.Errorf("cuda: device %d: close: %d Prefetchers, Streams or buffers of it are still open; close them, and the Loader whose Memory it gave, first", d.ordinal, d.users)
+	}
+	return d.releaseIfIdle()
+}
+
+// releaseIfIdle gives the context back once nobody needs it. The caller holds mu.
+func (d *Device) releaseIfIdle() error {
+	if !d.closed || d.users > 0 {
+		return nil
+	}
+	err := d.unloadKernels()
+	if r := d.drv.DevicePrimaryCtxRelease(d.handle); r != 0 {
+		err = errors.Join(err, d.failure("cuDevicePrimaryCtxRelease", r))
+	}
+	return err
+}
+
+// cString returns the bytes before the first zero.
+func cString(b []byte) string {
+	for i, c := range b {
+		if c == 0 {
+			return string(b[:i])
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,16 @@
+//go:build !(linux && (amd64 || arm64))
+
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// load says that there is no driver that this package can open here.
+func load() (*driver, error) {
+	return nil, fmt.Errorf("this package binds the driver on linux/amd64 and linux/arm64, and this is %s/%s", runtime.GOOS, runtime.GOARCH)
+}
+
+// newCallback is never called: there is no device here, and so no batch.
+func newCallback(func(uintptr)) uintptr { panic("cuda: no driver on this system") }

@@ -1,0 +1,119 @@
+package cuda
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"unsafe"
+)
+
+// Pinned is a loader.Memory of page-locked memory that the devices read by themselves, all
+// of them, while the processor goes on: the Loader gathers its batches into it, and a
+// Prefetcher copies them from there. It is not limited by RLIMIT_MEMLOCK.
+//
+//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Memory: dev.Memory()})
+type Pinned struct{ dev *Device }
+
+// Memory returns memory for loader.Options.Memory. The Loader must be closed before the
+// Device is.
+func (d *Device) Memory() *Pinned { return &Pinned{d} }
+
+// Pinned reports that the memory is page-locked. It always is: where it cannot be had,
+// Alloc fails.
+func (*Pinned) Pinned() bool { return true }
+
+// Alloc returns n > 0 bytes, by cuMemHostAlloc.
+func (m *Pinned) Alloc(n int) ([]byte, error) { return m.dev.pin(n) }
+
+// Free gives back what Alloc returned. No copy from it may be under way.
+func (m *Pinned) Free(b []byte) error { return m.dev.unpin(b) }
+
+// pin returns page-locked memory, which keeps the device open.
+func (d *Device) pin(n int) ([]byte, error) {
+	if err := d.retain(); err != nil {
+		return nil, err
+	}
+	var p unsafe.Pointer
+	err := d.do(fmt.Sprintf("cuMemHostAlloc of %d bytes", n), func() Result {
+		return d.drv.MemHostAlloc(&p, uintptr(n), hostAllocPortable)
+	})
+	if err != nil {
+		_ = d.drop() // the error that counts is why there is no memory
+		return nil, err
+	}
+	b := unsafe.Slice((*byte)(p), n)
+	locked.add(b)
+	return b, nil
+}
+
+// unpin ends pin.
+func (d *Device) unpin(b []byte) error {
+	locked.remove(b)
+	err := d.free("cuMemFreeHost", func() Result { return d.drv.MemFreeHost(unsafe.Pointer(unsafe.SliceData(b))) })
+	if e := d.drop(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// locked is the memory that is page-locked for the devices of this process, whoever of this
+// package did it: from elsewhere a copy would not be asynchronous.
+var locked ranges
+
+// ranges is a set of memory that does not overlap.
+type ranges struct {
+	mu    sync.Mutex
+	list  []memoryRange // by start
+	bytes int
+}
+
+type memoryRange struct{ start, end uintptr }
+
+func rangeOf(b []byte) memoryRange {
+	start := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	return memoryRange{start, start + uintptr(len(b))}
+}
+
+// at returns where in the list a range that starts there is, or belongs. The caller holds
+// mu.
+func (r *ranges) at(start uintptr) (int, bool) {
+	return slices.BinarySearchFunc(r.list, start, func(m memoryRange, s uintptr) int { return cmp.Compare(m.start, s) })
+}
+
+func (r *ranges) add(b []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := rangeOf(b)
+	i, _ := r.at(m.start)
+	r.list = slices.Insert(r.list, i, m)
+	r.bytes += len(b)
+}
+
+func (r *ranges) remove(b []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if i, found := r.at(rangeOf(b).start); found {
+		r.list = slices.Delete(r.list, i, i+1)
+		r.bytes -= len(b)
+	}
+}
+
+// holds reports whether all of b is in one range.
+func (r *ranges) holds(b []byte) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := rangeOf(b)
+	i, found := r.at(m.start)
+	if !found {
+		i--
+	}
+	return i >= 0 && r.list[i].start <= m.start && m.end <= r.list[i].end
+}
+
+// total returns the bytes of all ranges.
+func (r *ranges) total() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bytes
+}

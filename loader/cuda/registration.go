@@ -1,0 +1,175 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Direct names fields that the devices read from the dataset's own mapping, without a copy
+// by the processor. For that the mapping is page-locked as a whole: all of the field is read
+// from storage, and stays in memory until the Prefetcher is closed. It pays for datasets
+// that fit in memory with records of 128 KiB and more, or in the dataset's order; where
+// records are smaller and scattered, batches are gathered as without it.
+//
+// The Loader should leave these fields out of its batches (loader.Options.Fields); they have
+// none of its Transforms.
+type Direct struct {
+	Source loader.Source // of the Loader; *mmapds.Dataset is one
+	Fields []string
+}
+
+// minRun is the bytes from which one transfer is worth its setup, which takes about as long
+// as to gather so many.
+const minRun = 128 << 10
+
+// mapping is one field of a Direct.
+type mapping struct {
+	spec   tensor.Spec
+	base   []byte // all records, if they are page-locked
+	pages  []byte // of base, whole
+	device *Device
+	why    string // not page-locked
+}
+
+// open page-locks a field, or notes why not.
+func (m *mapping) open(src loader.Source, devices []*Device) {
+	base, err := wholeField(src, m.spec)
+	if err == nil {
+		err = m.lock(base, devices)
+	}
+	if err != nil {
+		m.why = err.Error()
+	}
+}
+
+// wholeField returns all records of a field as one piece.
+func wholeField(src loader.Source, spec tensor.Spec) ([]byte, error) {
+	n := src.Len()
+	if c, ok := src.(interface{ Contiguous(string, int, int) bool }); n == 0 || ok && !c.Contiguous(spec.Name, 0, n) {
+		return nil, errors.New("its records are not one piece of memory")
+	}
+	v, err := src.Run(spec.Name, 0, n)
+	if err == nil && len(v.Bytes()) != n*spec.RecordBytes() {
+		err = fmt.Errorf("the Source returned %d bytes for %d records", len(v.Bytes()), n)
+	}
+	return v.Bytes(), err
+}
+
+// lock has the driver page-lock base for all devices. A mapping that can only be read can
+// be registered with READ_ONLY alone, which not all devices support; and a private one must
+// not be: the system would first copy the file into memory of the process.
+func (m *mapping) lock(base []byte, devices []*Device) error {
+	for _, d := range devices {
+		if d.attribute(attrHostRegister) == 0 {
+			return fmt.Errorf("device %d cannot register memory of the process", d.ordinal)
+		}
+		if d.attribute(attrReadOnlyHostRegister) == 0 {
+			return fmt.Errorf("device %d cannot register memory that can only be read", d.ordinal)
+		}
+	}
+	if err := shared(base); err != nil {
+		return err
+	}
+	d := devices[0]
+	pages := wholePages(base)
+	if err := d.retain(); err != nil {
+		return err
+	}
+	err := d.do(fmt.Sprintf("cuMemHostRegister of %d bytes", len(pages)), func() Result {
+		return d.drv.MemHostRegister(unsafe.Pointer(unsafe.SliceData(pages)), uintptr(len(pages)), hostRegisterPortable|hostRegisterReadOnly)
+	})
+	if err != nil {
+		_ = d.drop() // the error that counts is why it was refused
+		return err
+	}
+	locked.add(pages)
+	m.base, m.pages, m.device = base, pages, d
+	return nil
+}
+
+// close ends the lock. No copy may be under way.
+func (m *mapping) close() error {
+	if m.device == nil {
+		return nil
+	}
+	d, pages := m.device, m.pages
+	locked.remove(pages)
+	m.base, m.pages, m.device = nil, nil, nil
+	err := d.free("cuMemHostUnregister", func() Result { return d.drv.MemHostUnregister(unsafe.Pointer(unsafe.SliceData(pages))) })
+	if e := d.drop(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// wholePages returns the pages that b touches. A mapping consists of whole pages, so that
+// what is added to b belongs to it.
+func wholePages(b []byte) []byte {
+	page := uintptr(os.Getpagesize())
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	before := uintptr(p) % page
+	n := (before + uintptr(len(b)) + page - 1) &^ (page - 1)
+	return unsafe.Slice((*byte)(unsafe.Add(p, -int(before))), n)
+}
+
+// shared returns an error unless b lies in shared mappings or in no file's, as the system
+// lists them.
+func shared(b []byte) error {
+	text, err := os.ReadFile("/proc/self/maps")
+	if err != nil {
+		return fmt.Errorf("it is not known whether the mapping is shared: %w", err)
+	}
+	m := rangeOf(b)
+	for line := range strings.Lines(string(text)) {
+		start, end, private, ok := parseMap(line)
+		if ok && private && uint64(m.start) < end && start < uint64(m.end) {
+			return errors.New("the mapping is private: registering it would copy the file into memory")
+		}
+	}
+	return nil
+}
+
+// parseMap reads a line of /proc/self/maps: its range, and whether it is a private mapping
+// of a file.
+//
+//	7f1e2c000000-7f1e2c021000 r--s 00001000 08:01 5242 /data/images-00000.npy
+func parseMap(line string) (start, end uint64, private, ok bool) {
+	f := strings.Fields(line)
+	if len(f) < 5 || len(f[1]) != 4 {
+		return 0, 0, false, false
+	}
+	from, to, _ := strings.Cut(f[0], "-")
+	start, err1 := strconv.ParseUint(from, 16, 64)
+	end, err2 := strconv.ParseUint(to, 16, 64)
+	return start, end, f[1][3] == 'p' && f[4] != "0", err1 == nil && err2 == nil
+}
+
+// runs calls f for each stretch of indices that follow each other: n records from place at
+// of the batch are record first and those behind it.
+func runs(indices []int, f func(at, first, n int) error) error {
+	for at := 0; at < len(indices); {
+		n := 1
+		for at+n < len(indices) && indices[at+n] == indices[at]+n {
+			n++
+		}
+		if err := f(at, indices[at], n); err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}
+
+// countRuns returns how often runs calls.
+func countRuns(indices []int) int {
+	n := 0
+	_ = runs(indices, func(int, int, int) error { n++; return nil }) // never fails
+	return n
+}

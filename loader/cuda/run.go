@@ -1,0 +1,295 @@
+package cuda
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+)
+
+// run is one loop over batches: a goroutine that copies, and the consumer. The goroutine
+// ends before the loop is left.
+type run struct {
+	p      *Prefetcher
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ready  chan item // closed at the end; has room for everything, so that nobody waits to send
+	held   []hold    // batches of the Loader that are being copied
+}
+
+// item is a batch on its way to the consumer, or why there is none, or the end of an epoch.
+type item struct {
+	s     *slot
+	state loader.State // after this batch
+	err   error
+	end   bool
+}
+
+// hold is a batch of the Loader whose memory the slot's copies read.
+type hold struct {
+	b loader.Batch
+	s *slot
+}
+
+func newRun(ctx context.Context, p *Prefetcher) *run {
+	r := &run{p: p, ready: make(chan item, len(p.lanes)*(p.opts.Ahead+1)+2)}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	return r
+}
+
+// produce copies the batches of one epoch, and reports whether it came to the end.
+func (r *run) produce(batches iter.Seq2[loader.Batch, error]) bool {
+	defer r.releaseHeld()
+	for b, err := range batches {
+		if err == nil {
+			err = r.forward(b)
+		}
+		if err != nil {
+			r.ready <- item{err: err}
+			return false
+		}
+	}
+	return true
+}
+
+// forward copies one batch to a slot of its device and hands it on.
+func (r *run) forward(b loader.Batch) error {
+	l := r.p.lanes[b.Step()%len(r.p.lanes)]
+	s, err := r.slot(l)
+	if err != nil {
+		return err
+	}
+	if err := s.load(r.ctx, b); err != nil {
+		l.free <- s
+		return err
+	}
+	r.ready <- item{s: s, state: r.p.ld.State()}
+	return r.hold(b, s)
+}
+
+// slot waits for a free slot of a device.
+func (r *run) slot(l *lane) (*slot, error) {
+	select {
+	case s := <-l.free:
+		return s, nil
+	default:
+	}
+	defer r.p.took(&r.p.stats.SlotWait, time.Now())
+	select {
+	case s := <-l.free:
+		return s, nil
+	case <-r.ctx.Done():
+		return nil, context.Cause(r.ctx)
+	}
+}
+
+// hold keeps b until its copies are done, and ends the oldest batch that is kept if there
+// are more than devices: so that while that copy is awaited, those behind it are queued
+// already, and the bus is never idle. Where the Loader keeps no more, this very copy is
+// awaited.
+func (r *run) hold(b loader.Batch, s *slot) error {
+	if b.Keep() != nil {
+		return r.awaitCopy(s)
+	}
+	r.held = append(r.held, hold{b, s})
+	if len(r.held) <= len(r.p.lanes) {
+		return nil
+	}
+	return r.releaseOldest()
+}
+
+// releaseOldest gives the Loader back the batch that is held for longest.
+func (r *run) releaseOldest() error {
+	h := r.held[0]
+	r.held = append(r.held[:0], r.held[1:]...)
+	err := r.awaitCopy(h.s)
+	h.b.Release()
+	return err
+}
+
+// releaseHeld gives all back.
+func (r *run) releaseHeld() {
+	for len(r.held) > 0 {
+		if err := r.releaseOldest(); err != nil {
+			r.p.fail(err)
+		}
+	}
+}
+
+// awaitCopy waits until nothing reads the memory that s was loaded from. The slot may have
+// another batch by then: that is a longer wait, and as right.
+func (r *run) awaitCopy(s *slot) error {
+	defer r.p.took(&r.p.stats.CopyWait, time.Now())
+	return s.settle(s.copied)
+}
+
+// next waits for the next item. ok is false at the end of the loop.
+func (r *run) next() (it item, ok bool) {
+	select {
+	case it, ok = <-r.ready:
+		r.p.count(func(st *Stats) { st.Ready++ })
+	default:
+		began := time.Now()
+		it, ok = <-r.ready
+		r.p.took(&r.p.stats.Wait, began)
+	}
+	if err := r.failed(); ok && err != nil {
+		r.drop(it)
+		return item{err: err}, true
+	}
+	return it, ok
+}
+
+// failed returns why the loop cannot go on.
+func (r *run) failed() error {
+	if err := r.p.takeFault(); err != nil {
+		return err
+	}
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	return nil
+}
+
+// drop frees the slot of an item that nobody gets.
+func (r *run) drop(it item) {
+	if it.s != nil {
+		it.s.lane.free <- it.s
+	}
+}
+
+// deliver yields the batches of one epoch, and reports whether it came to the end.
+func (r *run) deliver(yield func(Batch, error) bool) bool {
+	for {
+		it, ok := r.next()
+		switch {
+		case !ok || it.end:
+			return ok
+		case it.err != nil:
+			yield(Batch{}, it.err)
+			return false
+		case !r.give(it, yield):
+			return false
+		}
+	}
+}
+
+// give has the loop body use a batch, and ends the batch with it.
+func (r *run) give(it item, yield func(Batch, error) bool) bool {
+	p := r.p
+	p.mu.Lock()
+	p.state = it.state
+	p.stats.Batches++
+	p.stats.Records += len(it.s.indices)
+	p.mu.Unlock()
+	b := it.s.begin()
+	defer b.leave() // also if the body panics
+	return yield(b, nil)
+}
+
+// finish ends the goroutine and frees what it had ready.
+func (r *run) finish() {
+	r.cancel(context.Canceled)
+	for it := range r.ready {
+		r.drop(it)
+	}
+	r.p.end()
+}
+
+// Epoch returns the batches of one epoch on the devices, for a range loop: those that the
+// Loader's Epoch of that number gives, in the same order. A batch is valid in the loop body
+// that receives it, for longer by Keep.
+//
+// If a batch cannot be made, or ctx is done, the loop body gets that error in place of the
+// batch, and the loop ends. Once the loop is left, however that is, no copy from the host
+// is under way.
+func (p *Prefetcher) Epoch(ctx context.Context, number int) iter.Seq2[Batch, error] {
+	return func(yield func(Batch, error) bool) {
+		r, err := p.begin(ctx)
+		if err != nil {
+			yield(Batch{}, err)
+			return
+		}
+		defer r.finish()
+		go func() {
+			defer close(r.ready)
+			r.produce(p.ld.Epoch(r.ctx, number))
+		}()
+		r.deliver(yield)
+	}
+}
+
+// Epochs returns epochs, each as its number and the batches for an inner loop, from where
+// the Loader is up to, but not including, epoch end: as the Loader's Epochs. While the last
+// batches of an epoch are used, the first of the next are copied. Leaving the inner loop
+// gives up the rest of that epoch; an error ends both loops.
+func (p *Prefetcher) Epochs(ctx context.Context, end int) iter.Seq2[int, iter.Seq2[Batch, error]] {
+	return func(yield func(int, iter.Seq2[Batch, error]) bool) {
+		r, err := p.begin(ctx)
+		if err != nil {
+			yield(p.State().Epoch, func(body func(Batch, error) bool) { body(Batch{}, err) })
+			return
+		}
+		defer r.finish()
+		first := p.ld.State().Epoch
+		go r.produceAll(end)
+		for number := first; number < end; number++ {
+			e := epochLoop{r: r}
+			if !yield(number, e.batches) || !e.skip() {
+				return
+			}
+		}
+	}
+}
+
+// produceAll copies the batches of all epochs, with a mark between them.
+func (r *run) produceAll(end int) {
+	defer close(r.ready)
+	for _, batches := range r.p.ld.Epochs(r.ctx, end) {
+		if !r.produce(batches) {
+			return
+		}
+		select {
+		case r.ready <- item{end: true}:
+		case <-r.ctx.Done():
+			return
+		}
+	}
+}
+
+// epochLoop is an inner loop of Epochs.
+type epochLoop struct {
+	r     *run
+	ended bool // its mark was seen
+	dead  bool // an error was yielded, or the loop is over
+}
+
+func (e *epochLoop) batches(yield func(Batch, error) bool) {
+	if e.ended || e.dead {
+		return
+	}
+	left := false
+	whole := e.r.deliver(func(b Batch, err error) bool {
+		left = err == nil && !yield(b, err)
+		if err != nil {
+			yield(b, err)
+		}
+		return !left
+	})
+	e.ended = whole
+	e.dead = !whole && !left
+}
+
+// skip drops what is left of the epoch, and reports whether the next can begin.
+func (e *epochLoop) skip() bool {
+	for !e.ended && !e.dead {
+		it, ok := e.r.next()
+		e.r.drop(it)
+		e.ended, e.dead = it.end, !ok || it.err != nil
+		if it.err != nil {
+			e.r.p.fail(it.err)
+		}
+	}
+	return !e.dead
+}

@@ -1,0 +1,85 @@
+package cuda
+
+import "fmt"
+
+// Stream is a CUstream (a cudaStream_t is the same) of a device's primary context: work that
+// is done in order. One of another library in the process can be converted, for example
+// what PyTorch's stream.cuda_stream gives. 0 is the default stream.
+type Stream uintptr
+
+// NewStream returns a stream that has no order against the default stream. FreeStream ends
+// it.
+func (d *Device) NewStream() (Stream, error) {
+	if err := d.retain(); err != nil {
+		return 0, err
+	}
+	s, err := d.makeStream()
+	if err != nil {
+		_ = d.drop() // the error that counts is why there is no stream
+		return 0, err
+	}
+	return Stream(s), nil
+}
+
+// FreeStream ends a stream of NewStream, after it has done its work.
+func (d *Device) FreeStream(s Stream) error {
+	err := d.SynchronizeStream(s)
+	if e := d.freeStream(uintptr(s)); err == nil {
+		err = e
+	}
+	if e := d.drop(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// SynchronizeStream waits until a stream has done its work.
+func (d *Device) SynchronizeStream(s Stream) error {
+	return d.do("cuStreamSynchronize", func() Result { return d.drv.StreamSynchronize(uintptr(s)) })
+}
+
+func (d *Device) makeStream() (s uintptr, err error) {
+	err = d.do("cuStreamCreate", func() Result { return d.drv.StreamCreate(&s, streamNonBlocking) })
+	return s, err
+}
+
+func (d *Device) freeStream(s uintptr) error {
+	return d.free("cuStreamDestroy", func() Result { return d.drv.StreamDestroy(s) })
+}
+
+// makeEvent returns an event without a time, on which a host thread waits asleep.
+func (d *Device) makeEvent() (e uintptr, err error) {
+	err = d.do("cuEventCreate", func() Result { return d.drv.EventCreate(&e, eventBlockingSync|eventDisableTiming) })
+	return e, err
+}
+
+func (d *Device) freeEvent(e uintptr) error {
+	return d.free("cuEventDestroy", func() Result { return d.drv.EventDestroy(e) })
+}
+
+// record marks the work that the stream has so far.
+func (d *Device) record(event, stream uintptr) error {
+	return d.do("cuEventRecord", func() Result { return d.drv.EventRecord(event, stream) })
+}
+
+// order has the stream wait for the event before what it is given from now on. An event
+// that was never recorded is no wait.
+func (d *Device) order(stream, event uintptr) error {
+	return d.do("cuStreamWaitEvent", func() Result { return d.drv.StreamWaitEvent(stream, event, 0) })
+}
+
+// await has the calling goroutine wait for the event.
+func (d *Device) await(event uintptr) error {
+	return d.do("cuEventSynchronize", func() Result { return d.drv.EventSynchronize(event) })
+}
+
+// makeMemory returns n bytes of the device, from cuMemAlloc: other processes can map no
+// other kind.
+func (d *Device) makeMemory(n int) (p uint64, err error) {
+	err = d.do(fmt.Sprintf("cuMemAlloc of %d bytes", n), func() Result { return d.drv.MemAlloc(&p, uintptr(n)) })
+	return p, err
+}
+
+func (d *Device) freeMemory(p uint64) error {
+	return d.free("cuMemFree", func() Result { return d.drv.MemFree(p) })
+}

@@ -1,0 +1,135 @@
+package loader
+
+import (
+	"fmt"
+	"time"
+)
+
+// Bottleneck is what limits the speed of training.
+type Bottleneck string
+
+// The bottlenecks that Diagnose tells apart.
+const (
+	TooEarly       Bottleneck = "too early to tell"
+	TrainBound     Bottleneck = "train-bound"
+	TransformBound Bottleneck = "transform-bound"
+	ColdStorage    Bottleneck = "cold storage"
+	CopyBound      Bottleneck = "copy-bound"
+	Straggler      Bottleneck = "a straggler"
+	TooFewWorkers  Bottleneck = "too few workers"
+	TinyBatches    Bottleneck = "tiny batches"
+	Bursts         Bottleneck = "bursts"
+)
+
+// Diagnosis is one thing to do.
+type Diagnosis struct {
+	Bottleneck Bottleneck
+	Text       string  // one sentence with the numbers behind it
+	Gain       float64 // how much faster a loop would be at most with that mended: 1 is not at all
+}
+
+// String returns the sentence.
+func (d Diagnosis) String() string { return d.Text }
+
+// What the rules take for much and for little.
+const (
+	fewBatches = 8    // fewer tell nothing
+	littleWait = 0.05 // of the loop: not worth mending
+	muchBusy   = 0.5  // of the workers' time
+	tinyBatch  = time.Millisecond
+)
+
+// Diagnose says what limits the loop that the Loader feeds, from its Stats.
+func (ld *Loader) Diagnose() Diagnosis { return ld.Stats().Diagnose() }
+
+// Diagnose says what limits the loop that s is of. It is a function of s alone, so that
+// figures which were logged can be looked at later, or the difference of two snapshots.
+func (s Stats) Diagnose() Diagnosis {
+	wait := s.Wait - s.Starts
+	loop := wait + s.Body
+	switch {
+	case s.Batches < fewBatches || loop <= 0:
+		return Diagnosis{TooEarly, fmt.Sprintf("too early to tell: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 1}
+	case share(wait, loop) < littleWait:
+		return s.trainBound(wait, loop)
+	case s.LateBatch.Wait > wait/2 && s.LateBatch.Wait > 10*s.Waits.P50:
+		return s.straggler(wait, loop)
+	case s.busy(loop) >= muchBusy:
+		return s.saturated(wait, loop)
+	case loop/time.Duration(s.Batches) < tinyBatch:
+		return s.tiny(wait, loop)
+	}
+	return Diagnosis{Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; let more batches wait ready: Ahead %d instead of %d",
+		percent(wait, loop), percentOf(s.busy(loop)), 4*s.Ahead, s.Ahead), gain(loop, wait)}
+}
+
+func (s Stats) trainBound(wait, loop time.Duration) Diagnosis {
+	return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches, and the workers are idle for %s of theirs; free loading would gain %s",
+		percent(wait, loop), percentOf(1-min(1, s.busy(loop))), percentOf(gain(loop, wait)-1)), gain(loop, wait)}
+}
+
+func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
+	what := fmt.Sprintf("batch %d of epoch %d", s.LateBatch.Batch, s.LateBatch.Epoch)
+	if s.Slowest.Took > s.LateBatch.Wait/2 {
+		what = fmt.Sprintf("record %d, whose transform of %q took %v", s.Slowest.Record, s.Slowest.Field, round(s.Slowest.Took))
+	}
+	return Diagnosis{Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one batch: %s; without it the loop would be %s faster",
+		round(s.LateBatch.Wait), round(wait), what, percentOf(gain(loop, s.LateBatch.Wait)-1)), gain(loop, s.LateBatch.Wait)}
+}
+
+// saturated tells which work fills the workers' time.
+func (s Stats) saturated(wait, loop time.Duration) Diagnosis {
+	work := s.Read + s.Transform + s.Collate
+	spare := s.Cores - 1 - s.Workers
+	head := fmt.Sprintf("%d workers are busy for %s of the time", max(1, s.Workers), percentOf(min(1, s.busy(loop))))
+	switch {
+	case s.SlowRead > work/2:
+		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, and for %s of that they wait for storage, which gives %s; free loading would gain %s: more Workers keep more reads in flight, and what fits into memory is fast from the second epoch on",
+			head, percent(s.SlowRead, work), rate(s.ReadBytes, loop), percentOf(gain(loop, wait)-1)), gain(loop, wait)}
+	case spare > 0:
+		better := max(s.Body, loop*time.Duration(max(1, s.Workers))/time.Duration(s.Cores-1))
+		return Diagnosis{TooFewWorkers, fmt.Sprintf("too few workers: training waits %s of the time, and %s; of %d cores, %d are free: Workers %d would gain %s",
+			percent(wait, loop), head, s.Cores, spare, s.Cores-1, percentOf(gain(loop, loop-better)-1)), gain(loop, loop-better)}
+	case s.Read > work/2:
+		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and copy out of memory for %s of that, %s; free loading would gain %s: RunShuffle with runs of whole batches copies nothing, and smaller types copy less",
+			head, percent(s.Read, work), rate(s.ReadBytes, loop), percentOf(gain(loop, wait)-1)), gain(loop, wait)}
+	}
+	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, and transform for %s of that, %v a record; no core is free, and free loading would gain %s: do the costly steps once, when the dataset is made",
+		head, percent(s.Transform+s.Collate, work), round((s.Transform+s.Collate)/time.Duration(max(1, s.Records))), percentOf(gain(loop, wait)-1)), gain(loop, wait)}
+}
+
+func (s Stats) tiny(wait, loop time.Duration) Diagnosis {
+	records := max(1, s.Records/s.Batches)
+	larger := max(2, int(tinyBatch/max(1, loop/time.Duration(s.Batches)))) * records
+	return Diagnosis{TinyBatches, fmt.Sprintf("tiny batches: a batch of %d records takes %v, most of it to hand it over, and training waits %s of the time; BatchSize %d would spread that over more records",
+		records, round(loop/time.Duration(s.Batches)), percent(wait, loop), larger), gain(loop, wait)}
+}
+
+// busy returns the part of the workers' time that is spent at work, while the loop ran.
+func (s Stats) busy(loop time.Duration) float64 {
+	return share(s.Read+s.Transform+s.Collate, loop*time.Duration(max(1, s.Workers)))
+}
+
+// gain returns how many times as fast a loop is without some of its time.
+func gain(loop, without time.Duration) float64 {
+	return float64(loop) / float64(max(1, loop-without, loop/1000))
+}
+
+func share(part, whole time.Duration) float64 { return float64(part) / float64(max(1, whole)) }
+
+func percent(part, whole time.Duration) string { return percentOf(share(part, whole)) }
+
+func percentOf(f float64) string { return fmt.Sprintf("%.0f %%", 100*f) }
+
+func rate(bytes int64, d time.Duration) string {
+	return fmt.Sprintf("%.0f MB/s", float64(bytes)/1e6/max(1e-9, d.Seconds()))
+}
+
+// round cuts d to three digits.
+func round(d time.Duration) time.Duration {
+	unit := time.Duration(1)
+	for d/unit >= 1000 {
+		unit *= 10
+	}
+	return d.Round(unit)
+}

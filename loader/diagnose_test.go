@@ -1,0 +1,195 @@
+package loader_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+)
+
+// stage is a loop with a bottleneck, made of sleeps: in a bubble of synctest they take the
+// time that they say, whatever else the machine does.
+type stage struct {
+	cores, workers int
+	read           func(indices []int) time.Duration // of field x
+	transform      func(record int) time.Duration
+	body           time.Duration
+}
+
+func (s stage) run(t *testing.T) loader.Stats {
+	m := newMemorySource(2000, 4000)
+	m.before = func(_ context.Context, field string, indices []int) error {
+		if field == "x" && s.read != nil {
+			time.Sleep(s.read(indices))
+		}
+		return nil
+	}
+	o := loader.Options{BatchSize: 20, Order: loader.Shuffle{}, Workers: s.workers}
+	if s.transform != nil {
+		o.Transforms = map[string]loader.Transform{"x": negate{func(r loader.Record) error {
+			time.Sleep(s.transform(r.Index))
+			return nil
+		}}}
+	}
+	var ld *loader.Loader
+	withProcs(s.cores, func() { ld = open(t, m, o) })
+	n, err := run(t.Context(), ld, func(loader.Batch) { time.Sleep(s.body) })
+	if n != 100 || err != nil {
+		t.Fatalf("%d batches, then %v", n, err)
+	}
+	return ld.Stats()
+}
+
+func each(d time.Duration) func([]int) time.Duration {
+	return func(indices []int) time.Duration { return d * time.Duration(len(indices)) }
+}
+
+func always(d time.Duration) func(int) time.Duration {
+	return func(int) time.Duration { return d }
+}
+
+func TestDiagnose(t *testing.T) {
+	for name, c := range map[string]struct {
+		stage    stage
+		want     loader.Bottleneck
+		text     []string
+		min, max float64 // gain
+	}{
+		"slow consumer": {
+			stage{cores: 4, workers: 3, read: each(10 * time.Microsecond), body: 10 * time.Millisecond},
+			loader.TrainBound, []string{"waits 0 % of the time", "free loading would gain 0 %"}, 1, 1.01,
+		},
+		"slow transform": {
+			stage{cores: 4, workers: 3, transform: always(3 * time.Millisecond), body: 5 * time.Millisecond},
+			loader.TransformBound, []string{"3 workers are busy for ", "transform for 100 % of that, 3ms a record"}, 3.5, 4.5,
+		},
+		"cold storage": {
+			stage{cores: 4, workers: 3, read: each(4 * time.Millisecond), body: 5 * time.Millisecond},
+			loader.ColdStorage, []string{"100 % of that they wait for storage, which gives 3 MB/s"}, 4.5, 6.5,
+		},
+		"one straggler": {
+			stage{cores: 4, workers: 3, body: 5 * time.Millisecond, transform: func(r int) time.Duration {
+				if r == 1234 {
+					return 3 * time.Second
+				}
+				return 10 * time.Microsecond
+			}},
+			loader.Straggler, []string{`record 1234, whose transform of "x" took 3s`}, 6, 7,
+		},
+		"too few workers": {
+			stage{cores: 8, workers: 1, transform: always(time.Millisecond), body: 5 * time.Millisecond},
+			loader.TooFewWorkers, []string{"of 8 cores, 6 are free: Workers 7 would gain 297 %"}, 3.5, 4.1,
+		},
+		"copy-bound": {
+			stage{cores: 2, workers: 1, read: each(4 * time.Microsecond), body: 25 * time.Microsecond},
+			loader.CopyBound, []string{"1 workers are busy for ", "RunShuffle"}, 2.5, 3.6,
+		},
+		"synchronous": {
+			stage{cores: 4, workers: loader.Synchronous, transform: always(time.Millisecond), body: 5 * time.Millisecond},
+			loader.TooFewWorkers, []string{"of 4 cores, 3 are free: Workers 3"}, 2.5, 4,
+		},
+		"bursts": {
+			stage{cores: 3, workers: 2, body: 10 * time.Millisecond, transform: func(r int) time.Duration {
+				if r%100 == 0 {
+					return 50 * time.Millisecond
+				}
+				return 0
+			}},
+			loader.Bursts, []string{"Ahead 8 instead of 2"}, 1.05, 1.9,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := c.stage.run(t)
+				got := st.Diagnose()
+				t.Logf("%.2f: %v", got.Gain, got)
+				if got.Bottleneck != c.want || got.Gain < c.min || got.Gain > c.max || !strings.HasPrefix(got.String(), string(c.want)) {
+					t.Errorf("%+v; want %v with a gain of %v to %v, of %+v", got, c.want, c.min, c.max, st)
+				}
+				for _, text := range c.text {
+					if !strings.Contains(got.Text, text) {
+						t.Errorf("%q lacks %q", got.Text, text)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestDiagnoseTinyBatches hands over batches of one small record: the bottleneck that no
+// sleep can stage. The time of a hand-over is what Diagnose is told to find, so the test
+// needs no particular machine; it only needs one that hands a batch over within a
+// millisecond.
+func TestDiagnoseTinyBatches(t *testing.T) {
+	st := loader.Stats{Batches: 10_000, Records: 10_000, Workers: 1, Cores: 2, Ahead: 2,
+		Wait: 20 * time.Millisecond, Body: 5 * time.Millisecond, Read: 2 * time.Millisecond, Waits: loader.Quantiles{P50: 2 * time.Microsecond}}
+	got := st.Diagnose()
+	if got.Bottleneck != loader.TinyBatches || !strings.Contains(got.Text, "a batch of 1 records takes 2.5µs") || !strings.Contains(got.Text, "BatchSize 400") {
+		t.Errorf("%+v", got)
+	}
+	ld := open(t, newMemorySource(20_000, 1), loader.Options{BatchSize: 1, Workers: 1, Order: loader.Shuffle{}})
+	visit(t, ld, 0)
+	t.Logf("here: %v", ld.Diagnose())
+}
+
+func TestDiagnoseTooEarly(t *testing.T) {
+	ld := open(t, newMemorySource(30, 4), loader.Options{BatchSize: 10})
+	visit(t, ld, 0)
+	if got := ld.Diagnose(); got.Bottleneck != loader.TooEarly || got.Gain != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestStatsTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := stage{cores: 2, workers: 1, read: each(time.Millisecond), transform: always(2 * time.Millisecond), body: 10 * time.Millisecond}.run(t)
+		want := map[string][2]time.Duration{
+			"Body":      {st.Body, time.Second},
+			"Read":      {st.Read, 2 * time.Second},
+			"SlowRead":  {st.SlowRead, 2 * time.Second},
+			"Transform": {st.Transform, 4 * time.Second},
+			"Wait":      {st.Wait, 5*time.Second + 10*time.Millisecond},
+			"Starts":    {st.Starts, 60 * time.Millisecond},
+			"first":     {st.FirstBatch, 60 * time.Millisecond},
+			"slowest":   {st.Slowest.Took, 2 * time.Millisecond},
+			"late":      {st.LateBatch.Wait, 50 * time.Millisecond},
+			"max":       {st.Waits.Max, 60 * time.Millisecond},
+		}
+		for what, w := range want {
+			if w[0] != w[1] {
+				t.Errorf("%s is %v, not %v", what, w[0], w[1])
+			}
+		}
+		if st.ReadBytes != 2000*4008 || st.Slowest.Field != "x" || st.Ready != 0 {
+			t.Errorf("%+v", st)
+		}
+		for _, q := range []time.Duration{st.Waits.P50, st.Waits.P95, st.Waits.P99} {
+			if q < 50*time.Millisecond || q > 60*time.Millisecond {
+				t.Errorf("quantiles %+v", st.Waits)
+			}
+		}
+	})
+}
+
+// telling is a Source that says how it reads.
+type telling struct{ *memory }
+
+func (telling) Reads(field string) (how, why string, resident float64) {
+	return "mapped", field + " is warm", 0.5
+}
+
+func TestStatsOfTheSource(t *testing.T) {
+	ld, err := loader.New(telling{newMemorySource(10, 4)}, loader.Options{BatchSize: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	want := []loader.FieldReads{{"x", "mapped", "x is warm", 0.5}, {"y", "mapped", "y is warm", 0.5}}
+	if got := ld.Stats().Reads; !slices.Equal(got, want) {
+		t.Errorf("%+v", got)
+	}
+}
