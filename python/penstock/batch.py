@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Mapping, Union
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -19,14 +20,14 @@ class Batch:
 
     __slots__ = ("arrays", "_count")
 
-    def __init__(self, arrays: Mapping[str, Union[np.ndarray, Ragged]], count: int) -> None:
+    def __init__(self, arrays: Mapping[str, np.ndarray | Ragged], count: int) -> None:
         self.arrays = dict(arrays)
         self._count = count
 
     def __len__(self) -> int:
         return self._count
 
-    def __getitem__(self, key: Union[str, int]) -> Any:
+    def __getitem__(self, key: str | int) -> Any:
         if isinstance(key, str):
             return self.arrays[key]
         if not -self._count <= key < self._count:

@@ -6,7 +6,6 @@ import mmap
 import os
 import sys
 from dataclasses import dataclass
-from typing import Optional
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from .errors import CorruptError, Error
 
 HEADER_BYTES = 4096
 
-_WILLNEED: Optional[int] = getattr(mmap, "MADV_WILLNEED", None)
+_WILLNEED: int | None = getattr(mmap, "MADV_WILLNEED", None)
 _UNTRACKED = {"trackfd": False} if sys.version_info >= (3, 13) else {}
 
 
@@ -32,7 +31,7 @@ class Extent:
     first: int
     count: int
     npy: bool = False
-    sums: Optional[tuple[str, int]] = None
+    sums: tuple[str, int] | None = None
     sums_crc32c: str = ""
 
 
@@ -46,7 +45,7 @@ class Column:
     def __init__(self, name: str, dtype: np.dtype, shape: tuple[int, ...], extents: list[Extent], mode: str = "r") -> None:
         self.name, self.dtype, self.shape, self.extents, self.mode = name, dtype, shape, extents, mode
         self.row_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        self._mapped: list[Optional[_Mapped]] = [None] * len(extents)
+        self._mapped: list[_Mapped | None] = [None] * len(extents)
 
     def part(self, k: int) -> np.ndarray:
         """Return the rows of extent k as an array over the file."""
@@ -106,7 +105,7 @@ def check_inside(path: str, offset: int, size: int, file_size: int) -> None:
 
 def npy_header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     """Return the first 4096 bytes of a .npy file, as docs/format.md has them."""
-    text = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (dtype.str, repr(tuple(int(n) for n in shape)))
+    text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': {repr(tuple(int(n) for n in shape))}, }}"
     size = HEADER_BYTES - 10
     return b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + text.ljust(size - 1).encode("ascii") + b"\n"
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Iterable, Optional, Union
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,9 @@ class Dataset:
 
     def __init__(
         self,
-        path: Union[str, "os.PathLike[str]"],
-        fields: Optional[Iterable[str]] = None,
-        split: Optional[str] = None,
+        path: str | os.PathLike[str],
+        fields: Iterable[str] | None = None,
+        split: str | None = None,
         mode: str = "r",
     ) -> None:
         if mode not in ("r", "c"):
@@ -97,9 +98,7 @@ class Dataset:
         compared, damages, _ = verify(list(self._columns.values()))
         if damages:
             more = f", and {len(damages) - 1} more" if len(damages) > 1 else ""
-            error = CorruptError(f"{damages[0]}{more}; make the dataset again")
-            error.damages = damages  # type: ignore[attr-defined]
-            raise error
+            raise CorruptError(f"{damages[0]}{more}; make the dataset again", damages)
         return compared
 
     def close(self) -> None:
@@ -131,11 +130,13 @@ class Dataset:
         dtype, shape = (np.dtype("<i8"), ()) if offsets else (f.storage, f.shape)
         return Column(name, dtype, shape, self._layout.columns[name], self.mode)
 
-    def _over_shards(self, f: Field) -> Union[Records, RaggedRecords]:
-        columns = [self._columns[name] for name in column_names(f)]
-        return RaggedRecords(f, *columns, self._places) if f.ragged else Records(f, *columns, self._places)
+    def _over_shards(self, f: Field) -> Records | RaggedRecords:
+        if f.ragged:
+            values, offsets = (self._columns[name] for name in column_names(f))
+            return RaggedRecords(f, values, offsets, self._places)
+        return Records(f, self._columns[f.name], self._places)
 
-    def _field(self, name: str) -> Union[Records, RaggedRecords]:
+    def _field(self, name: str) -> Records | RaggedRecords:
         if name not in self._records:
             raise KeyError(f"{self.path}: no field {name!r}; there are: {', '.join(self.fields)}")
         return self._records[name]
@@ -156,10 +157,10 @@ def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
     return pieces
 
 
-def open(  # noqa: A001: penstock.open reads well
-    path: Union[str, "os.PathLike[str]"],
-    fields: Optional[Iterable[str]] = None,
-    split: Optional[str] = None,
+def open(
+    path: str | os.PathLike[str],
+    fields: Iterable[str] | None = None,
+    split: str | None = None,
     mode: str = "r",
 ) -> Dataset:
     """Open a dataset: a flat folder, or an HDF5 file (with h5py).

@@ -1,12 +1,27 @@
 """What goes wrong with a dataset."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .verify import Damage
+
 
 class Error(Exception):
     """A dataset cannot be used. The text says where, what, and what to do."""
 
 
 class CorruptError(Error):
-    """Bytes are not what the format or the manifest says."""
+    """Bytes are not what the format or the manifest says.
+
+    ``damages`` are the rows that Dataset.verify found to be wrong, as penstock.verify.Damage.
+    """
+
+    def __init__(self, text: str, damages: Sequence[Damage] = ()) -> None:
+        super().__init__(text)
+        self.damages = list(damages)
 
 
 class UnsupportedError(Error):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Mapping, Optional
+from typing import Any
 
 import numpy as np
 
@@ -51,7 +52,7 @@ class Field:
     shape: tuple[int, ...] = ()
     layout: str = ""
     classes: tuple[str, ...] = ()
-    normalization: Optional[Normalization] = None
+    normalization: Normalization | None = None
     ragged: bool = False
     content: str = ""
 
@@ -70,7 +71,7 @@ class Field:
         """Whether there is a normalisation that the reader has to apply."""
         return self.normalization is not None and not self.normalization.applied
 
-    def float32(self, values: np.ndarray, out: Optional[np.ndarray] = None) -> np.ndarray:
+    def float32(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return stored values as float32, in a new array or in out.
 
         bfloat16 is decoded. Bytes that the dataset has a normalisation for, not applied yet,
@@ -79,10 +80,10 @@ class Field:
         """
         if out is None:
             out = np.empty(np.shape(values), np.float32)
-        if not self.pending:
+        n = self.normalization
+        if n is None or n.applied:
             out[...] = bfloat16.to_float32(values) if self.dtype == "bfloat16" else values
             return out
-        n = self.normalization
         np.divide(values, np.float32(n.scale), out=out, dtype=np.float32)
         out -= self._by_channel(n.mean)
         out /= self._by_channel(n.std)
@@ -115,7 +116,7 @@ def from_json(entry: Mapping[str, Any]) -> Field:
     )
 
 
-def _normalization(entry: Optional[Mapping[str, Any]]) -> Optional[Normalization]:
+def _normalization(entry: Mapping[str, Any] | None) -> Normalization | None:
     if entry is None:
         return None
     return Normalization(bool(entry["applied"]), float(entry["scale"]), tuple(entry["mean"]), tuple(entry["std"]))

@@ -81,7 +81,7 @@ def _layout(path: str, manifest: dict[str, Any]) -> Layout:
         counts.append(shard["count"])
         first += shard["count"]
     if first != manifest["records"]:
-        raise CorruptError(f"{where}: shards hold {first} records, \"records\" says {manifest['records']}")
+        raise CorruptError(f'{where}: shards hold {first} records, "records" says {manifest["records"]}')
     return Layout(path, "flat", first, fields, columns, counts, manifest)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,9 @@ def locate(path: str) -> Layout:
     try:
         import h5py
     except ImportError as e:
-        raise Error(f"{path}: h5py is needed to find the records of an HDF5 file: pip install h5py, or make a flat dataset: preprocess SOURCE FOLDER") from e
+        raise Error(
+            f"{path}: h5py is needed to find the records of an HDF5 file: pip install h5py, or make a flat dataset: preprocess SOURCE FOLDER"
+        ) from e
     try:
         with h5py.File(path, "r") as file:
             if "penstock/manifest" in file:
@@ -67,7 +69,9 @@ def _foreign(path: str, file: Any, kind: type) -> Layout:
     found = {name: d for name, d in file.items() if isinstance(d, kind) and d.ndim > 0 and d.dtype.kind in "biuf"}
     counts = {d.shape[0] for d in found.values()}
     if len(counts) != 1 or 0 in counts:
-        raise UnsupportedError(f"{path}: the datasets of numbers at the root must have one common number of records; these have {sorted(counts) or 'none'}")
+        raise UnsupportedError(
+            f"{path}: the datasets of numbers at the root must have one common number of records; these have {sorted(counts) or 'none'}"
+        )
     fields = {name: _foreign_field(path, name, d) for name, d in found.items()}
     records = counts.pop()
     columns = {name: [Extent(path, _offset(path, d), 0, records)] for name, d in found.items()}
@@ -83,7 +87,7 @@ def _foreign_field(path: str, name: str, dataset: Any) -> Field:
 
 def _offset(path: str, dataset: Any) -> int:
     """Return where the bytes of a dataset begin, if they lie in this file back to back."""
-    offset: Optional[int] = dataset.id.get_offset()
+    offset: int | None = dataset.id.get_offset()
     if dataset.size == 0:
         return 0
     if dataset.chunks is not None or dataset.external or offset is None:

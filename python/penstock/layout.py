@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any, Optional
+from typing import Any
 
 from .column import Extent
 from .errors import Error
@@ -61,7 +61,7 @@ def blocks(count: int, row_bytes: int) -> int:
     return -(-count // block_rows(row_bytes))
 
 
-def select(name: str, splits: dict[str, list[tuple[int, int]]], split: Optional[str], records: int) -> list[tuple[int, int]]:
+def select(name: str, splits: dict[str, list[tuple[int, int]]], split: str | None, records: int) -> list[tuple[int, int]]:
     """Return the ranges of records that a split is made of; all, if split is None."""
     if split is None:
         return [(0, records)]

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Iterator, Union, overload
+from collections.abc import Iterator
+from typing import overload
 
 import numpy as np
 
@@ -56,7 +57,7 @@ class Permutation:
     @overload
     def __getitem__(self, key: int) -> int: ...
     @overload
-    def __getitem__(self, key: Union[slice, np.ndarray, list[int]]) -> np.ndarray: ...
+    def __getitem__(self, key: slice | np.ndarray | list[int]) -> np.ndarray: ...
     def __getitem__(self, key):
         if isinstance(key, slice):
             return self._at(np.arange(*key.indices(self._n), dtype=np.int64))

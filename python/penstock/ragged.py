@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator, Union
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -36,14 +37,14 @@ class Ragged:
     def __repr__(self) -> str:
         return f"<{len(self)} ragged records: {self.values.dtype} {self.values.shape}>"
 
-    def __getitem__(self, i: int) -> Union[np.ndarray, str]:
+    def __getitem__(self, i: int) -> np.ndarray | str:
         """Return the rows of record i, or its text if the field's content is utf-8."""
         if not -len(self) <= i < len(self):
             raise IndexError(f"record {i} is out of range: there are {len(self)}")
         i = i + len(self) if i < 0 else i
         return present(self.values[self.offsets[i] : self.offsets[i + 1]], self.content)
 
-    def __iter__(self) -> Iterator[Union[np.ndarray, str]]:
+    def __iter__(self) -> Iterator[np.ndarray | str]:
         return (self[i] for i in range(len(self)))
 
     def padded(self, fill: Any = 0, length: int = 0) -> np.ndarray:
@@ -77,7 +78,7 @@ class RaggedRecords:
     def __repr__(self) -> str:
         return f"<penstock ragged field {self.field.name!r}: {len(self)} records of {self.field.dtype} {self.field.shape}>"
 
-    def __iter__(self) -> Iterator[Union[np.ndarray, str]]:
+    def __iter__(self) -> Iterator[np.ndarray | str]:
         return (self[i] for i in range(len(self)))
 
     def __getitem__(self, key: Any) -> Any:
@@ -129,6 +130,6 @@ class RaggedRecords:
         return self._offsets.part(piece.part)[piece.start : piece.start + piece.count + 1]
 
 
-def present(rows: np.ndarray, content: str) -> Union[np.ndarray, str]:
+def present(rows: np.ndarray, content: str) -> np.ndarray | str:
     """Return rows as the user wants them: text as a str."""
     return rows.tobytes().decode("utf-8", "replace") if content == "utf-8" else rows

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import bisect
-from typing import Any, Iterator, Optional, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -127,7 +128,7 @@ class Records:
             return self._part(k)[at]
         return self.take(key)
 
-    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         a = self.numpy()
         if dtype is not None and np.dtype(dtype) != a.dtype:
             return a.astype(dtype)
@@ -137,7 +138,7 @@ class Records:
         """Return all records: a view of the file if there is one shard, else a copy in memory."""
         return self._slice(0, len(self), 1)
 
-    def take(self, indices: Any, out: Optional[np.ndarray] = None) -> np.ndarray:
+    def take(self, indices: Any, out: np.ndarray | None = None) -> np.ndarray:
         """Return the records of those numbers, which may repeat, as an array of their own.
 
         With ``out``, a C-contiguous array of that shape and type, they are written there.

@@ -17,7 +17,8 @@ only a path; the maps are the worker's own.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, NamedTuple, Optional, Union
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -51,8 +52,8 @@ class TorchDataset(torch.utils.data.Dataset):
     def __init__(
         self,
         path: Any,
-        fields: Optional[Iterable[str]] = None,
-        split: Optional[str] = None,
+        fields: Iterable[str] | None = None,
+        split: str | None = None,
         normalize: bool = False,
     ) -> None:
         # Copy on write, as torch has no tensors that cannot be written to.
@@ -69,14 +70,14 @@ class TorchDataset(torch.utils.data.Dataset):
         arrays = {name: self._many(f, self.dataset[name], indices) for name, f in self.dataset.fields.items()}
         return Batch(arrays, len(indices))
 
-    def _one(self, f: Field, value: Any) -> Union[torch.Tensor, str]:
+    def _one(self, f: Field, value: Any) -> torch.Tensor | str:
         if isinstance(value, str):
             return value
         if self.normalize and f.pending:
             return torch.from_numpy(f.float32(value))
         return tensor(f, np.array(value))
 
-    def _many(self, f: Field, records: Union[Records, RaggedRecords], indices: Any) -> Any:
+    def _many(self, f: Field, records: Records | RaggedRecords, indices: Any) -> Any:
         if isinstance(records, RaggedRecords):
             return _ragged(f, records.take(indices))
         shape = (len(indices), *f.shape)
@@ -102,7 +103,7 @@ def tensor(f: Field, values: np.ndarray) -> torch.Tensor:
     return torch.from_numpy(values)
 
 
-def _ragged(f: Field, batch: Ragged) -> Union[Jagged, list[str]]:
+def _ragged(f: Field, batch: Ragged) -> Jagged | list[str]:
     if f.content == "utf-8":
         return list(batch)  # type: ignore[arg-type]
     return Jagged(tensor(f, batch.values), torch.from_numpy(batch.offsets))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Iterator, Optional
 
 import numpy as np
 
@@ -43,7 +43,7 @@ def verify(columns: list[Column]) -> tuple[int, list[Damage], list[str]]:
     return compared, damages, unchecked
 
 
-def _sums(column: Column, extent: Extent) -> Optional[np.ndarray]:
+def _sums(column: Column, extent: Extent) -> np.ndarray | None:
     if extent.sums is None:
         return None
     path, offset = extent.sums
