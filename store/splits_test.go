@@ -474,3 +474,27 @@ func restoreFuzzed(t *testing.T, h *history) {
 	}
 	b.Close()
 }
+
+func FuzzLedgerState(f *testing.F) {
+	l := NewLedger(killSchema(), "a", "b")
+	r := NewRecord(killSchema())
+	for i := range 5 {
+		fillKill(r, i)
+		r.Split = "a"
+		if err := l.Add(r, make([]uint32, 2)); err != nil {
+			f.Fatal(err)
+		}
+	}
+	f.Add(l.State())
+	f.Add([]byte{1, 0, 0, 0})
+	f.Fuzz(func(t *testing.T, state []byte) {
+		l := NewLedger(killSchema(), "a", "b")
+		if l.Restore(state) != nil {
+			return
+		}
+		again := NewLedger(killSchema(), "a", "b")
+		if err := again.Restore(l.State()); err != nil || !bytes.Equal(again.State(), l.State()) {
+			t.Errorf("a state that was restored is not the same state again: %v", err)
+		}
+	})
+}

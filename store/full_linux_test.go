@@ -1,0 +1,93 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// A disk that fills up ends a build, and once there is space again it goes on and ends with
+// the bytes of one that always had it.
+func TestDiskFull(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=3m"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	defer func() {
+		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	}()
+	whole := filepath.Join(t.TempDir(), "ds")
+	makeDataset(t, whole, 0, 2500, FlatOptions{ShardBytes: 1})
+	want := folderBytes(t, whole)
+	filler, dest := filepath.Join(disk, "filler"), filepath.Join(disk, "ds")
+	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}}
+	full := 0
+	for room := int64(20 << 10); ; room += 90 << 10 {
+		leaveRoom(t, disk, filler, room)
+		err := fillUp(dest, opts)
+		if err == nil {
+			break
+		}
+		full++
+		if !errors.Is(err, unix.ENOSPC) {
+			t.Fatalf("with room for %d bytes: %v", room, err)
+		}
+	}
+	if full < 5 {
+		t.Errorf("the disk was full %d times only", full)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	sameFolder(t, dest, want)
+}
+
+// leaveRoom makes a file that leaves so many bytes of the disk beside those that are taken.
+func leaveRoom(t *testing.T, disk, filler string, room int64) {
+	t.Helper()
+	if err := os.Remove(filler); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	var s unix.Statfs_t
+	if err := unix.Statfs(disk, &s); err != nil {
+		t.Fatal(err)
+	}
+	used := int64(s.Blocks-s.Bfree) * s.Bsize
+	f, err := os.Create(filler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if n := int64(s.Blocks)*s.Bsize - max(used, room) - (64 << 10); n > 0 {
+		if err := unix.Fallocate(int(f.Fd()), 0, 0, n); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func fillUp(dest string, opts FlatOptions) error {
+	w, err := CreateFlat(dest, killSchema(), opts)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	r := NewRecord(killSchema())
+	for i := int(w.Kept().Records); i < 2500; i++ {
+		if i%150 == 0 {
+			if err := w.Checkpoint(nil); err != nil {
+				return err
+			}
+		}
+		fillKill(r, i)
+		if err := w.Append(r); err != nil {
+			return err
+		}
+	}
+	_, err = w.Commit(Info{Skipped: []Skipped{{Sample: "0", Reason: "test"}}})
+	return err
+}
