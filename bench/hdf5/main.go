@@ -1,0 +1,59 @@
+// Command hdf5 measures reading HDF5 files by records: this module, gonum.org/v1/hdf5 on
+// libhdf5, and h5py, on the same files in one run.
+//
+//	go run . [-rounds 9] [-only NAME] [-records FILE.npy] [-dir FOLDER]
+//
+// It needs cgo, libhdf5, and a Python with h5py: python3, or what PYTHON names. Files are in
+// the page cache. In every round all contenders do the same work one after the other, in
+// changing order; what is printed is how many times as long the others took: the median over
+// the rounds of the ratio within a round, and the lowest and highest. Times are those of a clock, and those of the processor, which
+// other programs on the machine disturb less; the latter say nothing where several goroutines
+// work. -tags libdeflate measures that back end.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+)
+
+func main() {
+	rounds := flag.Int("rounds", 9, "rounds of every case")
+	only := flag.String("only", "", "cases whose name has this in it")
+	records := flag.String("records", "", "uint8 images [n, 3, 224, 224] as a .npy file; default: made up ones")
+	dir := flag.String("dir", "", "folder for the files, about 300 MB, which is kept; default: a temporary one")
+	flag.Parse()
+	if err := run(*dir, *records, *only, *rounds); err != nil {
+		fmt.Fprintln(os.Stderr, "hdf5:", err)
+		os.Exit(1)
+	}
+}
+
+func run(dir, records, only string, rounds int) error {
+	if dir == "" {
+		temp, err := os.MkdirTemp("", "bench-hdf5-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(temp)
+		dir = temp
+	}
+	p, err := startPeer(dir, records)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	if err := p.describe(os.Stdout); err != nil {
+		return err
+	}
+	for _, c := range cases(p.slowIndex) {
+		if !strings.Contains(c.name, only) {
+			continue
+		}
+		if err := c.measure(dir, p, rounds, os.Stdout); err != nil {
+			return fmt.Errorf("%s: %w", c.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"syscall"
+
+	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/mmapds"
+)
+
+// reader is what is measured of this module.
+type reader interface {
+	read(order []int) error
+	sum() (int64, error)
+	close()
+}
+
+// chunkReader inflates.
+type chunkReader struct {
+	file  []byte
+	pool  *h5chunk.Pool
+	r     *h5chunk.Reader
+	batch int
+	buf   []byte
+}
+
+func openFile(path string) ([]byte, *h5meta.Dataset, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := syscall.Mmap(int(f.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		return nil, nil, err
+	}
+	meta, err := h5meta.Open(bytes.NewReader(b), info.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := meta.Dataset("x")
+	return b, d, err
+}
+
+func openChunks(path string, workers, batch int) (reader, error) {
+	b, d, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	c := &chunkReader{file: b, pool: h5chunk.NewPool(workers), batch: batch}
+	c.r, err = h5chunk.NewMapped(b, d, h5chunk.Options{Pool: c.pool})
+	if err == nil {
+		c.buf = make([]byte, batch*c.r.RecordBytes())
+	}
+	return c, err
+}
+
+func (c *chunkReader) read(order []int) error {
+	for ; len(order) > 0; order = order[min(c.batch, len(order)):] {
+		some := order[:min(c.batch, len(order))]
+		if err := c.r.Gather(context.Background(), c.buf[:len(some)*c.r.RecordBytes()], some); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chunkReader) sum() (int64, error) {
+	b := make([]byte, c.r.Len()*int64(c.r.RecordBytes()))
+	err := c.r.Records(context.Background(), b, 0, c.r.Len())
+	return int64(crc32.ChecksumIEEE(b)), err
+}
+
+func (c *chunkReader) close() {
+	c.pool.Close()
+	_ = syscall.Munmap(c.file)
+}
+
+// mappedReader copies records out of a mapping, or with view only looks at them.
+type mappedReader struct {
+	d     *mmapds.Dataset
+	batch int
+	view  bool
+	buf   []byte
+	seen  byte
+}
+
+func openMapped(path string, batch int, view bool) (reader, error) {
+	d, err := mmapds.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	return &mappedReader{d: d, batch: batch, view: view, buf: make([]byte, batch*d.Specs()[0].RecordBytes())}, nil
+}
+
+func (m *mappedReader) read(order []int) error {
+	if m.view {
+		return m.look(order)
+	}
+	size := len(m.buf) / m.batch
+	for ; len(order) > 0; order = order[min(m.batch, len(order)):] {
+		some := order[:min(m.batch, len(order))]
+		if err := m.d.Gather(context.Background(), "x", some, m.buf[:len(some)*size]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// look touches every cache line of every record.
+func (m *mappedReader) look(order []int) error {
+	for _, i := range order {
+		v, err := m.d.Run("x", i, i+1)
+		if err != nil {
+			return err
+		}
+		for b := v.Bytes(); len(b) > 0; b = b[min(64, len(b)):] {
+			m.seen ^= b[0]
+		}
+	}
+	return nil
+}
+
+func (m *mappedReader) sum() (int64, error) {
+	v, err := m.d.Run("x", 0, m.d.Len())
+	return int64(crc32.ChecksumIEEE(v.Bytes())), err
+}
+
+func (m *mappedReader) close() { m.d.Close() }
+
+// countChunks reads the index of a file from scratch.
+func countChunks(path string) (int64, error) {
+	b, d, err := openFile(path)
+	if err != nil {
+		return 0, err
+	}
+	table, err := d.Chunks()
+	if err != nil {
+		return 0, err
+	}
+	if err := syscall.Munmap(b); err != nil {
+		return 0, fmt.Errorf("unmap: %w", err)
+	}
+	return int64(len(table.Chunks)), nil
+}
