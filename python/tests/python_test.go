@@ -10,34 +10,42 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write order.json anew")
+var update = flag.Bool("update", false, "write order.json and batches.json anew")
 
 // TestOrder makes sure that what the Python tests compare with is what package loader does.
 func TestOrder(t *testing.T) {
+	checkGolden(t, "order.json", goldens())
+	batches, err := allBatches()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "batches.json", batches)
+}
+
+// checkGolden compares a file with entries, one a line.
+func checkGolden[T any](t *testing.T, name string, entries []T) {
+	t.Helper()
 	var want bytes.Buffer
-	want.WriteString("[\n")
-	for i, g := range goldens() {
-		if i > 0 {
-			want.WriteString(",\n")
-		}
-		line, err := json.Marshal(g)
+	for i, entry := range entries {
+		line, err := json.Marshal(entry)
 		if err != nil {
 			t.Fatal(err)
 		}
+		want.WriteString([]string{"[\n", ",\n"}[min(i, 1)])
 		want.Write(line)
 	}
 	want.WriteString("\n]\n")
 	if *update {
-		if err := os.WriteFile("order.json", want.Bytes(), 0o666); err != nil {
+		if err := os.WriteFile(name, want.Bytes(), 0o666); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got, err := os.ReadFile("order.json")
+	got, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want.Bytes()) {
-		t.Error("order.json is not what package loader makes; if that is meant to be: go test -update")
+		t.Errorf("%s is not what package loader makes; if that is meant to be: go test -update", name)
 	}
 }
 
@@ -48,7 +56,7 @@ func TestPython(t *testing.T) {
 	if err := write(data); err != nil {
 		t.Fatal(err)
 	}
-	watch(t, "../penstock/*.py", "*.py", "order.json")
+	watch(t, "../penstock/*.py", "*.py", "*.json")
 	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "discover", "-v", "-t", "..", "-s", ".")
 	cmd.Env = append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()

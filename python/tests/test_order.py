@@ -53,6 +53,14 @@ class OrderTest(unittest.TestCase):
 
 
 class BatchesTest(unittest.TestCase):
+    def test_are_those_of_go(self):
+        with open(os.path.join(HERE, "batches.json")) as f:
+            for g in json.load(f):
+                b = order.Batches(g["n"], g["batch"], g["seed"], drop_last=g["drop"], rank=g["rank"], world=g["world"])
+                b.set_epoch(g["epoch"])
+                self.assertEqual([x.tolist() for x in b], g["batches"], g)
+                self.assertEqual(len(b), len(g["batches"]))
+
     def test_cover_the_epoch(self):
         b = order.Batches(1000, 64, seed=9)
         b.set_epoch(2)

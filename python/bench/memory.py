@@ -1,0 +1,72 @@
+"""Whether the memory of DataLoader's workers grows over the epochs.
+
+    python3 memory.py DATASET [EPOCHS]
+
+prints, for each epoch, the memory that two workers have for themselves: with a TorchDataset, which
+holds a path, and with what is often written, a dataset that holds a list of a million names.
+Each look at an element of the list changes its reference count, and so copies a page that the
+worker shared with the process that it was forked from.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from torch.utils.data import DataLoader, Dataset
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import penstock
+import penstock.torch as pt
+
+
+class Part(penstock.order.Batches):
+    """The first batches of every epoch: enough to see it, and soon done."""
+
+    def __len__(self) -> int:
+        return min(200, super().__len__())
+
+
+class Named(Dataset):
+    """A dataset as tutorials have it: a list of files, and a label for each."""
+
+    def __init__(self) -> None:
+        self.samples = [(f"train/{i % 1000:04d}/{i:08d}.jpg", i % 1000) for i in range(1_000_000)]
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def __getitem__(self, i: int) -> int:
+        name, label = self.samples[i]
+        return label + len(name)
+
+
+def private(pid: int) -> int:
+    """Return the bytes that a process has for itself, pages of mapped files aside."""
+    with open(f"/proc/{pid}/smaps_rollup") as f:
+        return sum(1024 * int(line.split()[1]) for line in f if line.startswith("Private_Dirty"))
+
+
+def grow(name: str, dataset: Dataset, epochs: int, **how) -> None:
+    batches = Part(len(dataset), 256)
+    loader = DataLoader(dataset, batch_sampler=batches, num_workers=2, persistent_workers=True, multiprocessing_context="fork", **how)
+    sizes = []
+    for epoch in range(epochs):
+        batches.set_epoch(epoch)
+        iterator = iter(loader)
+        for _ in iterator:
+            pass
+        sizes.append(sum(private(w.pid) for w in iterator._workers) / 2**20)
+    print(f"{name:>16}: {' '.join(f'{s:6.1f}' for s in sizes)}  MiB in two workers, epoch by epoch")
+    del iterator, loader
+
+
+def main() -> None:
+    path, epochs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 6
+    grow("TorchDataset", pt.TorchDataset(path), epochs, collate_fn=pt.collate)
+    grow("a list of names", Named(), epochs)
+
+
+if __name__ == "__main__":
+    main()
