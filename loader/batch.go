@@ -32,6 +32,13 @@ func (b Batch) slot() *slot {
 // batch has no such field.
 func (b Batch) Field(name string) tensor.View { return b.slot().field(name) }
 
+// Offsets returns where the records of a field of variable length start among the rows that
+// Field returns, and where the last one ends: Len+1 numbers from 0 on, which attention
+// kernels call cu_seqlens. Of a field that a Transform made from such records, as Pad does,
+// it counts the rows that were stored. The slice is valid for as long as the Batch and must
+// not be written to. Offsets panics if the field is no such.
+func (b Batch) Offsets(name string) []int64 { return b.slot().offsetsOf(name) }
+
 // Indices returns the numbers of the records in the Source. The slice is valid for as long
 // as the Batch and must not be written to.
 func (b Batch) Indices() []int { return b.slot().indices }

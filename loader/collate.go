@@ -34,11 +34,17 @@ func (c Collate) add(fields []field) ([]field, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("Collate edits the field %q, which batches do not have", name)
 		}
+		if fields[i].ragged {
+			return nil, fmt.Errorf("Collate edits the field %q, whose records have lengths of their own; make another of it by Adds", name)
+		}
 		fields[i].edited = true
 	}
 	for _, spec := range c.Adds {
 		if err := spec.Validate(); err != nil {
 			return nil, fmt.Errorf("Collate: %w", err)
+		}
+		if spec.Ragged {
+			return nil, fmt.Errorf("Collate adds the field %q as ragged; its records must have one length", spec.Name)
 		}
 		if at(spec.Name) >= 0 {
 			return nil, fmt.Errorf("Collate adds the field %q, which batches have already; name it in Edits", spec.Name)
@@ -54,6 +60,9 @@ type Draft struct{ s *slot }
 // Field returns the values of a field. The bytes of fields that Collate adds or edits may be
 // written to, and only those.
 func (d *Draft) Field(name string) tensor.View { return d.s.field(name) }
+
+// Offsets is that of the Batch.
+func (d *Draft) Offsets(name string) []int64 { return d.s.offsetsOf(name) }
 
 // Indices returns the numbers of the records in the Source.
 func (d *Draft) Indices() []int { return d.s.indices }

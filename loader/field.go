@@ -17,6 +17,7 @@ type field struct {
 	stored    int         // bytes of a record in the Source
 	transform Transform   // nil copies
 	edited    bool        // by Collate
+	ragged    bool        // batches have its values and offsets
 }
 
 // made reports whether the field is none of the Source's.
@@ -33,7 +34,11 @@ func (o Options) fields(src Source) ([]field, error) {
 	}
 	var errs []error
 	var out []field
+	_, ragged := src.(raggedSource)
 	for _, spec := range picked {
+		if spec.Ragged && !ragged {
+			errs = append(errs, fmt.Errorf("field %q: its records have lengths of their own, and the Source has no RunRagged, Lengths and GatherRagged", spec.Name))
+		}
 		f, err := o.field(spec)
 		if err != nil {
 			errs = append(errs, err)
@@ -65,8 +70,23 @@ func (o Options) field(spec tensor.Spec) (field, error) {
 		}
 		f.out = out
 	}
+	if f.out.Ragged {
+		f.ragged = true
+		return f, o.validateRagged(spec)
+	}
 	f.size = f.out.RecordBytes()
 	return f, nil
+}
+
+// validateRagged reports what cannot be done with records of different lengths.
+func (o Options) validateRagged(spec tensor.Spec) error {
+	switch {
+	case o.Memory != nil:
+		return fmt.Errorf("field %q: a Memory cannot hold records of different lengths; transform them by Pad", spec.Name)
+	case o.OnError == Blank:
+		return fmt.Errorf("field %q: OnError Blank has no length for a record of variable length; take Backfill, or transform by Pad", spec.Name)
+	}
+	return nil
 }
 
 // pick returns the fields that o names.

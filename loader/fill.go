@@ -107,7 +107,7 @@ func (w *worker) view(s *slot, f, a, b int) (err error) {
 	defer w.catch(&err)
 	began := time.Now()
 	w.mark(s, f, a)
-	v, err := w.show(w.ld.fields[f].in.Name, a, b)
+	v, err := w.show(&w.ld.fields[f], a, b, s.offsets[f])
 	if err != nil {
 		return err
 	}
@@ -116,15 +116,19 @@ func (w *worker) view(s *slot, f, a, b int) (err error) {
 	return nil
 }
 
-// show returns records [a, b) as memory of the Source that is warm.
-func (w *worker) show(name string, a, b int) (tensor.View, error) {
-	ld := w.ld
+// show returns records [a, b) as memory of the Source that is warm, and the offsets of a
+// ragged field.
+func (w *worker) show(fd *field, a, b int, offsets []int64) (v tensor.View, err error) {
+	ld, name := w.ld, fd.in.Name
 	if ld.warmer != nil {
 		if err := ld.warmer.Warm(name, a, b); err != nil {
-			return tensor.View{}, err
+			return v, err
 		}
 	}
-	v, err := ld.src.Run(name, a, b)
+	if fd.in.Ragged {
+		return ld.ragged.RunRagged(name, a, b, offsets[:b-a+1])
+	}
+	v, err = ld.src.Run(name, a, b)
 	if err == nil && v.Len() != b-a {
 		err = fmt.Errorf("the Source's Run returned %d records, not %d", v.Len(), b-a)
 	}
@@ -144,7 +148,7 @@ func (w *worker) fillRange(p *pass, s *slot, lo, hi int) error {
 func (w *worker) readRange(p *pass, s *slot, lo, hi int) error {
 	for f := range w.ld.fields {
 		fd := &w.ld.fields[f]
-		if s.viewing[f] || fd.made() {
+		if s.viewing[f] || fd.made() || fd.ragged {
 			continue
 		}
 		var err error
@@ -218,6 +222,9 @@ func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 			return &Error{r.Epoch, s.step, fd.in.Name, r.Index, err}
 		}
 		reading += took
+		if fd.in.Ragged {
+			s.offsets[f][i+1] = w.ends[1] // lengths, until seal adds them up
+		}
 	}
 	w.read(reading, s.indices[lo:hi], (hi-lo)*fd.stored)
 	return nil
@@ -253,12 +260,17 @@ func (w *worker) convertOne(ctx context.Context, f int, dst []byte, r Record, ti
 // stored returns the bytes of a record: the Source's memory, or a copy where it has none.
 func (w *worker) stored(ctx context.Context, fd *field, record int) ([]byte, error) {
 	ld, name := w.ld, fd.in.Name
-	if ld.pieces != nil && !ld.pieces.Contiguous(name, record, record+1) {
-		src := w.scratch[:fd.stored]
-		return src, ld.src.Gather(ctx, name, w.one(record), src)
+	if ld.pieces == nil || ld.pieces.Contiguous(name, record, record+1) {
+		v, err := w.show(fd, record, record+1, w.ends[:])
+		return v.Bytes(), err
 	}
-	v, err := w.show(name, record, record+1)
-	return v.Bytes(), err
+	if fd.in.Ragged {
+		var err error
+		w.scratch, err = ld.ragged.GatherRagged(ctx, name, w.one(record), w.ends[:], w.scratch)
+		return w.scratch, err
+	}
+	src := w.scratch[:fd.stored]
+	return src, ld.src.Gather(ctx, name, w.one(record), src)
 }
 
 // one returns a slice of one record number, valid until the next call.
@@ -276,9 +288,8 @@ func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) error {
 		found.Record = named.Record()
 		return found
 	}
-	one := make([]byte, w.ld.fields[f].stored)
 	for i := lo; i < hi; i++ {
-		err := w.gather(p.ctx, found.Field, s.indices[i:i+1], one)
+		err := w.probe(p, f, s.indices[i])
 		if p.ctx.Err() != nil {
 			break
 		}
@@ -288,6 +299,17 @@ func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) error {
 		}
 	}
 	return found
+}
+
+// probe reads a field of one record.
+func (w *worker) probe(p *pass, f, record int) (err error) {
+	defer w.catch(&err)
+	fd, ends := &w.ld.fields[f], make([]int64, 2)
+	if fd.in.Ragged {
+		_, err := w.ld.ragged.GatherRagged(p.ctx, fd.in.Name, []int{record}, ends, nil)
+		return err
+	}
+	return w.gather(p.ctx, fd.in.Name, []int{record}, make([]byte, fd.stored))
 }
 
 // runLength returns how many records from the first on follow each other in the Source.

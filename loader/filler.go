@@ -28,8 +28,9 @@ func (ld *Loader) Filler() (*Filler, error) {
 }
 
 // Fill makes a batch of an epoch. dst has one slice per field of a batch, in their order,
-// of at least BatchSize records, aligned for the field's elements. It returns the number of
-// records: what is behind them in dst stays as it was.
+// of at least BatchSize records, aligned for the field's elements; of a field of variable
+// length it must have room for the batch's rows. It returns the number of records: what is
+// behind them in dst is arbitrary.
 func (f *Filler) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (n int, err error) {
 	if err := f.aim(ctx, epoch, step, dst); err != nil {
 		return 0, err
@@ -42,7 +43,7 @@ func (f *Filler) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (n in
 		err = f.w.fillRange(&f.p, s, 0, len(s.indices))
 	}
 	if err == nil {
-		err = f.w.seal(s)
+		err = f.w.seal(&f.p, s)
 	}
 	if err != nil {
 		s.err = err
@@ -79,6 +80,9 @@ func (f *Filler) aim(ctx context.Context, epoch, step int, dst [][]byte) error {
 
 // Indices returns the numbers of the records of the last batch, valid until the next.
 func (f *Filler) Indices() []int { return f.s.indices }
+
+// Offsets returns those of a field of variable length, as Batch.Offsets does.
+func (f *Filler) Offsets(name string) []int64 { return f.s.offsetsOf(name) }
 
 // Valid returns which of them count, as Batch.Valid does.
 func (f *Filler) Valid() []bool { return f.s.valid }

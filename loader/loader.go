@@ -18,11 +18,12 @@ type Loader struct {
 	src      Source
 	opts     Options
 	fields   []field
-	viewable bool       // all fields may be views
-	repeats  bool       // the Order draws with replacement
-	pieces   contiguity // nil if every run of the Source is one piece
-	warmer   warmer     // nil if memory of the Source needs no warming
-	identity State      // of the start
+	viewable bool         // all fields may be views
+	repeats  bool         // the Order draws with replacement
+	pieces   contiguity   // nil if every run of the Source is one piece
+	warmer   warmer       // nil if memory of the Source needs no warming
+	identity State        // of the start
+	ragged   raggedSource // nil if no field has records of different lengths
 	ring     *ring
 	slots    []*slot
 	workers  []*worker
@@ -57,6 +58,9 @@ func New(src Source, opts Options) (*Loader, error) {
 	ld := &Loader{src: src, opts: opts, fields: fields, viewable: true, identity: opts.identify(src)}
 	for i := range fields {
 		ld.viewable = ld.viewable && fields[i].viewable()
+		if fields[i].in.Ragged {
+			ld.ragged = src.(raggedSource) // as fields has checked
+		}
 	}
 	if r, ok := opts.Order.(repeating); ok {
 		ld.repeats = r.Repeats()

@@ -27,6 +27,8 @@ type slot struct {
 	views    []tensor.View // one per field
 	viewing  []bool        // the fields that are views of the Source
 	mem      []byte        // the slot's part of the ring, once it has been asked for
+	offsets  [][]int64     // one per field; nil if its records have one length
+	rows     [][]byte      // values of ragged fields, grown to the largest batch
 	own      [][]byte      // the caller's memory in place of it, one per field
 	leased   bool          // holds a Retain of the Source
 	err      error         // why there is no batch
@@ -43,10 +45,17 @@ type slot struct {
 
 func newSlot(ld *Loader, index int) *slot {
 	b, f := ld.opts.BatchSize, len(ld.fields)
-	return &slot{
+	s := &slot{
 		ld: ld, index: index,
 		all: make([]int, b), allValid: make([]bool, b), views: make([]tensor.View, f), viewing: make([]bool, f),
+		offsets: make([][]int64, f), rows: make([][]byte, f),
 	}
+	for i := range ld.fields {
+		if ld.fields[i].in.Ragged {
+			s.offsets[i] = make([]int64, b+1)
+		}
+	}
+	return s
 }
 
 // field returns the values of a field.
@@ -57,6 +66,16 @@ func (s *slot) field(name string) tensor.View {
 		}
 	}
 	panic("loader: the batch has no field " + name + "; see Options.Fields")
+}
+
+// offsetsOf returns the offsets of a field.
+func (s *slot) offsetsOf(name string) []int64 {
+	for i := range s.ld.fields {
+		if s.ld.fields[i].out.Name == name && s.offsets[i] != nil {
+			return s.offsets[i][:len(s.indices)+1]
+		}
+	}
+	panic("loader: the batch has no field " + name + " of variable length")
 }
 
 // room sees to it that there is memory for the fields that are no views.
@@ -94,5 +113,8 @@ func (s *slot) clear() {
 	s.pieces, s.given, s.left = 0, 0, 0
 	if invariants.Enabled {
 		invariants.Poison(s.mem)
+		for _, rows := range s.rows {
+			invariants.Poison(rows)
+		}
 	}
 }

@@ -37,6 +37,21 @@ type Source interface {
 	Release()
 }
 
+// raggedSource is what a Source implements that has fields of variable length: those whose
+// Spec is Ragged. Offsets have one element more than there are records, are in rows, and
+// start with 0.
+type raggedSource interface {
+	// RunRagged is Run: the rows of records [a, b), and their offsets.
+	RunRagged(field string, a, b int, offsets []int64) (tensor.View, error)
+
+	// Lengths sets the offsets that GatherRagged will, and reads no rows.
+	Lengths(ctx context.Context, field string, indices []int, offsets []int64) error
+
+	// GatherRagged is Gather: it writes to the start of dst, and returns it, cut or grown to
+	// the length of all rows.
+	GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error)
+}
+
 // contiguity is what a Source implements if records [a, b) are not always one piece of
 // its memory, so that Run would have to copy them. Where Contiguous is false the loader
 // gathers into its own buffers instead, and counts the bytes as copied.

@@ -18,9 +18,10 @@ type worker struct {
 	collate CollateFunc  // nil if there is none
 	draft   Draft
 	single  [1]int
-	scratch []byte // a stored record, where the Source has no memory to show
-	ahead   []int  // record numbers of a batch to come
-	slow    bool   // the last batch was not read at the speed of memory
+	ends    [2]int64 // offsets of a ragged record
+	scratch []byte   // a stored record, where the Source has no memory to show
+	ahead   []int    // record numbers of a batch to come
+	slow    bool     // the last batch was not read at the speed of memory
 	spent   spent
 
 	// What it works on, for the watchdog; -1 is nothing.
@@ -179,7 +180,7 @@ func (w *worker) serve(p *pass, s *slot) {
 		err = w.fillRange(p, s, 0, len(s.indices))
 	}
 	if err == nil {
-		err = w.seal(s)
+		err = w.seal(p, s)
 	}
 	s.err = err
 }
@@ -222,7 +223,7 @@ func (w *worker) servePiece(t task) {
 		defer w.ld.filled(t.p, s, w)
 		if s.err == nil {
 			s.err = errGoexit
-			s.err = w.seal(s)
+			s.err = w.seal(t.p, s)
 		}
 	}()
 	w.slow = false
@@ -279,12 +280,17 @@ func errorOf(s *slot) error {
 	return &Error{s.part.number, s.step, "", -1, s.err}
 }
 
-// seal ends the filling of s: all its fields are there.
-func (w *worker) seal(s *slot) (err error) {
+// seal ends the filling of s: all its fields are there but those of variable length.
+func (w *worker) seal(p *pass, s *slot) (err error) {
 	defer w.catch(&err)
+	if w.ld.ragged != nil {
+		if err := w.fillRagged(p, s); err != nil {
+			return err
+		}
+	}
 	for f := range w.ld.fields {
-		if !s.viewing[f] {
-			s.views[f] = tensor.Of(w.ld.fields[f].out, len(s.indices), s.buffer(f))
+		if fd := &w.ld.fields[f]; !s.viewing[f] && !fd.ragged {
+			s.views[f] = tensor.Of(fd.out, len(s.indices), s.buffer(f))
 		}
 	}
 	if w.collate != nil {

@@ -1,0 +1,183 @@
+package loader
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// fillRagged makes the fields of variable length, when the records of the batch are settled,
+// and adds up the lengths of those that were transformed.
+func (w *worker) fillRagged(p *pass, s *slot) error {
+	for f := range w.ld.fields {
+		fd := &w.ld.fields[f]
+		switch {
+		case !fd.in.Ragged:
+		case !fd.ragged:
+			ends := s.offsets[f][:len(s.indices)+1]
+			ends[0] = 0
+			for i := range s.indices {
+				ends[i+1] += ends[i]
+			}
+		case !s.viewing[f]:
+			if err := w.gatherRagged(p, s, f); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gatherRagged gathers a field, over again for each record that OnError passes over.
+func (w *worker) gatherRagged(p *pass, s *slot, f int) error {
+	for {
+		err := w.rows(p, s, f)
+		if err == nil {
+			return nil
+		}
+		failed := w.locate(p, s, f, 0, len(s.indices), err).(*Error)
+		i := slices.Index(s.indices, failed.Record)
+		if w.ld.opts.OnError == Fail || p.ctx.Err() != nil || i < 0 {
+			return failed
+		}
+		w.passOver(failed)
+		s.valid[i] = false
+		if err := w.substitute(p, s, i, failed); err != nil {
+			return err
+		}
+	}
+}
+
+// rows gathers the rows of a field into memory of the slot, or of the caller.
+func (w *worker) rows(p *pass, s *slot, f int) (err error) {
+	defer w.catch(&err)
+	fd := &w.ld.fields[f]
+	w.mark(s, f, -1)
+	began := time.Now()
+	offsets := s.offsets[f][:len(s.indices)+1]
+	dst := s.rows[f]
+	if s.own != nil {
+		dst = s.own[f]
+	}
+	if err := w.fits(p, s, f, offsets, dst); err != nil {
+		return err
+	}
+	dst, err = w.ld.ragged.GatherRagged(p.ctx, fd.in.Name, s.indices, offsets, dst)
+	if err != nil {
+		return err
+	}
+	if s.own == nil {
+		s.rows[f] = dst
+	}
+	s.views[f] = tensor.Of(fd.in, int(offsets[len(s.indices)]), dst)
+	w.read(time.Since(began), s.indices, len(dst))
+	return nil
+}
+
+// fits reports rows that are more than the caller's memory holds, or than Budget leaves for
+// each batch.
+func (w *worker) fits(p *pass, s *slot, f int, offsets []int64, dst []byte) error {
+	o := &w.ld.opts
+	if s.own == nil && o.Budget == 0 {
+		return nil
+	}
+	fd := &w.ld.fields[f]
+	if err := w.ld.ragged.Lengths(p.ctx, fd.in.Name, s.indices, offsets); err != nil {
+		return err
+	}
+	need := int(offsets[len(s.indices)]) * fd.stored
+	if s.own != nil && need > len(dst) {
+		return fmt.Errorf("the rows of the batch have %d bytes, and there is memory for %d", need, len(dst))
+	}
+	left := o.Budget/o.slots() - w.ld.ring.stride
+	for other, rows := range s.rows {
+		if other != f {
+			left -= cap(rows)
+		}
+	}
+	if s.own == nil && need > left {
+		return fmt.Errorf("the rows of the batch have %d bytes, and Budget leaves %d for each of %d batches; lower BatchSize, Ahead or Workers", need, left, o.slots())
+	}
+	return nil
+}
+
+// Pad is the Transform of a field of variable length to one of Length rows: what is longer
+// is cut at its end, and what is shorter is filled up. Batch.Offsets tells the lengths that
+// were stored.
+type Pad struct {
+	Length int
+	Value  float64 // of the elements that are filled in; must be exact in the field's type
+}
+
+// Output returns the shape (Length, row shape...).
+func (t Pad) Output(in tensor.Spec) (tensor.Spec, error) {
+	if !in.Ragged {
+		return in, fmt.Errorf("has records of one length, %v; there is nothing to pad", in.Shape)
+	}
+	if t.Length < 1 {
+		return in, fmt.Errorf("Pad to Length %d", t.Length)
+	}
+	if _, err := element(in.DType, t.Value); err != nil {
+		return in, err
+	}
+	return tensor.Spec{Name: in.Name, DType: in.DType, Shape: append(tensor.Shape{t.Length}, in.Shape...)}, nil
+}
+
+// Worker returns a function without state.
+func (t Pad) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
+	value, err := element(in.DType, t.Value)
+	return func(dst, src []byte, _ Record) error {
+		rest := dst[copy(dst, src):]
+		for n := copy(rest, value); n > 0 && n < len(rest); n *= 2 {
+			copy(rest[n:], rest[:n])
+		}
+		return nil
+	}, err
+}
+
+// ID names the parameters.
+func (t Pad) ID() string { return fmt.Sprintf("pad(%d,%v)", t.Length, t.Value) }
+
+// element returns the bytes of v as an element of a type.
+func element(dt tensor.DType, v float64) ([]byte, error) {
+	var bits uint64
+	var back float64
+	switch dt {
+	case tensor.Float64:
+		bits, back = math.Float64bits(v), v
+	case tensor.Float32:
+		bits, back = uint64(math.Float32bits(float32(v))), float64(float32(v))
+	case tensor.Float16:
+		h := tensor.HalfOf(float32(v))
+		bits, back = uint64(h), float64(h.Float32())
+	case tensor.BFloat16:
+		h := tensor.BrainOf(float32(v))
+		bits, back = uint64(h), float64(h.Float32())
+	default:
+		bits, back = integer(dt, v)
+	}
+	if back != v && !(v != v && dt.IsFloat()) {
+		return nil, fmt.Errorf("Pad with %v, which is no %v", v, dt)
+	}
+	return binary.LittleEndian.AppendUint64(nil, bits)[:dt.Size():dt.Size()], nil
+}
+
+// integer returns v as an integer of a type, and what that stands for.
+func integer(dt tensor.DType, v float64) (bits uint64, back float64) {
+	if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
+		return 0, math.NaN()
+	}
+	bits = uint64(int64(v))
+	shift := 64 - 8*dt.Size()
+	switch dt {
+	case tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
+		return bits, float64(int64(bits) << shift >> shift)
+	case tensor.Bool:
+		return bits, float64(bits & 1)
+	}
+	return bits, float64(bits << shift >> shift)
+}

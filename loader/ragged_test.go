@@ -1,0 +1,318 @@
+package loader_test
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// words is a memory with a further field "t" of variable length: record i has i*i%7 rows, the
+// numbers i*100, i*100+1, ...
+type words struct {
+	*memory
+	all  []byte
+	ends []int64
+	bad  int // record that fails; -1 is none
+}
+
+var errWord = errors.New("unreadable word")
+
+func newWords(n int) *words {
+	w := &words{memory: newMemorySource(n, 4), ends: []int64{0}, bad: -1}
+	w.specs = append(w.specs, tensor.Spec{Name: "t", DType: tensor.Int32, Ragged: true})
+	for i := range n {
+		for _, v := range wordsOf(i) {
+			w.all = binary.LittleEndian.AppendUint32(w.all, uint32(v))
+		}
+		w.ends = append(w.ends, int64(len(w.all)/4))
+	}
+	w.data = append(w.data, w.all)
+	return w
+}
+
+func wordsOf(record int) (out []int32) {
+	for k := range record * record % 7 {
+		out = append(out, int32(record*100+k))
+	}
+	return out
+}
+
+func (w *words) RunRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
+	for i := a; i <= b; i++ {
+		offsets[i-a] = w.ends[i] - w.ends[a]
+		if i < b && i == w.bad {
+			return tensor.View{}, errWord
+		}
+	}
+	return tensor.Of(w.specs[2], int(offsets[b-a]), w.all[w.ends[a]*4:w.ends[b]*4]), nil
+}
+
+func (w *words) Lengths(_ context.Context, _ string, indices []int, offsets []int64) error {
+	offsets[0] = 0
+	for i, r := range indices {
+		offsets[i+1] = offsets[i] + w.ends[r+1] - w.ends[r]
+	}
+	return nil
+}
+
+func (w *words) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+	dst = dst[:0]
+	for _, r := range indices {
+		if r == w.bad {
+			return dst, errWord
+		}
+		dst = append(dst, w.all[w.ends[r]*4:w.ends[r+1]*4]...)
+	}
+	return dst, w.Lengths(ctx, field, indices, offsets)
+}
+
+func openWords(t testing.TB, src loader.Source, o loader.Options) *loader.Loader {
+	t.Helper()
+	ld, err := loader.New(src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ld.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return ld
+}
+
+// checkWords fails the test unless field t is that of the batch's records.
+func checkWords(t testing.TB, b loader.Batch) {
+	t.Helper()
+	values, ends := tensor.As[int32](b.Field("t")), b.Offsets("t")
+	if len(ends) != b.Len()+1 || ends[0] != 0 || int(ends[b.Len()]) != len(values) || b.Field("t").Len() != len(values) {
+		t.Fatalf("batch %d: offsets %v for %d values of %d records", b.Step(), ends, len(values), b.Len())
+	}
+	for i, r := range b.Indices() {
+		if got := values[ends[i]:ends[i+1]]; !slices.Equal(got, wordsOf(r)) {
+			t.Fatalf("batch %d: record %d: %v", b.Step(), r, got)
+		}
+	}
+}
+
+func TestRaggedBatches(t *testing.T) {
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		for _, workers := range []int{loader.Synchronous, 1, 3} {
+			w := newWords(500)
+			ld := openWords(t, w, loader.Options{BatchSize: 16, Order: order, Workers: workers})
+			records := 0
+			for b, err := range ld.Epoch(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkBatch(t, b)
+				checkWords(t, b)
+				records += b.Len()
+				mustPanic(t, "no field x of variable length", func() { b.Offsets("x") })
+			}
+			st := ld.Stats()
+			if bytes := int64(500*12 + len(w.all)); records != 500 || st.ViewBytes+st.CopiedBytes != bytes || (st.CopiedBytes == 0) != (order == loader.Sequential{}) {
+				t.Errorf("%T: %d records, %+v", order, records, st)
+			}
+			if held := w.held.Load(); held != 0 {
+				t.Errorf("%d leases are left", held)
+			}
+		}
+	}
+}
+
+func TestRaggedAllocatesNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("checked builds record where a batch is kept")
+	}
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		for _, tf := range []map[string]loader.Transform{nil, {"t": loader.Pad{Length: 5}}} {
+			ld := openWords(t, newWords(22_000), loader.Options{BatchSize: 4, Workers: 1, Order: order, Transforms: tf})
+			next, stop := pull(ld)
+			for range 100 { // values grow to the largest batch
+				next(t)
+			}
+			if got := testing.AllocsPerRun(5000, func() { next(t) }); got != 0 {
+				t.Errorf("%T, %v: %v allocations a batch", order, tf, got)
+			}
+			stop()
+		}
+	}
+}
+
+func TestPad(t *testing.T) {
+	for _, nowhere := range []bool{false, true} {
+		w := newWords(100)
+		w.nowhere = nowhere
+		ld := openWords(t, w, loader.Options{BatchSize: 16, Order: loader.Shuffle{}, Workers: 2, Transforms: map[string]loader.Transform{"t": loader.Pad{Length: 3, Value: -7}}})
+		for b, err := range ld.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			values, ends := tensor.As[int32](b.Field("t")), b.Offsets("t")
+			for i, r := range b.Indices() {
+				stored := wordsOf(r)
+				want := append(slices.Clone(stored), -7, -7, -7)[:3]
+				if got := values[i*3 : i*3+3]; !slices.Equal(got, want) || int(ends[i+1]-ends[i]) != len(stored) {
+					t.Fatalf("record %d: %v of %d rows; want %v of %d", r, got, ends[i+1]-ends[i], want, len(stored))
+				}
+			}
+		}
+	}
+}
+
+func TestPadValues(t *testing.T) {
+	for _, c := range []struct {
+		dt    tensor.DType
+		value float64
+		want  string // bytes in hex; empty if it is refused
+	}{
+		{tensor.Uint8, 255, "ff"}, {tensor.Uint8, 256, ""}, {tensor.Uint8, -1, ""}, {tensor.Int8, -128, "80"}, {tensor.Int8, 128, ""},
+		{tensor.Bool, 1, "01"}, {tensor.Bool, 2, ""}, {tensor.Int64, -100, "9cffffffffffffff"}, {tensor.Int32, 0.5, ""}, {tensor.Uint64, 3, "0300000000000000"},
+		{tensor.Float32, 0.5, "0000003f"}, {tensor.Float32, 0.1, ""}, {tensor.Float64, 0.1, "9a9999999999b93f"}, {tensor.Float16, -1, "00bc"},
+		{tensor.BFloat16, 1, "803f"}, {tensor.BFloat16, 257, ""}, {tensor.Float32, math.Inf(-1), "000080ff"}, {tensor.Int16, -2, "feff"}, {tensor.Uint32, math.NaN(), ""},
+	} {
+		p := loader.Pad{Length: 2, Value: c.value}
+		spec := tensor.Spec{Name: "t", DType: c.dt, Ragged: true, Shape: tensor.Shape{2}}
+		out, err := p.Output(spec)
+		if c.want == "" {
+			if err == nil || !strings.Contains(err.Error(), "which is no "+c.dt.String()) {
+				t.Errorf("%+v: %v", c, err)
+			}
+			continue
+		}
+		if err != nil || out.Shape.String() != "(2, 2)" || out.Ragged {
+			t.Fatalf("%+v: %v, %v", c, out, err)
+		}
+		f, err := p.Worker(spec, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dst := make([]byte, out.RecordBytes())
+		if err := f(dst, nil, loader.Record{}); err != nil || fmt.Sprintf("%x", dst) != strings.Repeat(c.want, 4) {
+			t.Errorf("%+v: % x, %v", c, dst, err)
+		}
+	}
+}
+
+func TestRaggedFailures(t *testing.T) {
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		w := newWords(60)
+		w.bad = 23
+		_, err := run(t.Context(), openWords(t, w, loader.Options{BatchSize: 10, Order: order, Workers: 2}), ignore)
+		var e *loader.Error
+		if !errors.As(err, &e) || e.Record != 23 || e.Field != "t" || !errors.Is(err, errWord) {
+			t.Errorf("%T: %v", order, err)
+		}
+		ld := openWords(t, w, loader.Options{BatchSize: 10, Order: order, Workers: 2, OnError: loader.Backfill})
+		var valid []int
+		for b, err := range ld.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkBatch(t, b)
+			checkWords(t, b)
+			for i, r := range b.Indices() {
+				if b.Valid()[i] {
+					valid = append(valid, r)
+				}
+			}
+		}
+		checkPermutation(t, "valid records", append(valid, 23), upTo(60))
+	}
+}
+
+func TestRaggedThatDoesNotFit(t *testing.T) {
+	w := newWords(100)
+	plain := newMemorySource(10, 4)
+	plain.specs = w.specs
+	rg := []tensor.Spec{{Name: "t2", DType: tensor.Int8, Ragged: true}}
+	for want, c := range map[string]struct {
+		src loader.Source
+		o   loader.Options
+	}{
+		"has no RunRagged":              {plain, loader.Options{}},
+		"transform them by Pad":         {w, loader.Options{Memory: &heap{}}},
+		"OnError Blank has no length":   {w, loader.Options{OnError: loader.Blank}},
+		"nothing to pad":                {w, loader.Options{Transforms: map[string]loader.Transform{"y": loader.Pad{Length: 3}}}},
+		"Pad to Length 0":               {w, loader.Options{Transforms: map[string]loader.Transform{"t": loader.Pad{}}}},
+		`Collate edits the field "t"`:   {w, loader.Options{Collate: loader.Collate{Edits: []string{"t"}, Worker: noCollate}}},
+		`adds the field "t2" as ragged`: {w, loader.Options{Collate: loader.Collate{Adds: rg, Worker: noCollate}}},
+	} {
+		c.o.BatchSize = 2
+		if _, err := loader.New(c.src, c.o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %s", err, want)
+		}
+	}
+	ld := openWords(t, w, loader.Options{BatchSize: 100, Order: loader.Shuffle{}, Workers: 1, Ahead: 1, Budget: 3 * (2*4096 + 500)})
+	if _, err := run(t.Context(), ld, ignore); err == nil || !strings.Contains(err.Error(), "Budget leaves 500 for each of 3 batches") {
+		t.Errorf("over Budget: %v", err)
+	}
+	ld = openWords(t, w, loader.Options{BatchSize: 100, Order: loader.Shuffle{}})
+	f, err := ld.Filler()
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y, rows := make([]byte, 400), make([]byte, 800), make([]byte, len(w.all))
+	if n, err := f.Fill(t.Context(), 0, 0, x, y, rows); n != 100 || err != nil || int(f.Offsets("t")[100]) != len(w.all)/4 {
+		t.Errorf("%d records: %v", n, err)
+	}
+	if _, err := f.Fill(t.Context(), 0, 0, x, y, rows[1:]); err == nil || !strings.Contains(err.Error(), "there is memory for") {
+		t.Errorf("memory too small: %v", err)
+	}
+}
+
+func TestMappedRagged(t *testing.T) {
+	schema := store.Schema{Fields: []store.Field{store.NewRagged("t", tensor.Int32), store.NewField("y", tensor.Int64)}}
+	path := filepath.Join(t.TempDir(), "ds")
+	w, err := store.CreateFlat(path, schema, store.FlatOptions{ShardBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range 1300 {
+		r.Values[0] = r.Values[0][:0]
+		for _, v := range wordsOf(i) {
+			r.Values[0] = binary.LittleEndian.AppendUint32(r.Values[0], uint32(v))
+		}
+		binary.LittleEndian.PutUint64(r.Values[1], uint64(3*i))
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		ld, err := loader.New(ds, loader.Options{BatchSize: 50, Order: order, Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, err := range ld.Epoch(t.Context(), 1) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkWords(t, b)
+		}
+		if err := ld.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
