@@ -19,6 +19,7 @@ type Config struct {
 	Device  compute.DeviceNum
 	Inputs  []string // the fields that a model gets, in this order
 	Labels  []string // the fields that losses and metrics get, in this order
+	Lengths []string // fields of variable length, padded by loader.Pad: one more input for each, int32 of shape (BatchSize), how many rows are not padding
 	Mask    bool     // one more label, bool of shape (BatchSize): whether a record counts
 	Endless bool     // Iter begins the next epoch after the last batch, for RunSteps
 	Title   string   // what Name returns; empty means "penstock"

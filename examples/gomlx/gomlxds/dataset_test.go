@@ -214,6 +214,7 @@ func TestWhatIsWrongIsSaidAtOnce(t *testing.T) {
 		"no field":     {loader.Options{BatchSize: 8}, gomlxds.Config{Backend: good.Backend, Inputs: []string{"z"}}, []string{`"z"`}},
 		"no batch":     {loader.Options{}, good, []string{"BatchSize"}},
 		"as completed": {loader.Options{BatchSize: 8, AsCompleted: true}, good, []string{"AsCompleted"}},
+		"lengths":      {loader.Options{BatchSize: 8}, gomlxds.Config{Backend: good.Backend, Inputs: []string{"x"}, Lengths: []string{"x"}}, []string{"loader.Pad"}},
 		"part":         {loader.Options{BatchSize: 24}, good, []string{"DropLast", "Mask"}},
 		"part of all":  {loader.Options{BatchSize: 8, World: loader.World{Size: 3}}, good, []string{"80 records", "24"}},
 		"collate": {loader.Options{BatchSize: 8, Collate: loader.Collate{Adds: []tensor.Spec{{Name: "m", DType: tensor.Float32}}}}, good,
@@ -254,6 +255,28 @@ func TestTransformsAndCollate(t *testing.T) {
 				t.Fatalf("record %d: x %v, twice %d", y[i], x[i], twice[i])
 			}
 		}
+	}
+}
+
+// TestRagged has records of different lengths, which GoMLX takes only if they are padded.
+func TestRagged(t *testing.T) {
+	src := tokens(t)
+	c := gomlxds.Config{Backend: goBackend(t), Inputs: []string{"tokens"}}
+	if _, err := gomlxds.New(src, loader.Options{BatchSize: 4}, c); err == nil || !strings.Contains(err.Error(), "loader.Pad") {
+		t.Errorf("%v, which does not say what to do", err)
+	}
+	o := loader.Options{BatchSize: 4, Transforms: map[string]loader.Transform{"tokens": loader.Pad{Length: 3}}}
+	c.Lengths = []string{"tokens"}
+	var got []string
+	for b, err := range open(t, src, o, c).Iter() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(b.Inputs[0].Shape(), values[int64](t, b.Inputs[0]), values[int32](t, b.Inputs[1])))
+	}
+	want := []string{"(Int64)[4, 3] [0 0 0 1 0 0 2 2 0 3 3 3] [0 1 2 3]", "(Int64)[4, 3] [4 4 4 5 5 5 6 6 6 7 7 7] [3 3 3 3]"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -17,7 +17,6 @@ type field struct {
 	spec  tensor.Spec
 	shape shapes.Shape
 	size  int // bytes of a record
-	label bool
 }
 
 // validate reports what is wrong with c, as far as it can be told without the source.
@@ -34,6 +33,10 @@ func (c Config) validate(o loader.Options) error {
 	fail(o.AsCompleted || o.Memory != nil, "Options.AsCompleted and Options.Memory have no meaning here: batches come in order, in tensors")
 	for _, spec := range o.Collate.Adds {
 		fail(!slices.Contains(c.names(), spec.Name), fmt.Sprintf("Collate adds the field %q, which is neither in Config.Inputs nor in Config.Labels", spec.Name))
+	}
+	for _, name := range c.Lengths {
+		_, padded := o.Transforms[name].(loader.Pad)
+		fail(!padded || !slices.Contains(c.names(), name), fmt.Sprintf("Config.Lengths names %q, which is no field that loader.Pad makes", name))
 	}
 	return errors.Join(errs...)
 }
@@ -73,23 +76,28 @@ func (c Config) fields(src loader.Source, o loader.Options) ([]field, error) {
 				return nil, fmt.Errorf("field %q: %w", name, err)
 			}
 		}
-		out = append(out, c.field(spec, o.BatchSize))
+		if spec.Ragged {
+			return nil, fmt.Errorf("field %q has records of different lengths, and GoMLX wants batches of one shape: transform it by loader.Pad", name)
+		}
+		out = append(out, newField(spec, o.BatchSize))
 	}
 	for _, spec := range o.Collate.Adds {
-		out = append(out, c.field(spec, o.BatchSize))
+		out = append(out, newField(spec, o.BatchSize))
 	}
 	return out, nil
 }
 
-func (c Config) field(spec tensor.Spec, batch int) field {
+func newField(spec tensor.Spec, batch int) field {
 	axes := append([]int{batch}, spec.Shape...)
 	if len(spec.Shape) == 0 {
 		axes = append(axes, 1)
 	}
-	return field{
-		spec: spec, shape: shapes.Make(kinds[spec.DType], axes...),
-		size: spec.RecordBytes(), label: slices.Contains(c.Labels, spec.Name),
-	}
+	return field{spec: spec, shape: shapes.Make(kinds[spec.DType], axes...), size: spec.RecordBytes()}
+}
+
+// indexOf returns the place of a field that there is.
+func (d *Dataset) indexOf(name string) int {
+	return slices.IndexFunc(d.fields, func(f field) bool { return f.spec.Name == name })
 }
 
 // kinds are GoMLX's names of element types.

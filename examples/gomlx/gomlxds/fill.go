@@ -2,6 +2,7 @@ package gomlxds
 
 import (
 	"context"
+	"encoding/binary"
 	"time"
 
 	"github.com/gomlx/compute/dtypes"
@@ -40,7 +41,7 @@ func (f *filler) fill(ctx context.Context, at position) (train.Batch, error) {
 	return b, nil
 }
 
-// allocate returns the tensors of a batch, in the order of the fields, then the mask.
+// allocate returns the tensors of a batch: those of the fields, the lengths, the mask.
 func (f *filler) allocate() (all []*tensors.Tensor, err error) {
 	c := f.d.config
 	shape := func(s shapes.Shape) {
@@ -54,6 +55,9 @@ func (f *filler) allocate() (all []*tensors.Tensor, err error) {
 	}
 	for _, field := range f.d.fields {
 		shape(field.shape)
+	}
+	for range c.Lengths {
+		shape(shapes.Make(dtypes.Int32, f.d.batch))
 	}
 	if c.Mask {
 		shape(shapes.Make(dtypes.Bool, f.d.batch))
@@ -81,15 +85,19 @@ func (f *filler) into(all []*tensors.Tensor, do func() error) error {
 	return open(all)
 }
 
-// pad zeroes what is behind n records, and writes the mask.
+// pad zeroes what is behind n records, and writes lengths and mask.
 func (f *filler) pad(n int) {
 	for i, field := range f.d.fields {
 		clear(f.dst[i][n*field.size:])
 	}
+	extra := f.dst[len(f.d.fields):]
+	for i, name := range f.d.config.Lengths {
+		f.lengths(extra[i], name)
+	}
 	if !f.d.config.Mask {
 		return
 	}
-	mask := f.dst[len(f.d.fields)]
+	mask := extra[len(f.d.config.Lengths)]
 	clear(mask)
 	for i, valid := range f.from.Valid() {
 		if valid {
@@ -98,25 +106,35 @@ func (f *filler) pad(n int) {
 	}
 }
 
-// batch puts tensors where GoMLX looks for them.
-func (f *filler) batch(all []*tensors.Tensor) train.Batch {
-	var b train.Batch
-	c := f.d.config
-	b.Inputs, b.Labels = f.pick(all, c.Inputs), f.pick(all, c.Labels)
-	if c.Mask && len(all) > len(f.d.fields) {
-		b.Labels = append(b.Labels, all[len(f.d.fields)])
+// lengths writes the rows that the records of a field have, up to those that there is room
+// for.
+func (f *filler) lengths(dst []byte, name string) {
+	clear(dst)
+	most := f.d.fields[f.d.indexOf(name)].spec.Shape[0]
+	offsets := f.from.Offsets(name)
+	for i, end := range offsets[1:] {
+		binary.NativeEndian.PutUint32(dst[4*i:], uint32(min(int(end-offsets[i]), most)))
 	}
-	return b
 }
 
-// pick returns the tensors of some fields; of those that there are, if making them failed.
-func (f *filler) pick(all []*tensors.Tensor, names []string) []*tensors.Tensor {
+// batch puts tensors where GoMLX looks for them. There are fewer of them if making them
+// failed.
+func (f *filler) batch(all []*tensors.Tensor) train.Batch {
+	n := min(len(all), len(f.d.fields))
+	lengths := min(len(all)-n, len(f.d.config.Lengths))
+	fields, extra := all[:n], all[n:]
+	return train.Batch{
+		Inputs: append(f.pick(fields, f.d.config.Inputs), extra[:lengths]...),
+		Labels: append(f.pick(fields, f.d.config.Labels), extra[lengths:]...),
+	}
+}
+
+// pick returns the tensors of some fields, of those that there are.
+func (f *filler) pick(fields []*tensors.Tensor, names []string) []*tensors.Tensor {
 	var out []*tensors.Tensor
 	for _, name := range names {
-		for i, field := range f.d.fields[:min(len(all), len(f.d.fields))] {
-			if field.spec.Name == name {
-				out = append(out, all[i])
-			}
+		if i := f.d.indexOf(name); i < len(fields) {
+			out = append(out, fields[i])
 		}
 	}
 	return out

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"path/filepath"
 	"sync"
 	"testing"
 	"unsafe"
@@ -13,6 +14,8 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/penstock/penstock/examples/gomlx/gomlxds"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -133,11 +136,42 @@ func take(t testing.TB, d *gomlxds.Dataset, n int) [][]int64 {
 	return out
 }
 
-func values[T interface{ int64 | float32 | bool }](t testing.TB, x *tensors.Tensor) []T {
+func values[T interface{ int32 | int64 | float32 | bool }](t testing.TB, x *tensors.Tensor) []T {
 	t.Helper()
 	v, err := tensors.CopyFlatData[T](x)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
+}
+
+// tokens is a dataset of eight records, of which record i has i times the number i.
+func tokens(t *testing.T) *mmapds.Dataset {
+	t.Helper()
+	dest := filepath.Join(t.TempDir(), "tokens")
+	schema := store.Schema{Fields: []store.Field{store.NewRagged("tokens", tensor.Int64)}}
+	w, err := store.CreateFlat(dest, schema, store.FlatOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	record := store.NewRecord(schema)
+	for i := range 8 {
+		record.Values[0] = record.Values[0][:0]
+		for range i {
+			record.Values[0] = binary.LittleEndian.AppendUint64(record.Values[0], uint64(i))
+		}
+		if err := w.Append(record); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	ds, err := mmapds.Open(dest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = ds.Close() })
+	return ds
 }
