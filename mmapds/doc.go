@@ -8,6 +8,9 @@
 //	x, err := ds.Run("images", 0, 256) // records [0, 256): a view of the file, no copy
 //	pixels := tensor.As[uint8](x)
 //
+// A ragged field, whose records have lengths of their own, is read by RunRagged and
+// GatherRagged: rows back to back, and offsets that say where each record starts.
+//
 // # Lifetimes
 //
 // A view is memory of the mapping. It is valid until Close, and whoever holds views while

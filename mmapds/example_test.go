@@ -32,6 +32,45 @@ func Example() {
 	// Output: 10 (4, 2) [3 9 4 16 5 25 6 36]
 }
 
+// A ragged field: token ids, packed as attention kernels want them.
+func ExampleDataset_RunRagged() {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "tokens")
+	schema := store.Schema{Fields: []store.Field{store.NewRagged("tokens", tensor.Uint8)}}
+	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for _, text := range []string{"a record", "", "and one more"} {
+		r.Values[0] = append(r.Values[0][:0], text...)
+		if err := w.Append(r); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		log.Fatal(err)
+	}
+
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ds.Close()
+	offsets := make([]int64, 4)
+	v, err := ds.RunRagged("tokens", 0, 3, offsets)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%q %v\n", v.Bytes(), offsets)
+	// Output: "a recordand one more" [0 8 8 20]
+}
+
 // writeSquares makes a dataset of pairs (i, i*i).
 func writeSquares(path string) string {
 	schema := store.Schema{Fields: []store.Field{store.NewField("squares", tensor.Int32, 2)}}

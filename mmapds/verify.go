@@ -107,7 +107,8 @@ type verifyJob struct {
 	n      int64   // blocks
 	record int64   // number of the first record that ends or begins in them
 	ends   []int64 // of values: rows at which records end, from the extent's first row on
-	digest []piece // for the identity
+	crcs   []byte  // for the identity: uint32 of each record
+	digest []piece // the same for values, whose records may begin or end in other jobs
 	done   chan struct{}
 }
 

@@ -19,8 +19,9 @@ type identity struct {
 	ends     []int64       // at which record the parts of the dataset end
 	splits   []int         // whose they are
 	failed   bool
-	next     []int64 // by field: the record that comes next
-	open     []piece // by field: what there is of it
+	entry    [12]byte // scratch
+	next     []int64  // by field: the record that comes next
+	open     []piece  // by field: what there is of it
 }
 
 // piece is a part of a record: its CRC32C and length, and whether the record ends with it.
@@ -78,6 +79,7 @@ func (id *identity) add(j *verifyJob) {
 		return
 	}
 	f := j.column.Field
+	id.records(f, j.crcs, 4)
 	for _, p := range j.digest {
 		open := &id.open[f]
 		if open.n > 0 {
@@ -85,29 +87,29 @@ func (id *identity) add(j *verifyJob) {
 		}
 		open.crc, open.n = p.crc, open.n+p.n
 		if p.ends {
-			id.record(f, *open, j.column)
+			binary.LittleEndian.PutUint32(id.entry[:], open.crc)
+			binary.LittleEndian.PutUint64(id.entry[4:], uint64(open.n/int64(j.column.Spec.RecordBytes())))
+			id.records(f, id.entry[:], 12)
 			*open = piece{}
 		}
 	}
-	j.digest, j.ends = nil, nil
+	j.crcs, j.digest, j.ends = nil, nil, nil
 }
 
-// record enters one in the digest of its split.
-func (id *identity) record(f int, p piece, c *store.Column) {
-	part := sort.Search(len(id.ends), func(i int) bool { return id.ends[i] > id.next[f] })
-	if part == len(id.ends) {
-		id.failed = true
-		return
+// records enters what the next records of a field have, size bytes each, in the digests of
+// their splits.
+func (id *identity) records(f int, entries []byte, size int64) {
+	for len(entries) > 0 && !id.failed {
+		part := sort.Search(len(id.ends), func(i int) bool { return id.ends[i] > id.next[f] })
+		if part == len(id.ends) {
+			id.failed = true
+			return
+		}
+		n := min(id.ends[part]-id.next[f], int64(len(entries))/size)
+		id.digests[id.splits[part]][f].Write(entries[:n*size])
+		id.next[f] += n
+		entries = entries[n*size:]
 	}
-	id.next[f]++
-	var entry [12]byte
-	binary.LittleEndian.PutUint32(entry[:], p.crc)
-	n := 4
-	if c.Part == store.Values {
-		n = 12
-		binary.LittleEndian.PutUint64(entry[4:], uint64(p.n/int64(c.Spec.RecordBytes())))
-	}
-	id.digests[id.splits[part]][f].Write(entry[:n])
 }
 
 // String returns the id.
@@ -149,9 +151,9 @@ func (j *verifyJob) digestRecords(payload []byte) {
 	case store.Offsets:
 		return
 	case store.Whole:
-		j.digest = make([]piece, 0, int64(len(payload))/size)
+		j.crcs = make([]byte, 0, 4*int64(len(payload))/size)
 		for ; len(payload) > 0; payload = payload[size:] {
-			j.digest = append(j.digest, piece{store.CRC32C(payload[:size]), true, size})
+			j.crcs = binary.LittleEndian.AppendUint32(j.crcs, store.CRC32C(payload[:size]))
 		}
 		return
 	}

@@ -68,6 +68,19 @@ func (s *BlockSums) End() {
 	}
 }
 
+// Open returns the bytes in the block that is not full, and their checksum: what Reopen needs
+// to go on there.
+func (s *BlockSums) Open() (n int, crc uint32) { return s.in, s.open }
+
+// Reopen goes on in a block that has n bytes, fewer than a full one.
+func (s *BlockSums) Reopen(n int, crc uint32) error {
+	if n < 0 || n >= s.size {
+		return fmt.Errorf("a block of %d bytes has %d already: %w", s.size, n, ErrCorrupt)
+	}
+	s.in, s.open = n, crc
+	return nil
+}
+
 // all returns the checksum of all bytes so far, if Done was never cut.
 func (s *BlockSums) all() uint32 {
 	crc, shift := uint32(0), newCRCShift(int64(s.size))

@@ -4,10 +4,13 @@
 //
 // A dataset holds n records; each record has the same fields, and each field has one type
 // and shape. Records of a field lie back to back, so records [a, b) of a field are, byte
-// for byte, the array of shape (b-a, ...). The layout is specified in docs/format.md.
+// for byte, the array of shape (b-a, ...). A ragged field, whose records have lengths of
+// their own, is two such arrays: its values and its offsets. The layout is specified in
+// docs/format.md.
 //
 // Writing: a Writer (CreateFlat here, Create in store/hdf5) takes records in order and
-// publishes the dataset with Commit; Close without Commit removes every trace. Reading:
-// OpenFlat checks the manifest and every header against the true file sizes and answers
-// with Extents, which package mmapds maps.
+// publishes the dataset with Commit; Close without Commit removes every trace, or with a
+// Journal keeps what a later build goes on with. Reading: OpenFlat and OpenHDF5 check the
+// manifest and every header against the true file sizes and answer with Columns, which
+// package mmapds maps.
 package store

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -64,7 +63,8 @@ type shardEntry struct {
 type checkpoint struct {
 	Records  int64           `json:"records"`
 	Ledger   []byte          `json:"ledger"`
-	Sections []sectionState  `json:"sections"`
+	Sections []sectionState  `json:"sections,omitempty"`
+	State    json.RawMessage `json:"state,omitempty"` // of a Writer that is no Build
 	Note     json.RawMessage `json:"note,omitempty"`
 }
 
@@ -102,14 +102,15 @@ func (j *journal) commit(e entry) error {
 
 func (j *journal) close() error { return j.file.Close() }
 
-// createJournal begins one.
-func createJournal(path string, head *buildEntry) (*journal, error) {
-	f, err := os.Create(path)
+// createJournal begins one, durably.
+func (s *Stage) createJournal(head *buildEntry) (*journal, error) {
+	f, err := os.Create(s.Path(JournalName))
 	if err != nil {
 		return nil, err
 	}
 	j := &journal{f}
-	if err := j.commit(entry{Build: head}); err != nil {
+	err = errors.Join(j.commit(entry{Build: head}), syncDir(s.dir), syncDir(filepath.Dir(s.dir)))
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return j, nil
@@ -133,13 +134,18 @@ type history struct {
 	shards  map[int][]Shard // by section
 	last    *checkpoint     // nil: there is none
 	notes   []json.RawMessage
-	renames []rename // of a commit that was begun after the last checkpoint
+	ending  bool     // a commit was begun after the last checkpoint
+	renames []rename // of it
 	size    int64    // of the journal up to the last checkpoint
 }
 
 // readJournal reads a journal up to its end or the first line that is damaged or not whole:
-// every checkpoint is a state that can be gone on with, also an earlier one.
+// every checkpoint is a state that can be gone on with, also an earlier one. A journal whose
+// writer was killed before its first line was whole gives nil.
 func readJournal(data []byte) (*history, error) {
+	if bytes.IndexByte(data, '\n') < 0 {
+		return nil, nil
+	}
 	h := &history{shards: make(map[int][]Shard)}
 	first, size := true, int64(0)
 	for len(data) > 0 {
@@ -164,12 +170,12 @@ func (h *history) enter(e entry, size int64) {
 	case e.Shard != nil:
 		h.shards[e.Shard.Section] = append(h.shards[e.Shard.Section], e.Shard.Shard)
 	case e.Checkpoint != nil:
-		h.last, h.size, h.renames = e.Checkpoint, size, nil
+		h.last, h.size, h.renames, h.ending = e.Checkpoint, size, nil, false
 		if e.Checkpoint.Note != nil {
 			h.notes = append(h.notes, e.Checkpoint.Note)
 		}
 	default:
-		h.renames = e.Renames
+		h.renames, h.ending = e.Renames, true
 	}
 }
 
@@ -185,30 +191,25 @@ func nextEntry(data []byte) (e entry, n int) {
 // resume goes on with the build that is in the stage, or begins one.
 func (b *Build) resume() error {
 	head := b.head()
-	path := b.stage.Path(JournalName)
-	data, err := os.ReadFile(path)
-	begun := bytes.IndexByte(data, '\n') >= 0 // or else it was killed before its first line was whole
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !begun || !b.opts.Journal.Resume {
-		if err := b.stage.clear(nil); err != nil {
-			return err
-		}
-		b.journal, err = createJournal(path, head)
-		return errors.Join(err, syncDir(b.stage.dir), syncDir(filepath.Dir(b.stage.dir)))
+	var h *history
+	var err error
+	if b.opts.Journal.Resume {
+		h, err = b.stage.history(head)
 	}
 	if err != nil {
 		return err
 	}
-	h, err := readJournal(data)
-	if err == nil {
-		err = head.compare(h.build)
+	if h == nil {
+		if err := b.stage.clear(nil); err != nil {
+			return err
+		}
+		b.journal, err = b.stage.createJournal(head)
+		return err
 	}
-	if err == nil {
-		err = b.restore(h)
+	if err := b.restore(h); err != nil {
+		return notResumed(err)
 	}
-	if err != nil {
-		return fmt.Errorf("cannot resume: %w; begin anew without resuming", err)
-	}
-	b.journal, err = openJournal(path, h.size)
+	b.journal, err = openJournal(b.stage.Path(JournalName), h.size)
 	return err
 }
 

@@ -47,6 +47,11 @@ func killSplit(i int) string {
 // killNote is what the builder's driver needs to go on.
 type killNote struct{ Next int }
 
+// wentOn is what a builder says that found records; goneOn counts them.
+const wentOn = "went on"
+
+var goneOn int
+
 // resumeBuild builds a dataset with a journal, going on where an earlier run was killed. Some
 // records are left out, so that the driver's position is not the number of records.
 func resumeBuild(dest string, appended bool, say func(string)) error {
@@ -65,6 +70,9 @@ func resumeBuild(dest string, appended bool, say func(string)) error {
 	next, err := position(w.Kept())
 	if err != nil {
 		return err
+	}
+	if next > 0 {
+		say(wentOn)
 	}
 	r := NewRecord(killSchema())
 	for i := next; i < killRecords; i++ {
@@ -143,6 +151,9 @@ func runAndKill(t *testing.T, dest, what string, after time.Duration, env ...str
 		t.Fatal(err)
 	}
 	for s := bufio.NewScanner(out); s.Scan(); {
+		if s.Text() == wentOn {
+			goneOn++
+		}
 		if s.Text() == what {
 			defer time.AfterFunc(after, func() { _ = cmd.Process.Kill() }).Stop()
 		}
@@ -228,10 +239,10 @@ func TestKilledBuilds(t *testing.T) {
 		kills += killUntilDone(t, rng, dest, took)
 		sameFolder(t, dest, want)
 	}
-	if kills == 0 {
-		t.Error("nothing was killed")
+	if kills == 0 || goneOn == 0 {
+		t.Errorf("%d kills, and %d builds that went on", kills, goneOn)
 	}
-	t.Logf("%d kills; a build takes %v", kills, took)
+	t.Logf("%d kills, %d builds that went on; one takes %v", kills, goneOn, took)
 }
 
 // An append that is killed leaves the dataset as it was, or as it was to be.

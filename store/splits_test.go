@@ -451,6 +451,9 @@ func FuzzJournal(f *testing.F) {
 			}
 			return
 		}
+		if h == nil {
+			return
+		}
 		if h.size > int64(len(sealed)) || h.build == nil {
 			t.Errorf("%d bytes of %d", h.size, len(sealed))
 		}

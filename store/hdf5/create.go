@@ -15,9 +15,10 @@ import (
 // If the number of records is given and nothing else is asked for, the file is made at once
 // and records are written to their places in it; the disk space is taken, where the file
 // system can do that. If fewer records come, Commit copies them into a file of the right
-// size, for which there must be space. In all other cases (ragged fields, splits, a journal,
-// an append, an unknown number) the records are collected in arrays first, and Commit copies
-// these into the file: there must be space for both. The result is the same, byte for byte.
+// size, for which there must be space; so does a build that is resumed after it was killed
+// in Commit. In all other cases (ragged fields, splits, an append, an unknown number) the
+// records are collected in arrays first, and Commit copies these into the file: there must
+// be space for both. The result is the same, byte for byte.
 //
 // The Writer holds up to 2 MiB of memory a column and split. An error can wrap
 // store.ErrExist, store.ErrBusy or the system's error number.
@@ -31,7 +32,7 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	}
 	var w store.Writer
 	if direct(schema, opts) {
-		w, err = newWriter(stage, schema, opts.Records)
+		w, err = newWriter(stage, schema, opts)
 	} else {
 		w, err = newCollector(stage, schema, opts)
 	}
@@ -52,7 +53,7 @@ func direct(schema store.Schema, opts Options) bool {
 			return false
 		}
 	}
-	return opts.Records > 0 && !opts.Append && opts.Splits == nil && opts.Journal == nil
+	return opts.Records > 0 && !opts.Append && opts.Splits == nil
 }
 
 // check reports what libhdf5 must not be asked for.

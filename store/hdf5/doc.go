@@ -7,8 +7,10 @@
 //	    normalization_applied   whether the stored values went through it already
 //	/labels                     [n]
 //	    class_names             names of the values 0, 1, ...
+//	/tokens/values              a ragged field: the rows of all records
+//	/tokens/offsets             [n+1]: record i is values[offsets[i]:offsets[i+1]]
 //	/penstock/manifest          store.Manifest as JSON
-//	/penstock/crc/images        CRC32C of blocks of store.BlockRecords records
+//	/penstock/crc/images        CRC32C of blocks of store.BlockRecords rows
 //	/                           format, format_version, num_samples, complete
 //
 // The root has one dataset a field and nothing else, so that code which goes through all of
@@ -22,7 +24,8 @@
 // /penstock/ATTRIBUTE/FIELD instead.
 //
 // Records are written by pwrite at offsets that libhdf5 chose, after it has let go of the
-// file. So writing goes at the speed of the disk, and no record passes through the library.
+// file; where the lengths of the columns are not known before the last record, they wait in
+// .npy files. So writing goes at the speed of the disk, and no record passes through the library.
 //
 // All calls into libhdf5 come from one goroutine. Its output of errors on stderr and its exit
 // handler are switched off, so other users of libhdf5 in the same process have to close their

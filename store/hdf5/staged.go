@@ -77,18 +77,30 @@ func newStaged(path string, columns []store.Column) (*staged, error) {
 	if err := s.allocate(); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err := s.find(); err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	if err := s.reserve(slack); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// open opens the file to write records.
+func (s *staged) open() error {
+	file, err := os.OpenFile(s.path, os.O_RDWR, 0)
 	if err != nil {
-		return nil, pathless(err)
+		return pathless(err)
 	}
 	s.file = file
 	for i := range s.arrays {
 		s.arrays[i].values.file, s.arrays[i].sums.file = file, file
 	}
-	if err := s.reserve(slack); err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	return s, nil
+	return nil
 }
 
 // describe creates the objects. The payloads get no place yet: otherwise their headers,
@@ -116,18 +128,30 @@ func (s *staged) describe() error {
 	})
 }
 
-// allocate gives the payloads their places and notes those of all arrays.
+// allocate gives the payloads their places. One without rows gets none.
 func (s *staged) allocate() error {
+	return session(s.path, false, pageAlign, func(f file) error {
+		for i := range s.arrays {
+			if s.arrays[i].meta.Rows == 0 {
+				continue
+			}
+			if err := payload(s.arrays[i].meta).allocate(f); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// find learns the places of all arrays.
+func (s *staged) find() error {
 	return session(s.path, false, pageAlign, func(f file) error {
 		for i := range s.arrays {
 			a := &s.arrays[i]
 			if a.meta.Rows == 0 {
-				continue // nothing is written, and nothing has a place
+				continue
 			}
 			p := payload(a.meta)
-			if err := p.allocate(f); err != nil {
-				return err
-			}
 			if err := errors.Join(a.values.place(f, p), a.sums.place(f, checksums(a.meta))); err != nil {
 				return err
 			}

@@ -3,7 +3,6 @@
 package hdf5
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -17,6 +16,8 @@ type writer struct {
 	ledger  *store.Ledger
 	records int64 // what the structure has room for
 	file    *staged
+	keeper  *store.Keeper // nil: no journal
+	kept    store.Kept
 	sums    []uint32
 	err     error
 }
@@ -27,15 +28,34 @@ const (
 	trimmedName = "trimmed.h5"
 )
 
-// newWriter begins a file of at most so many records.
-func newWriter(stage *store.Stage, schema store.Schema, records int64) (*writer, error) {
+// newWriter begins a file of at most opts.Records records, or goes on with one.
+func newWriter(stage *store.Stage, schema store.Schema, opts Options) (*writer, error) {
 	w := &writer{
-		schema: schema, stage: stage, records: records,
+		schema: schema, stage: stage, records: opts.Records,
 		ledger: store.NewLedger(schema), sums: make([]uint32, len(schema.Fields)),
 	}
-	var err error
-	w.file, err = newStaged(stage.Path(stagedName), fixedColumns(schema, records))
+	if opts.Journal == nil {
+		return w, w.begin()
+	}
+	options := map[string]string{"number of records": fmt.Sprint(opts.Records)}
+	keeper, err := store.NewKeeper(stage, schema, options, opts.Journal)
+	if err != nil {
+		return nil, err
+	}
+	w.keeper = keeper
+	if err = w.resume(); err == nil {
+		err = keeper.Begin()
+	}
+	if err != nil && w.file != nil {
+		w.file.close()
+	}
+	w.kept = keeper.Kept()
 	return w, err
+}
+
+func (w *writer) begin() (err error) {
+	w.file, err = newStaged(w.stage.Path(stagedName), fixedColumns(w.schema, w.records))
+	return err
 }
 
 // Append implements store.Writer.
@@ -83,9 +103,16 @@ func (w *writer) commit(info store.Info) (*store.Manifest, error) {
 	name := stagedName
 	if w.ledger.Records() < w.records {
 		name = trimmedName
-		if err := w.trim(); err != nil {
+		if err := w.moveTo(fixedColumns(w.schema, w.ledger.Records())); err != nil {
 			return nil, err
 		}
+	} else if w.keeper != nil {
+		if err := w.keeper.End(); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.keeper.Close(); err != nil {
+		return nil, err
 	}
 	m := w.ledger.Manifest(info)
 	return m, w.file.publish(m, w.stage, name)
@@ -107,9 +134,9 @@ func (s *staged) publish(m *store.Manifest, stage *store.Stage, name string) err
 	return stage.PublishFile(name)
 }
 
-// trim moves the records into a file that has no room for more.
-func (w *writer) trim() error {
-	file, err := newStaged(w.stage.Path(trimmedName), fixedColumns(w.schema, w.ledger.Records()))
+// moveTo copies the records into a new file, of those columns, and goes on with that.
+func (w *writer) moveTo(columns []store.Column) error {
+	file, err := newStaged(w.stage.Path(trimmedName), columns)
 	if err != nil {
 		return err
 	}
@@ -122,17 +149,14 @@ func (w *writer) trim() error {
 	return nil
 }
 
-// Checkpoint implements store.Writer. A file with a journal is made by a collector.
-func (w *writer) Checkpoint(json.RawMessage) error { return w.err }
-
-// Kept implements store.Writer.
-func (w *writer) Kept() store.Kept { return store.Kept{} }
-
 // Close implements store.Writer.
 func (w *writer) Close() error {
 	if w.err == nil {
 		w.err = errors.New("store: the writer is closed")
 	}
 	w.file.close()
+	if w.keeper != nil {
+		return errors.Join(w.keeper.Close(), w.stage.Release())
+	}
 	return w.stage.Abort()
 }

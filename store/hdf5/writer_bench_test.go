@@ -23,6 +23,9 @@ func BenchmarkWriter(b *testing.B) {
 		"hdf5": func(path string) (store.Writer, error) {
 			return Create(path, s, Options{Records: n, Overwrite: true})
 		},
+		"hdf5-unknown": func(path string) (store.Writer, error) {
+			return Create(path, s, Options{Overwrite: true})
+		},
 		"hdf5-half-full": func(path string) (store.Writer, error) {
 			return Create(path, s, Options{Records: 2 * n, Overwrite: true})
 		},

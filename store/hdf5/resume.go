@@ -1,0 +1,123 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/penstock/penstock/store"
+)
+
+// arrayState is how far a column is written, as a checkpoint keeps it.
+type arrayState struct {
+	Values int64  `json:"values"` // bytes
+	Sums   int64  `json:"sums"`   // bytes
+	Block  int    `json:"block"`  // bytes in the open block
+	CRC32C uint32 `json:"crc32c"` // of them
+}
+
+// sync makes all rows durable and says how far the columns are.
+func (s *staged) sync() (json.RawMessage, error) {
+	var list []arrayState
+	for i := range s.arrays {
+		a := &s.arrays[i]
+		if err := errors.Join(a.values.flush(), a.sums.flush()); err != nil {
+			return nil, err
+		}
+		n, crc := a.blocks.Open()
+		list = append(list, arrayState{a.values.done, a.sums.done, n, crc})
+	}
+	if err := s.file.Sync(); err != nil {
+		return nil, pathless(err)
+	}
+	return json.Marshal(list)
+}
+
+// reopen goes on with a file whose structure is complete, at a state that sync gave.
+func reopen(path string, columns []store.Column, state json.RawMessage) (*staged, error) {
+	var list []arrayState
+	if err := json.Unmarshal(state, &list); err != nil || len(list) != len(columns) {
+		return nil, fmt.Errorf("the state of %d columns is not that of %d: %w", len(list), len(columns), store.ErrCorrupt)
+	}
+	s := &staged{path: path}
+	for _, c := range columns {
+		s.arrays = append(s.arrays, newArray(c))
+	}
+	if err := s.find(); err != nil {
+		return nil, err
+	}
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	for i, a := range list {
+		if err := s.arrays[i].restore(a); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (a *array) restore(state arrayState) error {
+	if state.Values < 0 || state.Values > a.values.room || state.Sums < 0 || state.Sums > a.sums.room {
+		return fmt.Errorf("%s: %d bytes and %d of checksums do not fit: %w", a.meta.Path(), state.Values, state.Sums, store.ErrCorrupt)
+	}
+	a.values.done, a.sums.done = state.Values, state.Sums
+	return a.blocks.Reopen(state.Block, state.CRC32C)
+}
+
+// resume goes on with the build that is in the stage, or begins one.
+func (w *writer) resume() error {
+	if !w.keeper.Kept().Resumed {
+		if err := w.keeper.Clear(); err != nil {
+			return err
+		}
+		return w.begin()
+	}
+	state, ending, err := w.keeper.State(w.ledger)
+	if err != nil {
+		return err
+	}
+	path, trimmed := w.stage.Path(stagedName), w.stage.Path(trimmedName)
+	if err := os.Remove(trimmed); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return pathless(err)
+	}
+	columns := fixedColumns(w.schema, w.records)
+	if w.file, err = reopen(path, columns, state); err != nil || !ending {
+		return err
+	}
+	// The manifest may be in the file, or half of it: the records go into a new one.
+	if err := w.moveTo(columns); err != nil {
+		return err
+	}
+	if _, err := w.file.sync(); err != nil {
+		return err
+	}
+	w.file.close()
+	if err := os.Rename(trimmed, path); err != nil {
+		return pathless(err)
+	}
+	w.file, err = reopen(path, columns, state)
+	return err
+}
+
+// Checkpoint implements store.Writer.
+func (w *writer) Checkpoint(note json.RawMessage) error {
+	if w.err != nil || w.keeper == nil {
+		return w.err
+	}
+	state, err := w.file.sync()
+	if err == nil {
+		err = w.keeper.Checkpoint(w.ledger, state, note)
+	}
+	if err != nil {
+		w.err = fmt.Errorf("store: write %q: %w", w.stage.Dest(), pathless(err))
+	}
+	return w.err
+}
+
+// Kept implements store.Writer.
+func (w *writer) Kept() store.Kept { return w.kept }

@@ -1,0 +1,116 @@
+package store
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// Keeper is the journal of a build whose records are not in a Build's shards but where
+// another Writer has put them, which has a state of its own.
+type Keeper struct {
+	stage   *Stage
+	journal *journal
+	head    *buildEntry
+	last    *history // nil: there is nothing to go on with
+}
+
+// NewKeeper looks for a build in the stage that can be gone on with. It must have the same
+// fields, options and inputs; otherwise the error says what differs.
+func NewKeeper(stage *Stage, schema Schema, options map[string]string, j *Journal) (*Keeper, error) {
+	k := &Keeper{stage: stage, head: &buildEntry{Format: 1, Fields: schema.Fields, Options: options, Inputs: j.Inputs}}
+	if !j.Resume {
+		return k, nil
+	}
+	h, err := stage.history(k.head)
+	if err != nil {
+		return nil, err
+	}
+	if h != nil && h.last != nil {
+		k.last = h
+	}
+	return k, nil
+}
+
+// Kept says what there is to go on with.
+func (k *Keeper) Kept() Kept {
+	if k.last == nil {
+		return Kept{}
+	}
+	return Kept{Resumed: true, Records: k.last.last.Records, Notes: k.last.notes}
+}
+
+// State restores the books as they were at the last checkpoint, and returns the Writer's
+// state; ending says that it had begun to end the build.
+func (k *Keeper) State(l *Ledger) (state json.RawMessage, ending bool, err error) {
+	if err := l.Restore(k.last.last.Ledger); err != nil {
+		return nil, false, err
+	}
+	return k.last.last.State, k.last.ending, nil
+}
+
+// Clear forgets what there is, and removes it.
+func (k *Keeper) Clear() error {
+	k.last = nil
+	return k.stage.clear(nil)
+}
+
+// Begin starts to write the journal, behind the last checkpoint where there is one.
+func (k *Keeper) Begin() (err error) {
+	path := k.stage.Path(JournalName)
+	if k.last != nil {
+		k.journal, err = openJournal(path, k.last.size)
+		return err
+	}
+	k.journal, err = k.stage.createJournal(k.head)
+	return err
+}
+
+// Checkpoint notes that the records up to now, whose books are l, are on disk.
+func (k *Keeper) Checkpoint(l *Ledger, state, note json.RawMessage) error {
+	if err := syncDir(k.stage.dir); err != nil {
+		return err
+	}
+	return k.journal.commit(entry{Checkpoint: &checkpoint{Records: l.Records(), Ledger: l.State(), State: state, Note: note}})
+}
+
+// End notes that the build is about to end.
+func (k *Keeper) End() error { return k.journal.commit(entry{Renames: []rename{}}) }
+
+// Close closes the journal, which stays. It is safe to call twice, and on nil.
+func (k *Keeper) Close() error {
+	if k == nil || k.journal == nil {
+		return nil
+	}
+	j := k.journal
+	k.journal = nil
+	return j.close()
+}
+
+// history reads the journal of a build like head; nil says that there is none.
+func (s *Stage) history(head *buildEntry) (*history, error) {
+	data, err := os.ReadFile(s.Path(JournalName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, err := readJournal(data)
+	if h == nil && err == nil {
+		return nil, nil
+	}
+	if err == nil {
+		err = head.compare(h.build)
+	}
+	if err != nil {
+		return nil, notResumed(err)
+	}
+	return h, nil
+}
+
+func notResumed(err error) error {
+	return fmt.Errorf("cannot resume: %w; begin anew without resuming", err)
+}
