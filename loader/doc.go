@@ -1,10 +1,10 @@
-// Package loader serves a dataset as a stream of batches: in order or exactly shuffled,
-// filled by several goroutines, the same batches for any number of them.
+// Package loader serves a dataset as a stream of batches: filled by several goroutines, and
+// the same batches for any number of them.
 //
 //	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Order: loader.Shuffle{}, Seed: 42})
 //	defer ld.Close()
-//	for epoch := range 10 {
-//		for b, err := range ld.Epoch(ctx, epoch) {
+//	for epoch, batches := range ld.Epochs(ctx, 10) {
+//		for b, err := range batches {
 //			if err != nil {
 //				return err
 //			}
@@ -12,13 +12,15 @@
 //			...
 //		}
 //	}
+//	fmt.Println(ld.Diagnose()) // one sentence that says what limits this loop
 //
 // # Copies
 //
 // A batch whose records follow each other in the dataset, whatever the Order that asked
 // for them, is a view of the dataset's own memory: no byte is copied. Any other batch is
-// gathered into a ring of buffers that are allocated once and reused. Stats counts both.
-// After the first batch neither kind allocates.
+// gathered into a ring of buffers that are allocated once and reused; a Transform works from
+// the dataset's memory to the ring, so that normalising, cropping and mirroring need no
+// copy besides. Stats counts both kinds. After the first batch neither allocates.
 //
 // # Lifetime
 //
@@ -34,24 +36,44 @@
 // being filled, one in the loop body, and Ahead finished or kept. The ring holds that many
 // times the bytes of a batch, each field rounded up to a whole page, and is allocated when
 // the first batch has to be copied. A dataset that is only ever viewed needs no ring.
-// Beside it there are 8 bytes for each record of those batches, for its number. Orders of
-// this package need at most 8 KiB.
+// Options.Budget is a limit to it that is kept; too many kept batches are an error of Keep.
+// Beside the ring there are 9 bytes for each record of those batches, the values of fields of
+// variable length, which grow to the largest batch, and what Transforms need for themselves.
+// Orders need at most 8 KiB, but for the tables that are handed to them.
 //
 // # Determinism
 //
-// The records of batch s of an epoch are a function of the Order, the Seed, the epoch's
-// number, s and the number of records, and of nothing else: not of Workers, Ahead, or what
-// was iterated before. No state is global.
+// Batch s of an epoch, as all ranks together have it, is a function of the dataset, the
+// Order, the Seed, the epoch's number, s and the global batch BatchSize*World.Size, and of
+// nothing else: not of Workers, Ahead, the number of ranks, or what was iterated before. So
+// are the random choices of a record's Transform, by (seed, epoch, record). No state is
+// global. A Collate sees the batch of one rank, so that mixing records depends on the World.
+//
+// State is a position in such a run, and Resume goes on from there with the very next batch,
+// with other Workers and another World too.
+//
+// # Ranks
+//
+// Each rank has the same number of batches of the same lengths. Where the records of an
+// epoch are no multiple of the ranks, the last batch repeats some from the epoch's start;
+// Batch.Valid is false for these, so that an evaluation can leave them out.
 //
 // # Ending
 //
 // Leaving the loop by break, return or panic, an error, or a cancelled context ends the
 // epoch: the filling that is under way is cancelled through its context and waited for, so
-// that nothing reads the dataset for this epoch once the loop is left. The goroutines stay
-// for the next epoch, and end at Close.
+// that nothing reads the dataset for this loop once it is left. The one exception is a read
+// that hangs for longer than Options.Timeout: see ErrTimeout. The goroutines stay for the
+// next epoch, and end at Close.
 //
 // A batch that is a view holds a lease of the Source, which ends with the batch. Closing a
 // Source that waits for its leases, as *mmapds.Dataset does, therefore belongs after the
 // loop and after the Release of kept batches; deferring the Close of the dataset before
 // that of the Loader has them come in the right order.
+//
+// # Looking inside
+//
+// Stats has the numbers, for expvar.Func or any collector, and Diagnose reads them. The
+// goroutines carry the profiler label "loader", and what they do shows as regions in an
+// execution trace.
 package loader

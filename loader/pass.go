@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"runtime/trace"
 	"time"
 )
 
@@ -197,6 +198,7 @@ func (ld *Loader) await(p *pass, since time.Time) *slot {
 		ld.stats.Ready++
 	}
 	if s == nil && p.cause == nil {
+		defer trace.StartRegion(p.ctx, "loader: wait").End()
 		ld.watch(true)
 		for s == nil && p.cause == nil {
 			ld.ready.Wait()

@@ -1,8 +1,11 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"runtime/debug"
+	"runtime/pprof"
+	"runtime/trace"
 	"sync/atomic"
 	"time"
 
@@ -63,6 +66,7 @@ func (w *worker) run() {
 			w.ld.goroutines.Go(w.run)
 		}
 	}()
+	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("loader", "worker")))
 	// A fault in mapped memory becomes a panic, which fill turns into an error.
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	for {
@@ -155,6 +159,7 @@ func (ld *Loader) assignStep(p *pass) *slot {
 
 // serve makes the batch of s and hands it over, or splits it.
 func (w *worker) serve(p *pass, s *slot) {
+	defer trace.StartRegion(p.ctx, "loader: batch").End()
 	divided := false
 	defer func() {
 		if !divided { // else s is not ours any more
@@ -226,6 +231,7 @@ func (w *worker) servePiece(t task) {
 			s.err = w.seal(t.p, s)
 		}
 	}()
+	defer trace.StartRegion(t.p.ctx, "loader: piece of the first batch").End()
 	w.slow = false
 	err = w.fillRange(t.p, s, lo, hi)
 }

@@ -1,0 +1,149 @@
+package loader_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+const imageBytes = 3 * 224 * 224
+
+// openImages opens a mapped dataset of 256 MiB of images.
+func openImages(b *testing.B) *mmapds.Dataset {
+	m := newMemorySource((256<<20)/imageBytes, imageBytes)
+	m.specs[0].Shape = tensor.Shape{3, 224, 224}
+	ds, err := mmapds.Open(writeDataset(b, m))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		if err := ds.Close(); err != nil {
+			b.Error(err)
+		}
+	})
+	return ds
+}
+
+// rate returns the bytes per second that f handles, a buffer of the ring at a time.
+func rate(bytes int, f func(dst []byte)) float64 {
+	ring := make([]byte, 4*bytes)
+	clear(ring)
+	n, began := 0, time.Now()
+	for ; n < 16 || time.Since(began) < 200*time.Millisecond; n++ {
+		f(ring[n%4*bytes : (n%4+1)*bytes])
+	}
+	return float64(n*bytes) / time.Since(began).Seconds()
+}
+
+// BenchmarkGather is a shuffled gather of images that are in memory. "of-memcpy" is its speed
+// in units of what one core copies, measured in the same run.
+func BenchmarkGather(b *testing.B) {
+	ds := openImages(b)
+	all, err := ds.Run("x", 0, ds.Len())
+	if err != nil {
+		b.Fatal(err)
+	}
+	src := all.Bytes()
+	for _, workers := range []int{loader.Synchronous, 1, 2} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			at := 0
+			memcpy := rate(64*imageBytes, func(dst []byte) {
+				copy(dst, src[at:])
+				at = (at + len(dst)) % (len(src) - len(dst))
+			})
+			benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Workers: workers}, false)
+			b.ReportMetric(64*imageBytes*float64(b.N)/b.Elapsed().Seconds()/memcpy, "of-memcpy")
+		})
+	}
+}
+
+// BenchmarkNormalize is a shuffled gather of images that become mirrored, normalised float32.
+// "x-write" is its time in units of that of writing as many bytes once, measured in the same
+// run.
+func BenchmarkNormalize(b *testing.B) {
+	ds := openImages(b)
+	p, err := transforms.Compose(transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: transforms.CHW},
+		transforms.ConvertDType{DType: tensor.Float32},
+		transforms.Normalize{Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	tf := map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}}
+	for _, workers := range []int{loader.Synchronous, 1, 2} {
+		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
+			write := rate(64*imageBytes*4, func(dst []byte) { clear(dst) })
+			benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Workers: workers, Transforms: tf}, false)
+			b.ReportMetric(b.Elapsed().Seconds()*write/(64*imageBytes*4*float64(b.N)), "x-write")
+		})
+	}
+}
+
+// BenchmarkOrders is what each position of an order costs.
+func BenchmarkOrders(b *testing.B) {
+	const n = 1_000_000
+	weights := make([]float64, n)
+	for i := range weights {
+		weights[i] = float64(i%10 + 1)
+	}
+	weighted, err := loader.NewWeighted(weights, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	half := newMemorySource(n/2, 0)
+	both, err := loader.Join(half, half)
+	if err != nil {
+		b.Fatal(err)
+	}
+	mix, err := loader.NewMix(both, []float64{1, 3}, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, o := range map[string]loader.Order{
+		"run": loader.RunShuffle{Run: 64}, "weighted": weighted, "mix": mix, "split": loader.Split{To: 0.9, Inner: loader.Shuffle{}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			seq := o.Epoch(n, 1, 1)
+			dst := make([]int, 256)
+			pos := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				seq.Fill(pos, dst)
+				pos = (pos + len(dst)) % (seq.Len() - len(dst))
+			}
+			b.ReportMetric(float64(b.N*len(dst))/b.Elapsed().Seconds(), "records/s")
+		})
+	}
+}
+
+// BenchmarkOpen is the way from a dataset of ten million records to its first shuffled
+// batch.
+func BenchmarkOpen(b *testing.B) {
+	m := newMemorySource(10_000_000, 1)
+	for b.Loop() {
+		ld, err := loader.New(m, loader.Options{BatchSize: 256, Order: loader.Shuffle{}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for range ld.Epoch(b.Context(), 0) {
+			break
+		}
+		ld.Close()
+	}
+}
+
+// BenchmarkState is a snapshot in a training step.
+func BenchmarkState(b *testing.B) {
+	ld := open(b, newMemorySource(100, 4), loader.Options{BatchSize: 10, Order: loader.Shuffle{}})
+	next, stop := pull(ld)
+	defer stop()
+	next(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		sink += byte(ld.State().Step)
+	}
+}
