@@ -48,6 +48,10 @@ const (
 	costSum     = 2
 )
 
+// manyChunks is where listing them begins to take libhdf5 before 1.14 minutes, as its time
+// grows with the square of their number.
+const manyChunks = 1 << 16
+
 // libraryCache is how many bytes of chunks libhdf5 before 2.0 keeps of a dataset.
 const libraryCache = 1 << 20
 

@@ -1,6 +1,6 @@
 // Package h5chunk reads the records of HDF5 datasets that cannot be used in place (chunked,
-// compressed, big endian), makes chunks for new ones, and judges those that are there. It
-// uses no libhdf5.
+// compressed, big endian) and judges how they are stored. It uses no libhdf5; package h5pack
+// makes chunks.
 //
 //	f, err := h5meta.Open(file, size)
 //	d, err := f.Dataset("images")
@@ -25,17 +25,10 @@
 // is taken for a chunk that its stored bytes cannot become, so a file of n bytes costs at most
 // 1032 n for each of those. After the first calls nothing is allocated.
 //
-// # Writing
-//
-//	c, err := h5chunk.Choose(h5chunk.Recipe{Record: 150528, Elem: 1, Records: n, Level: 6}, sample)
-//	e, err := h5chunk.NewEncoder(c.Recipe) // one a goroutine
-//	chunk, mask, err := e.Encode(records)  // for H5Dwrite_chunk
-//
 // # Back ends
 //
 // Without tags, inflating is code of this package, which knows both ends of a chunk and so is
-// faster than decoders of streams, and deflating that of github.com/klauspost/compress. With
-// -tags libdeflate (and cgo) both are libdeflate's: it reads the same files to the same bytes
-// and refuses the same damage, and writes other, somewhat smaller, chunks. Backend says which
-// it is.
+// faster than decoders of streams. With -tags libdeflate (and cgo) it is libdeflate's, which
+// reads the same files to the same bytes and refuses the same damage. Backend says which it
+// is.
 package h5chunk

@@ -2,7 +2,7 @@
 
 package h5chunk
 
-// Backend names what inflates and deflates: "Go" or "libdeflate".
+// Backend names what inflates: "Go" or "libdeflate".
 const Backend = "Go"
 
 // copyMapped: a page that a mapped file lost is a fault that Go code survives.

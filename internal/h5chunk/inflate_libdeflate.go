@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/h5meta"
 )
 
-// Backend names what inflates and deflates: "Go" or "libdeflate".
+// Backend names what inflates: "Go" or "libdeflate".
 const Backend = "libdeflate"
 
 // copyMapped: C code cannot survive a page that a mapped file lost, so Go code reads it first.

@@ -17,6 +17,10 @@ type Options struct {
 	// CacheBytes is how much memory chunks may take that were wanted in part; 0 means 64 MiB.
 	// There is always room for one chunk a worker and one more.
 	CacheBytes int64
+	// Warm, if it is not nil, is called with bytes of a mapped file before they are read, by
+	// several goroutines. It can bring pages in by a system call, as a fault would stop a
+	// processor of the scheduler.
+	Warm func(offset, size int64) error
 }
 
 const cacheBytes = 64 << 20
@@ -66,6 +70,7 @@ func NewMapped(file []byte, data *h5meta.Dataset, opts Options) (*Reader, error)
 }
 
 func newReader(src source, data *h5meta.Dataset, opts Options) (*Reader, error) {
+	src.warm = opts.Warm
 	r := &Reader{path: data.Path, src: src, pool: opts.Pool}
 	if err := r.open(data); err != nil {
 		return nil, fmt.Errorf("h5chunk: dataset %q: %w", data.Path, err)
@@ -243,6 +248,23 @@ func (r *Reader) find(place int64) (s stored, ok bool) {
 	}
 	c := &r.chunks[i]
 	return stored{place, c.Offset, c.Size, c.Mask}, true
+}
+
+// Stored calls f with where the bytes lie that Records(a, b) would read; records must exist.
+func (r *Reader) Stored(a, b int64, f func(offset, size int64)) {
+	g := &r.grid
+	if r.flat && r.base >= 0 {
+		n := int64(g.record)
+		f(r.base+a*n, (b-a)*n)
+	}
+	if a == b || r.flat {
+		return
+	}
+	for place := a / g.deep * g.columns; place < ((b-1)/g.deep+1)*g.columns; place++ {
+		if s, ok := r.find(place); ok {
+			f(s.offset, s.size)
+		}
+	}
 }
 
 // Records fills dst with records [a, b), which must exist. len(dst) must be what they need.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -163,6 +164,46 @@ func TestErrorNamesChunk(t *testing.T) {
 			if !strings.Contains(err.Error(), part) {
 				t.Fatalf("error %q has no %q", err, part)
 			}
+		}
+	}
+}
+
+// Stored names the bytes that a read takes, and Warm is asked for them before.
+func TestStoredAndWarm(t *testing.T) {
+	file := small(t, "small-new.h5")
+	for _, path := range []string{"gzip", "all", "flat", "rest", "plain"} {
+		d, err := openBytes(t, file).Dataset(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mu sync.Mutex
+		warmed := map[int64]int64{}
+		r, err := NewMapped(file, d, Options{Warm: func(off, n int64) error {
+			mu.Lock()
+			defer mu.Unlock()
+			warmed[off] = max(warmed[off], n)
+			return nil
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if err := r.Records(t.Context(), make([]byte, 3*r.RecordBytes()), 1, 4); err != nil {
+			t.Fatal(err)
+		}
+		stored := map[int64]int64{}
+		r.Stored(1, 4, func(off, n int64) { stored[off] = n })
+		if !maps.Equal(stored, warmed) {
+			t.Errorf("%s: stored at %v, warmed %v", path, stored, warmed)
+		}
+		r.Stored(2, 2, func(off, n int64) {
+			if n > 0 {
+				t.Errorf("%s: no records are %d bytes at %d", path, n, off)
+			}
+		})
+		r.src.warm = func(int64, int64) error { return io.ErrNoProgress }
+		if err := r.Gather(t.Context(), make([]byte, r.RecordBytes()), []int{int(r.Len()) - 1}); !errors.Is(err, io.ErrNoProgress) && path != "rest" {
+			t.Errorf("%s: error %v", path, err)
 		}
 	}
 }

@@ -69,20 +69,6 @@ func unshuffle8(dst, src []byte, n int) {
 	}
 }
 
-// shuffle is what unshuffle undoes.
-//
-//	for i := range n { for j := range size { dst[j*n+i] = src[i*size+j] } }
-func shuffle(dst, src []byte, size int) {
-	n := len(src) / size
-	for j := range size {
-		plane := dst[j*n : (j+1)*n]
-		for i, at := 0, j; i < len(plane); i, at = i+1, at+size {
-			plane[i] = src[at]
-		}
-	}
-	copy(dst[n*size:], src[n*size:])
-}
-
 // swapBytes turns the bytes of every element of size bytes around.
 func swapBytes(b []byte, size int) {
 	switch size {

@@ -12,6 +12,7 @@ import (
 type source struct {
 	r      io.ReaderAt
 	mapped []byte
+	warm   func(offset, size int64) error // nil for none
 }
 
 // bytes returns n bytes at off: a view of the mapping, or a copy in *buf.
@@ -27,6 +28,11 @@ func (s *source) view(off, n int64) ([]byte, error) {
 	size := int64(len(s.mapped))
 	if off < 0 || off > size || n > size-off {
 		return nil, cut(off, n)
+	}
+	if s.warm != nil {
+		if err := s.warm(off, n); err != nil {
+			return nil, err
+		}
 	}
 	return s.mapped[off : off+n : off+n], nil
 }

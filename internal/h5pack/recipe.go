@@ -1,4 +1,4 @@
-package h5chunk
+package h5pack
 
 import (
 	"fmt"
@@ -33,11 +33,11 @@ func (r Recipe) Bytes() int { return r.Record * r.Records }
 func (r Recipe) check() error {
 	switch {
 	case r.Record <= 0 || r.Elem <= 0 || r.Record%r.Elem != 0:
-		return fmt.Errorf("h5chunk: records of %d bytes of elements of %d bytes", r.Record, r.Elem)
+		return fmt.Errorf("h5pack: records of %d bytes of elements of %d bytes", r.Record, r.Elem)
 	case r.Records <= 0 || r.Records > mostChunk/r.Record:
-		return fmt.Errorf("h5chunk: chunks of %d records of %d bytes; HDF5 has chunks of 1 to %d bytes", r.Records, r.Record, mostChunk)
+		return fmt.Errorf("h5pack: chunks of %d records of %d bytes; HDF5 has chunks of 1 to %d bytes", r.Records, r.Record, mostChunk)
 	case r.Level < 1 || r.Level > 9:
-		return fmt.Errorf("h5chunk: deflate level %d; there are 1 to 9", r.Level)
+		return fmt.Errorf("h5pack: deflate level %d; there are 1 to 9", r.Level)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func Choose(r Recipe, sample []byte) (Choice, error) {
 		return c, err
 	}
 	if len(sample) == 0 || len(sample)%r.Record != 0 {
-		return c, fmt.Errorf("h5chunk: a sample of %d bytes is no whole records of %d", len(sample), r.Record)
+		return c, fmt.Errorf("h5pack: a sample of %d bytes is no whole records of %d", len(sample), r.Record)
 	}
 	var err error
 	if c.Plain, err = tryOut(r, sample, false); err != nil {

@@ -1,12 +1,15 @@
 //go:build !libdeflate || !cgo
 
-package h5chunk
+package h5pack
 
 import (
 	"bytes"
 
 	"github.com/klauspost/compress/zlib"
 )
+
+// Backend names what deflates.
+const Backend = "klauspost/compress"
 
 // deflater makes zlib streams.
 type deflater struct {

@@ -1,7 +1,8 @@
 //go:build libdeflate && cgo
 
-package h5chunk
+package h5pack
 
+// #cgo pkg-config: libdeflate
 // #include <libdeflate.h>
 import "C"
 
@@ -10,6 +11,9 @@ import (
 	"runtime"
 	"unsafe"
 )
+
+// Backend names what deflates.
+const Backend = "libdeflate"
 
 // deflater makes zlib streams.
 type deflater struct {

@@ -1,4 +1,4 @@
-package h5chunk
+package h5pack
 
 import "fmt"
 
@@ -31,7 +31,7 @@ func NewEncoder(r Recipe) (*Encoder, error) {
 func (e *Encoder) Encode(records []byte) (chunk []byte, mask uint32, err error) {
 	r := e.recipe
 	if len(records) == 0 || len(records)%r.Record != 0 || len(records) > r.Bytes() {
-		return nil, 0, fmt.Errorf("h5chunk: %d bytes are no 1 to %d records of %d bytes", len(records), r.Records, r.Record)
+		return nil, 0, fmt.Errorf("h5pack: %d bytes are no 1 to %d records of %d bytes", len(records), r.Records, r.Record)
 	}
 	plain := e.pad(records)
 	in := plain
@@ -42,7 +42,7 @@ func (e *Encoder) Encode(records []byte) (chunk []byte, mask uint32, err error) 
 	}
 	out, err := e.deflater.deflate(in)
 	if err != nil {
-		return nil, 0, fmt.Errorf("h5chunk: deflate: %w", err)
+		return nil, 0, fmt.Errorf("h5pack: deflate: %w", err)
 	}
 	if len(out) >= len(plain) {
 		return plain, 1<<len(r.Filters()) - 1, nil
@@ -59,4 +59,12 @@ func (e *Encoder) pad(records []byte) []byte {
 	e.padded = grow(e.padded, n)
 	clear(e.padded[copy(e.padded, records):])
 	return e.padded
+}
+
+// grow returns b with length n, with new memory where it has too little.
+func grow(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
 }

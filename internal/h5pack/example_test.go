@@ -1,0 +1,35 @@
+package h5pack_test
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+
+	"github.com/penstock/penstock/internal/h5pack"
+)
+
+// Two chunks of four records each; in a real dataset the sample is some records of many.
+func Example() {
+	records := bytes.Repeat([]byte("0123456789abcdef"), 8*256)
+	r := h5pack.Recipe{Record: 4096, Elem: 1, Records: 4, Level: 6}
+	choice, err := h5pack.Choose(r, records)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("shuffle:", choice.Shuffle, "as", choice.Reason)
+	e, err := h5pack.NewEncoder(choice.Recipe)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for n := r.Bytes(); len(records) > 0; records = records[n:] {
+		chunk, mask, err := e.Encode(records[:n])
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(len(chunk) < n/20, mask)
+	}
+	// Output:
+	// shuffle: false as elements of one byte have nothing to shuffle
+	// true 0
+	// true 0
+}
