@@ -31,7 +31,8 @@ var layers = [][]place{
 	{
 		{"transforms", "sample to sample: no files, no formats"},
 		{"store", "datasets as files; it must not know who fills them or who maps them"},
-		{"internal/h5chunk", "chunks of HDF5 files in and out of their filters, wherever they go"},
+		{"internal/h5chunk", "chunks of HDF5 files out of their filters, wherever they go"},
+		{"internal/h5pack", "chunks of HDF5 files into their filters, wherever they come from"},
 	},
 	{
 		{"internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
