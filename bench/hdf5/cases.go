@@ -18,6 +18,7 @@ type one struct {
 	count   int // records that are read in a round; all contenders read the same
 	random  bool
 	batch   int
+	single  bool // the others read one by one, as a map-style dataset of PyTorch does
 	open    func(path string) (reader, error)
 	index   bool // list chunks instead
 }
@@ -32,20 +33,21 @@ func cases(slowIndex bool) []one {
 		return func(path string) (reader, error) { return openChunks(path, workers, batch) }
 	}
 	list := []one{
-		{"contiguous 150528 B, in order, copy", "flat", images, 4 * images, false, 1, mapped(1, false), false},
-		{"contiguous 150528 B, in order, view", "flat", images, 4 * images, false, 1, mapped(1, true), false},
-		{"contiguous 150528 B, random, copy", "flat", images, 4 * images, true, 1, mapped(1, false), false},
-		{"contiguous 150528 B, random, view", "flat", images, 4 * images, true, 1, mapped(1, true), false},
-		{"contiguous 784 B, random, copy", "small", small, small, true, 1, mapped(1, false), false},
-		{"gzip, 1 a chunk, 1 worker", "one", images, images, true, 1, chunks(1, 1), false},
-		{"gzip, 1 a chunk, batch 32, 1 worker", "one", images, images, true, 32, chunks(1, 32), false},
-		{"gzip, 1 a chunk, batch 32, 2 workers", "one", images, images, true, 32, chunks(2, 32), false},
-		{"gzip+shuffle float32, 1 a chunk", "float", images, images, true, 1, chunks(1, 1), false},
-		{"gzip, 32 a chunk, in order", "many", images, images / 2, false, 1, chunks(1, 1), false},
-		{"gzip, 32 a chunk, random", "many", images, 16, true, 1, chunks(1, 1), false},
-		{"gzip, automatic chunks, in order", "auto", images, images / 4, false, 1, chunks(1, 1), false},
-		{"gzip, automatic chunks, random", "auto", images, 8, true, 1, chunks(1, 1), false},
-		{"gzip, automatic chunks, batch 32", "auto", images, 64, true, 32, chunks(1, 32), false},
+		{"contiguous 150528 B, in order, copy", "flat", images, 4 * images, false, 1, false, mapped(1, false), false},
+		{"contiguous 150528 B, in order, view", "flat", images, 4 * images, false, 1, false, mapped(1, true), false},
+		{"contiguous 150528 B, random, copy", "flat", images, 4 * images, true, 1, false, mapped(1, false), false},
+		{"contiguous 150528 B, random, view", "flat", images, 4 * images, true, 1, false, mapped(1, true), false},
+		{"contiguous 784 B, random, copy", "small", small, small, true, 1, false, mapped(1, false), false},
+		{"contiguous 784 B, random, 32 over 1", "small", small, small, true, 32, true, mapped(32, false), false},
+		{"gzip, 1 a chunk, 1 worker", "one", images, images, true, 1, false, chunks(1, 1), false},
+		{"gzip, 1 a chunk, batch 32, 1 worker", "one", images, images, true, 32, false, chunks(1, 32), false},
+		{"gzip, 1 a chunk, batch 32, 2 workers", "one", images, images, true, 32, false, chunks(2, 32), false},
+		{"gzip+shuffle float32, 1 a chunk", "float", images, images, true, 1, false, chunks(1, 1), false},
+		{"gzip, 32 a chunk, in order", "many", images, images / 2, false, 1, false, chunks(1, 1), false},
+		{"gzip, 32 a chunk, random", "many", images, 16, true, 1, false, chunks(1, 1), false},
+		{"gzip, automatic chunks, in order", "auto", images, images / 4, false, 1, false, chunks(1, 1), false},
+		{"gzip, automatic chunks, random", "auto", images, 8, true, 1, false, chunks(1, 1), false},
+		{"gzip, automatic chunks, batch 32", "auto", images, 64, true, 32, false, chunks(1, 32), false},
 	}
 	for _, libver := range []string{"earliest", "latest"} {
 		if !slowIndex {
@@ -143,11 +145,14 @@ func (c one) contenders(path string, p *peer) (list []contender, done func(), er
 	if err != nil {
 		return nil, nil, err
 	}
-	record := image
+	record, theirs := image, c.batch
+	if c.single {
+		theirs = 1
+	}
 	if c.file == "small" {
 		record = 784
 	}
-	g, err := openGonum(path, record, c.batch)
+	g, err := openGonum(path, record, theirs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -160,7 +165,7 @@ func (c one) contenders(path string, p *peer) (list []contender, done func(), er
 	}
 	list = []contender{
 		{"penstock", func(order []int) (spent, error) { return timed(func() error { return ours.read(order) }) }},
-		{"h5py", p.reader(question{Kind: "read", File: c.file, Batch: c.batch})},
+		{"h5py", p.reader(question{Kind: "read", File: c.file, Batch: theirs})},
 		{"gonum", func(order []int) (spent, error) { return timed(func() error { return g.read(order) }) }},
 	}
 	return list, func() { ours.close(); g.close() }, nil
