@@ -67,3 +67,23 @@ class TorchTest(unittest.TestCase):
         self.assertLess(len(pickle.dumps(ds)), 1000)
         again = pickle.loads(pickle.dumps(ds))
         self.assertTrue(torch.equal(again[3]["images"], ds[3]["images"]))
+
+    def test_fields_of_variable_length(self):
+        raw = penstock.open(data.path("ragged"), split="train")
+        ds = pt.TorchDataset(data.path("ragged"), split="train")
+        for workers in (0, 1):
+            batches = penstock.order.Batches(len(ds), 200, seed=3)
+            loader = DataLoader(ds, batch_sampler=batches, collate_fn=pt.collate, num_workers=workers)
+            for batch, indices in zip(loader, batches):
+                want = raw[indices]
+                np.testing.assert_array_equal(batch["tokens"].values.numpy(), want["tokens"].values)
+                np.testing.assert_array_equal(batch["tokens"].offsets.numpy(), want["tokens"].offsets)
+                self.assertEqual(batch["boxes"].values.dtype, torch.bfloat16)
+                self.assertEqual(batch["caption"], list(want["caption"]))
+        one = ds[5]
+        self.assertEqual(one["caption"], raw[5]["caption"])
+        np.testing.assert_array_equal(one["tokens"].numpy(), raw[5]["tokens"])
+        if not hasattr(torch.nested, "nested_tensor_from_jagged"):
+            self.skipTest("this torch has no nested tensors of jagged layout")
+        nested = ds.__getitems__([3, 4, 5])["tokens"].nested()
+        self.assertEqual([len(x) for x in nested.unbind()], raw["tokens"].lengths[3:6].tolist())
