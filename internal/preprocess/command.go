@@ -49,6 +49,9 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if f.version {
 		return printVersion(out)
 	}
+	if f.printPipeline {
+		return printPipeline(out, f.config)
+	}
 	summary, err := Run(cmd.Context(), f.config, cli.NewProgress(errOut, cmd.Name(), f.quiet))
 	if err != nil {
 		return err

@@ -1,11 +1,14 @@
 package preprocess
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -38,8 +41,25 @@ type Config struct {
 	Workers    int   // goroutines that decode, each one image at a time
 	ShardBytes int64 // of a flat dataset's largest field, as store.FlatOptions; 0 is its default
 	Skip       bool  // leave unreadable samples out instead of failing
+	MaxErrors  Limit // with Skip: more bad samples than that are a failure
 	Overwrite  bool
-	MaxPixels  int // larger images are refused from their header
+	MaxPixels  int   // larger images are refused from their header
+	Memory     int64 // bytes of records under way, at least two a worker; 0 means 64 MiB
+
+	Split    []Share // nil: no splits, or those that the source has
+	Stratify bool    // give every class its shares
+	Shuffle  Seed
+	Dedup    bool // leave out samples whose content was there before
+	Append   bool // add to the dataset that is there
+	Resume   bool // go on with a run that was stopped, if there is one
+
+	// Checkpoint is how often a run that can be resumed makes sure of what it has; 0 means
+	// every 10 seconds.
+	Checkpoint time.Duration
+
+	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, Layout and DType, see
+	// package transforms; an entry may name its "field". nil: there is none.
+	Transforms json.RawMessage
 }
 
 // Formats of a dataset.
@@ -47,6 +67,20 @@ const (
 	formatFlat = "flat"
 	formatHDF5 = "hdf5"
 )
+
+// Seed asks for a random order.
+type Seed struct {
+	Set  bool
+	Seed uint64
+}
+
+// String returns the number, "" without one.
+func (s Seed) String() string {
+	if !s.Set {
+		return ""
+	}
+	return strconv.FormatUint(s.Seed, 10)
+}
 
 // DefaultConfig returns what the command does without flags.
 func DefaultConfig() Config {
@@ -110,6 +144,12 @@ func (c Config) problems() (list []string) {
 	if n := len(c.Normalize.Mean); n > 1 && n != c.channels() {
 		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Normalize, n, c.Color, c.channels())
 	}
+	add(c.Memory < 0, "--memory %d: must not be negative", c.Memory)
+	add(c.MaxErrors.Set && !c.Skip, "--max-errors %v: counts samples that are left out, for which --on-error skip asks", c.MaxErrors)
+	add(c.Stratify && c.Split == nil, "--stratify: says how to --split, which is not given")
+	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
+	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
+	add(c.Append && c.Normalize.Dataset && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
 	add(c.KeepEncoded && c.changesPixels(), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
 	if _, err := c.images().pipeline(); err != nil {
 		list = append(list, strings.Split(err.Error(), "\n")...)

@@ -1,7 +1,9 @@
 package preprocess
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/internal/source"
@@ -10,10 +12,20 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// fieldJobs returns how each field of the source becomes one of the dataset.
-func (c Config) fieldJobs(fields []source.Field) (jobs []fieldJob, err error) {
+// fieldJobs returns how each field of the source becomes one of the dataset, or of the one
+// that is appended to.
+func (c Config) fieldJobs(fields []source.Field, base *store.Manifest) (jobs []fieldJob, err error) {
+	recipes, err := c.recipes(fields)
+	if err != nil {
+		return nil, err
+	}
 	for _, f := range fields {
-		j, err := c.fieldJob(f)
+		j, err := c.fieldJob(f, recipes.of(f.Name, f.Image() || f.Layout != ""))
+		if label, ok := j.(copyField); ok && base != nil && f.Classes != nil && !f.Ragged && len(f.Shape) == 0 {
+			if at := base.Schema().Index(f.Name); at >= 0 {
+				j = newRelabel(label.field, base.Fields[at].Classes)
+			}
+		}
 		if err != nil {
 			return nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}
@@ -22,14 +34,39 @@ func (c Config) fieldJobs(fields []source.Field) (jobs []fieldJob, err error) {
 	return jobs, nil
 }
 
-func (c Config) fieldJob(f source.Field) (fieldJob, error) {
+// recipes returns the Config's transforms by field, each of which must be there.
+func (c Config) recipes(fields []source.Field) (fieldTransforms, error) {
+	if c.Transforms == nil {
+		return nil, nil
+	}
+	recipes, err := splitTransforms(c.Transforms)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	for _, name := range slices.Sorted(mapKeys(recipes)) {
+		if name != "" && !slices.Contains(names, name) {
+			return nil, fmt.Errorf("transforms: there is no field %q%s", name, nearest(name, names))
+		}
+	}
+	return recipes, nil
+}
+
+// fieldJob returns how a field becomes one of the dataset. The recipe is nil if there is
+// none for it.
+func (c Config) fieldJob(f source.Field, recipe json.RawMessage) (fieldJob, error) {
 	switch {
 	case f.Image() && c.KeepEncoded:
 		return keepField{copyField{f}, c.decodes}, nil
 	case f.Image():
-		return c.imageField(f)
-	case f.Layout != "" && c.changesPixels():
-		return c.pixelField(f)
+		return c.imageField(f, recipe)
+	case recipe != nil && (f.Layout == "" || !isImageRecipe(recipe)):
+		return newArrayField(f, recipe)
+	case f.Layout != "" && (recipe != nil || c.Transforms == nil && c.changesPixels()):
+		return c.pixelField(f, recipe)
 	}
 	return copyField{f}, nil
 }
@@ -40,20 +77,29 @@ func (c Config) decodes() opener {
 }
 
 // imageField returns the job for files of images.
-func (c Config) imageField(f source.Field) (fieldJob, error) {
+func (c Config) imageField(f source.Field, recipe json.RawMessage) (fieldJob, error) {
 	c = c.images()
-	p, err := c.pipeline()
+	p, err := c.pipelineOr(recipe)
 	if err != nil {
 		return nil, err
 	}
 	return &imageField{
 		pipeline: p, opener: c.decodes,
-		field: func(out transforms.Info) store.Field { return c.field(f.Name, out) },
+		field: func(out transforms.Info) store.Field { return c.field(f.Name, p, out) },
 	}, nil
 }
 
+// pipelineOr returns the pipeline of a recipe or, without one, what the Config asks for
+// behind the transforms given.
+func (c Config) pipelineOr(recipe json.RawMessage, ts ...transforms.Transform) (*transforms.Pipeline, error) {
+	if recipe != nil {
+		return transforms.Parse(recipe)
+	}
+	return c.pipeline(ts...)
+}
+
 // pixelField returns the job for arrays of pixels.
-func (c Config) pixelField(f source.Field) (fieldJob, error) {
+func (c Config) pixelField(f source.Field, recipe json.RawMessage) (fieldJob, error) {
 	info := pixels(f.Field)
 	if f.DType != tensor.Uint8 || len(f.Shape) != 3 || info.C != 1 && info.C != 3 {
 		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted or normalized as images", f.DType, f.Shape)
@@ -61,14 +107,15 @@ func (c Config) pixelField(f source.Field) (fieldJob, error) {
 	if c.Layout == "" {
 		c.Layout = f.Layout
 	}
+	color := c.Color
 	c = c.images()
-	p, err := c.pipeline(recolor(c.Color, info.C)...)
+	p, err := c.pipelineOr(recipe, recolor(color, info.C)...)
 	if err != nil {
 		return nil, err
 	}
 	return &imageField{
 		pipeline: p, opener: func() opener { return pixelOpener{info} },
-		field: func(out transforms.Info) store.Field { return c.field(f.Name, out) },
+		field: func(out transforms.Info) store.Field { return c.field(f.Name, p, out) },
 	}, nil
 }
 
@@ -95,15 +142,29 @@ func pixels(f store.Field) transforms.Info {
 	return transforms.Info{H: s[0], W: s[1], C: s[2], Layout: transforms.HWC}
 }
 
-// field returns the field of a dataset whose images come out of the pipeline like that.
-func (c Config) field(name string, out transforms.Info) store.Field {
-	f := store.NewField(name, c.DType, out.Shape()...)
-	f.Layout = c.Layout
+// field returns the field of a dataset whose images come out of the pipeline like that. It
+// says which normalisation went into the numbers, or is to.
+func (c Config) field(name string, p *transforms.Pipeline, out transforms.Info) store.Field {
+	f := store.NewField(name, out.DType, out.Shape()...)
+	f.Layout = store.HWC
+	if out.Layout == transforms.CHW {
+		f.Layout = store.CHW
+	}
 	switch {
-	case c.DType != tensor.Uint8:
-		f.Normalization = c.Normalize.field(out.C, true)
+	case out.DType != tensor.Uint8:
+		f.Normalization = applied(p).field(out.C, true)
 	case c.Normalize.Mean != nil:
 		f.Normalization = c.Normalize.field(out.C, false)
 	}
 	return f
+}
+
+// applied returns the normalisation that a pipeline does.
+func applied(p *transforms.Pipeline) (n Normalize) {
+	for _, t := range p.Transforms() {
+		if t, ok := t.(transforms.Normalize); ok {
+			n.Mean, n.Std = t.Mean, t.Std
+		}
+	}
+	return n
 }

@@ -1,12 +1,14 @@
 package preprocess
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/internal/source"
@@ -19,6 +21,10 @@ type flags struct {
 	resize, crop, color, layout, dtype string
 	normalize, shardSize, onError      string
 	orientation, alpha, deep, cmyk     string
+	split, shuffle, maxErrors, memory  string
+	pipeline                           string
+	printPipeline                      bool
+	set                                *pflag.FlagSet
 	json, quiet, version               bool
 }
 
@@ -44,6 +50,7 @@ var choices = map[string][]string{
 func (f *flags) register(cmd *cobra.Command) {
 	fs, c := cmd.Flags(), &f.config
 	fs.SortFlags = false
+	f.set = fs
 	of := func(name string) string { return strings.Join(choices[name], ", ") }
 	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
 	fs.StringVar(&c.Fields, "fields", "", "`LIST` of columns: COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be left out; TYPE is "+source.TypeNames)
@@ -67,14 +74,24 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.onError, "on-error", "fail", "`WHAT` to do at an unreadable sample: "+of("on-error"))
 	fs.IntVar(&c.MaxPixels, "max-pixels", c.MaxPixels, "refuse images of more than `N` pixels, against decompression bombs")
 	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it is there")
+	fs.StringVar(&f.pipeline, "pipeline", "", "`FILE` in YAML with options and transforms, or the recipe of a dataset; flags that are given count more")
+	fs.BoolVar(&f.printPipeline, "print-pipeline", false, "print the options and transforms as such a file, and do nothing")
+	fs.StringVar(&f.split, "split", "", "`SHARES` of the records, such as train=0.9,val=0.1; by content, so that a record stays where it is when others are added")
+	fs.BoolVar(&c.Stratify, "stratify", false, "give every class those shares")
+	fs.StringVar(&f.shuffle, "shuffle", "", "store the records in a random order, by `SEED`")
+	fs.BoolVar(&c.Dedup, "dedup", false, "leave out samples with the same content as one before; takes 40 bytes of memory a sample")
+	fs.BoolVar(&c.Append, "append", false, "add to DEST, which must have the same fields; readers keep what they opened")
+	fs.BoolVar(&c.Resume, "resume", false, "go on with a run that was stopped; an HDF5 file must have been begun with --resume, and takes the space twice")
+	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more bad samples than `N`, or than N% of all")
+	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records under way (default 64MiB); decoders take what the largest image needs, once a worker")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.BoolVar(&f.quiet, "quiet", false, "print no progress and no summary, only errors")
 	fs.BoolVar(&f.version, "version", false, "print versions and what is built in")
 	fs.BoolP("help", "h", false, "print this help")
-	cli.Group(cmd, "Source and dataset", "from", "fields", "format", "shard-size", "overwrite")
+	cli.Group(cmd, "Source and dataset", "from", "fields", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup")
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
 	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded")
-	cli.Group(cmd, "Run", "workers", "on-error", "max-pixels", "json", "quiet")
+	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline", "print-pipeline", "json", "quiet")
 	for name, list := range choices {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 			panic("preprocess: " + err.Error())
@@ -89,6 +106,8 @@ func (f *flags) check(args []string) error {
 	}
 	var p problems
 	c := &f.config
+	usage := &cli.UsageError{Arguments: f.arguments(args)}
+	f.readPipeline(&p)
 	p.choose("from", &c.From)
 	p.chooseIf("color", &f.color)
 	p.chooseIf("layout", &f.layout)
@@ -102,7 +121,6 @@ func (f *flags) check(args []string) error {
 	p.choose("sixteen-bit", &f.deep)
 	p.choose("cmyk", &f.cmyk)
 	f.parse(&p)
-	usage := &cli.UsageError{Arguments: f.arguments(args)}
 	usage.Problems = append(p, c.problems()...)
 	if usage.Arguments == "" && len(usage.Problems) == 0 {
 		return nil
@@ -128,9 +146,45 @@ func (f *flags) parse(p *problems) {
 	p.add("crop", f.crop, err)
 	c.Normalize, err = ParseNormalize(f.normalize)
 	p.add("normalize", f.normalize, err)
+	c.Split, err = ParseSplit(f.split)
+	p.add("split", f.split, err)
+	c.MaxErrors, err = ParseLimit(f.maxErrors)
+	p.add("max-errors", f.maxErrors, err)
+	if f.shuffle != "" {
+		c.Shuffle.Set = true
+		c.Shuffle.Seed, err = strconv.ParseUint(f.shuffle, 10, 64)
+		if err != nil {
+			err = errors.New("must be a whole number that is not negative")
+		}
+		p.add("shuffle", f.shuffle, err)
+	}
+	if f.memory != "" {
+		c.Memory, err = cli.ParseBytes(f.memory)
+		p.add("memory", f.memory, err)
+	}
 	if f.shardSize != "" {
 		c.ShardBytes, err = cli.ParseBytes(f.shardSize)
 		p.add("shard-size", f.shardSize, err)
+	}
+}
+
+// readPipeline takes over what a file says.
+func (f *flags) readPipeline(p *problems) {
+	if f.pipeline == "" {
+		return
+	}
+	file, err := readPipelineFile(f.pipeline)
+	if err != nil {
+		for _, line := range strings.Split(err.Error(), "\n") {
+			*p = append(*p, fmt.Sprintf("--pipeline %s: %s", f.pipeline, line))
+		}
+		return
+	}
+	for _, text := range file.apply(f.set, &f.config) {
+		*p = append(*p, fmt.Sprintf("--pipeline %s: %s", f.pipeline, text))
+	}
+	if f.config.format() == formatHDF5 && !f.set.Changed("shard-size") {
+		f.shardSize = "" // a recipe of a flat dataset is one of a file too
 	}
 }
 
@@ -165,6 +219,9 @@ func (p *problems) chooseIf(flag string, value *string) {
 
 // arguments takes SOURCE and DEST, or says what is wrong with them.
 func (f *flags) arguments(args []string) string {
+	if f.printPipeline && len(args) == 0 {
+		return ""
+	}
 	if len(args) != 2 {
 		return fmt.Sprintf("needs two arguments, SOURCE and DEST, not %d", len(args))
 	}

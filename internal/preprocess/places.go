@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -29,14 +30,38 @@ func checkPlaces(c Config) error {
 	if err := checkApart(c.Source, c.Dest); err != nil {
 		return err
 	}
-	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Keep: true})
+	left := store.Unfinished(c.Dest)
+	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Append: c.Append, Keep: true})
 	switch {
+	case err == nil && left && !c.Resume && !c.Overwrite:
+		return errors.Join(fmt.Errorf("a run that made %s was stopped; go on with it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
+	case errors.Is(err, fs.ErrNotExist) && c.Append:
+		return fmt.Errorf("%s is not there, so nothing can be appended to it; make it first, without --append", c.Dest)
 	case errors.Is(err, store.ErrExist) && !c.Overwrite:
 		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
 	case err != nil:
 		return fmt.Errorf("cannot write %s: %w", c.Dest, err)
 	}
+	if left {
+		return stage.Release()
+	}
 	return stage.Abort()
+}
+
+// openManifest returns the manifest of a dataset.
+func openManifest(path string) (*store.Manifest, error) {
+	open := store.OpenFlat
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		open = func(path string) (*store.Dataset, error) { return store.OpenHDF5(path, nil) }
+	}
+	d, err := open(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Manifest == nil:
+		return nil, fmt.Errorf("%s was not made by this program, so nothing can be appended to it; make a dataset of it first", path)
+	}
+	return d.Manifest, nil
 }
 
 // missingParents returns the folders above path that do not exist, the innermost first.

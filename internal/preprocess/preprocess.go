@@ -11,6 +11,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/penstock/penstock/store"
 )
 
 // Progress is told how far Run is. *cli.Progress is one.
@@ -21,8 +23,9 @@ type Progress interface {
 }
 
 // Run makes the dataset. Before it returns nil, nothing is found under c.Dest that was not
-// there; with an error, neither files nor folders that it made are left. Its memory is that
-// of some records a worker.
+// there. With an error, neither files nor folders that it made are left, unless it was a
+// long run: what that has made can be gone on with, see Config.Resume. Its memory is that of
+// some records a worker.
 //
 // Without c.Skip the first sample, in the order of the source, that cannot be used is the
 // error. With it, such samples are in the manifest, and an error only if all are such. A
@@ -41,6 +44,10 @@ func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 
 func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	begin := time.Now()
+	if s, err := complete(c); s != nil || err != nil {
+		return s, err
+	}
+	unfinished := store.Unfinished(c.Dest)
 	if err := checkPlaces(c); err != nil {
 		return nil, err
 	}
@@ -53,9 +60,26 @@ func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	}
 	defer src.Close()
 	r := &run{config: c, src: src, info: src.Info(), progress: progress}
-	manifest, err := r.run(ctx)
+	manifest, err := r.all(ctx, unfinished)
 	if err != nil {
 		return nil, r.explain(ctx, err)
 	}
 	return newSummary(c, r, manifest, time.Since(begin))
+}
+
+// all does everything once the source is open; unfinished says that a run before this one
+// has left something.
+func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, err error) {
+	if r.config.Append {
+		if r.base, err = openManifest(r.config.Dest); err == nil {
+			err = r.checkAppended(unfinished)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case r.config.Shuffle.Set:
+		return r.runShuffled(ctx)
+	}
+	return r.run(ctx)
 }

@@ -9,14 +9,14 @@ import (
 // that can be used. It does not trust headers alone, as the header of a damaged image would
 // then decide what is right for all others.
 func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
-	fields, err := c.fieldJobs(r.info.Fields)
+	fields, err := c.fieldJobs(r.info.Fields, r.base)
 	if err != nil {
 		return nil, err
 	}
-	j := &job{source: r.info.Fields, fields: fields}
+	j := &job{source: r.info.Fields, fields: fields, digest: c.Split != nil || c.Dedup}
 	w := newWorker(j)
 	defer w.close()
-	r.books = newBooks()
+	r.books = newBooks(c)
 	for sample, err := range r.src.Samples() {
 		if err == nil {
 			err = context.Cause(ctx)

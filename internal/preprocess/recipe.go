@@ -1,11 +1,15 @@
 package preprocess
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strconv"
 
-	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -51,26 +55,75 @@ func (c Config) recipe(j *job) (*store.Recipe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
 	}
-	c = c.images()
-	return &store.Recipe{
-		Program: "penstock " + cli.Version(), Decoder: decode.Backend(), Transforms: text,
-		Options: map[string]string{
-			"alpha": choose(c.RefuseAlpha, "refused", "dropped"), "exif-orientation": choose(c.Orient, "applied", "ignored"),
-			"icc-profile": "ignored", "frame": "first", "sixteen-bit": choose(c.RefuseDeep, "refused", "high-byte"),
-			"cmyk":  choose(c.RefuseCMYK, "refused", "converted"),
-			"color": c.Color, "normalize": c.Normalize.Name, "max-pixels": fmt.Sprint(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
-		},
-	}, nil
+	if !c.KeepEncoded && slices.ContainsFunc(j.source, source.Field.Image) {
+		c = c.images()
+	}
+	return &store.Recipe{Program: program(), Decoder: decode.Backend(), Transforms: text, Options: c.options()}, nil
 }
 
-// transforms returns what is done to the images, nothing where there are none.
+// options returns the recipe's flags with their values, those aside that say nothing.
+func (c Config) options() map[string]string {
+	all := map[string]string{
+		"alpha": choose(c.RefuseAlpha, "refused", "dropped"), "exif-orientation": choose(c.Orient, "applied", "ignored"),
+		"sixteen-bit": choose(c.RefuseDeep, "refused", "high-byte"), "cmyk": choose(c.RefuseCMYK, "refused", "converted"),
+		"color": c.Color, "normalize": c.Normalize.Name, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
+		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.KeepEncoded, "true", ""),
+		"split": splitText(c.Split), "stratify": choose(c.Stratify, "true", ""), "shuffle": c.Shuffle.String(),
+		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
+		"shard-size": choose(c.ShardBytes != 0 && c.format() == formatFlat, strconv.FormatInt(c.ShardBytes, 10), ""),
+	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	maps.Copy(all, fixedOptions)
+	return all
+}
+
+// transforms returns what is done to the fields: a list in which every entry names its
+// field, unless there is but one field with transforms and that is of images.
 func (j *job) transforms() (json.RawMessage, error) {
-	for _, f := range j.fields {
-		if image, ok := f.(*imageField); ok {
-			return json.Marshal(image.pipeline)
+	var lists []json.RawMessage
+	for i, f := range j.fields {
+		var p json.Marshaler
+		switch f := f.(type) {
+		case *imageField:
+			p = f.pipeline
+		case arrayField:
+			p = f.pipeline
+		default:
+			continue
+		}
+		text, err := json.Marshal(p)
+		if err == nil && j.several() {
+			text, err = tagged(text, j.source[i].Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if inner := bytes.Trim(text, "[]"); len(inner) > 0 {
+			lists = append(lists, text[1:len(text)-1])
 		}
 	}
-	return nil, nil
+	if lists == nil {
+		return nil, nil
+	}
+	return append(append([]byte{'['}, bytes.Join(rawBytes(lists), []byte{','})...), ']'), nil
+}
+
+// several reports whether the entries of the recipe have to name their fields.
+func (j *job) several() bool {
+	images, arrays := 0, 0
+	for i, f := range j.fields {
+		switch f.(type) {
+		case *imageField:
+			images++
+		case arrayField:
+			arrays++
+		default:
+			if j.source[i].Layout != "" || j.source[i].Image() {
+				arrays++ // images that nothing is done to
+			}
+		}
+	}
+	return images != 1 || arrays > 0
 }
 
 // choose returns yes or no.

@@ -22,9 +22,10 @@ type ring struct {
 // two records a worker.
 const aheadBytes = 64 << 20
 
-// newRing returns a ring for that many workers.
-func newRing(s store.Schema, workers int) *ring {
-	n := ringSlots(s, workers)
+// newRing returns a ring for that many workers, whose slots take no more than memory, if
+// that is not 0.
+func newRing(s store.Schema, workers int, memory int64) *ring {
+	n := ringSlots(s, workers, memory)
 	r := &ring{make(chan *slot, n), make(chan *slot, n), make(chan *slot, n)}
 	for range n {
 		r.free <- &slot{record: store.NewRecord(s), done: make(chan struct{}, 1)}
@@ -34,8 +35,11 @@ func newRing(s store.Schema, workers int) *ring {
 
 // ringSlots returns how many slots a ring has: some ahead for each worker, fewer where
 // records are large.
-func ringSlots(s store.Schema, workers int) int {
-	return workers + min(max(aheadBytes/s.RecordBytes(), 2*workers), 32*workers)
+func ringSlots(s store.Schema, workers int, memory int64) int {
+	if memory == 0 {
+		memory = aheadBytes
+	}
+	return workers + int(min(max(memory/int64(s.RecordBytes()), int64(2*workers)), int64(32*workers)))
 }
 
 // run sends all samples through the workers and calls commit, in the caller's goroutine,

@@ -33,7 +33,7 @@ func testJob(t *testing.T, n int) (*job, []*worker) {
 	c.Normalize, _ = ParseNormalize("none")
 	images := source.Field{Field: store.NewRagged("images", tensor.Uint8)}
 	images.Content = store.Image
-	fields, err := c.fieldJobs([]source.Field{images})
+	fields, err := c.fieldJobs([]source.Field{images}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func testJob(t *testing.T, n int) (*job, []*worker) {
 // However slow the committer is, no more samples are under way than there are slots.
 func TestRingIsBounded(t *testing.T) {
 	j, workers := testJob(t, 3)
-	r := newRing(j.schema, len(workers))
+	r := newRing(j.schema, len(workers), 0)
 	slots := int64(cap(r.free))
 	var yielded atomic.Int64
 	stop := errors.New("enough")
@@ -80,7 +80,7 @@ func TestRingSizes(t *testing.T) {
 		{32, 2, 2 + 64}, {224, 16, 16 + 445}, {4096, 2, 2 + 4}, // small: 32 a worker; 64 MiB; at least 2 a worker
 	} {
 		s := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, 3, c.pixels, c.pixels)}}
-		if got := ringSlots(s, c.workers); got != c.want {
+		if got := ringSlots(s, c.workers, 0); got != c.want {
 			t.Errorf("%d pixels, %d workers: %d slots, want %d", c.pixels, c.workers, got, c.want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestSourceErrorEndsTheRun(t *testing.T) {
 	broken := errors.New("the source broke")
 	data := picture(t, ".png", 24, 24, 1)
 	committed := 0
-	err := newRing(j.schema, 2).run(context.Background(), func(yield func(source.Sample, error) bool) {
+	err := newRing(j.schema, 2, 0).run(context.Background(), func(yield func(source.Sample, error) bool) {
 		for range 7 {
 			if !yield(source.Sample{Name: "x", Data: memory(data)}, nil) {
 				return

@@ -1,30 +1,39 @@
 package preprocess
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"time"
 
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/tensor"
 )
 
 // run is one run of the command.
 type run struct {
-	config   Config
-	src      source.Source
-	info     source.Info
-	progress Progress
-	books    *books // of the last pass
-	skip     int64  // samples that the pass before left out
-	need     int64  // bytes of the whole dataset, once it is known
+	config    Config
+	src       source.Source
+	info      source.Info
+	progress  Progress
+	list      []leftOut       // samples that were left out before the records were shuffled
+	noList    bool            // write no list of skipped samples
+	stageName string          // what writing is called; "" for the usual
+	base      *store.Manifest // of the dataset that is appended to
+	collected *store.Manifest // of the records before they were shuffled
+	books     *books          // of the last pass
+	skip      int64           // samples that the pass before left out
+	need      int64           // bytes of the whole dataset, once it is known
+	kept      int64           // records that a later run can go on behind
+	resumed   int64           // records of a run before this one
 }
 
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
-	if r.config.Normalize.Dataset && r.config.images().DType != tensor.Uint8 {
+	if r.measures() {
 		n, err := r.measure(ctx)
 		if err != nil {
 			return nil, err
@@ -35,11 +44,17 @@ func (r *run) run(ctx context.Context) (*store.Manifest, error) {
 	return r.write(ctx)
 }
 
+// measures reports whether the figures of the dataset are needed before it is written.
+func (r *run) measures() bool {
+	c := r.config
+	return c.Normalize.Dataset && c.images().DType != tensor.Uint8 && c.Transforms == nil
+}
+
 // measure runs over the source for the mean and deviation of its pixels as they would be
 // stored in uint8.
 func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 	c := r.config
-	c.DType = tensor.Uint8
+	c.DType, c.Split, c.Dedup = tensor.Uint8, nil, false
 	j, err := r.newJob(ctx, c)
 	if err != nil {
 		return nil, err
@@ -49,7 +64,11 @@ func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 		return nil, errors.New("--normalize dataset: the source has no images")
 	}
 	ledger, sums := store.NewLedger(j.schema), make([]uint32, len(j.schema.Fields))
-	err = r.pass(ctx, j, "measuring (1 of 2)", func(rec *store.Record) error { return ledger.Add(rec, sums) })
+	r.books = newBooks(c)
+	err = r.pass(ctx, j, "measuring (1 of 2)", r.src.Samples(), func(s *slot) error {
+		s.record.Split = ""
+		return ledger.Add(s.record, sums)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -59,48 +78,119 @@ func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 
 // write runs over the source and commits the dataset.
 func (r *run) write(ctx context.Context) (*store.Manifest, error) {
-	c := r.config
-	j, err := r.newJob(ctx, c)
+	j, err := r.newJob(ctx, r.config)
 	if err != nil {
 		return nil, err
 	}
-	r.need = (r.info.Count - r.skip) * int64(j.schema.RecordBytes())
-	w, err := r.create(j.schema)
+	r.need = max(0, r.info.Count-r.skip) * int64(j.schema.RecordBytes())
+	w, err := r.create(j)
 	if err != nil {
 		return nil, err
 	}
-	defer w.Close()
-	if err := r.pass(ctx, j, r.stage(), w.Append); err != nil {
-		return nil, err
-	}
-	recipe, err := c.recipe(j)
+	m, err := r.fill(ctx, j, w)
+	return m, errors.Join(err, r.leave(w, err))
+}
+
+// fill appends all records and commits.
+func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest, error) {
+	r.books = newBooks(r.config)
+	samples, err := r.resume(w)
 	if err != nil {
 		return nil, err
 	}
-	return w.Commit(store.Info{
-		Recipe: recipe, Source: r.books.source(r.info), Skipped: r.books.skipped,
-		NormalizeByStatistics: c.Normalize.Dataset,
+	keep := newKeeper(r, w)
+	err = r.pass(ctx, j, r.stage(), samples, func(s *slot) error {
+		if err := r.append(j, w, s); err != nil {
+			return err
+		}
+		return keep.now()
 	})
+	if err != nil {
+		return nil, err
+	}
+	recipe, err := r.config.recipe(j)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.writeSkipped(); err != nil {
+		return nil, err
+	}
+	m, err := w.Commit(r.manifestInfo(recipe))
+	if err != nil && r.kept == 0 && r.resumed == 0 {
+		err = errors.Join(err, r.removeSkipped())
+	}
+	return m, err
+}
+
+// manifestInfo returns what the manifest says beside the records.
+func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
+	info := store.Info{
+		Recipe: recipe, Source: r.books.source(r.info), Skipped: r.books.listed(),
+		NormalizeByStatistics: r.config.Normalize.Dataset,
+	}
+	if r.collected != nil {
+		info.Recipe, info.Source, info.Skipped = r.collected.Recipe, r.collected.Source, r.collected.Skipped
+		info.Recipe.Options["shuffle"] = r.config.Shuffle.String()
+	}
+	return info
+}
+
+// append gives a good record to the writer, unless its content was there before.
+func (r *run) append(j *job, w store.Writer, s *slot) error {
+	if r.books.duplicate(s.digest, r.books.samples-1) {
+		return nil
+	}
+	s.record.Split = s.sample.Split
+	if r.config.Split != nil {
+		s.record.Split = r.books.splitter.choose(s.digest[:], j.class(s.record))
+	}
+	return w.Append(s.record)
+}
+
+// resume returns the samples that are to be done: all, or those behind what a run before
+// this one has done, whose books are taken over.
+func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
+	kept := w.Kept()
+	if !kept.Resumed {
+		return r.src.Samples(), nil
+	}
+	done, names, err := r.books.restore(kept.Notes)
+	r.resumed = kept.Records
+	return func(yield func(source.Sample, error) bool) {
+		left := done
+		for sample, err := range r.src.Samples() {
+			if left > 0 && err == nil {
+				r.books.pass(sample.Name)
+				if left--; left == 0 && !bytes.Equal(r.books.names.Sum(nil), names) {
+					err = fmt.Errorf("cannot resume: the source is another one than before among its first %d samples; begin anew without --resume", done)
+				} else {
+					continue
+				}
+			}
+			if !yield(sample, err) || err != nil {
+				return
+			}
+		}
+		if left > 0 {
+			yield(source.Sample{}, fmt.Errorf("cannot resume: the source has fewer samples than the %d that were done before; begin anew without --resume", done))
+		}
+	}, err
 }
 
 // stage names the pass that writes, for the progress.
 func (r *run) stage() string {
-	if r.config.Normalize.Name == "dataset" && r.config.images().DType != tensor.Uint8 {
+	switch {
+	case r.stageName != "":
+		return r.stageName
+	case r.config.Normalize.Name == "dataset" && r.config.images().DType != tensor.Uint8 && r.config.Transforms == nil:
 		return "writing (2 of 2)"
 	}
 	return "writing"
 }
 
-func (r *run) create(s store.Schema) (store.Writer, error) {
-	if r.config.format() == formatHDF5 {
-		return hdf5.Create(r.config.Dest, s, hdf5.Options{Records: r.info.Count - r.skip, Overwrite: r.config.Overwrite})
-	}
-	return store.CreateFlat(r.config.Dest, s, store.FlatOptions{ShardBytes: r.config.ShardBytes, Overwrite: r.config.Overwrite})
-}
-
-// pass sends every sample through the workers and the good records, in order, to add.
-func (r *run) pass(ctx context.Context, j *job, what string, add func(*store.Record) error) error {
-	r.books = newBooks()
+// pass sends every sample through the workers and the good ones, in order, to add. The books
+// begin with what a run before this one has done.
+func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[source.Sample, error], add func(*slot) error) error {
 	workers := make([]*worker, r.config.Workers)
 	for i := range workers {
 		workers[i] = newWorker(j)
@@ -108,11 +198,12 @@ func (r *run) pass(ctx context.Context, j *job, what string, add func(*store.Rec
 	}
 	r.progress.Begin(what, r.info.Count, r.info.Unit)
 	defer r.progress.End()
-	return newRing(j.schema, len(workers)).run(ctx, r.src.Samples(), workers, func(s *slot) error {
+	r.progress.Add(r.books.samples)
+	return newRing(j.schema, len(workers), r.config.Memory).run(ctx, samples, workers, func(s *slot) error {
 		r.progress.Add(1)
 		r.books.enter(s)
 		if s.bad == nil {
-			return add(s.record)
+			return add(s)
 		}
 		return r.leaveOut(s)
 	})
@@ -124,17 +215,64 @@ func (r *run) leaveOut(s *slot) error {
 		return fmt.Errorf("%s: %w; --on-error skip leaves such samples out", s.sample.Name, s.bad)
 	}
 	r.books.skip(s)
+	if n := int64(len(r.books.skipped)); r.config.MaxErrors.exceeded(n, r.books.samples, r.info.Count) {
+		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.books.samples, r.config.MaxErrors, s.sample.Name, s.bad)
+	}
 	return nil
 }
 
 // explain gives an error what only the run as a whole knows.
 func (r *run) explain(ctx context.Context, err error) error {
+	what := "nothing was written to " + r.config.Dest
+	if r.kept > 0 {
+		what = fmt.Sprintf("%d records are kept, and --resume goes on behind them", r.kept)
+	}
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		done := int64(0)
 		if r.books != nil {
 			done = r.books.samples
 		}
-		return fmt.Errorf("%w after %d of %d %s; nothing was written to %s", err, done, r.info.Count, r.info.Unit, r.config.Dest)
+		return fmt.Errorf("%w after %d of %d %s; %s", err, done, r.info.Count, r.info.Unit, what)
 	}
-	return explainSpace(err, r.config.Dest, r.need)
+	err = explainSpace(err, r.config.Dest, r.need)
+	if r.kept > 0 {
+		return fmt.Errorf("%w; %s", err, what)
+	}
+	return err
+}
+
+// keeper makes a checkpoint now and then.
+type keeper struct {
+	run   *run
+	w     store.Writer
+	every time.Duration
+	last  time.Time
+}
+
+// checkpoints come no closer than this: each waits for the disk.
+const checkpoints = 10 * time.Second
+
+func newKeeper(r *run, w store.Writer) *keeper {
+	every := checkpoints
+	if r.config.Checkpoint > 0 {
+		every = r.config.Checkpoint
+	}
+	return &keeper{r, w, every, time.Now()}
+}
+
+// now makes a checkpoint if it is time, in a run that can be resumed.
+func (k *keeper) now() error {
+	if !k.run.journaled() || time.Since(k.last) < k.every {
+		return nil
+	}
+	note, err := k.run.books.note()
+	if err != nil {
+		return err
+	}
+	if err := k.w.Checkpoint(note); err != nil {
+		return err
+	}
+	k.last = time.Now()
+	k.run.kept = k.run.books.samples - int64(len(k.run.books.skipped)) - k.run.books.duplicates
+	return nil
 }

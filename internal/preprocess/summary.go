@@ -29,6 +29,10 @@ type Summary struct {
 	Source       SourceSummary    `json:"source"`
 	Skipped      []store.Skipped  `json:"skipped"`
 	SkippedKinds map[string]int64 `json:"skipped_kinds"` // how many for which kind of reason
+	Duplicates   int64            `json:"duplicates"`    // samples left out as their content was there before
+	Resumed      int64            `json:"resumed"`       // records of a run before this one
+	Splits       []SplitSummary   `json:"splits,omitempty"`
+	PeakMemory   int64            `json:"peak_memory"` // bytes of the whole process, 0 if not known
 	Workers      int              `json:"workers"`
 	Decoder      string           `json:"decoder"`
 	Seconds      float64          `json:"seconds"`
@@ -36,6 +40,12 @@ type Summary struct {
 	unit  string // what samples are called
 	kinds []string
 	hints []string
+}
+
+// SplitSummary says how many records a split has.
+type SplitSummary struct {
+	Name    string `json:"name"`
+	Records int64  `json:"records"`
 }
 
 // FieldSummary describes a field of the dataset.
@@ -85,9 +95,13 @@ func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summa
 	s := &Summary{
 		Dest: c.Dest, Format: c.format(), ID: m.ID, Records: m.Records, Bytes: size,
 		Classes: classesOf(r.info.Fields), Source: sourceSummary(c, r.info, r.books),
-		Skipped: append([]store.Skipped{}, r.books.skipped...), SkippedKinds: r.books.kinds,
+		Skipped: append([]store.Skipped{}, r.books.listed()...), SkippedKinds: r.books.kinds,
 		Workers: c.Workers, Decoder: decode.Backend(), Seconds: took.Seconds(),
 		unit: r.info.Unit, kinds: r.books.kindNames(), hints: r.info.Hints,
+	}
+	s.Duplicates, s.Resumed, s.PeakMemory = r.books.duplicates, r.resumed, peakMemory()
+	for _, p := range m.Splits {
+		s.Splits = append(s.Splits, SplitSummary{p.Name, p.Records()})
 	}
 	for _, f := range m.Fields {
 		s.Fields = append(s.Fields, fieldSummary(f))
@@ -146,7 +160,11 @@ func (s *Summary) print(w io.Writer) {
 	}
 	fmt.Fprintf(w, "  %-8s %s, %s from %s\n", "source", cli.Counted(s.Source.Samples, "sample"), cli.Bytes(s.Source.Bytes), s.Source.Path)
 	fmt.Fprintf(w, "  %-8s %s, %s, %s\n", "time", cli.Duration(took), rate(s.Source.Samples, took, s.unit), cli.Counted(int64(s.Workers), "worker"))
+	if s.PeakMemory > 0 {
+		fmt.Fprintf(w, "  %-8s %s at most\n", "memory", cli.Bytes(s.PeakMemory))
+	}
 	fmt.Fprintf(w, "  %-8s %s\n", "decoder", s.Decoder)
+	s.printBuild(w)
 	s.printIgnored(w)
 	s.printSkipped(w)
 	for _, h := range s.hints {
@@ -200,6 +218,23 @@ func (s *Summary) printIgnored(w io.Writer) {
 	}
 }
 
+// printBuild says what was asked for beside the plain way.
+func (s *Summary) printBuild(w io.Writer) {
+	var parts []string
+	for _, p := range s.Splits {
+		parts = append(parts, p.Name+" "+cli.Count(p.Records))
+	}
+	if parts != nil {
+		fmt.Fprintf(w, "  %-8s %s\n", "splits", strings.Join(parts, ", "))
+	}
+	if s.Duplicates > 0 {
+		fmt.Fprintf(w, "  %-8s %s left out, as their content was there before\n", "dedup", cli.Counted(s.Duplicates, "sample"))
+	}
+	if s.Resumed > 0 {
+		fmt.Fprintf(w, "  %-8s behind %s of a run before\n", "resumed", cli.Counted(s.Resumed, "record"))
+	}
+}
+
 const skippedShown = 5
 
 func (s *Summary) printSkipped(w io.Writer) {
@@ -211,7 +246,7 @@ func (s *Summary) printSkipped(w io.Writer) {
 		fmt.Fprintf(w, "           %s: %s\n", k.Sample, k.Reason)
 	}
 	if more := len(s.Skipped) - skippedShown; more > 0 {
-		fmt.Fprintf(w, "           and %s more; the manifest lists all\n", cli.Count(int64(more)))
+		fmt.Fprintf(w, "           and %s more; %s.skipped.jsonl lists all\n", cli.Count(int64(more)), filepath.Clean(s.Dest))
 	}
 }
 

@@ -51,7 +51,7 @@ func TestSummaryForPeople(t *testing.T) {
            3.jpg: bad
            4.jpg: bad
            5.jpg: bad
-           and 2 more; the manifest lists all
+           and 2 more; out/ds.skipped.jsonl lists all
 note: look twice
 Look at it with: inspect out/ds
 `
@@ -75,7 +75,7 @@ func TestSummaryForPrograms(t *testing.T) {
 		keys = append(keys, k)
 	}
 	slices.Sort(keys)
-	want := strings.Fields("bytes classes decoder dest fields format id records seconds skipped skipped_kinds source workers")
+	want := strings.Fields("bytes classes decoder dest duplicates fields format id peak_memory records resumed seconds skipped skipped_kinds source workers")
 	if !slices.Equal(keys, want) {
 		t.Errorf("keys %q, want %q", keys, want)
 	}
@@ -112,7 +112,7 @@ func TestRecipeIsComplete(t *testing.T) {
 }
 
 func TestKindNames(t *testing.T) {
-	b := newBooks()
+	b := newBooks(DefaultConfig())
 	reasons := map[string]error{"x": fmt.Errorf("jpeg: %w", decode.ErrCorrupt), "y": errors.New("permission denied")}
 	for i, reason := range []string{"x", "y", "x"} {
 		s := &slot{sample: source.Sample{Name: reason}, bad: reasons[reason]}

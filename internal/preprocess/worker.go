@@ -1,8 +1,11 @@
 package preprocess
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
@@ -15,6 +18,7 @@ type slot struct {
 	record *store.Record
 	size   int64  // bytes of the sample
 	crc    uint32 // of these bytes
+	digest digest // of the content, if the job asks for it
 	bad    error  // why the sample cannot be used; then record holds nothing
 	fatal  error  // why the whole run cannot go on
 	done   chan struct{}
@@ -32,6 +36,16 @@ type job struct {
 	source []source.Field
 	fields []fieldJob // of the dataset, in the order of source
 	schema store.Schema
+	digest bool // samples get one
+	label  int  // position of the field of classes, -1 if there is none
+}
+
+// class returns the class of a record, 0 without classes.
+func (j *job) class(r *store.Record) int64 {
+	if j.label < 0 {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(r.Values[j.label]))
 }
 
 // fieldJob makes one field of the dataset of one field of the source.
@@ -97,7 +111,27 @@ func (w *worker) do(s *slot) {
 			return
 		}
 	}
+	if w.job.digest {
+		s.digest = w.content()
+	}
 	s.record.Summarize(w.job.schema)
+}
+
+// content returns the digest of what a sample is known by: its images, or all its values
+// where it has none. Labels and names do not count beside an image.
+func (w *worker) content() (d digest) {
+	h := sha256.New()
+	images := slices.ContainsFunc(w.job.source, source.Field.Image)
+	for i, f := range w.job.source {
+		if f.Image() || !images && !f.Derived {
+			var size [8]byte
+			binary.LittleEndian.PutUint64(size[:], uint64(len(w.values.Get(i))))
+			h.Write(size[:])
+			h.Write(w.values.Get(i))
+		}
+	}
+	copy(d[:], h.Sum(nil))
+	return d
 }
 
 // probe tries a sample and, if it can be used, makes it the measure for all.
@@ -114,5 +148,6 @@ func (w *worker) probe(s *slot) error {
 		schema.Fields = append(schema.Fields, field)
 	}
 	w.job.schema = schema
+	w.job.label = slices.IndexFunc(schema.Fields, func(f store.Field) bool { return f.Classes != nil && !f.Ragged && len(f.Shape) == 0 })
 	return nil
 }

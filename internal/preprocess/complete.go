@@ -1,0 +1,80 @@
+package preprocess
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/store"
+)
+
+// complete returns the summary of a dataset that a run before this one has finished, as
+// --resume finds it when that was stopped behind its last step. It is nil if there is none,
+// or one that was made in another way.
+func complete(c Config) (*Summary, error) {
+	if !c.Resume || c.Append || c.Overwrite {
+		return nil, nil
+	}
+	if _, err := os.Lstat(c.Dest); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	m, err := openManifest(c.Dest)
+	if err != nil || !c.made(m) {
+		return nil, nil // that it is there will be the error
+	}
+	r := &run{config: c, books: newBooks(c)}
+	r.info = source.Info{Kind: m.Source.Kind, Unit: "samples", Hints: []string{"it was complete already; nothing was left to do"}}
+	r.books.samples, r.books.bytes = m.Source.Samples, m.Source.Bytes
+	for _, s := range m.Skipped {
+		r.books.skipped = append(r.books.skipped, leftOut{s.Sample, "skipped before", s.Reason})
+		r.books.kinds["skipped before"]++
+	}
+	return newSummary(c, r, m, time.Duration(0))
+}
+
+// made reports whether a dataset is what this Config would make of a source of that name.
+func (c Config) made(m *store.Manifest) bool {
+	if m.Recipe == nil || m.Source == nil || m.Recipe.Program != program() || m.Recipe.Decoder != decode.Backend() {
+		return false
+	}
+	path, err := filepath.Abs(c.Source)
+	if err != nil || filepath.Base(path) != m.Source.Name {
+		return false
+	}
+	images := c.images()
+	p, err := images.pipeline()
+	if err != nil {
+		return false
+	}
+	want, err := json.Marshal(p)
+	if err != nil {
+		return false
+	}
+	var is bytes.Buffer
+	if m.Recipe.Transforms != nil && json.Compact(&is, m.Recipe.Transforms) != nil {
+		return false
+	}
+	same := is.Len() == 0 || bytes.Equal(is.Bytes(), want) || c.Normalize.Dataset || c.Transforms != nil
+	return same && (maps.Equal(images.options(), m.Recipe.Options) || maps.Equal(c.options(), m.Recipe.Options))
+}
+
+// checkAppended refuses to append a source a second time because --resume finds nothing to
+// go on with.
+func (r *run) checkAppended(unfinished bool) error {
+	c := r.config
+	if !c.Append || !c.Resume || unfinished || r.base.Source == nil {
+		return nil
+	}
+	if s := r.base.Source; s.Kind == r.info.Kind && s.Name == r.info.Name && s.Samples == r.info.Count {
+		return fmt.Errorf("%s was appended to %s already; to append it once more, leave --resume out", c.Source, c.Dest)
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package preprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// shuffled is a source whose samples come in a random order.
+type shuffled struct {
+	source.Indexed
+	order *permutation
+}
+
+// Samples implements source.Source.
+func (s shuffled) Samples() iter.Seq2[source.Sample, error] {
+	return func(yield func(source.Sample, error) bool) {
+		for i := range s.Info().Count {
+			sample, err := s.Sample(s.order.at(i))
+			if !yield(sample, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// runShuffled makes the dataset in a random order. A source that can only be read from its
+// beginning is made a dataset first, beside the destination, whose records then are copied:
+// it takes the space twice while that lasts.
+func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
+	seed := r.config.Shuffle.Seed
+	if indexed, ok := r.src.(source.Indexed); ok {
+		r.src = shuffled{indexed, newPermutation(r.info.Count, seed)}
+		return r.run(ctx)
+	}
+	collected, err := r.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	src, err := source.Open(ctx, r.spool(), source.Options{Kind: "flat"})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	second := &run{config: r.config.copies(), collected: collected, list: r.books.skipped, progress: r.progress}
+	second.src = shuffled{src.(source.Indexed), newPermutation(collected.Records, seed)}
+	second.info = src.Info()
+	m, err := second.run(ctx)
+	r.kept = second.kept
+	if err != nil {
+		return nil, err
+	}
+	return m, r.removeSpool()
+}
+
+// copies returns the Config that keeps every record as it is.
+func (c Config) copies() Config {
+	d := DefaultConfig()
+	d.Source, d.Dest, d.Format, d.Shuffle = c.Source, c.Dest, c.Format, c.Shuffle
+	d.Workers, d.ShardBytes, d.Memory = c.Workers, c.ShardBytes, c.Memory
+	d.Overwrite, d.Resume, d.Checkpoint = c.Overwrite, c.Resume, c.Checkpoint
+	return d
+}
+
+// spool is where the records are before they are in their order.
+func (r *run) spool() string {
+	return filepath.Join(filepath.Dir(r.config.Dest), "."+filepath.Base(r.config.Dest)+".unshuffled")
+}
+
+// collect makes the dataset in the order of the source, or takes the one that an earlier
+// run of the same has made. The books are of it.
+func (r *run) collect(ctx context.Context) (*store.Manifest, error) {
+	first := &run{config: r.config, src: r.src, info: r.info, progress: r.progress, stageName: "collecting", noList: true}
+	c := &first.config
+	c.Shuffle, c.Dest, c.Format = Seed{}, r.spool(), formatFlat
+	if c.Resume && store.IsFlat(c.Dest) {
+		c.Resume, c.Overwrite = false, true
+	}
+	c.Overwrite = c.Overwrite || store.IsFlat(c.Dest)
+	m, err := first.run(ctx)
+	r.books, r.kept = first.books, first.kept
+	return m, err
+}
+
+// removeSpool removes what collect made.
+func (r *run) removeSpool() error {
+	if err := os.RemoveAll(r.spool()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot remove %s: %w", r.spool(), err)
+	}
+	return nil
+}
+
+// relabel is a job for class numbers that gives them the numbers that the classes have in
+// the dataset that is appended to.
+type relabel struct {
+	copyField
+	numbers []int64
+}
+
+func (f relabel) worker() fieldWorker { return f }
+
+func (f relabel) do(name string, dst, value []byte) (out []byte, bad, fatal error) {
+	dst, bad, fatal = f.copyField.do(name, dst, value)
+	if bad == nil && fatal == nil {
+		v := tensor.As[int64](tensor.Of(f.field.Spec, 1, dst))
+		if v[0] < 0 || v[0] >= int64(len(f.numbers)) {
+			return dst, fmt.Errorf("%s: %w: label %d of %d classes", f.field.Name, source.ErrValue, v[0], len(f.numbers)), nil
+		}
+		v[0] = f.numbers[v[0]]
+	}
+	return dst, bad, fatal
+}
+
+// newRelabel returns the job for a label whose dataset has those classes already: new names
+// get numbers behind them.
+func newRelabel(f source.Field, have []string) relabel {
+	all := append([]string(nil), have...)
+	numbers := make([]int64, len(f.Classes))
+	for i, name := range f.Classes {
+		at := slices.Index(all, name)
+		if at < 0 {
+			at = len(all)
+			all = append(all, name)
+		}
+		numbers[i] = int64(at)
+	}
+	f.Classes = all
+	return relabel{copyField{f}, numbers}
+}

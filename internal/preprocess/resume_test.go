@@ -1,0 +1,225 @@
+package preprocess
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/store"
+)
+
+// kills is how often TestKill kills each kind of build: few in every run of the tests, and
+// with -kills 50 as many as a release should survive.
+var kills = flag.Int("kills", 4, "how often TestKill kills each kind of build")
+
+// childKey is the environment variable with the work of a child process, as JSON.
+const childKey = "PENSTOCK_PREPROCESS_CHILD"
+
+// child is what the tests' own binary does as a child process.
+type child struct {
+	Source, Dest string
+	Workers      int
+	Split        string
+	Dedup        bool
+	Checkpoint   time.Duration
+}
+
+func (w child) config() Config {
+	c := DefaultConfig()
+	c.Source, c.Dest, c.Workers, c.Dedup = w.Source, w.Dest, w.Workers, w.Dedup
+	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
+	c.Normalize, _ = ParseNormalize("none")
+	c.Split, _ = ParseSplit(w.Split)
+	c.Checkpoint = w.Checkpoint
+	if c.format() == formatFlat {
+		c.ShardBytes = 64 << 10
+	}
+	return c
+}
+
+func TestMain(m *testing.M) {
+	text := os.Getenv(childKey)
+	if text == "" {
+		os.Exit(m.Run())
+	}
+	var w child
+	err := json.Unmarshal([]byte(text), &w)
+	if err == nil {
+		_, err = Run(context.Background(), w.config(), &silent{})
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run runs the child, and kills it after a time that is not 0.
+func (w child) run(t *testing.T, after time.Duration) (killed bool) {
+	t.Helper()
+	text, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childKey+"="+string(text))
+	var out strings.Builder
+	cmd.Stderr = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if after > 0 {
+		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() }) // it may have ended
+		defer timer.Stop()
+	}
+	if err := cmd.Wait(); err != nil && (after == 0 || !strings.Contains(err.Error(), "killed")) {
+		t.Fatalf("%v\n%s", err, &out)
+	} else if err != nil {
+		return true
+	}
+	return false
+}
+
+// manyPictures makes a source whose build takes long enough to be killed in the middle of.
+func manyPictures(t *testing.T, n int) string {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "photos")
+	for i := range n {
+		name := fmt.Sprintf("%s/%04d.png", []string{"cat", "dog", "eel"}[i*3/n], i)
+		data := picture(t, name, 26, 26, i%(n-n/8)) // some come twice
+		if i%50 == 17 {
+			data = data[:60]
+		}
+		put(t, root, name, data)
+	}
+	return root
+}
+
+// A build that is killed at any moment and resumed ends with the bytes of one that was not,
+// in both formats and for any number of workers.
+func TestKill(t *testing.T) {
+	source := manyPictures(t, 600)
+	for _, name := range []string{"ds", "ds.h5"} {
+		if name == "ds.h5" && !haveHDF5() {
+			t.Log("this build writes no HDF5")
+			continue
+		}
+		for _, workers := range []int{1, 2} {
+			t.Run(fmt.Sprintf("%s %d", name, workers), func(t *testing.T) { testKill(t, source, name, workers) })
+		}
+	}
+}
+
+func testKill(t *testing.T, source, name string, workers int) {
+	w := child{Source: source, Workers: workers, Split: "train=0.8,val=0.2", Dedup: true, Checkpoint: 2 * time.Millisecond}
+	w.Dest = filepath.Join(t.TempDir(), name)
+	begin := time.Now()
+	w.run(t, 0)
+	whole := time.Since(begin)
+	want, wantSkipped := files(t, w.Dest), files(t, w.Dest+".skipped.jsonl")
+	random := rand.New(rand.NewPCG(uint64(workers), uint64(len(name))))
+	hit := 0
+	for i := range *kills {
+		w.Dest = filepath.Join(t.TempDir(), name)
+		after := time.Duration(1 + random.Int64N(int64(whole)))
+		if w.run(t, after) {
+			hit++
+		}
+		if _, err := os.Stat(w.Dest); err == nil && !store.Unfinished(w.Dest) {
+			continue // it was done
+		}
+		if random.IntN(3) == 0 {
+			w.run(t, time.Duration(1+random.Int64N(int64(whole))))
+		}
+		if _, err := os.Stat(w.Dest); errors.Is(err, os.ErrNotExist) || store.Unfinished(w.Dest) {
+			w.run(t, 0)
+		}
+		if !maps.Equal(files(t, w.Dest), want) {
+			t.Errorf("kill %d, after %v of %v: the dataset has other bytes than without", i, after, whole)
+		}
+		if !maps.Equal(files(t, w.Dest+".skipped.jsonl"), wantSkipped) {
+			t.Errorf("kill %d, after %v of %v: another list of skipped samples", i, after, whole)
+		}
+	}
+	t.Logf("%d of %d were killed before their end at %v", hit, *kills, whole)
+}
+
+// stopped runs c and stops it after n samples, which must leave something to go on with.
+func stopped(t *testing.T, c Config, n int64) string {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	c.Checkpoint = 1
+	_, err := Run(ctx, c, &silent{f: func(done int64) {
+		if done == n {
+			cancel(errors.New("stopped"))
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "--resume goes on behind them") {
+		t.Fatalf("error %v", err)
+	}
+	return err.Error()
+}
+
+func TestResumeRefusesWhatDiffers(t *testing.T) {
+	source := folder(t, 40)
+	for what, change := range map[string]func(*Config){
+		"another transforms":        func(c *Config) { c.Crop = []int{16, 16}; c.Filter = "nearest" },
+		"another options":           func(c *Config) { c.Orient = true },
+		"another number of samples": func(c *Config) { put(t, source, "dog/zzzz.png", picture(t, ".png", 30, 30, 1)) },
+		"another splits":            func(c *Config) { c.Split = []Share{{"a", 0.5}, {"b", 0.5}} },
+		"another shard size":        func(c *Config) { c.ShardBytes = 1 << 20 },
+	} {
+		c := config(t, source)
+		stopped(t, c, 20)
+		if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "go on with it with --resume") {
+			t.Errorf("a new run gives up what was there: %v", err)
+		}
+		c.Resume = true
+		change(&c)
+		if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+}
+
+// Samples that changed their names are found out, though there are as many as before.
+func TestResumeComparesNames(t *testing.T) {
+	c := config(t, folder(t, 40))
+	stopped(t, c, 20)
+	if err := os.Rename(filepath.Join(c.Source, "cat/c.png"), filepath.Join(c.Source, "cat/cc.png")); err != nil {
+		t.Fatal(err)
+	}
+	c.Resume = true
+	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "the source is another one than before") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A build that failed at a bad sample can be resumed with another word on bad samples.
+func TestResumeAfterFailure(t *testing.T) {
+	source := folder(t, 40)
+	put(t, source, "dog/ma.jpg", []byte("words"))
+	whole := config(t, source)
+	whole.Skip = true
+	mustRun(t, whole)
+	c := config(t, source)
+	c.Checkpoint = 1
+	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "records are kept") {
+		t.Fatalf("error %v", err)
+	}
+	c.Resume, c.Skip = true, true
+	mustRun(t, c)
+	if !maps.Equal(files(t, c.Dest), files(t, whole.Dest)) {
+		t.Error("other bytes than without a failure")
+	}
+}

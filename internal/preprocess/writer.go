@@ -1,0 +1,154 @@
+package preprocess
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5"
+)
+
+// journaled reports whether a run that ends early can be resumed. For an HDF5 file that has
+// to be asked for, as it takes the space twice.
+func (r *run) journaled() bool { return r.config.format() == formatFlat || r.config.Resume }
+
+// create returns the writer of the dataset.
+func (r *run) create(j *job) (store.Writer, error) {
+	c := r.config
+	journal, err := r.journal(j)
+	if err != nil {
+		return nil, err
+	}
+	splits := r.splits()
+	if c.format() == formatHDF5 {
+		return hdf5.Create(c.Dest, j.schema, hdf5.Options{
+			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+		})
+	}
+	return store.CreateFlat(c.Dest, j.schema, store.FlatOptions{
+		ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+	})
+}
+
+// splits returns the names of the splits: those that are asked for, or the source's.
+func (r *run) splits() []string {
+	if r.config.Split == nil {
+		return r.info.Splits
+	}
+	var names []string
+	for _, s := range r.config.Split {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// journal returns what a later run must have in common with this one to go on with it.
+// What is done at bad samples may differ: up to here it made no difference.
+func (r *run) journal(j *job) (*store.Journal, error) {
+	if !r.journaled() {
+		return nil, nil
+	}
+	recipe, err := r.config.recipe(j)
+	if err != nil {
+		return nil, err
+	}
+	delete(recipe.Options, "on-error")
+	delete(recipe.Options, "max-errors")
+	options, err := json.Marshal(recipe.Options)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(r.config.Source)
+	if err != nil {
+		return nil, err
+	}
+	inputs := map[string]string{
+		"source": path, "kind of source": r.info.Kind, "number of samples": fmt.Sprint(r.info.Count),
+		"version": recipe.Program, "decoder": decode.Backend(), "options": string(options), "transforms": string(recipe.Transforms),
+	}
+	if stamp := stampOf(path); stamp != "" {
+		inputs["state of the source (size and time of change)"] = stamp
+	}
+	return &store.Journal{Inputs: inputs, Resume: r.config.Resume}, nil
+}
+
+// stampOf returns what changes when files do, for those that path is or matches; "" for a
+// folder, whose samples are compared by name.
+func stampOf(path string) string {
+	files, err := filepath.Glob(path)
+	if _, plain := os.Stat(path); plain == nil {
+		files, err = []string{path}, nil
+	}
+	if err != nil {
+		return ""
+	}
+	h := sha256.New()
+	for _, name := range files {
+		info, err := os.Stat(name)
+		if err != nil || info.IsDir() {
+			return ""
+		}
+		fmt.Fprintf(h, "%s\x00%d %d\n", name, info.Size(), info.ModTime().UnixNano())
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// leave closes the writer. What a run that failed has made stays there if it can be resumed,
+// and is worth it.
+func (r *run) leave(w store.Writer, failed error) error {
+	err := w.Close()
+	if failed == nil || !r.journaled() || r.kept > 0 || w.Kept().Resumed {
+		if failed != nil && r.journaled() {
+			r.kept = max(r.kept, w.Kept().Records)
+		}
+		return err
+	}
+	c := r.config
+	stage, opened := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
+	if opened != nil {
+		return errors.Join(err, opened)
+	}
+	return errors.Join(err, stage.Abort())
+}
+
+// skippedName is the list of samples that were left out, beside the dataset.
+func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped.jsonl" }
+
+// writeSkipped lists the samples that were left out, with the reasons, one a line. Without
+// any, a list of an earlier run is removed.
+func (r *run) writeSkipped() error {
+	list := append(slices.Clip(r.list), r.books.skipped...)
+	switch {
+	case r.noList:
+		return nil
+	case len(list) == 0:
+		return r.removeSkipped()
+	}
+	var text []byte
+	for _, s := range list {
+		line, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		text = append(append(text, line...), '\n')
+	}
+	return os.WriteFile(r.config.skippedName(), text, 0o666)
+}
+
+func (r *run) removeSkipped() error {
+	if err := os.Remove(r.config.skippedName()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// program names this program and its version.
+func program() string { return "penstock " + cli.Version() }
