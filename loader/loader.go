@@ -40,6 +40,8 @@ type Loader struct {
 	lost       error // why a pass was abandoned that still hangs
 	alarm      *time.Timer
 	kept       int
+	active     int // workers that may begin a batch
+	tuner      tuner
 	started    bool // the goroutines run
 	closed     bool
 	stats      Stats
@@ -111,14 +113,15 @@ func (ld *Loader) makeSlots() {
 
 // makeWorkers makes the state of those who fill batches.
 func (ld *Loader) makeWorkers() error {
-	for id := range max(1, ld.opts.Workers) {
+	for id := range max(1, ld.opts.crew()) {
 		w, err := ld.newWorker(id)
 		if err != nil {
 			return err
 		}
 		ld.workers = append(ld.workers, w)
 	}
-	if ld.opts.crew() == 0 {
+	ld.active = max(0, ld.opts.Workers)
+	if ld.active == 0 {
 		ld.hands = ld.workers[0]
 	}
 	return nil
@@ -165,7 +168,11 @@ func (ld *Loader) recycle(s *slot) {
 	}
 	s.done = false
 	ld.free = append(ld.free, s)
-	ld.work.Signal()
+	if ld.active < len(ld.workers) {
+		ld.work.Broadcast() // one alone might be a worker that may not begin
+	} else {
+		ld.work.Signal()
+	}
 	last := ld.closed && len(ld.free) == len(ld.slots)
 	ld.mu.Unlock()
 	if last {

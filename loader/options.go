@@ -25,6 +25,7 @@ type Options struct {
 	Report     func(*Error)         // is told of every record that OnError passes over, by any goroutine; nil tells nobody
 
 	Workers     int           // goroutines that fill batches; 0 means one fewer than the process's share of the cores, at least 1
+	MaxWorkers  int           // more than Workers has the Loader add goroutines, up to so many, while that makes the loop faster; this is also the most cores that they take
 	Ahead       int           // finished batches kept ready, and the most that Keep may hold; 0 means 2
 	AsCompleted bool          // hand out batches in the order in which they are done; State stays exact
 	Memory      Memory        // where buffers come from; nil means anonymous memory of the process
@@ -78,8 +79,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// crew returns how many goroutines fill batches.
-func (o Options) crew() int { return max(0, o.Workers) }
+// crew returns the most goroutines that fill batches.
+func (o Options) crew() int { return max(0, o.Workers, o.MaxWorkers) }
 
 // slots returns how many batches exist at a time.
 func (o Options) slots() int { return o.Ahead + o.crew() + 1 }
@@ -109,10 +110,14 @@ func (o Options) validate() error {
 	if o.Workers != Synchronous {
 		inRange("Workers", o.Workers, 1, maxWorkers)
 	}
+	inRange("MaxWorkers", o.MaxWorkers, 0, maxWorkers)
 	inRange("Ahead", o.Ahead, 1, maxAhead)
 	inRange("OnError", int(o.OnError), int(Fail), int(Blank))
 	if o.Budget < 0 || o.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("Budget is %d and Timeout %v; neither may be negative", o.Budget, o.Timeout))
+	}
+	if o.MaxWorkers > 0 && o.Workers == Synchronous {
+		errs = append(errs, errors.New("MaxWorkers needs Workers: nothing can be added to a goroutine that fills its own batches"))
 	}
 	if o.Timeout > 0 && o.Workers == Synchronous {
 		errs = append(errs, errors.New("Timeout needs Workers: nobody watches a goroutine that fills its own batches"))
@@ -145,8 +150,9 @@ func (o Options) fit(stride int) (Options, error) {
 		return o, fmt.Errorf("Budget is %d bytes; a batch has %d and %d of them are the least that works: lower BatchSize", o.Budget, stride, least)
 	}
 	o.Ahead = max(1, min(o.Ahead, o.Budget/stride-o.crew()-1))
-	if o.crew() > 0 {
-		o.Workers = max(1, min(o.Workers, o.Budget/stride-o.Ahead-1))
+	if most := o.Budget/stride - o.Ahead - 1; o.crew() > 0 {
+		o.Workers = max(1, min(o.Workers, most))
+		o.MaxWorkers = min(o.MaxWorkers, most)
 	}
 	return o, nil
 }

@@ -36,7 +36,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{began: time.Now(), opening: ld.opts.Workers > 1}
+	p := &pass{began: time.Now(), opening: ld.opts.crew() > 1}
 	first := ld.part(number, from.step)
 	first.taken = from.ahead
 	p.ahead = from.ahead
@@ -150,6 +150,7 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 	p.deliver(s.tick)
 	ld.window[s.tick%len(ld.window)] = nil
 	ld.count(p, s)
+	ld.tune(now)
 	return Batch{s, s.gen.Load()}, nil
 }
 

@@ -31,7 +31,7 @@ type Stats struct {
 	Slowest   Slowest       // the record whose Transform took longest
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
-	Workers   int // goroutines; 0 if batches are made by the consumer
+	Workers   int // goroutines at work, which MaxWorkers lets grow; 0 if batches are made by the consumer
 	Ahead     int // finished batches that may wait
 	Cores     int // of this process's share when the Loader was made
 	RingBytes int // memory of the buffers; 0 as long as nothing is copied
@@ -150,7 +150,7 @@ func (ld *Loader) Stats() Stats {
 	st := ld.stats
 	st.Reads = reads
 	st.Waits = ld.waits.quantiles()
-	st.Workers, st.Ahead = ld.opts.crew(), ld.opts.Ahead
+	st.Workers, st.Ahead = ld.active, ld.opts.Ahead
 	st.Kept = ld.kept
 	st.RingBytes = ld.ring.bytes()
 	if p, ok := ld.opts.Memory.(interface{ Pinned() bool }); ok && p.Pinned() {

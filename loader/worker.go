@@ -99,7 +99,7 @@ func (ld *Loader) assign(w *worker) task {
 	ld.add(&w.spent)
 	var since time.Time
 	for {
-		t, ok := ld.task()
+		t, ok := ld.task(w)
 		if ok {
 			if !since.IsZero() {
 				ld.stats.Idle += time.Since(since)
@@ -114,14 +114,14 @@ func (ld *Loader) assign(w *worker) task {
 }
 
 // task returns what there is to do, if anything. The caller holds mu.
-func (ld *Loader) task() (task, bool) {
+func (ld *Loader) task(w *worker) (task, bool) {
 	p := ld.pass
 	switch {
 	case p != nil && p.split != nil:
 		return p.piece(), true
 	case ld.closed:
 		return task{}, true
-	case p == nil || p.opening && p.next > 0:
+	case p == nil || p.opening && p.next > 0 || w.id >= ld.active:
 		return task{}, false
 	}
 	s := ld.assignStep(p)
@@ -206,7 +206,7 @@ func (ld *Loader) divide(p *pass, s *slot) bool {
 	defer ld.mu.Unlock()
 	p.opening = false
 	ld.work.Broadcast()
-	pieces := min(ld.opts.Workers, len(s.indices))
+	pieces := min(ld.active, len(s.indices))
 	if pieces < 2 {
 		return false
 	}
