@@ -1,0 +1,17 @@
+module github.com/penstock/penstock/bench
+
+go 1.26.4
+
+require (
+	github.com/disintegration/imaging v1.6.2
+	github.com/penstock/penstock v0.0.0
+	golang.org/x/sys v0.49.0
+)
+
+require (
+	github.com/edsrzf/mmap-go v1.2.0 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
+	golang.org/x/image v0.47.0 // indirect
+)
+
+replace github.com/penstock/penstock => ..

@@ -1,0 +1,113 @@
+package measure
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// Request is a line to a child: do items [From, To) of Set in the way Do; or, with Out, write
+// what comes of them to that file. An empty Do asks what there is.
+type Request struct {
+	Do   string `json:"do"`
+	Set  string `json:"set,omitempty"`
+	From int    `json:"from"`
+	To   int    `json:"to"`
+	Out  string `json:"out,omitempty"`
+}
+
+// Answer is the line that comes back.
+type Answer struct {
+	Spent
+	Text  string `json:"text,omitempty"` // versions
+	Ways  []Way  `json:"ways,omitempty"`
+	Error string `json:"error,omitempty"`
+}
+
+// Way is a way to do the work.
+type Way struct {
+	Name string `json:"name"` // of Request.Do
+	Text string `json:"text"` // what it is
+}
+
+// Child is another process that does work on request.
+type Child struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// Start starts a child. Its messages go to stderr.
+func Start(name string, args ...string) (*Child, error) {
+	c := &Child{cmd: exec.Command(name, args...)}
+	c.cmd.Stderr = os.Stderr
+	var err error
+	if c.in, err = c.cmd.StdinPipe(); err != nil {
+		return nil, err
+	}
+	out, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	c.out = bufio.NewScanner(out)
+	c.out.Buffer(nil, 1<<20)
+	return c, c.cmd.Start()
+}
+
+// Ask sends a request and waits for the answer.
+func (c *Child) Ask(q Request) (a Answer, err error) {
+	line, err := json.Marshal(q)
+	if err != nil {
+		return a, err
+	}
+	if _, err := c.in.Write(append(line, '\n')); err != nil {
+		return a, err
+	}
+	if !c.out.Scan() {
+		return a, errors.Join(fmt.Errorf("%s ended", c.cmd.Path), c.out.Err())
+	}
+	if err := json.Unmarshal(c.out.Bytes(), &a); err != nil {
+		return a, fmt.Errorf("%s: %w", c.cmd.Path, err)
+	}
+	if a.Error != "" {
+		return a, errors.New(a.Error)
+	}
+	return a, nil
+}
+
+// Doing is the Do of a contender in the child.
+func (c *Child) Doing(way, set string) func(from, to int) (Spent, error) {
+	return func(from, to int) (Spent, error) {
+		a, err := c.Ask(Request{Do: way, Set: set, From: from, To: to})
+		return a.Spent, err
+	}
+}
+
+// Close ends the child.
+func (c *Child) Close() {
+	c.in.Close()
+	_ = c.cmd.Wait() // what it had to say is on stderr
+}
+
+// Serve is the child's side: it answers until there are no more requests.
+func Serve(in io.Reader, out io.Writer, do func(Request) (Answer, error)) error {
+	lines, w := bufio.NewScanner(in), json.NewEncoder(out)
+	for lines.Scan() {
+		var q Request
+		if err := json.Unmarshal(lines.Bytes(), &q); err != nil {
+			return err
+		}
+		a, err := do(q)
+		if err != nil {
+			a = Answer{Error: err.Error()}
+		}
+		if err := w.Encode(a); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}

@@ -1,0 +1,118 @@
+package measure
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A Contender does items [from, to) of the work and says what that took.
+type Contender struct {
+	Name string
+	Do   func(from, to int) (Spent, error)
+	// Items, if positive, is how many of them it does in a round, where all would take too
+	// long.
+	Items int
+}
+
+// Timed is the Do of a function in this process.
+func Timed(f func(from, to int) error) func(from, to int) (Spent, error) {
+	return func(from, to int) (Spent, error) {
+		return Time(func() error { return f(from, to) })
+	}
+}
+
+// Result is what a contender took for an item, in each round.
+type Result struct {
+	Name   string
+	Rounds []Spent
+}
+
+// Rounds has all contenders do items, chunk at a time, in turn and in changing order: once to
+// warm up, then so many rounds.
+func Rounds(rounds, items, chunk int, list []Contender) ([]Result, error) {
+	results := make([]Result, len(list))
+	for i, c := range list {
+		results[i].Name = c.Name
+	}
+	for round := range rounds + 1 {
+		sums, done := make([]Spent, len(list)), make([]int, len(list))
+		for from := 0; from < items; from += chunk {
+			for k := range list {
+				i := (k + round + from/chunk) % len(list)
+				to := min(from+chunk, list[i].last(items))
+				if from >= to {
+					continue
+				}
+				s, err := list[i].Do(from, to)
+				if err != nil {
+					return nil, fmt.Errorf("%s: %w", list[i].Name, err)
+				}
+				sums[i] = sums[i].plus(s)
+				done[i] += to - from
+			}
+		}
+		for i := range list {
+			if round > 0 {
+				results[i].Rounds = append(results[i].Rounds, sums[i].per(done[i]))
+			}
+		}
+	}
+	return results, nil
+}
+
+func (c Contender) last(items int) int {
+	if c.Items > 0 {
+		return min(c.Items, items)
+	}
+	return items
+}
+
+// Median returns the middle of what an item took.
+func (r Result) Median(of func(Spent) float64) float64 {
+	var list []float64
+	for _, s := range r.Rounds {
+		list = append(list, of(s))
+	}
+	return spread(list).Median
+}
+
+// A Ratio is the same in several rounds: the one in the middle, the lowest and the highest.
+type Ratio struct{ Median, Low, High float64 }
+
+func (r Ratio) String() string {
+	return fmt.Sprintf("%s [%s..%s]", digits(r.Median), digits(r.Low), digits(r.High))
+}
+
+// digits writes three of them.
+func digits(x float64) string {
+	switch {
+	case x >= 100:
+		return fmt.Sprintf("%.0f", x)
+	case x >= 10:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.2f", x)
+}
+
+// Over returns how many times as long as base r took.
+func (r Result) Over(base Result, of func(Spent) float64) Ratio {
+	var list []float64
+	for i := range r.Rounds {
+		if b := of(base.Rounds[i]); b > 0 {
+			list = append(list, of(r.Rounds[i])/b)
+		}
+	}
+	return spread(list)
+}
+
+func spread(list []float64) Ratio {
+	if len(list) == 0 {
+		return Ratio{}
+	}
+	slices.Sort(list)
+	mid := list[len(list)/2]
+	if len(list)%2 == 0 {
+		mid = (mid + list[len(list)/2-1]) / 2
+	}
+	return Ratio{mid, list[0], list[len(list)-1]}
+}

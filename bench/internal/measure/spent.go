@@ -1,0 +1,32 @@
+// Package measure compares programs that do the same work, in turn, in one run.
+//
+// A machine that others use is slow in one second and fast in the next. So the work is cut
+// into small parts, all contenders do a part one after the other, and what is told is the
+// ratio of two contenders within a round: its median over the rounds, its lowest, its
+// highest. Times of the processor say less of what other programs do than those of a clock.
+package measure
+
+import "time"
+
+// Spent is what work took, in seconds.
+type Spent struct {
+	Wall float64 `json:"wall"` // by the clock
+	CPU  float64 `json:"cpu"`  // of the processor, in all threads of the process
+}
+
+// CPU returns the processor time.
+func CPU(s Spent) float64 { return s.CPU }
+
+// Wall returns the time by the clock.
+func Wall(s Spent) float64 { return s.Wall }
+
+// Time measures f.
+func Time(f func() error) (Spent, error) {
+	wall, cpu := time.Now(), processTime()
+	err := f()
+	return Spent{time.Since(wall).Seconds(), (processTime() - cpu).Seconds()}, err
+}
+
+func (s Spent) plus(o Spent) Spent { return Spent{s.Wall + o.Wall, s.CPU + o.CPU} }
+
+func (s Spent) per(n int) Spent { return Spent{s.Wall / float64(n), s.CPU / float64(n)} }

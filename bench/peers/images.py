@@ -1,0 +1,172 @@
+"""Photos to records by Pillow, OpenCV and torchvision, as their users do it.
+
+usage: images.py FOLDER    one JSON request a line in, one JSON answer a line out
+
+The work: a JPEG file's bytes, RGB, shorter side 256, the centre 224 x 224, channels first; as
+float32 also (x/255 - mean)/std. One thread. FOLDER holds the photos of each set.
+"""
+import binascii
+import glob
+import io
+import json
+import os
+import struct
+import sys
+import time
+
+import cv2
+import numpy as np
+import PIL
+import torch
+import torchvision
+from PIL import Image, features
+from torchvision import transforms as tv1
+from torchvision.transforms import v2
+
+torch.set_num_threads(1)
+cv2.setNumThreads(1)
+
+SIDE, SHORTER = 224, 256
+MEAN, STD = (.485, .456, .406), (.229, .224, .225)
+PIL_FILTERS = {"bilinear": Image.Resampling.BILINEAR, "bicubic": Image.Resampling.BICUBIC, "lanczos": Image.Resampling.LANCZOS,
+               "box": Image.Resampling.BOX, "hamming": Image.Resampling.HAMMING}
+TV_FILTERS = {"bilinear": tv1.InterpolationMode.BILINEAR, "bicubic": tv1.InterpolationMode.BICUBIC, "lanczos": tv1.InterpolationMode.LANCZOS}
+CV_FILTERS = {"linear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA, "cubic": cv2.INTER_CUBIC, "lanczos4": cv2.INTER_LANCZOS4}
+
+# x*SCALE - SHIFT is (x/255 - mean)/std but for rounding, in one pass less.
+SCALE = np.float32(1 / (255 * np.array(STD)))[:, None, None]
+SHIFT = np.float32(np.array(MEAN) / np.array(STD))[:, None, None]
+
+
+def geometry(w, h):
+    """Size after the resize, and the corner of the crop: torchvision's."""
+    if w <= h:
+        nw, nh = SHORTER, int(SHORTER * h / w)
+    else:
+        nw, nh = int(SHORTER * w / h), SHORTER
+    return nw, nh, int(round((nw - SIDE) / 2)), int(round((nh - SIDE) / 2))
+
+
+def planes(hwc, floats):
+    """The record of an image of 224 x 224."""
+    chw = hwc.transpose(2, 0, 1)
+    if not floats:
+        return np.ascontiguousarray(chw)
+    out = np.empty(chw.shape, np.float32)
+    np.multiply(chw, SCALE, out=out)
+    out -= SHIFT
+    return out
+
+
+def pillow(filter, draft=False):
+    def do(data, floats):
+        m = Image.open(io.BytesIO(data))
+        if draft:
+            m.draft("RGB", (SHORTER, SHORTER))
+        if m.mode != "RGB":
+            m = m.convert("RGB")
+        w, h, x, y = geometry(*m.size)
+        m = m.resize((w, h), PIL_FILTERS[filter]).crop((x, y, x + SIDE, y + SIDE))
+        return planes(np.asarray(m), floats)
+    return do
+
+
+def opencv(filter):
+    def do(data, floats):
+        m = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION)
+        w, h, x, y = geometry(m.shape[1], m.shape[0])
+        m = cv2.resize(m, (w, h), interpolation=CV_FILTERS[filter])
+        return planes(m[y:y + SIDE, x:x + SIDE], floats)
+    return do
+
+
+def torchvision_pillow(filter):
+    size = [tv1.Resize(SHORTER, TV_FILTERS[filter]), tv1.CenterCrop(SIDE)]
+    full = tv1.Compose(size + [tv1.ToTensor(), tv1.Normalize(MEAN, STD)])
+    byte = tv1.Compose(size + [tv1.PILToTensor()])
+
+    def do(data, floats):
+        m = Image.open(io.BytesIO(data)).convert("RGB")
+        return (full if floats else byte)(m).numpy()
+    return do
+
+
+def torchvision_tensor(filter):
+    size = [v2.Resize(SHORTER, TV_FILTERS[filter], antialias=True), v2.CenterCrop(SIDE)]
+    full = v2.Compose(size + [v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
+    byte = v2.Compose(size)
+
+    def do(data, floats):
+        m = torchvision.io.decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8), mode=torchvision.io.ImageReadMode.RGB)
+        return (full if floats else byte)(m).contiguous().numpy()
+    return do
+
+
+# Name "PEER, FILTER", what it is, and how. FILTER is that of ours to compare with.
+WAYS = [
+    ("Pillow, bilinear", "Pillow, BILINEAR, NumPy", pillow("bilinear")),
+    ("Pillow draft, bilinear", "Pillow, draft (decoded smaller), BILINEAR, NumPy", pillow("bilinear", True)),
+    ("OpenCV linear, bilinear", "OpenCV, INTER_LINEAR (no antialias), NumPy", opencv("linear")),
+    ("OpenCV area, bilinear", "OpenCV, INTER_AREA, NumPy", opencv("area")),
+    ("torchvision on Pillow, bilinear", "torchvision on Pillow, BILINEAR", torchvision_pillow("bilinear")),
+    ("torchvision tensor, bilinear", "torchvision tensor, BILINEAR antialias", torchvision_tensor("bilinear")),
+    ("Pillow, bicubic", "Pillow, BICUBIC, NumPy", pillow("bicubic")),
+    ("OpenCV cubic, bicubic", "OpenCV, INTER_CUBIC (no antialias), NumPy", opencv("cubic")),
+    ("torchvision on Pillow, bicubic", "torchvision on Pillow, BICUBIC", torchvision_pillow("bicubic")),
+    ("torchvision tensor, bicubic", "torchvision tensor, BICUBIC antialias", torchvision_tensor("bicubic")),
+    ("Pillow, lanczos", "Pillow, LANCZOS, NumPy", pillow("lanczos")),
+    ("OpenCV lanczos4, lanczos", "OpenCV, INTER_LANCZOS4 (no antialias), NumPy", opencv("lanczos4")),
+    ("torchvision on Pillow, lanczos", "torchvision on Pillow, LANCZOS", torchvision_pillow("lanczos")),
+]
+
+
+def all_sizes(data):
+    """CRC32 of the photo in each size by each filter; transforms/sizes.go has the same list."""
+    m = Image.open(io.BytesIO(data)).convert("RGB")
+    w, h = m.size
+    for nh, nw in (256, 256), (1, w), (h, 1), (h * 137 // 100, w * 137 // 100), (7, 5), (333, 77), (h, w // 3), (h // 3, w), (h * 2, w // 2):
+        for f in "box", "bilinear", "hamming", "bicubic", "lanczos":
+            yield struct.pack("<I", binascii.crc32(m.resize((nw, nh), PIL_FILTERS[f]).tobytes()))
+
+
+def versions():
+    return "Pillow %s (libjpeg-turbo %s), OpenCV %s, torchvision %s, torch %s, NumPy %s, Python %s" % (
+        PIL.__version__, features.version("libjpeg_turbo"), cv2.__version__, torchvision.__version__, torch.__version__, np.__version__, sys.version.split()[0])
+
+
+def answer(q, folder, sets):
+    if not q["do"]:
+        ways = [{"name": "%s %s" % (n, t), "text": text} for n, text, _ in WAYS for t in ("uint8", "float32")]
+        return {"text": versions(), "ways": ways}
+    if q["set"] not in sets:
+        names = sorted(glob.glob(os.path.join(folder, q["set"], "*", "*")))
+        sets[q["set"]] = [open(n, "rb").read() for n in names]
+    files = sets[q["set"]][q["from"]:q["to"]]
+    if q["do"] == "all sizes":
+        with open(q["out"], "wb") as out:
+            for data in files:
+                out.writelines(all_sizes(data))
+        return {}
+    name, dtype = q["do"].rsplit(" ", 1)
+    do, floats = {n: f for n, _, f in WAYS}[name], dtype == "float32"
+    if q.get("out"):
+        with open(q["out"], "wb") as out:
+            out.writelines(do(data, floats).tobytes() for data in files)
+        return {}
+    wall, cpu = time.perf_counter(), time.process_time()
+    for data in files:
+        do(data, floats)
+    return {"wall": time.perf_counter() - wall, "cpu": time.process_time() - cpu}
+
+
+def main():
+    sets = {}
+    for line in sys.stdin:
+        try:
+            a = answer(json.loads(line), sys.argv[1], sets)
+        except Exception as e:
+            a = {"error": "images.py: %s: %s" % (type(e).__name__, e)}
+        print(json.dumps(a), flush=True)
+
+
+main()

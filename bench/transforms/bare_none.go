@@ -1,0 +1,6 @@
+//go:build !turbo || !cgo
+
+package main
+
+// bare is nil: libjpeg-turbo is not built in.
+var bare way

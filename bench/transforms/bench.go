@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/internal/decode"
+)
+
+// bench is a run of this program: the photos, and everyone who works on them.
+type bench struct {
+	o          options
+	dir        string
+	sets       []set
+	own        *server
+	other      *measure.Child // this program with the other decoder, or nil
+	otherText  string
+	python     *measure.Child // or nil
+	pythonText string
+	peerWays   []measure.Way
+}
+
+func newBench(o options) (_ *bench, err error) {
+	b := &bench{o: o}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if b.dir, err = os.MkdirTemp("", "penstock-bench-"); err != nil {
+		return nil, err
+	}
+	if b.sets, err = prepare(b.dir, o.data, o.every); err != nil {
+		return nil, err
+	}
+	if b.own, err = newServer(b.dir, o.order); err != nil {
+		return nil, err
+	}
+	for _, s := range b.sets {
+		b.own.sets[s.name] = s.files
+	}
+	if err := b.startOther(); err != nil {
+		return nil, err
+	}
+	return b, b.startPython()
+}
+
+func (b *bench) startOther() (err error) {
+	if b.o.other == "" {
+		return nil
+	}
+	if b.other, err = measure.Start(b.o.other, "-serve", b.dir, "-pass-order", b.o.order); err != nil {
+		return err
+	}
+	a, err := b.other.Ask(measure.Request{})
+	if err == nil && a.Text == decode.Backend() {
+		err = fmt.Errorf("%s has the same JPEG decoder as this program: build one with -tags turbo, the other without", b.o.other)
+	}
+	b.otherText = a.Text
+	return err
+}
+
+func (b *bench) startPython() (err error) {
+	if b.o.python == "" {
+		return nil
+	}
+	dir := b.o.peers
+	if dir == "" {
+		dir = measure.Find("bench/peers", "peers")
+	}
+	if b.python, err = measure.Start(b.o.python, filepath.Join(dir, "images.py"), b.dir); err != nil {
+		return err
+	}
+	a, err := b.python.Ask(measure.Request{})
+	b.pythonText, b.peerWays = a.Text, a.Ways
+	return err
+}
+
+func (b *bench) close() {
+	for _, c := range []*measure.Child{b.other, b.python} {
+		if c != nil {
+			c.Close()
+		}
+	}
+	if b.dir != "" {
+		os.RemoveAll(b.dir)
+	}
+}
+
+// asking is the Do of a contender that is this program.
+func (b *bench) asking(way, set string) func(from, to int) (measure.Spent, error) {
+	return func(from, to int) (measure.Spent, error) {
+		a, err := b.own.answer(measure.Request{Do: way, Set: set, From: from, To: to})
+		return a.Spent, err
+	}
+}
+
+// decoder is this program with one JPEG decoder.
+type decoder struct {
+	name string
+	do   func(way, set string) func(from, to int) (measure.Spent, error)
+	ask  func(measure.Request) (measure.Answer, error)
+}
+
+// decoders returns this program, and the other one if there is one.
+func (b *bench) decoders() []decoder {
+	list := []decoder{{short(decode.Backend()), b.asking, b.own.answer}}
+	if b.other != nil {
+		list = append(list, decoder{short(b.otherText), b.other.Doing, b.other.Ask})
+	}
+	return list
+}
+
+// short names a decoder in tables.
+func short(backend string) string {
+	if len(backend) >= 13 && backend[:13] == "libjpeg-turbo" {
+		return "turbo"
+	}
+	return "Go"
+}

@@ -1,0 +1,112 @@
+// Command transforms measures the way of a photo from its file's bytes to a record, against
+// programs that do the same: the usual Go one, libjpeg-turbo alone, and with -python Pillow,
+// OpenCV and torchvision.
+//
+//	transforms [-data photos.tar] [-other PROGRAM] [-preprocess PROGRAM]... [-python PYTHON] [-rounds 7] [-only NAME]
+//
+// It is built for one of the two JPEG decoders. -other is the same program built for the
+// other one, so that both are measured in one run. make bench does all that.
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/internal/decode"
+)
+
+// options are what the command line says.
+type options struct {
+	data, other, python, peers, only string
+	preprocess                       programs
+	rounds, every                    int
+	serve, order                     string
+}
+
+// programs is a flag that may come several times.
+type programs []string
+
+func (p *programs) String() string     { return strings.Join(*p, " ") }
+func (p *programs) Set(s string) error { *p = append(*p, s); return nil }
+
+func main() {
+	var o options
+	flag.StringVar(&o.data, "data", os.Getenv("PHOTOS"), "tar archive of photos, or folder; default: PHOTOS, else ../shared/data/photos.tar or testdata/raw, whichever is there")
+	flag.StringVar(&o.other, "other", "", "this program, built for the other JPEG decoder")
+	flag.Var(&o.preprocess, "preprocess", "the preprocess command, to be measured as a whole; may be repeated")
+	flag.StringVar(&o.python, "python", "", "Python with Pillow, OpenCV and torchvision, to be measured too")
+	flag.StringVar(&o.peers, "peers", "", "folder of images.py; default: bench/peers")
+	flag.StringVar(&o.only, "only", "", "parts whose name has this in it: pipeline, workers, resize, normalise, preprocess, pixels, peers")
+	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
+	flag.IntVar(&o.every, "every", 4, "enlarge one photo in so many")
+	flag.StringVar(&o.serve, "serve", "", "answer requests on the photos in this folder (for internal use)")
+	flag.StringVar(&o.order, "pass-order", "horizontal", "pass_order of Resize")
+	flag.Parse()
+	if err := run(o); err != nil {
+		fmt.Fprintln(os.Stderr, "transforms:", err)
+		os.Exit(1)
+	}
+}
+
+func run(o options) error {
+	runtime.GOMAXPROCS(1)
+	if o.serve != "" {
+		return serve(o.serve, o.order)
+	}
+	b, err := newBench(o)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+	fmt.Printf("%s\n%s\n\n", measure.Machine(), b.describe())
+	for _, part := range b.parts() {
+		if !strings.Contains(part.name, o.only) {
+			continue
+		}
+		if err := part.do(); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
+		}
+	}
+	fmt.Println(measure.Machine())
+	return nil
+}
+
+type part struct {
+	name string
+	do   func() error
+}
+
+// parts are what can be measured with what there is.
+func (b *bench) parts() []part {
+	list := []part{{"pipeline", b.pipeline}, {"workers", b.workers}, {"resize", b.resize}, {"normalise", b.normalise}}
+	if len(b.o.preprocess) > 0 {
+		list = append(list, part{"preprocess", b.preprocess})
+	}
+	if b.python != nil {
+		list = append(list, part{"pixels", b.pixels}, part{"peers", b.peers})
+	}
+	return list
+}
+
+// describe says what is compared.
+func (b *bench) describe() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "JPEG decoders: %s", decode.Backend())
+	if b.other != nil {
+		fmt.Fprintf(&s, "; %s", b.otherText)
+	} else {
+		s.WriteString(" only")
+	}
+	if b.python != nil {
+		fmt.Fprintf(&s, "\npeers: %s", b.pythonText)
+	}
+	for _, set := range b.sets {
+		fmt.Fprintf(&s, "\n%s", set)
+	}
+	fmt.Fprintf(&s, "\n%d rounds; ratios are median [lowest..highest] of the rounds' processor times, one thread, files in memory", b.o.rounds)
+	return s.String()
+}

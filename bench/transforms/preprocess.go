@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+)
+
+// repeat is how often preprocess gets each photo, so that its start weighs little.
+const repeat = 8
+
+// preprocess compares the command, from files to a dataset on disk, with what the pipeline
+// alone takes for as many photos in memory.
+func (b *bench) preprocess() error {
+	rows := [][]string{{"preprocess --workers 1, flat dataset", "set", "us/photo", "of the pipeline's processor time", "files"}}
+	for _, s := range b.sets {
+		src := filepath.Join(b.dir, s.name+"-repeated")
+		times := repeat
+		if s.name == "enlarged" {
+			times = 2
+		}
+		if err := repeated(filepath.Join(b.dir, s.name, "photo"), src, len(s.files), times); err != nil {
+			return err
+		}
+		for i, d := range b.decoders() {
+			if i >= len(b.o.preprocess) {
+				break
+			}
+			for _, dt := range []string{"uint8", "float32"} {
+				results, err := measure.Rounds(b.o.rounds, len(s.files), len(s.files), []measure.Contender{
+					{Name: "pipeline, " + d.name + ", " + dt, Do: d.do("bilinear "+dt, s.name)},
+					{Name: "preprocess, " + d.name + ", " + dt, Do: b.command(b.o.preprocess[i], src, dt, times)},
+				})
+				if err != nil {
+					return err
+				}
+				measure.Lines(os.Stdout, "Preprocess/"+s.name, "photo", results)
+				rows = append(rows, []string{d.name + ", " + dt, s.name, micros(results[1]), results[1].Over(results[0], measure.CPU).String(), fmt.Sprint(times * len(s.files))})
+			}
+		}
+	}
+	measure.Table(os.Stdout, rows)
+	return nil
+}
+
+// repeated makes a folder with each photo several times, as links.
+func repeated(from, to string, n, times int) error {
+	for k := range times {
+		dir := filepath.Join(to, fmt.Sprintf("class%d", k))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		for i := range n {
+			name := fmt.Sprintf("%04d.jpg", i)
+			if err := os.Link(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// command runs preprocess on all photos, whatever part is asked for, and tells the time for
+// one pass over them.
+func (b *bench) command(program, src, dtype string, times int) func(from, to int) (measure.Spent, error) {
+	return func(int, int) (measure.Spent, error) {
+		args := []string{src, filepath.Join(b.dir, "dataset"), "--resize", "256", "--crop", "224", "--workers", "1", "--quiet", "--overwrite", "--dtype", dtype}
+		if dtype != "uint8" {
+			args = append(args, "--normalize", "imagenet")
+		}
+		cmd := exec.Command(program, args...)
+		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
+		began := time.Now()
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return measure.Spent{}, fmt.Errorf("%s: %w: %s", program, err, out)
+		}
+		wall, p := time.Since(began), cmd.ProcessState
+		return measure.Spent{Wall: wall.Seconds() / float64(times), CPU: (p.UserTime() + p.SystemTime()).Seconds() / float64(times)}, nil
+	}
+}
