@@ -34,6 +34,9 @@ func Join(parts ...Source) (*Joined, error) {
 				return nil, fmt.Errorf("loader: join: source %d: %w", i, err)
 			}
 		}
+		if _, ok := p.(raggedSource); !ok && slices.ContainsFunc(p.Specs(), func(s tensor.Spec) bool { return s.Ragged }) {
+			return nil, fmt.Errorf("loader: join: source %d has fields of variable length, but no RunRagged, Lengths and GatherRagged", i)
+		}
 		n += p.Len()
 		j.ends = append(j.ends, n)
 	}
@@ -43,7 +46,7 @@ func Join(parts ...Source) (*Joined, error) {
 
 func sameSpecs(a, b []tensor.Spec) error {
 	same := func(x, y tensor.Spec) bool {
-		return x.Name == y.Name && x.DType == y.DType && slices.Equal(x.Shape, y.Shape)
+		return x.Name == y.Name && x.DType == y.DType && x.Ragged == y.Ragged && slices.Equal(x.Shape, y.Shape)
 	}
 	if slices.EqualFunc(a, b, same) {
 		return nil
@@ -78,6 +81,15 @@ func (j *Joined) Len() int { return j.ends[len(j.ends)-1] }
 // Specs returns the fields that all sources have.
 func (j *Joined) Specs() []tensor.Spec { return j.parts[0].Specs() }
 
+func (j *Joined) spec(field string) tensor.Spec {
+	for _, s := range j.Specs() {
+		if s.Name == field {
+			return s
+		}
+	}
+	panic("loader: join: no field " + field)
+}
+
 // ID joins the identities of the sources; it is empty if one has none.
 func (j *Joined) ID() string {
 	ids := make([]string, len(j.parts))
@@ -106,7 +118,7 @@ func (j *Joined) Run(field string, a, b int) (tensor.View, error) {
 	}
 	all := make([]int, b-a)
 	sequential(0).Fill(a, all)
-	spec := j.Specs()[slices.IndexFunc(j.Specs(), func(s tensor.Spec) bool { return s.Name == field })]
+	spec := j.spec(field)
 	dst := make([]byte, (b-a)*spec.RecordBytes())
 	if err := j.Gather(context.Background(), field, all, dst); err != nil {
 		return tensor.View{}, err
@@ -116,18 +128,10 @@ func (j *Joined) Run(field string, a, b int) (tensor.View, error) {
 
 // Gather copies records of any of the sources.
 func (j *Joined) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
-	scratch := j.scratch.Get().(*[]int)
-	defer j.scratch.Put(scratch)
-	for len(indices) > 0 {
-		local, i := j.front(indices, (*scratch)[:0])
-		*scratch = local
-		size := len(local) * (len(dst) / len(indices))
-		if err := j.parts[i].Gather(ctx, field, local, dst[:size]); err != nil {
-			return j.renumber(i, err)
-		}
-		indices, dst = indices[len(local):], dst[size:]
-	}
-	return nil
+	size := len(dst) / max(1, len(indices))
+	return j.fronts(indices, func(i, at int, local []int) error {
+		return j.parts[i].Gather(ctx, field, local, dst[at*size:(at+len(local))*size])
+	})
 }
 
 // front appends to local the numbers, in their source, of the first indices that are all of
@@ -142,6 +146,76 @@ func (j *Joined) front(indices, local []int) (_ []int, i int) {
 		local = append(local, r-lo)
 	}
 	return local, i
+}
+
+// RunRagged returns the rows of records [a, b): a view within one source, a copy across two.
+func (j *Joined) RunRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
+	if i, from := j.Part(a); b <= j.ends[i] {
+		return j.parts[i].(raggedSource).RunRagged(field, from, from+b-a, offsets)
+	}
+	all := make([]int, b-a)
+	sequential(0).Fill(a, all)
+	rows, err := j.GatherRagged(context.Background(), field, all, offsets, nil)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	spec := j.spec(field)
+	return tensor.Of(spec, int(offsets[b-a]), rows), nil
+}
+
+// Lengths sets the offsets of records of any of the sources.
+func (j *Joined) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
+	offsets[0] = 0
+	return j.fronts(indices, func(i, at int, local []int) error {
+		return shifted(offsets[at:at+len(local)+1], func(offsets []int64) error {
+			return j.parts[i].(raggedSource).Lengths(ctx, field, local, offsets)
+		})
+	})
+}
+
+// shifted has f set offsets that begin with 0, and adds what the first one was.
+func shifted(offsets []int64, f func(offsets []int64) error) error {
+	before := offsets[0]
+	err := f(offsets)
+	for k := range offsets {
+		offsets[k] += before
+	}
+	return err
+}
+
+// GatherRagged copies rows of records of any of the sources.
+func (j *Joined) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+	spec := j.spec(field)
+	if err := j.Lengths(ctx, field, indices, offsets); err != nil {
+		return dst, err
+	}
+	size := spec.RecordBytes()
+	need := int(offsets[len(indices)]) * size
+	dst = slices.Grow(dst[:0], need)[:need]
+	err := j.fronts(indices, func(i, at int, local []int) error {
+		from, to := int(offsets[at])*size, int(offsets[at+len(local)])*size
+		return shifted(offsets[at:at+len(local)+1], func(offsets []int64) error {
+			_, err := j.parts[i].(raggedSource).GatherRagged(ctx, field, local, offsets, dst[from:from:to])
+			return err
+		})
+	})
+	return dst, err
+}
+
+// fronts calls f for each stretch of indices that are of one source, with their place and
+// their numbers there.
+func (j *Joined) fronts(indices []int, f func(i, at int, local []int) error) error {
+	scratch := j.scratch.Get().(*[]int)
+	defer j.scratch.Put(scratch)
+	for at := 0; at < len(indices); {
+		local, i := j.front(indices[at:], (*scratch)[:0])
+		*scratch = local
+		if err := f(i, at, local); err != nil {
+			return j.renumber(i, err)
+		}
+		at += len(local)
+	}
+	return nil
 }
 
 // renumber makes an error of source i that names a record name that of the Joined.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
 )
 
 // fillAll returns all of an epoch, and checks that pieces are the same as the whole.
@@ -255,6 +256,44 @@ func TestJoinedAcrossSources(t *testing.T) {
 	}
 	if _, err := loader.Join(a, newMemorySource(3, 5)); err == nil || !strings.Contains(err.Error(), "source 1: has the fields x uint8(5,)") {
 		t.Errorf("other fields: %v", err)
+	}
+}
+
+func TestJoinedRagged(t *testing.T) {
+	a, b := newWords(20), newWords(30)
+	all, err := loader.Join(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		ld := openWords(t, all, loader.Options{BatchSize: 7, Order: o, Workers: 2})
+		for batch, err := range ld.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			values, ends := tensor.As[int32](batch.Field("t")), batch.Offsets("t")
+			for i, r := range batch.Indices() {
+				_, number := all.Part(r)
+				if got := values[ends[i]:ends[i+1]]; !slices.Equal(got, wordsOf(number)) {
+					t.Fatalf("%T: record %d: %v", o, r, got)
+				}
+			}
+		}
+	}
+	offsets := make([]int64, 7)
+	v, err := all.RunRagged("t", 17, 23, offsets)
+	want := slices.Concat(wordsOf(17), wordsOf(18), wordsOf(19), wordsOf(0), wordsOf(1), wordsOf(2))
+	if err != nil || !slices.Equal(tensor.As[int32](v), want) || int(offsets[6]) != len(want) || offsets[0] != 0 {
+		t.Errorf("run across sources: %v, offsets %v, %v", tensor.As[int32](v), offsets, err)
+	}
+	b.bad = 2
+	if _, err := all.RunRagged("t", 17, 23, offsets); err == nil {
+		t.Error("a failing part is ignored")
+	}
+	plain := newMemorySource(20, 4)
+	plain.specs = a.specs
+	if _, err := loader.Join(a, plain); err == nil || !strings.Contains(err.Error(), "source 1 has fields of variable length, but no RunRagged") {
+		t.Errorf("error %v", err)
 	}
 }
 

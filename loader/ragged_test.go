@@ -78,6 +78,11 @@ func (w *words) GatherRagged(ctx context.Context, field string, indices []int, o
 	return dst, w.Lengths(ctx, field, indices, offsets)
 }
 
+// lengthless is a words whose offsets cannot be read.
+type lengthless struct{ *words }
+
+func (lengthless) Lengths(context.Context, string, []int, []int64) error { return errWord }
+
 func openWords(t testing.TB, src loader.Source, o loader.Options) *loader.Loader {
 	t.Helper()
 	ld, err := loader.New(src, o)
