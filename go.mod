@@ -4,6 +4,7 @@ go 1.26.4
 
 require (
 	github.com/disintegration/imaging v1.6.2
+	github.com/ebitengine/purego v0.11.3
 	github.com/edsrzf/mmap-go v1.2.0
 	github.com/gen2brain/jpegn v0.6.1
 	github.com/klauspost/compress v1.20.3
@@ -21,7 +22,6 @@ require (
 
 require (
 	github.com/andybalholm/brotli v1.1.1 // indirect
-	github.com/ebitengine/purego v0.11.3 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect

@@ -111,7 +111,7 @@ func (n Normalize) of(in tensor.Spec) (tensor.Spec, *normalizer, error) {
 			out.Shape = tensor.Shape{s[2], s[0], s[1]}
 		}
 	}
-	if channels > maxChannels && len(n.Mean) > 1 || len(n.Mean) > 1 && len(n.Mean) != channels {
+	if len(n.Mean) > 1 && len(n.Mean) != channels {
 		return out, nil, fmt.Errorf("field %q has %d channels in layout %v, but there are %d means", in.Name, channels, n.From, len(n.Mean))
 	}
 	return out, n.compile(out.DType, channels, plane), nil

@@ -32,10 +32,11 @@ const minRun = 128 << 10
 // mapping is one field of a Direct.
 type mapping struct {
 	spec   tensor.Spec
-	base   []byte // all records, if they are page-locked
-	pages  []byte // of base, whole
-	device *Device
-	why    string // not page-locked
+	base   []byte  // all records; nil if they are not page-locked
+	pages  []byte  // of base, whole
+	device *Device // that page-locked them
+	bytes  int     // of pages
+	why    string  // not page-locked
 }
 
 // open page-locks a field, or notes why not.
@@ -90,7 +91,7 @@ func (m *mapping) lock(base []byte, devices []*Device) error {
 		return err
 	}
 	locked.add(pages)
-	m.base, m.pages, m.device = base, pages, d
+	m.base, m.pages, m.device, m.bytes = base, pages, d, len(pages)
 	return nil
 }
 
@@ -101,7 +102,7 @@ func (m *mapping) close() error {
 	}
 	d, pages := m.device, m.pages
 	locked.remove(pages)
-	m.base, m.pages, m.device = nil, nil, nil
+	m.device = nil
 	err := d.free("cuMemHostUnregister", func() Result { return d.drv.MemHostUnregister(unsafe.Pointer(unsafe.SliceData(pages))) })
 	if e := d.drop(); err == nil {
 		err = e

@@ -2,7 +2,10 @@ package cuda
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/penstock/penstock/loader"
@@ -14,8 +17,9 @@ type run struct {
 	p      *Prefetcher
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	ready  chan item // closed at the end; has room for everything, so that nobody waits to send
-	held   []hold    // batches of the Loader that are being copied
+	ready  chan item    // closed at the end; has room for everything, so that nobody waits to send
+	held   []hold       // batches of the Loader that are being copied
+	given  atomic.Int64 // epochs up to this one were given up
 }
 
 // item is a batch on its way to the consumer, or why there is none, or the end of an epoch.
@@ -34,6 +38,7 @@ type hold struct {
 
 func newRun(ctx context.Context, p *Prefetcher) *run {
 	r := &run{p: p, ready: make(chan item, len(p.lanes)*(p.opts.Ahead+1)+2)}
+	r.given.Store(math.MinInt64)
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r
 }
@@ -42,6 +47,9 @@ func newRun(ctx context.Context, p *Prefetcher) *run {
 func (r *run) produce(batches iter.Seq2[loader.Batch, error]) bool {
 	defer r.releaseHeld()
 	for b, err := range batches {
+		if err == nil && int64(b.Epoch()) <= r.given.Load() {
+			break
+		}
 		if err == nil {
 			err = r.forward(b)
 		}
@@ -84,19 +92,20 @@ func (r *run) slot(l *lane) (*slot, error) {
 	}
 }
 
-// hold keeps b until its copies are done, and ends the oldest batch that is kept if there
-// are more than devices: so that while that copy is awaited, those behind it are queued
-// already, and the bus is never idle. Where the Loader keeps no more, this very copy is
-// awaited.
+// hold keeps b until its copies are done. As many batches are kept as there are devices, and
+// the oldest is awaited only now that the copies of b are queued behind it: so the bus is
+// never idle. Where the Loader keeps none, these very copies are awaited.
 func (r *run) hold(b loader.Batch, s *slot) error {
+	if len(r.held) == len(r.p.lanes) {
+		if err := r.releaseOldest(); err != nil {
+			return errors.Join(err, r.awaitCopy(s))
+		}
+	}
 	if b.Keep() != nil {
 		return r.awaitCopy(s)
 	}
 	r.held = append(r.held, hold{b, s})
-	if len(r.held) <= len(r.p.lanes) {
-		return nil
-	}
-	return r.releaseOldest()
+	return nil
 }
 
 // releaseOldest gives the Loader back the batch that is held for longest.
@@ -128,25 +137,24 @@ func (r *run) awaitCopy(s *slot) error {
 func (r *run) next() (it item, ok bool) {
 	select {
 	case it, ok = <-r.ready:
-		r.p.count(func(st *Stats) { st.Ready++ })
 	default:
 		began := time.Now()
 		it, ok = <-r.ready
 		r.p.took(&r.p.stats.Wait, began)
 	}
-	if err := r.failed(); ok && err != nil {
+	if err := r.failed(ok); err != nil {
 		r.drop(it)
 		return item{err: err}, true
 	}
 	return it, ok
 }
 
-// failed returns why the loop cannot go on.
-func (r *run) failed() error {
+// failed returns why the loop cannot go on, if there is more to come, or ends badly.
+func (r *run) failed(more bool) error {
 	if err := r.p.takeFault(); err != nil {
 		return err
 	}
-	if r.ctx.Err() != nil {
+	if more && r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
 	return nil
@@ -188,11 +196,15 @@ func (r *run) give(it item, yield func(Batch, error) bool) bool {
 	return yield(b, nil)
 }
 
-// finish ends the goroutine and frees what it had ready.
+// finish ends the goroutine and frees what it had ready. That a batch which nobody wanted
+// could not be made does not matter, unless the driver failed.
 func (r *run) finish() {
 	r.cancel(context.Canceled)
 	for it := range r.ready {
 		r.drop(it)
+		if call := (*Error)(nil); errors.As(it.err, &call) {
+			r.p.fail(it.err)
+		}
 	}
 	r.p.end()
 }
@@ -235,10 +247,14 @@ func (p *Prefetcher) Epochs(ctx context.Context, end int) iter.Seq2[int, iter.Se
 		first := p.ld.State().Epoch
 		go r.produceAll(end)
 		for number := first; number < end; number++ {
-			e := epochLoop{r: r}
-			if !yield(number, e.batches) || !e.skip() {
+			e := epochLoop{r: r, number: number, err: err}
+			if !yield(number, e.batches) || e.dead {
 				return
 			}
+			err = e.skip()
+		}
+		if err != nil && ctx.Err() == nil {
+			p.fail(err)
 		}
 	}
 }
@@ -260,36 +276,35 @@ func (r *run) produceAll(end int) {
 
 // epochLoop is an inner loop of Epochs.
 type epochLoop struct {
-	r     *run
-	ended bool // its mark was seen
-	dead  bool // an error was yielded, or the loop is over
+	r      *run
+	number int
+	err    error // to yield in place of the epoch
+	ended  bool  // its mark was seen
+	dead   bool  // an error was yielded, so that nothing follows
 }
 
 func (e *epochLoop) batches(yield func(Batch, error) bool) {
 	if e.ended || e.dead {
 		return
 	}
-	left := false
-	whole := e.r.deliver(func(b Batch, err error) bool {
-		left = err == nil && !yield(b, err)
-		if err != nil {
-			yield(b, err)
-		}
-		return !left
+	if e.err != nil {
+		e.dead = true
+		yield(Batch{}, e.err)
+		return
+	}
+	e.ended = e.r.deliver(func(b Batch, err error) bool {
+		e.dead = err != nil
+		return yield(b, err)
 	})
-	e.ended = whole
-	e.dead = !whole && !left
 }
 
-// skip drops what is left of the epoch, and reports whether the next can begin.
-func (e *epochLoop) skip() bool {
-	for !e.ended && !e.dead {
+// skip gives up what is left of the epoch. The error is why there is no next one.
+func (e *epochLoop) skip() error {
+	e.r.given.Store(int64(e.number))
+	for !e.ended && e.err == nil {
 		it, ok := e.r.next()
 		e.r.drop(it)
-		e.ended, e.dead = it.end, !ok || it.err != nil
-		if it.err != nil {
-			e.r.p.fail(it.err)
-		}
+		e.ended, e.err = it.end || !ok, it.err
 	}
-	return !e.dead
+	return e.err
 }
