@@ -45,6 +45,7 @@ type entry struct {
 	Shard      *shardEntry `json:"shard,omitempty"`
 	Checkpoint *checkpoint `json:"checkpoint,omitempty"`
 	Renames    []rename    `json:"renames,omitempty"`
+	Manifest   string      `json:"manifest,omitempty"` // the CRC32C of it, when its folder is about to be published
 }
 
 // buildEntry is the first line: what a build must have in common with one that it resumes.
@@ -116,6 +117,32 @@ func (s *Stage) createJournal(head *buildEntry) (*journal, error) {
 	return j, nil
 }
 
+// announce notes in a journal which manifest is about to be published.
+func announce(path string, manifest []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	j := &journal{f}
+	return errors.Join(j.commit(entry{Manifest: HexCRC(CRC32C(manifest))}), f.Close())
+}
+
+// announced reports whether a journal announces that manifest.
+func announced(journal, manifest []byte) bool {
+	want := HexCRC(CRC32C(manifest))
+	for len(journal) > 0 {
+		e, n := nextEntry(journal)
+		if n == 0 {
+			return false
+		}
+		if e.Manifest == want {
+			return true
+		}
+		journal = journal[n:]
+	}
+	return false
+}
+
 // openJournal goes on with one, behind its first size bytes.
 func openJournal(path string, size int64) (*journal, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
@@ -174,7 +201,7 @@ func (h *history) enter(e entry, size int64) {
 		if e.Checkpoint.Note != nil {
 			h.notes = append(h.notes, e.Checkpoint.Note)
 		}
-	default:
+	case e.Manifest == "":
 		h.renames, h.ending = e.Renames, true
 	}
 }

@@ -140,7 +140,7 @@ func TestMain(m *testing.M) {
 func runAndKill(t *testing.T, dest, what string, after time.Duration, env ...string) (done bool) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), builder+"="+dest), env...)
+	cmd.Env = append(append(os.Environ(), builder+"="+dest, "GORACE=atexit_sleep_ms=0"), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.StdoutPipe()
@@ -291,5 +291,58 @@ func TestKilledAppends(t *testing.T) {
 			}
 		}
 		sameFolder(t, dest, want)
+	}
+}
+
+// A build that is killed while its folder changes places with an old dataset is done: the old
+// one, which lies where the build was, must not be taken for what there is to go on with.
+func TestKilledWhileReplacing(t *testing.T) {
+	dir := memoryDir(t)
+	dest := filepath.Join(dir, "ds")
+	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}, Overwrite: true}
+	for name, exchanged := range map[string]bool{"before": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			makeDataset(t, dest, 0, 1100, FlatOptions{ShardBytes: 1, Overwrite: true})
+			w, err := CreateFlat(dest, killSchema(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			addRecords(t, w, 100, 700, nil)
+			if err := w.Checkpoint(nil); err != nil {
+				t.Fatal(err)
+			}
+			m, err := w.build.Finish(Info{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := m.Encode()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(writeFile(w.stage.Path(ManifestName), text), w.stage.park()); err != nil {
+				t.Fatal(err)
+			}
+			if exchanged {
+				if err := exchange(stageDir(dest), dest); err != nil {
+					t.Skip("this system cannot exchange folders")
+				}
+			}
+			if err := w.Close(); err != nil { // here the process would be killed
+				t.Fatal(err)
+			}
+			if err := CheckDest(dest, StageOptions{Overwrite: true}); err != nil {
+				t.Error(err)
+			}
+			w, err = CreateFlat(dest, killSchema(), opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := w.Kept(); got.Resumed == exchanged || !exchanged && got.Records != 600 {
+				t.Errorf("kept %+v", got)
+			}
+			if err := errors.Join(w.Close(), os.RemoveAll(stageDir(dest)), os.RemoveAll(dest)); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

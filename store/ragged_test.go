@@ -200,7 +200,7 @@ func TestRaggedSchemas(t *testing.T) {
 }
 
 func TestAppendAllocatesNothing(t *testing.T) {
-	for name, s := range map[string]Schema{"fixed": testSchema(), "ragged": raggedSchema()} {
+	for name, s := range map[string]Schema{"fixed": testSchema(), "ragged": killSchema()} {
 		w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), s, FlatOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -209,7 +209,7 @@ func TestAppendAllocatesNothing(t *testing.T) {
 		i := 0
 		add := func() {
 			if name == "ragged" {
-				fillRagged(r, i%50)
+				fillKill(r, i)
 			}
 			i++
 			if err := w.Append(r); err != nil {

@@ -64,6 +64,24 @@ func stageDir(dest string) string {
 	return filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".building")
 }
 
+// CheckDest reports what OpenStage would, and leaves everything as it is.
+func CheckDest(dest string, opts StageOptions) error {
+	abs, err := filepath.Abs(dest)
+	if err != nil {
+		return err
+	}
+	_, err = os.Lstat(stageDir(abs))
+	opts.Keep = true
+	s, openErr := OpenStage(dest, opts)
+	switch {
+	case openErr != nil:
+		return openErr
+	case errors.Is(err, fs.ErrNotExist):
+		return s.Abort()
+	}
+	return s.Release()
+}
+
 // Unfinished reports whether a build of dest that can be resumed has been left.
 func Unfinished(dest string) bool {
 	dest, err := filepath.Abs(dest)
@@ -94,6 +112,12 @@ func (s *Stage) tidy() bool {
 		return false
 	}
 	_ = os.Remove(s.dir) // if it is empty
+	if lock, err := os.OpenFile(s.lockName(), os.O_RDWR, 0); err == nil {
+		defer lock.Close()
+		if lockFile(lock) != nil {
+			return false // it is being built
+		}
+	}
 	name, err := os.ReadFile(s.Path(movingName))
 	if err != nil || len(name) == 0 {
 		return false
@@ -160,10 +184,7 @@ func (s *Stage) takeOver() error {
 	if _, err := os.Lstat(s.Path(JournalName)); err == nil {
 		return removeIfThere(parked)
 	}
-	if err := os.Rename(parked, s.Path(JournalName)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return s.unpark()
 }
 
 func removeIfThere(path string) error {
@@ -195,8 +216,7 @@ func (s *Stage) Dest() string { return s.dest }
 // PublishFolder makes the stage itself the destination. Its files must be on disk already
 // (see SyncFile).
 func (s *Stage) PublishFolder() error {
-	parked := parkedJournal(s.dest)
-	if err := os.Rename(s.Path(JournalName), parked); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.park(); err != nil {
 		return err
 	}
 	if err := os.Remove(s.lockName()); err != nil {
@@ -209,7 +229,41 @@ func (s *Stage) PublishFolder() error {
 		return err
 	}
 	s.done = true
-	return errors.Join(removeIfThere(parked), s.lock.Close())
+	return errors.Join(removeIfThere(parkedJournal(s.dest)), s.lock.Close())
+}
+
+// park moves the journal, if there is one, out of the folder.
+func (s *Stage) park() error {
+	path := s.Path(JournalName)
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	manifest, err := os.ReadFile(s.Path(ManifestName))
+	if err != nil {
+		return err
+	}
+	if err := announce(path, manifest); err != nil {
+		return err
+	}
+	return os.Rename(path, parkedJournal(s.dest))
+}
+
+// unpark moves it back. If the folder is not the one that it is of, because that has changed
+// places with an old dataset, it is done with, and so is the folder.
+func (s *Stage) unpark() error {
+	parked := parkedJournal(s.dest)
+	journal, err := os.ReadFile(parked)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	manifest, err := os.ReadFile(s.Path(ManifestName))
+	if err != nil || !announced(journal, manifest) {
+		return errors.Join(s.clear(nil), os.Remove(parked))
+	}
+	return os.Rename(parked, s.Path(JournalName))
 }
 
 // PublishInto moves the named files of the stage into the destination, a folder, and
