@@ -47,7 +47,7 @@ func (o Options) fields(src Source) ([]field, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Transforms)) {
 		if !slices.ContainsFunc(picked, func(s tensor.Spec) bool { return s.Name == name }) {
-			errs = append(errs, fmt.Errorf("Transforms names the field %q, which batches do not have", name))
+			errs = append(errs, fmt.Errorf("there is a Transform for the field %q, which batches do not have", name))
 		}
 	}
 	out, err = o.Collate.add(out)

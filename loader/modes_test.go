@@ -481,7 +481,7 @@ func TestBudgetIsKept(t *testing.T) {
 		}
 	}
 	_, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 10, Budget: 100})
-	if err == nil || !strings.Contains(err.Error(), "Budget is 100 bytes; a batch has 8192 and 3 of them") {
+	if err == nil || !strings.Contains(err.Error(), "Budget of 100 bytes is too small: a batch has 8192, and 3 of them") {
 		t.Errorf("error %v", err)
 	}
 }

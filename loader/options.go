@@ -114,13 +114,13 @@ func (o Options) validate() error {
 	inRange("Ahead", o.Ahead, 1, maxAhead)
 	inRange("OnError", int(o.OnError), int(Fail), int(Blank))
 	if o.Budget < 0 || o.Timeout < 0 {
-		errs = append(errs, fmt.Errorf("Budget is %d and Timeout %v; neither may be negative", o.Budget, o.Timeout))
+		errs = append(errs, fmt.Errorf("a Budget of %d and a Timeout of %v: neither may be negative", o.Budget, o.Timeout))
 	}
 	if o.MaxWorkers > 0 && o.Workers == Synchronous {
 		errs = append(errs, errors.New("MaxWorkers needs Workers: nothing can be added to a goroutine that fills its own batches"))
 	}
 	if o.Timeout > 0 && o.Workers == Synchronous {
-		errs = append(errs, errors.New("Timeout needs Workers: nobody watches a goroutine that fills its own batches"))
+		errs = append(errs, errors.New("a Timeout needs Workers: nobody watches a goroutine that fills its own batches"))
 	}
 	return errors.Join(errs...)
 }
@@ -147,7 +147,7 @@ func (o Options) fit(stride int) (Options, error) {
 		return o, nil
 	}
 	if least*stride > o.Budget {
-		return o, fmt.Errorf("Budget is %d bytes; a batch has %d and %d of them are the least that works: lower BatchSize", o.Budget, stride, least)
+		return o, fmt.Errorf("a Budget of %d bytes is too small: a batch has %d, and %d of them are the least that works; lower BatchSize", o.Budget, stride, least)
 	}
 	o.Ahead = max(1, min(o.Ahead, o.Budget/stride-o.crew()-1))
 	if most := o.Budget/stride - o.Ahead - 1; o.crew() > 0 {

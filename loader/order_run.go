@@ -71,17 +71,12 @@ func (s runSequence) at(pos int) (first, in, n int) {
 	return first, pos % s.run, s.run
 }
 
-// one returns what is at one position of a Sequence of this package, without memory.
+// one returns what is at one position of a Shuffle, without memory.
 func one(s Sequence, pos int) int {
-	switch s := s.(type) {
-	case sequential:
-		return pos
-	case table:
-		return int(s[pos])
-	case *bijection:
-		return int(s.at(uint64(pos)))
+	if t, ok := s.(table); ok {
+		return int(t[pos])
 	}
-	panic("loader: a sequence of unknown type")
+	return int(s.(*bijection).at(uint64(pos)))
 }
 
 // Randomness measures how varied the batches of an order are: 0 if each holds records that

@@ -67,7 +67,7 @@ func TestTransformsThatDoNotFit(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]loader.Options{
-		`Transforms names the field "z"`:            {Transforms: map[string]loader.Transform{"z": tf["x"]}},
+		`Transform for the field "z"`:               {Transforms: map[string]loader.Transform{"z": tf["x"]}},
 		`field "y": transform: is int64()`:          {Transforms: map[string]loader.Transform{"y": tf["x"]}},
 		`layout hwc are 6 channels`:                 {Transforms: map[string]loader.Transform{"x": loader.Images{Pipeline: gray}}},
 		`Collate edits the field "z"`:               {Collate: loader.Collate{Edits: []string{"z"}, Worker: noCollate}},

@@ -69,7 +69,7 @@ func TestMaxWorkersWithinBudget(t *testing.T) {
 		t.Errorf("%+v", st)
 	}
 	_, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 1, Workers: loader.Synchronous, MaxWorkers: 3, Timeout: time.Second})
-	if err == nil || !strings.Contains(err.Error(), "MaxWorkers needs Workers") || !strings.Contains(err.Error(), "Timeout needs Workers") {
+	if err == nil || !strings.Contains(err.Error(), "MaxWorkers needs Workers") || !strings.Contains(err.Error(), "a Timeout needs Workers") {
 		t.Errorf("error %v", err)
 	}
 }

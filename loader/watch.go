@@ -58,7 +58,7 @@ func (ld *Loader) stuck(p *pass) *Error {
 	e := &Error{t.number, t.step(p.low), "", -1, fmt.Errorf("%w: not there after %v", ErrTimeout, ld.opts.Timeout)}
 	s := ld.window[p.low%len(ld.window)]
 	if s == nil {
-		e.Err = fmt.Errorf("%w: not begun after %v; every buffer is in use", ErrTimeout, ld.opts.Timeout)
+		e.Err = fmt.Errorf("%w: not begun after %v", ErrTimeout, ld.opts.Timeout)
 		return e
 	}
 	for _, w := range ld.workers {
