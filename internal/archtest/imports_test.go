@@ -42,6 +42,7 @@ var layers = [][]place{
 		{"store/hdf5", "the only package that needs libhdf5"},
 	},
 	{
+		{"loader/cuda", "a Device of the loader, on a driver that is opened at run time: no C"},
 		{"internal/preprocess", "joins source, decode, transforms and a writer"},
 		{"internal/inspect", "looks at what a writer made"},
 	},
