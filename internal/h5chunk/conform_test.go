@@ -212,3 +212,29 @@ func treeOf(t *testing.T, name string) (list []string) {
 	slices.Sort(list)
 	return list
 }
+
+// The files that h5py tests itself with are read, or refused for what they are.
+func TestFilesOfH5py(t *testing.T) {
+	const list = "import glob, os, h5py; print('\\n'.join(glob.glob(os.path.dirname(h5py.__file__) + '/**/data_files/*.h5', recursive=True)))"
+	names := strings.Fields(runPython(t, "-c", list))
+	if len(names) == 0 {
+		t.Skip("this h5py came without its tests' data_files")
+	}
+	for _, name := range names {
+		file := readFile(t, name)
+		for l := range openBytes(t, file).Walk() {
+			if l.Err != nil {
+				t.Errorf("%s: %v", name, l.Err)
+			}
+			if l.Dataset == nil {
+				continue
+			}
+			if r, err := NewMapped(file, l.Dataset, Options{}); err == nil {
+				all(t, r)
+				r.Close()
+			} else {
+				checkKind(t, err)
+			}
+		}
+	}
+}
