@@ -23,6 +23,7 @@ type Record struct {
 
 	sums   []digest
 	filled bool
+	meter  meter
 }
 
 // digest is what a record adds to the books of one field.
@@ -59,7 +60,7 @@ func (r *Record) Summarize(s Schema) {
 		d := &r.sums[i]
 		d.crc = CRC32C(r.Values[i])
 		clear(d.channels)
-		measure(f, r.Values[i], d.channels)
+		r.meter.measure(f, r.Values[i], d.channels)
 	}
 	r.filled = true
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"math"
 
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -83,8 +84,19 @@ func length(rows int) moments {
 
 func isByte(d tensor.DType) bool { return d == tensor.Uint8 || d == tensor.Bool }
 
+// meter measures records. It serves one goroutine, and is kept so that measuring allocates
+// nothing.
+type meter struct {
+	bytes []vec.Moments // by channel
+	buf   [piece]float64
+}
+
+// piece is how many numbers are summed up before they are merged: few enough to stay in
+// the nearest cache while they are looked at twice.
+const piece = 512
+
 // measure adds one record's bytes to the moments of its channels.
-func measure(f Field, record []byte, out []moments) {
+func (m *meter) measure(f Field, record []byte, out []moments) {
 	channels, run := f.Channels()
 	v := tensor.Of(f.Spec, len(record)/f.RecordBytes(), record)
 	if channels == 1 {
@@ -95,99 +107,168 @@ func measure(f Field, record []byte, out []moments) {
 	}
 	switch f.DType {
 	case tensor.Uint8, tensor.Bool:
-		measureUint8(record, channels, run, out)
+		m.measureBytes(record, run, out)
 	case tensor.Int8:
-		measureFloat(tensor.As[int8](v), channels, run, out, fromInt[int8])
+		measureNumbers(m, tensor.As[int8](v), run, out, widen)
 	case tensor.Uint16:
-		measureFloat(tensor.As[uint16](v), channels, run, out, fromInt[uint16])
+		measureNumbers(m, tensor.As[uint16](v), run, out, widen)
 	case tensor.Int16:
-		measureFloat(tensor.As[int16](v), channels, run, out, fromInt[int16])
+		measureNumbers(m, tensor.As[int16](v), run, out, widen)
 	case tensor.Uint32:
-		measureFloat(tensor.As[uint32](v), channels, run, out, fromInt[uint32])
+		measureNumbers(m, tensor.As[uint32](v), run, out, widen)
 	case tensor.Int32:
-		measureFloat(tensor.As[int32](v), channels, run, out, fromInt[int32])
+		measureNumbers(m, tensor.As[int32](v), run, out, widen)
 	case tensor.Uint64:
-		measureFloat(tensor.As[uint64](v), channels, run, out, fromInt[uint64])
+		measureNumbers(m, tensor.As[uint64](v), run, out, widen)
 	case tensor.Int64:
-		measureFloat(tensor.As[int64](v), channels, run, out, fromInt[int64])
+		measureNumbers(m, tensor.As[int64](v), run, out, widen)
 	case tensor.Float16:
-		measureFloat(tensor.As[tensor.Half](v), channels, run, out, func(h tensor.Half) float64 { return float64(h.Float32()) })
+		measureNumbers(m, tensor.As[tensor.Half](v), run, out, widenFloat16)
 	case tensor.BFloat16:
-		measureFloat(tensor.As[tensor.Brain](v), channels, run, out, func(b tensor.Brain) float64 { return float64(b.Float32()) })
+		measureNumbers(m, tensor.As[tensor.Brain](v), run, out, widenFloat16)
 	case tensor.Float32:
-		measureFloat(tensor.As[float32](v), channels, run, out, func(x float32) float64 { return float64(x) })
+		measureNumbers(m, tensor.As[float32](v), run, out, widen)
 	case tensor.Float64:
-		measureFloat(tensor.As[float64](v), channels, run, out, func(x float64) float64 { return x })
+		measureNumbers(m, tensor.As[float64](v), run, out, widen)
 	}
 }
 
-func fromInt[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64](x T) float64 {
-	return float64(x)
+// measureBytes adds bytes whose channels change after every run.
+func (m *meter) measureBytes(record []byte, run int, out []moments) {
+	if len(m.bytes) < len(out) {
+		m.bytes = make([]vec.Moments, len(out))
+	}
+	sums := m.bytes[:len(out)]
+	clear(sums)
+	if run == 1 {
+		vec.AddPixels(sums, record)
+	} else {
+		for c := 0; len(record) > 0; c = (c + 1) % len(sums) {
+			sums[c].Add(record[:run])
+			record = record[run:]
+		}
+	}
+	for c, s := range sums {
+		out[c].merge(moments{
+			n: int64(s.N), sum: int64(s.Sum), sq: int64(s.SumSq), min: float64(s.Min), max: float64(s.Max),
+		})
+	}
 }
 
-func measureUint8(record []byte, channels, run int, out []moments) {
-	for c := range channels {
-		var hist [256]int64
-		for at := c * run; at < len(record); at += channels * run {
-			for _, x := range record[at : at+run] {
-				hist[x]++
+// measureNumbers adds numbers whose channels change after every run. load makes float64s of
+// every stride-th of src.
+func measureNumbers[T any](m *meter, record []T, run int, out []moments, load func(dst []float64, src []T, stride int)) {
+	stride := 1
+	if run == 1 { // the channels take turns: each is looked at by itself
+		stride, run = len(out), len(record)/len(out)
+	}
+	for c := 0; c*run < len(record); c++ {
+		channel := &out[c%len(out)]
+		for i := 0; i < run; i += piece {
+			x := m.buf[:min(run-i, piece)]
+			if stride == 1 {
+				load(x, record[c*run+i:], 1)
+			} else {
+				load(x, record[i*stride+c:], stride)
 			}
+			channel.merge(momentsOf(x))
 		}
-		out[c].merge(histogramMoments(&hist))
 	}
 }
 
-func histogramMoments(hist *[256]int64) moments {
-	m := moments{min: 255}
-	for x, n := range hist {
-		if n == 0 {
-			continue
-		}
-		m.n += n
-		m.sum += n * int64(x)
-		m.sq += n * int64(x) * int64(x)
-		m.min, m.max = math.Min(m.min, float64(x)), float64(x)
+func widen[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64](dst []float64, src []T, stride int) {
+	for i := range dst {
+		dst[i] = float64(src[i*stride])
 	}
+}
+
+func widenFloat16[T interface{ Float32() float32 }](dst []float64, src []T, stride int) {
+	for i := range dst {
+		dst[i] = float64(src[i*stride].Float32())
+	}
+}
+
+// momentsOf takes two passes: the mean, then the squares around it. It may change x.
+func momentsOf(x []float64) moments {
+	sum := sumOf(x)
+	bad := 0
+	if math.IsInf(sum, 0) || math.IsNaN(sum) { // of one of them, or of their size
+		bad = len(x)
+		x = finite(x)
+		bad -= len(x)
+		sum = sumOf(x)
+	}
+	m := moments{bad: int64(bad), n: int64(len(x))}
+	if m.n == 0 {
+		return m
+	}
+	m.min, m.max = limits(x)
+	m.mean = sum / float64(m.n)
+	if math.IsInf(sum, 0) {
+		m.mean = 0
+		for _, v := range x {
+			m.mean += v / float64(m.n)
+		}
+	}
+	m.m2 = squaresAround(m.mean, x)
 	return m
 }
 
-// measureFloat takes two passes over a channel: the mean, then the squares around it.
-func measureFloat[T any](record []T, channels, run int, out []moments, value func(T) float64) {
-	for c := range channels {
-		m := moments{min: math.Inf(1), max: math.Inf(-1)}
-		sum := 0.0
-		each := func(f func(x float64)) {
-			for at := c * run; at < len(record); at += channels * run {
-				for _, x := range record[at : at+run] {
-					f(value(x))
-				}
-			}
-		}
-		each(func(x float64) {
-			if math.IsInf(x, 0) || math.IsNaN(x) {
-				m.bad++
-				return
-			}
-			m.n++
-			sum += x
-			m.min, m.max = math.Min(m.min, x), math.Max(m.max, x)
-		})
-		if m.n > 0 {
-			m.mean = sum / float64(m.n)
-		}
-		if math.IsInf(sum, 0) || math.IsNaN(sum) {
-			m.mean = 0
-			each(func(x float64) {
-				if !math.IsInf(x, 0) && !math.IsNaN(x) {
-					m.mean += x / float64(m.n)
-				}
-			})
-		}
-		each(func(x float64) {
-			if d := x - m.mean; !math.IsInf(x, 0) && !math.IsNaN(x) {
-				m.m2 += float64(d * d)
-			}
-		})
-		out[c].merge(m)
+// sumOf adds in four lanes, as the processor does additions that do not wait for each
+// other.
+func sumOf(x []float64) float64 {
+	var lanes [4]float64
+	for ; len(x) >= 4; x = x[4:] {
+		lanes[0] += x[0]
+		lanes[1] += x[1]
+		lanes[2] += x[2]
+		lanes[3] += x[3]
 	}
+	for i, v := range x {
+		lanes[i] += v
+	}
+	return lanes[0] + lanes[1] + (lanes[2] + lanes[3])
+}
+
+// squaresAround sums (v-mean)^2, in lanes.
+func squaresAround(mean float64, x []float64) float64 {
+	var lanes [4]float64
+	for ; len(x) >= 4; x = x[4:] {
+		a, b, c, d := x[0]-mean, x[1]-mean, x[2]-mean, x[3]-mean
+		lanes[0] += float64(a * a)
+		lanes[1] += float64(b * b)
+		lanes[2] += float64(c * c)
+		lanes[3] += float64(d * d)
+	}
+	for i, v := range x {
+		d := v - mean
+		lanes[i] += float64(d * d)
+	}
+	return lanes[0] + lanes[1] + (lanes[2] + lanes[3])
+}
+
+// limits returns the least and the greatest.
+func limits(x []float64) (low, high float64) {
+	low, high = x[0], x[0]
+	for _, v := range x {
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+	}
+	return low, high
+}
+
+// finite moves the finite numbers of x to its front.
+func finite(x []float64) []float64 {
+	n := 0
+	for _, v := range x {
+		if v*0 == 0 {
+			x[n] = v
+			n++
+		}
+	}
+	return x[:n]
 }
