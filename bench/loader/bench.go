@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// dataset is what batches are made of.
+type dataset struct {
+	name  string
+	n     int // records
+	shape tensor.Shape
+	batch int // records
+	ds    *mmapds.Dataset
+}
+
+func (d dataset) size() int { return d.shape[0] * d.shape[1] * d.shape[2] }
+
+func (d dataset) path(b *bench) string { return filepath.Join(b.dir, d.name) }
+
+// bench is a run of this program.
+type bench struct {
+	o          options
+	dir        string
+	sets       []*dataset
+	python     *measure.Child // or nil
+	pythonText string
+	peerWays   []measure.Way
+}
+
+// The datasets are larger than the processor's cache, and smaller than memory.
+func datasets() []*dataset {
+	return []*dataset{
+		{name: "784", n: 1 << 16, shape: tensor.Shape{1, 28, 28}, batch: 256},
+		{name: "150528", n: 1 << 11, shape: tensor.Shape{3, 224, 224}, batch: 64},
+	}
+}
+
+func newBench(o options) (_ *bench, err error) {
+	b := &bench{o: o, sets: datasets()}
+	defer func() {
+		if err != nil {
+			b.close()
+		}
+	}()
+	if b.dir, err = os.MkdirTemp(o.dir, "penstock-bench-"); err != nil {
+		return nil, err
+	}
+	for _, d := range b.sets {
+		if err := d.write(d.path(b)); err != nil {
+			return nil, err
+		}
+		if d.ds, err = mmapds.Open(d.path(b)); err != nil {
+			return nil, err
+		}
+	}
+	return b, b.startPython()
+}
+
+// write makes the dataset, in one file.
+func (d dataset) write(path string) error {
+	f := store.NewField("x", tensor.Uint8, d.shape...)
+	f.Layout = store.CHW
+	schema := store.Schema{Fields: []store.Field{f}}
+	w, err := store.CreateFlat(path, schema, store.FlatOptions{ShardBytes: 1 << 40})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	rng := rand.NewChaCha8([32]byte{})
+	r := store.NewRecord(schema)
+	for range d.n {
+		if _, err := rng.Read(r.Values[0]); err != nil {
+			return err
+		}
+		if err := w.Append(r); err != nil {
+			return err
+		}
+	}
+	_, err = w.Commit(store.Info{})
+	return err
+}
+
+func (b *bench) startPython() (err error) {
+	if b.o.python == "" {
+		return nil
+	}
+	dir := b.o.peers
+	if dir == "" {
+		dir = measure.Find("bench/peers", "peers")
+	}
+	if b.python, err = measure.Start(b.o.python, filepath.Join(dir, "records.py"), b.dir); err != nil {
+		return err
+	}
+	a, err := b.python.Ask(measure.Request{})
+	b.pythonText, b.peerWays = a.Text, a.Ways
+	return err
+}
+
+func (b *bench) close() {
+	if b.python != nil {
+		b.python.Close()
+	}
+	for _, d := range b.sets {
+		if d.ds != nil {
+			_ = d.ds.Close() // it was only read
+		}
+	}
+	if b.dir != "" {
+		os.RemoveAll(b.dir)
+	}
+}
+
+// rate writes records a second and their bytes.
+func rate(r measure.Result, size int) []string {
+	s := 1 / r.Median(measure.Wall)
+	return []string{fmt.Sprintf("%.3g", s), fmt.Sprintf("%.2f", s*float64(size)/1e9)}
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+)
+
+// cold compares shuffled images that are not in the page cache with as many reads of the
+// system, 32 at a time; and says how late a goroutine was that only wants to wake up every
+// millisecond.
+func (b *bench) cold() error {
+	d := b.sets[1]
+	if err := d.ds.Close(); err != nil { // pages that are mapped stay in the cache
+		return err
+	}
+	d.ds = nil
+	c := &coldBench{d: d, dir: d.path(b), beats: make(map[string][]time.Duration)}
+	list := []measure.Contender{
+		c.contender("32 preads in flight", c.preads),
+		c.contender("penstock, 1 worker", func() error { return c.epoch(1) }),
+		c.contender("penstock, 2 workers", func() error { return c.epoch(2) }),
+	}
+	idle := beats(func() error { time.Sleep(time.Second); return nil })
+	results, err := measure.Rounds(b.o.rounds, d.n, d.n, list)
+	if err != nil {
+		return err
+	}
+	measure.Lines(os.Stdout, "Cold/150528", "record", results)
+	rows := [][]string{{"shuffled, 150528-byte records, cold", "records/s", "GB/s", "of the bandwidth of the preads", "heartbeat late, 99 of 100", "at most"}}
+	rows = append(rows, append([]string{"nothing, for a second", "-", "-", "-"}, lateness(idle)...))
+	for _, r := range results {
+		row := append([]string{r.Name}, rate(r, d.size())...)
+		row = append(row, results[0].Over(r, measure.Wall).String())
+		rows = append(rows, append(row, lateness(c.beats[r.Name])...))
+	}
+	measure.Table(os.Stdout, rows)
+	fmt.Printf("in memory when a round began: at most %s of the bytes\n\n", percent(c.warm))
+	if d.ds, err = mmapds.Open(c.dir); err != nil {
+		return err
+	}
+	return nil
+}
+
+type coldBench struct {
+	d     *dataset
+	dir   string
+	warm  float64 // largest part that was in memory before a round
+	round uint64
+	beats map[string][]time.Duration
+}
+
+// contender drops the file from the page cache, then measures f.
+func (c *coldBench) contender(name string, f func() error) measure.Contender {
+	return measure.Contender{Name: name, Do: func(int, int) (s measure.Spent, err error) {
+		if err := c.drop(); err != nil {
+			return s, err
+		}
+		late := beats(func() error {
+			s, err = measure.Time(f)
+			return err
+		})
+		c.beats[name] = append(c.beats[name], late...)
+		return s, err
+	}}
+}
+
+func (c *coldBench) file() (*os.File, error) { return os.Open(filepath.Join(c.dir, "x-00000.npy")) }
+
+// drop has the system forget the file's pages, and notes how many it kept.
+func (c *coldBench) drop() error {
+	f, err := c.file()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	var st unix.Cachestat_t
+	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Len: uint64(info.Size())}, &st, 0); err != nil {
+		return fmt.Errorf("cachestat, which tells whether the cache is cold: %w", err)
+	}
+	c.warm = max(c.warm, float64(st.Cache)*float64(os.Getpagesize())/float64(info.Size()))
+	return nil
+}
+
+// preads reads all records in random order, by 32 goroutines.
+func (c *coldBench) preads() error {
+	f, err := c.file()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
+		return err
+	}
+	c.round++
+	order, size := rand.New(rand.NewPCG(c.round, 1)).Perm(c.d.n), c.d.size()
+	var next atomic.Int64
+	var crew sync.WaitGroup
+	var errs [32]error
+	for k := range errs {
+		crew.Go(func() {
+			buf := make([]byte, size)
+			for errs[k] == nil {
+				i := int(next.Add(1)) - 1
+				if i >= len(order) {
+					return
+				}
+				_, errs[k] = f.ReadAt(buf, 4096+int64(order[i]*size))
+			}
+		})
+	}
+	crew.Wait()
+	return errors.Join(errs[:]...)
+}
+
+// epoch opens the dataset and reads it once, shuffled.
+func (c *coldBench) epoch(workers int) error {
+	ds, err := mmapds.Open(c.dir)
+	if err != nil {
+		return err
+	}
+	defer ds.Close()
+	c.round++
+	ld, err := loader.New(ds, loader.Options{BatchSize: c.d.batch, Order: loader.Shuffle{}, Seed: c.round, Workers: workers})
+	if err != nil {
+		return err
+	}
+	defer ld.Close()
+	for b, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			return err
+		}
+		sink += touch(b.Field("x"))
+	}
+	return nil
+}
+
+// beats returns how late a goroutine woke up each time, while f ran.
+func beats(f func() error) (late []time.Duration) {
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			began := time.Now()
+			time.Sleep(time.Millisecond)
+			late = append(late, time.Since(began)-time.Millisecond)
+			select {
+			case <-stop:
+				return
+			default:
+			}
+		}
+	}()
+	_ = f() // its caller keeps the error
+	close(stop)
+	<-done
+	return late
+}
+
+func lateness(late []time.Duration) []string {
+	slices.Sort(late)
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1e3) }
+	return []string{ms(late[len(late)*99/100]), ms(late[len(late)-1])}
+}

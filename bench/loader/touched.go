@@ -1,0 +1,62 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/loader"
+)
+
+// touched compares epochs of both datasets, in order or shuffled, with the peers; everyone
+// touches every cache line of every batch.
+func (b *bench) touched(order string) error {
+	var o loader.Order = loader.Sequential{}
+	if order == "shuffled" {
+		o = loader.Shuffle{}
+	}
+	for _, d := range b.sets {
+		list, loaders, err := contenders(d, true, []variant{
+			{"penstock, 1 worker", loader.Options{Order: o, Workers: 1}},
+			{"penstock, no goroutine", loader.Options{Order: o, Workers: loader.Synchronous}},
+		})
+		if err == nil {
+			err = b.against(d, order, "touch", list, loaders)
+		}
+		closeAll(loaders)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// against measures ours and all peers that do the same work, and prints a table.
+func (b *bench) against(d *dataset, order, work string, list []measure.Contender, loaders []*loader.Loader) error {
+	for _, w := range b.peerWays {
+		if !strings.HasPrefix(w.Name, order+" "+work+" ") {
+			continue
+		}
+		c := measure.Contender{Name: w.Text, Do: b.python.Doing(w.Name, d.name)}
+		if strings.Contains(w.Name, "one by one") {
+			c.Items = min(d.n, 1<<14)
+		}
+		list = append(list, c)
+	}
+	results, err := measure.Rounds(b.o.rounds, d.n, d.n, list)
+	if err != nil {
+		return err
+	}
+	measure.Lines(os.Stdout, "Epoch/"+order+"/"+work+"/"+d.name, "record", results)
+	rows := [][]string{{order + ", " + d.name + "-byte records, " + work, "records/s", "GB/s", "times ours, clock", "times ours, processor", "bytes copied a batch"}}
+	for i, r := range results {
+		row := append([]string{r.Name}, rate(r, d.size())...)
+		row = append(row, r.Over(results[0], measure.Wall).String(), r.Over(results[0], measure.CPU).String(), "-")
+		if i < len(loaders) {
+			row[5] = copied(loaders[i])
+		}
+		rows = append(rows, row)
+	}
+	measure.Table(os.Stdout, rows)
+	return nil
+}

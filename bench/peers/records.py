@@ -1,0 +1,169 @@
+"""Batches of stored records by PyTorch's DataLoader, numpy.memmap and h5py.
+
+usage: records.py FOLDER    one JSON request a line in, one JSON answer a line out
+
+FOLDER holds the datasets 784 and 150528. A request is an epoch, in order or shuffled, of which
+every batch is touched once in every cache line ("touch"), or made normalised float32 with every
+second record mirrored ("normalise"). Processor time includes that of DataLoader's workers.
+"""
+import functools
+import glob
+import json
+import os
+import sys
+import time
+
+import h5py
+import numpy as np
+import torch
+import torchvision
+from torch.utils.data import DataLoader, Dataset
+from torchvision.transforms import v2
+
+torch.set_num_threads(1)
+
+BATCH = {"784": 256, "150528": 64}
+MEAN, STD = (.485, .456, .406), (.229, .224, .225)
+SCALE = torch.tensor([1 / (255 * s) for s in STD]).view(1, 3, 1, 1)
+SHIFT = torch.tensor([m / s for m, s in zip(MEAN, STD)]).view(1, 3, 1, 1)
+
+
+class Records(Dataset):
+    """Views of the mapped file, one record at a time; the default collate function copies."""
+
+    def __init__(self, array, normalise):
+        self.t = torch.from_numpy(array)
+        self.f = v2.Compose([v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]) if normalise else None
+
+    def __len__(self):
+        return len(self.t)
+
+    def __getitem__(self, i):
+        return self.f(self.t[i]) if self.f else self.t[i]
+
+
+class Batches(Records):
+    """The same, a batch by one call; batches are normalised as a whole."""
+
+    def __getitems__(self, indices):
+        x = self.t[indices]
+        if self.f:
+            flip = torch.rand(len(x)) < .5
+            x[flip] = x[flip].flip(-1)
+            x = x.to(torch.float32).mul_(SCALE).sub_(SHIFT)
+        return x
+
+
+def whole(x):
+    return x
+
+
+def touch(x):
+    """Reads eight bytes of every cache line."""
+    if isinstance(x, torch.Tensor):
+        x = x.numpy()
+    return int(x.reshape(-1).view(np.uint64)[::8].max())
+
+
+def workers_time():
+    """Seconds of the processor that child processes used which still run."""
+    ns = 0
+    for stat in glob.glob("/proc/self/task/*/children"):
+        for pid in open(stat).read().split():
+            for task in glob.glob("/proc/%s/task/*/schedstat" % pid):
+                ns += int(open(task).read().split()[0])
+    return ns / 1e9
+
+
+class Bench:
+    def __init__(self, folder):
+        self.folder = folder
+        self.rng = np.random.default_rng(1)
+
+    @functools.cache
+    def array(self, name):
+        # Mode "c": PyTorch wants memory that could be written to. Nothing is.
+        return np.load(os.path.join(self.folder, name, "x-00000.npy"), mmap_mode="c")
+
+    @functools.cache
+    def hdf5(self, name):
+        path = os.path.join(self.folder, name + ".h5")
+        with h5py.File(path, "w") as f:
+            f.create_dataset("x", data=self.array(name))
+        return h5py.File(path, "r")["x"]
+
+    @functools.cache
+    def loader(self, name, kind, workers, shuffled, normalise):
+        data = kind(self.array(name), normalise)
+        options = dict(persistent_workers=True, prefetch_factor=2, multiprocessing_context="fork") if workers else {}
+        if kind is Batches:
+            options["collate_fn"] = whole
+        return DataLoader(data, batch_size=BATCH[name], shuffle=shuffled, num_workers=workers, **options)
+
+    def torch(self, kind, workers):
+        def do(name, n, shuffled, normalise):
+            for x in self.loader(name, kind, workers, shuffled, normalise):
+                if not normalise:
+                    touch(x)
+        return do
+
+    def order(self, total, n, shuffled):
+        return self.rng.permutation(total)[:n] if shuffled else np.arange(n)
+
+    def one_by_one(self, source):
+        def do(name, n, shuffled, normalise):
+            d = source(name)
+            for i in self.order(len(d), n, shuffled).tolist():
+                touch(np.array(d[i]) if source == self.array else d[i])
+        return do
+
+    def batched(self, source):
+        def do(name, n, shuffled, normalise):
+            d = source(name)
+            order, step = self.order(len(d), n, shuffled), BATCH[name]
+            for k in range(0, n, step):
+                if not shuffled:
+                    touch(d[k:k + step])
+                elif source == self.hdf5:
+                    touch(d[np.sort(order[k:k + step])])
+                else:
+                    touch(np.take(d, order[k:k + step], axis=0))
+        return do
+
+    def ways(self):
+        list = []
+        for w in 0, 2, 4:
+            list.append(("DataLoader %d" % w, "DataLoader, %d workers" % w, self.torch(Records, w), True))
+        for w in 0, 2, 4:
+            list.append(("DataLoader batches %d" % w, "DataLoader, %d workers, __getitems__" % w, self.torch(Batches, w), True))
+        list.append(("memmap one by one", "numpy.memmap, m[i]", self.one_by_one(self.array), False))
+        list.append(("memmap", "numpy.memmap, take or m[a:b]", self.batched(self.array), False))
+        list.append(("h5py one by one", "h5py, d[i]", self.one_by_one(self.hdf5), False))
+        list.append(("h5py", "h5py, d[list] or d[a:b]", self.batched(self.hdf5), False))
+        return list
+
+    def answer(self, q):
+        if not q["do"]:
+            names = ["sequential touch", "shuffled touch", "shuffled normalise"]
+            return {"text": "torch %s, torchvision %s, NumPy %s, h5py %s (libhdf5 %s), Python %s" % (
+                torch.__version__, torchvision.__version__, np.__version__, h5py.__version__, h5py.version.hdf5_version, sys.version.split()[0]),
+                "ways": [{"name": "%s %s" % (k, n), "text": text} for k in names for n, text, _, both in self.ways() if both or "touch" in k]}
+        order, work, name = q["do"].split(" ", 2)
+        do = {n: f for n, _, f, _ in self.ways()}[name]
+        wall, cpu = time.perf_counter(), time.process_time() + workers_time()
+        do(q["set"], q["to"], order == "shuffled", work == "normalise")
+        return {"wall": time.perf_counter() - wall, "cpu": time.process_time() + workers_time() - cpu}
+
+
+def main():
+    bench = Bench(sys.argv[1])
+    for line in sys.stdin:
+        try:
+            a = bench.answer(json.loads(line))
+        except Exception as e:
+            a = {"error": "records.py: %s: %s" % (type(e).__name__, e)}
+        print(json.dumps(a), flush=True)
+
+
+if __name__ == "__main__":
+    main()
