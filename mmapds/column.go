@@ -18,6 +18,7 @@ type column struct {
 	spec     tensor.Spec // of a row
 	size     int         // bytes of a row
 	segments []segment   // none of them is empty
+	packed   *packed     // instead of segments
 }
 
 func newColumn(meta *store.Column) column {

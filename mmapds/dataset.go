@@ -6,6 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 
+	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/internal/mmap"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -31,21 +32,23 @@ type Dataset struct {
 	columns []column // as those of files
 	fields  []field  // as those of the schema
 	maps    []*mmap.Mapping
+	pool    *h5chunk.Pool // inflates; nil if nothing is packed
 	leases  leases
 	closed  atomic.Bool
 }
 
 // Open maps the dataset at path: a flat folder or an HDF5 file. It reads metadata only, so it
-// costs a few system calls a file, whatever the number of records.
+// costs a few system calls a file, whatever the number of records (of packed data it reads
+// the table of chunks, about a million of them a second).
 //
-// Errors are those of store.OpenFlat; for an HDF5 file whose data cannot be mapped
-// (chunked, compressed, of a foreign type, ...) the error says so, is store.ErrUnsupported,
-// and names the command that makes a dataset that can.
+// Errors are those of store.OpenFlat; for an HDF5 file whose data cannot be read (external
+// files, filters other than those of package h5chunk, types without fixed size, ...) the
+// error says so and is store.ErrUnsupported.
 func Open(path string) (*Dataset, error) { return OpenWith(path, Options{}) }
 
 // OpenWith is Open with options.
 func OpenWith(path string, opts Options) (*Dataset, error) {
-	files, err := LocateWith(path, opts)
+	files, err := locate(path, opts, store.OpenHDF5Packed)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +58,7 @@ func OpenWith(path string, opts Options) (*Dataset, error) {
 	d.columns = make([]column, len(files.Columns))
 	for i := range files.Columns {
 		meta := &files.Columns[i]
-		if err := d.mapColumn(&d.columns[i], meta, shared); err != nil {
+		if err := d.openColumn(&d.columns[i], meta, shared); err != nil {
 			return nil, errors.Join(fmt.Errorf("mmapds: open %q: field %q: %w", path, d.specs[meta.Field].Name, err), d.unmap())
 		}
 	}
@@ -63,6 +66,13 @@ func OpenWith(path string, opts Options) (*Dataset, error) {
 		d.fields = append(d.fields, d.newField(i, spec))
 	}
 	return d, nil
+}
+
+func (d *Dataset) openColumn(c *column, meta *store.Column, shared map[string]*mmap.Mapping) error {
+	if meta.Packed {
+		return d.openPacked(c, meta, shared)
+	}
+	return d.mapColumn(c, meta, shared)
 }
 
 // mapColumn maps the extents of a column: as few pieces as the system can make of them.
@@ -118,14 +128,9 @@ func (d *Dataset) mapFile(c *column, e store.Extent, shared map[string]*mmap.Map
 	if e.Count == 0 {
 		return nil
 	}
-	m := shared[e.Path]
-	if m == nil {
-		var err error
-		if m, err = mmap.File(e.Path); err != nil {
-			return err
-		}
-		shared[e.Path] = m
-		d.maps = append(d.maps, m)
+	m, err := d.mapShared(e.Path, shared)
+	if err != nil {
+		return err
 	}
 	n := e.Count * int64(c.size)
 	if err := store.Inside(e.Offset, n, int64(len(m.Bytes()))); err != nil {
@@ -133,6 +138,20 @@ func (d *Dataset) mapFile(c *column, e store.Extent, shared map[string]*mmap.Map
 	}
 	c.add(int(e.First), m.Bytes()[e.Offset:e.Offset+n:e.Offset+n])
 	return nil
+}
+
+// mapShared maps a whole file, once.
+func (d *Dataset) mapShared(path string, shared map[string]*mmap.Mapping) (*mmap.Mapping, error) {
+	if m := shared[path]; m != nil {
+		return m, nil
+	}
+	m, err := mmap.File(path)
+	if err != nil {
+		return nil, err
+	}
+	shared[path] = m
+	d.maps = append(d.maps, m)
+	return m, nil
 }
 
 // Len returns the number of records.
@@ -170,6 +189,9 @@ func (d *Dataset) Close() error {
 }
 
 func (d *Dataset) unmap() error {
+	if d.pool != nil {
+		d.pool.Close()
+	}
 	var errs []error
 	for _, m := range d.maps {
 		errs = append(errs, m.Unmap())

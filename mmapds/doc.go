@@ -1,6 +1,5 @@
-// Package mmapds opens a dataset as random access to mapped records: a flat folder, or an
-// HDF5 file whose datasets are contiguous. It is pure Go; HDF5 files made by h5py or
-// others open too.
+// Package mmapds opens a dataset as random access to mapped records: a flat folder or an HDF5
+// file. It is pure Go; HDF5 files made by h5py or others open too, compressed or not.
 //
 //	ds, err := mmapds.Open("data/train")
 //	...
@@ -24,6 +23,17 @@
 // Memory is read from disk when it is touched, and a goroutine that touches cold memory
 // stops a whole processor of the Go scheduler. So Gather and Warm bring pages in by a
 // system call first, and Prefetch starts to read ahead without waiting.
+//
+// # Packed data
+//
+// Data of an HDF5 file that is chunked, compressed or big endian cannot be viewed in place. Run
+// gives a copy of it in new memory, Contiguous says so, and Gather inflates into what it is
+// given: chunks in parallel, each once for all records that are asked for together. Filters
+// are deflate, shuffle, fletcher32 and lzf. The inflated chunks that were wanted in part are
+// kept: at most 64 MiB a field, or one chunk a processor and one more. "inspect" tells what
+// reading such a file costs, "preprocess" makes one that can be mapped.
+//
+// # Truncation
 //
 // A file that is cut short while it is mapped makes a plain access die with SIGBUS. Gather,
 // Warm and whatever runs inside Guard get an error instead, which names file, field and

@@ -12,12 +12,20 @@ import (
 func Locate(path string) (*store.Dataset, error) { return LocateWith(path, Options{}) }
 
 // LocateWith is Locate with options.
+//
+// It finds records that lie in the file as they are. OpenWith also takes packed ones: see Packed
+// data above.
 func LocateWith(path string, opts Options) (*store.Dataset, error) {
+	return locate(path, opts, store.OpenHDF5)
+}
+
+// locate is LocateWith with a function that opens HDF5 files.
+func locate(path string, opts Options, hdf5 func(string, []string) (*store.Dataset, error)) (*store.Dataset, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("mmapds: open %w", err)
 	}
-	d, err := open(path, info.IsDir(), opts)
+	d, err := open(path, info.IsDir(), opts, hdf5)
 	if err != nil {
 		return nil, err
 	}
@@ -34,9 +42,9 @@ func LocateWith(path string, opts Options) (*store.Dataset, error) {
 	return d, nil
 }
 
-func open(path string, folder bool, opts Options) (*store.Dataset, error) {
+func open(path string, folder bool, opts Options, hdf5 func(string, []string) (*store.Dataset, error)) (*store.Dataset, error) {
 	if folder {
 		return store.OpenFlat(path)
 	}
-	return store.OpenHDF5(path, opts.Fields)
+	return hdf5(path, opts.Fields)
 }

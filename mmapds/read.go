@@ -12,7 +12,8 @@ import (
 )
 
 // Run returns records [a, b) of a field as one array of shape (b-a, record shape...). It
-// touches no memory. Where Contiguous says no, the records are copied into new memory.
+// touches no memory. Where Contiguous says no, the records are copied, or inflated, into new
+// memory.
 // The view is valid until Close: see Lifetimes above.
 func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
 	c, err := d.column(field)
@@ -29,6 +30,10 @@ func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
 func (d *Dataset) run(c *column, a, b int) (tensor.View, error) {
 	if a == b {
 		return tensor.Of(c.spec, 0, nil), nil
+	}
+	if c.packed != nil {
+		dst := make([]byte, (b-a)*c.size)
+		return tensor.Of(c.spec, b-a, dst), c.packed.run(dst, a, b)
 	}
 	s, at := c.find(a)
 	if end := at + (b-a)*c.size; end <= len(s.data) {
@@ -49,8 +54,8 @@ func (d *Dataset) Contiguous(field string, a, b int) bool {
 	if err != nil || c.check(a, b) != nil {
 		return false
 	}
-	if a == b {
-		return true
+	if a == b || c.packed != nil {
+		return a == b
 	}
 	s, at := c.find(a)
 	return at+(b-a)*c.size <= len(s.data)
@@ -67,6 +72,10 @@ func (d *Dataset) Prefetch(field string, a, b int) error {
 }
 
 func (c *column) prefetch(a, b int) error {
+	if c.packed != nil {
+		c.packed.prefetch(a, b)
+		return nil
+	}
 	return c.span(a, b, func(s *segment, from, to int) error {
 		if !s.warm.has(from, to) {
 			mmap.WillNeed(s.data[from:to])
@@ -90,6 +99,9 @@ func (d *Dataset) Warm(field string, a, b int) error {
 }
 
 func (d *Dataset) warmRows(c *column, a, b int) error {
+	if c.packed != nil {
+		return c.packed.warmRows(a, b)
+	}
 	for ; a < b; a = min(b, a+c.perStep()) {
 		s, at := c.find(a)
 		to := min(at+c.perStep()*c.size, len(s.data), at+(b-a)*c.size)
@@ -110,6 +122,9 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 	}
 	if len(dst) != len(indices)*c.size {
 		panic("mmapds: Gather: dst has not the length of the records asked for")
+	}
+	if c.packed != nil {
+		return c.packed.gather(ctx, indices, dst)
 	}
 	for _, i := range indices {
 		if err := c.check(i, i+1); err != nil {

@@ -23,7 +23,8 @@ type Column struct {
 	Name    string      // "images", "tokens.values", "tokens.offsets"
 	Spec    tensor.Spec // of one row
 	Rows    int64       // over all extents
-	Extents []Extent    // in order of First
+	Extents []Extent    // in order of First; none if Packed
+	Packed  bool        // of an HDF5 file, and not stored as it is: in chunks, compressed, big endian
 }
 
 // Extent is where consecutive rows of a column lie: back to back in one file, from Offset

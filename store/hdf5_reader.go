@@ -35,7 +35,15 @@ func (c *Column) SumsPath() string { return hdf5Sums + c.Name }
 // Errors are those of OpenFlat; for data that cannot be mapped (chunked, compressed, of a
 // foreign type, ...) the error says so, is ErrUnsupported, and names the command that makes
 // a file that can.
-func OpenHDF5(path string, fields []string) (*Dataset, error) {
+func OpenHDF5(path string, fields []string) (*Dataset, error) { return openHDF5(path, fields, false) }
+
+// OpenHDF5Packed is OpenHDF5 for a caller that can undo filters: data of a file of other
+// origin that is chunked, compressed or big endian is a Column that is Packed.
+func OpenHDF5Packed(path string, fields []string) (*Dataset, error) {
+	return openHDF5(path, fields, true)
+}
+
+func openHDF5(path string, fields []string, packed bool) (*Dataset, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("store: open %w", err)
@@ -51,7 +59,7 @@ func OpenHDF5(path string, fields []string) (*Dataset, error) {
 	case errors.Is(err, h5meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file: %w", path, ErrUnsupported)
 	case err == nil:
-		err = locateIn(file, d, fields)
+		err = locateIn(file, d, fields, packed)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, inStore(err))
@@ -59,10 +67,10 @@ func OpenHDF5(path string, fields []string) (*Dataset, error) {
 	return d, nil
 }
 
-func locateIn(file *h5meta.File, d *Dataset, fields []string) error {
+func locateIn(file *h5meta.File, d *Dataset, fields []string, packed bool) error {
 	manifest, err := file.Dataset(HDF5Manifest)
 	if err != nil {
-		return locateForeign(file, d, fields)
+		return locateForeign(file, d, fields, packed)
 	}
 	v, err := manifest.Value(maxManifest)
 	if err != nil {
@@ -156,14 +164,14 @@ func mappable(data *h5meta.Dataset) error {
 }
 
 // locateForeign takes datasets of numbers with one common number of records.
-func locateForeign(file *h5meta.File, d *Dataset, fields []string) error {
+func locateForeign(file *h5meta.File, d *Dataset, fields []string, packed bool) error {
 	var lengths []string
 	for data := range file.All() {
 		name := strings.TrimPrefix(data.Path, "/")
 		if fields != nil && !slices.Contains(fields, name) || fields == nil && !isNumbers(data) {
 			continue
 		}
-		if err := d.addForeign(data, name); err != nil {
+		if err := d.addForeign(data, name, packed); err != nil {
 			return fmt.Errorf("dataset %q: %w", name, err)
 		}
 		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))
@@ -184,17 +192,22 @@ func isNumbers(data *h5meta.Dataset) bool {
 	return !data.Null && len(data.Dims) > 0 && (data.Err != nil || data.Type.DType() != tensor.Invalid)
 }
 
-func (d *Dataset) addForeign(data *h5meta.Dataset, name string) error {
-	if err := mappable(data); err != nil {
-		return err
+func (d *Dataset) addForeign(data *h5meta.Dataset, name string, packed bool) error {
+	unmapped := mappable(data)
+	if packed = packed && errors.Is(unmapped, h5meta.ErrUnsupported); unmapped != nil && !packed {
+		return unmapped
 	}
 	spec, err := data.Spec()
 	if err != nil {
 		return err
 	}
 	field := NewField(name, spec.DType, spec.Shape...)
-	c := Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec}
-	c.add(Extent{Path: d.Path, Offset: data.Layout.Offset, Count: data.Records()})
+	c := Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: packed}
+	if packed {
+		c.Rows = data.Records()
+	} else {
+		c.add(Extent{Path: d.Path, Offset: data.Layout.Offset, Count: data.Records()})
+	}
 	d.Schema.Fields, d.Columns = append(d.Schema.Fields, field), append(d.Columns, c)
 	return nil
 }
