@@ -83,6 +83,24 @@ func BenchmarkNormalize(b *testing.B) {
 	}
 }
 
+// BenchmarkNormalizeSmall is BenchmarkNormalize for records of 784 bytes.
+func BenchmarkNormalizeSmall(b *testing.B) {
+	m := newMemorySource(100_000, 784)
+	m.specs[0].Shape = tensor.Shape{1, 28, 28}
+	ds, err := mmapds.Open(writeDataset(b, m))
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer ds.Close()
+	p, err := transforms.Compose(transforms.ToLayout{Layout: transforms.CHW}, transforms.ConvertDType{DType: tensor.Float32},
+		transforms.Normalize{Mean: []float64{.13}, Std: []float64{.31}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	tf := map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}}
+	benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Transforms: tf}, false)
+}
+
 // BenchmarkOrders is what each position of an order costs.
 func BenchmarkOrders(b *testing.B) {
 	const n = 1_000_000

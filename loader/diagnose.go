@@ -71,7 +71,7 @@ func (s Stats) trainBound(wait, loop time.Duration) Diagnosis {
 func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
 	what := fmt.Sprintf("batch %d of epoch %d", s.LateBatch.Batch, s.LateBatch.Epoch)
 	if s.Slowest.Took > s.LateBatch.Wait/2 {
-		what = fmt.Sprintf("record %d, whose transform of %q took %v", s.Slowest.Record, s.Slowest.Field, round(s.Slowest.Took))
+		what = fmt.Sprintf("record %d, whose %q took %v", s.Slowest.Record, s.Slowest.Field, round(s.Slowest.Took))
 	}
 	return Diagnosis{Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one batch: %s; without it the loop would be %s faster",
 		round(s.LateBatch.Wait), round(wait), what, percentOf(gain(loop, s.LateBatch.Wait)-1)), gain(loop, s.LateBatch.Wait)}

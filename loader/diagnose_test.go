@@ -78,7 +78,7 @@ func TestDiagnose(t *testing.T) {
 				}
 				return 10 * time.Microsecond
 			}},
-			loader.Straggler, []string{`record 1234, whose transform of "x" took 3s`}, 6, 7,
+			loader.Straggler, []string{`record 1234, whose "x" took 3s`}, 6, 7,
 		},
 		"too few workers": {
 			stage{cores: 8, workers: 1, transform: always(time.Millisecond), body: 5 * time.Millisecond},
@@ -155,7 +155,7 @@ func TestStatsTimes(t *testing.T) {
 			"Wait":      {st.Wait, 5*time.Second + 10*time.Millisecond},
 			"Starts":    {st.Starts, 60 * time.Millisecond},
 			"first":     {st.FirstBatch, 60 * time.Millisecond},
-			"slowest":   {st.Slowest.Took, 2 * time.Millisecond},
+			"slowest":   {st.Slowest.Took, 3 * time.Millisecond},
 			"late":      {st.LateBatch.Wait, 50 * time.Millisecond},
 			"max":       {st.Waits.Max, 60 * time.Millisecond},
 		}

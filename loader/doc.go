@@ -33,7 +33,8 @@
 // # Memory
 //
 // At most Ahead+Workers+1 batches exist at a time, kept ones included: Workers of them
-// being filled, one in the loop body, and Ahead finished or kept. The ring holds that many
+// being filled (MaxWorkers, where that is more), one in the loop body, and Ahead finished or
+// kept. The ring holds that many
 // times the bytes of a batch, each field rounded up to a whole page, and is allocated when
 // the first batch has to be copied. A dataset that is only ever viewed needs no ring.
 // Options.Budget is a limit to it that is kept; too many kept batches are an error of Keep.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
@@ -165,13 +166,24 @@ func TestFieldsSelects(t *testing.T) {
 }
 
 func TestNothingIsAllocatedPerBatch(t *testing.T) {
-	for name, order := range map[string]loader.Order{"sequential": loader.Sequential{}, "shuffled": loader.Shuffle{}} {
+	if invariants.Enabled {
+		t.Skip("checked builds record where a batch is kept")
+	}
+	runs := loader.RunShuffle{Run: 48}
+	for name, o := range map[string]loader.Options{
+		"sequential":   {},
+		"shuffled":     {Order: loader.Shuffle{}},
+		"runs":         {Order: runs},
+		"split":        {Order: loader.Split{To: 0.9, Inner: runs}},
+		"as completed": {Order: loader.Shuffle{}, AsCompleted: true},
+		"timeout":      {Order: loader.Shuffle{}, Timeout: time.Hour},
+		"backfill":     {Order: loader.Shuffle{}, OnError: loader.Backfill},
+		"tuned":        {Order: loader.Shuffle{}, MaxWorkers: 4},
+		"a rank":       {Order: loader.Shuffle{}, World: loader.World{Rank: 1, Size: 2}},
+	} {
 		t.Run(name, func(t *testing.T) {
-			if invariants.Enabled {
-				t.Skip("checked builds record where a batch is kept")
-			}
-			ld := open(t, newMemorySource(200_000, 4), loader.Options{BatchSize: 16, Workers: 2, Order: order})
-			if got := allocsPerBatch(t, ld); got != 0 {
+			o.BatchSize, o.Workers = 16, 2
+			if got := allocsPerBatch(t, open(t, newMemorySource(200_000, 4), o)); got != 0 {
 				t.Errorf("%v allocations a batch after the first", got)
 			}
 		})

@@ -86,7 +86,10 @@ func (w *worker) viewAll(p *pass, s *slot) error {
 }
 
 func (w *worker) views(p *pass, s *slot) error {
-	a, n := s.indices[0], len(s.indices)
+	if !s.anyView() {
+		return nil
+	}
+	a, n, bytes, began := s.indices[0], len(s.indices), 0, time.Now()
 	for f, viewing := range s.viewing {
 		if !viewing {
 			continue
@@ -98,22 +101,18 @@ func (w *worker) views(p *pass, s *slot) error {
 			clear(s.viewing) // mend gathers what is well
 			return nil
 		}
+		bytes += len(s.views[f].Bytes())
 	}
+	w.read(time.Since(began), s.indices[:1], bytes) // of one run
 	return nil
 }
 
 // view makes field f of s a view of records [a, b) of the Source.
 func (w *worker) view(s *slot, f, a, b int) (err error) {
 	defer w.catch(&err)
-	began := time.Now()
 	w.mark(s, f, a)
-	v, err := w.show(&w.ld.fields[f], a, b, s.offsets[f])
-	if err != nil {
-		return err
-	}
-	s.views[f] = v
-	w.read(time.Since(began), s.indices, len(v.Bytes()))
-	return nil
+	s.views[f], err = w.show(&w.ld.fields[f], a, b, s.offsets[f])
+	return err
 }
 
 // show returns records [a, b) as memory of the Source that is warm, and the offsets of a
@@ -198,63 +197,61 @@ func (w *worker) gather(ctx context.Context, field string, indices []int, dst []
 	return w.ld.src.Gather(ctx, field, indices, dst)
 }
 
-// sampled is how many records there are to one that is timed, where records are small.
+// sampled is how many records there are to one whose read is timed by itself, where records
+// are small.
 const sampled = 8
 
 // convert transforms places [lo, hi) of field f from the Source's memory.
 func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 	fd := &w.ld.fields[f]
 	every := 1
-	if fd.size < 2<<10 {
+	if fd.size < 16<<10 {
 		every = sampled
 	}
 	var reading time.Duration
+	began := time.Now()
+	last := began
 	r := Record{Epoch: s.part.number, Seed: w.ld.opts.Seed, repeats: w.ld.repeats}
 	for i := lo; i < hi; i++ {
 		r.Index, r.Position = s.indices[i], s.position+i
 		w.mark(s, f, r.Index)
-		times := 0
-		if (i-lo)%every == 0 {
-			times = min(every, hi-i)
-		}
-		took, err := w.convertOne(p.ctx, f, dst[(i-lo)*fd.size:(i-lo+1)*fd.size], r, times)
+		timed := (i-lo)%every == 0
+		read, err := w.convertOne(p.ctx, f, dst[(i-lo)*fd.size:(i-lo+1)*fd.size], r, timed)
 		if err != nil {
 			return &Error{r.Epoch, s.step, fd.in.Name, r.Index, err}
 		}
-		reading += took
+		if timed {
+			reading += read.Sub(last) * time.Duration(min(every, hi-i))
+		}
 		if fd.in.Ragged {
 			s.offsets[f][i+1] = w.ends[1] // lengths, until seal adds them up
 		}
+		now := time.Now()
+		w.spent.record(f, r.Index, now.Sub(last))
+		last = now
 	}
+	w.spent.transform += max(0, last.Sub(began)-reading)
 	w.read(reading, s.indices[lo:hi], (hi-lo)*fd.stored)
 	return nil
 }
 
-// convertOne transforms a record, and returns how long it was to read. Its time counts for
-// so many; 0 is not to measure it.
-func (w *worker) convertOne(ctx context.Context, f int, dst []byte, r Record, times int) (reading time.Duration, err error) {
+// convertOne transforms a record, and returns when it was read if that is to be timed.
+func (w *worker) convertOne(ctx context.Context, f int, dst []byte, r Record, timed bool) (read time.Time, err error) {
 	defer w.catch(&err)
 	if err := ctx.Err(); err != nil {
-		return 0, err
-	}
-	var began, read time.Time
-	if times > 0 {
-		began = time.Now()
+		return read, err
 	}
 	src, err := w.stored(ctx, &w.ld.fields[f], r.Index)
 	if err != nil {
-		return 0, err
+		return read, err
 	}
-	if times > 0 {
+	if timed {
 		read = time.Now()
 	}
 	if err := w.funcs[f](dst, src, r); err != nil {
-		return 0, fmt.Errorf("transform: %w", err)
+		return read, fmt.Errorf("transform: %w", err)
 	}
-	if times > 0 {
-		w.spent.record(f, r.Index, time.Since(read), times)
-	}
-	return read.Sub(began) * time.Duration(times), nil
+	return read, nil
 }
 
 // stored returns the bytes of a record: the Source's memory, or a copy where it has none.

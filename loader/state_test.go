@@ -329,3 +329,44 @@ func TestAsCompletedHasExactState(t *testing.T) {
 	}
 	t.Logf("%d of 60 runs were out of order", unordered)
 }
+
+// FuzzResume has any text for a state: it is refused, or it is a position of the run.
+func FuzzResume(f *testing.F) {
+	m := newMemorySource(1000, 2)
+	o := loader.Options{BatchSize: 10, Order: loader.Shuffle{}, Seed: 7, Workers: 2, AsCompleted: true}
+	base := open(f, m, o).State()
+	for _, at := range []loader.State{{Epoch: 3, Step: 50, Done: "a2"}, {Step: 100}, {Epoch: -5, Step: 99, Done: "8000000000000000"}, {Epoch: math.MaxInt, Step: 100}} {
+		st := base
+		st.Epoch, st.Step, st.Done = at.Epoch, at.Step, at.Done
+		text, err := json.Marshal(st)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var st loader.State
+		if json.Unmarshal(text, &st) != nil {
+			return
+		}
+		ld, err := loader.Resume(m, o, st)
+		if err != nil {
+			return
+		}
+		defer ld.Close()
+		seen := map[int]bool{}
+		for b, err := range ld.Epoch(t.Context(), ld.State().Epoch) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkBatch(t, b)
+			if seen[b.Step()] || b.Step() < ld.State().Step-100 || b.Step() >= 100 {
+				t.Fatalf("%s: batch %d", text, b.Step())
+			}
+			seen[b.Step()] = true
+		}
+		if len(seen) > 100 || len(seen) == 0 {
+			t.Fatalf("%s: %d batches", text, len(seen))
+		}
+	})
+}

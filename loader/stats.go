@@ -28,7 +28,7 @@ type Stats struct {
 	Transform time.Duration // of workers: in Transforms
 	Collate   time.Duration // of workers: in Collate
 	Idle      time.Duration // of workers: waiting for a free buffer, or for the next loop
-	Slowest   Slowest       // the record whose Transform took longest
+	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
 	Workers   int // goroutines at work, which MaxWorkers lets grow; 0 if batches are made by the consumer
@@ -79,9 +79,8 @@ type spent struct {
 	slowField, slowRecord          int
 }
 
-// record notes how long the Transform of a record took, which counts for so many.
-func (sp *spent) record(field, record int, took time.Duration, times int) {
-	sp.transform += took * time.Duration(times)
+// record notes how long a record took to be read and transformed.
+func (sp *spent) record(field, record int, took time.Duration) {
 	if took > sp.slowest {
 		sp.slowest, sp.slowField, sp.slowRecord = took, field, record
 	}
