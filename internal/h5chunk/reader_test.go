@@ -7,13 +7,10 @@ import (
 	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/penstock/penstock/internal/h5meta"
@@ -28,8 +25,11 @@ func small(t testing.TB, name string) []byte {
 // The committed files hold (i/4)%50 in every dataset but rest, whose records 7 and 8 are 3
 // and all others the fill value 7.
 func TestSmallFiles(t *testing.T) {
-	for _, name := range []string{"small-old.h5", "small-new.h5"} {
+	for _, name := range []string{"small-old.h5", "small-new.h5", "small-v5.h5"} {
 		file := small(t, name)
+		if d, err := openBytes(t, file).Dataset("gzip"); err != nil || (name == "small-v5.h5") != (d.Layout.Version == 5) {
+			t.Errorf("%s: layout version %d, error %v", name, d.Layout.Version, err)
+		}
 		for path, width := range map[string]int{"gzip": 1, "all": 2, "lzf": 4, "plain": 4, "sum": 8, "flat": 8, "rest": 2} {
 			r := mapped(t, file, path, Options{})
 			got := all(t, r)
@@ -253,47 +253,6 @@ func TestWrongArguments(t *testing.T) {
 			}()
 			f()
 		}()
-	}
-}
-
-// A file that is cut while it is mapped is an error, in helpers too.
-func TestTruncatedMapping(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "x.h5")
-	file := small(t, "small-old.h5")
-	if err := os.WriteFile(name, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	view, err := syscall.Mmap(int(f.Fd()), 0, len(file), syscall.PROT_READ, syscall.MAP_SHARED)
-	if err != nil {
-		t.Skipf("mmap: %v", err)
-	}
-	defer syscall.Munmap(view)
-	pool := NewPool(4)
-	defer pool.Close()
-	for path, cut := range map[string]int64{"all": 0, "gzip": 4096, "plain": 0, "flat": 0} {
-		if err := os.WriteFile(name, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		r := mapped(t, file, path, Options{Pool: pool})
-		want := all(t, r)
-		r.src.mapped = view
-		if err := os.Truncate(name, cut); err != nil {
-			t.Fatal(err)
-		}
-		before := debug.SetPanicOnFault(false)
-		err := (&Reader{path: r.path, src: r.src, grid: r.grid, filter: r.filter, swap: r.swap, chunks: r.chunks, places: r.places,
-			flat: r.flat, base: r.base, pool: pool, cache: newCache(r.grid.size, 8)}).Records(t.Context(), make([]byte, len(want)), 0, r.Len())
-		if after := debug.SetPanicOnFault(before); after {
-			t.Error("SetPanicOnFault was left on")
-		}
-		if !errors.Is(err, h5meta.ErrCorrupt) || !strings.Contains(err.Error(), "truncated") {
-			t.Errorf("%s: error %v", path, err)
-		}
 	}
 }
 

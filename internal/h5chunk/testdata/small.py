@@ -1,11 +1,16 @@
 """Writes the small files that the tests damage.
 
 usage: small.py (in this folder)
+
+small-v5.h5, whose layout messages have version 5, needs libhdf5 2.0.
 """
 import h5py
 import numpy as np
 
-for name, libver in (("old", "earliest"), ("new", "v110")):
+kinds = [("old", "earliest"), ("new", "v110")]
+if h5py.version.hdf5_version_tuple >= (2, 0):
+    kinds.append(("v5", "v200"))
+for name, libver in kinds:
     with h5py.File("small-%s.h5" % name, "w", libver=libver) as f:
         a = (np.arange(20 * 30) // 4 % 50).reshape(20, 30)
         f.create_dataset("gzip", data=a.astype("u1"), chunks=(4, 30), compression="gzip")
