@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"sort"
 )
 
@@ -100,7 +101,7 @@ func (o Split) Epoch(n int, seed uint64, epoch int) Sequence {
 const splitEpoch = -1 << 62
 
 func (o Split) bounds(n int) (from, to int) {
-	return int(float64(n)*o.From + 0.5), int(float64(n)*o.To + 0.5)
+	return int(math.RoundToEven(float64(n) * o.From)), int(math.RoundToEven(float64(n) * o.To))
 }
 
 // Validate reports a range that is none, or that holds no record of n.

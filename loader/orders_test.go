@@ -341,3 +341,68 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 }
 
 func make9() []float64 { return []float64{1, 1, 1, 1, 1, 1, 1, 1, 1} }
+
+// permuted returns the order of a single bucket: the permutation that parts of a Mix and
+// buckets have.
+func permuted(t testing.TB, n int, seed uint64, epoch int) []int {
+	t.Helper()
+	o, err := loader.NewBuckets(make([]int, n), n, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := make([]int, n)
+	o.Epoch(n, seed, epoch).Fill(0, p)
+	return p
+}
+
+func TestPermutationOfPartsIsUniform(t *testing.T) {
+	for _, n := range []int{2, 3, 5, 8, 13} {
+		positions := make([]int, n*n)
+		pairs := make([]int, n*(n-1))
+		for seed := range 6000 {
+			p := permuted(t, n, uint64(seed), seed%3)
+			for i, r := range p {
+				positions[i*n+r]++
+			}
+			pairs[pair(p[0], p[1], n)]++
+		}
+		checkUniform(t, fmt.Sprintf("n %d: record at position", n), positions)
+		checkUniform(t, fmt.Sprintf("n %d: first two", n), pairs)
+	}
+}
+
+// TestOrdersNeverChange pins what a State relies on.
+func TestOrdersNeverChange(t *testing.T) {
+	weighted, err := loader.NewWeighted([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both, err := loader.Join(newMemorySource(7, 1), newMemorySource(3, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mix, err := loader.NewMix(both, []float64{1, 2}, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	buckets, err := loader.NewBuckets([]int{5, 3, 8, 1, 9, 2, 7, 7, 6, 0}, 2, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o    loader.Order
+		want []int
+	}{
+		{loader.RunShuffle{Run: 3}, []int{4, 5, 6, 7, 8, 0}},
+		{weighted, []int{8, 7, 7, 6, 9, 2}},
+		{mix, []int{0, 7, 5, 9, 1, 9}},
+		{buckets, []int{0, 2, 6, 9, 3, 1}},
+		{loader.Split{Seed: 1, From: 0.2, To: 0.9, Inner: loader.Shuffle{}}, []int{3, 6, 8, 0, 4, 7}},
+	} {
+		got := make([]int, 6)
+		c.o.Epoch(10, 42, 1).Fill(1, got)
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%T: %#v", c.o, got)
+		}
+	}
+}
