@@ -40,7 +40,7 @@ type Batch struct {
 type Tensor struct {
 	Ptr    uint64 // CUdeviceptr; a multiple of 256
 	DType  tensor.DType
-	Shape  tensor.Shape // the first axis is the batch's
+	Shape  tensor.Shape // the first axis is the batch's records; of a field of variable length, all their rows
 	Device int          // ordinal
 }
 
@@ -105,7 +105,7 @@ func (b Batch) Field(name string) Tensor {
 func (s *slot) field(name string) (Tensor, int) {
 	for i, f := range s.p.plan {
 		if f.in.Name == name {
-			shape := append(tensor.Shape{len(s.indices)}, f.out.Shape...)
+			shape := append(tensor.Shape{s.regions[i].rows}, f.out.Shape...)
 			return Tensor{s.mem + s.regions[i].out, f.out.DType, shape, s.dev.ordinal}, i
 		}
 	}

@@ -5,6 +5,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -361,5 +362,81 @@ func TestBrokenRecord(t *testing.T) {
 	}
 	if err := r.check(src); err != nil {
 		t.Error(err)
+	}
+}
+
+// Close waits for what streams of the consumer still read, and for copies that nobody got.
+func TestCloseBehindWork(t *testing.T) {
+	for mode, lazy := range modes {
+		for _, batches := range []int{1, 6} {
+			t.Run(fmt.Sprintf("%s/batches=%d", mode, batches), func(t *testing.T) {
+				useFake(t, setting{lazy: lazy})
+				src := newSource(30, tensor.Shape{16})
+				c := small(src)
+				c.unpinned = true
+				r := c.mustOpen(t)
+				defer r.mustClose(t)
+				for b, err := range r.pf.Epoch(t.Context(), 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := r.consume(b, both...); err != nil {
+						t.Fatal(err)
+					}
+					if len(r.seen) == batches {
+						break
+					}
+				}
+				if err := r.pf.Close(); err != nil {
+					t.Error(err)
+				}
+				r.pf = nil
+				if err := r.check(src); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// Of several streams that work on a batch, one by a capsule, all are waited for.
+func TestTwoStreams(t *testing.T) {
+	for mode, lazy := range modes {
+		t.Run(mode, func(t *testing.T) {
+			useFake(t, setting{lazy: lazy})
+			src := newSource(60, tensor.Shape{16})
+			c := small(src)
+			r := c.mustOpen(t)
+			defer r.mustClose(t)
+			d := r.devices[0]
+			other, err := d.NewStream()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for b, err := range r.pf.Epoch(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				capsule := dlpack(t, b, "images", other)
+				s := seen{d, slices.Clone(b.Indices()), make(map[string][]byte)}
+				if err := r.read(b.Field("images"), "images", other, s); err != nil {
+					t.Fatal(err)
+				}
+				r.seen = append(r.seen, s)
+				capsule.Delete()
+				if err := r.consume(b, both...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := errors.Join(r.check(src), d.SynchronizeStream(other)); err != nil {
+				t.Error(err)
+			}
+			if err := r.check(src); err != nil {
+				t.Error(err)
+			}
+			if err := d.FreeStream(other); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

@@ -31,8 +31,8 @@ type Normalize struct {
 	NoScale bool              // leave out the division by 255
 	Mean    []float64         // one for each channel, of which there are at most 4, or one for all; none means 0
 	Std     []float64         // as many; none means 1
-	From    transforms.Layout // of the field's records, where they have three axes; others have one channel
-	To      transforms.Layout // of the result; HWC to CHW is the only change that can be made
+	Layout  transforms.Layout // of the field's records, where they have three axes; others have one channel
+	ToCHW   bool              // records in layout HWC become CHW
 }
 
 const maxChannels = 4
@@ -58,11 +58,11 @@ func (n Normalize) validate() error {
 			errs = append(errs, fmt.Errorf("deviation %v", s))
 		}
 	}
-	if n.From == transforms.CHW && n.To == transforms.HWC {
-		errs = append(errs, errors.New("CHW records cannot become HWC"))
-	}
 	return errors.Join(errs...)
 }
+
+// permutes reports whether the result has another layout.
+func (n Normalize) permutes() bool { return n.ToCHW && n.Layout == transforms.HWC }
 
 // normArgs are the parameters of a kernel, in their order.
 type normArgs struct {
@@ -104,15 +104,15 @@ func (n Normalize) of(in tensor.Spec) (tensor.Spec, *normalizer, error) {
 	channels, plane := 1, in.Shape.Elems()
 	if s := in.Shape; len(s) == 3 {
 		channels, plane = s[0], s[1]*s[2]
-		if n.From == transforms.HWC {
+		if n.Layout == transforms.HWC {
 			channels, plane = s[2], s[0]*s[1]
 		}
-		if n.From != n.To {
+		if n.permutes() {
 			out.Shape = tensor.Shape{s[2], s[0], s[1]}
 		}
 	}
 	if len(n.Mean) > 1 && len(n.Mean) != channels {
-		return out, nil, fmt.Errorf("field %q has %d channels in layout %v, but there are %d means", in.Name, channels, n.From, len(n.Mean))
+		return out, nil, fmt.Errorf("field %q has %d channels in layout %v, but there are %d means", in.Name, channels, n.Layout, len(n.Mean))
 	}
 	return out, n.compile(out.DType, channels, plane), nil
 }
@@ -125,9 +125,9 @@ func (n Normalize) compile(dt tensor.DType, channels, plane int) *normalizer {
 	a := &k.args
 	a.channels, a.plane, a.pixel, a.channel = uint32(channels), uint32(plane), 1, uint32(plane)
 	switch {
-	case n.From == transforms.HWC && n.To == transforms.CHW:
+	case n.permutes():
 		a.pixel, a.channel = uint32(channels), 1
-	case n.From == transforms.HWC: // every element is a plane of its own
+	case n.Layout == transforms.HWC: // every element is a plane of its own
 		a.plane, a.channel = 1, 1
 	}
 	a.scale = 255

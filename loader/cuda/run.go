@@ -72,7 +72,11 @@ func (r *run) forward(b loader.Batch) error {
 		l.free <- s
 		return err
 	}
+	borrows := s.borrows // the consumer owns s from here on
 	r.ready <- item{s: s, state: r.p.ld.State()}
+	if !borrows {
+		return nil
+	}
 	return r.hold(b, s)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unsafe"
@@ -24,7 +25,11 @@ type field struct {
 
 // region is where a field lies in a slot: its bytes as they were copied, and the results.
 // They are the same place where nothing is normalized.
-type region struct{ raw, out uint64 }
+type region struct {
+	raw, out uint64
+	room     int // rows for which there is memory
+	rows     int // of this batch: its records or, where these have lengths of their own, theirs
+}
 
 // slot is the place of one batch on a device. It goes round between the lane's free
 // channel, the goroutine that loads it, and the consumer; whoever has it owns it.
@@ -42,8 +47,9 @@ type slot struct {
 	used   uintptr
 
 	mem     uint64 // device memory; 0 until the first batch
-	room    int    // records for which mem is enough
 	regions []region
+	src     [][]byte // of this batch, what the Loader made; nil for a field of Direct
+	borrows bool     // some of it is copied from there
 	stage   [][]byte // page-locked memory of a field, where it is needed
 	ipc     *[64]byte
 
@@ -93,12 +99,12 @@ func (s *slot) queue(ctx context.Context, b loader.Batch) error {
 	if err := s.p.setPlan(b); err != nil {
 		return err
 	}
-	if err := s.fit(b.Len()); err != nil {
-		return err
-	}
 	s.indices = append(s.indices[:0], b.Indices()...)
 	s.valid = append(s.valid[:0], b.Valid()...)
-	s.epoch, s.step = b.Epoch(), b.Step()
+	s.epoch, s.step, s.borrows = b.Epoch(), b.Step(), false
+	if err := s.measure(b); err != nil {
+		return err
+	}
 	if s.inUse {
 		if err := s.dev.order(s.stream, s.used); err != nil {
 			return err
@@ -106,7 +112,7 @@ func (s *slot) queue(ctx context.Context, b loader.Batch) error {
 		s.inUse = false
 	}
 	for i, f := range s.p.plan {
-		if err := s.copyField(ctx, i, f, b); err != nil {
+		if err := s.copyField(ctx, i, f); err != nil {
 			return err
 		}
 	}
@@ -114,26 +120,31 @@ func (s *slot) queue(ctx context.Context, b loader.Batch) error {
 }
 
 // copyField queues the copy of a field, and what normalizes it.
-func (s *slot) copyField(ctx context.Context, i int, f *field, b loader.Batch) error {
+func (s *slot) copyField(ctx context.Context, i int, f *field) error {
 	var err error
 	if f.direct != nil {
 		err = s.copyDirect(ctx, i, f)
 	} else {
-		err = s.copyHost(i, b.Field(f.in.Name).Bytes())
+		err = s.copyHost(i)
 	}
 	if err != nil || f.norm == nil {
 		return err
 	}
 	at := s.regions[i]
-	total := len(s.indices) * f.out.Shape.Elems()
+	total := at.rows * f.out.Shape.Elems()
+	if total == 0 {
+		return nil
+	}
 	s.p.count(func(st *Stats) { st.Normalized += int64(total) })
 	return s.dev.normalize(f.norm, s.mem+at.out, s.mem+at.raw, total, s.stream)
 }
 
 // copyHost queues the copy of a field that the Loader made.
-func (s *slot) copyHost(i int, src []byte) error {
+func (s *slot) copyHost(i int) error {
+	src := s.src[i]
 	if locked.holds(src) {
 		s.p.count(func(st *Stats) { st.PinnedBytes += int64(len(src)) })
+		s.borrows = true
 		return s.copy(s.mem+s.regions[i].raw, src)
 	}
 	stage, err := s.staging(i, len(src))
@@ -185,7 +196,7 @@ func (s *slot) copy(dst uint64, src []byte) error {
 // staging returns n bytes of page-locked memory of the slot, which nothing reads any more.
 func (s *slot) staging(i, n int) ([]byte, error) {
 	if s.stage[i] == nil {
-		b, err := s.dev.pin(s.room * s.p.plan[i].in.RecordBytes())
+		b, err := s.dev.pin(s.regions[i].room * s.p.plan[i].in.RecordBytes())
 		if err != nil {
 			return nil, err
 		}
@@ -196,35 +207,64 @@ func (s *slot) staging(i, n int) ([]byte, error) {
 	return s.stage[i][:n:n], nil
 }
 
-// fit sees to it that the slot has room for so many records.
-func (s *slot) fit(records int) error {
-	if records <= s.room {
+// measure finds the batch's fields, and sees to it that the slot has room for them.
+func (s *slot) measure(b loader.Batch) error {
+	if s.regions == nil {
+		s.regions = make([]region, len(s.p.plan))
+		s.src, s.stage = make([][]byte, len(s.p.plan)), make([][]byte, len(s.p.plan))
+	}
+	fits := s.mem != 0
+	for i, f := range s.p.plan {
+		r := &s.regions[i]
+		r.rows = b.Len()
+		if f.direct == nil {
+			v, err := hostField(b, f.in.Name)
+			if err != nil {
+				return err
+			}
+			s.src[i], r.rows = v.Bytes(), v.Len()
+			if len(s.src[i]) != r.rows*f.in.RecordBytes() {
+				return fmt.Errorf("cuda: batch %d: field %q: %d bytes are not %d rows of shape %v as before", b.Step(), f.in.Name, len(s.src[i]), r.rows, f.in.Shape)
+			}
+		}
+		fits = fits && r.rows <= r.room
+	}
+	if fits {
 		return nil
 	}
+	return s.grow()
+}
+
+// grow gives the slot memory for at least the rows that there are now. Where it had some
+// before, as lengths vary, there is an eighth to spare.
+func (s *slot) grow() error {
+	again := s.mem != 0
 	if err := s.shrink(); err != nil {
 		return err
 	}
 	var size uint64
-	s.regions = s.regions[:0]
 	place := func(n int) uint64 {
 		at := size
 		size += (uint64(n) + alignment - 1) &^ (alignment - 1)
 		return at
 	}
-	for _, f := range s.p.plan {
-		at := place(records * f.in.RecordBytes())
-		r := region{at, at}
-		if f.norm != nil {
-			r.out = place(records * f.out.RecordBytes())
+	for i, f := range s.p.plan {
+		r := &s.regions[i]
+		if again && r.rows > r.room {
+			r.room = r.rows + r.rows/8
 		}
-		s.regions = append(s.regions, r)
+		r.room = max(r.room, r.rows, 1)
+		r.raw = place(r.room * f.in.RecordBytes())
+		r.out = r.raw
+		if f.norm != nil {
+			r.out = place(r.room * f.out.RecordBytes())
+		}
 	}
 	mem, err := s.dev.makeMemory(int(size))
 	if err != nil {
 		return err
 	}
-	s.mem, s.room = mem, records
-	s.stage = make([][]byte, len(s.regions))
+	s.mem = mem
 	s.p.count(func(st *Stats) { st.DeviceBytes += int64(size) })
 	return nil
 }
@@ -239,13 +279,14 @@ func (s *slot) shrink() error {
 		errs = append(errs, s.settle(s.used))
 		s.inUse = false
 	}
-	for _, b := range s.stage {
+	for i, b := range s.stage {
 		if b != nil {
 			errs = append(errs, s.dev.unpin(b))
+			s.stage[i] = nil
 		}
 	}
 	errs = append(errs, s.dev.freeMemory(s.mem))
-	s.mem, s.room, s.stage, s.ipc = 0, 0, nil, nil
+	s.mem, s.ipc = 0, nil
 	return errors.Join(errs...)
 }
 
@@ -317,6 +358,10 @@ func (p *Prefetcher) setPlan(b loader.Batch) error {
 	return nil
 }
 
+// offsets is the end of a name that stands for where the records of a field of variable
+// length begin.
+const offsets = ".offsets"
+
 // hostField returns a field of a batch of the Loader, which panics if there is none.
 func hostField(b loader.Batch, name string) (v tensor.View, err error) {
 	defer func() {
@@ -324,5 +369,10 @@ func hostField(b loader.Batch, name string) (v tensor.View, err error) {
 			err = fmt.Errorf("cuda: options: Fields: %v", p)
 		}
 	}()
+	if of, ok := strings.CutSuffix(name, offsets); ok {
+		at := b.Offsets(of)
+		bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(at))), 8*len(at))
+		return tensor.Of(tensor.Spec{Name: name, DType: tensor.Int64}, len(at), bytes), nil
+	}
 	return b.Field(name), nil
 }
