@@ -66,7 +66,7 @@ func (s *Summary) renderStatistics(b *strings.Builder) {
 	var measured []Field
 	bytes, bad := false, false
 	for _, f := range s.Fields {
-		if f.Statistics == nil || len(f.Classes) > 0 {
+		if f.Statistics == nil || len(f.Classes) > 0 || f.Content != "" {
 			continue
 		}
 		measured = append(measured, f)

@@ -130,7 +130,7 @@ func TestPythonOfAnOddPath(t *testing.T) {
 	d := &store.Dataset{Path: `a%d"b`, Format: "flat", Schema: schemaOf(1, store.CHW), Columns: schemaOf(1, store.CHW).Columns()}
 	d.Columns[0].Extents = make([]store.Extent, 2)
 	want := `[np.load("a%%d\"b/images-%05d.npy" % i, mmap_mode="r") for i in range(2)]`
-	if got := python(d, 0); got != want {
+	if got := python(d, 0, store.Whole); got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

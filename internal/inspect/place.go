@@ -110,5 +110,16 @@ func innermost(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}
-	return strings.TrimSuffix(err.Error(), ": "+store.ErrUnsupported.Error())
+	return strings.TrimSuffix(forFlags(err.Error()), ": "+store.ErrUnsupported.Error())
 }
+
+// forFlags words for users of commands what package store says to those of its Go API.
+func forFlags(text string) string {
+	return strings.ReplaceAll(text, "choose some by Options.Fields", "name those that belong together by --field")
+}
+
+// worded is an error whose text is forFlags.
+type worded struct{ error }
+
+func (w worded) Error() string { return forFlags(w.error.Error()) }
+func (w worded) Unwrap() error { return w.error }

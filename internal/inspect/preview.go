@@ -50,10 +50,10 @@ func Preview(ctx context.Context, dataset string, opts PreviewOptions) (*Sheet, 
 	p.close()
 	ds, err := mmapds.OpenWith(dataset, mmapds.Options{Fields: opts.fields()})
 	if errors.Is(err, store.ErrUnsupported) && opts.Field == "" {
-		return nil, fmt.Errorf("%w; --field and --label-field choose datasets of an HDF5 file", err)
+		return nil, fmt.Errorf("%w; --field and --label-field choose datasets of an HDF5 file", worded{err})
 	}
 	if err != nil {
-		return nil, err
+		return nil, worded{err}
 	}
 	defer ds.Close()
 	shot := &shoot{ds: ds, opts: opts}

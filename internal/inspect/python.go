@@ -10,23 +10,19 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// python returns an expression of NumPy (np) or h5py that opens a field without reading it.
-func python(d *store.Dataset, field int) string {
-	f := d.Schema.Fields[field]
+// python returns an expression of NumPy (np) or h5py that opens an array of a field without
+// reading it: of ragged fields its values or its offsets.
+func python(d *store.Dataset, field int, part store.Part) string {
+	c := d.Column(field, part)
 	if d.Format == "hdf5" {
-		return fmt.Sprintf("h5py.File(%s)[%s]", quote(d.Path), quote(f.Name))
+		return fmt.Sprintf("h5py.File(%s)[%s]", quote(d.Path), quote(strings.TrimPrefix(c.Path(), "/")))
 	}
-	name, part := f.Name, store.Whole
-	if f.Ragged {
-		name, part = f.Name+"."+string(store.Values), store.Values
-	}
-	extents := d.Column(field, part).Extents
-	if len(extents) == 1 {
-		return fmt.Sprintf(`np.load(%s, mmap_mode="r")`, quote(extents[0].Path))
+	if len(c.Extents) == 1 {
+		return fmt.Sprintf(`np.load(%s, mmap_mode="r")`, quote(c.Extents[0].Path))
 	}
 	pattern := strings.ReplaceAll(d.Path, "%", "%%")
-	pattern = filepath.Join(pattern, name+"-%05d.npy")
-	return fmt.Sprintf(`[np.load(%s %% i, mmap_mode="r") for i in range(%d)]`, quote(pattern), len(extents))
+	pattern = filepath.Join(pattern, c.Name+"-%05d.npy")
+	return fmt.Sprintf(`[np.load(%s %% i, mmap_mode="r") for i in range(%d)]`, quote(pattern), len(c.Extents))
 }
 
 // memmap returns an expression that maps n records of spec, stored from an offset of a file

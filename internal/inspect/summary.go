@@ -21,6 +21,7 @@ type Summary struct {
 	Bytes      int64             `json:"bytes"`      // of all records
 	DiskBytes  int64             `json:"disk_bytes"` // of all files
 	Fields     []Field           `json:"fields"`
+	Splits     []Split           `json:"splits,omitempty"`
 	Shards     []Shard           `json:"shards,omitempty"`
 	Recipe     *store.Recipe     `json:"recipe,omitempty"`
 	Source     *store.SourceInfo `json:"source,omitempty"`
@@ -33,15 +34,26 @@ type Summary struct {
 type Field struct {
 	Name          string               `json:"name"`
 	DType         tensor.DType         `json:"dtype"`
-	Shape         tensor.Shape         `json:"shape"` // of one record
+	Shape         tensor.Shape         `json:"shape"`             // of one record, of one row if Ragged
+	Ragged        bool                 `json:"ragged,omitempty"`  // records have lengths of their own
+	Content       string               `json:"content,omitempty"` // store.Text or store.Image: what the bytes of ragged records are
+	Rows          int64                `json:"rows"`              // of all records; as many as records unless Ragged
 	Layout        string               `json:"layout,omitempty"`
-	Storage       string               `json:"storage"` // NumPy's name of the stored type
-	RecordBytes   int64                `json:"record_bytes"`
-	Bytes         int64                `json:"bytes"`
+	Storage       string               `json:"storage"`      // NumPy's name of the stored type
+	RecordBytes   int64                `json:"record_bytes"` // of one row if Ragged
+	Bytes         int64                `json:"bytes"`        // of all arrays of the field
 	Classes       []Class              `json:"classes,omitempty"`
 	Normalization *store.Normalization `json:"normalization,omitempty"`
 	Statistics    *store.Statistics    `json:"statistics,omitempty"`
-	Python        string               `json:"python"` // an expression that opens the field
+	Python        string               `json:"python"`                   // an expression that opens the field, or the rows of all its records
+	Offsets       string               `json:"python_offsets,omitempty"` // of a ragged field: where its records start in them
+}
+
+// Split is a part of the records that has a name.
+type Split struct {
+	Name    string     `json:"name"`
+	Records int64      `json:"records"`
+	Ranges  [][2]int64 `json:"ranges"` // records [first, end), in order
 }
 
 // Class is a value of a label field.
@@ -84,18 +96,47 @@ func Describe(path string) (*Summary, error) {
 func (s *Summary) describe(d *store.Dataset) {
 	s.Records, s.Bytes = d.Records, d.Bytes()
 	for i, f := range d.Schema.Fields {
+		rows, bytes := extentOf(d, i)
 		s.Fields = append(s.Fields, Field{
-			Name: f.Name, DType: f.DType, Shape: shapeOf(f), Layout: f.Layout, Storage: f.Storage,
-			RecordBytes: int64(f.RecordBytes()), Bytes: int64(f.RecordBytes()) * d.Records,
-			Normalization: f.Normalization, Python: python(d, i),
+			Name: f.Name, DType: f.DType, Shape: shapeOf(f), Ragged: f.Ragged, Content: f.Content, Rows: rows,
+			Layout: f.Layout, Storage: f.Storage, RecordBytes: int64(f.RecordBytes()), Bytes: bytes,
+			Normalization: f.Normalization, Python: python(d, i, valuesOf(f)),
 		})
+		if f.Ragged {
+			s.Fields[i].Offsets = python(d, i, store.Offsets)
+		}
 	}
 	if m := d.Manifest; m != nil {
 		s.Penstock, s.Version, s.Generation, s.ID = true, m.Version, m.Generation, m.ID
 		s.Recipe, s.Source, s.Skipped = m.Recipe, m.Source, m.Skipped
 		s.statistics(m)
 		s.shards(m)
+		for _, split := range m.Splits {
+			s.Splits = append(s.Splits, Split{Name: split.Name, Records: split.Records(), Ranges: append([][2]int64{}, split.Ranges...)})
+		}
 	}
+}
+
+// extentOf returns the rows of a field's values and the bytes of all of its arrays.
+func extentOf(d *store.Dataset, field int) (rows, bytes int64) {
+	for _, c := range d.Columns {
+		if c.Field != field {
+			continue
+		}
+		bytes += c.Rows * int64(c.Spec.RecordBytes())
+		if c.Part != store.Offsets {
+			rows = c.Rows
+		}
+	}
+	return rows, bytes
+}
+
+// valuesOf returns which column of a field has its values.
+func valuesOf(f store.Field) store.Part {
+	if f.Ragged {
+		return store.Values
+	}
+	return store.Whole
 }
 
 // shapeOf is never nil, so that a scalar is [] in JSON.

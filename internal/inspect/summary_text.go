@@ -31,6 +31,8 @@ func (s *Summary) Render(w io.Writer, opts TextOptions) error {
 	var b strings.Builder
 	s.renderHead(&b)
 	s.renderFields(&b)
+	s.renderSplits(&b)
+	s.renderLengths(&b)
 	for _, f := range s.Fields {
 		renderClasses(&b, f, opts.Classes)
 	}
@@ -54,6 +56,9 @@ func (s *Summary) renderHead(b *strings.Builder) {
 		t.add("records", cli.Count(s.Records))
 	}
 	t.add("size", s.sizeText())
+	if s.Generation > 1 {
+		t.add("generation", fmt.Sprintf("%s, so it was added to %s", cli.Count(int64(s.Generation)), times(s.Generation-1)))
+	}
 	if s.ID != "" {
 		t.add("id", s.ID)
 	}
@@ -78,10 +83,17 @@ func (s *Summary) sizeText() string {
 	if len(s.Shards) > 0 {
 		text += " in " + cli.Counted(int64(len(s.Shards)), "shard")
 	}
-	if len(s.Shards) > 1 {
-		text += fmt.Sprintf(" of %s records", cli.Count(s.Shards[0].Count))
+	if len(s.Shards) < 2 {
+		return text
 	}
-	return text
+	largest, words := s.Shards[0].Count, " of "
+	for _, shard := range s.Shards[:len(s.Shards)-1] {
+		if shard.Count != largest {
+			words = " of up to "
+		}
+		largest = max(largest, shard.Count)
+	}
+	return text + words + cli.Count(largest) + " records"
 }
 
 func (s *Summary) renderFields(b *strings.Builder) {
@@ -91,16 +103,70 @@ func (s *Summary) renderFields(b *strings.Builder) {
 	t := table{indent: 2, align: "lllrr"}
 	t.add("", "type", "shape", "a record", "all")
 	for _, f := range s.Fields {
-		shape := f.Shape.String()
-		switch {
-		case f.Layout != "":
-			shape += " " + f.Layout
-		case len(f.Shape) == 0:
-			shape = "scalar"
-		}
-		t.add(printable(f.Name), f.DType.String(), shape, cli.Bytes(f.RecordBytes), cli.Bytes(f.Bytes))
+		t.add(printable(f.Name), f.DType.String(), f.shapeText(), s.recordText(f), cli.Bytes(f.Bytes))
 	}
 	fmt.Fprintf(b, "\nFields\n%s", &t)
+}
+
+// shapeText writes the shape of a record; where it has any number of rows, that is n.
+func (f Field) shapeText() string {
+	switch {
+	case f.Ragged:
+		text := tensor.Shape(append(tensor.Shape{-1}, f.Shape...)).String()
+		return strings.TrimSpace(strings.Replace(text, "-1", "n", 1) + " " + f.Content)
+	case f.Layout != "":
+		return f.Shape.String() + " " + f.Layout
+	case len(f.Shape) == 0:
+		return "scalar"
+	}
+	return f.Shape.String()
+}
+
+// recordText is the size of a record, of an average one where they differ.
+func (s *Summary) recordText(f Field) string {
+	if !f.Ragged {
+		return cli.Bytes(f.RecordBytes)
+	}
+	return "~" + cli.Bytes((f.Rows*f.RecordBytes+s.Records/2)/max(1, s.Records))
+}
+
+func (s *Summary) renderSplits(b *strings.Builder) {
+	if len(s.Splits) == 0 {
+		return
+	}
+	t := table{indent: 2, align: "lrrl"}
+	for _, split := range s.Splits {
+		share := strconv.FormatFloat(100*float64(split.Records)/float64(max(1, s.Records)), 'f', 1, 64)
+		t.add(printable(split.Name), cli.Count(split.Records), share+" %", bar(split.Records, s.Records, barWidth))
+	}
+	fmt.Fprintf(b, "\nSplits\n%s", &t)
+}
+
+// renderLengths prints how many rows the records of ragged fields have.
+func (s *Summary) renderLengths(b *strings.Builder) {
+	t := table{indent: 2, align: "lrrrrr"}
+	t.add("", "min", "max", "mean", "std", "all")
+	for _, f := range s.Fields {
+		if !f.Ragged {
+			continue
+		}
+		row := []string{printable(f.Name), "", "", decimal(float64(f.Rows) / float64(max(1, s.Records))), ""}
+		if f.Statistics != nil && f.Statistics.Lengths != nil {
+			n := f.Statistics.Lengths
+			row = []string{printable(f.Name), limit(n.Min), limit(n.Max), decimal(n.Mean), decimal(n.Std)}
+		}
+		t.add(append(row, cli.Count(f.Rows))...)
+	}
+	if len(t.rows) > 1 {
+		fmt.Fprintf(b, "\nRows a record\n%s", &t)
+	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return cli.Counted(int64(n), "time")
 }
 
 func renderNormalization(b *strings.Builder, f Field) {
@@ -183,6 +249,9 @@ func (s *Summary) renderPython(b *strings.Builder) {
 			line += "  # bfloat16, as uint16 bits: NumPy has no such type"
 		}
 		t.add(printable(identifier(f.Name)), line)
+		if f.Ragged {
+			t.add(printable(identifier(f.Name+"_offsets")), "= "+f.Offsets)
+		}
 	}
 	fmt.Fprintf(b, "\nIn Python\n%s", &t)
 }
