@@ -3,7 +3,6 @@ package loader
 import (
 	"context"
 	"fmt"
-	"runtime/trace"
 	"time"
 )
 
@@ -125,95 +124,6 @@ func (p *pass) fail(cause error) {
 
 // more reports whether the current epoch has a batch that was not delivered.
 func (p *pass) more() bool { return p.low < p.parts[0].end() }
-
-// take waits for the next batch and hands it out.
-func (ld *Loader) take(p *pass) (Batch, error) {
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	now := time.Now()
-	ld.leaveBody(p, now)
-	if ld.opts.crew() == 0 {
-		ld.fillHere(p)
-	}
-	s := ld.await(p, now)
-	if p.cause == nil && s.err != nil && p.ctx.Err() != nil {
-		p.fail(context.Cause(p.ctx)) // the worker saw it before cancelled did
-	}
-	switch {
-	case p.cause == ErrClosed:
-		return Batch{}, ErrClosed
-	case p.cause != nil:
-		return Batch{}, p.because()
-	case s.err != nil:
-		return Batch{}, s.err
-	}
-	p.deliver(s.tick)
-	ld.window[s.tick%len(ld.window)] = nil
-	ld.count(p, s)
-	ld.tune(now)
-	return Batch{s, s.gen.Load()}, nil
-}
-
-// because returns why the pass was cancelled, with the place. The caller holds mu.
-func (p *pass) because() error {
-	if located, ok := p.cause.(*Error); ok {
-		return located
-	}
-	return fmt.Errorf("loader: batch %d: %w", p.parts[0].step(p.low), p.cause)
-}
-
-// deliver notes that a tick was. The caller holds mu.
-func (p *pass) deliver(tick int) {
-	p.delivered++
-	if tick > p.low {
-		p.ahead.add(tick - p.low)
-		return
-	}
-	for again := true; again; again = p.ahead.has(0) {
-		p.low++
-		p.ahead.shift()
-	}
-}
-
-// finished returns a slot that may be handed out now, or nil. The caller holds mu.
-func (ld *Loader) finished(p *pass) *slot {
-	if !ld.opts.AsCompleted {
-		if s := ld.window[p.low%len(ld.window)]; s != nil && s.done {
-			return s
-		}
-		return nil
-	}
-	for tick := p.low; tick < min(p.next, p.parts[0].end()); tick++ {
-		if s := ld.window[tick%len(ld.window)]; s != nil && s.done {
-			return s
-		}
-	}
-	return nil
-}
-
-// await returns a batch that is done, or nil when the pass was cancelled. The caller holds
-// mu.
-func (ld *Loader) await(p *pass, since time.Time) *slot {
-	s := ld.finished(p)
-	if s != nil {
-		ld.stats.Ready++
-	}
-	if s == nil && p.cause == nil {
-		defer trace.StartRegion(p.ctx, "loader: wait").End()
-		ld.watch(true)
-		for s == nil && p.cause == nil {
-			ld.ready.Wait()
-			s = ld.finished(p)
-			if s == nil && p.cause == nil && ld.overdue(since) {
-				p.fail(ld.stuck(p))
-			}
-		}
-		ld.watch(false)
-	}
-	p.handed = time.Now()
-	ld.waited(p, s, p.handed.Sub(since))
-	return s
-}
 
 // finish ends the pass: it cancels and awaits what is being filled, and frees all slots but
 // those of kept batches.

@@ -1,0 +1,86 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// sampled is how many records there are to one whose read is timed by itself, where records
+// are small.
+const sampled = 8
+
+// convert transforms places [lo, hi) of field f from the Source's memory.
+func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
+	fd := &w.ld.fields[f]
+	every := 1
+	if fd.size < 16<<10 {
+		every = sampled
+	}
+	var reading time.Duration
+	began := time.Now()
+	last := began
+	r := Record{Epoch: s.part.number, Seed: w.ld.opts.Seed, repeats: w.ld.repeats}
+	for i := lo; i < hi; i++ {
+		r.Index, r.Position = s.indices[i], s.position+i
+		w.mark(s, f, r.Index)
+		timed := (i-lo)%every == 0
+		read, err := w.convertOne(p.ctx, f, dst[(i-lo)*fd.size:(i-lo+1)*fd.size], r, timed)
+		if err != nil {
+			return &Error{r.Epoch, s.step, fd.in.Name, r.Index, err}
+		}
+		if timed {
+			reading += read.Sub(last) * time.Duration(min(every, hi-i))
+		}
+		if fd.in.Ragged {
+			s.offsets[f][i+1] = w.ends[1] // lengths, until seal adds them up
+		}
+		now := time.Now()
+		w.spent.record(f, r.Index, now.Sub(last))
+		last = now
+	}
+	w.spent.transform += max(0, last.Sub(began)-reading)
+	w.read(reading, s.indices[lo:hi], (hi-lo)*fd.stored)
+	return nil
+}
+
+// convertOne transforms a record, and returns when it was read if that is to be timed.
+func (w *worker) convertOne(ctx context.Context, f int, dst []byte, r Record, timed bool) (read time.Time, err error) {
+	defer w.catch(&err)
+	if err := ctx.Err(); err != nil {
+		return read, err
+	}
+	src, err := w.stored(ctx, &w.ld.fields[f], r.Index)
+	if err != nil {
+		return read, err
+	}
+	if timed {
+		read = time.Now()
+	}
+	if err := w.funcs[f](dst, src, r); err != nil {
+		return read, fmt.Errorf("transform: %w", err)
+	}
+	return read, nil
+}
+
+// stored returns the bytes of a record: the Source's memory, or a copy where it has none.
+func (w *worker) stored(ctx context.Context, fd *field, record int) ([]byte, error) {
+	ld, name := w.ld, fd.in.Name
+	if ld.pieces == nil || ld.pieces.Contiguous(name, record, record+1) {
+		v, err := w.show(fd, record, record+1, w.ends[:])
+		return v.Bytes(), err
+	}
+	if fd.in.Ragged {
+		var err error
+		w.scratch, err = ld.ragged.GatherRagged(ctx, name, w.one(record), w.ends[:], w.scratch)
+		return w.scratch, err
+	}
+	src := w.scratch[:fd.stored]
+	return src, ld.src.Gather(ctx, name, w.one(record), src)
+}
+
+// one returns a slice of one record number, valid until the next call.
+func (w *worker) one(record int) []int {
+	w.single[0] = record
+	return w.single[:]
+}

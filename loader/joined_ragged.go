@@ -1,0 +1,62 @@
+package loader
+
+import (
+	"context"
+	"slices"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// RunRagged returns the rows of records [a, b): a view within one source, a copy across two.
+func (j *Joined) RunRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
+	if i, from := j.Part(a); b <= j.ends[i] {
+		return j.parts[i].(raggedSource).RunRagged(field, from, from+b-a, offsets)
+	}
+	all := make([]int, b-a)
+	sequential(0).Fill(a, all)
+	rows, err := j.GatherRagged(context.Background(), field, all, offsets, nil)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	spec := j.spec(field)
+	return tensor.Of(spec, int(offsets[b-a]), rows), nil
+}
+
+// Lengths sets the offsets of records of any of the sources.
+func (j *Joined) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
+	offsets[0] = 0
+	return j.fronts(indices, func(i, at int, local []int) error {
+		return shifted(offsets[at:at+len(local)+1], func(offsets []int64) error {
+			return j.parts[i].(raggedSource).Lengths(ctx, field, local, offsets)
+		})
+	})
+}
+
+// shifted has f set offsets that begin with 0, and adds what the first one was.
+func shifted(offsets []int64, f func(offsets []int64) error) error {
+	before := offsets[0]
+	err := f(offsets)
+	for k := range offsets {
+		offsets[k] += before
+	}
+	return err
+}
+
+// GatherRagged copies rows of records of any of the sources.
+func (j *Joined) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+	spec := j.spec(field)
+	if err := j.Lengths(ctx, field, indices, offsets); err != nil {
+		return dst, err
+	}
+	size := spec.RecordBytes()
+	need := int(offsets[len(indices)]) * size
+	dst = slices.Grow(dst[:0], need)[:need]
+	err := j.fronts(indices, func(i, at int, local []int) error {
+		from, to := int(offsets[at])*size, int(offsets[at+len(local)])*size
+		return shifted(offsets[at:at+len(local)+1], func(offsets []int64) error {
+			_, err := j.parts[i].(raggedSource).GatherRagged(ctx, field, local, offsets, dst[from:from:to])
+			return err
+		})
+	})
+	return dst, err
+}

@@ -1,0 +1,70 @@
+package loader
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// catch is deferred around code of the Source, the Order and the caller: a panic becomes an
+// error with the stack that led to it. A fault in mapped memory is such a panic.
+func (w *worker) catch(err *error) {
+	if w.plain {
+		return
+	}
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	}
+}
+
+// outside returns the position of the first index that is not in [0, n), or -1.
+func outside(indices []int, n int) int {
+	for i, r := range indices {
+		if uint(r) >= uint(n) {
+			return i
+		}
+	}
+	return -1
+}
+
+// locate finds the record that reading places [lo, hi) of field f failed on, by reading them
+// one by one unless cause names it.
+func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) error {
+	found := &Error{s.part.number, s.step, w.ld.fields[f].in.Name, -1, cause}
+	var named recordError
+	if errors.As(cause, &named) {
+		found.Record = named.Record()
+		return found
+	}
+	for i := lo; i < hi; i++ {
+		err := w.probe(p, f, s.indices[i])
+		if p.ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			found.Record, found.Err = s.indices[i], err
+			break
+		}
+	}
+	return found
+}
+
+// probe reads a field of one record.
+func (w *worker) probe(p *pass, f, record int) (err error) {
+	defer w.catch(&err)
+	fd, ends := &w.ld.fields[f], make([]int64, 2)
+	if fd.in.Ragged {
+		_, err := w.ld.ragged.GatherRagged(p.ctx, fd.in.Name, []int{record}, ends, nil)
+		return err
+	}
+	return w.gather(p.ctx, fd.in.Name, []int{record}, make([]byte, fd.stored))
+}
+
+// runLength returns how many records from the first on follow each other in the Source.
+func runLength(indices []int) int {
+	n := 1
+	for n < len(indices) && indices[n] == indices[0]+n {
+		n++
+	}
+	return n
+}
