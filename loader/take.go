@@ -28,7 +28,11 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 	case s.err != nil:
 		return Batch{}, s.err
 	}
+	before := p.low
 	p.deliver(s.tick)
+	if p.low-before > 1 { // a late batch held the workers up
+		ld.work.Broadcast()
+	}
 	ld.window[s.tick%len(ld.window)] = nil
 	ld.count(p, s)
 	ld.tune(now)
