@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"os"
 
 	"github.com/penstock/penstock/bench/internal/measure"
@@ -14,11 +13,12 @@ type memory struct {
 	src, small []byte
 	ring       [][]byte
 	size       int // bytes that a record has in ring
-	batch      int
+	n, batch   int // records
+	times      int
 }
 
 func newMemory(d *dataset, size int) *memory {
-	m := &memory{src: make([]byte, d.n*d.size()), small: make([]byte, 1<<15), size: size, batch: d.batch}
+	m := &memory{src: make([]byte, d.n*d.size()), small: make([]byte, 1<<15), size: size, n: d.n, batch: d.batch, times: d.times}
 	for range 4 {
 		m.ring = append(m.ring, make([]byte, d.batch*size))
 	}
@@ -28,10 +28,10 @@ func newMemory(d *dataset, size int) *memory {
 	return m
 }
 
-// each calls f for every batch of records [from, to).
+// each calls f for every batch of records.
 func (m *memory) each(f func(k int, dst []byte)) measure.Contender {
-	return measure.Contender{Do: measure.Timed(func(from, to int) error {
-		for k := from; k < to; k += m.batch {
+	return measure.Contender{Do: measure.Repeated(m.times, func() error {
+		for k := 0; k < m.n; k += m.batch {
 			f(k, m.ring[k/m.batch%len(m.ring)])
 		}
 		return nil
@@ -132,6 +132,3 @@ func (b *bench) normalise() error {
 	}
 	return b.against(d, "shuffled", "normalise", []measure.Contender{list[1], list[0]}, nil)
 }
-
-// percent writes a share.
-func percent(x float64) string { return fmt.Sprintf("%.0f %%", 100*x) }

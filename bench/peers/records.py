@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+import warnings
 
 import h5py
 import numpy as np
@@ -21,6 +22,7 @@ from torch.utils.data import DataLoader, Dataset
 from torchvision.transforms import v2
 
 torch.set_num_threads(1)
+warnings.filterwarnings("ignore", ".*suggested max number of worker.*")  # 4 are measured all the same
 
 BATCH = {"784": 256, "150528": 64}
 MEAN, STD = (.485, .456, .406), (.229, .224, .225)

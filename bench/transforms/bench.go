@@ -35,16 +35,28 @@ func newBench(o options) (_ *bench, err error) {
 	if b.sets, err = prepare(b.dir, o.data, o.every); err != nil {
 		return nil, err
 	}
-	if b.own, err = newServer(b.dir, o.order); err != nil {
+	if err := b.startPython(); err != nil {
+		return nil, err
+	}
+	if o.order == "" {
+		b.o.order = passOrder(b.pythonText)
+	}
+	if b.own, err = newServer(b.dir, b.o.order); err != nil {
 		return nil, err
 	}
 	for _, s := range b.sets {
 		b.own.sets[s.name] = s.files
 	}
-	if err := b.startOther(); err != nil {
-		return nil, err
+	return b, b.startOther()
+}
+
+// passOrder returns how a Pillow resizes: since version 13 it chooses which axis comes first.
+func passOrder(versions string) string {
+	var major int
+	if _, err := fmt.Sscanf(versions, "Pillow %d.", &major); err == nil && major >= 13 {
+		return "auto"
 	}
-	return b, b.startPython()
+	return "horizontal"
 }
 
 func (b *bench) startOther() (err error) {

@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.IntVar(&o.every, "every", 4, "enlarge one photo in so many")
 	flag.StringVar(&o.serve, "serve", "", "answer requests on the photos in this folder (for internal use)")
-	flag.StringVar(&o.order, "pass-order", "horizontal", "pass_order of Resize")
+	flag.StringVar(&o.order, "pass-order", "", "pass_order of Resize; default: that of the Pillow which is measured, else horizontal")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "transforms:", err)
@@ -107,6 +107,7 @@ func (b *bench) describe() string {
 	for _, set := range b.sets {
 		fmt.Fprintf(&s, "\n%s", set)
 	}
+	fmt.Fprintf(&s, "\nour pass_order: %s", b.o.order)
 	fmt.Fprintf(&s, "\n%d rounds; ratios are median [lowest..highest] of the rounds' processor times, one thread, files in memory", b.o.rounds)
 	return s.String()
 }

@@ -21,6 +21,22 @@ func Timed(f func(from, to int) error) func(from, to int) (Spent, error) {
 	}
 }
 
+// Repeated is the Do of a function that does all items: it is called so many times, and what
+// is told is the mean.
+func Repeated(times int, f func() error) func(from, to int) (Spent, error) {
+	return func(int, int) (Spent, error) {
+		s, err := Time(func() error {
+			for range times {
+				if err := f(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		return s.per(times), err
+	}
+}
+
 // Result is what a contender took for an item, in each round.
 type Result struct {
 	Name   string
