@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"fmt"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
 )
@@ -75,4 +77,14 @@ func (p *Progress) End() {
 	close(p.stop)
 	<-p.ended
 	p.stop = nil
+}
+
+// Note prints lines, unless the Progress is quiet. There must be no stage.
+func (p *Progress) Note(text string) {
+	if p.quiet || text == "" {
+		return
+	}
+	for line := range strings.Lines(text) {
+		fmt.Fprintf(p.out, "%s: %s\n", p.name, Printable(strings.TrimRight(line, "\n")))
+	}
 }

@@ -70,6 +70,23 @@ func TestProgress(t *testing.T) {
 	}
 }
 
+func TestNote(t *testing.T) {
+	var out bytes.Buffer
+	NewProgress(&out, "tool", false).Note("one\ntwo\x1b\n")
+	if want := "tool: one\ntool: two\\x1b\n"; out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
+	}
+	out.Reset()
+	NewProgress(&out, "tool", true).Note("one")
+	NewProgress(&out, "tool", false).Note("")
+	p := NewProgress(&out, "tool", false)
+	p.Begin("looking", -1, "things")
+	p.End() // nothing came
+	if out.Len() > 0 {
+		t.Errorf("printed %q", out.String())
+	}
+}
+
 func TestQuietProgress(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress(&out, "tool", true)

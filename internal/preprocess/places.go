@@ -15,9 +15,11 @@ import (
 )
 
 // openSource opens what c.From says.
-func openSource(ctx context.Context, c Config) (source.Source, error) {
+func openSource(ctx context.Context, c Config, p Progress) (source.Source, error) {
+	p.Begin("looking at the source", -1, "samples")
+	defer p.End()
 	return source.Open(ctx, c.Source, source.Options{
-		Kind: c.From, Fields: c.Fields,
+		Kind: c.From, Fields: c.Fields, Seen: p.Add,
 		IsImage: func(head []byte) bool { return decode.Sniff(head) != "" },
 	})
 }

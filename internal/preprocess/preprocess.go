@@ -10,6 +10,7 @@ package preprocess
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/penstock/penstock/store"
@@ -20,6 +21,9 @@ type Progress interface {
 	Begin(what string, total int64, unit string)
 	Add(n int64)
 	End()
+
+	// Note prints lines that are worth knowing before the work is done.
+	Note(text string)
 }
 
 // Run makes the dataset. Before it returns nil, nothing is found under c.Dest that was not
@@ -51,7 +55,7 @@ func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	if err := checkPlaces(c); err != nil {
 		return nil, err
 	}
-	src, err := openSource(ctx, c)
+	src, err := openSource(ctx, c, progress)
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("%w; nothing was written to %s", context.Cause(ctx), c.Dest)
@@ -60,6 +64,7 @@ func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	}
 	defer src.Close()
 	r := &run{config: c, src: src, info: src.Info(), progress: progress}
+	progress.Note(r.types())
 	manifest, err := r.all(ctx, unfinished)
 	if err != nil {
 		return nil, r.explain(ctx, err)
@@ -82,4 +87,21 @@ func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, err 
 		return r.runShuffled(ctx)
 	}
 	return r.run(ctx)
+}
+
+// types says what the columns of a source that has such were taken for.
+func (r *run) types() string {
+	var b strings.Builder
+	if r.info.Kind == "imagefolder" {
+		return ""
+	}
+	for _, f := range r.info.Fields {
+		if f.Origin != "" {
+			fmt.Fprintf(&b, "%s becomes %s: %s%s\n", f.Origin, f.Name, fieldSummary(f.Field).typeText(), fieldSummary(f.Field).meaning())
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s is a source of kind %s\n%s", r.config.Source, r.info.Kind, &b)
 }

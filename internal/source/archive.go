@@ -25,7 +25,7 @@ type archive struct {
 
 // openTar goes through all archives once, to find out types, classes and the number of
 // samples. A compressed archive is read as a whole for that.
-func openTar(ctx context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
+func openTar(ctx context.Context, path string, opts Options, wanted []Wanted) (Source, error) {
 	files, err := filesOf(path, "*.tar*")
 	if err != nil {
 		return nil, err
@@ -37,6 +37,7 @@ func openTar(ctx context.Context, path string, _ Options, wanted []Wanted) (Sour
 			return nil, fmt.Errorf("source %s: %w", path, err)
 		}
 		s.add(group)
+		opts.Seen(1)
 	}
 	if err := a.decide(s, wanted); err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -92,13 +93,17 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 		return false, err
 	}
 	defer f.Close()
-	r := &memberReader{tar: tar.NewReader(f.seekable()), want: want}
+	end := &endReader{r: f.seekable()}
+	r := &memberReader{tar: tar.NewReader(end.reader()), want: want}
 	g := group{file: name}
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 		m, key, err := r.next(&g.ignored)
+		if err == io.EOF && end.reached {
+			err = errors.New("the archive is cut short: it has no end mark")
+		}
 		if err != nil && err != io.EOF {
 			return false, err
 		}
@@ -114,6 +119,31 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 		g.key = key
 		g.members = append(g.members, m)
 	}
+}
+
+// endReader notes that the bytes came to their end, which the end mark of an archive lies
+// before: package tar takes the end of a file for the end of the archive.
+type endReader struct {
+	r       io.Reader
+	reached bool
+}
+
+// reader returns the Reader for package tar, which can skip if r can.
+func (e *endReader) reader() io.Reader {
+	if s, ok := e.r.(io.Seeker); ok {
+		return struct {
+			io.Reader
+			io.Seeker
+		}{e, s}
+	}
+	return e
+}
+
+// Read implements io.Reader.
+func (e *endReader) Read(p []byte) (int, error) {
+	n, err := e.r.Read(p)
+	e.reached = e.reached || n == 0 && err == io.EOF
+	return n, err
 }
 
 // memberReader reads the members of an archive.

@@ -14,8 +14,8 @@ import (
 // first row names the columns.
 type csvFormat struct{}
 
-func openCSV(ctx context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
-	return openTable(ctx, "csv", path, csvFormat{}, wanted)
+func openCSV(ctx context.Context, path string, opts Options, wanted []Wanted) (Source, error) {
+	return openTable(ctx, "csv", path, csvFormat{}, opts, wanted)
 }
 
 // maxRow bounds the memory that a row can take, as a missing quote makes one of all that

@@ -42,7 +42,7 @@ func (g *guess) add(c cell) {
 		g.notInt = err != nil
 	}
 	if g.notInt && !g.notFloat {
-		_, err := strconv.ParseFloat(c.text, 64)
+		_, err := strconv.ParseFloat(c.text, 32)
 		g.notFloat = err != nil
 	}
 	if !g.notList {
@@ -59,11 +59,12 @@ func (g *guess) addList(text string) {
 	dims, b, err := l.numbers(g.scratch[:0], tensor.Int64)
 	if err != nil {
 		l = list{rest: text}
-		dims, b, err = l.numbers(g.scratch[:0], tensor.Float64)
+		dims, b, err = l.numbers(g.scratch[:0], tensor.Float32)
 		g.floats = true
 	}
 	g.scratch = b
-	if g.notList = err != nil; g.notList {
+	empty := len(dims) > 1 && slices.Contains(dims[1:], 0)
+	if g.notList = err != nil || empty || len(dims) >= tensor.MaxRank; g.notList {
 		return
 	}
 	switch {

@@ -13,8 +13,8 @@ import (
 // columns too, named with a dot between.
 type jsonlFormat struct{}
 
-func openJSONL(ctx context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
-	return openTable(ctx, "jsonl", path, jsonlFormat{}, wanted)
+func openJSONL(ctx context.Context, path string, opts Options, wanted []Wanted) (Source, error) {
+	return openTable(ctx, "jsonl", path, jsonlFormat{}, opts, wanted)
 }
 
 func (jsonlFormat) open(r io.Reader) (rowReader, error) {

@@ -18,6 +18,10 @@ type Options struct {
 	Kind   string // one of Kinds; "" or "auto" finds out
 	Fields string // which columns become which fields, see ParseFields; "" for all
 
+	// Seen is told now and then how many samples were looked at, where Open has to look at
+	// all; nil for nobody.
+	Seen func(n int64)
+
 	// IsImage tells from a file's first bytes (up to 16) whether it is an image; nil takes
 	// names for it.
 	IsImage func(head []byte) bool
@@ -41,6 +45,9 @@ func Open(ctx context.Context, path string, opts Options) (Source, error) {
 	wanted, err := ParseFields(opts.Fields)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Seen == nil {
+		opts.Seen = func(int64) {}
 	}
 	return open(ctx, path, opts, wanted)
 }

@@ -49,13 +49,13 @@ type tableRow interface {
 }
 
 // openTable finds out types, classes and the number of rows in a pass over all files.
-func openTable(ctx context.Context, kind, path string, format tableFormat, wanted []Wanted) (Source, error) {
+func openTable(ctx context.Context, kind, path string, format tableFormat, opts Options, wanted []Wanted) (Source, error) {
 	files, err := filesOf(path, "*."+kind+"*")
 	if err != nil {
 		return nil, err
 	}
 	t := &table{format: format, path: path, files: files, info: Info{Kind: kind, Name: baseName(path), Unit: "rows"}}
-	s, err := t.scan(ctx, wanted)
+	s, err := t.scan(ctx, opts.Seen, wanted)
 	if err == nil {
 		err = t.decide(s, wanted)
 	}
@@ -76,7 +76,7 @@ type tableScan struct {
 // maxClasses is more than any classifier has.
 const maxClasses = 1 << 20
 
-func (t *table) scan(ctx context.Context, wanted []Wanted) (*tableScan, error) {
+func (t *table) scan(ctx context.Context, seen func(int64), wanted []Wanted) (*tableScan, error) {
 	s := &tableScan{guesses: make(map[string]*guess), classes: make(map[string]map[string]bool)}
 	for _, w := range wanted {
 		if w.Type == "label" {
@@ -96,6 +96,7 @@ func (t *table) scan(ctx context.Context, wanted []Wanted) (*tableScan, error) {
 			return nil, err
 		}
 		s.rows++
+		seen(1)
 	}
 	if s.rows == 0 {
 		return nil, errors.New("holds no rows")

@@ -1,0 +1,152 @@
+package source
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// npy returns a file with that header dictionary and so many bytes of elements.
+func npy(version byte, header string, elements int) []byte {
+	b := append([]byte(npyMagic), version, 0)
+	if version == 1 {
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(header)))
+	} else {
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(header)))
+	}
+	return append(append(b, header...), make([]byte, elements)...)
+}
+
+func TestNPYHeader(t *testing.T) {
+	cases := []struct {
+		header string
+		want   string // type and shape, or a part of the error
+	}{
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }  \n", "float32 [3 4]"},
+		{`{"shape":(7,),"descr":"|u1","fortran_order":False}`, "uint8 [7]"},
+		{"{'descr': '>i8', 'fortran_order': True, 'shape': (2,), }", "big int64 [2]"},
+		{"{'descr': '|b1', 'fortran_order': False, 'shape': (), }", "bool []"},
+		{"{'descr': '<f2', 'fortran_order': False, 'shape': (10L, 2L), }", "float16 [10 2]"},
+		{"{'descr': '<f4', 'fortran_order': True, 'shape': (3, 4), }", "Fortran order"},
+		{"{'descr': '<U5', 'fortran_order': False, 'shape': (3,), }", `elements of type "<U5"`},
+		{"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }", `elements of type "|O"`},
+		{"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", "not NumPy's"},
+		{"{'descr': '<f4', 'fortran_order': False}", "not NumPy's"},
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }", "not NumPy's"},
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "not NumPy's"},
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", "not NumPy's"},
+		{"{'descr': '<f4', 'fortran_order': False, 'shape': (3,)} x", "not NumPy's"},
+		{"{", "not NumPy's"},
+		{"", "not NumPy's"},
+	}
+	for _, c := range cases {
+		for _, version := range []byte{1, 2, 3} {
+			h, err := readNPY(bytes.NewReader(npy(version, c.header, 0)))
+			got := fmt.Sprintf("%v %v", h.dtype, h.shape)
+			if h.big {
+				got = "big " + got
+			}
+			if err != nil {
+				got = err.Error()
+			}
+			if err == nil && got != c.want || !strings.Contains(got, c.want) {
+				t.Errorf("version %d, %s: %s, want %s", version, c.header, got, c.want)
+			}
+		}
+	}
+	for _, data := range []string{"", npyMagic, "\x93NUMPY\x04\x00aaaaaaa", "\x93NUMPY\x01\x00\xff\xff{", "\x93NUMPY\x02\x00\xff\xff\xff\xff{}"} {
+		if h, err := readNPY(strings.NewReader(data)); err == nil {
+			t.Errorf("%q is read as %+v", data, h)
+		}
+	}
+}
+
+// A header that promises more than the file holds is found out before anything is read.
+func TestNPYCutShort(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.npy")
+	whole := npy(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", 48)
+	for _, n := range []int{5, 20, len(whole) - 1} {
+		if err := os.WriteFile(path, whole[:n], 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(t.Context(), path, Options{Kind: "npy"}); err == nil || !strings.Contains(err.Error(), "cut short") {
+			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+}
+
+func FuzzNPYHeader(f *testing.F) {
+	for _, header := range []string{
+		"{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }", "{'shape':(),'descr':'|b1','fortran_order':True}", "{'descr': [('a', '<f4')]}", "{'shape': (1L,",
+	} {
+		f.Add(npy(1, header, 0))
+		f.Add(npy(2, header, 0))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, err := readNPY(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		if h.offset > int64(len(data)) || h.dtype == tensor.Invalid || len(h.shape) > tensor.MaxRank {
+			t.Fatalf("header %+v of %d bytes", h, len(data))
+		}
+		field, count, err := h.field("x", "x.npy")
+		if err == nil && (count < 0 || field.Validate() != nil) {
+			t.Fatalf("%d records of %+v", count, field)
+		}
+	})
+}
+
+func FuzzIDX(f *testing.F) {
+	f.Add([]byte("\x00\x00\x08\x03\x00\x00\x00\x02\x00\x00\x00\x02\x00\x00\x00\x02abcdefgh"))
+	f.Add([]byte("\x00\x00\x0d\x01\xff\xff\xff\xff"))
+	f.Add([]byte("\x00\x00\x08\x01\x00\x00\x00\x00"))
+	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) { readAllOf(t, "idx", "x-images-idx-ubyte", data) })
+}
+
+func FuzzCIFAR(f *testing.F) {
+	f.Add(make([]byte, 3073))
+	f.Add(make([]byte, 3072))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, data []byte) { readAllOf(t, "cifar", "data_batch_1.bin", data) })
+}
+
+// readAllOf opens a file of that content and reads it to its end. Every sample has the
+// values that the source promises.
+func readAllOf(t *testing.T, kind, name string, data []byte) {
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), path, Options{Kind: kind, IsImage: func([]byte) bool { return false }})
+	if err != nil {
+		return
+	}
+	defer s.Close()
+	info := s.Info()
+	v, n := NewValues(len(info.Fields)), int64(0)
+	for sample, err := range s.Samples() {
+		if err != nil {
+			return
+		}
+		n++
+		if sample.Data.Read(v) != nil {
+			continue
+		}
+		for i, f := range info.Fields {
+			if size := len(v.Get(i)); !f.Ragged && size != f.RecordBytes() || f.Ragged && size%f.RecordBytes() != 0 {
+				t.Fatalf("field %s of %v %v has a value of %d bytes", f.Name, f.DType, f.Shape, size)
+			}
+		}
+	}
+	if info.Count >= 0 && n != info.Count {
+		t.Fatalf("%d samples, but %d were promised", n, info.Count)
+	}
+}
