@@ -67,13 +67,7 @@ func BenchmarkGather(b *testing.B) {
 // run.
 func BenchmarkNormalize(b *testing.B) {
 	ds := openImages(b)
-	p, err := transforms.Compose(transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: transforms.CHW},
-		transforms.ConvertDType{DType: tensor.Float32},
-		transforms.Normalize{Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	tf := map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}}
+	tf := normalized(b)
 	for _, workers := range []int{loader.Synchronous, 1, 2} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			write := rate(64*imageBytes*4, func(dst []byte) { clear(dst) })
@@ -81,6 +75,75 @@ func BenchmarkNormalize(b *testing.B) {
 			b.ReportMetric(b.Elapsed().Seconds()*write/(64*imageBytes*4*float64(b.N)), "x-write")
 		})
 	}
+}
+
+// BenchmarkOneCore does a batch and what it is compared with in turns, so that a busy machine
+// slows both alike: a gather with a copy of as many bytes ("of-memcpy"), and one with
+// normalisation with a clearing of as many as it writes ("x-write").
+func BenchmarkOneCore(b *testing.B) {
+	ds := openImages(b)
+	all, err := ds.Run("x", 0, ds.Len())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, norm := range []bool{false, true} {
+		b.Run(fmt.Sprintf("normalize=%v", norm), func(b *testing.B) {
+			size, o := 64*imageBytes, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, DropLast: true, Workers: loader.Synchronous}
+			if norm {
+				size, o.Transforms = 4*size, normalized(b)
+			}
+			ld, err := loader.New(ds, o)
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer ld.Close()
+			f, err := ld.Filler()
+			if err != nil {
+				b.Fatal(err)
+			}
+			benchmarkInTurns(b, f, ld.Batches(0), all.Bytes(), size, norm)
+		})
+	}
+}
+
+func benchmarkInTurns(b *testing.B, f *loader.Filler, steps int, src []byte, size int, norm bool) {
+	ring, labels := make([]byte, 8*size), make([]byte, 64*8)
+	var batches, reference time.Duration
+	at := 0
+	for i := 0; b.Loop(); i++ {
+		x, y := ring[i%4*size:][:size], ring[(4+i%4)*size:][:size]
+		began := time.Now()
+		if _, err := f.Fill(b.Context(), i/steps, i%steps, x, labels); err != nil {
+			b.Fatal(err)
+		}
+		filled := time.Now()
+		if norm {
+			clear(y)
+		} else {
+			copy(y, src[at:])
+			at = (at + 7*size) % (len(src) - size)
+		}
+		if i >= 8 { // the pages of the ring are there
+			batches += filled.Sub(began)
+			reference += time.Since(filled)
+		}
+	}
+	if norm {
+		b.ReportMetric(batches.Seconds()/reference.Seconds(), "x-write")
+	} else {
+		b.ReportMetric(reference.Seconds()/batches.Seconds(), "of-memcpy")
+	}
+}
+
+// normalized is mirroring and normalising to float32.
+func normalized(b *testing.B) map[string]loader.Transform {
+	p, err := transforms.Compose(transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: transforms.CHW},
+		transforms.ConvertDType{DType: tensor.Float32},
+		transforms.Normalize{Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}}
 }
 
 // BenchmarkNormalizeSmall is BenchmarkNormalize for records of 784 bytes.
