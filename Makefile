@@ -7,10 +7,10 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test lint bench fuzz generate clean
+.PHONY: help deps build demo test lint bench bench-peers fuzz generate clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 deps: ## install what the build and the tests need, where that is possible
 	@.ci/deps
@@ -28,8 +28,12 @@ test: deps ## every test, in the builds that users get
 lint: ## gofmt, go vet, staticcheck, shellcheck
 	@.ci/lint $(STATICCHECK)
 
-bench: ## the Go benchmarks of every package (BENCHTIME=1s)
+bench: ## ratios against image/jpeg, imaging, libjpeg-turbo and copy(), then the Go benchmarks of every package
+	@bench/run ratios
 	@eval "$$(.ci/env)" && go test -tags "$$TAGS" -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+
+bench-peers: ## ratios against Pillow, OpenCV, torchvision, PyTorch, NumPy and h5py (PYTHON=one that has them)
+	@bench/run peers
 
 fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 	@.ci/fuzz $(FUZZTIME)

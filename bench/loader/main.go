@@ -2,7 +2,7 @@
 // against reads of the system, and with -python against PyTorch's DataLoader, numpy.memmap
 // and h5py on the same bytes.
 //
-//	loader [-python PYTHON] [-dir FOLDER] [-rounds 7] [-only NAME]
+//	loader [-python PYTHON] [-dir FOLDER] [-rounds 7] [-only PARTS]
 //
 // Files are in the page cache, but in the part "cold".
 package main
@@ -11,6 +11,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
@@ -26,7 +27,7 @@ func main() {
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "where a folder for the files is made, 700 MB with peers, and removed: a disk, for the part cold")
 	flag.StringVar(&o.python, "python", "", "Python with torch, NumPy and h5py, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of records.py; default: bench/peers")
-	flag.StringVar(&o.only, "only", "", "parts whose name has this in it: sequential, shuffled, normalise, cold, open")
+	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: sequential, shuffled, normalise, cold, open; default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.Parse()
 	if err := run(o); err != nil {
@@ -57,7 +58,7 @@ func run(o options) error {
 		{"cold", b.cold},
 		{"open", b.open},
 	} {
-		if !strings.Contains(p.name, o.only) {
+		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), p.name) {
 			continue
 		}
 		if err := p.do(); err != nil {

@@ -21,7 +21,11 @@ import torch
 import torchvision
 from PIL import Image, features
 from torchvision import transforms as tv1
-from torchvision.transforms import v2
+
+try:
+    from torchvision.transforms import v2
+except ImportError:  # torchvision before 0.15
+    v2 = None
 
 torch.set_num_threads(1)
 cv2.setNumThreads(1)
@@ -71,9 +75,15 @@ def pillow(filter, draft=False):
     return do
 
 
+def decode_opencv(data):
+    if hasattr(cv2, "IMREAD_COLOR_RGB"):
+        return cv2.imdecode(data, cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION)
+    return cv2.cvtColor(cv2.imdecode(data, cv2.IMREAD_COLOR | cv2.IMREAD_IGNORE_ORIENTATION), cv2.COLOR_BGR2RGB)
+
+
 def opencv(filter):
     def do(data, floats):
-        m = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR_RGB | cv2.IMREAD_IGNORE_ORIENTATION)
+        m = decode_opencv(np.frombuffer(data, np.uint8))
         w, h, x, y = geometry(m.shape[1], m.shape[0])
         m = cv2.resize(m, (w, h), interpolation=CV_FILTERS[filter])
         return planes(m[y:y + SIDE, x:x + SIDE], floats)
@@ -92,9 +102,11 @@ def torchvision_pillow(filter):
 
 
 def torchvision_tensor(filter):
-    size = [v2.Resize(SHORTER, TV_FILTERS[filter], antialias=True), v2.CenterCrop(SIDE)]
-    full = v2.Compose(size + [v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)])
-    byte = v2.Compose(size)
+    tv = v2 or tv1
+    size = [tv.Resize(SHORTER, TV_FILTERS[filter], antialias=True), tv.CenterCrop(SIDE)]
+    scale = v2.ToDtype(torch.float32, scale=True) if v2 else tv1.ConvertImageDtype(torch.float32)
+    full = tv.Compose(size + [scale, tv.Normalize(MEAN, STD)])
+    byte = tv.Compose(size)
 
     def do(data, floats):
         m = torchvision.io.decode_jpeg(torch.frombuffer(bytearray(data), dtype=torch.uint8), mode=torchvision.io.ImageReadMode.RGB)

@@ -19,7 +19,11 @@ import numpy as np
 import torch
 import torchvision
 from torch.utils.data import DataLoader, Dataset
-from torchvision.transforms import v2
+
+try:
+    from torchvision.transforms import v2 as tv
+except ImportError:  # torchvision before 0.15
+    from torchvision import transforms as tv
 
 torch.set_num_threads(1)
 warnings.filterwarnings("ignore", ".*suggested max number of worker.*")  # 4 are measured all the same
@@ -30,12 +34,21 @@ SCALE = torch.tensor([1 / (255 * s) for s in STD]).view(1, 3, 1, 1)
 SHIFT = torch.tensor([m / s for m, s in zip(MEAN, STD)]).view(1, 3, 1, 1)
 
 
+# Since PyTorch 2.0, DataLoader has a Dataset give all records of a batch by one call.
+BATCHED = int(torch.__version__.split(".")[0]) >= 2
+
+
+def scaled():
+    """The transform from bytes to 0 to 1."""
+    return tv.ToDtype(torch.float32, scale=True) if hasattr(tv, "ToDtype") else tv.ConvertImageDtype(torch.float32)
+
+
 class Records(Dataset):
     """Views of the mapped file, one record at a time; the default collate function copies."""
 
     def __init__(self, array, normalise):
         self.t = torch.from_numpy(array)
-        self.f = v2.Compose([v2.RandomHorizontalFlip(), v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]) if normalise else None
+        self.f = tv.Compose([tv.RandomHorizontalFlip(), scaled(), tv.Normalize(MEAN, STD)]) if normalise else None
 
     def __len__(self):
         return len(self.t)
@@ -136,7 +149,7 @@ class Bench:
         list = []
         for w in 0, 2, 4:
             list.append(("DataLoader %d" % w, "DataLoader, %d workers" % w, self.torch(Records, w), True))
-        for w in 0, 2, 4:
+        for w in (0, 2, 4) if BATCHED else ():
             list.append(("DataLoader batches %d" % w, "DataLoader, %d workers, __getitems__" % w, self.torch(Batches, w), True))
         list.append(("memmap one by one", "numpy.memmap, m[i]", self.one_by_one(self.array), False))
         list.append(("memmap", "numpy.memmap, take or m[a:b]", self.batched(self.array), False))

@@ -2,7 +2,7 @@
 // programs that do the same: the usual Go one, libjpeg-turbo alone, and with -python Pillow,
 // OpenCV and torchvision.
 //
-//	transforms [-data photos.tar] [-other PROGRAM] [-preprocess PROGRAM]... [-python PYTHON] [-rounds 7] [-only NAME]
+//	transforms [-data photos.tar] [-other PROGRAM] [-preprocess PROGRAM]... [-python PYTHON] [-rounds 7] [-only PARTS]
 //
 // It is built for one of the two JPEG decoders. -other is the same program built for the
 // other one, so that both are measured in one run. make bench does all that.
@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
@@ -40,7 +41,7 @@ func main() {
 	flag.Var(&o.preprocess, "preprocess", "the preprocess command, to be measured as a whole; may be repeated")
 	flag.StringVar(&o.python, "python", "", "Python with Pillow, OpenCV and torchvision, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of images.py; default: bench/peers")
-	flag.StringVar(&o.only, "only", "", "parts whose name has this in it: pipeline, workers, resize, normalise, preprocess, pixels, peers")
+	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: pipeline, workers, resize, normalise, preprocess, pixels, peers; default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.IntVar(&o.every, "every", 4, "enlarge one photo in so many")
 	flag.StringVar(&o.serve, "serve", "", "answer requests on the photos in this folder (for internal use)")
@@ -64,7 +65,7 @@ func run(o options) error {
 	defer b.close()
 	fmt.Printf("%s\n%s\n\n", measure.Machine(), b.describe())
 	for _, part := range b.parts() {
-		if !strings.Contains(part.name, o.only) {
+		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), part.name) {
 			continue
 		}
 		if err := part.do(); err != nil {

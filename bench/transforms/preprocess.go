@@ -68,7 +68,9 @@ func repeated(from, to string, n, times int) error {
 // one pass over them.
 func (b *bench) command(program, src, dtype string, times int) func(from, to int) (measure.Spent, error) {
 	return func(int, int) (measure.Spent, error) {
-		args := []string{src, filepath.Join(b.dir, "dataset"), "--resize", "256", "--crop", "224", "--workers", "1", "--quiet", "--overwrite", "--dtype", dtype}
+		dest := filepath.Join(b.dir, "dataset")
+		defer os.RemoveAll(dest)
+		args := []string{src, dest, "--resize", "256", "--crop", "224", "--workers", "1", "--quiet", "--dtype", dtype}
 		if dtype != "uint8" {
 			args = append(args, "--normalize", "imagenet")
 		}
