@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -147,7 +148,7 @@ func (c *coldBench) epoch(workers int) error {
 		if err != nil {
 			return err
 		}
-		sink += touch(b.Field("x"))
+		runtime.KeepAlive(touch(b.Field("x")))
 	}
 	return nil
 }

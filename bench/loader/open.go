@@ -54,7 +54,7 @@ func firstBatch(path string, batch int) error {
 	defer ld.Close()
 	for b, err := range ld.Epoch(context.Background(), 0) {
 		if err == nil {
-			sink += touch(b.Field("x"))
+			runtime.KeepAlive(touch(b.Field("x")))
 		}
 		return err
 	}
@@ -66,7 +66,7 @@ func shuffleSetup() {
 	const n = 1_000_000_000
 	var batch [256]int
 	loader.Shuffle{}.Epoch(n, 1, 2).Fill(n/2, batch[:])
-	sink += byte(batch[0])
+	runtime.KeepAlive(batch[0])
 }
 
 func allocated(f func()) uint64 {
