@@ -15,6 +15,7 @@ type bench struct {
 	dir        string
 	sets       []set
 	own        *server
+	usual      *measure.Child // this program again: its garbage shall not cost others
 	other      *measure.Child // this program with the other decoder, or nil
 	otherText  string
 	python     *measure.Child // or nil
@@ -47,7 +48,19 @@ func newBench(o options) (_ *bench, err error) {
 	for _, s := range b.sets {
 		b.own.sets[s.name] = s.files
 	}
+	if err := b.startUsual(); err != nil {
+		return nil, err
+	}
 	return b, b.startOther()
+}
+
+func (b *bench) startUsual() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	b.usual, err = measure.Start(self, "-serve", b.dir, "-pass-order", b.o.order)
+	return err
 }
 
 // passOrder returns how a Pillow resizes: since version 13 it chooses which axis comes first.
@@ -91,7 +104,7 @@ func (b *bench) startPython() (err error) {
 }
 
 func (b *bench) close() {
-	for _, c := range []*measure.Child{b.other, b.python} {
+	for _, c := range []*measure.Child{b.usual, b.other, b.python} {
 		if c != nil {
 			c.Close()
 		}

@@ -15,7 +15,7 @@ const chunk = 16
 func (b *bench) pipeline() error {
 	rows := [][]string{{"JPEG bytes to 224x224 float32 CHW", "set", "us/photo", "times faster than usual", "of a bare libjpeg-turbo decode"}}
 	for _, s := range b.sets {
-		list := []measure.Contender{{Name: "image/jpeg, imaging.Resize(Linear), plain loop", Do: b.asking("usual", s.name)}}
+		list := []measure.Contender{{Name: "image/jpeg, imaging.Resize(Linear), plain loop", Do: b.usual.Doing("usual", s.name)}}
 		for _, d := range b.decoders() {
 			list = append(list, measure.Contender{Name: "penstock, " + d.name, Do: d.do("bilinear float32", s.name)})
 		}

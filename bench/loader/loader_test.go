@@ -1,0 +1,71 @@
+package main
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/tensor"
+)
+
+func small(t *testing.T) *dataset {
+	t.Helper()
+	d := &dataset{name: "small", n: 40, shape: tensor.Shape{3, 8, 8}, batch: 4, times: 2}
+	path := filepath.Join(t.TempDir(), d.name)
+	if err := d.write(path); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if d.ds, err = mmapds.Open(path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.ds.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d
+}
+
+// A round is as many epochs as it should be, in order without a copy and shuffled with all.
+func TestContenders(t *testing.T) {
+	d := small(t)
+	ts, err := normalised()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, loaders, err := contenders(d, true, []variant{
+		{"in order", loader.Options{}},
+		{"shuffled", loader.Options{Order: loader.Shuffle{}}},
+		{"normalised", loader.Options{Order: loader.Shuffle{}, Transforms: ts}},
+	})
+	defer closeAll(loaders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := measure.Rounds(1, d.n, d.n, list); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"0", "768", "3072"} {
+		if st := loaders[i].Stats(); st.Records != 2*2*d.n || copied(loaders[i]) != want {
+			t.Errorf("%s: %d records, %s bytes copied a batch, want %s", list[i].Name, st.Records, copied(loaders[i]), want)
+		}
+	}
+}
+
+// Ceilings write as much as a gather: the last batch is in the ring.
+func TestMemory(t *testing.T) {
+	d := small(t)
+	m := newMemory(d, d.size())
+	for _, c := range []measure.Contender{m.writing(), m.clearing(), m.copying()} {
+		if _, err := c.Do(0, d.n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	last := (d.n/d.batch - 1) % len(m.ring)
+	if got, want := m.ring[last][5], m.src[(d.n-d.batch)*d.size()+5]; got != want {
+		t.Errorf("byte %d, want %d", got, want)
+	}
+}
