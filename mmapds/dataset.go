@@ -28,6 +28,7 @@ type Options struct {
 // Dataset is an open dataset. Its methods may be called from any goroutine.
 type Dataset struct {
 	files   *store.Dataset
+	split   string // that was asked for
 	specs   []tensor.Spec
 	columns []column // as those of files
 	fields  []field  // as those of the schema
@@ -52,7 +53,7 @@ func OpenWith(path string, opts Options) (*Dataset, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{files: files, specs: files.Schema.Specs()}
+	d := &Dataset{files: files, split: opts.Split, specs: files.Schema.Specs()}
 	d.leases.init()
 	shared := make(map[string]*mmap.Mapping) // an HDF5 file is mapped once for all fields
 	d.columns = make([]column, len(files.Columns))
@@ -166,6 +167,18 @@ func (d *Dataset) Specs() []tensor.Spec { return d.specs }
 // Manifest returns what the writer recorded, or nil for an HDF5 file of other origin. It
 // must not be changed.
 func (d *Dataset) Manifest() *store.Manifest { return d.files.Manifest }
+
+// ID returns what identifies the records: the manifest's id and, of a split, its name. It is
+// empty for an HDF5 file of other origin. A loader's state goes on only with the same ID.
+func (d *Dataset) ID() string {
+	switch {
+	case d.files.Manifest == nil:
+		return ""
+	case d.split != "":
+		return d.files.Manifest.ID + "/" + d.split
+	}
+	return d.files.Manifest.ID
+}
 
 // Files returns where the records lie on disk. It must not be changed.
 func (d *Dataset) Files() *store.Dataset { return d.files }

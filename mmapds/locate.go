@@ -1,7 +1,9 @@
 package mmapds
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/penstock/penstock/store"
@@ -23,7 +25,11 @@ func LocateWith(path string, opts Options) (*store.Dataset, error) {
 func locate(path string, opts Options, hdf5 func(string, []string) (*store.Dataset, error)) (*store.Dataset, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("mmapds: open %w", err)
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}
 	d, err := open(path, info.IsDir(), opts, hdf5)
 	if err != nil {

@@ -299,3 +299,19 @@ func TestTruncatedRaggedFile(t *testing.T) {
 		}
 	}
 }
+
+func TestRaggedRunsAreContiguousWithinAShard(t *testing.T) {
+	ds := open(t, buildRagged(t, 1100))
+	defer ds.Close()
+	for _, c := range []struct {
+		a, b int
+		want bool
+	}{{0, 0, true}, {0, 512, true}, {3, 9, true}, {512, 1000, true}, {500, 530, false}, {0, 1101, false}} {
+		if got := ds.Contiguous("tokens", c.a, c.b); got != c.want {
+			t.Errorf("[%d, %d): %v", c.a, c.b, got)
+		}
+	}
+	if n := testing.AllocsPerRun(100, func() { ds.Contiguous("tokens", 3, 9) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -50,10 +50,23 @@ func (d *Dataset) run(c *column, a, b int) (tensor.View, error) {
 // datasets of this module, but for runs that cross from one split, or from what was there
 // before an append, to the next; elsewhere, runs that cross shards are not.
 func (d *Dataset) Contiguous(field string, a, b int) bool {
-	c, err := d.column(field)
-	if err != nil || c.check(a, b) != nil {
+	f, err := d.field(field)
+	if err != nil || checkRange(field, a, b, d.Len()) != nil {
 		return false
 	}
+	if a == b || f.offsets == nil {
+		return f.rows.contiguous(a, b)
+	}
+	from, _, err := d.record(f, a)
+	if err != nil {
+		return false
+	}
+	to, n, err := d.record(f, b-1)
+	return err == nil && f.rows.contiguous(from, to+n)
+}
+
+// contiguous reports whether rows [a, b), which exist, are one piece of mapped memory.
+func (c *column) contiguous(a, b int) bool {
 	if a == b || c.packed != nil {
 		return a == b
 	}
