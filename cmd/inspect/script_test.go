@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"fmt"
+	"image"
 	"image/png"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/preprocess"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/tensor"
@@ -21,7 +24,10 @@ import (
 var update = flag.Bool("update", false, "write what the commands print into the scripts' files")
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"inspect": main})
+	testscript.Main(m, map[string]func(){
+		"inspect":    main,
+		"preprocess": func() { cli.Main(preprocess.Command()) },
+	})
 }
 
 // Every script finds in its folder:
@@ -42,6 +48,7 @@ func TestScripts(t *testing.T) {
 		Setup: setup,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"flip": flip, "cut": cut, "pngsize": pngSize, "python": python,
+			"photos": photos, "samefiles": sameFiles,
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
@@ -193,5 +200,39 @@ func python(ts *testscript.TestScript, neg bool, args []string) {
 	err := ts.Exec(h5py(), args...)
 	if (err != nil) != neg {
 		ts.Fatalf("python %v: %v", args, err)
+	}
+}
+
+// photos DIR makes a folder of 12 images of two classes, all of 12 x 8 pixels.
+func photos(ts *testscript.TestScript, _ bool, args []string) {
+	for i := range 12 {
+		dir := filepath.Join(ts.MkAbs(args[0]), []string{"day", "night"}[i%2])
+		ts.Check(os.MkdirAll(dir, 0o777))
+		img := image.NewRGBA(image.Rect(0, 0, 12, 8))
+		for k := range img.Pix {
+			img.Pix[k] = byte(k*k/7+20*i) | 3
+		}
+		for k := 3; k < len(img.Pix); k += 4 {
+			img.Pix[k] = 255
+		}
+		var b bytes.Buffer
+		ts.Check(png.Encode(&b, img))
+		ts.Check(os.WriteFile(filepath.Join(dir, fmt.Sprintf("%02d.png", i)), b.Bytes(), 0o666))
+	}
+}
+
+// samefiles A B fails unless two folders have files of the same names and bytes.
+func sameFiles(ts *testscript.TestScript, _ bool, args []string) {
+	a, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	b, err := os.ReadDir(ts.MkAbs(args[1]))
+	ts.Check(err)
+	if len(a) != len(b) || len(a) == 0 {
+		ts.Fatalf("%s has %d files, %s has %d", args[0], len(a), args[1], len(b))
+	}
+	for _, e := range a {
+		if ts.ReadFile(filepath.Join(args[0], e.Name())) != ts.ReadFile(filepath.Join(args[1], e.Name())) {
+			ts.Fatalf("%s differs", e.Name())
+		}
 	}
 }
