@@ -101,6 +101,6 @@ func (p *peer) describe(w io.Writer) error {
 	}
 	p.slowIndex = a.SlowIndex
 	fmt.Fprintf(w, "%s; %s; penstock inflates by %s, %s, %d processors\n\n", a.Text, gonumVersion(), h5chunk.Backend, runtime.Version(), runtime.NumCPU())
-	fmt.Fprintf(w, "%-36s %-6s %-24s %-24s %s\n", "case", "over", "clock", "processor", "penstock's round")
+	fmt.Fprintf(w, "%-36s %-6s %-24s %-24s %7s %s\n", "case", "over", "clock", "processor", "best", "penstock's best")
 	return nil
 }
