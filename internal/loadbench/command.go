@@ -1,0 +1,149 @@
+package loadbench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/internal/cli"
+)
+
+const long = `Measure how fast a dataset is loaded, row by row: one record at a time in the training
+loop, with workers and prefetch, page-locked memory, persistent workers, prefetch to a
+device, batched fetch, and records that were prepared beforehand, copied and not copied.
+The rows are those of PyTorch's tutorial "Data Loading Optimization", and its published
+numbers stand beside them where the parameters are its own. DATASET is a folder or an HDF5
+file made by preprocess, or another HDF5 file that can be mapped; --synthetic needs none.
+
+In every row the consumer reads each cache line of each batch. "Total" is the whole run,
+set-up included; "of limit" is the least time that this machine would need, as calibrated
+in the same run, as part of that. The last line says what limits the best row.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (what was measured is printed).`
+
+const examples = `  loadbench --synthetic                    the tutorial's own parameters (about 5 minutes)
+  loadbench --synthetic --quick            an eighth of that
+  loadbench out/flat                       the rows on a dataset
+  loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record
+  loadbench out/flat --bench | tee new.txt      for benchstat old.txt new.txt`
+
+// command is the command line.
+type command struct {
+	Options
+	shape, budget                 string
+	asJSON, bench, quiet, version bool
+}
+
+// Command returns the command loadbench, for cli.Main.
+func Command() *cobra.Command {
+	c := &command{Options: Defaults()}
+	cmd := &cobra.Command{
+		Use: "loadbench [flags] DATASET", Short: "Measure how fast a dataset is loaded", Long: long, Example: examples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			if c.version {
+				return nil
+			}
+			return cli.Usage(c.settle(cmd, args)...)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.version {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "loadbench %s, %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return err
+			}
+			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func (c *command) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&c.Synthetic, "synthetic", false, "measure the tutorial's synthetic dataset, which is made in a temporary folder")
+	f.IntVar(&c.Size, "size", c.Size, "records of the synthetic dataset")
+	f.StringVar(&c.shape, "shape", "3x224x224", "shape of its records, which are float32")
+	f.StringSliceVar(&c.Fields, "fields", nil, "load only these fields of DATASET")
+	f.StringVar(&c.Split, "split", "", "load only this split of DATASET")
+	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split")
+	f.DurationVar(&c.Delay, "delay", c.Delay, "work that the preparation of a record takes; of a DATASET 0, unless it is given")
+	f.StringVar(&c.Work, "work", c.Work, "what the delay is: sleep, cpu or both, one table each")
+	f.IntVar(&c.Batch, "batch", c.Batch, "records in a batch")
+	f.IntVar(&c.Batches, "batches", c.Batches, "batches to measure in a row")
+	f.IntVar(&c.Workers, "workers", c.Workers, "goroutines that fill batches")
+	f.IntVar(&c.Prefetch, "prefetch", c.Prefetch, "batches ahead for each worker")
+	f.Uint64Var(&c.Seed, "seed", c.Seed, "of order and contents")
+	f.StringVar(&c.budget, "budget", "", "memory that the buffers of a row may take, as 512MiB; the default is half of what is free")
+	f.BoolVar(&c.Quick, "quick", false, "an eighth of the batches")
+	cli.Group(cmd, "Measuring", "delay", "work", "batch", "batches", "workers", "prefetch", "seed", "budget", "quick")
+	f.BoolVar(&c.asJSON, "json", false, "print JSON, for programs")
+	f.BoolVar(&c.bench, "bench", false, "print lines as Go's benchmarks do, for benchstat")
+	f.BoolVar(&c.quiet, "quiet", false, "show no progress")
+	f.BoolVar(&c.version, "version", false, "print the version and exit")
+	cli.Group(cmd, "Output", "json", "bench", "quiet")
+}
+
+// settle takes over arguments and those flags that need reading, and says what is wrong.
+func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) {
+	switch {
+	case c.Synthetic && len(args) > 0:
+		problems = append(problems, "either a DATASET or --synthetic, not both")
+	case !c.Synthetic && len(args) == 0:
+		problems = append(problems, "no DATASET given; --synthetic needs none")
+	case len(args) > 1:
+		problems = append(problems, fmt.Sprintf("one DATASET at a time, not %d: %q", len(args), args))
+	case len(args) == 1:
+		c.Path = args[0]
+	}
+	if !c.Synthetic && !cmd.Flags().Changed("delay") {
+		c.Delay = 0
+	}
+	if c.asJSON && c.bench {
+		problems = append(problems, "either --json or --bench, not both")
+	}
+	var err error
+	if c.Shape, err = parseShape(c.shape); err != nil {
+		problems = append(problems, "--shape: "+err.Error())
+	}
+	if c.budget != "" {
+		n, err := cli.ParseBytes(c.budget)
+		if err != nil || n < 1 || n > math.MaxInt {
+			problems = append(problems, fmt.Sprintf("--budget: %q is not a size; write it like 512MiB", c.budget))
+		}
+		c.Budget = int(n)
+	}
+	return append(problems, c.problems()...)
+}
+
+// run measures, and prints what there is even if that ended early.
+func (c *command) run(ctx context.Context, stdout, stderr io.Writer) error {
+	report, err := Run(ctx, c.Options, cli.NewProgress(stderr, "loadbench", c.quiet))
+	if report != nil {
+		if printErr := c.print(stdout, report); err == nil {
+			err = printErr
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (c *command) print(w io.Writer, r *Report) error {
+	switch {
+	case c.asJSON:
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	case c.bench:
+		return r.GoBench(w)
+	}
+	return r.Text(w)
+}

@@ -1,0 +1,133 @@
+package loadbench
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Machine is what this machine can do, measured in the same run: rates in bytes a second,
+// each the best of several short runs on one core.
+type Machine struct {
+	CPU      string  `json:"cpu,omitempty"`
+	Cores    int     `json:"cores"` // that Go may use
+	OS       string  `json:"os"`
+	Arch     string  `json:"arch"`
+	Go       string  `json:"go"`
+	Load     string  `json:"load,omitempty"` // averages of the system at the start, over 1, 5 and 15 minutes
+	Memcpy   float64 `json:"memcpy_bytes_per_s"`
+	Read     float64 `json:"read_bytes_per_s"`     // reading every cache line of memory
+	Generate float64 `json:"generate_bytes_per_s"` // drawing random float32, where the dataset is synthetic
+	Pread    float64 `json:"pread_bytes_per_s"`    // reading records of the dataset's files, in whatever state the page cache is; 0 if not measured
+	Fault    float64 `json:"page_fault_ns"`        // first touch of a page of new memory
+	Resident float64 `json:"resident"`             // part of the dataset that is in memory at the start; -1 if not known
+}
+
+// calibrationBytes are more than caches hold.
+const calibrationBytes = 64 << 20
+
+// newMachine measures the machine, apart from what depends on a dataset.
+func newMachine() Machine {
+	m := Machine{CPU: cpuName(), Cores: runtime.GOMAXPROCS(0), OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version(), Load: loadAverage(), Resident: -1}
+	began := time.Now()
+	src := make([]byte, calibrationBytes)
+	for i := 0; i < len(src); i += os.Getpagesize() {
+		src[i] = 1
+	}
+	m.Fault = float64(time.Since(began).Nanoseconds()) / float64(len(src)/os.Getpagesize())
+	dst := make([]byte, calibrationBytes)
+	m.Memcpy = bestRate(calibrationBytes, func() { copy(dst, src) })
+	m.Read = bestRate(calibrationBytes, func() { sink.Add(touch(src)) })
+	floats := tensor.As[float32](tensor.Of(tensor.Spec{Name: "x", DType: tensor.Float32, Shape: tensor.Shape{}}, 1<<18, dst[:4<<18]))
+	m.Generate = bestRate(4<<18, func() { normal(floats, 1, 2) })
+	return m
+}
+
+// bestRate returns the bytes a second of the fastest of several runs.
+func bestRate(n int, f func()) float64 {
+	best := time.Hour
+	f() // memory that was never touched is slow the first time
+	for range 5 {
+		began := time.Now()
+		f()
+		best = min(best, max(1, time.Since(began)))
+	}
+	return float64(n) / best.Seconds()
+}
+
+// lookAt measures how a dataset's largest field lies in memory and how fast its files are
+// read.
+func (m *Machine) lookAt(ds *mmapds.Dataset, field string) {
+	if v, err := ds.Run(field, 0, ds.Len()); err == nil && ds.Contiguous(field, 0, ds.Len()) {
+		m.Resident = resident(v.Bytes())
+	}
+	for _, c := range ds.Files().Columns {
+		spec := ds.Specs()[c.Field]
+		if spec.Name == field && !c.Packed && len(c.Extents) > 0 {
+			m.Pread = preadRate(c.Extents[0], max(1, spec.RecordBytes()))
+		}
+	}
+}
+
+// preadRate reads records of an extent, spread over it, for up to a fifth of a second.
+func preadRate(e store.Extent, size int) float64 {
+	const longest = 200 * time.Millisecond
+	f, err := os.Open(e.Path)
+	if err != nil || e.Count == 0 || size > calibrationBytes {
+		return 0
+	}
+	defer f.Close()
+	buf := make([]byte, size)
+	began, n := time.Now(), int64(0)
+	for ; n < 4096 && (n < 8 || time.Since(began) < longest); n++ {
+		record := n * 40503 % e.Count
+		if _, err := f.ReadAt(buf, e.Offset+record*int64(size)); err != nil {
+			return 0
+		}
+	}
+	return float64(n*int64(size)) / max(1e-9, time.Since(began).Seconds())
+}
+
+// cpuName returns the processor's name where the system tells it by a file.
+func cpuName() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// loadAverage returns how many processes wanted to run of late.
+func loadAverage() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if f := strings.Fields(string(text)); err == nil && len(f) >= 3 {
+		return strings.Join(f[:3], " ")
+	}
+	return ""
+}
+
+// freeMemory returns the bytes that new processes can have, 0 if not known.
+func freeMemory() int {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(text)) {
+		var kib int
+		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return 0
+}

@@ -1,0 +1,162 @@
+package loadbench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/cuda"
+)
+
+// tutorial is what PyTorch's tutorial "Data Loading Optimization" prints for its table, in
+// seconds for 160 batches.
+var tutorial = []Published{{32.70, 1}, {9.90, 3.30}, {9.82, 3.33}, {8.70, 3.76}, {8.68, 3.77}, {2.83, 11.55}}
+
+// progressive returns the tutorial's table: each row has what the one before has, and one
+// thing more.
+func progressive(ctx context.Context, o *Options, s *subject, kind string) (Table, []*setup) {
+	t := Table{Name: "progressive-" + kind, Title: progressiveTitle(o, kind)}
+	m := maker{ctx: ctx, work: newWork(kind, o.Delay), out: s.make, seed: o.Seed}
+	p := progress{o: o, s: s, m: m}
+	rows := []*setup{p.baseline(), p.workers(), p.pinned(), p.persistent(), p.onDevice(), p.batched()}
+	rows = append(rows, p.precomputed()...)
+	if o.tutorial() && kind == workSleep {
+		for i := range tutorial {
+			rows[i].published = &tutorial[i]
+		}
+	}
+	t.Notes = p.notes(kind)
+	return t, rows
+}
+
+func progressiveTitle(o *Options, kind string) string {
+	if o.Delay == 0 {
+		return "row by row, records as they are stored"
+	}
+	if kind == workCPU {
+		return fmt.Sprintf("row by row, %v of computing a record (the CPU-bound twin)", o.Delay)
+	}
+	return fmt.Sprintf("row by row, %v of sleep a record", o.Delay)
+}
+
+// progress makes the rows of the progressive table.
+type progress struct {
+	o   *Options
+	s   *subject
+	m   maker
+	ram loader.Memory // of the rows from page-locking on; nil if there is none
+}
+
+// row returns a setup that prepares one record at a time.
+func (p *progress) row(name, note string, workers int) *setup {
+	o := p.o.loader(workers)
+	if p.s.lead != "" {
+		o.Transforms = map[string]loader.Transform{p.s.lead: p.m}
+	}
+	return &setup{name: name, note: note, src: p.s.raw, opts: o, batches: p.o.Batches,
+		floor: floor{delay: p.m.work.delay, sleeps: p.m.work.kind == workSleep, makes: p.m.generates()}}
+}
+
+func (p *progress) baseline() *setup {
+	return p.row("baseline", "one record at a time, in the consumer", loader.Synchronous)
+}
+
+func (p *progress) workers() *setup {
+	return p.row("+ workers, prefetch", fmt.Sprintf("%d workers, %d batches ahead; made anew for each epoch", p.o.Workers, p.o.ahead()), p.o.Workers)
+}
+
+// pinned tries page-locked memory of the size that the ring would have.
+func (p *progress) pinned() *setup {
+	s := p.row("+ page-locked", "buffers that are never paged out", p.o.Workers)
+	ram, why := newPinned((p.o.ahead() + p.o.Workers + 1) * p.o.Batch * max(1, p.s.info.RecordBytes))
+	if s.unavailable = why; ram != nil {
+		p.ram, s.opts.Memory = ram, ram
+		p.s.closers = append(p.s.closers, ram.release)
+	}
+	return s
+}
+
+func (p *progress) persistent() *setup {
+	s := p.row("+ persistent", "one Loader for all epochs, which fills the next epoch's first batches early", p.o.Workers)
+	s.persistent, s.opts.Memory, s.doctor = true, p.ram, true
+	return s
+}
+
+func (p *progress) onDevice() *setup {
+	s := p.row("+ device prefetch", "batches are copied to the device ahead of their use; nobody reads them there", p.o.Workers)
+	s.device, s.opts.Memory = true, p.ram
+	if _, err := cuda.Count(); err != nil {
+		s.unavailable = err.Error()
+	}
+	return s
+}
+
+// batched has one call prepare a batch.
+func (p *progress) batched() *setup {
+	s := p.row("+ batched fetch", "one call prepares a batch, with the work of one record", p.o.Workers)
+	s.persistent, s.opts.Memory, s.opts.Transforms = true, p.ram, nil
+	b := batchMaker{maker: p.m, field: imagesField, once: p.m.work.kind == workSleep}
+	if !b.once {
+		s.note = "one call prepares a batch, with the work of all its records"
+	}
+	if p.m.work.delay > 0 || p.m.generates() {
+		s.opts.Collate = b.collate()
+	} else {
+		s.note = "one call copies a batch"
+	}
+	s.floor.once = b.once
+	return s
+}
+
+// precomputed are the rows that read what was prepared once and stored.
+func (p *progress) precomputed() []*setup {
+	gathered := &setup{name: "precomputed, shuffled", note: "prepared once and stored; batches are gathered from the mapping", opts: p.o.loader(p.o.Workers)}
+	views := &setup{name: "precomputed, zero-copy", note: "prepared once and stored; batches are views of the mapping, shuffled as runs of a batch", opts: p.o.loader(p.o.Workers)}
+	views.opts.Order, views.opts.Budget = loader.RunShuffle{Run: p.o.Batch}, 0
+	views.floor.views = true
+	rows := []*setup{gathered, views}
+	if p.m.work.delay == 0 && !p.m.generates() { // the batched row is the same as the first
+		views.name, views.note = "+ zero-copy", "batches are views of the mapping, shuffled as runs of a batch"
+		rows = rows[1:]
+	}
+	for _, s := range rows {
+		s.persistent, s.batches, s.unavailable = true, p.o.Batches, p.s.why
+		if p.s.stored != nil {
+			s.src = p.s.stored
+		}
+	}
+	return rows
+}
+
+func (p *progress) notes(kind string) []string {
+	var notes []string
+	if p.s.lead == "" {
+		notes = append(notes, "Records of variable length are not read singly: the baseline takes one batch at a time.")
+	}
+	if p.m.work.delay > 0 || p.m.generates() {
+		once := "The precomputed rows leave the preparation out: it was done before"
+		if p.s.once > 0 {
+			once += fmt.Sprintf(" (without the %s, making and storing %d records took %.1f s)", kind, p.s.info.Records, p.s.once.Seconds())
+		}
+		notes = append(notes, once+". They say what a loop gains whose preparation can be stored, not that loading got faster.")
+	}
+	if p.m.generates() && kind == workSleep {
+		notes = append(notes, "The batched row sleeps once a batch, as the tutorial's __getitems__ does.")
+	}
+	return notes
+}
+
+// loader returns the options that the rows share.
+func (o *Options) loader(workers int) loader.Options {
+	return loader.Options{BatchSize: o.Batch, Order: loader.Shuffle{}, Seed: o.Seed, Workers: workers, Ahead: o.ahead(), Budget: o.Budget}
+}
+
+// ahead is PyTorch's prefetch factor, which counts batches a worker.
+func (o *Options) ahead() int { return max(1, o.Workers*o.Prefetch) }
+
+// tutorial reports whether the run has the tutorial's own parameters.
+func (o *Options) tutorial() bool {
+	d := Defaults()
+	return o.Synthetic && o.Size == d.Size && slices.Equal(o.Shape, d.Shape) && o.Delay == d.Delay && o.Batch == d.Batch && o.Workers == d.Workers && o.Prefetch == d.Prefetch
+}

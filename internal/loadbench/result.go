@@ -1,0 +1,151 @@
+package loadbench
+
+import (
+	"slices"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+)
+
+// Report is what a run of the command found.
+type Report struct {
+	Dataset     Dataset `json:"dataset"`
+	Machine     Machine `json:"machine"`
+	Tables      []Table `json:"tables"`
+	Scaled      string  `json:"scaled,omitempty"`      // how the run is shorter than the tables it is set beside
+	Interrupted bool    `json:"interrupted,omitempty"` // some rows are missing
+	Doctor      string  `json:"doctor,omitempty"`      // what limits the best row, and what to do
+}
+
+// Dataset is what was loaded.
+type Dataset struct {
+	Name        string   `json:"name"`
+	Records     int      `json:"records"`
+	RecordBytes int      `json:"record_bytes"` // of all fields; 0 if lengths differ
+	Fields      []string `json:"fields"`       // "images uint8 [3 224 224]"
+}
+
+// Table is setups that are compared.
+type Table struct {
+	Name  string   `json:"name"`
+	Title string   `json:"title"`
+	Notes []string `json:"notes,omitempty"`
+	Rows  []Result `json:"rows"`
+}
+
+// Result is one setup, measured. Times are in nanoseconds in JSON.
+type Result struct {
+	Name        string `json:"name"`
+	Note        string `json:"note,omitempty"`
+	Unavailable string `json:"unavailable,omitempty"` // why there is no number
+
+	Batch   int    `json:"batch"`
+	Workers int    `json:"workers"` // 0: the consumer fills its batches itself
+	Ahead   int    `json:"ahead"`
+	Order   string `json:"order"`
+
+	Total      time.Duration   `json:"total_ns"` // from before the Loader is made to after it is closed
+	FirstBatch time.Duration   `json:"first_batch_ns"`
+	Epochs     []time.Duration `json:"epochs_ns,omitempty"`
+	Batches    int             `json:"batches"`
+	Records    int             `json:"records"`
+	Bytes      int64           `json:"bytes"`
+	CPU        time.Duration   `json:"cpu_ns"` // of the process, in all threads; 0 if not known
+	Copied     int64           `json:"copied_bytes"`
+	Ring       int             `json:"ring_bytes"`
+	Wait       Waits           `json:"wait"`
+	Waits      []time.Duration `json:"waits_ns,omitempty"`
+	Busy       Busy            `json:"busy"`
+
+	SpeedUp   float64    `json:"speed_up,omitempty"`          // against the first row that ran
+	Step      float64    `json:"speed_up_previous,omitempty"` // against the row before that ran
+	Limit     float64    `json:"of_limit,omitempty"`          // the least time that this machine needs for it, as part of Total
+	Published *Published `json:"published,omitempty"`
+	Diagnosis string     `json:"diagnosis,omitempty"`
+}
+
+// Busy is what the time of the workers, or the consumer's own, went into.
+type Busy struct {
+	Read      time.Duration `json:"read_ns"`
+	Transform time.Duration `json:"transform_ns"`
+	Collate   time.Duration `json:"collate_ns"`
+	Idle      time.Duration `json:"idle_ns"`
+}
+
+// Published is the number that a guide gives for such a setup, on its authors' machine.
+type Published struct {
+	Seconds float64 `json:"seconds"`
+	SpeedUp float64 `json:"speed_up"`
+}
+
+// Waits are those of the consumer for one batch, the first of the run included.
+type Waits struct {
+	Sum  time.Duration `json:"sum_ns"`
+	Mean time.Duration `json:"mean_ns"`
+	P50  time.Duration `json:"p50_ns"`
+	P95  time.Duration `json:"p95_ns"`
+	P99  time.Duration `json:"p99_ns"`
+	Max  time.Duration `json:"max_ns"`
+}
+
+func waitsOf(all []time.Duration) Waits {
+	if len(all) == 0 {
+		return Waits{}
+	}
+	sorted := slices.Sorted(slices.Values(all))
+	at := func(q float64) time.Duration { return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))] }
+	var sum time.Duration
+	for _, d := range sorted {
+		sum += d
+	}
+	return Waits{Sum: sum, Mean: sum / time.Duration(len(sorted)), P50: at(.50), P95: at(.95), P99: at(.99), Max: sorted[len(sorted)-1]}
+}
+
+// Ran reports whether the setup was measured.
+func (r *Result) Ran() bool { return r.Unavailable == "" }
+
+// Rate returns records a second, over the whole run.
+func (r *Result) Rate() float64 { return float64(r.Records) / max(1e-9, r.Total.Seconds()) }
+
+// takeStats adds what a Loader counted.
+func (r *Result) takeStats(st loader.Stats) {
+	r.Copied += st.CopiedBytes
+	r.Ring = max(r.Ring, st.RingBytes)
+	r.Busy.Read += st.Read
+	r.Busy.Transform += st.Transform
+	r.Busy.Collate += st.Collate
+	r.Busy.Idle += st.Idle
+	r.Workers, r.Ahead = st.Workers, st.Ahead
+	r.Diagnosis = st.Diagnose().Text
+}
+
+// compare sets the speed-ups of the last row: of the time a batch takes.
+func (t *Table) compare() {
+	last := &t.Rows[len(t.Rows)-1]
+	if !last.Ran() {
+		return
+	}
+	var first, before *Result
+	for i := range t.Rows[:len(t.Rows)-1] {
+		if r := &t.Rows[i]; r.Ran() {
+			if before = r; first == nil {
+				first = r
+			}
+		}
+	}
+	last.SpeedUp, last.Step = 1, 1
+	if first != nil {
+		last.SpeedUp, last.Step = last.Rate()/first.Rate(), last.Rate()/before.Rate()
+	}
+}
+
+// best returns the fastest row, nil if none ran.
+func (t *Table) best() *Result {
+	var best *Result
+	for i := range t.Rows {
+		if r := &t.Rows[i]; r.Ran() && (best == nil || r.Rate() > best.Rate()) {
+			best = r
+		}
+	}
+	return best
+}

@@ -1,0 +1,138 @@
+package loadbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Progress is told how far a run is. *cli.Progress is one.
+type Progress interface {
+	Begin(what string, total int64, unit string)
+	Add(n int64)
+	End()
+}
+
+// Run measures what o asks for. If it ends early, the Report has the rows that were done,
+// beside the error; without any, the Report is nil.
+func Run(ctx context.Context, o Options, progress Progress) (report *Report, err error) {
+	b := &bench{ctx: ctx, o: &o, progress: progress, report: &Report{Machine: newMachine()}}
+	b.report.Scaled = o.scale()
+	if o.Budget == 0 {
+		o.Budget = freeMemory() / 2
+	}
+	if err := b.open(); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.s.close()) }()
+	err = b.tables()
+	b.report.Interrupted = err != nil && ctx.Err() != nil
+	if b.report.Doctor == "" {
+		b.report.Doctor = doctor(b.report.Tables)
+	}
+	if err == nil {
+		err = b.report.check()
+	}
+	return b.report, err
+}
+
+// bench is one run.
+type bench struct {
+	ctx      context.Context
+	o        *Options
+	progress Progress
+	report   *Report
+	s        *subject
+}
+
+// open prepares what is loaded.
+func (b *bench) open() (err error) {
+	if b.o.Synthetic {
+		b.progress.Begin("preparing", int64(b.o.Size), "records")
+		b.s, err = synthesize(b.ctx, b.o, func(n int) { b.progress.Add(int64(n)) })
+		b.progress.End()
+	} else {
+		b.s, err = openSubject(b.o)
+	}
+	if err == nil && b.s.lead == "" && b.o.Delay > 0 {
+		err = errors.New("--delay needs a field whose records have one length; name one by --fields")
+	}
+	if err != nil {
+		if b.s != nil {
+			err = errors.Join(err, b.s.close())
+		}
+		return err
+	}
+	if b.s.lead == "" {
+		b.o.Budget = 0 // which is for buffers of one size
+	}
+	b.o.Batch = min(b.o.Batch, b.s.info.Records)
+	b.report.Dataset = b.s.info
+	if field := b.s.storedField(); b.s.stored != nil && field != "" {
+		b.report.Machine.lookAt(b.s.stored, field)
+	}
+	return nil
+}
+
+// tables measures all tables.
+func (b *bench) tables() error {
+	for _, kind := range b.o.kinds() {
+		t, rows := progressive(b.ctx, b.o, b.s, kind)
+		if err := b.table(t, rows); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table measures the rows of a table.
+func (b *bench) table(t Table, rows []*setup) error {
+	at := len(b.report.Tables)
+	b.report.Tables = append(b.report.Tables, t)
+	for _, s := range rows {
+		r, err := b.row(s)
+		if err != nil {
+			return fmt.Errorf("%s: %s: %w", t.Name, s.name, err)
+		}
+		table := &b.report.Tables[at]
+		table.Rows = append(table.Rows, r)
+		table.compare()
+		if s.doctor && r.Ran() && b.report.Doctor == "" {
+			b.report.Doctor = r.Name + ": " + r.Diagnosis
+		}
+	}
+	return nil
+}
+
+func (b *bench) row(s *setup) (Result, error) {
+	if s.unavailable == "" {
+		b.progress.Begin(s.name, int64(s.batches), "batches")
+		defer b.progress.End()
+	}
+	return measure(b.ctx, s, &b.report.Machine, func(batchEvent) { b.progress.Add(1) })
+}
+
+// doctor says what limits the best row of the first table that has one.
+func doctor(tables []Table) string {
+	for i := range tables {
+		if best := tables[i].best(); best != nil {
+			return best.Name + ": " + best.Diagnosis
+		}
+	}
+	return ""
+}
+
+// check returns an error if no row at all could be measured.
+func (r *Report) check() error {
+	why := "nothing was measured"
+	for i := range r.Tables {
+		for j := range r.Tables[i].Rows {
+			row := &r.Tables[i].Rows[j]
+			if row.Ran() {
+				return nil
+			}
+			why = row.Unavailable
+		}
+	}
+	return errors.New(why)
+}

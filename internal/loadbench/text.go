@@ -1,0 +1,153 @@
+package loadbench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/internal/cli"
+)
+
+// Text writes the report for people.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	r.head(&b)
+	for i := range r.Tables {
+		r.Tables[i].text(&b)
+	}
+	if r.Interrupted {
+		b.WriteString("\nInterrupted: these tables are partial; rows that were not finished are missing.\n")
+	}
+	if r.Doctor != "" {
+		fmt.Fprintf(&b, "\n%s\n", r.Doctor)
+	}
+	_, err := io.WriteString(w, cli.Printable(b.String()))
+	return err
+}
+
+func (r *Report) head(b *strings.Builder) {
+	d, m := &r.Dataset, &r.Machine
+	fmt.Fprintf(b, "%s: %s", d.Name, cli.Counted(int64(d.Records), "record"))
+	if d.RecordBytes > 0 {
+		fmt.Fprintf(b, " of %s", cli.Counted(int64(d.RecordBytes), "byte"))
+	}
+	fmt.Fprintf(b, ": %s\n%s", strings.Join(d.Fields, ", "), cli.Counted(int64(m.Cores), "core"))
+	for _, text := range []string{m.CPU, m.OS + "/" + m.Arch, m.Go} {
+		if text != "" {
+			b.WriteString(", " + text)
+		}
+	}
+	if m.Load != "" {
+		fmt.Fprintf(b, "; load at the start %s", m.Load)
+	}
+	fmt.Fprintf(b, "\none core: memcpy %s, reading %s", gigabytes(m.Memcpy), gigabytes(m.Read))
+	if m.Pread > 0 {
+		fmt.Fprintf(b, ", pread %s", gigabytes(m.Pread))
+	}
+	fmt.Fprintf(b, "; a page fault %.2f us", m.Fault/1e3)
+	if m.Resident >= 0 {
+		fmt.Fprintf(b, "; %.0f %% of the data in memory", 100*m.Resident)
+	}
+	b.WriteString("\n")
+	if r.Scaled != "" {
+		fmt.Fprintf(b, "%s\n", r.Scaled)
+	}
+}
+
+func gigabytes(rate float64) string { return fmt.Sprintf("%.1f GB/s", rate/1e9) }
+
+// text writes a table: a line a row, and below it what rows and the table note.
+func (t *Table) text(b *strings.Builder) {
+	fmt.Fprintf(b, "\n%s\n", t.Title)
+	published := false
+	for i := range t.Rows {
+		published = published || t.Rows[i].Published != nil
+	}
+	head := []string{"", "total", "speed-up", "on prev.", "first", "wait p50", "p95", "p99", "CPU", "copied", "of limit"}
+	if published {
+		head = append(head, "tutorial's")
+	}
+	g := grid{head}
+	for i := range t.Rows {
+		g = append(g, t.Rows[i].cells(published))
+	}
+	b.WriteString(g.String())
+	for i := range t.Rows {
+		if r := &t.Rows[i]; !r.Ran() {
+			fmt.Fprintf(b, "  %s: not available: %s\n", r.Name, r.Unavailable)
+		}
+	}
+	for _, note := range t.Notes {
+		fmt.Fprintf(b, "  %s\n", note)
+	}
+}
+
+// cells returns a line of the table.
+func (r *Result) cells(published bool) []string {
+	if !r.Ran() {
+		cells := []string{r.Name, "n/a", "", "", "", "", "", "", "", "", ""}
+		return append(cells, r.Published.cells(published)...)
+	}
+	cells := []string{r.Name, short(r.Total), fmt.Sprintf("%.2fx", r.SpeedUp), fmt.Sprintf("%.2fx", r.Step),
+		short(r.FirstBatch), short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99), short(r.CPU),
+		fmt.Sprintf("%.0f %%", 100*float64(r.Copied)/float64(max(1, r.Bytes))), fmt.Sprintf("%.0f %%", 100*r.Limit)}
+	return append(cells, r.Published.cells(published)...)
+}
+
+func (p *Published) cells(show bool) []string {
+	switch {
+	case !show:
+		return nil
+	case p == nil:
+		return []string{"-"}
+	}
+	return []string{fmt.Sprintf("%.2f s %.2fx", p.Seconds, p.SpeedUp)}
+}
+
+// short writes d with three digits.
+func short(d time.Duration) string {
+	for _, u := range []struct {
+		size time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}} {
+		if d >= u.size {
+			x := float64(d) / float64(u.size)
+			digits := 2
+			if x >= 100 {
+				digits = 0
+			} else if x >= 10 {
+				digits = 1
+			}
+			return fmt.Sprintf("%.*f %s", digits, x, u.name)
+		}
+	}
+	return fmt.Sprintf("%d ns", d.Nanoseconds())
+}
+
+// grid is rows of cells: the first column is flush left, others flush right.
+type grid [][]string
+
+func (g grid) String() string {
+	widths := make([]int, len(g[0]))
+	for _, row := range g {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	for _, row := range g {
+		line := ""
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				line = "  " + cell + pad
+			} else {
+				line += "  " + pad + cell
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,156 @@
+package loadbench
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Kinds of work.
+const (
+	workSleep = "sleep" // waits, as for a slow disk or service: costs no processor
+	workCPU   = "cpu"   // computes, as decoding does: as many rounds as take that long on a free core
+)
+
+// work is what the preparation of a record costs.
+type work struct {
+	kind   string
+	delay  time.Duration
+	rounds int // of burn, that take delay on a free core
+}
+
+func newWork(kind string, delay time.Duration) work {
+	w := work{kind: kind, delay: delay}
+	if kind == workCPU {
+		w.rounds = int(delay.Seconds() * roundsPerSecond())
+	}
+	return w
+}
+
+// do works.
+func (w work) do(ctx context.Context) error {
+	switch {
+	case w.delay == 0:
+	case w.kind == workCPU:
+		sink.Add(burn(w.rounds))
+	default:
+		return sleep(ctx, w.delay)
+	}
+	return ctx.Err()
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// burn computes for so many rounds, each of which needs the one before.
+func burn(rounds int) uint64 {
+	x := uint64(rounds) | 1
+	for range rounds {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+	}
+	return x
+}
+
+// roundsPerSecond is the speed of burn on a core that does nothing else: the best of many
+// short runs, as others may use the machine too.
+func roundsPerSecond() float64 {
+	const rounds = 200_000
+	best := time.Hour
+	for range 40 {
+		began := time.Now()
+		sink.Add(burn(rounds))
+		best = min(best, time.Since(began))
+	}
+	return rounds / best.Seconds()
+}
+
+// maker is the Transform that prepares one record: it works, and then either copies the
+// stored record or, where out has a shape, makes a random one of that shape.
+type maker struct {
+	ctx  context.Context
+	work work
+	out  tensor.Spec // the zero Spec copies
+	seed uint64
+}
+
+func (m maker) generates() bool { return m.out.DType != tensor.Invalid }
+
+// Output returns what a record becomes.
+func (m maker) Output(in tensor.Spec) (tensor.Spec, error) {
+	if !m.generates() {
+		return in, nil
+	}
+	out := m.out
+	out.Name = in.Name
+	return out, nil
+}
+
+// Worker returns the function of one goroutine.
+func (m maker) Worker(tensor.Spec, int) (loader.RecordFunc, error) {
+	return func(dst, src []byte, r loader.Record) error {
+		if err := m.work.do(m.ctx); err != nil {
+			return err
+		}
+		if !m.generates() {
+			copy(dst, src)
+			return nil
+		}
+		normal(tensor.As[float32](tensor.Of(m.out, 1, dst)), m.seed, uint64(r.Index))
+		return nil
+	}, nil
+}
+
+// batchMaker is a Collate that prepares a whole batch with one call: with the work of one
+// record if once, else with that of each.
+type batchMaker struct {
+	maker
+	field string // to work on, which is made if the maker generates
+	once  bool
+}
+
+func (m batchMaker) collate() loader.Collate {
+	c := loader.Collate{Worker: func(int) (loader.CollateFunc, error) { return m.prepare, nil }}
+	if m.generates() {
+		out := m.out
+		out.Name = m.field
+		c.Adds = []tensor.Spec{out}
+	}
+	return c
+}
+
+func (m batchMaker) prepare(d *loader.Draft) error {
+	times := d.Len()
+	if m.once {
+		times = 1
+	}
+	for range times {
+		if err := m.work.do(m.ctx); err != nil {
+			return err
+		}
+	}
+	if m.generates() {
+		normal(tensor.As[float32](d.Field(m.field)), m.seed+1, uint64(d.Indices()[0]))
+	}
+	return nil
+}
+
+// normal fills dst from the standard normal distribution.
+func normal(dst []float32, seed, stream uint64) {
+	r := rand.New(rand.NewPCG(seed, stream))
+	for i := range dst {
+		dst[i] = float32(r.NormFloat64())
+	}
+}
