@@ -1,4 +1,4 @@
-// Preprocess turns a folder of images into a dataset: see package internal/preprocess, or
+// Preprocess turns raw samples into a dataset: see package internal/preprocess, or
 // preprocess --help.
 package main
 

@@ -15,25 +15,35 @@ import (
 
 const exits = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some samples were skipped, 130 interrupted."
 
-const long = `Turn a folder of images into a dataset that training code maps into memory.
+const long = `Turn raw samples into a dataset that training code maps into memory.
 
-SOURCE holds one folder a class (SOURCE/cat/0412.jpg), as torchvision's ImageFolder,
-or images alone. JPEG, PNG, GIF, BMP, TIFF and WebP are told by content, not by name.
-DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file:
-images in the field "images", class numbers in "labels". It appears when it is whole.
+SOURCE is what the samples lie in; what it is, is told by a look at it (or by --from):
+  a folder of images   one folder a class (SOURCE/cat/0412.jpg), or images alone
+  csv, jsonl           tables of numbers, texts, boxes, labels, paths to images
+  tar, .gz, .zst       images in folders, or samples as WebDataset names them
+  parquet              as of the Hugging Face hub
+  npy, npz, idx, cifar, hdf5, flat      arrays, and datasets of this program
+A glob in quotes stands for several files. JPEG, PNG, GIF, BMP, TIFF and WebP are told by
+content, not by name.
+
+DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file. It
+appears when it is whole. A long run that was stopped goes on with --resume.
 
 ` + exits + "\nShell completion: preprocess completion bash|zsh|fish|powershell"
 
 const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos out/photos.h5 --resize 224x224 --filter bicubic
   preprocess photos out/f32 --resize 256 --crop 224 --dtype float32 --normalize imagenet
-  preprocess scans out/scans --color gray --on-error skip`
+  preprocess scans out/scans --color gray --on-error skip --max-errors 1%
+  preprocess photos.csv out/boxes --fields 'file=images:image,boxes:float32[*,4]' --resize 512x512
+  preprocess 'shards/*.tar' out/web --keep-encoded --split train=0.95,val=0.05
+  preprocess other.h5 out/flat --resume`
 
 // Command returns the command preprocess, for cli.Main.
 func Command() *cobra.Command {
 	f := newFlags()
 	cmd := &cobra.Command{
-		Use: "preprocess [flags] SOURCE DEST", Short: "Turn a folder of images into a dataset",
+		Use: "preprocess [flags] SOURCE DEST", Short: "Turn raw samples into a dataset",
 		Long: long, Example: examples,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,

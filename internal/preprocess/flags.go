@@ -81,7 +81,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.shuffle, "shuffle", "", "store the records in a random order, by `SEED`")
 	fs.BoolVar(&c.Dedup, "dedup", false, "leave out samples with the same content as one before; takes 40 bytes of memory a sample")
 	fs.BoolVar(&c.Append, "append", false, "add to DEST, which must have the same fields; readers keep what they opened")
-	fs.BoolVar(&c.Resume, "resume", false, "go on with a run that was stopped; an HDF5 file must have been begun with --resume, and takes the space twice")
+	fs.BoolVar(&c.Resume, "resume", false, "go on with a run that was stopped, or begin if there is none")
 	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more bad samples than `N`, or than N% of all")
 	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records under way (default 64MiB); decoders take what the largest image needs, once a worker")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")

@@ -3,6 +3,7 @@ package preprocess
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -48,5 +49,35 @@ func TestDiskFull(t *testing.T) {
 			}
 			checkNothing(t, c)
 		})
+	}
+}
+
+// A run that found the disk full goes on when there is room, and ends with the bytes of one
+// that had it from the beginning. An HDF5 file of known size takes its space at the start.
+func TestDiskFullThenResumed(t *testing.T) {
+	whole := config(t, folder(t, 60))
+	whole.Resize, whole.Crop = []int{64, 64}, nil
+	mustRun(t, whole)
+	for _, name := range []string{"ds", "ds.h5"} {
+		if name == "ds.h5" && !haveHDF5() {
+			continue
+		}
+		dir := small(t, "256k")
+		c := whole
+		c.Dest, c.Resume, c.Checkpoint = filepath.Join(dir, name), true, 1
+		_, err := Run(context.Background(), c, &silent{})
+		if !errors.Is(err, syscall.ENOSPC) || name == "ds" && !strings.Contains(err.Error(), "--resume goes on behind them") {
+			t.Fatalf("%s: error %v", name, err)
+		}
+		if err := unix.Mount("", dir, "", unix.MS_REMOUNT, "size=64m"); err != nil {
+			t.Fatal(err)
+		}
+		s := mustRun(t, c)
+		if name == "ds" && s.Resumed == 0 || s.ID != manifest(t, whole.Dest).ID {
+			t.Errorf("%s: %d records of before, identity %s", name, s.Resumed, s.ID)
+		}
+		if name == "ds" && !maps.Equal(files(t, c.Dest), files(t, whole.Dest)) {
+			t.Error("other bytes than with room from the beginning")
+		}
 	}
 }

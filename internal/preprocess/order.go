@@ -38,6 +38,9 @@ func (s shuffled) Samples() iter.Seq2[source.Sample, error] {
 func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 	seed := r.config.Shuffle.Seed
 	if indexed, ok := r.src.(source.Indexed); ok {
+		if err := r.verify(ctx); err != nil {
+			return nil, err
+		}
 		r.src = shuffled{indexed, newPermutation(r.info.Count, seed)}
 		return r.run(ctx)
 	}
@@ -59,6 +62,26 @@ func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 		return nil, err
 	}
 	return m, r.removeSpool()
+}
+
+// verify reads a dataset from its beginning to its end, so that its checksums are compared:
+// records that are read one by one are not.
+func (r *run) verify(ctx context.Context) error {
+	if r.info.Kind != "flat" && r.info.Kind != "hdf5" {
+		return nil
+	}
+	r.progress.Begin("verifying the source", r.info.Count, r.info.Unit)
+	defer r.progress.End()
+	for _, err := range r.src.Samples() {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		r.progress.Add(1)
+	}
+	return nil
 }
 
 // copies returns the Config that keeps every record as it is.

@@ -48,14 +48,9 @@ func (w child) config() Config {
 }
 
 func TestMain(m *testing.M) {
-	text := os.Getenv(childKey)
-	if text == "" {
+	is, err := asChild()
+	if !is {
 		os.Exit(m.Run())
-	}
-	var w child
-	err := json.Unmarshal([]byte(text), &w)
-	if err == nil {
-		_, err = Run(context.Background(), w.config(), &silent{})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -108,19 +103,19 @@ func manyPictures(t *testing.T, n int) string {
 // in both formats and for any number of workers.
 func TestKill(t *testing.T) {
 	source := manyPictures(t, 600)
-	for _, name := range []string{"ds", "ds.h5"} {
-		if name == "ds.h5" && !haveHDF5() {
+	for _, b := range []struct{ name, split string }{{"ds", "train=0.8,val=0.2"}, {"ds.h5", "train=0.8,val=0.2"}, {"ds.h5", ""}} {
+		if b.name == "ds.h5" && !haveHDF5() {
 			t.Log("this build writes no HDF5")
 			continue
 		}
 		for _, workers := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%s %d", name, workers), func(t *testing.T) { testKill(t, source, name, workers) })
+			t.Run(fmt.Sprintf("%s %q %d", b.name, b.split, workers), func(t *testing.T) { testKill(t, source, b.name, b.split, workers) })
 		}
 	}
 }
 
-func testKill(t *testing.T, source, name string, workers int) {
-	w := child{Source: source, Workers: workers, Split: "train=0.8,val=0.2", Dedup: true, Checkpoint: 2 * time.Millisecond}
+func testKill(t *testing.T, source, name, split string, workers int) {
+	w := child{Source: source, Workers: workers, Split: split, Dedup: split != "", Checkpoint: 2 * time.Millisecond}
 	w.Dest = filepath.Join(t.TempDir(), name)
 	begin := time.Now()
 	w.run(t, 0)

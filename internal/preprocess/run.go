@@ -260,9 +260,9 @@ func newKeeper(r *run, w store.Writer) *keeper {
 	return &keeper{r, w, every, time.Now()}
 }
 
-// now makes a checkpoint if it is time, in a run that can be resumed.
+// now makes a checkpoint if it is time.
 func (k *keeper) now() error {
-	if !k.run.journaled() || time.Since(k.last) < k.every {
+	if time.Since(k.last) < k.every {
 		return nil
 	}
 	note, err := k.run.books.note()

@@ -11,6 +11,8 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/penstock/penstock/internal/source"
 )
 
 // python returns the command of a Python that has NumPy and h5py, "" if there is none.
@@ -185,6 +187,28 @@ func TestParquet(t *testing.T) {
 	if small := payload(t, c.Dest, "small"); int8(small[7]) != -7 {
 		t.Errorf("small %v", small)
 	}
+	checkHub(t, c)
+}
+
+// checkHub reads what came of hubRows with NumPy and h5py.
+func checkHub(t *testing.T, c Config) {
+	needPython(t)
+	dir := t.TempDir()
+	args := []string{"testdata/check_datasets.py"}
+	for _, name := range []string{"ds", "ds.h5"} {
+		if name == "ds.h5" && !haveHDF5() {
+			continue
+		}
+		c.Dest, c.Fields = filepath.Join(dir, name), "label=label,score,small,ids"
+		mustRun(t, c)
+		args = append(args, c.Dest, filepath.Join(dir, "expected.npz"))
+	}
+	runPython(t, "-c", `
+import sys, numpy as np
+i = np.arange(8)
+np.savez(sys.argv[1], **{"label": i % 2, "score": (i / 4).astype(np.float32), "small": (-i).astype(np.int8),
+    "ids.values": np.concatenate([k * np.arange(k) for k in i]).astype(np.int32), "ids.offsets": np.cumsum([0] + list(i))})`, args[2])
+	runPython(t, args...)
 }
 
 // pyarrow writes what the hub does; where there is one, its files are read too.
@@ -199,4 +223,28 @@ func TestPyarrow(t *testing.T) {
 	c.Source, c.Dest = filepath.Join(dir, "parquet.parquet"), filepath.Join(dir, "out")
 	mustRun(t, c)
 	runPython(t, "testdata/check_datasets.py", c.Dest, filepath.Join(dir, "parquet.expected.npz"))
+}
+
+// The table of docs/sources.md has every kind of source, and names tests that there are.
+func TestDocumentedSources(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/sources.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]bool{"TestSources": true, "TestParquet": true}
+	rows := make(map[string]bool)
+	for line := range strings.Lines(string(doc)) {
+		cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), "|")
+		if len(cells) == 6 && strings.HasPrefix(cells[1], " `") {
+			rows[strings.Trim(cells[1], " `")] = tests[strings.Trim(cells[3], " `")] && tests[strings.Trim(cells[4], " `")]
+		}
+	}
+	for _, kind := range source.Kinds {
+		if !rows[kind] {
+			t.Errorf("the table has no full row for %s", kind)
+		}
+	}
+	if len(rows) != len(source.Kinds) {
+		t.Errorf("%d rows for %d kinds", len(rows), len(source.Kinds))
+	}
 }

@@ -16,18 +16,21 @@ import (
 	"github.com/penstock/penstock/store/hdf5"
 )
 
-// journaled reports whether a run that ends early can be resumed. For an HDF5 file that has
-// to be asked for, as it takes the space twice.
-func (r *run) journaled() bool { return r.config.format() == formatFlat || r.config.Resume }
-
 // create returns the writer of the dataset.
 func (r *run) create(j *job) (store.Writer, error) {
-	c := r.config
 	journal, err := r.journal(j)
 	if err != nil {
 		return nil, err
 	}
-	splits := r.splits()
+	w, err := r.newWriter(j, journal)
+	if err != nil && !r.config.Resume {
+		err = errors.Join(err, r.discard())
+	}
+	return w, err
+}
+
+func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
+	c, splits := r.config, r.splits()
 	if c.format() == formatHDF5 {
 		return hdf5.Create(c.Dest, j.schema, hdf5.Options{
 			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
@@ -53,9 +56,6 @@ func (r *run) splits() []string {
 // journal returns what a later run must have in common with this one to go on with it.
 // What is done at bad samples may differ: up to here it made no difference.
 func (r *run) journal(j *job) (*store.Journal, error) {
-	if !r.journaled() {
-		return nil, nil
-	}
 	recipe, err := r.config.recipe(j)
 	if err != nil {
 		return nil, err
@@ -101,22 +101,27 @@ func stampOf(path string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// leave closes the writer. What a run that failed has made stays there if it can be resumed,
-// and is worth it.
+// leave closes the writer. What a run that failed has made stays there if it is worth going
+// on with.
 func (r *run) leave(w store.Writer, failed error) error {
 	err := w.Close()
-	if failed == nil || !r.journaled() || r.kept > 0 || w.Kept().Resumed {
-		if failed != nil && r.journaled() {
-			r.kept = max(r.kept, w.Kept().Records)
-		}
+	if failed == nil {
 		return err
 	}
-	c := r.config
-	stage, opened := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
-	if opened != nil {
-		return errors.Join(err, opened)
+	if r.kept = max(r.kept, w.Kept().Records); r.kept > 0 || w.Kept().Resumed {
+		return err
 	}
-	return errors.Join(err, stage.Abort())
+	return errors.Join(err, r.discard())
+}
+
+// discard removes what lies beside the destination.
+func (r *run) discard() error {
+	c := r.config
+	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
+	if err != nil {
+		return nil // what kept the writer from opening it keeps us, and is the error
+	}
+	return stage.Abort()
 }
 
 // skippedName is the list of samples that were left out, beside the dataset.

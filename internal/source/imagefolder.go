@@ -8,7 +8,9 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/penstock/penstock/store"
@@ -28,6 +30,17 @@ type ImageFolder struct {
 	info    Info
 	classes []string
 	folders []folder // in the order of their samples
+
+	once    sync.Once // for Sample
+	indexed []indexedFolder
+	failed  error
+}
+
+// indexedFolder is a folder with its samples.
+type indexedFolder struct {
+	folder
+	first int64 // place of its first sample
+	files []entry
 }
 
 // folder is one folder with samples.
@@ -198,6 +211,38 @@ func (s *ImageFolder) Samples() iter.Seq2[Sample, error] {
 				}
 			}
 		}
+	}
+}
+
+// Sample implements Indexed. From its first call on all names are held in memory.
+func (s *ImageFolder) Sample(i int64) (Sample, error) {
+	s.once.Do(s.index)
+	if s.failed != nil {
+		return Sample{}, s.failed
+	}
+	at, found := slices.BinarySearchFunc(s.indexed, i, func(f indexedFolder, i int64) int { return int(f.first - i) })
+	if !found {
+		at--
+	}
+	f := s.indexed[at]
+	e := f.files[i-f.first]
+	return Sample{Name: slashed(f.rel, e.name), Data: s.data(e, f.label)}, nil
+}
+
+// index lists all folders.
+func (s *ImageFolder) index() {
+	first := int64(0)
+	for _, f := range s.folders {
+		l, err := s.list(f.rel)
+		if err != nil {
+			s.failed = fmt.Errorf("source %s: %w", s.root, err)
+			return
+		}
+		s.indexed = append(s.indexed, indexedFolder{f, first, l.files})
+		first += int64(len(l.files))
+	}
+	if first != s.info.Count {
+		s.failed = fmt.Errorf("source %s: holds %d images, and held %d a moment ago", s.root, first, s.info.Count)
 	}
 }
 

@@ -211,6 +211,21 @@ func TestNestedHint(t *testing.T) {
 	}
 }
 
+// Any sample can be had, and is the one that comes at its place.
+func TestSampleByPlace(t *testing.T) {
+	s, err := open(t, tree(t, "cat/a.jpg", "cat/b/c.jpg", "cat/d.jpg", "dog/a.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := int64(0)
+	for want := range s.Samples() {
+		if got, err := s.Sample(i); err != nil || got.Name != want.Name {
+			t.Errorf("sample %d is %s, %v; want %s", i, got.Name, err, want.Name)
+		}
+		i++
+	}
+}
+
 func TestFolderVanishes(t *testing.T) {
 	root := tree(t, "cat/a.jpg", "dog/a.jpg")
 	s, err := open(t, root)

@@ -1,0 +1,133 @@
+package preprocess
+
+import (
+	"archive/tar"
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// tiny is how many records TestManyTinyRecords converts: few in every run of the tests, and
+// with -tiny 1000000 as many as docs/benchmarks.md speaks of.
+var tiny = flag.Int("tiny", 40_000, "how many records TestManyTinyRecords converts")
+
+// peakKey is the environment variable that makes the tests' binary convert SOURCE, a line
+// break, DEST, and print the most memory that it had.
+const peakKey = "PENSTOCK_PREPROCESS_PEAK"
+
+func printPeak(text string) error {
+	c := DefaultConfig()
+	c.Source, c.Dest, _ = strings.Cut(text, "\n")
+	s, err := Run(context.Background(), c, &silent{})
+	if err == nil {
+		fmt.Println(s.PeakMemory)
+	}
+	return err
+}
+
+// peakOf converts a source in a process of its own and returns its memory.
+func peakOf(t *testing.T, source, dest string) int64 {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), peakKey+"="+source+"\n"+dest)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// create makes a file by what write puts into it.
+func create(t *testing.T, name string, write func(w *bufio.Writer) error) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := bufio.NewWriter(f)
+	if err := write(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func tinyCSV(t *testing.T, n int) string {
+	return create(t, "rows.csv", func(w *bufio.Writer) error {
+		fmt.Fprintln(w, "id,x,label,caption,tokens")
+		for i := range n {
+			fmt.Fprintf(w, "%d,%.4f,%c,caption %d,\"[%d, %d]\"\n", i, float64(i)/7, 'a'+i%3, i, i%50, i%7)
+		}
+		return nil
+	})
+}
+
+func tinyTar(t *testing.T, n int) string {
+	return create(t, "samples.tar", func(w *bufio.Writer) error {
+		a := tar.NewWriter(w)
+		for i := range n {
+			for ext, text := range map[string]string{"cls": strconv.Itoa(i % 10), "txt": fmt.Sprint("caption ", i)} {
+				if err := a.WriteHeader(&tar.Header{Name: fmt.Sprintf("%07d.%s", i, ext), Size: int64(len(text)), Mode: 0o644}); err != nil {
+					return err
+				}
+				if _, err := a.Write([]byte(text)); err != nil {
+					return err
+				}
+			}
+		}
+		return a.Close()
+	})
+}
+
+// Memory does not grow with the number of records.
+func TestManyTinyRecords(t *testing.T) {
+	if peakMemory() == 0 {
+		t.Skip("this system does not tell how much memory a process had")
+	}
+	for name, make := range map[string]func(*testing.T, int) string{"csv": tinyCSV, "tar": tinyTar} {
+		t.Run(name, func(t *testing.T) {
+			few := peakOf(t, make(t, *tiny/10), filepath.Join(t.TempDir(), "few"))
+			many := peakOf(t, make(t, *tiny), filepath.Join(t.TempDir(), "many"))
+			t.Logf("%d records: %d KiB at most; %d records: %d KiB", *tiny/10, few>>10, *tiny, many>>10)
+			if many > few+(32<<20) {
+				t.Errorf("ten times the records take %d bytes more memory", many-few)
+			}
+		})
+	}
+}
+
+// asChild does what a child process of these tests is there for.
+func asChild() (is bool, err error) {
+	if text := os.Getenv(peakKey); text != "" {
+		return true, printPeak(text)
+	}
+	text := os.Getenv(childKey)
+	if text == "" {
+		return false, nil
+	}
+	var w child
+	if err := json.Unmarshal([]byte(text), &w); err != nil {
+		return true, err
+	}
+	_, err = Run(context.Background(), w.config(), &silent{})
+	return true, err
+}
