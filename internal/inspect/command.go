@@ -53,7 +53,7 @@ func Command() *cobra.Command {
 	cmd.Flags().IntVar(&opts.Classes, "classes", 20, "list at most this many classes; 0 lists all")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(showCommand(), verifyCommand(), layoutCommand(), previewCommand(), diffCommand())
+	cmd.AddCommand(showCommand(), verifyCommand(), layoutCommand(), previewCommand(), diffCommand(), statsCommand())
 	return cmd
 }
 

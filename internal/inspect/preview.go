@@ -140,11 +140,11 @@ func (s *shoot) choose() error {
 }
 
 func (s *shoot) chooseLabels() error {
-	if s.opts.LabelField == s.images.Name {
+	if s.opts.LabelField != "" && s.opts.LabelField == s.images.Name {
 		return fmt.Errorf("field %q is shown; labels are another field", s.images.Name)
 	}
 	for _, f := range s.ds.Schema().Fields {
-		usable := len(f.Shape) == 0 && !f.DType.IsFloat() && f.Name != s.images.Name
+		usable := len(f.Shape) == 0 && !f.Ragged && !f.DType.IsFloat() && f.Name != s.images.Name
 		switch {
 		case f.Name == s.opts.LabelField && !usable:
 			return fmt.Errorf("field %q holds no labels: they are one whole number a record", f.Name)

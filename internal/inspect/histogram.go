@@ -1,0 +1,118 @@
+package inspect
+
+import (
+	"math"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// Histogram counts finite values in bins of one width.
+type Histogram struct {
+	Low    float64 `json:"low"`  // where the first bin begins
+	High   float64 `json:"high"` // where the last one ends; it is in the last one
+	Counts []int64 `json:"counts"`
+}
+
+// histogramBins is how many bins a histogram has, if its values are not fewer.
+const histogramBins = 64
+
+// newHistogram returns an empty one for values from low to high; those that are whole get bins
+// of a whole width where there are few of them.
+func newHistogram(low, high float64, whole bool) Histogram {
+	bins := histogramBins
+	switch {
+	case low == high:
+		bins = 1
+	case whole && high-low < histogramBins:
+		bins = int(high-low) + 1
+		high++
+	}
+	return Histogram{Low: low, High: high, Counts: make([]int64, bins)}
+}
+
+// add counts x, NaN and infinities aside. All others must be within the limits.
+func (h *Histogram) add(x []float64) {
+	for _, v := range x {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		h.Counts[h.bin(v)]++
+	}
+}
+
+// bin returns which bin a finite value is in.
+func (h *Histogram) bin(v float64) int {
+	bins := len(h.Counts)
+	if bins == 1 {
+		return 0
+	}
+	from, all := v-h.Low, h.High-h.Low
+	if math.IsInf(all, 0) {
+		from, all = v/2-h.Low/2, h.High/2-h.Low/2
+	}
+	return max(0, min(bins-1, int(from/all*float64(bins))))
+}
+
+// byteCounts counts each value that 8 bits can have, by its bits.
+type byteCounts [256]int64
+
+// add counts the bytes of b.
+func (c *byteCounts) add(b []byte) {
+	for _, x := range b {
+		c[x]++
+	}
+}
+
+// ofByte returns the value of 8 bits.
+func ofByte(bits int, signed bool) int64 {
+	if signed {
+		return int64(int8(bits))
+	}
+	return int64(bits)
+}
+
+// moments derives the figures, which are exact: sums of whole numbers.
+func (c *byteCounts) moments(signed bool) moments {
+	m := moments{min: math.Inf(1), max: math.Inf(-1)}
+	sum, sq := int64(0), int64(0)
+	for bits, n := range c {
+		if n == 0 {
+			continue
+		}
+		x := ofByte(bits, signed)
+		m.n += n
+		sum += n * x
+		sq += n * x * x
+		m.min, m.max = min(m.min, float64(x)), max(m.max, float64(x))
+	}
+	if m.n == 0 {
+		return moments{}
+	}
+	n := float64(m.n)
+	m.mean = float64(sum) / n
+	m.m2 = max(0, float64(sq)/n-float64(m.mean*m.mean)) * n
+	return m
+}
+
+// histogram puts neighbouring values together.
+func (c *byteCounts) histogram(dtype tensor.DType) Histogram {
+	if dtype == tensor.Bool {
+		return Histogram{High: 2, Counts: []int64{c[0], sumOf(c[1:])}}
+	}
+	signed := dtype == tensor.Int8
+	h := Histogram{High: 256, Counts: make([]int64, histogramBins)}
+	if signed {
+		h.Low, h.High = -128, 128
+	}
+	for bits, n := range c {
+		h.Counts[(ofByte(bits, signed)-int64(h.Low))*histogramBins/256] += n
+	}
+	return h
+}
+
+func sumOf(counts []int64) (n int64) {
+	for _, c := range counts {
+		n += c
+	}
+	return n
+}
