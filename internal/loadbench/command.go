@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,13 +23,17 @@ file made by preprocess, or another HDF5 file that can be mapped; --synthetic ne
 
 In every row the consumer reads each cache line of each batch. "Total" is the whole run,
 set-up included; "of limit" is the least time that this machine would need, as calibrated
-in the same run, as part of that. The last line says what limits the best row.
+in the same run, as part of that; data that fit into the processor's caches can beat it.
+The last line says what limits loading, and what to do.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (what was measured is printed).`
 
 const examples = `  loadbench --synthetic                    the tutorial's own parameters (about 5 minutes)
   loadbench --synthetic --quick            an eighth of that
   loadbench out/flat                       the rows on a dataset
+  loadbench --synthetic --train-step 100ms --delay 293ms --work replay --batch 4 --scale 0.05 --log waits.csv
+                                           the configuration guide's benchmark, 20 times as fast
+  loadbench out/flat --tables batch,workers,ahead,order    one thing varied at a time
   loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record
   loadbench out/flat --bench | tee new.txt      for benchstat old.txt new.txt`
 
@@ -73,7 +78,7 @@ func (c *command) flags(cmd *cobra.Command) {
 	f.StringVar(&c.Split, "split", "", "load only this split of DATASET")
 	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split")
 	f.DurationVar(&c.Delay, "delay", c.Delay, "work that the preparation of a record takes; of a DATASET 0, unless it is given")
-	f.StringVar(&c.Work, "work", c.Work, "what the delay is: sleep, cpu or both, one table each")
+	f.StringVar(&c.Work, "work", c.Work, "what the delay is: sleep, cpu, both (a table each) or replay (sleep, of lengths as in the guide's log)")
 	f.IntVar(&c.Batch, "batch", c.Batch, "records in a batch")
 	f.IntVar(&c.Batches, "batches", c.Batches, "batches to measure in a row")
 	f.IntVar(&c.Workers, "workers", c.Workers, "goroutines that fill batches")
@@ -81,12 +86,17 @@ func (c *command) flags(cmd *cobra.Command) {
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "of order and contents")
 	f.StringVar(&c.budget, "budget", "", "memory that the buffers of a row may take, as 512MiB; the default is half of what is free")
 	f.BoolVar(&c.Quick, "quick", false, "an eighth of the batches")
-	cli.Group(cmd, "Measuring", "delay", "work", "batch", "batches", "workers", "prefetch", "seed", "budget", "quick")
+	f.StringSliceVar(&c.Tables, "tables", nil, "what to measure: rows, guide, batch, workers, ahead, order, or all; the default is rows, or guide with --train-step")
+	f.DurationVar(&c.TrainStep, "train-step", c.TrainStep, "guide: what the consumer takes for a batch")
+	f.IntVar(&c.Epochs, "epochs", c.Epochs, "guide: epochs, of up to --batches each")
+	f.Float64Var(&c.Scale, "scale", c.Scale, "scale the delay and the training step")
+	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "workers", "prefetch", "seed", "budget", "quick")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON, for programs")
 	f.BoolVar(&c.bench, "bench", false, "print lines as Go's benchmarks do, for benchstat")
+	f.StringVar(&c.Log, "log", "", "write a line a batch to FILE.csv or FILE.jsonl")
 	f.BoolVar(&c.quiet, "quiet", false, "show no progress")
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
-	cli.Group(cmd, "Output", "json", "bench", "quiet")
+	cli.Group(cmd, "Output", "json", "bench", "log", "quiet")
 }
 
 // settle takes over arguments and those flags that need reading, and says what is wrong.
@@ -103,6 +113,12 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	}
 	if !c.Synthetic && !cmd.Flags().Changed("delay") {
 		c.Delay = 0
+	}
+	if len(c.Tables) == 0 && cmd.Flags().Changed("train-step") {
+		c.Tables = []string{tableGuide}
+	}
+	if slices.Contains(c.Tables, "all") {
+		c.Tables = allTables
 	}
 	if c.asJSON && c.bench {
 		problems = append(problems, "either --json or --bench, not both")

@@ -210,13 +210,3 @@ func (m *meter) used(epoch, batch, records, bytes int, got time.Time) error {
 	}
 	return nil
 }
-
-func orderName(o loader.Order) string {
-	switch o := o.(type) {
-	case loader.Shuffle:
-		return "shuffle"
-	case interface{ ID() string }:
-		return o.ID()
-	}
-	return "sequential"
-}

@@ -3,6 +3,8 @@ package loadbench
 import (
 	"fmt"
 	"math"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,7 +22,7 @@ type Options struct {
 	Size  int          // records of the synthetic dataset
 	Shape tensor.Shape // of its records, float32
 
-	Work     string        // "sleep", "cpu" or "both"
+	Work     string        // "sleep", "cpu", "both" or "replay"
 	Delay    time.Duration // of work that a record's preparation takes
 	Batch    int           // records in a batch
 	Batches  int           // of a row
@@ -29,12 +31,31 @@ type Options struct {
 	Seed     uint64
 	Budget   int // bytes that the buffers of one Loader may take; 0 means no limit
 	Quick    bool
+
+	Tables    []string      // what to measure; none means the rows of the tutorial
+	TrainStep time.Duration // of the guide's table
+	Epochs    int           // of the guide's table
+	Scale     float64       // of Delay and TrainStep
+	Log       string        // file for a line a batch; "" for none
 }
+
+// Tables that can be asked for.
+const (
+	tableRows    = "rows"
+	tableGuide   = "guide"
+	tableBatch   = "batch"
+	tableWorkers = "workers"
+	tableAhead   = "ahead"
+	tableOrder   = "order"
+)
+
+var allTables = []string{tableRows, tableGuide, tableBatch, tableWorkers, tableAhead, tableOrder}
 
 // Defaults returns the tutorial's parameters: those of the synthetic dataset.
 func Defaults() Options {
 	return Options{Size: 512, Shape: tensor.Shape{3, 224, 224}, Work: "both", Delay: 5 * time.Millisecond,
-		Batch: 32, Batches: 160, Workers: 4, Prefetch: 2, Seed: 42}
+		Batch: 32, Batches: 160, Workers: 4, Prefetch: 2, Seed: 42,
+		TrainStep: 100 * time.Millisecond, Epochs: 3, Scale: 1}
 }
 
 const mostRecords = math.MaxInt32
@@ -51,11 +72,19 @@ func (o *Options) problems() (all []string) {
 	atLeast("workers", o.Workers, 1, 1<<12)
 	atLeast("prefetch", o.Prefetch, 1, 1<<10)
 	atLeast("size", o.Size, 1, mostRecords)
+	atLeast("epochs", o.Epochs, 1, 1<<20)
+	all = append(all, o.tableProblems()...)
+	if o.TrainStep < 0 || o.TrainStep > time.Hour {
+		all = append(all, fmt.Sprintf("--train-step %v: it must be from 0 to an hour", o.TrainStep))
+	}
+	if !(o.Scale > 0 && o.Scale <= 1000) {
+		all = append(all, fmt.Sprintf("--scale %v: it must be more than 0, and 1000 at most", o.Scale))
+	}
 	if o.Delay < 0 || o.Delay > time.Hour {
 		all = append(all, fmt.Sprintf("--delay %v: it must be from 0 to an hour", o.Delay))
 	}
-	if o.Work != workSleep && o.Work != workCPU && o.Work != "both" {
-		all = append(all, fmt.Sprintf("--work %q: it is sleep, cpu or both", o.Work))
+	if !slices.Contains([]string{workSleep, workCPU, workReplay, "both"}, o.Work) {
+		all = append(all, fmt.Sprintf("--work %q: it is sleep, cpu, both or replay", o.Work))
 	}
 	if !o.Synthetic {
 		return all
@@ -64,6 +93,25 @@ func (o *Options) problems() (all []string) {
 		all = append(all, "--fields and --split are for a DATASET, not for --synthetic")
 	}
 	return all
+}
+
+func (o *Options) tableProblems() (all []string) {
+	for _, name := range o.Tables {
+		if !slices.Contains(allTables, name) {
+			all = append(all, fmt.Sprintf("--tables %q: there are %s, and all", name, strings.Join(allTables, ", ")))
+		}
+	}
+	if o.Log != "" && !slices.Contains(logFormats, strings.ToLower(filepath.Ext(o.Log))) {
+		all = append(all, fmt.Sprintf("--log %q: its name must end in .csv or .jsonl", o.Log))
+	}
+	return all
+}
+
+// scaled returns o with its times scaled, and no longer than that.
+func (o *Options) scaled() *Options {
+	s := *o
+	s.Delay, s.TrainStep, s.Scale = time.Duration(float64(o.Delay)*o.Scale), time.Duration(float64(o.TrainStep)*o.Scale), 1
+	return &s
 }
 
 // parseShape reads 3x224x224.
@@ -84,14 +132,18 @@ func parseShape(text string) (tensor.Shape, error) {
 	return shape, nil
 }
 
-// scale shortens the run if it is to be quick, and says how.
-func (o *Options) scale() string {
-	if !o.Quick {
-		return ""
+// shorten shortens the run if it is to be quick, and says how, and how times are scaled.
+func (o *Options) shorten() string {
+	var said []string
+	if o.Scale != 1 {
+		said = append(said, fmt.Sprintf("--scale %g: delays and training steps take %g times as long as asked for", o.Scale, o.Scale))
 	}
-	batches := o.Batches
-	o.Batches = max(1, o.Batches/8)
-	return fmt.Sprintf("--quick: %d batches a row instead of %d", o.Batches, batches)
+	if o.Quick {
+		batches := o.Batches
+		o.Batches = max(1, o.Batches/8)
+		said = append(said, fmt.Sprintf("--quick: %d batches a row instead of %d", o.Batches, batches))
+	}
+	return strings.Join(said, "; ")
 }
 
 // kinds returns the kinds of work to measure.
@@ -99,8 +151,8 @@ func (o *Options) kinds() []string {
 	if o.Work == "both" && o.Delay > 0 {
 		return []string{workSleep, workCPU}
 	}
-	if o.Work == workCPU {
-		return []string{workCPU}
+	if o.Work == "both" {
+		return []string{workSleep}
 	}
-	return []string{workSleep}
+	return []string{o.Work}
 }

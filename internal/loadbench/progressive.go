@@ -16,6 +16,7 @@ var tutorial = []Published{{32.70, 1}, {9.90, 3.30}, {9.82, 3.33}, {8.70, 3.76},
 // progressive returns the tutorial's table: each row has what the one before has, and one
 // thing more.
 func progressive(ctx context.Context, o *Options, s *subject, kind string) (Table, []*setup) {
+	o = o.scaled()
 	t := Table{Name: "progressive-" + kind, Title: progressiveTitle(o, kind)}
 	m := maker{ctx: ctx, work: newWork(kind, o.Delay), out: s.make, seed: o.Seed}
 	p := progress{o: o, s: s, m: m}
@@ -34,10 +35,11 @@ func progressiveTitle(o *Options, kind string) string {
 	if o.Delay == 0 {
 		return "row by row, records as they are stored"
 	}
+	text := "row by row, " + kindText(kind, o.Delay) + " a record"
 	if kind == workCPU {
-		return fmt.Sprintf("row by row, %v of computing a record (the CPU-bound twin)", o.Delay)
+		text += " (the CPU-bound twin)"
 	}
-	return fmt.Sprintf("row by row, %v of sleep a record", o.Delay)
+	return text
 }
 
 // progress makes the rows of the progressive table.
@@ -55,7 +57,7 @@ func (p *progress) row(name, note string, workers int) *setup {
 		o.Transforms = map[string]loader.Transform{p.s.lead: p.m}
 	}
 	return &setup{name: name, note: note, src: p.s.raw, opts: o, batches: p.o.Batches,
-		floor: floor{delay: p.m.work.delay, sleeps: p.m.work.kind == workSleep, makes: p.m.generates()}}
+		floor: floor{delay: p.m.work.delay, sleeps: p.m.work.kind != workCPU, makes: p.m.generates()}}
 }
 
 func (p *progress) baseline() *setup {
@@ -96,7 +98,7 @@ func (p *progress) onDevice() *setup {
 func (p *progress) batched() *setup {
 	s := p.row("+ batched fetch", "one call prepares a batch, with the work of one record", p.o.Workers)
 	s.persistent, s.opts.Memory, s.opts.Transforms = true, p.ram, nil
-	b := batchMaker{maker: p.m, field: imagesField, once: p.m.work.kind == workSleep}
+	b := batchMaker{maker: p.m, field: imagesField, once: p.m.work.kind != workCPU}
 	if !b.once {
 		s.note = "one call prepares a batch, with the work of all its records"
 	}
@@ -141,7 +143,7 @@ func (p *progress) notes(kind string) []string {
 		}
 		notes = append(notes, once+". They say what a loop gains whose preparation can be stored, not that loading got faster.")
 	}
-	if p.m.generates() && kind == workSleep {
+	if p.m.generates() && kind != workCPU {
 		notes = append(notes, "The batched row sleeps once a batch, as the tutorial's __getitems__ does.")
 	}
 	return notes

@@ -31,6 +31,9 @@ type Table struct {
 	Title string   `json:"title"`
 	Notes []string `json:"notes,omitempty"`
 	Rows  []Result `json:"rows"`
+
+	guide bool   // whose columns are the guide's
+	vary  string // what differs from row to row, in sweeps
 }
 
 // Result is one setup, measured. Times are in nanoseconds in JSON.
@@ -107,6 +110,14 @@ func (r *Result) Ran() bool { return r.Unavailable == "" }
 // Rate returns records a second, over the whole run.
 func (r *Result) Rate() float64 { return float64(r.Records) / max(1e-9, r.Total.Seconds()) }
 
+// epochs returns the time of all epochs: of the run, what is not set-up.
+func (r *Result) epochs() (sum time.Duration) {
+	for _, d := range r.Epochs {
+		sum += d
+	}
+	return sum
+}
+
 // takeStats adds what a Loader counted.
 func (r *Result) takeStats(st loader.Stats) {
 	r.Copied += st.CopiedBytes
@@ -139,11 +150,11 @@ func (t *Table) compare() {
 	}
 }
 
-// best returns the fastest row, nil if none ran.
-func (t *Table) best() *Result {
+// best returns the fastest row that has at least so many batches, nil if there is none.
+func (t *Table) best(batches int) *Result {
 	var best *Result
 	for i := range t.Rows {
-		if r := &t.Rows[i]; r.Ran() && (best == nil || r.Rate() > best.Rate()) {
+		if r := &t.Rows[i]; r.Ran() && r.Batches >= batches && (best == nil || r.Rate() > best.Rate()) {
 			best = r
 		}
 	}

@@ -17,10 +17,14 @@ type Progress interface {
 // beside the error; without any, the Report is nil.
 func Run(ctx context.Context, o Options, progress Progress) (report *Report, err error) {
 	b := &bench{ctx: ctx, o: &o, progress: progress, report: &Report{Machine: newMachine()}}
-	b.report.Scaled = o.scale()
+	b.report.Scaled = o.shorten()
 	if o.Budget == 0 {
 		o.Budget = freeMemory() / 2
 	}
+	if b.log, err = createLog(o.Log); err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, b.log.close()) }()
 	if err := b.open(); err != nil {
 		return nil, err
 	}
@@ -43,6 +47,7 @@ type bench struct {
 	progress Progress
 	report   *Report
 	s        *subject
+	log      *batchLog
 }
 
 // open prepares what is loaded.
@@ -74,10 +79,34 @@ func (b *bench) open() (err error) {
 	return nil
 }
 
-// tables measures all tables.
+// tables measures the tables that were asked for.
 func (b *bench) tables() error {
+	names := b.o.Tables
+	if len(names) == 0 {
+		names = []string{tableRows}
+	}
+	for _, name := range names {
+		if err := b.named(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// named measures the tables of one name: one for each kind of work, except for sweeps.
+func (b *bench) named(name string) error {
+	var make func(context.Context, *Options, *subject, string) (Table, []*setup)
+	switch name {
+	case tableRows:
+		make = progressive
+	case tableGuide:
+		make = guide
+	default:
+		t, rows := sweep(b.ctx, b.o, b.s, name)
+		return b.table(t, rows)
+	}
 	for _, kind := range b.o.kinds() {
-		t, rows := progressive(b.ctx, b.o, b.s, kind)
+		t, rows := make(b.ctx, b.o, b.s, kind)
 		if err := b.table(t, rows); err != nil {
 			return err
 		}
@@ -90,7 +119,7 @@ func (b *bench) table(t Table, rows []*setup) error {
 	at := len(b.report.Tables)
 	b.report.Tables = append(b.report.Tables, t)
 	for _, s := range rows {
-		r, err := b.row(s)
+		r, err := b.row(t.Name, s)
 		if err != nil {
 			return fmt.Errorf("%s: %s: %w", t.Name, s.name, err)
 		}
@@ -104,19 +133,29 @@ func (b *bench) table(t Table, rows []*setup) error {
 	return nil
 }
 
-func (b *bench) row(s *setup) (Result, error) {
+func (b *bench) row(table string, s *setup) (Result, error) {
 	if s.unavailable == "" {
-		b.progress.Begin(s.name, int64(s.batches), "batches")
+		total := s.batches
+		if total == 0 {
+			total = -1
+		}
+		b.progress.Begin(s.name, int64(total), "batches")
 		defer b.progress.End()
 	}
-	return measure(b.ctx, s, &b.report.Machine, func(batchEvent) { b.progress.Add(1) })
+	return measure(b.ctx, s, &b.report.Machine, func(e batchEvent) {
+		b.progress.Add(1)
+		b.log.add(table, s.name, e)
+	})
 }
 
-// doctor says what limits the best row of the first table that has one.
+// doctor says what limits the best row of the first table that has one, of those with enough
+// batches to tell if there are any.
 func doctor(tables []Table) string {
-	for i := range tables {
-		if best := tables[i].best(); best != nil {
-			return best.Name + ": " + best.Diagnosis
+	for _, least := range []int{8, 1} {
+		for i := range tables {
+			if best := tables[i].best(least); best != nil {
+				return best.Name + ": " + best.Diagnosis
+			}
 		}
 	}
 	return ""

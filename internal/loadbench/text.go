@@ -56,16 +56,44 @@ func (r *Report) head(b *strings.Builder) {
 	}
 }
 
-func gigabytes(rate float64) string { return fmt.Sprintf("%.1f GB/s", rate/1e9) }
+func gigabytes(rate float64) string { return fmt.Sprintf("%.3g GB/s", rate/1e9) }
 
-// text writes a table: a line a row, and below it what rows and the table note.
+// text writes a table: a line a row, and remarks below.
 func (t *Table) text(b *strings.Builder) {
 	fmt.Fprintf(b, "\n%s\n", t.Title)
+	b.WriteString(t.grid().String())
+	t.remarks(b)
+}
+
+// remarks writes what rows and the table note.
+func (t *Table) remarks(b *strings.Builder) {
+	for i := range t.Rows {
+		if r := &t.Rows[i]; !r.Ran() {
+			fmt.Fprintf(b, "  %s: not available: %s\n", r.Name, r.Unavailable)
+		}
+	}
+	if text := t.against(); t.guide && text != "" {
+		fmt.Fprintf(b, "  %s\n", text)
+	}
+	for _, note := range t.Notes {
+		fmt.Fprintf(b, "  %s\n", note)
+	}
+}
+
+// grid returns the table's head and rows.
+func (t *Table) grid() grid {
+	if t.guide {
+		g := grid{guideHead}
+		for i := range t.Rows {
+			g = append(g, t.Rows[i].guideCells())
+		}
+		return g
+	}
 	published := false
 	for i := range t.Rows {
 		published = published || t.Rows[i].Published != nil
 	}
-	head := []string{"", "total", "speed-up", "on prev.", "first", "wait p50", "p95", "p99", "CPU", "copied", "of limit"}
+	head := []string{t.vary, "total", "records/s", "speed-up", "on prev.", "first", "wait p50", "p95", "p99", "CPU", "copied", "of limit"}
 	if published {
 		head = append(head, "tutorial's")
 	}
@@ -73,24 +101,16 @@ func (t *Table) text(b *strings.Builder) {
 	for i := range t.Rows {
 		g = append(g, t.Rows[i].cells(published))
 	}
-	b.WriteString(g.String())
-	for i := range t.Rows {
-		if r := &t.Rows[i]; !r.Ran() {
-			fmt.Fprintf(b, "  %s: not available: %s\n", r.Name, r.Unavailable)
-		}
-	}
-	for _, note := range t.Notes {
-		fmt.Fprintf(b, "  %s\n", note)
-	}
+	return g
 }
 
 // cells returns a line of the table.
 func (r *Result) cells(published bool) []string {
 	if !r.Ran() {
-		cells := []string{r.Name, "n/a", "", "", "", "", "", "", "", "", ""}
+		cells := []string{r.Name, "n/a", "", "", "", "", "", "", "", "", "", ""}
 		return append(cells, r.Published.cells(published)...)
 	}
-	cells := []string{r.Name, short(r.Total), fmt.Sprintf("%.2fx", r.SpeedUp), fmt.Sprintf("%.2fx", r.Step),
+	cells := []string{r.Name, short(r.Total), cli.Count(int64(r.Rate())), fmt.Sprintf("%.2fx", r.SpeedUp), fmt.Sprintf("%.2fx", r.Step),
 		short(r.FirstBatch), short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99), short(r.CPU),
 		fmt.Sprintf("%.0f %%", 100*float64(r.Copied)/float64(max(1, r.Bytes))), fmt.Sprintf("%.0f %%", 100*r.Limit)}
 	return append(cells, r.Published.cells(published)...)

@@ -2,6 +2,8 @@ package loadbench
 
 import (
 	"context"
+	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -13,6 +15,11 @@ import (
 const (
 	workSleep = "sleep" // waits, as for a slow disk or service: costs no processor
 	workCPU   = "cpu"   // computes, as decoding does: as many rounds as take that long on a free core
+
+	// workReplay waits for times that differ as those of the configuration guide's log do:
+	// log-normal, with its median of 0.293 s as the unit and its 99th percentile of 1.035 s.
+	// Its mean is then 0.340 s, where the log has 0.346 s.
+	workReplay = "replay"
 )
 
 // work is what the preparation of a record costs.
@@ -30,12 +37,32 @@ func newWork(kind string, delay time.Duration) work {
 	return w
 }
 
-// do works.
-func (w work) do(ctx context.Context) error {
+// replayStream tells the latencies' random numbers from others.
+const replayStream = 7
+
+// replaySigma is ln(1.035/0.293) by the normal distribution's 99th percentile.
+const replaySigma = 1.26199 / 2.32635
+
+// kindText says what work of that kind a record takes.
+func kindText(kind string, delay time.Duration) string {
+	switch kind {
+	case workCPU:
+		return fmt.Sprintf("%v of computing", delay)
+	case workReplay:
+		return fmt.Sprintf("a replayed latency of %v in the median (log-normal, p99 %v)", delay, time.Duration(float64(delay)*1.035/0.293).Round(time.Microsecond))
+	}
+	return fmt.Sprintf("%v of sleep", delay)
+}
+
+// do works on the record of that number.
+func (w work) do(ctx context.Context, record int) error {
 	switch {
 	case w.delay == 0:
 	case w.kind == workCPU:
 		sink.Add(burn(w.rounds))
+	case w.kind == workReplay:
+		z := rand.New(rand.NewPCG(replayStream, uint64(record))).NormFloat64()
+		return sleep(ctx, time.Duration(float64(w.delay)*math.Exp(replaySigma*z)))
 	default:
 		return sleep(ctx, w.delay)
 	}
@@ -101,7 +128,7 @@ func (m maker) Output(in tensor.Spec) (tensor.Spec, error) {
 // Worker returns the function of one goroutine.
 func (m maker) Worker(tensor.Spec, int) (loader.RecordFunc, error) {
 	return func(dst, src []byte, r loader.Record) error {
-		if err := m.work.do(m.ctx); err != nil {
+		if err := m.work.do(m.ctx, r.Index); err != nil {
 			return err
 		}
 		if !m.generates() {
@@ -132,17 +159,17 @@ func (m batchMaker) collate() loader.Collate {
 }
 
 func (m batchMaker) prepare(d *loader.Draft) error {
-	times := d.Len()
+	records := d.Indices()
 	if m.once {
-		times = 1
+		records = records[:1]
 	}
-	for range times {
-		if err := m.work.do(m.ctx); err != nil {
+	for _, r := range records {
+		if err := m.work.do(m.ctx, r); err != nil {
 			return err
 		}
 	}
 	if m.generates() {
-		normal(tensor.As[float32](d.Field(m.field)), m.seed+1, uint64(d.Indices()[0]))
+		normal(tensor.As[float32](d.Field(m.field)), m.seed+1, uint64(records[0]))
 	}
 	return nil
 }

@@ -1,0 +1,81 @@
+package loadbench
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/penstock/penstock/loader"
+)
+
+// sweep returns a table in which one thing is varied.
+func sweep(ctx context.Context, o *Options, s *subject, what string) (Table, []*setup) {
+	o = o.scaled()
+	kind := o.kinds()[0]
+	p := progress{o: o, s: s, m: maker{ctx: ctx, work: newWork(kind, o.Delay), out: s.make, seed: o.Seed}}
+	t := Table{Name: what, Title: "varied: " + what, vary: what}
+	if o.Delay > 0 && what != tableOrder {
+		t.Title += ", " + kindText(kind, o.Delay) + " a record"
+	}
+	switch what {
+	case tableBatch:
+		return t, p.sizes()
+	case tableWorkers:
+		return t, p.crews()
+	case tableAhead:
+		return t, p.depths()
+	}
+	return t, p.orders()
+}
+
+// one returns a persistent setup with an eighth of the batches of the other tables.
+func (p *progress) one(name string, workers int) *setup {
+	s := p.row(name, "", workers)
+	s.persistent, s.batches = true, max(8, p.o.Batches/8)
+	return s
+}
+
+// sizes varies the batch, and keeps the number of records.
+func (p *progress) sizes() (rows []*setup) {
+	records := max(8, p.o.Batches/8) * p.o.Batch
+	for _, n := range []int{16, 32, 64, 128} {
+		s := p.one(fmt.Sprint(n), p.o.Workers)
+		s.opts.BatchSize, s.batches = min(n, p.s.info.Records), max(2, records/n)
+		rows = append(rows, s)
+	}
+	return rows
+}
+
+func (p *progress) crews() []*setup {
+	rows := []*setup{p.one("0", loader.Synchronous)}
+	for _, n := range []int{1, 2, 4, 8, 16} {
+		s := p.one(fmt.Sprint(n), n)
+		s.opts.Ahead = n * p.o.Prefetch
+		rows = append(rows, s)
+	}
+	return rows
+}
+
+func (p *progress) depths() (rows []*setup) {
+	for _, n := range []int{1, 2, 4, 8, 16} {
+		s := p.one(fmt.Sprint(n), p.o.Workers)
+		s.opts.Ahead = n
+		rows = append(rows, s)
+	}
+	return rows
+}
+
+// orders varies the order in which stored records come.
+func (p *progress) orders() (rows []*setup) {
+	for _, order := range []loader.Order{loader.Sequential{}, loader.RunShuffle{Run: 4 * p.o.Batch}, loader.RunShuffle{Run: p.o.Batch}, loader.RunShuffle{Run: 8}, loader.Shuffle{}} {
+		s := p.one(orderName(order), p.o.Workers)
+		s.opts.Transforms, s.opts.Order, s.unavailable, s.floor = nil, order, p.s.why, floor{}
+		if _, exact := order.(loader.Shuffle); !exact && order != (loader.RunShuffle{Run: 8}) {
+			s.opts.Budget, s.floor.views = 0, true
+		}
+		if p.s.stored != nil {
+			s.src = p.s.stored
+		}
+		rows = append(rows, s)
+	}
+	return rows
+}

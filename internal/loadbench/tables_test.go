@@ -1,0 +1,132 @@
+package loadbench
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+)
+
+func TestGuideLogsEveryBatchOfEveryEpoch(t *testing.T) {
+	for _, ending := range logFormats {
+		o := small()
+		o.Tables, o.Work, o.TrainStep, o.Epochs, o.Batches = []string{tableGuide}, workReplay, 200*time.Microsecond, 3, 4
+		o.Log = filepath.Join(t.TempDir(), "waits"+ending)
+		r, err := Run(t.Context(), o, silent{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := r.Tables[0].Rows
+		for _, row := range rows {
+			if row.Batches != 3*4 || len(row.Epochs) != 3 || row.epochs() > row.Total || row.Total < 12*o.TrainStep {
+				t.Errorf("%s: %d batches, epochs %v of %v", row.Name, row.Batches, row.Epochs, row.Total)
+			}
+		}
+		lines := readLog(t, o.Log)
+		if len(lines) != 12*len(rows) {
+			t.Fatalf("%d lines for %d rows", len(lines), len(rows))
+		}
+		if last := lines[len(lines)-1]; last.Table != "guide-replay" || last.Epoch != 2 || last.Batch != 3 || last.Records != 4 || last.Body < 200e-6 || last.At <= last.Wait {
+			t.Errorf("%+v", last)
+		}
+		var b strings.Builder
+		if err := r.Text(&b); err != nil || !strings.Contains(b.String(), " against baseline: mean wait ") {
+			t.Errorf("%v: %s", err, b.String())
+		}
+	}
+}
+
+func readLog(t *testing.T, path string) (lines []logLine) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if filepath.Ext(path) == ".jsonl" {
+		for d := json.NewDecoder(f); d.More(); {
+			var line logLine
+			if err := d.Decode(&line); err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, line)
+		}
+		return lines
+	}
+	all, err := csv.NewReader(f).ReadAll()
+	if err != nil || !slices.Equal(all[0], logHead) {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, cells := range all[1:] {
+		var line logLine
+		line.Table, line.Row = cells[0], cells[1]
+		numbers := strings.Join(cells[2:], ",")
+		var n [6]float64
+		if err := json.Unmarshal([]byte("["+numbers+"]"), &n); err != nil {
+			t.Fatal(numbers, err)
+		}
+		line.Epoch, line.Batch, line.Records, line.At, line.Wait, line.Body = int(n[0]), int(n[1]), int(n[2]), n[3], n[4], n[5]
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+func TestSweepsVaryOneThing(t *testing.T) {
+	o := small()
+	o.Work, o.Tables, o.Size = workSleep, []string{tableBatch, tableWorkers, tableAhead, tableOrder}, 200
+	r, err := Run(t.Context(), o, silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Tables) != 4 {
+		t.Fatalf("%d tables", len(r.Tables))
+	}
+	values := map[string][]int{tableBatch: {16, 32, 64, 128}, tableWorkers: {0, 1, 2, 4, 8, 16}, tableAhead: {1, 2, 4, 8, 16}}
+	for _, table := range r.Tables {
+		var got []int
+		for _, row := range table.Rows {
+			if !row.Ran() || row.Batches < 2 {
+				t.Errorf("%s %s: %d batches, %s", table.Name, row.Name, row.Batches, row.Unavailable)
+			}
+			got = append(got, map[string]int{tableBatch: row.Batch, tableWorkers: row.Workers, tableAhead: row.Ahead}[table.Name])
+		}
+		if want := values[table.Name]; want != nil && !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", table.Name, got, want)
+		}
+	}
+	orders := r.Tables[3].Rows
+	if orders[0].Order != "sequential" || orders[4].Order != "shuffle" || orders[0].Copied != 0 || orders[4].Copied == 0 {
+		t.Errorf("%+v", orders)
+	}
+}
+
+func TestScaleScalesTimes(t *testing.T) {
+	o := Options{Delay: time.Second, TrainStep: 2 * time.Second, Scale: 0.1, Quick: true, Batches: 160}
+	s := o.scaled()
+	if s.Delay != 100*time.Millisecond || s.TrainStep != 200*time.Millisecond || s.scaled().Delay != s.Delay {
+		t.Errorf("%+v", s)
+	}
+	if text := o.shorten(); o.Batches != 20 || !strings.Contains(text, "--scale 0.1") || !strings.Contains(text, "--quick: 20 batches") {
+		t.Errorf("%q, %+v", text, o)
+	}
+}
+
+func TestCappedEpochsAreTheStartOfWhole(t *testing.T) {
+	whole := loader.Shuffle{}.Epoch(100, 7, 3)
+	short := capped{loader.Shuffle{}, 10}.Epoch(100, 7, 3)
+	a, b := make([]int, 10), make([]int, 10)
+	whole.Fill(0, a)
+	short.Fill(0, b)
+	if short.Len() != 10 || !slices.Equal(a, b) {
+		t.Errorf("%d: %v, want %v", short.Len(), b, a)
+	}
+	if n := (capped{loader.Shuffle{}, 1000}).Epoch(100, 7, 3).Len(); n != 100 {
+		t.Errorf("%d records of 100", n)
+	}
+}
