@@ -64,6 +64,8 @@ var only = map[string][]string{
 	"github.com/edsrzf/mmap-go":         {"internal/mmap"},
 	"github.com/spf13/cobra":            {"internal/cli", "internal/preprocess", "internal/inspect"},
 	"github.com/schollz/progressbar/v3": {"internal/cli"},
+	"github.com/parquet-go/parquet-go":  {"internal/source"},
+	"gopkg.in/yaml.v3":                  {"internal/preprocess"},
 	module + "/internal/cli":            {"internal/preprocess", "internal/inspect", "cmd/preprocess", "cmd/inspect"},
 }
 

@@ -124,6 +124,21 @@ func suggestion(flags *pflag.FlagSet, name string) string {
 	return "; did you mean --" + best + "?"
 }
 
+// Nearest words the known name that is most like name, for the end of a message, or all
+// known names if none is.
+func Nearest(name string, known []string) string {
+	best, least := "", len(name)/2+1
+	for _, k := range known {
+		if d := editDistance(name, k); d < least {
+			best, least = k, d
+		}
+	}
+	if best != "" {
+		return fmt.Sprintf("; did you mean %q?", best)
+	}
+	return "; known are " + strings.Join(known, ", ")
+}
+
 // editDistance counts insertions, deletions and changes of bytes (Levenshtein).
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
@@ -49,7 +50,7 @@ func (c Config) recipes(fields []source.Field) (fieldTransforms, error) {
 	}
 	for _, name := range slices.Sorted(mapKeys(recipes)) {
 		if name != "" && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("transforms: there is no field %q%s", name, nearest(name, names))
+			return nil, fmt.Errorf("transforms: there is no field %q%s", name, cli.Nearest(name, names))
 		}
 	}
 	return recipes, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
+	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/transforms"
 )
@@ -91,7 +92,7 @@ func parsePipelineFile(data []byte) (*pipelineFile, error) {
 		case "transforms":
 			errs = append(errs, p.setTransforms(value))
 		default:
-			errs = append(errs, fmt.Errorf("unknown key %q%s", key, nearest(key, pipelineKeys)))
+			errs = append(errs, fmt.Errorf("unknown key %q%s", key, cli.Nearest(key, pipelineKeys)))
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
@@ -113,7 +114,7 @@ func (p *pipelineFile) setOptions(value any) error {
 		case !slices.Contains(recipeFlags, key) && slices.Contains(transformFlags, key):
 			errs = append(errs, fmt.Errorf("options: %s: list it under transforms instead", key))
 		case !slices.Contains(recipeFlags, key):
-			errs = append(errs, fmt.Errorf("options: unknown key %q%s", key, nearest(key, recipeFlags)))
+			errs = append(errs, fmt.Errorf("options: unknown key %q%s", key, cli.Nearest(key, recipeFlags)))
 		default:
 			text, err := scalar(value)
 			if err != nil {
@@ -178,41 +179,6 @@ func mapKeys[V any](m map[string]V) func(func(string) bool) {
 			}
 		}
 	}
-}
-
-// nearest words the known name that is most like name, or all names.
-func nearest(name string, known []string) string {
-	best, least := "", len(name)/2+1
-	for _, k := range known {
-		if d := editDistance(name, k); d < least {
-			best, least = k, d
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
-	}
-	return "; known are " + strings.Join(known, ", ")
-}
-
-// editDistance counts the bytes to insert, delete or replace (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 // fieldTransforms are the entries of a recipe by the field that they name, "" for none.
