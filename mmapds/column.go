@@ -19,6 +19,8 @@ type column struct {
 	size     int         // bytes of a row
 	segments []segment   // none of them is empty
 	packed   *packed     // instead of segments
+	checks   Checks
+	sums     []sums // by extent; nil if there are none, or nobody wants them
 }
 
 func newColumn(meta *store.Column) column {

@@ -23,6 +23,10 @@ type Options struct {
 
 	// Split opens only the records of that split, numbered from 0; empty means all.
 	Split string
+
+	// Verify has records compared with their checksums before they are handed out: see
+	// Verified reads above. The zero value is Off.
+	Verify Checks
 }
 
 // Dataset is an open dataset. Its methods may be called from any goroutine.
@@ -49,6 +53,9 @@ func Open(path string) (*Dataset, error) { return OpenWith(path, Options{}) }
 
 // OpenWith is Open with options.
 func OpenWith(path string, opts Options) (*Dataset, error) {
+	if err := opts.Verify.validate(); err != nil {
+		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
+	}
 	files, err := locate(path, opts, store.OpenHDF5Packed)
 	if err != nil {
 		return nil, err
@@ -62,6 +69,9 @@ func OpenWith(path string, opts Options) (*Dataset, error) {
 		if err := d.openColumn(&d.columns[i], meta, shared); err != nil {
 			return nil, errors.Join(fmt.Errorf("mmapds: open %q: field %q: %w", path, d.specs[meta.Field].Name, err), d.unmap())
 		}
+	}
+	for i := range d.columns {
+		d.columns[i].checkBy(opts.Verify)
 	}
 	for i, spec := range d.specs {
 		d.fields = append(d.fields, d.newField(i, spec))

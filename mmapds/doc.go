@@ -33,6 +33,14 @@
 // kept: at most 64 MiB a field, or one chunk a processor and one more. "inspect" tells what
 // reading such a file costs, "preprocess" makes one that can be mapped.
 //
+// # Verified reads
+//
+// Options.Verify has Gather, Warm and Run compare records with their CRC32C before they hand them
+// out; a difference is a Damage, which names field, records, file and offset. Run, of which
+// Warm is the usual forerunner, looks at blocks once where Always is asked for. Fields without
+// checksums, as in files of other origin, are not checked, and Reads says so. What was
+// checked and then taken out of memory is read again without a check, unless by Always.
+//
 // # Truncation
 //
 // A file that is cut short while it is mapped makes a plain access die with SIGBUS. Gather,

@@ -227,7 +227,7 @@ func (d *Dataset) place(f *field, a, b int, offsets []int64) (row int, err error
 func (d *Dataset) placeIn(f *field, e *raggedExtent, i int, out []int64) (row int, err error) {
 	n := len(out) - 1
 	for _, r := range [2][2]int{{0, 1}, {i, i + n + 1}} { // the base, and what is asked for
-		if err := d.warm(f.offsets, e.segment, e.at+8*r[0], e.at+8*r[1]); err != nil {
+		if err := d.ready(f.offsets, e.segment, e.at+8*r[0], e.at+8*r[1]); err != nil {
 			return 0, err
 		}
 	}

@@ -7,12 +7,11 @@ import (
 	"runtime/debug"
 
 	"github.com/penstock/penstock/internal/mmap"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
 // Run returns records [a, b) of a field as one array of shape (b-a, record shape...). It
-// touches no memory. Where Contiguous says no, the records are copied, or inflated, into new
+// touches no memory, unless Options.Verify asks for it. Where Contiguous says no, the records are copied, or inflated, into new
 // memory.
 // The view is valid until Close: see Lifetimes above.
 func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
@@ -37,6 +36,11 @@ func (d *Dataset) run(c *column, a, b int) (tensor.View, error) {
 	}
 	s, at := c.find(a)
 	if end := at + (b-a)*c.size; end <= len(s.data) {
+		if c.sums != nil {
+			if err := d.checkView(c, s, a, b); err != nil {
+				return tensor.View{}, err
+			}
+		}
 		return tensor.Of(c.spec, b-a, s.data[at:end:end]), nil
 	}
 	dst := make([]byte, (b-a)*c.size)
@@ -118,7 +122,7 @@ func (d *Dataset) warmRows(c *column, a, b int) error {
 	for ; a < b; a = min(b, a+c.perStep()) {
 		s, at := c.find(a)
 		to := min(at+c.perStep()*c.size, len(s.data), at+(b-a)*c.size)
-		if err := d.warm(c, s, at, to); err != nil {
+		if err := d.ready(c, s, at, to); err != nil {
 			return err
 		}
 	}
@@ -167,7 +171,7 @@ func (d *Dataset) gather(c *column, indices []int, dst []byte) (err error) {
 	defer d.catch(&err, debug.SetPanicOnFault(true))
 	for k, i := range indices {
 		s, at := c.find(i)
-		if err := d.warm(c, s, at, at+c.size); err != nil {
+		if err := d.ready(c, s, at, at+c.size); err != nil {
 			return err
 		}
 		copy(dst[k*c.size:(k+1)*c.size], s.data[at:at+c.size])
@@ -178,7 +182,7 @@ func (d *Dataset) gather(c *column, indices []int, dst []byte) (err error) {
 func (d *Dataset) copyRun(c *column, a, b int, dst []byte) (err error) {
 	defer d.catch(&err, debug.SetPanicOnFault(true))
 	return c.span(a, b, func(s *segment, from, to int) error {
-		if err := d.warm(c, s, from, to); err != nil {
+		if err := d.ready(c, s, from, to); err != nil {
 			return err
 		}
 		dst = dst[copy(dst, s.data[from:to]):]
@@ -202,15 +206,8 @@ func (d *Dataset) warm(c *column, s *segment, from, to int) error {
 
 // lost describes memory of a row that the system could not give.
 func (d *Dataset) lost(c *column, row int, cause error) error {
-	e, k := c.meta.Extent(int64(row))
-	record := row
-	switch c.meta.Part {
-	case store.Values:
-		record = d.fields[c.meta.Field].recordOf(row)
-	case store.Offsets:
-		record = min(row-k, d.Len()-1) // an extent has one offset more than records
-	}
-	return &ReadError{Field: d.specs[c.meta.Field].Name, Path: e.Path, Err: cause, record: record}
+	e := &c.meta.Extents[c.extent(row)]
+	return &ReadError{Field: d.specs[c.meta.Field].Name, Path: e.Path, Err: cause, record: d.recordOf(c, row)}
 }
 
 // ReadError says that mapped memory of a record is gone: the file was truncated, or its

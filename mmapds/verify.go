@@ -26,7 +26,12 @@ type Damage struct {
 	Offset      int64  // of the first byte that may be wrong
 	First, Last int64  // records that one checksum covers, both included
 	Err         error
+	asked       int // the record that was read, where not all were
 }
+
+// Record returns the record that was asked for, of those that the checksum covers; of a damage
+// that Verify found, the first.
+func (d *Damage) Record() int { return max(d.asked, int(d.First)) }
 
 // Error names everything that there is to name.
 func (d *Damage) Error() string {

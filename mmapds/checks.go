@@ -1,0 +1,214 @@
+package mmapds
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/penstock/penstock/store"
+)
+
+// Checks says which blocks of records are compared with their CRC32C before they are handed
+// out. A block is one record of 4 KiB or more, else as many as fit into 64 KiB: whoever asks
+// for one of them has the whole block read.
+type Checks float64
+
+// Off compares nothing. FirstTouch compares a block when it is first asked for, and holds one
+// bit a block and its checksum. Always does so whenever a block is asked for.
+const (
+	FirstTouch Checks = -1
+	Off        Checks = 0
+	Always     Checks = 1
+)
+
+// Sampled compares that part of the blocks, 0 to 1, chosen at random whenever one is asked
+// for.
+func Sampled(part float64) Checks { return Checks(part) }
+
+// String says it in words.
+func (c Checks) String() string {
+	switch c {
+	case Off:
+		return "never checked"
+	case FirstTouch:
+		return "checked at first touch"
+	case Always:
+		return "checked each time"
+	}
+	return fmt.Sprintf("%.3g %% checked", 100*float64(c))
+}
+
+func (c Checks) validate() error {
+	if c == FirstTouch || c >= 0 && c <= 1 {
+		return nil
+	}
+	return fmt.Errorf("Options.Verify: a part of %v; it must be from 0 to 1", float64(c))
+}
+
+// sums are the checksums of an extent, and which blocks were found right.
+type sums struct {
+	load  sync.Once
+	err   error
+	want  []byte // little-endian uint32s
+	right []atomic.Uint64
+}
+
+// checkBy has the column checked from now on, where it has checksums.
+func (c *column) checkBy(checks Checks) {
+	c.checks = checks
+	for _, e := range c.meta.Extents {
+		if checks != Off && e.SumsPath != "" {
+			c.sums = make([]sums, len(c.meta.Extents))
+			return
+		}
+	}
+}
+
+// ready brings bytes [from, to) of a segment in, and checks them if that was asked for.
+func (d *Dataset) ready(c *column, s *segment, from, to int) error {
+	if err := d.warm(c, s, from, to); err != nil || c.sums == nil {
+		return err
+	}
+	return d.check(c, s, s.first+from/c.size, s.first+(to+c.size-1)/c.size, c.checks)
+}
+
+// checkView is check for a view. What a batch is made of was checked by Warm a moment ago, so
+// that Always means once here.
+func (d *Dataset) checkView(c *column, s *segment, a, b int) error {
+	if c.checks == Always {
+		return d.check(c, s, a, b, FirstTouch)
+	}
+	return d.check(c, s, a, b, c.checks)
+}
+
+// check compares the blocks of rows [a, b) of a segment.
+func (d *Dataset) check(c *column, s *segment, a, b int, checks Checks) error {
+	per := int(store.BlockRecords(c.size))
+	for a < b {
+		k := c.extent(a)
+		e := &c.meta.Extents[k]
+		first, end := int(e.First), min(b, int(e.First+e.Count))
+		if e.SumsPath != "" {
+			sums, err := d.sums(c, k)
+			if err != nil {
+				return err
+			}
+			for n := (a - first) / per; n*per < end-first; n++ {
+				if !sums.due(n, checks) {
+					continue
+				}
+				if err := d.checkBlock(c, s, k, n, max(a, first+n*per)); err != nil {
+					return err
+				}
+			}
+		}
+		a = end
+	}
+	return nil
+}
+
+// extent returns the number of the extent that holds a row, which must exist.
+func (c *column) extent(row int) int {
+	low, high := 0, len(c.meta.Extents)
+	for low < high-1 {
+		if mid := (low + high) / 2; int(c.meta.Extents[mid].First) <= row {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// due reports whether to look at a block now.
+func (s *sums) due(block int, checks Checks) bool {
+	switch checks {
+	case Always:
+		return true
+	case FirstTouch:
+		return s.right[block/64].Load()>>(block%64)&1 == 0
+	}
+	return rand.Float64() < float64(checks)
+}
+
+// sums returns the checksums of extent k, which it reads when they are first needed.
+func (d *Dataset) sums(c *column, k int) (*sums, error) {
+	s, e := &c.sums[k], &c.meta.Extents[k]
+	s.load.Do(func() {
+		blocks := store.Blocks(e.Count, c.size)
+		s.right = make([]atomic.Uint64, blocks/64+1)
+		if s.want, s.err = readSums(e, blocks); s.err != nil {
+			first, last := d.recordOf(c, int(e.First)), d.recordOf(c, int(e.First+e.Count-1))
+			s.err = fmt.Errorf("mmapds: %w", &Damage{Field: d.specs[c.meta.Field].Name, Array: c.meta.Name, Shard: k,
+				Path: e.Path, Offset: e.Offset, First: int64(first), Last: int64(last), Err: s.err, asked: first})
+		}
+	})
+	return s, s.err
+}
+
+// readSums reads the checksums of an extent.
+func readSums(e *store.Extent, blocks int64) ([]byte, error) {
+	if e.SumsCRC32C == "" {
+		b := make([]byte, 4*blocks)
+		return b, readAt(e.SumsPath, b, e.SumsOffset)
+	}
+	data, err := os.ReadFile(e.SumsPath)
+	if err != nil {
+		return nil, err
+	}
+	if got := store.HexCRC(store.CRC32C(data)); got != e.SumsCRC32C {
+		return nil, fmt.Errorf("its checksum file %s is damaged (CRC32C %s, was %s), the records themselves may be whole: %w",
+			filepath.Base(e.SumsPath), got, e.SumsCRC32C, store.ErrCorrupt)
+	}
+	if err := store.Inside(e.SumsOffset, 4*blocks, int64(len(data))); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(e.SumsPath), err)
+	}
+	return data[e.SumsOffset:][:4*blocks], nil
+}
+
+// checkBlock compares block n of extent k, which was asked for because of a row.
+func (d *Dataset) checkBlock(c *column, s *segment, k, n, row int) (err error) {
+	defer d.catch(&err, debug.SetPanicOnFault(true))
+	e, per := &c.meta.Extents[k], int(store.BlockRecords(c.size))
+	first, end := int(e.First)+n*per, min(int(e.First)+(n+1)*per, int(e.First+e.Count))
+	from, to := (first-s.first)*c.size, (end-s.first)*c.size
+	if err := d.warm(c, s, from, to); err != nil {
+		return err
+	}
+	return d.compare(c, k, n, row, s.data[from:to])
+}
+
+// compare compares what was read of block n of extent k with its checksum.
+func (d *Dataset) compare(c *column, k, n, row int, data []byte) error {
+	e, sums := &c.meta.Extents[k], &c.sums[k]
+	got, want := store.CRC32C(data), binary.LittleEndian.Uint32(sums.want[4*n:])
+	if got == want {
+		sums.right[n/64].Or(1 << (n % 64))
+		return nil
+	}
+	first := int(e.First) + n*int(store.BlockRecords(c.size))
+	asked := d.recordOf(c, row)
+	return fmt.Errorf("mmapds: record %d: %w", asked, &Damage{
+		Field: d.specs[c.meta.Field].Name, Array: c.meta.Name, Shard: k, Path: e.Path,
+		Offset: e.Offset + int64(first-int(e.First))*int64(c.size),
+		First:  int64(d.recordOf(c, first)), Last: int64(d.recordOf(c, first+len(data)/c.size-1)),
+		Err:   fmt.Errorf("CRC32C is %08x, was %08x when it was written: %w", got, want, store.ErrCorrupt),
+		asked: asked,
+	})
+}
+
+// recordOf returns the record that a row is of.
+func (d *Dataset) recordOf(c *column, row int) int {
+	switch c.meta.Part {
+	case store.Values:
+		return d.fields[c.meta.Field].recordOf(row)
+	case store.Offsets:
+		return min(row-c.extent(row), d.Len()-1) // an extent has one offset more than records
+	}
+	return row
+}

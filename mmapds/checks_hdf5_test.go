@@ -1,0 +1,50 @@
+//go:build cgo
+
+package mmapds_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5"
+)
+
+func TestChecksOfHDF5(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.h5")
+	w, err := hdf5.Create(path, schema(), hdf5.Options{Records: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i := range 100 {
+		if err := w.Append(record(i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	ds := openChecked(t, path, mmapds.Always)
+	if err := readers["gather"](ds, "images", 80); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[ds.Files().Columns[0].Extents[0].Offset+75*1800] ^= 1
+	replaceFile(t, path, data)
+	ds = openChecked(t, path, mmapds.FirstTouch)
+	err = readers["gather"](ds, "images", 80)
+	var d *mmapds.Damage
+	if !errors.As(err, &d) || d.Record() != 80 || d.First != 72 || d.Last != 99 || d.Path != path {
+		t.Errorf("got %v", err)
+	}
+	if err := readers["gather"](ds, "images", 71); err != nil {
+		t.Error(err)
+	}
+}
