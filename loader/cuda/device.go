@@ -37,17 +37,17 @@ func Count() (int, error) {
 func start() (*driver, int, error) {
 	drv, err := load()
 	if err != nil {
-		return nil, 0, noCUDA(err)
+		return nil, 0, &noCUDAError{err}
 	}
 	if err := drv.call("cuInit", drv.Init(0)); err != nil {
-		return nil, 0, noCUDA(err)
+		return nil, 0, &noCUDAError{err}
 	}
 	var n int32
 	if err := drv.call("cuDeviceGetCount", drv.DeviceGetCount(&n)); err != nil {
-		return nil, 0, noCUDA(err)
+		return nil, 0, &noCUDAError{err}
 	}
 	if n == 0 {
-		return nil, 0, noCUDA(errors.New("the driver lists no device; see CUDA_VISIBLE_DEVICES"))
+		return nil, 0, &noCUDAError{errors.New("the driver lists no device; see CUDA_VISIBLE_DEVICES")}
 	}
 	return drv, int(n), nil
 }

@@ -5,6 +5,7 @@ package cuda
 import (
 	"fmt"
 	"reflect"
+	"runtime"
 	"sync"
 
 	"github.com/ebitengine/purego"
@@ -18,6 +19,8 @@ var libraries = []string{"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
 var load = sync.OnceValues(func() (*driver, error) { return open(libraries) })
 
 func open(names []string) (*driver, error) {
+	runtime.LockOSThread() // the linker keeps what went wrong by thread
+	defer runtime.UnlockOSThread()
 	var first error
 	for _, name := range names {
 		lib, err := purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // ErrNoCUDA is wrapped by the error of Open and Count where there is no CUDA device to use:
@@ -69,7 +70,11 @@ var hints = map[Result]string{
 	999:           "see dmesg for what the driver says",
 }
 
-// noCUDA makes an error of Open that wraps ErrNoCUDA and what was wrong.
-func noCUDA(cause error) error {
-	return fmt.Errorf("%w: %w", ErrNoCUDA, cause)
+// noCUDAError is why Open cannot use CUDA at all.
+type noCUDAError struct{ cause error }
+
+func (e *noCUDAError) Error() string {
+	return "cuda: " + ErrNoCUDA.Error() + ": " + strings.TrimPrefix(e.cause.Error(), "cuda: ")
 }
+
+func (e *noCUDAError) Unwrap() []error { return []error{ErrNoCUDA, e.cause} }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
@@ -384,6 +385,9 @@ func TestCloseBehindWork(t *testing.T) {
 						t.Fatal(err)
 					}
 					if len(r.seen) == batches {
+						for batches < 6 && len(r.pf.run.ready) == 0 {
+							time.Sleep(time.Millisecond) // until a copy is under way that nobody will get
+						}
 						break
 					}
 				}

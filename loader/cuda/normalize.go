@@ -165,7 +165,7 @@ func (d *Device) normalize(k *normalizer, dst, src uint64, total int, stream uin
 	a.dst, a.src, a.total = dst, src, uint32(total)
 	params := a.pointers()
 	blocks := uint32(min((total+blockThreads-1)/blockThreads, maxBlocks))
-	return d.do("cuLaunchKernel of "+k.kernel, func() Result {
+	return d.do("cuLaunchKernel of the normalization", func() Result {
 		return d.drv.LaunchKernel(f, blocks, 1, 1, blockThreads, 1, 1, 0, stream, &params[0], 0)
 	})
 }

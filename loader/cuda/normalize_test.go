@@ -84,6 +84,9 @@ func TestNormalize(t *testing.T) {
 			t.Run(mode+"/"+name, func(t *testing.T) {
 				useFake(t, setting{lazy: lazy})
 				testNormalize(t, n)
+				if got := stats().launches; got != 4 {
+					t.Errorf("%d launches for 4 batches", got)
+				}
 			})
 		})
 	}
@@ -132,9 +135,6 @@ func testNormalize(t *testing.T, n Normalize) {
 	}
 	if got := r.pf.Stats().Normalized; got != int64(13*record) {
 		t.Errorf("%d elements normalized", got)
-	}
-	if got := stats().launches; got != 4 {
-		t.Errorf("%d launches for 4 batches", got)
 	}
 }
 

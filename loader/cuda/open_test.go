@@ -21,7 +21,7 @@ func TestNoDriver(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "libthatisnotthere") || !strings.Contains(err.Error(), "install NVIDIA's driver") {
 		t.Errorf("%v", err)
 	}
-	if err := noCUDA(err); !errors.Is(err, ErrNoCUDA) {
+	if err := error(&noCUDAError{err}); !errors.Is(err, ErrNoCUDA) || !strings.HasPrefix(err.Error(), "cuda: no CUDA") {
 		t.Errorf("%v is no ErrNoCUDA", err)
 	}
 }
@@ -76,7 +76,7 @@ func TestOpenRefused(t *testing.T) {
 		code int32
 		want string
 	}{
-		{0, int32(stubLibrary), "cuInit: error 34; this is the toolkit's stub"},
+		{0, int32(stubLibrary), "cuda: no CUDA device can be used: cuInit: error 34; this is the toolkit's stub"},
 		{0, int32(noDevice), "cuInit: error 100; see whether nvidia-smi"},
 		{1, 3, "cuDeviceGetCount: CUDA_ERROR_NOT_INITIALIZED (3)"},
 	} {
@@ -148,11 +148,11 @@ func TestOptions(t *testing.T) {
 		opts Options
 		want []string
 	}{
-		{Options{Ahead: -1}, []string{"Devices must name", "Ahead is -1", "Fields names no field"}},
-		{Options{Devices: []*Device{nil}, Fields: both}, []string{"none that is nil"}},
+		{Options{Ahead: -1}, []string{"no device in Devices", "-1 of Ahead", "no field in Fields"}},
+		{Options{Devices: []*Device{nil}, Fields: both}, []string{"one that is nil"}},
 		{Options{Devices: devices, Fields: []string{"a", "a"}}, []string{`"a" is named twice`}},
 		{Options{Devices: devices, Fields: both, Normalize: map[string]Normalize{"x": {DType: tensor.Bool}}}, []string{`field "x": DType is bool`, "neither in Fields nor in Direct"}},
-		{Options{Devices: devices, Direct: Direct{Fields: both}}, []string{"has no Source"}},
+		{Options{Devices: devices, Direct: Direct{Fields: both}}, []string{"no Source in Direct"}},
 		{Options{Devices: devices, Direct: Direct{src, []string{"none"}}}, []string{`no field "none"`}},
 		{Options{Devices: devices, Direct: Direct{newWords(3), []string{"tokens"}}}, []string{"lengths of their own"}},
 	} {

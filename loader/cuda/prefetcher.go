@@ -28,14 +28,14 @@ const maxAhead = 1 << 10
 func (o Options) validate() error {
 	var errs []error
 	if len(o.Devices) == 0 || slices.Contains(o.Devices, nil) {
-		errs = append(errs, errors.New("Devices must name at least one device, and none that is nil"))
+		errs = append(errs, errors.New("no device in Devices, or one that is nil"))
 	}
 	if o.Ahead < 0 || o.Ahead > maxAhead {
-		errs = append(errs, fmt.Errorf("Ahead is %d; it must be from 0 to %d", o.Ahead, maxAhead))
+		errs = append(errs, fmt.Errorf("value %d of Ahead; it must be from 0 to %d", o.Ahead, maxAhead))
 	}
 	names := slices.Concat(o.Fields, o.Direct.Fields)
 	if len(names) == 0 {
-		errs = append(errs, errors.New("Fields names no field, and neither does Direct"))
+		errs = append(errs, errors.New("no field in Fields, and none in Direct"))
 	}
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
@@ -51,7 +51,7 @@ func (o Options) validate() error {
 		}
 	}
 	if len(o.Direct.Fields) > 0 && o.Direct.Source == nil {
-		errs = append(errs, errors.New("Direct names fields, but has no Source"))
+		errs = append(errs, errors.New("no Source in Direct, which names fields"))
 	}
 	return errors.Join(errs...)
 }

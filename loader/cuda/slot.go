@@ -188,7 +188,7 @@ func (s *slot) copy(dst uint64, src []byte) error {
 		return nil
 	}
 	s.p.count(func(st *Stats) { st.Copies++ })
-	return s.dev.do(fmt.Sprintf("cuMemcpyHtoDAsync of %d bytes", len(src)), func() Result {
+	return s.dev.do("cuMemcpyHtoDAsync", func() Result {
 		return s.dev.drv.MemcpyHtoDAsync(dst, unsafe.Pointer(unsafe.SliceData(src)), uintptr(len(src)), s.stream)
 	})
 }
