@@ -45,10 +45,16 @@ var layers = [][]place{
 		{"loader/cuda", "a Device of the loader, on a driver that is opened at run time: no C"},
 		{"internal/preprocess", "joins source, decode, transforms and a writer"},
 		{"internal/inspect", "looks at what a writer made"},
+		{"internal/feed", "hands the loader's batches to another process"},
+	},
+	{
+		{"internal/loadbench", "measures all ways to load as a program would use them, a device's too"},
 	},
 	{
 		{"cmd/preprocess", "one line of main"},
 		{"cmd/inspect", "one line of main"},
+		{"cmd/loadbench", "one line of main"},
+		{"cmd/feed", "one line of main"},
 		{"examples/train/internal/cnn", "the user's side: a network, which knows nothing of datasets"},
 	},
 	{
@@ -62,11 +68,11 @@ type place struct{ path, why string }
 var only = map[string][]string{
 	"gonum.org/v1/hdf5":                 {"store/hdf5"},
 	"github.com/edsrzf/mmap-go":         {"internal/mmap"},
-	"github.com/spf13/cobra":            {"internal/cli", "internal/preprocess", "internal/inspect"},
+	"github.com/spf13/cobra":            {"internal/cli", "internal/preprocess", "internal/inspect", "internal/loadbench", "internal/feed"},
 	"github.com/schollz/progressbar/v3": {"internal/cli"},
 	"github.com/parquet-go/parquet-go":  {"internal/source"},
 	"gopkg.in/yaml.v3":                  {"internal/preprocess"},
-	module + "/internal/cli":            {"internal/preprocess", "internal/inspect", "cmd/preprocess", "cmd/inspect"},
+	module + "/internal/cli":            {"internal/preprocess", "internal/inspect", "internal/loadbench", "internal/feed", "cmd/preprocess", "cmd/inspect", "cmd/loadbench", "cmd/feed"},
 }
 
 // public lists the packages that users' programs import, and all modules that they bring
