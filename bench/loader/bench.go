@@ -119,8 +119,13 @@ func (b *bench) close() {
 	}
 }
 
-// rate writes records a second and their bytes.
+// rate writes records a second and their bytes, in the fastest round.
 func rate(r measure.Result, size int) []string {
-	s := 1 / r.Median(measure.Wall)
+	s := 1 / r.Fastest(measure.Wall)
 	return []string{fmt.Sprintf("%.3g", s), fmt.Sprintf("%.2f", s*float64(size)/1e9)}
+}
+
+// fastest writes how many times as long as base r took by the clock, each in its fastest round.
+func fastest(r, base measure.Result) string {
+	return measure.Digits(r.Fastest(measure.Wall) / base.Fastest(measure.Wall))
 }

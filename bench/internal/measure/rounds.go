@@ -92,15 +92,25 @@ func (r Result) Median(of func(Spent) float64) float64 {
 	return spread(list).Median
 }
 
+// Fastest returns what an item took in the fastest round: what is left of the time by the
+// clock on a machine that others keep busy.
+func (r Result) Fastest(of func(Spent) float64) float64 {
+	least := of(r.Rounds[0])
+	for _, s := range r.Rounds {
+		least = min(least, of(s))
+	}
+	return least
+}
+
 // A Ratio is the same in several rounds: the one in the middle, the lowest and the highest.
 type Ratio struct{ Median, Low, High float64 }
 
 func (r Ratio) String() string {
-	return fmt.Sprintf("%s [%s..%s]", digits(r.Median), digits(r.Low), digits(r.High))
+	return fmt.Sprintf("%s [%s..%s]", Digits(r.Median), Digits(r.Low), Digits(r.High))
 }
 
-// digits writes three of them.
-func digits(x float64) string {
+// Digits writes a number with three of them or more.
+func Digits(x float64) string {
 	switch {
 	case x >= 100:
 		return fmt.Sprintf("%.0f", x)
