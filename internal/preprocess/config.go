@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -151,6 +152,9 @@ func (c Config) problems() (list []string) {
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
 	add(c.Append && c.Normalize.Dataset && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
 	add(c.KeepEncoded && c.changesPixels(), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
+	if _, err := source.ParseFields(c.Fields); err != nil {
+		list = append(list, err.Error())
+	}
 	if _, err := c.images().pipeline(); err != nil {
 		list = append(list, strings.Split(err.Error(), "\n")...)
 	}

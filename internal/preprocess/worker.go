@@ -3,6 +3,7 @@ package preprocess
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"slices"
@@ -93,10 +94,10 @@ func (w *worker) read(s *slot) error {
 			s.crc = crc32.Update(s.crc, castagnoli, w.values.Get(i))
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("cannot be read: %w", err)
+	if err != nil && !errors.Is(err, source.ErrValue) {
+		err = fmt.Errorf("cannot be read: %w", err)
 	}
-	return nil
+	return err
 }
 
 // do makes the record of the sample of s.
