@@ -20,6 +20,9 @@ const examples = `  inspect out/flat                             a summary
   inspect out/flat --json | jq .records        the same for programs
   inspect show out/flat 0 5:8                  values of records
   inspect show --recipe out/flat               how it was made, for preprocess --pipeline
+  inspect stats out/flat                       statistics and histograms of every value
+  inspect report -o report.html out/flat       a page with samples, plots and checks
+  inspect diff out/flat out/photos.h5          are they the same
   inspect verify out/flat                      compare every record with its checksum
   inspect layout out/photos.h5                 what lies where in the file
   inspect preview -o grid.png out/photos.h5    a picture of samples and their labels`
@@ -53,7 +56,7 @@ func Command() *cobra.Command {
 	cmd.Flags().IntVar(&opts.Classes, "classes", 20, "list at most this many classes; 0 lists all")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(showCommand(), verifyCommand(), layoutCommand(), previewCommand(), diffCommand(), statsCommand())
+	cmd.AddCommand(showCommand(), verifyCommand(), layoutCommand(), previewCommand(), diffCommand(), statsCommand(), reportCommand())
 	return cmd
 }
 

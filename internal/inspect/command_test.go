@@ -24,7 +24,7 @@ func run(ctx context.Context, args ...string) (code int, stdout, stderr string) 
 func TestExitCodes(t *testing.T) {
 	whole, broken := animals(t), animals(t)
 	rewrite(t, filepath.Join(broken, "images-00000.npy"), flip(store.HeaderBytes))
-	out := filepath.Join(t.TempDir(), "x.png")
+	out, page := filepath.Join(t.TempDir(), "x.png"), filepath.Join(t.TempDir(), "x.html")
 	for _, c := range []struct {
 		args []string
 		want int
@@ -36,6 +36,16 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"verify", "--json", broken}, 1},
 		{[]string{"layout", whole}, 0},
 		{[]string{"preview", "-o", out, whole}, 0},
+		{[]string{"show", whole, "0", "590:"}, 0},
+		{[]string{"show", whole, "600"}, 1},
+		{[]string{"show", "--manifest", whole}, 0},
+		{[]string{"show", "--recipe", whole}, 1},
+		{[]string{"stats", "--quiet", broken}, 0}, // it tells, but is no verification
+		{[]string{"diff", whole, whole}, 0},
+		{[]string{"diff", whole, broken}, 1},
+		{[]string{"diff", "--json", "--data", whole, broken}, 1},
+		{[]string{"report", "-o", page, whole}, 0},
+		{[]string{"report", "-o", page, "--field", "labels", whole}, 0},
 		{[]string{"nowhere"}, 1},
 		{[]string{"preview", "-o", filepath.Join(out, "x.png"), whole}, 1},
 		{[]string{}, 2},
@@ -43,6 +53,10 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"preview", whole}, 2},
 		{[]string{"preview", "-o", out, "--count", "many", whole}, 2},
 		{[]string{"verify", whole, broken}, 2},
+		{[]string{"show", whole, "9:1"}, 2},
+		{[]string{"stats"}, 2},
+		{[]string{"diff", whole}, 2},
+		{[]string{"report", whole}, 2},
 		{[]string{"--help"}, 0},
 		{[]string{"--version"}, 0},
 	} {
@@ -56,14 +70,14 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cancel(cli.ErrInterrupted)
 	out := filepath.Join(t.TempDir(), "x.png")
-	for _, args := range [][]string{{"verify"}, {"preview", "-o", out}} {
+	for _, args := range [][]string{{"verify"}, {"preview", "-o", out}, {"stats"}, {"show"}, {"report", "-o", out}} {
 		code, _, errs := run(ctx, append(args, animals(t))...)
 		if code != cli.ExitInterrupted || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: exit code %d, stderr %q", args, code, errs)
 		}
 	}
 	if _, err := os.Stat(out); err == nil {
-		t.Error("an interrupted preview left a picture")
+		t.Error("an interrupted command left a file")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"image"
 	"image/png"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -334,9 +335,10 @@ func TestPreviewErrors(t *testing.T) {
 func TestWritePNG(t *testing.T) {
 	dir := t.TempDir()
 	img := image.NewRGBA(image.Rect(0, 0, 3, 2))
+	picture := func(w io.Writer) error { return encodePNG(w, img) }
 	path := filepath.Join(dir, "a.png")
 	for range 2 { // the second time it replaces the first
-		if err := writePNG(path, img); err != nil {
+		if err := writeFile(path, picture); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -350,10 +352,10 @@ func TestWritePNG(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "b.png"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := writePNG(filepath.Join(dir, "b.png"), img); err == nil || strings.Count(err.Error(), "b.png") != 1 {
+	if err := writeFile(filepath.Join(dir, "b.png"), picture); err == nil || strings.Count(err.Error(), "b.png") != 1 {
 		t.Errorf("a folder in the way: %v", err)
 	}
-	if err := writePNG(filepath.Join(dir, "no", "c.png"), img); err == nil || !strings.HasSuffix(err.Error(), "no such file or directory") {
+	if err := writeFile(filepath.Join(dir, "no", "c.png"), picture); err == nil || !strings.HasSuffix(err.Error(), "no such file or directory") {
 		t.Errorf("no folder: %v", err)
 	}
 	entries, err := os.ReadDir(dir)

@@ -22,7 +22,7 @@ func renderRecipe(b *strings.Builder, r *store.Recipe) {
 		t.add("decoder", printable(r.Decoder))
 	}
 	for _, step := range steps(r.Transforms) {
-		t.add(printable(step.op), printable(strings.Join(step.params, ", ")))
+		t.add(printable(step.Op), printable(strings.Join(step.Params, ", ")))
 	}
 	var options []string
 	for _, k := range slices.Sorted(maps.Keys(r.Options)) {
@@ -59,8 +59,8 @@ func wrap(items []string, width int) (lines []string) {
 
 // step is a transform of a recipe.
 type step struct {
-	op     string
-	params []string // "name value", in the order of the recipe
+	Op     string
+	Params []string // "name value", in the order of the recipe
 }
 
 // steps reads the transforms of a recipe. What is not a list of objects gives none: a recipe
@@ -109,11 +109,11 @@ func (s *step) set(name string, value json.RawMessage) {
 	text := plainJSON(value)
 	switch {
 	case name == "op":
-		s.op = text
+		s.Op = text
 	case text == "true":
-		s.params = append(s.params, name)
+		s.Params = append(s.Params, name)
 	case text != "" && text != "null" && text != "false":
-		s.params = append(s.params, name+" "+text)
+		s.Params = append(s.Params, name+" "+text)
 	}
 }
 

@@ -79,7 +79,7 @@ func TestStepsKeepTheOrderOfTheRecipe(t *testing.T) {
 		{"op":"Normalize","mean":[0.5,0.25],"std":[1],"strict":false}]`
 	var got []string
 	for _, s := range steps(json.RawMessage(recipe)) {
-		got = append(got, s.op+": "+strings.Join(s.params, ", "))
+		got = append(got, s.Op+": "+strings.Join(s.Params, ", "))
 	}
 	want := []string{"Resize: size 256, fit shorter, antialias", "Normalize: mean (0.5, 0.25), std 1"}
 	if !slices.Equal(got, want) {
@@ -90,7 +90,7 @@ func TestStepsKeepTheOrderOfTheRecipe(t *testing.T) {
 func TestStepsOfSomethingElse(t *testing.T) {
 	for _, recipe := range []string{"", "null", "{}", "[1]x", `["a"]`, "[[1]]"} {
 		for _, s := range steps(json.RawMessage(recipe)) {
-			if s.op != "" {
+			if s.Op != "" {
 				t.Errorf("%q: got %+v", recipe, s)
 			}
 		}

@@ -11,15 +11,15 @@ import (
 	"path/filepath"
 )
 
-// writePNG writes img to the file at path, which is never found half-written: it is made
-// under another name beside it, and renamed.
-func writePNG(path string, img image.Image) error {
+// writeFile writes to the file at path what write does, which is never found half-written: it
+// is made under another name beside it, and renamed.
+func writeFile(path string, write func(io.Writer) error) error {
 	partial := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d.partial", filepath.Base(path), os.Getpid()))
 	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, bare(err))
 	}
-	err = errors.Join(encodePNG(f, img), f.Close())
+	err = errors.Join(write(f), f.Close())
 	if err == nil {
 		err = os.Rename(partial, path)
 	}

@@ -1,0 +1,176 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+func compile(t testing.TB, path string, opts ReportOptions) *Report {
+	t.Helper()
+	if opts.Scan == 0 {
+		opts.Scan = 1000
+	}
+	r, err := Compile(context.Background(), path, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func page(t testing.TB, r *Report) string {
+	t.Helper()
+	var b strings.Builder
+	if err := r.HTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// zoo is a dataset of 60 images of 2 classes and 2 splits: record i has a pattern of its own
+// and brightness 2i; but 41 is 7 with one pixel changed, and in the other split.
+func zoo(t testing.TB) string {
+	schema := schemaOf(tensor.Uint8, store.CHW, "<b>cat</b>", "dog")
+	path := filepath.Join(t.TempDir(), "zoo & co")
+	w, err := store.CreateFlat(path, schema, store.FlatOptions{Splits: []string{"train", "val"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i := range 60 {
+		r := store.NewRecord(schema)
+		r.Split = []string{"train", "val"}[i/40]
+		r.Values[1][0] = byte(i % 2)
+		k := i
+		if i == 41 {
+			k = 7
+		}
+		for at := range r.Values[0] {
+			r.Values[0][at] = byte(2*k + 60*(bits.OnesCount(uint(at%64*(2*k+1)*2654435761))%3))
+		}
+		if i == 41 {
+			r.Values[0][0]++
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	info := store.Info{
+		Recipe:  &store.Recipe{Program: "penstock test", Transforms: []byte(`[{"op":"Resize","size":[8]}]`)},
+		Skipped: []store.Skipped{{Sample: "a.jpg", Reason: "a.jpg: empty"}, {Sample: "b.jpg", Reason: "no image"}, {Sample: "c.jpg", Reason: "c.jpg: empty"}},
+	}
+	if _, err := w.Commit(info); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func albumOf(r *Report, title string) []int {
+	for _, a := range r.Albums {
+		if a.Title == title {
+			return widen(a.Shots, func(s Shot) int { return s.Record })
+		}
+	}
+	return nil
+}
+
+func TestReportFindsWhatIsSpecial(t *testing.T) {
+	r := compile(t, zoo(t), ReportOptions{})
+	if got := albumOf(r, "Near-duplicates"); len(got) < 2 || got[0] != 7 || got[1] != 41 {
+		t.Errorf("near-duplicates %v, want 7 and 41 first", got)
+	}
+	dark, bright := albumOf(r, "Darkest"), albumOf(r, "Brightest")
+	if len(dark) != 8 || len(bright) != 8 || dark[0] > 10 || bright[0] < 50 {
+		t.Errorf("darkest %v, brightest %v", dark, bright)
+	}
+	if got := albumOf(r, "<b>cat</b>"); len(got) != 6 || got[0]%2 != 0 {
+		t.Errorf("cats %v", got)
+	}
+	if len(albumOf(r, "Random samples")) != 24 || len(r.Rows) != 8 {
+		t.Errorf("%d albums, %d rows", len(r.Albums), len(r.Rows))
+	}
+	if len(r.Reasons) != 2 || r.Reasons[0] != (Reason{"empty", 2, "a.jpg"}) {
+		t.Errorf("reasons %+v", r.Reasons)
+	}
+	text := fmt.Sprint(r.Checks)
+	for _, want := range []string{"in different splits", "checksums match", "every class has 30 records", "Skipped when the dataset was made: 3 samples"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in %s", want, text)
+		}
+	}
+}
+
+func TestReportPage(t *testing.T) {
+	path := zoo(t)
+	html := page(t, compile(t, path, ReportOptions{Workers: 1}))
+	for _, want := range []string{
+		"<title>zoo &amp; co: dataset report</title>", "&lt;b&gt;cat&lt;/b&gt;", `<svg viewBox`, "prefers-color-scheme: dark", `alt="Darkest: record`,
+		`src="data:image/png;base64,`, "<b>Resize</b> size 8", `<meta name="viewport"`, "Histogram of images",
+	} {
+		if !strings.Contains(html, want) {
+			t.Errorf("no %q in the page", want)
+		}
+	}
+	for _, bad := range []string{"<b>cat", "<script", "http://", "https://", "ZgotmplZ", "url("} {
+		if strings.Contains(html, bad) {
+			t.Errorf("%q in the page", bad)
+		}
+	}
+	if again := page(t, compile(t, path, ReportOptions{Workers: 3})); again != html {
+		t.Error("three workers make another page than one")
+	}
+}
+
+func TestReportOfEveryKind(t *testing.T) {
+	for name, c := range map[string]struct {
+		path   string
+		opts   ReportOptions
+		albums bool
+		want   string
+	}{
+		"ragged":     {captions(t), ReportOptions{}, false, "Rows a record of tokens"},
+		"encoded":    {photos(t, 4), ReportOptions{}, true, "1 image cannot be decoded, the first is record 3"},
+		"one record": {build(t, schemaOf(tensor.Float32, store.CHW), 1, store.Info{}, func(int, [][]byte) {}), ReportOptions{}, true, "(3, 8, 8) CHW"},
+		"foreign":    {small("new-chunks"), ReportOptions{Choice: Choice{Fields: []string{"tree"}}}, false, "Histogram of tree"},
+		"a split":    {captions(t), ReportOptions{Choice: Choice{Split: "val"}}, false, "<dt>split</dt><dd>val</dd>"},
+		"not finite": {build(t, schemaOf(tensor.Float32, store.CHW), 2, store.Info{}, func(_ int, v [][]byte) { copy(v[0], "\x00\x00\xc0\x7f") }), ReportOptions{}, true, "images: 2 values are not finite"},
+	} {
+		r := compile(t, c.path, c.opts)
+		if html := page(t, r); !strings.Contains(html, c.want) || (len(r.Albums) > 0) != c.albums {
+			t.Errorf("%s: %d albums, no %q, checks %v", name, len(r.Albums), c.want, r.Checks)
+		}
+	}
+}
+
+func TestReportOfDamage(t *testing.T) {
+	path := zoo(t)
+	rewrite(t, filepath.Join(path, "images-00000.npy"), flip(store.HeaderBytes+3))
+	r := compile(t, path, ReportOptions{Scan: 10})
+	if r.Failed() < 2 || !strings.Contains(fmt.Sprint(r.Checks), "damaged in 1 place") || !strings.Contains(r.Scanned, "10 of 60") {
+		t.Errorf("%v, scanned %s", r.Checks, r.Scanned)
+	}
+}
+
+func TestReportCommandWritesWhole(t *testing.T) {
+	out := filepath.Join(t.TempDir(), "r.html")
+	if code, stdout, errs := run(context.Background(), "report", "-o", out, zoo(t)); code != 0 || !strings.Contains(stdout, "60 records") {
+		t.Fatalf("exit code %d, %q, %q", code, stdout, errs)
+	}
+	html, err := os.ReadFile(out)
+	if err != nil || !strings.HasSuffix(string(html), "</html>\n") {
+		t.Error(err)
+	}
+}
+
+func TestNearDuplicatesLeaveOutFlatPictures(t *testing.T) {
+	if got := nearDuplicates([]glance{{record: 1, ok: true}, {record: 2, ok: true}}); len(got) != 0 {
+		t.Errorf("two black pictures are %v", got)
+	}
+}

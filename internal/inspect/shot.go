@@ -1,0 +1,40 @@
+package inspect
+
+import (
+	"bytes"
+	"encoding/base64"
+	"html/template"
+	"image"
+	"image/jpeg"
+	"image/png"
+
+	"golang.org/x/image/draw"
+)
+
+// Sizes of pictures in a report, in pixels of the longer side.
+const (
+	shotPixels = 160 // larger ones are reduced to it
+	shotSmall  = 64  // up to this size pixels are kept as they are
+)
+
+// newShot encodes a picture: small ones without loss, others as JPEG.
+func newShot(img *image.RGBA) (Shot, error) {
+	w, h := img.Rect.Dx(), img.Rect.Dy()
+	var b bytes.Buffer
+	if max(w, h) <= shotSmall {
+		err := png.Encode(&b, img)
+		return Shot{Src: dataURL("image/png", b.Bytes()), Pixels: true}, err
+	}
+	if long := max(w, h); long > shotPixels {
+		small := image.NewRGBA(image.Rect(0, 0, max(1, w*shotPixels/long), max(1, h*shotPixels/long)))
+		draw.CatmullRom.Scale(small, small.Rect, img, img.Rect, draw.Src, nil)
+		img = small
+	}
+	err := jpeg.Encode(&b, img, &jpeg.Options{Quality: 85})
+	return Shot{Src: dataURL("image/jpeg", b.Bytes())}, err
+}
+
+// dataURL holds its bytes itself, so that a page that has it asks nobody for them.
+func dataURL(mediaType string, data []byte) template.URL {
+	return template.URL("data:" + mediaType + ";base64," + base64.StdEncoding.EncodeToString(data))
+}
