@@ -26,6 +26,7 @@ import torch.utils.data
 
 from .batch import Batch
 from .dataset import Dataset
+from .feeder import FedBatch
 from .field import Field
 from .ragged import Ragged, RaggedRecords
 from .records import Records
@@ -94,6 +95,19 @@ class TorchDataset(torch.utils.data.Dataset):
 def collate(batch: Any) -> Any:
     """Return the tensors of a batch that a TorchDataset fetched: nothing is left to be stacked."""
     return batch.arrays if isinstance(batch, Batch) else torch.utils.data.default_collate(batch)
+
+
+def tensors(batch: FedBatch) -> dict[str, Any]:
+    """Return the tensors of a batch of a Feeder, over the memory that is shared with it.
+
+    That is the feeder's again when nothing refers to the batch or to its tensors any more. A
+    copy to a device that does not block has to be awaited before.
+    """
+    return {name: _fed(batch.fields[name], values) for name, values in batch.arrays.items()}
+
+
+def _fed(f: Field, values: Any) -> Any:
+    return _ragged(f, values) if f.ragged else tensor(f, values)
 
 
 def tensor(f: Field, values: np.ndarray) -> torch.Tensor:

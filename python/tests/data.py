@@ -60,3 +60,12 @@ class Copied(unittest.TestCase):
             shutil.copy(path(name), copied)
             os.chmod(copied, 0o644)
         return copied
+
+
+def feed() -> str:
+    """Return the command feed, built if PENSTOCK_TEST_FEED does not say where it is."""
+    if "PENSTOCK_TEST_FEED" not in os.environ:
+        made = os.path.join(folder(), "feed")
+        subprocess.run(["go", "build", "-C", os.path.join(HERE, "..", ".."), "-o", made, "./cmd/feed"], check=True)
+        os.environ["PENSTOCK_TEST_FEED"] = made
+    return os.environ["PENSTOCK_TEST_FEED"]

@@ -56,9 +56,13 @@ func TestPython(t *testing.T) {
 	if err := write(data); err != nil {
 		t.Fatal(err)
 	}
-	watch(t, "../penstock/*.py", "*.py", "*.json")
+	feed := filepath.Join(t.TempDir(), "feed")
+	if out, err := exec.Command("go", "build", "-C", "../..", "-o", feed, "./cmd/feed").CombinedOutput(); err != nil {
+		t.Fatalf("building feed: %v\n%s", err, out)
+	}
+	watch(t, "../penstock/*.py", "*.py", "*.json", "../../internal/feed/*.go", "../../loader/*.go")
 	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "discover", "-v", "-t", "..", "-s", ".")
-	cmd.Env = append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+feed, "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s\n%s", python, out)
 	if err != nil {

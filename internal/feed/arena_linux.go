@@ -1,0 +1,118 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// page is what areas of an arena are rounded to.
+const page = 4096
+
+// arena is memory that another process can map too: an anonymous file. It only grows (the
+// kernel refuses to shrink it), so that a client that maps it never faults. It is the
+// loader's Memory. It may be used by several goroutines.
+type arena struct {
+	file *os.File
+
+	mu    sync.Mutex
+	areas map[*byte]area
+	size  int64
+}
+
+// area is a part of an arena, mapped by itself.
+type area struct {
+	at int64 // in the file
+	n  int64
+}
+
+func newArena() (*arena, error) {
+	fd, err := unix.MemfdCreate("penstock", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		return nil, fmt.Errorf("making shared memory: memfd_create: %w", err)
+	}
+	a := &arena{file: os.NewFile(uintptr(fd), "penstock"), areas: make(map[*byte]area)}
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK); err != nil {
+		return nil, errors.Join(fmt.Errorf("making shared memory: sealing it: %w", err), a.file.Close())
+	}
+	return a, nil
+}
+
+// Alloc returns at least n > 0 zeroed bytes that start on a page, cut to n.
+func (a *arena) Alloc(n int) ([]byte, error) {
+	whole := (int64(n) + page - 1) &^ (page - 1)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if err := a.file.Truncate(a.size + whole); err != nil {
+		return nil, fmt.Errorf("allocating %d bytes of shared memory: %w; lower batch_size or ahead", n, err)
+	}
+	b, err := unix.Mmap(int(a.file.Fd()), a.size, int(whole), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("mapping %d bytes of shared memory: %w; lower batch_size or ahead", n, err)
+	}
+	a.areas[unsafe.SliceData(b)] = area{a.size, whole}
+	a.size += whole
+	return b[:n], nil
+}
+
+// Free unmaps what Alloc returned. The client, which may still read it, keeps its pages.
+func (a *arena) Free(b []byte) error {
+	_, err := a.unmap(b)
+	return err
+}
+
+// drop is Free for memory that the client has given back: its pages are freed there too. Its
+// place in the file is not used again.
+func (a *arena) drop(b []byte) error {
+	part, err := a.unmap(b)
+	return errors.Join(err, unix.Fallocate(int(a.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, part.at, part.n))
+}
+
+func (a *arena) unmap(b []byte) (area, error) {
+	first := unsafe.SliceData(b)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	part, ok := a.areas[first]
+	if !ok {
+		panic("feed: freeing memory that is none of the arena's")
+	}
+	delete(a.areas, first)
+	return part, unix.Munmap(unsafe.Slice(first, part.n))
+}
+
+// offset returns where in the file b lies, which must be memory of Alloc.
+func (a *arena) offset(b []byte) int64 {
+	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for first, part := range a.areas {
+		start, n := uintptr(unsafe.Pointer(first)), uintptr(len(b))
+		if at >= start && n <= uintptr(part.n) && at-start <= uintptr(part.n)-n {
+			return part.at + int64(at-start)
+		}
+	}
+	panic("feed: a batch outside the shared memory")
+}
+
+// bytes returns the size of the file.
+func (a *arena) bytes() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.size
+}
+
+// Close unmaps everything. The memory is gone when the client has unmapped it too.
+func (a *arena) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var errs []error
+	for first, part := range a.areas {
+		errs = append(errs, unix.Munmap(unsafe.Slice(first, part.n)))
+	}
+	clear(a.areas)
+	return errors.Join(append(errs, a.file.Close())...)
+}

@@ -1,0 +1,176 @@
+package feed
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/store"
+)
+
+// desk is what the client has: slots, each with a batch or free. Beside the batch, which
+// lies in the loader's buffers, a slot has memory for what is copied: numbers of the
+// records, which of them count, and everything if the loader could not write to the arena.
+type desk struct {
+	arena  *arena
+	fields []store.Field
+	direct bool // fields lie in the loader's buffers, and those in the arena
+	memory [][]byte
+
+	free chan int
+
+	mu   sync.Mutex
+	held []loader.Batch // by slot
+	used []bool
+}
+
+func newDesk(a *arena, fields []store.Field, direct bool, slots int) *desk {
+	d := &desk{
+		arena: a, fields: fields, direct: direct, memory: make([][]byte, slots),
+		free: make(chan int, slots), held: make([]loader.Batch, slots), used: make([]bool, slots),
+	}
+	for slot := range slots {
+		d.free <- slot
+	}
+	return d
+}
+
+// put keeps a batch in a free slot, and says where it is. Next is the position after it.
+func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) {
+	if d.direct {
+		if err := b.Keep(); err != nil {
+			return nil, err
+		}
+	}
+	out := &batch{Slot: slot, Count: b.Len(), Epoch: b.Epoch(), Step: b.Step(), Next: [2]int{next.Epoch, next.Step}}
+	w, err := d.writer(slot, b)
+	if err != nil {
+		return nil, err
+	}
+	out.Indices = w.putIndices(b.Indices())
+	out.Valid = w.put(bytesOf(b.Valid()))
+	for _, f := range d.fields {
+		out.Fields = append(out.Fields, d.place(w, f, b))
+	}
+	out.Size = d.arena.bytes()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.held[slot], d.used[slot] = b, true
+	return out, nil
+}
+
+// place says where a field of a batch is, and copies it if it has to be.
+func (d *desk) place(w *areaWriter, f store.Field, b loader.Batch) place {
+	v := b.Field(f.Name)
+	switch {
+	case f.Ragged:
+		return place{Offsets: w.put(bytesOf(b.Offsets(f.Name))), Rows: v.Len(), At: w.put(v.Bytes())}
+	case d.direct:
+		return place{At: d.arena.offset(v.Bytes())}
+	}
+	return place{At: w.put(v.Bytes())}
+}
+
+// writer returns the memory of a slot, with room for what is copied of b. What grows has an
+// eighth to spare, so that it seldom grows again.
+func (d *desk) writer(slot int, b loader.Batch) (*areaWriter, error) {
+	need := aligned(8*b.Len()) + aligned(b.Len())
+	for _, f := range d.fields {
+		if f.Ragged || !d.direct {
+			need += aligned(len(b.Field(f.Name).Bytes()))
+		}
+		if f.Ragged {
+			need += aligned(8 * (b.Len() + 1))
+		}
+	}
+	if old := d.memory[slot]; need > len(old) {
+		if old != nil {
+			d.memory[slot] = nil
+			if err := d.arena.drop(old); err != nil {
+				return nil, err
+			}
+			need += need / 8
+		}
+		var err error
+		if d.memory[slot], err = d.arena.Alloc(need); err != nil {
+			return nil, err
+		}
+	}
+	return &areaWriter{memory: d.memory[slot], first: d.arena.offset(d.memory[slot])}, nil
+}
+
+// release takes batches back.
+func (d *desk) release(slots []int) error {
+	for _, slot := range slots {
+		b, err := d.take(slot)
+		if err != nil {
+			return err
+		}
+		b.Release()
+		d.free <- slot
+	}
+	return nil
+}
+
+func (d *desk) take(slot int) (loader.Batch, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slot < 0 || slot >= len(d.used) || !d.used[slot] {
+		return loader.Batch{}, fmt.Errorf("the client gave back slot %d, in which it has no batch", slot)
+	}
+	b := d.held[slot]
+	d.held[slot], d.used[slot] = loader.Batch{}, false
+	return b, nil
+}
+
+// Close ends all batches that the client has, and unmaps the memory of the slots.
+func (d *desk) Close() error {
+	var errs []error
+	for slot, used := range d.used {
+		if used {
+			d.held[slot].Release()
+		}
+		if d.memory[slot] != nil {
+			errs = append(errs, d.arena.Free(d.memory[slot]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// align is what fields in a slot's memory start on: a line of the cache.
+const align = 64
+
+func aligned(n int) int { return (n + align - 1) &^ (align - 1) }
+
+// areaWriter copies things to memory, one after the other.
+type areaWriter struct {
+	memory []byte
+	first  int64 // where memory starts in the arena
+	at     int
+}
+
+// put copies data, and returns where in the arena.
+func (w *areaWriter) put(data []byte) int64 {
+	at := w.at
+	w.at += aligned(copy(w.memory[at:at+len(data)], data))
+	return w.first + int64(at)
+}
+
+// putIndices copies numbers of records, as int64.
+func (w *areaWriter) putIndices(indices []int) int64 {
+	at := w.at
+	for i, index := range indices {
+		binary.NativeEndian.PutUint64(w.memory[at+8*i:], uint64(index))
+	}
+	w.at += aligned(8 * len(indices))
+	return w.first + int64(at)
+}
+
+// bytesOf returns the memory of a slice.
+func bytesOf[T int64 | bool](s []T) []byte {
+	var one T
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(one)))
+}

@@ -1,0 +1,135 @@
+package feed
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/store"
+)
+
+// protocol is the version of the messages: see docs/feed.md.
+const protocol = 1
+
+// maxMessage is the most bytes of a message, its length aside.
+const maxMessage = 1 << 20
+
+// request is a message of the client: exactly one of its parts.
+type request struct {
+	Hello   *hello `json:"hello,omitempty"`
+	Release []int  `json:"release,omitempty"` // slots whose batches are not used any more
+	Stats   bool   `json:"stats,omitempty"`
+}
+
+// hello is the first message of a client.
+type hello struct {
+	Version int     `json:"version"`
+	Options Options `json:"options"`
+}
+
+// reply is a message of the feeder: exactly one of its parts.
+type reply struct {
+	Welcome *welcome    `json:"welcome,omitempty"`
+	Batch   *batch      `json:"batch,omitempty"`
+	Stats   *statistics `json:"stats,omitempty"`
+	End     bool        `json:"end,omitempty"`   // no batch comes after those that were sent
+	Error   string      `json:"error,omitempty"` // why none comes
+}
+
+// welcome answers a hello. The descriptor of the shared memory comes with it.
+type welcome struct {
+	Version int           `json:"version"`
+	Records int           `json:"records"`
+	Batches int           `json:"batches"` // of an epoch
+	Slots   int           `json:"slots"`   // batches that the client may have at a time
+	Fields  []store.Field `json:"fields"`  // as batches have them
+	State   loader.State  `json:"state"`   // where the first batch is
+}
+
+// batch says where a batch is in the shared memory: offsets in bytes.
+type batch struct {
+	Slot    int     `json:"slot"`
+	Count   int     `json:"count"` // records
+	Epoch   int     `json:"epoch"`
+	Step    int     `json:"step"`
+	Next    [2]int  `json:"next"`    // epoch and step of the batch after it
+	Size    int64   `json:"size"`    // of the shared memory, which may have grown
+	Indices int64   `json:"indices"` // of count int64
+	Valid   int64   `json:"valid"`   // of count bytes, 0 or 1
+	Fields  []place `json:"fields"`  // in the order of welcome's
+}
+
+// place is where a field of a batch is.
+type place struct {
+	At      int64 `json:"at"`
+	Rows    int   `json:"rows,omitempty"`    // of all records, if the field is ragged
+	Offsets int64 `json:"offsets,omitempty"` // of count+1 int64, if it is ragged
+}
+
+// statistics is what the loader did since the session began.
+type statistics struct {
+	Loader   loader.Stats `json:"loader"`
+	Diagnose string       `json:"diagnose"`
+	Shared   int64        `json:"shared"`  // bytes of the shared memory
+	Direct   bool         `json:"direct"`  // batches are made in it, and not copied there
+	Watched  bool         `json:"watched"` // the client's process is watched, not its socket alone
+}
+
+// readRequest reads a message: its length as a little endian uint32, and so many bytes of
+// JSON. It returns io.EOF if there is none, and never reads beyond the message.
+func readRequest(r io.Reader) (request, error) {
+	var q request
+	var head [4]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return q, err
+	}
+	n := binary.LittleEndian.Uint32(head[:])
+	if n > maxMessage {
+		return q, fmt.Errorf("a message of %d bytes; the most are %d", n, maxMessage)
+	}
+	var body bytes.Buffer // grows with what arrives, whatever the length says
+	if _, err := io.CopyN(&body, r, int64(n)); err != nil {
+		if errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return q, err
+	}
+	return parseRequest(body.Bytes())
+}
+
+// parseRequest decodes a message. Names that it does not know are errors: an option that
+// were left out silently would give other batches than those asked for.
+func parseRequest(text []byte) (request, error) {
+	var q request
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&q); err != nil {
+		return q, fmt.Errorf("a message that is none: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return q, errors.New("a message that goes on after its end")
+	}
+	parts := 0
+	for _, is := range []bool{q.Hello != nil, len(q.Release) > 0, q.Stats} {
+		if is {
+			parts++
+		}
+	}
+	if parts != 1 {
+		return q, fmt.Errorf("a message with %d parts; it is one of hello, release and stats", parts)
+	}
+	return q, nil
+}
+
+// frame returns a message as it is sent.
+func frame(r reply) ([]byte, error) {
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	return append(binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(body)), uint32(len(body))), body...), nil
+}

@@ -1,0 +1,79 @@
+package feed
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// framed returns text as a message.
+func framed(text string) []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...)
+}
+
+func TestReadRequest(t *testing.T) {
+	r := bytes.NewReader(append(framed(`{"hello":{"version":1,"options":{"batch_size":2,"seed":18446744073709551615}}}`), framed(`{"release":[3,0]}`)...))
+	want := []request{{Hello: &hello{1, Options{BatchSize: 2, Seed: 1<<64 - 1}}}, {Release: []int{3, 0}}}
+	for _, w := range want {
+		got, err := readRequest(r)
+		if err != nil || !reflect.DeepEqual(got, w) {
+			t.Errorf("read %+v, %v; want %+v", got, err, w)
+		}
+	}
+	if _, err := readRequest(r); err != io.EOF {
+		t.Errorf("after the last message: %v; want io.EOF", err)
+	}
+}
+
+func TestBadRequests(t *testing.T) {
+	for text, want := range map[string]string{
+		``:                                    "none",
+		`[]`:                                  "none",
+		`{}`:                                  "0 parts",
+		`{"release":[]}`:                      "0 parts",
+		`{"stats":true,"release":[1]}`:        "2 parts",
+		`{"stats":true}{"stats":true}`:        "goes on",
+		`{"stats":true} x`:                    "goes on",
+		`{"hello":{"options":{"bach":1}}}`:    "bach",
+		`{"hello":{"options":{"seed":-1}}}`:   "seed",
+		`{"release":[1e99]}`:                  "none",
+		`{"hello":{"version":1},"quit":true}`: "quit",
+	} {
+		if _, err := readRequest(bytes.NewReader(framed(text))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want an error with %q", text, err, want)
+		}
+	}
+	if _, err := readRequest(bytes.NewReader([]byte{0, 0, 0, 128})); err == nil || !strings.Contains(err.Error(), "2147483648 bytes") {
+		t.Errorf("a message of 2 GiB: %v", err)
+	}
+	whole := framed(`{"stats":true}`)
+	for n := 1; n < len(whole); n++ {
+		if _, err := readRequest(bytes.NewReader(whole[:n])); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Errorf("the first %d bytes of a message: %v", n, err)
+		}
+	}
+}
+
+func FuzzReadRequest(f *testing.F) {
+	f.Add(framed(`{"hello":{"version":1,"options":{"batch_size":64,"fields":["images"],"state":{"v":1,"n":5}}}}`))
+	f.Add(framed(`{"release":[0,1]}`))
+	f.Add(framed(`{"stats":true}`))
+	f.Add([]byte{255, 255, 15, 0, '{'})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := bytes.NewReader(data)
+		q, err := readRequest(r)
+		if err != nil {
+			return
+		}
+		if q.Hello == nil && len(q.Release) == 0 && !q.Stats {
+			t.Errorf("a request of nothing: %q", data)
+		}
+		if used := len(data) - r.Len(); used != 4+int(binary.LittleEndian.Uint32(data)) {
+			t.Errorf("%d bytes read of %q", used, data)
+		}
+	})
+}

@@ -1,0 +1,134 @@
+"""A Feeder beside a DataLoader, on the same dataset and with the same work.
+
+    python3 feeder.py DATASET [BATCH] [ROUNDS] [FEED]
+
+Every way shuffles the images, normalises them and mirrors half: an epoch of each in turn, several
+rounds, after one that does not count. The DataLoader's dataset does for one record what is usual,
+with NumPy; so does the one that fetches whole batches. Shown are the medians, the ratio to the best
+DataLoader (the median of those of the rounds), the CPU time of the training process itself, and what
+a record costs all processes together, which depends less on what else the machine does.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import time
+import warnings
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+
+import penstock
+import penstock.torch as pt
+
+
+class PerItem(Dataset):
+    """Maps the files, and makes one record at a time, as most datasets do."""
+
+    def __init__(self, path: str, field: str) -> None:
+        self.path, self.field = path, field
+        ds = penstock.open(path)
+        self.count = len(ds)
+        n = ds.fields[field].normalization
+        self.scale = np.float32(1 / n.scale)
+        self.mean, self.std = (np.array(x, np.float32).reshape(-1, 1, 1) for x in (n.mean, n.std))
+        shards = range(len(ds.manifest["shards"]))
+        self.shards = [np.load(f"{path}/{field}-{k:05d}.npy", mmap_mode="r") for k in shards]
+        self.labels = np.concatenate([np.load(f"{path}/labels-{k:05d}.npy") for k in shards])
+        self.ends = np.cumsum([len(s) for s in self.shards])
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, i: int) -> tuple[torch.Tensor, int]:
+        k = int(np.searchsorted(self.ends, i, side="right"))
+        x = self.shards[k][i - self.ends[k]]
+        if np.random.random() < 0.5:
+            x = x[..., ::-1]
+        x = x * self.scale
+        x -= self.mean
+        x /= self.std
+        return torch.from_numpy(x), int(self.labels[i])
+
+
+class Batched(pt.TorchDataset):
+    """TorchDataset, and a flip of the records of a batch."""
+
+    def __getitems__(self, indices):
+        batch = super().__getitems__(indices)
+        images = next(iter(batch.arrays.values()))
+        flip = torch.rand(len(images)) < 0.5
+        images[flip] = images[flip].flip(-1)
+        return batch
+
+
+def ways(path: str, batch: int, command: str):
+    """Yield names and functions that iterate one epoch."""
+    ds = penstock.open(path)
+    feeder = penstock.Feeder(path, batch, shuffle=True, normalize=True, flip=True, command=command)
+    yield "Feeder", lambda: (pt.tensors(b) for b in feeder)
+    field = next(iter(ds.fields))
+    for workers in (0, 2, 4):
+        how = {"num_workers": workers, "persistent_workers": workers > 0}
+        loader = DataLoader(PerItem(path, field), batch_size=batch, shuffle=True, **how)
+        yield f"DataLoader, {workers} workers", lambda loader=loader: loader
+    batches = penstock.order.Batches(len(ds), batch, seed=1)
+    loader = DataLoader(Batched(path, normalize=True), batch_sampler=batches, collate_fn=pt.collate)
+    yield "TorchDataset, no workers", lambda loader=loader: loader
+
+
+def busy() -> tuple[float, float]:
+    """Return the CPU seconds of this process, and of it and all that it started and that still run."""
+    children, own = {}, {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                rest = f.read().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has ended
+        children.setdefault(int(rest[1]), []).append(int(pid))
+        own[int(pid)] = (int(rest[11]) + int(rest[12])) / os.sysconf("SC_CLK_TCK")
+    family = [os.getpid()]
+    for pid in family:
+        family += children.get(pid, [])
+    return time.process_time(), sum(own[pid] for pid in family)
+
+
+def main() -> None:
+    warnings.filterwarnings("ignore", "This DataLoader will create")
+    path = sys.argv[1]
+    batch = int(sys.argv[2]) if len(sys.argv) > 2 else 64
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
+    n = len(penstock.open(path))
+    all_ways = list(ways(path, batch, sys.argv[4] if len(sys.argv) > 4 else "feed"))
+    rates: dict[str, list[float]] = {name: [] for name, _ in all_ways}
+    cpu: dict[str, list[float]] = {name: [] for name, _ in all_ways}
+    cost: dict[str, list[float]] = {name: [] for name, _ in all_ways}
+    print(f"{path}: {n} records, batches of {batch}, {rounds} rounds; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for k in range(rounds + 1):
+        for name, epoch in all_ways:
+            began, (mine, everyone) = time.perf_counter(), busy()
+            for _ in epoch():
+                pass
+            if k > 0:
+                took = time.perf_counter() - began
+                rates[name].append(n / took)
+                cpu[name].append((busy()[0] - mine) / took)
+                cost[name].append((busy()[1] - everyone) / n * 1e6)
+    best = max((name for name in rates if name.startswith("DataLoader")), key=lambda name: statistics.median(rates[name]))
+    for name, got in rates.items():
+        ratio = statistics.median(a / b for a, b in zip(got, rates[best]))
+        print(
+            f"{name:>26} {statistics.median(got):12,.0f} records/s {ratio:7.2f} x   "
+            f"trainer's CPU {100 * statistics.median(cpu[name]):5.1f} %   all CPU {statistics.median(cost[name]):8.1f} us/record"
+        )
+    print(f"load of the machine {os.getloadavg()[0]:.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,263 @@
+"""Batches from a loader in another process: the client of the command feed.
+
+docs/feed.md has the protocol.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import subprocess
+import sys
+import weakref
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from .batch import Batch
+from .errors import Error
+from .field import Field, from_json
+from .ragged import Ragged
+from .shared import SharedMemory, Slot
+from .wire import Wire
+
+VERSION = 1
+
+_INT64 = np.dtype(np.int64)
+_BOOL = np.dtype(np.bool_)
+
+
+class FedBatch(Batch):
+    """A batch in memory that is shared with the feeder.
+
+    ``batch["images"]`` is an array over that memory, which may be written to. It is valid for
+    as long as something refers to it: the batch, an array or a tensor over it. Then the feeder
+    fills the memory anew. ``epoch`` and ``step`` number it; ``indices`` are the numbers of its
+    records, and ``valid`` is False where a record only fills up the last batch of an epoch.
+    """
+
+    __slots__ = ("fields", "epoch", "step", "indices", "valid")
+
+    def __init__(self, slot: Slot, fields: Mapping[str, Field], message: Mapping[str, Any]) -> None:
+        count = message["count"]
+        places = zip(fields.values(), message["fields"])
+        self.fields = fields
+        super().__init__({f.name: _values(slot, f, count, place) for f, place in places}, count)
+        self.epoch: int = message["epoch"]
+        self.step: int = message["step"]
+        self.indices = slot.array(message["indices"], _INT64, (count,))
+        self.valid = slot.array(message["valid"], _BOOL, (count,))
+
+
+def _values(slot: Slot, f: Field, count: int, place: Mapping[str, int]) -> np.ndarray | Ragged:
+    if not f.ragged:
+        return slot.array(place["at"], f.storage, (count, *f.shape))
+    values = slot.array(place["at"], f.storage, (place.get("rows", 0), *f.shape))
+    return Ragged(values, slot.array(place["offsets"], _INT64, (count + 1,)), f.content)
+
+
+class Feeder:
+    """An iterable of batches that the Go loader makes in a process of its own.
+
+    ::
+
+        with penstock.Feeder("data/train", batch_size=256, shuffle=True, normalize=True, flip=True) as feeder:
+            for epoch in range(10):
+                for batch in feeder:
+                    train_step(batch["images"], batch["labels"])
+
+    Each loop over it is an epoch, or what is left of one; ``len`` is the batches of a whole
+    one. At its end the first batches of the next are made already. A loop that is left early
+    is gone on with by the next.
+
+    ``path`` is a dataset, for which ``command`` is started, and ends with this object or this
+    process, however that ends; or, with ``socket``, None: that is the path where a feed listens.
+
+    ``epochs`` is the number of the first epoch that is not served; without it there is no end.
+    ``normalize`` makes float32 of images that the dataset has a normalisation for, and ``flip``
+    mirrors half of them. ``ahead`` is how many batches this process may have at a time, the
+    ones that are ready for it included, from 2 on. ``state`` is what ``state()`` returned, of a
+    run with the same options but ``workers``, ``ahead`` and ``epochs``, and ``rank`` and
+    ``world`` where ``batch_size * world`` is the same.
+
+    A Feeder is for one thread, and for the process that made it. It needs Linux.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        batch_size: int = 1,
+        *,
+        fields: Iterable[str] | None = None,
+        split: str | None = None,
+        shuffle: bool = False,
+        seed: int = 0,
+        epochs: int | None = None,
+        drop_last: bool = False,
+        rank: int = 0,
+        world: int = 1,
+        normalize: bool = False,
+        flip: bool = False,
+        ahead: int = 4,
+        workers: int = 0,
+        state: Mapping[str, Any] | None = None,
+        socket: str | os.PathLike[str] | None = None,
+        command: str | os.PathLike[str] = "feed",
+    ) -> None:
+        if (path is None) == (socket is None):
+            raise ValueError("a Feeder needs either the path of a dataset or the socket of a feed")
+        if epochs is not None and epochs < 1:
+            raise ValueError(f"epochs is {epochs}; it must be positive, or None for no end")
+        self._pending: deque[dict[str, Any]] = deque()
+        self._freed: deque[int] = deque()
+        self._held = 0
+        self._end = epochs
+        options = {
+            "batch_size": batch_size, "fields": None if fields is None else list(fields), "split": split or "", "shuffle": shuffle, "seed": seed,
+            "epochs": epochs or 0, "drop_last": drop_last, "rank": rank, "world": world, "normalize": normalize,
+            "flip": flip, "ahead": ahead, "workers": workers, "state": None if state is None else dict(state),
+        }  # fmt: skip
+        where = os.fspath(path if socket is None else socket)  # type: ignore[arg-type]
+        self._child, connection = _connect(where) if path is None else _start(where, os.fspath(command))
+        self._wire = Wire(connection, where, self._child)
+        self._finalizer = weakref.finalize(self, _end, self._wire, None, self._child)
+        try:
+            self._greet(options)
+        except BaseException:
+            self.close()
+            raise
+
+    def _greet(self, options: dict[str, Any]) -> None:
+        self._wire.send({"hello": {"version": VERSION, "options": options}})
+        welcome = self._receive("welcome")
+        self._memory = SharedMemory(self._wire.take_descriptor())
+        self._finalizer.detach()
+        self._finalizer = weakref.finalize(self, _end, self._wire, self._memory, self._child)
+        #: The fields by name, as batches have them.
+        self.fields: dict[str, Field] = {f.name: f for f in map(from_json, welcome["fields"])}
+        #: Records of the dataset, or of its split.
+        self.records: int = welcome["records"]
+        self._batches: int = welcome["batches"]
+        self._slots: int = welcome["slots"]
+        self._state: dict[str, Any] = welcome["state"]
+
+    @property
+    def epoch(self) -> int:
+        """The number of the epoch that the next batch is of."""
+        return self._state["epoch"]
+
+    def __len__(self) -> int:
+        return self._batches
+
+    def __iter__(self) -> Iterator[FedBatch]:
+        epoch = self.epoch
+        while self.epoch == epoch:
+            batch = self._next()
+            if batch is None:
+                return
+            yield batch
+            del batch  # so that the caller alone keeps it
+
+    def state(self) -> dict[str, Any]:
+        """Return where the run is: after the batch that was handed out last. It is JSON."""
+        return dict(self._state)
+
+    def stats(self) -> dict[str, Any]:
+        """Return what the loader did, and a sentence about it, ``diagnose``. Times are nanoseconds."""
+        self._wire.send({"stats": True})
+        return self._receive("stats")
+
+    def close(self) -> None:
+        """End the feeder. Batches that are still referred to stay as they are."""
+        self._finalizer()
+
+    def __enter__(self) -> Feeder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> None:
+        raise TypeError("a Feeder cannot be sent to another process: make one there, with its rank or state()")
+
+    def _next(self) -> FedBatch | None:
+        if self._end is not None and self.epoch >= self._end:
+            return None
+        self._give_back()
+        if self._held == self._slots:
+            gc.collect()  # batches may be in cycles
+            self._give_back()
+            if self._held == self._slots:
+                raise Error(
+                    f"all {self._slots} batches of the feeder are still referred to, by variables, arrays or tensors; "
+                    "drop or copy some, or raise ahead"
+                )
+        message = self._pending.popleft() if self._pending else self._receive("batch")
+        self._held += 1
+        slot = Slot(self._memory.mapped(message["size"]), message["slot"], self._freed)
+        self._state["epoch"], self._state["step"] = message["next"]
+        self._state.pop("done", None)
+        return FedBatch(slot, self.fields, message)
+
+    def _give_back(self) -> None:
+        slots = [self._freed.popleft() for _ in range(len(self._freed))]
+        if slots:
+            self._held -= len(slots)
+            self._wire.send({"release": slots})
+
+    def _receive(self, kind: str) -> Any:
+        """Wait for a message of a kind. Batches that come before it are for later."""
+        while True:
+            message = self._wire.receive()
+            if "error" in message:
+                raise Error(message["error"])
+            if kind in message:
+                return message[kind]
+            if "batch" in message:
+                self._pending.append(message["batch"])
+
+
+def _start(path: str, command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Start a feeder for this process alone. It does not get the signals of a terminal: they
+    are for the trainer, which may want a last batch."""
+    if sys.platform != "linux":
+        raise Error("a Feeder needs Linux; here, use penstock.open or penstock.torch.TorchDataset")
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+    fd = str(theirs.fileno())
+    try:
+        child = subprocess.Popen(
+            [command, "--fd", fd, "--", path], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+        )
+    except FileNotFoundError:
+        ours.close()
+        raise Error(f"there is no command {command!r}: build it (make build), and put it in PATH or name it with command=") from None
+    finally:
+        theirs.close()
+    return child, ours
+
+
+def _connect(path: str) -> tuple[None, socket.socket]:
+    """Connect to a feeder that listens."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.connect(path)
+    except OSError as e:
+        connection.close()
+        raise Error(f"{path}: no feed serves there: {e.strerror}; start one: feed DATASET --socket {path}") from None
+    return None, connection
+
+
+def _end(wire: Wire, memory: SharedMemory | None, child: subprocess.Popen[bytes] | None) -> None:
+    """Give back what a Feeder has. A feeder ends when its client has gone."""
+    wire.close()
+    if memory is not None:
+        memory.close()
+    if child is not None:
+        try:
+            child.wait(10)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
