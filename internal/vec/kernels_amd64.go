@@ -150,3 +150,8 @@ func narrow32(dst *byte, src *float64, n int)
 //
 //go:noescape
 func round32(x *float64, n int)
+
+// prefetchLines begins to load n > 0 bytes to the caches.
+//
+//go:noescape
+func prefetchLines(p *byte, n int)

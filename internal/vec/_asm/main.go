@@ -37,6 +37,7 @@ func main() {
 	reverse3()
 	moments()
 	arrays()
+	prefetch()
 	Generate()
 }
 
@@ -50,6 +51,20 @@ func function(name, signature, doc string) {
 // finish ends a kernel.
 func finish() {
 	VZEROUPPER()
+	RET()
+}
+
+// prefetch asks for all cache lines of some bytes.
+func prefetch() {
+	function("prefetchLines", "func(p *byte, n int)", "prefetchLines begins to load n > 0 bytes to the caches.")
+	p, n := param("p"), param("n")
+	ADDQ(p, n)
+	ANDQ(I32(-64), p)
+	Label("loop")
+	PREFETCHT0(at(p, 0))
+	ADDQ(Imm(64), p)
+	CMPQ(p, n)
+	JLT(LabelRef("loop"))
 	RET()
 }
 

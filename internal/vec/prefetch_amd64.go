@@ -1,0 +1,5 @@
+//go:build !purego
+
+package vec
+
+func prefetch(b []byte) { prefetchLines(&b[0], len(b)) }
