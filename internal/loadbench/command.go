@@ -3,11 +3,14 @@ package loadbench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -41,6 +44,7 @@ const examples = `  loadbench --synthetic                    the tutorial's own 
 type command struct {
 	Options
 	shape, budget                 string
+	html, plot                    string // files
 	asJSON, bench, quiet, version bool
 }
 
@@ -94,9 +98,11 @@ func (c *command) flags(cmd *cobra.Command) {
 	f.BoolVar(&c.asJSON, "json", false, "print JSON, for programs")
 	f.BoolVar(&c.bench, "bench", false, "print lines as Go's benchmarks do, for benchstat")
 	f.StringVar(&c.Log, "log", "", "write a line a batch to FILE.csv or FILE.jsonl")
+	f.StringVar(&c.html, "out", "", "write the report with plots to FILE.html, one page that fetches nothing")
+	f.StringVar(&c.plot, "plot", "", "write the main plot of each table to FILE.svg or FILE.png")
 	f.BoolVar(&c.quiet, "quiet", false, "show no progress")
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
-	cli.Group(cmd, "Output", "json", "bench", "log", "quiet")
+	cli.Group(cmd, "Output", "json", "bench", "out", "plot", "log", "quiet")
 }
 
 // settle takes over arguments and those flags that need reading, and says what is wrong.
@@ -123,6 +129,9 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	if c.asJSON && c.bench {
 		problems = append(problems, "either --json or --bench, not both")
 	}
+	problems = append(problems, endsIn("out", c.html, ".html")...)
+	problems = append(problems, endsIn("plot", c.plot, plotFormats...)...)
+	problems = append(problems, endsIn("log", c.Log, logFormats...)...)
 	var err error
 	if c.Shape, err = parseShape(c.shape); err != nil {
 		problems = append(problems, "--shape: "+err.Error())
@@ -141,14 +150,34 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 func (c *command) run(ctx context.Context, stdout, stderr io.Writer) error {
 	report, err := Run(ctx, c.Options, cli.NewProgress(stderr, "loadbench", c.quiet))
 	if report != nil {
-		if printErr := c.print(stdout, report); err == nil {
-			err = printErr
+		if writeErr := errors.Join(c.print(stdout, report), c.files(report)); err == nil || ctx.Err() != nil {
+			err = writeErr
 		}
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return errors.Join(context.Cause(ctx), err)
 	}
 	return err
+}
+
+// files writes the report to the files that were asked for, if there is anything in it.
+func (c *command) files(r *Report) error {
+	var errs []error
+	if c.html != "" {
+		errs = append(errs, r.WriteHTML(c.html))
+	}
+	if c.plot != "" {
+		errs = append(errs, r.WritePlot(c.plot))
+	}
+	return errors.Join(errs...)
+}
+
+// endsIn says that a file's name has none of the endings.
+func endsIn(flag, name string, endings ...string) []string {
+	if name == "" || slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
+		return nil
+	}
+	return []string{fmt.Sprintf("--%s %q: its name must end in %s", flag, name, strings.Join(endings, " or "))}
 }
 
 func (c *command) print(w io.Writer, r *Report) error {

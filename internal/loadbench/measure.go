@@ -27,6 +27,7 @@ type meter struct {
 	tell   func(batchEvent)
 	began  time.Time
 	asked  time.Time
+	from   time.Time // where the present epoch, and the making of its Loader, began
 	fields []string
 }
 
@@ -92,7 +93,8 @@ func (m *meter) end() int {
 
 // withLoader makes a Loader, uses it, and closes it.
 func (m *meter) withLoader(ctx context.Context, use func(*loader.Loader) error) error {
-	m.asked = time.Now()
+	m.from = time.Now()
+	m.asked = m.from
 	ld, err := loader.New(m.s.src, m.s.opts)
 	if err != nil {
 		return &setupError{err}
@@ -108,10 +110,7 @@ func (m *meter) withLoader(ctx context.Context, use func(*loader.Loader) error) 
 
 // epoch uses the batches of one epoch in host memory.
 func (m *meter) epoch(number int, batches func(func(loader.Batch, error) bool)) error {
-	began := m.asked
-	if len(m.r.Waits) == 0 {
-		began = m.began
-	}
+	defer m.endEpoch()
 	for b, err := range batches {
 		if err != nil {
 			return err
@@ -124,12 +123,16 @@ func (m *meter) epoch(number int, batches func(func(loader.Batch, error) bool)) 
 			n += len(bytes)
 		}
 		if err := m.used(number, b.Step(), b.Len(), n, got); err != nil {
-			m.r.Epochs = append(m.r.Epochs, time.Since(began))
 			return err
 		}
 	}
-	m.r.Epochs = append(m.r.Epochs, time.Since(began))
 	return nil
+}
+
+func (m *meter) endEpoch() {
+	now := time.Now()
+	m.r.Epochs = append(m.r.Epochs, now.Sub(m.from))
+	m.from = now
 }
 
 // onDevice uses the batches of all epochs on a CUDA device.
@@ -150,7 +153,7 @@ func (m *meter) onDevice(ctx context.Context, ld *loader.Loader) error {
 }
 
 func (m *meter) deviceEpoch(ctx context.Context, pf *cuda.Prefetcher, number int) error {
-	began := m.asked
+	defer m.endEpoch()
 	for b, err := range pf.Epoch(ctx, number) {
 		if err != nil {
 			return err
@@ -166,7 +169,6 @@ func (m *meter) deviceEpoch(ctx context.Context, pf *cuda.Prefetcher, number int
 			return err
 		}
 	}
-	m.r.Epochs = append(m.r.Epochs, time.Since(began))
 	return nil
 }
 

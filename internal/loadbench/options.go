@@ -3,7 +3,6 @@ package loadbench
 import (
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,9 +99,6 @@ func (o *Options) tableProblems() (all []string) {
 		if !slices.Contains(allTables, name) {
 			all = append(all, fmt.Sprintf("--tables %q: there are %s, and all", name, strings.Join(allTables, ", ")))
 		}
-	}
-	if o.Log != "" && !slices.Contains(logFormats, strings.ToLower(filepath.Ext(o.Log))) {
-		all = append(all, fmt.Sprintf("--log %q: its name must end in .csv or .jsonl", o.Log))
 	}
 	return all
 }

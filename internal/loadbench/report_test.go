@@ -1,0 +1,153 @@
+package loadbench
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// example returns a report of every kind of table, without measuring.
+func example() *Report {
+	row := func(name string, scale time.Duration) Result {
+		r := Result{Name: name, Total: 100 * scale, FirstBatch: scale, Batches: 40, Records: 400, Bytes: 40000, SpeedUp: 2, Step: 1, Limit: .5,
+			Epochs: []time.Duration{99 * scale}, Busy: Busy{Read: scale, Transform: 5 * scale, Idle: 3 * scale}, Diagnosis: "train-bound: <b>"}
+		for i := range 40 {
+			r.Waits = append(r.Waits, time.Duration(i%7)*scale)
+		}
+		r.Wait = waitsOf(r.Waits)
+		return r
+	}
+	rows := []Result{row("baseline", 50*time.Millisecond), row("+ workers & <prefetch>", 10*time.Millisecond),
+		{Name: "+ device prefetch", Unavailable: "no CUDA device"}, row("+ zero-copy", 100*time.Microsecond)}
+	for i := range rows {
+		rows[i].Published = &tutorial[i]
+	}
+	return &Report{Dataset: Dataset{Name: "a <dataset>", Records: 400, RecordBytes: 100, Fields: []string{"x uint8 (100)"}},
+		Machine: Machine{Cores: 2, OS: "linux", Arch: "amd64", Go: "go", Memcpy: 1e10, Read: 2e10, Pread: 1e9, Fault: 300, Resident: .5},
+		Tables: []Table{{Name: "progressive-sleep", Title: "row by row", Rows: rows, Notes: []string{"a note"}},
+			{Name: "guide-sleep", Title: strings.Repeat("waiting for batches ", 8), Rows: rows, guide: true},
+			{Name: "batch", Title: "varied: batch", Rows: rows, vary: "batch"},
+			{Name: "rows", Title: "nothing ran", Rows: rows[2:3]}},
+		Doctor: "train-bound: <b>", Interrupted: true}
+}
+
+func TestPageFetchesNothingAndHasItsPlots(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "report.html")
+	if err := example().WriteHTML(path); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	if n := strings.Count(page, "<svg"); n != 3*4 {
+		t.Errorf("%d plots", n)
+	}
+	for _, want := range []string{"name=\"viewport\"", "prefers-color-scheme: dark", "a &lt;dataset&gt;", "train-bound: &lt;b&gt;", "wait per batch",
+		"percentiles of the waits", "readiness", "records a second by batch", "not available: no CUDA device", "interrupted", "published, on another machine"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if found := regexp.MustCompile(`(?i)(<script|<img|<iframe|@import|url\(|(src|href)="?(https?:)?//)`).FindString(page); found != "" {
+		t.Errorf("the page fetches: %q", found)
+	}
+	if strings.Contains(page, "<prefetch>") {
+		t.Error("a name is not escaped in a plot")
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestPlots(t *testing.T) {
+	dir := t.TempDir()
+	if err := example().WritePlot(filepath.Join(dir, "p.svg")); err != nil {
+		t.Fatal(err)
+	}
+	svg, err := os.Open(filepath.Join(dir, "p.svg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer svg.Close()
+	texts := 0
+	for d := xml.NewDecoder(svg); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := token.(xml.StartElement); ok && e.Name.Local == "text" {
+			texts++
+		}
+	}
+	if texts < 20 {
+		t.Errorf("%d texts in the SVG", texts)
+	}
+	if err := example().WritePlot(filepath.Join(dir, "p.png")); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "p.png"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(bytes.NewReader(data))
+	if err != nil || img.Bounds().Dx() != 1240 || img.Bounds().Dy() < 3*580 {
+		t.Errorf("%v, %v", err, img.Bounds())
+	}
+	if err := (&Report{}).WritePlot(filepath.Join(dir, "none.png")); err == nil {
+		t.Error("a plot of nothing")
+	}
+	if err := example().WritePlot(filepath.Join(dir, "no", "p.png")); err == nil {
+		t.Error("a plot in a folder that is not there")
+	}
+}
+
+// The page's own policy forbids every fetch, so that one would be an error of the console.
+func TestPageInChromium(t *testing.T) {
+	chromium, err := exec.LookPath("chromium")
+	if err != nil || testing.Short() {
+		t.Skip("no chromium (apt-get install chromium), or -short: the page is not opened in a browser")
+	}
+	dir := t.TempDir()
+	page := filepath.Join(dir, "report.html")
+	if err := example().WriteHTML(page); err != nil {
+		t.Fatal(err)
+	}
+	for name, flags := range map[string][]string{
+		"phone, dark": {"--window-size=500,900", "--blink-settings=preferredColorScheme=0"},
+		"desk, light": {"--window-size=1280,900", "--blink-settings=preferredColorScheme=1"},
+	} {
+		shot := filepath.Join(dir, "shot.png")
+		args := append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--user-data-dir="+filepath.Join(dir, "profile"),
+			"--screenshot="+shot, "file://"+page)
+		out, err := exec.CommandContext(t.Context(), chromium, args...).CombinedOutput()
+		if err != nil || bytes.Contains(out, []byte("CONSOLE")) {
+			t.Fatalf("%s: %v\n%s", name, err, out)
+		}
+		data, err := os.ReadFile(shot)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := png.Decode(bytes.NewReader(data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, _, _, _ := img.At(2, 2).RGBA()
+		if dark := r < 0x4000; dark != strings.Contains(name, "dark") {
+			t.Errorf("%s: the page's red is %#x", name, r)
+		}
+	}
+}
