@@ -270,3 +270,27 @@ func TestTimesAndNames(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestOthersOnTheMachineAreMentioned(t *testing.T) {
+	for load, want := range map[string]bool{"": false, "0.10 3 4": false, "7.14 9.88 10.79": true} {
+		m := Machine{Cores: 2, Load: load}
+		if got := m.busy() != ""; got != want {
+			t.Errorf("load %q: %q", load, m.busy())
+		}
+	}
+}
+
+func FuzzShape(f *testing.F) {
+	f.Add("3x224x224")
+	f.Add("0x1")
+	f.Add("99999999999999999999")
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := parseShape(text)
+		if err != nil {
+			return
+		}
+		if n := s.Elems(); n < 1 || n > mostRecords || len(s) >= tensor.MaxRank {
+			t.Errorf("%q: %v", text, s)
+		}
+	})
+}

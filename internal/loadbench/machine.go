@@ -117,6 +117,15 @@ func loadAverage() string {
 	return ""
 }
 
+// busy warns of others that used the machine when the run began, "" if there were few.
+func (m *Machine) busy() string {
+	var now float64
+	if n, _ := fmt.Sscan(m.Load, &now); n == 0 || now < float64(m.Cores)/2 {
+		return ""
+	}
+	return fmt.Sprintf("others use this machine too (load %.1f on %d cores): times are longer than on an idle one, and vary", now, m.Cores)
+}
+
 // freeMemory returns the bytes that new processes can have, 0 if not known.
 func freeMemory() int {
 	text, err := os.ReadFile("/proc/meminfo")

@@ -51,6 +51,9 @@ func measure(ctx context.Context, s *setup, machine *Machine, tell func(batchEve
 	if err != nil && !errors.Is(err, errEnough) {
 		return r, err
 	}
+	if s.opts.Memory != nil && r.Pinned == 0 {
+		r.Note += "; but the system did not lock the pages"
+	}
 	r.CPU = cpuTime() - cpu
 	r.Wait = waitsOf(r.Waits)
 	r.Limit = s.least(&r, machine).Seconds() / max(1e-9, r.Total.Seconds())

@@ -139,7 +139,7 @@ func (p *progress) notes(kind string) []string {
 	if p.m.work.delay > 0 || p.m.generates() {
 		once := "The precomputed rows leave the preparation out: it was done before"
 		if p.s.once > 0 {
-			once += fmt.Sprintf(" (without the %s, making and storing %d records took %.1f s)", kind, p.s.info.Records, p.s.once.Seconds())
+			once += fmt.Sprintf(" (making and storing %d records took %.1f s, without that work)", p.s.info.Records, p.s.once.Seconds())
 		}
 		notes = append(notes, once+". They say what a loop gains whose preparation can be stored, not that loading got faster.")
 	}

@@ -56,6 +56,7 @@ type Result struct {
 	CPU        time.Duration   `json:"cpu_ns"` // of the process, in all threads; 0 if not known
 	Copied     int64           `json:"copied_bytes"`
 	Ring       int             `json:"ring_bytes"`
+	Pinned     int             `json:"pinned_bytes"` // of the ring
 	Wait       Waits           `json:"wait"`
 	Waits      []time.Duration `json:"waits_ns,omitempty"`
 	Busy       Busy            `json:"busy"`
@@ -122,6 +123,7 @@ func (r *Result) epochs() (sum time.Duration) {
 func (r *Result) takeStats(st loader.Stats) {
 	r.Copied += st.CopiedBytes
 	r.Ring = max(r.Ring, st.RingBytes)
+	r.Pinned = max(r.Pinned, st.Pinned)
 	r.Busy.Read += st.Read
 	r.Busy.Transform += st.Transform
 	r.Busy.Collate += st.Collate

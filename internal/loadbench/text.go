@@ -51,8 +51,10 @@ func (r *Report) head(b *strings.Builder) {
 		fmt.Fprintf(b, "; %.0f %% of the data in memory", 100*m.Resident)
 	}
 	b.WriteString("\n")
-	if r.Scaled != "" {
-		fmt.Fprintf(b, "%s\n", r.Scaled)
+	for _, text := range []string{r.Scaled, m.busy()} {
+		if text != "" {
+			fmt.Fprintf(b, "%s\n", text)
+		}
 	}
 }
 
@@ -68,8 +70,11 @@ func (t *Table) text(b *strings.Builder) {
 // remarks writes what rows and the table note.
 func (t *Table) remarks(b *strings.Builder) {
 	for i := range t.Rows {
-		if r := &t.Rows[i]; !r.Ran() {
+		switch r := &t.Rows[i]; {
+		case !r.Ran():
 			fmt.Fprintf(b, "  %s: not available: %s\n", r.Name, r.Unavailable)
+		case r.Note != "":
+			fmt.Fprintf(b, "  %s: %s\n", r.Name, r.Note)
 		}
 	}
 	if text := t.against(); t.guide && text != "" {
