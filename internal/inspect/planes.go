@@ -47,8 +47,12 @@ func planesOf(f store.Field) (planes, error) {
 
 // image returns the picture of a record; of four channels the fourth is left out.
 func (p planes) image(record []byte, t tone) *image.RGBA {
-	values := floats(tensor.Of(p.spec, 1, record))
 	img := image.NewRGBA(image.Rect(0, 0, p.w, p.h))
+	if p.spec.DType == tensor.Uint8 || p.spec.DType == tensor.Bool {
+		p.drawBytes(img, record, t)
+		return img
+	}
+	values := floats(tensor.Of(p.spec, 1, record))
 	for y := range p.h {
 		for x := range p.w {
 			at := y*p.row + x*p.pixel
@@ -61,6 +65,29 @@ func (p planes) image(record []byte, t tone) *image.RGBA {
 		}
 	}
 	return img
+}
+
+// drawBytes looks the brightness of each value up.
+func (p planes) drawBytes(img *image.RGBA, record []byte, t tone) {
+	var table [3][256]byte
+	var from [3]int
+	for k := range table {
+		c := min(k, p.c-1)
+		from[k] = c * p.channel
+		for v := range table[k] {
+			table[k][v] = t.brightness(float64(v), c)
+		}
+	}
+	for y := range p.h {
+		for x := range p.w {
+			at := y*p.row + x*p.pixel
+			px := img.Pix[y*img.Stride+4*x:][:4]
+			px[0] = table[0][record[at+from[0]]]
+			px[1] = table[1][record[at+from[1]]]
+			px[2] = table[2][record[at+from[2]]]
+			px[3] = 255
+		}
+	}
 }
 
 // floats widens the elements of v.

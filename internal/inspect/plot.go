@@ -33,7 +33,7 @@ func lengthsPlot(f FieldStats) template.HTML {
 	if f.Lengths == nil || f.Lengths.Histogram == nil {
 		return ""
 	}
-	return plot("Rows a record of "+f.Name, []string{"all"}, []*Histogram{f.Lengths.Histogram})
+	return plot("Histogram of "+f.LengthName()+" of "+f.Name, []string{"all"}, []*Histogram{f.Lengths.Histogram})
 }
 
 // plotSeries is how many histograms can be told apart in one plot.

@@ -58,11 +58,26 @@ type Check struct {
 // ReportOptions configures Compile. The zero value of every field but Scan is usable.
 type ReportOptions struct {
 	Choice
-	Scan     int    // records that are looked at for extremes and duplicates, at most
-	Seed     uint64 // of the random samples
-	Workers  int    // that read in parallel; 0 means GOMAXPROCS
-	Begin    func(n int64)
-	Progress func(n int64) // told of n more values of records, from any goroutine; may be nil
+	Scan     int           // records that are looked at for extremes and duplicates, at most
+	Seed     uint64        // of the random samples
+	Workers  int           // that read in parallel; 0 means GOMAXPROCS
+	Begin    func(n int64) // told how many values of records will be read; may be nil
+	Progress func(n int64) // told of n more of them, from any goroutine; may be nil
+}
+
+// scans returns how many records are looked at, one by one.
+func (o ReportOptions) scans(ds *mmapds.Dataset) int { return min(ds.Len(), o.Scan) }
+
+func (o ReportOptions) begin(n int64) {
+	if o.Begin != nil {
+		o.Begin(n)
+	}
+}
+
+func (o ReportOptions) progress(n int64) {
+	if o.Progress != nil {
+		o.Progress(n)
+	}
 }
 
 // Compile reads a dataset and finds what is worth showing. The same data and options give the
@@ -81,7 +96,9 @@ func Compile(ctx context.Context, path string, opts ReportOptions) (*Report, err
 		r.Summary.Fields = nil
 		r.Summary.describe(ds.Files())
 	}
-	stats := StatsOptions{Choice: opts.Choice, Workers: opts.Workers, Begin: opts.Begin, Progress: opts.Progress}
+	stats := StatsOptions{Choice: opts.Choice, Workers: opts.Workers, Progress: opts.progress, Begin: func(n int64) {
+		opts.begin(n + int64(opts.scans(ds)))
+	}}
 	if r.Stats, err = survey(ctx, path, ds, stats); err != nil {
 		return nil, err
 	}
@@ -109,12 +126,13 @@ type compiler struct {
 
 // How many samples are shown.
 const (
-	randomShots  = 24
-	classesShown = 12
-	classShots   = 6
-	extremeShots = 8
-	twinsShown   = 8
-	rowsShown    = 8
+	randomShots     = 24
+	classesShown    = 12 // with an album of their own; of more there is one album
+	classesTogether = 48
+	classShots      = 6
+	extremeShots    = 8
+	twinsShown      = 8
+	rowsShown       = 8
 )
 
 func (c *compiler) pictures(ctx context.Context) (err error) {
@@ -137,7 +155,7 @@ func (c *compiler) pictures(ctx context.Context) (err error) {
 	return c.extremes(ctx)
 }
 
-// classAlbums shows some samples of each of the first classes.
+// classAlbums shows some samples of each class, or one where there are many.
 func (c *compiler) classAlbums(ctx context.Context) error {
 	if len(c.census.values) < 2 {
 		return nil
@@ -146,15 +164,29 @@ func (c *compiler) classAlbums(ctx context.Context) error {
 	for i, class := range c.census.class {
 		groups[class] = append(groups[class], i)
 	}
-	for i, records := range groups[:min(len(groups), classesShown)] {
+	groups = slices.DeleteFunc(groups, func(records []int) bool { return len(records) == 0 })
+	if len(groups) > classesShown {
+		return c.oneOfEach(ctx, groups)
+	}
+	for _, records := range groups {
 		some := sample(c.rng, len(records), min(classShots, len(records)))
-		title := c.labelText(c.census.values[i])
+		title := c.labelText(c.census.values[c.census.class[records[0]]])
 		note := cli.Counted(int64(len(records)), "record")
 		if err := c.album(ctx, title, note, widen(some, func(k int) int { return records[k] })); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// oneOfEach shows a sample of as many classes as there is room for.
+func (c *compiler) oneOfEach(ctx context.Context, groups [][]int) error {
+	note := ""
+	chosen := sample(c.rng, len(groups), min(len(groups), classesTogether))
+	if len(chosen) < len(groups) {
+		note = fmt.Sprintf("%d of %s", len(chosen), classes(len(groups)))
+	}
+	return c.album(ctx, "One of each class", note, widen(chosen, func(k int) int { return groups[k][c.rng.IntN(len(groups[k]))] }))
 }
 
 func (c *compiler) labelText(l Label) string {
@@ -166,12 +198,12 @@ func (c *compiler) labelText(l Label) string {
 
 // extremes shows the darkest, the brightest, and pairs that look alike.
 func (c *compiler) extremes(ctx context.Context) error {
-	count := min(c.ds.Len(), c.opts.Scan)
+	count := c.opts.scans(c.ds)
 	c.report.Scanned = "all records"
 	if count < c.ds.Len() {
 		c.report.Scanned = fmt.Sprintf("%s of %s records, evenly spread", cli.Count(int64(count)), cli.Count(int64(c.ds.Len())))
 	}
-	all, err := c.gallery.scan(ctx, count, c.opts.Workers, func(int64) {})
+	all, err := c.gallery.scan(ctx, count, c.opts.Workers, c.opts.progress)
 	if err != nil {
 		return err
 	}

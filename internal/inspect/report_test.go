@@ -135,12 +135,13 @@ func TestReportOfEveryKind(t *testing.T) {
 		albums bool
 		want   string
 	}{
-		"ragged":     {captions(t), ReportOptions{}, false, "Rows a record of tokens"},
-		"encoded":    {photos(t, 4), ReportOptions{}, true, "1 image cannot be decoded, the first is record 3"},
-		"one record": {build(t, schemaOf(tensor.Float32, store.CHW), 1, store.Info{}, func(int, [][]byte) {}), ReportOptions{}, true, "(3, 8, 8) CHW"},
-		"foreign":    {small("new-chunks"), ReportOptions{Choice: Choice{Fields: []string{"tree"}}}, false, "Histogram of tree"},
-		"a split":    {captions(t), ReportOptions{Choice: Choice{Split: "val"}}, false, "<dt>split</dt><dd>val</dd>"},
-		"not finite": {build(t, schemaOf(tensor.Float32, store.CHW), 2, store.Info{}, func(_ int, v [][]byte) { copy(v[0], "\x00\x00\xc0\x7f") }), ReportOptions{}, true, "images: 2 values are not finite"},
+		"ragged":       {captions(t), ReportOptions{}, false, "Histogram of rows a record of tokens"},
+		"encoded":      {photos(t, 4), ReportOptions{}, true, "1 image cannot be decoded, the first is record 3"},
+		"one record":   {build(t, schemaOf(tensor.Float32, store.CHW), 1, store.Info{}, func(int, [][]byte) {}), ReportOptions{}, true, "(3, 8, 8) CHW"},
+		"foreign":      {small("new-chunks"), ReportOptions{Choice: Choice{Fields: []string{"tree"}}}, false, "Histogram of tree"},
+		"many classes": {build(t, schemaOf(tensor.Uint8, store.CHW), 60, store.Info{}, func(i int, v [][]byte) { v[1][0] = byte(i) }), ReportOptions{}, true, "One of each class <small>48 of 60 classes"},
+		"a split":      {captions(t), ReportOptions{Choice: Choice{Split: "val"}}, false, "<dt>split</dt><dd>val</dd>"},
+		"not finite":   {build(t, schemaOf(tensor.Float32, store.CHW), 2, store.Info{}, func(_ int, v [][]byte) { copy(v[0], "\x00\x00\xc0\x7f") }), ReportOptions{}, true, "images: 2 values are not finite"},
 	} {
 		r := compile(t, c.path, c.opts)
 		if html := page(t, r); !strings.Contains(html, c.want) || (len(r.Albums) > 0) != c.albums {

@@ -32,7 +32,7 @@ func parseSpan(text string) (span, error) {
 			return s, nil
 		}
 	}
-	return s, fmt.Errorf("RECORDS %q: must be a number such as 7, or a range such as 5:8 (5, 6, 7), :8 or 5:", text)
+	return s, fmt.Errorf("RECORDS %q: must be a number such as 7, or a range such as :8, 5: or 5:8 (5, 6, 7)", text)
 }
 
 // within returns the records of the span in a dataset of n, or says that there are none.

@@ -39,6 +39,14 @@ type FieldStats struct {
 	Agrees *bool `json:"manifest_agrees,omitempty"`
 }
 
+// LengthName says what Lengths counts.
+func (s FieldStats) LengthName() string {
+	if s.Content != "" {
+		return "bytes a record"
+	}
+	return "rows a record"
+}
+
 // ChannelStats is the statistics of a channel.
 type ChannelStats struct {
 	Name string `json:"name"` // "red", "channel 4"; "all" of a field without channels

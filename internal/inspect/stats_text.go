@@ -45,9 +45,9 @@ func (s *FieldStats) render(b *strings.Builder, opts TextOptions) {
 		t := table{indent: 2, align: "lrrrr"}
 		t.add("", "min", "max", "mean", "std")
 		n := s.Lengths.Moments
-		t.add("rows a record", limit(n.Min), limit(n.Max), decimal(n.Mean), decimal(n.Std))
+		t.add(s.LengthName(), limit(n.Min), limit(n.Max), decimal(n.Mean), decimal(n.Std))
 		b.WriteString(t.String())
-		renderHistograms(b, []string{"rows a record"}, []*Histogram{s.Lengths.Histogram})
+		renderHistograms(b, []string{s.LengthName()}, []*Histogram{s.Lengths.Histogram})
 	}
 	s.renderClasses(b, opts)
 }
