@@ -189,6 +189,7 @@ func (t *Table) overTime() (*figure, error) {
 			return nil, err
 		}
 	}
+	f.plot.X.Tick.Marker = wholes{}
 	f.timesUp()
 	return f, nil
 }
@@ -286,6 +287,22 @@ func roomOnLog(a *plot.Axis) {
 	a.Max = math.Pow(10, math.Ceil(math.Log10(max(a.Max, a.Min*10))))
 }
 
+// wholes marks whole numbers.
+type wholes struct{}
+
+// Ticks implements plot.Ticker.
+func (wholes) Ticks(least, most float64) (ticks []plot.Tick) {
+	for _, t := range (plot.DefaultTicks{}).Ticks(least, most) {
+		if t.Value == math.Trunc(t.Value) {
+			if t.Label != "" {
+				t.Label = number(t.Value)
+			}
+			ticks = append(ticks, t)
+		}
+	}
+	return ticks
+}
+
 // decades marks powers of ten of a second.
 type decades struct{}
 
@@ -301,7 +318,7 @@ type plain struct{}
 
 // Ticks implements plot.Ticker.
 func (plain) Ticks(least, most float64) []plot.Tick {
-	return powers(least, most, func(x float64) string { return number(x) })
+	return powers(least, most, number)
 }
 
 func powers(least, most float64, label func(float64) string) (ticks []plot.Tick) {

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"gonum.org/v1/plot"
 )
 
 // example returns a report of every kind of table, without measuring.
@@ -148,6 +150,29 @@ func TestPageInChromium(t *testing.T) {
 		r, _, _, _ := img.At(2, 2).RGBA()
 		if dark := r < 0x4000; dark != strings.Contains(name, "dark") {
 			t.Errorf("%s: the page's red is %#x", name, r)
+		}
+	}
+}
+
+func TestTicks(t *testing.T) {
+	labels := func(ticks []plot.Tick) (all []string) {
+		for _, tick := range ticks {
+			if tick.Label != "" {
+				all = append(all, tick.Label)
+			}
+		}
+		return all
+	}
+	for name, c := range map[string]struct {
+		ticks []plot.Tick
+		want  string
+	}{
+		"times":  {decades{}.Ticks(1e-6, 10), "1 us 10 us 100 us 1 ms 10 ms 100 ms 1 s 10 s"},
+		"rates":  {plain{}.Ticks(10, 1e4), "10 100 1,000 10,000"},
+		"counts": {wholes{}.Ticks(0, 4), "0 2 4"},
+	} {
+		if got := strings.Join(labels(c.ticks), " "); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
