@@ -23,13 +23,13 @@ var mutants = []struct {
 		{"batch.go", "return s.dev.order(uintptr(stream), s.copied)", "_ = s\n\treturn nil"},
 	}},
 	{"the next copy does not wait for the consumer", []edit{
-		{"slot.go", "if err := s.dev.order(s.stream, s.used); err != nil {", "if err := error(nil); err != nil {"},
+		{"transfer.go", "if err := s.dev.order(s.stream, s.used); err != nil {", "if err := error(nil); err != nil {"},
 	}},
 	{"the Loader's batch is given back before its copy is done", []edit{
 		{"run.go", "err := r.awaitCopy(h.s)", "var err error"},
 	}},
 	{"the staging memory is filled again before its copy is done", []edit{
-		{"slot.go", "} else if err := s.settle(s.copied); err != nil {", "} else if err := error(nil); err != nil {"},
+		{"transfer.go", "} else if err := s.settle(s.copied); err != nil {", "} else if err := error(nil); err != nil {"},
 	}},
 	{"memory is freed before the copy is done", []edit{
 		{"slot.go", "errs := []error{s.settle(s.copied)}", "var errs []error"},
@@ -38,8 +38,8 @@ var mutants = []struct {
 		{"slot.go", "errs = append(errs, s.settle(s.used))", ""},
 	}},
 	{"the event is recorded before the copy", []edit{
-		{"slot.go", "for i, f := range s.p.plan {\n\t\tif err := s.copyField", "if err := s.dev.record(s.copied, s.stream); err != nil {\n\t\treturn err\n\t}\n\tfor i, f := range s.p.plan {\n\t\tif err := s.copyField"},
-		{"slot.go", "return s.dev.record(s.copied, s.stream)", "return nil"},
+		{"transfer.go", "for i, f := range s.p.plan {\n\t\tif err := s.copyField", "if err := s.dev.record(s.copied, s.stream); err != nil {\n\t\treturn err\n\t}\n\tfor i, f := range s.p.plan {\n\t\tif err := s.copyField"},
+		{"transfer.go", "return s.dev.record(s.copied, s.stream)", "return nil"},
 	}},
 	{"the end of a batch is not recorded", []edit{
 		{"batch.go", "return joinErrors(s.markUsed(stream), s.drop())", "_ = stream\n\treturn s.drop()"},
@@ -55,10 +55,10 @@ var mutants = []struct {
 		{"batch.go", "err = s.dev.Synchronize()\n\t}\n\tif err := joinErrors", "}\n\tif err := joinErrors"},
 	}},
 	{"the kernel runs beside the copy", []edit{
-		{"slot.go", "s.mem+at.raw, total, s.stream)", "s.mem+at.raw, total, 0)"},
+		{"transfer.go", "s.mem+at.raw, total, s.stream)", "s.mem+at.raw, total, 0)"},
 	}},
 	{"what a failed batch has queued is not waited for", []edit{
-		{"slot.go", "return errors.Join(err, s.drain())", "return err"},
+		{"transfer.go", "return errors.Join(err, s.drain())", "return errors.Join(err)"},
 	}},
 	{"the context is not set on the thread", []edit{
 		{"device.go", "if r := d.drv.CtxSetCurrent(d.ctx); r != 0 {\n\t\treturn d.failure(\"cuCtxSetCurrent, for \"+op, r)", "if r := Result(0); r != 0 {\n\t\treturn d.failure(\"cuCtxSetCurrent, for \"+op, r)"},

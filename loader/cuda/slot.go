@@ -1,27 +1,16 @@
 package cuda
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/tensor"
 )
 
 // alignment of every field in a slot's memory: what vector loads and tensor cores ask for.
 const alignment = 256
-
-// field is one field of the batches on a device.
-type field struct {
-	in, out tensor.Spec
-	norm    *normalizer // nil copies
-	direct  *mapping    // nil if it is the Loader's
-}
 
 // region is where a field lies in a slot: its bytes as they were copied, and the results.
 // They are the same place where nothing is normalized.
@@ -83,128 +72,6 @@ func newSlot(p *Prefetcher, l *lane) (*slot, error) {
 		return nil, errors.Join(err, s.free())
 	}
 	return s, nil
-}
-
-// load queues everything that brings b to the device. If it fails, nothing reads b any
-// more.
-func (s *slot) load(ctx context.Context, b loader.Batch) error {
-	err := s.queue(ctx, b)
-	if err != nil {
-		return errors.Join(err, s.drain())
-	}
-	return nil
-}
-
-func (s *slot) queue(ctx context.Context, b loader.Batch) error {
-	if err := s.p.setPlan(b); err != nil {
-		return err
-	}
-	s.indices = append(s.indices[:0], b.Indices()...)
-	s.valid = append(s.valid[:0], b.Valid()...)
-	s.epoch, s.step, s.borrows = b.Epoch(), b.Step(), false
-	if err := s.measure(b); err != nil {
-		return err
-	}
-	if s.inUse {
-		if err := s.dev.order(s.stream, s.used); err != nil {
-			return err
-		}
-		s.inUse = false
-	}
-	for i, f := range s.p.plan {
-		if err := s.copyField(ctx, i, f); err != nil {
-			return err
-		}
-	}
-	return s.dev.record(s.copied, s.stream)
-}
-
-// copyField queues the copy of a field, and what normalizes it.
-func (s *slot) copyField(ctx context.Context, i int, f *field) error {
-	var err error
-	if f.direct != nil {
-		err = s.copyDirect(ctx, i, f)
-	} else {
-		err = s.copyHost(i)
-	}
-	if err != nil || f.norm == nil {
-		return err
-	}
-	at := s.regions[i]
-	total := at.rows * f.out.Shape.Elems()
-	if total == 0 {
-		return nil
-	}
-	s.p.count(func(st *Stats) { st.Normalized += int64(total) })
-	return s.dev.normalize(f.norm, s.mem+at.out, s.mem+at.raw, total, s.stream)
-}
-
-// copyHost queues the copy of a field that the Loader made.
-func (s *slot) copyHost(i int) error {
-	src := s.src[i]
-	if locked.holds(src) {
-		s.p.count(func(st *Stats) { st.PinnedBytes += int64(len(src)) })
-		s.borrows = true
-		return s.copy(s.mem+s.regions[i].raw, src)
-	}
-	stage, err := s.staging(i, len(src))
-	if err != nil {
-		return err
-	}
-	copy(stage, src)
-	return s.copyStaged(i, stage)
-}
-
-// copyDirect queues the copies of a field from the dataset's own memory: of each run of
-// records, if these are long enough.
-func (s *slot) copyDirect(ctx context.Context, i int, f *field) error {
-	size := f.in.RecordBytes()
-	total := len(s.indices) * size
-	if n := countRuns(s.indices); f.direct.base == nil || n > 1 && total/n < minRun {
-		stage, err := s.staging(i, total)
-		if err != nil {
-			return err
-		}
-		if err := s.p.opts.Direct.Source.Gather(ctx, f.in.Name, s.indices, stage); err != nil {
-			return fmt.Errorf("cuda: batch %d: field %q: %w", s.step, f.in.Name, err)
-		}
-		return s.copyStaged(i, stage)
-	}
-	s.p.count(func(st *Stats) { st.DirectBytes += int64(total) })
-	return runs(s.indices, func(at, first, n int) error {
-		return s.copy(s.mem+s.regions[i].raw+uint64(at*size), f.direct.base[first*size:(first+n)*size])
-	})
-}
-
-// copyStaged queues the copy of bytes that were written to the slot's own memory.
-func (s *slot) copyStaged(i int, stage []byte) error {
-	s.p.count(func(st *Stats) { st.StagedBytes += int64(len(stage)) })
-	return s.copy(s.mem+s.regions[i].raw, stage)
-}
-
-// copy queues a copy from page-locked memory.
-func (s *slot) copy(dst uint64, src []byte) error {
-	if len(src) == 0 {
-		return nil
-	}
-	s.p.count(func(st *Stats) { st.Copies++ })
-	return s.dev.do("cuMemcpyHtoDAsync", func() Result {
-		return s.dev.drv.MemcpyHtoDAsync(dst, unsafe.Pointer(unsafe.SliceData(src)), uintptr(len(src)), s.stream)
-	})
-}
-
-// staging returns n bytes of page-locked memory of the slot, which nothing reads any more.
-func (s *slot) staging(i, n int) ([]byte, error) {
-	if s.stage[i] == nil {
-		b, err := s.dev.pin(s.regions[i].room * s.p.plan[i].in.RecordBytes())
-		if err != nil {
-			return nil, err
-		}
-		s.stage[i] = b
-	} else if err := s.settle(s.copied); err != nil {
-		return nil, err
-	}
-	return s.stage[i][:n:n], nil
 }
 
 // measure finds the batch's fields, and sees to it that the slot has room for them.
@@ -326,53 +193,4 @@ func (s *slot) free() error {
 		errs = append(errs, s.dev.freeStream(s.stream))
 	}
 	return errors.Join(append(errs, s.dev.drop())...)
-}
-
-// setPlan finds out what batches are made of, from the first one. The goroutine of a loop
-// alone calls it.
-func (p *Prefetcher) setPlan(b loader.Batch) error {
-	if p.plan != nil {
-		return nil
-	}
-	var plan []*field
-	for _, name := range p.opts.Fields {
-		v, err := hostField(b, name)
-		if err != nil {
-			return err
-		}
-		plan = append(plan, &field{in: tensor.Spec{Name: name, DType: v.DType(), Shape: v.Shape()[1:]}})
-	}
-	for _, m := range p.maps {
-		plan = append(plan, &field{in: m.spec, direct: m})
-	}
-	for _, f := range plan {
-		f.out = f.in
-		if n, ok := p.opts.Normalize[f.in.Name]; ok {
-			var err error
-			if f.out, f.norm, err = n.of(f.in); err != nil {
-				return fmt.Errorf("cuda: Normalize: %w", err)
-			}
-		}
-	}
-	p.plan = plan
-	return nil
-}
-
-// offsets is the end of a name that stands for where the records of a field of variable
-// length begin.
-const offsets = ".offsets"
-
-// hostField returns a field of a batch of the Loader, which panics if there is none.
-func hostField(b loader.Batch, name string) (v tensor.View, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("cuda: options: Fields: %v", p)
-		}
-	}()
-	if of, ok := strings.CutSuffix(name, offsets); ok {
-		at := b.Offsets(of)
-		bytes := unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(at))), 8*len(at))
-		return tensor.Of(tensor.Spec{Name: name, DType: tensor.Int64}, len(at), bytes), nil
-	}
-	return b.Field(name), nil
 }
