@@ -84,8 +84,11 @@ func (c *command) accept(ctx context.Context, l *net.UnixListener, p *cli.Progre
 	var notes sync.Mutex
 	for number := 1; ; number++ {
 		conn, err := l.AcceptUnix()
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		if err != nil {
-			return errors.Join(context.Cause(ctx), l.Close())
+			return errors.Join(fmt.Errorf("--socket: %w", err), l.Close())
 		}
 		sessions.Go(func() {
 			err := Serve(ctx, conn, c.dataset, c.workers)

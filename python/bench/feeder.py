@@ -4,7 +4,7 @@
 
 Every way shuffles the images, normalises them and mirrors half: an epoch of each in turn, several
 rounds, after one that does not count. The DataLoader's dataset does for one record what is usual,
-with NumPy; so does the one that fetches whole batches. Shown are the medians, the ratio to the best
+with NumPy. Shown are the medians, the ratio to the best
 DataLoader (the median of those of the rounds), the CPU time of the training process itself, and what
 a record costs all processes together, which depends less on what else the machine does.
 """
@@ -56,17 +56,6 @@ class PerItem(Dataset):
         return torch.from_numpy(x), int(self.labels[i])
 
 
-class Batched(pt.TorchDataset):
-    """TorchDataset, and a flip of the records of a batch."""
-
-    def __getitems__(self, indices):
-        batch = super().__getitems__(indices)
-        images = next(iter(batch.arrays.values()))
-        flip = torch.rand(len(images)) < 0.5
-        images[flip] = images[flip].flip(-1)
-        return batch
-
-
 def ways(path: str, batch: int, command: str):
     """Yield names and functions that iterate one epoch."""
     ds = penstock.open(path)
@@ -77,13 +66,10 @@ def ways(path: str, batch: int, command: str):
         how = {"num_workers": workers, "persistent_workers": workers > 0}
         loader = DataLoader(PerItem(path, field), batch_size=batch, shuffle=True, **how)
         yield f"DataLoader, {workers} workers", lambda loader=loader: loader
-    batches = penstock.order.Batches(len(ds), batch, seed=1)
-    loader = DataLoader(Batched(path, normalize=True), batch_sampler=batches, collate_fn=pt.collate)
-    yield "TorchDataset, no workers", lambda loader=loader: loader
 
 
-def busy() -> tuple[float, float]:
-    """Return the CPU seconds of this process, and of it and all that it started and that still run."""
+def started() -> float:
+    """Return the CPU seconds of all processes that this one started and that still run."""
     children, own = {}, {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -93,10 +79,10 @@ def busy() -> tuple[float, float]:
             continue  # it has ended
         children.setdefault(int(rest[1]), []).append(int(pid))
         own[int(pid)] = (int(rest[11]) + int(rest[12])) / os.sysconf("SC_CLK_TCK")
-    family = [os.getpid()]
+    family = list(children.get(os.getpid(), []))
     for pid in family:
         family += children.get(pid, [])
-    return time.process_time(), sum(own[pid] for pid in family)
+    return sum(own[pid] for pid in family)
 
 
 def main() -> None:
@@ -107,25 +93,26 @@ def main() -> None:
     n = len(penstock.open(path))
     all_ways = list(ways(path, batch, sys.argv[4] if len(sys.argv) > 4 else "feed"))
     rates: dict[str, list[float]] = {name: [] for name, _ in all_ways}
-    cpu: dict[str, list[float]] = {name: [] for name, _ in all_ways}
-    cost: dict[str, list[float]] = {name: [] for name, _ in all_ways}
+    took, mine, others = (dict.fromkeys(rates, 0.0) for _ in range(3))
     print(f"{path}: {n} records, batches of {batch}, {rounds} rounds; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for k in range(rounds + 1):
         for name, epoch in all_ways:
-            began, (mine, everyone) = time.perf_counter(), busy()
+            before = started()
+            began, busy = time.perf_counter(), time.process_time()
             for _ in epoch():
                 pass
+            seconds, busy = time.perf_counter() - began, time.process_time() - busy
             if k > 0:
-                took = time.perf_counter() - began
-                rates[name].append(n / took)
-                cpu[name].append((busy()[0] - mine) / took)
-                cost[name].append((busy()[1] - everyone) / n * 1e6)
+                rates[name].append(n / seconds)
+                took[name] += seconds
+                mine[name] += busy
+                others[name] += started() - before
     best = max((name for name in rates if name.startswith("DataLoader")), key=lambda name: statistics.median(rates[name]))
     for name, got in rates.items():
         ratio = statistics.median(a / b for a, b in zip(got, rates[best]))
         print(
             f"{name:>26} {statistics.median(got):12,.0f} records/s {ratio:7.2f} x   "
-            f"trainer's CPU {100 * statistics.median(cpu[name]):5.1f} %   all CPU {statistics.median(cost[name]):8.1f} us/record"
+            f"trainer's CPU {100 * mine[name] / took[name]:5.1f} %   all CPU {(mine[name] + others[name]) / n / rounds * 1e6:8.1f} us/record"
         )
     print(f"load of the machine {os.getloadavg()[0]:.1f}")
 

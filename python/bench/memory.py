@@ -1,9 +1,10 @@
 """Whether the memory of DataLoader's workers grows over the epochs.
 
-    python3 memory.py DATASET [EPOCHS]
+    python3 memory.py DATASET [EPOCHS] [FEED]
 
 prints, for each epoch, the memory that two workers have for themselves: with a TorchDataset, which
-holds a path, and with what is often written, a dataset that holds a list of a million names.
+holds a path, and with what is often written, a dataset that holds a list of a million names. Beside
+it, that of a feeder, the memory that it shares with this process included, and of this process.
 Each look at an element of the list changes its reference count, and so copies a page that the
 worker shared with the process that it was forked from.
 """
@@ -62,8 +63,22 @@ def grow(name: str, dataset: Dataset, epochs: int, **how) -> None:
     del iterator, loader
 
 
+def feed(path: str, epochs: int, command: str) -> None:
+    feeders, trainers = [], []
+    with penstock.Feeder(path, 256, shuffle=True, epochs=epochs, command=command) as feeder:
+        for _ in range(epochs):
+            for batch in feeder:
+                for values in batch.arrays.values():
+                    values.sum()
+            feeders.append(private(feeder.pid) + feeder.stats()["shared"])
+            trainers.append(private(os.getpid()))
+    for name, sizes in (("a feeder", feeders), ("its trainer", trainers)):
+        print(f"{name:>16}: {' '.join(f'{s / 2**20:6.1f}' for s in sizes)}  MiB, epoch by epoch")
+
+
 def main() -> None:
     path, epochs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 6
+    feed(path, epochs, sys.argv[3] if len(sys.argv) > 3 else "feed")
     grow("TorchDataset", pt.TorchDataset(path), epochs, collate_fn=pt.collate)
     grow("a list of names", Named(), epochs)
 

@@ -35,11 +35,10 @@ class FedBatch(Batch):
 
     ``batch["images"]`` is an array over that memory, which may be written to. It is valid for
     as long as something refers to it: the batch, an array or a tensor over it. Then the feeder
-    fills the memory anew. ``epoch`` and ``step`` number it; ``indices`` are the numbers of its
-    records, and ``valid`` is False where a record only fills up the last batch of an epoch.
+    fills the memory anew. ``fields`` describe the arrays; ``epoch`` and ``step`` number the batch.
     """
 
-    __slots__ = ("fields", "epoch", "step", "indices", "valid")
+    __slots__ = ("fields", "epoch", "step", "_slot", "_message")
 
     def __init__(self, slot: Slot, fields: Mapping[str, Field], message: Mapping[str, Any]) -> None:
         count = message["count"]
@@ -48,8 +47,17 @@ class FedBatch(Batch):
         super().__init__({f.name: _values(slot, f, count, place) for f, place in places}, count)
         self.epoch: int = message["epoch"]
         self.step: int = message["step"]
-        self.indices = slot.array(message["indices"], _INT64, (count,))
-        self.valid = slot.array(message["valid"], _BOOL, (count,))
+        self._slot, self._message = slot, message
+
+    @property
+    def indices(self) -> np.ndarray:
+        """The numbers of the records in the dataset, or in its split."""
+        return self._slot.array(self._message["indices"], _INT64, (len(self),))
+
+    @property
+    def valid(self) -> np.ndarray:
+        """False for records that only fill up the last batch of an epoch."""
+        return self._slot.array(self._message["valid"], _BOOL, (len(self),))
 
 
 def _values(slot: Slot, f: Field, count: int, place: Mapping[str, int]) -> np.ndarray | Ragged:
@@ -148,6 +156,11 @@ class Feeder:
     def epoch(self) -> int:
         """The number of the epoch that the next batch is of."""
         return self._state["epoch"]
+
+    @property
+    def pid(self) -> int | None:
+        """The process of a feeder that this one started."""
+        return None if self._child is None else self._child.pid
 
     def __len__(self) -> int:
         return self._batches

@@ -208,7 +208,7 @@ class FeederTest(unittest.TestCase):
             batch = next(iter(f))
             grandchild = os.fork()
             if grandchild:
-                print(f._child.pid, grandchild, flush=True)
+                print(f.pid, grandchild, flush=True)
             time.sleep(600)
         """
         env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, "..")}
