@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test lint bench bench-peers fuzz generate clean
+.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-gpu fuzz generate clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -25,6 +25,9 @@ demo: deps build ## raw images to datasets, inspected, previewed and trained fro
 test: deps ## every test, in the builds that users get
 	@.ci/test
 
+test-gpu: ## tests of loader/cuda on a real NVIDIA device; fails where there is none
+	PENSTOCK_GPU=1 go test -count=1 -v -run '^TestGPU' ./loader/cuda
+
 lint: ## gofmt, go vet, staticcheck, shellcheck
 	@.ci/lint $(STATICCHECK)
 
@@ -34,6 +37,9 @@ bench: ## ratios against image/jpeg, imaging, libjpeg-turbo and copy(), then the
 
 bench-peers: ## ratios against Pillow, OpenCV, torchvision, PyTorch, NumPy and h5py (PYTHON=one that has them)
 	@bench/run peers
+
+bench-gpu: ## copies to a real NVIDIA device against the limit of pinned memory, and overlap with computing
+	PENSTOCK_GPU=1 go test -run '^$$' -bench '^BenchmarkGPU' ./loader/cuda
 
 fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 	@.ci/fuzz $(FUZZTIME)
