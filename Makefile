@@ -25,7 +25,7 @@ demo: deps build ## raw images to datasets, inspected, previewed and trained fro
 test: deps ## every test, in the builds that users get
 	@.ci/test
 
-test-gpu: ## tests of loader/cuda on a real NVIDIA device; fails where there is none
+test-gpu: ## tests of loader/cuda on a real NVIDIA device; skips, saying why, where there is none
 	PENSTOCK_GPU=1 go test -count=1 -v -run '^TestGPU' ./loader/cuda
 
 lint: ## gofmt, go vet, staticcheck, shellcheck
