@@ -28,7 +28,7 @@ func (r *Report) GoBench(w io.Writer) error {
 
 func (r *Result) goBench(b *strings.Builder, table string, cores int) {
 	n := int64(max(1, r.Batches))
-	fmt.Fprintf(b, "BenchmarkLoad/%s/row=%s", benchName(table), benchName(r.Name))
+	fmt.Fprintf(b, "BenchmarkLoad/table=%s/row=%s", benchName(table), benchName(r.Name))
 	if cores > 1 {
 		fmt.Fprintf(b, "-%d", cores)
 	}

@@ -32,7 +32,10 @@ func progressive(ctx context.Context, o *Options, s *subject, kind string) (Tabl
 }
 
 func progressiveTitle(o *Options, kind string) string {
-	if o.Delay == 0 {
+	switch {
+	case o.Delay == 0 && o.Synthetic:
+		return "row by row, records drawn at random when they are asked for"
+	case o.Delay == 0:
 		return "row by row, records as they are stored"
 	}
 	text := "row by row, " + kindText(kind, o.Delay) + " a record"
