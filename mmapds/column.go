@@ -19,12 +19,13 @@ type column struct {
 	size     int         // bytes of a row
 	segments []segment   // none of them is empty
 	packed   *packed     // instead of segments
+	counts   *counts
 	checks   Checks
 	sums     []sums // by extent; nil if there are none, or nobody wants them
 }
 
 func newColumn(meta *store.Column) column {
-	return column{meta: meta, spec: meta.Spec, size: meta.Spec.RecordBytes()}
+	return column{meta: meta, spec: meta.Spec, size: meta.Spec.RecordBytes(), counts: new(counts)}
 }
 
 type segment struct {
@@ -87,7 +88,8 @@ func (c *column) span(a, b int, f func(s *segment, from, to int) error) error {
 }
 
 // pageSet remembers which pages of a segment were brought in already: one bit a page, 1/32768
-// of the mapped bytes. A page that the kernel took back since then costs a fault, no error.
+// of the mapped bytes. A page that the kernel took back since then costs a fault, no error;
+// look finds out before long.
 type pageSet struct {
 	bits []atomic.Uint64
 }
@@ -112,6 +114,13 @@ func (p *pageSet) has(from, to int) bool {
 func (p *pageSet) add(from, to int) {
 	for page, last := from>>pageShift, (to-1)>>pageShift; page <= last; page = (page | 63) + 1 {
 		p.bits[page/64].Or(wordMask(page, last))
+	}
+}
+
+// clear forgets all pages.
+func (p *pageSet) clear() {
+	for i := range p.bits {
+		p.bits[i].Store(0)
 	}
 }
 

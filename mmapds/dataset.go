@@ -27,6 +27,10 @@ type Options struct {
 	// Verify has records compared with their checksums before they are handed out: see
 	// Verified reads above. The zero value is Off.
 	Verify Checks
+
+	// Read is how Gather comes to records. The zero value is Auto, which decides by what is in
+	// memory.
+	Read Reading
 }
 
 // Dataset is an open dataset. Its methods may be called from any goroutine.
@@ -38,6 +42,8 @@ type Dataset struct {
 	fields  []field  // as those of the schema
 	maps    []*mmap.Mapping
 	pool    *h5chunk.Pool // inflates; nil if nothing is packed
+	read    Reading
+	handles handles
 	leases  leases
 	closed  atomic.Bool
 }
@@ -53,14 +59,14 @@ func Open(path string) (*Dataset, error) { return OpenWith(path, Options{}) }
 
 // OpenWith is Open with options.
 func OpenWith(path string, opts Options) (*Dataset, error) {
-	if err := opts.Verify.validate(); err != nil {
+	if err := errors.Join(opts.Verify.validate(), opts.Read.validate()); err != nil {
 		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}
 	files, err := locate(path, opts, store.OpenHDF5Packed)
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{files: files, split: opts.Split, specs: files.Schema.Specs()}
+	d := &Dataset{files: files, split: opts.Split, read: opts.Read, specs: files.Schema.Specs()}
 	d.leases.init()
 	shared := make(map[string]*mmap.Mapping) // an HDF5 file is mapped once for all fields
 	d.columns = make([]column, len(files.Columns))
@@ -215,7 +221,7 @@ func (d *Dataset) unmap() error {
 	if d.pool != nil {
 		d.pool.Close()
 	}
-	var errs []error
+	errs := []error{d.handles.close()}
 	for _, m := range d.maps {
 		errs = append(errs, m.Unmap())
 	}

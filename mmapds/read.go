@@ -120,6 +120,7 @@ func (d *Dataset) warmRows(c *column, a, b int) error {
 	if c.packed != nil {
 		return c.packed.warmRows(a, b)
 	}
+	c.look()
 	for ; a < b; a = min(b, a+c.perStep()) {
 		s, at := c.find(a)
 		to := min(at+c.perStep()*c.size, len(s.data), at+(b-a)*c.size)
@@ -132,7 +133,8 @@ func (d *Dataset) warmRows(c *column, a, b int) error {
 
 // Gather copies record indices[i] to dst[i*size:], with size the field's RecordBytes; dst is
 // exactly as long as that needs. Indices may come in any order and repeat. It starts all
-// reads before it waits for the first, and allocates nothing.
+// reads before it waits for the first, and allocates nothing for records that are in memory.
+// How it comes to others is for Options.Read to say.
 func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	c, err := d.column(field)
 	if err != nil {
@@ -144,16 +146,56 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 	if c.packed != nil {
 		return c.packed.gather(ctx, indices, dst)
 	}
-	hot := c.sums == nil // nothing is to be done before the copy
-	for _, i := range indices {
+	c.look()
+	hot := c.sums == nil && d.read != Pread // nothing is to be done before the copy
+	for k, i := range indices {
 		if uint(i) >= uint(c.len()) {
 			return c.check(i, i+1)
 		}
-		if s, at := c.find(i); !s.warm.has(at, at+c.size) {
-			mmap.WillNeed(s.data[at : at+c.size])
-			hot = false
+		s, at := c.find(i)
+		if d.read != Pread && s.warm.has(at, at+c.size) {
+			continue
+		}
+		if c.cold(d.read, s, at) {
+			return d.gatherCold(ctx, c, indices, k, dst)
+		}
+		mmap.WillNeed(s.data[at : at+c.size])
+		hot = false
+	}
+	return d.gatherMapped(ctx, c, indices, dst, hot)
+}
+
+// gatherCold is Gather where record indices[first] is not in memory: it reads those that are
+// not, and copies the others.
+func (d *Dataset) gatherCold(ctx context.Context, c *column, indices []int, first int, dst []byte) error {
+	var cold []int
+	for k, i := range indices {
+		if err := c.check(i, i+1); err != nil {
+			return err
+		}
+		if s, at := c.find(i); k == first || c.cold(d.read, s, at) {
+			cold = append(cold, k)
 		}
 	}
+	if err := d.preads(ctx, c, indices, cold, dst); err != nil {
+		return err
+	}
+	for from := 0; from < len(indices); {
+		to := len(indices)
+		if len(cold) > 0 {
+			to, cold = cold[0], cold[1:]
+		}
+		if err := d.gatherMapped(ctx, c, indices[from:to], dst[from*c.size:to*c.size], false); err != nil {
+			return err
+		}
+		from = to + 1
+	}
+	return nil
+}
+
+// gatherMapped copies records from the mapping; hot says that nothing is to be done before.
+func (d *Dataset) gatherMapped(ctx context.Context, c *column, indices []int, dst []byte, hot bool) error {
+	c.counts.mapped.Add(int64(len(indices)))
 	for len(indices) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err

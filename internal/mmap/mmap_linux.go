@@ -84,6 +84,31 @@ func Populate(b []byte) error {
 	}
 }
 
+// Resident returns how many of the pages that b touches are in memory, and how many there are.
+// The kernel tells it of files that the process owns or may write; of others it says yes.
+func Resident(b []byte) (resident, pages int, err error) {
+	var some [64]byte
+	page := os.Getpagesize()
+	for len(b) > 0 {
+		p := unsafe.Pointer(unsafe.SliceData(b))
+		before := int(uintptr(p) % uintptr(page))
+		n := min((before+len(b)+page-1)/page, len(some))
+		if _, _, e := unix.Syscall(unix.SYS_MINCORE, uintptr(p)-uintptr(before), uintptr(n*page), uintptr(unsafe.Pointer(&some))); e != 0 {
+			return 0, 0, fmt.Errorf("mincore: %w", e)
+		}
+		for _, in := range some[:n] {
+			resident += int(in & 1)
+		}
+		pages += n
+		b = b[min(len(b), n*page-before):]
+	}
+	return resident, pages, nil
+}
+
+// Random tells the kernel that a file is read here and there, so that it reads what is asked
+// for and no more. It is a hint.
+func Random(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM) }
+
 // advise widens b to whole pages, which madvise demands of the start.
 func advise(b []byte, advice int) error {
 	if len(b) == 0 {

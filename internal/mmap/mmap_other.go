@@ -2,6 +2,8 @@
 
 package mmap
 
+import "os"
+
 // Stitch is there on Linux only.
 func Stitch([]Part) (*Mapping, error) { return nil, ErrUnsupported }
 
@@ -10,5 +12,11 @@ func WillNeed([]byte) {}
 
 // Populate is there on Linux only.
 func Populate([]byte) error { return ErrUnsupported }
+
+// Resident is there on Linux only.
+func Resident([]byte) (resident, pages int, err error) { return 0, 0, ErrUnsupported }
+
+// Random does nothing.
+func Random(*os.File) {}
 
 func protected([]byte) bool { return false }

@@ -1,0 +1,108 @@
+package mmapds
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+
+	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/store"
+)
+
+// inFlight is how many preads one Gather has under way.
+const inFlight = 32
+
+// handles are files that are open for pread.
+type handles struct {
+	mu   sync.Mutex
+	open map[string]*os.File
+}
+
+// file opens a file, once.
+func (h *handles) file(path string) (*os.File, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if f := h.open[path]; f != nil {
+		return f, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	mmap.Random(f)
+	if h.open == nil {
+		h.open = make(map[string]*os.File)
+	}
+	h.open[path] = f
+	return f, nil
+}
+
+func (h *handles) close() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var errs []error
+	for _, f := range h.open {
+		errs = append(errs, f.Close())
+	}
+	clear(h.open)
+	return errors.Join(errs...)
+}
+
+// preads reads rows to where they belong in dst: list has their positions in indices. It
+// returns the error of one that failed.
+func (d *Dataset) preads(ctx context.Context, c *column, indices, list []int, dst []byte) error {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	var once sync.Once
+	var failed error
+	for range min(inFlight, len(list)) {
+		all.Go(func() {
+			for n := next.Add(1); n <= int64(len(list)); n = next.Add(1) {
+				k := list[n-1]
+				err := ctx.Err()
+				if err == nil {
+					err = d.pread(c, indices[k], dst[k*c.size:(k+1)*c.size])
+				}
+				if err != nil {
+					once.Do(func() { failed = err })
+					next.Store(int64(len(list)))
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	c.counts.read.Add(int64(len(list)))
+	return failed
+}
+
+// pread reads a row, and checks it where that is due.
+func (d *Dataset) pread(c *column, row int, dst []byte) error {
+	k := c.extent(row)
+	e := &c.meta.Extents[k]
+	f, err := d.handles.file(e.Path)
+	if err == nil {
+		_, err = f.ReadAt(dst, e.Offset+int64(row-int(e.First))*int64(c.size))
+	}
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = store.ErrCorrupt
+		}
+		return d.lost(c, row, err)
+	}
+	if c.sums == nil || e.SumsPath == "" {
+		return nil
+	}
+	if store.BlockRecords(c.size) > 1 { // the row is a part of what its checksum covers
+		s, _ := c.find(row)
+		return d.check(c, s, row, row+1, c.checks)
+	}
+	sums, err := d.sums(c, k)
+	if n := row - int(e.First); err == nil && sums.due(n, c.checks) {
+		return d.compare(c, k, n, row, dst)
+	}
+	return err
+}

@@ -1,0 +1,200 @@
+package mmapds_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+)
+
+// evict has the kernel forget the pages of a dataset's files, of which none may be mapped in
+// page tables, and reports whether it did.
+func evict(t testing.TB, path string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(path, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range files {
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = errors.Join(unix.Fsync(int(f.Fd())), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED), f.Close())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// openCold opens a dataset none of whose records is in memory, or skips the test.
+func openCold(t testing.TB, path string, o mmapds.Options) *mmapds.Dataset {
+	t.Helper()
+	evict(t, path)
+	ds, err := mmapds.OpenWith(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := ds.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, _, in := ds.Reads("x"); in > 0.25 {
+		t.Skipf("this file system keeps %.0f %% of a file in memory", 100*in)
+	}
+	return ds
+}
+
+// wantBytes is record i of bytesDataset.
+func wantBytes(i, size int) []byte {
+	b := make([]byte, size)
+	for k := 0; k < size; k += 64 {
+		b[k] = byte(i + k/64)
+	}
+	return b
+}
+
+func TestColdGather(t *testing.T) {
+	const size = 100_000
+	path := bytesDataset(t, size, 100*size)
+	indices := []int{3, 99, 3, 0, 50, 51, 7}
+	for read, how := range map[mmapds.Reading][2]string{
+		mmapds.Auto: {"pread", "mapped and pread"}, mmapds.Mapped: {"mapped", "mapped"}, mmapds.Pread: {"pread", "pread"},
+	} {
+		for _, checks := range []mmapds.Checks{mmapds.Off, mmapds.Always} {
+			t.Run(fmt.Sprint(read, checks), func(t *testing.T) {
+				ds := openCold(t, path, mmapds.Options{Read: read, Verify: checks})
+				for round := range 2 {
+					checkGather(t, ds, indices, size)
+					got, why, in := ds.Reads("x")
+					if got != how[round] || in <= 0 || !strings.Contains(why, "% of the pages are in memory") {
+						t.Errorf("round %d: %q, %q, %v; want %q", round, got, why, in, how[round])
+					}
+				}
+			})
+		}
+	}
+}
+
+func checkGather(t *testing.T, ds *mmapds.Dataset, indices []int, size int) {
+	t.Helper()
+	dst := make([]byte, len(indices)*size)
+	if err := ds.Gather(t.Context(), "x", indices, dst); err != nil {
+		t.Fatal(err)
+	}
+	for k, i := range indices {
+		if !bytes.Equal(dst[k*size:][:size], wantBytes(i, size)) {
+			t.Errorf("record %d: wrong bytes", i)
+		}
+	}
+}
+
+// Some records of a batch are in memory, others not.
+func TestHalfColdGather(t *testing.T) {
+	const size = 100_000
+	path := bytesDataset(t, size, 100*size)
+	ds := openCold(t, path, mmapds.Options{})
+	other := openCold(t, path, mmapds.Options{Read: mmapds.Pread}) // reads no more than it must
+	checkGather(t, other, []int{22, 25, 0, 99}, size)
+	checkGather(t, ds, []int{25, 60, 61, 0, 99, 80, 22, 40}, size)
+	if how, why, _ := ds.Reads("x"); how != "mapped and pread" || !strings.Contains(why, "4 records of 97 KiB that were not were read by pread") {
+		t.Errorf("%q, %q", how, why)
+	}
+}
+
+func TestPreadErrors(t *testing.T) {
+	const size = 100_000
+	path := bytesDataset(t, size, 100*size)
+	file := filepath.Join(path, "x-00000.npy")
+	flip(t, file, 4096+7*size+5)
+	ds := openCold(t, path, mmapds.Options{Read: mmapds.Pread, Verify: mmapds.FirstTouch})
+	err := ds.Gather(t.Context(), "x", []int{6, 7, 8}, make([]byte, 3*size))
+	var d *mmapds.Damage
+	if !errors.As(err, &d) || d.Record() != 7 || d.Path != file || d.Offset != 4096+7*size {
+		t.Errorf("damage: %v", err)
+	}
+	if err := os.Truncate(file, 4096+50*size); err != nil {
+		t.Fatal(err)
+	}
+	err = ds.Gather(t.Context(), "x", []int{49, 60}, make([]byte, 2*size))
+	var r *mmapds.ReadError
+	if !errors.As(err, &r) || r.Record() != 60 || !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("truncated: %v", err)
+	}
+	if err := ds.Gather(t.Context(), "x", []int{0, 100}, make([]byte, 2*size)); err == nil {
+		t.Error("a record that does not exist: no error")
+	}
+	if _, err := mmapds.OpenWith(path, mmapds.Options{Read: 3}); err == nil {
+		t.Error("no error of an unknown Reading")
+	}
+}
+
+// Pages that the kernel takes back are found by a look, and brought in again by the next read.
+func TestEvictionIsNoticed(t *testing.T) {
+	const size = 10_000
+	path := bytesDataset(t, size, 400*size)
+	ds := openCold(t, path, mmapds.Options{})
+	if err := ds.Warm("x", 0, ds.Len()); err != nil {
+		t.Fatal(err)
+	}
+	all, err := ds.Run("x", 0, ds.Len())
+	if err != nil {
+		t.Fatal(err)
+	}
+	unmapPages(t, all.Bytes())
+	evict(t, path)
+	if _, _, in := ds.Reads("x"); in > 0.25 {
+		t.Skipf("%.0f %% of the pages stay in memory", 100*in)
+	}
+	time.Sleep(300 * time.Millisecond) // a look is due
+	if err := ds.Warm("x", 0, ds.Len()); err != nil {
+		t.Fatal(err)
+	}
+	if _, why, in := ds.Reads("x"); in < 0.95 || !strings.Contains(why, "taken out of memory 1 time") {
+		t.Errorf("%v in memory; %q", in, why)
+	}
+}
+
+// unmapPages takes pages out of this process' page tables, so that they can be evicted.
+func unmapPages(t *testing.T, b []byte) {
+	t.Helper()
+	page := os.Getpagesize()
+	if err := unix.Madvise(b[:len(b)/page*page], unix.MADV_DONTNEED); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestReads(t *testing.T) {
+	ds := openChecked(t, build(t, 10), mmapds.FirstTouch)
+	if err := ds.Warm("images", 0, 10); err != nil {
+		t.Fatal(err)
+	}
+	how, why, in := ds.Reads("images")
+	if how != "mapped" || in != 1 || why != "100 % of the pages are in memory; checked at first touch" {
+		t.Errorf("%q, %q, %v", how, why, in)
+	}
+	if how, _, in := ds.Reads("none"); how != "" || in != -1 {
+		t.Errorf("no such field: %q, %v", how, in)
+	}
+	ds, err := mmapds.OpenWith(h5py(t, `    f["x"] = np.arange(100); f["y"] = np.arange(100).astype(">i8")`), mmapds.Options{Verify: mmapds.Always})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	if _, why, _ := ds.Reads("x"); !strings.Contains(why, "it has no checksums") {
+		t.Errorf("without checksums: %q", why)
+	}
+	if how, why, in := ds.Reads("y"); how != "inflated" || !strings.Contains(why, "cannot be checked") || in != -1 {
+		t.Errorf("packed: %q, %q, %v", how, why, in)
+	}
+}
