@@ -20,13 +20,27 @@ type ArrayTransform interface {
 	// Output returns what becomes of a field, or why the transform cannot work on it.
 	Output(in tensor.Spec) (tensor.Spec, error)
 
-	// Apply changes elements first, first+1, ... of a record of the field in, in place. The
-	// runner then rounds them to the type that Output names.
+	// Apply changes elements first, first+1, ... of a record of the field in, in place; the
+	// rows of a Ragged one follow each other. The runner then rounds them to the type that
+	// Output names.
 	Apply(x []float64, first int, in tensor.Spec)
 }
 
+// An ArrayRemaker is an ArrayTransform that makes another number of elements. Its Apply is
+// not called.
+type ArrayRemaker interface {
+	ArrayTransform
+
+	// Remade returns how many elements are made of n, of a record of the field in.
+	Remade(n int, in tensor.Spec) int
+
+	// Remake makes dst of all the elements of a record, or says why that record cannot be
+	// used. It sets every element of dst.
+	Remake(dst, src []float64, in tensor.Spec) error
+}
+
 // ArrayPipeline is a list of operations on the numbers of a field: cast, scale, standardise,
-// clip. Numbers are float64 in between, which is exact for all types but integers beyond
+// clip, logarithm, one-hot, reshape, pad or truncate. Numbers are float64 in between, which is exact for all types but integers beyond
 // 2^53. It may be used by any number of goroutines, each with its own ArrayRunner.
 type ArrayPipeline struct{ ts []ArrayTransform }
 
@@ -55,6 +69,9 @@ func (p *ArrayPipeline) Output(in tensor.Spec) (tensor.Spec, error) {
 	}
 	for _, t := range p.ts {
 		out, err := t.Output(in)
+		if err == nil {
+			err = out.Validate()
+		}
 		if err != nil {
 			return out, fmt.Errorf("transform %s: %w", t.Op(), err)
 		}
@@ -80,6 +97,10 @@ var arrayRegistry = map[string]decoder[ArrayTransform]{
 	"Scale":       decodeArray[Scale],
 	"Standardize": decodeArray[Standardize],
 	"Clip":        decodeArray[Clip],
+	"Log1p":       decodeArray[Log1p],
+	"OneHot":      decodeArray[OneHot],
+	"Reshape":     decodeArray[Reshape],
+	"PadTruncate": decodeArray[PadTruncate],
 }
 
 func decodeArray[T ArrayTransform](entry []byte) (ArrayTransform, error) {
@@ -88,51 +109,4 @@ func decodeArray[T ArrayTransform](entry []byte) (ArrayTransform, error) {
 		return nil, err
 	}
 	return t.Resolve()
-}
-
-// ArrayRunner does the work of an ArrayPipeline for one goroutine.
-type ArrayRunner struct {
-	p     *ArrayPipeline
-	in    tensor.Spec
-	specs []tensor.Spec // what reaches each transform, and at last the output
-	chunk [512]float64
-}
-
-// Runner returns a runner for records of the field in.
-func (p *ArrayPipeline) Runner(in tensor.Spec) (*ArrayRunner, error) {
-	r := &ArrayRunner{p: p, in: in, specs: []tensor.Spec{in}}
-	for i := range p.ts {
-		out, err := (&ArrayPipeline{ts: p.ts[:i+1]}).Output(in)
-		if err != nil {
-			return nil, err
-		}
-		r.specs = append(r.specs, out)
-	}
-	return r, nil
-}
-
-// Do writes what becomes of the record src to dst; both are little endian and have the
-// lengths of their specs. dst may be src if their elements have one size. It allocates
-// nothing.
-func (r *ArrayRunner) Do(dst, src []byte) error {
-	out := r.specs[len(r.specs)-1]
-	if len(src) != r.in.RecordBytes() || len(dst) != out.RecordBytes() {
-		return fmt.Errorf("records of %d and %d bytes; %v and %v have %d and %d",
-			len(src), len(dst), r.in.Shape, out.Shape, r.in.RecordBytes(), out.RecordBytes())
-	}
-	if len(r.p.ts) == 0 {
-		copy(dst, src)
-		return nil
-	}
-	from, to := r.in.DType, out.DType
-	for first, n := 0, r.in.Shape.Elems(); first < n; first += len(r.chunk) {
-		x := r.chunk[:min(len(r.chunk), n-first)]
-		load(x, src[first*from.Size():], from)
-		for i, t := range r.p.ts {
-			t.Apply(x, first, r.specs[i])
-			roundAll(x, r.specs[i+1].DType)
-		}
-		save(dst[first*to.Size():], x, to)
-	}
-	return nil
 }
