@@ -53,6 +53,7 @@ func (c Checks) validate() error {
 // sums are the checksums of an extent, and which blocks were found right.
 type sums struct {
 	load  sync.Once
+	there atomic.Bool // loaded, without error
 	err   error
 	want  []byte // little-endian uint32s
 	right []atomic.Uint64
@@ -88,7 +89,7 @@ func (d *Dataset) checkView(c *column, s *segment, a, b int) error {
 
 // check compares the blocks of rows [a, b) of a segment.
 func (d *Dataset) check(c *column, s *segment, a, b int, checks Checks) error {
-	per := int(store.BlockRecords(c.size))
+	per := c.block
 	for a < b {
 		k := c.extent(a)
 		e := &c.meta.Extents[k]
@@ -110,6 +111,16 @@ func (d *Dataset) check(c *column, s *segment, a, b int, checks Checks) error {
 		a = end
 	}
 	return nil
+}
+
+// settled reports whether there is nothing to check when a row is asked for.
+func (c *column) settled(row int) bool {
+	if c.sums == nil || c.checks != FirstTouch {
+		return c.sums == nil
+	}
+	k := c.extent(row)
+	e, s := &c.meta.Extents[k], &c.sums[k]
+	return s.there.Load() && !s.due((row-int(e.First))/c.block, FirstTouch)
 }
 
 // extent returns the number of the extent that holds a row, which must exist.
@@ -147,6 +158,7 @@ func (d *Dataset) sums(c *column, k int) (*sums, error) {
 			s.err = fmt.Errorf("mmapds: %w", &Damage{Field: d.specs[c.meta.Field].Name, Array: c.meta.Name, Shard: k,
 				Path: e.Path, Offset: e.Offset, First: int64(first), Last: int64(last), Err: s.err, asked: first})
 		}
+		s.there.Store(s.err == nil)
 	})
 	return s, s.err
 }
@@ -174,7 +186,7 @@ func readSums(e *store.Extent, blocks int64) ([]byte, error) {
 // checkBlock compares block n of extent k, which was asked for because of a row.
 func (d *Dataset) checkBlock(c *column, s *segment, k, n, row int) (err error) {
 	defer d.catch(&err, debug.SetPanicOnFault(true))
-	e, per := &c.meta.Extents[k], int(store.BlockRecords(c.size))
+	e, per := &c.meta.Extents[k], c.block
 	first, end := int(e.First)+n*per, min(int(e.First)+(n+1)*per, int(e.First+e.Count))
 	from, to := (first-s.first)*c.size, (end-s.first)*c.size
 	if err := d.warm(c, s, from, to); err != nil {
@@ -191,7 +203,7 @@ func (d *Dataset) compare(c *column, k, n, row int, data []byte) error {
 		sums.right[n/64].Or(1 << (n % 64))
 		return nil
 	}
-	first := int(e.First) + n*int(store.BlockRecords(c.size))
+	first := int(e.First) + n*c.block
 	asked := d.recordOf(c, row)
 	return fmt.Errorf("mmapds: record %d: %w", asked, &Damage{
 		Field: d.specs[c.meta.Field].Name, Array: c.meta.Name, Shard: k, Path: e.Path,

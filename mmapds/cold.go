@@ -96,7 +96,7 @@ func (d *Dataset) pread(c *column, row int, dst []byte) error {
 	if c.sums == nil || e.SumsPath == "" {
 		return nil
 	}
-	if store.BlockRecords(c.size) > 1 { // the row is a part of what its checksum covers
+	if c.block > 1 { // the row is a part of what its checksum covers
 		s, _ := c.find(row)
 		return d.check(c, s, row, row+1, c.checks)
 	}

@@ -17,6 +17,7 @@ type column struct {
 	meta     *store.Column
 	spec     tensor.Spec // of a row
 	size     int         // bytes of a row
+	block    int         // rows that a checksum covers
 	segments []segment   // none of them is empty
 	packed   *packed     // instead of segments
 	counts   *counts
@@ -25,7 +26,8 @@ type column struct {
 }
 
 func newColumn(meta *store.Column) column {
-	return column{meta: meta, spec: meta.Spec, size: meta.Spec.RecordBytes(), counts: new(counts)}
+	size := meta.Spec.RecordBytes()
+	return column{meta: meta, spec: meta.Spec, size: size, block: int(store.BlockRecords(size)), counts: new(counts)}
 }
 
 type segment struct {

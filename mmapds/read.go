@@ -147,13 +147,14 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 		return c.packed.gather(ctx, indices, dst)
 	}
 	c.look()
-	hot := c.sums == nil && d.read != Pread // nothing is to be done before the copy
+	hot := d.read != Pread // nothing is to be done before the copy
 	for k, i := range indices {
 		if uint(i) >= uint(c.len()) {
 			return c.check(i, i+1)
 		}
 		s, at := c.find(i)
 		if d.read != Pread && s.warm.has(at, at+c.size) {
+			hot = hot && c.settled(i)
 			continue
 		}
 		if c.cold(d.read, s, at) {
