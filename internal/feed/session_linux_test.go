@@ -61,7 +61,7 @@ func dataset(t *testing.T, ragged bool) string {
 
 // client is the other end of a session.
 type client struct {
-	t      *testing.T
+	t      testing.TB
 	conn   *net.UnixConn
 	in     *bufio.Reader
 	memory *os.File
@@ -69,7 +69,7 @@ type client struct {
 }
 
 // dial starts a session.
-func dial(ctx context.Context, t *testing.T, path string) *client {
+func dial(ctx context.Context, t testing.TB, path string) *client {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -1,0 +1,24 @@
+package feed
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// BenchmarkFeed is what reaches a client that only gives batches back, of the dataset of
+// images that PENSTOCK_BENCH_FEED names.
+func BenchmarkFeed(b *testing.B) {
+	path := os.Getenv("PENSTOCK_BENCH_FEED")
+	if path == "" {
+		b.Skip("PENSTOCK_BENCH_FEED names no dataset")
+	}
+	const size = 256
+	c := dial(b.Context(), b, path)
+	c.greet(fmt.Sprintf(`{"batch_size":%d,"shuffle":true,"drop_last":true,"normalize":true,"flip":true}`, size))
+	for b.Loop() {
+		got := c.receive().Batch
+		c.send(fmt.Sprintf(`{"release":[%d]}`, got.Slot))
+	}
+	b.ReportMetric(size*float64(b.N)/b.Elapsed().Seconds(), "records/s")
+}
