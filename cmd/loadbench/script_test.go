@@ -71,7 +71,7 @@ func interrupted(ts *testscript.TestScript, _ bool, args []string) {
 	out, err := os.Create(ts.MkAbs(args[0]))
 	ts.Check(err)
 	defer out.Close()
-	cmd.Stdout, cmd.Stderr = out, &watcher{after: "(100 %)", act: func() {
+	cmd.Stdout, cmd.Stderr = out, &watcher{after: "batches (100 %)", act: func() {
 		if err := cmd.Process.Signal(os.Interrupt); err != nil {
 			ts.Logf("signal: %v", err)
 		}

@@ -61,8 +61,11 @@ func (t *Table) against() string {
 		}
 	}
 	best := t.best(1)
-	if base == nil || best == base {
+	switch {
+	case base == nil || best == nil:
 		return ""
+	case best == base:
+		return "No row is faster than " + base.Name + "."
 	}
 	ratio := func(a, b float64) float64 { return a / max(1e-9, b) }
 	return fmt.Sprintf("%s against %s: mean wait %s to %s (%.1fx), first batch %s to %s, epochs %s to %s (%.2fx), the whole run %s to %s (%.2fx).",

@@ -130,6 +130,9 @@ func TestDatasets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if !strings.Contains(r.Cache, "read into memory before") {
+				t.Errorf("cache: %s", r.Cache)
+			}
 			if len(r.Tables) != 1 || len(r.Tables[0].Rows) != c.rows {
 				t.Fatalf("%+v", r.Tables)
 			}
@@ -293,4 +296,16 @@ func FuzzShape(f *testing.F) {
 			t.Errorf("%q: %v", text, s)
 		}
 	})
+}
+
+func TestShortRowsAreMentioned(t *testing.T) {
+	table := Table{Rows: []Result{{Total: time.Second}, {Unavailable: "no"}}}
+	if table.hasty() {
+		t.Error("a second is said to be short")
+	}
+	table.Rows = append(table.Rows, Result{Total: time.Millisecond})
+	var b strings.Builder
+	if table.remarks(&b); !strings.Contains(b.String(), "more --batches") {
+		t.Errorf("%s", b.String())
+	}
 }

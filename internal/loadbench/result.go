@@ -13,6 +13,7 @@ type Report struct {
 	Machine     Machine `json:"machine"`
 	Tables      []Table `json:"tables"`
 	Scaled      string  `json:"scaled,omitempty"`      // how the run is shorter than the tables it is set beside
+	Cache       string  `json:"cache,omitempty"`       // whether all rows find the dataset in memory
 	Interrupted bool    `json:"interrupted,omitempty"` // some rows are missing
 	Doctor      string  `json:"doctor,omitempty"`      // what limits the best row, and what to do
 }

@@ -3,6 +3,7 @@ package loadbench
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -48,10 +49,10 @@ func (r *Report) head(b *strings.Builder) {
 	}
 	fmt.Fprintf(b, "; a page fault %.2f us", m.Fault/1e3)
 	if m.Resident >= 0 {
-		fmt.Fprintf(b, "; %.0f %% of the data in memory", 100*m.Resident)
+		fmt.Fprintf(b, "; %.0f %% of the data were in memory", 100*m.Resident)
 	}
 	b.WriteString("\n")
-	for _, text := range []string{r.Scaled, m.busy()} {
+	for _, text := range []string{r.Cache, r.Scaled, m.busy()} {
 		if text != "" {
 			fmt.Fprintf(b, "%s\n", text)
 		}
@@ -80,9 +81,18 @@ func (t *Table) remarks(b *strings.Builder) {
 	if text := t.against(); t.guide && text != "" {
 		fmt.Fprintf(b, "  %s\n", text)
 	}
+	if t.hasty() {
+		b.WriteString("  Rows of a few milliseconds say little: more --batches would make them longer.\n")
+	}
 	for _, note := range t.Notes {
 		fmt.Fprintf(b, "  %s\n", note)
 	}
+}
+
+// hasty reports whether rows are too short to be compared.
+func (t *Table) hasty() bool {
+	const least = 20 * time.Millisecond
+	return slices.ContainsFunc(t.Rows, func(r Result) bool { return r.Ran() && r.Total < least })
 }
 
 // grid returns the table's head and rows.
