@@ -39,16 +39,23 @@ func evict(t testing.TB, path string) {
 // openCold opens a dataset none of whose records is in memory, or skips the test.
 func openCold(t testing.TB, path string, o mmapds.Options) *mmapds.Dataset {
 	t.Helper()
-	evict(t, path)
-	ds, err := mmapds.OpenWith(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	ds := openEvicted(t, path, o)
 	t.Cleanup(func() {
 		if err := ds.Close(); err != nil {
 			t.Error(err)
 		}
 	})
+	return ds
+}
+
+// openEvicted is openCold for those who close it.
+func openEvicted(t testing.TB, path string, o mmapds.Options) *mmapds.Dataset {
+	t.Helper()
+	evict(t, path)
+	ds, err := mmapds.OpenWith(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if _, _, in := ds.Reads("x"); in > 0.25 {
 		t.Skipf("this file system keeps %.0f %% of a file in memory", 100*in)
 	}
