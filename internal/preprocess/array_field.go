@@ -1,8 +1,13 @@
 package preprocess
 
 import (
+	"errors"
+	"fmt"
+	"slices"
+
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -12,8 +17,7 @@ type arrayField struct {
 	pipeline *transforms.ArrayPipeline
 }
 
-// newArrayField returns the job for a field and a recipe of transforms.ParseArray. Rows of a
-// field of any number of them go through it one by one.
+// newArrayField returns the job for a field and a recipe of transforms.ParseArray.
 func newArrayField(f source.Field, recipe []byte) (fieldJob, error) {
 	p, err := transforms.ParseArray(recipe)
 	if err != nil {
@@ -26,9 +30,7 @@ func newArrayField(f source.Field, recipe []byte) (fieldJob, error) {
 }
 
 func (f arrayField) worker() fieldWorker {
-	in := f.field.Spec
-	in.Ragged = false
-	r, err := f.pipeline.Runner(in)
+	r, err := f.pipeline.Runner(f.field.Spec)
 	if err != nil {
 		panic("preprocess: a pipeline that was found to fit does not: " + err.Error())
 	}
@@ -41,15 +43,32 @@ type arrayWorker struct {
 	runner *transforms.ArrayRunner
 }
 
-// output returns the field of the dataset.
+// output returns the field of the dataset. What are class numbers no more has no names of
+// classes, and what has another shape no layout.
 func (f arrayField) output() (store.Field, error) {
 	out, err := f.pipeline.Output(f.field.Spec)
 	if err != nil {
 		return store.Field{}, err
 	}
 	field := store.NewField(f.field.Name, out.DType, out.Shape...)
-	field.Ragged, field.Layout, field.Classes = f.field.Ragged, f.field.Layout, f.field.Classes
+	field.Ragged = out.Ragged
+	if out.Ragged == f.field.Ragged && slices.Equal(out.Shape, f.field.Shape) {
+		field.Layout = f.field.Layout
+	}
+	if out.DType == tensor.Int64 && len(out.Shape) == 0 {
+		field.Classes = f.field.Classes
+	}
 	return field, nil
+}
+
+// extends returns why the field cannot be appended to, if so: named classes may have other
+// numbers this time, which is seen only where the names are kept.
+func (f arrayField) extends() error {
+	out, err := f.output()
+	if err == nil && f.field.Classes != nil && out.Classes == nil {
+		err = errors.New("transforms make class numbers something else, so that --append cannot match the classes by name; make the whole dataset anew")
+	}
+	return err
 }
 
 func (w *arrayWorker) probe(_ string, value []byte) (store.Field, error) {
@@ -63,20 +82,10 @@ func (w *arrayWorker) do(_ string, dst, value []byte) (out []byte, bad, fatal er
 	if err := w.check(value); err != nil {
 		return dst, err, nil
 	}
-	if !w.field.Ragged {
-		return dst, w.runner.Do(dst, value), nil
-	}
-	field, err := w.output()
-	if err != nil {
-		return dst, nil, err
-	}
-	from, to := w.field.RecordBytes(), field.RecordBytes()
-	rows := len(value) / from
-	dst = append(dst[:0], make([]byte, rows*to)...)
-	for i := range rows {
-		if err := w.runner.Do(dst[i*to:(i+1)*to], value[i*from:(i+1)*from]); err != nil {
-			return dst, err, nil
-		}
+	n := w.runner.OutputBytes(len(value))
+	dst = slices.Grow(dst[:0], n)[:n]
+	if err := w.runner.Do(dst, value); err != nil {
+		return dst, fmt.Errorf("%s: %w: %w", w.field.Name, source.ErrValue, err), nil
 	}
 	return dst, nil, nil
 }

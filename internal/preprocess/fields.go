@@ -27,6 +27,9 @@ func (c Config) fieldJobs(fields []source.Field, base *store.Manifest) (jobs []f
 				j = newRelabel(label.field, base.Fields[at].Classes)
 			}
 		}
+		if numbers, ok := j.(arrayField); ok && base != nil {
+			err = numbers.extends()
+		}
 		if err != nil {
 			return nil, fmt.Errorf("field %q: %w", f.Name, err)
 		}

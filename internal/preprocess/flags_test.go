@@ -18,7 +18,8 @@ func parseFlags(t *testing.T, line string) (Config, error) {
 	if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
 		t.Fatal(err)
 	}
-	return f.config, f.check(cmd.Flags().Args())
+	err := f.check(cmd.Flags().Args())
+	return f.config, err
 }
 
 func TestFlagDefaults(t *testing.T) {
