@@ -143,7 +143,7 @@ func (o Options) fit(stride int) (Options, error) {
 	if o.crew() == 0 {
 		least = 2
 	}
-	if o.Budget == 0 {
+	if o.Budget == 0 || stride == 0 { // without a ring, the buffers of ragged fields share the Budget
 		return o, nil
 	}
 	if least*stride > o.Budget {

@@ -321,3 +321,32 @@ func TestMappedRagged(t *testing.T) {
 		}
 	}
 }
+
+// Without a field of one length there is no ring, and batches work all the same.
+func TestOnlyRaggedFields(t *testing.T) {
+	for _, budget := range []int{0, 1 << 20} {
+		ld, err := loader.New(newWords(100), loader.Options{BatchSize: 8, Fields: []string{"t"}, Order: loader.Shuffle{}, Budget: budget})
+		if err != nil {
+			t.Fatal(err)
+		}
+		records := 0
+		for b, err := range ld.Epoch(context.Background(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, offsets := tensor.As[int32](b.Field("t")), b.Offsets("t")
+			for i, record := range b.Indices() {
+				if got := rows[offsets[i]:offsets[i+1]]; !slices.Equal(got, wordsOf(record)) {
+					t.Errorf("record %d: %v", record, got)
+				}
+			}
+			records += b.Len()
+		}
+		if records != 100 {
+			t.Errorf("Budget %d: %d records", budget, records)
+		}
+		if err := ld.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -32,8 +32,12 @@ func newRing(memory Memory, fields []field, batch, slots int) *ring {
 
 func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }
 
-// slot returns the memory of slot i, where field j begins at offsets[j].
+// slot returns the memory of slot i, where field j begins at offsets[j]. It is nil if no field
+// has its place in the ring, as when all are ragged.
 func (r *ring) slot(i int) ([]byte, error) {
+	if r.stride == 0 {
+		return nil, nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.mem == nil {
