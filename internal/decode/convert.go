@@ -59,15 +59,22 @@ func cmykToRGBX(dst, src []byte) {
 	}
 }
 
+// blackPalette makes all entries opaque and black.
+func (d *Decoder) blackPalette() {
+	for i := range d.palette {
+		d.palette[i] = [4]byte{3: 255}
+	}
+}
+
 // setPalette fills the table of a Paletted image; entries that the image has not are black.
 func (d *Decoder) setPalette(p color.Palette) {
-	d.palette = [256][4]byte{}
+	d.blackPalette()
 	for i, c := range p[:min(len(p), 256)] {
 		n, ok := c.(color.NRGBA)
 		if !ok {
 			n = color.NRGBAModel.Convert(c).(color.NRGBA)
 		}
-		d.palette[i] = [4]byte{n.R, n.G, n.B, 255}
+		d.palette[i] = [4]byte{n.R, n.G, n.B, n.A}
 	}
 }
 

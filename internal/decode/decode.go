@@ -2,7 +2,7 @@
 // Image.open(f).convert("RGB") gives, or convert("L").
 //
 // That means: the format is sniffed from the content. Alpha is dropped, neither blended
-// nor premultiplied; palettes are expanded; CMYK becomes RGB by Pillow's formula, Adobe's
+// nor premultiplied, unless Options.Alpha has it blended; palettes are expanded; CMYK becomes RGB by Pillow's formula, Adobe's
 // inversion undone. Colour profiles are ignored, and so is EXIF orientation unless asked
 // for, but that of a TIFF always counts. Of an animation the first frame is taken. Gray is
 // (19595 R + 38470 G + 7471 B + 32768) >> 16. A JPEG goes through libjpeg's accurate integer
@@ -40,6 +40,7 @@ const (
 // Options configures a Decoder. The zero value is usable.
 type Options struct {
 	Color     Color
+	Alpha     Alpha
 	MaxPixels int  // larger images are refused from their header; 0 means DefaultMaxPixels
 	Orient    bool // turn and mirror as EXIF says, as Pillow's ImageOps.exif_transpose does
 }

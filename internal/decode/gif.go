@@ -12,6 +12,7 @@ type gifHeader struct {
 	w, h    int    // logical screen
 	palette []byte // RGB triples: the first frame's own, else the global one
 	fill    byte   // index of what the first frame does not cover: transparent, else 0
+	clear   bool   // fill is transparent
 }
 
 // parseGIF reads blocks up to the first frame. The palette is read here since image/gif
@@ -62,7 +63,7 @@ func (g *gifHeader) colours(flags byte, b []byte) (rest []byte, ok bool) {
 func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
 	const graphicControl = 0xF9
 	if len(b) >= 6 && b[0] == graphicControl && b[1] == 4 && b[2]&1 != 0 {
-		g.fill = b[5]
+		g.fill, g.clear = b[5], true
 	}
 	for b = b[min(1, len(b)):]; len(b) > 0; {
 		n := int(b[0])
@@ -75,6 +76,17 @@ func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
 		b = b[1+n:]
 	}
 	return nil, false
+}
+
+// gifPalette fills the table with the colours that the file has.
+func (d *Decoder) gifPalette(g *gifHeader) {
+	d.blackPalette()
+	for i := range len(g.palette) / 3 {
+		copy(d.palette[i][:3], g.palette[3*i:])
+	}
+	if g.clear {
+		d.palette[g.fill][3] = 0
+	}
 }
 
 // openGIF decodes the first frame onto the logical screen, as Pillow does.
@@ -91,12 +103,7 @@ func (d *Decoder) openGIF(data []byte) (image.Image, error) {
 	if !ok {
 		return nil, unsupported(GIF, "the first frame is a %T", m)
 	}
-	for i := range 256 {
-		d.palette[i] = [4]byte{}
-		if 3*i+3 <= len(g.palette) {
-			copy(d.palette[i][:3], g.palette[3*i:])
-		}
-	}
+	d.gifPalette(&g)
 	frame.Palette = nil // d.palette it is
 	screen := image.Rect(0, 0, g.w, g.h)
 	if frame.Rect == screen {

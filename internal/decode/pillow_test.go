@@ -16,8 +16,9 @@ import (
 
 // pillowScript reads paths, one a line, and writes for each: width, height, channels and
 // the pixels, or a width of 0 where Pillow refuses the file. Its second argument names what
-// is done to the image: nothing, ImageOps.exif_transpose, or torchvision's Resize(256) and
-// CenterCrop(224) with a filter.
+// is done to the image: nothing, ImageOps.exif_transpose, img2dataset's formula for what
+// is transparent on white or black, or torchvision's Resize(256) and CenterCrop(224) with a
+// filter.
 const pillowScript = `
 import struct, sys, warnings
 from PIL import Image, ImageOps
@@ -31,11 +32,19 @@ def cropped(im, method):
     x, y = (int(round((d - 224) / 2.0)) for d in size)
     return im.crop((x, y, x + 224, y + 224))
 
+def over(im, back):
+    out = bytearray()
+    for *colour, a in im.convert("RGBA").getdata():
+        out += bytes(round(a / 255 * c + (255 - a) / 255 * back) for c in colour)
+    return Image.frombytes("RGB", im.size, bytes(out))
+
 for line in sys.stdin:
     try:
         im = Image.open(line.rstrip("\n"))
         if do == "turn" and im.format != "TIFF": # that is turned when it is loaded
             im = ImageOps.exif_transpose(im)
+        if do in ("white", "black"):
+            im = over(im, 255 if do == "white" else 0)
         im = im.convert(mode)
         if do.isupper():
             im = cropped(im, getattr(Image, do))

@@ -52,12 +52,15 @@ func (d *Decoder) fromImage(f Format, m image.Image) (*raster, error) {
 	if g, ok := m.(*image.Gray); ok && d.opt.Color == Gray {
 		return d.set(g.Pix[g.PixOffset(r.Min.X, r.Min.Y):], w, h, 1, g.Stride), nil
 	}
-	if n, ok := m.(*image.NRGBA); ok && d.opt.Color == RGB {
+	if n, ok := m.(*image.NRGBA); ok && d.opt.Color == RGB && d.opt.Alpha == DropAlpha {
 		return d.set(n.Pix[n.PixOffset(r.Min.X, r.Min.Y):], w, h, 4, n.Stride), nil
 	}
 	d.pix = grow(d.pix, w*h*4)
 	if !d.toRGBX(d.pix, m) {
 		return nil, unsupported(f, "pixels of type %T are not supported", m)
+	}
+	if d.opt.Alpha != DropAlpha {
+		over(d.pix, d.opt.Alpha.background())
 	}
 	if d.opt.Color == RGB {
 		return d.set(d.pix, w, h, 4, w*4), nil
@@ -67,8 +70,8 @@ func (d *Decoder) fromImage(f Format, m image.Image) (*raster, error) {
 	return d.set(d.gray, w, h, 1, w), nil
 }
 
-// toRGBX writes m's pixels to dst, 4 bytes each, no gaps between rows. It reports whether
-// it knows m's type.
+// toRGBX writes m's pixels to dst, 4 bytes each, the last of them alpha, no gaps between
+// rows. Colours are not premultiplied. It reports whether it knows m's type.
 func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
 	switch m := m.(type) {
 	case *image.YCbCr: // of WebP: JPEG has its own way
@@ -76,6 +79,7 @@ func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
 		return true
 	case *image.NYCbCrA:
 		webpToRGBX(dst, &m.YCbCr)
+		webpAlpha(dst, m)
 		return true
 	case *image.Paletted:
 		if m.Palette != nil { // openGIF has its own

@@ -53,6 +53,17 @@ func webpToRGBX(dst []byte, m *image.YCbCr) {
 	}
 }
 
+// webpAlpha puts m's alpha into the fourth bytes of dst.
+func webpAlpha(dst []byte, m *image.NYCbCrA) {
+	w := m.Rect.Dx()
+	for y := range m.Rect.Dy() {
+		row := dst[y*w*4:][:w*4]
+		for x, a := range m.A[y*m.AStride:][:w] {
+			row[4*x+3] = a
+		}
+	}
+}
+
 // webpChroma holds the chroma rows of one output row: the one that covers it and its
 // neighbour on the other side.
 type webpChroma struct{ u, v, fu, fv []byte }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"image"
-	"image/draw"
 
 	"golang.org/x/image/webp"
 )
@@ -15,6 +14,7 @@ type webpFrame struct {
 	canvas image.Point
 	at     image.Point // where the frame's corner lies on the canvas
 	still  []byte      // the frame as a file of its own
+	alpha  bool        // the canvas is transparent where no frame is
 }
 
 // uint24 reads three bytes, little endian.
@@ -24,6 +24,7 @@ func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 func firstFrame(data []byte) (*webpFrame, error) {
 	const (
 		animated  = 1 << 1
+		hasAlpha  = 1 << 4
 		vp8xLen   = 10
 		anmfLen   = 16
 		truncated = "truncated: the file ends before the first frame does"
@@ -33,7 +34,7 @@ func firstFrame(data []byte) (*webpFrame, error) {
 	webpChunks(data, func(id string, p []byte) bool {
 		switch {
 		case f == nil && id == "VP8X" && len(p) >= vp8xLen && p[0]&animated != 0:
-			f = &webpFrame{canvas: image.Pt(1+uint24(p[4:]), 1+uint24(p[7:]))}
+			f = &webpFrame{canvas: image.Pt(1+uint24(p[4:]), 1+uint24(p[7:])), alpha: p[0]&hasAlpha != 0}
 			return true
 		case f == nil:
 			err = nil
@@ -86,7 +87,8 @@ func webpChunk(id string, payload []byte) []byte {
 	return b
 }
 
-// openWebP decodes a still image, or the first frame of an animation on a black canvas.
+// openWebP decodes a still image, or the first frame of an animation on a canvas that is
+// black, and transparent if the file says that it has alpha.
 func (d *Decoder) openWebP(data []byte) (image.Image, error) {
 	f, err := firstFrame(data)
 	if err != nil {
@@ -102,17 +104,20 @@ func (d *Decoder) openWebP(data []byte) (image.Image, error) {
 	return d.onCanvas(f, m)
 }
 
-// onCanvas puts m where the frame belongs, as colours without alpha.
+// onCanvas puts m where the frame belongs.
 func (d *Decoder) onCanvas(f *webpFrame, m image.Image) (image.Image, error) {
 	pixels := image.NewNRGBA(m.Bounds())
 	if !d.toRGBX(pixels.Pix, m) {
 		return nil, unsupported(WebP, "pixels of type %T are not supported", m)
 	}
-	for i := 3; i < len(pixels.Pix); i += 4 {
-		pixels.Pix[i] = 255
-	}
 	full := image.NewNRGBA(image.Rect(0, 0, f.canvas.X, f.canvas.Y))
-	draw.Draw(full, m.Bounds().Add(f.at), pixels, image.Point{}, draw.Src)
+	for i := 3; i < len(full.Pix) && !f.alpha; i += 4 {
+		full.Pix[i] = 255
+	}
+	at := image.Rectangle{Max: pixels.Rect.Size()}.Add(f.at).Intersect(full.Rect)
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		copy(full.Pix[full.PixOffset(at.Min.X, y):][:4*at.Dx()], pixels.Pix[(y-at.Min.Y)*pixels.Stride:])
+	}
 	return full, nil
 }
 
