@@ -17,10 +17,11 @@ x = rng.gamma(2, 30, (n, 3, 4)).astype("f4")
 x[0, 0] = [0, 1e-7, -1, 3e38]
 k = rng.integers(0, 5, n).astype("i4")
 grid = rng.integers(0, 3, (n, 2, 2)).astype("u1")
-np.savez("in.npz", x=x, k=k, grid=grid, short=x, long=x)
+np.savez("in.npz", x=x, k=k, grid=grid, short=x, long=x, norm=x, clip=x)
 with np.errstate(divide="ignore"):
     log = np.log1p(x.astype("f8")).astype("f4")
 np.savez("arrays.npz", x=log.reshape(n, 2, 6), k=np.eye(5, dtype="f4")[k], grid=np.eye(3, dtype="u1")[grid],
+    norm=((x.astype("f8") - [1, 2, 3, 4]) / [0.5, 3, 7, 9]).astype("f4"), clip=np.clip(x, 5, 60),
     short=x[:, :2], long=np.pad(x, ((0, 0), (0, 2), (0, 0)), constant_values=-1.5))
 tokens = [rng.integers(-5, 30000, i).tolist() for i in range(n)]
 boxes = [rng.integers(0, 99, (i % 4, 4)).tolist() for i in range(n)]
@@ -42,6 +43,8 @@ func TestArrayOperations(t *testing.T) {
 transforms:
 - {op: Log1p, field: x}
 - {op: Reshape, field: x, shape: [2, -1]}
+- {op: Standardize, field: norm, mean: [1, 2, 3, 4], std: [0.5, 3, 7, 9], axis: -1}
+- {op: Clip, field: clip, min: 5, max: 60}
 - {op: OneHot, field: k, classes: 5}
 - {op: OneHot, field: grid, classes: 3, dtype: uint8}
 - {op: PadTruncate, field: short, length: 2}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -151,7 +152,7 @@ func (c Config) problems() (list []string) {
 	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
 	add(c.Append && c.Normalize.Dataset && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
-	add(c.KeepEncoded && c.changesPixels(), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
+	add(c.KeepEncoded && (c.changesPixels() || c.Alpha != decode.DropAlpha), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
 	if _, err := source.ParseFields(c.Fields); err != nil {
 		list = append(list, err.Error())
 	}

@@ -42,7 +42,7 @@ var choices = map[string][]string{
 	"on-error": {"fail", "skip"},
 
 	"exif-orientation": {"ignored", "applied"},
-	"alpha":            {"dropped", "refused"},
+	"alpha":            {"dropped", "white", "black", "refused"},
 	"sixteen-bit":      {"high-byte", "refused"},
 	"cmyk":             {"converted", "refused"},
 }
@@ -63,7 +63,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.layout, "layout", "", "`ORDER` of axes of images: "+of("layout")+" (default chw)")
 	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of the numbers of images: "+of("dtype")+" (default uint8); uint8 keeps 0 to 255, the others store x/255, as torchvision's ToTensor")
 	fs.StringVar(&f.orientation, "exif-orientation", "ignored", "`WHAT` of the turn that a camera noted: "+of("exif-orientation")+"; Pillow and torchvision ignore it, OpenCV applies it")
-	fs.StringVar(&f.alpha, "alpha", "dropped", "`WHAT` of transparency: "+of("alpha")+"; dropped as Pillow's convert does, not blended")
+	fs.StringVar(&f.alpha, "alpha", "dropped", "`WHAT` of transparency: "+of("alpha")+"; dropped as Pillow's convert does, not blended; white as img2dataset, the image as it looks on it")
 	fs.StringVar(&f.deep, "sixteen-bit", "high-byte", "`WHAT` of images with 16 bits a sample: "+of("sixteen-bit")+"; Pillow clips gray ones to white")
 	fs.StringVar(&f.cmyk, "cmyk", "converted", "`WHAT` of CMYK images: "+of("cmyk")+"; converted as Pillow does, colour profiles aside")
 	fs.BoolVar(&c.KeepEncoded, "keep-encoded", false, "keep image files as they are, as a field of variable length, for the loader to decode")
@@ -137,7 +137,7 @@ func (f *flags) parse(p *problems) {
 	if f.dtype != "" {
 		p.add("dtype", f.dtype, c.DType.UnmarshalText([]byte(f.dtype)))
 	}
-	c.Rules = Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", RefuseDeep: f.deep == "refused", RefuseCMYK: f.cmyk == "refused"}
+	c.Rules = Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: alphas[f.alpha], RefuseDeep: f.deep == "refused", RefuseCMYK: f.cmyk == "refused"}
 	if c.Resize, err = parseSize(f.resize); err != nil {
 		c.Fit = ""
 	}

@@ -46,6 +46,8 @@ func TestFlagProblems(t *testing.T) {
 		{"a b --dtype int4", "--dtype int4: must be one of uint8, float16, bfloat16, float32"},
 		{"a b --layout nchw", "--layout nchw: must be one of chw, hwc"},
 		{"a b --color cmyk", "--color cmyk: must be one of rgb, gray"},
+		{"a b --alpha gray", "--alpha gray: must be one of dropped, white, black, refused"},
+		{"a b --alpha white --keep-encoded", "--keep-encoded: keeps the files as they are, so no other flag can change their pixels"},
 		{"a b --filter sinc", "--filter sinc: must be one of bilinear, bicubic, lanczos, box, hamming, nearest"},
 		{"a b --on-error panic", "--on-error panic: must be one of fail, skip"},
 		{"a b --resize 0", "--resize 0: must be a number of pixels or HEIGHTxWIDTH, such as 224 or 224x320"},

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/crc32"
+	"image"
+	"image/color"
+	"image/png"
 	"os"
 	"path/filepath"
 	"slices"
@@ -169,6 +172,35 @@ func TestOrientation(t *testing.T) {
 		m := manifest(t, c.Dest)
 		if got := m.Fields[0].Shape.String() + " " + m.Recipe.Options["exif-orientation"]; got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// Transparency is put on white or black on request, and the manifest says on which.
+func TestAlpha(t *testing.T) {
+	source := filepath.Join(t.TempDir(), "photos")
+	m := image.NewNRGBA(image.Rect(0, 0, 2, 1))
+	m.SetNRGBA(0, 0, color.NRGBA{100, 200, 0, 51})
+	m.SetNRGBA(1, 0, color.NRGBA{100, 200, 0, 255})
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	put(t, source, "a.png", b.Bytes())
+	for flag, want := range map[string][]byte{
+		"dropped": {100, 200, 0, 100, 200, 0}, "white": {224, 244, 204, 100, 200, 0}, "black": {20, 40, 0, 100, 200, 0},
+	} {
+		dest := filepath.Join(t.TempDir(), "ds")
+		c, err := parseFlags(t, source+" "+dest+" --layout hwc --alpha "+flag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, c)
+		if got := payload(t, dest, "images"); !bytes.Equal(got, want) {
+			t.Errorf("--alpha %s: pixels %v, want %v", flag, got, want)
+		}
+		if got := manifest(t, dest).Recipe.Options["alpha"]; got != flag {
+			t.Errorf("--alpha %s: the recipe says %s", flag, got)
 		}
 	}
 }

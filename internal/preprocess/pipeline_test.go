@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -47,6 +48,7 @@ func TestRecipeRunsAgain(t *testing.T) {
 		"noted":   func(c *Config) { c.Normalize, _ = ParseNormalize("dataset") },
 		"applied": func(c *Config) { c.Normalize, _ = ParseNormalize("dataset"); c.DType = tensor.Float32 },
 		"rules":   func(c *Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", store.HWC },
+		"matte":   func(c *Config) { c.Alpha = decode.OnBlack },
 		"shards": func(c *Config) {
 			c.ShardBytes, c.Split, c.Stratify, c.Dedup = 4096, []Share{{"a", 0.5}, {"b", 0.5}}, true, true
 		},

@@ -42,7 +42,7 @@ func (c Config) pipeline(ts ...transforms.Transform) (*transforms.Pipeline, erro
 
 // decoder returns the options of the decoders.
 func (c Config) decoder() decode.Options {
-	o := decode.Options{MaxPixels: c.MaxPixels, Orient: c.Orient}
+	o := decode.Options{MaxPixels: c.MaxPixels, Orient: c.Orient, Alpha: c.Alpha}
 	if c.Color == "gray" {
 		o.Color = decode.Gray
 	}
@@ -64,7 +64,7 @@ func (c Config) recipe(j *job) (*store.Recipe, error) {
 // options returns the recipe's flags with their values, those aside that say nothing.
 func (c Config) options() map[string]string {
 	all := map[string]string{
-		"alpha": choose(c.RefuseAlpha, "refused", "dropped"), "exif-orientation": choose(c.Orient, "applied", "ignored"),
+		"alpha": c.alpha(), "exif-orientation": choose(c.Orient, "applied", "ignored"),
 		"sixteen-bit": choose(c.RefuseDeep, "refused", "high-byte"), "cmyk": choose(c.RefuseCMYK, "refused", "converted"),
 		"color": c.Color, "normalize": c.Normalize.Name, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
 		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.KeepEncoded, "true", ""),

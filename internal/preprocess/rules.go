@@ -10,9 +10,23 @@ import (
 // what DefaultConfig has: what Pillow's convert does, 16 bits aside, which it clips.
 type Rules struct {
 	Orient      bool // turn and mirror as EXIF says; training code that uses Pillow or torchvision does not
-	RefuseAlpha bool // images with transparency are bad samples; otherwise it is dropped, not blended
+	RefuseAlpha bool // images with transparency are bad samples; otherwise Alpha says what becomes of it
+	Alpha       decode.Alpha
 	RefuseDeep  bool // images of 16 bits are bad samples; otherwise the high byte is kept
 	RefuseCMYK  bool // CMYK images are bad samples; otherwise they become RGB by Pillow's formula
+}
+
+// alphas are the values of the flag --alpha that take images with transparency.
+var alphas = map[string]decode.Alpha{"dropped": decode.DropAlpha, "white": decode.OnWhite, "black": decode.OnBlack}
+
+// alpha returns the value of the flag.
+func (r Rules) alpha() string {
+	for name, a := range alphas {
+		if a == r.Alpha && !r.RefuseAlpha {
+			return name
+		}
+	}
+	return "refused"
 }
 
 // rules refuse files by their header.
