@@ -84,8 +84,9 @@ class Torchvision(PerItem):
 
 def ways(path: str, batch: int, command: str):
     """Yield names and functions that iterate one epoch."""
-    feeder = penstock.Feeder(path, batch, shuffle=True, normalize=True, flip=True, command=command)
-    yield "Feeder", lambda: (pt.tensors(b) for b in feeder)
+    for workers in (1, 2):
+        feeder = penstock.Feeder(path, batch, shuffle=True, normalize=True, flip=True, workers=workers, command=command)
+        yield f"Feeder, {workers} workers", lambda feeder=feeder: (pt.tensors(b) for b in feeder)
     field = next(iter(feeder.fields))
     for kind in (PerItem,) if v2 is None else (PerItem, Torchvision):
         for workers in (0, 2, 4):
@@ -138,10 +139,13 @@ def main() -> None:
             f"{name:>22} {statistics.median(got):12,.0f} records/s   "
             f"trainer's CPU {100 * mine[name] / took[name]:5.1f} %   all CPU {(mine[name] + others[name]) / n / rounds * 1e6:8.1f} us/record"
         )
-    for kind in sorted({name.split(",")[0] for name in rates} - {"Feeder"}):
-        best = max((name for name in rates if name.startswith(kind)), key=lambda name: statistics.median(rates[name]))
-        ratio = statistics.median(a / b for a, b in zip(rates["Feeder"], rates[best]))
-        print(f"the Feeder is {ratio:.1f} times as fast as {best}")
+    best = {}
+    for name in sorted(rates, key=lambda name: statistics.median(rates[name])):
+        best[name.split(",")[0]] = name
+    ours = best.pop("Feeder")
+    for other in best.values():
+        ratio = statistics.median(a / b for a, b in zip(rates[ours], rates[other]))
+        print(f"{ours}: {ratio:.1f} times as fast as {other}")
     print(f"load of the machine {os.getloadavg()[0]:.1f}")
 
 
