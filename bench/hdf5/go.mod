@@ -9,7 +9,6 @@ require (
 
 require (
 	github.com/edsrzf/mmap-go v1.2.0 // indirect
-	github.com/klauspost/compress v1.20.3 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 )
 
