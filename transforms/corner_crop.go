@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"image"
 	"slices"
+
+	"github.com/penstock/penstock/internal/nearest"
 )
 
 func init() { Register[CornerCrop]() }
@@ -25,7 +27,7 @@ func (t CornerCrop) Resolve() (Transform, error) {
 		return nil, err
 	}
 	if !slices.Contains(corners, t.Corner) {
-		return nil, fmt.Errorf("unknown corner %q%s", t.Corner, didYouMean(t.Corner, corners))
+		return nil, fmt.Errorf("unknown corner %q%s", t.Corner, nearest.Hint(t.Corner, corners))
 	}
 	t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
 	return t, nil

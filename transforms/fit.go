@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/nearest"
 	"github.com/penstock/penstock/internal/vec"
 )
 
@@ -86,7 +87,7 @@ func (t Fill) Resolve() (Transform, error) {
 		t.Anchor = "center"
 	}
 	if !slices.Contains(anchors, t.Anchor) {
-		err = errors.Join(err, fmt.Errorf("unknown anchor %q%s", t.Anchor, didYouMean(t.Anchor, anchors)))
+		err = errors.Join(err, fmt.Errorf("unknown anchor %q%s", t.Anchor, nearest.Hint(t.Anchor, anchors)))
 	}
 	return t, err
 }

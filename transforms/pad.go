@@ -1,6 +1,10 @@
 package transforms
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/penstock/penstock/internal/nearest"
+)
 
 func init() { Register[Pad]() }
 
@@ -41,7 +45,7 @@ func (m *PadMode) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown padding mode %q%s", b, didYouMean(string(b), padModes))
+	return fmt.Errorf("unknown padding mode %q%s", b, nearest.Hint(string(b), padModes))
 }
 
 // check reports a border that the mode cannot make of a w x h image.

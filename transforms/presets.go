@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/penstock/penstock/internal/nearest"
 	"github.com/penstock/penstock/internal/vec"
 )
 
@@ -81,7 +82,7 @@ func (t Img2Dataset) Resolve() (Transform, error) {
 	_, errUp := vec.ParseFilter(t.Upscale)
 	errs := []error{checkSize([]int{t.ImageSize}), errDown, errUp}
 	if !slices.Contains(img2datasetModes, t.Mode) {
-		errs = append(errs, fmt.Errorf("unknown resize_mode %q%s", t.Mode, didYouMean(t.Mode, img2datasetModes)))
+		errs = append(errs, fmt.Errorf("unknown resize_mode %q%s", t.Mode, nearest.Hint(t.Mode, img2datasetModes)))
 	}
 	return t, errors.Join(errs...)
 }

@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/internal/nearest"
 )
 
 // operation is what a Transform and an ArrayTransform have in common.
@@ -69,7 +71,7 @@ func parseEntry[T operation](entry []byte, known map[string]decoder[T]) (t T, er
 	}
 	decode, ok := known[*head.Op]
 	if !ok {
-		return t, fmt.Errorf("unknown transform %q%s", *head.Op, didYouMean(*head.Op, slices.Sorted(maps.Keys(known))))
+		return t, fmt.Errorf("unknown transform %q%s", *head.Op, nearest.Hint(*head.Op, slices.Sorted(maps.Keys(known))))
 	}
 	if t, err = decode(entry); err != nil {
 		return t, fmt.Errorf("transform %s: %w", *head.Op, err)
@@ -86,7 +88,7 @@ func decodeStrict(entry []byte, t any) error {
 	known := jsonKeys(reflect.TypeOf(t).Elem())
 	for key := range keys {
 		if key != "op" && !slices.Contains(known, key) {
-			return fmt.Errorf("unknown parameter %q%s", key, didYouMean(key, known))
+			return fmt.Errorf("unknown parameter %q%s", key, nearest.Hint(key, known))
 		}
 	}
 	delete(keys, "op")
@@ -105,42 +107,4 @@ func jsonKeys(t reflect.Type) []string {
 		keys[i], _, _ = strings.Cut(t.Field(i).Tag.Get("json"), ",")
 	}
 	return keys
-}
-
-// didYouMean returns a hint with the known name nearest to s, or with all of them.
-func didYouMean(s string, known []string) string {
-	best, least := "", len(s)/2+1
-	for _, k := range known {
-		if d := editDistance(strings.ToLower(s), strings.ToLower(k)); d < least {
-			best, least = k, d
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
-	}
-	if len(known) == 0 {
-		return "; there are none"
-	}
-	return "; known are " + strings.Join(known, ", ")
-}
-
-// editDistance counts the letters to insert, delete or replace (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diag := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diag
-			if a[i] != b[j] {
-				cost++
-			}
-			diag = row[j+1]
-			row[j+1] = min(cost, diag+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -7,6 +7,7 @@ import (
 	"image"
 	"slices"
 
+	"github.com/penstock/penstock/internal/nearest"
 	"github.com/penstock/penstock/internal/vec"
 )
 
@@ -74,7 +75,7 @@ func (t Resize) Resolve() (Transform, error) {
 		}
 	}
 	if !slices.Contains(fits, t.Fit) {
-		errs = append(errs, fmt.Errorf("unknown fit %q%s", t.Fit, didYouMean(t.Fit, fits)))
+		errs = append(errs, fmt.Errorf("unknown fit %q%s", t.Fit, nearest.Hint(t.Fit, fits)))
 	}
 	if (t.Fit == "shorter" || t.Fit == "longer") && len(t.Size) == 2 {
 		errs = append(errs, fmt.Errorf("fit %s takes one size, not %d", t.Fit, len(t.Size)))
@@ -92,7 +93,7 @@ func (t Resize) Resolve() (Transform, error) {
 		t.PassOrder = "horizontal"
 	}
 	if !slices.Contains(passOrders, t.PassOrder) {
-		errs = append(errs, fmt.Errorf("unknown pass_order %q%s", t.PassOrder, didYouMean(t.PassOrder, passOrders)))
+		errs = append(errs, fmt.Errorf("unknown pass_order %q%s", t.PassOrder, nearest.Hint(t.PassOrder, passOrders)))
 	}
 	fill, err := resolveFill(t.Fill)
 	t.Fill = fill

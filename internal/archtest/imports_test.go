@@ -20,12 +20,13 @@ var layers = [][]place{
 	{
 		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
-		{"internal/cli", "terminal, flags and exit codes know nothing of datasets"},
+		{"internal/nearest", "names that were mistyped, wherever"},
 		{"internal/decode/turbo", "C behind one function, so that the rest of decode needs none"},
 	},
 	{
 		{"internal/vec", "kernels over slices; decode and transforms both need them"},
 		{"internal/mmap", "maps files, whatever is in them"},
+		{"internal/cli", "terminal, flags and exit codes know nothing of datasets"},
 		{"internal/h5meta", "says where bytes lie in an HDF5 file, and reads none of the records"},
 	},
 	{

@@ -123,14 +123,6 @@ func TestFlagProblems(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	for name, want := range map[string]string{"colour": `; did you mean "color"?`, "xyz": "; known are color, crop"} {
-		if got := Nearest(name, []string{"color", "crop"}); got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-}
-
 func TestUnknownCommand(t *testing.T) {
 	root := &cobra.Command{Use: "tool"}
 	root.AddCommand(&cobra.Command{Use: "show", Run: func(*cobra.Command, []string) {}})

@@ -7,6 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/penstock/penstock/internal/nearest"
 )
 
 // flagError turns the first complaint about args into all of them: cobra stops at the
@@ -114,7 +116,7 @@ func article(kind string) string {
 func suggestion(flags *pflag.FlagSet, name string) string {
 	best, distance := "", 3
 	flags.VisitAll(func(f *pflag.Flag) {
-		if d := editDistance(name, f.Name); d < distance && !f.Hidden {
+		if d := nearest.Distance(name, f.Name); d < distance && !f.Hidden {
 			best, distance = f.Name, d
 		}
 	})
@@ -122,40 +124,4 @@ func suggestion(flags *pflag.FlagSet, name string) string {
 		return ""
 	}
 	return "; did you mean --" + best + "?"
-}
-
-// Nearest words the known name that is most like name, for the end of a message, or all
-// known names if none is.
-func Nearest(name string, known []string) string {
-	best, least := "", len(name)/2+1
-	for _, k := range known {
-		if d := editDistance(name, k); d < least {
-			best, least = k, d
-		}
-	}
-	if best != "" {
-		return fmt.Sprintf("; did you mean %q?", best)
-	}
-	return "; known are " + strings.Join(known, ", ")
-}
-
-// editDistance counts insertions, deletions and changes of bytes (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/nearest"
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -53,7 +53,7 @@ func (c Config) recipes(fields []source.Field) (fieldTransforms, error) {
 	}
 	for _, name := range slices.Sorted(mapKeys(recipes)) {
 		if name != "" && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("transforms: there is no field %q%s", name, cli.Nearest(name, names))
+			return nil, fmt.Errorf("transforms: there is no field %q%s", name, nearest.Hint(name, names))
 		}
 	}
 	return recipes, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
-	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/nearest"
 	"github.com/penstock/penstock/store"
 )
 
@@ -91,7 +91,7 @@ func parsePipelineFile(data []byte) (*pipelineFile, error) {
 		case "transforms":
 			errs = append(errs, p.setTransforms(value))
 		default:
-			errs = append(errs, fmt.Errorf("unknown key %q%s", key, cli.Nearest(key, pipelineKeys)))
+			errs = append(errs, fmt.Errorf("unknown key %q%s", key, nearest.Hint(key, pipelineKeys)))
 		}
 	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
@@ -113,7 +113,7 @@ func (p *pipelineFile) setOptions(value any) error {
 		case !slices.Contains(recipeFlags, key) && slices.Contains(transformFlags, key):
 			errs = append(errs, fmt.Errorf("options: %s: list it under transforms instead", key))
 		case !slices.Contains(recipeFlags, key):
-			errs = append(errs, fmt.Errorf("options: unknown key %q%s", key, cli.Nearest(key, recipeFlags)))
+			errs = append(errs, fmt.Errorf("options: unknown key %q%s", key, nearest.Hint(key, recipeFlags)))
 		default:
 			text, err := scalar(value)
 			if err != nil {

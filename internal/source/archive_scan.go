@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/nearest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -210,7 +211,7 @@ func (s *archiveScan) column(w Wanted) (memberColumn, error) {
 		}
 	}
 	if m == nil {
-		return c, fmt.Errorf("--fields %s: no sample has a %q%s", w, w.Column, nearest(w.Column, s.order))
+		return c, fmt.Errorf("--fields %s: no sample has a %q%s", w, w.Column, nearest.Hint(w.Column, s.order))
 	}
 	err := c.decide(m, w)
 	if err != nil {

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/penstock/penstock/internal/nearest"
 )
 
 // arrays is a source of arrays of one length: each is a field, and sample i is the values
@@ -213,7 +215,7 @@ func findColumn(columns []column, w Wanted) (column, error) {
 		}
 		names = append(names, c.field.Origin)
 	}
-	return column{}, fmt.Errorf("--fields %s: there is no %q%s", w, w.Column, nearest(w.Column, names))
+	return column{}, fmt.Errorf("--fields %s: there is no %q%s", w, w.Column, nearest.Hint(w.Column, names))
 }
 
 // baseName returns the last element of an absolute path.

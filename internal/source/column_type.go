@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/penstock/penstock/internal/nearest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -44,7 +45,7 @@ func parseType(name string) (t columnType, err error) {
 	}
 	dtype, axes, isArray := strings.Cut(name, "[")
 	if t.dtype, err = tensor.ParseDType(dtype); err != nil {
-		return t, fmt.Errorf("unknown type %q%s", name, nearest(name, slices.Sorted(keys(kindNames))))
+		return t, fmt.Errorf("unknown type %q%s", name, nearest.Hint(name, slices.Sorted(keys(kindNames))))
 	}
 	if !isArray {
 		return t, nil

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/penstock/penstock/internal/nearest"
 )
 
 // parquetColumns returns all columns of a file, the two of an image as one.
@@ -79,7 +81,7 @@ func selectParquet(columns []*parquetColumn, wanted []Wanted) ([]*parquetColumn,
 			for _, c := range columns {
 				names = append(names, c.name)
 			}
-			return nil, fmt.Errorf("--fields %s: there is no column %q%s", w, w.Column, nearest(w.Column, names))
+			return nil, fmt.Errorf("--fields %s: there is no column %q%s", w, w.Column, nearest.Hint(w.Column, names))
 		}
 		c := *columns[at]
 		c.wanted = w

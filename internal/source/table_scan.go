@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/internal/nearest"
 )
 
 // tableScan is what a pass over a table finds.
@@ -73,7 +75,7 @@ func (t *table) decide(s *tableScan, wanted []Wanted) error {
 	for _, w := range wanted {
 		g := s.guesses[w.Column]
 		if g == nil {
-			return fmt.Errorf("--fields %s: there is no column %q%s", w, w.Column, nearest(w.Column, s.order))
+			return fmt.Errorf("--fields %s: there is no column %q%s", w, w.Column, nearest.Hint(w.Column, s.order))
 		}
 		typ := g.result(w.Column)
 		if w.Type != "" {
