@@ -514,3 +514,12 @@ for name in ("images", "boxes", "labels"):
 		t.Errorf("NumPy read\n%swant\n%s", out, want.String())
 	}
 }
+
+func TestOverwriteSparesDevices(t *testing.T) {
+	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
+		t.Skipf("no null device at %s: %v", os.DevNull, err)
+	}
+	if _, err := CreateFlat(os.DevNull, testSchema(), FlatOptions{Overwrite: true}); !errors.Is(err, ErrExist) {
+		t.Errorf("got %v", err)
+	}
+}

@@ -147,6 +147,9 @@ func (s *Stage) checkDest() error {
 	if !s.opts.Overwrite && !s.opts.Append {
 		return fmt.Errorf("%s %w already; choose another name or allow to overwrite it", s.dest, ErrExist)
 	}
+	if !info.IsDir() && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s %w and is neither a file nor a folder; it will not be overwritten", s.dest, ErrExist)
+	}
 	if info.IsDir() {
 		if _, err := os.Lstat(filepath.Join(s.dest, ManifestName)); err != nil {
 			return fmt.Errorf("%s %w and has no %s, so it is no dataset; it will not be overwritten: remove it yourself if it can go", s.dest, ErrExist, ManifestName)

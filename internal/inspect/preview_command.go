@@ -89,7 +89,7 @@ func (f *previewFlags) run(cmd *cobra.Command, path string) error {
 	if f.out == "-" {
 		return encodePNG(cmd.OutOrStdout(), sheet.Picture)
 	}
-	if err := writeFile(f.out, func(w io.Writer) error { return encodePNG(w, sheet.Picture) }); err != nil {
+	if err := cli.WriteFile(f.out, func(w io.Writer) error { return encodePNG(w, sheet.Picture) }); err != nil {
 		return err
 	}
 	if f.quiet && !f.json {

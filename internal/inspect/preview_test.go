@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -338,7 +339,7 @@ func TestWritePNG(t *testing.T) {
 	picture := func(w io.Writer) error { return encodePNG(w, img) }
 	path := filepath.Join(dir, "a.png")
 	for range 2 { // the second time it replaces the first
-		if err := writeFile(path, picture); err != nil {
+		if err := cli.WriteFile(path, picture); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -352,10 +353,10 @@ func TestWritePNG(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "b.png"), 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFile(filepath.Join(dir, "b.png"), picture); err == nil || strings.Count(err.Error(), "b.png") != 1 {
+	if err := cli.WriteFile(filepath.Join(dir, "b.png"), picture); err == nil || strings.Count(err.Error(), "b.png") != 1 {
 		t.Errorf("a folder in the way: %v", err)
 	}
-	if err := writeFile(filepath.Join(dir, "no", "c.png"), picture); err == nil || !strings.HasSuffix(err.Error(), "no such file or directory") {
+	if err := cli.WriteFile(filepath.Join(dir, "no", "c.png"), picture); err == nil || !strings.HasSuffix(err.Error(), "no such file or directory") {
 		t.Errorf("no folder: %v", err)
 	}
 	entries, err := os.ReadDir(dir)

@@ -69,7 +69,7 @@ func (f *reportFlags) run(cmd *cobra.Command, path string) error {
 	if f.out == "-" {
 		return r.HTML(cmd.OutOrStdout())
 	}
-	if err := writeFile(f.out, r.HTML); err != nil {
+	if err := cli.WriteFile(f.out, r.HTML); err != nil {
 		return err
 	}
 	if f.quiet {

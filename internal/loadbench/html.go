@@ -5,7 +5,10 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+	"io"
 	"strings"
+
+	"github.com/penstock/penstock/internal/cli"
 )
 
 //go:embed report.html
@@ -44,7 +47,7 @@ func (r *Report) WriteHTML(path string) error {
 	if err := pageTemplate.Execute(&b, data); err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
-	return writeFile(path, &b)
+	return cli.WriteFile(path, func(w io.Writer) error { _, err := b.WriteTo(w); return err })
 }
 
 func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }

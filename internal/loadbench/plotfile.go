@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"image/color"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -69,26 +68,5 @@ func (r *Report) WritePlot(path string) error {
 		height -= f.height()
 		f.draw(draw.Crop(whole, 0, 0, height, height+f.height()-whole.Size().Y))
 	}
-	return writeFile(path, c)
-}
-
-// writeFile writes a file that is never found half-written.
-func writeFile(path string, content io.WriterTo) error {
-	partial := filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d.partial", filepath.Base(path), os.Getpid()))
-	f, err := os.OpenFile(partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	_, err = content.WriteTo(f)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(partial, path)
-	}
-	if err != nil {
-		os.Remove(partial)
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	return nil
+	return cli.WriteFile(path, func(w io.Writer) error { _, err := c.WriteTo(w); return err })
 }

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func hello(w io.Writer) error {
+	_, err := io.WriteString(w, "hello")
+	return err
+}
+
+func TestWriteFile(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	for range 2 { // the second replaces the first
+		if err := WriteFile(path, hello); err != nil {
+			t.Fatal(err)
+		}
+	}
+	failure := errors.New("no more ink")
+	if err := WriteFile(path, func(io.Writer) error { return failure }); !errors.Is(err, failure) || strings.Count(err.Error(), path) != 1 {
+		t.Errorf("got %v", err)
+	}
+	if data, err := os.ReadFile(path); string(data) != "hello" {
+		t.Errorf("after a failure the file holds %q, %v", data, err)
+	}
+	if err := WriteFile(filepath.Join(dir, "none", "b"), hello); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// A device must stay a device, whoever runs the command.
+func TestWriteFileKeepsDevices(t *testing.T) {
+	before, err := os.Stat(os.DevNull)
+	if err != nil || before.Mode().IsRegular() {
+		t.Skipf("no null device at %s: %v", os.DevNull, err)
+	}
+	if err := WriteFile(os.DevNull, hello); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(os.DevNull)
+	if err != nil || after.Mode() != before.Mode() {
+		t.Errorf("it was %v and is %v, %v", before.Mode(), after.Mode(), err)
+	}
+}
