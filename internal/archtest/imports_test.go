@@ -83,7 +83,7 @@ var public = map[string][]string{
 	"transforms": {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"store":      {"golang.org/x/sys"},
 	"loader":     {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
-	"mmapds":     {"github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "golang.org/x/sys"},
+	"mmapds":     {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
 }
 
 // builds are the variants of the module, as what each adds to the command and environment.
