@@ -1,0 +1,77 @@
+package remote
+
+import (
+	"context"
+	"io"
+)
+
+// Bucket is a store of objects: bytes under a key. Keys are UTF-8 with "/" between their parts,
+// and neither start nor end with one. All methods may be called from any goroutine; they do not
+// retry. Their errors are of type *Error, or those of the context.
+type Bucket interface {
+	// String names the bucket without credentials, such as "s3://lab". Equal names are the same
+	// bucket.
+	String() string
+
+	// Stat returns an object's size and version.
+	Stat(ctx context.Context, key string) (Object, error)
+
+	// ReadRange returns the bytes [off, off+n) of an object, fewer where it ends before; n of -1
+	// means all that follow. Where etag is not empty and the object has another one now, it is
+	// ErrChanged. The reader ends early with an error where the connection does; it must be
+	// closed.
+	ReadRange(ctx context.Context, key string, off, n int64, etag string) (Body, error)
+
+	// ListPage returns objects whose keys start with prefix, in order of their keys, from
+	// where the token of the page before says; a nil token is the first page. If delimiter is
+	// not empty, keys that have it after the prefix come as one Object with Folder set, up to
+	// and with the delimiter.
+	ListPage(ctx context.Context, prefix, delimiter string, token []byte) (Page, error)
+
+	// NewWriter returns a writer of one object, which exists from its Commit on, and replaces
+	// one that was there.
+	NewWriter(ctx context.Context, key string, opts WriteOptions) (Writer, error)
+
+	// Delete removes an object. It is ErrNotFound where there is none.
+	Delete(ctx context.Context, key string) error
+
+	// Close lets go of connections. Readers and writers must be closed before.
+	Close() error
+}
+
+// Object is what is known of an object.
+type Object struct {
+	Key    string
+	Size   int64
+	ETag   string // names the version; empty where the store does not tell (in listings it may not)
+	Folder bool   // no object, but what keys have in common; only of listings
+}
+
+// Body is the content of a part of an object, and the object that it is of, as far as the
+// store told: a Size of -1 and an empty ETag are unknown.
+type Body struct {
+	io.ReadCloser
+	Object Object
+}
+
+// Page is a part of a listing.
+type Page struct {
+	Objects []Object
+	Next    []byte // the token of the next page; nil after the last
+}
+
+// WriteOptions configures a Writer.
+type WriteOptions struct {
+	IfNotExist  bool   // Commit is ErrExists where there is an object already
+	ContentType string // empty means application/octet-stream
+	PartBytes   int    // of a part that is sent at once; 0 means what suits the store
+}
+
+// Writer writes an object: Write as often as you like, then Commit. Close without Commit
+// aborts: parts that were sent are removed, and the object is what it was. Close after Commit
+// does nothing, so it can be deferred.
+type Writer interface {
+	io.Writer
+	Commit() error
+	Close() error
+}

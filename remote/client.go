@@ -1,0 +1,191 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"time"
+)
+
+// Client is a Bucket as programs use it: what fails is tried again, after a pause that grows;
+// what stalls is given up, or asked for a second time beside the first; a body that ends too
+// early goes on where it ended. Its methods may be called from any goroutine.
+type Client struct {
+	bucket Bucket
+	policy Policy
+	pace   pace
+	counts counts
+}
+
+// NewClient returns a Client of a bucket. It panics if the policy is not valid.
+func NewClient(b Bucket, p Policy) *Client {
+	if err := p.Validate(); err != nil {
+		panic(err.Error())
+	}
+	return &Client{bucket: b, policy: p.withDefaults()}
+}
+
+// Bucket returns what the Client speaks to.
+func (c *Client) Bucket() Bucket { return c.bucket }
+
+// Name returns where an object lies, for people.
+func (c *Client) Name(key string) string { return objectName(c.bucket, key) }
+
+func objectName(b Bucket, key string) string { return b.String() + "/" + key }
+
+// Close closes the bucket.
+func (c *Client) Close() error { return c.bucket.Close() }
+
+// Stat returns an object's size and version.
+func (c *Client) Stat(ctx context.Context, key string) (Object, error) {
+	var o Object
+	err := c.retry(ctx, "stat", key, func(ctx context.Context) (err error) {
+		o, err = c.bucket.Stat(ctx, key)
+		return err
+	})
+	return o, err
+}
+
+// Delete removes an object.
+func (c *Client) Delete(ctx context.Context, key string) error {
+	tried := false
+	return c.retry(ctx, "delete", key, func(ctx context.Context) error {
+		err := c.bucket.Delete(ctx, key)
+		if tried && errors.Is(err, ErrNotFound) {
+			return nil // the attempt before has done it, and its answer was lost
+		}
+		tried = true
+		return err
+	})
+}
+
+// NewWriter returns a writer of one object. The parts of it are repeated by the store's own
+// SDK, so the Client adds nothing.
+func (c *Client) NewWriter(ctx context.Context, key string, opts WriteOptions) (Writer, error) {
+	return c.bucket.NewWriter(ctx, key, opts)
+}
+
+// WriteAll writes an object.
+func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts WriteOptions) error {
+	return c.retry(ctx, "write", key, func(ctx context.Context) error {
+		w, err := c.bucket.NewWriter(ctx, key, opts)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		if _, err := w.Write(data); err != nil {
+			return err
+		}
+		return w.Commit()
+	})
+}
+
+// List yields the objects whose keys start with prefix, in order of their keys: see
+// Bucket.ListPage. An error is the last that it yields.
+func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[Object, error] {
+	return func(yield func(Object, error) bool) {
+		for token, more := []byte(nil), true; more; {
+			var page Page
+			err := c.retry(ctx, "list", prefix, func(ctx context.Context) (err error) {
+				page, err = c.bucket.ListPage(ctx, prefix, delimiter, token)
+				return err
+			})
+			if err != nil {
+				yield(Object{}, err)
+				return
+			}
+			for _, o := range page.Objects {
+				if !yield(o, nil) {
+					return
+				}
+			}
+			token, more = page.Next, page.Next != nil
+		}
+	}
+}
+
+// ReadAll returns an object in one request. One of more than limit bytes is ErrInvalid.
+func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []byte, o Object, err error) {
+	err = c.retry(ctx, "read", key, func(ctx context.Context) error {
+		watch := newWatch(ctx, c.policy.Stall)
+		defer watch.stop()
+		body, err := c.bucket.ReadRange(watch.ctx, key, 0, -1, "")
+		if err != nil {
+			return watch.explain(err)
+		}
+		defer body.Close()
+		o = body.Object
+		if o.Size > limit {
+			return NewError("read", c.Name(key), ErrInvalid, fmt.Errorf("%d bytes; no more than %d are expected", o.Size, limit))
+		}
+		data, err = io.ReadAll(io.LimitReader(watch.reader(body), limit+1))
+		c.counts.bytes.Add(int64(len(data)))
+		switch {
+		case err != nil:
+			return watch.explain(err)
+		case int64(len(data)) > limit:
+			return NewError("read", c.Name(key), ErrInvalid, fmt.Errorf("more than the %d bytes that are expected", limit))
+		case o.Size >= 0 && int64(len(data)) != o.Size:
+			return fmt.Errorf("the body ended after %d of %d bytes", len(data), o.Size)
+		}
+		o.Size = int64(len(data))
+		return nil
+	})
+	if err != nil {
+		return nil, o, err
+	}
+	return data, o, nil
+}
+
+// retry calls do until it succeeds, fails for good, or the policy ends it.
+func (c *Client) retry(ctx context.Context, op, key string, do func(context.Context) error) error {
+	total, cancel := context.WithTimeout(ctx, c.policy.Total)
+	defer cancel()
+	for n := 1; ; n++ {
+		c.counts.requests.Add(1)
+		err := do(total)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case Permanent(err):
+			return c.describe(op, key, err, n)
+		case n == c.policy.Attempts || total.Err() != nil || !sleep(total, c.policy.pause(n)):
+			c.counts.failures.Add(1)
+			return c.describe(op, key, err, n)
+		}
+		c.counts.retries.Add(1)
+	}
+}
+
+// describe returns the error of a request that was tried n times.
+func (c *Client) describe(op, key string, err error, n int) error {
+	var known *Error
+	if !errors.As(err, &known) {
+		known = NewError(op, c.Name(key), nil, err)
+	}
+	out := *known
+	out.Tries = n
+	if !Permanent(err) {
+		out.Kind, out.cause = ErrUnavailable, nil // the context was ours
+	}
+	return &out
+}
+
+// sleep waits, and reports false if ctx ended before, or will.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
+		return false
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,87 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// What callers branch on. Each is also the error of package io/fs where there is one like it.
+var (
+	ErrNotFound    error = sentinel{"there is no such object", fs.ErrNotExist}
+	ErrPermission  error = sentinel{"access denied", fs.ErrPermission}
+	ErrExists      error = sentinel{"there is an object already", fs.ErrExist}
+	ErrChanged     error = sentinel{"the object was replaced while it was read", nil}
+	ErrInvalid     error = sentinel{"the store refuses the request", fs.ErrInvalid}
+	ErrUnavailable error = sentinel{"the store does not answer", nil}
+)
+
+type sentinel struct {
+	text string
+	like error
+}
+
+func (s sentinel) Error() string { return s.text }
+func (s sentinel) Unwrap() error { return s.like }
+
+// Error is a request that failed.
+type Error struct {
+	Op     string // "stat", "read", "list", "write", "delete", "open"
+	Object string // bucket and key, without credentials
+	Kind   error  // one of the sentinels; nil for faults that a repetition may mend
+	Detail string // what the store said, without credentials
+	Tries  int    // how often it was tried; 0 is once
+	cause  error  // of a context
+}
+
+// NewError describes a failed request. Of cause it keeps the text, redacted, and whether it
+// was the end of a context.
+func NewError(op, object string, kind, cause error) *Error {
+	e := &Error{Op: op, Object: Redact(object), Kind: kind}
+	if cause != nil {
+		e.Detail = Redact(cause.Error())
+	}
+	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(cause, end) {
+			e.cause = end
+		}
+	}
+	return e
+}
+
+// Error says what failed, where, and why.
+func (e *Error) Error() string {
+	text := fmt.Sprintf("remote: %s %s", e.Op, e.Object)
+	if e.Kind != nil {
+		text += ": " + e.Kind.Error()
+	}
+	if e.Tries > 1 {
+		text += fmt.Sprintf(" (tried %d times)", e.Tries)
+	}
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
+// Unwrap returns the sentinel and, where a context ended, its error.
+func (e *Error) Unwrap() []error {
+	var list []error
+	for _, err := range []error{e.Kind, e.cause} {
+		if err != nil {
+			list = append(list, err)
+		}
+	}
+	return list
+}
+
+// Permanent reports whether trying again cannot help.
+func Permanent(err error) bool {
+	for _, kind := range []error{ErrNotFound, ErrPermission, ErrExists, ErrChanged, ErrInvalid} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
