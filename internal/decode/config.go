@@ -21,6 +21,7 @@ type Config struct {
 	Channels      int    // stored samples of a pixel; 1 for a palette
 	Bits          int    // of a sample as stored
 	Orientation   int    // EXIF, 1 to 8; 1 if the file has none
+	Transparent   bool   // the file declares transparency, in whatever way its format has
 }
 
 // ReadConfig reads an image's header alone: it decodes no pixels and allocates nothing
@@ -88,7 +89,7 @@ func readHeader(f Format, data []byte) (c Config, err error) {
 		return pngConfig(data)
 	case GIF:
 		h, err := parseGIF(data)
-		return Config{Width: h.w, Height: h.h, Model: "palette", Channels: 1, Bits: 8}, err
+		return Config{Width: h.w, Height: h.h, Model: "palette", Channels: 1, Bits: 8, Transparent: h.clear}, err
 	case WebP:
 		return webpConfig(data)
 	}
@@ -97,8 +98,11 @@ func readHeader(f Format, data []byte) (c Config, err error) {
 		c = fromStd(ic)
 		return err
 	})
-	if f == TIFF {
-		c.Orientation = exifOrientation(data)
+	switch f {
+	case BMP:
+		c.Transparent = bmpTransparent(data)
+	case TIFF:
+		c.Orientation, c.Transparent = exifOrientation(data), tiffTransparent(data)
 	}
 	return c, err
 }

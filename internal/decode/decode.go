@@ -102,7 +102,7 @@ func (d *Decoder) open(c Config, data []byte) (transforms.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return d.fromImage(c.Format, m)
+	return d.fromImage(c, m)
 }
 
 // openCheckedJPEG hands the file to the back end once its markers are found complete.

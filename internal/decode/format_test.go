@@ -50,28 +50,28 @@ func TestNotAnImage(t *testing.T) {
 
 func TestReadConfig(t *testing.T) {
 	for name, want := range map[string]Config{
-		"420.jpg":             {JPEG, 45, 37, "ycbcr", 3, 8, 1},
-		"420-progressive.jpg": {JPEG, 45, 37, "ycbcr", 3, 8, 1},
-		"gray.jpg":            {JPEG, 45, 37, "gray", 1, 8, 1},
-		"cmyk.jpg":            {JPEG, 45, 37, "cmyk", 4, 8, 1},
-		"ycck.jpg":            {JPEG, 45, 37, "ycck", 4, 8, 1},
-		"rgb-adobe.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1},
-		"rgb-names.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1},
-		"orientation6.jpg":    {JPEG, 24, 17, "ycbcr", 3, 8, 6},
-		"orientation6.png":    {PNG, 24, 17, "rgb", 3, 8, 6},
-		"orientation6.webp":   {WebP, 24, 17, "ycbcr", 3, 8, 6},
-		"orientation6.tiff":   {TIFF, 24, 17, "rgba", 4, 8, 6},
-		"RGB.png":             {PNG, 45, 37, "rgb", 3, 8, 1},
-		"RGBA16.png":          {PNG, 20, 16, "rgba", 4, 16, 1},
-		"LA.png":              {PNG, 45, 37, "graya", 2, 8, 1},
-		"I16.png":             {PNG, 45, 37, "gray", 1, 16, 1},
-		"1.png":               {PNG, 45, 37, "gray", 1, 1, 1},
-		"two-bits.png":        {PNG, 45, 37, "palette", 1, 2, 1},
-		"partial.gif":         {GIF, 20, 16, "palette", 1, 8, 1},
-		"P.bmp":               {BMP, 45, 37, "palette", 1, 8, 1},
-		"L.tiff":              {TIFF, 45, 37, "gray", 1, 8, 1},
-		"lossy-44x36.webp":    {WebP, 44, 36, "ycbcr", 3, 8, 1},
-		"lossless-alpha.webp": {WebP, 45, 37, "rgba", 4, 8, 1},
+		"420.jpg":             {JPEG, 45, 37, "ycbcr", 3, 8, 1, false},
+		"420-progressive.jpg": {JPEG, 45, 37, "ycbcr", 3, 8, 1, false},
+		"gray.jpg":            {JPEG, 45, 37, "gray", 1, 8, 1, false},
+		"cmyk.jpg":            {JPEG, 45, 37, "cmyk", 4, 8, 1, false},
+		"ycck.jpg":            {JPEG, 45, 37, "ycck", 4, 8, 1, false},
+		"rgb-adobe.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false},
+		"rgb-names.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false},
+		"orientation6.jpg":    {JPEG, 24, 17, "ycbcr", 3, 8, 6, false},
+		"orientation6.png":    {PNG, 24, 17, "rgb", 3, 8, 6, false},
+		"orientation6.webp":   {WebP, 24, 17, "ycbcr", 3, 8, 6, false},
+		"orientation6.tiff":   {TIFF, 24, 17, "rgba", 4, 8, 6, false},
+		"RGB.png":             {PNG, 45, 37, "rgb", 3, 8, 1, false},
+		"RGBA16.png":          {PNG, 20, 16, "rgba", 4, 16, 1, true},
+		"LA.png":              {PNG, 45, 37, "graya", 2, 8, 1, true},
+		"I16.png":             {PNG, 45, 37, "gray", 1, 16, 1, false},
+		"1.png":               {PNG, 45, 37, "gray", 1, 1, 1, false},
+		"two-bits.png":        {PNG, 45, 37, "palette", 1, 2, 1, false},
+		"partial.gif":         {GIF, 20, 16, "palette", 1, 8, 1, false},
+		"P.bmp":               {BMP, 45, 37, "palette", 1, 8, 1, false},
+		"L.tiff":              {TIFF, 45, 37, "gray", 1, 8, 1, false},
+		"lossy-44x36.webp":    {WebP, 44, 36, "ycbcr", 3, 8, 1, false},
+		"lossless-alpha.webp": {WebP, 45, 37, "rgba", 4, 8, 1, true},
 	} {
 		if got, err := ReadConfig(readKind(t, name)); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
@@ -91,7 +91,7 @@ func TestReadConfigOfPrefixes(t *testing.T) {
 		}
 		for n := range data {
 			c, err := ReadConfig(data[:n])
-			c.Orientation = whole.Orientation // may stand further on
+			c.Orientation, c.Transparent = whole.Orientation, whole.Transparent // may stand further on
 			if err == nil && c != whole {
 				t.Fatalf("%s: the first %d bytes say %+v, all of it %+v", name, n, c, whole)
 			}

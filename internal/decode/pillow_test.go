@@ -68,18 +68,21 @@ type pillow struct {
 	out *bufio.Reader
 }
 
-func newPillow(t testing.TB, mode, do string) *pillow {
+// pillowPython returns the command of a Python that has Pillow, or skips the test.
+func pillowPython(t testing.TB) string {
 	t.Helper()
-	var python string
 	for _, p := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(p, "-c", "import PIL").Run() == nil {
-			python = p
-			break
+		if exec.Command(p, "-c", "import PIL, numpy").Run() == nil {
+			return p
 		}
 	}
-	if python == "" {
-		t.Skip("no python3 with Pillow here (Debian: apt-get install python3-pil)")
-	}
+	t.Skip("no python3 with Pillow and NumPy here (Debian: apt-get install python3-pil python3-numpy)")
+	return ""
+}
+
+func newPillow(t testing.TB, mode, do string) *pillow {
+	t.Helper()
+	python := pillowPython(t)
 	cmd := exec.Command(python, "-c", pillowScript, mode, do)
 	in, err := cmd.StdinPipe()
 	if err != nil {

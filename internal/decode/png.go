@@ -29,24 +29,18 @@ func pngConfig(data []byte) (Config, error) {
 	}
 	return Config{
 		Width: int(w), Height: int(h), Model: m.name, Channels: m.channels, Bits: int(data[24]),
-		Orientation: pngOrientation(data[header:]),
+		Orientation: pngOrientation(data[header:]), Transparent: pngTransparent(m.name, data[header:]),
 	}, nil
 }
 
 // pngOrientation looks for an eXIf chunk among the chunks before IDAT.
 func pngOrientation(chunks []byte) int {
-	for len(chunks) >= 12 {
-		n := uint64(binary.BigEndian.Uint32(chunks))
-		if n > uint64(len(chunks)-12) {
-			break
+	o := 1
+	pngEach(chunks, func(id string, payload []byte) bool {
+		if id == "eXIf" {
+			o = exifOrientation(payload)
 		}
-		switch string(chunks[4:8]) {
-		case "eXIf":
-			return exifOrientation(chunks[8 : 8+n])
-		case "IDAT":
-			return 1
-		}
-		chunks = chunks[12+n:]
-	}
-	return 1
+		return id != "eXIf"
+	})
+	return o
 }

@@ -46,20 +46,21 @@ func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
 
 // fromImage makes a library's image the raster, with the channels asked for. Pixels that
 // have the right form already are not copied.
-func (d *Decoder) fromImage(f Format, m image.Image) (*raster, error) {
+func (d *Decoder) fromImage(c Config, m image.Image) (*raster, error) {
 	r := m.Bounds()
 	w, h := r.Dx(), r.Dy()
 	if g, ok := m.(*image.Gray); ok && d.opt.Color == Gray {
 		return d.set(g.Pix[g.PixOffset(r.Min.X, r.Min.Y):], w, h, 1, g.Stride), nil
 	}
-	if n, ok := m.(*image.NRGBA); ok && d.opt.Color == RGB && d.opt.Alpha == DropAlpha {
+	blend := c.Transparent && d.opt.Alpha != DropAlpha
+	if n, ok := m.(*image.NRGBA); ok && d.opt.Color == RGB && !blend {
 		return d.set(n.Pix[n.PixOffset(r.Min.X, r.Min.Y):], w, h, 4, n.Stride), nil
 	}
 	d.pix = grow(d.pix, w*h*4)
 	if !d.toRGBX(d.pix, m) {
-		return nil, unsupported(f, "pixels of type %T are not supported", m)
+		return nil, unsupported(c.Format, "pixels of type %T are not supported", m)
 	}
-	if d.opt.Alpha != DropAlpha {
+	if blend {
 		over(d.pix, d.opt.Alpha.background())
 	}
 	if d.opt.Color == RGB {

@@ -142,6 +142,6 @@ func webpConfig(data []byte) (c Config, err error) {
 		}
 		c.Width, c.Height = f.canvas.X, f.canvas.Y
 	}
-	c.Orientation = webpOrientation(data)
+	c.Orientation, c.Transparent = webpOrientation(data), webpTransparent(data)
 	return c, err
 }

@@ -150,8 +150,14 @@ func TestRules(t *testing.T) {
 		change func(*Config)
 		want   string
 	}{
-		{"RGBA.png", func(c *Config) { c.RefuseAlpha = true }, "has an alpha channel, which is refused; --alpha dropped takes such images"},
-		{"LA.png", func(c *Config) { c.RefuseAlpha = true }, "has an alpha channel"},
+		{"RGBA.png", func(c *Config) { c.RefuseAlpha = true }, "is transparent, which is refused; --alpha dropped takes such images"},
+		{"LA.png", func(c *Config) { c.RefuseAlpha = true }, "is transparent"},
+		{"transparent.png", func(c *Config) { c.RefuseAlpha = true }, "is transparent"},
+		{"transparent.gif", func(c *Config) { c.RefuseAlpha = true }, "is transparent"},
+		{"lossy-alpha.webp", func(c *Config) { c.RefuseAlpha = true }, "is transparent"},
+		{"lossless.webp", func(c *Config) { c.RefuseAlpha = true }, ""},
+		{"RGBA.bmp", func(c *Config) { c.RefuseAlpha = true }, ""},
+		{"RGB.tiff", func(c *Config) { c.RefuseAlpha = true }, ""},
 		{"RGB.png", func(c *Config) { c.RefuseAlpha = true }, ""},
 		{"RGB16.png", func(c *Config) { c.RefuseDeep = true }, "has 16 bits a sample, which is refused; --sixteen-bit high-byte takes such images"},
 		{"I16.png", func(c *Config) { c.RefuseDeep = true }, "has 16 bits a sample"},

@@ -10,7 +10,7 @@ import (
 // what DefaultConfig has: what Pillow's convert does, 16 bits aside, which it clips.
 type Rules struct {
 	Orient      bool // turn and mirror as EXIF says; training code that uses Pillow or torchvision does not
-	RefuseAlpha bool // images with transparency are bad samples; otherwise Alpha says what becomes of it
+	RefuseAlpha bool // images that declare transparency are bad samples; otherwise Alpha says what becomes of it
 	Alpha       decode.Alpha
 	RefuseDeep  bool // images of 16 bits are bad samples; otherwise the high byte is kept
 	RefuseCMYK  bool // CMYK images are bad samples; otherwise they become RGB by Pillow's formula
@@ -42,8 +42,8 @@ func (r rules) check(value []byte) error {
 		return err
 	}
 	switch {
-	case r.RefuseAlpha && (c.Model == "rgba" || c.Model == "graya"):
-		return refused(c, "has an alpha channel", "alpha dropped")
+	case r.RefuseAlpha && c.Transparent:
+		return refused(c, "is transparent", "alpha dropped")
 	case r.RefuseDeep && c.Bits > 8:
 		return refused(c, fmt.Sprintf("has %d bits a sample", c.Bits), "sixteen-bit high-byte")
 	case r.RefuseCMYK && (c.Model == "cmyk" || c.Model == "ycck"):
