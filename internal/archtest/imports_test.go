@@ -20,6 +20,7 @@ var layers = [][]place{
 	{
 		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
+		{"internal/launch", "who a process is among others, as its launcher says"},
 		{"internal/nearest", "names that were mistyped, wherever"},
 		{"internal/decode/turbo", "C behind one function, so that the rest of decode needs none"},
 	},
