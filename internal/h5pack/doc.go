@@ -3,8 +3,8 @@
 // libhdf5, that runs one call at a time, cannot.
 //
 //	r := h5pack.Recipe{Record: 150528, Elem: 1, Records: h5pack.ChunkRecords(n, 150528), Level: 6}
-//	c, err := h5pack.Choose(r, sample)    // shuffle or not, and why; the ratio to expect
-//	e, err := h5pack.NewEncoder(c.Recipe) // one a goroutine
+//	c, err := h5pack.Choose(r, h5pack.Auto, sample) // shuffle or not, and why; the ratio to expect
+//	e, err := h5pack.NewEncoder(c.Recipe)           // one a goroutine
 //	chunk, mask, err := e.Encode(records)
 //
 // Without tags, deflate is that of github.com/klauspost/compress. With -tags libdeflate (and

@@ -59,32 +59,68 @@ func pixels(n int) []byte {
 func TestChoose(t *testing.T) {
 	r := Recipe{Record: 4000, Elem: 4, Records: 16, Level: 6}
 	for name, tt := range map[string]struct {
+		ask     Shuffle
 		sample  []byte
 		shuffle bool
 	}{
-		"measured": {smooth(16000), true},
-		"pixels":   {pixels(16000), false},
-		"short":    {smooth(1000), true},
+		"measured": {Auto, smooth(16000), true},
+		"pixels":   {Auto, pixels(16000), false},
+		"short":    {Auto, smooth(1000), true},
+		"on":       {On, pixels(16000), true},
+		"off":      {Off, smooth(16000), false},
 	} {
-		c, err := Choose(r, tt.sample)
-		if err != nil || c.Shuffle != tt.shuffle {
-			t.Errorf("%s: shuffle %v (%s), error %v", name, c.Shuffle, c.Reason, err)
+		c, err := Choose(r, tt.ask, tt.sample)
+		if err != nil || c.Shuffle != tt.shuffle || c.Level != 6 || c.Ratio <= 0 || c.Ratio > 1 {
+			t.Errorf("%s: %+v, error %v", name, c, err)
 		}
-		if c.Ratio != min(c.Plain, c.Shuffled) && c.Shuffle || !strings.Contains(c.Reason, "without") {
+		if strings.Contains(c.Reason, "asked for") != (tt.ask != Auto) || strings.HasPrefix(c.Reason, "no ") == c.Shuffle {
 			t.Errorf("%s: %+v", name, c)
+		}
+		again, err := Choose(r, tt.ask, tt.sample)
+		if err != nil || again != c {
+			t.Errorf("%s: %+v, then %+v, error %v", name, c, again, err)
 		}
 	}
 	r.Elem = 1
-	if c, err := Choose(r, random(1, 8000)); err != nil || c.Shuffle || c.Ratio <= 0 || c.Ratio > 1 {
+	if c, err := Choose(r, On, random(1, 8000)); err != nil || c.Shuffle || c.Ratio <= 0 || c.Ratio > 1 {
 		t.Errorf("bytes: %+v, error %v", c, err)
 	}
+}
+
+// The level is the lowest that comes close to the best.
+func TestChooseLevel(t *testing.T) {
+	r := Recipe{Record: 4000, Elem: 4, Records: 16}
+	for name, sample := range map[string][]byte{"measured": smooth(16000), "pixels": pixels(16000), "zeros": make([]byte, 64000)} {
+		c, err := Choose(r, Auto, sample)
+		if err != nil || c.Level < 1 || c.Level > 9 || !strings.Contains(c.Reason, "; level ") {
+			t.Fatalf("%s: %+v, error %v", name, c, err)
+		}
+		least := c.Recipe
+		for least.Level = 9; least.Level > 0; least.Level-- {
+			ratio, err := tryOut(least, sample)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if least.Level == 9 && c.Ratio > ratio*worthLevel {
+				t.Errorf("%s: %+v, but level 9 makes %v", name, c, ratio)
+			}
+			if least.Level == c.Level && ratio != c.Ratio {
+				t.Errorf("%s: %+v, but its level makes %v", name, c, ratio)
+			}
+		}
+	}
+}
+
+func TestChooseErrors(t *testing.T) {
 	for _, bad := range []Recipe{{}, {Record: 10, Elem: 4, Records: 1, Level: 6}, {Record: 8, Elem: 4, Level: 6}, {Record: 8, Elem: 4, Records: 1, Level: 10}} {
-		if _, err := Choose(bad, make([]byte, 8)); err == nil {
+		if _, err := Choose(bad, Auto, make([]byte, 8)); err == nil {
 			t.Errorf("%+v: no error", bad)
 		}
 	}
-	if _, err := Choose(Recipe{Record: 8, Elem: 4, Records: 1, Level: 6}, make([]byte, 9)); err == nil {
-		t.Error("sample of no whole records: no error")
+	for _, n := range []int{0, 9} {
+		if _, err := Choose(Recipe{Record: 8, Elem: 4, Records: 1, Level: 6}, Auto, make([]byte, n)); err == nil {
+			t.Errorf("sample of %d bytes: no error", n)
+		}
 	}
 }
 

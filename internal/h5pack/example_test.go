@@ -12,11 +12,11 @@ import (
 func Example() {
 	records := bytes.Repeat([]byte("0123456789abcdef"), 8*256)
 	r := h5pack.Recipe{Record: 4096, Elem: 1, Records: 4, Level: 6}
-	choice, err := h5pack.Choose(r, records)
+	choice, err := h5pack.Choose(r, h5pack.Auto, records)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println("shuffle:", choice.Shuffle, "as", choice.Reason)
+	fmt.Println("shuffle", choice.Shuffle, "because:", choice.Reason)
 	e, err := h5pack.NewEncoder(choice.Recipe)
 	if err != nil {
 		log.Fatal(err)
@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(len(chunk) < n/20, mask)
 	}
 	// Output:
-	// shuffle: false as elements of one byte have nothing to shuffle
+	// shuffle false because: no shuffle, as elements have one byte
 	// true 0
 	// true 0
 }
