@@ -116,6 +116,26 @@ func reverse3(end *byte, src *byte, n int)
 //go:noescape
 func moments32(out *[4][32]byte, src *byte, n int)
 
+// sum32 sums n numbers, a positive multiple of 16, in lanes. limits are the least and the greatest of lanes of 8.
+//
+//go:noescape
+func sum32(out *[16]float64, limits *[2][8]float32, src *float32, n int)
+
+// squares32 sums (x-mean)^2 of n numbers, a positive multiple of 16, in lanes.
+//
+//go:noescape
+func squares32(out *[16]float64, src *float32, n int, mean float64)
+
+// widenF16 converts float16 as bits. n is a positive multiple of 8.
+//
+//go:noescape
+func widenF16(dst *float32, src *uint16, n int)
+
+// widenBF16 converts bfloat16 as bits. n is a positive multiple of 8.
+//
+//go:noescape
+func widenBF16(dst *float32, src *uint16, n int)
+
 // standardize64 is (x-mean)/std. n is a positive multiple of 8.
 //
 //go:noescape

@@ -1378,6 +1378,121 @@ loop:
 	VZEROUPPER
 	RET
 
+// func sum32(out *[16]float64, limits *[2][8]float32, src *float32, n int)
+// Requires: AVX
+TEXT ·sum32(SB), NOSPLIT, $0-32
+	MOVQ    out+0(FP), AX
+	MOVQ    limits+8(FP), CX
+	MOVQ    src+16(FP), DX
+	MOVQ    n+24(FP), BX
+	VMOVUPS (DX), Y0
+	VMOVUPS Y0, Y1
+	VXORPD  Y3, Y3, Y3
+	VXORPD  Y4, Y4, Y4
+	VXORPD  Y5, Y5, Y5
+	VXORPD  Y6, Y6, Y6
+
+loop:
+	VMOVUPS   (DX), Y2
+	VMINPS    Y2, Y0, Y0
+	VMAXPS    Y2, Y1, Y1
+	VMOVUPS   32(DX), Y2
+	VMINPS    Y2, Y0, Y0
+	VMAXPS    Y2, Y1, Y1
+	VCVTPS2PD (DX), Y2
+	VADDPD    Y2, Y3, Y3
+	VCVTPS2PD 16(DX), Y2
+	VADDPD    Y2, Y4, Y4
+	VCVTPS2PD 32(DX), Y2
+	VADDPD    Y2, Y5, Y5
+	VCVTPS2PD 48(DX), Y2
+	VADDPD    Y2, Y6, Y6
+	ADDQ      $0x40, DX
+	SUBQ      $0x10, BX
+	JG        loop
+	VMOVUPD   Y3, (AX)
+	VMOVUPD   Y4, 32(AX)
+	VMOVUPD   Y5, 64(AX)
+	VMOVUPD   Y6, 96(AX)
+	VMOVUPS   Y0, (CX)
+	VMOVUPS   Y1, 32(CX)
+	VZEROUPPER
+	RET
+
+// func squares32(out *[16]float64, src *float32, n int, mean float64)
+// Requires: AVX
+TEXT ·squares32(SB), NOSPLIT, $0-32
+	MOVQ         out+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	VBROADCASTSD mean+24(FP), Y0
+	VXORPD       Y1, Y1, Y1
+	VXORPD       Y2, Y2, Y2
+	VXORPD       Y3, Y3, Y3
+	VXORPD       Y4, Y4, Y4
+
+loop:
+	VCVTPS2PD (CX), Y5
+	VSUBPD    Y0, Y5, Y5
+	VMULPD    Y5, Y5, Y5
+	VADDPD    Y5, Y1, Y1
+	VCVTPS2PD 16(CX), Y5
+	VSUBPD    Y0, Y5, Y5
+	VMULPD    Y5, Y5, Y5
+	VADDPD    Y5, Y2, Y2
+	VCVTPS2PD 32(CX), Y5
+	VSUBPD    Y0, Y5, Y5
+	VMULPD    Y5, Y5, Y5
+	VADDPD    Y5, Y3, Y3
+	VCVTPS2PD 48(CX), Y5
+	VSUBPD    Y0, Y5, Y5
+	VMULPD    Y5, Y5, Y5
+	VADDPD    Y5, Y4, Y4
+	ADDQ      $0x40, CX
+	SUBQ      $0x10, DX
+	JG        loop
+	VMOVUPD   Y1, (AX)
+	VMOVUPD   Y2, 32(AX)
+	VMOVUPD   Y3, 64(AX)
+	VMOVUPD   Y4, 96(AX)
+	VZEROUPPER
+	RET
+
+// func widenF16(dst *float32, src *uint16, n int)
+// Requires: AVX, F16C
+TEXT ·widenF16(SB), NOSPLIT, $0-24
+	MOVQ n+16(FP), AX
+	MOVQ dst+0(FP), DX
+	MOVQ src+8(FP), BX
+	XORQ CX, CX
+
+loop:
+	VCVTPH2PS (BX)(CX*2), Y0
+	VMOVUPS   Y0, (DX)(CX*4)
+	ADDQ      $0x08, CX
+	CMPQ      CX, AX
+	JLT       loop
+	VZEROUPPER
+	RET
+
+// func widenBF16(dst *float32, src *uint16, n int)
+// Requires: AVX, AVX2
+TEXT ·widenBF16(SB), NOSPLIT, $0-24
+	MOVQ n+16(FP), AX
+	MOVQ dst+0(FP), DX
+	MOVQ src+8(FP), BX
+	XORQ CX, CX
+
+loop:
+	VPMOVZXWD (BX)(CX*2), Y0
+	VPSLLD    $0x10, Y0, Y0
+	VMOVUPS   Y0, (DX)(CX*4)
+	ADDQ      $0x08, CX
+	CMPQ      CX, AX
+	JLT       loop
+	VZEROUPPER
+	RET
+
 // func standardize64(x *float64, n int, mean float64, std float64)
 // Requires: AVX
 TEXT ·standardize64(SB), NOSPLIT, $0-32
