@@ -32,20 +32,34 @@ type Advice struct {
 	BatchAmplification float64
 	Batch              int
 
-	// Gain is how much faster one record can be read at random after the file was rewritten,
-	// uncompressed, in one piece: Amplification times what undoing the filters takes over
-	// copying the bytes. 1 if the dataset can be mapped as it is.
-	Gain     float64
+	// What one record takes that is read at random by package mmapds, in nanoseconds of a
+	// processor with the file in memory: as it is, and after it was rewritten, uncompressed, in
+	// one piece. They are estimates; see the constants of this file.
+	Nanos       float64
+	MendedNanos float64
+
 	Problems []string // what is bad about it, most costly first; none if all is well
 }
 
-// What filters cost over copying the same bytes from a mapped file, rounded down from
-// measurements of photographs: 50 to 100 times for deflate by zlib.
+// Gain is how much faster one record is read at random after the file was rewritten. Less than
+// 1.05 is nothing.
+func (a *Advice) Gain() float64 { return a.Nanos / a.MendedNanos }
+
+// What reading takes, in nanoseconds of one core of an AMD EPYC server:
+// fitted to BenchmarkAdvice, which compares what comes of them with what it measures.
 const (
-	costDeflate = 50
-	costLZF     = 8
-	costShuffle = 2
-	costSum     = 2
+	nanosRecord      = 400  // a record in one piece
+	nanosByte        = 0.04 // to copy one
+	nanosPacked      = 100  // more for a record that is not in one piece
+	nanosChunk       = 150  // each chunk that has a part of it
+	nanosRun         = 10   // each run of bytes that has to be copied by itself
+	nanosInflated    = 0.55 // deflate: a byte of the chunk ...
+	nanosDeflated    = 2.4  // ... and one of its stored bytes
+	nanosLZF         = 1.5  // a byte of the chunk
+	nanosShuffled    = 0.25
+	nanosFletcher32  = 0.15
+	nanosSwapped     = 0.13 // a byte of a big-endian record
+	nanosWorthSaying = 8 * nanosByte
 )
 
 // manyChunks is where listing them begins to take libhdf5 before 1.14 minutes, as its time
@@ -62,7 +76,7 @@ func Advise(data *h5meta.Dataset, batch int) (Advice, error) {
 	if err := r.open(data); err != nil {
 		return Advice{}, fmt.Errorf("h5chunk: dataset %q: %w", data.Path, err)
 	}
-	a := Advice{Records: r.Len(), RecordBytes: int64(r.grid.record), Batch: batch, Amplification: 1, BatchAmplification: 1, Gain: 1}
+	a := Advice{Records: r.Len(), RecordBytes: int64(r.grid.record), Batch: batch, Amplification: 1, BatchAmplification: 1}
 	if fits(a.RecordBytes, a.Records) {
 		a.Bytes = a.RecordBytes * a.Records
 	}
@@ -74,6 +88,11 @@ func Advise(data *h5meta.Dataset, batch int) (Advice, error) {
 	if a.Bytes > 0 {
 		a.Ratio = float64(a.Stored) / float64(a.Bytes)
 	}
+	a.MendedNanos = nanosRecord + nanosByte*float64(a.RecordBytes)
+	a.Nanos = a.MendedNanos
+	if !r.flat || len(a.Problems) > 0 {
+		a.Nanos += r.nanos()
+	}
 	return a, nil
 }
 
@@ -81,8 +100,11 @@ func (a *Advice) judgeFlat(data *h5meta.Dataset) {
 	if data.Layout.Offset >= 0 {
 		a.Stored = data.Layout.Size
 	}
-	if err := data.Mappable(); err != nil {
+	switch err := data.Mappable(); {
+	case err != nil:
 		a.problem("%s", strings.TrimSuffix(err.Error(), ": "+h5meta.ErrUnsupported.Error()))
+	case !data.Aligned():
+		a.problem("it starts at byte %d, which is no multiple of its element size, so it is copied", data.Layout.Offset)
 	}
 }
 
@@ -100,8 +122,7 @@ func (a *Advice) judgeChunks(r *Reader, data *h5meta.Dataset) {
 	if g.record > 0 && g.rows > 0 {
 		a.amplify(g)
 	}
-	a.Gain = a.Amplification * cost(data.Filters)
-	a.complain(data)
+	a.complain(r, data)
 }
 
 // amplify computes how much of the chunks is read for nothing. A batch of b records touches
@@ -117,35 +138,89 @@ func (a *Advice) amplify(g *grid) {
 	}
 }
 
-// cost returns what undoing filters takes over copying.
-func cost(filters []h5meta.Filter) float64 {
-	c := 1.0
-	for _, f := range filters {
-		switch f.ID {
-		case h5meta.FilterDeflate:
-			c += costDeflate
-		case h5meta.FilterLZF:
-			c += costLZF
-		case h5meta.FilterShuffle:
-			c += costShuffle
-		case h5meta.FilterFletcher32:
-			c += costSum
+// nanos returns what reading a record takes more than it does where it is in one piece.
+func (r *Reader) nanos() float64 {
+	g, columns := &r.grid, float64(r.grid.columns)
+	n := nanosPacked + nanosChunk*columns
+	if r.swap > 0 {
+		n += nanosSwapped * float64(g.record)
+	}
+	if !g.whole {
+		n += nanosRun * r.runs()
+	}
+	filtered, share := r.undone()
+	return n + share*r.missed()*columns*(filtered+nanosByte*float64(g.size))
+}
+
+// runs returns how many pieces a record has to be copied in.
+func (r *Reader) runs() float64 {
+	var p piece
+	r.grid.piece(&p, 0)
+	return float64(r.grid.record) / float64(max(1, p.run))
+}
+
+// undone returns what undoing the filters of an average chunk takes, and which share of all
+// chunks went through any.
+func (r *Reader) undone() (nanos, share float64) {
+	chunks, stored := 0, int64(0)
+	for _, c := range r.chunks {
+		if !r.filter.plain(c.Mask) {
+			chunks++
+			stored += c.Size
 		}
 	}
-	return c
+	if chunks == 0 {
+		return 0, 0
+	}
+	return r.filter.nanos(float64(stored) / float64(chunks)), float64(chunks) / float64(r.grid.rows*r.grid.columns)
+}
+
+// nanos returns what undoing the filters of a chunk of so many stored bytes takes.
+func (p *pipeline) nanos(stored float64) (n float64) {
+	for _, s := range p.steps {
+		switch s.id {
+		case h5meta.FilterDeflate:
+			n += nanosInflated*float64(p.size) + nanosDeflated*stored
+		case h5meta.FilterLZF:
+			n += nanosLZF * float64(p.size)
+		case h5meta.FilterShuffle:
+			n += nanosShuffled * float64(p.size)
+		case h5meta.FilterFletcher32:
+			n += nanosFletcher32 * stored
+		}
+	}
+	return n
+}
+
+// missed returns how often the chunks of a record are not in the cache of two workers, when
+// records are read at random. All are read once at least.
+func (r *Reader) missed() float64 {
+	g := &r.grid
+	if g.rows == 0 || g.whole && g.deep == 1 {
+		return 1
+	}
+	kept := float64(1)
+	if g.columns <= 3 {
+		kept = float64((g.columns + 3) / g.columns)
+	}
+	if g.size > 0 && g.columns > cacheBytes/int64(g.size) {
+		kept = 0
+	}
+	rows := float64(g.rows)
+	return max(1-kept/rows, rows/float64(g.dims[0]))
 }
 
 // complain says what is wrong, most costly first.
-func (a *Advice) complain(data *h5meta.Dataset) {
+func (a *Advice) complain(r *Reader, data *h5meta.Dataset) {
 	if a.Amplification >= 2 {
-		a.problem("reading one record takes %.4g times its bytes: %d chunks of %d bytes, each with a part of %d records",
-			a.Amplification, a.PerRecord, a.ChunkBytes, a.ChunkRecords)
+		a.problem("one record needs %s with a part of %s, %.4g times its bytes",
+			count(a.PerRecord, fmt.Sprintf("chunk of %d bytes", a.ChunkBytes), fmt.Sprintf("chunks of %d bytes", a.ChunkBytes)), count(a.ChunkRecords, "record", "records"), a.Amplification)
 	}
 	if a.PerRecord*a.ChunkBytes > libraryCache && a.ChunkRecords > 1 {
-		a.problem("the chunks of one record, %d bytes, exceed libhdf5's default cache of 1 MiB: h5py inflates them again for every record", a.PerRecord*a.ChunkBytes)
+		a.problem("the chunks of one record, %d bytes, exceed the 1 MiB that libhdf5 before 2.0 keeps: h5py makes them again for every record", a.PerRecord*a.ChunkBytes)
 	}
-	if c := cost(data.Filters); c > costLZF {
-		a.problem("%v has to be undone for every read, which takes about %.0f times what copying does", data.Filters[0], c)
+	if n, share := r.undone(); share > 0 && a.ChunkBytes > 0 && n > nanosWorthSaying*float64(a.ChunkBytes) {
+		a.problem("%v has to be undone for every read, which takes about %.0f times what copying does", filterList(data.Filters), n/(nanosByte*float64(a.ChunkBytes)))
 	}
 	if a.Chunks > manyChunks {
 		a.problem("%d chunks: libhdf5 before 1.14 needs minutes to list them", a.Chunks)
@@ -153,6 +228,21 @@ func (a *Advice) complain(data *h5meta.Dataset) {
 	if len(data.Filters) > 0 && a.Stored >= a.Bytes && a.Bytes > 0 && a.Chunks == a.Places {
 		a.problem("filters save nothing: %d bytes are stored as %d", a.Bytes, a.Stored)
 	}
+}
+
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func filterList(filters []h5meta.Filter) string {
+	names := make([]string, len(filters))
+	for i, f := range filters {
+		names[i] = f.Name
+	}
+	return strings.Join(names, "+")
 }
 
 func (a *Advice) problem(format string, args ...any) {
