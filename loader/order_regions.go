@@ -1,0 +1,109 @@
+package loader
+
+import "fmt"
+
+// Regions is a shuffle whose reads stay near: it cuts the dataset into Count regions of
+// consecutive records, shuffles each by itself, and makes every global batch of the same number
+// of records of each, region by region. So with as many hosts as there are regions, a host reads
+// one region and no other, in every epoch: a cache that holds a Count-th of the dataset serves all
+// epochs after the first, where Shuffle would send every record past every host. A global
+// batch is as varied as one of Shuffle; which records meet in the part of one host is not.
+//
+// The records that are left over, fewer than Batch and Count together, come last, region by region.
+type Regions struct {
+	Count int   // regions: the hosts, or a multiple of them
+	Batch int   // records of a global batch, Options.BatchSize times World.Size; a multiple of Count
+	Inner Order // within a region; nil means Shuffle
+}
+
+// Epoch returns the permutation that belongs to (Count, Batch, Inner, n, seed, epoch). It
+// sets up Count orders.
+func (o Regions) Epoch(n int, seed uint64, epoch int) Sequence {
+	s := regionsSequence{n: n, size: n / o.Count, each: o.Batch / o.Count, inner: make([]Sequence, o.Count)}
+	s.steps = s.size / s.each
+	order := o.order()
+	for i := range s.inner {
+		s.inner[i] = order.Epoch(s.size, mix64(seed+uint64(i+1)*regionKey), epoch)
+	}
+	return s
+}
+
+// Validate reports what makes the order unusable with n records.
+func (o Regions) Validate(n int) error {
+	switch {
+	case o.Count < 1 || o.Count > n:
+		return fmt.Errorf("Regions: Count is %d; it must be from 1 to the number of records, %d", o.Count, n)
+	case o.Batch < o.Count || o.Batch%o.Count != 0:
+		return fmt.Errorf("Regions: Batch is %d; it must be BatchSize times World.Size, and a multiple of Count, %d", o.Batch, o.Count)
+	}
+	if err := validateOrder(o.order(), n/o.Count); err != nil {
+		return err
+	}
+	repeats, ok := o.order().(interface{ Repeats() bool })
+	if ok && repeats.Repeats() || o.order().Epoch(n/o.Count, 0, 0).Len() != n/o.Count {
+		return fmt.Errorf("Regions: Inner is %s, which does not visit each record once; Shuffle, RunShuffle and Sequential do", orderID(o.Inner))
+	}
+	return nil
+}
+
+// ID returns "regions(128,4096)/shuffle" for 128 regions and global batches of 4,096 records.
+func (o Regions) ID() string {
+	return fmt.Sprintf("regions(%d,%d)/%s", o.Count, o.Batch, orderID(o.order()))
+}
+
+func (o Regions) order() Order {
+	if o.Inner == nil {
+		return Shuffle{}
+	}
+	return o.Inner
+}
+
+// regionKey sets the seeds of regions apart.
+const regionKey = 0x9e3779b97f4a7c15
+
+type regionsSequence struct {
+	n     int
+	size  int // records of a region
+	each  int // records of a region in a global batch
+	steps int // global batches with their full share of every region
+	inner []Sequence
+}
+
+func (s regionsSequence) Len() int { return s.n }
+
+func (s regionsSequence) Fill(pos int, dst []int) {
+	for len(dst) > 0 {
+		region, in, n := s.at(pos)
+		n = min(n, len(dst))
+		s.stretch(region, in, dst[:n])
+		pos, dst = pos+n, dst[n:]
+	}
+}
+
+// at returns the region of position pos, its place in the order of that, and for how many
+// positions that order goes on. What belongs to no region counts as one more.
+func (s regionsSequence) at(pos int) (region, in, n int) {
+	if batch := s.each * len(s.inner); pos < s.steps*batch {
+		step, in := pos/batch, pos%batch
+		return in / s.each, step*s.each + in%s.each, s.each - in%s.each
+	}
+	pos -= s.steps * s.each * len(s.inner)
+	left := s.size - s.steps*s.each
+	if pos < left*len(s.inner) {
+		return pos / left, s.steps*s.each + pos%left, left - pos%left
+	}
+	pos -= left * len(s.inner)
+	return len(s.inner), pos, s.n - s.size*len(s.inner) - pos
+}
+
+// stretch sets dst to what a region's order has from place in on.
+func (s regionsSequence) stretch(region, in int, dst []int) {
+	if region == len(s.inner) {
+		sequential(s.n).Fill(region*s.size+in, dst)
+		return
+	}
+	s.inner[region].Fill(in, dst)
+	for i := range dst {
+		dst[i] += region * s.size
+	}
+}
