@@ -159,7 +159,7 @@ func sameAsStd(t testing.TB, name string, stream []byte, size int) {
 	}
 	// ReadFull of one byte too many ends with ErrUnexpectedEOF, or EOF for nothing at all,
 	// if all is well.
-	good := n == size && (errors.Is(stdErr, io.ErrUnexpectedEOF) || errors.Is(stdErr, io.EOF))
+	good := r != nil && n == size && (errors.Is(stdErr, io.ErrUnexpectedEOF) || errors.Is(stdErr, io.EOF))
 	if good && stdErr == io.ErrUnexpectedEOF {
 		_, again := r.Read(want[size:])
 		good = again == io.EOF
