@@ -43,8 +43,39 @@ func newBijection(n int, seed uint64, epoch int) *bijection {
 func (f *bijection) Len() int { return int(f.n) }
 
 func (f *bijection) Fill(pos int, dst []int) {
+	x := uint64(pos)
+	for ; len(dst) >= lanes; x, dst = x+lanes, dst[lanes:] {
+		f.several(x, dst)
+	}
 	for i := range dst {
-		dst[i] = int(f.at(uint64(pos + i)))
+		dst[i] = int(f.at(x + uint64(i)))
+	}
+}
+
+// lanes is how many positions are computed at a time: one alone is a chain of multiplications
+// that wait for each other.
+const lanes = 8
+
+// several sets the first elements of dst to the records at positions x, x+1, ...
+func (f *bijection) several(x uint64, dst []int) {
+	var hi, lo [lanes]uint64
+	for j := range lanes {
+		hi[j], lo[j] = (x+uint64(j))/f.b, (x+uint64(j))%f.b
+	}
+	for i := 0; i < rounds; i += 2 {
+		for j := range lanes {
+			hi[j] = addMod(hi[j], below(mix64(lo[j]+f.keys[i]), f.a), f.a)
+		}
+		for j := range lanes {
+			lo[j] = addMod(lo[j], below(mix64(hi[j]+f.keys[i+1]), f.b), f.b)
+		}
+	}
+	for j := range lanes {
+		r := hi[j]*f.b + lo[j]
+		if r >= f.n {
+			r = f.at(r)
+		}
+		dst[j] = int(r)
 	}
 }
 
