@@ -207,11 +207,19 @@ func (d *Dataset) compare(c *column, k, n, row int, data []byte) error {
 	asked := d.recordOf(c, row)
 	return fmt.Errorf("mmapds: record %d: %w", asked, &Damage{
 		Field: d.specs[c.meta.Field].Name, Array: c.meta.Name, Shard: k, Path: e.Path,
-		Offset: e.Offset + int64(first-int(e.First))*int64(c.size),
+		Offset: c.offset(e, first),
 		First:  int64(d.recordOf(c, first)), Last: int64(d.recordOf(c, first+len(data)/c.size-1)),
 		Err:   fmt.Errorf("CRC32C is %08x, was %08x when it was written: %w", got, want, store.ErrCorrupt),
 		asked: asked,
 	})
+}
+
+// offset returns where a row of an extent lies in its file, or the chunk that has it.
+func (c *column) offset(e *store.Extent, row int) int64 {
+	if c.packed != nil {
+		return c.packed.offset(row)
+	}
+	return e.Offset + int64(row-int(e.First))*int64(c.size)
 }
 
 // recordOf returns the record that a row is of.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/internal/h5meta"
@@ -18,6 +19,15 @@ type packed struct {
 	file        []byte // all of it, mapped
 	warm        pageSet
 	r           *h5chunk.Reader
+	meta        *store.Column
+	mu          sync.Mutex
+	idle        []*scratch
+}
+
+// scratch is memory of one call.
+type scratch struct {
+	rows []int
+	runs []h5chunk.Run
 }
 
 // openPacked reads the table of chunks of a column.
@@ -30,7 +40,7 @@ func (d *Dataset) openPacked(c *column, meta *store.Column, shared map[string]*m
 		d.pool = h5chunk.NewPool(0)
 	}
 	*c = newColumn(meta)
-	p := &packed{field: meta.Name, path: d.files.Path, file: m.Bytes(), warm: newPageSet(len(m.Bytes()))}
+	p := &packed{field: d.specs[meta.Field].Name, path: d.files.Path, file: m.Bytes(), warm: newPageSet(len(m.Bytes())), meta: meta}
 	c.packed = p
 	f, err := os.Open(p.path)
 	if err != nil {
@@ -39,7 +49,7 @@ func (d *Dataset) openPacked(c *column, meta *store.Column, shared map[string]*m
 	defer f.Close()
 	err = p.open(f, meta, h5chunk.Options{Pool: d.pool, Warm: p.populate})
 	if errors.Is(err, h5meta.ErrUnsupported) {
-		err = fmt.Errorf("%w; rewrite it: h5repack -f NONE -l CONTI OLD.h5 NEW.h5", err)
+		err = fmt.Errorf("%w; make a file that can be read: preprocess OLD.h5 NEW.h5", err)
 	}
 	return mark(err)
 }
@@ -57,10 +67,42 @@ func (p *packed) open(f *os.File, meta *store.Column, opts h5chunk.Options) erro
 	if p.r, err = h5chunk.NewMapped(p.file, data, opts); err != nil {
 		return err
 	}
-	if p.r.Len() != meta.Rows || p.r.RecordBytes() != meta.Spec.RecordBytes() {
-		return fmt.Errorf("%d records of %d bytes, there were %d of %d: the file has changed", p.r.Len(), p.r.RecordBytes(), meta.Rows, meta.Spec.RecordBytes())
+	if p.r.RecordBytes() != meta.Spec.RecordBytes() {
+		return fmt.Errorf("records of %d bytes, they were of %d: the file has changed", p.r.RecordBytes(), meta.Spec.RecordBytes())
+	}
+	for _, e := range meta.Extents {
+		if e.Row+e.Count > p.r.Len() {
+			return fmt.Errorf("%d records, there were %d: the file has changed", p.r.Len(), e.Row+e.Count)
+		}
 	}
 	return nil
+}
+
+// next returns the number that row a has in the file, and how many of rows [a, b) follow it
+// there without a gap.
+func (p *packed) next(a, b int) (row int64, n int) {
+	e, _ := p.meta.Extent(int64(a))
+	return e.Row + int64(a) - e.First, min(b-a, int(e.First+e.Count)-a)
+}
+
+// borrow returns scratch that nobody uses.
+func (p *packed) borrow() *scratch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.idle)
+	if n == 0 {
+		return new(scratch)
+	}
+	s := p.idle[n-1]
+	p.idle = p.idle[:n-1]
+	s.rows, s.runs = s.rows[:0], s.runs[:0]
+	return s
+}
+
+func (p *packed) giveBack(s *scratch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle = append(p.idle, s)
 }
 
 // populate brings bytes of the file in, once.
@@ -76,13 +118,17 @@ func (p *packed) populate(offset, size int64) error {
 	return nil
 }
 
-// prefetch starts to read what records [a, b) are made from.
+// prefetch starts to read what rows [a, b) are made from.
 func (p *packed) prefetch(a, b int) {
-	p.r.Stored(int64(a), int64(b), func(offset, size int64) {
-		if p.has(offset, size) && !p.warm.has(int(offset), int(offset+size)) {
-			mmap.WillNeed(p.file[offset : offset+size])
-		}
-	})
+	for a < b {
+		row, n := p.next(a, b)
+		p.r.Stored(row, row+int64(n), func(offset, size int64) {
+			if p.has(offset, size) && !p.warm.has(int(offset), int(offset+size)) {
+				mmap.WillNeed(p.file[offset : offset+size])
+			}
+		})
+		a += n
+	}
 }
 
 // has reports whether bytes lie in the mapping; size 0 has nothing to read.
@@ -90,28 +136,73 @@ func (p *packed) has(offset, size int64) bool {
 	return size > 0 && store.Inside(offset, size, int64(len(p.file))) == nil
 }
 
-// warmRows waits for what records [a, b) are made from.
+// warmRows waits for what rows [a, b) are made from.
 func (p *packed) warmRows(a, b int) (err error) {
-	p.r.Stored(int64(a), int64(b), func(offset, size int64) {
-		if err == nil && p.has(offset, size) {
-			err = p.populate(offset, size)
-		}
-	})
+	for a < b {
+		row, n := p.next(a, b)
+		p.r.Stored(row, row+int64(n), func(offset, size int64) {
+			if err == nil && p.has(offset, size) {
+				err = p.populate(offset, size)
+			}
+		})
+		a += n
+	}
 	return p.wrap(err)
 }
 
-// run makes records [a, b), which exist.
+// run makes rows [a, b), which exist.
 func (p *packed) run(dst []byte, a, b int) error {
-	return p.wrap(p.r.Records(context.Background(), dst, int64(a), int64(b)))
+	size := p.r.RecordBytes()
+	for a < b {
+		row, n := p.next(a, b)
+		if err := p.r.Records(context.Background(), dst[:n*size], row, row+int64(n)); err != nil {
+			return p.wrap(err)
+		}
+		dst, a = dst[n*size:], a+n
+	}
+	return nil
 }
 
+// gather makes rows in any order.
 func (p *packed) gather(ctx context.Context, indices []int, dst []byte) error {
+	s := p.borrow()
+	defer p.giveBack(s)
 	for _, i := range indices {
-		if err := checkRange(p.field, i, i+1, int(p.r.Len())); err != nil {
+		if err := checkRange(p.field, i, i+1, int(p.meta.Rows)); err != nil {
 			return err
 		}
+		row, _ := p.next(i, i+1)
+		s.rows = append(s.rows, int(row))
 	}
-	return p.wrap(p.r.Gather(ctx, dst, indices))
+	return p.wrap(p.r.Gather(ctx, dst, s.rows))
+}
+
+// gatherRuns makes runs of rows, which exist: the k-th is those from rows[k] on that fill dst
+// from row offsets[k] to offsets[k+1].
+func (p *packed) gatherRuns(ctx context.Context, rows []int, offsets []int64, dst []byte) error {
+	s := p.borrow()
+	defer p.giveBack(s)
+	for k, a := range rows {
+		to := offsets[k]
+		for b := a + int(offsets[k+1]-to); a < b; {
+			row, n := p.next(a, b)
+			s.runs = append(s.runs, h5chunk.Run{First: row, N: int64(n), To: to})
+			a, to = a+n, to+int64(n)
+		}
+	}
+	return p.wrap(p.r.Runs(ctx, dst, s.runs))
+}
+
+// offset returns where the chunk of a row lies in the file.
+func (p *packed) offset(row int) (at int64) {
+	r, _ := p.next(row, row+1)
+	return chunkOffset(p.r, r)
+}
+
+// chunkOffset returns where the chunk of a row lies in the file; 0 if it was never written.
+func chunkOffset(r *h5chunk.Reader, row int64) (at int64) {
+	r.Stored(row, row+1, func(offset, _ int64) { at = offset })
+	return at
 }
 
 // wrap names field and file.

@@ -88,7 +88,7 @@ func TestLocatePacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	if c := ds.Files().Columns; len(c) != 2 || !c[0].Packed || len(c[0].Extents) != 0 || c[0].Rows != 50 || c[1].Packed {
+	if c := ds.Files().Columns; len(c) != 2 || !c[0].Packed || len(c[0].Extents) != 1 || c[0].Extents[0].SumsPath != "" || c[0].Rows != 50 || c[1].Packed {
 		t.Errorf("%+v", c)
 	}
 }

@@ -121,6 +121,9 @@ func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int,
 	}
 	need := int(offsets[len(indices)]) * f.rows.size
 	dst = slices.Grow(dst[:0], need)[:need]
+	if f.rows.packed != nil {
+		return dst, d.gatherRuns(ctx, f, indices, offsets, dst)
+	}
 	for _, i := range indices {
 		row, n, err := d.record(f, i)
 		if err != nil {
@@ -149,6 +152,34 @@ func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int,
 		}
 	}
 	return dst, nil
+}
+
+// gatherRuns is GatherRagged for values that are packed: each chunk is inflated once for all
+// records that are asked for.
+func (d *Dataset) gatherRuns(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) error {
+	p, size := f.rows.packed, f.rows.size
+	s := p.borrow()
+	defer p.giveBack(s)
+	for k, i := range indices {
+		row, n, err := d.record(f, i)
+		if err != nil {
+			return err
+		}
+		if int64(n) != offsets[k+1]-offsets[k] {
+			return fmt.Errorf("mmapds: record %d: field %q: its offsets changed while they were read: %w", i, f.spec.Name, store.ErrCorrupt)
+		}
+		s.rows = append(s.rows, row)
+	}
+	if err := p.gatherRuns(ctx, s.rows, offsets, dst); err != nil || f.rows.sums == nil {
+		return err
+	}
+	for k, row := range s.rows {
+		a, b := int(offsets[k]), int(offsets[k+1])
+		if err := d.checkPacked(f.rows, row, row+b-a, dst[a*size:b*size]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ragged returns a ragged field of which records [a, b) exist.

@@ -33,7 +33,11 @@ func (d *Dataset) run(c *column, a, b int) (tensor.View, error) {
 	}
 	if c.packed != nil {
 		dst := make([]byte, (b-a)*c.size)
-		return tensor.Of(c.spec, b-a, dst), c.packed.run(dst, a, b)
+		err := c.packed.run(dst, a, b)
+		if err == nil {
+			err = d.checkPacked(c, a, b, dst)
+		}
+		return tensor.Of(c.spec, b-a, dst), err
 	}
 	s, at := c.find(a)
 	if end := at + (b-a)*c.size; end <= len(s.data) {
@@ -144,7 +148,10 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 		panic("mmapds: Gather: dst has not the length of the records asked for")
 	}
 	if c.packed != nil {
-		return c.packed.gather(ctx, indices, dst)
+		if err := c.packed.gather(ctx, indices, dst); err != nil {
+			return err
+		}
+		return d.checkGathered(c, indices, dst)
 	}
 	c.look()
 	hot := d.read != Pread // nothing is to be done before the copy

@@ -126,7 +126,14 @@ func (d *Dataset) Reads(field string) (how, why string, resident float64) {
 	}
 	c := f.rows
 	if c.packed != nil {
-		return "inflated", "it is chunked, compressed or big endian; it cannot be checked before it is handed out", -1
+		why = "it is chunked, compressed or big endian"
+		switch {
+		case c.checks != Off && c.sums == nil:
+			why += "; not checked: it has no checksums"
+		case c.checks != Off:
+			why += "; " + c.checks.String()
+		}
+		return "inflated", why, -1
 	}
 	if d.Retain() != nil {
 		return "", "", -1

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/store"
 )
 
@@ -78,6 +79,7 @@ func Verify(ctx context.Context, d *store.Dataset, opts VerifyOptions) (Verified
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer v.closePacked()
 	jobs := make(chan *verifyJob)
 	order := make(chan *verifyJob, 2*v.opts.Workers)
 	var all sync.WaitGroup
@@ -101,6 +103,8 @@ type verifier struct {
 	identity *identity // nil: it is not computed
 	mu       sync.Mutex
 	result   Verified
+	files    []*os.File    // of packed columns
+	pool     *h5chunk.Pool // that inflates them
 }
 
 // verifyJob is a run of whole blocks of one extent, and the ends of the records in it.
@@ -108,12 +112,13 @@ type verifyJob struct {
 	column *store.Column
 	shard  int
 	extent store.Extent
-	first  int64   // block
-	n      int64   // blocks
-	record int64   // number of the first record that ends or begins in them
-	ends   []int64 // of values: rows at which records end, from the extent's first row on
-	crcs   []byte  // for the identity: uint32 of each record
-	digest []piece // the same for values, whose records may begin or end in other jobs
+	first  int64           // block
+	n      int64           // blocks
+	record int64           // number of the first record that ends or begins in them
+	ends   []int64         // of values: rows at which records end, from the extent's first row on
+	crcs   []byte          // for the identity: uint32 of each record
+	digest []piece         // the same for values, whose records may begin or end in other jobs
+	packed *h5chunk.Reader // of the rows, where the column is packed
 	done   chan struct{}
 }
 
@@ -132,13 +137,22 @@ const (
 func (v *verifier) feed(ctx context.Context, jobs, order chan<- *verifyJob) error {
 	for i := range v.data.Columns {
 		c := &v.data.Columns[i]
+		var reader *h5chunk.Reader
 		for k, e := range c.Extents {
 			if e.SumsPath == "" && e.Count > 0 {
 				v.unchecked(c)
 				break
 			}
-			v.checkSums(&verifyJob{column: c, shard: k, extent: e})
-			for j := range v.split(c, k, e) {
+			if c.Packed && reader == nil {
+				var err error
+				if reader, err = v.openPacked(c); err != nil {
+					v.damaged(&verifyJob{column: c, extent: e}, 0, max(0, c.Rows-1), err)
+					break
+				}
+			}
+			v.checkSums(&verifyJob{column: c, shard: k, extent: e, packed: reader})
+			for j := range v.split(c, k, e, reader) {
+				j.packed = reader
 				j.done = make(chan struct{})
 				select {
 				case order <- j:
@@ -168,13 +182,13 @@ func (v *verifier) unchecked(c *store.Column) {
 }
 
 // split cuts an extent into jobs.
-func (v *verifier) split(c *store.Column, k int, e store.Extent) iter.Seq[*verifyJob] {
+func (v *verifier) split(c *store.Column, k int, e store.Extent, packed *h5chunk.Reader) iter.Seq[*verifyJob] {
 	if c.Part == store.Values {
-		return v.splitValues(c, k, e)
+		return v.splitValues(c, k, e, packed)
 	}
 	size := c.Spec.RecordBytes()
 	per := store.BlockRecords(size)
-	step := max(1, min(verifyStep/int64(size), verifyRecords)/per)
+	step := max(1, min(verifyStep/int64(size), verifyRecords)/per, chunkBlocks(packed, per))
 	blocks := store.Blocks(e.Count, size)
 	return func(yield func(*verifyJob) bool) {
 		for first := int64(0); first < blocks; first += step {
@@ -237,7 +251,11 @@ func (v *verifier) check(j *verifyJob, buf []byte) []byte {
 		buf = make([]byte, need)
 	}
 	payload, sums := buf[:(to-from)*size], buf[(to-from)*size:need]
-	err := readAt(j.extent.Path, payload, j.extent.Offset+from*size)
+	err := j.read(payload, from)
+	if err != nil && j.packed != nil {
+		v.localize(j, payload)
+		return buf
+	}
 	if err == nil && j.n > 0 {
 		err = readAt(j.extent.SumsPath, sums, j.extent.SumsOffset+4*j.first)
 	}
@@ -270,7 +288,7 @@ func (v *verifier) damaged(j *verifyJob, first, last int64, err error) {
 	}
 	d := &Damage{
 		Field: v.data.Schema.Fields[j.column.Field].Name, Array: j.column.Name, Shard: j.shard, Path: j.extent.Path, Err: err,
-		Offset: j.extent.Offset + first*int64(j.column.Spec.RecordBytes()),
+		Offset: j.offset(first, err),
 	}
 	d.First, d.Last = v.records(j, first, last)
 	v.opts.Damaged(d)

@@ -9,19 +9,20 @@ import (
 	"os"
 	"sort"
 
+	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/store"
 )
 
 // splitValues cuts an extent of values into jobs with the ends of their records, which it
 // reads from the offsets. Offsets that cannot be right are a damage, and then the blocks
 // alone are checked.
-func (v *verifier) splitValues(c *store.Column, k int, e store.Extent) iter.Seq[*verifyJob] {
+func (v *verifier) splitValues(c *store.Column, k int, e store.Extent, packed *h5chunk.Reader) iter.Seq[*verifyJob] {
 	size := c.Spec.RecordBytes()
 	offsets := v.data.Column(c.Field, store.Offsets)
 	x := offsets.Extents[k]
 	records, blocks := x.Count-1, store.Blocks(e.Count, size)
 	per := store.BlockRecords(size)
-	step := max(1, min(verifyStep/int64(size), verifyRecords*(e.Count/records+1))/per)
+	step := max(1, min(verifyStep/int64(size), verifyRecords*(e.Count/records+1))/per, chunkBlocks(packed, per))
 	return func(yield func(*verifyJob) bool) {
 		r, err := openEnds(x)
 		defer r.close()

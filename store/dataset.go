@@ -23,12 +23,14 @@ type Column struct {
 	Name    string      // "images", "tokens.values", "tokens.offsets"
 	Spec    tensor.Spec // of one row
 	Rows    int64       // over all extents
-	Extents []Extent    // in order of First; none if Packed
+	Extents []Extent    // in order of First
 	Packed  bool        // of an HDF5 file, and not stored as it is: in chunks, compressed, big endian
 }
 
 // Extent is where consecutive rows of a column lie: back to back in one file, from Offset
-// on. Both formats come down to Extents; readers need not know which one it was.
+// on. Both formats come down to Extents; readers need not know which one it was. Only the
+// rows of a Column that is Packed have no Offset: they are those from Row on of the dataset
+// Column.Path in the HDF5 file.
 //
 // Extent k of a field's values and extent k of its offsets belong together: record i of
 // them has rows [offset[i]-offset[0], offset[i+1]-offset[0]) of the values. So there is one
@@ -38,6 +40,7 @@ type Extent struct {
 	Offset int64  // bytes
 	First  int64  // number of its first row in the column
 	Count  int64  // rows
+	Row    int64  // of a Packed column: the number that its first row has in the HDF5 dataset
 
 	// Sums is where the CRC32Cs of the rows' blocks lie, as Blocks little-endian uint32s.
 	// SumsPath is empty where there are none. A block covers BlockRecords rows and starts

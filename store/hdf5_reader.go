@@ -30,11 +30,12 @@ func (c *Column) Path() string {
 func (c *Column) SumsPath() string { return hdf5Sums + c.Name }
 
 // OpenHDF5 finds the datasets of an HDF5 file: those that its manifest lists, or in a file
-// of other origin all those of numbers, or those that fields names.
+// of other origin all those of numbers, or those that fields names. What a manifest lists
+// may be compressed: then its Column is Packed.
 //
-// Errors are those of OpenFlat; for data that cannot be mapped (chunked, compressed, of a
-// foreign type, ...) the error says so, is ErrUnsupported, and names the command that makes
-// a file that can.
+// Errors are those of OpenFlat; for data of a file of other origin that cannot be mapped
+// (chunked, compressed, of a foreign type, ...) the error says so, is ErrUnsupported, and
+// names the command that makes a file that can.
 func OpenHDF5(path string, fields []string) (*Dataset, error) { return openHDF5(path, fields, false) }
 
 // OpenHDF5Packed is OpenHDF5 for a caller that can undo filters: data of a file of other
@@ -115,14 +116,15 @@ func locateColumn(file *h5meta.File, d *Dataset, c *Column) error {
 	case Offsets:
 		rows++
 	}
-	if err := sameShape(data, c.Spec, rows); err != nil {
+	c.Packed = c.Part != Offsets && data.Layout.Kind == h5meta.Chunked
+	if err := sameShape(data, c.Spec, rows, c.Packed); err != nil {
 		return err
 	}
 	sums, err := file.Dataset(c.SumsPath())
 	if err != nil {
 		return err
 	}
-	if err := sameShape(sums, checksumSpec, Blocks(rows, c.Spec.RecordBytes())); err != nil {
+	if err := sameShape(sums, checksumSpec, Blocks(rows, c.Spec.RecordBytes()), false); err != nil {
 		return fmt.Errorf("checksums: %w", err)
 	}
 	c.add(Extent{
@@ -132,10 +134,10 @@ func locateColumn(file *h5meta.File, d *Dataset, c *Column) error {
 	return nil
 }
 
-// sameShape makes sure that a dataset is mappable, or empty, and holds n rows of spec.
-// bfloat16 is stored as its bits.
-func sameShape(data *h5meta.Dataset, spec tensor.Spec, n int64) error {
-	if n > 0 {
+// sameShape makes sure that a dataset is mappable, or packed, or empty, and holds n rows of
+// spec. bfloat16 is stored as its bits.
+func sameShape(data *h5meta.Dataset, spec tensor.Spec, n int64, packed bool) error {
+	if n > 0 && !packed {
 		if err := mappable(data); err != nil {
 			return err
 		}
@@ -158,7 +160,7 @@ func mappable(data *h5meta.Dataset) error {
 		err = fmt.Errorf("it starts at byte %d, which is no multiple of its element size: %w", data.Layout.Offset, h5meta.ErrUnsupported)
 	}
 	if errors.Is(err, h5meta.ErrUnsupported) {
-		return fmt.Errorf("%w; rewrite it: h5repack -f NONE -l CONTI OLD.h5 NEW.h5", err)
+		return fmt.Errorf("%w; make a file that can be: preprocess OLD.h5 NEW.h5", err)
 	}
 	return err
 }
@@ -176,7 +178,7 @@ func locateForeign(file *h5meta.File, d *Dataset, fields []string, packed bool) 
 		}
 		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))
 		if len(lengths) > 1 && data.Records() != d.Records {
-			return fmt.Errorf("its datasets are of several lengths (%s), so they are no fields of one dataset; choose some by Options.Fields: %w",
+			return fmt.Errorf("its datasets are of several lengths (%s), so they are no fields of one dataset; list those that belong together in mmapds.Options.Fields: %w",
 				strings.Join(lengths, ", "), ErrUnsupported)
 		}
 		d.Records = data.Records()
@@ -203,11 +205,7 @@ func (d *Dataset) addForeign(data *h5meta.Dataset, name string, packed bool) err
 	}
 	field := NewField(name, spec.DType, spec.Shape...)
 	c := Column{Field: len(d.Schema.Fields), Name: name, Spec: field.Spec, Packed: packed}
-	if packed {
-		c.Rows = data.Records()
-	} else {
-		c.add(Extent{Path: d.Path, Offset: data.Layout.Offset, Count: data.Records()})
-	}
+	c.add(Extent{Path: d.Path, Offset: max(0, data.Layout.Offset), Count: data.Records()})
 	d.Schema.Fields, d.Columns = append(d.Schema.Fields, field), append(d.Columns, c)
 	return nil
 }

@@ -28,6 +28,7 @@ type Manifest struct {
 	Fields     []Field                `json:"fields"`               //
 	Splits     []Split                `json:"splits,omitempty"`     // each record is in one of them, if there are any
 	Shards     []Shard                `json:"shards,omitempty"`     // of a flat dataset; an HDF5 file has none
+	Storage    map[string]*Storage    `json:"storage,omitempty"`    // by array, of those in an HDF5 file that are compressed
 	Statistics map[string]*Statistics `json:"statistics,omitempty"` // by field
 	Recipe     *Recipe                `json:"recipe,omitempty"`     //
 	Source     *SourceInfo            `json:"source,omitempty"`     //
@@ -66,6 +67,19 @@ type File struct {
 	CRC32C string `json:"crc32c"`         // of the whole file, 8 hex digits
 }
 
+// Storage says how an array of an HDF5 file is compressed. The file itself says it, too;
+// here it stands with the reasons.
+type Storage struct {
+	Filter    string `json:"filter"`     // "gzip"
+	Level     int    `json:"level"`      // 1 to 9
+	Shuffle   bool   `json:"shuffle"`    // before it, the first bytes of all elements were put first, then the second bytes, ...
+	ChunkRows int64  `json:"chunk_rows"` // that are compressed together
+	Bytes     int64  `json:"bytes"`      // of all rows
+	Stored    int64  `json:"stored"`     // what became of them
+	Encoder   string `json:"encoder"`    // another one makes other bytes of the same rows
+	Reason    string `json:"reason"`     // why level and shuffle are what they are
+}
+
 // Recipe is what has to be repeated to make the dataset again from its source.
 type Recipe struct {
 	Program    string            `json:"program"` // name and version
@@ -87,6 +101,14 @@ type SourceInfo struct {
 type Skipped struct {
 	Sample string `json:"sample"` // its path inside the source
 	Reason string `json:"reason"`
+}
+
+// AddStorage says how an array is compressed.
+func (m *Manifest) AddStorage(array string, s *Storage) {
+	if m.Storage == nil {
+		m.Storage = make(map[string]*Storage)
+	}
+	m.Storage[array] = s
 }
 
 // Schema returns the fields as a Schema.

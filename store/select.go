@@ -51,7 +51,7 @@ func (d *Dataset) InSplit(name string) (*Dataset, error) {
 	}
 	for k, c := range d.Columns {
 		cut := &out.Columns[k]
-		*cut = Column{Field: c.Field, Part: c.Part, Name: c.Name, Spec: c.Spec}
+		*cut = Column{Field: c.Field, Part: c.Part, Name: c.Name, Spec: c.Spec, Packed: c.Packed}
 		offsets := &c
 		if c.Part == Values {
 			offsets = d.Column(c.Field, Offsets)
@@ -101,7 +101,7 @@ func (c *Column) cut(from, offsets *Column, a, b int64) error {
 					return err
 				}
 			}
-			e = e.slice(from.Spec.RecordBytes(), lo, hi)
+			e = e.slice(from.Spec.RecordBytes(), from.Packed, lo, hi)
 		}
 		c.add(e)
 	}
@@ -132,14 +132,18 @@ func (e Extent) rows(a, b, count int64) (from, to int64, err error) {
 }
 
 // slice returns rows [a, b) of the extent. Its checksums stay if they cover no others.
-func (e Extent) slice(rowBytes int, a, b int64) Extent {
+func (e Extent) slice(rowBytes int, packed bool, a, b int64) Extent {
 	per := BlockRecords(rowBytes)
 	if a%per != 0 || b%per != 0 && b != e.Count {
 		e.SumsPath = ""
 	}
 	e.SumsOffset += 4 * (a / per)
 	e.SumsCRC32C = ""
-	e.Offset += a * int64(rowBytes)
 	e.Count = b - a
+	if packed {
+		e.Row += a
+	} else {
+		e.Offset += a * int64(rowBytes)
+	}
 	return e
 }

@@ -50,12 +50,15 @@ func (c *call) begin(ctx context.Context, dst []byte) {
 }
 
 // addRun asks for records [a, b).
-func (c *call) addRun(a, b int64) {
+func (c *call) addRun(a, b int64) { c.addRunTo(a, b, 0) }
+
+// addRunTo asks for records [a, b), to be put in dst from a place on, which is counted in records.
+func (c *call) addRunTo(a, b, to int64) {
 	deep := c.r.grid.deep
 	for at := a; at < b; {
 		first := at % deep
 		n := min(deep-first, b-at)
-		c.add(slot{at / deep, first, n, at - a})
+		c.add(slot{at / deep, first, n, to + at - a})
 		at += n
 	}
 }

@@ -138,7 +138,13 @@ func TestMutated(t *testing.T) {
 		bad := mutate(rng, files[i%len(files)])
 		start := time.Now()
 		n, good := exercise(t, bad, pool)
-		slowest = max(slowest, time.Since(start))
+		took := time.Since(start)
+		if took > time.Second { // was it the file, or the machine?
+			start = time.Now()
+			exercise(t, bad, pool)
+			took = min(took, time.Since(start))
+		}
+		slowest = max(slowest, took)
 		datasets, read = datasets+n, read+good
 		if n > 0 {
 			opened++

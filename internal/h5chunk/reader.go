@@ -219,6 +219,10 @@ func (r *Reader) Len() int64 { return r.grid.dims[0] }
 // RecordBytes returns the bytes of a record.
 func (r *Reader) RecordBytes() int { return r.grid.record }
 
+// ChunkRecords returns how many records a chunk has a part of; of data that has no chunks, what
+// is read at a time.
+func (r *Reader) ChunkRecords() int64 { return r.grid.deep }
+
 // Close ends the pool, if the Reader has one of its own. Nobody may use the Reader then.
 func (r *Reader) Close() {
 	if r.own {

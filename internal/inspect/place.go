@@ -96,6 +96,16 @@ func (p *place) locateOrTree() (*store.Dataset, string, error) {
 	return nil, "", err
 }
 
+// locatePacked finds the records of an HDF5 file that package mmapds opens, but not in place;
+// nil if it does not.
+func (p *place) locatePacked() *store.Dataset {
+	d, err := store.OpenHDF5Packed(p.path, nil)
+	if err != nil {
+		return nil
+	}
+	return d
+}
+
 // withAdvice adds to an error of a damaged flat dataset how to learn about all of its damages.
 func (p *place) withAdvice(err error) error {
 	if p.flat && errors.Is(err, store.ErrCorrupt) {
@@ -110,12 +120,13 @@ func innermost(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}
-	return strings.TrimSuffix(forFlags(err.Error()), ": "+store.ErrUnsupported.Error())
+	text, _, _ := strings.Cut(forFlags(err.Error()), "; make a file that can be: ") // the command is told in full
+	return strings.TrimSuffix(text, ": "+store.ErrUnsupported.Error())
 }
 
 // forFlags words for users of commands what package store says to those of its Go API.
 func forFlags(text string) string {
-	return strings.ReplaceAll(text, "choose some by Options.Fields", "name those that belong together by --field")
+	return strings.ReplaceAll(text, "list those that belong together in mmapds.Options.Fields", "name those that belong together by --field")
 }
 
 // worded is an error whose text is forFlags.

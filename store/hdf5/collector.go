@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 
+	"github.com/penstock/penstock/internal/h5pack"
 	"github.com/penstock/penstock/store"
 )
 
@@ -15,14 +17,15 @@ import (
 type collector struct {
 	stage *store.Stage
 	build *store.Build
+	opts  Options
 	base  *store.Dataset // what is appended to, or nil
 	keep  bool           // the stage, if there is no Commit
 	err   error
 }
 
 func newCollector(stage *store.Stage, schema store.Schema, opts Options) (w *collector, err error) {
-	w = &collector{stage: stage, keep: opts.Journal != nil}
-	o := store.BuildOptions{Splits: opts.Splits, Journal: opts.Journal}
+	w = &collector{stage: stage, opts: opts, keep: opts.Journal != nil}
+	o := store.BuildOptions{Splits: opts.Splits, Journal: opts.journal()}
 	if opts.Append {
 		if w.base, err = store.OpenHDF5(stage.Dest(), nil); err != nil {
 			return nil, err
@@ -85,27 +88,107 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 		return nil, err
 	}
 	parts := [][]store.Column{store.ColumnsOf(m.Schema(), m.Shards, w.stage.Path(""))}
-	if w.base != nil {
-		parts = append([][]store.Column{w.base.Columns}, parts...)
-	}
 	m.Shards = nil
-	file, err := newStaged(w.stage.Path(stagedName), joined(parts))
+	file, err := w.gather(parts, m)
 	if err != nil {
 		return nil, err
 	}
 	defer file.close()
-	for k := range file.arrays {
-		if err := file.arrays[k].collect(parts, k); err != nil {
-			return nil, err
-		}
-	}
-	if err := file.finish(); err != nil {
-		return nil, err
-	}
 	if err := w.build.Close(); err != nil {
 		return nil, err
 	}
 	return m, file.publish(m, w.stage, stagedName)
+}
+
+// gather copies the parts, behind those of the base, into a file that lacks the manifest only.
+func (w *collector) gather(parts [][]store.Column, m *store.Manifest) (file *staged, err error) {
+	var from *base
+	if w.base != nil {
+		if from, err = openBase(w.base, w.opts.workers()); err != nil {
+			return nil, err
+		}
+		defer from.close()
+		parts = append([][]store.Column{w.base.Columns}, parts...)
+	}
+	columns := joined(parts)
+	choices, err := w.choices(columns, parts, from)
+	if err != nil {
+		return nil, err
+	}
+	recipes := make([]*h5pack.Recipe, len(columns))
+	for k, c := range choices {
+		if c != nil {
+			recipes[k] = &c.Recipe
+			w.note(c.note(columns[k]))
+		}
+	}
+	if file, err = newStaged(w.stage.Path(stagedName), columns, recipes); err != nil {
+		return nil, err
+	}
+	for k := range file.arrays {
+		if err = w.fill(file, k, parts, from); err != nil {
+			break
+		}
+		if c := choices[k]; c != nil {
+			m.AddStorage(columns[k].Name, c.storage(columns[k], file.arrays[k].stored))
+		}
+	}
+	if err == nil {
+		err = file.finish()
+	}
+	if err != nil {
+		file.close()
+		return nil, err
+	}
+	return file, nil
+}
+
+// choices says how the columns are compressed: as in the base, or as was asked for.
+func (w *collector) choices(columns []store.Column, parts [][]store.Column, from *base) ([]*choice, error) {
+	switch {
+	case from != nil:
+		return from.packs(columns)
+	case w.opts.Compress == nil:
+		return make([]*choice, len(columns)), nil
+	}
+	return w.opts.Compress.packs(columns, func(k int, r h5pack.Recipe) ([]byte, error) { return sampleOf(parts[0], k, r) })
+}
+
+// fill copies array k.
+func (w *collector) fill(file *staged, k int, parts [][]store.Column, from *base) error {
+	a := &file.arrays[k]
+	if a.recipe == nil {
+		return a.collect(parts, k)
+	}
+	return file.packArray(a, w.opts.workers(), w.opts.Progress, func() error {
+		if from != nil {
+			if err := from.copyColumn(a, &parts[0][k]); err != nil {
+				return err
+			}
+			parts = parts[1:]
+		}
+		return a.collect(parts, k)
+	})
+}
+
+func (w *collector) note(text string) {
+	if w.opts.Note != nil {
+		w.opts.Note(text)
+	}
+}
+
+// journal returns the one of the build, which depends on the compression, too.
+func (o *Options) journal() *store.Journal {
+	if o.Journal == nil || o.Compress == nil {
+		return o.Journal
+	}
+	j := *o.Journal
+	j.Inputs = maps.Clone(j.Inputs)
+	if j.Inputs == nil {
+		j.Inputs = make(map[string]string)
+	}
+	j.Inputs["compression"] = o.Compress.text()
+	return &j
 }
 
 // Close implements store.Writer.

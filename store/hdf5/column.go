@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/penstock/penstock/internal/h5pack"
 	"github.com/penstock/penstock/store"
 )
 
@@ -81,13 +82,16 @@ func pathless(err error) error {
 // array writes the rows of one of the dataset's columns and the checksums of their blocks.
 type array struct {
 	meta         store.Column
-	values, sums column
+	recipe       *h5pack.Recipe // of its chunks; nil if it has none
+	pack         *packing       // that makes them, while it does
+	stored       int64          // bytes of the chunks
+	values, sums column         // of chunks only sums
 	blocks       store.BlockSums
 	word         [4]byte // a checksum; here, so that it is not allocated
 }
 
-func newArray(meta store.Column) array {
-	return array{meta: meta, blocks: store.NewBlockSums(meta.Spec.RecordBytes())}
+func newArray(meta store.Column, recipe *h5pack.Recipe) array {
+	return array{meta: meta, recipe: recipe, blocks: store.NewBlockSums(meta.Spec.RecordBytes())}
 }
 
 // append adds rows, whose CRC32C is crc.
@@ -95,6 +99,9 @@ func (a *array) append(rows []byte, crc uint32) error {
 	a.blocks.Add(rows, crc)
 	if err := a.flushSums(); err != nil {
 		return err
+	}
+	if a.pack != nil {
+		return a.pack.append(rows)
 	}
 	return a.values.append(rows)
 }
@@ -108,6 +115,13 @@ func (a *array) flushSums() error {
 	}
 	a.blocks.Done = a.blocks.Done[:0]
 	return nil
+}
+
+// payload describes the dataset of the rows.
+func (a *array) payload() dataset {
+	d := payload(a.meta)
+	d.pack = a.recipe
+	return d
 }
 
 // finish ends the last block and writes what is buffered.

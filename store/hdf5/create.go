@@ -16,9 +16,9 @@ import (
 // and records are written to their places in it; the disk space is taken, where the file
 // system can do that. If fewer records come, Commit copies them into a file of the right
 // size, for which there must be space; so does a build that is resumed after it was killed
-// in Commit. In all other cases (ragged fields, splits, an append, an unknown number) the
-// records are collected in arrays first, and Commit copies these into the file: there must
-// be space for both. The result is the same, byte for byte.
+// in Commit. In all other cases (ragged fields, splits, an append, an unknown number,
+// compression) the records are collected in arrays first, and Commit copies these into the
+// file: there must be space for both. The result is the same, byte for byte.
 //
 // The Writer holds up to 2 MiB of memory a column and split. An error can wrap
 // store.ErrExist, store.ErrBusy or the system's error number.
@@ -53,7 +53,7 @@ func direct(schema store.Schema, opts Options) bool {
 			return false
 		}
 	}
-	return opts.Records > 0 && !opts.Append && opts.Splits == nil
+	return opts.Records > 0 && !opts.Append && opts.Splits == nil && opts.Compress == nil
 }
 
 // check reports what libhdf5 must not be asked for.
@@ -66,6 +66,12 @@ func check(schema store.Schema, opts Options) error {
 	}
 	if opts.Records < 0 {
 		return fmt.Errorf("for %d records", opts.Records)
+	}
+	if opts.Append && opts.Compress != nil {
+		return errors.New("an append stores records as those are stored that are there; leave the compression out")
+	}
+	if err := opts.Compress.check(); err != nil {
+		return err
 	}
 	total := int64(0)
 	for _, c := range fixedColumns(schema, opts.Records) {

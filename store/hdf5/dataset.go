@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
+
+	"github.com/penstock/penstock/internal/h5pack"
 )
 
 func free(s *C.char) { C.free(unsafe.Pointer(s)) }
@@ -20,7 +22,8 @@ type dataset struct {
 	path string
 	elem element
 	dims []int64
-	late bool // its bytes get their place by allocate, not by create
+	late bool           // its bytes get their place by allocate, not by create
+	pack *h5pack.Recipe // nil: contiguous
 }
 
 // bytes returns how many bytes the elements take, or an error where no file could hold them.
@@ -63,8 +66,12 @@ func (d dataset) create(f file, data []byte) error {
 	if d.late || n == 0 {
 		late = 1
 	}
+	var chunks *C.h5x_chunks
+	if d.pack != nil {
+		chunks = d.chunks()
+	}
 	var e C.h5x_error
-	id := C.h5x_create_dataset(C.hid_t(f.h.ID()), name, C.hid_t(t.ID()), C.int(len(d.dims)), &dims[0], late, &e)
+	id := C.h5x_create_dataset(C.hid_t(f.h.ID()), name, C.hid_t(t.ID()), C.int(len(d.dims)), &dims[0], late, chunks, &e)
 	if id < 0 {
 		return failed("create "+d.path, &e)
 	}
@@ -73,6 +80,19 @@ func (d dataset) create(f file, data []byte) error {
 		return failed("write "+d.path, &e)
 	}
 	return nil
+}
+
+// chunks returns how the rows of the dataset are cut and filtered.
+func (d dataset) chunks() *C.h5x_chunks {
+	c := &C.h5x_chunks{level: C.uint(d.pack.Level)}
+	if d.pack.Shuffle {
+		c.shuffle = 1
+	}
+	for i, dim := range d.dims {
+		c.dims[i] = C.hsize_t(dim)
+	}
+	c.dims[0] = C.hsize_t(d.pack.Records)
+	return c
 }
 
 // allocate gives a late dataset its place.

@@ -11,4 +11,49 @@ type Options struct {
 	Append    bool           // add to the file that is there, which must have this schema
 	Splits    []string       // names of the splits; each Record names one
 	Journal   *store.Journal // nil: a build that does not come to Commit leaves nothing
+
+	// Compress has records deflated; nil stores them as they are, for readers to map. An append
+	// stores new records as those are stored that are there, and takes no Compress.
+	Compress *Compression
+
+	// Workers is how many goroutines deflate; 0 means GOMAXPROCS. The file is the same for any
+	// number. Each holds up to eight chunks and 2 MB of memory.
+	Workers int
+
+	// Note is told, by Commit, a line about each array that is compressed: how, why, and the
+	// ratio to expect. Progress is told of n more bytes that were compressed. Both may be nil.
+	Note     func(text string)
+	Progress func(n int64)
 }
+
+// Compression asks for chunks of whole records, or of whole rows of a ragged field, that go
+// through gzip, as HDF5 calls deflate. The zero value chooses everything by itself.
+//
+// Compressed are the arrays that have 1/64 of the dataset's bytes or more. The others, which
+// labels usually are, would gain nothing, and so stay where they can be mapped, as do the
+// offsets of ragged fields.
+type Compression struct {
+	// Level is 1 (fast) to 9 (small). 0 takes, by a sample of the records, the lowest that makes
+	// at most 1 % more than 9 does.
+	Level int
+
+	// ChunkRecords is how many records share a chunk, ChunkBytes about how many bytes of them do;
+	// only one can be given. Without, and in values of ragged fields without ChunkBytes, a chunk
+	// is one record, or as many as make 64 KiB, more where there would be more than 65,536 chunks.
+	ChunkRecords int64
+	ChunkBytes   int64
+
+	// Shuffle says whether the first bytes of all elements come first, then their second bytes,
+	// and so on. The zero value does that where it makes a sample of the records smaller.
+	Shuffle Shuffle
+}
+
+// Shuffle says whether to shuffle.
+type Shuffle int
+
+// ShuffleAuto decides by a sample of the records.
+const (
+	ShuffleAuto Shuffle = iota
+	ShuffleOn
+	ShuffleOff
+)

@@ -44,7 +44,7 @@ func reopen(path string, columns []store.Column, state json.RawMessage) (*staged
 	}
 	s := &staged{path: path}
 	for _, c := range columns {
-		s.arrays = append(s.arrays, newArray(c))
+		s.arrays = append(s.arrays, newArray(c, nil))
 	}
 	if err := s.find(); err != nil {
 		return nil, err

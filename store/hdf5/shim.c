@@ -84,11 +84,21 @@ herr_t h5x_close_file(hid_t file, h5x_error *err) {
 
 long h5x_open_handles(hid_t file) { return (long)H5Fget_obj_count(file, H5F_OBJ_ALL | H5F_OBJ_LOCAL); }
 
+// contiguous and chunked set the layout of a new dataset.
+static int contiguous(hid_t dcpl, int late) {
+    return H5Pset_layout(dcpl, H5D_CONTIGUOUS) >= 0 &&
+           H5Pset_alloc_time(dcpl, late ? H5D_ALLOC_TIME_LATE : H5D_ALLOC_TIME_EARLY) >= 0;
+}
+
+static int chunked(hid_t dcpl, int rank, const h5x_chunks *chunks) {
+    return H5Pset_chunk(dcpl, rank, chunks->dims) >= 0 && (!chunks->shuffle || H5Pset_shuffle(dcpl) >= 0) &&
+           H5Pset_deflate(dcpl, chunks->level) >= 0;
+}
+
 // dataset_creation gives the property list of h5x_create_dataset.
-static hid_t dataset_creation(int late, h5x_error *err) {
+static hid_t dataset_creation(int rank, int late, const h5x_chunks *chunks, h5x_error *err) {
     hid_t dcpl = H5Pcreate(H5P_DATASET_CREATE);
-    if (dcpl < 0 || H5Pset_layout(dcpl, H5D_CONTIGUOUS) < 0 ||
-        H5Pset_alloc_time(dcpl, late ? H5D_ALLOC_TIME_LATE : H5D_ALLOC_TIME_EARLY) < 0 ||
+    if (dcpl < 0 || !(chunks == NULL ? contiguous(dcpl, late) : chunked(dcpl, rank, chunks)) ||
         H5Pset_fill_time(dcpl, H5D_FILL_TIME_NEVER) < 0 ||
         H5Pset_obj_track_times(dcpl, 0) < 0) {
         return discard(dcpl, err);
@@ -96,9 +106,10 @@ static hid_t dataset_creation(int late, h5x_error *err) {
     return dcpl;
 }
 
-hid_t h5x_create_dataset(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dims, int late, h5x_error *err) {
+hid_t h5x_create_dataset(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dims, int late,
+                         const h5x_chunks *chunks, h5x_error *err) {
     hid_t dcpl, space, dataset = H5I_INVALID_HID;
-    if (!silent() || (dcpl = dataset_creation(late, err)) < 0) {
+    if (!silent() || (dcpl = dataset_creation(rank, late, chunks, err)) < 0) {
         return dataset;
     }
     space = rank == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(rank, dims, NULL);
@@ -162,6 +173,15 @@ herr_t h5x_write(hid_t dataset, const void *bytes, h5x_error *err) {
         h5x_last_error(err);
     }
     H5Tclose(type);
+    return rc;
+}
+
+herr_t h5x_write_chunk(hid_t dataset, hsize_t row, uint32_t mask, size_t size, const void *bytes, h5x_error *err) {
+    hsize_t origin[H5S_MAX_RANK] = {row};
+    herr_t rc = -1;
+    if (!silent() || (rc = H5Dwrite_chunk(dataset, H5P_DEFAULT, mask, origin, size, bytes)) < 0) {
+        h5x_last_error(err);
+    }
     return rc;
 }
 

@@ -8,6 +8,7 @@
 #define PENSTOCK_HDF5_SHIM_H
 
 #include <hdf5.h>
+#include <stdint.h>
 
 typedef struct {
     char text[512];
@@ -27,9 +28,22 @@ herr_t h5x_close_file(hid_t file, h5x_error *err);
 // h5x_open_handles counts the handles on a file, itself included.
 long h5x_open_handles(hid_t file);
 
-// h5x_create_dataset makes a contiguous dataset without time stamps and fill. Its bytes get
-// their place now, or in h5x_allocate if late is set. Rank 0 is a scalar.
-hid_t h5x_create_dataset(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dims, int late, h5x_error *err);
+// h5x_chunks says how a dataset is cut into chunks and which filters they go through.
+typedef struct {
+    hsize_t dims[H5S_MAX_RANK];
+    int shuffle;
+    unsigned level; // of deflate
+} h5x_chunks;
+
+// h5x_create_dataset makes a dataset without time stamps and fill: of chunks, or contiguous if
+// chunks is NULL. Then its bytes get their place now, or in h5x_allocate if late is set. Rank 0
+// is a scalar.
+hid_t h5x_create_dataset(hid_t file, const char *name, hid_t type, int rank, const hsize_t *dims, int late,
+                         const h5x_chunks *chunks, h5x_error *err);
+
+// h5x_write_chunk writes a chunk that went through all filters but those in mask, and that
+// begins at a row.
+herr_t h5x_write_chunk(hid_t dataset, hsize_t row, uint32_t mask, size_t size, const void *bytes, h5x_error *err);
 
 // h5x_allocate gives a late dataset its place in the file.
 herr_t h5x_allocate(hid_t dataset, h5x_error *err);

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 
+	"github.com/penstock/penstock/internal/h5pack"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -65,11 +66,16 @@ func fixedColumns(schema store.Schema, n int64) []store.Column {
 }
 
 // newStaged makes the file path with room for the rows of the columns and reserves the disk
-// space.
-func newStaged(path string, columns []store.Column) (*staged, error) {
+// space. Column k is compressed as recipes[k] says, if there are recipes and that is not nil;
+// what room it needs is seen then.
+func newStaged(path string, columns []store.Column, recipes []*h5pack.Recipe) (*staged, error) {
 	s := &staged{path: path}
-	for _, c := range columns {
-		s.arrays = append(s.arrays, newArray(c))
+	for k, c := range columns {
+		var recipe *h5pack.Recipe
+		if recipes != nil {
+			recipe = recipes[k]
+		}
+		s.arrays = append(s.arrays, newArray(c, recipe))
 	}
 	if err := s.describe(); err != nil {
 		return nil, err
@@ -118,7 +124,7 @@ func (s *staged) describe() error {
 					return err
 				}
 			}
-			for _, d := range []dataset{payload(a.meta), checksums(a.meta)} {
+			for _, d := range []dataset{a.payload(), checksums(a.meta)} {
 				if err := d.create(f, nil); err != nil {
 					return err
 				}
@@ -132,7 +138,7 @@ func (s *staged) describe() error {
 func (s *staged) allocate() error {
 	return session(s.path, false, pageAlign, func(f file) error {
 		for i := range s.arrays {
-			if s.arrays[i].meta.Rows == 0 {
+			if s.arrays[i].meta.Rows == 0 || s.arrays[i].recipe != nil {
 				continue
 			}
 			if err := payload(s.arrays[i].meta).allocate(f); err != nil {
@@ -151,8 +157,14 @@ func (s *staged) find() error {
 			if a.meta.Rows == 0 {
 				continue
 			}
+			if err := a.sums.place(f, checksums(a.meta)); err != nil {
+				return err
+			}
+			if a.recipe != nil {
+				continue
+			}
 			p := payload(a.meta)
-			if err := errors.Join(a.values.place(f, p), a.sums.place(f, checksums(a.meta))); err != nil {
+			if err := a.values.place(f, p); err != nil {
 				return err
 			}
 			if at := a.values.start; at%pageAlign != 0 {
@@ -194,6 +206,19 @@ func (s *staged) append(r *store.Record, sums []uint32) error {
 		}
 	}
 	return nil
+}
+
+// packArray has the rows of a compressed array come from fill, and makes its chunks of them.
+func (s *staged) packArray(a *array, workers int, told func(n int64), fill func() error) (err error) {
+	if a.pack, err = newPacking(s.path, a.payload(), workers, told); err != nil {
+		return err
+	}
+	if err = fill(); err == nil {
+		err = a.pack.flush()
+	}
+	err = errors.Join(err, a.pack.close())
+	a.stored, a.pack = a.pack.stored, nil
+	return err
 }
 
 // finish writes what is still in memory.

@@ -32,7 +32,11 @@ func (s *staged) compare(m *store.Manifest) error {
 	}
 	for i := range s.arrays {
 		a := &s.arrays[i]
-		if err := errors.Join(a.values.check(f, payload(a.meta)), a.sums.check(f, checksums(a.meta))); err != nil {
+		values := a.values.check
+		if a.recipe != nil {
+			values = a.checkChunks
+		}
+		if err := errors.Join(values(f, a.payload()), a.sums.check(f, checksums(a.meta))); err != nil {
 			return err
 		}
 	}
@@ -56,12 +60,48 @@ func (c *column) check(f *h5meta.File, want dataset) error {
 	if err := d.Mappable(); err != nil && c.room > 0 {
 		return fmt.Errorf("%s: %w", want.path, err)
 	}
-	if d.Type.DType().Descr() != want.elem.dtype.Descr() || !slices.Equal(d.Dims, want.dims) {
-		return fmt.Errorf("%s is %v %v, not %v %v", want.path, d.Type, d.Dims, want.elem.dtype, want.dims)
+	if err := want.same(d); err != nil {
+		return err
 	}
 	if c.room > 0 && d.Layout.Offset != c.start || d.Layout.Size != c.done || c.done != c.room {
 		return fmt.Errorf("%s is %d bytes at %#x, but %d of %d were written at %#x",
 			want.path, d.Layout.Size, d.Layout.Offset, c.done, c.room, c.start)
+	}
+	return nil
+}
+
+// same compares type and dimensions.
+func (d dataset) same(is *h5meta.Dataset) error {
+	if is.Type.DType().Descr() != d.elem.dtype.Descr() || !slices.Equal(is.Dims, d.dims) {
+		return fmt.Errorf("%s is %v %v, not %v %v", d.path, is.Type, is.Dims, d.elem.dtype, d.dims)
+	}
+	return nil
+}
+
+// checkChunks makes sure that a compressed dataset is what it was made as, and has all of its
+// chunks.
+func (a *array) checkChunks(f *h5meta.File, want dataset) error {
+	d, err := f.Dataset(want.path)
+	if err != nil {
+		return err
+	}
+	if err := want.same(d); err != nil {
+		return err
+	}
+	chunk := append([]int64{int64(a.recipe.Records)}, want.dims[1:]...)
+	if !slices.Equal(d.Layout.ChunkDims, chunk) || !sameFilters(d.Filters, *a.recipe) {
+		return fmt.Errorf("%s has chunks of %v through %v, not of %v through %v", want.path, d.Layout.ChunkDims, d.Filters, chunk, a.recipe.Filters())
+	}
+	table, err := d.Chunks()
+	if err != nil {
+		return fmt.Errorf("%s: %w", want.path, err)
+	}
+	stored, rows := int64(0), int64(0)
+	for _, c := range table.Chunks {
+		stored, rows = stored+c.Size, rows+int64(a.recipe.Records)
+	}
+	if stored != a.stored || rows < a.meta.Rows || rows-int64(a.recipe.Records) >= a.meta.Rows {
+		return fmt.Errorf("%s has %d chunks of %d bytes for %d rows, but %d bytes were written", want.path, len(table.Chunks), stored, a.meta.Rows, a.stored)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func newWriter(stage *store.Stage, schema store.Schema, opts Options) (*writer, 
 }
 
 func (w *writer) begin() (err error) {
-	w.file, err = newStaged(w.stage.Path(stagedName), fixedColumns(w.schema, w.records))
+	w.file, err = newStaged(w.stage.Path(stagedName), fixedColumns(w.schema, w.records), nil)
 	return err
 }
 
@@ -136,7 +136,7 @@ func (s *staged) publish(m *store.Manifest, stage *store.Stage, name string) err
 
 // moveTo copies the records into a new file, of those columns, and goes on with that.
 func (w *writer) moveTo(columns []store.Column) error {
-	file, err := newStaged(w.stage.Path(trimmedName), columns)
+	file, err := newStaged(w.stage.Path(trimmedName), columns, nil)
 	if err != nil {
 		return err
 	}

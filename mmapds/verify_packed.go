@@ -1,0 +1,129 @@
+package mmapds
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/store"
+)
+
+// openPacked returns a reader of a column that is packed. It stays open as long as the
+// verification goes on.
+func (v *verifier) openPacked(c *store.Column) (*h5chunk.Reader, error) {
+	f, err := os.Open(v.data.Path)
+	if err != nil {
+		return nil, err
+	}
+	v.files = append(v.files, f)
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := h5meta.Open(f, info.Size())
+	if err != nil {
+		return nil, mark(err)
+	}
+	data, err := file.Dataset(c.Path())
+	if err != nil {
+		return nil, mark(err)
+	}
+	if v.pool == nil {
+		v.pool = h5chunk.NewPool(v.opts.Workers)
+	}
+	r, err := h5chunk.NewReader(f, data, h5chunk.Options{Pool: v.pool})
+	if err != nil {
+		return nil, mark(err)
+	}
+	return r, nil
+}
+
+func (v *verifier) closePacked() {
+	for _, f := range v.files {
+		f.Close()
+	}
+	if v.pool != nil {
+		v.pool.Close()
+	}
+}
+
+// chunkBlocks returns how many blocks of per rows a chunk of a packed column has a part of, so
+// that no chunk is inflated twice without need; 0 for others.
+func chunkBlocks(r *h5chunk.Reader, per int64) int64 {
+	if r == nil {
+		return 0
+	}
+	return (r.ChunkRecords() + per - 1) / per
+}
+
+// read fills b with rows of the job's extent from a row on.
+func (j *verifyJob) read(b []byte, row int64) error {
+	if j.packed == nil {
+		return readAt(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
+	}
+	first := j.extent.Row + row
+	return mark(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
+}
+
+// offset returns where a row of the job's extent lies; of a packed column, where the chunk does
+// that err is of, or that has the row.
+func (j *verifyJob) offset(row int64, err error) int64 {
+	if bad := (*h5chunk.Error)(nil); errors.As(err, &bad) {
+		return bad.Offset
+	}
+	if j.packed != nil {
+		return chunkOffset(j.packed, j.extent.Row+row)
+	}
+	return j.extent.Offset + row*int64(j.column.Spec.RecordBytes())
+}
+
+// localize finds out which rows of a job, whose column is packed, cannot be made or are not
+// what they were. Blocks that have the same fault are one damage.
+func (v *verifier) localize(j *verifyJob, payload []byte) {
+	size := int64(j.column.Spec.RecordBytes())
+	per := store.BlockRecords(int(size))
+	from, to := j.rows()
+	bad := fault{first: -1}
+	for b := from; b < to; b += per {
+		end := min(b+per, to)
+		err := v.blockFault(j, payload[:(end-b)*size], b)
+		if bad.first >= 0 && (err == nil || err.Error() != bad.err.Error()) {
+			v.damaged(j, bad.first, bad.last, bad.err)
+			bad.first = -1
+		}
+		if err != nil {
+			if bad.first < 0 {
+				bad.first = b
+			}
+			bad.last, bad.err = end-1, err
+		}
+	}
+	if bad.first >= 0 {
+		v.damaged(j, bad.first, bad.last, bad.err)
+	}
+}
+
+// fault is what is wrong with rows of an extent, both included; none if first is negative.
+type fault struct {
+	first, last int64
+	err         error
+}
+
+// blockFault says what is wrong with the block that begins at a row.
+func (v *verifier) blockFault(j *verifyJob, rows []byte, row int64) error {
+	if err := j.read(rows, row); err != nil {
+		return err
+	}
+	var sum [4]byte
+	if err := readAt(j.extent.SumsPath, sum[:], j.extent.SumsOffset+4*(row/store.BlockRecords(j.column.Spec.RecordBytes()))); err != nil {
+		return err
+	}
+	if got, want := store.CRC32C(rows), binary.LittleEndian.Uint32(sum[:]); got != want {
+		return fmt.Errorf("CRC32C is %08x, was %08x when it was written: %w", got, want, store.ErrCorrupt)
+	}
+	return nil
+}

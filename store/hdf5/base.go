@@ -1,0 +1,170 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+
+	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/store"
+)
+
+// base is the file that records are appended to, as far as it is compressed.
+type base struct {
+	data *store.Dataset
+	file *os.File
+	meta *h5meta.File
+	pool *h5chunk.Pool
+}
+
+func openBase(data *store.Dataset, workers int) (*base, error) {
+	f, err := os.Open(data.Path)
+	if err != nil {
+		return nil, err
+	}
+	b := &base{data: data, file: f, pool: h5chunk.NewPool(workers)}
+	info, err := f.Stat()
+	if err == nil {
+		b.meta, err = h5meta.Open(f, info.Size())
+	}
+	if err != nil {
+		b.close()
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *base) close() {
+	b.pool.Close()
+	b.file.Close()
+}
+
+// packs returns how the columns of the base, to which others are joined, are compressed.
+// Chunks that have fewer rows than they would like, as there were no more, get more now.
+func (b *base) packs(columns []store.Column) ([]*choice, error) {
+	out := make([]*choice, len(columns))
+	for k := range columns {
+		old := &b.data.Columns[k]
+		if !old.Packed {
+			continue
+		}
+		d, err := b.meta.Dataset(old.Path())
+		if err != nil {
+			return nil, err
+		}
+		r, err := recipeOf(d, old)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", old.Path(), err)
+		}
+		if int64(r.Records) >= old.Rows {
+			r.Records = max(r.Records, h5pack.ChunkRecords(columns[k].Rows, r.Record))
+		}
+		out[k] = &choice{Choice: h5pack.Choice{Recipe: r, Reason: "as before"}}
+		if was := b.data.Manifest.Storage[old.Name]; was != nil {
+			out[k].Reason = was.Reason
+		}
+	}
+	return out, nil
+}
+
+// recipeOf returns how the chunks of a dataset, which this package wrote, were made.
+func recipeOf(d *h5meta.Dataset, c *store.Column) (h5pack.Recipe, error) {
+	r := h5pack.Recipe{Record: c.Spec.RecordBytes(), Elem: c.Spec.DType.Size(), Records: int(d.Layout.ChunkDims[0])}
+	for _, f := range d.Filters {
+		switch {
+		case f.ID == h5meta.FilterShuffle:
+			r.Shuffle = true
+		case f.ID == h5meta.FilterDeflate && len(f.Params) == 1:
+			r.Level = int(f.Params[0])
+		}
+	}
+	if len(d.Filters) == 0 || !sameFilters(d.Filters, r) || r.Level < 1 || r.Level > 9 {
+		return r, fmt.Errorf("its filters %v are not those of this program, which cannot append to it; make a new file of it first: %w", d.Filters, store.ErrUnsupported)
+	}
+	return r, nil
+}
+
+// sameFilters reports whether filters are those of a recipe.
+func sameFilters(filters []h5meta.Filter, r h5pack.Recipe) bool {
+	want := r.Filters()
+	if len(filters) != len(want) {
+		return false
+	}
+	for i, f := range filters {
+		if f.ID != want[i].ID || !reflect.DeepEqual(f.Params, want[i].Params) {
+			return false
+		}
+	}
+	return true
+}
+
+// copyBytes is about how much of the base is inflated at a time.
+const copyBytes = 8 << 20
+
+// copyColumn adds the rows of a column of the base. Whole chunks that are made in the same way are
+// taken over as they are; they are inflated all the same, for their checksums.
+func (b *base) copyColumn(to *array, c *store.Column) error {
+	d, err := b.meta.Dataset(c.Path())
+	if err != nil {
+		return err
+	}
+	r, err := h5chunk.NewReader(b.file, d, h5chunk.Options{Pool: b.pool})
+	if err != nil {
+		return err
+	}
+	table, err := d.Chunks()
+	if err != nil {
+		return err
+	}
+	per := d.Layout.ChunkDims[0]
+	whole := int64(0) // rows that can be taken over
+	if to.pack != nil && int64(to.recipe.Records) == per && int64(len(table.Chunks))*per >= c.Rows {
+		whole = c.Rows / per * per
+	}
+	buf := make([]byte, max(1, copyBytes/int64(to.recipe.Bytes()))*per*int64(to.recipe.Record))
+	for at := int64(0); at < c.Rows; {
+		n := min(int64(len(buf)/to.recipe.Record), c.Rows-at)
+		if at < whole {
+			n = min(n, whole-at)
+		}
+		rows := buf[:n*int64(to.recipe.Record)]
+		if err := r.Records(context.Background(), rows, at, at+n); err != nil {
+			return err
+		}
+		if at < whole {
+			err = b.copyChunks(to, table.Chunks[at/per:(at+n)/per], rows)
+		} else {
+			err = to.append(rows, store.CRC32C(rows))
+		}
+		if err != nil {
+			return err
+		}
+		at += n
+	}
+	return nil
+}
+
+// copyChunks takes over chunks, which rows were inflated from.
+func (b *base) copyChunks(to *array, chunks []h5meta.Chunk, rows []byte) error {
+	n := to.recipe.Bytes()
+	for _, c := range chunks {
+		raw := make([]byte, c.Size)
+		if _, err := b.file.ReadAt(raw, c.Offset); err != nil {
+			return pathless(err)
+		}
+		to.blocks.Add(rows[:n], store.CRC32C(rows[:n]))
+		if err := to.flushSums(); err != nil {
+			return err
+		}
+		if err := to.pack.write(raw, c.Mask, n); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}

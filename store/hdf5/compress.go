@@ -1,0 +1,172 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+
+	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/store"
+)
+
+// check reports what cannot be.
+func (c *Compression) check() error {
+	switch {
+	case c == nil:
+		return nil
+	case c.Level < 0 || c.Level > 9:
+		return fmt.Errorf("gzip level %d; there are 1 to 9", c.Level)
+	case c.ChunkRecords < 0 || c.ChunkBytes < 0:
+		return errors.New("chunks of fewer than no records or bytes")
+	case c.ChunkRecords > 0 && c.ChunkBytes > 0:
+		return errors.New("chunks of a number of records, and of bytes: choose one")
+	case c.Shuffle < ShuffleAuto || c.Shuffle > ShuffleOff:
+		return fmt.Errorf("there is no Shuffle %d", c.Shuffle)
+	}
+	return nil
+}
+
+// text is what a resumed build must have in common with the one before it.
+func (c *Compression) text() string {
+	if c == nil {
+		return ""
+	}
+	return fmt.Sprintf("%+v by %s", *c, h5pack.Backend)
+}
+
+// smallPart of the bytes of a dataset is not worth compressing.
+const smallPart = 64
+
+// packs decides for each column how it is compressed; a nil one is not.
+func (c *Compression) packs(columns []store.Column, sample func(k int, r h5pack.Recipe) ([]byte, error)) ([]*choice, error) {
+	total := int64(0)
+	for _, column := range columns {
+		total += column.Rows * int64(column.Spec.RecordBytes())
+	}
+	out := make([]*choice, len(columns))
+	for k, column := range columns {
+		bytes := column.Rows * int64(column.Spec.RecordBytes())
+		if column.Part == store.Offsets || bytes == 0 || bytes < total/smallPart {
+			continue
+		}
+		r := h5pack.Recipe{
+			Record: column.Spec.RecordBytes(), Elem: column.Spec.DType.Size(),
+			Records: c.chunkRows(column), Level: c.Level,
+		}
+		rows, err := sample(k, r)
+		if err != nil {
+			return nil, err
+		}
+		chosen, err := h5pack.Choose(r, h5pack.Shuffle(c.Shuffle), rows)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", column.Path(), err)
+		}
+		out[k] = &choice{chosen, len(rows)}
+	}
+	return out, nil
+}
+
+// chunkRows returns how many rows a chunk has.
+func (c *Compression) chunkRows(column store.Column) int {
+	size := int64(column.Spec.RecordBytes())
+	n := int64(h5pack.ChunkRecords(column.Rows, int(size)))
+	switch {
+	case c.ChunkBytes > 0:
+		n = max(1, c.ChunkBytes/size)
+	case c.ChunkRecords > 0 && column.Part == store.Whole:
+		n = c.ChunkRecords
+	}
+	return int(min(n, column.Rows, math.MaxInt32))
+}
+
+// choice is how a column is compressed.
+type choice struct {
+	h5pack.Choice
+	sample int // bytes that were tried; 0 if the choice was made before
+}
+
+// manyChunks is where listing them begins to take libhdf5 before 1.14 minutes, as its time
+// grows with the square of their number.
+const manyChunks = 1 << 16
+
+// note words the choice for people.
+func (c *choice) note(column store.Column) string {
+	chunks := (column.Rows + int64(c.Records) - 1) / int64(c.Records)
+	text := fmt.Sprintf("%s: gzip level %d, %s; %d rows, %d bytes, a chunk, %d chunks", column.Path()[1:], c.Level, c.Reason, c.Records, c.Bytes(), chunks)
+	if c.sample > 0 {
+		text += fmt.Sprintf("; expected to be stored as %.3f of its %d bytes, as a sample of %d was", c.Ratio, column.Rows*int64(c.Record), c.sample)
+	}
+	if c.sample > 0 && c.Ratio > poorRatio {
+		text += "; that gains next to nothing, and without it the file could be mapped"
+	}
+	if chunks > manyChunks {
+		text += "; so many take libhdf5 before 1.14 minutes to list: larger chunks would help"
+	}
+	return text
+}
+
+// poorRatio is what no one should compress for.
+const poorRatio = 0.97
+
+// storage is what the manifest says of a column that was compressed.
+func (c *choice) storage(column store.Column, stored int64) *store.Storage {
+	return &store.Storage{
+		Filter: "gzip", Level: c.Level, Shuffle: c.Shuffle, ChunkRows: int64(c.Records),
+		Bytes: column.Rows * int64(c.Record), Stored: stored, Encoder: h5pack.Backend, Reason: c.Reason,
+	}
+}
+
+// What a sample has: so many chunks, evenly spread over the column, but no more bytes, unless
+// one chunk has more.
+const (
+	sampleChunks = 16
+	sampleBytes  = 4 << 20
+)
+
+// sampleOf reads a sample of column k of the parts, which no other run reads differently.
+func sampleOf(part []store.Column, k int, r h5pack.Recipe) ([]byte, error) {
+	column := &part[k]
+	all := max(1, column.Rows/int64(r.Records)) // whole chunks, unless there is none
+	n := max(1, min(all, sampleChunks, sampleBytes/int64(r.Bytes())))
+	var sample []byte
+	for i := range n {
+		first := i * all / n * int64(r.Records)
+		rows := min(int64(r.Records), column.Rows-first)
+		b := make([]byte, rows*int64(r.Record))
+		if err := readRows(column, first, b); err != nil {
+			return nil, pathless(err)
+		}
+		sample = append(sample, b...)
+	}
+	return sample, nil
+}
+
+// readRows fills b with the rows of a column, which is not packed, from first on.
+func readRows(c *store.Column, first int64, b []byte) error {
+	size := int64(c.Spec.RecordBytes())
+	for len(b) > 0 {
+		e, _ := c.Extent(first)
+		n := min(int64(len(b)), (e.First+e.Count-first)*size)
+		f, err := os.Open(e.Path)
+		if err != nil {
+			return err
+		}
+		_, err = f.ReadAt(b[:n], e.Offset+(first-e.First)*size)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+		b, first = b[n:], first+n/size
+	}
+	return nil
+}
+
+func (o *Options) workers() int {
+	if o.Workers > 0 {
+		return o.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
