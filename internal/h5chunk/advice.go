@@ -249,13 +249,20 @@ func (a *Advice) problem(format string, args ...any) {
 	a.Problems = append(a.Problems, fmt.Sprintf(format, args...))
 }
 
-// MendCommand returns the command line that rewrites a file so that its records can be mapped.
-func MendCommand(from, to string) string { return "preprocess " + quote(from) + " " + quote(to) }
+// MendCommand returns the command line that rewrites a file so that its records can be mapped;
+// fields is the list of datasets in the words of --fields, "" for all.
+func MendCommand(from, to, fields string) string {
+	line := "preprocess " + quote(from) + " " + quote(to)
+	if fields != "" {
+		line += " --fields " + quote(fields)
+	}
+	return line
+}
 
 // quote makes one word for a POSIX shell.
 func quote(s string) string {
 	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-+,:@%", r)
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-+,:@%=", r)
 	}
 	if strings.HasPrefix(s, "-") {
 		s = "./" + s // no flag

@@ -72,3 +72,23 @@ func (f *Fill) value(c *cursor, defined bool) {
 		f.Value = append([]byte(nil), c.bytes(uint64(n))...)
 	}
 }
+
+// fillLimit is how many bytes of a fill value are decoded.
+const fillLimit = 1 << 10
+
+// FillValue returns what elements have that were never written: what Value.Any returns for
+// one element. It is false where that is undefined, and for types that are only described.
+func (d *Dataset) FillValue() (any, bool) {
+	if d.Err != nil || d.Type == nil || d.Type.Class == Vlen || d.Type.Size > fillLimit || d.Fill.State == FillUndefined {
+		return nil, false
+	}
+	raw := d.Fill.Value
+	if d.Fill.State == FillDefault {
+		raw = make([]byte, d.Type.Size)
+	}
+	if int64(len(raw)) != d.Type.Size {
+		return nil, false
+	}
+	v, err := decode(d.file.session(nil), heaps{}, d.Type, Dataspace{}, raw)
+	return v.Any(), err == nil
+}

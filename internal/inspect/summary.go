@@ -27,7 +27,8 @@ type Summary struct {
 	Source     *store.SourceInfo `json:"source,omitempty"`
 	Skipped    []store.Skipped   `json:"skipped,omitempty"`
 	Tree       []Node            `json:"tree,omitempty"`       // of an HDF5 file of other origin
-	Unmappable string            `json:"unmappable,omitempty"` // why that file as a whole is no dataset for mmapds
+	Unmappable string            `json:"unmappable,omitempty"` // why that file as a whole cannot be used in place
+	Mends      []Mend            `json:"mends,omitempty"`      // commands that make datasets of it that can be
 }
 
 // Field is a field of a dataset.
@@ -80,6 +81,9 @@ func Describe(path string) (*Summary, error) {
 	if err != nil {
 		return nil, p.withAdvice(err)
 	}
+	if d == nil {
+		d = p.locatePacked()
+	}
 	s := &Summary{Path: path, Format: "hdf5", Fields: []Field{}, Unmappable: why}
 	if p.flat {
 		s.Format = "flat"
@@ -89,6 +93,7 @@ func Describe(path string) (*Summary, error) {
 	}
 	if !p.ours() {
 		s.Tree = treeOf(p.meta)
+		s.Mends = mendsOf(path, s.Tree, p.meta)
 	}
 	return s, s.measure(p)
 }

@@ -156,7 +156,7 @@ func TestTreeShowsEveryKind(t *testing.T) {
 	}
 	got := text(t, s, TextOptions{})
 	for _, want := range []string{
-		"u1       uint8 (4, 3)", "@mean  [0.5 0.25]", `@name  "abc"`, "leads back to a group around it",
+		"u1       uint8 (4, 3)", "@mean  float32 (2,) ", "  [0.5 0.25]\n", `  "abc"`, "@name  string[3] ascii ", "leads back to a group around it",
 		"its bytes must be swapped", "soft link to /g/u1", "external link to o.h5:/x", "compound{a: int32", "type float32",
 	} {
 		if !strings.Contains(got, want) {

@@ -43,6 +43,9 @@ func (s *Summary) Render(w io.Writer, opts TextOptions) error {
 	s.renderOrigin(&b)
 	s.renderSkipped(&b)
 	renderTree(&b, s.Tree)
+	renderStorage(&b, s.Tree)
+	renderReading(&b, s.Tree)
+	renderMends(&b, s.Mends)
 	s.renderPython(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

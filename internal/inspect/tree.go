@@ -25,6 +25,7 @@ type Node struct {
 	Reason     string      `json:"reason,omitempty"` // why it is not mappable, or could not be read
 	Target     string      `json:"target,omitempty"` // of a link
 	Attributes []Attribute `json:"attributes,omitempty"`
+	Storage    *Storage    `json:"storage,omitempty"` // of a dataset
 }
 
 // Attribute is an attribute of an HDF5 object.
@@ -39,8 +40,13 @@ type Attribute struct {
 // treeOf lists the objects of a file, a group before what is in it.
 func treeOf(f *h5meta.File) []Node {
 	nodes := []Node{{Path: "/", Kind: "group", Attributes: attributesOf(f.Root.Attrs)}}
+	links := linksOf(f)
 	for l := range f.Walk() {
-		nodes = append(nodes, nodeOf(l))
+		n := nodeOf(l)
+		if l.Err == nil && l.Dataset != nil {
+			n.Storage = storageOf(l.Dataset, links[l.Dataset.HeaderAt])
+		}
+		nodes = append(nodes, n)
 	}
 	return nodes
 }

@@ -20,7 +20,7 @@ func renderTree(b *strings.Builder, nodes []Node) {
 		}
 		t.add(append([]string{indent + nodeName(n)}, nodeCells(n)...)...)
 		for _, a := range n.Attributes {
-			t.add(indent+"  @"+printable(a.Name), attributeText(a))
+			t.add(indent+"  @"+printable(a.Name), a.typeText(), attributeText(a))
 		}
 	}
 	fmt.Fprintf(b, "\nTree\n%s", &t)
@@ -37,7 +37,7 @@ func nodeName(n Node) string {
 func nodeCells(n Node) []string {
 	switch {
 	case n.Kind == "dataset":
-		return []string{n.DType + " " + dims(n.Shape), n.storage(), n.verdict()}
+		return []string{n.typeText(), n.storage(), n.verdict()}
 	case n.Target != "":
 		return []string{n.Kind + " to " + printable(n.Target)}
 	case n.Kind == "type":
@@ -48,6 +48,22 @@ func nodeCells(n Node) []string {
 		return nil
 	}
 	return []string{n.Kind}
+}
+
+// typeText is type and shape, and how far the shape can grow.
+func (n Node) typeText() string {
+	text := n.DType + " " + dims(n.Shape)
+	if len(n.MaxShape) > 0 {
+		text += " of " + strings.ReplaceAll(dims(n.MaxShape), "-1", "any")
+	}
+	return text
+}
+
+func (a Attribute) typeText() string {
+	if len(a.Shape) == 0 {
+		return a.DType
+	}
+	return a.DType + " " + dims(a.Shape)
 }
 
 // storage says how the elements of a dataset lie on disk.
@@ -87,7 +103,7 @@ const attributeWidth = 60
 func attributeText(a Attribute) string {
 	switch v := a.Value.(type) {
 	case nil:
-		return strings.TrimSpace(a.DType + " " + printable(a.Note))
+		return printable(a.Note)
 	case string:
 		return shorten(fmt.Sprintf("%q", v), attributeWidth)
 	case []string:

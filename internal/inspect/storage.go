@@ -1,0 +1,118 @@
+package inspect
+
+import (
+	"strings"
+
+	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// adviceBatch is how many records the batch has whose price is told.
+const adviceBatch = 32
+
+// Storage is how a dataset of an HDF5 file is stored, and what that costs who reads it.
+type Storage struct {
+	Header   int64      `json:"header"` // offset of the object header
+	Links    int        `json:"links"`  // hard links to it
+	Stored   int64      `json:"stored"` // bytes in the file for the elements
+	Ratio    float64    `json:"ratio,omitempty"`
+	Fill     any        `json:"fill"`            // value of what was never written; null if undefined, or not read
+	FillFrom string     `json:"fill_from"`       // "default", which is zero bytes, "user" or "undefined"
+	FillTime string     `json:"fill_time"`       // when it is written: "alloc", "never", "ifset", "" if not said
+	Alloc    string     `json:"allocation_time"` // "early", "late", "incremental", "" if not said
+	Chunks   *Chunks    `json:"chunks,omitempty"`
+	External []External `json:"external,omitempty"`
+	Reading  *Reading   `json:"reading,omitempty"` // nil where penstock does not read it
+}
+
+// Chunks are the chunks of a dataset.
+type Chunks struct {
+	Index    string `json:"index"`
+	IndexAt  int64  `json:"index_offset"` // -1 if there is none
+	Bytes    int64  `json:"bytes"`        // of one, filters undone
+	Stored   int64  `json:"stored"`       // how many there are
+	Places   int64  `json:"places"`       // how many there could be
+	Smallest int64  `json:"smallest"`     // as stored
+	Largest  int64  `json:"largest"`
+	Records  int64  `json:"records"`  // that one has a part of
+	ARecord  int64  `json:"a_record"` // that have a part of one record
+}
+
+// External is a piece of a dataset that lies in another file.
+type External struct {
+	File   string `json:"file"`
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"` // -1 if without limit
+}
+
+// Reading is what reading by records costs. Nanoseconds are estimates for one core of a
+// server, with the file in memory.
+type Reading struct {
+	RecordBytes   int64    `json:"record_bytes"`
+	PerRecord     float64  `json:"amplification"`       // bytes that have to be read for one record alone, over its own
+	PerBatch      float64  `json:"batch_amplification"` // the same for Batch records drawn at random
+	Batch         int      `json:"batch"`
+	Nanos         float64  `json:"record_ns"`        // to read one at random
+	MendedNanos   float64  `json:"mended_record_ns"` // if it were in one piece
+	Gain          float64  `json:"gain"`
+	Problems      []string `json:"problems,omitempty"`
+	cannotBeUsed  bool     // in place
+	mendedRecords int64
+}
+
+var fillStates = map[h5meta.FillState]string{h5meta.FillDefault: "default", h5meta.FillUser: "user", h5meta.FillUndefined: "undefined"}
+
+// storageOf describes a dataset; data that cannot be judged has no Reading.
+func storageOf(d *h5meta.Dataset, links int) *Storage {
+	s := &Storage{Header: d.HeaderAt, Links: links, FillFrom: fillStates[d.Fill.State], FillTime: d.Fill.Write, Alloc: d.Fill.Alloc}
+	if fill, ok := d.FillValue(); ok {
+		s.Fill = asJSON(fill)
+	}
+	for _, e := range d.External {
+		s.External = append(s.External, External{e.Name, e.Offset, e.Size})
+	}
+	if d.Layout.Kind != h5meta.Chunked && d.Layout.Offset >= 0 {
+		s.Stored = d.Layout.Size
+	}
+	a, err := h5chunk.Advise(d, adviceBatch)
+	if err != nil {
+		return s
+	}
+	s.advised(d, &a)
+	return s
+}
+
+func (s *Storage) advised(d *h5meta.Dataset, a *h5chunk.Advice) {
+	s.Stored, s.Ratio = a.Stored, a.Ratio
+	if d.Layout.Kind == h5meta.Chunked {
+		s.Chunks = &Chunks{
+			Index: d.Layout.Index.String(), IndexAt: d.Layout.IndexAt, Bytes: a.ChunkBytes, Stored: a.Chunks, Places: a.Places,
+			Smallest: a.Smallest, Largest: a.Largest, Records: a.ChunkRecords, ARecord: a.PerRecord,
+		}
+	}
+	if len(d.Dims) == 0 || a.Records == 0 || a.RecordBytes == 0 {
+		return
+	}
+	s.Reading = &Reading{
+		RecordBytes: a.RecordBytes, PerRecord: a.Amplification, PerBatch: a.BatchAmplification, Batch: a.Batch,
+		Nanos: a.Nanos, MendedNanos: a.MendedNanos, Gain: a.Gain(), Problems: a.Problems,
+		cannotBeUsed: d.Mappable() != nil || !d.Aligned(), mendedRecords: a.Records,
+	}
+}
+
+// linksOf counts the hard links to each object of a file.
+func linksOf(f *h5meta.File) map[int64]int {
+	links := map[int64]int{f.Root.HeaderAt: 1}
+	for l := range f.Walk() {
+		switch {
+		case l.Dataset != nil:
+			links[l.Dataset.HeaderAt]++
+		case l.Group != nil:
+			links[l.Group.HeaderAt]++
+		}
+	}
+	return links
+}
+
+// base returns the last part of an object's path.
+func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
