@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/store"
 )
 
@@ -25,15 +26,19 @@ func openFlat(_ context.Context, path string, _ Options, wanted []Wanted) (Sourc
 
 // newDataset returns the source that a dataset is.
 func newDataset(d *store.Dataset, wanted []Wanted) (Source, error) {
+	readers, closers, err := openPacked(d)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", d.Path, err)
+	}
 	var columns []column
 	for i, f := range d.Schema.Fields {
-		columns = append(columns, datasetColumn(d, i, f))
+		columns = append(columns, datasetColumn(d, i, f, readers))
 	}
-	columns, err := selectColumns(columns, wanted)
+	columns, err = selectColumns(columns, wanted)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, closeFiles(closers))
 	}
-	s, err := newArrays(d.Format, d.Path, baseName(d.Path), columns)
+	s, err := newArrays(d.Format, d.Path, baseName(d.Path), columns, closers...)
 	if err != nil || d.Manifest == nil || len(d.Manifest.Splits) == 0 {
 		return s, err
 	}
@@ -41,22 +46,23 @@ func newDataset(d *store.Dataset, wanted []Wanted) (Source, error) {
 }
 
 // datasetColumn returns a field of a dataset.
-func datasetColumn(d *store.Dataset, i int, f store.Field) column {
+func datasetColumn(d *store.Dataset, i int, f store.Field, readers packed) column {
 	c := column{field: Field{Field: f, Origin: f.Name}, count: d.Records}
 	if !f.Ragged {
 		whole, size := d.Column(i, store.Whole), f.RecordBytes()
 		layout := fixed{size: size}
 		c.open = func() (cursor, error) {
-			return layout.cursor(&extentReader{extents: whole.Extents, size: size}, d.Records), nil
+			return layout.cursor(&extentReader{extents: whole.Extents, size: size, packed: readers[whole.Name]}, d.Records), nil
 		}
 		c.at = func(i int64, buf []byte) ([]byte, error) {
 			buf = slices.Grow(buf, size)[:size]
 			e, _ := whole.Extent(i)
-			return buf, readFile(e.Path, buf, e.Offset+(i-e.First)*int64(size))
+			return buf, readRows(readers[whole.Name], e, i-e.First, size, buf)
 		}
 		return c
 	}
 	r := &ragged{values: d.Column(i, store.Values), offsets: d.Column(i, store.Offsets), size: f.RecordBytes()}
+	r.packed = readers[r.values.Name]
 	c.open = func() (cursor, error) { return r.cursor(), nil }
 	c.at = r.at
 	return c
@@ -78,8 +84,10 @@ func readFile(path string, b []byte, offset int64) error {
 // extentReader reads extents one after the other, and checks every block of them.
 type extentReader struct {
 	extents []store.Extent
-	size    int // bytes of a row
-	file    *os.File
+	size    int             // bytes of a row
+	packed  *h5chunk.Reader // nil if the rows are stored as they are
+	path    string
+	file    io.ReadCloser
 	left    int64  // bytes of the open extent
 	sums    []byte // of its blocks, from the present one on; nil where there are none
 	crc     uint32 // of the present block so far
@@ -123,11 +131,17 @@ func (r *extentReader) start() (err error) {
 			return err
 		}
 	}
-	r.room = r.block()
-	if r.file, err = os.Open(e.Path); err != nil {
+	r.room, r.path = r.block(), e.Path
+	if r.packed != nil {
+		r.file = &recordReader{r: r.packed, step: r.packed.ChunkRecords(), at: e.Row}
+		return nil
+	}
+	f, err := os.Open(e.Path)
+	if err != nil {
 		return err
 	}
-	_, err = r.file.Seek(e.Offset, io.SeekStart)
+	r.file = f
+	_, err = f.Seek(e.Offset, io.SeekStart)
 	return err
 }
 
@@ -152,7 +166,7 @@ func (r *extentReader) check(b []byte) error {
 			return nil
 		}
 		if r.crc != binary.LittleEndian.Uint32(r.sums) {
-			return fmt.Errorf("%s is not what its checksum says: %w; inspect verify tells where", r.file.Name(), store.ErrCorrupt)
+			return fmt.Errorf("%s is not what its checksum says: %w; inspect verify tells where", r.path, store.ErrCorrupt)
 		}
 		r.sums, r.crc, r.room = r.sums[4:], 0, r.block()
 	}
@@ -172,7 +186,8 @@ func (r *extentReader) Close() error {
 // ragged is a field of records of any length.
 type ragged struct {
 	values, offsets *store.Column
-	size            int // bytes of a row
+	size            int             // bytes of a row
+	packed          *h5chunk.Reader // of the values; nil if they are stored as they are
 }
 
 // at appends record i to buf.
@@ -195,7 +210,7 @@ func (g *ragged) at(i int64, buf []byte) ([]byte, error) {
 	}
 	n := int(to-from) * g.size
 	buf = slices.Grow(buf, n)[:n]
-	return buf, readFile(values.Path, buf, values.Offset+from*int64(g.size))
+	return buf, readRows(g.packed, values, from, g.size, buf)
 }
 
 // extentOf returns the number of the extents that record i lies in. Extent k of the offsets
@@ -218,7 +233,7 @@ func checkRun(from, to, count int64) error {
 func (g *ragged) cursor() cursor {
 	return &raggedCursor{
 		ragged:  g,
-		values:  &extentReader{extents: g.values.Extents, size: g.size},
+		values:  &extentReader{extents: g.values.Extents, size: g.size, packed: g.packed},
 		offsets: &extentReader{extents: g.offsets.Extents, size: 8},
 	}
 }
