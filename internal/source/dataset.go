@@ -36,7 +36,7 @@ func newDataset(d *store.Dataset, wanted []Wanted) (Source, error) {
 	}
 	columns, err = selectColumns(columns, wanted)
 	if err != nil {
-		return nil, errors.Join(err, closeFiles(closers))
+		return nil, errors.Join(err, closeEach(closers))
 	}
 	s, err := newArrays(d.Format, d.Path, baseName(d.Path), columns, closers...)
 	if err != nil || d.Manifest == nil || len(d.Manifest.Splits) == 0 {
@@ -46,7 +46,7 @@ func newDataset(d *store.Dataset, wanted []Wanted) (Source, error) {
 }
 
 // datasetColumn returns a field of a dataset.
-func datasetColumn(d *store.Dataset, i int, f store.Field, readers packed) column {
+func datasetColumn(d *store.Dataset, i int, f store.Field, readers packedReaders) column {
 	c := column{field: Field{Field: f, Origin: f.Name}, count: d.Records}
 	if !f.Ragged {
 		whole, size := d.Column(i, store.Whole), f.RecordBytes()

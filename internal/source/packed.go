@@ -11,12 +11,12 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// packed are the readers of the compressed arrays of an HDF5 dataset, by the arrays' names.
-type packed map[string]*h5chunk.Reader
+// packedReaders are the readers of the compressed arrays of an HDF5 dataset, by the arrays' names.
+type packedReaders map[string]*h5chunk.Reader
 
 // openPacked opens those that a dataset has, and returns what is to be closed behind them.
-func openPacked(d *store.Dataset) (packed, []io.Closer, error) {
-	p := make(packed)
+func openPacked(d *store.Dataset) (packedReaders, []io.Closer, error) {
+	p := make(packedReaders)
 	for i := range d.Columns {
 		if d.Columns[i].Packed {
 			p[d.Columns[i].Name] = nil
@@ -32,19 +32,19 @@ func openPacked(d *store.Dataset) (packed, []io.Closer, error) {
 	pool := h5chunk.NewPool(0)
 	closers := []io.Closer{closer(pool.Close), f}
 	if err := p.open(d, f, pool); err != nil {
-		return nil, nil, errors.Join(err, closeFiles(closers))
+		return nil, nil, errors.Join(err, closeEach(closers))
 	}
 	return p, closers, nil
 }
 
-func closeFiles(closers []io.Closer) (err error) {
+func closeEach(closers []io.Closer) (err error) {
 	for _, c := range closers {
 		err = errors.Join(err, c.Close())
 	}
 	return err
 }
 
-func (p packed) open(d *store.Dataset, f *os.File, pool *h5chunk.Pool) error {
+func (p packedReaders) open(d *store.Dataset, f *os.File, pool *h5chunk.Pool) error {
 	info, err := f.Stat()
 	if err != nil {
 		return withoutPath(err)
