@@ -34,18 +34,20 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (what was measured 
 const examples = `  loadbench --synthetic                    the tutorial's own parameters (about 5 minutes)
   loadbench --synthetic --quick            an eighth of that
   loadbench out/flat                       the rows on a dataset
-  loadbench --synthetic --train-step 100ms --delay 293ms --work replay --batch 4 --scale 0.05 --log waits.csv
-                                           the configuration guide's benchmark, 20 times as fast
+  loadbench --run b3 --log waits.csv       the configuration guide's benchmark, 20 times as fast
   loadbench out/flat --tables batch,workers,ahead,order    one thing varied at a time
   loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record
+  loadbench --list                         benchmarks that others published, to be run here
+  loadbench --run b6                       one of them
   loadbench out/flat --bench | tee new.txt      for benchstat old.txt new.txt`
 
 // command is the command line.
 type command struct {
 	Options
-	shape, budget                 string
-	html, plot                    string // files
-	asJSON, bench, quiet, version bool
+	shape, budget           string
+	html, plot              string // files
+	asJSON, bench, markdown bool
+	list, quiet, version    bool
 }
 
 // Command returns the command loadbench, for cli.Main.
@@ -56,7 +58,7 @@ func Command() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
-			if c.version {
+			if c.version || c.list {
 				return nil
 			}
 			return cli.Usage(c.settle(cmd, args)...)
@@ -65,6 +67,9 @@ func Command() *cobra.Command {
 			if c.version {
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "loadbench %s, %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return err
+			}
+			if c.list {
+				return listTrials(cmd.OutOrStdout(), c.asJSON)
 			}
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -80,6 +85,9 @@ func (c *command) flags(cmd *cobra.Command) {
 	f.StringVar(&c.shape, "shape", "3x224x224", "shape of its records, which are float32")
 	f.StringSliceVar(&c.Fields, "fields", nil, "load only these fields of DATASET")
 	f.StringVar(&c.Split, "split", "", "load only this split of DATASET")
+	f.StringVar(&c.Trial, "run", "", "measure a published benchmark by its name, with its own data and parameters; see --list")
+	f.BoolVar(&c.list, "list", false, "list the published benchmarks, what was published, and what differs here")
+	cli.Group(cmd, "Published benchmarks", "list", "run")
 	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split")
 	f.DurationVar(&c.Delay, "delay", c.Delay, "work that the preparation of a record takes; of a DATASET 0, unless it is given")
 	f.StringVar(&c.Work, "work", c.Work, "what the delay is: sleep, cpu, both (a table each) or replay (sleep, of lengths as in the guide's log)")
@@ -97,17 +105,23 @@ func (c *command) flags(cmd *cobra.Command) {
 	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "workers", "prefetch", "seed", "budget", "quick")
 	f.BoolVar(&c.asJSON, "json", false, "print JSON, for programs")
 	f.BoolVar(&c.bench, "bench", false, "print lines as Go's benchmarks do, for benchstat")
+	f.BoolVar(&c.markdown, "markdown", false, "print tables in Markdown")
 	f.StringVar(&c.Log, "log", "", "write a line a batch to FILE.csv or FILE.jsonl")
 	f.StringVar(&c.html, "out", "", "write the report with plots to FILE.html, one page that fetches nothing")
 	f.StringVar(&c.plot, "plot", "", "write the main plot of each table to FILE.svg or FILE.png")
 	f.BoolVar(&c.quiet, "quiet", false, "show no progress")
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
-	cli.Group(cmd, "Output", "json", "bench", "out", "plot", "log", "quiet")
+	cli.Group(cmd, "Output", "json", "bench", "markdown", "out", "plot", "log", "quiet")
 }
 
 // settle takes over arguments and those flags that need reading, and says what is wrong.
 func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) {
+	if c.Trial != "" {
+		problems = append(problems, c.settleTrial(cmd, args)...)
+		args = nil
+	}
 	switch {
+	case c.Trial != "":
 	case c.Synthetic && len(args) > 0:
 		problems = append(problems, "either a DATASET or --synthetic, not both")
 	case !c.Synthetic && len(args) == 0:
@@ -117,7 +131,7 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	case len(args) == 1:
 		c.Path = args[0]
 	}
-	if !c.Synthetic && !cmd.Flags().Changed("delay") {
+	if c.Trial == "" && !c.Synthetic && !cmd.Flags().Changed("delay") {
 		c.Delay = 0
 	}
 	if len(c.Tables) == 0 && cmd.Flags().Changed("train-step") {
@@ -126,8 +140,8 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	if slices.Contains(c.Tables, "all") {
 		c.Tables = allTables
 	}
-	if c.asJSON && c.bench {
-		problems = append(problems, "either --json or --bench, not both")
+	if c.asJSON && c.bench || c.bench && c.markdown || c.markdown && c.asJSON {
+		problems = append(problems, "one of --json, --bench and --markdown")
 	}
 	problems = append(problems, endsIn("out", c.html, ".html")...)
 	problems = append(problems, endsIn("plot", c.plot, plotFormats...)...)
@@ -144,6 +158,27 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 		c.Budget = int(n)
 	}
 	return append(problems, c.problems()...)
+}
+
+// settleTrial says what a published benchmark does not leave open.
+func (c *command) settleTrial(cmd *cobra.Command, args []string) (problems []string) {
+	t, problem := findTrial(c.Trial)
+	if problem != "" {
+		return []string{problem}
+	}
+	for _, name := range []string{"synthetic", "size", "shape", "fields", "split", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "workers", "prefetch"} {
+		if cmd.Flags().Changed(name) {
+			problems = append(problems, fmt.Sprintf("--run %s has its own --%s", t.Name, name))
+		}
+	}
+	if len(args) > 0 {
+		problems = append(problems, fmt.Sprintf("--run %s has its own data: no DATASET", t.Name))
+	}
+	if t.adjust != nil {
+		t.adjust(&c.Options)
+		c.Trial = ""
+	}
+	return problems
 }
 
 // run measures, and prints what there is even if that ended early.
@@ -189,6 +224,8 @@ func (c *command) print(w io.Writer, r *Report) error {
 		return e.Encode(r)
 	case c.bench:
 		return r.GoBench(w)
+	case c.markdown:
+		return r.Markdown(w)
 	}
 	return r.Text(w)
 }

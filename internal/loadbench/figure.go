@@ -111,7 +111,9 @@ func (t *Table) figures() (all []*figure, err error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, f)
+		if f != nil {
+			all = append(all, f)
+		}
 	}
 	return all, nil
 }
@@ -136,7 +138,7 @@ func (t *Table) totals() (*figure, error) {
 	for i, r := range rows {
 		names = append(names, r.Name)
 		ours = append(ours, plotter.XY{X: logTime(r.Total), Y: float64(i)})
-		if r.Published != nil {
+		if r.Published != nil && r.Published.Seconds > 0 {
 			theirs = append(theirs, plotter.XY{X: r.Published.Seconds, Y: float64(i)})
 		}
 	}
@@ -218,13 +220,16 @@ func (f *figure) timesUp() {
 	roomOnLog(&f.plot.Y)
 }
 
-// busy shows what the time of those who fill batches went into.
+// busy shows what the time of those who fill batches went into, nil if nobody does.
 func (t *Table) busy() (*figure, error) {
 	f := newFigure("readiness: the time of those who fill batches, in percent", "", "")
 	rows := t.ran()
 	slices.Reverse(rows)
 	var names []string
 	parts := make([]plotter.Values, 4)
+	if !slices.ContainsFunc(rows, func(r *Result) bool { return r.Busy != Busy{} }) {
+		return nil, nil
+	}
 	for _, r := range rows {
 		names = append(names, r.Name)
 		times := []time.Duration{r.Busy.Read, r.Busy.Transform, r.Busy.Collate, r.Busy.Idle}

@@ -122,7 +122,9 @@ func (m *meter) epoch(number int, batches func(func(loader.Batch, error) bool)) 
 		n := 0
 		for _, name := range m.names() {
 			bytes := b.Field(name).Bytes()
-			sink.Add(touch(bytes))
+			if !m.s.untouched {
+				sink.Add(touch(bytes))
+			}
 			n += len(bytes)
 		}
 		if err := m.used(number, b.Step(), b.Len(), n, got); err != nil {

@@ -11,7 +11,8 @@ import (
 
 // tutorial is what PyTorch's tutorial "Data Loading Optimization" prints for its table, in
 // seconds for 160 batches.
-var tutorial = []Published{{32.70, 1}, {9.90, 3.30}, {9.82, 3.33}, {8.70, 3.76}, {8.68, 3.77}, {2.83, 11.55}}
+var tutorial = []Published{{Seconds: 32.70, SpeedUp: 1}, {Seconds: 9.90, SpeedUp: 3.30}, {Seconds: 9.82, SpeedUp: 3.33},
+	{Seconds: 8.70, SpeedUp: 3.76}, {Seconds: 8.68, SpeedUp: 3.77}, {Seconds: 2.83, SpeedUp: 11.55}}
 
 // progressive returns the tutorial's table: each row has what the one before has, and one
 // thing more.

@@ -33,8 +33,9 @@ type Table struct {
 	Notes []string `json:"notes,omitempty"`
 	Rows  []Result `json:"rows"`
 
-	guide bool   // whose columns are the guide's
-	vary  string // what differs from row to row, in sweeps
+	guide   bool     // whose columns are the guide's
+	vary    string   // what differs from row to row, in sweeps
+	columns []column // of a table that has its own
 }
 
 // Result is one setup, measured. Times are in nanoseconds in JSON.
@@ -62,6 +63,9 @@ type Result struct {
 	Waits      []time.Duration `json:"waits_ns,omitempty"`
 	Busy       Busy            `json:"busy"`
 
+	Allocated int64   `json:"allocated_bytes,omitempty"` // by rows that are no Loader's
+	Used      float64 `json:"accelerator_use,omitempty"` // part of the time that simulated accelerators computed
+
 	SpeedUp   float64    `json:"speed_up,omitempty"`          // against the first row that ran
 	Step      float64    `json:"speed_up_previous,omitempty"` // against the row before that ran
 	Limit     float64    `json:"of_limit,omitempty"`          // the least time that this machine needs for it, as part of Total
@@ -77,10 +81,11 @@ type Busy struct {
 	Idle      time.Duration `json:"idle_ns"`
 }
 
-// Published is the number that a guide gives for such a setup, on its authors' machine.
+// Published is what a guide gives for such a setup, on its authors' machine.
 type Published struct {
-	Seconds float64 `json:"seconds"`
-	SpeedUp float64 `json:"speed_up"`
+	Seconds float64 `json:"seconds,omitempty"`
+	SpeedUp float64 `json:"speed_up,omitempty"`
+	Text    string  `json:"text,omitempty"` // instead of numbers
 }
 
 // Waits are those of the consumer for one batch, the first of the run included.

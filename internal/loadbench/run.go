@@ -48,10 +48,14 @@ type bench struct {
 	report   *Report
 	s        *subject
 	log      *batchLog
+	trial    *trial // that is measured, if one is
 }
 
 // open prepares what is loaded.
 func (b *bench) open() (err error) {
+	if b.o.Trial != "" {
+		return b.openTrial()
+	}
 	if b.o.Synthetic {
 		b.progress.Begin("preparing", int64(b.o.Size), "records")
 		b.s, err = synthesize(b.ctx, b.o, func(n int) { b.progress.Add(int64(n)) })
@@ -86,6 +90,9 @@ func (b *bench) open() (err error) {
 
 // tables measures the tables that were asked for.
 func (b *bench) tables() error {
+	if b.trial != nil {
+		return b.trial.measure(b)
+	}
 	names := b.o.Tables
 	if len(names) == 0 {
 		names = []string{tableRows}

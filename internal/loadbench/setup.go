@@ -14,6 +14,7 @@ type setup struct {
 	opts        loader.Options
 	persistent  bool // one Loader for all epochs, else one for each
 	device      bool // batches go to a CUDA device
+	untouched   bool // the consumer does not read the batches
 	batches     int  // to stop after; 0 means all of the epochs
 	epochs      int  // to stop after; 0 means as many as batches need
 	step        time.Duration

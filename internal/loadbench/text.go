@@ -28,13 +28,35 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
+// Markdown writes the report for a page, the tables as Markdown has them.
+func (r *Report) Markdown(w io.Writer) error {
+	var b strings.Builder
+	r.head(&b)
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		fmt.Fprintf(&b, "\n%s\n\n%s\n", t.Title, t.grid().markdown(t.Name))
+		t.remarks(&b)
+	}
+	if r.Doctor != "" {
+		fmt.Fprintf(&b, "\n%s\n", r.Doctor)
+	}
+	_, err := io.WriteString(w, cli.Printable(b.String()))
+	return err
+}
+
 func (r *Report) head(b *strings.Builder) {
 	d, m := &r.Dataset, &r.Machine
-	fmt.Fprintf(b, "%s: %s", d.Name, cli.Counted(int64(d.Records), "record"))
+	b.WriteString(d.Name)
+	if d.Records > 0 {
+		fmt.Fprintf(b, ": %s", cli.Counted(int64(d.Records), "record"))
+	}
 	if d.RecordBytes > 0 {
 		fmt.Fprintf(b, " of %s", cli.Counted(int64(d.RecordBytes), "byte"))
 	}
-	fmt.Fprintf(b, ": %s\n%s", strings.Join(d.Fields, ", "), cli.Counted(int64(m.Cores), "core"))
+	if len(d.Fields) > 0 {
+		fmt.Fprintf(b, ": %s", strings.Join(d.Fields, ", "))
+	}
+	fmt.Fprintf(b, "\n%s", cli.Counted(int64(m.Cores), "core"))
 	for _, text := range []string{m.CPU, m.OS + "/" + m.Arch, m.Go} {
 		if text != "" {
 			b.WriteString(", " + text)
@@ -81,7 +103,7 @@ func (t *Table) remarks(b *strings.Builder) {
 	if text := t.against(); t.guide && text != "" {
 		fmt.Fprintf(b, "  %s\n", text)
 	}
-	if t.hasty() {
+	if t.columns == nil && t.hasty() {
 		b.WriteString("  Rows of a few milliseconds say little: more --batches would make them longer.\n")
 	}
 	for _, note := range t.Notes {
@@ -97,6 +119,9 @@ func (t *Table) hasty() bool {
 
 // grid returns the table's head and rows.
 func (t *Table) grid() grid {
+	if t.columns != nil {
+		return t.ownGrid()
+	}
 	if t.guide {
 		g := grid{guideHead}
 		for i := range t.Rows {
@@ -137,6 +162,8 @@ func (p *Published) cells(show bool) []string {
 		return nil
 	case p == nil:
 		return []string{"-"}
+	case p.Text != "":
+		return []string{p.Text}
 	}
 	return []string{fmt.Sprintf("%.2f s %.2fx", p.Seconds, p.SpeedUp)}
 }
@@ -183,6 +210,29 @@ func (g grid) String() string {
 			}
 		}
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// markdown writes the rows as Markdown has tables. The first column's head is name.
+func (g grid) markdown(name string) string {
+	rule := []string{"---"}
+	for range g[0][1:] {
+		rule = append(rule, "---:")
+	}
+	head := append([]string{name}, g[0][1:]...)
+	var b strings.Builder
+	for i, row := range slices.Concat(grid{head, rule}, g[1:]) {
+		for len(row) < len(head) {
+			row = append(row, "")
+		}
+		for k := range row {
+			row[k] = strings.ReplaceAll(row[k], "|", "\\|")
+		}
+		if i != 1 && row[0] != "" {
+			row[0] = strings.TrimSpace(row[0])
+		}
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
 	}
 	return b.String()
 }
