@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-gpu fuzz generate clean
+.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-docs bench-gpu fuzz generate clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -35,8 +35,11 @@ bench: ## ratios against image/jpeg, imaging, libjpeg-turbo and copy(), then the
 	@bench/run ratios
 	@eval "$$(.ci/env)" && go test -tags "$$TAGS" -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
-bench-peers: ## ratios against Pillow, OpenCV, torchvision, PyTorch, NumPy and h5py (PYTHON=one that has them)
+bench-peers: ## ratios against Pillow, OpenCV, torchvision, PyTorch, NumPy, h5py and gonum (PYTHON=one that has them)
 	@bench/run peers
+
+bench-docs: ## measure all that docs/benchmarks.md tells, about 25 minutes on an idle machine, and write it there
+	@bench/run docs
 
 bench-gpu: ## copies to a real NVIDIA device against the limit of pinned memory, and overlap with computing
 	PENSTOCK_GPU=1 go test -run '^$$' -bench '^BenchmarkGPU' ./loader/cuda

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+)
+
+// figure says where a number stands: the lowest (or the highest, where more is worse) of those
+// in a column, of the rows whose first cells begin so.
+type figure struct {
+	program, head string
+	rows          []string // beginnings of the first cells, and for a second column what it holds after " / "
+	column        string
+	worst         bool // the highest of them
+}
+
+// number returns a figure: of "1.09 [1.05..1.15]" the first.
+func (r results) number(f figure) (float64, error) {
+	t, err := r.table(f.program, f.head)
+	if err != nil {
+		return 0, err
+	}
+	at := -1
+	for i, name := range t.cells[0] {
+		if name == f.column {
+			at = i
+		}
+	}
+	if at < 0 {
+		return 0, fmt.Errorf("%s.txt, table %q has no column %q, but %q", f.program, f.head, f.column, t.cells[0])
+	}
+	var found []float64
+	for _, row := range t.cells[1:] {
+		if !f.matches(row) {
+			continue
+		}
+		x, err := leading(row[at])
+		if err != nil {
+			return 0, fmt.Errorf("%s.txt, table %q, row %q: %w", f.program, f.head, row[0], err)
+		}
+		found = append(found, x)
+	}
+	if len(found) == 0 {
+		return 0, fmt.Errorf("%s.txt, table %q has no row %q", f.program, f.head, f.rows)
+	}
+	best := found[0]
+	for _, x := range found {
+		if f.worst == (x > best) {
+			best = x
+		}
+	}
+	return best, nil
+}
+
+func (f figure) matches(row []string) bool {
+	for _, want := range f.rows {
+		first, second, two := strings.Cut(want, " / ")
+		if strings.HasPrefix(row[0], first) && (!two || row[1] == second) {
+			return true
+		}
+	}
+	return false
+}
+
+// leading reads the number that a cell begins with.
+func leading(cell string) (float64, error) {
+	text := strings.TrimSuffix(strings.ReplaceAll(strings.SplitN(cell+" ", " ", 2)[0], ",", ""), "x")
+	return strconv.ParseFloat(text, 64)
+}
+
+func digits(x float64) string { return measure.Digits(x) }

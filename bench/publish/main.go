@@ -1,0 +1,60 @@
+// Command publish writes what was measured into the pages that tell it: docs/benchmarks.md and
+// README.md.
+//
+//	publish -results FOLDER PAGE...
+//
+// FOLDER holds a file for each program that measured, named for it (loader.txt). In a page, what
+// stands between two comments is replaced:
+//
+//	<!-- table loader: two workers against one -->   the table of loader.txt whose first column has that head
+//	<!-- rest loader -->                             the tables of loader.txt that have no place of their own
+//	<!-- text loader -->                             what loader.txt says beside tables and benchmark lines
+//	<!-- targets -->                                 what is aimed at, and what was reached
+//	<!-- ratios -->                                  the few figures of the README
+//	<!-- end -->
+//
+// A page that asks for what was not measured stays as it is, and the error says what is missing.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+)
+
+func main() {
+	results := flag.String("results", "out/bench/results", "folder of what was measured")
+	flag.Parse()
+	if err := run(*results, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, "publish:", err)
+		os.Exit(1)
+	}
+}
+
+func run(folder string, pages []string) error {
+	all, err := readResults(folder)
+	if err != nil {
+		return err
+	}
+	texts := make([]string, len(pages))
+	var errs []error
+	for i, page := range pages {
+		old, err := os.ReadFile(page)
+		if err == nil {
+			texts[i], err = fill(string(old), all)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", page, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, page := range pages {
+		if err := os.WriteFile(page, []byte(texts[i]), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

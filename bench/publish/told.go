@@ -1,0 +1,109 @@
+package main
+
+import "fmt"
+
+// Heads of tables that figures are taken from.
+const (
+	photosHead  = "JPEG bytes to 224x224 float32 CHW"
+	bareHead    = "of a bare libjpeg-turbo decode"
+	fasterHead  = "times faster than usual"
+	resizeHead  = "decoded photo to shorter side 256"
+	peersHead   = photosHead + ", bilinear"
+	copyHead    = "224x224 bytes to"
+	programHead = "preprocess --workers 1, flat dataset"
+	clockHead   = "times ours, clock"
+)
+
+func touched(order, bytes string) string { return order + ", " + bytes + "-byte records, touch" }
+
+// ratio is a line of the README's table.
+type ratio struct {
+	what, instead, section string
+	figure                 figure
+}
+
+// ratios are what a user would want to know first, against what a user would take instead.
+var ratios = []ratio{
+	{"JPEG photo to a 224x224 tensor", "`image/jpeg` and `imaging` in Go", "photos-to-records",
+		figure{program: "transforms", head: photosHead, rows: []string{"penstock, Go / photos"}, column: fasterHead}},
+	{"", "Pillow and NumPy", "against-pythons-libraries",
+		figure{program: "transforms", head: peersHead, rows: []string{"Pillow, BILINEAR, NumPy / photos"}, column: "times ours with Go"}},
+	{"", "torchvision on Pillow", "against-pythons-libraries",
+		figure{program: "transforms", head: peersHead, rows: []string{"torchvision on Pillow, BILINEAR / photos"}, column: "times ours with Go"}},
+	{"", "OpenCV, as smooth (`INTER_AREA`)", "against-pythons-libraries",
+		figure{program: "transforms", head: peersHead, rows: []string{"OpenCV, INTER_AREA / photos"}, column: "times ours with Go"}},
+	{"shuffled batches, records of 784 bytes", "PyTorch's DataLoader, its best setting", "batches",
+		figure{program: "loader", head: touched("shuffled", "784"), rows: []string{"DataLoader"}, column: clockHead}},
+	{"", "h5py, one record at a time", "batches",
+		figure{program: "loader", head: touched("shuffled", "784"), rows: []string{"h5py, d[i]"}, column: clockHead}},
+	{"shuffled batches, records of 150,528 bytes", "PyTorch's DataLoader, its best setting", "batches",
+		figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{"DataLoader"}, column: clockHead}},
+	{"... normalised to float32 and mirrored", "PyTorch's DataLoader and torchvision, their best setting", "batches",
+		figure{program: "loader", head: "shuffled, 150528-byte records, normalise", rows: []string{"DataLoader"}, column: clockHead}},
+}
+
+// ratios returns the README's table.
+func (r results) ratios() ([]string, error) {
+	lines := []string{"", "| work | instead of | times faster |", "| ---- | ---------- | -----------: |"}
+	for _, x := range ratios {
+		n, err := r.number(x.figure)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %s | [%s](docs/benchmarks.md#%s) |", x.what, x.instead, digits(n), x.section))
+	}
+	return append(lines, ""), nil
+}
+
+// target is what a figure is to reach.
+type target struct {
+	what   string
+	figure figure
+	most   bool // the goal is a ceiling
+	goal   float64
+}
+
+var targets = []target{
+	{"JPEG to tensor against image/jpeg and imaging, without C", figure{"transforms", photosHead, []string{"penstock, Go"}, fasterHead, false}, false, 5},
+	{"the same with libjpeg-turbo", figure{"transforms", photosHead, []string{"penstock, turbo"}, fasterHead, false}, false, 8},
+	{"the way with libjpeg-turbo against its decode alone", figure{"transforms", photosHead, []string{"penstock, turbo"}, bareHead, true}, true, 1.1},
+	{"resizing against imaging", figure{"transforms", resizeHead, []string{"bilinear", "bicubic", "lanczos"}, "times faster", false}, false, 9},
+	{"normalising, in memory, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32 / planes", "float32 / pixels"}, "of the bandwidth of copy()", false}, false, .9},
+	{"float16 and bfloat16 in the time of float32", figure{"transforms", copyHead, []string{"float16", "bfloat16"}, "of the time of float32", true}, true, 1.5},
+	{"the fastest Python library on photos, in times ours", figure{"transforms", peersHead, []string{"Pillow, BILINEAR", "torchvision", "OpenCV, INTER_AREA"}, "times ours with turbo", false}, false, 1},
+	{"preprocess as a whole, of the time of its pipeline", figure{"transforms", programHead, []string{"turbo, uint8", "Go, uint8"}, "of the pipeline's processor time", true}, true, 1.15},
+	{"batches in order, 784 bytes, against DataLoader's best", figure{"loader", touched("sequential", "784"), []string{"DataLoader"}, clockHead, false}, false, 50},
+	{"batches in order, 150,528 bytes, against DataLoader's best", figure{"loader", touched("sequential", "150528"), []string{"DataLoader"}, clockHead, false}, false, 5},
+	{"shuffled, 150,528 bytes, against DataLoader's best", figure{"loader", touched("shuffled", "150528"), []string{"DataLoader"}, clockHead, false}, false, 4},
+	{"shuffled, 784 bytes, against h5py record by record", figure{"loader", touched("shuffled", "784"), []string{"h5py, d[i]"}, clockHead, false}, false, 100},
+	{"gathering with one worker, of the bandwidth of copy()", figure{"loader", "shuffled, 150528-byte records, not touched", []string{"penstock, 1 worker"}, "of copy()'s bandwidth, a core", false}, false, .8},
+	{"gathering with two workers against one", figure{"loader", "two workers against one", []string{"shuffled gather"}, "fastest rounds", false}, false, 1.7},
+	{"normalised and mirrored, of the time of writing as much", figure{"loader", "shuffled, normalised to float32, flipped", []string{"penstock, 1 worker"}, "of the time of writing, processor", true}, true, 1.25},
+	{"the same against DataLoader's best", figure{"loader", "shuffled, 150528-byte records, normalise", []string{"DataLoader"}, clockHead, false}, false, 5},
+	{"cold, of the bandwidth of 32 preads in flight", figure{"loader", "shuffled, 150528-byte records, cold", []string{"penstock"}, "of the bandwidth of the preads, fastest rounds", true}, false, .9},
+	{"open to first batch, 10,000,000 records, ms", figure{"loader", "set-up", []string{"open to first batch"}, "ms, clock", true}, true, 20},
+	{"shuffle of 1,000,000,000 records, ms", figure{"loader", "set-up", []string{"shuffle of 1000000000"}, "ms, clock", true}, true, 1},
+}
+
+// targets returns the table of what is aimed at; what falls short comes first.
+func (r results) targets() ([]string, error) {
+	head := []string{"", "| aim | measured | goal | |", "| --- | -------: | ---: | --- |"}
+	var short, met []string
+	for _, x := range targets {
+		n, err := r.number(x.figure)
+		if err != nil {
+			return nil, err
+		}
+		ok, bound := n >= x.goal, ">="
+		if x.most {
+			ok, bound = n <= x.goal, "<="
+		}
+		line := fmt.Sprintf("| %s | %s | %s %g |", x.what, digits(n), bound, x.goal)
+		if ok {
+			met = append(met, line+" met |")
+		} else {
+			short = append(short, line+" **short** |")
+		}
+	}
+	return append(append(append(head, short...), met...), ""), nil
+}
