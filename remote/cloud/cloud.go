@@ -1,0 +1,264 @@
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"cloud.google.com/go/storage"
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/azureblob" // for azblob://
+	_ "gocloud.dev/blob/fileblob"  // for file://
+	_ "gocloud.dev/blob/gcsblob"   // for gs://
+	_ "gocloud.dev/blob/s3blob"    // for s3://
+	"gocloud.dev/gcerrors"
+
+	"github.com/penstock/penstock/remote"
+)
+
+// Open opens the bucket of a URL, and returns it with the URL, taken apart: its Key is what
+// the rest of the URL says. It makes no request, so a bucket that does not exist is found by
+// the first one. Of file:///folder/name, folder is made if it is not there.
+func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) {
+	u, err := remote.ParseURL(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	driver := u.Driver()
+	if u.Scheme == "file" {
+		q := driver.Query()
+		q.Set("metadata", "skip") // no files beside those that were asked for
+		q.Set("create_dir", "true")
+		q.Set("no_tmp_dir", "true") // a temporary name on another disk could not be renamed
+		driver.RawQuery = q.Encode()
+	}
+	b, err := blob.OpenBucket(ctx, driver.String())
+	if err != nil {
+		return nil, nil, remote.NewError("open", u.String(), remote.ErrInvalid, cause(err))
+	}
+	return &bucket{blob: b, name: u.Name(), scheme: u.Scheme}, u, nil
+}
+
+// bucket is a blob.Bucket.
+type bucket struct {
+	blob   *blob.Bucket
+	name   string
+	scheme string
+}
+
+// String returns scheme, name and endpoint.
+func (b *bucket) String() string { return b.name }
+
+// Close lets go of connections.
+func (b *bucket) Close() error { return b.blob.Close() }
+
+// Stat asks for an object's attributes.
+func (b *bucket) Stat(ctx context.Context, key string) (remote.Object, error) {
+	a, err := b.blob.Attributes(ctx, key)
+	if err != nil {
+		return remote.Object{}, b.mark(ctx, "stat", key, err)
+	}
+	o := remote.Object{Key: key, Size: a.Size, ETag: a.ETag}
+	var google storage.ObjectAttrs
+	if a.As(&google) {
+		o.ETag = generationTag(google.Generation)
+	}
+	return o, nil
+}
+
+// ReadRange asks for a range in one request.
+func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
+	pinned := pin{etag: etag}
+	r, err := b.blob.NewRangeReader(ctx, key, off, n, &blob.ReaderOptions{BeforeRead: pinned.before})
+	if err != nil {
+		return remote.Body{}, b.mark(ctx, "read", key, err)
+	}
+	if etag != "" && pinned.unchecked && fileTag(r) != etag {
+		r.Close()
+		return remote.Body{}, remote.NewError("read", b.object(key), remote.ErrChanged, nil)
+	}
+	o := remote.Object{Key: key, Size: r.Size(), ETag: etag}
+	if etag == "" {
+		o.ETag = tagOf(r)
+	}
+	return remote.Body{ReadCloser: body{r, ctx, b, key}, Object: o}, nil
+}
+
+// body is a reader whose errors are ours.
+type body struct {
+	*blob.Reader
+	ctx    context.Context
+	bucket *bucket
+	key    string
+}
+
+func (r body) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		err = r.bucket.mark(r.ctx, "read", r.key, err)
+	}
+	return n, err
+}
+
+// ListPage asks for a page of names.
+func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, token []byte) (remote.Page, error) {
+	if token == nil {
+		token = blob.FirstPageToken
+	}
+	list, next, err := b.blob.ListPage(ctx, token, pageObjects, &blob.ListOptions{Prefix: prefix, Delimiter: delimiter})
+	if err != nil {
+		return remote.Page{}, b.mark(ctx, "list", prefix, err)
+	}
+	page := remote.Page{Objects: make([]remote.Object, 0, len(list))}
+	for _, o := range list {
+		page.Objects = append(page.Objects, remote.Object{Key: o.Key, Size: o.Size, Folder: o.IsDir})
+	}
+	if len(next) > 0 {
+		page.Next = next
+	}
+	return page, nil
+}
+
+// pageObjects is how many names a page has: as many as S3 gives.
+const pageObjects = 1000
+
+// Delete removes an object.
+func (b *bucket) Delete(ctx context.Context, key string) error {
+	if err := b.blob.Delete(ctx, key); err != nil {
+		return b.mark(ctx, "delete", key, err)
+	}
+	return nil
+}
+
+// NewWriter begins an upload, of parts where it is large.
+func (b *bucket) NewWriter(ctx context.Context, key string, opts remote.WriteOptions) (remote.Writer, error) {
+	kind := opts.ContentType
+	if kind == "" {
+		kind = "application/octet-stream"
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w, err := b.blob.NewWriter(ctx, key, &blob.WriterOptions{ContentType: kind, IfNotExist: opts.IfNotExist, BufferSize: opts.PartBytes})
+	if err != nil {
+		cancel()
+		return nil, b.mark(ctx, "write", key, err)
+	}
+	return &writer{blob: w, cancel: cancel, ctx: ctx, bucket: b, key: key}, nil
+}
+
+// writer is a blob.Writer that is aborted by ending its context.
+type writer struct {
+	blob   *blob.Writer
+	ctx    context.Context
+	cancel context.CancelFunc
+	bucket *bucket
+	key    string
+	closed bool
+}
+
+func (w *writer) Write(p []byte) (int, error) {
+	n, err := w.blob.Write(p)
+	if err != nil {
+		err = w.bucket.mark(w.ctx, "write", w.key, err)
+	}
+	return n, err
+}
+
+func (w *writer) Commit() error {
+	if w.closed {
+		return remote.NewError("write", w.bucket.object(w.key), remote.ErrInvalid, errors.New("the writer is closed"))
+	}
+	w.closed = true
+	defer w.cancel()
+	if err := w.blob.Close(); err != nil {
+		return w.bucket.mark(w.ctx, "write", w.key, err)
+	}
+	return nil
+}
+
+func (w *writer) Close() error {
+	if w.closed {
+		return nil
+	}
+	w.closed = true
+	w.cancel()
+	_ = w.blob.Close() // it says that it was cancelled
+	return nil
+}
+
+func (b *bucket) object(key string) string { return b.name + "/" + key }
+
+// mark makes an error of a driver one of ours.
+func (b *bucket) mark(ctx context.Context, op, key string, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return remote.NewError(op, b.object(key), kindOf(op, err), cause(err))
+}
+
+// kindOf returns the sentinel of a driver's error; nil is for what may pass.
+func kindOf(op string, err error) error {
+	switch gcerrors.Code(err) {
+	case gcerrors.NotFound:
+		return remote.ErrNotFound
+	case gcerrors.PermissionDenied:
+		return remote.ErrPermission
+	case gcerrors.AlreadyExists:
+		return remote.ErrExists
+	case gcerrors.InvalidArgument, gcerrors.Unimplemented:
+		return remote.ErrInvalid
+	case gcerrors.FailedPrecondition:
+		if op == "write" {
+			return remote.ErrExists
+		}
+		return remote.ErrChanged
+	}
+	switch {
+	case errors.Is(err, os.ErrPermission), isDenied(err.Error()):
+		return remote.ErrPermission
+	case statusOf(err) == http.StatusPreconditionFailed:
+		return remote.ErrChanged
+	case statusOf(err) == http.StatusRequestedRangeNotSatisfiable:
+		return remote.ErrInvalid
+	}
+	return nil
+}
+
+// denials are what the SDKs say where credentials are missing or wrong, without a code that
+// gocloud.dev knows.
+var denials = []string{
+	"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AuthorizationFailure", "AuthorizationHeaderMalformed",
+	"failed to retrieve credentials", "get credentials", "could not find default credentials", "no EC2 IMDS role found",
+}
+
+func isDenied(text string) bool {
+	for _, d := range denials {
+		if strings.Contains(text, d) {
+			return true
+		}
+	}
+	return false
+}
+
+// statusOf returns the HTTP status of an error that has one.
+func statusOf(err error) int {
+	var s interface{ HTTPStatusCode() int }
+	if errors.As(err, &s) {
+		return s.HTTPStatusCode()
+	}
+	return 0
+}
+
+// cause shortens what gocloud.dev puts around an SDK's error.
+func cause(err error) error {
+	text := err.Error()
+	if at := strings.Index(text, "(code="); at >= 0 {
+		if end := strings.Index(text[at:], "): "); end >= 0 {
+			text = text[at+end+3:]
+		}
+	}
+	return fmt.Errorf("%s", strings.Join(strings.Fields(text), " "))
+}
