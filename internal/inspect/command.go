@@ -25,6 +25,7 @@ const examples = `  inspect out/flat                             a summary
   inspect diff out/flat out/photos.h5          are they the same
   inspect verify out/flat                      compare every record with its checksum
   inspect layout out/photos.h5                 what lies where in the file
+  inspect view out/flat                        an HDF5 file for h5py over its .npy files
   inspect preview -o grid.png out/photos.h5    a picture of samples and their labels`
 
 // Command returns the command inspect, for cli.Main.
@@ -56,7 +57,7 @@ func Command() *cobra.Command {
 	cmd.Flags().IntVar(&opts.Classes, "classes", 20, "list at most this many classes; 0 lists all")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	cmd.SuggestionsMinimumDistance = 2
-	cmd.AddCommand(showCommand(), verifyCommand(), layoutCommand(), previewCommand(), diffCommand(), statsCommand(), reportCommand())
+	cmd.AddCommand(showCommand(), verifyCommand(), layoutCommand(), previewCommand(), diffCommand(), statsCommand(), reportCommand(), viewCommand())
 	return cmd
 }
 
