@@ -48,6 +48,9 @@ func (c *column) add(first int, data []byte) {
 	c.segments = append(c.segments, segment{first: first, data: data, warm: newPageSet(len(data))})
 }
 
+// full reports whether all pages were brought in already.
+func (c *column) full() bool { return len(c.segments) == 1 && c.segments[0].warm.full() }
+
 func (c *column) len() int { return int(c.meta.Rows) }
 
 // check reports records that do not exist.
@@ -76,6 +79,12 @@ func (c *column) find(i int) (s *segment, at int) {
 	return s, (i - s.first) * c.size
 }
 
+// row returns the memory of row i, which must exist.
+func (c *column) row(i int) []byte {
+	s, at := c.find(i)
+	return s.data[at : at+c.size]
+}
+
 // span calls f with the memory of rows [a, b), in at most one piece a segment.
 func (c *column) span(a, b int, f func(s *segment, from, to int) error) error {
 	for a < b {
@@ -93,14 +102,20 @@ func (c *column) span(a, b int, f func(s *segment, from, to int) error) error {
 // of the mapped bytes. A page that the kernel took back since then costs a fault, no error;
 // look finds out before long.
 type pageSet struct {
-	bits []atomic.Uint64
+	bits    []atomic.Uint64
+	missing *atomic.Int64 // pages that were not added
 }
 
 var pageShift = bits.TrailingZeros(uint(os.Getpagesize()))
 
 func newPageSet(n int) pageSet {
-	return pageSet{bits: make([]atomic.Uint64, n>>pageShift/64+1)}
+	p := pageSet{bits: make([]atomic.Uint64, n>>pageShift/64+1), missing: new(atomic.Int64)}
+	p.missing.Store(int64((n + 1<<pageShift - 1) >> pageShift))
+	return p
 }
+
+// full reports whether all pages were added.
+func (p *pageSet) full() bool { return p.missing.Load() == 0 }
 
 // has reports whether all pages of bytes [from, to) were added.
 func (p *pageSet) has(from, to int) bool {
@@ -115,14 +130,15 @@ func (p *pageSet) has(from, to int) bool {
 // add notes the pages of bytes [from, to).
 func (p *pageSet) add(from, to int) {
 	for page, last := from>>pageShift, (to-1)>>pageShift; page <= last; page = (page | 63) + 1 {
-		p.bits[page/64].Or(wordMask(page, last))
+		mask := wordMask(page, last)
+		p.missing.Add(-int64(bits.OnesCount64(mask &^ p.bits[page/64].Or(mask))))
 	}
 }
 
 // clear forgets all pages.
 func (p *pageSet) clear() {
 	for i := range p.bits {
-		p.bits[i].Store(0)
+		p.missing.Add(int64(bits.OnesCount64(p.bits[i].Swap(0))))
 	}
 }
 

@@ -154,23 +154,42 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 		return d.checkGathered(c, indices, dst)
 	}
 	c.look()
-	hot := d.read != Pread // nothing is to be done before the copy
+	hot, cold, err := c.ask(d.read, indices)
+	switch {
+	case err != nil:
+		return err
+	case cold >= 0:
+		return d.gatherCold(ctx, c, indices, cold, dst)
+	}
+	return d.gatherMapped(ctx, c, indices, dst, hot)
+}
+
+// ask starts to read the rows whose pages were not brought in before. hot says that there are
+// none, so that nothing is to be done before the copy. cold is the first place in indices of
+// a row that is better read by a pread, or -1.
+func (c *column) ask(reading Reading, indices []int) (hot bool, cold int, err error) {
+	n := uint(c.len())
+	full := reading != Pread && c.sums == nil && c.full()
+	hot = reading != Pread
 	for k, i := range indices {
-		if uint(i) >= uint(c.len()) {
-			return c.check(i, i+1)
+		if uint(i) >= n {
+			return false, -1, c.check(i, i+1)
+		}
+		if full {
+			continue
 		}
 		s, at := c.find(i)
-		if d.read != Pread && s.warm.has(at, at+c.size) {
+		if reading != Pread && s.warm.has(at, at+c.size) {
 			hot = hot && c.settled(i)
 			continue
 		}
-		if c.cold(d.read, s, at) {
-			return d.gatherCold(ctx, c, indices, k, dst)
+		if c.cold(reading, s, at) {
+			return false, k, nil
 		}
 		mmap.WillNeed(s.data[at : at+c.size])
 		hot = false
 	}
-	return d.gatherMapped(ctx, c, indices, dst, hot)
+	return hot, -1, nil
 }
 
 // gatherCold is Gather where record indices[first] is not in memory: it reads those that are
@@ -217,34 +236,46 @@ func (d *Dataset) gatherMapped(ctx context.Context, c *column, indices []int, ds
 	return nil
 }
 
-// prefetchBytes is how much is asked for in advance.
-const prefetchBytes = 4 << 10
-
 // perStep returns how many rows are handled between two looks at a context.
 func (c *column) perStep() int { return max(1, (4<<20)/c.size) }
 
-// gather copies rows. Where they are hot, small ones are asked for from memory some time
-// before they are copied: what is copied in between hides most of the wait.
+// gather copies rows; hot says that nothing is to be done before.
 func (d *Dataset) gather(c *column, indices []int, dst []byte, hot bool) (err error) {
 	defer d.catch(&err, debug.SetPanicOnFault(true))
-	ahead := 0
-	if hot && c.size <= prefetchBytes {
-		ahead = max(1, prefetchBytes/c.size)
+	if hot {
+		c.copyRows(indices, dst)
+		return nil
 	}
 	for k, i := range indices {
 		s, at := c.find(i)
-		if !hot {
-			if err := d.ready(c, s, at, at+c.size); err != nil {
-				return err
-			}
+		if err := d.ready(c, s, at, at+c.size); err != nil {
+			return err
 		}
-		if ahead > 0 && k+ahead < len(indices) {
-			s, at := c.find(indices[k+ahead])
-			vec.Prefetch(s.data[at : at+c.size])
-		}
-		copy(dst[k*c.size:(k+1)*c.size], s.data[at:at+c.size])
+		vec.Copy(dst[k*c.size:(k+1)*c.size], s.data[at:at+c.size])
 	}
 	return nil
+}
+
+// How many bytes are asked for from memory before they are copied, and the most of one row:
+// of a long one the processor asks for the rest by itself once it has seen its beginning.
+const (
+	prefetchAhead = 4 << 10
+	prefetchRow   = 1 << 10
+)
+
+// copyRows copies rows that are in memory. What is copied while the next ones are under way
+// to the cache hides most of the wait for them.
+func (c *column) copyRows(indices []int, dst []byte) {
+	size, ahead, part := c.size, max(1, prefetchAhead/c.size), c.size
+	if size >= prefetchAhead {
+		part = prefetchRow
+	}
+	for k, i := range indices {
+		if k+ahead < len(indices) {
+			vec.Prefetch(c.row(indices[k+ahead])[:part])
+		}
+		vec.Copy(dst[k*size:(k+1)*size], c.row(i))
+	}
 }
 
 func (d *Dataset) copyRun(c *column, a, b int, dst []byte) (err error) {
