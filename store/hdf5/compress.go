@@ -96,15 +96,20 @@ const manyChunks = 1 << 16
 // note words the choice for people.
 func (c *choice) note(column store.Column) string {
 	chunks := (column.Rows + int64(c.Records) - 1) / int64(c.Records)
-	text := fmt.Sprintf("%s: gzip level %d, %s; %d rows, %d bytes, a chunk, %d chunks", column.Path()[1:], c.Level, c.Reason, c.Records, c.Bytes(), chunks)
-	if c.sample > 0 {
-		text += fmt.Sprintf("; expected to be stored as %.3f of its %d bytes, as a sample of %d was", c.Ratio, column.Rows*int64(c.Record), c.sample)
+	rows := "1 row"
+	if c.Records > 1 {
+		rows = fmt.Sprint(c.Records, " rows")
 	}
+	text := fmt.Sprintf("%s: compressed by gzip level %d, %s (%d bytes) a chunk, %d of them", column.Path()[1:], c.Level, rows, c.Bytes(), chunks)
+	if c.sample > 0 {
+		text += fmt.Sprintf("; expected to become %.3f of its %d bytes, by a sample of %d", c.Ratio, column.Rows*int64(c.Record), c.sample)
+	}
+	text += ": " + c.Reason
 	if c.sample > 0 && c.Ratio > poorRatio {
 		text += "; that gains next to nothing, and without it the file could be mapped"
 	}
 	if chunks > manyChunks {
-		text += "; so many take libhdf5 before 1.14 minutes to list: larger chunks would help"
+		text += "; so many chunks take libhdf5 before 1.14 minutes to list: larger ones would help"
 	}
 	return text
 }

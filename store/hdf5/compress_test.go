@@ -127,7 +127,7 @@ func TestCompressed(t *testing.T) {
 			t.Errorf("%s: %+v, error %v", name, v, err)
 		}
 		checkStorage(t, name, path, d, c)
-		if len(notes) != len(m.Storage) || len(notes) < 5 || !strings.Contains(strings.Join(notes, "\n"), "expected to be stored as 0.") {
+		if len(notes) != len(m.Storage) || len(notes) < 5 || !strings.Contains(strings.Join(notes, "\n"), "expected to become 0.") {
 			t.Errorf("%s: notes %q", name, notes)
 		}
 		packed := int64(0)
