@@ -56,13 +56,18 @@ func NewRecord(s Schema) *Record {
 // Append has not to. It may run beside other records' Summarize; call it last, after every
 // change of Values.
 func (r *Record) Summarize(s Schema) {
-	for i, f := range s.Fields {
-		d := &r.sums[i]
-		d.crc = CRC32C(r.Values[i])
-		clear(d.channels)
-		r.meter.measure(f, r.Values[i], d.channels)
+	for i := range s.Fields {
+		r.SummarizeField(s, i)
 	}
 	r.filled = true
+}
+
+// SummarizeField does again for one value what Summarize did for all: it has changed since.
+func (r *Record) SummarizeField(s Schema, field int) {
+	d := &r.sums[field]
+	d.crc = CRC32C(r.Values[field])
+	clear(d.channels)
+	r.meter.measure(s.Fields[field], r.Values[field], d.channels)
 }
 
 // Rows returns how many rows the value of a field, which has that position in s, has.

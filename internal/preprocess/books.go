@@ -30,6 +30,8 @@ type books struct {
 	order      []digest         // of seen
 	splitter   *splitter
 	scratch    []byte
+	pending    []byte // of a part: samples that were left out since the last record
+	left       int    // how many these are
 
 	noted struct{ skipped, seen int } // what the last note had
 }
@@ -77,6 +79,9 @@ func (b *books) skip(s *slot) {
 	b.kinds[kind]++
 }
 
+// records returns how many samples became records.
+func (b *books) records() int64 { return b.samples - int64(len(b.skipped)) - b.duplicates }
+
 // duplicate reports whether the content was there before, and enters it if not.
 func (b *books) duplicate(d digest, record int64) bool {
 	if b.seen == nil {
@@ -93,6 +98,9 @@ func (b *books) duplicate(d digest, record int64) bool {
 
 // kindOf sorts reasons into few kinds.
 func kindOf(err error) string {
+	if known, ok := err.(*leftBefore); ok {
+		return known.kind
+	}
 	for _, kind := range []error{decode.ErrNotImage, decode.ErrCorrupt, decode.ErrUnsupported, decode.ErrTooLarge, source.ErrValue} {
 		if errors.Is(err, kind) {
 			return kind.Error()

@@ -72,6 +72,6 @@ func (k *keeper) now() error {
 		return err
 	}
 	k.last = time.Now()
-	k.run.kept = k.run.books.samples - int64(len(k.run.books.skipped)) - k.run.books.duplicates
+	k.run.kept = k.run.books.records()
 	return nil
 }

@@ -51,6 +51,7 @@ func Command() *cobra.Command {
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.register(cmd)
+	cmd.AddCommand(mergeCommand())
 	return cmd
 }
 
@@ -66,23 +67,28 @@ func (f *flags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := f.print(out, summary); err != nil {
+	return report(cmd, summary, f.json, f.quiet)
+}
+
+// report prints what was made. Samples that were left out make an error of it.
+func report(cmd *cobra.Command, s *Summary, asJSON, quiet bool) error {
+	if err := printSummary(cmd.OutOrStdout(), s, asJSON, quiet); err != nil {
 		return err
 	}
-	if n := int64(len(summary.Skipped)); n > 0 {
-		return &cli.SkippedError{Message: fmt.Sprintf("skipped %s of %s", cli.Count(n), cli.Counted(summary.Source.Samples, "sample"))}
+	if n := int64(len(s.Skipped)); n > 0 {
+		return &cli.SkippedError{Message: fmt.Sprintf("skipped %s of %s", cli.Count(n), cli.Counted(s.Source.Samples, "sample"))}
 	}
 	return nil
 }
 
-func (f *flags) print(w io.Writer, s *Summary) error {
+func printSummary(w io.Writer, s *Summary, asJSON, quiet bool) error {
 	switch {
-	case f.json:
+	case asJSON:
 		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
 		return e.Encode(s)
-	case !f.quiet:
+	case !quiet:
 		return s.Print(w)
 	}
 	return nil

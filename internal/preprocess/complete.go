@@ -32,12 +32,17 @@ func complete(c Config) (*Summary, error) {
 	}
 	r := &run{config: c, books: newBooks(c)}
 	r.info = source.Info{Kind: m.Source.Kind, Unit: "samples", Hints: []string{"it was complete already; nothing was left to do"}}
-	r.books.samples, r.books.bytes = m.Source.Samples, m.Source.Bytes
-	for _, s := range m.Skipped {
-		r.books.skipped = append(r.books.skipped, leftOut{s.Sample, "skipped before", s.Reason})
-		r.books.kinds["skipped before"]++
-	}
+	r.books.restoreFrom(m)
 	return newSummary(c, r, m, time.Duration(0))
+}
+
+// restoreFrom takes over what the manifest of a dataset that is complete says.
+func (b *books) restoreFrom(m *store.Manifest) {
+	b.samples, b.bytes = m.Source.Samples, m.Source.Bytes
+	for _, s := range m.Skipped {
+		b.skipped = append(b.skipped, leftOut{s.Sample, "skipped before", s.Reason})
+		b.kinds["skipped before"]++
+	}
 }
 
 // made reports whether a dataset is what this Config would make of a source of that name.

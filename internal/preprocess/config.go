@@ -42,6 +42,7 @@ type Config struct {
 
 	Workers    int   // goroutines that decode, each one image at a time
 	ShardBytes int64 // of a flat dataset's largest field, as store.FlatOptions; 0 is its default
+	Compress   Compress
 	Skip       bool  // leave unreadable samples out instead of failing
 	MaxErrors  Limit // with Skip: more bad samples than that are a failure
 	Overwrite  bool
@@ -54,6 +55,9 @@ type Config struct {
 	Dedup    bool // leave out samples whose content was there before
 	Append   bool // add to the dataset that is there
 	Resume   bool // go on with a run that was stopped, if there is one
+
+	// World says which part of the samples this run makes; the zero value is all of them.
+	World World
 
 	// Checkpoint is how often a run that can be resumed makes sure of what it has; 0 means
 	// every 10 seconds.
@@ -153,6 +157,8 @@ func (c Config) problems() (list []string) {
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
 	add(c.Append && c.Normalize.Dataset && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
 	add(c.KeepEncoded && (c.changesPixels() || c.Alpha != decode.DropAlpha), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
+	list = append(list, c.World.problems(c)...)
+	list = append(list, c.Compress.problems(c)...)
 	if _, err := source.ParseFields(c.Fields); err != nil {
 		list = append(list, err.Error())
 	}

@@ -23,6 +23,8 @@ type flags struct {
 	orientation, alpha, deep, cmyk     string
 	split, shuffle, maxErrors, memory  string
 	pipeline                           string
+	packing                            compressFlags
+	rank, worldSize                    string
 	printPipeline                      bool
 	set                                *pflag.FlagSet
 	json, quiet, version               bool
@@ -71,6 +73,7 @@ func (f *flags) register(cmd *cobra.Command) {
 		"float types store (x/255-MEAN)/STD, uint8 notes it in the dataset for the loader to do")
 	fs.IntVar(&c.Workers, "workers", c.Workers, "`N` images at a time; the result is the same for any N")
 	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` of images in one file of a flat dataset (default 256MiB)")
+	f.packing.register(fs)
 	fs.StringVar(&f.onError, "on-error", "fail", "`WHAT` to do at an unreadable sample: "+of("on-error"))
 	fs.IntVar(&c.MaxPixels, "max-pixels", c.MaxPixels, "refuse images of more than `N` pixels, against decompression bombs")
 	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it is there")
@@ -82,6 +85,8 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&c.Dedup, "dedup", false, "leave out samples with the same content as one before; takes 40 bytes of memory a sample")
 	fs.BoolVar(&c.Append, "append", false, "add to DEST, which must have the same fields; readers keep what they opened")
 	fs.BoolVar(&c.Resume, "resume", false, "go on with a run that was stopped, or begin if there is none")
+	fs.StringVar(&f.rank, "rank", "", "make one part of the dataset, the `R`-th from 0, on this machine; auto takes it from the launcher's environment; see preprocess merge --help")
+	fs.StringVar(&f.worldSize, "world-size", "", "`N` parts are made by as many runs")
 	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more bad samples than `N`, or than N% of all")
 	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records under way (default 64MiB); decoders take what the largest image needs, once a worker")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
@@ -89,8 +94,10 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.version, "version", false, "print versions and what is built in")
 	fs.BoolP("help", "h", false, "print this help")
 	cli.Group(cmd, "Source and dataset", "from", "fields", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup")
+	cli.Group(cmd, "Compression", compressNames...)
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
 	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded")
+	cli.Group(cmd, "Many machines", "rank", "world-size")
 	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline", "print-pipeline", "json", "quiet")
 	for name, list := range choices {
 		if err := cmd.RegisterFlagCompletionFunc(name, cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)); err != nil {
@@ -158,9 +165,13 @@ func (f *flags) parse(p *problems) {
 		}
 		p.add("shuffle", f.shuffle, err)
 	}
+	c.Compress = f.packing.parse(p)
 	if f.memory != "" {
 		c.Memory, err = cli.ParseBytes(f.memory)
 		p.add("memory", f.memory, err)
+	}
+	if c.World, err = ParseWorld(f.rank, f.worldSize); err != nil {
+		*p = append(*p, err.Error())
 	}
 	if f.shardSize != "" {
 		c.ShardBytes, err = cli.ParseBytes(f.shardSize)
@@ -186,6 +197,7 @@ func (f *flags) readPipeline(p *problems) {
 	if f.config.format() == formatHDF5 && !f.set.Changed("shard-size") {
 		f.shardSize = "" // a recipe of a flat dataset is one of a file too
 	}
+	f.packing.forget(f.set, &f.config)
 }
 
 // problems are sentences about a command line.

@@ -44,6 +44,14 @@ func (l Limit) String() string {
 	return strconv.FormatInt(l.Count, 10)
 }
 
+// of returns the limit as a number, for a total that is known.
+func (l Limit) of(total int64) Limit {
+	if l.Percent != 0 && total >= 0 {
+		return Limit{Set: true, Count: int64(l.Percent / 100 * float64(total))}
+	}
+	return l
+}
+
 // exceeded reports whether so many bad ones of so many samples are too many. Where the
 // number of samples is not known, a share counts from the first 1000 on.
 func (l Limit) exceeded(bad, seen, total int64) bool {

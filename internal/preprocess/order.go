@@ -24,13 +24,16 @@ type shuffled struct {
 func (s shuffled) Samples() iter.Seq2[source.Sample, error] {
 	return func(yield func(source.Sample, error) bool) {
 		for i := range s.Info().Count {
-			sample, err := s.Sample(s.order.at(i))
+			sample, err := s.Sample(i)
 			if !yield(sample, err) || err != nil {
 				return
 			}
 		}
 	}
 }
+
+// Sample implements source.Indexed.
+func (s shuffled) Sample(i int64) (source.Sample, error) { return s.Indexed.Sample(s.order.at(i)) }
 
 // runShuffled makes the dataset in a random order. A source that can only be read from its
 // beginning is made a dataset first, beside the destination, whose records then are copied:
@@ -88,7 +91,7 @@ func (r *run) verify(ctx context.Context) error {
 func (c Config) copies() Config {
 	d := DefaultConfig()
 	d.Source, d.Dest, d.Format, d.Shuffle = c.Source, c.Dest, c.Format, c.Shuffle
-	d.Workers, d.ShardBytes, d.Memory = c.Workers, c.ShardBytes, c.Memory
+	d.Workers, d.ShardBytes, d.Memory, d.Compress = c.Workers, c.ShardBytes, c.Memory, c.Compress
 	d.Overwrite, d.Resume, d.Checkpoint = c.Overwrite, c.Resume, c.Checkpoint
 	return d
 }
@@ -101,7 +104,10 @@ func (r *run) spool() string {
 // collect makes the dataset in the order of the source, or takes the one that an earlier
 // run of the same has made. The books are of it.
 func (r *run) collect(ctx context.Context) (*store.Manifest, error) {
-	first := &run{config: r.config, src: r.src, info: r.info, progress: r.progress, stageName: "collecting", noList: true}
+	first := &run{
+		config: r.config, src: r.src, info: r.info, progress: r.progress, stageName: "collecting", noList: true,
+		job: r.job, recipe: r.recipe, inputs: r.inputs,
+	}
 	c := &first.config
 	c.Shuffle, c.Dest, c.Format = Seed{}, r.spool(), formatFlat
 	if c.Resume && store.IsFlat(c.Dest) {

@@ -47,6 +47,9 @@ func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 }
 
 func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
+	if c.World.Size > 0 {
+		return runPart(ctx, c, progress)
+	}
 	begin := time.Now()
 	if s, err := complete(c); s != nil || err != nil {
 		return s, err

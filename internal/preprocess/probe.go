@@ -9,6 +9,9 @@ import (
 // that can be used. It does not trust headers alone, as the header of a damaged image would
 // then decide what is right for all others.
 func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
+	if r.job != nil {
+		return r.job, nil
+	}
 	fields, err := c.fieldJobs(r.info.Fields, r.base)
 	if err != nil {
 		return nil, err

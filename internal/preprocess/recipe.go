@@ -61,6 +61,17 @@ func (c Config) recipe(j *job) (*store.Recipe, error) {
 	return &store.Recipe{Program: program(), Decoder: decode.Backend(), Transforms: text, Options: c.options()}, nil
 }
 
+// recipeOf returns the recipe of the job: of the run that it comes from, if that is another
+// one. The caller may change it.
+func (r *run) recipeOf(j *job) (*store.Recipe, error) {
+	if r.recipe == nil {
+		return r.config.recipe(j)
+	}
+	recipe := *r.recipe
+	recipe.Options = maps.Clone(recipe.Options)
+	return &recipe, nil
+}
+
 // options returns the recipe's flags with their values, those aside that say nothing.
 func (c Config) options() map[string]string {
 	all := map[string]string{
@@ -72,6 +83,7 @@ func (c Config) options() map[string]string {
 		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
 		"shard-size": choose(c.ShardBytes != 0 && c.format() == formatFlat, strconv.FormatInt(c.ShardBytes, 10), ""),
 	}
+	maps.Copy(all, c.Compress.options())
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	maps.Copy(all, fixedOptions)
 	return all

@@ -32,6 +32,7 @@ type child struct {
 	Split        string
 	Dedup        bool
 	Checkpoint   time.Duration
+	World        World
 }
 
 func (w child) config() Config {
@@ -40,7 +41,7 @@ func (w child) config() Config {
 	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
 	c.Normalize, _ = ParseNormalize("none")
 	c.Split, _ = ParseSplit(w.Split)
-	c.Checkpoint = w.Checkpoint
+	c.Checkpoint, c.World = w.Checkpoint, w.World
 	if c.format() == formatFlat {
 		c.ShardBytes = 64 << 10
 	}

@@ -28,6 +28,10 @@ type run struct {
 	need      int64           // bytes of the whole dataset, once it is known
 	kept      int64           // records that a later run can go on behind
 	resumed   int64           // records of a run before this one
+	job       *job            // what records look like, where that is known beforehand
+	recipe    *store.Recipe   // of the job
+	part      *part           // that is made, instead of a dataset
+	inputs    string          // what else a run must have in common with one that it goes on with
 }
 
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
@@ -106,9 +110,12 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 	if err != nil {
 		return nil, err
 	}
-	recipe, err := r.config.recipe(j)
+	recipe, err := r.recipeOf(j)
 	if err != nil {
 		return nil, err
+	}
+	if r.part != nil && r.books.records() == 0 {
+		return nil, nil // all of them were left out, and an empty dataset cannot be
 	}
 	if err := r.writeSkipped(); err != nil {
 		return nil, err
@@ -135,6 +142,9 @@ func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 
 // append gives a good record to the writer, unless its content was there before.
 func (r *run) append(j *job, w store.Writer, s *slot) error {
+	if r.part != nil {
+		return r.appendTraced(j, w, s)
+	}
 	if r.books.duplicate(s.digest, r.books.samples-1) {
 		return nil
 	}
@@ -183,6 +193,9 @@ func (r *run) leaveOut(s *slot) error {
 		return fmt.Errorf("%s: %w; --on-error skip leaves such samples out", s.sample.Name, s.bad)
 	}
 	r.books.skip(s)
+	if r.part != nil {
+		r.books.leave(s)
+	}
 	if n := int64(len(r.books.skipped)); r.config.MaxErrors.exceeded(n, r.books.samples, r.info.Count) {
 		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.books.samples, r.config.MaxErrors, s.sample.Name, s.bad)
 	}

@@ -19,23 +19,25 @@ import (
 // Summary says what Run made. Its JSON is the output of --json; keys are added but not
 // changed.
 type Summary struct {
-	Dest         string           `json:"dest"`
-	Format       string           `json:"format"` // flat or hdf5
-	ID           string           `json:"id"`     // of the dataset
-	Records      int64            `json:"records"`
-	Bytes        int64            `json:"bytes"` // of all files of the dataset
-	Fields       []FieldSummary   `json:"fields"`
-	Classes      []string         `json:"classes"` // null without labels
-	Source       SourceSummary    `json:"source"`
-	Skipped      []store.Skipped  `json:"skipped"`
-	SkippedKinds map[string]int64 `json:"skipped_kinds"` // how many for which kind of reason
-	Duplicates   int64            `json:"duplicates"`    // samples left out as their content was there before
-	Resumed      int64            `json:"resumed"`       // records of a run before this one
-	Splits       []SplitSummary   `json:"splits,omitempty"`
-	PeakMemory   int64            `json:"peak_memory"` // bytes of the whole process, 0 if not known
-	Workers      int              `json:"workers"`
-	Decoder      string           `json:"decoder"`
-	Seconds      float64          `json:"seconds"`
+	Dest         string                    `json:"dest"`
+	Format       string                    `json:"format"` // flat or hdf5
+	ID           string                    `json:"id"`     // of the dataset
+	Records      int64                     `json:"records"`
+	Bytes        int64                     `json:"bytes"` // of all files of the dataset
+	Fields       []FieldSummary            `json:"fields"`
+	Classes      []string                  `json:"classes"` // null without labels
+	Source       SourceSummary             `json:"source"`
+	Skipped      []store.Skipped           `json:"skipped"`
+	SkippedKinds map[string]int64          `json:"skipped_kinds"` // how many for which kind of reason
+	Duplicates   int64                     `json:"duplicates"`    // samples left out as their content was there before
+	Resumed      int64                     `json:"resumed"`       // records of a run before this one
+	Splits       []SplitSummary            `json:"splits,omitempty"`
+	Part         *PartSummary              `json:"part,omitempty"`    // which part of the dataset it is, if it is not all
+	PeakMemory   int64                     `json:"peak_memory"`       // bytes of the whole process, 0 if not known
+	Storage      map[string]*store.Storage `json:"storage,omitempty"` // by array, of those that are compressed
+	Workers      int                       `json:"workers"`
+	Decoder      string                    `json:"decoder"`
+	Seconds      float64                   `json:"seconds"`
 
 	unit  string // what samples are called
 	kinds []string
@@ -87,26 +89,30 @@ type SourceSummary struct {
 	firstIgnored string
 }
 
+// newSummary describes what a run has made; the manifest is nil where that has no records.
 func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summary, error) {
-	size, err := treeBytes(c.Dest)
-	if err != nil {
-		return nil, err
-	}
 	s := &Summary{
-		Dest: c.Dest, Format: c.format(), ID: m.ID, Records: m.Records, Bytes: size,
+		Dest: c.Dest, Format: c.format(),
 		Classes: classesOf(r.info.Fields), Source: sourceSummary(c, r.info, r.books),
 		Skipped: append([]store.Skipped{}, r.books.listed()...), SkippedKinds: r.books.kinds,
 		Workers: c.Workers, Decoder: decode.Backend(), Seconds: took.Seconds(),
 		unit: r.info.Unit, kinds: r.books.kindNames(), hints: r.info.Hints,
 	}
 	s.Duplicates, s.Resumed, s.PeakMemory = r.books.duplicates, r.resumed, peakMemory()
+	if m == nil {
+		return s, nil
+	}
+	var err error
+	s.ID, s.Records = m.ID, m.Records
+	s.Bytes, err = treeBytes(c.Dest)
+	s.Storage = m.Storage
 	for _, p := range m.Splits {
 		s.Splits = append(s.Splits, SplitSummary{p.Name, p.Records()})
 	}
 	for _, f := range m.Fields {
 		s.Fields = append(s.Fields, fieldSummary(f))
 	}
-	return s, nil
+	return s, err
 }
 
 // classesOf returns the names of the first field that has classes.
@@ -164,11 +170,16 @@ func (s *Summary) print(w io.Writer) {
 		fmt.Fprintf(w, "  %-8s %s at most\n", "memory", cli.Bytes(s.PeakMemory))
 	}
 	fmt.Fprintf(w, "  %-8s %s\n", "decoder", s.Decoder)
+	s.printStorage(w)
 	s.printBuild(w)
 	s.printIgnored(w)
 	s.printSkipped(w)
 	for _, h := range s.hints {
 		fmt.Fprintf(w, "note: %s\n", h)
+	}
+	if s.Part != nil {
+		fmt.Fprintf(w, "When all %d parts are there: preprocess merge %s\n", s.Part.WorldSize, s.Part.Dest)
+		return
 	}
 	fmt.Fprintf(w, "Look at it with: inspect %s\n", s.Dest)
 }
@@ -221,6 +232,9 @@ func (s *Summary) printIgnored(w io.Writer) {
 // printBuild says what was asked for beside the plain way.
 func (s *Summary) printBuild(w io.Writer) {
 	var parts []string
+	if p := s.Part; p != nil {
+		fmt.Fprintf(w, "  %-8s %d of %d, made of samples [%d, %d) of %d\n", "part", p.Rank, p.WorldSize, p.From, p.To, p.Samples)
+	}
 	for _, p := range s.Splits {
 		parts = append(parts, p.Name+" "+cli.Count(p.Records))
 	}

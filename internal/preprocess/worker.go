@@ -86,6 +86,7 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // read reads the values of the sample of s and enters what they are.
 func (w *worker) read(s *slot) error {
+	w.values.Clear()
 	err := s.sample.Data.Read(w.values)
 	s.size, s.crc = 0, 0
 	for i, f := range w.job.source {
@@ -102,6 +103,10 @@ func (w *worker) read(s *slot) error {
 
 // do makes the record of the sample of s.
 func (w *worker) do(s *slot) {
+	if m, ok := s.sample.Data.(made); ok {
+		m.take(w.job, s)
+		return
+	}
 	s.bad, s.fatal = w.read(s), nil
 	if s.bad != nil {
 		return
@@ -148,7 +153,11 @@ func (w *worker) probe(s *slot) error {
 		}
 		schema.Fields = append(schema.Fields, field)
 	}
-	w.job.schema = schema
-	w.job.label = slices.IndexFunc(schema.Fields, func(f store.Field) bool { return f.Classes != nil && !f.Ragged && len(f.Shape) == 0 })
+	w.job.schema, w.job.label = schema, labelOf(schema)
 	return nil
+}
+
+// labelOf returns the position of the field of classes, -1 if there is none.
+func labelOf(s store.Schema) int {
+	return slices.IndexFunc(s.Fields, func(f store.Field) bool { return f.Classes != nil && !f.Ragged && len(f.Shape) == 0 })
 }

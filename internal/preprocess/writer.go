@@ -32,7 +32,7 @@ func (r *run) create(j *job) (store.Writer, error) {
 func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
 	c, splits := r.config, r.splits()
 	if c.format() == formatHDF5 {
-		return hdf5.Create(c.Dest, j.schema, hdf5.Options{
+		return r.createHDF5(j.schema, hdf5.Options{
 			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
@@ -56,7 +56,7 @@ func (r *run) splits() []string {
 // journal returns what a later run must have in common with this one to go on with it.
 // What is done at bad samples may differ: up to here it made no difference.
 func (r *run) journal(j *job) (*store.Journal, error) {
-	recipe, err := r.config.recipe(j)
+	recipe, err := r.recipeOf(j)
 	if err != nil {
 		return nil, err
 	}
@@ -73,6 +73,9 @@ func (r *run) journal(j *job) (*store.Journal, error) {
 	inputs := map[string]string{
 		"source": path, "kind of source": r.info.Kind, "number of samples": fmt.Sprint(r.info.Count),
 		"version": recipe.Program, "decoder": decode.Backend(), "options": string(options), "transforms": string(recipe.Transforms),
+	}
+	if r.inputs != "" {
+		inputs["part of the work"] = r.inputs
 	}
 	if stamp := stampOf(path); stamp != "" {
 		inputs["state of the source (size and time of change)"] = stamp

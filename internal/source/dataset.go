@@ -111,7 +111,10 @@ func (r *extentReader) Read(p []byte) (int, error) {
 	if err != nil {
 		return n, cutShort(err)
 	}
-	return n, r.check(p[:n])
+	if err := r.check(p[:n]); err != nil {
+		return 0, err // io.ReadFull would not tell of an error with all bytes
+	}
+	return n, nil
 }
 
 // start opens the next extent.
@@ -286,3 +289,20 @@ func (c *raggedCursor) offset() (int64, error) {
 }
 
 func (c *raggedCursor) close() error { return errors.Join(c.values.Close(), c.offsets.Close()) }
+
+// OpenRecords opens a flat dataset that must have these fields, and no splits.
+func OpenRecords(path string, schema store.Schema) (Source, error) {
+	d, err := store.OpenFlat(path)
+	if err != nil {
+		return nil, err
+	}
+	same := len(d.Manifest.Splits) == 0 && len(d.Schema.Fields) == len(schema.Fields)
+	for i := 0; same && i < len(schema.Fields); i++ {
+		a, b := d.Schema.Fields[i].Spec, schema.Fields[i].Spec
+		same = a.Name == b.Name && a.DType == b.DType && a.Ragged == b.Ragged && slices.Equal(a.Shape, b.Shape)
+	}
+	if !same {
+		return nil, fmt.Errorf("%s: has other fields than it must have: %w", path, store.ErrCorrupt)
+	}
+	return newDataset(d, nil)
+}

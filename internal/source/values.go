@@ -18,6 +18,10 @@ func NewValues(fields int) *Values {
 // Get returns the value of a field. It is valid until the next sample is read.
 func (v *Values) Get(field int) []byte { return v.values[field] }
 
+// Clear forgets the values of the sample before, so that one that cannot be read whole has no
+// others' values.
+func (v *Values) Clear() { clear(v.values) }
+
 // Len returns the number of fields.
 func (v *Values) Len() int { return len(v.values) }
 

@@ -1,0 +1,46 @@
+package source
+
+import "iter"
+
+// Spanned is a Source that can begin at any sample without reading those before it.
+type Spanned interface {
+	Source
+
+	// From is Samples without the first n.
+	From(n int64) iter.Seq2[Sample, error]
+}
+
+// From yields the samples of s without the first n, at the least cost that s allows.
+func From(s Source, n int64) iter.Seq2[Sample, error] {
+	if spanned, ok := s.(Spanned); ok {
+		return spanned.From(n)
+	}
+	if indexed, ok := s.(Indexed); ok && s.Info().Kind != "imagefolder" {
+		return fromIndexed(indexed, n)
+	}
+	return func(yield func(Sample, error) bool) {
+		left := n
+		for sample, err := range s.Samples() {
+			if left > 0 && err == nil {
+				left--
+				continue
+			}
+			if !yield(sample, err) {
+				return
+			}
+		}
+	}
+}
+
+// fromIndexed asks for one sample after the other. A folder of images is listed instead: to
+// ask for one of them holds the names of all.
+func fromIndexed(s Indexed, n int64) iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		for i := n; i < s.Info().Count; i++ {
+			sample, err := s.Sample(i)
+			if !yield(sample, err) || err != nil {
+				return
+			}
+		}
+	}
+}
