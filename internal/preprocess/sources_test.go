@@ -15,9 +15,18 @@ import (
 	"github.com/penstock/penstock/internal/source"
 )
 
+// pythons are the commands that may be one: what $PYTHON names comes first.
+func pythons() []string {
+	list := []string{"python3", "/usr/bin/python3"}
+	if name := os.Getenv("PYTHON"); name != "" {
+		list = append([]string{name}, list...)
+	}
+	return list
+}
+
 // python returns the command of a Python that has NumPy and h5py, "" if there is none.
 var python = sync.OnceValue(func() string {
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
+	for _, name := range pythons() {
 		if exec.Command(name, "-c", "import numpy, h5py").Run() == nil {
 			return name
 		}
@@ -211,18 +220,78 @@ np.savez(sys.argv[1], **{"label": i % 2, "score": (i / 4).astype(np.float32), "s
 	runPython(t, args...)
 }
 
+// pyarrowPython returns the command of a Python that has pyarrow, or skips the test.
+func pyarrowPython(t *testing.T) string {
+	t.Helper()
+	for _, name := range pythons() {
+		if exec.Command(name, "-c", "import pyarrow.parquet, PIL, h5py").Run() == nil {
+			return name
+		}
+	}
+	t.Skip("no Python here has pyarrow, Pillow and h5py; PYTHON=... names one. Files of parquet-go are read by TestParquet")
+	return ""
+}
+
 // pyarrow writes what the hub does; where there is one, its files are read too.
 func TestPyarrow(t *testing.T) {
-	needPython(t)
-	if err := exec.Command(python(), "-c", "import pyarrow").Run(); err != nil {
-		t.Skip("the Python here has no pyarrow; files of parquet-go are read by TestParquet")
-	}
+	python := pyarrowPython(t)
 	dir := t.TempDir()
-	runPython(t, "testdata/make_parquet.py", dir)
+	call := func(args ...string) {
+		t.Helper()
+		if out, err := exec.Command(python, args...).CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", python, args, err, out)
+		}
+	}
+	call("testdata/make_parquet.py", dir)
+	expected, _ := filepath.Glob(filepath.Join(dir, "*.expected.npz"))
+	if len(expected) < 15 {
+		t.Fatalf("only %d files were made", len(expected))
+	}
+	check := []string{"testdata/check_datasets.py"}
+	for _, want := range expected {
+		c := DefaultConfig()
+		c.Source = strings.TrimSuffix(want, ".expected.npz")
+		if _, err := os.Stat(c.Source); err != nil {
+			c.Source += ".parquet"
+		}
+		for _, ext := range []string{"", ".h5"} {
+			if c.Dest = filepath.Join(dir, "out", strings.TrimSuffix(filepath.Base(want), ".expected.npz")+ext); ext == "" || haveHDF5() {
+				mustRun(t, c)
+				check = append(check, c.Dest, want)
+			}
+		}
+	}
+	call(check...)
+}
+
+// What a row of Parquet cannot be, or a type of --fields, is said where it is found.
+func TestParquetErrors(t *testing.T) {
+	type row struct {
+		Ids   []int32  `parquet:"ids,list"`
+		Words []string `parquet:"words,list"`
+		X     float64  `parquet:"x"`
+	}
 	c := DefaultConfig()
-	c.Source, c.Dest = filepath.Join(dir, "parquet.parquet"), filepath.Join(dir, "out")
+	c.Source, c.Dest = filepath.Join(t.TempDir(), "x.parquet"), filepath.Join(t.TempDir(), "ds")
+	if err := parquet.WriteFile(c.Source, []row{{[]int32{1, 2}, []string{"a"}, 1}, {[]int32{1, 2, 3}, nil, 2}}); err != nil {
+		t.Fatal(err)
+	}
+	for fields, want := range map[string]string{
+		"":                "column words: lists of values of type STRING make no field; leave them out: --fields ids,x",
+		"ids:int32[2]":    "1: column ids: bad value: a list of 3 numbers where int32[2] is expected",
+		"ids:int64[2]":    "column ids: holds int32, which :int64[2] does not change",
+		"ids:int32[*,2]":  "column ids: is of type INT(32,true) and cannot be read as int32[*,2]",
+		"x:float64[1]":    "column x: is of type DOUBLE and cannot be read as float64[1]",
+		"words:label":     "column words: is of type STRING and cannot be read as label",
+		"ids:int32[*],xx": `there is no column "xx"; did you mean "x"?`,
+	} {
+		c.Fields = fields
+		if got := runError(t, c); !strings.Contains(got, want) {
+			t.Errorf("--fields %s: %s, want %s", fields, got, want)
+		}
+	}
+	c.Fields = "ids:int32[*],x:float64"
 	mustRun(t, c)
-	runPython(t, "testdata/check_datasets.py", c.Dest, filepath.Join(dir, "parquet.expected.npz"))
 }
 
 // The table of docs/sources.md has every kind of source, and names tests that there are.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
 )
@@ -23,13 +24,13 @@ type parquetSource struct {
 	info    Info
 }
 
-func openParquet(_ context.Context, path string, opts Options, wanted []Wanted) (Source, error) {
+func openParquet(ctx context.Context, path string, opts Options, wanted []Wanted) (Source, error) {
 	names, err := filesOf(path, "*.parquet")
 	if err != nil {
 		return nil, err
 	}
 	s := &parquetSource{path: path, info: Info{Kind: "parquet", Name: baseName(path), Unit: "rows"}}
-	err = guardParquet(func() error { return s.open(names, opts, wanted) })
+	err = guardParquet(func() error { return s.open(ctx, names, opts, wanted) })
 	if err != nil {
 		s.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -47,7 +48,7 @@ func guardParquet(f func() error) (err error) {
 	return f()
 }
 
-func (s *parquetSource) open(names []string, opts Options, wanted []Wanted) error {
+func (s *parquetSource) open(ctx context.Context, names []string, opts Options, wanted []Wanted) error {
 	for _, name := range names {
 		if err := s.add(name); err != nil {
 			return fmt.Errorf("%s: %w", filepath.Base(name), withoutPath(err))
@@ -66,10 +67,13 @@ func (s *parquetSource) open(names []string, opts Options, wanted []Wanted) erro
 	if err := s.look(opts); err != nil {
 		return err
 	}
+	if err := s.scan(ctx); err != nil {
+		return err
+	}
+	if err := s.decide(); err != nil {
+		return err
+	}
 	for i, c := range s.columns {
-		if err := c.decide(); err != nil {
-			return fmt.Errorf("column %s: %w; choose others with --fields", c.name, err)
-		}
 		for _, other := range s.columns[:i] {
 			if other.field.Name == c.field.Name {
 				return fmt.Errorf("columns %s and %s would both be the field %q; name them with --fields", other.name, c.name, c.field.Name)
@@ -78,6 +82,45 @@ func (s *parquetSource) open(names []string, opts Options, wanted []Wanted) erro
 		s.info.Fields = append(s.info.Fields, c.field)
 	}
 	return nil
+}
+
+// scan goes through the columns of which not all is known.
+func (s *parquetSource) scan(ctx context.Context) error {
+	for _, c := range s.columns {
+		scan := newParquetScan(c)
+		if scan == nil {
+			continue
+		}
+		for i, p := range s.parts {
+			if err := scan.file(ctx, p); err != nil {
+				return fmt.Errorf("%s: %w", filepath.Base(s.files[i].Name()), err)
+			}
+		}
+		if err := scan.finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// decide finds the fields. The error of columns that make none says how to do without them.
+func (s *parquetSource) decide() error {
+	var errs []error
+	var good []string
+	for _, c := range s.columns {
+		if err := c.decide(); err != nil {
+			errs = append(errs, fmt.Errorf("column %s: %w", c.name, err))
+		} else {
+			good = append(good, c.name)
+		}
+	}
+	switch {
+	case len(errs) == 0:
+		return nil
+	case len(good) == 0 || s.columns[0].wanted.Column != "":
+		return errors.Join(errs...)
+	}
+	return fmt.Errorf("%w; leave them out: --fields %s", errors.Join(errs...), strings.Join(good, ","))
 }
 
 // add opens one more file, whose columns must be those of the first.
@@ -189,12 +232,24 @@ func (s *parquetSource) Samples() iter.Seq2[Sample, error] {
 				yield(Sample{}, fmt.Errorf("source %s: row %d: %w", s.path, i, err))
 				return
 			}
-			if !yield(Sample{Name: strconv.FormatInt(i, 10), Data: s.data(row)}, nil) {
+			if !yield(Sample{Name: s.name(i), Data: s.data(row)}, nil) {
 				return
 			}
 			i++
 		}
 	}
+}
+
+// name returns the number of a row, behind the name of its file where there are several.
+func (s *parquetSource) name(i int64) string {
+	for k, p := range s.parts {
+		if n := p.NumRows(); i >= n {
+			i -= n
+		} else if len(s.parts) > 1 {
+			return filepath.ToSlash(s.files[k].Name()) + ":" + strconv.FormatInt(i, 10)
+		}
+	}
+	return strconv.FormatInt(i, 10)
 }
 
 // data copies the values of a row.

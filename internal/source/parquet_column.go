@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -22,14 +23,20 @@ type parquetColumn struct {
 	text    bool // the file says that the bytes are text
 	dtype   tensor.DType
 	classes []string
-	inner   int // length of the inner lists of a list of lists, once it is known
+	words   map[string]int64 // the numbers of the classes, where the values are their names
+	shape   []int            // that all lists have, nil if they differ
+	inner   int              // length of the inner lists of a list of lists, once it is known
 	field   Field
 }
 
-func newParquetColumn(leaf parquet.LeafColumn, path []string) *parquetColumn {
+// newParquetColumn returns the column of a leaf; half says that its two bytes are a float16,
+// which the library does not tell.
+func newParquetColumn(leaf parquet.LeafColumn, path []string, half bool) *parquetColumn {
 	c := &parquetColumn{leaf: leaf, name: parquetName(path)}
 	t := leaf.Node.Type()
-	c.dtype = parquetDType(t)
+	if c.dtype = parquetDType(t); half {
+		c.dtype = tensor.Float16
+	}
 	if l := t.LogicalType(); l != nil && t.Kind() == parquet.ByteArray {
 		kind := l.String()
 		c.text = kind == "STRING" || kind == "JSON" || kind == "ENUM"
@@ -58,9 +65,6 @@ func parquetDType(t parquet.Type) tensor.DType {
 	}
 	if d, ok := parquetInts[logical]; ok {
 		return d
-	}
-	if logical == "FLOAT16" {
-		return tensor.Float16
 	}
 	if logical != "" {
 		return tensor.Invalid // a date, a decimal: numbers that mean something else
@@ -106,7 +110,31 @@ func (c *parquetColumn) look(values []parquet.Value, isImage func([]byte) bool) 
 	}
 }
 
+// isBytes reports whether a value is bytes of any number.
 func (c *parquetColumn) isBytes() bool { return c.leaf.Node.Type().Kind() == parquet.ByteArray }
+
+// fixedBytes returns how many bytes each value has, 0 if they are no plain bytes.
+func (c *parquetColumn) fixedBytes() int {
+	t := c.leaf.Node.Type()
+	if l := t.LogicalType(); t.Kind() != parquet.FixedLenByteArray || c.dtype != tensor.Invalid || l != nil && l.String() != "UUID" {
+		return 0
+	}
+	return t.Length()
+}
+
+// wordLabel reports whether texts are the names of classes: on request, or by the column's
+// name, as in other tables.
+func (c *parquetColumn) wordLabel() bool {
+	return c.text && (c.wanted.Type == "label" || c.wanted.Type == "" && slices.Contains(labelNames, strings.ToLower(lastPart(c.name))))
+}
+
+// setWords makes words the classes.
+func (c *parquetColumn) setWords(words []string) {
+	c.classes, c.words = words, make(map[string]int64, len(words))
+	for i, w := range words {
+		c.words[w] = int64(i)
+	}
+}
 
 // innerLength returns the length of the first inner list, 0 if there is none.
 func innerLength(values []parquet.Value) (n int) {
@@ -135,42 +163,80 @@ func (c *parquetColumn) decide() error {
 	if err := c.force(w.Type); err != nil {
 		return err
 	}
-	rank := c.leaf.MaxRepetitionLevel
-	switch {
-	case c.image && rank == 0:
-		c.field = content(name, store.Image)
-	case c.text && rank == 0:
-		c.field = content(name, store.Text)
-	case c.isBytes() && rank == 0:
-		c.field = rows(name, tensor.Uint8)
-	case c.dtype == tensor.Invalid:
-		return fmt.Errorf("values of type %v make no field", c.leaf.Node.Type())
-	case rank == 0 && (len(c.classes) > 0 || w.Type == "label"):
-		c.field = classLabel(name, c.classes)
-	case rank == 0:
-		c.field = array(name, c.dtype)
-	case rank == 1:
-		c.field = rows(name, c.dtype)
-	case rank == 2 && c.inner > 0:
-		c.field = rows(name, c.dtype, c.inner)
-	default:
-		return fmt.Errorf("lists of lists with nothing in the first %d rows, or deeper ones, make no field", looked)
+	var err error
+	if c.leaf.MaxRepetitionLevel == 0 {
+		c.field, err = c.single(name)
+	} else {
+		c.field, err = c.several(name)
+	}
+	if err != nil {
+		return err
 	}
 	c.field.Origin = "column " + c.name
 	return c.field.Spec.Validate()
+}
+
+// single returns the field of a column with one value a row.
+func (c *parquetColumn) single(name string) (Field, error) {
+	switch {
+	case c.words != nil:
+		return classLabel(name, c.classes), nil
+	case c.image:
+		return content(name, store.Image), nil
+	case c.text:
+		return content(name, store.Text), nil
+	case c.isBytes():
+		return rows(name, tensor.Uint8), nil
+	case c.fixedBytes() > 0:
+		return array(name, tensor.Uint8, c.fixedBytes()), nil
+	case c.dtype == tensor.Invalid:
+		return Field{}, fmt.Errorf("values of type %v make no field", c.leaf.Node.Type())
+	case len(c.classes) > 0 || c.wanted.Type == "label":
+		return classLabel(name, c.classes), nil
+	}
+	return array(name, c.dtype), nil
+}
+
+// several returns the field of a column of lists.
+func (c *parquetColumn) several(name string) (Field, error) {
+	switch rank := c.leaf.MaxRepetitionLevel; {
+	case c.dtype == tensor.Invalid:
+		return Field{}, fmt.Errorf("lists of values of type %v make no field", c.leaf.Node.Type())
+	case c.shape != nil:
+		return array(name, c.dtype, c.shape...), nil
+	case rank == 1:
+		return rows(name, c.dtype), nil
+	case rank == 2 && c.inner > 0:
+		return rows(name, c.dtype, c.inner), nil
+	}
+	return Field{}, fmt.Errorf("lists of lists with nothing in the first %d rows, or deeper ones, make no field", looked)
 }
 
 // force takes a type of --fields over what was found.
 func (c *parquetColumn) force(typ string) error {
 	switch {
 	case typ == "":
+		return nil
 	case typ == "image" && c.isBytes():
 		c.image = true
+		return nil
 	case typ == "text" && c.isBytes():
 		c.text, c.image = true, false
-	case typ == "label" && c.dtype != tensor.Invalid && !c.dtype.IsFloat():
-	default:
+		return nil
+	case typ == "label" && (c.words != nil || c.dtype != tensor.Invalid && !c.dtype.IsFloat()):
+		return nil
+	}
+	t, err := parseType(typ)
+	rank := c.leaf.MaxRepetitionLevel
+	switch {
+	case err != nil || t.kind != numbers || c.dtype == tensor.Invalid || rank == 0 && (t.ragged || t.shape != nil) || t.ragged && len(t.shape) != rank-1:
 		return fmt.Errorf("is of type %v and cannot be read as %s", c.leaf.Node.Type(), typ)
+	case t.dtype != c.dtype:
+		return fmt.Errorf("holds %v, which :%s does not change; leave :%s out, and convert it with the transform Cast", c.dtype, typ, typ)
+	case t.ragged && rank == 2:
+		c.inner = t.shape[0]
+	case !t.ragged && rank > 0:
+		c.shape = t.shape
 	}
 	return nil
 }
@@ -192,7 +258,9 @@ func (c *parquetColumn) value(row [][]parquet.Value) ([]byte, error) {
 		return nil, nil
 	case v.IsNull():
 		return nil, errNull
-	case c.isBytes():
+	case c.words != nil:
+		return c.word(v.ByteArray())
+	case c.isBytes(), c.fixedBytes() > 0:
 		return append([]byte{}, v.ByteArray()...), nil
 	case c.field.DType == tensor.Int64 && c.dtype != tensor.Int64: // a label
 		return binary.LittleEndian.AppendUint64(nil, uint64(parquetInt(v, c.dtype))), nil
@@ -200,8 +268,28 @@ func (c *parquetColumn) value(row [][]parquet.Value) ([]byte, error) {
 	return appendParquet(nil, v, c.dtype), nil
 }
 
-// list copies the elements of a list, or of a list of lists of one length.
+// word returns the number of a class.
+func (c *parquetColumn) word(name []byte) ([]byte, error) {
+	n, ok := c.words[string(name)]
+	if !ok {
+		return nil, fmt.Errorf("%w: label %q is none of the classes", ErrValue, clip(string(name)))
+	}
+	return binary.LittleEndian.AppendUint64(nil, uint64(n)), nil
+}
+
+// list copies the elements of a list, which has the shape of the field.
 func (c *parquetColumn) list(values []parquet.Value) (b []byte, err error) {
+	if b, err = c.elements(values); err != nil || c.field.Ragged {
+		return b, err
+	}
+	if n := len(b) / c.dtype.Size(); n != c.field.Shape.Elems() {
+		return nil, fmt.Errorf("%w: a list of %d numbers where %v is expected", ErrValue, n, columnType{dtype: c.dtype, shape: c.shape})
+	}
+	return b, nil
+}
+
+// elements copies the numbers of a list, or of a list of lists of one length.
+func (c *parquetColumn) elements(values []parquet.Value) (b []byte, err error) {
 	run := 0 // elements of the present inner list
 	for i, v := range values {
 		if v.IsNull() {

@@ -7,24 +7,39 @@ import (
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/penstock/penstock/internal/nearest"
 )
 
 // parquetColumns returns all columns of a file, the two of an image as one.
 func parquetColumns(p *parquet.File) (list []*parquetColumn, err error) {
-	classes := hubClasses(p)
+	classes, halves := hubClasses(p), halfLeaves(p)
 	schema := p.Schema()
 	for _, path := range schema.Columns() {
 		leaf, ok := schema.Lookup(path...)
 		if !ok {
 			return nil, fmt.Errorf("column %s cannot be found", strings.Join(path, "."))
 		}
-		c := newParquetColumn(leaf, path)
+		c := newParquetColumn(leaf, path, halves[leaf.ColumnIndex])
 		c.classes = classes[c.name]
 		list = append(list, c)
 	}
 	return joinImages(list), nil
+}
+
+// halfLeaves returns which leaves of the schema are of the logical type FLOAT16.
+func halfLeaves(p *parquet.File) map[int]bool {
+	halves, leaf := make(map[int]bool), 0
+	for _, e := range p.Metadata().Schema {
+		if !e.Type.Valid {
+			continue
+		}
+		_, half := e.LogicalType.Value.(*format.Float16Type)
+		halves[leaf] = half && e.TypeLength.V == 2
+		leaf++
+	}
+	return halves
 }
 
 // joinImages makes one column of X.bytes and X.path.

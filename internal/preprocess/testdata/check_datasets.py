@@ -23,5 +23,5 @@ for dataset, path in zip(sys.argv[1::2], sys.argv[2::2]):
     for name in want.files:
         a, b = got[name], want[name]
         assert a.shape == b.shape and a.dtype.newbyteorder("=") == b.dtype or b.size == 0, f"{dataset}: {name} is {a.dtype} {a.shape}, want {b.dtype} {b.shape}"
-        assert np.array_equal(a, b), f"{dataset}: {name} differs"
+        assert np.array_equal(a, b, equal_nan=b.dtype.kind == "f"), f"{dataset}: {name} differs"
     print(dataset, "ok")

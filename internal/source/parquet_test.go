@@ -1,0 +1,160 @@
+package source
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+)
+
+// parquetRow has a column of every kind that makes a field.
+type parquetRow struct {
+	Image struct {
+		Bytes []byte `parquet:"bytes"`
+		Path  string `parquet:"path"`
+	} `parquet:"image"`
+	Label string    `parquet:"label,dict"`
+	X     float32   `parquet:"x"`
+	N     *int16    `parquet:"n,optional"`
+	Ids   []int32   `parquet:"ids,list"`
+	Pair  []float64 `parquet:"pair,list"`
+}
+
+func parquetRows(n int) (rows []parquetRow) {
+	for i := range n {
+		r := parquetRow{Label: []string{"dog", "cat", "ant"}[i%3], X: float32(i), Pair: []float64{float64(i), -1}}
+		r.Image.Bytes, r.Image.Path = []byte{'P', byte(i)}, "x.png"
+		if i%2 == 0 {
+			r.N = new(int16(i))
+		}
+		for k := range i % 4 {
+			r.Ids = append(r.Ids, int32(k))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func parquetBytes(t testing.TB, codec compress.Codec, perGroup int64) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[parquetRow](&b, parquet.Compression(codec), parquet.MaxRowsPerRowGroup(perGroup))
+	if _, err := w.Write(parquetRows(10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Lists of one length are arrays, words of a column called label classes.
+func TestParquetFields(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.parquet")
+	if err := os.WriteFile(path, parquetBytes(t, &parquet.Snappy, 3), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	fields, samples, err := describe(t, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "images uint8()* image|labels int64()|x float32()|n int16()|ids int32()*|pair float64(2,)"
+	if got := strings.Join(fields, "|"); got != want {
+		t.Errorf("fields %s, want %s", got, want)
+	}
+	if len(samples) != 10 || samples[1] != "1: column n: bad value: it is null" || !strings.HasPrefix(samples[2], "2 5002 0000000000000000 00000040 0200 ") {
+		t.Errorf("samples %q", samples)
+	}
+	if _, samples, err = describe(t, path, Options{Fields: "pair:float64[*],label:text,ids:int32[3]"}); err != nil {
+		t.Fatal(err)
+	}
+	if samples[2] != "2: column ids: bad value: a list of 2 numbers where int32[3] is expected" {
+		t.Errorf("samples %q", samples)
+	}
+}
+
+// What several files are called is in the names of their rows.
+func TestParquetNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.parquet", "b.parquet"} {
+		if err := os.WriteFile(filepath.Join(dir, name), parquetBytes(t, &parquet.Zstd, 100), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Open(t.Context(), dir, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var names []string
+	for sample, err := range s.Samples() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, strings.TrimPrefix(sample.Name, filepath.ToSlash(dir)+"/"))
+	}
+	if len(names) != 20 || names[0] != "a.parquet:0" || names[9] != "a.parquet:9" || names[10] != "b.parquet:0" {
+		t.Errorf("names %q", names)
+	}
+}
+
+func TestListLengths(t *testing.T) {
+	for _, c := range []struct {
+		rank       int
+		repetition []byte
+		definition []byte
+		want       []int
+	}{
+		{1, []byte{0, 1, 0, 1}, []byte{3, 3, 3, 3}, []int{2}},
+		{1, []byte{0, 1, 0}, []byte{3, 3, 3}, nil},
+		{1, []byte{0, 0, 1}, []byte{3, 3, 3}, nil},
+		{1, []byte{0, 1, 0, 1}, []byte{3, 3, 3, 2}, nil}, // a null
+		{1, nil, nil, nil},
+		{2, []byte{0, 2, 2, 1, 2, 2, 0, 2, 2, 1, 2, 2}, bytes.Repeat([]byte{3}, 12), []int{2, 3}},
+		{2, []byte{0, 2, 1, 2, 0, 2}, bytes.Repeat([]byte{3}, 6), nil},
+		{2, []byte{0, 2, 1, 0, 2, 1, 2}, bytes.Repeat([]byte{3}, 7), nil},
+	} {
+		whole, halves := newListLengths(c.rank, 3), newListLengths(c.rank, 3)
+		whole.add(c.repetition, c.definition, int64(len(c.repetition)))
+		for i := range c.repetition {
+			halves.add(c.repetition[i:i+1], c.definition[i:i+1], 1)
+		}
+		if got := whole.shape(); !slices.Equal(got, c.want) {
+			t.Errorf("rank %d, levels %v: %v, want %v", c.rank, c.repetition, got, c.want)
+		}
+		if got := halves.shape(); !slices.Equal(got, c.want) {
+			t.Errorf("rank %d, levels %v, a page each: %v, want %v", c.rank, c.repetition, got, c.want)
+		}
+	}
+}
+
+// Whatever a file holds, reading it ends, with samples or an error.
+func FuzzParquet(f *testing.F) {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Zstd, &parquet.Gzip} {
+		f.Add(parquetBytes(f, codec, 4))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "x.parquet")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(t.Context(), path, Options{Kind: "parquet"})
+		if err != nil {
+			return
+		}
+		defer s.Close()
+		values := NewValues(len(s.Info().Fields))
+		n := 0
+		for sample, err := range s.Samples() {
+			if n++; err != nil || n > 10000 {
+				return
+			}
+			_ = sample.Data.Read(values)
+		}
+	})
+}
