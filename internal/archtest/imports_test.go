@@ -22,6 +22,7 @@ var layers = [][]place{
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
 		{"internal/launch", "who a process is among others, as its launcher says"},
 		{"internal/nearest", "names that were mistyped, wherever"},
+		{"internal/browser", "opens pages, for tests, and knows nothing of what is on them"},
 		{"internal/decode/turbo", "C behind one function, so that the rest of decode needs none"},
 	},
 	{
@@ -41,6 +42,7 @@ var layers = [][]place{
 		{"internal/decode", "image files to the pixels that transforms work on, in one pass"},
 		{"mmapds", "store says where records lie, mmapds maps them"},
 		{"loader", "streams any Source; it and mmapds do not know each other, so that either can be replaced"},
+		{"internal/h5view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 		{"store/hdf5", "the only package that needs libhdf5"},
 	},
 	{

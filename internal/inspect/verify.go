@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/h5view"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -89,7 +90,18 @@ func (v *Verification) flat(ctx context.Context, p *place, opts VerifyOptions) e
 		return err
 	}
 	v.Records = m.Records
-	v.Unknown, err = unknownFiles(p.path, m)
+	if v.Unknown, err = unknownFiles(p.path, m); err != nil || d == nil {
+		return err
+	}
+	return v.view(d)
+}
+
+// view compares the HDF5 view, if there is one, with the dataset.
+func (v *Verification) view(d *store.Dataset) error {
+	problem, err := checkView(d)
+	if problem != "" {
+		v.Damages = append(v.Damages, Damage{File: h5view.Name, Problem: problem})
+	}
 	return err
 }
 
@@ -108,7 +120,7 @@ func readManifest(path string) *store.Manifest {
 
 // unknownFiles lists what lies in the folder of a flat dataset beside it.
 func unknownFiles(path string, m *store.Manifest) ([]string, error) {
-	known := map[string]bool{store.ManifestName: true}
+	known := map[string]bool{store.ManifestName: true, h5view.Name: true}
 	for _, s := range m.Shards {
 		for _, f := range s.Files {
 			known[f.Name] = true

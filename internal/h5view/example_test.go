@@ -1,0 +1,45 @@
+package h5view_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/h5view"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// A view of a small dataset, beside its .npy files.
+func ExampleEncode() {
+	dir, err := os.MkdirTemp("", "view")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Float32, 28, 28)}}
+	w, err := store.CreateFlat(filepath.Join(dir, "ds"), schema, store.FlatOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	if err := w.Append(store.NewRecord(schema)); err != nil {
+		log.Fatal(err)
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		log.Fatal(err)
+	}
+
+	d, err := store.OpenFlat(filepath.Join(dir, "ds"))
+	if err != nil {
+		log.Fatal(err)
+	}
+	view, err := h5view.Encode(d, filepath.Base)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = os.WriteFile(filepath.Join(d.Path, h5view.Name), view, 0o666)
+	fmt.Println(len(view) < 1000, err)
+	// Output: true <nil>
+}
