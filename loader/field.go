@@ -80,10 +80,7 @@ func (o Options) field(spec tensor.Spec) (field, error) {
 
 // validateRagged reports what cannot be done with records of different lengths.
 func (o Options) validateRagged(spec tensor.Spec) error {
-	switch {
-	case o.Memory != nil:
-		return fmt.Errorf("field %q: a Memory cannot hold records of different lengths; transform them by Pad", spec.Name)
-	case o.OnError == Blank:
+	if o.OnError == Blank {
 		return fmt.Errorf("field %q: OnError Blank has no length for a record of variable length; take Backfill, or transform by Pad", spec.Name)
 	}
 	return nil

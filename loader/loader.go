@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Loader makes batches of a Source. One epoch is iterated at a time; everything else may
@@ -18,12 +19,14 @@ type Loader struct {
 	src      Source
 	opts     Options
 	fields   []field
-	viewable bool         // all fields may be views
-	repeats  bool         // the Order draws with replacement
-	pieces   contiguity   // nil if every run of the Source is one piece
-	warmer   warmer       // nil if memory of the Source needs no warming
-	identity State        // of the start
-	ragged   raggedSource // nil if no field has records of different lengths
+	specs    []tensor.Spec // of batches
+	viewable bool          // all fields may be views
+	mayView  bool          // the Memory allows views
+	repeats  bool          // the Order draws with replacement
+	pieces   contiguity    // nil if every run of the Source is one piece
+	warmer   warmer        // nil if memory of the Source needs no warming
+	identity State         // of the start
+	ragged   raggedSource  // nil if no field has records of different lengths
 	ring     *ring
 	slots    []*slot
 	workers  []*worker
@@ -58,7 +61,9 @@ func New(src Source, opts Options) (*Loader, error) {
 		return nil, fmt.Errorf("loader: options: %w", err)
 	}
 	ld := &Loader{src: src, opts: opts, fields: fields, viewable: true, identity: opts.identify(src)}
+	ld.mayView = allowsViews(opts.Memory)
 	for i := range fields {
+		ld.specs = append(ld.specs, fields[i].out)
 		ld.viewable = ld.viewable && fields[i].viewable()
 		if fields[i].in.Ragged {
 			ld.ragged = src.(raggedSource) // as fields has checked
@@ -148,6 +153,14 @@ func (ld *Loader) fillHere(p *pass) {
 	defer ld.mu.Lock()
 	ld.hands.serve(p, s)
 }
+
+// Specs returns the fields that batches have, in their order, with the type and shape of one
+// record: after Transforms, and with what Collate adds. It must not be changed.
+func (ld *Loader) Specs() []tensor.Spec { return ld.specs }
+
+// BatchSize returns the number of records of a batch of this process; the last one of an
+// epoch may have fewer.
+func (ld *Loader) BatchSize() int { return ld.opts.BatchSize }
 
 // Batches returns the number of batches of an epoch: the same on every rank.
 func (ld *Loader) Batches(epoch int) int {

@@ -2,14 +2,25 @@ package loader
 
 // Memory is where the buffers of batches come from: page-locked memory, memory that other
 // processes share, or a framework's own. With a Memory, every batch is copied there and none
-// is a view of the Source.
+// is a view of the Source, unless it has the method AllowsViews() bool and that returns true.
+//
+// A Memory that is page-locked says so by Pinned() bool, and where it should be and is not, why
+// by Why() string: Stats has both.
 type Memory interface {
-	// Alloc returns n > 0 bytes that start on a page. It is called once, when the first
-	// batch is made.
+	// Alloc returns n > 0 bytes that start on a page. It is called once for all buffers, when
+	// the first batch is made; and by any goroutine for the rows of a field of variable length
+	// whenever those of a batch are more than its buffer holds.
 	Alloc(n int) ([]byte, error)
 
-	// Free gives back what Alloc returned, when the Loader is closed and no batch is kept.
+	// Free gives back what Alloc returned: when the Loader is closed and no batch is kept, or
+	// when larger memory was allocated in its place.
 	Free(b []byte) error
+}
+
+// allowsViews reports whether batches may be views of the Source.
+func allowsViews(m Memory) bool {
+	v, ok := m.(interface{ AllowsViews() bool })
+	return m == nil || ok && v.AllowsViews()
 }
 
 // anonymous is memory of the process.

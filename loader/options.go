@@ -28,7 +28,7 @@ type Options struct {
 	MaxWorkers  int           // more than Workers has the Loader add goroutines, up to so many, while that makes the loop faster; also the most cores that they take. The buffers of those that are not at work hold finished batches
 	Ahead       int           // finished batches kept ready, and the most that Keep may hold; 0 means 2
 	AsCompleted bool          // hand out batches in the order in which they are done; State stays exact
-	Memory      Memory        // where buffers come from; nil means anonymous memory of the process
+	Memory      Memory        // where buffers come from; nil means anonymous memory of the process. Locked is page-locked, a CUDA device has one that it reads by itself
 	Budget      int           // bytes that buffers may take: Ahead, then Workers are lowered to keep to it; 0 means no limit
 	Timeout     time.Duration // longest wait for one batch; 0 means no limit. It has records read one by one, so that the stuck one is known
 }

@@ -59,11 +59,8 @@ func (w *worker) rows(p *pass, s *slot, f int) (err error) {
 	w.mark(s, f, -1)
 	began := time.Now()
 	offsets := s.offsets[f][:len(s.indices)+1]
-	dst := s.rows[f]
-	if s.own != nil {
-		dst = s.own[f]
-	}
-	if err := w.fits(p, s, f, offsets, dst); err != nil {
+	dst, err := w.rowsFor(p, s, f, offsets)
+	if err != nil {
 		return err
 	}
 	dst, err = w.ld.ragged.GatherRagged(p.ctx, fd.in.Name, s.indices, offsets, dst)
@@ -78,20 +75,39 @@ func (w *worker) rows(p *pass, s *slot, f int) (err error) {
 	return nil
 }
 
-// fits reports rows that are more than the caller's memory holds, or than Budget leaves for
-// each batch.
-func (w *worker) fits(p *pass, s *slot, f int, offsets []int64, dst []byte) error {
-	o := &w.ld.opts
-	if s.own == nil && o.Budget == 0 {
-		return nil
+// rowsFor returns memory for the rows of field f: that of earlier batches, which may be too
+// short and then is replaced from the Go heap; the caller's; or that of Options.Memory.
+func (w *worker) rowsFor(p *pass, s *slot, f int, offsets []int64) ([]byte, error) {
+	o, dst := &w.ld.opts, s.rows[f]
+	if s.own == nil && o.Budget == 0 && o.Memory == nil {
+		return dst, nil
 	}
 	fd := &w.ld.fields[f]
 	if err := w.ld.ragged.Lengths(p.ctx, fd.in.Name, s.indices, offsets); err != nil {
-		return err
+		return nil, err
 	}
 	need := int(offsets[len(s.indices)]) * fd.stored
-	if s.own != nil && need > len(dst) {
-		return fmt.Errorf("the rows of the batch have %d bytes, and there is memory for %d", need, len(dst))
+	switch {
+	case s.own != nil && need > len(s.own[f]):
+		return nil, fmt.Errorf("the rows of the batch have %d bytes, and there is memory for %d", need, len(s.own[f]))
+	case s.own != nil:
+		return s.own[f], nil
+	}
+	if err := w.fits(s, f, need); err != nil || o.Memory == nil {
+		return dst, err
+	}
+	s.rows[f] = nil // it may be freed now
+	return w.ld.ring.grow(s.index, f, max(1, need))
+}
+
+// fits reports rows of need bytes that are more than Budget leaves for each batch.
+func (w *worker) fits(s *slot, f, need int) error {
+	o := &w.ld.opts
+	if o.Budget == 0 {
+		return nil
+	}
+	if o.Memory != nil {
+		need = wholePages(max(1, need))
 	}
 	left := o.Budget/o.slots() - w.ld.ring.stride
 	for other, rows := range s.rows {
@@ -99,7 +115,7 @@ func (w *worker) fits(p *pass, s *slot, f int, offsets []int64, dst []byte) erro
 			left -= cap(rows)
 		}
 	}
-	if s.own == nil && need > left {
+	if need > left {
 		return fmt.Errorf("the rows of the batch have %d bytes, and Budget leaves %d for each of %d batches; lower BatchSize, Ahead or Workers", need, left, o.slots())
 	}
 	return nil

@@ -248,7 +248,6 @@ func TestRaggedThatDoesNotFit(t *testing.T) {
 		o   loader.Options
 	}{
 		"has no RunRagged":              {plain, loader.Options{}},
-		"transform them by Pad":         {w, loader.Options{Memory: &heap{}}},
 		"OnError Blank has no length":   {w, loader.Options{OnError: loader.Blank}},
 		"nothing to pad":                {w, loader.Options{Transforms: map[string]loader.Transform{"y": loader.Pad{Length: 3}}}},
 		"Pad to Length 0":               {w, loader.Options{Transforms: map[string]loader.Transform{"t": loader.Pad{}}}},

@@ -1,6 +1,9 @@
 package loader
 
-import "sync"
+import (
+	"errors"
+	"sync"
+)
 
 // pageSize is the alignment of every buffer: the page of most machines, and what direct
 // I/O and devices ask for.
@@ -14,15 +17,16 @@ type ring struct {
 	offsets []int // of each field's buffer in its slot
 	stride  int   // bytes of a slot
 
-	mu  sync.Mutex
-	mem []byte
+	mu   sync.Mutex
+	mem  []byte
+	rows [][]byte // of slot i and field f at i*fields+f: what a Memory gave for rows
 }
 
 func newRing(memory Memory, fields []field, batch, slots int) *ring {
 	if memory == nil {
 		memory = anonymous{}
 	}
-	r := &ring{memory: memory, slots: slots, offsets: make([]int, len(fields))}
+	r := &ring{memory: memory, slots: slots, offsets: make([]int, len(fields)), rows: make([][]byte, slots*len(fields))}
 	for i, f := range fields {
 		r.offsets[i] = r.stride
 		r.stride += wholePages(batch * f.size)
@@ -50,21 +54,49 @@ func (r *ring) slot(i int) ([]byte, error) {
 	return r.mem[i*r.stride : (i+1)*r.stride : (i+1)*r.stride], nil
 }
 
+// grow returns memory for n > 0 bytes of rows of field f in slot i. What it returned before
+// for these is freed, if it is too small.
+func (r *ring) grow(i, f, n int) ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := &r.rows[i*len(r.offsets)+f]
+	if len(*at) >= n {
+		return *at, nil
+	}
+	mem, err := r.memory.Alloc(wholePages(n))
+	if err != nil {
+		return nil, err
+	}
+	old := *at
+	*at = mem
+	if old != nil {
+		err = r.memory.Free(old)
+	}
+	return mem, err
+}
+
 // bytes returns the size of what is allocated.
 func (r *ring) bytes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.mem)
+	n := len(r.mem)
+	for _, rows := range r.rows {
+		n += len(rows)
+	}
+	return n
 }
 
 // free gives the memory back. No slot may be in use.
 func (r *ring) free() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mem == nil {
-		return nil
+	var errs []error
+	for _, mem := range append(r.rows, r.mem) {
+		if mem != nil {
+			errs = append(errs, r.memory.Free(mem))
+		}
 	}
-	mem := r.mem
+	clear(r.rows)
 	r.mem = nil
-	return r.memory.Free(mem)
+	return errors.Join(errs...)
 }

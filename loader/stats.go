@@ -28,12 +28,13 @@ type Stats struct {
 	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
-	Workers   int // goroutines at work, which MaxWorkers lets grow; 0 if batches are made by the consumer
-	Ahead     int // finished batches that may wait
-	Cores     int // of this process's share when the Loader was made
-	RingBytes int // memory of the buffers; 0 as long as nothing is copied
-	Pinned    int // of those, that are page-locked, if the Memory says so
-	Kept      int // batches kept now
+	Workers   int    // goroutines at work, which MaxWorkers lets grow; 0 if batches are made by the consumer
+	Ahead     int    // finished batches that may wait
+	Cores     int    // of this process's share when the Loader was made
+	RingBytes int    // memory of the buffers; 0 as long as nothing is copied
+	Pinned    int    // of those, that are page-locked, if the Memory says so
+	Unpinned  string // why they are not, if the Memory says so: Locked does
+	Kept      int    // batches kept now
 
 	Reads []FieldReads // how the Source reads, if it says so
 }
@@ -151,6 +152,9 @@ func (ld *Loader) Stats() Stats {
 	st.RingBytes = ld.ring.bytes()
 	if p, ok := ld.opts.Memory.(interface{ Pinned() bool }); ok && p.Pinned() {
 		st.Pinned = st.RingBytes
+	}
+	if p, ok := ld.opts.Memory.(interface{ Why() string }); ok {
+		st.Unpinned = p.Why()
 	}
 	return st
 }

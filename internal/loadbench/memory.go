@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/cuda"
 )
 
@@ -25,7 +26,7 @@ func newPinned(n int) (m *pinned, why string) {
 	if dev, err := cuda.Open(0); err == nil {
 		return &pinned{from: dev.Memory(), close: dev.Close}, ""
 	}
-	locked := &cuda.Locked{}
+	locked := &loader.Locked{}
 	b, err := locked.Alloc(n)
 	if err != nil {
 		return nil, "no page-locked memory: " + err.Error()

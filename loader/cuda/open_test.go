@@ -197,26 +197,6 @@ func firstError(t *testing.T, ld *loader.Loader, opts Options) {
 	}
 }
 
-func TestLocked(t *testing.T) {
-	var m Locked
-	b, err := m.Alloc(1 << 16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if uintptr(addressOf(b))%4096 != 0 || len(b) != 1<<16 {
-		t.Errorf("%d bytes at %p", len(b), b)
-	}
-	for i := range b {
-		b[i] = byte(i)
-	}
-	if m.Pinned() == (m.Why() != "") {
-		t.Errorf("pinned: %v, why: %q", m.Pinned(), m.Why())
-	}
-	if err := m.Free(b); err != nil || m.Pinned() {
-		t.Errorf("freed: %v, pinned: %v", err, m.Pinned())
-	}
-}
-
 // Sets of memory hold what lies wholly in one piece.
 func TestRanges(t *testing.T) {
 	var r ranges
