@@ -16,8 +16,8 @@ import (
 
 // Measures of a figure.
 const (
-	figureWidth  = 6.2 * vg.Inch
-	figureHeight = 2.9 * vg.Inch
+	figureWidth  = 4.8 * vg.Inch
+	figureHeight = 2.6 * vg.Inch
 	legendLine   = 15 // points
 	border       = 8  // points around everything
 )
@@ -72,7 +72,7 @@ func (f *figure) draw(c draw.Canvas) {
 
 // setTitle breaks a title into lines that fit.
 func (f *figure) setTitle(title string) {
-	const widest = 66
+	const widest = 52
 	var lines []string
 	line := ""
 	for word := range strings.FieldsSeq(title) {
@@ -146,7 +146,7 @@ func (t *Table) totals() (*figure, error) {
 		return nil, err
 	}
 	if len(theirs) > 0 {
-		if err := f.points("published, on another machine", theirs, colorOf(3), draw.CrossGlyph{}); err != nil {
+		if err := f.points("published, on another machine", theirs, colorOf(3), draw.BoxGlyph{}); err != nil {
 			return nil, err
 		}
 	}
@@ -173,7 +173,7 @@ func (f *figure) line(name string, xys plotter.XYs, c color.Color) error {
 	if err != nil {
 		return err
 	}
-	l.Color, l.Width = c, vg.Points(1.3)
+	l.Color, l.Width = c, vg.Points(1.5)
 	f.plot.Add(l)
 	f.name(name, l)
 	return nil

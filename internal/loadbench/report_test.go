@@ -7,7 +7,6 @@ import (
 	"image/png"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"gonum.org/v1/plot"
+
+	"github.com/penstock/penstock/internal/browser"
 )
 
 // example returns a report of every kind of table, without measuring.
@@ -106,7 +107,7 @@ func TestPlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(bytes.NewReader(data))
-	if err != nil || img.Bounds().Dx() != 1240 || img.Bounds().Dy() < 3*580 {
+	if err != nil || img.Bounds().Dx() != 960 || img.Bounds().Dy() < 3*520 {
 		t.Errorf("%v, %v", err, img.Bounds())
 	}
 	if err := (&Report{}).WritePlot(filepath.Join(dir, "none.png")); err == nil {
@@ -117,41 +118,12 @@ func TestPlots(t *testing.T) {
 	}
 }
 
-// The page's own policy forbids every fetch, so that one would be an error of the console.
-func TestPageInChromium(t *testing.T) {
-	chromium, err := exec.LookPath("chromium")
-	if err != nil || testing.Short() {
-		t.Skip("no chromium (apt-get install chromium), or -short: the page is not opened in a browser")
-	}
-	dir := t.TempDir()
-	page := filepath.Join(dir, "report.html")
-	if err := example().WriteHTML(page); err != nil {
+func TestPageInABrowser(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "loadbench.html")
+	if err := example().WriteHTML(path); err != nil {
 		t.Fatal(err)
 	}
-	for name, flags := range map[string][]string{
-		"phone, dark": {"--window-size=500,900", "--blink-settings=preferredColorScheme=0"},
-		"desk, light": {"--window-size=1280,900", "--blink-settings=preferredColorScheme=1"},
-	} {
-		shot := filepath.Join(dir, "shot.png")
-		args := append(flags, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", "--user-data-dir="+filepath.Join(dir, "profile"),
-			"--screenshot="+shot, "file://"+page)
-		out, err := exec.CommandContext(t.Context(), chromium, args...).CombinedOutput()
-		if err != nil || bytes.Contains(out, []byte("CONSOLE")) {
-			t.Fatalf("%s: %v\n%s", name, err, out)
-		}
-		data, err := os.ReadFile(shot)
-		if err != nil {
-			t.Fatal(err)
-		}
-		img, err := png.Decode(bytes.NewReader(data))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, _, _, _ := img.At(2, 2).RGBA()
-		if dark := r < 0x4000; dark != strings.Contains(name, "dark") {
-			t.Errorf("%s: the page's red is %#x", name, r)
-		}
-	}
+	browser.CheckPage(t, path, 3*4)
 }
 
 func TestTicks(t *testing.T) {
