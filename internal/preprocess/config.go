@@ -55,6 +55,7 @@ type Config struct {
 	Dedup    bool // leave out samples whose content was there before
 	Append   bool // add to the dataset that is there
 	Resume   bool // go on with a run that was stopped, if there is one
+	View     bool // write an HDF5 file over the .npy files, too
 
 	// World says which part of the samples this run makes; the zero value is all of them.
 	World World
@@ -159,6 +160,7 @@ func (c Config) problems() (list []string) {
 	add(c.KeepEncoded && (c.changesPixels() || c.Alpha != decode.DropAlpha), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
 	list = append(list, c.World.problems(c)...)
 	list = append(list, c.Compress.problems(c)...)
+	list = append(list, viewProblems(c)...)
 	if _, err := source.ParseFields(c.Fields); err != nil {
 		list = append(list, err.Error())
 	}

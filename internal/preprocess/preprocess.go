@@ -42,8 +42,9 @@ func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	s, err := runIn(ctx, c, progress)
 	if err != nil {
 		removeEmpty(parents)
+		return nil, err
 	}
-	return s, err
+	return s, writeView(c)
 }
 
 func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
