@@ -12,7 +12,7 @@ import (
 
 const viewLong = `Write view.h5 into a dataset of .npy files: an HDF5 file of a few KB without records of its
 own, through which h5py, h5dump, MATLAB and others read those of the dataset, with names of
-classes, layout and normalisation as attributes. Make it again after preprocess --append.
+classes, layout and normalisation as attributes. preprocess --append keeps it true.
 
 HDF5 looks for the .npy files in the folder where a program runs. So that it looks beside
 view.h5, have HDF5_EXTFILE_PREFIX='${ORIGIN}' in the environment before the first read: in
