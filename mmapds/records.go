@@ -1,0 +1,55 @@
+package mmapds
+
+import "fmt"
+
+// Records is one field of a dataset as a list, for code that asks for records one at a time: At
+// does no more than compute where a record lies. Its methods may be called from any goroutine.
+type Records struct {
+	d    *Dataset
+	c    *column
+	data []byte // of all records; nil if At has to do more than to look there
+	size int
+	n    int
+}
+
+// Records returns a field of records of one length as a list.
+func (d *Dataset) Records(field string) (*Records, error) {
+	c, err := d.column(field)
+	if err != nil {
+		return nil, err
+	}
+	r := &Records{d: d, c: c, size: c.size, n: c.len()}
+	if len(c.segments) == 1 && c.sums == nil && c.packed == nil {
+		r.data = c.segments[0].data
+	}
+	return r, nil
+}
+
+// Len returns the number of records.
+func (r *Records) Len() int { return r.n }
+
+// At returns the bytes of record i, which must not be changed. They are what Run(field, i, i+1)
+// gives: a view of the file that is valid until Close, or new memory where Contiguous says no,
+// checked if Options.Verify asks for it. A record that does not exist is an error.
+//
+// It allocates nothing for views. Cold memory is read from disk when it is touched: call
+// Prefetch ahead, or Gather, where that matters.
+func (r *Records) At(i int) ([]byte, error) {
+	if uint(i) < uint(r.n) && r.data != nil && !r.d.closed.Load() {
+		at := i * r.size
+		return r.data[at : at+r.size : at+r.size], nil
+	}
+	return r.slow(i)
+}
+
+// slow is At where there is more to do, or something is wrong.
+func (r *Records) slow(i int) ([]byte, error) {
+	if r.d.closed.Load() {
+		return nil, ErrClosed
+	}
+	if uint(i) >= uint(r.n) {
+		return nil, fmt.Errorf("mmapds: field %q: record %d of %d does not exist", r.c.spec.Name, i, r.n)
+	}
+	v, err := r.d.run(r.c, i, i+1)
+	return v.Bytes(), err
+}
