@@ -68,15 +68,22 @@ func judge(t *testing.T, path string, want content) string {
 	return "harmless"
 }
 
-// Every damage of a file of images, and of one of ragged fields in splits, is found or does
-// no harm. A file that lost its manifest is one of other origin, which Verify says.
+// Every damage of a file of images, of one of ragged fields in splits, and of compressed ones
+// (of their chunks, the index of these, all), is found or does no harm. A file that lost its
+// manifest is one of other origin, which Verify says.
 func TestEveryDamage(t *testing.T) {
 	dir := memoryDir(t)
 	ragged := filepath.Join(dir, "ragged", "x.h5")
 	makeSplits(t, ragged, 0, 150, Options{Splits: trainVal})
-	for name, path := range map[string]string{
+	files := map[string]string{
 		"images": build(t, imageSchema(12, 12), 40, 40, store.Info{NormalizeByStatistics: true}), "ragged": ragged,
-	} {
+	}
+	for _, name := range []string{"plain", "shuffle"} {
+		c := compressions[name]
+		files[packedKind+name] = filepath.Join(dir, name, "x.h5")
+		buildPacked(t, files[packedKind+name], 0, 40, Options{Splits: trainVal, Compress: &c})
+	}
+	for name, path := range files {
 		want, err := contentOf(path)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +102,7 @@ func TestEveryDamage(t *testing.T) {
 				t.Errorf("%s: %s: %s", name, what, result)
 			}
 		}
-		for at := 0; at < len(good); at += 29 {
+		for at := 0; at < len(good); at += max(29, len(good)/2000) {
 			bad := bytes.Clone(good)
 			bad[at] ^= 1 << (at % 8)
 			try(fmt.Sprintf("bit %d of byte %#x", at%8, at), bad)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,8 +27,8 @@ func trainOrVal(i int) string {
 	return "train"
 }
 
-// killOptions are those of a build that can be resumed: of ragged fields in splits, or of
-// images whose number is known, exactly or not.
+// killOptions are those of a build that can be resumed: of ragged fields in splits, of many
+// fields that are compressed, or of images whose number is known, exactly or not.
 func killOptions(kind string) (store.Schema, Options) {
 	journal := &store.Journal{Resume: true, Inputs: map[string]string{"kind": kind}}
 	switch kind {
@@ -36,8 +37,15 @@ func killOptions(kind string) (store.Schema, Options) {
 	case "fewer":
 		return imageSchema(9, 9), Options{Records: killRecords + 7, Journal: journal}
 	}
+	if c, ok := strings.CutPrefix(kind, packedKind); ok {
+		compression := compressions[c]
+		return packedSchema(), Options{Splits: []string{"train", "val"}, Journal: journal, Compress: &compression}
+	}
 	return raggedSchema(), Options{Splits: []string{"train", "val"}, Journal: journal}
 }
+
+// packedKind is before the name of a compression.
+const packedKind = "packed "
 
 // wentOn is what a builder says that found records.
 const wentOn = "went on"
@@ -64,11 +72,15 @@ func resumeBuild(dest, kind string) error {
 				return err
 			}
 		}
-		if kind != "ragged" {
-			fill(s, r, i)
-		} else {
+		switch {
+		case kind == "ragged":
 			fillRagged(r, i)
 			r.Split = trainOrVal(i)
+		case opts.Compress != nil:
+			fillPacked(s, r, i)
+			r.Split = trainOrVal(i)
+		default:
+			fill(s, r, i)
 		}
 		if err := w.Append(r); err != nil {
 			return err
@@ -113,12 +125,12 @@ func TestKilledBuilds(t *testing.T) {
 		}
 		return
 	}
-	least := 25
+	least := 30
 	if testing.Short() {
 		least = 4
 	}
 	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
-	for _, kind := range []string{"ragged", "exact", "fewer"} {
+	for _, kind := range []string{"ragged", "exact", "fewer", packedKind + "plain", packedKind + "shuffle"} {
 		dir := memoryDir(t)
 		whole := filepath.Join(dir, "whole", "x.h5")
 		begin := time.Now()

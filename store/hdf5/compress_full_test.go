@@ -1,0 +1,88 @@
+//go:build cgo && linux
+
+package hdf5
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// noise is what does not become smaller, so that it is known how much a disk must hold.
+func noise(t *testing.T, path string, opts Options) error {
+	t.Helper()
+	s := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint16, 20, 1000)}}
+	w, err := Create(path, s, opts)
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	r, rng := store.NewRecord(s), rand.New(rand.NewPCG(1, 2))
+	for i := range 50 {
+		for k := range r.Values[0] {
+			r.Values[0][k] = byte(rng.Uint32())
+		}
+		if int64(i) < w.Kept().Records {
+			continue
+		}
+		if err := w.Append(r); err != nil {
+			return err
+		}
+		if i == 40 {
+			if err := w.Checkpoint(nil); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = w.Commit(store.Info{})
+	return err
+}
+
+// The disk has room for the records, and for some of the chunks that they become.
+func TestDiskFullAtChunks(t *testing.T) {
+	dir := smallDisk(t, "3m")
+	path := filepath.Join(dir, "x.h5")
+	for _, c := range []Compression{{Level: 1, Shuffle: ShuffleOff}, {Level: 6, Shuffle: ShuffleOn, ChunkRecords: 3}} {
+		wantsFull(t, noise(t, path, Options{Compress: &c}), dir)
+		wantsGood(t, dir)
+	}
+}
+
+// What was kept goes on where there is more room, and ends with the same bytes.
+func TestResumeAfterDiskFull(t *testing.T) {
+	c := Compression{Level: 1, Shuffle: ShuffleOn}
+	whole := filepath.Join(t.TempDir(), "x.h5")
+	if err := noise(t, whole, Options{Compress: &c}); err != nil {
+		t.Fatal(err)
+	}
+	dir := smallDisk(t, "5m")
+	path := filepath.Join(dir, "x.h5")
+	taken := filepath.Join(dir, "taken")
+	if err := noise(t, taken, Options{}); err != nil { // 2 MB that are in the way
+		t.Fatal(err)
+	}
+	opts := Options{Compress: &c, Journal: &store.Journal{Resume: true}}
+	if err := noise(t, path, opts); err == nil {
+		t.Fatal("the disk was large enough")
+	}
+	if left := entries(t, dir); len(left) != 2 {
+		t.Errorf("left %v: not what can be gone on with", left)
+	}
+	if !store.Unfinished(path) {
+		t.Error("it cannot be resumed")
+	}
+	if err := os.Remove(taken); err != nil {
+		t.Fatal(err)
+	}
+	if err := noise(t, path, opts); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(read(t, path), read(t, whole)) {
+		t.Error("other bytes than those of a build that was not interrupted")
+	}
+}
