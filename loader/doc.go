@@ -22,6 +22,13 @@
 // the dataset's memory to the ring, so that normalising, cropping and mirroring need no
 // copy besides. Stats counts both kinds. After the first batch neither allocates.
 //
+// # Variable length
+//
+// A field whose records have lengths of their own is handed out as rows back to back, with
+// Batch.Offsets; Pad makes one length of them, NewBuckets has batches of similar lengths, and
+// NewPacked is a Source of rows of one length with several records in each: with positions,
+// segments and cu_seqlens, as training language models asks for.
+//
 // # Lifetime
 //
 // A batch is valid in the loop body that receives it. Keep holds it for longer, until

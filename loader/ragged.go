@@ -147,12 +147,16 @@ func (t Pad) Output(in tensor.Spec) (tensor.Spec, error) {
 func (t Pad) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	value, err := element(in.DType, t.Value)
 	return func(dst, src []byte, _ Record) error {
-		rest := dst[copy(dst, src):]
-		for n := copy(rest, value); n > 0 && n < len(rest); n *= 2 {
-			copy(rest[n:], rest[:n])
-		}
+		fill(dst[copy(dst, src):], value)
 		return nil
 	}, err
+}
+
+// fill repeats value over dst.
+func fill(dst, value []byte) {
+	for n := copy(dst, value); n > 0 && n < len(dst); n *= 2 {
+		copy(dst[n:], dst[:n])
+	}
 }
 
 // ID names the parameters.

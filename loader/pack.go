@@ -1,0 +1,138 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// Pack says how records of variable length are put into rows of one length, several in a row
+// and each in one piece, so that a batch of rows holds little padding: the packing of
+// sequences for language models. The zero value of every field is usable except Length.
+type Pack struct {
+	Length int                // elements of a row; must be > 0
+	Fields []string           // fields of variable length that go together, of which a record has equally many elements, such as tokens and their targets; none means all that the Source has
+	Pad    map[string]float64 // what fills a row up, by field; 0 where there is nothing else. It must be exact in the field's type
+	Long   Long               // what becomes of records that are longer than a row
+	Open   int                // rows that are being filled at a time; 0 means 64. More pad less, and put together what is further apart
+
+	Order Order  // in which records are packed, as it is in Epoch with Seed; nil means Sequential
+	Seed  uint64 // of Order
+	Epoch int    // of Order: another number packs other records together
+}
+
+// Long says what becomes of a record that is longer than a row.
+type Long int
+
+const (
+	// RefuseLong makes NewPacked fail, with the number of such records.
+	RefuseLong Long = iota
+	// CutLong packs what fits into a row, from the record's start.
+	CutLong
+	// SplitLong packs the record as several: each as long as a row, and the rest.
+	SplitLong
+)
+
+// Piece is a part of a record in a row.
+type Piece struct {
+	Record uint32 // in the Source that was packed
+	From   uint32 // the record's first element here
+	N      uint32 // how many of its elements
+}
+
+// maxPacked is the most that a Piece can tell.
+const maxPacked = math.MaxUint32
+
+// withDefaults returns k with its zero values replaced.
+func (k Pack) withDefaults(src Source) Pack {
+	if k.Open == 0 {
+		k.Open = 64
+	}
+	if k.Order == nil {
+		k.Order = Sequential{}
+	}
+	if len(k.Fields) == 0 {
+		for _, s := range src.Specs() {
+			if s.Ragged {
+				k.Fields = append(k.Fields, s.Name)
+			}
+		}
+	}
+	return k
+}
+
+// validate reports everything that is wrong with k.
+func (k Pack) validate(src Source) error {
+	var errs []error
+	if k.Length < 1 || k.Length > maxPacked {
+		errs = append(errs, fmt.Errorf("Length is %d; it must be from 1 to %d", k.Length, uint32(maxPacked)))
+	}
+	if k.Open < 1 {
+		errs = append(errs, fmt.Errorf("Open is %d; it must be 1 or more", k.Open))
+	}
+	if k.Long < RefuseLong || k.Long > SplitLong {
+		errs = append(errs, fmt.Errorf("Long is %d; it must be RefuseLong, CutLong or SplitLong", int(k.Long)))
+	}
+	if src.Len() > maxPacked {
+		errs = append(errs, fmt.Errorf("the Source has %d records; %d are the most", src.Len(), uint32(maxPacked)))
+	}
+	if len(k.Fields) == 0 {
+		errs = append(errs, errors.New("the Source has no field of variable length"))
+	}
+	for name := range k.Pad {
+		if !slices.Contains(k.Fields, name) {
+			errs = append(errs, fmt.Errorf("there is a Pad for the field %q, which is not packed", name))
+		}
+	}
+	return errors.Join(append(errs, validateOrder(k.Order, src.Len()))...)
+}
+
+// fields returns the fields that are packed.
+func (k Pack) fields(src Source) ([]packedField, error) {
+	var errs []error
+	var out []packedField
+	for _, name := range k.Fields {
+		i := slices.IndexFunc(src.Specs(), func(s tensor.Spec) bool { return s.Name == name && s.Ragged })
+		if i < 0 {
+			errs = append(errs, fmt.Errorf("the Source has no field %q of variable length", name))
+			continue
+		}
+		in := src.Specs()[i]
+		pad, err := element(in.DType, k.Pad[name])
+		if err != nil {
+			errs = append(errs, fmt.Errorf("field %q: %w", name, err))
+		}
+		shape := append(tensor.Shape{k.Length}, in.Shape...)
+		out = append(out, packedField{in.RecordBytes(), pad, tensor.Spec{Name: name, DType: in.DType, Shape: shape}})
+	}
+	for _, name := range []string{Positions, Segments} {
+		if slices.Contains(k.Fields, name) {
+			errs = append(errs, fmt.Errorf("a field has the name %q, which rows have for what they add", name))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// lengths returns how many elements each record has in all fields that are packed.
+func (k Pack) lengths(ctx context.Context, src Source) ([]int, error) {
+	var lengths []int
+	for _, name := range k.Fields {
+		other, err := Lengths(ctx, src, name)
+		if err != nil {
+			return nil, err
+		}
+		if lengths == nil {
+			lengths = other
+		}
+		for i, n := range other {
+			if n != lengths[i] {
+				return nil, fmt.Errorf("loader: pack: record %d has %d elements in %q and %d in %q; fields that are packed together must have as many", i, lengths[i], k.Fields[0], n, name)
+			}
+		}
+	}
+	return lengths, nil
+}

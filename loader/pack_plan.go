@@ -1,0 +1,122 @@
+package loader
+
+import (
+	"fmt"
+	"slices"
+)
+
+// plan says which pieces make which rows: first fit, in the order of the records, into a
+// bounded number of open rows. A row is closed when it is full, or the fullest one when a
+// piece fits into none; rows are numbered as they are closed.
+type plan struct {
+	pack   Pack
+	pieces []Piece
+	ends   []int // pieces of the rows up to each
+	used   int   // elements of all pieces
+	long   int   // records that do not fit into a row
+	open   []openRow
+	spare  [][]Piece
+}
+
+type openRow struct {
+	left   int // elements
+	pieces []Piece
+}
+
+// newPlan packs records of these lengths. It takes a look at every open row for a record.
+func newPlan(k Pack, lengths []int) (*plan, error) {
+	p := &plan{pack: k}
+	seq := k.Order.Epoch(len(lengths), k.Seed, k.Epoch)
+	var some [256]int
+	for pos := 0; pos < seq.Len(); pos += len(some) {
+		indices := some[:min(len(some), seq.Len()-pos)]
+		seq.Fill(pos, indices)
+		if i := outside(indices, len(lengths)); i >= 0 {
+			return nil, fmt.Errorf("the Order puts record %d at position %d, but the Source has %d records", indices[i], pos+i, len(lengths))
+		}
+		for _, r := range indices {
+			p.record(r, lengths[r])
+		}
+	}
+	for len(p.open) > 0 {
+		p.shut(0)
+	}
+	if p.long > 0 && k.Long == RefuseLong {
+		return nil, fmt.Errorf("%d records have more than Length %d elements; take CutLong or SplitLong, or a greater Length", p.long, k.Length)
+	}
+	p.open, p.spare = nil, nil
+	return p, nil
+}
+
+// record packs a record of n elements. One without any is in no row.
+func (p *plan) record(r, n int) {
+	length := p.pack.Length
+	if n > length {
+		p.long++
+	}
+	for from := 0; from < n; from += length {
+		p.add(Piece{uint32(r), uint32(from), uint32(min(length, n-from))})
+		if p.pack.Long != SplitLong {
+			return
+		}
+	}
+}
+
+// add puts a piece into the first row that has room for it.
+func (p *plan) add(piece Piece) {
+	n := int(piece.N)
+	i := slices.IndexFunc(p.open, func(row openRow) bool { return row.left >= n })
+	if i < 0 {
+		if len(p.open) == p.pack.Open {
+			p.shut(p.fullest())
+		}
+		i = len(p.open)
+		p.open = append(p.open, openRow{p.pack.Length, p.room()})
+	}
+	row := &p.open[i]
+	row.left -= n
+	row.pieces = append(row.pieces, piece)
+	p.used += n
+	if row.left == 0 {
+		p.shut(i)
+	}
+}
+
+// fullest returns the first of the open rows with the least room.
+func (p *plan) fullest() int {
+	best := 0
+	for i := range p.open {
+		if p.open[i].left < p.open[best].left {
+			best = i
+		}
+	}
+	return best
+}
+
+// shut closes an open row: it gets the next number.
+func (p *plan) shut(i int) {
+	p.pieces = append(p.pieces, p.open[i].pieces...)
+	p.ends = append(p.ends, len(p.pieces))
+	p.spare = append(p.spare, p.open[i].pieces[:0])
+	p.open = slices.Delete(p.open, i, i+1)
+}
+
+// room returns memory for the pieces of a row.
+func (p *plan) room() []Piece {
+	if len(p.spare) == 0 {
+		return nil
+	}
+	last := len(p.spare) - 1
+	room := p.spare[last]
+	p.spare = p.spare[:last]
+	return room
+}
+
+// row returns the pieces of row i.
+func (p *plan) row(i int) []Piece {
+	first := 0
+	if i > 0 {
+		first = p.ends[i-1]
+	}
+	return p.pieces[first:p.ends[i]]
+}

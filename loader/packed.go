@@ -1,0 +1,291 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// The fields that rows of a Packed have besides those that were packed, both int32 of shape
+// (Length). Positions count the elements of each piece from 0; Segments number the pieces of
+// a row from 1. Both are 0 where a row is filled up.
+const (
+	Positions = "positions"
+	Segments  = "segments"
+)
+
+// Packed is a Source whose records are rows of one length, each with several records of
+// another Source: see Pack. Every Order, World, State and Transform works on rows as on any
+// records; a State knows a Packed by its parameters and the Source's ID, and Resume takes no
+// longer than elsewhere.
+//
+// Which rows there are is settled by NewPacked, from the lengths alone. To put other records
+// together in every epoch, make a Packed and a Loader for each, with another Pack.Epoch.
+//
+// A Loader copies rows, as no row is one piece of the Source's memory. Methods may be called
+// by several goroutines.
+type Packed struct {
+	src     Source
+	ragged  raggedSource
+	plan    *plan
+	fields  []packedField
+	specs   []tensor.Spec
+	scratch sync.Pool
+}
+
+type packedField struct {
+	size int    // bytes of an element
+	pad  []byte // of one number
+	spec tensor.Spec
+}
+
+// packScratch is memory of one call.
+type packScratch struct {
+	indices []int
+	offsets []int64
+	rows    []byte
+}
+
+// NewPacked packs the records of src. It reads the lengths of all records and looks at up to
+// Pack.Open rows for each, a second or less for a million. It holds 12 bytes a piece and 8 a
+// row, and 8 bytes a record besides while it works.
+func NewPacked(ctx context.Context, src Source, k Pack) (*Packed, error) {
+	k = k.withDefaults(src)
+	fields, err := k.fields(src)
+	if err := errors.Join(k.validate(src), err); err != nil {
+		return nil, fmt.Errorf("loader: pack: %w", err)
+	}
+	lengths, err := k.lengths(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	plan, err := newPlan(k, lengths)
+	if err != nil {
+		return nil, fmt.Errorf("loader: pack: %w", err)
+	}
+	p := &Packed{src: src, ragged: src.(raggedSource), plan: plan, fields: fields}
+	for _, f := range fields {
+		p.specs = append(p.specs, f.spec)
+	}
+	for _, name := range []string{Positions, Segments} {
+		p.specs = append(p.specs, tensor.Spec{Name: name, DType: tensor.Int32, Shape: tensor.Shape{k.Length}})
+	}
+	p.scratch.New = func() any { return new(packScratch) }
+	return p, nil
+}
+
+// Len returns the number of rows.
+func (p *Packed) Len() int { return len(p.plan.ends) }
+
+// Specs returns the packed fields with the shape (Length, element shape...), Positions and
+// Segments.
+func (p *Packed) Specs() []tensor.Spec { return p.specs }
+
+// ID returns a digest of the Source's ID and the parameters; empty if the Source has none.
+func (p *Packed) ID() string {
+	k, id := p.plan.pack, sourceID(p.src)
+	if id == "" {
+		return ""
+	}
+	return "packed(" + digest(id, k.Length, k.Fields, k.Pad, k.Long, k.Open, orderID(k.Order), k.Seed, k.Epoch) + ")"
+}
+
+// Pieces returns what a row is made of. It must not be changed.
+func (p *Packed) Pieces(row int) []Piece { return p.plan.row(row) }
+
+// Used returns the part of all rows that is not filled up, from 0 to 1.
+func (p *Packed) Used() float64 {
+	return float64(p.plan.used) / float64(max(1, p.Len()*p.plan.pack.Length))
+}
+
+// CuSeqlens appends to dst where the pieces of some rows start, if these lie one after the
+// other as in a batch, and where the last one ends: what attention kernels call cu_seqlens.
+// What a row is filled up with counts as a piece, so that the last number is len(rows)*Length.
+//
+//	ends = packed.CuSeqlens(ends[:0], b.Indices())
+func (p *Packed) CuSeqlens(dst []int32, rows []int) []int32 {
+	dst = append(dst, 0)
+	length := p.plan.pack.Length
+	for i, row := range rows {
+		end := i * length
+		for _, piece := range p.plan.row(row) {
+			end += int(piece.N)
+			dst = append(dst, int32(end))
+		}
+		if end < (i+1)*length {
+			dst = append(dst, int32((i+1)*length))
+		}
+	}
+	return dst
+}
+
+// Contiguous reports that rows are never memory of the Source.
+func (p *Packed) Contiguous(string, int, int) bool { return false }
+
+// Run returns rows [a, b) in new memory.
+func (p *Packed) Run(field string, a, b int) (tensor.View, error) {
+	f, err := p.field(field)
+	if err != nil {
+		return tensor.View{}, err
+	}
+	rows := make([]int, b-a)
+	sequential(0).Fill(a, rows)
+	dst := make([]byte, (b-a)*p.specs[f].RecordBytes())
+	return tensor.Of(p.specs[f], b-a, dst), p.Gather(context.Background(), field, rows, dst)
+}
+
+// field returns the place of a field in specs.
+func (p *Packed) field(name string) (int, error) {
+	for i := range p.specs {
+		if p.specs[i].Name == name {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("loader: pack: rows have no field %q", name)
+}
+
+// Gather makes rows.
+func (p *Packed) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	f, err := p.field(field)
+	if err != nil {
+		return err
+	}
+	size := p.specs[f].RecordBytes()
+	for i, r := range indices {
+		if err := p.row(ctx, f, p.plan.row(r), dst[i*size:(i+1)*size]); err != nil {
+			return rowError{err, r}
+		}
+	}
+	return nil
+}
+
+// row makes a row of a field.
+func (p *Packed) row(ctx context.Context, field int, pieces []Piece, dst []byte) error {
+	switch {
+	case field < len(p.fields):
+		return p.values(ctx, &p.fields[field], pieces, dst)
+	case p.specs[field].Name == Positions:
+		count(pieces, dst, func(_, at int) int { return at })
+	default:
+		count(pieces, dst, func(k, _ int) int { return k + 1 })
+	}
+	return nil
+}
+
+// count sets a row of int32 to what of says of the at-th element of the k-th piece, then 0.
+func count(pieces []Piece, dst []byte, of func(k, at int) int) {
+	for k, piece := range pieces {
+		for at := range int(piece.N) {
+			binary.NativeEndian.PutUint32(dst, uint32(of(k, at)))
+			dst = dst[4:]
+		}
+	}
+	clear(dst)
+}
+
+// values makes a row of a packed field.
+func (p *Packed) values(ctx context.Context, f *packedField, pieces []Piece, dst []byte) error {
+	s := p.scratch.Get().(*packScratch)
+	defer p.scratch.Put(s)
+	for len(pieces) > 0 {
+		n, bytes := 0, 0 // whole records at the front
+		for n < len(pieces) && p.whole(pieces[n]) {
+			bytes += int(pieces[n].N) * f.size
+			n++
+		}
+		var err error
+		if n > 0 {
+			err = p.records(ctx, f, s, pieces[:n], dst[:bytes:bytes])
+		} else {
+			n, bytes = 1, int(pieces[0].N)*f.size
+			err = p.part(ctx, f, s, pieces[0], dst[:bytes])
+		}
+		if err != nil {
+			return err
+		}
+		pieces, dst = pieces[n:], dst[bytes:]
+	}
+	fill(dst, f.pad)
+	return nil
+}
+
+// whole reports whether a piece is a record in full, for sure.
+func (p *Packed) whole(piece Piece) bool {
+	return piece.From == 0 && int(piece.N) < p.plan.pack.Length
+}
+
+// records gathers pieces that are whole records.
+func (p *Packed) records(ctx context.Context, f *packedField, s *packScratch, pieces []Piece, dst []byte) error {
+	s.indices = s.indices[:0]
+	for _, piece := range pieces {
+		s.indices = append(s.indices, int(piece.Record))
+	}
+	s.offsets = slices.Grow(s.offsets[:0], len(pieces)+1)[:len(pieces)+1]
+	got, err := p.ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, dst)
+	if err == nil && len(got) != len(dst) {
+		err = fmt.Errorf("records %v have %d bytes, and had %d when they were packed", s.indices, len(got), len(dst))
+	}
+	return err
+}
+
+// part copies a part of a record that may be longer.
+func (p *Packed) part(ctx context.Context, f *packedField, s *packScratch, piece Piece, dst []byte) (err error) {
+	s.indices = append(s.indices[:0], int(piece.Record))
+	s.offsets = slices.Grow(s.offsets[:0], 2)[:2]
+	s.rows, err = p.ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, s.rows)
+	if err != nil {
+		return err
+	}
+	from := int(piece.From) * f.size
+	if from+len(dst) > len(s.rows) {
+		return fmt.Errorf("record %d has %d bytes, and had more when it was packed", piece.Record, len(s.rows))
+	}
+	copy(dst, s.rows[from:])
+	return nil
+}
+
+// rowError is an error with the number of the row, which is what the loader calls a record.
+type rowError struct {
+	error
+	row int
+}
+
+func (e rowError) Unwrap() error { return e.error }
+func (e rowError) Record() int   { return e.row }
+func (e rowError) Error() string { return fmt.Sprintf("row %d: %v", e.row, e.error) }
+
+// Prefetch hints the records of rows [a, b).
+func (p *Packed) Prefetch(field string, a, b int) error {
+	if !slices.ContainsFunc(p.fields, func(f packedField) bool { return f.spec.Name == field }) {
+		return nil
+	}
+	for row := a; row < b; row++ {
+		for _, piece := range p.plan.row(row) {
+			if err := p.src.Prefetch(field, int(piece.Record), int(piece.Record)+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Reads says how the Source reads what a field is made of.
+func (p *Packed) Reads(field string) (how, why string, resident float64) {
+	r, ok := p.src.(reporter)
+	if !ok || field == Positions || field == Segments {
+		return "made", "of the lengths of records", -1
+	}
+	how, why, resident = r.Reads(field)
+	return "packed, " + how, why, resident
+}
+
+// Retain takes a lease of the Source.
+func (p *Packed) Retain() error { return p.src.Retain() }
+
+// Release gives it back.
+func (p *Packed) Release() { p.src.Release() }
