@@ -1,15 +1,16 @@
 // Command hdf5 measures reading HDF5 files by records: this module, gonum.org/v1/hdf5 on
 // libhdf5, and h5py, on the same files in one run.
 //
-//	go run . [-rounds 9] [-only NAME] [-records FILE.npy] [-dir FOLDER]
+//	go run ./hdf5 [-rounds 9] [-only NAME] [-records FILE.npy] [-dir FOLDER]
 //
-// It needs cgo, libhdf5, and a Python with h5py: python3, or what PYTHON names. Files are in
-// the page cache. In every round all contenders do the same work one after the other, in
-// changing order; what is printed is how many times as long the others took: the median over
-// the rounds of the ratio within a round, and the lowest and highest. Times are those of a clock, and those of the processor, which
-// other programs on the machine disturb less; the latter say nothing where several goroutines
-// work. "best" compares the fastest rounds of each, which with many rounds (-rounds 100) is what a
-// machine does that nobody else uses. -tags libdeflate measures that back end.
+// It needs a Python with h5py: python3, or what PYTHON names, which can be several with commas
+// between them; with cgo and libhdf5 it compares with gonum, too. Files are in the page cache. All
+// contenders do the same work in turn, in changing order; what is printed is how many times as
+// long the others took: the median over the rounds of the ratio within a round, and the lowest
+// and highest. Times are those of a clock, and those of the processor, which other programs on
+// the machine disturb less; the latter say nothing where several goroutines work. "fastest"
+// compares the fastest rounds of each by the clock, which with many rounds (-rounds 100) is what a machine does
+// that nobody else uses. -tags libdeflate measures that back end.
 package main
 
 import (
@@ -17,6 +18,9 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/internal/h5chunk"
 )
 
 func main() {
@@ -40,21 +44,26 @@ func run(dir, records, only string, rounds int) error {
 		defer os.RemoveAll(temp)
 		dir = temp
 	}
-	p, err := startPeer(dir, records)
+	peers, err := startPeers(pythons(), dir, records)
+	for _, p := range peers {
+		defer p.Close()
+	}
 	if err != nil {
 		return err
 	}
-	defer p.close()
-	if err := p.describe(os.Stdout); err != nil {
-		return err
-	}
-	for _, c := range cases(p.slowIndex) {
+	fmt.Printf("%s\npenstock inflates by %s\n\n", measure.Machine(), h5chunk.Backend)
+	b := &bench{dir: dir, peers: peers, rounds: rounds}
+	rows := [][]string{{"HDF5", "over", "clock", "processor", "fastest", "penstock, a record"}}
+	for _, c := range cases() {
 		if !strings.Contains(c.name, only) {
 			continue
 		}
-		if err := c.measure(dir, p, rounds, os.Stdout); err != nil {
+		results, err := b.measure(c)
+		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
+		rows = append(rows, c.rows(results)...)
 	}
+	measure.Table(os.Stdout, rows)
 	return nil
 }

@@ -85,46 +85,27 @@ func (c *chunkReader) close() {
 	_ = syscall.Munmap(c.file)
 }
 
-// mappedReader copies records out of a mapping, or with view only looks at them.
+// mappedReader copies records out of a mapping, batch at a time.
 type mappedReader struct {
 	d     *mmapds.Dataset
 	batch int
-	view  bool
 	buf   []byte
-	seen  byte
 }
 
-func openMapped(path string, batch int, view bool) (reader, error) {
+func openMapped(path string, batch int) (*mappedReader, error) {
 	d, err := mmapds.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	return &mappedReader{d: d, batch: batch, view: view, buf: make([]byte, batch*d.Specs()[0].RecordBytes())}, nil
+	return &mappedReader{d: d, batch: batch, buf: make([]byte, batch*d.Specs()[0].RecordBytes())}, nil
 }
 
 func (m *mappedReader) read(order []int) error {
-	if m.view {
-		return m.look(order)
-	}
 	size := len(m.buf) / m.batch
 	for ; len(order) > 0; order = order[min(m.batch, len(order)):] {
 		some := order[:min(m.batch, len(order))]
 		if err := m.d.Gather(context.Background(), "x", some, m.buf[:len(some)*size]); err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// look touches every cache line of every record.
-func (m *mappedReader) look(order []int) error {
-	for _, i := range order {
-		v, err := m.d.Run("x", i, i+1)
-		if err != nil {
-			return err
-		}
-		for b := v.Bytes(); len(b) > 0; b = b[min(64, len(b)):] {
-			m.seen ^= b[0]
 		}
 	}
 	return nil
@@ -136,6 +117,44 @@ func (m *mappedReader) sum() (int64, error) {
 }
 
 func (m *mappedReader) close() { m.d.Close() }
+
+// recordReader asks for one record after the other, and copies it or, with view, only touches
+// each of its cache lines.
+type recordReader struct {
+	*mappedReader
+	records *mmapds.Records
+	view    bool
+	seen    byte
+}
+
+func openRecords(path string) (reader, error) { return openOneByOne(path, false) }
+func openViews(path string) (reader, error)   { return openOneByOne(path, true) }
+
+func openOneByOne(path string, view bool) (reader, error) {
+	m, err := openMapped(path, 1)
+	if err != nil {
+		return nil, err
+	}
+	r, err := m.d.Records("x")
+	return &recordReader{mappedReader: m, records: r, view: view}, err
+}
+
+func (r *recordReader) read(order []int) error {
+	for _, i := range order {
+		b, err := r.records.At(i)
+		if err != nil {
+			return err
+		}
+		if !r.view {
+			copy(r.buf, b)
+			continue
+		}
+		for ; len(b) > 0; b = b[min(64, len(b)):] {
+			r.seen ^= b[0]
+		}
+	}
+	return nil
+}
 
 // countChunks reads the index of a file from scratch.
 func countChunks(path string) (int64, error) {

@@ -1,7 +1,7 @@
 """The h5py side of the comparison.
 
 usage: peer.py make FOLDER [RECORDS.npy]    writes the files, unless they are there
-       peer.py serve FOLDER                 one JSON request a line in, one JSON answer a line out
+       peer.py serve FOLDER                 one measure.Request a line in, one measure.Answer a line out
 """
 import json
 import os
@@ -66,36 +66,40 @@ def read(d, order, batch):
 
 def index(d):
     n = 0
-    if hasattr(d.id, "chunk_iter"):
-        def count(info):
-            nonlocal n
-            n += 1
-        d.id.chunk_iter(count)
-        return n
-    for i in range(d.id.get_num_chunks()):
-        d.id.get_chunk_info(i)
+
+    def count(info):
+        nonlocal n
         n += 1
+    d.id.chunk_iter(count)
     return n
+
+
+def describe():
+    """What there is. Where chunks can only be listed one by one, that takes minutes and is left out."""
+    ways = [{"name": "read", "text": "a record at a time, or sorted lists"}]
+    if hasattr(h5py.h5d.DatasetID, "chunk_iter"):
+        ways.append({"name": "index", "text": "list all chunks"})
+    return {"text": "h5py %s on libhdf5 %s" % (h5py.__version__, h5py.version.hdf5_version), "ways": ways}
 
 
 def serve(folder):
     files = {}
     for line in sys.stdin:
         q = json.loads(line)
-        if q["kind"] == "version":
-            print(json.dumps({"text": "h5py %s, libhdf5 %s" % (h5py.__version__, h5py.version.hdf5_version), "slow_index": not hasattr(h5py.h5d.DatasetID, "chunk_iter")}), flush=True)
+        if not q["do"]:
+            print(json.dumps(describe()), flush=True)
             continue
-        path = os.path.join(folder, q["file"] + ".h5")
+        path = os.path.join(folder, q["set"] + ".h5")
         if path not in files:
             files[path] = h5py.File(path, "r")
         d = files[path]["x"]
-        answer = {}
-        if q["kind"] == "sum":
+        answer, order = {}, np.array(q.get("order", []), int)
+        if q["do"] == "sum":
             answer["sum"] = zlib.crc32(d[()].tobytes())
         wall, cpu = time.perf_counter(), time.process_time()
-        if q["kind"] == "read":
-            read(d, np.array(q["order"]), q["batch"])
-        elif q["kind"] == "index":
+        if q["do"] == "read":
+            read(d, order, q["batch"])
+        elif q["do"] == "index":
             answer["sum"] = index(d)
         answer["wall"], answer["cpu"] = time.perf_counter() - wall, time.process_time() - cpu
         print(json.dumps(answer), flush=True)

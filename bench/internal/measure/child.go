@@ -8,16 +8,20 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 )
 
-// Request is a line to a child: do items [From, To) of Set in the way Do; or, with Out, write
-// what comes of them to that file. An empty Do asks what there is.
+// Request is a line to a child: do items [From, To) of Set, or those of Order, Batch at a time,
+// in the way Do; or, with Out, write what comes of them to that file. An empty Do asks what
+// there is.
 type Request struct {
-	Do   string `json:"do"`
-	Set  string `json:"set,omitempty"`
-	From int    `json:"from"`
-	To   int    `json:"to"`
-	Out  string `json:"out,omitempty"`
+	Do    string `json:"do"`
+	Set   string `json:"set,omitempty"`
+	From  int    `json:"from"`
+	To    int    `json:"to"`
+	Out   string `json:"out,omitempty"`
+	Order []int  `json:"order,omitempty"`
+	Batch int    `json:"batch,omitempty"`
 }
 
 // Answer is the line that comes back.
@@ -25,7 +29,13 @@ type Answer struct {
 	Spent
 	Text  string `json:"text,omitempty"` // versions
 	Ways  []Way  `json:"ways,omitempty"`
+	Sum   int64  `json:"sum,omitempty"` // of all bytes, if it was asked for
 	Error string `json:"error,omitempty"`
+}
+
+// Has reports whether there is a way of that name.
+func (a Answer) Has(name string) bool {
+	return slices.ContainsFunc(a.Ways, func(w Way) bool { return w.Name == name })
 }
 
 // Way is a way to do the work.
