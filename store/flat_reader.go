@@ -42,6 +42,22 @@ func OpenFlat(path string) (*Dataset, error) {
 	}, nil
 }
 
+// ReadFlat is OpenFlat for a folder that need not be one of the system's, whose manifest holds
+// data. It looks at no other file: what is read there must be compared with the checksums.
+func ReadFlat(path string, data []byte) (*Dataset, error) {
+	m, err := DecodeManifest(data)
+	if err == nil && len(m.Shards) == 0 {
+		err = fmt.Errorf("it lists no shards: %w", ErrCorrupt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: open %q: %s: %w", path, ManifestName, err)
+	}
+	return &Dataset{
+		Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
+		Columns: ColumnsOf(m.Schema(), m.Shards, path),
+	}, nil
+}
+
 // ColumnsOf returns the columns of shards whose files lie in a folder. The shards must be
 // those of a manifest that DecodeManifest returned; it does not look at the files.
 func ColumnsOf(schema Schema, shards []Shard, dir string) []Column {

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -54,8 +55,18 @@ func openHDF5(path string, fields []string, packed bool) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open %w", err)
 	}
+	return locateHDF5(path, f, info.Size(), fields, packed)
+}
+
+// ReadHDF5 is OpenHDF5 for a file of size bytes that is open already. Its Extents have that
+// path, which need not be one of the system's.
+func ReadHDF5(path string, f io.ReaderAt, size int64) (*Dataset, error) {
+	return locateHDF5(path, f, size, nil, false)
+}
+
+func locateHDF5(path string, f io.ReaderAt, size int64, fields []string, packed bool) (*Dataset, error) {
 	d := &Dataset{Path: path, Format: "hdf5"}
-	file, err := h5meta.Open(f, info.Size())
+	file, err := h5meta.Open(f, size)
 	switch {
 	case errors.Is(err, h5meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file: %w", path, ErrUnsupported)

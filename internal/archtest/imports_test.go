@@ -21,6 +21,7 @@ var layers = [][]place{
 		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
 		{"internal/launch", "who a process is among others, as its launcher says"},
+		{"internal/vfs", "files by path, wherever they lie; it knows no place but the system's"},
 		{"internal/nearest", "names that were mistyped, wherever"},
 		{"internal/browser", "opens pages, for tests, and knows nothing of what is on them"},
 		{"internal/decode/turbo", "C behind one function, so that the rest of decode needs none"},
@@ -38,6 +39,7 @@ var layers = [][]place{
 		{"internal/h5pack", "chunks of HDF5 files into their filters, wherever they come from"},
 	},
 	{
+		{"internal/bucketfs", "a bucket as a file system, whatever is in it"},
 		{"internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
 		{"internal/decode", "image files to the pixels that transforms work on, in one pass"},
 		{"mmapds", "store says where records lie, mmapds maps them"},

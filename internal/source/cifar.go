@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -48,11 +49,11 @@ func cifarFiles(path string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(files[0]); err != nil || !info.IsDir() {
+	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
 		return files, err
 	}
 	for _, pattern := range []string{"data_batch_*.bin", "train.bin"} {
-		if found, _ := filepath.Glob(filepath.Join(escape(files[0]), pattern)); len(found) > 0 {
+		if found, _ := vfs.Glob(filepath.Join(escape(files[0]), pattern)); len(found) > 0 {
 			return found, nil
 		}
 	}
@@ -80,8 +81,8 @@ func cifarNames(dir string) (c cifarClasses, err error) {
 
 // lines returns the lines of a file that are not empty, nil if there is no such file.
 func lines(path string) (list []string, err error) {
-	f, err := os.Open(path)
-	if os.IsNotExist(err) {
+	f, err := vfs.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
@@ -123,7 +124,7 @@ func (c cifarClasses) columns(p *parts) []column {
 
 // parts are files of records of one size, one file after the other.
 type parts struct {
-	files  []*os.File
+	files  []vfs.File
 	counts []int64
 	total  int64
 	record int
@@ -134,7 +135,7 @@ type parts struct {
 func openParts(names []string, record int) (p *parts, open []io.Closer, err error) {
 	p = &parts{record: record}
 	for _, name := range names {
-		f, err := os.Open(name)
+		f, err := vfs.Open(name)
 		if err != nil {
 			return nil, open, fmt.Errorf("%s: %w", filepath.Base(name), withoutPath(err))
 		}

@@ -7,21 +7,34 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
 // openFlat opens a flat dataset of this module: its fields are those of the source, with
 // all that is known of them. What is read is checked against the dataset's checksums.
 func openFlat(_ context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
-	d, err := store.OpenFlat(path)
+	d, err := FlatDataset(path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	return newDataset(d, wanted)
+}
+
+// FlatDataset opens the flat dataset in a folder, wherever that is.
+func FlatDataset(path string) (*store.Dataset, error) {
+	if !vfs.Mounted(path) {
+		return store.OpenFlat(path)
+	}
+	data, err := vfs.ReadFile(filepath.Join(path, store.ManifestName), nil)
+	if err != nil {
+		return nil, err
+	}
+	return store.ReadFlat(path, data)
 }
 
 // newDataset returns the source that a dataset is.
@@ -73,7 +86,7 @@ func readFile(path string, b []byte, offset int64) error {
 	if len(b) == 0 {
 		return nil
 	}
-	f, err := os.Open(path)
+	f, err := vfs.Open(path)
 	if err != nil {
 		return err
 	}
@@ -139,7 +152,7 @@ func (r *extentReader) start() (err error) {
 		r.file = &recordReader{r: r.packed, step: r.packed.ChunkRecords(), at: e.Row}
 		return nil
 	}
-	f, err := os.Open(e.Path)
+	f, err := vfs.Open(e.Path)
 	if err != nil {
 		return err
 	}
@@ -292,7 +305,7 @@ func (c *raggedCursor) close() error { return errors.Join(c.values.Close(), c.of
 
 // OpenRecords opens a flat dataset that must have these fields, and no splits.
 func OpenRecords(path string, schema store.Schema) (Source, error) {
-	d, err := store.OpenFlat(path)
+	d, err := FlatDataset(path)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // file is a regular file, by its path. As Data it is the first value.
@@ -20,6 +22,10 @@ func (f file) Read(v *Values) error {
 
 // read returns all bytes, in the memory of buf if they fit.
 func (f file) read(buf []byte) ([]byte, error) {
+	if vfs.Mounted(string(f)) {
+		b, err := vfs.ReadFile(string(f), buf[:0])
+		return b, withoutPath(err)
+	}
 	r, size, err := openFile(string(f))
 	if err != nil {
 		return buf[:0], withoutPath(err)

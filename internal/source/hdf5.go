@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -17,12 +17,13 @@ import (
 // openHDF5 opens any HDF5 file: a dataset of this module with all that is known of it, of
 // another file every dataset of numbers that has records, contiguous or chunked.
 func openHDF5(_ context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
-	if d, err := store.OpenHDF5(path, nil); err == nil && d.Manifest != nil {
-		return newDataset(d, wanted)
-	}
-	f, err := os.Open(path)
+	f, err := vfs.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, withoutPath(err))
+	}
+	if d := ownHDF5(path, f); d != nil {
+		f.Close()
+		return newDataset(d, wanted)
 	}
 	pool := h5chunk.NewPool(0)
 	columns, err := hdf5Columns(f, pool, wanted)
@@ -34,12 +35,25 @@ func openHDF5(_ context.Context, path string, _ Options, wanted []Wanted) (Sourc
 	return newArrays("hdf5", path, baseName(path), columns, closer(pool.Close), f)
 }
 
+// ownHDF5 returns the dataset of this module that a file holds, nil if it holds none.
+func ownHDF5(path string, f vfs.File) *store.Dataset {
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	d, err := store.ReadHDF5(path, f, info.Size())
+	if err != nil || d.Manifest == nil {
+		return nil
+	}
+	return d
+}
+
 // closer is a function to call at the end.
 type closer func()
 
 func (c closer) Close() error { c(); return nil }
 
-func hdf5Columns(f *os.File, pool *h5chunk.Pool, wanted []Wanted) (columns []column, err error) {
+func hdf5Columns(f vfs.File, pool *h5chunk.Pool, wanted []Wanted) (columns []column, err error) {
 	info, err := f.Stat()
 	if err != nil {
 		return nil, withoutPath(err)
@@ -70,7 +84,7 @@ func hdf5Columns(f *os.File, pool *h5chunk.Pool, wanted []Wanted) (columns []col
 }
 
 // hdf5Column returns a dataset as a column.
-func hdf5Column(f *os.File, d *h5meta.Dataset, pool *h5chunk.Pool) (column, error) {
+func hdf5Column(f vfs.File, d *h5meta.Dataset, pool *h5chunk.Pool) (column, error) {
 	spec, err := d.Spec()
 	if err != nil {
 		return column{}, err

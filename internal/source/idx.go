@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -92,7 +92,7 @@ func idxFiles(path string) ([]string, error) {
 	}
 	dir, name := filepath.Split(images[0])
 	prefix, _, _ := strings.Cut(name, "images")
-	labels, err := filepath.Glob(escape(dir) + escape(prefix) + "labels*")
+	labels, err := vfs.Glob(escape(dir) + escape(prefix) + "labels*")
 	if err != nil || len(labels) == 0 {
 		return images, nil
 	}
@@ -101,7 +101,7 @@ func idxFiles(path string) ([]string, error) {
 
 // idxColumn opens a file as a column.
 func idxColumn(name string) (column, io.Closer, error) {
-	f, err := os.Open(name)
+	f, err := vfs.Open(name)
 	if err != nil {
 		return column{}, nil, err
 	}
@@ -112,7 +112,7 @@ func idxColumn(name string) (column, io.Closer, error) {
 	return c, f, err
 }
 
-func idxColumnOf(f *os.File, name string) (column, error) {
+func idxColumnOf(f vfs.File, name string) (column, error) {
 	magic := make([]byte, 2)
 	if err := readAt(f, magic, 0); err != nil {
 		return column{}, cutShort(err)

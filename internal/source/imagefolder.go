@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -76,7 +76,7 @@ func OpenImageFolder(ctx context.Context, path string, opts ImageFolderOptions) 
 
 // CheckFolder returns an error unless path is a folder.
 func CheckFolder(path string) error {
-	info, err := os.Stat(path)
+	info, err := vfs.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("source %s: there is no such folder", path)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // listing is what one folder holds, each part sorted by name.
@@ -27,7 +29,7 @@ type entry struct {
 func (s *ImageFolder) list(rel string) (listing, error) {
 	var l listing
 	dir := filepath.Join(s.root, rel)
-	entries, err := os.ReadDir(dir)
+	entries, err := vfs.ReadDir(dir)
 	if err != nil {
 		return l, fmt.Errorf("folder %q: %w", filepath.ToSlash(rel), withoutPath(err))
 	}
@@ -44,7 +46,7 @@ func (s *ImageFolder) list(rel string) (listing, error) {
 func (s *ImageFolder) classify(l *listing, dir string, e fs.DirEntry) {
 	name, path, mode := e.Name(), filepath.Join(dir, e.Name()), e.Type()
 	if mode&fs.ModeSymlink != 0 {
-		if info, err := os.Stat(path); err == nil {
+		if info, err := vfs.Stat(path); err == nil {
 			mode = info.Mode().Type()
 		}
 	}
@@ -62,7 +64,7 @@ func (s *ImageFolder) classify(l *listing, dir string, e fs.DirEntry) {
 
 // head returns the first bytes of a file, fewer or none where it cannot be read.
 func head(path string) []byte {
-	f, err := os.Open(path)
+	f, err := vfs.Open(path)
 	if err != nil {
 		return nil
 	}
@@ -85,7 +87,7 @@ func (w *walker) walk(rel string) error {
 	if w.ctx.Err() != nil {
 		return context.Cause(w.ctx)
 	}
-	info, err := os.Stat(filepath.Join(w.source.root, rel))
+	info, err := vfs.Stat(filepath.Join(w.source.root, rel))
 	if err != nil {
 		return fmt.Errorf("folder %q: %w", filepath.ToSlash(rel), withoutPath(err))
 	}

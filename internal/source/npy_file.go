@@ -3,12 +3,14 @@ package source
 import (
 	"archive/zip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // openNPY opens a .npy file, or a folder or glob of them: each is a field, named as its
@@ -21,9 +23,9 @@ func openNPY(_ context.Context, path string, _ Options, wanted []Wanted) (Source
 	var columns []column
 	var open []io.Closer
 	for _, name := range files {
-		var f *os.File
+		var f vfs.File
 		var c column
-		if f, err = os.Open(name); err == nil {
+		if f, err = vfs.Open(name); err == nil {
 			open = append(open, f)
 			c, err = npyColumn(f, filepath.Base(name))
 		}
@@ -47,10 +49,10 @@ func filesOf(path, pattern string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info, err := os.Stat(files[0]); err != nil || !info.IsDir() {
+	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
 		return files, nil
 	}
-	files, err = filepath.Glob(filepath.Join(escape(files[0]), pattern))
+	files, err = vfs.Glob(filepath.Join(escape(files[0]), pattern))
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("source %s: the folder holds no %s", path, pattern)
 	}
@@ -64,7 +66,7 @@ func closeFiles(files []io.Closer) {
 }
 
 // npyColumn returns the column that a file is.
-func npyColumn(f *os.File, name string) (column, error) {
+func npyColumn(f vfs.File, name string) (column, error) {
 	info, err := f.Stat()
 	if err != nil {
 		return column{}, err
@@ -85,7 +87,7 @@ func npyColumn(f *os.File, name string) (column, error) {
 
 // openNPZ opens what numpy.savez or savez_compressed wrote: each member is a field.
 func openNPZ(_ context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
-	z, err := zip.OpenReader(path)
+	f, z, err := openZip(path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, withoutPath(err))
 	}
@@ -94,13 +96,29 @@ func openNPZ(_ context.Context, path string, _ Options, wanted []Wanted) (Source
 		columns, err = selectColumns(columns, wanted)
 	}
 	if err != nil {
-		z.Close()
+		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return newArrays("npz", path, baseName(path), columns, z)
+	return newArrays("npz", path, baseName(path), columns, f)
 }
 
-func npzColumns(z *zip.ReadCloser) (columns []column, err error) {
+func openZip(path string) (vfs.File, *zip.Reader, error) {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	z, err := zip.NewReader(f, info.Size())
+	if err != nil {
+		return nil, nil, errors.Join(err, f.Close())
+	}
+	return f, z, nil
+}
+
+func npzColumns(z *zip.Reader) (columns []column, err error) {
 	for _, m := range z.File {
 		name, ok := strings.CutSuffix(m.Name, ".npy")
 		if !ok {

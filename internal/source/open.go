@@ -3,10 +3,10 @@ package source
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -89,7 +89,7 @@ func Detect(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	info, err := os.Stat(files[0])
+	info, err := vfs.Stat(files[0])
 	if err != nil {
 		return "", fmt.Errorf("source %s: %w", path, withoutPath(err))
 	}
@@ -104,14 +104,14 @@ func Detect(path string) (string, error) {
 
 // detectFolder tells what a folder holds; one of images is the usual.
 func detectFolder(path string) string {
-	if store.IsFlat(path) {
+	if info, err := vfs.Stat(filepath.Join(path, store.ManifestName)); err == nil && info.Mode().IsRegular() {
 		return "flat"
 	}
 	for _, try := range []struct{ pattern, kind string }{
 		{"data_batch_*.bin", "cifar"}, {"test_batch.bin", "cifar"}, {"fine_label_names.txt", "cifar"},
 		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"},
 	} {
-		if found, _ := filepath.Glob(filepath.Join(escape(path), try.pattern)); len(found) > 0 {
+		if found, _ := vfs.Glob(filepath.Join(escape(path), try.pattern)); len(found) > 0 {
 			return try.kind
 		}
 	}
@@ -152,13 +152,13 @@ var byExtension = map[string]string{
 
 // expand returns the files that path is: itself, or what it matches as a glob, by name.
 func expand(path string) ([]string, error) {
-	if _, err := os.Lstat(path); err == nil {
+	if _, err := vfs.Lstat(path); err == nil {
 		return []string{path}, nil
 	}
 	if !strings.ContainsAny(path, "*?[") {
 		return nil, fmt.Errorf("source %s: there is no such file or folder", path)
 	}
-	files, err := filepath.Glob(path)
+	files, err := vfs.Glob(path)
 	if err != nil || len(files) == 0 {
 		return nil, fmt.Errorf("source %s: no file matches", path)
 	}
@@ -172,7 +172,7 @@ func escape(path string) string {
 
 // readHead fills b with the first bytes of a file and returns how many there are.
 func readHead(path string, b []byte) int {
-	f, err := os.Open(path)
+	f, err := vfs.Open(path)
 	if err != nil {
 		return 0
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 
 	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -25,7 +25,7 @@ func openPacked(d *store.Dataset) (packedReaders, []io.Closer, error) {
 	if len(p) == 0 {
 		return nil, nil, nil
 	}
-	f, err := os.Open(d.Path)
+	f, err := vfs.Open(d.Path)
 	if err != nil {
 		return nil, nil, withoutPath(err)
 	}
@@ -44,7 +44,7 @@ func closeEach(closers []io.Closer) (err error) {
 	return err
 }
 
-func (p packedReaders) open(d *store.Dataset, f *os.File, pool *h5chunk.Pool) error {
+func (p packedReaders) open(d *store.Dataset, f vfs.File, pool *h5chunk.Pool) error {
 	info, err := f.Stat()
 	if err != nil {
 		return withoutPath(err)

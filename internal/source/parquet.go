@@ -6,19 +6,20 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // parquetSource is a source of rows of Parquet files. A struct of bytes and path, as the
 // Hugging Face hub stores images, is one column.
 type parquetSource struct {
 	path    string
-	files   []*os.File
+	files   []vfs.File
 	parts   []*parquet.File
 	columns []*parquetColumn
 	info    Info
@@ -125,7 +126,7 @@ func (s *parquetSource) decide() error {
 
 // add opens one more file, whose columns must be those of the first.
 func (s *parquetSource) add(name string) error {
-	f, err := os.Open(name)
+	f, err := vfs.Open(name)
 	if err != nil {
 		return err
 	}

@@ -6,14 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // openStream opens a file that may be compressed with gzip or zstd, as its first bytes say.
 func openStream(path string) (*stream, error) {
-	f, err := os.Open(path)
+	f, err := vfs.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +28,7 @@ func openStream(path string) (*stream, error) {
 
 // stream is a file's content, decompressed.
 type stream struct {
-	file *os.File
+	file vfs.File
 	in   int64 // bytes taken of the file
 	out  int64 // bytes given
 	r    io.Reader
@@ -80,7 +81,7 @@ func (s *stream) seekable() io.Reader {
 
 // skipper reads a file in blocks, and skips without reading.
 type skipper struct {
-	file *os.File
+	file vfs.File
 	buf  *bufio.Reader
 }
 

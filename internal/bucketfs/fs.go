@@ -1,0 +1,175 @@
+// Package bucketfs makes the objects of a bucket look like files in folders, for package vfs
+// to mount: folders are what keys have in common up to a "/". Objects are read by ranges,
+// whole blocks at a time, some of which are kept.
+package bucketfs
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/penstock/penstock/remote"
+)
+
+// FS is the objects of a bucket below a prefix. Its methods may be called from any goroutine.
+// They hold up to 128 MiB of blocks of objects, for all open files together.
+type FS struct {
+	ctx    context.Context
+	client *remote.Client
+	prefix string // with a slash at its end, or empty
+	cache  *cache
+}
+
+// New returns the objects whose keys begin with prefix and a slash, or all for an empty
+// prefix. Its requests end with ctx.
+func New(ctx context.Context, c *remote.Client, prefix string) *FS {
+	if prefix = strings.Trim(prefix, "/"); prefix != "" {
+		prefix += "/"
+	}
+	f := &FS{ctx: ctx, client: c, prefix: prefix}
+	f.cache = newCache(f.load)
+	return f
+}
+
+// maxWhole bounds what ReadFile takes into memory.
+const maxWhole = 1 << 30
+
+// key returns the key of a name.
+func (f *FS) key(name string) string {
+	if name == "." {
+		return strings.TrimSuffix(f.prefix, "/")
+	}
+	return f.prefix + name
+}
+
+// folder returns what keys in a folder begin with.
+func (f *FS) folder(name string) string {
+	if name == "." {
+		return f.prefix
+	}
+	return f.prefix + name + "/"
+}
+
+func failed(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
+
+func check(op, name string) error {
+	if !fs.ValidPath(name) {
+		return failed(op, name, fs.ErrInvalid)
+	}
+	return nil
+}
+
+// Stat implements fs.StatFS. A folder is one that some key is in.
+func (f *FS) Stat(name string) (fs.FileInfo, error) {
+	if err := check("stat", name); err != nil {
+		return nil, err
+	}
+	if key := f.key(name); key != "" {
+		o, err := f.client.Stat(f.ctx, key)
+		if err == nil {
+			return info{name: path.Base(name), size: o.Size}, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, failed("stat", name, err)
+		}
+	}
+	for _, err := range f.client.List(f.ctx, f.folder(name), "/") {
+		if err != nil {
+			return nil, failed("stat", name, err)
+		}
+		return info{name: path.Base(name), dir: true}, nil
+	}
+	return nil, failed("stat", name, fs.ErrNotExist)
+}
+
+// ReadDir implements fs.ReadDirFS, page by page.
+func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
+	if err := check("open", name); err != nil {
+		return nil, err
+	}
+	prefix := f.folder(name)
+	var list []fs.DirEntry
+	for o, err := range f.client.List(f.ctx, prefix, "/") {
+		if err != nil {
+			return nil, failed("open", name, err)
+		}
+		base, ok := strings.CutPrefix(o.Key, prefix)
+		base = strings.TrimSuffix(base, "/")
+		if !ok || base == "" || !fs.ValidPath(base) || strings.Contains(base, "/") {
+			continue // the mark of an empty folder, or a key that is no path
+		}
+		list = append(list, fs.FileInfoToDirEntry(info{name: base, size: o.Size, dir: o.Folder}))
+	}
+	if len(list) == 0 {
+		return nil, failed("open", name, fs.ErrNotExist)
+	}
+	return list, nil
+}
+
+// ReadFile implements vfs.FS: in one request, as whole objects are small.
+func (f *FS) ReadFile(name string, buf []byte) ([]byte, error) {
+	if err := check("open", name); err != nil {
+		return buf, err
+	}
+	data, _, err := f.client.ReadAll(f.ctx, f.key(name), maxWhole)
+	if err != nil {
+		return buf, failed("read", name, err)
+	}
+	if len(buf) == 0 {
+		return data, nil
+	}
+	return append(buf, data...), nil
+}
+
+// Open implements fs.FS. What it returns is a vfs.File, of a folder only one that says so.
+func (f *FS) Open(name string) (fs.File, error) {
+	if err := check("open", name); err != nil {
+		return nil, err
+	}
+	o, err := f.client.Stat(f.ctx, f.key(name))
+	if err != nil {
+		if dir, dirErr := f.Stat(name); dirErr == nil && dir.IsDir() {
+			return folder{dir}, nil
+		}
+		return nil, failed("open", name, err)
+	}
+	return &file{fsys: f, object: o, name: name}, nil
+}
+
+// load reads a block of an object.
+func (f *FS) load(o remote.Object, off int64, dst []byte) error {
+	return f.client.ReadAt(f.ctx, o, off, dst)
+}
+
+// info describes an object or folder.
+type info struct {
+	name string
+	size int64
+	dir  bool
+}
+
+func (i info) Name() string       { return i.name }
+func (i info) Size() int64        { return i.size }
+func (i info) ModTime() time.Time { return time.Time{} }
+func (i info) IsDir() bool        { return i.dir }
+func (i info) Sys() any           { return nil }
+
+func (i info) Mode() fs.FileMode {
+	if i.dir {
+		return fs.ModeDir | 0o555
+	}
+	return 0o444
+}
+
+// folder is a folder that was opened; it can be listed only by its FS.
+type folder struct{ fs.FileInfo }
+
+func (f folder) Stat() (fs.FileInfo, error) { return f.FileInfo, nil }
+func (f folder) Close() error               { return nil }
+
+func (f folder) Read([]byte) (int, error) {
+	return 0, failed("read", f.Name(), errors.New("is a folder"))
+}

@@ -1,0 +1,178 @@
+// Package vfs opens files by path, wherever they lie: those of the system as package os
+// does, at its speed, and those of file systems that were mounted, such as buckets of an
+// object store.
+//
+// A mounted file system has a path of its own, such as s3:/lab: package filepath joins, cuts
+// and cleans such paths like any other.
+package vfs
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// File is an open file. *os.File is one.
+type File interface {
+	io.ReadSeekCloser
+	io.ReaderAt
+	Stat() (fs.FileInfo, error)
+	Name() string
+}
+
+// FS is a file system that can be mounted. Names are those of package io/fs: with slashes,
+// "." for all. What Open returns is a File.
+type FS interface {
+	fs.ReadDirFS
+	fs.StatFS
+
+	// ReadFile appends the content of a file to buf.
+	ReadFile(name string, buf []byte) ([]byte, error)
+}
+
+var (
+	mu     sync.Mutex
+	mounts atomic.Pointer[[]mount] // nil or empty: there is none
+)
+
+type mount struct {
+	path string // with slashes
+	fsys FS
+}
+
+// Mount makes a file system reachable below a path, which no other one has. Unmount with the
+// function that it returns.
+func Mount(path string, fsys FS) (unmount func()) {
+	m := &mount{filepath.ToSlash(path), fsys}
+	change(func(list []mount) []mount { return append(list, *m) })
+	return func() {
+		change(func(list []mount) []mount {
+			var out []mount
+			for _, other := range list {
+				if other.fsys != fsys || other.path != m.path {
+					out = append(out, other)
+				}
+			}
+			return out
+		})
+	}
+}
+
+func change(f func([]mount) []mount) {
+	mu.Lock()
+	defer mu.Unlock()
+	var list []mount
+	if old := mounts.Load(); old != nil {
+		list = append(list, *old...)
+	}
+	list = f(list)
+	mounts.Store(&list)
+}
+
+// find returns the file system that path lies in, and its name there; nil for the system's.
+func find(path string) (FS, string) {
+	list := mounts.Load()
+	if list == nil || len(*list) == 0 {
+		return nil, ""
+	}
+	path = filepath.ToSlash(filepath.Clean(path))
+	for _, m := range *list {
+		if path == m.path {
+			return m.fsys, "."
+		}
+		if rest, ok := strings.CutPrefix(path, m.path+"/"); ok {
+			return m.fsys, rest
+		}
+	}
+	return nil, ""
+}
+
+// Mounted reports whether path lies in a mounted file system.
+func Mounted(path string) bool {
+	fsys, _ := find(path)
+	return fsys != nil
+}
+
+// Open opens a file for reading.
+func Open(path string) (File, error) {
+	fsys, name := find(path)
+	if fsys == nil {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err // not f, which would be a File that is not nil
+		}
+		return f, nil
+	}
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	file, ok := f.(File)
+	if !ok {
+		f.Close()
+		return nil, &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("%w: it is a folder", fs.ErrInvalid)}
+	}
+	return file, nil
+}
+
+// ReadFile appends the content of a file to buf.
+func ReadFile(path string, buf []byte) ([]byte, error) {
+	if fsys, name := find(path); fsys != nil {
+		return fsys.ReadFile(name, buf)
+	}
+	data, err := os.ReadFile(path)
+	return append(buf, data...), err
+}
+
+// Stat describes a file or folder.
+func Stat(path string) (fs.FileInfo, error) {
+	if fsys, name := find(path); fsys != nil {
+		return fsys.Stat(name)
+	}
+	return os.Stat(path)
+}
+
+// Lstat is Stat without following a link.
+func Lstat(path string) (fs.FileInfo, error) {
+	if fsys, name := find(path); fsys != nil {
+		return fsys.Stat(name)
+	}
+	return os.Lstat(path)
+}
+
+// ReadDir lists a folder, by name.
+func ReadDir(path string) ([]fs.DirEntry, error) {
+	if fsys, name := find(path); fsys != nil {
+		return fsys.ReadDir(name)
+	}
+	return os.ReadDir(path)
+}
+
+// Glob returns the paths that match a pattern, by name.
+func Glob(pattern string) ([]string, error) {
+	fsys, name := find(pattern)
+	if fsys == nil {
+		return filepath.Glob(pattern)
+	}
+	names, err := fs.Glob(fsys, name)
+	root := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(pattern)), name)
+	for i := range names {
+		names[i] = root + names[i]
+	}
+	return names, err
+}
+
+// WalkDir calls f for a file, or for a folder and all below it, as filepath.WalkDir.
+func WalkDir(path string, f fs.WalkDirFunc) error {
+	fsys, name := find(path)
+	if fsys == nil {
+		return filepath.WalkDir(path, f)
+	}
+	root := strings.TrimSuffix(filepath.ToSlash(filepath.Clean(path)), name)
+	return fs.WalkDir(fsys, name, func(name string, e fs.DirEntry, err error) error { return f(root+name, e, err) })
+}
