@@ -1,0 +1,42 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/mmapds"
+)
+
+// seeds is where to write the compressed files that the tests of other packages damage:
+//
+//	go test ./store/hdf5 -run TestSeeds -seeds ../../internal/h5chunk/testdata
+var seeds = flag.String("seeds", "", "folder to write small compressed files into")
+
+// Small compressed files, with several chunks of each array, can be made.
+func TestSeeds(t *testing.T) {
+	dir := *seeds
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	for name, c := range map[string]Compression{
+		"small-packed.h5":   {Level: 6, Shuffle: ShuffleOff, ChunkRecords: 4},
+		"small-shuffled.h5": {Level: 6, Shuffle: ShuffleOn, ChunkRecords: 3},
+	} {
+		path := filepath.Join(dir, name)
+		buildPacked(t, path, 0, 10, Options{Compress: &c, Splits: trainVal, Overwrite: true})
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		d, err := mmapds.Locate(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(path); err != nil || info.Size() > 80<<10 || len(d.Manifest.Storage) < 5 {
+			t.Errorf("%s: %v, storage %v, error %v", name, info.Size(), d.Manifest.Storage, err)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+//go:build cgo
+
+package hdf5
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+)
+
+// tool runs one of the tools of libhdf5, which must have nothing to say against its arguments.
+func tool(t *testing.T, name string, args ...string) {
+	t.Helper()
+	var diag bytes.Buffer
+	cmd := exec.Command(name, args...)
+	cmd.Stderr = &diag
+	out, err := cmd.Output()
+	if err != nil || diag.Len() > 0 {
+		t.Errorf("%s %v: %v: %s%.1000s", name, args, err, diag.Bytes(), out)
+	}
+}
+
+// copyScript copies what is in a file to another one, by the values that h5py reads: no object
+// is copied as it is.
+const copyScript = `
+import sys, h5py
+with h5py.File(sys.argv[1]) as old, h5py.File(sys.argv[2], "w") as new:
+    for k, v in old.attrs.items():
+        new.attrs.create(k, v, dtype=old.attrs.get_id(k).dtype)
+    def visit(name, x):
+        if isinstance(x, h5py.Group):
+            y = new.create_group(name)
+        else:
+            y = new.create_dataset(name, data=x[()], dtype=x.dtype)
+        for k, v in x.attrs.items():
+            y.attrs.create(k, v, dtype=x.attrs.get_id(k).dtype)
+    old.visititems(visit)
+`
+
+// h5pyCopy makes a copy by copyScript.
+func h5pyCopy(t *testing.T, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy.h5")
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import h5py").Run() != nil {
+			continue
+		}
+		if out, err := exec.Command(python, "-c", copyScript, path, to).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return to
+	}
+	t.Skip("no python3 that has h5py: apt-get install python3-h5py")
+	return ""
+}
+
+// The tools of libhdf5 read compressed files, and find no difference to what h5py makes of
+// the same arrays.
+func TestToolsOnCompressed(t *testing.T) {
+	for _, name := range []string{"h5dump", "h5ls", "h5stat", "h5diff"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("%v: apt-get install hdf5-tools", err)
+		}
+	}
+	files := map[string]string{"plain": build(t, everyType(), 20, 30, store.Info{})}
+	dir := t.TempDir()
+	for name, c := range compressions {
+		files["packed "+name] = filepath.Join(dir, name+".h5")
+		buildPacked(t, files["packed "+name], 0, 50, Options{Compress: &c, Splits: trainVal})
+		buildPacked(t, files["packed "+name], 50, 75, Options{Append: true, Splits: trainVal})
+	}
+	for name, path := range files {
+		t.Run(name, func(t *testing.T) {
+			tool(t, "h5dump", "-pH", path)
+			tool(t, "h5dump", path)
+			tool(t, "h5ls", "-rv", path)
+			tool(t, "h5stat", path)
+			tool(t, "h5diff", path, h5pyCopy(t, path))
+		})
+	}
+}
