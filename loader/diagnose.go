@@ -13,6 +13,7 @@ const (
 	TooEarly       Bottleneck = "too early to tell"
 	TrainBound     Bottleneck = "train-bound"
 	TransformBound Bottleneck = "transform-bound"
+	TransformWaits Bottleneck = "transforms wait"
 	ColdStorage    Bottleneck = "cold storage"
 	CopyBound      Bottleneck = "copy-bound"
 	Straggler      Bottleneck = "a straggler"
@@ -37,6 +38,8 @@ const (
 	littleWait = 0.05 // of the loop: not worth mending
 	muchBusy   = 0.5  // of the workers' time
 	tinyBatch  = time.Millisecond
+	mostCores  = 0.7 // of them in use: the rest is not free to use
+	moreAtOnce = 8   // times as many workers, at most, are advised in one step
 )
 
 // Diagnose says what limits the loop that the Loader feeds, from its Stats.
@@ -64,8 +67,8 @@ func (s Stats) Diagnose() Diagnosis {
 }
 
 func (s Stats) trainBound(wait, loop time.Duration) Diagnosis {
-	return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches, and the workers are idle for %s of theirs; free loading would gain %s",
-		percent(wait, loop), percentOf(1-min(1, s.busy(loop))), percentOf(gain(loop, wait)-1)), gain(loop, wait)}
+	return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches, and the workers are idle for %s of theirs; free loading would make the loop %s",
+		percent(wait, loop), percentOf(1-min(1, s.busy(loop))), faster(gain(loop, wait))), gain(loop, wait)}
 }
 
 func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
@@ -73,8 +76,8 @@ func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
 	if s.Slowest.Took > s.LateBatch.Wait/2 {
 		what = fmt.Sprintf("record %d, whose %q took %v", s.Slowest.Record, s.Slowest.Field, round(s.Slowest.Took))
 	}
-	return Diagnosis{Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one batch: %s; without it the loop would be %s faster",
-		round(s.LateBatch.Wait), round(wait), what, percentOf(gain(loop, s.LateBatch.Wait)-1)), gain(loop, s.LateBatch.Wait)}
+	return Diagnosis{Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one batch: %s; without it the loop would be %s",
+		round(s.LateBatch.Wait), round(wait), what, faster(gain(loop, s.LateBatch.Wait))), gain(loop, s.LateBatch.Wait)}
 }
 
 // saturated tells which work fills the workers' time.
@@ -84,18 +87,37 @@ func (s Stats) saturated(wait, loop time.Duration) Diagnosis {
 	head := fmt.Sprintf("%d workers are busy for %s of the time", max(1, s.Workers), percentOf(min(1, s.busy(loop))))
 	switch {
 	case s.SlowRead > work/2:
-		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, and for %s of that they wait for storage, which gives %s; free loading would gain %s: more Workers keep more reads in flight, and what fits into memory is fast from the second epoch on",
-			head, percent(s.SlowRead, work), rate(s.ReadBytes, loop), percentOf(gain(loop, wait)-1)), gain(loop, wait)}
+		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, and for %s of that they wait for storage, which gives %s; free loading would make the loop %s: more Workers keep more reads in flight, and what fits into memory is fast from the second epoch on",
+			head, percent(s.SlowRead, work), rate(s.ReadBytes, loop), faster(gain(loop, wait))), gain(loop, wait)}
+	case s.transformsWait(work, loop):
+		return s.moreAtOnce(work, wait, loop)
 	case spare > 0:
 		better := max(s.Body, loop*time.Duration(max(1, s.Workers))/time.Duration(s.Cores-1))
-		return Diagnosis{TooFewWorkers, fmt.Sprintf("too few workers: training waits %s of the time, and %s; of %d cores, %d are free: Workers %d would gain %s",
-			percent(wait, loop), head, s.Cores, spare, s.Cores-1, percentOf(gain(loop, loop-better)-1)), gain(loop, loop-better)}
+		return Diagnosis{TooFewWorkers, fmt.Sprintf("too few workers: training waits %s of the time, and %s; of %d cores, %d are free: Workers %d would make the loop %s",
+			percent(wait, loop), head, s.Cores, spare, s.Cores-1, faster(gain(loop, loop-better))), gain(loop, loop-better)}
 	case s.Read > work/2:
-		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and copy out of memory for %s of that, %s; free loading would gain %s: RunShuffle with runs of whole batches copies nothing, and smaller types copy less",
-			head, percent(s.Read, work), rate(s.ReadBytes, loop), percentOf(gain(loop, wait)-1)), gain(loop, wait)}
+		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and copy out of memory for %s of that, %s; free loading would make the loop %s: RunShuffle with runs of whole batches copies nothing, and smaller types copy less",
+			head, percent(s.Read, work), rate(s.ReadBytes, loop), faster(gain(loop, wait))), gain(loop, wait)}
 	}
-	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, and transform for %s of that, %v a record; no core is free, and free loading would gain %s: do the costly steps once, when the dataset is made",
-		head, percent(s.Transform+s.Collate, work), round((s.Transform+s.Collate)/time.Duration(max(1, s.Records))), percentOf(gain(loop, wait)-1)), gain(loop, wait)}
+	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, and transform for %s of that, %v a record; no core is free, and free loading would make the loop %s: do the costly steps once, when the dataset is made",
+		head, percent(s.Transform+s.Collate, work), round((s.Transform+s.Collate)/time.Duration(max(1, s.Records))), faster(gain(loop, wait))), gain(loop, wait)}
+}
+
+// transformsWait reports whether most of the workers' time passes in Transforms that wait for
+// something else than a core, such as a network: for half of it at least no core was at work,
+// although some were free.
+func (s Stats) transformsWait(work, loop time.Duration) bool {
+	in := s.Transform + s.Collate
+	return s.CPU > 0 && in > work/2 && s.CPU < in/2 && share(s.CPU, loop) < mostCores*float64(s.Cores)
+}
+
+// moreAtOnce advises as many workers as keep the consumer busy.
+func (s Stats) moreAtOnce(work, wait, loop time.Duration) Diagnosis {
+	have := max(1, s.Workers)
+	n := max(have+1, min(moreAtOnce*have, int(work/max(1, s.Body))+1))
+	better := max(s.Body, work/time.Duration(n))
+	return Diagnosis{TransformWaits, fmt.Sprintf("transforms wait: %d workers are in Transforms for %s of the time, %v a record, but the process used %.1f of %d cores: they wait for something else; training waits %s of the time, and Workers %d would make the loop %s",
+		have, percentOf(min(1, s.busy(loop))), round((s.Transform+s.Collate)/time.Duration(max(1, s.Records))), share(s.CPU, loop), s.Cores, percent(wait, loop), n, faster(gain(loop, loop-better))), gain(loop, loop-better)}
 }
 
 func (s Stats) tiny(wait, loop time.Duration) Diagnosis {
@@ -113,6 +135,17 @@ func (s Stats) busy(loop time.Duration) float64 {
 // gain returns how many times as fast a loop is without some of its time.
 func gain(loop, without time.Duration) float64 {
 	return float64(loop) / float64(max(1, loop-without, loop/1000))
+}
+
+// faster says in words what a gain is.
+func faster(gain float64) string {
+	switch {
+	case gain >= 9.95:
+		return fmt.Sprintf("%.0fx faster", gain)
+	case gain >= 2:
+		return fmt.Sprintf("%.1fx faster", gain)
+	}
+	return percentOf(gain-1) + " faster"
 }
 
 func share(part, whole time.Duration) float64 { return float64(part) / float64(max(1, whole)) }

@@ -14,6 +14,7 @@ type pass struct {
 	cancel  context.CancelCauseFunc
 	unwatch func() bool // ends the wait for ctx
 	began   time.Time
+	clock   time.Duration // processTime then
 
 	// Under Loader.mu.
 	parts     []*part   // the epoch being delivered, and the one after it if the loop goes on
@@ -35,7 +36,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{began: time.Now(), opening: ld.opts.crew() > 1}
+	p := &pass{began: time.Now(), clock: processClock(), opening: ld.opts.crew() > 1}
 	first := ld.part(number, from.step)
 	first.taken = from.ahead
 	p.ahead = from.ahead
@@ -132,6 +133,7 @@ func (ld *Loader) finish(p *pass) {
 	ld.mu.Lock()
 	ld.leaveBody(p, time.Now())
 	ld.at = p.position()
+	ld.stats.CPU += processClock() - p.clock
 	timedOut := p.cause != nil
 	p.fail(context.Canceled)
 	for since := time.Now(); p.filling > 0; {

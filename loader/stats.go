@@ -24,6 +24,7 @@ type Stats struct {
 	ReadBytes int64         // that were read
 	Transform time.Duration // of workers: in Transforms
 	Collate   time.Duration // of workers: in Collate
+	CPU       time.Duration // that the whole process ran on cores while loops were iterated; 0 where the system does not tell
 	Idle      time.Duration // of workers: waiting for a free buffer, or for the next loop
 	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
@@ -67,6 +68,9 @@ type FieldReads struct {
 type reporter interface {
 	Reads(field string) (how, why string, resident float64)
 }
+
+// processClock is processTime, but in tests.
+var processClock = processTime
 
 // spent is what a worker did since it last told.
 type spent struct {
@@ -145,6 +149,9 @@ func (ld *Loader) Stats() Stats {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	st := ld.stats
+	if ld.pass != nil {
+		st.CPU += processClock() - ld.pass.clock
+	}
 	st.Reads = reads
 	st.Waits = ld.waits.quantiles()
 	st.Workers, st.Ahead = ld.active, ld.opts.Ahead
