@@ -226,13 +226,19 @@ func (l *Ledger) Manifest(info Info) *Manifest {
 	for i, f := range l.schema.Fields {
 		s := l.statistics(i, f)
 		m.Statistics[f.Name] = s
-		if info.NormalizeByStatistics && f.DType == tensor.Uint8 && f.Layout != "" {
+		if info.NormalizeByStatistics && PixelBytes(f) {
 			m.Fields[i].Normalization = s.normalization()
 		}
 	}
 	m.ID = l.id(m.Fields)
 	m.Ledger = l.State()
 	return m
+}
+
+// PixelBytes reports whether a field is one that Info.NormalizeByStatistics speaks of: bytes
+// with a layout, or with two axes or more, such as images of one channel.
+func PixelBytes(f Field) bool {
+	return f.DType == tensor.Uint8 && !f.Ragged && (f.Layout != "" || len(f.Shape) > 1)
 }
 
 // normalization returns what brings uint8 values to mean 0 and standard deviation 1. A

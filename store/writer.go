@@ -36,7 +36,7 @@ type Info struct {
 	Source  *SourceInfo
 	Skipped []Skipped
 
-	// NormalizeByStatistics gives every uint8 field with a Layout the normalisation that its
-	// own statistics ask for, for the reader to apply.
+	// NormalizeByStatistics gives every uint8 field of pixels, see PixelBytes, the
+	// normalisation that its own statistics ask for, for the reader to apply.
 	NormalizeByStatistics bool
 }

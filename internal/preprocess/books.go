@@ -26,14 +26,15 @@ type books struct {
 	skipped    []leftOut
 	kinds      map[string]int64 // of skipped samples
 	duplicates int64
-	seen       map[digest]int64 // which record has a content; nil unless duplicates are looked for
-	order      []digest         // of seen
+	repeated   []leftOut           // these
+	seen       map[digest]struct{} // contents; nil unless duplicates are looked for
+	order      []digest            // of seen
 	splitter   *splitter
 	scratch    []byte
 	pending    []byte // of a part: samples that were left out since the last record
 	left       int    // how many these are
 
-	noted struct{ skipped, seen int } // what the last note had
+	noted struct{ skipped, repeated, seen int } // what the last note had
 }
 
 // leftOut is a sample that is not in the dataset: a line of skipped.jsonl.
@@ -49,7 +50,7 @@ type digest [16]byte
 func newBooks(c Config) *books {
 	b := &books{print: sha256.New(), names: sha256.New(), kinds: make(map[string]int64), splitter: newSplitter(c)}
 	if c.Dedup {
-		b.seen = make(map[digest]int64)
+		b.seen = make(map[digest]struct{})
 	}
 	return b
 }
@@ -82,19 +83,27 @@ func (b *books) skip(s *slot) {
 // records returns how many samples became records.
 func (b *books) records() int64 { return b.samples - int64(len(b.skipped)) - b.duplicates }
 
-// duplicate reports whether the content was there before, and enters it if not.
-func (b *books) duplicate(d digest, record int64) bool {
+// before reports whether the content was there before, and enters it if not.
+func (b *books) before(d digest) bool {
 	if b.seen == nil {
 		return false
 	}
 	if _, ok := b.seen[d]; ok {
-		b.duplicates++
 		return true
 	}
-	b.seen[d] = record
+	b.seen[d] = struct{}{}
 	b.order = append(b.order, d)
 	return false
 }
+
+// repeat adds a sample that is left out as its content is there.
+func (b *books) repeat(name, reason string) {
+	b.duplicates++
+	b.repeated = append(b.repeated, leftOut{name, "duplicate", reason})
+}
+
+// leftOuts returns all samples that are left out: those that cannot be used, then duplicates.
+func (b *books) leftOuts() []leftOut { return append(slices.Clip(b.skipped), b.repeated...) }
 
 // kindOf sorts reasons into few kinds.
 func kindOf(err error) string {
@@ -148,6 +157,7 @@ type note struct {
 	Names      []byte            `json:"names"` // the hash over the names so far
 	Skipped    []leftOut         `json:"skipped,omitempty"`
 	Duplicates int64             `json:"duplicates,omitempty"`
+	Repeated   []leftOut         `json:"repeated,omitempty"`
 	Seen       []byte            `json:"seen,omitempty"` // digests
 	Strata     map[int64][]int64 `json:"strata,omitempty"`
 }
@@ -160,12 +170,12 @@ func (b *books) note() (json.RawMessage, error) {
 	}
 	n := note{
 		Samples: b.samples, Bytes: b.bytes, Print: print, Names: b.names.Sum(nil), Skipped: b.skipped[b.noted.skipped:],
-		Duplicates: b.duplicates, Strata: b.splitter.counts,
+		Duplicates: b.duplicates, Repeated: b.repeated[b.noted.repeated:], Strata: b.splitter.counts,
 	}
 	for _, d := range b.order[b.noted.seen:] {
 		n.Seen = append(n.Seen, d[:]...)
 	}
-	b.noted.skipped, b.noted.seen = len(b.skipped), len(b.order)
+	b.noted.skipped, b.noted.repeated, b.noted.seen = len(b.skipped), len(b.repeated), len(b.order)
 	return json.Marshal(n)
 }
 
@@ -185,15 +195,16 @@ func (b *books) restore(notes []json.RawMessage) (samples int64, names []byte, e
 			b.skipped = append(b.skipped, s)
 			b.kinds[s.Kind]++
 		}
+		b.repeated = append(b.repeated, n.Repeated...)
 		for d := range slices.Chunk(n.Seen, len(digest{})) {
 			if len(d) == len(digest{}) {
-				b.duplicate(digest(d), 0)
+				b.before(digest(d))
 			}
 		}
 		if n.Strata != nil {
 			b.splitter.counts = n.Strata
 		}
 	}
-	b.noted.skipped, b.noted.seen = len(b.skipped), len(b.order)
+	b.noted.skipped, b.noted.repeated, b.noted.seen = len(b.skipped), len(b.repeated), len(b.order)
 	return b.samples, names, nil
 }

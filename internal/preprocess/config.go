@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
 )
 
 // Config is everything that one run depends on. DefaultConfig gives the defaults, Source
@@ -67,6 +68,10 @@ type Config struct {
 	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, Layout and DType, see
 	// package transforms; an entry may name its "field". nil: there is none.
 	Transforms json.RawMessage
+
+	// standardize has the arrays that get mean and deviation of the dataset, once these are
+	// known.
+	standardize map[string]transforms.Standardize
 }
 
 // Formats of a dataset.
@@ -156,7 +161,7 @@ func (c Config) problems() (list []string) {
 	add(c.Stratify && c.Split == nil, "--stratify: says how to --split, which is not given")
 	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
-	add(c.Append && c.Normalize.Dataset && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
+	add(c.Append && c.Normalize.ofImages() && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
 	add(c.KeepEncoded && (c.changesPixels() || c.Alpha != decode.DropAlpha), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
 	list = append(list, c.World.problems(c)...)
 	list = append(list, c.Compress.problems(c)...)

@@ -62,6 +62,13 @@ func (c Config) recipes(fields []source.Field) (fieldTransforms, error) {
 // fieldJob returns how a field becomes one of the dataset. The recipe is nil if there is
 // none for it.
 func (c Config) fieldJob(f source.Field, recipe json.RawMessage) (fieldJob, error) {
+	if t, ok := c.standardize[f.Name]; ok {
+		recipe, err := withStandardize(recipe, t)
+		if err != nil {
+			return nil, err
+		}
+		return newArrayField(f, recipe)
+	}
 	switch {
 	case f.Image() && c.KeepEncoded:
 		return keepField{copyField{f}, c.decodes}, nil

@@ -69,7 +69,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.deep, "sixteen-bit", "high-byte", "`WHAT` of images with 16 bits a sample: "+of("sixteen-bit")+"; Pillow clips gray ones to white")
 	fs.StringVar(&f.cmyk, "cmyk", "converted", "`WHAT` of CMYK images: "+of("cmyk")+"; converted as Pillow does, colour profiles aside")
 	fs.BoolVar(&c.KeepEncoded, "keep-encoded", false, "keep image files as they are, as a field of variable length, for the loader to decode")
-	fs.StringVar(&f.normalize, "normalize", "none", "`MEAN/STD`, such as 0.5,0.5,0.5/0.25,0.25,0.25, or a name: none, imagenet, dataset (its own figures), inception, clip; "+
+	fs.StringVar(&f.normalize, "normalize", "none", "`MEAN/STD`, such as 0.5,0.5,0.5/0.25,0.25,0.25, or a name: none, imagenet, dataset (its own figures; dataset:FIELD@AXIS,... for arrays), inception, clip; "+
 		"float types store (x/255-MEAN)/STD, uint8 notes it in the dataset for the loader to do")
 	fs.IntVar(&c.Workers, "workers", c.Workers, "`N` images at a time; the result is the same for any N")
 	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` of images in one file of a flat dataset (default 256MiB)")
@@ -82,7 +82,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.split, "split", "", "`SHARES` of the records, such as train=0.9,val=0.1; by content, so that a record stays where it is when others are added")
 	fs.BoolVar(&c.Stratify, "stratify", false, "give every class those shares")
 	fs.StringVar(&f.shuffle, "shuffle", "", "store the records in a random order, by `SEED`")
-	fs.BoolVar(&c.Dedup, "dedup", false, "leave out samples with the same content as one before; takes 40 bytes of memory a sample")
+	fs.BoolVar(&c.Dedup, "dedup", false, "leave out samples with the same content as one before, with --append also as one in DEST, and list them; takes 40 bytes of memory each")
 	fs.BoolVar(&c.Append, "append", false, "add to DEST, which must have the same fields; readers keep what they opened")
 	fs.BoolVar(&c.View, "view", false, "write view.h5 into DEST, through which h5py reads the same .npy files; see inspect view --help")
 	fs.BoolVar(&c.Resume, "resume", false, "go on with a run that was stopped, or begin if there is none")

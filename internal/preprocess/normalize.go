@@ -11,10 +11,18 @@ import (
 
 // Normalize says what becomes of the numbers x/255. The zero value is no normalisation.
 type Normalize struct {
-	Name    string    // as it was asked for: "" or "none", "dataset", "imagenet", ..., or the numbers
-	Dataset bool      // mean and deviation of the dataset itself
-	Mean    []float64 // else these, one a channel or one for all
+	Name    string            // as it was asked for: "" or "none", "dataset", "imagenet", ..., or the numbers
+	Dataset bool              // mean and deviation of the dataset itself
+	Fields  []NormalizedField // with Dataset: of these arrays; nil for images or, without any, all arrays of floats
+	Mean    []float64         // else these, one a channel or one for all
 	Std     []float64
+}
+
+// NormalizedField is an array that gets its own figures.
+type NormalizedField struct {
+	Field string
+	Axis  int  // of a record: one figure for each place along it
+	Set   bool // there is an Axis; otherwise a vector has a figure for each element, others have one
 }
 
 // presets are the figures that published models were trained with.
@@ -33,8 +41,8 @@ var presets = map[string]Normalize{
 	},
 }
 
-// ParseNormalize reads none, dataset, imagenet, inception, clip, or MEAN/STD such as
-// 0.5,0.5,0.5/0.25,0.25,0.25, in units of x/255.
+// ParseNormalize reads none, dataset, dataset:FIELD@AXIS,..., imagenet, inception, clip, or
+// MEAN/STD such as 0.5,0.5,0.5/0.25,0.25,0.25, in units of x/255.
 func ParseNormalize(text string) (Normalize, error) {
 	if n, ok := presets[text]; ok {
 		n.Name = text
@@ -46,11 +54,30 @@ func ParseNormalize(text string) (Normalize, error) {
 	case "dataset":
 		return Normalize{Name: text, Dataset: true}, nil
 	}
+	if fields, ok := strings.CutPrefix(text, "dataset:"); ok {
+		return parseNormalized(text, fields)
+	}
 	mean, std, ok := strings.Cut(text, "/")
 	if !ok {
 		return Normalize{}, fmt.Errorf("%q is none of none, imagenet, dataset, inception, clip, MEAN/STD (such as 0.5,0.5,0.5/0.25,0.25,0.25)", text)
 	}
 	return parseMeanStd(text, mean, std)
+}
+
+func parseNormalized(text, fields string) (n Normalize, err error) {
+	n = Normalize{Name: text, Dataset: true}
+	for _, part := range strings.Split(fields, ",") {
+		name, axis, set := strings.Cut(strings.TrimSpace(part), "@")
+		f := NormalizedField{Field: name, Set: set}
+		if set {
+			f.Axis, err = strconv.Atoi(axis)
+		}
+		if err != nil || f.Axis < 0 || name == "" {
+			return Normalize{}, fmt.Errorf("%q is not FIELD or FIELD@AXIS, such as x or x@0", part)
+		}
+		n.Fields = append(n.Fields, f)
+	}
+	return n, nil
 }
 
 func parseMeanStd(text, mean, std string) (n Normalize, err error) {
@@ -87,7 +114,10 @@ func parseNumbers(text string) (list []float64, err error) {
 func (n Normalize) String() string { return n.Name }
 
 // none reports that nothing was asked for.
-func (n Normalize) none() bool { return !n.Dataset && n.Mean == nil }
+func (n Normalize) none() bool { return !n.ofImages() && n.Mean == nil }
+
+// ofImages reports that images get the dataset's own figures.
+func (n Normalize) ofImages() bool { return n.Dataset && n.Fields == nil }
 
 // field returns the normalisation of a field of so many channels. Without any it is the
 // identity on x/255.

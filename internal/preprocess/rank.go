@@ -72,6 +72,9 @@ func (r *run) makePart(ctx context.Context) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := r.refuseOwnFigures(j); err != nil {
+		return nil, err
+	}
 	plan, err := r.newPlan(ctx, j, ordered)
 	if err != nil {
 		return nil, err

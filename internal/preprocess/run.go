@@ -18,20 +18,21 @@ type run struct {
 	src       source.Source
 	info      source.Info
 	progress  Progress
-	list      []leftOut       // samples that were left out before the records were shuffled
-	noList    bool            // write no list of skipped samples
-	stageName string          // what writing is called; "" for the usual
-	base      *store.Manifest // of the dataset that is appended to
-	collected *store.Manifest // of the records before they were shuffled
-	books     *books          // of the last pass
-	skip      int64           // samples that the pass before left out
-	need      int64           // bytes of the whole dataset, once it is known
-	kept      int64           // records that a later run can go on behind
-	resumed   int64           // records of a run before this one
-	job       *job            // what records look like, where that is known beforehand
-	recipe    *store.Recipe   // of the job
-	part      *part           // that is made, instead of a dataset
-	inputs    string          // what else a run must have in common with one that it goes on with
+	list      []leftOut           // samples that were left out before the records were shuffled
+	noList    bool                // write no list of skipped samples
+	stageName string              // what writing is called; "" for the usual
+	base      *store.Manifest     // of the dataset that is appended to
+	collected *store.Manifest     // of the records before they were shuffled
+	books     *books              // of the last pass
+	skip      int64               // samples that the pass before left out
+	need      int64               // bytes of the whole dataset, once it is known
+	kept      int64               // records that a later run can go on behind
+	resumed   int64               // records of a run before this one
+	job       *job                // what records look like, where that is known beforehand
+	recipe    *store.Recipe       // of the job
+	part      *part               // that is made, instead of a dataset
+	there     map[digest]struct{} // what the records of base hold, where duplicates are looked for
+	inputs    string              // what else a run must have in common with one that it goes on with
 }
 
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
@@ -43,13 +44,16 @@ func (r *run) run(ctx context.Context) (*store.Manifest, error) {
 		r.config.Normalize.Mean, r.config.Normalize.Std = n.Mean, n.Std
 		r.config.Normalize.Dataset = false
 	}
+	if err := r.measureArrays(ctx); err != nil {
+		return nil, err
+	}
 	return r.write(ctx)
 }
 
 // measures reports whether the figures of the dataset are needed before it is written.
 func (r *run) measures() bool {
 	c := r.config
-	return c.Normalize.Dataset && c.images().DType != tensor.Uint8 && c.Transforms == nil
+	return c.Normalize.ofImages() && c.images().DType != tensor.Uint8 && c.Transforms == nil && slices.ContainsFunc(r.info.Fields, ofPixels)
 }
 
 // measure runs over the source for the mean and deviation of its pixels as they would be
@@ -63,7 +67,7 @@ func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 	}
 	at := slices.IndexFunc(j.schema.Fields, func(f store.Field) bool { return f.Layout != "" })
 	if at < 0 {
-		return nil, errors.New("--normalize dataset: the source has no images")
+		return nil, errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
 	}
 	ledger, sums := store.NewLedger(j.schema), make([]uint32, len(j.schema.Fields))
 	r.books = newBooks(c)
@@ -83,6 +87,12 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 	j, err := r.newJob(ctx, r.config)
 	if err != nil {
 		return nil, err
+	}
+	if r.base != nil && r.config.Dedup {
+		if r.there, err = r.contents(ctx); err != nil {
+			return nil, err
+		}
+		j.stored = true
 	}
 	r.need = max(0, r.info.Count-r.skip) * int64(j.schema.RecordBytes())
 	w, err := r.create(j)
@@ -131,7 +141,7 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 	info := store.Info{
 		Recipe: recipe, Source: r.books.source(r.info), Skipped: r.books.listed(),
-		NormalizeByStatistics: r.config.Normalize.Dataset,
+		NormalizeByStatistics: r.config.Normalize.ofImages(),
 	}
 	if r.collected != nil {
 		info.Recipe, info.Source, info.Skipped = r.collected.Recipe, r.collected.Source, r.collected.Skipped
@@ -145,7 +155,7 @@ func (r *run) append(j *job, w store.Writer, s *slot) error {
 	if r.part != nil {
 		return r.appendTraced(j, w, s)
 	}
-	if r.books.duplicate(s.digest, r.books.samples-1) {
+	if r.duplicate(s) {
 		return nil
 	}
 	s.record.Split = s.sample.Split
@@ -160,7 +170,7 @@ func (r *run) stage() string {
 	switch {
 	case r.stageName != "":
 		return r.stageName
-	case r.config.Normalize.Name == "dataset" && r.config.images().DType != tensor.Uint8 && r.config.Transforms == nil:
+	case r.config.standardize != nil, r.config.Normalize.Name == "dataset" && !r.config.Normalize.Dataset:
 		return "writing (2 of 2)"
 	}
 	return "writing"

@@ -196,6 +196,8 @@ func (f FieldSummary) meaning() string {
 	switch {
 	case f.Layout != "":
 		return "  " + f.Layout + scale(f)
+	case f.Normalization != nil:
+		return "  " + strings.TrimPrefix(scale(f), ", ")
 	case f.Classes != nil:
 		return "  " + countClasses(len(f.Classes)) + ": " + strings.Join(shorten(f.Classes, 6), ", ")
 	case f.Content == store.Text:
@@ -242,7 +244,7 @@ func (s *Summary) printBuild(w io.Writer) {
 		fmt.Fprintf(w, "  %-8s %s\n", "splits", strings.Join(parts, ", "))
 	}
 	if s.Duplicates > 0 {
-		fmt.Fprintf(w, "  %-8s %s left out, as their content was there before\n", "dedup", cli.Counted(s.Duplicates, "sample"))
+		fmt.Fprintf(w, "  %-8s %s left out, as their content is there already; %s.skipped.jsonl lists them\n", "dedup", cli.Counted(s.Duplicates, "sample"), filepath.Clean(s.Dest))
 	}
 	if s.Resumed > 0 {
 		fmt.Fprintf(w, "  %-8s behind %s of a run before\n", "resumed", cli.Counted(s.Resumed, "record"))

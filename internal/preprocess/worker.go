@@ -20,6 +20,7 @@ type slot struct {
 	size   int64  // bytes of the sample
 	crc    uint32 // of these bytes
 	digest digest // of the content, if the job asks for it
+	stored digest // of the record's content, likewise
 	bad    error  // why the sample cannot be used; then record holds nothing
 	fatal  error  // why the whole run cannot go on
 	done   chan struct{}
@@ -38,6 +39,7 @@ type job struct {
 	fields []fieldJob // of the dataset, in the order of source
 	schema store.Schema
 	digest bool // samples get one
+	stored bool // and so do records
 	label  int  // position of the field of classes, -1 if there is none
 }
 
@@ -119,6 +121,9 @@ func (w *worker) do(s *slot) {
 	}
 	if w.job.digest {
 		s.digest = w.content()
+	}
+	if w.job.stored {
+		s.stored = storedContent(w.job.schema, s.record.Values)
 	}
 	s.record.Summarize(w.job.schema)
 }

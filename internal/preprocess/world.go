@@ -67,7 +67,7 @@ func (w World) problems(c Config) (list []string) {
 	if c.Append {
 		list = append(list, "--append and --rank: parts are of new datasets; make one of the new samples, and append that")
 	}
-	if c.Normalize.Dataset && c.images().DType != tensor.Uint8 && c.Transforms == nil {
+	if c.Normalize.ofImages() && c.images().DType != tensor.Uint8 && c.Transforms == nil {
 		list = append(list, "--normalize dataset and --rank: float types need the figures of all samples before the first is written; give MEAN/STD as numbers, or store uint8")
 	}
 	return list

@@ -133,7 +133,7 @@ func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped
 // writeSkipped lists the samples that were left out, with the reasons, one a line. Without
 // any, a list of an earlier run is removed.
 func (r *run) writeSkipped() error {
-	list := append(slices.Clip(r.list), r.books.skipped...)
+	list := append(slices.Clip(r.list), r.books.leftOuts()...)
 	switch {
 	case r.noList:
 		return nil

@@ -85,6 +85,11 @@ func (g *guess) addList(text string) {
 // labelNames are columns whose words are taken for classes.
 var labelNames = []string{"label", "labels", "class", "classes", "category", "target", "y"}
 
+// LabelName reports whether a column of that name is taken for one of classes.
+func LabelName(name string) bool {
+	return slices.Contains(labelNames, strings.ToLower(lastPart(name)))
+}
+
 // result returns the type of a column of that name.
 func (g *guess) result(column string) columnType {
 	switch {
@@ -98,7 +103,7 @@ func (g *guess) result(column string) columnType {
 		return g.list()
 	case !g.notImage:
 		return columnType{kind: imagePath}
-	case slices.Contains(labelNames, strings.ToLower(lastPart(column))):
+	case LabelName(column):
 		return columnType{kind: label, dtype: tensor.Int64}
 	}
 	return columnType{kind: text}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -125,7 +124,7 @@ func (c *parquetColumn) fixedBytes() int {
 // wordLabel reports whether texts are the names of classes: on request, or by the column's
 // name, as in other tables.
 func (c *parquetColumn) wordLabel() bool {
-	return c.text && (c.wanted.Type == "label" || c.wanted.Type == "" && slices.Contains(labelNames, strings.ToLower(lastPart(c.name))))
+	return c.text && (c.wanted.Type == "label" || c.wanted.Type == "" && LabelName(c.name))
 }
 
 // setWords makes words the classes.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/penstock/penstock/internal/nearest"
 )
@@ -55,7 +54,7 @@ func (s *tableScan) add(column string, c cell) {
 		g = new(guess)
 		s.guesses[column] = g
 		s.order = append(s.order, column)
-		if slices.Contains(labelNames, strings.ToLower(lastPart(column))) && s.classes[column] == nil {
+		if LabelName(column) && s.classes[column] == nil {
 			s.classes[column] = make(map[string]bool)
 		}
 	}
