@@ -14,6 +14,7 @@ const (
 	TrainBound     Bottleneck = "train-bound"
 	TransformBound Bottleneck = "transform-bound"
 	TransformWaits Bottleneck = "transforms wait"
+	RemoteBound    Bottleneck = "remote-bound"
 	ColdStorage    Bottleneck = "cold storage"
 	CopyBound      Bottleneck = "copy-bound"
 	Straggler      Bottleneck = "a straggler"
@@ -86,6 +87,8 @@ func (s Stats) saturated(wait, loop time.Duration) Diagnosis {
 	spare := s.Cores - 1 - s.Workers
 	head := fmt.Sprintf("%d workers are busy for %s of the time", max(1, s.Workers), percentOf(min(1, s.busy(loop))))
 	switch {
+	case s.FetchWait > work/2:
+		return s.remoteBound(wait, loop, head)
 	case s.SlowRead > work/2:
 		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, and for %s of that they wait for storage, which gives %s; free loading would make the loop %s: more Workers keep more reads in flight, and what fits into memory is fast from the second epoch on",
 			head, percent(s.SlowRead, work), rate(s.ReadBytes, loop), faster(gain(loop, wait))), gain(loop, wait)}

@@ -32,6 +32,9 @@ type Loader struct {
 	workers  []*worker
 	hands    *worker // of the consumer, if it fills its batches itself
 
+	fetched   int64 // what the Source had from a network before
+	fetchWait time.Duration
+
 	mu         sync.Mutex
 	work       sync.Cond // there may be a task: a slot came free, a pass began, or Close
 	ready      sync.Cond // the consumer may go on: a batch is done, a worker is through, or the pass was cancelled
@@ -74,6 +77,7 @@ func New(src Source, opts Options) (*Loader, error) {
 	}
 	ld.pieces, _ = src.(contiguity)
 	ld.warmer, _ = src.(warmer)
+	ld.fetched, ld.fetchWait, _ = ld.link()
 	ld.work.L, ld.ready.L = &ld.mu, &ld.mu
 	ld.stats.Cores = max(1, runtime.GOMAXPROCS(0)/max(1, opts.World.LocalSize))
 	ld.makeSlots()

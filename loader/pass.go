@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -29,6 +30,8 @@ type pass struct {
 	handed    time.Time // when the consumer got the batch it has; zero if it has none
 	cause     error     // why the pass was cancelled
 	abandoned bool      // its loop is left, but something hangs
+
+	scouts sync.WaitGroup
 }
 
 // begin makes a new pass the current one: epochs from number on, up to end.
@@ -60,6 +63,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	ld.resumed = false
 	ld.stats.Epochs++
 	ld.start()
+	ld.send(p)
 	ld.work.Broadcast()
 	p.unwatch = context.AfterFunc(p.ctx, func() { ld.cancelled(p) })
 	return p, nil
@@ -149,6 +153,7 @@ func (ld *Loader) finish(p *pass) {
 	}
 	ld.watch(false)
 	ld.mu.Unlock()
+	p.scouts.Wait()
 	ld.sweep(p)
 }
 

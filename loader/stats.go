@@ -37,6 +37,10 @@ type Stats struct {
 	Unpinned  string // why they are not, if the Memory says so: Locked does
 	Kept      int    // batches kept now
 
+	Fetched   int64         // bytes that the Source had to get over a network
+	FetchWait time.Duration // of workers: waiting for them
+	LinkRate  float64       // the fastest that they ever came, in bytes a second
+
 	Reads []FieldReads // how the Source reads, if it says so
 }
 
@@ -146,6 +150,7 @@ func (ld *Loader) leaveBody(p *pass, now time.Time) {
 // Stats returns the counts so far. It may be called during an epoch.
 func (ld *Loader) Stats() Stats {
 	reads := ld.reads()
+	fetched, waited, linkRate := ld.link()
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	st := ld.stats
@@ -153,6 +158,7 @@ func (ld *Loader) Stats() Stats {
 		st.CPU += processClock() - ld.pass.clock
 	}
 	st.Reads = reads
+	st.Fetched, st.FetchWait, st.LinkRate = fetched-ld.fetched, waited-ld.fetchWait, linkRate
 	st.Waits = ld.waits.quantiles()
 	st.Workers, st.Ahead = ld.active, ld.opts.Ahead
 	st.Kept = ld.kept

@@ -1,0 +1,33 @@
+// Package mirror trains from a dataset in a bucket: Open makes it a Source of package loader,
+// like the Dataset of package mmapds that it keeps on local disk.
+//
+//	bucket, u, err := cloud.Open(ctx, "s3://lab/train?region=eu-west-1")
+//	ds, err := mirror.Open(ctx, bucket, u.Key, mirror.Options{CacheDir: "/scratch/penstock"})
+//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Order: loader.Shuffle{}})
+//
+// # The mirror
+//
+// Under CacheDir each dataset has a folder with the same files as in the bucket, at first
+// without content: holes on disk. Blocks of records (what one checksum covers: a record of 4
+// KiB or more, else about 64 KiB) are written to their place when they come, after they were
+// compared with their CRC32C. So reading is mapping, as it is for local datasets, and once all
+// blocks are there the mirror is a local dataset: what is read then passes through nothing of
+// this package but one look at a flag.
+//
+// Processes of one host share the mirrors. Which blocks are there stands in a file that all of
+// them map; a block that one of them fetches the others wait for. Whatever kills a process,
+// its locks end with it, and what it had not finished is fetched again. Blocks that were there
+// before a process began are compared with their checksums when it first uses them.
+//
+// # What is fetched
+//
+// A loader names the records of coming batches long before it needs them, in its own order.
+// Where the whole dataset has room in the cache, requests grow from single records, so that
+// the first batch comes soon, to RequestBytes: what lies beside a record will be needed, too.
+// Else they are the records themselves, joined where they lie side by side. How many requests
+// are under way is found out by what makes the link faster. Nothing is fetched twice, but for
+// what had to be taken out of the mirror to keep it within CacheBytes, or had no room on disk;
+// then it is held in memory for a while, and Stats.Streaming says why.
+//
+// Mirrors need Linux.
+package mirror

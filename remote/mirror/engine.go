@@ -1,0 +1,236 @@
+package mirror
+
+import (
+	"errors"
+	"sync"
+)
+
+// engine fetches blocks: what somebody waits for first, then what will be needed, in the order
+// that it was told.
+type engine struct {
+	d *Dataset
+
+	mu      sync.Mutex
+	jobs    map[int64]*job // by block; from when it is asked for until it is there
+	now     []*job
+	later   []*job
+	running int
+	flying  int64 // bytes that running jobs will bring
+	limit   limiter
+	stopped bool
+	room    sync.Cond // there is less in later
+	all     sync.WaitGroup
+}
+
+// job is a run of blocks that is fetched in one request.
+type job struct {
+	blocks
+	urgent  bool
+	started bool
+	done    chan struct{}
+	err     error
+	held    map[int64][]byte // what is not in the mirror
+}
+
+// flyingBytes bounds the memory of requests under way.
+const flyingBytes = 256 << 20
+
+func (e *engine) init(d *Dataset) {
+	e.d = d
+	e.jobs = make(map[int64]*job)
+	e.room.L = &e.mu
+	e.limit = newLimiter(d.opts.InFlight)
+}
+
+// most returns how many blocks of an extent one request may have.
+func (e *engine) most(x *extent) int64 {
+	return max(1, int64(e.d.opts.RequestBytes)/(x.per*x.size))
+}
+
+// demand returns the jobs of blocks that somebody waits for: those that are under way, and new
+// ones for the rest.
+func (e *engine) demand(x *extent, from, to int64) []*job {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var list []*job
+	for b := from; b < to; b++ {
+		j := e.jobs[x.base+b]
+		if j == nil {
+			end := b + 1
+			for end < to && e.jobs[x.base+end] == nil {
+				end++
+			}
+			j = e.add(x, b, end, true)
+		}
+		if !j.urgent && !j.started {
+			j.urgent = true
+			e.now = append(e.now, j) // it is in later, too, and passed over there
+		}
+		if len(list) == 0 || list[len(list)-1] != j {
+			list = append(list, j)
+		}
+	}
+	e.pump()
+	return list
+}
+
+// ahead asks for blocks that will be needed. It waits while more than enough is asked for.
+func (e *engine) ahead(ranges []blocks) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, r := range ranges {
+		for b := r.from; b < r.to; b++ {
+			if e.d.state.has(r.x.base+b) || e.jobs[r.x.base+b] != nil || e.d.memory.get(r.x.base+b) != nil {
+				continue
+			}
+			for len(e.later) > maxLater && !e.stopped {
+				e.room.Wait()
+			}
+			if e.stopped {
+				return
+			}
+			from, to := e.widen(r.x, b)
+			e.add(r.x, from, to, false)
+		}
+	}
+	e.pump()
+}
+
+// maxLater is how many jobs may be waiting.
+const maxLater = 4096
+
+// widen returns the blocks around one that are worth fetching with it. Where all of the
+// dataset has room, all of it will be needed, so that larger requests cost nothing; how large
+// they are grows with what was fetched, so that the first batch does not wait for others.
+func (e *engine) widen(x *extent, block int64) (from, to int64) {
+	free := func(b int64) bool { return !e.d.state.has(x.base+b) && e.jobs[x.base+b] == nil }
+	from, to = block, block+1
+	if !e.d.fits || e.d.memory.active() {
+		return from, to
+	}
+	width := max(1, min(int64(e.d.opts.RequestBytes), e.d.counts.fetched.Load()/16)/(x.per*x.size))
+	low := block / width * width
+	high := min(low+width, x.count)
+	for from > low && free(from-1) {
+		from--
+	}
+	for to < high && free(to) {
+		to++
+	}
+	return from, to
+}
+
+// add makes a job. The caller holds mu.
+func (e *engine) add(x *extent, from, to int64, urgent bool) *job {
+	j := &job{blocks: blocks{x, from, to}, urgent: urgent, done: make(chan struct{})}
+	for b := from; b < to; b++ {
+		e.jobs[x.base+b] = j
+	}
+	switch {
+	case e.stopped:
+		j.started = true
+		e.finish(j, errClosed)
+	case urgent:
+		e.now = append(e.now, j)
+	default:
+		e.later = append(e.later, j)
+	}
+	return j
+}
+
+// pump starts as many jobs as may run. The caller holds mu.
+func (e *engine) pump() {
+	for !e.stopped {
+		j := e.pick()
+		if j == nil {
+			return
+		}
+		j.started = true
+		_, n := j.x.span(j.from, j.to)
+		e.running++
+		e.flying += n
+		e.all.Add(1)
+		go e.run(j, n)
+	}
+}
+
+// pick takes the next job off its queue, if it may run.
+func (e *engine) pick() *job {
+	for len(e.now) > 0 && e.now[0].started {
+		e.now = e.now[1:]
+	}
+	if len(e.now) > 0 {
+		if e.running >= e.limit.most || e.flying > flyingBytes {
+			return nil
+		}
+		j := e.now[0]
+		e.now = e.now[1:]
+		return j
+	}
+	for len(e.later) > 0 && e.later[0].started {
+		e.later = e.later[1:]
+	}
+	if len(e.later) == 0 {
+		return nil
+	}
+	if e.running >= e.limit.now || e.flying > flyingBytes/2 {
+		e.limit.full = true
+		return nil
+	}
+	j := e.later[0]
+	e.later = e.later[1:]
+	e.room.Broadcast()
+	return j
+}
+
+func (e *engine) run(j *job, n int64) {
+	defer e.all.Done()
+	got, err := e.d.fetch(e.d.ctx, j)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.running--
+	e.flying -= n
+	e.limit.add(got, err)
+	e.finish(j, err)
+	e.pump()
+}
+
+// finish ends a job. The caller holds mu.
+func (e *engine) finish(j *job, err error) {
+	j.err = err
+	for b := j.from; b < j.to; b++ {
+		if e.jobs[j.x.base+b] == j {
+			delete(e.jobs, j.x.base+b)
+		}
+	}
+	close(j.done)
+}
+
+var errClosed = errors.New("mirror: the dataset is closed")
+
+func (d *Dataset) closed() bool { return d.ctx.Err() != nil }
+
+// stop fails what waits.
+func (e *engine) stop() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stopped = true
+	for _, list := range [][]*job{e.now, e.later} {
+		for _, j := range list {
+			if !j.started {
+				j.started = true
+				e.finish(j, errClosed)
+			}
+		}
+	}
+	e.now, e.later = nil, nil
+	if e.room.L != nil {
+		e.room.Broadcast()
+	}
+}
+
+// wait stops, and waits for what is under way.
+func (e *engine) wait() {
+	e.stop()
+	e.all.Wait()
+}

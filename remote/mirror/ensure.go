@@ -1,0 +1,241 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// blocks are some of an extent: [from, to).
+type blocks struct {
+	x        *extent
+	from, to int64
+}
+
+// ranges appends the blocks that rows [a, b) lie in.
+func (w *window) ranges(list []blocks, a, b int64) []blocks {
+	w.each(a, b, func(x *extent, from, to int64) {
+		if n := len(list); n > 0 && list[n-1].x == x && list[n-1].from <= from && from <= list[n-1].to {
+			list[n-1].to = max(list[n-1].to, to)
+			return
+		}
+		list = append(list, blocks{x, from, to})
+	})
+	return list
+}
+
+// use is the right to read blocks: until its end they stay. Those that had no room in the
+// mirror it holds.
+type use struct {
+	d      *Dataset
+	ranges []blocks
+	held   map[int64][]byte
+}
+
+func (u *use) end() { u.d.disclaim(u.ranges) }
+
+// claim keeps blocks where they are: until Close, if all of the dataset may be in the mirror,
+// else until disclaim.
+func (d *Dataset) claim(ranges []blocks) {
+	if !d.fits {
+		d.pins.take(d.state, ranges)
+		return
+	}
+	for _, r := range ranges {
+		for s := r.x.segmentOf(r.from); s <= r.x.segmentOf(r.to-1); s++ {
+			d.state.use(s)
+		}
+	}
+}
+
+func (d *Dataset) disclaim(ranges []blocks) {
+	if !d.fits {
+		d.pins.drop(d.state, ranges)
+	}
+}
+
+// ensure has blocks in the mirror, or held, and known to be right. What is missing is fetched,
+// all at a time.
+func (d *Dataset) ensure(ctx context.Context, ranges []blocks) (*use, error) {
+	if d.closed() {
+		return nil, errClosed
+	}
+	u := &use{d: d, ranges: ranges}
+	d.claim(ranges)
+	for round := 0; ; round++ {
+		jobs, err := d.missing(ctx, u)
+		if err == nil && len(jobs) == 0 {
+			return u, nil
+		}
+		if err == nil {
+			err = d.await(ctx, jobs, u)
+		}
+		if err == nil && round > 100 {
+			err = fmt.Errorf("mirror: %s: its blocks are taken out as fast as they come", d.name)
+		}
+		if err != nil {
+			u.end()
+			return nil, err
+		}
+	}
+}
+
+// missing asks for the blocks of a use that are not there, and checks those that are and were
+// not yet.
+func (d *Dataset) missing(ctx context.Context, u *use) (jobs []*job, err error) {
+	for _, r := range u.ranges {
+		for b := r.from; b < r.to; b++ {
+			there, err := d.there(ctx, r.x, b)
+			if err != nil {
+				return nil, err
+			}
+			if there || u.held[r.x.base+b] != nil {
+				d.counts.hits.Add(1)
+				continue
+			}
+			if data := d.memory.get(r.x.base + b); data != nil {
+				u.hold(r.x.base+b, data)
+				continue
+			}
+			end := b + 1
+			for end < r.to && end-b < d.engine.most(r.x) && !d.state.has(r.x.base+end) {
+				end++
+			}
+			jobs = append(jobs, d.engine.demand(r.x, b, end)...)
+			b = end - 1
+		}
+	}
+	return jobs, nil
+}
+
+func (u *use) hold(block int64, data []byte) {
+	if u.held == nil {
+		u.held = make(map[int64][]byte)
+	}
+	u.held[block] = data
+}
+
+// await waits for jobs, and takes from them what is not in the mirror.
+func (d *Dataset) await(ctx context.Context, jobs []*job, u *use) error {
+	began := time.Now()
+	defer func() { d.counts.waited.Add(int64(time.Since(began))) }()
+	d.counts.waits.Add(1)
+	for _, j := range jobs {
+		select {
+		case <-j.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		if j.err != nil {
+			return j.err
+		}
+		for block, data := range j.held {
+			u.hold(block, data)
+		}
+	}
+	return nil
+}
+
+// there reports whether a block is in the mirror, and right. One that this process has not
+// seen yet is compared with its checksum; a wrong one is as good as none.
+func (d *Dataset) there(ctx context.Context, x *extent, block int64) (bool, error) {
+	if !d.state.has(x.base + block) {
+		return false, nil
+	}
+	if x.known(block) {
+		return true, nil
+	}
+	sums, err := d.sums(ctx, x)
+	if err != nil {
+		return false, err
+	}
+	if sums != nil {
+		right, err := d.right(x, block, sums[block])
+		if err != nil {
+			return false, err
+		}
+		if !right {
+			d.counts.poisoned.Add(1)
+			d.state.remove(x.base + block)
+			return false, nil
+		}
+	}
+	d.learn(x, block)
+	return true, nil
+}
+
+// learn notes that a block is right.
+func (d *Dataset) learn(x *extent, block int64) {
+	if x.know(block) && x.wanted && d.left.Add(-1) == 0 && d.fits {
+		d.whole.Store(true)
+	}
+}
+
+// unlearn notes that it is gone.
+func (d *Dataset) unlearn(x *extent, block int64) {
+	if x.forget(block) && x.wanted {
+		d.left.Add(1)
+	}
+}
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// right compares a block in the mirror with its checksum.
+func (d *Dataset) right(x *extent, block int64, want uint32) (bool, error) {
+	off, n := x.span(block, block+1)
+	f, err := d.root.Open(x.name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	crc := uint32(0)
+	for n > 0 {
+		piece := slices.Grow((*buf)[:0], int(min(n, pieceBytes)))[:min(n, pieceBytes)]
+		*buf = piece
+		if _, err := f.ReadAt(piece, off); err != nil {
+			return false, nil // it is shorter than it should be
+		}
+		crc = crc32.Update(crc, castagnoli, piece)
+		off, n = off+int64(len(piece)), n-int64(len(piece))
+	}
+	return crc == want, nil
+}
+
+// pieceBytes is how much of a large block is handled at once.
+const pieceBytes = 8 << 20
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// copyRows copies rows [a, b) of a window, of which use has the blocks, to dst.
+func (d *Dataset) copyRows(w *window, u *use, a, b int64, dst []byte) error {
+	for a < b {
+		p := w.find(a)
+		at := p.at + a - p.first
+		block := at / p.extent.per
+		n := min(b-a, p.first+p.count-a, (block+1)*p.extent.per-at)
+		bytes := n * w.size
+		if data := u.held[p.extent.base+block]; data != nil {
+			copy(dst[:bytes], data[(at-block*p.extent.per)*w.size:])
+		} else if err := d.readFile(p.extent, p.extent.Offset+at*w.size, dst[:bytes]); err != nil {
+			return err
+		}
+		a, dst = a+n, dst[bytes:]
+	}
+	return nil
+}
+
+func (d *Dataset) readFile(x *extent, off int64, dst []byte) error {
+	f, err := d.root.OpenFile(x.name, os.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.ReadAt(dst, off)
+	return err
+}

@@ -1,0 +1,123 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+)
+
+// plan is how a dataset becomes a mirror.
+type plan struct {
+	folder  string // of the mirror, in the cache
+	file    string // in that, which is opened; empty is the folder itself
+	prepare func(ctx context.Context, d *Dataset) (*store.Dataset, error)
+}
+
+func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
+
+// maxManifest is what store takes.
+const maxManifest = 1 << 30
+
+// plan finds out what lies under a key.
+func (d *Dataset) plan(ctx context.Context, key string) (*plan, error) {
+	if strings.HasSuffix(key, ".h5") || strings.HasSuffix(key, ".hdf5") {
+		return d.planHDF5(ctx, key)
+	}
+	data, _, err := d.client.ReadAll(ctx, path.Join(key, store.ManifestName), maxManifest)
+	if errors.Is(err, remote.ErrNotFound) {
+		p, h5Err := d.planHDF5(ctx, key)
+		if h5Err == nil {
+			return p, nil
+		}
+		return nil, fmt.Errorf("it is no dataset of penstock: %w", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m, err := store.DecodeManifest(data)
+	if err == nil && len(m.Shards) == 0 {
+		err = fmt.Errorf("it lists no shards: %w", store.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", store.ManifestName, err)
+	}
+	p := &plan{folder: folderName("flat", d.client.Bucket().String(), key, string(data))}
+	p.prepare = func(_ context.Context, d *Dataset) (*store.Dataset, error) { return d.prepareFlat(key, m, data) }
+	return p, nil
+}
+
+// prepareFlat makes the files of the mirror, without content.
+func (d *Dataset) prepareFlat(key string, m *store.Manifest, data []byte) (*store.Dataset, error) {
+	whole := &store.Dataset{
+		Path: d.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
+		Columns: store.ColumnsOf(m.Schema(), m.Shards, d.dir),
+	}
+	var err error
+	d.grid, err = newGrid(whole, func(file string) (name, object string) {
+		name = filepath.Base(file)
+		return name, path.Join(key, name)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := d.openState(); err != nil {
+		return nil, err
+	}
+	return whole, d.setup(func() error { return d.skeleton(whole, m, data) })
+}
+
+// openState opens the state; one in memory is no fault, but a reason to hold blocks there, too.
+func (d *Dataset) openState() (err error) {
+	d.state, err = openState(d.root, d.grid.blocks, d.grid.segments)
+	if d.state != nil && err != nil && isFull(err) {
+		return nil
+	}
+	return err
+}
+
+// setup does what one process at a time may do.
+func (d *Dataset) setup(do func() error) error {
+	if !d.state.lock.wait(lockSetup, 1, setupLimit) {
+		return fmt.Errorf("%s: another process has been setting it up for %v", d.dir, setupLimit)
+	}
+	defer d.state.lock.free(lockSetup, 1)
+	return do()
+}
+
+// skeleton makes all files of a flat dataset: headers follow from the manifest, payloads are
+// holes. The manifest comes last, so that a skeleton without one is not finished. Where there
+// is one already, its files are compared with what they must be.
+func (d *Dataset) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) error {
+	if got, err := d.readAll(store.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
+		if _, err := store.OpenFlat(d.dir); err == nil {
+			return nil
+		}
+		d.state.clear() // somebody has been here
+	}
+	for k := range whole.Columns {
+		c := &whole.Columns[k]
+		for i, e := range c.Extents {
+			payload, sums := m.Shards[i].Files[2*k], m.Shards[i].Files[2*k+1]
+			err := sparse(d.root, payload.Name, payload.Bytes, store.Header(c.Spec, e.Count))
+			if err == nil {
+				err = sparse(d.root, sums.Name, sums.Bytes, store.SumsHeader(store.Blocks(e.Count, c.Spec.RecordBytes())))
+			}
+			if err != nil {
+				return fmt.Errorf("the mirror: %w", err)
+			}
+		}
+	}
+	const temporary = "manifest.new"
+	if err := d.root.WriteFile(temporary, data, 0o600); err != nil {
+		return fmt.Errorf("the mirror: %w", err)
+	}
+	return os.Rename(filepath.Join(d.dir, temporary), filepath.Join(d.dir, store.ManifestName))
+}

@@ -1,0 +1,64 @@
+package mirror
+
+import "time"
+
+// limiter finds out how many requests at a time fill the link: it tries more as long as that
+// brings more bytes a second, and goes back where the store complains.
+type limiter struct {
+	now, most int
+	full      bool // it held something back since the window began
+	began     time.Time
+	bytes     int64
+	last      float64 // bytes a second in the window before the last change
+	best      float64 // of all windows
+}
+
+// What the limiter begins with, and how long it looks before it judges.
+const (
+	firstLimit   = 16
+	limiterLooks = 250 * time.Millisecond
+)
+
+func newLimiter(most int) limiter { return limiter{now: min(firstLimit, most), most: most} }
+
+// add takes a finished request into account.
+func (l *limiter) add(bytes int64, err error) {
+	l.note(time.Now(), bytes, err)
+}
+
+func (l *limiter) note(at time.Time, bytes int64, err error) {
+	if err != nil {
+		l.now = max(1, l.now/2)
+		l.last = 0
+		return
+	}
+	if l.began.IsZero() {
+		l.began = at // what came before took a time that is not known
+		return
+	}
+	l.bytes += bytes
+	took := at.Sub(l.began)
+	if took < limiterLooks {
+		return
+	}
+	rate := float64(l.bytes) / took.Seconds()
+	if took < 4*limiterLooks { // else the link was idle in between
+		l.best = max(l.best, rate)
+		l.judge(rate)
+	}
+	l.began, l.bytes, l.full = at, 0, false
+}
+
+func (l *limiter) judge(rate float64) {
+	switch {
+	case !l.full:
+	case rate > 1.1*l.last:
+		l.now = min(l.most, l.now*3/2+1)
+		l.last = rate
+	case rate < 0.7*l.last:
+		l.now = max(4, l.now*3/4)
+		l.last = rate
+	default:
+		l.last *= 0.98 // what was true of the link need not stay so
+	}
+}

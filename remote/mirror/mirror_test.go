@@ -1,0 +1,151 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// build writes a flat dataset of n records: images of 70x70 bytes, larger than a checksum
+// block, labels, and texts of different lengths.
+func build(t testing.TB, n int) string {
+	t.Helper()
+	schema := store.Schema{Fields: []store.Field{
+		store.NewField("images", tensor.Uint8, 70, 70),
+		store.NewField("labels", tensor.Int64),
+		store.NewField("small", tensor.Uint8, 28, 28),
+		store.NewRagged("tokens", tensor.Int32),
+	}}
+	dir := filepath.Join(t.TempDir(), "ds")
+	w, err := store.CreateFlat(dir, schema, store.FlatOptions{ShardBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range n {
+		fill(r.Values[0], i)
+		fill(r.Values[1], i)
+		fill(r.Values[2], i+7)
+		r.Values[3] = r.Values[3][:0]
+		for k := range i % 50 {
+			r.Values[3] = append(r.Values[3], byte(k), byte(i), 0, 0)
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func fill(b []byte, i int) {
+	x := uint32(i)*2654435761 + 12345
+	for k := range b {
+		x = x*1664525 + 1013904223
+		b[k] = byte(x >> 24)
+	}
+}
+
+// upload puts the files of a folder into a bucket.
+func upload(t testing.TB, dir string, b *remote.Memory, prefix string) {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range list {
+		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Put(prefix+"/"+e.Name(), data)
+	}
+}
+
+func open(t testing.TB, b remote.Bucket, key string, opts Options) *Dataset {
+	t.Helper()
+	if opts.CacheDir == "" {
+		opts.CacheDir = filepath.Join(t.TempDir(), "cache")
+	}
+	d, err := Open(t.Context(), b, key, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+// epoch returns all bytes of an epoch, in the order of the loader.
+func epoch(t testing.TB, src loader.Source, opts loader.Options, number int) []byte {
+	t.Helper()
+	ld, err := loader.New(src, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	var out bytes.Buffer
+	for b, err := range ld.Epoch(t.Context(), number) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range ld.Specs() {
+			if s.Ragged {
+				fmt.Fprint(&out, b.Offsets(s.Name))
+			}
+			out.Write(b.Field(s.Name).Bytes())
+		}
+	}
+	return out.Bytes()
+}
+
+func TestSameBytesAsLocal(t *testing.T) {
+	dir := build(t, 2000)
+	b := new(remote.Memory)
+	upload(t, dir, b, "a/ds")
+	local, err := mmapds.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	d := open(t, b, "a/ds", Options{})
+	if d.ID() != local.ID() {
+		t.Errorf("id %q, but the local one is %q", d.ID(), local.ID())
+	}
+	for n, opts := range []loader.Options{
+		{BatchSize: 64, Order: loader.Shuffle{}, Seed: 3, Workers: 2},
+		{BatchSize: 64, Order: loader.Sequential{}},
+		{BatchSize: 10, Order: loader.Shuffle{}, World: loader.World{Rank: 1, Size: 3}},
+	} {
+		if want, got := epoch(t, local, opts, n), epoch(t, d, opts, n); !bytes.Equal(want, got) {
+			t.Fatalf("options %d: other bytes than from the local dataset: %d and %d", n, len(got), len(want))
+		}
+	}
+	if !d.Complete() {
+		t.Errorf("all was read, but it is not complete: %+v", d.Stats())
+	}
+	if st := d.Stats(); st.Fetched != local.Files().Bytes() {
+		t.Errorf("%d bytes were fetched of a dataset of %d", st.Fetched, local.Files().Bytes())
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	mirror, err := mmapds.Locate(d.Dir())
+	if err != nil {
+		t.Fatal("the mirror is no dataset: ", err)
+	}
+	if v, err := mmapds.Verify(context.Background(), mirror, mmapds.VerifyOptions{}); err != nil {
+		t.Errorf("%+v, %v", v, err)
+	}
+}

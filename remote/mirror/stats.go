@@ -1,0 +1,60 @@
+package mirror
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/penstock/penstock/remote"
+)
+
+// Stats says what a Dataset has done since Open.
+type Stats struct {
+	remote.Stats               // requests, retries, hedges, failures, and bytes with those that came twice
+	Fetched      int64         // bytes of blocks that came and were right
+	Hits         int64         // blocks that were there when they were asked for
+	Waits        int64         // reads that had to wait for the store
+	Waited       time.Duration // all together, of all goroutines
+	Wrong        int64         // blocks that came and were not what their checksum says
+	Poisoned     int64         // blocks in the mirror that were not, and were fetched again
+	Others       int64         // blocks that another process fetched
+	Evicted      int64         // bytes that were taken out of the mirror
+	Held         int64         // blocks that had to be held in memory
+	LinkRate     float64       // bytes a second: the most that came in a quarter of a second or more
+	InFlight     int           // requests at a time that fill the link, as far as is known
+	Present      float64       // part of the wanted blocks that is here, and right
+	Streaming    string        // why blocks are held in memory instead of on disk; empty if they are not
+}
+
+type counts struct {
+	fetched, hits, waits, waited, wrong, poisoned, others, evicted, held atomic.Int64
+}
+
+// Stats returns the figures so far.
+func (d *Dataset) Stats() Stats {
+	c := &d.counts
+	st := Stats{
+		Stats: d.client.Stats(), Fetched: c.fetched.Load(), Hits: c.hits.Load(), Waits: c.waits.Load(),
+		Waited: time.Duration(c.waited.Load()), Wrong: c.wrong.Load(), Poisoned: c.poisoned.Load(), Others: c.others.Load(),
+		Evicted: c.evicted.Load(), Held: c.held.Load(), Streaming: d.memory.reason(),
+	}
+	d.engine.mu.Lock()
+	st.LinkRate, st.InFlight = d.engine.limit.best, d.engine.limit.now
+	d.engine.mu.Unlock()
+	all := int64(0)
+	for _, x := range d.grid.extents {
+		if x.wanted {
+			all += x.count
+		}
+	}
+	if all > 0 {
+		st.Present = 1 - float64(d.left.Load())/float64(all)
+	}
+	return st
+}
+
+// Link is what a loader asks for its own statistics: bytes that came over the network, how long
+// reads waited for them, and the fastest that they came, in bytes a second.
+func (d *Dataset) Link() (fetched int64, waited time.Duration, rate float64) {
+	st := d.Stats()
+	return st.Fetched, st.Waited, st.LinkRate
+}
