@@ -24,9 +24,11 @@ var layers = [][]place{
 		{"internal/vfs", "files by path, wherever they lie; it knows no place but the system's"},
 		{"internal/nearest", "names that were mistyped, wherever"},
 		{"internal/browser", "opens pages, for tests, and knows nothing of what is on them"},
+		{"remote", "objects of a store, whatever they are; it speaks no protocol and needs the standard library only"},
 		{"internal/decode/turbo", "C behind one function, so that the rest of decode needs none"},
 	},
 	{
+		{"remote/cloud", "the SDKs of the clouds behind package remote's Bucket"},
 		{"internal/vec", "kernels over slices; decode and transforms both need them"},
 		{"internal/mmap", "maps files, whatever is in them"},
 		{"internal/cli", "terminal, flags and exit codes know nothing of datasets"},
@@ -46,6 +48,9 @@ var layers = [][]place{
 		{"loader", "streams any Source; it and mmapds do not know each other, so that either can be replaced"},
 		{"internal/h5view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 		{"store/hdf5", "the only package that needs libhdf5"},
+	},
+	{
+		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
 	},
 	{
 		{"loader/cuda", "a Device of the loader, on a driver that is opened at run time: no C"},
@@ -78,17 +83,25 @@ var only = map[string][]string{
 	"github.com/schollz/progressbar/v3": {"internal/cli"},
 	"github.com/parquet-go/parquet-go":  {"internal/source"},
 	"gopkg.in/yaml.v3":                  {"internal/preprocess"},
+	"gocloud.dev/blob":                  {"remote/cloud"},
+	"gocloud.dev/blob/s3blob":           {"remote/cloud"},
+	"gocloud.dev/blob/gcsblob":          {"remote/cloud"},
+	"gocloud.dev/blob/azureblob":        {"remote/cloud"},
+	"gocloud.dev/blob/fileblob":         {"remote/cloud"},
+	module + "/remote/cloud":            {"internal/preprocess", "internal/inspect", "internal/loadbench", "internal/feed"},
 	module + "/internal/cli":            {"internal/preprocess", "internal/inspect", "internal/loadbench", "internal/feed", "cmd/preprocess", "cmd/inspect", "cmd/loadbench", "cmd/feed"},
 }
 
 // public lists the packages that users' programs import, and all modules that they bring
 // with them: no more, as whoever imports a loader wants nothing else. None needs C.
 var public = map[string][]string{
-	"tensor":     nil,
-	"transforms": {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
-	"store":      {"golang.org/x/sys"},
-	"loader":     {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
-	"mmapds":     {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
+	"tensor":        nil,
+	"transforms":    {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
+	"store":         {"golang.org/x/sys"},
+	"loader":        {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
+	"remote":        nil,
+	"remote/mirror": {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
+	"mmapds":        {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
 }
 
 // builds are the variants of the module, as what each adds to the command and environment.
