@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-docs bench-gpu fuzz generate clean
+.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-docs bench-gpu fuzz generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -47,9 +47,15 @@ bench-gpu: ## copies to a real NVIDIA device against the limit of pinned memory,
 fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 	@.ci/fuzz $(FUZZTIME)
 
-generate: ## make the generated files again: assembly, test images
+picture: ## make docs/preview.png, the README's, from testdata/raw
+	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	go run ./cmd/preprocess --quiet --resize 24x24 testdata/raw "$$dir/shapes" && \
+	go run ./cmd/inspect preview --quiet --count 24 --columns 12 -o docs/preview.png "$$dir/shapes"
+
+generate: ## make the generated files again: assembly, test images, the README's picture
 	go generate ./...
 	go run ./testdata/gen
+	$(MAKE) --no-print-directory picture
 
 clean: ## remove bin/, out/ and Go's cached test results
 	rm -rf bin out

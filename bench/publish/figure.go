@@ -12,7 +12,7 @@ import (
 // in a column, of the rows whose first cells begin so.
 type figure struct {
 	program, head string
-	rows          []string // beginnings of the first cells, and for a second column what it holds after " / "
+	rows          []string // what the first cells begin with, with " / " between cells
 	column        string
 	worst         bool // the highest of them
 }
@@ -57,8 +57,11 @@ func (r results) number(f figure) (float64, error) {
 
 func (f figure) matches(row []string) bool {
 	for _, want := range f.rows {
-		first, second, two := strings.Cut(want, " / ")
-		if strings.HasPrefix(row[0], first) && (!two || row[1] == second) {
+		match := true
+		for i, part := range strings.Split(want, " / ") {
+			match = match && i < len(row) && strings.HasPrefix(row[i], part)
+		}
+		if match {
 			return true
 		}
 	}

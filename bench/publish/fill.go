@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -9,9 +10,10 @@ import (
 )
 
 // place is what stands between two comments of a page.
-var place = regexp.MustCompile(`(?s)<!-- (table|rest|text|targets|ratios)( [^\n]*?)? -->\n.*?<!-- end -->`)
+var place = regexp.MustCompile(`(?s)<!-- (table|rest|text|runs|targets|ratios)( [^\n]*?)? -->\n.*?<!-- end -->`)
 
-// fill returns a page with all of its places filled.
+// fill returns a page with its places filled, and what was missing for some of them, which
+// stay as they are.
 func fill(page string, all results) (string, error) {
 	var errs []error
 	taken := claimed(page)
@@ -22,6 +24,7 @@ func fill(page string, all results) (string, error) {
 			errs = append(errs, err)
 			return old
 		}
+		lines = slices.CompactFunc(lines, bothEmpty)
 		first, _, _ := strings.Cut(old, "\n")
 		return first + "\n" + strings.Join(lines, "\n") + "\n<!-- end -->"
 	})
@@ -46,6 +49,8 @@ func (r results) lines(kind, name string, taken []string) ([]string, error) {
 		return r.targets()
 	case "ratios":
 		return r.ratios()
+	case "runs":
+		return r.runs(name + "-")
 	case "table":
 		program, head, _ := strings.Cut(name, ": ")
 		t, err := r.table(program, head)
@@ -69,6 +74,31 @@ func (r results) lines(kind, name string, taken []string) ([]string, error) {
 	return lines, nil
 }
 
+// runs returns all results whose names begin so, in the order of the numbers that they end in:
+// under a heading each, which is the first line, the tables and then the other lines.
+func (r results) runs(prefix string) ([]string, error) {
+	var names []string
+	for name := range r {
+		if strings.HasPrefix(name, prefix) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, fmt.Errorf("there is no %s*.txt", prefix)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	var lines []string
+	for _, name := range names {
+		text := r[name].text
+		lines = append(lines, "", "### "+text[0])
+		for _, t := range r[name].tables {
+			lines = append(lines, apart(t.lines)...)
+		}
+		lines = append(lines, fenced(text[1:])...)
+	}
+	return lines, nil
+}
+
 func apart(lines []string) []string {
 	return slices.Concat([]string{""}, lines, []string{""})
 }
@@ -76,7 +106,11 @@ func apart(lines []string) []string {
 // fenced returns lines that Markdown leaves as they are, without empty ones at the ends and
 // with one where there were several.
 func fenced(lines []string) []string {
-	lines = slices.CompactFunc(slices.Clone(lines), func(a, b string) bool { return a == "" && b == "" })
-	text := strings.Trim(strings.Join(lines, "\n"), "\n")
+	text := strings.Trim(strings.Join(slices.CompactFunc(slices.Clone(lines), bothEmpty), "\n"), "\n")
+	if text == "" {
+		return nil
+	}
 	return []string{"", "```text", text, "```", ""}
 }
+
+func bothEmpty(a, b string) bool { return a == "" && b == "" }

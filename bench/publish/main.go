@@ -9,11 +9,12 @@
 //	<!-- table loader: two workers against one -->   the table of loader.txt whose first column has that head
 //	<!-- rest loader -->                             the tables of loader.txt that have no place of their own
 //	<!-- text loader -->                             what loader.txt says beside tables and benchmark lines
+//	<!-- runs loadbench -->                          everything in loadbench-*.txt
 //	<!-- targets -->                                 what is aimed at, and what was reached
 //	<!-- ratios -->                                  the few figures of the README
 //	<!-- end -->
 //
-// A page that asks for what was not measured stays as it is, and the error says what is missing.
+// A place for what was not measured stays as it is, and the error says what is missing.
 package main
 
 import (
@@ -37,24 +38,21 @@ func run(folder string, pages []string) error {
 	if err != nil {
 		return err
 	}
-	texts := make([]string, len(pages))
 	var errs []error
-	for i, page := range pages {
-		old, err := os.ReadFile(page)
-		if err == nil {
-			texts[i], err = fill(string(old), all)
-		}
-		if err != nil {
+	for _, page := range pages {
+		if err := update(page, all); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", page, err))
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+// update fills the places of a page, and says which it could not.
+func update(page string, all results) error {
+	old, err := os.ReadFile(page)
+	if err != nil {
 		return err
 	}
-	for i, page := range pages {
-		if err := os.WriteFile(page, []byte(texts[i]), 0o644); err != nil {
-			return err
-		}
-	}
-	return nil
+	text, err := fill(string(old), all)
+	return errors.Join(err, os.WriteFile(page, []byte(text), 0o644))
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -39,6 +41,15 @@ func TestPlacesAreFilled(t *testing.T) {
 	}
 	if again, err := fill(got, all); err != nil || again != got {
 		t.Errorf("filled again: %v\n%s", err, again)
+	}
+}
+
+func TestRunsComeInOrder(t *testing.T) {
+	all := results{"l-b10": parse("b10: last\n\n| t | n |\n| - | - |\n| r | 1 |\n\n  a note\n"), "l-b2": parse("b2: second\n"), "other": parse("x\n")}
+	got, err := fill("<!-- runs l -->\n<!-- end -->", all)
+	want := "<!-- runs l -->\n\n### b2: second\n\n### b10: last\n\n| t | n |\n| - | - |\n| r | 1 |\n\n```text\n  a note\n```\n\n<!-- end -->"
+	if err != nil || got != want {
+		t.Errorf("%v\n%q", err, got)
 	}
 }
 
@@ -79,6 +90,26 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+func TestPagesAreUpdated(t *testing.T) {
+	dir := t.TempDir()
+	page, kept := filepath.Join(dir, "page.md"), filepath.Join(dir, "results")
+	if err := errors.Join(os.Mkdir(kept, 0o777), os.WriteFile(filepath.Join(kept, "p.txt"), []byte(measured), 0o666),
+		os.WriteFile(page, []byte("<!-- rest p -->\n<!-- end -->\n<!-- rest q -->\nold\n<!-- end -->\n"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	err := run(kept, []string{page})
+	if err == nil || !strings.Contains(err.Error(), "there is no q.txt") {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil || !strings.Contains(string(text), "| r    | 1 |") || !strings.Contains(string(text), "<!-- rest q -->\nold\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if err := run(dir, []string{page}); err == nil {
+		t.Error("no results, and no error")
+	}
+}
+
 // The committed pages have places for what is told of, and are as publish leaves them.
 func TestPagesHaveTheirFigures(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "benchmarks.md"))
@@ -94,13 +125,15 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 			}
 		}
 	}
-	for _, of := range []func() ([]string, error){all.ratios, all.targets} {
-		lines, err := of()
+	for _, name := range []string{"README.md", filepath.Join("docs", "benchmarks.md")} {
+		page, err := os.ReadFile(filepath.Join("..", "..", name))
 		if err != nil {
-			t.Errorf("docs/benchmarks.md: %v", err)
+			t.Fatal(err)
 		}
-		if len(lines) < 8 {
-			t.Errorf("%q", lines)
+		for _, m := range regexp.MustCompile(`(?s)<!-- (targets|ratios) -->\n.*?<!-- end -->`).FindAllString(string(page), -1) {
+			if got, err := fill(m, all); err != nil || got != m {
+				t.Errorf("%s is not what the tables of docs/benchmarks.md say (%v); they say\n%s", name, err, got)
+			}
 		}
 	}
 }

@@ -68,7 +68,7 @@ var targets = []target{
 	{"the same with libjpeg-turbo", figure{"transforms", photosHead, []string{"penstock, turbo"}, fasterHead, false}, false, 8},
 	{"the way with libjpeg-turbo against its decode alone", figure{"transforms", photosHead, []string{"penstock, turbo"}, bareHead, true}, true, 1.1},
 	{"resizing against imaging", figure{"transforms", resizeHead, []string{"bilinear", "bicubic", "lanczos"}, "times faster", false}, false, 9},
-	{"normalising, in memory, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32 / planes", "float32 / pixels"}, "of the bandwidth of copy()", false}, false, .9},
+	{"normalising, in memory, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32 / planes / in memory", "float32 / pixels / in memory"}, "of the bandwidth of copy()", false}, false, .9},
 	{"float16 and bfloat16 in the time of float32", figure{"transforms", copyHead, []string{"float16", "bfloat16"}, "of the time of float32", true}, true, 1.5},
 	{"the fastest Python library on photos, in times ours", figure{"transforms", peersHead, []string{"Pillow, BILINEAR", "torchvision", "OpenCV, INTER_AREA"}, "times ours with turbo", false}, false, 1},
 	{"preprocess as a whole, of the time of its pipeline", figure{"transforms", programHead, []string{"turbo, uint8", "Go, uint8"}, "of the pipeline's processor time", true}, true, 1.15},
