@@ -18,7 +18,7 @@ import (
 var ErrMissing = errors.New("no Chromium here (Debian: apt-get install chromium)")
 
 // names are what Chromium is called.
-var names = []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"}
+var names = []string{"chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
 // Browser is a running Chromium. It serves one goroutine at a time.
 type Browser struct {
