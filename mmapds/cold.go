@@ -18,25 +18,35 @@ const inFlight = 32
 // handles are files that are open for pread.
 type handles struct {
 	mu   sync.Mutex
-	open map[string]*os.File
+	open map[handle]*os.File
 }
 
-// file opens a file, once.
-func (h *handles) file(path string) (*os.File, error) {
+type handle struct {
+	path   string
+	direct bool
+}
+
+// file opens a file, once in either way.
+func (h *handles) file(path string, direct bool) (*os.File, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if f := h.open[path]; f != nil {
+	key := handle{path, direct}
+	if f := h.open[key]; f != nil {
 		return f, nil
 	}
-	f, err := os.Open(path)
+	open := os.Open
+	if direct {
+		open = openDirect
+	}
+	f, err := open(path)
 	if err != nil {
 		return nil, err
 	}
 	mmap.Random(f)
 	if h.open == nil {
-		h.open = make(map[string]*os.File)
+		h.open = make(map[handle]*os.File)
 	}
-	h.open[path] = f
+	h.open[key] = f
 	return f, nil
 }
 
@@ -83,12 +93,8 @@ func (d *Dataset) preads(ctx context.Context, c *column, indices, list []int, ds
 func (d *Dataset) pread(c *column, row int, dst []byte) error {
 	k := c.extent(row)
 	e := &c.meta.Extents[k]
-	f, err := d.handles.file(e.Path)
-	if err == nil {
-		_, err = f.ReadAt(dst, e.Offset+int64(row-int(e.First))*int64(c.size))
-	}
-	if err != nil {
-		if errors.Is(err, io.EOF) {
+	if err := d.readAt(c, e.Path, dst, e.Offset+int64(row-int(e.First))*int64(c.size)); err != nil {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			err = store.ErrCorrupt
 		}
 		return d.lost(c, row, err)
@@ -103,6 +109,25 @@ func (d *Dataset) pread(c *column, row int, dst []byte) error {
 	sums, err := d.sums(c, k)
 	if n := row - int(e.First); err == nil && sums.due(n, c.checks) {
 		return d.compare(c, k, n, row, dst)
+	}
+	return err
+}
+
+// readAt reads from a file of a column, past the page cache if that was asked for and can be.
+func (d *Dataset) readAt(c *column, path string, dst []byte, off int64) error {
+	if _, why := c.direct.asked(); c.reading == Direct && why == nil {
+		f, err := d.handles.file(path, true)
+		if err == nil {
+			err = c.direct.read(f, dst, off)
+		}
+		if !errors.Is(err, errNoDirect) {
+			return err
+		}
+		c.direct.refused(err)
+	}
+	f, err := d.handles.file(path, false)
+	if err == nil {
+		_, err = f.ReadAt(dst, off)
 	}
 	return err
 }

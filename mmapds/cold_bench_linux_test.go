@@ -22,7 +22,7 @@ const coldSize, coldBatch = 150_528, 64
 // millisecond was late meanwhile, "idle-late-ms" the same while nothing is read here.
 func BenchmarkCold(b *testing.B) {
 	path := bytesDataset(b, coldSize, 384<<20)
-	for name, read := range map[string]mmapds.Reading{"auto": mmapds.Auto, "mapped": mmapds.Mapped, "pread": mmapds.Pread} {
+	for name, read := range map[string]mmapds.Reading{"auto": mmapds.Auto, "mapped": mmapds.Mapped, "pread": mmapds.Pread, "direct": mmapds.Direct} {
 		b.Run(name, func(b *testing.B) {
 			var gathers, preads []float64
 			late := time.Duration(0)

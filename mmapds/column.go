@@ -21,6 +21,8 @@ type column struct {
 	segments []segment   // none of them is empty
 	packed   *packed     // instead of segments
 	counts   *counts
+	reading  Reading
+	direct   direct
 	checks   Checks
 	sums     []sums // by extent; nil if there are none, or nobody wants them
 }

@@ -29,8 +29,9 @@ type Options struct {
 	Verify Checks
 
 	// Read is how Gather comes to records. The zero value is Auto, which decides by what is in
-	// memory.
-	Read Reading
+	// memory. ReadField says it of single fields.
+	Read      Reading
+	ReadField map[string]Reading
 }
 
 // Dataset is an open dataset. Its methods may be called from any goroutine.
@@ -42,7 +43,6 @@ type Dataset struct {
 	fields  []field  // as those of the schema
 	maps    []*mmap.Mapping
 	pool    *h5chunk.Pool // inflates; nil if nothing is packed
-	read    Reading
 	handles handles
 	leases  leases
 	closed  atomic.Bool
@@ -59,14 +59,17 @@ func Open(path string) (*Dataset, error) { return OpenWith(path, Options{}) }
 
 // OpenWith is Open with options.
 func OpenWith(path string, opts Options) (*Dataset, error) {
-	if err := errors.Join(opts.Verify.validate(), opts.Read.validate()); err != nil {
+	if err := errors.Join(opts.Verify.validate(), opts.validateReads()); err != nil {
 		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}
 	files, err := locate(path, opts, store.OpenHDF5Packed)
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{files: files, split: opts.Split, read: opts.Read, specs: files.Schema.Specs()}
+	d := &Dataset{files: files, split: opts.Split, specs: files.Schema.Specs()}
+	if err := opts.knows(d.specs); err != nil {
+		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
+	}
 	d.leases.init()
 	shared := make(map[string]*mmap.Mapping) // an HDF5 file is mapped once for all fields
 	d.columns = make([]column, len(files.Columns))
@@ -78,6 +81,7 @@ func OpenWith(path string, opts Options) (*Dataset, error) {
 	}
 	for i := range d.columns {
 		d.columns[i].checkBy(opts.Verify)
+		d.columns[i].reading = opts.reading(d.specs[files.Columns[i].Field].Name)
 	}
 	for i, spec := range d.specs {
 		d.fields = append(d.fields, d.newField(i, spec))

@@ -26,7 +26,8 @@
 // stops a whole processor of the Go scheduler. So Gather and Warm bring pages in by a
 // system call first, and Prefetch starts to read ahead without waiting. Large records that are not
 // in memory are read by Gather into the caller's memory, 32 at a time, unless Options.Read says
-// otherwise. Four times a second some pages that were brought in are looked at: if the kernel
+// otherwise; of datasets much larger than memory past the page cache, where it asks for that.
+// Four times a second some pages that were brought in are looked at: if the kernel
 // took any back, they are brought in again. Reads tells what was done, and why.
 //
 // # Packed data

@@ -154,7 +154,7 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 		return d.checkGathered(c, indices, dst)
 	}
 	c.look()
-	hot, cold, err := c.ask(d.read, indices)
+	hot, cold, err := c.ask(indices)
 	switch {
 	case err != nil:
 		return err
@@ -167,10 +167,10 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 // ask starts to read the rows whose pages were not brought in before. hot says that there are
 // none, so that nothing is to be done before the copy. cold is the first place in indices of
 // a row that is better read by a pread, or -1.
-func (c *column) ask(reading Reading, indices []int) (hot bool, cold int, err error) {
+func (c *column) ask(indices []int) (hot bool, cold int, err error) {
 	n := uint(c.len())
-	full := reading != Pread && c.sums == nil && c.full()
-	hot = reading != Pread
+	hot = !c.reading.always()
+	full := hot && c.sums == nil && c.full()
 	for k, i := range indices {
 		if uint(i) >= n {
 			return false, -1, c.check(i, i+1)
@@ -179,11 +179,11 @@ func (c *column) ask(reading Reading, indices []int) (hot bool, cold int, err er
 			continue
 		}
 		s, at := c.find(i)
-		if reading != Pread && s.warm.has(at, at+c.size) {
+		if !c.reading.always() && s.warm.has(at, at+c.size) {
 			hot = hot && c.settled(i)
 			continue
 		}
-		if c.cold(reading, s, at) {
+		if c.cold(s, at) {
 			return false, k, nil
 		}
 		mmap.WillNeed(s.data[at : at+c.size])
@@ -200,7 +200,7 @@ func (d *Dataset) gatherCold(ctx context.Context, c *column, indices []int, firs
 		if err := c.check(i, i+1); err != nil {
 			return err
 		}
-		if s, at := c.find(i); k == first || c.cold(d.read, s, at) {
+		if s, at := c.find(i); k == first || c.cold(s, at) {
 			cold = append(cold, k)
 		}
 	}

@@ -1,13 +1,16 @@
 package mmapds
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/tensor"
 )
 
 // Reading says how Gather comes to records of one length that are stored as they are. All else
@@ -17,18 +20,52 @@ type Reading int
 // Auto copies from the mapping what is in memory, and reads records of 64 KiB or more that are
 // not, by pread into the caller's memory, up to 32 at a time in one call of Gather: they leave
 // no trace in the page tables. Mapped has the pages brought in and copies from them, always.
-// Pread reads always.
+// Pread reads always. Direct does too, by O_DIRECT past the page cache, into the caller's memory
+// where that and the record are aligned to 4096 bytes and else through buffers that are: for
+// datasets much larger than memory, which would only drive other files out of the cache. Where the
+// file system has no such reads, Direct is Pread, and Reads says so.
 const (
 	Auto Reading = iota
 	Mapped
 	Pread
+	Direct
 )
 
+// always reports whether records are read whatever is in memory.
+func (r Reading) always() bool { return r >= Pread }
+
 func (r Reading) validate() error {
-	if r < Auto || r > Pread {
-		return fmt.Errorf("Options.Read: there is no %d", int(r))
+	if r < Auto || r > Direct {
+		return fmt.Errorf("Options.Read: there is no Reading %d", int(r))
 	}
 	return nil
+}
+
+// validateReads reports Readings that do not exist.
+func (o Options) validateReads() error {
+	errs := []error{o.Read.validate()}
+	for _, r := range o.ReadField {
+		errs = append(errs, r.validate())
+	}
+	return errors.Join(errs...)
+}
+
+// knows reports a Reading of a field that is not opened.
+func (o Options) knows(specs []tensor.Spec) error {
+	for name := range o.ReadField {
+		if !slices.ContainsFunc(specs, func(s tensor.Spec) bool { return s.Name == name }) {
+			return fmt.Errorf("Options.ReadField: there is no field %q", name)
+		}
+	}
+	return nil
+}
+
+// reading returns how records of a field are read.
+func (o Options) reading(field string) Reading {
+	if r, ok := o.ReadField[field]; ok {
+		return r
+	}
+	return o.Read
 }
 
 // coldBytes is how large a record must be for a pread of its own.
@@ -44,9 +81,9 @@ var began = time.Now()
 
 // cold reports whether a row is better read by a pread. It costs a system call unless the
 // row's pages were brought in before.
-func (c *column) cold(reading Reading, s *segment, at int) bool {
-	if reading != Auto {
-		return reading == Pread
+func (c *column) cold(s *segment, at int) bool {
+	if c.reading != Auto {
+		return c.reading.always()
 	}
 	if c.size < coldBytes || s.warm.has(at, at+c.size) {
 		return false
@@ -140,16 +177,23 @@ func (d *Dataset) Reads(field string) (how, why string, resident float64) {
 	}
 	defer d.Release()
 	resident = c.resident()
+	return c.how(), strings.Join(d.reasons(f, resident), "; "), resident
+}
+
+// how says what Gather did so far.
+func (c *column) how() string {
 	mapped, read := c.counts.mapped.Load(), c.counts.read.Load()
+	way := "pread"
+	if _, why := c.direct.asked(); c.reading == Direct && why == nil {
+		way = "pread by O_DIRECT"
+	}
 	switch {
 	case read == 0:
-		how = "mapped"
+		return "mapped"
 	case mapped == 0:
-		how = "pread"
-	default:
-		how = "mapped and pread"
+		return way
 	}
-	return how, strings.Join(d.reasons(f, resident), "; "), resident
+	return "mapped and " + way
 }
 
 func (d *Dataset) reasons(f *field, resident float64) (why []string) {
@@ -157,11 +201,16 @@ func (d *Dataset) reasons(f *field, resident float64) (why []string) {
 	if resident >= 0 {
 		why = append(why, fmt.Sprintf("%.0f %% of the pages are in memory", 100*resident))
 	}
-	if n := c.counts.read.Load(); n > 0 && d.read == Auto {
+	if n := c.counts.read.Load(); n > 0 && c.reading == Auto {
 		why = append(why, fmt.Sprintf("%d records of %d KiB that were not were read by pread", n, c.size>>10))
 	}
-	if d.read != Auto && f.offsets == nil {
+	if c.reading != Auto && f.offsets == nil {
 		why = append(why, "asked for by Options.Read")
+	}
+	if n, refusal := c.direct.asked(); refusal != nil {
+		why = append(why, refusal.Error())
+	} else if n > 0 {
+		why = append(why, fmt.Sprintf("through %d aligned buffers", n))
 	}
 	if n := c.counts.evicted.Load(); n > 0 {
 		why = append(why, fmt.Sprintf("pages were taken out of memory %d times", n))

@@ -1,0 +1,59 @@
+package mmapds_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+)
+
+// Direct reads give the same bytes, aligned or not and at the end of the file, and leave the
+// page cache as it was; where the file system refuses, the reads go through that.
+func TestDirect(t *testing.T) {
+	for _, size := range []int{784, 100_000, 8192} {
+		path := bytesDataset(t, size, 64*size)
+		ds := openCold(t, path, mmapds.Options{ReadField: map[string]mmapds.Reading{"x": mmapds.Direct}})
+		last := ds.Len() - 1
+		for range 2 {
+			checkGather(t, ds, []int{3, last, 3, 0, 50, 7, last}, size)
+		}
+		how, why, in := ds.Reads("x")
+		if strings.Contains(why, "O_DIRECT is not possible") {
+			t.Logf("not shown here: %s", why)
+			continue
+		}
+		if how != "pread by O_DIRECT" || !strings.Contains(why, "aligned buffers") && size != 8192 || !strings.Contains(why, "asked for by Options.Read") || in > 0.3 { // opening reads the header, and some pages after it
+			t.Errorf("%d bytes: %q, %q, %v", size, how, why, in)
+		}
+	}
+}
+
+func TestDirectErrors(t *testing.T) {
+	const size = 100_000
+	path := bytesDataset(t, size, 100*size)
+	file := filepath.Join(path, "x-00000.npy")
+	if _, err := mmapds.OpenWith(path, mmapds.Options{ReadField: map[string]mmapds.Reading{"z": mmapds.Direct}}); err == nil || !strings.Contains(err.Error(), `"z"`) {
+		t.Errorf("a field that does not exist: %v", err)
+	}
+	ds := openCold(t, path, mmapds.Options{Read: mmapds.Direct, Verify: mmapds.Always})
+	flip(t, file, 4096+7*size+5)
+	err := ds.Gather(t.Context(), "x", []int{6, 7}, make([]byte, 2*size))
+	var d *mmapds.Damage
+	if !errors.As(err, &d) || d.Record() != 7 {
+		t.Errorf("damage: %v", err)
+	}
+	if err := os.Truncate(file, 4096+50*size+1); err != nil {
+		t.Fatal(err)
+	}
+	for _, record := range []int{50, 60} {
+		err = ds.Gather(t.Context(), "x", []int{49, record}, make([]byte, 2*size))
+		var r *mmapds.ReadError
+		if !errors.As(err, &r) || r.Record() != record || !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("truncated: %v", err)
+		}
+	}
+}
