@@ -98,7 +98,8 @@ func ExampleDataset_Records() {
 	// [2 0 0 0 4 0 0 0]
 }
 
-// One record of 784 bytes at a time, in random order, copied: by At, Run and Gather.
+// One record of 784 bytes at a time, in random order, copied: by At, Run and Gather, and out of
+// a slice of all, which is the bound.
 func BenchmarkOneRecord(b *testing.B) {
 	const size = 784
 	ds := openChecked(b, bytesDataset(b, size, 48<<20), mmapds.Off)
@@ -110,12 +111,20 @@ func BenchmarkOneRecord(b *testing.B) {
 		b.Fatal(err)
 	}
 	dst := make([]byte, size)
+	all, err := ds.Run("x", 0, ds.Len())
+	if err != nil {
+		b.Fatal(err)
+	}
 	one := []int{0}
 	for name, f := range map[string]func(i int) error{
 		"At": func(i int) error {
 			v, err := r.At(i)
 			copy(dst, v)
 			return err
+		},
+		"slice": func(i int) error {
+			copy(dst, all.Bytes()[i*size:])
+			return nil
 		},
 		"Run": func(i int) error {
 			v, err := ds.Run("x", i, i+1)
