@@ -135,8 +135,14 @@ func (s *parquetSource) add(name string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkParquetEnds(f, info.Size()); err != nil {
+		return err
+	}
 	p, err := parquet.OpenFile(f, info.Size(), parquet.SkipBloomFilters(true), parquet.SkipPageIndex(true))
 	if err != nil {
+		return err
+	}
+	if err := checkParquetChunks(p, info.Size()); err != nil {
 		return err
 	}
 	if len(s.parts) > 0 && p.Schema().String() != s.parts[0].Schema().String() {
@@ -265,7 +271,7 @@ func (s *parquetSource) data(row [][]parquet.Value) Data {
 	return values
 }
 
-// unreadable is the Data of a sample that is known to be bad.
+// unreadable is the Data of a sample that was read before, and of which err says what is bad.
 type unreadable struct {
 	tuple
 	err error

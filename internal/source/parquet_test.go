@@ -133,6 +133,27 @@ func TestListLengths(t *testing.T) {
 	}
 }
 
+// A file that is not whole is told from one that is none, before anything is allocated.
+func TestParquetDamage(t *testing.T) {
+	whole := parquetBytes(t, &parquet.Snappy, 3)
+	huge := bytes.Clone(whole)
+	copy(huge[len(huge)-8:], "\xff\xff\xff\xff")
+	for want, data := range map[string][]byte{
+		"is no Parquet file: it is too short": whole[:11],
+		"is cut short":                        whole[:len(whole)-1],
+		"is no Parquet file":                  append([]byte("PAR9"), whole[4:]...),
+		"a footer of 4294967295 bytes":        huge,
+	} {
+		path := filepath.Join(t.TempDir(), "x.parquet")
+		if err := os.WriteFile(path, data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(t.Context(), path, Options{Kind: "parquet"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
 // Whatever a file holds, reading it ends, with samples or an error.
 func FuzzParquet(f *testing.F) {
 	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Zstd, &parquet.Gzip} {

@@ -1,0 +1,65 @@
+package source
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/penstock/penstock/store"
+)
+
+// checkParquetEnds makes sure that a file has the marks of Parquet, and a footer that lies in
+// it: the library allocates what the file claims.
+func checkParquetEnds(r io.ReaderAt, size int64) error {
+	const mark, tail = 4, 8
+	var head, end [8]byte
+	if size < mark+tail {
+		return errors.New("is no Parquet file: it is too short")
+	}
+	if err := readAt(r, head[:mark], 0); err != nil {
+		return withoutPath(err)
+	}
+	if err := readAt(r, end[:], size-tail); err != nil {
+		return withoutPath(err)
+	}
+	switch footer := int64(binary.LittleEndian.Uint32(end[:])); {
+	case string(head[:mark]) != "PAR1" && string(head[:mark]) != "PARE":
+		return errors.New("is no Parquet file")
+	case string(end[mark:]) != "PAR1" && string(end[mark:]) != "PARE":
+		return errors.New("is cut short, or was not written to its end: a Parquet file ends with PAR1")
+	case footer > size-mark-tail:
+		return fmt.Errorf("is damaged: a footer of %d bytes in a file of %d", footer, size)
+	}
+	return nil
+}
+
+// checkParquetChunks makes sure that the rows of a file add up, and its columns lie in it.
+func checkParquetChunks(p *parquet.File, size int64) error {
+	rows := int64(0)
+	for i, g := range p.Metadata().RowGroups {
+		if g.NumRows < 0 || g.NumRows > 1<<62-rows {
+			return fmt.Errorf("row group %d of %d rows: %w", i, g.NumRows, store.ErrCorrupt)
+		}
+		rows += g.NumRows
+		for k, c := range g.Columns {
+			m := c.MetaData
+			begin := m.DataPageOffset
+			if d := m.DictionaryPageOffset; d > 0 && d < begin {
+				begin = d
+			}
+			if err := store.Inside(begin, m.TotalCompressedSize, size); err != nil {
+				return fmt.Errorf("row group %d, column %d: %w", i, k, err)
+			}
+			if m.NumValues < 0 || m.TotalUncompressedSize < 0 {
+				return fmt.Errorf("row group %d, column %d: %d values in %d bytes: %w", i, k, m.NumValues, m.TotalUncompressedSize, store.ErrCorrupt)
+			}
+		}
+	}
+	if rows != p.NumRows() {
+		return fmt.Errorf("row groups of %d rows in a file of %d: %w", rows, p.NumRows(), store.ErrCorrupt)
+	}
+	return nil
+}
