@@ -145,7 +145,7 @@ func (r *Reader) nanos() float64 {
 	if r.swap > 0 {
 		n += nanosSwapped * float64(g.record)
 	}
-	if !g.whole {
+	if !g.whole && g.record > 0 {
 		n += nanosRun * r.runs()
 	}
 	filtered, share := r.undone()
