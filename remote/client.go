@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"strings"
 	"time"
 )
 
@@ -31,9 +32,18 @@ func NewClient(b Bucket, p Policy) *Client {
 func (c *Client) Bucket() Bucket { return c.bucket }
 
 // Name returns where an object lies, for people.
-func (c *Client) Name(key string) string { return objectName(c.bucket, key) }
+func (c *Client) Name(key string) string { return NameOf(c.bucket, key) }
 
-func objectName(b Bucket, key string) string { return b.String() + "/" + key }
+// NameOf returns where an object of a bucket lies, for people: the key comes before the options
+// of the bucket's name.
+func NameOf(b Bucket, key string) string {
+	name, options, ok := strings.Cut(b.String(), "?")
+	name = strings.TrimSuffix(name, "/") + "/" + key
+	if ok {
+		name += "?" + options
+	}
+	return name
+}
 
 // Close closes the bucket.
 func (c *Client) Close() error { return c.bucket.Close() }

@@ -38,7 +38,7 @@ func (m *Memory) find(op, key string) (version, error) {
 	defer m.mu.Unlock()
 	v, ok := m.all[key]
 	if !ok {
-		return v, NewError(op, objectName(m, key), ErrNotFound, nil)
+		return v, NewError(op, NameOf(m, key), ErrNotFound, nil)
 	}
 	return v, nil
 }
@@ -72,9 +72,9 @@ func (m *Memory) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	case err != nil:
 		return Body{}, err
 	case etag != "" && etag != v.etag:
-		return Body{}, NewError("read", objectName(m, key), ErrChanged, nil)
+		return Body{}, NewError("read", NameOf(m, key), ErrChanged, nil)
 	case off < 0 || off > size:
-		return Body{}, NewError("read", objectName(m, key), ErrInvalid, fmt.Errorf("byte %d of %d", off, size))
+		return Body{}, NewError("read", NameOf(m, key), ErrInvalid, fmt.Errorf("byte %d of %d", off, size))
 	case n < 0 || n > size-off:
 		n = size - off
 	}
@@ -158,14 +158,14 @@ func (w *memoryWriter) Write(p []byte) (int, error) {
 
 func (w *memoryWriter) Commit() error {
 	if w.closed {
-		return NewError("write", objectName(w.bucket, w.key), ErrInvalid, errors.New("the writer is closed"))
+		return NewError("write", NameOf(w.bucket, w.key), ErrInvalid, errors.New("the writer is closed"))
 	}
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
 	w.closed = true
 	if _, err := w.bucket.find("write", w.key); w.opts.IfNotExist && err == nil {
-		return NewError("write", objectName(w.bucket, w.key), ErrExists, nil)
+		return NewError("write", NameOf(w.bucket, w.key), ErrExists, nil)
 	}
 	w.bucket.Put(w.key, bytes.Clone(w.buf.Bytes()))
 	return nil

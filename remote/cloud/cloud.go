@@ -189,7 +189,7 @@ func (w *writer) Close() error {
 	return nil
 }
 
-func (b *bucket) object(key string) string { return b.name + "/" + key }
+func (b *bucket) object(key string) string { return remote.NameOf(b, key) }
 
 // mark makes an error of a driver one of ours.
 func (b *bucket) mark(ctx context.Context, op, key string, err error) error {

@@ -40,6 +40,7 @@ func (p *pin) before(as func(any) bool) error {
 		*tuning = append(*tuning, func(o *s3.Options) {
 			o.Retryer = aws.NopRetryer{}
 			o.HTTPClient = client
+			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // a range has none
 		})
 	}
 	if p.etag == "" {

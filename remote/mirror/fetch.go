@@ -71,7 +71,9 @@ func (d *Dataset) fetchRun(ctx context.Context, j *job, from, to int64) error {
 	for try := 1; ; try++ {
 		err := d.client.ReadAt(ctx, d.object(j.x), off, data)
 		if try == 1 {
-			err = errors.Join(err, <-sums)
+			if sumsErr := <-sums; err == nil {
+				err = sumsErr
+			}
 		}
 		if err != nil {
 			return d.explain(ctx, j.x, err)

@@ -1,0 +1,104 @@
+package s3test
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Credentials of the server. Tests look for them where they must not be.
+const (
+	AccessKey = "PENSTOCKTESTACCESSKEY"
+	SecretKey = "penstock-test-secret-8f3a1c"
+)
+
+// Bucket is the one that the server has.
+const Bucket = "lab"
+
+// Server is a running versitygw.
+type Server struct {
+	Root    string // the folder of the bucket: objects are files in it
+	Address string
+	process *exec.Cmd
+}
+
+// find returns the program: $VERSITYGW, or what is in the path or in GOPATH/bin.
+func find() (string, error) {
+	if p := os.Getenv("VERSITYGW"); p != "" {
+		return p, nil
+	}
+	if p, err := exec.LookPath("versitygw"); err == nil {
+		return p, nil
+	}
+	out, err := exec.Command("go", "env", "GOPATH").Output()
+	p := filepath.Join(strings.TrimSpace(string(out)), "bin", "versitygw")
+	if err == nil {
+		_, err = os.Stat(p)
+	}
+	return p, err
+}
+
+// Start runs a server until the test ends, and sets the environment that the AWS SDK reads.
+// Without the program the test is skipped.
+func Start(t testing.TB) *Server {
+	t.Helper()
+	program, err := find()
+	if err != nil {
+		t.Skip("no versitygw: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
+	}
+	dir := t.TempDir()
+	s := &Server{Root: filepath.Join(dir, Bucket), Address: freeAddress(t)}
+	if err := os.Mkdir(s.Root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	s.process = exec.Command(program, "--port", s.Address, "--quiet", "posix", dir)
+	s.process.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	for key, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": AccessKey, "AWS_SECRET_ACCESS_KEY": SecretKey, "AWS_EC2_METADATA_DISABLED": "true",
+		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
+	} {
+		if err := os.Setenv(key, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		if c, err := net.Dial("tcp", s.Address); err == nil {
+			c.Close()
+			return s
+		}
+		if time.Since(began) > 20*time.Second {
+			t.Fatal("versitygw does not listen")
+		}
+	}
+}
+
+func freeAddress(t testing.TB) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// Stop ends the server, as a power cut would.
+func (s *Server) Stop() {
+	if s.process.Process != nil {
+		_ = s.process.Process.Kill()
+		_ = s.process.Wait()
+	}
+}
+
+// URL returns the URL of a key, by way of the server or of a proxy's address.
+func (s *Server) URL(address, key string) string {
+	return fmt.Sprintf("s3://%s/%s?region=us-east-1&use_path_style=true&endpoint=http://%s", Bucket, key, address)
+}

@@ -1,0 +1,126 @@
+package s3test
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/cloud"
+	"github.com/penstock/penstock/remote/mirror"
+)
+
+func TestTrainFromABucket(t *testing.T) {
+	s := Start(t)
+	dir := filepath.Join(t.TempDir(), "ds")
+	write(t, dir, 3000, 28, 28)
+	b, u, err := cloud.Open(t.Context(), s.URL(s.Address, "sets/train"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	upload(t, b, dir, u.Key)
+	local, err := mmapds.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	d := openURL(t, s.URL(s.Address, "sets/train"), mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	for epoch := range 3 {
+		opts := loader.Options{BatchSize: 128, Order: loader.Shuffle{}, Seed: 1, World: loader.World{Rank: epoch % 2, Size: 2}}
+		want, n := digest(t, local, opts, epoch)
+		if got, m := digest(t, d, opts, epoch); got != want || n != m {
+			t.Errorf("epoch %d: other bytes than from the local dataset (%d and %d)", epoch, m, n)
+		}
+	}
+	if st := d.Stats(); st.Fetched != local.Files().Bytes() {
+		t.Errorf("%d bytes were fetched of %d: %+v", st.Fetched, local.Files().Bytes(), st)
+	}
+}
+
+// A State that was taken over a bucket goes on with the local copy, and the other way round.
+func TestResumeElsewhere(t *testing.T) {
+	s := Start(t)
+	dir := filepath.Join(s.Root, "ds")
+	write(t, dir, 1000, 8, 8)
+	local, err := mmapds.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	d := openURL(t, s.URL(s.Address, "ds"), mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 9}
+	for _, pair := range [][2]loader.Source{{d, local}, {local, d}} {
+		first, err := loader.New(pair[0], opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := make(map[int]int)
+		n := 0
+		for b, err := range first.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range b.Indices() {
+				seen[i]++
+			}
+			if n++; n == 5 {
+				break
+			}
+		}
+		second, err := loader.Resume(pair[1], opts, first.State())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for b, err := range second.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, i := range b.Indices() {
+				seen[i]++
+			}
+		}
+		first.Close()
+		second.Close()
+		if len(seen) != 1000 {
+			t.Errorf("%d of 1000 records were seen", len(seen))
+		}
+	}
+}
+
+func TestErrorsOfAServer(t *testing.T) {
+	s := Start(t)
+	cache := filepath.Join(t.TempDir(), "cache")
+	quick := remote.Policy{Total: 3 * time.Second}
+	open := func(url string) error {
+		d, err := tryURL(t.Context(), url, mirror.Options{CacheDir: cache, Policy: quick})
+		if err == nil {
+			d.Close()
+		}
+		return err
+	}
+	if err := open(s.URL(s.Address, "nothing/here")); !errors.Is(err, remote.ErrNotFound) || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a key that is not there: %v", err)
+	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "wrong")
+	if err := open(s.URL(s.Address, "nothing/here")); !errors.Is(err, remote.ErrPermission) {
+		t.Errorf("a wrong password: %v", err)
+	}
+	t.Setenv("AWS_SECRET_ACCESS_KEY", SecretKey)
+	write(t, filepath.Join(s.Root, "ds"), 500, 64, 64)
+	d := openURL(t, s.URL(s.Address, "ds"), mirror.Options{CacheDir: cache, Policy: quick})
+	s.Stop()
+	began := time.Now()
+	err := d.Gather(t.Context(), "images", []int{1}, make([]byte, 64*64))
+	if !errors.Is(err, remote.ErrUnavailable) {
+		t.Errorf("a server that is gone: %v", err)
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %v to say so", took)
+	}
+	t.Log(err)
+}
