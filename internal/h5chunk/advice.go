@@ -90,7 +90,7 @@ func Advise(data *h5meta.Dataset, batch int) (Advice, error) {
 	}
 	a.MendedNanos = nanosRecord + nanosByte*float64(a.RecordBytes)
 	a.Nanos = a.MendedNanos
-	if !r.flat || len(a.Problems) > 0 {
+	if r.grid.record > 0 && (!r.flat || len(a.Problems) > 0) {
 		a.Nanos += r.nanos()
 	}
 	return a, nil
@@ -138,14 +138,15 @@ func (a *Advice) amplify(g *grid) {
 	}
 }
 
-// nanos returns what reading a record takes more than it does where it is in one piece.
+// nanos returns what reading a record, of at least one byte, takes more than it does where it is
+// in one piece.
 func (r *Reader) nanos() float64 {
 	g, columns := &r.grid, float64(r.grid.columns)
 	n := nanosPacked + nanosChunk*columns
 	if r.swap > 0 {
 		n += nanosSwapped * float64(g.record)
 	}
-	if !g.whole && g.record > 0 {
+	if !g.whole {
 		n += nanosRun * r.runs()
 	}
 	filtered, share := r.undone()
