@@ -188,7 +188,7 @@ func (t columnType) appendNumbers(b []byte, text string) ([]byte, error) {
 	}
 	row := tensor.Shape(t.shape).Elems()
 	switch total := l.count; {
-	case t.ragged && (len(dims) == 1 && total%row == 0 || len(dims) > 0 && slices.Equal(dims[1:], t.shape) || total == 0):
+	case t.ragged && (len(dims) <= 1 && total%row == 0 || len(dims) > 0 && slices.Equal(dims[1:], t.shape) || total == 0):
 	case !t.ragged && (slices.Equal(dims, t.shape) || len(dims) == 1 && total == row):
 	default:
 		return b, fmt.Errorf("%w: numbers of shape %v where %v is expected", ErrValue, tensor.Shape(dims), t)

@@ -137,6 +137,22 @@ func TestGuess(t *testing.T) {
 		{"v", []string{"[]", ""}, "int64[*]"},
 		{"v", []string{"[1", "2"}, "text"},
 		{"v", []string{"[1]", "2"}, "text"},
+		{"ids", []string{"1 2 3", "4", "", "5 6"}, "int64[*]"},
+		{"ids", []string{"4", "5 6"}, "int64[*]"},
+		{"pixels", []string{"1 2 3", "4 5 6"}, "int64[3]"},
+		{"v", []string{"0.5 1", "-2;3e4"}, "float32[2]"},
+		{"v", []string{"1 2", "a b"}, "text"},
+		{"v", []string{"[1,2]", "1 2"}, "text"},
+		{"v", []string{"1 2", "[1,2]"}, "text"},
+		{"tel", []string{"0412 3456", "12 34"}, "text"},
+		{"day", []string{"2024 01 02"}, "text"},
+		{"v", []string{" ", "\t"}, "text"},
+		{"v", []string{"inf nan"}, "text"},
+		{"n", []string{"9223372036854775808", "1"}, "uint64"},
+		{"n", []string{"9223372036854775808", "-1"}, "text"},
+		{"n", []string{"18446744073709551616"}, "text"},
+		{"n", []string{"9223372036854775808", "1.5"}, "float32"},
+		{"n", []string{"1.5", "9223372036854775808"}, "float32"},
 	}
 	for _, c := range cases {
 		var g guess

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,8 +21,10 @@ func (c cell) missing() bool { return c.text == "" && !c.quoted }
 type guess struct {
 	seen                         bool
 	notInt, notFloat, notImage   bool
+	notWhole, notUint            bool // of any size; of 64 bits without a sign
 	notList, isList, listsDiffer bool
 	floats                       bool  // the lists hold others than whole numbers
+	words                        bool  // the lists are numbers with blanks between
 	dims                         []int // of the first list
 	scratch                      []byte
 }
@@ -34,13 +37,10 @@ func (g *guess) add(c cell) {
 	g.seen = true
 	g.notImage = g.notImage || !claimsImage(c.text)
 	if c.quoted {
-		g.notInt, g.notFloat, g.notList = true, true, true
+		g.notInt, g.notFloat, g.notList, g.notWhole = true, true, true, true
 		return
 	}
-	if !g.notInt {
-		_, err := strconv.ParseInt(c.text, 10, 64)
-		g.notInt = err != nil
-	}
+	g.addWhole(c.text)
 	if g.notInt && !g.notFloat {
 		_, err := strconv.ParseFloat(c.text, 32)
 		g.notFloat = err != nil
@@ -50,11 +50,27 @@ func (g *guess) add(c cell) {
 	}
 }
 
-func (g *guess) addList(text string) {
-	if !strings.HasPrefix(strings.TrimLeft(text, " \t"), "[") {
-		g.notList = true
+// addWhole finds out whether whole numbers fit into 64 bits: one that does not is an
+// identifier, of which no float has all digits.
+func (g *guess) addWhole(text string) {
+	if g.notWhole {
 		return
 	}
+	_, err := strconv.ParseInt(text, 10, 64)
+	g.notInt = g.notInt || err != nil
+	g.notWhole = err != nil && !errors.Is(err, strconv.ErrRange)
+	if !g.notUint {
+		_, err = strconv.ParseUint(strings.TrimPrefix(text, "+"), 10, 64)
+		g.notUint = err != nil
+	}
+}
+
+func (g *guess) addList(text string) {
+	words := !strings.HasPrefix(strings.TrimLeft(text, " \t"), "[")
+	if g.notList = words && !plainNumbers(text) || g.isList && words != g.words; g.notList {
+		return
+	}
+	g.words = words
 	l := list{rest: text}
 	dims, b, err := l.numbers(g.scratch[:0], tensor.Int64)
 	if err != nil {
@@ -63,6 +79,9 @@ func (g *guess) addList(text string) {
 		g.floats = true
 	}
 	g.scratch = b
+	if dims == nil { // a list of one, without brackets
+		dims = []int{1}
+	}
 	empty := len(dims) > 1 && slices.Contains(dims[1:], 0)
 	if g.notList = err != nil || empty || len(dims) >= tensor.MaxRank; g.notList {
 		return
@@ -82,6 +101,18 @@ func (g *guess) addList(text string) {
 	g.isList = true
 }
 
+// plainNumbers reports whether text looks like numbers with blanks between: one with a zero
+// before its digits is a part of a name, a date or a telephone number.
+func plainNumbers(text string) bool {
+	for _, w := range strings.FieldsFunc(text, isBlank) {
+		digits := strings.TrimLeft(w, "+-")
+		if len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' || digits == "" || !strings.Contains("0123456789.", digits[:1]) {
+			return false
+		}
+	}
+	return true
+}
+
 // labelNames are columns whose words are taken for classes.
 var labelNames = []string{"label", "labels", "class", "classes", "category", "target", "y"}
 
@@ -97,9 +128,13 @@ func (g *guess) result(column string) columnType {
 		return columnType{kind: text}
 	case !g.notInt:
 		return columnType{dtype: tensor.Int64}
+	case !g.notWhole && !g.notUint:
+		return columnType{dtype: tensor.Uint64}
+	case !g.notWhole:
+		return columnType{kind: text}
 	case !g.notFloat:
 		return columnType{dtype: tensor.Float32}
-	case !g.notList:
+	case !g.notList && !(g.words && g.dims[0] == 0):
 		return g.list()
 	case !g.notImage:
 		return columnType{kind: imagePath}

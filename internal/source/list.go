@@ -32,9 +32,12 @@ func (l *list) numbers(b []byte, d tensor.DType) (dims []int, out []byte, err er
 	return dims, b, err
 }
 
+// isBlank reports what may stand between words.
+func isBlank(r rune) bool { return r == ' ' || r == ';' || r == '\t' || r == '\n' || r == '\r' }
+
 // words reads what has no brackets.
 func (l *list) words(b []byte, d tensor.DType) (dims []int, out []byte, err error) {
-	words := strings.FieldsFunc(l.rest, func(r rune) bool { return r == ' ' || r == ';' || r == '\t' || r == '\n' || r == '\r' })
+	words := strings.FieldsFunc(l.rest, isBlank)
 	for _, w := range words {
 		if b, err = appendNumber(b, w, d); err != nil {
 			return nil, b, err
