@@ -32,7 +32,7 @@ func help(cmd *cobra.Command, _ []string) {
 	if text == "" {
 		text = cmd.Short
 	}
-	fmt.Fprintf(w, "%s\n\nUsage:\n", strings.TrimSpace(text))
+	fmt.Fprintf(w, "%s\n\nUsage:\n", reflow(strings.TrimSpace(text), width(w)))
 	if cmd.Runnable() {
 		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
 	}

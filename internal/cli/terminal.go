@@ -19,10 +19,8 @@ func IsTerminal(w io.Writer) bool {
 // width returns how wide text for w may be.
 func width(w io.Writer) int {
 	const usual, widest = 100, 120
-	if f, ok := w.(*os.File); ok {
-		if n, _, err := term.GetSize(int(f.Fd())); err == nil && n > 40 {
-			return min(n, widest)
-		}
+	if n := TerminalWidth(w); n > 40 {
+		return min(n, widest)
 	}
 	return usual
 }

@@ -34,10 +34,10 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (what was measured 
 const examples = `  loadbench --synthetic                    the tutorial's own parameters (about 5 minutes)
   loadbench --synthetic --quick            an eighth of that
   loadbench out/flat                       the rows on a dataset
-  loadbench --run b3 --log waits.csv       the configuration guide's benchmark, 20 times as fast
-  loadbench out/flat --tables batch,workers,ahead,order    one thing varied at a time
+  loadbench --run b3 --log waits.csv       the configuration guide's, 20 times as fast
+  loadbench out/flat --tables all          all tables: batch, workers, ahead, order varied, too
   loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record
-  loadbench --list                         benchmarks that others published, to be run here
+  loadbench --list                         benchmarks that others published
   loadbench --run b6                       one of them
   loadbench out/flat --bench | tee new.txt      for benchstat old.txt new.txt`
 

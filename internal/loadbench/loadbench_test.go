@@ -298,6 +298,24 @@ func FuzzShape(f *testing.F) {
 	})
 }
 
+func TestNarrowTerminalsGetTablesInParts(t *testing.T) {
+	g := grid{{"", "aaaa", "bbbb", "cc"}, {"row", "1", "22", "333"}, {"not", "n/a"}}
+	for width, want := range map[int]int{0: 1, 100: 1, 18: 2, 12: 3, 1: 3} {
+		parts := g.parts(width)
+		if len(parts) != want {
+			t.Errorf("%d columns: %d parts %q", width, len(parts), parts)
+		}
+		for _, part := range parts {
+			if part[1][0] != "row" || len(part) != 3 {
+				t.Errorf("%d columns: %q", width, part)
+			}
+		}
+	}
+	if got, want := g.parts(18)[1].String(), "        cc\n  row  333\n  not\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestShortRowsAreMentioned(t *testing.T) {
 	table := Table{Rows: []Result{{Total: time.Second}, {Unavailable: "no"}}}
 	if table.hasty() {

@@ -11,12 +11,14 @@ import (
 	"github.com/penstock/penstock/internal/cli"
 )
 
-// Text writes the report for people.
+// Text writes the report for people. On a terminal that is narrower than a table, the columns
+// that do not fit come below the others.
 func (r *Report) Text(w io.Writer) error {
 	var b strings.Builder
+	width := cli.TerminalWidth(w)
 	r.head(&b)
 	for i := range r.Tables {
-		r.Tables[i].text(&b)
+		r.Tables[i].text(&b, width)
 	}
 	if r.Interrupted {
 		b.WriteString("\nInterrupted: these tables are partial; rows that were not finished are missing.\n")
@@ -24,7 +26,7 @@ func (r *Report) Text(w io.Writer) error {
 	if r.Doctor != "" {
 		fmt.Fprintf(&b, "\n%s\n", r.Doctor)
 	}
-	_, err := io.WriteString(w, cli.Printable(b.String()))
+	_, err := io.WriteString(w, cli.Wrap(cli.Printable(b.String()), width, 2))
 	return err
 }
 
@@ -84,9 +86,14 @@ func (r *Report) head(b *strings.Builder) {
 func gigabytes(rate float64) string { return fmt.Sprintf("%.3g GB/s", rate/1e9) }
 
 // text writes a table: a line a row, and remarks below.
-func (t *Table) text(b *strings.Builder) {
+func (t *Table) text(b *strings.Builder, width int) {
 	fmt.Fprintf(b, "\n%s\n", t.Title)
-	b.WriteString(t.grid().String())
+	for i, part := range t.grid().parts(width) {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(part.String())
+	}
 	t.remarks(b)
 }
 
@@ -191,13 +198,38 @@ func short(d time.Duration) string {
 // grid is rows of cells: the first column is flush left, others flush right.
 type grid [][]string
 
-func (g grid) String() string {
+// parts returns the grid as several that are no wider, each with the first column. A width of
+// 0 is any.
+func (g grid) parts(width int) (all []grid) {
+	widths := g.widths()
+	for from := 1; from < len(widths); {
+		to, used := from, 2+widths[0]
+		for to < len(widths) && (to == from || used+2+widths[to] <= width || width <= 0) {
+			used += 2 + widths[to]
+			to++
+		}
+		part := make(grid, len(g))
+		for i, row := range g {
+			part[i] = append(part[i], row[0])
+			part[i] = append(part[i], row[min(from, len(row)):min(to, len(row))]...)
+		}
+		all, from = append(all, part), to
+	}
+	return all
+}
+
+func (g grid) widths() []int {
 	widths := make([]int, len(g[0]))
 	for _, row := range g {
 		for i, cell := range row {
 			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
 		}
 	}
+	return widths
+}
+
+func (g grid) String() string {
+	widths := g.widths()
 	var b strings.Builder
 	for _, row := range g {
 		line := ""
