@@ -58,6 +58,10 @@ type Config struct {
 	Resume   bool // go on with a run that was stopped, if there is one
 	View     bool // write an HDF5 file over the .npy files, too
 
+	// Spool is a folder where a dataset is built that goes to a bucket, before it is sent; "" is
+	// the system's for temporary files. It needs room for the dataset.
+	Spool string
+
 	// World says which part of the samples this run makes; the zero value is all of them.
 	World World
 
@@ -68,6 +72,8 @@ type Config struct {
 	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, Layout and DType, see
 	// package transforms; an entry may name its "field". nil: there is none.
 	Transforms json.RawMessage
+
+	partsAt string // where parts may be already, beside the folder that they are made in
 
 	// standardize has the arrays that get mean and deviation of the dataset, once these are
 	// known.

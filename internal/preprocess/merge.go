@@ -9,9 +9,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
 
@@ -26,6 +28,7 @@ type MergeConfig struct {
 	Resume      bool  // go on with a merge that was stopped, if there is one
 	RemoveParts bool  // when the dataset is there
 
+	Spool      string        // as Config.Spool
 	Checkpoint time.Duration // as Config.Checkpoint
 }
 
@@ -37,6 +40,9 @@ type MergeConfig struct {
 // Records are copied in their order, so it takes the time of reading and writing the dataset
 // once, and its space beside the parts.
 func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, error) {
+	if slices.ContainsFunc(append([]string{c.Dest}, c.Parts...), remote.IsURL) {
+		return mergeRemote(ctx, c, progress)
+	}
 	folders := c.Parts
 	if len(folders) == 0 {
 		folders = []string{partsDir(c.Dest)}

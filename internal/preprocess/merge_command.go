@@ -50,6 +50,7 @@ func mergeCommand() *cobra.Command {
 	fs.BoolVar(&c.Resume, "resume", false, "go on with a merge that was stopped, or begin if there is none")
 	fs.BoolVar(&c.RemoveParts, "remove-parts", false, "remove the folders of parts when DEST is there")
 	fs.IntVar(&c.Workers, "workers", 0, "`N` goroutines that compute checksums (default one a core)")
+	fs.StringVar(&c.Spool, "spool", "", "`FOLDER` where a dataset is built that goes to a bucket (default the system's for temporary files)")
 	fs.StringVar(&m.memory, "memory", "", "`BYTES` of records under way (default 64MiB)")
 	fs.BoolVar(&m.json, "json", false, "print the summary as JSON")
 	fs.BoolVar(&m.quiet, "quiet", false, "print no progress and no summary, only errors")

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -70,14 +72,14 @@ const maxPart = 1 << 30
 // readPart reads the file of the part whose dataset is, or would be, at path.
 func readPart(path string) (*part, error) {
 	name := partFile(path)
-	info, err := os.Stat(name)
+	info, err := vfs.Stat(name)
 	if err != nil {
 		return nil, err
 	}
 	if info.Size() > maxPart {
 		return nil, fmt.Errorf("%s: is larger than 1 GiB: %w", name, store.ErrCorrupt)
 	}
-	data, err := os.ReadFile(name)
+	data, err := vfs.ReadFile(name, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +140,7 @@ func (p *part) there() error {
 	if p.Records == 0 {
 		return nil
 	}
-	d, err := store.OpenFlat(p.path)
+	d, err := source.FlatDataset(p.path)
 	if err != nil {
 		return err
 	}
@@ -148,9 +150,9 @@ func (p *part) there() error {
 	return nil
 }
 
-// same returns the part that is there already, if it is of this plan; nil if there is none.
-func (p *part) same() (*part, error) {
-	old, err := readPart(p.path)
+// same returns the part that is at path already, if it is of this plan; nil if there is none.
+func (p *part) same(path string) (*part, error) {
+	old, err := readPart(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -158,7 +160,7 @@ func (p *part) same() (*part, error) {
 		return nil, err
 	}
 	if diff := p.Plan.differs(old.Plan); diff != "" {
-		return nil, fmt.Errorf("%s was made in another way (%s); remove it, or replace it with --overwrite", p.path, diff)
+		return nil, fmt.Errorf("%s was made in another way (%s); remove it, or replace it with --overwrite", path, diff)
 	}
 	if old.there() != nil {
 		return nil, nil // it is made again

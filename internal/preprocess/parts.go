@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -40,7 +40,7 @@ func findParts(folders []string) ([]*part, error) {
 
 // partsIn returns the paths of the parts in a folder that are whole.
 func partsIn(folder string) (list []string, err error) {
-	entries, err := os.ReadDir(folder)
+	entries, err := vfs.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: there is no such folder of parts; every rank makes one: preprocess SOURCE DEST --rank R --world-size N", folder)
 	}

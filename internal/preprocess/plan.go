@@ -9,11 +9,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -75,7 +75,7 @@ type sharedConfig struct {
 
 // shared returns the Config without what may differ from one process to the other.
 func (c Config) shared() (json.RawMessage, error) {
-	c.Source, c.Dest, c.Format = "", "", ""
+	c.Source, c.Dest, c.Format, c.Spool = "", "", "", ""
 	c.Workers, c.Memory, c.Checkpoint = 0, 0, 0
 	c.Overwrite, c.Resume, c.World = false, false, World{}
 	s := sharedConfig{Config: c}
@@ -121,19 +121,19 @@ func (r *run) listing(ctx context.Context) (string, error) {
 
 // eachFile calls f for the files that path is, or that are in the folder that it is, by name.
 func eachFile(path string, f func(name string, size int64)) error {
-	files, err := filepath.Glob(path)
-	if _, plain := os.Stat(path); plain == nil {
+	files, err := vfs.Glob(path)
+	if _, plain := vfs.Stat(path); plain == nil {
 		files, err = []string{path}, nil
 	}
 	for _, file := range files {
 		if err != nil {
 			return err
 		}
-		err = filepath.WalkDir(file, func(name string, e fs.DirEntry, err error) error {
+		err = vfs.WalkDir(file, func(name string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
-			info, err := os.Stat(name)
+			info, err := vfs.Stat(name)
 			if err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
 
@@ -37,6 +38,9 @@ type Progress interface {
 func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
+	}
+	if remote.IsURL(c.Source) || remote.IsURL(c.Dest) {
+		return runRemote(ctx, c, progress)
 	}
 	parents := missingParents(c.Dest)
 	s, err := runIn(ctx, c, progress)

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/penstock/penstock/internal/source"
@@ -69,6 +70,9 @@ func (r *run) makePart(ctx context.Context) (*store.Manifest, error) {
 		return nil, err
 	}
 	j, err := r.newJob(ctx, r.config)
+	if err == nil {
+		err = r.needsFigures(j)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,14 +86,41 @@ func (r *run) makePart(ctx context.Context) (*store.Manifest, error) {
 	w := r.config.World
 	p := &part{Plan: plan, Rank: w.Rank, path: filepath.Join(partsDir(r.config.Dest), partName(w.Rank, w.Size))}
 	p.From, p.To = w.run(r.info.Count)
-	if !r.config.Overwrite {
-		if old, err := p.same(); err != nil || old != nil {
+	for _, path := range r.config.partPlaces(p) {
+		if old, err := p.same(path); err != nil || old != nil {
 			return r.made(old, err)
 		}
 	}
 	j.schema.Fields = append(append([]store.Field(nil), j.schema.Fields...), newTraceField())
 	r.job, r.part = j, p
 	return r.writePart(ctx)
+}
+
+// needsFigures refuses what depends on all samples.
+func (r *run) needsFigures(j *job) error {
+	n := r.config.Normalize
+	if r.measures() {
+		return errFigures
+	}
+	if !n.Dataset || n.Fields == nil && slices.ContainsFunc(r.info.Fields, ofPixels) {
+		return nil
+	}
+	list, err := r.config.ownFigures(j)
+	if err == nil && len(list) > 0 {
+		err = errFigures
+	}
+	return err
+}
+
+// partPlaces lists where a part may be already; nothing if it is to be made in any case.
+func (c Config) partPlaces(p *part) (list []string) {
+	if c.Overwrite {
+		return nil
+	}
+	if list = []string{p.path}; c.partsAt != "" {
+		list = append(list, filepath.Join(c.partsAt, filepath.Base(p.path)))
+	}
+	return list
 }
 
 // orderSamples makes the order of the samples that of the dataset, where the source can be
@@ -122,7 +153,7 @@ func (p *part) manifest() (*store.Manifest, error) {
 	if p.Records == 0 {
 		return nil, nil
 	}
-	d, err := store.OpenFlat(p.path)
+	d, err := source.FlatDataset(p.path)
 	if err != nil {
 		return nil, err
 	}

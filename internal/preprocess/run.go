@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -187,6 +188,9 @@ func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[s
 	r.progress.Begin(what, r.info.Count, r.info.Unit)
 	defer r.progress.End()
 	r.progress.Add(r.books.samples)
+	if vfs.Mounted(r.config.Source) && len(j.source) > 0 {
+		samples = source.Ahead(samples, len(j.source), readAhead)
+	}
 	return newRing(j.schema, len(workers), r.config.Memory).run(ctx, samples, workers, func(s *slot) error {
 		r.progress.Add(1)
 		r.books.enter(s)

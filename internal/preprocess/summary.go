@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -134,7 +135,7 @@ func sourceSummary(c Config, info source.Info, b *books) SourceSummary {
 
 // treeBytes adds up the files of a dataset.
 func treeBytes(path string) (total int64, err error) {
-	err = filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
+	err = vfs.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}

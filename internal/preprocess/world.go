@@ -67,11 +67,16 @@ func (w World) problems(c Config) (list []string) {
 	if c.Append {
 		list = append(list, "--append and --rank: parts are of new datasets; make one of the new samples, and append that")
 	}
+	if c.View {
+		list = append(list, "--view and --rank: parts have no view; merge them, then: inspect view DEST")
+	}
 	if c.Normalize.ofImages() && c.images().DType != tensor.Uint8 && c.Transforms == nil {
-		list = append(list, "--normalize dataset and --rank: float types need the figures of all samples before the first is written; give MEAN/STD as numbers, or store uint8")
+		list = append(list, errFigures.Error())
 	}
 	return list
 }
+
+var errFigures = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first is written, and no process sees all; give MEAN/STD as numbers, or store uint8")
 
 // run returns which of n samples, [from, to), this process takes.
 func (w World) run(n int64) (from, to int64) {

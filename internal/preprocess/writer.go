@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 )
@@ -86,8 +87,8 @@ func (r *run) journal(j *job) (*store.Journal, error) {
 // stampOf returns what changes when files do, for those that path is or matches; "" for a
 // folder, whose samples are compared by name.
 func stampOf(path string) string {
-	files, err := filepath.Glob(path)
-	if _, plain := os.Stat(path); plain == nil {
+	files, err := vfs.Glob(path)
+	if _, plain := vfs.Stat(path); plain == nil {
 		files, err = []string{path}, nil
 	}
 	if err != nil {
@@ -95,7 +96,7 @@ func stampOf(path string) string {
 	}
 	h := sha256.New()
 	for _, name := range files {
-		info, err := os.Stat(name)
+		info, err := vfs.Stat(name)
 		if err != nil || info.IsDir() {
 			return ""
 		}
