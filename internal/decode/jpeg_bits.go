@@ -18,7 +18,7 @@ func (r *bitReader) start(data []byte, pos int) { *r = bitReader{data: data, pos
 // overrun reports whether bits were used that the file does not hold.
 func (r *bitReader) overrun() bool { return r.pad > r.n }
 
-// fill makes n at least 56.
+// fill makes n at least 56; it stays below 64.
 func (r *bitReader) fill() {
 	if r.pos+8 <= len(r.data) {
 		if w := binary.BigEndian.Uint64(r.data[r.pos:]); !hasFF(w) {
@@ -28,7 +28,7 @@ func (r *bitReader) fill() {
 			return
 		}
 	}
-	for r.n <= 56 {
+	for r.n < 56 {
 		r.acc |= uint64(r.next()) << (56 - r.n)
 		r.n += 8
 	}

@@ -28,6 +28,22 @@ func makeZigzag() (z [256]uint8) {
 	return z
 }
 
+// sequential decodes a block of a sequential scan into b, which is zero, and adds to pred what
+// its first coefficient differs from the one of the block before. any and ok are those of
+// block.
+func (r *bitReader) sequential(b *[64]int16, dc, ac *huffTable, pred *int32) (any, ok bool) {
+	any, ok, done := r.sequentialFast(b, dc, ac, pred)
+	if !done {
+		var diff int32
+		if diff, ok = r.difference(dc); ok {
+			*pred += diff
+			any, ok = r.block(b, ac)
+		}
+	}
+	b[0] = int16(*pred)
+	return any, ok
+}
+
 // difference decodes the first coefficient of a sequential block, less the one of the block
 // before. It returns false if the bits are no code.
 func (r *bitReader) difference(dc *huffTable) (int32, bool) {
@@ -87,18 +103,24 @@ func (r *bitReader) block(b *[64]int16, ac *huffTable) (any, ok bool) {
 			b[zigzag[k]&63] = e.value()
 			if last >= 63 {
 				r.acc, r.n = acc, n
-				if k == 63 && last > k { // the second is of the next block
-					r.again(before, e, ac)
-					return true, true
-				}
-				if e.ends() {
-					return last > fastEnd, last < 2*fastEnd
-				}
-				return true, last == 63
+				return r.ended(e, before, ac, k, last)
 			}
 			k = last
 		}
 	}
+}
+
+// ended finishes a block whose entry e, found in the bits before, led from its first to its
+// second coefficient, k and last, the 63rd or beyond.
+func (r *bitReader) ended(e fastEntry, before uint64, ac *huffTable, k, last uint8) (any, ok bool) {
+	if k == 63 && last > k { // the second is of the next block
+		r.again(before, e, ac)
+		return true, true
+	}
+	if e.ends() {
+		return last > fastEnd, last < 2*fastEnd
+	}
+	return true, last == 63
 }
 
 // again puts the second coefficient of e back; acc held both.

@@ -11,21 +11,21 @@ const (
 )
 
 // A fastEntry is what the next fastBits bits hold, one or two coefficients with their
-// values: the bits they take in bits 0 to 3, the steps from one coefficient to the next in
-// bits 4 to 9 and 10 to 15, the second value in bits 16 to 21, the first in the others. With
+// values: the bits they take in bits 0 to 5, the steps from one coefficient to the next in
+// bits 6 to 11 and 12 to 17, the second value in bits 18 to 22, the first in the others. With
 // one coefficient the second step is 0. A run of sixteen zeros is a step to a zero. 0 means
 // that the bits do not hold one.
 type fastEntry uint32
 
 func single(step, value int32, length int) fastEntry {
-	return fastEntry(uint32(value)<<22 | uint32(step)<<4 | uint32(length))
+	return fastEntry(uint32(value)<<23 | uint32(step)<<6 | uint32(length))
 }
 
-func (e fastEntry) length() uint  { return uint(e & 15) }
-func (e fastEntry) step() uint8   { return uint8(e>>4) & 63 }
-func (e fastEntry) step2() uint8  { return uint8(e>>10) & 63 }
-func (e fastEntry) value() int16  { return int16(int32(e) >> 22) }
-func (e fastEntry) value2() int16 { return int16(int32(e<<10) >> 26) }
+func (e fastEntry) length() uint  { return uint(e & 63) }
+func (e fastEntry) step() uint8   { return uint8(e>>6) & 63 }
+func (e fastEntry) step2() uint8  { return uint8(e>>12) & 63 }
+func (e fastEntry) value() int16  { return int16(int32(e) >> 23) }
+func (e fastEntry) value2() int16 { return int16(int32(e<<9) >> 27) }
 
 // ends reports whether the end of the block is part of the entry.
 func (e fastEntry) ends() bool { return e.step() == fastEnd || e.step2() == fastEnd }
@@ -33,10 +33,10 @@ func (e fastEntry) ends() bool { return e.step() == fastEnd || e.step2() == fast
 // then returns e with what next holds behind it, e alone if that is too much.
 func (e fastEntry) then(next fastEntry) fastEntry {
 	v := next.value()
-	if e == 0 || next == 0 || e.ends() || e.length()+next.length() > fastBits || v < -32 || v > 31 {
+	if e == 0 || next == 0 || e.ends() || e.length()+next.length() > fastBits || v < -16 || v > 15 {
 		return e
 	}
-	return e + fastEntry(uint32(v)&63<<16|uint32(next.step())<<10|uint32(next.length()))
+	return e + fastEntry(uint32(v)&31<<18|uint32(next.step())<<12|uint32(next.length()))
 }
 
 // huffTable decodes one Huffman table (T.81 annex C).
@@ -94,7 +94,7 @@ func (t *huffTable) enter(code int32, length int, symbol byte) {
 		step = fastEnd
 	}
 	free := fastBits - length
-	if free < size || size > 9 { // the value has ten bits
+	if free < size || size > 8 { // the value has nine bits
 		return
 	}
 	for rest := range uint32(1) << free {

@@ -43,7 +43,7 @@ func (j *jpegDecoder) readUnit(u int) bool {
 		for v := range c.vs {
 			at := v*c.blocksX + u*c.hs
 			for b := at; b < at+c.hs; b++ {
-				any, ok := j.sequential((*[64]int16)(c.coefs[64*b:]), c)
+				any, ok := j.bits.sequential((*[64]int16)(c.coefs[64*b:]), c.dcTab, c.acTab, &c.pred)
 				if !ok {
 					return false
 				}
@@ -140,21 +140,9 @@ func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool
 		s.dcTable, s.table, s.any = c.dcTab, c.acTab, &c.ac[at]
 		return s.block(b, &c.pred)
 	}
-	any, ok := j.sequential(b, c)
+	any, ok := j.bits.sequential(b, c.dcTab, c.acTab, &c.pred)
 	c.ac[at] = any
 	return ok
-}
-
-// sequential decodes one block of a sequential scan.
-func (j *jpegDecoder) sequential(b *[64]int16, c *component) (any, ok bool) {
-	diff, ok := j.bits.difference(c.dcTab)
-	if !ok {
-		return false, false
-	}
-	any, ok = j.bits.block(b, c.acTab)
-	c.pred += diff
-	b[0] = int16(c.pred)
-	return any, ok
 }
 
 // transform makes samples of the blocks in one row of units, of those that output columns

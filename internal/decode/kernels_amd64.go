@@ -4,6 +4,14 @@
 
 package decode
 
+// huffmanBlock decodes a block from k on, from its difference on, which it adds to pred, where k is -1. state is pos,
+// acc and n of a bitReader; 8 bytes at data+end are the last of the file, dc and ac the beginnings of huffTables. Where
+// status is hungry or unknown, it stopped behind k1; where it is odd, behind the entry found in the bits before, whose
+// coefficients are k1 and last.
+//
+//go:noescape
+func huffmanBlock(state *[3]uint64, data *byte, end int, b *int16, dc *[512]uint16, ac *[512]uint16, pred *int32, zigzag *byte, k int) (status int, k1 int, last int, entry uint32, before uint64)
+
 // idctPairAVX2 dequantises and transforms two blocks to 8 rows of 16 samples.
 //
 //go:noescape

@@ -4,6 +4,365 @@
 
 #include "textflag.h"
 
+// func huffmanBlock(state *[3]uint64, data *byte, end int, b *int16, dc *[512]uint16, ac *[512]uint16, pred *int32, zigzag *byte, k int) (status int, k1 int, last int, entry uint32, before uint64)
+// Requires: BMI2
+TEXT ·huffmanBlock(SB), NOSPLIT, $0-112
+	MOVQ   b+24(FP), AX
+	MOVQ   ac+40(FP), CX
+	MOVQ   zigzag+56(FP), DX
+	MOVQ   k+64(FP), BX
+	MOVQ   state+0(FP), R8
+	MOVQ   (R8), SI
+	MOVQ   8(R8), DI
+	MOVQ   16(R8), R8
+	CMPQ   BX, $0x00
+	JGE    group
+	MOVQ   dc+32(FP), R11
+	CMPQ   R8, $0x20
+	JGE    differenceBits
+	CMPQ   SI, end+16(FP)
+	JG     hungry
+	MOVQ   data+8(FP), R9
+	MOVQ   (R9)(SI*1), R9
+	BSWAPQ R9
+	MOVQ   R9, R10
+	NOTQ   R10
+	MOVQ   $0xfefefefefefefeff, R12
+	ADDQ   R12, R10
+	ANDQ   R9, R10
+	MOVQ   $0x8080808080808080, R12
+	TESTQ  R12, R10
+	JNZ    hungry
+	SHRXQ  R8, R9, R9
+	ORQ    R9, DI
+	MOVQ   $0x0000003f, R10
+	SUBQ   R8, R10
+	SHRQ   $0x03, R10
+	ADDQ   R10, SI
+	ORQ    $0x38, R8
+
+differenceBits:
+	MOVQ  DI, R9
+	MOVQ  DI, R10
+	SHRQ  $0x35, R10
+	MOVL  1024(R11)(R10*4), R10
+	TESTL R10, R10
+	JZ    unknown
+	SHLXQ R10, DI, DI
+	SUBQ  R10, R8
+	ANDQ  $0x3f, R8
+	SARL  $0x17, R10
+	MOVQ  pred+48(FP), R9
+	MOVL  (R9), BX
+	ADDL  R10, BX
+	MOVL  BX, (R9)
+	XORQ  BX, BX
+
+group:
+	CMPQ   R8, $0x37
+	JGE    blockBits
+	CMPQ   SI, end+16(FP)
+	JG     hungry
+	MOVQ   data+8(FP), R9
+	MOVQ   (R9)(SI*1), R9
+	BSWAPQ R9
+	MOVQ   R9, R10
+	NOTQ   R10
+	MOVQ   $0xfefefefefefefeff, R11
+	ADDQ   R11, R10
+	ANDQ   R9, R10
+	MOVQ   $0x8080808080808080, R11
+	TESTQ  R11, R10
+	JNZ    hungry
+	SHRXQ  R8, R9, R9
+	ORQ    R9, DI
+	MOVQ   $0x0000003f, R10
+	SUBQ   R8, R10
+	SHRQ   $0x03, R10
+	ADDQ   R10, SI
+	ORQ    $0x38, R8
+
+blockBits:
+	MOVQ    DI, R9
+	MOVQ    DI, R10
+	SHRQ    $0x35, R10
+	MOVL    1024(CX)(R10*4), R10
+	TESTL   R10, R10
+	JZ      long
+	SHLXQ   R10, DI, DI
+	SUBQ    R10, R8
+	MOVL    R10, R12
+	SHRL    $0x06, R12
+	ANDL    $0x3f, R12
+	ADDQ    R12, BX
+	MOVL    R10, R12
+	SHRL    $0x0c, R12
+	ANDL    $0x3f, R12
+	MOVQ    BX, R11
+	ADDQ    R12, R11
+	MOVBQZX (DX)(R11*1), R12
+	MOVL    R10, R13
+	SHLL    $0x09, R13
+	SARL    $0x1b, R13
+	MOVW    R13, (AX)(R12*2)
+	MOVBQZX (DX)(BX*1), R12
+	MOVL    R10, R13
+	SARL    $0x17, R13
+	MOVW    R13, (AX)(R12*2)
+	CMPQ    R11, $0x3f
+	JGE     ended
+	MOVQ    R11, BX
+	MOVQ    DI, R9
+	MOVQ    DI, R10
+	SHRQ    $0x35, R10
+	MOVL    1024(CX)(R10*4), R10
+	TESTL   R10, R10
+	JZ      long
+	SHLXQ   R10, DI, DI
+	SUBQ    R10, R8
+	MOVL    R10, R12
+	SHRL    $0x06, R12
+	ANDL    $0x3f, R12
+	ADDQ    R12, BX
+	MOVL    R10, R12
+	SHRL    $0x0c, R12
+	ANDL    $0x3f, R12
+	MOVQ    BX, R11
+	ADDQ    R12, R11
+	MOVBQZX (DX)(R11*1), R12
+	MOVL    R10, R13
+	SHLL    $0x09, R13
+	SARL    $0x1b, R13
+	MOVW    R13, (AX)(R12*2)
+	MOVBQZX (DX)(BX*1), R12
+	MOVL    R10, R13
+	SARL    $0x17, R13
+	MOVW    R13, (AX)(R12*2)
+	CMPQ    R11, $0x3f
+	JGE     ended
+	MOVQ    R11, BX
+	MOVQ    DI, R9
+	MOVQ    DI, R10
+	SHRQ    $0x35, R10
+	MOVL    1024(CX)(R10*4), R10
+	TESTL   R10, R10
+	JZ      long
+	SHLXQ   R10, DI, DI
+	SUBQ    R10, R8
+	MOVL    R10, R12
+	SHRL    $0x06, R12
+	ANDL    $0x3f, R12
+	ADDQ    R12, BX
+	MOVL    R10, R12
+	SHRL    $0x0c, R12
+	ANDL    $0x3f, R12
+	MOVQ    BX, R11
+	ADDQ    R12, R11
+	MOVBQZX (DX)(R11*1), R12
+	MOVL    R10, R13
+	SHLL    $0x09, R13
+	SARL    $0x1b, R13
+	MOVW    R13, (AX)(R12*2)
+	MOVBQZX (DX)(BX*1), R12
+	MOVL    R10, R13
+	SARL    $0x17, R13
+	MOVW    R13, (AX)(R12*2)
+	CMPQ    R11, $0x3f
+	JGE     ended
+	MOVQ    R11, BX
+	MOVQ    DI, R9
+	MOVQ    DI, R10
+	SHRQ    $0x35, R10
+	MOVL    1024(CX)(R10*4), R10
+	TESTL   R10, R10
+	JZ      long
+	SHLXQ   R10, DI, DI
+	SUBQ    R10, R8
+	MOVL    R10, R12
+	SHRL    $0x06, R12
+	ANDL    $0x3f, R12
+	ADDQ    R12, BX
+	MOVL    R10, R12
+	SHRL    $0x0c, R12
+	ANDL    $0x3f, R12
+	MOVQ    BX, R11
+	ADDQ    R12, R11
+	MOVBQZX (DX)(R11*1), R12
+	MOVL    R10, R13
+	SHLL    $0x09, R13
+	SARL    $0x1b, R13
+	MOVW    R13, (AX)(R12*2)
+	MOVBQZX (DX)(BX*1), R12
+	MOVL    R10, R13
+	SARL    $0x17, R13
+	MOVW    R13, (AX)(R12*2)
+	CMPQ    R11, $0x3f
+	JGE     ended
+	MOVQ    R11, BX
+	MOVQ    DI, R9
+	MOVQ    DI, R10
+	SHRQ    $0x35, R10
+	MOVL    1024(CX)(R10*4), R10
+	TESTL   R10, R10
+	JZ      long
+	SHLXQ   R10, DI, DI
+	SUBQ    R10, R8
+	MOVL    R10, R12
+	SHRL    $0x06, R12
+	ANDL    $0x3f, R12
+	ADDQ    R12, BX
+	MOVL    R10, R12
+	SHRL    $0x0c, R12
+	ANDL    $0x3f, R12
+	MOVQ    BX, R11
+	ADDQ    R12, R11
+	MOVBQZX (DX)(R11*1), R12
+	MOVL    R10, R13
+	SHLL    $0x09, R13
+	SARL    $0x1b, R13
+	MOVW    R13, (AX)(R12*2)
+	MOVBQZX (DX)(BX*1), R12
+	MOVL    R10, R13
+	SARL    $0x17, R13
+	MOVW    R13, (AX)(R12*2)
+	CMPQ    R11, $0x3f
+	JGE     ended
+	MOVQ    R11, BX
+	ANDQ    $0x3f, R8
+	JMP     group
+
+long:
+	ANDQ   $0x3f, R8
+	CMPQ   R8, $0x20
+	JGE    longBits
+	CMPQ   SI, end+16(FP)
+	JG     hungry
+	MOVQ   data+8(FP), R10
+	MOVQ   (R10)(SI*1), R10
+	BSWAPQ R10
+	MOVQ   R10, R11
+	NOTQ   R11
+	MOVQ   $0xfefefefefefefeff, R12
+	ADDQ   R12, R11
+	ANDQ   R10, R11
+	MOVQ   $0x8080808080808080, R12
+	TESTQ  R12, R11
+	JNZ    hungry
+	SHRXQ  R8, R10, R10
+	ORQ    R10, DI
+	MOVQ   $0x0000003f, R11
+	SUBQ   R8, R11
+	SHRQ   $0x03, R11
+	ADDQ   R11, SI
+	ORQ    $0x38, R8
+
+longBits:
+	MOVQ    DI, R10
+	SHRQ    $0x37, R10
+	MOVWQZX (CX)(R10*2), R10
+	MOVQ    R10, R11
+	ANDQ    $0x1f, R11
+	JZ      unknown
+	SHLXQ   R11, DI, DI
+	SUBQ    R11, R8
+	SHRQ    $0x08, R10
+	MOVQ    R10, R11
+	ANDQ    $0x0f, R11
+	JZ      zeros
+	SHRQ    $0x04, R10
+	LEAQ    1(BX)(R10*1), BX
+	MOVQ    DI, R10
+	SARQ    $0x3f, R10
+	NOTQ    R10
+	MOVQ    $-1, R9
+	SHLXQ   R11, R9, R9
+	INCQ    R9
+	ANDQ    R9, R10
+	MOVQ    R11, R9
+	NEGQ    R9
+	SHRXQ   R9, DI, R9
+	ADDQ    R10, R9
+	SHLXQ   R11, DI, DI
+	SUBQ    R11, R8
+	CMPQ    BX, $0x3f
+	JG      beyond
+	MOVBQZX (DX)(BX*1), R10
+	MOVW    R9, (AX)(R10*2)
+	JE      full
+	JMP     group
+
+zeros:
+	CMPQ R10, $0x000000f0
+	JNE  end
+	ADDQ $0x10, BX
+	CMPQ BX, $0x3f
+	JL   group
+	JE   full
+
+beyond:
+	XORQ R10, R10
+	MOVQ BX, R11
+	JMP  odd
+
+ended:
+	CMPQ R11, $0x3f
+	JNE  further
+	MOVL R10, R11
+	ANDL $0x00000fc0, R11
+	CMPL R11, $0x00000fc0
+	JNE  full
+
+flat:
+	MOVQ $0x00000000, AX
+	JMP  done
+
+end:
+	TESTQ BX, BX
+	JZ    flat
+
+full:
+	MOVQ $0x00000001, AX
+	JMP  done
+
+further:
+	MOVL R10, AX
+	ANDL $0x00000fc0, AX
+	CMPL AX, $0x00000fc0
+	JE   full
+	CMPQ BX, $0x3f
+	JGE  odd
+	MOVL R10, AX
+	ANDL $0x0003f000, AX
+	CMPL AX, $0x0003f000
+	JE   full
+	JMP  odd
+
+hungry:
+	MOVQ $0x00000002, AX
+	JMP  stop
+
+unknown:
+	MOVQ $0x00000003, AX
+	JMP  stop
+
+odd:
+	MOVQ $0x00000004, AX
+	MOVQ R11, last+88(FP)
+	MOVL R10, entry+96(FP)
+	MOVQ R9, before+104(FP)
+
+stop:
+	MOVQ BX, k1+80(FP)
+
+done:
+	ANDQ $0x3f, R8
+	MOVQ state+0(FP), CX
+	MOVQ SI, (CX)
+	MOVQ DI, 8(CX)
+	MOVQ R8, 16(CX)
+	MOVQ AX, status+72(FP)
+	RET
+
 DATA e2<>+0(SB)/2, $0x1151
 DATA e2<>+2(SB)/2, $0xd630
 DATA e2<>+4(SB)/2, $0x1151

@@ -16,6 +16,7 @@ import (
 
 func main() {
 	ConstraintExpr("!purego")
+	huffmanBlock()
 	idctPair()
 	sumRows()
 	doubleColumns()
