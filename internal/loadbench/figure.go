@@ -18,7 +18,7 @@ import (
 const (
 	figureWidth  = 4.8 * vg.Inch
 	figureHeight = 2.6 * vg.Inch
-	legendLine   = 15 // points
+	legendLine   = 13 // points
 	border       = 8  // points around everything
 )
 
@@ -44,6 +44,7 @@ func newFigure(title, x, y string) *figure {
 	p := f.plot
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
 	p.BackgroundColor = color.Transparent
+	p.Add(plotter.NewGrid()) // first, so that it is behind everything
 	f.legend.Top, f.legend.Left, f.legend.Padding = true, true, vg.Points(2)
 	p.Title.Padding = vg.Points(4)
 	for _, s := range []*text.Style{&p.Title.TextStyle, &p.X.Label.TextStyle, &p.Y.Label.TextStyle, &p.X.Tick.Label, &p.Y.Tick.Label, &f.legend.TextStyle} {
@@ -151,7 +152,6 @@ func (t *Table) totals() (*figure, error) {
 		}
 	}
 	f.plot.NominalY(names...)
-	f.plot.Add(plotter.NewGrid())
 	f.plot.X.Scale, f.plot.X.Tick.Marker = plot.LogScale{}, decades{}
 	roomOnLog(&f.plot.X)
 	return f, nil
@@ -215,7 +215,6 @@ func (t *Table) percentiles() (*figure, error) {
 
 // timesUp makes the Y axis one of times, on a logarithmic scale.
 func (f *figure) timesUp() {
-	f.plot.Add(plotter.NewGrid())
 	f.plot.Y.Scale, f.plot.Y.Tick.Marker = plot.LogScale{}, decades{}
 	roomOnLog(&f.plot.Y)
 }
@@ -276,7 +275,6 @@ func (t *Table) curve() (*figure, error) {
 	if err := f.line("this machine's limit", limit, colorOf(6)); err != nil {
 		return nil, err
 	}
-	f.plot.Add(plotter.NewGrid())
 	f.plot.NominalX(names...)
 	f.plot.Y.Scale, f.plot.Y.Tick.Marker = plot.LogScale{}, plain{}
 	roomOnLog(&f.plot.Y)
