@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"path/filepath"
 	"strconv"
@@ -37,16 +36,6 @@ func openParquet(ctx context.Context, path string, opts Options, wanted []Wanted
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	return s, nil
-}
-
-// guardParquet runs the library on bytes that nobody has checked: its panic becomes an error.
-func guardParquet(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the file is damaged: %v", p)
-		}
-	}()
-	return f()
 }
 
 func (s *parquetSource) open(ctx context.Context, names []string, opts Options, wanted []Wanted) error {
@@ -173,51 +162,6 @@ func (s *parquetSource) look(opts Options) error {
 	return nil
 }
 
-// rows yields the rows of all files. A row is valid until the next.
-func (s *parquetSource) rows() iter.Seq2[[][]parquet.Value, error] {
-	return func(yield func([][]parquet.Value, error) bool) {
-		for i, p := range s.parts {
-			more := true
-			err := guardParquet(func() (err error) { more, err = fileRows(p, yield); return err })
-			if err != nil {
-				yield(nil, fmt.Errorf("%s: %w", filepath.Base(s.files[i].Name()), err))
-				return
-			}
-			if !more {
-				return
-			}
-		}
-	}
-}
-
-func fileRows(p *parquet.File, yield func([][]parquet.Value, error) bool) (more bool, err error) {
-	batch := make([]parquet.Row, 64)
-	values := make([][]parquet.Value, len(p.Schema().Columns()))
-	for _, g := range p.RowGroups() {
-		rows := g.Rows()
-		for {
-			n, err := rows.ReadRows(batch)
-			for _, row := range batch[:n] {
-				clear(values)
-				row.Range(func(column int, v []parquet.Value) bool { values[column] = v; return true })
-				if !yield(values, nil) {
-					return false, rows.Close()
-				}
-			}
-			if err == io.EOF || err == nil && n == 0 {
-				break
-			}
-			if err != nil {
-				return false, errors.Join(err, rows.Close())
-			}
-		}
-		if err := rows.Close(); err != nil {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
 // Info implements Source.
 func (s *parquetSource) Info() Info { return s.info }
 
@@ -263,8 +207,8 @@ func (s *parquetSource) name(i int64) string {
 func (s *parquetSource) data(row [][]parquet.Value) Data {
 	values := make(tuple, len(s.columns))
 	for i, c := range s.columns {
-		var err error
-		if values[i], err = c.value(row); err != nil {
+		err := guardParquet(func() (err error) { values[i], err = c.value(row); return err })
+		if err != nil {
 			return unreadable{values, fmt.Errorf("column %s: %w", c.name, err)}
 		}
 	}
