@@ -33,6 +33,7 @@ type child struct {
 	Dedup        bool
 	Checkpoint   time.Duration
 	World        World
+	Compress     Compress
 }
 
 func (w child) config() Config {
@@ -41,7 +42,7 @@ func (w child) config() Config {
 	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
 	c.Normalize, _ = ParseNormalize("none")
 	c.Split, _ = ParseSplit(w.Split)
-	c.Checkpoint, c.World = w.Checkpoint, w.World
+	c.Checkpoint, c.World, c.Compress = w.Checkpoint, w.World, w.Compress
 	if c.format() == formatFlat {
 		c.ShardBytes = 64 << 10
 	}
@@ -104,25 +105,28 @@ func manyPictures(t *testing.T, n int) string {
 // in both formats and for any number of workers.
 func TestKill(t *testing.T) {
 	source := manyPictures(t, 600)
-	for _, b := range []struct{ name, split string }{{"ds", "train=0.8,val=0.2"}, {"ds.h5", "train=0.8,val=0.2"}, {"ds.h5", ""}} {
+	for _, b := range []struct {
+		name, split string
+		compress    Compress
+	}{{name: "ds", split: "train=0.8,val=0.2"}, {name: "ds.h5", split: "train=0.8,val=0.2"}, {name: "ds.h5"}, {name: "ds.h5", compress: Compress{On: true}}} {
 		if b.name == "ds.h5" && !haveHDF5() {
 			t.Log("this build writes no HDF5")
 			continue
 		}
 		for _, workers := range []int{1, 2} {
-			t.Run(fmt.Sprintf("%s %q %d", b.name, b.split, workers), func(t *testing.T) { testKill(t, source, b.name, b.split, workers) })
+			w := child{Source: source, Workers: workers, Split: b.split, Compress: b.compress, Dedup: b.split != "", Checkpoint: 2 * time.Millisecond}
+			t.Run(fmt.Sprintf("%s %q %v %d", b.name, b.split, b.compress.On, workers), func(t *testing.T) { testKill(t, w, b.name) })
 		}
 	}
 }
 
-func testKill(t *testing.T, source, name, split string, workers int) {
-	w := child{Source: source, Workers: workers, Split: split, Dedup: split != "", Checkpoint: 2 * time.Millisecond}
+func testKill(t *testing.T, w child, name string) {
 	w.Dest = filepath.Join(t.TempDir(), name)
 	begin := time.Now()
 	w.run(t, 0)
 	whole := time.Since(begin)
 	want, wantSkipped := files(t, w.Dest), files(t, w.Dest+".skipped.jsonl")
-	random := rand.New(rand.NewPCG(uint64(workers), uint64(len(name))))
+	random := rand.New(rand.NewPCG(uint64(w.Workers), uint64(len(name))))
 	hit := 0
 	for i := range *kills {
 		w.Dest = filepath.Join(t.TempDir(), name)

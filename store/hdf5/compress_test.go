@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -231,6 +232,49 @@ func TestH5pyReadsCompressed(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The loader's batches are those of the uncompressed file.
+func TestLoadCompressed(t *testing.T) {
+	dir := t.TempDir()
+	plain, packed := filepath.Join(dir, "plain.h5"), filepath.Join(dir, "packed.h5")
+	buildPacked(t, plain, 0, 150, Options{})
+	buildPacked(t, packed, 0, 150, compressed(compressions["plain"]))
+	want := batches(t, plain, 1)
+	for _, workers := range []int{1, 3} {
+		if got := batches(t, packed, workers); !reflect.DeepEqual(got, want) {
+			t.Errorf("%d workers: other batches", workers)
+		}
+	}
+}
+
+// batches loads two shuffled epochs.
+func batches(t *testing.T, path string, workers int) (out [][]byte) {
+	t.Helper()
+	ds, err := mmapds.OpenWith(path, mmapds.Options{Verify: mmapds.FirstTouch})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	ld, err := loader.New(ds, loader.Options{BatchSize: 16, Order: loader.Shuffle{}, Seed: 5, Workers: workers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	for epoch := range 2 {
+		for b, err := range ld.Epoch(t.Context(), epoch) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range ds.Specs() {
+				out = append(out, bytes.Clone(b.Field(f.Name).Bytes()))
+				if f.Ragged {
+					out = append(out, fmt.Append(nil, b.Offsets(f.Name)))
+				}
+			}
+		}
+	}
+	return out
 }
 
 // In splits, every record is where the uncompressed file has it; chunks go over their ends.

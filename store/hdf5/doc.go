@@ -27,11 +27,17 @@
 // file; where the lengths of the columns are not known before the last record, they wait in
 // .npy files. So writing goes at the speed of the disk, and no record passes through the library.
 //
+// With Options.Compress, the arrays that make up most of the bytes are not contiguous but in
+// chunks of whole records, which go through gzip, and through shuffle where that helps. Several
+// goroutines deflate; libhdf5 only stores what they made. All else holds for such a file, too:
+// checksums, identity, splits, appends, resumed builds, and that it is the same for any number
+// of goroutines.
+//
 // All calls into libhdf5 come from one goroutine. Its output of errors on stderr and its exit
 // handler are switched off, so other users of libhdf5 in the same process have to close their
 // files themselves, as they have to in any Go program.
 //
-// The package needs cgo, libhdf5 1.10 or newer and its headers. Built without cgo it has
+// The package needs cgo, libhdf5 1.10.3 or newer and its headers. Built without cgo it has
 // the same functions, and Create answers with an error that says what to install. Reading
 // needs neither: see package mmapds.
 package hdf5
