@@ -18,9 +18,10 @@ import (
 
 // conformAnswer is what h5py reads from a dataset.
 type conformAnswer struct {
-	Shape  []int64 `json:"shape"`
-	Sum    string  `json:"sha256"`
-	Chunks *string `json:"chunks"` // sum of all stored bytes
+	Shape   []int64 `json:"shape"`
+	Sum     string  `json:"sha256"`
+	Chunks  *string `json:"chunks"`  // sum of all stored bytes
+	Refused bool    `json:"refused"` // what is not read here
 }
 
 // conformance writes the files of testdata/conform.py into a folder.
@@ -65,7 +66,7 @@ func TestConformance(t *testing.T) {
 			t.Errorf("no %s among the files", kind)
 		}
 	}
-	compareTrees(t, dir, answers)
+	compareTrees(t, dir, answers, 8)
 }
 
 // kinds is what the suite must hold.
@@ -107,6 +108,9 @@ func compare(t *testing.T, name string, file []byte, d *h5meta.Dataset, want con
 func compareOrders(t *testing.T, name string, r *Reader, want []byte) {
 	t.Helper()
 	size, n := r.RecordBytes(), int(r.Len())
+	if n == 0 {
+		return
+	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	one := make([]byte, size)
 	for i := range n {
@@ -159,8 +163,8 @@ func storedSum(t *testing.T, file []byte, d *h5meta.Dataset) string {
 // dumped is a line of "h5dump -n".
 var dumped = regexp.MustCompile(`^ (group|dataset) +(/.*)$`)
 
-// compareTrees compares groups and datasets of every eighth file with what h5dump lists.
-func compareTrees(t *testing.T, dir string, answers map[string]map[string]conformAnswer) {
+// compareTrees compares groups and datasets of every so many files with what h5dump lists.
+func compareTrees(t *testing.T, dir string, answers map[string]map[string]conformAnswer, every int) {
 	t.Helper()
 	if _, err := exec.LookPath("h5dump"); err != nil {
 		t.Log("h5dump is not installed: trees are compared with h5py's only")
@@ -172,7 +176,7 @@ func compareTrees(t *testing.T, dir string, answers map[string]map[string]confor
 	}
 	slices.Sort(names)
 	compared := 0
-	for i := 0; i < len(names); i += 8 {
+	for i := 0; i < len(names); i += every {
 		name := filepath.Join(dir, names[i])
 		out, err := exec.Command("h5dump", "-n", name).Output()
 		if err != nil {
@@ -184,8 +188,8 @@ func compareTrees(t *testing.T, dir string, answers map[string]map[string]confor
 			t.Errorf("%s: objects %v, h5dump has %v", names[i], got, want)
 		}
 	}
-	if compared < 20 {
-		t.Errorf("%d trees compared, want at least 20", compared)
+	if compared < len(names)/every/2 {
+		t.Errorf("%d trees compared, want at least half of %d", compared, len(names)/every)
 	}
 }
 

@@ -4,7 +4,6 @@ usage: conform.py OUTDIR
 
 Files are libver x layout x filters, each with datasets of several types in nested groups.
 """
-import hashlib
 import itertools
 import json
 import os
@@ -13,6 +12,8 @@ import zlib
 
 import h5py
 import numpy as np
+
+from answers import describe
 
 out = sys.argv[1]
 rng = np.random.default_rng(7)
@@ -131,42 +132,6 @@ def masked(group, name):
         shuffled = np.frombuffer(row.tobytes(), "u1").reshape(32, 4).T.tobytes()
         mask, data = [(0, zlib.compress(shuffled)), (1, zlib.compress(row.tobytes())), (2, shuffled), (3, row.tobytes())][i % 4]
         d.id.write_direct_chunk((i, 0), data, filter_mask=mask)
-
-
-def native(a):
-    """The bytes as little-endian numbers; of other types as stored."""
-    if a.dtype.kind in "iufb" and a.dtype.byteorder == ">":
-        a = a.astype(a.dtype.newbyteorder("<"))
-    return np.ascontiguousarray(a).tobytes()
-
-
-def stored(d):
-    a = d[()]
-    return np.array(a, d.dtype) if isinstance(a, bytes) else np.asarray(a)
-
-
-def chunks(d):
-    """Sum of the bytes of all chunks that are stored, in order."""
-    if d.chunks is None:
-        return None
-    h = hashlib.sha256()
-    for at in itertools.product(*[range(0, n, c) for n, c in zip(d.shape, d.chunks)]):
-        try:
-            h.update(d.id.read_direct_chunk(at)[1])
-        except (OSError, ValueError, RuntimeError):
-            pass  # was never written
-    return h.hexdigest()
-
-
-def describe(f):
-    objects = {}
-
-    def visit(name, o):
-        if isinstance(o, h5py.Dataset):
-            objects["/" + name] = {"shape": o.shape, "sha256": hashlib.sha256(native(stored(o))).hexdigest(), "chunks": chunks(o)}
-
-    f.visititems(visit)
-    return objects
 
 
 def attributes(f, k):
