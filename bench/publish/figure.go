@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,12 +24,7 @@ func (r results) number(f figure) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	at := -1
-	for i, name := range t.cells[0] {
-		if name == f.column {
-			at = i
-		}
-	}
+	at := slices.Index(t.cells[0], f.column)
 	if at < 0 {
 		return 0, fmt.Errorf("%s.txt, table %q has no column %q, but %q", f.program, f.head, f.column, t.cells[0])
 	}
