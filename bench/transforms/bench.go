@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/internal/decode"
@@ -138,9 +139,9 @@ func (b *bench) decoders() []decoder {
 	return list
 }
 
-// short names a decoder in tables.
+// short names a build in tables, by the JPEG decoders in it.
 func short(backend string) string {
-	if len(backend) >= 13 && backend[:13] == "libjpeg-turbo" {
+	if strings.Contains(backend, "libjpeg-turbo") {
 		return "turbo"
 	}
 	return "Go"

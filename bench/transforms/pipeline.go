@@ -20,7 +20,8 @@ func (b *bench) pipeline() error {
 			list = append(list, measure.Contender{Name: "penstock, " + d.name, Do: d.do("bilinear float32", s.name)})
 		}
 		if bare != nil {
-			list = append(list, measure.Contender{Name: "libjpeg-turbo, decode to RGB alone", Do: b.asking("decode alone", s.name)})
+			list = append(list, measure.Contender{Name: "penstock, libjpeg-turbo for every file", Do: b.asking(byLibrary, s.name)},
+				measure.Contender{Name: "libjpeg-turbo, decode to RGB alone", Do: b.asking("decode alone", s.name)})
 		}
 		results, err := measure.Rounds(b.o.rounds, len(s.files), chunk, list)
 		if err != nil {

@@ -24,22 +24,27 @@ var (
 // way takes a photo's bytes to a record, and may write that to out.
 type way func(data []byte, out io.Writer) error
 
+// byLibrary is the pipeline with libjpeg-turbo for every file, whatever is faster.
+const byLibrary = "libjpeg-turbo bilinear float32"
+
 // ways are what this program can do with a photo.
 func ways(order string) (map[string]way, error) {
 	list := map[string]way{"usual": usual(), "all sizes": resizeAll(order)}
 	for _, filter := range []string{"bilinear", "bicubic", "lanczos"} {
 		for _, dt := range []tensor.DType{tensor.Uint8, tensor.Float32} {
-			w, err := pipeline(filter, order, dt)
+			w, err := pipeline(filter, order, dt, decode.Options{})
 			if err != nil {
 				return nil, err
 			}
 			list[filter+" "+dt.String()] = w
 		}
 	}
-	if bare != nil {
-		list["decode alone"] = bare
+	if bare == nil {
+		return list, nil
 	}
-	return list, nil
+	w, err := pipeline("bilinear", order, tensor.Float32, decode.Options{Library: true})
+	list[byLibrary], list["decode alone"] = w, bare
+	return list, err
 }
 
 // recipe is the work: the shorter side 256, the centre 224 x 224, channels first, and
@@ -56,12 +61,12 @@ func recipe(filter, order string, dt tensor.DType) (*transforms.Pipeline, error)
 	return transforms.Compose(ts...)
 }
 
-func pipeline(filter, order string, dt tensor.DType) (way, error) {
+func pipeline(filter, order string, dt tensor.DType, opt decode.Options) (way, error) {
 	p, err := recipe(filter, order, dt)
 	if err != nil {
 		return nil, err
 	}
-	run, d := p.Runner(), decode.New(decode.Options{})
+	run, d := p.Runner(), decode.New(opt)
 	record := aligned(3 * side * side * dt.Size())
 	return func(data []byte, out io.Writer) error {
 		src, err := d.Open(data)

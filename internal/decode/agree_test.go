@@ -19,7 +19,7 @@ func TestBackendsAgree(t *testing.T) {
 	if testing.Short() {
 		n = 20
 	}
-	lib, own := New(Options{}), New(Options{})
+	lib, own := New(Options{Library: true}), New(Options{Library: true})
 	defer lib.Close()
 	both, neither, one := 0, 0, 0
 	kinds(t, func(name string, data []byte) {
@@ -103,4 +103,35 @@ func mutatedScan(t *testing.T, rng *rand.Rand, data []byte) []byte {
 		data[at+rng.IntN(len(data)-at)] ^= 1 << rng.IntN(8)
 	}
 	return data
+}
+
+// Without Library, each file goes to the decoder that is faster at it.
+func TestDecoderOfEachFile(t *testing.T) {
+	d := New(Options{})
+	defer d.Close()
+	own, lib := 0, 0
+	kinds(t, func(name string, data []byte) {
+		if !strings.HasSuffix(name, ".jpg") {
+			return
+		}
+		h, err := parseJPEG(data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, err := d.openJPEG(&h, data)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		switch _, turbo := src.(*turboSource); {
+		case turbo != h.severalScans():
+			t.Errorf("%s: decoded by libjpeg-turbo is %v", name, turbo)
+		case turbo:
+			lib++
+		default:
+			own++
+		}
+	})
+	if own == 0 || lib == 0 {
+		t.Errorf("%d files for the built-in decoder, %d for libjpeg-turbo: nothing was compared", own, lib)
+	}
 }

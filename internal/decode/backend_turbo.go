@@ -11,8 +11,10 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Backend names the JPEG decoder that is built in, with its version.
-func Backend() string { return "libjpeg-turbo " + turbo.Version }
+// Backend names the JPEG decoders that are built in, with their versions.
+func Backend() string {
+	return "built-in 1 (pure Go), libjpeg-turbo " + turbo.Version + " for several scans"
+}
 
 // backendState is what the back end keeps from image to image.
 type backendState struct {
@@ -26,8 +28,17 @@ func (b *backendState) close() {
 	}
 }
 
-// openJPEG decodes nothing yet: every Scan starts over and decodes what it needs.
+// openJPEG chooses the faster decoder: libjpeg-turbo for images of several scans, as
+// progressive ones are, the built-in one for others.
 func (d *Decoder) openJPEG(h *jpegHeader, data []byte) (transforms.Source, error) {
+	if !d.opt.Library && !h.severalScans() {
+		return d.openGo(h, data)
+	}
+	return d.openTurbo(h, data)
+}
+
+// openTurbo decodes nothing yet: every Scan starts over and decodes what it needs.
+func (d *Decoder) openTurbo(h *jpegHeader, data []byte) (transforms.Source, error) {
 	s := &d.backend.src
 	if s.dec == nil {
 		dec, err := turbo.New()

@@ -29,7 +29,7 @@ type variant struct {
 }
 
 func variants(b *testing.B) []variant {
-	d, g := New(Options{}), New(Options{})
+	d, g := New(Options{Library: true}), New(Options{Library: true})
 	b.Cleanup(d.Close)
 	nop := func(int, transforms.Image) error { return nil }
 	all := func(src transforms.Source, err error) error {

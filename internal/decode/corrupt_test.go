@@ -49,7 +49,7 @@ func TestCorruptFilesAreRefused(t *testing.T) {
 	if len(entries) != len(corruptFiles) {
 		t.Errorf("%s holds %d files, the table %d", corruptDir, len(entries), len(corruptFiles))
 	}
-	d := New(Options{})
+	d := New(Options{Library: true})
 	defer d.Close()
 	for name, want := range corruptFiles {
 		data, err := os.ReadFile(filepath.Join(corruptDir, name))
@@ -76,7 +76,7 @@ func TestMaxPixels(t *testing.T) {
 	}
 	n := c.Width * c.Height
 	for limit, ok := range map[int]bool{0: true, n: true, n - 1: false, 1: false} {
-		d := New(Options{MaxPixels: limit})
+		d := New(Options{Library: true, MaxPixels: limit})
 		defer d.Close()
 		if _, err := d.Open(data); (err == nil) != ok || err != nil && !errors.Is(err, ErrTooLarge) {
 			t.Errorf("limit %d for %d pixels: %v", limit, n, err)

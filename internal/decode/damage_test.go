@@ -71,7 +71,7 @@ func TestDamagedJPEG(t *testing.T) {
 		"two components":            {patchFrame(base, 5, 2), ErrUnsupported, "2 components"},
 		"sampling factor 0":         {patchFrame(base, 7, 0x02), ErrCorrupt, "sampling factors"},
 	} {
-		d := New(Options{})
+		d := New(Options{Library: true})
 		_, err := openAll(t, d, c.data)
 		d.Close()
 		if !errors.Is(err, c.kind) {
@@ -85,7 +85,7 @@ func TestDamagedJPEG(t *testing.T) {
 // A file without Huffman tables means the standard's.
 func TestStandardTables(t *testing.T) {
 	base := readKind(t, "420.jpg")
-	d := New(Options{})
+	d := New(Options{Library: true})
 	defer d.Close()
 	want, err := openAll(t, d, base)
 	if err != nil {
@@ -155,7 +155,7 @@ func TestFrameLeavesCanvas(t *testing.T) {
 // else, and what is opened next is as it should be.
 func TestMutatedFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	d := New(Options{MaxPixels: 1 << 16})
+	d := New(Options{Library: true, MaxPixels: 1 << 16})
 	defer d.Close()
 	good := readKind(t, "420.jpg")
 	want, err := openAll(t, d, good)

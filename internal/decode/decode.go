@@ -43,6 +43,10 @@ type Options struct {
 	Alpha     Alpha
 	MaxPixels int  // larger images are refused from their header; 0 means DefaultMaxPixels
 	Orient    bool // turn and mirror as EXIF says, as Pillow's ImageOps.exif_transpose does
+
+	// Library has libjpeg-turbo decode every JPEG, where it is built in, also those that the
+	// built-in decoder is faster at: for comparisons.
+	Library bool
 }
 
 // A Decoder opens one image after the other and reuses its memory, which grows to what the

@@ -119,7 +119,7 @@ func TestUnsupportedSaysSo(t *testing.T) {
 
 // 16 bits become 8 by dropping the low byte: the file holds v<<8 + 77.
 func TestGray16KeepsHighByte(t *testing.T) {
-	d := New(Options{Color: Gray})
+	d := New(Options{Library: true, Color: Gray})
 	defer d.Close()
 	high, err := os.ReadFile(filepath.Join(kindsDir, "I16.png"))
 	if err != nil {

@@ -54,7 +54,7 @@ func (j *jpegDecoder) begin(h *jpegHeader, data []byte) error {
 	}
 	j.unitsX = (h.w + 8*j.fx - 1) / (8 * j.fx)
 	j.unitsY = (h.h + 8*j.fy - 1) / (8 * j.fy)
-	j.buffered = h.sof == mSOF2 || h.scanComps != h.n
+	j.buffered = h.severalScans()
 	for i := range h.n {
 		if err := j.layOut(i); err != nil {
 			return err

@@ -119,6 +119,10 @@ func (h *jpegHeader) startScan(seg []byte) error {
 	return nil
 }
 
+// severalScans reports whether the coefficients of a block, or the components, may come in
+// more than one scan, so that all must be read before pixels are made.
+func (h *jpegHeader) severalScans() bool { return h.sof == mSOF2 || h.scanComps != h.n }
+
 // model follows libjpeg's default_decompress_parms (jdapimin.c), which Pillow trusts.
 func (h *jpegHeader) model() string {
 	switch {

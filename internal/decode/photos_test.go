@@ -61,7 +61,7 @@ func TestPipelineAgainstPillow(t *testing.T) {
 	paths := photos(t, limit)
 	for _, filter := range []string{"bilinear", "bicubic", "lanczos"} {
 		t.Run(filter, func(t *testing.T) {
-			p, d := newPillow(t, "RGB", strings.ToUpper(filter)), New(Options{})
+			p, d := newPillow(t, "RGB", strings.ToUpper(filter)), New(Options{Library: true})
 			defer d.Close()
 			run := evaluation(t, filter).Runner()
 			got := pixels{w: 224, h: 224, c: 3, pix: make([]byte, 224*224*3)}
@@ -108,7 +108,7 @@ func TestPhotosAgainstPillow(t *testing.T) {
 	paths := photos(t, limit)
 	for mode, color := range map[string]Color{"RGB": RGB, "L": Gray} {
 		t.Run(mode, func(t *testing.T) {
-			p, d := newPillow(t, mode, "nothing"), New(Options{Color: color})
+			p, d := newPillow(t, mode, "nothing"), New(Options{Library: true, Color: color})
 			defer d.Close()
 			for _, path := range paths {
 				data, err := os.ReadFile(path)

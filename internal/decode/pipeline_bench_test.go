@@ -68,7 +68,7 @@ func benchPipeline(b *testing.B, files [][]byte) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	run, d, g := p.Runner(), New(Options{}), New(Options{})
+	run, d, g := p.Runner(), New(Options{Library: true}), New(Options{Library: true})
 	defer d.Close()
 	dst := make([]float32, 3*224*224)
 	record := unsafe.Slice((*byte)(unsafe.Pointer(&dst[0])), 4*len(dst))

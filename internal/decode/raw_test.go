@@ -14,7 +14,7 @@ func TestRawAgainstPillow(t *testing.T) {
 	}
 	for mode, color := range map[string]Color{"RGB": RGB, "L": Gray} {
 		t.Run(mode, func(t *testing.T) {
-			p, d := newPillow(t, mode, "nothing"), New(Options{Color: color})
+			p, d := newPillow(t, mode, "nothing"), New(Options{Library: true, Color: color})
 			defer d.Close()
 			for _, path := range paths {
 				data, err := os.ReadFile(path)

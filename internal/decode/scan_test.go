@@ -14,7 +14,7 @@ import (
 func TestScanOfRectangles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, color := range []Color{RGB, Gray} {
-		d := New(Options{Color: color})
+		d := New(Options{Library: true, Color: color})
 		defer d.Close()
 		kinds(t, func(name string, data []byte) {
 			if notAsPillow[name] != "" {
@@ -60,7 +60,7 @@ func equalPart(part, all pixels, r image.Rectangle) bool {
 }
 
 func TestScanRefusesWhatIsOutside(t *testing.T) {
-	d := New(Options{})
+	d := New(Options{Library: true})
 	defer d.Close()
 	for _, name := range []string{"420.jpg", "RGB.png", "420-progressive.jpg"} {
 		src, err := d.Open(readKind(t, name))
@@ -82,7 +82,7 @@ func TestScanRefusesWhatIsOutside(t *testing.T) {
 
 func TestScanStopsWithTheError(t *testing.T) {
 	stop := errors.New("stop")
-	d := New(Options{})
+	d := New(Options{Library: true})
 	defer d.Close()
 	for _, name := range []string{"420.jpg", "RGB.png"} {
 		src, err := d.Open(readKind(t, name))
@@ -101,7 +101,7 @@ func TestScanStopsWithTheError(t *testing.T) {
 func TestJPEGAllocatesNothing(t *testing.T) {
 	nop := func(int, transforms.Image) error { return nil }
 	for _, color := range []Color{RGB, Gray} {
-		d := New(Options{Color: color})
+		d := New(Options{Library: true, Color: color})
 		defer d.Close()
 		for _, name := range []string{"420.jpg", "422.jpg", "444.jpg", "gray.jpg", "cmyk.jpg", "420-progressive.jpg"} {
 			data := readKind(t, name)

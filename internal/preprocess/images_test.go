@@ -13,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/decode"
 )
 
 const kinds = "../decode/testdata/kinds/"
@@ -85,11 +84,6 @@ func TestOddImages(t *testing.T) {
 		return slices.Concat(data[:at], with, data[at+len(with):])
 	}
 	sof := bytes.Index(baseline, []byte{0xff, 0xc0})
-	// A run of zeros that leads out of its block: libjpeg-turbo cuts it off in silence.
-	runsTooLong := "damaged near row"
-	if strings.HasPrefix(decode.Backend(), "libjpeg") {
-		runsTooLong = ""
-	}
 	cases := []struct {
 		name string
 		data []byte
@@ -102,7 +96,7 @@ func TestOddImages(t *testing.T) {
 		{"zero bytes.jpg", replace(baseline, middle(baseline), make([]byte, 64)...), ""},
 		{"flipped bits.jpg", flipped(t, baseline, 5), ""},
 		{"progressive, cut.jpg", cut(progressive, 60), "truncated"},
-		{"restart markers, flipped bits.jpg", flipped(t, restart, 5), runsTooLong},
+		{"restart markers, flipped bits.jpg", flipped(t, restart, 5), "damaged near row"},
 		{"garbage behind.jpg", slices.Concat(baseline, []byte("garbage")), ""},
 		{"arithmetic coding.jpg", replace(baseline, sof, 0xff, 0xc9), "unsupported image"},
 		{"cmyk.jpg", raw(t, kinds+"cmyk.jpg"), ""},
