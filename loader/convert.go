@@ -6,19 +6,25 @@ import (
 	"time"
 )
 
-// sampled is how many records there are to one whose read is timed by itself, where records
-// are small.
-const sampled = 8
+// How often the clock is looked at: it takes as long as a small record.
+const (
+	sampled  = 8                    // small records to one whose read is timed by itself
+	smallest = 16 << 10             // bytes that are not small
+	quick    = 2 * time.Microsecond // small records that take less are timed so many together
+)
 
 // convert transforms places [lo, hi) of field f from the Source's memory.
 func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 	fd := &w.ld.fields[f]
-	every := 1
-	if fd.size < 16<<10 {
+	every, together := 1, 1
+	if fd.size < smallest {
 		every = sampled
+		if w.quick[f] {
+			together = sampled
+		}
 	}
 	var reading time.Duration
-	began := time.Now()
+	began := w.ld.now()
 	last := began
 	r := Record{Epoch: s.part.number, Seed: w.ld.opts.Seed, repeats: w.ld.repeats}
 	for i := lo; i < hi; i++ {
@@ -30,22 +36,25 @@ func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 			return &Error{r.Epoch, s.step, fd.in.Name, r.Index, err}
 		}
 		if timed {
-			reading += read.Sub(last) * time.Duration(min(every, hi-i))
+			reading += (read - last) * time.Duration(min(every, hi-i))
 		}
 		if fd.in.Ragged {
 			s.offsets[f][i+1] = w.ends[1] // lengths, until seal adds them up
 		}
-		now := time.Now()
-		w.spent.record(f, r.Index, now.Sub(last))
-		last = now
+		if n := (i-lo)%together + 1; n == together || i == hi-1 {
+			now := w.ld.now()
+			w.spent.record(f, s.indices[i-n+1], n, now-last)
+			last = now
+		}
 	}
-	w.spent.transform += max(0, last.Sub(began)-reading)
+	w.quick[f] = last-began < quick*time.Duration(hi-lo)
+	w.spent.transform += max(0, last-began-reading)
 	w.read(reading, s.indices[lo:hi], (hi-lo)*fd.stored)
 	return nil
 }
 
 // convertOne transforms a record, and returns when it was read if that is to be timed.
-func (w *worker) convertOne(ctx context.Context, f int, dst []byte, r Record, timed bool) (read time.Time, err error) {
+func (w *worker) convertOne(ctx context.Context, f int, dst []byte, r Record, timed bool) (read time.Duration, err error) {
 	defer w.catch(&err)
 	if err := ctx.Err(); err != nil {
 		return read, err
@@ -55,7 +64,7 @@ func (w *worker) convertOne(ctx context.Context, f int, dst []byte, r Record, ti
 		return read, err
 	}
 	if timed {
-		read = time.Now()
+		read = w.ld.now()
 	}
 	if err := w.funcs[f](dst, src, r); err != nil {
 		return read, fmt.Errorf("transform: %w", err)

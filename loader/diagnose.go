@@ -76,6 +76,9 @@ func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
 	what := fmt.Sprintf("batch %d of epoch %d", s.LateBatch.Batch, s.LateBatch.Epoch)
 	if s.Slowest.Took > s.LateBatch.Wait/2 {
 		what = fmt.Sprintf("record %d, whose %q took %v", s.Slowest.Record, s.Slowest.Field, round(s.Slowest.Took))
+		if s.Slowest.Among > 1 {
+			what = fmt.Sprintf("record %d or one of the %d after it in its batch, whose %q took %v", s.Slowest.Record, s.Slowest.Among-1, s.Slowest.Field, round(s.Slowest.Took))
+		}
 	}
 	return Diagnosis{Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one batch: %s; without it the loop would be %s",
 		round(s.LateBatch.Wait), round(wait), what, faster(gain(loop, s.LateBatch.Wait))), gain(loop, s.LateBatch.Wait)}

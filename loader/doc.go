@@ -81,7 +81,7 @@
 //
 // # Looking inside
 //
-// Stats has the numbers, for expvar.Func or any collector, and Diagnose reads them. The
-// goroutines carry the profiler label "loader", and what they do shows as regions in an
-// execution trace.
+// Stats has the numbers, for expvar.Func or, by WriteMetrics, for Prometheus, and Diagnose
+// reads them. The goroutines carry the profiler label "loader", and what they do shows as
+// regions in an execution trace.
 package loader

@@ -72,7 +72,7 @@ func (w *worker) readRange(p *pass, s *slot, lo, hi int) error {
 // copy gathers places [lo, hi) of field f.
 func (w *worker) copy(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 	fd := &w.ld.fields[f]
-	began, step := time.Now(), hi-lo
+	began, step := w.ld.now(), hi-lo
 	if w.ld.opts.Timeout > 0 {
 		step = 1
 	}
@@ -82,15 +82,18 @@ func (w *worker) copy(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 			return w.locate(p, s, f, lo, hi, err)
 		}
 	}
-	w.read(time.Since(began), s.indices[lo:hi], len(dst))
+	w.read(w.ld.now()-began, s.indices[lo:hi], len(dst))
 	return nil
 }
 
 // read notes how long it took to read a field of some records.
 func (w *worker) read(took time.Duration, indices []int, bytes int) {
+	if w.ld.uncounted {
+		return
+	}
 	w.spent.read += took
 	w.spent.bytes += int64(bytes)
-	if took > warmTime(indices, bytes) {
+	if took > time.Duration(bytes/warmSpeed) && took > warmTime(indices, bytes) {
 		w.slow = true
 		w.spent.slow += took
 	}

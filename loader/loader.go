@@ -10,27 +10,30 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/uncounted"
 	"github.com/penstock/penstock/tensor"
 )
 
 // Loader makes batches of a Source. One epoch is iterated at a time; everything else may
 // be called by any goroutine.
 type Loader struct {
-	src      Source
-	opts     Options
-	fields   []field
-	specs    []tensor.Spec // of batches
-	viewable bool          // all fields may be views
-	mayView  bool          // the Memory allows views
-	repeats  bool          // the Order draws with replacement
-	pieces   contiguity    // nil if every run of the Source is one piece
-	warmer   warmer        // nil if memory of the Source needs no warming
-	identity State         // of the start
-	ragged   raggedSource  // nil if no field has records of different lengths
-	ring     *ring
-	slots    []*slot
-	workers  []*worker
-	hands    *worker // of the consumer, if it fills its batches itself
+	src       Source
+	opts      Options
+	fields    []field
+	specs     []tensor.Spec // of batches
+	viewable  bool          // all fields may be views
+	mayView   bool          // the Memory allows views
+	made      time.Time
+	uncounted bool         // no statistics are kept
+	repeats   bool         // the Order draws with replacement
+	pieces    contiguity   // nil if every run of the Source is one piece
+	warmer    warmer       // nil if memory of the Source needs no warming
+	identity  State        // of the start
+	ragged    raggedSource // nil if no field has records of different lengths
+	ring      *ring
+	slots     []*slot
+	workers   []*worker
+	hands     *worker // of the consumer, if it fills its batches itself
 
 	fetched   int64 // what the Source had from a network before
 	fetchWait time.Duration
@@ -63,8 +66,9 @@ func New(src Source, opts Options) (*Loader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("loader: options: %w", err)
 	}
-	ld := &Loader{src: src, opts: opts, fields: fields, viewable: true, identity: opts.identify(src)}
+	ld := &Loader{src: src, opts: opts, fields: fields, made: time.Now(), viewable: true, identity: opts.identify(src)}
 	ld.mayView = allowsViews(opts.Memory)
+	ld.uncounted = uncounted.Next && opts.Timeout == 0 // which needs the time
 	for i := range fields {
 		ld.specs = append(ld.specs, fields[i].out)
 		ld.viewable = ld.viewable && fields[i].viewable()

@@ -14,22 +14,22 @@ type pass struct {
 	ctx     context.Context // of the reads; done when the loop is left
 	cancel  context.CancelCauseFunc
 	unwatch func() bool // ends the wait for ctx
-	began   time.Time
+	began   time.Duration
 	clock   time.Duration // processTime then
 
 	// Under Loader.mu.
-	parts     []*part   // the epoch being delivered, and the one after it if the loop goes on
-	next      int       // tick that the next free slot gets
-	end       int       // ticks from here on are not handed out
-	low       int       // first tick that was not delivered
-	ahead     ticks     // those after low that were
-	filling   int       // pieces of work under way
-	opening   bool      // the first batch is being prepared
-	split     *slot     // a batch whose pieces are handed out
-	delivered int       // batches
-	handed    time.Time // when the consumer got the batch it has; zero if it has none
-	cause     error     // why the pass was cancelled
-	abandoned bool      // its loop is left, but something hangs
+	parts     []*part       // the epoch being delivered, and the one after it if the loop goes on
+	next      int           // tick that the next free slot gets
+	end       int           // ticks from here on are not handed out
+	low       int           // first tick that was not delivered
+	ahead     ticks         // those after low that were
+	filling   int           // pieces of work under way
+	opening   bool          // the first batch is being prepared
+	split     *slot         // a batch whose pieces are handed out
+	delivered int           // batches
+	handed    time.Duration // when the consumer got the batch it has; 0 if it has none
+	cause     error         // why the pass was cancelled
+	abandoned bool          // its loop is left, but something hangs
 
 	scouts sync.WaitGroup
 }
@@ -39,7 +39,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{began: time.Now(), clock: processClock(), opening: ld.opts.crew() > 1}
+	p := &pass{began: ld.now(), clock: processClock(), opening: ld.opts.crew() > 1}
 	first := ld.part(number, from.step)
 	first.taken = from.ahead
 	p.ahead = from.ahead
@@ -135,12 +135,12 @@ func (p *pass) more() bool { return p.low < p.parts[0].end() }
 func (ld *Loader) finish(p *pass) {
 	p.unwatch()
 	ld.mu.Lock()
-	ld.leaveBody(p, time.Now())
+	ld.leaveBody(p, ld.now())
 	ld.at = p.position()
 	ld.stats.CPU += processClock() - p.clock
 	timedOut := p.cause != nil
 	p.fail(context.Canceled)
-	for since := time.Now(); p.filling > 0; {
+	for since := ld.now(); p.filling > 0; {
 		ld.watch(true)
 		ld.ready.Wait()
 		if p.filling > 0 && timedOut && ld.overdue(since) {

@@ -52,6 +52,7 @@ type Quantiles struct{ P50, P95, P99, Max time.Duration }
 type Slowest struct {
 	Field  string
 	Record int
+	Among  int // how many records of a batch, from this one on, were timed together: 1, or 8 where small ones take a few microseconds at most
 	Took   time.Duration
 }
 
@@ -73,6 +74,14 @@ type reporter interface {
 	Reads(field string) (how, why string, resident float64)
 }
 
+// now returns the time since New, which is never 0; where nobody counts, it always is.
+func (ld *Loader) now() time.Duration {
+	if ld.uncounted {
+		return 0
+	}
+	return 1 + time.Since(ld.made)
+}
+
 // processClock is processTime, but in tests.
 var processClock = processTime
 
@@ -82,18 +91,22 @@ type spent struct {
 	bytes                          int64
 	skipped                        int
 	slowest                        time.Duration
-	slowField, slowRecord          int
+	slowField, slowRecord, among   int
 }
 
-// record notes how long a record took to be read and transformed.
-func (sp *spent) record(field, record int, took time.Duration) {
+// record notes how long some records took to be read and transformed, of which that is the
+// first.
+func (sp *spent) record(field, record, among int, took time.Duration) {
 	if took > sp.slowest {
-		sp.slowest, sp.slowField, sp.slowRecord = took, field, record
+		sp.slowest, sp.slowField, sp.slowRecord, sp.among = took, field, record, among
 	}
 }
 
 // add takes over what a worker did. The caller holds mu.
 func (ld *Loader) add(sp *spent) {
+	if ld.uncounted {
+		return
+	}
 	st := &ld.stats
 	st.Read += sp.read
 	st.SlowRead += sp.slow
@@ -102,15 +115,18 @@ func (ld *Loader) add(sp *spent) {
 	st.Collate += sp.collate
 	st.Skipped += sp.skipped
 	if sp.slowest > st.Slowest.Took {
-		st.Slowest = Slowest{ld.fields[sp.slowField].in.Name, sp.slowRecord, sp.slowest}
+		st.Slowest = Slowest{ld.fields[sp.slowField].in.Name, sp.slowRecord, sp.among, sp.slowest}
 	}
 	*sp = spent{}
 }
 
 // count adds a batch to the statistics. The caller holds mu.
 func (ld *Loader) count(p *pass, s *slot) {
+	if ld.uncounted {
+		return
+	}
 	if p.delivered == 1 {
-		ld.stats.FirstBatch = time.Since(p.began)
+		ld.stats.FirstBatch = ld.now() - p.began
 	}
 	ld.stats.Batches++
 	ld.stats.Records += len(s.indices)
@@ -125,6 +141,9 @@ func (ld *Loader) count(p *pass, s *slot) {
 
 // waited notes how long the consumer waited for its next batch. The caller holds mu.
 func (ld *Loader) waited(p *pass, s *slot, wait time.Duration) {
+	if ld.uncounted {
+		return
+	}
 	ld.waits.add(wait)
 	if s == nil {
 		return
@@ -140,10 +159,10 @@ func (ld *Loader) waited(p *pass, s *slot, wait time.Duration) {
 }
 
 // leaveBody notes how long the consumer had its batch. The caller holds mu.
-func (ld *Loader) leaveBody(p *pass, now time.Time) {
-	if !p.handed.IsZero() {
-		ld.stats.Body += now.Sub(p.handed)
-		p.handed = time.Time{}
+func (ld *Loader) leaveBody(p *pass, now time.Duration) {
+	if p.handed > 0 {
+		ld.stats.Body += now - p.handed
+		p.handed = 0
 	}
 }
 

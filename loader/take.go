@@ -11,7 +11,7 @@ import (
 func (ld *Loader) take(p *pass) (Batch, error) {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
-	now := time.Now()
+	now := ld.now()
 	ld.leaveBody(p, now)
 	if ld.opts.crew() == 0 {
 		ld.fillHere(p)
@@ -78,7 +78,7 @@ func (ld *Loader) finished(p *pass) *slot {
 
 // await returns a batch that is done, or nil when the pass was cancelled. The caller holds
 // mu.
-func (ld *Loader) await(p *pass, since time.Time) *slot {
+func (ld *Loader) await(p *pass, since time.Duration) *slot {
 	s := ld.finished(p)
 	if s != nil {
 		ld.stats.Ready++
@@ -95,7 +95,7 @@ func (ld *Loader) await(p *pass, since time.Time) *slot {
 		}
 		ld.watch(false)
 	}
-	p.handed = time.Now()
-	ld.waited(p, s, p.handed.Sub(since))
+	p.handed = ld.now()
+	ld.waited(p, s, p.handed-since)
 	return s
 }

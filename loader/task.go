@@ -16,17 +16,17 @@ func (ld *Loader) assign(w *worker) task {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	ld.add(&w.spent)
-	var since time.Time
+	var since time.Duration
 	for {
 		t, ok := ld.task(w)
 		if ok {
-			if !since.IsZero() {
-				ld.stats.Idle += time.Since(since)
+			if since > 0 {
+				ld.stats.Idle += ld.now() - since
 			}
 			return t
 		}
-		if since.IsZero() {
-			since = time.Now()
+		if since == 0 {
+			since = ld.now()
 		}
 		ld.work.Wait()
 	}

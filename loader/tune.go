@@ -8,7 +8,7 @@ import "time"
 // when the buffers hold what the present workers make. All under Loader.mu.
 type tuner struct {
 	seen    int           // batches since the last decision
-	began   time.Time     // of the window
+	began   time.Duration // of the window
 	waited  time.Duration // Stats.Wait then
 	rate    float64       // batches a second before a worker was added; 0 if none was
 	settled bool
@@ -20,7 +20,7 @@ const (
 )
 
 // tune counts a batch that is handed out now. The caller holds mu.
-func (ld *Loader) tune(now time.Time) {
+func (ld *Loader) tune(now time.Duration) {
 	t := &ld.tuner
 	if t.settled || ld.opts.MaxWorkers <= ld.opts.Workers {
 		return
@@ -30,7 +30,7 @@ func (ld *Loader) tune(now time.Time) {
 	case warm:
 		t.began, t.waited = now, ld.stats.Wait
 	case warm + max(warm, tuneWindow):
-		window := now.Sub(t.began)
+		window := now - t.began
 		ld.decide(float64(max(warm, tuneWindow))/max(1e-9, window.Seconds()), share(ld.stats.Wait-t.waited, window))
 		t.seen = 0
 	}

@@ -2,7 +2,6 @@ package loader
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/penstock/penstock/tensor"
 )
@@ -32,7 +31,7 @@ func (w *worker) views(p *pass, s *slot) error {
 	if !s.anyView() {
 		return nil
 	}
-	a, n, bytes, began := s.indices[0], len(s.indices), 0, time.Now()
+	a, n, bytes, began := s.indices[0], len(s.indices), 0, w.ld.now()
 	for f, viewing := range s.viewing {
 		if !viewing {
 			continue
@@ -46,7 +45,7 @@ func (w *worker) views(p *pass, s *slot) error {
 		}
 		bytes += len(s.views[f].Bytes())
 	}
-	w.read(time.Since(began), s.indices[:1], bytes) // of one run
+	w.read(w.ld.now()-began, s.indices[:1], bytes) // of one run
 	return nil
 }
 

@@ -47,8 +47,8 @@ func (ld *Loader) watch(on bool) {
 }
 
 // overdue reports whether the Timeout is over.
-func (ld *Loader) overdue(since time.Time) bool {
-	return ld.opts.Timeout > 0 && time.Since(since) >= ld.opts.Timeout
+func (ld *Loader) overdue(since time.Duration) bool {
+	return ld.opts.Timeout > 0 && ld.now()-since >= ld.opts.Timeout
 }
 
 // stuck describes what hangs: the record that a worker of the next batch is at. The caller

@@ -7,7 +7,6 @@ import (
 	"runtime/pprof"
 	"runtime/trace"
 	"sync/atomic"
-	"time"
 
 	"github.com/penstock/penstock/tensor"
 )
@@ -24,6 +23,7 @@ type worker struct {
 	ends    [2]int64 // offsets of a ragged record
 	scratch []byte   // a stored record, where the Source has no memory to show
 	ahead   []int    // record numbers of a batch to come
+	quick   []bool   // by field: the last records took little time each
 	slow    bool     // the last batch was not read at the speed of memory
 	spent   spent
 
@@ -34,6 +34,7 @@ type worker struct {
 // newWorker returns a worker with its own state of Transforms and Collate.
 func (ld *Loader) newWorker(id int) (*worker, error) {
 	w := &worker{ld: ld, id: id, plain: ld.opts.Workers == Synchronous, slow: true, funcs: make([]RecordFunc, len(ld.fields))}
+	w.quick = make([]bool, len(ld.fields))
 	w.ahead = make([]int, ld.opts.BatchSize)
 	w.mark(nil, -1, -1)
 	largest := 0
@@ -186,10 +187,10 @@ func (w *worker) seal(p *pass, s *slot) (err error) {
 		}
 	}
 	if w.collate != nil {
-		began := time.Now()
+		began := w.ld.now()
 		w.draft.s = s
 		err = w.collate(&w.draft)
-		w.spent.collate += time.Since(began)
+		w.spent.collate += w.ld.now() - began
 	}
 	if !s.anyView() {
 		s.unlease()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/internal/uncounted"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
@@ -67,5 +68,29 @@ func TestMemory(t *testing.T) {
 	last := (d.n/d.batch - 1) % len(m.ring)
 	if got, want := m.ring[last][5], m.src[(d.n-d.batch)*d.size()+5]; got != want {
 		t.Errorf("byte %d, want %d", got, want)
+	}
+}
+
+// What is compared to know the price of statistics differs in them alone.
+func TestCounting(t *testing.T) {
+	d := small(t)
+	row, err := counting(*d, variant{"gathered", loader.Options{Order: loader.Shuffle{}, Workers: loader.Synchronous}}, 3)
+	if err != nil || len(row) != 6 {
+		t.Fatalf("%q, %v", row, err)
+	}
+	for _, off := range []bool{false, true} {
+		uncounted.Next = off
+		c, ld, err := epochs("x", d, loader.Options{}, false)
+		uncounted.Next = false
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ld.Close()
+		if _, err := c.Do(0, d.n); err != nil {
+			t.Fatal(err)
+		}
+		if st := ld.Stats(); (st.Batches == 0) != off || (st.Body == 0) != off {
+			t.Errorf("without statistics %v: %+v", off, st)
+		}
 	}
 }

@@ -19,6 +19,7 @@ const module = "github.com/penstock/penstock"
 var layers = [][]place{
 	{
 		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
+		{"internal/uncounted", "a switch that the loader and its benchmark share"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
 		{"internal/launch", "who a process is among others, as its launcher says"},
 		{"internal/vfs", "files by path, wherever they lie; it knows no place but the system's"},
