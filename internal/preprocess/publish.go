@@ -210,9 +210,9 @@ func regularFiles(folder string) (map[string]int64, error) {
 func (d *destination) sendAll(folder, key string, files map[string]int64, progress Progress) error {
 	total := int64(0)
 	for _, size := range files {
-		total += size
+		total += size >> 10
 	}
-	progress.Begin("sending", total>>10, "KiB")
+	progress.Begin("sending", total, "KiB")
 	defer progress.End()
 	todo := make(chan string)
 	errs := make(chan error, uploads)
