@@ -21,45 +21,54 @@ import (
 )
 
 // cold compares shuffled images that are not in the page cache with as many reads of the
-// system, 32 at a time; and says how late a goroutine was that only wants to wake up every
-// millisecond.
+// system, 32 at a time. It says how late a goroutine was meanwhile that only wants to wake up
+// every millisecond, beside how late it is while this program sleeps, by turns with the others
+// and for about as long; and how many page faults had to wait for the disk.
 func (b *bench) cold() error {
 	d := *b.sets[1]
 	d.name = "cold" // a file of its own: pages that somebody maps stay in the cache
 	if err := d.write(d.path(b)); err != nil {
 		return err
 	}
-	c := &coldBench{d: &d, dir: d.path(b), beats: make(map[string][]time.Duration)}
+	c := &coldBench{d: &d, dir: d.path(b), beats: make(map[string][]time.Duration), faults: make(map[string]int64)}
 	list := []measure.Contender{
+		c.contender("nothing: asleep", func() error { time.Sleep(nap); return nil }),
 		c.contender("32 preads in flight", c.preads),
-		c.contender("penstock, 1 worker", func() error { return c.epoch(1) }),
-		c.contender("penstock, 2 workers", func() error { return c.epoch(2) }),
+		c.contender("penstock, 1 worker", func() error { return c.epoch(1, mmapds.Auto) }),
+		c.contender("penstock, 2 workers", func() error { return c.epoch(2, mmapds.Auto) }),
+		c.contender("penstock, 2 workers, O_DIRECT", func() error { return c.epoch(2, mmapds.Direct) }),
 	}
-	idle := beats(func() error { time.Sleep(time.Second); return nil })
 	results, err := measure.Rounds(b.o.rounds, d.n, d.n, list)
 	if err != nil {
 		return err
 	}
 	measure.Lines(os.Stdout, "Cold/150528", "record", results)
-	rows := [][]string{{"shuffled, 150528-byte records, cold", "records/s", "GB/s", "of the bandwidth of the preads, fastest rounds", "clock", "heartbeat late, 99 of 100", "at most"}}
-	rows = append(rows, append([]string{"nothing, for a second", "-", "-", "-", "-"}, lateness(idle)...))
-	for _, r := range results {
+	rows := [][]string{{"shuffled, 150528-byte records, cold", "records/s", "GB/s", "of the bandwidth of the preads, fastest rounds", "clock", "major faults"}}
+	late := [][]string{{"a heartbeat is late by more than asleep", "half of the beats", "95 of 100", "99 of 100", "at most"}}
+	idle := c.beats[results[0].Name]
+	late = append(late, append([]string{"asleep it is late by"}, lateness(idle, nil)...))
+	for _, r := range results[1:] {
 		row := append([]string{r.Name}, rate(r, d.size())...)
-		row = append(row, fastest(results[0], r), results[0].Over(r, measure.Wall).String())
-		rows = append(rows, append(row, lateness(c.beats[r.Name])...))
+		rows = append(rows, append(row, fastest(results[1], r), results[1].Over(r, measure.Wall).String(), fmt.Sprint(c.faults[r.Name])))
+		late = append(late, append([]string{r.Name}, lateness(c.beats[r.Name], idle)...))
 	}
+	measure.Table(os.Stdout, late)
 	measure.Table(os.Stdout, rows)
 	fmt.Printf("in memory when a round began: at most %.0f %% of the bytes\n\n", 100*c.warm)
 	return nil
 }
 
 type coldBench struct {
-	d     *dataset
-	dir   string
-	warm  float64 // largest part that was in memory before a round
-	round uint64
-	beats map[string][]time.Duration
+	d      *dataset
+	dir    string
+	warm   float64 // largest part that was in memory before a round
+	round  uint64
+	beats  map[string][]time.Duration
+	faults map[string]int64
 }
+
+// nap is about as long as an epoch takes.
+const nap = 300 * time.Millisecond
 
 // contender drops the file from the page cache, then measures f.
 func (c *coldBench) contender(name string, f func() error) measure.Contender {
@@ -67,16 +76,28 @@ func (c *coldBench) contender(name string, f func() error) measure.Contender {
 		if err := c.drop(); err != nil {
 			return s, err
 		}
+		before := majorFaults()
 		late := beats(func() error {
 			s, err = measure.Time(f)
 			return err
 		})
 		c.beats[name] = append(c.beats[name], late...)
+		c.faults[name] += majorFaults() - before
 		return s, err
 	}}
 }
 
 func (c *coldBench) file() (*os.File, error) { return os.Open(filepath.Join(c.dir, "x-00000.npy")) }
+
+// majorFaults returns how many pages this process had to wait for, in its own code or in
+// system calls.
+func majorFaults() int64 {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return u.Majflt
+}
 
 // drop has the system forget the file's pages, and notes how many it kept.
 func (c *coldBench) drop() error {
@@ -132,8 +153,8 @@ func (c *coldBench) preads() error {
 }
 
 // epoch opens the dataset and reads it once, shuffled.
-func (c *coldBench) epoch(workers int) error {
-	ds, err := mmapds.Open(c.dir)
+func (c *coldBench) epoch(workers int, read mmapds.Reading) error {
+	ds, err := mmapds.OpenWith(c.dir, mmapds.Options{Read: read})
 	if err != nil {
 		return err
 	}
@@ -175,8 +196,19 @@ func beats(f func() error) (late []time.Duration) {
 	return late
 }
 
-func lateness(late []time.Duration) []string {
-	slices.Sort(late)
-	ms := func(d time.Duration) string { return fmt.Sprintf("%.1f ms", d.Seconds()*1e3) }
-	return []string{ms(late[len(late)*99/100]), ms(late[len(late)-1])}
+// lateness writes quantiles, less those of control if there is one.
+func lateness(late, control []time.Duration) (out []string) {
+	for _, q := range []float64{0.5, 0.95, 0.99, 1} {
+		d := quantile(late, q)
+		if control != nil {
+			d -= quantile(control, q)
+		}
+		out = append(out, fmt.Sprintf("%.2f ms", d.Seconds()*1e3))
+	}
+	return out
+}
+
+func quantile(list []time.Duration, q float64) time.Duration {
+	slices.Sort(list)
+	return list[min(len(list)-1, int(q*float64(len(list))))]
 }

@@ -1,6 +1,11 @@
 package main
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/mmapds"
+)
 
 // All contenders of the cold part read a whole epoch.
 func TestCold(t *testing.T) {
@@ -10,12 +15,16 @@ func TestCold(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &coldBench{d: d, dir: d.path(b)}
-	for _, f := range []func() error{c.preads, func() error { return c.epoch(2) }} {
+	for _, f := range []func() error{c.preads, func() error { return c.epoch(2, mmapds.Auto) }, func() error { return c.epoch(1, mmapds.Direct) }} {
 		if err := f(); err != nil {
 			t.Error(err)
 		}
 	}
-	if late := beats(func() error { return nil }); len(late) == 0 || len(lateness(late)) != 2 {
+	if late := beats(func() error { return nil }); len(late) == 0 || len(lateness(late, late)) != 4 {
 		t.Errorf("%d beats", len(late))
+	}
+	list := []time.Duration{3e6, 1e6, 2e6}
+	if got := lateness(list, []time.Duration{1e6}); got[0] != "1.00 ms" || got[3] != "2.00 ms" {
+		t.Errorf("%q", got)
 	}
 }

@@ -19,6 +19,7 @@ func (b *bench) touched(order string) error {
 		list, loaders, err := contenders(d, true, []variant{
 			{"penstock, 1 worker", loader.Options{Order: o, Workers: 1}},
 			{"penstock, no goroutine", loader.Options{Order: o, Workers: loader.Synchronous}},
+			{"penstock, 2 workers", loader.Options{Order: o, Workers: 2}},
 		})
 		if err == nil {
 			err = b.against(d, order, "touch", list, loaders)
