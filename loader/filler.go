@@ -27,7 +27,7 @@ func (ld *Loader) Filler() (*Filler, error) {
 	return f, nil
 }
 
-// Fill makes a batch of an epoch. dst has one slice per field of a batch, in their order,
+// Fill makes a batch of an epoch. dst has one slice per field, in the order of Loader.Specs,
 // of at least BatchSize records, aligned for the field's elements; of a field of variable
 // length it must have room for the batch's rows. It returns the number of records: what is
 // behind them in dst is arbitrary.
