@@ -7,10 +7,10 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-docs bench-gpu fuzz generate picture clean
+.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-hdf5 bench-docs bench-gpu fuzz generate picture clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
 
 deps: ## install what the build and the tests need, where that is possible
 	@.ci/deps
@@ -37,6 +37,9 @@ bench: ## ratios against image/jpeg, imaging, libjpeg-turbo and copy(), then the
 
 bench-peers: ## ratios against Pillow, OpenCV, torchvision, PyTorch, NumPy, h5py and gonum (PYTHON=one that has them)
 	@bench/run peers
+
+bench-hdf5: ## ratios of reading HDF5 against h5py and gonum, of bench-peers (PYTHON=A,B: two versions of h5py)
+	@bench/run hdf5
 
 bench-docs: ## measure all that docs/benchmarks.md tells, about 25 minutes on an idle machine, and write it there
 	@bench/run docs
