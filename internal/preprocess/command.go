@@ -23,8 +23,8 @@ SOURCE is what the samples lie in; what it is, is told by a look at it (or by --
   tar, .gz, .zst       images in folders, or samples as WebDataset names them
   parquet              as of the Hugging Face hub
   npy, npz, idx, cifar, hdf5, flat      arrays, and datasets of this program
-A glob in quotes stands for several files. JPEG, PNG, GIF, BMP, TIFF and WebP are told by
-content, not by name.
+A glob in quotes stands for several files, and so do braces: 'shard-{000..127}.tar'.
+JPEG, PNG, GIF, BMP, TIFF and WebP are told by content, not by name.
 
 DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file. It
 appears when it is whole. A long run that was stopped goes on with --resume.

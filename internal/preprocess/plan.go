@@ -121,10 +121,7 @@ func (r *run) listing(ctx context.Context) (string, error) {
 
 // eachFile calls f for the files that path is, or that are in the folder that it is, by name.
 func eachFile(path string, f func(name string, size int64)) error {
-	files, err := vfs.Glob(path)
-	if _, plain := vfs.Stat(path); plain == nil {
-		files, err = []string{path}, nil
-	}
+	files, err := source.Files(path)
 	for _, file := range files {
 		if err != nil {
 			return err

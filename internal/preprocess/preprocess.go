@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -105,11 +106,19 @@ func (r *run) types() string {
 	}
 	for _, f := range r.info.Fields {
 		if f.Origin != "" {
-			fmt.Fprintf(&b, "%s becomes %s: %s%s\n", f.Origin, f.Name, fieldSummary(f.Field).typeText(), fieldSummary(f.Field).meaning())
+			fmt.Fprintf(&b, "%s becomes %s: %s\n", f.Origin, f.Name, r.becomes(f))
 		}
 	}
 	if b.Len() == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%s is a source of kind %s\n%s", r.config.Source, r.info.Kind, &b)
+}
+
+// becomes says what a field of the source is.
+func (r *run) becomes(f source.Field) string {
+	if f.Image() && !r.config.KeepEncoded {
+		return "images, to be decoded"
+	}
+	return fieldSummary(f.Field).typeText() + fieldSummary(f.Field).meaning()
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/internal/vfs"
@@ -204,16 +205,24 @@ func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[s
 // leaveOut enters a sample that cannot be used, or makes it the error.
 func (r *run) leaveOut(s *slot) error {
 	if !r.config.Skip {
-		return fmt.Errorf("%s: %w; --on-error skip leaves such samples out", s.sample.Name, s.bad)
+		return fmt.Errorf("%s: %w; --on-error skip leaves such samples out", called(s.sample.Name), s.bad)
 	}
 	r.books.skip(s)
 	if r.part != nil {
 		r.books.leave(s)
 	}
 	if n := int64(len(r.books.skipped)); r.config.MaxErrors.exceeded(n, r.books.samples, r.info.Count) {
-		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.books.samples, r.config.MaxErrors, s.sample.Name, s.bad)
+		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.books.samples, r.config.MaxErrors, called(s.sample.Name), s.bad)
 	}
 	return nil
+}
+
+// called returns the name of a sample for a sentence, as some are but numbers.
+func called(name string) string {
+	if strings.Trim(name, "0123456789") == "" {
+		return "sample " + name
+	}
+	return name
 }
 
 // explain gives an error what only the run as a whole knows.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/source"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
@@ -87,10 +88,7 @@ func (r *run) journal(j *job) (*store.Journal, error) {
 // stampOf returns what changes when files do, for those that path is or matches; "" for a
 // folder, whose samples are compared by name.
 func stampOf(path string) string {
-	files, err := vfs.Glob(path)
-	if _, plain := vfs.Stat(path); plain == nil {
-		files, err = []string{path}, nil
-	}
+	files, err := source.Files(path)
 	if err != nil {
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // csvFormat reads comma-separated values (RFC 4180), also with tabs or semicolons. The
@@ -36,6 +37,9 @@ func (csvFormat) open(r io.Reader) (rowReader, error) {
 		return nil, emptyOr(err)
 	}
 	first = bytes.TrimPrefix(first[:n], []byte("\xef\xbb\xbf"))
+	if bytes.HasPrefix(first, []byte("\xff\xfe")) || bytes.HasPrefix(first, []byte("\xfe\xff")) {
+		return nil, errors.New("is text in UTF-16; save it in UTF-8, such as with iconv -f UTF-16 -t UTF-8")
+	}
 	rows := &csvRows{limit: &rowLimit{r: io.MultiReader(bytes.NewReader(first), r), left: maxRow}}
 	rows.r = csv.NewReader(rows.limit)
 	rows.r.Comma = delimiter(first)
@@ -65,11 +69,20 @@ func delimiter(head []byte) rune {
 	return best
 }
 
-// checkHeader makes sure that the first row names the columns.
+// checkHeader makes sure that the first row names the columns. One without a name, as pandas
+// gives to its index, is called by its number.
 func (c *csvRows) checkHeader() error {
 	seen := make(map[string]bool)
-	for i, name := range c.header {
-		if _, err := strconv.ParseFloat(name, 64); err == nil || name == "" {
+	if strings.Join(c.header, "") == "" {
+		return errors.New("the first row is empty, and must name the columns")
+	}
+	for i := range c.header {
+		name := strings.TrimSpace(c.header[i])
+		if name == "" {
+			name = fmt.Sprintf("column_%d", i+1)
+		}
+		c.header[i] = name
+		if _, err := strconv.ParseFloat(name, 64); err == nil {
 			return fmt.Errorf("column %d is called %q: the first row must name the columns", i+1, name)
 		}
 		if seen[name] {
@@ -89,7 +102,7 @@ func (c *csvRows) next() (tableRow, error) {
 	}
 	row := csvRow{header: c.header, record: record, at: int64(line)}
 	if errors.Is(err, csv.ErrFieldCount) {
-		row.err = fmt.Errorf("%w: %d columns instead of %d", ErrValue, len(record), len(c.header))
+		row.err = fmt.Errorf("%w: %d columns where the header has %d", ErrValue, len(record), len(c.header))
 		return row, nil
 	}
 	return row, err

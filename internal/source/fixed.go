@@ -94,6 +94,18 @@ func (c *fixedCursor) fill() error {
 	}
 	c.left -= n
 	c.block, c.out = b, len(b)/int(n)
+	if c.left == 0 {
+		return c.end()
+	}
+	return nil
+}
+
+// end reads on behind the last value: what is compressed has its checksum there.
+func (c *fixedCursor) end() error {
+	var b [1]byte
+	if _, err := c.r.Read(b[:]); err != nil && err != io.EOF {
+		return err
+	}
 	return nil
 }
 

@@ -22,6 +22,7 @@ type guess struct {
 	seen                         bool
 	notInt, notFloat, notImage   bool
 	notWhole, notUint            bool // of any size; of 64 bits without a sign
+	notBool                      bool
 	notList, isList, listsDiffer bool
 	floats                       bool  // the lists hold others than whole numbers
 	words                        bool  // the lists are numbers with blanks between
@@ -37,9 +38,11 @@ func (g *guess) add(c cell) {
 	g.seen = true
 	g.notImage = g.notImage || !claimsImage(c.text)
 	if c.quoted {
-		g.notInt, g.notFloat, g.notList, g.notWhole = true, true, true, true
+		g.notInt, g.notFloat, g.notList, g.notWhole, g.notBool = true, true, true, true, true
 		return
 	}
+	c.text = strings.TrimSpace(c.text)
+	g.notBool = g.notBool || !isBool(c.text)
 	g.addWhole(c.text)
 	if g.notInt && !g.notFloat {
 		_, err := strconv.ParseFloat(c.text, 32)
@@ -48,6 +51,11 @@ func (g *guess) add(c cell) {
 	if !g.notList {
 		g.addList(c.text)
 	}
+}
+
+// isBool reports what appendNumber takes for true or false, numbers aside.
+func isBool(text string) bool {
+	return slices.Contains([]string{"true", "True", "TRUE", "false", "False", "FALSE"}, text)
 }
 
 // addWhole finds out whether whole numbers fit into 64 bits: one that does not is an
@@ -126,6 +134,8 @@ func (g *guess) result(column string) columnType {
 	switch {
 	case !g.seen:
 		return columnType{kind: text}
+	case !g.notBool && !LabelName(column):
+		return columnType{dtype: tensor.Bool}
 	case !g.notInt:
 		return columnType{dtype: tensor.Int64}
 	case !g.notWhole && !g.notUint:

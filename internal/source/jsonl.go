@@ -62,7 +62,7 @@ func (r jsonRow) each(f func(column string, c cell)) error {
 func eachMember(text []byte, prefix string, depth int, f func(column string, c cell)) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("%w: the line is no JSON object", ErrValue)
+		return fmt.Errorf("%w: the text is no JSON object", ErrValue)
 	}
 	for d.More() {
 		key, err := d.Token()

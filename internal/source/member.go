@@ -71,6 +71,9 @@ func (r *memberReader) next(ignored *[]string) (m member, key string, err error)
 		}
 		key, ext := splitKey(name)
 		if isHidden(path.Base(name)) || ext == "" || h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse {
+			if h.Typeflag == tar.TypeSymlink || h.Typeflag == tar.TypeLink {
+				name += " (a link, which tar --dereference --hard-dereference makes a file)"
+			}
 			*ignored = append(*ignored, name)
 			continue
 		}

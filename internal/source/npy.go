@@ -69,6 +69,9 @@ func parseNPYHeader(text string) (h npyHeader, err error) {
 		switch key {
 		case "descr":
 			seen |= 1
+			if p.accept("[") {
+				return h, errors.New("is an array of records with named fields; save each as an array: numpy.savez(file, **{n: a[n] for n in a.dtype.names})")
+			}
 			h.dtype, h.big, err = parseDescr(p.quoted())
 		case "fortran_order":
 			seen |= 2

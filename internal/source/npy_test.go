@@ -36,7 +36,7 @@ func TestNPYHeader(t *testing.T) {
 		{"{'descr': '<f4', 'fortran_order': True, 'shape': (3, 4), }", "Fortran order"},
 		{"{'descr': '<U5', 'fortran_order': False, 'shape': (3,), }", `elements of type "<U5"`},
 		{"{'descr': '|O', 'fortran_order': False, 'shape': (3,), }", `elements of type "|O"`},
-		{"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", "not NumPy's"},
+		{"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", "records with named fields"},
 		{"{'descr': '<f4', 'fortran_order': False}", "not NumPy's"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }", "not NumPy's"},
 		{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }", "not NumPy's"},

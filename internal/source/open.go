@@ -99,7 +99,24 @@ func Detect(path string) (string, error) {
 	if kind := detectFile(files[0]); kind != "" {
 		return kind, nil
 	}
-	return "", fmt.Errorf("source %s: is a file of no kind that is known; --from says which: %s", path, strings.Join(Kinds, ", "))
+	return "", fmt.Errorf("source %s: %s", path, strange(files[0]))
+}
+
+// strange says of a file of no known kind what it is, as far as its first bytes tell.
+func strange(path string) string {
+	head := make([]byte, 64)
+	text := strings.TrimLeft(string(head[:readHead(path, head)]), " \t\r\n")
+	switch {
+	case text == "":
+		return "is empty"
+	case strings.HasPrefix(text, "PK\x03\x04"):
+		return "is a zip archive; unpack it first, or call it .npz if NumPy wrote it"
+	case strings.HasPrefix(text, "["):
+		return "looks like one JSON array; write an object a line, such as with jq -c '.[]', or --from says what it is"
+	case strings.HasPrefix(text, "{"):
+		return "looks like JSON; with an object a line it is --from jsonl"
+	}
+	return "is a file of no kind that is known; --from says which: " + strings.Join(Kinds, ", ")
 }
 
 // detectFolder tells what a folder holds; one of images is the usual.
@@ -150,10 +167,21 @@ var byExtension = map[string]string{
 	".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".h5": "hdf5", ".hdf5": "hdf5",
 }
 
-// expand returns the files that path is: itself, or what it matches as a glob, by name.
+// Files returns the files or folders that a path stands for, of which there is one at least.
+func Files(path string) ([]string, error) { return expand(path) }
+
+// expand returns the files that path is: itself, or what it matches as a glob, by name, or
+// one after the other what its braces stand for.
 func expand(path string) ([]string, error) {
 	if _, err := vfs.Lstat(path); err == nil {
 		return []string{path}, nil
+	}
+	list, err := braces(path)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	if len(list) > 1 || list[0] != path {
+		return expandEach(list)
 	}
 	if !strings.ContainsAny(path, "*?[") {
 		return nil, fmt.Errorf("source %s: there is no such file or folder", path)

@@ -32,7 +32,7 @@ func (t *table) scan(ctx context.Context, seen func(int64), wanted []Wanted) (*t
 			err = context.Cause(ctx)
 		}
 		if err == nil && s.rows == 0 {
-			err = row.each(s.add)
+			err = t.first(row, s)
 		} else if err == nil {
 			_ = row.each(s.add) // it will be a bad sample
 		}
@@ -46,6 +46,15 @@ func (t *table) scan(ctx context.Context, seen func(int64), wanted []Wanted) (*t
 		return nil, errors.New("holds no rows")
 	}
 	return s, nil
+}
+
+// first takes the first row into account, without which there are no columns.
+func (t *table) first(row tableRow, s *tableScan) error {
+	err := row.each(s.add)
+	if err != nil {
+		err = fmt.Errorf("%s: %w; the first row has to be a good one, as it tells which columns there are", t.name(row.(placedRow)), err)
+	}
+	return err
 }
 
 func (s *tableScan) add(column string, c cell) {

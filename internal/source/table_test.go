@@ -63,7 +63,7 @@ func TestCSV(t *testing.T) {
 		}
 		want := []string{
 			"line 2 01 0100000000000000 " + fmt.Sprintf("%x", "two\nlines"), "line 4: column n: bad value: it is empty",
-			"line 5 03 0100000000000000 78", "line 6: bad value: 4 columns instead of 3",
+			"line 5 03 0100000000000000 78", "line 6: bad value: 4 columns where the header has 3",
 		}
 		if strings.Join(samples, "\n") != strings.Join(want, "\n") {
 			t.Errorf("samples\n%s\nwant\n%s", strings.Join(samples, "\n"), strings.Join(want, "\n"))
@@ -103,7 +103,7 @@ func TestJSONL(t *testing.T) {
 	}
 	want := []string{
 		`line 1: column a.c: bad value: "0.5" is no uint8`, "line 3: column img: bad value: it is not base64: illegal base64 data at input byte 0",
-		"line 4: bad value: the line is no JSON object", "line 5: bad value: not JSON: EOF",
+		"line 4: bad value: the text is no JSON object", "line 5: bad value: not JSON: EOF",
 	}
 	if strings.Join(samples, "\n") != strings.Join(want, "\n") {
 		t.Errorf("samples\n%s\nwant\n%s", strings.Join(samples, "\n"), strings.Join(want, "\n"))

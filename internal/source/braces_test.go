@@ -1,0 +1,58 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestBraces(t *testing.T) {
+	for path, want := range map[string]string{
+		"a.tar":             "a.tar",
+		"a{08..11}.tar":     "a08.tar a09.tar a10.tar a11.tar",
+		"a{8..11}":          "a8 a9 a10 a11",
+		"{x,y}-{0..1}.tar":  "x-0.tar x-1.tar y-0.tar y-1.tar",
+		"a{b}c":             "a{b}c",
+		"a{b..c}":           "a{b..c}",
+		"a}b{":              "a}b{",
+		"a{":                "a{",
+		"a{3..1}":           "counts down",
+		"a{0..99999999}":    "stands for more than",
+		"{0..9999}{0..999}": "stand for more than",
+	} {
+		list, err := braces(path)
+		got := strings.Join(list, " ")
+		if err != nil {
+			got = err.Error()
+		}
+		if err == nil && got != want || !strings.Contains(got, want) {
+			t.Errorf("%s: %.100s, want %s", path, got, want)
+		}
+	}
+}
+
+// The files that braces stand for are a source, in that order, unless one is not there.
+func TestBracesOfFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, n := range []string{"2", "1", "3"} {
+		if err := os.WriteFile(filepath.Join(dir, "s-"+n+".csv"), []byte("x\n"+n+"\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := expand(filepath.Join(dir, "s-{3,1}*.csv"))
+	if err != nil || !slices.Equal(files, []string{filepath.Join(dir, "s-3.csv"), filepath.Join(dir, "s-1.csv")}) {
+		t.Errorf("%q, %v", files, err)
+	}
+	if _, err := Open(t.Context(), filepath.Join(dir, "s-{1..4}.csv"), Options{}); err == nil || !strings.Contains(err.Error(), "s-4.csv: there is no such file") {
+		t.Errorf("error %v", err)
+	}
+	s, err := Open(t.Context(), filepath.Join(dir, "s-{1..3}.csv"), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Info().Count; n != 3 {
+		t.Errorf("%d rows", n)
+	}
+}
