@@ -32,8 +32,13 @@ type job struct {
 	held    map[int64][]byte // what is not in the mirror
 }
 
-// flyingBytes bounds the memory of requests under way.
-const flyingBytes = 256 << 20
+// flyingBytes bounds the memory of requests under way. Of what somebody waits for, so many
+// bytes may be under way whatever the limit on requests is: a batch, but not several, which
+// would all be late.
+const (
+	flyingBytes = 128 << 20
+	urgentBytes = 16 << 20
+)
 
 func (e *engine) init(d *Dataset) {
 	e.d = d
@@ -89,35 +94,67 @@ func (e *engine) ahead(ranges []blocks) {
 			if e.stopped {
 				return
 			}
-			from, to := e.widen(r.x, b)
-			e.add(r.x, from, to, false)
+			end := b + 1
+			for end < r.to && end-b < e.most(r.x) && !e.d.state.has(r.x.base+end) && e.jobs[r.x.base+end] == nil {
+				end++
+			}
+			e.add(r.x, b, end, r.x.size <= tinyRecord)
 		}
 	}
 	e.pump()
 }
 
+// tinyRecord is the size up to which records are fetched at once when they are named: labels
+// and offsets, which are little, and without which a batch is not whole.
+const tinyRecord = 64
+
 // maxLater is how many jobs may be waiting.
 const maxLater = 4096
 
-// widen returns the blocks around one that are worth fetching with it. Where all of the
-// dataset has room, all of it will be needed, so that larger requests cost nothing; how large
-// they are grows with what was fetched, so that the first batch does not wait for others.
-func (e *engine) widen(x *extent, block int64) (from, to int64) {
-	free := func(b int64) bool { return !e.d.state.has(x.base+b) && e.jobs[x.base+b] == nil }
-	from, to = block, block+1
+// widen adds to a job that is about to start what lies beside it and was not fetched. Where all
+// of the dataset has room, all of it will be needed, so that larger requests cost nothing; how
+// large they are grows with what was fetched, so that the first batches do not wait for others.
+func (e *engine) widen(j *job) {
 	if !e.d.fits || e.d.memory.active() {
-		return from, to
+		return
 	}
-	width := max(1, min(int64(e.d.opts.RequestBytes), e.d.counts.fetched.Load()/16)/(x.per*x.size))
-	low := block / width * width
-	high := min(low+width, x.count)
-	for from > low && free(from-1) {
-		from--
+	x := j.x
+	grown := e.d.counts.fetched.Load() / growth
+	if j.urgent {
+		grown /= 4
 	}
-	for to < high && free(to) {
-		to++
+	width := max(1, min(int64(e.d.opts.RequestBytes), grown)/(x.per*x.size))
+	low := j.from / width * width
+	high := min(max(low+width, j.to), x.count)
+	for j.from > low && e.absorb(j, j.from-1, low, high) {
+		j.from--
 	}
-	return from, to
+	for j.to < high && e.absorb(j, j.to, low, high) {
+		j.to++
+	}
+}
+
+// growth is how many times as much as one request has must have come before.
+const growth = 16
+
+// absorb makes a block one of a job's, unless it is here, under way, or waited for.
+func (e *engine) absorb(j *job, block, low, high int64) bool {
+	at := j.x.base + block
+	other := e.jobs[at]
+	switch {
+	case e.d.state.has(at):
+		return false
+	case other == nil:
+	case other == j || other.started || other.urgent || other.from < low || other.to > high:
+		return false
+	default: // nobody waits for it, and it lies in the window, so that all of it will be taken
+		other.started = true
+		for b := other.from; b < other.to; b++ {
+			delete(e.jobs, j.x.base+b)
+		}
+	}
+	e.jobs[at] = j
+	return true
 }
 
 // add makes a job. The caller holds mu.
@@ -160,11 +197,12 @@ func (e *engine) pick() *job {
 		e.now = e.now[1:]
 	}
 	if len(e.now) > 0 {
-		if e.running >= e.limit.most || e.flying > flyingBytes {
+		if e.running >= e.limit.most || e.running >= e.limit.now && e.flying > urgentBytes {
 			return nil
 		}
 		j := e.now[0]
 		e.now = e.now[1:]
+		e.widen(j)
 		return j
 	}
 	for len(e.later) > 0 && e.later[0].started {
@@ -173,13 +211,14 @@ func (e *engine) pick() *job {
 	if len(e.later) == 0 {
 		return nil
 	}
-	if e.running >= e.limit.now || e.flying > flyingBytes/2 {
+	if e.running >= e.limit.now || e.flying > flyingBytes {
 		e.limit.full = true
 		return nil
 	}
 	j := e.later[0]
 	e.later = e.later[1:]
 	e.room.Broadcast()
+	e.widen(j)
 	return j
 }
 

@@ -56,8 +56,8 @@ type extent struct {
 	wanted bool // by the fields and the split that are open
 
 	sums    atomic.Pointer[[]uint32] // of its blocks; nil until they are here
-	loading sync.Mutex
-	checked []atomic.Uint64 // blocks that this process knows to be right; made with the first
+	loading chan struct{}            // has room for whoever fetches them
+	checked []atomic.Uint64          // blocks that this process knows to be right; made with the first
 	making  sync.Once
 }
 
@@ -80,7 +80,7 @@ func newGrid(d *store.Dataset, key func(path string) (name, object string)) (*gr
 }
 
 func (g *grid) add(e store.Extent, row int64) (*extent, error) {
-	x := &extent{Extent: e, size: row, per: store.BlockRecords(int(row)), base: g.blocks, segment: g.segments}
+	x := &extent{Extent: e, size: row, per: store.BlockRecords(int(row)), base: g.blocks, segment: g.segments, loading: make(chan struct{}, 1)}
 	x.count = store.Blocks(e.Count, int(row))
 	x.perSeg = max(1, g.unit/(x.per*row))
 	x.segments = (x.count + x.perSeg - 1) / x.perSeg

@@ -15,7 +15,7 @@ type limiter struct {
 
 // What the limiter begins with, and how long it looks before it judges.
 const (
-	firstLimit   = 16
+	firstLimit   = 32
 	limiterLooks = 250 * time.Millisecond
 )
 

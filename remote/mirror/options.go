@@ -25,7 +25,7 @@ type Options struct {
 	// free on the disk, and what the mirrors have.
 	CacheBytes int64
 
-	// InFlight is the most requests at a time; 0 means 64. How many there are is found out by
+	// InFlight is the most requests at a time; 0 means 128. How many there are is found out by
 	// what makes the link faster.
 	InFlight int
 
@@ -41,7 +41,7 @@ type Options struct {
 }
 
 const (
-	defaultInFlight     = 64
+	defaultInFlight     = 128
 	defaultRequestBytes = 4 << 20
 	defaultMemoryBytes  = 256 << 20
 )

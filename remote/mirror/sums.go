@@ -21,8 +21,12 @@ func (d *Dataset) sums(ctx context.Context, x *extent) ([]uint32, error) {
 		}
 		return *p, nil
 	}
-	x.loading.Lock()
-	defer x.loading.Unlock()
+	select {
+	case x.loading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-x.loading }()
 	if p := x.sums.Load(); p != nil {
 		return *p, nil
 	}

@@ -1,0 +1,139 @@
+package mirror
+
+import (
+	"context"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// shaped is a bucket behind a link with a round trip time and a rate that all requests share.
+type shaped struct {
+	remote.Bucket
+	trip time.Duration
+	rate float64 // bytes a second
+
+	mu       sync.Mutex
+	free     time.Time
+	requests int
+	bytes    int64
+}
+
+func (s *shaped) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
+	s.mu.Lock()
+	s.requests++
+	s.mu.Unlock()
+	select {
+	case <-time.After(s.trip):
+	case <-ctx.Done():
+		return remote.Body{}, ctx.Err()
+	}
+	b, err := s.Bucket.ReadRange(ctx, key, off, n, etag)
+	if err == nil {
+		b.ReadCloser = &shapedBody{b.ReadCloser, s}
+	}
+	return b, err
+}
+
+type shapedBody struct {
+	io.ReadCloser
+	s *shaped
+}
+
+func (b *shapedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p[:min(len(p), 32<<10)])
+	b.s.mu.Lock()
+	if now := time.Now(); b.s.free.Before(now) {
+		b.s.free = now
+	}
+	b.s.free = b.s.free.Add(time.Duration(float64(n) / b.s.rate * 1e9))
+	b.s.bytes += int64(n)
+	until := b.s.free
+	b.s.mu.Unlock()
+	time.Sleep(time.Until(until))
+	return n, err
+}
+
+// images puts a dataset of n images and labels in a bucket.
+func images(t testing.TB, n int, shape ...int) *remote.Memory {
+	t.Helper()
+	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, shape...), store.NewField("labels", tensor.Int64)}}
+	dir := t.TempDir() + "/ds"
+	w, err := store.CreateFlat(dir, schema, store.FlatOptions{ShardBytes: 32 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range n {
+		fill(r.Values[1], i)
+		copy(r.Values[0], r.Values[1])
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	b := new(remote.Memory)
+	upload(t, dir, b, "ds")
+	return b
+}
+
+// The clock stands still while anything computes, so these are figures of the order in which
+// requests are made, on a machine that is infinitely fast.
+func TestLinkIsFilled(t *testing.T) {
+	const trip, rate = 50 * time.Millisecond, 200e6
+	for _, c := range []struct {
+		name    string
+		records int
+		shape   []int
+	}{{"784 B", 200_000, []int{28, 28}}, {"150528 B", 1500, []int{3, 224, 224}}} {
+		t.Run(c.name, func(t *testing.T) {
+			b := images(t, c.records, c.shape...)
+			synctest.Test(t, func(t *testing.T) {
+				link := &shaped{Bucket: b, trip: trip, rate: rate}
+				began := time.Now()
+				d := open(t, link, "ds", Options{})
+				ld, err := loader.New(d, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 1, Workers: 2})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var first time.Duration
+				for _, err := range ld.Epoch(t.Context(), 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if first == 0 {
+						first = time.Since(began)
+					}
+				}
+				all := time.Since(began)
+				ld.Close()
+				st, size := d.Stats(), d.local.Files().Bytes()
+				t.Logf("first batch after %v, %.1f round trips; epoch %v: %.3f of the link; %d requests for %.0f MB, %d in flight",
+					first, float64(first)/float64(trip), all, float64(size)/all.Seconds()/rate, link.requests, float64(size)/1e6, st.InFlight)
+				if first > 5*trip {
+					t.Errorf("the first batch took %v, more than 5 round trips", first)
+				}
+				// Over a second it begins to fill the link: longer epochs have more of it.
+				if used := float64(size) / all.Seconds() / rate; used < 0.65 {
+					t.Errorf("the epoch had %.3f of the link", used)
+				}
+				if st.Fetched != size {
+					t.Errorf("%d bytes were fetched of %d", st.Fetched, size)
+				}
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
