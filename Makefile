@@ -51,7 +51,7 @@ fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 	@.ci/fuzz $(FUZZTIME)
 
 picture: ## make docs/preview.png, the README's, from testdata/raw
-	@dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
+	@eval "$$(.ci/env 2>/dev/null)" && dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	go run ./cmd/preprocess --quiet --resize 24x24 testdata/raw "$$dir/shapes" && \
 	go run ./cmd/inspect preview --quiet --count 24 --columns 12 -o docs/preview.png "$$dir/shapes"
 
