@@ -126,6 +126,9 @@ func (c Compress) hdf5Options() *hdf5.Compression {
 // createHDF5 is hdf5.Create with what this command tells of compression.
 func (r *run) createHDF5(schema store.Schema, opts hdf5.Options) (store.Writer, error) {
 	w := &compressing{progress: r.progress, need: r.need}
+	if opts.Append {
+		w.need = 0 // what is there is handled once more
+	}
 	opts.Compress, opts.Workers = r.config.Compress.hdf5Options(), r.config.Workers
 	opts.Note, opts.Progress = w.note, w.add
 	var err error

@@ -17,7 +17,7 @@ type Options struct {
 	Compress *Compression
 
 	// Workers is how many goroutines deflate; 0 means GOMAXPROCS. The file is the same for any
-	// number. Each holds up to eight chunks and 2 MB of memory.
+	// number. Each, and one more, holds up to four chunks and 2 MB of memory.
 	Workers int
 
 	// Note is told, by Commit, a line about each array that is compressed: how, why, and the
