@@ -205,3 +205,29 @@ func TestReads(t *testing.T) {
 		t.Errorf("packed: %q, %q, %v", how, why, in)
 	}
 }
+
+// A file that is cut short after its pages were brought in stops a copy in its middle, whatever
+// instruction copies: it is an error that names the record.
+func TestTruncatedWhileWarm(t *testing.T) {
+	for _, size := range []int{784, 100_000} {
+		path := bytesDataset(t, size, 100*size)
+		ds := openCold(t, path, mmapds.Options{Read: mmapds.Mapped})
+		all := make([]int, 100)
+		for i := range all {
+			all[i] = 99 - i
+		}
+		dst := make([]byte, 100*size)
+		if err := ds.Gather(t.Context(), "x", all, dst); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(filepath.Join(path, "x-00000.npy"), 4096+50*int64(size)); err != nil {
+			t.Fatal(err)
+		}
+		err := ds.Gather(t.Context(), "x", all, dst)
+		var r *mmapds.ReadError
+		if !errors.As(err, &r) || r.Record() < 50 || !errors.Is(err, store.ErrCorrupt) {
+			t.Errorf("%d bytes: error %v", size, err)
+		}
+		checkGather(t, ds, []int{3, 49, 0}, size)
+	}
+}
