@@ -176,7 +176,7 @@ func (c *command) settleTrial(cmd *cobra.Command, args []string) (problems []str
 	}
 	if t.adjust != nil {
 		t.adjust(&c.Options)
-		c.Trial = ""
+		c.Trial, c.Title = "", t.Name+": "+t.Title
 	}
 	return problems
 }

@@ -31,6 +31,7 @@ type Options struct {
 	Budget   int // bytes that the buffers of one Loader may take; 0 means no limit
 	Quick    bool
 
+	Title     string        // of the report, before what the dataset is; "" for none
 	Trial     string        // a published benchmark to measure instead: "b4"; "" for none
 	Tables    []string      // what to measure; none means the rows of the tutorial
 	TrainStep time.Duration // of the guide's table

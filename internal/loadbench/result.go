@@ -9,6 +9,7 @@ import (
 
 // Report is what a run of the command found.
 type Report struct {
+	Title       string  `json:"title,omitempty"`
 	Dataset     Dataset `json:"dataset"`
 	Machine     Machine `json:"machine"`
 	Tables      []Table `json:"tables"`

@@ -16,7 +16,7 @@ type Progress interface {
 // Run measures what o asks for. If it ends early, the Report has the rows that were done,
 // beside the error; without any, the Report is nil.
 func Run(ctx context.Context, o Options, progress Progress) (report *Report, err error) {
-	b := &bench{ctx: ctx, o: &o, progress: progress, report: &Report{Machine: newMachine()}}
+	b := &bench{ctx: ctx, o: &o, progress: progress, report: &Report{Title: o.Title, Machine: newMachine()}}
 	b.report.Scaled = o.shorten()
 	if o.Budget == 0 {
 		o.Budget = freeMemory() / 2

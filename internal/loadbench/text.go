@@ -48,6 +48,9 @@ func (r *Report) Markdown(w io.Writer) error {
 
 func (r *Report) head(b *strings.Builder) {
 	d, m := &r.Dataset, &r.Machine
+	if r.Title != "" {
+		b.WriteString(r.Title + "\n")
+	}
 	b.WriteString(d.Name)
 	if d.Records > 0 {
 		fmt.Fprintf(b, ": %s", cli.Counted(int64(d.Records), "record"))
