@@ -25,7 +25,7 @@ type Plan struct {
 type ImageOp func(m, other *Image, args OpArgs)
 
 // OpArgs are the parameters of an ImageOp, in an order that is its own affair.
-type OpArgs [8]float64
+type OpArgs [10]float64
 
 type opCall struct {
 	op   ImageOp

@@ -16,7 +16,7 @@ func init() {
 // augmentation is one of the operations that RandAugment and TrivialAugmentWide draw from.
 type augmentation struct {
 	signed bool
-	level  func(x float64, s *augmentSpace, w, h int) float64 // of x = 0 to 1
+	level  func(x magnitude, s *augmentSpace, w, h int) float64
 	do     func(p *Plan, v float64, f vec.Filter, fill [3]byte) error
 }
 
@@ -37,6 +37,27 @@ var (
 		moveY: func(_, _ int) float64 { return 32 }}
 )
 
+// augmentationID is an index of augmentations.
+type augmentationID int
+
+const (
+	_ augmentationID = iota // Identity
+	shearX
+	shearY
+	translateX
+	translateY
+	rotateBy
+	enhanceBrightness
+	enhanceColour
+	enhanceContrast
+	enhanceSharpness
+	posterizeBits
+	solarizeAbove
+	autoContrast
+	equalizeAll
+	invertAll // of AutoAugment alone: it is in no list that others draw from
+)
+
 // augmentations are in torchvision's order.
 var augmentations = []augmentation{
 	{do: func(p *Plan, _ float64, _ vec.Filter, _ [3]byte) error { return p.bytes() }}, // Identity
@@ -46,11 +67,11 @@ var augmentations = []augmentation{
 	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error {
 		return p.warp(warp(0, 0, 0, 1, 0, math.Atan(v)*180/math.Pi, 0, 0), f, fill)
 	}},
-	{signed: true, level: func(x float64, s *augmentSpace, w, h int) float64 { return x * s.moveX(w, h) },
+	{signed: true, level: func(x magnitude, s *augmentSpace, w, h int) float64 { return x.between(0, s.moveX(w, h)) },
 		do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error { return p.move(math.Trunc(v), 0, f, fill) }},
-	{signed: true, level: func(x float64, s *augmentSpace, w, h int) float64 { return x * s.moveY(w, h) },
+	{signed: true, level: func(x magnitude, s *augmentSpace, w, h int) float64 { return x.between(0, s.moveY(w, h)) },
 		do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error { return p.move(0, math.Trunc(v), f, fill) }},
-	{signed: true, level: func(x float64, s *augmentSpace, _, _ int) float64 { return x * s.rotate },
+	{signed: true, level: func(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.rotate) },
 		do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error {
 			return p.warp(rotation(v, p.info.W, p.info.H), f, fill)
 		}},
@@ -58,13 +79,30 @@ var augmentations = []augmentation{
 	enhancement(saturation),
 	enhancement(contrast),
 	enhancement(sharpness),
-	{level: func(x float64, s *augmentSpace, _, _ int) float64 { return 8 - math.RoundToEven(x*s.bits) }, do: whole(posterize)},
-	{level: func(x float64, _ *augmentSpace, _, _ int) float64 { return 255 * (1 - x) }, do: whole(solarize)},
+	{level: func(x magnitude, s *augmentSpace, _, _ int) float64 { return 8 - math.RoundToEven(x.share()*s.bits) }, do: whole(posterize)},
+	{level: func(x magnitude, _ *augmentSpace, _, _ int) float64 { return x.between(255, 0) }, do: whole(solarize)},
 	{do: whole(autocontrast)},
 	{do: whole(equalize)},
 }
 
-func shearLevel(x float64, s *augmentSpace, _, _ int) float64 { return x * s.shear }
+func shearLevel(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.shear) }
+
+// magnitude is one of so many bins.
+type magnitude struct{ bin, bins int }
+
+// share returns 0 for the first bin, 1 for the last.
+func (x magnitude) share() float64 { return float64(x.bin) / float64(x.bins-1) }
+
+// between returns what torch.linspace(lo, hi, bins) has for the bin: it adds to the nearer
+// end, in float32.
+func (x magnitude) between(lo, hi float64) float64 {
+	a, b := float32(lo), float32(hi)
+	step := float64((b - a) / float32(x.bins-1))
+	if x.bin < x.bins/2 {
+		return float64(float32(float64(a) + float64(step*float64(x.bin))))
+	}
+	return float64(float32(float64(b) - float64(step*float64(x.bins-1-x.bin))))
+}
 
 // move shifts the image by whole pixels.
 func (p *Plan) move(x, y float64, f vec.Filter, fill [3]byte) error {
@@ -74,7 +112,7 @@ func (p *Plan) move(x, y float64, f vec.Filter, fill [3]byte) error {
 func enhancement(op ImageOp) augmentation {
 	return augmentation{
 		signed: true,
-		level:  func(x float64, s *augmentSpace, _, _ int) float64 { return x * s.colour },
+		level:  func(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.colour) },
 		do:     func(p *Plan, v float64, _ vec.Filter, _ [3]byte) error { return p.change(op, 1+v) },
 	}
 }
@@ -83,13 +121,19 @@ func whole(op ImageOp) func(*Plan, float64, vec.Filter, [3]byte) error {
 	return func(p *Plan, v float64, _ vec.Filter, _ [3]byte) error { return p.change(op, v) }
 }
 
-// augment applies operation i at level bin of bins.
+// augment applies operation i at level bin of bins, in a random direction.
 func (p *Plan) augment(i int, s *augmentSpace, bin, bins int, f vec.Filter, fill [3]byte) error {
-	a, v := &augmentations[i], 0.0
+	negative := augmentations[i].signed && p.rnd.IntN(2) == 1
+	return p.augmentBy(augmentationID(i), s, bin, bins, negative, f, fill)
+}
+
+// augmentBy applies an operation; negative turns the direction of one that has two.
+func (p *Plan) augmentBy(id augmentationID, s *augmentSpace, bin, bins int, negative bool, f vec.Filter, fill [3]byte) error {
+	a, v := &augmentations[id], 0.0
 	if a.level != nil {
-		v = a.level(float64(bin)/float64(bins-1), s, p.info.W, p.info.H)
+		v = a.level(magnitude{bin, bins}, s, p.info.W, p.info.H)
 	}
-	if a.signed && p.rnd.IntN(2) == 1 {
+	if a.signed && negative {
 		v = -v
 	}
 	return a.do(p, v, f, fill)

@@ -201,10 +201,10 @@ func TestAugmentLevels(t *testing.T) {
 		if a.level == nil {
 			continue
 		}
-		if got := a.level(9.0/30, &randAugmentSpace, 331, 200); math.Abs(got-rand9[i]) > 1e-6 {
+		if got := a.level(magnitude{9, 31}, &randAugmentSpace, 331, 200); math.Abs(got-rand9[i]) > 1e-6 {
 			t.Errorf("RandAugment operation %d: %v, want %v", i, got, rand9[i])
 		}
-		if got := a.level(1, &trivialAugmentSpace, 331, 200); math.Abs(got-wide30[i]) > 1e-6 {
+		if got := a.level(magnitude{30, 31}, &trivialAugmentSpace, 331, 200); math.Abs(got-wide30[i]) > 1e-6 {
 			t.Errorf("TrivialAugmentWide operation %d: %v, want %v", i, got, wide30[i])
 		}
 	}
