@@ -54,6 +54,9 @@ var layers = [][]place{
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
 	},
 	{
+		{"internal/afar", "lets commands take URLs"},
+	},
+	{
 		{"loader/cuda", "a Device of the loader, on a driver that is opened at run time: no C"},
 		{"internal/preprocess", "joins source, decode, transforms and a writer"},
 		{"internal/inspect", "looks at what a writer made"},
@@ -89,8 +92,8 @@ var only = map[string][]string{
 	"gocloud.dev/blob/gcsblob":          {"remote/cloud"},
 	"gocloud.dev/blob/azureblob":        {"remote/cloud"},
 	"gocloud.dev/blob/fileblob":         {"remote/cloud"},
-	module + "/remote/cloud":            {"internal/preprocess", "internal/inspect", "internal/loadbench", "internal/feed"},
-	module + "/internal/cli":            {"internal/preprocess", "internal/inspect", "internal/loadbench", "internal/feed", "cmd/preprocess", "cmd/inspect", "cmd/loadbench", "cmd/feed"},
+	module + "/remote/cloud":            {"internal/afar", "internal/preprocess"},
+	module + "/internal/cli":            {"internal/afar", "internal/preprocess", "internal/inspect", "internal/loadbench", "internal/feed", "cmd/preprocess", "cmd/inspect", "cmd/loadbench", "cmd/feed"},
 }
 
 // public lists the packages that users' programs import, and all modules that they bring

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock/penstock/internal/afar"
 	"github.com/penstock/penstock/internal/cli"
 )
 
@@ -15,7 +16,8 @@ through memory that both map: nothing is copied or pickled on the way.
 Python's penstock.Feeder starts it by itself. With --socket it serves any number of
 trainers, the ranks of one host for example, each with the batches that it asks for.
 What they ask for (batch size, order, seed, rank, normalisation, ...) is theirs to say:
-see python/README.md. DATASET is a flat folder or an HDF5 file.
+see python/README.md. DATASET is a flat folder or an HDF5 file,
+here or in a bucket: s3://bucket/key, which is fetched as it is needed.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 Shell completion: feed completion bash|zsh|fish|powershell`
@@ -28,6 +30,7 @@ type command struct {
 	dataset, socket string
 	fd, workers     int
 	quiet, version  bool
+	cache           afar.Cache
 }
 
 // Command returns the command feed, for cli.Main.
@@ -51,6 +54,7 @@ func Command() *cobra.Command {
 	f.IntVar(&c.fd, "fd", -1, "serve the one client at the other end of this open socket")
 	f.IntVar(&c.workers, "workers", 0, "goroutines that fill batches, for each client that does not say; 0 means one fewer than there are cores")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print nothing but errors")
+	c.cache.Flags(f)
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
 	return cmd
 }
@@ -69,6 +73,7 @@ func (c *command) check(args []string) error {
 	if (c.socket == "") == (c.fd < 0) {
 		problems = append(problems, "one of --socket and --fd is needed, to say whom to serve; Python's penstock.Feeder does it by itself")
 	}
+	problems = append(problems, c.cache.Settle()...)
 	if c.workers < 0 {
 		problems = append(problems, fmt.Sprintf("--workers %d: must not be negative", c.workers))
 	}

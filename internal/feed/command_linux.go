@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/internal/cli"
-	"github.com/penstock/penstock/mmapds"
 )
 
 func (c *command) run(ctx context.Context, p *cli.Progress) error {
@@ -22,7 +21,7 @@ func (c *command) run(ctx context.Context, p *cli.Progress) error {
 	if err != nil {
 		return err
 	}
-	return Serve(ctx, conn, c.dataset, c.workers)
+	return serve(ctx, conn, c.dataset, c.workers, &c.cache)
 }
 
 // inherited returns the socket that the process was started with.
@@ -45,7 +44,7 @@ func inherited(fd int) (*net.UnixConn, error) {
 
 // listen serves whoever connects, until ctx is done.
 func (c *command) listen(ctx context.Context, p *cli.Progress) error {
-	ds, err := mmapds.Open(c.dataset) // so that a wrong path is told here, not to the first client
+	ds, err := open(ctx, &c.cache, c.dataset, Options{}) // so that a wrong path is told here, not to the first client
 	if err != nil {
 		return err
 	}
@@ -91,7 +90,7 @@ func (c *command) accept(ctx context.Context, l *net.UnixListener, p *cli.Progre
 			return errors.Join(fmt.Errorf("--socket: %w", err), l.Close())
 		}
 		sessions.Go(func() {
-			err := Serve(ctx, conn, c.dataset, c.workers)
+			err := serve(ctx, conn, c.dataset, c.workers, &c.cache)
 			if err != nil && ctx.Err() == nil {
 				notes.Lock()
 				defer notes.Unlock()

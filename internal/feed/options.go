@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -69,7 +68,7 @@ func (o Options) validate() error {
 }
 
 // loader returns the options of the Loader that a client gets.
-func (o Options) loader(ds *mmapds.Dataset) (loader.Options, error) {
+func (o Options) loader(ds dataset) (loader.Options, error) {
 	out := loader.Options{
 		BatchSize: o.BatchSize, Seed: o.Seed, DropLast: o.DropLast, World: loader.World{Rank: o.Rank, Size: o.World},
 		Ahead: o.ahead(), Workers: o.Workers,

@@ -11,8 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/penstock/penstock/internal/afar"
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/mmapds"
 	"golang.org/x/sys/unix"
 )
 
@@ -24,12 +24,13 @@ type session struct {
 	conn   *net.UnixConn
 	in     *bufio.Reader
 	cancel context.CancelCauseFunc
+	cache  *afar.Cache // of datasets that are not here
 
 	send    sync.Mutex // one message at a time
 	watched bool
 
 	// Made by open.
-	ds     *mmapds.Dataset
+	ds     dataset
 	arena  *arena
 	ld     *loader.Loader
 	desk   *desk
@@ -41,10 +42,16 @@ type session struct {
 // closes its end, or ctx is done, and closes conn. The client is told what goes wrong, if
 // that is possible; the error is what it cannot have been told. Workers is what a client that
 // does not ask for a number gets.
+//
+// The path may be a URL: see package internal/afar.
 func Serve(ctx context.Context, conn *net.UnixConn, path string, workers int) error {
+	return serve(ctx, conn, path, workers, new(afar.Cache))
+}
+
+func serve(ctx context.Context, conn *net.UnixConn, path string, workers int, cache *afar.Cache) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &session{conn: conn, in: bufio.NewReader(conn), cancel: cancel}
+	s := &session{conn: conn, in: bufio.NewReader(conn), cancel: cancel, cache: cache}
 	defer conn.Close()
 	s.watched = watchPeer(ctx, conn, cancel)
 	hung := make(chan struct{})
@@ -92,7 +99,7 @@ func (s *session) serve(ctx context.Context, path string, workers int) error {
 	if err != nil {
 		return s.refuse(err)
 	}
-	if err := s.open(q, path, workers); err != nil {
+	if err := s.open(ctx, q, path, workers); err != nil {
 		return s.refuse(errors.Join(err, s.close()))
 	}
 	heard := make(chan struct{})
@@ -122,7 +129,7 @@ func (s *session) refuse(err error) error {
 }
 
 // open makes the loader that q asks for, and sends the welcome.
-func (s *session) open(q request, path string, workers int) error {
+func (s *session) open(ctx context.Context, q request, path string, workers int) error {
 	if q.Hello == nil {
 		return errors.New("feed: the first message of a client is a hello")
 	}
@@ -138,7 +145,7 @@ func (s *session) open(q request, path string, workers int) error {
 	}
 	s.end = o.end()
 	var err error
-	if s.ds, err = mmapds.OpenWith(path, mmapds.Options{Fields: o.Fields, Split: o.Split}); err != nil {
+	if s.ds, err = open(ctx, s.cache, path, o); err != nil {
 		return err
 	}
 	return s.start(o)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock/penstock/internal/afar"
 	"github.com/penstock/penstock/internal/cli"
 )
 
@@ -57,6 +58,15 @@ func Command() *cobra.Command {
 	cmd.Flags().IntVar(&opts.Classes, "classes", 20, "list at most this many classes; 0 lists all")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	cmd.SuggestionsMinimumDistance = 2
+	var cache afar.Cache
+	cache.Flags(cmd.PersistentFlags())
+	cmd.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
+		if err := cli.Usage(cache.Settle()...); err != nil {
+			return err
+		}
+		return cache.Local(cmd.Context(), args)
+	}
+	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
 	cmd.AddCommand(showCommand(), verifyCommand(), layoutCommand(), previewCommand(), diffCommand(), statsCommand(), reportCommand(), viewCommand())
 	return cmd
 }

@@ -88,7 +88,8 @@ func (c *command) flags(cmd *cobra.Command) {
 	f.StringVar(&c.Trial, "run", "", "measure a published benchmark by its name, with its own data and parameters; see --list")
 	f.BoolVar(&c.list, "list", false, "list the published benchmarks, what was published, and what differs here")
 	cli.Group(cmd, "Published benchmarks", "list", "run")
-	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split")
+	c.Cache.Flags(f)
+	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split", "cache-dir", "cache-size")
 	f.DurationVar(&c.Delay, "delay", c.Delay, "work that the preparation of a record takes; of a DATASET 0, unless it is given")
 	f.StringVar(&c.Work, "work", c.Work, "what the delay is: sleep, cpu, both (a table each) or replay (sleep, of lengths as in the guide's log)")
 	f.IntVar(&c.Batch, "batch", c.Batch, "records in a batch")
@@ -150,6 +151,7 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	if c.Shape, err = parseShape(c.shape); err != nil {
 		problems = append(problems, "--shape: "+err.Error())
 	}
+	problems = append(problems, c.Cache.Settle()...)
 	if c.budget != "" {
 		n, err := cli.ParseBytes(c.budget)
 		if err != nil || n < 1 || n > math.MaxInt {

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/internal/afar"
 	"github.com/penstock/penstock/tensor"
 )
 
 // Options says what to measure.
 type Options struct {
-	Path      string   // of the dataset, unless Synthetic
+	Path      string // of the dataset, unless Synthetic; or its URL
+	Cache     afar.Cache
 	Fields    []string // of the dataset; none means all
 	Split     string   // of the dataset; "" means all records
 	Synthetic bool     // records are made when they are asked for

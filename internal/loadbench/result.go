@@ -23,8 +23,9 @@ type Report struct {
 type Dataset struct {
 	Name        string   `json:"name"`
 	Records     int      `json:"records"`
-	RecordBytes int      `json:"record_bytes"` // of all fields; 0 if lengths differ
-	Fields      []string `json:"fields"`       // "images uint8 [3 224 224]"
+	RecordBytes int      `json:"record_bytes"`     // of all fields; 0 if lengths differ
+	Fields      []string `json:"fields"`           // "images uint8 [3 224 224]"
+	Remote      string   `json:"remote,omitempty"` // what fetching it was like, of a URL
 }
 
 // Table is setups that are compared.

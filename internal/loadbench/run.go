@@ -49,6 +49,7 @@ type bench struct {
 	s        *subject
 	log      *batchLog
 	trial    *trial // that is measured, if one is
+	remote   string // what fetching the dataset was like, if that was done
 }
 
 // open prepares what is loaded.
@@ -60,6 +61,8 @@ func (b *bench) open() (err error) {
 		b.progress.Begin("preparing", int64(b.o.Size), "records")
 		b.s, err = synthesize(b.ctx, b.o, func(n int) { b.progress.Add(int64(n)) })
 		b.progress.End()
+	} else if b.isRemote() {
+		b.s, err = b.openRemote()
 	} else {
 		b.s, err = openSubject(b.o)
 	}

@@ -61,6 +61,9 @@ func (r *Report) head(b *strings.Builder) {
 	if len(d.Fields) > 0 {
 		fmt.Fprintf(b, ": %s", strings.Join(d.Fields, ", "))
 	}
+	if d.Remote != "" {
+		b.WriteString("\n" + d.Remote)
+	}
 	fmt.Fprintf(b, "\n%s", cli.Counted(int64(m.Cores), "core"))
 	for _, text := range []string{m.CPU, m.OS + "/" + m.Arch, m.Go} {
 		if text != "" {

@@ -9,5 +9,5 @@
 //	file:///data/train
 //
 // It is the only package of the module that imports the SDKs of the clouds; a program that
-// does not import it does not have them.
+// does not import it does not have them, nor does one built with -tags nocloud.
 package cloud

@@ -22,6 +22,7 @@ type Dataset struct {
 	etag    string // of an HDF5 file: no other version of it is read
 	name    string // where it lies, for people
 	dir     string // of the mirror
+	path    string // in it, of the dataset
 	root    *os.Root
 	state   *state
 	grid    *grid
@@ -78,7 +79,8 @@ func (d *Dataset) open(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	if d.local, err = mmapds.OpenWith(plan.path(d.dir), mmapds.Options{Fields: d.opts.Fields, Split: d.opts.Split}); err != nil {
+	d.path = plan.path(d.dir)
+	if d.local, err = mmapds.OpenWith(d.path, mmapds.Options{Fields: d.opts.Fields, Split: d.opts.Split}); err != nil {
 		return err
 	}
 	if d.windows, err = d.grid.view(d.local.Files(), whole); err != nil {
@@ -123,9 +125,12 @@ func (d *Dataset) ID() string { return d.local.ID() }
 // Name returns where the dataset lies, without credentials.
 func (d *Dataset) Name() string { return d.name }
 
-// Dir returns the folder of the mirror. When Complete, it is (or has, of an HDF5 file) a
-// dataset that can be opened by itself.
+// Dir returns the folder of the mirror.
 func (d *Dataset) Dir() string { return d.dir }
+
+// Path returns what a Complete mirror can be opened by, as a local dataset: its folder, or the
+// file in it.
+func (d *Dataset) Path() string { return d.path }
 
 // Complete reports whether all fields that are open are in the mirror and were compared with
 // their checksums, so that nothing more will be fetched.

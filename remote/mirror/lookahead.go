@@ -1,6 +1,9 @@
 package mirror
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Horizon returns how many bytes of coming records a loader should name in advance, beyond
 // what it reads: none once all are here.
@@ -46,5 +49,37 @@ func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 		ranges = merge(ranges)
 	}
 	d.engine.ahead(ranges)
+	return ctx.Err()
+}
+
+// fillBytes is how much Fill waits for at a time, while it has the next as much fetched.
+const fillBytes = 64 << 20
+
+// Fill fetches all that was not fetched, in the order of the files, and compares all with its
+// checksums, so that the dataset is Complete. One that has no room in the cache it refuses.
+func (d *Dataset) Fill(ctx context.Context) error {
+	if !d.fits {
+		return fmt.Errorf("mirror: %s has %d MB, and the cache takes %d MB: raise CacheBytes", d.name, d.grid.bytes/1e6, d.keeper.limit/1e6)
+	}
+	var steps []blocks
+	for _, x := range d.grid.extents {
+		per := max(1, fillBytes/(x.per*x.size))
+		for from := int64(0); x.wanted && from < x.count; from += per {
+			steps = append(steps, blocks{x, from, min(x.count, from+per)})
+		}
+	}
+	for i, step := range steps {
+		if i+1 < len(steps) {
+			d.engine.ahead(steps[i+1 : i+2])
+		}
+		use, err := d.ensure(ctx, []blocks{step})
+		if err != nil {
+			return err
+		}
+		use.end()
+	}
+	if st := d.Stats(); st.Streaming != "" {
+		return fmt.Errorf("mirror: %s had no room for all of it: %s", d.name, st.Streaming)
+	}
 	return ctx.Err()
 }

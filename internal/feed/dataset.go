@@ -1,0 +1,34 @@
+package feed
+
+import (
+	"context"
+
+	"github.com/penstock/penstock/internal/afar"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+)
+
+// dataset is what is served: one on disk, or the mirror of one in a bucket.
+type dataset interface {
+	loader.Source
+	Schema() store.Schema
+	Close() error
+}
+
+// open opens a dataset by its path or its URL.
+func open(ctx context.Context, cache *afar.Cache, path string, o Options) (dataset, error) {
+	if remote.IsURL(path) {
+		ds, err := cache.Open(ctx, path, o.Fields, o.Split)
+		if err != nil {
+			return nil, err
+		}
+		return ds, nil
+	}
+	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: o.Fields, Split: o.Split})
+	if err != nil {
+		return nil, err
+	}
+	return ds, nil
+}

@@ -1,0 +1,19 @@
+//go:build nocloud
+
+package cloud
+
+import (
+	"context"
+	"errors"
+
+	"github.com/penstock/penstock/remote"
+)
+
+// Open says that the program was built without the SDKs of the clouds.
+func Open(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
+	u, err := remote.ParseURL(text)
+	if err != nil {
+		return nil, nil, err
+	}
+	return nil, nil, remote.NewError("open", u.String(), remote.ErrInvalid, errors.New("this program was built with -tags nocloud"))
+}
