@@ -116,15 +116,7 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := results{"transforms": {}, "loader": {}}
-	for _, m := range place.FindAllString(string(page), -1) {
-		first, _, _ := strings.Cut(m, "\n")
-		for program, r := range all {
-			if strings.HasPrefix(first, "<!-- table "+program+": ") || first == "<!-- rest "+program+" -->" {
-				r.tables = append(r.tables, parse(m).tables...)
-			}
-		}
-	}
+	all := told(string(page))
 	for _, name := range []string{"README.md", filepath.Join("docs", "benchmarks.md")} {
 		page, err := os.ReadFile(filepath.Join("..", "..", name))
 		if err != nil {
@@ -136,4 +128,31 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 			}
 		}
 	}
+}
+
+// told returns the tables of a page as results, by the comments and headings that they stand
+// below.
+func told(page string) results {
+	all := make(results)
+	add := func(program, text string) {
+		if tables := parse(text).tables; len(tables) > 0 {
+			if all[program] == nil {
+				all[program] = &result{}
+			}
+			all[program].tables = append(all[program].tables, tables...)
+		}
+	}
+	for _, m := range place.FindAllStringSubmatch(page, -1) {
+		switch name := strings.TrimSpace(m[2]); m[1] {
+		case "table", "rest":
+			program, _, _ := strings.Cut(name, ":")
+			add(program, m[0])
+		case "runs":
+			for _, section := range strings.Split(m[0], "\n### ")[1:] {
+				run, _, _ := strings.Cut(section, ":")
+				add(name+"-"+run, section)
+			}
+		}
+	}
+	return all
 }
