@@ -34,5 +34,6 @@ func TestWriteMetrics(t *testing.T) {
 	if strings.Contains(b.String(), `field="y"`) {
 		t.Error("a residency that is not known is told")
 	}
-	mustPanic(t, "pairs of a name and a value", func() { _ = s.WriteMetrics(&b, "job") })
+	odd := []string{"job"}
+	mustPanic(t, "pairs of a name and a value", func() { _ = s.WriteMetrics(&b, odd...) })
 }

@@ -69,10 +69,10 @@ func (k Pack) withDefaults(src Source) Pack {
 func (k Pack) validate(src Source) error {
 	var errs []error
 	if k.Length < 1 || k.Length > maxPacked {
-		errs = append(errs, fmt.Errorf("Length is %d; it must be from 1 to %d", k.Length, uint32(maxPacked)))
+		errs = append(errs, fmt.Errorf("the Length is %d; it must be from 1 to %d", k.Length, uint32(maxPacked)))
 	}
 	if k.Open < 1 {
-		errs = append(errs, fmt.Errorf("Open is %d; it must be 1 or more", k.Open))
+		errs = append(errs, fmt.Errorf("the number of Open rows is %d; it must be 1 or more", k.Open))
 	}
 	if k.Long < RefuseLong || k.Long > SplitLong {
 		errs = append(errs, fmt.Errorf("Long is %d; it must be RefuseLong, CutLong or SplitLong", int(k.Long)))

@@ -167,7 +167,7 @@ func TestPackedRefuses(t *testing.T) {
 	w := newWords(20)
 	for text, k := range map[string]loader.Pack{
 		"Length is 0":                             {},
-		"Open is -1":                              {Length: 9, Open: -1},
+		"Open rows is -1":                         {Length: 9, Open: -1},
 		"it must be RefuseLong":                   {Length: 9, Long: 7},
 		"have more than Length 3 elements":        {Length: 3},
 		`no field "x" of variable length`:         {Length: 9, Fields: []string{"x"}},
