@@ -1,6 +1,7 @@
 package preprocess
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -144,13 +145,14 @@ type compressing struct {
 	progress Progress
 	need     int64 // bytes of records; 0 if that is not known
 	begun    bool
-	done     int64 // bytes
+	done     int64           // bytes
+	ctx      context.Context // of the run, once that commits
 }
 
 func (w *compressing) note(text string) { w.progress.Note(text + "\n") }
 
-// add begins the stage with its first bytes, behind all notes.
-func (w *compressing) add(n int64) {
+// add begins the stage with its first bytes, behind all notes. It ends Commit with the context.
+func (w *compressing) add(n int64) error {
 	if !w.begun {
 		total := w.need >> 20
 		if total == 0 {
@@ -162,6 +164,17 @@ func (w *compressing) add(n int64) {
 	before := w.done >> 20
 	w.done += n
 	w.progress.Add(w.done>>20 - before)
+	if w.ctx == nil {
+		return nil
+	}
+	return context.Cause(w.ctx)
+}
+
+// stopWith has the Commit of a Writer end with the context.
+func stopWith(ctx context.Context, w store.Writer) {
+	if c, ok := w.(*compressing); ok {
+		c.ctx = ctx
+	}
 }
 
 // Commit implements store.Writer.

@@ -1,6 +1,8 @@
 package preprocess
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -175,6 +177,43 @@ func TestCompressedBooks(t *testing.T) {
 		if !maps.Equal(got.Recipe.Options, want.Recipe.Options) {
 			t.Errorf("%s: recipe %v, flat %v", dtype, got.Recipe.Options, want.Recipe.Options)
 		}
+	}
+}
+
+// stopping is a Progress that stops the run when it begins to compress.
+type stopping struct {
+	silent
+	stop func()
+}
+
+func (s *stopping) Begin(what string, _ int64, _ string) {
+	if what == "compressing" {
+		s.stop()
+	}
+}
+
+// A run that is stopped while it compresses goes on with what it has.
+func TestCompressStopped(t *testing.T) {
+	needHDF5(t)
+	c := config(t, folder(t, 40))
+	c.Compress, c.Checkpoint = Compress{On: true, ChunkRecords: 2}, 1
+	c.Dest = filepath.Join(t.TempDir(), "x.h5")
+	mustRun(t, c)
+	want := files(t, c.Dest)
+	c.Dest = filepath.Join(t.TempDir(), "x.h5")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	stopped := errors.New("stopped")
+	_, err := Run(ctx, c, &stopping{stop: func() { cancel(stopped) }})
+	if !errors.Is(err, stopped) || !strings.Contains(err.Error(), "--resume goes on") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(c.Dest); err == nil {
+		t.Error("it is there all the same")
+	}
+	c.Resume = true
+	if s := mustRun(t, c); s.Resumed != 40 || !maps.Equal(files(t, c.Dest), want) {
+		t.Errorf("%+v, or other bytes than without", s)
 	}
 }
 

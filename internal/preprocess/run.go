@@ -132,6 +132,7 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 	if err := r.writeSkipped(); err != nil {
 		return nil, err
 	}
+	stopWith(ctx, w)
 	m, err := w.Commit(r.manifestInfo(recipe))
 	if err != nil && r.kept == 0 && r.resumed == 0 {
 		err = errors.Join(err, r.removeSkipped())

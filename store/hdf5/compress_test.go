@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -112,7 +113,10 @@ func TestCompressed(t *testing.T) {
 		told := int64(0)
 		opts := compressed(c)
 		opts.Note = func(text string) { notes = append(notes, text) }
-		opts.Progress = func(n int64) { told += n }
+		opts.Progress = func(n int64) error {
+			told += n
+			return nil
+		}
 		m := buildPacked(t, path, 0, n, opts)
 		if m.ID != plain.ID {
 			t.Errorf("%s: another id", name)
@@ -375,6 +379,50 @@ func TestCompressedAppend(t *testing.T) {
 	_, err = Create(filepath.Join(dir, "auto.h5"), packedSchema(), Options{Append: true, Compress: new(Compression)})
 	if err == nil || !strings.Contains(err.Error(), "leave the compression out") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// An error of Progress ends Commit, and what was appended can be gone on with.
+func TestCompressedStopped(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.h5")
+	opts := compressed(compressions["plain"])
+	opts.Journal = &store.Journal{Resume: true}
+	stop := errors.New("stop")
+	opts.Progress = func(int64) error { return stop }
+	s := packedSchema()
+	w, err := Create(path, s, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(s)
+	for i := range 100 {
+		fillPacked(s, r, i)
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Checkpoint(nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Commit(store.Info{}); !errors.Is(err, stop) {
+		t.Errorf("got %v", err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	opts.Progress = nil
+	if w, err = Create(path, s, opts); err != nil || w.Kept().Records != 100 {
+		t.Fatalf("%v, error %v", w, err)
+	}
+	defer w.Close()
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	whole := filepath.Join(t.TempDir(), "x.h5")
+	buildPacked(t, whole, 0, 100, compressed(compressions["plain"]))
+	if !bytes.Equal(read(t, path), read(t, whole)) {
+		t.Error("other bytes than those of a build that was not stopped")
 	}
 }
 

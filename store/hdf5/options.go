@@ -21,9 +21,10 @@ type Options struct {
 	Workers int
 
 	// Note is told, by Commit, a line about each array that is compressed: how, why, and the
-	// ratio to expect. Progress is told of n more bytes that were compressed. Both may be nil.
+	// ratio to expect. Progress is told of n more bytes that were compressed; an error that it
+	// returns ends Commit, and is its error. Both may be nil.
 	Note     func(text string)
-	Progress func(n int64)
+	Progress func(n int64) error
 }
 
 // Compression asks for chunks of whole records, or of whole rows of a ragged field, that go

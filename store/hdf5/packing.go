@@ -27,7 +27,7 @@ type packing struct {
 	busy    int
 	row     int64 // first of the chunk that is written next
 	stored  int64 // bytes of chunks
-	told    func(n int64)
+	told    func(n int64) error
 }
 
 // slot is a chunk on its way.
@@ -44,7 +44,7 @@ type slot struct {
 const packBytes = 512 << 20
 
 // newPacking opens the file and its dataset d for chunks, which so many workers make.
-func newPacking(path string, d dataset, workers int, told func(n int64)) (*packing, error) {
+func newPacking(path string, d dataset, workers int, told func(n int64) error) (*packing, error) {
 	p := &packing{recipe: *d.pack, path: d.path, told: told}
 	each := 4*p.recipe.Bytes() + 1<<20
 	for range min(workers+1, max(1, packBytes/each)) {
@@ -134,8 +134,8 @@ func (p *packing) write(chunk []byte, mask uint32, n int) error {
 	})
 	p.row += int64(p.recipe.Records)
 	p.stored += int64(len(chunk))
-	if p.told != nil {
-		p.told(int64(n))
+	if err == nil && p.told != nil {
+		err = p.told(int64(n))
 	}
 	return err
 }

@@ -209,7 +209,7 @@ func (s *staged) append(r *store.Record, sums []uint32) error {
 }
 
 // packArray has the rows of a compressed array come from fill, and makes its chunks of them.
-func (s *staged) packArray(a *array, workers int, told func(n int64), fill func() error) (err error) {
+func (s *staged) packArray(a *array, workers int, told func(n int64) error, fill func() error) (err error) {
 	if a.pack, err = newPacking(s.path, a.payload(), workers, told); err != nil {
 		return err
 	}
