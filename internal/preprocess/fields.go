@@ -16,6 +16,9 @@ import (
 // fieldJobs returns how each field of the source becomes one of the dataset, or of the one
 // that is appended to.
 func (c Config) fieldJobs(fields []source.Field, base *store.Manifest) (jobs []fieldJob, err error) {
+	if err := c.checkUsed(fields); err != nil {
+		return nil, err
+	}
 	recipes, err := c.recipes(fields)
 	if err != nil {
 		return nil, err

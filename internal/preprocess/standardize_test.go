@@ -170,7 +170,7 @@ func TestNormalizeArraysErrors(t *testing.T) {
 		t.Errorf("append: %v", err)
 	}
 	c.Append, c.World, c.Dest = false, World{Rank: 0, Size: 2}, filepath.Join(t.TempDir(), "parts")
-	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "give them as the transform Standardize") {
+	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "the figures of all samples are needed before the first is written") {
 		t.Errorf("rank: %v", err)
 	}
 	for _, text := range []string{"dataset:", "dataset:x@", "dataset:x@-1", "dataset:x@y", "dataset:x,,y"} {

@@ -56,3 +56,16 @@ func TestBracesOfFiles(t *testing.T) {
 		t.Errorf("%d rows", n)
 	}
 }
+
+// Whatever braces hold, they stand for at least one path, and a path without them for itself.
+func FuzzBraces(f *testing.F) {
+	for _, s := range []string{"a.tar", "a{08..11}.tar", "{x,y}-{0..1}", "a{b}c", "}{", "{3..1}", "{0..99999999}", "{,}", "{..}"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		list, err := braces(path)
+		if err == nil && (len(list) == 0 || len(list) > maxBraces || !strings.Contains(path, "{") && list[0] != path) {
+			t.Fatalf("%q stands for %d paths", path, len(list))
+		}
+	})
+}
