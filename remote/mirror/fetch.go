@@ -134,7 +134,7 @@ func (d *Dataset) put(j *job, from, to int64, data []byte) error {
 	defer d.disclaim(mine)
 	err := d.store(x, from, data)
 	switch {
-	case err != nil && isFull(err):
+	case err != nil && (isFull(err) || errors.Is(err, errNoRoom)):
 		d.hold(j, from, to, data, err)
 		return nil
 	case err != nil:

@@ -228,14 +228,28 @@ func (d *Dataset) empty(f *os.File, x *extent, from, to, segment int64) (freed i
 		}
 		return 0
 	}
-	for _, b := range was {
-		d.unlearn(x, b)
-		off, n := x.span(b, b+1)
-		if punch(f, off, n) == nil {
-			freed += n
+	for len(was) > 0 {
+		n := 1
+		for n < len(was) && was[n] == was[0]+int64(n) {
+			n++
 		}
+		off, size := x.span(was[0], was[0]+int64(n))
+		for _, b := range was[:n] {
+			d.unlearn(x, b)
+		}
+		if punch(f, off, size) == nil {
+			freed += wholePages(off, size)
+		}
+		was = was[n:]
 	}
 	return freed
+}
+
+// wholePages returns how many bytes the disk gets back where a part of a file becomes a hole:
+// pages at its ends may hold something else, too.
+func wholePages(off, n int64) int64 {
+	page := int64(os.Getpagesize())
+	return max(0, (off+n)/page*page-(off+page-1)/page*page)
 }
 
 // fullness says why blocks are held in memory.
