@@ -12,14 +12,14 @@ import (
 type matrix [6]float64
 
 // affine resamples the image by a matrix, as Pillow's transform(AFFINE) does: args are the
-// matrix, the filter (nearest or bilinear) and the colour of what lies outside.
+// matrix, the filter (nearest, bilinear or bicubic) and the colour of what lies outside.
 func affine(m, other *Image, args OpArgs) {
 	a := matrix(args[:6])
 	fill := unpackFill(args[7])
 	other.Reshape(m.W, m.H, m.C)
 	switch {
-	case vec.Filter(args[6]) == vec.Bilinear:
-		affineBilinear(other, m, a, fill)
+	case vec.Filter(args[6]) != vec.Nearest:
+		affineSmooth(other, m, a, samplerOf(args[6]), fill)
 	case a[1] == 0 && a[3] == 0:
 		scaleNearest(other, m, a, fill)
 	default:
@@ -77,18 +77,37 @@ func pick(dst []byte, src *Image, x, y int, fill [3]byte) {
 	copy(dst, src.Pix[y*src.Stride+x*src.C:])
 }
 
-// affineBilinear is Pillow's generic transform with its bilinear filter, which truncates.
-func affineBilinear(dst, src *Image, a matrix, fill [3]byte) {
+// sampler makes the pixel at position (u, v) of src, or fill if that is outside.
+type sampler func(dst []byte, src *Image, u, v float64, fill [3]byte)
+
+// samplerOf returns that of a filter as OpArgs hold it.
+func samplerOf(filter float64) sampler {
+	switch vec.Filter(filter) {
+	case vec.Bilinear:
+		return mixPixel
+	case vec.Bicubic:
+		return cubicPixel
+	}
+	return nearestPixel
+}
+
+func nearestPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
+	pick(dst, src, int(math.Floor(u)), int(math.Floor(v)), fill)
+}
+
+// affineSmooth is Pillow's generic transform.
+func affineSmooth(dst, src *Image, a matrix, sample sampler, fill [3]byte) {
 	for y := range dst.H {
 		out := dst.Row(y)
 		for x := range dst.W {
 			u := float64(a[0]*(float64(x)+0.5)) + float64(a[1]*(float64(y)+0.5)) + a[2]
 			v := float64(a[3]*(float64(x)+0.5)) + float64(a[4]*(float64(y)+0.5)) + a[5]
-			mixPixel(out[x*dst.C:][:dst.C], src, u, v, fill)
+			sample(out[x*dst.C:][:dst.C], src, u, v, fill)
 		}
 	}
 }
 
+// mixPixel is Pillow's bilinear filter, which truncates.
 func mixPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
 	if !(u >= 0 && u < float64(src.W) && v >= 0 && v < float64(src.H)) {
 		copy(dst, fill[:])
@@ -105,6 +124,40 @@ func mixPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
 		low := mix(float64(below[left+c]), float64(below[right+c]), dx)
 		dst[c] = byte(mix(top, low, dy))
 	}
+}
+
+// cubicPixel is Pillow's bicubic filter (Geometry.c), which truncates too. Rows beyond the
+// image repeat the one before, from above.
+func cubicPixel(dst []byte, src *Image, u, v float64, fill [3]byte) {
+	if !(u >= 0 && u < float64(src.W) && v >= 0 && v < float64(src.H)) {
+		copy(dst, fill[:])
+		return
+	}
+	u, v = u-0.5, v-0.5
+	x, y := int(math.Floor(u)), int(math.Floor(v))
+	dx, dy := u-float64(x), v-float64(y)
+	var at [4]int
+	for i := range at {
+		at[i] = max(0, min(x-1+i, src.W-1)) * src.C
+	}
+	for c := range dst {
+		var rows [4]float64
+		for i := range rows {
+			if k := y - 1 + i; i == 0 || k >= 0 && k < src.H {
+				row := src.Row(max(0, min(k, src.H-1)))
+				rows[i] = cubic(float64(row[at[0]+c]), float64(row[at[1]+c]), float64(row[at[2]+c]), float64(row[at[3]+c]), dx)
+			} else {
+				rows[i] = rows[i-1]
+			}
+		}
+		dst[c] = byte(max(0, min(cubic(rows[0], rows[1], rows[2], rows[3], dy), 255)))
+	}
+}
+
+// cubic interpolates between b and c.
+func cubic(a, b, c, d, t float64) float64 {
+	p2, p3, p4 := c-a, float64(2*(a-b))+c-d, b-a-c+d
+	return b + float64(t*(p2+float64(t*(p3+float64(t*p4)))))
 }
 
 // warp is torchvision's _get_inverse_affine_matrix: rotate by angle degrees, shear, scale and
@@ -163,6 +216,8 @@ func parseWarpFilter(name string) (vec.Filter, error) {
 		return vec.Nearest, nil
 	case "bilinear":
 		return vec.Bilinear, nil
+	case "bicubic":
+		return vec.Bicubic, nil
 	}
-	return 0, fmt.Errorf("interpolation %q must be nearest or bilinear", name)
+	return 0, fmt.Errorf("interpolation %q must be nearest, bilinear or bicubic", name)
 }

@@ -15,7 +15,7 @@ func init() { Register[AutoAugment]() }
 // with a probability and strength of its own (Cubuk et al. 2018, as in torchvision).
 type AutoAugment struct {
 	Policy        string `json:"policy"`        // imagenet, cifar10 or svhn; "" means imagenet
-	Interpolation string `json:"interpolation"` // nearest or bilinear; "" means nearest
+	Interpolation string `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int  `json:"fill"`          // as in Pad; nil means 0
 }
 

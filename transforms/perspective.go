@@ -15,7 +15,7 @@ func init() { Register[RandomPerspective]() }
 type RandomPerspective struct {
 	Distortion    float64 `json:"distortion_scale"` // most that a corner moves, as a share of half the image, to 1; 0 means 0.5
 	P             float64 `json:"p"`                // probability; 0 means 0.5
-	Interpolation string  `json:"interpolation"`    // nearest or bilinear; "" means bilinear
+	Interpolation string  `json:"interpolation"`    // nearest, bilinear or bicubic; "" means bilinear
 	Fill          []int   `json:"fill"`             // as in Pad; nil means 0
 }
 
@@ -124,9 +124,9 @@ func solve(m *[8][9]float64) bool {
 }
 
 // perspective resamples the image as Pillow's transform(PERSPECTIVE) does: args are the
-// eight coefficients, the filter (nearest or bilinear) and the colour of what lies outside.
+// eight coefficients, the filter and the colour of what lies outside.
 func perspective(m, other *Image, a OpArgs) {
-	fill, bilinear := unpackFill(a[9]), vec.Filter(a[8]) == vec.Bilinear
+	fill, sample := unpackFill(a[9]), samplerOf(a[8])
 	other.Reshape(m.W, m.H, m.C)
 	for y := range other.H {
 		out := other.Row(y)
@@ -135,12 +135,7 @@ func perspective(m, other *Image, a OpArgs) {
 			depth := float64(a[6]*px) + float64(a[7]*py) + 1
 			u := (float64(a[0]*px) + float64(a[1]*py) + a[2]) / depth
 			v := (float64(a[3]*px) + float64(a[4]*py) + a[5]) / depth
-			dst := out[x*other.C:][:other.C]
-			if bilinear {
-				mixPixel(dst, m, u, v, fill)
-			} else {
-				pick(dst, m, int(math.Floor(u)), int(math.Floor(v)), fill)
-			}
+			sample(out[x*other.C:][:other.C], m, u, v, fill)
 		}
 	}
 	*m, *other = *other, *m

@@ -90,7 +90,7 @@ func TestComposeReportsEverything(t *testing.T) {
 		RandomHorizontalFlip{P: 2},
 		RandomResizedCrop{Scale: []float64{2, 1}, Ratio: []float64{0, 1}, Interpolation: "area"},
 		RandomCrop{Size: []int{3}, Padding: []int{1, 2, 3}},
-		RandomRotation{Degrees: []float64{-3}, Interpolation: "bicubic"},
+		RandomRotation{Degrees: []float64{-3}, Interpolation: "lanczos"},
 		RandomAffine{Degrees: []float64{3}, Translate: []float64{2, 0}, Scale: []float64{0, 1}, Shear: []float64{1, 2, 3}},
 		ColorJitter{Brightness: []float64{-1}, Contrast: []float64{2, 1}, Hue: []float64{.6}, Saturation: []float64{1, 2, 3}},
 		RandomPosterize{},
@@ -116,7 +116,7 @@ func TestComposeReportsEverything(t *testing.T) {
 	}
 	for _, want := range []string{"transform Resize: ", "size [0]", `unknown filter "bilinaer"`, `did you mean "cover"`, `unknown pass_order "vertical"`, "transform CenterCrop: ",
 		"transform Pad: ", "transform Normalize: ", "transform ConvertDType: dtype int64", "transform Grayscale: ", "transform RandomHorizontalFlip: p 2",
-		"scale [2 1]", "ratio [0 1]", `unknown filter "area"`, "padding [1 2 3]", "degrees [-3]", `"bicubic" must be nearest or bilinear`,
+		"scale [2 1]", "ratio [0 1]", `unknown filter "area"`, "padding [1 2 3]", "degrees [-3]", `"lanczos" must be nearest, bilinear or bicubic`,
 		"translate [2 0]", "scale [0 1]", "shear [1 2 3]", "brightness -1", "contrast [2 1]", "hue [-0.6 0.6]", "saturation [1 2 3]", "bits 0",
 		"threshold 256", "sharpness_factor -1", "magnitude 9", "num_magnitude_bins 1", "value [1 2]",
 		"angle NaN", `unknown corner "top"`, `did you mean "border"`, `unknown filter "area"`, "kernel_size 4", "sigma [0 1]", "transform Blur: sigma 0", "percentage 101", "midpoint 2", "transform Fit: size []", `did you mean "center"`} {

@@ -145,7 +145,7 @@ type RandAugment struct {
 	NumOps        int    `json:"num_ops"`            // operations; 0 means 2
 	Magnitude     *int   `json:"magnitude"`          // 0 to Bins-1; nil means 9
 	Bins          int    `json:"num_magnitude_bins"` // 0 means 31
-	Interpolation string `json:"interpolation"`      // nearest or bilinear; "" means nearest
+	Interpolation string `json:"interpolation"`      // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
 }
 
@@ -198,7 +198,7 @@ func (RandAugment) Randomized() {}
 // (Müller and Hutter 2021, as in torchvision).
 type TrivialAugmentWide struct {
 	Bins          int    `json:"num_magnitude_bins"` // 0 means 31
-	Interpolation string `json:"interpolation"`      // nearest or bilinear; "" means nearest
+	Interpolation string `json:"interpolation"`      // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
 }
 

@@ -16,7 +16,7 @@ func init() {
 // RandomRotation turns an image about its centre; the size stays.
 type RandomRotation struct {
 	Degrees       []float64 `json:"degrees"`       // range, counter-clockwise; one number v means -v to v
-	Interpolation string    `json:"interpolation"` // nearest or bilinear; "" means nearest
+	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
 }
 
@@ -70,7 +70,7 @@ type RandomAffine struct {
 	Translate     []float64 `json:"translate"`     // most that it moves, as shares of width and height; nil means 0, 0
 	Scale         []float64 `json:"scale"`         // range of the factor; nil means 1, 1
 	Shear         []float64 `json:"shear"`         // degrees: v means x by -v to v; two are x's range; four x's and y's; nil means none
-	Interpolation string    `json:"interpolation"` // nearest or bilinear; "" means nearest
+	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
 }
 

@@ -138,7 +138,7 @@ for name, (f, values) in COLOURS.items():
 MATRICES = ((1, 0.2, -3, 0, 1, 0), (1, 0, 5, 0, 1, -7), (0.9, 0.3, -2.5, -0.31, 1.1, 8.25), (1, 0, -0.5, 0.3, 1, 0), (2.5, 0, 0, 0, 0.3, 0))
 for c in (3, 1):
     for w, h in ((1, 1), (17, 300), (64, 48), (101, 75)):
-        for name in ("nearest", "bilinear"):
+        for name in ("nearest", "bilinear", "bicubic"):
             for m in MATRICES:
                 fill = (9, 8, 7) if c == 3 else 9
                 emit("affine", name, c, w, h, *m, out=np.asarray(

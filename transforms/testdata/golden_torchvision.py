@@ -15,7 +15,7 @@ import torchvision
 from PIL import Image
 from torchvision.transforms import InterpolationMode, autoaugment, functional
 
-FILTERS = {"nearest": InterpolationMode.NEAREST, "bilinear": InterpolationMode.BILINEAR}
+FILTERS = {"nearest": InterpolationMode.NEAREST, "bilinear": InterpolationMode.BILINEAR, "bicubic": InterpolationMode.BICUBIC}
 
 
 def image(w, h, c):
