@@ -37,6 +37,9 @@ func killOptions(kind string) (store.Schema, Options) {
 	case "fewer":
 		return imageSchema(9, 9), Options{Records: killRecords + 7, Journal: journal}
 	}
+	if kind == appendKind {
+		return packedSchema(), Options{Splits: []string{"train", "val"}, Journal: journal, Append: true}
+	}
 	if c, ok := strings.CutPrefix(kind, packedKind); ok {
 		compression := compressions[c]
 		return packedSchema(), Options{Splits: []string{"train", "val"}, Journal: journal, Compress: &compression}
@@ -44,8 +47,13 @@ func killOptions(kind string) (store.Schema, Options) {
 	return raggedSchema(), Options{Splits: []string{"train", "val"}, Journal: journal}
 }
 
-// packedKind is before the name of a compression.
-const packedKind = "packed "
+// packedKind is before the name of a compression, appendKind adds to a compressed file of
+// baseRecords.
+const (
+	packedKind  = "packed "
+	appendKind  = "append"
+	baseRecords = 500
+)
 
 // wentOn is what a builder says that found records.
 const wentOn = "went on"
@@ -54,7 +62,7 @@ const wentOn = "went on"
 func resumeBuild(dest, kind string) error {
 	s, opts := killOptions(kind)
 	w, err := Create(dest, s, opts)
-	if errors.Is(err, store.ErrExist) {
+	if errors.Is(err, store.ErrExist) || errors.Is(err, store.ErrCommitted) {
 		return nil // it was killed when all was done
 	}
 	if err != nil {
@@ -76,7 +84,7 @@ func resumeBuild(dest, kind string) error {
 		case kind == "ragged":
 			fillRagged(r, i)
 			r.Split = trainOrVal(i)
-		case opts.Compress != nil:
+		case opts.Compress != nil || opts.Append:
 			fillPacked(s, r, i)
 			r.Split = trainOrVal(i)
 		default:
@@ -94,7 +102,7 @@ func resumeBuild(dest, kind string) error {
 // not 0. It reports whether the builder came to its end, and counts those that went on.
 func runAndKill(t *testing.T, dest, kind string, after time.Duration, resumed *int) (done bool) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledBuilds$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKilledBuilds$") // which is the builder of all kinds
 	cmd.Env = append(os.Environ(), child+"="+dest, child+"_KIND="+kind, "GORACE=atexit_sleep_ms=0")
 	var out bytes.Buffer
 	cmd.Stdout = &out
@@ -155,6 +163,54 @@ func TestKilledBuilds(t *testing.T) {
 		}
 		t.Logf("%s: %d kills, %d builds that went on; one takes %v", kind, kills, resumed, took)
 	}
+}
+
+// An append to a compressed file that is killed leaves the file as it was, or as it was to be;
+// in the end it is the one of an append that was not.
+func TestKilledAppends(t *testing.T) {
+	dir := memoryDir(t)
+	base := filepath.Join(dir, "base.h5")
+	c := compressions["plain"]
+	buildPacked(t, base, 0, baseRecords, Options{Splits: trainVal, Compress: &c})
+	before := read(t, base)
+	start := func(name string) string {
+		dest := filepath.Join(dir, name, "x.h5")
+		if err := os.MkdirAll(filepath.Dir(dest), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(dest, before, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return dest
+	}
+	whole, resumed := start("whole"), 0
+	begin := time.Now()
+	runAndKill(t, whole, appendKind, 0, &resumed)
+	took := time.Since(begin)
+	after := read(t, whole)
+	least, kills := 30, 0
+	if testing.Short() {
+		least = 4
+	}
+	for n := 0; kills < least && n < 100; n++ {
+		dest := start(fmt.Sprint(n))
+		for !runAndKill(t, dest, appendKind, 1+time.Duration(rand.Int64N(int64(took*6/5))), &resumed) {
+			kills++
+			if is := read(t, dest); !bytes.Equal(is, before) && !bytes.Equal(is, after) {
+				t.Fatal("a killed append changed the file")
+			}
+		}
+		if !bytes.Equal(read(t, dest), after) {
+			t.Error("other bytes than those of the append that was not interrupted")
+		}
+		if left := entries(t, filepath.Dir(dest)); len(left) != 1 {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+	if kills == 0 || resumed == 0 {
+		t.Errorf("%d kills, and %d appends that went on", kills, resumed)
+	}
+	t.Logf("%d kills, %d appends that went on; one takes %v", kills, resumed, took)
 }
 
 // memoryDir is a folder in memory, where there is one.
