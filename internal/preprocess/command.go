@@ -24,10 +24,12 @@ SOURCE is what the samples lie in; what it is, is told by a look at it (or by --
   parquet              as of the Hugging Face hub
   npy, npz, idx, cifar, hdf5, flat      arrays, and datasets of this program
 A glob in quotes stands for several files, and so do braces: 'shard-{000..127}.tar'.
+It can lie in a bucket: s3://, gs:// and azblob:// as gocloud.dev/blob opens them.
 JPEG, PNG, GIF, BMP, TIFF and WebP are told by content, not by name.
 
 DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file. It
-appears when it is whole. A long run that was stopped goes on with --resume.
+appears when it is whole; in a bucket its manifest is the last object. A long run that was
+stopped goes on with --resume. Many machines share the work by --rank: preprocess merge --help.
 
 ` + exits + "\nShell completion: preprocess completion bash|zsh|fish|powershell"
 
@@ -37,7 +39,9 @@ const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess scans out/scans --color gray --on-error skip --max-errors 1%
   preprocess photos.csv out/boxes --fields 'file=images:image,boxes:float32[*,4]' --resize 512x512
   preprocess 'shards/*.tar' out/web --keep-encoded --split train=0.95,val=0.05
-  preprocess other.h5 out/flat --resume`
+  preprocess other.h5 out/flat --resume
+  preprocess 's3://lab/photos?region=eu-central-1' s3://lab/ds --resize 256 --crop 224
+  srun -n 64 preprocess photos /shared/ds --resize 256 --crop 224 --rank auto`
 
 // Command returns the command preprocess, for cli.Main.
 func Command() *cobra.Command {

@@ -130,7 +130,10 @@ func eachFile(path string, f func(name string, size int64)) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
-			info, err := vfs.Stat(name)
+			info, err := e.Info()
+			if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+				info, err = vfs.Stat(name)
+			}
 			if err != nil {
 				return err
 			}

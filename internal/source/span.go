@@ -15,7 +15,7 @@ func From(s Source, n int64) iter.Seq2[Sample, error] {
 	if spanned, ok := s.(Spanned); ok {
 		return spanned.From(n)
 	}
-	if indexed, ok := s.(Indexed); ok && s.Info().Kind != "imagefolder" {
+	if indexed, ok := s.(Indexed); ok && !readInOrder[s.Info().Kind] {
 		return fromIndexed(indexed, n)
 	}
 	return func(yield func(Sample, error) bool) {
@@ -32,8 +32,11 @@ func From(s Source, n int64) iter.Seq2[Sample, error] {
 	}
 }
 
-// fromIndexed asks for one sample after the other. A folder of images is listed instead: to
-// ask for one of them holds the names of all.
+// readInOrder are the kinds whose samples are not asked for one by one: a folder of images
+// would hold the names of all, and a dataset compares its checksums only in order.
+var readInOrder = map[string]bool{"imagefolder": true, "flat": true, "hdf5": true}
+
+// fromIndexed asks for one sample after the other.
 func fromIndexed(s Indexed, n int64) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
 		for i := n; i < s.Info().Count; i++ {
