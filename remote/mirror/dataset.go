@@ -38,6 +38,7 @@ type Dataset struct {
 	memory memory
 	engine engine
 	counts counts
+	done   atomic.Bool
 	ctx    context.Context // of fetches; done at Close
 	cancel context.CancelFunc
 }
@@ -145,6 +146,9 @@ func (d *Dataset) Release() { d.local.Release() }
 // Close waits for all leases, ends what is being fetched, and lets go of the mirror, which
 // stays for the next time. A second Close does nothing.
 func (d *Dataset) Close() error {
+	if !d.done.CompareAndSwap(false, true) {
+		return nil
+	}
 	d.cancel()
 	var errs []error
 	if d.local != nil {
@@ -153,17 +157,11 @@ func (d *Dataset) Close() error {
 	d.engine.wait()
 	if d.state != nil {
 		errs = append(errs, d.state.leave())
-		d.state = nil
 	}
 	if d.root != nil {
 		errs = append(errs, d.root.Close())
-		d.root = nil
 	}
-	if d.client != nil {
-		errs = append(errs, d.client.Close())
-		d.client = nil
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, d.client.Close())...)
 }
 
 // window returns the array of a field whose records have one length.

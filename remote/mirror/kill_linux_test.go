@@ -1,0 +1,160 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
+)
+
+// folder is a bucket of files, which takes its time.
+type folder struct{ dir string }
+
+func (f folder) String() string { return "folder://" + f.dir }
+func (f folder) Close() error   { return nil }
+
+func (f folder) Stat(context.Context, string) (remote.Object, error) {
+	return remote.Object{}, remote.NewError("stat", f.dir, remote.ErrNotFound, nil)
+}
+
+func (f folder) ReadRange(_ context.Context, key string, off, n int64, _ string) (remote.Body, error) {
+	file, err := os.Open(filepath.Join(f.dir, key))
+	if errors.Is(err, fs.ErrNotExist) {
+		return remote.Body{}, remote.NewError("read", key, remote.ErrNotFound, err)
+	}
+	if err != nil {
+		return remote.Body{}, err
+	}
+	time.Sleep(time.Millisecond)
+	if n < 0 {
+		n = 1 << 40
+	}
+	return remote.Body{ReadCloser: sectionOf{io.NewSectionReader(file, off, n), file}, Object: remote.Object{Key: key, Size: -1}}, nil
+}
+
+type sectionOf struct {
+	*io.SectionReader
+	io.Closer
+}
+
+func (f folder) ListPage(context.Context, string, string, []byte) (remote.Page, error) {
+	return remote.Page{}, errors.ErrUnsupported
+}
+
+func (f folder) NewWriter(context.Context, string, remote.WriteOptions) (remote.Writer, error) {
+	return nil, errors.ErrUnsupported
+}
+func (f folder) Delete(context.Context, string) error { return errors.ErrUnsupported }
+
+var killOptions = loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 2, Workers: 2}
+
+// TestMain is also what the processes do that TestKilledProcesses starts.
+func TestMain(m *testing.M) {
+	dir, cache := os.Getenv("MIRROR_TEST_BUCKET"), os.Getenv("MIRROR_TEST_CACHE")
+	if dir == "" {
+		os.Exit(m.Run())
+	}
+	d, err := Open(context.Background(), folder{dir}, "ds", Options{CacheDir: cache, RequestBytes: 64 << 10})
+	if err != nil {
+		panic(err)
+	}
+	ld, err := loader.New(d, killOptions)
+	if err != nil {
+		panic(err)
+	}
+	for b, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			panic(err)
+		}
+		_ = b
+	}
+	os.Exit(0)
+}
+
+// Processes that share a mirror and are killed while they fetch leave nothing wrong behind.
+func TestKilledProcesses(t *testing.T) {
+	bucket := filepath.Dir(build(t, 4000))
+	cache := filepath.Join(t.TempDir(), "cache")
+	start := func() *exec.Cmd {
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), "MIRROR_TEST_BUCKET="+bucket, "MIRROR_TEST_CACHE="+cache)
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	killed := 0
+	for round := range 8 {
+		a, b := start(), start()
+		time.Sleep(time.Duration(20+rand.IntN(100)) * time.Millisecond)
+		_ = a.Process.Kill()
+		if err := a.Wait(); err != nil {
+			killed++
+		}
+		if round < 7 {
+			_ = b.Process.Kill()
+			_ = b.Wait()
+		} else if err := b.Wait(); err != nil {
+			t.Errorf("the process that was left: %v", err)
+		}
+	}
+	local, err := mmapds.Open(filepath.Join(bucket, "ds"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	d := open(t, folder{bucket}, "ds", Options{CacheDir: cache})
+	if !bytes.Equal(epoch(t, local, killOptions, 0), epoch(t, d, killOptions, 0)) {
+		t.Error("other bytes than from the local dataset")
+	}
+	st := d.Stats()
+	t.Logf("%d killed; then %d bytes were fetched, %d blocks were wrong", killed, st.Fetched, st.Poisoned)
+	if st.Fetched != 0 || st.Poisoned != 0 {
+		t.Errorf("a process went through the epoch, but then %d bytes were missing and %d blocks wrong", st.Fetched, st.Poisoned)
+	}
+}
+
+// A disk that is full holds what it can, the rest is held in memory, and it is said.
+func TestFullDisk(t *testing.T) {
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=6m"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	dir := build(t, 3000)
+	b := new(remote.Memory)
+	upload(t, dir, b, "ds")
+	local, err := mmapds.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	d := open(t, b, "ds", Options{CacheDir: filepath.Join(disk, "cache"), CacheBytes: 1 << 30, MemoryBytes: 2 << 20})
+	for n := range 2 {
+		if !bytes.Equal(epoch(t, local, killOptions, n), epoch(t, d, killOptions, n)) {
+			t.Fatal("other bytes than from the local dataset")
+		}
+	}
+	if st := d.Stats(); !strings.Contains(st.Streaming, "no space left") || st.Held == 0 {
+		t.Errorf("it does not say so: %+v", st)
+	}
+}
