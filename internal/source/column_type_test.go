@@ -147,6 +147,8 @@ func TestGuess(t *testing.T) {
 		{"tel", []string{"0412 3456", "12 34"}, "text"},
 		{"day", []string{"2024 01 02"}, "text"},
 		{"v", []string{" ", "\t"}, "text"},
+		{"v", []string{"5;", "6;"}, "text"},
+		{"n", []string{" 5", "6 "}, "int64"},
 		{"v", []string{"inf nan"}, "text"},
 		{"n", []string{"9223372036854775808", "1"}, "uint64"},
 		{"n", []string{"9223372036854775808", "-1"}, "text"},
@@ -167,7 +169,7 @@ func TestGuess(t *testing.T) {
 
 // Whatever a cell holds, the type that is guessed for it is one that reads it.
 func FuzzGuess(f *testing.F) {
-	for _, s := range []string{"1", "1.5", "[1,2]", "[[1,2],[3,4]]", "[]", "a.jpg", "[1e400]", "[[[]]]", "true", "0x1p-2", "1_000", "[[],[]]", "+7"} {
+	for _, s := range []string{"1", "1.5", "[1,2]", "[[1,2],[3,4]]", "[]", "a.jpg", "[1e400]", "[[[]]]", "true", "0x1p-2", "1_000", "[[],[]]", "+7", "5;", " 5", "1 2;3"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

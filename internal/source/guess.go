@@ -41,7 +41,7 @@ func (g *guess) add(c cell) {
 		g.notInt, g.notFloat, g.notList, g.notWhole, g.notBool = true, true, true, true, true
 		return
 	}
-	c.text = strings.TrimSpace(c.text)
+	c.text = strings.Trim(c.text, " \t\r\n")
 	g.notBool = g.notBool || !isBool(c.text)
 	g.addWhole(c.text)
 	if g.notInt && !g.notFloat {
@@ -144,7 +144,7 @@ func (g *guess) result(column string) columnType {
 		return columnType{kind: text}
 	case !g.notFloat:
 		return columnType{dtype: tensor.Float32}
-	case !g.notList && !(g.words && g.dims[0] == 0):
+	case !g.notList && (!g.words || g.listsDiffer || g.dims[0] > 1):
 		return g.list()
 	case !g.notImage:
 		return columnType{kind: imagePath}
