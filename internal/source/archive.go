@@ -19,7 +19,11 @@ type archive struct {
 	info    Info
 	columns []memberColumn // of samples by WebDataset's names
 	folders *classFolders  // nil for those
+	counts  []fileCount    // by file
 }
+
+// fileCount says how many samples an archive has: groups, or images in class folders.
+type fileCount struct{ groups, images int64 }
 
 // openTar goes through all archives once, to find out types, classes and the number of
 // samples. A compressed archive is read as a whole for that.
@@ -30,11 +34,13 @@ func openTar(ctx context.Context, path string, opts Options, wanted []Wanted) (S
 	}
 	a := &archive{path: path, files: files, info: Info{Kind: "tar", Name: baseName(path)}}
 	s := newArchiveScan(wanted)
-	for group, err := range a.groups(ctx, s.wants) {
+	a.counts = make([]fileCount, len(files))
+	for group, err := range a.groups(ctx, 0, s.wants) {
 		if err != nil {
 			return nil, fmt.Errorf("source %s: %w", path, err)
 		}
 		s.add(group)
+		a.count(group)
 		opts.Seen(1)
 	}
 	if err := a.decide(s, wanted); err != nil {
@@ -46,6 +52,7 @@ func openTar(ctx context.Context, path string, opts Options, wanted []Wanted) (S
 // group is consecutive members of one key: the name up to the first dot of its last element.
 type group struct {
 	file    string // the archive
+	number  int    // of the archive
 	key     string
 	members []member
 	ignored []string // files before it that are no samples
@@ -61,12 +68,15 @@ func (g group) get(ext string) *member {
 	return nil
 }
 
-// groups yields what follows each other under one key. Of members that want says no to, no
+// groups yields what follows each other under one key, from the first archive on. Of members that want says no to, no
 // data is read.
-func (a *archive) groups(ctx context.Context, want func(ext string) bool) iter.Seq2[group, error] {
+func (a *archive) groups(ctx context.Context, first int, want func(ext string) bool) iter.Seq2[group, error] {
 	return func(yield func(group, error) bool) {
-		for _, name := range a.files {
-			more, err := a.fileGroups(ctx, name, want, yield)
+		for i, name := range a.files[first:] {
+			more, err := a.fileGroups(ctx, name, want, func(g group, err error) bool {
+				g.number = first + i
+				return yield(g, err)
+			})
 			if err != nil {
 				yield(group{}, fmt.Errorf("%s: %w", filepath.Base(name), withoutPath(err)))
 			}
@@ -118,19 +128,7 @@ func (a *archive) Info() Info { return a.info }
 func (a *archive) Close() error { return nil }
 
 // Samples implements Source.
-func (a *archive) Samples() iter.Seq2[Sample, error] {
-	return func(yield func(Sample, error) bool) {
-		for g, err := range a.groups(context.Background(), a.wants) {
-			if err != nil {
-				yield(Sample{}, fmt.Errorf("source %s: %w", a.path, err))
-				return
-			}
-			if !a.yield(g, yield) {
-				return
-			}
-		}
-	}
-}
+func (a *archive) Samples() iter.Seq2[Sample, error] { return a.From(0) }
 
 // yield yields the samples of a group: itself, or its images.
 func (a *archive) yield(g group, yield func(Sample, error) bool) bool {

@@ -175,10 +175,13 @@ func (s *parquetSource) Close() (err error) {
 }
 
 // Samples implements Source.
-func (s *parquetSource) Samples() iter.Seq2[Sample, error] {
+func (s *parquetSource) Samples() iter.Seq2[Sample, error] { return s.From(0) }
+
+// From implements Spanned.
+func (s *parquetSource) From(n int64) iter.Seq2[Sample, error] {
 	return func(yield func(Sample, error) bool) {
-		i := int64(0)
-		for row, err := range s.rows() {
+		i := n
+		for row, err := range s.rowsFrom(n) {
 			if err != nil {
 				yield(Sample{}, fmt.Errorf("source %s: row %d: %w", s.path, i, err))
 				return

@@ -21,10 +21,20 @@ func guardParquet(f func() error) (err error) {
 }
 
 // rows yields the rows of all files. A row is valid until the next.
-func (s *parquetSource) rows() iter.Seq2[[][]parquet.Value, error] {
+func (s *parquetSource) rows() iter.Seq2[[][]parquet.Value, error] { return s.rowsFrom(0) }
+
+// rowsFrom yields the rows without the first n. Of files and row groups that lie before them
+// nothing is read.
+func (s *parquetSource) rowsFrom(n int64) iter.Seq2[[][]parquet.Value, error] {
 	return func(yield func([][]parquet.Value, error) bool) {
+		skip := n
 		for i, p := range s.parts {
-			more, err := fileRows(p, yield)
+			if skip >= p.NumRows() {
+				skip -= p.NumRows()
+				continue
+			}
+			more, err := fileRows(p, skip, yield)
+			skip = 0
 			if err != nil {
 				yield(nil, fmt.Errorf("%s: %w", filepath.Base(s.files[i].Name()), err))
 			}
@@ -35,15 +45,21 @@ func (s *parquetSource) rows() iter.Seq2[[][]parquet.Value, error] {
 	}
 }
 
-func fileRows(p *parquet.File, yield func([][]parquet.Value, error) bool) (more bool, err error) {
+func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) bool) (more bool, err error) {
 	r := groupRows{batch: make([]parquet.Row, 64), values: make([][]parquet.Value, len(p.Schema().Columns()))}
 	more = true
 	for _, g := range p.RowGroups() {
+		if n := g.NumRows(); skip >= n {
+			skip -= n
+			continue
+		}
 		if err == nil && more {
 			err = r.open(g)
 		}
 		for err == nil && more {
-			if err = r.next(); err == nil {
+			if err = r.next(); err == nil && skip > 0 {
+				skip--
+			} else if err == nil {
 				more = yield(r.values, nil)
 			}
 		}
