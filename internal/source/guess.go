@@ -17,6 +17,9 @@ type cell struct {
 
 func (c cell) missing() bool { return c.text == "" && !c.quoted }
 
+// blanks are what may stand around a number.
+const blanks = " \t\r\n"
+
 // guess finds the type of a column out of all its cells.
 type guess struct {
 	seen                         bool
@@ -32,7 +35,7 @@ type guess struct {
 
 // add takes one more cell into account.
 func (g *guess) add(c cell) {
-	if c.missing() {
+	if c.missing() || !c.quoted && strings.Trim(c.text, blanks) == "" {
 		return
 	}
 	g.seen = true
@@ -41,7 +44,7 @@ func (g *guess) add(c cell) {
 		g.notInt, g.notFloat, g.notList, g.notWhole, g.notBool = true, true, true, true, true
 		return
 	}
-	c.text = strings.Trim(c.text, " \t\r\n")
+	c.text = strings.Trim(c.text, blanks)
 	g.notBool = g.notBool || !isBool(c.text)
 	g.addWhole(c.text)
 	if g.notInt && !g.notFloat {
