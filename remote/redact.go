@@ -14,7 +14,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`(://)[^/?#\s"'@:]*:[^\s"']*@`), "${1}" + Redacted + "@"},
 	{regexp.MustCompile(`(://)[^/?#\s"'@]*@`), "${1}" + Redacted + "@"},
 	// an option whose name says that its value is a secret
-	{regexp.MustCompile(`(?i)([\w.-]*(?:secret|token|passw(?:or)?d|signature|credential|access[_-]?key|account[_-]?key|api[_-]?key|shared[_-]?key|private[_-]?key|\bsig|\bkey|\bauth))(["']?\s*[=:]\s*["']?)(?:(?:Bearer|Basic)\s+)?[^&\s"',;)}>]+`), "${1}${2}" + Redacted},
+	{regexp.MustCompile(`(?i)([\w.-]*(?:secret|token|passw(?:or)?d|signature|credential|access[_-]?key(?:[_-]?id)?|account[_-]?key|api[_-]?key|shared[_-]?key|private[_-]?key|\bsig|\bkey|\bauth))(["']?\s*[=:]\s*["']?)(?:(?:Bearer|Basic)\s+)?[^&\s"',;)}>]+`), "${1}${2}" + Redacted},
 	// Authorization headers
 	{regexp.MustCompile(`(?i)(authorization["']?\s*[=:]\s*["']?)(?:[\w-]+\s+)?[^\r\n"']+`), "${1}" + Redacted},
 	{regexp.MustCompile(`(?i)\b(bearer\s+)[\w.~+/=-]{8,}`), "${1}" + Redacted},

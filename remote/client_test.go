@@ -1,0 +1,191 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// script answers the reads of a bucket one after the other.
+type script struct {
+	Memory
+	n    atomic.Int32
+	acts []func(ctx context.Context, b Body) (Body, error)
+}
+
+func (s *script) ReadRange(ctx context.Context, key string, off, n int64, etag string) (Body, error) {
+	b, err := s.Memory.ReadRange(ctx, key, off, n, etag)
+	if i := int(s.n.Add(1)) - 1; err == nil && i < len(s.acts) && s.acts[i] != nil {
+		return s.acts[i](ctx, b)
+	}
+	return b, err
+}
+
+func refuse(_ context.Context, _ Body) (Body, error) { return Body{}, errors.New("503") }
+
+func cutAt(n int64) func(context.Context, Body) (Body, error) {
+	return func(_ context.Context, b Body) (Body, error) {
+		b.ReadCloser = io.NopCloser(io.LimitReader(b.ReadCloser, n))
+		return b, nil
+	}
+}
+
+func hang(ctx context.Context, _ Body) (Body, error) {
+	<-ctx.Done()
+	return Body{}, ctx.Err()
+}
+
+var content = bytes.Repeat([]byte("0123456789"), 1000)
+
+func TestReadAtGoesOnWhereItBroke(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{acts: []func(context.Context, Body) (Body, error){refuse, cutAt(10), hang, cutAt(0), nil}}
+		s.Put("k", content)
+		c := NewClient(s, Policy{})
+		dst := make([]byte, 5000)
+		if err := c.ReadAt(t.Context(), Object{Key: "k"}, 3, dst); err != nil || !bytes.Equal(dst, content[3:5003]) {
+			t.Errorf("%v", err)
+		}
+		if st := c.Stats(); st.Requests != 5 || st.Retries != 4 || st.Bytes != 5000 {
+			t.Errorf("%+v", st)
+		}
+	})
+}
+
+func TestStreamGoesOnWhereItBroke(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{acts: []func(context.Context, Body) (Body, error){cutAt(4000), refuse, cutAt(1), nil}}
+		s.Put("k", content)
+		c := NewClient(s, Policy{})
+		r := c.NewReader(t.Context(), Object{Key: "k", Size: int64(len(content))}, 100, -1)
+		defer r.Close()
+		if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content[100:]) {
+			t.Errorf("%d bytes, %v", len(got), err)
+		}
+	})
+}
+
+func TestHedge(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{acts: []func(context.Context, Body) (Body, error){hang}}
+		s.Put("k", content)
+		c := NewClient(s, Policy{Hedge: 30 * time.Millisecond})
+		began := time.Now()
+		dst := make([]byte, 100)
+		if err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, dst); err != nil || !bytes.Equal(dst, content[:100]) {
+			t.Errorf("%v", err)
+		}
+		if took := time.Since(began); took > 40*time.Millisecond || c.Stats().Hedges != 1 {
+			t.Errorf("%v, %+v", took, c.Stats())
+		}
+	})
+}
+
+func TestGivesUpInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{}
+		for range 100 {
+			s.acts = append(s.acts, hang)
+		}
+		s.Put("k", content)
+		c := NewClient(s, Policy{Total: 20 * time.Second, Hedge: -1})
+		began := time.Now()
+		err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, make([]byte, 10))
+		if took := time.Since(began); took > 20*time.Second || !errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
+}
+
+func TestWhatIsNotRetried(t *testing.T) {
+	s := new(script)
+	s.Put("k", content)
+	o, err := NewClient(s, Policy{}).Stat(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Put("k", content[1:])
+	c := NewClient(s, Policy{})
+	if err := c.ReadAt(t.Context(), o, 0, make([]byte, 10)); !errors.Is(err, ErrChanged) {
+		t.Errorf("a changed object: %v", err)
+	}
+	if _, err := c.Stat(t.Context(), "no"); !errors.Is(err, ErrNotFound) || !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "mem://memory/no") {
+		t.Errorf("a missing one: %v", err)
+	}
+	if err := c.WriteAll(t.Context(), "k", nil, WriteOptions{IfNotExist: true}); !errors.Is(err, ErrExists) {
+		t.Errorf("one that is there: %v", err)
+	}
+	if _, _, err := c.ReadAll(t.Context(), "k", 100); !errors.Is(err, ErrInvalid) {
+		t.Errorf("one that is too large: %v", err)
+	}
+	if st := c.Stats(); st.Retries != 0 {
+		t.Errorf("%+v", st)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Stat(ctx, "k"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a cancelled one: %v", err)
+	}
+}
+
+func TestListByPage(t *testing.T) {
+	m := &Memory{Pages: 3}
+	for i := range 10 {
+		m.Put(fmt.Sprintf("a/%d/x", i), nil)
+	}
+	m.Put("b", nil)
+	for delimiter, want := range map[string]int{"": 10, "/": 10} {
+		n := 0
+		for o, err := range NewClient(m, Policy{}).List(t.Context(), "a/", delimiter) {
+			if err != nil || o.Folder != (delimiter == "/") {
+				t.Errorf("%+v, %v", o, err)
+			}
+			n++
+		}
+		if n != want {
+			t.Errorf("%d of %d", n, want)
+		}
+	}
+}
+
+func TestFileIsAReaderAt(t *testing.T) {
+	m := new(Memory)
+	m.Put("k", content)
+	c := NewClient(m, Policy{})
+	f := c.File(t.Context(), Object{Key: "k", Size: int64(len(content))})
+	got, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size()+10))
+	if err != nil || !bytes.Equal(got, content) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+func Example() {
+	bucket := new(Memory) // or cloud.Open(ctx, "s3://lab/notes?region=eu-west-1")
+	client := NewClient(bucket, Policy{})
+	defer client.Close()
+	ctx := context.Background()
+	if err := client.WriteAll(ctx, "notes/today", []byte("read by range"), WriteOptions{}); err != nil {
+		fmt.Println(err)
+		return
+	}
+	o, err := client.Stat(ctx, "notes/today")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	dst := make([]byte, 5)
+	if err := client.ReadAt(ctx, o, o.Size-5, dst); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%s\n", dst)
+	// Output: range
+}

@@ -1,0 +1,114 @@
+//go:build !nocloud
+
+package cloud
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/remote"
+)
+
+func openDir(t *testing.T) (remote.Bucket, string) {
+	t.Helper()
+	dir := t.TempDir()
+	b, u, err := Open(t.Context(), "file://"+dir+"/bucket/ds")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.Key != "ds" || b.String() != "file://"+dir+"/bucket" {
+		t.Errorf("%s, key %q", b, u.Key)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b, filepath.Join(dir, "bucket")
+}
+
+func TestFilesAsABucket(t *testing.T) {
+	b, dir := openDir(t)
+	c := remote.NewClient(b, remote.Policy{})
+	data := bytes.Repeat([]byte("penstock"), 1000)
+	if err := c.WriteAll(t.Context(), "ds/a/b.bin", data, remote.WriteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "ds", "a", "b.bin")); err != nil || !bytes.Equal(got, data) {
+		t.Fatalf("%d bytes, %v", len(got), err)
+	}
+	if list, err := os.ReadDir(filepath.Join(dir, "ds", "a")); err != nil || len(list) != 1 {
+		t.Errorf("files beside it: %v, %v", list, err)
+	}
+	o, err := c.Stat(t.Context(), "ds/a/b.bin")
+	if err != nil || o.Size != 8000 || o.ETag == "" {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	body, err := b.ReadRange(t.Context(), o.Key, 8, 16, o.ETag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := io.ReadAll(body)
+	if err != nil || string(got) != "penstockpenstock" || body.Object.Size != 8000 || body.Object.ETag != o.ETag {
+		t.Errorf("%q, %+v, %v", got, body.Object, err)
+	}
+	body.Close()
+	n := 0
+	for o, err := range c.List(t.Context(), "ds/", "/") {
+		if err != nil || o.Key != "ds/a/" || !o.Folder {
+			t.Errorf("%+v, %v", o, err)
+		}
+		n++
+	}
+	if n != 1 {
+		t.Errorf("%d names", n)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "ds", "a", "b.bin"), []byte("new"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.ReadRange(t.Context(), o.Key, 0, 2, o.ETag); !errors.Is(err, remote.ErrChanged) {
+		t.Errorf("a changed file: %v", err)
+	}
+}
+
+func TestWritersCommitOrNothing(t *testing.T) {
+	b, dir := openDir(t)
+	w, err := b.NewWriter(t.Context(), "x", remote.WriteOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 0 {
+		t.Errorf("an aborted write left %v", list)
+	}
+	for i, want := range []error{nil, remote.ErrExists} {
+		w, err := b.NewWriter(t.Context(), "x", remote.WriteOptions{IfNotExist: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Commit(); !errors.Is(err, want) {
+			t.Errorf("commit %d: %v", i, err)
+		}
+		w.Close()
+	}
+	if err := b.Delete(t.Context(), "x"); err != nil {
+		t.Error(err)
+	}
+	if err := b.Delete(t.Context(), "x"); !errors.Is(err, remote.ErrNotFound) {
+		t.Errorf("deleted twice: %v", err)
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	for _, text := range []string{"http://x/y", "s3://lab/x?nonsense=1", "/a/path"} {
+		if b, _, err := Open(t.Context(), text); err == nil {
+			b.Close()
+			t.Errorf("%s is opened", text)
+		}
+	}
+}

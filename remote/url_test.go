@@ -1,0 +1,96 @@
+package remote
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestParseURL(t *testing.T) {
+	for text, want := range map[string][3]string{
+		"s3://lab/a/b?region=x":      {"lab", "a/b", "s3://lab/a/b"},
+		"s3://lab":                   {"lab", "", "s3://lab"},
+		"gs://lab/a/":                {"lab", "a", "gs://lab/a"},
+		"azblob://box/ds?localemu=1": {"box", "ds", "azblob://box/ds"},
+		"file:///data/train/ds":      {"/data/train", "ds", "file:///data/train/ds"},
+		"file:///ds":                 {"/", "ds", "file:///ds"},
+		"file:///a/../b/../../c/ds":  {"/c", "ds", "file:///c/ds"},
+	} {
+		u, err := ParseURL(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if got := [3]string{u.Bucket, u.Key, u.String()}; got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+	for _, text := range []string{"", "s3://", "s3:///key", "http://lab/x", "file://host/x", "s3://lab/x#y", "s3://lab/%zz", "s3://us er@h/", "/data/ds", "s3://lab/x?a=%zz"} {
+		if u, err := ParseURL(text); err == nil {
+			t.Errorf("%q is taken: %+v", text, u)
+		}
+	}
+}
+
+// What secrets look like, wherever they come up.
+var leaks = []string{
+	"s3://key:hunter2@lab/x",
+	"s3://lab/x?endpoint=http://user:hunter2@host:9000",
+	"https://host/x?X-Amz-Signature=hunter2&X-Amz-Date=1",
+	"https://host/x?sig=hunter2&se=2026",
+	"azblob://c/x?sas_token=hunter2",
+	`Get "https://h/x?AWSAccessKeyId=hunter2": EOF`,
+	"AccountName=lab;AccountKey=hunter2;EndpointSuffix=core.windows.net",
+	"Authorization: AWS4-HMAC-SHA256 Credential=hunter2/2026, Signature=hunter2",
+	"authorization: Bearer hunter2hunter2",
+	`{"secret_access_key": "hunter2"}`,
+	"password=hunter2",
+	"s3://user:hun/ter2@lab/x",
+	"AWS_SECRET_ACCESS_KEY=hunter2",
+}
+
+func TestNoSecretIsTold(t *testing.T) {
+	for _, text := range leaks {
+		check := func(what, got string) {
+			if strings.Contains(got, "hunter2") || strings.Contains(got, "ter2@") {
+				t.Errorf("%s tells the secret of %q: %q", what, text, got)
+			}
+		}
+		check("Redact", Redact(text))
+		check("an error", NewError("read", text, nil, stringError(text)).Error())
+		u, err := ParseURL(text)
+		if err != nil {
+			check("ParseURL", err.Error())
+			continue
+		}
+		check("String", u.String())
+		check("Name", u.Name())
+	}
+	for _, text := range []string{
+		"remote: read s3://lab/images-00000.npy: there is no such object", "NoSuchKey: The specified key does not exist.",
+		"s3://lab/a@b/c.npy", "tried 3 times: connection refused",
+	} {
+		if got := Redact(text); got != text {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+type stringError string
+
+func (e stringError) Error() string { return string(e) }
+
+func FuzzParseURL(f *testing.F) {
+	for _, text := range leaks {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		u, err := ParseURL(text)
+		if err != nil {
+			return
+		}
+		if strings.HasPrefix(u.Key, "/") || strings.HasSuffix(u.Key, "/") || u.Bucket == "" {
+			t.Errorf("%q: bucket %q, key %q", text, u.Bucket, u.Key)
+		}
+		if pass, ok := u.user.Password(); ok && len(pass) > 8 && strings.Contains(u.String()+u.Name(), pass) && !strings.Contains(u.Bucket+u.Key, pass) {
+			t.Errorf("%q tells its password: %q", text, u)
+		}
+	})
+}
