@@ -97,9 +97,13 @@ func (t *huffTable) enter(code int32, length int, symbol byte) {
 	if free < size || size > 8 { // the value has nine bits
 		return
 	}
-	for rest := range uint32(1) << free {
-		v := extend(rest>>(free-size), size)
-		t.fast[uint32(code)<<free|rest] = single(step, v, length+size)
+	at, same := int(code)<<free, 1<<(free-size) // entries that differ in bits behind the value alone
+	for v := range uint32(1) << size {
+		e := single(step, extend(v, size), length+size)
+		for i := range same {
+			t.fast[at+i] = e
+		}
+		at += same
 	}
 }
 
