@@ -99,6 +99,7 @@ func (d *Dataset) settle() {
 			d.left.Add(x.count)
 		}
 	}
+	d.whole.Store(d.fits && d.left.Load() == 0)
 	d.pins.init(d.grid.segments)
 	d.memory.limit = d.opts.MemoryBytes
 	d.engine.init(d)

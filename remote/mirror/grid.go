@@ -53,6 +53,7 @@ type extent struct {
 	perSeg   int64  // blocks of a segment
 	segments int64
 
+	books  bool // fetched when the file was opened, and never taken out
 	wanted bool // by the fields and the split that are open
 
 	sums    atomic.Pointer[[]uint32] // of its blocks; nil until they are here
@@ -67,6 +68,9 @@ func newGrid(d *store.Dataset, key func(path string) (name, object string)) (*gr
 	for i, meta := range d.Columns {
 		c := &g.columns[i]
 		c.meta = meta
+		if meta.Packed {
+			continue // it is fetched whole, with the books
+		}
 		for _, e := range meta.Extents {
 			x, err := g.add(e, int64(meta.Spec.RecordBytes()))
 			if err != nil {
@@ -162,6 +166,9 @@ type piece struct {
 }
 
 func (w *window) fill(c *column) error {
+	if w.meta.Packed {
+		return nil
+	}
 	in := make(map[string][]*extent) // by file; an HDF5 file has all of them
 	for _, x := range c.extents {
 		in[x.Path] = append(in[x.Path], x)
@@ -194,7 +201,7 @@ func (w *window) find(row int64) *piece {
 
 // each calls f with the blocks [from, to) of an extent that rows [a, b) lie in.
 func (w *window) each(a, b int64, f func(x *extent, from, to int64)) {
-	for a < b {
+	for a < b && !w.meta.Packed {
 		p := w.find(a)
 		n := min(b, p.first+p.count) - a
 		at := p.at + a - p.first

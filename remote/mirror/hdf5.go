@@ -50,7 +50,22 @@ func (d *Dataset) prepareHDF5(ctx context.Context, o remote.Object) (*store.Data
 	if err != nil {
 		return nil, err
 	}
-	return whole, d.openState()
+	if err := d.openState(); err != nil {
+		return nil, err
+	}
+	d.takeBooks(payloads)
+	return whole, nil
+}
+
+// takeBooks notes that the blocks of small arrays came with the books.
+func (d *Dataset) takeBooks(payloads []part) {
+	for _, x := range d.grid.extents {
+		from, to := x.Offset, x.Offset+x.Count*x.size
+		x.books = !slices.ContainsFunc(payloads, func(p part) bool { return from < p.off+p.n && p.off < to })
+		for b := int64(0); x.books && b < x.count; b++ {
+			d.state.add(x.base + b)
+		}
+	}
 }
 
 // locateHDF5 finds the columns of the mirror's file.

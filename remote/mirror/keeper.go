@@ -164,7 +164,7 @@ func removeIdle(dir string) int64 {
 func (d *Dataset) evict(n int64) (freed int64) {
 	var list []int64
 	for s := range d.grid.segments {
-		if x, from, to := d.segment(s); d.anyThere(x, from, to) {
+		if x, from, to := d.segment(s); !x.books && d.anyThere(x, from, to) {
 			list = append(list, s)
 		}
 	}
