@@ -26,6 +26,8 @@ func TestOddFiles(t *testing.T) {
 		{"one.json", `{"a": 1}`, "with an object a line it is --from jsonl"},
 		{"x.zip", "PK\x03\x04....", "is a zip archive; unpack it first"},
 		{"empty.dat", "", "is empty"},
+		{"data.arrow", "ARROW1", "write Parquet of it"},
+		{"x.pt", "PK\x03\x04", "is a PyTorch pickle"},
 		{"first.jsonl", "[1]\n{\"a\":1}\n", "line 1: bad value: the text is no JSON object; the first row has to be a good one"},
 		{"fields.npy", string(npy(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", 12)), "is an array of records with named fields; save each as an array"},
 	} {
@@ -33,6 +35,14 @@ func TestOddFiles(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s", c.name, err, c.want)
 		}
+	}
+}
+
+// What datasets.save_to_disk wrote is no folder of images.
+func TestArrowFolder(t *testing.T) {
+	path := write(t, "data-00000-of-00001.arrow", "ARROW1")
+	if _, err := Open(t.Context(), filepath.Dir(path), Options{}); err == nil || !strings.Contains(err.Error(), "to_parquet(FILE)") {
+		t.Errorf("error %v", err)
 	}
 }
 

@@ -94,6 +94,9 @@ func Detect(path string) (string, error) {
 		return "", fmt.Errorf("source %s: %w", path, withoutPath(err))
 	}
 	if info.IsDir() {
+		if found, _ := vfs.Glob(filepath.Join(escape(files[0]), "*.arrow")); len(found) > 0 {
+			return "", fmt.Errorf("source %s: the folder %s", path, foreign[".arrow"])
+		}
 		return detectFolder(files[0]), nil
 	}
 	if kind := detectFile(files[0]); kind != "" {
@@ -102,10 +105,28 @@ func Detect(path string) (string, error) {
 	return "", fmt.Errorf("source %s: %s", path, strange(files[0]))
 }
 
+// foreign are the formats of other loaders, by extension, and the way here.
+var foreign = map[string]string{
+	".arrow":    "holds Arrow data; write Parquet of it: datasets.load_from_disk(FOLDER).to_parquet(FILE)",
+	".feather":  "holds Arrow data; write Parquet of it: pandas.read_feather(FILE).to_parquet(OTHER)",
+	".tfrecord": "holds TFRecords; write tar files of them, as WebDataset's ShardWriter does",
+	".beton":    "is an FFCV dataset; take the samples that it was made of",
+	".pkl":      "is a Python pickle, which may run any program; write its arrays with numpy.savez",
+	".pt":       "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
+	".pth":      "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
+	".mat":      "is a MATLAB file; write it with save -v7.3, which is HDF5, and give --from hdf5",
+	".xlsx":     "is an Excel file; save it as CSV",
+	".rec":      "is an MXNet RecordIO file; write tar files or a folder of its images",
+	".lmdb":     "is an LMDB database; write tar files or a folder of its samples",
+}
+
 // strange says of a file of no known kind what it is, as far as its first bytes tell.
 func strange(path string) string {
 	head := make([]byte, 64)
 	text := strings.TrimLeft(string(head[:readHead(path, head)]), " \t\r\n")
+	if what, ok := foreign[strings.ToLower(filepath.Ext(path))]; ok {
+		return what
+	}
 	switch {
 	case text == "":
 		return "is empty"
