@@ -86,7 +86,7 @@ func (m *mergeFlags) check(args []string) error {
 }
 
 func (m *mergeFlags) run(cmd *cobra.Command) error {
-	s, err := Merge(cmd.Context(), m.config, cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), m.quiet))
+	s, err := Merge(cmd.Context(), m.config, cli.NewProgress(cmd.ErrOrStderr(), cmd.Root().Name(), m.quiet))
 	if err != nil {
 		return err
 	}

@@ -134,6 +134,7 @@ func TestMergeHasTheBytesOfOneRun(t *testing.T) {
 				continue
 			}
 			t.Run(m.name+" "+name, func(t *testing.T) {
+				t.Parallel() // most of the time is the disk's
 				c := config(t, sources[m.source])
 				c.Skip, c.Workers = true, 2
 				if m.source != "pictures" {
@@ -304,6 +305,7 @@ func TestMergeRefuses(t *testing.T) {
 		}, "is not what its checksum says"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			p := made(t)
 			m := MergeConfig{Dest: p.Dest}
 			x.change(t, &m, p)
