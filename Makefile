@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-hdf5 bench-docs bench-gpu fuzz generate picture clean
+.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -43,6 +43,10 @@ bench-hdf5: ## ratios of reading HDF5 against h5py and gonum, of bench-peers (PY
 
 bench-docs: ## measure all that docs/benchmarks.md tells, about 25 minutes on an idle machine, and write it there
 	@bench/run docs
+
+bench-remote: ## training over a shaped link (RTT_MS=50, LINK_MBS=200) from versitygw, which is installed
+	go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
+	cd remote/s3test && go test -run '^$$' -bench Link -benchtime 1x ./...
 
 bench-gpu: ## copies to a real NVIDIA device against the limit of pinned memory, and overlap with computing
 	PENSTOCK_GPU=1 go test -run '^$$' -bench '^BenchmarkGPU' ./loader/cuda

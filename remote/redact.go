@@ -13,6 +13,7 @@ var secrets = []struct {
 	// user:password@ of a URL, also where the password was not escaped
 	{regexp.MustCompile(`(://)[^/?#\s"'@:]*:[^\s"']*@`), "${1}" + Redacted + "@"},
 	{regexp.MustCompile(`(://)[^/?#\s"'@]*@`), "${1}" + Redacted + "@"},
+	{regexp.MustCompile(`(?i)(%3A%2F%2F)[^&\s"']*%40`), "${1}" + Redacted + "%40"},
 	// an option whose name says that its value is a secret
 	{regexp.MustCompile(`(?i)([\w.-]*(?:secret|token|passw(?:or)?d|signature|credential|access[_-]?key(?:[_-]?id)?|account[_-]?key|api[_-]?key|shared[_-]?key|private[_-]?key|\bsig|\bkey|\bauth))(["']?\s*[=:]\s*["']?)(?:(?:Bearer|Basic)\s+)?[^&\s"',;)}>]+`), "${1}${2}" + Redacted},
 	// Authorization headers

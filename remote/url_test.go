@@ -42,6 +42,7 @@ var leaks = []string{
 	"authorization: Bearer hunter2hunter2",
 	`{"secret_access_key": "hunter2"}`,
 	"password=hunter2",
+	"s3://lab?endpoint=http%3A%2F%2Fuser%3Ahunter2%40host%3A9000&x=1",
 	"s3://user:hun/ter2@lab/x",
 	"AWS_SECRET_ACCESS_KEY=hunter2",
 }

@@ -40,7 +40,9 @@ func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) 
 	}
 	b, err := blob.OpenBucket(ctx, driver.String())
 	if err != nil {
-		return nil, nil, remote.NewError("open", u.String(), remote.ErrInvalid, cause(err))
+		// The text may have the URL in it, with all options.
+		text := strings.ReplaceAll(err.Error(), driver.String(), u.String())
+		return nil, nil, remote.NewError("open", u.String(), remote.ErrInvalid, errors.New(text))
 	}
 	return &bucket{blob: b, name: u.Name(), scheme: u.Scheme}, u, nil
 }

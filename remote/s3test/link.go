@@ -36,7 +36,13 @@ func NewLink(t testing.TB, upstream string) *Link {
 // Add puts a toxic on what comes from the server: its JSON attributes are toxiproxy's.
 func (l *Link) Add(t testing.TB, name, kind, attributes string) {
 	t.Helper()
-	text := fmt.Sprintf(`{"name": %q, "type": %q, "stream": "downstream", "toxicity": 1, "attributes": %s}`, name, kind, attributes)
+	l.AddSome(t, name, kind, 1, attributes)
+}
+
+// AddSome is Add for a part of all connections.
+func (l *Link) AddSome(t testing.TB, name, kind string, part float64, attributes string) {
+	t.Helper()
+	text := fmt.Sprintf(`{"name": %q, "type": %q, "stream": "downstream", "toxicity": %g, "attributes": %s}`, name, kind, part, attributes)
 	if _, err := l.proxy.Toxics.AddToxicJson(bytes.NewBufferString(text)); err != nil {
 		t.Fatal(err)
 	}
