@@ -19,11 +19,7 @@ func (b *bench) preprocess() error {
 	rows := [][]string{{"preprocess --workers 1, flat dataset", "set", "us/photo", "of the pipeline's processor time", "files"}}
 	for _, s := range b.sets {
 		src := filepath.Join(b.dir, s.name+"-repeated")
-		times := repeat
-		if s.name == "enlarged" {
-			times = 2
-		}
-		if err := repeated(filepath.Join(b.dir, s.name, "photo"), src, len(s.files), times); err != nil {
+		if err := repeated(filepath.Join(b.dir, s.name, "photo"), src, len(s.files), repeat); err != nil {
 			return err
 		}
 		for i, d := range b.decoders() {
@@ -33,13 +29,13 @@ func (b *bench) preprocess() error {
 			for _, dt := range []string{"uint8", "float32"} {
 				results, err := measure.Rounds(b.o.rounds, len(s.files), len(s.files), []measure.Contender{
 					{Name: "pipeline, " + d.name + ", " + dt, Do: d.do("bilinear "+dt, s.name)},
-					{Name: "preprocess, " + d.name + ", " + dt, Do: b.command(b.o.preprocess[i], src, dt, times)},
+					{Name: "preprocess, " + d.name + ", " + dt, Do: b.command(b.o.preprocess[i], src, dt, repeat)},
 				})
 				if err != nil {
 					return err
 				}
 				measure.Lines(os.Stdout, "Preprocess/"+s.name, "photo", results)
-				rows = append(rows, []string{d.name + ", " + dt, s.name, micros(results[1]), results[1].Over(results[0], measure.CPU).String(), fmt.Sprint(times * len(s.files))})
+				rows = append(rows, []string{d.name + ", " + dt, s.name, micros(results[1]), results[1].Over(results[0], measure.CPU).String(), fmt.Sprint(repeat * len(s.files))})
 			}
 		}
 	}
