@@ -11,6 +11,7 @@ require (
 
 require (
 	github.com/edsrzf/mmap-go v1.2.0 // indirect
+	github.com/klauspost/compress v1.20.3 // indirect
 	golang.org/x/image v0.47.0 // indirect
 )
 
