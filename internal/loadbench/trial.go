@@ -50,7 +50,7 @@ var trials = []trial{
 	{Name: "b8", Title: "batches from a process to another", Source: "SPDL, examples/benchmark_arena_transport.py",
 		Published: "647 MB/s pickled, 3767 MB/s through shared memory",
 		Differs:   "the Feeder beside DataLoader, with the work of filling batches",
-		Elsewhere: "make build && PATH=$PWD/bin:$PATH python3 python/bench/feeder.py DATASET 64"},
+		Elsewhere: "make build && PATH=$PWD/bin:$PATH python3 python/bench/feeder.py DATASET 64    (preprocess --normalize imagenet makes the DATASET)"},
 	{Name: "b10", Title: "the last record of ever larger datasets", Source: "Hugging Face datasets, issue 1803",
 		Published: "12.2, 92.5 and 177 us, as datasets grow", Differs: "records are numbers", measure: lastRecord},
 	{Name: "b11", Title: "beginning a shuffled epoch of 1,000,000,000 records", Source: "PyTorch, pull request 103339",
