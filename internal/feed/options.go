@@ -68,7 +68,7 @@ func (o Options) validate() error {
 }
 
 // loader returns the options of the Loader that a client gets.
-func (o Options) loader(ds dataset) (loader.Options, error) {
+func (o Options) loader(ds subject) (loader.Options, error) {
 	out := loader.Options{
 		BatchSize: o.BatchSize, Seed: o.Seed, DropLast: o.DropLast, World: loader.World{Rank: o.Rank, Size: o.World},
 		Ahead: o.ahead(), Workers: o.Workers,

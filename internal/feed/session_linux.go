@@ -30,7 +30,7 @@ type session struct {
 	watched bool
 
 	// Made by open.
-	ds     dataset
+	ds     subject
 	arena  *arena
 	ld     *loader.Loader
 	desk   *desk

@@ -53,13 +53,13 @@ func (o Options) resolve() (Options, error) {
 		value int64
 	}{{"CacheBytes", o.CacheBytes}, {"InFlight", int64(o.InFlight)}, {"RequestBytes", int64(o.RequestBytes)}, {"MemoryBytes", o.MemoryBytes}} {
 		if f.value < 0 {
-			errs = append(errs, fmt.Errorf("Options.%s is negative", f.name))
+			errs = append(errs, fmt.Errorf("options: %s is negative", f.name))
 		}
 	}
 	if o.CacheDir == "" {
 		home, err := os.UserCacheDir()
 		if err != nil {
-			errs = append(errs, fmt.Errorf("Options.CacheDir: %w; name a folder", err))
+			errs = append(errs, fmt.Errorf("options: CacheDir: %w; name a folder", err))
 		}
 		o.CacheDir = filepath.Join(home, "penstock")
 	}

@@ -16,7 +16,6 @@ const maxUsers = 64
 //	byte 0    magic, 8 bytes
 //	     8    blocks, uint64
 //	    16    segments, uint64
-//	    24    books: 1 when what is neither manifest nor block is there (HDF5 only)
 //	    64    one bit a block: it is there
 //	     .    8 bytes a segment: bit k is set while process k uses it
 //	     .    4 bytes a segment: when it was last used, in sixteenths of a second since 2026
@@ -26,7 +25,6 @@ const maxUsers = 64
 // checksum before a process uses it.
 type state struct {
 	memory  []byte
-	header  []uint64
 	present []uint64
 	users   []uint64
 	used    []uint32
@@ -49,7 +47,6 @@ func stateBytes(blocks, segments int64) int64 {
 func (s *state) lay(blocks, segments int64) {
 	base := unsafe.Pointer(unsafe.SliceData(s.memory))
 	words := (blocks + 63) / 64
-	s.header = unsafe.Slice((*uint64)(base), stateHeader/8)
 	s.present = unsafe.Slice((*uint64)(unsafe.Add(base, stateHeader)), words)
 	s.users = unsafe.Slice((*uint64)(unsafe.Add(base, stateHeader+words*8)), segments)
 	s.used = unsafe.Slice((*uint32)(unsafe.Add(base, stateHeader+words*8+segments*8)), segments)
@@ -76,9 +73,6 @@ func (s *state) add(block int64) { atomic.OrUint64(&s.present[block/64], 1<<(blo
 func (s *state) remove(block int64) {
 	atomic.AndUint64(&s.present[block/64], ^(uint64(1) << (block % 64)))
 }
-
-func (s *state) books() bool { return atomic.LoadUint64(&s.header[3]) == 1 }
-func (s *state) setBooks()   { atomic.StoreUint64(&s.header[3], 1) }
 
 // use says that this process uses a segment from now on. It comes before the look at the
 // block's bit, as clearing the bit comes before the look at the users: so one of the two sees
@@ -112,20 +106,9 @@ func now() uint32 { return uint32(time.Since(era) / (time.Second / 16)) }
 // touch says that a segment has just been used.
 func (s *state) touch(segment int64) { atomic.StoreUint32(&s.used[segment], now()) }
 
-// count returns how many blocks are there.
-func (s *state) count() (n int64) {
-	for i := range s.present {
-		for w := atomic.LoadUint64(&s.present[i]); w != 0; w &= w - 1 {
-			n++
-		}
-	}
-	return n
-}
-
 // clear forgets all blocks.
 func (s *state) clear() {
 	for i := range s.present {
 		atomic.StoreUint64(&s.present[i], 0)
 	}
-	atomic.StoreUint64(&s.header[3], 0)
 }

@@ -10,15 +10,15 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// dataset is what is served: one on disk, or the mirror of one in a bucket.
-type dataset interface {
+// subject is what is served: one on disk, or the mirror of one in a bucket.
+type subject interface {
 	loader.Source
 	Schema() store.Schema
 	Close() error
 }
 
 // open opens a dataset by its path or its URL.
-func open(ctx context.Context, cache *afar.Cache, path string, o Options) (dataset, error) {
+func open(ctx context.Context, cache *afar.Cache, path string, o Options) (subject, error) {
 	if remote.IsURL(path) {
 		ds, err := cache.Open(ctx, path, o.Fields, o.Split)
 		if err != nil {
