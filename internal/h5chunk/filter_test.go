@@ -147,3 +147,19 @@ func TestImpossibleRatio(t *testing.T) {
 		t.Error("2^30 bytes: limit is not where deflate's is")
 	}
 }
+
+// Elements that are larger than the chunk leave it as it is, and cost nothing.
+func TestUnshuffleAbsurd(t *testing.T) {
+	src := []byte("some bytes")
+	for _, size := range []int{len(src) + 1, 1<<31 - 1} {
+		dst := make([]byte, len(src))
+		before := spent()
+		for range 100 {
+			unshuffle(dst, src, size)
+		}
+		if string(dst) != string(src) {
+			t.Errorf("elements of %d bytes: %q", size, dst)
+		}
+		t.Logf("elements of %d bytes: %v", size, spent()-before)
+	}
+}

@@ -12,6 +12,10 @@ import (
 //	for i := range n { for j := range size { dst[i*size+j] = src[j*n+i] } }
 func unshuffle(dst, src []byte, size int) {
 	n := len(src) / size
+	if n == 0 { // size, which a file can give as anything, is no reason to loop
+		copy(dst, src)
+		return
+	}
 	switch size {
 	case 2:
 		unshuffle2(dst, src[:n], src[n:2*n])
