@@ -82,29 +82,47 @@ func (r *Runner) planar(t target, m *Planar) (bool, error) {
 
 func copyBytes(_ *vec.Norm, dst, src []byte, _ int) { copy(dst, src) }
 
-// planes converts all planes, whole ones where nothing is cut or mirrored.
+// planes converts all planes: whole ones where nothing is cut or mirrored, else rows, which
+// are mirrored some KiB at a time.
 func planes[T any](r *Runner, dst []T, m *Planar, p *pass, convert func(*vec.Norm, []T, []byte, int)) {
 	w, h := p.src.Dx(), p.src.Dy()
-	s := &r.scan.out
+	strip := r.scan.out.strip(p, w, h)
 	for c := range m.C {
 		from, to := m.Pix[c*m.W*m.H:(c+1)*m.W*m.H], dst[c*w*h:(c+1)*w*h]
 		if w == m.W && !p.flipH && !p.flipV {
 			convert(&r.norm, to, from[p.src.Min.Y*w:p.src.Max.Y*w], c)
 			continue
 		}
-		s.scratch[0] = grow(s.scratch[0], w)
-		for y := range h {
-			row := from[(p.src.Min.Y+y)*m.W:][p.src.Min.X:p.src.Max.X]
+		rows := max(1, len(strip)/w)
+		for y := 0; y < h; y += rows {
+			n := min(rows, h-y)
+			src, at := from[(p.src.Min.Y+y)*m.W+p.src.Min.X:][:(n-1)*m.W+w], y
 			if p.flipH {
-				vec.Reverse(s.scratch[0], row, 1)
-				row = s.scratch[0]
+				vec.ReverseRows(strip[:n*w], src, w, m.W)
+				src = strip[:n*w]
 			}
 			if p.flipV {
-				y = h - 1 - y
+				at = h - 1 - y
 			}
-			convert(&r.norm, to[y*w:(y+1)*w], row, c)
+			convert(&r.norm, to[at*w:(at+n)*w], src, c)
 		}
 	}
+}
+
+// mirrored is about how many bytes are mirrored at a time: they stay in the nearest cache.
+const mirrored = 8 << 10
+
+// strip returns memory for the rows of a plane of w x h pixels that are mirrored at a time:
+// one where they are turned upside down too, and none where they are not mirrored.
+func (s *sink) strip(p *pass, w, h int) []byte {
+	switch {
+	case !p.flipH:
+		return nil
+	case p.flipV:
+		h = 1
+	}
+	s.scratch[0] = grow(s.scratch[0], w*max(1, min(h, mirrored/w)))
+	return s.scratch[0]
 }
 
 // SourceOf returns a stored uint8 record as a Source over the same bytes: a Planar or an

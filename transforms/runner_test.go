@@ -67,6 +67,33 @@ var pipelines = map[string][]Transform{
 	"nearest":        {Resize{Size: []int{100, 20}, Interpolation: "nearest"}, CenterCrop{Size: []int{10}}},
 }
 
+// TestPlanesOfManyStrips mirrors and cuts planes that are larger than what is mirrored at a
+// time, rows that are longer, and rows that are shorter than a vector.
+func TestPlanesOfManyStrips(t *testing.T) {
+	for _, size := range []image.Point{{211, 120}, {9001, 3}, {28, 28}, {17, 1200}, {9, 2000}} {
+		for _, c := range []int{1, 3} {
+			src := testImage(size.X, size.Y, c)
+			for _, p := range []*Pipeline{
+				mustCompose(t, HorizontalFlip{}),
+				mustCompose(t, HorizontalFlip{}, VerticalFlip{}),
+				mustCompose(t, Crop{Top: 1, Left: 2, Height: size.Y - 1, Width: size.X - 5}, HorizontalFlip{}),
+			} {
+				out, err := p.Output(InfoOf(src))
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, got := NewImage(out.W, out.H, c), NewImage(out.W, out.H, c)
+				if err := errors.Join(p.Runner().DoRand(want.Pix, src, Rand{}), p.Runner().DoRand(got.Pix, planarOf(src), Rand{})); err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got.Pix, want.Pix) {
+					t.Errorf("%v, %d channels: planes are not what pixels are", size, c)
+				}
+			}
+		}
+	}
+}
+
 // TestFusedEqualsSteps runs each pipeline at once and operation by operation.
 func TestFusedEqualsSteps(t *testing.T) {
 	for name, ts := range pipelines {

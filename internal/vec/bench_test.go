@@ -106,6 +106,7 @@ func BenchmarkKernels(b *testing.B) {
 		{"pack", func() { Pack(dst, src, 4, 3) }},
 		{"gray", func() { Gray(dst[:p], src, 4) }},
 		{"reverse1", func() { Reverse(dst, src[:3*p], 1) }},
+		{"reverse rows", func() { ReverseRows(dst, src[:3*p], 32, 32) }},
 		{"reverse3", func() { Reverse(dst, src[:3*p], 3) }},
 		{"moments", func() { new(Moments).Add(src[:3*p]) }},
 	} {

@@ -111,6 +111,16 @@ func reverse1(dst *byte, src *byte, n int)
 //go:noescape
 func reverse3(end *byte, src *byte, n int)
 
+// reverseRows16 reverses rows of width >= 16 bytes. Those of src begin stride bytes apart.
+//
+//go:noescape
+func reverseRows16(dst *byte, src *byte, width int, stride int, rows int)
+
+// reverseRows32 reverses rows of width >= 32 bytes. Those of src begin stride bytes apart.
+//
+//go:noescape
+func reverseRows32(dst *byte, src *byte, width int, stride int, rows int)
+
 // moments32 takes n bytes, a positive multiple of 32, at most 2^18.
 //
 //go:noescape

@@ -1341,6 +1341,149 @@ DATA reverseFive<>+14(SB)/1, $0x01
 DATA reverseFive<>+15(SB)/1, $0x02
 GLOBL reverseFive<>(SB), RODATA|NOPTR, $16
 
+// func reverseRows16(dst *byte, src *byte, width int, stride int, rows int)
+// Requires: AVX
+TEXT ·reverseRows16(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    width+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    rows+32(FP), SI
+	VMOVDQU reverseRows16Mask<>+0(SB), Y0
+
+row:
+	XORQ R8, R8
+	MOVQ DX, R9
+	SUBQ $0x10, R9
+
+block:
+	MOVQ    DX, DI
+	SUBQ    R8, DI
+	VMOVDQU (CX)(R8*1), X1
+	VPSHUFB X0, X1, X1
+	VMOVDQU X1, -16(AX)(DI*1)
+	CMPQ    R8, R9
+	JGE     done
+	ADDQ    $0x10, R8
+	CMPQ    R8, R9
+	JLE     block
+	MOVQ    R9, R8
+	JMP     block
+
+done:
+	ADDQ BX, CX
+	ADDQ DX, AX
+	DECQ SI
+	JG   row
+	VZEROUPPER
+	RET
+
+DATA reverseRows16Mask<>+0(SB)/1, $0x0f
+DATA reverseRows16Mask<>+1(SB)/1, $0x0e
+DATA reverseRows16Mask<>+2(SB)/1, $0x0d
+DATA reverseRows16Mask<>+3(SB)/1, $0x0c
+DATA reverseRows16Mask<>+4(SB)/1, $0x0b
+DATA reverseRows16Mask<>+5(SB)/1, $0x0a
+DATA reverseRows16Mask<>+6(SB)/1, $0x09
+DATA reverseRows16Mask<>+7(SB)/1, $0x08
+DATA reverseRows16Mask<>+8(SB)/1, $0x07
+DATA reverseRows16Mask<>+9(SB)/1, $0x06
+DATA reverseRows16Mask<>+10(SB)/1, $0x05
+DATA reverseRows16Mask<>+11(SB)/1, $0x04
+DATA reverseRows16Mask<>+12(SB)/1, $0x03
+DATA reverseRows16Mask<>+13(SB)/1, $0x02
+DATA reverseRows16Mask<>+14(SB)/1, $0x01
+DATA reverseRows16Mask<>+15(SB)/1, $0x00
+DATA reverseRows16Mask<>+16(SB)/1, $0x0f
+DATA reverseRows16Mask<>+17(SB)/1, $0x0e
+DATA reverseRows16Mask<>+18(SB)/1, $0x0d
+DATA reverseRows16Mask<>+19(SB)/1, $0x0c
+DATA reverseRows16Mask<>+20(SB)/1, $0x0b
+DATA reverseRows16Mask<>+21(SB)/1, $0x0a
+DATA reverseRows16Mask<>+22(SB)/1, $0x09
+DATA reverseRows16Mask<>+23(SB)/1, $0x08
+DATA reverseRows16Mask<>+24(SB)/1, $0x07
+DATA reverseRows16Mask<>+25(SB)/1, $0x06
+DATA reverseRows16Mask<>+26(SB)/1, $0x05
+DATA reverseRows16Mask<>+27(SB)/1, $0x04
+DATA reverseRows16Mask<>+28(SB)/1, $0x03
+DATA reverseRows16Mask<>+29(SB)/1, $0x02
+DATA reverseRows16Mask<>+30(SB)/1, $0x01
+DATA reverseRows16Mask<>+31(SB)/1, $0x00
+GLOBL reverseRows16Mask<>(SB), RODATA|NOPTR, $32
+
+// func reverseRows32(dst *byte, src *byte, width int, stride int, rows int)
+// Requires: AVX, AVX2
+TEXT ·reverseRows32(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	MOVQ    width+16(FP), DX
+	MOVQ    stride+24(FP), BX
+	MOVQ    rows+32(FP), SI
+	VMOVDQU reverseRows32Mask<>+0(SB), Y0
+
+row:
+	XORQ R8, R8
+	MOVQ DX, R9
+	SUBQ $0x20, R9
+
+block:
+	MOVQ    DX, DI
+	SUBQ    R8, DI
+	VMOVDQU (CX)(R8*1), Y1
+	VPSHUFB Y0, Y1, Y1
+	VPERMQ  $0x4e, Y1, Y1
+	VMOVDQU Y1, -32(AX)(DI*1)
+	CMPQ    R8, R9
+	JGE     done
+	ADDQ    $0x20, R8
+	CMPQ    R8, R9
+	JLE     block
+	MOVQ    R9, R8
+	JMP     block
+
+done:
+	ADDQ BX, CX
+	ADDQ DX, AX
+	DECQ SI
+	JG   row
+	VZEROUPPER
+	RET
+
+DATA reverseRows32Mask<>+0(SB)/1, $0x0f
+DATA reverseRows32Mask<>+1(SB)/1, $0x0e
+DATA reverseRows32Mask<>+2(SB)/1, $0x0d
+DATA reverseRows32Mask<>+3(SB)/1, $0x0c
+DATA reverseRows32Mask<>+4(SB)/1, $0x0b
+DATA reverseRows32Mask<>+5(SB)/1, $0x0a
+DATA reverseRows32Mask<>+6(SB)/1, $0x09
+DATA reverseRows32Mask<>+7(SB)/1, $0x08
+DATA reverseRows32Mask<>+8(SB)/1, $0x07
+DATA reverseRows32Mask<>+9(SB)/1, $0x06
+DATA reverseRows32Mask<>+10(SB)/1, $0x05
+DATA reverseRows32Mask<>+11(SB)/1, $0x04
+DATA reverseRows32Mask<>+12(SB)/1, $0x03
+DATA reverseRows32Mask<>+13(SB)/1, $0x02
+DATA reverseRows32Mask<>+14(SB)/1, $0x01
+DATA reverseRows32Mask<>+15(SB)/1, $0x00
+DATA reverseRows32Mask<>+16(SB)/1, $0x0f
+DATA reverseRows32Mask<>+17(SB)/1, $0x0e
+DATA reverseRows32Mask<>+18(SB)/1, $0x0d
+DATA reverseRows32Mask<>+19(SB)/1, $0x0c
+DATA reverseRows32Mask<>+20(SB)/1, $0x0b
+DATA reverseRows32Mask<>+21(SB)/1, $0x0a
+DATA reverseRows32Mask<>+22(SB)/1, $0x09
+DATA reverseRows32Mask<>+23(SB)/1, $0x08
+DATA reverseRows32Mask<>+24(SB)/1, $0x07
+DATA reverseRows32Mask<>+25(SB)/1, $0x06
+DATA reverseRows32Mask<>+26(SB)/1, $0x05
+DATA reverseRows32Mask<>+27(SB)/1, $0x04
+DATA reverseRows32Mask<>+28(SB)/1, $0x03
+DATA reverseRows32Mask<>+29(SB)/1, $0x02
+DATA reverseRows32Mask<>+30(SB)/1, $0x01
+DATA reverseRows32Mask<>+31(SB)/1, $0x00
+GLOBL reverseRows32Mask<>(SB), RODATA|NOPTR, $32
+
 // func moments32(out *[4][32]byte, src *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·moments32(SB), NOSPLIT, $0-24

@@ -64,6 +64,22 @@ func Reverse(dst, src []byte, c int) {
 	}
 }
 
+// ReverseRows reverses rows of width bytes each:
+//
+//	dst[y*width+width-1-x] = src[y*stride+x]
+//
+// for the len(dst)/width rows of dst. dst and src do not overlap.
+func ReverseRows(dst, src []byte, width, stride int) {
+	rows := len(dst) / width
+	if len(dst) != rows*width {
+		panic("vec: ReverseRows of a part of a row")
+	}
+	checkPixels(len(src), rows, stride, width)
+	for y := reverseRowsFast(dst, src, width, stride, rows); y < rows; y++ {
+		Reverse(dst[y*width:(y+1)*width], src[y*stride:][:width], 1)
+	}
+}
+
 // Spread is the gray row src as RGB: each byte three times.
 func Spread(dst, src []byte, step int) {
 	n := len(dst) / 3

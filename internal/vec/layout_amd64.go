@@ -104,6 +104,18 @@ func reverseFast(dst, src []byte) int {
 	return len(src)
 }
 
+func reverseRowsFast(dst, src []byte, width, stride, rows int) int {
+	switch {
+	case !useAVX2 || rows == 0 || width < 16:
+		return 0
+	case width < 32:
+		reverseRows16(&dst[0], &src[0], width, stride, rows)
+	default:
+		reverseRows32(&dst[0], &src[0], width, stride, rows)
+	}
+	return rows
+}
+
 func reverse3Fast(dst, src []byte, pixels int) int {
 	n := (pixels - 1) / 5 * 5 // another pixel takes the byte written beyond
 	if !useAVX2 || n <= 0 {

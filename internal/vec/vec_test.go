@@ -132,6 +132,33 @@ func TestReverse(t *testing.T) {
 	})
 }
 
+func TestReverseRows(t *testing.T) {
+	each(t, func(t *testing.T) {
+		for _, width := range lengths[1:] {
+			for _, gap := range []int{0, 1, 40} {
+				for _, rows := range []int{0, 1, 2, 5} {
+					testReverseRows(t, width, width+gap, rows)
+				}
+			}
+		}
+	})
+}
+
+func testReverseRows(t *testing.T, width, stride, rows int) {
+	t.Helper()
+	dst := targets(t, rows*width)
+	placed(t, max(0, (rows-1)*stride+width), func(t *testing.T, src []byte) {
+		for _, d := range dst {
+			ReverseRows(d, src, width, stride)
+			for i := range d {
+				if d[i] != src[i/width*stride+width-1-i%width] {
+					t.Fatalf("%d rows of %d bytes, %d apart: byte %d", rows, width, stride, i)
+				}
+			}
+		}
+	})
+}
+
 func TestGray(t *testing.T) {
 	each(t, func(t *testing.T) {
 		for _, n := range lengths {
@@ -222,6 +249,9 @@ func TestWrongLengthsPanic(t *testing.T) {
 		"interleave": func() { Interleave(b[:95], b[:32], b[:32], b[:32]) },
 		"pack":       func() { Pack(b[:96], b[:90], 3, 3) },
 		"reverse":    func() { Reverse(b[:96], b[:93], 3) },
+		"rows":       func() { ReverseRows(b[:9], b, 2, 2) },
+		"few rows":   func() { ReverseRows(b[:96], b[:95], 32, 32) },
+		"near rows":  func() { ReverseRows(b[:32], b, 32, 31) },
 		"gray":       func() { Gray(b[:33], b, 3) },
 		"spread":     func() { Spread(b[:9], b[:2], 1) },
 		"f32":        func() { n.F32(make([]float32, 97), b, 0) },

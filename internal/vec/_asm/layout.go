@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -191,6 +193,35 @@ func reverse1() {
 		SUBQ(i, d)
 		VMOVDQU(x, index(dst, d, 1, -32))
 	})
+	finish()
+}
+
+// reverseRows reverses rows of bytes, block by block in each.
+func reverseRows(name string, block int) {
+	function(name, "func(dst, src *byte, width, stride, rows int)",
+		fmt.Sprintf("%s reverses rows of width >= %d bytes. Those of src begin stride bytes apart.", name, block))
+	dst, src, width, stride, rows := param("dst"), param("src"), param("width"), param("stride"), param("rows")
+	mask, x, y, d := YMM(), YMM(), XMM(), GP64()
+	VMOVDQU(bytes32(name+"Mask", [16]byte{15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0}), mask)
+	Label("row")
+	blocks(width, block, func(i GPVirtual) {
+		MOVQ(width, d)
+		SUBQ(i, d)
+		if block == 16 {
+			VMOVDQU(index(src, i, 1, 0), y)
+			VPSHUFB(mask.AsX(), y, y)
+			VMOVDQU(y, index(dst, d, 1, -16))
+			return
+		}
+		VMOVDQU(index(src, i, 1, 0), x)
+		VPSHUFB(mask, x, x)
+		VPERMQ(Imm(0x4e), x, x)
+		VMOVDQU(x, index(dst, d, 1, -32))
+	})
+	ADDQ(stride, src)
+	ADDQ(width, dst)
+	DECQ(rows)
+	JG(LabelRef("row"))
 	finish()
 }
 

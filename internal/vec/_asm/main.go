@@ -35,6 +35,8 @@ func main() {
 	gray()
 	reverse1()
 	reverse3()
+	reverseRows("reverseRows16", 16)
+	reverseRows("reverseRows32", 32)
 	moments()
 	sum32()
 	squares32()
