@@ -216,7 +216,7 @@ func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
 		return tensor.View{}, err
 	}
 	defer use.end()
-	if d.fits && len(use.held) == 0 {
+	if (d.fits || w.meta.Packed) && len(use.held) == 0 {
 		return d.local.Run(field, a, b)
 	}
 	dst := make([]byte, int64(b-a)*w.size)

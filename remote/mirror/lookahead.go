@@ -39,10 +39,11 @@ func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 			ranges = f.rows.ranges(ranges, int64(i), int64(i)+1)
 		}
 	} else {
-		places, err := d.places(ctx, f, indices)
+		places, ends, err := d.places(ctx, f, indices)
 		if err != nil {
 			return err
 		}
+		ends.end()
 		ranges = f.valueRanges(places)
 	}
 	if !d.fits {

@@ -57,31 +57,31 @@ func (f *field) run(record int64) *run {
 // rowSpan is where a record's rows are in the values.
 type rowSpan struct{ row, n int64 }
 
-// places returns the rows of records, whose offsets are fetched.
-func (d *Dataset) places(ctx context.Context, f *field, indices []int) (list []rowSpan, err error) {
+// places returns the rows of records, whose offsets are fetched, and stay until the end of the
+// use.
+func (d *Dataset) places(ctx context.Context, f *field, indices []int) (list []rowSpan, u *use, err error) {
 	var ranges []blocks
 	for _, i := range indices {
 		if err := d.checkRange(i, i+1); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		r := f.run(int64(i))
 		at := r.offset + int64(i) - r.first
 		ranges = f.offsets.ranges(ranges, r.offset, r.offset+1)
 		ranges = f.offsets.ranges(ranges, at, at+2)
 	}
-	use, err := d.ensure(ctx, ranges)
-	if err != nil {
-		return nil, err
+	if u, err = d.ensure(ctx, ranges); err != nil {
+		return nil, nil, err
 	}
-	defer use.end()
 	for _, i := range indices {
-		p, err := d.place(f, use, int64(i))
+		p, err := d.place(f, u, int64(i))
 		if err != nil {
-			return nil, err
+			u.end()
+			return nil, nil, err
 		}
 		list = append(list, p)
 	}
-	return list, nil
+	return list, u, nil
 }
 
 func (d *Dataset) place(f *field, use *use, i int64) (rowSpan, error) {
@@ -115,10 +115,11 @@ func (d *Dataset) ensureRecords(ctx context.Context, f *field, a, b int) (*use, 
 	if f.offsets == nil {
 		return d.ensure(ctx, f.rows.ranges(nil, int64(a), int64(b)))
 	}
-	places, err := d.places(ctx, f, span(a, b))
+	places, offsets, err := d.places(ctx, f, span(a, b))
 	if err != nil {
 		return nil, err
 	}
+	offsets.end()
 	return d.ensure(ctx, f.valueRanges(places))
 }
 
@@ -142,27 +143,59 @@ func (d *Dataset) Lengths(ctx context.Context, name string, indices []int, offse
 	if d.whole.Load() {
 		return d.local.Lengths(ctx, name, indices, offsets)
 	}
-	_, _, err := d.lengths(ctx, name, indices, offsets)
+	r, err := d.lengths(ctx, name, indices, offsets)
+	if err == nil {
+		r.ends.end()
+	}
 	return err
 }
 
-func (d *Dataset) lengths(ctx context.Context, name string, indices []int, offsets []int64) (*field, []rowSpan, error) {
+// raggedRead is records of a ragged field that are about to be read.
+type raggedRead struct {
+	f      *field
+	places []rowSpan
+	ends   *use // of the offsets
+	rows   *use
+}
+
+func (r *raggedRead) end() {
+	r.ends.end()
+	r.rows.end()
+}
+
+// here reports whether all that is read is in the mirror, and nothing held.
+func (r *raggedRead) here() bool { return len(r.ends.held) == 0 && len(r.rows.held) == 0 }
+
+func (d *Dataset) lengths(ctx context.Context, name string, indices []int, offsets []int64) (*raggedRead, error) {
 	f, err := d.ragged(name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if len(offsets) != len(indices)+1 {
 		panic("mirror: offsets has not one element more than there are indices")
 	}
-	places, err := d.places(ctx, f, indices)
+	places, ends, err := d.places(ctx, f, indices)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	offsets[0] = 0
 	for k, p := range places {
 		offsets[k+1] = offsets[k] + p.n
 	}
-	return f, places, nil
+	return &raggedRead{f: f, places: places, ends: ends}, nil
+}
+
+// read has the rows of records in the mirror, or held.
+func (d *Dataset) read(ctx context.Context, name string, indices []int, offsets []int64) (*raggedRead, error) {
+	r, err := d.lengths(ctx, name, indices, offsets)
+	if err != nil {
+		return nil, err
+	}
+	if r.rows, err = d.ensure(ctx, r.f.valueRanges(r.places)); err != nil {
+		r.ends.end()
+		return nil, err
+	}
+	return r, nil
 }
 
 // RunRagged returns the rows of records [a, b) of a ragged field, and their offsets.
@@ -173,23 +206,19 @@ func (d *Dataset) RunRagged(name string, a, b int, offsets []int64) (tensor.View
 	if err := d.checkRange(a, b); err != nil {
 		return tensor.View{}, err
 	}
-	f, places, err := d.lengths(d.ctx, name, span(a, b), offsets)
+	r, err := d.read(d.ctx, name, span(a, b), offsets)
 	if err != nil {
 		return tensor.View{}, err
 	}
-	use, err := d.ensure(d.ctx, f.valueRanges(places))
-	if err != nil {
-		return tensor.View{}, err
-	}
-	defer use.end()
-	if d.fits && len(use.held) == 0 && !d.memory.active() {
+	defer r.end()
+	if r.here() && (d.fits || r.f.rows.meta.Packed) {
 		return d.local.RunRagged(name, a, b, offsets)
 	}
-	dst := make([]byte, offsets[b-a]*f.rows.size)
-	if err := d.copyPlaces(f, use, places, dst); err != nil {
+	dst := make([]byte, offsets[b-a]*r.f.rows.size)
+	if err := d.copyPlaces(r.f, r.rows, r.places, dst); err != nil {
 		return tensor.View{}, err
 	}
-	rows := f.spec
+	rows := r.f.spec
 	rows.Ragged = false
 	return tensor.Of(rows, int(offsets[b-a]), dst), nil
 }
@@ -200,18 +229,17 @@ func (d *Dataset) GatherRagged(ctx context.Context, name string, indices []int, 
 	if d.whole.Load() {
 		return d.local.GatherRagged(ctx, name, indices, offsets, dst)
 	}
-	f, places, err := d.lengths(ctx, name, indices, offsets)
+	r, err := d.read(ctx, name, indices, offsets)
 	if err != nil {
 		return dst, err
 	}
-	use, err := d.ensure(ctx, f.valueRanges(places))
-	if err != nil {
-		return dst, err
+	defer r.end()
+	if r.here() {
+		return d.local.GatherRagged(ctx, name, indices, offsets, dst)
 	}
-	defer use.end()
-	need := int(offsets[len(indices)] * f.rows.size)
+	need := int(offsets[len(indices)] * r.f.rows.size)
 	dst = slices.Grow(dst[:0], need)[:need]
-	return dst, d.copyPlaces(f, use, places, dst)
+	return dst, d.copyPlaces(r.f, r.rows, r.places, dst)
 }
 
 func (d *Dataset) copyPlaces(f *field, use *use, places []rowSpan, dst []byte) error {
