@@ -15,8 +15,8 @@ help: ## list these targets
 deps: ## install what the build and the tests need, where that is possible
 	@.ci/deps
 
-build: ## build the commands into bin/, with libhdf5 where it is found (TURBO=1: JPEG by libjpeg-turbo)
-	@eval "$$(.ci/env)" && mkdir -p bin && go build $(if $(TURBO),-tags turbo) -o bin/ ./cmd/...
+build: ## build the commands into bin/, with libhdf5 where it is found (TURBO=1: progressive JPEG by libjpeg-turbo; NOCLOUD=1: no buckets, 50 MB less)
+	@eval "$$(.ci/env)" && mkdir -p bin && go build -tags '$(if $(TURBO),turbo) $(if $(NOCLOUD),nocloud)' -o bin/ ./cmd/...
 	@echo "build: $$(cd bin && echo *) in bin/"
 
 demo: deps build ## raw images to datasets, inspected, previewed and trained from, in out/
