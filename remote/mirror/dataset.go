@@ -275,7 +275,7 @@ func (d *Dataset) Prefetch(field string, a, b int) error {
 	if err != nil || d.checkRange(a, b) != nil || f.offsets != nil {
 		return err
 	}
-	d.engine.ahead(f.rows.ranges(nil, int64(a), int64(b)))
+	d.engine.ahead(d.ctx, f.rows.ranges(nil, int64(a), int64(b)))
 	return nil
 }
 

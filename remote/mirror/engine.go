@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"context"
 	"errors"
 	"sync"
 )
@@ -79,20 +80,23 @@ func (e *engine) demand(x *extent, from, to int64) []*job {
 	return list
 }
 
-// ahead asks for blocks that will be needed. It waits while more than enough is asked for.
-func (e *engine) ahead(ranges []blocks) {
+// ahead asks for blocks that will be needed. It waits while more than enough is asked for, until
+// ctx is done.
+func (e *engine) ahead(ctx context.Context, ranges []blocks) {
+	stop := context.AfterFunc(ctx, e.wake)
+	defer stop()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range ranges {
 		for b := r.from; b < r.to; b++ {
+			for len(e.later) > maxLater && !e.stopped && ctx.Err() == nil {
+				e.room.Wait() // others may ask for the block meanwhile
+			}
+			if e.stopped || ctx.Err() != nil {
+				return
+			}
 			if e.d.state.has(r.x.base+b) || e.jobs[r.x.base+b] != nil || e.d.memory.get(r.x.base+b) != nil {
 				continue
-			}
-			for len(e.later) > maxLater && !e.stopped {
-				e.room.Wait()
-			}
-			if e.stopped {
-				return
 			}
 			end := b + 1
 			for end < r.to && end-b < e.most(r.x) && !e.d.state.has(r.x.base+end) && e.jobs[r.x.base+end] == nil {
@@ -102,6 +106,12 @@ func (e *engine) ahead(ranges []blocks) {
 		}
 	}
 	e.pump()
+}
+
+func (e *engine) wake() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.room.Broadcast()
 }
 
 // tinyRecord is the size up to which records are fetched at once when they are named: labels
