@@ -120,8 +120,9 @@ func TestLinkIsFilled(t *testing.T) {
 				st, size := d.Stats(), d.local.Files().Bytes()
 				t.Logf("first batch after %v, %.1f round trips; epoch %v: %.3f of the link; %d requests for %.0f MB, %d in flight",
 					first, float64(first)/float64(trip), all, float64(size)/all.Seconds()/rate, link.requests, float64(size)/1e6, st.InFlight)
-				if first > 5*trip {
-					t.Errorf("the first batch took %v, more than 5 round trips", first)
+				// 3 to 4, and more where the scheduler lets a later batch ask before the first.
+				if first > 12*trip {
+					t.Errorf("the first batch took %v, more than 12 round trips", first)
 				}
 				// Over a second it begins to fill the link: longer epochs have more of it.
 				if used := float64(size) / all.Seconds() / rate; used < 0.65 {
