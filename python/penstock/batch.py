@@ -18,7 +18,7 @@ class Batch:
     for a list of samples, while penstock's own collate uses its arrays as they are.
     """
 
-    __slots__ = ("arrays", "_count")
+    __slots__ = ("_count", "arrays")
 
     def __init__(self, arrays: Mapping[str, np.ndarray | Ragged], count: int) -> None:
         self.arrays = dict(arrays)

@@ -105,7 +105,7 @@ def check_inside(path: str, offset: int, size: int, file_size: int) -> None:
 
 def npy_header(dtype: np.dtype, shape: tuple[int, ...]) -> bytes:
     """Return the first 4096 bytes of a .npy file, as docs/format.md has them."""
-    text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': {repr(tuple(int(n) for n in shape))}, }}"
+    text = f"{{'descr': '{dtype.str}', 'fortran_order': False, 'shape': {tuple(int(n) for n in shape)!r}, }}"
     size = HEADER_BYTES - 10
     return b"\x93NUMPY\x01\x00" + size.to_bytes(2, "little") + text.ljust(size - 1).encode("ascii") + b"\n"
 

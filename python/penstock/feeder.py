@@ -38,7 +38,7 @@ class FedBatch(Batch):
     fills the memory anew. ``fields`` describe the arrays; ``epoch`` and ``step`` number the batch.
     """
 
-    __slots__ = ("fields", "epoch", "step", "_slot", "_message")
+    __slots__ = ("_message", "_slot", "epoch", "fields", "step")
 
     def __init__(self, slot: Slot, fields: Mapping[str, Field], message: Mapping[str, Any]) -> None:
         count = message["count"]
@@ -129,6 +129,7 @@ class Feeder:
             "flip": flip, "ahead": ahead, "workers": workers, "state": None if state is None else dict(state),
         }  # fmt: skip
         where = os.fspath(path if socket is None else socket)  # type: ignore[arg-type]
+        self._child: subprocess.Popen[bytes] | None
         self._child, connection = _connect(where) if path is None else _start(where, os.fspath(command))
         self._wire = Wire(connection, where, self._child)
         self._finalizer = weakref.finalize(self, _end, self._wire, None, self._child)
@@ -241,9 +242,7 @@ def _start(path: str, command: str) -> tuple[subprocess.Popen[bytes], socket.soc
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     fd = str(theirs.fileno())
     try:
-        child = subprocess.Popen(
-            [command, "--fd", fd, "--", path], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
-        )
+        child = subprocess.Popen([command, "--fd", fd, "--", path], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True)
     except FileNotFoundError:
         ours.close()
         raise Error(f"there is no command {command!r}: build it (make build), and put it in PATH or name it with command=") from None

@@ -65,7 +65,7 @@ def _extent(path: str, file: Any, f: Field, name: str, records: int) -> Extent:
     )
 
 
-def _foreign(path: str, file: Any, kind: type) -> Layout:
+def _foreign(path: str, file: Any, kind: type[Any]) -> Layout:
     found = {name: d for name, d in file.items() if isinstance(d, kind) and d.ndim > 0 and d.dtype.kind in "biuf"}
     counts = {d.shape[0] for d in found.values()}
     if len(counts) != 1 or 0 in counts:

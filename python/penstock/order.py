@@ -1,7 +1,8 @@
 """The order in which penstock's loader visits records: the same permutations as in Go.
 
-``shuffle(n, seed, epoch)`` is ``loader.Shuffle`` and, with ``run``, ``loader.RunShuffle``. A
-permutation is computed where it is asked for, so that one of 1e9 records takes no memory::
+``shuffle(n, seed, epoch)`` is ``loader.Shuffle`` and, with ``run``, ``loader.RunShuffle``;
+``regions`` is ``loader.Regions``, and ``split`` ``loader.Split``. A permutation is computed where it
+is asked for, so that one of 1e9 records takes no memory::
 
     order = penstock.order.shuffle(len(ds), seed=42, epoch=3)
     for k in range(0, len(order), 64):
@@ -13,7 +14,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -23,6 +24,7 @@ _ROUNDS = 8
 _MAX_TABLE = 4096
 _TABLE_KEY = 1 << 16
 _RUN_KEY = (1 << 16) + 1
+_SPLIT_EPOCH = -1 << 62
 
 
 def shuffle(n: int, seed: int, epoch: int, run: int = 1) -> Permutation:
@@ -41,8 +43,36 @@ def shuffle(n: int, seed: int, epoch: int, run: int = 1) -> Permutation:
     return _Runs(n, seed, epoch, run)
 
 
+def regions(n: int, seed: int, epoch: int, count: int, batch: int, run: int = 1) -> Permutation:
+    """Return the order of one epoch that is ``loader.Regions`` in Go: a shuffle whose reads stay near.
+
+    The dataset is cut into ``count`` regions, each shuffled by itself (with ``run``, in runs), and
+    every ``batch`` consecutive places, a global batch, have the same number of records of each.
+    """
+    if not 1 <= count <= n:
+        raise ValueError(f"{count} regions; there may be 1 to the number of records, {n}")
+    if batch < count or batch % count:
+        raise ValueError(f"global batches of {batch} records; it must be batch_size times world, and a multiple of the regions, {count}")
+    return _Regions(n, seed, epoch, count, batch, run)
+
+
+def split(n: int, seed: int, start: float, stop: float) -> Permutation:
+    """Return a random part of n records: ``loader.Split`` in Go, the same in every epoch.
+
+    It has those whose places in a permutation by seed lie in [start, stop) of its length, so that
+    0 to 0.9 and 0.9 to 1 are a training and a validation set. In an order of an epoch they are
+    ``part[shuffle(len(part), seed, epoch)[k : k + 64]]``.
+    """
+    if not 0 <= start < stop <= 1:
+        raise ValueError(f"[{start}, {stop}) is no part of [0, 1)")
+    first, end = round(n * start), round(n * stop)
+    if first == end and n > 0:
+        raise ValueError(f"[{start}, {stop}) of {n} records is empty")
+    return _Split(n, seed, first, end)
+
+
 class Permutation:
-    """A permutation of the numbers below its length.
+    """A permutation of the numbers below its length, or a part of a longer one.
 
     It is indexed with an integer, a slice, or an array of positions, and gives an int or an
     array of int64.
@@ -58,7 +88,7 @@ class Permutation:
     def __getitem__(self, key: int) -> int: ...
     @overload
     def __getitem__(self, key: slice | np.ndarray | list[int]) -> np.ndarray: ...
-    def __getitem__(self, key):
+    def __getitem__(self, key: int | slice | np.ndarray | list[int]) -> int | np.ndarray:
         if isinstance(key, slice):
             return self._at(np.arange(*key.indices(self._n), dtype=np.int64))
         positions = np.asarray(key)
@@ -74,7 +104,7 @@ class Permutation:
         for start in range(0, self._n, 4096):
             yield from self[start : start + 4096].tolist()
 
-    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         return self[:].astype(dtype or np.int64, copy=False)
 
     def _at(self, positions: np.ndarray) -> np.ndarray:
@@ -140,6 +170,48 @@ class _Runs(Permutation):
         start = self._runs[k[whole]] * self._run
         first[whole] = start + np.where(start >= self._cut, self._tail, 0)
         return first + within
+
+
+class _Regions(Permutation):
+    """Shuffled regions, a share of each in every global batch; what they do not divide comes last."""
+
+    def __init__(self, n: int, seed: int, epoch: int, count: int, batch: int, run: int) -> None:
+        super().__init__(n)
+        self._count, self._size, self._each = count, n // count, batch // count
+        self._full = self._size // self._each * self._each  # records of a region that are in full shares
+        seeds = (_mix((seed + (i + 1) * _GOLDEN) & _MASK) for i in range(count))
+        self._inner = [shuffle(self._size, s, epoch, run) for s in seeds]
+
+    def _at(self, positions: np.ndarray) -> np.ndarray:
+        region, within = self._places(positions)
+        found = positions.copy()  # what belongs to no region stays where it is
+        for r in np.unique(region[region < self._count]).tolist():
+            here = region == r
+            found[here] = r * self._size + self._inner[r][within[here]]
+        return found
+
+    def _places(self, positions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return regions, and places in their orders. Those in none have the number after the last."""
+        count, each, left = self._count, self._each, self._size - self._full
+        step, share = np.divmod(positions, count * each)
+        region, within = share // each, step * each + share % each
+        beyond = positions - self._full * count
+        rest = beyond >= 0
+        last, place = np.divmod(beyond[rest], max(left, 1))
+        region[rest] = np.minimum(last, count) if left else count
+        within[rest] = self._full + place
+        return region, within
+
+
+class _Split(Permutation):
+    """A stretch of the permutation that divides."""
+
+    def __init__(self, n: int, seed: int, first: int, end: int) -> None:
+        super().__init__(end - first)
+        self._places, self._first = shuffle(n, seed, _SPLIT_EPOCH), first
+
+    def _at(self, positions: np.ndarray) -> np.ndarray:
+        return self._places[self._first + positions]
 
 
 @functools.lru_cache(maxsize=8)

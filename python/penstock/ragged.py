@@ -21,7 +21,7 @@ class Ragged:
     variable lengths want.
     """
 
-    __slots__ = ("values", "offsets", "content")
+    __slots__ = ("content", "offsets", "values")
 
     def __init__(self, values: np.ndarray, offsets: np.ndarray, content: str = "") -> None:
         self.values, self.offsets, self.content = values, offsets, content

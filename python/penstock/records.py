@@ -18,7 +18,7 @@ _LARGE = 4096
 class Piece:
     """Records that lie back to back: ``count`` of extent ``part``, from ``start`` on."""
 
-    __slots__ = ("part", "start", "count")
+    __slots__ = ("count", "part", "start")
 
     def __init__(self, part: int, start: int, count: int) -> None:
         self.part, self.start, self.count = part, start, count

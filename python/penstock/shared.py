@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 from collections import deque
@@ -14,23 +15,34 @@ class SharedMemory:
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._bytes = np.empty(0, np.uint8)
+        self._mapping = Mapping(np.empty(0, np.uint8))
 
-    def mapped(self, size: int) -> np.ndarray:
+    def mapped(self, size: int) -> Mapping:
         """Return a mapping of at least size bytes: the one there is, if it is large enough.
 
         An older one is given back once no array over it is left.
         """
-        if size > self._bytes.nbytes:
-            self._bytes = np.frombuffer(mmap.mmap(self._fd, size), np.uint8)
-        return self._bytes
+        if size > self._mapping.size:
+            self._mapping = Mapping(np.frombuffer(mmap.mmap(self._fd, size), np.uint8))
+        return self._mapping
 
     def close(self) -> None:
         """Forget the file. Memory is given back once no array over it is left."""
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
-        self._bytes = np.empty(0, np.uint8)
+        self._mapping = Mapping(np.empty(0, np.uint8))
+
+
+class Mapping:
+    """Mapped memory, for as long as something refers to this."""
+
+    __slots__ = ("_bytes", "address", "size")
+
+    def __init__(self, memory: np.ndarray) -> None:
+        self._bytes = memory
+        self.address: int = memory.__array_interface__["data"][0]
+        self.size = memory.nbytes
 
 
 class Slot:
@@ -39,14 +51,17 @@ class Slot:
     Arrays over it refer to it, and so do arrays and tensors made of those.
     """
 
-    __slots__ = ("_memory", "_number", "_freed", "_interface")
+    __slots__ = ("_freed", "_mapping", "_number")
 
-    def __init__(self, memory: np.ndarray, number: int, freed: deque[int]) -> None:
-        self._memory, self._number, self._freed = memory, number, freed
+    def __init__(self, mapping: Mapping, number: int, freed: deque[int]) -> None:
+        self._mapping, self._number, self._freed = mapping, number, freed
 
     def array(self, at: int, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
         """Return the array at an offset. It can be written to: the batch is the trainer's."""
-        return np.asarray(_View(self, self._memory[at:], dtype, shape))
+        need = dtype.itemsize * math.prod(shape)
+        if at < 0 or need < 0 or need > self._mapping.size - at:
+            raise ValueError("a batch that ends beyond the shared memory")
+        return np.asarray(_View(self, self._mapping.address + at, dtype, shape))
 
     def __del__(self) -> None:
         self._freed.append(self._number)
@@ -55,14 +70,8 @@ class Slot:
 class _View:
     """Shows NumPy an array, which then keeps the slot."""
 
-    __slots__ = ("_slot", "__array_interface__")
+    __slots__ = ("__array_interface__", "_slot")
 
-    def __init__(self, slot: Slot, memory: np.ndarray, dtype: np.dtype, shape: tuple[int, ...]) -> None:
-        need = dtype.itemsize
-        for n in shape:
-            need *= n
-        if need > memory.nbytes:
-            raise ValueError("a batch that ends beyond the shared memory")
+    def __init__(self, slot: Slot, address: int, dtype: np.dtype, shape: tuple[int, ...]) -> None:
         self._slot = slot
-        address = memory.__array_interface__["data"][0]
         self.__array_interface__ = {"version": 3, "typestr": dtype.str, "shape": shape, "data": (address, False)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -59,10 +60,8 @@ class Wire:
     def close(self) -> None:
         """End the connection. Children that were forked from this process may have it open too."""
         if os.getpid() == self._process and self._connection.fileno() >= 0:
-            try:
+            with contextlib.suppress(OSError):  # the feeder went first
                 self._connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass  # the feeder went first
         self._connection.close()
 
     def _cut(self, n: int) -> dict[str, Any]:

@@ -10,11 +10,13 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write order.json and batches.json anew")
+var update = flag.Bool("update", false, "write the .json files anew")
 
 // TestOrder makes sure that what the Python tests compare with is what package loader does.
 func TestOrder(t *testing.T) {
 	checkGolden(t, "order.json", goldens())
+	checkGolden(t, "regions.json", allRegions())
+	checkGolden(t, "splits.json", allSplits())
 	batches, err := allBatches()
 	if err != nil {
 		t.Fatal(err)

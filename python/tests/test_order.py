@@ -9,14 +9,18 @@ from penstock import order
 from .data import HERE
 
 
+def golden(name):
+    with open(os.path.join(HERE, name)) as f:
+        return json.load(f)
+
+
 class OrderTest(unittest.TestCase):
     def test_is_that_of_go(self):
-        with open(os.path.join(HERE, "order.json")) as f:
-            for g in json.load(f):
-                p = order.shuffle(g["n"], g["seed"], g["epoch"], g["run"])
-                got = p[g["first"] : g["n"]]
-                self.assertEqual(got.tolist(), g["values"], g)
-                self.assertEqual(p[-1], g["values"][-1])
+        for g in golden("order.json"):
+            p = order.shuffle(g["n"], g["seed"], g["epoch"], g["run"])
+            got = p[g["first"] : g["n"]]
+            self.assertEqual(got.tolist(), g["values"], g)
+            self.assertEqual(p[-1], g["values"][-1])
 
     def test_is_a_permutation(self):
         for n in (0, 1, 2, 3, 4095, 4096, 4097, 4098, 4225, 65537, 100_003):
@@ -52,14 +56,46 @@ class OrderTest(unittest.TestCase):
         self.assertFalse((np.diff(runs[:, 0]) > 0).all())
 
 
+class PartsTest(unittest.TestCase):
+    def test_are_those_of_go(self):
+        for g in golden("regions.json"):
+            p = order.regions(g["n"], g["seed"], g["epoch"], g["count"], g["batch"], max(1, g["run"]))
+            self.assertEqual(p[:].tolist(), g["values"], g)
+            self.assertEqual([p[i] for i in range(g["n"])], g["values"])
+        for g in golden("splits.json"):
+            part = order.split(g["n"], g["seed"], g["from"], g["to"])
+            self.assertEqual(part[:].tolist(), g["values"], g)
+
+    def test_regions_are_a_permutation(self):
+        for n, count, batch, run in ((1, 1, 1, 1), (1000, 7, 70, 1), (1000, 7, 7, 16), (100_003, 16, 4096, 1), (20, 19, 38, 1)):
+            p = order.regions(n, 3, 4, count, batch, run)
+            self.assertEqual(np.sort(np.asarray(p)).tolist(), list(range(n)), (n, count, batch, run))
+
+    def test_a_batch_has_as_many_of_each_region(self):
+        batches = order.regions(1000, 1, 0, 5, 50)[:].reshape(20, 50)
+        for b in batches:
+            self.assertEqual(np.bincount(b // 200).tolist(), [10] * 5)
+
+    def test_splits_are_disjoint(self):
+        parts = [order.split(1001, 8, a, b)[:] for a, b in ((0, 0.3), (0.3, 0.9), (0.9, 1))]
+        self.assertEqual(np.sort(np.concatenate(parts)).tolist(), list(range(1001)))
+
+    def test_what_cannot_be(self):
+        for n, count, batch in ((10, 0, 4), (10, 11, 22), (10, 4, 3), (10, 4, 6)):
+            with self.assertRaises(ValueError):
+                order.regions(n, 0, 0, count, batch)
+        for start, stop in ((-0.1, 1), (0.5, 0.5), (0, 1.1), (0.5, 0.50001)):
+            with self.assertRaises(ValueError):
+                order.split(10, 0, start, stop)
+
+
 class BatchesTest(unittest.TestCase):
     def test_are_those_of_go(self):
-        with open(os.path.join(HERE, "batches.json")) as f:
-            for g in json.load(f):
-                b = order.Batches(g["n"], g["batch"], g["seed"], drop_last=g["drop"], rank=g["rank"], world=g["world"])
-                b.set_epoch(g["epoch"])
-                self.assertEqual([x.tolist() for x in b], g["batches"], g)
-                self.assertEqual(len(b), len(g["batches"]))
+        for g in golden("batches.json"):
+            b = order.Batches(g["n"], g["batch"], g["seed"], drop_last=g["drop"], rank=g["rank"], world=g["world"])
+            b.set_epoch(g["epoch"])
+            self.assertEqual([x.tolist() for x in b], g["batches"], g)
+            self.assertEqual(len(b), len(g["batches"]))
 
     def test_cover_the_epoch(self):
         b = order.Batches(1000, 64, seed=9)
