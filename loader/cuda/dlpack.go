@@ -8,11 +8,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// DLManagedTensor is the structure of DLPack (dlpack.h, before version 1.0) by which
-// libraries hand each other tensors: what a Python capsule named "dltensor" holds, and
-// torch.from_dlpack takes. It is laid out as in C, and neither it nor what it points to
-// moves until it is deleted.
-type DLManagedTensor struct {
+// DLTensor is the part of DLPack's structures (dlpack.h) that says where a tensor is.
+type DLTensor struct {
 	Data       uint64 // address on the device
 	DeviceType int32  // 2: CUDA
 	DeviceID   int32  // ordinal
@@ -23,36 +20,54 @@ type DLManagedTensor struct {
 	Shape      *int64 // NDim lengths
 	Strides    *int64 // NDim steps, in elements
 	ByteOffset uint64
+}
+
+// DLManagedTensor is the structure of DLPack before version 1.0 by which libraries hand each
+// other tensors: what a Python capsule named "dltensor" holds, and torch.from_dlpack takes.
+// It is laid out as in C, and neither it nor what it points to moves until it is deleted.
+type DLManagedTensor struct {
+	DLTensor
 	ManagerCtx uintptr
 	Deleter    uintptr // void (*)(DLManagedTensor *)
 }
 
-const dlCUDA = 2
+// DLManagedTensorVersioned is the same since version 1.0: what a capsule named
+// "dltensor_versioned" holds, which __dlpack__ returns to a caller whose max_version is at
+// least that.
+type DLManagedTensorVersioned struct {
+	Major, Minor uint32
+	ManagerCtx   uintptr
+	Deleter      uintptr // void (*)(DLManagedTensorVersioned *)
+	Flags        uint64  // none: the tensor may be written to, and is no copy
+	DLTensor
+}
 
-// capsule is what stands behind a DLManagedTensor.
+const (
+	dlCUDA  = 2
+	dlMajor = 1 // the version of the versioned structure; 1.0 has all that is used here
+)
+
+// capsule is what stands behind a managed tensor.
 type capsule struct {
-	body   *dlBody
 	s      *slot
 	stream Stream
 	pin    runtime.Pinner
 }
 
 // dlBody is what C sees, and all that t points to: pinned as one.
-type dlBody struct {
-	t    DLManagedTensor
-	dims [2 * tensor.MaxRank]int64 // shape, then strides
+type dlBody[T DLManagedTensor | DLManagedTensorVersioned] struct {
+	t    T
+	dims dlDims
 }
+
+type dlDims [2 * tensor.MaxRank]int64 // shape, then strides
 
 // capsules holds them by address until they are deleted, as C alone refers to them.
 var capsules sync.Map // uintptr -> *capsule
 
 // deleter is the C function of all capsules. One serves for all, as it is never freed.
 var deleter = sync.OnceValue(func() uintptr {
-	return newCallback(func(p uintptr) {
-		if c, ok := capsules.LoadAndDelete(p); ok {
-			c.(*capsule).delete()
-		}
-	})
+	return newCallback(deleteAt)
 })
 
 // DLPack returns a field for another library in this process, which works on it on that
@@ -62,6 +77,20 @@ var deleter = sync.OnceValue(func() uintptr {
 // its own Done as ever. At most Options.Ahead batches of a device can be held: one more is
 // an error, which wraps ErrKept.
 func (b Batch) DLPack(name string, stream Stream) (*DLManagedTensor, error) {
+	return pack(b, name, stream, func(t DLTensor) DLManagedTensor {
+		return DLManagedTensor{DLTensor: t, Deleter: deleter()}
+	})
+}
+
+// DLPackVersioned is DLPack for a library that knows version 1.0 of it.
+func (b Batch) DLPackVersioned(name string, stream Stream) (*DLManagedTensorVersioned, error) {
+	return pack(b, name, stream, func(t DLTensor) DLManagedTensorVersioned {
+		return DLManagedTensorVersioned{Major: dlMajor, DLTensor: t, Deleter: deleter()}
+	})
+}
+
+// pack holds a slot for a field that manage has made into a managed tensor.
+func pack[T DLManagedTensor | DLManagedTensorVersioned](b Batch, name string, stream Stream, manage func(DLTensor) T) (*T, error) {
 	s := b.touch()
 	if err := s.retain(); err != nil {
 		return nil, err
@@ -70,30 +99,30 @@ func (b Batch) DLPack(name string, stream Stream) (*DLManagedTensor, error) {
 		return nil, err
 	}
 	t, _ := s.field(name)
-	c := &capsule{body: describe(t), s: s, stream: stream}
+	body := new(dlBody[T])
+	body.t = manage(body.dims.describe(t))
+	c := &capsule{s: s, stream: stream}
 	s.mu.Lock()
 	s.holds++
 	s.mu.Unlock()
-	c.pin.Pin(c.body)
-	capsules.Store(uintptr(unsafe.Pointer(c.body)), c)
-	return &c.body.t, nil
+	c.pin.Pin(body)
+	capsules.Store(uintptr(unsafe.Pointer(body)), c)
+	return &body.t, nil
 }
 
-// describe returns t in DLPack's terms.
-func describe(t Tensor) *dlBody {
-	b := new(dlBody)
+// describe returns t in DLPack's terms, which refer to d.
+func (d *dlDims) describe(t Tensor) DLTensor {
 	n := len(t.Shape)
 	step := int64(1)
 	for i := n - 1; i >= 0; i-- {
-		b.dims[i], b.dims[n+i] = int64(t.Shape[i]), step
+		d[i], d[n+i] = int64(t.Shape[i]), step
 		step *= int64(t.Shape[i])
 	}
-	b.t = DLManagedTensor{
+	return DLTensor{
 		Data: t.Ptr, DeviceType: dlCUDA, DeviceID: int32(t.Device), NDim: int32(n),
 		Code: dlCode(t.DType), Bits: uint8(8 * t.DType.Size()), Lanes: 1,
-		Shape: &b.dims[0], Strides: &b.dims[n], Deleter: deleter(),
+		Shape: &d[0], Strides: &d[n],
 	}
-	return b
 }
 
 // dlCode returns a DLDataTypeCode.
@@ -113,8 +142,13 @@ func dlCode(dt tensor.DType) uint8 {
 
 // Delete ends the tensor, as its Deleter does. Only the first of both has an effect, and
 // Delete must not be called after the Deleter.
-func (t *DLManagedTensor) Delete() {
-	if c, ok := capsules.LoadAndDelete(uintptr(unsafe.Pointer(t))); ok {
+func (t *DLManagedTensor) Delete() { deleteAt(uintptr(unsafe.Pointer(t))) }
+
+// Delete is that of DLManagedTensor.
+func (t *DLManagedTensorVersioned) Delete() { deleteAt(uintptr(unsafe.Pointer(t))) }
+
+func deleteAt(p uintptr) {
+	if c, ok := capsules.LoadAndDelete(p); ok {
 		c.(*capsule).delete()
 	}
 }

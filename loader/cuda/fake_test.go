@@ -25,6 +25,9 @@ var fakeDriver struct {
 	failed func() string
 	dlpack func(*DLManagedTensor, *[24]int64)
 	delete func(*DLManagedTensor)
+
+	dlpackVersioned func(*DLManagedTensorVersioned, *[24]int64)
+	deleteVersioned func(*DLManagedTensorVersioned)
 }
 
 func TestMain(m *testing.M) {
@@ -63,6 +66,7 @@ func openFake(dir string) error {
 		"fakecuda_reset": &fakeDriver.reset, "fakecuda_fail": &fakeDriver.fail, "fakecuda_stats": &fakeDriver.stats,
 		"fakecuda_fault": &fakeDriver.fault, "fakecuda_failed": &fakeDriver.failed,
 		"fakecuda_dlpack": &fakeDriver.dlpack, "fakecuda_dlpack_delete": &fakeDriver.delete,
+		"fakecuda_dlpack_versioned": &fakeDriver.dlpackVersioned, "fakecuda_dlpack_delete_versioned": &fakeDriver.deleteVersioned,
 	} {
 		purego.RegisterLibFunc(f, h, name)
 	}

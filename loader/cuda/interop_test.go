@@ -78,6 +78,11 @@ func checkDLPack(t *testing.T, m *DLManagedTensor, want Tensor, code, bits int64
 	t.Helper()
 	var got [24]int64
 	fakeDriver.dlpack(m, &got)
+	checkDescribed(t, got[:], want, code, bits)
+}
+
+func checkDescribed(t *testing.T, got []int64, want Tensor, code, bits int64) {
+	t.Helper()
 	n := len(want.Shape)
 	expect := []int64{2, int64(want.Device), int64(n), code, bits, 1, 0, int64(want.Ptr)}
 	for _, d := range want.Shape {
@@ -88,6 +93,40 @@ func checkDLPack(t *testing.T, m *DLManagedTensor, want Tensor, code, bits int64
 	}
 	if fmt.Sprint(got[:len(expect)]) != fmt.Sprint(expect) {
 		t.Errorf("C reads %v, want %v", got[:len(expect)], expect)
+	}
+}
+
+func TestDLPackVersioned(t *testing.T) {
+	useFake(t, setting{})
+	r := small(newSource(30, tensor.Shape{3, 4, 5})).mustOpen(t)
+	defer r.mustClose(t)
+	for b, err := range r.pf.Epoch(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := b.DLPackVersioned("images", r.streams[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		runtime.GC()
+		step := b.Step()
+		var got [24]int64
+		fakeDriver.dlpackVersioned(m, &got)
+		checkDescribed(t, got[:], b.Field("images"), 1, 8)
+		if err := b.Done(r.streams[0]); err != nil {
+			t.Fatal(err)
+		}
+		if n := r.pf.Stats().Held; n != 1 {
+			t.Errorf("%d batches held", n)
+		}
+		if step%2 == 0 {
+			m.Delete()
+		} else {
+			fakeDriver.deleteVersioned(m)
+		}
+		if n := r.pf.Stats().Held; n != 0 {
+			t.Errorf("%d batches held after the tensor is deleted", n)
+		}
 	}
 }
 
@@ -125,6 +164,9 @@ func TestDLCodes(t *testing.T) {
 	}
 	if size := unsafe.Sizeof(DLManagedTensor{}); size != 64 {
 		t.Errorf("the structure has %d bytes, in C 64", size)
+	}
+	if size := unsafe.Sizeof(DLManagedTensorVersioned{}); size != 80 {
+		t.Errorf("the versioned structure has %d bytes, in C 80", size)
 	}
 }
 

@@ -294,7 +294,8 @@ func TestStale(t *testing.T) {
 			"Ready": func() { b.Ready() }, "Stream": func() { b.Stream() }, "Wait": func() { _ = b.Wait(0) },
 			"Synchronize": func() { _ = b.Synchronize() }, "Done": func() { _ = b.Done(0) }, "Keep": func() { _ = b.Keep() },
 			"CopyTo": func() { _ = b.CopyTo(nil, "images") }, "IPC": func() { _, _ = b.IPC("images") },
-			"DLPack": func() { _, _ = b.DLPack("images", 0) },
+			"DLPack":          func() { _, _ = b.DLPack("images", 0) },
+			"DLPackVersioned": func() { _, _ = b.DLPackVersioned("images", 0) },
 		} {
 			func() {
 				defer func() {

@@ -765,15 +765,28 @@ typedef struct DLManagedTensor {
     void *manager_ctx;
     void (*deleter)(struct DLManagedTensor *);
 } DLManagedTensor;
+typedef struct DLManagedTensorVersioned {
+    struct { uint32_t major, minor; } version;
+    void *manager_ctx;
+    void (*deleter)(struct DLManagedTensorVersioned *);
+    uint64_t flags;
+    DLTensor dl_tensor;
+} DLManagedTensorVersioned;
 
-// fakecuda_dlpack writes what the tensor says of itself: device type and number, axes, code,
-// bits, lanes, offset, address, lengths, steps.
-void fakecuda_dlpack(DLManagedTensor *m, int64_t *out) {
-    DLTensor *t = &m->dl_tensor;
+static void describe(DLTensor *t, int64_t *out) {
     int64_t head[] = {t->device.device_type, t->device.device_id, t->ndim, t->dtype.code, t->dtype.bits, t->dtype.lanes,
                       (int64_t)t->byte_offset, (int64_t)t->data};
     memcpy(out, head, sizeof head);
     for (int i = 0; i < t->ndim; i++) { out[8 + i] = t->shape[i]; out[8 + t->ndim + i] = t->strides[i]; }
+}
+
+// fakecuda_dlpack writes what the tensor says of itself: device type and number, axes, code,
+// bits, lanes, offset, address, lengths, steps.
+void fakecuda_dlpack(DLManagedTensor *m, int64_t *out) { describe(&m->dl_tensor, out); }
+
+// fakecuda_dlpack_versioned does the same, or writes nothing of a version that it does not know.
+void fakecuda_dlpack_versioned(DLManagedTensorVersioned *m, int64_t *out) {
+    if (m->version.major == 1 && m->flags == 0) describe(&m->dl_tensor, out);
 }
 
 static void *call_deleter(void *m) {
@@ -781,9 +794,20 @@ static void *call_deleter(void *m) {
     return NULL;
 }
 
+static void *call_deleter_versioned(void *m) {
+    ((DLManagedTensorVersioned *)m)->deleter(m);
+    return NULL;
+}
+
 // fakecuda_dlpack_delete deletes a tensor from a thread that Go has never seen.
 void fakecuda_dlpack_delete(DLManagedTensor *m) {
     pthread_t t;
     pthread_create(&t, NULL, call_deleter, m);
+    pthread_join(t, NULL);
+}
+
+void fakecuda_dlpack_delete_versioned(DLManagedTensorVersioned *m) {
+    pthread_t t;
+    pthread_create(&t, NULL, call_deleter_versioned, m);
     pthread_join(t, NULL);
 }
