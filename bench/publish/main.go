@@ -1,4 +1,4 @@
-// Command publish writes what was measured into the pages that tell it: docs/benchmarks.md and
+// Command publish writes what was measured into the pages that tell it: docs/benchmarks.md, docs/scale.md and
 // README.md.
 //
 //	publish -results FOLDER PAGE...
