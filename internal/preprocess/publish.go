@@ -219,10 +219,16 @@ func (d *destination) sendAll(folder, key string, files map[string]int64, progre
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
 	var wg sync.WaitGroup
+	var told sync.Mutex
+	sent := func(n int64) {
+		told.Lock()
+		defer told.Unlock()
+		progress.Add(n >> 10)
+	}
 	for range uploads {
 		wg.Go(func() {
 			for name := range todo {
-				if err := d.sendFile(filepath.Join(folder, name), key+"/"+name, false, func(n int64) { progress.Add(n >> 10) }); err != nil {
+				if err := d.sendFile(filepath.Join(folder, name), key+"/"+name, false, sent); err != nil {
 					errs <- err
 					cancel()
 					return
