@@ -160,16 +160,9 @@ func (s *Stage) checkDest() error {
 
 // open makes the folder, or takes over the one of a process that is gone.
 func (s *Stage) open() error {
-	if err := os.MkdirAll(s.dir, 0o777); err != nil {
-		return err
-	}
-	lock, err := os.OpenFile(s.lockName(), os.O_CREATE|os.O_RDWR, 0o666)
+	lock, err := s.openLock()
 	if err != nil {
 		return err
-	}
-	if err := lockFile(lock); err != nil {
-		lock.Close()
-		return fmt.Errorf("%s is %w: another process is building it in %s", s.dest, ErrBusy, s.dir)
 	}
 	s.lock = lock
 	if err := s.takeOver(); err != nil {
@@ -177,6 +170,38 @@ func (s *Stage) open() error {
 		return err
 	}
 	return nil
+}
+
+// openLock returns the locked lock of the folder. Another process may remove or publish the
+// folder at any time before it is locked; then there is a new one to be made.
+func (s *Stage) openLock() (*os.File, error) {
+	for {
+		if err := os.MkdirAll(s.dir, 0o777); err != nil {
+			return nil, err
+		}
+		lock, err := os.OpenFile(s.lockName(), os.O_CREATE|os.O_RDWR, 0o666)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if err := lockFile(lock); err != nil {
+			lock.Close()
+			return nil, fmt.Errorf("%s is %w: another process is building it in %s", s.dest, ErrBusy, s.dir)
+		}
+		if sameFile(lock, s.lockName()) {
+			return lock, nil
+		}
+		lock.Close()
+	}
+}
+
+// sameFile reports whether f is still the file at path.
+func sameFile(f *os.File, path string) bool {
+	own, err := f.Stat()
+	there, errThere := os.Stat(path)
+	return err == nil && errThere == nil && os.SameFile(own, there)
 }
 
 func (s *Stage) takeOver() error {
