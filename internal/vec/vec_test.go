@@ -16,7 +16,7 @@ func noise(b []byte, seed uint32) {
 		x = x*1664525 + 1013904223
 		b[i] = byte(x >> 24)
 		if x>>20&15 == 0 {
-			b[i] = byte(int8(x<<8) >> 7) // extremes more often than chance has them
+			b[i] = -byte(x >> 19 & 1) // extremes more often than chance has them
 		}
 	}
 }
