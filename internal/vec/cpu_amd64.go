@@ -4,13 +4,8 @@ package vec
 
 import "golang.org/x/sys/cpu"
 
-// useAVX2 chooses the kernels in assembly. Tests clear it to try the loops.
-var useAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
+// instructions names the set that the kernels are written in.
+const instructions = "avx2"
 
-// Accelerated names the instruction set that the kernels use, "" for plain Go.
-func Accelerated() string {
-	if useAVX2 {
-		return "avx2"
-	}
-	return ""
-}
+// useKernels chooses the kernels in assembly. Tests clear it to try the loops.
+var useKernels = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C

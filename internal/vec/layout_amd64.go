@@ -2,40 +2,6 @@
 
 package vec
 
-// wholePixels returns how many of n pixels can be read with step bytes each: the last may
-// end with its third byte.
-func wholePixels(n int, src []byte, step int) int {
-	if step > 4 {
-		return 0
-	}
-	return min(n, cap(src)/step)
-}
-
-// wideMasks make of 8 pixels, of which the second half ends with its register, the 8 values
-// of a channel as 32-bit numbers.
-var wideMasks = [5]*[3][32]byte{3: newWideMasks(3), 4: newWideMasks(4)}
-
-func newWideMasks(step int) *[3][32]byte {
-	m := new([3][32]byte)
-	for c := range m {
-		for j := range m[c] {
-			m[c][j] = 0x80
-			if j%4 == 0 {
-				m[c][j] = pixelByte(step, j/4, c)
-			}
-		}
-	}
-	return m
-}
-
-// pixelByte returns where in its half of a register channel c of pixel i (0 to 7) is.
-func pixelByte(step, i, c int) byte {
-	if i < 4 {
-		return byte(i*step + c)
-	}
-	return byte(16 - (8-i)*step + c)
-}
-
 // grayMasks make pairs of red and green, and of green and blue.
 var grayMasks = [5]*[2][32]byte{3: newGrayMasks(3), 4: newGrayMasks(4)}
 
@@ -71,7 +37,7 @@ func newPlaneMasks(step int) *[2][32]byte {
 
 func planesFast(r, g, b, src []byte, step int) int {
 	n := wholePixels(len(r), src, step)
-	if !useAVX2 || n < 32 {
+	if !useKernels || n < 32 {
 		return 0
 	}
 	planes8(&r[0], &g[0], &b[0], &src[0], n, step, planeMasks[step])
@@ -80,7 +46,7 @@ func planesFast(r, g, b, src []byte, step int) int {
 
 func interleaveFast(dst, r, g, b []byte) int {
 	n := (len(r) - 2) &^ 15 // two more pixels take the bytes written beyond
-	if !useAVX2 || n <= 0 {
+	if !useKernels || n <= 0 {
 		return 0
 	}
 	interleave3(&dst[0], &r[0], &g[0], &b[0], n)
@@ -89,7 +55,7 @@ func interleaveFast(dst, r, g, b []byte) int {
 
 func packFast(dst, src []byte, step int) int {
 	n := wholePixels(len(dst)/3, src, step)
-	if !useAVX2 || step != 4 || n < 8 {
+	if !useKernels || step != 4 || n < 8 {
 		return 0
 	}
 	pack4(&dst[0], &src[0], n)
@@ -97,7 +63,7 @@ func packFast(dst, src []byte, step int) int {
 }
 
 func reverseFast(dst, src []byte) int {
-	if !useAVX2 || len(src) < 32 {
+	if !useKernels || len(src) < 32 {
 		return 0
 	}
 	reverse1(&dst[0], &src[0], len(src))
@@ -106,7 +72,7 @@ func reverseFast(dst, src []byte) int {
 
 func reverseRowsFast(dst, src []byte, width, stride, rows int) int {
 	switch {
-	case !useAVX2 || rows == 0 || width < 16:
+	case !useKernels || rows == 0 || width < 16:
 		return 0
 	case width < 32:
 		reverseRows16(&dst[0], &src[0], width, stride, rows)
@@ -118,7 +84,7 @@ func reverseRowsFast(dst, src []byte, width, stride, rows int) int {
 
 func reverse3Fast(dst, src []byte, pixels int) int {
 	n := (pixels - 1) / 5 * 5 // another pixel takes the byte written beyond
-	if !useAVX2 || n <= 0 {
+	if !useKernels || n <= 0 {
 		return 0
 	}
 	reverse3(&dst[3*pixels-1], &src[0], n)
@@ -127,7 +93,7 @@ func reverse3Fast(dst, src []byte, pixels int) int {
 
 func grayFast(dst, src []byte, step int) int {
 	n := wholePixels(len(dst), src, step)
-	if !useAVX2 || n < 8 {
+	if !useKernels || n < 8 {
 		return 0
 	}
 	gray8(&dst[0], &src[0], n, step, grayMasks[step])

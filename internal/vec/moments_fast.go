@@ -1,4 +1,4 @@
-//go:build !purego
+//go:build (amd64 || arm64) && !purego
 
 package vec
 
@@ -9,7 +9,7 @@ import (
 
 // addFast counts the bytes of p but the last few, and returns how many it counted.
 func (m *Moments) addFast(p []byte) int {
-	if !useAVX2 {
+	if !useKernels {
 		return 0
 	}
 	const most = 1 << 18

@@ -1,16 +1,8 @@
-//go:build !purego
+//go:build (amd64 || arm64) && !purego
 
 package vec
 
 import "github.com/penstock/penstock/tensor"
-
-// sixteens returns how many of n numbers the kernels for lanes can do.
-func sixteens(n int) int {
-	if !useAVX2 {
-		return 0
-	}
-	return n &^ 15
-}
 
 func sumF32Fast(l *lanes, x []float32, low, high *float32) int {
 	n := sixteens(len(x))

@@ -1,14 +1,6 @@
-//go:build !purego
+//go:build (amd64 || arm64) && !purego
 
 package vec
-
-// eights returns how many of n numbers the kernels can do.
-func eights(n int) int {
-	if !useAVX2 {
-		return 0
-	}
-	return n &^ 7
-}
 
 func standardizeFast(x []float64, mean, std float64) int {
 	n := eights(len(x))

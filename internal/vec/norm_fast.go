@@ -1,4 +1,4 @@
-//go:build !purego
+//go:build (amd64 || arm64) && !purego
 
 package vec
 
@@ -35,7 +35,7 @@ type normTables struct {
 
 func (f *fastNorm) init(n *Norm, dt tensor.DType, scaled bool, mean, std []float32) {
 	f.mode, f.bf16 = normLoop, dt == tensor.BFloat16
-	if !useAVX2 {
+	if !useKernels {
 		return
 	}
 	var of [3]coefficients
@@ -163,6 +163,31 @@ func (n *Norm) flat16(dst []uint16, src []byte, t *normTables) int {
 		return 0
 	}
 	return len(dst)
+}
+
+// wideMasks make of 8 pixels, of which the second half ends with its register, the 8 values
+// of a channel as 32-bit numbers.
+var wideMasks = [5]*[3][32]byte{3: newWideMasks(3), 4: newWideMasks(4)}
+
+func newWideMasks(step int) *[3][32]byte {
+	m := new([3][32]byte)
+	for c := range m {
+		for j := range m[c] {
+			m[c][j] = 0x80
+			if j%4 == 0 {
+				m[c][j] = pixelByte(step, j/4, c)
+			}
+		}
+	}
+	return m
+}
+
+// pixelByte returns where in its half of a register channel c of pixel i (0 to 7) is.
+func pixelByte(step, i, c int) byte {
+	if i < 4 {
+		return byte(i*step + c)
+	}
+	return byte(16 - (8-i)*step + c)
 }
 
 func (n *Norm) planesF32Fast(r, g, b []float32, src []byte, step int) int {
