@@ -50,53 +50,83 @@ func yccToRGBXFast(dst, y, cb, cr []byte) int {
 	return len(y)
 }
 
-// What huffmanBlock returns as its status.
+// What huffmanUnits returns as its status.
 const (
-	blockFlat    = iota // no coefficient but the first
-	blockFull           // others too
-	blockHungry         // bits must be filled in otherwise
-	blockUnknown        // a code that is in no table, or is none
-	blockOdd            // the entry led beyond the block
+	unitsDone   = iota
+	unitsHungry // bits must be filled in otherwise
+	unitsBad    // bits that are no code
+	unitsOdd    // the entry led beyond the block
 )
 
-// sequentialFast is bitReader.sequential; done is false if nothing was done. The kernel gets
-// pos, acc and n as an array: three words of bitReader that stand together.
-func (r *bitReader) sequentialFast(b *[64]int16, dc, ac *huffTable, pred *int32) (any, ok, done bool) {
+// unitsFast is bitReader.units; done is false if nothing was done. The kernel gets pos, acc and
+// n as an array: three words of bitReader that stand together.
+func (r *bitReader) unitsFast(blocks []unitBlock, units int) (ok, done bool) {
 	if !useAVX2 || len(r.data) < 8 {
-		return false, false, false
+		return false, false
+	}
+	for i := range blocks {
+		blocks[i].holds(units)
 	}
 	state := (*[3]uint64)(unsafe.Pointer(&r.pos))
-	for from := -1; ; {
-		status, k, last, entry, before := huffmanBlock(state, &r.data[0], len(r.data)-8, &b[0], &dc.look, &ac.look, pred, &zigzag[0], from)
-		switch from = k; {
-		case status == blockFlat || status == blockFull:
-			return status == blockFull, true, true
-		case status == blockHungry:
+	base, size, from := (*byte)(unsafe.Pointer(&blocks[0])), len(blocks)*blockSize, 0
+	for k0 := -1; ; {
+		status, left, at, k, last, entry, before := huffmanUnits(state, &r.data[0], len(r.data)-8, base, size, from, units, &zigzag[0], k0)
+		from, units, k0 = at, left, k
+		switch status {
+		case unitsDone:
+			return true, true
+		case unitsBad:
+			return false, true
+		case unitsHungry:
 			r.fill()
-		case status == blockOdd:
-			any, ok = r.ended(fastEntry(entry), before, ac, uint8(k), uint8(last))
-			return any, ok, true
-		case k < 0:
-			diff, ok := r.difference(dc)
-			if !ok {
-				return false, false, true
+			continue
+		}
+		b := &blocks[at/blockSize]
+		any, ok := r.ended(fastEntry(entry), before, b.ac, uint8(k), uint8(last))
+		if !ok {
+			return false, true
+		}
+		b.done(any)
+		if from, k0 = at+blockSize, -1; from == size {
+			if from, units = 0, units-1; units == 0 {
+				return true, true
 			}
-			*pred += diff
-			from = 0
-		default:
-			at, ok := r.long(b, ac, uint8(k))
-			if !ok || at >= 63 {
-				return true, ok && (at == 63 || at == longEnd), true
-			}
-			from = int(at)
 		}
 	}
 }
 
-// The kernel relies on where these are.
+// Where the kernel finds things.
+const (
+	blockSize = int(unsafe.Sizeof(unitBlock{}))
+	coefsAt   = 0
+	anyAt     = 24
+	dcAt      = 48
+	acAt      = 56
+	predAt    = 64
+	placeAt   = 72
+	stepAt    = 80
+	fastAt    = 2 << lookBits
+	countsAt  = fastAt + 4<<fastBits
+	symbolsAt = countsAt + 16
+	firstAt   = symbolsAt + 256
+	indexAt   = firstAt + 4*17
+)
+
 var (
 	_ = [1]struct{}{}[unsafe.Offsetof(bitReader{}.acc)-unsafe.Offsetof(bitReader{}.pos)-8]
 	_ = [1]struct{}{}[unsafe.Offsetof(bitReader{}.n)-unsafe.Offsetof(bitReader{}.acc)-8]
+	_ = [1]struct{}{}[blockSize-88]
+	_ = [1]struct{}{}[unsafe.Offsetof(unitBlock{}.coefs)-coefsAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(unitBlock{}.any)-anyAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(unitBlock{}.dc)-dcAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(unitBlock{}.ac)-acAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(unitBlock{}.pred)-predAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(unitBlock{}.place)-placeAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(unitBlock{}.step)-stepAt]
 	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.look)]
-	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.fast)-2<<lookBits]
+	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.fast)-fastAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.counts)-countsAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.symbols)-symbolsAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.first)-firstAt]
+	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.index)-indexAt]
 )

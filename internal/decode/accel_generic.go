@@ -7,6 +7,4 @@ func sumRowsFast(_ []uint16, _, _ []byte) int                         { return 0
 func doubleColumnsFast(_ []byte, _ []uint16, _, _ uint16) int         { return 0 }
 func yccToRGBXFast(_, _, _, _ []byte) int                             { return 0 }
 
-func (*bitReader) sequentialFast(_ *[64]int16, _, _ *huffTable, _ *int32) (_, _, _ bool) {
-	return false, false, false
-}
+func (*bitReader) unitsFast(_ []unitBlock, _ int) (_, _ bool) { return false, false }

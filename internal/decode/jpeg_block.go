@@ -28,22 +28,6 @@ func makeZigzag() (z [256]uint8) {
 	return z
 }
 
-// sequential decodes a block of a sequential scan into b, which is zero, and adds to pred what
-// its first coefficient differs from the one of the block before. any and ok are those of
-// block.
-func (r *bitReader) sequential(b *[64]int16, dc, ac *huffTable, pred *int32) (any, ok bool) {
-	any, ok, done := r.sequentialFast(b, dc, ac, pred)
-	if !done {
-		var diff int32
-		if diff, ok = r.difference(dc); ok {
-			*pred += diff
-			any, ok = r.block(b, ac)
-		}
-	}
-	b[0] = int16(*pred)
-	return any, ok
-}
-
 // difference decodes the first coefficient of a sequential block, less the one of the block
 // before. It returns false if the bits are no code.
 func (r *bitReader) difference(dc *huffTable) (int32, bool) {

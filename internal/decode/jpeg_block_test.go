@@ -35,20 +35,24 @@ func randomTable(t *testing.T, rng *rand.Rand, ac bool) *huffTable {
 	}
 }
 
-// decoded is what came of one block.
+// decoded is what came of some units.
 type decoded struct {
-	block   [64]int16
-	pred    int32
-	any, ok bool
-	reader  bitReader
+	coefs  [3][]int16
+	any    [3][]bool
+	pred   [3]int32
+	ok     bool
+	reader bitReader
 }
 
-// TestBlocksOfRandomBits decodes noise, with bytes 0xFF and markers in it, by random tables:
-// the kernel and the loops agree on every block, and on where they stand behind it.
-func TestBlocksOfRandomBits(t *testing.T) {
+// TestUnitsOfRandomBits decodes noise, with bytes 0xFF and markers in it, by random tables: the
+// kernel and the loops agree on every block, and on where they stand behind each few units.
+func TestUnitsOfRandomBits(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 1000 {
-		dc, ac := randomTable(t, rng, false), randomTable(t, rng, true)
+		var tables [3][2]*huffTable
+		for i := range tables {
+			tables[i] = [2]*huffTable{randomTable(t, rng, false), randomTable(t, rng, true)}
+		}
 		data := make([]byte, 8+rng.IntN(600))
 		for i := range data {
 			data[i] = byte(rng.Uint32())
@@ -59,13 +63,12 @@ func TestBlocksOfRandomBits(t *testing.T) {
 				data[i] = 0
 			}
 		}
+		units := 1 + rng.IntN(4)
 		all := func() (list []decoded) {
 			var r bitReader
 			r.start(data, 0)
-			for d := (decoded{ok: true}); d.ok && !r.overrun() && len(list) < 200; list = append(list, d) {
-				d.block = [64]int16{}
-				d.any, d.ok = r.sequential(&d.block, dc, ac, &d.pred)
-				d.reader = r
+			for d := (decoded{ok: true}); d.ok && !r.overrun() && len(list) < 100; list = append(list, d) {
+				d.read(&r, &tables, units)
 			}
 			return list
 		}
@@ -73,30 +76,54 @@ func TestBlocksOfRandomBits(t *testing.T) {
 		loopsAlone(t, func() {
 			for i, want := range all() {
 				if i >= len(fast) {
-					t.Fatalf("the kernel stopped at block %d", i)
+					t.Fatalf("the kernel stopped before units %d", i)
 				}
-				compareBlocks(t, i, fast[i], want)
+				compareUnits(t, i, &fast[i], &want)
 			}
 		})
 	}
 }
 
-func compareBlocks(t *testing.T, i int, got, want decoded) {
+// read decodes units of three blocks, the second of them of the first component too.
+func (d *decoded) read(r *bitReader, tables *[3][2]*huffTable, units int) {
+	var blocks []unitBlock
+	for i, c := range []int{0, 0, 1, 2} {
+		step := []int{2, 2, 1, 1}[i]
+		if i != 1 {
+			d.coefs[c], d.any[c] = make([]int16, 64*step*units), make([]bool, step*units)
+		}
+		blocks = append(blocks, unitBlock{
+			coefs: d.coefs[c], any: d.any[c], dc: tables[c][0], ac: tables[c][1],
+			pred: &d.pred[c], place: i & 1 &^ (i >> 1), step: step,
+		})
+	}
+	d.ok = r.units(blocks, units)
+	d.reader = *r
+}
+
+func compareUnits(t *testing.T, i int, got, want *decoded) {
 	t.Helper()
 	if got.ok != want.ok || got.reader.overrun() != want.reader.overrun() {
-		t.Fatalf("block %d: ok %v, overrun %v; want %v, %v", i, got.ok, got.reader.overrun(), want.ok, want.reader.overrun())
+		t.Fatalf("units %d: ok %v, overrun %v; want %v, %v", i, got.ok, got.reader.overrun(), want.ok, want.reader.overrun())
 	}
 	if !want.ok || want.reader.overrun() {
 		return // what an error leaves is of no use
 	}
-	if got.block != want.block || got.pred != want.pred {
-		t.Fatalf("block %d: %v, want %v", i, got.block, want.block)
+	if got.pred != want.pred {
+		t.Fatalf("units %d: sums %v, want %v", i, got.pred, want.pred)
 	}
-	if !got.any && slices.ContainsFunc(got.block[1:], func(v int16) bool { return v != 0 }) {
-		t.Fatalf("block %d: any is false for %v", i, got.block)
+	for c := range got.coefs {
+		if !slices.Equal(got.coefs[c], want.coefs[c]) {
+			t.Fatalf("units %d, component %d: %v, want %v", i, c, got.coefs[c], want.coefs[c])
+		}
+		for b, any := range got.any[c] {
+			if !any && slices.ContainsFunc(got.coefs[c][64*b+1:64*b+64], func(v int16) bool { return v != 0 }) {
+				t.Fatalf("units %d, component %d: block %d has more than a first coefficient", i, c, b)
+			}
+		}
 	}
 	if a, b := rest(got.reader), rest(want.reader); a != b {
-		t.Fatalf("block %d: the next bits are %064b, want %064b", i, a, b)
+		t.Fatalf("units %d: the next bits are %064b, want %064b", i, a, b)
 	}
 }
 

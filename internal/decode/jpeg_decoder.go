@@ -19,6 +19,7 @@ type jpegDecoder struct {
 	buffered   bool // all coefficients are kept
 	bits       bitReader
 	scan       []*component // of the current scan
+	blocks     []unitBlock  // of one of its units
 	untilReset int          // units left in the restart interval
 	resets     int
 	decoded    int // rows of units that are through
@@ -111,15 +112,20 @@ func (j *jpegDecoder) rewind() error {
 	return err
 }
 
-// nextUnit is called before each unit of a scan: it takes a restart marker off the stream
-// where one is due.
-func (j *jpegDecoder) nextUnit() bool {
+// nextUnit is called before each unit of a scan. It returns false if a restart marker is due
+// and not there.
+func (j *jpegDecoder) nextUnit() bool { return j.nextUnits(1) == 1 }
+
+// nextUnits is called before at most n units of a scan: it takes a restart marker off the
+// stream where one is due, and returns how many of the units may be read before the next. That
+// is 0 if the marker is not there.
+func (j *jpegDecoder) nextUnits(n int) int {
 	if j.restart == 0 {
-		return true
+		return n
 	}
 	if j.untilReset == 0 {
 		if !j.bits.skipRestart(j.resets & 7) {
-			return false
+			return 0
 		}
 		j.resets++
 		j.untilReset = j.restart
@@ -127,8 +133,9 @@ func (j *jpegDecoder) nextUnit() bool {
 			c.pred = 0
 		}
 	}
-	j.untilReset--
-	return true
+	n = min(n, j.untilReset)
+	j.untilReset -= n
+	return n
 }
 
 // damaged says where the data stopped making sense.

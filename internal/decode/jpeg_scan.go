@@ -27,31 +27,43 @@ func (j *jpegDecoder) readUnitRow() error {
 			return corrupt(JPEG, "a Huffman table is missing")
 		}
 	}
-	ok := true
-	for u := 0; u < j.unitsX && ok; u++ {
-		ok = j.nextUnit() && j.readUnit(u)
-	}
-	if !ok || j.bits.overrun() {
+	j.aim(0)
+	if !j.readUnits(j.unitsX) {
 		return j.damaged(j.decoded * 8 * j.fy)
 	}
 	return nil
 }
 
-// readUnit decodes the blocks of unit number u of a row.
-func (j *jpegDecoder) readUnit(u int) bool {
+// readUnits decodes the next n units of a row that the blocks are aimed at.
+func (j *jpegDecoder) readUnits(n int) bool {
+	for n > 0 {
+		m := j.nextUnits(n)
+		if m == 0 || !j.bits.units(j.blocks, m) {
+			return false
+		}
+		n -= m
+	}
+	return !j.bits.overrun()
+}
+
+// aim makes the blocks those of the first unit in row y of the current scan, as far as
+// coefficients are kept. A scan of one component has units of one block.
+func (j *jpegDecoder) aim(y int) {
+	j.blocks = j.blocks[:0]
 	for _, c := range j.scan {
-		for v := range c.vs {
-			at := v*c.blocksX + u*c.hs
-			for b := at; b < at+c.hs; b++ {
-				any, ok := j.bits.sequential((*[64]int16)(c.coefs[64*b:]), c.dcTab, c.acTab, &c.pred)
-				if !ok {
-					return false
-				}
-				c.ac[b] = any
+		hs, vs := c.hs, c.vs
+		if len(j.scan) == 1 {
+			hs, vs = 1, 1
+		}
+		for v := range vs {
+			for h := range hs {
+				j.blocks = append(j.blocks, unitBlock{
+					coefs: c.coefs, any: c.ac, dc: c.dcTab, ac: c.acTab, pred: &c.pred,
+					place: (y*vs+v)*c.blocksX + h, step: hs,
+				})
 			}
 		}
 	}
-	return true
 }
 
 // readAllScans decodes the coefficients of an image whose components come in several scans.
@@ -93,18 +105,28 @@ func (j *jpegDecoder) readScan(params []byte) error {
 		across, down = j.scan[0].across, j.scan[0].down
 	}
 	for y := range down {
-		ok := true
-		for x := 0; x < across && ok; x++ {
-			if j.restart > 0 && j.untilReset == 0 {
-				s.endOfBandRun = 0
-			}
-			ok = j.nextUnit() && j.scanUnit(&s, x, y)
-		}
-		if !ok || j.bits.overrun() {
+		if !j.scanRow(&s, across, y) {
 			return j.damaged(y * j.h.h / down)
 		}
 	}
 	return nil
+}
+
+// scanRow decodes the n units in row y of a scan.
+func (j *jpegDecoder) scanRow(s *progressiveScan, n, y int) bool {
+	if j.h.sof != mSOF2 {
+		j.aim(y)
+		return j.readUnits(n)
+	}
+	for x := range n {
+		if j.restart > 0 && j.untilReset == 0 {
+			s.endOfBandRun = 0
+		}
+		if !j.nextUnit() || !j.scanUnit(s, x, y) {
+			return false
+		}
+	}
+	return !j.bits.overrun()
 }
 
 func (j *jpegDecoder) tablesDefined(s *progressiveScan) bool {
@@ -116,7 +138,7 @@ func (j *jpegDecoder) tablesDefined(s *progressiveScan) bool {
 	return true
 }
 
-// scanUnit decodes unit (x, y) of a scan: a block if it has one component.
+// scanUnit decodes unit (x, y) of a progressive scan: a block if it has one component.
 func (j *jpegDecoder) scanUnit(s *progressiveScan, x, y int) bool {
 	if len(j.scan) == 1 {
 		return j.scanBlock(s, j.scan[0], x, y)
@@ -136,13 +158,8 @@ func (j *jpegDecoder) scanUnit(s *progressiveScan, x, y int) bool {
 func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool {
 	at := y*c.blocksX + x
 	b := (*[64]int16)(c.coefs[64*at:])
-	if j.h.sof == mSOF2 {
-		s.dcTable, s.table, s.any = c.dcTab, c.acTab, &c.ac[at]
-		return s.block(b, &c.pred)
-	}
-	any, ok := j.bits.sequential(b, c.dcTab, c.acTab, &c.pred)
-	c.ac[at] = any
-	return ok
+	s.dcTable, s.table, s.any = c.dcTab, c.acTab, &c.ac[at]
+	return s.block(b, &c.pred)
 }
 
 // transform makes samples of the blocks in one row of units, of those that output columns

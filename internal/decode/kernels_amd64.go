@@ -4,13 +4,14 @@
 
 package decode
 
-// huffmanBlock decodes a block from k on, from its difference on, which it adds to pred, where k is -1. state is pos,
-// acc and n of a bitReader; 8 bytes at data+end are the last of the file, dc and ac the beginnings of huffTables. Where
-// status is hungry or unknown, it stopped behind k1; where it is odd, behind the entry found in the bits before, whose
-// coefficients are k1 and last.
+// huffmanUnits decodes units of the blocks at blocks, size bytes of them, beginning in the block that is from bytes on,
+// behind its coefficient k0, or with a whole block where k0 is -1. state is pos, acc and n of a bitReader; 8 bytes at
+// data+end are the last of the file. Where it stops early, that is in the block at bytes on, behind k, and units are left,
+// that of the block among them; where the status is odd, behind the entry found in the bits before, whose coefficients
+// are k and last.
 //
 //go:noescape
-func huffmanBlock(state *[3]uint64, data *byte, end int, b *int16, dc *[512]uint16, ac *[512]uint16, pred *int32, zigzag *byte, k int) (status int, k1 int, last int, entry uint32, before uint64)
+func huffmanUnits(state *[3]uint64, data *byte, end int, blocks *byte, size int, from int, units int, zigzag *byte, k0 int) (status int, left int, at int, k int, last int, entry uint32, before uint64)
 
 // idctPairAVX2 dequantises and transforms two blocks to 8 rows of 16 samples.
 //

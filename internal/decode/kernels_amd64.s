@@ -4,364 +4,486 @@
 
 #include "textflag.h"
 
-// func huffmanBlock(state *[3]uint64, data *byte, end int, b *int16, dc *[512]uint16, ac *[512]uint16, pred *int32, zigzag *byte, k int) (status int, k1 int, last int, entry uint32, before uint64)
-// Requires: BMI2
-TEXT ·huffmanBlock(SB), NOSPLIT, $0-112
-	MOVQ   b+24(FP), AX
-	MOVQ   ac+40(FP), CX
-	MOVQ   zigzag+56(FP), DX
-	MOVQ   k+64(FP), BX
-	MOVQ   state+0(FP), R8
-	MOVQ   (R8), SI
-	MOVQ   8(R8), DI
-	MOVQ   16(R8), R8
-	CMPQ   BX, $0x00
-	JGE    group
-	MOVQ   dc+32(FP), R11
-	CMPQ   R8, $0x20
-	JGE    differenceBits
+// func huffmanUnits(state *[3]uint64, data *byte, end int, blocks *byte, size int, from int, units int, zigzag *byte, k0 int) (status int, left int, at int, k int, last int, entry uint32, before uint64)
+// Requires: BMI, BMI2
+TEXT ·huffmanUnits(SB), NOSPLIT, $0-128
+	MOVQ  state+0(FP), AX
+	MOVQ  blocks+24(FP), CX
+	MOVQ  zigzag+56(FP), DX
+	MOVQ  k0+64(FP), BX
+	MOVQ  (AX), SI
+	MOVQ  8(AX), DI
+	MOVQ  16(AX), R10
+	MOVQ  units+48(FP), AX
+	MOVQ  AX, left+80(FP)
+	ADDQ  from+40(FP), CX
+	MOVQ  72(CX), AX
+	SHLQ  $0x07, AX
+	ADDQ  (CX), AX
+	MOVQ  56(CX), R9
+	TESTQ BX, BX
+	JGE   group
+
+block:
 	CMPQ   SI, end+16(FP)
-	JG     hungry
-	MOVQ   data+8(FP), R9
-	MOVQ   (R9)(SI*1), R9
-	BSWAPQ R9
-	MOVQ   R9, R10
-	NOTQ   R10
-	MOVQ   $0xfefefefefefefeff, R12
-	ADDQ   R12, R10
-	ANDQ   R9, R10
-	MOVQ   $0x8080808080808080, R12
-	TESTQ  R12, R10
-	JNZ    hungry
-	SHRXQ  R8, R9, R9
-	ORQ    R9, DI
-	MOVQ   $0x0000003f, R10
-	SUBQ   R8, R10
-	SHRQ   $0x03, R10
-	ADDQ   R10, SI
-	ORQ    $0x38, R8
+	JG     slowly
+	MOVQ   data+8(FP), R11
+	MOVQ   (R11)(SI*1), R11
+	BSWAPQ R11
+	MOVQ   R11, R12
+	NOTQ   R12
+	ADDQ   hasFF<>+0(SB), R12
+	ANDQ   R11, R12
+	TESTQ  R12, highBits<>+0(SB)
+	JNZ    slowly
+	SHRXQ  R10, R11, R11
+	ORQ    R11, DI
+	MOVQ   $0x0000003f, R12
+	SUBQ   R10, R12
+	SHRQ   $0x03, R12
+	ADDQ   R12, SI
+	ORQ    $0x38, R10
 
 differenceBits:
-	MOVQ  DI, R9
-	MOVQ  DI, R10
-	SHRQ  $0x35, R10
-	MOVL  1024(R11)(R10*4), R10
-	TESTL R10, R10
-	JZ    unknown
-	SHLXQ R10, DI, DI
-	SUBQ  R10, R8
-	ANDQ  $0x3f, R8
-	SARL  $0x17, R10
-	MOVQ  pred+48(FP), R9
-	MOVL  (R9), BX
-	ADDL  R10, BX
-	MOVL  BX, (R9)
+	MOVQ  48(CX), R13
+	MOVQ  DI, R11
+	MOVQ  DI, R12
+	SHRQ  $0x35, R12
+	MOVL  1024(R13)(R12*4), R12
+	TESTL R12, R12
+	JZ    longDifference
+	SHLXQ R12, DI, DI
+	SUBQ  R12, R10
+	SARL  $0x17, R12
+	MOVQ  64(CX), BX
+	ADDL  R12, (BX)
 	XORQ  BX, BX
+	JMP   four
 
 group:
-	CMPQ   R8, $0x37
-	JGE    blockBits
 	CMPQ   SI, end+16(FP)
-	JG     hungry
-	MOVQ   data+8(FP), R9
-	MOVQ   (R9)(SI*1), R9
-	BSWAPQ R9
-	MOVQ   R9, R10
-	NOTQ   R10
-	MOVQ   $0xfefefefefefefeff, R11
-	ADDQ   R11, R10
-	ANDQ   R9, R10
-	MOVQ   $0x8080808080808080, R11
-	TESTQ  R11, R10
-	JNZ    hungry
-	SHRXQ  R8, R9, R9
-	ORQ    R9, DI
-	MOVQ   $0x0000003f, R10
-	SUBQ   R8, R10
-	SHRQ   $0x03, R10
-	ADDQ   R10, SI
-	ORQ    $0x38, R8
+	JG     slowly
+	MOVQ   data+8(FP), R11
+	MOVQ   (R11)(SI*1), R11
+	BSWAPQ R11
+	MOVQ   R11, R12
+	NOTQ   R12
+	ADDQ   hasFF<>+0(SB), R12
+	ANDQ   R11, R12
+	TESTQ  R12, highBits<>+0(SB)
+	JNZ    slowly
+	SHRXQ  R10, R11, R11
+	ORQ    R11, DI
+	MOVQ   $0x0000003f, R12
+	SUBQ   R10, R12
+	SHRQ   $0x03, R12
+	ADDQ   R12, SI
+	ORQ    $0x38, R10
 
-blockBits:
-	MOVQ    DI, R9
-	MOVQ    DI, R10
-	SHRQ    $0x35, R10
-	MOVL    1024(CX)(R10*4), R10
-	TESTL   R10, R10
-	JZ      long
-	SHLXQ   R10, DI, DI
-	SUBQ    R10, R8
-	MOVL    R10, R12
-	SHRL    $0x06, R12
-	ANDL    $0x3f, R12
-	ADDQ    R12, BX
-	MOVL    R10, R12
-	SHRL    $0x0c, R12
-	ANDL    $0x3f, R12
-	MOVQ    BX, R11
-	ADDQ    R12, R11
-	MOVBQZX (DX)(R11*1), R12
-	MOVL    R10, R13
-	SHLL    $0x09, R13
-	SARL    $0x1b, R13
-	MOVW    R13, (AX)(R12*2)
-	MOVBQZX (DX)(BX*1), R12
-	MOVL    R10, R13
-	SARL    $0x17, R13
-	MOVW    R13, (AX)(R12*2)
-	CMPQ    R11, $0x3f
+groupBits:
+	MOVQ    DI, R11
+	MOVQ    DI, R12
+	SHRQ    $0x35, R12
+	MOVL    1024(R9)(R12*4), R12
+	TESTL   R12, R12
+	JZ      longCoefficient
+	SHLXQ   R12, DI, DI
+	SUBQ    R12, R10
+	MOVL    R12, R14
+	SHRL    $0x06, R14
+	ANDL    $0x3f, R14
+	ADDQ    R14, BX
+	MOVL    R12, R14
+	SHRL    $0x0c, R14
+	ANDL    $0x3f, R14
+	MOVQ    BX, R13
+	ADDQ    R14, R13
+	MOVBQZX (DX)(R13*1), R14
+	MOVL    R12, R15
+	SHLL    $0x09, R15
+	SARL    $0x1b, R15
+	MOVW    R15, (AX)(R14*2)
+	MOVBQZX (DX)(BX*1), R14
+	MOVL    R12, R15
+	SARL    $0x17, R15
+	MOVW    R15, (AX)(R14*2)
+	CMPQ    R13, $0x3f
 	JGE     ended
-	MOVQ    R11, BX
-	MOVQ    DI, R9
-	MOVQ    DI, R10
-	SHRQ    $0x35, R10
-	MOVL    1024(CX)(R10*4), R10
-	TESTL   R10, R10
-	JZ      long
-	SHLXQ   R10, DI, DI
-	SUBQ    R10, R8
-	MOVL    R10, R12
-	SHRL    $0x06, R12
-	ANDL    $0x3f, R12
-	ADDQ    R12, BX
-	MOVL    R10, R12
-	SHRL    $0x0c, R12
-	ANDL    $0x3f, R12
-	MOVQ    BX, R11
-	ADDQ    R12, R11
-	MOVBQZX (DX)(R11*1), R12
-	MOVL    R10, R13
-	SHLL    $0x09, R13
-	SARL    $0x1b, R13
-	MOVW    R13, (AX)(R12*2)
-	MOVBQZX (DX)(BX*1), R12
-	MOVL    R10, R13
-	SARL    $0x17, R13
-	MOVW    R13, (AX)(R12*2)
-	CMPQ    R11, $0x3f
+	MOVQ    R13, BX
+
+four:
+	MOVQ    DI, R11
+	MOVQ    DI, R12
+	SHRQ    $0x35, R12
+	MOVL    1024(R9)(R12*4), R12
+	TESTL   R12, R12
+	JZ      longCoefficient
+	SHLXQ   R12, DI, DI
+	SUBQ    R12, R10
+	MOVL    R12, R14
+	SHRL    $0x06, R14
+	ANDL    $0x3f, R14
+	ADDQ    R14, BX
+	MOVL    R12, R14
+	SHRL    $0x0c, R14
+	ANDL    $0x3f, R14
+	MOVQ    BX, R13
+	ADDQ    R14, R13
+	MOVBQZX (DX)(R13*1), R14
+	MOVL    R12, R15
+	SHLL    $0x09, R15
+	SARL    $0x1b, R15
+	MOVW    R15, (AX)(R14*2)
+	MOVBQZX (DX)(BX*1), R14
+	MOVL    R12, R15
+	SARL    $0x17, R15
+	MOVW    R15, (AX)(R14*2)
+	CMPQ    R13, $0x3f
 	JGE     ended
-	MOVQ    R11, BX
-	MOVQ    DI, R9
-	MOVQ    DI, R10
-	SHRQ    $0x35, R10
-	MOVL    1024(CX)(R10*4), R10
-	TESTL   R10, R10
-	JZ      long
-	SHLXQ   R10, DI, DI
-	SUBQ    R10, R8
-	MOVL    R10, R12
-	SHRL    $0x06, R12
-	ANDL    $0x3f, R12
-	ADDQ    R12, BX
-	MOVL    R10, R12
-	SHRL    $0x0c, R12
-	ANDL    $0x3f, R12
-	MOVQ    BX, R11
-	ADDQ    R12, R11
-	MOVBQZX (DX)(R11*1), R12
-	MOVL    R10, R13
-	SHLL    $0x09, R13
-	SARL    $0x1b, R13
-	MOVW    R13, (AX)(R12*2)
-	MOVBQZX (DX)(BX*1), R12
-	MOVL    R10, R13
-	SARL    $0x17, R13
-	MOVW    R13, (AX)(R12*2)
-	CMPQ    R11, $0x3f
+	MOVQ    R13, BX
+	MOVQ    DI, R11
+	MOVQ    DI, R12
+	SHRQ    $0x35, R12
+	MOVL    1024(R9)(R12*4), R12
+	TESTL   R12, R12
+	JZ      longCoefficient
+	SHLXQ   R12, DI, DI
+	SUBQ    R12, R10
+	MOVL    R12, R14
+	SHRL    $0x06, R14
+	ANDL    $0x3f, R14
+	ADDQ    R14, BX
+	MOVL    R12, R14
+	SHRL    $0x0c, R14
+	ANDL    $0x3f, R14
+	MOVQ    BX, R13
+	ADDQ    R14, R13
+	MOVBQZX (DX)(R13*1), R14
+	MOVL    R12, R15
+	SHLL    $0x09, R15
+	SARL    $0x1b, R15
+	MOVW    R15, (AX)(R14*2)
+	MOVBQZX (DX)(BX*1), R14
+	MOVL    R12, R15
+	SARL    $0x17, R15
+	MOVW    R15, (AX)(R14*2)
+	CMPQ    R13, $0x3f
 	JGE     ended
-	MOVQ    R11, BX
-	MOVQ    DI, R9
-	MOVQ    DI, R10
-	SHRQ    $0x35, R10
-	MOVL    1024(CX)(R10*4), R10
-	TESTL   R10, R10
-	JZ      long
-	SHLXQ   R10, DI, DI
-	SUBQ    R10, R8
-	MOVL    R10, R12
-	SHRL    $0x06, R12
-	ANDL    $0x3f, R12
-	ADDQ    R12, BX
-	MOVL    R10, R12
-	SHRL    $0x0c, R12
-	ANDL    $0x3f, R12
-	MOVQ    BX, R11
-	ADDQ    R12, R11
-	MOVBQZX (DX)(R11*1), R12
-	MOVL    R10, R13
-	SHLL    $0x09, R13
-	SARL    $0x1b, R13
-	MOVW    R13, (AX)(R12*2)
-	MOVBQZX (DX)(BX*1), R12
-	MOVL    R10, R13
-	SARL    $0x17, R13
-	MOVW    R13, (AX)(R12*2)
-	CMPQ    R11, $0x3f
+	MOVQ    R13, BX
+	MOVQ    DI, R11
+	MOVQ    DI, R12
+	SHRQ    $0x35, R12
+	MOVL    1024(R9)(R12*4), R12
+	TESTL   R12, R12
+	JZ      longCoefficient
+	SHLXQ   R12, DI, DI
+	SUBQ    R12, R10
+	MOVL    R12, R14
+	SHRL    $0x06, R14
+	ANDL    $0x3f, R14
+	ADDQ    R14, BX
+	MOVL    R12, R14
+	SHRL    $0x0c, R14
+	ANDL    $0x3f, R14
+	MOVQ    BX, R13
+	ADDQ    R14, R13
+	MOVBQZX (DX)(R13*1), R14
+	MOVL    R12, R15
+	SHLL    $0x09, R15
+	SARL    $0x1b, R15
+	MOVW    R15, (AX)(R14*2)
+	MOVBQZX (DX)(BX*1), R14
+	MOVL    R12, R15
+	SARL    $0x17, R15
+	MOVW    R15, (AX)(R14*2)
+	CMPQ    R13, $0x3f
 	JGE     ended
-	MOVQ    R11, BX
-	MOVQ    DI, R9
-	MOVQ    DI, R10
-	SHRQ    $0x35, R10
-	MOVL    1024(CX)(R10*4), R10
-	TESTL   R10, R10
-	JZ      long
-	SHLXQ   R10, DI, DI
-	SUBQ    R10, R8
-	MOVL    R10, R12
-	SHRL    $0x06, R12
-	ANDL    $0x3f, R12
-	ADDQ    R12, BX
-	MOVL    R10, R12
-	SHRL    $0x0c, R12
-	ANDL    $0x3f, R12
-	MOVQ    BX, R11
-	ADDQ    R12, R11
-	MOVBQZX (DX)(R11*1), R12
-	MOVL    R10, R13
-	SHLL    $0x09, R13
-	SARL    $0x1b, R13
-	MOVW    R13, (AX)(R12*2)
-	MOVBQZX (DX)(BX*1), R12
-	MOVL    R10, R13
-	SARL    $0x17, R13
-	MOVW    R13, (AX)(R12*2)
-	CMPQ    R11, $0x3f
+	MOVQ    R13, BX
+	MOVQ    DI, R11
+	MOVQ    DI, R12
+	SHRQ    $0x35, R12
+	MOVL    1024(R9)(R12*4), R12
+	TESTL   R12, R12
+	JZ      longCoefficient
+	SHLXQ   R12, DI, DI
+	SUBQ    R12, R10
+	MOVL    R12, R14
+	SHRL    $0x06, R14
+	ANDL    $0x3f, R14
+	ADDQ    R14, BX
+	MOVL    R12, R14
+	SHRL    $0x0c, R14
+	ANDL    $0x3f, R14
+	MOVQ    BX, R13
+	ADDQ    R14, R13
+	MOVBQZX (DX)(R13*1), R14
+	MOVL    R12, R15
+	SHLL    $0x09, R15
+	SARL    $0x1b, R15
+	MOVW    R15, (AX)(R14*2)
+	MOVBQZX (DX)(BX*1), R14
+	MOVL    R12, R15
+	SARL    $0x17, R15
+	MOVW    R15, (AX)(R14*2)
+	CMPQ    R13, $0x3f
 	JGE     ended
-	MOVQ    R11, BX
-	ANDQ    $0x3f, R8
+	MOVQ    R13, BX
+	ANDQ    $0x3f, R10
 	JMP     group
 
-long:
-	ANDQ   $0x3f, R8
-	CMPQ   R8, $0x20
-	JGE    longBits
+ended:
+	ANDQ  $0x3f, R10
+	MOVL  R12, R8
+	SHRL  $0x06, R8
+	ANDL  $0x3f, R8
+	MOVL  R12, R9
+	SHRL  $0x0c, R9
+	ANDL  $0x3f, R9
+	ADDL  R9, R8
+	CMPL  R8, $0x3f
+	JL    noEnd
+	CMPQ  R13, $0x7e
+	JGE   odd
+	CMPQ  R13, $0x3f
+	SETNE R8
+
+finished:
+	MOVQ 64(CX), R9
+	MOVL (R9), R9
+	MOVW R9, (AX)
+	MOVQ 72(CX), R9
+	MOVQ 24(CX), AX
+	MOVB R8, (AX)(R9*1)
+	ADDQ 80(CX), R9
+	MOVQ R9, 72(CX)
+	MOVQ $-1, BX
+	ADDQ $0x58, CX
+	MOVQ blocks+24(FP), R9
+	ADDQ size+32(FP), R9
+	CMPQ CX, R9
+	JNE  next
+	MOVQ blocks+24(FP), CX
+	DECQ left+80(FP)
+	JZ   done
+
+next:
+	MOVQ 72(CX), AX
+	SHLQ $0x07, AX
+	ADDQ (CX), AX
+	MOVQ 56(CX), R9
+	JMP  block
+
+noEnd:
+	CMPQ R13, $0x3f
+	JNE  odd
+
+full:
+	MOVQ $0x00000001, R8
+	JMP  finished
+
+longDifference:
+	MOVQ    48(CX), R14
+	MOVQ    DI, R11
+	SHRQ    $0x37, R11
+	MOVWQZX (R14)(R11*2), R11
+	MOVQ    R11, R13
+	SHRQ    $0x08, R11
+	ANDQ    $0x1f, R13
+	JNZ     differenceSymbol
+	MOVQ    $0x00000009, R13
+
+differenceLonger:
+	INCQ    R13
+	CMPQ    R13, $0x10
+	JG      bad
+	MOVQ    R13, R11
+	NEGQ    R11
+	SHRXQ   R11, DI, R12
+	SUBL    9488(R14)(R13*4), R12
+	MOVBLZX 9215(R14)(R13*1), R11
+	CMPL    R12, R11
+	JGE     differenceLonger
+	ADDL    9556(R14)(R13*4), R12
+	MOVBQZX 9232(R14)(R12*1), R11
+
+differenceSymbol:
+	SHLXQ R13, DI, DI
+	SUBQ  R13, R10
+	CMPQ  R11, $0x0f
+	JG    bad
+	XORQ  R12, R12
+	TESTQ R11, R11
+	JZ    noDifference
+	MOVQ  $-1, BX
+	SHLXQ R11, BX, BX
+	INCQ  BX
+	MOVQ  DI, R12
+	SARQ  $0x3f, R12
+	ANDNQ BX, R12, BX
+	MOVQ  R11, R12
+	NEGQ  R12
+	SHRXQ R12, DI, R12
+	ADDQ  BX, R12
+	SHLXQ R11, DI, DI
+	SUBQ  R11, R10
+
+noDifference:
+	MOVQ 64(CX), BX
+	ADDL R12, (BX)
+	XORQ BX, BX
+	JMP  group
+
+longCoefficient:
+	ANDQ   $0x3f, R10
 	CMPQ   SI, end+16(FP)
-	JG     hungry
-	MOVQ   data+8(FP), R10
-	MOVQ   (R10)(SI*1), R10
-	BSWAPQ R10
-	MOVQ   R10, R11
-	NOTQ   R11
-	MOVQ   $0xfefefefefefefeff, R12
-	ADDQ   R12, R11
-	ANDQ   R10, R11
-	MOVQ   $0x8080808080808080, R12
-	TESTQ  R12, R11
-	JNZ    hungry
-	SHRXQ  R8, R10, R10
-	ORQ    R10, DI
-	MOVQ   $0x0000003f, R11
-	SUBQ   R8, R11
-	SHRQ   $0x03, R11
-	ADDQ   R11, SI
-	ORQ    $0x38, R8
+	JG     longFF
+	MOVQ   data+8(FP), R11
+	MOVQ   (R11)(SI*1), R11
+	BSWAPQ R11
+	MOVQ   R11, R12
+	NOTQ   R12
+	ADDQ   hasFF<>+0(SB), R12
+	ANDQ   R11, R12
+	TESTQ  R12, highBits<>+0(SB)
+	JNZ    longFF
+	SHRXQ  R10, R11, R11
+	ORQ    R11, DI
+	MOVQ   $0x0000003f, R12
+	SUBQ   R10, R12
+	SHRQ   $0x03, R12
+	ADDQ   R12, SI
+	ORQ    $0x38, R10
 
 longBits:
-	MOVQ    DI, R10
-	SHRQ    $0x37, R10
-	MOVWQZX (CX)(R10*2), R10
-	MOVQ    R10, R11
-	ANDQ    $0x1f, R11
-	JZ      unknown
-	SHLXQ   R11, DI, DI
-	SUBQ    R11, R8
-	SHRQ    $0x08, R10
-	MOVQ    R10, R11
-	ANDQ    $0x0f, R11
-	JZ      zeros
-	SHRQ    $0x04, R10
-	LEAQ    1(BX)(R10*1), BX
-	MOVQ    DI, R10
-	SARQ    $0x3f, R10
-	NOTQ    R10
-	MOVQ    $-1, R9
-	SHLXQ   R11, R9, R9
-	INCQ    R9
-	ANDQ    R9, R10
-	MOVQ    R11, R9
-	NEGQ    R9
-	SHRXQ   R9, DI, R9
-	ADDQ    R10, R9
-	SHLXQ   R11, DI, DI
-	SUBQ    R11, R8
+	MOVQ    DI, R11
+	SHRQ    $0x37, R11
+	MOVWQZX (R9)(R11*2), R11
+	MOVQ    R11, R13
+	SHRQ    $0x08, R11
+	ANDQ    $0x1f, R13
+	JNZ     coefficientSymbol
+	MOVQ    $0x00000009, R13
+
+coefficientLonger:
+	INCQ    R13
+	CMPQ    R13, $0x10
+	JG      bad
+	MOVQ    R13, R11
+	NEGQ    R11
+	SHRXQ   R11, DI, R12
+	SUBL    9488(R9)(R13*4), R12
+	MOVBLZX 9215(R9)(R13*1), R11
+	CMPL    R12, R11
+	JGE     coefficientLonger
+	ADDL    9556(R9)(R13*4), R12
+	MOVBQZX 9232(R9)(R12*1), R11
+
+coefficientSymbol:
+	SHLXQ   R13, DI, DI
+	SUBQ    R13, R10
+	MOVQ    R11, R13
+	ANDQ    $0x0f, R13
+	JZ      noValue
+	SHRQ    $0x04, R11
+	LEAQ    1(BX)(R11*1), BX
+	MOVQ    $-1, R11
+	SHLXQ   R13, R11, R11
+	INCQ    R11
+	MOVQ    DI, R12
+	SARQ    $0x3f, R12
+	ANDNQ   R11, R12, R11
+	MOVQ    R13, R12
+	NEGQ    R12
+	SHRXQ   R12, DI, R12
+	ADDQ    R11, R12
+	SHLXQ   R13, DI, DI
+	SUBQ    R13, R10
 	CMPQ    BX, $0x3f
-	JG      beyond
-	MOVBQZX (DX)(BX*1), R10
-	MOVW    R9, (AX)(R10*2)
+	JG      bad
+	MOVBQZX (DX)(BX*1), R11
+	MOVW    R12, (AX)(R11*2)
 	JE      full
 	JMP     group
 
-zeros:
-	CMPQ R10, $0x000000f0
+noValue:
+	CMPQ R11, $0x000000f0
 	JNE  end
 	ADDQ $0x10, BX
 	CMPQ BX, $0x3f
 	JL   group
 	JE   full
-
-beyond:
-	XORQ R10, R10
-	MOVQ BX, R11
-	JMP  odd
-
-ended:
-	CMPQ R11, $0x3f
-	JNE  further
-	MOVL R10, R11
-	ANDL $0x00000fc0, R11
-	CMPL R11, $0x00000fc0
-	JNE  full
-
-flat:
-	MOVQ $0x00000000, AX
-	JMP  done
+	JMP  bad
 
 end:
 	TESTQ BX, BX
-	JZ    flat
+	SETNE BL
+	JMP   finished
 
-full:
-	MOVQ $0x00000001, AX
-	JMP  done
+longFF:
+	CMPQ R10, $0x20
+	JGE  longBits
+	JMP  group
 
-further:
-	MOVL R10, AX
-	ANDL $0x00000fc0, AX
-	CMPL AX, $0x00000fc0
-	JE   full
-	CMPQ BX, $0x3f
-	JGE  odd
-	MOVL R10, AX
-	ANDL $0x0003f000, AX
-	CMPL AX, $0x0003f000
-	JE   full
-	JMP  odd
+slowly:
+	CMPQ    R10, $0x38
+	JGE     filled
+	CMPQ    SI, end+16(FP)
+	JG      hungry
+	MOVQ    data+8(FP), R12
+	MOVBQZX (R12)(SI*1), R11
+	CMPQ    R11, $0x000000ff
+	JNE     plain
+	CMPB    1(R12)(SI*1), $0x00
+	JNE     hungry
+	INCQ    SI
+
+plain:
+	INCQ  SI
+	SHLQ  $0x38, R11
+	SHRXQ R10, R11, R11
+	ORQ   R11, DI
+	ADDQ  $0x08, R10
+	JMP   slowly
+
+filled:
+	TESTQ BX, BX
+	JGE   groupBits
+	JMP   differenceBits
+
+done:
+	MOVQ $0x00000000, AX
+	JMP  stop
 
 hungry:
+	MOVQ $0x00000001, AX
+	JMP  stop
+
+bad:
 	MOVQ $0x00000002, AX
 	JMP  stop
 
-unknown:
-	MOVQ $0x00000003, AX
-	JMP  stop
-
 odd:
-	MOVQ $0x00000004, AX
-	MOVQ R11, last+88(FP)
-	MOVL R10, entry+96(FP)
-	MOVQ R9, before+104(FP)
+	MOVQ $0x00000003, AX
+	MOVQ R13, last+104(FP)
+	MOVL R12, entry+112(FP)
+	MOVQ R11, before+120(FP)
 
 stop:
-	MOVQ BX, k1+80(FP)
-
-done:
-	ANDQ $0x3f, R8
-	MOVQ state+0(FP), CX
-	MOVQ SI, (CX)
-	MOVQ DI, 8(CX)
-	MOVQ R8, 16(CX)
 	MOVQ AX, status+72(FP)
+	MOVQ BX, k+96(FP)
+	SUBQ blocks+24(FP), CX
+	MOVQ CX, at+88(FP)
+	MOVQ state+0(FP), AX
+	MOVQ SI, (AX)
+	MOVQ DI, 8(AX)
+	MOVQ R10, 16(AX)
 	RET
+
+DATA hasFF<>+0(SB)/8, $0xfefefefefefefeff
+GLOBL hasFF<>(SB), RODATA|NOPTR, $8
+
+DATA highBits<>+0(SB)/8, $0x8080808080808080
+GLOBL highBits<>(SB), RODATA|NOPTR, $8
 
 DATA e2<>+0(SB)/2, $0x1151
 DATA e2<>+2(SB)/2, $0xd630

@@ -6,232 +6,123 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// What huffmanBlock returns as its status; the package has the same names.
+// What huffmanUnits returns as its status; the package has the same names.
 const (
-	blockFlat    = iota // no coefficient but the first
-	blockFull           // others too
-	blockHungry         // bits must be filled in otherwise
-	blockUnknown        // a code that is in no table, or is none
-	blockOdd            // the entry led beyond the block
+	unitsDone   = iota
+	unitsHungry // bits must be filled in otherwise
+	unitsBad    // bits that are no code
+	unitsOdd    // the entry led beyond the block
+)
+
+// Offsets in unitBlock and huffTable; the package has the same names, and checks them.
+const (
+	coefsAt, anyAt, dcAt, acAt, predAt, placeAt, stepAt = 0, 24, 48, 56, 64, 72, 80
+
+	blockSize = 88
+	fastAt    = 2 << lookBits
+	countsAt  = fastAt + 4<<fastBits
+	symbolsAt = countsAt + 16
+	firstAt   = symbolsAt + 256
+	indexAt   = firstAt + 4*17
 )
 
 const (
-	fastAt = 1024 // of huffTable.fast: look stands before it
-	none   = 0xF0 // the symbol of sixteen zeros
+	lookBits, fastBits = 9, 11
+	fastEnd            = 63
+	zeros              = 0xF0 // the symbol of sixteen
 )
 
-// huffmanBlock is bitReader.difference and block, up to what is rare. The way from the bits to
-// those behind an entry is what limits it: one shift, a load, another shift, for which the
-// length of an entry is in its lowest six bits, those that a shift looks at. n is right only in
-// these, too, while entries are taken off.
-func huffmanBlock() {
-	function("huffmanBlock", "func(state *[3]uint64, data *byte, end int, b *int16, dc, ac *[512]uint16, pred *int32, zigzag *byte, k int)"+
-		" (status, k1, last int, entry uint32, before uint64)",
-		"huffmanBlock decodes a block from k on, from its difference on, which it adds to pred, where k is -1. state is pos,\n"+
-			"acc and n of a bitReader; 8 bytes at data+end are the last of the file, dc and ac the beginnings of huffTables. Where\n"+
-			"status is hungry or unknown, it stopped behind k1; where it is odd, behind the entry found in the bits before, whose\n"+
-			"coefficients are k1 and last.")
+// huffman names the registers.
+type huffman struct {
+	block, b, ac, zigzag, k          GPVirtual
+	pos, acc, n, before, entry, last GPVirtual
+}
+
+// huffmanUnits is bitReader.units, up to what is rare. The way from the bits to those behind an
+// entry limits it: one shift, a load, another shift, for which the length of an entry is in
+// its lowest six bits, those that a shift looks at. n is right only in these, too, while
+// entries are taken off. What costs next are branches that are guessed wrong: there are few.
+func huffmanUnits() {
+	function("huffmanUnits", "func(state *[3]uint64, data *byte, end int, blocks *byte, size, from, units int, zigzag *byte, k0 int)"+
+		" (status, left, at, k, last int, entry uint32, before uint64)",
+		"huffmanUnits decodes units of the blocks at blocks, size bytes of them, beginning in the block that is from bytes on,\n"+
+			"behind its coefficient k0, or with a whole block where k0 is -1. state is pos, acc and n of a bitReader; 8 bytes at\n"+
+			"data+end are the last of the file. Where it stops early, that is in the block at bytes on, behind k, and units are left,\n"+
+			"that of the block among them; where the status is odd, behind the entry found in the bits before, whose coefficients\n"+
+			"are k and last.")
+	state := param("state")
 	h := &huffman{
-		b: param("b"), ac: param("ac"), zigzag: param("zigzag"), k: param("k"),
+		block: param("blocks"), zigzag: param("zigzag"), k: param("k0"), b: GP64(), ac: GP64(),
 		pos: GP64(), acc: GP64(), n: GP64(), before: GP64(), entry: GP64(), last: GP64(),
 	}
-	state := param("state")
 	MOVQ(at(state, 0), h.pos)
 	MOVQ(at(state, 8), h.acc)
 	MOVQ(at(state, 16), h.n)
-	CMPQ(h.k, Imm(0))
+	Store(param("units"), Return("left"))
+	ADDQ(argument("from"), h.block)
+	h.aim()
+	TESTQ(h.k, h.k)
 	JGE(LabelRef("group"))
-	h.difference()
 
+	Label("block")
+	h.difference()
+	JMP(LabelRef("four"))
 	Label("group")
-	h.fill(55, "blockBits")
-	for range 5 {
-		h.look(h.ac, "long")
-		h.take()
-		h.put()
+	h.fill("groupBits", "slowly")
+	h.coefficients()
+	Label("four") // for which there are bits behind a difference, too
+	for range 4 {
+		h.coefficients()
 	}
 	ANDQ(Imm(63), h.n)
 	JMP(LabelRef("group"))
 
-	h.long()
-	status := GP64()
-	h.behind(status)
+	h.ended()
+	h.longDifference()
+	h.longCoefficient()
+	h.fillSlowly()
+	h.leave()
+}
 
-	Label("hungry")
-	MOVQ(U32(blockHungry), status)
-	JMP(LabelRef("stop"))
-	Label("unknown")
-	MOVQ(U32(blockUnknown), status)
-	JMP(LabelRef("stop"))
-	Label("odd")
-	MOVQ(U32(blockOdd), status)
-	Store(h.last, Return("last"))
-	Store(h.entry.As32(), Return("entry"))
-	Store(h.before, Return("before"))
-	Label("stop")
-	Store(h.k, Return("k1"))
-	Label("done")
-	ANDQ(Imm(63), h.n)
-	state = param("state")
-	MOVQ(h.pos, at(state, 0))
-	MOVQ(h.acc, at(state, 8))
-	MOVQ(h.n, at(state, 16))
-	Store(status, Return("status"))
-	RET()
+// aim makes b and ac those of the block.
+func (h *huffman) aim() {
+	MOVQ(at(h.block, placeAt), h.b)
+	SHLQ(Imm(7), h.b)
+	ADDQ(at(h.block, coefsAt), h.b)
+	MOVQ(at(h.block, acAt), h.ac)
 }
 
 // difference takes the first coefficient.
 func (h *huffman) difference() {
-	dc, diff := param("dc"), GP32()
-	h.fill(32, "differenceBits")
-	h.look(dc, "unknown")
+	h.fill("differenceBits", "slowly")
+	table := GP64()
+	MOVQ(at(h.block, dcAt), table)
+	h.look(table, "longDifference")
 	h.take()
-	ANDQ(Imm(63), h.n)
 	SARL(Imm(23), h.entry.As32())
-	pred := param("pred")
-	MOVL(at(pred, 0), diff)
-	ADDL(h.entry.As32(), diff)
-	MOVL(diff, at(pred, 0))
+	h.predict()
+}
+
+// predict adds entry to the first coefficient of the block before.
+func (h *huffman) predict() {
+	pred := GP64()
+	MOVQ(at(h.block, predAt), pred)
+	ADDL(h.entry.As32(), at(pred, 0))
 	XORQ(h.k, h.k)
 }
 
-// long takes a coefficient for which the fast table is too small, by its code alone.
-func (h *huffman) long() {
-	Label("long")
-	ANDQ(Imm(63), h.n)
-	h.fill(32, "longBits")
-	symbol, length, v, sign := GP64(), h.last, h.before, h.entry
-	MOVQ(h.acc, symbol)
-	SHRQ(Imm(55), symbol)
-	MOVWQZX(index(h.ac, symbol, 2), symbol)
-	MOVQ(symbol, length)
-	ANDQ(Imm(31), length)
-	JZ(LabelRef("unknown"))
-	SHLXQ(length, h.acc, h.acc)
-	SUBQ(length, h.n)
-	SHRQ(Imm(8), symbol)
-	MOVQ(symbol, length) // of the value, now
-	ANDQ(Imm(15), length)
-	JZ(LabelRef("zeros"))
-	SHRQ(Imm(4), symbol)
-	LEAQ(Mem{Base: h.k, Index: symbol, Scale: 1, Disp: 1}, h.k)
-	MOVQ(h.acc, sign) // v - (1<<length - 1) where the highest bit is 0
-	SARQ(Imm(63), sign)
-	NOTQ(sign)
-	MOVQ(I32(-1), v)
-	SHLXQ(length, v, v)
-	INCQ(v)
-	ANDQ(v, sign)
-	MOVQ(length, v)
-	NEGQ(v)
-	SHRXQ(v, h.acc, v)
-	ADDQ(sign, v)
-	SHLXQ(length, h.acc, h.acc)
-	SUBQ(length, h.n)
-	CMPQ(h.k, Imm(63))
-	JG(LabelRef("beyond"))
-	MOVBQZX(index(h.zigzag, h.k, 1), symbol)
-	MOVW(v.As16(), index(h.b, symbol, 2))
-	JE(LabelRef("full"))
-	JMP(LabelRef("group"))
-
-	Label("zeros")
-	CMPQ(symbol, U32(none))
-	JNE(LabelRef("end"))
-	ADDQ(Imm(16), h.k)
-	CMPQ(h.k, Imm(63))
-	JL(LabelRef("group"))
-	JE(LabelRef("full"))
-	Label("beyond") // an entry of no length and two steps to nowhere
-	XORQ(h.entry, h.entry)
-	MOVQ(h.k, h.last)
-	JMP(LabelRef("odd"))
-}
-
-// behind says what was at the end of a block: last is 63 or more.
-func (h *huffman) behind(status GPVirtual) {
-	Label("ended")
-	CMPQ(h.last, Imm(63))
-	JNE(LabelRef("further"))
-	MOVL(h.entry.As32(), h.last.As32())
-	ANDL(U32(63<<6), h.last.As32())
-	CMPL(h.last.As32(), U32(63<<6))
-	JNE(LabelRef("full"))
-	Label("flat")
-	MOVQ(U32(blockFlat), status)
-	JMP(LabelRef("done"))
-	Label("end")
-	TESTQ(h.k, h.k)
-	JZ(LabelRef("flat"))
-	Label("full")
-	MOVQ(U32(blockFull), status)
-	JMP(LabelRef("done"))
-
-	Label("further")
-	h.leads(6)
-	CMPQ(h.k, Imm(63))
-	JGE(LabelRef("odd"))
-	h.leads(12)
-	JMP(LabelRef("odd"))
-}
-
-// leads goes to full if the step at that bit of the entry is the end of the block.
-func (h *huffman) leads(from int) {
-	step := GP32()
-	MOVL(h.entry.As32(), step)
-	ANDL(U32(63<<from), step)
-	CMPL(step, U32(63<<from))
-	JE(LabelRef("full"))
-}
-
-// huffman names the registers.
-type huffman struct {
-	b, ac, zigzag, k                 GPVirtual
-	pos, acc, n, before, entry, last GPVirtual
-}
-
-// fill makes n at least enough, as bitReader.fill does without a byte 0xFF.
-func (h *huffman) fill(enough int, label string) {
-	CMPQ(h.n, Imm(uint64(enough)))
-	JGE(LabelRef(label))
-	w, t, c := GP64(), GP64(), GP64()
-	CMPQ(h.pos, argument("end"))
-	JG(LabelRef("hungry"))
-	MOVQ(argument("data"), w)
-	MOVQ(index(w, h.pos, 1), w)
-	BSWAPQ(w)
-	MOVQ(w, t)
-	NOTQ(t)
-	MOVQ(U64(0xfefefefefefefeff), c)
-	ADDQ(c, t)
-	ANDQ(w, t)
-	MOVQ(U64(0x8080808080808080), c)
-	TESTQ(c, t)
-	JNZ(LabelRef("hungry"))
-	SHRXQ(h.n, w, w)
-	ORQ(w, h.acc)
-	MOVQ(U32(63), t)
-	SUBQ(h.n, t)
-	SHRQ(Imm(3), t)
-	ADDQ(t, h.pos)
-	ORQ(Imm(56), h.n)
-	Label(label)
-}
-
-// argument is a parameter where it lies.
-func argument(name string) Mem {
-	c, err := Param(name).Resolve()
-	if err != nil {
-		panic(err)
-	}
-	return c.Addr
+// coefficients takes an entry.
+func (h *huffman) coefficients() {
+	h.look(h.ac, "longCoefficient")
+	h.take()
+	h.put()
 }
 
 // look finds the entry of the next bits.
 func (h *huffman) look(table GPVirtual, missing string) {
 	MOVQ(h.acc, h.before)
 	MOVQ(h.acc, h.entry)
-	SHRQ(Imm(53), h.entry)
+	SHRQ(Imm(64-fastBits), h.entry)
 	MOVL(Mem{Base: table, Index: h.entry, Scale: 4, Disp: fastAt}, h.entry.As32())
 	TESTL(h.entry.As32(), h.entry.As32())
 	JZ(LabelRef(missing))
@@ -246,23 +137,15 @@ func (h *huffman) take() {
 // written over it.
 func (h *huffman) put() {
 	at, v := GP64(), GP32()
-	field := func(from, bits int) {
-		MOVL(h.entry.As32(), v)
-		SHLL(Imm(uint64(32-from-bits)), v)
-		SARL(Imm(uint64(32-bits)), v)
-	}
-	step := func(from int) {
-		MOVL(h.entry.As32(), at.As32())
-		SHRL(Imm(uint64(from)), at.As32())
-		ANDL(Imm(63), at.As32())
-	}
-	step(6)
+	h.step(at.As32(), 6)
 	ADDQ(at, h.k)
-	step(12)
+	h.step(at.As32(), 12)
 	MOVQ(h.k, h.last)
 	ADDQ(at, h.last)
 	MOVBQZX(index(h.zigzag, h.last, 1), at)
-	field(18, 5)
+	MOVL(h.entry.As32(), v)
+	SHLL(Imm(9), v)
+	SARL(Imm(27), v)
 	MOVW(v.As16(), index(h.b, at, 2))
 	MOVBQZX(index(h.zigzag, h.k, 1), at)
 	MOVL(h.entry.As32(), v)
@@ -272,3 +155,251 @@ func (h *huffman) put() {
 	JGE(LabelRef("ended"))
 	MOVQ(h.last, h.k)
 }
+
+func (h *huffman) step(to Register, from uint64) {
+	MOVL(h.entry.As32(), to)
+	SHRL(Imm(from), to)
+	ANDL(Imm(63), to)
+}
+
+// ended finds out how an entry led to the end of the block, or beyond, where last is 63 or
+// more, and goes on with the next block. Nearly always the entry is, or has behind its
+// coefficient, an end.
+func (h *huffman) ended() {
+	Label("ended")
+	ANDQ(Imm(63), h.n)
+	steps, second, any := GP32(), GP32(), GP64()
+	h.step(steps, 6)
+	h.step(second, 12)
+	ADDL(second, steps)
+	CMPL(steps, Imm(fastEnd))
+	JL(LabelRef("noEnd"))
+	CMPQ(h.last, Imm(2*fastEnd)) // the end comes behind a coefficient that is beyond the block
+	JGE(LabelRef("odd"))
+	CMPQ(h.last, Imm(fastEnd))
+	SETNE(any.As8())
+
+	Label("finished")
+	t, flags := GP64(), GP64()
+	MOVQ(at(h.block, predAt), t)
+	MOVL(at(t, 0), t.As32())
+	MOVW(t.As16(), at(h.b, 0))
+	MOVQ(at(h.block, placeAt), t)
+	MOVQ(at(h.block, anyAt), flags)
+	MOVB(any.As8(), index(flags, t, 1))
+	ADDQ(at(h.block, stepAt), t)
+	MOVQ(t, at(h.block, placeAt))
+	MOVQ(I32(-1), h.k)
+	ADDQ(Imm(blockSize), h.block)
+	MOVQ(argument("blocks"), t)
+	ADDQ(argument("size"), t)
+	CMPQ(h.block, t)
+	JNE(LabelRef("next"))
+	MOVQ(argument("blocks"), h.block)
+	DECQ(result("left"))
+	JZ(LabelRef("done"))
+	Label("next")
+	h.aim()
+	JMP(LabelRef("block"))
+
+	Label("noEnd")
+	CMPQ(h.last, Imm(63))
+	JNE(LabelRef("odd"))
+	Label("full")
+	MOVQ(U32(1), any)
+	JMP(LabelRef("finished"))
+}
+
+// longDifference takes a first coefficient for which the fast table is too small.
+func (h *huffman) longDifference() {
+	Label("longDifference")
+	table, size := GP64(), h.before
+	MOVQ(at(h.block, dcAt), table)
+	h.symbol(table, size, "difference")
+	CMPQ(size, Imm(15))
+	JG(LabelRef("bad"))
+	XORQ(h.entry, h.entry)
+	TESTQ(size, size)
+	JZ(LabelRef("noDifference"))
+	h.value(size)
+	Label("noDifference")
+	h.predict()
+	JMP(LabelRef("group"))
+}
+
+// longCoefficient takes a coefficient for which the fast table is too small.
+func (h *huffman) longCoefficient() {
+	Label("longCoefficient")
+	ANDQ(Imm(63), h.n)
+	h.fill("longBits", "longFF")
+	symbol, size := h.before, h.last
+	h.symbol(h.ac, symbol, "coefficient")
+	MOVQ(symbol, size)
+	ANDQ(Imm(15), size)
+	JZ(LabelRef("noValue"))
+	SHRQ(Imm(4), symbol)
+	LEAQ(Mem{Base: h.k, Index: symbol, Scale: 1, Disp: 1}, h.k)
+	h.value(size)
+	CMPQ(h.k, Imm(63))
+	JG(LabelRef("bad"))
+	MOVBQZX(index(h.zigzag, h.k, 1), symbol)
+	MOVW(h.entry.As16(), index(h.b, symbol, 2))
+	JE(LabelRef("full"))
+	JMP(LabelRef("group"))
+
+	Label("noValue")
+	CMPQ(symbol, U32(zeros))
+	JNE(LabelRef("end"))
+	ADDQ(Imm(16), h.k)
+	CMPQ(h.k, Imm(63))
+	JL(LabelRef("group"))
+	JE(LabelRef("full"))
+	JMP(LabelRef("bad"))
+	Label("end")
+	any := GP64()
+	TESTQ(h.k, h.k)
+	SETNE(any.As8())
+	JMP(LabelRef("finished"))
+
+	Label("longFF") // there may be bits enough
+	CMPQ(h.n, Imm(32))
+	JGE(LabelRef("longBits"))
+	JMP(LabelRef("group"))
+}
+
+// symbol takes the next code off and makes to its symbol. It changes entry and last.
+func (h *huffman) symbol(table, to GPVirtual, label string) {
+	length, code := h.last, h.entry
+	MOVQ(h.acc, to)
+	SHRQ(Imm(64-lookBits), to)
+	MOVWQZX(index(table, to, 2), to)
+	MOVQ(to, length)
+	SHRQ(Imm(8), to)
+	ANDQ(Imm(31), length)
+	JNZ(LabelRef(label + "Symbol"))
+
+	MOVQ(U32(lookBits), length)
+	t := GP64()
+	Label(label + "Longer")
+	INCQ(length)
+	CMPQ(length, Imm(16))
+	JG(LabelRef("bad"))
+	MOVQ(length, t)
+	NEGQ(t)
+	SHRXQ(t, h.acc, code)
+	SUBL(Mem{Base: table, Index: length, Scale: 4, Disp: firstAt}, code.As32())
+	MOVBLZX(Mem{Base: table, Index: length, Scale: 1, Disp: countsAt - 1}, t.As32())
+	CMPL(code.As32(), t.As32())
+	JGE(LabelRef(label + "Longer"))
+	ADDL(Mem{Base: table, Index: length, Scale: 4, Disp: indexAt}, code.As32())
+	MOVBQZX(Mem{Base: table, Index: code, Scale: 1, Disp: symbolsAt}, to)
+
+	Label(label + "Symbol")
+	SHLXQ(length, h.acc, h.acc)
+	SUBQ(length, h.n)
+}
+
+// value takes size bits off, at least one, and makes entry the number that they stand for: v, or
+// v - (1<<size - 1) where the highest bit is 0.
+func (h *huffman) value(size GPVirtual) {
+	v, least := h.entry, GP64()
+	MOVQ(I32(-1), least)
+	SHLXQ(size, least, least)
+	INCQ(least)
+	MOVQ(h.acc, v)
+	SARQ(Imm(63), v)
+	ANDNQ(least, v, least)
+	MOVQ(size, v)
+	NEGQ(v)
+	SHRXQ(v, h.acc, v)
+	ADDQ(least, v)
+	SHLXQ(size, h.acc, h.acc)
+	SUBQ(size, h.n)
+}
+
+// fill makes n at least 56, as bitReader.fill does without a byte 0xFF; where it cannot, it goes
+// to other.
+func (h *huffman) fill(label, other string) {
+	w, t := GP64(), GP64()
+	CMPQ(h.pos, argument("end"))
+	JG(LabelRef(other))
+	MOVQ(argument("data"), w)
+	MOVQ(index(w, h.pos, 1), w)
+	BSWAPQ(w)
+	MOVQ(w, t)
+	NOTQ(t)
+	ADDQ(quad("hasFF", 0xfefefefefefefeff), t)
+	ANDQ(w, t)
+	TESTQ(t, quad("highBits", 0x8080808080808080))
+	JNZ(LabelRef(other))
+	SHRXQ(h.n, w, w)
+	ORQ(w, h.acc)
+	MOVQ(U32(63), t)
+	SUBQ(h.n, t)
+	SHRQ(Imm(3), t)
+	ADDQ(t, h.pos)
+	ORQ(Imm(56), h.n)
+	Label(label)
+}
+
+// fillSlowly is fill byte by byte, without the stuffed ones.
+func (h *huffman) fillSlowly() {
+	w, data := GP64(), GP64()
+	Label("slowly")
+	CMPQ(h.n, Imm(56))
+	JGE(LabelRef("filled"))
+	CMPQ(h.pos, argument("end"))
+	JG(LabelRef("hungry"))
+	MOVQ(argument("data"), data)
+	MOVBQZX(index(data, h.pos, 1), w)
+	CMPQ(w, U32(0xFF))
+	JNE(LabelRef("plain"))
+	CMPB(Mem{Base: data, Index: h.pos, Scale: 1, Disp: 1}, Imm(0))
+	JNE(LabelRef("hungry"))
+	INCQ(h.pos)
+	Label("plain")
+	INCQ(h.pos)
+	SHLQ(Imm(56), w)
+	SHRXQ(h.n, w, w)
+	ORQ(w, h.acc)
+	ADDQ(Imm(8), h.n)
+	JMP(LabelRef("slowly"))
+	Label("filled")
+	TESTQ(h.k, h.k)
+	JGE(LabelRef("groupBits"))
+	JMP(LabelRef("differenceBits"))
+}
+
+// leave ends the kernel.
+func (h *huffman) leave() {
+	status := GP64()
+	for _, end := range []struct {
+		label string
+		code  uint32
+	}{{"done", unitsDone}, {"hungry", unitsHungry}, {"bad", unitsBad}} {
+		Label(end.label)
+		MOVQ(U32(end.code), status)
+		JMP(LabelRef("stop"))
+	}
+	Label("odd")
+	MOVQ(U32(unitsOdd), status)
+	Store(h.last, Return("last"))
+	Store(h.entry.As32(), Return("entry"))
+	Store(h.before, Return("before"))
+	Label("stop")
+	Store(status, Return("status"))
+	Store(h.k, Return("k"))
+	SUBQ(argument("blocks"), h.block)
+	Store(h.block, Return("at"))
+	state := param("state")
+	MOVQ(h.pos, at(state, 0))
+	MOVQ(h.acc, at(state, 8))
+	MOVQ(h.n, at(state, 16))
+	RET()
+}
+
+// argument is a parameter where it lies.
+func argument(name string) Mem { return address(Param(name)) }
+
+// result is a result where it lies.
+func result(name string) Mem { return address(Return(name)) }

@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
 )
 
 func main() {
 	ConstraintExpr("!purego")
-	huffmanBlock()
+	huffmanUnits()
 	idctPair()
 	sumRows()
 	doubleColumns()
@@ -74,6 +75,26 @@ func longs(name string, v uint32) Mem {
 		DATA(i*4, U32(v))
 	}
 	return m
+}
+
+// quad returns a constant of 64 bits, the same for each name.
+func quad(name string, v uint64) Mem {
+	if _, ok := quads[name]; !ok {
+		quads[name] = GLOBL(name, RODATA|NOPTR)
+		DATA(0, U64(v))
+	}
+	return quads[name]
+}
+
+var quads = map[string]Mem{}
+
+// address is where a parameter or result lies.
+func address(c gotypes.Component) Mem {
+	b, err := c.Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return b.Addr
 }
 
 func at(base Register, disp int) Mem { return Mem{Base: base, Disp: disp} }
