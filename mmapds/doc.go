@@ -7,7 +7,8 @@
 //	x, err := ds.Run("images", 0, 256) // records [0, 256): a view of the file, no copy
 //	pixels := tensor.As[uint8](x)
 //
-// Records gives a field as a list, for code that reads records one by one.
+// Records gives a field as a list, for code that reads records one by one: at any place, or, two to
+// four times as fast for small ones, Over an order that is known.
 //
 // A ragged field, whose records have lengths of their own, is read by RunRagged and
 // GatherRagged: rows back to back, and offsets that say where each record starts.

@@ -13,7 +13,7 @@ import (
 // that copies as many from a view and one that copies them back to back. It reports medians of
 // the loop's and the copy's speed in units of which the gather's is 1 over.
 func BenchmarkGather(b *testing.B) {
-	for _, size := range []int{784, 12_288, 150_528} {
+	for _, size := range []int{784, 3072, 12_288, 150_528} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
 			ds := openChecked(b, bytesDataset(b, size, 256<<20), mmapds.Off)
 			if err := ds.Warm("x", 0, ds.Len()); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime/debug"
 
 	"github.com/penstock/penstock/internal/mmap"
@@ -153,7 +154,10 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 		}
 		return d.checkGathered(c, indices, dst)
 	}
-	c.look()
+	c.lead(indices)
+	if len(dst) >= lookBytes || rand.Uint32()%lookRarely == 0 {
+		c.look()
+	}
 	hot, cold, err := c.ask(indices)
 	switch {
 	case err != nil:
@@ -222,7 +226,9 @@ func (d *Dataset) gatherCold(ctx context.Context, c *column, indices []int, firs
 
 // gatherMapped copies records from the mapping; hot says that nothing is to be done before.
 func (d *Dataset) gatherMapped(ctx context.Context, c *column, indices []int, dst []byte, hot bool) error {
-	c.counts.mapped.Add(int64(len(indices)))
+	if len(indices) > 0 && !c.counts.mapped.Load() {
+		c.counts.mapped.Store(true)
+	}
 	for len(indices) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -256,23 +262,13 @@ func (d *Dataset) gather(c *column, indices []int, dst []byte, hot bool) (err er
 	return nil
 }
 
-// How many bytes are asked for from memory before they are copied, and the most of one row:
-// of a long one the processor asks for the rest by itself once it has seen its beginning.
-const (
-	prefetchAhead = 4 << 10
-	prefetchRow   = 1 << 10
-)
-
-// copyRows copies rows that are in memory. What is copied while the next ones are under way
-// to the cache hides most of the wait for them.
+// copyRows copies rows that are in memory, the first of which are on their way to the cache. What
+// is copied while the next ones are under way hides most of the wait for them.
 func (c *column) copyRows(indices []int, dst []byte) {
-	size, ahead, part := c.size, max(1, prefetchAhead/c.size), c.size
-	if size >= prefetchAhead {
-		part = prefetchRow
-	}
+	size, ahead, part := c.size, c.ahead(), c.prefix()
 	for k, i := range indices {
 		if k+ahead < len(indices) {
-			vec.Prefetch(c.row(indices[k+ahead])[:part])
+			c.load(indices[k+ahead], part)
 		}
 		vec.Copy(dst[k*size:(k+1)*size], c.row(i))
 	}

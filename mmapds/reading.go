@@ -73,8 +73,9 @@ const coldBytes = 64 << 10
 
 // counts says how many records Gather has got in which way.
 type counts struct {
-	mapped, read, evicted atomic.Int64
-	looked                atomic.Int64 // when pages were looked at last, in ns since began
+	mapped        atomic.Bool // any; a number would make every small Gather wait for memory
+	read, evicted atomic.Int64
+	looked        atomic.Int64 // when pages were looked at last, in ns since began
 }
 
 var began = time.Now()
@@ -92,10 +93,14 @@ func (c *column) cold(s *segment, at int) bool {
 	return err == nil && 2*in < pages
 }
 
-// How often warm pages are looked at, and how many.
+// How often warm pages are looked at, and how many. As the clock has to be asked whether it is
+// time, which takes as long as a small Gather, those of fewer than lookBytes do so one time in
+// lookRarely.
 const (
-	lookEvery = 250 * time.Millisecond
-	lookAt    = 16
+	lookEvery  = 250 * time.Millisecond
+	lookAt     = 16
+	lookBytes  = 64 << 10
+	lookRarely = 16
 )
 
 // look finds out by a sample whether the kernel took pages back that were brought in, and if so
@@ -190,7 +195,7 @@ func (c *column) how() string {
 	switch {
 	case read == 0:
 		return "mapped"
-	case mapped == 0:
+	case !mapped:
 		return way
 	}
 	return "mapped and " + way

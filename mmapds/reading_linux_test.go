@@ -106,6 +106,34 @@ func checkGather(t *testing.T, ds *mmapds.Dataset, indices []int, size int) {
 	}
 }
 
+// Over waits for pages that are not in memory before it hands a record out, so that the file may
+// be cut meanwhile: that is an error, no fault.
+func TestColdOver(t *testing.T) {
+	for _, size := range []int{784, 100_000} {
+		path := bytesDataset(t, size, 100*size)
+		ds := openCold(t, path, mmapds.Options{})
+		checkOver(t, ds, "x", backwards(100))
+		if _, _, in := ds.Reads("x"); in != 1 {
+			t.Errorf("%d bytes: %v in memory after all was read", size, in)
+		}
+	}
+	const size = 100_000
+	path := bytesDataset(t, size, 100*size)
+	ds := openCold(t, path, mmapds.Options{})
+	if err := os.Truncate(filepath.Join(path, "x-00000.npy"), 4096+50*size); err != nil {
+		t.Fatal(err)
+	}
+	var n int
+	var last error
+	for _, last = range records(t, ds, "x").Over([]int{1, 48, 60, 2}) {
+		n++
+	}
+	var r *mmapds.ReadError
+	if n != 3 || !errors.As(last, &r) || r.Record() != 60 {
+		t.Errorf("truncated: %d records, error %v", n, last)
+	}
+}
+
 // Some records of a batch are in memory, others not.
 func TestHalfColdGather(t *testing.T) {
 	const size = 100_000

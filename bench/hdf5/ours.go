@@ -127,10 +127,23 @@ type recordReader struct {
 	seen    byte
 }
 
+// overReader is told the order, and handed one record after the other.
+type overReader struct{ *recordReader }
+
 func openRecords(path string) (reader, error) { return openOneByOne(path, false) }
 func openViews(path string) (reader, error)   { return openOneByOne(path, true) }
 
-func openOneByOne(path string, view bool) (reader, error) {
+func openOver(path string) (reader, error) {
+	r, err := openOneByOne(path, false)
+	return overReader{r}, err
+}
+
+func openOverViews(path string) (reader, error) {
+	r, err := openOneByOne(path, true)
+	return overReader{r}, err
+}
+
+func openOneByOne(path string, view bool) (*recordReader, error) {
 	m, err := openMapped(path, 1)
 	if err != nil {
 		return nil, err
@@ -140,22 +153,36 @@ func openOneByOne(path string, view bool) (reader, error) {
 }
 
 func (r *recordReader) read(order []int) error {
-	seen := byte(0)
-	defer func() { r.seen ^= seen }() // so that nothing is optimised away
 	for _, i := range order {
 		b, err := r.records.At(i)
 		if err != nil {
 			return err
 		}
-		if !r.view {
-			copy(r.buf, b)
-			continue
-		}
-		for ; len(b) > 0; b = b[min(64, len(b)):] {
-			seen ^= b[0]
-		}
+		r.use(b)
 	}
 	return nil
+}
+
+func (r overReader) read(order []int) error {
+	for b, err := range r.records.Over(order) {
+		if err != nil {
+			return err
+		}
+		r.use(b)
+	}
+	return nil
+}
+
+func (r *recordReader) use(b []byte) {
+	if !r.view {
+		copy(r.buf, b)
+		return
+	}
+	seen := byte(0)
+	for ; len(b) > 0; b = b[min(64, len(b)):] {
+		seen ^= b[0]
+	}
+	r.seen ^= seen // so that nothing is optimised away
 }
 
 // countChunks reads the index of a file from scratch.

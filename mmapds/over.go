@@ -1,0 +1,63 @@
+package mmapds
+
+import "iter"
+
+// overBytes is how much Over asks the disk for at a time.
+const overBytes = 1 << 20
+
+// Over yields the records of order, which may repeat, one after the other, each as At gives it.
+//
+//	for record, err := range images.Over(order) {
+//
+// As it knows what comes next, it begins to read that from disk, and then to load it to the
+// processor's cache, before its turn, and waits for the disk in system calls. The first error is
+// yielded and ends it. It allocates nothing for views. order must not change meanwhile.
+func (r *Records) Over(order []int) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		step := max(1, overBytes/max(1, r.size))
+		ahead, part := r.c.ahead(), r.c.prefix()
+		r.request(order[:min(step, len(order))])
+		r.c.lead(order)
+		for from := 0; from < len(order); from += step {
+			to := min(from+step, len(order))
+			hot := r.request(order[to:min(to+step, len(order))])
+			for k := from; k < to; k++ {
+				if next := k + ahead; next < len(order) {
+					r.c.load(order[next], part)
+				}
+				b, err := r.next(order[k], hot)
+				if !yield(b, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// request asks the disk for records, and reports whether all of the field are in memory.
+func (r *Records) request(rows []int) (hot bool) {
+	if r.d.closed.Load() {
+		return false
+	}
+	r.c.look()
+	if r.c.full() {
+		return true
+	}
+	for _, i := range rows {
+		if uint(i) < uint(r.n) {
+			_ = r.c.prefetch(i, i+1) // what is wrong is said in its turn
+		}
+	}
+	return false
+}
+
+// next is At after the record's pages were waited for, unless they are hot.
+func (r *Records) next(i int, hot bool) ([]byte, error) {
+	if !hot && uint(i) < uint(r.n) && r.c.packed == nil && !r.d.closed.Load() {
+		s, at := r.c.find(i)
+		if err := r.d.warm(r.c, s, at, at+r.size); err != nil {
+			return nil, err
+		}
+	}
+	return r.At(i)
+}
