@@ -17,6 +17,7 @@ type Device struct {
 	handle  int32
 	ctx     uintptr
 	name    string
+	uuid    string
 	version int32
 
 	mu      sync.Mutex
@@ -79,6 +80,10 @@ func (d *Device) open() error {
 		return d.failure("cuDeviceGetName", r)
 	}
 	d.name = cString(name)
+	var err error
+	if d.uuid, err = d.drv.uuid(d.handle); err != nil {
+		return err
+	}
 	if r := d.drv.DriverGetVersion(&d.version); r != 0 {
 		return d.failure("cuDriverGetVersion", r)
 	}
@@ -88,11 +93,24 @@ func (d *Device) open() error {
 	return nil
 }
 
+// uuid returns the UUID of a device.
+func (d *driver) uuid(device int32) (string, error) {
+	var b [16]byte
+	if err := d.call("cuDeviceGetUuid", d.DeviceGetUUID(&b, device)); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:]), nil
+}
+
 // Ordinal returns the number that Open was called with.
 func (d *Device) Ordinal() int { return d.ordinal }
 
 // Name returns the model's name.
 func (d *Device) Name() string { return d.name }
+
+// UUID returns what tells the device from all others, in every process: as nvidia-smi -L lists
+// it, but for the GPU- or MIG- in front.
+func (d *Device) UUID() string { return d.uuid }
 
 // DriverVersion returns the newest CUDA version that the driver knows, as 1000 times its
 // major and 10 times its minor number: 12040 is CUDA 12.4.

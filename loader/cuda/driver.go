@@ -13,6 +13,7 @@ type driver struct {
 	DeviceGetCount          func(count *int32) Result                                      `symbol:"cuDeviceGetCount"`
 	DeviceGet               func(device *int32, ordinal int32) Result                      `symbol:"cuDeviceGet"`
 	DeviceGetName           func(name *byte, size, device int32) Result                    `symbol:"cuDeviceGetName"`
+	DeviceGetUUID           func(uuid *[16]byte, device int32) Result                      `symbol:"cuDeviceGetUuid_v2"`
 	DeviceGetAttribute      func(value *int32, attribute, device int32) Result             `symbol:"cuDeviceGetAttribute"`
 	DevicePrimaryCtxRetain  func(ctx *uintptr, device int32) Result                        `symbol:"cuDevicePrimaryCtxRetain"`
 	DevicePrimaryCtxRelease func(device int32) Result                                      `symbol:"cuDevicePrimaryCtxRelease_v2"`
@@ -34,7 +35,9 @@ type driver struct {
 	EventDestroy            func(event uintptr) Result                                     `symbol:"cuEventDestroy_v2"`
 	EventRecord             func(event, stream uintptr) Result                             `symbol:"cuEventRecord"`
 	EventSynchronize        func(event uintptr) Result                                     `symbol:"cuEventSynchronize"`
-	IpcGetMemHandle         func(handle *[64]byte, p uint64) Result                        `symbol:"cuIpcGetMemHandle"`
+	IpcGetMemHandle         func(handle *ipcHandle, p uint64) Result                       `symbol:"cuIpcGetMemHandle"`
+	IpcOpenMemHandle        func(p *uint64, handle ipcHandle, flags uint32) Result         `symbol:"cuIpcOpenMemHandle_v2"`
+	IpcCloseMemHandle       func(p uint64) Result                                          `symbol:"cuIpcCloseMemHandle"`
 	ModuleLoadData          func(module *uintptr, image *byte) Result                      `symbol:"cuModuleLoadData"`
 	ModuleUnload            func(module uintptr) Result                                    `symbol:"cuModuleUnload"`
 	ModuleGetFunction       func(function *uintptr, module uintptr, name string) Result    `symbol:"cuModuleGetFunction"`
@@ -50,10 +53,15 @@ const (
 	streamNonBlocking    = 1 // no order against the legacy default stream
 	eventBlockingSync    = 1 // who waits sleeps
 	eventDisableTiming   = 2
+	ipcLazyPeerAccess    = 1 // the only flag that there is, and it has to be set
 
 	attrHostRegister         = 99
 	attrReadOnlyHostRegister = 113
+	attrIPC                  = 125
 )
+
+// ipcHandle is a CUipcMemHandle. It is a struct, as that is passed by value.
+type ipcHandle struct{ bytes [64]byte }
 
 // call makes one call that needs no context, and describes its failure.
 func (d *driver) call(op string, r Result) error {

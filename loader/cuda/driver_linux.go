@@ -43,7 +43,7 @@ func bind(lib uintptr) (*driver, error) {
 		symbol := v.Type().Field(i).Tag.Get("symbol")
 		at, err := purego.Dlsym(lib, symbol)
 		if err != nil {
-			return nil, fmt.Errorf("the driver has no %s: it is older than CUDA 11.1; update it", symbol)
+			return nil, fmt.Errorf("the driver has no %s: it is older than CUDA 11.4; update it", symbol)
 		}
 		purego.RegisterFunc(v.Field(i).Addr().Interface(), at)
 	}

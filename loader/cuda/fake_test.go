@@ -18,9 +18,9 @@ import (
 // is used, and the tests of the fake are skipped.
 var fakeDriver struct {
 	why    string // it is not there
-	reset  func(lazy, devices int32, pause uint32, readOnly int32)
+	reset  func(lazy, devices int32, pause uint32, readOnly, ipc int32)
 	fail   func(at int64, code, sticky int32)
-	stats  func(*[12]int64)
+	stats  func(*[13]int64)
 	fault  func() string
 	failed func() string
 	dlpack func(*DLManagedTensor, *[24]int64)
@@ -38,7 +38,12 @@ func TestMain(m *testing.M) {
 	if err := openFake(dir); err != nil {
 		fakeDriver.why = err.Error()
 	}
-	code := m.Run()
+	code := 0
+	if role := os.Getenv("PENSTOCK_IPC"); role != "" {
+		code = otherProcess(role)
+	} else {
+		code = m.Run()
+	}
 	if err := os.RemoveAll(dir); err != nil {
 		panic(err)
 	}
@@ -75,19 +80,19 @@ func openFake(dir string) error {
 
 // fakeStats is what the driver has alive, and did.
 type fakeStats struct {
-	contexts, host, registered, device, streams, events, modules int64
-	calls, faults, copies, pageable, launches                    int64
+	contexts, host, registered, device, opened, streams, events, modules int64
+	calls, faults, copies, pageable, launches                            int64
 }
 
 func stats() fakeStats {
-	var a [12]int64
+	var a [13]int64
 	fakeDriver.stats(&a)
-	return fakeStats{a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11]}
+	return fakeStats{a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]}
 }
 
 // alive adds up what was made and not freed.
 func (s fakeStats) alive() int64 {
-	return s.contexts + s.host + s.registered + s.device + s.streams + s.events + s.modules
+	return s.contexts + s.host + s.registered + s.device + s.opened + s.streams + s.events + s.modules
 }
 
 // setting is how the fake runs.
@@ -95,6 +100,7 @@ type setting struct {
 	lazy         bool
 	devices      int
 	noReadOnly   bool
+	noIPC        bool
 	withoutCheck bool // the test looks for leaks itself
 }
 
@@ -104,14 +110,17 @@ func useFake(t testing.TB, s setting) {
 	if fakeDriver.why != "" {
 		t.Skip("needs the fake driver: ", fakeDriver.why)
 	}
-	lazy, readOnly := int32(0), int32(1)
+	lazy, readOnly, ipc := int32(0), int32(1), int32(1)
 	if s.lazy {
 		lazy = 1
 	}
 	if s.noReadOnly {
 		readOnly = 0
 	}
-	fakeDriver.reset(lazy, int32(max(1, s.devices)), 60, readOnly)
+	if s.noIPC {
+		ipc = 0
+	}
+	fakeDriver.reset(lazy, int32(max(1, s.devices)), 60, readOnly, ipc)
 	t.Cleanup(func() {
 		if !s.withoutCheck {
 			noLeak(t)

@@ -99,6 +99,14 @@ func TestGPUInterop(t *testing.T) {
 	}
 }
 
+// Another process maps what it is given, in Go and in Python with torch.
+func TestGPUImports(t *testing.T) {
+	gpus(t)
+	src := newSource(30, tensor.Shape{3, 4, 5})
+	t.Run("go", func(t *testing.T) { testImports(t, src, self("receive")) })
+	t.Run("python", func(t *testing.T) { testImports(t, src, python(t, "import torch; torch.zeros(1, device='cuda:0')")) })
+}
+
 // benchBatch and benchShape are those of the tutorial: 256 images of 150,528 bytes.
 const benchBatch = 256
 
@@ -275,7 +283,7 @@ func BenchmarkGPUOverlap(b *testing.B) {
 // bytes to speak of.
 func BenchmarkStep(b *testing.B) {
 	useFake(b, setting{})
-	fakeDriver.reset(0, 1, 0, 1)
+	fakeDriver.reset(0, 1, 0, 1, 1)
 	src := newSource(4096, tensor.Shape{1})
 	c := config{src: src, opts: Options{Fields: both}, loader: loader.Options{BatchSize: 4}}
 	r := c.mustOpen(b)

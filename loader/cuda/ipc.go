@@ -1,35 +1,57 @@
 package cuda
 
-import "github.com/penstock/penstock/tensor"
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"sync"
 
-// IPC is a field of a batch as another process on the same host can map it, by
-// cuIpcOpenMemHandle: the tensor begins Offset bytes behind the address that gives. It can
-// be written as JSON.
+	"github.com/penstock/penstock/tensor"
+)
+
+// IPC is a field of a batch for another process on the same host, which maps it with
+// Device.NewImports, or penstock.cuda.Imports in Python. It can be written as JSON: send it
+// by whatever the two processes have.
 type IPC struct {
-	Handle [64]byte     `json:"handle"` // CUipcMemHandle of the slot's memory, the same for each batch there
-	Offset uint64       `json:"offset"`
-	DType  tensor.DType `json:"dtype"`
-	Shape  tensor.Shape `json:"shape"` // the first axis is the batch's
-	Device int          `json:"device"`
+	Handle  [64]byte     `json:"handle"`  // CUipcMemHandle of the slot's memory, the same for each batch there
+	Offset  uint64       `json:"offset"`  // of the tensor, in bytes behind the address that cuIpcOpenMemHandle gives
+	DType   tensor.DType `json:"dtype"`   //
+	Shape   tensor.Shape `json:"shape"`   // the first axis is the batch's
+	Device  int          `json:"device"`  // its ordinal in the giving process
+	UUID    string       `json:"uuid"`    // of the device, the same in each process
+	Process string       `json:"process"` // a random word for the giving process
 }
 
+// thisProcess is IPC.Process of what is given here. The process's number would not do, as
+// those of two containers may be the same.
+var thisProcess = sync.OnceValue(rand.Text)
+
 // IPC waits until the batch is on the device, and returns a field for another process. That
-// process must say when it has finished, on a way of the caller's; Done comes after that.
-// It should keep what it mapped: there are Ahead+1 handles a device in all, and mapping
-// takes long.
+// process says when its work on the field is done, in a way that the two agree on, and only
+// then comes the batch's Done; a process that has ended is done. The Prefetcher must not be
+// closed before the other process has closed its Imports, or has ended.
+//
+// There are Ahead+1 handles a device in all, which come round: the other process maps each
+// once. Memory that was given away is kept until the Prefetcher is closed, also where a
+// field of variable length has outgrown it.
 func (b Batch) IPC(name string) (IPC, error) {
 	s := b.touch()
+	if s.dev.attribute(attrIPC) == 0 {
+		return IPC{}, fmt.Errorf("cuda: device %d: %w", s.dev.ordinal, errNoIPC)
+	}
 	if err := s.settle(s.copied); err != nil {
 		return IPC{}, err
 	}
 	t, _ := s.field(name)
 	if s.ipc == nil {
-		h := new([64]byte)
+		h := new(ipcHandle)
 		err := s.dev.do("cuIpcGetMemHandle", func() Result { return s.dev.drv.IpcGetMemHandle(h, s.mem) })
 		if err != nil {
 			return IPC{}, err
 		}
 		s.ipc = h
 	}
-	return IPC{*s.ipc, t.Ptr - s.mem, t.DType, t.Shape, t.Device}, nil
+	return IPC{s.ipc.bytes, t.Ptr - s.mem, t.DType, t.Shape, t.Device, s.dev.uuid, thisProcess()}, nil
 }
+
+var errNoIPC = errors.New("it cannot share memory between processes (CUDA IPC): load in the process that trains")

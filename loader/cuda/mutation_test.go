@@ -60,6 +60,15 @@ var mutants = []struct {
 	{"what a failed batch has queued is not waited for", []edit{
 		{"transfer.go", "return errors.Join(err, s.drain())", "return errors.Join(err)"},
 	}},
+	{"a batch is given to another process before it is there", []edit{
+		{"ipc.go", "if err := s.settle(s.copied); err != nil {", "if err := error(nil); err != nil {"},
+	}},
+	{"memory that another process has is freed when it is outgrown", []edit{
+		{"slot.go", "if s.ipc == nil {", "if s.ipc == nil || len(s.given) == 0 {"},
+	}},
+	{"memory of another process is unmapped before the work on it is done", []edit{
+		{"imports.go", "errs := []error{m.dev.Synchronize()}", "var errs []error"},
+	}},
 	{"the context is not set on the thread", []edit{
 		{"device.go", "if r := d.drv.CtxSetCurrent(d.ctx); r != 0 {\n\t\treturn d.failure(\"cuCtxSetCurrent, for \"+op, r)", "if r := Result(0); r != 0 {\n\t\treturn d.failure(\"cuCtxSetCurrent, for \"+op, r)"},
 	}},
@@ -131,7 +140,7 @@ func suite(t *testing.T, edits []edit) (out string, ok bool) {
 	if err := os.WriteFile(list, b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const tests = "^Test(Data|Leaving|Unfinished|CloseBehindWork|TwoStreams|Keep|Normalize|DirectRefused|FailureOfEveryCall)$/^lazy"
+	const tests = "^Test(Data|Leaving|Unfinished|CloseBehindWork|TwoStreams|Keep|IPC|ImportsRagged|ImportsClose|Normalize|DirectRefused|FailureOfEveryCall)$/^lazy"
 	cmd := exec.Command("go", "test", "-overlay", list, "-vet=off", "-count=1", "-failfast", "-timeout=2m", "-run", tests, ".")
 	cmd.Env = append(os.Environ(), "PENSTOCK_MUTANT=1")
 	text, err := cmd.CombinedOutput()

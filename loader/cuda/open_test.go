@@ -39,7 +39,7 @@ func TestOldDriver(t *testing.T) {
 	if out, err := exec.Command("gcc", "-shared", "-fPIC", "-o", lib, source).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	if _, err := open([]string{lib}); err == nil || !strings.Contains(err.Error(), "no cuDriverGetVersion: it is older than CUDA 11.1") {
+	if _, err := open([]string{lib}); err == nil || !strings.Contains(err.Error(), "no cuDriverGetVersion: it is older than CUDA 11.4") {
 		t.Errorf("%v", err)
 	}
 }
@@ -88,7 +88,7 @@ func TestOpenRefused(t *testing.T) {
 		}
 	}
 	useFake(t, setting{})
-	fakeDriver.reset(1, 0, 0, 1)
+	fakeDriver.reset(1, 0, 0, 1, 1)
 	if _, err := Open(0); !errors.Is(err, ErrNoCUDA) || !strings.Contains(err.Error(), "lists no device") {
 		t.Errorf("no device: %v", err)
 	}

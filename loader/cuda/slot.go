@@ -37,10 +37,11 @@ type slot struct {
 
 	mem     uint64 // device memory; 0 until the first batch
 	regions []region
-	src     [][]byte // of this batch, what the Loader made; nil for a field of Direct
-	borrows bool     // some of it is copied from there
-	stage   [][]byte // page-locked memory of a field, where it is needed
-	ipc     *[64]byte
+	src     [][]byte   // of this batch, what the Loader made; nil for a field of Direct
+	borrows bool       // some of it is copied from there
+	stage   [][]byte   // page-locked memory of a field, where it is needed
+	ipc     *ipcHandle // of mem, once another process was given it
+	given   []uint64   // memory that another process may have open: it is kept until the end
 
 	indices     []int
 	valid       []bool
@@ -152,7 +153,11 @@ func (s *slot) shrink() error {
 			s.stage[i] = nil
 		}
 	}
-	errs = append(errs, s.dev.freeMemory(s.mem))
+	if s.ipc == nil {
+		errs = append(errs, s.dev.freeMemory(s.mem))
+	} else {
+		s.given = append(s.given, s.mem)
+	}
 	s.mem, s.ipc = 0, nil
 	return errors.Join(errs...)
 }
@@ -178,7 +183,12 @@ func (s *slot) drain() error {
 
 // close frees the slot, after all that is done with it.
 func (s *slot) close() error {
-	return errors.Join(s.shrink(), s.free())
+	errs := []error{s.shrink()}
+	for _, p := range s.given {
+		errs = append(errs, s.dev.freeMemory(p))
+	}
+	s.given = nil
+	return errors.Join(append(errs, s.free())...)
 }
 
 // free ends the stream and the events.

@@ -10,20 +10,40 @@
 //            the latest schedule there is, and the same each time
 //
 // Mistakes that a driver punishes at random are counted as faults here.
+//
+// With -DCUDA_H the functions are declared by NVIDIA's cuda.h, so that a signature that
+// differs does not compile.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-typedef int CUresult;
-enum {
-    OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, INVALID_DEVICE = 101, INVALID_IMAGE = 200,
-    INVALID_CONTEXT = 201, INVALID_HANDLE = 400, NOT_FOUND = 500, ILLEGAL_ADDRESS = 700, ALREADY_REGISTERED = 712,
-    NOT_REGISTERED = 713, NOT_SUPPORTED = 801
-};
+#ifdef CUDA_H
+#include <cuda.h>
+#else
+typedef enum {
+    CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_INITIALIZED = 3,
+    CUDA_ERROR_INVALID_DEVICE = 101, CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_INVALID_CONTEXT = 201,
+    CUDA_ERROR_MAP_FAILED = 205, CUDA_ERROR_INVALID_HANDLE = 400, CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_ILLEGAL_ADDRESS = 700, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+    CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713, CUDA_ERROR_NOT_SUPPORTED = 801
+} CUresult;
+typedef int CUdevice, CUdevice_attribute;
+typedef unsigned long long CUdeviceptr;
+typedef struct CUctx_st *CUcontext;
+typedef struct CUstream_st *CUstream;
+typedef struct CUevent_st *CUevent;
+typedef struct CUmod_st *CUmodule;
+typedef struct CUfunc_st *CUfunction;
+typedef struct { char bytes[16]; } CUuuid;
+typedef struct { char reserved[64]; } CUipcMemHandle;
+#endif
 
 #define MAX_DEVICES 8
 
@@ -31,7 +51,7 @@ enum {
 
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; // any state that somebody waits for
-static int lazy, devices = 1, read_only_register = 1;
+static int lazy, devices = 1, read_only_register = 1, ipc_supported = 1;
 static unsigned pause_us = 100, random_state = 1;
 static long calls, fail_at = -1;
 static int fail_code, fail_sticky;
@@ -39,7 +59,7 @@ static int dead; // a sticky error was returned: nothing runs any more, and noth
 static char failed_name[64];
 static long faults, copies, pageable, launches;
 static char fault_text[256];
-static long live_contexts, live_host, live_registered, live_device, live_streams, live_events, live_modules;
+static long live_contexts, live_host, live_registered, live_device, live_opened, live_streams, live_events, live_modules;
 
 static void fault(const char *what) {
     if (faults++ == 0) snprintf(fault_text, sizeof fault_text, "%s", what);
@@ -47,14 +67,16 @@ static void fault(const char *what) {
 
 // ---- contexts ----
 
-typedef struct context { int device; long retained; struct stream *null_stream; } context;
+typedef struct CUctx_st { int device; long retained; struct CUstream_st *null_stream; } context;
 static context contexts[MAX_DEVICES];
 static int initialized;
 static _Thread_local context *current;
+static _Thread_local context *pushed[8];
+static _Thread_local int depth;
 
 // ---- memory ----
 
-typedef enum { HOST, REGISTERED, DEVICE } kind;
+typedef enum { HOST, REGISTERED, DEVICE } kind; // DEVICE: also what another process has given
 typedef struct range { char *start; size_t size; kind kind; int device; struct range *next; } range;
 static range *ranges;
 
@@ -81,10 +103,92 @@ static int drop_range(void *p, kind k) {
     return 0;
 }
 
+// ---- memory of devices, which other processes can map: one file that has no name ----
+
+#define PAGE 4096
+#define FILE_SIZE (1ull << 36) // sparse
+
+static char *device_memory;
+static int device_file = -1;
+static size_t device_used;
+
+// header is the page before an allocation. The processes that have it open are noted there.
+typedef struct { size_t size; int openers[64]; } header;
+
+static header *header_of(const void *p) { return (header *)((char *)p - PAGE); }
+
+// allocate returns memory of a device, NULL if there is none. It is never used twice.
+static void *allocate(size_t n) {
+    if (!device_memory) {
+        device_file = memfd_create("fakecuda", MFD_CLOEXEC);
+        if (device_file < 0 || ftruncate(device_file, FILE_SIZE)) return NULL;
+        void *p = mmap(NULL, FILE_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, device_file, 0);
+        if (p == MAP_FAILED) return NULL;
+        device_memory = p;
+    }
+    size_t whole = PAGE + (n + PAGE - 1) / PAGE * PAGE;
+    if (n > FILE_SIZE || device_used + whole > FILE_SIZE) return NULL;
+    char *p = device_memory + device_used + PAGE;
+    device_used += whole;
+    header_of(p)->size = n;
+    return p;
+}
+
+static int is_open_elsewhere(const void *p) {
+    header *h = header_of(p);
+    for (int i = 0; i < 64; i++) {
+        int pid = __atomic_load_n(&h->openers[i], __ATOMIC_SEQ_CST);
+        if (pid && kill(pid, 0) == 0) return 1; // one that has ended has closed everything
+    }
+    return 0;
+}
+
+static void note_opener(header *h, int from, int to) {
+    for (int i = 0; i < 64; i++) {
+        int expected = from;
+        if (__atomic_compare_exchange_n(&h->openers[i], &expected, to, 0, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return;
+    }
+}
+
+// given is what a handle holds.
+typedef struct {
+    char magic[8];
+    uint64_t address, place, size;
+    int32_t pid, file, device, zero;
+} given;
+
+static const char magic[8] = "FAKE-IPC";
+
+// opened is memory of another process that this one has mapped.
+typedef struct opened { given what; char *p; int refs; struct opened *next; } opened;
+static opened *all_opened;
+
+// first_device is the number of device 0 on the host, which is what processes compare.
+static int first_device(void) {
+    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+    return visible ? atoi(visible) : 0;
+}
+
+static CUresult map_given(const given *g, opened **out) {
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", g->pid, g->file);
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0) return CUDA_ERROR_MAP_FAILED;
+    char *p = mmap(NULL, PAGE + g->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)g->place);
+    close(fd);
+    if (p == MAP_FAILED) return CUDA_ERROR_MAP_FAILED;
+    *out = malloc(sizeof **out);
+    **out = (opened){*g, p + PAGE, 0, all_opened};
+    all_opened = *out;
+    note_opener((header *)p, 0, getpid());
+    add_range(p + PAGE, g->size, DEVICE, current->device);
+    return CUDA_SUCCESS;
+}
+
 // ---- streams and events ----
 
 typedef struct token { int refs, done; } token; // one record of an event
-typedef struct event { context *ctx; token *last; int dead; } event;
+typedef struct CUevent_st { context *ctx; token *last; int dead; } event;
 typedef enum { COPY_IN, COPY_OUT, RECORD, WAIT, KERNEL } what;
 typedef struct {
     uint64_t dst, src;
@@ -101,12 +205,12 @@ typedef struct op {
     launch launch;
     struct op *next;
 } op;
-typedef struct stream {
+typedef struct CUstream_st {
     context *ctx;
     op *first, **last;
     int dying;
     pthread_t thread;
-    struct stream *next;
+    struct CUstream_st *next;
 } stream;
 static stream *streams;
 
@@ -319,15 +423,15 @@ static CUresult enter(const char *name, int needs_context) {
         if (i == fail_at) snprintf(failed_name, sizeof failed_name, "%s", name);
         dead = fail_sticky;
         pthread_cond_broadcast(&changed);
-        return fail_code;
+        return (CUresult)fail_code;
     }
-    if (!initialized && strcmp(name, "cuInit") != 0) return NOT_INITIALIZED;
-    if (needs_context && !current) return INVALID_CONTEXT;
+    if (!initialized && strcmp(name, "cuInit") != 0) return CUDA_ERROR_NOT_INITIALIZED;
+    if (needs_context && !current) return CUDA_ERROR_INVALID_CONTEXT;
     if (needs_context && current->retained == 0) {
         fault("a context is used after its release");
-        return INVALID_CONTEXT;
+        return CUDA_ERROR_INVALID_CONTEXT;
     }
-    return OK;
+    return CUDA_SUCCESS;
 }
 
 // A call that makes or asks something does nothing if it fails. One that frees, waits or sets
@@ -335,7 +439,7 @@ static CUresult enter(const char *name, int needs_context) {
 #define BEGIN(needs) \
     pthread_mutex_lock(&mu); \
     CUresult result = enter(__func__, needs)
-#define DO if (result == OK)
+#define DO if (result == CUDA_SUCCESS)
 #define END pthread_mutex_unlock(&mu); return result
 
 CUresult cuInit(unsigned flags) {
@@ -351,20 +455,19 @@ CUresult cuDriverGetVersion(int *v) {
     END;
 }
 
+#define NAMED(code) {code, #code}
 static struct { CUresult code; const char *name; } names[] = {
-    {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE"}, {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
-    {NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED"}, {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
-    {INVALID_IMAGE, "CUDA_ERROR_INVALID_IMAGE"}, {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT"},
-    {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE"}, {NOT_FOUND, "CUDA_ERROR_NOT_FOUND"},
-    {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {ALREADY_REGISTERED, "CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED"},
-    {NOT_REGISTERED, "CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED"}, {NOT_SUPPORTED, "CUDA_ERROR_NOT_SUPPORTED"},
+    NAMED(CUDA_ERROR_INVALID_VALUE), NAMED(CUDA_ERROR_OUT_OF_MEMORY), NAMED(CUDA_ERROR_NOT_INITIALIZED), NAMED(CUDA_ERROR_INVALID_DEVICE),
+    NAMED(CUDA_ERROR_INVALID_IMAGE), NAMED(CUDA_ERROR_INVALID_CONTEXT), NAMED(CUDA_ERROR_MAP_FAILED), NAMED(CUDA_ERROR_INVALID_HANDLE),
+    NAMED(CUDA_ERROR_NOT_FOUND), NAMED(CUDA_ERROR_ILLEGAL_ADDRESS), NAMED(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED),
+    NAMED(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED), NAMED(CUDA_ERROR_NOT_SUPPORTED),
 };
 
 CUresult cuGetErrorName(CUresult r, const char **name) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (names[i].code == r) { *name = names[i].name; return OK; }
+        if (names[i].code == r) { *name = names[i].name; return CUDA_SUCCESS; }
     *name = NULL;
-    return INVALID_VALUE;
+    return CUDA_ERROR_INVALID_VALUE;
 }
 
 CUresult cuDeviceGetCount(int *n) {
@@ -373,29 +476,38 @@ CUresult cuDeviceGetCount(int *n) {
     END;
 }
 
-CUresult cuDeviceGet(int *d, int ordinal) {
+CUresult cuDeviceGet(CUdevice *d, int ordinal) {
     BEGIN(0);
     DO {
-        if (ordinal < 0 || ordinal >= devices) result = INVALID_DEVICE;
+        if (ordinal < 0 || ordinal >= devices) result = CUDA_ERROR_INVALID_DEVICE;
         else *d = ordinal;
     }
     END;
 }
 
-CUresult cuDeviceGetName(char *name, int size, int d) {
+CUresult cuDeviceGetName(char *name, int size, CUdevice d) {
     BEGIN(0);
     DO snprintf(name, size, "Fake %d", d);
     END;
 }
 
-CUresult cuDeviceGetAttribute(int *v, int attribute, int d) {
+CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice d) {
     BEGIN(0);
-    (void)d;
-    DO *v = attribute == 99 ? 1 : attribute == 113 ? read_only_register : 0;
+    DO {
+        memset(uuid->bytes, 0xFA, sizeof uuid->bytes);
+        uuid->bytes[15] = (char)(first_device() + d);
+    }
     END;
 }
 
-CUresult cuDevicePrimaryCtxRetain(context **c, int d) {
+CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute attribute, CUdevice d) {
+    BEGIN(0);
+    (void)d;
+    DO *v = attribute == 99 ? 1 : attribute == 113 ? read_only_register : attribute == 125 ? ipc_supported : 0;
+    END;
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext *c, CUdevice d) {
     BEGIN(0);
     DO {
         contexts[d].device = d;
@@ -406,9 +518,9 @@ CUresult cuDevicePrimaryCtxRetain(context **c, int d) {
     END;
 }
 
-CUresult cuDevicePrimaryCtxRelease_v2(int d) {
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice d) {
     BEGIN(0);
-    if (contexts[d].retained == 0) result = INVALID_CONTEXT;
+    if (contexts[d].retained == 0) result = CUDA_ERROR_INVALID_CONTEXT;
     else {
         contexts[d].retained--;
         live_contexts--;
@@ -416,9 +528,31 @@ CUresult cuDevicePrimaryCtxRelease_v2(int d) {
     END;
 }
 
-CUresult cuCtxSetCurrent(context *c) {
+CUresult cuCtxSetCurrent(CUcontext c) {
     BEGIN(0);
     current = c;
+    END;
+}
+
+CUresult cuCtxPushCurrent_v2(CUcontext c) {
+    BEGIN(0);
+    DO {
+        if (depth == 8) result = CUDA_ERROR_INVALID_VALUE;
+        else {
+            pushed[depth++] = current;
+            current = c;
+        }
+    }
+    END;
+}
+
+CUresult cuCtxPopCurrent_v2(CUcontext *c) {
+    BEGIN(0);
+    if (depth == 0) result = CUDA_ERROR_INVALID_CONTEXT;
+    else {
+        if (c) *c = current;
+        current = pushed[--depth];
+    }
     END;
 }
 
@@ -437,8 +571,8 @@ CUresult cuMemHostAlloc(void **p, size_t n, unsigned flags) {
     BEGIN(1);
     (void)flags;
     DO {
-        if (n == 0) result = INVALID_VALUE;
-        else if (posix_memalign(p, 4096, n)) result = OUT_OF_MEMORY;
+        if (n == 0) result = CUDA_ERROR_INVALID_VALUE;
+        else if (posix_memalign(p, 4096, n)) result = CUDA_ERROR_OUT_OF_MEMORY;
         else {
             add_range(*p, n, HOST, -1);
             live_host++;
@@ -452,7 +586,7 @@ CUresult cuMemFreeHost(void *p) {
     BEGIN(1);
     range *r = find(p, 1);
     size_t n = r ? r->size : 0;
-    if (!drop_range(p, HOST)) result = INVALID_VALUE;
+    if (!drop_range(p, HOST)) result = CUDA_ERROR_INVALID_VALUE;
     else {
         memset(p, 0xEE, n);
         live_host--;
@@ -463,9 +597,9 @@ CUresult cuMemFreeHost(void *p) {
 CUresult cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
     BEGIN(1);
     DO {
-        if (n == 0 || ((uintptr_t)p | n) % 4096 || !(flags & 8)) result = INVALID_VALUE;
-        else if (!read_only_register) result = NOT_SUPPORTED;
-        else if (find(p, 1)) result = ALREADY_REGISTERED;
+        if (n == 0 || ((uintptr_t)p | n) % 4096 || !(flags & 8)) result = CUDA_ERROR_INVALID_VALUE;
+        else if (!read_only_register) result = CUDA_ERROR_NOT_SUPPORTED;
+        else if (find(p, 1)) result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
         else {
             add_range(p, n, REGISTERED, -1);
             live_registered++;
@@ -476,33 +610,34 @@ CUresult cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
 
 CUresult cuMemHostUnregister(void *p) {
     BEGIN(1);
-    if (!drop_range(p, REGISTERED)) result = NOT_REGISTERED;
+    if (!drop_range(p, REGISTERED)) result = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     else live_registered--;
     END;
 }
 
-CUresult cuMemAlloc_v2(uint64_t *d, size_t n) {
+CUresult cuMemAlloc_v2(CUdeviceptr *d, size_t n) {
     BEGIN(1);
     DO {
-        void *p;
-        if (n == 0) result = INVALID_VALUE;
-        else if (posix_memalign(&p, 4096, n)) result = OUT_OF_MEMORY;
+        void *p = n ? allocate(n) : NULL;
+        if (n == 0) result = CUDA_ERROR_INVALID_VALUE;
+        else if (!p) result = CUDA_ERROR_OUT_OF_MEMORY;
         else {
             memset(p, 0xDD, n);
             add_range(p, n, DEVICE, current->device);
             live_device++;
-            *d = (uint64_t)p;
+            *d = (CUdeviceptr)p;
         }
     }
     END;
 }
 
-CUresult cuMemFree_v2(uint64_t d) {
+CUresult cuMemFree_v2(CUdeviceptr d) {
     BEGIN(1);
     range *r = find((void *)d, 1);
     size_t n = r ? r->size : 0;
-    if (!drop_range((void *)d, DEVICE)) result = INVALID_VALUE;
+    if (!drop_range((void *)d, DEVICE)) result = CUDA_ERROR_INVALID_VALUE;
     else {
+        if (is_open_elsewhere((void *)d)) fault("memory is freed that another process has open");
         memset((void *)d, 0xDD, n);
         live_device--;
     }
@@ -512,8 +647,8 @@ CUresult cuMemFree_v2(uint64_t d) {
 static CUresult copy_async(what w, char *dst, const char *src, size_t n, stream *handle, const void *dev, const void *host) {
     stream *s = stream_of(handle);
     range *d = find(dev, n), *h = find(host, n);
-    if (!s) return INVALID_HANDLE;
-    if (!d || d->kind != DEVICE || d->device != current->device) return INVALID_VALUE;
+    if (!s) return CUDA_ERROR_INVALID_HANDLE;
+    if (!d || d->kind != DEVICE || d->device != current->device) return CUDA_ERROR_INVALID_VALUE;
     token mark = {2, 0};
     op o = {.what = w, .dst = dst, .src = src, .n = n};
     if (!h || h->kind == DEVICE) { // not page-locked: the driver copies before it returns
@@ -521,26 +656,26 @@ static CUresult copy_async(what w, char *dst, const char *src, size_t n, stream 
         o.token = &mark;
         enqueue(s, o);
         drain(s);
-        return OK;
+        return CUDA_SUCCESS;
     }
-    if (h->kind == REGISTERED && w == COPY_OUT) return INVALID_VALUE; // read-only
+    if (h->kind == REGISTERED && w == COPY_OUT) return CUDA_ERROR_INVALID_VALUE; // read-only
     enqueue(s, o);
-    return OK;
+    return CUDA_SUCCESS;
 }
 
-CUresult cuMemcpyHtoDAsync_v2(uint64_t dst, const void *src, size_t n, stream *s) {
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr dst, const void *src, size_t n, CUstream s) {
     BEGIN(1);
     DO result = copy_async(COPY_IN, (char *)dst, src, n, s, (void *)dst, src);
     END;
 }
 
-CUresult cuMemcpyDtoHAsync_v2(void *dst, uint64_t src, size_t n, stream *s) {
+CUresult cuMemcpyDtoHAsync_v2(void *dst, CUdeviceptr src, size_t n, CUstream s) {
     BEGIN(1);
     DO result = copy_async(COPY_OUT, dst, (const char *)src, n, s, (const void *)src, dst);
     END;
 }
 
-CUresult cuStreamCreate(stream **s, unsigned flags) {
+CUresult cuStreamCreate(CUstream *s, unsigned flags) {
     BEGIN(1);
     (void)flags;
     DO {
@@ -550,9 +685,9 @@ CUresult cuStreamCreate(stream **s, unsigned flags) {
     END;
 }
 
-CUresult cuStreamDestroy_v2(stream *s) {
+CUresult cuStreamDestroy_v2(CUstream s) {
     BEGIN(1);
-    if (!known_stream(s)) result = INVALID_HANDLE;
+    if (!known_stream(s)) result = CUDA_ERROR_INVALID_HANDLE;
     else {
         live_streams--;
         end_stream(s);
@@ -560,31 +695,31 @@ CUresult cuStreamDestroy_v2(stream *s) {
     END;
 }
 
-CUresult cuStreamSynchronize(stream *s) {
+CUresult cuStreamSynchronize(CUstream s) {
     BEGIN(1);
     if (current) {
         stream *known = stream_of(s);
-        if (!known) result = result ? result : INVALID_HANDLE;
+        if (!known) result = result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_HANDLE;
         else drain(known);
     }
     END;
 }
 
-CUresult cuStreamWaitEvent(stream *handle, event *e, unsigned flags) {
+CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags) {
     BEGIN(1);
     (void)flags;
     DO {
         stream *s = stream_of(handle);
-        if (!s || e->dead) result = INVALID_HANDLE;
+        if (!s || e->dead) result = CUDA_ERROR_INVALID_HANDLE;
         else if (e->last) enqueue(s, (op){.what = WAIT, .token = hold(e->last)});
     }
     END;
 }
 
-CUresult cuEventCreate(event **e, unsigned flags) {
+CUresult cuEventCreate(CUevent *e, unsigned flags) {
     BEGIN(1);
     DO {
-        if (!(flags & 2)) result = INVALID_VALUE; // timing makes waits slow: nobody here asks for it
+        if (!(flags & 2)) result = CUDA_ERROR_INVALID_VALUE; // timing makes waits slow: nobody here asks for it
         else {
             *e = calloc(1, sizeof **e);
             (*e)->ctx = current;
@@ -595,9 +730,9 @@ CUresult cuEventCreate(event **e, unsigned flags) {
 }
 
 // A destroyed event stays as memory, so that a later use of it is told from a good one.
-CUresult cuEventDestroy_v2(event *e) {
+CUresult cuEventDestroy_v2(CUevent e) {
     BEGIN(1);
-    if (e->dead) result = INVALID_HANDLE;
+    if (e->dead) result = CUDA_ERROR_INVALID_HANDLE;
     else {
         e->dead = 1;
         drop_token(e->last);
@@ -607,11 +742,11 @@ CUresult cuEventDestroy_v2(event *e) {
     END;
 }
 
-CUresult cuEventRecord(event *e, stream *handle) {
+CUresult cuEventRecord(CUevent e, CUstream handle) {
     BEGIN(1);
     DO {
         stream *s = stream_of(handle);
-        if (!s || e->dead || e->ctx != current) result = INVALID_HANDLE;
+        if (!s || e->dead || e->ctx != current) result = CUDA_ERROR_INVALID_HANDLE;
         else {
             drop_token(e->last);
             e->last = calloc(1, sizeof *e->last);
@@ -622,22 +757,63 @@ CUresult cuEventRecord(event *e, stream *handle) {
     END;
 }
 
-CUresult cuEventSynchronize(event *e) {
+CUresult cuEventSynchronize(CUevent e) {
     BEGIN(1);
-    if (e->dead) result = INVALID_HANDLE;
+    if (e->dead) result = CUDA_ERROR_INVALID_HANDLE;
     else await(e->last);
     END;
 }
 
-CUresult cuIpcGetMemHandle(char *handle, uint64_t d) {
+CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr d) {
     BEGIN(1);
     DO {
         range *r = find((void *)d, 1);
-        if (!r || r->kind != DEVICE || (uint64_t)r->start != d) result = INVALID_VALUE;
+        if (!r || r->kind != DEVICE || (CUdeviceptr)r->start != d) result = CUDA_ERROR_INVALID_VALUE;
         else {
-            memset(handle, 0, 64);
-            memcpy(handle, "FAKE-IPC", 8);
-            memcpy(handle + 8, &d, 8);
+            given g = {.address = d, .place = d - PAGE - (CUdeviceptr)device_memory, .size = r->size,
+                       .pid = getpid(), .file = device_file, .device = first_device() + r->device};
+            memcpy(g.magic, magic, sizeof magic);
+            memset(handle, 0, sizeof *handle);
+            memcpy(handle, &g, sizeof g);
+        }
+    }
+    END;
+}
+
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *d, CUipcMemHandle handle, unsigned flags) {
+    BEGIN(1);
+    DO {
+        given g;
+        memcpy(&g, &handle, sizeof g);
+        opened *o = all_opened;
+        while (o && memcmp(&o->what, &g, sizeof g) != 0) o = o->next;
+        if (memcmp(g.magic, magic, sizeof magic) != 0) result = CUDA_ERROR_INVALID_HANDLE;
+        else if (flags != 1 || g.device != first_device() + current->device) result = CUDA_ERROR_INVALID_VALUE;
+        else if (g.pid == getpid()) result = CUDA_ERROR_INVALID_CONTEXT;
+        else if (!o) result = map_given(&g, &o);
+        if (result == CUDA_SUCCESS) {
+            o->refs++;
+            live_opened++;
+            *d = (CUdeviceptr)o->p;
+        }
+    }
+    END;
+}
+
+// The memory stays mapped, so that what is late is told by its range, and not by a crash.
+CUresult cuIpcCloseMemHandle(CUdeviceptr d) {
+    BEGIN(1);
+    opened **at = &all_opened;
+    while (*at && (CUdeviceptr)(*at)->p != d) at = &(*at)->next;
+    opened *o = *at;
+    if (!o) result = CUDA_ERROR_INVALID_VALUE;
+    else {
+        live_opened--;
+        if (--o->refs == 0) {
+            drop_range(o->p, DEVICE);
+            note_opener(header_of(o->p), getpid(), 0);
+            *at = o->next;
+            free(o);
         }
     }
     END;
@@ -645,45 +821,46 @@ CUresult cuIpcGetMemHandle(char *handle, uint64_t d) {
 
 static const char *entries[] = {"penstock_normalize_f32", "penstock_normalize_f16", "penstock_normalize_bf16"};
 
-CUresult cuModuleLoadData(char **module, const char *image) {
+CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     BEGIN(1);
     DO {
-        if (!strstr(image, ".version") || !strstr(image, ".target")) result = INVALID_IMAGE;
+        if (!strstr(image, ".version") || !strstr(image, ".target")) result = CUDA_ERROR_INVALID_IMAGE;
         else {
-            *module = strdup(image);
+            *module = (CUmodule)strdup(image);
             live_modules++;
         }
     }
     END;
 }
 
-CUresult cuModuleUnload(char *module) {
+CUresult cuModuleUnload(CUmodule module) {
     BEGIN(1);
     free(module);
     live_modules--;
     END;
 }
 
-CUresult cuModuleGetFunction(uintptr_t *f, const char *module, const char *name) {
+CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name) {
     BEGIN(1);
     DO {
         char entry[128];
         snprintf(entry, sizeof entry, ".entry %s(", name);
-        result = NOT_FOUND;
-        for (uintptr_t i = 0; i < 3 && strstr(module, entry); i++)
-            if (strcmp(name, entries[i]) == 0) { *f = i + 1; result = OK; }
+        result = CUDA_ERROR_NOT_FOUND;
+        for (uintptr_t i = 0; i < 3 && strstr((char *)module, entry); i++)
+            if (strcmp(name, entries[i]) == 0) { *f = (CUfunction)(i + 1); result = CUDA_SUCCESS; }
     }
     END;
 }
 
-CUresult cuLaunchKernel(uintptr_t f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                        unsigned shared, stream *handle, void **p, void **extra) {
+CUresult cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned shared, CUstream handle, void **p, void **extra) {
     BEGIN(1);
     (void)shared;
     DO {
         stream *s = stream_of(handle);
-        if (!s) result = INVALID_HANDLE;
-        else if (f < 1 || f > 3 || gx == 0 || bx == 0 || bx > 1024 || gy != 1 || gz != 1 || by != 1 || bz != 1 || extra) result = INVALID_VALUE;
+        uintptr_t f = (uintptr_t)function;
+        if (!s) result = CUDA_ERROR_INVALID_HANDLE;
+        else if (f < 1 || f > 3 || gx == 0 || bx == 0 || bx > 1024 || gy != 1 || gz != 1 || by != 1 || bz != 1 || extra) result = CUDA_ERROR_INVALID_VALUE;
         else {
             op o = {.what = KERNEL};
             launch *l = &o.launch;
@@ -703,9 +880,11 @@ CUresult cuLaunchKernel(uintptr_t f, unsigned gx, unsigned gy, unsigned gz, unsi
 
 // ---- what tests call ----
 
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
 // fakecuda_reset sets how everything runs from now on. Nothing may be alive; what destroyed
 // streams still do ends first.
-void fakecuda_reset(int lazy_mode, int device_count, unsigned pause, int read_only) {
+void fakecuda_reset(int lazy_mode, int device_count, unsigned pause, int read_only, int ipc) {
     pthread_mutex_lock(&mu);
     for (int d = 0; d < MAX_DEVICES; d++)
         if (contexts[d].null_stream) {
@@ -719,6 +898,7 @@ void fakecuda_reset(int lazy_mode, int device_count, unsigned pause, int read_on
     devices = device_count;
     pause_us = pause;
     read_only_register = read_only;
+    ipc_supported = ipc;
     calls = faults = copies = pageable = launches = 0;
     fail_at = -1;
     dead = 0;
@@ -739,8 +919,8 @@ void fakecuda_fail(long at, int code, int sticky) {
 // fakecuda_stats writes what is alive, and what happened.
 void fakecuda_stats(long *out) {
     pthread_mutex_lock(&mu);
-    long all[] = {live_contexts, live_host, live_registered, live_device, live_streams, live_events, live_modules,
-                  calls, faults, copies, pageable, launches};
+    long all[] = {live_contexts, live_host, live_registered, live_device, live_opened, live_streams, live_events,
+                  live_modules, calls, faults, copies, pageable, launches};
     memcpy(out, all, sizeof all);
     pthread_mutex_unlock(&mu);
 }

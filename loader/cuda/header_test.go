@@ -1,0 +1,86 @@
+//go:build linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The fake declares its functions, and results have their numbers, as NVIDIA's cuda.h has it;
+// so do the flags and attributes of this package. The package is bound to the fake's
+// signatures by every other test.
+func TestHeader(t *testing.T) {
+	if _, err := exec.LookPath("gcc"); err != nil {
+		t.Skip("needs gcc: ", err)
+	}
+	folders := headers(t)
+	if len(folders) == 0 {
+		t.Skip("needs cuda.h: install CUDA's toolkit (CUDA_HOME names it), or pip install nvidia-cuda-runtime-cu12 for the Python that PYTHON names")
+	}
+	fake, err := filepath.Abs("testdata/fakecuda/fakecuda.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source := filepath.Join(t.TempDir(), "check.c")
+	if err := os.WriteFile(source, []byte(fmt.Sprintf("#include %q\n%s", fake, assertions())), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range folders {
+		out, err := exec.Command("gcc", "-std=gnu11", "-Wall", "-Wextra", "-Wmissing-prototypes", "-Werror", "-DCUDA_H", "-I", folder, "-fsyntax-only", source).CombinedOutput()
+		if err != nil {
+			t.Errorf("%s: %v\n%s", folder, err, out)
+		} else {
+			t.Log("agrees with ", folder)
+		}
+	}
+}
+
+// assertions compares the package's numbers with the header's.
+func assertions() string {
+	var b strings.Builder
+	for name, value := range map[string]int{
+		"CU_MEMHOSTALLOC_PORTABLE": hostAllocPortable, "CU_MEMHOSTREGISTER_PORTABLE": hostRegisterPortable,
+		"CU_MEMHOSTREGISTER_READ_ONLY": hostRegisterReadOnly, "CU_STREAM_NON_BLOCKING": streamNonBlocking,
+		"CU_EVENT_BLOCKING_SYNC": eventBlockingSync, "CU_EVENT_DISABLE_TIMING": eventDisableTiming,
+		"CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS":                    ipcLazyPeerAccess,
+		"CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED":           attrHostRegister,
+		"CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED": attrReadOnlyHostRegister,
+		"CU_DEVICE_ATTRIBUTE_IPC_EVENT_SUPPORTED":               attrIPC,
+		"CUDA_ERROR_OUT_OF_MEMORY":                              int(outOfMemory),
+		"CUDA_ERROR_STUB_LIBRARY":                               int(stubLibrary), "CUDA_ERROR_NO_DEVICE": int(noDevice),
+		"CUDA_ERROR_INVALID_DEVICE": int(invalidDevice), "CUDA_ERROR_ILLEGAL_ADDRESS": illegalAddress,
+		"CUDA_ERROR_SYSTEM_NOT_READY": 802, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH": 803,
+		"CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE": 804, "CUDA_ERROR_UNKNOWN": 999,
+		"sizeof(CUipcMemHandle)": len(ipcHandle{}.bytes), "sizeof(CUuuid)": 16, "sizeof(CUdeviceptr)": 8,
+	} {
+		fmt.Fprintf(&b, "_Static_assert(%s == %d, %q);\n", name, value, name)
+	}
+	return b.String()
+}
+
+// headers returns the folders with a cuda.h: the toolkit's, and what Python has installed.
+func headers(t *testing.T) []string {
+	t.Helper()
+	places := []string{"/usr/local/cuda/include", os.Getenv("CUDA_HOME") + "/include", os.Getenv("CUDA_PATH") + "/include"}
+	for _, python := range pythons() {
+		if site, err := exec.Command(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").Output(); err == nil {
+			places = append(places, strings.TrimSpace(string(site))+"/nvidia/*/include", strings.TrimSpace(string(site))+"/triton/backends/nvidia/include")
+		}
+	}
+	var found []string
+	for _, place := range places {
+		files, err := filepath.Glob(place + "/cuda.h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			found = append(found, filepath.Dir(file))
+		}
+	}
+	return found
+}

@@ -1,0 +1,196 @@
+//go:build linux && (amd64 || arm64)
+
+package cuda
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/tensor"
+)
+
+// receipt is what another process says of the fields that it was given.
+type receipt struct {
+	Data  map[string][]byte `json:"data"`
+	Error string            `json:"error"`
+}
+
+// otherProcess is the program of a test's other process, by PENSTOCK_IPC: it receives
+// batches of the test, or gives it one.
+func otherProcess(role string) int {
+	run := receive
+	if role == "give" {
+		run = give
+	}
+	if err := run(json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// receive reads what it is given, and sends back what is there.
+func receive(in *json.Decoder, out *json.Encoder) error {
+	dev, err := Open(0)
+	if err != nil {
+		return err
+	}
+	im, err := dev.NewImports()
+	if err != nil {
+		return err
+	}
+	stream, err := dev.NewStream()
+	if err != nil {
+		return err
+	}
+	for {
+		var given map[string]IPC
+		if err := in.Decode(&given); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		r := receipt{Data: make(map[string][]byte)}
+		for name, h := range given {
+			if r.Data[name], err = fetch(dev, im, h, stream); err != nil {
+				r.Error = err.Error()
+			}
+		}
+		if err := out.Encode(r); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(dev.FreeStream(stream), im.Close(), dev.Close()); err != nil {
+		return err
+	}
+	if fakeDriver.why == "" && (stats().alive() != 0 || stats().faults != 0) {
+		return fmt.Errorf("%+v %s", stats(), fakeDriver.fault())
+	}
+	return nil
+}
+
+// fetch returns the bytes of a field that another process gave.
+func fetch(dev *Device, im *Imports, h IPC, stream Stream) ([]byte, error) {
+	x, err := im.Open(h)
+	if err != nil {
+		return nil, err
+	}
+	host, err := dev.pin(max(x.Bytes(), 1))
+	if err != nil {
+		return nil, err
+	}
+	if x.Bytes() > 0 {
+		err = dev.readAsync(host[:x.Bytes()], x.Ptr, stream)
+	}
+	err = errors.Join(err, dev.SynchronizeStream(stream))
+	got := append([]byte(nil), host[:x.Bytes()]...)
+	return got, errors.Join(err, dev.unpin(host))
+}
+
+// give gives the first batch of an epoch, and ends when it is told to, with all its memory.
+func give(in *json.Decoder, out *json.Encoder) error {
+	dev, err := Open(0)
+	if err != nil {
+		return err
+	}
+	ld, err := loader.New(newSource(30, tensor.Shape{16}), loader.Options{BatchSize: 5})
+	if err != nil {
+		return err
+	}
+	pf, err := New(ld, Options{Devices: []*Device{dev}, Fields: both})
+	if err != nil {
+		return err
+	}
+	for b, err := range pf.Epoch(context.Background(), 0) {
+		if err != nil {
+			return err
+		}
+		h, err := b.IPC("images")
+		if err != nil {
+			return err
+		}
+		if err := out.Encode(h); err != nil {
+			return err
+		}
+		var end any
+		if err := in.Decode(&end); !errors.Is(err, io.EOF) {
+			return err
+		}
+		os.Exit(0)
+	}
+	return nil
+}
+
+// process is a running other process.
+type process struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *json.Decoder
+	say *strings.Builder
+}
+
+// self is a process of this program.
+func self(role string, env ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(append(os.Environ(), "PENSTOCK_IPC="+role), env...)
+	return cmd
+}
+
+// startProcess starts a process, which ends with the test at the latest.
+func startProcess(t testing.TB, cmd *exec.Cmd) *process {
+	t.Helper()
+	p := &process{cmd: cmd, say: new(strings.Builder)}
+	cmd.Stderr = p.say
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() }) // it has ended, unless the test has failed
+	p.in, p.out = in, json.NewDecoder(out)
+	return p
+}
+
+// hand gives fields of a batch to the process, and returns what it read there.
+func (p *process) hand(t testing.TB, b Batch, fields ...string) receipt {
+	t.Helper()
+	given := make(map[string]IPC)
+	for _, name := range fields {
+		h, err := b.IPC(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		given[name] = h
+	}
+	var r receipt
+	if err := errors.Join(json.NewEncoder(p.in).Encode(given), p.out.Decode(&r)); err != nil {
+		_ = p.in.Close()
+		t.Fatalf("%v, %v: %s", err, p.cmd.Wait(), p.say)
+	}
+	return r
+}
+
+// end has the process end, and wants it to have found nothing wrong.
+func (p *process) end(t testing.TB) {
+	t.Helper()
+	if err := p.in.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("%v: %s", err, p.say)
+	}
+}
