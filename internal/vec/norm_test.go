@@ -20,6 +20,7 @@ var norms = []struct {
 	{"one", true, []float32{.5}, []float32{.5}},
 	{"clip", true, []float32{.48145466, .4578275, .40821073}, []float32{.26862954, .26130258, .27577711}},
 	{"bytes", false, []float32{123.675, 116.28, 103.53}, []float32{58.395, 57.12, 57.375}},
+	{"twice rounded", true, []float32{.2, .4, .6}, []float32{.8403, .7803, .7203}}, // otherwise than once, to 16 bits
 	{"huge", true, []float32{1e30, -1e-30, 3}, []float32{1e-30, 1e30, 1e-8}},
 }
 
