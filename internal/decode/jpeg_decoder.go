@@ -30,6 +30,7 @@ type component struct {
 	plane
 	hs, vs       int // blocks in a unit across and down
 	across, down int // blocks that hold true samples
+	first, last  int // blocks of a row that are wanted; first is even
 	blocksX      int // blocks in a row of coefs: even, whole units
 	coefs        []int16
 	ac           []bool // which blocks have more than a first coefficient
@@ -82,11 +83,11 @@ func (j *jpegDecoder) layOut(i int) error {
 	c.h = (j.h.h*c.vs + j.fy - 1) / j.fy
 	c.across, c.down = (c.w+7)/8, (c.h+7)/8
 	c.blocksX = (j.unitsX*c.hs + 1) &^ 1
-	c.stride = 8 * c.blocksX
+	c.stride, c.held = 8*c.blocksX, 8*c.vs*keptUnits
 	c.fancy = c.triangle()
 	c.latched = false
+	c.pix = grow(c.pix, c.held*c.stride)
 	rows := j.unitsY * c.vs
-	c.pix = grow(c.pix, 8*rows*c.stride)
 	if !j.buffered {
 		rows = c.vs
 	}

@@ -3,6 +3,9 @@ package decode
 // decodeUnits brings rows of units into the planes, first to last, with samples for output
 // columns [x0, x1) at least.
 func (j *jpegDecoder) decodeUnits(first, last, x0, x1 int) error {
+	for i := range j.h.n {
+		j.comp[i].want(x0, x1)
+	}
 	for ; j.decoded <= last; j.decoded++ {
 		if !j.buffered {
 			if err := j.readUnitRow(); err != nil {
@@ -13,7 +16,7 @@ func (j *jpegDecoder) decodeUnits(first, last, x0, x1 int) error {
 			continue
 		}
 		for i := range j.h.n {
-			j.comp[i].transform(j.decoded, j.buffered, x0, x1)
+			j.comp[i].transform(j.decoded, j.buffered)
 		}
 	}
 	return nil
@@ -162,11 +165,14 @@ func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool
 	return s.block(b, &c.pred)
 }
 
-// transform makes samples of the blocks in one row of units, of those that output columns
-// [x0, x1) and their neighbours need.
-func (c *component) transform(unitRow int, buffered bool, x0, x1 int) {
-	first := max(x0/c.fx-1, 0) / 8 &^ 1
-	last := min((x1-1)/c.fx+1, c.w-1) / 8
+// want notes which blocks of a row the output columns [x0, x1) and their neighbours need.
+func (c *component) want(x0, x1 int) {
+	c.first = max(x0/c.fx-1, 0) / 8 &^ 1
+	c.last = min((x1-1)/c.fx+1, c.w-1) / 8
+}
+
+// transform makes samples of the blocks in one row of units that are wanted.
+func (c *component) transform(unitRow int, buffered bool) {
 	for v := range c.vs {
 		row := unitRow*c.vs + v
 		if row >= c.down {
@@ -176,9 +182,9 @@ func (c *component) transform(unitRow int, buffered bool, x0, x1 int) {
 		if buffered {
 			at = row * c.blocksX
 		}
-		for x := first; x <= last; x += 2 {
+		for x := c.first; x <= c.last; x += 2 {
 			b := at + x
-			dst := c.pix[8*row*c.stride+8*x:]
+			dst := c.pix[8*row%c.held*c.stride+8*x:]
 			coefs := (*[128]int16)(c.coefs[64*b:])
 			if !c.ac[b] && !c.ac[b+1] {
 				flatPair(dst, c.stride, coefs, int32(c.quant[0]))

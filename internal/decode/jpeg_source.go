@@ -11,10 +11,14 @@ import (
 // the CPU together with what reads them.
 const stripRows = 8
 
-// plane holds the samples of one JPEG component.
+// keptUnits is how many rows of units a plane holds: a strip needs three of them at most.
+const keptUnits = 4
+
+// plane holds the samples of one JPEG component that were decoded last.
 type plane struct {
 	pix    []byte
 	stride int
+	held   int // rows in pix: row y is where row y+held will be
 	w, h   int // true samples, without the padding to whole blocks
 	fx, fy int // output columns and rows that a sample stands for
 	fancy  bool
@@ -137,7 +141,7 @@ func (s *jpegSource) colour(dst []byte, y, x int) {
 func (s *jpegSource) samples(i, y, x, n int) []byte {
 	c := &s.comp[i]
 	if c.fx == 1 && c.fy == 1 {
-		return c.pix[y*c.stride+x:][:n]
+		return c.row(y)[x:][:n]
 	}
 	return c.upsample(s.up[i], s.sums, y, x, n)
 }

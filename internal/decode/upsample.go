@@ -29,7 +29,7 @@ func (c *plane) triangle() bool {
 	return c.fx <= 2 && c.fy <= 2 && (c.fx == 1 || c.w > 2)
 }
 
-func (c *plane) row(y int) []byte { return c.pix[y*c.stride:][:c.w] }
+func (c *plane) row(y int) []byte { return c.pix[y%c.held*c.stride:][:c.w] }
 
 // rows returns the sample row that covers output row y of a component of half the height,
 // and the next one above or below, whichever is nearer; at the border, itself.
