@@ -22,6 +22,26 @@
 // the dataset's memory to the ring, so that normalising, cropping and mirroring need no
 // copy besides. Stats counts both kinds. After the first batch neither allocates.
 //
+// A batch of nothing but views of memory that is warm takes less time to make than to hand
+// over from one goroutine to another, so the loop makes it by itself; the workers are called
+// when a batch comes up that is not, some batches before its turn. Stats.Inline counts these.
+//
+// # Sources
+//
+// Source is what the Loader needs, and *mmapds.Dataset has all of the following, which it uses
+// where they are there:
+//
+//	ID() string                              State holds it, so that Resume refuses another dataset
+//	Contiguous(field, a, b) bool             false has records [a, b) gathered, in place of a Run that would copy
+//	Warm(field, a, b) error                  is called before a view is handed out, to bring it into memory
+//	IsWarm(field, a, b) bool                 whether Run is a view that needs no Warm: it must take next to no time
+//	RunRagged, Lengths, GatherRagged         fields of variable length
+//	Reads(field) (how, why, resident)        for Stats.Reads
+//	Horizon() int64, Fetch(...) error        records from afar: which will be needed
+//	Link() (fetched, waited, rate)           and how they came, for Stats
+//
+// An error of a Source with the method Record() int names the record that failed by itself.
+//
 // # Variable length
 //
 // A field whose records have lengths of their own is handed out as rows back to back, with

@@ -23,9 +23,15 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// leased is a Source that counts its leases.
+type leased interface {
+	loader.Source
+	leases() int64
+}
+
 // open returns a Loader that is closed at the end of the test, which then fails if a kept
 // batch or a lease of m is left over.
-func open(t testing.TB, m *memory, o loader.Options) *loader.Loader {
+func open(t testing.TB, m leased, o loader.Options) *loader.Loader {
 	t.Helper()
 	ld, err := loader.New(m, o)
 	if err != nil {
@@ -35,7 +41,7 @@ func open(t testing.TB, m *memory, o loader.Options) *loader.Loader {
 		if err := ld.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
-		if held := m.held.Load(); held != 0 {
+		if held := m.leases(); held != 0 {
 			t.Errorf("%d leases are held after Close", held)
 		}
 	})

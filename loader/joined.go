@@ -199,6 +199,13 @@ func (j *Joined) Warm(field string, a, b int) error {
 	})
 }
 
+// IsWarm reports whether records [a, b) are of one source, which says that they are.
+func (j *Joined) IsWarm(field string, a, b int) bool {
+	i, from := j.Part(a)
+	w, ok := j.parts[i].(warmth)
+	return ok && b <= j.ends[i] && w.IsWarm(field, from, from+b-a)
+}
+
 // each calls f for the part of records [a, b) in every source that has some.
 func (j *Joined) each(a, b int, f func(p Source, a, b int) error) error {
 	for a < b {

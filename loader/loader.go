@@ -33,7 +33,7 @@ type Loader struct {
 	ring      *ring
 	slots     []*slot
 	workers   []*worker
-	hands     *worker // of the consumer, if it fills its batches itself
+	hands     *worker // of the loop, if it may make its batches itself
 
 	fetched   int64 // what the Source had from a network before
 	fetchWait time.Duration
@@ -134,10 +134,14 @@ func (ld *Loader) makeWorkers() error {
 		ld.workers = append(ld.workers, w)
 	}
 	ld.active = max(0, ld.opts.Workers)
-	if ld.active == 0 {
+	var err error
+	switch {
+	case ld.active == 0:
 		ld.hands = ld.workers[0]
+	case ld.inlines():
+		ld.hands, err = ld.newWorker(-1)
 	}
-	return nil
+	return err
 }
 
 // start starts the workers, once. The caller holds mu.
@@ -149,17 +153,6 @@ func (ld *Loader) start() {
 	for _, w := range ld.workers {
 		ld.goroutines.Go(w.run)
 	}
-}
-
-// fillHere makes the next batch in the goroutine of the consumer. The caller holds mu.
-func (ld *Loader) fillHere(p *pass) {
-	s := ld.assignStep(p)
-	if s == nil {
-		return
-	}
-	ld.mu.Unlock()
-	defer ld.mu.Lock()
-	ld.hands.serve(p, s)
 }
 
 // Specs returns the fields that batches have, in their order, with the type and shape of one
@@ -189,9 +182,11 @@ func (ld *Loader) recycle(s *slot) {
 	}
 	s.done = false
 	ld.free = append(ld.free, s)
-	if ld.active < len(ld.workers) {
+	switch {
+	case ld.pass != nil && ld.pass.inline: // no worker is needed
+	case ld.active < len(ld.workers):
 		ld.work.Broadcast() // one alone might be a worker that may not begin
-	} else {
+	default:
 		ld.work.Signal()
 	}
 	last := ld.closed && len(ld.free) == len(ld.slots)

@@ -25,6 +25,7 @@ var metrics = []metric{
 	{"copied_bytes_total", "counter", "bytes of batches that were written to buffers", func(s *Stats) float64 { return float64(s.CopiedBytes) }},
 	{"read_bytes_total", "counter", "bytes that were read", func(s *Stats) float64 { return float64(s.ReadBytes) }},
 	{"ready_total", "counter", "batches that were there when they were asked for", func(s *Stats) float64 { return float64(s.Ready) }},
+	{"inline_total", "counter", "batches that the loop made itself", func(s *Stats) float64 { return float64(s.Inline) }},
 	{"wait_seconds_total", "counter", "time that the consumer waited for batches", func(s *Stats) float64 { return seconds(s.Wait) }},
 	{"start_seconds_total", "counter", "of that, for first batches of loops", func(s *Stats) float64 { return seconds(s.Starts) }},
 	{"body_seconds_total", "counter", "time that the consumer had a batch", func(s *Stats) float64 { return seconds(s.Body) }},

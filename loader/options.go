@@ -24,7 +24,7 @@ type Options struct {
 	OnError    OnError              // what becomes of a record that cannot be read or transformed
 	Report     func(*Error)         // is told of every record that OnError passes over, by any goroutine; nil tells nobody
 
-	Workers     int           // goroutines that fill batches; 0 means one fewer than the process's share of the cores, at least 1
+	Workers     int           // goroutines that fill batches, all but those that are views of warm memory; 0 means one fewer than the process's share of the cores, at least 1
 	MaxWorkers  int           // more than Workers has the Loader add goroutines, up to so many, while that makes the loop faster; also the most cores that they take. The buffers of those that are not at work hold finished batches
 	Ahead       int           // finished batches kept ready, and the most that Keep may hold; 0 means 2
 	AsCompleted bool          // hand out batches in the order in which they are done; State stays exact

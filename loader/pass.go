@@ -30,8 +30,10 @@ type pass struct {
 	handed    time.Duration // when the consumer got the batch it has; 0 if it has none
 	cause     error         // why the pass was cancelled
 	abandoned bool          // its loop is left, but something hangs
+	inline    bool          // the loop makes its batches itself
 
-	scouts sync.WaitGroup
+	outlook outlook
+	scouts  sync.WaitGroup
 }
 
 // begin makes a new pass the current one: epochs from number on, up to end.
@@ -39,7 +41,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{began: ld.now(), clock: processClock(), opening: ld.opts.crew() > 1}
+	p := &pass{began: ld.now(), clock: processClock(), inline: ld.opts.crew() == 0, outlook: outlook{cold: -1}}
 	first := ld.part(number, from.step)
 	first.taken = from.ahead
 	p.ahead = from.ahead
@@ -48,6 +50,8 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 		p.parts = append(p.parts, ld.following(first))
 	}
 	p.end = p.parts[len(p.parts)-1].end()
+	ld.look(p)
+	p.opening = ld.opts.crew() > 1 && !p.inline
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	switch {
@@ -62,9 +66,8 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	ld.pass = p
 	ld.resumed = false
 	ld.stats.Epochs++
-	ld.start()
 	ld.send(p)
-	ld.work.Broadcast()
+	ld.callWorkers(p)
 	p.unwatch = context.AfterFunc(p.ctx, func() { ld.cancelled(p) })
 	return p, nil
 }

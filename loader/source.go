@@ -68,6 +68,13 @@ type warmer interface {
 	Warm(field string, a, b int) error
 }
 
+// warmth is what a Source implements that can tell, without a system call, that Run of records
+// [a, b) takes next to no time: it is a view of memory that is there. A loop makes batches of
+// nothing but such views by itself.
+type warmth interface {
+	IsWarm(field string, a, b int) bool
+}
+
 // recordError is what an error of a Source implements if its text names the record that
 // failed.
 type recordError interface {

@@ -105,6 +105,9 @@ func (m *memory) Prefetch(_ string, a, b int) error {
 	return nil
 }
 
+// leases returns how many Retains have no Release yet.
+func (m *memory) leases() int64 { return m.held.Load() }
+
 var errSourceClosed = errors.New("memory: closed")
 
 func (m *memory) Retain() error {

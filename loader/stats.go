@@ -16,6 +16,7 @@ type Stats struct {
 	Starts     time.Duration // of that, for the first batches of loops
 	Waits      Quantiles     // of the waits for one batch
 	Ready      int           // batches that were there when they were asked for
+	Inline     int           // batches that the loop made itself: with Workers, views of memory that is warm, as they cost less to make than to hand over
 	Body       time.Duration // that the consumer had a batch: its own work
 	FirstBatch time.Duration // from the start of the latest loop to its first batch
 

@@ -9,11 +9,12 @@ import (
 
 // take waits for the next batch and hands it out.
 func (ld *Loader) take(p *pass) (Batch, error) {
+	now := ld.now()
+	ld.look(p)
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
-	now := ld.now()
 	ld.leaveBody(p, now)
-	if ld.opts.crew() == 0 {
+	if p.inline && p.filling == 0 && ld.finished(p) == nil {
 		ld.fillHere(p)
 	}
 	s := ld.await(p, now)
@@ -35,7 +36,9 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 	}
 	ld.window[s.tick%len(ld.window)] = nil
 	ld.count(p, s)
-	ld.tune(now)
+	if !p.inline {
+		ld.tune(now)
+	}
 	return Batch{s, s.gen.Load()}, nil
 }
 

@@ -40,7 +40,7 @@ func (ld *Loader) task(w *worker) (task, bool) {
 		return p.piece(), true
 	case ld.closed:
 		return task{}, true
-	case p == nil || p.opening && p.next > 0 || w.id >= ld.active:
+	case p == nil || p.inline || p.opening && p.next > 0 || w.id >= ld.active:
 		return task{}, false
 	}
 	s := ld.assignStep(p)

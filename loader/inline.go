@@ -1,0 +1,85 @@
+package loader
+
+import "runtime/debug"
+
+// outlook is what a loop knows of the batches before it. Only the goroutine of the loop uses it.
+type outlook struct {
+	next int // first tick that was not looked at
+	cold int // the last one before it whose batch takes longer to make than to hand over; -1 if none
+}
+
+// inlines reports whether loops may make batches themselves: those that are nothing but views
+// of warm memory take less time to make than to hand over from one goroutine to another. Where
+// there is a Timeout somebody else must make them, so as to be watched.
+func (ld *Loader) inlines() bool {
+	_, tells := ld.src.(warmth)
+	return tells && ld.viewable && ld.mayView && ld.opts.Collate.Worker == nil && ld.opts.Timeout == 0
+}
+
+// look decides who makes the batches that come next: the loop, while every batch that the
+// workers might be ahead with is instant, and else the workers, which so have the time to
+// bring in what is not in memory.
+func (ld *Loader) look(p *pass) {
+	if ld.hands == nil || ld.opts.crew() == 0 {
+		return
+	}
+	o := &p.outlook
+	last := min(p.parts[len(p.parts)-1].end(), p.low+len(ld.slots))
+	for ; o.next < last; o.next++ {
+		if t := p.partOf(o.next); !ld.hands.instant(t, t.step(o.next)) {
+			o.cold = o.next
+		}
+	}
+	if inline := o.cold < p.low; inline != p.inline {
+		ld.mu.Lock()
+		defer ld.mu.Unlock()
+		p.inline = inline
+		ld.callWorkers(p)
+	}
+}
+
+// instant reports whether a batch is all views of memory that is warm, so that making it is no
+// more than to say where it lies. What is wrong with it, whoever makes it will tell.
+func (w *worker) instant(t *part, step int) (yes bool) {
+	var err error
+	defer w.catch(&err)
+	pos, n, pad := t.slice(step)
+	next := w.ahead[:n]
+	t.choose(pos, pad, next)
+	if runLength(next) < n || next[0] < 0 || next[0]+n > w.ld.src.Len() {
+		return false
+	}
+	src := w.ld.src.(warmth)
+	for i := range w.ld.fields {
+		if !src.IsWarm(w.ld.fields[i].in.Name, next[0], next[0]+n) {
+			return false
+		}
+	}
+	return true
+}
+
+// callWorkers starts the workers, once, and wakes them, unless the loop makes its batches
+// itself. The caller holds mu.
+func (ld *Loader) callWorkers(p *pass) {
+	if p.inline {
+		return
+	}
+	ld.start()
+	ld.tuner.seen = 0
+	ld.work.Broadcast()
+}
+
+// fillHere makes the next batch in the goroutine of the loop. The caller holds mu.
+func (ld *Loader) fillHere(p *pass) {
+	s := ld.assignStep(p)
+	if s == nil {
+		return
+	}
+	ld.stats.Inline++
+	ld.mu.Unlock()
+	defer ld.mu.Lock()
+	if !ld.hands.plain {
+		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	}
+	ld.hands.serve(p, s)
+}
