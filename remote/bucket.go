@@ -32,6 +32,10 @@ type Bucket interface {
 	// one that was there.
 	NewWriter(ctx context.Context, key string, opts WriteOptions) (Writer, error)
 
+	// Copy makes an object of the bytes of another one, without their coming here. It replaces
+	// one that was there.
+	Copy(ctx context.Context, from, to string) error
+
 	// Delete removes an object. It is ErrNotFound where there is none.
 	Delete(ctx context.Context, key string) error
 

@@ -71,12 +71,6 @@ func (c *Client) Delete(ctx context.Context, key string) error {
 	})
 }
 
-// NewWriter returns a writer of one object. The parts of it are repeated by the store's own
-// SDK, so the Client adds nothing.
-func (c *Client) NewWriter(ctx context.Context, key string, opts WriteOptions) (Writer, error) {
-	return c.bucket.NewWriter(ctx, key, opts)
-}
-
 // WriteAll writes an object.
 func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts WriteOptions) error {
 	return c.retry(ctx, "write", key, func(ctx context.Context) error {
@@ -90,6 +84,73 @@ func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts Wri
 		}
 		return w.Commit()
 	})
+}
+
+// WriteFrom writes an object of size bytes, which open returns anew for each attempt. An
+// attempt may take any time, as long as the store's own SDK has patience with it. An error of
+// what is read is returned as it is, at once.
+func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open func() (io.ReadCloser, error), opts WriteOptions) error {
+	if part := size / mostParts; opts.PartBytes == 0 && part > usualPart {
+		opts.PartBytes = int(part)
+	}
+	var own error
+	err := c.insist(ctx, ctx, "write", key, func(ctx context.Context) (err error) {
+		own, err = c.writeOnce(ctx, key, open, opts)
+		if own != nil {
+			return nil
+		}
+		return err
+	})
+	if own != nil {
+		return own
+	}
+	return err
+}
+
+// An upload in parts has 10,000 of them at most, of S3. What suits a store is less than
+// usualPart.
+const (
+	mostParts = 9000
+	usualPart = 4 << 20
+)
+
+// writeOnce makes one attempt; own is an error of what is read.
+func (c *Client) writeOnce(ctx context.Context, key string, open func() (io.ReadCloser, error), opts WriteOptions) (own, err error) {
+	f, err := open()
+	if err != nil {
+		return err, nil
+	}
+	defer f.Close()
+	w, err := c.bucket.NewWriter(ctx, key, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer w.Close()
+	from := &source{r: f}
+	if _, err := io.Copy(w, from); err != nil {
+		return from.err, err
+	}
+	return nil, w.Commit()
+}
+
+// source remembers the error of a reader.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.err = err
+	}
+	return n, err
+}
+
+// Copy makes an object of another one's bytes inside of the store, which may refuse those of
+// more than 5 GB.
+func (c *Client) Copy(ctx context.Context, from, to string) error {
+	return c.insist(ctx, ctx, "write", to, func(ctx context.Context) error { return c.bucket.Copy(ctx, from, to) })
 }
 
 // List yields the objects whose keys start with prefix, in order of their keys: see
@@ -153,6 +214,11 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 func (c *Client) retry(ctx context.Context, op, key string, do func(context.Context) error) error {
 	total, cancel := context.WithTimeout(ctx, c.policy.Total)
 	defer cancel()
+	return c.insist(ctx, total, op, key, do)
+}
+
+// insist is retry with the time that it may take: that of total, which ends with ctx.
+func (c *Client) insist(ctx, total context.Context, op, key string, do func(context.Context) error) error {
 	for n := 1; ; n++ {
 		c.counts.requests.Add(1)
 		err := do(total)

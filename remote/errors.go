@@ -27,7 +27,7 @@ func (s sentinel) Unwrap() error { return s.like }
 
 // Error is a request that failed.
 type Error struct {
-	Op     string // "stat", "read", "list", "write", "delete", "open"
+	Op     string // "stat", "read", "list", "write", "copy", "delete", "open"
 	Object string // bucket and key, without credentials
 	Kind   error  // one of the sentinels; nil for faults that a repetition may mend
 	Detail string // what the store said, without credentials

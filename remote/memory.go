@@ -121,6 +121,16 @@ func (m *Memory) named(prefix, delimiter string) []Object {
 	return slices.CompactFunc(list, func(a, b Object) bool { return a.Key == b.Key })
 }
 
+// Copy makes an object of another one's bytes.
+func (m *Memory) Copy(ctx context.Context, from, to string) error {
+	v, err := m.find("copy", from)
+	if err = errors.Join(ctx.Err(), err); err != nil {
+		return err
+	}
+	m.Put(to, v.data)
+	return nil
+}
+
 // Delete removes an object.
 func (m *Memory) Delete(ctx context.Context, key string) error {
 	if _, err := m.find("delete", key); err != nil {

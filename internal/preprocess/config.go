@@ -58,8 +58,9 @@ type Config struct {
 	Resume   bool // go on with a run that was stopped, if there is one
 	View     bool // write an HDF5 file over the .npy files, too
 
-	// Spool is a folder where a dataset is built that goes to a bucket, before it is sent; "" is
-	// the system's for temporary files. It needs room for the dataset.
+	// Spool is a folder where a dataset is built that goes to a bucket; "" is the system's for
+	// temporary files. It needs room for an HDF5 file, and for a dataset that replaces another
+	// one; of other ones for some shards, as each is sent when it is finished.
 	Spool string
 
 	// World says which part of the samples this run makes; the zero value is all of them.
@@ -73,7 +74,8 @@ type Config struct {
 	// package transforms; an entry may name its "field". nil: there is none.
 	Transforms json.RawMessage
 
-	partsAt string // where parts may be already, beside the folder that they are made in
+	partsAt string  // where parts may be already, beside the folder that they are made in
+	outbox  *outbox // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
 
 	// standardize has the arrays that get mean and deviation of the dataset, once these are
 	// known.

@@ -86,7 +86,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&c.Append, "append", false, "add to DEST, which must have the same fields; readers keep what they opened")
 	fs.BoolVar(&c.View, "view", false, "write view.h5 into DEST, through which h5py reads the same .npy files; see inspect view --help")
 	fs.BoolVar(&c.Resume, "resume", false, "go on with a run that was stopped, or begin if there is none")
-	fs.StringVar(&c.Spool, "spool", "", "`FOLDER` where a dataset is built that goes to a bucket (default the system's for temporary files); needs room for it")
+	fs.StringVar(&c.Spool, "spool", "", "`FOLDER` where a dataset is built that goes to a bucket (default the system's for temporary files); needs room for some shards, or an HDF5 file")
 	fs.StringVar(&f.rank, "rank", "", "make one part of the dataset, the `R`-th from 0, on this machine; auto takes it from the launcher's environment; see preprocess merge --help")
 	fs.StringVar(&f.worldSize, "world-size", "", "`N` parts are made by as many runs")
 	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more bad samples than `N`, or than N% of all")

@@ -30,6 +30,8 @@ type MergeConfig struct {
 
 	Spool      string        // as Config.Spool
 	Checkpoint time.Duration // as Config.Checkpoint
+
+	outbox *outbox // as Config.outbox
 }
 
 // Merge makes one dataset of the parts that runs with a Config.World have made. It has the
@@ -99,7 +101,7 @@ func (p *plan) configOf(m MergeConfig, folders []string) (Config, error) {
 	if c.Workers < 1 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
-	c.Overwrite, c.Resume, c.Checkpoint = m.Overwrite, m.Resume, m.Checkpoint
+	c.Overwrite, c.Resume, c.Checkpoint, c.outbox = m.Overwrite, m.Resume, m.Checkpoint, m.outbox
 	return c, nil
 }
 

@@ -92,7 +92,7 @@ func (c Config) copies() Config {
 	d := DefaultConfig()
 	d.Source, d.Dest, d.Format, d.Shuffle = c.Source, c.Dest, c.Format, c.Shuffle
 	d.Workers, d.ShardBytes, d.Memory, d.Compress = c.Workers, c.ShardBytes, c.Memory, c.Compress
-	d.Overwrite, d.Resume, d.Checkpoint = c.Overwrite, c.Resume, c.Checkpoint
+	d.Overwrite, d.Resume, d.Checkpoint, d.outbox = c.Overwrite, c.Resume, c.Checkpoint, c.outbox
 	return d
 }
 

@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 
+	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
-
-// uploads is how many files are sent at a time, each in parts.
-const uploads = 4
 
 // destination is a dataset in a bucket, and where it is built.
 type destination struct {
@@ -67,21 +63,45 @@ func (d *destination) manifestKey(format string) string {
 	return d.url.Key + "/" + store.ManifestName
 }
 
-// absent makes sure that there is no dataset, unless it is to be replaced.
-func (d *destination) absent(overwrite bool, format string) error {
+// present reports whether there is a dataset that is to be replaced; another one is an error.
+func (d *destination) present(overwrite bool, format string) (bool, error) {
 	_, err := d.client.Stat(d.ctx, d.manifestKey(format))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil
+		return false, nil
 	case err != nil:
-		return err
+		return false, err
 	case overwrite:
-		return nil
+		return true, nil
 	}
-	return fmt.Errorf("%s %w already; choose another name, or use --overwrite", d.url, store.ErrExist)
+	return true, fmt.Errorf("%s %w already; choose another name, or use --overwrite", d.url, store.ErrExist)
 }
 
-// send sends what was made, and removes it here.
+// remove removes an object, if it is there.
+func (d *destination) remove(key string) error {
+	if err := d.client.Delete(d.ctx, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// outbox returns what sends the dataset while it is built; nil where that cannot be: a file
+// has no shards, and a dataset that is to be replaced stays until all of the new one is made.
+func (d *destination) outbox(format string, replaces bool) *outbox {
+	if replaces || format != formatFlat {
+		return nil
+	}
+	return &outbox{to: d, folder: d.local, key: d.url.Key}
+}
+
+// partOutbox returns what sends a part of the dataset.
+func (d *destination) partOutbox(w World) *outbox {
+	name := partName(w.Rank, w.Size)
+	key := d.sibling(".parts").url.Key + "/" + name
+	return &outbox{to: d, folder: filepath.Join(partsDir(d.local), name), key: key, seal: partFile(key)}
+}
+
+// send sends what was made and is not in the bucket yet, and removes it here.
 func (d *destination) send(s *Summary, overwrite bool, progress Progress) error {
 	var err error
 	if s.Part != nil {
@@ -91,7 +111,7 @@ func (d *destination) send(s *Summary, overwrite bool, progress Progress) error 
 		err = d.sendDataset(s, overwrite, progress)
 	}
 	if err != nil {
-		return fmt.Errorf("%w; what was made is kept in %s, and --resume sends it", err, d.spool)
+		return fmt.Errorf("%w; what was made is kept in %s, and --resume sends the rest", err, d.spool)
 	}
 	return os.RemoveAll(d.spool)
 }
@@ -101,23 +121,23 @@ func (d *destination) send(s *Summary, overwrite bool, progress Progress) error 
 func (d *destination) sendPart(s *Summary, progress Progress) error {
 	name := partName(s.Part.Rank, s.Part.WorldSize)
 	parts := d.sibling(".parts")
-	path := filepath.Join(partsDir(d.local), name)
+	path, key := filepath.Join(partsDir(d.local), name), parts.url.Key+"/"+name
 	s.Dest = parts.url.Join(name).String()
 	if _, err := os.Stat(partFile(path)); err != nil {
 		return nil
 	}
-	files, err := regularFiles(path)
-	if err != nil {
+	if err := d.remove(partFile(key)); err != nil {
 		return err
 	}
-	key := parts.url.Key + "/" + name
-	if err := d.client.Delete(d.ctx, key+".json"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+	if s.Records > 0 {
+		if err := d.sendShards(path, key, progress); err != nil {
+			return err
+		}
+		if err := d.sendFile(filepath.Join(path, store.ManifestName), key+"/"+store.ManifestName, remote.WriteOptions{}); err != nil {
+			return err
+		}
 	}
-	if err := d.sendAll(path, key, files, progress); err != nil {
-		return err
-	}
-	return d.sendFile(partFile(path), key+".json", false, func(int64) {})
+	return d.sendFile(partFile(path), partFile(key), remote.WriteOptions{})
 }
 
 // sendDataset sends the files of a dataset, its manifest last.
@@ -126,160 +146,135 @@ func (d *destination) sendDataset(s *Summary, overwrite bool, progress Progress)
 	last, key := d.local, d.url.Key
 	if s.Format == formatFlat {
 		last, key = filepath.Join(d.local, store.ManifestName), d.manifestKey(formatFlat)
-		if err := d.sendShards(overwrite, progress); err != nil {
+		if overwrite {
+			if err := d.remove(key); err != nil {
+				return err
+			}
+		}
+		if err := d.sendShards(d.local, d.url.Key, progress); err != nil {
 			return err
 		}
 	}
 	list := filepath.Clean(d.local) + ".skipped.jsonl"
 	if _, err := os.Stat(list); err == nil {
-		if err := d.sendFile(list, d.url.Key+".skipped.jsonl", false, func(int64) {}); err != nil {
+		if err := d.sendFile(list, d.url.Key+".skipped.jsonl", remote.WriteOptions{}); err != nil {
 			return err
 		}
 	}
 	progress.Begin("publishing", -1, "files")
 	defer progress.End()
-	return d.sendFile(last, key, !overwrite, func(int64) {})
+	return d.sendLast(last, key, !overwrite)
 }
 
-// sendShards sends all files of a flat dataset but its manifest, and removes objects that a
-// run before this one has left, or the dataset that is replaced.
-func (d *destination) sendShards(overwrite bool, progress Progress) error {
-	files, err := regularFiles(d.local)
-	if err != nil {
+// sendLast sends the file that makes a dataset of the others. That it is there already is no
+// error where it has the same bytes: the answer to a request that was repeated, or to another
+// process that made the same, says so.
+func (d *destination) sendLast(path, key string, ifNotExist bool) error {
+	err := d.sendFile(path, key, remote.WriteOptions{IfNotExist: ifNotExist})
+	if !errors.Is(err, remote.ErrExists) {
 		return err
 	}
-	if overwrite {
-		if err := d.client.Delete(d.ctx, d.manifestKey(formatFlat)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if err := d.tidy(files, progress); err != nil {
+	o, statErr := d.client.Stat(d.ctx, key)
+	crc, ownErr := crcOf(path)
+	if statErr != nil || ownErr != nil || sameObject(d.ctx, d.client, o, crc) != nil {
 		return err
-	}
-	delete(files, store.ManifestName)
-	return d.sendAll(d.local, d.url.Key, files, progress)
-}
-
-// tidy removes objects of a dataset without a manifest that are not among files; the others
-// are replaced.
-func (d *destination) tidy(files map[string]int64, progress Progress) error {
-	found, removed := 0, 0
-	for o, err := range d.client.List(d.ctx, d.url.Key+"/", "") {
-		if err != nil {
-			return err
-		}
-		name := strings.TrimPrefix(o.Key, d.url.Key+"/")
-		if !strings.HasSuffix(name, ".npy") || strings.Contains(name, "/") {
-			continue
-		}
-		found++
-		if _, ok := files[name]; ok {
-			continue
-		}
-		removed++
-		if err := d.client.Delete(d.ctx, o.Key); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	if found > 0 {
-		progress.Note(fmt.Sprintf("%s has %d objects of a run before this one: %d are removed, the others replaced\n", d.url, found, removed))
 	}
 	return nil
 }
 
-// regularFiles returns the sizes of the files in a folder, by name; none if it is not there.
-func regularFiles(folder string) (map[string]int64, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
-	}
-	files := make(map[string]int64)
-	for _, e := range entries {
-		info, err := e.Info()
-		if err != nil {
-			return nil, err
-		}
-		if info.Mode().IsRegular() {
-			files[e.Name()] = info.Size()
-		}
-	}
-	return files, nil
-}
-
-// sendAll sends files of a folder, several at a time.
-func (d *destination) sendAll(folder, key string, files map[string]int64, progress Progress) error {
-	total := int64(0)
-	for _, size := range files {
-		total += size >> 10
-	}
-	progress.Begin("sending", total, "KiB")
-	defer progress.End()
-	todo := make(chan string)
-	errs := make(chan error, uploads)
-	ctx, cancel := context.WithCancel(d.ctx)
-	defer cancel()
-	var wg sync.WaitGroup
-	var told sync.Mutex
-	sent := func(n int64) {
-		told.Lock()
-		defer told.Unlock()
-		progress.Add(n >> 10)
-	}
-	for range uploads {
-		wg.Go(func() {
-			for name := range todo {
-				if err := d.sendFile(filepath.Join(folder, name), key+"/"+name, false, sent); err != nil {
-					errs <- err
-					cancel()
-					return
-				}
-			}
-		})
-	}
-	for name := range files {
-		select {
-		case todo <- name:
-		case <-ctx.Done():
-		}
-	}
-	close(todo)
-	wg.Wait()
-	select {
-	case err := <-errs:
-		return err
-	default:
-		return context.Cause(ctx)
-	}
-}
-
-// sendFile sends one file, a second and a third time where that may help.
-func (d *destination) sendFile(path, key string, ifNotExist bool, sent func(int64)) (err error) {
-	for range 3 {
-		if err = d.sendOnce(path, key, ifNotExist, sent); err == nil || remote.Permanent(err) || d.ctx.Err() != nil {
-			return err
-		}
-	}
+// sendFile sends one file.
+func (d *destination) sendFile(path, key string, opts remote.WriteOptions) error {
+	_, err := sendFile(d.ctx, d.client, path, key, opts)
 	return err
 }
 
-func (d *destination) sendOnce(path, key string, ifNotExist bool, sent func(int64)) error {
-	f, err := os.Open(path)
+// sendShards sends the files of a flat dataset that are not in the bucket yet, all but the
+// manifest. Then they are all there, and none that a run before this one has left.
+func (d *destination) sendShards(folder, key string, progress Progress) error {
+	m, err := readManifest(folder)
 	if err != nil {
 		return err
 	}
-	defer f.Close()
-	w, err := d.client.NewWriter(d.ctx, key, remote.WriteOptions{IfNotExist: ifNotExist})
+	left, total := d.unsent(m, folder, key)
+	if err := d.sendAll(left, total, progress); err != nil {
+		return err
+	}
+	return d.arrived(m, key, progress)
+}
+
+// readManifest reads the manifest of a dataset some of whose files are stubs.
+func readManifest(folder string) (*store.Manifest, error) {
+	text, err := os.ReadFile(filepath.Join(folder, store.ManifestName))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer w.Close()
-	n, err := io.Copy(w, f)
-	if err != nil {
-		return err
+	return store.DecodeManifest(text)
+}
+
+// unsent returns the files that are not in the bucket under their key, and their bytes.
+func (d *destination) unsent(m *store.Manifest, folder, key string) (list []parcel, total int64) {
+	for _, s := range m.Shards {
+		for _, f := range s.Files {
+			p := parcel{path: filepath.Join(folder, f.Name), key: key + "/" + f.Name, size: f.Bytes, crc: f.CRC32C}
+			if was, ok := readStub(p.path); ok && was.Key == p.key && was.CRC32C == p.crc {
+				continue
+			}
+			p.keep = p.size < leastStub
+			list = append(list, p)
+			total += p.size
+		}
 	}
-	if err := w.Commit(); err != nil {
-		return err
+	return list, total
+}
+
+// sendAll sends files, several at a time.
+func (d *destination) sendAll(list []parcel, total int64, progress Progress) error {
+	progress.Begin("sending", total>>10, "KiB")
+	defer progress.End()
+	sum := int64(0)
+	s := newSender(d.ctx, d.client, uploads, func(n int64) {
+		before := sum >> 10
+		sum += n
+		progress.Add(sum>>10 - before)
+	})
+	defer s.close()
+	for _, p := range list {
+		s.put(p)
 	}
-	sent(n)
+	return s.settle(0)
+}
+
+// arrived makes sure that all shards of a dataset are in the bucket, and removes what else a
+// run before this one has left of such.
+func (d *destination) arrived(m *store.Manifest, key string, progress Progress) error {
+	missing := make(map[string]int64)
+	for _, s := range m.Shards {
+		for _, f := range s.Files {
+			missing[f.Name] = f.Bytes
+		}
+	}
+	var strays []string
+	for o, err := range d.client.List(d.ctx, key+"/", "") {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(o.Key, key+"/")
+		if size, ok := missing[name]; ok && size == o.Size {
+			delete(missing, name)
+		} else if !ok && strings.HasSuffix(name, ".npy") && !strings.Contains(name, "/") {
+			strays = append(strays, o.Key)
+		}
+	}
+	for name := range missing {
+		return lost(d.client.Name(key + "/" + name))
+	}
+	if len(strays) > 0 {
+		progress.Note(fmt.Sprintf("%s of a run before this one are removed from %s\n", cli.Counted(int64(len(strays)), "object"), d.client.Name(key)))
+	}
+	for _, stray := range strays {
+		if err := d.remove(stray); err != nil {
+			return err
+		}
+	}
 	return nil
 }

@@ -24,7 +24,8 @@ const readAhead = 64
 var openURL = cloud.Open
 
 // runRemote is Run where source, destination or both are URLs. A source is read where it is.
-// A dataset is built on disk, see Config.Spool, then sent; its manifest is the last object.
+// A dataset is built on disk, see Config.Spool, and sent: of a flat one each shard when it is
+// finished, see outbox. Its manifest is the last object.
 func runRemote(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	b := &buckets{ctx: ctx}
 	defer b.close()
@@ -54,18 +55,20 @@ func (b *buckets) run(c Config, progress Progress) (*Summary, error) {
 		return nil, fmt.Errorf("--append: %s is in a bucket, whose datasets cannot be added to; make a new one", d.url)
 	}
 	local.Dest, local.Overwrite = d.local, !c.Resume || c.Overwrite
-	if err := d.absent(c.Overwrite, local.format()); err != nil {
+	replaces, err := d.present(c.Overwrite, local.format())
+	if err != nil {
 		return nil, err
 	}
+	local.outbox = d.outbox(local.format(), replaces)
 	if c.World.Size > 0 {
-		local.Overwrite = c.Overwrite
+		local.Overwrite, local.outbox = c.Overwrite, d.partOutbox(c.World)
 		if local.partsAt, err = b.mount(d.sibling(".parts").text); err != nil {
 			return nil, err
 		}
 	}
 	s, err := Run(b.ctx, local, progress)
 	if err != nil {
-		return nil, err
+		return nil, local.outbox.explain(err)
 	}
 	return b.named(s, c.Source), d.send(s, c.Overwrite, progress)
 }
@@ -109,12 +112,15 @@ func (b *buckets) merge(m MergeConfig, progress Progress) (*Summary, error) {
 	if d == nil {
 		local.Dest = localPath(m.Dest)
 	} else {
-		if err := d.absent(m.Overwrite, Config{Dest: d.local}.format()); err != nil {
+		format := Config{Dest: d.local}.format()
+		replaces, err := d.present(m.Overwrite, format)
+		if err != nil {
 			return nil, err
 		}
-		local.Dest, local.Overwrite = d.local, !m.Resume || m.Overwrite
+		local.Dest, local.Overwrite, local.outbox = d.local, !m.Resume || m.Overwrite, d.outbox(format, replaces)
 	}
 	s, err := Merge(b.ctx, local, progress)
+	err = local.outbox.explain(err)
 	if err == nil && d != nil {
 		err = d.send(s, m.Overwrite, progress)
 	}

@@ -217,7 +217,7 @@ func TestPublishedByTheManifest(t *testing.T) {
 	c := config(t, source)
 	c.Dest, c.Spool = urlOf("ds"), t.TempDir()
 	_, err := Run(t.Context(), c, &silent{})
-	if err == nil || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "--resume sends it") || strings.Contains(err.Error(), "hush") {
+	if err == nil || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "--resume sends the rest") || strings.Contains(err.Error(), "hush") {
 		t.Fatalf("error %v", err)
 	}
 	if keys := keysOf(t, b, "ds"); len(keys) == 0 || slices.Contains(keys, "ds/"+store.ManifestName) {

@@ -34,6 +34,9 @@ type child struct {
 	Checkpoint   time.Duration
 	World        World
 	Compress     Compress
+	Bucket       string // folder that URLs lie in
+	Spool        string
+	Raw          bool // arrays, in small shards
 }
 
 func (w child) config() Config {
@@ -42,7 +45,13 @@ func (w child) config() Config {
 	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
 	c.Normalize, _ = ParseNormalize("none")
 	c.Split, _ = ParseSplit(w.Split)
-	c.Checkpoint, c.World, c.Compress = w.Checkpoint, w.World, w.Compress
+	c.Checkpoint, c.World, c.Compress, c.Spool = w.Checkpoint, w.World, w.Compress, w.Spool
+	if w.Raw {
+		c.Resize, c.Crop, c.ShardBytes = nil, nil, 8<<10
+	}
+	if w.Bucket != "" {
+		useFolder(w.Bucket)
+	}
 	if c.format() == formatFlat {
 		c.ShardBytes = 64 << 10
 	}

@@ -38,9 +38,13 @@ func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
 			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
-	return store.CreateFlat(c.Dest, j.schema, store.FlatOptions{
+	w, err := store.CreateFlat(c.Dest, j.schema, store.FlatOptions{
 		ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 	})
+	if err != nil {
+		return nil, err
+	}
+	return c.outbox.follow(w, c.Dest, splits)
 }
 
 // splits returns the names of the splits: those that are asked for, or the source's.

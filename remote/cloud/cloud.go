@@ -130,6 +130,14 @@ func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, token [
 // pageObjects is how many names a page has: as many as S3 gives.
 const pageObjects = 1000
 
+// Copy asks the store to copy.
+func (b *bucket) Copy(ctx context.Context, from, to string) error {
+	if err := b.blob.Copy(ctx, to, from, nil); err != nil {
+		return b.mark(ctx, "copy", from, err)
+	}
+	return nil
+}
+
 // Delete removes an object.
 func (b *bucket) Delete(ctx context.Context, key string) error {
 	if err := b.blob.Delete(ctx, key); err != nil {

@@ -58,7 +58,8 @@ func (f folder) ListPage(context.Context, string, string, []byte) (remote.Page, 
 func (f folder) NewWriter(context.Context, string, remote.WriteOptions) (remote.Writer, error) {
 	return nil, errors.ErrUnsupported
 }
-func (f folder) Delete(context.Context, string) error { return errors.ErrUnsupported }
+func (f folder) Delete(context.Context, string) error       { return errors.ErrUnsupported }
+func (f folder) Copy(context.Context, string, string) error { return errors.ErrUnsupported }
 
 var killOptions = loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 2, Workers: 2}
 

@@ -1,0 +1,234 @@
+package preprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+)
+
+// sender sends files to a bucket, some at a time. The first error ends it.
+type sender struct {
+	client *remote.Client
+	ctx    context.Context
+	cancel context.CancelFunc
+	sent   func(bytes int64) // called by one goroutine at a time
+
+	mu      sync.Mutex
+	change  *sync.Cond
+	waiting []parcel
+	left    int64 // bytes that wait or are on their way
+	ended   bool
+	err     error
+	wg      sync.WaitGroup
+}
+
+// parcel is a file to be sent.
+type parcel struct {
+	path, key string
+	size      int64
+	crc       string // which it must have; "" where that is not known yet
+	keep      bool   // the file, when it is sent; otherwise a stub takes its place
+}
+
+func newSender(ctx context.Context, c *remote.Client, workers int, sent func(int64)) *sender {
+	s := &sender{client: c, sent: sent}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.change = sync.NewCond(&s.mu)
+	for range workers {
+		s.wg.Go(s.work)
+	}
+	return s
+}
+
+// put adds a parcel. It does not wait.
+func (s *sender) put(p parcel) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
+	s.waiting = append(s.waiting, p)
+	s.left += p.size
+	s.change.Broadcast()
+}
+
+// settle waits until no more than so many bytes are left to be sent.
+func (s *sender) settle(most int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.err == nil && s.left > most {
+		s.change.Wait()
+	}
+	return s.err
+}
+
+// failed returns the error that has ended it.
+func (s *sender) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// close gives up what is not sent.
+func (s *sender) close() {
+	s.mu.Lock()
+	s.ended = true
+	s.change.Broadcast()
+	s.mu.Unlock()
+	s.cancel()
+	s.wg.Wait()
+}
+
+func (s *sender) work() {
+	for {
+		p, ok := s.next()
+		if !ok {
+			return
+		}
+		s.done(p, s.send(p))
+	}
+}
+
+// next waits for a parcel; false says that there will be none.
+func (s *sender) next() (p parcel, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.waiting) == 0 && !s.ended && s.err == nil {
+		s.change.Wait()
+	}
+	if s.ended || s.err != nil {
+		return p, false
+	}
+	p = s.waiting[0]
+	s.waiting = s.waiting[1:]
+	return p, true
+}
+
+func (s *sender) done(p parcel, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left -= p.size
+	switch {
+	case err == nil:
+		s.sent(p.size)
+	case s.err == nil:
+		s.err = err
+		s.cancel()
+	}
+	s.change.Broadcast()
+}
+
+// send sends a file. Of one that was sent before, it makes sure that it is there still, and
+// under its key.
+func (s *sender) send(p parcel) error {
+	if was, ok := readStub(p.path); ok {
+		if p.crc != "" && p.crc != was.CRC32C {
+			return fmt.Errorf("%s was sent with the CRC32C %s, and not %s: %w; begin anew, without --resume", s.client.Name(was.Key), was.CRC32C, p.crc, store.ErrCorrupt)
+		}
+		return s.move(p, was)
+	}
+	crc, err := sendFile(s.ctx, s.client, p.path, p.key, remote.WriteOptions{})
+	if err == nil && p.crc != "" && p.crc != crc {
+		err = fmt.Errorf("%s has the CRC32C %s, and not %s with which it was written: %w", p.path, crc, p.crc, store.ErrCorrupt)
+	}
+	if err != nil || p.keep {
+		return err
+	}
+	return s.replace(p.path, stub{Key: p.key, Size: p.size, CRC32C: crc})
+}
+
+// replace puts a stub in the place of a file, with the version that was sent.
+func (s *sender) replace(path string, new stub) error {
+	o, err := s.client.Stat(s.ctx, new.Key)
+	if err != nil {
+		return err
+	}
+	if o.Size != new.Size {
+		return fmt.Errorf("%s has %d bytes, and not the %d that were sent", s.client.Name(new.Key), o.Size, new.Size)
+	}
+	new.ETag = o.ETag
+	return new.replace(path)
+}
+
+// move gives a file that was sent the key that it has in the dataset.
+func (s *sender) move(p parcel, was stub) error {
+	o, err := s.client.Stat(s.ctx, was.Key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && o.Size != was.Size:
+		return lost(s.client.Name(was.Key))
+	case err != nil:
+		return err
+	case o.ETag != was.ETag:
+		// Another process may have made it, too.
+		if err := sameObject(s.ctx, s.client, o, was.CRC32C); err != nil {
+			return err
+		}
+	}
+	if p.key == was.Key && o.ETag == was.ETag {
+		return nil
+	}
+	if p.key != was.Key {
+		if err := s.client.Copy(s.ctx, was.Key, p.key); err != nil {
+			return err
+		}
+		was.Key = p.key
+	}
+	return s.replace(p.path, was)
+}
+
+// lost is the error of a file that is neither here nor there.
+func lost(name string) error {
+	return fmt.Errorf("%s, which was sent, is not there any more; begin anew, without --resume", name)
+}
+
+// sameObject reads an object and makes sure that it has a checksum.
+func sameObject(ctx context.Context, c *remote.Client, o remote.Object, crc string) error {
+	r := c.NewReader(ctx, o, 0, -1)
+	defer r.Close()
+	h := crc32.New(castagnoli)
+	if _, err := io.Copy(h, r); err != nil {
+		return err
+	}
+	if got := store.HexCRC(h.Sum32()); got != crc {
+		return fmt.Errorf("%s was sent, and has been replaced by other bytes; begin anew, without --resume", c.Name(o.Key))
+	}
+	return nil
+}
+
+// crcOf returns the checksum of a file.
+func crcOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := crc32.New(castagnoli)
+	_, err = io.Copy(h, f)
+	return store.HexCRC(h.Sum32()), err
+}
+
+// sendFile sends one file and returns the CRC32C of what was sent.
+func sendFile(ctx context.Context, c *remote.Client, path, key string, opts remote.WriteOptions) (crc string, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	h := crc32.New(castagnoli)
+	err = c.WriteFrom(ctx, key, info.Size(), func() (io.ReadCloser, error) {
+		f, err := os.Open(path)
+		h.Reset()
+		return struct {
+			io.Reader
+			io.Closer
+		}{io.TeeReader(f, h), f}, err
+	}, opts)
+	return store.HexCRC(h.Sum32()), err
+}
