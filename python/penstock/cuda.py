@@ -19,7 +19,7 @@ import ctypes
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -172,10 +172,7 @@ class _Context:
 
 
 def _load() -> ctypes.CDLL:
-    first: OSError | None = None
     for name in LIBRARIES:
-        try:
+        with suppress(OSError):
             return ctypes.CDLL(name)
-        except OSError as e:
-            first = first or e
-    raise Error(f"NVIDIA's driver cannot be opened: {first}; install it, in a container run with --gpus")
+    raise Error(f"NVIDIA's driver cannot be opened: there is no {LIBRARIES[0]}; install it, in a container run with --gpus")

@@ -21,13 +21,13 @@ from .batch import Batch
 from .errors import Error
 from .field import Field, from_json
 from .ragged import Ragged
-from .shared import SharedMemory, Slot
+from .shared import Rows, SharedMemory, Slot
 from .wire import Wire
 
 VERSION = 1
 
-_INT64 = np.dtype(np.int64)
-_BOOL = np.dtype(np.bool_)
+_INT64 = Rows(np.dtype(np.int64))
+_BOOL = Rows(np.dtype(np.bool_))
 
 
 class FedBatch(Batch):
@@ -40,11 +40,11 @@ class FedBatch(Batch):
 
     __slots__ = ("_message", "_slot", "epoch", "fields", "step")
 
-    def __init__(self, slot: Slot, fields: Mapping[str, Field], message: Mapping[str, Any]) -> None:
+    def __init__(self, slot: Slot, fields: Mapping[str, Field], rows: Iterable[Rows], message: Mapping[str, Any]) -> None:
         count = message["count"]
-        places = zip(fields.values(), message["fields"])
+        places = zip(fields.values(), rows, message["fields"])
         self.fields = fields
-        super().__init__({f.name: _values(slot, f, count, place) for f, place in places}, count)
+        super().__init__({f.name: _values(slot, f, r, count, place) for f, r, place in places}, count)
         self.epoch: int = message["epoch"]
         self.step: int = message["step"]
         self._slot, self._message = slot, message
@@ -52,19 +52,19 @@ class FedBatch(Batch):
     @property
     def indices(self) -> np.ndarray:
         """The numbers of the records in the dataset, or in its split."""
-        return self._slot.array(self._message["indices"], _INT64, (len(self),))
+        return self._slot.array(self._message["indices"], _INT64, len(self))
 
     @property
     def valid(self) -> np.ndarray:
         """False for records that only fill up the last batch of an epoch."""
-        return self._slot.array(self._message["valid"], _BOOL, (len(self),))
+        return self._slot.array(self._message["valid"], _BOOL, len(self))
 
 
-def _values(slot: Slot, f: Field, count: int, place: Mapping[str, int]) -> np.ndarray | Ragged:
+def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Mapping[str, int]) -> np.ndarray | Ragged:
     if not f.ragged:
-        return slot.array(place["at"], f.storage, (count, *f.shape))
-    values = slot.array(place["at"], f.storage, (place.get("rows", 0), *f.shape))
-    return Ragged(values, slot.array(place["offsets"], _INT64, (count + 1,)), f.content)
+        return slot.array(place["at"], rows, count)
+    values = slot.array(place["at"], rows, place.get("rows", 0))
+    return Ragged(values, slot.array(place["offsets"], _INT64, count + 1), f.content)
 
 
 class Feeder:
@@ -147,6 +147,7 @@ class Feeder:
         self._finalizer = weakref.finalize(self, _end, self._wire, self._memory, self._child)
         #: The fields by name, as batches have them.
         self.fields: dict[str, Field] = {f.name: f for f in map(from_json, welcome["fields"])}
+        self._rows = [Rows(f.storage, f.shape) for f in self.fields.values()]
         #: Records of the dataset, or of its split.
         self.records: int = welcome["records"]
         self._batches: int = welcome["batches"]
@@ -200,7 +201,9 @@ class Feeder:
     def _next(self) -> FedBatch | None:
         if self._end is not None and self.epoch >= self._end:
             return None
-        self._give_back()
+        # Half of the slots at a time: the feeder has the others meanwhile.
+        if self._held == self._slots or 2 * len(self._freed) >= self._slots:
+            self._give_back()
         if self._held == self._slots:
             gc.collect()  # batches may be in cycles
             self._give_back()
@@ -214,7 +217,7 @@ class Feeder:
         slot = Slot(self._memory.mapped(message["size"]), message["slot"], self._freed)
         self._state["epoch"], self._state["step"] = message["next"]
         self._state.pop("done", None)
-        return FedBatch(slot, self.fields, message)
+        return FedBatch(slot, self.fields, self._rows, message)
 
     def _give_back(self) -> None:
         slots = [self._freed.popleft() for _ in range(len(self._freed))]

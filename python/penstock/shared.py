@@ -45,6 +45,16 @@ class Mapping:
         self.size = memory.nbytes
 
 
+class Rows:
+    """Type and shape of the rows of an array, as they are for every batch."""
+
+    __slots__ = ("nbytes", "shape", "typestr")
+
+    def __init__(self, dtype: np.dtype, shape: tuple[int, ...] = ()) -> None:
+        self.typestr, self.shape = dtype.str, shape
+        self.nbytes: int = dtype.itemsize * math.prod(shape)
+
+
 class Slot:
     """The place of one batch. When nothing refers to it any more, it is free again.
 
@@ -56,12 +66,12 @@ class Slot:
     def __init__(self, mapping: Mapping, number: int, freed: deque[int]) -> None:
         self._mapping, self._number, self._freed = mapping, number, freed
 
-    def array(self, at: int, dtype: np.dtype, shape: tuple[int, ...]) -> np.ndarray:
-        """Return the array at an offset. It can be written to: the batch is the trainer's."""
-        need = dtype.itemsize * math.prod(shape)
-        if at < 0 or need < 0 or need > self._mapping.size - at:
+    def array(self, at: int, rows: Rows, count: int) -> np.ndarray:
+        """Return so many rows at an offset. They can be written to: the batch is the trainer's."""
+        mapping = self._mapping
+        if at < 0 or count < 0 or count * rows.nbytes > mapping.size - at:
             raise ValueError("a batch that ends beyond the shared memory")
-        return np.asarray(_View(self, self._mapping.address + at, dtype, shape))
+        return np.asarray(_View(self, mapping.address + at, rows.typestr, (count, *rows.shape)))
 
     def __del__(self) -> None:
         self._freed.append(self._number)
@@ -72,6 +82,6 @@ class _View:
 
     __slots__ = ("__array_interface__", "_slot")
 
-    def __init__(self, slot: Slot, address: int, dtype: np.dtype, shape: tuple[int, ...]) -> None:
+    def __init__(self, slot: Slot, address: int, typestr: str, shape: tuple[int, ...]) -> None:
         self._slot = slot
-        self.__array_interface__ = {"version": 3, "typestr": dtype.str, "shape": shape, "data": (address, False)}
+        self.__array_interface__ = {"version": 3, "typestr": typestr, "shape": shape, "data": (address, False)}

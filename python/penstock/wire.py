@@ -14,6 +14,7 @@ from typing import Any
 from .errors import Error
 
 _LENGTH = struct.Struct("<I")
+_encode = json.JSONEncoder(separators=(",", ":")).encode
 
 #: The most bytes of a message. No feeder sends one that is longer.
 _LONGEST = 1 << 24
@@ -31,7 +32,7 @@ class Wire:
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message."""
-        body = json.dumps(message, separators=(",", ":")).encode()
+        body = _encode(message).encode()
         try:
             self._connection.sendall(_LENGTH.pack(len(body)) + body)
         except (BrokenPipeError, ConnectionResetError):
