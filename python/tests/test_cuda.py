@@ -9,9 +9,9 @@ class CUDATest(unittest.TestCase):
     """What needs no driver; loader/cuda's tests have the rest."""
 
     def test_without_driver(self):
-        with mock.patch.object(penstock.cuda, "LIBRARIES", ("libthatisnotthere.so.1",)):
-            with self.assertRaisesRegex(penstock.Error, "no libthatisnotthere.so.1; install it, in a container run with --gpus"):
-                penstock.cuda.Imports(0)
+        want = "no libthatisnotthere.so.1; install it, in a container run with --gpus"
+        with mock.patch.object(penstock.cuda, "LIBRARIES", ("libthatisnotthere.so.1",)), self.assertRaisesRegex(penstock.Error, want):
+            penstock.cuda.Imports(0)
 
     def test_handle_is_passed_whole(self):
         handle = bytes(range(64))
