@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
-// useAVX2 chooses the kernels in assembly. Tests clear it to try the loops.
-var useAVX2 = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
+// useKernels chooses the kernels in assembly. Tests clear it to try the loops.
+var useKernels = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
 
 // The Fast functions do as many elements as they can and return how many that are: all or
 // none. They trust their callers for the lengths of all slices but the first.
 
 func idctPairFast(dst []byte, stride int, coefs *[128]int16, quant *[64]uint16) bool {
-	if !useAVX2 {
+	if !useKernels {
 		return false
 	}
 	_ = dst[7*stride+15]
@@ -26,7 +26,7 @@ func idctPairFast(dst []byte, stride int, coefs *[128]int16, quant *[64]uint16) 
 }
 
 func sumRowsFast(dst []uint16, near, far []byte) int {
-	if !useAVX2 || len(dst) < 16 {
+	if !useKernels || len(dst) < 16 {
 		return 0
 	}
 	sumRowsAVX2(&dst[0], &near[0], &far[0], len(dst))
@@ -35,7 +35,7 @@ func sumRowsFast(dst []uint16, near, far []byte) int {
 
 func doubleColumnsFast(dst []byte, s []uint16, even, odd uint16) int {
 	n := len(dst) / 2
-	if !useAVX2 || n < 16 {
+	if !useKernels || n < 16 {
 		return 0
 	}
 	doubleColumnsAVX2(&dst[0], &s[0], n, even, odd)
@@ -43,7 +43,7 @@ func doubleColumnsFast(dst []byte, s []uint16, even, odd uint16) int {
 }
 
 func yccToRGBXFast(dst, y, cb, cr []byte) int {
-	if !useAVX2 || len(y) < 16 {
+	if !useKernels || len(y) < 16 {
 		return 0
 	}
 	yccToRGBXAVX2(&dst[0], &y[0], &cb[0], &cr[0], len(y))
@@ -61,7 +61,7 @@ const (
 // unitsFast is bitReader.units; done is false if nothing was done. The kernel gets pos, acc and
 // n as an array: three words of bitReader that stand together.
 func (r *bitReader) unitsFast(blocks []unitBlock, units int) (ok, done bool) {
-	if !useAVX2 || len(r.data) < 8 {
+	if !useKernels || len(r.data) < 8 {
 		return false, false
 	}
 	for i := range blocks {

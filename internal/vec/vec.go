@@ -8,4 +8,4 @@
 package vec
 
 //go:generate go run -C _asm . -pkg vec -out ../kernels_amd64.s -stubs ../kernels_amd64.go
-//go:generate go run -C _neon . -out ../kernels_arm64.s -stubs ../kernels_arm64.go
+//go:generate go run -C _neon . -pkg vec -out ../kernels_arm64.s -stubs ../kernels_arm64.go

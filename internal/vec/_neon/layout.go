@@ -26,6 +26,8 @@ func (k *kernel) at(base, i gp, size int, r gp) {
 	switch size {
 	case 1:
 		k.op("ADD %v, %v, %v", i, base, r)
+	case 2:
+		k.op("ADD %v<<1, %v, %v", i, base, r)
 	case 3:
 		k.op("ADD %v, %v, %v", i, base, r)
 		k.op("ADD %v<<1, %v, %v", i, r, r)

@@ -1,5 +1,6 @@
-// Command _neon writes kernels_arm64.s and kernels_arm64.go of package vec: NEON spellings of
-// its loops. Each function here has in package vec a Go loop that says what it computes.
+// Command _neon writes kernels_arm64.s and kernels_arm64.go of the packages vec and decode:
+// NEON spellings of their loops. Each function here has in one of them a Go loop that says
+// what it computes.
 //
 // Kernels keep the conventions of those for amd64 and, where one Go file calls both, their
 // parameters. Go's assembler has the loads, stores, table look-ups and integer additions of
@@ -15,18 +16,25 @@ import (
 )
 
 func main() {
+	pkg := flag.String("pkg", "", "package: vec or decode")
 	out := flag.String("out", "", "file for the assembly")
 	stubs := flag.String("stubs", "", "file for the declarations")
 	flag.Parse()
-	all := kernels()
-	for name, text := range map[string]string{*out: assembly(all), *stubs: declarations(all)} {
+	all := packages[*pkg]()
+	for name, text := range map[string]string{*out: assembly(all), *stubs: declarations(*pkg, all)} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			log.Fatal(err)
 		}
 	}
 }
 
-func kernels() []*kernel {
+var packages = map[string]func() []*kernel{"vec": vecKernels, "decode": decodeKernels}
+
+func decodeKernels() []*kernel {
+	return []*kernel{idctPair(), sumRows(), doubleColumns(), yccToRGBX()}
+}
+
+func vecKernels() []*kernel {
 	return []*kernel{
 		resizeRows(), resizeGray(), resizeColumn(),
 		norm("normF32", exact, storeF32),
