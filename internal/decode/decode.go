@@ -16,6 +16,9 @@
 // JPEG has two back ends, see Backend. Other formats are decoded whole by Go libraries.
 package decode
 
+//go:generate go run -C _asm . -pkg decode -out ../kernels_amd64.s -stubs ../kernels_amd64.go
+//go:generate go run -C ../vec/_neon . -pkg decode -out ../../decode/kernels_arm64.s -stubs ../../decode/kernels_arm64.go
+
 import (
 	"bytes"
 	"errors"

@@ -13,22 +13,22 @@ package decode
 //go:noescape
 func huffmanUnits(state *[3]uint64, data *byte, end int, blocks *byte, size int, from int, units int, zigzag *byte, k0 int) (status int, left int, at int, k int, last int, entry uint32, before uint64)
 
-// idctPairAVX2 dequantises and transforms two blocks to 8 rows of 16 samples.
+// idctPairKernel dequantises and transforms two blocks to 8 rows of 16 samples.
 //
 //go:noescape
-func idctPairAVX2(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)
+func idctPairKernel(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)
 
-// sumRowsAVX2 makes n >= 16 sums.
+// sumRowsKernel makes n >= 16 sums.
 //
 //go:noescape
-func sumRowsAVX2(dst *uint16, near *byte, far *byte, n int)
+func sumRowsKernel(dst *uint16, near *byte, far *byte, n int)
 
-// doubleColumnsAVX2 makes n >= 16 pairs of samples.
+// doubleColumnsKernel makes n >= 16 pairs of samples.
 //
 //go:noescape
-func doubleColumnsAVX2(dst *byte, s *uint16, n int, even uint16, odd uint16)
+func doubleColumnsKernel(dst *byte, s *uint16, n int, even uint16, odd uint16)
 
-// yccToRGBXAVX2 converts n >= 16 pixels.
+// yccToRGBXKernel converts n >= 16 pixels.
 //
 //go:noescape
-func yccToRGBXAVX2(dst *byte, y *byte, cb *byte, cr *byte, n int)
+func yccToRGBXKernel(dst *byte, y *byte, cb *byte, cr *byte, n int)

@@ -667,9 +667,9 @@ DATA offset<>+28(SB)/2, $0x8080
 DATA offset<>+30(SB)/2, $0x8080
 GLOBL offset<>(SB), RODATA|NOPTR, $32
 
-// func idctPairAVX2(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)
+// func idctPairKernel(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)
 // Requires: AVX, AVX2
-TEXT ·idctPairAVX2(SB), NOSPLIT, $64-32
+TEXT ·idctPairKernel(SB), NOSPLIT, $64-32
 	MOVQ           dst+0(FP), AX
 	MOVQ           stride+8(FP), CX
 	MOVQ           coefs+16(FP), DX
@@ -1036,9 +1036,9 @@ TEXT ·idctPairAVX2(SB), NOSPLIT, $64-32
 	VZEROUPPER
 	RET
 
-// func sumRowsAVX2(dst *uint16, near *byte, far *byte, n int)
+// func sumRowsKernel(dst *uint16, near *byte, far *byte, n int)
 // Requires: AVX, AVX2, CMOV
-TEXT ·sumRowsAVX2(SB), NOSPLIT, $0-32
+TEXT ·sumRowsKernel(SB), NOSPLIT, $0-32
 	MOVQ dst+0(FP), AX
 	MOVQ near+8(FP), CX
 	MOVQ far+16(FP), DX
@@ -1064,9 +1064,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func doubleColumnsAVX2(dst *byte, s *uint16, n int, even uint16, odd uint16)
+// func doubleColumnsKernel(dst *byte, s *uint16, n int, even uint16, odd uint16)
 // Requires: AVX, AVX2, CMOV
-TEXT ·doubleColumnsAVX2(SB), NOSPLIT, $0-28
+TEXT ·doubleColumnsKernel(SB), NOSPLIT, $0-28
 	MOVQ         dst+0(FP), AX
 	MOVQ         s+8(FP), CX
 	MOVQ         n+16(FP), DX
@@ -1239,9 +1239,9 @@ DATA opaque<>+28(SB)/2, $0xff00
 DATA opaque<>+30(SB)/2, $0xff00
 GLOBL opaque<>(SB), RODATA|NOPTR, $32
 
-// func yccToRGBXAVX2(dst *byte, y *byte, cb *byte, cr *byte, n int)
+// func yccToRGBXKernel(dst *byte, y *byte, cb *byte, cr *byte, n int)
 // Requires: AVX, AVX2, CMOV
-TEXT ·yccToRGBXAVX2(SB), NOSPLIT, $0-40
+TEXT ·yccToRGBXKernel(SB), NOSPLIT, $0-40
 	MOVQ  dst+0(FP), AX
 	MOVQ  y+8(FP), CX
 	MOVQ  cb+16(FP), DX

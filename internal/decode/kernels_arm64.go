@@ -4,22 +4,22 @@
 
 package decode
 
-// idctPairNEON dequantises and transforms two blocks to 8 rows of 16 samples.
+// idctPairKernel dequantises and transforms two blocks to 8 rows of 16 samples.
 //
 //go:noescape
-func idctPairNEON(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)
+func idctPairKernel(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)
 
-// sumRowsNEON makes n >= 16 sums.
+// sumRowsKernel makes n >= 16 sums.
 //
 //go:noescape
-func sumRowsNEON(dst *uint16, near, far *byte, n int)
+func sumRowsKernel(dst *uint16, near, far *byte, n int)
 
-// doubleColumnsNEON makes n >= 16 pairs of samples.
+// doubleColumnsKernel makes n >= 16 pairs of samples.
 //
 //go:noescape
-func doubleColumnsNEON(dst *byte, s *uint16, n int, even, odd uint16)
+func doubleColumnsKernel(dst *byte, s *uint16, n int, even, odd uint16)
 
-// yccToRGBXNEON converts n >= 16 pixels.
+// yccToRGBXKernel converts n >= 16 pixels.
 //
 //go:noescape
-func yccToRGBXNEON(dst, y, cb, cr *byte, n int)
+func yccToRGBXKernel(dst, y, cb, cr *byte, n int)

@@ -4,8 +4,8 @@
 
 #include "textflag.h"
 
-// func idctPairNEON(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)
-TEXT ·idctPairNEON(SB), NOSPLIT, $0-32
+// func idctPairKernel(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)
+TEXT ·idctPairKernel(SB), NOSPLIT, $0-32
 	MOVD     dst+0(FP), R0
 	MOVD     stride+8(FP), R1
 	MOVD     coefs+16(FP), R2
@@ -277,8 +277,8 @@ loop:
 	BGT      loop
 	RET
 
-// func sumRowsNEON(dst *uint16, near, far *byte, n int)
-TEXT ·sumRowsNEON(SB), NOSPLIT, $0-32
+// func sumRowsKernel(dst *uint16, near, far *byte, n int)
+TEXT ·sumRowsKernel(SB), NOSPLIT, $0-32
 	MOVD     dst+0(FP), R0
 	MOVD     near+8(FP), R1
 	MOVD     far+16(FP), R2
@@ -309,8 +309,8 @@ block:
 done:
 	RET
 
-// func doubleColumnsNEON(dst *byte, s *uint16, n int, even, odd uint16)
-TEXT ·doubleColumnsNEON(SB), NOSPLIT, $0-28
+// func doubleColumnsKernel(dst *byte, s *uint16, n int, even, odd uint16)
+TEXT ·doubleColumnsKernel(SB), NOSPLIT, $0-28
 	MOVD     dst+0(FP), R0
 	MOVD     s+8(FP), R1
 	MOVD     n+16(FP), R2
@@ -358,8 +358,8 @@ block:
 done:
 	RET
 
-// func yccToRGBXNEON(dst, y, cb, cr *byte, n int)
-TEXT ·yccToRGBXNEON(SB), NOSPLIT, $0-40
+// func yccToRGBXKernel(dst, y, cb, cr *byte, n int)
+TEXT ·yccToRGBXKernel(SB), NOSPLIT, $0-40
 	MOVD     dst+0(FP), R0
 	MOVD     y+8(FP), R1
 	MOVD     cb+16(FP), R2

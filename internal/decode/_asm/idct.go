@@ -43,8 +43,8 @@ func idctPair() {
 		half18: longs("half18", 1<<17),
 		offset: words("offset", 0x8080),
 	}
-	function("idctPairAVX2", "func(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)",
-		"idctPairAVX2 dequantises and transforms two blocks to 8 rows of 16 samples.")
+	function("idctPairKernel", "func(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)",
+		"idctPairKernel dequantises and transforms two blocks to 8 rows of 16 samples.")
 	dst, stride := param("dst"), param("stride")
 	coefs, quant := param("coefs"), param("quant")
 	spill := AllocLocal(64)

@@ -7,8 +7,8 @@ import (
 )
 
 func sumRows() {
-	function("sumRowsAVX2", "func(dst *uint16, near, far *byte, n int)",
-		"sumRowsAVX2 makes n >= 16 sums.")
+	function("sumRowsKernel", "func(dst *uint16, near, far *byte, n int)",
+		"sumRowsKernel makes n >= 16 sums.")
 	dst, near, far, n := param("dst"), param("near"), param("far"), param("n")
 	a, b, t := YMM(), YMM(), YMM()
 	blocks(n, 16, func(i GPVirtual) {
@@ -23,8 +23,8 @@ func sumRows() {
 }
 
 func doubleColumns() {
-	function("doubleColumnsAVX2", "func(dst *byte, s *uint16, n int, even, odd uint16)",
-		"doubleColumnsAVX2 makes n >= 16 pairs of samples.")
+	function("doubleColumnsKernel", "func(dst *byte, s *uint16, n int, even, odd uint16)",
+		"doubleColumnsKernel makes n >= 16 pairs of samples.")
 	dst, s, n := param("dst"), param("s"), param("n")
 	round := [2]VecVirtual{YMM(), YMM()}
 	for i, name := range []string{"even", "odd"} {
@@ -63,8 +63,8 @@ func yccToRGBX() {
 	green, half := words("green", -22554, 1<<16-46802), longs("half16", 1<<15)
 	center, one := words("center", 128), words("one", 1)
 	white, opaque := words("white", 255), words("opaque", 0xFF00)
-	function("yccToRGBXAVX2", "func(dst, y, cb, cr *byte, n int)",
-		"yccToRGBXAVX2 converts n >= 16 pixels.")
+	function("yccToRGBXKernel", "func(dst, y, cb, cr *byte, n int)",
+		"yccToRGBXKernel converts n >= 16 pixels.")
 	dst, py, pb, pr, n := param("dst"), param("y"), param("cb"), param("cr"), param("n")
 	lum, b, r := YMM(), YMM(), YMM()
 	red, blue, grn, t := YMM(), YMM(), YMM(), YMM()

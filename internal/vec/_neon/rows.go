@@ -2,7 +2,7 @@ package main
 
 // sumRows multiplies the near row by 3.
 func sumRows() *kernel {
-	k := begin("sumRowsNEON", "dst *uint16, near, far *byte, n int", "makes n >= 16 sums.")
+	k := begin("sumRowsKernel", "dst *uint16, near, far *byte, n int", "makes n >= 16 sums.")
 	dst, near, far, n := k.param("dst"), k.param("near"), k.param("far"), k.param("n")
 	three := k.constant(0x03030303_03030303, 0x03030303_03030303)
 	i, at := k.gp(), k.gp()
@@ -24,7 +24,7 @@ func sumRows() *kernel {
 
 // doubleColumns makes 8 pairs at a time, twice, and writes them interleaved.
 func doubleColumns() *kernel {
-	k := begin("doubleColumnsNEON", "dst *byte, s *uint16, n int, even, odd uint16", "makes n >= 16 pairs of samples.")
+	k := begin("doubleColumnsKernel", "dst *byte, s *uint16, n int, even, odd uint16", "makes n >= 16 pairs of samples.")
 	dst, s, n := k.param("dst"), k.param("s"), k.param("n")
 	round, out := k.several(2), k.several(2)
 	for i, name := range []string{"even", "odd"} {
@@ -55,7 +55,7 @@ func doubleColumns() *kernel {
 // yccToRGBX keeps to 16-bit factors: 1.402 is 1 + 26345/65536, 1.772 is 2 - 14942/65536, and
 // green's 0.71414 is 1 - 18734/65536.
 func yccToRGBX() *kernel {
-	k := begin("yccToRGBXNEON", "dst, y, cb, cr *byte, n int", "converts n >= 16 pixels.")
+	k := begin("yccToRGBXKernel", "dst, y, cb, cr *byte, n int", "converts n >= 16 pixels.")
 	dst, py, pb, pr, n := k.param("dst"), k.param("y"), k.param("cb"), k.param("cr"), k.param("n")
 	const red, blue, greenB, greenR = 0, 1, 2, 3
 	factors := k.constant(words(91881-1<<16, 116130-1<<17, -22554, 1<<16-46802), 0)
