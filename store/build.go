@@ -263,16 +263,20 @@ func (b *Build) Close() error {
 // undo gives the files of a commit that did not come to its end their old names back. Those
 // of an append may lie in the dataset's folder already.
 func (b *Build) undo(renames []rename) error {
+	folders := []string{b.stage.dir}
+	if info, err := os.Stat(b.stage.dest); b.opts.Base != nil && err == nil && info.IsDir() {
+		folders = append(folders, b.stage.dest)
+	}
 	for _, r := range renames {
 		if filepath.Base(r.From) != r.From || filepath.Base(r.To) != r.To {
 			return fmt.Errorf("file names %q, %q: %w", r.From, r.To, ErrCorrupt)
 		}
 		from := b.stage.Path(r.From)
-		for _, to := range []string{b.stage.Path(r.To), filepath.Join(b.stage.dest, r.To)} {
-			if _, err := os.Lstat(from); err == nil || b.opts.Base == nil && filepath.Dir(to) == b.stage.dest {
-				continue
+		for _, folder := range folders {
+			if _, err := os.Lstat(from); err == nil {
+				break
 			}
-			if err := os.Rename(to, from); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := os.Rename(filepath.Join(folder, r.To), from); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
 		}

@@ -46,6 +46,8 @@ type entry struct {
 	Checkpoint *checkpoint `json:"checkpoint,omitempty"`
 	Renames    []rename    `json:"renames,omitempty"`
 	Manifest   string      `json:"manifest,omitempty"` // the CRC32C of it, when its folder is about to be published
+
+	Undo json.RawMessage `json:"undo,omitempty"` // how a Writer that is no Build gets back from its commit
 }
 
 // buildEntry is the first line: what a build must have in common with one that it resumes.
@@ -161,9 +163,9 @@ type history struct {
 	shards  map[int][]Shard // by section
 	last    *checkpoint     // nil: there is none
 	notes   []json.RawMessage
-	ending  bool     // a commit was begun after the last checkpoint
-	renames []rename // of it
-	size    int64    // of the journal up to the last checkpoint
+	renames []rename        // of a commit that was begun after the last checkpoint
+	undo    json.RawMessage // of it
+	size    int64           // of the journal up to the last checkpoint
 }
 
 // readJournal reads a journal up to its end or the first line that is damaged or not whole:
@@ -197,12 +199,12 @@ func (h *history) enter(e entry, size int64) {
 	case e.Shard != nil:
 		h.shards[e.Shard.Section] = append(h.shards[e.Shard.Section], e.Shard.Shard)
 	case e.Checkpoint != nil:
-		h.last, h.size, h.renames, h.ending = e.Checkpoint, size, nil, false
+		h.last, h.size, h.renames, h.undo = e.Checkpoint, size, nil, nil
 		if e.Checkpoint.Note != nil {
 			h.notes = append(h.notes, e.Checkpoint.Note)
 		}
 	case e.Manifest == "":
-		h.renames, h.ending = e.Renames, true
+		h.renames, h.undo = e.Renames, e.Undo
 	}
 }
 
@@ -235,6 +237,9 @@ func (b *Build) resume() error {
 	}
 	if err := b.restore(h); err != nil {
 		return notResumed(err)
+	}
+	if err := syncDir(b.stage.dir); err != nil { // before the journal forgets what was undone
+		return err
 	}
 	b.journal, err = openJournal(b.stage.Path(JournalName), h.size)
 	return err

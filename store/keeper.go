@@ -43,12 +43,13 @@ func (k *Keeper) Kept() Kept {
 }
 
 // State restores the books as they were at the last checkpoint, and returns the Writer's
-// state; ending says that it had begun to end the build.
-func (k *Keeper) State(l *Ledger) (state json.RawMessage, ending bool, err error) {
+// state, and what it gave to End if it had begun to end the build. That must be undone for
+// good before Begin forgets it.
+func (k *Keeper) State(l *Ledger) (state, undo json.RawMessage, err error) {
 	if err := l.Restore(k.last.last.Ledger); err != nil {
-		return nil, false, err
+		return nil, nil, err
 	}
-	return k.last.last.State, k.last.ending, nil
+	return k.last.last.State, k.last.undo, nil
 }
 
 // Clear forgets what there is, and removes it.
@@ -76,8 +77,8 @@ func (k *Keeper) Checkpoint(l *Ledger, state, note json.RawMessage) error {
 	return k.journal.commit(entry{Checkpoint: &checkpoint{Records: l.Records(), Ledger: l.State(), State: state, Note: note}})
 }
 
-// End notes that the build is about to end.
-func (k *Keeper) End() error { return k.journal.commit(entry{Renames: []rename{}}) }
+// End notes that the build is about to end, and how that can be undone.
+func (k *Keeper) End(undo json.RawMessage) error { return k.journal.commit(entry{Undo: undo}) }
 
 // Close closes the journal, which stays. It is safe to call twice, and on nil.
 func (k *Keeper) Close() error {

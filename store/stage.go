@@ -104,9 +104,15 @@ func parkedJournal(dest string) string { return stageDir(dest) + ".journal" }
 // of it as the last one: once that is gone, the rest can go.
 const movingName = "build.moving"
 
+// spentDir is the name of the stage when all is published, while it is removed.
+func spentDir(dest string) string { return stageDir(dest) + ".done" }
+
 // tidy removes what a build left that was killed when it had published all; then it
 // reports true.
 func (s *Stage) tidy() bool {
+	if _, err := os.Lstat(spentDir(s.dest)); err == nil {
+		return os.RemoveAll(spentDir(s.dest)) == nil
+	}
 	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
 		_ = os.Remove(parkedJournal(s.dest))
 		return false
@@ -118,14 +124,26 @@ func (s *Stage) tidy() bool {
 			return false // it is being built
 		}
 	}
+	return s.published() && s.remove() == nil
+}
+
+// published reports whether the last file to be moved is.
+func (s *Stage) published() bool {
 	name, err := os.ReadFile(s.Path(movingName))
 	if err != nil || len(name) == 0 {
 		return false
 	}
-	if _, err := os.Lstat(s.Path(filepath.Base(string(name)))); !errors.Is(err, fs.ErrNotExist) {
-		return false
+	_, err = os.Lstat(s.Path(filepath.Base(string(name))))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// staying takes back what moving said, as the files of the stage are about to change.
+func (s *Stage) staying() error {
+	err := os.Remove(s.Path(movingName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return s.remove() == nil
+	return errors.Join(err, syncDir(s.dir))
 }
 
 // moving says which file leaves the stage last.
@@ -209,6 +227,9 @@ func (s *Stage) takeOver() error {
 	if !s.opts.Keep {
 		return errors.Join(s.clear(nil), removeIfThere(parked))
 	}
+	if err := s.staying(); err != nil {
+		return err
+	}
 	if _, err := os.Lstat(s.Path(JournalName)); err == nil {
 		return removeIfThere(parked)
 	}
@@ -222,8 +243,13 @@ func removeIfThere(path string) error {
 	return nil
 }
 
-// clear removes all files but those to keep.
+// clear removes all files but those to keep: the journal first, as it tells of the others.
 func (s *Stage) clear(keep map[string]bool) error {
+	if !keep[JournalName] {
+		if err := s.forget(); err != nil {
+			return err
+		}
+	}
 	entries, err := os.ReadDir(s.dir)
 	for _, e := range entries {
 		if path := s.Path(e.Name()); path != s.lockName() && !keep[e.Name()] {
@@ -231,6 +257,15 @@ func (s *Stage) clear(keep map[string]bool) error {
 		}
 	}
 	return err
+}
+
+// forget removes the journal for good.
+func (s *Stage) forget() error {
+	err := os.Remove(s.Path(JournalName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, syncDir(s.dir))
 }
 
 func (s *Stage) lockName() string { return s.Path("build.lock") }
@@ -273,7 +308,10 @@ func (s *Stage) park() error {
 	if err := announce(path, manifest); err != nil {
 		return err
 	}
-	return os.Rename(path, parkedJournal(s.dest))
+	if err := os.Rename(path, parkedJournal(s.dest)); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(s.dest))
 }
 
 // unpark moves it back. If the folder is not the one that it is of, because that has changed
@@ -355,7 +393,7 @@ func replace(path, dest string) error {
 		return os.Rename(path, dest)
 	}
 	if exchange(path, dest) == nil {
-		return os.RemoveAll(path)
+		return errors.Join(syncDir(filepath.Dir(dest)), os.RemoveAll(path))
 	}
 	old := path + ".old"
 	if err := os.Rename(dest, old); err != nil {
@@ -376,18 +414,16 @@ func (s *Stage) Abort() error {
 	return errors.Join(s.remove(), s.lock.Close())
 }
 
-// remove removes the stage; what tells tidy that it can go is the last thing.
+// remove removes the stage. One that is spent gets another name first: while it goes, nobody
+// takes it for one that was just begun.
 func (s *Stage) remove() error {
-	entries, err := os.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if !s.published() {
+		return errors.Join(removeIfThere(s.Path(movingName)), os.RemoveAll(s.dir))
 	}
-	for _, e := range entries {
-		if e.Name() != movingName {
-			err = errors.Join(err, os.RemoveAll(s.Path(e.Name())))
-		}
+	if err := os.Rename(s.dir, spentDir(s.dest)); err != nil {
+		return err
 	}
-	return errors.Join(err, os.RemoveAll(s.dir))
+	return os.RemoveAll(spentDir(s.dest))
 }
 
 // Release lets go of the stage and leaves what is in it. After a Publish it does nothing.

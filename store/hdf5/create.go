@@ -15,10 +15,9 @@ import (
 // If the number of records is given and nothing else is asked for, the file is made at once
 // and records are written to their places in it; the disk space is taken, where the file
 // system can do that. If fewer records come, Commit copies them into a file of the right
-// size, for which there must be space; so does a build that is resumed after it was killed
-// in Commit. In all other cases (ragged fields, splits, an append, an unknown number,
-// compression) the records are collected in arrays first, and Commit copies these into the
-// file: there must be space for both. The result is the same, byte for byte.
+// size, for which there must be space. In all other cases (ragged fields, splits, an append,
+// an unknown number, compression) the records are collected in arrays first, and Commit copies
+// these into the file: there must be space for both. The result is the same, byte for byte.
 //
 // The Writer holds up to 2 MiB of memory a column and split. An error can wrap
 // store.ErrExist, store.ErrBusy or the system's error number.

@@ -49,7 +49,7 @@ func (s *staged) finishFile(m *store.Manifest) error {
 	if err := s.reserve(int64(len(data)) + attributeBytes(m) + slack); err != nil {
 		return err
 	}
-	return session(s.path, false, smallAlign, func(f file) error {
+	return session(s.path, changing, smallAlign, func(f file) error {
 		if err := describeAll(f, m, data); err != nil {
 			return err
 		}

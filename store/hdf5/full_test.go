@@ -159,7 +159,7 @@ func TestDiskFullInsideLibrary(t *testing.T) {
 	before := freeBytes(t, dir)
 	for range 3 {
 		var release func()
-		err := session(path, true, smallAlign, func(f file) error {
+		err := session(path, creating, smallAlign, func(f file) error {
 			release = fillDisk(t, dir)
 			for _, name := range strings.Split("abcdefghijklmnopqrstuvwxyz", "") {
 				d := dataset{path: "/" + name, elem: element{dtype: tensor.Uint8}, dims: []int64{1 << 30}}

@@ -107,12 +107,21 @@ type file struct {
 	path string
 }
 
+// access is what a file is opened for.
+type access int
+
+const (
+	creating access = iota
+	changing
+	reading // libhdf5 writes nothing
+)
+
 // session is a file from open to close: use runs on the executor, and every handle is
 // closed when session returns. New objects start at multiples of align. After an error the
 // file is good for nothing.
-func session(path string, create bool, align uint64, use func(f file) error) error {
+func session(path string, what access, align uint64, use func(f file) error) error {
 	return do(func() error {
-		f, err := openFile(path, create, align)
+		f, err := openFile(path, what, align)
 		if err != nil {
 			return err
 		}
@@ -125,15 +134,18 @@ func session(path string, create bool, align uint64, use func(f file) error) err
 }
 
 // openFile opens by the shim, for its properties, and hands the file to gonum.
-func openFile(path string, create bool, align uint64) (file, error) {
+func openFile(path string, what access, align uint64) (file, error) {
 	name := C.CString(path)
 	defer free(name)
 	var e C.h5x_error
 	var id C.hid_t
-	if create {
+	switch what {
+	case creating:
 		id = C.h5x_create(name, C.hsize_t(align), &e)
-	} else {
-		id = C.h5x_open(name, C.hsize_t(align), &e)
+	case changing:
+		id = C.h5x_open(name, 1, C.hsize_t(align), &e)
+	case reading:
+		id = C.h5x_open(name, 0, C.hsize_t(align), &e)
 	}
 	if id < 0 {
 		return file{}, failed("open", &e)

@@ -61,30 +61,30 @@ func provoke(t *testing.T) {
 		t.Error(err)
 	}
 	none := func(file) error { return nil }
-	wants(t, session(text, false, smallAlign, none), "file signature not found")
-	wants(t, session(text, true, smallAlign, none), "file exists")
-	missing := session(filepath.Join(dir, "none", "x.h5"), true, smallAlign, none)
+	wants(t, session(text, changing, smallAlign, none), "file signature not found")
+	wants(t, session(text, creating, smallAlign, none), "file exists")
+	missing := session(filepath.Join(dir, "none", "x.h5"), creating, smallAlign, none)
 	wants(t, missing, "no such file")
 	if !errors.Is(missing, syscall.ENOENT) {
 		t.Errorf("%v is not ENOENT", missing)
 	}
-	wants(t, session(filepath.Join(dir, "a.h5"), true, smallAlign, func(f file) error {
+	wants(t, session(filepath.Join(dir, "a.h5"), creating, smallAlign, func(f file) error {
 		if err := createGroup(f, "/g"); err != nil {
 			return err
 		}
 		return createGroup(f, "/g")
 	}), "create group /g: libhdf5: ")
-	wants(t, session(filepath.Join(dir, "b.h5"), true, smallAlign, func(f file) error {
+	wants(t, session(filepath.Join(dir, "b.h5"), creating, smallAlign, func(f file) error {
 		return onRoot(f, []attribute{integer("n", 1), integer("n", 2)})
 	}), "create attribute n: libhdf5: ")
 	bytes8 := dataset{path: "/d", elem: element{dtype: tensor.Uint8}, dims: []int64{8}}
-	wants(t, session(filepath.Join(dir, "c.h5"), true, smallAlign, func(f file) error {
+	wants(t, session(filepath.Join(dir, "c.h5"), creating, smallAlign, func(f file) error {
 		if err := bytes8.create(f, make([]byte, 8)); err != nil {
 			return err
 		}
 		return bytes8.create(f, nil)
 	}), "create /d: libhdf5: ")
-	wants(t, session(filepath.Join(dir, "d.h5"), true, smallAlign, bytes8.allocate), "open /d: libhdf5: ")
+	wants(t, session(filepath.Join(dir, "d.h5"), creating, smallAlign, bytes8.allocate), "open /d: libhdf5: ")
 }
 
 func wants(t *testing.T, err error, text string) {
@@ -96,7 +96,7 @@ func wants(t *testing.T, err error, text string) {
 
 // Buffers that are shorter than the type and shape say would be read past their end by C.
 func TestSizesAreChecked(t *testing.T) {
-	err := session(filepath.Join(t.TempDir(), "a.h5"), true, smallAlign, func(f file) error {
+	err := session(filepath.Join(t.TempDir(), "a.h5"), creating, smallAlign, func(f file) error {
 		d := dataset{path: "/d", elem: element{dtype: tensor.Int32}, dims: []int64{2, 3}}
 		for _, n := range []int{1, 23, 25} {
 			if d.create(f, make([]byte, n)) == nil {
@@ -126,7 +126,7 @@ func TestSizesAreChecked(t *testing.T) {
 }
 
 func TestHandlesAreCounted(t *testing.T) {
-	err := session(filepath.Join(t.TempDir(), "a.h5"), true, smallAlign, func(f file) error {
+	err := session(filepath.Join(t.TempDir(), "a.h5"), creating, smallAlign, func(f file) error {
 		_, err := f.h.CreateGroup("/g")
 		return err
 	})

@@ -66,7 +66,7 @@ func newPacking(path string, d dataset, workers int, told func(n int64) error) (
 
 // open runs on the executor.
 func (p *packing) open(path string) (err error) {
-	if p.file, err = openFile(path, false, smallAlign); err != nil {
+	if p.file, err = openFile(path, changing, smallAlign); err != nil {
 		return err
 	}
 	if p.dataset, err = p.file.h.OpenDataset(p.path); err != nil {

@@ -77,30 +77,20 @@ func (w *writer) resume() error {
 		}
 		return w.begin()
 	}
-	state, ending, err := w.keeper.State(w.ledger)
+	state, undo, err := w.keeper.State(w.ledger)
 	if err != nil {
 		return err
 	}
-	path, trimmed := w.stage.Path(stagedName), w.stage.Path(trimmedName)
-	if err := os.Remove(trimmed); err != nil && !errors.Is(err, os.ErrNotExist) {
+	path := w.stage.Path(stagedName)
+	if undo != nil {
+		if err := putBack(path, undo); err != nil {
+			return err
+		}
+	}
+	if err := os.Remove(w.stage.Path(trimmedName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return pathless(err)
 	}
-	columns := fixedColumns(w.schema, w.records)
-	if w.file, err = reopen(path, columns, state); err != nil || !ending {
-		return err
-	}
-	// The manifest may be in the file, or half of it: the records go into a new one.
-	if err := w.moveTo(columns); err != nil {
-		return err
-	}
-	if _, err := w.file.sync(); err != nil {
-		return err
-	}
-	w.file.close()
-	if err := os.Rename(trimmed, path); err != nil {
-		return pathless(err)
-	}
-	w.file, err = reopen(path, columns, state)
+	w.file, err = reopen(path, fixedColumns(w.schema, w.records), state)
 	return err
 }
 

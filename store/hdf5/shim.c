@@ -57,12 +57,12 @@ static hid_t file_access(hsize_t align, h5x_error *err) {
     return fapl;
 }
 
-static hid_t open_file(const char *path, hsize_t align, int create, h5x_error *err) {
+static hid_t open_file(const char *path, hsize_t align, int create, unsigned flags, h5x_error *err) {
     hid_t fapl, file = H5I_INVALID_HID;
     if (!silent() || (fapl = file_access(align, err)) < 0) {
         return file;
     }
-    file = create ? H5Fcreate(path, H5F_ACC_EXCL, H5P_DEFAULT, fapl) : H5Fopen(path, H5F_ACC_RDWR, fapl);
+    file = create ? H5Fcreate(path, flags, H5P_DEFAULT, fapl) : H5Fopen(path, flags, fapl);
     if (file < 0) {
         h5x_last_error(err);
     }
@@ -70,9 +70,11 @@ static hid_t open_file(const char *path, hsize_t align, int create, h5x_error *e
     return file;
 }
 
-hid_t h5x_create(const char *path, hsize_t align, h5x_error *err) { return open_file(path, align, 1, err); }
+hid_t h5x_create(const char *path, hsize_t align, h5x_error *err) { return open_file(path, align, 1, H5F_ACC_EXCL, err); }
 
-hid_t h5x_open(const char *path, hsize_t align, h5x_error *err) { return open_file(path, align, 0, err); }
+hid_t h5x_open(const char *path, int write, hsize_t align, h5x_error *err) {
+    return open_file(path, align, 0, write ? H5F_ACC_RDWR : H5F_ACC_RDONLY, err);
+}
 
 herr_t h5x_close_file(hid_t file, h5x_error *err) {
     herr_t rc = H5Fclose(file);

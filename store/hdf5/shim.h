@@ -18,11 +18,12 @@ typedef struct {
 // went wrong, and its outermost one, which says during what.
 void h5x_last_error(h5x_error *err);
 
-// h5x_create and h5x_open give a file whose new objects start at multiples of align. File
-// locks are off: some network file systems refuse them. Elements are written at once: a
-// write that fails fails where it can be handled, not when a dataset is closed.
+// h5x_create and h5x_open give a file whose new objects start at multiples of align; without
+// write, nothing is written. File locks are off: some network file systems refuse them.
+// Elements are written at once: a write that fails fails where it can be handled, not when a
+// dataset is closed.
 hid_t h5x_create(const char *path, hsize_t align, h5x_error *err);
-hid_t h5x_open(const char *path, hsize_t align, h5x_error *err);
+hid_t h5x_open(const char *path, int write, hsize_t align, h5x_error *err);
 herr_t h5x_close_file(hid_t file, h5x_error *err);
 
 // h5x_open_handles counts the handles on a file, itself included.

@@ -112,7 +112,7 @@ func (s *staged) open() error {
 // describe creates the objects. The payloads get no place yet: otherwise their headers,
 // too, would start at pages.
 func (s *staged) describe() error {
-	return session(s.path, true, smallAlign, func(f file) error {
+	return session(s.path, creating, smallAlign, func(f file) error {
 		for _, group := range []string{booksGroup, crcGroup} {
 			if err := createGroup(f, group); err != nil {
 				return err
@@ -136,7 +136,7 @@ func (s *staged) describe() error {
 
 // allocate gives the payloads their places. One without rows gets none.
 func (s *staged) allocate() error {
-	return session(s.path, false, pageAlign, func(f file) error {
+	return session(s.path, changing, pageAlign, func(f file) error {
 		for i := range s.arrays {
 			if s.arrays[i].meta.Rows == 0 || s.arrays[i].recipe != nil {
 				continue
@@ -151,7 +151,7 @@ func (s *staged) allocate() error {
 
 // find learns the places of all arrays.
 func (s *staged) find() error {
-	return session(s.path, false, pageAlign, func(f file) error {
+	return session(s.path, reading, pageAlign, func(f file) error {
 		for i := range s.arrays {
 			a := &s.arrays[i]
 			if a.meta.Rows == 0 {

@@ -106,16 +106,26 @@ func (w *writer) commit(info store.Info) (*store.Manifest, error) {
 		if err := w.moveTo(fixedColumns(w.schema, w.ledger.Records())); err != nil {
 			return nil, err
 		}
-	} else if w.keeper != nil {
-		if err := w.keeper.End(); err != nil {
-			return nil, err
-		}
+	} else if err := w.end(); err != nil {
+		return nil, err
 	}
 	if err := w.keeper.Close(); err != nil {
 		return nil, err
 	}
 	m := w.ledger.Manifest(info)
 	return m, w.file.publish(m, w.stage, name)
+}
+
+// end notes how to get the file back as it is now, before libhdf5 completes it.
+func (w *writer) end() error {
+	if w.keeper == nil {
+		return nil
+	}
+	undo, err := w.file.structure()
+	if err != nil {
+		return err
+	}
+	return w.keeper.End(undo)
 }
 
 // publish completes the file and gives it its name.

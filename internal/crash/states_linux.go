@@ -1,0 +1,67 @@
+package crash
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+)
+
+// State is what a crash can leave.
+type State struct {
+	*Tree
+	Step int    // the program had done as many
+	What string // how it came about
+	Mark string // the last thing that the program told before
+}
+
+// States returns what every kill leaves, between any two steps and at the end, and for each
+// also what power cuts there can leave: with nothing that was not durable, with all names and
+// nothing else of it, with all but names, and so many at random. No state comes twice.
+func (l *Log) States(random int, seed uint64) iter.Seq[State] {
+	type seen struct {
+		mark string
+		sum  [sha256.Size]byte
+	}
+	known := make(map[seen]bool)
+	return func(yield func(State) bool) {
+		for n := range l.Len() + 1 {
+			for s := range l.statesAt(n, random, rand.New(rand.NewPCG(seed, uint64(n)))) {
+				key := seen{s.Mark, s.sum()}
+				if known[key] {
+					continue
+				}
+				known[key] = true
+				if !yield(s) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (l *Log) statesAt(n, random int, rng *rand.Rand) iter.Seq[State] {
+	before := "the end"
+	if n < l.Len() {
+		before = l.Describe(n)
+	}
+	state := func(t *Tree, how string, args ...any) State {
+		return State{t, n, fmt.Sprintf("%s before step %d of %d (%s)", fmt.Sprintf(how, args...), n, l.Len(), before), l.Mark(n)}
+	}
+	always := func(b bool) func() bool { return func() bool { return b } }
+	return func(yield func(State) bool) {
+		if !yield(state(l.Killed(n), "killed")) ||
+			!yield(state(l.Cut(n, 0, always(false)), "power cut, all lost")) ||
+			!yield(state(l.Cut(n, 1, always(false)), "power cut, only names kept")) ||
+			!yield(state(l.Cut(n, 0, always(true)), "power cut, only names lost")) {
+			return
+		}
+		for k := range random {
+			part, often := rng.Float64(), rng.Float64()
+			t := l.Cut(n, part, func() bool { return rng.Float64() < often })
+			if !yield(state(t, "power cut %d, of names %.2f kept, of writes %.2f", k, part, often)) {
+				return
+			}
+		}
+	}
+}

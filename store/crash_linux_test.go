@@ -1,0 +1,199 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/penstock/penstock/internal/crash"
+	"github.com/penstock/penstock/tensor"
+)
+
+// crashed is the test of a build that ends at every one of its steps.
+type crashed struct {
+	kind   string
+	before map[string]string // the files of the dataset that is there at first; nil: none
+	want   map[string]string
+}
+
+// The builds: of a new dataset, of one with splits, of one that takes the place of another, of
+// more records for one.
+const (
+	crashNew       = "new"
+	crashSplits    = "splits"
+	crashOverwrite = "overwrite"
+	crashAppend    = "append"
+)
+
+// crashRecords are in shards of two.
+const crashRecords = 7
+
+func crashSchema() Schema {
+	return Schema{Fields: []Field{NewField("pages", tensor.Uint8, 2048), NewRagged("tokens", tensor.Int32)}}
+}
+
+// crashOptions are those of a build that can be resumed.
+func crashOptions(kind string) FlatOptions {
+	o := FlatOptions{
+		ShardBytes: 1, Append: kind == crashAppend, Overwrite: kind == crashOverwrite,
+		Journal: &Journal{Resume: true, Inputs: map[string]string{"kind": kind}},
+	}
+	if kind == crashSplits || kind == crashAppend {
+		o.Splits = trainVal
+	}
+	return o
+}
+
+// crashResume goes on with a build, and returns with how many records; all of them if it was
+// done. reached is told of each checkpoint, and of the end by one more than all records.
+func crashResume(dest, kind string, records int, reached func(n int) error) (kept int, err error) {
+	opts := crashOptions(kind)
+	w, err := CreateFlat(dest, crashSchema(), opts)
+	if errors.Is(err, ErrExist) || errors.Is(err, ErrCommitted) {
+		return records + 1, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer w.Close()
+	kept = int(w.Kept().Records)
+	r := NewRecord(crashSchema())
+	for i := kept; i < records; i++ {
+		if i%3 == 0 {
+			if err := errors.Join(w.Checkpoint(nil), reached(i)); err != nil {
+				return kept, err
+			}
+		}
+		for k := range r.Values[0] {
+			r.Values[0][k] = byte(i + k)
+		}
+		r.Values[1] = append(r.Values[1][:0], byte(i+1), 2, 3, 4)
+		if opts.Splits != nil {
+			r.Split = trainVal[i%2]
+		}
+		if err := w.Append(r); err != nil {
+			return kept, err
+		}
+	}
+	if _, err := w.Commit(Info{Source: &SourceInfo{Kind: "test", Name: kind}}); err != nil {
+		return kept, err
+	}
+	return kept, reached(records + 1)
+}
+
+// crashBuild is the build that is recorded, in a process of its own.
+func crashBuild(dest, kind string) error {
+	_, err := crashResume(dest, kind, crashRecords, func(n int) error {
+		return os.WriteFile(filepath.Join(filepath.Dir(dest), crash.MarkPrefix+strconv.Itoa(n)), nil, 0o600)
+	})
+	return err
+}
+
+func nowhere(int) error { return nil }
+
+func newCrashed(t *testing.T, kind string) *crashed {
+	t.Helper()
+	c := &crashed{kind: kind}
+	dest := filepath.Join(t.TempDir(), "ds")
+	if kind == crashAppend || kind == crashOverwrite {
+		first := map[string]string{crashAppend: crashSplits, crashOverwrite: crashNew}[kind]
+		if _, err := crashResume(dest, first, 3, nowhere); err != nil {
+			t.Fatal(err)
+		}
+		c.before = folderBytes(t, dest)
+	}
+	return c
+}
+
+// newDir returns a folder with what there is before the build.
+func (c *crashed) newDir(t *testing.T) string {
+	t.Helper()
+	dir := memoryDir(t)
+	if c.before == nil {
+		return dir
+	}
+	if err := os.Mkdir(filepath.Join(dir, "ds"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range c.before {
+		if err := os.WriteFile(filepath.Join(dir, "ds", name), []byte(data), 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// goOn has a build go on after a crash, which must have kept what it had reached.
+func (c *crashed) goOn(t *testing.T, s crash.State, dir string) error {
+	dest := filepath.Join(dir, "ds")
+	done, err := c.whole(t, dest)
+	if err != nil {
+		return err
+	}
+	if !done || entryCount(dir) > 1 {
+		kept, err := crashResume(dest, c.kind, crashRecords, nowhere)
+		if err != nil {
+			return err
+		}
+		if least, _ := strconv.Atoi(s.Mark); kept < least && !done {
+			return fmt.Errorf("%d records were kept of %d", kept, least)
+		}
+	}
+	if got := folderBytes(t, dest); !maps.Equal(got, c.want) {
+		return errors.New("other files than those of a build that was not interrupted")
+	}
+	if n := entryCount(dir); n != 1 {
+		return fmt.Errorf("%d files are left", n)
+	}
+	return nil
+}
+
+// whole reports whether the dataset is the one that was to be made. If it is there, it must
+// be that or the one that was there before, with all files.
+func (c *crashed) whole(t *testing.T, dest string) (done bool, err error) {
+	if _, err := os.Lstat(dest); errors.Is(err, os.ErrNotExist) && c.before == nil {
+		return false, nil
+	}
+	is := folderBytes(t, dest)
+	want := c.before
+	if is[ManifestName] == c.want[ManifestName] {
+		want, done = c.want, true
+	}
+	for name := range want {
+		if is[name] != want[name] {
+			return false, fmt.Errorf("%s: not as it was or should be", name)
+		}
+	}
+	if want == nil {
+		return false, errors.New("there is a folder that is no dataset")
+	}
+	return done, nil
+}
+
+func entryCount(dir string) int {
+	list, _ := os.ReadDir(dir)
+	return len(list)
+}
+
+// A build that ends at any of its steps, by a kill or a power cut, goes on and ends with the
+// bytes of one that was not interrupted; also if that happens once more while it goes on.
+func TestCrashes(t *testing.T) {
+	for _, kind := range []string{crashNew, crashSplits, crashOverwrite, crashAppend} {
+		t.Run(kind, func(t *testing.T) {
+			c := newCrashed(t, kind)
+			dir := c.newDir(t)
+			trial := crash.Trial{
+				Folder: dir, Scratch: memoryDir(t), Done: func() { c.want = folderBytes(t, filepath.Join(dir, "ds")) },
+				GoOn: func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
+				Command: func(folder string) (env, args []string) {
+					return []string{builder + "=" + filepath.Join(folder, "ds"), builder + "_CRASH=" + kind}, nil
+				},
+			}
+			trial.Run(t)
+		})
+	}
+}
