@@ -32,6 +32,7 @@ var layers = [][]place{
 	{
 		{"remote/cloud", "the SDKs of the clouds behind package remote's Bucket"},
 		{"internal/vec", "kernels over slices; decode and transforms both need them"},
+		{"internal/h5filter", "what HDF5's filters compute, over slices"},
 		{"internal/mmap", "maps files, whatever is in them"},
 		{"internal/cli", "terminal, flags and exit codes know nothing of datasets"},
 		{"internal/h5meta", "says where bytes lie in an HDF5 file, and reads none of the records"},

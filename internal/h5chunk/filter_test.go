@@ -6,28 +6,9 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/penstock/penstock/internal/h5filter"
 	"github.com/penstock/penstock/internal/h5meta"
 )
-
-// The doc comment of unshuffle is its definition.
-func TestUnshuffle(t *testing.T) {
-	for _, size := range []int{1, 2, 3, 4, 5, 8, 16} {
-		for _, n := range []int{0, 1, 2, 7, 8, 9, 15, 16, 17, 31, 255, 256, 1000, 4097} {
-			src := random(size, n)
-			want := bytes.Clone(src)
-			for i := range n / size {
-				for j := range size {
-					want[i*size+j] = src[j*(n/size)+i]
-				}
-			}
-			got := make([]byte, n)
-			unshuffle(got, src, size)
-			if !bytes.Equal(got, want) {
-				t.Errorf("unshuffle of %d bytes in elements of %d: wrong", n, size)
-			}
-		}
-	}
-}
 
 func TestSwapBytes(t *testing.T) {
 	b := []byte{1, 2, 3, 4, 5, 6, 7, 8}
@@ -40,14 +21,9 @@ func TestSwapBytes(t *testing.T) {
 	}
 }
 
-func TestFletcher32(t *testing.T) {
-	for text, want := range map[string]uint32{"": 0, "a": 0x61006100, "ab": 0x61626162, "abcde": 0x4ff029c7, "abcdefgh": 0xe1eb9195} {
-		if got := fletcher32([]byte(text)); got != want {
-			t.Errorf("%q: %08x, want %08x", text, got, want)
-		}
-	}
+func TestCheckFletcher32(t *testing.T) {
 	data := random(1, 2001)
-	sum := fletcher32(data)
+	sum := h5filter.Fletcher32(data)
 	stored := append(bytes.Clone(data), byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
 	if got, err := checkFletcher32(stored); err != nil || !bytes.Equal(got, data) {
 		t.Errorf("good checksum refused: %v", err)
@@ -145,21 +121,5 @@ func TestImpossibleRatio(t *testing.T) {
 	}
 	if p.possible(1<<30/1032-100) || !p.possible(1<<30/1032) {
 		t.Error("2^30 bytes: limit is not where deflate's is")
-	}
-}
-
-// Elements that are larger than the chunk leave it as it is, and cost nothing.
-func TestUnshuffleAbsurd(t *testing.T) {
-	src := []byte("some bytes")
-	for _, size := range []int{len(src) + 1, 1<<31 - 1} {
-		dst := make([]byte, len(src))
-		before := spent()
-		for range 100 {
-			unshuffle(dst, src, size)
-		}
-		if string(dst) != string(src) {
-			t.Errorf("elements of %d bytes: %q", size, dst)
-		}
-		t.Logf("elements of %d bytes: %v", size, spent()-before)
 	}
 }

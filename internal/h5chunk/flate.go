@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/adler32"
 
+	"github.com/penstock/penstock/internal/h5filter"
 	"github.com/penstock/penstock/internal/h5meta"
 )
 
@@ -63,7 +63,7 @@ func (f *flate) checksum() error {
 	if !f.align() || len(f.in)-f.at < 4 {
 		return fmt.Errorf("after the last byte: %w: %w", errCut, h5meta.ErrCorrupt)
 	}
-	sum, stored := adler32.Checksum(f.out), binary.BigEndian.Uint32(f.in[f.at:])
+	sum, stored := h5filter.Adler32(f.out), binary.BigEndian.Uint32(f.in[f.at:])
 	if sum != stored {
 		return fmt.Errorf("checksum is %08x, stored is %08x: %w", sum, stored, h5meta.ErrCorrupt)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/penstock/penstock/internal/h5filter"
 	"github.com/penstock/penstock/internal/h5meta"
 )
 
@@ -149,7 +150,7 @@ func (w *worker) undoStep(s step, out, src []byte) ([]byte, error) {
 	case h5meta.FilterFletcher32:
 		return checkFletcher32(src)
 	case h5meta.FilterShuffle:
-		unshuffle(out, src, s.elem)
+		h5filter.Unshuffle(out, src, s.elem)
 		return out, nil
 	case h5meta.FilterLZF:
 		return out, unLZF(out, src)

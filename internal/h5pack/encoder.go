@@ -1,6 +1,10 @@
 package h5pack
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/penstock/penstock/internal/h5filter"
+)
 
 // Encoder makes chunks. It is for one goroutine; the same records and Recipe give the same
 // chunk, whatever the Encoder made before.
@@ -37,7 +41,7 @@ func (e *Encoder) Encode(records []byte) (chunk []byte, mask uint32, err error) 
 	in := plain
 	if r.Shuffle && r.Elem > 1 {
 		e.shuffled = grow(e.shuffled, len(plain))
-		shuffle(e.shuffled, plain, r.Elem)
+		h5filter.Shuffle(e.shuffled, plain, r.Elem)
 		in = e.shuffled
 	}
 	out, err := e.deflater.deflate(in)

@@ -1,21 +1,46 @@
-package h5chunk
+package h5filter
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "encoding/binary"
 
-// unshuffle undoes HDF5's shuffle of elements of size bytes: src holds the first byte of all
+// Shuffle is HDF5's filter of elements of size bytes: the first byte of all comes first, then
+// the second byte of all, and so on. Bytes that make no whole element stay where they are, at
+// the end. dst is as long as src, and does not overlap it.
+//
+//	for i := range n { for j := range size { dst[j*n+i] = src[i*size+j] } }
+func Shuffle(dst, src []byte, size int) {
+	n := len(src) / size
+	if n == 0 {
+		copy(dst, src)
+		return
+	}
+	for j := range size {
+		plane := dst[j*n : (j+1)*n]
+		for i, at := 0, j; i < len(plane); i, at = i+1, at+size {
+			plane[i] = src[at]
+		}
+	}
+	copy(dst[n*size:], src[n*size:])
+}
+
+// Unshuffle undoes HDF5's shuffle of elements of size bytes: src holds the first byte of all
 // elements, then the second byte of all, and so on. Bytes that make no whole element stay
-// where they are, at the end.
+// where they are, at the end. dst is as long as src, and does not overlap it.
 //
 //	for i := range n { for j := range size { dst[i*size+j] = src[j*n+i] } }
-func unshuffle(dst, src []byte, size int) {
+func Unshuffle(dst, src []byte, size int) {
 	n := len(src) / size
 	if n == 0 { // size, which a file can give as anything, is no reason to loop
 		copy(dst, src)
 		return
 	}
+	if !unshuffleFast(dst, src, n, size) {
+		unshuffleLoops(dst, src, n, size)
+	}
+	copy(dst[n*size:], src[n*size:])
+}
+
+// unshuffleLoops makes n elements.
+func unshuffleLoops(dst, src []byte, n, size int) {
 	switch size {
 	case 2:
 		unshuffle2(dst, src[:n], src[n:2*n])
@@ -30,7 +55,6 @@ func unshuffle(dst, src []byte, size int) {
 			}
 		}
 	}
-	copy(dst[n*size:], src[n*size:])
 }
 
 // spread2 puts the low four bytes of x at the even bytes of the result.
@@ -70,23 +94,5 @@ func unshuffle8(dst, src []byte, n int) {
 		low := uint64(a[i]) | uint64(b[i])<<8 | uint64(c[i])<<16 | uint64(d[i])<<24
 		high := uint64(e[i]) | uint64(f[i])<<8 | uint64(g[i])<<16 | uint64(h[i])<<24
 		binary.LittleEndian.PutUint64(dst[8*i:8*i+8], low|high<<32)
-	}
-}
-
-// swapBytes turns the bytes of every element of size bytes around.
-func swapBytes(b []byte, size int) {
-	switch size {
-	case 2:
-		for ; len(b) >= 2; b = b[2:] {
-			b[0], b[1] = b[1], b[0]
-		}
-	case 4:
-		for ; len(b) >= 4; b = b[4:] {
-			binary.LittleEndian.PutUint32(b, bits.ReverseBytes32(binary.LittleEndian.Uint32(b)))
-		}
-	case 8:
-		for ; len(b) >= 8; b = b[8:] {
-			binary.LittleEndian.PutUint64(b, bits.ReverseBytes64(binary.LittleEndian.Uint64(b)))
-		}
 	}
 }

@@ -1,0 +1,10 @@
+// Package h5filter is what HDF5's filters compute, as functions over bytes: shuffle, and the
+// checksums of fletcher32 and of the zlib streams that deflate makes. Packages h5chunk and h5pack
+// undo and apply them to chunks.
+//
+//	h5filter.Unshuffle(dst, stored, 4) // elements of 4 bytes
+//	sum := h5filter.Fletcher32(stored)
+//
+// Functions may be called from any goroutine and allocate nothing. Slices of the wrong length
+// panic. On amd64 with AVX2 they are in assembly, which -tags purego leaves out.
+package h5filter
