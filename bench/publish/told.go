@@ -13,6 +13,7 @@ const (
 	programHead = "preprocess --workers 1, flat dataset"
 	clockHead   = "times ours, clock"
 	cpuHead     = "processor"
+	feederHead  = "Feeder's speed, times"
 )
 
 func touched(order, bytes string) string { return order + ", " + bytes + "-byte records, touch" }
@@ -86,6 +87,8 @@ var targets = []target{
 	{"normalised and mirrored, against DataLoader's best", figure{"loader", "shuffled, 150528-byte records, normalise", []string{"DataLoader"}, clockHead, false}, false, 5},
 	{"cold, of the bandwidth of 32 preads in flight", figure{"loader", "shuffled, 150528-byte records, cold", []string{"penstock"}, "of the bandwidth of the preads, fastest rounds", true}, false, .9},
 	{"statistics, in the time of epochs without", figure{"loader", "shuffled, warm, not touched", []string{"784-byte records, gathered", "150528-byte records, gathered"}, "times as long with statistics, processor", true}, true, 1.01},
+	{"batches in Python from feed, 150,528 bytes, against DataLoader's best", figure{"feeder", "150528-byte records", []string{"DataLoader"}, feederHead, false}, false, 5},
+	{"batches in Python from feed, 784 bytes, against DataLoader's best", figure{"feeder", "784-byte records", []string{"DataLoader"}, feederHead, false}, false, 20},
 	{"HDF5, contiguous, in order, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, in order, copy / h5py", cpuHead), false, 1.5},
 	{"HDF5, contiguous, at random, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, random, copy / h5py", cpuHead), false, 1.7},
 	{"HDF5, contiguous, 784 bytes, record by record, against h5py", hdf5("hdf5", "contiguous 784 B, random, Records, copy / h5py", cpuHead), false, 100},

@@ -5,9 +5,9 @@
 Every way shuffles the images, normalises them and mirrors half: an epoch of each in turn, several
 rounds, after one that does not count. There are two datasets for the DataLoader, which make one
 record at a time, as most do: one with hand-written NumPy, and one with torchvision's transforms, if
-that is installed. Shown are the medians, how many times as fast the Feeder is as the best DataLoader
-with either (the median of the ratios of the rounds), the CPU time of the training process itself, and what
-a record costs all processes together, which depends less on what else the machine does.
+that is installed. Shown are the medians, how many times as fast the faster Feeder is (the median of the
+ratios of the rounds), what a record costs all processes together, which depends less on what else the
+machine does, and how much of its time the training process itself computes.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ except ImportError:
 
 class PerItem(Dataset):
     """Maps the files, and does with NumPy what there is to do, as little as there can be."""
+
+    name = "NumPy"
 
     def __init__(self, path: str, field: str) -> None:
         self.path, self.field = path, field
@@ -68,6 +70,8 @@ class PerItem(Dataset):
 class Torchvision(PerItem):
     """Does it as torchvision's documentation says."""
 
+    name = "torchvision"
+
     def __init__(self, path: str, field: str) -> None:
         super().__init__(path, field)
         self.transform = v2.Compose(
@@ -86,12 +90,16 @@ def ways(path: str, batch: int, command: str):
     """Yield names and functions that iterate one epoch."""
     for workers in (1, 2):
         feeder = penstock.Feeder(path, batch, shuffle=True, normalize=True, flip=True, workers=workers, command=command)
-        yield f"Feeder, {workers} workers", lambda feeder=feeder: (pt.tensors(b) for b in feeder)
+        yield f"Feeder, {counted(workers)}", lambda feeder=feeder: (pt.tensors(b) for b in feeder)
     field = next(iter(feeder.fields))
     for kind in (PerItem,) if v2 is None else (PerItem, Torchvision):
         for workers in (0, 2, 4):
             loader = DataLoader(kind(path, field), batch_size=batch, shuffle=True, num_workers=workers, persistent_workers=workers > 0)
-            yield f"{kind.__name__}, {workers} workers", lambda loader=loader: loader
+            yield f"DataLoader, {kind.name}, {counted(workers)}", lambda loader=loader: loader
+
+
+def counted(workers: int) -> str:
+    return {0: "no workers", 1: "1 worker"}.get(workers, f"{workers} workers")
 
 
 def started() -> float:
@@ -117,11 +125,12 @@ def main() -> None:
     path = sys.argv[1]
     batch = int(sys.argv[2]) if len(sys.argv) > 2 else 64
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
-    n = len(penstock.open(path))
+    ds = penstock.open(path)
+    n, first = len(ds), next(iter(ds.fields.values()))
     all_ways = list(ways(path, batch, sys.argv[4] if len(sys.argv) > 4 else "feed"))
     rates: dict[str, list[float]] = {name: [] for name, _ in all_ways}
     took, mine, others = (dict.fromkeys(rates, 0.0) for _ in range(3))
-    print(f"{path}: {n} records, batches of {batch}, {rounds} rounds; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"{n} records of {first.row_bytes} bytes, batches of {batch}, {rounds} rounds; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for k in range(rounds + 1):
         for name, epoch in all_ways:
             before = started()
@@ -134,19 +143,22 @@ def main() -> None:
                 took[name] += seconds
                 mine[name] += busy
                 others[name] += started() - before
+    print(f"load of the machine {os.getloadavg()[0]:.1f} at the end\n")
+    ours = max(list(rates)[:2], key=lambda name: statistics.median(rates[name]))
+    table = [[f"{first.row_bytes}-byte records", "records/s", "Feeder's speed, times", "processor, us a record", "of the trainer, %"]]
     for name, got in rates.items():
-        print(
-            f"{name:>22} {statistics.median(got):12,.0f} records/s   "
-            f"trainer's CPU {100 * mine[name] / took[name]:5.1f} %   all CPU {(mine[name] + others[name]) / n / rounds * 1e6:8.1f} us/record"
-        )
-    best = {}
-    for name in sorted(rates, key=lambda name: statistics.median(rates[name])):
-        best[name.split(",")[0]] = name
-    ours = best.pop("Feeder")
-    for other in best.values():
-        ratio = statistics.median(a / b for a, b in zip(rates[ours], rates[other]))
-        print(f"{ours}: {ratio:.1f} times as fast as {other}")
-    print(f"load of the machine {os.getloadavg()[0]:.1f}")
+        ratio = statistics.median(a / b for a, b in zip(rates[ours], got))
+        cost, share = (mine[name] + others[name]) / n / rounds * 1e6, 100 * mine[name] / took[name]
+        table.append([name, f"{statistics.median(got):,.0f}", f"{ratio:.1f}", f"{cost:.1f}", f"{share:.0f}"])
+    show(table)
+
+
+def show(rows: list[list[str]]) -> None:
+    """Print a table as Markdown."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in (rows[0], ["-" * w for w in widths], *rows[1:]):
+        print("| " + " | ".join(cell.ljust(w) for cell, w in zip(row, widths)) + " |")
+    print()
 
 
 if __name__ == "__main__":
