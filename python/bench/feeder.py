@@ -130,7 +130,8 @@ def main() -> None:
     all_ways = list(ways(path, batch, sys.argv[4] if len(sys.argv) > 4 else "feed"))
     rates: dict[str, list[float]] = {name: [] for name, _ in all_ways}
     took, mine, others = (dict.fromkeys(rates, 0.0) for _ in range(3))
-    print(f"{n} records of {first.row_bytes} bytes, batches of {batch}, {rounds} rounds; load of the machine {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    print(f"{n} records of {first.row_bytes} bytes, batches of {batch}, {rounds} rounds on {os.cpu_count()} cores")
+    print(f"load of the machine {os.getloadavg()[0]:.1f} at the beginning")
     for k in range(rounds + 1):
         for name, epoch in all_ways:
             before = started()
