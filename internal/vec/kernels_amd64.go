@@ -4,8 +4,9 @@
 
 package vec
 
-// resizeRows makes n pixels of each of 4 rows, whose first byte belongs to input x0. It writes a byte beyond each row of dst, and
-// reads 16 bytes for each 2 pairs of inputs, 8 for a last odd one.
+// resizeRows makes n pixels of each of 4 rows, whose first byte belongs to input x0. It writes a byte beyond each row of dst,
+// reads 16 bytes for each 2 pairs of inputs, 8 for a last odd one, and prefetches the 4 rows that
+// follow.
 //
 //go:noescape
 func resizeRows(dst *byte, src *byte, dstStride int, srcStride int, start *int32, k *int32, n int, pairs int, step int, mask *[2][32]byte, x0 int)

@@ -5,7 +5,7 @@
 #include "textflag.h"
 
 // func resizeRows(dst *byte, src *byte, dstStride int, srcStride int, start *int32, k *int32, n int, pairs int, step int, mask *[2][32]byte, x0 int)
-// Requires: AVX, AVX2
+// Requires: AVX, AVX2, MMX+
 TEXT ·resizeRows(SB), NOSPLIT, $0-88
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
@@ -22,19 +22,55 @@ TEXT ·resizeRows(SB), NOSPLIT, $0-88
 	VMOVDQU (R11), Y0
 	VMOVDQU 32(R11), Y1
 	VMOVDQU roundHalf<>+0(SB), Y2
+	LEAQ    (CX)(CX*2), R11
+	MOVQ    BX, R15
+	SHLQ    $0x02, R15
+	SUBQ    R11, R15
+	MOVQ    x0+80(FP), R11
+	IMULQ   R10, R11
+	SUBQ    R11, CX
+	SUBQ    $0x02, R9
 
 pixel:
-	MOVLQSX (SI), R11
-	SUBQ    x0+80(FP), R11
-	IMULQ   R10, R11
-	ADDQ    CX, R11
-	VPXOR   Y3, Y3, Y3
-	VPXOR   Y5, Y5, Y5
-	VMOVDQA Y2, Y4
-	VMOVDQA Y2, Y6
-	MOVQ    R9, R14
-	SUBQ    $0x02, R14
-	JLT     odd
+	MOVLQSX      (SI), R11
+	IMULQ        R10, R11
+	ADDQ         CX, R11
+	PREFETCHT0   (R15)(R11*4)
+	MOVQ         R9, R14
+	TESTQ        R14, R14
+	JLT          one
+	VMOVDQU      (R11), X7
+	VMOVDQU      (R11)(BX*1), X3
+	VINSERTI128  $0x01, X3, Y7, Y7
+	VMOVDQU      (R11)(BX*2), X8
+	VMOVDQU      (R11)(R13*1), X3
+	VINSERTI128  $0x01, X3, Y8, Y8
+	VPBROADCASTD (DI), Y5
+	VPBROADCASTD 4(DI), Y6
+	VPSHUFB      Y0, Y7, Y9
+	VPMADDWD     Y9, Y5, Y3
+	VPMADDWD     Y9, Y6, Y4
+	VPADDD       Y2, Y4, Y4
+	VPSHUFB      Y0, Y8, Y9
+	VPMADDWD     Y9, Y5, Y5
+	VPMADDWD     Y9, Y6, Y6
+	VPADDD       Y2, Y6, Y6
+	VPBROADCASTD 8(DI), Y10
+	VPBROADCASTD 12(DI), Y11
+	VPSHUFB      Y1, Y7, Y12
+	VPMADDWD     Y12, Y10, Y9
+	VPADDD       Y9, Y3, Y3
+	VPMADDWD     Y12, Y11, Y9
+	VPADDD       Y9, Y4, Y4
+	VPSHUFB      Y1, Y8, Y12
+	VPMADDWD     Y12, Y10, Y9
+	VPADDD       Y9, Y5, Y5
+	VPMADDWD     Y12, Y11, Y9
+	VPADDD       Y9, Y6, Y6
+	ADDQ         $0x10, DI
+	LEAQ         (R11)(R10*4), R11
+	SUBQ         $0x02, R14
+	JLT          odd
 
 quad:
 	VMOVDQU      (R11), X7
@@ -93,6 +129,26 @@ odd:
 	VPADDD       Y9, Y5, Y5
 	VPMADDWD     Y12, Y11, Y9
 	VPADDD       Y9, Y6, Y6
+	ADDQ         $0x08, DI
+	JMP          store
+
+one:
+	VMOVQ        (R11), X7
+	VMOVQ        (R11)(BX*1), X3
+	VINSERTI128  $0x01, X3, Y7, Y7
+	VMOVQ        (R11)(BX*2), X8
+	VMOVQ        (R11)(R13*1), X3
+	VINSERTI128  $0x01, X3, Y8, Y8
+	VPBROADCASTD (DI), Y5
+	VPBROADCASTD 4(DI), Y6
+	VPSHUFB      Y0, Y7, Y9
+	VPMADDWD     Y9, Y5, Y3
+	VPMADDWD     Y9, Y6, Y4
+	VPADDD       Y2, Y4, Y4
+	VPSHUFB      Y0, Y8, Y9
+	VPMADDWD     Y9, Y5, Y5
+	VPMADDWD     Y9, Y6, Y6
+	VPADDD       Y2, Y6, Y6
 	ADDQ         $0x08, DI
 
 store:
@@ -211,19 +267,37 @@ TEXT ·resizeColumn(SB), NOSPLIT, $0-48
 	SUBQ  $0x20, R11
 
 block:
-	LEAQ    (CX)(R8*1), DI
-	MOVQ    BX, R9
-	MOVQ    SI, R10
-	VPXOR   Y0, Y0, Y0
-	VMOVDQU roundHalf<>+0(SB), Y1
-	VPXOR   Y2, Y2, Y2
-	VMOVDQU roundHalf<>+0(SB), Y3
-	VPXOR   Y4, Y4, Y4
-	VMOVDQU roundHalf<>+0(SB), Y5
-	VPXOR   Y6, Y6, Y6
-	VMOVDQU roundHalf<>+0(SB), Y7
-	SUBQ    $0x02, R10
-	JLT     single
+	LEAQ         (CX)(R8*1), DI
+	MOVQ         BX, R9
+	MOVQ         SI, R10
+	SUBQ         $0x02, R10
+	JLT          one
+	VMOVDQU      (DI), Y9
+	VMOVDQU      (DI)(DX*1), Y10
+	LEAQ         (DI)(DX*2), DI
+	VPBROADCASTD (R9), Y11
+	VPBROADCASTD 4(R9), Y12
+	ADDQ         $0x08, R9
+	VPUNPCKLBW   Y10, Y9, Y14
+	VPUNPCKHBW   Y10, Y9, Y9
+	VPUNPCKLBW   Y8, Y14, Y13
+	VPMADDWD     Y13, Y11, Y0
+	VPMADDWD     Y13, Y12, Y1
+	VPADDD       roundHalf<>+0(SB), Y1, Y1
+	VPUNPCKHBW   Y8, Y14, Y13
+	VPMADDWD     Y13, Y11, Y2
+	VPMADDWD     Y13, Y12, Y3
+	VPADDD       roundHalf<>+0(SB), Y3, Y3
+	VPUNPCKLBW   Y8, Y9, Y13
+	VPMADDWD     Y13, Y11, Y4
+	VPMADDWD     Y13, Y12, Y5
+	VPADDD       roundHalf<>+0(SB), Y5, Y5
+	VPUNPCKHBW   Y8, Y9, Y13
+	VPMADDWD     Y13, Y11, Y6
+	VPMADDWD     Y13, Y12, Y7
+	VPADDD       roundHalf<>+0(SB), Y7, Y7
+	SUBQ         $0x02, R10
+	JLT          single
 
 pair:
 	VMOVDQU      (DI), Y9
@@ -287,6 +361,32 @@ single:
 	VPADDD       Y10, Y6, Y6
 	VPMADDWD     Y13, Y12, Y10
 	VPADDD       Y10, Y7, Y7
+	JMP          store
+
+one:
+	VMOVDQU      (DI), Y9
+	VPXOR        Y10, Y10, Y10
+	VPBROADCASTD (R9), Y11
+	VPBROADCASTD 4(R9), Y12
+	ADDQ         $0x08, R9
+	VPUNPCKLBW   Y10, Y9, Y14
+	VPUNPCKHBW   Y10, Y9, Y9
+	VPUNPCKLBW   Y8, Y14, Y13
+	VPMADDWD     Y13, Y11, Y0
+	VPMADDWD     Y13, Y12, Y1
+	VPADDD       roundHalf<>+0(SB), Y1, Y1
+	VPUNPCKHBW   Y8, Y14, Y13
+	VPMADDWD     Y13, Y11, Y2
+	VPMADDWD     Y13, Y12, Y3
+	VPADDD       roundHalf<>+0(SB), Y3, Y3
+	VPUNPCKLBW   Y8, Y9, Y13
+	VPMADDWD     Y13, Y11, Y4
+	VPMADDWD     Y13, Y12, Y5
+	VPADDD       roundHalf<>+0(SB), Y5, Y5
+	VPUNPCKHBW   Y8, Y9, Y13
+	VPMADDWD     Y13, Y11, Y6
+	VPMADDWD     Y13, Y12, Y7
+	VPADDD       roundHalf<>+0(SB), Y7, Y7
 
 store:
 	VPSLLD    $0x0b, Y0, Y0

@@ -15,8 +15,9 @@ const (
 // one in each half, and VPMADDWD adds two neighbouring pixels times their weights.
 func resizeRows() {
 	function("resizeRows", "func(dst, src *byte, dstStride, srcStride int, start, k *int32, n, pairs, step int, mask *[2][32]byte, x0 int)",
-		"resizeRows makes n pixels of each of 4 rows, whose first byte belongs to input x0. It writes a byte beyond each row of dst, and\n"+
-			"reads 16 bytes for each 2 pairs of inputs, 8 for a last odd one.")
+		"resizeRows makes n pixels of each of 4 rows, whose first byte belongs to input x0. It writes a byte beyond each row of dst,\n"+
+			"reads 16 bytes for each 2 pairs of inputs, 8 for a last odd one, and prefetches the 4 rows that\n"+
+			"follow.")
 	dst, src := param("dst"), param("src")
 	ds, ss := param("dstStride"), param("srcStride")
 	start, k, n := param("start"), param("k"), param("n")
@@ -30,20 +31,23 @@ func resizeRows() {
 	VMOVDQU(broadcastOnce("roundHalf", 1<<(weightBits-1)), half)
 
 	s, left := GP64(), GP64()
+	next := GP64() // what follows four rows is prefetched as one, four times as fast: at next + 4*s
+	LEAQ(index(src, src, 2, 0), s)
+	MOVQ(ss, next)
+	SHLQ(Imm(2), next)
+	SUBQ(s, next)
+	MOVQ(param("x0"), s) // from here on, src is input 0
+	IMULQ(step, s)
+	SUBQ(s, src)
 	hA, lA, hB, lB := YMM(), YMM(), YMM(), YMM()
 	a, b, t := YMM(), YMM(), YMM()
+	SUBQ(Imm(2), pairs)
 	Label("pixel")
 	MOVLQSX(at(start, 0), s)
-	SUBQ(NewParamAddr("x0", 80), s)
 	IMULQ(step, s)
 	ADDQ(src, s)
-	VPXOR(hA, hA, hA)
-	VPXOR(hB, hB, hB)
-	VMOVDQA(half, lA)
-	VMOVDQA(half, lB)
+	PREFETCHT0(index(next, s, 4, 0))
 	MOVQ(pairs, left)
-	SUBQ(Imm(2), left)
-	JLT(LabelRef("odd"))
 
 	rows := func(load func(Op, Op), a, b VecVirtual) {
 		x := XMM()
@@ -55,35 +59,50 @@ func resizeRows() {
 		load(index(s, ss3, 1, 0), x)
 		VINSERTI128(Imm(1), x, b, b)
 	}
-	accumulate := func(p VecVirtual, kh, kl, h, l VecVirtual) {
-		VPMADDWD(p, kh, t)
-		VPADDD(t, h, h)
-		VPMADDWD(p, kl, t)
-		VPADDD(t, l, l)
-	}
-	pair := func(mask VecVirtual, disp int) {
+	pair := func(mask VecVirtual, disp int, first bool) {
 		kh, kl, p := YMM(), YMM(), YMM()
 		VPBROADCASTD(at(k, disp), kh)
 		VPBROADCASTD(at(k, disp+4), kl)
-		VPSHUFB(mask, a, p)
-		accumulate(p, kh, kl, hA, lA)
-		VPSHUFB(mask, b, p)
-		accumulate(p, kh, kl, hB, lB)
+		for _, r := range []struct{ px, h, l VecVirtual }{{a, hA, lA}, {b, hB, lB}} {
+			VPSHUFB(mask, r.px, p)
+			if first {
+				VPMADDWD(p, kh, r.h)
+				VPMADDWD(p, kl, r.l)
+				VPADDD(half, r.l, r.l)
+				continue
+			}
+			VPMADDWD(p, kh, t)
+			VPADDD(t, r.h, r.h)
+			VPMADDWD(p, kl, t)
+			VPADDD(t, r.l, r.l)
+		}
 	}
+	quad := func(first bool) {
+		rows(func(m, r Op) { VMOVDQU(m, r) }, a, b)
+		pair(m01, 0, first)
+		pair(m23, 8, false)
+		ADDQ(Imm(16), k)
+		LEAQ(index(s, step, 4, 0), s)
+		SUBQ(Imm(2), left)
+	}
+	TESTQ(left, left)
+	JLT(LabelRef("one"))
+	quad(true)
+	JLT(LabelRef("odd"))
 	Label("quad")
-	rows(func(m, r Op) { VMOVDQU(m, r) }, a, b)
-	pair(m01, 0)
-	pair(m23, 8)
-	ADDQ(Imm(16), k)
-	LEAQ(index(s, step, 4, 0), s)
-	SUBQ(Imm(2), left)
+	quad(false)
 	JGE(LabelRef("quad"))
 
 	Label("odd")
 	CMPQ(left, I32(-1))
 	JNE(LabelRef("store"))
 	rows(func(m, r Op) { VMOVQ(m, r) }, a, b)
-	pair(m01, 0)
+	pair(m01, 0, false)
+	ADDQ(Imm(8), k)
+	JMP(LabelRef("store"))
+	Label("one")
+	rows(func(m, r Op) { VMOVQ(m, r) }, a, b)
+	pair(m01, 0, true)
 	ADDQ(Imm(8), k)
 
 	Label("store")
@@ -126,7 +145,7 @@ func resizeColumn() {
 	half := broadcastOnce("roundHalf", 1<<(weightBits-1))
 	s, k, left := GP64(), GP64(), GP64()
 
-	step := func() { // adds the interleaved bytes of a and b
+	step := func(first bool) { // adds the interleaved bytes of a and b
 		VPBROADCASTD(at(k, 0), kh)
 		VPBROADCASTD(at(k, 4), kl)
 		ADDQ(Imm(8), k)
@@ -134,6 +153,12 @@ func resizeColumn() {
 		VPUNPCKLBW(b, a, lo)
 		VPUNPCKHBW(b, a, hi)
 		group := func(i int) {
+			if first {
+				VPMADDWD(w, kh, h[i])
+				VPMADDWD(w, kl, l[i])
+				VPADDD(half, l[i], l[i])
+				return
+			}
 			VPMADDWD(w, kh, b)
 			VPADDD(b, h[i], h[i])
 			VPMADDWD(w, kl, b)
@@ -152,25 +177,32 @@ func resizeColumn() {
 		LEAQ(index(src, i, 1, 0), s)
 		MOVQ(k0, k)
 		MOVQ(taps, left)
-		for j := range h {
-			VPXOR(h[j], h[j], h[j])
-			VMOVDQU(half, l[j])
+		pair := func(first bool) {
+			VMOVDQU(at(s, 0), a)
+			VMOVDQU(index(s, stride, 1, 0), b)
+			LEAQ(index(s, stride, 2, 0), s)
+			step(first)
+			SUBQ(Imm(2), left)
+		}
+		single := func(first bool) {
+			VMOVDQU(at(s, 0), a)
+			VPXOR(b, b, b)
+			step(first)
 		}
 		SUBQ(Imm(2), left)
+		JLT(LabelRef("one"))
+		pair(true)
 		JLT(LabelRef("single"))
 		Label("pair")
-		VMOVDQU(at(s, 0), a)
-		VMOVDQU(index(s, stride, 1, 0), b)
-		LEAQ(index(s, stride, 2, 0), s)
-		step()
-		SUBQ(Imm(2), left)
+		pair(false)
 		JGE(LabelRef("pair"))
 		Label("single")
 		CMPQ(left, I32(-1))
 		JNE(LabelRef("store"))
-		VMOVDQU(at(s, 0), a)
-		VPXOR(b, b, b)
-		step()
+		single(false)
+		JMP(LabelRef("store"))
+		Label("one")
+		single(true)
 		Label("store")
 		for j := range h {
 			combine(h[j], l[j])
