@@ -2,8 +2,10 @@ package h5view
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/penstock/penstock/store"
 )
@@ -11,10 +13,29 @@ import (
 // Name is what the file is called that belongs to a flat dataset.
 const Name = "view.h5"
 
-// Encode returns the HDF5 file. Files of the dataset have the names in it that file returns for
-// their paths. The offsets of ragged fields are read where there are several shards, as they
-// begin anew in each: these are in the file, 8 bytes a record.
-func Encode(d *store.Dataset, file func(path string) string) ([]byte, error) {
+// Encode returns an HDF5 file that is to lie in folder. It names the files of the dataset from
+// there, or with absolute from the root of the file system. The offsets of ragged fields are
+// read where there are several shards, as they begin anew in each: these are in the file, 8
+// bytes a record.
+func Encode(d *store.Dataset, folder string, absolute bool) ([]byte, error) {
+	from, err := filepath.Abs(folder)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	data, err := encode(d, func(path string) string {
+		name, err := filepath.Abs(path)
+		if err == nil && !absolute {
+			name, err = filepath.Rel(from, name)
+		}
+		failed = errors.Join(failed, err)
+		return filepath.ToSlash(name)
+	})
+	return data, errors.Join(err, failed)
+}
+
+// encode uses the names that file returns for paths.
+func encode(d *store.Dataset, file func(path string) string) ([]byte, error) {
 	if d.Format != "flat" {
 		return nil, fmt.Errorf("h5view: %s is an HDF5 file itself", d.Path)
 	}
@@ -35,14 +56,14 @@ func Encode(d *store.Dataset, file func(path string) string) ([]byte, error) {
 		}
 		root.link(f.Name, at)
 	}
-	if at := w.longAttributes(d.Schema.Fields); at > 0 {
-		root.link(books, at)
+	if err := w.longAttributes(&root, d.Schema); err != nil {
+		return nil, fmt.Errorf("h5view: %w", err)
 	}
-	return w.finish(&root, rootAttributes(d)), nil
+	return w.finish(&root, rootAttributes(d))
 }
 
 // column writes a dataset whose elements are in the files of c.
-func (w *writer) column(c *store.Column, attributes []attribute, file func(string) string) (at int64, err error) {
+func (w *writer) column(c *store.Column, attributes []store.Attribute, file func(string) string) (at int64, err error) {
 	size := int64(c.Spec.RecordBytes())
 	dims := []int64{c.Rows}
 	for _, n := range c.Spec.Shape {
@@ -61,7 +82,7 @@ func (w *writer) column(c *store.Column, attributes []attribute, file func(strin
 	if err != nil {
 		return 0, err
 	}
-	return w.external(t, dims, c.Rows*size, pieces, attributes), nil
+	return w.external(t, dims, c.Rows*size, pieces, attributes)
 }
 
 // ragged writes a group of values and offsets.
@@ -79,14 +100,14 @@ func (w *writer) ragged(d *store.Dataset, field int, file func(string) string) (
 			return 0, err
 		}
 		g.link(string(store.Offsets), offsets)
-		return w.group(&g, nil), nil
+		return w.group(&g, nil)
 	}
 	data, err := joinOffsets(c)
 	if err != nil {
 		return 0, err
 	}
 	g.link(string(store.Offsets), w.data(int64Type, []int64{int64(len(data) / 8)}, data))
-	return w.group(&g, nil), nil
+	return w.group(&g, nil)
 }
 
 // joinOffsets returns the offsets of all records from 0 on, and of the last one's end. Each

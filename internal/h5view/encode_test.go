@@ -88,11 +88,11 @@ func record(schema store.Schema, i int) *store.Record {
 // write puts the view where it belongs.
 func write(t testing.TB, d *store.Dataset) string {
 	t.Helper()
-	data, err := h5view.Encode(d, filepath.Base)
+	data, err := h5view.Encode(d, d.Path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := h5view.Encode(d, filepath.Base)
+	again, err := h5view.Encode(d, d.Path, false)
 	if err != nil || !bytes.Equal(data, again) {
 		t.Fatalf("other bytes the second time, error %v", err)
 	}
@@ -236,12 +236,72 @@ func TestTooManyShards(t *testing.T) {
 	for range 3000 {
 		d.Columns[0].Extents = append(d.Columns[0].Extents, store.Extent{Path: "x.npy", Count: 1})
 	}
-	if _, err := h5view.Encode(d, filepath.Base); err == nil || !strings.Contains(err.Error(), "3000 shards") {
+	if _, err := h5view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), "3000 shards") {
 		t.Errorf("error %v", err)
 	}
 	d.Format = "hdf5"
-	if _, err := h5view.Encode(d, filepath.Base); err == nil {
+	if _, err := h5view.Encode(d, d.Path, false); err == nil {
 		t.Error("no error for an HDF5 file")
+	}
+}
+
+// Files are named from where the view lies, or from the root.
+func TestNames(t *testing.T) {
+	d := build(t, everything(), 3, store.FlatOptions{})
+	beside := filepath.Join(filepath.Dir(d.Path), "views")
+	for _, c := range []struct {
+		folder   string
+		absolute bool
+		want     string
+	}{
+		{d.Path, false, "images-00000.npy"},
+		{beside, false, "../ds/images-00000.npy"},
+		{beside, true, filepath.ToSlash(d.Path) + "/images-00000.npy"},
+	} {
+		data, err := h5view.Encode(d, c.folder, c.absolute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := h5meta.Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := f.Dataset("/images")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := x.External[0].Name; got != c.want {
+			t.Errorf("in %s: %s, want %s", c.folder, got, c.want)
+		}
+	}
+}
+
+// What is too long for an attribute, of whatever kind, is a dataset; a field cannot have its
+// place.
+func TestLongAttributes(t *testing.T) {
+	wide := store.NewField("wide", tensor.Uint8, 8000, 1, 1)
+	wide.Layout = store.CHW
+	wide.Normalization = &store.Normalization{Scale: 1, Mean: make([]float64, 8000), Std: make([]float64, 8000)}
+	for i := range 8000 {
+		wide.Normalization.Std[i] = float64(1 + i)
+	}
+	d := build(t, store.Schema{Fields: []store.Field{wide}}, 2, store.FlatOptions{})
+	data, err := h5view.Encode(d, d.Path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := h5meta.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	std, err := f.Dataset("/penstock/std/wide")
+	if err != nil || std.Records() != 8000 || std.Type.DType() != tensor.Float64 {
+		t.Errorf("std is %+v, error %v", std, err)
+	}
+	wide.Name = "penstock"
+	d = build(t, store.Schema{Fields: []store.Field{wide}}, 2, store.FlatOptions{})
+	if _, err := h5view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), `field "penstock"`) {
+		t.Errorf("error %v", err)
 	}
 }
 
@@ -252,7 +312,7 @@ func TestOffsetsThatAreNone(t *testing.T) {
 	if err := os.Truncate(c.Extents[1].Path, c.Extents[1].Offset+binary.MaxVarintLen16); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h5view.Encode(d, filepath.Base); err == nil || !strings.Contains(err.Error(), `field "text"`) {
+	if _, err := h5view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), `field "text"`) {
 		t.Errorf("error %v", err)
 	}
 }

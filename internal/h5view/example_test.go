@@ -35,7 +35,7 @@ func ExampleEncode() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	view, err := h5view.Encode(d, filepath.Base)
+	view, err := h5view.Encode(d, d.Path, false)
 	if err != nil {
 		log.Fatal(err)
 	}

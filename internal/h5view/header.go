@@ -1,6 +1,10 @@
 package h5view
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/penstock/penstock/store"
+)
 
 // header is the messages of an object header.
 type header struct{ messages []byte }
@@ -34,17 +38,25 @@ func (h *header) layout(at uint64, size int64) {
 	h.message(msgLayout, binary.LittleEndian.AppendUint64(m, uint64(size)))
 }
 
-func (h *header) attribute(a attribute) {
-	space := []byte{2, 0, 0, 0} // scalar
-	if !a.scalar {
-		space = simple([]int64{a.count})
+// attributes adds attributes, which fit.
+func (h *header) attributes(list []store.Attribute) error {
+	for i := range list {
+		a := &list[i]
+		t, err := elementType(a)
+		if err != nil {
+			return err
+		}
+		space := []byte{2, 0, 0, 0} // scalar
+		if a.Count > 0 {
+			space = simple([]int64{int64(a.Count)})
+		}
+		m := []byte{3, 0}
+		for _, n := range []int{len(a.Name) + 1, len(t), len(space)} {
+			m = binary.LittleEndian.AppendUint16(m, uint16(n))
+		}
+		m = append(m, 1) // the name is UTF-8
+		m = append(append(m, a.Name...), 0)
+		h.message(msgAttribute, append(append(append(m, t...), space...), a.Data...))
 	}
-	m := []byte{3, 0}
-	for _, n := range []int{len(a.name) + 1, len(a.typ), len(space)} {
-		m = binary.LittleEndian.AppendUint16(m, uint16(n))
-	}
-	m = append(m, 1) // the name is UTF-8
-	m = append(append(m, a.name...), 0)
-	m = append(append(append(m, a.typ...), space...), a.data...)
-	h.message(msgAttribute, m)
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/store"
 )
 
 // Types of messages in an object header.
@@ -48,17 +49,17 @@ func (w *writer) place() int64 {
 }
 
 // external writes a dataset of so many bytes that lie in other files.
-func (w *writer) external(typ []byte, dims []int64, size int64, pieces []piece, attributes []attribute) int64 {
+func (w *writer) external(typ []byte, dims []int64, size int64, pieces []piece, attributes []store.Attribute) (at int64, err error) {
 	h := header{}
 	h.array(typ, dims)
 	if len(pieces) > 0 {
 		h.message(msgExternal, w.externalList(pieces))
 	}
 	h.layout(nowhere, size)
-	for _, a := range attributes {
-		h.attribute(a)
+	if err := h.attributes(attributes); err != nil {
+		return 0, err
 	}
-	return w.object(&h)
+	return w.object(&h), nil
 }
 
 // externalList writes the names of files into a local heap, and returns the message.
@@ -112,16 +113,16 @@ func (g *group) link(name string, at int64) {
 	g.links = appendMessage(g.links, msgLink, m)
 }
 
-func (w *writer) group(g *group, attributes []attribute) int64 {
+func (w *writer) group(g *group, attributes []store.Attribute) (at int64, err error) {
 	h := header{}
 	info := binary.LittleEndian.AppendUint64([]byte{0, 0}, nowhere) // no heap of links ...
 	h.message(msgLinkInfo, binary.LittleEndian.AppendUint64(info, nowhere))
 	h.message(msgGroupInfo, []byte{0, 0})
 	h.messages = append(h.messages, g.links...)
-	for _, a := range attributes {
-		h.attribute(a)
+	if err := h.attributes(attributes); err != nil {
+		return 0, err
 	}
-	return w.object(&h)
+	return w.object(&h), nil
 }
 
 // object writes an object header.
@@ -135,13 +136,16 @@ func (w *writer) object(h *header) int64 {
 }
 
 // finish writes the root group and the superblock, and returns the file.
-func (w *writer) finish(root *group, attributes []attribute) []byte {
-	at := w.group(root, attributes)
+func (w *writer) finish(root *group, attributes []store.Attribute) ([]byte, error) {
+	at, err := w.group(root, attributes)
+	if err != nil {
+		return nil, err
+	}
 	b := append([]byte("\x89HDF\r\n\x1a\n"), 2, 8, 8, 0)
 	for _, n := range []uint64{0, nowhere, uint64(len(w.b)), uint64(at)} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	b = binary.LittleEndian.AppendUint32(b, h5meta.Checksum(b))
 	copy(w.b, b)
-	return w.b
+	return w.b, nil
 }

@@ -42,7 +42,7 @@ func View(path string, opts ViewOptions) (*Viewed, error) {
 	if info, err := os.Stat(v.Path); err == nil && info.IsDir() {
 		return nil, fmt.Errorf("write %s: it is a folder; name a file in it", v.Path)
 	}
-	data, err := encodeView(d, filepath.Dir(v.Path), opts.Absolute)
+	data, err := h5view.Encode(d, filepath.Dir(v.Path), opts.Absolute)
 	if err != nil {
 		return nil, err
 	}
@@ -67,24 +67,6 @@ func flatDataset(path string) (*store.Dataset, error) {
 	return d, p.withAdvice(err)
 }
 
-// encodeView makes a view that lies in a folder.
-func encodeView(d *store.Dataset, folder string, absolute bool) ([]byte, error) {
-	from, err := filepath.Abs(folder)
-	if err != nil {
-		return nil, err
-	}
-	var failed error
-	data, err := h5view.Encode(d, func(path string) string {
-		name, err := filepath.Abs(path)
-		if err == nil && !absolute {
-			name, err = filepath.Rel(from, name)
-		}
-		failed = errors.Join(failed, err)
-		return filepath.ToSlash(name)
-	})
-	return data, errors.Join(err, failed)
-}
-
 // checkView says what is wrong with the view in a dataset, "" if nothing is or there is none.
 func checkView(d *store.Dataset) (string, error) {
 	got, err := os.ReadFile(filepath.Join(d.Path, h5view.Name))
@@ -95,7 +77,7 @@ func checkView(d *store.Dataset) (string, error) {
 		return "", err
 	}
 	for _, absolute := range []bool{false, true} {
-		want, err := encodeView(d, d.Path, absolute)
+		want, err := h5view.Encode(d, d.Path, absolute)
 		if err != nil {
 			return "", err
 		}

@@ -39,7 +39,7 @@ func writeView(c Config) error {
 	d, err := store.OpenFlat(c.Dest)
 	var data []byte
 	if err == nil {
-		data, err = h5view.Encode(d, filepath.Base)
+		data, err = h5view.Encode(d, c.Dest, false)
 	}
 	if err == nil {
 		err = cli.WriteFile(path, func(w io.Writer) error { _, err := w.Write(data); return err })

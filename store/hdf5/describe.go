@@ -2,40 +2,15 @@
 
 package hdf5
 
-import (
-	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
-)
-
-// fieldAttributes says about a field what a reader needs that knows nothing of manifests.
-func fieldAttributes(f store.Field) []attribute {
-	var list []attribute
-	if f.Layout != "" {
-		list = append(list, text("layout", "N"+f.Layout))
-	}
-	if f.Content != "" {
-		list = append(list, text("content", f.Content))
-	}
-	if f.DType == tensor.BFloat16 {
-		list = append(list, text("dtype", f.DType.String()))
-	}
-	if len(f.Classes) > 0 {
-		list = append(list, texts("class_names", f.Classes))
-	}
-	if n := f.Normalization; n != nil {
-		list = append(list, floats("mean", n.Mean), floats("std", n.Std), float("scale", n.Scale),
-			boolean("normalization_applied", n.Applied))
-	}
-	return list
-}
+import "github.com/penstock/penstock/store"
 
 // rootAttributes says what the file is. The last one, complete, is not among them: it comes
 // when all else is in the file.
-func rootAttributes(m *store.Manifest) []attribute {
-	return []attribute{
-		text("format", m.Format),
-		integer("format_version", int64(m.Version)),
-		integer("num_samples", m.Records),
+func rootAttributes(m *store.Manifest) []store.Attribute {
+	return []store.Attribute{
+		store.TextAttribute("format", m.Format),
+		store.IntegerAttribute("format_version", int64(m.Version)),
+		store.IntegerAttribute("num_samples", m.Records),
 	}
 }
 
@@ -56,7 +31,7 @@ func (s *staged) finishFile(m *store.Manifest) error {
 		if err := f.flush(); err != nil {
 			return err
 		}
-		return onRoot(f, []attribute{integer("complete", 1)})
+		return onRoot(f, []store.Attribute{store.IntegerAttribute("complete", 1)})
 	})
 }
 
@@ -65,8 +40,8 @@ func attributeBytes(m *store.Manifest) int64 {
 	n := int64(0)
 	for _, f := range m.Fields {
 		n += 4096
-		for _, a := range fieldAttributes(f) {
-			n += 2 * int64(len(a.data))
+		for _, a := range f.Attributes() {
+			n += 2 * int64(len(a.Data))
 		}
 	}
 	return n
@@ -86,8 +61,8 @@ func describeAll(f file, m *store.Manifest, manifest []byte) error {
 	return onRoot(f, rootAttributes(m))
 }
 
-// describeField writes the attributes of a field, of a ragged one to its values, and as datasets those which are too long.
-// Groups are the ones for such datasets that were made.
+// describeField writes the attributes of a field, of a ragged one to its values, and as
+// datasets those which are too long. Groups are the ones for such datasets that were made.
 func describeField(f file, field store.Field, groups map[string]bool) error {
 	name := "/" + field.Name
 	if field.Ragged {
@@ -98,36 +73,36 @@ func describeField(f file, field store.Field, groups map[string]bool) error {
 		return gonumFailed("open " + name)
 	}
 	defer h.Close()
-	for _, a := range fieldAttributes(field) {
-		if a.fits() {
-			if err := a.write(h); err != nil {
+	for _, a := range field.Attributes() {
+		if a.Fits() {
+			if err := writeAttribute(h, &a); err != nil {
 				return err
 			}
 			continue
 		}
-		group := booksGroup + "/" + a.name
+		group := booksGroup + "/" + a.Name
 		if !groups[group] {
 			if err := createGroup(f, group); err != nil {
 				return err
 			}
 			groups[group] = true
 		}
-		d := dataset{path: group + "/" + field.Name, elem: a.elem, dims: []int64{int64(a.count)}}
-		if err := d.create(f, a.data); err != nil {
+		d := dataset{path: group + "/" + field.Name, elem: elementOf(&a), dims: []int64{int64(a.Count)}}
+		if err := d.create(f, a.Data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func onRoot(f file, list []attribute) error {
+func onRoot(f file, list []store.Attribute) error {
 	root, err := f.h.OpenGroup("/")
 	if err != nil {
 		return gonumFailed("open /")
 	}
 	defer root.Close()
-	for _, a := range list {
-		if err := a.write(root); err != nil {
+	for i := range list {
+		if err := writeAttribute(root, &list[i]); err != nil {
 			return err
 		}
 	}

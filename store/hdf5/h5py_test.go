@@ -148,21 +148,11 @@ func TestH5pyReadsManyClasses(t *testing.T) {
 		if a := got.Datasets[f.Name].Attrs; len(a) > 0 {
 			t.Errorf("%s: attributes %.100v", f.Name, a)
 		}
-		list := texts("", f.Classes)
+		list := f.Attributes()[0]
 		d := got.Datasets["penstock/class_names/"+f.Name]
-		if d.DType != fmt.Sprintf("|S%d", list.elem.text) || d.SHA256 != fmt.Sprintf("%x", sha256.Sum256(list.data)) {
+		if d.DType != fmt.Sprintf("|S%d", list.Text) || d.SHA256 != fmt.Sprintf("%x", sha256.Sum256(list.Data)) {
 			t.Errorf("%s: class names are %s %v", f.Name, d.DType, d.Shape)
 		}
-	}
-}
-
-// A folder's name need not be UTF-8, but what is written is; an empty text has a byte.
-func TestTexts(t *testing.T) {
-	if a := texts("", []string{"a\xff", ""}); string(a.data) != "a\ufffd\x00\x00\x00\x00" || a.elem.text != 4 || a.count != 2 {
-		t.Errorf("%+v", a)
-	}
-	if a := text("", ""); len(a.data) != 1 || a.elem.text != 1 {
-		t.Errorf("%+v", a)
 	}
 }
 

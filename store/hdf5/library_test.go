@@ -75,7 +75,7 @@ func provoke(t *testing.T) {
 		return createGroup(f, "/g")
 	}), "create group /g: libhdf5: ")
 	wants(t, session(filepath.Join(dir, "b.h5"), creating, smallAlign, func(f file) error {
-		return onRoot(f, []attribute{integer("n", 1), integer("n", 2)})
+		return onRoot(f, []store.Attribute{store.IntegerAttribute("n", 1), store.IntegerAttribute("n", 2)})
 	}), "create attribute n: libhdf5: ")
 	bytes8 := dataset{path: "/d", elem: element{dtype: tensor.Uint8}, dims: []int64{8}}
 	wants(t, session(filepath.Join(dir, "c.h5"), creating, smallAlign, func(f file) error {
@@ -108,13 +108,13 @@ func TestSizesAreChecked(t *testing.T) {
 				t.Errorf("shape %v", dims)
 			}
 		}
-		for _, a := range []attribute{
-			{name: "none", elem: d.elem},
-			{name: "short", elem: d.elem, data: make([]byte, 3)},
-			{name: "long", elem: d.elem, count: 2, data: make([]byte, 9)},
-			{name: "no type", elem: element{}, data: make([]byte, 1)},
+		for _, a := range []store.Attribute{
+			{Name: "none", DType: tensor.Int32},
+			{Name: "short", DType: tensor.Int32, Data: make([]byte, 3)},
+			{Name: "long", DType: tensor.Int32, Count: 2, Data: make([]byte, 9)},
+			{Name: "no type", Data: make([]byte, 1)},
 		} {
-			if onRoot(f, []attribute{a}) == nil {
+			if onRoot(f, []store.Attribute{a}) == nil {
 				t.Errorf("attribute %v", a)
 			}
 		}
