@@ -9,10 +9,11 @@ import (
 
 // Layout is where everything of a dataset lies on disk.
 type Layout struct {
-	Path   string  `json:"path"`
-	Format string  `json:"format"` // "flat" or "hdf5"
-	Pieces []Piece `json:"pieces"` // by file, then by offset
-	Maps   []Map   `json:"maps"`   // how NumPy maps the fields by offset
+	Path   string     `json:"path"`
+	Format string     `json:"format"`           // "flat" or "hdf5"
+	Pieces []Piece    `json:"pieces"`           // by file, then by offset
+	Chunks []ChunkMap `json:"chunks,omitempty"` // of chunked datasets
+	Maps   []Map      `json:"maps"`             // how NumPy maps the fields by offset
 }
 
 // Piece is a run of bytes with one meaning.

@@ -12,9 +12,9 @@ import (
 func chartHDF5(p *place) (*Layout, error) {
 	l := &Layout{Path: p.path, Format: "hdf5", Maps: []Map{}}
 	names := namesOf(p.meta)
-	at := int64(0)
+	at, gaps := int64(0), []gap(nil)
 	for _, e := range p.meta.Extents() {
-		l.gap(at, e.Offset)
+		gaps = l.gap(gaps, at, e.Offset)
 		piece := Piece{File: filepath.Base(p.path), Offset: e.Offset, Size: e.Size, What: e.What}
 		if d := names.data[e.Offset]; d != nil && e.Size == d.Layout.Size && d.Layout.Size > 0 {
 			piece.records(d)
@@ -24,7 +24,11 @@ func chartHDF5(p *place) (*Layout, error) {
 		l.Pieces = append(l.Pieces, piece)
 		at = max(at, e.Offset+e.Size)
 	}
-	l.gap(at, p.meta.Size)
+	gaps = l.gap(gaps, at, p.meta.Size)
+	l.chunks(p.meta, gaps)
+	for _, g := range gaps {
+		l.Pieces[g.piece].What = g.describe()
+	}
 	for _, d := range p.meta.Datasets() {
 		if len(d.Dims) > 0 && !strings.HasPrefix(d.Path, "/penstock/") {
 			l.Maps = append(l.Maps, mapOf(p.path, d))
@@ -33,11 +37,13 @@ func chartHDF5(p *place) (*Layout, error) {
 	return l, nil
 }
 
-// gap names bytes that nothing leads to.
-func (l *Layout) gap(from, to int64) {
-	if from < to {
-		l.Pieces = append(l.Pieces, Piece{File: filepath.Base(l.Path), Offset: from, Size: to - from, What: "not listed: chunks, padding or free space"})
+// gap adds a piece for bytes that nothing leads to so far, if there are any.
+func (l *Layout) gap(gaps []gap, from, to int64) []gap {
+	if from >= to {
+		return gaps
 	}
+	l.Pieces = append(l.Pieces, Piece{File: filepath.Base(l.Path), Offset: from, Size: to - from})
+	return append(gaps, gap{from: from, to: to, piece: len(l.Pieces) - 1})
 }
 
 // names says which object is where.

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/cli"
 )
 
-// Render prints a table of the pieces, and how to map the fields.
+// Render prints a table of the pieces, one of the chunks, and how to map the fields.
 func (l *Layout) Render(w io.Writer) error {
 	var b strings.Builder
 	t := table{align: "lrrr"}
@@ -24,6 +24,7 @@ func (l *Layout) Render(w io.Writer) error {
 		t.add(file, strconv.FormatInt(p.Offset, 10), strconv.FormatInt(p.Size, 10), large(p.Size), p.describe())
 	}
 	b.WriteString(t.String())
+	l.renderChunks(&b)
 	l.renderMaps(&b)
 	_, err := io.WriteString(w, b.String())
 	return err
