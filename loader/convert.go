@@ -23,6 +23,10 @@ func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 			together = sampled
 		}
 	}
+	ahead := w.lead.start(fd.stored)
+	for i := lo; i < min(lo+ahead, hi); i++ {
+		w.ask(f, i, s.indices[i])
+	}
 	var reading time.Duration
 	began := w.ld.now()
 	last := began
@@ -31,7 +35,11 @@ func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 		r.Index, r.Position = s.indices[i], s.position+i
 		w.mark(s, f, r.Index)
 		timed := (i-lo)%every == 0
-		read, err := w.convertOne(p.ctx, f, dst[(i-lo)*fd.size:(i-lo+1)*fd.size], r, timed)
+		src := w.lead.take(i)
+		if i+ahead < hi {
+			w.ask(f, i+ahead, s.indices[i+ahead])
+		}
+		read, err := w.convertOne(p.ctx, f, dst[(i-lo)*fd.size:(i-lo+1)*fd.size], src, r, timed)
 		if err != nil {
 			return &Error{r.Epoch, s.step, fd.in.Name, r.Index, err}
 		}
@@ -53,15 +61,17 @@ func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 	return nil
 }
 
-// convertOne transforms a record, and returns when it was read if that is to be timed.
-func (w *worker) convertOne(ctx context.Context, f int, dst []byte, r Record, timed bool) (read time.Duration, err error) {
+// convertOne transforms a record, which it reads unless src has it, and returns when it was
+// there if that is to be timed.
+func (w *worker) convertOne(ctx context.Context, f int, dst, src []byte, r Record, timed bool) (read time.Duration, err error) {
 	defer w.catch(&err)
 	if err := ctx.Err(); err != nil {
 		return read, err
 	}
-	src, err := w.stored(ctx, &w.ld.fields[f], r.Index)
-	if err != nil {
-		return read, err
+	if src == nil {
+		if src, err = w.stored(ctx, &w.ld.fields[f], r.Index); err != nil {
+			return read, err
+		}
 	}
 	if timed {
 		read = w.ld.now()

@@ -12,8 +12,7 @@ type outlook struct {
 // of warm memory take less time to make than to hand over from one goroutine to another. Where
 // there is a Timeout somebody else must make them, so as to be watched.
 func (ld *Loader) inlines() bool {
-	_, tells := ld.src.(warmth)
-	return tells && ld.viewable && ld.mayView && ld.opts.Collate.Worker == nil && ld.opts.Timeout == 0
+	return ld.warmth != nil && ld.viewable && ld.mayView && ld.opts.Collate.Worker == nil && ld.opts.Timeout == 0
 }
 
 // look decides who makes the batches that come next: the loop, while every batch that the
@@ -49,9 +48,8 @@ func (w *worker) instant(t *part, step int) (yes bool) {
 	if runLength(next) < n || next[0] < 0 || next[0]+n > w.ld.src.Len() {
 		return false
 	}
-	src := w.ld.src.(warmth)
 	for i := range w.ld.fields {
-		if !src.IsWarm(w.ld.fields[i].in.Name, next[0], next[0]+n) {
+		if !w.ld.warmth.IsWarm(w.ld.fields[i].in.Name, next[0], next[0]+n) {
 			return false
 		}
 	}

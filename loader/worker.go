@@ -22,9 +22,10 @@ type worker struct {
 	single  [1]int
 	ends    [2]int64 // offsets of a ragged record
 	scratch []byte   // a stored record, where the Source has no memory to show
-	ahead   []int    // record numbers of a batch to come
-	quick   []bool   // by field: the last records took little time each
-	slow    bool     // the last batch was not read at the speed of memory
+	lead    lead
+	ahead   []int  // record numbers of a batch to come
+	quick   []bool // by field: the last records took little time each
+	slow    bool   // the last batch was not read at the speed of memory
 	spent   spent
 
 	// What it works on, for the watchdog; -1 is nothing.
