@@ -35,20 +35,37 @@ func (c *Trial) Run(t *testing.T) {
 	t.Helper()
 	log := c.record(t, c.Folder)
 	c.Done()
-	list := c.each(t, log, "")
-	again, rng := 0, rand.New(rand.NewPCG(5, 5))
-	for range *Crashes {
-		first := list[rng.IntN(len(list))]
+	picked := sample{most: *Crashes, rng: rand.New(rand.NewPCG(5, 5))}
+	n := c.each(t, log, "", picked.add)
+	again := 0
+	for _, first := range picked.states {
 		folder := filepath.Join(c.Scratch, "second")
 		if err := first.Write(folder); err != nil {
 			t.Fatal(err)
 		}
-		again += len(c.each(t, c.record(t, folder), first.What+"; then "))
+		again += c.each(t, c.record(t, folder), first.What+"; then ", func(State) {})
 		if err := os.RemoveAll(folder); err != nil {
 			t.Fatal(err)
 		}
 	}
-	t.Logf("%d steps, %d states, and %d after a second crash", log.Len(), len(list), again)
+	t.Logf("%d steps, %d states, and %d after a second crash", log.Len(), n, again)
+}
+
+// sample is states at random, at most so many.
+type sample struct {
+	most   int
+	rng    *rand.Rand
+	states []State
+	of     int
+}
+
+func (s *sample) add(state State) {
+	s.of++
+	if len(s.states) < s.most {
+		s.states = append(s.states, state)
+	} else if i := s.rng.IntN(s.of); i < s.most {
+		s.states[i] = state
+	}
 }
 
 // record skips the test where that cannot be done.
@@ -65,13 +82,14 @@ func (c *Trial) record(t *testing.T, folder string) *Log {
 	return log
 }
 
-// each goes on with all that a crash can leave.
-func (c *Trial) each(t *testing.T, log *Log, before string) (list []State) {
+// each goes on with all that a crash can leave, and returns how many states that are.
+func (c *Trial) each(t *testing.T, log *Log, before string, told func(State)) (n int) {
 	t.Helper()
 	folder := filepath.Join(c.Scratch, "state")
 	for s := range log.States(*Crashes, 1) {
-		list = append(list, s)
-		if testing.Short() && len(list)%8 != 0 {
+		n++
+		told(s)
+		if testing.Short() && n%8 != 0 {
 			continue
 		}
 		err := errors.Join(s.Write(folder), c.GoOn(s, folder), os.RemoveAll(folder))
@@ -79,5 +97,5 @@ func (c *Trial) each(t *testing.T, log *Log, before string) (list []State) {
 			t.Fatalf("%s%s, the last mark being %q: %v", before, s.What, s.Mark, err)
 		}
 	}
-	return list
+	return n
 }
