@@ -56,9 +56,9 @@ func (f *fastNorm) init(n *Norm, dt tensor.DType, scaled bool, mean, std []float
 	f.mode = normLoop
 }
 
-// coefficients of one byte: y = (x*unit - mean) * std with both factors in two parts, which
-// is about x*scale + bias.
-type coefficients struct{ unitHi, unitLo, mean, stdHi, stdLo, scale, bias float32 }
+// coefficients of one byte: y = (x/unit - mean) * std with std in two parts, which is about
+// x*scale + bias.
+type coefficients struct{ unit, mean, stdHi, stdLo, scale, bias float32 }
 
 func coefficientsOf(scaled bool, mean, std []float32, c int) coefficients {
 	unit, m, s := float32(1), float32(0), float32(1)
@@ -68,8 +68,7 @@ func coefficientsOf(scaled bool, mean, std []float32, c int) coefficients {
 	if len(mean) > 0 {
 		m, s = mean[c%len(mean)], std[c%len(std)]
 	}
-	k := coefficients{mean: m}
-	k.unitHi, k.unitLo = reciprocal(unit)
+	k := coefficients{unit: unit, mean: m}
 	k.stdHi, k.stdLo = reciprocal(s)
 	k.scale = float32(1 / (float64(unit) * float64(s)))
 	k.bias = float32(-float64(m) / float64(s))
@@ -86,7 +85,7 @@ func reciprocal(x float32) (hi, lo float32) {
 func (t *normTables) fill(of func(i int) coefficients) {
 	for i := range 24 {
 		k, phase, col := of(i), i/8, i%8
-		t.exact[0][col], t.exact[1][col] = k.unitHi, k.unitLo
+		k, t.exact[0][col], t.exact[1][col] = k.exactUnit(col)
 		e := t.exact[3*phase+2:]
 		e[0][col], e[1][col], e[2][col] = k.mean, k.stdHi, k.stdLo
 		a := t.affine[2*phase:]

@@ -45,46 +45,68 @@ func broadcastOnce(name string, v uint32) Mem {
 	return constants[name]
 }
 
-// A formula makes numbers of the bytes 0 to 255. It loads its coefficients for three phases
-// of 8 elements from the table, and returns what converts the 32-bit integers in x by phase i.
+// A formula makes numbers of the bytes 0 to 255. It loads its coefficients for three phases of
+// 8 elements from the table.
 type formula struct {
 	table string // Go type
 	doc   string
-	load  func(table GPVirtual) func(i int, x VecVirtual)
+	load  func(table GPVirtual) converter
 }
 
-// exact is (x*unit - mean) * std with both factors in two parts, of which the product is the
-// quotient by the number whose reciprocal they are.
-var exact = formula{"*[11][8]float32", "in float32, rounded after each step", func(table GPVirtual) func(int, VecVirtual) {
-	var k [11]VecVirtual
-	for i := range k {
-		k[i] = YMM()
-		VMOVUPS(at(table, i*32), k[i])
+// A converter makes numbers of what is in x, by phase i.
+type converter struct {
+	convert func(i int, x VecVirtual)
+	widen   func(mask VecVirtual) // changes a mask that would make 32-bit integers of bytes
+}
+
+// exact is (x*unit - mean) * std with std in two parts, of which the product is the quotient by
+// the number whose reciprocal they are.
+//
+// Where unit is 1/255, x is three bytes that are the same, as an integer: x/255*2^24 without
+// what is behind the point. That is another x/255, so that the sum of x and x/2^24, rounded, is
+// x/255*2^24, rounded. The other coefficients are scaled to that.
+var exact = formula{"*[11][8]float32", "in float32, rounded after each step", func(table GPVirtual) converter {
+	row := func(i int) Mem { return at(table, i*32) }
+	again, bytes, high := YMM(), YMM(), YMM()
+	VMOVUPS(row(0), again)
+	VMOVDQU(row(1), bytes)
+	VPAND(broadcastOnce("highBits", 0x80808080), bytes, high)
+	var hi, lo [3]VecVirtual
+	for i := range 3 {
+		hi[i], lo[i] = YMM(), YMM()
+		VMOVUPS(row(3*i+3), hi[i])
+		VMOVUPS(row(3*i+4), lo[i])
 	}
 	t := YMM()
-	scale := func(x, hi, lo VecVirtual) {
-		VMULPS(lo, x, t)
-		VFMADD213PS(t, hi, x) // x = hi*x + t
-	}
-	return func(i int, x VecVirtual) {
-		VCVTDQ2PS(x, x)
-		scale(x, k[0], k[1])
-		VSUBPS(k[3*i+2], x, x)
-		scale(x, k[3*i+3], k[3*i+4])
+	return converter{
+		convert: func(i int, x VecVirtual) {
+			VCVTDQ2PS(x, x)
+			VFMADD231PS(x, again, x) // x = x*again + x
+			VSUBPS(row(3*i+2), x, x)
+			VMULPS(lo[i], x, t)
+			VFMADD213PS(t, hi[i], x) // x = x*hi + t
+		},
+		widen: func(mask VecVirtual) {
+			VPSHUFB(bytes, mask, mask)
+			VPOR(high, mask, mask)
+		},
 	}
 }}
 
 // affine is x*scale + bias, rounded once: less than exact, but as a rule the same when
 // rounded to 16 bits.
-var affine = formula{"*[6][8]float32", "by one multiplication and addition", func(table GPVirtual) func(int, VecVirtual) {
+var affine = formula{"*[6][8]float32", "by one multiplication and addition", func(table GPVirtual) converter {
 	var k [6]VecVirtual
 	for i := range k {
 		k[i] = YMM()
 		VMOVUPS(at(table, i*32), k[i])
 	}
-	return func(i int, x VecVirtual) {
-		VCVTDQ2PS(x, x)
-		VFMADD213PS(k[2*i+1], k[2*i], x)
+	return converter{
+		convert: func(i int, x VecVirtual) {
+			VCVTDQ2PS(x, x)
+			VFMADD213PS(k[2*i+1], k[2*i], x)
+		},
+		widen: func(VecVirtual) {},
 	}
 }}
 
@@ -93,16 +115,37 @@ func norm(name string, f formula, s store) {
 	function(name, "func(dst *"+s.goType+", src *byte, n int, table "+f.table+")",
 		name+" converts n >= 24 bytes "+f.doc+".\nPhase i of the table is for bytes 8i to 8i+7 of each 24.")
 	dst, src, n := param("dst"), param("src"), param("n")
-	convert := f.load(param("table"))
+	c := f.load(param("table"))
+	mask := YMM()
+	VMOVDQU(eightBytes(), mask)
+	c.widen(mask)
 	blocks(n, 24, func(i GPVirtual) {
 		for j := range 3 {
 			x := YMM()
-			VPMOVZXBD(index(src, i, 1, 8*j), x)
-			convert(j, x)
+			VPBROADCASTQ(index(src, i, 1, 8*j), x)
+			VPSHUFB(mask, x, x)
+			c.convert(j, x)
 			s.emit(x, dst, i, 8*j)
 		}
 	})
 	finish()
+}
+
+// eightBytes returns the mask that makes 32-bit integers of 8 bytes.
+func eightBytes() Mem {
+	const name = "eightBytes"
+	if _, ok := constants[name]; !ok {
+		m := GLOBL(name, RODATA|NOPTR)
+		for i := range 32 {
+			v := byte(z)
+			if i%4 == 0 {
+				v = byte(i / 4)
+			}
+			DATA(i, U8(v))
+		}
+		constants[name] = m
+	}
+	return constants[name]
 }
 
 // planesNorm emits the kernel for pixels, whose channels go to three arrays.
@@ -111,23 +154,42 @@ func planesNorm(name string, f formula, s store) {
 		name+" converts n >= 8 pixels "+f.doc+".\nPhase i of the table is for channel i.")
 	dst := [3]GPVirtual{param("red"), param("green"), param("blue")}
 	src, n, step, mask := param("src"), param("n"), param("step"), param("mask")
-	convert := f.load(param("table"))
-	s0, second := GP64(), GP64()
-	MOVQ(step, second) // of 8 pixels, the last 16 bytes begin at 8*step - 16
-	SHLQ(Imm(3), second)
-	SUBQ(Imm(16), second)
-	blocks(n, 8, func(i GPVirtual) {
+	c := f.load(param("table"))
+	var masks [3]VecVirtual
+	for i := range masks {
+		masks[i] = YMM()
+		VMOVDQU(at(mask, 32*i), masks[i])
+		c.widen(masks[i])
+	}
+	i, eight, last := GP64(), GP64(), GP64()
+	MOVQ(step, eight)
+	SHLQ(Imm(3), eight)
+	pixels := func() {
 		px, x := YMM(), YMM()
-		MOVQ(i, s0)
-		IMULQ(step, s0)
-		ADDQ(src, s0)
-		VMOVDQU(at(s0, 0), px.AsX())
-		VINSERTI128(Imm(1), index(s0, second, 1, 0), px, px)
-		for c := range 3 {
-			VPSHUFB(at(mask, 32*c), px, x)
-			convert(c, x)
-			s.emit(x, dst[c], i, 0)
+		VMOVDQU(at(src, 0), px.AsX())
+		VINSERTI128(Imm(1), index(src, eight, 1, -16), px, px) // where the 8 pixels end
+		for j := range 3 {
+			VPSHUFB(masks[j], px, x)
+			c.convert(j, x)
+			s.emit(x, dst[j], i, 0)
 		}
-	})
+	}
+	XORQ(i, i)
+	MOVQ(n, last)
+	SUBQ(Imm(8), last)
+	Label("pixels")
+	pixels()
+	ADDQ(eight, src)
+	ADDQ(Imm(8), i)
+	CMPQ(i, last)
+	JLE(LabelRef("pixels"))
+	SUBQ(i, last)
+	CMPQ(last, I32(-8))
+	JE(LabelRef("done"))
+	ADDQ(last, i) // the last 8 once more, as far as they are done
+	IMULQ(step, last)
+	ADDQ(last, src)
+	pixels()
+	Label("done")
 	finish()
 }
