@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -105,6 +108,20 @@ func TestGPUImports(t *testing.T) {
 	src := newSource(30, tensor.Shape{3, 4, 5})
 	t.Run("go", func(t *testing.T) { testImports(t, src, self("receive")) })
 	t.Run("python", func(t *testing.T) { testImports(t, src, python(t, "import torch; torch.zeros(1, device='cuda:0')")) })
+}
+
+// The tests for a device work as such: on the fake, which another process takes for the real
+// driver.
+func TestGPUTests(t *testing.T) {
+	if fakeDriver.why != "" {
+		t.Skip("needs the fake driver: ", fakeDriver.why)
+	}
+	cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^TestGPU", "-test.skip=^TestGPUTests$|^TestGPUImports$/^python$")
+	cmd.Env = append(os.Environ(), "PENSTOCK_GPU=1", "PENSTOCK_FAKECUDA=", "LD_LIBRARY_PATH="+filepath.Dir(os.Getenv("PENSTOCK_FAKECUDA")))
+	out, err := cmd.CombinedOutput()
+	if err != nil || strings.Count(string(out), "\n--- PASS: TestGPU") != 5 {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 // benchBatch and benchShape are those of the tutorial: 256 images of 150,528 bytes.

@@ -18,7 +18,7 @@ func TestHeader(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("needs gcc: ", err)
 	}
-	folders := headers(t)
+	folders := headers()
 	if len(folders) == 0 {
 		t.Skip("needs cuda.h: install CUDA's toolkit (CUDA_HOME names it), or pip install nvidia-cuda-runtime-cu12 for the Python that PYTHON names")
 	}
@@ -64,22 +64,35 @@ func assertions() string {
 }
 
 // headers returns the folders with a cuda.h: the toolkit's, and what Python has installed.
-func headers(t *testing.T) []string {
-	t.Helper()
+func headers() []string {
 	places := []string{"/usr/local/cuda/include", os.Getenv("CUDA_HOME") + "/include", os.Getenv("CUDA_PATH") + "/include"}
-	for _, python := range pythons() {
-		if site, err := exec.Command(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").Output(); err == nil {
-			places = append(places, strings.TrimSpace(string(site))+"/nvidia/*/include", strings.TrimSpace(string(site))+"/triton/backends/nvidia/include")
+	found := inPythons("nvidia/*/include/cuda.h", "triton/backends/nvidia/include/cuda.h")
+	for _, place := range places {
+		if file := filepath.Join(place, "cuda.h"); fileExists(file) {
+			found = append(found, file)
 		}
 	}
-	var found []string
-	for _, place := range places {
-		files, err := filepath.Glob(place + "/cuda.h")
+	for i, file := range found {
+		found[i] = filepath.Dir(file)
+	}
+	return found
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// inPythons returns the files of the packages of all interpreters that match a pattern.
+func inPythons(patterns ...string) (found []string) {
+	for _, python := range pythons() {
+		site, err := exec.Command(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").Output()
 		if err != nil {
-			t.Fatal(err)
+			continue
 		}
-		for _, file := range files {
-			found = append(found, filepath.Dir(file))
+		for _, pattern := range patterns {
+			files, _ := filepath.Glob(filepath.Join(strings.TrimSpace(string(site)), pattern)) // the patterns are good
+			found = append(found, files...)
 		}
 	}
 	return found

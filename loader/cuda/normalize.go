@@ -14,7 +14,7 @@ import (
 //go:generate go run ./_ptx
 
 // normalizePTX is the kernels as text, which the driver compiles for its device: any from
-// Volta (2017, sm_70) on.
+// Maxwell (2014, sm_50) on.
 //
 //go:embed normalize.ptx
 var normalizePTX []byte
