@@ -33,7 +33,8 @@ var thisProcess = sync.OnceValue(rand.Text)
 //
 // There are Ahead+1 handles a device in all, which come round: the other process maps each
 // once. Memory that was given away is kept until the Prefetcher is closed, also where a
-// field of variable length has outgrown it.
+// field of variable length has outgrown it. The driver shares memory in blocks of 2 MiB: what
+// else of this process lies in the same one, the other process can see.
 func (b Batch) IPC(name string) (IPC, error) {
 	s := b.touch()
 	if s.dev.attribute(attrIPC) == 0 {
