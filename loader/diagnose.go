@@ -63,7 +63,7 @@ func (s Stats) Diagnose() Diagnosis {
 	case loop/time.Duration(s.Batches) < tinyBatch:
 		return s.tiny(wait, loop)
 	}
-	return Diagnosis{Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; let more batches wait ready: Ahead %d instead of %d",
+	return Diagnosis{Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; let more batches wait ready: Ahead %d instead of %d, or a MaxAhead that the Loader may go up to",
 		percent(wait, loop), percentOf(s.busy(loop)), 4*s.Ahead, s.Ahead), gain(loop, wait)}
 }
 

@@ -61,10 +61,11 @@
 //
 // At most Ahead+Workers+1 batches exist at a time, kept ones included: Workers of them
 // being filled (MaxWorkers, where that is more), one in the loop body, and Ahead finished or
-// kept. The ring holds that many
-// times the bytes of a batch, each field rounded up to a whole page, and is allocated when
-// the first batch has to be copied. A dataset that is only ever viewed needs no ring.
-// Options.Budget is a limit to it that is kept; too many kept batches are an error of Keep.
+// kept. The ring holds that many times the bytes of a batch, each field rounded up to a whole
+// page, and is allocated when the first batch has to be copied. A dataset that is only ever
+// viewed needs no ring. MaxAhead has the Loader add buffers where that saves training from
+// waiting; where there is no memory for more, it goes on with those it has. Options.Budget is a
+// limit to the ring that is kept; too many kept batches are an error of Keep.
 // Beside the ring there are 9 bytes for each record of those batches, the values of fields of
 // variable length, which grow to the largest batch, and what Transforms need for themselves.
 // Orders need at most 8 KiB, but for the tables that are handed to them.
@@ -73,9 +74,10 @@
 //
 // Batch s of an epoch, as all ranks together have it, is a function of the dataset, the
 // Order, the Seed, the epoch's number, s and the global batch BatchSize*World.Size, and of
-// nothing else: not of Workers, Ahead, the number of ranks, or what was iterated before. So
-// are the random choices of a record's Transform, by (seed, epoch, record). No state is
-// global. A Collate sees the batch of one rank, so that mixing records depends on the World.
+// nothing else: not of Workers, Ahead, what MaxWorkers and MaxAhead make of these, the number
+// of ranks, or what was iterated before. So are the random choices of a record's Transform, by
+// (seed, epoch, record). No state is global. A Collate sees the batch of one rank, so that
+// mixing records depends on the World.
 //
 // State is a position in such a run, and Resume goes on from there with the very next batch,
 // with other Workers and another World too.

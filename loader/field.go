@@ -114,9 +114,9 @@ func (o Options) pick(all []tensor.Spec) ([]tensor.Spec, error) {
 func (o Options) stride(fields []field) (int, error) {
 	stride := 0
 	for _, f := range fields {
-		if f.size > (maxRing/o.slots()-stride)/o.BatchSize {
+		if f.size > (maxRing/o.mostSlots()-stride)/o.BatchSize {
 			return 0, fmt.Errorf("BatchSize %d: %d batches of %d fields are more than 16 TiB; lower BatchSize, Ahead or Workers",
-				o.BatchSize, o.slots(), len(fields))
+				o.BatchSize, o.mostSlots(), len(fields))
 		}
 		stride += wholePages(o.BatchSize * f.size)
 	}

@@ -33,6 +33,7 @@ func (ld *Loader) look(p *pass) {
 		ld.mu.Lock()
 		defer ld.mu.Unlock()
 		p.inline = inline
+		ld.tuner.seen = 0
 		ld.callWorkers(p)
 	}
 }
@@ -63,7 +64,6 @@ func (ld *Loader) callWorkers(p *pass) {
 		return
 	}
 	ld.start()
-	ld.tuner.seen = 0
 	ld.work.Broadcast()
 }
 

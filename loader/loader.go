@@ -51,6 +51,8 @@ type Loader struct {
 	alarm      *time.Timer
 	kept       int
 	active     int // workers that may begin a batch
+	ahead      int // finished batches that may wait
+	mostAhead  int // and how many the tuner may make them at most
 	tuner      tuner
 	started    bool // the goroutines run
 	closed     bool
@@ -107,23 +109,34 @@ func (o Options) resolve(src Source) (Options, []field, error) {
 	if err != nil {
 		return o, nil, err
 	}
+	if o.Budget > 0 && slices.ContainsFunc(fields, func(f field) bool { return f.ragged }) {
+		o.MaxAhead = 0 // how much room their rows need is not known
+	}
 	o, err = o.fit(stride)
 	return o, fields, err
 }
 
 // makeSlots makes the places of batches, without memory for them.
 func (ld *Loader) makeSlots() {
-	n := ld.opts.slots()
-	ld.ring = newRing(ld.opts.Memory, ld.fields, ld.opts.BatchSize, n)
-	for i := range n {
-		ld.slots = append(ld.slots, newSlot(ld, i))
-	}
-	ld.free = slices.Clone(ld.slots)
+	ld.ring = newRing(ld.opts.Memory, ld.fields, ld.opts.BatchSize)
+	ld.ahead, ld.mostAhead = ld.opts.Ahead, ld.opts.MaxAhead
+	ld.addSlots(ld.opts.slots())
 	reach := maxReach
 	if !ld.opts.AsCompleted {
-		reach = max(n, maxReach)
+		reach = max(ld.opts.mostSlots(), maxReach)
 	}
 	ld.window = make([]*slot, reach)
+}
+
+// addSlots adds up to n slots, and returns how many there was memory for.
+func (ld *Loader) addSlots(n int) int {
+	n = ld.ring.extend(n)
+	for range n {
+		s := newSlot(ld, len(ld.slots))
+		ld.slots = append(ld.slots, s)
+		ld.free = append(ld.free, s)
+	}
+	return n
 }
 
 // makeWorkers makes the state of those who fill batches.

@@ -8,8 +8,9 @@ package loader
 // by Why() string: Stats has both.
 type Memory interface {
 	// Alloc returns n > 0 bytes that start on a page. It is called once for all buffers, when
-	// the first batch is made; and by any goroutine for the rows of a field of variable length
-	// whenever those of a batch are more than its buffer holds.
+	// the first batch is made; for each that MaxAhead lets the Loader add, where an error
+	// leaves it at those it has; and by any goroutine for the rows of a field of variable
+	// length whenever those of a batch are more than its buffer holds.
 	Alloc(n int) ([]byte, error)
 
 	// Free gives back what Alloc returned: when the Loader is closed and no batch is kept, or

@@ -27,9 +27,10 @@ type Options struct {
 	Workers     int           // goroutines that fill batches, all but those that are views of warm memory; 0 means one fewer than the process's share of the cores, at least 1
 	MaxWorkers  int           // more than Workers has the Loader add goroutines, up to so many, while that makes the loop faster; also the most cores that they take. The buffers of those that are not at work hold finished batches
 	Ahead       int           // finished batches kept ready, and the most that Keep may hold; 0 means 2
+	MaxAhead    int           // more than Ahead has the Loader keep more batches ready, up to so many, while training waits although workers wait for free buffers in between: after stragglers, or for bursts. Each takes memory once it is added
 	AsCompleted bool          // hand out batches in the order in which they are done; State stays exact
 	Memory      Memory        // where buffers come from; nil means anonymous memory of the process. Locked is page-locked, a CUDA device has one that it reads by itself
-	Budget      int           // bytes that buffers may take: Ahead, then Workers are lowered to keep to it; 0 means no limit
+	Budget      int           // bytes that buffers may take: MaxAhead, Ahead, then Workers are lowered to keep to it; 0 means no limit
 	Timeout     time.Duration // longest wait for one batch; 0 means no limit. It has records read one by one, so that the stuck one is known
 }
 
@@ -82,8 +83,11 @@ func (o Options) withDefaults() Options {
 // crew returns the most goroutines that fill batches.
 func (o Options) crew() int { return max(0, o.Workers, o.MaxWorkers) }
 
-// slots returns how many batches exist at a time.
+// slots returns how many batches exist at a time, unless more are kept ready than Ahead.
 func (o Options) slots() int { return o.Ahead + o.crew() + 1 }
+
+// mostSlots returns how many batches may ever exist at a time.
+func (o Options) mostSlots() int { return max(o.Ahead, o.MaxAhead) + o.crew() + 1 }
 
 // global returns the number of records in a batch of all ranks.
 func (o Options) global() int { return o.BatchSize * o.World.Size }
@@ -112,12 +116,16 @@ func (o Options) validate() error {
 	}
 	inRange("MaxWorkers", o.MaxWorkers, 0, maxWorkers)
 	inRange("Ahead", o.Ahead, 1, maxAhead)
+	inRange("MaxAhead", o.MaxAhead, 0, maxAhead)
 	inRange("OnError", int(o.OnError), int(Fail), int(Blank))
 	if o.Budget < 0 || o.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("a Budget of %d and a Timeout of %v: neither may be negative", o.Budget, o.Timeout))
 	}
 	if o.MaxWorkers > 0 && o.Workers == Synchronous {
 		errs = append(errs, errors.New("MaxWorkers needs Workers: nothing can be added to a goroutine that fills its own batches"))
+	}
+	if o.MaxAhead > 0 && o.Workers == Synchronous {
+		errs = append(errs, errors.New("MaxAhead needs Workers: a goroutine that fills its own batches is never ahead"))
 	}
 	if o.Timeout > 0 && o.Workers == Synchronous {
 		errs = append(errs, errors.New("a Timeout needs Workers: nobody watches a goroutine that fills its own batches"))
@@ -137,7 +145,7 @@ func (o Options) validateEpoch(src Source) error {
 	return nil
 }
 
-// fit lowers Ahead and then Workers until the ring keeps to Budget.
+// fit lowers MaxAhead, Ahead and then Workers until the ring keeps to Budget.
 func (o Options) fit(stride int) (Options, error) {
 	least := 3
 	if o.crew() == 0 {
@@ -150,6 +158,7 @@ func (o Options) fit(stride int) (Options, error) {
 		return o, fmt.Errorf("a Budget of %d bytes is too small: a batch has %d, and %d of them are the least that works; lower BatchSize", o.Budget, stride, least)
 	}
 	o.Ahead = max(1, min(o.Ahead, o.Budget/stride-o.crew()-1))
+	o.MaxAhead = min(o.MaxAhead, o.Budget/stride-o.crew()-1)
 	if most := o.Budget/stride - o.Ahead - 1; o.crew() > 0 {
 		o.Workers = max(1, min(o.Workers, most))
 		o.MaxWorkers = min(o.MaxWorkers, most)

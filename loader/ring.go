@@ -2,6 +2,7 @@ package loader
 
 import (
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -10,23 +11,25 @@ import (
 const pageSize = 4096
 
 // ring is the memory of all slots, one buffer per slot and field. It is allocated when the
-// first buffer is asked for, all at once.
+// first buffer is asked for, all at once; for each slot that is added later, by itself.
 type ring struct {
 	memory  Memory
-	slots   int
 	offsets []int // of each field's buffer in its slot
 	stride  int   // bytes of a slot
 
-	mu   sync.Mutex
-	mem  []byte
-	rows [][]byte // of slot i and field f at i*fields+f: what a Memory gave for rows
+	mu    sync.Mutex
+	slots int
+	first int      // slots that were there when mem was allocated
+	mem   []byte   // of these
+	added [][]byte // of each that came later
+	rows  [][]byte // of slot i and field f at i*fields+f: what a Memory gave for rows
 }
 
-func newRing(memory Memory, fields []field, batch, slots int) *ring {
+func newRing(memory Memory, fields []field, batch int) *ring {
 	if memory == nil {
 		memory = anonymous{}
 	}
-	r := &ring{memory: memory, slots: slots, offsets: make([]int, len(fields)), rows: make([][]byte, slots*len(fields))}
+	r := &ring{memory: memory, offsets: make([]int, len(fields))}
 	for i, f := range fields {
 		r.offsets[i] = r.stride
 		r.stride += wholePages(batch * f.size)
@@ -35,6 +38,25 @@ func newRing(memory Memory, fields []field, batch, slots int) *ring {
 }
 
 func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }
+
+// extend adds n slots, or as many as the Memory has room for, and returns their number.
+func (r *ring) extend(n int) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for k := range n {
+		if r.mem != nil {
+			mem, err := r.memory.Alloc(r.stride)
+			if err != nil { // what there is must do
+				n = k
+				break
+			}
+			r.added = append(r.added, mem)
+		}
+		r.slots++
+		r.rows = append(r.rows, make([][]byte, len(r.offsets))...)
+	}
+	return n
+}
 
 // slot returns the memory of slot i, where field j begins at offsets[j]. It is nil if no field
 // has its place in the ring, as when all are ragged.
@@ -49,7 +71,10 @@ func (r *ring) slot(i int) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		r.mem = mem
+		r.mem, r.first = mem, r.slots
+	}
+	if i >= r.first {
+		return r.added[i-r.first], nil
 	}
 	return r.mem[i*r.stride : (i+1)*r.stride : (i+1)*r.stride], nil
 }
@@ -79,7 +104,7 @@ func (r *ring) grow(i, f, n int) ([]byte, error) {
 func (r *ring) bytes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := len(r.mem)
+	n := len(r.mem) + len(r.added)*r.stride
 	for _, rows := range r.rows {
 		n += len(rows)
 	}
@@ -91,12 +116,12 @@ func (r *ring) free() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error
-	for _, mem := range append(r.rows, r.mem) {
+	for _, mem := range slices.Concat(r.rows, r.added, [][]byte{r.mem}) {
 		if mem != nil {
 			errs = append(errs, r.memory.Free(mem))
 		}
 	}
 	clear(r.rows)
-	r.mem = nil
+	r.mem, r.added = nil, nil
 	return errors.Join(errs...)
 }

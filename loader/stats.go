@@ -31,7 +31,7 @@ type Stats struct {
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
 	Workers   int    // goroutines at work, which MaxWorkers lets grow; 0 if batches are made by the consumer
-	Ahead     int    // finished batches that may wait
+	Ahead     int    // finished batches that may wait, which MaxAhead lets grow
 	Cores     int    // of this process's share when the Loader was made
 	RingBytes int    // memory of the buffers; 0 as long as nothing is copied
 	Pinned    int    // of those, that are page-locked, if the Memory says so
@@ -180,7 +180,7 @@ func (ld *Loader) Stats() Stats {
 	st.Reads = reads
 	st.Fetched, st.FetchWait, st.LinkRate = fetched-ld.fetched, waited-ld.fetchWait, linkRate
 	st.Waits = ld.waits.quantiles()
-	st.Workers, st.Ahead = ld.active, ld.opts.Ahead
+	st.Workers, st.Ahead = ld.active, ld.ahead
 	st.Kept = ld.kept
 	st.RingBytes = ld.ring.bytes()
 	if p, ok := ld.opts.Memory.(interface{ Pinned() bool }); ok && p.Pinned() {

@@ -28,6 +28,7 @@ func (ld *Loader) assign(w *worker) task {
 		if since == 0 {
 			since = ld.now()
 		}
+		ld.tuner.full = ld.tuner.full || ld.short(w)
 		ld.work.Wait()
 	}
 }
@@ -45,6 +46,13 @@ func (ld *Loader) task(w *worker) (task, bool) {
 	}
 	s := ld.assignStep(p)
 	return task{p, s, -1}, s != nil
+}
+
+// short reports whether a worker has nothing to do but for want of a free buffer. The caller
+// holds mu.
+func (ld *Loader) short(w *worker) bool {
+	p := ld.pass
+	return p != nil && !p.inline && !p.opening && w.id < ld.active && p.next < p.end && len(ld.free) == 0
 }
 
 // piece hands out a piece of the batch that is split. The caller holds mu.

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,107 @@ func TestTuning(t *testing.T) {
 	}
 }
 
+// Ahead grows where training waits although workers are idle in between, and there alone; what
+// batches hold and their order stay.
+func TestTuningAhead(t *testing.T) {
+	stragglers := func(i []int) {
+		if i[0]%23 == 0 {
+			time.Sleep(30 * time.Millisecond)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	even := func([]int) { time.Sleep(10 * time.Millisecond) }
+	for name, c := range map[string]struct {
+		read        func(indices []int)
+		body        time.Duration
+		change      func(*loader.Options)
+		least, most int // Ahead in the end
+	}{
+		"stragglers":        {stragglers, 2 * time.Millisecond, nil, 8, 32},
+		"not asked for":     {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.MaxAhead = 0 }, 2, 2},
+		"up to the limit":   {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.MaxAhead = 7 }, 7, 7},
+		"within the budget": {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.Budget = 8 * 2 * 4096 }, 5, 5},
+		"no memory":         {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.Memory = &scarce{left: 3} }, 4, 4},
+		"too few workers":   {even, time.Millisecond, nil, 2, 2},
+		"train-bound":       {even, 50 * time.Millisecond, nil, 2, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemorySource(5_000, 4)
+				m.before = func(_ context.Context, field string, indices []int) error {
+					if field == "x" {
+						c.read(indices)
+					}
+					return nil
+				}
+				o := loader.Options{BatchSize: 10, Workers: 2, Ahead: 2, MaxAhead: 32, Order: loader.Shuffle{}, Seed: 4}
+				if c.change != nil {
+					c.change(&o)
+				}
+				ld := open(t, m, o)
+				var got []int
+				for b, err := range ld.Epoch(t.Context(), 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					checkBatch(t, b)
+					got = append(got, b.Indices()...)
+					time.Sleep(c.body)
+				}
+				st := ld.Stats()
+				if st.Ahead < c.least || st.Ahead > c.most || st.RingBytes != (st.Ahead+3)*2*4096 {
+					t.Errorf("Ahead is %d, want %d to %d: %+v", st.Ahead, c.least, c.most, st)
+				}
+				if !slices.Equal(got, fillAll(t, o.Order, m.n, 4, 0)) {
+					t.Error("tuning changed the order")
+				}
+			})
+		})
+	}
+}
+
+// Loops are the shorter for it.
+func TestTuningAheadGains(t *testing.T) {
+	took := func(most int) (loop time.Duration) {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemorySource(5_000, 4)
+			m.before = func(_ context.Context, field string, indices []int) error {
+				if field == "x" && indices[0]/10%20 == 0 {
+					time.Sleep(40 * time.Millisecond)
+				}
+				return nil
+			}
+			ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, MaxAhead: most, Memory: &heap{}})
+			for _, batches := range ld.Epochs(t.Context(), 2) {
+				for _, err := range batches {
+					if err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(2 * time.Millisecond)
+				}
+			}
+			st := ld.Stats()
+			loop = st.Wait + st.Body
+		})
+		return loop
+	}
+	if fixed, tuned := took(0), took(64); tuned > fixed*3/4 {
+		t.Errorf("%v with a fixed Ahead, %v with one that may grow", fixed, tuned)
+	}
+}
+
+// scarce is a Memory that has room for so many allocations.
+type scarce struct{ left int }
+
+func (s *scarce) Alloc(n int) ([]byte, error) {
+	if s.left--; s.left < 0 {
+		return nil, errors.New("no memory")
+	}
+	return make([]byte, n), nil
+}
+
+func (s *scarce) Free([]byte) error { return nil }
+
 func TestMaxWorkersWithinBudget(t *testing.T) {
 	const page = 4096
 	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 2, MaxWorkers: 50, Budget: 2 * page * 10, Order: loader.Shuffle{}})
@@ -68,8 +170,8 @@ func TestMaxWorkersWithinBudget(t *testing.T) {
 	if st := ld.Stats(); st.RingBytes != 2*page*10 {
 		t.Errorf("%+v", st)
 	}
-	_, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 1, Workers: loader.Synchronous, MaxWorkers: 3, Timeout: time.Second})
-	if err == nil || !strings.Contains(err.Error(), "MaxWorkers needs Workers") || !strings.Contains(err.Error(), "a Timeout needs Workers") {
+	_, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 1, Workers: loader.Synchronous, MaxWorkers: 3, MaxAhead: 3, Timeout: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "MaxAhead needs Workers") || !strings.Contains(err.Error(), "MaxWorkers needs Workers") || !strings.Contains(err.Error(), "a Timeout needs Workers") {
 		t.Errorf("error %v", err)
 	}
 }
