@@ -10,6 +10,10 @@ var (
 	ErrUnsupported = errors.New("unsupported")
 	// ErrExist marks a destination that is already there.
 	ErrExist = errors.New("exists")
+	// ErrView marks an HDF5 file through which others read a flat dataset. It is ErrUnsupported,
+	// too: what it is a view of can be opened.
+	ErrView = errors.New("a view")
+
 	// ErrCommitted marks an append that was to be resumed, but had come to its end.
 	ErrCommitted = errors.New("committed already")
 	// ErrBusy marks a destination that another process is building.

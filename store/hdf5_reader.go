@@ -36,7 +36,8 @@ func (c *Column) SumsPath() string { return hdf5Sums + c.Name }
 //
 // Errors are those of OpenFlat; for data of a file of other origin that cannot be mapped
 // (chunked, compressed, of a foreign type, ...) the error says so, is ErrUnsupported, and
-// names the command that makes a file that can.
+// names the command that makes a file that can. For a view of a flat dataset it is ErrView, too,
+// and names the dataset.
 func OpenHDF5(path string, fields []string) (*Dataset, error) { return openHDF5(path, fields, false) }
 
 // OpenHDF5Packed is OpenHDF5 for a caller that can undo filters: data of a file of other
@@ -71,7 +72,9 @@ func locateHDF5(path string, f io.ReaderAt, size int64, fields []string, packed 
 	case errors.Is(err, h5meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file: %w", path, ErrUnsupported)
 	case err == nil:
-		err = locateIn(file, d, fields, packed)
+		if err = refuseView(path, file); err == nil {
+			err = locateIn(file, d, fields, packed)
+		}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, inStore(err))
@@ -170,10 +173,13 @@ func mappable(data *h5meta.Dataset) error {
 	if err == nil && !data.Aligned() {
 		err = fmt.Errorf("it starts at byte %d, which is no multiple of its element size: %w", data.Layout.Offset, h5meta.ErrUnsupported)
 	}
-	if errors.Is(err, h5meta.ErrUnsupported) {
-		return fmt.Errorf("%w; make a file that can be: preprocess OLD.h5 NEW.h5", err)
+	switch {
+	case !errors.Is(err, h5meta.ErrUnsupported):
+		return err
+	case len(data.External) > 0:
+		return fmt.Errorf("%w; collect it in one file: h5repack -l CONTI OLD.h5 NEW.h5", err)
 	}
-	return err
+	return fmt.Errorf("%w; make a file that can be: preprocess OLD.h5 NEW.h5", err)
 }
 
 // locateForeign takes datasets of numbers with one common number of records.
@@ -207,7 +213,7 @@ func isNumbers(data *h5meta.Dataset) bool {
 
 func (d *Dataset) addForeign(data *h5meta.Dataset, name string, packed bool) error {
 	unmapped := mappable(data)
-	if packed = packed && errors.Is(unmapped, h5meta.ErrUnsupported); unmapped != nil && !packed {
+	if packed = packed && errors.Is(unmapped, h5meta.ErrUnsupported) && len(data.External) == 0; unmapped != nil && !packed {
 		return unmapped
 	}
 	spec, err := data.Spec()

@@ -29,7 +29,7 @@ func attributesOf(f store.Field) (list []store.Attribute) {
 
 // rootAttributes says what the file is, and of which dataset.
 func rootAttributes(d *store.Dataset) []store.Attribute {
-	list := []store.Attribute{store.TextAttribute("format", "penstock view"), store.IntegerAttribute("num_samples", d.Records)}
+	list := []store.Attribute{store.TextAttribute("format", store.HDF5View), store.IntegerAttribute("num_samples", d.Records)}
 	if d.Manifest != nil {
 		list = append(list, store.TextAttribute("id", d.Manifest.ID))
 	}

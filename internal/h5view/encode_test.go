@@ -3,6 +3,7 @@ package h5view_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -272,6 +273,30 @@ func TestNames(t *testing.T) {
 		}
 		if got := x.External[0].Name; got != c.want {
 			t.Errorf("in %s: %s, want %s", c.folder, got, c.want)
+		}
+	}
+}
+
+// Our own readers know a view, and say what to open instead.
+func TestRefusal(t *testing.T) {
+	d := build(t, everything(), 3, store.FlatOptions{})
+	beside := t.TempDir()
+	for _, absolute := range []bool{false, true} {
+		for _, folder := range []string{d.Path, beside} {
+			data, err := h5view.Encode(d, folder, absolute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(folder, h5view.Name)
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			for name, open := range map[string]func(string, []string) (*store.Dataset, error){"mapped": store.OpenHDF5, "packed": store.OpenHDF5Packed} {
+				_, err := open(path, nil)
+				if !errors.Is(err, store.ErrView) || !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "open the dataset instead: "+d.Path) {
+					t.Errorf("%s, absolute %v, in %s: %v", name, absolute, folder, err)
+				}
+			}
 		}
 	}
 }

@@ -1,0 +1,35 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// HDF5View is what the attribute format of an HDF5 file says that names the records of a flat
+// dataset, for other programs to read them.
+const HDF5View = "penstock view"
+
+// refuseView is an error for a view, which says where the dataset is.
+func refuseView(path string, file *h5meta.File) error {
+	a, ok := file.Root.Attrs.Get("format")
+	if !ok {
+		return nil
+	}
+	if text, ok := a.Value.Text(); !ok || text != HDF5View {
+		return nil
+	}
+	for data := range file.All() {
+		if len(data.External) == 0 {
+			continue
+		}
+		folder := filepath.Dir(filepath.FromSlash(data.External[0].Name))
+		if !filepath.IsAbs(folder) {
+			folder = filepath.Join(filepath.Dir(path), folder)
+		}
+		err := fmt.Errorf("it is a view, which names the records of a flat dataset for programs that read HDF5; open the dataset instead: %s", folder)
+		return &marked{&marked{err, ErrView}, ErrUnsupported}
+	}
+	return nil
+}
