@@ -8,7 +8,8 @@
     ds[7]                        # a record: {"images": ..., "labels": ...}
 
 NumPy is all that is needed. HDF5 files need h5py too, to find where their records lie. For torch
-there is ``penstock.torch``. A Feeder has batches made by the Go loader, in a process of its own.
+there is ``penstock.torch``. A Feeder has batches made by the Go loader, in a process of its own;
+``penstock.cuda`` opens those that a Go process has put on a GPU.
 """
 
 from . import bfloat16, order

@@ -29,6 +29,8 @@ class Batch:
 
     def __getitem__(self, key: str | int) -> Any:
         if isinstance(key, str):
+            if key not in self.arrays:
+                raise KeyError(f"no field {key!r}; there are: {', '.join(self.arrays)}")
             return self.arrays[key]
         if not -self._count <= key < self._count:
             raise IndexError(f"record {key} is out of range: there are {self._count}")

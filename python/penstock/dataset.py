@@ -11,7 +11,7 @@ import numpy as np
 from .batch import Batch
 from .column import Column
 from .errors import CorruptError
-from .field import Field
+from .field import Field, chosen
 from .layout import Layout, column_names, locate, select
 from .ragged import RaggedRecords
 from .records import Piece, Places, Records
@@ -37,7 +37,7 @@ class Dataset:
         if mode not in ("r", "c"):
             raise ValueError(f'mode {mode!r} is neither "r" (read) nor "c" (copy on write)')
         self.path, self.split, self.mode = os.fspath(path), split, mode
-        self._chosen = None if fields is None else tuple(fields)
+        self._chosen = chosen(fields)
         self._open()
 
     @property

@@ -6,6 +6,7 @@ docs/feed.md has the protocol.
 from __future__ import annotations
 
 import gc
+import operator
 import os
 import socket
 import subprocess
@@ -19,7 +20,7 @@ import numpy as np
 
 from .batch import Batch
 from .errors import Error
-from .field import Field, from_json
+from .field import Field, chosen, from_json
 from .ragged import Ragged
 from .shared import Rows, SharedMemory, Slot
 from .wire import Wire
@@ -123,10 +124,15 @@ class Feeder:
         self._freed: deque[int] = deque()
         self._held = 0
         self._end = epochs
+        if state is not None and not {"epoch", "step"} <= state.keys():
+            raise ValueError(f"state is not what state() returned: it has {', '.join(map(repr, state)) or 'nothing'}")
+        counts = {
+            "batch_size": batch_size, "seed": seed, "epochs": epochs or 0, "rank": rank, "world": world, "ahead": ahead, "workers": workers,
+        }  # fmt: skip
         options = {
-            "batch_size": batch_size, "fields": None if fields is None else list(fields), "split": split or "", "shuffle": shuffle, "seed": seed,
-            "epochs": epochs or 0, "drop_last": drop_last, "rank": rank, "world": world, "normalize": normalize,
-            "flip": flip, "ahead": ahead, "workers": workers, "state": None if state is None else dict(state),
+            **{name: _count(name, n) for name, n in counts.items()},
+            "fields": chosen(fields), "split": split or "", "shuffle": bool(shuffle), "drop_last": bool(drop_last),
+            "normalize": bool(normalize), "flip": bool(flip), "state": None if state is None else dict(state),
         }  # fmt: skip
         where = os.fspath(path if socket is None else socket)  # type: ignore[arg-type]
         self._child: subprocess.Popen[bytes] | None
@@ -163,6 +169,9 @@ class Feeder:
     def pid(self) -> int | None:
         """The process of a feeder that this one started."""
         return None if self._child is None else self._child.pid
+
+    def __repr__(self) -> str:
+        return f"<penstock feeder of {self.records} records: batch {self._state['step']} of {self._batches} in epoch {self.epoch}>"
 
     def __len__(self) -> int:
         return self._batches
@@ -201,6 +210,8 @@ class Feeder:
     def _next(self) -> FedBatch | None:
         if self._end is not None and self.epoch >= self._end:
             return None
+        if not self._finalizer.alive:
+            raise Error("the feeder was closed; make a new one, with state= to go on where this one was")
         # Half of the slots at a time: the feeder has the others meanwhile.
         if self._held == self._slots or 2 * len(self._freed) >= self._slots:
             self._give_back()
@@ -237,6 +248,17 @@ class Feeder:
                 self._pending.append(message["batch"])
 
 
+def _count(name: str, n: Any) -> int:
+    """Return an option that is a whole number, of whatever type of those."""
+    try:
+        n = operator.index(n)
+    except TypeError:
+        raise TypeError(f"{name} is {n!r}; it is a whole number") from None
+    if n < 0:
+        raise ValueError(f"{name} is {n}; it must not be negative")
+    return n
+
+
 def _start(path: str, command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Start a feeder for this process alone. It does not get the signals of a terminal: they
     are for the trainer, which may want a last batch."""
@@ -249,6 +271,9 @@ def _start(path: str, command: str) -> tuple[subprocess.Popen[bytes], socket.soc
     except FileNotFoundError:
         ours.close()
         raise Error(f"there is no command {command!r}: build it (make build), and put it in PATH or name it with command=") from None
+    except OSError as e:
+        ours.close()
+        raise Error(f"{command}: it cannot be started: {e.strerror}; command= names the program feed") from None
     finally:
         theirs.close()
     return child, ours

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,13 @@ class Field:
     def _by_channel(self, numbers: tuple[float, ...]) -> np.ndarray:
         column = np.array(numbers, np.float32)
         return column.reshape(-1, 1, 1) if self.layout == "CHW" else column
+
+
+def chosen(fields: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return the names of the fields that were asked for; None is all."""
+    if isinstance(fields, str):
+        raise TypeError(f"fields is {fields!r}; it is a list of names: [{fields!r}]")
+    return None if fields is None else tuple(fields)
 
 
 def from_json(entry: Mapping[str, Any]) -> Field:

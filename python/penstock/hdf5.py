@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -13,11 +13,19 @@ from .field import STORAGE, Field
 from .flat import decode_manifest, fields_of
 from .layout import Layout, column_names
 
+#: Added where a URL is given for a path.
+FROM_BUCKET = "; what lies in a bucket is fetched by feed: penstock.Feeder takes the URL"
+
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
 
 def locate(path: str) -> Layout:
     """Find the arrays of an HDF5 file: of one that penstock wrote, or of any whose datasets are contiguous."""
     if not os.path.exists(path):
-        raise Error(f"{path}: there is no such file or folder")
+        raise Error(f"{path}: there is no such file or folder" + (FROM_BUCKET if "://" in path else ""))
+    with open(path, "rb") as f:
+        if not is_hdf5(f):
+            raise UnsupportedError(f"{path}: neither a folder nor an HDF5 file: this is no penstock dataset; make one: preprocess SOURCE FOLDER")
     try:
         import h5py
     except ImportError as e:
@@ -31,6 +39,18 @@ def locate(path: str) -> Layout:
             return _foreign(path, file, h5py.Dataset)
     except OSError as e:
         raise UnsupportedError(f"{path}: not an HDF5 file that h5py reads: {e}") from e
+
+
+def is_hdf5(file: BinaryIO) -> bool:
+    """Say whether a file has HDF5's signature: at its start, or behind a user block of 512 bytes times a power of two."""
+    size = file.seek(0, os.SEEK_END)
+    at = 0
+    while at + len(_SIGNATURE) <= size:
+        file.seek(at)
+        if file.read(len(_SIGNATURE)) == _SIGNATURE:
+            return True
+        at = max(512, 2 * at)
+    return False
 
 
 def _ours(path: str, file: Any) -> Layout:

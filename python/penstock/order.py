@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
+import operator
 from collections.abc import Iterator
 from typing import Any, overload
 
@@ -293,6 +294,7 @@ class Batches:
         rank: int = 0,
         world: int = 1,
     ) -> None:
+        n, batch_size, seed, run, rank, world = map(operator.index, (n, batch_size, seed, run, rank, world))
         if batch_size < 1 or not 0 <= rank < world:
             raise ValueError(f"batch_size {batch_size}, rank {rank} of {world}: batches have 1 record or more, ranks count from 0")
         self.n, self.batch_size, self.seed = n, batch_size, seed
@@ -302,7 +304,10 @@ class Batches:
 
     def set_epoch(self, epoch: int, step: int = 0) -> None:
         """Say which epoch comes next, and which of its batches is the first."""
-        self.epoch, self.step = epoch, step
+        self.epoch, self.step = operator.index(epoch), operator.index(step)
+
+    def __repr__(self) -> str:
+        return f"<penstock batches of {self.batch_size} of {self.n} records: {len(self)} of epoch {self.epoch}>"
 
     def __len__(self) -> int:
         whole, rest = divmod(self.n, self.batch_size * self.world)

@@ -238,7 +238,12 @@ class RefusedTest(data.Copied):
 
     def test_no_dataset(self):
         base = os.path.dirname(self.copy("pixels"))
-        for path, text in ((base, "no manifest.json"), (os.path.join(base, "nothing"), "no such file")):
+        for path, text in (
+            (base, "no manifest.json"),
+            (os.path.join(base, "nothing"), "no such file"),
+            ("s3://bucket/key", "penstock.Feeder takes the URL"),
+            (__file__, "neither a folder nor an HDF5 file"),
+        ):
             with self.assertRaisesRegex(penstock.Error, text):
                 penstock.open(path)
         ds = os.path.join(base, "pixels")

@@ -288,10 +288,21 @@ class FeederTest(unittest.TestCase):
             ({"batch_size": 2, "ahead": 1}, "ahead is 1; it must be from 2"),
             ({"batch_size": 2, "fields": ["nothing"]}, "nothing"),
             ({"batch_size": 2, "rank": 2, "world": 2}, "World.Rank is 2"),
-            ({"batch_size": 2, "state": {"what": 1}}, "what"),
+            ({"batch_size": 2, "state": {"what": 1, "epoch": 0, "step": 0}}, "what"),
         ):
             with self.assertRaisesRegex(penstock.Error, text):
                 feeder("images", **options)
+        for kind, options, text in (
+            (TypeError, {"batch_size": "2"}, "batch_size is '2'; it is a whole number"),
+            (TypeError, {"batch_size": 2.5}, "batch_size is 2.5"),
+            (ValueError, {"batch_size": 2, "seed": -1}, "seed is -1; it must not be negative"),
+            (TypeError, {"batch_size": 2, "fields": "images"}, r"it is a list of names: \['images'\]"),
+            (ValueError, {"batch_size": 2, "state": {"what": 1}}, r"not what state\(\) returned: it has 'what'"),
+        ):
+            with self.assertRaisesRegex(kind, text):
+                feeder("images", **options)
+        with self.assertRaisesRegex(penstock.Error, "cannot be started: Permission denied; command="):
+            penstock.Feeder(data.path("images"), 2, command=__file__)
         with self.assertRaisesRegex(penstock.Error, "flip: no field has images"):
             feeder("types", 2, flip=True)
         with self.assertRaisesRegex(penstock.Error, "no such file"):
@@ -300,6 +311,14 @@ class FeederTest(unittest.TestCase):
             pickle.dumps(f)
         with self.assertRaisesRegex(penstock.Error, "was closed"):
             next(iter(f))
+        with feeder("images", np.int64(2), seed=np.uint8(1), shuffle=np.bool_(True)) as f:
+            batch = next(iter(f))
+            self.assertIn("batch 1 of", repr(f))
+            f.stats()  # which waits until batches have come
+        with self.assertRaisesRegex(penstock.Error, "was closed; make a new one"):
+            next(iter(f))
+        with self.assertRaisesRegex(KeyError, "no field 'image'; there are: images"):
+            batch["image"]
         with mock.patch.object(sys, "platform", "darwin"), self.assertRaisesRegex(penstock.Error, "needs Linux"):
             feeder("images", 2)
 
