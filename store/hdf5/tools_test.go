@@ -4,11 +4,15 @@ package hdf5
 
 import (
 	"bytes"
+	"errors"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // tool runs one of the tools of libhdf5, which must have nothing to say against its arguments.
@@ -40,21 +44,65 @@ with h5py.File(sys.argv[1]) as old, h5py.File(sys.argv[2], "w") as new:
     old.visititems(visit)
 `
 
-// h5pyCopy makes a copy by copyScript.
-func h5pyCopy(t *testing.T, path string) string {
+// h5pyRun runs a script by a Python that has h5py.
+func h5pyRun(t *testing.T, script string, args ...string) {
 	t.Helper()
-	to := filepath.Join(t.TempDir(), "copy.h5")
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import h5py").Run() != nil {
 			continue
 		}
-		if out, err := exec.Command(python, "-c", copyScript, path, to).CombinedOutput(); err != nil {
+		if out, err := exec.Command(python, append([]string{"-c", script}, args...)...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		return to
+		return
 	}
 	t.Skip("no python3 that has h5py: apt-get install python3-h5py")
-	return ""
+}
+
+// h5pyCopy makes a copy by copyScript.
+func h5pyCopy(t *testing.T, path string) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "copy.h5")
+	h5pyRun(t, copyScript, path, to)
+	return to
+}
+
+// externalScript makes a file whose records are in another one.
+const externalScript = `
+import sys, h5py, numpy
+numpy.arange(10, dtype="<i4").tofile(sys.argv[1] + ".raw")
+with h5py.File(sys.argv[1], "w") as f:
+    f.create_dataset("x", shape=(10,), dtype="<i4", external=[(sys.argv[1] + ".raw", 0, 40)])
+`
+
+// What the refusal of data in other files says makes a file that opens.
+func TestDataInOtherFiles(t *testing.T) {
+	old := filepath.Join(t.TempDir(), "OLD.h5")
+	h5pyRun(t, externalScript, old)
+	_, mapped := store.OpenHDF5(old, nil)
+	_, err := mmapds.Open(old)
+	for _, err := range []error{mapped, err} {
+		if !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "; collect it in one file: h5repack -l CONTI OLD.h5 NEW.h5") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if _, err := exec.LookPath("h5repack"); err != nil {
+		t.Skipf("%v: apt-get install hdf5-tools", err)
+	}
+	fresh := filepath.Join(t.TempDir(), "NEW.h5")
+	tool(t, "h5repack", "-l", "CONTI", old, fresh)
+	ds, err := mmapds.Open(fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ds.Close()
+	run, err := ds.Run("x", 0, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := tensor.As[int32](run); len(x) != 10 || x[9] != 9 {
+		t.Errorf("records %v", x)
+	}
 }
 
 // The tools of libhdf5 read compressed files, and find no difference to what h5py makes of
