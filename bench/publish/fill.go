@@ -2,8 +2,6 @@ package main
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,14 +10,17 @@ import (
 // place is what stands between two comments of a page.
 var place = regexp.MustCompile(`(?s)<!-- (table|rest|text|runs|targets|ratios)( [^\n]*?)? -->\n.*?<!-- end -->`)
 
-// fill returns a page with its places filled, and what was missing for some of them, which
-// stay as they are.
-func fill(page string, all results) (string, error) {
-	var errs []error
+// fill returns a page with its places filled by what was measured, aims and ratios by what is
+// known, and what was missing for some of them, which stay as they are.
+func fill(page string, all, known results) (_ string, errs []error) {
 	taken := claimed(page)
 	page = place.ReplaceAllStringFunc(page, func(old string) string {
 		m := place.FindStringSubmatch(old)
-		lines, err := all.lines(m[1], strings.TrimSpace(m[2]), taken)
+		from := all
+		if m[1] == "targets" || m[1] == "ratios" {
+			from = known
+		}
+		lines, err := from.lines(m[1], strings.TrimSpace(m[2]), taken)
 		if err != nil {
 			errs = append(errs, err)
 			return old
@@ -28,7 +29,7 @@ func fill(page string, all results) (string, error) {
 		first, _, _ := strings.Cut(old, "\n")
 		return first + "\n" + strings.Join(lines, "\n") + "\n<!-- end -->"
 	})
-	return page, errors.Join(errs...)
+	return page, errs
 }
 
 // claimed returns the tables that have a place of their own.
@@ -60,7 +61,7 @@ func (r results) lines(kind, name string, taken []string) ([]string, error) {
 		return apart(t.lines), nil
 	}
 	if r[name] == nil {
-		return nil, fmt.Errorf("there is no %s.txt", name)
+		return nil, notMeasured(name)
 	}
 	if kind == "text" {
 		return fenced(r[name].text), nil
@@ -84,7 +85,7 @@ func (r results) runs(prefix string) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("there is no %s*.txt", prefix)
+		return nil, notMeasured(prefix + "*")
 	}
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
 	var lines []string

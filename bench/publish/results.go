@@ -24,6 +24,11 @@ type result struct {
 // results are those of all programs, by name.
 type results map[string]*result
 
+// notMeasured is the name of a program of which there are no results.
+type notMeasured string
+
+func (n notMeasured) Error() string { return "there is no " + string(n) + ".txt" }
+
 // readResults reads the files of a folder.
 func readResults(folder string) (results, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.txt"))
@@ -82,7 +87,7 @@ func split(line string) []string {
 // table returns the table of a program whose first column has that head.
 func (r results) table(program, head string) (*table, error) {
 	if r[program] == nil {
-		return nil, fmt.Errorf("there is no %s.txt", program)
+		return nil, notMeasured(program)
 	}
 	var heads []string
 	for i := range r[program].tables {
@@ -93,4 +98,31 @@ func (r results) table(program, head string) (*table, error) {
 		heads = append(heads, t.head())
 	}
 	return nil, fmt.Errorf("%s.txt has no table %q; it has %q", program, head, heads)
+}
+
+// told returns the tables of a page as results, by the comments and headings that they stand
+// below.
+func told(page string) results {
+	all := make(results)
+	add := func(program, text string) {
+		if tables := parse(text).tables; len(tables) > 0 {
+			if all[program] == nil {
+				all[program] = &result{}
+			}
+			all[program].tables = append(all[program].tables, tables...)
+		}
+	}
+	for _, m := range place.FindAllStringSubmatch(page, -1) {
+		switch name := strings.TrimSpace(m[2]); m[1] {
+		case "table", "rest":
+			program, _, _ := strings.Cut(name, ":")
+			add(program, m[0])
+		case "runs":
+			for _, section := range strings.Split(m[0], "\n### ")[1:] {
+				run, _, _ := strings.Cut(section, ":")
+				add(name+"-"+run, section)
+			}
+		}
+	}
+	return all
 }
