@@ -49,7 +49,7 @@ func (m *Planar) Scan(r image.Rectangle, f func(y int, strip Image) error) error
 	for y := r.Min.Y; y < r.Max.Y; y += stripRows {
 		strip := shapeImage(m.strip, r.Dx(), min(stripRows, r.Max.Y-y), 3)
 		for i := range strip.H {
-			red, green, blue := planeRows(m.Pix, y+i, m.W, m.H)
+			red, green, blue := planeRows(m.Pix, y+i, 1, m.W, m.H)
 			vec.Interleave(strip.Row(i), red[r.Min.X:r.Max.X], green[r.Min.X:r.Max.X], blue[r.Min.X:r.Max.X])
 		}
 		if err := f(y, strip); err != nil {

@@ -115,6 +115,10 @@ func (s *scan) rows(y int, strip Image) error {
 		return err
 	}
 	if s.h == nil && s.v == nil {
+		if s.out.rows(s.next-s.p.crop.Min.Y, strip) {
+			s.next += strip.H
+			return nil
+		}
 		for i := range strip.H {
 			s.out.row(s.next-s.p.crop.Min.Y, strip.Row(i), strip.Step)
 			s.next++

@@ -54,6 +54,17 @@ func (s *sink) place(y int) int {
 	return y + s.p.pad[1]
 }
 
+// rows stores the rows of m, of which the first is row y of the crop, all at once if nothing is
+// to be done to them and there is nothing between them; else it returns false.
+func (s *sink) rows(y int, m Image) bool {
+	p := s.p
+	if p.post != (colour{}) || p.flipH || p.flipV || p.pad != [4]int{} || m.Stride != m.W*m.Step {
+		return false
+	}
+	s.put(y, m.H, m.Pix, m.Step)
+	return true
+}
+
 // row stores row y of the crop, whose pixels lie step bytes apart in px.
 func (s *sink) row(y int, px []byte, step int) {
 	p := s.p
@@ -74,7 +85,7 @@ func (s *sink) row(y int, px []byte, step int) {
 		s.widen(s.scratch[2], px, step)
 		px, step = s.scratch[2], p.c
 	}
-	s.put(s.place(y), px, step)
+	s.put(s.place(y), 1, px, step)
 }
 
 // widen is row px with the border at both ends.
@@ -98,31 +109,31 @@ func (s *sink) borderPixel(dst, row []byte, i, w int) {
 	copy(dst, row[s.p.padMode.from(i, w)*s.p.c:])
 }
 
-// put stores a whole row of the record.
-func (s *sink) put(y int, px []byte, step int) {
+// put stores rows of the record, as wide as that.
+func (s *sink) put(y, rows int, px []byte, step int) {
 	switch s.t.dtype {
 	case tensor.Uint8:
-		s.putBytes(y, px, step)
+		s.putBytes(y, rows, px, step)
 	case tensor.Float32:
-		putNumbers(s, s.t.f32, y, px, step, (*vec.Norm).F32, (*vec.Norm).PixelsF32, (*vec.Norm).PlanesF32)
+		putNumbers(s, s.t.f32, y, rows, px, step, (*vec.Norm).F32, (*vec.Norm).PixelsF32, (*vec.Norm).PlanesF32)
 	default:
-		putNumbers(s, s.t.u16, y, px, step, (*vec.Norm).U16, (*vec.Norm).PixelsU16, (*vec.Norm).PlanesU16)
+		putNumbers(s, s.t.u16, y, rows, px, step, (*vec.Norm).U16, (*vec.Norm).PixelsU16, (*vec.Norm).PlanesU16)
 	}
 }
 
-func (s *sink) putBytes(y int, px []byte, step int) {
+func (s *sink) putBytes(y, rows int, px []byte, step int) {
 	d := s.t.dst
 	if s.t.layout == CHW && s.p.c == 3 {
-		r, g, b := planeRows(d, y, s.w, s.h)
+		r, g, b := planeRows(d, y, rows, s.w, s.h)
 		vec.Planes(r, g, b, px, step)
 		return
 	}
 	n := s.w * s.p.c
-	vec.Pack(d[y*n:(y+1)*n], px, step, s.p.c)
+	vec.Pack(d[y*n:(y+rows)*n], px, step, s.p.c)
 }
 
 // putNumbers is putBytes for float32, and for 16 bits.
-func putNumbers[T any](s *sink, d []T, y int, px []byte, step int,
+func putNumbers[T any](s *sink, d []T, y, rows int, px []byte, step int,
 	plain func(*vec.Norm, []T, []byte, int),
 	pixels func(*vec.Norm, []T, []byte, int),
 	planes func(*vec.Norm, []T, []T, []T, []byte, int),
@@ -130,19 +141,19 @@ func putNumbers[T any](s *sink, d []T, y int, px []byte, step int,
 	n := s.w * s.p.c
 	switch {
 	case s.p.c == 1:
-		plain(s.t.norm, d[y*n:(y+1)*n], px, 0)
+		plain(s.t.norm, d[y*n:(y+rows)*n], px, 0)
 	case s.t.layout == HWC:
-		pixels(s.t.norm, d[y*n:(y+1)*n], px, step)
+		pixels(s.t.norm, d[y*n:(y+rows)*n], px, step)
 	default:
-		r, g, b := planeRows(d, y, s.w, s.h)
+		r, g, b := planeRows(d, y, rows, s.w, s.h)
 		planes(s.t.norm, r, g, b, px, step)
 	}
 }
 
-// planeRows returns row y of each plane of a CHW record.
-func planeRows[T any](d []T, y, w, h int) (r, g, b []T) {
-	at, plane := y*w, w*h
-	return d[at : at+w], d[plane+at : plane+at+w], d[2*plane+at : 2*plane+at+w]
+// planeRows returns rows from row y on of each plane of a CHW record.
+func planeRows[T any](d []T, y, rows, w, h int) (r, g, b []T) {
+	at, n, plane := y*w, rows*w, w*h
+	return d[at : at+n], d[plane+at : plane+at+n], d[2*plane+at : 2*plane+at+n]
 }
 
 // end adds the rows of the border.
@@ -165,7 +176,7 @@ func (s *sink) end() {
 
 func (s *sink) borderRow(y, i, inner int) {
 	if s.p.padMode == PadConstant {
-		s.put(y, s.scratch[2], s.p.c)
+		s.put(y, 1, s.scratch[2], s.p.c)
 		return
 	}
 	from := s.p.padMode.from(i, inner) + s.p.pad[1]
@@ -182,8 +193,8 @@ func (s *sink) borderRow(y, i, inner int) {
 // copyRow copies a stored row to another.
 func copyRow[T any](s *sink, d []T, to, from int) {
 	if s.t.layout == CHW && s.p.c == 3 {
-		r, g, b := planeRows(d, to, s.w, s.h)
-		r2, g2, b2 := planeRows(d, from, s.w, s.h)
+		r, g, b := planeRows(d, to, 1, s.w, s.h)
+		r2, g2, b2 := planeRows(d, from, 1, s.w, s.h)
 		copy(r, r2)
 		copy(g, g2)
 		copy(b, b2)

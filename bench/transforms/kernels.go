@@ -140,8 +140,8 @@ func (b *bench) normalise() error {
 
 const pixels = side * side
 
-// normalisers measures the kernels, which write to ring records by turns, and copies of as
-// many bytes as float32 and the types of 16 bits have.
+// normalisers measures the kernels, which write to ring records by turns, each whole as a
+// Runner does it, and copies of as many bytes as float32 and the types of 16 bits have.
 func (b *bench) normalisers(ring int, planar bool) ([]measure.Result, error) {
 	var norms [3]vec.Norm
 	var list []measure.Contender
@@ -195,9 +195,7 @@ func kernel[T any](name string, ring int, planar bool, src []byte, plane func([]
 			}
 			return
 		}
-		for y := 0; y < pixels; y += side {
-			rgb(d[y:y+side], d[pixels+y:pixels+y+side], d[2*pixels+y:2*pixels+y+side], src[3*y:3*y+3*side], 3)
-		}
+		rgb(d[:pixels], d[pixels:2*pixels], d[2*pixels:], src, 3)
 	}
 	return measure.Contender{Name: name, Do: measure.Timed(func(from, to int) error {
 		for i := from; i < to; i++ {

@@ -16,5 +16,5 @@ func each(t *testing.T, f func(t *testing.T)) {
 		return
 	}
 	useKernels = true
-	t.Run(instructions, f)
+	eachOf(t, f)
 }

@@ -21,11 +21,11 @@ func resizeGray(dst *byte, src *byte, dstStride int, srcStride int, start *int32
 //go:noescape
 func resizeColumn(dst *byte, src *byte, stride int, k *int32, taps int, n int)
 
-// normF32 converts n >= 24 bytes in float32, rounded after each step.
+// normF32x8 converts n >= 24 bytes in float32, rounded after each step.
 // Phase i of the table is for bytes 8i to 8i+7 of each 24.
 //
 //go:noescape
-func normF32(dst *float32, src *byte, n int, table *[11][8]float32)
+func normF32x8(dst *float32, src *byte, n int, table *[11][8]float32)
 
 // normF16 converts n >= 24 bytes in float32, rounded after each step.
 // Phase i of the table is for bytes 8i to 8i+7 of each 24.
@@ -39,23 +39,23 @@ func normF16(dst *uint16, src *byte, n int, table *[11][8]float32)
 //go:noescape
 func normBF16(dst *uint16, src *byte, n int, table *[11][8]float32)
 
-// affineF16 converts n >= 24 bytes by one multiplication and addition.
+// affineF16x8 converts n >= 24 bytes by one multiplication and addition.
 // Phase i of the table is for bytes 8i to 8i+7 of each 24.
 //
 //go:noescape
-func affineF16(dst *uint16, src *byte, n int, table *[6][8]float32)
+func affineF16x8(dst *uint16, src *byte, n int, table *[6][8]float32)
 
-// affineBF16 converts n >= 24 bytes by one multiplication and addition.
+// affineBF16x8 converts n >= 24 bytes by one multiplication and addition.
 // Phase i of the table is for bytes 8i to 8i+7 of each 24.
 //
 //go:noescape
-func affineBF16(dst *uint16, src *byte, n int, table *[6][8]float32)
+func affineBF16x8(dst *uint16, src *byte, n int, table *[6][8]float32)
 
-// planesF32 converts n >= 8 pixels in float32, rounded after each step.
+// planesF32x8 converts n >= 8 pixels in float32, rounded after each step.
 // Phase i of the table is for channel i.
 //
 //go:noescape
-func planesF32(red *float32, green *float32, blue *float32, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
+func planesF32x8(red *float32, green *float32, blue *float32, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
 
 // planesF16 converts n >= 8 pixels in float32, rounded after each step.
 // Phase i of the table is for channel i.
@@ -69,17 +69,47 @@ func planesF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step 
 //go:noescape
 func planesBF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
 
-// affinePlanesF16 converts n >= 8 pixels by one multiplication and addition.
+// affinePlanesF16x8 converts n >= 8 pixels by one multiplication and addition.
 // Phase i of the table is for channel i.
 //
 //go:noescape
-func affinePlanesF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
+func affinePlanesF16x8(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
 
-// affinePlanesBF16 converts n >= 8 pixels by one multiplication and addition.
+// affinePlanesBF16x8 converts n >= 8 pixels by one multiplication and addition.
 // Phase i of the table is for channel i.
 //
 //go:noescape
-func affinePlanesBF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
+func affinePlanesBF16x8(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
+
+// normF32x16 is normF32x8 for n >= 48 bytes.
+//
+//go:noescape
+func normF32x16(dst *float32, src *byte, n int, table *[11][8]float32)
+
+// affineF16x16 is affineF16x8 for n >= 48 bytes.
+//
+//go:noescape
+func affineF16x16(dst *uint16, src *byte, n int, table *[6][8]float32)
+
+// affineBF16x16 is affineBF16x8 for n >= 48 bytes.
+//
+//go:noescape
+func affineBF16x16(dst *uint16, src *byte, n int, table *[6][8]float32)
+
+// planesF32x16 is planesF32x8 for n >= 16 pixels. order says of each channel where its bytes are, each four times.
+//
+//go:noescape
+func planesF32x16(red *float32, green *float32, blue *float32, src *byte, n int, step int, order *[3][64]byte, table *[11][8]float32)
+
+// affinePlanesF16x16 is affinePlanesF16x8 for n >= 16 pixels. order says of each channel where its bytes are, each four times.
+//
+//go:noescape
+func affinePlanesF16x16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, order *[3][64]byte, table *[6][8]float32)
+
+// affinePlanesBF16x16 is affinePlanesBF16x8 for n >= 16 pixels. order says of each channel where its bytes are, each four times.
+//
+//go:noescape
+func affinePlanesBF16x16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, order *[3][64]byte, table *[6][8]float32)
 
 // planes8 takes n >= 32 pixels apart. mask[1] is for 16 bytes that end with the fourth pixel.
 //

@@ -417,9 +417,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func normF32(dst *float32, src *byte, n int, table *[11][8]float32)
+// func normF32x8(dst *float32, src *byte, n int, table *[11][8]float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·normF32(SB), NOSPLIT, $0-32
+TEXT ·normF32x8(SB), NOSPLIT, $0-32
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
 	MOVQ    n+16(FP), DX
@@ -663,9 +663,9 @@ DATA bf16Half<>+24(SB)/4, $0x00008000
 DATA bf16Half<>+28(SB)/4, $0x00008000
 GLOBL bf16Half<>(SB), RODATA|NOPTR, $32
 
-// func affineF16(dst *uint16, src *byte, n int, table *[6][8]float32)
+// func affineF16x8(dst *uint16, src *byte, n int, table *[6][8]float32)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·affineF16(SB), NOSPLIT, $0-32
+TEXT ·affineF16x8(SB), NOSPLIT, $0-32
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
 	MOVQ    n+16(FP), DX
@@ -711,9 +711,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func affineBF16(dst *uint16, src *byte, n int, table *[6][8]float32)
+// func affineBF16x8(dst *uint16, src *byte, n int, table *[6][8]float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·affineBF16(SB), NOSPLIT, $0-32
+TEXT ·affineBF16x8(SB), NOSPLIT, $0-32
 	MOVQ    dst+0(FP), AX
 	MOVQ    src+8(FP), CX
 	MOVQ    n+16(FP), DX
@@ -768,9 +768,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func planesF32(red *float32, green *float32, blue *float32, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
+// func planesF32x8(red *float32, green *float32, blue *float32, src *byte, n int, step int, mask *[3][32]byte, table *[11][8]float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·planesF32(SB), NOSPLIT, $0-64
+TEXT ·planesF32x8(SB), NOSPLIT, $0-64
 	MOVQ    red+0(FP), AX
 	MOVQ    green+8(FP), CX
 	MOVQ    blue+16(FP), DX
@@ -1086,9 +1086,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func affinePlanesF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
+// func affinePlanesF16x8(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·affinePlanesF16(SB), NOSPLIT, $0-64
+TEXT ·affinePlanesF16x8(SB), NOSPLIT, $0-64
 	MOVQ    red+0(FP), AX
 	MOVQ    green+8(FP), CX
 	MOVQ    blue+16(FP), DX
@@ -1161,9 +1161,9 @@ done:
 	VZEROUPPER
 	RET
 
-// func affinePlanesBF16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
+// func affinePlanesBF16x8(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, mask *[3][32]byte, table *[6][8]float32)
 // Requires: AVX, AVX2, FMA3
-TEXT ·affinePlanesBF16(SB), NOSPLIT, $0-64
+TEXT ·affinePlanesBF16x8(SB), NOSPLIT, $0-64
 	MOVQ    red+0(FP), AX
 	MOVQ    green+8(FP), CX
 	MOVQ    blue+16(FP), DX
@@ -1249,6 +1249,491 @@ pixels:
 	VEXTRACTI128 $0x01, Y6, X0
 	VPACKUSDW    X0, X6, X0
 	VMOVDQU      X0, (DX)(R8*2)
+
+done:
+	VZEROUPPER
+	RET
+
+// func normF32x16(dst *float32, src *byte, n int, table *[11][8]float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·normF32x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         table+24(FP), BX
+	VMOVUPS      (BX), Y0
+	VINSERTF64X4 $0x01, (BX), Z0, Z0
+	VMOVUPS      32(BX), Y1
+	VINSERTF64X4 $0x01, 32(BX), Z1, Z1
+	VPMOVB2M     Z1, K1
+	KNOTQ        K1, K1
+	VMOVUPS      64(BX), Y2
+	VINSERTF64X4 $0x01, 160(BX), Z2, Z2
+	VMOVUPS      96(BX), Y3
+	VINSERTF64X4 $0x01, 192(BX), Z3, Z3
+	VMOVUPS      128(BX), Y4
+	VINSERTF64X4 $0x01, 224(BX), Z4, Z4
+	VMOVUPS      256(BX), Y5
+	VINSERTF64X4 $0x01, 64(BX), Z5, Z5
+	VMOVUPS      288(BX), Y6
+	VINSERTF64X4 $0x01, 96(BX), Z6, Z6
+	VMOVUPS      320(BX), Y7
+	VINSERTF64X4 $0x01, 128(BX), Z7, Z7
+	VMOVUPS      160(BX), Y8
+	VINSERTF64X4 $0x01, 256(BX), Z8, Z8
+	VMOVUPS      192(BX), Y9
+	VINSERTF64X4 $0x01, 288(BX), Z9, Z9
+	VMOVUPS      224(BX), Y10
+	VINSERTF64X4 $0x01, 320(BX), Z10, Z10
+	VMOVDQU64    sixteenBytes<>+0(SB), Z11
+	XORQ         BX, BX
+	SUBQ         $0x30, DX
+
+block:
+	VBROADCASTI32X4 (CX)(BX*1), Z12
+	VPSHUFB.Z       Z11, Z12, K1, Z12
+	VCVTDQ2PS       Z12, Z12
+	VFMADD231PS     Z12, Z0, Z12
+	VSUBPS          Z2, Z12, Z12
+	VMULPS          Z4, Z12, Z1
+	VFMADD213PS     Z1, Z3, Z12
+	VMOVUPS         Z12, (AX)(BX*4)
+	VBROADCASTI32X4 16(CX)(BX*1), Z12
+	VPSHUFB.Z       Z11, Z12, K1, Z12
+	VCVTDQ2PS       Z12, Z12
+	VFMADD231PS     Z12, Z0, Z12
+	VSUBPS          Z5, Z12, Z12
+	VMULPS          Z7, Z12, Z1
+	VFMADD213PS     Z1, Z6, Z12
+	VMOVUPS         Z12, 64(AX)(BX*4)
+	VBROADCASTI32X4 32(CX)(BX*1), Z12
+	VPSHUFB.Z       Z11, Z12, K1, Z12
+	VCVTDQ2PS       Z12, Z12
+	VFMADD231PS     Z12, Z0, Z12
+	VSUBPS          Z8, Z12, Z12
+	VMULPS          Z10, Z12, Z1
+	VFMADD213PS     Z1, Z9, Z12
+	VMOVUPS         Z12, 128(AX)(BX*4)
+	CMPQ            BX, DX
+	JGE             done
+	ADDQ            $0x30, BX
+	CMPQ            BX, DX
+	JLE             block
+	MOVQ            DX, BX
+	JMP             block
+
+done:
+	VZEROUPPER
+	RET
+
+DATA sixteenBytes<>+0(SB)/1, $0x00
+DATA sixteenBytes<>+1(SB)/1, $0x00
+DATA sixteenBytes<>+2(SB)/1, $0x00
+DATA sixteenBytes<>+3(SB)/1, $0x00
+DATA sixteenBytes<>+4(SB)/1, $0x01
+DATA sixteenBytes<>+5(SB)/1, $0x01
+DATA sixteenBytes<>+6(SB)/1, $0x01
+DATA sixteenBytes<>+7(SB)/1, $0x01
+DATA sixteenBytes<>+8(SB)/1, $0x02
+DATA sixteenBytes<>+9(SB)/1, $0x02
+DATA sixteenBytes<>+10(SB)/1, $0x02
+DATA sixteenBytes<>+11(SB)/1, $0x02
+DATA sixteenBytes<>+12(SB)/1, $0x03
+DATA sixteenBytes<>+13(SB)/1, $0x03
+DATA sixteenBytes<>+14(SB)/1, $0x03
+DATA sixteenBytes<>+15(SB)/1, $0x03
+DATA sixteenBytes<>+16(SB)/1, $0x04
+DATA sixteenBytes<>+17(SB)/1, $0x04
+DATA sixteenBytes<>+18(SB)/1, $0x04
+DATA sixteenBytes<>+19(SB)/1, $0x04
+DATA sixteenBytes<>+20(SB)/1, $0x05
+DATA sixteenBytes<>+21(SB)/1, $0x05
+DATA sixteenBytes<>+22(SB)/1, $0x05
+DATA sixteenBytes<>+23(SB)/1, $0x05
+DATA sixteenBytes<>+24(SB)/1, $0x06
+DATA sixteenBytes<>+25(SB)/1, $0x06
+DATA sixteenBytes<>+26(SB)/1, $0x06
+DATA sixteenBytes<>+27(SB)/1, $0x06
+DATA sixteenBytes<>+28(SB)/1, $0x07
+DATA sixteenBytes<>+29(SB)/1, $0x07
+DATA sixteenBytes<>+30(SB)/1, $0x07
+DATA sixteenBytes<>+31(SB)/1, $0x07
+DATA sixteenBytes<>+32(SB)/1, $0x08
+DATA sixteenBytes<>+33(SB)/1, $0x08
+DATA sixteenBytes<>+34(SB)/1, $0x08
+DATA sixteenBytes<>+35(SB)/1, $0x08
+DATA sixteenBytes<>+36(SB)/1, $0x09
+DATA sixteenBytes<>+37(SB)/1, $0x09
+DATA sixteenBytes<>+38(SB)/1, $0x09
+DATA sixteenBytes<>+39(SB)/1, $0x09
+DATA sixteenBytes<>+40(SB)/1, $0x0a
+DATA sixteenBytes<>+41(SB)/1, $0x0a
+DATA sixteenBytes<>+42(SB)/1, $0x0a
+DATA sixteenBytes<>+43(SB)/1, $0x0a
+DATA sixteenBytes<>+44(SB)/1, $0x0b
+DATA sixteenBytes<>+45(SB)/1, $0x0b
+DATA sixteenBytes<>+46(SB)/1, $0x0b
+DATA sixteenBytes<>+47(SB)/1, $0x0b
+DATA sixteenBytes<>+48(SB)/1, $0x0c
+DATA sixteenBytes<>+49(SB)/1, $0x0c
+DATA sixteenBytes<>+50(SB)/1, $0x0c
+DATA sixteenBytes<>+51(SB)/1, $0x0c
+DATA sixteenBytes<>+52(SB)/1, $0x0d
+DATA sixteenBytes<>+53(SB)/1, $0x0d
+DATA sixteenBytes<>+54(SB)/1, $0x0d
+DATA sixteenBytes<>+55(SB)/1, $0x0d
+DATA sixteenBytes<>+56(SB)/1, $0x0e
+DATA sixteenBytes<>+57(SB)/1, $0x0e
+DATA sixteenBytes<>+58(SB)/1, $0x0e
+DATA sixteenBytes<>+59(SB)/1, $0x0e
+DATA sixteenBytes<>+60(SB)/1, $0x0f
+DATA sixteenBytes<>+61(SB)/1, $0x0f
+DATA sixteenBytes<>+62(SB)/1, $0x0f
+DATA sixteenBytes<>+63(SB)/1, $0x0f
+GLOBL sixteenBytes<>(SB), RODATA|NOPTR, $64
+
+// func affineF16x16(dst *uint16, src *byte, n int, table *[6][8]float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·affineF16x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         table+24(FP), BX
+	MOVQ         $0x1111111111111111, SI
+	KMOVQ        SI, K1
+	VMOVUPS      (BX), Y0
+	VINSERTF64X4 $0x01, 64(BX), Z0, Z0
+	VMOVUPS      32(BX), Y1
+	VINSERTF64X4 $0x01, 96(BX), Z1, Z1
+	VMOVUPS      128(BX), Y2
+	VINSERTF64X4 $0x01, (BX), Z2, Z2
+	VMOVUPS      160(BX), Y3
+	VINSERTF64X4 $0x01, 32(BX), Z3, Z3
+	VMOVUPS      64(BX), Y4
+	VINSERTF64X4 $0x01, 128(BX), Z4, Z4
+	VMOVUPS      96(BX), Y5
+	VINSERTF64X4 $0x01, 160(BX), Z5, Z5
+	VMOVDQU64    sixteenBytes<>+0(SB), Z6
+	XORQ         BX, BX
+	SUBQ         $0x30, DX
+
+block:
+	VBROADCASTI32X4 (CX)(BX*1), Z7
+	VPSHUFB.Z       Z6, Z7, K1, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD213PS     Z1, Z0, Z7
+	VCVTPS2PH       $0x00, Z7, Y7
+	VMOVDQU         Y7, (AX)(BX*2)
+	VBROADCASTI32X4 16(CX)(BX*1), Z7
+	VPSHUFB.Z       Z6, Z7, K1, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD213PS     Z3, Z2, Z7
+	VCVTPS2PH       $0x00, Z7, Y7
+	VMOVDQU         Y7, 32(AX)(BX*2)
+	VBROADCASTI32X4 32(CX)(BX*1), Z7
+	VPSHUFB.Z       Z6, Z7, K1, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD213PS     Z5, Z4, Z7
+	VCVTPS2PH       $0x00, Z7, Y7
+	VMOVDQU         Y7, 64(AX)(BX*2)
+	CMPQ            BX, DX
+	JGE             done
+	ADDQ            $0x30, BX
+	CMPQ            BX, DX
+	JLE             block
+	MOVQ            DX, BX
+	JMP             block
+
+done:
+	VZEROUPPER
+	RET
+
+// func affineBF16x16(dst *uint16, src *byte, n int, table *[6][8]float32)
+// Requires: AVX, AVX512BW, AVX512F
+TEXT ·affineBF16x16(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), AX
+	MOVQ         src+8(FP), CX
+	MOVQ         n+16(FP), DX
+	MOVQ         table+24(FP), BX
+	MOVQ         $0x1111111111111111, SI
+	KMOVQ        SI, K1
+	VMOVUPS      (BX), Y0
+	VINSERTF64X4 $0x01, 64(BX), Z0, Z0
+	VMOVUPS      32(BX), Y1
+	VINSERTF64X4 $0x01, 96(BX), Z1, Z1
+	VMOVUPS      128(BX), Y2
+	VINSERTF64X4 $0x01, (BX), Z2, Z2
+	VMOVUPS      160(BX), Y3
+	VINSERTF64X4 $0x01, 32(BX), Z3, Z3
+	VMOVUPS      64(BX), Y4
+	VINSERTF64X4 $0x01, 128(BX), Z4, Z4
+	VMOVUPS      96(BX), Y5
+	VINSERTF64X4 $0x01, 160(BX), Z5, Z5
+	VMOVDQU64    sixteenBytes<>+0(SB), Z6
+	XORQ         BX, BX
+	SUBQ         $0x30, DX
+
+block:
+	VBROADCASTI32X4 (CX)(BX*1), Z7
+	VPSHUFB.Z       Z6, Z7, K1, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD213PS     Z1, Z0, Z7
+	VPBROADCASTD    bf16Half<>+0(SB), Z8
+	VPADDD          Z8, Z7, Z7
+	VPSRLD          $0x10, Z7, Z7
+	VPMOVDW         Z7, Y7
+	VMOVDQU         Y7, (AX)(BX*2)
+	VBROADCASTI32X4 16(CX)(BX*1), Z7
+	VPSHUFB.Z       Z6, Z7, K1, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD213PS     Z3, Z2, Z7
+	VPBROADCASTD    bf16Half<>+0(SB), Z8
+	VPADDD          Z8, Z7, Z7
+	VPSRLD          $0x10, Z7, Z7
+	VPMOVDW         Z7, Y7
+	VMOVDQU         Y7, 32(AX)(BX*2)
+	VBROADCASTI32X4 32(CX)(BX*1), Z7
+	VPSHUFB.Z       Z6, Z7, K1, Z7
+	VCVTDQ2PS       Z7, Z7
+	VFMADD213PS     Z5, Z4, Z7
+	VPBROADCASTD    bf16Half<>+0(SB), Z8
+	VPADDD          Z8, Z7, Z7
+	VPSRLD          $0x10, Z7, Z7
+	VPMOVDW         Z7, Y7
+	VMOVDQU         Y7, 64(AX)(BX*2)
+	CMPQ            BX, DX
+	JGE             done
+	ADDQ            $0x30, BX
+	CMPQ            BX, DX
+	JLE             block
+	MOVQ            DX, BX
+	JMP             block
+
+done:
+	VZEROUPPER
+	RET
+
+// func planesF32x16(red *float32, green *float32, blue *float32, src *byte, n int, step int, order *[3][64]byte, table *[11][8]float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, BMI2
+TEXT ·planesF32x16(SB), NOSPLIT, $0-64
+	MOVQ         red+0(FP), AX
+	MOVQ         green+8(FP), CX
+	MOVQ         blue+16(FP), DX
+	MOVQ         src+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         step+40(FP), DI
+	MOVQ         order+48(FP), R8
+	MOVQ         table+56(FP), R9
+	VMOVUPS      (R9), Y0
+	VINSERTF64X4 $0x01, (R9), Z0, Z0
+	VMOVUPS      32(R9), Y1
+	VINSERTF64X4 $0x01, 32(R9), Z1, Z1
+	VPMOVB2M     Z1, K1
+	KNOTQ        K1, K1
+	VMOVUPS      64(R9), Y2
+	VINSERTF64X4 $0x01, 64(R9), Z2, Z2
+	VMOVUPS      96(R9), Y3
+	VINSERTF64X4 $0x01, 96(R9), Z3, Z3
+	VMOVUPS      128(R9), Y4
+	VINSERTF64X4 $0x01, 128(R9), Z4, Z4
+	VMOVUPS      160(R9), Y5
+	VINSERTF64X4 $0x01, 160(R9), Z5, Z5
+	VMOVUPS      192(R9), Y6
+	VINSERTF64X4 $0x01, 192(R9), Z6, Z6
+	VMOVUPS      224(R9), Y7
+	VINSERTF64X4 $0x01, 224(R9), Z7, Z7
+	VMOVUPS      256(R9), Y8
+	VINSERTF64X4 $0x01, 256(R9), Z8, Z8
+	VMOVUPS      288(R9), Y9
+	VINSERTF64X4 $0x01, 288(R9), Z9, Z9
+	VMOVUPS      320(R9), Y10
+	VINSERTF64X4 $0x01, 320(R9), Z10, Z10
+	VMOVDQU64    (R8), Z11
+	VMOVDQU64    64(R8), Z12
+	VMOVDQU64    128(R8), Z13
+	MOVQ         DI, R8
+	SHLQ         $0x04, R8
+	MOVQ         $-1, R9
+	BZHIQ        R8, R9, R9
+	KMOVQ        R9, K2
+	XORQ         R8, R8
+	SUBQ         $0x10, SI
+
+block:
+	MOVQ        R8, R9
+	IMULQ       DI, R9
+	VMOVDQU8.Z  (BX)(R9*1), K2, Z14
+	VPERMB.Z    Z14, Z11, K1, Z15
+	VCVTDQ2PS   Z15, Z15
+	VFMADD231PS Z15, Z0, Z15
+	VSUBPS      Z2, Z15, Z15
+	VMULPS      Z4, Z15, Z1
+	VFMADD213PS Z1, Z3, Z15
+	VMOVUPS     Z15, (AX)(R8*4)
+	VPERMB.Z    Z14, Z12, K1, Z15
+	VCVTDQ2PS   Z15, Z15
+	VFMADD231PS Z15, Z0, Z15
+	VSUBPS      Z5, Z15, Z15
+	VMULPS      Z7, Z15, Z1
+	VFMADD213PS Z1, Z6, Z15
+	VMOVUPS     Z15, (CX)(R8*4)
+	VPERMB.Z    Z14, Z13, K1, Z15
+	VCVTDQ2PS   Z15, Z15
+	VFMADD231PS Z15, Z0, Z15
+	VSUBPS      Z8, Z15, Z15
+	VMULPS      Z10, Z15, Z1
+	VFMADD213PS Z1, Z9, Z15
+	VMOVUPS     Z15, (DX)(R8*4)
+	CMPQ        R8, SI
+	JGE         done
+	ADDQ        $0x10, R8
+	CMPQ        R8, SI
+	JLE         block
+	MOVQ        SI, R8
+	JMP         block
+
+done:
+	VZEROUPPER
+	RET
+
+// func affinePlanesF16x16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, order *[3][64]byte, table *[6][8]float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, BMI2
+TEXT ·affinePlanesF16x16(SB), NOSPLIT, $0-64
+	MOVQ         red+0(FP), AX
+	MOVQ         green+8(FP), CX
+	MOVQ         blue+16(FP), DX
+	MOVQ         src+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         step+40(FP), DI
+	MOVQ         order+48(FP), R8
+	MOVQ         table+56(FP), R9
+	MOVQ         $0x1111111111111111, R10
+	KMOVQ        R10, K1
+	VMOVUPS      (R9), Y0
+	VINSERTF64X4 $0x01, (R9), Z0, Z0
+	VMOVUPS      32(R9), Y1
+	VINSERTF64X4 $0x01, 32(R9), Z1, Z1
+	VMOVUPS      64(R9), Y2
+	VINSERTF64X4 $0x01, 64(R9), Z2, Z2
+	VMOVUPS      96(R9), Y3
+	VINSERTF64X4 $0x01, 96(R9), Z3, Z3
+	VMOVUPS      128(R9), Y4
+	VINSERTF64X4 $0x01, 128(R9), Z4, Z4
+	VMOVUPS      160(R9), Y5
+	VINSERTF64X4 $0x01, 160(R9), Z5, Z5
+	VMOVDQU64    (R8), Z6
+	VMOVDQU64    64(R8), Z7
+	VMOVDQU64    128(R8), Z8
+	MOVQ         DI, R8
+	SHLQ         $0x04, R8
+	MOVQ         $-1, R9
+	BZHIQ        R8, R9, R9
+	KMOVQ        R9, K2
+	XORQ         R8, R8
+	SUBQ         $0x10, SI
+
+block:
+	MOVQ        R8, R9
+	IMULQ       DI, R9
+	VMOVDQU8.Z  (BX)(R9*1), K2, Z9
+	VPERMB.Z    Z9, Z6, K1, Z10
+	VCVTDQ2PS   Z10, Z10
+	VFMADD213PS Z1, Z0, Z10
+	VCVTPS2PH   $0x00, Z10, Y10
+	VMOVDQU     Y10, (AX)(R8*2)
+	VPERMB.Z    Z9, Z7, K1, Z10
+	VCVTDQ2PS   Z10, Z10
+	VFMADD213PS Z3, Z2, Z10
+	VCVTPS2PH   $0x00, Z10, Y10
+	VMOVDQU     Y10, (CX)(R8*2)
+	VPERMB.Z    Z9, Z8, K1, Z10
+	VCVTDQ2PS   Z10, Z10
+	VFMADD213PS Z5, Z4, Z10
+	VCVTPS2PH   $0x00, Z10, Y9
+	VMOVDQU     Y9, (DX)(R8*2)
+	CMPQ        R8, SI
+	JGE         done
+	ADDQ        $0x10, R8
+	CMPQ        R8, SI
+	JLE         block
+	MOVQ        SI, R8
+	JMP         block
+
+done:
+	VZEROUPPER
+	RET
+
+// func affinePlanesBF16x16(red *uint16, green *uint16, blue *uint16, src *byte, n int, step int, order *[3][64]byte, table *[6][8]float32)
+// Requires: AVX, AVX512BW, AVX512F, AVX512VBMI, BMI2
+TEXT ·affinePlanesBF16x16(SB), NOSPLIT, $0-64
+	MOVQ         red+0(FP), AX
+	MOVQ         green+8(FP), CX
+	MOVQ         blue+16(FP), DX
+	MOVQ         src+24(FP), BX
+	MOVQ         n+32(FP), SI
+	MOVQ         step+40(FP), DI
+	MOVQ         order+48(FP), R8
+	MOVQ         table+56(FP), R9
+	MOVQ         $0x1111111111111111, R10
+	KMOVQ        R10, K1
+	VMOVUPS      (R9), Y0
+	VINSERTF64X4 $0x01, (R9), Z0, Z0
+	VMOVUPS      32(R9), Y1
+	VINSERTF64X4 $0x01, 32(R9), Z1, Z1
+	VMOVUPS      64(R9), Y2
+	VINSERTF64X4 $0x01, 64(R9), Z2, Z2
+	VMOVUPS      96(R9), Y3
+	VINSERTF64X4 $0x01, 96(R9), Z3, Z3
+	VMOVUPS      128(R9), Y4
+	VINSERTF64X4 $0x01, 128(R9), Z4, Z4
+	VMOVUPS      160(R9), Y5
+	VINSERTF64X4 $0x01, 160(R9), Z5, Z5
+	VMOVDQU64    (R8), Z6
+	VMOVDQU64    64(R8), Z7
+	VMOVDQU64    128(R8), Z8
+	MOVQ         DI, R8
+	SHLQ         $0x04, R8
+	MOVQ         $-1, R9
+	BZHIQ        R8, R9, R9
+	KMOVQ        R9, K2
+	XORQ         R8, R8
+	SUBQ         $0x10, SI
+
+block:
+	MOVQ         R8, R9
+	IMULQ        DI, R9
+	VMOVDQU8.Z   (BX)(R9*1), K2, Z9
+	VPERMB.Z     Z9, Z6, K1, Z10
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  Z1, Z0, Z10
+	VPBROADCASTD bf16Half<>+0(SB), Z11
+	VPADDD       Z11, Z10, Z10
+	VPSRLD       $0x10, Z10, Z10
+	VPMOVDW      Z10, Y10
+	VMOVDQU      Y10, (AX)(R8*2)
+	VPERMB.Z     Z9, Z7, K1, Z10
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  Z3, Z2, Z10
+	VPBROADCASTD bf16Half<>+0(SB), Z11
+	VPADDD       Z11, Z10, Z10
+	VPSRLD       $0x10, Z10, Z10
+	VPMOVDW      Z10, Y10
+	VMOVDQU      Y10, (CX)(R8*2)
+	VPERMB.Z     Z9, Z8, K1, Z10
+	VCVTDQ2PS    Z10, Z10
+	VFMADD213PS  Z5, Z4, Z10
+	VPBROADCASTD bf16Half<>+0(SB), Z9
+	VPADDD       Z9, Z10, Z10
+	VPSRLD       $0x10, Z10, Z10
+	VPMOVDW      Z10, Y9
+	VMOVDQU      Y9, (DX)(R8*2)
+	CMPQ         R8, SI
+	JGE          done
+	ADDQ         $0x10, R8
+	CMPQ         R8, SI
+	JLE          block
+	MOVQ         SI, R8
+	JMP          block
 
 done:
 	VZEROUPPER

@@ -1,5 +1,5 @@
-// Command _asm writes kernels_amd64.s and kernels_amd64.go of package vec: AVX2 spellings of
-// its loops. Each function here has in package vec a Go loop that says what it computes.
+// Command _asm writes kernels_amd64.s and kernels_amd64.go of package vec: AVX2 and
+// AVX-512 spellings of its loops. Each function here has in package vec a Go loop that says what it computes.
 //
 // Conventions: a kernel takes at least one whole block of elements, does all whole blocks,
 // and if some elements are left, does the last block again from where it overlaps. It reads
@@ -19,16 +19,22 @@ func main() {
 	resizeRows()
 	resizeGray()
 	resizeColumn()
-	norm("normF32", exact, storeF32)
+	norm("normF32x8", exact, storeF32)
 	norm("normF16", exact, storeF16)
 	norm("normBF16", exact, storeBF16)
-	norm("affineF16", affine, storeF16)
-	norm("affineBF16", affine, storeBF16)
-	planesNorm("planesF32", exact, storeF32)
+	norm("affineF16x8", affine, storeF16)
+	norm("affineBF16x8", affine, storeBF16)
+	planesNorm("planesF32x8", exact, storeF32)
 	planesNorm("planesF16", exact, storeF16)
 	planesNorm("planesBF16", exact, storeBF16)
-	planesNorm("affinePlanesF16", affine, storeF16)
-	planesNorm("affinePlanesBF16", affine, storeBF16)
+	planesNorm("affinePlanesF16x8", affine, storeF16)
+	planesNorm("affinePlanesBF16x8", affine, storeBF16)
+	normWide("normF32x16", "normF32x8", wideExact, wideF32)
+	normWide("affineF16x16", "affineF16x8", wideAffine, wideF16)
+	normWide("affineBF16x16", "affineBF16x8", wideAffine, wideBF16)
+	planesWide("planesF32x16", "planesF32x8", wideExact, wideF32)
+	planesWide("affinePlanesF16x16", "affinePlanesF16x8", wideAffine, wideF16)
+	planesWide("affinePlanesBF16x16", "affinePlanesBF16x8", wideAffine, wideBF16)
 	planes()
 	interleave()
 	pack()
