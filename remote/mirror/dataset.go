@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
@@ -30,9 +31,10 @@ type Dataset struct {
 	windows []window
 	fields  []field
 
-	fits   bool         // all of it may be in the mirror at once
-	left   atomic.Int64 // wanted blocks that are not known to be right
-	whole  atomic.Bool  // none is left, and none will be taken out
+	trip   time.Duration // what the first answer of the store took
+	fits   bool          // all of it may be in the mirror at once
+	left   atomic.Int64  // wanted blocks that are not known to be right
+	whole  atomic.Bool   // none is left, and none will be taken out
 	pins   pins
 	keeper *keeper
 	memory memory
@@ -67,10 +69,12 @@ func (d *Dataset) open(ctx context.Context, key string) error {
 	if err := makeCache(d.opts.CacheDir); err != nil {
 		return err
 	}
+	began := time.Now()
 	plan, err := d.plan(ctx, key)
 	if err != nil {
 		return err
 	}
+	d.trip = time.Since(began)
 	d.dir = filepath.Join(d.opts.CacheDir, plan.folder)
 	if d.root, err = openFolder(d.dir); err != nil {
 		return err
@@ -250,7 +254,7 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 		}
 		ranges = w.ranges(ranges, int64(i), int64(i)+1)
 	}
-	use, err := d.ensure(ctx, ranges)
+	use, err := d.ensureAlong(ctx, ranges, func() []blocks { return d.tiny(w, indices) })
 	if err != nil {
 		return err
 	}
@@ -266,7 +270,28 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 	return nil
 }
 
-// Prefetch starts to fetch records [a, b), and does not wait.
+// tinyRecord is the size up to which what belongs to a record comes with the rest of it: labels,
+// which are little, and without which a batch is not whole.
+const tinyRecord = 64
+
+// tiny returns the blocks of other fields than that of w that belong to records.
+func (d *Dataset) tiny(w *window, indices []int) (list []blocks) {
+	if !d.fits {
+		return nil
+	}
+	for _, f := range d.fields {
+		if f.rows == w || f.offsets != nil || f.rows.size > tinyRecord {
+			continue
+		}
+		for _, i := range indices {
+			list = f.rows.ranges(list, int64(i), int64(i)+1)
+		}
+	}
+	return list
+}
+
+// Prefetch starts to fetch records [a, b), and does not wait: where much is asked for already,
+// it does nothing.
 func (d *Dataset) Prefetch(field string, a, b int) error {
 	if d.whole.Load() {
 		return d.local.Prefetch(field, a, b)
@@ -275,7 +300,7 @@ func (d *Dataset) Prefetch(field string, a, b int) error {
 	if err != nil || d.checkRange(a, b) != nil || f.offsets != nil {
 		return err
 	}
-	d.engine.ahead(d.ctx, f.rows.ranges(nil, int64(a), int64(b)))
+	d.engine.ahead(d.ctx, f.rows.ranges(nil, int64(a), int64(b)), false)
 	return nil
 }
 

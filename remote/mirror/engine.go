@@ -1,9 +1,12 @@
 package mirror
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
+	"time"
 )
 
 // engine fetches blocks: what somebody waits for first, then what will be needed, in the order
@@ -15,12 +18,16 @@ type engine struct {
 	jobs    map[int64]*job // by block; from when it is asked for until it is there
 	now     []*job
 	later   []*job
+	begun   bool // something came, or failed, or should have
 	running int
 	flying  int64 // bytes that running jobs will bring
 	limit   limiter
 	stopped bool
-	room    sync.Cond // there is less in later
+	timer   *time.Timer // of begin
+	room    sync.Cond   // there is less in later
 	all     sync.WaitGroup
+
+	mostLater int // jobs that may be waiting
 }
 
 // job is a run of blocks that is fetched in one request.
@@ -41,11 +48,16 @@ const (
 	urgentBytes = 16 << 20
 )
 
+// smallBytes is what a request brings before the link is known, where nobody waits for it. Of
+// smaller ones more may be under way.
+const smallBytes = 512 << 10
+
 func (e *engine) init(d *Dataset) {
 	e.d = d
 	e.jobs = make(map[int64]*job)
 	e.room.L = &e.mu
 	e.limit = newLimiter(d.opts.InFlight)
+	e.mostLater = maxLater
 }
 
 // most returns how many blocks of an extent one request may have.
@@ -54,19 +66,43 @@ func (e *engine) most(x *extent) int64 {
 }
 
 // demand returns the jobs of blocks that somebody waits for: those that are under way, and new
-// ones for the rest.
-func (e *engine) demand(x *extent, from, to int64) []*job {
+// ones for the rest. Of along he will need what is not here next, so that is asked for, too.
+// What one call asks for comes before what others do after it.
+func (e *engine) demand(ranges, along []blocks) (list []*job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var list []*job
-	for b := from; b < to; b++ {
-		j := e.jobs[x.base+b]
+	for _, r := range e.bridge(ranges) {
+		list = e.need(list, r)
+	}
+	for _, r := range e.bridge(along) {
+		e.need(nil, r)
+	}
+	e.pump()
+	if !e.begun && e.d.trip > 0 && e.timer == nil {
+		e.timer = time.AfterFunc(e.d.trip, e.begin)
+	}
+	return list
+}
+
+// begin lets what nobody waits for yet follow the first batch, whose bytes come about now: so
+// that the link has something to do when they are through.
+func (e *engine) begin() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.begun = true
+	e.pump()
+}
+
+// need appends the jobs of blocks, if it has not just appended them. The caller holds mu.
+func (e *engine) need(list []*job, r blocks) []*job {
+	for b := r.from; b < r.to; b++ {
+		j := e.jobs[r.x.base+b]
 		if j == nil {
 			end := b + 1
-			for end < to && e.jobs[x.base+end] == nil {
+			for end < r.to && end-b < e.most(r.x) && e.jobs[r.x.base+end] == nil {
 				end++
 			}
-			j = e.add(x, b, end, true)
+			j = e.add(r.x, b, end, true)
 		}
 		if !j.urgent && !j.started {
 			j.urgent = true
@@ -76,23 +112,55 @@ func (e *engine) demand(x *extent, from, to int64) []*job {
 			list = append(list, j)
 		}
 	}
-	e.pump()
 	return list
 }
 
-// ahead asks for blocks that will be needed. It waits while more than enough is asked for, until
-// ctx is done.
-func (e *engine) ahead(ctx context.Context, ranges []blocks) {
+// bridgeBytes is a gap that costs less than another request.
+const bridgeBytes = 128 << 10
+
+// bridge joins ranges that are next to one another, where what lies between them will be needed
+// and is not here. The caller holds mu.
+func (e *engine) bridge(ranges []blocks) []blocks {
+	if len(ranges) < 2 || !e.d.fits || e.d.memory.active() {
+		return ranges
+	}
+	slices.SortFunc(ranges, func(a, b blocks) int { return cmp.Or(cmp.Compare(a.x.base, b.x.base), cmp.Compare(a.from, b.from)) })
+	out := ranges[:1]
+	for _, r := range ranges[1:] {
+		last := &out[len(out)-1]
+		if r.x == last.x && (r.from-last.to)*r.x.per*r.x.size <= bridgeBytes && e.absent(r.x, last.to, r.from) {
+			last.to = max(last.to, r.to)
+			continue
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// absent reports whether nobody has, or has asked for, any of blocks [from, to).
+func (e *engine) absent(x *extent, from, to int64) bool {
+	for b := from; b < to; b++ {
+		if e.d.state.has(x.base+b) || e.jobs[x.base+b] != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// ahead asks for blocks that will be needed. While more than enough is asked for it waits, until
+// ctx is done, or leaves it at that.
+func (e *engine) ahead(ctx context.Context, ranges []blocks, wait bool) {
 	stop := context.AfterFunc(ctx, e.wake)
 	defer stop()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, r := range ranges {
 		for b := r.from; b < r.to; b++ {
-			for len(e.later) > maxLater && !e.stopped && ctx.Err() == nil {
+			for wait && len(e.later) > e.mostLater && !e.stopped && ctx.Err() == nil {
 				e.room.Wait() // others may ask for the block meanwhile
 			}
-			if e.stopped || ctx.Err() != nil {
+			if e.stopped || ctx.Err() != nil || len(e.later) > e.mostLater {
+				e.pump()
 				return
 			}
 			if e.d.state.has(r.x.base+b) || e.jobs[r.x.base+b] != nil || e.d.memory.get(r.x.base+b) != nil {
@@ -102,7 +170,7 @@ func (e *engine) ahead(ctx context.Context, ranges []blocks) {
 			for end < r.to && end-b < e.most(r.x) && !e.d.state.has(r.x.base+end) && e.jobs[r.x.base+end] == nil {
 				end++
 			}
-			e.add(r.x, b, end, r.x.size <= tinyRecord)
+			e.add(r.x, b, end, false)
 		}
 	}
 	e.pump()
@@ -114,11 +182,7 @@ func (e *engine) wake() {
 	e.room.Broadcast()
 }
 
-// tinyRecord is the size up to which records are fetched at once when they are named: labels
-// and offsets, which are little, and without which a batch is not whole.
-const tinyRecord = 64
-
-// maxLater is how many jobs may be waiting.
+// maxLater bounds what is asked for in advance, in jobs.
 const maxLater = 4096
 
 // widen adds to a job that is about to start what lies beside it and was not fetched. Where all
@@ -132,6 +196,8 @@ func (e *engine) widen(j *job) {
 	grown := e.d.counts.fetched.Load() / growth
 	if j.urgent {
 		grown /= 4
+	} else {
+		grown = max(grown, smallBytes)
 	}
 	width := max(1, min(int64(e.d.opts.RequestBytes), grown)/(x.per*x.size))
 	low := j.from / width * width
@@ -201,7 +267,8 @@ func (e *engine) pump() {
 	}
 }
 
-// pick takes the next job off its queue, if it may run.
+// pick takes the next job off its queue, if it may run. Until something came, only what is
+// waited for does, so that the first batch has the link for itself.
 func (e *engine) pick() *job {
 	for len(e.now) > 0 && e.now[0].started {
 		e.now = e.now[1:]
@@ -218,10 +285,10 @@ func (e *engine) pick() *job {
 	for len(e.later) > 0 && e.later[0].started {
 		e.later = e.later[1:]
 	}
-	if len(e.later) == 0 {
+	if len(e.later) == 0 || !e.begun && e.running > 0 {
 		return nil
 	}
-	if e.running >= e.limit.now || e.flying > flyingBytes {
+	if e.full() {
 		e.limit.full = true
 		return nil
 	}
@@ -232,11 +299,18 @@ func (e *engine) pick() *job {
 	return j
 }
 
+// full reports whether enough is under way: as many requests as the limit says, or, while they
+// are small, as many as bring about as much.
+func (e *engine) full() bool {
+	return e.running >= e.limit.most || e.flying > flyingBytes || e.running >= e.limit.now && e.flying > int64(e.limit.now)*smallBytes
+}
+
 func (e *engine) run(j *job, n int64) {
 	defer e.all.Done()
 	got, err := e.d.fetch(e.d.ctx, j)
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.begun = true
 	e.running--
 	e.flying -= n
 	e.limit.add(got, err)
@@ -273,6 +347,9 @@ func (e *engine) stop() {
 		}
 	}
 	e.now, e.later = nil, nil
+	if e.timer != nil {
+		e.timer.Stop()
+	}
 	if e.room.L != nil {
 		e.room.Broadcast()
 	}

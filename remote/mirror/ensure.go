@@ -61,13 +61,19 @@ func (d *Dataset) disclaim(ranges []blocks) {
 // ensure has blocks in the mirror, or held, and known to be right. What is missing is fetched,
 // all at a time.
 func (d *Dataset) ensure(ctx context.Context, ranges []blocks) (*use, error) {
+	return d.ensureAlong(ctx, ranges, nil)
+}
+
+// ensureAlong is ensure for blocks that others will be needed with: where it has to wait, those
+// that along returns are asked for as well.
+func (d *Dataset) ensureAlong(ctx context.Context, ranges []blocks, along func() []blocks) (*use, error) {
 	if d.closed() {
 		return nil, errClosed
 	}
 	u := &use{d: d, ranges: ranges}
 	d.claim(ranges)
 	for round := 0; ; round++ {
-		jobs, err := d.missing(ctx, u)
+		jobs, err := d.missing(ctx, u, along)
 		if err == nil && len(jobs) == 0 {
 			return u, nil
 		}
@@ -86,7 +92,8 @@ func (d *Dataset) ensure(ctx context.Context, ranges []blocks) (*use, error) {
 
 // missing asks for the blocks of a use that are not there, and checks those that are and were
 // not yet.
-func (d *Dataset) missing(ctx context.Context, u *use) (jobs []*job, err error) {
+func (d *Dataset) missing(ctx context.Context, u *use, along func() []blocks) ([]*job, error) {
+	var need, next []blocks
 	for _, r := range u.ranges {
 		for b := r.from; b < r.to; b++ {
 			there, err := d.there(ctx, r.x, b)
@@ -105,11 +112,29 @@ func (d *Dataset) missing(ctx context.Context, u *use) (jobs []*job, err error) 
 			for end < r.to && end-b < d.engine.most(r.x) && !d.state.has(r.x.base+end) {
 				end++
 			}
-			jobs = append(jobs, d.engine.demand(r.x, b, end)...)
+			need = append(need, blocks{r.x, b, end})
 			b = end - 1
 		}
 	}
-	return jobs, nil
+	if len(need) == 0 {
+		return nil, nil
+	}
+	if along != nil {
+		next = d.absent(along())
+	}
+	return d.engine.demand(need, next), nil
+}
+
+// absent returns the blocks that are not in the mirror.
+func (d *Dataset) absent(ranges []blocks) (list []blocks) {
+	for _, r := range ranges {
+		for b := r.from; b < r.to; b++ {
+			if !d.state.has(r.x.base + b) {
+				list = append(list, blocks{r.x, b, b + 1})
+			}
+		}
+	}
+	return list
 }
 
 func (u *use) hold(block int64, data []byte) {

@@ -49,7 +49,7 @@ func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 	if !d.fits {
 		ranges = merge(ranges)
 	}
-	d.engine.ahead(ctx, ranges)
+	d.engine.ahead(ctx, ranges, true)
 	return ctx.Err()
 }
 
@@ -71,7 +71,7 @@ func (d *Dataset) Fill(ctx context.Context) error {
 	}
 	for i, step := range steps {
 		if i+1 < len(steps) {
-			d.engine.ahead(ctx, steps[i+1:i+2])
+			d.engine.ahead(ctx, steps[i+1:i+2], true)
 		}
 		use, err := d.ensure(ctx, []blocks{step})
 		if err != nil {

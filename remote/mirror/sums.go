@@ -51,13 +51,9 @@ func (d *Dataset) loadFlat(ctx context.Context, x *extent) ([]uint32, error) {
 		return words(data[store.HeaderBytes:]), nil
 	}
 	key := path.Join(path.Dir(x.object), name)
-	data, _, err := d.client.ReadAll(ctx, key, size)
+	data, err := d.fetchSums(ctx, x, key, size)
 	if err != nil {
 		return nil, err
-	}
-	if got := store.HexCRC(store.CRC32C(data)); int64(len(data)) != size || got != x.SumsCRC32C {
-		return nil, fmt.Errorf("mirror: %s: %d bytes with CRC32C %s, but the manifest says %d with %s: %w",
-			d.client.Name(key), len(data), got, size, x.SumsCRC32C, store.ErrCorrupt)
 	}
 	if !bytes.Equal(data[:store.HeaderBytes], store.SumsHeader(x.count)) {
 		return nil, fmt.Errorf("mirror: %s: it is no file of %d checksums: %w", d.client.Name(key), x.count, store.ErrCorrupt)
@@ -66,6 +62,25 @@ func (d *Dataset) loadFlat(ctx context.Context, x *extent) ([]uint32, error) {
 		return nil, fmt.Errorf("mirror: %s: %w", name, err)
 	}
 	return words(data[store.HeaderBytes:]), nil
+}
+
+// fetchSums fetches a checksum file until it is right.
+func (d *Dataset) fetchSums(ctx context.Context, x *extent, key string, size int64) ([]byte, error) {
+	for try := 1; ; try++ {
+		data, _, err := d.client.ReadAll(ctx, key, size)
+		if err != nil {
+			return nil, err
+		}
+		got := store.HexCRC(store.CRC32C(data))
+		if int64(len(data)) == size && got == x.SumsCRC32C {
+			return data, nil
+		}
+		d.counts.wrong.Add(1)
+		if try == tries {
+			return nil, fmt.Errorf("mirror: %s: %d bytes with CRC32C %s, but the manifest says %d with %s: %w",
+				d.client.Name(key), len(data), got, size, x.SumsCRC32C, store.ErrCorrupt)
+		}
+	}
 }
 
 // loadBooks reads checksums out of an HDF5 file, of which they were fetched when it was opened.
