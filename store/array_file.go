@@ -15,12 +15,26 @@ type arrayFile struct {
 	spec tensor.Spec
 	sums BlockSums
 	file *os.File
+	at   int64 // bytes written
+	held int64 // bytes that have room on the disk, see reserve
 	buf  []byte
 	rows int64
 	word [8]byte // an offset; here, so that it is not allocated
 }
 
-const writeBuffer = 1 << 20
+// writeBuffer is how much is gathered before it is written. Values of directly and more bytes
+// are written from where they are: a call of the system costs less than a copy of them.
+const (
+	writeBuffer = 1 << 20
+	directly    = 64 << 10
+	writePiece  = 128 << 10
+)
+
+// A file of leastReserve bytes gets room for as many again, and so on up to mostReserve.
+const (
+	leastReserve = 1 << 20
+	mostReserve  = 64 << 20
+)
 
 func newArrayFile(spec tensor.Spec) arrayFile {
 	return arrayFile{spec: spec, sums: NewBlockSums(spec.RecordBytes())}
@@ -32,7 +46,7 @@ func (a *arrayFile) create(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	a.rows, a.sums = 0, BlockSums{Done: a.sums.Done[:0], size: a.sums.size}
+	a.at, a.held, a.rows, a.sums = 0, 0, 0, BlockSums{Done: a.sums.Done[:0], size: a.sums.size}
 	a.buf = append(a.buf[:0], blankHeader[:]...)
 	return nil
 }
@@ -43,23 +57,39 @@ var blankHeader [HeaderBytes]byte
 func (a *arrayFile) append(b []byte, crc uint32) error {
 	a.sums.Add(b, crc)
 	a.rows += int64(len(b) / a.spec.RecordBytes())
-	if len(a.buf)+len(b) > writeBuffer {
+	if len(b) >= directly || len(a.buf)+len(b) > writeBuffer {
 		if err := a.flush(); err != nil {
 			return err
 		}
 	}
-	if len(b) >= writeBuffer {
-		_, err := a.file.Write(b)
-		return err
+	if len(b) >= directly {
+		return a.write(b)
 	}
 	a.buf = append(a.buf, b...)
 	return nil
 }
 
 func (a *arrayFile) flush() error {
-	_, err := a.file.Write(a.buf)
+	err := a.write(a.buf)
 	a.buf = a.buf[:0]
 	return err
+}
+
+// write writes in pieces that end at multiples of their size, for which the system finds large
+// pages. They are so small that each is done before Go's scheduler looks after a call of the
+// system that takes long, which for larger ones costs more than the calls.
+func (a *arrayFile) write(b []byte) error {
+	if a.at+int64(len(b)) > a.held && a.at >= leastReserve {
+		a.held = reserve(a.file, max(a.at, a.held), min(a.at, mostReserve))
+	}
+	for len(b) > 0 {
+		n, err := a.file.Write(b[:min(int64(len(b)), writePiece-a.at%writePiece)])
+		if a.at += int64(n); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
 }
 
 // sync makes all rows durable.
@@ -85,9 +115,14 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	if _, err := a.file.WriteAt(header, 0); err != nil {
 		return 0, nil, err
 	}
+	size := arrayBytes(a.rows, a.spec.RecordBytes())
+	if a.held > size {
+		if err := a.file.Truncate(size); err != nil {
+			return 0, nil, err
+		}
+	}
 	file := a.file
 	a.file = nil
-	size := arrayBytes(a.rows, a.spec.RecordBytes())
 	return JoinCRC32C(CRC32C(header), crc, size-HeaderBytes), a.sums.Done, SyncFile(file)
 }
 
@@ -101,7 +136,7 @@ func (a *arrayFile) resume(path string, rows int64, crc uint32) error {
 	if err != nil {
 		return err
 	}
-	a.file, a.rows, a.buf = f, rows, a.buf[:0]
+	a.file, a.rows, a.held, a.buf = f, rows, 0, a.buf[:0]
 	size := rows * int64(a.spec.RecordBytes())
 	if err := a.reread(size); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
@@ -112,7 +147,7 @@ func (a *arrayFile) resume(path string, rows int64, crc uint32) error {
 	if err := f.Truncate(HeaderBytes + size); err != nil {
 		return err
 	}
-	_, err = f.Seek(0, io.SeekEnd)
+	a.at, err = f.Seek(0, io.SeekEnd)
 	return err
 }
 

@@ -1,10 +1,10 @@
 // Package preprocess turns a source of raw samples into a dataset. It is the command of that
 // name: Command is its face, Run what it does.
 //
-//	source -> feeder -> workers (read, decode, transform, summarise) -> committer -> store.Writer
+//	source -> workers (draw, read, decode, transform, summarise, commit) -> store.Writer
 //
-// Each image is the work of one goroutine. The committer takes records in the order of the
-// source, so any number of workers makes the same bytes.
+// Each image is the work of one goroutine. Records are committed in the order of the source, so
+// any number of workers makes the same bytes.
 package preprocess
 
 import (

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strconv"
 	"sync/atomic"
 	"testing"
 
@@ -49,15 +50,14 @@ func testJob(t *testing.T, n int) (*job, []*worker) {
 	return j, workers
 }
 
-// However slow the committer is, no more samples are under way than there are slots.
+// However slow a commit is, no more samples are under way than there are slots.
 func TestRingIsBounded(t *testing.T) {
 	j, workers := testJob(t, 3)
-	r := newRing(j.schema, len(workers), 0)
-	slots := int64(cap(r.free))
+	slots := int64(ringSlots(j.schema, len(workers), 0))
 	var yielded atomic.Int64
 	stop := errors.New("enough")
 	committed := int64(0)
-	err := r.run(context.Background(), endless(picture(t, ".png", 24, 24, 1), &yielded), workers, func(s *slot) error {
+	r := newRing(j.schema, len(workers), 0, func(s *slot) error {
 		if s.bad != nil {
 			return s.bad
 		}
@@ -70,8 +70,64 @@ func TestRingIsBounded(t *testing.T) {
 		}
 		return nil
 	})
-	if err != stop {
+	if err := r.run(context.Background(), endless(picture(t, ".png", 24, 24, 1), &yielded), workers); err != stop {
 		t.Errorf("error %v, want that of commit", err)
+	}
+	if committed != 3*slots {
+		t.Errorf("%d records were committed, %d of them behind an error", committed, committed-3*slots)
+	}
+}
+
+// slowFirst is a sample in memory that takes until others of its ring were made.
+type slowFirst struct {
+	memory
+	others chan struct{} // one for each of these
+	wait   int           // for so many
+}
+
+func (s slowFirst) Read(v *source.Values) error {
+	for range s.wait {
+		<-s.others
+	}
+	if s.wait == 0 {
+		s.others <- struct{}{}
+	}
+	return s.memory.Read(v)
+}
+
+// A sample that takes long is committed before those that wait for it, which fill all slots
+// but its own.
+func TestRingKeepsTheOrder(t *testing.T) {
+	j, workers := testJob(t, 2)
+	data := picture(t, ".png", 24, 24, 1)
+	slots := ringSlots(j.schema, len(workers), 0)
+	others := make(chan struct{}, 3*slots)
+	samples := func(yield func(source.Sample, error) bool) {
+		for i := range 2 * slots {
+			s := slowFirst{data, others, 0}
+			if i == 0 {
+				s.wait = slots - 1
+			}
+			if !yield(source.Sample{Name: strconv.Itoa(i), Data: s}, nil) {
+				return
+			}
+		}
+	}
+	var got []string
+	r := newRing(j.schema, len(workers), 0, func(s *slot) error {
+		got = append(got, s.sample.Name)
+		return s.bad
+	})
+	if err := r.run(context.Background(), samples, workers); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range got {
+		if name != strconv.Itoa(i) {
+			t.Fatalf("record %d is of sample %s", i, name)
+		}
+	}
+	if len(got) != 2*slots {
+		t.Errorf("%d records of %d samples", len(got), 2*slots)
 	}
 }
 
@@ -91,14 +147,15 @@ func TestSourceErrorEndsTheRun(t *testing.T) {
 	broken := errors.New("the source broke")
 	data := picture(t, ".png", 24, 24, 1)
 	committed := 0
-	err := newRing(j.schema, 2, 0).run(context.Background(), func(yield func(source.Sample, error) bool) {
+	samples := func(yield func(source.Sample, error) bool) {
 		for range 7 {
 			if !yield(source.Sample{Name: "x", Data: memory(data)}, nil) {
 				return
 			}
 		}
 		yield(source.Sample{}, broken)
-	}, workers, func(*slot) error { committed++; return nil })
+	}
+	err := newRing(j.schema, 2, 0, func(*slot) error { committed++; return nil }).run(context.Background(), samples, workers)
 	if err != broken || committed != 7 {
 		t.Errorf("error %v after %d records, want that of the source after 7", err, committed)
 	}

@@ -193,14 +193,15 @@ func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[s
 	if vfs.Mounted(r.config.Source) && len(j.source) > 0 {
 		samples = source.Ahead(samples, len(j.source), readAhead)
 	}
-	return newRing(j.schema, len(workers), r.config.Memory).run(ctx, samples, workers, func(s *slot) error {
+	commit := func(s *slot) error {
 		r.progress.Add(1)
 		r.books.enter(s)
 		if s.bad == nil {
 			return add(s)
 		}
 		return r.leaveOut(s)
-	})
+	}
+	return newRing(j.schema, len(workers), r.config.Memory, commit).run(ctx, samples, workers)
 }
 
 // leaveOut enters a sample that cannot be used, or makes it the error.

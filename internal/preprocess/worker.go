@@ -12,9 +12,10 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// slot carries one sample from the source through a worker to the committer. Its record is
+// slot carries one sample from the source through a worker to its commit. Its record is
 // reused for other samples.
 type slot struct {
+	number int64 // of the sample, in the order of the source
 	sample source.Sample
 	record *store.Record
 	size   int64  // bytes of the sample
@@ -23,7 +24,6 @@ type slot struct {
 	stored digest // of the record's content, likewise
 	bad    error  // why the sample cannot be used; then record holds nothing
 	fatal  error  // why the whole run cannot go on
-	done   chan struct{}
 }
 
 // worker makes records of samples, one at a time. It serves one goroutine.

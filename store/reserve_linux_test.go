@@ -1,0 +1,77 @@
+package store
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/tensor"
+	"golang.org/x/sys/unix"
+)
+
+// What was reserved of the disk for a shard beyond its end is free when it is finished, and
+// after a build that goes on behind a checkpoint.
+func TestReservedRoomIsGivenBack(t *testing.T) {
+	schema := Schema{Fields: []Field{NewField("x", tensor.Uint8, 100_000)}}
+	dest := filepath.Join(t.TempDir(), "ds")
+	write := func(until int, opts FlatOptions) *FlatWriter {
+		w, err := CreateFlat(dest, schema, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := NewRecord(schema)
+		for i := int(w.Kept().Records); i < until; i++ {
+			if err := w.Append(r); err != nil {
+				t.Fatal(err)
+			}
+			if i == until/2 {
+				if err := w.Checkpoint(nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return w
+	}
+	if err := write(45, FlatOptions{Journal: &Journal{}}).Close(); err != nil {
+		t.Fatal(err)
+	}
+	w := write(70, FlatOptions{Journal: &Journal{Resume: true}})
+	defer w.Close()
+	if _, err := w.Commit(Info{}); err != nil {
+		t.Fatal(err)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(filepath.Join(dest, "x-00000.npy"), &st); err != nil {
+		t.Fatal(err)
+	}
+	if st.Size != HeaderBytes+70*100_000 || st.Blocks*512 > st.Size+64<<10 { // with what lists its blocks
+		t.Errorf("a file of %d bytes takes %d of the disk", st.Size, st.Blocks*512)
+	}
+}
+
+// A file grows by what is asked for, and not in its size.
+func TestReserve(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "f"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(int(f.Fd()), &fs); err != nil {
+		t.Fatal(err)
+	}
+	if fs.Type != unix.EXT4_SUPER_MAGIC {
+		t.Skip("the folder for temporary files is not on ext4")
+	}
+	if got := reserve(f, 8192, 4096); got != 12288 {
+		t.Errorf("room up to %d", got)
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &st); err != nil || st.Size != 0 || st.Blocks == 0 {
+		t.Errorf("size %d, %d blocks, %v", st.Size, st.Blocks, err)
+	}
+	if got := reserve(f, 0, 1<<60); got != math.MaxInt64 {
+		t.Errorf("more than there is: room up to %d", got)
+	}
+}
