@@ -33,14 +33,19 @@ var storeBF16 = store{"uint16", 1, func(k *kernel) func(lo, hi vec, to gp, disp 
 	}
 }}
 
-// A formula makes numbers of the bytes 0 to 255. It loads its coefficients for three phases
-// of 8 elements from the table, for one or both halves of each, and returns what converts the
-// 32-bit integers in x by half h of phase i. The result may be in another register, which is
-// that half's.
+// A formula makes numbers of the bytes 0 to 255. It loads its coefficients for three phases of
+// 8 elements from the table, for one or both halves of each.
 type formula struct {
 	table string // Go type
 	doc   string
-	load  func(k *kernel, table gp, halves int) func(i, h int, x vec) vec
+	load  func(k *kernel, table gp, halves int) converter
+}
+
+// A converter makes numbers of what is in x, by half h of phase i. The result may be in another
+// register, which is that half's.
+type converter struct {
+	convert func(i, h int, x vec) vec
+	widen   func(mask vec) // changes a mask that would make 32-bit integers of bytes
 }
 
 // coefficients loads rows of a table, of which each has 8 numbers.
@@ -55,37 +60,46 @@ func coefficients(k *kernel, table gp, first, rows, halves int) [][]vec {
 	return c
 }
 
-// exact is (x*unit - mean) * std with both factors in two parts, of which the product is the
-// quotient by the number whose reciprocal they are.
-var exact = formula{"*[11][8]float32", "in float32, rounded after each step", func(k *kernel, table gp, halves int) func(i, h int, x vec) vec {
+// exact is (x*unit - mean) * std with std in two parts, of which the product is the quotient by
+// the number whose reciprocal they are. Package vec says what x is, and what is added to it.
+var exact = formula{"*[11][8]float32", "in float32, rounded after each step", func(k *kernel, table gp, halves int) converter {
 	unit := coefficients(k, table, 0, 2, 1)
+	again, bytes := unit[0][0], unit[1][0]
+	high := k.constant(0x80808080_80808080, 0x80808080_80808080)
+	k.op("VAND %v.B16, %v.B16, %v.B16", bytes, high, high)
 	c := coefficients(k, table, 2, 9, halves)
 	t := k.several(2)
-	scale := func(to, x, hi, lo vec) {
-		k.fmul(to, x, lo)
-		k.fmla(to, x, hi)
-	}
-	return func(i, h int, x vec) vec {
-		of := h % halves
-		k.ucvtf(x, x)
-		scale(t[h], x, unit[0][0], unit[1][0])
-		k.fsub(t[h], t[h], c[3*i][of])
-		scale(x, t[h], c[3*i+1][of], c[3*i+2][of])
-		return x
+	return converter{
+		convert: func(i, h int, x vec) vec {
+			of := h % halves
+			k.ucvtf(x, x)
+			k.fmla(x, x, again)
+			k.fsub(t[h], x, c[3*i][of])
+			k.fmul(x, t[h], c[3*i+2][of])
+			k.fmla(x, t[h], c[3*i+1][of])
+			return x
+		},
+		widen: func(mask vec) {
+			k.op("VTBL %v.B16, [%v.B16], %v.B16", bytes, mask, mask)
+			k.op("VORR %v.B16, %v.B16, %v.B16", high, mask, mask)
+		},
 	}
 }}
 
 // affine is x*scale + bias, rounded once: less than exact, but as a rule the same when
 // rounded to 16 bits.
-var affine = formula{"*[6][8]float32", "by one multiplication and addition", func(k *kernel, table gp, halves int) func(i, h int, x vec) vec {
+var affine = formula{"*[6][8]float32", "by one multiplication and addition", func(k *kernel, table gp, halves int) converter {
 	c := coefficients(k, table, 0, 6, halves)
 	t := k.several(2)
-	return func(i, h int, x vec) vec {
-		of := h % halves
-		k.ucvtf(x, x)
-		k.op("VMOV %v.B16, %v.B16", c[2*i+1][of], t[h])
-		k.fmla(t[h], x, c[2*i][of])
-		return t[h]
+	return converter{
+		convert: func(i, h int, x vec) vec {
+			of := h % halves
+			k.ucvtf(x, x)
+			k.op("VMOV %v.B16, %v.B16", c[2*i+1][of], t[h])
+			k.fmla(t[h], x, c[2*i][of])
+			return t[h]
+		},
+		widen: func(vec) {},
 	}
 }}
 
@@ -95,19 +109,23 @@ func norm(name string, f formula, s store) *kernel {
 		"converts n >= 24 bytes "+f.doc+".\nPhase i of the table is for bytes 8i to 8i+7 of each 24.")
 	dst, src, n, table := k.param("dst"), k.param("src"), k.param("n"), k.param("table")
 	emit := s.begin(k)
-	convert := f.load(k, table, 2)
-	i, x := k.gp(), k.several(2)
+	c := f.load(k, table, 2)
+	masks := k.widenMasks(2)
+	for _, m := range masks {
+		c.widen(m)
+	}
+	i, bytes, x := k.gp(), k.vec(), k.several(2)
 	from, setFrom := k.plus(src, i, 0)
 	to, setTo := k.plus(dst, i, s.shift)
 	k.blocks(n, i, 24, func() {
 		setFrom()
 		setTo()
 		for j := range 3 {
-			k.load8(from, 8*j, x[0])
-			k.op("VUXTL %v.B8, %v.H8", x[0], x[0])
-			k.op("VUXTL2 %v.H8, %v.S4", x[0], x[1])
-			k.op("VUXTL %v.H4, %v.S4", x[0], x[0])
-			emit(convert(j, 0, x[0]), convert(j, 1, x[1]), to, 8*j)
+			k.load8(from, 8*j, bytes)
+			for h, m := range masks {
+				k.op("VTBL %v.B16, [%v.B16], %v.B16", m, bytes, x[h])
+			}
+			emit(c.convert(j, 0, x[0]), c.convert(j, 1, x[1]), to, 8*j)
 		}
 	})
 	return k.finish()
@@ -120,8 +138,12 @@ func planesNorm(name string, f formula, s store) *kernel {
 	dst := [3]gp{k.param("red"), k.param("green"), k.param("blue")}
 	src, n, step, mask, table := k.param("src"), k.param("n"), k.param("step"), k.param("mask"), k.param("table")
 	emit := s.begin(k)
-	convert := f.load(k, table, 1)
+	c := f.load(k, table, 1)
 	gather := coefficients(k, mask, 0, 3, 2)
+	for _, halves := range gather {
+		c.widen(halves[0])
+		c.widen(halves[1])
+	}
 	i, to, at := k.gp(), k.gp(), k.gp()
 	pixels, x := k.several(2), k.several(2)
 	second := k.gp() // of 8 pixels, the last 16 bytes begin at 8*step - 16
@@ -133,12 +155,12 @@ func planesNorm(name string, f formula, s store) *kernel {
 		k.load(at, 0, pixels[0])
 		k.op("ADD %v, %v, %v", second, at, at)
 		k.load(at, 0, pixels[1])
-		for c := range 3 {
+		for ch := range 3 {
 			for h := range x {
-				k.op("VTBL %v.B16, [%v.B16], %v.B16", gather[c][h], pixels[h], x[h])
+				k.op("VTBL %v.B16, [%v.B16], %v.B16", gather[ch][h], pixels[h], x[h])
 			}
-			k.op("ADD %v<<%d, %v, %v", i, s.shift, dst[c], to)
-			emit(convert(c, 0, x[0]), convert(c, 1, x[1]), to, 0)
+			k.op("ADD %v<<%d, %v, %v", i, s.shift, dst[ch], to)
+			emit(c.convert(ch, 0, x[0]), c.convert(ch, 1, x[1]), to, 0)
 		}
 	})
 	return k.finish()
