@@ -98,6 +98,10 @@ var targets = []target{
 	{"HDF5 with libdeflate, gzip, one record a chunk, against libhdf5", hdf5("hdf5-libdeflate", "gzip, 1 a chunk, 1 worker", cpuHead), false, 1.8},
 	{"HDF5 with libdeflate, batches of one record a chunk, two workers, against libhdf5", hdf5("hdf5-libdeflate", "gzip, 1 a chunk, batch 32, 2 workers / gonum", "clock"), false, 3.2},
 	{"the tutorial's table, last row against its baseline (published: 11.55)", figure{"loadbench-b1", "progressive-sleep", []string{"precomputed, zero-copy"}, "speed-up", false}, false, 30},
+	{"from a bucket over a link, a shuffled epoch, of what the link can", linked("of the link", false), false, .9},
+	{"from a bucket over a link, opening to the first batch, round trips", linked("round trips", true), true, 5},
+	{"from a bucket over a link, the second epoch, of a local dataset's time", linked("second epoch, of local time (the better of two)", true), true, 1.05},
+	{"from a bucket over a link, against a loop of GETs, a record each", linked("times a loop of GETs", false), false, 10},
 	{"open to first batch, 10,000,000 records, ms", figure{"loader", "set-up", []string{"open to first batch"}, "ms, clock", true}, true, 20},
 	{"shuffle of 1,000,000,000 records, ms", figure{"loader", "set-up", []string{"shuffle of 1000000000"}, "ms, clock", true}, true, 1},
 }
@@ -105,6 +109,11 @@ var targets = []target{
 // hdf5 is a figure of bench/hdf5.
 func hdf5(program, rows, column string) figure {
 	return figure{program, "HDF5", []string{rows}, column, false}
+}
+
+// linked is a figure of training over a shaped link, see remote/s3test.
+func linked(column string, worst bool) figure {
+	return figure{"remote", "over a link", []string{""}, column, worst}
 }
 
 // targets returns the table of what is aimed at; what falls short comes first. What no program

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,10 +30,12 @@ func setting(name string, otherwise int) int {
 // dataset of small and one of large records, and says: what a first, shuffled epoch has of the
 // link; the time from opening to the first batch; a second epoch, and one of the local dataset;
 // and a loop that gets records one after the other. What a plain download of the same bytes
-// with many connections reaches on this machine stands beside it.
+// with many connections reaches on this machine stands beside it. Last it prints all of that as
+// a table, for bench/publish.
 func BenchmarkLink(b *testing.B) {
 	trip := time.Duration(setting("RTT_MS", 50)) * time.Millisecond
 	rate := int64(setting("LINK_MBS", 200)) * 1e6
+	var all []figures
 	for _, c := range []struct {
 		name    string
 		records int
@@ -49,13 +53,37 @@ func BenchmarkLink(b *testing.B) {
 			l := NewLink(b, s.Address)
 			l.Shape(b, trip, rate)
 			for b.Loop() {
-				run(b, s.URL(l.Address, "ds"), local, trip, float64(rate))
+				f := measure(b, s.URL(l.Address, "ds"), local)
+				f.trip, f.rate = trip, float64(rate)
+				f.print()
+				all = append(all, f)
 			}
 		})
 	}
+	table(all)
 }
 
-func run(b *testing.B, url string, local *mmapds.Dataset, trip time.Duration, rate float64) {
+// figures are what was measured of one dataset.
+type figures struct {
+	trip        time.Duration // of the link
+	rate        float64       // bytes a second
+	records     int
+	record      int // bytes
+	size        float64
+	opened      time.Duration
+	first       time.Duration // from there to the first batch
+	epoch       time.Duration // from there to the end of the epoch
+	second      []float64     // later epochs, of the time that a local dataset takes
+	get         time.Duration // of one record, one after the other
+	plain       float64       // bytes a second of a download
+	load        string        // of the machine
+	requests    int64
+	hedges      int64
+	connections int
+}
+
+func measure(b *testing.B, url string, local *mmapds.Dataset) figures {
+	f := figures{records: local.Len(), record: local.Specs()[0].RecordBytes(), size: float64(local.Files().Bytes()), load: load()}
 	cache := filepath.Join(b.TempDir(), "cache")
 	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 5, Workers: 2}
 	began := time.Now()
@@ -64,28 +92,57 @@ func run(b *testing.B, url string, local *mmapds.Dataset, trip time.Duration, ra
 		b.Fatal(err)
 	}
 	defer d.Close()
-	opened := time.Since(began)
-	first, all, _ := pass(b, d, opts, 0)
+	f.opened = time.Since(began)
+	f.first, f.epoch, _ = pass(b, d, opts, 0)
 	st := d.Stats()
-	size := float64(local.Files().Bytes())
-	fmt.Printf("  %d records, %.0f MB; link %.0f MB/s, %v round trip\n", d.Len(), size/1e6, rate/1e6, trip)
-	fmt.Printf("  first epoch      %8v  %.0f MB/s, %.2f of the link (from opening: %.2f); %d requests, %d retries, %d hedges, %d in flight\n",
-		all.Round(time.Millisecond), size/all.Seconds()/1e6, size/all.Seconds()/rate, size/(all+opened).Seconds()/rate, st.Requests, st.Retries, st.Hedges, st.InFlight)
-	fmt.Printf("  to first batch   %8v  %.1f round trips (%v of it to open)\n", (opened + first).Round(time.Millisecond), float64(opened+first)/float64(trip), opened.Round(time.Millisecond))
+	f.requests, f.hedges, f.connections = st.Requests, st.Hedges, st.InFlight
 	for range 2 { // alternating, so that both see the same machine
 		_, second, sum := pass(b, d, opts, 1)
 		_, here, want := pass(b, local, opts, 1)
 		if sum != want {
 			b.Fatal("other bytes than from the local dataset")
 		}
-		fmt.Printf("  second epoch     %8v  local %v: %.3f of it\n", second.Round(time.Millisecond), here.Round(time.Millisecond), second.Seconds()/here.Seconds())
+		f.second = append(f.second, second.Seconds()/here.Seconds())
 	}
-	loop := plainLoop(b, url, d, 40)
-	fmt.Printf("  loop of GETs     %8v  a record: %.0f MB/s; the first epoch is %.0f times as fast\n", loop.Round(time.Microsecond),
-		size/float64(d.Len())/loop.Seconds()/1e6, loop.Seconds()*float64(d.Len())/all.Seconds())
-	got := download(b, url, local)
-	fmt.Printf("  plain download   %8.0f MB/s with 64 connections of 4 MiB requests, nothing done with the bytes\n", got/1e6)
+	f.get = plainLoop(b, url, d, 40)
+	f.plain = download(b, url, local)
+	return f
 }
+
+// load returns how many processes want to run on this machine.
+func load() string {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return "unknown"
+	}
+	return strings.Fields(string(text))[0]
+}
+
+func (f figures) print() {
+	fmt.Printf("  %d records of %d bytes; link %.0f MB/s, %v round trip; load %s\n", f.records, f.record, f.rate/1e6, f.trip, f.load)
+	fmt.Printf("  first epoch %v; %d requests, %d hedges, %d in flight; first batch %v behind opening, which took %v\n",
+		f.epoch.Round(time.Millisecond), f.requests, f.hedges, f.connections, f.first.Round(time.Millisecond), f.opened.Round(time.Millisecond))
+}
+
+// table prints a row for each dataset.
+func table(all []figures) {
+	if len(all) == 0 {
+		return
+	}
+	fmt.Printf("\n| %s | plain download | first epoch | of the link | with opening | to the first batch | round trips | second epoch, of local time (the better of two) | times a loop of GETs | load |\n|%s\n",
+		tableHead, strings.Repeat(" --- |", 10))
+	for _, f := range all {
+		begun := f.opened + f.first
+		fmt.Printf("| %d B, %d records; %.0f MB/s, %d ms | %.0f MB/s | %.0f MB/s | %.2f | %.2f | %d ms | %.1f | %.3f | %.0f | %s |\n",
+			f.record, f.records, f.rate/1e6, f.trip.Milliseconds(), f.plain/1e6, f.size/f.epoch.Seconds()/1e6, f.size/f.epoch.Seconds()/f.rate,
+			f.size/(f.opened+f.epoch).Seconds()/f.rate, begun.Milliseconds(), float64(begun)/float64(f.trip), slices.Min(f.second),
+			f.get.Seconds()*float64(f.records)/f.epoch.Seconds(), f.load)
+	}
+	fmt.Println()
+}
+
+// tableHead is what bench/publish knows the table by.
+const tableHead = "over a link"
 
 // pass runs an epoch, and returns the time to its first batch, to its end, and a sum over one
 // byte of each page, so that all are read.
