@@ -48,6 +48,7 @@ func cases() []one {
 		{"gzip, 1 a chunk, batch 32, 2 workers", "one", images, images, true, 32, false, chunks(2, 32)},
 		{"gzip+shuffle float32, 1 a chunk", "float", images, images, true, 1, false, chunks(1, 1)},
 		{"gzip, 32 a chunk, in order", "many", images, images / 2, false, 1, false, chunks(1, 1)},
+		{"gzip, 32 a chunk, in order, 2 workers", "many", images, images / 2, false, 1, false, chunks(2, 1)},
 		{"gzip, 32 a chunk, random", "many", images, 16, true, 1, false, chunks(1, 1)},
 		{"gzip, automatic chunks, in order", "auto", images, images / 4, false, 1, false, chunks(1, 1)},
 		{"gzip, automatic chunks, random", "auto", images, 8, true, 1, false, chunks(1, 1)},

@@ -22,8 +22,10 @@ type call struct {
 	slots []slot // by row
 	rows  []int  // rows[i] is the first slot of group i; one more at the end
 	jobs  int64  // groups x columns
+	ahead int64  // jobs after those, of rows from after on, which only helpers do
+	after int64
 
-	next    atomic.Int64 // job
+	next    atomic.Int64 // job that nobody has begun
 	helpers sync.WaitGroup
 
 	mu     sync.Mutex
@@ -45,7 +47,8 @@ type slot struct {
 func (c *call) begin(ctx context.Context, dst []byte) {
 	c.ctx, c.dst = ctx, dst
 	c.slots, c.rows = c.slots[:0], c.rows[:0]
-	c.next.Store(0)
+	c.next.Store(1) // the caller begins with 0
+	c.jobs, c.ahead = 0, 0
 	c.err, c.caught = nil, nil
 }
 
@@ -105,10 +108,14 @@ func (c *call) run() error {
 	}
 	c.jobs = int64(len(c.rows)) * c.r.grid.columns
 	c.rows = append(c.rows, len(c.slots))
-	if c.jobs > 1 && c.jobs*int64(c.r.grid.size) > aloneBytes {
-		c.r.pool.invite(c, c.jobs-1)
+	alone := c.r.pool.enter()
+	defer c.r.pool.leave()
+	c.r.foresee(c, alone)
+	if n := c.jobs + c.ahead; n > 1 && n*int64(c.r.grid.size) > aloneBytes {
+		c.r.pool.invite(c, n-1)
 	}
-	c.work()
+	c.work(0, c.jobs)
+	c.next.Store(c.jobs + c.ahead) // who has not begun to read ahead by now, need not
 	c.helpers.Wait()
 	if c.caught != nil {
 		panic(c.caught)
@@ -116,10 +123,12 @@ func (c *call) run() error {
 	return c.err
 }
 
-// work does jobs until there are no more.
-func (c *call) work() {
+// help does what the caller has not begun, and then reads ahead.
+func (c *call) help() { c.work(-1, c.jobs+c.ahead) }
+
+// work does jobs below end until there are no more, the given one first unless that is negative.
+func (c *call) work(job, end int64) {
 	w := <-c.r.pool.workers
-	job := int64(0)
 	defer func(before bool) {
 		debug.SetPanicOnFault(before)
 		c.r.pool.workers <- w
@@ -127,13 +136,16 @@ func (c *call) work() {
 			c.lost(job, p)
 		}
 	}(debug.SetPanicOnFault(true))
-	for {
-		if job = c.next.Add(1) - 1; job >= c.jobs {
-			return
-		}
+	if job < 0 {
+		job = c.next.Add(1) - 1
+	}
+	for ; job < end; job = c.next.Add(1) - 1 {
 		err := c.ctx.Err()
-		if err == nil {
+		switch {
+		case err == nil && job < c.jobs:
 			err = c.do(w, job)
+		case err == nil:
+			c.r.readAhead(w, c.after+job-c.jobs)
 		}
 		if err != nil {
 			c.stop(job, err)
@@ -143,9 +155,12 @@ func (c *call) work() {
 }
 
 // stop ends the call. Jobs are begun in order, so the error of the first that fails is the
-// same in every run.
+// same in every run. What is read ahead has none: who wants it then finds it again.
 func (c *call) stop(job int64, err error) {
-	c.next.Store(c.jobs)
+	c.next.Store(c.jobs + c.ahead)
+	if job >= c.jobs {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err == nil || job < c.at {
@@ -158,11 +173,14 @@ func (c *call) lost(job int64, p any) {
 	fault, ok := p.(interface{ Addr() uintptr })
 	mapped := c.r.src.mapped
 	if ok && len(mapped) > 0 && fault.Addr()-uintptr(unsafe.Pointer(unsafe.SliceData(mapped))) < uintptr(len(mapped)) {
+		if job >= c.jobs {
+			return
+		}
 		s, _ := c.r.find(c.place(job))
 		c.stop(job, c.r.failed(s, cut(s.offset, s.size)))
 		return
 	}
-	c.stop(job, h5meta.ErrCorrupt)
+	c.stop(min(job, c.jobs-1), h5meta.ErrCorrupt)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.caught = p

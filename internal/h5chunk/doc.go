@@ -11,7 +11,8 @@
 // Both group what is wanted by chunk, so that a chunk is inflated once a call, by the workers
 // of the Pool in parallel, and straight into dst where it is whole records that are all wanted.
 // Chunks that are wanted in part stay in a cache, so that neighbours that are read next cost
-// a copy. A fault in a mapping whose file was cut is an error, in helping goroutines too.
+// a copy; and where calls go on in order, one chunk after the other, workers that have nothing to do
+// inflate the next ones meanwhile. A fault in a mapping whose file was cut is an error, in helping goroutines too.
 // Errors are of type *Error, or speak of a bad argument; memory of the wrong length panics.
 //
 // Undone are deflate, shuffle, fletcher32 (verified, like the checksum of deflate) and lzf, in

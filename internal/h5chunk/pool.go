@@ -3,6 +3,7 @@ package h5chunk
 import (
 	"runtime"
 	"sync"
+	"sync/atomic"
 )
 
 // Pool is the workers that inflate chunks, for any number of Readers. Its methods may be
@@ -13,6 +14,7 @@ type Pool struct {
 	start   sync.Once
 	closed  chan struct{}
 	end     sync.Once
+	callers atomic.Int32
 }
 
 // worker is the memory of one goroutine that undoes filters: stored bytes, and what lies
@@ -46,6 +48,11 @@ func (p *Pool) Workers() int { return cap(p.workers) }
 // goroutine does all the work.
 func (p *Pool) Close() { p.end.Do(func() { close(p.closed) }) }
 
+// enter notes that a call begins, until leave, and reports whether there is no other.
+func (p *Pool) enter() (alone bool) { return p.callers.Add(1) == 1 }
+
+func (p *Pool) leave() { p.callers.Add(-1) }
+
 // invite asks up to n helpers that have nothing else to do.
 func (p *Pool) invite(c *call, n int64) {
 	p.start.Do(func() {
@@ -68,7 +75,7 @@ func (p *Pool) help() {
 	for {
 		select {
 		case c := <-p.calls:
-			c.work()
+			c.help()
 			c.helpers.Done()
 		case <-p.closed:
 			return

@@ -50,6 +50,7 @@ type Reader struct {
 
 	mu   sync.Mutex
 	idle []*call
+	row  span // what was read last, and ahead
 }
 
 // NewReader returns a Reader of data, which lies in the file that src reads. It reads the
