@@ -11,6 +11,7 @@ import (
 type State struct {
 	*Tree
 	Step int    // the program had done as many
+	Cut  bool   // the power was cut; false: the program was killed
 	What string // how it came about
 	Mark string // the last thing that the program told before
 }
@@ -45,21 +46,26 @@ func (l *Log) statesAt(n, random int, rng *rand.Rand) iter.Seq[State] {
 	if n < l.Len() {
 		before = l.Describe(n)
 	}
-	state := func(t *Tree, how string, args ...any) State {
-		return State{t, n, fmt.Sprintf("%s before step %d of %d (%s)", fmt.Sprintf(how, args...), n, l.Len(), before), l.Mark(n)}
+	killed := func(t *Tree, how string, args ...any) State {
+		return State{Tree: t, Step: n, What: fmt.Sprintf("%s before step %d of %d (%s)", fmt.Sprintf(how, args...), n, l.Len(), before), Mark: l.Mark(n)}
+	}
+	cut := func(t *Tree, how string, args ...any) State {
+		s := killed(t, "power cut, "+how, args...)
+		s.Cut = true
+		return s
 	}
 	always := func(b bool) func() bool { return func() bool { return b } }
 	return func(yield func(State) bool) {
-		if !yield(state(l.Killed(n), "killed")) ||
-			!yield(state(l.Cut(n, 0, always(false)), "power cut, all lost")) ||
-			!yield(state(l.Cut(n, 1, always(false)), "power cut, only names kept")) ||
-			!yield(state(l.Cut(n, 0, always(true)), "power cut, only names lost")) {
+		if !yield(killed(l.Killed(n), "killed")) ||
+			!yield(cut(l.Cut(n, 0, always(false)), "all lost")) ||
+			!yield(cut(l.Cut(n, 1, always(false)), "only names kept")) ||
+			!yield(cut(l.Cut(n, 0, always(true)), "only names lost")) {
 			return
 		}
 		for k := range random {
 			part, often := rng.Float64(), rng.Float64()
 			t := l.Cut(n, part, func() bool { return rng.Float64() < often })
-			if !yield(state(t, "power cut %d, of names %.2f kept, of writes %.2f", k, part, often)) {
+			if !yield(cut(t, "%.2f of names kept, of writes %.2f (%d)", part, often, k)) {
 				return
 			}
 		}
