@@ -16,6 +16,7 @@ type bench struct {
 	dir        string
 	sets       []set
 	own        *server
+	self       string         // where this program is
 	usual      *measure.Child // this program again: its garbage shall not cost others
 	other      *measure.Child // this program with the other decoder, or nil
 	otherText  string
@@ -55,12 +56,11 @@ func newBench(o options) (_ *bench, err error) {
 	return b, b.startOther()
 }
 
-func (b *bench) startUsual() error {
-	self, err := os.Executable()
-	if err != nil {
+func (b *bench) startUsual() (err error) {
+	if b.self, err = os.Executable(); err != nil {
 		return err
 	}
-	b.usual, err = measure.Start(self, "-serve", b.dir, "-pass-order", b.o.order)
+	b.usual, err = b.start(b.self)
 	return err
 }
 
@@ -77,7 +77,7 @@ func (b *bench) startOther() (err error) {
 	if b.o.other == "" {
 		return nil
 	}
-	if b.other, err = measure.Start(b.o.other, "-serve", b.dir, "-pass-order", b.o.order); err != nil {
+	if b.other, err = b.start(b.o.other); err != nil {
 		return err
 	}
 	a, err := b.other.Ask(measure.Request{})
@@ -125,18 +125,24 @@ func (b *bench) asking(way, set string) func(from, to int) (measure.Spent, error
 
 // decoder is this program with one JPEG decoder.
 type decoder struct {
-	name string
-	do   func(way, set string) func(from, to int) (measure.Spent, error)
-	ask  func(measure.Request) (measure.Answer, error)
+	name    string
+	program string
+	do      func(way, set string) func(from, to int) (measure.Spent, error)
+	ask     func(measure.Request) (measure.Answer, error)
 }
 
 // decoders returns this program, and the other one if there is one.
 func (b *bench) decoders() []decoder {
-	list := []decoder{{short(decode.Backend()), b.asking, b.own.answer}}
+	list := []decoder{{short(decode.Backend()), b.self, b.asking, b.own.answer}}
 	if b.other != nil {
-		list = append(list, decoder{short(b.otherText), b.other.Doing, b.other.Ask})
+		list = append(list, decoder{short(b.otherText), b.o.other, b.other.Doing, b.other.Ask})
 	}
 	return list
+}
+
+// start starts a process that serves the photos.
+func (b *bench) start(program string) (*measure.Child, error) {
+	return measure.Start(program, "-serve", b.dir, "-pass-order", b.o.order)
 }
 
 // short names a build in tables, by the JPEG decoders in it.

@@ -43,24 +43,43 @@ func (b *bench) pipeline() error {
 // micros is what an item took, in microseconds of the processor.
 func micros(r measure.Result) string { return fmt.Sprintf("%.0f", r.Median(measure.CPU)*1e6) }
 
-// workers compares two workers with one.
+// workers compares two workers with one, and two processes with one, which share nothing: what
+// they fall short of twice is the machine's.
 func (b *bench) workers() error {
-	rows := [][]string{{"two workers against one", "set", "fastest rounds", "by the clock", "by what an image costs both"}}
+	rows := [][]string{{"two workers against one", "set", "fastest rounds", "by the clock", "by what an image costs both", "two processes against one, by the clock", "by what an image costs both"}}
 	for _, s := range b.sets {
 		for _, d := range b.decoders() {
-			results, err := measure.Rounds(2*b.o.rounds, len(s.files), len(s.files), []measure.Contender{
-				{Name: d.name + ", 1 worker", Do: d.do("bilinear float32", s.name)},
-				{Name: d.name + ", 2 workers", Do: d.do("2 workers", s.name)},
-			})
+			results, err := b.oneAndTwo(s, d)
 			if err != nil {
 				return err
 			}
 			measure.Lines(os.Stdout, "Workers/"+s.name, "photo", results)
-			cost := results[0].Over(results[1], measure.CPU)
-			rows = append(rows, []string{d.name, s.name, measure.Digits(results[0].Fastest(measure.Wall) / results[1].Fastest(measure.Wall)), results[0].Over(results[1], measure.Wall).String(),
-				measure.Ratio{Median: 2 * cost.Median, Low: 2 * cost.Low, High: 2 * cost.High}.String()})
+			one, workers, processes := results[0], results[1], results[2]
+			rows = append(rows, []string{d.name, s.name, measure.Digits(one.Fastest(measure.Wall) / workers.Fastest(measure.Wall)),
+				one.Over(workers, measure.Wall).String(), twice(one.Over(workers, measure.CPU)),
+				one.Over(processes, measure.Wall).String(), twice(one.Over(processes, measure.CPU))})
 		}
 	}
 	measure.Table(os.Stdout, rows)
 	return nil
+}
+
+// oneAndTwo measures one worker, two workers, and two processes of a worker each.
+func (b *bench) oneAndTwo(s set, d decoder) ([]measure.Result, error) {
+	const way = "bilinear float32"
+	twin, err := b.start(d.program)
+	if err != nil {
+		return nil, err
+	}
+	defer twin.Close()
+	return measure.Rounds(2*b.o.rounds, len(s.files), len(s.files), []measure.Contender{
+		{Name: d.name + ", 1 worker", Do: d.do(way, s.name)},
+		{Name: d.name + ", 2 workers", Do: d.do("2 workers", s.name)},
+		{Name: d.name + ", 2 processes", Do: measure.AtOnce(d.do(way, s.name), twin.Doing(way, s.name))},
+	})
+}
+
+// twice is for a ratio of what one item costs one worker and two.
+func twice(r measure.Ratio) string {
+	return measure.Ratio{Median: 2 * r.Median, Low: 2 * r.Low, High: 2 * r.High}.String()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -37,6 +38,26 @@ func TestRounds(t *testing.T) {
 func TestRoundsError(t *testing.T) {
 	fails := Contender{Name: "x", Do: func(int, int) (Spent, error) { return Spent{}, io.EOF }}
 	if _, err := Rounds(1, 1, 1, []Contender{fails}); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "x: ") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Two at once do each item twice; the time of the processor that it takes is the mean.
+func TestAtOnce(t *testing.T) {
+	var turn sync.WaitGroup // neither ends before both have begun
+	turn.Add(2)
+	costs := func(cpu float64) func(int, int) (Spent, error) {
+		return func(from, to int) (Spent, error) {
+			turn.Done()
+			turn.Wait()
+			return Spent{CPU: cpu * float64(to-from)}, nil
+		}
+	}
+	if s, err := AtOnce(costs(1), costs(3))(2, 4); err != nil || s.CPU != 4 || s.Wall <= 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	fails := func(int, int) (Spent, error) { return Spent{}, io.EOF }
+	if _, err := AtOnce(fails, fails)(0, 1); !errors.Is(err, io.EOF) {
 		t.Errorf("error %v", err)
 	}
 }

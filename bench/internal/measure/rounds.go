@@ -1,8 +1,11 @@
 package measure
 
 import (
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 )
 
 // A Contender does items [from, to) of the work and says what that took.
@@ -34,6 +37,23 @@ func Repeated(times int, f func() error) func(from, to int) (Spent, error) {
 			return nil
 		})
 		return s.per(times), err
+	}
+}
+
+// AtOnce is the Do of two processes that do the same items at the same time, and so twice as many
+// of them: what is told is half of the time by the clock and of both processors' times, which
+// is what an item takes.
+func AtOnce(one, other func(from, to int) (Spent, error)) func(from, to int) (Spent, error) {
+	return func(from, to int) (Spent, error) {
+		var both [2]Spent
+		var errs [2]error
+		var done sync.WaitGroup
+		start := time.Now()
+		for i, do := range []func(from, to int) (Spent, error){one, other} {
+			done.Go(func() { both[i], errs[i] = do(from, to) })
+		}
+		done.Wait()
+		return Spent{time.Since(start).Seconds(), both[0].CPU + both[1].CPU}.per(2), errors.Join(errs[:]...)
 	}
 }
 
