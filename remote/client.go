@@ -191,8 +191,7 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 		if o.Size > limit {
 			return NewError("read", c.Name(key), ErrInvalid, fmt.Errorf("%d bytes; no more than %d are expected", o.Size, limit))
 		}
-		data, err = io.ReadAll(io.LimitReader(watch.reader(body), limit+1))
-		c.counts.bytes.Add(int64(len(data)))
+		data, err = io.ReadAll(io.LimitReader(watch.reader(body, &c.counts.bytes), limit+1))
 		switch {
 		case err != nil:
 			return watch.explain(err)

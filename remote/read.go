@@ -39,8 +39,7 @@ func (c *Client) once(ctx context.Context, o Object, off int64, dst []byte) (int
 		return 0, watch.explain(err)
 	}
 	defer body.Close()
-	n, err := io.ReadFull(watch.reader(body), dst)
-	c.counts.bytes.Add(int64(n))
+	n, err := io.ReadFull(watch.reader(body, &c.counts.bytes), dst)
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return n, fmt.Errorf("the body ended after %d of %d bytes", n, len(dst))
 	}

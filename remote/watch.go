@@ -40,18 +40,20 @@ func (w *watch) explain(err error) error {
 	return err
 }
 
-// reader returns r, watched.
-func (w *watch) reader(r io.Reader) io.Reader { return watched{w, r} }
+// reader returns r, watched, whose bytes are counted when they come.
+func (w *watch) reader(r io.Reader, count *atomic.Int64) io.Reader { return watched{w, r, count} }
 
 type watched struct {
 	watch *watch
 	r     io.Reader
+	count *atomic.Int64
 }
 
 func (r watched) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	if n > 0 {
 		r.watch.timer.Reset(r.watch.limit)
+		r.count.Add(int64(n))
 	}
 	return n, err
 }

@@ -307,13 +307,13 @@ func (e *engine) full() bool {
 
 func (e *engine) run(j *job, n int64) {
 	defer e.all.Done()
-	got, err := e.d.fetch(e.d.ctx, j)
+	err := e.d.fetch(e.d.ctx, j)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.begun = true
 	e.running--
 	e.flying -= n
-	e.limit.add(got, err)
+	e.limit.add(e.d.client.Stats().Bytes, err)
 	e.finish(j, err)
 	e.pump()
 }

@@ -17,18 +17,17 @@ import (
 // second time.
 const waitOther = 30 * time.Second
 
-// fetch brings the blocks of a job that are not there, and returns how many bytes came.
-func (d *Dataset) fetch(ctx context.Context, j *job) (int64, error) {
+// fetch brings the blocks of a job that are not there.
+func (d *Dataset) fetch(ctx context.Context, j *job) error {
 	from, n := lockBlocks+j.x.base+j.from, j.to-j.from
 	if !d.state.lock.try(from, n) {
 		d.state.lock.wait(from, n, waitOther)
 	}
 	defer d.state.lock.free(from, n)
-	got := int64(0)
 	for b := j.from; b < j.to; {
 		there, err := d.there(ctx, j.x, b)
 		if err != nil {
-			return got, err
+			return err
 		}
 		if there {
 			d.counts.others.Add(1)
@@ -40,13 +39,11 @@ func (d *Dataset) fetch(ctx context.Context, j *job) (int64, error) {
 			end++
 		}
 		if err := d.fetchRun(ctx, j, b, end); err != nil {
-			return got, err
+			return err
 		}
-		_, n := j.x.span(b, end)
-		got += n
 		b = end
 	}
-	return got, nil
+	return nil
 }
 
 // tries is how often blocks are fetched whose bytes are not what their checksums say: once is

@@ -8,7 +8,7 @@ type limiter struct {
 	now, most int
 	full      bool // it held something back since the window began
 	began     time.Time
-	bytes     int64
+	seen      int64   // bytes that had come when it began
 	last      float64 // bytes a second in the window before the last change
 	best      float64 // of all windows
 }
@@ -21,32 +21,32 @@ const (
 
 func newLimiter(most int) limiter { return limiter{now: min(firstLimit, most), most: most} }
 
-// add takes a finished request into account.
-func (l *limiter) add(bytes int64, err error) {
-	l.note(time.Now(), bytes, err)
+// add takes a finished request into account; arrived is how many bytes have come so far, of all
+// requests.
+func (l *limiter) add(arrived int64, err error) {
+	l.note(time.Now(), arrived, err)
 }
 
-func (l *limiter) note(at time.Time, bytes int64, err error) {
+func (l *limiter) note(at time.Time, arrived int64, err error) {
 	if err != nil {
 		l.now = max(1, l.now/2)
 		l.last = 0
 		return
 	}
 	if l.began.IsZero() {
-		l.began = at // what came before took a time that is not known
+		l.began, l.seen = at, arrived // what came before took a time that is not known
 		return
 	}
-	l.bytes += bytes
 	took := at.Sub(l.began)
 	if took < limiterLooks {
 		return
 	}
-	rate := float64(l.bytes) / took.Seconds()
+	rate := float64(arrived-l.seen) / took.Seconds()
 	if took < 4*limiterLooks { // else the link was idle in between
 		l.best = max(l.best, rate)
 		l.judge(rate)
 	}
-	l.began, l.bytes, l.full = at, 0, false
+	l.began, l.seen, l.full = at, arrived, false
 }
 
 func (l *limiter) judge(rate float64) {

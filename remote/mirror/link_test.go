@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"io"
+	"regexp"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -166,4 +167,43 @@ func TestHintsDoNotWait(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// What the doctor says of training from afar: that it waits for the link, and how much of that is
+// used; or, where a step takes longer than its batch, that it does not.
+func TestDoctorKnowsTheLink(t *testing.T) {
+	const trip, rate = 20 * time.Millisecond, 100e6
+	b := images(t, 1500, 3, 224, 224)
+	for _, c := range []struct {
+		step time.Duration
+		want loader.Bottleneck
+		says *regexp.Regexp
+	}{
+		{0, loader.RemoteBound, regexp.MustCompile(`^remote-bound, at (9\d|100) % of the link: .* workers are busy .* wait for the store, which sends (8|9|10)\d MB/s; the most that the link has shown is (9|10)\d MB/s`)},
+		{200 * time.Millisecond, loader.TrainBound, regexp.MustCompile(`training`)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			d := open(t, &shaped{Bucket: b, trip: trip, rate: rate}, "ds", Options{})
+			ld, err := loader.New(d, loader.Options{BatchSize: 16, Order: loader.Shuffle{}, Seed: 1, Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, err := range ld.Epoch(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(c.step)
+			}
+			st := ld.Stats()
+			ld.Close()
+			if got := st.Diagnose(); got.Bottleneck != c.want || !c.says.MatchString(got.Text) {
+				t.Errorf("steps of %v: %s: %s", c.step, got.Bottleneck, got.Text)
+			} else {
+				t.Log(got.Text)
+			}
+			if err := d.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
