@@ -18,9 +18,14 @@ func warmTime(indices []int, bytes int) time.Duration {
 	return time.Duration(bytes/warmSpeed) + time.Duration(runs)*warmRun
 }
 
-// hint asks the Source to start reading the batch that this worker will fill after s, so
-// that storage works on it while s is filled. A hint costs a system call per run of
-// records; so none is given while the reads are as fast as memory.
+// hintBytes is the most that one hint asks for. It keeps storage busy until the worker gets to
+// that batch, which asks for the rest; many reads at once keep the kernel, and so other
+// goroutines, from their processors.
+const hintBytes = 2 << 20
+
+// hint asks the Source to start reading the front of the batch that this worker will fill
+// after s, so that storage works on it while s is filled. A hint costs a system call per run
+// of records; so none is given while the reads are as fast as memory.
 //
 // The first batches of a pass have nobody to hint them, and do it for themselves.
 func (w *worker) hint(s *slot) {
@@ -41,8 +46,13 @@ func (w *worker) hint(s *slot) {
 	}
 }
 
-// prefetch hints each run of records in each field.
+// prefetch hints each run of records in each field, up to hintBytes.
 func (w *worker) prefetch(indices []int) {
+	size := 1
+	for f := range w.ld.fields {
+		size += w.ld.fields[f].stored
+	}
+	indices = indices[:min(len(indices), max(1, hintBytes/size))]
 	for len(indices) > 0 {
 		n := runLength(indices)
 		for f := range w.ld.fields {

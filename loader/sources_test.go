@@ -54,6 +54,25 @@ func openCold(t *testing.T, c *cold, o loader.Options) *loader.Loader {
 	return ld
 }
 
+// A hint names the front of a batch: at most 2 MiB, or one record, so that storage is not asked
+// for more than keeps it busy.
+func TestHintsAreShort(t *testing.T) {
+	for _, c := range []struct {
+		width int
+		want  []int
+	}{{600 << 10, []int{0, 1, 2, 8, 9, 10}}, {4 << 20, []int{0, 8}}, {4, upTo(16)}} {
+		for _, order := range []loader.Order{loader.Sequential{}, loader.RunShuffle{Run: 8}} {
+			src := &cold{memory: newMemorySource(16, c.width)}
+			ld := openCold(t, src, loader.Options{BatchSize: 8, Workers: 1, Order: order, Memory: &heap{}})
+			visit(t, ld, 0)
+			slices.Sort(src.hinted)
+			if got := slices.Compact(src.hinted); !slices.Equal(got, c.want) {
+				t.Errorf("%T, %d bytes a record: records %v are hinted, want %v", order, c.width, got, c.want)
+			}
+		}
+	}
+}
+
 func TestSlowReadsAreHintedAhead(t *testing.T) {
 	c := &cold{memory: newMemorySource(100, 4)}
 	ld := openCold(t, c, loader.Options{BatchSize: 10, Workers: 1, Order: loader.Shuffle{}})

@@ -12,13 +12,26 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// inFlight is how many preads one Gather has under way.
+// inFlight is how many preads a dataset has under way, for all that call Gather: so many keep
+// storage busy. Each is a thread that copies in the kernel, where more of them only keep
+// others from a processor.
 const inFlight = 32
 
 // handles are files that are open for pread.
 type handles struct {
-	mu   sync.Mutex
-	open map[handle]*os.File
+	mu     sync.Mutex
+	open   map[handle]*os.File
+	places chan struct{} // of the preads under way
+}
+
+// reads returns the places of preads: who has sent to it may read, and receives from it then.
+func (h *handles) reads() chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.places == nil {
+		h.places = make(chan struct{}, inFlight)
+	}
+	return h.places
 }
 
 type handle struct {
@@ -68,15 +81,12 @@ func (d *Dataset) preads(ctx context.Context, c *column, indices, list []int, ds
 	var all sync.WaitGroup
 	var once sync.Once
 	var failed error
+	places := d.handles.reads()
 	for range min(inFlight, len(list)) {
 		all.Go(func() {
 			for n := next.Add(1); n <= int64(len(list)); n = next.Add(1) {
 				k := list[n-1]
-				err := ctx.Err()
-				if err == nil {
-					err = d.pread(c, indices[k], dst[k*c.size:(k+1)*c.size])
-				}
-				if err != nil {
+				if err := d.preadIn(ctx, places, c, indices[k], dst[k*c.size:(k+1)*c.size]); err != nil {
 					once.Do(func() { failed = err })
 					next.Store(int64(len(list)))
 					return
@@ -87,6 +97,19 @@ func (d *Dataset) preads(ctx context.Context, c *column, indices, list []int, ds
 	all.Wait()
 	c.counts.read.Add(int64(len(list)))
 	return failed
+}
+
+// preadIn reads a row once it has a place.
+func (d *Dataset) preadIn(ctx context.Context, places chan struct{}, c *column, row int, dst []byte) error {
+	select {
+	case places <- struct{}{}:
+		defer func() { <-places }()
+	case <-ctx.Done():
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return d.pread(c, row, dst)
 }
 
 // pread reads a row, and checks it where that is due.

@@ -18,7 +18,7 @@ import (
 type Reading int
 
 // Auto copies from the mapping what is in memory, and reads records of 64 KiB or more that are
-// not, by pread into the caller's memory, up to 32 at a time in one call of Gather: they leave
+// not, by pread into the caller's memory, up to 32 at a time in all calls of Gather: they leave
 // no trace in the page tables. Mapped has the pages brought in and copies from them, always.
 // Pread reads always. Direct does too, by O_DIRECT past the page cache, into the caller's memory
 // where that and the record are aligned to 4096 bytes and else through buffers that are: for
