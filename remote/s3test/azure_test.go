@@ -4,16 +4,10 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
-
-	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/mmapds"
-	"github.com/penstock/penstock/remote/cloud"
-	"github.com/penstock/penstock/remote/mirror"
 )
 
 // What everybody knows of the emulator: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
@@ -23,7 +17,7 @@ const (
 )
 
 // The same by the protocol of Azure, against its emulator, if there is one.
-func TestTrainFromAzure(t *testing.T) {
+func TestAzure(t *testing.T) {
 	program := os.Getenv("AZURITE")
 	if program == "" {
 		t.Skip("no AZURITE=.../azurite-blob in the environment (npm install azurite)")
@@ -59,24 +53,7 @@ func TestTrainFromAzure(t *testing.T) {
 	}
 	t.Setenv("AZURE_STORAGE_ACCOUNT", azureAccount)
 	t.Setenv("AZURE_STORAGE_KEY", azureKey)
-	dir := filepath.Join(t.TempDir(), "ds")
-	write(t, dir, 500, 64, 64)
-	url := "azblob://" + Bucket + "/sets/train?protocol=http&localemu=true&domain=" + address
-	b, u, err := cloud.Open(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.Close()
-	upload(t, b, dir, u.Key)
-	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer local.Close()
-	d := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
-	opts := loader.Options{BatchSize: 32, Order: loader.Shuffle{}}
-	want, _ := digest(t, local, opts, 0)
-	if got, _ := digest(t, d, opts, 0); got != want {
-		t.Error("other bytes than from the local dataset")
-	}
+	testStore(t, func(key string) string {
+		return "azblob://" + Bucket + "/" + key + "?protocol=http&localemu=true&domain=" + address
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"os"
+	"path"
 	"path/filepath"
 	"testing"
 
@@ -88,21 +89,38 @@ func digest(t testing.TB, src loader.Source, opts loader.Options, epoch int) (su
 	return h.Sum64(), n
 }
 
-// upload writes the files of a folder to a bucket by way of its writers.
+// upload writes the files of a folder, or a file, to a bucket by way of its writers.
 func upload(t testing.TB, b remote.Bucket, dir, key string) {
 	t.Helper()
-	list, err := os.ReadDir(dir)
+	c := remote.NewClient(b, remote.Policy{})
+	for name, data := range tree(t, dir) {
+		if err := c.WriteAll(t.Context(), path.Join(key, filepath.ToSlash(name)), []byte(data), remote.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fetch returns a folder with all objects below a URL.
+func fetch(t *testing.T, url string) (dir string) {
+	t.Helper()
+	b, u, err := cloud.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer b.Close()
 	c := remote.NewClient(b, remote.Policy{})
-	for _, e := range list {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
+	dir = t.TempDir()
+	for o, err := range c.List(t.Context(), u.Key+"/", "") {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := c.WriteAll(t.Context(), key+"/"+e.Name(), data, remote.WriteOptions{}); err != nil {
+		data, _, err := c.ReadAll(t.Context(), o.Key, 1<<30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path.Base(o.Key)), data, 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+	return dir
 }

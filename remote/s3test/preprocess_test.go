@@ -91,7 +91,7 @@ func archive(t *testing.T, dir, path string) {
 }
 
 // tree returns the content of all files below a path.
-func tree(t *testing.T, path string) map[string]string {
+func tree(t testing.TB, path string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
 	err := filepath.WalkDir(path, func(p string, e os.DirEntry, err error) error {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/preprocess"
+	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/store"
 )
 
@@ -47,17 +48,62 @@ func (s *stopAt) Add(n int64) {
 	}
 }
 
+// inShards is a Config whose shards are small and sent early.
+func inShards(source, dest string) preprocess.Config {
+	c := preprocess.DefaultConfig()
+	c.Source, c.Dest, c.ShardBytes, c.Checkpoint = source, dest, 16<<10, 1
+	c.Split, _ = preprocess.ParseSplit("train=0.6,val=0.4")
+	return c
+}
+
+func mustRun(t *testing.T, c preprocess.Config) {
+	t.Helper()
+	if _, err := preprocess.Run(t.Context(), c, &stopAt{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// testPreprocess makes a dataset from a store in the store, in one run and in three and a merge.
+func testPreprocess(t *testing.T, url func(key string) string) {
+	source := arrays(t, 60)
+	b, u, err := cloud.Open(t.Context(), url("raw/images.npy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	upload(t, b, source, u.Key)
+	local := inShards(source, filepath.Join(t.TempDir(), "ds"))
+	mustRun(t, local)
+
+	c := inShards(url("raw/images.npy"), url("made/one"))
+	c.Spool = t.TempDir()
+	mustRun(t, c)
+	same(t, fetch(t, c.Dest), local.Dest)
+	if _, err := preprocess.Run(t.Context(), c, &stopAt{}); !errors.Is(err, store.ErrExist) {
+		t.Errorf("a dataset that is there: %v", err)
+	}
+
+	c.Dest = url("made/ranks")
+	for rank := range 3 {
+		c.World = preprocess.World{Rank: rank, Size: 3}
+		mustRun(t, c)
+	}
+	m := preprocess.MergeConfig{Dest: c.Dest, Spool: t.TempDir(), Checkpoint: 1, RemoveParts: true}
+	if _, err := preprocess.Merge(t.Context(), m, &stopAt{}); err != nil {
+		t.Fatal(err)
+	}
+	same(t, fetch(t, c.Dest), local.Dest)
+	if left := tree(t, fetch(t, url("made/ranks.parts"))); len(left) > 0 {
+		t.Errorf("parts are left: %v", slices.Sorted(maps.Keys(left)))
+	}
+}
+
 // Shards go to the server while the dataset is made; a run that is stopped in between goes on
 // with what is there, and those of later splits are copied by the server.
 func TestSentWhileItIsMade(t *testing.T) {
 	s := Start(t)
-	c := preprocess.DefaultConfig()
-	c.Source, c.Dest = arrays(t, 100), filepath.Join(t.TempDir(), "ds")
-	c.ShardBytes, c.Checkpoint = 16<<10, 1
-	c.Split, _ = preprocess.ParseSplit("train=0.6,val=0.4")
-	if _, err := preprocess.Run(t.Context(), c, &stopAt{}); err != nil {
-		t.Fatal(err)
-	}
+	c := inShards(arrays(t, 100), filepath.Join(t.TempDir(), "ds"))
+	mustRun(t, c)
 	want := c.Dest
 	c.Dest, c.Spool = s.URL(s.Address, "sets/ds"), t.TempDir()
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -71,8 +117,6 @@ func TestSentWhileItIsMade(t *testing.T) {
 		t.Errorf("there are %v", slices.Sorted(maps.Keys(there)))
 	}
 	c.Resume = true
-	if _, err := preprocess.Run(t.Context(), c, &stopAt{}); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c)
 	same(t, filepath.Join(s.Root, "sets", "ds"), want)
 }

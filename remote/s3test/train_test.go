@@ -14,11 +14,18 @@ import (
 	"github.com/penstock/penstock/remote/mirror"
 )
 
-func TestTrainFromABucket(t *testing.T) {
-	s := Start(t)
+// testStore trains from a store and makes datasets in it, by its URLs alone.
+func testStore(t *testing.T, url func(key string) string) {
+	t.Run("train", func(t *testing.T) { testTraining(t, url("sets/train")) })
+	t.Run("preprocess", func(t *testing.T) { testPreprocess(t, url) })
+}
+
+// testTraining writes a dataset to a URL: what comes from there are the bytes of the local one,
+// each fetched once.
+func testTraining(t *testing.T, url string) {
 	dir := filepath.Join(t.TempDir(), "ds")
 	write(t, dir, 3000, 28, 28)
-	b, u, err := cloud.Open(t.Context(), s.URL(s.Address, "sets/train"))
+	b, u, err := cloud.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +36,7 @@ func TestTrainFromABucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer local.Close()
-	d := openURL(t, s.URL(s.Address, "sets/train"), mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	d := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 	for epoch := range 3 {
 		opts := loader.Options{BatchSize: 128, Order: loader.Shuffle{}, Seed: 1, World: loader.World{Rank: epoch % 2, Size: 2}}
 		want, n := digest(t, local, opts, epoch)
@@ -40,6 +47,11 @@ func TestTrainFromABucket(t *testing.T) {
 	if st := d.Stats(); st.Fetched != local.Files().Bytes() {
 		t.Errorf("%d bytes were fetched of %d: %+v", st.Fetched, local.Files().Bytes(), st)
 	}
+}
+
+func TestS3(t *testing.T) {
+	s := Start(t)
+	testStore(t, func(key string) string { return s.URL(s.Address, key) })
 }
 
 // A State that was taken over a bucket goes on with the local copy, and the other way round.
