@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -92,14 +91,7 @@ func (s *slow) Read(p []byte) (int, error) {
 }
 
 func TestFaultsLoseNothing(t *testing.T) {
-	dir := build(t, 3000)
-	b := new(remote.Memory)
-	upload(t, dir, b, "ds")
-	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer local.Close()
+	b, local := pair(t, 3000)
 	f := &faulty{Bucket: b, part: 0.05, random: rand.New(rand.NewPCG(1, 2)), faults: make(map[string]int)}
 	d := open(t, f, "ds", Options{RequestBytes: 64 << 10, Policy: remote.Policy{Stall: 50 * time.Millisecond, Backoff: time.Millisecond}})
 	f.part = 0.2 // more than ever was
@@ -118,9 +110,7 @@ func TestFaultsLoseNothing(t *testing.T) {
 }
 
 func TestGoneServerIsSaid(t *testing.T) {
-	dir := build(t, 100)
-	b := new(remote.Memory)
-	upload(t, dir, b, "ds")
+	b, _ := pair(t, 100)
 	f := &faulty{Bucket: b, random: rand.New(rand.NewPCG(1, 2)), faults: make(map[string]int)}
 	d := open(t, gone{f, new(sync.Once)}, "ds", Options{Policy: remote.Policy{Total: 300 * time.Millisecond, Backoff: 10 * time.Millisecond}})
 	err := d.Gather(t.Context(), "images", []int{3}, make([]byte, 4900))
@@ -143,14 +133,7 @@ func (g gone) ReadRange(ctx context.Context, key string, off, n int64, etag stri
 }
 
 func TestPoisonedMirrorIsMended(t *testing.T) {
-	dir := build(t, 500)
-	b := new(remote.Memory)
-	upload(t, dir, b, "ds")
-	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer local.Close()
+	b, local := pair(t, 500)
 	cache := filepath.Join(t.TempDir(), "cache")
 	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}}
 	want := epoch(t, local, opts, 0)
@@ -183,14 +166,7 @@ func TestPoisonedMirrorIsMended(t *testing.T) {
 }
 
 func TestSmallCacheKeepsItsBound(t *testing.T) {
-	dir := build(t, 4000) // 23 MB of images and small ones
-	b := new(remote.Memory)
-	upload(t, dir, b, "ds")
-	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer local.Close()
+	b, local := pair(t, 4000) // 23 MB of images and small ones
 	const bound = 12 << 20
 	d := open(t, b, "ds", Options{CacheBytes: bound})
 	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Workers: 2}
@@ -209,14 +185,7 @@ func TestSmallCacheKeepsItsBound(t *testing.T) {
 
 // A cache that has room for nothing holds what it needs in memory.
 func TestNoRoomAtAll(t *testing.T) {
-	dir := build(t, 1000)
-	b := new(remote.Memory)
-	upload(t, dir, b, "ds")
-	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer local.Close()
+	b, local := pair(t, 1000)
 	d := open(t, b, "ds", Options{CacheBytes: 1, MemoryBytes: 1 << 20})
 	opts := loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Workers: 2}
 	if !bytes.Equal(epoch(t, local, opts, 0), epoch(t, d, opts, 0)) {

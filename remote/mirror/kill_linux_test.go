@@ -141,14 +141,7 @@ func TestFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	dir := build(t, 3000)
-	b := new(remote.Memory)
-	upload(t, dir, b, "ds")
-	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer local.Close()
+	b, local := pair(t, 3000)
 	d := open(t, b, "ds", Options{CacheDir: filepath.Join(disk, "cache"), CacheBytes: 1 << 30, MemoryBytes: 2 << 20})
 	for n := range 2 {
 		if !bytes.Equal(epoch(t, local, killOptions, n), epoch(t, d, killOptions, n)) {

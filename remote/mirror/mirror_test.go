@@ -74,6 +74,19 @@ func upload(t testing.TB, dir string, b *remote.Memory, prefix string) {
 	}
 }
 
+// pair returns a dataset of n records in a bucket, under "ds", and the same on disk.
+func pair(t testing.TB, n int) (*remote.Memory, *mmapds.Dataset) {
+	t.Helper()
+	dir, b := build(t, n), new(remote.Memory)
+	upload(t, dir, b, "ds")
+	local, err := mmapds.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { local.Close() })
+	return b, local
+}
+
 func open(t testing.TB, b remote.Bucket, key string, opts Options) *Dataset {
 	t.Helper()
 	if opts.CacheDir == "" {
@@ -111,15 +124,8 @@ func epoch(t testing.TB, src loader.Source, opts loader.Options, number int) []b
 }
 
 func TestSameBytesAsLocal(t *testing.T) {
-	dir := build(t, 2000)
-	b := new(remote.Memory)
-	upload(t, dir, b, "a/ds")
-	local, err := mmapds.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer local.Close()
-	d := open(t, b, "a/ds", Options{})
+	b, local := pair(t, 2000)
+	d := open(t, b, "ds", Options{})
 	if d.ID() != local.ID() {
 		t.Errorf("id %q, but the local one is %q", d.ID(), local.ID())
 	}
