@@ -34,8 +34,11 @@ type books struct {
 	pending    []byte // of a part: samples that were left out since the last record
 	left       int    // how many these are
 
-	noted struct{ skipped, repeated, seen int } // what the last note had
+	noted noted
 }
+
+// noted counts what notes have had.
+type noted struct{ skipped, repeated, seen int }
 
 // leftOut is a sample that is not in the dataset: a line of skipped.jsonl.
 type leftOut struct {

@@ -2,11 +2,8 @@ package preprocess
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/penstock/penstock/internal/source"
@@ -60,7 +57,7 @@ func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 	second.src = shuffled{src.(source.Indexed), newPermutation(collected.Records, seed)}
 	second.info = src.Info()
 	m, err := second.run(ctx)
-	r.kept = second.kept
+	r.kept, r.resumed = max(r.kept, second.kept), max(r.resumed, second.resumed)
 	if err != nil {
 		return nil, err
 	}
@@ -94,37 +91,6 @@ func (c Config) copies() Config {
 	d.Workers, d.ShardBytes, d.Memory, d.Compress = c.Workers, c.ShardBytes, c.Memory, c.Compress
 	d.Overwrite, d.Resume, d.Checkpoint, d.outbox = c.Overwrite, c.Resume, c.Checkpoint, c.outbox
 	return d
-}
-
-// spool is where the records are before they are in their order.
-func (r *run) spool() string {
-	return filepath.Join(filepath.Dir(r.config.Dest), "."+filepath.Base(r.config.Dest)+".unshuffled")
-}
-
-// collect makes the dataset in the order of the source, or takes the one that an earlier
-// run of the same has made. The books are of it.
-func (r *run) collect(ctx context.Context) (*store.Manifest, error) {
-	first := &run{
-		config: r.config, src: r.src, info: r.info, progress: r.progress, stageName: "collecting", noList: true,
-		job: r.job, recipe: r.recipe, inputs: r.inputs,
-	}
-	c := &first.config
-	c.Shuffle, c.Dest, c.Format = Seed{}, r.spool(), formatFlat
-	if c.Resume && store.IsFlat(c.Dest) {
-		c.Resume, c.Overwrite = false, true
-	}
-	c.Overwrite = c.Overwrite || store.IsFlat(c.Dest)
-	m, err := first.run(ctx)
-	r.books, r.kept = first.books, first.kept
-	return m, err
-}
-
-// removeSpool removes what collect made.
-func (r *run) removeSpool() error {
-	if err := os.RemoveAll(r.spool()); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("cannot remove %s: %w", r.spool(), err)
-	}
-	return nil
 }
 
 // relabel is a job for class numbers that gives them the numbers that the classes have in
