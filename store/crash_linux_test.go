@@ -20,12 +20,13 @@ type crashed struct {
 	want   map[string]string
 }
 
-// The builds: of a new dataset, of one with splits, of one that takes the place of another, of
-// more records for one.
+// The builds: of a new dataset, of one with splits, of one that takes the place of another or of
+// its like, of more records for one.
 const (
 	crashNew       = "new"
 	crashSplits    = "splits"
 	crashOverwrite = "overwrite"
+	crashRepeat    = "repeat"
 	crashAppend    = "append"
 )
 
@@ -39,7 +40,7 @@ func crashSchema() Schema {
 // crashOptions are those of a build that can be resumed.
 func crashOptions(kind string) FlatOptions {
 	o := FlatOptions{
-		ShardBytes: 1, Append: kind == crashAppend, Overwrite: kind == crashOverwrite,
+		ShardBytes: 1, Append: kind == crashAppend, Overwrite: kind == crashOverwrite || kind == crashRepeat,
 		Journal: &Journal{Resume: true, Inputs: map[string]string{"kind": kind}},
 	}
 	if kind == crashSplits || kind == crashAppend {
@@ -99,13 +100,19 @@ func newCrashed(t *testing.T, kind string) *crashed {
 	t.Helper()
 	c := &crashed{kind: kind}
 	dest := filepath.Join(t.TempDir(), "ds")
-	if kind == crashAppend || kind == crashOverwrite {
-		first := map[string]string{crashAppend: crashSplits, crashOverwrite: crashNew}[kind]
-		if _, err := crashResume(dest, first, 3, nowhere); err != nil {
-			t.Fatal(err)
-		}
-		c.before = folderBytes(t, dest)
+	first, records := kind, 3
+	switch kind {
+	case crashNew, crashSplits:
+		return c
+	case crashAppend:
+		first = crashSplits
+	case crashRepeat:
+		records = crashRecords
 	}
+	if _, err := crashResume(dest, first, records, nowhere); err != nil {
+		t.Fatal(err)
+	}
+	c.before = folderBytes(t, dest)
 	return c
 }
 
@@ -182,7 +189,7 @@ func entryCount(dir string) int {
 // A build that ends at any of its steps, by a kill or a power cut, goes on and ends with the
 // bytes of one that was not interrupted; also if that happens once more while it goes on.
 func TestCrashes(t *testing.T) {
-	for _, kind := range []string{crashNew, crashSplits, crashOverwrite, crashAppend} {
+	for _, kind := range []string{crashNew, crashSplits, crashOverwrite, crashRepeat, crashAppend} {
 		t.Run(kind, func(t *testing.T) {
 			c := newCrashed(t, kind)
 			dir := c.newDir(t)

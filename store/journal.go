@@ -129,8 +129,12 @@ func announce(path string, manifest []byte) error {
 	return errors.Join(j.commit(entry{Manifest: HexCRC(CRC32C(manifest))}), f.Close())
 }
 
-// announced reports whether a journal announces that manifest.
-func announced(journal, manifest []byte) bool {
+// announced reports whether a journal announces the manifest in a folder.
+func announced(journal []byte, folder string) bool {
+	manifest, err := os.ReadFile(filepath.Join(folder, ManifestName))
+	if err != nil {
+		return false
+	}
 	want := HexCRC(CRC32C(manifest))
 	for len(journal) > 0 {
 		e, n := nextEntry(journal)

@@ -315,7 +315,8 @@ func (s *Stage) park() error {
 }
 
 // unpark moves it back. If the folder is not the one that it is of, because that has changed
-// places with an old dataset, it is done with, and so is the folder.
+// places with an old dataset, perhaps of the same content, it is done with, and so is the
+// folder.
 func (s *Stage) unpark() error {
 	parked := parkedJournal(s.dest)
 	journal, err := os.ReadFile(parked)
@@ -325,8 +326,7 @@ func (s *Stage) unpark() error {
 	if err != nil {
 		return err
 	}
-	manifest, err := os.ReadFile(s.Path(ManifestName))
-	if err != nil || !announced(journal, manifest) {
+	if announced(journal, s.dest) || !announced(journal, s.dir) {
 		return errors.Join(s.clear(nil), os.Remove(parked))
 	}
 	return os.Rename(parked, s.Path(JournalName))
