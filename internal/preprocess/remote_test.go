@@ -3,6 +3,7 @@ package preprocess
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -24,6 +25,13 @@ type slowBucket struct {
 	refuse string // keys that end so
 	under  atomic.Int64
 	most   atomic.Int64
+	listed atomic.Int64 // objects
+}
+
+func (b *slowBucket) ListPage(ctx context.Context, prefix, delimiter string, token []byte) (remote.Page, error) {
+	p, err := b.Memory.ListPage(ctx, prefix, delimiter, token)
+	b.listed.Add(int64(len(p.Objects)))
+	return p, err
 }
 
 func (b *slowBucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
@@ -161,6 +169,36 @@ func TestBucketIsReadAhead(t *testing.T) {
 	mustRun(t, c)
 	if n := b.most.Load(); n < 16 {
 		t.Errorf("no more than %d requests at a time", n)
+	}
+}
+
+// A table that names images saves every rank the listing of them.
+func TestTableSavesListings(t *testing.T) {
+	source := folder(t, 60)
+	table := "image,label\n"
+	for _, class := range []string{"cat", "dog"} {
+		entries, err := os.ReadDir(filepath.Join(source, class))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			table += fmt.Sprintf("%s/%s,%s\n", class, e.Name(), class)
+		}
+	}
+	put(t, source, "list.csv", []byte(table))
+	c := config(t, filepath.Join(source, "list.csv"))
+	c.Fields = "image:image,label:label"
+	mustRun(t, c)
+	b := useBucket(t, source)
+	r := c
+	r.Source, r.Dest = urlOf("photos/list.csv"), filepath.Join(t.TempDir(), "ds")
+	for rank := range 3 {
+		mustRun(t, r.rank(rank, 3))
+	}
+	mustMerge(t, r.Dest)
+	checkSame(t, r.Dest, c.Dest)
+	if n := b.listed.Load(); n > 0 {
+		t.Errorf("%d objects were listed", n)
 	}
 }
 
