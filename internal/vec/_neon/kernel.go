@@ -28,7 +28,7 @@ type param struct {
 	offset, size int
 }
 
-// A kernel is a function in the making. Its registers are given out once and never again.
+// A kernel is a function in the making. A register is given out once.
 type kernel struct {
 	name, signature, doc string
 

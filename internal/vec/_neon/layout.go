@@ -2,8 +2,8 @@ package main
 
 import "fmt"
 
-// pixelLoop emits a loop over n >= 16 pixels in blocks of 16: body gets the channels of each,
-// and where in dst they belong, from points with a byte each.
+// pixelLoop emits a loop over n >= 16 pixels in blocks of 16: body gets their channels, a
+// register each, and where they belong in each of dst, which have a byte a pixel.
 func pixelLoop(k *kernel, src, n gp, step int, dst []gp, body func(channels []vec, to []gp)) {
 	i, from := k.gp(), k.gp()
 	to := make([]gp, len(dst))
