@@ -1,8 +1,8 @@
 package preprocess
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -26,10 +26,11 @@ func TestCrashes(t *testing.T) {
 		put(t, source, name, data)
 	}
 	for name, w := range map[string]child{
-		"flat": {Dest: "ds", Split: "train=0.6,val=0.4", Dedup: true},
-		"hdf5": {Dest: "ds.h5"},
-		"gzip": {Dest: "ds.h5", Compress: Compress{On: true}},
-		"part": {Dest: "ds", World: World{Rank: 0, Size: 2}},
+		"flat":  {Dest: "ds", Split: "train=0.6,val=0.4", Dedup: true},
+		"hdf5":  {Dest: "ds.h5"},
+		"gzip":  {Dest: "ds.h5", Compress: Compress{On: true}},
+		"part":  {Dest: "ds", World: World{Rank: 0, Size: 2}},
+		"merge": {Dest: "ds", Merge: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if filepath.Ext(w.Dest) == ".h5" && !haveHDF5() {
@@ -42,12 +43,25 @@ func TestCrashes(t *testing.T) {
 }
 
 func testCrashes(t *testing.T, w child) {
+	link := filepath.Join(memoryDir(t), "link") // so that the work is the same in every folder
 	at := func(folder string) child {
+		if err := errors.Join(os.RemoveAll(link), os.Symlink(folder, link)); err != nil {
+			t.Fatal(err)
+		}
 		w := w
-		w.Dest = filepath.Join(folder, w.Dest)
+		w.Dest = filepath.Join(link, w.Dest)
 		return w
 	}
 	dir := memoryDir(t)
+	if w.Merge {
+		for rank := range 2 {
+			part := at(dir)
+			part.Merge, part.World = false, World{Rank: rank, Size: 2}
+			if err := part.do(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	var want map[string]string
 	trial := crash.Trial{
 		Folder: dir, Scratch: memoryDir(t), Done: func() { want = visible(t, dir) },
@@ -59,7 +73,7 @@ func testCrashes(t *testing.T, w child) {
 			return []string{childKey + "=" + string(text)}, nil
 		},
 		GoOn: func(s crash.State, folder string) error {
-			if _, err := Run(context.Background(), at(folder).config(), &silent{}); err != nil {
+			if err := at(folder).do(); err != nil {
 				return err
 			}
 			got := visible(t, folder)

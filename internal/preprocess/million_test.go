@@ -128,6 +128,5 @@ func asChild() (is bool, err error) {
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return true, err
 	}
-	_, err = Run(context.Background(), w.config(), &silent{})
-	return true, err
+	return true, w.do()
 }

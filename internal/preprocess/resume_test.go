@@ -37,6 +37,18 @@ type child struct {
 	Bucket       string // folder that URLs lie in
 	Spool        string
 	Raw          bool // arrays, in small shards
+	Merge        bool // parts
+}
+
+// do is what the child is for.
+func (w child) do() error {
+	if w.Merge {
+		c := MergeConfig{Dest: w.Dest, Workers: w.Workers, Resume: true, Checkpoint: w.Checkpoint}
+		_, err := Merge(context.Background(), c, &silent{})
+		return err
+	}
+	_, err := Run(context.Background(), w.config(), &silent{})
+	return err
 }
 
 func (w child) config() Config {
