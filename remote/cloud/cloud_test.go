@@ -96,6 +96,12 @@ func TestWritersCommitOrNothing(t *testing.T) {
 		}
 		w.Close()
 	}
+	if err := b.Copy(t.Context(), "x", "y"); err != nil {
+		t.Error(err)
+	}
+	if err := b.Copy(t.Context(), "z", "y"); !errors.Is(err, remote.ErrNotFound) {
+		t.Errorf("a copy of nothing: %v", err)
+	}
 	if err := b.Delete(t.Context(), "x"); err != nil {
 		t.Error(err)
 	}
