@@ -53,11 +53,11 @@ const (
 	nanosPacked      = 100  // more for a record that is not in one piece
 	nanosChunk       = 150  // each chunk that has a part of it
 	nanosRun         = 10   // each run of bytes that has to be copied by itself
-	nanosInflated    = 0.55 // deflate: a byte of the chunk ...
+	nanosInflated    = 0.35 // deflate: a byte of the chunk ...
 	nanosDeflated    = 2.4  // ... and one of its stored bytes
 	nanosLZF         = 1.5  // a byte of the chunk
-	nanosShuffled    = 0.25
-	nanosFletcher32  = 0.15
+	nanosShuffled    = 0.03
+	nanosFletcher32  = 0.05
 	nanosSwapped     = 0.13 // a byte of a big-endian record
 	nanosWorthSaying = 8 * nanosByte
 )
