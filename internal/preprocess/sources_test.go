@@ -76,6 +76,7 @@ var sourceTable = []struct{ kind, name, fields string }{
 	{"tar", "targz.tar.gz", ""},
 	{"tar", "tarzst.tar.zst", ""},
 	{"npy", "npy.npy", ""},
+	{"npy", "npyf.npy", ""},
 	{"npz", "npz.npz", ""},
 	{"npz", "npzc.npz", ""},
 	{"idx", "idx", ""},

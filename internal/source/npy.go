@@ -20,14 +20,24 @@ const maxNPYHeader = 1 << 16
 // npyHeader is the header of a .npy file:
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
 type npyHeader struct {
-	dtype  tensor.DType
-	big    bool // big endian
-	shape  []int64
-	offset int64 // of the elements
+	dtype   tensor.DType
+	big     bool // big endian
+	fortran bool // the first axis runs fastest, and there are others
+	shape   []int64
+	offset  int64 // of the elements
 }
 
-// readNPY reads the header of an array, in versions 1 to 3.
-func readNPY(r io.Reader) (h npyHeader, err error) {
+// readNPY reads the header of an array in C order.
+func readNPY(r io.Reader) (npyHeader, error) {
+	h, err := readAnyNPY(r)
+	if err == nil && h.fortran {
+		err = errFortran
+	}
+	return h, err
+}
+
+// readAnyNPY reads the header of an array, in versions 1 to 3.
+func readAnyNPY(r io.Reader) (h npyHeader, err error) {
 	var start [12]byte
 	if _, err := io.ReadFull(r, start[:10]); err != nil {
 		return h, fmt.Errorf("header: %w", cutShort(err))
@@ -75,9 +85,7 @@ func parseNPYHeader(text string) (h npyHeader, err error) {
 			h.dtype, h.big, err = parseDescr(p.quoted())
 		case "fortran_order":
 			seen |= 2
-			if p.word() == "True" && p.err == nil && err == nil {
-				err = errFortran
-			}
+			h.fortran = p.word() == "True"
 		case "shape":
 			seen |= 4
 			h.shape = p.tuple()
@@ -95,13 +103,11 @@ func parseNPYHeader(text string) (h npyHeader, err error) {
 	if p.err != nil {
 		return h, p.err
 	}
-	if errors.Is(err, errFortran) && len(h.shape) <= 1 {
-		err = nil // one axis has one order
-	}
+	h.fortran = h.fortran && len(h.shape) > 1
 	return h, err
 }
 
-var errFortran = errors.New("is in Fortran order; rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
+var errFortran = errors.New("is in Fortran order, which can be read of a file of its own alone; rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
 
 // parseDescr reads NumPy's type string.
 func parseDescr(descr string) (d tensor.DType, big bool, err error) {

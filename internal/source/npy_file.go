@@ -71,7 +71,7 @@ func npyColumn(f vfs.File, name string) (column, error) {
 	if err != nil {
 		return column{}, err
 	}
-	h, err := readNPY(f)
+	h, err := readAnyNPY(f)
 	if err != nil {
 		return column{}, err
 	}
@@ -81,6 +81,9 @@ func npyColumn(f vfs.File, name string) (column, error) {
 	}
 	if need := count * int64(field.RecordBytes()); need > info.Size()-h.offset {
 		return column{}, fmt.Errorf("is cut short: the header promises %d bytes of elements, there are %d", need, info.Size()-h.offset)
+	}
+	if h.fortran {
+		return h.strips(field, count, f), nil
 	}
 	return h.layout(field).column(field, count, f, h.offset), nil
 }

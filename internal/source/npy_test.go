@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +78,98 @@ func TestNPYCutShort(t *testing.T) {
 		}
 		if _, err := Open(t.Context(), path, Options{Kind: "npy"}); err == nil || !strings.Contains(err.Error(), "cut short") {
 			t.Errorf("%d of %d bytes: %v", n, len(whole), err)
+		}
+	}
+}
+
+// fortran returns a .npy file in Fortran order of the elements 0, 1, 2 ... in C order, each of
+// size bytes, and these elements in C order.
+func fortran(descr string, size int, shape ...int) (file, want []byte) {
+	elements := 1
+	text := ""
+	for _, n := range shape {
+		elements *= n
+		text += fmt.Sprintf("%d,", n)
+	}
+	file = npy(2, fmt.Sprintf("{'descr': '%s', 'fortran_order': True, 'shape': (%s), }", descr, text), elements*size)
+	data := file[len(file)-elements*size:]
+	for i := range elements {
+		at, stride, rest := 0, 1, i
+		inner := elements
+		for _, n := range shape {
+			inner /= n
+			at += rest / inner * stride
+			rest, stride = rest%inner, stride*n
+		}
+		var e [8]byte
+		binary.LittleEndian.PutUint64(e[:], uint64(i)*0x9E3779B97F4A7C15)
+		copy(data[at*size:][:size], e[:])
+		if descr[0] == '>' {
+			slices.Reverse(data[at*size:][:size])
+		}
+		want = append(want, e[:size]...)
+	}
+	return file, want
+}
+
+// Arrays in Fortran order are read in blocks, from whole columns or from strips of them.
+func TestNPYInFortranOrder(t *testing.T) {
+	for _, c := range []struct {
+		descr string
+		size  int
+		shape []int
+	}{
+		{"|u1", 1, []int{5, 3}}, {"<i2", 2, []int{4, 3, 2}}, {"<f4", 4, []int{7, 2, 3, 5}}, {">f8", 8, []int{6, 17}}, {">u2", 2, []int{1, 9, 2}},
+		{"<f8", 8, []int{9000, 5}},         // strips, one block
+		{"<f8", 8, []int{2100, 2, 3, 180}}, // and two blocks
+		{"<f8", 8, []int{3, 1500, 500}},    // whole columns, two blocks
+	} {
+		file, want := fortran(c.descr, c.size, c.shape...)
+		path := filepath.Join(t.TempDir(), "x.npy")
+		if err := os.WriteFile(path, file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(t.Context(), path, Options{Kind: "npy"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		record, v, at := len(want)/c.shape[0], NewValues(1), 0
+		for sample, err := range s.Samples() {
+			if err == nil {
+				err = sample.Data.Read(v)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(v.Get(0), want[at:][:record]) {
+				t.Fatalf("%s %v: sample %s is not as in C order", c.descr, c.shape, sample.Name)
+			}
+			at += record
+		}
+		if at != len(want) || s.Close() != nil {
+			t.Errorf("%s %v: %d bytes of %d", c.descr, c.shape, at, len(want))
+		}
+	}
+}
+
+// A file that loses its end while it is read is an error.
+func TestNPYInFortranOrderCutShort(t *testing.T) {
+	file, _ := fortran("<f4", 4, 50, 40)
+	path := filepath.Join(t.TempDir(), "x.npy")
+	if err := os.WriteFile(path, file, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := Open(t.Context(), path, Options{Kind: "npy"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := os.Truncate(path, int64(len(file)-1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range s.Samples() {
+		if err == nil || !strings.Contains(err.Error(), "cut short") {
+			t.Errorf("error %v", err)
 		}
 	}
 }

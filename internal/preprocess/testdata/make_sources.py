@@ -109,6 +109,8 @@ def tar():
 def arrays():
     np.save("npy.npy", number.astype(">f8"))
     expect("npy", npy=number.astype(np.float64))
+    np.save("npyf.npy", np.asfortranarray(chw))
+    expect("npyf", npyf=chw)
     named = dict(images=images, labels=labels.astype(np.int16), half=number.astype(np.float16), flag=labels > 0)
     np.savez("npz.npz", **named)
     np.savez_compressed("npzc.npz", **named)
