@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -128,29 +129,33 @@ func TestFailureThatDoesNotRepeat(t *testing.T) {
 }
 
 func TestOrderOutOfRange(t *testing.T) {
-	for _, off := range []int{-1, 5} {
-		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Order: offset(off)})
+	for name, c := range map[string]struct {
+		indices  []int
+		batches  int
+		position int // of the record that there is none of
+	}{
+		"before the first":     {[]int{-1, 0, 1, 2}, 0, 0},
+		"a run over the end":   {[]int{0, 1, 2, 3, 97, 98, 99, 100}, 1, 7},
+		"after a run":          {[]int{3, 4, 5, 100}, 0, 3},
+		"before the first, in": {[]int{7, 9, -3, 4}, 0, 2},
+		"after the last":       {[]int{0, 1, 2, 3, 7, 6, 5, 4, 9, 1000, 8, 7}, 2, 9},
+		"a run that overflows": {[]int{math.MaxInt, math.MinInt, math.MinInt + 1, math.MinInt + 2}, 0, 0},
+	} {
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 4, Order: listed(c.indices)})
 		n, err := run(t.Context(), ld, func(b loader.Batch) { checkBatch(t, b) })
-		if err == nil || !strings.Contains(err.Error(), "the Order puts record") {
-			t.Errorf("offset %d: %v after %d batches", off, err, n)
+		want := fmt.Sprintf("the Order puts record %d at position %d, but", c.indices[c.position], c.position)
+		if err == nil || !strings.Contains(err.Error(), want) || n != c.batches {
+			t.Errorf("%s: %v after %d batches; want %s", name, err, n, want)
 		}
 	}
 }
 
-// offset is an Order that is wrong at one of its ends.
-type offset int
+// listed is an Order of any numbers, which need not be those of records.
+type listed []int
 
-func (o offset) Epoch(n int, _ uint64, _ int) loader.Sequence { return shifted{n, int(o)} }
-
-type shifted struct{ n, off int }
-
-func (s shifted) Len() int { return s.n }
-
-func (s shifted) Fill(pos int, dst []int) {
-	for i := range dst {
-		dst[i] = pos + i + s.off
-	}
-}
+func (l listed) Epoch(int, uint64, int) loader.Sequence { return l }
+func (l listed) Len() int                               { return len(l) }
+func (l listed) Fill(pos int, dst []int)                { copy(dst, l[pos:]) }
 
 func TestPanicOfTheSourceIsAnError(t *testing.T) {
 	m := newMemorySource(100, 4)

@@ -30,10 +30,10 @@ func (w *worker) choose(s *slot) error {
 	pos, n, pad := s.part.slice(s.step)
 	s.position, s.indices, s.valid = pos, s.all[:n], s.allValid[:n]
 	s.part.choose(pos, pad, s.indices)
-	for i := range s.valid {
-		s.valid[i] = i < n-pad
-	}
-	if i := outside(s.indices, w.ld.src.Len()); i >= 0 {
+	copy(s.valid, w.ld.allValid[:n-pad])
+	clear(s.valid[n-pad:])
+	s.run = runLength(s.indices)
+	if i := s.outside(w.ld.src.Len()); i >= 0 {
 		return fmt.Errorf("the Order puts record %d at position %d, but the Source has %d records", s.indices[i], pos+i, w.ld.src.Len())
 	}
 	return nil

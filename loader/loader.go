@@ -33,6 +33,7 @@ type Loader struct {
 	ragged    raggedSource // nil if no field has records of different lengths
 	ring      *ring
 	slots     []*slot
+	allValid  []bool // of a batch in which all records count
 	workers   []*worker
 	hands     *worker // of the loop, if it may make its batches itself
 
@@ -119,6 +120,7 @@ func (o Options) resolve(src Source) (Options, []field, error) {
 // makeSlots makes the places of batches, without memory for them.
 func (ld *Loader) makeSlots() {
 	ld.ring = newRing(ld.opts.Memory, ld.fields, ld.opts.BatchSize)
+	ld.allValid = slices.Repeat([]bool{true}, ld.opts.BatchSize)
 	ld.ahead, ld.mostAhead = ld.opts.Ahead, ld.opts.MaxAhead
 	ld.addSlots(ld.opts.slots())
 	reach := maxReach

@@ -27,6 +27,22 @@ func outside(indices []int, n int) int {
 	return -1
 }
 
+// outside returns the place of the first record that is not in a Source of n, or -1. Of the run
+// that the batch begins with only the ends are looked at.
+func (s *slot) outside(n int) int {
+	first, last := s.indices[0], s.indices[s.run-1]
+	switch {
+	case uint(first) >= uint(n):
+		return 0
+	case uint(last) >= uint(n):
+		return n - first
+	}
+	if i := outside(s.indices[s.run:], n); i >= 0 {
+		return s.run + i
+	}
+	return -1
+}
+
 // locate finds the record that reading places [lo, hi) of field f failed on, by reading them
 // one by one unless cause names it.
 func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) error {
@@ -62,9 +78,11 @@ func (w *worker) probe(p *pass, f, record int) (err error) {
 
 // runLength returns how many records from the first on follow each other in the Source.
 func runLength(indices []int) int {
-	n := 1
-	for n < len(indices) && indices[n] == indices[0]+n {
-		n++
+	first := indices[0]
+	for n, r := range indices {
+		if r != first+n {
+			return n
+		}
 	}
-	return n
+	return len(indices)
 }

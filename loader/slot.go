@@ -20,6 +20,7 @@ type slot struct {
 	tick     int
 	opens    bool          // the other workers wait until it is prepared
 	position int           // in the epoch, of the first record
+	run      int           // records from the first on that follow each other in the Source
 	all      []int         // room for BatchSize record numbers
 	indices  []int         // those of this batch, the front of all
 	allValid []bool        // room for as many

@@ -10,7 +10,7 @@ import (
 // nobody wants them in memory of his own.
 func (w *worker) plan(s *slot) {
 	ld, n, a := w.ld, len(s.indices), s.indices[0]
-	if s.own != nil || !ld.mayView || ld.opts.OnError != Fail && !ld.viewable || runLength(s.indices) < n {
+	if s.own != nil || !ld.mayView || ld.opts.OnError != Fail && !ld.viewable || s.run < n {
 		return
 	}
 	for f := range ld.fields {
