@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"image"
 	"math"
+	"slices"
 
+	"github.com/penstock/penstock/internal/nearest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -18,7 +20,20 @@ type RandomErasing struct {
 	Scale []float64 `json:"scale"` // range of the rectangle's share of the area; nil means 0.02 to 0.33
 	Ratio []float64 `json:"ratio"` // range of height / width; nil means 0.3 to 3.3
 	Value []float64 `json:"value"` // one for each channel, or one for all; nil means 0
+	Mode  string    `json:"mode"`  // const, rand or pixel, see below; "" means const
 }
+
+// What Mode may be, by timm's names. Random values have mean 0 and deviation 1, as normalised
+// pixels have:
+//
+//	const   Value
+//	rand    a random value for each channel
+//	pixel   a random value for each pixel and channel: torchvision's value="random"
+const (
+	eraseConst = "const"
+	eraseRand  = "rand"
+	erasePixel = "pixel"
+)
 
 // Op returns "RandomErasing".
 func (RandomErasing) Op() string { return "RandomErasing" }
@@ -34,14 +49,20 @@ func (t RandomErasing) Resolve() (Transform, error) {
 	if t.Value == nil {
 		t.Value = []float64{0}
 	}
+	if t.Mode == "" {
+		t.Mode = eraseConst
+	}
 	errs := []error{resolveP(&t.P, 0.5), checkRange("scale", t.Scale, 0, 1), checkRange("ratio", t.Ratio, 0, math.MaxFloat64)}
 	if len(t.Value) != 1 && len(t.Value) != 3 {
 		errs = append(errs, fmt.Errorf("value %v must be 1 or 3 numbers", t.Value))
 	}
+	if modes := []string{eraseConst, eraseRand, erasePixel}; !slices.Contains(modes, t.Mode) {
+		errs = append(errs, fmt.Errorf("unknown mode %q%s", t.Mode, nearest.Hint(t.Mode, modes)))
+	}
 	return t, errors.Join(errs...)
 }
 
-// Build draws the rectangle.
+// Build draws the rectangle, and the values.
 func (t RandomErasing) Build(p *Plan) error {
 	if p.Rand().Float64() >= t.P {
 		return nil
@@ -54,17 +75,27 @@ func (t RandomErasing) Build(p *Plan) error {
 	var value [3]float64
 	for c := range value {
 		value[c] = t.Value[c%len(t.Value)]
+		if t.Mode == eraseRand {
+			value[c] = p.Rand().Normal()
+		}
 	}
-	return p.Erase(image.Rect(r.Min.Y, r.Min.X, r.Max.Y, r.Max.X), value)
+	if err := p.Erase(image.Rect(r.Min.Y, r.Min.X, r.Max.Y, r.Max.X), value); err != nil || t.Mode != erasePixel {
+		return err
+	}
+	e := &p.erased[len(p.erased)-1]
+	e.noise, e.rnd = true, NewRand(p.Rand().Uint64(), 0, 0)
+	return nil
 }
 
 // Randomized marks the transform as random.
 func (RandomErasing) Randomized() {}
 
-// erasure is a rectangle of the record that gets a value for each channel.
+// erasure is a rectangle of the record that gets a value for each channel, or noise.
 type erasure struct {
 	r     image.Rectangle
 	value [3]float64
+	noise bool
+	rnd   Rand // stream of the noise
 }
 
 var errErased = errors.New("input has been erased in part already; RandomErasing comes last")
@@ -74,7 +105,7 @@ func (p *Plan) Erase(r image.Rectangle, value [3]float64) error {
 	if !r.In(image.Rect(0, 0, p.info.W, p.info.H)) {
 		return fmt.Errorf("rectangle %v leaves the input of %dx%d pixels", r, p.info.W, p.info.H)
 	}
-	p.erased = append(p.erased, erasure{r, value})
+	p.erased = append(p.erased, erasure{r: r, value: value})
 	return nil
 }
 
@@ -82,27 +113,32 @@ func (p *Plan) Erase(r image.Rectangle, value [3]float64) error {
 func (r *Runner) erase(t target) {
 	for _, e := range r.plan.erased {
 		for c := range r.plan.info.C {
-			switch v := e.value[c]; t.dtype {
+			switch t.dtype {
 			case tensor.Uint8:
-				eraseChannel(t.dst, r.plan.info, e.r, c, byte(min(max(v, 0), 255)))
+				eraseChannel(t.dst, r.plan.info, &e, c, func(v float64) byte { return byte(min(max(v, 0), 255)) })
 			case tensor.Float32:
-				eraseChannel(t.f32, r.plan.info, e.r, c, float32(v))
+				eraseChannel(t.f32, r.plan.info, &e, c, func(v float64) float32 { return float32(v) })
 			case tensor.Float16:
-				eraseChannel(t.u16, r.plan.info, e.r, c, uint16(tensor.HalfOf(float32(v))))
+				eraseChannel(t.u16, r.plan.info, &e, c, func(v float64) uint16 { return uint16(tensor.HalfOf(float32(v))) })
 			default:
-				eraseChannel(t.u16, r.plan.info, e.r, c, uint16(tensor.BrainOf(float32(v))))
+				eraseChannel(t.u16, r.plan.info, &e, c, func(v float64) uint16 { return uint16(tensor.BrainOf(float32(v))) })
 			}
 		}
 	}
 }
 
-func eraseChannel[T any](d []T, info Info, r image.Rectangle, c int, v T) {
+// eraseChannel overwrites channel c, whose numbers of makes.
+func eraseChannel[T any](d []T, info Info, e *erasure, c int, of func(float64) T) {
 	first, pixel, row := c, info.C, info.W*info.C
 	if info.Layout == CHW {
 		first, pixel, row = c*info.W*info.H, 1, info.W
 	}
-	for y := r.Min.Y; y < r.Max.Y; y++ {
-		for x := r.Min.X; x < r.Max.X; x++ {
+	v := of(e.value[c])
+	for y := e.r.Min.Y; y < e.r.Max.Y; y++ {
+		for x := e.r.Min.X; x < e.r.Max.X; x++ {
+			if e.noise {
+				v = of(e.rnd.Normal())
+			}
 			d[first+y*row+x*pixel] = v
 		}
 	}

@@ -90,14 +90,15 @@ func reflected(i, n int) int { return PadReflect.from(i, n) }
 
 // gaussian fills k with weights that add up to 1.
 func gaussian(k []float32, sigma float64) {
-	var real [maxKernel]float64
 	sum, half := 0.0, len(k)/2
-	for i := range k {
+	at := func(i int) float64 {
 		d := float64(i-half) / sigma
-		real[i] = math.Exp(-0.5 * d * d)
-		sum += real[i]
+		return math.Exp(-0.5 * d * d)
 	}
 	for i := range k {
-		k[i] = float32(real[i] / sum)
+		sum += at(i)
+	}
+	for i := range k {
+		k[i] = float32(at(i) / sum)
 	}
 }

@@ -190,8 +190,10 @@ var allOps = []Transform{
 	RandomEqualize{},
 	AutoAugment{Policy: "svhn"},
 	RandomPerspective{P: 1},
+	ElasticTransform{Sigma: []float64{3}},
 	RandAugment{},
 	TrivialAugmentWide{},
+	AugMix{},
 	HorizontalFlip{},
 	VerticalFlip{},
 	CornerCrop{Size: []int{22}, Corner: "bottom-left"},
@@ -213,6 +215,7 @@ var allOps = []Transform{
 	ConvertDType{DType: tensor.BFloat16},
 	Normalize{Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}},
 	RandomErasing{},
+	RandomErasing{Mode: "pixel"},
 }
 
 func TestRecipeRoundTrip(t *testing.T) {

@@ -30,6 +30,7 @@ type OpArgs [10]float64
 type opCall struct {
 	op   ImageOp
 	args OpArgs
+	mix  mixStep // of the Runner's mixer, instead of op
 }
 
 // A pass reads an image once and writes one. Its steps happen in the order of the fields.

@@ -24,15 +24,15 @@ type augmentation struct {
 type augmentSpace struct {
 	shear, rotate, colour float64
 	moveX, moveY          func(w, h int) float64
-	bits                  float64 // that posterize takes away
+	keep, bits            float64 // bits that posterize keeps at first, and those of them that it takes away at last
 }
 
 // The spaces of torchvision's two classes.
 var (
-	randAugmentSpace = augmentSpace{shear: 0.3, rotate: 30, colour: 0.9, bits: 4,
+	randAugmentSpace = augmentSpace{shear: 0.3, rotate: 30, colour: 0.9, keep: 8, bits: 4,
 		moveX: func(w, _ int) float64 { return 150.0 / 331 * float64(w) },
 		moveY: func(_, h int) float64 { return 150.0 / 331 * float64(h) }}
-	trivialAugmentSpace = augmentSpace{shear: 0.99, rotate: 135, colour: 0.99, bits: 6,
+	trivialAugmentSpace = augmentSpace{shear: 0.99, rotate: 135, colour: 0.99, keep: 8, bits: 6,
 		moveX: func(_, _ int) float64 { return 32 },
 		moveY: func(_, _ int) float64 { return 32 }}
 )
@@ -79,7 +79,9 @@ var augmentations = []augmentation{
 	enhancement(saturation),
 	enhancement(contrast),
 	enhancement(sharpness),
-	{level: func(x magnitude, s *augmentSpace, _, _ int) float64 { return 8 - math.RoundToEven(x.share()*s.bits) }, do: whole(posterize)},
+	{level: func(x magnitude, s *augmentSpace, _, _ int) float64 {
+		return s.keep - math.RoundToEven(x.share()*s.bits)
+	}, do: whole(posterize)},
 	{level: func(x magnitude, _ *augmentSpace, _, _ int) float64 { return x.between(255, 0) }, do: whole(solarize)},
 	{do: whole(autocontrast)},
 	{do: whole(equalize)},
@@ -93,15 +95,28 @@ type magnitude struct{ bin, bins int }
 // share returns 0 for the first bin, 1 for the last.
 func (x magnitude) share() float64 { return float64(x.bin) / float64(x.bins-1) }
 
-// between returns what torch.linspace(lo, hi, bins) has for the bin: it adds to the nearer
-// end, in float32.
+// between returns what torch.linspace(lo, hi, bins) has for the bin.
 func (x magnitude) between(lo, hi float64) float64 {
+	return float64(newLinspace(lo, hi, x.bins).at(x.bin))
+}
+
+// linspace is torch.linspace: n numbers of float32.
+type linspace struct {
+	lo, hi, step float64
+	n            int
+}
+
+func newLinspace(lo, hi float64, n int) linspace {
 	a, b := float32(lo), float32(hi)
-	step := float64((b - a) / float32(x.bins-1))
-	if x.bin < x.bins/2 {
-		return float64(float32(float64(a) + float64(step*float64(x.bin))))
+	return linspace{float64(a), float64(b), float64((b - a) / float32(max(n-1, 1))), n}
+}
+
+// at returns number i: it adds to the nearer end.
+func (l linspace) at(i int) float32 {
+	if i < l.n/2 {
+		return float32(l.lo + float64(l.step*float64(i)))
 	}
-	return float64(float32(float64(b) - float64(step*float64(x.bins-1-x.bin))))
+	return float32(l.hi - float64(l.step*float64(l.n-1-i)))
 }
 
 // move shifts the image by whole pixels.

@@ -251,3 +251,92 @@ func TestDistributions(t *testing.T) {
 		check("beta", mean, variance, 0.5, 1/(4*(2*a+1)))
 	}
 }
+
+// Random values have mean 0 and deviation 1: one for each pixel and channel of the rectangle,
+// or one for each channel.
+func TestRandomErasingByNoise(t *testing.T) {
+	for _, mode := range []string{"pixel", "rand"} {
+		p := mustCompose(t, ToLayout{CHW}, ConvertDType{DType: tensor.Float32},
+			RandomErasing{P: 1, Scale: []float64{0.2, 0.2}, Ratio: []float64{1, 1}, Mode: mode})
+		r, src := p.Runner(), NewImage(40, 40, 3) // black
+		out := make([]byte, 4*40*40*3)
+		var sum, squares, n float64
+		for record := range uint64(300) {
+			if err := r.DoRand(out, src, NewRand(4, 0, record)); err != nil {
+				t.Fatal(err)
+			}
+			values := map[float64]bool{}
+			for _, v := range numbers(Info{W: 40, H: 40, C: 3, DType: tensor.Float32, Layout: CHW}, out) {
+				if v != 0 {
+					values[v] = true
+					sum, squares, n = sum+v, squares+v*v, n+1
+				}
+			}
+			if want := map[string]int{"pixel": 900, "rand": 3}[mode]; len(values) < want || mode == "rand" && len(values) > want {
+				t.Fatalf("%s: record %d has %d values", mode, record, len(values))
+			}
+		}
+		mean := sum / n
+		if deviation := math.Sqrt(squares/n - mean*mean); math.Abs(mean) > 0.15 || math.Abs(deviation-1) > 0.1 {
+			t.Errorf("%s: mean %v, deviation %v", mode, mean, deviation)
+		}
+	}
+}
+
+// The shares of a Dirichlet distribution add up to 1 and are equal on average; they differ the
+// more the smaller its parameter is.
+func TestDirichlet(t *testing.T) {
+	for _, tt := range []struct{ a, variance float64 }{{1, 0.0556}, {0.1, 0.1709}, {20, 0.00364}} {
+		r := NewRand(8, 0, 0)
+		const n = 20000
+		var mean, squares float64
+		for range n {
+			var s [3]float64
+			r.dirichlet(s[:], tt.a)
+			if sum := s[0] + s[1] + s[2]; math.Abs(sum-1) > 1e-12 {
+				t.Fatalf("%v add up to %v", s, sum)
+			}
+			mean += s[1] / n
+			squares += s[1] * s[1] / n
+		}
+		if v := squares - mean*mean; math.Abs(mean-1.0/3) > 0.01 || math.Abs(v-tt.variance) > 0.05*tt.variance {
+			t.Errorf("parameter %v: mean %v, variance %v", tt.a, mean, v)
+		}
+	}
+}
+
+// The distances of ElasticTransform are those that it is asked for: none without strength, far
+// ones with it, and neighbours alike where they are smooth.
+func TestElasticTransform(t *testing.T) {
+	src := NewImage(80, 60, 3)
+	for i := range src.Pix {
+		src.Pix[i] = byte(i / 3 % 80 * 3) // brighter from left to right
+	}
+	moved := func(alpha, sigma float64) (most, steps int) {
+		p := mustCompose(t, ElasticTransform{Alpha: []float64{alpha}, Sigma: []float64{sigma}})
+		out := make([]byte, len(src.Pix))
+		if err := p.Runner().DoRand(out, src, NewRand(1, 2, 3)); err != nil {
+			t.Fatal(err)
+		}
+		for y := 15; y < 45; y++ { // far from what is outside
+			for x := 20; x < 60; x++ {
+				at := (y*80 + x) * 3
+				far := int(out[at]) - int(src.Pix[at])
+				most = max(most, far, -far)
+				if next := int(out[at+3]) - int(out[at]) - 3; next > 2 || next < -2 {
+					steps++
+				}
+			}
+		}
+		return most, steps
+	}
+	if most, _ := moved(0, 5); most != 0 {
+		t.Errorf("a strength of 0 changes pixels by %d", most)
+	}
+	if most, steps := moved(50, 5); most < 2 || most > 40 || steps > 50 {
+		t.Errorf("smooth distances change pixels by %d, with %d jumps", most, steps)
+	}
+	if _, steps := moved(6, 0); steps < 500 {
+		t.Errorf("rough distances make %d jumps", steps)
+	}
+}

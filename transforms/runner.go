@@ -20,6 +20,7 @@ type Runner struct {
 	weights weightCache
 	between [2]Image
 	other   Image // what an ImageOp writes
+	mixer   mixer
 	norm    vec.Norm
 	normFor store
 }
@@ -75,12 +76,20 @@ func (r *Runner) runPasses(t target, src Source) error {
 		if err := r.scan.run(p, src, target{dst: out.Pix, dtype: tensor.Uint8}); err != nil {
 			return err
 		}
-		for _, call := range r.plan.ops[p.ops[0]:p.ops[1]] {
-			call.op(out, &r.other, call.args)
+		for i := p.ops[0]; i < p.ops[1]; i++ {
+			r.call(&r.plan.ops[i], out)
 		}
 		src = out
 	}
 	return r.scan.run(&r.plan.passes[last], src, t)
+}
+
+func (r *Runner) call(c *opCall, m *Image) {
+	if c.mix != 0 {
+		r.mixer.do(m, c.mix, float32(c.args[0]))
+		return
+	}
+	c.op(m, &r.other, c.args)
 }
 
 // prepare plans the work, unless the plan of the last image fits this one too.

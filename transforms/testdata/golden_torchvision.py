@@ -11,6 +11,7 @@ import zlib
 
 import numpy as np
 import PIL
+import torch
 import torchvision
 from PIL import Image
 from torchvision.transforms import InterpolationMode, autoaugment, functional
@@ -63,6 +64,47 @@ def perspective():
                 emit("perspective", name, w, h, c, *sum(end, []), out=functional.perspective(im, start, end, f, fill))
 
 
+def aug_mix():
+    rng = random.Random(6)
+    for w, h, c in ((64, 48, 3), (37, 53, 1)):
+        im = image(w, h, c)
+        space = autoaugment.AugMix()._augmentation_space(10, (h, w))
+        names = list(space)
+        for name, f in FILTERS.items():
+            for _ in range(12):
+                shares = [rng.randint(1, 9) for _ in range(4)]
+                weights = torch.tensor(shares, dtype=torch.float32) / sum(shares)
+                mix, told = weights[0] * functional.pil_to_tensor(im), [shares[0]]
+                for i in range(3):
+                    aug, depth = im, rng.randint(1, 3)
+                    told += [shares[1 + i], depth]
+                    for _ in range(depth):
+                        op, bin, negative = rng.randrange(len(names)), rng.randrange(8), rng.randrange(2)
+                        magnitudes, signed = space[names[op]]
+                        magnitude = float(magnitudes[bin]) if magnitudes.ndim > 0 else 0.0
+                        magnitude *= -1 if signed and negative else 1
+                        aug = autoaugment._apply_op(aug, names[op], magnitude, f, None)
+                        told += [op, bin, negative]
+                    mix.add_(weights[1 + i] * functional.pil_to_tensor(aug))
+                emit("augmix", name, w, h, c, *told, out=mix.to(torch.uint8).permute(1, 2, 0))
+
+
+def elastic():
+    for w, h, c in ((64, 48, 3), (37, 53, 1), (224, 224, 3), (1, 9, 3)):
+        im = image(w, h, c)
+        x, steps = 7, np.empty((h, w, 2), np.float32)
+        for at in np.ndindex(steps.shape):
+            x = (x * 1664525 + 1013904223) & 0xFFFFFFFF
+            steps[at] = np.float32(x >> 8) / np.float32(1 << 23) - np.float32(1)
+        for name in ("nearest", "bilinear"):
+            for alpha in (1, 4, 30):
+                field = torch.from_numpy(steps * np.float32(alpha) / np.array([w, h], np.float32))
+                fill = [9.0, 8.0, 7.0][:c]
+                emit("elastic", name, w, h, c, alpha, out=functional.elastic_transform(im, field[None], FILTERS[name], fill))
+
+
 print("# torchvision", torchvision.__version__.split("+")[0], "Pillow", PIL.__version__)
 auto_augment()
 perspective()
+aug_mix()
+elastic()

@@ -1,0 +1,210 @@
+package transforms
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/tensor"
+)
+
+func init() { Register[ElasticTransform]() }
+
+// ElasticTransform moves each pixel by a random distance that is much like its neighbours', as
+// if the image was seen through moving water (Simard et al. 2003, as in torchvision).
+type ElasticTransform struct {
+	Alpha         []float64 `json:"alpha"`         // strength, across and down, or of both; nil means 50
+	Sigma         []float64 `json:"sigma"`         // smoothness in pixels, across and down, or of both; 0 means none; nil means 5
+	Interpolation string    `json:"interpolation"` // nearest or bilinear; "" means bilinear
+	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
+}
+
+// Op returns "ElasticTransform".
+func (ElasticTransform) Op() string { return "ElasticTransform" }
+
+// maxSigma limits the kernel to 801 pixels.
+const maxSigma = 100
+
+// Resolve fills in all.
+func (t ElasticTransform) Resolve() (Transform, error) {
+	var errs [5]error
+	t.Alpha, errs[0] = resolvePair("alpha", t.Alpha, 50, math.MaxFloat32)
+	t.Sigma, errs[1] = resolvePair("sigma", t.Sigma, 5, maxSigma)
+	if errs[1] == nil && (t.Sigma[0] == 0) != (t.Sigma[1] == 0) {
+		errs[2] = fmt.Errorf("sigma %v must be 0 in both directions, or in none", t.Sigma)
+	}
+	if t.Interpolation == "" {
+		t.Interpolation = vec.Bilinear.String()
+	}
+	if t.Interpolation != "nearest" && t.Interpolation != "bilinear" {
+		errs[3] = fmt.Errorf("interpolation %q must be nearest or bilinear", t.Interpolation)
+	}
+	t.Fill, errs[4] = resolveFill(t.Fill)
+	return t, errors.Join(errs[:]...)
+}
+
+// resolvePair returns the two numbers, 0 to most, that v means: v is one or both, or none.
+func resolvePair(name string, v []float64, none, most float64) ([]float64, error) {
+	switch len(v) {
+	case 0:
+		v = []float64{none, none}
+	case 1:
+		v = []float64{v[0], v[0]}
+	}
+	if len(v) != 2 || !(min(v[0], v[1]) >= 0 && max(v[0], v[1]) <= most) {
+		return v, fmt.Errorf("%s %v must be one or two numbers, 0 to %g", name, v, most)
+	}
+	return v, nil
+}
+
+// Build draws the stream that the distances come from.
+func (t ElasticTransform) Build(p *Plan) error {
+	in := p.Info()
+	if half := elasticKernel(max(t.Sigma[0], t.Sigma[1])) / 2; half >= min(in.W, in.H) {
+		return fmt.Errorf("input of %dx%d pixels is too small to be reflected by %d pixels, four times sigma", in.W, in.H, half)
+	}
+	f, err := parseWarpFilter(t.Interpolation)
+	if err != nil {
+		return err
+	}
+	seed := p.Rand().Uint64()
+	return p.change(elastic, t.Alpha[0], t.Alpha[1], t.Sigma[0], t.Sigma[1], float64(f), packFill(fillBytes(t.Fill)),
+		float64(seed>>32), float64(seed&math.MaxUint32))
+}
+
+// Randomized marks the transform as random.
+func (ElasticTransform) Randomized() {}
+
+// elasticKernel returns how many weights a Gaussian has.
+func elasticKernel(sigma float64) int { return int(8*sigma+1) | 1 }
+
+// elastic moves pixels: args are the strengths, the deviations, the filter, the colour of what
+// lies outside, and two halves of a seed.
+func elastic(m, other *Image, args OpArgs) {
+	n, longest := m.W*m.H, elasticKernel(max(args[2], args[3]))
+	memory := room(m, other, 3*n+max(m.W, m.H)+3*longest)
+	b := elasticBlur{w: m.W, h: m.H, between: memory[2*n : 3*n], memory: memory[3*n:]}
+	r := NewRand(uint64(args[6])<<32|uint64(args[7]), 0, 0)
+	dx, dy := memory[:n], memory[n:2*n]
+	for i, d := range [2][]float32{dx, dy} {
+		for k := range d {
+			d[k] = float32(r.Float64()*2 - 1)
+		}
+		if args[2] > 0 {
+			b.blur(d, elasticKernel(args[2+i]), args[2], args[3])
+		}
+		alpha, size := float32(args[i]), float32([2]int{m.W, m.H}[i])
+		for k, v := range d {
+			d[k] = float32(alpha*v) / size
+		}
+	}
+	displace(other, m, dx, dy, vec.Filter(args[4]), unpackFill(args[5]))
+	*m, *other = *other, *m
+}
+
+// room makes other an image of m's shape and returns n numbers of the memory behind its pixels.
+func room(m, other *Image, n int) []float32 {
+	first := (len(m.Pix) + 7) &^ 7
+	other.Pix = grow(other.Pix, first+4*n)
+	numbers := tensor.As[float32](tensor.Of(tensor.Spec{DType: tensor.Float32}, n, other.Pix[first:]))
+	other.Reshape(m.W, m.H, m.C)
+	return numbers
+}
+
+// elasticBlur blurs w x h numbers by rows, then by columns. Beyond the edge they are reflected.
+type elasticBlur struct {
+	w, h    int
+	between []float32 // w x h numbers
+	memory  []float32 // two kernels, and a row that is reflected at both ends
+}
+
+func (b *elasticBlur) blur(d []float32, size int, sigmaX, sigmaY float64) {
+	half := size / 2
+	across, down, row := b.memory[:size], b.memory[size:2*size], b.memory[2*size:][:b.w+2*half]
+	gaussian(across, sigmaX)
+	gaussian(down, sigmaY)
+	for y := range b.h {
+		line := d[y*b.w:][:b.w]
+		for i := range row {
+			row[i] = line[reflected(i-half, b.w)]
+		}
+		to := b.between[y*b.w:][:b.w]
+		clear(to)
+		for j, k := range across {
+			addScaled(to, row[j:], k)
+		}
+	}
+	clear(d)
+	for y := range b.h {
+		for j, k := range down {
+			addScaled(d[y*b.w:][:b.w], b.between[reflected(y+j-half, b.h)*b.w:], k)
+		}
+	}
+}
+
+// addScaled is dst[i] += k * src[i].
+func addScaled(dst, src []float32, k float32) {
+	src = src[:len(dst)]
+	for i, v := range src {
+		dst[i] += float32(k * v)
+	}
+}
+
+// displace makes each pixel of dst that of src from where the distances lead, in shares of
+// half the width or height, in the float32 arithmetic of torch's grid_sample, whose padding is
+// zeros, and of what torchvision makes of it.
+func displace(dst, src *Image, dx, dy []float32, f vec.Filter, fill [3]byte) {
+	across, down := centres(dst.W), centres(dst.H)
+	for y := range dst.H {
+		out, gy := dst.Row(y), down.at(y)
+		for x := range dst.W {
+			u := toPixels(across.at(x)+dx[y*dst.W+x], dst.W)
+			v := toPixels(gy+dy[y*dst.W+x], dst.H)
+			px := out[x*dst.C:][:dst.C]
+			if f == vec.Nearest {
+				pick(px, src, int(math.RoundToEven(float64(u))), int(math.RoundToEven(float64(v))), fill)
+			} else {
+				blendZeros(px, src, u, v, fill)
+			}
+		}
+	}
+}
+
+// toPixels returns where in n pixels a position between -1 and 1 is, rounded once, as by a fused
+// multiplication and addition.
+func toPixels(at float32, n int) float32 {
+	return float32(float64(at+1)*(float64(n)/2) - 0.5)
+}
+
+// centres are the middles of n pixels between -1 and 1.
+func centres(n int) linspace {
+	last := float64(n-1) / float64(n)
+	return newLinspace(-last, last, n)
+}
+
+// blendZeros is a bilinear filter to which pixels outside are zeros, and how much of the result
+// is not of those, fill for the rest.
+func blendZeros(dst []byte, src *Image, u, v float32, fill [3]byte) {
+	x0, y0 := float32(math.Floor(float64(u))), float32(math.Floor(float64(v)))
+	right, below := u-x0, v-y0
+	left, above := 1-right, 1-below
+	weights := [4]float32{left * above, right * above, left * below, right * below}
+	x, y := int(x0), int(y0)
+	var sums [3]float32
+	mask := float32(0)
+	for i, w := range weights {
+		x, y := x+i%2, y+i/2
+		if x < 0 || y < 0 || x >= src.W || y >= src.H {
+			continue
+		}
+		mask += w
+		for c, p := range src.Pix[y*src.Stride+x*src.C:][:src.C] {
+			sums[c] = float32(float64(p)*float64(w) + float64(sums[c])) // fused, too
+		}
+	}
+	for c := range dst {
+		s := float32(sums[c]*mask) + float32((1-mask)*float32(fill[c]))
+		dst[c] = byte(math.RoundToEven(float64(min(max(s, 0), 255))))
+	}
+}
