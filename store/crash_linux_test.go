@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/internal/crash"
@@ -186,6 +187,12 @@ func entryCount(dir string) int {
 	return len(list)
 }
 
+// ending picks states of builds that had begun to end, of which the journal tells.
+func ending(folder string) bool {
+	journal, err := os.ReadFile(filepath.Join(folder, ".ds.building", JournalName))
+	return err == nil && strings.Contains(string(journal), `"renames":`)
+}
+
 // A build that ends at any of its steps, by a kill or a power cut, goes on and ends with the
 // bytes of one that was not interrupted; also if that happens once more while it goes on.
 func TestCrashes(t *testing.T) {
@@ -195,7 +202,8 @@ func TestCrashes(t *testing.T) {
 			dir := c.newDir(t)
 			trial := crash.Trial{
 				Folder: dir, Scratch: memoryDir(t), Done: func() { c.want = folderBytes(t, filepath.Join(dir, "ds")) },
-				GoOn: func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
+				Twice: ending,
+				GoOn:  func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
 				Command: func(folder string) (env, args []string) {
 					return []string{builder + "=" + filepath.Join(folder, "ds"), builder + "_CRASH=" + kind}, nil
 				},

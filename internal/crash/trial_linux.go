@@ -23,32 +23,55 @@ type Trial struct {
 	// Done is called when Folder is as the program leaves it that is not interrupted.
 	Done func()
 
+	// Twice picks states, by what is in folder; from one of those, in the middle, a second crash
+	// at each step is tried. nil picks none.
+	Twice func(folder string) bool
+
 	// GoOn has the program go on with a state that is in folder, and says what is wrong with
 	// what it makes of that.
 	GoOn func(s State, folder string) error
 }
 
-// Run records the program, and has it go on after a crash at any of its steps; with the flag
-// -crashes N also after a second one while it goes on, from N states. In short tests it tries
-// one in eight.
+// Run records the program, and has it go on after a crash at any of its steps; from the state
+// that Twice picks, and with the flag -crashes N from N others, also after a second crash at any
+// of the steps that it makes when it goes on. In short tests it tries one state in eight.
 func (c *Trial) Run(t *testing.T) {
 	t.Helper()
 	log := c.record(t, c.Folder)
 	c.Done()
 	picked := sample{most: *Crashes, rng: rand.New(rand.NewPCG(5, 5))}
-	n := c.each(t, log, "", picked.add)
+	var twice []State
+	n := c.each(t, log, "", func(s State, folder string) {
+		picked.add(s)
+		if c.Twice != nil && c.Twice(folder) {
+			twice = append(twice, s)
+		}
+	})
+	first := picked.states
+	if len(twice) > 0 {
+		first = append(first, twice[len(twice)/2])
+	} else if c.Twice != nil {
+		t.Error("there is no state to crash twice from")
+	}
 	again := 0
-	for _, first := range picked.states {
-		folder := filepath.Join(c.Scratch, "second")
-		if err := first.Write(folder); err != nil {
-			t.Fatal(err)
-		}
-		again += c.each(t, c.record(t, folder), first.What+"; then ", func(State) {})
-		if err := os.RemoveAll(folder); err != nil {
-			t.Fatal(err)
-		}
+	for _, s := range first {
+		again += c.again(t, s)
 	}
 	t.Logf("%d steps, %d states, and %d after a second crash", log.Len(), n, again)
+}
+
+// again tries a second crash when the program goes on with a state.
+func (c *Trial) again(t *testing.T, first State) (n int) {
+	t.Helper()
+	folder := filepath.Join(c.Scratch, "second")
+	if err := first.Write(folder); err != nil {
+		t.Fatal(err)
+	}
+	n = c.each(t, c.record(t, folder), first.What+"; then ", func(State, string) {})
+	if err := os.RemoveAll(folder); err != nil {
+		t.Fatal(err)
+	}
+	return n
 }
 
 // sample is states at random, at most so many.
@@ -83,18 +106,22 @@ func (c *Trial) record(t *testing.T, folder string) *Log {
 }
 
 // each goes on with all that a crash can leave, and returns how many states that are.
-func (c *Trial) each(t *testing.T, log *Log, before string, told func(State)) (n int) {
+func (c *Trial) each(t *testing.T, log *Log, before string, told func(s State, folder string)) (n int) {
 	t.Helper()
 	folder := filepath.Join(c.Scratch, "state")
 	for s := range log.States(*Crashes, 1) {
-		n++
-		told(s)
-		if testing.Short() && n%8 != 0 {
-			continue
+		if err := s.Write(folder); err != nil {
+			t.Fatal(err)
 		}
-		err := errors.Join(s.Write(folder), c.GoOn(s, folder), os.RemoveAll(folder))
-		if err != nil {
-			t.Fatalf("%s%s, the last mark being %q: %v", before, s.What, s.Mark, err)
+		n++
+		told(s, folder)
+		if !testing.Short() || n%8 == 0 {
+			if err := c.GoOn(s, folder); err != nil {
+				t.Fatalf("%s%s, the last mark being %q: %v", before, s.What, s.Mark, err)
+			}
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return n
