@@ -131,6 +131,18 @@ func (p *packed) prefetch(a, b int) {
 	}
 }
 
+// ask starts to read what rows are made from, which exist.
+func (p *packed) ask(indices []int) {
+	for k := 0; k < len(indices); {
+		first, n := indices[k], 1
+		for k+n < len(indices) && indices[k+n] == first+n {
+			n++
+		}
+		p.prefetch(first, first+n)
+		k += n
+	}
+}
+
 // has reports whether bytes lie in the mapping; size 0 has nothing to read.
 func (p *packed) has(offset, size int64) bool {
 	return size > 0 && store.Inside(offset, size, int64(len(p.file))) == nil
@@ -174,6 +186,7 @@ func (p *packed) gather(ctx context.Context, indices []int, dst []byte) error {
 		row, _ := p.next(i, i+1)
 		s.rows = append(s.rows, int(row))
 	}
+	p.ask(indices)
 	return p.wrap(p.r.Gather(ctx, dst, s.rows))
 }
 
