@@ -62,8 +62,8 @@ type Loader struct {
 	goroutines sync.WaitGroup
 }
 
-// New returns a Loader of src. It reads nothing and starts no goroutine: the first epoch
-// does. The error names everything that is wrong with opts. Close ends the Loader; src
+// New returns a Loader of src. It reads nothing and starts no goroutine: the first epoch that
+// needs some does. The error names everything that is wrong with opts. Close ends the Loader; src
 // must stay open until then.
 func New(src Source, opts Options) (*Loader, error) {
 	opts, fields, err := opts.resolve(src)

@@ -15,7 +15,7 @@ type Options struct {
 	BatchSize int    // records per batch of this process; must be > 0
 	Order     Order  // which record comes when; nil means Sequential
 	Seed      uint64 // of the order and of the records' random streams
-	World     World  // which slice of the global batch is this process's; see WorldFromEnv
+	World     World  // which slice of the global batch is this process's: see WorldFromEnv; the zero World is one process
 	DropLast  bool   // leave out a last global batch that is not full
 
 	Fields     []string             // the fields that batches have, in this order; none means all of the Source
@@ -24,14 +24,41 @@ type Options struct {
 	OnError    OnError              // what becomes of a record that cannot be read or transformed
 	Report     func(*Error)         // is told of every record that OnError passes over, by any goroutine; nil tells nobody
 
-	Workers     int           // goroutines that fill batches, all but those that are views of warm memory; 0 means one fewer than the process's share of the cores, at least 1
-	MaxWorkers  int           // more than Workers has the Loader add goroutines, up to so many, while that makes the loop faster; also the most cores that they take. The buffers of those that are not at work hold finished batches
-	Ahead       int           // finished batches kept ready, and the most that Keep may hold; 0 means 2
-	MaxAhead    int           // more than Ahead has the Loader keep more batches ready, up to so many, while training waits although workers wait for free buffers in between: after stragglers, or for bursts. Each takes memory once it is added
-	AsCompleted bool          // hand out batches in the order in which they are done; State stays exact
-	Memory      Memory        // where buffers come from; nil means anonymous memory of the process. Locked is page-locked, a CUDA device has one that it reads by itself
-	Budget      int           // bytes that buffers may take: MaxAhead, Ahead, then Workers are lowered to keep to it; 0 means no limit
-	Timeout     time.Duration // longest wait for one batch; 0 means no limit. It has records read one by one, so that the stuck one is known
+	// Workers is the number of goroutines that fill batches. 0 means one fewer than this
+	// process's share of the cores, and at least 1; Synchronous means none. Batches that are
+	// views of warm memory need none.
+	Workers int
+
+	// MaxWorkers, where it is more than Workers, has the Loader add workers up to so many while
+	// training waits and that makes it faster. It so is the most cores that they ever take.
+	// The buffers of workers that were not added hold finished batches.
+	MaxWorkers int
+
+	// Ahead is the number of finished batches that are kept ready, and the most that Keep may
+	// hold. 0 means 2.
+	Ahead int
+
+	// MaxAhead, where it is more than Ahead, has the Loader keep more batches ready, up to so
+	// many, while training waits and workers, between that, wait for a free buffer: because of
+	// stragglers or bursts. Buffers are added when they are found to be needed; with a Budget
+	// and fields of variable length, none are.
+	MaxAhead int
+
+	// AsCompleted hands out batches in the order in which they are done, so that a slow one
+	// holds nobody up. State stays exact.
+	AsCompleted bool
+
+	// Memory is where buffers come from: Locked, or that of a CUDA device, for example. nil means
+	// ordinary memory of the process.
+	Memory Memory
+
+	// Budget is the most bytes that buffers may take: to keep to it, MaxAhead, Ahead and then
+	// Workers are lowered. 0 means no limit.
+	Budget int
+
+	// Timeout is the longest wait for one batch; 0 means no limit. It has records read one by
+	// one, and every batch made by a worker, so that the one that is stuck is known.
+	Timeout time.Duration
 }
 
 // Synchronous as Options.Workers fills each batch in the goroutine that asks for it: no

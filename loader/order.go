@@ -1,7 +1,13 @@
 package loader
 
-// Order says in which order the records of an epoch come. The package has Sequential and
-// Shuffle; a program may bring its own.
+// Order says in which order the records of an epoch come: Sequential, Shuffle and RunShuffle;
+// Subset and Split of another; Weighted, Mix, Buckets and Regions; or one of the program's own.
+//
+// An Order may have these methods besides, as those of this package do where they need them:
+//
+//	ID() string            State holds it, not just the name of the type, so that Resume refuses other parameters
+//	Validate(n int) error  New asks it whether the Order suits a Source of n records
+//	Repeats() bool         whether an epoch may have a record more than once: each then has a random stream of its own
 type Order interface {
 	// Epoch returns the order of one epoch over a Source of n records. It must be a pure
 	// function of its arguments, and should take neither time nor memory that grows with n.

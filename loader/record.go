@@ -6,7 +6,8 @@ import (
 )
 
 // Transform makes the records of a field into what batches have, in the same pass that
-// gathers them. Images is one.
+// gathers them. Images and Pad are two. By a method ID() string a Transform says what it does,
+// so that Resume refuses another.
 type Transform interface {
 	// Output returns what a record becomes. The Name is that of in.
 	Output(in tensor.Spec) (tensor.Spec, error)
