@@ -138,8 +138,8 @@ func (o *outbox) explain(err error) error {
 	if count == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; %s of it (%s) are in %s/%s, without a manifest: --resume goes on with them, and a run without it replaces them",
-		err, cli.Counted(count, "file"), cli.Bytes(size), o.to.client.Bucket(), o.key)
+	return fmt.Errorf("%w; %s of it (%s) are in %s, without a manifest: --resume goes on with them, and a run without it replaces them",
+		err, cli.Counted(count, "file"), cli.Bytes(size), o.to.client.Name(o.key))
 }
 
 // sending is a Writer of a dataset that an outbox follows.
