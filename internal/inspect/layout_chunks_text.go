@@ -18,29 +18,22 @@ func (g *gap) describe() string {
 	for _, p := range g.parts {
 		switch {
 		case p.chunks > 0:
-			words = append(words, chunkCount(p.chunks)+" of "+p.field)
+			words = append(words, cli.Counted(p.chunks, "chunk")+" of "+p.field)
 		case p.index == 0:
 			words = append(words, "perhaps chunks of "+p.field+", whose index cannot be read")
 		}
 		if p.index > 0 {
-			words = append(words, "index of "+p.field+" ("+cli.Count(p.index)+" bytes)")
+			words = append(words, "index of "+p.field+" ("+cli.Counted(p.index, "byte")+")")
 		}
 	}
 	if rest := g.to - g.from - g.known; rest > 0 || len(words) == 0 {
 		free := "padding or free space"
 		if len(words) > 0 && !g.unread {
-			free += " (" + cli.Count(rest) + " bytes)"
+			free += " (" + cli.Counted(rest, "byte") + ")"
 		}
 		words = append(words, free)
 	}
 	return strings.Join(words, ", ")
-}
-
-func chunkCount(n int64) string {
-	if n == 1 {
-		return "1 chunk"
-	}
-	return cli.Count(n) + " chunks"
 }
 
 // renderChunks prints a line for each chunked dataset.
