@@ -165,7 +165,6 @@ func TestKilledBuilds(t *testing.T) {
 		}
 		return
 	}
-	rng := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 3))
 	for _, kind := range []string{"ragged", "exact", "fewer", packedKind + "plain", packedKind + "shuffle"} {
 		dir := memoryDir(t)
 		whole := filepath.Join(dir, "whole", "x.h5")
@@ -176,7 +175,7 @@ func TestKilledBuilds(t *testing.T) {
 		want := read(t, whole)
 		for n := 0; kills < *least && n < 10**least; n++ {
 			dest := filepath.Join(dir, fmt.Sprint(n), "x.h5")
-			for !runAndKill(t, dest, kind, 1+time.Duration(rng.Int64N(int64(took*6/5))), &resumed) {
+			for most := took; !runAndKill(t, dest, kind, 1+rand.N(most*6/5), &resumed); most += most / 8 { // it may be slower by now
 				kills++
 			}
 			if !bytes.Equal(read(t, dest), want) {
@@ -219,7 +218,7 @@ func TestKilledAppends(t *testing.T) {
 	kills := 0
 	for n := 0; kills < *least && n < 10**least; n++ {
 		dest := start(fmt.Sprint(n))
-		for !runAndKill(t, dest, appendKind, 1+time.Duration(rand.Int64N(int64(took*6/5))), &resumed) {
+		for most := took; !runAndKill(t, dest, appendKind, 1+rand.N(most*6/5), &resumed); most += most / 8 {
 			kills++
 			if is := read(t, dest); !bytes.Equal(is, before) && !bytes.Equal(is, after) {
 				t.Fatal("a killed append changed the file")
