@@ -3,6 +3,7 @@ package crash
 import (
 	"fmt"
 	"io/fs"
+	"slices"
 )
 
 // Log is what a program did to a folder, step by step.
@@ -98,8 +99,8 @@ func (l *Log) Killed(n int) *Tree {
 
 // Cut returns what can be there if the power is cut before step n. Of what is not durable,
 // names are kept up to a step, as part says (0: none, 1: all), and of the other changes those
-// for which keep is true.
-func (l *Log) Cut(n int, part float64, keep func() bool) *Tree {
+// for which keep, which is told the file, is true.
+func (l *Log) Cut(n int, part float64, keep func(file int) bool) *Tree {
 	end := l.base + n
 	durable := l.durable(end)
 	least := l.durableNames(end)
@@ -108,8 +109,20 @@ func (l *Log) Cut(n int, part float64, keep func() bool) *Tree {
 		if l.steps[i].kind == names {
 			return i < upTo
 		}
-		return i < durable[l.steps[i].node] || keep()
+		return i < durable[l.steps[i].node] || keep(l.steps[i].node)
 	})
+}
+
+// unsynced returns the files that have changes before step n which are not durable.
+func (l *Log) unsynced(n int) (files []int) {
+	end := l.base + n
+	durable := l.durable(end)
+	for i, s := range l.steps[:end] {
+		if (s.kind == data || s.kind == size) && i >= durable[s.node] && !slices.Contains(files, s.node) {
+			files = append(files, s.node)
+		}
+	}
+	return files
 }
 
 // durable returns for each file how many of the first end steps are durable there.

@@ -18,7 +18,8 @@ type State struct {
 
 // States returns what every kill leaves, between any two steps and at the end, and for each
 // also what power cuts there can leave: with nothing that was not durable, with all names and
-// nothing else of it, with all but names, and so many at random. No state comes twice.
+// nothing else of it, with all but names, with all but the changes of one file, and so many at
+// random. No state comes twice.
 func (l *Log) States(random int, seed uint64) iter.Seq[State] {
 	type seen struct {
 		mark string
@@ -54,7 +55,7 @@ func (l *Log) statesAt(n, random int, rng *rand.Rand) iter.Seq[State] {
 		s.Cut = true
 		return s
 	}
-	always := func(b bool) func() bool { return func() bool { return b } }
+	always := func(b bool) func(int) bool { return func(int) bool { return b } }
 	return func(yield func(State) bool) {
 		if !yield(killed(l.Killed(n), "killed")) ||
 			!yield(cut(l.Cut(n, 0, always(false)), "all lost")) ||
@@ -62,9 +63,15 @@ func (l *Log) statesAt(n, random int, rng *rand.Rand) iter.Seq[State] {
 			!yield(cut(l.Cut(n, 0, always(true)), "only names lost")) {
 			return
 		}
+		for _, lost := range l.unsynced(n) {
+			t := l.Cut(n, 1, func(file int) bool { return file != lost })
+			if !yield(cut(t, "only changes of %s lost", l.nodes[lost].path)) {
+				return
+			}
+		}
 		for k := range random {
 			part, often := rng.Float64(), rng.Float64()
-			t := l.Cut(n, part, func() bool { return rng.Float64() < often })
+			t := l.Cut(n, part, func(int) bool { return rng.Float64() < often })
 			if !yield(cut(t, "%.2f of names kept, of writes %.2f (%d)", part, often, k)) {
 				return
 			}
