@@ -32,6 +32,9 @@ func complete(c Config) (*Summary, error) {
 	}
 	r := &run{config: c, books: newBooks(c)}
 	r.info = source.Info{Kind: m.Source.Kind, Unit: "samples", Hints: []string{"it was complete already; nothing was left to do"}}
+	for _, f := range m.Fields {
+		r.info.Fields = append(r.info.Fields, source.Field{Field: f})
+	}
 	r.books.restoreFrom(m)
 	return newSummary(c, r, m, time.Duration(0))
 }

@@ -10,6 +10,7 @@ package preprocess
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,6 +74,7 @@ func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	}
 	defer src.Close()
 	r := &run{config: c, src: src, info: src.Info(), progress: progress}
+	r.info.Hints = append(slices.Clip(r.info.Hints), c.hints()...)
 	progress.Note(r.types())
 	manifest, err := r.all(ctx, unfinished)
 	if err != nil {
@@ -105,7 +107,11 @@ func (r *run) types() string {
 		return ""
 	}
 	for _, f := range r.info.Fields {
-		if f.Origin != "" {
+		switch f.Origin {
+		case "":
+		case f.Name:
+			fmt.Fprintf(&b, "%s: %s\n", f.Name, r.becomes(f))
+		default:
 			fmt.Fprintf(&b, "%s becomes %s: %s\n", f.Origin, f.Name, r.becomes(f))
 		}
 	}

@@ -166,7 +166,9 @@ func (s *Summary) print(w io.Writer) {
 		fmt.Fprintf(w, "  %-8s none, as the images are in no class folders\n", "labels")
 	}
 	fmt.Fprintf(w, "  %-8s %s, %s from %s\n", "source", cli.Counted(s.Source.Samples, "sample"), cli.Bytes(s.Source.Bytes), s.Source.Path)
-	fmt.Fprintf(w, "  %-8s %s, %s, %s\n", "time", cli.Duration(took), rate(s.Source.Samples, took, s.unit), cli.Counted(int64(s.Workers), "worker"))
+	if took > 0 {
+		fmt.Fprintf(w, "  %-8s %s, %s, %s\n", "time", cli.Duration(took), rate(s.Source.Samples, took, s.unit), cli.Counted(int64(s.Workers), "worker"))
+	}
 	if s.PeakMemory > 0 {
 		fmt.Fprintf(w, "  %-8s %s at most\n", "memory", cli.Bytes(s.PeakMemory))
 	}

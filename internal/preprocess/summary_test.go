@@ -126,3 +126,33 @@ func TestKindNames(t *testing.T) {
 		t.Errorf("kinds %q", names)
 	}
 }
+
+// A crop that is larger than what it is cut from is told.
+func TestHintOfBlackEdges(t *testing.T) {
+	for _, c := range []struct {
+		resize, crop []int
+		want         int
+	}{
+		{[]int{256}, []int{224}, 0}, {[]int{256}, []int{256}, 0}, {nil, []int{9}, 0}, {[]int{256}, nil, 0},
+		{[]int{256}, []int{300}, 1}, {[]int{200, 300}, []int{250}, 1}, {[]int{200, 300}, []int{200, 300}, 0}, {[]int{256}, []int{200, 300}, 1},
+	} {
+		d := DefaultConfig()
+		d.Resize, d.Crop = c.resize, c.crop
+		if got := d.hints(); len(got) != c.want {
+			t.Errorf("resize %v, crop %v: %q", c.resize, c.crop, got)
+		}
+	}
+}
+
+// A run that finds all done says so, and of what, without a time.
+func TestSummaryOfWhatIsComplete(t *testing.T) {
+	c := config(t, folder(t, 6))
+	first := mustRun(t, c)
+	c.Resume = true
+	again := mustRun(t, c)
+	var b strings.Builder
+	again.print(&b)
+	if !slices.Equal(again.Classes, first.Classes) || strings.Contains(b.String(), "time") || !strings.Contains(b.String(), "nothing was left to do") {
+		t.Errorf("classes %q, not %q\n%s", again.Classes, first.Classes, &b)
+	}
+}

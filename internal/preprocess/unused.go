@@ -39,6 +39,18 @@ func (c Config) checkUsed(fields []source.Field) error {
 	return fmt.Errorf("%s: the source has no images that this could be done to; it has %s, which the transforms of --pipeline change", strings.Join(idle, ", "), fieldNames(fields))
 }
 
+// hints are sentences for people about what was asked for and looks unusual.
+func (c Config) hints() (list []string) {
+	if c.Resize == nil || c.Crop == nil || c.Transforms != nil {
+		return nil
+	}
+	last := func(lengths []int) int { return lengths[len(lengths)-1] }
+	if c.Crop[0] > c.Resize[0] || last(c.Crop) > last(c.Resize) {
+		list = append(list, "--crop is larger than what --resize makes, so images have black edges, as torchvision's have")
+	}
+	return list
+}
+
 // fieldNames lists the fields, as many as a sentence bears.
 func fieldNames(fields []source.Field) string {
 	var names []string

@@ -169,6 +169,27 @@ func TestSeveralArchives(t *testing.T) {
 	}
 }
 
+// An archive whose folders hold folders says that these are not the classes.
+func TestNestedFoldersOfAnArchive(t *testing.T) {
+	for want, names := range map[string][]string{
+		"the classes are test, train, and all": {"ds/train/cat/a.jpg", "ds/train/dog/a.jpg", "ds/test/cat/a.jpg"},
+		"":                                     {"ds/cat/a.jpg", "ds/dog/more/a.jpg"},
+	} {
+		path := filepath.Join(t.TempDir(), "x.tar")
+		writeTar(t, path, names...)
+		s, err := Open(t.Context(), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if hints := strings.Join(s.Info().Hints, "|"); !strings.HasPrefix(hints, want) || (hints == "") != (want == "") {
+			t.Errorf("%q: hints %q", names, hints)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func FuzzTar(f *testing.F) {
 	f.Add([]byte(packed(f, "1.jpg=x", "1.cls=1", "1.json={\"a\":1}", "1.npy=\x93NUMPY")))
 	f.Add([]byte(packed(f, "a/1.jpg=x", "b/2.jpg=y", "l -> a/1.jpg")))

@@ -146,7 +146,7 @@ func openParts(names []string, record int) (p *parts, open []io.Closer, err erro
 		}
 		n := info.Size() / int64(record)
 		if n*int64(record) != info.Size() || n == 0 {
-			return nil, open, fmt.Errorf("%s: %d bytes are not whole records of %d", filepath.Base(name), info.Size(), record)
+			return nil, open, fmt.Errorf("%s: %d bytes are not whole records of %d, as CIFAR's binary files are; if it is something else, --from says so", filepath.Base(name), info.Size(), record)
 		}
 		p.files, p.counts, p.total = append(p.files, f), append(p.counts, n), p.total+n
 	}

@@ -18,7 +18,7 @@ func (a *archive) decideFolders(s *archiveScan) error {
 	a.info.Unit, a.info.Count = "images", s.images
 	a.info.Fields = []Field{content(imagesField, "image")}
 	a.folders = &classFolders{root: commonFolder(slices.Sorted(keys(s.dirs)))}
-	direct := false
+	direct, nested := false, true
 	classes := make(map[string]bool)
 	for dir := range s.dirs {
 		rest := strings.TrimPrefix(dir+"/", a.folders.root)
@@ -26,8 +26,9 @@ func (a *archive) decideFolders(s *archiveScan) error {
 			direct = true
 			continue
 		}
-		class, _, _ := strings.Cut(rest, "/")
+		class, deeper, _ := strings.Cut(strings.TrimSuffix(rest, "/"), "/")
 		classes[class] = true
+		nested = nested && deeper != ""
 	}
 	a.folders.classes = slices.Sorted(keys(classes))
 	switch {
@@ -37,6 +38,11 @@ func (a *archive) decideFolders(s *archiveScan) error {
 		f := classLabel(labelsField, a.folders.classes)
 		f.Derived = true
 		a.info.Fields = append(a.info.Fields, f)
+		if nested {
+			a.info.Hints = append(a.info.Hints, fmt.Sprintf(
+				"the classes are %s, and all their images lie in folders further down; if those are the classes, unpack the archive and give %s%s as the source",
+				enumerate(a.folders.classes, 5), a.folders.root, a.folders.classes[0]))
+		}
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func parseNPYHeader(text string) (h npyHeader, err error) {
 	return h, err
 }
 
-var errFortran = errors.New("is in Fortran order, which can be read of a file of its own alone; rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
+var errFortran = errors.New("is in Fortran order, which is read of .npy files that lie by themselves; rewrite it with numpy.save(file, numpy.ascontiguousarray(a))")
 
 // parseDescr reads NumPy's type string.
 func parseDescr(descr string) (d tensor.DType, big bool, err error) {

@@ -24,6 +24,8 @@ func TestOddFiles(t *testing.T) {
 		{"nohead.csv", "1, 2\n3,4\n", `column 1 is called "1": the first row must name the columns`},
 		{"list.json", ` [{"a": 1}]`, "looks like one JSON array; write an object a line"},
 		{"one.json", `{"a": 1}`, "with an object a line it is --from jsonl"},
+		{"photo.jpg", "\xff\xd8\xff\xe0....", "is a file of one image; give the folder"},
+		{"x.bin", "abc", "if it is something else, --from says so"},
 		{"x.zip", "PK\x03\x04....", "is a zip archive; unpack it first"},
 		{"empty.dat", "", "is empty"},
 		{"data.arrow", "ARROW1", "write Parquet of it"},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/internal/vfs"
@@ -132,12 +133,19 @@ func strange(path string) string {
 		return "is empty"
 	case strings.HasPrefix(text, "PK\x03\x04"):
 		return "is a zip archive; unpack it first, or call it .npz if NumPy wrote it"
+	case hasPrefix(text, "\xff\xd8\xff", "\x89PNG\r\n", "GIF8", "RIFF", "II*\x00", "MM\x00*"):
+		return "is a file of one image; give the folder that it lies in"
 	case strings.HasPrefix(text, "["):
 		return "looks like one JSON array; write an object a line, such as with jq -c '.[]', or --from says what it is"
 	case strings.HasPrefix(text, "{"):
 		return "looks like JSON; with an object a line it is --from jsonl"
 	}
 	return "is a file of no kind that is known; --from says which: " + strings.Join(Kinds, ", ")
+}
+
+// hasPrefix reports whether text begins with one of those.
+func hasPrefix(text string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
 }
 
 // detectFolder tells what a folder holds; one of images is the usual.
