@@ -69,6 +69,7 @@ type WriteOptions struct {
 	IfNotExist  bool   // Commit is ErrExists where there is an object already
 	ContentType string // empty means application/octet-stream
 	PartBytes   int    // of a part that is sent at once; 0 means what suits the store
+	Parts       int    // that are sent at a time, where the store takes several; 0 means what suits it
 }
 
 // Writer writes an object: Write as often as you like, then Commit. Close without Commit

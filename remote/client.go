@@ -90,7 +90,7 @@ func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts Wri
 // attempt may take any time, as long as the store's own SDK has patience with it. An error of
 // what is read is returned as it is, at once.
 func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open func() (io.ReadCloser, error), opts WriteOptions) error {
-	if part := size / mostParts; opts.PartBytes == 0 && part > usualPart {
+	if part := size / mostParts; part > int64(max(opts.PartBytes, usualPart)) {
 		opts.PartBytes = int(part)
 	}
 	var own error

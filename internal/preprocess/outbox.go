@@ -33,10 +33,11 @@ type outbox struct {
 }
 
 const (
-	uploads     = 4       // files that are sent at a time, each in several parts
-	checks      = 16      // files that are looked at at a time
-	mostWaiting = 1 << 30 // bytes that wait for the link before the build does
-	mostCopied  = 4 << 30 // bytes of a file that every store copies in one request
+	uploads      = 2       // files that are sent at a time, each in several parts
+	smallUploads = 16      // of one part
+	checks       = 16      // files that are looked at at a time
+	mostWaiting  = 1 << 30 // bytes that wait for the link before the build does
+	mostCopied   = 4 << 30 // bytes of a file that every store copies in one request
 )
 
 // follow has a Writer send what it has finished, if it makes the dataset of this outbox. What a
@@ -125,7 +126,7 @@ func (o *outbox) begin() error {
 
 // explain says with an error what lies in the bucket.
 func (o *outbox) explain(err error) error {
-	if o == nil || err == nil {
+	if o == nil || err == nil || errors.Is(err, errLost) {
 		return err
 	}
 	count, size := int64(0), int64(0)

@@ -110,6 +110,9 @@ func (d *destination) send(s *Summary, overwrite bool, progress Progress) error 
 	} else {
 		err = d.sendDataset(s, overwrite, progress)
 	}
+	if errors.Is(err, errLost) {
+		return err
+	}
 	if err != nil {
 		return fmt.Errorf("%w; what was made is kept in %s, and --resume sends the rest", err, d.spool)
 	}
@@ -232,14 +235,27 @@ func (d *destination) sendAll(list []parcel, total int64, progress Progress) err
 	progress.Begin("sending", total>>10, "KiB")
 	defer progress.End()
 	sum := int64(0)
-	s := newSender(d.ctx, d.client, uploads, func(n int64) {
+	sent := func(n int64) {
 		before := sum >> 10
 		sum += n
 		progress.Add(sum>>10 - before)
-	})
+	}
+	large := func(p parcel) bool { return p.size >= leastStub }
+	err := d.sendSome(uploads, list, large, sent)
+	if err == nil {
+		err = d.sendSome(smallUploads, list, func(p parcel) bool { return !large(p) }, sent)
+	}
+	return err
+}
+
+// sendSome sends those of a list that are wanted.
+func (d *destination) sendSome(workers int, list []parcel, wanted func(parcel) bool, sent func(int64)) error {
+	s := newSender(d.ctx, d.client, workers, sent)
 	defer s.close()
 	for _, p := range list {
-		s.put(p)
+		if wanted(p) {
+			s.put(p)
+		}
 	}
 	return s.settle(0)
 }

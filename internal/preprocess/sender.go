@@ -131,11 +131,11 @@ func (s *sender) done(p parcel, err error) {
 func (s *sender) send(p parcel) error {
 	if was, ok := readStub(p.path); ok {
 		if p.crc != "" && p.crc != was.CRC32C {
-			return fmt.Errorf("%s was sent with the CRC32C %s, and not %s: %w; begin anew, without --resume", s.client.Name(was.Key), was.CRC32C, p.crc, store.ErrCorrupt)
+			return fmt.Errorf("%s was sent with the CRC32C %s, and not %s: %w; %w", s.client.Name(was.Key), was.CRC32C, p.crc, store.ErrCorrupt, errLost)
 		}
 		return s.move(p, was)
 	}
-	crc, err := sendFile(s.ctx, s.client, p.path, p.key, remote.WriteOptions{})
+	crc, err := sendFile(s.ctx, s.client, p.path, p.key, remote.WriteOptions{PartBytes: partBytes, Parts: partsAtOnce})
 	if err == nil && p.crc != "" && p.crc != crc {
 		err = fmt.Errorf("%s has the CRC32C %s, and not %s with which it was written: %w", p.path, crc, p.crc, store.ErrCorrupt)
 	}
@@ -184,9 +184,18 @@ func (s *sender) move(p parcel, was stub) error {
 	return s.replace(p.path, was)
 }
 
+// Memory of a file that is sent: one part more than are sent at a time.
+const (
+	partBytes   = 5 << 20 // the least that S3 takes
+	partsAtOnce = 4
+)
+
+// errLost says that something can neither be gone on with nor be sent.
+var errLost = errors.New("begin anew, without --resume")
+
 // lost is the error of a file that is neither here nor there.
 func lost(name string) error {
-	return fmt.Errorf("%s, which was sent, is not there any more; begin anew, without --resume", name)
+	return fmt.Errorf("%s, which was sent, is not there any more; %w", name, errLost)
 }
 
 // sameObject reads an object and makes sure that it has a checksum.
@@ -198,7 +207,7 @@ func sameObject(ctx context.Context, c *remote.Client, o remote.Object, crc stri
 		return err
 	}
 	if got := store.HexCRC(h.Sum32()); got != crc {
-		return fmt.Errorf("%s was sent, and has been replaced by other bytes; begin anew, without --resume", c.Name(o.Key))
+		return fmt.Errorf("%s was sent, and has been replaced by other bytes; %w", c.Name(o.Key), errLost)
 	}
 	return nil
 }

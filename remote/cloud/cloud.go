@@ -153,7 +153,7 @@ func (b *bucket) NewWriter(ctx context.Context, key string, opts remote.WriteOpt
 		kind = "application/octet-stream"
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	w, err := b.blob.NewWriter(ctx, key, &blob.WriterOptions{ContentType: kind, IfNotExist: opts.IfNotExist, BufferSize: opts.PartBytes})
+	w, err := b.blob.NewWriter(ctx, key, &blob.WriterOptions{ContentType: kind, IfNotExist: opts.IfNotExist, BufferSize: opts.PartBytes, MaxConcurrency: opts.Parts})
 	if err != nil {
 		cancel()
 		return nil, b.mark(ctx, "write", key, err)
