@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-gpu lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz generate picture clean
+.PHONY: help deps build demo test test-arm64 test-gpu lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
@@ -24,6 +24,9 @@ demo: deps build ## raw images to datasets, inspected, previewed and trained fro
 
 test: deps ## every test, in the builds that users get
 	@.ci/test
+
+test-arm64: ## kernels for arm64 under qemu, and datasets with the bytes of amd64's
+	@.ci/arm64
 
 test-gpu: ## tests of loader/cuda on a real NVIDIA device; skips, saying why, where there is none
 	PENSTOCK_GPU=1 go test -count=1 -v -run '^TestGPU' ./loader/cuda

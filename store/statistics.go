@@ -47,11 +47,11 @@ func (a *moments) merge(b moments) {
 	}
 	n := float64(a.n + b.n)
 	d := b.mean - a.mean
-	a.m2 += b.m2 + d*d*(float64(a.n)*float64(b.n)/n)
+	a.m2 += b.m2 + float64(d*d*(float64(a.n)*float64(b.n)/n))
 	if math.IsInf(d, 0) {
 		a.mean = float64(a.mean*(float64(a.n)/n)) + float64(b.mean*(float64(b.n)/n))
 	} else {
-		a.mean += d * (float64(b.n) / n)
+		a.mean += float64(d * (float64(b.n) / n))
 	}
 	a.sum += b.sum
 	a.sq += b.sq

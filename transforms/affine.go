@@ -177,7 +177,7 @@ func warp(angle, tx, ty, scale, shearX, shearY, cx, cy float64) matrix {
 // radians multiplies by pi/180 in double precision, as Python does.
 func radians(degrees float64) float64 {
 	pi := float64(math.Pi)
-	return degrees * (pi / 180)
+	return float64(degrees * (pi / 180))
 }
 
 // rotation is the matrix of Pillow's rotate, counter-clockwise about the centre.

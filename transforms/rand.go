@@ -74,12 +74,12 @@ func (r *Rand) logGamma(a float64) float64 {
 	c := 1 / math.Sqrt(9*d)
 	for {
 		x := r.Normal()
-		v := 1 + c*x
+		v := 1 + float64(c*x)
 		if v <= 0 {
 			continue
 		}
 		v = v * v * v
-		if math.Log(1-r.Float64()) < x*x/2+d-d*v+d*math.Log(v) {
+		if math.Log(1-r.Float64()) < x*x/2+d-float64(d*v)+float64(d*math.Log(v)) {
 			return math.Log(d*v) + boost
 		}
 	}

@@ -46,8 +46,8 @@ func (m *moments) merge(o moments) {
 		*m = o
 	default:
 		n, d := float64(m.n+o.n), o.mean-m.mean
-		m.m2 += o.m2 + d*d*(float64(m.n)*float64(o.n)/n)
-		m.mean += d * (float64(o.n) / n)
+		m.m2 += o.m2 + float64(d*d*(float64(m.n)*float64(o.n)/n))
+		m.mean += float64(d * (float64(o.n) / n))
 		m.min, m.max = min(m.min, o.min), max(m.max, o.max)
 		m.n += o.n
 	}

@@ -94,7 +94,7 @@ func (s *splitter) behind(class int64, weights []float64) {
 		total += n
 	}
 	for i, p := range s.shares {
-		weights[i] = math.Max(0, p.Share*float64(total)-float64(counts[i]))
+		weights[i] = math.Max(0, float64(p.Share*float64(total))-float64(counts[i]))
 	}
 }
 
