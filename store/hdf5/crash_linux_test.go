@@ -93,15 +93,20 @@ func fileCount(dir string) int {
 	return len(list)
 }
 
-// ending picks states of builds that had begun to end, of which the journal tells.
+// ending picks states of builds that had begun to end: of which the journal tells, or which had
+// a file that was about to be moved.
 var ending = map[string]func(folder string) bool{
-	"exact":  func(folder string) bool { return journalHas(folder, `"undo":`) },
-	"ragged": func(folder string) bool { return journalHas(folder, `"renames":`) },
+	"exact": func(folder string) bool { return has(folder, store.JournalName, `"undo":`) },
+	"fewer": func(folder string) bool {
+		return has(folder, "build.moving", trimmedName) && has(folder, trimmedName, "")
+	},
+	"ragged": func(folder string) bool { return has(folder, store.JournalName, `"renames":`) },
 }
 
-func journalHas(folder, word string) bool {
-	journal, err := os.ReadFile(filepath.Join(folder, ".x.h5.building", store.JournalName))
-	return err == nil && bytes.Contains(journal, []byte(word))
+// has reports whether a file of the stage is there and has that text in it.
+func has(folder, name, text string) bool {
+	data, err := os.ReadFile(filepath.Join(folder, ".x.h5.building", name))
+	return err == nil && bytes.Contains(data, []byte(text))
 }
 
 // A build that ends at any of its steps, by a kill or a power cut, goes on and ends with the
