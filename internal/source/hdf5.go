@@ -21,8 +21,11 @@ func openHDF5(_ context.Context, path string, _ Options, wanted []Wanted) (Sourc
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, withoutPath(err))
 	}
-	if d := ownHDF5(path, f); d != nil {
+	if d, err := ownHDF5(path, f); d != nil || err != nil {
 		f.Close()
+		if err != nil {
+			return nil, err
+		}
 		return newDataset(d, wanted)
 	}
 	pool := h5chunk.NewPool(0)
@@ -35,17 +38,21 @@ func openHDF5(_ context.Context, path string, _ Options, wanted []Wanted) (Sourc
 	return newArrays("hdf5", path, baseName(path), columns, closer(pool.Close), f)
 }
 
-// ownHDF5 returns the dataset of this module that a file holds, nil if it holds none.
-func ownHDF5(path string, f vfs.File) *store.Dataset {
+// ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view
+// of one is an error, which says where the dataset is.
+func ownHDF5(path string, f vfs.File) (*store.Dataset, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil
+		return nil, nil // who reads it next has the error
 	}
 	d, err := store.ReadHDF5(path, f, info.Size())
-	if err != nil || d.Manifest == nil {
-		return nil
+	if errors.Is(err, store.ErrView) {
+		return nil, err
 	}
-	return d
+	if err != nil || d.Manifest == nil {
+		return nil, nil
+	}
+	return d, nil
 }
 
 // closer is a function to call at the end.
