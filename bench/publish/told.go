@@ -42,7 +42,7 @@ var ratios = []ratio{
 		figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{"DataLoader"}, column: clockHead}},
 	{"... normalised to float32 and mirrored", "PyTorch's DataLoader and torchvision, their best setting", "batches",
 		figure{program: "loader", head: "shuffled, 150528-byte records, normalise", rows: []string{"DataLoader"}, column: clockHead}},
-	{"records of an HDF5 file of h5py's, 784 bytes, one by one", "h5py", "hdf5", hdf5("hdf5", "contiguous 784 B, random, Records, copy / h5py", cpuHead)},
+	{"records of an HDF5 file of h5py's, 784 bytes, one by one", "h5py", "hdf5", hdf5("hdf5", "contiguous 784 B, random, Over, copy / h5py", cpuHead)},
 	{"... images compressed by gzip, one a chunk", "h5py", "hdf5", hdf5("hdf5", "gzip, 1 a chunk, 1 worker / h5py", cpuHead)},
 }
 
@@ -72,7 +72,7 @@ var targets = []target{
 	{"JPEG to tensor against image/jpeg and imaging, with libjpeg-turbo", figure{"transforms", photosHead, []string{"penstock, turbo"}, fasterHead, false}, false, 8},
 	{"the way with libjpeg-turbo against its decode alone", figure{"transforms", photosHead, []string{"penstock, turbo"}, bareHead, true}, true, 1.1},
 	{"resizing against imaging", figure{"transforms", resizeHead, []string{"bilinear", "bicubic", "lanczos"}, "times faster", false}, false, 9},
-	{"normalising, in memory, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32 / planes / in memory", "float32 / pixels / in memory"}, "of the bandwidth of copy()", false}, false, .9},
+	{"normalising, in memory and in cache, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32"}, "of the bandwidth of copy()", false}, false, .9},
 	{"float16 and bfloat16 in the time of float32", figure{"transforms", copyHead, []string{"float16", "bfloat16"}, "of the time of float32", true}, true, 1.5},
 	{"the fastest Python library on photos, in times ours", figure{"transforms", peersHead, []string{"Pillow, BILINEAR", "torchvision", "OpenCV, INTER_AREA"}, "times ours with turbo", false}, false, 1},
 	{"preprocess as a whole, of the time of its pipeline, to uint8", figure{"transforms", programHead, []string{"turbo, uint8", "Go, uint8"}, "of the pipeline's processor time", true}, true, 1.15},
@@ -91,7 +91,7 @@ var targets = []target{
 	{"batches in Python from feed, 784 bytes, against DataLoader's best", figure{"feeder", "784-byte records", []string{"DataLoader"}, feederHead, false}, false, 20},
 	{"HDF5, contiguous, in order, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, in order, copy / h5py", cpuHead), false, 1.5},
 	{"HDF5, contiguous, at random, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, random, copy / h5py", cpuHead), false, 1.7},
-	{"HDF5, contiguous, 784 bytes, record by record, against h5py", hdf5("hdf5", "contiguous 784 B, random, Records, copy / h5py", cpuHead), false, 100},
+	{"HDF5, contiguous, 784 bytes, record by record of an order, against h5py", hdf5("hdf5", "contiguous 784 B, random, Over, copy / h5py", cpuHead), false, 100},
 	{"HDF5, gzip, one record a chunk, against libhdf5", hdf5("hdf5", "gzip, 1 a chunk, 1 worker", cpuHead), false, .75},
 	{"HDF5, gzip, batches of one record a chunk, two workers, against libhdf5", hdf5("hdf5", "gzip, 1 a chunk, batch 32, 2 workers / gonum", "clock"), false, 1.4},
 	{"HDF5, gzip, 32 records a chunk, in order, against libhdf5 with its default cache", hdf5("hdf5", "gzip, 32 a chunk, in order / gonum", cpuHead), false, 25},

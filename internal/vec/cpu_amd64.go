@@ -4,9 +4,6 @@ package vec
 
 import "golang.org/x/sys/cpu"
 
-// instructions names the set that the kernels are written in.
-const instructions = "avx2"
-
 // useKernels chooses the kernels in assembly. Tests clear it to try the loops.
 var useKernels = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
 

@@ -2,14 +2,6 @@
 
 package vec
 
-// Accelerated names the instruction set that the kernels use, "" for plain Go.
-func Accelerated() string {
-	if useKernels {
-		return instructions
-	}
-	return ""
-}
-
 // eights returns how many of n numbers the kernels can do.
 func eights(n int) int {
 	if !useKernels {
