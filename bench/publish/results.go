@@ -49,7 +49,8 @@ func readResults(folder string) (results, error) {
 	return all, nil
 }
 
-// parse tells a program's tables from its other lines.
+// parse tells a program's tables from its other lines, of which headings and Go's benchmark lines
+// are left out.
 func parse(text string) *result {
 	r := &result{}
 	within := false
@@ -58,7 +59,7 @@ func parse(text string) *result {
 		switch {
 		case !strings.HasPrefix(line, "|"):
 			within = false
-			if !strings.HasPrefix(line, "Benchmark") {
+			if !strings.HasPrefix(line, "Benchmark") && !strings.HasPrefix(line, "## ") {
 				r.text = append(r.text, line)
 			}
 			continue

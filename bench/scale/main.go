@@ -82,7 +82,7 @@ func run(s scenario, only string) error {
 
 // table writes a heading and a table.
 func table(heading string, rows [][]string) {
-	fmt.Printf("%s\n\n", heading)
+	fmt.Printf("## %s\n\n", heading)
 	measure.Table(os.Stdout, rows)
 }
 
