@@ -4,9 +4,17 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/penstock/penstock/internal/guardpage"
 )
 
 var kernelLengths = []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 15, 16, 17, 31, 32, 33, 255, 256, 257, 4095, 4096, 4097}
+
+// guarded returns n values that end where memory that faults begins.
+func guarded[T uint8 | uint16 | int16](t testing.TB, n int) []T {
+	t.Helper()
+	return guardpage.Slices[T](t, n)[0]
+}
 
 func randomBytes(t testing.TB, rng *rand.Rand, n int) []byte {
 	b := guarded[byte](t, n)

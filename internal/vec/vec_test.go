@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"testing"
+
+	"github.com/penstock/penstock/internal/guardpage"
 )
 
 // lengths are those at which kernels change what they do.
@@ -25,11 +27,13 @@ func noise(b []byte, seed uint32) {
 // must not be touched: with n bytes of noise as a source, twice.
 func placed(t *testing.T, n int, f func(t *testing.T, src []byte)) {
 	t.Helper()
-	before, after := guarded(t, n)
-	noise(before, uint32(n))
-	noise(after, uint32(n)+1)
-	f(t, before)
-	f(t, after)
+	sides := targets(t, n)
+	for k, src := range sides {
+		noise(src, uint32(n+k))
+	}
+	for _, src := range sides {
+		f(t, src)
+	}
 }
 
 // pixelBytes is how long n pixels of 3 channels are.
@@ -43,8 +47,7 @@ func pixelBytes(n, step int) int {
 // targets returns n bytes at both ends of guarded memory.
 func targets(t *testing.T, n int) [2][]byte {
 	t.Helper()
-	before, after := guarded(t, n)
-	return [2][]byte{before, after}
+	return guardpage.Slices[byte](t, n)
 }
 
 func TestPlanes(t *testing.T) {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package vec
+package guardpage
 
 import (
 	"testing"
@@ -8,9 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// guarded returns n bytes twice: directly before and directly after a page that cannot be
-// touched, so that a kernel that strays dies.
-func guarded(t *testing.T, n int) (before, after []byte) {
+// guarded returns n bytes before the page that ends a mapping, and n after the one that begins it.
+func guarded(t testing.TB, n int) (before, after []byte) {
 	t.Helper()
 	page := unix.Getpagesize()
 	inner := (n + page - 1) / page * page
