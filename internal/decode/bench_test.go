@@ -66,8 +66,13 @@ func variants(b *testing.B) []variant {
 // BenchmarkJPEG takes turns between ways to get from a photo's bytes to RGB (image/jpeg
 // alone: to planes) and reports the CPU time of each, an image.
 func BenchmarkJPEG(b *testing.B) {
-	files, ways := readPhotos(b, 60), variants(b)
-	spent := make([]float64, len(ways))
+	byTurns(b, readPhotos(b, 60), variants(b))
+}
+
+// byTurns gives every file to all ways, one file an iteration, and reports the CPU time of each
+// way, an image. It returns what each has spent, in seconds.
+func byTurns(b *testing.B, files [][]byte, ways []variant) (spent []float64) {
+	spent = make([]float64, len(ways))
 	images := 0
 	for b.Loop() {
 		data := files[images%len(files)]
@@ -83,4 +88,5 @@ func BenchmarkJPEG(b *testing.B) {
 	for i, v := range ways {
 		b.ReportMetric(spent[i]/float64(images)*1e6, v.unit+"-us")
 	}
+	return spent
 }

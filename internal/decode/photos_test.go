@@ -51,14 +51,19 @@ func photos(t testing.TB, limit int) []string {
 	return paths
 }
 
+// somePhotos returns many photographs, or few in short tests.
+func somePhotos(t testing.TB) []string {
+	t.Helper()
+	if testing.Short() {
+		return photos(t, 10)
+	}
+	return photos(t, 1000)
+}
+
 // From a file to the crop that a network gets: the same bytes as Pillow with torchvision's
 // geometry.
 func TestPipelineAgainstPillow(t *testing.T) {
-	limit := 1000
-	if testing.Short() {
-		limit = 10
-	}
-	paths := photos(t, limit)
+	paths := somePhotos(t)
 	for _, filter := range []string{"bilinear", "bicubic", "lanczos"} {
 		t.Run(filter, func(t *testing.T) {
 			p, d := newPillow(t, "RGB", strings.ToUpper(filter)), New(Options{Library: true})
@@ -77,13 +82,7 @@ func TestPipelineAgainstPillow(t *testing.T) {
 				if err := run.Do(got.pix, src); err != nil {
 					t.Fatalf("%s: %v", path, err)
 				}
-				want, ok := p.open(path)
-				if !ok {
-					t.Fatalf("%s: Pillow cannot read it", path)
-				}
-				if largest, mean := difference(t, got, want); largest > 0 {
-					t.Errorf("%s: differs from Pillow by up to %d, %.4f in the mean", filepath.Base(path), largest, mean)
-				}
+				p.compare(path, got)
 			}
 			t.Logf("%s: compared %d photos", Backend(), len(paths))
 		})
@@ -101,33 +100,5 @@ func evaluation(t testing.TB, filter string) *transforms.Pipeline {
 
 // Both back ends give libjpeg's pixels, bit for bit.
 func TestPhotosAgainstPillow(t *testing.T) {
-	limit := 1000
-	if testing.Short() {
-		limit = 10
-	}
-	paths := photos(t, limit)
-	for mode, color := range map[string]Color{"RGB": RGB, "L": Gray} {
-		t.Run(mode, func(t *testing.T) {
-			p, d := newPillow(t, mode, "nothing"), New(Options{Library: true, Color: color})
-			defer d.Close()
-			for _, path := range paths {
-				data, err := os.ReadFile(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := openAll(t, d, data)
-				if err != nil {
-					t.Fatalf("%s: %v", path, err)
-				}
-				want, ok := p.open(path)
-				if !ok {
-					t.Fatalf("%s: Pillow cannot read it", path)
-				}
-				if largest, mean := difference(t, got, want); largest > 0 {
-					t.Errorf("%s: differs from Pillow by up to %d, %.4f in the mean", filepath.Base(path), largest, mean)
-				}
-			}
-			t.Logf("%s: compared %d photos", Backend(), len(paths))
-		})
-	}
+	againstPillow(t, somePhotos(t))
 }

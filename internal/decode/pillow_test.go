@@ -125,6 +125,40 @@ func (p *pillow) open(path string) (pixels, bool) {
 	return m, m.w > 0
 }
 
+// compare fails the test where got is not the image that Pillow makes of a file.
+func (p *pillow) compare(path string, got pixels) {
+	p.t.Helper()
+	want, ok := p.open(path)
+	if !ok {
+		p.t.Fatalf("%s: Pillow cannot read it", path)
+	}
+	if largest, mean := difference(p.t, got, want); largest > 0 {
+		p.t.Errorf("%s: differs from Pillow by up to %d, %.4f in the mean", filepath.Base(path), largest, mean)
+	}
+}
+
+// againstPillow decodes files to RGB and to gray, as Pillow does, in a subtest each.
+func againstPillow(t *testing.T, paths []string) {
+	for mode, color := range map[string]Color{"RGB": RGB, "L": Gray} {
+		t.Run(mode, func(t *testing.T) {
+			p, d := newPillow(t, mode, "nothing"), New(Options{Library: true, Color: color})
+			defer d.Close()
+			for _, path := range paths {
+				data, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := openAll(t, d, data)
+				if err != nil {
+					t.Fatalf("%s: %v", path, err)
+				}
+				p.compare(path, got)
+			}
+			t.Logf("%s: compared %d files", Backend(), len(paths))
+		})
+	}
+}
+
 // gather scans r of src and checks on the way that the strips keep the Source's contract.
 func gather(t testing.TB, src transforms.Source, r image.Rectangle) (pixels, error) {
 	t.Helper()

@@ -93,21 +93,7 @@ func benchPipeline(b *testing.B, files [][]byte) {
 			return run.Do(record, src)
 		}},
 	}
-	spent, images := make([]float64, len(ways)), 0
-	for b.Loop() {
-		data := files[images%len(files)]
-		images++
-		for i, v := range ways {
-			start := cpuTime(b)
-			if err := v.do(data); err != nil {
-				b.Fatal(err)
-			}
-			spent[i] += cpuTime(b) - start
-		}
-	}
-	for i, v := range ways {
-		b.ReportMetric(spent[i]/float64(images)*1e6, v.unit+"-us")
-	}
+	spent := byTurns(b, files, ways)
 	b.ReportMetric(spent[0]/spent[1], "x-backend")
 	b.ReportMetric(spent[0]/spent[2], "x-go")
 }
