@@ -2,7 +2,6 @@ package mmapds_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -57,23 +56,11 @@ func compareGathers(b *testing.B, plain, other *mmapds.Dataset, size int) {
 func bytesDataset(b testing.TB, size, total int) string {
 	b.Helper()
 	s := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, size)}}
-	path := filepath.Join(b.TempDir(), "ds")
-	w, err := store.CreateFlat(path, s, store.FlatOptions{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer w.Close()
 	r := store.NewRecord(s)
-	for i := range total / size {
+	return write(b, s, store.FlatOptions{}, total/size, func(i int) *store.Record {
 		for k := 0; k < size; k += 64 {
 			r.Values[0][k] = byte(i + k/64)
 		}
-		if err := w.Append(r); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		b.Fatal(err)
-	}
-	return path
+		return r
+	})
 }

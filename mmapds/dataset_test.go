@@ -42,11 +42,15 @@ func record(i int) *store.Record {
 	return r
 }
 
-// build writes n records in shards of 512 and returns the dataset's path.
-func build(t testing.TB, n int) string {
+// inShards makes shards of 512 records, the fewest.
+var inShards = store.FlatOptions{ShardBytes: 1}
+
+// write writes n records to a new dataset and returns its path. A record is done with before
+// the next is asked for.
+func write(t testing.TB, s store.Schema, opts store.FlatOptions, n int, record func(i int) *store.Record) string {
 	t.Helper()
 	dest := filepath.Join(t.TempDir(), "ds")
-	w, err := store.CreateFlat(dest, schema(), store.FlatOptions{ShardBytes: 1})
+	w, err := store.CreateFlat(dest, s, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,6 +64,12 @@ func build(t testing.TB, n int) string {
 		t.Fatal(err)
 	}
 	return dest
+}
+
+// build writes n records in shards of 512 and returns the dataset's path.
+func build(t testing.TB, n int) string {
+	t.Helper()
+	return write(t, schema(), inShards, n, record)
 }
 
 func open(t testing.TB, path string) *mmapds.Dataset {

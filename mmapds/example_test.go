@@ -92,3 +92,18 @@ func writeSquares(path string) string {
 	}
 	return path
 }
+
+// openSquares opens a dataset of writeSquares, which is gone when all is done.
+func openSquares() (ds *mmapds.Dataset, done func()) {
+	dir, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if ds, err = mmapds.Open(writeSquares(filepath.Join(dir, "squares"))); err != nil {
+		log.Fatal(err)
+	}
+	return ds, func() {
+		ds.Close()
+		os.RemoveAll(dir)
+	}
+}

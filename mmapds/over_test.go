@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/penstock/penstock/mmapds"
@@ -116,16 +114,8 @@ func TestOverAllocatesNothing(t *testing.T) {
 
 // Records in the order that is known.
 func ExampleRecords_Over() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	ds, err := mmapds.Open(writeSquares(filepath.Join(dir, "squares")))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer ds.Close()
+	ds, done := openSquares()
+	defer done()
 	squares, err := ds.Records("squares")
 	if err != nil {
 		log.Fatal(err)

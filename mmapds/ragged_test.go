@@ -47,21 +47,7 @@ func raggedRecord(i int) *store.Record {
 // buildRagged writes n records in shards of 512.
 func buildRagged(t testing.TB, n int) string {
 	t.Helper()
-	dest := filepath.Join(t.TempDir(), "ragged")
-	w, err := store.CreateFlat(dest, raggedSchema(), store.FlatOptions{ShardBytes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	for i := range n {
-		if err := w.Append(raggedRecord(i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
-	return dest
+	return write(t, raggedSchema(), inShards, n, raggedRecord)
 }
 
 // wantRagged returns the rows of records, and the offsets in rows.
@@ -259,23 +245,12 @@ func TestVerifyTellsMixedDatasets(t *testing.T) {
 
 // buildOther is build with other labels.
 func buildOther(t *testing.T, n int) string {
-	dest := filepath.Join(t.TempDir(), "other")
-	w, err := store.CreateFlat(dest, schema(), store.FlatOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	for i := range n {
+	t.Helper()
+	return write(t, schema(), store.FlatOptions{}, n, func(i int) *store.Record {
 		r := record(i)
 		r.Values[2][0] ^= 1
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
-	return dest
+		return r
+	})
 }
 
 func TestTruncatedRaggedFile(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -72,16 +70,8 @@ func TestRecordsRefused(t *testing.T) {
 
 // Records one at a time, by number.
 func ExampleDataset_Records() {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	ds, err := mmapds.Open(writeSquares(filepath.Join(dir, "squares")))
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer ds.Close()
+	ds, done := openSquares()
+	defer done()
 	squares, err := ds.Records("squares")
 	if err != nil {
 		log.Fatal(err)

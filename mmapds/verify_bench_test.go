@@ -1,7 +1,6 @@
 package mmapds_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/penstock/penstock/mmapds"
@@ -18,24 +17,11 @@ func BenchmarkVerify(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := store.Schema{Fields: []store.Field{field}}
-			path := filepath.Join(b.TempDir(), "ds")
-			w, err := store.CreateFlat(path, s, store.FlatOptions{})
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer w.Close()
 			r := store.NewRecord(s)
 			if field.Ragged {
 				r.Values[0] = make([]byte, 2000)
 			}
-			for range total / len(r.Values[0]) {
-				if err := w.Append(r); err != nil {
-					b.Fatal(err)
-				}
-			}
-			if _, err := w.Commit(store.Info{}); err != nil {
-				b.Fatal(err)
-			}
+			path := write(b, s, store.FlatOptions{}, total/len(r.Values[0]), func(int) *store.Record { return r })
 			d, err := mmapds.Locate(path)
 			if err != nil {
 				b.Fatal(err)
