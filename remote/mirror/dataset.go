@@ -327,6 +327,11 @@ func (d *Dataset) Warm(field string, a, b int) error {
 	return d.local.Warm(field, a, b)
 }
 
+// IsWarm reports whether Run of records [a, b) needs no Warm: never before the mirror is Complete.
+func (d *Dataset) IsWarm(field string, a, b int) bool {
+	return d.whole.Load() && d.local.IsWarm(field, a, b)
+}
+
 // Reads says how a field is read, for people.
 func (d *Dataset) Reads(field string) (how, why string, resident float64) {
 	how, why, resident = d.local.Reads(field)

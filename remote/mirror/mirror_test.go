@@ -123,6 +123,27 @@ func epoch(t testing.TB, src loader.Source, opts loader.Options, number int) []b
 	return out.Bytes()
 }
 
+// A loop makes batches itself where they are views of what is there, once all is.
+func TestWarmWhenComplete(t *testing.T) {
+	b, local := pair(t, 600)
+	d := open(t, b, "ds", Options{Fields: []string{"images"}})
+	spec := d.Specs()[0]
+	if err := d.Warm(spec.Name, 0, 100); err != nil {
+		t.Fatal(err)
+	}
+	if d.Complete() || d.IsWarm(spec.Name, 0, 100) {
+		t.Error("some of it is not there, but it is warm")
+	}
+	for range 2 {
+		if err := d.Warm(spec.Name, 0, local.Len()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !d.IsWarm(spec.Name, 0, local.Len()) {
+		t.Error("all was read, but is not warm")
+	}
+}
+
 func TestSameBytesAsLocal(t *testing.T) {
 	b, local := pair(t, 2000)
 	d := open(t, b, "ds", Options{})
