@@ -54,6 +54,7 @@ var layers = [][]place{
 		{"store/hdf5", "the only package that needs libhdf5"},
 	},
 	{
+		{"internal/damage", "damages datasets, for tests of every format that mmapds opens"},
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
 	},
 	{

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/damage"
 	"github.com/penstock/penstock/internal/h5meta"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
@@ -103,7 +104,7 @@ func TestCompressed(t *testing.T) {
 	const n = 211
 	dir := t.TempDir()
 	plain := buildPacked(t, filepath.Join(dir, "all.h5"), 0, n, Options{})
-	want, err := contentOf(filepath.Join(dir, "all.h5"))
+	want, err := damage.ContentOf(filepath.Join(dir, "all.h5"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestCompressed(t *testing.T) {
 		if m.ID != plain.ID {
 			t.Errorf("%s: another id", name)
 		}
-		if got, err := contentOf(path); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := damage.ContentOf(path); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: other records, error %v", name, err)
 		}
 		d, err := mmapds.Locate(path)
@@ -218,7 +219,7 @@ func TestH5pyReadsCompressed(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "x.h5")
 		buildPacked(t, path, 0, n, compressed(c))
 		got := h5py(t, path)
-		want, err := contentOf(path)
+		want, err := damage.ContentOf(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +229,7 @@ func TestH5pyReadsCompressed(t *testing.T) {
 				at += "/values"
 			}
 			d := got.Datasets[at]
-			if d.SHA256 != fmt.Sprintf("%x", sha256.Sum256(want.bytes[k])) {
+			if d.SHA256 != fmt.Sprintf("%x", sha256.Sum256(want.Bytes[k])) {
 				t.Errorf("%s: %s: h5py reads other values", name, f.Name)
 			}
 			if d.Chunked != (f.Name != "labels" && f.Name != "nothing") {
@@ -343,7 +344,7 @@ func gathered(t *testing.T, path, split string, checks mmapds.Checks) (out [][]b
 func TestCompressedAppend(t *testing.T) {
 	dir := t.TempDir()
 	all := buildPacked(t, filepath.Join(dir, "all.h5"), 0, 120, Options{})
-	want, err := contentOf(filepath.Join(dir, "all.h5"))
+	want, err := damage.ContentOf(filepath.Join(dir, "all.h5"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +366,7 @@ func TestCompressedAppend(t *testing.T) {
 				t.Errorf("%s: another id", name)
 			}
 		}
-		if got, err := contentOf(path); err != nil || !reflect.DeepEqual(got, want) {
+		if got, err := damage.ContentOf(path); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: other records, error %v", name, err)
 		}
 		d, err := mmapds.Locate(path)
