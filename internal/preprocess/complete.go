@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/internal/source"
@@ -30,13 +29,41 @@ func complete(c Config) (*Summary, error) {
 	if err != nil || !c.made(m) {
 		return nil, nil // that it is there will be the error
 	}
-	r := &run{config: c, books: newBooks(c)}
-	r.info = source.Info{Kind: m.Source.Kind, Unit: "samples", Hints: []string{"it was complete already; nothing was left to do"}}
+	return c.found(m, infoOf(m))
+}
+
+// infoOf describes the source of a dataset as its manifest has it.
+func infoOf(m *store.Manifest) source.Info {
+	info := source.Info{Kind: m.Source.Kind, Unit: "samples"}
 	for _, f := range m.Fields {
-		r.info.Fields = append(r.info.Fields, source.Field{Field: f})
+		info.Fields = append(info.Fields, source.Field{Field: f})
 	}
+	return info
+}
+
+// found returns the summary of a dataset that is complete, and removes what the run that
+// made it has left beside it.
+func (c Config) found(m *store.Manifest, info source.Info) (*Summary, error) {
+	r := &run{config: c, books: newBooks(c), info: info}
+	r.info.Hints = []string{"it was complete already; nothing was left to do"}
 	r.books.restoreFrom(m)
-	return newSummary(c, r, m, time.Duration(0))
+	err := tidy(c.Dest)
+	if c.Shuffle.Set {
+		err = errors.Join(err, r.removeSpool())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newSummary(c, r, m, 0)
+}
+
+// tidy removes what lies beside a dataset or a file that is there, of a process that was
+// killed when it had published that.
+func tidy(path string) error {
+	if err := store.CheckDest(path, store.StageOptions{}); !errors.Is(err, store.ErrExist) {
+		return err
+	}
+	return nil
 }
 
 // restoreFrom takes over what the manifest of a dataset that is complete says.

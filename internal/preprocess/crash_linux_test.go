@@ -4,9 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +16,7 @@ import (
 )
 
 // A build that ends at any of its steps, by a kill or a power cut, goes on and ends with the
-// bytes of one that was not interrupted.
+// bytes of one that was not interrupted, and with nothing else.
 func TestCrashes(t *testing.T) {
 	source := t.TempDir()
 	for i := range 5 {
@@ -25,18 +27,21 @@ func TestCrashes(t *testing.T) {
 		}
 		put(t, source, name, data)
 	}
+	rows := raggedRows(t, 4)
 	for name, w := range map[string]child{
-		"flat":  {Dest: "ds", Split: "train=0.6,val=0.4", Dedup: true},
-		"hdf5":  {Dest: "ds.h5"},
-		"gzip":  {Dest: "ds.h5", Compress: Compress{On: true}},
-		"part":  {Dest: "ds", World: World{Rank: 0, Size: 2}},
-		"merge": {Dest: "ds", Merge: true},
+		"flat":    {Source: source, Dest: "ds", Split: "train=0.6,val=0.4", Dedup: true},
+		"hdf5":    {Source: source, Dest: "ds.h5"},
+		"gzip":    {Source: source, Dest: "ds.h5", Compress: Compress{On: true}},
+		"shuffle": {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}},
+		"part":    {Source: source, Dest: "ds", World: World{Rank: 0, Size: 2}},
+		"merge":   {Source: source, Dest: "ds", Merge: true},
+		"ordered": {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}, Merge: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if filepath.Ext(w.Dest) == ".h5" && !haveHDF5() {
 				t.Skip("this build writes no HDF5")
 			}
-			w.Source, w.Workers, w.Checkpoint = source, 1, 1
+			w.Workers, w.Checkpoint = 1, 1
 			testCrashes(t, w)
 		})
 	}
@@ -64,7 +69,7 @@ func testCrashes(t *testing.T, w child) {
 	}
 	var want map[string]string
 	trial := crash.Trial{
-		Folder: dir, Scratch: memoryDir(t), Done: func() { want = visible(t, dir) },
+		Folder: dir, Scratch: memoryDir(t), Done: func() { want = everything(t, dir) },
 		Command: func(folder string) (env, args []string) {
 			text, err := json.Marshal(at(folder))
 			if err != nil {
@@ -72,18 +77,19 @@ func testCrashes(t *testing.T, w child) {
 			}
 			return []string{childKey + "=" + string(text)}, nil
 		},
-		GoOn: func(s crash.State, folder string) error {
+		GoOn: func(_ crash.State, folder string) error {
 			if err := at(folder).do(); err != nil {
 				return err
 			}
-			got := visible(t, folder)
+			got := everything(t, folder)
 			for name := range want {
-				if got[name] != want[name] && (!s.Cut || !strings.HasSuffix(name, ".skipped.jsonl")) { // which is a report, and not synced
+				if got[name] != want[name] {
 					return fmt.Errorf("%s: other bytes than without", name)
 				}
+				delete(got, name)
 			}
-			if len(got) != len(want) {
-				return fmt.Errorf("%d files, want %d", len(got), len(want))
+			if len(got) > 0 {
+				return fmt.Errorf("left: %v", slices.Sorted(maps.Keys(got)))
 			}
 			return nil
 		},
@@ -91,11 +97,19 @@ func testCrashes(t *testing.T, w child) {
 	trial.Run(t)
 }
 
-// visible reads all files in a folder but hidden ones, and those in hidden folders.
-func visible(t *testing.T, folder string) map[string]string {
+// everything reads all files in a folder, and lists the folders in it.
+func everything(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	all := files(t, folder)
-	maps.DeleteFunc(all, func(name, _ string) bool { return strings.HasPrefix(name, ".") || strings.Contains(name, "/.") })
+	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			all[strings.TrimPrefix(path, folder)+"/"] = ""
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return all
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -56,15 +55,19 @@ func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, err
 		return nil, err
 	}
 	if c.RemoveParts {
-		err = removeParts(folders)
-	} else {
-		s.hints = append(s.hints, "the parts are not needed any more: "+strings.Join(folders, " "))
+		return s, removeParts(folders, s.ID)
 	}
-	return s, err
+	if left := slices.DeleteFunc(slices.Clone(folders), gone); len(left) > 0 {
+		s.hints = append(s.hints, "the parts are not needed any more: "+strings.Join(left, " "))
+	}
+	return s, nil
 }
 
 func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress Progress) (*Summary, error) {
 	begin := time.Now()
+	if s, err := c.removedBefore(folders); s != nil || err != nil {
+		return s, err
+	}
 	parts, err := findParts(folders)
 	if err != nil {
 		return nil, err
@@ -144,17 +147,16 @@ func mergedBefore(c Config, parts []*part) (*Summary, error) {
 		return nil, nil
 	}
 	m, err := openManifest(c.Dest)
-	if err != nil || m.Source == nil || m.Recipe == nil {
+	if err != nil || !parts[0].Plan.became(m) {
 		return nil, nil // that it is there will be the error
 	}
-	p := parts[0].Plan
-	if m.Source.Samples != p.Source.Samples || m.Source.Name != p.Source.Name || m.Recipe.Program != p.Recipe.Program {
-		return nil, nil
-	}
-	r := &run{config: c, books: newBooks(c), info: p.info()}
-	r.books.restoreFrom(m)
-	r.info.Hints = []string{"it was complete already; nothing was left to do"}
-	return newSummary(c, r, m, 0)
+	return c.found(m, parts[0].Plan.info())
+}
+
+// became reports whether a dataset is of the samples that the plan is of.
+func (p *plan) became(m *store.Manifest) bool {
+	return m.Source != nil && m.Recipe != nil && m.Source.Samples == p.Source.Samples &&
+		m.Source.Name == p.Source.Name && m.Recipe.Program == p.Recipe.Program
 }
 
 func checkMergePlaces(c Config) error {
@@ -171,13 +173,4 @@ func checkMergePlaces(c Config) error {
 		return stage.Release()
 	}
 	return stage.Abort()
-}
-
-func removeParts(folders []string) error {
-	for _, f := range folders {
-		if err := os.RemoveAll(f); err != nil {
-			return fmt.Errorf("the dataset is made, but its parts cannot be removed: %w", err)
-		}
-	}
-	return nil
 }

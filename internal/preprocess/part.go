@@ -46,24 +46,30 @@ func (p *part) write() error {
 	if err != nil {
 		return err
 	}
-	return writeDurably(partFile(p.path), append(text, '\n'))
+	return writeDurably(partFile(p.path), append(text, '\n'), finalMode)
 }
 
-// writeDurably writes a file that is there with all its bytes, or not at all. Two writers of
-// one name do not disturb each other: the last one counts.
-func writeDurably(path string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+// writeDurably writes a file that is there with all its bytes, or not at all. When it returns
+// it is there for good. Another writer of that name at the same time is store.ErrBusy.
+func writeDurably(path string, data []byte, mode fs.FileMode) error {
+	stage, err := store.NewStage(path, true)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(path)
+	if err := writeSynced(stage.Path(name), data, mode); err != nil {
+		return errors.Join(err, stage.Abort())
+	}
+	return errors.Join(stage.PublishFile(name), stage.Abort())
+}
+
+func writeSynced(path string, data []byte, mode fs.FileMode) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, store.SyncFile(f)); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // maxPart bounds what is read of a part's file: its fields, classes and tail.

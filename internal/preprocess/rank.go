@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -145,6 +146,11 @@ func (r *run) made(p *part, err error) (*store.Manifest, error) {
 	r.part, r.books = p, newBooks(r.config)
 	r.books.samples, r.books.bytes = p.To-p.From, p.Bytes
 	r.info.Hints = append(r.info.Hints, "it was complete already; nothing was left to do")
+	if !vfs.Mounted(p.path) {
+		if err := tidy(partFile(p.path)); err != nil {
+			return nil, err
+		}
+	}
 	return p.manifest()
 }
 

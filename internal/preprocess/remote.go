@@ -132,7 +132,7 @@ func (b *buckets) merge(m MergeConfig, progress Progress) (*Summary, error) {
 		s.hints[i] = b.text(s.hints[i])
 	}
 	if m.RemoveParts {
-		err = b.removeAll(folders)
+		err = b.removeAll(folders, s.ID)
 	}
 	return s, err
 }
@@ -224,11 +224,11 @@ type renamed struct {
 func (e *renamed) Error() string { return e.text }
 func (e *renamed) Unwrap() error { return e.error }
 
-// removeAll removes folders of parts.
-func (b *buckets) removeAll(folders []string) error {
+// removeAll removes folders of parts that dataset id was made of.
+func (b *buckets) removeAll(folders []string, id string) error {
 	for _, f := range folders {
 		if !remote.IsURL(f) || strings.HasPrefix(f, "file:") {
-			if err := removeParts([]string{localPath(f)}); err != nil {
+			if err := removeParts([]string{localPath(f)}, id); err != nil {
 				return err
 			}
 			continue

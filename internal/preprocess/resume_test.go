@@ -37,13 +37,14 @@ type child struct {
 	Bucket       string // folder that URLs lie in
 	Spool        string
 	Raw          bool // arrays, in small shards
-	Merge        bool // parts
+	Merge        bool // parts, and remove them
+	Shuffle      Seed
 }
 
 // do is what the child is for.
 func (w child) do() error {
 	if w.Merge {
-		c := MergeConfig{Dest: w.Dest, Workers: w.Workers, Resume: true, Checkpoint: w.Checkpoint}
+		c := MergeConfig{Dest: w.Dest, Workers: w.Workers, Resume: true, RemoveParts: true, Checkpoint: w.Checkpoint}
 		_, err := Merge(context.Background(), c, &silent{})
 		return err
 	}
@@ -53,7 +54,7 @@ func (w child) do() error {
 
 func (w child) config() Config {
 	c := DefaultConfig()
-	c.Source, c.Dest, c.Workers, c.Dedup = w.Source, w.Dest, w.Workers, w.Dedup
+	c.Source, c.Dest, c.Workers, c.Dedup, c.Shuffle = w.Source, w.Dest, w.Workers, w.Dedup, w.Shuffle
 	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
 	c.Normalize, _ = ParseNormalize("none")
 	c.Split, _ = ParseSplit(w.Split)

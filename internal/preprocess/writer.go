@@ -133,8 +133,8 @@ func (r *run) discard() error {
 // skippedName is the list of samples that were left out, beside the dataset.
 func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped.jsonl" }
 
-// writeSkipped lists the samples that were left out, with the reasons, one a line. Without
-// any, a list of an earlier run is removed.
+// writeSkipped lists the samples that were left out, with the reasons, one a line. The list is
+// there for good before the dataset is. Without any, a list of an earlier run is removed.
 func (r *run) writeSkipped() error {
 	list := append(slices.Clip(r.list), r.books.leftOuts()...)
 	switch {
@@ -151,14 +151,19 @@ func (r *run) writeSkipped() error {
 		}
 		text = append(append(text, line...), '\n')
 	}
-	return os.WriteFile(r.config.skippedName(), text, 0o666)
+	return writeDurably(r.config.skippedName(), text, 0o666)
 }
 
+// removeSkipped removes the list, and what a process left that was killed when it wrote it.
 func (r *run) removeSkipped() error {
-	if err := os.Remove(r.config.skippedName()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	stage, err := store.NewStage(r.config.skippedName(), true)
+	if err != nil {
 		return err
 	}
-	return nil
+	if err = os.Remove(stage.Dest()); errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, stage.Abort())
 }
 
 // program names this program and its version.
