@@ -22,6 +22,9 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
+// Built is whether the SDKs of the clouds are in the program.
+const Built = true
+
 // Open opens the bucket of a URL, and returns it with the URL, taken apart: its Key is what
 // the rest of the URL says. It makes no request, so a bucket that does not exist is found by
 // the first one. Of file:///folder/name, folder is made if it is not there.

@@ -9,6 +9,9 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
+// Built is whether the SDKs of the clouds are in the program.
+const Built = false
+
 // Open says that the program was built without the SDKs of the clouds.
 func Open(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
 	u, err := remote.ParseURL(text)
