@@ -91,3 +91,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.first)-firstAt]
 	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.index)-indexAt]
 )
+
+// holds panics unless there is memory for the block in so many units.
+func (b *unitBlock) holds(units int) {
+	last := b.place + b.step*(units-1)
+	_, _ = b.coefs[64*last+63], b.any[last]
+}

@@ -11,12 +11,6 @@ type unitBlock struct {
 	step   int    // blocks from a unit to the next
 }
 
-// holds panics unless there is memory for the block in so many units.
-func (b *unitBlock) holds(units int) {
-	last := b.place + b.step*(units-1)
-	_, _ = b.coefs[64*last+63], b.any[last]
-}
-
 // done ends the block of a unit whose other coefficients are decoded.
 func (b *unitBlock) done(any bool) {
 	b.coefs[64*b.place] = int16(*b.pred)
