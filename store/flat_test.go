@@ -39,30 +39,51 @@ func fillRecord(r *Record, i int) {
 	binary.LittleEndian.PutUint64(r.Values[2], uint64(i%3))
 }
 
-// buildFlat writes n records and returns the manifest.
-func buildFlat(t testing.TB, dest string, n int, shardBytes int64) *Manifest {
+// numbered makes a record of every number.
+type numbered struct {
+	schema Schema
+	fill   func(r *Record, i int)
+}
+
+// add appends the records a to b.
+func (x numbered) add(t testing.TB, w Writer, a, b int) {
 	t.Helper()
-	s := testSchema()
-	w, err := CreateFlat(dest, s, FlatOptions{ShardBytes: shardBytes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := NewRecord(s)
-	for i := range n {
-		fillRecord(r, i)
-		if i%2 == 0 {
-			r.Summarize(s)
-		}
+	r := NewRecord(x.schema)
+	for i := a; i < b; i++ {
+		x.fill(r, i)
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m, err := w.Commit(Info{Source: &SourceInfo{Kind: "test", Name: "x", Samples: int64(n)}})
+}
+
+// write writes the records a to b and returns the manifest.
+func (x numbered) write(t testing.TB, dest string, a, b int, opts FlatOptions, info Info) *Manifest {
+	t.Helper()
+	w, err := CreateFlat(dest, x.schema, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	x.add(t, w, a, b)
+	m, err := w.Commit(info)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// buildFlat writes n records, of which every other comes with its statistics.
+func buildFlat(t testing.TB, dest string, n int, shardBytes int64) *Manifest {
+	t.Helper()
+	s := testSchema()
+	records := numbered{s, func(r *Record, i int) {
+		fillRecord(r, i)
+		if i%2 == 0 {
+			r.Summarize(s)
+		}
+	}}
+	return records.write(t, dest, 0, n, FlatOptions{ShardBytes: shardBytes}, Info{Source: &SourceInfo{Kind: "test", Name: "x", Samples: int64(n)}})
 }
 
 // readAll returns a column's bytes as the extents say.

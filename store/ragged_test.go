@@ -50,24 +50,7 @@ func fillRagged(r *Record, i int) {
 
 func buildRagged(t testing.TB, dest string, n int, shardBytes int64) *Manifest {
 	t.Helper()
-	s := raggedSchema()
-	w, err := CreateFlat(dest, s, FlatOptions{ShardBytes: shardBytes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := NewRecord(s)
-	for i := range n {
-		fillRagged(r, i)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m, err := w.Commit(Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return numbered{raggedSchema(), fillRagged}.write(t, dest, 0, n, FlatOptions{ShardBytes: shardBytes}, Info{})
 }
 
 func TestRaggedRoundTrip(t *testing.T) {

@@ -19,36 +19,27 @@ import (
 // addRecords appends records a to b of killSchema.
 func addRecords(t testing.TB, w Writer, a, b int, split func(int) string) {
 	t.Helper()
-	r := NewRecord(killSchema())
-	for i := a; i < b; i++ {
+	killNumbered(split).add(t, w, a, b)
+}
+
+// killNumbered makes the records of killSchema, in those splits if there are any.
+func killNumbered(split func(int) string) numbered {
+	return numbered{killSchema(), func(r *Record, i int) {
 		fillKill(r, i)
 		if split != nil {
 			r.Split = split(i)
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
+	}}
 }
 
 // makeDataset writes records a to b with those options.
 func makeDataset(t testing.TB, dest string, a, b int, opts FlatOptions) *Manifest {
 	t.Helper()
-	w, err := CreateFlat(dest, killSchema(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
 	split := killSplit
 	if opts.Splits == nil {
 		split = nil
 	}
-	addRecords(t, w, a, b, split)
-	m, err := w.Commit(Info{Skipped: []Skipped{{Sample: fmt.Sprint(a), Reason: "test"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	return killNumbered(split).write(t, dest, a, b, opts, Info{Skipped: []Skipped{{Sample: fmt.Sprint(a), Reason: "test"}}})
 }
 
 // labels returns the numbers of the records in d, in its order.
