@@ -67,26 +67,12 @@ func fillPacked(s store.Schema, r *store.Record, i int) {
 func buildPacked(t testing.TB, path string, a, b int, opts Options) *store.Manifest {
 	t.Helper()
 	s := packedSchema()
-	w, err := Create(path, s, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := store.NewRecord(s)
-	for i := a; i < b; i++ {
+	return numbered{s, func(r *store.Record, i int) {
 		fillPacked(s, r, i)
 		if opts.Splits != nil {
 			r.Split = trainOrVal(i)
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	m, err := w.Commit(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return m
+	}}.write(t, path, a, b, opts, store.Info{})
 }
 
 // compressions are those that the tests go through.
@@ -122,16 +108,7 @@ func TestCompressed(t *testing.T) {
 		if m.ID != plain.ID {
 			t.Errorf("%s: another id", name)
 		}
-		if got, err := damage.ContentOf(path); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: other records, error %v", name, err)
-		}
-		d, err := mmapds.Locate(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v, err := mmapds.Verify(t.Context(), d, mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || !v.Identity || v.Bytes != d.Bytes() || len(v.Unchecked) > 0 {
-			t.Errorf("%s: %+v, error %v", name, v, err)
-		}
+		d := checkWhole(t, name, path, want)
 		checkStorage(t, name, path, d, c)
 		if len(notes) != len(m.Storage) || len(notes) < 5 || !strings.Contains(strings.Join(notes, "\n"), "expected to become 0.") {
 			t.Errorf("%s: notes %q", name, notes)
@@ -144,6 +121,22 @@ func TestCompressed(t *testing.T) {
 			t.Errorf("%s: told of %d bytes of %d", name, told, packed)
 		}
 	}
+}
+
+// checkWhole reads and verifies a file, all of which there must be checksums for.
+func checkWhole(t *testing.T, name, path string, want damage.Content) *store.Dataset {
+	t.Helper()
+	if got, err := damage.ContentOf(path); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: other records, error %v", name, err)
+	}
+	d, err := mmapds.Locate(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := mmapds.Verify(t.Context(), d, mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || !v.Identity || v.Bytes != d.Bytes() || len(v.Unchecked) > 0 {
+		t.Errorf("%s: %+v, error %v", name, v, err)
+	}
+	return d
 }
 
 // checkStorage compares what the manifest says with the file.
@@ -366,16 +359,7 @@ func TestCompressedAppend(t *testing.T) {
 				t.Errorf("%s: another id", name)
 			}
 		}
-		if got, err := damage.ContentOf(path); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: other records, error %v", name, err)
-		}
-		d, err := mmapds.Locate(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v, err := mmapds.Verify(t.Context(), d, mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || !v.Identity {
-			t.Errorf("%s: %+v, error %v", name, v, err)
-		}
+		checkWhole(t, name, path, want)
 	}
 	_, err = Create(filepath.Join(dir, "auto.h5"), packedSchema(), Options{Append: true, Compress: new(Compression)})
 	if err == nil || !strings.Contains(err.Error(), "leave the compression out") {

@@ -81,31 +81,56 @@ func contents(s store.Schema, n int) map[string][]byte {
 	return all
 }
 
-// appendAll adds records 0 to n.
-func appendAll(t testing.TB, w store.Writer, s store.Schema, n int) {
+// numbered makes a record of every number.
+type numbered struct {
+	schema store.Schema
+	fill   func(r *store.Record, i int)
+}
+
+// filled are the records of fill.
+func filled(s store.Schema) numbered {
+	return numbered{s, func(r *store.Record, i int) { fill(s, r, i) }}
+}
+
+// add appends the records a to b.
+func (x numbered) add(t testing.TB, w store.Writer, a, b int) {
 	t.Helper()
-	r := store.NewRecord(s)
-	for i := range n {
-		fill(s, r, i)
+	r := store.NewRecord(x.schema)
+	for i := a; i < b; i++ {
+		x.fill(r, i)
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// build writes n records into a file made for room of them and returns its path.
-func build(t testing.TB, s store.Schema, n, room int, info store.Info) string {
+// write writes the records a to b into a file, or behind those that it has.
+func (x numbered) write(t testing.TB, path string, a, b int, opts Options, info store.Info) *store.Manifest {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.h5")
-	w, err := Create(path, s, Options{Records: int64(room)})
+	w, err := Create(path, x.schema, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	appendAll(t, w, s, n)
-	if _, err := w.Commit(info); err != nil {
+	x.add(t, w, a, b)
+	m, err := w.Commit(info)
+	if err != nil {
 		t.Fatal(err)
 	}
+	return m
+}
+
+// appendAll adds records 0 to n.
+func appendAll(t testing.TB, w store.Writer, s store.Schema, n int) {
+	t.Helper()
+	filled(s).add(t, w, 0, n)
+}
+
+// build writes n records into a file made for room of them and returns its path.
+func build(t testing.TB, s store.Schema, n, room int, info store.Info) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "x.h5")
+	filled(s).write(t, path, 0, n, Options{Records: int64(room)}, info)
 	return path
 }
 

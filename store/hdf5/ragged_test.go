@@ -40,17 +40,12 @@ func fillRagged(r *store.Record, i int) {
 	binary.LittleEndian.PutUint64(r.Values[4], uint64(i))
 }
 
-// appendRagged adds records a to b, in the split that splitOf gives each.
-func appendRagged(t testing.TB, w store.Writer, a, b int, splitOf func(i int) string) {
-	t.Helper()
-	r := store.NewRecord(raggedSchema())
-	for i := a; i < b; i++ {
+// raggedNumbered are the records of fillRagged, in the split that splitOf gives each.
+func raggedNumbered(splitOf func(i int) string) numbered {
+	return numbered{raggedSchema(), func(r *store.Record, i int) {
 		fillRagged(r, i)
 		r.Split = splitOf(i)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
+	}}
 }
 
 func noSplit(int) string { return "" }
@@ -58,15 +53,7 @@ func noSplit(int) string { return "" }
 func buildRagged(t testing.TB, n int) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.h5")
-	w, err := Create(path, raggedSchema(), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	appendRagged(t, w, 0, n, noSplit)
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
+	raggedNumbered(noSplit).write(t, path, 0, n, Options{}, store.Info{})
 	return path
 }
 
@@ -150,15 +137,7 @@ func TestUnknownNumber(t *testing.T) {
 	known := read(t, build(t, s, 100, 100, store.Info{NormalizeByStatistics: true}))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.h5")
-	w, err := Create(path, s, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	appendAll(t, w, s, 100)
-	if _, err := w.Commit(store.Info{NormalizeByStatistics: true}); err != nil {
-		t.Fatal(err)
-	}
+	filled(s).write(t, path, 0, 100, Options{}, store.Info{NormalizeByStatistics: true})
 	if !bytes.Equal(read(t, path), known) {
 		t.Error("other bytes")
 	}

@@ -19,23 +19,14 @@ import (
 
 var trainVal = []string{"train", "val"}
 
-// make writes records a to b into path, and checks that nothing is beside it.
+// makeSplits writes records a to b into path, and checks that nothing is beside it.
 func makeSplits(t testing.TB, path string, a, b int, opts Options) *store.Manifest {
 	t.Helper()
-	w, err := Create(path, raggedSchema(), opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
 	split := noSplit
 	if opts.Splits != nil {
 		split = trainOrVal
 	}
-	appendRagged(t, w, a, b, split)
-	m, err := w.Commit(store.Info{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := raggedNumbered(split).write(t, path, a, b, opts, store.Info{})
 	if left := entries(t, filepath.Dir(path)); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
 	}
@@ -93,7 +84,7 @@ func TestSplitsAndAppend(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	appendRagged(t, w, 0, 1000, trainOrVal)
+	raggedNumbered(trainOrVal).add(t, w, 0, 1000)
 	once, err := w.Commit(store.Info{})
 	if err != nil {
 		t.Fatal(err)
@@ -144,25 +135,8 @@ func TestAppendToFixed(t *testing.T) {
 	s := imageSchema(7, 7)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.h5")
-	write := func(path string, a, b int, opts Options) {
-		w, err := Create(path, s, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
-		r := store.NewRecord(s)
-		for i := a; i < b; i++ {
-			fill(s, r, i)
-			if err := w.Append(r); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if _, err := w.Commit(store.Info{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(path, 0, 501, Options{Records: 600})
-	write(path, 501, 1007, Options{Append: true})
+	filled(s).write(t, path, 0, 501, Options{Records: 600}, store.Info{})
+	filled(s).write(t, path, 501, 1007, Options{Append: true}, store.Info{})
 	ds, err := mmapds.Open(path)
 	if err != nil {
 		t.Fatal(err)
