@@ -35,13 +35,8 @@ func startPeers(pythons []string, dir, records string) (list []peer, err error) 
 		return nil, fmt.Errorf("%s with h5py is needed (set PYTHON): %w: %s", pythons[0], err, out)
 	}
 	for _, python := range pythons {
-		c, err := measure.Start(python, name, "serve", dir)
+		c, a, err := measure.StartPeers(python, dir, filepath.Base(name), "serve", dir)
 		if err != nil {
-			return list, err
-		}
-		a, err := c.Ask(measure.Request{})
-		if err != nil {
-			c.Close()
 			return list, fmt.Errorf("%s: %w", python, err)
 		}
 		list = append(list, peer{c, a.Text, a.Has("index")})

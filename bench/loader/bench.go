@@ -90,17 +90,8 @@ func (d dataset) write(path string) error {
 }
 
 func (b *bench) startPython() (err error) {
-	if b.o.python == "" {
-		return nil
-	}
-	dir := b.o.peers
-	if dir == "" {
-		dir = measure.Find("bench/peers", "peers")
-	}
-	if b.python, err = measure.Start(b.o.python, filepath.Join(dir, "records.py"), b.dir); err != nil {
-		return err
-	}
-	a, err := b.python.Ask(measure.Request{})
+	var a measure.Answer
+	b.python, a, err = measure.StartPeers(b.o.python, b.o.peers, "records.py", b.dir)
 	b.pythonText, b.peerWays = a.Text, a.Ways
 	return err
 }

@@ -116,10 +116,8 @@ func (b *bench) start() (about string, err error) {
 	if python == "" {
 		python = "python3"
 	}
-	if b.peer, err = measure.Start(python, name, b.dir, b.records); err != nil {
-		return "", err
-	}
-	a, err := b.peer.Ask(measure.Request{})
+	var a measure.Answer
+	b.peer, a, err = measure.StartPeers(python, b.dir, filepath.Base(name), b.dir, b.records)
 	return a.Text, err
 }
 

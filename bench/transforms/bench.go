@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
@@ -89,17 +88,8 @@ func (b *bench) startOther() (err error) {
 }
 
 func (b *bench) startPython() (err error) {
-	if b.o.python == "" {
-		return nil
-	}
-	dir := b.o.peers
-	if dir == "" {
-		dir = measure.Find("bench/peers", "peers")
-	}
-	if b.python, err = measure.Start(b.o.python, filepath.Join(dir, "images.py"), b.dir); err != nil {
-		return err
-	}
-	a, err := b.python.Ask(measure.Request{})
+	var a measure.Answer
+	b.python, a, err = measure.StartPeers(b.o.python, b.o.peers, "images.py", b.dir)
 	b.pythonText, b.peerWays = a.Text, a.Ways
 	return err
 }

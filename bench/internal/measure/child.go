@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 )
 
@@ -66,6 +67,28 @@ func Start(name string, args ...string) (*Child, error) {
 	c.out = bufio.NewScanner(out)
 	c.out.Buffer(nil, 1<<20)
 	return c, c.cmd.Start()
+}
+
+// StartPeers starts a Python program of ours that serves other libraries, and returns what
+// there is: nothing, and no child, without a Python. dir is where the program is; if that is
+// empty it is looked for, as by Find.
+func StartPeers(python, dir, program string, args ...string) (*Child, Answer, error) {
+	if python == "" {
+		return nil, Answer{}, nil
+	}
+	if dir == "" {
+		dir = Find("bench/peers", "peers")
+	}
+	c, err := Start(python, append([]string{filepath.Join(dir, program)}, args...)...)
+	if err != nil {
+		return nil, Answer{}, err
+	}
+	a, err := c.Ask(Request{})
+	if err != nil {
+		c.Close()
+		return nil, Answer{}, err
+	}
+	return c, a, nil
 }
 
 // Ask sends a request and waits for the answer.
