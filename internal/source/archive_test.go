@@ -59,10 +59,7 @@ func TestWebDataset(t *testing.T) {
 // Names of fields and classes, where nothing is asked for.
 func TestWebDatasetDefaults(t *testing.T) {
 	path := write(t, "x.tar", packed(t, "1.jpg=P", "1.cls=dog", "1.json={}", "1.bin=xyz", "2.png=Q", "2.cls=cat", "2.json={}", "2.bin="))
-	s, err := Open(t.Context(), path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := mustOpen(t, path, Options{})
 	defer s.Close()
 	if got := strings.Join(s.Info().classes(), " "); got != "cat dog" {
 		t.Errorf("classes %s", got)
@@ -177,10 +174,7 @@ func TestNestedFoldersOfAnArchive(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "x.tar")
 		writeTar(t, path, names...)
-		s, err := Open(t.Context(), path, Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := mustOpen(t, path, Options{})
 		if hints := strings.Join(s.Info().Hints, "|"); !strings.HasPrefix(hints, want) || (hints == "") != (want == "") {
 			t.Errorf("%q: hints %q", names, hints)
 		}

@@ -125,14 +125,8 @@ func TestNPYInFortranOrder(t *testing.T) {
 		{"<f8", 8, []int{3, 1500, 500}},    // whole columns, two blocks
 	} {
 		file, want := fortran(c.descr, c.size, c.shape...)
-		path := filepath.Join(t.TempDir(), "x.npy")
-		if err := os.WriteFile(path, file, 0o666); err != nil {
-			t.Fatal(err)
-		}
-		s, err := Open(t.Context(), path, Options{Kind: "npy"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		path := write(t, "x.npy", file)
+		s := mustOpen(t, path, Options{Kind: "npy"})
 		record, v, at := len(want)/c.shape[0], NewValues(1), 0
 		for sample, err := range s.Samples() {
 			if err == nil {
@@ -155,14 +149,8 @@ func TestNPYInFortranOrder(t *testing.T) {
 // A file that loses its end while it is read is an error.
 func TestNPYInFortranOrderCutShort(t *testing.T) {
 	file, _ := fortran("<f4", 4, 50, 40)
-	path := filepath.Join(t.TempDir(), "x.npy")
-	if err := os.WriteFile(path, file, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	s, err := Open(t.Context(), path, Options{Kind: "npy"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := write(t, "x.npy", file)
+	s := mustOpen(t, path, Options{Kind: "npy"})
 	defer s.Close()
 	if err := os.Truncate(path, int64(len(file)-1)); err != nil {
 		t.Fatal(err)
@@ -214,10 +202,7 @@ func FuzzCIFAR(f *testing.F) {
 // readAllOf opens a file of that content and reads it to its end. Every sample has the
 // values that the source promises.
 func readAllOf(t *testing.T, kind, name string, data []byte) {
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := write(t, name, data)
 	s, err := Open(t.Context(), path, Options{Kind: kind, IsImage: func([]byte) bool { return false }})
 	if err != nil {
 		return

@@ -55,10 +55,7 @@ func parquetBytes(t testing.TB, codec compress.Codec, perGroup int64) []byte {
 
 // Lists of one length are arrays, words of a column called label classes.
 func TestParquetFields(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "x.parquet")
-	if err := os.WriteFile(path, parquetBytes(t, &parquet.Snappy, 3), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	path := write(t, "x.parquet", parquetBytes(t, &parquet.Snappy, 3))
 	fields, samples, err := describe(t, path, Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -144,10 +141,7 @@ func TestParquetDamage(t *testing.T) {
 		"is no Parquet file":                  append([]byte("PAR9"), whole[4:]...),
 		"a footer of 4294967295 bytes":        huge,
 	} {
-		path := filepath.Join(t.TempDir(), "x.parquet")
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		path := write(t, "x.parquet", data)
 		if _, err := Open(t.Context(), path, Options{Kind: "parquet"}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
@@ -160,10 +154,7 @@ func FuzzParquet(f *testing.F) {
 		f.Add(parquetBytes(f, codec, 4))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		path := filepath.Join(t.TempDir(), "x.parquet")
-		if err := os.WriteFile(path, data, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		path := write(t, "x.parquet", data)
 		s, err := Open(t.Context(), path, Options{Kind: "parquet"})
 		if err != nil {
 			return

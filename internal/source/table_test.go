@@ -11,13 +11,23 @@ import (
 )
 
 // write makes a file in a new folder.
-func write(t testing.TB, name, text string) string {
+func write[T string | []byte](t testing.TB, name string, text T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// mustOpen opens a source that is good.
+func mustOpen(t testing.TB, path string, opts Options) Source {
+	t.Helper()
+	s, err := Open(t.Context(), path, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // describe opens a source and returns its fields, and what every sample is or why it is bad.
