@@ -132,10 +132,7 @@ var benchShape = tensor.Shape{3, 224, 224}
 // The limit: copies of a batch's bytes from one page-locked buffer, nothing else.
 func BenchmarkGPUPinnedLimit(b *testing.B) {
 	gpus(b)
-	d, err := Open(0)
-	if err != nil {
-		b.Fatal(err)
-	}
+	d := mustOpenDevice(b)
 	defer d.Close()
 	perCopy, err := measureCopy(d, benchBatch*benchShape.Elems(), max(b.N, 10))
 	if err != nil {

@@ -178,20 +178,24 @@ func wants(t *testing.T, err error, texts ...string) {
 	}
 }
 
+// startGiver starts a process that gives memory, until it is ended.
+func startGiver(t *testing.T) (*process, IPC) {
+	t.Helper()
+	giver := startProcess(t, self("give"))
+	var h IPC
+	if err := giver.out.Decode(&h); err != nil {
+		t.Fatalf("%v: %s", err, giver.say)
+	}
+	return giver, h
+}
+
 // Close waits for what reads the memory, and so may the giving process.
 func TestImportsClose(t *testing.T) {
 	for mode, lazy := range modes {
 		t.Run(mode, func(t *testing.T) {
 			useFake(t, setting{lazy: lazy})
-			giver := startProcess(t, self("give"))
-			var h IPC
-			if err := giver.out.Decode(&h); err != nil {
-				t.Fatalf("%v: %s", err, giver.say)
-			}
-			dev, err := Open(0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			giver, h := startGiver(t)
+			dev := mustOpenDevice(t)
 			im := newImports(t, dev)
 			x, err := im.Open(h)
 			if err != nil {
@@ -222,15 +226,8 @@ func TestImportsClose(t *testing.T) {
 // A process that has ended gives nothing any more.
 func TestImportsOfEnded(t *testing.T) {
 	useFake(t, setting{})
-	giver := startProcess(t, self("give"))
-	var h IPC
-	if err := giver.out.Decode(&h); err != nil {
-		t.Fatalf("%v: %s", err, giver.say)
-	}
-	dev, err := Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	giver, h := startGiver(t)
+	dev := mustOpenDevice(t)
 	defer dev.Close()
 	im := newImports(t, dev)
 	if x, err := im.Open(h); err != nil || x.Bytes() != 5*16 {
@@ -241,7 +238,7 @@ func TestImportsOfEnded(t *testing.T) {
 	}
 	giver.end(t)
 	im = newImports(t, dev)
-	_, err = im.Open(h)
+	_, err := im.Open(h)
 	wants(t, err, "cuIpcOpenMemHandle: CUDA_ERROR_MAP_FAILED (205); has the giving process ended", "--ipc=host")
 	if err := im.Close(); err != nil {
 		t.Error(err)

@@ -312,10 +312,7 @@ func TestStale(t *testing.T) {
 // A Device that something is left of says so, and is given back with the last of it.
 func TestDeviceClose(t *testing.T) {
 	useFake(t, setting{})
-	d, err := Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := mustOpenDevice(t)
 	s, err := d.NewStream()
 	if err != nil {
 		t.Fatal(err)

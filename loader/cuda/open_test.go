@@ -15,6 +15,16 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
+// mustOpenDevice opens the first device.
+func mustOpenDevice(t testing.TB) *Device {
+	t.Helper()
+	d, err := Open(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 // Without a driver, the error says so, and what to do.
 func TestNoDriver(t *testing.T) {
 	_, err := open([]string{"libthatisnotthere.so.1", "/neither/is/this.so"})
@@ -98,10 +108,7 @@ func TestOpenRefused(t *testing.T) {
 // does, and Device.do sees to it that it never has to.
 func TestThread(t *testing.T) {
 	useFake(t, setting{})
-	d, err := Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := mustOpenDevice(t)
 	defer d.Close()
 	done := make(chan Result)
 	go func() {
@@ -132,10 +139,7 @@ func TestThread(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	useFake(t, setting{})
-	d, err := Open(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := mustOpenDevice(t)
 	defer d.Close()
 	src := newSource(10, tensor.Shape{4})
 	ld, err := loader.New(src, loader.Options{BatchSize: 2})
