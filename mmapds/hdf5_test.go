@@ -4,36 +4,18 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
-// h5py runs a script that makes the file named by its argument, or skips the test.
-func h5py(t *testing.T, script string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "x.h5")
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import h5py").Run() != nil {
-			continue
-		}
-		out, err := exec.Command(python, "-c", "import h5py, numpy as np, sys\nwith h5py.File(sys.argv[1], 'w') as f:\n"+script, path).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return path
-	}
-	t.Skip("no python3 with h5py: apt-get install python3-h5py")
-	return ""
-}
-
 func TestFileOfH5py(t *testing.T) {
-	path := h5py(t, `
+	path := h5test.File(t, `
     f["images"] = np.arange(6*2*3, dtype="u1").reshape(6, 2, 3)
     f["train/weights"] = np.arange(6, dtype="<f4")
     f["names"] = np.array([b"a", b"b"])
@@ -70,12 +52,12 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		"lengths":     {`    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`, "x has 3, y has 4"},
 		"nothing":     {`    f["x"] = 3`, "no dataset of numbers"},
 	} {
-		_, err := mmapds.Open(h5py(t, c.script))
+		_, err := mmapds.Open(h5test.File(t, c.script))
 		if !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	path := h5py(t, `    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`)
+	path := h5test.File(t, `    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`)
 	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: []string{"y"}})
 	if err != nil || ds.Len() != 4 {
 		t.Fatalf("one field of two: %v", err)
@@ -94,7 +76,7 @@ func TestNotHDF5(t *testing.T) {
 }
 
 func TestTruncatedHDF5(t *testing.T) {
-	path := h5py(t, `    f["x"] = np.zeros((100, 100))`)
+	path := h5test.File(t, `    f["x"] = np.zeros((100, 100))`)
 	if err := os.Truncate(path, 20000); err != nil {
 		t.Fatal(err)
 	}

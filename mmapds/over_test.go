@@ -7,6 +7,7 @@ import (
 	"log"
 	"testing"
 
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -59,7 +60,7 @@ func TestOver(t *testing.T) {
 }
 
 func TestOverPacked(t *testing.T) {
-	ds := open(t, h5py(t, packedScript))
+	ds := open(t, h5test.File(t, packedScript))
 	defer ds.Close()
 	for _, spec := range ds.Specs() {
 		checkOver(t, ds, spec.Name, backwards(ds.Len()))

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -37,7 +38,7 @@ func wide(b []byte) []byte {
 }
 
 func TestPacked(t *testing.T) {
-	ds := open(t, h5py(t, packedScript))
+	ds := open(t, h5test.File(t, packedScript))
 	defer ds.Close()
 	plain, err := ds.Run("plain", 0, 50)
 	if err != nil {
@@ -79,7 +80,7 @@ func TestPacked(t *testing.T) {
 
 // Only Open takes packed data; who asks for extents is told why there are none.
 func TestLocatePacked(t *testing.T) {
-	path := h5py(t, packedScript)
+	path := h5test.File(t, packedScript)
 	if _, err := mmapds.Locate(path); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "cannot be mapped") {
 		t.Errorf("got %v", err)
 	}
@@ -95,7 +96,7 @@ func TestLocatePacked(t *testing.T) {
 
 // The loader's batches of packed data are those of data that is stored as it is.
 func TestLoadPacked(t *testing.T) {
-	ds, err := mmapds.OpenWith(h5py(t, packedScript), mmapds.Options{Fields: []string{"plain", "gzip", "many", "auto"}})
+	ds, err := mmapds.OpenWith(h5test.File(t, packedScript), mmapds.Options{Fields: []string{"plain", "gzip", "many", "auto"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +125,7 @@ func TestLoadPacked(t *testing.T) {
 }
 
 func TestPackedAllocatesNothing(t *testing.T) {
-	ds := open(t, h5py(t, packedScript))
+	ds := open(t, h5test.File(t, packedScript))
 	defer ds.Close()
 	ctx := context.Background()
 	indices := []int{4, 40, 12, 13, 4}
@@ -147,7 +148,7 @@ var room = make([]byte, 1<<16)
 
 // Damage is an error that names field, file and chunk.
 func TestPackedDamage(t *testing.T) {
-	path := h5py(t, `    f.create_dataset("x", data=np.arange(40000).reshape(40, 1000), chunks=(4, 1000), compression="gzip")`)
+	path := h5test.File(t, `    f.create_dataset("x", data=np.arange(40000).reshape(40, 1000), chunks=(4, 1000), compression="gzip")`)
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -177,7 +178,7 @@ func TestPackedTruncated(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("truncating a mapped file is not possible or not defined on " + runtime.GOOS)
 	}
-	path := h5py(t, packedScript)
+	path := h5test.File(t, packedScript)
 	ds := open(t, path)
 	defer ds.Close()
 	if err := os.Truncate(path, 4096); err != nil {

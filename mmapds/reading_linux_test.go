@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -221,7 +222,7 @@ func TestReads(t *testing.T) {
 	if how, _, in := ds.Reads("none"); how != "" || in != -1 {
 		t.Errorf("no such field: %q, %v", how, in)
 	}
-	ds, err := mmapds.OpenWith(h5py(t, `    f["x"] = np.arange(100); f["y"] = np.arange(100).astype(">i8")`), mmapds.Options{Verify: mmapds.Always})
+	ds, err := mmapds.OpenWith(h5test.File(t, `    f["x"] = np.arange(100); f["y"] = np.arange(100).astype(">i8")`), mmapds.Options{Verify: mmapds.Always})
 	if err != nil {
 		t.Fatal(err)
 	}

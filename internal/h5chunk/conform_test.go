@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/h5test"
 )
 
 // conformAnswer is what h5py reads from a dataset.
@@ -28,7 +29,7 @@ type conformAnswer struct {
 func conformance(t testing.TB) (dir string, answers map[string]map[string]conformAnswer) {
 	t.Helper()
 	dir = t.TempDir()
-	t.Log(strings.TrimSpace(runPython(t, "testdata/conform.py", dir)))
+	t.Log(strings.TrimSpace(string(h5test.Run(t, "testdata/conform.py", dir))))
 	if err := json.Unmarshal(readFile(t, filepath.Join(dir, "answers.json")), &answers); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +221,7 @@ func treeOf(t *testing.T, name string) (list []string) {
 // The files that h5py tests itself with are read, or refused for what they are.
 func TestFilesOfH5py(t *testing.T) {
 	const list = "import glob, os, h5py; print('\\n'.join(glob.glob(os.path.dirname(h5py.__file__) + '/**/data_files/*.h5', recursive=True)))"
-	names := strings.Fields(runPython(t, "-c", list))
+	names := strings.Fields(string(h5test.Run(t, "-c", list)))
 	if len(names) == 0 {
 		t.Skip("this h5py came without its tests' data_files")
 	}

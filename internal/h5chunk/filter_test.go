@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/h5filter"
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/h5test"
 )
 
 func TestSwapBytes(t *testing.T) {
@@ -22,7 +23,7 @@ func TestSwapBytes(t *testing.T) {
 }
 
 func TestCheckFletcher32(t *testing.T) {
-	data := random(1, 2001)
+	data := h5test.Values(1, 2001)
 	sum := h5filter.Fletcher32(data)
 	stored := append(bytes.Clone(data), byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24))
 	if got, err := checkFletcher32(stored); err != nil || !bytes.Equal(got, data) {
@@ -74,7 +75,7 @@ func TestLZF(t *testing.T) {
 func TestInflate(t *testing.T) {
 	var f inflater
 	for _, n := range []int{0, 1, 2, 300, 70000, 1 << 20} {
-		want := random(3, n)
+		want := h5test.Values(3, n)
 		z := deflateStd(t, want, 6)
 		dst := make([]byte, n)
 		if err := f.inflate(dst, append(bytes.Clone(z), "behind"...)); err != nil || !bytes.Equal(dst, want) {

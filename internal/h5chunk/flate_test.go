@@ -13,6 +13,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/h5test"
 )
 
 // texts are data of several kinds.
@@ -31,7 +32,7 @@ func texts() map[string][]byte {
 	}
 	return map[string][]byte{
 		"empty": nil, "one": {7}, "noise": noise, "few": few, "runs": runs, "far": far, "skewed": skewed,
-		"zeros": make([]byte, 300_000), "image": random(1, 150_528), "measured": measured(50_000), "small": []byte("hello, hello, hello"),
+		"zeros": make([]byte, 300_000), "image": h5test.Values(1, 150_528), "measured": measured(50_000), "small": []byte("hello, hello, hello"),
 	}
 }
 
@@ -95,7 +96,7 @@ func finish(t testing.TB, w io.WriteCloser, out *bytes.Buffer, b []byte) []byte 
 // Headers, checksums, cuts and sizes that are wrong are errors.
 func TestFlateRefuses(t *testing.T) {
 	var f flate
-	want := random(2, 5000)
+	want := h5test.Values(2, 5000)
 	good := deflateStd(t, want, 6)
 	dst := make([]byte, len(want))
 	for cut := range good {
@@ -187,7 +188,7 @@ func FuzzFlate(f *testing.F) {
 }
 
 func BenchmarkInflate(b *testing.B) {
-	for name, data := range map[string][]byte{"image": random(1, 150_528), "measured": measured(50_000), "record784": random(2, 784)} {
+	for name, data := range map[string][]byte{"image": h5test.Values(1, 150_528), "measured": measured(50_000), "record784": h5test.Values(2, 784)} {
 		z := deflateStd(b, data, 4)
 		dst := make([]byte, len(data))
 		b.Run(name, func(b *testing.B) {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -22,7 +23,7 @@ import (
 func TestFilesOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
-	t.Log(strings.TrimSpace(runPython(t, "testdata/others.py", dir)))
+	t.Log(strings.TrimSpace(string(h5test.Run(t, "testdata/others.py", dir))))
 	var answers map[string]map[string]conformAnswer
 	if err := json.Unmarshal(readFile(t, filepath.Join(dir, "answers.json")), &answers); err != nil {
 		t.Fatal(err)
@@ -89,7 +90,7 @@ func answersOfAll(t *testing.T, folder string) map[string]map[string]conformAnsw
 	if err != nil || len(answers) == 0 {
 		t.Fatalf("%d files in %s, error %v", len(answers), folder, err)
 	}
-	cmd := exec.Command(python(t), "-B", "testdata/answers.py")
+	cmd := exec.Command(h5test.Python(t), "-B", "testdata/answers.py")
 	cmd.Stdin = strings.NewReader(strings.Join(slices.Sorted(maps.Keys(answers)), "\n"))
 	out, err := cmd.Output()
 	if err != nil {

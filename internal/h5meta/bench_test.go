@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/penstock/penstock/internal/h5test"
 )
 
 const benchScript = `
@@ -18,7 +20,7 @@ with h5py.File(sys.argv[1], "w", libver=sys.argv[2]) as f:
 // BenchmarkChunks reads indexes of 65,536 chunks of each kind, the file being cached by the
 // system.
 func BenchmarkChunks(b *testing.B) {
-	py := python(b)
+	py := h5test.Python(b)
 	for _, bm := range []struct{ libver, max string }{
 		{"earliest", "None"}, {"latest", "None"}, {"latest", "(None, 16)"}, {"latest", "(None, None)"},
 	} {

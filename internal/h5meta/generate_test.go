@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+
+	"github.com/penstock/penstock/internal/h5test"
 )
 
 // answers is what h5py says of the files that testdata/generate.py writes.
@@ -46,26 +48,6 @@ type valueAnswer struct {
 	Floats  []float64 `json:"floats"`
 }
 
-// findPython returns an interpreter that has h5py: $PYTHON, or one of the usual ones.
-var findPython = sync.OnceValue(func() string {
-	for _, p := range []string{os.Getenv("PYTHON"), "/usr/bin/python3", "python3", "python"} {
-		if p != "" && exec.Command(p, "-c", "import h5py, numpy").Run() == nil {
-			return p
-		}
-	}
-	return ""
-})
-
-// python skips the test where there is no interpreter.
-func python(t testing.TB) string {
-	t.Helper()
-	p := findPython()
-	if p == "" {
-		t.Skip("no Python with h5py and numpy found: nothing to compare with")
-	}
-	return p
-}
-
 var generated struct {
 	once sync.Once
 	dir  string
@@ -83,7 +65,7 @@ func TestMain(m *testing.M) {
 // generate runs testdata/generate.py once per test run and returns its folder.
 func generate(t testing.TB) string {
 	t.Helper()
-	py := python(t)
+	py := h5test.Python(t)
 	generated.once.Do(func() {
 		if generated.dir, generated.err = os.MkdirTemp("", "h5meta"); generated.err != nil {
 			return

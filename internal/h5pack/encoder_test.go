@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/h5test"
 )
 
 func TestChunkRecords(t *testing.T) {
@@ -50,7 +52,7 @@ func smooth(n int) []byte {
 // pixels gives float32 values that were bytes.
 func pixels(n int) []byte {
 	var b []byte
-	for _, v := range random(9, n) {
+	for _, v := range h5test.Values(9, n) {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(v)/255))
 	}
 	return b
@@ -82,7 +84,7 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	r.Elem = 1
-	if c, err := Choose(r, On, random(1, 8000)); err != nil || c.Shuffle || c.Ratio <= 0 || c.Ratio > 1 {
+	if c, err := Choose(r, On, h5test.Values(1, 8000)); err != nil || c.Shuffle || c.Ratio <= 0 || c.Ratio > 1 {
 		t.Errorf("bytes: %+v, error %v", c, err)
 	}
 }
@@ -133,7 +135,7 @@ func TestEncodeIsDeterministic(t *testing.T) {
 			t.Fatal(err)
 		}
 		for seed := range 8 {
-			records := random(seed, (1+seed%4)<<12)
+			records := h5test.Values(seed, (1+seed%4)<<12)
 			fresh, err := NewEncoder(r)
 			if err != nil {
 				t.Fatal(err)
@@ -199,7 +201,7 @@ func TestEncodeAgainstH5py(t *testing.T) {
 	list := []assembled{
 		{N: 16, Width: 1000, Per: 1, DType: "<f4", Level: 6, Shuffle: true, data: smooth(16000)},
 		{N: 16, Width: 1000, Per: 5, DType: "<f4", Level: 9, data: pixels(16000)},
-		{N: 64, Width: 1024, Per: 10, DType: "u1", Level: 1, data: random(1, 1<<16)},
+		{N: 64, Width: 1024, Per: 10, DType: "u1", Level: 1, data: h5test.Values(1, 1<<16)},
 		{N: 64, Width: 512, Per: 3, DType: "<u2", Level: 6, Shuffle: true, data: noise},
 		{N: 64, Width: 1024, Per: 64, DType: "u1", Level: 6, data: noise},
 	}
@@ -213,7 +215,7 @@ func TestEncodeAgainstH5py(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "spec.json"), spec, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	runPython(t, dir)
+	h5test.Run(t, "-c", assemble, dir)
 	file := readFile(t, filepath.Join(dir, "x.h5"))
 	for k, a := range list {
 		name := strconv.Itoa(k)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -44,26 +45,11 @@ with h5py.File(sys.argv[1]) as old, h5py.File(sys.argv[2], "w") as new:
     old.visititems(visit)
 `
 
-// h5pyRun runs a script by a Python that has h5py.
-func h5pyRun(t *testing.T, script string, args ...string) {
-	t.Helper()
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import h5py").Run() != nil {
-			continue
-		}
-		if out, err := exec.Command(python, append([]string{"-c", script}, args...)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return
-	}
-	t.Skip("no python3 that has h5py: apt-get install python3-h5py")
-}
-
 // h5pyCopy makes a copy by copyScript.
 func h5pyCopy(t *testing.T, path string) string {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy.h5")
-	h5pyRun(t, copyScript, path, to)
+	h5test.Run(t, "-c", copyScript, path, to)
 	return to
 }
 
@@ -78,7 +64,7 @@ with h5py.File(sys.argv[1], "w") as f:
 // What the refusal of data in other files says makes a file that opens.
 func TestDataInOtherFiles(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "OLD.h5")
-	h5pyRun(t, externalScript, old)
+	h5test.Run(t, "-c", externalScript, old)
 	_, mapped := store.OpenHDF5(old, nil)
 	_, err := mmapds.Open(old)
 	for _, err := range []error{mapped, err} {
