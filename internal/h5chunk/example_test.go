@@ -12,23 +12,8 @@ import (
 
 // Records of a compressed dataset, in any order: each chunk is inflated once.
 func ExampleReader_Gather() {
-	file, err := os.Open("testdata/small-new.h5")
-	if err != nil {
-		log.Fatal(err)
-	}
+	file, data := openDataset("gzip")
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		log.Fatal(err)
-	}
-	meta, err := h5meta.Open(file, info.Size())
-	if err != nil {
-		log.Fatal(err)
-	}
-	data, err := meta.Dataset("gzip")
-	if err != nil {
-		log.Fatal(err)
-	}
 	r, err := h5chunk.NewReader(file, data, h5chunk.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -51,23 +36,8 @@ func ExampleReader_Gather() {
 
 // A dataset with the chunks that h5py chooses by itself.
 func ExampleAdvise() {
-	file, err := os.Open("testdata/small-new.h5")
-	if err != nil {
-		log.Fatal(err)
-	}
+	file, data := openDataset("all")
 	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		log.Fatal(err)
-	}
-	meta, err := h5meta.Open(file, info.Size())
-	if err != nil {
-		log.Fatal(err)
-	}
-	data, err := meta.Dataset("all")
-	if err != nil {
-		log.Fatal(err)
-	}
 	advice, err := h5chunk.Advise(data, 32)
 	if err != nil {
 		log.Fatal(err)
@@ -77,4 +47,25 @@ func ExampleAdvise() {
 	// Output:
 	// a record needs 5 chunks, 7.0 times its bytes
 	// preprocess old.h5 new.h5
+}
+
+// openDataset opens the file of the examples, and finds a dataset in it.
+func openDataset(path string) (*os.File, *h5meta.Dataset) {
+	file, err := os.Open("testdata/small-new.h5")
+	if err != nil {
+		log.Fatal(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		log.Fatal(err)
+	}
+	meta, err := h5meta.Open(file, info.Size())
+	if err != nil {
+		log.Fatal(err)
+	}
+	data, err := meta.Dataset(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return file, data
 }
