@@ -87,6 +87,8 @@ func crashResume(dest, kind string, records int, reached func(n int) error) (kep
 	return kept, reached(records + 1)
 }
 
+func init() { crashBuilder = crashBuild }
+
 // crashBuild is the build that is recorded, in a process of its own.
 func crashBuild(dest, kind string) error {
 	_, err := crashResume(dest, kind, crashRecords, func(n int) error {
