@@ -23,6 +23,7 @@ var names = []string{"chromium", "chromium-headless-shell", "chromium-browser", 
 // Browser is a running Chromium. It serves one goroutine at a time.
 type Browser struct {
 	cmd     *exec.Cmd
+	dir     string // of its files
 	in      *os.File
 	last    int
 	events  chan message // closed when Chromium ends
@@ -45,13 +46,26 @@ type message struct {
 	raw json.RawMessage // params of an event
 }
 
-// Start starts a Chromium that keeps its files in dir and ends with ctx, or returns ErrMissing.
-// As root it runs without its sandbox, which root cannot have: give it pages of your own only.
-func Start(ctx context.Context, dir string) (*Browser, error) {
+// Start starts a Chromium, which ends with ctx or Close, or returns ErrMissing. As root it runs
+// without its sandbox, which root cannot have: give it pages of your own only.
+func Start(ctx context.Context) (*Browser, error) {
 	path, err := find()
 	if err != nil {
 		return nil, err
 	}
+	dir, err := os.MkdirTemp("", "penstock-browser-*")
+	if err != nil {
+		return nil, err
+	}
+	b, err := start(ctx, path, dir)
+	if err != nil {
+		return nil, errors.Join(err, remove(dir))
+	}
+	return b, b.attach()
+}
+
+// start runs the program, which keeps its files in dir.
+func start(ctx context.Context, path, dir string) (*Browser, error) {
 	args := []string{"--headless", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--user-data-dir=" + dir, "about:blank"}
 	if os.Geteuid() == 0 {
 		args = append([]string{"--no-sandbox"}, args...)
@@ -65,7 +79,7 @@ func Start(ctx context.Context, dir string) (*Browser, error) {
 		return nil, errors.Join(err, theirIn.Close(), ourOut.Close())
 	}
 	ctx, stop := context.WithCancel(ctx)
-	b := &Browser{cmd: exec.CommandContext(ctx, path, args...), in: ourOut, events: make(chan message, 1024), stop: stop}
+	b := &Browser{cmd: exec.CommandContext(ctx, path, args...), dir: dir, in: ourOut, events: make(chan message, 1024), stop: stop}
 	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
 	b.cmd.WaitDelay = 10 * time.Second
 	err = errors.Join(b.cmd.Start(), theirIn.Close(), theirOut.Close())
@@ -74,7 +88,7 @@ func Start(ctx context.Context, dir string) (*Browser, error) {
 		return nil, errors.Join(err, ourIn.Close(), ourOut.Close())
 	}
 	go b.read(ourIn)
-	return b, b.attach()
+	return b, nil
 }
 
 func find() (string, error) {
@@ -176,7 +190,7 @@ func (b *Browser) attach() error {
 	return nil
 }
 
-// Close ends Chromium.
+// Close ends Chromium and removes its files.
 func (b *Browser) Close() error {
 	b.closing.Do(func() {
 		b.err = b.in.Close()
@@ -184,6 +198,19 @@ func (b *Browser) Close() error {
 		for range b.events { // until it has ended
 		}
 		_ = b.cmd.Wait() // it was killed
+		b.err = errors.Join(b.err, remove(b.dir))
 	})
 	return b.err
+}
+
+// remove removes the folder of a Chromium that was killed. Its helpers end a little later than
+// it, and may write there until then.
+func remove(dir string) (err error) {
+	for range 100 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"image/png"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -16,7 +15,7 @@ func TestBadPageIsSeenThrough(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: no browser is started")
 	}
-	b, err := Start(t.Context(), filepath.Join(t.TempDir(), "profile"))
+	b, err := Start(t.Context())
 	if errors.Is(err, ErrMissing) {
 		t.Skip(err)
 	}
@@ -57,7 +56,7 @@ func TestBadPageIsSeenThrough(t *testing.T) {
 
 func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Start(t.Context(), t.TempDir()); !errors.Is(err, ErrMissing) {
+	if _, err := Start(t.Context()); !errors.Is(err, ErrMissing) {
 		t.Error(err)
 	}
 }

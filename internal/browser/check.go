@@ -21,7 +21,7 @@ func CheckPage(t *testing.T, path string, plots int) {
 	if testing.Short() {
 		t.Skip("-short: the page is not opened in a browser")
 	}
-	b, err := Start(t.Context(), filepath.Join(t.TempDir(), "profile"))
+	b, err := Start(t.Context())
 	if errors.Is(err, ErrMissing) {
 		t.Skipf("the page is not looked at: %v", err)
 	}
