@@ -122,7 +122,7 @@ func newCrashed(t *testing.T, kind string) *crashed {
 // newDir returns a folder with what there is before the build.
 func (c *crashed) newDir(t *testing.T) string {
 	t.Helper()
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	if c.before == nil {
 		return dir
 	}
@@ -203,7 +203,7 @@ func TestCrashes(t *testing.T) {
 			c := newCrashed(t, kind)
 			dir := c.newDir(t)
 			trial := crash.Trial{
-				Folder: dir, Scratch: memoryDir(t), Done: func() { c.want = folderBytes(t, filepath.Join(dir, "ds")) },
+				Folder: dir, Scratch: crash.MemoryDir(t), Done: func() { c.want = folderBytes(t, filepath.Join(dir, "ds")) },
 				Twice: ending,
 				GoOn:  func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
 				Command: func(folder string) (env, args []string) {

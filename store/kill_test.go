@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/crash"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -95,17 +96,6 @@ func resumeBuild(dest string, appended bool, say func(string)) error {
 	say("committing")
 	_, err = w.Commit(Info{Source: &SourceInfo{Kind: "test", Name: "numbers"}})
 	return err
-}
-
-// memoryDir is a folder in memory, where there is one: waiting for a disk tells nothing here.
-func memoryDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "penstock")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }
 
 // position returns the first number that is not in the dataset, which must have all others.
@@ -235,7 +225,7 @@ var least = flag.Int("kills", 15, "builds that are killed at random moments, at 
 
 // A build that is killed again and again ends with the bytes of one that never was.
 func TestKilledBuilds(t *testing.T) {
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	whole := filepath.Join(dir, "whole", "ds")
 	begin := time.Now()
 	if !runAndKill(t, whole, "never", 0) {
@@ -258,7 +248,7 @@ func TestKilledBuilds(t *testing.T) {
 
 // An append that is killed leaves the dataset as it was, or as it was to be.
 func TestKilledAppends(t *testing.T) {
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	whole := filepath.Join(dir, "whole", "ds")
 	runAndKill(t, whole, "never", 0)
 	base := folderBytes(t, whole)
@@ -308,7 +298,7 @@ func TestKilledAppends(t *testing.T) {
 // A build that is killed while its folder changes places with an old dataset is done: the old
 // one, which lies where the build was, must not be taken for what there is to go on with.
 func TestKilledWhileReplacing(t *testing.T) {
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	dest := filepath.Join(dir, "ds")
 	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}, Overwrite: true}
 	for name, exchanged := range map[string]bool{"before": false, "after": true} {

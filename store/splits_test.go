@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/crash"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -316,7 +317,7 @@ func TestFreshBuildsForget(t *testing.T) {
 // A journal that is cut or changed anywhere is refused, or resumed at an earlier checkpoint
 // into the same dataset.
 func TestDamagedJournals(t *testing.T) {
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	whole := makeDataset(t, filepath.Join(dir, "whole"), 0, 1500, FlatOptions{ShardBytes: 1})
 	kept := filepath.Join(dir, "kept")
 	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}}
@@ -372,7 +373,7 @@ func TestDamagedJournals(t *testing.T) {
 
 // Files of the stage that are not what the journal says are refused.
 func TestDamagedStage(t *testing.T) {
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}}
 	kept := filepath.Join(dir, "kept")
 	w, err := CreateFlat(kept, killSchema(), opts)
@@ -454,7 +455,7 @@ func FuzzJournal(f *testing.F) {
 
 // restoreFuzzed goes on with a build after what a journal says, in a stage that has nothing.
 func restoreFuzzed(t *testing.T, h *history) {
-	stage, err := NewStage(filepath.Join(memoryDir(t), "ds"), false)
+	stage, err := NewStage(filepath.Join(crash.MemoryDir(t), "ds"), false)
 	if err != nil {
 		t.Fatal(err)
 	}

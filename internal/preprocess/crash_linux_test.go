@@ -48,7 +48,7 @@ func TestCrashes(t *testing.T) {
 }
 
 func testCrashes(t *testing.T, w child) {
-	link := filepath.Join(memoryDir(t), "link") // so that the work is the same in every folder
+	link := filepath.Join(crash.MemoryDir(t), "link") // so that the work is the same in every folder
 	at := func(folder string) child {
 		if err := errors.Join(os.RemoveAll(link), os.Symlink(folder, link)); err != nil {
 			t.Fatal(err)
@@ -57,7 +57,7 @@ func testCrashes(t *testing.T, w child) {
 		w.Dest = filepath.Join(link, w.Dest)
 		return w
 	}
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	if w.Merge {
 		for rank := range 2 {
 			part := at(dir)
@@ -69,7 +69,7 @@ func testCrashes(t *testing.T, w child) {
 	}
 	var want map[string]string
 	trial := crash.Trial{
-		Folder: dir, Scratch: memoryDir(t), Done: func() { want = everything(t, dir) },
+		Folder: dir, Scratch: crash.MemoryDir(t), Done: func() { want = everything(t, dir) },
 		Command: func(folder string) (env, args []string) {
 			text, err := json.Marshal(at(folder))
 			if err != nil {
@@ -111,15 +111,4 @@ func everything(t *testing.T, folder string) map[string]string {
 		t.Fatal(err)
 	}
 	return all
-}
-
-// memoryDir is a folder in memory, where there is one.
-func memoryDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "penstock")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }

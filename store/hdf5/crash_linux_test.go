@@ -54,7 +54,7 @@ func recorded(t *testing.T, dest string) {
 // newDir returns a folder with what there is before the build.
 func (c *crashed) newDir(t *testing.T) string {
 	t.Helper()
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	if c.before != nil {
 		if err := os.WriteFile(filepath.Join(dir, "x.h5"), c.before, 0o444); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestCrashes(t *testing.T) {
 			c := newCrashed(t, kind)
 			dir := c.newDir(t)
 			trial := crash.Trial{
-				Folder: dir, Scratch: memoryDir(t), GoOn: c.goOn,
+				Folder: dir, Scratch: crash.MemoryDir(t), GoOn: c.goOn,
 				Twice: ending[kind],
 				Done:  func() { c.want = read(t, filepath.Join(dir, "x.h5")) },
 				Command: func(folder string) (env, args []string) {

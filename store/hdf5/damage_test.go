@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/crash"
 	"github.com/penstock/penstock/internal/damage"
 	"github.com/penstock/penstock/store"
 )
@@ -15,7 +16,7 @@ import (
 // (of their chunks, the index of these, all), is found or does no harm. A file that lost its
 // manifest is one of other origin, which Verify says.
 func TestEveryDamage(t *testing.T) {
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	ragged := filepath.Join(dir, "ragged", "x.h5")
 	makeSplits(t, ragged, 0, 150, Options{Splits: trainVal})
 	files := map[string]string{

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/crash"
 	"github.com/penstock/penstock/store"
 )
 
@@ -166,7 +167,7 @@ func TestKilledBuilds(t *testing.T) {
 		return
 	}
 	for _, kind := range []string{"ragged", "exact", "fewer", packedKind + "plain", packedKind + "shuffle"} {
-		dir := memoryDir(t)
+		dir := crash.MemoryDir(t)
 		whole := filepath.Join(dir, "whole", "x.h5")
 		begin := time.Now()
 		kills, resumed := 0, 0
@@ -195,7 +196,7 @@ func TestKilledBuilds(t *testing.T) {
 // An append to a compressed file that is killed leaves the file as it was, or as it was to be;
 // in the end it is the one of an append that was not.
 func TestKilledAppends(t *testing.T) {
-	dir := memoryDir(t)
+	dir := crash.MemoryDir(t)
 	base := filepath.Join(dir, "base.h5")
 	c := compressions["plain"]
 	buildPacked(t, base, 0, baseRecords, Options{Splits: trainVal, Compress: &c})
@@ -235,15 +236,4 @@ func TestKilledAppends(t *testing.T) {
 		t.Error("no append was killed")
 	}
 	t.Logf("%d kills, %d appends that went on; one takes %v", kills, resumed, took)
-}
-
-// memoryDir is a folder in memory, where there is one.
-func memoryDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "penstock")
-	if err != nil {
-		return t.TempDir()
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }
