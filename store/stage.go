@@ -64,7 +64,8 @@ func stageDir(dest string) string {
 	return filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".building")
 }
 
-// CheckDest reports what OpenStage would, and leaves everything as it is.
+// CheckDest reports what OpenStage would. It leaves everything as it is, but for what a build
+// has left that was killed when it had published all: that it removes, as OpenStage does.
 func CheckDest(dest string, opts StageOptions) error {
 	abs, err := filepath.Abs(dest)
 	if err != nil {
@@ -135,15 +136,6 @@ func (s *Stage) published() bool {
 	}
 	_, err = os.Lstat(s.Path(filepath.Base(string(name))))
 	return errors.Is(err, fs.ErrNotExist)
-}
-
-// staying takes back what moving said, as the files of the stage are about to change.
-func (s *Stage) staying() error {
-	err := os.Remove(s.Path(movingName))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return errors.Join(err, syncDir(s.dir))
 }
 
 // moving says which file leaves the stage last.
@@ -227,7 +219,7 @@ func (s *Stage) takeOver() error {
 	if !s.opts.Keep {
 		return errors.Join(s.clear(nil), removeIfThere(parked))
 	}
-	if err := s.staying(); err != nil {
+	if err := s.drop(movingName); err != nil { // the files of the stage are about to change
 		return err
 	}
 	if _, err := os.Lstat(s.Path(JournalName)); err == nil {
@@ -246,7 +238,7 @@ func removeIfThere(path string) error {
 // clear removes all files but those to keep: the journal first, as it tells of the others.
 func (s *Stage) clear(keep map[string]bool) error {
 	if !keep[JournalName] {
-		if err := s.forget(); err != nil {
+		if err := s.drop(JournalName); err != nil {
 			return err
 		}
 	}
@@ -259,9 +251,9 @@ func (s *Stage) clear(keep map[string]bool) error {
 	return err
 }
 
-// forget removes the journal for good.
-func (s *Stage) forget() error {
-	err := os.Remove(s.Path(JournalName))
+// drop removes a file of the stage for good, if it is there.
+func (s *Stage) drop(name string) error {
+	err := os.Remove(s.Path(name))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
