@@ -147,10 +147,7 @@ func (x *mixer) do(m *Image, step mixStep, share float32) {
 	case mixBegin:
 		x.kept.Reshape(m.W, m.H, m.C)
 		copy(x.kept.Pix, m.Pix)
-		if cap(x.sum) < len(m.Pix) {
-			x.sum = make([]float32, len(m.Pix))
-		}
-		x.sum = x.sum[:len(m.Pix)]
+		x.sum = grow(x.sum, len(m.Pix))
 		for i, v := range m.Pix {
 			x.sum[i] = float32(share * float32(v))
 		}

@@ -137,9 +137,9 @@ func shapeImage(pix []byte, w, h, c int) Image {
 	return Image{Pix: grow(pix, w*h*c), W: w, H: h, C: c, Step: c, Stride: w * c}
 }
 
-func grow(b []byte, n int) []byte {
-	if cap(b) < n {
-		return make([]byte, n)
+func grow[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
 	}
-	return b[:n]
+	return s[:n]
 }
