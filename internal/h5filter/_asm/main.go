@@ -69,15 +69,12 @@ func each(p, n GPVirtual, body func()) {
 }
 
 // total adds the lanes of 64 bits, times 1 << shift, to those of 32 bits, and returns the low
-// half of their sum. wide or narrow may be nil.
+// half of their sum. narrow may be nil, with a shift of 0.
 func total(wide VecVirtual, shift uint64, narrow VecVirtual) Register {
 	sum := YMM()
-	switch {
-	case narrow == nil:
+	if narrow == nil {
 		VMOVDQA(wide, sum)
-	case wide == nil:
-		VMOVDQA(narrow, sum)
-	default:
+	} else {
 		VPSLLQ(Imm(shift), wide, sum)
 		VPADDD(narrow, sum, sum)
 	}
