@@ -39,8 +39,24 @@ var constants = map[string]Mem{}
 
 // broadcastOnce is broadcast for constants that several kernels share.
 func broadcastOnce(name string, v uint32) Mem {
+	return once(name, func() Mem { return broadcast(name, v) })
+}
+
+// bytesOnce is a constant of n bytes that several kernels share.
+func bytesOnce(name string, n int, of func(i int) byte) Mem {
+	return once(name, func() Mem {
+		m := GLOBL(name, RODATA|NOPTR)
+		for i := range n {
+			DATA(i, U8(of(i)))
+		}
+		return m
+	})
+}
+
+// once makes a constant unless there is one of that name.
+func once(name string, make func() Mem) Mem {
 	if _, ok := constants[name]; !ok {
-		constants[name] = broadcast(name, v)
+		constants[name] = make()
 	}
 	return constants[name]
 }
@@ -133,19 +149,12 @@ func norm(name string, f formula, s store) {
 
 // eightBytes returns the mask that makes 32-bit integers of 8 bytes.
 func eightBytes() Mem {
-	const name = "eightBytes"
-	if _, ok := constants[name]; !ok {
-		m := GLOBL(name, RODATA|NOPTR)
-		for i := range 32 {
-			v := byte(z)
-			if i%4 == 0 {
-				v = byte(i / 4)
-			}
-			DATA(i, U8(v))
+	return bytesOnce("eightBytes", 32, func(i int) byte {
+		if i%4 == 0 {
+			return byte(i / 4)
 		}
-		constants[name] = m
-	}
-	return constants[name]
+		return byte(z)
+	})
 }
 
 // planesNorm emits the kernel for pixels, whose channels go to three arrays.

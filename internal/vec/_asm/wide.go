@@ -101,14 +101,7 @@ func normWide(name, narrow string, f wideFormula, s wideStore) {
 
 // sixteenBytes returns where each of 16 bytes is, four times.
 func sixteenBytes() Mem {
-	const name = "sixteenBytes"
-	if _, ok := constants[name]; !ok {
-		constants[name] = GLOBL(name, RODATA|NOPTR)
-		for i := range 64 {
-			DATA(i, U8(byte(i/4)))
-		}
-	}
-	return constants[name]
+	return bytesOnce("sixteenBytes", 64, func(i int) byte { return byte(i / 4) })
 }
 
 // planesWide emits the kernel that planesNorm emits, for registers of 16 elements.
