@@ -299,7 +299,7 @@ TEXT ·normF32(SB), NOSPLIT, $0-32
 	SUB      $24, R2, R7
 
 block:
-	ADD      R4<<0, R1, R5
+	ADD      R4, R1, R5
 	ADD      R4<<2, R0, R6
 	FMOVD    0(R5), F25
 	VTBL     V23.B16, [V25.B16], V26.B16
@@ -395,7 +395,7 @@ TEXT ·normF16(SB), NOSPLIT, $0-32
 	SUB      $24, R2, R7
 
 block:
-	ADD      R4<<0, R1, R5
+	ADD      R4, R1, R5
 	ADD      R4<<1, R0, R6
 	FMOVD    0(R5), F25
 	VTBL     V23.B16, [V25.B16], V26.B16
@@ -495,7 +495,7 @@ TEXT ·normBF16(SB), NOSPLIT, $0-32
 	SUB      $24, R2, R7
 
 block:
-	ADD      R4<<0, R1, R5
+	ADD      R4, R1, R5
 	ADD      R4<<1, R0, R6
 	FMOVD    0(R5), F26
 	VTBL     V24.B16, [V26.B16], V27.B16
@@ -580,7 +580,7 @@ TEXT ·affineF16(SB), NOSPLIT, $0-32
 	SUB      $24, R2, R7
 
 block:
-	ADD      R4<<0, R1, R5
+	ADD      R4, R1, R5
 	ADD      R4<<1, R0, R6
 	FMOVD    0(R5), F16
 	VTBL     V14.B16, [V16.B16], V17.B16
@@ -654,7 +654,7 @@ TEXT ·affineBF16(SB), NOSPLIT, $0-32
 	SUB      $24, R2, R7
 
 block:
-	ADD      R4<<0, R1, R5
+	ADD      R4, R1, R5
 	ADD      R4<<1, R0, R6
 	FMOVD    0(R5), F17
 	VTBL     V15.B16, [V17.B16], V18.B16

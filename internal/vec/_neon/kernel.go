@@ -148,12 +148,6 @@ func (k *kernel) load(base gp, disp int, v vec)  { k.op("FMOVQ %d(%v), F%d", dis
 func (k *kernel) load8(base gp, disp int, v vec) { k.op("FMOVD %d(%v), F%d", disp, base, v) }
 func (k *kernel) store(v vec, base gp, disp int) { k.op("FMOVQ F%d, %d(%v)", v, disp, base) }
 
-// plus returns base + i<<shift in a register of its own, which set computes again.
-func (k *kernel) plus(base, i gp, shift int) (r gp, set func()) {
-	r = k.gp()
-	return r, func() { k.op("ADD %v<<%d, %v, %v", i, shift, base, r) }
-}
-
 // blocks emits a loop over n elements in blocks: body works on the element at i. i is set
 // back once so that the last block ends at n.
 func (k *kernel) blocks(n, i gp, block int, body func()) {

@@ -15,7 +15,7 @@ func pixelLoop(k *kernel, src, n gp, step int, dst []gp, body func(channels []ve
 		k.at(src, i, step, from)
 		k.op("VLD%d (%v), %s", step, from, list(channels, "B16"))
 		for j, d := range dst {
-			k.op("ADD %v, %v, %v", i, d, to[j])
+			k.at(d, i, 1, to[j])
 		}
 		body(channels, to)
 	})

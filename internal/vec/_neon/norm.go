@@ -3,18 +3,18 @@ package main
 // A store writes 8 numbers, which are in two registers that it may change, to memory.
 type store struct {
 	goType string
-	shift  int // log2 of the size of a number
+	size   int // of a number
 	begin  func(k *kernel) (emit func(lo, hi vec, to gp, disp int))
 }
 
-var storeF32 = store{"float32", 2, func(k *kernel) func(lo, hi vec, to gp, disp int) {
+var storeF32 = store{"float32", 4, func(k *kernel) func(lo, hi vec, to gp, disp int) {
 	return func(lo, hi vec, to gp, disp int) {
 		k.store(lo, to, 4*disp)
 		k.store(hi, to, 4*disp+16)
 	}
 }}
 
-var storeF16 = store{"uint16", 1, func(k *kernel) func(lo, hi vec, to gp, disp int) {
+var storeF16 = store{"uint16", 2, func(k *kernel) func(lo, hi vec, to gp, disp int) {
 	return func(lo, hi vec, to gp, disp int) {
 		k.singlesToHalves(lo, lo)
 		k.singlesToHalves2(lo, hi)
@@ -24,7 +24,7 @@ var storeF16 = store{"uint16", 1, func(k *kernel) func(lo, hi vec, to gp, disp i
 
 // storeBF16 rounds to nearest, halves away from zero: a half is so rare among 256 numbers
 // that looking for one in advance is cheaper.
-var storeBF16 = store{"uint16", 1, func(k *kernel) func(lo, hi vec, to gp, disp int) {
+var storeBF16 = store{"uint16", 2, func(k *kernel) func(lo, hi vec, to gp, disp int) {
 	half := k.constant(0x00008000_00008000, 0x00008000_00008000)
 	return func(lo, hi vec, to gp, disp int) {
 		k.addhn(lo, lo, half)
@@ -115,11 +115,10 @@ func norm(name string, f formula, s store) *kernel {
 		c.widen(m)
 	}
 	i, bytes, x := k.gp(), k.vec(), k.several(2)
-	from, setFrom := k.plus(src, i, 0)
-	to, setTo := k.plus(dst, i, s.shift)
+	from, to := k.gp(), k.gp()
 	k.blocks(n, i, 24, func() {
-		setFrom()
-		setTo()
+		k.at(src, i, 1, from)
+		k.at(dst, i, s.size, to)
 		for j := range 3 {
 			k.load8(from, 8*j, bytes)
 			for h, m := range masks {
@@ -159,7 +158,7 @@ func planesNorm(name string, f formula, s store) *kernel {
 			for h := range x {
 				k.op("VTBL %v.B16, [%v.B16], %v.B16", gather[ch][h], pixels[h], x[h])
 			}
-			k.op("ADD %v<<%d, %v, %v", i, s.shift, dst[ch], to)
+			k.at(dst[ch], i, s.size, to)
 			emit(c.convert(ch, 0, x[0]), c.convert(ch, 1, x[1]), to, 0)
 		}
 	})

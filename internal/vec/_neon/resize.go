@@ -55,9 +55,7 @@ func resizeRows() *kernel {
 	k.op("SUB %v, %v, %v", x0, from[0], from[0])
 	k.op("MUL %v, %v, %v", step, from[0], from[0])
 	k.op("ADD %v, %v, %v", src, from[0], from[0])
-	for i := 1; i < 4; i++ {
-		k.op("ADD %v, %v, %v", ss, from[i-1], from[i])
-	}
+	k.follow(from, ss)
 	for _, sum := range sums {
 		k.op("VMOV %v.B16, %v.B16", half, sum)
 	}
@@ -100,10 +98,15 @@ func (k *kernel) pointers() (p [4]gp) {
 func (k *kernel) rows(base, stride gp) [4]gp {
 	p := k.pointers()
 	k.op("MOVD %v, %v", base, p[0])
-	for i := 1; i < 4; i++ {
+	k.follow(p, stride)
+	return p
+}
+
+// follow makes p but its first, which is set, where the rows after that one's begin.
+func (k *kernel) follow(p [4]gp, stride gp) {
+	for i := 1; i < len(p); i++ {
 		k.op("ADD %v, %v, %v", stride, p[i-1], p[i])
 	}
-	return p
 }
 
 // widenMasks returns what makes four 32-bit numbers of the bytes from 4*i on, for i from 0.
@@ -134,9 +137,7 @@ func resizeGray() *kernel {
 	k.label("pixel")
 	k.op("MOVW.P 4(%v), %v", start, from[0])
 	k.op("ADD %v, %v, %v", src, from[0], from[0])
-	for i := 1; i < 4; i++ {
-		k.op("ADD %v, %v, %v", ss, from[i-1], from[i])
-	}
+	k.follow(from, ss)
 	for _, sum := range sums {
 		k.op("VEOR %v.B16, %v.B16, %v.B16", sum, sum, sum)
 	}
