@@ -3,6 +3,7 @@
 package hdf5
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -53,7 +54,7 @@ func (s *staged) columns() (list []*column) {
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b *column) int { return int(min(1, max(-1, a.start-b.start))) })
+	slices.SortFunc(list, func(a, b *column) int { return cmp.Compare(a.start, b.start) })
 	return list
 }
 
