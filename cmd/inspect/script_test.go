@@ -7,7 +7,6 @@ import (
 	"image"
 	"image/png"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/internal/preprocess"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
@@ -40,7 +40,7 @@ func TestScripts(t *testing.T) {
 	if !canWriteHDF5() {
 		t.Log("built without cgo: what needs an HDF5 file of penstock is left out of the scripts")
 	}
-	if h5py() == "" {
+	if h5test.Find() == "" {
 		t.Log("no python3 that has h5py (apt-get install python3-h5py): what needs one is left out of the scripts")
 	}
 	testscript.Run(t, testscript.Params{
@@ -55,7 +55,7 @@ func TestScripts(t *testing.T) {
 			case "hdf5":
 				return canWriteHDF5(), nil
 			case "h5py":
-				return h5py() != "", nil
+				return h5test.Find() != "", nil
 			}
 			return false, fmt.Errorf("unknown condition %q", name)
 		},
@@ -64,16 +64,6 @@ func TestScripts(t *testing.T) {
 }
 
 func canWriteHDF5() bool { return hdf5.Version() != "" && hdf5.Version()[:3] != "no " }
-
-// h5py returns a Python that has h5py and NumPy, "" if there is none.
-func h5py() string {
-	for _, p := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(p, "-c", "import h5py, numpy").Run() == nil {
-			return p
-		}
-	}
-	return ""
-}
 
 func setup(env *testscript.Env) error {
 	flat, err := store.CreateFlat(filepath.Join(env.WorkDir, "flat"), animals(), store.FlatOptions{ShardBytes: 1})
@@ -197,7 +187,7 @@ func pngSize(ts *testscript.TestScript, _ bool, args []string) {
 
 // python FILE runs a script in a Python that has h5py and NumPy.
 func python(ts *testscript.TestScript, neg bool, args []string) {
-	err := ts.Exec(h5py(), args...)
+	err := ts.Exec(h5test.Find(), args...)
 	if (err != nil) != neg {
 		ts.Fatalf("python %v: %v", args, err)
 	}

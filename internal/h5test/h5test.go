@@ -21,11 +21,14 @@ var find = sync.OnceValue(func() string {
 	return ""
 })
 
-// Python returns an interpreter that has h5py: $PYTHON, or one of the usual ones. Without
-// one it skips the test.
+// Find returns an interpreter that has h5py: $PYTHON, or one of the usual ones; "" if there is
+// none.
+func Find() string { return find() }
+
+// Python is Find for a test that cannot do without: it is skipped if there is none.
 func Python(t testing.TB) string {
 	t.Helper()
-	p := find()
+	p := Find()
 	if p == "" {
 		t.Skip("no Python with h5py and numpy found, nor in $PYTHON: nothing to compare with (Debian: apt-get install python3-h5py)")
 	}
