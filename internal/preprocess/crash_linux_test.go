@@ -32,6 +32,7 @@ func TestCrashes(t *testing.T) {
 		"flat":    {Source: source, Dest: "ds", Split: "train=0.6,val=0.4", Dedup: true},
 		"hdf5":    {Source: source, Dest: "ds.h5"},
 		"gzip":    {Source: source, Dest: "ds.h5", Compress: Compress{On: true}},
+		"view":    {Source: source, Dest: "ds", View: true},
 		"shuffle": {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}},
 		"part":    {Source: source, Dest: "ds", World: World{Rank: 0, Size: 2}},
 		"merge":   {Source: source, Dest: "ds", Merge: true},

@@ -56,14 +56,20 @@ func (*slowBucket) Close() error { return nil }
 func useBucket(t *testing.T, folder string) *slowBucket {
 	t.Helper()
 	b := &slowBucket{Memory: &remote.Memory{Name: "s3://lab", Pages: 7}}
+	useURLs(t, b)
+	fillBucket(t, b, folder, filepath.Base(folder))
+	return b
+}
+
+// useURLs makes every URL one of that bucket.
+func useURLs(t *testing.T, b remote.Bucket) {
+	t.Helper()
 	old := openURL
 	t.Cleanup(func() { openURL = old })
 	openURL = func(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
 		u, err := remote.ParseURL(text)
 		return b, u, err
 	}
-	fillBucket(t, b, folder, filepath.Base(folder))
-	return b
 }
 
 func fillBucket(t *testing.T, b remote.Bucket, folder, key string) {

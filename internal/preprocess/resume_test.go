@@ -39,6 +39,7 @@ type child struct {
 	Raw          bool // arrays, in small shards
 	Merge        bool // parts, and remove them
 	Shuffle      Seed
+	View         bool
 }
 
 // do is what the child is for.
@@ -54,7 +55,7 @@ func (w child) do() error {
 
 func (w child) config() Config {
 	c := DefaultConfig()
-	c.Source, c.Dest, c.Workers, c.Dedup, c.Shuffle = w.Source, w.Dest, w.Workers, w.Dedup, w.Shuffle
+	c.Source, c.Dest, c.Workers, c.Dedup, c.Shuffle, c.View = w.Source, w.Dest, w.Workers, w.Dedup, w.Shuffle, w.View
 	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
 	c.Normalize, _ = ParseNormalize("none")
 	c.Split, _ = ParseSplit(w.Split)

@@ -3,12 +3,10 @@ package preprocess
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
-	"github.com/penstock/penstock/internal/cli"
 	"github.com/penstock/penstock/internal/h5view"
 	"github.com/penstock/penstock/store"
 )
@@ -42,7 +40,7 @@ func writeView(c Config) error {
 		data, err = h5view.Encode(d, c.Dest, false)
 	}
 	if err == nil {
-		err = cli.WriteFile(path, func(w io.Writer) error { _, err := w.Write(data); return err })
+		err = writeDurably(path, data, 0o666)
 	}
 	if err != nil {
 		return fmt.Errorf("the dataset is complete, but not its view: %w", err)
