@@ -45,6 +45,12 @@ func (w *worker) instant(t *part, step int) (yes bool) {
 	defer w.catch(&err)
 	pos, n, pad := t.slice(step)
 	next := w.ahead[:n]
+	if front := next[:min(2, n)]; pad == 0 {
+		t.choose(pos, 0, front) // most that are no run show it here: the workers will choose all of them
+		if runLength(front) < len(front) {
+			return false
+		}
+	}
 	t.choose(pos, pad, next)
 	if runLength(next) < n || next[0] < 0 || next[0]+n > w.ld.src.Len() {
 		return false
