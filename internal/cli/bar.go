@@ -20,6 +20,7 @@ func newBar(out io.Writer, what string, total int64, unit string) bar {
 		progressbar.OptionSetItsString(unit),
 		progressbar.OptionSetPredictTime(true),
 		progressbar.OptionSpinnerType(14),
+		progressbar.OptionSetSpinnerChangeInterval(0), // else a goroutine draws it for ever, over what comes next
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionSetTheme(progressbar.Theme{Saucer: "█", SaucerPadding: "░"}),
 	)

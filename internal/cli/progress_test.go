@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -108,5 +109,29 @@ func TestBar(t *testing.T) {
 	b.finish(200, time.Second)
 	if s := out.String(); strings.Contains(s, "\n") || !strings.HasSuffix(s, "\r") {
 		t.Errorf("left %q", s)
+	}
+}
+
+// A bar that has ended draws nothing over the one that comes after it, nor does one without
+// an end in sight.
+func TestBarEnds(t *testing.T) {
+	for _, total := range []int64{-1, 100} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			b := newBar(&out, "looking", total, "images")
+			for done := range int64(20) {
+				time.Sleep(b.every())
+				b.show(done)
+			}
+			if !strings.Contains(out.String(), "looking") {
+				t.Errorf("drew %q", out.String())
+			}
+			b.finish(20, time.Second)
+			out.Reset()
+			time.Sleep(time.Second)
+			if out.Len() > 0 {
+				t.Errorf("of %d, a bar that has ended drew %.100q", total, out.String())
+			}
+		})
 	}
 }
