@@ -4,10 +4,15 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/internal/crash"
 )
@@ -153,6 +158,43 @@ func TestPowerCuts(t *testing.T) {
 		if !strings.HasPrefix(s, "a:x") || strings.Contains(s, "new") {
 			t.Errorf("%q: the folder was synced", s)
 		}
+	}
+}
+
+// deny has a system call fail in the calling thread and in what it starts, as containers have it.
+func deny(t *testing.T, call, errno uint32) {
+	t.Helper()
+	program := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS}, // the number of the call
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, Jf: 1, K: call},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | errno},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	filter := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
+	err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+	if err == nil {
+		err = unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&filter)), 0, 0)
+	}
+	if err != nil {
+		t.Skipf("system calls cannot be denied here: %v", err)
+	}
+}
+
+// Where nobody may trace, that is said, so that tests can be left out; a program that is not there
+// is told from that.
+func TestUntraceable(t *testing.T) {
+	for _, errno := range []syscall.Errno{syscall.EPERM, syscall.EACCES, syscall.ENOSYS} {
+		t.Run(errno.Error(), func(t *testing.T) {
+			runtime.LockOSThread() // for good: the thread ends with the test
+			deny(t, unix.SYS_PTRACE, uint32(errno))
+			dir := t.TempDir()
+			if _, err := crash.Record(dir, append(os.Environ(), child+"="+dir), os.Args[0]); !errors.Is(err, crash.ErrUntraceable) || !errors.Is(err, errno) {
+				t.Errorf("error %v", err)
+			}
+			if _, err := crash.Record(dir, nil, filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a program that is not there: %v", err)
+			}
+		})
 	}
 }
 

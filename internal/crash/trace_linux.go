@@ -66,6 +66,9 @@ var changing = map[uint64]bool{
 func (t *tracer) run(env, args []string) error {
 	runtime.LockOSThread() // a thread traces, not a process
 	defer runtime.UnlockOSThread()
+	if _, err := os.Stat(args[0]); err != nil {
+		return err
+	}
 	output, err := os.CreateTemp("", "crash")
 	if err != nil {
 		return err
@@ -76,7 +79,7 @@ func (t *tracer) run(env, args []string) error {
 		Env: env, Files: []*os.File{nil, output, output},
 		Sys: &syscall.SysProcAttr{Ptrace: true, Setpgid: true},
 	})
-	if errors.Is(err, syscall.EPERM) {
+	if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.EACCES) || errors.Is(err, syscall.ENOSYS) { // of PTRACE_TRACEME
 		return fmt.Errorf("%w: %w", ErrUntraceable, err)
 	}
 	if err != nil {
