@@ -2,7 +2,6 @@ package mmapds_test
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,9 +45,7 @@ func TestDirectErrors(t *testing.T) {
 	if !errors.As(err, &d) || d.Record() != 7 {
 		t.Errorf("damage: %v", err)
 	}
-	if err := os.Truncate(file, 4096+50*size+1); err != nil {
-		t.Fatal(err)
-	}
+	cut(t, file, 4096+50*size+1)
 	for _, record := range []int{50, 60} {
 		err = ds.Gather(t.Context(), "x", []int{49, record}, make([]byte, 2*size))
 		var r *mmapds.ReadError

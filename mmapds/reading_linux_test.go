@@ -121,9 +121,7 @@ func TestColdOver(t *testing.T) {
 	const size = 100_000
 	path := bytesDataset(t, size, 100*size)
 	ds := openCold(t, path, mmapds.Options{})
-	if err := os.Truncate(filepath.Join(path, "x-00000.npy"), 4096+50*size); err != nil {
-		t.Fatal(err)
-	}
+	cut(t, filepath.Join(path, "x-00000.npy"), 4096+50*size)
 	var n int
 	var last error
 	for _, last = range records(t, ds, "x").Over([]int{1, 48, 60, 2}) {
@@ -159,9 +157,7 @@ func TestPreadErrors(t *testing.T) {
 	if !errors.As(err, &d) || d.Record() != 7 || d.Path != file || d.Offset != 4096+7*size {
 		t.Errorf("damage: %v", err)
 	}
-	if err := os.Truncate(file, 4096+50*size); err != nil {
-		t.Fatal(err)
-	}
+	cut(t, file, 4096+50*size)
 	err = ds.Gather(t.Context(), "x", []int{49, 60}, make([]byte, 2*size))
 	var r *mmapds.ReadError
 	if !errors.As(err, &r) || r.Record() != 60 || !errors.Is(err, store.ErrCorrupt) {
@@ -249,9 +245,7 @@ func TestTruncatedWhileWarm(t *testing.T) {
 		if err := ds.Gather(t.Context(), "x", all, dst); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.Truncate(filepath.Join(path, "x-00000.npy"), 4096+50*int64(size)); err != nil {
-			t.Fatal(err)
-		}
+		cut(t, filepath.Join(path, "x-00000.npy"), 4096+50*int64(size))
 		err := ds.Gather(t.Context(), "x", all, dst)
 		var r *mmapds.ReadError
 		if !errors.As(err, &r) || r.Record() < 50 || !errors.Is(err, store.ErrCorrupt) {

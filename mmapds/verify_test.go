@@ -49,6 +49,14 @@ func flip(t *testing.T, path string, at int64) {
 	}
 }
 
+// cut makes a file of a dataset shorter.
+func cut(t *testing.T, path string, size int64) {
+	t.Helper()
+	if err := errors.Join(os.Chmod(path, 0o666), os.Truncate(path, size)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestVerifyWholeDataset(t *testing.T) {
 	v, damages := verify(t, build(t, 1100))
 	if want := int64(1100 * (1800 + 32 + 8)); v.Bytes != want || len(damages) != 0 || len(v.Unchecked) != 0 {
