@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/penstock/penstock/loader"
@@ -46,17 +47,17 @@ func TestGoexitWhileTheFirstBatchIsPrepared(t *testing.T) {
 }
 
 func TestSynchronousIsCancelled(t *testing.T) {
-	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: loader.Synchronous})
-	ctx, cancel := context.WithCancel(t.Context())
-	n, err := run(ctx, ld, func(b loader.Batch) {
-		cancel()
-		for range 1000 { // until the news has arrived
-			runtime.Gosched()
+	synctest.Test(t, func(t *testing.T) {
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: loader.Synchronous})
+		ctx, cancel := context.WithCancel(t.Context())
+		n, err := run(ctx, ld, func(b loader.Batch) {
+			cancel()
+			synctest.Wait() // until the news has arrived
+		})
+		if n != 1 || !errors.Is(err, context.Canceled) {
+			t.Errorf("%d batches, then %v", n, err)
 		}
 	})
-	if n == 0 || !errors.Is(err, context.Canceled) {
-		t.Errorf("%d batches, then %v", n, err)
-	}
 }
 
 func TestResumeAtTheEndOfAnEpoch(t *testing.T) {

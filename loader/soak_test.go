@@ -33,7 +33,7 @@ func TestABillionRecordsTakeNoMemory(t *testing.T) {
 	src := vast{newMemorySource(1, 4)}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	ld, err := loader.New(src, loader.Options{BatchSize: 256, Order: loader.Shuffle{}, Seed: 1})
+	ld, err := loader.New(src, loader.Options{BatchSize: 256, Workers: 4, Order: loader.Shuffle{}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
