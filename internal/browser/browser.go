@@ -10,12 +10,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 )
 
-// ErrMissing says that there is no Chromium.
-var ErrMissing = errors.New("no Chromium here (Debian: apt-get install chromium)")
+// ErrMissing says that there is no Chromium, or none that starts here.
+var ErrMissing = errors.New("no Chromium that runs here (Debian: apt-get install chromium)")
 
 // names are what Chromium is called.
 var names = []string{"chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "google-chrome-stable"}
@@ -46,8 +48,8 @@ type message struct {
 	raw json.RawMessage // params of an event
 }
 
-// Start starts a Chromium, which ends with ctx or Close, or returns ErrMissing. As root it runs
-// without its sandbox, which root cannot have: give it pages of your own only.
+// Start starts a Chromium, which ends with ctx or Close, or returns an ErrMissing. It runs without
+// its sandbox, which root and many containers cannot have: give it pages of your own only.
 func Start(ctx context.Context) (*Browser, error) {
 	path, err := find()
 	if err != nil {
@@ -61,15 +63,22 @@ func Start(ctx context.Context) (*Browser, error) {
 	if err != nil {
 		return nil, errors.Join(err, remove(dir))
 	}
-	return b, b.attach()
+	if err := b.attach(); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
-// start runs the program, which keeps its files in dir.
+// flags are how Chromium is run, but for where it keeps its files.
+var flags = []string{"--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars"}
+
+// start runs the program, which keeps its files in dir, and what it complains of too.
 func start(ctx context.Context, path, dir string) (*Browser, error) {
-	args := []string{"--headless", "--remote-debugging-pipe", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars", "--user-data-dir=" + dir, "about:blank"}
-	if os.Geteuid() == 0 {
-		args = append([]string{"--no-sandbox"}, args...)
+	said, err := os.Create(complaints(dir))
+	if err != nil {
+		return nil, err
 	}
+	defer said.Close() // Chromium has it as its own
 	theirIn, ourOut, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -79,9 +88,11 @@ func start(ctx context.Context, path, dir string) (*Browser, error) {
 		return nil, errors.Join(err, theirIn.Close(), ourOut.Close())
 	}
 	ctx, stop := context.WithCancel(ctx)
-	b := &Browser{cmd: exec.CommandContext(ctx, path, args...), dir: dir, in: ourOut, events: make(chan message, 1024), stop: stop}
+	b := &Browser{dir: dir, in: ourOut, events: make(chan message, 1024), stop: stop}
+	b.cmd = exec.CommandContext(ctx, path, append(slices.Clone(flags), "--user-data-dir="+dir, "about:blank")...)
+	b.cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir, "TMPDIR="+dir)
+	b.cmd.Stderr = said
 	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
-	b.cmd.WaitDelay = 10 * time.Second
 	err = errors.Join(b.cmd.Start(), theirIn.Close(), theirOut.Close())
 	if err != nil {
 		stop()
@@ -91,6 +102,9 @@ func start(ctx context.Context, path, dir string) (*Browser, error) {
 	return b, nil
 }
 
+// complaints is the file of what Chromium writes to stderr.
+func complaints(dir string) string { return filepath.Join(dir, "stderr.txt") }
+
 func find() (string, error) {
 	for _, name := range names {
 		if path, err := exec.LookPath(name); err == nil {
@@ -99,6 +113,9 @@ func find() (string, error) {
 	}
 	return "", ErrMissing
 }
+
+// errEnded says that Chromium is not there any more.
+var errEnded = errors.New("Chromium ended")
 
 // read takes what Chromium says: JSON, each message ended by a zero byte.
 func (b *Browser) read(from *os.File) {
@@ -129,7 +146,7 @@ func (b *Browser) call(method string, params, result any, see func(message)) err
 		return err
 	}
 	if _, err := b.in.Write(append(text, 0)); err != nil {
-		return fmt.Errorf("browser: %s: %w", method, err)
+		return fmt.Errorf("browser: %s: %w: %w", method, errEnded, err)
 	}
 	m, err := b.until(see, func(m message) bool { return m.ID == id })
 	switch {
@@ -152,7 +169,7 @@ func (b *Browser) until(see func(message), is func(message) bool) (message, erro
 		select {
 		case m, ok := <-b.events:
 			if !ok {
-				return m, errors.New("Chromium ended")
+				return m, errEnded
 			}
 			if see != nil {
 				see(m)
@@ -166,7 +183,8 @@ func (b *Browser) until(see func(message), is func(message) bool) (message, erro
 	}
 }
 
-// attach opens a tab, which all pages are shown in.
+// attach opens a tab, which all pages are shown in. A Chromium that ends before it has one cannot
+// run here.
 func (b *Browser) attach() error {
 	var target struct {
 		ID string `json:"targetId"`
@@ -183,6 +201,13 @@ func (b *Browser) attach() error {
 		if err == nil {
 			err = b.call(domain+".enable", nil, nil, nil)
 		}
+	}
+	if err == nil {
+		err = b.call("Page.setLifecycleEventsEnabled", map[string]any{"enabled": true}, nil, nil)
+	}
+	if errors.Is(err, errEnded) {
+		said, _ := os.ReadFile(complaints(b.dir)) // nothing, if it cannot be read
+		err = fmt.Errorf("%w: %s: %w: %.1000s", ErrMissing, b.cmd.Path, err, said)
 	}
 	if err != nil {
 		return errors.Join(err, b.Close())

@@ -6,6 +6,8 @@ import (
 	"image/png"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -58,5 +60,22 @@ func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	if _, err := Start(t.Context()); !errors.Is(err, ErrMissing) {
 		t.Error(err)
+	}
+}
+
+// A Chromium that ends as it starts is none, and what it said of that is told.
+func TestCannotStart(t *testing.T) {
+	bin, tmp := t.TempDir(), t.TempDir()
+	script := "#!/bin/sh\necho no sandbox to be had >&2\n"
+	if err := os.WriteFile(filepath.Join(bin, names[0]), []byte(script), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	t.Setenv("TMPDIR", tmp)
+	if _, err := Start(t.Context()); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "no sandbox to be had") {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

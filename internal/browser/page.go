@@ -43,12 +43,15 @@ func (b *Browser) Show(url string, s Screen) (*Page, error) {
 	if err := b.call("Emulation.setEmulatedMedia", map[string]any{"features": features}, nil, nil); err != nil {
 		return nil, err
 	}
-	loaded := false
+	loaded := make(map[string]bool) // by load: that of the page before may end now
 	see := func(m message) {
-		loaded = loaded || m.Method == "Page.loadEventFired"
+		if load := m.load(); load != "" {
+			loaded[load] = true
+		}
 		p.take(m, url)
 	}
 	var went struct {
+		Load  string `json:"loaderId"`
 		Error string `json:"errorText"`
 	}
 	if err := b.call("Page.navigate", map[string]any{"url": url}, &went, see); err != nil {
@@ -57,12 +60,21 @@ func (b *Browser) Show(url string, s Screen) (*Page, error) {
 	if went.Error != "" {
 		return nil, fmt.Errorf("browser: %s: %s", url, went.Error)
 	}
-	if !loaded {
-		if _, err := b.until(see, func(m message) bool { return m.Method == "Page.loadEventFired" }); err != nil {
+	if !loaded[went.Load] {
+		if _, err := b.until(see, func(m message) bool { return m.load() == went.Load }); err != nil {
 			return nil, fmt.Errorf("browser: %s: %w", url, err)
 		}
 	}
 	return p, p.picture(see)
+}
+
+// load returns which load of a page, or of a frame, the message says to be done, or "".
+func (m message) load() string {
+	var e struct{ Name, LoaderID string }
+	if m.Method != "Page.lifecycleEvent" || json.Unmarshal(m.raw, &e) != nil || e.Name != "load" {
+		return ""
+	}
+	return e.LoaderID
 }
 
 // picture draws the whole page, however long it is.
