@@ -1,11 +1,15 @@
 package source
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 func TestBraces(t *testing.T) {
@@ -54,6 +58,34 @@ func TestBracesOfFiles(t *testing.T) {
 	}
 	if n := s.Info().Count; n != 3 {
 		t.Errorf("%d rows", n)
+	}
+}
+
+// silent is a store that does not answer.
+type silent struct{ fstest.MapFS }
+
+func (silent) Stat(name string) (fs.FileInfo, error) {
+	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrClosed}
+}
+
+func (silent) ReadFile(string, []byte) ([]byte, error) { return nil, fs.ErrClosed }
+
+// What cannot be looked for is not said to be missing.
+func TestWhatCannotBeLookedFor(t *testing.T) {
+	t.Cleanup(vfs.Mount("mem:/lab", &silent{}))
+	for _, path := range []string{"mem:/lab/photos", "mem:/lab/*.tar", "mem:/lab/{1..2}.csv"} {
+		if _, err := Files(path); err == nil || !strings.Contains(err.Error(), "file already closed") {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "a.csv")
+	if err := os.WriteFile(file, []byte("x\n1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{file + "s": "no such file or folder", file + "*s": "no file matches"} {
+		if _, err := Files(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", path, err, want)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ func parseType(name string) (t columnType, err error) {
 	}
 	dtype, axes, isArray := strings.Cut(name, "[")
 	if t.dtype, err = tensor.ParseDType(dtype); err != nil {
-		return t, fmt.Errorf("unknown type %q%s", name, nearest.Hint(name, slices.Sorted(keys(kindNames))))
+		return t, fmt.Errorf("unknown type %q%s", name, nearest.Hint(name, typeNames()))
 	}
 	if !isArray {
 		return t, nil
@@ -64,6 +64,15 @@ func parseType(name string) (t columnType, err error) {
 		t.shape = append(t.shape, n)
 	}
 	return t, array("x", t.dtype, t.shape...).Spec.Validate()
+}
+
+// typeNames returns the types that parseType reads, arrays aside.
+func typeNames() []string {
+	names := slices.Sorted(keys(kindNames))
+	for d := tensor.Float64; d > tensor.Invalid; d-- {
+		names = append(names, d.String())
+	}
+	return names
 }
 
 func keys[V any](m map[string]V) func(func(string) bool) {

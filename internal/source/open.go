@@ -2,7 +2,9 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -202,7 +204,8 @@ func Files(path string) ([]string, error) { return expand(path) }
 // expand returns the files that path is: itself, or what it matches as a glob, by name, or
 // one after the other what its braces stand for.
 func expand(path string) ([]string, error) {
-	if _, err := vfs.Lstat(path); err == nil {
+	_, absent := vfs.Lstat(path)
+	if absent == nil {
 		return []string{path}, nil
 	}
 	list, err := braces(path)
@@ -213,13 +216,23 @@ func expand(path string) ([]string, error) {
 		return expandEach(list)
 	}
 	if !strings.ContainsAny(path, "*?[") {
-		return nil, fmt.Errorf("source %s: there is no such file or folder", path)
+		return nil, notThere(path, absent, "there is no such file or folder")
 	}
 	files, err := vfs.Glob(path)
 	if err != nil || len(files) == 0 {
-		return nil, fmt.Errorf("source %s: no file matches", path)
+		return nil, notThere(path, absent, "no file matches")
 	}
 	return files, nil
+}
+
+// notThere is the error for a path that is not there, or where looking for it ended with
+// another error: a store that does not answer, a folder that may not be looked into.
+func notThere(path string, err error, text string) error {
+	var at *fs.PathError
+	if errors.As(err, &at) && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("source %s: %w", path, at.Err)
+	}
+	return fmt.Errorf("source %s: %s", path, text)
 }
 
 // escape makes a path that a glob matches as it is.
