@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -171,6 +172,10 @@ func (c Config) problems() (list []string) {
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
 	add(c.Append && c.Normalize.ofImages() && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
 	add(c.KeepEncoded && (c.changesPixels() || c.Alpha != decode.DropAlpha), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
+	for _, place := range []string{c.Source, c.Dest} {
+		scheme, _, url := strings.Cut(place, "://")
+		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what lies at s3://, gs://, azblob:// or file://", remote.Redact(place), scheme)
+	}
 	list = append(list, c.World.problems(c)...)
 	list = append(list, c.Compress.problems(c)...)
 	list = append(list, viewProblems(c)...)
