@@ -46,12 +46,11 @@ func (p *Progress) Begin(what string, total int64, unit string) {
 		d = newLines(p.out, p.name, what, total, unit)
 	}
 	p.stop, p.ended = make(chan struct{}), make(chan struct{})
-	go p.run(d)
+	go p.run(d, time.Now())
 }
 
-func (p *Progress) run(d display) {
+func (p *Progress) run(d display, begin time.Time) {
 	defer close(p.ended)
-	begin := time.Now()
 	ticker := time.NewTicker(d.every())
 	defer ticker.Stop()
 	for {
