@@ -10,8 +10,8 @@ import (
 
 const verifyLong = `Read every record and compare it with its checksum (CRC32C); compare sizes and headers
 of the files with the manifest. A line names field, shard, records, file and byte of each
-damage. Nothing is changed. The manifest and the metadata of an HDF5 file have no
-checksums of their own: they are checked for sense.
+damage. Nothing is changed. The manifest has a checksum of its own, the other metadata of an
+HDF5 file have none: they are checked for sense. So are HDF5 files made elsewhere.
 
 Exit codes: 0 whole, 1 damaged or unreadable, 2 wrong usage, 130 interrupted.`
 
