@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -11,7 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/remote"
@@ -26,10 +27,17 @@ type faulty struct {
 	mu     sync.Mutex
 	random *rand.Rand
 	faults map[string]int
-	wrong  int // bodies with a byte that is not right
+	struck map[string]int // faults of reads up to one end, and of those with a wrong byte
 }
 
-func (f *faulty) pick() string {
+// Faults of one read with all that repeat it, or its rest: fewer than end it for good.
+const (
+	mostFaults = 4
+	mostFlips  = tries - 1
+)
+
+// pick says what becomes of a read of key that ends there.
+func (f *faulty) pick(key string, end int64) string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.random.Float64() >= f.part {
@@ -37,12 +45,21 @@ func (f *faulty) pick() string {
 	}
 	kinds := []string{"503", "reset", "truncated", "slow", "flipped"}
 	kind := kinds[f.random.IntN(len(kinds))]
+	read := fmt.Sprint(key, " ", end)
+	flips := read + " flipped"
+	if f.struck[read] == mostFaults || kind == "flipped" && f.struck[flips] == mostFlips {
+		return ""
+	}
+	f.struck[read]++
+	if kind == "flipped" {
+		f.struck[flips]++
+	}
 	f.faults[kind]++
 	return kind
 }
 
 func (f *faulty) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
-	kind := f.pick()
+	kind := f.pick(key, off+n)
 	if kind == "503" {
 		return remote.Body{}, remote.NewError("read", key, nil, errors.New("503 Slow Down"))
 	}
@@ -63,9 +80,6 @@ func (f *faulty) ReadRange(ctx context.Context, key string, off, n int64, etag s
 		data = bytes.Clone(data)
 		if strings.HasSuffix(key, ".npy") && len(data) > 0 {
 			data[len(data)/2] ^= 1
-			f.mu.Lock()
-			f.wrong++
-			f.mu.Unlock()
 		}
 		b.ReadCloser = io.NopCloser(bytes.NewReader(data))
 	}
@@ -90,40 +104,41 @@ func (s *slow) Read(p []byte) (int, error) {
 	return s.r.Read(p[:min(len(p), 1000)])
 }
 
+// The clock stands still while anything computes: what stalls is what the faults make stall.
 func TestFaultsLoseNothing(t *testing.T) {
 	b, local := pair(t, 3000)
-	f := &faulty{Bucket: b, part: 0.05, random: rand.New(rand.NewPCG(1, 2)), faults: make(map[string]int)}
-	d := open(t, f, "ds", Options{RequestBytes: 64 << 10, Policy: remote.Policy{Stall: 50 * time.Millisecond, Backoff: time.Millisecond}})
-	f.part = 0.2 // more than ever was
 	opts := loader.Options{BatchSize: 50, Order: loader.Shuffle{}, Seed: 4, Workers: 2}
-	if !bytes.Equal(epoch(t, local, opts, 0), epoch(t, d, opts, 0)) {
-		t.Error("other bytes than from the local dataset")
-	}
-	st := d.Stats()
-	t.Logf("%v; %+v", f.faults, st)
-	if len(f.faults) != 5 || st.Retries == 0 {
-		t.Errorf("not all faults came: %v, %d retries", f.faults, st.Retries)
-	}
-	if st.Fetched != local.Files().Bytes() {
-		t.Errorf("%d bytes were taken for a dataset of %d", st.Fetched, local.Files().Bytes())
-	}
+	want := epoch(t, local, opts, 0)
+	synctest.Test(t, func(t *testing.T) {
+		f := &faulty{Bucket: b, part: 0.2, random: rand.New(rand.NewPCG(1, 2)), faults: make(map[string]int), struck: make(map[string]int)} // more than ever was
+		d := open(t, f, "ds", Options{RequestBytes: 64 << 10})
+		if !bytes.Equal(epoch(t, d, opts, 0), want) {
+			t.Error("other bytes than from the local dataset")
+		}
+		st := d.Stats()
+		t.Logf("%v; %+v", f.faults, st)
+		if len(f.faults) != 5 || st.Retries == 0 {
+			t.Errorf("not all faults came: %v, %d retries", f.faults, st.Retries)
+		}
+		if st.Fetched != local.Files().Bytes() {
+			t.Errorf("%d bytes were taken for a dataset of %d", st.Fetched, local.Files().Bytes())
+		}
+	})
 }
 
 func TestGoneServerIsSaid(t *testing.T) {
 	b, _ := pair(t, 100)
-	f := &faulty{Bucket: b, random: rand.New(rand.NewPCG(1, 2)), faults: make(map[string]int)}
-	d := open(t, gone{f, new(sync.Once)}, "ds", Options{Policy: remote.Policy{Total: 300 * time.Millisecond, Backoff: 10 * time.Millisecond}})
-	err := d.Gather(t.Context(), "images", []int{3}, make([]byte, 4900))
-	if !errors.Is(err, remote.ErrUnavailable) || !strings.Contains(err.Error(), "images-00000") {
-		t.Errorf("%v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, gone{b}, "ds", Options{})
+		err := d.Gather(t.Context(), "images", []int{3}, make([]byte, 4900))
+		if !errors.Is(err, remote.ErrUnavailable) || !strings.Contains(err.Error(), "images-00000") {
+			t.Errorf("%v", err)
+		}
+	})
 }
 
-// gone answers the first read, of the manifest, and no other.
-type gone struct {
-	remote.Bucket
-	first *sync.Once
-}
+// gone answers reads of the manifest, and no others.
+type gone struct{ remote.Bucket }
 
 func (g gone) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
 	if strings.HasSuffix(key, "manifest.json") {
@@ -292,11 +307,13 @@ func TestObjectsThatAreNotWhatTheManifestSays(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.Put("ds/images-00000.npy", change(data))
-			d := open(t, b, "ds", Options{Policy: remote.Policy{Total: time.Second, Backoff: time.Millisecond}})
-			err = d.Gather(t.Context(), "images", []int{0, 1, 2}, make([]byte, 3*4900))
-			if !errors.Is(err, store.ErrCorrupt) {
-				t.Errorf("%v", err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				d := open(t, b, "ds", Options{})
+				err := d.Gather(t.Context(), "images", []int{0, 1, 2}, make([]byte, 3*4900))
+				if !errors.Is(err, store.ErrCorrupt) {
+					t.Errorf("%v", err)
+				}
+			})
 		})
 	}
 }
