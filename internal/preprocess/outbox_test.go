@@ -353,7 +353,7 @@ func TestPartsAreSentWhileTheyAreMade(t *testing.T) {
 func TestNoPayloadIsAStub(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x-00000.npy")
 	data := slices.Concat(make([]byte, store.HeaderBytes), []byte(stubMagic+`{"key":"elsewhere","size":8192,"crc32c":"00000000"}`+"\n"), make([]byte, 2*store.HeaderBytes))[:2*store.HeaderBytes]
-	if err := os.WriteFile(path, data, finalMode); err != nil {
+	if err := errors.Join(os.WriteFile(path, data, finalMode), os.Chmod(path, finalMode)); err != nil { // whatever the umask
 		t.Fatal(err)
 	}
 	if s, ok := readStub(path); ok {
