@@ -3,13 +3,12 @@ package store
 import (
 	"fmt"
 	"hash/crc32"
+
+	"github.com/penstock/penstock/internal/vec"
 )
 
-// castagnoli is the polynomial of CRC32C (RFC 3720), which CPUs compute in hardware.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// CRC32C returns the checksum of b that datasets carry.
-func CRC32C(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+// CRC32C returns the checksum of b that datasets carry (RFC 3720).
+func CRC32C(b []byte) uint32 { return vec.CRC32C(0, b) }
 
 // HexCRC writes a checksum as a manifest does.
 func HexCRC(crc uint32) string { return fmt.Sprintf("%08x", crc) }
@@ -51,7 +50,7 @@ func (s *BlockSums) Add(b []byte, crc uint32) {
 	}
 	for len(b) > 0 {
 		n := min(len(b), s.size-s.in)
-		s.open = crc32.Update(s.open, castagnoli, b[:n])
+		s.open = vec.CRC32C(s.open, b[:n])
 		s.in += n
 		b = b[n:]
 		if s.in == s.size {

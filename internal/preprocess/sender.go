@@ -198,6 +198,9 @@ func lost(name string) error {
 	return fmt.Errorf("%s, which was sent, is not there any more; %w", name, errLost)
 }
 
+// castagnoli is the polynomial of CRC32C.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // sameObject reads an object and makes sure that it has a checksum.
 func sameObject(ctx context.Context, c *remote.Client, o remote.Object, crc string) error {
 	r := c.NewReader(ctx, o, 0, -1)

@@ -5,10 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"slices"
 
 	"github.com/penstock/penstock/internal/source"
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/store"
 )
 
@@ -83,9 +83,6 @@ func (w *worker) close() {
 	}
 }
 
-// castagnoli is the polynomial of CRC32C.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // read reads the values of the sample of s and enters what they are.
 func (w *worker) read(s *slot) error {
 	w.values.Clear()
@@ -94,7 +91,7 @@ func (w *worker) read(s *slot) error {
 	for i, f := range w.job.source {
 		if !f.Derived {
 			s.size += int64(len(w.values.Get(i)))
-			s.crc = crc32.Update(s.crc, castagnoli, w.values.Get(i))
+			s.crc = vec.CRC32C(s.crc, w.values.Get(i))
 		}
 	}
 	if err != nil && !errors.Is(err, source.ErrValue) {

@@ -177,6 +177,11 @@ func widenF16(dst *float32, src *uint16, n int)
 //go:noescape
 func widenBF16(dst *float32, src *uint16, n int)
 
+// crc32c512 is CRC32C, not inverted before and after, of n bytes, a positive multiple of 512.
+//
+//go:noescape
+func crc32c512(crc uint32, src *byte, n int) uint32
+
 // standardize64 is (x-mean)/std. n is a positive multiple of 8.
 //
 //go:noescape

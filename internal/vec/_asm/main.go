@@ -47,6 +47,7 @@ func main() {
 	sum32()
 	squares32()
 	widen16()
+	crc32c()
 	arrays()
 	prefetch()
 	Generate()
