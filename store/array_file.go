@@ -129,7 +129,7 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 // resume goes on with an array of which so many rows were made durable, whose checksum was
 // crc. What the file has beyond them it loses.
 func (a *arrayFile) resume(path string, rows int64, crc uint32) error {
-	if err := os.Chmod(path, 0o666); err != nil {
+	if err := os.Chmod(path, 0o644); err != nil { // it may have been finished
 		return err
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

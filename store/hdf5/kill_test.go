@@ -193,6 +193,35 @@ func TestKilledBuilds(t *testing.T) {
 	}
 }
 
+// The file of a build that is killed when it is about to be published is read-only already, for
+// all users but root; a build that goes on may write it.
+func TestReadOnlyFileGoesOn(t *testing.T) {
+	c := newCourse("exact")
+	dest := filepath.Join(t.TempDir(), "x.h5")
+	open := func() *writer {
+		w, err := Create(dest, c.schema, c.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.(*writer)
+	}
+	w := open()
+	if err := w.Checkpoint(nil); err != nil {
+		t.Fatal(err)
+	}
+	numbered{c.schema, c.fill}.add(t, w, 0, c.records)
+	path := w.stage.Path(stagedName)
+	if err := errors.Join(w.file.finish(), w.end(), os.Chmod(path, 0o444), w.Close()); err != nil { // here it would be killed
+		t.Fatal(err)
+	}
+	w = open()
+	defer w.Close()
+	info, err := os.Stat(path)
+	if err != nil || !w.Kept().Resumed || info.Mode().Perm()&0o200 == 0 {
+		t.Errorf("%+v, %v, %v", w.Kept(), info.Mode(), err)
+	}
+}
+
 // An append to a compressed file that is killed leaves the file as it was, or as it was to be;
 // in the end it is the one of an append that was not.
 func TestKilledAppends(t *testing.T) {

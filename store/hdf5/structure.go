@@ -78,6 +78,9 @@ func putBack(path string, state json.RawMessage) error {
 	if err := json.Unmarshal(state, &s); err != nil {
 		return fmt.Errorf("the structure of the file: %v: %w", err, store.ErrCorrupt)
 	}
+	if err := os.Chmod(path, 0o644); err != nil { // it may have been about to be published
+		return pathless(err)
+	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return pathless(err)
