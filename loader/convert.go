@@ -6,59 +6,64 @@ import (
 	"time"
 )
 
-// How often the clock is looked at: it takes as long as a small record.
+// Looking at the clock takes as long as a small record. So it is looked at twice for as many
+// records as should take pieceTime, of which that is less than a hundredth: when the first of them
+// was read, and when all are done.
 const (
-	sampled  = 8                    // small records to one whose read is timed by itself
-	smallest = 16 << 10             // bytes that are not small
-	quick    = 2 * time.Microsecond // small records that take less are timed so many together
+	pieceTime = 16 * time.Microsecond
+	mostTimed = 64 // records at most, of which a straggler may be any
 )
+
+// together returns how many records of field f are timed as one, by what the last ones took.
+func (w *worker) together(f int) int {
+	return min(mostTimed, int(max(1, pieceTime/max(1, w.pace[f]))))
+}
 
 // convert transforms places [lo, hi) of field f from the Source's memory.
 func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
-	fd := &w.ld.fields[f]
-	every, together := 1, 1
-	if fd.size < smallest {
-		every = sampled
-		if w.quick[f] {
-			together = sampled
+	fd, step := &w.ld.fields[f], w.together(f)
+	began := w.at
+	w.leadOff(s, f, lo, hi)
+	reading := w.lap()
+	for from := lo; from < hi; from += step {
+		to := min(from+step, hi)
+		read, err := w.convertSome(p, s, f, from, to, dst[(from-lo)*fd.size:(to-lo)*fd.size])
+		if err != nil {
+			return err
 		}
+		read -= w.at
+		took := w.lap()
+		reading += min(took, read*time.Duration(to-from))
+		w.spent.record(f, s.indices[from], to-from, took)
 	}
-	ahead := w.lead.start(fd.stored)
-	for i := lo; i < min(lo+ahead, hi); i++ {
-		w.ask(f, i, s.indices[i])
-	}
-	var reading time.Duration
-	began := w.ld.now()
-	last := began
+	took := w.at - began
+	w.pace[f] = took / time.Duration(max(1, hi-lo))
+	w.spent.transform += took - reading
+	w.read(reading, s.indices[lo:hi], (hi-lo)*fd.stored)
+	return nil
+}
+
+// convertSome transforms places [lo, hi) and returns when the first record was there.
+func (w *worker) convertSome(p *pass, s *slot, f, lo, hi int, dst []byte) (first time.Duration, err error) {
+	size := w.ld.fields[f].size
 	r := Record{Epoch: s.part.number, Seed: w.ld.opts.Seed, repeats: w.ld.repeats}
 	for i := lo; i < hi; i++ {
 		r.Index, r.Position = s.indices[i], s.position+i
 		w.mark(s, f, r.Index)
-		timed := (i-lo)%every == 0
 		src := w.lead.take(i)
-		if i+ahead < hi {
-			w.ask(f, i+ahead, s.indices[i+ahead])
-		}
-		read, err := w.convertOne(p.ctx, f, dst[(i-lo)*fd.size:(i-lo+1)*fd.size], src, r, timed)
+		w.leadOn(s, f, i)
+		read, err := w.convertOne(p.ctx, f, dst[(i-lo)*size:(i-lo+1)*size], src, r, i == lo)
 		if err != nil {
-			return &Error{r.Epoch, s.step, fd.in.Name, r.Index, err}
+			return 0, &Error{r.Epoch, s.step, w.ld.fields[f].in.Name, r.Index, err}
 		}
-		if timed {
-			reading += (read - last) * time.Duration(min(every, hi-i))
+		if i == lo {
+			first = read
 		}
-		if fd.in.Ragged {
+		if w.ld.fields[f].in.Ragged {
 			s.offsets[f][i+1] = w.ends[1] // lengths, until seal adds them up
 		}
-		if n := (i-lo)%together + 1; n == together || i == hi-1 {
-			now := w.ld.now()
-			w.spent.record(f, s.indices[i-n+1], n, now-last)
-			last = now
-		}
 	}
-	w.quick[f] = last-began < quick*time.Duration(hi-lo)
-	w.spent.transform += max(0, last-began-reading)
-	w.read(reading, s.indices[lo:hi], (hi-lo)*fd.stored)
-	return nil
+	return first, nil
 }
 
 // convertOne transforms a record, which it reads unless src has it, and returns when it was

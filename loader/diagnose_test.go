@@ -131,28 +131,38 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// TestDiagnoseTinyBatches hands over batches of one small record: the bottleneck that no
-// sleep can stage, as the time of a hand-over is what Diagnose is told to find. The machine
-// may be busy with something else just then, so that one of five loops has to show it.
-func TestDiagnoseTinyBatches(t *testing.T) {
-	st := loader.Stats{Batches: 10_000, Records: 10_000, Workers: 1, Cores: 2, Ahead: 2,
-		Wait: 20 * time.Millisecond, Body: 5 * time.Millisecond, Read: 2 * time.Millisecond, Waits: loader.Quantiles{P50: 2 * time.Microsecond}}
-	got := st.Diagnose()
-	if got.Bottleneck != loader.TinyBatches || !strings.Contains(got.Text, "a batch of 1 records takes 2.5µs") || !strings.Contains(got.Text, "BatchSize 400") {
-		t.Errorf("%+v", got)
+// handing is an Order of consecutive records that take a while to choose: as no worker is at
+// work on them meanwhile, it is that of handing batches over.
+type handing time.Duration
+
+func (h handing) Epoch(n int, _ uint64, _ int) loader.Sequence { return handingSequence{n, h} }
+
+type handingSequence struct {
+	n    int
+	each handing
+}
+
+func (s handingSequence) Len() int { return s.n }
+
+func (s handingSequence) Fill(pos int, dst []int) {
+	time.Sleep(time.Duration(len(dst)) * time.Duration(s.each))
+	for i := range dst {
+		dst[i] = pos + i
 	}
-	for range 5 {
-		ld := open(t, newMemorySource(20_000, 1), loader.Options{BatchSize: 1, Workers: 1, Order: loader.Shuffle{}})
+}
+
+// TestDiagnoseTinyBatches hands over batches of one small record.
+func TestDiagnoseTinyBatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ld := open(t, newMemorySource(2000, 1), loader.Options{BatchSize: 1, Workers: 1, Order: handing(2500)})
 		if _, err := run(t.Context(), ld, func(loader.Batch) {}); err != nil {
 			t.Fatal(err)
 		}
 		got := ld.Diagnose()
-		t.Logf("here: %v", got)
-		if got.Bottleneck == loader.TinyBatches {
-			return
+		if got.Bottleneck != loader.TinyBatches || !strings.Contains(got.Text, "a batch of 1 records takes 2.5µs") || !strings.Contains(got.Text, "BatchSize 400") {
+			t.Errorf("%+v, of %+v", got, ld.Stats())
 		}
-	}
-	t.Error("batches of one record are not found to be tiny")
+	})
 }
 
 func TestDiagnoseTooEarly(t *testing.T) {
@@ -192,6 +202,25 @@ func TestStatsTimes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Records that take little are timed so many together that the clock is read seldom; what the
+// reads and the transforms took in all is as exact.
+func TestSmallRecordsAreTimedTogether(t *testing.T) {
+	for _, c := range []struct {
+		read, transform time.Duration
+		among           int
+	}{{10 * time.Microsecond, 10 * time.Microsecond, 1}, {500, 1500, 8}, {100, 900, 16}, {100, 100, 20}} {
+		synctest.Test(t, func(t *testing.T) {
+			st := stage{cores: 2, workers: 1, read: each(c.read), transform: always(c.transform), body: time.Millisecond}.run(t)
+			if s := st.Slowest; s.Among != c.among || s.Took != time.Duration(c.among)*(c.read+c.transform) {
+				t.Errorf("%v a record: %d were timed together, and took %v; want %d", c.read+c.transform, s.Among, s.Took, c.among)
+			}
+			if st.Read != 2000*c.read || st.Transform != 2000*c.transform {
+				t.Errorf("%v to read and %v to transform: Read is %v, Transform %v", c.read, c.transform, st.Read, st.Transform)
+			}
+		})
+	}
 }
 
 // telling is a Source that says how it reads.

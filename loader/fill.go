@@ -50,6 +50,7 @@ func (w *worker) fillRange(p *pass, s *slot, lo, hi int) error {
 
 // readRange is fillRange that fails.
 func (w *worker) readRange(p *pass, s *slot, lo, hi int) error {
+	w.lap()
 	for f := range w.ld.fields {
 		fd := &w.ld.fields[f]
 		if s.viewing[f] || fd.made() || fd.ragged {
@@ -72,7 +73,7 @@ func (w *worker) readRange(p *pass, s *slot, lo, hi int) error {
 // copy gathers places [lo, hi) of field f.
 func (w *worker) copy(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 	fd := &w.ld.fields[f]
-	began, step := w.ld.now(), hi-lo
+	step := hi - lo
 	if w.ld.opts.Timeout > 0 {
 		step = 1
 	}
@@ -82,7 +83,7 @@ func (w *worker) copy(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 			return w.locate(p, s, f, lo, hi, err)
 		}
 	}
-	w.read(w.ld.now()-began, s.indices[lo:hi], len(dst))
+	w.read(w.lap(), s.indices[lo:hi], len(dst))
 	return nil
 }
 

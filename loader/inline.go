@@ -1,6 +1,9 @@
 package loader
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+	"time"
+)
 
 // outlook is what a loop knows of the batches before it. Only the goroutine of the loop uses it.
 type outlook struct {
@@ -73,11 +76,12 @@ func (ld *Loader) callWorkers(p *pass) {
 	ld.work.Broadcast()
 }
 
-// fillHere makes the next batch in the goroutine of the loop. The caller holds mu.
-func (ld *Loader) fillHere(p *pass) {
+// fillHere makes the next batch in the goroutine of the loop, and returns when it was done, if it
+// can tell without looking at the clock again, or 0. The caller holds mu.
+func (ld *Loader) fillHere(p *pass) (made time.Duration) {
 	s := ld.assignStep(p)
 	if s == nil {
-		return
+		return 0
 	}
 	ld.stats.Inline++
 	ld.mu.Unlock()
@@ -85,5 +89,7 @@ func (ld *Loader) fillHere(p *pass) {
 	if !ld.hands.plain {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	}
+	ld.hands.at = 0
 	ld.hands.serve(p, s)
+	return ld.hands.at
 }

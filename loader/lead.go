@@ -13,18 +13,34 @@ const (
 
 // lead holds the stored bytes of records that are about to be transformed, which are under way
 // to the processor's cache meanwhile.
-type lead [leadRecords][]byte
+type lead struct {
+	src   [leadRecords][]byte // of the place i of the batch at i % leadRecords
+	ahead int                 // how many places before its turn a record is asked for
+	end   int                 // of the places
+}
 
-// start returns how many records of a size are asked for ahead.
-func (l *lead) start(size int) int {
-	clear(l[:])
-	return min(max(1, leadBytes/max(1, size)), leadRecords-1)
+// leadOff asks for the first of places [lo, hi) of field f.
+func (w *worker) leadOff(s *slot, f, lo, hi int) {
+	l := &w.lead
+	clear(l.src[:])
+	l.end = hi
+	l.ahead = min(max(1, leadBytes/max(1, w.ld.fields[f].stored)), leadRecords-1)
+	for i := lo; i < min(lo+l.ahead, hi); i++ {
+		w.ask(f, i, s.indices[i])
+	}
+}
+
+// leadOn asks for the record whose turn comes some places after i, if there is one.
+func (w *worker) leadOn(s *slot, f, i int) {
+	if next := i + w.lead.ahead; next < w.lead.end {
+		w.ask(f, next, s.indices[next])
+	}
 }
 
 // take returns what was asked for the place i of the batch, if anything.
 func (l *lead) take(i int) []byte {
-	src := l[i%leadRecords]
-	l[i%leadRecords] = nil
+	src := l.src[i%leadRecords]
+	l.src[i%leadRecords] = nil
 	return src
 }
 
@@ -44,6 +60,6 @@ func (w *worker) ask(f, i, record int) {
 	if v, err := w.ld.src.Run(name, record, record+1); err == nil && v.Len() == 1 {
 		src := v.Bytes()
 		vec.Prefetch(src[:min(len(src), leadFront)])
-		w.lead[i%leadRecords] = src
+		w.lead.src[i%leadRecords] = src
 	}
 }

@@ -56,7 +56,7 @@ func (w *worker) rows(p *pass, s *slot, f int) (err error) {
 	defer w.catch(&err)
 	fd := &w.ld.fields[f]
 	w.mark(s, f, -1)
-	began := w.ld.now()
+	w.lap()
 	offsets := s.offsets[f][:len(s.indices)+1]
 	dst, err := w.rowsFor(p, s, f, offsets)
 	if err != nil {
@@ -70,7 +70,7 @@ func (w *worker) rows(p *pass, s *slot, f int) (err error) {
 		s.rows[f] = dst
 	}
 	s.views[f] = tensor.Of(fd.in, int(offsets[len(s.indices)]), dst)
-	w.read(w.ld.now()-began, s.indices, len(dst))
+	w.read(w.lap(), s.indices, len(dst))
 	return nil
 }
 

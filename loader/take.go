@@ -14,10 +14,11 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	ld.leaveBody(p, now)
+	var made time.Duration
 	if p.inline && p.filling == 0 && ld.finished(p) == nil {
-		ld.fillHere(p)
+		made = ld.fillHere(p)
 	}
-	s := ld.await(p, now)
+	s := ld.await(p, now, made)
 	if p.cause == nil && s.err != nil && p.ctx.Err() != nil {
 		p.fail(context.Cause(p.ctx)) // the worker saw it before cancelled did
 	}
@@ -79,9 +80,9 @@ func (ld *Loader) finished(p *pass) *slot {
 	return nil
 }
 
-// await returns a batch that is done, or nil when the pass was cancelled. The caller holds
-// mu.
-func (ld *Loader) await(p *pass, since time.Duration) *slot {
+// await returns a batch that is done, or nil when the pass was cancelled. made is when the loop
+// made it, and 0 if that is not known. The caller holds mu.
+func (ld *Loader) await(p *pass, since, made time.Duration) *slot {
 	s := ld.finished(p)
 	if s != nil {
 		ld.stats.Ready++
@@ -97,8 +98,11 @@ func (ld *Loader) await(p *pass, since time.Duration) *slot {
 			}
 		}
 		ld.watch(false)
+		made = 0
 	}
-	p.handed = ld.now()
+	if p.handed = made; made == 0 {
+		p.handed = ld.now()
+	}
 	ld.waited(p, s, p.handed-since)
 	return s
 }

@@ -31,7 +31,8 @@ func (w *worker) views(p *pass, s *slot) error {
 	if !s.anyView() {
 		return nil
 	}
-	a, n, bytes, began := s.indices[0], len(s.indices), 0, w.ld.now()
+	a, n, bytes := s.indices[0], len(s.indices), 0
+	w.lap()
 	for f, viewing := range s.viewing {
 		if !viewing {
 			continue
@@ -45,7 +46,7 @@ func (w *worker) views(p *pass, s *slot) error {
 		}
 		bytes += len(s.views[f].Bytes())
 	}
-	w.read(w.ld.now()-began, s.indices[:1], bytes) // of one run
+	w.read(w.lap(), s.indices[:1], bytes) // of one run
 	return nil
 }
 

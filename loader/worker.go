@@ -6,7 +6,9 @@ import (
 	"runtime/debug"
 	"runtime/pprof"
 	"runtime/trace"
+	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/penstock/penstock/tensor"
 )
@@ -23,10 +25,11 @@ type worker struct {
 	ends    [2]int64 // offsets of a ragged record
 	scratch []byte   // a stored record, where the Source has no memory to show
 	lead    lead
-	ahead   []int  // record numbers of a batch to come
-	quick   []bool // by field: the last records took little time each
-	slow    bool   // the last batch was not read at the speed of memory
+	ahead   []int           // record numbers of a batch to come
+	pace    []time.Duration // by field: what the last records took each, to read and transform
+	slow    bool            // the last batch was not read at the speed of memory
 	spent   spent
+	at      time.Duration // when it last looked at the clock; 0 if not yet for this batch
 
 	// What it works on, for the watchdog; -1 is nothing.
 	onSlot, onField, onRecord atomic.Int64
@@ -35,7 +38,7 @@ type worker struct {
 // newWorker returns a worker with its own state of Transforms and Collate.
 func (ld *Loader) newWorker(id int) (*worker, error) {
 	w := &worker{ld: ld, id: id, plain: ld.opts.Workers == Synchronous, slow: true, funcs: make([]RecordFunc, len(ld.fields))}
-	w.quick = make([]bool, len(ld.fields))
+	w.pace = slices.Repeat([]time.Duration{pieceTime}, len(ld.fields))
 	w.ahead = make([]int, ld.opts.BatchSize)
 	w.mark(nil, -1, -1)
 	largest := 0
@@ -188,10 +191,10 @@ func (w *worker) seal(p *pass, s *slot) (err error) {
 		}
 	}
 	if w.collate != nil {
-		began := w.ld.now()
+		w.lap()
 		w.draft.s = s
 		err = w.collate(&w.draft)
-		w.spent.collate += w.ld.now() - began
+		w.spent.collate += w.lap()
 	}
 	if !s.anyView() {
 		s.unlease()
