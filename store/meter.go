@@ -2,6 +2,7 @@ package store
 
 import (
 	"math"
+	"slices"
 
 	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/tensor"
@@ -16,11 +17,17 @@ type meter struct {
 	taken  [piece]float32
 	halves [piece]tensor.Half
 	brains [piece]tensor.Brain
+
+	sums, squares [together]float64 // of pieces
 }
 
 // piece is how many numbers are summed up before they are merged: few enough to stay in
-// the nearest cache while they are looked at twice.
-const piece = 1024
+// the nearest cache while they are looked at twice. together is how many pieces that lie side
+// by side are summed up by one call at most.
+const (
+	piece    = vec.Piece
+	together = 64
+)
 
 // measure adds one record's bytes to the moments of its channels.
 func (m *meter) measure(f Field, record []byte, out []moments) {
@@ -54,7 +61,7 @@ func (m *meter) measure(f Field, record []byte, out []moments) {
 	case tensor.BFloat16:
 		measureFloats(m, m.brains[:], tensor.As[tensor.Brain](v), run, out, brains)
 	case tensor.Float32:
-		measureFloats(m, m.taken[:], tensor.As[float32](v), run, out, float32s)
+		m.measureFloat32s(tensor.As[float32](v), run, out)
 	case tensor.Float64:
 		measureNumbers(m, tensor.As[float64](v), run, out, widen)
 	}
@@ -147,7 +154,48 @@ func measureFloats[T any](m *meter, taken, record []T, run int, out []moments, l
 	}
 }
 
+// measureFloat32s is measureFloats for float32, of which it takes many pieces at a time.
+func (m *meter) measureFloat32s(record []float32, run int, out []moments) {
+	if run < piece {
+		measureFloats(m, m.taken[:], record, run, out, float32s)
+		return
+	}
+	for c := 0; len(record) > 0; c = (c + 1) % len(out) {
+		m.measureRun(record[:run], &out[c])
+		record = record[run:]
+	}
+}
+
 func float32s(_, src []float32) []float32 { return src }
+
+// measureRun adds numbers of one channel.
+func (m *meter) measureRun(x []float32, out *moments) {
+	for len(x) >= piece {
+		n := min(len(x)/piece, together)
+		m.measurePieces(x[:n*piece], out)
+		x = x[n*piece:]
+	}
+	if len(x) > 0 {
+		out.merge(m.momentsOfFloats(x))
+	}
+}
+
+// measurePieces adds whole pieces, at most together of them.
+func (m *meter) measurePieces(x []float32, out *moments) {
+	sums, squares := m.sums[:len(x)/piece], m.squares[:len(x)/piece]
+	low, high := vec.PiecesF32(sums, squares, x)
+	if slices.ContainsFunc(sums, notFinite) {
+		for ; len(x) > 0; x = x[piece:] {
+			out.merge(m.momentsOfFloats(x[:piece]))
+		}
+		return
+	}
+	for i, sum := range sums {
+		out.merge(moments{n: piece, min: float64(low), max: float64(high), mean: sum / piece, m2: squares[i]})
+	}
+}
+
+func notFinite(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) }
 
 func halves(buf []float32, src []tensor.Half) []float32 {
 	vec.WidenF16(buf, src)
@@ -163,7 +211,7 @@ func brains(buf []float32, src []tensor.Brain) []float32 {
 // not finite, momentsOf sorts it out.
 func (m *meter) momentsOfFloats(x []float32) moments {
 	sum, low, high := vec.SumF32(x)
-	if math.IsInf(sum, 0) || math.IsNaN(sum) {
+	if notFinite(sum) {
 		wide := m.buf[:len(x)]
 		widen(wide, x, 1)
 		return momentsOf(wide)
@@ -177,7 +225,7 @@ func (m *meter) momentsOfFloats(x []float32) moments {
 func momentsOf(x []float64) moments {
 	sum := sumOf(x)
 	bad := 0
-	if math.IsInf(sum, 0) || math.IsNaN(sum) { // of one of them, or of their size
+	if notFinite(sum) { // of one of them, or of their size
 		bad = len(x)
 		x = finite(x)
 		bad -= len(x)

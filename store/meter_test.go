@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/penstock/penstock/tensor"
@@ -90,6 +91,35 @@ func TestMeterLeavesOutWhatIsNotFinite(t *testing.T) {
 		new(meter).measure(f, record, out)
 		if got, want := out[0].result(false), (Moments{Min: 2, Max: 4, Mean: 3, Std: 1, NonFinite: piece}); got != want {
 			t.Errorf("%v: %+v, want %+v", d, got, want)
+		}
+	}
+}
+
+// TestMeterOfManyPieces measures channels of more pieces than are taken at a time, with and without
+// numbers that are not finite: the figures are bit for bit those of the pieces one by one.
+func TestMeterOfManyPieces(t *testing.T) {
+	const run = (together+3)*piece + 77
+	f := NewField("x", tensor.Float32, 2, 1, run)
+	f.Layout = CHW
+	rng := rand.New(rand.NewPCG(3, 4))
+	for _, bad := range [][]int{nil, {5}, {run + together*piece}, {2*run - 1, run - 1}} {
+		record := make([]byte, f.RecordBytes())
+		for i := range 2 * run {
+			putNumber(f.DType, record[4*i:], rng.NormFloat64()-0.5)
+		}
+		for k, i := range bad {
+			putNumber(f.DType, record[4*i:], []float64{math.NaN(), math.Inf(-1)}[k])
+		}
+		m, got, want := new(meter), make([]moments, 2), make([]moments, 2)
+		m.measure(f, record, got)
+		numbers := tensor.As[float32](tensor.Of(f.Spec, 1, record))
+		for c := range want {
+			for x := range slices.Chunk(numbers[c*run:][:run], piece) {
+				want[c].merge(m.momentsOfFloats(x))
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("not finite %v: %+v, want %+v", bad, got, want)
 		}
 	}
 }

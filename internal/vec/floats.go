@@ -31,13 +31,7 @@ func SumF32(x []float32) (sum float64, low, high float32) {
 			high = x[i]
 		}
 	}
-	if low == 0 {
-		low = 0
-	}
-	if high == 0 {
-		high = 0
-	}
-	return l.total(), low, high
+	return l.total(), positive(low), positive(high)
 }
 
 // SquaresF32 returns the sum of (x[i]-mean)^2, in lanes of float64.
@@ -48,6 +42,37 @@ func SquaresF32(x []float32, mean float64) float64 {
 		l[i%len(l)] += float64(d * d)
 	}
 	return l.total()
+}
+
+// Piece is how many numbers PiecesF32 sums up at a time.
+const Piece = 1024
+
+// PiecesF32 sums up x, which is one or more whole pieces of that many numbers: sums gets SumF32 of
+// each, squares SquaresF32 around the mean that follows. It returns the least and the greatest
+// number of all. They mean nothing where a sum is not finite.
+func PiecesF32(sums, squares []float64, x []float32) (low, high float32) {
+	if len(x) == 0 || len(x) != Piece*len(sums) || len(x) != Piece*len(squares) {
+		panic("vec: PiecesF32 of something else than whole pieces")
+	}
+	if low, high, ok := piecesF32Fast(sums, squares, x); ok {
+		return positive(low), positive(high)
+	}
+	low, high = x[0], x[0]
+	for i := range sums {
+		p := x[i*Piece:][:Piece]
+		sum, least, greatest := SumF32(p)
+		sums[i], squares[i] = sum, SquaresF32(p, sum/Piece)
+		low, high = min(low, least), max(high, greatest)
+	}
+	return positive(low), positive(high)
+}
+
+// positive makes 0 of -0.
+func positive(x float32) float32 {
+	if x == 0 {
+		return 0
+	}
+	return x
 }
 
 // WidenF16 is dst[i] = src[i]; src is at least as long as dst.

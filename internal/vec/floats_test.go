@@ -2,6 +2,7 @@ package vec
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -91,6 +92,52 @@ func TestSquaresF32(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestPiecesF32(t *testing.T) {
+	each(t, func(t *testing.T) {
+		for _, n := range []int{1, 2, 3, 7} {
+			for _, x := range float32s(t, n*Piece) {
+				sums, squares := make([]float64, n), make([]float64, n)
+				low, high := PiecesF32(sums, squares, x)
+				if low != slices.Min(x) || high != slices.Max(x) || low == 0 && math.Signbit(float64(low)) {
+					t.Fatalf("%d pieces: from %v to %v, want %v to %v", n, low, high, slices.Min(x), slices.Max(x))
+				}
+				for i := range sums {
+					p := x[i*Piece:][:Piece]
+					sum, _, _ := SumF32(p)
+					if square := SquaresF32(p, sum/Piece); !sameBits(sums[i], sum) || !sameBits(squares[i], square) {
+						t.Fatalf("piece %d of %d: %v and %v, want %v and %v", i, n, sums[i], squares[i], sum, square)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestPiecesF32NotFinite(t *testing.T) {
+	each(t, func(t *testing.T) {
+		for at := 0; at < 3*Piece; at += 509 {
+			for _, v := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+				x, sums, squares := make([]float32, 3*Piece), make([]float64, 3), make([]float64, 3)
+				x[at] = v
+				PiecesF32(sums, squares, x)
+				for i, s := range sums {
+					if finite := s-s == 0; finite != (i != at/Piece) {
+						t.Fatalf("%v at %d: the sum of piece %d is %v", v, at, i, s)
+					}
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkPiecesF32(b *testing.B) {
+	x, sums, squares := make([]float32, 147*Piece), make([]float64, 147), make([]float64, 147)
+	b.SetBytes(4 * int64(len(x)))
+	for b.Loop() {
+		PiecesF32(sums, squares, x)
+	}
 }
 
 func BenchmarkMomentsF32(b *testing.B) {

@@ -167,6 +167,16 @@ func sum32(out *[16]float64, limits *[2][8]float32, src *float32, n int)
 //go:noescape
 func squares32(out *[16]float64, src *float32, n int, mean float64)
 
+// pieces32x8 sums n > 0 pieces of 1024 numbers, in lanes, and the squares around their means.
+//
+//go:noescape
+func pieces32x8(sums *float64, squares *float64, src *float32, n int) (low float32, high float32)
+
+// pieces32x16 is pieces32x8 with registers of 16 numbers.
+//
+//go:noescape
+func pieces32x16(sums *float64, squares *float64, src *float32, n int) (low float32, high float32)
+
 // widenF16 converts float16 as bits. n is a positive multiple of 8.
 //
 //go:noescape

@@ -2376,6 +2376,204 @@ loop:
 	VZEROUPPER
 	RET
 
+// func pieces32x8(sums *float64, squares *float64, src *float32, n int) (low float32, high float32)
+// Requires: AVX, AVX2, SSE
+TEXT ·pieces32x8(SB), NOSPLIT, $0-40
+	MOVQ    sums+0(FP), AX
+	MOVQ    squares+8(FP), CX
+	MOVQ    src+16(FP), DX
+	MOVQ    n+24(FP), BX
+	VMOVUPS (DX), Y8
+	VMOVUPS Y8, Y9
+	VXORPD  Y10, Y10, Y10
+	MOVQ    DX, SI
+	XORQ    DI, DI
+
+piece:
+	VXORPD Y0, Y0, Y0
+	VXORPD Y1, Y1, Y1
+	VXORPD Y2, Y2, Y2
+	VXORPD Y3, Y3, Y3
+	VXORPD Y4, Y4, Y4
+	VXORPD Y5, Y5, Y5
+	VXORPD Y6, Y6, Y6
+	VXORPD Y7, Y7, Y7
+	XORQ   R9, R9
+	MOVQ   $0x00000400, R8
+
+loop:
+	VMOVUPS      (DX)(R9*4), Y11
+	VMINPS       Y11, Y8, Y8
+	VMAXPS       Y11, Y9, Y9
+	VCVTPS2PD    (DX)(R9*4), Y11
+	VADDPD       Y11, Y0, Y0
+	VCVTPS2PD    (SI)(R9*4), Y11
+	VSUBPD       Y10, Y11, Y11
+	VMULPD       Y11, Y11, Y11
+	VADDPD       Y11, Y1, Y1
+	VCVTPS2PD    16(DX)(R9*4), Y11
+	VADDPD       Y11, Y2, Y2
+	VCVTPS2PD    16(SI)(R9*4), Y11
+	VSUBPD       Y10, Y11, Y11
+	VMULPD       Y11, Y11, Y11
+	VADDPD       Y11, Y3, Y3
+	VMOVUPS      32(DX)(R9*4), Y11
+	VMINPS       Y11, Y8, Y8
+	VMAXPS       Y11, Y9, Y9
+	VCVTPS2PD    32(DX)(R9*4), Y11
+	VADDPD       Y11, Y4, Y4
+	VCVTPS2PD    32(SI)(R9*4), Y11
+	VSUBPD       Y10, Y11, Y11
+	VMULPD       Y11, Y11, Y11
+	VADDPD       Y11, Y5, Y5
+	VCVTPS2PD    48(DX)(R9*4), Y11
+	VADDPD       Y11, Y6, Y6
+	VCVTPS2PD    48(SI)(R9*4), Y11
+	VSUBPD       Y10, Y11, Y11
+	VMULPD       Y11, Y11, Y11
+	VADDPD       Y11, Y7, Y7
+	ADDQ         $0x10, R9
+	CMPQ         R9, R8
+	JL           loop
+	VADDPD       Y4, Y0, Y0
+	VADDPD       Y6, Y2, Y2
+	VADDPD       Y2, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDPD       X2, X0, X0
+	VPERMILPD    $0x01, X0, X2
+	VADDSD       X2, X0, X0
+	VMOVSD       X0, (AX)
+	VADDPD       Y5, Y1, Y1
+	VADDPD       Y7, Y3, Y3
+	VADDPD       Y3, Y1, Y1
+	VEXTRACTF128 $0x01, Y1, X2
+	VADDPD       X2, X1, X1
+	VPERMILPD    $0x01, X1, X2
+	VADDSD       X2, X1, X1
+	VMOVSD       X1, (CX)
+	VMULSD       perPiece<>+0(SB), X0, X0
+	VBROADCASTSD X0, Y10
+	ADDQ         DI, CX
+	MOVQ         $0x00000008, DI
+	MOVQ         DX, SI
+	DECQ         BX
+	JS           done
+	JZ           piece
+	ADDQ         $0x00001000, DX
+	ADDQ         $0x08, AX
+	JMP          piece
+
+done:
+	VEXTRACTF128 $0x01, Y8, X0
+	VMINPS       X0, X8, X8
+	VPERMILPS    $0x4e, X8, X0
+	VMINPS       X0, X8, X8
+	VPERMILPS    $0xb1, X8, X0
+	VMINPS       X0, X8, X8
+	MOVSS        X8, low+32(FP)
+	VEXTRACTF128 $0x01, Y9, X0
+	VMAXPS       X0, X9, X9
+	VPERMILPS    $0x4e, X9, X0
+	VMAXPS       X0, X9, X9
+	VPERMILPS    $0xb1, X9, X0
+	VMAXPS       X0, X9, X9
+	MOVSS        X9, high+36(FP)
+	VZEROUPPER
+	RET
+
+DATA perPiece<>+0(SB)/8, $(0.0009765625)
+GLOBL perPiece<>(SB), RODATA|NOPTR, $8
+
+// func pieces32x16(sums *float64, squares *float64, src *float32, n int) (low float32, high float32)
+// Requires: AVX, AVX512F, SSE
+TEXT ·pieces32x16(SB), NOSPLIT, $0-40
+	MOVQ    sums+0(FP), AX
+	MOVQ    squares+8(FP), CX
+	MOVQ    src+16(FP), DX
+	MOVQ    n+24(FP), BX
+	VMOVUPS (DX), Z4
+	VMOVUPS Z4, Z5
+	VPXORQ  Z6, Z6, Z6
+	MOVQ    DX, SI
+	XORQ    DI, DI
+
+piece:
+	VPXORQ Z0, Z0, Z0
+	VPXORQ Z1, Z1, Z1
+	VPXORQ Z2, Z2, Z2
+	VPXORQ Z3, Z3, Z3
+	XORQ   R9, R9
+	MOVQ   $0x00000400, R8
+
+loop:
+	VMOVUPS       (DX)(R9*4), Z7
+	VMINPS        Z7, Z4, Z4
+	VMAXPS        Z7, Z5, Z5
+	VCVTPS2PD     (DX)(R9*4), Z7
+	VADDPD        Z7, Z0, Z0
+	VCVTPS2PD     (SI)(R9*4), Z7
+	VSUBPD        Z6, Z7, Z7
+	VMULPD        Z7, Z7, Z7
+	VADDPD        Z7, Z1, Z1
+	VCVTPS2PD     32(DX)(R9*4), Z7
+	VADDPD        Z7, Z2, Z2
+	VCVTPS2PD     32(SI)(R9*4), Z7
+	VSUBPD        Z6, Z7, Z7
+	VMULPD        Z7, Z7, Z7
+	VADDPD        Z7, Z3, Z3
+	ADDQ          $0x10, R9
+	CMPQ          R9, R8
+	JL            loop
+	VADDPD        Z2, Z0, Z0
+	VEXTRACTF64X4 $0x01, Z0, Y6
+	VADDPD        Y6, Y0, Y0
+	VEXTRACTF128  $0x01, Y0, X6
+	VADDPD        X6, X0, X7
+	VPERMILPD     $0x01, X7, X6
+	VADDSD        X6, X7, X7
+	VMOVSD        X7, (AX)
+	VADDPD        Z3, Z1, Z1
+	VEXTRACTF64X4 $0x01, Z1, Y6
+	VADDPD        Y6, Y1, Y1
+	VEXTRACTF128  $0x01, Y1, X6
+	VADDPD        X6, X1, X8
+	VPERMILPD     $0x01, X8, X6
+	VADDSD        X6, X8, X8
+	VMOVSD        X8, (CX)
+	VMULSD        perPiece<>+0(SB), X7, X7
+	VBROADCASTSD  X7, Z6
+	ADDQ          DI, CX
+	MOVQ          $0x00000008, DI
+	MOVQ          DX, SI
+	DECQ          BX
+	JS            done
+	JZ            piece
+	ADDQ          $0x00001000, DX
+	ADDQ          $0x08, AX
+	JMP           piece
+
+done:
+	VEXTRACTF64X4 $0x01, Z4, Y0
+	VMINPS        Y0, Y4, Y4
+	VEXTRACTF128  $0x01, Y4, X0
+	VMINPS        X0, X4, X4
+	VPERMILPS     $0x4e, X4, X0
+	VMINPS        X0, X4, X4
+	VPERMILPS     $0xb1, X4, X0
+	VMINPS        X0, X4, X4
+	MOVSS         X4, low+32(FP)
+	VEXTRACTF64X4 $0x01, Z5, Y0
+	VMAXPS        Y0, Y5, Y5
+	VEXTRACTF128  $0x01, Y5, X0
+	VMAXPS        X0, X5, X5
+	VPERMILPS     $0x4e, X5, X0
+	VMAXPS        X0, X5, X5
+	VPERMILPS     $0xb1, X5, X0
+	VMAXPS        X0, X5, X5
+	MOVSS         X5, high+36(FP)
+	VZEROUPPER
+	RET
+
 // func widenF16(dst *float32, src *uint16, n int)
 // Requires: AVX, F16C
 TEXT ·widenF16(SB), NOSPLIT, $0-24

@@ -66,6 +66,117 @@ func squares32() {
 	finish()
 }
 
+// piecesOf emits the sums of pieces of 1024 numbers and, in the same loop, the squares of the piece
+// before: so neither waits for the additions of the other. Around what the first and the last turn
+// have beside them, the right numbers are written later or were before.
+func piecesOf(name string, register func() VecVirtual, doc string) {
+	function(name, "func(sums, squares *float64, src *float32, n int) (low, high float32)", doc)
+	sums, squares, src, n := param("sums"), param("squares"), param("src"), param("n")
+	lanes := int(register().Size() / 8)
+	sum, square := make([]VecVirtual, 16/lanes), make([]VecVirtual, 16/lanes)
+	for i := range sum {
+		sum[i], square[i] = register(), register()
+	}
+	low, high, mean := register(), register(), register()
+	VMOVUPS(at(src, 0), low)
+	VMOVUPS(low, high)
+	zero(mean)
+	before, step, end, i := GP64(), GP64(), GP64(), GP64()
+	MOVQ(src, before)
+	XORQ(step, step)
+	Label("piece")
+	for i := range sum {
+		zero(sum[i])
+		zero(square[i])
+	}
+	XORQ(i, i)
+	MOVQ(U32(1024), end)
+	Label("loop")
+	for k := range sum {
+		x, y, d := register(), register(), register()
+		if k%2 == 0 { // as many numbers as two registers of float64 have
+			VMOVUPS(index(src, i, 4, 4*lanes*k), x)
+			VMINPS(x, low, low)
+			VMAXPS(x, high, high)
+		}
+		VCVTPS2PD(index(src, i, 4, 4*lanes*k), y)
+		VADDPD(y, sum[k], sum[k])
+		VCVTPS2PD(index(before, i, 4, 4*lanes*k), d)
+		VSUBPD(mean, d, d)
+		VMULPD(d, d, d)
+		VADDPD(d, square[k], square[k])
+	}
+	ADDQ(Imm(16), i)
+	CMPQ(i, end)
+	JL(LabelRef("loop"))
+	total := ofLanes(sum)
+	VMOVSD(total, at(sums, 0))
+	VMOVSD(ofLanes(square), at(squares, 0))
+	VMULSD(once("perPiece", func() Mem {
+		m := GLOBL("perPiece", RODATA|NOPTR)
+		DATA(0, F64(1.0/1024))
+		return m
+	}), total, total)
+	VBROADCASTSD(total, mean)
+	ADDQ(step, squares)
+	MOVQ(U32(8), step)
+	MOVQ(src, before)
+	DECQ(n)
+	JS(LabelRef("done"))
+	JZ(LabelRef("piece"))
+	ADDQ(U32(4*1024), src)
+	ADDQ(Imm(8), sums)
+	JMP(LabelRef("piece"))
+	Label("done")
+	Store(limit(low, VMINPS), Return("low"))
+	Store(limit(high, VMAXPS), Return("high"))
+	finish()
+}
+
+// ofLanes adds 16 lanes in halves.
+func ofLanes(l []VecVirtual) VecVirtual {
+	for ; len(l) > 1; l = l[:len(l)/2] {
+		for i := range len(l) / 2 {
+			VADDPD(l[i+len(l)/2], l[i], l[i])
+		}
+	}
+	half, v, sum := YMM(), l[0], XMM()
+	if v.Size() == 64 {
+		VEXTRACTF64X4(Imm(1), v, half)
+		VADDPD(half, v.AsY(), v.AsY())
+	}
+	VEXTRACTF128(Imm(1), v.AsY(), half.AsX())
+	VADDPD(half.AsX(), v.AsX(), sum)
+	VPERMILPD(Imm(1), sum, half.AsX())
+	VADDSD(half.AsX(), sum, sum)
+	return sum
+}
+
+// limit returns the one number of all in v that op, a minimum or maximum, leaves.
+func limit(v VecVirtual, op func(...Op)) Register {
+	half, x := YMM(), v.AsX()
+	if v.Size() == 64 {
+		VEXTRACTF64X4(Imm(1), v, half)
+		op(half, v.AsY(), v.AsY())
+	}
+	VEXTRACTF128(Imm(1), v.AsY(), half.AsX())
+	op(half.AsX(), x, x)
+	VPERMILPS(Imm(0x4e), x, half.AsX())
+	op(half.AsX(), x, x)
+	VPERMILPS(Imm(0xb1), x, half.AsX())
+	op(half.AsX(), x, x)
+	return x
+}
+
+// zero clears a register.
+func zero(v VecVirtual) {
+	if v.Size() == 64 {
+		VPXORQ(v, v, v)
+		return
+	}
+	VXORPD(v, v, v)
+}
+
 func widen16() {
 	halves := func(name, doc string, convert func(src Mem, x VecVirtual)) {
 		array(name, "dst *float32, src *uint16, n int", doc, func() func(GPVirtual, int) {

@@ -46,6 +46,8 @@ func main() {
 	moments()
 	sum32()
 	squares32()
+	piecesOf("pieces32x8", YMM, "pieces32x8 sums n > 0 pieces of 1024 numbers, in lanes, and the squares around their means.")
+	piecesOf("pieces32x16", ZMM, "pieces32x16 is pieces32x8 with registers of 16 numbers.")
 	widen16()
 	crc32c()
 	arrays()
