@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Extend returns the schema of a dataset that records of schema, in those splits, are
@@ -46,7 +47,15 @@ func (old Field) extend(f Field) error {
 		f.Normalization = old.Normalization
 	}
 	if was, is := compact([]Field{old}), compact([]Field{f}); was != is {
-		return fmt.Errorf("field %q is %s, and not %s", old.Name, shorten(was), shorten(is))
+		if old.Name == f.Name && old.brief() != f.brief() {
+			was, is = old.brief(), f.brief()
+		}
+		return fmt.Errorf("field %q is %s, and not %s (how it was made: inspect show --recipe)", old.Name, shorten(was), shorten(is))
 	}
 	return nil
+}
+
+// brief is what people call a field by, its name aside.
+func (old Field) brief() string {
+	return strings.TrimSpace(fmt.Sprintf("%v %v %v", old.DType, old.Shape, old.Layout))
 }

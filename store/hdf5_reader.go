@@ -184,9 +184,12 @@ func mappable(data *h5meta.Dataset) error {
 
 // locateForeign takes datasets of numbers with one common number of records.
 func locateForeign(file *h5meta.File, d *Dataset, fields []string, packed bool) error {
-	var lengths []string
+	var lengths, known []string
 	for data := range file.All() {
 		name := strings.TrimPrefix(data.Path, "/")
+		if isNumbers(data) {
+			known = append(known, name)
+		}
 		if fields != nil && !slices.Contains(fields, name) || fields == nil && !isNumbers(data) {
 			continue
 		}
@@ -199,6 +202,11 @@ func locateForeign(file *h5meta.File, d *Dataset, fields []string, packed bool) 
 				strings.Join(lengths, ", "), ErrUnsupported)
 		}
 		d.Records = data.Records()
+	}
+	for _, name := range fields {
+		if d.Schema.Index(name) < 0 {
+			return noField(name, known)
+		}
 	}
 	if len(d.Columns) == 0 {
 		return fmt.Errorf("it has no dataset of numbers with an axis of records: %w", ErrUnsupported)

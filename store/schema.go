@@ -77,6 +77,13 @@ func (s Schema) Index(name string) int {
 	return -1
 }
 
+func (s Schema) names() (list []string) {
+	for _, f := range s.Fields {
+		list = append(list, f.Name)
+	}
+	return list
+}
+
 // RecordBytes returns the bytes of one record over all fields, with one row of each ragged
 // field.
 func (s Schema) RecordBytes() int {

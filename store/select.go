@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"slices"
+
+	"github.com/penstock/penstock/internal/nearest"
 )
 
 // Select returns the dataset with only the named fields, in that order.
@@ -16,7 +18,7 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 	for k, name := range names {
 		i := d.Schema.Index(name)
 		if i < 0 {
-			return nil, fmt.Errorf("it has no field %q", name)
+			return nil, noField(name, d.Schema.names())
 		}
 		if slices.Contains(names[:k], name) {
 			return nil, fmt.Errorf("field %q is asked for twice", name)
@@ -33,6 +35,10 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 		return nil, errors.New("no fields asked for")
 	}
 	return &out, nil
+}
+
+func noField(name string, known []string) error {
+	return fmt.Errorf("it has no field %q%s", name, nearest.Hint(name, known))
 }
 
 // InSplit returns the dataset with only the records of a split, which get the numbers 0, 1,
@@ -74,7 +80,7 @@ func (d *Dataset) findSplit(name string) (Split, error) {
 			return s, nil
 		}
 	}
-	return Split{}, fmt.Errorf("split %q is not one of its own: %q", name, d.Manifest.splitNames())
+	return Split{}, fmt.Errorf("it has no split %q%s", name, nearest.Hint(name, d.Manifest.splitNames()))
 }
 
 // cut adds what records [a, b) have in column from. The extents of offsets, which is from

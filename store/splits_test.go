@@ -91,7 +91,7 @@ func TestSplits(t *testing.T) {
 			}
 		}
 	}
-	if _, err := d.InSplit("test"); err == nil || !strings.Contains(err.Error(), `"train" "val"`) {
+	if _, err := d.InSplit("test"); err == nil || !strings.Contains(err.Error(), `it has no split "test"; known are train, val`) {
 		t.Errorf("unknown split: %v", err)
 	}
 }

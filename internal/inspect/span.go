@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/penstock/penstock/internal/cli"
 )
 
 // span is a choice of consecutive records, as it was given: "7", "5:8", ":8", "5:".
@@ -42,7 +44,7 @@ func (s span) within(n int) (first, end int, err error) {
 		end = max(n, s.first)
 	}
 	if end > n {
-		return 0, 0, fmt.Errorf("records %s do not exist: there are %d, from 0 on", s.text, n)
+		return 0, 0, fmt.Errorf("records %s are not all there: it has %s, from 0 to %d", s.text, cli.Counted(int64(n), "record"), n-1)
 	}
 	return s.first, end, nil
 }

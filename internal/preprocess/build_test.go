@@ -225,8 +225,9 @@ func TestAppendRefusals(t *testing.T) {
 	mustRun(t, c)
 	before := files(t, c.Dest)
 	c.Append, c.Crop = true, []int{12}
-	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "cannot be appended") {
-		t.Errorf("error %v", err)
+	want := `these records cannot be appended to it: field "images" is uint8 (3, 16, 16) CHW, and not uint8 (3, 12, 12) CHW (how it was made: inspect show --recipe)`
+	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
 	}
 	if !maps.Equal(files(t, c.Dest), before) {
 		t.Error("a refused append changed the dataset")
