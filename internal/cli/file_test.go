@@ -37,6 +37,44 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
+// What WriteFile could not write is known beforehand, and nothing is left of trying.
+func TestCheckWrite(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.png")
+	for range 2 { // the second finds a file
+		if err := CheckWrite(path); err != nil {
+			t.Error(err)
+		}
+		if err := WriteFile(path, hello); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := CheckWrite(dir); err == nil || !strings.HasSuffix(err.Error(), "it is a folder; name a file in it") {
+		t.Errorf("got %v", err)
+	}
+	none := filepath.Join(dir, "none", "b")
+	if err := CheckWrite(none); err == nil || err.Error() != WriteFile(none, hello).Error() {
+		t.Errorf("got %v", err)
+	}
+	if err := CheckWrite(os.DevNull); err != nil {
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(path); string(data) != "hello" {
+		t.Errorf("the file holds %q, %v", data, err)
+	}
+	if left, _ := os.ReadDir(dir); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestEndsIn(t *testing.T) {
+	for name, want := range map[string]string{"a.PNG": "", "a.svg": "", "a.png.gz": `--plot "a.png.gz": its name must end in .svg or .png`, "png": `--plot "png": its name must end in .svg or .png`} {
+		if got := strings.Join(EndsIn("--plot", name, ".svg", ".png"), "|"); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
 // A device must stay a device, whoever runs the command.
 func TestWriteFileKeepsDevices(t *testing.T) {
 	before, err := os.Stat(os.DevNull)

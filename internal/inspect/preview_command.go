@@ -3,7 +3,6 @@ package inspect
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -59,6 +58,7 @@ func (f *previewFlags) problems(cmd *cobra.Command) (list []string) {
 	if f.out == "" {
 		list = append(list, "-o FILE.png says where to write the picture; -o - is stdout")
 	}
+	list = append(list, wrongName(f.out, ".png")...)
 	if f.Count < 1 {
 		list = append(list, "--count must be at least 1")
 	}
@@ -78,8 +78,8 @@ func (f *previewFlags) problems(cmd *cobra.Command) (list []string) {
 }
 
 func (f *previewFlags) run(cmd *cobra.Command, path string) error {
-	if info, err := os.Stat(f.out); err == nil && info.IsDir() {
-		return fmt.Errorf("write %s: it is a folder; name a file in it", f.out)
+	if err := checkOutput(f.out); err != nil {
+		return err
 	}
 	f.Even = !cmd.Flags().Changed("count")
 	sheet, err := Preview(cmd.Context(), path, f.PreviewOptions)

@@ -49,6 +49,7 @@ func (f *reportFlags) problems() (list []string) {
 	if f.out == "" {
 		list = append(list, "-o FILE.html says where to write the page; -o - is stdout")
 	}
+	list = append(list, wrongName(f.out, ".html", ".htm")...)
 	if f.Scan < 1 {
 		list = append(list, "--scan must be at least 1")
 	}
@@ -59,6 +60,9 @@ func (f *reportFlags) problems() (list []string) {
 }
 
 func (f *reportFlags) run(cmd *cobra.Command, path string) error {
+	if err := checkOutput(f.out); err != nil {
+		return err
+	}
 	bar := newWatch(cmd, "read", "values of records", f.quiet)
 	f.Begin, f.Progress = bar.begin, bar.add
 	r, err := Compile(cmd.Context(), path, f.ReportOptions)

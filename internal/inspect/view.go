@@ -39,8 +39,8 @@ func View(path string, opts ViewOptions) (*Viewed, error) {
 	if v.Path == "" {
 		v.Path = filepath.Join(path, h5view.Name)
 	}
-	if info, err := os.Stat(v.Path); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("write %s: it is a folder; name a file in it", v.Path)
+	if err := cli.CheckWrite(v.Path); err != nil {
+		return nil, err
 	}
 	data, err := h5view.Encode(d, filepath.Dir(v.Path), opts.Absolute)
 	if err != nil {

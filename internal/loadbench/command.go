@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -144,9 +142,11 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	if c.asJSON && c.bench || c.bench && c.markdown || c.markdown && c.asJSON {
 		problems = append(problems, "one of --json, --bench and --markdown")
 	}
-	problems = append(problems, endsIn("out", c.html, ".html")...)
-	problems = append(problems, endsIn("plot", c.plot, plotFormats...)...)
-	problems = append(problems, endsIn("log", c.Log, logFormats...)...)
+	for _, f := range c.outputs() {
+		if f.name != "" {
+			problems = append(problems, cli.EndsIn(f.flag, f.name, f.endings...)...)
+		}
+	}
 	var err error
 	if c.Shape, err = parseShape(c.shape); err != nil {
 		problems = append(problems, "--shape: "+err.Error())
@@ -183,8 +183,26 @@ func (c *command) settleTrial(cmd *cobra.Command, args []string) (problems []str
 	return problems
 }
 
+// output is a file that a flag asks for.
+type output struct {
+	flag, name string
+	endings    []string
+}
+
+func (c *command) outputs() []output {
+	return []output{{"--out", c.html, []string{".html"}}, {"--plot", c.plot, plotFormats}, {"--log", c.Log, logFormats}}
+}
+
 // run measures, and prints what there is even if that ended early.
 func (c *command) run(ctx context.Context, stdout, stderr io.Writer) error {
+	for _, f := range c.outputs() {
+		if f.name == "" {
+			continue
+		}
+		if err := cli.CheckWrite(f.name); err != nil {
+			return err
+		}
+	}
 	report, err := Run(ctx, c.Options, cli.NewProgress(stderr, "loadbench", c.quiet))
 	if report != nil {
 		if writeErr := errors.Join(c.print(stdout, report), c.files(report)); err == nil || ctx.Err() != nil {
@@ -207,14 +225,6 @@ func (c *command) files(r *Report) error {
 		errs = append(errs, r.WritePlot(c.plot))
 	}
 	return errors.Join(errs...)
-}
-
-// endsIn says that a file's name has none of the endings.
-func endsIn(flag, name string, endings ...string) []string {
-	if name == "" || slices.Contains(endings, strings.ToLower(filepath.Ext(name))) {
-		return nil
-	}
-	return []string{fmt.Sprintf("--%s %q: its name must end in %s", flag, name, strings.Join(endings, " or "))}
 }
 
 func (c *command) print(w io.Writer, r *Report) error {
