@@ -239,6 +239,7 @@ func TestKilledBuilds(t *testing.T) {
 		dest := filepath.Join(dir, fmt.Sprint(n), "ds")
 		kills += killUntilDone(t, rng, dest, took)
 		sameFolder(t, dest, want)
+		removeAll(t, filepath.Dir(dest))
 	}
 	if kills == 0 {
 		t.Error("no build was killed")
@@ -292,6 +293,15 @@ func TestKilledAppends(t *testing.T) {
 			}
 		}
 		sameFolder(t, dest, want)
+		removeAll(t, filepath.Dir(dest))
+	}
+}
+
+// removeAll makes room for what else a test makes.
+func removeAll(t *testing.T, path string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -185,6 +185,7 @@ func TestKilledBuilds(t *testing.T) {
 			if left := entries(t, filepath.Dir(dest)); len(left) != 1 {
 				t.Errorf("%s: left behind: %v", kind, left)
 			}
+			removeAll(t, filepath.Dir(dest))
 		}
 		if kills == 0 {
 			t.Errorf("%s: no build was killed", kind)
@@ -260,9 +261,18 @@ func TestKilledAppends(t *testing.T) {
 		if left := entries(t, filepath.Dir(dest)); len(left) != 1 {
 			t.Errorf("left behind: %v", left)
 		}
+		removeAll(t, filepath.Dir(dest))
 	}
 	if kills == 0 {
 		t.Error("no append was killed")
 	}
 	t.Logf("%d kills, %d appends that went on; one takes %v", kills, resumed, took)
+}
+
+// removeAll makes room for what else a test makes.
+func removeAll(t *testing.T, path string) {
+	t.Helper()
+	if err := os.RemoveAll(path); err != nil {
+		t.Error(err)
+	}
 }
