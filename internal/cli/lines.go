@@ -60,9 +60,9 @@ func (l *lines) print(done int64, elapsed time.Duration) {
 		l.name, l.what, Count(done), Count(l.total), l.unit, done*100/l.total, rate, left)
 }
 
-// finish prints the end, unless the number to come was unknown and nothing came.
+// finish prints the end, unless nothing came.
 func (l *lines) finish(done int64, elapsed time.Duration) {
-	if done > 0 || l.total > 0 {
+	if done > 0 {
 		l.print(done, elapsed)
 	}
 }

@@ -81,8 +81,10 @@ func TestNote(t *testing.T) {
 	NewProgress(&out, "tool", true).Note("one")
 	NewProgress(&out, "tool", false).Note("")
 	p := NewProgress(&out, "tool", false)
-	p.Begin("looking", -1, "things")
-	p.End() // nothing came
+	for _, total := range []int64{-1, 100} {
+		p.Begin("looking", total, "things")
+		p.End() // nothing came
+	}
 	if out.Len() > 0 {
 		t.Errorf("printed %q", out.String())
 	}

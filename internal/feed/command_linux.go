@@ -34,7 +34,7 @@ func inherited(fd int) (*net.UnixConn, error) {
 	defer f.Close()
 	conn, err := net.FileConn(f)
 	if err != nil {
-		return nil, fmt.Errorf("--fd %d: not an open socket: %w", fd, err)
+		return nil, fmt.Errorf("--fd %d: not an open socket", fd)
 	}
 	if unixConn, ok := conn.(*net.UnixConn); ok {
 		return unixConn, nil

@@ -106,6 +106,11 @@ func (p *place) locatePacked() *store.Dataset {
 	return d
 }
 
+func (p *place) isView() bool {
+	_, err := store.OpenHDF5(p.path, nil)
+	return errors.Is(err, store.ErrView)
+}
+
 // withAdvice adds to an error of a damaged flat dataset how to learn about all of its damages.
 func (p *place) withAdvice(err error) error {
 	if p.flat && errors.Is(err, store.ErrCorrupt) {

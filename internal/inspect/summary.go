@@ -27,6 +27,7 @@ type Summary struct {
 	Source     *store.SourceInfo `json:"source,omitempty"`
 	Skipped    []store.Skipped   `json:"skipped,omitempty"`
 	Tree       []Node            `json:"tree,omitempty"`       // of an HDF5 file of other origin
+	View       bool              `json:"view,omitempty"`       // it is one of inspect view
 	Unmappable string            `json:"unmappable,omitempty"` // why that file as a whole cannot be used in place
 	Mends      []Mend            `json:"mends,omitempty"`      // commands that make datasets of it that can be
 }
@@ -92,6 +93,7 @@ func Describe(path string) (*Summary, error) {
 		s.describe(d)
 	}
 	if !p.ours() {
+		s.View = p.isView()
 		s.Tree = treeOf(p.meta)
 		s.Mends = mendsOf(path, s.Tree, p.meta)
 	}

@@ -73,6 +73,8 @@ func (s *Summary) renderHead(b *strings.Builder) {
 
 func (s *Summary) formatText() string {
 	switch {
+	case s.View:
+		return "HDF5, a view of a flat dataset"
 	case !s.Penstock:
 		return "HDF5, not made by penstock"
 	case s.Format == "flat":

@@ -20,7 +20,8 @@ loop, with workers and prefetch, page-locked memory, persistent workers, prefetc
 device, batched fetch, and records that were prepared beforehand, copied and not copied.
 The rows are those of PyTorch's tutorial "Data Loading Optimization", and its published
 numbers stand beside them where the parameters are its own. DATASET is a folder or an HDF5
-file made by preprocess, or another HDF5 file that can be mapped; --synthetic needs none.
+file made by preprocess, or another HDF5 file, whose chunks are inflated where it has some;
+--synthetic needs none.
 
 In every row the consumer reads each cache line of each batch. "Total" is the whole run,
 set-up included; "of limit" is the least time that this machine would need, as calibrated
