@@ -3,6 +3,7 @@ package preprocess
 import (
 	"archive/tar"
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -112,6 +113,22 @@ func TestManyTinyRecords(t *testing.T) {
 				t.Errorf("ten times the records take %d bytes more memory", many-few)
 			}
 		})
+	}
+}
+
+// The memory of a process is its own, and not that of the one that started it.
+func TestPeakMemoryIsItsOwn(t *testing.T) {
+	if peakMemory() == 0 {
+		t.Skip("this system does not tell how much memory a process had")
+	}
+	source := tinyCSV(t, 100)
+	before := peakOf(t, source, filepath.Join(t.TempDir(), "before"))
+	ours := bytes.Repeat([]byte{1}, int(before)+128<<20)
+	if after := peakOf(t, source, filepath.Join(t.TempDir(), "after")); after > before+64<<20 {
+		t.Errorf("%d bytes when it was started by a process of %d and more, %d before", after, len(ours), before)
+	}
+	if is := peakMemory(); is < int64(len(ours)) {
+		t.Errorf("%d bytes, with %d in use", is, len(ours))
 	}
 }
 
