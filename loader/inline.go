@@ -26,7 +26,7 @@ func (ld *Loader) look(p *pass) {
 		return
 	}
 	o := &p.outlook
-	last := min(p.parts[len(p.parts)-1].end(), p.low+len(ld.slots))
+	last := min(p.parts[len(p.parts)-1].end(), p.low+ld.ahead+ld.opts.crew()+1)
 	for ; o.next < last; o.next++ {
 		if t := p.partOf(o.next); !ld.hands.instant(t, t.step(o.next)) {
 			o.cold = o.next

@@ -54,6 +54,7 @@ type Loader struct {
 	active     int // workers that may begin a batch
 	ahead      int // finished batches that may wait
 	mostAhead  int // and how many the tuner may make them at most
+	surplus    int // slots that were added and will end when they come free
 	tuner      tuner
 	started    bool // the goroutines run
 	closed     bool
@@ -132,13 +133,13 @@ func (ld *Loader) makeSlots() {
 
 // addSlots adds up to n slots, and returns how many there was memory for.
 func (ld *Loader) addSlots(n int) int {
-	n = ld.ring.extend(n)
-	for range n {
-		s := newSlot(ld, len(ld.slots))
+	added := ld.ring.extend(n)
+	for _, i := range added {
+		s := newSlot(ld, i)
 		ld.slots = append(ld.slots, s)
 		ld.free = append(ld.free, s)
 	}
-	return n
+	return len(added)
 }
 
 // makeWorkers makes the state of those who fill batches.
@@ -189,7 +190,7 @@ func (ld *Loader) sequence(epoch int) Sequence {
 	return ld.opts.Order.Epoch(ld.src.Len(), ld.opts.Seed, epoch)
 }
 
-// recycle makes a slot free again. The caller owns it.
+// recycle makes a slot free again, or ends it if it is one too many. The caller owns it.
 func (ld *Loader) recycle(s *slot) {
 	s.clear()
 	ld.mu.Lock()
@@ -198,18 +199,39 @@ func (ld *Loader) recycle(s *slot) {
 		ld.kept--
 	}
 	s.done = false
-	ld.free = append(ld.free, s)
+	ends := ld.ends(s)
+	if !ends {
+		ld.free = append(ld.free, s)
+		ld.cameFree()
+	}
+	last := ld.closed && len(ld.free) == len(ld.slots)
+	ld.mu.Unlock()
+	if ends {
+		ld.ring.giveBack(s.index)
+	}
+	if last {
+		ld.ring.free() // an unmapping that fails leaves memory mapped, which harms nobody
+	}
+}
+
+// ends takes s out of the slots if it is one too many. The caller holds mu.
+func (ld *Loader) ends(s *slot) bool {
+	if ld.surplus == 0 || s.index < ld.opts.slots() {
+		return false
+	}
+	ld.surplus--
+	ld.slots = slices.DeleteFunc(ld.slots, func(other *slot) bool { return other == s })
+	return true
+}
+
+// cameFree wakes a worker, if one is needed, for a slot. The caller holds mu.
+func (ld *Loader) cameFree() {
 	switch {
-	case ld.pass != nil && ld.pass.inline: // no worker is needed
+	case ld.pass != nil && ld.pass.inline:
 	case ld.active < len(ld.workers):
 		ld.work.Broadcast() // one alone might be a worker that may not begin
 	default:
 		ld.work.Signal()
-	}
-	last := ld.closed && len(ld.free) == len(ld.slots)
-	ld.mu.Unlock()
-	if last {
-		ld.ring.free() // an unmapping that fails leaves memory mapped, which harms nobody
 	}
 }
 

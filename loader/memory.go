@@ -13,8 +13,9 @@ type Memory interface {
 	// length whenever those of a batch are more than its buffer holds.
 	Alloc(n int) ([]byte, error)
 
-	// Free gives back what Alloc returned: when the Loader is closed and no batch is kept, or
-	// when larger memory was allocated in its place.
+	// Free gives back what Alloc returned: when the Loader is closed and no batch is kept, when
+	// larger memory was allocated in its place, or, of what MaxAhead let the Loader add, when it
+	// turned out to be too much; by any goroutine.
 	Free(b []byte) error
 }
 

@@ -42,6 +42,11 @@ type Options struct {
 	// many, while training waits and workers, between that, wait for a free buffer: because of
 	// stragglers or bursts. Buffers are added when they are found to be needed; with a Budget
 	// and fields of variable length, none are.
+	//
+	// Half of what is kept ready, but never more than what was added, is given back, with its
+	// memory, when training did not wait and three quarters of it were there at every batch for
+	// a long time: sixteen times as many batches as there are buffers, and 192 at least. What has
+	// to be added again after that stays until Close, so that Ahead settles whatever happens.
 	MaxAhead int
 
 	// AsCompleted hands out batches in the order in which they are done, so that a slow one

@@ -22,6 +22,7 @@ type pass struct {
 	next      int           // tick that the next free slot gets
 	end       int           // ticks from here on are not handed out
 	low       int           // first tick that was not delivered
+	reach     int           // all ticks from low to before it are known to be done
 	ahead     ticks         // those after low that were
 	filling   int           // pieces of work under way
 	opening   bool          // the first batch is being prepared

@@ -17,12 +17,12 @@ type ring struct {
 	offsets []int // of each field's buffer in its slot
 	stride  int   // bytes of a slot
 
-	mu    sync.Mutex
-	slots int
-	first int      // slots that were there when mem was allocated
-	mem   []byte   // of these
-	added [][]byte // of each that came later
-	rows  [][]byte // of slot i and field f at i*fields+f: what a Memory gave for rows
+	mu     sync.Mutex
+	parts  [][]byte // by slot; nil before memory is asked for, and of a slot that was given back
+	block  []byte   // what the first parts are cut from
+	cut    int      // how many they are
+	vacant []int    // slots that were given back
+	rows   [][]byte // of slot i and field f at i*fields+f: what a Memory gave for rows
 }
 
 func newRing(memory Memory, fields []field, batch int) *ring {
@@ -39,23 +39,58 @@ func newRing(memory Memory, fields []field, batch int) *ring {
 
 func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }
 
-// extend adds n slots, or as many as the Memory has room for, and returns their number.
-func (r *ring) extend(n int) int {
+// extend adds n slots, or as many as the Memory has room for, and returns their numbers.
+func (r *ring) extend(n int) (slots []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for k := range n {
-		if r.mem != nil {
-			mem, err := r.memory.Alloc(r.stride)
-			if err != nil { // what there is must do
-				n = k
+	for range n {
+		i := len(r.parts)
+		if last := len(r.vacant) - 1; last >= 0 {
+			i = r.vacant[last]
+		}
+		var mem []byte
+		if r.block != nil && i >= r.cut {
+			var err error
+			if mem, err = r.memory.Alloc(r.stride); err != nil { // what there is must do
 				break
 			}
-			r.added = append(r.added, mem)
 		}
-		r.slots++
-		r.rows = append(r.rows, make([][]byte, len(r.offsets))...)
+		r.place(i, mem)
+		slots = append(slots, i)
 	}
-	return n
+	return slots
+}
+
+// place makes i a slot, with its own memory if it has some. The caller holds mu.
+func (r *ring) place(i int, mem []byte) {
+	if i == len(r.parts) {
+		r.parts = append(r.parts, mem)
+		r.rows = append(r.rows, make([][]byte, len(r.offsets))...)
+		return
+	}
+	r.vacant = r.vacant[:len(r.vacant)-1]
+	if mem != nil {
+		r.parts[i] = mem
+	}
+}
+
+// giveBack ends a slot, which extend may return again, and frees what memory is its own. Where
+// that fails, it stays allocated, which harms nobody.
+func (r *ring) giveBack(i int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	own := r.rows[i*len(r.offsets) : (i+1)*len(r.offsets)]
+	if i >= r.cut {
+		own = append(own[:len(own):len(own)], r.parts[i])
+		r.parts[i] = nil
+	}
+	for _, mem := range own {
+		if mem != nil {
+			_ = r.memory.Free(mem)
+		}
+	}
+	clear(r.rows[i*len(r.offsets) : (i+1)*len(r.offsets)])
+	r.vacant = append(r.vacant, i)
 }
 
 // slot returns the memory of slot i, where field j begins at offsets[j]. It is nil if no field
@@ -66,17 +101,17 @@ func (r *ring) slot(i int) ([]byte, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mem == nil {
-		mem, err := r.memory.Alloc(r.slots * r.stride)
+	if r.block == nil {
+		mem, err := r.memory.Alloc(len(r.parts) * r.stride)
 		if err != nil {
 			return nil, err
 		}
-		r.mem, r.first = mem, r.slots
+		r.block, r.cut = mem, len(r.parts)
+		for k := range r.parts {
+			r.parts[k] = mem[k*r.stride : (k+1)*r.stride : (k+1)*r.stride]
+		}
 	}
-	if i >= r.first {
-		return r.added[i-r.first], nil
-	}
-	return r.mem[i*r.stride : (i+1)*r.stride : (i+1)*r.stride], nil
+	return r.parts[i], nil
 }
 
 // grow returns memory for n > 0 bytes of rows of field f in slot i. What it returned before
@@ -104,9 +139,9 @@ func (r *ring) grow(i, f, n int) ([]byte, error) {
 func (r *ring) bytes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := len(r.mem) + len(r.added)*r.stride
-	for _, rows := range r.rows {
-		n += len(rows)
+	n := len(r.block)
+	for _, mem := range slices.Concat(r.parts[r.cut:], r.rows) {
+		n += len(mem)
 	}
 	return n
 }
@@ -116,12 +151,13 @@ func (r *ring) free() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error
-	for _, mem := range slices.Concat(r.rows, r.added, [][]byte{r.mem}) {
+	for _, mem := range slices.Concat(r.rows, r.parts[r.cut:], [][]byte{r.block}) {
 		if mem != nil {
 			errs = append(errs, r.memory.Free(mem))
 		}
 	}
 	clear(r.rows)
-	r.mem, r.added = nil, nil
+	clear(r.parts)
+	r.block, r.cut = nil, 0
 	return errors.Join(errs...)
 }

@@ -31,7 +31,7 @@ type Stats struct {
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
 	Workers   int    // goroutines at work, which MaxWorkers lets grow; 0 if batches are made by the consumer
-	Ahead     int    // finished batches that may wait, which MaxAhead lets grow
+	Ahead     int    // finished batches that may wait: with MaxAhead, as many as are needed now
 	Cores     int    // of this process's share when the Loader was made
 	RingBytes int    // memory of the buffers; 0 as long as nothing is copied
 	Pinned    int    // of those, that are page-locked, if the Memory says so
