@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -10,25 +12,28 @@ import (
 // keeps nothing.
 type curve struct{ file *os.File }
 
-// openCurve opens a curve to be continued after so many steps.
+// openCurve opens a curve to be continued after so many steps. What the file has of them is never
+// away, so that a run which is killed here can go on, too.
 func openCurve(name string, steps int) (curve, error) {
 	if name == "" {
 		return curve{}, nil
 	}
-	old, err := os.ReadFile(name)
-	if err != nil && !os.IsNotExist(err) {
-		return curve{}, err
-	}
-	lines := bytes.SplitAfter(old, []byte("\n"))
-	if len(lines)-1 < steps {
-		return curve{}, fmt.Errorf("%s has %d steps, and the checkpoint %d: they are not of the same run", name, len(lines)-1, steps)
-	}
-	file, err := os.Create(name)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
 	if err != nil {
 		return curve{}, err
 	}
-	_, err = file.Write(bytes.Join(lines[:steps], nil))
-	return curve{file}, err
+	old, err := io.ReadAll(file)
+	lines := bytes.SplitAfter(old, []byte("\n"))
+	if err == nil && len(lines)-1 < steps {
+		err = fmt.Errorf("%s has %d steps, and the checkpoint %d: they are not of the same run", name, len(lines)-1, steps)
+	}
+	if err == nil {
+		err = file.Truncate(int64(len(bytes.Join(lines[:steps], nil))))
+	}
+	if err != nil {
+		return curve{}, errors.Join(err, file.Close())
+	}
+	return curve{file}, nil
 }
 
 func (c curve) add(loss float32) error {
