@@ -25,6 +25,7 @@ type Server struct {
 	Root    string // the folder of the bucket: objects are files in it
 	Address string
 	process *exec.Cmd
+	ended   chan struct{} // closed when the process has
 }
 
 // find returns the program: $VERSITYGW, or what is in the path or in GOPATH/bin.
@@ -51,17 +52,10 @@ func Start(t testing.TB) *Server {
 	if err != nil {
 		t.Skip("no versitygw: go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
 	}
-	dir := t.TempDir()
-	s := &Server{Root: filepath.Join(dir, Bucket), Address: freeAddress(t)}
+	s := &Server{Root: filepath.Join(t.TempDir(), Bucket)}
 	if err := os.Mkdir(s.Root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	s.process = exec.Command(program, "--port", s.Address, "--quiet", "posix", dir)
-	s.process.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
-	if err := s.process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Stop)
 	for key, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": AccessKey, "AWS_SECRET_ACCESS_KEY": SecretKey, "AWS_EC2_METADATA_DISABLED": "true",
 		"AWS_CONFIG_FILE": os.DevNull, "AWS_SHARED_CREDENTIALS_FILE": os.DevNull,
@@ -70,13 +64,38 @@ func Start(t testing.TB) *Server {
 			t.Fatal(err)
 		}
 	}
-	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		if c, err := net.Dial("tcp", s.Address); err == nil {
-			c.Close()
+	t.Cleanup(s.Stop)
+	for range 5 { // another process may take the address in between
+		if s.listen(t, program) {
 			return s
 		}
-		if time.Since(began) > 20*time.Second {
-			t.Fatal("versitygw does not listen")
+	}
+	t.Fatal("versitygw does not listen")
+	return nil
+}
+
+// listen starts the process and waits until it listens; false says that it has ended instead.
+func (s *Server) listen(t testing.TB, program string) bool {
+	t.Helper()
+	s.Address, s.ended = freeAddress(t), make(chan struct{})
+	s.process = exec.Command(program, "--port", s.Address, "--quiet", "posix", filepath.Dir(s.Root))
+	s.process.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
+	if err := s.process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(s.ended)
+		_ = s.process.Wait()
+	}()
+	for {
+		if c, err := net.Dial("tcp", s.Address); err == nil {
+			c.Close()
+			return true
+		}
+		select {
+		case <-s.ended:
+			return false
+		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
@@ -92,9 +111,9 @@ func freeAddress(t testing.TB) string {
 
 // Stop ends the server, as a power cut would.
 func (s *Server) Stop() {
-	if s.process.Process != nil {
+	if s.process != nil && s.process.Process != nil {
 		_ = s.process.Process.Kill()
-		_ = s.process.Wait()
+		<-s.ended
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
@@ -107,7 +106,7 @@ func TestResumeElsewhere(t *testing.T) {
 func TestErrorsOfAServer(t *testing.T) {
 	s := Start(t)
 	cache := filepath.Join(t.TempDir(), "cache")
-	quick := remote.Policy{Total: 3 * time.Second}
+	quick := remote.Policy{Attempts: 2}
 	open := func(url string) error {
 		d, err := tryURL(t.Context(), url, mirror.Options{CacheDir: cache, Policy: quick})
 		if err == nil {
@@ -126,13 +125,9 @@ func TestErrorsOfAServer(t *testing.T) {
 	write(t, filepath.Join(s.Root, "ds"), 500, 64, 64)
 	d := openURL(t, s.URL(s.Address, "ds"), mirror.Options{CacheDir: cache, Policy: quick})
 	s.Stop()
-	began := time.Now()
 	err := d.Gather(t.Context(), "images", []int{1}, make([]byte, 64*64))
 	if !errors.Is(err, remote.ErrUnavailable) {
 		t.Errorf("a server that is gone: %v", err)
-	}
-	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("it took %v to say so", took)
 	}
 	t.Log(err)
 }
