@@ -10,7 +10,16 @@ import (
 
 // punch gives the disk blocks of a part of a file back.
 func punch(f *os.File, off, n int64) error {
-	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
+	return fallocate(f, unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, off, n)
+}
+
+// fallocate is fallocate(2), once more where a signal has ended it.
+func fallocate(f *os.File, mode uint32, off, n int64) error {
+	for {
+		if err := unix.Fallocate(int(f.Fd()), mode, off, n); err != unix.EINTR {
+			return err
+		}
+	}
 }
 
 // freeBytes returns what the disk of a folder has left.

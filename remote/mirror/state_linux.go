@@ -107,7 +107,7 @@ func (s *state) mapFile(f *os.File, blocks, segments int64) error {
 
 // allocate gives a file its length, with room on disk for all of it.
 func allocate(f *os.File, size int64) error {
-	err := unix.Fallocate(int(f.Fd()), 0, 0, size)
+	err := fallocate(f, 0, 0, size)
 	if !errors.Is(err, unix.EOPNOTSUPP) {
 		return err
 	}
