@@ -105,12 +105,19 @@ def _foreign_field(path: str, name: str, dataset: Any) -> Field:
     return Field(name=name, dtype=dtype, shape=tuple(dataset.shape[1:]))
 
 
+def _external(path: str, dataset: Any) -> str:
+    """Return the folder of the first other file that a dataset lies in: of a view, the flat dataset."""
+    return os.path.dirname(os.path.join(os.path.dirname(path), dataset.external[0][0])) or "."
+
+
 def _offset(path: str, dataset: Any) -> int:
     """Return where the bytes of a dataset begin, if they lie in this file back to back."""
     offset: int | None = dataset.id.get_offset()
     if dataset.size == 0:
         return 0
-    if dataset.chunks is not None or dataset.external or offset is None:
+    if dataset.external:
+        raise UnsupportedError(f"{path}: dataset {dataset.name}: its data lies in {_external(path, dataset)}: open that dataset instead")
+    if dataset.chunks is not None or offset is None:
         how = "chunked" if dataset.chunks is not None else "not contiguous"
         raise UnsupportedError(f"{path}: dataset {dataset.name}: {how}, so it cannot be mapped; rewrite it: preprocess {path} DEST")
     check_inside(path, offset, dataset.size * dataset.dtype.itemsize, os.stat(path).st_size)

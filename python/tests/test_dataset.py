@@ -239,7 +239,7 @@ class RefusedTest(data.Copied):
     def test_no_dataset(self):
         base = os.path.dirname(self.copy("pixels"))
         for path, text in (
-            (base, "no manifest.json"),
+            (base, "no manifest.json.*preprocess .* OUT"),
             (os.path.join(base, "nothing"), "no such file"),
             ("s3://bucket/key", "penstock.Feeder takes the URL"),
             (__file__, "neither a folder nor an HDF5 file"),

@@ -1,6 +1,7 @@
 """What is read is what Go reads."""
 
 import os
+import tempfile
 import unittest
 
 import numpy as np
@@ -37,6 +38,25 @@ class ValuesTest(unittest.TestCase):
             self.same(ds[field].numpy(), want, "types.h5", field)
         self.assertEqual(ds.verify(), penstock.open(data.path("types")).verify())
         self.assertEqual(ds.manifest["id"], penstock.open(data.path("types")).manifest["id"])
+
+    def test_foreign_hdf5(self):
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest("no h5py")
+        with tempfile.TemporaryDirectory() as base:
+            name = os.path.join(base, "a.h5")
+            with h5py.File(name, "w") as f:
+                f["x"] = np.arange(5)
+            self.same(penstock.open(name)["x"].numpy(), np.arange(5), name, "x")
+            for options, text in (
+                ({"chunks": (2,)}, "chunked, so it cannot be mapped; rewrite it: preprocess"),
+                ({"external": [(os.path.join("ds", "x.npy"), 0, 40)]}, "its data lies in .*ds: open that dataset instead"),
+            ):
+                with h5py.File(name, "w") as f:
+                    f.create_dataset("x", (5,), "i8", **options)
+                with self.assertRaisesRegex(penstock.UnsupportedError, text):
+                    penstock.open(name)
 
     def test_bfloat16(self):
         ds = penstock.open(data.path("types"))
