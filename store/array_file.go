@@ -27,7 +27,6 @@ type arrayFile struct {
 const (
 	writeBuffer = 1 << 20
 	directly    = 64 << 10
-	writePiece  = 128 << 10
 )
 
 // A file of leastReserve bytes gets room for as many again, and so on up to mostReserve.
@@ -75,15 +74,14 @@ func (a *arrayFile) flush() error {
 	return err
 }
 
-// write writes in pieces that end at multiples of their size, for which the system finds large
-// pages. They are so small that each is done before Go's scheduler looks after a call of the
-// system that takes long, which for larger ones costs more than the calls.
+// write writes in pieces that end at multiples of writeBuffer, for which the system finds large
+// pages.
 func (a *arrayFile) write(b []byte) error {
 	if a.at+int64(len(b)) > a.held && a.at >= leastReserve {
 		a.held = reserve(a.file, max(a.at, a.held), min(a.at, mostReserve))
 	}
 	for len(b) > 0 {
-		n, err := a.file.Write(b[:min(int64(len(b)), writePiece-a.at%writePiece)])
+		n, err := a.file.Write(b[:min(int64(len(b)), writeBuffer-a.at%writeBuffer)])
 		if a.at += int64(n); err != nil {
 			return err
 		}
