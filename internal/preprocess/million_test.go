@@ -27,6 +27,7 @@ const peakKey = "PENSTOCK_PREPROCESS_PEAK"
 func printPeak(text string) error {
 	c := DefaultConfig()
 	c.Source, c.Dest, _ = strings.Cut(text, "\n")
+	c.Workers = peakWorkers
 	s, err := Run(context.Background(), c, &silent{})
 	if err == nil {
 		fmt.Println(s.PeakMemory)
@@ -34,11 +35,15 @@ func printPeak(text string) error {
 	return err
 }
 
+// peakWorkers is how many workers such a process has, on as many processors: each has memory of its
+// own, which many of them have made use of only after many records.
+const peakWorkers = 2
+
 // peakOf converts a source in a process of its own and returns its memory.
 func peakOf(t *testing.T, source, dest string) int64 {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), peakKey+"="+source+"\n"+dest)
+	cmd.Env = append(os.Environ(), peakKey+"="+source+"\n"+dest, fmt.Sprint("GOMAXPROCS=", peakWorkers))
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
