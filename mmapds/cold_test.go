@@ -50,10 +50,13 @@ func TestReadsHavePlaces(t *testing.T) {
 }
 
 // openRead returns a dataset of n records of 64 bytes that are read by pread.
-func openRead(t *testing.T, n int) *Dataset {
+func openRead(t *testing.T, n int) *Dataset { return openOf(t, n, 64, Options{Read: Pread}) }
+
+// openOf returns a dataset of n records of size bytes, each of which is the record's number.
+func openOf(t *testing.T, n, size int, o Options) *Dataset {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ds")
-	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 64)}}
+	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, size)}}
 	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -61,7 +64,7 @@ func openRead(t *testing.T, n int) *Dataset {
 	defer w.Close()
 	r := store.NewRecord(schema)
 	for i := range n {
-		copy(r.Values[0], bytes.Repeat([]byte{byte(i)}, 64))
+		copy(r.Values[0], bytes.Repeat([]byte{byte(i)}, size))
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +72,7 @@ func openRead(t *testing.T, n int) *Dataset {
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
 	}
-	ds, err := OpenWith(path, Options{Read: Pread})
+	ds, err := OpenWith(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,6 +23,7 @@ type column struct {
 	counts   *counts
 	reading  Reading
 	direct   direct
+	told     bool // the system tells which of its pages are in memory
 	checks   Checks
 	sums     []sums // by extent; nil if there are none, or nobody wants them
 }

@@ -99,6 +99,9 @@ func (d *Dataset) openColumn(c *column, meta *store.Column, shared map[string]*m
 // mapColumn maps the extents of a column: as few pieces as the system can make of them.
 func (d *Dataset) mapColumn(c *column, meta *store.Column, shared map[string]*mmap.Mapping) error {
 	*c = newColumn(meta)
+	if len(meta.Extents) > 0 {
+		c.told = mmap.Tells(meta.Extents[0].Path) // the others' owner is the same
+	}
 	for rest := meta.Extents; len(rest) > 0; {
 		n := stitchable(rest, int64(c.size))
 		if err := d.mapGroup(c, rest[:n], shared); err != nil {

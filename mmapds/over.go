@@ -43,11 +43,20 @@ func (r *Records) request(rows []int) (hot bool) {
 	if r.c.full() {
 		return true
 	}
+	var w wants
 	for _, i := range rows {
-		if uint(i) < uint(r.n) {
-			_ = r.c.prefetch(i, i+1) // what is wrong is said in its turn
+		if uint(i) >= uint(r.n) {
+			continue // what is wrong is said in its turn
+		}
+		if r.c.packed != nil {
+			r.c.packed.prefetch(i, i+1)
+			continue
+		}
+		if s, at := r.c.find(i); !s.warm.has(at, at+r.size) {
+			r.c.want(&w, s, at, at+r.size)
 		}
 	}
+	w.send()
 	return false
 }
 

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/penstock/penstock/internal/mmap"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -124,17 +123,8 @@ func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int,
 	if f.rows.packed != nil {
 		return dst, d.gatherRuns(ctx, f, indices, offsets, dst)
 	}
-	for _, i := range indices {
-		row, n, err := d.record(f, i)
-		if err != nil {
-			return dst, err
-		}
-		if n == 0 {
-			continue
-		}
-		if s, at := f.rows.find(row); !s.warm.has(at, min(at+n*f.rows.size, len(s.data))) {
-			mmap.WillNeed(s.data[at:min(at+n*f.rows.size, len(s.data))])
-		}
+	if err := d.askRows(f, indices); err != nil {
+		return dst, err
 	}
 	for k, i := range indices {
 		if err := ctx.Err(); err != nil {
@@ -152,6 +142,26 @@ func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int,
 		}
 	}
 	return dst, nil
+}
+
+// askRows starts to read the rows of records.
+func (d *Dataset) askRows(f *field, indices []int) error {
+	var w wants
+	defer w.send()
+	for _, i := range indices {
+		row, n, err := d.record(f, i)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			continue
+		}
+		s, at := f.rows.find(row)
+		if end := min(at+n*f.rows.size, len(s.data)); !s.warm.has(at, end) {
+			f.rows.want(&w, s, at, end)
+		}
+	}
+	return nil
 }
 
 // gatherRuns is GatherRagged for values that are packed: each chunk is inflated once for all

@@ -100,8 +100,8 @@ func (c *column) prefetch(a, b int) error {
 		return nil
 	}
 	return c.span(a, b, func(s *segment, from, to int) error {
-		if !s.warm.has(from, to) {
-			mmap.WillNeed(s.data[from:to])
+		if !s.warm.has(from, to) && !c.adopts(s, from, to) {
+			willNeed(s.data[from:to])
 		}
 		return nil
 	})
@@ -175,6 +175,8 @@ func (c *column) ask(indices []int) (hot bool, cold int, err error) {
 	n := uint(c.len())
 	hot = !c.reading.always()
 	full := hot && c.sums == nil && c.full()
+	var w wants
+	defer w.send()
 	for k, i := range indices {
 		if uint(i) >= n {
 			return false, -1, c.check(i, i+1)
@@ -187,11 +189,11 @@ func (c *column) ask(indices []int) (hot bool, cold int, err error) {
 			hot = hot && c.settled(i)
 			continue
 		}
-		if c.cold(s, at) {
+		cold, there := c.cold(s, at)
+		if cold {
 			return false, k, nil
 		}
-		mmap.WillNeed(s.data[at : at+c.size])
-		hot = false
+		hot = !there && c.want(&w, s, at, at+c.size) && hot && c.settled(i)
 	}
 	return hot, -1, nil
 }
@@ -204,7 +206,8 @@ func (d *Dataset) gatherCold(ctx context.Context, c *column, indices []int, firs
 		if err := c.check(i, i+1); err != nil {
 			return err
 		}
-		if s, at := c.find(i); k == first || c.cold(s, at) {
+		s, at := c.find(i)
+		if is, _ := c.cold(s, at); is || k == first {
 			cold = append(cold, k)
 		}
 	}
@@ -290,7 +293,7 @@ func (d *Dataset) warm(c *column, s *segment, from, to int) error {
 	if s.warm.has(from, to) {
 		return nil
 	}
-	switch err := mmap.Populate(s.data[from:to]); {
+	switch err := populate(s.data[from:to]); {
 	case err == nil, errors.Is(err, mmap.ErrUnsupported):
 		s.warm.add(from, to)
 		return nil

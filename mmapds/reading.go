@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/penstock/penstock/internal/mmap"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -76,21 +75,22 @@ type counts struct {
 	mapped        atomic.Bool // any; a number would make every small Gather wait for memory
 	read, evicted atomic.Int64
 	looked        atomic.Int64 // when pages were looked at last, in ns since began
+	inVain        atomic.Int64 // looks at pages that were not in memory, since some were, and those that were spared
 }
 
 var began = time.Now()
 
-// cold reports whether a row is better read by a pread. It costs a system call unless the
-// row's pages were brought in before.
-func (c *column) cold(s *segment, at int) bool {
+// cold reports whether a row is better read by a pread, and if not so, whether it is known that
+// nothing of it is to be read. It costs a system call unless the row's pages were brought in before.
+func (c *column) cold(s *segment, at int) (cold, there bool) {
 	if c.reading != Auto {
-		return c.reading.always()
+		return c.reading.always(), false
 	}
 	if c.size < coldBytes || s.warm.has(at, at+c.size) {
-		return false
+		return false, false
 	}
-	in, pages, err := mmap.Resident(s.data[at : at+c.size])
-	return err == nil && 2*in < pages
+	in, pages, err := resident(s.data[at : at+c.size])
+	return err == nil && 2*in < pages, err == nil && in == pages && c.told
 }
 
 // How often warm pages are looked at, and how many. As the clock has to be asked whether it is
@@ -124,7 +124,7 @@ func (s *segment) evicted() bool {
 		if !s.warm.has(at, at+1) {
 			continue
 		}
-		if in, _, err := mmap.Resident(s.data[at : at+1]); err == nil && in == 0 {
+		if in, _, err := resident(s.data[at : at+1]); err == nil && in == 0 {
 			return true
 		}
 	}
@@ -143,7 +143,7 @@ func (c *column) resident() float64 {
 	for i := range c.segments {
 		data := c.segments[i].data
 		for at := min(step, len(data)) / 2; at < len(data); at += step {
-			n, pages, err := mmap.Resident(data[at : at+1])
+			n, pages, err := resident(data[at : at+1])
 			if err != nil {
 				return -1
 			}

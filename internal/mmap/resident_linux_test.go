@@ -45,6 +45,21 @@ func TestResident(t *testing.T) {
 	}
 }
 
+// What is in memory is told of one's own files, also if they are read-only, and of none that do
+// not exist.
+func TestTells(t *testing.T) {
+	path := write(t, "a", fill(10, 1))
+	if err := os.Chmod(path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if !Tells(path) {
+		t.Error("not told of a file of one's own")
+	}
+	if Tells(path + "b") {
+		t.Error("told of a file that does not exist")
+	}
+}
+
 // evict has the kernel forget a file's pages.
 func evict(t *testing.T, path string) {
 	t.Helper()
