@@ -50,8 +50,8 @@ func (c *Cache) Open(ctx context.Context, url string, fields []string, split str
 }
 
 // Local replaces each argument that is a URL by the path of a complete copy in the cache, which
-// stays there until Close.
-func (c *Cache) Local(ctx context.Context, args []string) error {
+// stays there until Close. Before it fetches one, note is told what its path is.
+func (c *Cache) Local(ctx context.Context, args []string, note func(text string)) error {
 	for i, a := range args {
 		if !remote.IsURL(a) {
 			continue
@@ -61,6 +61,7 @@ func (c *Cache) Local(ctx context.Context, args []string) error {
 			return err
 		}
 		c.local = append(c.local, d)
+		note(fmt.Sprintf("%s is fetched to %s", d.Name(), d.Path()))
 		if err := d.Fill(ctx); err != nil {
 			return err
 		}

@@ -67,7 +67,8 @@ func Command() *cobra.Command {
 		if err := cli.Usage(cache.Settle()...); err != nil {
 			return err
 		}
-		return cache.Local(cmd.Context(), args)
+		quiet, _ := cmd.Flags().GetBool("quiet") // not all have it
+		return cache.Local(cmd.Context(), args, cli.NewProgress(cmd.ErrOrStderr(), "inspect", quiet).Note)
 	}
 	cmd.PersistentPostRun = func(*cobra.Command, []string) { cache.Close() }
 	cmd.AddCommand(showCommand(), verifyCommand(), layoutCommand(), previewCommand(), diffCommand(), statsCommand(), reportCommand(), viewCommand())

@@ -6,6 +6,7 @@ import (
 	"image/png"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -88,5 +89,23 @@ func TestPreviewOnStdout(t *testing.T) {
 	}
 	if _, err := png.Decode(strings.NewReader(out)); err != nil {
 		t.Error(err)
+	}
+}
+
+// What a URL names is fetched first, and it is said to where.
+func TestURL(t *testing.T) {
+	path, cache := animals(t), t.TempDir()
+	args := []string{"--cache-dir", cache, "file://" + filepath.ToSlash(path)}
+	code, out, errs := run(context.Background(), args...)
+	if code != 0 && (strings.Contains(errs, "-tags nocloud") || runtime.GOOS != "linux") {
+		t.Skipf("no URLs in this build: %s", errs)
+	}
+	want := "inspect: file://" + filepath.ToSlash(path) + " is fetched to " + cache
+	if code != 0 || !strings.HasPrefix(errs, want) || !strings.HasPrefix(out, cache) {
+		t.Errorf("exit code %d, stdout %q, stderr %q, want %s", code, out, errs, want)
+	}
+	code, out, errs = run(context.Background(), append([]string{"verify", "--quiet"}, args...)...)
+	if code != 0 || out != "" || errs != "" {
+		t.Errorf("quietly: exit code %d, stdout %q, stderr %q", code, out, errs)
 	}
 }
