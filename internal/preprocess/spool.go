@@ -40,10 +40,9 @@ func (r *run) collect(ctx context.Context) (*store.Manifest, error) {
 	}
 	c := &first.config
 	c.Shuffle, c.Dest, c.Format = Seed{}, r.spool(), formatFlat
-	if c.Resume && store.IsFlat(c.Dest) {
+	if store.IsFlat(c.Dest) {
 		c.Resume, c.Overwrite = false, true
 	}
-	c.Overwrite = c.Overwrite || store.IsFlat(c.Dest)
 	m, err := first.run(ctx)
 	r.books, r.kept, r.resumed = first.books, first.kept, first.resumed
 	if err != nil {
