@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,14 +20,16 @@ type engine struct {
 	jobs    map[int64]*job // by block; from when it is asked for until it is there
 	now     []*job
 	later   []*job
-	begun   bool // something came, or failed, or should have
+	sent    int // jobs begun that nobody waited for
+	allowed int // how many of those may have begun, while something else runs
 	running int
 	flying  int64 // bytes that running jobs will bring
 	limit   limiter
 	stopped bool
-	timer   *time.Timer // of begin
-	room    sync.Cond   // there is less in later
+	timers  []*time.Timer // of allow
+	room    sync.Cond     // there is less in later
 	all     sync.WaitGroup
+	unasked atomic.Int64 // wanted blocks that were not asked for, or in vain; or by other processes
 
 	mostLater int // jobs that may be waiting
 }
@@ -41,16 +45,24 @@ type job struct {
 }
 
 // flyingBytes bounds the memory of requests under way. Of what somebody waits for, so many
-// bytes may be under way whatever the limit on requests is: a batch, but not several, which
-// would all be late.
+// bytes may be under way whatever the limit on requests is: a batch and what leads it, but not
+// several, which would all be late.
 const (
 	flyingBytes = 128 << 20
-	urgentBytes = 16 << 20
+	urgentBytes = 20 << 20
 )
 
 // smallBytes is what a request brings before the link is known, where nobody waits for it. Of
 // smaller ones more may be under way.
 const smallBytes = 512 << 10
+
+// leading is how many requests that nobody waits for may begin half a round trip after the first
+// batch was asked for: they fill the link while it has nothing else, from when the batch is
+// through until what was asked for behind it comes.
+const leading = 8
+
+// unlimited is more requests than there are.
+const unlimited = math.MaxInt
 
 func (e *engine) init(d *Dataset) {
 	e.d = d
@@ -58,6 +70,7 @@ func (e *engine) init(d *Dataset) {
 	e.room.L = &e.mu
 	e.limit = newLimiter(d.opts.InFlight)
 	e.mostLater = maxLater
+	e.unasked.Store(d.left.Load())
 }
 
 // most returns how many blocks of an extent one request may have.
@@ -78,18 +91,21 @@ func (e *engine) demand(ranges, along []blocks) (list []*job) {
 		e.need(nil, r)
 	}
 	e.pump()
-	if !e.begun && e.d.trip > 0 && e.timer == nil {
-		e.timer = time.AfterFunc(e.d.trip, e.begin)
+	if e.allowed == 0 && e.d.trip > 0 && e.timers == nil {
+		e.timers = []*time.Timer{
+			time.AfterFunc(e.d.trip/2, func() { e.allow(leading) }),
+			time.AfterFunc(e.d.trip, func() { e.allow(unlimited) }), // the batch's bytes come about now
+		}
 	}
 	return list
 }
 
-// begin lets what nobody waits for yet follow the first batch, whose bytes come about now: so
-// that the link has something to do when they are through.
-func (e *engine) begin() {
+// allow lets n requests that nobody waits for follow the first batch, so that the link has
+// something to do when that is through.
+func (e *engine) allow(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.begun = true
+	e.allowed = max(e.allowed, n)
 	e.pump()
 }
 
@@ -221,6 +237,7 @@ func (e *engine) absorb(j *job, block, low, high int64) bool {
 	case e.d.state.has(at):
 		return false
 	case other == nil:
+		e.unasked.Add(-1)
 	case other == j || other.started || other.urgent || other.from < low || other.to > high:
 		return false
 	default: // nobody waits for it, and it lies in the window, so that all of it will be taken
@@ -228,6 +245,7 @@ func (e *engine) absorb(j *job, block, low, high int64) bool {
 		for b := other.from; b < other.to; b++ {
 			delete(e.jobs, j.x.base+b)
 		}
+		e.unasked.Add(other.to - other.from - 1)
 	}
 	e.jobs[at] = j
 	return true
@@ -239,6 +257,7 @@ func (e *engine) add(x *extent, from, to int64, urgent bool) *job {
 	for b := from; b < to; b++ {
 		e.jobs[x.base+b] = j
 	}
+	e.unasked.Add(from - to)
 	switch {
 	case e.stopped:
 		j.started = true
@@ -285,7 +304,7 @@ func (e *engine) pick() *job {
 	for len(e.later) > 0 && e.later[0].started {
 		e.later = e.later[1:]
 	}
-	if len(e.later) == 0 || !e.begun && e.running > 0 {
+	if len(e.later) == 0 || e.sent >= e.allowed && e.running > 0 {
 		return nil
 	}
 	if e.full() {
@@ -296,6 +315,7 @@ func (e *engine) pick() *job {
 	e.later = e.later[1:]
 	e.room.Broadcast()
 	e.widen(j)
+	e.sent++
 	return j
 }
 
@@ -310,7 +330,7 @@ func (e *engine) run(j *job, n int64) {
 	err := e.d.fetch(e.d.ctx, j)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.begun = true
+	e.allowed = unlimited
 	e.running--
 	e.flying -= n
 	e.limit.add(e.d.client.Stats().Bytes, err)
@@ -321,6 +341,9 @@ func (e *engine) run(j *job, n int64) {
 // finish ends a job. The caller holds mu.
 func (e *engine) finish(j *job, err error) {
 	j.err = err
+	if err != nil {
+		e.unasked.Add(j.to - j.from)
+	}
 	for b := j.from; b < j.to; b++ {
 		if e.jobs[j.x.base+b] == j {
 			delete(e.jobs, j.x.base+b)
@@ -347,8 +370,8 @@ func (e *engine) stop() {
 		}
 	}
 	e.now, e.later = nil, nil
-	if e.timer != nil {
-		e.timer.Stop()
+	for _, t := range e.timers {
+		t.Stop()
 	}
 	if e.room.L != nil {
 		e.room.Broadcast()

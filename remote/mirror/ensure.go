@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"slices"
-	"sync"
 	"time"
 )
 
@@ -207,8 +205,6 @@ func (d *Dataset) unlearn(x *extent, block int64) {
 	}
 }
 
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
 // right compares a block in the mirror with its checksum.
 func (d *Dataset) right(x *extent, block int64, want uint32) (bool, error) {
 	off, n := x.span(block, block+1)
@@ -217,12 +213,11 @@ func (d *Dataset) right(x *extent, block int64, want uint32) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
+	buf := borrow(min(n, pieceBytes))
+	defer giveBack(buf)
 	crc := uint32(0)
 	for n > 0 {
-		piece := slices.Grow((*buf)[:0], int(min(n, pieceBytes)))[:min(n, pieceBytes)]
-		*buf = piece
+		piece := (*buf)[:min(n, pieceBytes)]
 		if _, err := f.ReadAt(piece, off); err != nil {
 			return false, nil // it is shorter than it should be
 		}

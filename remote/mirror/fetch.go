@@ -61,10 +61,9 @@ func (d *Dataset) fetchRun(ctx context.Context, j *job, from, to int64) error {
 		_, err := d.sums(ctx, j.x)
 		sums <- err
 	}()
-	buf := buffers.Get().(*[]byte)
-	defer buffers.Put(buf)
-	data := slices.Grow((*buf)[:0], int(n))[:n]
-	*buf = data
+	buf := borrow(n)
+	defer giveBack(buf)
+	data := *buf
 	for try := 1; ; try++ {
 		err := d.client.ReadAt(ctx, d.object(j.x), off, data)
 		if try == 1 {

@@ -23,7 +23,7 @@ func (d *Dataset) Horizon() int64 {
 // before and behind what somebody waits for. It returns when they are noted down, which takes
 // until there is room for them, or for the offsets of a ragged field, which it waits for.
 func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
-	if d.whole.Load() {
+	if d.whole.Load() || d.allAsked() {
 		return nil
 	}
 	f, err := d.field(name)
@@ -51,6 +51,12 @@ func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 	}
 	d.engine.ahead(ctx, ranges, true)
 	return ctx.Err()
+}
+
+// allAsked reports whether all that is wanted is here or under way, and will stay, so that no
+// hint brings more.
+func (d *Dataset) allAsked() bool {
+	return d.fits && d.engine.unasked.Load() <= 0 && !d.memory.active()
 }
 
 // fillBytes is how much Fill waits for at a time, while it has the next as much fetched.
