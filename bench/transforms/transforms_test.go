@@ -49,6 +49,12 @@ func TestWays(t *testing.T) {
 	if _, err := s.answer(measure.Request{Do: "2 workers", Set: sets[0].name, To: 4}); err != nil {
 		t.Error(err)
 	}
+	if _, err := s.answer(measure.Request{Do: keeping + "bilinear float32", Set: sets[0].name, To: 2}); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "kept-*")); len(left) > 0 || err != nil {
+		t.Errorf("kept records are left: %v, error %v", left, err)
+	}
 	for way, size := range map[string]int{"bilinear uint8": 3 * side * side, "lanczos float32": 12 * side * side, "all sizes": 4 * 9 * len(filters)} {
 		b := &bench{dir: dir}
 		got, err := b.records(s.answer, way, sets[1])
