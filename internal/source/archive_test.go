@@ -111,6 +111,7 @@ func TestArchivesThatAreRefused(t *testing.T) {
 		"the archive is cut short: it has no end mark":  good[:700],
 		"the archive is cut short: it has no end mark ": good[:1024],
 		"the archive is cut short: unexpected EOF":      good[:300],
+		"no tar archive, or damaged":                    strings.Repeat("a,b\n1,2\n", 200),
 		"holds no files":                                packed(t),
 	} {
 		if _, _, err := describe(t, write(t, "x.tar", text), Options{}); err == nil || !strings.Contains(err.Error(), strings.TrimSpace(want)) {

@@ -92,6 +92,9 @@ func tarError(err error) error {
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the archive is cut short: %w", err)
 	}
+	if errors.Is(err, tar.ErrHeader) {
+		return fmt.Errorf("no tar archive, or damaged: %w", err)
+	}
 	return err
 }
 
