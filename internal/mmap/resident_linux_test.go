@@ -1,6 +1,7 @@
 package mmap
 
 import (
+	"errors"
 	"os"
 	"testing"
 
@@ -27,20 +28,11 @@ func TestResident(t *testing.T) {
 	if err := m.Unmap(); err != nil { // mapped pages stay
 		t.Fatal(err)
 	}
-	evict(t, path)
-	m, err = File(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Unmap()
-	in, _, err := Resident(m.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if in == 100 {
+	switch in := evict(t, path); in {
+	case 0:
+	case 100:
 		t.Skip("this file system keeps files in memory")
-	}
-	if in != 0 {
+	default:
 		t.Errorf("%d pages after eviction", in)
 	}
 }
@@ -60,18 +52,30 @@ func TestTells(t *testing.T) {
 	}
 }
 
-// evict has the kernel forget a file's pages.
-func evict(t *testing.T, path string) {
+// evict has the kernel forget a file's pages, and returns how many it has still. It keeps those
+// that somebody, such as the kernel itself, is looking at just then, so that it is asked again.
+func evict(t *testing.T, path string) (in int) {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := f.Sync(); err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		if err := errors.Join(f.Sync(), unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)); err != nil {
+			t.Fatal(err)
+		}
+		m, err := File(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in, _, err = Resident(m.Bytes())
+		if err := errors.Join(err, m.Unmap()); err != nil {
+			t.Fatal(err)
+		}
+		if in == 0 {
+			break
+		}
 	}
-	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil {
-		t.Fatal(err)
-	}
+	return in
 }
