@@ -29,10 +29,15 @@ func (w *worker) prepare(p *pass, s *slot) (err error) {
 func (w *worker) choose(s *slot) error {
 	pos, n, pad := s.part.slice(s.step)
 	s.position, s.indices, s.valid = pos, s.all[:n], s.allValid[:n]
-	s.part.choose(pos, pad, s.indices)
+	if first, is := s.part.runAt(pos, n, pad); is {
+		s.run = n
+		sequential(n).Fill(first, s.indices)
+	} else {
+		s.part.choose(pos, pad, s.indices)
+		s.run = runLength(s.indices)
+	}
 	copy(s.valid, w.ld.allValid[:n-pad])
 	clear(s.valid[n-pad:])
-	s.run = runLength(s.indices)
 	if i := s.outside(w.ld.src.Len()); i >= 0 {
 		return fmt.Errorf("the Order puts record %d at position %d, but the Source has %d records", s.indices[i], pos+i, w.ld.src.Len())
 	}
@@ -50,6 +55,9 @@ func (w *worker) fillRange(p *pass, s *slot, lo, hi int) error {
 
 // readRange is fillRange that fails.
 func (w *worker) readRange(p *pass, s *slot, lo, hi int) error {
+	if s.viewOnly() {
+		return nil
+	}
 	w.lap()
 	for f := range w.ld.fields {
 		fd := &w.ld.fields[f]

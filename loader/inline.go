@@ -47,23 +47,32 @@ func (w *worker) instant(t *part, step int) (yes bool) {
 	var err error
 	defer w.catch(&err)
 	pos, n, pad := t.slice(step)
-	next := w.ahead[:n]
-	if front := next[:min(2, n)]; pad == 0 {
-		t.choose(pos, 0, front) // most that are no run show it here: the workers will choose all of them
-		if runLength(front) < len(front) {
-			return false
-		}
+	first, is := t.runAt(pos, n, pad)
+	if !is {
+		first, is = w.runOf(t, pos, n, pad)
 	}
-	t.choose(pos, pad, next)
-	if runLength(next) < n || next[0] < 0 || next[0]+n > w.ld.src.Len() {
+	if !is || first < 0 || first+n > w.ld.src.Len() {
 		return false
 	}
 	for i := range w.ld.fields {
-		if !w.ld.warmth.IsWarm(w.ld.fields[i].in.Name, next[0], next[0]+n) {
+		if !w.ld.warmth.IsWarm(w.ld.fields[i].in.Name, first, first+n) {
 			return false
 		}
 	}
 	return true
+}
+
+// runOf is part.runAt for any Sequence: it has the records listed.
+func (w *worker) runOf(t *part, pos, n, pad int) (first int, is bool) {
+	next := w.ahead[:n]
+	if front := next[:min(2, n)]; pad == 0 {
+		t.choose(pos, 0, front) // most that are no run show it here: the workers will choose all of them
+		if runLength(front) < len(front) {
+			return 0, false
+		}
+	}
+	t.choose(pos, pad, next)
+	return next[0], runLength(next) == n
 }
 
 // callWorkers starts the workers, once, and wakes them, unless the loop makes its batches

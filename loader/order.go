@@ -25,6 +25,12 @@ type Sequence interface {
 	Fill(pos int, dst []int)
 }
 
+// runner is what a Sequence implements that may know, without listing them, that the records at n
+// positions from pos on follow each other in the Source, and then which one is the first.
+type runner interface {
+	runAt(pos, n int) (first int, ok bool)
+}
+
 // Sequential visits the records in the order of the dataset. Batches are views.
 type Sequential struct{}
 
@@ -40,6 +46,8 @@ func (s sequential) Fill(pos int, dst []int) {
 		dst[i] = pos + i
 	}
 }
+
+func (s sequential) runAt(pos, _ int) (first int, ok bool) { return pos, true }
 
 // Shuffle visits every record exactly once, in an order that looks random and is another
 // for every seed and epoch: (0, 1) and (1, 0) are not related. It computes each position

@@ -57,6 +57,11 @@ func (s runSequence) Fill(pos int, dst []int) {
 	}
 }
 
+func (s runSequence) runAt(pos, n int) (first int, ok bool) {
+	first, in, of := s.at(pos)
+	return first + in, in+n <= of
+}
+
 // at returns the run that position pos lies in: its first record, the place of pos in it,
 // and its length.
 func (s runSequence) at(pos int) (first, in, n int) {

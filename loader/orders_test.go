@@ -36,6 +36,36 @@ func checkPermutation(t testing.TB, what string, got, want []int) {
 	}
 }
 
+// Batches hold what the Order lists, also of orders that know their runs without listing them.
+func TestBatchesOfRuns(t *testing.T) {
+	for _, n := range []int{99, 100, 103, 640} {
+		for _, o := range []loader.Order{loader.Sequential{}, loader.RunShuffle{Run: 4}, loader.RunShuffle{Run: 10}, loader.RunShuffle{Run: 64}} {
+			for _, batch := range []int{1, 4, 5, 10, 64} {
+				for rank := range 3 {
+					ld := open(t, newMemorySource(n, 4), loader.Options{BatchSize: batch, Order: o, Seed: 7, World: loader.World{Rank: rank, Size: 3}})
+					checkBatchesOf(t, ld, fillAll(t, o, n, 7, 2), batch, rank)
+				}
+			}
+		}
+	}
+}
+
+// checkBatchesOf compares epoch 2 of one of three ranks with its order.
+func checkBatchesOf(t *testing.T, ld *loader.Loader, order []int, batch, rank int) {
+	t.Helper()
+	for b, err := range ld.Epoch(t.Context(), 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkBatch(t, b)
+		for i, r := range b.Indices() {
+			if pos := b.Step()*3*batch + rank*b.Len() + i; b.Valid()[i] != (pos < len(order)) || r != order[pos%len(order)] {
+				t.Fatalf("batches of %d, rank %d: step %d: record %d at place %d", batch, rank, b.Step(), r, i)
+			}
+		}
+	}
+}
+
 func upTo(n int) []int {
 	all := make([]int, n)
 	for i := range all {

@@ -5,10 +5,11 @@ type part struct {
 	opts    *Options
 	number  int
 	seq     Sequence
-	records int // positions of seq
-	steps   int // batches
-	from    int // step that comes first: not 0 after Resume
-	first   int // tick of that step
+	runs    runner // nil if seq is none
+	records int    // positions of seq
+	steps   int    // batches
+	from    int    // step that comes first: not 0 after Resume
+	first   int    // tick of that step
 	taken   ticks
 }
 
@@ -16,6 +17,7 @@ type part struct {
 func (ld *Loader) part(number, from int) *part {
 	t := &part{opts: &ld.opts, number: number, seq: ld.sequence(number), from: from}
 	t.records = t.seq.Len()
+	t.runs, _ = t.seq.(runner)
 	t.steps = max(from, ld.opts.batches(t.records))
 	return t
 }
@@ -47,6 +49,15 @@ func (t *part) choose(pos, pad int, dst []int) {
 	for i := real; i < len(dst); i++ {
 		t.seq.Fill((pos+i)%t.records, dst[i:i+1])
 	}
+}
+
+// runAt returns the first record of n positions from pos on, the last pad of which lie beyond the
+// end, if it is known at once that they are one run.
+func (t *part) runAt(pos, n, pad int) (first int, ok bool) {
+	if t.runs == nil || pad > 0 || n == 0 {
+		return 0, false
+	}
+	return t.runs.runAt(pos, n)
 }
 
 // maxReach is how far AsCompleted lets a batch be delivered before an earlier one: so many
