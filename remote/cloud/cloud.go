@@ -5,7 +5,6 @@ package cloud
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -45,7 +44,7 @@ func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) 
 	if err != nil {
 		// The text may have the URL in it, with all options.
 		text := strings.ReplaceAll(err.Error(), driver.String(), u.String())
-		return nil, nil, remote.NewError("open", u.String(), remote.ErrInvalid, errors.New(text))
+		return nil, nil, remote.NewError("open", u.String(), remote.ErrInvalid, errors.New(text+hintOf(text).todo))
 	}
 	return &bucket{blob: b, name: u.Name(), scheme: u.Scheme}, u, nil
 }
@@ -239,14 +238,44 @@ func kindOf(op string, err error) error {
 	case statusOf(err) == http.StatusRequestedRangeNotSatisfiable:
 		return remote.ErrInvalid
 	}
-	return nil
+	return hintOf(err.Error()).kind
 }
 
 // denials are what the SDKs say where credentials are missing or wrong, without a code that
 // gocloud.dev knows.
 var denials = []string{
 	"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AuthorizationFailure", "AuthorizationHeaderMalformed",
-	"failed to retrieve credentials", "get credentials", "could not find default credentials", "no EC2 IMDS role found",
+	"failed to retrieve credentials", "get credentials",
+}
+
+// hint is what to do about something that is missing, which the SDKs tell in words of their own.
+type hint struct {
+	said string
+	kind error
+	todo string
+}
+
+const (
+	forS3     = "; give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws, or ?anonymous=true for a public bucket"
+	forGoogle = "; give credentials: gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a public bucket"
+)
+
+var hints = []hint{
+	{"no EC2 IMDS role found", remote.ErrPermission, forS3},
+	{"Invalid region: ", remote.ErrInvalid, "; name the region: ?region=eu-west-1, or AWS_REGION"},
+	{"could not find default credentials", remote.ErrPermission, forGoogle},
+	{"private key should be a PEM", remote.ErrPermission, forGoogle}, // of the empty key that stands for none
+	{"Options.AccountName is required", remote.ErrInvalid, "; name the account: ?storage_account=NAME, or AZURE_STORAGE_ACCOUNT"},
+}
+
+// hintOf returns the hint for what an SDK said, or none.
+func hintOf(text string) hint {
+	for _, h := range hints {
+		if strings.Contains(text, h.said) {
+			return h
+		}
+	}
+	return hint{}
 }
 
 func isDenied(text string) bool {
@@ -267,7 +296,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// cause shortens what gocloud.dev puts around an SDK's error.
+// cause shortens what gocloud.dev puts around an SDK's error, and says what to do about it.
 func cause(err error) error {
 	text := err.Error()
 	if at := strings.Index(text, "(code="); at >= 0 {
@@ -275,5 +304,5 @@ func cause(err error) error {
 			text = text[at+end+3:]
 		}
 	}
-	return fmt.Errorf("%s", strings.Join(strings.Fields(text), " "))
+	return errors.New(strings.Join(strings.Fields(text), " ") + hintOf(text).todo)
 }

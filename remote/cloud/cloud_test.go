@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/remote"
@@ -116,5 +117,35 @@ func TestOpenRefuses(t *testing.T) {
 			b.Close()
 			t.Errorf("%s is opened", text)
 		}
+	}
+}
+
+// What is missing is not tried again, and the error says how to give it.
+func TestWhatIsMissing(t *testing.T) {
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_CONNECTION_STRING"} {
+		t.Setenv(name, "")
+	}
+	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_ACCESS_KEY_ID", "a")
+	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
+	b, _, err := Open(t.Context(), "s3://lab/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if _, err := b.Stat(t.Context(), "x"); !errors.Is(err, remote.ErrInvalid) || !strings.Contains(err.Error(), "?region=") {
+		t.Errorf("without a region: %v", err)
+	}
+	if _, _, err := Open(t.Context(), "azblob://lab/x"); !errors.Is(err, remote.ErrInvalid) || !strings.Contains(err.Error(), "?storage_account=") {
+		t.Errorf("without an account: %v", err)
+	}
+	for _, said := range []string{"get identity: no EC2 IMDS role found", "google: could not find default credentials", "private key should be a PEM or plain PKCS1"} {
+		err := errors.New(said)
+		if kindOf("read", err) != remote.ErrPermission || !strings.Contains(cause(err).Error(), "?anonymous=true") {
+			t.Errorf("%s: %v, %v", said, kindOf("read", err), cause(err))
+		}
+	}
+	if err := errors.New("connection reset"); kindOf("read", err) != nil || cause(err).Error() != "connection reset" {
+		t.Errorf("%v: %v, %v", err, kindOf("read", err), cause(err))
 	}
 }
