@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -212,10 +211,9 @@ func TestAppendAllocatesNothing(t *testing.T) {
 }
 
 func TestNumPyReadsRagged(t *testing.T) {
-	python := findPython(t, "numpy")
 	dest := filepath.Join(t.TempDir(), "ds")
 	buildRagged(t, dest, 1100, 1)
-	out, err := exec.Command(python, "-c", `
+	out := numpy(t, dest, `
 import json, numpy as np, sys
 ds = sys.argv[1]
 m = json.load(open(ds + "/manifest.json"))
@@ -229,10 +227,7 @@ for name in ("tokens", "boxes", "text", "tags", "nothing"):
         for k in (0, 5, s["count"] - 1):
             v = values[offsets[k]:offsets[k + 1]]
             print(name, s["first"] + k, v.dtype, v.shape[1:], v.tobytes().hex())
-`, dest).CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+`)
 	r := NewRecord(raggedSchema())
 	var want strings.Builder
 	for k, f := range raggedSchema().Fields[:5] {
@@ -243,7 +238,7 @@ for name in ("tokens", "boxes", "text", "tags", "nothing"):
 			}
 		}
 	}
-	if string(out) != want.String() {
+	if out != want.String() {
 		t.Errorf("NumPy read\n%.3000swant\n%.3000s", out, want.String())
 	}
 }

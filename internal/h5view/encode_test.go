@@ -201,9 +201,11 @@ func TestH5PyReadsTheSame(t *testing.T) {
 			write(t, d)
 			cmd := exec.Command(python, "-c", compare, d.Path)
 			cmd.Dir = t.TempDir() // not that of the files
-			out, err := cmd.CombinedOutput()
+			var diag bytes.Buffer
+			cmd.Stderr = &diag
+			out, err := cmd.Output()
 			if err != nil {
-				t.Fatalf("%s: %v: %s", name, err, out)
+				t.Fatalf("%s: %v: %s", name, err, diag.Bytes())
 			}
 			if got, want := strings.TrimSpace(string(out)), fmt.Sprint(len(d.Columns)); got != want {
 				t.Errorf("%s: %s datasets compared, want %s", name, got, want)
