@@ -3,8 +3,8 @@
 # usage: test.sh PREPROCESS SOURCE
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-export PREPROCESS=$1
-source=$2
+export PREPROCESS=${1:?usage: test.sh PREPROCESS SOURCE}
+source=${2:?usage: test.sh PREPROCESS SOURCE}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 flags=(--resize 32 --crop 24 --on-error skip)
