@@ -41,11 +41,14 @@ func infoOf(m *store.Manifest) source.Info {
 	return info
 }
 
+// completeHint is what a summary says of a dataset that was there.
+const completeHint = "it was complete already; nothing was left to do"
+
 // found returns the summary of a dataset that is complete, and removes what the run that
 // made it has left beside it.
 func (c Config) found(m *store.Manifest, info source.Info) (*Summary, error) {
 	r := &run{config: c, books: newBooks(c), info: info}
-	r.info.Hints = []string{"it was complete already; nothing was left to do"}
+	r.info.Hints = []string{completeHint}
 	r.books.restoreFrom(m)
 	err := tidy(c.Dest)
 	if c.Shuffle.Set {

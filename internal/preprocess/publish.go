@@ -26,7 +26,7 @@ type destination struct {
 
 // dest returns what a URL names, nil for a place on this machine.
 func (b *buckets) dest(text, spool string) (*destination, error) {
-	if !remote.IsURL(text) || strings.HasPrefix(text, "file:") {
+	if !inBucket(text) {
 		return nil, nil
 	}
 	c, u, err := b.client(text)

@@ -145,7 +145,7 @@ func (r *run) made(p *part, err error) (*store.Manifest, error) {
 	}
 	r.part, r.books = p, newBooks(r.config)
 	r.books.samples, r.books.bytes = p.To-p.From, p.Bytes
-	r.info.Hints = append(r.info.Hints, "it was complete already; nothing was left to do")
+	r.info.Hints = append(r.info.Hints, completeHint)
 	if !vfs.Mounted(p.path) {
 		if err := tidy(partFile(p.path)); err != nil {
 			return nil, err

@@ -109,6 +109,9 @@ func (b *buckets) merge(m MergeConfig, progress Progress) (*Summary, error) {
 		}
 		local.Parts = append(local.Parts, path)
 	}
+	if s, err := b.removeLeft(m, d, folders, local.Parts); s != nil || err != nil {
+		return s, err
+	}
 	if d == nil {
 		local.Dest = localPath(m.Dest)
 	} else {
@@ -120,14 +123,19 @@ func (b *buckets) merge(m MergeConfig, progress Progress) (*Summary, error) {
 		local.Dest, local.Overwrite, local.outbox = d.local, !m.Resume || m.Overwrite, d.outbox(format, replaces)
 	}
 	s, err := Merge(b.ctx, local, progress)
-	err = local.outbox.explain(err)
+	if err != nil {
+		return nil, local.outbox.explain(err)
+	}
+	s.Source.Path = b.text(s.Source.Path)
+	if m.RemoveParts {
+		err = b.markSpent(folders, local.Parts, s, lastFile(local.Dest, s.Format))
+	}
 	if err == nil && d != nil {
 		err = d.send(s, m.Overwrite, progress)
 	}
 	if err != nil {
 		return nil, err
 	}
-	s.Source.Path = b.text(s.Source.Path)
 	for i := range s.hints {
 		s.hints[i] = b.text(s.hints[i])
 	}
@@ -164,7 +172,7 @@ func (b *buckets) client(text string) (*remote.Client, *remote.URL, error) {
 
 // mount returns a path for what a URL names; of what is on this machine it is the path itself.
 func (b *buckets) mount(text string) (string, error) {
-	if !remote.IsURL(text) || strings.HasPrefix(text, "file:") {
+	if !inBucket(text) {
 		return localPath(text), nil
 	}
 	c, u, err := b.client(text)
@@ -224,10 +232,10 @@ type renamed struct {
 func (e *renamed) Error() string { return e.text }
 func (e *renamed) Unwrap() error { return e.error }
 
-// removeAll removes folders of parts that dataset id was made of.
+// removeAll removes folders of parts that dataset id was made of, and what says so.
 func (b *buckets) removeAll(folders []string, id string) error {
 	for _, f := range folders {
-		if !remote.IsURL(f) || strings.HasPrefix(f, "file:") {
+		if !inBucket(f) {
 			if err := removeParts([]string{localPath(f)}, id); err != nil {
 				return err
 			}
@@ -242,12 +250,18 @@ func (b *buckets) removeAll(folders []string, id string) error {
 				err = c.Delete(b.ctx, o.Key)
 			}
 			if err != nil {
-				return fmt.Errorf("the dataset is made, but its parts cannot be removed: %w", err)
+				return errRemove(err)
 			}
 		}
 	}
+	if err := b.unmark(folders); err != nil {
+		return errRemove(err)
+	}
 	return nil
 }
+
+// inBucket reports whether a place is in a bucket, and not on this machine.
+func inBucket(text string) bool { return remote.IsURL(text) && !strings.HasPrefix(text, "file:") }
 
 // apartURLs refuses a destination inside a source, or the other way round.
 func apartURLs(source, dest string) error {

@@ -49,7 +49,7 @@ func TestMergeFinishesRemoval(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.ID != id || s.Records != 6 || !slices.Equal(s.hints, []string{"it was complete already; nothing was left to do"}) {
+			if s.ID != id || s.Records != 6 || !slices.Equal(s.hints, []string{completeHint}) {
 				t.Errorf("%+v", s)
 			}
 			if !maps.Equal(files(t, m.Dest), made) {
