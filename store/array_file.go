@@ -22,11 +22,13 @@ type arrayFile struct {
 	word [8]byte // an offset; here, so that it is not allocated
 }
 
-// writeBuffer is how much is gathered before it is written. Values of directly and more bytes
-// are written from where they are: a call of the system costs less than a copy of them.
+// Bytes are written up to the last multiple of a piece, and what is behind that with the next ones:
+// the system finds large pages then, which saves it more than it costs to gather. Of large rows,
+// which have largeRow bytes or more, less is gathered.
 const (
-	writeBuffer = 1 << 20
-	directly    = 64 << 10
+	smallPiece = 256 << 10
+	largePiece = 1 << 20
+	largeRow   = 64 << 10
 )
 
 // A file of leastReserve bytes gets room for as many again, and so on up to mostReserve.
@@ -56,43 +58,59 @@ var blankHeader [HeaderBytes]byte
 func (a *arrayFile) append(b []byte, crc uint32) error {
 	a.sums.Add(b, crc)
 	a.rows += int64(len(b) / a.spec.RecordBytes())
-	if len(b) >= directly || len(a.buf)+len(b) > writeBuffer {
-		if err := a.flush(); err != nil {
-			return err
-		}
+	end := a.at + int64(len(a.buf)+len(b))
+	behind := int(end % a.piece())
+	if behind >= len(b) {
+		a.buf = append(a.buf, b...)
+		return nil
 	}
-	if len(b) >= directly {
-		return a.write(b)
+	if err := a.write(b[:len(b)-behind]); err != nil {
+		return err
 	}
-	a.buf = append(a.buf, b...)
+	a.buf = append(a.buf, b[len(b)-behind:]...)
 	return nil
 }
 
-func (a *arrayFile) flush() error {
-	err := a.write(a.buf)
-	a.buf = a.buf[:0]
+func (a *arrayFile) piece() int64 {
+	if a.spec.RecordBytes() >= largeRow {
+		return smallPiece
+	}
+	return largePiece
+}
+
+// write writes what was gathered, and b.
+func (a *arrayFile) write(b []byte) error {
+	n := int64(len(a.buf) + len(b))
+	if a.at+n > a.held && a.at >= leastReserve {
+		a.held = reserve(a.file, max(a.at, a.held), min(a.at, mostReserve))
+	}
+	done, err := writeBoth(a.file, a.buf, b)
+	a.at, a.buf = a.at+int64(done), a.buf[:0]
 	return err
 }
 
-// write writes in pieces that end at multiples of writeBuffer, for which the system finds large
-// pages.
-func (a *arrayFile) write(b []byte) error {
-	if a.at+int64(len(b)) > a.held && a.at >= leastReserve {
-		a.held = reserve(a.file, max(a.at, a.held), min(a.at, mostReserve))
+// writeBoth writes head and tail and returns how much of them.
+func writeBoth(f *os.File, head, tail []byte) (done int, err error) {
+	if len(head) > 0 && len(tail) > 0 {
+		done = writeAtOnce(f, head, tail)
 	}
-	for len(b) > 0 {
-		n, err := a.file.Write(b[:min(int64(len(b)), writeBuffer-a.at%writeBuffer)])
-		if a.at += int64(n); err != nil {
-			return err
+	if done < len(head) {
+		n, err := f.Write(head[done:])
+		if done += n; err != nil {
+			return done, err
 		}
-		b = b[n:]
 	}
-	return nil
+	if done < len(head)+len(tail) {
+		var n int
+		n, err = f.Write(tail[done-len(head):])
+		done += n
+	}
+	return done, err
 }
 
 // sync makes all rows durable.
 func (a *arrayFile) sync() error {
-	if err := a.flush(); err != nil {
+	if err := a.write(nil); err != nil {
 		return err
 	}
 	return a.file.Sync()
@@ -106,7 +124,7 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	if a.rows == 0 {
 		a.buf, crc = append(a.buf, 0), CRC32C([]byte{0})
 	}
-	if err := a.flush(); err != nil {
+	if err := a.write(nil); err != nil {
 		return 0, nil, err
 	}
 	header := npyHeader(a.spec, a.rows)
@@ -152,7 +170,7 @@ func (a *arrayFile) resume(path string, rows int64, crc uint32) error {
 // reread computes the checksums of the rows in the file.
 func (a *arrayFile) reread(size int64) error {
 	r := io.NewSectionReader(a.file, HeaderBytes, size)
-	buf := make([]byte, writeBuffer)
+	buf := make([]byte, largePiece)
 	for left := size; left > 0; {
 		n := min(left, int64(len(buf)))
 		if _, err := io.ReadFull(r, buf[:n]); err != nil {
