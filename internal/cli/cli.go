@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
@@ -28,8 +29,8 @@ const (
 var ErrInterrupted = errors.New("interrupted")
 
 // Main runs cmd with the arguments, streams and signals of the process, and ends the process.
-// SIGINT and SIGTERM cancel the command's context, so that it can tidy up; a second one
-// ends the process at once.
+// SIGINT and SIGTERM cancel the command's context, so that it can tidy up; a second one, a
+// quarter of a second later or more, ends the process at once.
 func Main(cmd *cobra.Command) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -37,11 +38,25 @@ func Main(cmd *cobra.Command) {
 	go func() {
 		<-signals
 		cancel(ErrInterrupted)
-		<-signals
+		awaitSecond(signals)
 		os.Exit(ExitInterrupted)
 	}()
 	cmd.SetContext(ctx)
 	os.Exit(Run(cmd, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// copies is how long signals count as copies of the first: timeout(1) and others send one to a
+// process and to its group, which is the same process again.
+const copies = 250 * time.Millisecond
+
+// awaitSecond returns when a signal comes that is no copy of the one that just came.
+func awaitSecond(signals <-chan os.Signal) {
+	first := time.Now()
+	for range signals {
+		if time.Since(first) >= copies {
+			return
+		}
+	}
 }
 
 // Run runs cmd, whose context is the one set with SetContext, and returns the exit code. An
