@@ -25,7 +25,7 @@ func (r *run) create(j *job) (store.Writer, error) {
 		return nil, err
 	}
 	w, err := r.newWriter(j, journal)
-	if err != nil && !r.config.Resume {
+	if err != nil && !r.config.Resume && !errors.Is(err, store.ErrBusy) { // what another process builds is its own, also if it ends now
 		err = errors.Join(err, r.discard())
 	}
 	return w, err
