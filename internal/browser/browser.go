@@ -90,7 +90,8 @@ func start(ctx context.Context, path, dir string) (*Browser, error) {
 	ctx, stop := context.WithCancel(ctx)
 	b := &Browser{dir: dir, in: ourOut, events: make(chan message, 1024), stop: stop}
 	b.cmd = exec.CommandContext(ctx, path, append(slices.Clone(flags), "--user-data-dir="+dir, "about:blank")...)
-	b.cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir, "TMPDIR="+dir)
+	b.cmd.Dir = dir
+	b.cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir, "TMPDIR=.") // names of sockets must be short
 	b.cmd.Stderr = said
 	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
 	err = errors.Join(b.cmd.Start(), theirIn.Close(), theirOut.Close())
