@@ -10,3 +10,9 @@ func freeBytes(folder string) int64 {
 	}
 	return int64(s.Bavail) * int64(s.Bsize)
 }
+
+// inMemory reports whether a folder is kept in memory alone.
+func inMemory(folder string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(folder, &s) == nil && s.Type == unix.TMPFS_MAGIC
+}

@@ -30,15 +30,22 @@ type Trial struct {
 	// GoOn has the program go on with a state that is in folder, and says what is wrong with
 	// what it makes of that.
 	GoOn func(s State, folder string) error
+
+	every int // one state in so many is tried
 }
 
 // Run records the program, and has it go on after a crash at any of its steps; from the state
 // that Twice picks, and with the flag -crashes N from N others, also after a second crash at any
-// of the steps that it makes when it goes on. In short tests it tries one state in eight.
+// of the steps that it makes when it goes on. In short tests, and without that flag where Scratch is
+// not in memory, so that each state waits for a disk, it tries one state in eight.
 func (c *Trial) Run(t *testing.T) {
 	t.Helper()
 	log := c.record(t, c.Folder)
 	c.Done()
+	if c.every = 1; testing.Short() || !inMemory(c.Scratch) && *Crashes == 0 {
+		c.every = 8
+		t.Logf("one state in %d is tried: -short is set, or %s is not in memory", c.every, c.Scratch)
+	}
 	picked := sample{most: *Crashes, rng: rand.New(rand.NewPCG(5, 5))}
 	var twice []State
 	n := c.each(t, log, "", func(s State, folder string) {
@@ -115,7 +122,7 @@ func (c *Trial) each(t *testing.T, log *Log, before string, told func(s State, f
 		}
 		n++
 		told(s, folder)
-		if !testing.Short() || n%8 == 0 {
+		if n%c.every == 0 {
 			if err := c.GoOn(s, folder); err != nil {
 				t.Fatalf("%s%s, the last mark being %q: %v", before, s.What, s.Mark, err)
 			}
