@@ -31,23 +31,26 @@ var fakeDriver struct {
 }
 
 func TestMain(m *testing.M) {
+	if role := os.Getenv("PENSTOCK_IPC"); role != "" {
+		useDriver("") // which the test has built
+		os.Exit(otherProcess(role))
+	}
 	dir, err := os.MkdirTemp("", "fakecuda")
 	if err != nil {
 		panic(err)
 	}
-	if err := openFake(dir); err != nil {
-		fakeDriver.why = err.Error()
-	}
-	code := 0
-	if role := os.Getenv("PENSTOCK_IPC"); role != "" {
-		code = otherProcess(role)
-	} else {
-		code = m.Run()
-	}
+	useDriver(dir)
+	code := m.Run()
 	if err := os.RemoveAll(dir); err != nil {
 		panic(err)
 	}
 	os.Exit(code)
+}
+
+func useDriver(dir string) {
+	if err := openFake(dir); err != nil {
+		fakeDriver.why = err.Error()
+	}
 }
 
 func openFake(dir string) error {
