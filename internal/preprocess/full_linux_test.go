@@ -3,8 +3,10 @@ package preprocess
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"maps"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -79,5 +81,23 @@ func TestDiskFullThenResumed(t *testing.T) {
 		if name == "ds" && !maps.Equal(files(t, c.Dest), files(t, whole.Dest)) {
 			t.Error("other bytes than with room from the beginning")
 		}
+	}
+}
+
+// Where little is known beforehand, as of records that have lengths of their own, what is free
+// is less than what is needed.
+func TestDiskFullOfUnknownNeed(t *testing.T) {
+	dir := t.TempDir()
+	for need, want := range map[int64]string{
+		0:       `needs more than the [0-9.]+ [KMGT]iB that ` + dir + ` has free$`,
+		1 << 60: `needs at least 1.0 EiB, and ` + dir + ` has [0-9.]+ [KMGT]iB free$`,
+	} {
+		err := explainSpace(&fs.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}, filepath.Join(dir, "ds"), need)
+		if !errors.Is(err, syscall.ENOSPC) || !regexp.MustCompile(want).MatchString(err.Error()) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	if err := explainSpace(fs.ErrClosed, dir, 0); err != fs.ErrClosed {
+		t.Errorf("error %v", err)
 	}
 }
