@@ -41,7 +41,7 @@ func BenchmarkLink(b *testing.B) {
 		shape   []int
 	}{{"784B", setting("SMALL", 300_000), []int{28, 28}}, {"150528B", setting("LARGE", 3000), []int{3, 224, 224}}} {
 		b.Run(c.name, func(b *testing.B) {
-			s := Start(b)
+			s := Start(b, "--keep-alive") // as stores do: else each request makes a connection
 			dir := filepath.Join(s.Root, "ds")
 			write(b, dir, c.records, c.shape...)
 			local, err := mmapds.Open(dir)

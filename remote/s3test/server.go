@@ -44,9 +44,9 @@ func find() (string, error) {
 	return p, err
 }
 
-// Start runs a server until the test ends, and sets the environment that the AWS SDK reads.
-// Without the program the test is skipped.
-func Start(t testing.TB) *Server {
+// Start runs a server, with flags besides its own, until the test ends, and sets the environment
+// that the AWS SDK reads. Without the program the test is skipped.
+func Start(t testing.TB, flags ...string) *Server {
 	t.Helper()
 	program, err := find()
 	if err != nil {
@@ -66,7 +66,7 @@ func Start(t testing.TB) *Server {
 	}
 	t.Cleanup(s.Stop)
 	for range 5 { // another process may take the address in between
-		if s.listen(t, program) {
+		if s.listen(t, program, flags) {
 			return s
 		}
 	}
@@ -75,10 +75,11 @@ func Start(t testing.TB) *Server {
 }
 
 // listen starts the process and waits until it listens; false says that it has ended instead.
-func (s *Server) listen(t testing.TB, program string) bool {
+func (s *Server) listen(t testing.TB, program string, flags []string) bool {
 	t.Helper()
 	s.Address, s.ended = freeAddress(t), make(chan struct{})
-	s.process = exec.Command(program, "--port", s.Address, "--quiet", "posix", filepath.Dir(s.Root))
+	flags = append([]string{"--port", s.Address, "--quiet"}, flags...)
+	s.process = exec.Command(program, append(flags, "posix", filepath.Dir(s.Root))...)
 	s.process.Env = append(os.Environ(), "ROOT_ACCESS_KEY="+AccessKey, "ROOT_SECRET_KEY="+SecretKey)
 	if err := s.process.Start(); err != nil {
 		t.Fatal(err)
