@@ -16,8 +16,14 @@ func newMemory(n int) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("allocating %d bytes of buffers: %w; lower BatchSize, Ahead or Workers", n, err)
 	}
+	if n >= hugeBytes {
+		hugePages(b)
+	}
 	return b, nil
 }
+
+// hugeBytes is the least memory that can have a large page of most machines.
+const hugeBytes = 2 << 20
 
 // freeMemory gives back what newMemory returned. Nothing may use it any more.
 func freeMemory(b []byte) error { return unix.Munmap(b) }
