@@ -122,10 +122,11 @@ func TestOpenRefuses(t *testing.T) {
 
 // What is missing is not tried again, and the error says how to give it.
 func TestWhatIsMissing(t *testing.T) {
-	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_CONNECTION_STRING"} {
+	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_CONNECTION_STRING"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
+	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_ACCESS_KEY_ID", "a")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "b")
 	b, _, err := Open(t.Context(), "s3://lab/x")
