@@ -10,7 +10,7 @@ BENCHTIME ?= 1s
 .PHONY: help deps build demo test test-arm64 test-gpu lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz generate picture clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 deps: ## install what the build and the tests need, where that is possible
 	@.ci/deps
