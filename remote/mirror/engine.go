@@ -49,7 +49,7 @@ type job struct {
 // several, which would all be late.
 const (
 	flyingBytes = 128 << 20
-	urgentBytes = 20 << 20
+	urgentBytes = 18 << 20
 )
 
 // smallBytes is what a request brings before the link is known, where nobody waits for it. Of
@@ -59,7 +59,7 @@ const smallBytes = 512 << 10
 // leading is how many requests that nobody waits for may begin half a round trip after the first
 // batch was asked for: they fill the link while it has nothing else, from when the batch is
 // through until what was asked for behind it comes.
-const leading = 8
+const leading = 4
 
 // unlimited is more requests than there are.
 const unlimited = math.MaxInt
