@@ -10,20 +10,18 @@ import (
 
 // newMemory returns n > 0 zeroed bytes that start on a page, from outside the Go heap: the
 // ring is then neither counted by the collector's pacing nor kept after Close. The pages
-// are taken from the system when they are first written.
-func newMemory(n int) ([]byte, error) {
-	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+// are taken from the system when they are first written, as large ones if there are enough for
+// one, or small tells why not.
+func newMemory(n int) (b []byte, small string, err error) {
+	b, err = unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, fmt.Errorf("allocating %d bytes of buffers: %w; lower BatchSize, Ahead or Workers", n, err)
+		return nil, "", fmt.Errorf("allocating %d bytes of buffers: %w; lower BatchSize, Ahead or Workers", n, err)
 	}
 	if n >= hugeBytes {
-		hugePages(b)
+		small = hugePages(b)
 	}
-	return b, nil
+	return b, small, nil
 }
-
-// hugeBytes is the least memory that can have a large page of most machines.
-const hugeBytes = 2 << 20
 
 // freeMemory gives back what newMemory returned. Nothing may use it any more.
 func freeMemory(b []byte) error { return unix.Munmap(b) }
