@@ -14,8 +14,6 @@ type Locked struct {
 	// they are without a Memory. They are not locked.
 	Views bool
 
-	memory anonymous
-
 	mu  sync.Mutex
 	why string
 	n   int // allocations that are locked
@@ -23,7 +21,7 @@ type Locked struct {
 
 // Alloc returns n > 0 bytes that start on a page.
 func (m *Locked) Alloc(n int) ([]byte, error) {
-	b, err := m.memory.Alloc(n)
+	b, err := newMemory(n)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +41,7 @@ func (m *Locked) Free(b []byte) error {
 	m.mu.Lock()
 	m.n = max(0, m.n-1)
 	m.mu.Unlock()
-	return m.memory.Free(b)
+	return freeMemory(b)
 }
 
 // Pinned reports whether there is memory, and all of it is page-locked.
@@ -59,10 +57,6 @@ func (m *Locked) Why() string {
 	defer m.mu.Unlock()
 	return m.why
 }
-
-// SmallPages returns why the system gives no large pages to memory that is large enough for
-// them, "" if it does or was not yet asked. They are locked as others are.
-func (m *Locked) SmallPages() string { return m.memory.SmallPages() }
 
 // AllowsViews returns Views.
 func (m *Locked) AllowsViews() bool { return m.Views }

@@ -1,7 +1,6 @@
 package loader_test
 
 import (
-	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -44,36 +43,6 @@ func TestLockedViews(t *testing.T) {
 		}
 	}
 }
-
-// SmallPages is told on any machine of buffers that are too small, of a Memory that says nothing,
-// and of one that does.
-func TestSmallPages(t *testing.T) {
-	for _, c := range []struct {
-		records, width int
-		memory         loader.Memory
-		want           string
-	}{
-		{100, 4, nil, "smaller than a large page"},
-		{100, 4, &loader.Locked{}, "smaller than a large page"},
-		{100, 4, &heap{}, "a *loader_test.heap, does not say"},
-		{1000, 10_000, &heap{}, "a *loader_test.heap, does not say"},
-		{1000, 10_000, sayer{&heap{}}, "no large page today"},
-	} {
-		ld := open(t, newMemorySource(c.records, c.width), loader.Options{BatchSize: c.records / 10, Workers: 1, Order: loader.Shuffle{}, Memory: c.memory})
-		if why := ld.Stats().SmallPages; why != "" {
-			t.Errorf("%T without buffers: %q", c.memory, why)
-		}
-		visit(t, ld, 0)
-		if st := ld.Stats(); !strings.Contains(st.SmallPages, c.want) {
-			t.Errorf("%T, %d bytes: %q, want %q", c.memory, st.RingBytes, st.SmallPages, c.want)
-		}
-	}
-}
-
-// sayer is a Memory that says why it has ordinary pages.
-type sayer struct{ *heap }
-
-func (sayer) SmallPages() string { return "no large page today" }
 
 // counted is a Memory of the Go heap that knows what is not given back.
 type counted struct {

@@ -1,14 +1,11 @@
 package loader
 
-import "sync"
-
 // Memory is where the buffers of batches come from: page-locked memory, memory that other
 // processes share, or a framework's own. With a Memory, every batch is copied there and none
 // is a view of the Source, unless it has the method AllowsViews() bool and that returns true.
 //
 // A Memory that is page-locked says so by Pinned() bool, and where it should be and is not, why
-// by Why() string: Stats has both. One that asks for large pages, for buffers of 2 MiB and more,
-// says by SmallPages() string why the system gives it none.
+// by Why() string: Stats has both.
 type Memory interface {
 	// Alloc returns n > 0 bytes that start on a page. It is called once for all buffers, when
 	// the first batch is made; for each that MaxAhead lets the Loader add, where an error
@@ -29,29 +26,7 @@ func allowsViews(m Memory) bool {
 }
 
 // anonymous is memory of the process.
-type anonymous struct {
-	mu    sync.Mutex
-	small string
-}
+type anonymous struct{}
 
-// hugeBytes is the least memory that can have a large page of most machines.
-const hugeBytes = 2 << 20
-
-func (m *anonymous) Alloc(n int) ([]byte, error) {
-	b, small, err := newMemory(n)
-	if err == nil && n >= hugeBytes {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.small = small
-	}
-	return b, err
-}
-
-func (m *anonymous) Free(b []byte) error { return freeMemory(b) }
-
-// SmallPages returns why the latest memory that is large enough for a large page has none.
-func (m *anonymous) SmallPages() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.small
-}
+func (anonymous) Alloc(n int) ([]byte, error) { return newMemory(n) }
+func (anonymous) Free(b []byte) error         { return freeMemory(b) }

@@ -54,7 +54,7 @@ type Options struct {
 	AsCompleted bool
 
 	// Memory is where buffers come from: Locked, or that of a CUDA device, for example. nil means
-	// ordinary memory of the process, in large pages where the system has them.
+	// ordinary memory of the process.
 	Memory Memory
 
 	// Budget is the most bytes that buffers may take: to keep to it, MaxAhead, Ahead and then

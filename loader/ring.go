@@ -2,7 +2,6 @@ package loader
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 )
@@ -28,7 +27,7 @@ type ring struct {
 
 func newRing(memory Memory, fields []field, batch int) *ring {
 	if memory == nil {
-		memory = &anonymous{}
+		memory = anonymous{}
 	}
 	r := &ring{memory: memory, offsets: make([]int, len(fields))}
 	for i, f := range fields {
@@ -140,37 +139,11 @@ func (r *ring) grow(i, f, n int) ([]byte, error) {
 func (r *ring) bytes() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := 0
-	for _, mem := range r.allocated() {
+	n := len(r.block)
+	for _, mem := range slices.Concat(r.parts[r.cut:], r.rows) {
 		n += len(mem)
 	}
 	return n
-}
-
-// smallPages returns why what is allocated is in ordinary pages: none of it was asked for in
-// large ones, or the system gives none.
-func (r *ring) smallPages() string {
-	largest := 0
-	r.mu.Lock()
-	for _, mem := range r.allocated() {
-		largest = max(largest, len(mem))
-	}
-	r.mu.Unlock()
-	m, tells := r.memory.(interface{ SmallPages() string })
-	switch {
-	case largest == 0:
-		return ""
-	case !tells:
-		return fmt.Sprintf("the Memory, a %T, does not say whether it has large pages", r.memory)
-	case largest < hugeBytes:
-		return "buffers are smaller than a large page, of 2 MiB"
-	}
-	return m.SmallPages()
-}
-
-// allocated returns all memory there is, nil among it. The caller holds mu.
-func (r *ring) allocated() [][]byte {
-	return slices.Concat(r.rows, r.parts[r.cut:], [][]byte{r.block})
 }
 
 // free gives the memory back. No slot may be in use.
@@ -178,7 +151,7 @@ func (r *ring) free() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var errs []error
-	for _, mem := range r.allocated() {
+	for _, mem := range slices.Concat(r.rows, r.parts[r.cut:], [][]byte{r.block}) {
 		if mem != nil {
 			errs = append(errs, r.memory.Free(mem))
 		}

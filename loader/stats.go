@@ -38,12 +38,6 @@ type Stats struct {
 	Unpinned  string // why they are not, if the Memory says so: Locked does
 	Kept      int    // batches kept now
 
-	// SmallPages is why buffers are in ordinary pages: the system gives no large ones, the Memory
-	// does not say what it has, or no buffer is as large as one. It is "" as long as there are no buffers, and
-	// where those of 2 MiB and more were asked for in large pages of a system that gives them,
-	// which it does as it has them free.
-	SmallPages string
-
 	Fetched   int64         // bytes that the Source had to get over a network
 	FetchWait time.Duration // of workers: waiting for them
 	LinkRate  float64       // the fastest that they ever came, in bytes a second
@@ -203,7 +197,6 @@ func (ld *Loader) Stats() Stats {
 	if p, ok := ld.opts.Memory.(interface{ Why() string }); ok {
 		st.Unpinned = p.Why()
 	}
-	st.SmallPages = ld.ring.smallPages()
 	return st
 }
 

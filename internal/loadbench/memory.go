@@ -67,14 +67,6 @@ func (m *pinned) Free(b []byte) error {
 // Pinned reports whether the memory is page-locked.
 func (m *pinned) Pinned() bool { return m.from.Pinned() }
 
-// SmallPages returns why the memory is in ordinary pages.
-func (m *pinned) SmallPages() string {
-	if from, ok := m.from.(interface{ SmallPages() string }); ok {
-		return from.SmallPages()
-	}
-	return "the device's driver allocated them, and does not say in what pages"
-}
-
 // release gives all memory back. No Loader may use it any more.
 func (m *pinned) release() error {
 	var errs []error

@@ -16,7 +16,6 @@ import (
 	"gonum.org/v1/plot"
 
 	"github.com/penstock/penstock/internal/browser"
-	"github.com/penstock/penstock/loader"
 )
 
 // example returns a report of every kind of table, without measuring.
@@ -149,44 +148,3 @@ func TestTicks(t *testing.T) {
 		}
 	}
 }
-
-// A reason for ordinary pages is told once, with the rows that it is of.
-func TestSmallPagesAreTold(t *testing.T) {
-	r := &Report{Tables: []Table{{Title: "rows", Rows: []Result{{Name: "a", SmallPages: "none here"}, {Name: "  b", SmallPages: "too small"},
-		{Name: "c"}, {Name: "+ d, e", SmallPages: "none here"}}}}}
-	want := "  Buffers in ordinary pages: of a; + d, e: none here.\n  Buffers in ordinary pages: of b: too small.\n"
-	var text, page bytes.Buffer
-	if err := errors.Join(r.Text(&text), r.Markdown(&page)); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(text.String(), want) || !strings.Contains(page.String(), want) {
-		t.Errorf("%s\n%s", &text, &page)
-	}
-	var taken Result
-	taken.takeStats(loader.Stats{SmallPages: "none here"})
-	if taken.SmallPages != "none here" {
-		t.Errorf("%+v", taken)
-	}
-}
-
-func TestPinnedMemorySaysWhatPagesItHas(t *testing.T) {
-	told := &pinned{from: inSmall{&loader.Locked{}}}
-	if why := told.SmallPages(); why != "none here" {
-		t.Errorf("%q", why)
-	}
-	silent := &pinned{from: struct{ allocator }{&loader.Locked{}}}
-	if why := silent.SmallPages(); !strings.Contains(why, "does not say") {
-		t.Errorf("%q", why)
-	}
-}
-
-// allocator is the methods that any page-locked memory has.
-type allocator interface {
-	loader.Memory
-	Pinned() bool
-}
-
-// inSmall is page-locked memory that says why it is in ordinary pages.
-type inSmall struct{ allocator }
-
-func (inSmall) SmallPages() string { return "none here" }

@@ -60,8 +60,7 @@ type Result struct {
 	CPU        time.Duration   `json:"cpu_ns"` // of the process, in all threads; 0 if not known
 	Copied     int64           `json:"copied_bytes"`
 	Ring       int             `json:"ring_bytes"`
-	Pinned     int             `json:"pinned_bytes"`          // of the ring
-	SmallPages string          `json:"small_pages,omitempty"` // why the ring is in ordinary pages
+	Pinned     int             `json:"pinned_bytes"` // of the ring
 	Wait       Waits           `json:"wait"`
 	Waits      []time.Duration `json:"waits_ns,omitempty"`
 	Busy       Busy            `json:"busy"`
@@ -133,7 +132,6 @@ func (r *Result) takeStats(st loader.Stats) {
 	r.Copied += st.CopiedBytes
 	r.Ring = max(r.Ring, st.RingBytes)
 	r.Pinned = max(r.Pinned, st.Pinned)
-	r.SmallPages = st.SmallPages
 	r.Busy.Read += st.Read
 	r.Busy.Transform += st.Transform
 	r.Busy.Collate += st.Collate

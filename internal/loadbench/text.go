@@ -113,9 +113,6 @@ func (t *Table) remarks(b *strings.Builder) {
 			fmt.Fprintf(b, "  %s: %s\n", r.Name, r.Note)
 		}
 	}
-	for _, line := range t.smallPages() {
-		fmt.Fprintf(b, "  %s\n", line)
-	}
 	if text := t.against(); t.guide && text != "" {
 		fmt.Fprintf(b, "  %s\n", text)
 	}
@@ -125,26 +122,6 @@ func (t *Table) remarks(b *strings.Builder) {
 	for _, note := range t.Notes {
 		fmt.Fprintf(b, "  %s\n", note)
 	}
-}
-
-// smallPages tells of which rows buffers are in ordinary pages, a line for each reason.
-func (t *Table) smallPages() (lines []string) {
-	var reasons []string
-	rows := make(map[string][]string)
-	for i := range t.Rows {
-		r := &t.Rows[i]
-		if r.SmallPages == "" {
-			continue
-		}
-		if rows[r.SmallPages] == nil {
-			reasons = append(reasons, r.SmallPages)
-		}
-		rows[r.SmallPages] = append(rows[r.SmallPages], strings.TrimSpace(r.Name))
-	}
-	for _, why := range reasons {
-		lines = append(lines, fmt.Sprintf("Buffers in ordinary pages: of %s: %s.", strings.Join(rows[why], "; "), why))
-	}
-	return lines
 }
 
 // hasty reports whether rows are too short to be compared.
