@@ -5,12 +5,12 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"path/filepath"
 	"slices"
 
 	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
@@ -107,8 +107,6 @@ type extentReader struct {
 	room    int64  // bytes that the present block still takes
 }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // Read implements io.Reader.
 func (r *extentReader) Read(p []byte) (int, error) {
 	for r.left == 0 {
@@ -176,7 +174,7 @@ func (r *extentReader) check(b []byte) error {
 	defer func() { r.left = unread }()
 	for len(b) > 0 {
 		n := min(r.room, int64(len(b)))
-		r.crc = crc32.Update(r.crc, castagnoli, b[:n])
+		r.crc = vec.CRC32C(r.crc, b[:n])
 		b, r.left, r.room = b[n:], r.left-n, r.room-n
 		if r.room > 0 {
 			return nil

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -130,7 +130,7 @@ func (d *Dataset) sumBooks(parts []part) (string, error) {
 		if _, err := f.ReadAt(buf[:p.n], p.off); err != nil {
 			return "", err
 		}
-		crc = crc32.Update(crc, castagnoli, buf[:p.n])
+		crc = vec.CRC32C(crc, buf[:p.n])
 	}
 	return fmt.Sprintf("%08x %d", crc, len(parts)), nil
 }

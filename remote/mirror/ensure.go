@@ -3,9 +3,10 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"time"
+
+	"github.com/penstock/penstock/internal/vec"
 )
 
 // blocks are some of an extent: [from, to).
@@ -221,7 +222,7 @@ func (d *Dataset) right(x *extent, block int64, want uint32) (bool, error) {
 		if _, err := f.ReadAt(piece, off); err != nil {
 			return false, nil // it is shorter than it should be
 		}
-		crc = crc32.Update(crc, castagnoli, piece)
+		crc = vec.CRC32C(crc, piece)
 		off, n = off+int64(len(piece)), n-int64(len(piece))
 	}
 	return crc == want, nil
@@ -229,8 +230,6 @@ func (d *Dataset) right(x *extent, block int64, want uint32) (bool, error) {
 
 // pieceBytes is how much of a large block is handled at once.
 const pieceBytes = 8 << 20
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // copyRows copies rows [a, b) of a window, of which use has the blocks, to dst.
 func (d *Dataset) copyRows(w *window, u *use, a, b int64, dst []byte) error {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"os"
 	"slices"
 	"time"
 
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -211,7 +211,7 @@ func (d *Dataset) fetchLarge(ctx context.Context, x *extent, block int64) error 
 		if err := d.client.ReadAt(ctx, d.object(x), off+at, buf); err != nil {
 			return err
 		}
-		crc = crc32.Update(crc, castagnoli, buf)
+		crc = vec.CRC32C(crc, buf)
 		if err := d.write(x.name, off+at, buf); err != nil {
 			return fmt.Errorf("mirror: %s: %w", x.name, err)
 		}
