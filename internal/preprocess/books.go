@@ -1,6 +1,7 @@
 package preprocess
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding"
 	"encoding/binary"
@@ -9,8 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/internal/source"
@@ -139,17 +140,10 @@ func (b *books) listed() []store.Skipped {
 }
 
 // kindNames returns the kinds of what was skipped, the most frequent first.
-func (b *books) kindNames() (names []string) {
-	for k := range b.kinds {
-		names = append(names, k)
-	}
-	slices.SortFunc(names, func(x, y string) int {
-		if b.kinds[x] != b.kinds[y] {
-			return int(b.kinds[y] - b.kinds[x])
-		}
-		return strings.Compare(x, y)
+func kindNames(kinds map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(kinds), func(x, y string) int {
+		return cmp.Or(cmp.Compare(kinds[y], kinds[x]), cmp.Compare(x, y))
 	})
-	return names
 }
 
 // note is what the journal keeps of the books at a checkpoint. Lists have what is new.

@@ -1,11 +1,9 @@
 package preprocess
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -197,8 +195,6 @@ func (s *spentMark) summary(m MergeConfig, d *destination) *Summary {
 	}
 	out.Source.Ignored, out.Resumed, out.Seconds, out.PeakMemory = 0, 0, 0, peakMemory()
 	out.unit, out.hints = "samples", []string{completeHint}
-	out.kinds = slices.SortedFunc(maps.Keys(out.SkippedKinds), func(a, b string) int {
-		return cmp.Or(cmp.Compare(out.SkippedKinds[b], out.SkippedKinds[a]), cmp.Compare(a, b))
-	})
+	out.kinds = kindNames(out.SkippedKinds)
 	return &out
 }

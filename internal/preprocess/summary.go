@@ -97,7 +97,7 @@ func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summa
 		Classes: classesOf(r.info.Fields), Source: sourceSummary(c, r.info, r.books),
 		Skipped: append([]store.Skipped{}, r.books.listed()...), SkippedKinds: r.books.kinds,
 		Workers: c.Workers, Decoder: decode.Backend(), Seconds: took.Seconds(),
-		unit: r.info.Unit, kinds: r.books.kindNames(), hints: r.info.Hints,
+		unit: r.info.Unit, kinds: kindNames(r.books.kinds), hints: r.info.Hints,
 	}
 	s.Duplicates, s.Resumed, s.PeakMemory = r.books.duplicates, r.resumed, peakMemory()
 	if m == nil {

@@ -122,7 +122,7 @@ func TestKindNames(t *testing.T) {
 			t.Errorf("%d samples", b.samples)
 		}
 	}
-	if names := b.kindNames(); !slices.Equal(names, []string{"corrupt image", "unreadable file"}) {
+	if names := kindNames(b.kinds); !slices.Equal(names, []string{"corrupt image", "unreadable file"}) {
 		t.Errorf("kinds %q", names)
 	}
 }
