@@ -7,20 +7,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/smalldisk"
 )
 
 // A disk that fills up ends a build, and once there is space again it goes on and ends with
 // the bytes of one that always had it.
 func TestDiskFull(t *testing.T) {
-	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=3m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	defer func() {
-		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	}()
+	disk := smalldisk.New(t, "3m")
 	whole := filepath.Join(t.TempDir(), "ds")
 	makeDataset(t, whole, 0, 2500, FlatOptions{ShardBytes: 1})
 	want := folderBytes(t, whole)

@@ -26,6 +26,7 @@ var layers = [][]place{
 		{"internal/nearest", "names that were mistyped, wherever"},
 		{"internal/crash", "records what a program does to files, for tests, whatever is in them"},
 		{"internal/guardpage", "memory beside pages that fault, for tests of kernels, whatever these compute"},
+		{"internal/smalldisk", "mounts small file systems, for tests, whatever fills them"},
 		{"internal/h5test", "asks h5py, for tests of every package that reads or writes HDF5"},
 		{"internal/browser", "opens pages, for tests, and knows nothing of what is on them"},
 		{"remote", "objects of a store, whatever they are; it speaks no protocol and needs the standard library only"},

@@ -12,26 +12,13 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-)
 
-// small mounts a file system of that size, such as "256k", at a new folder.
-func small(t *testing.T, size string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("mounting a small disk takes root: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
+	"github.com/penstock/penstock/internal/smalldisk"
+)
 
 func TestDiskFull(t *testing.T) {
 	source := folder(t, 40)
-	disk := small(t, "256k")
+	disk := smalldisk.New(t, "256k")
 	dests := []string{"ds"}
 	if haveHDF5() {
 		dests = append(dests, "ds.h5")
@@ -64,7 +51,7 @@ func TestDiskFullThenResumed(t *testing.T) {
 		if name == "ds.h5" && !haveHDF5() {
 			continue
 		}
-		dir := small(t, "256k")
+		dir := smalldisk.New(t, "256k")
 		c := whole
 		c.Dest, c.Resume, c.Checkpoint = filepath.Join(dir, name), true, 1
 		_, err := Run(context.Background(), c, &silent{})

@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/penstock/penstock/internal/smalldisk"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
@@ -132,15 +131,7 @@ func TestKilledProcesses(t *testing.T) {
 
 // A disk that is full holds what it can, the rest is held in memory, and it is said.
 func TestFullDisk(t *testing.T) {
-	disk := t.TempDir()
-	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=6m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(disk, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	disk := smalldisk.New(t, "6m")
 	b, local := pair(t, 3000)
 	d := open(t, b, "ds", Options{CacheDir: filepath.Join(disk, "cache"), CacheBytes: 1 << 30, MemoryBytes: 2 << 20})
 	for n := range 2 {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/smalldisk"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -45,7 +46,7 @@ func noise(t *testing.T, path string, opts Options) error {
 
 // The disk has room for the records, and for some of the chunks that they become.
 func TestDiskFullAtChunks(t *testing.T) {
-	dir := smallDisk(t, "3m")
+	dir := smalldisk.New(t, "3m")
 	path := filepath.Join(dir, "x.h5")
 	for _, c := range []Compression{{Level: 1, Shuffle: ShuffleOff}, {Level: 6, Shuffle: ShuffleOn, ChunkRecords: 3}} {
 		wantsFull(t, noise(t, path, Options{Compress: &c}), dir)
@@ -60,7 +61,7 @@ func TestResumeAfterDiskFull(t *testing.T) {
 	if err := noise(t, whole, Options{Compress: &c}); err != nil {
 		t.Fatal(err)
 	}
-	dir := smallDisk(t, "5m")
+	dir := smalldisk.New(t, "5m")
 	path := filepath.Join(dir, "x.h5")
 	taken := filepath.Join(dir, "taken")
 	if err := noise(t, taken, Options{}); err != nil { // 2 MB that are in the way

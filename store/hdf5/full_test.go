@@ -11,24 +11,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/smalldisk"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
-
-// smallDisk mounts a file system of that size, which only root can.
-func smallDisk(t *testing.T, size string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("a small file system cannot be mounted here: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil { // abandoned files keep it busy
-			t.Error(err)
-		}
-	})
-	return dir
-}
 
 // fillDisk takes all the space there is, until release.
 func fillDisk(t *testing.T, dir string) (release func()) {
@@ -86,7 +72,7 @@ func wantsGood(t *testing.T, dir string) {
 }
 
 func TestDiskFullAtCreate(t *testing.T) {
-	dir := smallDisk(t, "1m")
+	dir := smalldisk.New(t, "1m")
 	for range 3 {
 		_, err := Create(filepath.Join(dir, "x.h5"), imageSchema(100, 100), Options{Records: 1000})
 		wantsFull(t, err, dir)
@@ -104,7 +90,7 @@ func TestDiskFullAtCreate(t *testing.T) {
 // Without a reservation, which punching a hole takes back, the disk is full when records are
 // written.
 func TestDiskFullAtAppend(t *testing.T) {
-	dir := smallDisk(t, "4m")
+	dir := smalldisk.New(t, "4m")
 	s := imageSchema(100, 100)
 	w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 100})
 	if err != nil {
@@ -133,7 +119,7 @@ func TestDiskFullAtAppend(t *testing.T) {
 
 // The manifest is larger than what Create reserved for it.
 func TestDiskFullAtCommit(t *testing.T) {
-	dir := smallDisk(t, "4m")
+	dir := smalldisk.New(t, "4m")
 	s := imageSchema(10, 10)
 	for _, records := range []int64{7, 1000} {
 		w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: records})
@@ -154,7 +140,7 @@ func TestDiskFullAtCommit(t *testing.T) {
 
 // A file that libhdf5 cannot flush is abandoned; its space is not.
 func TestDiskFullInsideLibrary(t *testing.T) {
-	dir := smallDisk(t, "1m")
+	dir := smalldisk.New(t, "1m")
 	path := filepath.Join(dir, "a.h5")
 	before := freeBytes(t, dir)
 	for range 3 {

@@ -4,7 +4,8 @@ import (
 	"os"
 
 	"github.com/rogpeppe/go-internal/testscript"
-	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/smalldisk"
 )
 
 // canMount reports whether this process may mount a file system.
@@ -14,10 +15,8 @@ func canMount() bool {
 		return false
 	}
 	defer os.Remove(dir)
-	if unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k") != nil {
-		return false
-	}
-	return unix.Unmount(dir, unix.MNT_DETACH) == nil
+	unmount, err := smalldisk.Mount(dir, "64k")
+	return err == nil && unmount() == nil
 }
 
 // smallDiskCmd is "smalldisk FOLDER SIZE": a file system of that size, such as 256k, is
@@ -25,6 +24,7 @@ func canMount() bool {
 func smallDiskCmd(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o777))
-	ts.Check(unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+args[1]))
-	ts.Defer(func() { ts.Check(unix.Unmount(dir, unix.MNT_DETACH)) })
+	unmount, err := smalldisk.Mount(dir, args[1])
+	ts.Check(err)
+	ts.Defer(func() { ts.Check(unmount()) })
 }
