@@ -27,7 +27,7 @@ func setting(name string, otherwise int) int {
 
 // BenchmarkLink trains over a shaped link, RTT_MS and LINK_MBS (50 and 200 unless set), from a
 // dataset of small and one of large records, and says: what a first, shuffled epoch has of the
-// link; the time from opening to the first batch; a second epoch, and one of the local dataset;
+// link; the time from opening to the first batch; later epochs, beside those of the local dataset;
 // and a loop that gets records one after the other. What a plain download of the same bytes
 // with many connections reaches on this machine stands beside it. Last it prints all of that as
 // a table, for bench/publish.
@@ -72,7 +72,7 @@ type figures struct {
 	opened      time.Duration
 	first       time.Duration // from there to the first batch
 	epoch       time.Duration // from there to the end of the epoch
-	second      []float64     // later epochs, of the time that a local dataset takes
+	second      again         // later epochs
 	get         time.Duration // of one record, one after the other
 	plain       float64       // bytes a second of a download
 	load        string        // of the machine
@@ -92,17 +92,11 @@ func measure(b *testing.B, url string, local *mmapds.Dataset) figures {
 	}
 	defer d.Close()
 	f.opened = time.Since(began)
-	f.first, f.epoch, _ = pass(b, d, opts, 0)
+	mirrored := start(b, d, opts)
+	f.first, f.epoch, _ = pass(b, mirrored, 0)
 	st := d.Stats()
 	f.requests, f.hedges, f.connections = st.Requests, st.Hedges, st.InFlight
-	for range 3 { // alternating, so that both see the same machine; the last counts, when both are warm
-		_, second, sum := pass(b, d, opts, 1)
-		_, here, want := pass(b, local, opts, 1)
-		if sum != want {
-			b.Fatal("other bytes than from the local dataset")
-		}
-		f.second = append(f.second, second.Seconds()/here.Seconds())
-	}
+	f.second = compare(b, mirrored, start(b, local, opts))
 	f.get = plainLoop(b, url, d, 40)
 	f.plain = download(b, url, local)
 	return f
@@ -132,9 +126,9 @@ func table(all []figures) {
 		tableHead, strings.Repeat(" --- |", 10))
 	for _, f := range all {
 		begun := f.opened + f.first
-		fmt.Printf("| %d B, %d records; %.0f MB/s, %d ms | %.0f MB/s | %.0f MB/s | %.2f | %.2f | %d ms | %.1f | %.3f | %.0f | %s |\n",
+		fmt.Printf("| %d B, %d records; %.0f MB/s, %d ms | %.0f MB/s | %.0f MB/s | %.2f | %.2f | %d ms | %.1f | %s | %.0f | %s |\n",
 			f.record, f.records, f.rate/1e6, f.trip.Milliseconds(), f.plain/1e6, f.size/f.epoch.Seconds()/1e6, f.size/f.epoch.Seconds()/f.rate,
-			f.size/(f.opened+f.epoch).Seconds()/f.rate, begun.Milliseconds(), float64(begun)/float64(f.trip), f.second[len(f.second)-1],
+			f.size/(f.opened+f.epoch).Seconds()/f.rate, begun.Milliseconds(), float64(begun)/float64(f.trip), f.second,
 			f.get.Seconds()*float64(f.records)/f.epoch.Seconds(), f.load)
 	}
 	fmt.Println()
@@ -143,14 +137,19 @@ func table(all []figures) {
 // tableHead is what bench/publish knows the table by.
 const tableHead = "over a link"
 
-// pass runs an epoch, and returns the time to its first batch, to its end, and a sum over one
-// byte of each page, so that all are read.
-func pass(b *testing.B, src loader.Source, opts loader.Options, epoch int) (first, all time.Duration, sum uint64) {
+// start returns a loader, which ends with the benchmark.
+func start(b *testing.B, src loader.Source, opts loader.Options) *loader.Loader {
 	ld, err := loader.New(src, opts)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer ld.Close()
+	b.Cleanup(func() { ld.Close() })
+	return ld
+}
+
+// pass runs an epoch, and returns the time to its first batch, to its end, and a sum over one
+// byte of each 512, so that all pages are read.
+func pass(b *testing.B, ld *loader.Loader, epoch int) (first, all time.Duration, sum uint64) {
 	began := time.Now()
 	for batch, err := range ld.Epoch(b.Context(), epoch) {
 		if err != nil {
