@@ -10,6 +10,17 @@ import (
 // CRC32C returns the checksum of b that datasets carry (RFC 3720).
 func CRC32C(b []byte) uint32 { return vec.CRC32C(0, b) }
 
+// CRCWriter computes the CRC32C of what is written to it. The zero value has seen nothing.
+type CRCWriter struct {
+	Sum uint32 // of the bytes so far; setting it to 0 begins anew
+}
+
+// Write adds the next bytes. It takes them all, and never fails.
+func (w *CRCWriter) Write(b []byte) (int, error) {
+	w.Sum = vec.CRC32C(w.Sum, b)
+	return len(b), nil
+}
+
 // HexCRC writes a checksum as a manifest does.
 func HexCRC(crc uint32) string { return fmt.Sprintf("%08x", crc) }
 

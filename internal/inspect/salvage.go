@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -162,11 +161,9 @@ func fileCRC(ctx context.Context, path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	if _, err := io.Copy(h, reader{ctx, f}); err != nil {
-		return "", err
-	}
-	return store.HexCRC(h.Sum32()), nil
+	var crc store.CRCWriter
+	_, err = io.Copy(&crc, reader{ctx, f})
+	return store.HexCRC(crc.Sum), err
 }
 
 // reader stops when its context ends.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -198,18 +197,15 @@ func lost(name string) error {
 	return fmt.Errorf("%s, which was sent, is not there any more; %w", name, errLost)
 }
 
-// castagnoli is the polynomial of CRC32C.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
 // sameObject reads an object and makes sure that it has a checksum.
 func sameObject(ctx context.Context, c *remote.Client, o remote.Object, crc string) error {
 	r := c.NewReader(ctx, o, 0, -1)
 	defer r.Close()
-	h := crc32.New(castagnoli)
-	if _, err := io.Copy(h, r); err != nil {
+	var sent store.CRCWriter
+	if _, err := io.Copy(&sent, r); err != nil {
 		return err
 	}
-	if got := store.HexCRC(h.Sum32()); got != crc {
+	if store.HexCRC(sent.Sum) != crc {
 		return fmt.Errorf("%s was sent, and has been replaced by other bytes; %w", c.Name(o.Key), errLost)
 	}
 	return nil
@@ -222,9 +218,9 @@ func crcOf(path string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	h := crc32.New(castagnoli)
-	_, err = io.Copy(h, f)
-	return store.HexCRC(h.Sum32()), err
+	var crc store.CRCWriter
+	_, err = io.Copy(&crc, f)
+	return store.HexCRC(crc.Sum), err
 }
 
 // sendFile sends one file and returns the CRC32C of what was sent.
@@ -233,14 +229,14 @@ func sendFile(ctx context.Context, c *remote.Client, path, key string, opts remo
 	if err != nil {
 		return "", err
 	}
-	h := crc32.New(castagnoli)
+	var sent store.CRCWriter
 	err = c.WriteFrom(ctx, key, info.Size(), func() (io.ReadCloser, error) {
 		f, err := os.Open(path)
-		h.Reset()
+		sent.Sum = 0
 		return struct {
 			io.Reader
 			io.Closer
-		}{io.TeeReader(f, h), f}, err
+		}{io.TeeReader(f, &sent), f}, err
 	}, opts)
-	return store.HexCRC(h.Sum32()), err
+	return store.HexCRC(sent.Sum), err
 }
