@@ -25,7 +25,7 @@ type Loader struct {
 	mayView   bool          // the Memory allows views
 	made      time.Time
 	uncounted bool         // no statistics are kept
-	repeats   bool         // the Order draws with replacement
+	repeats   bool         // the Order may have a record more than once in an epoch
 	pieces    contiguity   // nil if every run of the Source is one piece
 	warmer    warmer       // nil if memory of the Source needs no warming
 	warmth    warmth       // nil if the Source does not tell which memory is warm
@@ -81,9 +81,7 @@ func New(src Source, opts Options) (*Loader, error) {
 			ld.ragged = src.(raggedSource) // as fields has checked
 		}
 	}
-	if r, ok := opts.Order.(repeating); ok {
-		ld.repeats = r.Repeats()
-	}
+	ld.repeats = repeats(opts.Order)
 	ld.pieces, _ = src.(contiguity)
 	ld.warmer, _ = src.(warmer)
 	ld.warmth, _ = src.(warmth)

@@ -14,6 +14,12 @@ type Order interface {
 	Epoch(n int, seed uint64, epoch int) Sequence
 }
 
+// repeats reports whether an epoch of o may have a record more than once.
+func repeats(o Order) bool {
+	r, ok := o.(interface{ Repeats() bool })
+	return ok && r.Repeats()
+}
+
 // Sequence is the order of one epoch. Several goroutines use it at once.
 type Sequence interface {
 	// Len returns the number of positions of the epoch. It may be another number than the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -48,6 +49,19 @@ func (o Subset) Validate(n int) error {
 		}
 	}
 	return validateOrder(o.Inner, size)
+}
+
+// Repeats reports whether a record may come more than once: because it is named more than
+// once, or because Inner draws with replacement.
+func (o Subset) Repeats() bool {
+	indices := slices.Sorted(slices.Values(o.Indices))
+	ranges := slices.SortedFunc(slices.Values(o.Ranges), func(a, b [2]int) int { return a[0] - b[0] })
+	for i := 1; i < len(ranges); i++ {
+		if ranges[i][0] < ranges[i-1][1] {
+			return true
+		}
+	}
+	return len(slices.Compact(indices)) < len(o.Indices) || repeats(o.Inner)
 }
 
 // ID returns a digest of the records that are named, and the inner order.
@@ -115,6 +129,9 @@ func (o Split) Validate(n int) error {
 	}
 	return validateOrder(o.Inner, to-from)
 }
+
+// Repeats reports whether Inner draws with replacement.
+func (o Split) Repeats() bool { return repeats(o.Inner) }
 
 // ID names the part and the inner order.
 func (o Split) ID() string {

@@ -39,8 +39,7 @@ func (o Regions) Validate(n int) error {
 	if err := validateOrder(o.order(), n/o.Count); err != nil {
 		return err
 	}
-	repeats, ok := o.order().(interface{ Repeats() bool })
-	if ok && repeats.Repeats() || o.order().Epoch(n/o.Count, 0, 0).Len() != n/o.Count {
+	if repeats(o.order()) || o.order().Epoch(n/o.Count, 0, 0).Len() != n/o.Count {
 		return fmt.Errorf("Regions: Inner is %s, which does not visit each record once; Shuffle, RunShuffle and Sequential do", orderID(o.Inner))
 	}
 	return nil

@@ -138,8 +138,3 @@ func (s weightedSequence) Fill(pos int, dst []int) {
 		}
 	}
 }
-
-// repeating is what an Order implements in whose epochs a record may come more than once.
-type repeating interface {
-	Repeats() bool
-}

@@ -146,6 +146,34 @@ func TestSubset(t *testing.T) {
 	checkPermutation(t, "ranges shuffled", fillAll(t, ranges, 100, 1, 5), want)
 }
 
+// TestRepeats asks orders whether a record may come more than once.
+func TestRepeats(t *testing.T) {
+	weighted, err := loader.NewWeighted([]float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		order interface{ Repeats() bool }
+		want  bool
+	}{
+		{weighted, true},
+		{loader.Subset{}, false},
+		{loader.Subset{Indices: []int{7, 3, 1}}, false},
+		{loader.Subset{Indices: []int{7, 3, 7}}, true},
+		{loader.Subset{Indices: []int{7, 3}, Inner: weighted}, true},
+		{loader.Subset{Ranges: [][2]int{{5, 9}, {0, 5}}, Inner: loader.Shuffle{}}, false},
+		{loader.Subset{Ranges: [][2]int{{5, 9}, {0, 6}}}, true},
+		{loader.Subset{Ranges: [][2]int{{0, 10}}, Inner: weighted}, true},
+		{loader.Split{To: 1, Inner: loader.Shuffle{}}, false},
+		{loader.Split{To: 1, Inner: weighted}, true},
+		{loader.Split{To: 1, Inner: loader.Subset{Indices: []int{7, 7}}}, true},
+	} {
+		if got := c.order.Repeats(); got != c.want {
+			t.Errorf("%#v: %v", c.order, got)
+		}
+	}
+}
+
 func TestSplitDivides(t *testing.T) {
 	for _, n := range []int{10, 101, 4097, 20_000} {
 		var all []int

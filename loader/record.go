@@ -31,8 +31,8 @@ type Record struct {
 }
 
 // Rand returns the record's own random stream: a function of (seed, epoch, record), and of
-// the position too if the Order draws with replacement, so that the results are the same for
-// any number of workers and of ranks.
+// the position too if the Order may have a record more than once in an epoch, so that the
+// results are the same for any number of workers and of ranks.
 func (r Record) Rand() transforms.Rand {
 	n := uint64(r.Index)
 	if r.repeats {

@@ -187,9 +187,18 @@ func TestRandomStreamOfRepeatedRecords(t *testing.T) {
 	if n != 60 {
 		t.Errorf("60 draws have %d streams", n)
 	}
-	for r, s := range draws(loader.Subset{Indices: []int{0, 1, 1, 2}}) {
-		if len(s) != 1 {
-			t.Errorf("record %d has %d streams", r, len(s))
+	for _, c := range []struct {
+		order loader.Order
+		want  []int // streams of each record
+	}{
+		{loader.Subset{Indices: []int{0, 1, 1, 2}}, []int{1, 2, 1}},
+		{loader.Subset{Indices: []int{2, 1, 0}}, []int{1, 1, 1}},
+		{loader.Subset{Ranges: [][2]int{{0, 2}, {1, 3}}}, []int{1, 2, 1}},
+	} {
+		for r, s := range draws(c.order) {
+			if len(s) != c.want[r] {
+				t.Errorf("%v: record %d has %d streams, not %d", c.order, r, len(s), c.want[r])
+			}
 		}
 	}
 }
