@@ -156,14 +156,18 @@ func enlarge(data []byte) ([]byte, error) {
 
 // store writes the files to a folder: a class folder in it, as preprocess likes them.
 func (s set) store(dir string) error {
-	dir = filepath.Join(dir, "photo")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(photoPath(dir, 0)), 0o755); err != nil {
 		return err
 	}
 	for i, f := range s.files {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("%04d.jpg", i)), f, 0o644); err != nil {
+		if err := os.WriteFile(photoPath(dir, i), f, 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// photoPath is where store writes file i of a set.
+func photoPath(dir string, i int) string {
+	return filepath.Join(dir, "photo", fmt.Sprintf("%04d.jpg", i))
 }

@@ -14,12 +14,13 @@ import (
 const repeat = 16
 
 // preprocess compares the command, from files to a dataset on disk, with what the pipeline alone
-// takes for as many photos in memory, and with a plain loop that keeps what the pipeline makes.
+// takes for as many photos in memory, with a plain loop that keeps what the pipeline makes, and with
+// what the system takes to read the files and to write the records.
 func (b *bench) preprocess() error {
-	rows := [][]string{{"preprocess --workers 1, flat dataset", "set", "us/photo", "of the pipeline's processor time", "a loop that keeps its records, of the same", "files"}}
+	rows := [][]string{{"preprocess --workers 1, flat dataset", "set", "us/photo", "of the pipeline's processor time", "a loop that keeps its records, of the same", "reading and writing alone, of the same", "files"}}
 	for _, s := range b.sets {
 		src := filepath.Join(b.dir, s.name+"-repeated")
-		if err := repeated(filepath.Join(b.dir, s.name, "photo"), src, len(s.files), repeat); err != nil {
+		if err := repeated(filepath.Join(b.dir, s.name), src, len(s.files), repeat); err != nil {
 			return err
 		}
 		for i, d := range b.decoders() {
@@ -30,15 +31,16 @@ func (b *bench) preprocess() error {
 				results, err := measure.Rounds(b.o.rounds, len(s.files), len(s.files), []measure.Contender{
 					{Name: "pipeline, " + d.name + ", " + dt, Do: d.do("bilinear "+dt, s.name)},
 					{Name: "loop that keeps its records, " + d.name + ", " + dt, Do: d.do(keeping+"bilinear "+dt, s.name)},
+					{Name: "reading and writing alone, " + dt, Do: d.do(system+"bilinear "+dt, s.name)},
 					{Name: "preprocess, " + d.name + ", " + dt, Do: b.command(b.o.preprocess[i], src, dt, repeat)},
 				})
 				if err != nil {
 					return err
 				}
 				measure.Lines(os.Stdout, "Preprocess/"+s.name, "photo", results)
-				pipeline, loop, whole := results[0], results[1], results[2]
+				pipeline, loop, system, whole := results[0], results[1], results[2], results[3]
 				rows = append(rows, []string{d.name + ", " + dt, s.name, micros(whole), whole.Over(pipeline, measure.CPU).String(),
-					loop.Over(pipeline, measure.CPU).String(), fmt.Sprint(repeat * len(s.files))})
+					loop.Over(pipeline, measure.CPU).String(), system.Over(pipeline, measure.CPU).String(), fmt.Sprint(repeat * len(s.files))})
 			}
 		}
 	}
@@ -46,7 +48,7 @@ func (b *bench) preprocess() error {
 	return nil
 }
 
-// repeated makes a folder with each photo several times, as links.
+// repeated makes a folder with each photo of a set several times, as links.
 func repeated(from, to string, n, times int) error {
 	for k := range times {
 		dir := filepath.Join(to, fmt.Sprintf("class%d", k))
@@ -54,8 +56,8 @@ func repeated(from, to string, n, times int) error {
 			return err
 		}
 		for i := range n {
-			name := fmt.Sprintf("%04d.jpg", i)
-			if err := os.Link(filepath.Join(from, name), filepath.Join(dir, name)); err != nil {
+			photo := photoPath(from, i)
+			if err := os.Link(photo, filepath.Join(dir, filepath.Base(photo))); err != nil {
 				return err
 			}
 		}

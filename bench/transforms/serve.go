@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -62,6 +60,8 @@ func (s *server) answer(q measure.Request) (a measure.Answer, err error) {
 		err = s.write(q, files)
 	case strings.HasPrefix(q.Do, keeping):
 		a.Spent, err = s.keep(q, files)
+	case strings.HasPrefix(q.Do, system):
+		a.Spent, err = s.system(q, files)
 	default:
 		do, missing := doing(s.crew[0], q.Do, files)
 		if missing != nil {
@@ -88,42 +88,6 @@ func (s *server) write(q measure.Request, files [][]byte) error {
 		return err
 	}
 	return create(q.Out, func(w io.Writer) error { return do(q.From, q.To, w) })
-}
-
-// keeping, before a way, asks for records that are kept as a plain loop would: each with its
-// CRC32C, in a file that is on disk at the end.
-const keeping = "keep "
-
-// keep does a way whose records are kept, and removes them.
-func (s *server) keep(q measure.Request, files [][]byte) (measure.Spent, error) {
-	do, err := doing(s.crew[0], strings.TrimPrefix(q.Do, keeping), files)
-	if err != nil {
-		return measure.Spent{}, err
-	}
-	path := filepath.Join(s.dir, fmt.Sprintf("kept-%d", os.Getpid()))
-	defer os.Remove(path)
-	return measure.Time(func() error {
-		f, err := os.Create(path)
-		if err != nil {
-			return err
-		}
-		err = do(q.From, q.To, &summed{w: f})
-		return errors.Join(err, f.Sync(), f.Close())
-	})
-}
-
-// summed writes records and keeps their checksums.
-type summed struct {
-	w    io.Writer
-	sums []uint32
-}
-
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// Write implements io.Writer.
-func (s *summed) Write(record []byte) (int, error) {
-	s.sums = append(s.sums, crc32.Checksum(record, castagnoli))
-	return s.w.Write(record)
 }
 
 // create writes a file.

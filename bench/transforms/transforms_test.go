@@ -49,8 +49,10 @@ func TestWays(t *testing.T) {
 	if _, err := s.answer(measure.Request{Do: "2 workers", Set: sets[0].name, To: 4}); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.answer(measure.Request{Do: keeping + "bilinear float32", Set: sets[0].name, To: 2}); err != nil {
-		t.Error(err)
+	for _, what := range []string{keeping, system} {
+		if _, err := s.answer(measure.Request{Do: what + "bilinear float32", Set: sets[0].name, To: 2}); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 	if left, err := filepath.Glob(filepath.Join(dir, "kept-*")); len(left) > 0 || err != nil {
 		t.Errorf("kept records are left: %v, error %v", left, err)
