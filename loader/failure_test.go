@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 
 	"github.com/penstock/penstock/loader"
 )
@@ -191,7 +190,7 @@ func TestGoexitOfTheSourceIsAnError(t *testing.T) {
 	}
 	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1})
 	for range 3 {
-		if n, err := run(t.Context(), ld, ignore); n != 5 || err == nil || err.Error() != "loader: batch 5: the Source called runtime.Goexit" {
+		if n, err := run(t.Context(), ld, ignore); n != 5 || err == nil || err.Error() != "loader: batch 5: runtime.Goexit was called by the Source, a Transform or Collate" {
 			t.Fatalf("%d batches, then %v", n, err)
 		}
 	}
@@ -288,20 +287,23 @@ func TestCancelWhileWaiting(t *testing.T) {
 	visit(t, ld, 0)
 }
 
+// TestCancelInTheBody asks for the error right after the body that cancelled, however many
+// batches are ready.
 func TestCancelInTheBody(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 2})
-		ctx, cancel := context.WithCancel(context.Background())
-		n, err := run(ctx, ld, func(b loader.Batch) {
-			if b.Step() == 2 {
-				cancel()
-				synctest.Wait() // the news reaches the loop by a goroutine: more batches might come first
+	for _, workers := range []int{loader.Synchronous, 1, 3} {
+		for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+			ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: workers, Order: order})
+			ctx, cancel := context.WithCancelCause(context.Background())
+			n, err := run(ctx, ld, func(b loader.Batch) {
+				if b.Step() == 2 {
+					cancel(errBad)
+				}
+			})
+			if n != 3 || !errors.Is(err, errBad) {
+				t.Errorf("%d workers: %d batches, then %v", workers, n, err)
 			}
-		})
-		if n != 3 || !errors.Is(err, context.Canceled) {
-			t.Errorf("%d batches, then %v", n, err)
 		}
-	})
+	}
 }
 
 func TestBreakCancelsTheReads(t *testing.T) {

@@ -19,8 +19,8 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 		made = ld.fillHere(p)
 	}
 	s := ld.await(p, now, made)
-	if p.cause == nil && s.err != nil && p.ctx.Err() != nil {
-		p.fail(context.Cause(p.ctx)) // the worker saw it before cancelled did
+	if p.cause == nil && p.ctx.Err() != nil {
+		p.fail(context.Cause(p.ctx)) // cancelled has not seen it yet
 	}
 	switch {
 	case p.cause == ErrClosed:

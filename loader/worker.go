@@ -67,7 +67,7 @@ func (ld *Loader) newWorker(id int) (*worker, error) {
 func (w *worker) run() {
 	ended := false
 	defer func() {
-		if !ended { // the Source called runtime.Goexit: go on in a new goroutine
+		if !ended { // runtime.Goexit: go on in a new goroutine
 			w.ld.goroutines.Go(w.run)
 		}
 	}()
@@ -142,7 +142,7 @@ func (w *worker) servePiece(t task) {
 }
 
 // errGoexit is what a batch fails with if its filling neither returned nor panicked.
-var errGoexit = errors.New("the Source called runtime.Goexit")
+var errGoexit = errors.New("runtime.Goexit was called by the Source, a Transform or Collate")
 
 // filled marks s as done. After a failure no later step is begun.
 func (ld *Loader) filled(p *pass, s *slot, w *worker) {

@@ -27,7 +27,7 @@ type World struct {
 func WorldFromEnv() (World, error) {
 	p, err := launch.Training(os.LookupEnv)
 	if err != nil {
-		return World{}, fmt.Errorf("loader: %w, or give Options.World", err)
+		return World{}, fmt.Errorf("loader: %w; a World that is given by hand needs no environment", err)
 	}
 	return World{Rank: p.Rank, Size: p.Size, LocalSize: p.Local}, nil
 }
