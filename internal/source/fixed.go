@@ -47,7 +47,7 @@ func (f fixed) stream(field Field, count int64, open func() (io.ReadCloser, erro
 }
 
 func (f fixed) cursor(r io.ReadCloser, count int64) cursor {
-	return &fixedCursor{fixed: f, r: r, left: count}
+	return &blockCursor{blockReader: &fixedReader{fixed: f, r: r, left: count}}
 }
 
 // readAt fills b from offset on.
@@ -59,57 +59,43 @@ func readAt(r io.ReaderAt, b []byte, offset int64) error {
 	return err
 }
 
-// fixedCursor reads a block of values at a time. Each block is memory of its own, as its
-// values go their own ways.
-type fixedCursor struct {
+// fixedReader reads the values in the file's order, and converts them.
+type fixedReader struct {
 	fixed
-	r     io.ReadCloser
-	left  int64  // values not read yet
-	block []byte // values read and not given out yet, converted
-	out   int    // bytes of a value after conversion
+	r    io.ReadCloser
+	left int64 // values not read yet
 }
 
-func (c *fixedCursor) next() ([]byte, error) {
-	if len(c.block) == 0 {
-		if err := c.fill(); err != nil {
-			return nil, err
+func (f *fixedReader) read() ([]byte, int, error) {
+	n := min(int64(max(1, block/f.size)), f.left)
+	if n == 0 {
+		return nil, 0, io.EOF
+	}
+	b := make([]byte, int(n)*f.size)
+	if _, err := io.ReadFull(f.r, b); err != nil {
+		return nil, 0, err
+	}
+	if f.convert != nil {
+		b = f.convert(b)
+	}
+	if f.left -= n; f.left == 0 {
+		if err := f.end(); err != nil {
+			return nil, 0, err
 		}
 	}
-	value := c.block[:c.out:c.out]
-	c.block = c.block[c.out:]
-	return value, nil
-}
-
-func (c *fixedCursor) fill() error {
-	n := min(int64(max(1, block/c.size)), c.left)
-	if n == 0 {
-		return io.EOF
-	}
-	b := make([]byte, int(n)*c.size)
-	if _, err := io.ReadFull(c.r, b); err != nil {
-		return err
-	}
-	if c.convert != nil {
-		b = c.convert(b)
-	}
-	c.left -= n
-	c.block, c.out = b, len(b)/int(n)
-	if c.left == 0 {
-		return c.end()
-	}
-	return nil
+	return b, len(b) / int(n), nil
 }
 
 // end reads on behind the last value: what is compressed has its checksum there.
-func (c *fixedCursor) end() error {
+func (f *fixedReader) end() error {
 	var b [1]byte
-	if _, err := c.r.Read(b[:]); err != nil && err != io.EOF {
+	if _, err := f.r.Read(b[:]); err != nil && err != io.EOF {
 		return err
 	}
 	return nil
 }
 
-func (c *fixedCursor) close() error { return c.r.Close() }
+func (f *fixedReader) close() error { return f.r.Close() }
 
 // swapped returns the conversion from big to little endian of elements of that size, nil
 // for bytes.

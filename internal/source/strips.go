@@ -24,15 +24,15 @@ const (
 func (h npyHeader) strips(field Field, count int64, r io.ReaderAt) column {
 	return column{field: field, count: count, open: func() (cursor, error) {
 		size := int64(h.dtype.Size())
-		c := &stripCursor{npyHeader: h, r: r, count: count, record: field.RecordBytes(), order: cOrder(field.Shape), turn: turns[h.dtype.Size()]}
-		c.most = min(count, max(1, stripBytes/int64(c.record)))
-		c.whole = abreast*count*size <= wholeBytes
-		strip := c.most * size
-		if c.group = abreast; c.whole {
-			strip, c.group = count*size, int(wholeBytes/(count*size))
+		s := &stripReader{npyHeader: h, r: r, count: count, record: field.RecordBytes(), order: cOrder(field.Shape), turn: turns[h.dtype.Size()]}
+		s.most = min(count, max(1, stripBytes/int64(s.record)))
+		s.whole = abreast*count*size <= wholeBytes
+		strip := s.most * size
+		if s.group = abreast; s.whole {
+			strip, s.group = count*size, int(wholeBytes/(count*size))
 		}
-		c.strips = make([]byte, int64(min(c.group, len(c.order)))*strip)
-		return c, nil
+		s.buf = make([]byte, int64(min(s.group, len(s.order)))*strip)
+		return &blockCursor{blockReader: s}, nil
 	}}
 }
 
@@ -55,9 +55,8 @@ func cOrder(shape tensor.Shape) []int {
 	return order
 }
 
-// stripCursor reads a block of records at a time. Each block is memory of its own, as its
-// values go their own ways.
-type stripCursor struct {
+// stripReader gathers records from strips.
+type stripReader struct {
 	npyHeader
 	r      io.ReaderAt
 	count  int64
@@ -66,65 +65,50 @@ type stripCursor struct {
 	most   int64 // records a block
 	group  int   // strips read for one turn
 	whole  bool  // they are those of all records
-	strips []byte
+	buf    []byte
 	turn   turn
-
-	at    int64 // records read
-	block []byte
+	at     int64 // records read
 }
 
-func (c *stripCursor) next() ([]byte, error) {
-	if len(c.block) == 0 {
-		if err := c.fill(); err != nil {
-			return nil, err
-		}
-	}
-	value := c.block[:c.record:c.record]
-	c.block = c.block[c.record:]
-	return value, nil
-}
-
-// fill reads the next block.
-func (c *stripCursor) fill() error {
-	n := min(c.most, c.count-c.at)
+func (s *stripReader) read() ([]byte, int, error) {
+	n := min(s.most, s.count-s.at)
 	if n == 0 {
-		return io.EOF
+		return nil, 0, io.EOF
 	}
-	size := int64(c.dtype.Size())
-	block := make([]byte, n*int64(c.record))
-	for first := 0; first < len(c.order); first += c.group {
-		order := c.order[first:min(first+c.group, len(c.order))]
-		strips, stride, err := c.read(int64(first), int64(len(order)), n)
+	block := make([]byte, n*int64(s.record))
+	for first := 0; first < len(s.order); first += s.group {
+		order := s.order[first:min(first+s.group, len(s.order))]
+		strips, stride, err := s.readStrips(int64(first), int64(len(order)), n)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		c.turn(block, len(c.order), order, strips, stride)
+		s.turn(block, len(s.order), order, strips, stride)
 	}
-	if swap := swapped(int(size)); c.big && swap != nil {
+	if swap := swapped(s.dtype.Size()); s.big && swap != nil {
 		block = swap(block)
 	}
-	c.at, c.block = c.at+n, block
-	return nil
+	s.at += n
+	return block, s.record, nil
 }
 
-func (c *stripCursor) close() error { return nil }
+func (s *stripReader) close() error { return nil }
 
-// read returns strips of the next n records, and the bytes from one to the next.
-func (c *stripCursor) read(first, strips, n int64) (b []byte, stride int64, err error) {
-	size := int64(c.dtype.Size())
-	if c.whole {
-		stride = c.count * size
-		b = c.strips[:strips*stride]
-		return b[c.at*size:], stride, readAt(c.r, b, c.offset+first*stride)
+// readStrips returns strips of the next n records, and the bytes from one to the next.
+func (s *stripReader) readStrips(first, strips, n int64) (b []byte, stride int64, err error) {
+	size := int64(s.dtype.Size())
+	if s.whole {
+		stride = s.count * size
+		b = s.buf[:strips*stride]
+		return b[s.at*size:], stride, readAt(s.r, b, s.offset+first*stride)
 	}
 	stride = n * size
 	for k := range strips {
-		err := readAt(c.r, c.strips[k*stride:][:stride], c.offset+((first+k)*c.count+c.at)*size)
+		err := readAt(s.r, s.buf[k*stride:][:stride], s.offset+((first+k)*s.count+s.at)*size)
 		if err != nil {
 			return nil, 0, err
 		}
 	}
-	return c.strips, stride, nil
+	return s.buf, stride, nil
 }
 
 // turn fills a block of records of so many elements: it puts the strips, which begin at
