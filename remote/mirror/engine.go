@@ -73,9 +73,9 @@ func (e *engine) init(d *Dataset) {
 	e.unasked.Store(d.left.Load())
 }
 
-// most returns how many blocks of an extent one request may have.
-func (e *engine) most(x *extent) int64 {
-	return max(1, int64(e.d.opts.RequestBytes)/(x.per*x.size))
+// joins reports whether one request may have the block behind blocks [from, to), too.
+func (e *engine) joins(x *extent, from, to int64) bool {
+	return x.joins(from, to, int64(e.d.opts.RequestBytes))
 }
 
 // demand returns the jobs of blocks that somebody waits for: those that are under way, and new
@@ -115,7 +115,7 @@ func (e *engine) need(list []*job, r blocks) []*job {
 		j := e.jobs[r.x.base+b]
 		if j == nil {
 			end := b + 1
-			for end < r.to && end-b < e.most(r.x) && e.jobs[r.x.base+end] == nil {
+			for end < r.to && e.joins(r.x, b, end) && e.jobs[r.x.base+end] == nil {
 				end++
 			}
 			j = e.add(r.x, b, end, true)
@@ -144,7 +144,7 @@ func (e *engine) bridge(ranges []blocks) []blocks {
 	out := ranges[:1]
 	for _, r := range ranges[1:] {
 		last := &out[len(out)-1]
-		if r.x == last.x && (r.from-last.to)*r.x.per*r.x.size <= bridgeBytes && e.absent(r.x, last.to, r.from) {
+		if r.x == last.x && r.x.gap(last.to-1, r.from) <= bridgeBytes && e.absent(r.x, last.to, r.from) {
 			last.to = max(last.to, r.to)
 			continue
 		}
@@ -183,7 +183,7 @@ func (e *engine) ahead(ctx context.Context, ranges []blocks, wait bool) {
 				continue
 			}
 			end := b + 1
-			for end < r.to && end-b < e.most(r.x) && !e.d.state.has(r.x.base+end) && e.jobs[r.x.base+end] == nil {
+			for end < r.to && e.joins(r.x, b, end) && !e.d.state.has(r.x.base+end) && e.jobs[r.x.base+end] == nil {
 				end++
 			}
 			e.add(r.x, b, end, false)
@@ -215,13 +215,13 @@ func (e *engine) widen(j *job) {
 	} else {
 		grown = max(grown, smallBytes)
 	}
-	width := max(1, min(int64(e.d.opts.RequestBytes), grown)/(x.per*x.size))
+	width := max(1, min(int64(e.d.opts.RequestBytes), grown)/x.typical())
 	low := j.from / width * width
 	high := min(max(low+width, j.to), x.count)
-	for j.from > low && e.absorb(j, j.from-1, low, high) {
+	for j.from > low && e.joins(x, j.from-1, j.from) && e.absorb(j, j.from-1, low, high) {
 		j.from--
 	}
-	for j.to < high && e.absorb(j, j.to, low, high) {
+	for j.to < high && e.joins(x, j.to-1, j.to) && e.absorb(j, j.to, low, high) {
 		j.to++
 	}
 }

@@ -108,7 +108,7 @@ func (d *Dataset) missing(ctx context.Context, u *use, along func() []blocks) ([
 				continue
 			}
 			end := b + 1
-			for end < r.to && end-b < d.engine.most(r.x) && !d.state.has(r.x.base+end) {
+			for end < r.to && d.engine.joins(r.x, b, end) && !d.state.has(r.x.base+end) {
 				end++
 			}
 			need = append(need, blocks{r.x, b, end})
@@ -173,12 +173,12 @@ func (d *Dataset) there(ctx context.Context, x *extent, block int64) (bool, erro
 	if x.known(block) {
 		return true, nil
 	}
-	sums, err := d.sums(ctx, x)
+	want, known, err := d.sum(ctx, x, block)
 	if err != nil {
 		return false, err
 	}
-	if sums != nil {
-		right, err := d.right(x, block, sums[block])
+	if known {
+		right, err := d.right(x, block, want)
 		if err != nil {
 			return false, err
 		}

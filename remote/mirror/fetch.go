@@ -35,7 +35,7 @@ func (d *Dataset) fetch(ctx context.Context, j *job) error {
 			continue
 		}
 		end := b + 1
-		for end < j.to && !d.state.has(j.x.base+end) {
+		for end < j.to && !d.state.has(j.x.base+end) && j.x.spanBytes(b, end+1) <= largeBytes {
 			end++
 		}
 		if err := d.fetchRun(ctx, j, b, end); err != nil {
@@ -95,11 +95,10 @@ func (d *Dataset) compare(x *extent, from, to int64, data []byte) int64 {
 		return -1
 	}
 	for b := from; b < to; b++ {
-		_, n := x.span(b, b+1)
-		if store.CRC32C(data[:n]) != (*sums)[b] {
+		off, n := x.within(from, b)
+		if store.CRC32C(data[off:off+n]) != (*sums)[b] {
 			return b
 		}
-		data = data[n:]
 	}
 	return -1
 }
@@ -115,7 +114,7 @@ func (d *Dataset) explain(ctx context.Context, x *extent, err error) error {
 		return err
 	}
 	o, statErr := d.client.Stat(ctx, x.object)
-	end := x.Offset + x.Count*x.size
+	end := x.end()
 	if statErr == nil && o.Size < end {
 		return fmt.Errorf("mirror: %s: it has %d bytes, but the manifest says at least %d: %w", d.client.Name(x.object), o.Size, end, store.ErrCorrupt)
 	}
@@ -129,6 +128,9 @@ func (d *Dataset) put(j *job, from, to int64, data []byte) error {
 	d.claim(mine)
 	defer d.disclaim(mine)
 	err := d.store(x, from, data)
+	if err == nil {
+		err = d.noteArrived(x, from, to, data)
+	}
 	switch {
 	case err != nil && (isFull(err) || errors.Is(err, errNoRoom)):
 		d.hold(j, from, to, data, err)
@@ -173,9 +175,8 @@ func (d *Dataset) hold(j *job, from, to int64, data []byte, why error) {
 		j.held = make(map[int64][]byte)
 	}
 	for b := from; b < to; b++ {
-		_, n := j.x.span(b, b+1)
-		own := slices.Clone(data[:n])
-		data = data[n:]
+		off, n := j.x.within(from, b)
+		own := slices.Clone(data[off : off+n])
 		j.held[j.x.base+b] = own
 		d.memory.put(j.x.base+b, own, fullness(d.opts.CacheDir, why))
 		d.counts.held.Add(1)
@@ -218,6 +219,9 @@ func (d *Dataset) fetchLarge(ctx context.Context, x *extent, block int64) error 
 	}
 	if sums != nil && crc != sums[block] {
 		return fmt.Errorf("mirror: %s: record %d is not what its checksum says: %w", d.client.Name(x.object), block, store.ErrCorrupt)
+	}
+	if err := d.writeArrived(x, block, crc); err != nil {
+		return fmt.Errorf("mirror: %s: %w", arrivedName, err)
 	}
 	d.counts.fetched.Add(n)
 	d.state.add(x.base + block)

@@ -48,6 +48,8 @@ type extent struct {
 	size     int64  // bytes of a row
 	per      int64  // rows of a block
 	count    int64  // blocks
+	places   []part // of blocks that follow no rule, by offset: per, size and Count then say nothing
+	bytes    int64  // of all blocks
 	base     int64  // number of its first block
 	segment  int64  // number of its first segment
 	perSeg   int64  // blocks of a segment
@@ -84,21 +86,30 @@ func newGrid(d *store.Dataset, key func(path string) (name, object string)) (*gr
 }
 
 func (g *grid) add(e store.Extent, row int64) (*extent, error) {
-	x := &extent{Extent: e, size: row, per: store.BlockRecords(int(row)), base: g.blocks, segment: g.segments, loading: make(chan struct{}, 1)}
+	x := &extent{Extent: e, size: row, per: store.BlockRecords(int(row)), bytes: e.Count * row}
 	x.count = store.Blocks(e.Count, int(row))
-	x.perSeg = max(1, g.unit/(x.per*row))
+	return x, g.number(x)
+}
+
+// number gives the blocks and segments of an extent their numbers.
+func (g *grid) number(x *extent) error {
+	x.base, x.segment, x.loading = g.blocks, g.segments, make(chan struct{}, 1)
+	x.perSeg = max(1, g.unit/x.typical())
 	x.segments = (x.count + x.perSeg - 1) / x.perSeg
 	g.blocks += x.count
 	g.segments += x.segments
-	g.bytes += e.Count * row
+	g.bytes += x.bytes
 	if g.extents = append(g.extents, x); g.blocks > maxBlocks || len(g.extents) > maxExtents {
-		return nil, fmt.Errorf("it has more than %d blocks or %d shards: %w", int64(maxBlocks), maxExtents, store.ErrUnsupported)
+		return fmt.Errorf("it has more than %d blocks or %d shards: %w", int64(maxBlocks), maxExtents, store.ErrUnsupported)
 	}
-	return x, nil
+	return nil
 }
 
-// rows returns where rows [a, b), which lie in one block or several, are in the file.
+// span returns where blocks [from, to) are in the file, with what lies between them.
 func (x *extent) span(from, to int64) (off, n int64) {
+	if x.places != nil {
+		return x.places[from].off, x.places[to-1].end() - x.places[from].off
+	}
 	a, b := from*x.per, min(to*x.per, x.Count)
 	return x.Offset + a*x.size, (b - a) * x.size
 }

@@ -54,7 +54,7 @@ func (d *Dataset) prepareHDF5(ctx context.Context, o remote.Object) (*store.Data
 		return nil, err
 	}
 	d.takeBooks(payloads)
-	return whole, nil
+	return whole, d.makeArrived()
 }
 
 // takeBooks notes that the blocks of small arrays came with the books.
@@ -80,9 +80,6 @@ func (d *Dataset) locateHDF5() (*store.Dataset, error) {
 	}
 	return local.Files(), local.Close()
 }
-
-// part is a run of bytes.
-type part struct{ off, n int64 }
 
 // payloads returns what the large arrays of an HDF5 file have, in order.
 func (d *Dataset) payloads(ctx context.Context, o remote.Object) ([]part, error) {

@@ -230,7 +230,7 @@ func (d *Dataset) empty(f *os.File, x *extent, from, to, segment int64) (freed i
 	}
 	for len(was) > 0 {
 		n := 1
-		for n < len(was) && was[n] == was[0]+int64(n) {
+		for n < len(was) && was[n] == was[0]+int64(n) && x.gap(was[n-1], was[n]) == 0 {
 			n++
 		}
 		off, size := x.span(was[0], was[0]+int64(n))

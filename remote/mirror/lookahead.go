@@ -70,7 +70,7 @@ func (d *Dataset) Fill(ctx context.Context) error {
 	}
 	var steps []blocks
 	for _, x := range d.grid.extents {
-		per := max(1, fillBytes/(x.per*x.size))
+		per := max(1, fillBytes/x.typical())
 		for from := int64(0); x.wanted && from < x.count; from += per {
 			steps = append(steps, blocks{x, from, min(x.count, from+per)})
 		}

@@ -1,0 +1,58 @@
+package mirror
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/internal/h5test"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
+)
+
+// A file of other origin has no checksums: those that its bytes had when they came are kept.
+func TestPoisonOfForeignFileIsFound(t *testing.T) {
+	path := h5test.File(t, "    f['images'] = np.random.default_rng(1).integers(0, 255, (600, 70, 70), dtype=np.uint8)\n    f['labels'] = np.arange(600)\n")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	b := new(remote.Memory)
+	b.Put("x.h5", data)
+	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}}
+	want := epoch(t, local, opts, 0)
+	cache := filepath.Join(t.TempDir(), "cache")
+	d := open(t, b, "x.h5", Options{CacheDir: cache})
+	if !bytes.Equal(epoch(t, d, opts, 0), want) {
+		t.Error("other bytes than from the local file")
+	}
+	d.Close()
+	poison(t, filepath.Join(d.Dir(), hdf5Name), len(data)/2)
+	again := open(t, b, "x.h5", Options{CacheDir: cache})
+	if !bytes.Equal(epoch(t, again, opts, 0), want) {
+		t.Error("a poisoned mirror gave its poison")
+	}
+	if st := again.Stats(); st.Poisoned != 1 {
+		t.Errorf("one block was poisoned: %+v", st)
+	}
+}
+
+// poison changes a byte of a file.
+func poison(t *testing.T, path string, at int) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text[at] ^= 4
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

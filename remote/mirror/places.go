@@ -1,0 +1,98 @@
+package mirror
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/penstock/penstock/store"
+)
+
+// part is a run of bytes.
+type part struct{ off, n int64 }
+
+func (p part) end() int64 { return p.off + p.n }
+
+func byOffset(a, b part) int { return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.n, b.n)) }
+
+// How small chunks that lie side by side become one block, as small records do, and what of a
+// file, that is no block, one request may bring to get at what lies behind it.
+const (
+	smallChunk = 4 << 10
+	blockBytes = 64 << 10
+	gapBytes   = 16 << 10
+)
+
+// newPlaces makes blocks of the chunks of a file, whatever their order is: each is one, or
+// several small ones without anything in between. A chunk may be in the list more than once;
+// two that share bytes otherwise are an error.
+func newPlaces(chunks []part) ([]part, error) {
+	slices.SortFunc(chunks, byOffset)
+	var list []part
+	small := false // the last of list is of small chunks
+	last := part{}
+	for i, c := range chunks {
+		switch {
+		case i > 0 && c == last:
+			continue
+		case i > 0 && c.off < last.end():
+			return nil, fmt.Errorf("two chunks share bytes: %d at byte %d, and %d at byte %d: %w", last.n, last.off, c.n, c.off, store.ErrCorrupt)
+		case small && c.n < smallChunk && list[len(list)-1].end() == c.off && list[len(list)-1].n+c.n <= blockBytes:
+			list[len(list)-1].n += c.n
+		default:
+			list = append(list, c)
+		}
+		small, last = c.n < smallChunk, c
+	}
+	return slices.Clip(list), nil
+}
+
+// at returns the block that a byte of the file is in; its place must be known, and have one.
+func (x *extent) at(off int64) int64 {
+	return int64(sort.Search(len(x.places), func(i int) bool { return x.places[i].end() > off }))
+}
+
+// typical returns how many bytes a block has, more or less.
+func (x *extent) typical() int64 {
+	if x.places == nil {
+		return x.per * x.size
+	}
+	return max(1, x.bytes/x.count)
+}
+
+// spanBytes returns how many bytes span has.
+func (x *extent) spanBytes(from, to int64) int64 {
+	_, n := x.span(from, to)
+	return n
+}
+
+// end returns where the last block ends in the file.
+func (x *extent) end() int64 {
+	off, n := x.span(x.count-1, x.count)
+	return off + n
+}
+
+// gap returns how many bytes lie between two blocks, of which b follows a; less than none where
+// it does not.
+func (x *extent) gap(a, b int64) int64 {
+	off, n := x.span(a, a+1)
+	next, _ := x.span(b, b+1)
+	return next - off - n
+}
+
+// joins reports whether blocks [from, to) and the one behind them may come in one request of at
+// most n bytes.
+func (x *extent) joins(from, to, n int64) bool {
+	if x.places == nil {
+		return (to+1-from)*x.per*x.size <= n
+	}
+	return x.gap(to-1, to) <= gapBytes && x.places[to].end()-x.places[from].off <= n
+}
+
+// within returns where a block lies in the bytes of a request that begins with block from.
+func (x *extent) within(from, block int64) (off, n int64) {
+	begin, _ := x.span(from, from+1)
+	off, n = x.span(block, block+1)
+	return off - begin, n
+}
