@@ -33,7 +33,7 @@
 //
 // # Packed data
 //
-// Data of an HDF5 file that is chunked, compressed or big endian cannot be viewed in place. Run
+// Data of an HDF5 file that is chunked, compressed, big endian or not aligned cannot be viewed in place. Run
 // gives a copy of it in new memory, Contiguous says so, and Gather inflates into what it is
 // given: chunks in parallel, each once for all records that are asked for together. Filters
 // are deflate, shuffle, fletcher32 and lzf. The inflated chunks that were wanted in part are

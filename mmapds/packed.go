@@ -16,6 +16,7 @@ import (
 // packed is a column of an HDF5 file that is not stored as it is.
 type packed struct {
 	field, path string
+	how, why    string // it is read, for people
 	file        []byte // all of it, mapped
 	warm        pageSet
 	r           *h5chunk.Reader
@@ -64,6 +65,7 @@ func (p *packed) open(f *os.File, meta *store.Column, opts h5chunk.Options) erro
 	if err != nil {
 		return err
 	}
+	p.how, p.why = reads(data)
 	if p.r, err = h5chunk.NewMapped(p.file, data, opts); err != nil {
 		return err
 	}
@@ -76,6 +78,18 @@ func (p *packed) open(f *os.File, meta *store.Column, opts h5chunk.Options) erro
 		}
 	}
 	return nil
+}
+
+// reads says how data that is not viewed in place is read, and why.
+func reads(data *h5meta.Dataset) (how, why string) {
+	how, why = "copied", fmt.Sprintf("it starts at byte %d, which is no multiple of its element size", data.Layout.Offset)
+	if err := data.Mappable(); err != nil {
+		why = err.Error()
+	}
+	if len(data.Filters) > 0 {
+		how = "inflated"
+	}
+	return how, why
 }
 
 // next returns the number that row a has in the file, and how many of rows [a, b) follow it
@@ -112,7 +126,7 @@ func (p *packed) populate(offset, size int64) error {
 		return nil
 	}
 	if err := mmap.Populate(p.file[from:to]); err != nil && !errors.Is(err, mmap.ErrUnsupported) {
-		return fmt.Errorf("was it truncated? %w", errors.Join(err, h5meta.ErrCorrupt))
+		return fmt.Errorf("was it truncated? %w: %w", err, h5meta.ErrCorrupt)
 	}
 	p.warm.add(from, to)
 	return nil

@@ -304,15 +304,17 @@ func (d *Dataset) warm(c *column, s *segment, from, to int) error {
 
 // lost describes memory of a row that the system could not give.
 func (d *Dataset) lost(c *column, row int, cause error) error {
-	e := &c.meta.Extents[c.extent(row)]
-	return &ReadError{Field: d.specs[c.meta.Field].Name, Path: e.Path, Err: cause, record: d.recordOf(c, row)}
+	path, shard, at := c.where(row)
+	return &ReadError{Field: d.specs[c.meta.Field].Name, Shard: shard, Path: path, Offset: at, Err: cause, record: d.recordOf(c, row)}
 }
 
 // ReadError says that mapped memory of a record is gone: the file was truncated, or its
 // disk failed.
 type ReadError struct {
 	Field  string
+	Shard  int    // number of the extent; 0 in an HDF5 file
 	Path   string // of the file
+	Offset int64  // of the first byte of the row that could not be read
 	Err    error
 	record int
 }
@@ -320,9 +322,9 @@ type ReadError struct {
 // Record returns the number of the record.
 func (e *ReadError) Record() int { return e.record }
 
-// Error names record, field and file.
+// Error names record, field and place.
 func (e *ReadError) Error() string {
-	return fmt.Sprintf("mmapds: record %d: field %q: %s cannot be read there any more; was it truncated? %v", e.record, e.Field, e.Path, e.Err)
+	return fmt.Sprintf("mmapds: record %d: field %q: shard %d: %s: byte %#x cannot be read any more; was it truncated? %v", e.record, e.Field, e.Shard, e.Path, e.Offset, e.Err)
 }
 
 // Unwrap returns the cause.

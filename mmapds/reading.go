@@ -168,14 +168,14 @@ func (d *Dataset) Reads(field string) (how, why string, resident float64) {
 	}
 	c := f.rows
 	if c.packed != nil {
-		why = "it is chunked, compressed or big endian"
+		why = c.packed.why
 		switch {
 		case c.checks != Off && c.sums == nil:
 			why += "; not checked: it has no checksums"
 		case c.checks != Off:
 			why += "; " + c.checks.String()
 		}
-		return "inflated", why, -1
+		return c.packed.how, why, -1
 	}
 	if d.Retain() != nil {
 		return "", "", -1

@@ -218,7 +218,11 @@ func TestReads(t *testing.T) {
 	if how, _, in := ds.Reads("none"); how != "" || in != -1 {
 		t.Errorf("no such field: %q, %v", how, in)
 	}
-	ds, err := mmapds.OpenWith(h5test.File(t, `    f["x"] = np.arange(100); f["y"] = np.arange(100).astype(">i8")`), mmapds.Options{Verify: mmapds.Always})
+	ds, err := mmapds.OpenWith(h5test.File(t, `
+    f["x"] = np.arange(100)
+    f["y"] = np.arange(100).astype(">i8")
+    f.create_dataset("z", data=np.arange(100), chunks=(10,), compression="gzip")
+    f.create_dataset("c", data=np.arange(100), chunks=(10,))`), mmapds.Options{Verify: mmapds.Always})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,8 +230,36 @@ func TestReads(t *testing.T) {
 	if _, why, _ := ds.Reads("x"); !strings.Contains(why, "it has no checksums") {
 		t.Errorf("without checksums: %q", why)
 	}
-	if how, why, in := ds.Reads("y"); how != "inflated" || !strings.Contains(why, "it has no checksums") || in != -1 {
-		t.Errorf("packed: %q, %q, %v", how, why, in)
+	for name, want := range map[string][2]string{
+		"y": {"copied", "its bytes must be swapped"},
+		"z": {"inflated", "deflate(4)"},
+		"c": {"copied", "layout chunked cannot be mapped"},
+	} {
+		how, why, in := ds.Reads(name)
+		if how != want[0] || !strings.Contains(why, want[1]) || !strings.Contains(why, "it has no checksums") || in != -1 {
+			t.Errorf("%s: %q, %q, %v", name, how, why, in)
+		}
+	}
+}
+
+// TestReadsOfOddPlaces reads arrays that h5py put wherever the one before ended.
+func TestReadsOfOddPlaces(t *testing.T) {
+	ds := open(t, h5test.File(t, `
+    for k in range(1, 9):
+        f["u%d" % k] = np.zeros((3, k), "u1")
+        f["v%d" % k] = np.arange(3)`))
+	defer ds.Close()
+	odd := 0
+	for _, spec := range ds.Specs() {
+		how, why, _ := ds.Reads(spec.Name)
+		if how == "copied" && strings.Contains(why, "which is no multiple of its element size") {
+			odd++
+		} else if how != "mapped" {
+			t.Errorf("%s: %q, %q", spec.Name, how, why)
+		}
+	}
+	if odd == 0 {
+		t.Error("none of them begins at an odd place")
 	}
 }
 
@@ -248,7 +280,7 @@ func TestTruncatedWhileWarm(t *testing.T) {
 		cut(t, filepath.Join(path, "x-00000.npy"), 4096+50*int64(size))
 		err := ds.Gather(t.Context(), "x", all, dst)
 		var r *mmapds.ReadError
-		if !errors.As(err, &r) || r.Record() < 50 || !errors.Is(err, store.ErrCorrupt) {
+		if !errors.As(err, &r) || r.Record() < 50 || r.Offset < 4096+50*int64(size) || !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%d bytes: error %v", size, err)
 		}
 		checkGather(t, ds, []int{3, 49, 0}, size)
