@@ -68,7 +68,7 @@ func TestPipelineAgainstPillow(t *testing.T) {
 		t.Run(filter, func(t *testing.T) {
 			p, d := newPillow(t, "RGB", strings.ToUpper(filter)), New(Options{Library: true})
 			defer d.Close()
-			run := evaluation(t, filter).Runner()
+			run := evaluation(t, filter, p.passOrder()).Runner()
 			got := pixels{w: 224, h: 224, c: 3, pix: make([]byte, 224*224*3)}
 			for _, path := range paths {
 				data, err := os.ReadFile(path)
@@ -89,9 +89,9 @@ func TestPipelineAgainstPillow(t *testing.T) {
 	}
 }
 
-func evaluation(t testing.TB, filter string) *transforms.Pipeline {
+func evaluation(t testing.TB, filter, passOrder string) *transforms.Pipeline {
 	t.Helper()
-	p, err := transforms.Compose(transforms.Resize{Size: []int{256}, Interpolation: filter}, transforms.CenterCrop{Size: []int{224}})
+	p, err := transforms.Compose(transforms.Resize{Size: []int{256}, Interpolation: filter, PassOrder: passOrder}, transforms.CenterCrop{Size: []int{224}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,16 +14,18 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// pillowScript reads paths, one a line, and writes for each: width, height, channels and
-// the pixels, or a width of 0 where Pillow refuses the file. Its second argument names what
-// is done to the image: nothing, ImageOps.exif_transpose, img2dataset's formula for what
-// is transparent on white or black, or torchvision's Resize(256) and CenterCrop(224) with a
-// filter.
+// pillowScript writes Pillow's major version. Then it reads paths, one a line, and writes for
+// each: width, height, channels and the pixels, or a width of 0 where Pillow refuses the file.
+// Its second argument names what is done to the image: nothing, ImageOps.exif_transpose,
+// img2dataset's formula for what is transparent on white or black, or torchvision's Resize(256)
+// and CenterCrop(224) with a filter.
 const pillowScript = `
 import struct, sys, warnings
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, __version__
 warnings.simplefilter("ignore")
 mode, do = sys.argv[1:]
+sys.stdout.buffer.write(struct.pack("<I", int(__version__.split(".")[0])))
+sys.stdout.buffer.flush()
 
 def cropped(im, method):
     w, h = im.size
@@ -63,9 +65,10 @@ type pixels struct {
 // pillow asks the installed Pillow for one image after the other. The test is skipped where
 // there is none.
 type pillow struct {
-	t   testing.TB
-	in  io.Writer
-	out *bufio.Reader
+	t     testing.TB
+	in    io.Writer
+	out   *bufio.Reader
+	major uint32 // version
 }
 
 // pillowPython returns the command of a Python that has Pillow, or skips the test.
@@ -102,7 +105,19 @@ func newPillow(t testing.TB, mode, do string) *pillow {
 			t.Error("python3:", err)
 		}
 	})
-	return &pillow{t, in, bufio.NewReader(out)}
+	p := &pillow{t: t, in: in, out: bufio.NewReader(out)}
+	if err := binary.Read(p.out, binary.LittleEndian, &p.major); err != nil {
+		t.Fatal("python3:", err)
+	}
+	return p
+}
+
+// passOrder returns how it resizes tall images.
+func (p *pillow) passOrder() string {
+	if p.major >= 13 {
+		return "auto"
+	}
+	return "horizontal"
 }
 
 // open returns the image, and whether Pillow reads it.
