@@ -23,7 +23,7 @@ func (r *Reader) foresee(c *call, alone bool) {
 // foreseeable reports whether chunks can be read ahead with a gain. Where several chunks have a part
 // of a record, all workers have something to do anyway.
 func (r *Reader) foreseeable() bool {
-	return r.grid.columns == 1 && len(r.filter.steps) > 0 && r.grid.size > aloneBytes
+	return !r.exact && r.grid.columns == 1 && len(r.filter.steps) > 0 && r.grid.size > aloneBytes
 }
 
 // readAhead puts a chunk into the cache. Its error is for the call that wants it.

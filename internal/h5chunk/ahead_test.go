@@ -42,14 +42,17 @@ func TestForesee(t *testing.T) {
 		}
 		r.recycle(c)
 	}
-	for path, pool := range map[string]*Pool{"x": NewPool(1), "plain": pool} {
-		r := mapped(t, rows(t), path, Options{Pool: pool})
+	for _, never := range []struct {
+		path string
+		opts Options
+	}{{"x", Options{Pool: NewPool(1)}}, {"plain", Options{Pool: pool}}, {"x", Options{Pool: pool, Exact: true}}} {
+		r := mapped(t, rows(t), never.path, never.opts)
 		for row := range int64(16) {
 			c := r.call(t.Context(), nil)
 			c.addRun(4*row, 4*row+1)
 			c.jobs = 1
 			if r.foresee(c, true); c.ahead != 0 {
-				t.Errorf("%s, %d workers: %d rows ahead", path, r.pool.Workers(), c.ahead)
+				t.Errorf("%s, %d workers, exact %v: %d rows ahead", never.path, r.pool.Workers(), r.exact, c.ahead)
 			}
 			r.recycle(c)
 		}

@@ -21,6 +21,8 @@ type Options struct {
 	// several goroutines. It can bring pages in by a system call, as a fault would stop a
 	// processor of the scheduler.
 	Warm func(offset, size int64) error
+	// Exact reads nothing but what is asked for: for a file of which no more is there yet.
+	Exact bool
 }
 
 const cacheBytes = 64 << 20
@@ -39,6 +41,7 @@ type Reader struct {
 	swap   int    // bytes of an element that is big endian, else 0
 	fill   []byte // value of what was never written; nil means zeros
 
+	exact  bool // nothing is read ahead
 	flat   bool // not chunked: one piece at base, -1 if it was never written
 	base   int64
 	chunks []h5meta.Chunk
@@ -72,7 +75,7 @@ func NewMapped(file []byte, data *h5meta.Dataset, opts Options) (*Reader, error)
 
 func newReader(src source, data *h5meta.Dataset, opts Options) (*Reader, error) {
 	src.warm = opts.Warm
-	r := &Reader{path: data.Path, src: src, pool: opts.Pool}
+	r := &Reader{path: data.Path, src: src, pool: opts.Pool, exact: opts.Exact}
 	if err := r.open(data); err != nil {
 		return nil, fmt.Errorf("h5chunk: dataset %q: %w", data.Path, err)
 	}

@@ -49,6 +49,9 @@ func (t *btree2) walk(addr uint64) error {
 		return nil
 	}
 	t.pointerSizes(depth)
+	if s.foretold() {
+		s.freely(func() { t.foretell(child2{root, n}, depth) })
+	}
 	if err := t.node(root, n, depth); err != nil {
 		return err
 	}
@@ -108,6 +111,16 @@ func (t *btree2) pointerSize(depth int) int {
 
 // node visits a node of n records; depth falls to 0 at the leaves.
 func (t *btree2) node(addr, n uint64, depth int) error {
+	recs, ptrs, err := t.read(addr, n, depth)
+	if err != nil {
+		return err
+	}
+	t.src.note(addr, t.nodeSize, t.what)
+	return t.visit(recs, ptrs, depth)
+}
+
+// read returns the records of a node, and its pointers.
+func (t *btree2) read(addr, n uint64, depth int) (recs []byte, ptrs *cursor, err error) {
 	size := nodeFrame + n*uint64(t.recSize)
 	sig := "BTLF"
 	if depth > 0 {
@@ -120,14 +133,10 @@ func (t *btree2) node(addr, n uint64, depth int) error {
 	if kind := c.u8(); c.err == nil && (kind != t.kind || size > t.nodeSize) {
 		c.corrupt("node of type %d with %d bytes, want type %d and at most %d", kind, size, t.kind, t.nodeSize)
 	}
-	recs := c.bytes(n * uint64(t.recSize))
-	ptrs := &cursor{src: t.src, b: c.bytes(size - nodeFrame - uint64(len(recs))), at: c.at, what: t.what}
+	recs = c.bytes(n * uint64(t.recSize))
+	ptrs = &cursor{src: t.src, b: c.bytes(size - nodeFrame - uint64(len(recs))), at: c.at, what: t.what}
 	c.checksum()
-	if c.err != nil {
-		return c.err
-	}
-	t.src.note(addr, t.nodeSize, t.what)
-	return t.visit(recs, ptrs, depth)
+	return recs, ptrs, c.err
 }
 
 // visit goes through records and children in turn.
@@ -151,10 +160,16 @@ func (t *btree2) visit(recs []byte, ptrs *cursor, depth int) error {
 }
 
 func (t *btree2) child(ptrs *cursor, depth int) error {
-	addr, n := ptrs.addr(), ptrs.uint(t.countSize)
-	ptrs.uint(t.totalSize[depth-1])
-	if ptrs.err != nil {
-		return ptrs.err
+	kid, err := t.pointer(ptrs, depth)
+	if err != nil {
+		return err
 	}
-	return t.node(addr, n, depth-1)
+	return t.node(kid.addr, kid.n, depth-1)
+}
+
+// pointer reads the next of the pointers of a node of that depth.
+func (t *btree2) pointer(ptrs *cursor, depth int) (child2, error) {
+	kid := child2{addr: ptrs.addr(), n: ptrs.uint(t.countSize)}
+	ptrs.uint(t.totalSize[depth-1])
+	return kid, ptrs.err
 }

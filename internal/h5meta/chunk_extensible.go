@@ -75,12 +75,15 @@ func (a *extArray) indexBlock(addr uint64) error {
 		return err
 	}
 	next := a.inIndex
+	if a.foretold() {
+		a.freely(func() { a.foretell(*c, next) })
+	}
 	for s := 0; s < all && next < a.most; s++ {
 		var err error
 		if s < direct {
 			next, err = a.directBlocks(c, s, next)
 		} else {
-			next, err = a.superBlock(c.addr(), s, next)
+			next, err = a.superBlock(super{c.addr(), s, next})
 		}
 		if err = cmp.Or(err, c.err); err != nil {
 			return err
@@ -108,32 +111,65 @@ func (a *extArray) directBlocks(c *cursor, s int, first uint64) (uint64, error) 
 	return first, c.err
 }
 
-// superBlock reads the "EASB" block number s and its data blocks.
-func (a *extArray) superBlock(addr uint64, s int, first uint64) (uint64, error) {
-	blocks, elems := a.shape(s)
-	end := saturate(blocks, elems, first)
-	if addr == undef {
+// super is a super block: where it lies, its number, and that of its first element.
+type super struct {
+	addr   uint64
+	number int
+	first  uint64
+}
+
+// superBlock reads an "EASB" block and its data blocks, and returns the number of the first
+// element behind them.
+func (a *extArray) superBlock(s super) (uint64, error) {
+	blocks, elems := a.shape(s.number)
+	end := saturate(blocks, elems, s.first)
+	if s.addr == undef {
 		return end, nil
 	}
-	pages := uint64(0)
+	used, ptrs, err := a.readSuper(s)
+	if err != nil {
+		return 0, err
+	}
+	a.note(s.addr, a.superSize(s.number), "extensible array super block")
+	return end, a.blocks(ptrs, used, s.first, blocks, elems, a.pagesOf(elems))
+}
+
+// pagesOf returns how many pages a data block of so many elements has; 0 if it has none.
+func (a *extArray) pagesOf(elems uint64) uint64 {
 	if elems > a.perPage {
-		pages = elems / a.perPage
+		return elems / a.perPage
 	}
-	bitmap, ok := product(blocks, (pages+7)/8)
+	return 0
+}
+
+// superParts returns the bytes of a super block's bitmap of pages, and of its addresses; ok is
+// false if the file has not as many.
+func (a *extArray) superParts(number int) (bitmap, table uint64, ok bool) {
+	blocks, elems := a.shape(number)
+	bitmap, ok1 := product(blocks, (a.pagesOf(elems)+7)/8)
 	table, ok2 := product(blocks, uint64(a.offSize))
-	if !ok || !ok2 || bitmap > uint64(a.size) || table > uint64(a.size) {
-		return 0, a.errorAt(ErrCorrupt, addr, "extensible array super block", "%d blocks of %d elements", blocks, elems)
+	return bitmap, table, ok1 && ok2 && bitmap <= uint64(a.size) && table <= uint64(a.size)
+}
+
+// superSize returns the bytes of a super block that is possible.
+func (a *extArray) superSize(number int) uint64 {
+	bitmap, table, _ := a.superParts(number)
+	return uint64(a.blockHead()) + bitmap + table + 4
+}
+
+// readSuper returns the bitmap of pages and the addresses that a super block has.
+func (a *extArray) readSuper(s super) (used []byte, ptrs *cursor, err error) {
+	bitmap, table, ok := a.superParts(s.number)
+	if !ok {
+		blocks, elems := a.shape(s.number)
+		return nil, nil, a.errorAt(ErrCorrupt, s.addr, "extensible array super block", "%d blocks of %d elements", blocks, elems)
 	}
-	size := uint64(a.blockHead()) + bitmap + table + 4
-	c := a.source.read(addr, size, "extensible array super block")
-	a.blockStart(c, "EASB", int64(first-a.inIndex))
-	used := c.bytes(bitmap)
-	ptrs := &cursor{src: a.source, b: c.bytes(table), at: c.at, what: c.what}
-	if c.checksum(); c.err != nil {
-		return 0, c.err
-	}
-	a.note(addr, size, "extensible array super block")
-	return end, a.blocks(ptrs, used, first, blocks, elems, pages)
+	c := a.source.read(s.addr, a.superSize(s.number), "extensible array super block")
+	a.blockStart(c, "EASB", int64(s.first-a.inIndex))
+	used = c.bytes(bitmap)
+	ptrs = &cursor{src: a.source, b: c.bytes(table), at: c.at, what: c.what}
+	c.checksum()
+	return used, ptrs, c.err
 }
 
 // blocks reads the data blocks of a super block; used is its bitmap of pages.
