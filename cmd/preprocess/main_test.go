@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/penstock/penstock/internal/h5test"
 )
 
 func TestMain(m *testing.M) {
@@ -15,7 +17,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("PYTHON", python())
+			env.Setenv("PYTHON", h5test.Find())
 			return nil
 		},
 		Condition: condition,

@@ -15,13 +15,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/store/hdf5"
 )
 
@@ -32,22 +32,12 @@ func condition(name string) (bool, error) {
 	case "hdf5":
 		return !strings.HasPrefix(hdf5.Version(), "no "), nil
 	case "python":
-		return python() != "", nil
+		return h5test.Find() != "", nil
 	case "smalldisk":
 		return canMount(), nil
 	}
 	return false, fmt.Errorf("unknown condition %q", name)
 }
-
-// python returns the command of a Python that has NumPy and h5py, "" if there is none.
-var python = sync.OnceValue(func() string {
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(name, "-c", "import numpy, h5py").Run() == nil {
-			return name
-		}
-	}
-	return ""
-})
 
 // imageCmd is "image SIZE FILE...": it makes images of WIDTHxHEIGHT pixels, each another
 // picture, in the format that the file's name ends in.

@@ -18,7 +18,8 @@ const exits = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some samp
 const long = `Turn raw samples into a dataset that training code maps into memory.
 
 SOURCE is what the samples lie in; what it is, is told by a look at it (or by --from):
-  a folder of images   one folder a class (SOURCE/cat/0412.jpg), or images alone
+  a folder of images   one folder a class (SOURCE/cat/0412.jpg), or images alone; each also
+                       below folders called train, val, test, which become splits
   csv, jsonl           tables of numbers, texts, boxes, labels, paths to images
   tar, .gz, .zst       images in folders, or samples as WebDataset names them
   parquet              as of the Hugging Face hub

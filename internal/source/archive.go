@@ -20,6 +20,7 @@ type archive struct {
 	columns []memberColumn // of samples by WebDataset's names
 	folders *classFolders  // nil for those
 	counts  []fileCount    // by file
+	splits  fileSplits
 }
 
 // fileCount says how many samples an archive has: groups, or images in class folders.
@@ -32,7 +33,8 @@ func openTar(ctx context.Context, path string, opts Options, wanted []Wanted) (S
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{path: path, files: files, info: Info{Kind: "tar", Name: baseName(path)}}
+	a := &archive{path: path, files: files, splits: splitsOfFiles(files), info: Info{Kind: "tar", Name: baseName(path)}}
+	a.info.Splits = a.splits.names
 	s := newArchiveScan(wanted)
 	a.counts = make([]fileCount, len(files))
 	for group, err := range a.groups(ctx, 0, s.wants) {
@@ -137,10 +139,14 @@ func (a *archive) yield(g group, yield func(Sample, error) bool) bool {
 		prefix = filepath.ToSlash(g.file) + "/"
 	}
 	if a.folders == nil {
-		return yield(Sample{Name: prefix + g.key, Data: groupData{a, g}}, nil)
+		return yield(Sample{Name: prefix + g.key, Split: a.splits.of[g.file], Data: groupData{a, g}}, nil)
 	}
 	for _, m := range g.members {
-		if claimsImage(m.name) && !yield(Sample{Name: prefix + m.name, Data: imageMember{m, a.folders.label(m.name)}}, nil) {
+		s := Sample{Name: prefix + m.name, Split: a.splits.of[g.file], Data: imageMember{m, a.folders.label(m.name)}}
+		if a.folders.splits {
+			s.Split = a.folders.split(m.name)
+		}
+		if claimsImage(m.name) && !yield(s, nil) {
 			return false
 		}
 	}

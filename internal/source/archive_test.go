@@ -170,8 +170,8 @@ func TestSeveralArchives(t *testing.T) {
 // An archive whose folders hold folders says that these are not the classes.
 func TestNestedFoldersOfAnArchive(t *testing.T) {
 	for want, names := range map[string][]string{
-		"the classes are test, train, and all": {"ds/train/cat/a.jpg", "ds/train/dog/a.jpg", "ds/test/cat/a.jpg"},
-		"":                                     {"ds/cat/a.jpg", "ds/dog/more/a.jpg"},
+		"the classes are new, old, and all": {"ds/old/cat/a.jpg", "ds/old/dog/a.jpg", "ds/new/cat/a.jpg"},
+		"":                                  {"ds/cat/a.jpg", "ds/dog/more/a.jpg"},
 	} {
 		path := filepath.Join(t.TempDir(), "x.tar")
 		writeTar(t, path, names...)

@@ -2,14 +2,16 @@ package source
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
 
 // classFolders are the classes of images in an archive: the folders below the one that all
-// images lie in.
+// images lie in, or below those in it that are splits.
 type classFolders struct {
 	root    string // "" or "photos/"
+	splits  bool
 	classes []string
 }
 
@@ -17,23 +19,26 @@ type classFolders struct {
 func (a *archive) decideFolders(s *archiveScan) error {
 	a.info.Unit, a.info.Count = "images", s.images
 	a.info.Fields = []Field{content(imagesField, "image")}
-	a.folders = &classFolders{root: commonFolder(slices.Sorted(keys(s.dirs)))}
-	direct, nested := false, true
+	dirs := slices.Sorted(keys(s.dirs))
+	a.folders = newClassFolders(dirs)
+	if a.folders.splits {
+		a.info.Splits = a.folders.splitNames(dirs)
+	}
+	direct, nested := "", true
 	classes := make(map[string]bool)
-	for dir := range s.dirs {
-		rest := strings.TrimPrefix(dir+"/", a.folders.root)
-		if rest == "" || dir == "." {
-			direct = true
+	for _, dir := range dirs {
+		class, deeper := a.folders.class(dir)
+		if class == "" {
+			direct = dir
 			continue
 		}
-		class, deeper, _ := strings.Cut(strings.TrimSuffix(rest, "/"), "/")
 		classes[class] = true
-		nested = nested && deeper != ""
+		nested = nested && deeper
 	}
 	a.folders.classes = slices.Sorted(keys(classes))
 	switch {
-	case direct && len(classes) > 0:
-		return fmt.Errorf("images beside folders (in %q beside %s); put every image into the folder of its class", a.folders.root, enumerate(a.folders.classes, 5))
+	case direct != "" && len(classes) > 0:
+		return fmt.Errorf("images beside folders (in %q beside %s); put every image into the folder of its class", strings.TrimPrefix(direct+"/", "./"), enumerate(a.folders.classes, 5))
 	case len(classes) > 0:
 		f := classLabel(labelsField, a.folders.classes)
 		f.Derived = true
@@ -47,12 +52,50 @@ func (a *archive) decideFolders(s *archiveScan) error {
 	return nil
 }
 
+// newClassFolders returns the classes of images in these folders, sorted.
+func newClassFolders(dirs []string) *classFolders {
+	c := &classFolders{root: commonFolder(dirs)}
+	c.splits = !slices.ContainsFunc(dirs, func(dir string) bool { return !isSplit(c.split(dir + "/")) })
+	return c
+}
+
+// splitNames returns the splits that there are.
+func (c *classFolders) splitNames(dirs []string) (list []string) {
+	for _, dir := range dirs {
+		if name := c.split(dir + "/"); !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	slices.SortFunc(list, bySplit)
+	return list
+}
+
+// split returns the folder that is the split of an image.
+func (c *classFolders) split(name string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(name, c.root), "/")
+	return first
+}
+
+// class returns the class of the images in a folder, "" if it is in none, and whether the
+// folder lies in that of the class.
+func (c *classFolders) class(dir string) (class string, deeper bool) {
+	rest := strings.TrimPrefix(dir+"/", c.root)
+	if dir == "." {
+		return "", false
+	}
+	if c.splits {
+		_, rest, _ = strings.Cut(rest, "/")
+	}
+	class, rest, _ = strings.Cut(rest, "/")
+	return class, rest != ""
+}
+
 // label returns the number of an image's class, -1 without classes.
 func (c *classFolders) label(name string) int64 {
 	if len(c.classes) == 0 {
 		return -1
 	}
-	class, _, _ := strings.Cut(strings.TrimPrefix(name, c.root), "/")
+	class, _ := c.class(path.Dir(name))
 	i, _ := slices.BinarySearch(c.classes, class)
 	return int64(i)
 }

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
@@ -20,6 +19,9 @@ import (
 // it, or images alone. Order and classes are those of torchvision.datasets.ImageFolder:
 // classes are the sorted names of the subfolders; samples are sorted by class, then by the
 // path of their folder, then by name.
+//
+// Where all subfolders are called as splits are (train, val, test), they are splits, and each
+// is a folder of images of that kind. Classes are those of all, by name.
 //
 // What is an image is told by content. Hidden files and folders are passed over. A file
 // whose name promises no image and whose content is none is ignored, and counted. A file
@@ -47,6 +49,7 @@ type indexedFolder struct {
 type folder struct {
 	rel   string // inside the root, "" for the root itself
 	label int64
+	split string // "" if there are none
 }
 
 // ImageFolderOptions configures OpenImageFolder.
@@ -102,11 +105,12 @@ func (s *ImageFolder) scan(ctx context.Context) error {
 	s.ignore("", top.ignored)
 	switch {
 	case len(top.files) > 0 && len(top.folders) > 0:
-		return fmt.Errorf("images beside folders (%s beside %s%c); put every image into the folder of its class, or the folders elsewhere",
-			top.files[0].name, top.folders[0], filepath.Separator)
+		return s.beside("", top)
 	case len(top.folders) == 0:
 		s.folders = []folder{{}}
 		s.info.Count = int64(len(top.files))
+	case !slices.ContainsFunc(top.folders, func(name string) bool { return !isSplit(name) }):
+		err = s.scanSplits(ctx, top.folders)
 	default:
 		err = s.scanClasses(ctx, top.folders)
 	}
@@ -125,28 +129,18 @@ func (s *ImageFolder) ignoredText() string {
 
 // scanClasses looks through every class folder.
 func (s *ImageFolder) scanClasses(ctx context.Context, classes []string) error {
-	var empty []string
-	nested := true
+	filled, nested := make(map[string]bool), true
 	for label, class := range classes {
-		if !utf8.ValidString(class) {
-			return fmt.Errorf("the name of class folder %q is not UTF-8; rename it", class)
-		}
 		before := s.info.Count
-		direct, err := s.scanClass(ctx, int64(label), class)
+		direct, err := s.scanClass(ctx, int64(label), "", class)
 		if err != nil {
 			return err
 		}
-		if s.info.Count == before {
-			empty = append(empty, class)
-		}
+		filled[class] = s.info.Count > before
 		nested = nested && !direct
 	}
-	s.classes = classes
-	label := classLabel(labelsField, classes)
-	label.Derived = true
-	s.info.Fields = append(s.info.Fields, label)
-	if s.info.Count > 0 && len(empty) > 0 {
-		return fmt.Errorf("found no images for the classes %s; remove these folders or fill them", enumerate(empty, 10))
+	if err := s.setClasses(classes, filled); err != nil {
+		return err
 	}
 	if s.info.Count > 0 && nested {
 		s.info.Hints = append(s.info.Hints, fmt.Sprintf(
@@ -158,14 +152,14 @@ func (s *ImageFolder) scanClasses(ctx context.Context, classes []string) error {
 
 // scanClass adds the folders of a class that hold samples, sorted by path. It reports
 // whether the class folder itself holds any.
-func (s *ImageFolder) scanClass(ctx context.Context, label int64, class string) (direct bool, err error) {
-	w := walker{ctx: ctx, source: s}
-	if err := w.walk(class); err != nil {
+func (s *ImageFolder) scanClass(ctx context.Context, label int64, split, class string) (direct bool, err error) {
+	w, top := walker{ctx: ctx, source: s}, filepath.Join(split, class)
+	if err := w.walk(top); err != nil {
 		return false, err
 	}
 	for _, rel := range w.sorted() {
-		s.folders = append(s.folders, folder{rel, label})
-		direct = direct || rel == class
+		s.folders = append(s.folders, folder{rel, label, split})
+		direct = direct || rel == top
 	}
 	return direct, nil
 }
@@ -206,7 +200,7 @@ func (s *ImageFolder) Samples() iter.Seq2[Sample, error] {
 				return
 			}
 			for _, e := range l.files {
-				if !yield(Sample{Name: slashed(f.rel, e.name), Data: s.data(e, f.label)}, nil) {
+				if !yield(Sample{Name: slashed(f.rel, e.name), Split: f.split, Data: s.data(e, f.label)}, nil) {
 					return
 				}
 			}
@@ -226,7 +220,7 @@ func (s *ImageFolder) Sample(i int64) (Sample, error) {
 	}
 	f := s.indexed[at]
 	e := f.files[i-f.first]
-	return Sample{Name: slashed(f.rel, e.name), Data: s.data(e, f.label)}, nil
+	return Sample{Name: slashed(f.rel, e.name), Split: f.split, Data: s.data(e, f.label)}, nil
 }
 
 // index lists all folders.

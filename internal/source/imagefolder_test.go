@@ -205,8 +205,8 @@ func TestCancelledScan(t *testing.T) {
 }
 
 func TestNestedHint(t *testing.T) {
-	info, _ := samplesOf(t, tree(t, "train/cat/a.jpg", "train/dog/a.jpg", "val/cat/a.jpg"))
-	if len(info.Hints) != 1 || !strings.Contains(info.Hints[0], "the classes are train, val") {
+	info, _ := samplesOf(t, tree(t, "old/cat/a.jpg", "old/dog/a.jpg", "new/cat/a.jpg"))
+	if len(info.Hints) != 1 || !strings.Contains(info.Hints[0], "the classes are new, old") {
 		t.Errorf("hints %q", info.Hints)
 	}
 }

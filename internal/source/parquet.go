@@ -18,10 +18,12 @@ import (
 // Hugging Face hub stores images, is one column.
 type parquetSource struct {
 	path    string
+	names   []string // of the files
 	files   []vfs.File
 	parts   []*parquet.File
 	columns []*parquetColumn
 	info    Info
+	splits  fileSplits
 }
 
 func openParquet(ctx context.Context, path string, opts Options, wanted []Wanted) (Source, error) {
@@ -29,7 +31,8 @@ func openParquet(ctx context.Context, path string, opts Options, wanted []Wanted
 	if err != nil {
 		return nil, err
 	}
-	s := &parquetSource{path: path, info: Info{Kind: "parquet", Name: baseName(path), Unit: "rows"}}
+	s := &parquetSource{path: path, names: names, splits: splitsOfFiles(names), info: Info{Kind: "parquet", Name: baseName(path), Unit: "rows"}}
+	s.info.Splits = s.splits.names
 	err = guardParquet(func() error { return s.open(ctx, names, opts, wanted) })
 	if err != nil {
 		s.Close()
@@ -186,7 +189,8 @@ func (s *parquetSource) From(n int64) iter.Seq2[Sample, error] {
 				yield(Sample{}, fmt.Errorf("source %s: row %d: %w", s.path, i, err))
 				return
 			}
-			if !yield(Sample{Name: s.name(i), Data: s.data(row)}, nil) {
+			name, split := s.place(i)
+			if !yield(Sample{Name: name, Split: split, Data: s.data(row)}, nil) {
 				return
 			}
 			i++
@@ -194,16 +198,17 @@ func (s *parquetSource) From(n int64) iter.Seq2[Sample, error] {
 	}
 }
 
-// name returns the number of a row, behind the name of its file where there are several.
-func (s *parquetSource) name(i int64) string {
+// place returns the number of a row, behind the name of its file where there are several, and
+// the split that this file is, if any.
+func (s *parquetSource) place(i int64) (name, split string) {
 	for k, p := range s.parts {
 		if n := p.NumRows(); i >= n {
 			i -= n
 		} else if len(s.parts) > 1 {
-			return filepath.ToSlash(s.files[k].Name()) + ":" + strconv.FormatInt(i, 10)
+			return filepath.ToSlash(s.files[k].Name()) + ":" + strconv.FormatInt(i, 10), s.splits.of[s.names[k]]
 		}
 	}
-	return strconv.FormatInt(i, 10)
+	return strconv.FormatInt(i, 10), ""
 }
 
 // data copies the values of a row.

@@ -130,6 +130,28 @@ func TestListLengths(t *testing.T) {
 	}
 }
 
+// Files that are called as the hub calls those of a dataset are its splits.
+func TestSplitsOfParquet(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"test-00000-of-00001", "train-00000-of-00002", "train-00001-of-00002"} {
+		if err := os.WriteFile(filepath.Join(dir, name+".parquet"), parquetBytes(t, &parquet.Snappy, 2), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := mustOpen(t, dir, Options{})
+	defer s.Close()
+	splits, samples := splitsAndNames(t, s)
+	var of []string
+	for _, sample := range samples {
+		split, _, _ := strings.Cut(sample, " ")
+		of = append(of, split)
+	}
+	runs := slices.Compact(slices.Clone(of))
+	if got := strings.Join(runs, " "); got != "test train" || 3*slices.Index(of, "train") != len(of) || strings.Join(splits, " ") != "train test" {
+		t.Errorf("splits %q, of samples %q", splits, of)
+	}
+}
+
 // A file that is not whole is told from one that is none, before anything is allocated.
 func TestParquetDamage(t *testing.T) {
 	whole := parquetBytes(t, &parquet.Snappy, 3)

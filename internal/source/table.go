@@ -16,6 +16,7 @@ type table struct {
 	files   []string
 	info    Info
 	columns []tableColumn
+	splits  fileSplits
 }
 
 // tableColumn is a column that becomes a field.
@@ -52,7 +53,8 @@ func openTable(ctx context.Context, kind, path string, format tableFormat, opts 
 	if err != nil {
 		return nil, err
 	}
-	t := &table{format: format, path: path, files: files, info: Info{Kind: kind, Name: baseName(path), Unit: "rows"}}
+	t := &table{format: format, path: path, files: files, splits: splitsOfFiles(files), info: Info{Kind: kind, Name: baseName(path), Unit: "rows"}}
+	t.info.Splits = t.splits.names
 	s, err := t.scan(ctx, opts.Seen, wanted)
 	if err == nil {
 		err = t.decide(s, wanted)
@@ -121,7 +123,8 @@ func (t *table) Samples() iter.Seq2[Sample, error] {
 				yield(Sample{}, fmt.Errorf("source %s: %w", t.path, err))
 				return
 			}
-			if !yield(Sample{Name: t.name(row.(placedRow)), Data: rowData{t, row.(placedRow)}}, nil) {
+			r := row.(placedRow)
+			if !yield(Sample{Name: t.name(r), Split: t.splits.of[r.file], Data: rowData{t, r}}, nil) {
 				return
 			}
 		}

@@ -1,0 +1,75 @@
+package source
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// splitWords are the names of splits, as the Hugging Face hub knows them, in the order in
+// which their records are stored.
+var splitWords = [][]string{
+	{"train", "training"}, {"validation", "valid", "val", "dev"}, {"test", "testing", "eval", "evaluation"},
+}
+
+// splitRank returns the place of a split's name among all, -1 if it is none.
+func splitRank(name string) int {
+	return slices.IndexFunc(splitWords, func(words []string) bool { return slices.Contains(words, strings.ToLower(name)) })
+}
+
+// isSplit reports whether a name is one of a split.
+func isSplit(name string) bool { return splitRank(name) >= 0 }
+
+// bySplit compares names of splits: those of training come first, those of tests last.
+func bySplit(a, b string) int {
+	if d := splitRank(a) - splitRank(b); d != 0 {
+		return d
+	}
+	return strings.Compare(a, b)
+}
+
+// fileSplits are the splits that files are by their names.
+type fileSplits struct {
+	names []string          // sorted by bySplit; nil if names tell of none
+	of    map[string]string // by path
+}
+
+// splitsOfFiles returns the splits of files if the name of each has one word that is a
+// split's, or is in a folder of such a name, and there are at least two of them.
+func splitsOfFiles(files []string) fileSplits {
+	s := fileSplits{of: make(map[string]string)}
+	for _, f := range files {
+		name := splitInName(filepath.Base(f))
+		if name == "" {
+			name = splitInName(filepath.Base(filepath.Dir(f)))
+		}
+		if name == "" {
+			return fileSplits{}
+		}
+		s.of[f] = name
+		if !slices.Contains(s.names, name) {
+			s.names = append(s.names, name)
+		}
+	}
+	if len(s.names) < 2 {
+		return fileSplits{}
+	}
+	slices.SortFunc(s.names, bySplit)
+	return s
+}
+
+// splitInName returns the word of a name that is a split's, "" where there is none or more
+// than one.
+func splitInName(name string) (found string) {
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if !isSplit(word) {
+			continue
+		}
+		if found != "" && found != word {
+			return ""
+		}
+		found = word
+	}
+	return found
+}
