@@ -13,254 +13,254 @@ TEXT ·huffmanUnits(SB), NOSPLIT, $0-128
 	MOVQ  k0+64(FP), BX
 	MOVQ  (AX), SI
 	MOVQ  8(AX), DI
-	MOVQ  16(AX), R10
+	MOVQ  16(AX), R9
 	MOVQ  units+48(FP), AX
 	MOVQ  AX, left+80(FP)
 	ADDQ  from+40(FP), CX
 	MOVQ  72(CX), AX
 	SHLQ  $0x07, AX
 	ADDQ  (CX), AX
-	MOVQ  56(CX), R9
+	MOVQ  56(CX), R8
 	TESTQ BX, BX
 	JGE   group
 
 block:
 	CMPQ   SI, end+16(FP)
 	JG     slowly
-	MOVQ   data+8(FP), R11
-	MOVQ   (R11)(SI*1), R11
-	BSWAPQ R11
-	MOVQ   R11, R12
-	NOTQ   R12
-	ADDQ   hasFF<>+0(SB), R12
-	ANDQ   R11, R12
-	TESTQ  R12, highBits<>+0(SB)
+	MOVQ   data+8(FP), R10
+	MOVQ   (R10)(SI*1), R10
+	BSWAPQ R10
+	MOVQ   R10, R11
+	NOTQ   R11
+	ADDQ   hasFF<>+0(SB), R11
+	ANDQ   R10, R11
+	TESTQ  R11, highBits<>+0(SB)
 	JNZ    slowly
-	SHRXQ  R10, R11, R11
-	ORQ    R11, DI
-	MOVQ   $0x0000003f, R12
-	SUBQ   R10, R12
-	SHRQ   $0x03, R12
-	ADDQ   R12, SI
-	ORQ    $0x38, R10
+	SHRXQ  R9, R10, R10
+	ORQ    R10, DI
+	MOVQ   $0x0000003f, R11
+	SUBQ   R9, R11
+	SHRQ   $0x03, R11
+	ADDQ   R11, SI
+	ORQ    $0x38, R9
 
 differenceBits:
-	MOVQ  48(CX), R13
+	MOVQ  48(CX), R12
+	MOVQ  DI, R10
 	MOVQ  DI, R11
-	MOVQ  DI, R12
-	SHRQ  $0x35, R12
-	MOVL  1024(R13)(R12*4), R12
-	TESTL R12, R12
+	SHRQ  $0x35, R11
+	MOVL  1024(R12)(R11*4), R11
+	TESTL R11, R11
 	JZ    longDifference
-	SHLXQ R12, DI, DI
-	SUBQ  R12, R10
-	SARL  $0x17, R12
+	SHLXQ R11, DI, DI
+	SUBQ  R11, R9
+	SARL  $0x17, R11
 	MOVQ  64(CX), BX
-	ADDL  R12, (BX)
+	ADDL  R11, (BX)
 	XORQ  BX, BX
 	JMP   four
 
 group:
 	CMPQ   SI, end+16(FP)
 	JG     slowly
-	MOVQ   data+8(FP), R11
-	MOVQ   (R11)(SI*1), R11
-	BSWAPQ R11
-	MOVQ   R11, R12
-	NOTQ   R12
-	ADDQ   hasFF<>+0(SB), R12
-	ANDQ   R11, R12
-	TESTQ  R12, highBits<>+0(SB)
+	MOVQ   data+8(FP), R10
+	MOVQ   (R10)(SI*1), R10
+	BSWAPQ R10
+	MOVQ   R10, R11
+	NOTQ   R11
+	ADDQ   hasFF<>+0(SB), R11
+	ANDQ   R10, R11
+	TESTQ  R11, highBits<>+0(SB)
 	JNZ    slowly
-	SHRXQ  R10, R11, R11
-	ORQ    R11, DI
-	MOVQ   $0x0000003f, R12
-	SUBQ   R10, R12
-	SHRQ   $0x03, R12
-	ADDQ   R12, SI
-	ORQ    $0x38, R10
+	SHRXQ  R9, R10, R10
+	ORQ    R10, DI
+	MOVQ   $0x0000003f, R11
+	SUBQ   R9, R11
+	SHRQ   $0x03, R11
+	ADDQ   R11, SI
+	ORQ    $0x38, R9
 
 groupBits:
+	MOVQ    DI, R10
 	MOVQ    DI, R11
-	MOVQ    DI, R12
-	SHRQ    $0x35, R12
-	MOVL    1024(R9)(R12*4), R12
-	TESTL   R12, R12
+	SHRQ    $0x35, R11
+	MOVL    1024(R8)(R11*4), R11
+	TESTL   R11, R11
 	JZ      longCoefficient
-	SHLXQ   R12, DI, DI
-	SUBQ    R12, R10
-	MOVL    R12, R14
-	SHRL    $0x06, R14
-	ANDL    $0x3f, R14
-	ADDQ    R14, BX
-	MOVL    R12, R14
-	SHRL    $0x0c, R14
-	ANDL    $0x3f, R14
-	MOVQ    BX, R13
-	ADDQ    R14, R13
-	MOVBQZX (DX)(R13*1), R14
-	MOVL    R12, R15
-	SHLL    $0x09, R15
-	SARL    $0x1b, R15
-	MOVW    R15, (AX)(R14*2)
-	MOVBQZX (DX)(BX*1), R14
-	MOVL    R12, R15
-	SARL    $0x17, R15
-	MOVW    R15, (AX)(R14*2)
-	CMPQ    R13, $0x3f
+	SHLXQ   R11, DI, DI
+	SUBQ    R11, R9
+	MOVL    R11, R13
+	SHRL    $0x06, R13
+	ANDL    $0x3f, R13
+	ADDQ    R13, BX
+	MOVL    R11, R13
+	SHRL    $0x0c, R13
+	ANDL    $0x3f, R13
+	MOVQ    BX, R12
+	ADDQ    R13, R12
+	MOVBQZX (DX)(R12*1), R13
+	MOVL    R11, R14
+	SHLL    $0x09, R14
+	SARL    $0x1b, R14
+	MOVW    R14, (AX)(R13*2)
+	MOVBQZX (DX)(BX*1), R13
+	MOVL    R11, R14
+	SARL    $0x17, R14
+	MOVW    R14, (AX)(R13*2)
+	CMPQ    R12, $0x3f
 	JGE     ended
-	MOVQ    R13, BX
+	MOVQ    R12, BX
 
 four:
+	MOVQ    DI, R10
 	MOVQ    DI, R11
-	MOVQ    DI, R12
-	SHRQ    $0x35, R12
-	MOVL    1024(R9)(R12*4), R12
-	TESTL   R12, R12
+	SHRQ    $0x35, R11
+	MOVL    1024(R8)(R11*4), R11
+	TESTL   R11, R11
 	JZ      longCoefficient
-	SHLXQ   R12, DI, DI
-	SUBQ    R12, R10
-	MOVL    R12, R14
-	SHRL    $0x06, R14
-	ANDL    $0x3f, R14
-	ADDQ    R14, BX
-	MOVL    R12, R14
-	SHRL    $0x0c, R14
-	ANDL    $0x3f, R14
-	MOVQ    BX, R13
-	ADDQ    R14, R13
-	MOVBQZX (DX)(R13*1), R14
-	MOVL    R12, R15
-	SHLL    $0x09, R15
-	SARL    $0x1b, R15
-	MOVW    R15, (AX)(R14*2)
-	MOVBQZX (DX)(BX*1), R14
-	MOVL    R12, R15
-	SARL    $0x17, R15
-	MOVW    R15, (AX)(R14*2)
-	CMPQ    R13, $0x3f
+	SHLXQ   R11, DI, DI
+	SUBQ    R11, R9
+	MOVL    R11, R13
+	SHRL    $0x06, R13
+	ANDL    $0x3f, R13
+	ADDQ    R13, BX
+	MOVL    R11, R13
+	SHRL    $0x0c, R13
+	ANDL    $0x3f, R13
+	MOVQ    BX, R12
+	ADDQ    R13, R12
+	MOVBQZX (DX)(R12*1), R13
+	MOVL    R11, R14
+	SHLL    $0x09, R14
+	SARL    $0x1b, R14
+	MOVW    R14, (AX)(R13*2)
+	MOVBQZX (DX)(BX*1), R13
+	MOVL    R11, R14
+	SARL    $0x17, R14
+	MOVW    R14, (AX)(R13*2)
+	CMPQ    R12, $0x3f
 	JGE     ended
-	MOVQ    R13, BX
+	MOVQ    R12, BX
+	MOVQ    DI, R10
 	MOVQ    DI, R11
-	MOVQ    DI, R12
-	SHRQ    $0x35, R12
-	MOVL    1024(R9)(R12*4), R12
-	TESTL   R12, R12
+	SHRQ    $0x35, R11
+	MOVL    1024(R8)(R11*4), R11
+	TESTL   R11, R11
 	JZ      longCoefficient
-	SHLXQ   R12, DI, DI
-	SUBQ    R12, R10
-	MOVL    R12, R14
-	SHRL    $0x06, R14
-	ANDL    $0x3f, R14
-	ADDQ    R14, BX
-	MOVL    R12, R14
-	SHRL    $0x0c, R14
-	ANDL    $0x3f, R14
-	MOVQ    BX, R13
-	ADDQ    R14, R13
-	MOVBQZX (DX)(R13*1), R14
-	MOVL    R12, R15
-	SHLL    $0x09, R15
-	SARL    $0x1b, R15
-	MOVW    R15, (AX)(R14*2)
-	MOVBQZX (DX)(BX*1), R14
-	MOVL    R12, R15
-	SARL    $0x17, R15
-	MOVW    R15, (AX)(R14*2)
-	CMPQ    R13, $0x3f
+	SHLXQ   R11, DI, DI
+	SUBQ    R11, R9
+	MOVL    R11, R13
+	SHRL    $0x06, R13
+	ANDL    $0x3f, R13
+	ADDQ    R13, BX
+	MOVL    R11, R13
+	SHRL    $0x0c, R13
+	ANDL    $0x3f, R13
+	MOVQ    BX, R12
+	ADDQ    R13, R12
+	MOVBQZX (DX)(R12*1), R13
+	MOVL    R11, R14
+	SHLL    $0x09, R14
+	SARL    $0x1b, R14
+	MOVW    R14, (AX)(R13*2)
+	MOVBQZX (DX)(BX*1), R13
+	MOVL    R11, R14
+	SARL    $0x17, R14
+	MOVW    R14, (AX)(R13*2)
+	CMPQ    R12, $0x3f
 	JGE     ended
-	MOVQ    R13, BX
+	MOVQ    R12, BX
+	MOVQ    DI, R10
 	MOVQ    DI, R11
-	MOVQ    DI, R12
-	SHRQ    $0x35, R12
-	MOVL    1024(R9)(R12*4), R12
-	TESTL   R12, R12
+	SHRQ    $0x35, R11
+	MOVL    1024(R8)(R11*4), R11
+	TESTL   R11, R11
 	JZ      longCoefficient
-	SHLXQ   R12, DI, DI
-	SUBQ    R12, R10
-	MOVL    R12, R14
-	SHRL    $0x06, R14
-	ANDL    $0x3f, R14
-	ADDQ    R14, BX
-	MOVL    R12, R14
-	SHRL    $0x0c, R14
-	ANDL    $0x3f, R14
-	MOVQ    BX, R13
-	ADDQ    R14, R13
-	MOVBQZX (DX)(R13*1), R14
-	MOVL    R12, R15
-	SHLL    $0x09, R15
-	SARL    $0x1b, R15
-	MOVW    R15, (AX)(R14*2)
-	MOVBQZX (DX)(BX*1), R14
-	MOVL    R12, R15
-	SARL    $0x17, R15
-	MOVW    R15, (AX)(R14*2)
-	CMPQ    R13, $0x3f
+	SHLXQ   R11, DI, DI
+	SUBQ    R11, R9
+	MOVL    R11, R13
+	SHRL    $0x06, R13
+	ANDL    $0x3f, R13
+	ADDQ    R13, BX
+	MOVL    R11, R13
+	SHRL    $0x0c, R13
+	ANDL    $0x3f, R13
+	MOVQ    BX, R12
+	ADDQ    R13, R12
+	MOVBQZX (DX)(R12*1), R13
+	MOVL    R11, R14
+	SHLL    $0x09, R14
+	SARL    $0x1b, R14
+	MOVW    R14, (AX)(R13*2)
+	MOVBQZX (DX)(BX*1), R13
+	MOVL    R11, R14
+	SARL    $0x17, R14
+	MOVW    R14, (AX)(R13*2)
+	CMPQ    R12, $0x3f
 	JGE     ended
-	MOVQ    R13, BX
+	MOVQ    R12, BX
+	MOVQ    DI, R10
 	MOVQ    DI, R11
-	MOVQ    DI, R12
-	SHRQ    $0x35, R12
-	MOVL    1024(R9)(R12*4), R12
-	TESTL   R12, R12
+	SHRQ    $0x35, R11
+	MOVL    1024(R8)(R11*4), R11
+	TESTL   R11, R11
 	JZ      longCoefficient
-	SHLXQ   R12, DI, DI
-	SUBQ    R12, R10
-	MOVL    R12, R14
-	SHRL    $0x06, R14
-	ANDL    $0x3f, R14
-	ADDQ    R14, BX
-	MOVL    R12, R14
-	SHRL    $0x0c, R14
-	ANDL    $0x3f, R14
-	MOVQ    BX, R13
-	ADDQ    R14, R13
-	MOVBQZX (DX)(R13*1), R14
-	MOVL    R12, R15
-	SHLL    $0x09, R15
-	SARL    $0x1b, R15
-	MOVW    R15, (AX)(R14*2)
-	MOVBQZX (DX)(BX*1), R14
-	MOVL    R12, R15
-	SARL    $0x17, R15
-	MOVW    R15, (AX)(R14*2)
-	CMPQ    R13, $0x3f
+	SHLXQ   R11, DI, DI
+	SUBQ    R11, R9
+	MOVL    R11, R13
+	SHRL    $0x06, R13
+	ANDL    $0x3f, R13
+	ADDQ    R13, BX
+	MOVL    R11, R13
+	SHRL    $0x0c, R13
+	ANDL    $0x3f, R13
+	MOVQ    BX, R12
+	ADDQ    R13, R12
+	MOVBQZX (DX)(R12*1), R13
+	MOVL    R11, R14
+	SHLL    $0x09, R14
+	SARL    $0x1b, R14
+	MOVW    R14, (AX)(R13*2)
+	MOVBQZX (DX)(BX*1), R13
+	MOVL    R11, R14
+	SARL    $0x17, R14
+	MOVW    R14, (AX)(R13*2)
+	CMPQ    R12, $0x3f
 	JGE     ended
-	MOVQ    R13, BX
-	ANDQ    $0x3f, R10
+	MOVQ    R12, BX
+	ANDQ    $0x3f, R9
 	JMP     group
 
 ended:
-	ANDQ  $0x3f, R10
-	MOVL  R12, R8
+	ANDQ  $0x3f, R9
+	MOVL  R11, R8
 	SHRL  $0x06, R8
 	ANDL  $0x3f, R8
-	MOVL  R12, R9
-	SHRL  $0x0c, R9
-	ANDL  $0x3f, R9
-	ADDL  R9, R8
+	MOVL  R11, R13
+	SHRL  $0x0c, R13
+	ANDL  $0x3f, R13
+	ADDL  R13, R8
 	CMPL  R8, $0x3f
 	JL    noEnd
-	CMPQ  R13, $0x7e
+	CMPQ  R12, $0x7e
 	JGE   odd
-	CMPQ  R13, $0x3f
-	SETNE R8
+	CMPQ  R12, $0x3f
+	SETNE BL
 
 finished:
-	MOVQ 64(CX), R9
-	MOVL (R9), R9
-	MOVW R9, (AX)
-	MOVQ 72(CX), R9
+	MOVQ 64(CX), R8
+	MOVL (R8), R8
+	MOVW R8, (AX)
+	MOVQ 72(CX), R8
 	MOVQ 24(CX), AX
-	MOVB R8, (AX)(R9*1)
-	ADDQ 80(CX), R9
-	MOVQ R9, 72(CX)
+	MOVB BL, (AX)(R8*1)
+	ADDQ 80(CX), R8
+	MOVQ R8, 72(CX)
 	MOVQ $-1, BX
 	ADDQ $0x58, CX
-	MOVQ blocks+24(FP), R9
-	ADDQ size+32(FP), R9
-	CMPQ CX, R9
+	MOVQ blocks+24(FP), R8
+	ADDQ size+32(FP), R8
+	CMPQ CX, R8
 	JNE  next
 	MOVQ blocks+24(FP), CX
 	DECQ left+80(FP)
@@ -270,143 +270,143 @@ next:
 	MOVQ 72(CX), AX
 	SHLQ $0x07, AX
 	ADDQ (CX), AX
-	MOVQ 56(CX), R9
+	MOVQ 56(CX), R8
 	JMP  block
 
 noEnd:
-	CMPQ R13, $0x3f
+	CMPQ R12, $0x3f
 	JNE  odd
 
 full:
-	MOVQ $0x00000001, R8
+	MOVQ $0x00000001, BX
 	JMP  finished
 
 longDifference:
-	MOVQ    48(CX), R14
-	MOVQ    DI, R11
-	SHRQ    $0x37, R11
-	MOVWQZX (R14)(R11*2), R11
-	MOVQ    R11, R13
-	SHRQ    $0x08, R11
-	ANDQ    $0x1f, R13
+	MOVQ    48(CX), R13
+	MOVQ    DI, R10
+	SHRQ    $0x37, R10
+	MOVWQZX (R13)(R10*2), R10
+	MOVQ    R10, R12
+	SHRQ    $0x08, R10
+	ANDQ    $0x1f, R12
 	JNZ     differenceSymbol
-	MOVQ    $0x00000009, R13
+	MOVQ    $0x00000009, R12
 
 differenceLonger:
-	INCQ    R13
-	CMPQ    R13, $0x10
+	INCQ    R12
+	CMPQ    R12, $0x10
 	JG      bad
-	MOVQ    R13, R11
-	NEGQ    R11
-	SHRXQ   R11, DI, R12
-	SUBL    9488(R14)(R13*4), R12
-	MOVBLZX 9215(R14)(R13*1), R11
-	CMPL    R12, R11
+	MOVQ    R12, R10
+	NEGQ    R10
+	SHRXQ   R10, DI, R11
+	SUBL    9488(R13)(R12*4), R11
+	MOVBLZX 9215(R13)(R12*1), R10
+	CMPL    R11, R10
 	JGE     differenceLonger
-	ADDL    9556(R14)(R13*4), R12
-	MOVBQZX 9232(R14)(R12*1), R11
+	ADDL    9556(R13)(R12*4), R11
+	MOVBQZX 9232(R13)(R11*1), R10
 
 differenceSymbol:
-	SHLXQ R13, DI, DI
-	SUBQ  R13, R10
-	CMPQ  R11, $0x0f
+	SHLXQ R12, DI, DI
+	SUBQ  R12, R9
+	CMPQ  R10, $0x0f
 	JG    bad
-	XORQ  R12, R12
-	TESTQ R11, R11
+	XORQ  R11, R11
+	TESTQ R10, R10
 	JZ    noDifference
 	MOVQ  $-1, BX
-	SHLXQ R11, BX, BX
+	SHLXQ R10, BX, BX
 	INCQ  BX
-	MOVQ  DI, R12
-	SARQ  $0x3f, R12
-	ANDNQ BX, R12, BX
-	MOVQ  R11, R12
-	NEGQ  R12
-	SHRXQ R12, DI, R12
-	ADDQ  BX, R12
-	SHLXQ R11, DI, DI
-	SUBQ  R11, R10
+	MOVQ  DI, R11
+	SARQ  $0x3f, R11
+	ANDNQ BX, R11, BX
+	MOVQ  R10, R11
+	NEGQ  R11
+	SHRXQ R11, DI, R11
+	ADDQ  BX, R11
+	SHLXQ R10, DI, DI
+	SUBQ  R10, R9
 
 noDifference:
 	MOVQ 64(CX), BX
-	ADDL R12, (BX)
+	ADDL R11, (BX)
 	XORQ BX, BX
 	JMP  group
 
 longCoefficient:
-	ANDQ   $0x3f, R10
+	ANDQ   $0x3f, R9
 	CMPQ   SI, end+16(FP)
 	JG     longFF
-	MOVQ   data+8(FP), R11
-	MOVQ   (R11)(SI*1), R11
-	BSWAPQ R11
-	MOVQ   R11, R12
-	NOTQ   R12
-	ADDQ   hasFF<>+0(SB), R12
-	ANDQ   R11, R12
-	TESTQ  R12, highBits<>+0(SB)
+	MOVQ   data+8(FP), R10
+	MOVQ   (R10)(SI*1), R10
+	BSWAPQ R10
+	MOVQ   R10, R11
+	NOTQ   R11
+	ADDQ   hasFF<>+0(SB), R11
+	ANDQ   R10, R11
+	TESTQ  R11, highBits<>+0(SB)
 	JNZ    longFF
-	SHRXQ  R10, R11, R11
-	ORQ    R11, DI
-	MOVQ   $0x0000003f, R12
-	SUBQ   R10, R12
-	SHRQ   $0x03, R12
-	ADDQ   R12, SI
-	ORQ    $0x38, R10
+	SHRXQ  R9, R10, R10
+	ORQ    R10, DI
+	MOVQ   $0x0000003f, R11
+	SUBQ   R9, R11
+	SHRQ   $0x03, R11
+	ADDQ   R11, SI
+	ORQ    $0x38, R9
 
 longBits:
-	MOVQ    DI, R11
-	SHRQ    $0x37, R11
-	MOVWQZX (R9)(R11*2), R11
-	MOVQ    R11, R13
-	SHRQ    $0x08, R11
-	ANDQ    $0x1f, R13
+	MOVQ    DI, R10
+	SHRQ    $0x37, R10
+	MOVWQZX (R8)(R10*2), R10
+	MOVQ    R10, R12
+	SHRQ    $0x08, R10
+	ANDQ    $0x1f, R12
 	JNZ     coefficientSymbol
-	MOVQ    $0x00000009, R13
+	MOVQ    $0x00000009, R12
 
 coefficientLonger:
-	INCQ    R13
-	CMPQ    R13, $0x10
+	INCQ    R12
+	CMPQ    R12, $0x10
 	JG      bad
-	MOVQ    R13, R11
-	NEGQ    R11
-	SHRXQ   R11, DI, R12
-	SUBL    9488(R9)(R13*4), R12
-	MOVBLZX 9215(R9)(R13*1), R11
-	CMPL    R12, R11
+	MOVQ    R12, R10
+	NEGQ    R10
+	SHRXQ   R10, DI, R11
+	SUBL    9488(R8)(R12*4), R11
+	MOVBLZX 9215(R8)(R12*1), R10
+	CMPL    R11, R10
 	JGE     coefficientLonger
-	ADDL    9556(R9)(R13*4), R12
-	MOVBQZX 9232(R9)(R12*1), R11
+	ADDL    9556(R8)(R12*4), R11
+	MOVBQZX 9232(R8)(R11*1), R10
 
 coefficientSymbol:
-	SHLXQ   R13, DI, DI
-	SUBQ    R13, R10
-	MOVQ    R11, R13
-	ANDQ    $0x0f, R13
+	SHLXQ   R12, DI, DI
+	SUBQ    R12, R9
+	MOVQ    R10, R12
+	ANDQ    $0x0f, R12
 	JZ      noValue
-	SHRQ    $0x04, R11
-	LEAQ    1(BX)(R11*1), BX
-	MOVQ    $-1, R11
-	SHLXQ   R13, R11, R11
-	INCQ    R11
-	MOVQ    DI, R12
-	SARQ    $0x3f, R12
-	ANDNQ   R11, R12, R11
-	MOVQ    R13, R12
-	NEGQ    R12
-	SHRXQ   R12, DI, R12
-	ADDQ    R11, R12
-	SHLXQ   R13, DI, DI
-	SUBQ    R13, R10
+	SHRQ    $0x04, R10
+	LEAQ    1(BX)(R10*1), BX
+	MOVQ    $-1, R10
+	SHLXQ   R12, R10, R10
+	INCQ    R10
+	MOVQ    DI, R11
+	SARQ    $0x3f, R11
+	ANDNQ   R10, R11, R10
+	MOVQ    R12, R11
+	NEGQ    R11
+	SHRXQ   R11, DI, R11
+	ADDQ    R10, R11
+	SHLXQ   R12, DI, DI
+	SUBQ    R12, R9
 	CMPQ    BX, $0x3f
 	JG      bad
-	MOVBQZX (DX)(BX*1), R11
-	MOVW    R12, (AX)(R11*2)
+	MOVBQZX (DX)(BX*1), R10
+	MOVW    R11, (AX)(R10*2)
 	JE      full
 	JMP     group
 
 noValue:
-	CMPQ R11, $0x000000f0
+	CMPQ R10, $0x000000f0
 	JNE  end
 	ADDQ $0x10, BX
 	CMPQ BX, $0x3f
@@ -420,29 +420,29 @@ end:
 	JMP   finished
 
 longFF:
-	CMPQ R10, $0x20
+	CMPQ R9, $0x20
 	JGE  longBits
 	JMP  group
 
 slowly:
-	CMPQ    R10, $0x38
+	CMPQ    R9, $0x38
 	JGE     filled
 	CMPQ    SI, end+16(FP)
 	JG      hungry
-	MOVQ    data+8(FP), R12
-	MOVBQZX (R12)(SI*1), R11
-	CMPQ    R11, $0x000000ff
+	MOVQ    data+8(FP), R11
+	MOVBQZX (R11)(SI*1), R10
+	CMPQ    R10, $0x000000ff
 	JNE     plain
-	CMPB    1(R12)(SI*1), $0x00
+	CMPB    1(R11)(SI*1), $0x00
 	JNE     hungry
 	INCQ    SI
 
 plain:
 	INCQ  SI
-	SHLQ  $0x38, R11
-	SHRXQ R10, R11, R11
-	ORQ   R11, DI
-	ADDQ  $0x08, R10
+	SHLQ  $0x38, R10
+	SHRXQ R9, R10, R10
+	ORQ   R10, DI
+	ADDQ  $0x08, R9
 	JMP   slowly
 
 filled:
@@ -464,9 +464,9 @@ bad:
 
 odd:
 	MOVQ $0x00000003, AX
-	MOVQ R13, last+104(FP)
-	MOVL R12, entry+112(FP)
-	MOVQ R11, before+120(FP)
+	MOVQ R12, last+104(FP)
+	MOVL R11, entry+112(FP)
+	MOVQ R10, before+120(FP)
 
 stop:
 	MOVQ AX, status+72(FP)
@@ -476,7 +476,7 @@ stop:
 	MOVQ state+0(FP), AX
 	MOVQ SI, (AX)
 	MOVQ DI, 8(AX)
-	MOVQ R10, 16(AX)
+	MOVQ R9, 16(AX)
 	RET
 
 DATA hasFF<>+0(SB)/8, $0xfefefefefefefeff

@@ -36,6 +36,7 @@ const (
 type huffman struct {
 	block, b, ac, zigzag, k          GPVirtual
 	pos, acc, n, before, entry, last GPVirtual
+	any                              GPVirtual // whether the block that ends has more than a first coefficient
 }
 
 // huffmanUnits is bitReader.units, up to what is rare. The way from the bits to those behind an
@@ -53,7 +54,7 @@ func huffmanUnits() {
 	state := param("state")
 	h := &huffman{
 		block: param("blocks"), zigzag: param("zigzag"), k: param("k0"), b: GP64(), ac: GP64(),
-		pos: GP64(), acc: GP64(), n: GP64(), before: GP64(), entry: GP64(), last: GP64(),
+		pos: GP64(), acc: GP64(), n: GP64(), before: GP64(), entry: GP64(), last: GP64(), any: GP64(),
 	}
 	MOVQ(at(state, 0), h.pos)
 	MOVQ(at(state, 8), h.acc)
@@ -168,7 +169,7 @@ func (h *huffman) step(to Register, from uint64) {
 func (h *huffman) ended() {
 	Label("ended")
 	ANDQ(Imm(63), h.n)
-	steps, second, any := GP32(), GP32(), GP64()
+	steps, second := GP32(), GP32()
 	h.step(steps, 6)
 	h.step(second, 12)
 	ADDL(second, steps)
@@ -177,7 +178,7 @@ func (h *huffman) ended() {
 	CMPQ(h.last, Imm(2*fastEnd)) // the end comes behind a coefficient that is beyond the block
 	JGE(LabelRef("odd"))
 	CMPQ(h.last, Imm(fastEnd))
-	SETNE(any.As8())
+	SETNE(h.any.As8())
 
 	Label("finished")
 	t, flags := GP64(), GP64()
@@ -186,7 +187,7 @@ func (h *huffman) ended() {
 	MOVW(t.As16(), at(h.b, 0))
 	MOVQ(at(h.block, placeAt), t)
 	MOVQ(at(h.block, anyAt), flags)
-	MOVB(any.As8(), index(flags, t, 1))
+	MOVB(h.any.As8(), index(flags, t, 1))
 	ADDQ(at(h.block, stepAt), t)
 	MOVQ(t, at(h.block, placeAt))
 	MOVQ(I32(-1), h.k)
@@ -206,7 +207,7 @@ func (h *huffman) ended() {
 	CMPQ(h.last, Imm(63))
 	JNE(LabelRef("odd"))
 	Label("full")
-	MOVQ(U32(1), any)
+	MOVQ(U32(1), h.any)
 	JMP(LabelRef("finished"))
 }
 
@@ -256,9 +257,8 @@ func (h *huffman) longCoefficient() {
 	JE(LabelRef("full"))
 	JMP(LabelRef("bad"))
 	Label("end")
-	any := GP64()
 	TESTQ(h.k, h.k)
-	SETNE(any.As8())
+	SETNE(h.any.As8())
 	JMP(LabelRef("finished"))
 
 	Label("longFF") // there may be bits enough
