@@ -54,7 +54,7 @@ func (w *worker) convertSome(p *pass, s *slot, f, lo, hi int, dst []byte) (first
 		w.leadOn(s, f, i)
 		read, err := w.convertOne(p.ctx, f, dst[(i-lo)*size:(i-lo+1)*size], src, r, i == lo)
 		if err != nil {
-			return 0, &Error{r.Epoch, s.step, w.ld.fields[f].in.Name, r.Index, err}
+			return 0, w.ld.place(&Error{Epoch: r.Epoch, Batch: s.step, Field: w.ld.fields[f].in.Name, Record: r.Index, Err: err})
 		}
 		if i == lo {
 			first = read

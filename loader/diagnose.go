@@ -2,6 +2,7 @@ package loader
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -16,6 +17,8 @@ const (
 	TransformWaits Bottleneck = "transforms wait"
 	RemoteBound    Bottleneck = "remote-bound"
 	ColdStorage    Bottleneck = "cold storage"
+	DecodeBound    Bottleneck = "decode-bound"
+	OrderBound     Bottleneck = "order-bound"
 	CopyBound      Bottleneck = "copy-bound"
 	Straggler      Bottleneck = "a straggler"
 	TooFewWorkers  Bottleneck = "too few workers"
@@ -86,27 +89,84 @@ func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
 
 // saturated tells which work fills the workers' time.
 func (s Stats) saturated(wait, loop time.Duration) Diagnosis {
-	work := s.Read + s.Transform + s.Collate
-	spare := s.Cores - 1 - s.Workers
-	head := fmt.Sprintf("%d workers are busy for %s of the time", max(1, s.Workers), percentOf(min(1, s.busy(loop))))
-	switch {
+	work := s.work()
+	head := fmt.Sprintf("%s busy for %s of the time", s.crew(), percentOf(min(1, s.busy(loop))))
+	free := faster(gain(loop, wait))
+	cores := "no core is free, and "
+	if s.spare() > 0 {
+		cores = ""
+	}
+	few := s.tooFew(wait, loop, head)
+	switch packed, yes := s.unpacks(work); {
 	case s.FetchWait > work/2:
 		return s.remoteBound(wait, loop, head)
+	case yes:
+		return Diagnosis{DecodeBound, fmt.Sprintf("decode-bound: %s, and %s of that is unpacking %q (%s), which gives %s; free loading would make the loop %s: store it as it is, for example by preprocess OLD.h5 NEW.h5",
+			head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, loop), free), gain(loop, wait)}
 	case s.SlowRead > work/2:
-		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, and for %s of that they wait for storage, which gives %s; free loading would make the loop %s: more Workers keep more reads in flight, and what fits into memory is fast from the second epoch on",
-			head, percent(s.SlowRead, work), rate(s.ReadBytes, loop), faster(gain(loop, wait))), gain(loop, wait)}
+		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, and %s of that is waiting for storage, which gives %s; free loading would make the loop %s: more Workers keep more reads in flight, and what fits into memory is fast from the second epoch on",
+			head, percent(s.SlowRead, work), rate(s.ReadBytes, loop), free), gain(loop, wait)}
 	case s.transformsWait(work, loop):
 		return s.moreAtOnce(work, wait, loop)
-	case spare > 0:
-		better := max(s.Body, loop*time.Duration(max(1, s.Workers))/time.Duration(s.Cores-1))
-		return Diagnosis{TooFewWorkers, fmt.Sprintf("too few workers: training waits %s of the time, and %s; of %d cores, %d are free: Workers %d would make the loop %s",
-			percent(wait, loop), head, s.Cores, spare, s.Cores-1, faster(gain(loop, loop-better))), gain(loop, loop-better)}
+	case s.spare() > 0 && few.Gain >= 1+littleWait:
+		return few
+	case s.Order > work/2:
+		return Diagnosis{OrderBound, fmt.Sprintf("order-bound: %s, and the Order takes %s of that, %v a record; %sfree loading would make the loop %s",
+			head, percent(s.Order, work), s.each(s.Order), cores, free), gain(loop, wait)}
 	case s.Read > work/2:
-		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and copy out of memory for %s of that, %s; free loading would make the loop %s: RunShuffle with runs of whole batches copies nothing, and smaller types copy less",
-			head, percent(s.Read, work), rate(s.ReadBytes, loop), faster(gain(loop, wait))), gain(loop, wait)}
+		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and %s of that is copying out of memory, %s; free loading would make the loop %s: RunShuffle with runs of whole batches copies nothing, and smaller types copy less",
+			head, percent(s.Read, work), rate(s.ReadBytes, loop), free), gain(loop, wait)}
 	}
-	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, and transform for %s of that, %v a record; no core is free, and free loading would make the loop %s: do the costly steps once, when the dataset is made",
-		head, percent(s.Transform+s.Collate, work), round((s.Transform+s.Collate)/time.Duration(max(1, s.Records))), faster(gain(loop, wait))), gain(loop, wait)}
+	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, and %s of that is transforming, %v a record; %sfree loading would make the loop %s: do the costly steps once, when the dataset is made",
+		head, percent(s.Transform+s.Collate, work), s.each(s.Transform+s.Collate), cores, free), gain(loop, wait)}
+}
+
+// unpacks returns a field whose records are not stored as they are, if reading is most of the
+// work, and keeps cores busy instead of waiting for storage.
+func (s Stats) unpacks(work time.Duration) (packed FieldReads, yes bool) {
+	i := slices.IndexFunc(s.Reads, func(r FieldReads) bool { return r.unpacked() })
+	if i < 0 || s.Read <= work/2 || s.CPU > 0 && s.CPU < s.Read/4 {
+		return packed, false
+	}
+	return s.Reads[i], true
+}
+
+// tooFew advises a worker for each core but one.
+func (s Stats) tooFew(wait, loop time.Duration, head string) Diagnosis {
+	all := time.Duration(max(1, s.Cores-1))
+	better := max(s.Body, loop*time.Duration(s.Workers)/all)
+	if s.Workers == 0 { // the loop's body could run meanwhile
+		better = max(s.Body, wait/all)
+	}
+	return Diagnosis{TooFewWorkers, fmt.Sprintf("too few workers: training waits %s of the time, and %s; of %s free: Workers %d would make the loop %s",
+		percent(wait, loop), head, coresAre(s.Cores, s.spare()), s.Cores-1, faster(gain(loop, loop-better))), gain(loop, loop-better)}
+}
+
+// spare returns how many cores have neither a worker nor the loop.
+func (s Stats) spare() int { return s.Cores - 1 - s.Workers }
+
+// coresAre says how many cores of some there are, with the verb.
+func coresAre(all, some int) string {
+	if some == 1 {
+		return fmt.Sprintf("%d cores, 1 is", all)
+	}
+	return fmt.Sprintf("%d cores, %d are", all, some)
+}
+
+// crew says who makes the batches, with the verb.
+func (s Stats) crew() string {
+	switch s.Workers {
+	case 0:
+		return "the loop, which makes its batches itself, is"
+	case 1:
+		return "1 worker is"
+	}
+	return fmt.Sprintf("%d workers are", s.Workers)
+}
+
+// each divides a time among the records.
+func (s Stats) each(d time.Duration) time.Duration {
+	return round(d / time.Duration(max(1, s.Records)))
 }
 
 // transformsWait reports whether most of the workers' time passes in Transforms that wait for
@@ -122,8 +182,8 @@ func (s Stats) moreAtOnce(work, wait, loop time.Duration) Diagnosis {
 	have := max(1, s.Workers)
 	n := max(have+1, min(moreAtOnce*have, int(work/max(1, s.Body))+1))
 	better := max(s.Body, work/time.Duration(n))
-	return Diagnosis{TransformWaits, fmt.Sprintf("transforms wait: %d workers are in Transforms for %s of the time, %v a record, but the process used %.1f of %d cores: they wait for something else; training waits %s of the time, and Workers %d would make the loop %s",
-		have, percentOf(min(1, s.busy(loop))), round((s.Transform+s.Collate)/time.Duration(max(1, s.Records))), share(s.CPU, loop), s.Cores, percent(wait, loop), n, faster(gain(loop, loop-better))), gain(loop, loop-better)}
+	return Diagnosis{TransformWaits, fmt.Sprintf("transforms wait: %s in Transforms for %s of the time, %v a record, but the process used %.1f of %d cores: something else is waited for; training waits %s of the time, and Workers %d would make the loop %s",
+		s.crew(), percentOf(min(1, s.busy(loop))), s.each(s.Transform+s.Collate), share(s.CPU, loop), s.Cores, percent(wait, loop), n, faster(gain(loop, loop-better))), gain(loop, loop-better)}
 }
 
 func (s Stats) tiny(wait, loop time.Duration) Diagnosis {
@@ -133,9 +193,12 @@ func (s Stats) tiny(wait, loop time.Duration) Diagnosis {
 		records, round(loop/time.Duration(s.Batches)), percent(wait, loop), larger), gain(loop, wait)}
 }
 
+// work returns what those who make batches had to do.
+func (s Stats) work() time.Duration { return s.Order + s.Read + s.Transform + s.Collate }
+
 // busy returns the part of the workers' time that is spent at work, while the loop ran.
 func (s Stats) busy(loop time.Duration) float64 {
-	return share(s.Read+s.Transform+s.Collate, loop*time.Duration(max(1, s.Workers)))
+	return share(s.work(), loop*time.Duration(max(1, s.Workers)))
 }
 
 // gain returns how many times as fast a loop is without some of its time.

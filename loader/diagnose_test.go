@@ -16,6 +16,7 @@ import (
 // time that they say, whatever else the machine does.
 type stage struct {
 	cores, workers int
+	order          loader.Order                      // nil means Shuffle
 	read           func(indices []int) time.Duration // of field x
 	transform      func(record int) time.Duration
 	body           time.Duration
@@ -32,7 +33,10 @@ func (s stage) run(t *testing.T) loader.Stats {
 	}
 	var burnt atomic.Int64
 	defer loader.SetProcessClock(func() time.Duration { return time.Duration(burnt.Add(1)) })()
-	o := loader.Options{BatchSize: 20, Order: loader.Shuffle{}, Workers: s.workers}
+	o := loader.Options{BatchSize: 20, Order: s.order, Workers: s.workers}
+	if o.Order == nil {
+		o.Order = loader.Shuffle{}
+	}
 	if s.transform != nil {
 		o.Transforms = map[string]loader.Transform{"x": negate{func(r loader.Record) error {
 			time.Sleep(s.transform(r.Index))
@@ -72,7 +76,7 @@ func TestDiagnose(t *testing.T) {
 		},
 		"slow transform": {
 			stage{cores: 4, workers: 3, transform: always(3 * time.Millisecond), body: 5 * time.Millisecond, burns: true},
-			loader.TransformBound, []string{"3 workers are busy for ", "transform for 100 % of that, 3ms a record"}, 3.5, 4.5,
+			loader.TransformBound, []string{"3 workers are busy for ", "100 % of that is transforming, 3ms a record"}, 3.5, 4.5,
 		},
 		"waiting transform": {
 			stage{cores: 4, workers: 3, transform: always(3 * time.Millisecond), body: 5 * time.Millisecond},
@@ -80,7 +84,7 @@ func TestDiagnose(t *testing.T) {
 		},
 		"cold storage": {
 			stage{cores: 4, workers: 3, read: each(4 * time.Millisecond), body: 5 * time.Millisecond},
-			loader.ColdStorage, []string{"100 % of that they wait for storage, which gives 3 MB/s"}, 4.5, 6.5,
+			loader.ColdStorage, []string{"100 % of that is waiting for storage, which gives 3 MB/s"}, 4.5, 6.5,
 		},
 		"one straggler": {
 			stage{cores: 4, workers: 3, body: 5 * time.Millisecond, transform: func(r int) time.Duration {
@@ -97,11 +101,19 @@ func TestDiagnose(t *testing.T) {
 		},
 		"copy-bound": {
 			stage{cores: 2, workers: 1, read: each(4 * time.Microsecond), body: 25 * time.Microsecond},
-			loader.CopyBound, []string{"1 workers are busy for ", "RunShuffle"}, 2.5, 3.6,
+			loader.CopyBound, []string{"1 worker is busy for ", "RunShuffle"}, 2.5, 3.6,
 		},
 		"synchronous": {
 			stage{cores: 4, workers: loader.Synchronous, transform: always(time.Millisecond), body: 5 * time.Millisecond, burns: true},
-			loader.TooFewWorkers, []string{"of 4 cores, 3 are free: Workers 3"}, 2.5, 4,
+			loader.TooFewWorkers, []string{"the loop, which makes its batches itself, is busy for 81 % of the time; of 4 cores, 3 are free: Workers 3 would make the loop 3.8x faster"}, 3.7, 3.8,
+		},
+		"synchronous, and nothing else to do": {
+			stage{cores: 2, workers: loader.Synchronous, transform: always(time.Millisecond), body: 500 * time.Microsecond, burns: true},
+			loader.TransformBound, []string{"100 % of that is transforming, 1ms a record; free loading"}, 30, 50,
+		},
+		"slow order": {
+			stage{cores: 2, workers: 1, order: slowly(time.Millisecond), body: 5 * time.Millisecond},
+			loader.OrderBound, []string{"1 worker is busy for 100 % of the time, and the Order takes 100 % of that, 1ms a record; no core is free"}, 3.5, 4.5,
 		},
 		"bursts": {
 			stage{cores: 3, workers: 2, body: 10 * time.Millisecond, transform: func(r int) time.Duration {
@@ -131,30 +143,38 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// handing is an Order of consecutive records that take a while to choose: as no worker is at
-// work on them meanwhile, it is that of handing batches over.
-type handing time.Duration
+// slowly is an Order of consecutive records that take a while to choose.
+type slowly time.Duration
 
-func (h handing) Epoch(n int, _ uint64, _ int) loader.Sequence { return handingSequence{n, h} }
+func (o slowly) Epoch(n int, _ uint64, _ int) loader.Sequence { return slowSequence{n, o} }
 
-type handingSequence struct {
+type slowSequence struct {
 	n    int
-	each handing
+	each slowly
 }
 
-func (s handingSequence) Len() int { return s.n }
+func (s slowSequence) Len() int { return s.n }
 
-func (s handingSequence) Fill(pos int, dst []int) {
+func (s slowSequence) Fill(pos int, dst []int) {
 	time.Sleep(time.Duration(len(dst)) * time.Duration(s.each))
 	for i := range dst {
 		dst[i] = pos + i
 	}
 }
 
+// handing is a Source that is slow to be held: as no worker is at work on records meanwhile, it
+// takes the time of handing batches over.
+type handing struct{ *memory }
+
+func (h handing) Retain() error {
+	time.Sleep(2500)
+	return h.memory.Retain()
+}
+
 // TestDiagnoseTinyBatches hands over batches of one small record.
 func TestDiagnoseTinyBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ld := open(t, newMemorySource(2000, 1), loader.Options{BatchSize: 1, Workers: 1, Order: handing(2500)})
+		ld := openWords(t, handing{newMemorySource(2000, 1)}, loader.Options{BatchSize: 1, Workers: 1})
 		if _, err := run(t.Context(), ld, func(loader.Batch) {}); err != nil {
 			t.Fatal(err)
 		}
@@ -163,6 +183,24 @@ func TestDiagnoseTinyBatches(t *testing.T) {
 			t.Errorf("%+v, of %+v", got, ld.Stats())
 		}
 	})
+}
+
+// TestDiagnosePacked reads records that are not stored as they are: by computing, and from storage.
+func TestDiagnosePacked(t *testing.T) {
+	reads := []loader.FieldReads{{Field: "y", How: "mapped"}, {Field: "x", How: "inflated", Why: "layout chunked with deflate(4) cannot be mapped"}}
+	st := loader.Stats{Batches: 100, Records: 1000, Workers: 1, Cores: 4, Wait: 9 * time.Second, Body: time.Second, Read: 9 * time.Second, SlowRead: 9 * time.Second, ReadBytes: 9e8, CPU: 9 * time.Second, Reads: reads}
+	got := st.Diagnose()
+	if got.Bottleneck != loader.DecodeBound || got.Gain < 9.9 || !strings.Contains(got.Text, `100 % of that is unpacking "x" (layout chunked with deflate(4) cannot be mapped), which gives 90 MB/s`) {
+		t.Errorf("%+v", got)
+	}
+	st.CPU = time.Second
+	if got := st.Diagnose(); got.Bottleneck != loader.ColdStorage {
+		t.Errorf("from storage: %+v", got)
+	}
+	st.Reads, st.CPU = reads[:1], 9*time.Second
+	if got := st.Diagnose(); got.Bottleneck != loader.ColdStorage {
+		t.Errorf("as it is: %+v", got)
+	}
 }
 
 func TestDiagnoseTooEarly(t *testing.T) {

@@ -37,6 +37,7 @@
 //	IsWarm(field, a, b) bool                 whether Run is a view that needs no Warm: it must take next to no time
 //	RunRagged, Lengths, GatherRagged         fields of variable length
 //	Reads(field) (how, why, resident)        for Stats.Reads
+//	Where(field, record) string              for errors: where the record is stored
 //	Horizon() int64, Fetch(...) error        records from afar: which will be needed
 //	Link() (fetched, waited, rate)           and how they came, for Stats
 //

@@ -23,7 +23,29 @@ type Error struct {
 	Batch  int    // the batch's number in the epoch, from 0; -1 if the Loader could not be made
 	Field  string // "" if no single field is to blame
 	Record int    // the record's number in the Source, -1 if no single record is to blame
-	Err    error  // what the Source said
+	Place  string // where the Source has that record, if it tells: file, shard and byte
+	Err    error  // what the Source or the Transform said
+}
+
+// placer is what a Source implements that knows where a record is stored.
+type placer interface {
+	Where(field string, record int) string
+}
+
+// place notes where the record is that e is about. One that the Source itself speaks of has its
+// place in the text.
+func (ld *Loader) place(e *Error) *Error {
+	src, ok := ld.src.(placer)
+	if ok && e.Place == "" && e.Field != "" && e.Record >= 0 && !e.located() {
+		e.Place = src.Where(e.Field, e.Record)
+	}
+	return e
+}
+
+// located reports whether the text of Err says where.
+func (e *Error) located() bool {
+	var named recordError
+	return errors.As(e.Err, &named)
 }
 
 // Error says where, and then what the Source said.
@@ -33,10 +55,13 @@ func (e *Error) Error() string {
 	if e.Batch >= 0 {
 		fmt.Fprintf(&b, "batch %d: ", e.Batch)
 	}
-	var named recordError
-	if !errors.As(e.Err, &named) {
+	if !e.located() {
 		if e.Record >= 0 {
-			fmt.Fprintf(&b, "record %d: ", e.Record)
+			fmt.Fprintf(&b, "record %d", e.Record)
+			if e.Place != "" {
+				fmt.Fprintf(&b, " (%s)", e.Place)
+			}
+			b.WriteString(": ")
 		}
 		if e.Field != "" {
 			fmt.Fprintf(&b, "field %q: ", e.Field)

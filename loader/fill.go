@@ -33,7 +33,9 @@ func (w *worker) choose(s *slot) error {
 		s.run = n
 		sequential(n).Fill(first, s.indices)
 	} else {
+		w.lap()
 		s.part.choose(pos, pad, s.indices)
+		w.spent.order += w.lap()
 		s.run = runLength(s.indices)
 	}
 	copy(s.valid, w.ld.allValid[:n-pad])

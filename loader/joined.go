@@ -16,8 +16,9 @@ import (
 // of it that draws from each in a given proportion.
 type Joined struct {
 	parts   []Source
-	ends    []int // records in the parts up to each
-	scratch sync.Pool
+	ends    []int     // records in the parts up to each
+	scratch sync.Pool // of *[]int
+	grouped sync.Pool // of *groups
 }
 
 // Join returns the Source of all records of parts, which must have the same fields. The
@@ -41,6 +42,7 @@ func Join(parts ...Source) (*Joined, error) {
 		j.ends = append(j.ends, n)
 	}
 	j.scratch.New = func() any { return new([]int) }
+	j.grouped.New = func() any { return &groups{starts: make([]int, len(parts)+1)} }
 	return j, nil
 }
 
@@ -124,14 +126,6 @@ func (j *Joined) Run(field string, a, b int) (tensor.View, error) {
 		return tensor.View{}, err
 	}
 	return tensor.Of(spec, b-a, dst), nil
-}
-
-// Gather copies records of any of the sources.
-func (j *Joined) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
-	size := len(dst) / max(1, len(indices))
-	return j.fronts(indices, func(i, at int, local []int) error {
-		return j.parts[i].Gather(ctx, field, local, dst[at*size:(at+len(local))*size])
-	})
 }
 
 // front appends to local the numbers, in their source, of the first indices that are all of

@@ -37,6 +37,9 @@ type Loader struct {
 	workers   []*worker
 	hands     *worker // of the loop, if it may make its batches itself
 
+	news     news
+	patience patience
+
 	fetched   int64 // what the Source had from a network before
 	fetchWait time.Duration
 
@@ -252,7 +255,7 @@ func (ld *Loader) Close() error {
 		ld.pass.fail(ErrClosed)
 	}
 	ld.work.Broadcast()
-	ld.ready.Broadcast()
+	ld.tell()
 	lost := ld.lost
 	ld.mu.Unlock()
 	if lost != nil {

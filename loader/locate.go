@@ -46,7 +46,7 @@ func (s *slot) outside(n int) int {
 // locate finds the record that reading places [lo, hi) of field f failed on, by reading them
 // one by one unless cause names it.
 func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) error {
-	found := &Error{s.part.number, s.step, w.ld.fields[f].in.Name, -1, cause}
+	found := &Error{Epoch: s.part.number, Batch: s.step, Field: w.ld.fields[f].in.Name, Record: -1, Err: cause}
 	var named recordError
 	if errors.As(cause, &named) {
 		found.Record = named.Record()

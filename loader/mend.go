@@ -50,8 +50,9 @@ func (w *worker) substitute(p *pass, s *slot, i int, failed *Error) error {
 			return nil
 		}
 	}
-	return &Error{failed.Epoch, failed.Batch, failed.Field, failed.Record,
-		fmt.Errorf("%w (nor can any of %d records that were drawn in its place)", failed.Err, attempts)}
+	all := *failed
+	all.Err = fmt.Errorf("%w (nor can any of %d records that were drawn in its place)", failed.Err, attempts)
+	return &all
 }
 
 // blank clears place i of all fields.

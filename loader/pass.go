@@ -119,7 +119,7 @@ func (ld *Loader) cancelled(p *pass) {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	p.fail(context.Cause(p.ctx))
-	ld.ready.Signal()
+	ld.tell()
 }
 
 // fail ends the pass for cause, unless it has ended for another. The caller holds mu.

@@ -102,8 +102,8 @@ func (ld *Loader) link() (fetched int64, waited time.Duration, rate float64) {
 // remoteBound says how much of the link is used, where the workers mostly wait for it.
 func (s Stats) remoteBound(wait, loop time.Duration, head string) Diagnosis {
 	used := float64(s.Fetched) / max(1e-9, loop.Seconds())
-	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, and for %s of that they wait for the store, which sends %.0f MB/s; the most that the link has shown is %.0f MB/s; free loading would make the loop %s: smaller types and shapes, a faster link, or a cache that holds the dataset from the second epoch on",
-		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.Read+s.Transform+s.Collate), used/1e6, s.LinkRate/1e6, faster(gain(loop, wait))), gain(loop, wait)}
+	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, and %s of that is a wait for the store, which sends %.0f MB/s; the most that the link has shown is %.0f MB/s; free loading would make the loop %s: smaller types and shapes, a faster link, or a cache that holds the dataset from the second epoch on",
+		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.work()), used/1e6, s.LinkRate/1e6, faster(gain(loop, wait))), gain(loop, wait)}
 }
 
 // pause waits a moment, and reports false if ctx ended.

@@ -1,6 +1,9 @@
 package loader
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Stats is what a Loader did since New: a snapshot of numbers, ready for expvar.Func or for
 // a collector of Prometheus. Times of workers are sums over all of them.
@@ -20,6 +23,7 @@ type Stats struct {
 	Body       time.Duration // that the consumer had a batch: its own work
 	FirstBatch time.Duration // from the start of the latest loop to its first batch
 
+	Order     time.Duration // of workers: in the Order, of batches that are not known to be one run
 	Read      time.Duration // of workers: in the Source
 	SlowRead  time.Duration // of that, in reads that were slower than memory is
 	ReadBytes int64         // that were read
@@ -70,6 +74,11 @@ type FieldReads struct {
 	Resident float64 // part of the bytes that are in memory; -1 if not known
 }
 
+// unpacked reports whether records are not stored as they are, which *mmapds.Dataset calls so.
+func (r FieldReads) unpacked() bool {
+	return strings.HasPrefix(r.How, "inflated") || strings.HasPrefix(r.How, "copied")
+}
+
 // reporter is what a Source implements that knows how it reads a field, and why so.
 type reporter interface {
 	Reads(field string) (how, why string, resident float64)
@@ -96,11 +105,11 @@ var processClock = processTime
 
 // spent is what a worker did since it last told.
 type spent struct {
-	read, slow, transform, collate time.Duration
-	bytes                          int64
-	skipped                        int
-	slowest                        time.Duration
-	slowField, slowRecord, among   int
+	order, read, slow, transform, collate time.Duration
+	bytes                                 int64
+	skipped                               int
+	slowest                               time.Duration
+	slowField, slowRecord, among          int
 }
 
 // record notes how long some records took to be read and transformed, of which that is the
@@ -117,6 +126,7 @@ func (ld *Loader) add(sp *spent) {
 		return
 	}
 	st := &ld.stats
+	st.Order += sp.order
 	st.Read += sp.read
 	st.SlowRead += sp.slow
 	st.ReadBytes += sp.bytes

@@ -89,6 +89,9 @@ func (ld *Loader) await(p *pass, since, made time.Duration) *slot {
 	}
 	if s == nil && p.cause == nil {
 		defer trace.StartRegion(p.ctx, "loader: wait").End()
+		if ld.linger() {
+			s = ld.finished(p)
+		}
 		ld.watch(true)
 		for s == nil && p.cause == nil {
 			ld.ready.Wait()

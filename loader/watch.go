@@ -39,7 +39,7 @@ func (ld *Loader) watch(on bool) {
 		ld.alarm = time.AfterFunc(ld.opts.Timeout, func() {
 			ld.mu.Lock()
 			defer ld.mu.Unlock()
-			ld.ready.Signal()
+			ld.tell()
 		})
 	default:
 		ld.alarm.Reset(ld.opts.Timeout)
@@ -55,7 +55,7 @@ func (ld *Loader) overdue(since time.Duration) bool {
 // holds mu.
 func (ld *Loader) stuck(p *pass) *Error {
 	t := p.parts[0]
-	e := &Error{t.number, t.step(p.low), "", -1, fmt.Errorf("%w: not there after %v", ErrTimeout, ld.opts.Timeout)}
+	e := &Error{Epoch: t.number, Batch: t.step(p.low), Record: -1, Err: fmt.Errorf("%w: not there after %v", ErrTimeout, ld.opts.Timeout)}
 	s := ld.window[p.low%len(ld.window)]
 	if s == nil {
 		e.Err = fmt.Errorf("%w: not begun after %v", ErrTimeout, ld.opts.Timeout)
@@ -67,6 +67,9 @@ func (ld *Loader) stuck(p *pass) *Error {
 		}
 		if f := w.onField.Load(); f >= 0 {
 			e.Field, e.Record = ld.fields[f].in.Name, int(w.onRecord.Load())
+			if !ld.fields[f].in.Ragged { // whose place is to be read, which might hang too
+				ld.place(e)
+			}
 		}
 	}
 	return e

@@ -160,7 +160,7 @@ func (ld *Loader) filled(p *pass, s *slot, w *worker) {
 		p.end = min(p.end, p.next)
 	}
 	if s.tick == p.low || p.filling == 0 || ld.opts.AsCompleted {
-		ld.ready.Signal()
+		ld.tell()
 	}
 	returned := p.abandoned && p.filling == 0
 	ld.mu.Unlock()
@@ -174,7 +174,7 @@ func errorOf(s *slot) error {
 	if located, ok := s.err.(*Error); ok {
 		return located
 	}
-	return &Error{s.part.number, s.step, "", -1, s.err}
+	return &Error{Epoch: s.part.number, Batch: s.step, Record: -1, Err: s.err}
 }
 
 // seal ends the filling of s: all its fields are there but those of variable length.

@@ -48,11 +48,7 @@ func (d *Dataset) openPacked(c *column, meta *store.Column, shared map[string]*m
 		return err
 	}
 	defer f.Close()
-	err = p.open(f, meta, h5chunk.Options{Pool: d.pool, Warm: p.populate})
-	if errors.Is(err, h5meta.ErrUnsupported) {
-		err = fmt.Errorf("%w; make a file that can be read: preprocess OLD.h5 NEW.h5", err)
-	}
-	return mark(err)
+	return mark(p.open(f, meta, h5chunk.Options{Pool: d.pool, Warm: p.populate}))
 }
 
 // open finds the column by way of f, which is only needed for that.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/pythontest"
 )
 
 // The fake declares its functions, and results have their numbers, as NVIDIA's cuda.h has it;
@@ -85,7 +87,7 @@ func fileExists(path string) bool {
 
 // inPythons returns the files of the packages of all interpreters that match a pattern.
 func inPythons(patterns ...string) (found []string) {
-	for _, python := range pythons() {
+	for python := range pythontest.All("import sysconfig") {
 		site, err := exec.Command(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").Output()
 		if err != nil {
 			continue

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/pythontest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -29,23 +30,13 @@ func TestImportsPython(t *testing.T) {
 	testImports(t, newSource(30, tensor.Shape{3, 4, 5}), python(t, "import numpy"))
 }
 
-// pythons are the interpreters that tests look for what they need in.
-func pythons() []string { return []string{os.Getenv("PYTHON"), "python3", "/usr/bin/python3"} }
-
 // python is a process that runs testdata/receive.py, with an interpreter that can run the
 // need.
 func python(t *testing.T, need string) *exec.Cmd {
 	t.Helper()
-	for _, name := range pythons() {
-		if name == "" || exec.Command(name, "-c", need).Run() != nil {
-			continue
-		}
-		cmd := exec.Command(name, "testdata/receive.py")
-		cmd.Env = append(os.Environ(), "PYTHONPATH=../../python", "PYTHONDONTWRITEBYTECODE=1")
-		return cmd
-	}
-	t.Skipf("no python3 (PYTHON names one) that can %s", need)
-	return nil
+	cmd := exec.Command(pythontest.Need(t, need), "testdata/receive.py")
+	cmd.Env = append(os.Environ(), "PYTHONPATH=../../python", "PYTHONDONTWRITEBYTECODE=1")
+	return cmd
 }
 
 func testImports(t *testing.T, src *memory, cmd *exec.Cmd) {

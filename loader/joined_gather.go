@@ -1,0 +1,98 @@
+package loader
+
+import (
+	"context"
+	"slices"
+)
+
+// scatterBytes is how long records may be that are gathered by source and copied to their places:
+// of longer ones the copy costs more than a call of the source for each.
+const scatterBytes = 4 << 10
+
+// Gather copies records of any of the sources.
+func (j *Joined) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+	size := len(dst) / max(1, len(indices))
+	if size <= scatterBytes || !j.viewed(field) {
+		return j.gatherGrouped(ctx, field, indices, dst, size)
+	}
+	return j.fronts(indices, func(i, at int, local []int) error {
+		return j.parts[i].Gather(ctx, field, local, dst[at*size:(at+len(local))*size])
+	})
+}
+
+// viewed reports whether records of a field are memory of their sources, so that gathering one is
+// no more than a copy.
+func (j *Joined) viewed(field string) bool {
+	return !slices.ContainsFunc(j.parts, func(p Source) bool {
+		c, ok := p.(contiguity)
+		return ok && p.Len() > 0 && !c.Contiguous(field, 0, 1)
+	})
+}
+
+// gatherGrouped has each source gather all its records by one call, and copies them to their
+// places.
+func (j *Joined) gatherGrouped(ctx context.Context, field string, indices []int, dst []byte, size int) error {
+	g := j.group(indices)
+	defer j.grouped.Put(g)
+	for i, p := range j.parts {
+		local, places := g.of(i)
+		if len(local) == 0 {
+			continue
+		}
+		to := dst
+		if len(local) < len(indices) {
+			to = g.room(len(local) * size)
+		}
+		if err := p.Gather(ctx, field, local, to); err != nil {
+			return j.renumber(i, err)
+		}
+		if len(local) < len(indices) {
+			for k, place := range places {
+				copy(dst[place*size:(place+1)*size], to[k*size:])
+			}
+		}
+	}
+	return nil
+}
+
+// groups is a list of records by source, and memory to gather them to.
+type groups struct {
+	part   []int // of each record of the list
+	starts []int // of each source's records in local and places, and the end
+	local  []int // numbers in their source, in the order of the list
+	places []int // in the list
+	buf    []byte
+}
+
+// group sorts records by source. The result goes back to j.grouped.
+func (j *Joined) group(indices []int) *groups {
+	g, n := j.grouped.Get().(*groups), len(indices)
+	g.part, g.local, g.places = slices.Grow(g.part[:0], n)[:n], slices.Grow(g.local[:0], n)[:n], slices.Grow(g.places[:0], n)[:n]
+	clear(g.starts)
+	for k, r := range indices {
+		g.part[k], _ = j.Part(r)
+		g.starts[g.part[k]]++
+	}
+	at := 0
+	for i, count := range g.starts {
+		at += count
+		g.starts[i] = at // the end, until all are placed
+	}
+	for k := n - 1; k >= 0; k-- {
+		i := g.part[k]
+		g.starts[i]--
+		g.local[g.starts[i]], g.places[g.starts[i]] = indices[k]-j.first(i), k
+	}
+	return g
+}
+
+// of returns the numbers that the records of source i have there, and their places in the list.
+func (g *groups) of(i int) (local, places []int) {
+	return g.local[g.starts[i]:g.starts[i+1]], g.places[g.starts[i]:g.starts[i+1]]
+}
+
+// room returns n bytes, which are the group's.
+func (g *groups) room(n int) []byte {
+	g.buf = slices.Grow(g.buf[:0], n)[:n]
+	return g.buf
+}

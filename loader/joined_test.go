@@ -1,0 +1,183 @@
+package loader_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/loader"
+)
+
+// TestJoinedGathers gathers lists of records of three sources, one of which may have no views,
+// small ones and large ones, alone and by several goroutines.
+func TestJoinedGathers(t *testing.T) {
+	for _, size := range []int{3, 5000} {
+		for _, nowhere := range []bool{false, true} {
+			one, two, three := newMemorySource(40, size), newMemorySource(1, size), newMemorySource(300, size)
+			three.nowhere = nowhere
+			all, err := loader.Join(one, two, newMemorySource(0, size), three)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := slices.Concat(one.data[0], two.data[0], three.data[0])
+			rng := rand.New(rand.NewPCG(1, 2))
+			for _, n := range []int{0, 1, 2, 7, 100} {
+				for _, span := range []int{1, 40, 41, all.Len()} {
+					indices := make([]int, n)
+					for i := range indices {
+						indices[i] = rng.IntN(span)
+					}
+					dst := make([]byte, n*size)
+					if err := all.Gather(t.Context(), "x", indices, dst); err != nil {
+						t.Fatal(err)
+					}
+					for k, i := range indices {
+						if !bytes.Equal(dst[k*size:(k+1)*size], want[i*size:(i+1)*size]) {
+							t.Errorf("%d bytes, views %v: record %d of %v is wrong", size, !nowhere, i, indices)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestJoinedGathersByOneCall counts calls of each source for small records in any order.
+func TestJoinedGathersByOneCall(t *testing.T) {
+	one, two := newMemorySource(50, 4), newMemorySource(50, 4)
+	calls := make(map[*memory]int)
+	for _, m := range []*memory{one, two} {
+		m.before = func(_ context.Context, _ string, indices []int) error {
+			calls[m] += len(indices)
+			if len(indices) != 20 {
+				return fmt.Errorf("asked for %d records", len(indices))
+			}
+			return nil
+		}
+	}
+	all, err := loader.Join(one, two)
+	if err != nil {
+		t.Fatal(err)
+	}
+	indices := make([]int, 40)
+	for k := range indices {
+		indices[k] = k%2*50 + k
+	}
+	if err := all.Gather(t.Context(), "x", indices, make([]byte, 160)); err != nil {
+		t.Error(err)
+	}
+	if calls[one] != 20 || calls[two] != 20 {
+		t.Errorf("%d and %d records", calls[one], calls[two])
+	}
+	two.before = func(context.Context, string, []int) error { return addressed{3} }
+	var named interface{ Record() int }
+	if err := all.Gather(t.Context(), "x", indices, make([]byte, 160)); !errors.As(err, &named) || named.Record() != 53 {
+		t.Errorf("error %v", err)
+	}
+	one.before, two.before = nil, nil
+	dst := make([]byte, 160)
+	n := testing.AllocsPerRun(100, func() { _ = all.Gather(context.Background(), "x", indices, dst) })
+	if n >= 1 && !invariants.Enabled { // as a sync.Pool drops what it has, now and then, in builds with -race
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// afar is a Source whose records come over a network.
+type afar struct {
+	*memory
+	horizon int64
+	fetched []int
+	fails   error
+}
+
+func (a *afar) Horizon() int64 { return a.horizon }
+
+func (a *afar) Fetch(_ context.Context, _ string, indices []int) error {
+	a.fetched = append(a.fetched, indices...)
+	return a.fails
+}
+
+func (a *afar) Link() (int64, time.Duration, float64) {
+	return a.horizon, time.Duration(a.horizon), float64(a.horizon)
+}
+
+func (a *afar) Reads(field string) (how, why string, resident float64) {
+	return "fetched", field, float64(a.horizon) / 10
+}
+
+func (a *afar) Where(field string, record int) string { return fmt.Sprintf("%s %d", field, record) }
+
+// TestJoinedPassesOn asks sources of which some come over a network.
+func TestJoinedPassesOn(t *testing.T) {
+	a, b, near := &afar{memory: newMemorySource(10, 4), horizon: 3}, &afar{memory: newMemorySource(30, 4), horizon: 7}, newMemorySource(5, 4)
+	all, err := loader.Join(a, near, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := all.Horizon(); got != 7 {
+		t.Errorf("horizon %d", got)
+	}
+	if err := all.Fetch(t.Context(), "x", []int{20, 3, 12, 15, 9}); err != nil {
+		t.Error(err)
+	}
+	if !slices.Equal(a.fetched, []int{3, 9}) || !slices.Equal(b.fetched, []int{5, 0}) {
+		t.Errorf("fetched %v and %v", a.fetched, b.fetched)
+	}
+	b.fails = errBad
+	if err := all.Fetch(t.Context(), "x", []int{20}); !errors.Is(err, errBad) {
+		t.Errorf("error %v", err)
+	}
+	if n, waited, rate := all.Link(); n != 10 || waited != 10 || rate != 7 {
+		t.Errorf("link %d, %v, %v", n, waited, rate)
+	}
+	if x, y, z := all.Where("x", 9), all.Where("x", 10), all.Where("x", 16); x != "x 9" || y != "" || z != "x 1" {
+		t.Errorf("places %q, %q, %q", x, y, z)
+	}
+	if how, why, in := all.Reads("x"); how != "" || why != "" || in != -1 {
+		t.Errorf("with a source that does not tell: %q, %q, %v", how, why, in)
+	}
+	both, err := loader.Join(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if how, why, in := both.Reads("x"); how != "fetched" || why != "source 0: x; source 1: x" || in != 0.6 {
+		t.Errorf("%q, %q, %v", how, why, in)
+	}
+	if local, err := loader.Join(near, near); err != nil || local.Horizon() != 0 {
+		t.Errorf("horizon %d, %v", local.Horizon(), err)
+	}
+}
+
+// TestErrorsHaveThePlace fails in a Transform, and in a Source that names the record, and so its
+// place, by itself.
+func TestErrorsHaveThePlace(t *testing.T) {
+	fail := func(r loader.Record) error {
+		if r.Index == 33 {
+			return errBad
+		}
+		return nil
+	}
+	o := loader.Options{BatchSize: 10, Transforms: map[string]loader.Transform{"x": negate{fail}}}
+	src := &afar{memory: newMemorySource(50, 4)}
+	_, err := run(t.Context(), openWords(t, src, o), ignore)
+	var e *loader.Error
+	if !errors.As(err, &e) || e.Place != "x 33" || err.Error() != `loader: batch 3: record 33 (x 33): field "x": transform: bad sector` {
+		t.Errorf("error %v", err)
+	}
+	var told []string
+	o.OnError, o.Report = loader.Backfill, func(e *loader.Error) { told = append(told, e.Place) }
+	if _, err := run(t.Context(), openWords(t, src, o), ignore); err != nil || !slices.Equal(told, []string{"x 33"}) {
+		t.Errorf("told of %q, %v", told, err)
+	}
+	src.before = func(context.Context, string, []int) error { return addressed{7} }
+	_, err = run(t.Context(), openWords(t, src, loader.Options{BatchSize: 10, Order: loader.Shuffle{}}), ignore)
+	if !errors.As(err, &e) || e.Record != 7 || e.Place != "" {
+		t.Errorf("error %v", err)
+	}
+}
