@@ -44,6 +44,9 @@ type job struct {
 	held    map[int64][]byte // what is not in the mirror
 }
 
+// named reports whether it was asked for in advance, and nobody waits for it yet.
+func (j *job) named() bool { return !j.urgent && !j.started }
+
 // flyingBytes bounds the memory of requests under way. Of what somebody waits for, so many
 // bytes may be under way whatever the limit on requests is: a batch and what leads it, but not
 // several, which would all be late.
@@ -109,20 +112,20 @@ func (e *engine) allow(n int) {
 	e.pump()
 }
 
-// need appends the jobs of blocks, if it has not just appended them. The caller holds mu.
+// need appends the jobs of blocks, if it has not just appended them. What lies side by side comes
+// in one request, whether it was named before or not. The caller holds mu.
 func (e *engine) need(list []*job, r blocks) []*job {
 	for b := r.from; b < r.to; b++ {
 		j := e.jobs[r.x.base+b]
 		if j == nil {
-			end := b + 1
-			for end < r.to && e.joins(r.x, b, end) && e.jobs[r.x.base+end] == nil {
-				end++
-			}
-			j = e.add(r.x, b, end, true)
+			j = e.add(r.x, b, b+1, true)
 		}
-		if !j.urgent && !j.started {
+		if j.named() {
 			j.urgent = true
 			e.now = append(e.now, j) // it is in later, too, and passed over there
+		}
+		for !j.started && j.to < r.to && e.joins(r.x, j.from, j.to) && e.absorb(j, j.to, j.to, r.to) {
+			j.to++
 		}
 		if len(list) == 0 || list[len(list)-1] != j {
 			list = append(list, j)
@@ -153,10 +156,10 @@ func (e *engine) bridge(ranges []blocks) []blocks {
 	return out
 }
 
-// absent reports whether nobody has, or has asked for, any of blocks [from, to).
+// absent reports whether none of blocks [from, to) is here, or under way, or waited for.
 func (e *engine) absent(x *extent, from, to int64) bool {
 	for b := from; b < to; b++ {
-		if e.d.state.has(x.base+b) || e.jobs[x.base+b] != nil {
+		if j := e.jobs[x.base+b]; e.d.state.has(x.base+b) || j != nil && !j.named() {
 			return false
 		}
 	}
@@ -238,7 +241,7 @@ func (e *engine) absorb(j *job, block, low, high int64) bool {
 		return false
 	case other == nil:
 		e.unasked.Add(-1)
-	case other == j || other.started || other.urgent || other.from < low || other.to > high:
+	case other == j || !other.named() || other.from < low || other.to > high:
 		return false
 	default: // nobody waits for it, and it lies in the window, so that all of it will be taken
 		other.started = true

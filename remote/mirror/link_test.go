@@ -43,6 +43,13 @@ func (s *shaped) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	return b, err
 }
 
+// asked returns how many requests were made.
+func (s *shaped) asked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests
+}
+
 type shapedBody struct {
 	io.ReadCloser
 	s *shaped
@@ -162,6 +169,36 @@ func TestHintsDoNotWait(t *testing.T) {
 		}
 		if took := time.Since(began); took > 2*trip {
 			t.Errorf("a record that was needed took %v", took)
+		}
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What was named record by record comes in one request where it lies side by side and is needed now.
+func TestNamedBlocksAreJoined(t *testing.T) {
+	const trip, first = 50 * time.Millisecond, 8 * 83 // records of the first request, of smallBytes
+	b := images(t, 2000, 28, 28)
+	synctest.Test(t, func(t *testing.T) {
+		link := &shaped{Bucket: b, trip: trip, rate: 200e6}
+		d := open(t, link, "ds", Options{Fields: []string{"images"}})
+		var needed []int
+		for i := 0; i < 2000; i += 83 { // one of each block
+			if err := d.Fetch(t.Context(), "images", []int{i}); err != nil {
+				t.Fatal(err)
+			}
+			if i >= first {
+				needed = append(needed, i)
+			}
+		}
+		time.Sleep(trip / 2) // the first is under way, the others wait for it
+		before := link.asked()
+		if err := d.Gather(t.Context(), "images", needed, make([]byte, 784*len(needed))); err != nil {
+			t.Error(err)
+		}
+		if more := link.asked() - before; more != 1 {
+			t.Errorf("%d requests for %d blocks in a row", more, len(needed))
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)
