@@ -63,6 +63,16 @@ func TestDamagedJPEG(t *testing.T) {
 		"segment of length 1":       {splice(base[:2], []byte{0xFF, 0xE5, 0, 1}, base[2:]), ErrCorrupt, "has length 1"},
 		"two frames":                {twice(base, mSOF0), ErrCorrupt, "two frame headers"},
 		"two images in one":         {splice(part(50), base), ErrCorrupt, "a second image starts"},
+		"second frame after a scan": {splice(progressive[:len(progressive)-2], frame(progressive, mSOF2), lastScan(t, progressive), eoi), ErrCorrupt, "two frame headers"},
+		"start marker twice":        {splice(base[:2], base), ErrCorrupt, "a second image starts"},
+		"a marker of extensions":    {splice(base[:2], []byte{0xFF, 0xF7, 0, 3, 9}, base[2:]), ErrCorrupt, "reserved marker fff7"},
+		"frame header too long":     {longer(base, mSOF0), ErrCorrupt, "frame header of 16 bytes for 3 components"},
+		"scan header too long":      {longer(base, mSOS), ErrCorrupt, "scan header at byte"},
+		"restart interval too long": {longer(restart, mDRI), ErrCorrupt, "restart interval segment of 3 bytes"},
+		"units of 18 blocks":        {patchFrame(base, 7, 0x44), ErrCorrupt, "ampling factors"},
+		"a code of ones alone":      {patchTable(base, 1, 2), ErrCorrupt, "Huffman table"},
+		"a difference of 17 bits":   {patchTable(base, 17, 17), ErrCorrupt, "Huffman table"},
+		"bit 1 after bit 3":         {patchScan(progressive, 0x31), ErrCorrupt, ""},
 		"no Huffman table 2":        {bytes.Replace(base, []byte{1, 0, 2, 0x11}, []byte{1, 0, 2, 0x12}, 1), ErrCorrupt, ""},
 		"no quantisation tables":    {without(base, mDQT), ErrCorrupt, ""},
 		"arithmetic coding":         {arithmetic, ErrUnsupported, "arithmetic coding"},
@@ -95,6 +105,76 @@ func TestStandardTables(t *testing.T) {
 	if err != nil || !bytes.Equal(got.pix, want.pix) {
 		t.Errorf("without tables: %v, or other pixels", err)
 	}
+}
+
+// The tables of a file serve no other.
+func TestTablesOfTheFileBefore(t *testing.T) {
+	base, progressive := readKind(t, "420.jpg"), readKind(t, "420-progressive.jpg")
+	d := New(Options{Library: true})
+	defer d.Close()
+	for name, bad := range map[string][]byte{
+		"no quantisation tables": without(base, mDQT),
+		"none, progressive":      without(progressive, mDQT),
+		"no Huffman tables":      without(progressive, mDHT),
+	} {
+		for _, good := range [][]byte{base, progressive} {
+			if _, err := openAll(t, d, good); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := openAll(t, d, bad); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Of four components all of Adobe's transforms but 0 are YCCK, as in libjpeg.
+func TestAdobeTransforms(t *testing.T) {
+	base := readKind(t, "ycck.jpg")
+	d := New(Options{})
+	defer d.Close()
+	want, err := openAll(t, d, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := bytes.Index(base, []byte("Adobe")) + 11
+	for transform, same := range map[byte]bool{0: false, 1: true, 2: true, 77: true} {
+		base[at] = transform
+		got, err := openAll(t, d, base)
+		if err != nil || bytes.Equal(got.pix, want.pix) != same {
+			t.Errorf("transform %d: %v, or wrong pixels", transform, err)
+		}
+	}
+}
+
+// frame returns the segment with that marker.
+func frame(data []byte, marker byte) []byte {
+	at := segments(data, marker)[0]
+	return data[at[0]:at[1]]
+}
+
+// longer adds a byte to the first segment with that marker, SOS too.
+func longer(data []byte, marker byte) []byte {
+	at := bytes.Index(data, []byte{0xFF, marker})
+	n := int(data[at+3])
+	data = splice(data[:at+2+n], []byte{0}, data[at+2+n:])
+	data[at+3]++
+	return data
+}
+
+// patchTable changes byte i of the first Huffman table's payload.
+func patchTable(data []byte, i int, v byte) []byte {
+	data = bytes.Clone(data)
+	data[segments(data, mDHT)[0][0]+4+i] = v
+	return data
+}
+
+// patchScan changes what the header of the last scan says of bits.
+func patchScan(data []byte, bits byte) []byte {
+	data = bytes.Clone(data)
+	at := bytes.LastIndex(data, []byte{0xFF, mSOS})
+	data[at+1+int(data[at+3])] = bits
+	return data
 }
 
 // lastScan returns the last scan with its header, without the end marker.

@@ -35,7 +35,7 @@ func randomTable(t *testing.T, rng *rand.Rand, ac bool) *huffTable {
 			symbols[n-1] = 0
 		}
 		tab := new(huffTable)
-		if tab.build(&counts, symbols, ac) {
+		if tab.build(&counts, symbols, ac); tab.check() == nil {
 			return tab
 		}
 	}

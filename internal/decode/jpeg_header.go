@@ -37,8 +37,11 @@ func parseJPEG(data []byte) (jpegHeader, error) {
 			return h, corrupt(JPEG, "truncated at byte %d: the file ends before the first scan", len(data))
 		}
 		if isStandalone(m) {
-			if m == mEOI {
+			switch m {
+			case mEOI:
 				return h, corrupt(JPEG, "holds no image: end-of-image marker at byte %d, before any scan", next-2)
+			case mSOI:
+				return h, corrupt(JPEG, "a second image starts at byte %d, before the first has", next-2)
 			}
 			pos = next
 			continue
@@ -62,20 +65,27 @@ func parseJPEG(data []byte) (jpegHeader, error) {
 func (h *jpegHeader) add(m byte, seg []byte) error {
 	switch {
 	case m == mDRI:
-		if len(seg) < 2 {
-			return corrupt(JPEG, "restart interval segment of %d bytes", len(seg))
-		}
-		h.restart = int(binary.BigEndian.Uint16(seg))
+		n, err := restartInterval(seg)
+		h.restart = n
+		return err
 	case m == mAPP0:
-		h.jfif = h.jfif || bytes.HasPrefix(seg, []byte("JFIF\x00"))
+		h.jfif = h.jfif || len(seg) >= 14 && bytes.HasPrefix(seg, []byte("JFIF\x00"))
 	case m == mAPP1 && h.orientation == 0:
 		h.orientation = app1Orientation(seg)
 	case m == mAPP14 && len(seg) >= 12 && bytes.HasPrefix(seg, []byte("Adobe")):
 		h.adobe, h.transform = true, seg[11]
-	case m >= mSOF0 && m <= mSOF15 && m != mDHT && m != mJPG && m != mDAC:
+	case isFrame(m):
 		return h.frame(m, seg)
 	}
 	return nil
+}
+
+// restartInterval reads the segment of that name.
+func restartInterval(seg []byte) (units int, err error) {
+	if len(seg) != 2 {
+		return 0, corrupt(JPEG, "restart interval segment of %d bytes", len(seg))
+	}
+	return int(binary.BigEndian.Uint16(seg)), nil
 }
 
 // frame reads a frame header (T.81 B.2.2) and refuses what no back end decodes.
@@ -83,7 +93,7 @@ func (h *jpegHeader) frame(m byte, seg []byte) error {
 	if h.sof != 0 {
 		return corrupt(JPEG, "two frame headers")
 	}
-	if len(seg) < 6 || len(seg) < 6+3*int(seg[5]) {
+	if len(seg) < 6 {
 		return corrupt(JPEG, "frame header of %d bytes is too short", len(seg))
 	}
 	h.sof, h.bits, h.n = m, int(seg[0]), int(seg[5])
@@ -97,6 +107,8 @@ func (h *jpegHeader) frame(m byte, seg []byte) error {
 		return unsupported(JPEG, "%d-bit samples are not supported", h.bits)
 	case h.n != 1 && h.n != 3 && h.n != 4:
 		return unsupported(JPEG, "%d components are not supported", h.n)
+	case len(seg) != 6+3*h.n:
+		return corrupt(JPEG, "frame header of %d bytes for %d components", len(seg), h.n)
 	}
 	for i := range h.n {
 		c := seg[6+3*i:]
@@ -112,7 +124,7 @@ func (h *jpegHeader) startScan(seg []byte) error {
 	if h.sof == 0 {
 		return corrupt(JPEG, "a scan at byte %d, before the frame header", h.scan)
 	}
-	if len(seg) < 1 || seg[0] < 1 || int(seg[0]) > h.n || len(seg) < 4+2*int(seg[0]) {
+	if len(seg) < 1 || seg[0] < 1 || int(seg[0]) > h.n || len(seg) != 4+2*int(seg[0]) {
 		return corrupt(JPEG, "scan header at byte %d is malformed", h.scan)
 	}
 	h.scanComps = int(seg[0])
@@ -128,7 +140,7 @@ func (h *jpegHeader) model() string {
 	switch {
 	case h.n == 1:
 		return "gray"
-	case h.n == 4 && h.adobe && h.transform == 2:
+	case h.n == 4 && h.adobe && h.transform != 0:
 		return "ycck"
 	case h.n == 4:
 		return "cmyk"

@@ -49,26 +49,41 @@ type huffTable struct {
 	index   [17]int32 // ... and where its symbol stands
 	built   bool      // everything above is of counts and symbols
 	defined bool      // by the file at hand
+	bad     bool      // it is no prefix code, or none of a JPEG
 }
 
-// build reads a table from counts of codes by length and their symbols. It returns false
-// if there is no such prefix code. Most files have the tables of the file before: they are
-// kept.
-func (t *huffTable) build(counts *[16]byte, symbols []byte, ac bool) bool {
+// check returns an error if a scan cannot be decoded with the table.
+func (t *huffTable) check() error {
+	switch {
+	case !t.defined:
+		return corrupt(JPEG, "a Huffman table is missing")
+	case t.bad:
+		return corrupt(JPEG, "a Huffman table with codes or symbols that cannot be")
+	}
+	return nil
+}
+
+// build reads a table from counts of codes by length and their symbols. The table is bad if
+// there is no such prefix code, or one of all ones, which is reserved, or a symbol of a first
+// coefficient is above 15. Most files have the tables of the file before: they are kept.
+func (t *huffTable) build(counts *[16]byte, symbols []byte, ac bool) {
 	if t.built && t.counts == *counts && bytes.Equal(t.symbols[:len(symbols)], symbols) {
 		t.defined = true
-		return true
+		return
 	}
-	*t = huffTable{counts: *counts}
+	*t = huffTable{counts: *counts, defined: true, bad: true}
 	copy(t.symbols[:], symbols)
 	code, k := int32(0), int32(0)
 	for length := 1; length <= 16; length++ {
 		n := int32(counts[length-1])
 		t.first[length], t.index[length] = code, k
-		if code+n > 1<<length || int(k+n) > len(symbols) {
-			return false
+		if code+n >= 1<<length || int(k+n) > len(symbols) {
+			return
 		}
 		for range n {
+			if !ac && t.symbols[k] > 15 {
+				return
+			}
 			t.enter(code, length, t.symbols[k])
 			code++
 			k++
@@ -78,8 +93,7 @@ func (t *huffTable) build(counts *[16]byte, symbols []byte, ac bool) bool {
 	if ac {
 		t.pair()
 	}
-	t.built, t.defined = true, true
-	return true
+	t.built, t.bad = true, false
 }
 
 // enter puts a code into the tables, under everything that can follow it.

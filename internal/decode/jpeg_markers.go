@@ -24,8 +24,9 @@ const (
 	mAPP0  = 0xE0
 	mAPP1  = 0xE1
 	mAPP14 = 0xEE
+	mAPP15 = 0xEF
+	mCOM   = 0xFE
 	mTEM   = 0x01
-	mFirst = 0xC0 // below it, TEM aside, markers are reserved
 )
 
 // nextMarker finds the marker at or after pos, skipping other bytes and fill as libjpeg
@@ -50,9 +51,24 @@ func isStandalone(m byte) bool {
 	return m >= mRST0 && m <= mEOI || m == mTEM
 }
 
+// isFrame reports whether a marker is that of a frame header.
+func isFrame(m byte) bool {
+	return m >= mSOF0 && m <= mSOF15 && m != mDHT && m != mJPG && m != mDAC
+}
+
+// isReserved reports whether libjpeg refuses a marker with a segment wherever it stands: those
+// of extensions and of hierarchical files among them.
+func isReserved(m byte) bool {
+	switch {
+	case m == mDHT, m == mDAC, m >= mSOS && m <= mDRI, m >= mAPP0 && m <= mAPP15, m == mCOM:
+		return false
+	}
+	return !isFrame(m)
+}
+
 // segment returns the payload after a marker's length field at pos, and where it ends.
 func segment(data []byte, m byte, pos int) (seg []byte, end int, err error) {
-	if m < mFirst {
+	if isReserved(m) {
 		return nil, 0, corrupt(JPEG, "reserved marker ff%02x at byte %d", m, pos-2)
 	}
 	if len(data)-pos < 2 {
@@ -116,6 +132,9 @@ func (h *jpegHeader) checkEnd(data []byte) error {
 		_, end, err := segment(data, m, next)
 		if err != nil {
 			return err
+		}
+		if isFrame(m) {
+			return corrupt(JPEG, "two frame headers, the second at byte %d", next-2)
 		}
 		if pos = end; m == mSOS {
 			if scan++; scan > maxScans {

@@ -1,5 +1,7 @@
 package decode
 
+import "cmp"
+
 // decodeUnits brings rows of units into the planes, first to last, with samples for output
 // columns [x0, x1) at least.
 func (j *jpegDecoder) decodeUnits(first, last, x0, x1 int) error {
@@ -26,8 +28,8 @@ func (j *jpegDecoder) decodeUnits(first, last, x0, x1 int) error {
 func (j *jpegDecoder) readUnitRow() error {
 	for _, c := range j.scan {
 		clear(c.coefs)
-		if !c.dcTab.defined || !c.acTab.defined {
-			return corrupt(JPEG, "a Huffman table is missing")
+		if err := cmp.Or(c.dcTab.check(), c.acTab.check()); err != nil {
+			return err
 		}
 	}
 	j.aim(0)
@@ -97,11 +99,12 @@ func (j *jpegDecoder) readScan(params []byte) error {
 	}
 	if j.h.sof != mSOF2 {
 		s.first, s.last, s.low, s.refine = 0, 63, 0, false
-	} else if s.first > s.last || s.last > 63 || s.low > 13 || (s.first == 0) != (s.last == 0) || s.first > 0 && len(j.scan) > 1 {
-		return corrupt(JPEG, "a scan of coefficients %d to %d, bit %d, of %d components", s.first, s.last, s.low, len(j.scan))
+	} else if s.first > s.last || s.last > 63 || s.low > 13 || (s.first == 0) != (s.last == 0) || s.first > 0 && len(j.scan) > 1 ||
+		s.refine && int(params[2]>>4) != s.low+1 {
+		return corrupt(JPEG, "a scan of coefficients %d to %d, bit %d after %d, of %d components", s.first, s.last, s.low, params[2]>>4, len(j.scan))
 	}
-	if !j.tablesDefined(&s) {
-		return corrupt(JPEG, "a Huffman table is missing")
+	if err := j.checkTables(&s); err != nil {
+		return err
 	}
 	across, down := j.unitsX, j.unitsY
 	if len(j.scan) == 1 {
@@ -132,13 +135,21 @@ func (j *jpegDecoder) scanRow(s *progressiveScan, n, y int) bool {
 	return !j.bits.overrun()
 }
 
-func (j *jpegDecoder) tablesDefined(s *progressiveScan) bool {
+// checkTables returns an error if a table that the scan needs cannot be used.
+func (j *jpegDecoder) checkTables(s *progressiveScan) error {
 	for _, c := range j.scan {
-		if s.first == 0 && !s.refine && !c.dcTab.defined || s.last > 0 && !c.acTab.defined {
-			return false
+		if s.first == 0 && !s.refine {
+			if err := c.dcTab.check(); err != nil {
+				return err
+			}
+		}
+		if s.last > 0 {
+			if err := c.acTab.check(); err != nil {
+				return err
+			}
 		}
 	}
-	return true
+	return nil
 }
 
 // scanUnit decodes unit (x, y) of a progressive scan: a block if it has one component.

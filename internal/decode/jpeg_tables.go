@@ -24,9 +24,7 @@ func (j *jpegDecoder) toScan(pos int) (int, error) {
 		case mDHT:
 			err = j.readHuffman(seg)
 		case mDRI:
-			if len(seg) >= 2 {
-				j.restart = int(binary.BigEndian.Uint16(seg))
-			}
+			j.restart, err = restartInterval(seg)
 		case mSOS:
 			j.bits.start(j.data, end)
 			return end, j.readScanHeader(seg)
@@ -39,9 +37,9 @@ func (j *jpegDecoder) toScan(pos int) (int, error) {
 
 func (j *jpegDecoder) readQuant(seg []byte) error {
 	for len(seg) > 0 {
-		id, wide := int(seg[0]&15), int(seg[0]>>4)
-		size := 64 << min(wide, 1)
-		if id > 3 || wide > 1 || len(seg) < 1+size {
+		id, wide := int(seg[0]&15), min(int(seg[0]>>4), 1)
+		size := 64 << wide
+		if id > 3 || len(seg) < 1+size {
 			return corrupt(JPEG, "malformed quantisation table")
 		}
 		for k := range 64 {
@@ -73,13 +71,14 @@ func (j *jpegDecoder) readHuffman(seg []byte) error {
 		if seg[0]>>4 == 1 {
 			t = &j.ac[seg[0]&3]
 		}
-		if !t.build((*[16]byte)(seg[1:]), seg[17:17+n], seg[0]>>4 == 1) {
-			return corrupt(JPEG, "Huffman table with more codes than there are")
-		}
+		t.build((*[16]byte)(seg[1:]), seg[17:17+n], seg[0]>>4 == 1)
 		seg = seg[17+n:]
 	}
 	return nil
 }
+
+// maxUnitBlocks is the limit of T.81 B.2.3 for scans of several components.
+const maxUnitBlocks = 10
 
 // readScanHeader finds the components of a scan and their tables.
 func (j *jpegDecoder) readScanHeader(seg []byte) error {
@@ -87,15 +86,19 @@ func (j *jpegDecoder) readScanHeader(seg []byte) error {
 	if len(seg) > 0 {
 		n = int(seg[0])
 	}
-	if n < 1 || n > j.h.n || len(seg) < 4+2*n {
+	if n < 1 || n > j.h.n || len(seg) != 4+2*n {
 		return corrupt(JPEG, "malformed scan header")
 	}
 	j.scan = j.scan[:0]
+	blocks := 0
 	for i := range n {
 		id, tables := seg[1+2*i], seg[2+2*i]
 		c := j.component(id)
 		if c == nil {
 			return corrupt(JPEG, "a scan names component %d, which the frame has not, or twice", id)
+		}
+		if blocks += c.hs * c.vs; n > 1 && blocks > maxUnitBlocks {
+			return corrupt(JPEG, "sampling factors make units of more than %d blocks", maxUnitBlocks)
 		}
 		if tables>>4 > 3 || tables&15 > 3 {
 			return corrupt(JPEG, "a scan names Huffman tables %d and %d", tables>>4, tables&15)

@@ -44,6 +44,7 @@ static void emit(j_common_ptr c, int level)
 	case JWRN_ADOBE_XFORM:
 	case JWRN_JFIF_MAJOR:
 	case JWRN_BOGUS_PROGRESSION:
+	case JWRN_NOT_SEQUENTIAL:
 		return;
 	}
 	fail(c);
@@ -130,10 +131,12 @@ int pst_start(pst_decoder *d, const unsigned char *file, size_t n, int space,
               unsigned x, unsigned w, unsigned y, pst_rows *rows)
 {
 	struct jpeg_decompress_struct *c = &d->c;
-	jpeg_abort_decompress(c);
-	if (keep(d, file, n) != 0)
-		return -1;
+	// Tables outlive jpeg_abort, and would be those of a file that has none.
+	jpeg_destroy_decompress(c);
 	if (setjmp(d->escape))
+		return -1;
+	jpeg_create_decompress(c);
+	if (keep(d, file, n) != 0)
 		return -1;
 	jpeg_mem_src(c, d->file, n);
 	jpeg_read_header(c, TRUE);
