@@ -173,13 +173,14 @@ func mappable(data *h5meta.Dataset) error {
 	if err == nil && !data.Aligned() {
 		err = fmt.Errorf("it starts at byte %d, which is no multiple of its element size: %w", data.Layout.Offset, h5meta.ErrUnsupported)
 	}
-	switch {
-	case !errors.Is(err, h5meta.ErrUnsupported):
+	if !errors.Is(err, h5meta.ErrUnsupported) {
 		return err
-	case len(data.External) > 0:
-		return fmt.Errorf("%w; collect it in one file: h5repack -l CONTI OLD.h5 NEW.h5", err)
 	}
-	return fmt.Errorf("%w; make a file that can be: preprocess OLD.h5 NEW.h5", err)
+	line := data.Remedy("OLD.h5", "NEW.h5")
+	if line == "" {
+		line = "preprocess OLD.h5 NEW.h5"
+	}
+	return fmt.Errorf("%w; make a file that can be: %s", err, line)
 }
 
 // locateForeign takes datasets of numbers with one common number of records.

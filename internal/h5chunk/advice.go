@@ -70,23 +70,19 @@ const manyChunks = 1 << 16
 const libraryCache = 1 << 20
 
 // Advise judges a dataset for batches of that many records. It reads the index of the
-// chunks. The error is that of NewReader for the same dataset.
+// chunks. The error is that of NewReader for the same dataset; one that is ErrUnsupported comes
+// with what is known of the storage all the same: everything up to Largest.
 func Advise(data *h5meta.Dataset, batch int) (Advice, error) {
 	r := &Reader{path: data.Path}
 	if err := r.open(data); err != nil {
-		return Advice{}, fmt.Errorf("h5chunk: dataset %q: %w", data.Path, err)
+		return storedAs(data), refused(data, err)
 	}
-	a := Advice{Records: r.Len(), RecordBytes: int64(r.grid.record), Batch: batch, Amplification: 1, BatchAmplification: 1}
-	if fits(a.RecordBytes, a.Records) {
-		a.Bytes = a.RecordBytes * a.Records
-	}
+	a := r.storage(data)
+	a.Batch, a.Amplification, a.BatchAmplification = batch, 1, 1
 	if r.flat {
 		a.judgeFlat(data)
 	} else {
 		a.judgeChunks(r, data)
-	}
-	if a.Bytes > 0 {
-		a.Ratio = float64(a.Stored) / float64(a.Bytes)
 	}
 	a.MendedNanos = nanosRecord + nanosByte*float64(a.RecordBytes)
 	a.Nanos = a.MendedNanos
@@ -97,9 +93,6 @@ func Advise(data *h5meta.Dataset, batch int) (Advice, error) {
 }
 
 func (a *Advice) judgeFlat(data *h5meta.Dataset) {
-	if data.Layout.Offset >= 0 {
-		a.Stored = data.Layout.Size
-	}
 	switch err := data.Mappable(); {
 	case err != nil:
 		a.problem("%s", strings.TrimSuffix(err.Error(), ": "+h5meta.ErrUnsupported.Error()))
@@ -110,15 +103,6 @@ func (a *Advice) judgeFlat(data *h5meta.Dataset) {
 
 func (a *Advice) judgeChunks(r *Reader, data *h5meta.Dataset) {
 	g := &r.grid
-	a.ChunkBytes, a.ChunkRecords, a.PerRecord = int64(g.size), g.deep, g.columns
-	a.Chunks, a.Places = int64(len(r.chunks)), g.rows*g.columns
-	for i, c := range r.chunks {
-		a.Stored += c.Size
-		a.Largest = max(a.Largest, c.Size)
-		if i == 0 || c.Size < a.Smallest {
-			a.Smallest = c.Size
-		}
-	}
 	if g.record > 0 && g.rows > 0 {
 		a.amplify(g)
 	}
@@ -258,6 +242,12 @@ func MendCommand(from, to, fields string) string {
 		line += " --fields " + quote(fields)
 	}
 	return line
+}
+
+// RepackCommand returns the command line that rewrites a file so that a dataset of it is read, ""
+// where h5repack has nothing to do with that.
+func RepackCommand(data *h5meta.Dataset, from, to string) string {
+	return data.Remedy(quote(from), quote(to))
 }
 
 // quote makes one word for a POSIX shell.

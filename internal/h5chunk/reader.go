@@ -2,6 +2,7 @@ package h5chunk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sort"
@@ -77,13 +78,22 @@ func newReader(src source, data *h5meta.Dataset, opts Options) (*Reader, error) 
 	src.warm = opts.Warm
 	r := &Reader{path: data.Path, src: src, pool: opts.Pool, exact: opts.Exact}
 	if err := r.open(data); err != nil {
-		return nil, fmt.Errorf("h5chunk: dataset %q: %w", data.Path, err)
+		return nil, refused(data, err)
 	}
 	if r.pool == nil {
 		r.pool, r.own = NewPool(0), true
 	}
 	r.cache = newCache(r.grid.size, r.cached(opts.CacheBytes))
 	return r, nil
+}
+
+// refused says of which dataset an error of open is, and the command that rewrites it where there
+// is one.
+func refused(data *h5meta.Dataset, err error) error {
+	if line := data.Remedy("OLD.h5", "NEW.h5"); line != "" && errors.Is(err, h5meta.ErrUnsupported) {
+		return fmt.Errorf("h5chunk: dataset %q: %w; make a file that can be read: %s", data.Path, err, line)
+	}
+	return fmt.Errorf("h5chunk: dataset %q: %w", data.Path, err)
 }
 
 // cached returns how many chunks the cache may have. More than those of one row help nobody
@@ -104,14 +114,7 @@ func (r *Reader) open(data *h5meta.Dataset) (err error) {
 	if err := readable(data); err != nil {
 		return err
 	}
-	dims, chunk := data.Dims, data.Layout.ChunkDims
-	if len(dims) == 0 {
-		dims = []int64{1}
-	}
-	if r.flat = data.Layout.Kind != h5meta.Chunked; r.flat {
-		r.base, chunk = data.Layout.Offset, flatChunk(dims, data.Type.Size)
-	}
-	if r.grid, err = newGrid(dims, chunk, data.Type.Size); err != nil {
+	if err := r.lay(data); err != nil {
 		return err
 	}
 	if r.filter, err = newPipeline(data.Filters, data.Type.Size, r.grid.size); err != nil {
@@ -123,6 +126,19 @@ func (r *Reader) open(data *h5meta.Dataset) (err error) {
 		return nil
 	}
 	return r.index(data)
+}
+
+// lay finds out how records lie in chunks, or what is read at a time where there are none.
+func (r *Reader) lay(data *h5meta.Dataset) (err error) {
+	dims, chunk := data.Dims, data.Layout.ChunkDims
+	if len(dims) == 0 {
+		dims = []int64{1}
+	}
+	if r.flat = data.Layout.Kind != h5meta.Chunked; r.flat {
+		r.base, chunk = data.Layout.Offset, flatChunk(dims, data.Type.Size)
+	}
+	r.grid, err = newGrid(dims, chunk, data.Type.Size)
+	return err
 }
 
 // flatChunk divides data that has no chunks, so that many goroutines can work on it.

@@ -307,8 +307,32 @@ func TestRefusals(t *testing.T) {
 		if !errors.Is(err, h5meta.ErrUnsupported) || !strings.Contains(err.Error(), words[d.Path]) {
 			t.Errorf("%s: error %v, want one about %q", d.Path, err, words[d.Path])
 		}
-		if _, err := Advise(d, 32); !errors.Is(err, h5meta.ErrUnsupported) {
+		a, err := Advise(d, 32)
+		if !errors.Is(err, h5meta.ErrUnsupported) {
 			t.Errorf("%s: advice for what cannot be read, error %v", d.Path, err)
 		}
+		if want := map[string]int64{"/offset": 10}[d.Path]; a.Chunks != want || a.Nanos != 0 || want > 0 && a.Stored == 0 {
+			t.Errorf("%s: storage %+v, want %d chunks", d.Path, a, want)
+		}
+		line := map[string]string{
+			"/offset": "h5repack -f NONE OLD.h5 NEW.h5", "/outside": "h5repack -l CONTI OLD.h5 NEW.h5", "/virtual": "h5repack -l CONTI OLD.h5 NEW.h5",
+		}[d.Path]
+		if got := d.Remedy("OLD.h5", "NEW.h5"); got != line || line != "" && !strings.HasSuffix(err.Error(), "make a file that can be read: "+line) {
+			t.Errorf("%s: remedy %q, want %q; error %v", d.Path, got, line, err)
+		}
+	}
+}
+
+// Every filter is undone, or there is a command that undoes it.
+func TestRemedies(t *testing.T) {
+	for id := range uint16(1 << 15) {
+		f := []h5meta.Filter{{ID: id}}
+		line := (&h5meta.Dataset{Filters: f}).Remedy("a", "b")
+		if _, err := newPipeline(f, 4, 64); (err != nil) != (line != "") {
+			t.Fatalf("filter %d: error %v, remedy %q", id, err, line)
+		}
+	}
+	if line := RepackCommand(&h5meta.Dataset{Filters: []h5meta.Filter{{ID: 32015}}}, "a b.h5", "c.h5"); !strings.HasSuffix(line, "h5repack -f NONE 'a b.h5' c.h5") || !strings.HasPrefix(line, "HDF5_PLUGIN_PATH=") {
+		t.Error(line)
 	}
 }

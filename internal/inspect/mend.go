@@ -25,6 +25,7 @@ type Mend struct {
 // which one cannot be mapped: those of one length, and of one HDF5 group where names repeat.
 func mendsOf(path string, nodes []Node, meta *h5meta.File) (mends []Mend) {
 	groups := groupsOf(nodes, meta)
+	unread := len(repacksOf(path, nodes, meta)) > 0
 	for i, group := range groups {
 		if !slices.ContainsFunc(group, func(n *Node) bool { return n.Storage.Reading.cannotBeUsed }) {
 			continue
@@ -36,10 +37,43 @@ func mendsOf(path string, nodes []Node, meta *h5meta.File) (mends []Mend) {
 			m.MendedNanos += n.Storage.Reading.MendedNanos
 		}
 		m.Gain = m.Nanos / m.MendedNanos
-		m.Command = h5chunk.MendCommand(path, mended(path, groups, i), fieldList(group, len(groups) == 1))
+		m.Command = h5chunk.MendCommand(path, mended(path, groups, i), fieldList(group, len(groups) == 1 && !unread))
 		mends = append(mends, m)
 	}
 	return mends
+}
+
+// Repack is a command of HDF5's tools that makes a file of which penstock reads datasets that it
+// does not read as they are.
+type Repack struct {
+	Command  string   `json:"command"`
+	Datasets []string `json:"datasets"`
+	Reasons  []string `json:"reasons"` // why each is not read
+}
+
+// repacksOf returns those of a file, by the first dataset that needs them.
+func repacksOf(path string, nodes []Node, meta *h5meta.File) (list []Repack) {
+	to := filepath.Join(filepath.Dir(path), stem(path)+"-repacked.h5")
+	for _, n := range nodes {
+		if n.Storage == nil || n.Storage.Unread == "" {
+			continue
+		}
+		d, err := meta.Dataset(n.Path)
+		if err != nil {
+			continue
+		}
+		line := h5chunk.RepackCommand(d, path, to)
+		if _, err := d.Spec(); err != nil || line == "" {
+			continue
+		}
+		i := slices.IndexFunc(list, func(r Repack) bool { return r.Command == line })
+		if i < 0 {
+			i, list = len(list), append(list, Repack{Command: line})
+		}
+		list[i].Datasets = append(list[i].Datasets, n.Path[1:])
+		list[i].Reasons = append(list[i].Reasons, n.Storage.Unread)
+	}
+	return list
 }
 
 // groupsOf sorts what preprocess can read, in the order of the file.
@@ -119,7 +153,6 @@ func plainName(name string) bool {
 
 // mended returns the path of what group i becomes, beside the file.
 func mended(path string, groups [][]*Node, i int) string {
-	stem := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	word := "mapped"
 	if len(groups) > 1 {
 		parent := func(g []*Node) string { return strings.Trim(filepath.Dir(g[0].Path), "/") }
@@ -130,5 +163,8 @@ func mended(path string, groups [][]*Node, i int) string {
 			}
 		}
 	}
-	return filepath.Join(filepath.Dir(path), stem+"-"+word+mendedExt)
+	return filepath.Join(filepath.Dir(path), stem(path)+"-"+word+mendedExt)
 }
+
+// stem is the name of a file without folder and extension.
+func stem(path string) string { return strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) }

@@ -1,9 +1,12 @@
 package inspect
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/h5test"
 )
 
 func TestFieldList(t *testing.T) {
@@ -71,6 +74,40 @@ func TestMendOfSmallFiles(t *testing.T) {
 		}
 		if n.Storage == nil || n.Storage.Header <= 0 || n.Storage.Links < 1 || (n.Layout == "chunked") != (n.Storage.Chunks != nil) {
 			t.Errorf("%s: %+v", n.Path, n.Storage)
+		}
+	}
+}
+
+// What penstock does not read is told with where it lies, why, and the command that rewrites it; the
+// command that mends the rest leaves it out.
+func TestRepackOfWhatIsNotRead(t *testing.T) {
+	path := h5test.File(t, `
+    f.create_dataset("offset", data=np.arange(100), chunks=(10,), scaleoffset=4)
+    f.create_dataset("packed", data=np.arange(100), chunks=(10,), compression="gzip")
+    f.create_dataset("names", data=["a"] * 100)
+`)
+	s, err := Describe(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := strings.TrimSuffix(path, ".h5")
+	want := []Repack{{"h5repack -f NONE " + path + " " + to + "-repacked.h5", []string{"offset"}, []string{s.Tree[2].Storage.Unread}}}
+	if !reflect.DeepEqual(s.Repacks, want) || !strings.HasPrefix(want[0].Reasons[0], "filter scaleoffset(") {
+		t.Errorf("%+v, want %+v", s.Repacks, want)
+	}
+	if c := s.Tree[2].Storage.Chunks; c == nil || c.Stored != 10 || s.Tree[2].Storage.Stored == 0 {
+		t.Errorf("%+v", s.Tree[2].Storage)
+	}
+	if len(s.Mends) != 1 || s.Mends[0].Command != "preprocess "+path+" "+to+"-mapped"+mendedExt+" --fields packed" {
+		t.Errorf("%+v", s.Mends)
+	}
+	var b strings.Builder
+	if err := s.Render(&b, TextOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"\nTo read it\n  h5repack -f NONE ", "      offset: filter scaleoffset(", "is not read: filter scaleoffset(", "is not read: type string utf-8"} {
+		if !strings.Contains(b.String(), line) {
+			t.Errorf("no %q in\n%s", line, &b)
 		}
 	}
 }

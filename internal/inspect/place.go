@@ -84,16 +84,13 @@ func (p *place) ours() bool {
 func (p *place) locate() (*store.Dataset, error) { return mmapds.Locate(p.path) }
 
 // locateOrTree is locate, but an HDF5 file of other origin may have nothing to locate: then
-// the Dataset is nil and the text says why.
-func (p *place) locateOrTree() (*store.Dataset, string, error) {
-	d, err := p.locate()
-	if err == nil {
-		return d, "", nil
+// the Dataset is nil and why says what keeps it from that.
+func (p *place) locateOrTree() (d *store.Dataset, why, err error) {
+	d, err = p.locate()
+	if err != nil && !p.ours() && errors.Is(err, store.ErrUnsupported) {
+		return nil, err, nil
 	}
-	if !p.ours() && errors.Is(err, store.ErrUnsupported) {
-		return nil, innermost(err), nil
-	}
-	return nil, "", err
+	return d, nil, err
 }
 
 // locatePacked finds the records of an HDF5 file that package mmapds opens, but not in place;
@@ -104,11 +101,6 @@ func (p *place) locatePacked() *store.Dataset {
 		return nil
 	}
 	return d
-}
-
-func (p *place) isView() bool {
-	_, err := store.OpenHDF5(p.path, nil)
-	return errors.Is(err, store.ErrView)
 }
 
 // withAdvice adds to an error of a damaged flat dataset how to learn about all of its damages.

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"errors"
 	"strings"
 
 	"github.com/penstock/penstock/internal/h5chunk"
@@ -22,6 +23,7 @@ type Storage struct {
 	Alloc    string     `json:"allocation_time"` // "early", "late", "incremental", "" if not said
 	Chunks   *Chunks    `json:"chunks,omitempty"`
 	External []External `json:"external,omitempty"`
+	Unread   string     `json:"unread,omitempty"`  // why penstock does not read the elements
 	Reading  *Reading   `json:"reading,omitempty"` // nil where penstock does not read it
 }
 
@@ -75,21 +77,38 @@ func storageOf(d *h5meta.Dataset, links int) *Storage {
 		s.Stored = d.Layout.Size
 	}
 	a, err := h5chunk.Advise(d, adviceBatch)
+	s.lies(d, &a)
 	if err != nil {
+		s.Unread = unreadText(err)
 		return s
 	}
 	s.advised(d, &a)
 	return s
 }
 
-func (s *Storage) advised(d *h5meta.Dataset, a *h5chunk.Advice) {
-	s.Stored, s.Ratio = a.Stored, a.Ratio
-	if d.Layout.Kind == h5meta.Chunked {
+// unreadText is what the error of package h5chunk says behind the dataset's name.
+func unreadText(err error) string {
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	return strings.TrimSuffix(err.Error(), ": "+h5meta.ErrUnsupported.Error())
+}
+
+// lies says where the elements are.
+func (s *Storage) lies(d *h5meta.Dataset, a *h5chunk.Advice) {
+	if a.Stored > 0 {
+		s.Stored, s.Ratio = a.Stored, a.Ratio
+	}
+	if d.Layout.Kind == h5meta.Chunked && a.ChunkBytes > 0 {
 		s.Chunks = &Chunks{
 			Index: d.Layout.Index.String(), IndexAt: d.Layout.IndexAt, Bytes: a.ChunkBytes, Stored: a.Chunks, Places: a.Places,
 			Smallest: a.Smallest, Largest: a.Largest, Records: a.ChunkRecords, ARecord: a.PerRecord,
 		}
 	}
+}
+
+// advised says what reading costs.
+func (s *Storage) advised(d *h5meta.Dataset, a *h5chunk.Advice) {
 	if len(d.Dims) == 0 || a.Records == 0 || a.RecordBytes == 0 {
 		return
 	}

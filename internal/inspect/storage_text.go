@@ -100,6 +100,20 @@ func renderReading(b *strings.Builder, nodes []Node) {
 	}
 }
 
+// renderRepacks prints the commands that make files of which more is read.
+func renderRepacks(b *strings.Builder, list []Repack) {
+	if len(list) == 0 {
+		return
+	}
+	b.WriteString("\nTo read it\n")
+	for _, r := range list {
+		fmt.Fprintf(b, "  %s\n", printable(r.Command))
+		for i, name := range r.Datasets {
+			fmt.Fprintf(b, "      %s: %s\n", printable(name), printable(r.Reasons[i]))
+		}
+	}
+}
+
 // renderMends prints the commands that make datasets that can be mapped.
 func renderMends(b *strings.Builder, mends []Mend) {
 	if len(mends) == 0 {

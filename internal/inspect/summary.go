@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,6 +31,7 @@ type Summary struct {
 	View       bool              `json:"view,omitempty"`       // it is one of inspect view
 	Unmappable string            `json:"unmappable,omitempty"` // why that file as a whole cannot be used in place
 	Mends      []Mend            `json:"mends,omitempty"`      // commands that make datasets of it that can be
+	Repacks    []Repack          `json:"repacks,omitempty"`    // commands that make files of it of which more is read
 }
 
 // Field is a field of a dataset.
@@ -82,10 +84,13 @@ func Describe(path string) (*Summary, error) {
 	if err != nil {
 		return nil, p.withAdvice(err)
 	}
-	if d == nil {
+	s := &Summary{Path: path, Format: "hdf5", Fields: []Field{}, View: errors.Is(why, store.ErrView)}
+	if why != nil {
+		s.Unmappable = innermost(why)
+	}
+	if d == nil && !s.View {
 		d = p.locatePacked()
 	}
-	s := &Summary{Path: path, Format: "hdf5", Fields: []Field{}, Unmappable: why}
 	if p.flat {
 		s.Format = "flat"
 	}
@@ -93,9 +98,8 @@ func Describe(path string) (*Summary, error) {
 		s.describe(d)
 	}
 	if !p.ours() {
-		s.View = p.isView()
 		s.Tree = treeOf(p.meta)
-		s.Mends = mendsOf(path, s.Tree, p.meta)
+		s.Mends, s.Repacks = mendsOf(path, s.Tree, p.meta), repacksOf(path, s.Tree, p.meta)
 	}
 	return s, s.measure(p)
 }

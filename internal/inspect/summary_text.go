@@ -45,6 +45,7 @@ func (s *Summary) Render(w io.Writer, opts TextOptions) error {
 	renderTree(&b, s.Tree)
 	renderStorage(&b, s.Tree)
 	renderReading(&b, s.Tree)
+	renderRepacks(&b, s.Repacks)
 	renderMends(&b, s.Mends)
 	s.renderPython(&b)
 	_, err := io.WriteString(w, b.String())

@@ -82,6 +82,9 @@ func (n Node) verdict() string {
 	if n.Mappable != nil && *n.Mappable {
 		return "maps"
 	}
+	if s := n.Storage; s != nil && s.Unread != "" {
+		return "is not read: " + printable(s.Unread)
+	}
 	return "does not map: " + printable(n.Reason)
 }
 
