@@ -231,6 +231,15 @@ func TestFrameLeavesCanvas(t *testing.T) {
 	}
 }
 
+// A WebP that ends before its container says is refused, also where its first frame is whole.
+func TestTruncatedAnimation(t *testing.T) {
+	data := readKind(t, "animated.webp")
+	_, err := ReadConfig(data[:len(data)-4])
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "webp: truncated at byte") {
+		t.Errorf("%v", err)
+	}
+}
+
 // Bytes changed at random give an error or an image of the size in the header, nothing
 // else, and what is opened next is as it should be.
 func TestMutatedFiles(t *testing.T) {

@@ -26,7 +26,6 @@ import (
 	"image/png"
 
 	"golang.org/x/image/bmp"
-	"golang.org/x/image/tiff"
 
 	"github.com/penstock/penstock/transforms"
 )
@@ -136,7 +135,7 @@ func (d *Decoder) decodeWhole(f Format, data []byte) (image.Image, error) {
 	case BMP:
 		return bmp.Decode(bytes.NewReader(data))
 	case TIFF:
-		return tiff.Decode(bytes.NewReader(data))
+		return decodeTIFF(data)
 	case WebP:
 		return d.openWebP(data)
 	}

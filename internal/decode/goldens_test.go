@@ -112,7 +112,7 @@ func TestUnsupportedSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = ReadConfig(data)
-	if !errors.Is(err, ErrUnsupported) || err.Error() != "tiff: not supported: color model" {
+	if !errors.Is(err, ErrUnsupported) || err.Error() != "tiff: not supported: color model; convert it to PNG" {
 		t.Errorf("CMYK.tiff: %v", err)
 	}
 }

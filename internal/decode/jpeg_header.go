@@ -100,13 +100,13 @@ func (h *jpegHeader) frame(m byte, seg []byte) error {
 	h.h, h.w = int(binary.BigEndian.Uint16(seg[1:])), int(binary.BigEndian.Uint16(seg[3:]))
 	switch {
 	case m > mSOF2 && m >= 0xC9:
-		return unsupported(JPEG, "arithmetic coding is not supported")
+		return unsupported(JPEG, "arithmetic coding is not supported; rewrite it: jpegtran -copy all IN > OUT")
 	case m > mSOF2:
-		return unsupported(JPEG, "lossless and hierarchical frames are not supported (marker ff%02x)", m)
+		return unsupported(JPEG, "lossless and hierarchical frames are not supported (marker ff%02x); convert it to PNG", m)
 	case h.bits != 8:
-		return unsupported(JPEG, "%d-bit samples are not supported", h.bits)
+		return unsupported(JPEG, "%d-bit samples are not supported; convert it to PNG, or to a JPEG of 8 bits", h.bits)
 	case h.n != 1 && h.n != 3 && h.n != 4:
-		return unsupported(JPEG, "%d components are not supported", h.n)
+		return unsupported(JPEG, "%d components are not supported; convert it to one of 1, 3 or 4", h.n)
 	case len(seg) != 6+3*h.n:
 		return corrupt(JPEG, "frame header of %d bytes for %d components", len(seg), h.n)
 	}

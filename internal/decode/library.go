@@ -22,14 +22,14 @@ func fromLibrary(f Format, err error) error {
 		return corrupt(f, "truncated: the file ends before the image does")
 	}
 	msg := err.Error()
-	for _, p := range []string{string(f) + ": ", "invalid format: ", "unsupported feature: "} {
-		msg = strings.TrimPrefix(msg, p)
+	for _, p := range []string{string(f) + ": ", string(f) + ": ", "invalid format: ", "unsupported feature: "} {
+		msg = strings.TrimPrefix(msg, p) // the first is there twice where a library wraps its own error
 	}
 	if strings.Contains(msg, "not enough") || strings.HasSuffix(msg, "EOF") {
 		return corrupt(f, "truncated: the file ends before the image does (%s)", msg)
 	}
 	if isUnsupported(err) {
-		return unsupported(f, "not supported: %s", msg)
+		return unsupported(f, "not supported: %s; convert it to PNG", msg)
 	}
 	return corrupt(f, "%s", msg)
 }

@@ -123,6 +123,9 @@ func (d *Decoder) onCanvas(f *webpFrame, m image.Image) (image.Image, error) {
 
 // webpConfig is that of the canvas, if the file is animated.
 func webpConfig(data []byte) (c Config, err error) {
+	if size := uint64(binary.LittleEndian.Uint32(data[4:])) + 8; size > uint64(len(data)) {
+		return Config{}, corrupt(WebP, "truncated at byte %d of %d: the file ends before the image does", len(data), size)
+	}
 	f, err := firstFrame(data)
 	if err != nil {
 		return Config{}, err

@@ -184,6 +184,10 @@ for name in "animated", "animated-alpha":
     at = w.index(b"ANMF") + 8
     w[at:at + 6] = (2).to_bytes(3, "little") + (3).to_bytes(3, "little")
     put(name + "-partial.webp", bytes(w))
+# Fax codes, where white is zero and where black is.
+for name in "group3", "group4":
+    for photometric in 0, 1:
+        rgb().convert("1").save(f"{name}-{photometric}.tiff", compression=name, tiffinfo={262: photometric})
 
 
 def turned(im):

@@ -1,0 +1,43 @@
+package decode
+
+import (
+	"bytes"
+	"image"
+
+	"golang.org/x/image/tiff"
+)
+
+// decodeTIFF decodes the first image. The library makes a negative of fax codes where it is
+// black that is zero (TIFF 6.0 sections 10 and 11), and of those with a palette.
+func decodeTIFF(data []byte) (image.Image, error) {
+	const (
+		tagCompression = 259
+		tagPhotometric = 262
+		group3, group4 = 3, 4
+		whiteIsZero    = 0
+	)
+	m, err := tiff.Decode(bytes.NewReader(data))
+	if err != nil {
+		return nil, err
+	}
+	compression, _ := tiffShort(data, tagCompression)
+	photometric, ok := tiffShort(data, tagPhotometric)
+	if (compression == group3 || compression == group4) && ok && photometric != whiteIsZero {
+		negative(m)
+	}
+	return m, nil
+}
+
+// negative inverts an image of bits.
+func negative(m image.Image) {
+	switch m := m.(type) {
+	case *image.Gray:
+		for i, v := range m.Pix {
+			m.Pix[i] = ^v
+		}
+	case *image.Paletted:
+		for i, v := range m.Pix {
+			m.Pix[i] = v ^ 1
+		}
+	}
+}
