@@ -159,9 +159,7 @@ func (s *Summary) Print(out io.Writer) error {
 func (s *Summary) print(w io.Writer) {
 	took := time.Duration(s.Seconds * float64(time.Second))
 	fmt.Fprintf(w, "%s: %s, %s, %s\n", s.Dest, cli.Counted(s.Records, "record"), cli.Bytes(s.Bytes), formatNames[s.Format])
-	for _, f := range s.Fields {
-		fmt.Fprintf(w, "  %-8s %s%s\n", f.Name, f.typeText(), f.meaning())
-	}
+	s.printFields(w)
 	if s.Classes == nil && s.Source.Kind == "imagefolder" {
 		fmt.Fprintf(w, "  %-8s none, as the images are in no class folders\n", "labels")
 	}
@@ -185,6 +183,17 @@ func (s *Summary) print(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "Look at it with: inspect %s\n", s.Dest)
+}
+
+// printFields writes a line a field, types below each other.
+func (s *Summary) printFields(w io.Writer) {
+	width := 8
+	for _, f := range s.Fields {
+		width = max(width, len(f.Name))
+	}
+	for _, f := range s.Fields {
+		fmt.Fprintf(w, "  %-*s %s%s\n", width, f.Name, f.typeText(), f.meaning())
+	}
 }
 
 // rate words how fast records were made.

@@ -91,6 +91,9 @@ func (s *arrays) check() error {
 // Info implements Source.
 func (s *arrays) Info() Info { return s.info }
 
+// note adds a sentence to what the source says of itself.
+func (s *arrays) note(hint string) { s.info.Hints = append(s.info.Hints, hint) }
+
 // Close implements Source.
 func (s *arrays) Close() (err error) {
 	for _, f := range s.files {

@@ -29,13 +29,17 @@ func openHDF5(_ context.Context, path string, _ Options, wanted []Wanted) (Sourc
 		return newDataset(d, wanted)
 	}
 	pool := h5chunk.NewPool(0)
-	columns, err := hdf5Columns(f, pool, wanted)
+	columns, bad, err := hdf5Columns(f, pool, wanted)
 	if err != nil {
 		pool.Close()
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	return newArrays("hdf5", path, baseName(path), columns, closer(pool.Close), f)
+	s, err := newArrays("hdf5", path, baseName(path), columns, closer(pool.Close), f)
+	if noting, ok := s.(interface{ note(hint string) }); ok && len(bad) > 0 && len(wanted) == 0 {
+		noting.note(bad.hint())
+	}
+	return s, err
 }
 
 // ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view
@@ -60,34 +64,33 @@ type closer func()
 
 func (c closer) Close() error { c(); return nil }
 
-func hdf5Columns(f vfs.File, pool *h5chunk.Pool, wanted []Wanted) (columns []column, err error) {
+// hdf5Columns returns the datasets that are wanted, by default all that make a field, and
+// those that make none.
+func hdf5Columns(f vfs.File, pool *h5chunk.Pool, wanted []Wanted) (columns []column, bad misfits, err error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, withoutPath(err)
+		return nil, nil, withoutPath(err)
 	}
 	file, err := h5meta.Open(f, info.Size())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var unreadable error
 	for _, d := range file.Datasets() {
 		c, err := hdf5Column(f, d, pool)
-		if err == nil {
-			columns = append(columns, c)
+		if err != nil {
+			bad = append(bad, misfit{d.Path, err})
 			continue
 		}
-		err = fmt.Errorf("dataset %s: %w", d.Path, err)
-		for _, w := range wanted {
-			if strings.Trim(w.Column, "/") == strings.Trim(d.Path, "/") {
-				return nil, err
-			}
-		}
-		unreadable = errors.Join(unreadable, err)
+		columns = append(columns, c)
 	}
-	if len(columns) == 0 && unreadable != nil {
-		return nil, unreadable
+	if err := bad.wanted(wanted); err != nil {
+		return nil, nil, err
 	}
-	return selectColumns(columns, wanted)
+	if len(columns) == 0 && len(bad) > 0 {
+		return nil, nil, bad.all(nil)
+	}
+	columns, err = selectColumns(columns, wanted)
+	return columns, bad, err
 }
 
 // hdf5Column returns a dataset as a column.

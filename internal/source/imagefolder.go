@@ -32,6 +32,7 @@ type ImageFolder struct {
 	info    Info
 	classes []string
 	folders []folder // in the order of their samples
+	table   string   // one that lies beside the images, "" for none
 
 	once    sync.Once // for Sample
 	indexed []indexedFolder
@@ -117,14 +118,33 @@ func (s *ImageFolder) scan(ctx context.Context) error {
 	if err == nil && s.info.Count == 0 {
 		return errors.New("holds no images" + s.ignoredText())
 	}
+	if s.table != "" {
+		s.info.Hints = append(s.info.Hints, fmt.Sprintf("%s is not read; if it names the images, with their labels or texts, give %s as the source", s.table, filepath.Join(s.root, filepath.FromSlash(s.table))))
+	}
 	return err
 }
 
+// ignoredText says what is there instead of images, and what to give instead of the folder.
 func (s *ImageFolder) ignoredText() string {
+	first := s.info.Ignored.First
 	if s.info.Ignored.Count == 0 {
 		return "; it is empty"
 	}
-	return fmt.Sprintf("; it holds %d other files, such as %s", s.info.Ignored.Count, s.info.Ignored.First)
+	text := fmt.Sprintf("; it holds %d other files, such as %s", s.info.Ignored.Count, first)
+	if s.info.Ignored.Count == 1 {
+		text = "; it holds one other file, " + first
+	}
+	path := filepath.Join(s.root, filepath.FromSlash(first))
+	if dir := filepath.Dir(path); dir != filepath.Clean(s.root) && detectFolder(dir) != "imagefolder" {
+		return text + fmt.Sprintf("; %s is a source of kind %s: give that", dir, detectFolder(dir))
+	}
+	if kind := detectFile(path); kind != "" {
+		return text + fmt.Sprintf(", which is a source of kind %s: give that, or several such files by a glob", kind)
+	}
+	if what := foreignFile(path); what != "" {
+		return text + ", which " + what
+	}
+	return text
 }
 
 // scanClasses looks through every class folder.
@@ -172,7 +192,14 @@ func enumerate(names []string, limit int) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:limit], ", "), len(names)-limit)
 }
 
+// ignore counts files that are no samples. A table among them may be what the images are
+// labelled by.
 func (s *ImageFolder) ignore(rel string, names []string) {
+	for _, name := range names {
+		if kind := byExtension[strings.ToLower(filepath.Ext(name))]; s.table == "" && (kind == "csv" || kind == "jsonl") {
+			s.table = slashed(rel, name)
+		}
+	}
 	if len(names) > 0 && s.info.Ignored.Count == 0 {
 		s.info.Ignored.First = slashed(rel, names[0])
 	}

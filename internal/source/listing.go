@@ -31,7 +31,7 @@ func (s *ImageFolder) list(rel string) (listing, error) {
 	dir := filepath.Join(s.root, rel)
 	entries, err := vfs.ReadDir(dir)
 	if err != nil {
-		return l, fmt.Errorf("folder %q: %w", filepath.ToSlash(rel), withoutPath(err))
+		return l, inFolder(rel, err)
 	}
 	for _, e := range entries {
 		if !isHidden(e.Name()) {
@@ -39,6 +39,14 @@ func (s *ImageFolder) list(rel string) (listing, error) {
 		}
 	}
 	return l, nil
+}
+
+// inFolder says in which folder of the source an error came up, unless it is the source.
+func inFolder(rel string, err error) error {
+	if err = withoutPath(err); rel == "" {
+		return err
+	}
+	return fmt.Errorf("folder %q: %w", filepath.ToSlash(rel), err)
 }
 
 // classify puts e where it belongs. Only regular files are ever opened: a named pipe would
@@ -89,7 +97,7 @@ func (w *walker) walk(rel string) error {
 	}
 	info, err := vfs.Stat(filepath.Join(w.source.root, rel))
 	if err != nil {
-		return fmt.Errorf("folder %q: %w", filepath.ToSlash(rel), withoutPath(err))
+		return inFolder(rel, err)
 	}
 	for _, a := range w.above {
 		if os.SameFile(a, info) {

@@ -22,22 +22,27 @@ func openNPY(_ context.Context, path string, _ Options, wanted []Wanted) (Source
 	}
 	var columns []column
 	var open []io.Closer
+	var bad misfits
 	for _, name := range files {
-		var f vfs.File
-		var c column
-		if f, err = vfs.Open(name); err == nil {
-			open = append(open, f)
-			c, err = npyColumn(f, filepath.Base(name))
-		}
+		f, err := vfs.Open(name)
 		if err != nil {
 			closeFiles(open)
 			return nil, fmt.Errorf("source %s: %w", name, withoutPath(err))
 		}
+		open = append(open, f)
+		c, err := npyColumn(f, filepath.Base(name))
+		if err != nil {
+			bad = append(bad, misfit{filepath.Base(name), withoutPath(err)})
+			continue
+		}
 		columns = append(columns, c)
 	}
-	if columns, err = selectColumns(columns, wanted); err != nil {
+	if columns, err = bad.choose(columns, wanted); err != nil {
 		closeFiles(open)
-		return nil, err
+		if len(files) == 1 && len(bad) == 1 {
+			err = bad[0].err
+		}
+		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	return newArrays("npy", path, baseName(path), columns, open...)
 }
@@ -94,11 +99,8 @@ func openNPZ(_ context.Context, path string, _ Options, wanted []Wanted) (Source
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, withoutPath(err))
 	}
-	columns, err := npzColumns(z)
-	if err == nil {
-		columns, err = selectColumns(columns, wanted)
-	}
-	if err != nil {
+	columns, bad := npzColumns(z)
+	if columns, err = bad.choose(columns, wanted); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
@@ -121,7 +123,7 @@ func openZip(path string) (vfs.File, *zip.Reader, error) {
 	return f, z, nil
 }
 
-func npzColumns(z *zip.Reader) (columns []column, err error) {
+func npzColumns(z *zip.Reader) (columns []column, bad misfits) {
 	for _, m := range z.File {
 		name, ok := strings.CutSuffix(m.Name, ".npy")
 		if !ok {
@@ -129,12 +131,13 @@ func npzColumns(z *zip.Reader) (columns []column, err error) {
 		}
 		c, err := npzColumn(m, name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", m.Name, err)
+			bad = append(bad, misfit{name, err})
+			continue
 		}
 		columns = append(columns, c)
 	}
 	slices.SortFunc(columns, func(a, b column) int { return strings.Compare(a.field.Name, b.field.Name) })
-	return columns, nil
+	return columns, bad
 }
 
 // npzColumn returns the column that a member is. What a member claims to hold is believed

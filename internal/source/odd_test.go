@@ -7,9 +7,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // What users have lying about, and what they are told.
@@ -30,6 +33,13 @@ func TestOddFiles(t *testing.T) {
 		{"empty.dat", "", "is empty"},
 		{"data.arrow", "ARROW1", "write Parquet of it"},
 		{"x.pt", "PK\x03\x04", "is a PyTorch pickle"},
+		{"x.wav", "RIFF....WAVEfmt ", "is a sound"},
+		{"sound", "RIFF....WAVEfmt ", "is a sound"},
+		{"photo", "RIFF....WEBPVP8 ", "is a file of one image"},
+		{"data_batch_1", "\x80\x04\x95", "is a Python pickle"},
+		{"train.tfrecord-00000-of-00002", "\x10\x00", "holds TFRecords"},
+		{"x.csv.xz", "\xfd7zXZ\x00....", "is compressed with xz; decompress it first"},
+		{"x.tar.lz4", "\x04\x22\x4d\x18....", "is compressed with lz4; decompress it first"},
 		{"first.jsonl", "[1]\n{\"a\":1}\n", "line 1: bad value: the text is no JSON object; the first row has to be a good one"},
 		{"fields.npy", string(npy(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", 12)), "is an array of records with named fields; save each as an array"},
 	} {
@@ -42,8 +52,101 @@ func TestOddFiles(t *testing.T) {
 
 // What datasets.save_to_disk wrote is no folder of images.
 func TestArrowFolder(t *testing.T) {
-	path := write(t, "data-00000-of-00001.arrow", "ARROW1")
-	if _, err := Open(t.Context(), filepath.Dir(path), Options{}); err == nil || !strings.Contains(err.Error(), "to_parquet(FILE)") {
+	for _, name := range []string{"data-00000-of-00001.arrow", "dataset_dict.json"} {
+		path := write(t, name, "ARROW1")
+		if _, err := Open(t.Context(), filepath.Dir(path), Options{}); err == nil || !strings.Contains(err.Error(), "to_parquet(FILE)") {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// Where a folder has no images but something else that is a source, the error names that.
+func TestFolderOfSomethingElse(t *testing.T) {
+	for want, files := range map[string][]string{
+		"; ROOT/a/b is a source of kind idx: give that":        {"a/b/train-images-idx3-ubyte"},
+		"; ROOT/a is a source of kind npy: give that":          {"a/x.npy", "b/x.npy"},
+		"one other file, x.csv, which is a source of kind csv": {"x.csv"},
+		"one other file, a/x.wav, which is a sound":            {"a/x.wav"},
+		"2 other files, such as a/x.txt":                       {"a/x.txt", "b/y.txt"},
+	} {
+		root := t.TempDir()
+		for _, name := range files {
+			path := filepath.Join(root, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte("words"), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := Open(t.Context(), root, Options{})
+		if want = strings.Replace(want, "ROOT", root, 1); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s", files, err, want)
+		}
+	}
+}
+
+// A table beside images may have their labels, and nobody reads it unasked.
+func TestTableBesideImages(t *testing.T) {
+	root := tree(t, "train/a.jpg")
+	if err := os.WriteFile(filepath.Join(root, "train", "labels.csv"), []byte("file,label\na.jpg,1\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, root, Options{IsImage: isPixels})
+	if hints := s.Info().Hints; len(hints) != 1 || !strings.Contains(hints[0], "train/labels.csv is not read") || !strings.Contains(hints[0], "give "+filepath.Join(root, "train", "labels.csv")) {
+		t.Errorf("hints %q", hints)
+	}
+}
+
+// Paths that are relative to the working folder are a usual mistake.
+func TestPathsOfTables(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.Mkdir("data", 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"data/a.jpg": "x", "data/t.csv": "path\ndata/a.jpg\nb.jpg\na.jpg\n"} {
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, samples, err := describe(t, "data/t.csv", Options{})
+	if err != nil || len(samples) != 3 {
+		t.Fatalf("samples %q, %v", samples, err)
+	}
+	for i, relative := range []bool{true, false, false} {
+		if strings.Contains(samples[i], "relative to the folder of the table") != relative {
+			t.Errorf("sample %d: %s", i, samples[i])
+		}
+	}
+}
+
+// What can be read once only is no source.
+func TestStandardInput(t *testing.T) {
+	for _, kind := range []string{"", "csv"} {
+		if _, err := Open(t.Context(), "-", Options{Kind: kind}); err == nil || !strings.Contains(err.Error(), "standard input is read only once") {
+			t.Errorf("error %v", err)
+		}
+	}
+	if _, err := Open(t.Context(), os.DevNull, Options{Kind: "csv"}); err == nil || runtime.GOOS == "linux" && !strings.Contains(err.Error(), "is a device, which is read only once") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A table's kind is that of its name without the compression.
+func TestCompressedTables(t *testing.T) {
+	const bzip2 = "BZh91AY&SY\x03\x0c\x1f\x1b\x00\x00\x05Y\x00\x00\x10\x00\x04<\x000\x00 \x00\"\x1e\xa1\x88C\x02'4\xe3\x80\x1e.\xe4\x8ap\xa1 \x06\x18>6"
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, data := range map[string]string{"x.csv.bz2": bzip2, "x.csv.zst": string(z.EncodeAll([]byte("a,b\n1,2\n3,4\n"), nil))} {
+		fields, samples, err := describe(t, write(t, name, data), Options{})
+		if got := strings.Join(fields, "|"); err != nil || got != "a int64()|b int64()" || len(samples) != 2 || !strings.HasPrefix(samples[1], "line 3 0300") {
+			t.Errorf("%s: fields %s, samples %q, %v", name, got, samples, err)
+		}
+	}
+	if _, _, err := describe(t, write(t, "x.csv.bz2", bzip2[:40]), Options{}); err == nil || !strings.Contains(err.Error(), "cut short") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -97,8 +97,10 @@ func Detect(path string) (string, error) {
 		return "", fmt.Errorf("source %s: %w", path, withoutPath(err))
 	}
 	if info.IsDir() {
-		if found, _ := vfs.Glob(filepath.Join(escape(files[0]), "*.arrow")); len(found) > 0 {
-			return "", fmt.Errorf("source %s: the folder %s", path, foreign[".arrow"])
+		for _, pattern := range []string{"*.arrow", "dataset_dict.json"} { // of datasets.save_to_disk
+			if found, _ := vfs.Glob(filepath.Join(escape(files[0]), pattern)); len(found) > 0 {
+				return "", fmt.Errorf("source %s: the folder %s", path, foreign[".arrow"])
+			}
 		}
 		return detectFolder(files[0]), nil
 	}
@@ -121,15 +123,44 @@ var foreign = map[string]string{
 	".xlsx":     "is an Excel file; save it as CSV",
 	".rec":      "is an MXNet RecordIO file; write tar files or a folder of its images",
 	".lmdb":     "is an LMDB database; write tar files or a folder of its samples",
+	".avro":     "is an Avro file; write Parquet of it",
+	".orc":      "is an ORC file; write Parquet of it: pyarrow.orc.read_table(FILE), pyarrow.parquet.write_table",
+	".xls":      "is an Excel file; save it as CSV",
+	".mdb":      "is an LMDB database; write tar files or a folder of its samples",
+	".wav":      audio, ".flac": audio, ".mp3": audio, ".ogg": audio, ".opus": audio, ".m4a": audio,
+	".mp4": video, ".avi": video, ".mov": video, ".mkv": video, ".webm": video,
+}
+
+const (
+	audio = "is a sound, which is not decoded here; write its samples as arrays with numpy.save, or keep files as they are in a tar"
+	video = "is a video, which is not decoded here; write its frames as images, or keep files as they are in a tar"
+)
+
+// foreignFile says what a file of another loader's format is and what to do, "" if it is none.
+func foreignFile(path string) string {
+	if what := foreign[strings.ToLower(filepath.Ext(path))]; what != "" {
+		return what
+	}
+	head := make([]byte, 64)
+	text := string(head[:readHead(path, head)])
+	switch {
+	case strings.Contains(filepath.Base(path), ".tfrecord"): // train.tfrecord-00000-of-00016
+		return foreign[".tfrecord"]
+	case len(text) > 1 && text[0] == 0x80 && text[1] >= 2 && text[1] <= 5: // a pickle's protocol
+		return foreign[".pkl"]
+	case strings.HasPrefix(text, "RIFF") && !strings.Contains(text, "WEBP"):
+		return audio
+	}
+	return ""
 }
 
 // strange says of a file of no known kind what it is, as far as its first bytes tell.
 func strange(path string) string {
-	head := make([]byte, 64)
-	text := strings.TrimLeft(string(head[:readHead(path, head)]), " \t\r\n")
-	if what, ok := foreign[strings.ToLower(filepath.Ext(path))]; ok {
+	if what := foreignFile(path); what != "" {
 		return what
 	}
+	head := make([]byte, 64)
+	text := strings.TrimLeft(string(head[:readHead(path, head)]), " \t\r\n")
 	switch {
 	case text == "":
 		return "is empty"
@@ -188,7 +219,10 @@ func detectFile(path string) string {
 	case strings.HasSuffix(name, ".bin"):
 		return "cifar"
 	}
-	return byExtension[filepath.Ext(strings.TrimSuffix(name, ".gz"))]
+	for _, packed := range []string{".gz", ".zst", ".bz2", ".xz", ".lz4"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	return byExtension[filepath.Ext(name)]
 }
 
 // isTarHead reports whether a file's first block is a header of tar.
@@ -204,8 +238,14 @@ func Files(path string) ([]string, error) { return expand(path) }
 // expand returns the files that path is: itself, or what it matches as a glob, by name, or
 // one after the other what its braces stand for.
 func expand(path string) ([]string, error) {
+	if path == "-" {
+		return nil, fmt.Errorf("source -: standard input is read only once, which is not enough; write it to a file first")
+	}
 	_, absent := vfs.Lstat(path)
 	if absent == nil {
+		if info, err := vfs.Stat(path); err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket|fs.ModeDevice) != 0 {
+			return nil, fmt.Errorf("source %s: is %s, which is read only once; write what comes of it to a file first", path, describeMode(info.Mode()))
+		}
 		return []string{path}, nil
 	}
 	list, err := braces(path)

@@ -2,6 +2,8 @@ package source
 
 import (
 	"bufio"
+	"bytes"
+	"compress/bzip2"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -12,7 +14,8 @@ import (
 	"github.com/penstock/penstock/internal/vfs"
 )
 
-// openStream opens a file that may be compressed with gzip or zstd, as its first bytes say.
+// openStream opens a file that may be compressed with gzip, zstd or bzip2, as its first bytes
+// say.
 func openStream(path string) (*stream, error) {
 	f, err := vfs.Open(path)
 	if err != nil {
@@ -48,7 +51,7 @@ var errBomb = errors.New("decompresses without end: more than 1000 bytes come of
 
 func (s *stream) start() error {
 	counted := bufio.NewReaderSize(counter{s.file, &s.in}, 256<<10)
-	head, err := counted.Peek(4)
+	head, err := counted.Peek(6)
 	if err != nil && err != io.EOF {
 		return err
 	}
@@ -57,7 +60,14 @@ func (s *stream) start() error {
 	case len(head) > 1 && head[0] == 0x1f && head[1] == 0x8b:
 		s.r, err = gzip.NewReader(counted)
 		return err
-	case len(head) == 4 && string(head) == "\x28\xb5\x2f\xfd":
+	case bytes.HasPrefix(head, []byte("BZh")):
+		s.r = bzip2.NewReader(counted)
+		return nil
+	case bytes.HasPrefix(head, []byte("\xfd7zXZ\x00")):
+		return errors.New("is compressed with xz; decompress it first: xz -d FILE")
+	case bytes.HasPrefix(head, []byte("\x04\x22\x4d\x18")):
+		return errors.New("is compressed with lz4; decompress it first: lz4 -d FILE")
+	case bytes.HasPrefix(head, []byte("\x28\xb5\x2f\xfd")):
 		z, err := zstd.NewReader(counted, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(128<<20))
 		if err != nil {
 			return err

@@ -2,11 +2,15 @@ package source
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"path/filepath"
 	"strings"
+
+	"github.com/penstock/penstock/internal/vfs"
 )
 
 // table is a source of rows: each column is a field.
@@ -171,14 +175,19 @@ func putFile(v *Values, field int, path, dir string) error {
 	if strings.Contains(path, "://") {
 		return fmt.Errorf("%w: %q is a URL; download the files first", ErrValue, clip(path))
 	}
-	path = filepath.FromSlash(path)
+	given := filepath.FromSlash(path)
+	path = given
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(dir, path)
 	}
 	b, err := file(path).read(v.Buffer(field))
 	v.Keep(field, b)
-	if err != nil {
-		return fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("file %s: %w", filepath.ToSlash(path), err)
+	if _, elsewhere := vfs.Stat(given); elsewhere == nil && errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; paths are relative to the folder of the table, not to the working folder", err)
+	}
+	return err
 }
