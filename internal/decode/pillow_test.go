@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/pythontest"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -74,13 +75,7 @@ type pillow struct {
 // pillowPython returns the command of a Python that has Pillow, or skips the test.
 func pillowPython(t testing.TB) string {
 	t.Helper()
-	for _, p := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(p, "-c", "import PIL, numpy").Run() == nil {
-			return p
-		}
-	}
-	t.Skip("no python3 with Pillow and NumPy here (Debian: apt-get install python3-pil python3-numpy)")
-	return ""
+	return pythontest.Need(t, "import PIL, numpy")
 }
 
 func newPillow(t testing.TB, mode, do string) *pillow {

@@ -3,50 +3,38 @@
 package h5test
 
 import (
-	"bytes"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
+	"slices"
 	"testing"
+
+	"github.com/penstock/penstock/internal/pythontest"
 )
 
-// find looks for an interpreter once.
-var find = sync.OnceValue(func() string {
-	for _, p := range []string{os.Getenv("PYTHON"), "python3", "/usr/bin/python3", "python"} {
-		if p != "" && exec.Command(p, "-c", "import h5py, numpy").Run() == nil {
-			return p
-		}
-	}
-	return ""
-})
+// need is what all that is asked here takes.
+const need = "import h5py, numpy"
 
-// Find returns an interpreter that has h5py: $PYTHON, or one of the usual ones; "" if there is
-// none.
-func Find() string { return find() }
+// Find returns an interpreter that has h5py, "" if there is none.
+func Find() string { return pythontest.Find(need) }
 
 // Python is Find for a test that cannot do without: it is skipped if there is none.
 func Python(t testing.TB) string {
 	t.Helper()
-	p := Find()
-	if p == "" {
-		t.Skip("no Python with h5py and numpy found, nor in $PYTHON: nothing to compare with (Debian: apt-get install python3-h5py)")
-	}
-	return p
+	return pythontest.Need(t, need)
+}
+
+// All returns every interpreter that has h5py, each installation once. A test without one is
+// skipped.
+func All(t testing.TB) []string {
+	t.Helper()
+	Python(t)
+	return slices.Collect(pythontest.All(need))
 }
 
 // Run gives the interpreter arguments, "-c" and a script first or the name of one, and returns
 // what it prints. What fails there fails the test.
 func Run(t testing.TB, args ...string) []byte {
 	t.Helper()
-	cmd := exec.Command(Python(t), args...)
-	var diag bytes.Buffer
-	cmd.Stderr = &diag
-	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v: %s%s", err, out, diag.Bytes())
-	}
-	return out
+	return pythontest.Run(t, need, args...)
 }
 
 // File lets h5py write a file by the statements of script, indented by four spaces, in which f

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/internal/h5view"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -177,25 +178,8 @@ with h5py.File(folder + "/view.h5", "r") as f:
 print(n)
 `
 
-func pythons(t *testing.T) (list []string) {
-	t.Helper()
-	seen := make(map[string]bool)
-	for _, p := range []string{os.Getenv("PYTHON"), "python3", "/usr/bin/python3"} {
-		out, err := exec.Command(p, "-c", "import h5py, numpy; print(h5py.version.info)").Output()
-		if p == "" || err != nil || seen[string(out)] {
-			continue
-		}
-		seen[string(out)] = true
-		list = append(list, p)
-	}
-	if len(list) == 0 {
-		t.Skip("no Python with h5py and numpy found, nor in $PYTHON: nothing to compare with")
-	}
-	return list
-}
-
 func TestH5PyReadsTheSame(t *testing.T) {
-	for _, python := range pythons(t) {
+	for _, python := range h5test.All(t) {
 		for name, opts := range map[string]store.FlatOptions{"one shard": {}, "shards": {ShardBytes: 1}} {
 			d := build(t, everything(), 9000, opts)
 			write(t, d)

@@ -2,11 +2,11 @@ package inspect
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/pythontest"
 	"github.com/penstock/penstock/store"
 )
 
@@ -81,30 +81,14 @@ func TestLayoutSaysWhyNot(t *testing.T) {
 	}
 }
 
-// numpy returns an interpreter that has NumPy, or skips the test.
-func numpy(t *testing.T) string {
+func eval(t *testing.T, expression string) string {
 	t.Helper()
-	for _, p := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(p, "-c", "import numpy").Run() == nil {
-			return p
-		}
-	}
-	t.Skip("no python3 that has NumPy: apt-get install python3-numpy")
-	return ""
-}
-
-func eval(t *testing.T, python, expression string) string {
-	t.Helper()
-	out, err := exec.Command(python, "-c", "import numpy as np\nprint("+expression+")").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", expression, err, out)
-	}
-	return strings.TrimSpace(string(out))
+	return strings.TrimSpace(string(pythontest.Run(t, "import numpy", "-c", "import numpy as np\nprint("+expression+")")))
 }
 
 // What the command tells people to type gives the records.
 func TestPythonLinesOpenTheFields(t *testing.T) {
-	py, path := numpy(t), animals(t)
+	path := animals(t)
 	s, err := Describe(path)
 	if err != nil {
 		t.Fatal(err)
@@ -116,12 +100,12 @@ func TestPythonLinesOpenTheFields(t *testing.T) {
 		l.Maps[1].Python + "[2, 1, 0, 3]":       "69",
 		l.Maps[3].Python + ".shape":             "(88,)",
 	} {
-		if got := eval(t, py, expression); got != want {
+		if got := eval(t, expression); got != want {
 			t.Errorf("%s is %s, want %s", expression, got, want)
 		}
 	}
 	hdf5 := chart(t, small("old-basic"))
-	if got, want := eval(t, py, hdf5.Maps[0].Python+".shape"), "(4, 3)"; got != want {
+	if got, want := eval(t, hdf5.Maps[0].Python+".shape"), "(4, 3)"; got != want {
 		t.Errorf("%s has shape %s, want %s", hdf5.Maps[0].Python, got, want)
 	}
 }

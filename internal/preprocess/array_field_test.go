@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/h5test"
 )
 
 // makeArrays writes arrays and the same after each operation, as NumPy has it.
@@ -36,9 +38,9 @@ np.savez("lists.npz", tokens=np.array([(t + [-100] * 5)[:5] for t in tokens]), b
 
 // Every operation on arrays gives what NumPy does, in both formats, and from the recipe.
 func TestArrayOperations(t *testing.T) {
-	needPython(t)
+	h5test.Python(t)
 	dir := t.TempDir()
-	runPython(t, "-c", makeArrays, dir)
+	h5test.Run(t, "-c", makeArrays, dir)
 	put(t, dir, "arrays.yaml", []byte(`
 transforms:
 - {op: Log1p, field: x}
@@ -81,7 +83,7 @@ transforms:
 			t.Errorf("%s: the recipe makes %s, not %s", run.name, again.ID, first.ID)
 		}
 	}
-	runPython(t, check...)
+	h5test.Run(t, check...)
 }
 
 // A number that is no class makes a bad sample.

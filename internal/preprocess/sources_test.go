@@ -6,55 +6,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/penstock/penstock/internal/h5test"
+	"github.com/penstock/penstock/internal/pythontest"
 	"github.com/penstock/penstock/internal/source"
 )
-
-// pythons are the commands that may be one: what $PYTHON names comes first.
-func pythons() []string {
-	list := []string{"python3", "/usr/bin/python3"}
-	if name := os.Getenv("PYTHON"); name != "" {
-		list = append([]string{name}, list...)
-	}
-	return list
-}
-
-// python returns the command of a Python that has NumPy and h5py, "" if there is none.
-var python = sync.OnceValue(func() string {
-	for _, name := range pythons() {
-		if exec.Command(name, "-c", "import numpy, h5py").Run() == nil {
-			return name
-		}
-	}
-	return ""
-})
-
-// needPython skips a test that reads results with other programs than ours.
-func needPython(t *testing.T) {
-	t.Helper()
-	if python() == "" {
-		t.Skip("there is no Python with NumPy and h5py here")
-	}
-}
-
-func runPython(t *testing.T, args ...string) {
-	t.Helper()
-	if out, err := exec.Command(python(), args...).CombinedOutput(); err != nil {
-		t.Fatalf("%s %v: %v\n%s", python(), args, err, out)
-	}
-}
 
 // foreign makes sources of all kinds with NumPy, h5py and Python's own libraries.
 func foreign(t *testing.T) string {
 	t.Helper()
-	needPython(t)
+	h5test.Python(t)
 	dir := filepath.Join(t.TempDir(), "sources")
-	runPython(t, "testdata/make_sources.py", dir)
+	h5test.Run(t, "testdata/make_sources.py", dir)
 	data, err := os.ReadFile(filepath.Join(dir, "tar.tar"))
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +81,7 @@ func TestSources(t *testing.T) {
 			convert(h5, "hdf5", "", filepath.Join(dir, "back", name), name)
 		}
 	}
-	runPython(t, check...)
+	h5test.Run(t, check...)
 }
 
 // A dataset that went through the other format is the same one.
@@ -202,7 +169,7 @@ func TestParquet(t *testing.T) {
 
 // checkHub reads what came of hubRows with NumPy and h5py.
 func checkHub(t *testing.T, c Config) {
-	needPython(t)
+	h5test.Python(t)
 	dir := t.TempDir()
 	args := []string{"testdata/check_datasets.py"}
 	for _, name := range []string{"ds", "ds.h5"} {
@@ -213,24 +180,22 @@ func checkHub(t *testing.T, c Config) {
 		mustRun(t, c)
 		args = append(args, c.Dest, filepath.Join(dir, "expected.npz"))
 	}
-	runPython(t, "-c", `
+	h5test.Run(t, "-c", `
 import sys, numpy as np
 i = np.arange(8)
 np.savez(sys.argv[1], **{"label": i % 2, "score": (i / 4).astype(np.float32), "small": (-i).astype(np.int8),
     "ids.values": np.concatenate([k * np.arange(k) for k in i]).astype(np.int32), "ids.offsets": np.cumsum([0] + list(i))})`, args[2])
-	runPython(t, args...)
+	h5test.Run(t, args...)
 }
 
 // pyarrowPython returns the command of a Python that has pyarrow, or skips the test.
 func pyarrowPython(t *testing.T) string {
 	t.Helper()
-	for _, name := range pythons() {
-		if exec.Command(name, "-c", "import pyarrow.parquet, PIL, h5py").Run() == nil {
-			return name
-		}
+	p := pythontest.Find("import pyarrow.parquet, PIL, h5py")
+	if p == "" {
+		t.Skip("no Python here has pyarrow, Pillow and h5py; PYTHON=... names one. Files of parquet-go are read by TestParquet")
 	}
-	t.Skip("no Python here has pyarrow, Pillow and h5py; PYTHON=... names one. Files of parquet-go are read by TestParquet")
-	return ""
+	return p
 }
 
 // pyarrow writes what the hub does; where there is one, its files are read too.

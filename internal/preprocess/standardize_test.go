@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -68,9 +69,9 @@ for ds, want in zip(sys.argv[1::2], sys.argv[2::2]):
 // Arrays get their own figures as NumPy computes them, in both formats, for any number of
 // workers; the recipe makes the same dataset again.
 func TestNormalizeArrays(t *testing.T) {
-	needPython(t)
+	h5test.Python(t)
 	dir := t.TempDir()
-	runPython(t, "-c", makeNormalized, dir)
+	h5test.Run(t, "-c", makeNormalized, dir)
 	var check []string
 	for _, run := range []struct{ name, source, normalize, want string }{
 		{"all", "in.npz", "dataset", "all.npz"},
@@ -113,7 +114,7 @@ func TestNormalizeArrays(t *testing.T) {
 			}
 		}
 	}
-	runPython(t, append([]string{"-c", closeDatasets}, check...)...)
+	h5test.Run(t, append([]string{"-c", closeDatasets}, check...)...)
 }
 
 func normalizeOf(t *testing.T, text string) Normalize {

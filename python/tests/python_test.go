@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/penstock/penstock/internal/pythontest"
 )
 
 var update = flag.Bool("update", false, "write the .json files anew")
@@ -53,7 +55,7 @@ func checkGolden[T any](t *testing.T, name string, entries []T) {
 
 // TestPython runs the tests of the Python package. PYTHON names another interpreter.
 func TestPython(t *testing.T) {
-	python := findPython(t)
+	python := pythontest.Need(t, "import numpy")
 	data := t.TempDir()
 	if err := write(data); err != nil {
 		t.Fatal(err)
@@ -70,18 +72,6 @@ func TestPython(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-}
-
-// findPython returns an interpreter that has NumPy, or skips the test.
-func findPython(t *testing.T) string {
-	t.Helper()
-	for _, python := range []string{os.Getenv("PYTHON"), "python3", "/usr/bin/python3"} {
-		if python != "" && exec.Command(python, "-c", "import numpy").Run() == nil {
-			return python
-		}
-	}
-	t.Skip("no python3 with numpy: apt-get install python3-numpy")
-	return ""
 }
 
 // watch reads the files of some patterns, so that Go runs the test again when they change.

@@ -1,0 +1,33 @@
+package pythontest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// All are different ones, of which Find is the first.
+func TestAll(t *testing.T) {
+	Need(t, "import sys")
+	all := slices.Collect(All("import sys"))
+	if all[0] != Find("import sys") {
+		t.Errorf("%q is the first of %q", Find("import sys"), all)
+	}
+	t.Setenv("PYTHON", all[0])
+	if again := slices.Collect(All("import sys")); len(again) != len(all) {
+		t.Errorf("%q, with one of them in $PYTHON %q", all, again)
+	}
+}
+
+func TestFindNothing(t *testing.T) {
+	if p := Find("import no_such_module"); p != "" {
+		t.Errorf("%s has a module that is not there", p)
+	}
+}
+
+func TestRun(t *testing.T) {
+	got := Run(t, "import sys", "-c", "import sys; print('warned', file=sys.stderr); print(sys.argv[1:])", "a", "b c")
+	if strings.TrimSpace(string(got)) != "['a', 'b c']" {
+		t.Errorf("got %q", got)
+	}
+}
