@@ -23,6 +23,9 @@ func openCSV(ctx context.Context, path string, opts Options, wanted []Wanted) (S
 // follows.
 const maxRow = 256 << 20
 
+// byteOrderMark is what programs on Windows begin UTF-8 with.
+const byteOrderMark = "\xef\xbb\xbf"
+
 // csvRows reads one file.
 type csvRows struct {
 	r      *csv.Reader
@@ -36,7 +39,7 @@ func (csvFormat) open(r io.Reader) (rowReader, error) {
 	if err != nil && err != io.ErrUnexpectedEOF {
 		return nil, emptyOr(err)
 	}
-	first = bytes.TrimPrefix(first[:n], []byte("\xef\xbb\xbf"))
+	first = bytes.TrimPrefix(first[:n], []byte(byteOrderMark))
 	if bytes.HasPrefix(first, []byte("\xff\xfe")) || bytes.HasPrefix(first, []byte("\xfe\xff")) {
 		return nil, errors.New("is text in UTF-16; save it in UTF-8, such as with iconv -f UTF-16 -t UTF-8")
 	}
@@ -103,6 +106,11 @@ func (c *csvRows) next() (tableRow, error) {
 	row := csvRow{header: c.header, record: record, at: int64(line)}
 	if errors.Is(err, csv.ErrFieldCount) {
 		row.err = fmt.Errorf("%w: %d columns where the header has %d", ErrValue, len(record), len(c.header))
+		return row, nil
+	}
+	var bad *csv.ParseError
+	if errors.As(err, &bad) && errors.Is(err, csv.ErrBareQuote) { // the reader is behind its line
+		row.at, row.err = int64(bad.Line), fmt.Errorf(`%w: a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`, ErrValue)
 		return row, nil
 	}
 	return row, err

@@ -32,7 +32,11 @@ type jsonlRows struct {
 func (j *jsonlRows) next() (tableRow, error) {
 	for j.s.Scan() {
 		j.at++
-		if text := bytes.TrimSpace(j.s.Bytes()); len(text) > 0 {
+		line := j.s.Bytes()
+		if j.at == 1 {
+			line = bytes.TrimPrefix(line, []byte(byteOrderMark))
+		}
+		if text := bytes.TrimSpace(line); len(text) > 0 {
 			return jsonRow{bytes.Clone(text), j.at}, nil
 		}
 	}

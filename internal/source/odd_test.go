@@ -229,3 +229,24 @@ func npzBytes(t *testing.T) []byte {
 	}
 	return data
 }
+
+// What programs on Windows write before UTF-8 is no part of the text.
+func TestByteOrderMark(t *testing.T) {
+	for name, text := range map[string]string{"x.csv": "a\n1\n2\n", "x.jsonl": "{\"a\":1}\n{\"a\":2}\n"} {
+		fields, samples, err := describe(t, write(t, name, byteOrderMark+text), Options{})
+		if err != nil || len(samples) != 2 || fields[0] != "a int64()" {
+			t.Errorf("%s: fields %q, samples %q, %v", name, fields, samples, err)
+		}
+	}
+}
+
+// A row with a stray quote is bad, and those behind it are not.
+func TestStrayQuote(t *testing.T) {
+	_, samples, err := describe(t, write(t, "x.csv", "a,b\n1,x\n2,5\" tall\n3,\"5\"\" tall\"\n"), Options{})
+	if err != nil || len(samples) != 3 {
+		t.Fatalf("samples %q, %v", samples, err)
+	}
+	if !strings.HasPrefix(samples[1], `line 3: bad value: a " in a cell that is not in quotes`) || !strings.HasPrefix(samples[2], "line 4 03") {
+		t.Errorf("samples %q", samples)
+	}
+}
