@@ -49,13 +49,13 @@ func (ld *Loader) linger() bool {
 	}
 	seen := ld.news.Load()
 	ld.mu.Unlock()
-	news := spin.While(&ld.news.Uint64, seen, lingers)
+	spin.While(&ld.news.Uint64, seen, lingers)
 	ld.mu.Lock()
-	if news {
+	if ld.news.Load() != seen {
 		w.vain = 0
 		return true
 	}
 	w.vain = min(w.vain+1, mostVain)
 	w.rest = 1 << w.vain
-	return ld.news.Load() != seen
+	return false
 }
