@@ -26,6 +26,7 @@ var layers = [][]place{
 		{"internal/nearest", "names that were mistyped, wherever"},
 		{"internal/crash", "records what a program does to files, for tests, whatever is in them"},
 		{"internal/guardpage", "memory beside pages that fault, for tests of kernels, whatever these compute"},
+		{"internal/spin", "waits for a number to change, whatever it counts"},
 		{"internal/smalldisk", "mounts small file systems, for tests, whatever fills them"},
 		{"internal/pythontest", "finds Pythons, for tests, whatever these ask them"},
 		{"internal/browser", "opens pages, for tests, and knows nothing of what is on them"},
