@@ -29,6 +29,8 @@ import (
 type ImageFolder struct {
 	root    string
 	isImage func(head []byte) bool
+	seen    func(n int64)
+	told    int64 // to seen
 	info    Info
 	classes []string
 	folders []folder // in the order of their samples
@@ -58,14 +60,24 @@ type ImageFolderOptions struct {
 	// IsImage tells from a file's first bytes (up to 16) whether it is an image; nil takes
 	// names for it.
 	IsImage func(head []byte) bool
+
+	// Seen is told now and then how many images were found, once they are so many that it
+	// takes its time; nil for nobody.
+	Seen func(n int64)
 }
+
+// worthTelling is how many samples can be looked at in a moment.
+const worthTelling = 50_000
 
 // OpenImageFolder lists the folder once, to count it and to find what is wrong with it: no
 // such folder, no images, a class without images, images beside class folders, a link that
 // leads back into its own folder. Samples lists it again, one folder at a time. At the end of
 // ctx, its cause is the error.
 func OpenImageFolder(ctx context.Context, path string, opts ImageFolderOptions) (*ImageFolder, error) {
-	s := &ImageFolder{root: path, isImage: opts.IsImage}
+	s := &ImageFolder{root: path, isImage: opts.IsImage, seen: opts.Seen}
+	if s.seen == nil {
+		s.seen = func(int64) {}
+	}
 	if s.isImage == nil {
 		s.isImage = func([]byte) bool { return false }
 	}

@@ -274,3 +274,17 @@ func TestReadUnknownLength(t *testing.T) {
 		t.Errorf("read %d bytes, %v", len(data), err)
 	}
 }
+
+// Who waits for a large folder is told how far it is; a small one is there in a moment.
+func TestFolderTellsHowFar(t *testing.T) {
+	for n, want := range map[int]int64{worthTelling - 1: 0, worthTelling + 7: worthTelling + 7} {
+		told := int64(0)
+		s := &ImageFolder{seen: func(n int64) { told += n }}
+		for range n {
+			s.found(1)
+		}
+		if told != want || s.info.Count != int64(n) {
+			t.Errorf("told of %d of %d images, want %d", told, n, want)
+		}
+	}
+}

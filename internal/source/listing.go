@@ -82,6 +82,15 @@ func head(path string) []byte {
 	return b[:n]
 }
 
+// found counts images.
+func (s *ImageFolder) found(n int) {
+	s.info.Count += int64(n)
+	if s.info.Count >= worthTelling {
+		s.seen(s.info.Count - s.told)
+		s.told = s.info.Count
+	}
+}
+
 // walker finds the folders below a class folder, following links.
 type walker struct {
 	ctx    context.Context
@@ -109,7 +118,7 @@ func (w *walker) walk(rel string) error {
 		return err
 	}
 	w.source.ignore(rel, l.ignored)
-	w.source.info.Count += int64(len(l.files))
+	w.source.found(len(l.files))
 	if len(l.files) > 0 {
 		w.found = append(w.found, rel)
 	}

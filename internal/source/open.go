@@ -64,7 +64,7 @@ func openFolder(ctx context.Context, path string, opts Options, wanted []Wanted)
 	if wanted != nil {
 		return nil, fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
 	}
-	s, err := OpenImageFolder(ctx, path, ImageFolderOptions{IsImage: opts.IsImage})
+	s, err := OpenImageFolder(ctx, path, ImageFolderOptions{IsImage: opts.IsImage, Seen: opts.Seen})
 	if err != nil {
 		return nil, err // not s, which would be a Source that is not nil
 	}

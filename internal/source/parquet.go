@@ -60,7 +60,7 @@ func (s *parquetSource) open(ctx context.Context, names []string, opts Options, 
 	if err := s.look(opts); err != nil {
 		return err
 	}
-	if err := s.scan(ctx); err != nil {
+	if err := s.scan(ctx, opts.Seen); err != nil {
 		return err
 	}
 	if err := s.decide(); err != nil {
@@ -78,7 +78,7 @@ func (s *parquetSource) open(ctx context.Context, names []string, opts Options, 
 }
 
 // scan goes through the columns of which not all is known.
-func (s *parquetSource) scan(ctx context.Context) error {
+func (s *parquetSource) scan(ctx context.Context, seen func(n int64)) error {
 	for _, c := range s.columns {
 		scan := newParquetScan(c)
 		if scan == nil {
@@ -88,7 +88,11 @@ func (s *parquetSource) scan(ctx context.Context) error {
 			if err := scan.file(ctx, p); err != nil {
 				return fmt.Errorf("%s: %w", filepath.Base(s.files[i].Name()), err)
 			}
+			if s.info.Count >= worthTelling {
+				seen(p.NumRows())
+			}
 		}
+		seen = func(int64) {} // the other columns are of the same rows
 		if err := scan.finish(); err != nil {
 			return err
 		}
