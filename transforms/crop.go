@@ -26,16 +26,17 @@ func (t CenterCrop) Resolve() (Transform, error) {
 
 // Build adds a crop along the axes that are too long and a border along those too short.
 func (t CenterCrop) Build(p *Plan) error {
+	return p.center(t.Size[1], t.Size[0], PadConstant, [3]byte{})
+}
+
+// center keeps the centre w x h of the image, which gets a border where it is smaller.
+func (p *Plan) center(w, h int, mode PadMode, fill [3]byte) error {
 	in := p.Info()
-	h, w := t.Size[0], t.Size[1]
-	if err := p.Crop(centered(in.W, in.H, min(w, in.W), min(h, in.H))); err != nil {
+	x, y := max(w-in.W, 0), max(h-in.H, 0)
+	if err := p.Crop(centered(in.W, in.H, min(w, in.W), min(h, in.H))); err != nil || x == 0 && y == 0 {
 		return err
 	}
-	x, y := max(w-in.W, 0), max(h-in.H, 0)
-	if x == 0 && y == 0 {
-		return nil
-	}
-	return p.Pad(x/2, y/2, x-x/2, y-y/2, PadConstant, [3]byte{})
+	return p.Pad(x/2, y/2, x-x/2, y-y/2, mode, fill)
 }
 
 // Crop keeps a rectangle, which must lie within the image: torchvision's functional crop.

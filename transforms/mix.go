@@ -69,16 +69,17 @@ func (t *MixUp) Apply(b *Batch, rnd *Rand) error {
 	}
 	t.last = append(t.last[:0], b.X[len(b.X)-size:]...)
 	for i := len(b.Labels) - 1; i > 0; i-- {
-		blendRecords(b.X[i*size:(i+1)*size], b.X[(i-1)*size:i*size], float32(keep))
+		blendRecords(b.X[i*size:(i+1)*size], b.X[(i-1)*size:i*size], keep)
 	}
-	blendRecords(b.X[:size], t.last, float32(keep))
+	blendRecords(b.X[:size], t.last, keep)
 	b.mixLabels(t.Classes, keep)
 	return nil
 }
 
-func blendRecords(x, other []float32, keep float32) {
+func blendRecords(x, other []float32, keep float64) {
+	share, rest := float32(keep), float32(1-keep)
 	for i, v := range other {
-		x[i] = float32(x[i]*keep) + float32(v*(1-keep))
+		x[i] = float32(x[i]*share) + float32(v*rest)
 	}
 }
 

@@ -15,8 +15,8 @@ type PadMode uint8
 const (
 	PadConstant  PadMode = iota // F F 1 2 3 F F
 	PadEdge                     // 1 1 1 2 3 3 3
-	PadReflect                  // 3 2 1 2 3 2 1
-	PadSymmetric                // 2 1 1 2 3 3 2
+	PadReflect                  // 3 2 1 2 3 2 1, and 1 2 3 2 1 2 3 2 1 2 3 by 4
+	PadSymmetric                // 2 1 1 2 3 3 2, and 3 3 2 1 1 2 3 3 2 1 1 by 4
 )
 
 var padModes = []string{"constant", "edge", "reflect", "symmetric"}
@@ -48,38 +48,22 @@ func (m *PadMode) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown padding mode %q%s", b, nearest.Hint(string(b), padModes))
 }
 
-// check reports a border that the mode cannot make of a w x h image.
-func (m PadMode) check(w, h int, pads [4]int) error {
-	for i, n := range pads {
-		side := w
-		if i%2 == 1 {
-			side = h
-		}
-		switch {
-		case n < 0:
-			return fmt.Errorf("padding %v must not be negative; crop instead", pads)
-		case m == PadReflect && n >= side, m == PadSymmetric && n > side:
-			return fmt.Errorf("padding %d by %s is more than an input of %dx%d pixels has to mirror", n, m, w, h)
-		}
-	}
-	return nil
-}
-
 // from returns which pixel of a side of n stands at i, which may lie beyond both ends.
 func (m PadMode) from(i, n int) int {
 	switch {
 	case i >= 0 && i < n:
 		return i
-	case m == PadEdge:
+	case m == PadEdge || n == 1:
 		return min(max(i, 0), n-1)
-	case m == PadReflect && i < 0:
-		return -i
-	case m == PadReflect:
-		return 2*n - 2 - i
-	case i < 0:
-		return -1 - i
 	}
-	return 2*n - 1 - i
+	period, edge := 2*n, 1 // the image and its mirror image, by turns
+	if m == PadReflect {
+		period, edge = 2*n-2, 0 // which share the pixels at their ends
+	}
+	if i %= period; i < 0 {
+		i += period
+	}
+	return min(i, period-edge-i)
 }
 
 // Pad adds a border.

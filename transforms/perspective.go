@@ -11,7 +11,8 @@ import (
 func init() { Register[RandomPerspective]() }
 
 // RandomPerspective moves the corners of an image inwards by random distances, as if it was
-// seen from aside; the size stays.
+// seen from aside; the size stays. torchvision solves for the map by least squares, whose
+// rounding moves a pixel here and there, and all of them where the corners nearly coincide.
 type RandomPerspective struct {
 	Distortion    float64 `json:"distortion_scale"` // most that a corner moves, as a share of half the image, to 1; 0 means 0.5
 	P             float64 `json:"p"`                // probability; 0 means 0.5

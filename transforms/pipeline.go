@@ -58,7 +58,11 @@ func (p *Pipeline) build(plan *Plan, in Info, rnd Rand) error {
 		return err
 	}
 	for _, t := range p.ts {
-		if err := t.Build(plan); err != nil {
+		err := errMultiplied
+		if plan.matrix == nil {
+			err = t.Build(plan)
+		}
+		if err != nil {
 			return fmt.Errorf("transform %s: %w", t.Op(), err)
 		}
 	}

@@ -18,6 +18,8 @@ type Plan struct {
 	ops    []opCall
 	erased []erasure
 	store  store
+	matrix [][]float64 // multiplies the record at last; nil for none
+	mean   []float64   // is subtracted before
 }
 
 // An ImageOp changes an image as a whole: m has no gaps. It works in place, or shapes other
@@ -76,6 +78,7 @@ func (p *Plan) reset(in Info, rnd Rand) error {
 	p.info, p.rnd = in, rnd
 	p.passes, p.ops, p.erased = append(p.passes[:0], newPass(in)), p.ops[:0], p.erased[:0]
 	p.store = store{dtype: tensor.Uint8}
+	p.matrix, p.mean = nil, nil
 	return nil
 }
 
@@ -262,8 +265,8 @@ func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) err
 	if err := p.bytes(); err != nil {
 		return err
 	}
-	if err := mode.check(p.info.W, p.info.H, [4]int{left, top, right, bottom}); err != nil {
-		return err
+	if min(left, top, right, bottom) < 0 {
+		return fmt.Errorf("padding %v must not be negative; crop instead", [4]int{left, top, right, bottom})
 	}
 	if err := p.becomes(p.info.W+left+right, p.info.H+top+bottom); err != nil {
 		return err

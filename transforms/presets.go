@@ -3,6 +3,7 @@ package transforms
 import (
 	"errors"
 	"fmt"
+	"image"
 	"math"
 	"slices"
 
@@ -21,8 +22,10 @@ var (
 
 // TimmEval returns what timm does to the images that a model is evaluated on, up to its
 // conversion to numbers: for crop mode "center" (or "") the shorter side, for "squash" both
-// sides become floor(size/cropPct), and a square of size is cut from the centre. cropPct 0
-// means 0.875, interpolation "" bilinear.
+// sides, for "border" the longer side become floor(size/cropPct), and a square of size is cut
+// from the centre, in mode "border" with the mean colour of ImageNet around it. cropPct 0 means
+// 0.875, interpolation "" bilinear. Sizes that are no square, and other means, are what
+// ResizeKeepRatio and CenterCropOrPad are for.
 func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transform, error) {
 	if cropPct == 0 {
 		cropPct = 0.875
@@ -31,23 +34,28 @@ func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transfor
 		return nil, fmt.Errorf("transforms: size %d must be positive, cropPct %v above 0 and at most 1", size, cropPct)
 	}
 	scaled := int(math.Floor(float64(size) / cropPct))
-	resize := Resize{Size: []int{scaled}, Interpolation: interpolation}
+	crop := CenterCrop{Size: []int{size}}
 	switch mode {
 	case "", "center":
+		return []Transform{Resize{Size: []int{scaled}, Interpolation: interpolation}, crop}, nil
 	case "squash":
-		resize.Size = []int{scaled, scaled}
-	default:
-		return nil, fmt.Errorf("transforms: unknown crop mode %q; known are center, squash", mode)
+		return []Transform{Resize{Size: []int{scaled, scaled}, Interpolation: interpolation}, crop}, nil
+	case "border":
+		return []Transform{
+			ResizeKeepRatio{Size: []int{scaled}, Longest: 1, Interpolation: interpolation},
+			CenterCropOrPad{Size: crop.Size, Fill: []int{124, 116, 104}},
+		}, nil
 	}
-	return []Transform{resize, CenterCrop{Size: []int{size}}}, nil
+	return nil, fmt.Errorf("transforms: unknown crop mode %q; known are center, squash, border", mode)
 }
 
 // Img2Dataset resizes as the program img2dataset does, with its names, defaults and
-// geometry, by Pillow's filters: its own are OpenCV's, of which "area" is about "box".
+// geometry, by Pillow's filters: its own are OpenCV's. Their names are known: linear is
+// bilinear, cubic is bicubic, lanczos4 is lanczos, and area is box, which is nearly the same.
 type Img2Dataset struct {
 	ImageSize    int    `json:"image_size"`              // 0 means 256
 	Mode         string `json:"resize_mode"`             // see below; "" means border
-	OnlyIfBigger bool   `json:"resize_only_if_bigger"`   // leave alone what is smaller already
+	OnlyIfBigger bool   `json:"resize_only_if_bigger"`   // leave alone, whatever the mode, what is not larger
 	Downscale    string `json:"downscale_interpolation"` // as in Resize; "" means box
 	Upscale      string `json:"upscale_interpolation"`   // as in Resize; "" means lanczos
 }
@@ -62,6 +70,8 @@ type Img2Dataset struct {
 //	border              the same, then white around it to a square
 var img2datasetModes = []string{"no", "fixed", "keep_ratio", "center_crop", "keep_ratio_largest", "border"}
 
+var openCVFilters = map[string]string{"linear": "bilinear", "cubic": "bicubic", "lanczos4": "lanczos", "area": "box"}
+
 // Op returns "Img2Dataset".
 func (Img2Dataset) Op() string { return "Img2Dataset" }
 
@@ -73,6 +83,9 @@ func (t Img2Dataset) Resolve() (Transform, error) {
 	}{{&t.Mode, "border"}, {&t.Downscale, "box"}, {&t.Upscale, "lanczos"}} {
 		if *d.s == "" {
 			*d.s = d.def
+		}
+		if name, ok := openCVFilters[*d.s]; ok {
+			*d.s = name
 		}
 	}
 	if t.ImageSize == 0 {
@@ -91,16 +104,14 @@ func (t Img2Dataset) Resolve() (Transform, error) {
 func (t Img2Dataset) Build(p *Plan) error {
 	in, n := p.Info(), t.ImageSize
 	side := min(in.W, in.H)
-	if t.Mode == "border" || t.Mode == "keep_ratio_largest" {
+	if t.Mode == "border" || t.Mode == "keep_ratio_largest" || t.Mode == "fixed" {
 		side = max(in.W, in.H)
 	}
-	if t.Mode == "no" {
-		return nil
+	if t.Mode == "no" || t.OnlyIfBigger && side <= n {
+		return p.bytes()
 	}
-	if !t.OnlyIfBigger || side > n {
-		if err := t.resize(p, side); err != nil {
-			return err
-		}
+	if err := t.resize(p, side); err != nil {
+		return err
 	}
 	return t.finish(p)
 }
@@ -123,13 +134,14 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 	return p.Resize(int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)), f)
 }
 
-// finish adds what the mode does after the resize, if the image is large enough for a crop or
-// small enough for a border.
+// finish adds what the mode does after the resize. Its centre is rounded down, unlike that of
+// CenterCrop.
 func (t Img2Dataset) finish(p *Plan) error {
 	in, n := p.Info(), t.ImageSize
 	switch t.Mode {
 	case "center_crop":
-		return p.Crop(centered(in.W, in.H, min(n, in.W), min(n, in.H)))
+		x, y := (in.W-n)/2, (in.H-n)/2
+		return p.Crop(image.Rect(x, y, x+n, y+n))
 	case "border":
 		x, y := max(n-in.W, 0), max(n-in.H, 0)
 		if x+y > 0 {

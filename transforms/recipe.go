@@ -79,19 +79,27 @@ func parseEntry[T operation](entry []byte, known map[string]decoder[T]) (t T, er
 	return t, nil
 }
 
-// decodeStrict reads an entry into the struct at t and refuses keys that it does not have.
+// isNumber reports whether a JSON value is one.
+func isNumber(v json.RawMessage) bool { return v[0] == '-' || v[0] >= '0' && v[0] <= '9' }
+
+// decodeStrict reads an entry into the struct at t and refuses keys that it does not have. A
+// number stands for the list of that number where one is wanted.
 func decodeStrict(entry []byte, t any) error {
 	var keys map[string]json.RawMessage
 	if err := json.Unmarshal(entry, &keys); err != nil {
 		return err
 	}
 	known := jsonKeys(reflect.TypeOf(t).Elem())
-	for key := range keys {
-		if key != "op" && !slices.Contains(known, key) {
+	delete(keys, "op")
+	for key, value := range keys {
+		field := slices.Index(known, key)
+		if field < 0 {
 			return fmt.Errorf("unknown parameter %q%s", key, nearest.Hint(key, known))
 		}
+		if reflect.TypeOf(t).Elem().Field(field).Type.Kind() == reflect.Slice && isNumber(value) {
+			keys[key] = slices.Concat([]byte("["), value, []byte("]"))
+		}
 	}
-	delete(keys, "op")
 	body, err := json.Marshal(keys)
 	if err != nil {
 		return err

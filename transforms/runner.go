@@ -20,6 +20,7 @@ type Runner struct {
 	weights weightCache
 	between [2]Image
 	other   Image // what an ImageOp writes
+	sums    []float64
 	mixer   mixer
 	norm    vec.Norm
 	normFor store
@@ -55,6 +56,7 @@ func (r *Runner) DoRand(dst []byte, src Source, rnd Rand) error {
 		return err
 	}
 	r.erase(t)
+	r.multiply(t.f32)
 	return nil
 }
 

@@ -102,7 +102,7 @@ for w, h, _, _ in SIZES[:20]:
     emit("gray", 3, w, h, out=np.asarray(image(w, h, 3).convert("L")))
 for mode in ("constant", "edge", "reflect", "symmetric"):
     for c in (3, 1):
-        for w, h, l, t, r, b in ((9, 8, 1, 2, 3, 4), (9, 8, 0, 0, 5, 0), (9, 8, 0, 7, 0, 1), (9, 8, 8, 7, 8, 7)):
+        for w, h, l, t, r, b in ((9, 8, 1, 2, 3, 4), (9, 8, 0, 0, 5, 0), (9, 8, 0, 7, 0, 1), (9, 8, 8, 7, 8, 7), (9, 8, 40, 0, 3, 25), (1, 8, 3, 2, 0, 1)):
             kw = {"constant_values": 9} if mode == "constant" else {}
             emit("pad", mode, c, w, h, l, t, r, b, out=np.pad(pixels(w, h, c), ((t, b), (l, r), (0, 0)), mode, **kw))
 
