@@ -36,7 +36,7 @@
 // Data of an HDF5 file that is chunked, compressed, big endian or not aligned cannot be viewed
 // in place. Run gives a copy of it in new memory, Contiguous says so, and Gather inflates into
 // what it is given: chunks in parallel, each once for all records that are asked for together.
-// Filters are deflate, shuffle, fletcher32 and lzf. The inflated chunks that were wanted in part are
+// Filters are deflate, shuffle, fletcher32, lzf and scaleoffset. The inflated chunks that were wanted in part are
 // kept: at most 64 MiB a field, or one chunk a processor and one more. Records that are read one
 // by one in order are inflated by all processors, too: those of the next chunks ahead. "inspect" tells what
 // reading such a file costs, "preprocess" makes one that can be mapped. Files that "preprocess

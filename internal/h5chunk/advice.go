@@ -58,6 +58,7 @@ const (
 	nanosLZF         = 1.5  // a byte of the chunk
 	nanosShuffled    = 0.03
 	nanosFletcher32  = 0.05
+	nanosScaled      = 7    // scaleoffset: a number
 	nanosSwapped     = 0.13 // a byte of a big-endian record
 	nanosWorthSaying = 8 * nanosByte
 )
@@ -168,6 +169,8 @@ func (p *pipeline) nanos(stored float64) (n float64) {
 			n += nanosInflated*float64(p.size) + nanosDeflated*stored
 		case h5meta.FilterLZF:
 			n += nanosLZF * float64(p.size)
+		case h5meta.FilterScaleOffset:
+			n += nanosScaled * float64(s.scaled.count)
 		case h5meta.FilterShuffle:
 			n += nanosShuffled * float64(p.size)
 		case h5meta.FilterFletcher32:

@@ -73,7 +73,7 @@ func TestConformance(t *testing.T) {
 // kinds is what the suite must hold.
 var kinds = []string{
 	"compact", "contiguous", "chunked", "single chunk", "implicit", "fixed array", "extensible array", "B-tree v1", "B-tree v2",
-	"deflate", "shuffle", "fletcher32", "lzf", "bool", "float16", "big-endian float32", "big-endian uint64", "string[5] ascii",
+	"deflate", "shuffle", "fletcher32", "lzf", "scaleoffset", "bool", "float16", "big-endian float32", "big-endian uint64", "string[5] ascii",
 }
 
 func note(seen map[string]bool, d *h5meta.Dataset) {

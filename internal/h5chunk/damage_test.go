@@ -87,7 +87,7 @@ func exercise(t testing.TB, b []byte, pool *Pool) (datasets, read int) {
 			read++
 		}
 		held := len(r.cache.entries) * r.grid.size
-		if limit := mostInflated * (len(b) + 64) * (r.cache.most); len(r.cache.entries) > 0 && held > limit {
+		if limit := max(mostConstant, mostInflated*(len(b)+64)) * r.cache.most; len(r.cache.entries) > 0 && held > limit {
 			t.Fatalf("%s: %d bytes of chunks are held for a file of %d", d.Path, held, len(b))
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/penstock/penstock/internal/h5filter"
@@ -102,11 +103,84 @@ func TestInflate(t *testing.T) {
 	}
 }
 
+// What cannot be, or does not fit, is an error; h5py's files are in the other tests.
+func TestScaleOffsetRefuses(t *testing.T) {
+	good := []uint32{2, 0, 16, 0, 4, 1, 0, 0, 0, 0}
+	s, err := newScaleOffset(good, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := func(i int, x uint32) []uint32 {
+		p := slices.Clone(good)
+		p[i] = x
+		return p
+	}
+	for _, tt := range []struct {
+		params []uint32
+		want   error
+	}{
+		{good[:9], h5meta.ErrCorrupt}, {with(soCount, 17), h5meta.ErrCorrupt}, {with(soSize, 3), h5meta.ErrCorrupt}, {with(soFactor, 33), h5meta.ErrCorrupt},
+		{with(soKind, 0), h5meta.ErrUnsupported}, {with(soClass, 1), h5meta.ErrUnsupported}, {with(soClass, 2), h5meta.ErrUnsupported},
+	} {
+		if _, err := newScaleOffset(tt.params, 64); !errors.Is(err, tt.want) {
+			t.Errorf("%v: error %v, want %v", tt.params, err, tt.want)
+		}
+	}
+	dst := make([]byte, 64)
+	head := make([]byte, scaleOffsetHead)
+	for bits, room := range map[byte]int{3: 6, 32: 64} {
+		head[0] = bits
+		if err := s.undo(dst, append(bytes.Clone(head), make([]byte, room)...)); err != nil {
+			t.Errorf("%d bits in %d bytes: %v", bits, room, err)
+		}
+		if err := s.undo(dst, append(bytes.Clone(head), make([]byte, room-1)...)); !errors.Is(err, h5meta.ErrCorrupt) {
+			t.Errorf("%d bits in %d bytes: error %v", bits, room-1, err)
+		}
+	}
+	head[0] = 33
+	for _, src := range [][]byte{append(head, make([]byte, 66)...), head[:20]} {
+		if err := s.undo(dst, src); !errors.Is(err, h5meta.ErrCorrupt) {
+			t.Errorf("%d bytes: error %v", len(src), err)
+		}
+	}
+	z := deflateStd(t, dst, 6)
+	if b, err := inflateSome(make([]byte, 64), z); err != nil || len(b) != 64 {
+		t.Errorf("%d bytes, error %v", len(b), err)
+	}
+	for i, src := range [][]byte{z[:len(z)-1], z[:1], append([]byte{1}, z...), z} {
+		if _, err := inflateSome(make([]byte, 64-i/3), src); !errors.Is(err, h5meta.ErrCorrupt) {
+			t.Errorf("stream %d: error %v", i, err)
+		}
+	}
+}
+
+func BenchmarkScaleOffset(b *testing.B) {
+	for _, size := range []uint32{1, 4, 8} {
+		b.Run(fmt.Sprint(size, " bytes"), func(b *testing.B) {
+			s, err := newScaleOffset([]uint32{2, 0, 1 << 16, 0, size, 1, 0, 0, 0, 0}, int(size)<<16)
+			if err != nil {
+				b.Fatal(err)
+			}
+			src := make([]byte, scaleOffsetHead+5<<13)
+			src[0] = 5
+			dst := make([]byte, size<<16)
+			b.SetBytes(int64(len(dst)))
+			for b.Loop() {
+				if err := s.undo(dst, src); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
 func TestPipelineRefuses(t *testing.T) {
 	for _, filters := range [][]h5meta.Filter{
 		{{ID: h5meta.FilterSzip, Name: "szip"}},
 		{{ID: 32015, Name: "zstd"}},
 		{{ID: h5meta.FilterDeflate, Name: "deflate"}, {ID: h5meta.FilterLZF, Name: "lzf"}},
+		{{ID: h5meta.FilterScaleOffset, Name: "scaleoffset", Params: []uint32{2, 0, 100, 0, 1, 1, 0, 0, 0, 0}}, {ID: h5meta.FilterLZF, Name: "lzf"}},
+		{{ID: h5meta.FilterShuffle, Name: "shuffle"}, {ID: h5meta.FilterScaleOffset, Name: "scaleoffset", Params: []uint32{2, 0, 100, 0, 1, 1, 0, 0, 0, 0}}},
 	} {
 		if _, err := newPipeline(filters, 4, 100); !errors.Is(err, h5meta.ErrUnsupported) {
 			t.Errorf("%v: error %v", filters, err)

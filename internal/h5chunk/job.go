@@ -17,6 +17,8 @@ func (c *call) do(w *worker, job int64) error {
 	}
 	var err error
 	switch plain := c.r.filter.plain(s.mask); {
+	case plain && s.size != int64(c.r.grid.size):
+		err = fmt.Errorf("%d bytes that went through no filter, the chunk has %d: %w", s.size, c.r.grid.size, h5meta.ErrCorrupt)
 	case plain && c.r.grid.whole:
 		err = c.copyPlain(s, slots)
 	case plain && c.r.src.mapped != nil && c.r.swap == 0:

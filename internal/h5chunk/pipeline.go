@@ -13,6 +13,8 @@ type pipeline struct {
 	steps []step // in the order of writing; bit i of a chunk's mask belongs to steps[i]
 	size  int    // bytes of a chunk before the first step
 	most  int    // bytes that one stored byte can stand for
+
+	scaled bool // the first step is scaleoffset
 }
 
 // step is one filter.
@@ -20,6 +22,9 @@ type step struct {
 	id   uint16
 	name string
 	elem int // shuffle: bytes of an element
+
+	scaled scaleOffset
+	open   bool // deflate: of as many bytes as scaleoffset before it made
 }
 
 // What one stored byte can at most become: in a deflate stream 258 bytes take two bits, in
@@ -29,14 +34,19 @@ const (
 	mostLZF      = 88
 )
 
+// mostConstant is how large a chunk may be that its stored bytes say nothing about: scaleoffset
+// stores one number many times in no bits.
+const mostConstant = 64 << 20
+
 // newPipeline refuses filters that are not undone here.
 func newPipeline(filters []h5meta.Filter, elem int64, size int) (pipeline, error) {
 	p := pipeline{size: size, most: 1}
-	for _, f := range filters {
+	for i, f := range filters {
 		s := step{id: f.ID, name: f.Name}
 		switch f.ID {
 		case h5meta.FilterDeflate:
 			p.most *= mostInflated
+			s.open = p.scaled
 		case h5meta.FilterLZF:
 			p.most *= mostLZF
 		case h5meta.FilterFletcher32:
@@ -45,10 +55,22 @@ func newPipeline(filters []h5meta.Filter, elem int64, size int) (pipeline, error
 			if len(f.Params) > 0 && f.Params[0] > 0 && f.Params[0] <= math.MaxInt32 {
 				s.elem = int(f.Params[0])
 			}
+		case h5meta.FilterScaleOffset:
+			var err error
+			if s.scaled, err = newScaleOffset(f.Params, size); err != nil {
+				return p, err
+			}
+			p.scaled = true
+			if i > 0 {
+				return p, fmt.Errorf("filter %v behind others is not undone here: %w", f, h5meta.ErrUnsupported)
+			}
 		default:
 			return p, fmt.Errorf("filter %v is not undone here: %w", f, h5meta.ErrUnsupported)
 		}
 		p.steps = append(p.steps, s)
+	}
+	if p.scaled && p.most%mostLZF == 0 {
+		return p, fmt.Errorf("lzf behind scaleoffset is not undone here: %w", h5meta.ErrUnsupported)
 	}
 	if p.most > mostInflated {
 		return p, fmt.Errorf("chunks that were compressed twice are not read here: %w", h5meta.ErrUnsupported)
@@ -75,6 +97,9 @@ func (p *pipeline) applied(i int, mask uint32) bool {
 // a compressed stream before it can change anything.
 func (p *pipeline) sizeBefore(i int, mask uint32) int {
 	n := p.size
+	if p.scaled && i > 0 {
+		n += scaleOffsetHead + 2 // or less
+	}
 	for j := range i {
 		if p.steps[j].id == h5meta.FilterFletcher32 && p.applied(j, mask) {
 			n += 4
@@ -84,7 +109,12 @@ func (p *pipeline) sizeBefore(i int, mask uint32) int {
 }
 
 // possible reports whether n stored bytes can be a chunk.
-func (p *pipeline) possible(n int64) bool { return int64(p.size)/int64(p.most) <= n+64 }
+func (p *pipeline) possible(n int64) bool {
+	if p.scaled {
+		return int64(p.size) <= max(mostConstant, mostInflated*(n+64))
+	}
+	return int64(p.size)/int64(p.most) <= n+64
+}
 
 // undone is the error of a step.
 type undone struct {
@@ -154,6 +184,11 @@ func (w *worker) undoStep(s step, out, src []byte) ([]byte, error) {
 		return out, nil
 	case h5meta.FilterLZF:
 		return out, unLZF(out, src)
+	case h5meta.FilterScaleOffset:
+		return out, s.scaled.undo(out, src)
+	}
+	if s.open {
+		return inflateSome(out, src)
 	}
 	return out, w.inflater.inflate(out, src)
 }

@@ -61,7 +61,7 @@ type Reader struct {
 // index of the chunks, no elements.
 //
 // Read are all layouts with the data in the file, and the filters deflate, shuffle,
-// fletcher32 and lzf; numbers come in the order of bytes of this machine, which must be
+// fletcher32, lzf and scaleoffset; numbers come in the order of bytes of this machine, which must be
 // little endian, everything else of fixed size as stored. The error of anything else is
 // h5meta.ErrUnsupported and says what it is; that of a damaged index is h5meta.ErrCorrupt.
 func NewReader(src io.ReaderAt, data *h5meta.Dataset, opts Options) (*Reader, error) {

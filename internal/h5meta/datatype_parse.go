@@ -93,6 +93,9 @@ func (t *Datatype) float(c *cursor, flags uint32) {
 }
 
 func (t *Datatype) compound(c *cursor, n int, version uint32, depth int) {
+	if c.err == nil && n == 0 {
+		c.corrupt("compound without members")
+	}
 	for range n {
 		m := Member{Name: memberName(c, version)}
 		if version < 3 {

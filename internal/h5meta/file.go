@@ -104,10 +104,26 @@ func (p *parser) extension() error {
 			return c.err
 		}
 	}
+	if m, ok := h.first(msgCacheImage); ok {
+		if err := p.cacheImage(m); err != nil {
+			return err
+		}
+	}
 	if m, ok := h.first(msgSharedTable); ok {
 		return p.readSharedTable(m)
 	}
 	return nil
+}
+
+// cacheImage refuses a file whose metadata is not in its places, but in an image of libhdf5's
+// cache.
+func (p *parser) cacheImage(m message) error {
+	c := p.cursor(m, "metadata cache image message")
+	c.version(0, 0)
+	if c.addr() != undef && c.err == nil {
+		c.unsupported("the file's metadata is in an image of libhdf5's cache; rewrite it: h5repack OLD.h5 NEW.h5")
+	}
+	return c.err
 }
 
 // All visits all datasets, depth first, in name order. A dataset with several hard links

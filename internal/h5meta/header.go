@@ -11,6 +11,7 @@ const (
 	msgLink         = 0x06
 	msgExternal     = 0x07
 	msgLayout       = 0x08
+	msgBogus        = 0x09 // has no meaning: for tests of readers
 	msgFilters      = 0x0b
 	msgAttribute    = 0x0c
 	msgSharedTable  = 0x0f
@@ -18,7 +19,8 @@ const (
 	msgSymbolTable  = 0x11
 	msgBTreeK       = 0x13
 	msgAttrInfo     = 0x15
-	msgLast         = 0x17
+	msgCacheImage   = 0x18
+	msgLast         = 0x18
 )
 
 // Flags of a header message.
@@ -71,6 +73,9 @@ func (s *source) readHeader(addr uint64) (*header, error) {
 
 // readV1 reads version 1: a prefix of 16 bytes, then messages.
 func (h *header) readV1(s *source, c *cursor) {
+	if c.left() > 0 && c.b[0] == 0 {
+		c.corrupt("there is none, as in a file whose writer ended without closing it")
+	}
 	h.version = int(c.version(1, 1))
 	c.skip(1 + 2 + 4) // reserved, number of messages, reference count
 	n := uint64(c.u32())
@@ -216,7 +221,7 @@ func (h *header) first(typ uint16) (message, bool) {
 // and this one does not.
 func (h *header) unknown(s *source) error {
 	for _, m := range h.msgs {
-		if m.typ > msgLast && m.flags&flagMustKnow != 0 {
+		if (m.typ > msgLast || m.typ == msgBogus) && m.flags&flagMustKnow != 0 {
 			return s.errorAt(ErrUnsupported, h.addr, "object header", "message of unknown type 0x%x, which readers must understand", m.typ)
 		}
 	}

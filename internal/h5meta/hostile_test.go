@@ -50,6 +50,32 @@ func (w *builder) put(fields ...any) {
 	}
 }
 
+// A file whose writer ended before the root group was written is told as that, one whose metadata
+// is elsewhere as what it is, and a message that readers must know is refused if nobody does.
+func TestHeadersOfOthers(t *testing.T) {
+	b := buildGroups([]map[string]int{{}})
+	clear(b[groupAddr(0):])
+	if _, err := exercise(t, b, true); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "without closing it") {
+		t.Errorf("no root group: error %v", err)
+	}
+	for _, tt := range []struct {
+		addr uint64
+		want error
+	}{{0x800, ErrUnsupported}, {undef, nil}} {
+		c := msgCursor(uint8(0), tt.addr, uint64(100))
+		p := &parser{source: c.src}
+		if err := p.cacheImage(message{data: c.b}); !errors.Is(err, tt.want) || err != nil && !strings.Contains(err.Error(), "h5repack") {
+			t.Errorf("image at %x: error %v, want %v", tt.addr, err, tt.want)
+		}
+	}
+	for typ, want := range map[uint16]bool{msgBogus: true, msgLast + 1: true, msgAttribute: false, msgCacheImage: false} {
+		h := &header{msgs: []message{{typ: typ, flags: flagMustKnow}}}
+		if err := h.unknown(&source{}); errors.Is(err, ErrUnsupported) != want {
+			t.Errorf("message 0x%x: error %v", typ, err)
+		}
+	}
+}
+
 // Links in circles end, and say so.
 func TestCycle(t *testing.T) {
 	b := buildGroups([]map[string]int{{"self": 0, "a": 1}, {"b": 2}, {"up": 1, "root": 0}})

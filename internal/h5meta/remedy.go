@@ -13,11 +13,15 @@ func (d *Dataset) Remedy(from, to string) string {
 		return "h5repack -l CONTI " + from + " " + to
 	}
 	path, strange := "", false
-	for _, f := range d.Filters {
+	for i, f := range d.Filters {
 		switch f.ID {
 		case FilterDeflate, FilterShuffle, FilterFletcher32, FilterLZF:
 			continue
-		case FilterSzip, FilterNbit, FilterScaleOffset: // of HDF5 itself
+		case FilterScaleOffset:
+			if i == 0 {
+				continue
+			}
+		case FilterSzip, FilterNbit: // of HDF5 itself
 		default:
 			path = pluginPath
 		}

@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 LARGE = 1 << 24  # datasets of more bytes are left out
-UNDONE = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, 32000)
+UNDONE = (h5py.h5z.FILTER_DEFLATE, h5py.h5z.FILTER_SHUFFLE, h5py.h5z.FILTER_FLETCHER32, h5py.h5z.FILTER_SCALEOFFSET, 32000)
 
 
 def native(a):

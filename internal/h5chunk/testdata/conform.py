@@ -134,6 +134,22 @@ def masked(group, name):
         d.id.write_direct_chunk((i, 0), data, filter_mask=mask)
 
 
+def scaled(group):
+    """Numbers behind scaleoffset: of every type, of one value, of all bits, with fill values and gzip."""
+    for typ in ["u1", "i1", "<u2", ">i2", "<i4", ">u4", "<i8", ">u8", "<f4", ">f4", "<f8", ">f8"]:
+        a = values(typ, (23, 12))
+        steps = 3 if "f" in typ else 0
+        name = typ.replace("<", "le_").replace(">", "be_")
+        group.create_dataset(name, data=a, chunks=(5, 7), scaleoffset=steps)
+        group.create_dataset(name + "_fill", data=a, chunks=(5, 7), scaleoffset=steps, fillvalue=a[3, 3])
+        group.create_dataset(name + "_part", (23, 12), typ, chunks=(5, 7), scaleoffset=steps, fillvalue=9)[6:8] = a[:2]
+    group.create_dataset("constant", data=np.full((23, 12), -7), chunks=(5, 12), scaleoffset=0)
+    group.create_dataset("wide", data=rng.integers(-2**62, 2**62, (23, 12)), chunks=(5, 12), scaleoffset=0)
+    group.create_dataset("all", data=rng.integers(-2**31, 2**31, (23, 12), "i4"), chunks=(5, 12), scaleoffset=32)
+    group.create_dataset("fixed", data=rng.integers(0, 15, (23, 12)), chunks=(5, 12), scaleoffset=5)
+    group.create_dataset("packed", data=values("<i4", (23, 12)), chunks=(5, 12), scaleoffset=0, compression="gzip")
+
+
 def attributes(f, k):
     f.attrs["text"] = "h\u00e9"
     f.attrs["numbers"] = np.arange(4, dtype=">i4")
@@ -161,6 +177,8 @@ for k, libver in enumerate(["earliest", "v108", "v110", "latest"]):
                     add(g, "d%d_%s" % (i, typ.replace("<", "le_").replace(">", "be_").replace("?", "bool")), typ, layout, steps)
                 if layout == "one" and kind == "shuffle-gzip":
                     masked(f, "masked")
+                if layout == "one" and kind == "none":
+                    scaled(f.create_group("scaled"))
             with h5py.File(path, "r") as f:
                 answers[name] = describe(f)
 

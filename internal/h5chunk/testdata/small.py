@@ -20,3 +20,10 @@ for name, libver in kinds:
         f.create_dataset("sum", data=a[:8].astype("<i8"), chunks=(2, 30), fletcher32=True)
         f.create_dataset("flat", data=a[:5].astype(">f8"))
         f.create_dataset("rest", shape=(50, 4), dtype="u2", chunks=(5, 4), compression="gzip", fillvalue=7)[7:9] = 3
+
+with h5py.File("small-scaled.h5", "w") as f:
+    a = (np.arange(20 * 30) // 4 % 50).reshape(20, 30)
+    f.create_dataset("ints", data=a.astype("<i4"), chunks=(4, 30), scaleoffset=0)
+    f.create_dataset("floats", data=a.astype(">f4") / 8, chunks=(6, 7), scaleoffset=2)
+    f.create_dataset("fill", shape=(20, 30), dtype="i2", chunks=(4, 30), scaleoffset=0, fillvalue=-3)[5:7] = a[:2]
+    f.create_dataset("packed", data=a.astype("u2"), chunks=(4, 30), scaleoffset=0, compression="gzip")
