@@ -104,6 +104,13 @@ func TestResizeKeepRatio(t *testing.T) {
 			t.Errorf("%+v: %v, %v", tt, out, err)
 		}
 	}
+	tall := testImage(20, 200, 3)
+	for _, order := range []string{"horizontal", "auto"} {
+		got := apply(t, tall, ResizeKeepRatio{Size: []int{60}, Longest: 1, PassOrder: order})
+		if want := apply(t, tall, Resize{Size: []int{60, 6}, PassOrder: order}); !bytes.Equal(got, want) {
+			t.Errorf("order %s differs", order)
+		}
+	}
 	src := testImage(40, 20, 3)
 	got := apply(t, src, CenterCropOrPad{Size: []int{30, 36}, Fill: []int{1, 2, 3}})
 	want := apply(t, src, Crop{Left: 2, Height: 20, Width: 36}, Pad{Padding: []int{0, 5}, Fill: []int{1, 2, 3}})

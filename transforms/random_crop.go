@@ -21,6 +21,7 @@ type RandomResizedCrop struct {
 	Scale         []float64 `json:"scale"`         // range of the part's share of the area; nil means 0.08 to 1
 	Ratio         []float64 `json:"ratio"`         // range of width / height, drawn by its logarithm; nil means 3/4 to 4/3
 	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
+	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means horizontal
 	Antialias     Antialias `json:"antialias"`     // is always true
 }
 
@@ -43,7 +44,7 @@ func (t RandomResizedCrop) Resolve() (Transform, error) {
 		t.Interpolation = vec.Bilinear.String()
 	}
 	_, err := vec.ParseFilter(t.Interpolation)
-	errs = append(errs, err, checkRange("scale", t.Scale, 0, 1), checkRange("ratio", t.Ratio, 0, math.MaxFloat64))
+	errs = append(errs, err, resolvePassOrder(&t.PassOrder), checkRange("scale", t.Scale, 0, 1), checkRange("ratio", t.Ratio, 0, math.MaxFloat64))
 	return t, errors.Join(errs...)
 }
 
@@ -65,7 +66,7 @@ func (t RandomResizedCrop) Build(p *Plan) error {
 	if err != nil {
 		return err
 	}
-	return p.Resize(t.Size[1], t.Size[0], f)
+	return p.resizeBy(t.PassOrder, t.Size[1], t.Size[0], f)
 }
 
 // Randomized marks the transform as random.

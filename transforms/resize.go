@@ -89,18 +89,29 @@ func (t Resize) Resolve() (Transform, error) {
 	if _, err := vec.ParseFilter(t.Interpolation); err != nil {
 		errs = append(errs, err)
 	}
-	if t.PassOrder == "" {
-		t.PassOrder = "horizontal"
-	}
-	if !slices.Contains(passOrders, t.PassOrder) {
-		errs = append(errs, fmt.Errorf("unknown pass_order %q%s", t.PassOrder, nearest.Hint(t.PassOrder, passOrders)))
-	}
 	fill, err := resolveFill(t.Fill)
 	t.Fill = fill
-	return t, errors.Join(append(errs, err)...)
+	return t, errors.Join(append(errs, resolvePassOrder(&t.PassOrder), err)...)
 }
 
 var passOrders = []string{"horizontal", "auto"}
+
+// resolvePassOrder fills in the default and reports an order that there is not.
+func resolvePassOrder(order *string) error {
+	if *order == "" {
+		*order = passOrders[0]
+	}
+	if !slices.Contains(passOrders, *order) {
+		return fmt.Errorf("unknown pass_order %q%s", *order, nearest.Hint(*order, passOrders))
+	}
+	return nil
+}
+
+// resizeBy resizes in the order of that name.
+func (p *Plan) resizeBy(order string, w, h int, f vec.Filter) error {
+	less := p.info.H - h
+	return p.resize(w, h, f, order == "auto" && less > 0 && less > 2*(p.info.W-w))
+}
 
 // Build adds the resize, and what cover and pad do behind it.
 func (t Resize) Build(p *Plan) error {
@@ -111,9 +122,7 @@ func (t Resize) Build(p *Plan) error {
 	}
 	boxH, boxW := t.Size[0], t.Size[len(t.Size)-1]
 	w, h := t.scaled(in.W, in.H, boxW, boxH)
-	less := in.H - h
-	verticalFirst := t.PassOrder == "auto" && less > 0 && less > 2*(in.W-w)
-	if err := p.resize(w, h, f, verticalFirst); err != nil {
+	if err := p.resizeBy(t.PassOrder, w, h, f); err != nil {
 		return err
 	}
 	switch t.Fit {

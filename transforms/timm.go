@@ -19,6 +19,7 @@ type ResizeKeepRatio struct {
 	Size          []int   `json:"size"`          // one for a square, or height and width
 	Longest       float64 `json:"longest"`       // 0 covers Size, 1 fits into it
 	Interpolation string  `json:"interpolation"` // as in Resize; "" means bilinear
+	PassOrder     string  `json:"pass_order"`    // as in Resize; "" means horizontal
 }
 
 // Op returns "ResizeKeepRatio".
@@ -31,7 +32,7 @@ func (t ResizeKeepRatio) Resolve() (Transform, error) {
 	if !(t.Longest >= 0 && t.Longest <= 1) {
 		err = errors.Join(err, fmt.Errorf("longest %v must be 0 to 1", t.Longest))
 	}
-	return t, err
+	return t, errors.Join(err, resolvePassOrder(&t.PassOrder))
 }
 
 // Build adds the resize.
@@ -41,7 +42,7 @@ func (t ResizeKeepRatio) Build(p *Plan) error {
 		return err
 	}
 	w, h := t.scaled(p.info.W, p.info.H)
-	return p.Resize(w, h, f)
+	return p.resizeBy(t.PassOrder, w, h, f)
 }
 
 // scaled is timm's ResizeKeepRatio.get_params.
