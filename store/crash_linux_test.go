@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/crash"
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -115,7 +116,7 @@ func newCrashed(t *testing.T, kind string) *crashed {
 	if _, err := crashResume(dest, first, records, nowhere); err != nil {
 		t.Fatal(err)
 	}
-	c.before = folderBytes(t, dest)
+	c.before = foldertest.Files(t, dest)
 	return c
 }
 
@@ -153,7 +154,7 @@ func (c *crashed) goOn(t *testing.T, s crash.State, dir string) error {
 			return fmt.Errorf("%d records were kept of %d", kept, least)
 		}
 	}
-	if got := folderBytes(t, dest); !maps.Equal(got, c.want) {
+	if got := foldertest.Files(t, dest); !maps.Equal(got, c.want) {
 		return errors.New("other files than those of a build that was not interrupted")
 	}
 	if n := entryCount(dir); n != 1 {
@@ -168,7 +169,7 @@ func (c *crashed) whole(t *testing.T, dest string) (done bool, err error) {
 	if _, err := os.Lstat(dest); errors.Is(err, os.ErrNotExist) && c.before == nil {
 		return false, nil
 	}
-	is := folderBytes(t, dest)
+	is := foldertest.Files(t, dest)
 	want := c.before
 	if is[ManifestName] == c.want[ManifestName] {
 		want, done = c.want, true
@@ -203,7 +204,7 @@ func TestCrashes(t *testing.T) {
 			c := newCrashed(t, kind)
 			dir := c.newDir(t)
 			trial := crash.Trial{
-				Folder: dir, Scratch: crash.MemoryDir(t), Done: func() { c.want = folderBytes(t, filepath.Join(dir, "ds")) },
+				Folder: dir, Scratch: crash.MemoryDir(t), Done: func() { c.want = foldertest.Files(t, filepath.Join(dir, "ds")) },
 				Twice: ending,
 				GoOn:  func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
 				Command: func(folder string) (env, args []string) {

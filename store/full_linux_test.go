@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/internal/smalldisk"
 )
 
@@ -17,7 +18,7 @@ func TestDiskFull(t *testing.T) {
 	disk := smalldisk.New(t, "3m")
 	whole := filepath.Join(t.TempDir(), "ds")
 	makeDataset(t, whole, 0, 2500, FlatOptions{ShardBytes: 1})
-	want := folderBytes(t, whole)
+	want := foldertest.Files(t, whole)
 	filler, dest := filepath.Join(disk, "filler"), filepath.Join(disk, "ds")
 	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}}
 	full := 0

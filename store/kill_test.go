@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/crash"
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -169,28 +170,10 @@ func runAndKill(t *testing.T, dest, what string, after time.Duration, env ...str
 	return true
 }
 
-// folderBytes reads all files of a folder.
-func folderBytes(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := make(map[string]string)
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[e.Name()] = string(data)
-	}
-	return all
-}
-
 // sameFolder compares two datasets, and makes sure that nothing lies beside dest.
 func sameFolder(t *testing.T, dest string, want map[string]string) {
 	t.Helper()
-	got := folderBytes(t, dest)
+	got := foldertest.Files(t, dest)
 	for name := range want {
 		if got[name] != want[name] {
 			t.Errorf("%s: other bytes than those of the build that was not interrupted", name)
@@ -232,7 +215,7 @@ func TestKilledBuilds(t *testing.T) {
 		t.Fatal("the builder does not end")
 	}
 	took := time.Since(begin)
-	want := folderBytes(t, whole)
+	want := foldertest.Files(t, whole)
 	rng := rand.New(rand.NewPCG(uint64(begin.UnixNano()), 1))
 	kills := 0
 	for n := 0; kills < *least && n < 10**least; n++ {
@@ -252,11 +235,11 @@ func TestKilledAppends(t *testing.T) {
 	dir := crash.MemoryDir(t)
 	whole := filepath.Join(dir, "whole", "ds")
 	runAndKill(t, whole, "never", 0)
-	base := folderBytes(t, whole)
+	base := foldertest.Files(t, whole)
 	begin := time.Now()
 	runAndKill(t, whole, "never", 0, builder+"_APPEND=1")
 	took := time.Since(begin)
-	want := folderBytes(t, whole)
+	want := foldertest.Files(t, whole)
 	rng := rand.New(rand.NewPCG(uint64(begin.UnixNano()), 2))
 	for n := range 10 {
 		dest := filepath.Join(dir, fmt.Sprint(n), "ds")

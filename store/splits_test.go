@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/crash"
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -334,7 +335,7 @@ func TestDamagedJournals(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	stage := folderBytes(t, stageDir(kept))
+	stage := foldertest.Files(t, stageDir(kept))
 	journal := []byte(stage[JournalName])
 	refused, resumed := 0, 0
 	for at := 0; at < len(journal); at += 97 {
@@ -384,11 +385,11 @@ func TestDamagedStage(t *testing.T) {
 	if err := errors.Join(w.Checkpoint(nil), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for name, data := range folderBytes(t, stageDir(kept)) {
+	for name, data := range foldertest.Files(t, stageDir(kept)) {
 		if name == "build.lock" || name == JournalName {
 			continue
 		}
-		stage := folderBytes(t, stageDir(kept))
+		stage := foldertest.Files(t, stageDir(kept))
 		stage[name] = data[:len(data)-1]
 		dest := filepath.Join(dir, "damaged")
 		writeFolder(t, stageDir(dest), stage)

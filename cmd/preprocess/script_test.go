@@ -9,6 +9,7 @@ import (
 	"image/gif"
 	"image/jpeg"
 	"image/png"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/store/hdf5"
 )
@@ -121,27 +123,13 @@ func holdsCmd(ts *testscript.TestScript, _ bool, args []string) {
 
 // sameCmd is "same A B": two files or folders must have the same content.
 func sameCmd(ts *testscript.TestScript, neg bool, args []string) {
-	a, err := content(ts.MkAbs(args[0]))
+	a, err := foldertest.Read(ts.MkAbs(args[0]))
 	ts.Check(err)
-	b, err := content(ts.MkAbs(args[1]))
+	b, err := foldertest.Read(ts.MkAbs(args[1]))
 	ts.Check(err)
-	if (a == b) == neg {
-		ts.Fatalf("%s and %s are the same: %v", args[0], args[1], a == b)
+	if maps.Equal(a, b) == neg {
+		ts.Fatalf("%s and %s are the same: %v", args[0], args[1], neg)
 	}
-}
-
-// content returns names and bytes of all files below path.
-func content(path string) (string, error) {
-	var b strings.Builder
-	err := filepath.Walk(path, func(p string, info os.FileInfo, err error) error {
-		if err != nil || info.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(p)
-		fmt.Fprintf(&b, "%q %q\n", strings.TrimPrefix(p, path), data)
-		return err
-	})
-	return b.String(), err
 }
 
 // stopCmd is "stop-at FILE SIGNAL COMMAND ARG...": it waits until the command has made the

@@ -14,6 +14,7 @@ import (
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
 
 	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/internal/preprocess"
 )
 
@@ -52,24 +53,6 @@ func pictures(t *testing.T, n int) string {
 	return root
 }
 
-// files returns the content of all files in a folder.
-func files(t *testing.T, dir string) map[string]string {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := make(map[string]string)
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(dir, e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[e.Name()] = string(data)
-	}
-	return all
-}
-
 // A pipeline on Prism makes the bytes of one process, also when it runs a second time.
 func TestPipelineHasTheBytesOfOneProcess(t *testing.T) {
 	source, out := pictures(t, 40), t.TempDir()
@@ -82,7 +65,7 @@ func TestPipelineHasTheBytesOfOneProcess(t *testing.T) {
 		if err := run(t.Context(), 5, append([]string{source, many}, flags...)); err != nil {
 			t.Fatal(err)
 		}
-		if !maps.Equal(files(t, one), files(t, many)) {
+		if !maps.Equal(foldertest.Files(t, one), foldertest.Files(t, many)) {
 			t.Error("the dataset of the pipeline has other bytes")
 		}
 		if err := os.RemoveAll(many); err != nil {

@@ -28,6 +28,7 @@ var layers = [][]place{
 		{"internal/guardpage", "memory beside pages that fault, for tests of kernels, whatever these compute"},
 		{"internal/spin", "waits for a number to change, whatever it counts"},
 		{"internal/smalldisk", "mounts small file systems, for tests, whatever fills them"},
+		{"internal/foldertest", "reads folders, for tests, whatever is in them"},
 		{"internal/pythontest", "finds Pythons, for tests, whatever these ask them"},
 		{"internal/browser", "opens pages, for tests, and knows nothing of what is on them"},
 		{"remote", "objects of a store, whatever they are; it speaks no protocol and needs the standard library only"},

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -223,13 +224,13 @@ func TestAppendRefusals(t *testing.T) {
 	}
 	c.Append = false
 	mustRun(t, c)
-	before := files(t, c.Dest)
+	before := foldertest.Files(t, c.Dest)
 	c.Append, c.Crop = true, []int{12}
 	want := `these records cannot be appended to it: field "images" is uint8 (3, 16, 16) CHW, and not uint8 (3, 12, 12) CHW (how it was made: inspect show --recipe)`
 	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if !maps.Equal(files(t, c.Dest), before) {
+	if !maps.Equal(foldertest.Files(t, c.Dest), before) {
 		t.Error("a refused append changed the dataset")
 	}
 }
@@ -279,7 +280,7 @@ func TestSameBytesOfTables(t *testing.T) {
 		c.Workers, c.Stratify, c.Dedup, c.ShardBytes = workers, true, true, 8192
 		c.Split, _ = ParseSplit("a=0.5,b=0.5")
 		mustRun(t, c)
-		if got := files(t, c.Dest); first == nil {
+		if got := foldertest.Files(t, c.Dest); first == nil {
 			first = got
 		} else if !maps.Equal(got, first) {
 			t.Errorf("%d workers made other bytes than 1", workers)

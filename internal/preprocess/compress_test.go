@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -199,7 +200,7 @@ func TestCompressStopped(t *testing.T) {
 	c.Compress, c.Checkpoint = Compress{On: true, ChunkRecords: 2}, 1
 	c.Dest = filepath.Join(t.TempDir(), "x.h5")
 	mustRun(t, c)
-	want := files(t, c.Dest)
+	want := foldertest.Files(t, c.Dest)
 	c.Dest = filepath.Join(t.TempDir(), "x.h5")
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
@@ -212,7 +213,7 @@ func TestCompressStopped(t *testing.T) {
 		t.Error("it is there all the same")
 	}
 	c.Resume = true
-	if s := mustRun(t, c); s.Resumed != 40 || !maps.Equal(files(t, c.Dest), want) {
+	if s := mustRun(t, c); s.Resumed != 40 || !maps.Equal(foldertest.Files(t, c.Dest), want) {
 		t.Errorf("%+v, or other bytes than without", s)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/crash"
+	"github.com/penstock/penstock/internal/foldertest"
 )
 
 // A build that ends at any of its steps, by a kill or a power cut, goes on and ends with the
@@ -101,7 +102,7 @@ func testCrashes(t *testing.T, w child) {
 // everything reads all files in a folder, and lists the folders in it.
 func everything(t *testing.T, folder string) map[string]string {
 	t.Helper()
-	all := files(t, folder)
+	all := foldertest.Files(t, folder)
 	err := filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.IsDir() {
 			all[strings.TrimPrefix(path, folder)+"/"] = ""

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/internal/smalldisk"
 )
 
@@ -65,7 +66,7 @@ func TestDiskFullThenResumed(t *testing.T) {
 		if name == "ds" && s.Resumed == 0 || s.ID != manifest(t, whole.Dest).ID {
 			t.Errorf("%s: %d records of before, identity %s", name, s.Resumed, s.ID)
 		}
-		if name == "ds" && !maps.Equal(files(t, c.Dest), files(t, whole.Dest)) {
+		if name == "ds" && !maps.Equal(foldertest.Files(t, c.Dest), foldertest.Files(t, whole.Dest)) {
 			t.Error("other bytes than with room from the beginning")
 		}
 	}

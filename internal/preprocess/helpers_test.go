@@ -146,24 +146,5 @@ func manifest(t testing.TB, dest string) *store.Manifest {
 	return m
 }
 
-// files returns the content of every file below path, or of the file that it is.
-func files(t testing.TB, path string) map[string]string {
-	t.Helper()
-	all := make(map[string]string)
-	err := filepath.Walk(path, func(p string, info os.FileInfo, err error) error {
-		if err != nil || info.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(p)
-		rel, _ := filepath.Rel(path, p)
-		all[rel] = string(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 // haveHDF5 reports whether this build writes HDF5.
 func haveHDF5() bool { return !strings.HasPrefix(hdf5.Version(), "no ") }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -58,7 +59,7 @@ func mergeError(t *testing.T, m MergeConfig) string {
 // checkSame makes sure that two datasets, and the lists beside them, have the same bytes.
 func checkSame(t *testing.T, got, want string) {
 	t.Helper()
-	a, b := files(t, got), files(t, want)
+	a, b := foldertest.Files(t, got), foldertest.Files(t, want)
 	if !maps.Equal(a, b) {
 		for _, name := range slices.Sorted(maps.Keys(b)) {
 			if a[name] != b[name] {
@@ -177,14 +178,14 @@ func TestMergeOfEmptyParts(t *testing.T) {
 func TestPartIsMadeOnce(t *testing.T) {
 	c := config(t, folder(t, 12)).rank(1, 3)
 	mustRun(t, c)
-	parts := files(t, partsDir(c.Dest))
+	parts := foldertest.Files(t, partsDir(c.Dest))
 	s := mustRun(t, c)
 	if len(s.hints) == 0 || !strings.Contains(s.hints[0], "complete already") || s.Part == nil || s.Part.Rank != 1 || s.Records != 4 {
 		t.Errorf("made again: %+v", s)
 	}
 	c.Overwrite = true
 	mustRun(t, c)
-	if !maps.Equal(files(t, partsDir(c.Dest)), parts) {
+	if !maps.Equal(foldertest.Files(t, partsDir(c.Dest)), parts) {
 		t.Error("other bytes the second time")
 	}
 	c.Overwrite, c.Crop = false, []int{20}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/store"
@@ -166,7 +167,7 @@ func TestShardsAreSentWhileTheyAreMade(t *testing.T) {
 					t.Errorf("%s was sent twice", key)
 				}
 			}
-			if left := files(t, c.Spool); len(left) > 0 {
+			if left := foldertest.Files(t, c.Spool); len(left) > 0 {
 				t.Errorf("left in the spool: %v", left)
 			}
 		})
@@ -388,7 +389,7 @@ func TestKilledWhileSending(t *testing.T) {
 	begin := time.Now()
 	w.run(t, 0)
 	whole := time.Since(begin)
-	want := files(t, w.Dest)
+	want := foldertest.Files(t, w.Dest)
 	hit := 0
 	for range *kills {
 		w.Bucket, w.Dest, w.Spool = t.TempDir(), urlOf("out/ds"), t.TempDir()
@@ -404,7 +405,7 @@ func TestKilledWhileSending(t *testing.T) {
 		if _, err := os.Stat(manifest); err != nil {
 			w.run(t, 0)
 		}
-		got := files(t, filepath.Join(w.Bucket, "out/ds"))
+		got := foldertest.Files(t, filepath.Join(w.Bucket, "out/ds"))
 		maps.DeleteFunc(got, func(name, _ string) bool { // of writes that were killed; a store shows none of them
 			return strings.HasSuffix(name, ".tmp")
 		})

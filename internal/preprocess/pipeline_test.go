@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -66,7 +67,7 @@ func TestRecipeRunsAgain(t *testing.T) {
 			mustRun(t, first)
 			again := fromRecipe(t, manifest(t, first.Dest).Recipe, first.Source, filepath.Join(t.TempDir(), "again"))
 			mustRun(t, again)
-			if !maps.Equal(files(t, first.Dest), files(t, again.Dest)) {
+			if !maps.Equal(foldertest.Files(t, first.Dest), foldertest.Files(t, again.Dest)) {
 				t.Errorf("other bytes; recipes\n%+v\n%+v", manifest(t, first.Dest).Recipe, manifest(t, again.Dest).Recipe)
 			}
 		})

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -60,7 +61,7 @@ func TestSameBytesForAnyWorkers(t *testing.T) {
 				c := config(t, source)
 				c.Dest, c.Workers, c.Skip = filepath.Join(filepath.Dir(c.Dest), name), workers, true
 				mustRun(t, c)
-				got := files(t, c.Dest)
+				got := foldertest.Files(t, c.Dest)
 				if first == nil {
 					first = got
 				}
@@ -184,7 +185,7 @@ func TestOverwriteKeepsTheOldUntilTheNewIsWhole(t *testing.T) {
 	source := folder(t, 6)
 	c := config(t, source)
 	mustRun(t, c)
-	before := files(t, c.Dest)
+	before := foldertest.Files(t, c.Dest)
 	if _, err := Run(context.Background(), c, &silent{}); !errors.Is(err, store.ErrExist) || !strings.Contains(err.Error(), "--overwrite") {
 		t.Errorf("error %v, want store.ErrExist and a word on --overwrite", err)
 	}
@@ -193,12 +194,12 @@ func TestOverwriteKeepsTheOldUntilTheNewIsWhole(t *testing.T) {
 	if _, err := Run(context.Background(), c, &silent{}); err == nil {
 		t.Error("a bad sample is no error")
 	}
-	if !maps.Equal(files(t, c.Dest), before) {
+	if !maps.Equal(foldertest.Files(t, c.Dest), before) {
 		t.Error("a run that failed changed the dataset")
 	}
 	c.Skip = true
 	mustRun(t, c)
-	if maps.Equal(files(t, c.Dest), before) {
+	if maps.Equal(foldertest.Files(t, c.Dest), before) {
 		t.Error("a run that was done did not change the dataset")
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -76,7 +77,7 @@ func useURLs(t *testing.T, b remote.Bucket) {
 func fillBucket(t *testing.T, b remote.Bucket, folder, key string) {
 	t.Helper()
 	c := remote.NewClient(b, remote.Policy{})
-	for name, data := range files(t, folder) {
+	for name, data := range foldertest.Files(t, folder) {
 		at := key
 		if name != "." {
 			at += "/" + filepath.ToSlash(name)
@@ -154,13 +155,13 @@ func testBucketToBucket(t *testing.T, source, key, name string) {
 	if s.Dest != "s3://lab/out/"+name || s.Source.Path != "s3://lab/"+key {
 		t.Errorf("made %s from %s", s.Dest, s.Source.Path)
 	}
-	if left := files(t, r.Spool); len(left) > 0 {
+	if left := foldertest.Files(t, r.Spool); len(left) > 0 {
 		t.Errorf("left in the spool: %v", left)
 	}
 	if _, err := Run(t.Context(), r, &silent{}); !errors.Is(err, store.ErrExist) || strings.Contains(err.Error(), "hush") {
 		t.Errorf("a second time: %v", err)
 	}
-	for name, data := range files(t, got) {
+	for name, data := range foldertest.Files(t, got) {
 		if strings.Contains(data, "hush") {
 			t.Errorf("%s has the secret in it", name)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/store"
 )
 
@@ -148,7 +149,7 @@ func testKill(t *testing.T, w child, name string) {
 	begin := time.Now()
 	w.run(t, 0)
 	whole := time.Since(begin)
-	want, wantSkipped := files(t, w.Dest), files(t, w.Dest+".skipped.jsonl")
+	want, wantSkipped := foldertest.Files(t, w.Dest), foldertest.Files(t, w.Dest+".skipped.jsonl")
 	random := rand.New(rand.NewPCG(uint64(w.Workers), uint64(len(name))))
 	hit := 0
 	for i := range *kills {
@@ -166,10 +167,10 @@ func testKill(t *testing.T, w child, name string) {
 		if _, err := os.Stat(w.Dest); errors.Is(err, os.ErrNotExist) || store.Unfinished(w.Dest) {
 			w.run(t, 0)
 		}
-		if !maps.Equal(files(t, w.Dest), want) {
+		if !maps.Equal(foldertest.Files(t, w.Dest), want) {
 			t.Errorf("kill %d, after %v of %v: the dataset has other bytes than without", i, after, whole)
 		}
-		if !maps.Equal(files(t, w.Dest+".skipped.jsonl"), wantSkipped) {
+		if !maps.Equal(foldertest.Files(t, w.Dest+".skipped.jsonl"), wantSkipped) {
 			t.Errorf("kill %d, after %v of %v: another list of skipped samples", i, after, whole)
 		}
 	}
@@ -242,7 +243,7 @@ func TestResumeAfterFailure(t *testing.T) {
 	}
 	c.Resume, c.Skip = true, true
 	mustRun(t, c)
-	if !maps.Equal(files(t, c.Dest), files(t, whole.Dest)) {
+	if !maps.Equal(foldertest.Files(t, c.Dest), foldertest.Files(t, whole.Dest)) {
 		t.Error("other bytes than without a failure")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/internal/pythontest"
 	"github.com/penstock/penstock/internal/source"
@@ -99,8 +100,8 @@ func TestConversionKeepsTheDataset(t *testing.T) {
 	if h5, flat := mustRun(t, there), mustRun(t, back); h5.ID != first.ID || flat.ID != first.ID {
 		t.Errorf("identities %s, %s, %s", first.ID, h5.ID, flat.ID)
 	}
-	for name, data := range files(t, c.Dest) {
-		if name != "manifest.json" && files(t, back.Dest)[name] != data {
+	for name, data := range foldertest.Files(t, c.Dest) {
+		if name != "manifest.json" && foldertest.Files(t, back.Dest)[name] != data {
 			t.Errorf("%s has other bytes after the way there and back", name)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/foldertest"
 )
 
 // halfRemoved makes a dataset of two folders of parts, as a merge leaves all that was killed
@@ -43,7 +45,7 @@ func TestMergeFinishesRemoval(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, id := halfRemoved(t)
-			made := files(t, m.Dest)
+			made := foldertest.Files(t, m.Dest)
 			change(&m)
 			s, err := Merge(context.Background(), m, &silent{})
 			if err != nil {
@@ -52,7 +54,7 @@ func TestMergeFinishesRemoval(t *testing.T) {
 			if s.ID != id || s.Records != 6 || !slices.Equal(s.hints, []string{completeHint}) {
 				t.Errorf("%+v", s)
 			}
-			if !maps.Equal(files(t, m.Dest), made) {
+			if !maps.Equal(foldertest.Files(t, m.Dest), made) {
 				t.Error("the dataset changed")
 			}
 			for _, f := range m.Parts {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -93,7 +94,7 @@ func digest(t testing.TB, src loader.Source, opts loader.Options, epoch int) (su
 func upload(t testing.TB, b remote.Bucket, dir, key string) {
 	t.Helper()
 	c := remote.NewClient(b, remote.Policy{})
-	for name, data := range tree(t, dir) {
+	for name, data := range foldertest.Files(t, dir) {
 		if err := c.WriteAll(t.Context(), path.Join(key, filepath.ToSlash(name)), []byte(data), remote.WriteOptions{}); err != nil {
 			t.Fatal(err)
 		}

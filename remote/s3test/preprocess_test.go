@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/foldertest"
 )
 
 // command builds a command of the module and returns its path.
@@ -90,28 +92,9 @@ func archive(t *testing.T, dir, path string) {
 	}
 }
 
-// tree returns the content of all files below a path.
-func tree(t testing.TB, path string) map[string]string {
-	t.Helper()
-	all := make(map[string]string)
-	err := filepath.WalkDir(path, func(p string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		data, err := os.ReadFile(p)
-		rel, _ := filepath.Rel(path, p)
-		all[rel] = string(data)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return all
-}
-
 func same(t *testing.T, got, want string) {
 	t.Helper()
-	a, b := tree(t, got), tree(t, want)
+	a, b := foldertest.Files(t, got), foldertest.Files(t, want)
 	if !maps.Equal(a, b) {
 		t.Errorf("%s has %v, and %s has %v, or other bytes in them", got, slices.Sorted(maps.Keys(a)), want, slices.Sorted(maps.Keys(b)))
 	}
@@ -162,7 +145,7 @@ func TestPreprocess(t *testing.T) {
 		}
 		same(t, filepath.Join(s.Root, "ranks", source), want)
 		if _, err := os.Stat(filepath.Join(s.Root, "ranks", source+".parts")); err == nil {
-			if left := tree(t, filepath.Join(s.Root, "ranks", source+".parts")); len(left) > 0 {
+			if left := foldertest.Files(t, filepath.Join(s.Root, "ranks", source+".parts")); len(left) > 0 {
 				t.Errorf("parts are left: %v", slices.Sorted(maps.Keys(left)))
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/foldertest"
 	"github.com/penstock/penstock/internal/preprocess"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/store"
@@ -94,7 +95,7 @@ func testPreprocess(t *testing.T, url func(key string) string) {
 		t.Fatal(err)
 	}
 	same(t, fetch(t, c.Dest), local.Dest)
-	if left := tree(t, fetch(t, url("made/ranks.parts"))); len(left) > 0 {
+	if left := foldertest.Files(t, fetch(t, url("made/ranks.parts"))); len(left) > 0 {
 		t.Errorf("parts are left: %v", slices.Sorted(maps.Keys(left)))
 	}
 }

@@ -1,0 +1,37 @@
+// Package foldertest reads folders, for tests that compare them.
+package foldertest
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// Read returns the content of every file below path, by its path there; if path is a file, its
+// content, by ".".
+func Read(path string) (map[string]string, error) {
+	all := make(map[string]string)
+	return all, filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		name, err = filepath.Rel(path, name)
+		all[name] = string(data)
+		return err
+	})
+}
+
+// Files is Read for a test, which ends if a file cannot be read.
+func Files(t testing.TB, path string) map[string]string {
+	t.Helper()
+	all, err := Read(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
