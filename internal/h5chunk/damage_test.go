@@ -174,6 +174,7 @@ func FuzzFile(f *testing.F) {
 // FuzzFilters undoes every filter on bytes that came from nowhere.
 func FuzzFilters(f *testing.F) {
 	f.Add([]byte("\x02abc\x20\x02"), uint16(6), uint8(2))
+	f.Add([]byte("\x03\x00\x00\x00\x08\x05\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xfa\xce"), uint16(5), uint8(4))
 	f.Add([]byte("\x78\x9c\x4b\x4c\x4a\x06\x00\x02\x4d\x01\x27"), uint16(3), uint8(0))
 	lists := [][]h5meta.Filter{
 		{{ID: h5meta.FilterDeflate}},
@@ -182,6 +183,8 @@ func FuzzFilters(f *testing.F) {
 		{{ID: h5meta.FilterFletcher32}, {ID: h5meta.FilterLZF}, {ID: h5meta.FilterShuffle, Params: []uint32{8}}},
 	}
 	f.Fuzz(func(t *testing.T, stored []byte, size uint16, kind uint8) {
+		scaled := h5meta.Filter{ID: h5meta.FilterScaleOffset, Params: []uint32{2, 0, uint32(size), 0, 1, 1, 0, uint32(kind & 1), 7, 0}}
+		lists := append(lists, []h5meta.Filter{scaled}, []h5meta.Filter{scaled, {ID: h5meta.FilterShuffle}, {ID: h5meta.FilterDeflate}, {ID: h5meta.FilterFletcher32}})
 		p, err := newPipeline(lists[int(kind)%len(lists)], 2, int(size))
 		if err != nil {
 			t.Fatal(err)
