@@ -18,18 +18,19 @@ import (
 // Dataset is a dataset in a bucket, read by way of its mirror. Its methods may be called from
 // any goroutine.
 type Dataset struct {
-	opts    Options
-	client  *remote.Client
-	etag    string // of an HDF5 file: no other version of it is read
-	name    string // where it lies, for people
-	dir     string // of the mirror
-	path    string // in it, of the dataset
-	root    *os.Root
-	state   *state
-	grid    *grid
-	local   *mmapds.Dataset
-	windows []window
-	fields  []field
+	opts      Options
+	client    *remote.Client
+	etag      string // of an HDF5 file: no other version of it is read
+	name      string // where it lies, for people
+	dir       string // of the mirror
+	path      string // in it, of the dataset
+	root      *os.Root
+	state     *state
+	grid      *grid
+	local     *mmapds.Dataset
+	windows   []window
+	fields    []field
+	chunkFile *chunkFile // of columns that are packed; nil if there are none
 
 	trip   time.Duration // what the first answer of the store took
 	fits   bool          // all of it may be in the mirror at once
@@ -89,6 +90,9 @@ func (d *Dataset) open(ctx context.Context, key string) error {
 		return err
 	}
 	if d.windows, err = d.grid.view(d.local.Files(), whole); err != nil {
+		return err
+	}
+	if err := d.openPacked(); err != nil {
 		return err
 	}
 	d.settle()
@@ -160,6 +164,9 @@ func (d *Dataset) Close() error {
 		errs = append(errs, d.local.Close())
 	}
 	d.engine.wait()
+	if d.chunkFile != nil {
+		errs = append(errs, d.chunkFile.close())
+	}
 	if d.state != nil {
 		errs = append(errs, d.state.leave())
 	}
@@ -206,7 +213,9 @@ func (d *Dataset) Contiguous(field string, a, b int) bool {
 // Run returns records [a, b) of a field as one array, after they were fetched.
 func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
 	if d.whole.Load() {
-		return d.local.Run(field, a, b)
+		if v, err := d.local.Run(field, a, b); !d.mends(err) {
+			return v, err
+		}
 	}
 	w, err := d.window(field)
 	if err == nil {
@@ -215,12 +224,19 @@ func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
 	if err != nil {
 		return tensor.View{}, err
 	}
+	if w.packed != nil {
+		dst := make([]byte, int64(b-a)*w.size)
+		if err := d.readRuns(d.ctx, w, w.runs(nil, int64(a), int64(b), 0), dst, nil); err != nil {
+			return tensor.View{}, err
+		}
+		return tensor.Of(d.spec(field), b-a, dst), nil
+	}
 	use, err := d.ensure(d.ctx, w.ranges(nil, int64(a), int64(b)))
 	if err != nil {
 		return tensor.View{}, err
 	}
 	defer use.end()
-	if (d.fits || w.meta.Packed) && len(use.held) == 0 {
+	if d.fits && len(use.held) == 0 {
 		return d.local.Run(field, a, b)
 	}
 	dst := make([]byte, int64(b-a)*w.size)
@@ -238,7 +254,9 @@ func (d *Dataset) spec(field string) tensor.Spec {
 // fetched, many at a time.
 func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	if d.whole.Load() {
-		return d.local.Gather(ctx, field, indices, dst)
+		if err := d.local.Gather(ctx, field, indices, dst); !d.mends(err) {
+			return err
+		}
 	}
 	w, err := d.window(field)
 	if err != nil {
@@ -247,11 +265,16 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 	if int64(len(dst)) != int64(len(indices))*w.size {
 		panic("mirror: Gather: dst has not the length of the records asked for")
 	}
-	var ranges []blocks
 	for _, i := range indices {
 		if err := d.checkRange(i, i+1); err != nil {
 			return err
 		}
+	}
+	if w.packed != nil {
+		return d.gatherPacked(ctx, w, indices, dst)
+	}
+	var ranges []blocks
+	for _, i := range indices {
 		ranges = w.ranges(ranges, int64(i), int64(i)+1)
 	}
 	use, err := d.ensureAlong(ctx, ranges, func() []blocks { return d.tiny(w, indices) })

@@ -14,6 +14,15 @@
 // blocks are there the mirror is a local dataset: what is read then passes through nothing of
 // this package but one look at a flag.
 //
+// An HDF5 file is one file there, of which everything that is no payload of a large array comes when
+// it is opened: the books. Arrays that lie in one piece are blocks of records as above. Of those in
+// chunks, compressed or not, a block is a chunk, at the place and of the size that the file's
+// index says, or several small ones side by side; the chunks of all arrays are numbered together, in
+// the order of the file. The index is read by ranges, the nodes of a level of its tree side by
+// side. Chunks that were never written are not fetched. Blocks without a checksum of the dataset's
+// are compared with what they were when they came; a chunk whose filters find it damaged is
+// fetched again, up to three times.
+//
 // Processes of one host share the mirrors. Which blocks are there stands in a file that all of
 // them map; a block that one of them fetches the others wait for. Whatever kills a process,
 // its locks end with it, and what it had not finished is fetched again. Blocks that were there

@@ -17,14 +17,16 @@ type blocks struct {
 
 // ranges appends the blocks that rows [a, b) lie in.
 func (w *window) ranges(list []blocks, a, b int64) []blocks {
-	w.each(a, b, func(x *extent, from, to int64) {
-		if n := len(list); n > 0 && list[n-1].x == x && list[n-1].from <= from && from <= list[n-1].to {
-			list[n-1].to = max(list[n-1].to, to)
-			return
-		}
-		list = append(list, blocks{x, from, to})
-	})
+	w.each(a, b, func(x *extent, from, to int64) { list = appendBlocks(list, x, from, to) })
 	return list
+}
+
+func appendBlocks(list []blocks, x *extent, from, to int64) []blocks {
+	if n := len(list); n > 0 && list[n-1].x == x && list[n-1].from <= from && from <= list[n-1].to {
+		list[n-1].to = max(list[n-1].to, to)
+		return list
+	}
+	return append(list, blocks{x, from, to})
 }
 
 // use is the right to read blocks: until its end they stay. Those that had no room in the

@@ -28,6 +28,7 @@ const (
 type grid struct {
 	columns  []column // as those of the store.Dataset that it is of
 	extents  []*extent
+	packed   *extent // chunks of the columns that are packed; nil if there are none, or they came with the books
 	blocks   int64
 	segments int64
 	bytes    int64 // of all blocks
@@ -71,7 +72,7 @@ func newGrid(d *store.Dataset, key func(path string) (name, object string)) (*gr
 		c := &g.columns[i]
 		c.meta = meta
 		if meta.Packed {
-			continue // it is fetched whole, with the books
+			continue // see addPacked
 		}
 		for _, e := range meta.Extents {
 			x, err := g.add(e, int64(meta.Spec.RecordBytes()))
@@ -167,6 +168,7 @@ type window struct {
 	meta   store.Column
 	size   int64 // bytes of a row
 	pieces []piece
+	packed *packed // nil where rows lie as they are
 }
 
 // piece is rows [first, first+count) of a window: those from row at of an extent on.
@@ -212,7 +214,13 @@ func (w *window) find(row int64) *piece {
 
 // each calls f with the blocks [from, to) of an extent that rows [a, b) lie in.
 func (w *window) each(a, b int64, f func(x *extent, from, to int64)) {
-	for a < b && !w.meta.Packed {
+	if w.packed != nil {
+		for _, r := range w.runs(nil, a, b, 0) {
+			w.packed.each(r, f)
+		}
+		return
+	}
+	for a < b {
 		p := w.find(a)
 		n := min(b, p.first+p.count) - a
 		at := p.at + a - p.first

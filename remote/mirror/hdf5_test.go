@@ -17,14 +17,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// buildHDF5 writes a file whose images are larger than what is taken for books.
-func buildHDF5(t *testing.T, n int) string {
+// buildHDF5 writes a file whose images are larger than what is taken for books, and with many
+// tokens a record these, too.
+func buildHDF5(t *testing.T, n, tokens int, opts hdf5.Options) string {
 	t.Helper()
 	schema := store.Schema{Fields: []store.Field{
 		store.NewField("images", tensor.Uint8, 70, 70), store.NewField("labels", tensor.Int64), store.NewRagged("tokens", tensor.Int32),
 	}}
 	path := filepath.Join(t.TempDir(), "ds.h5")
-	w, err := hdf5.Create(path, schema, hdf5.Options{})
+	w, err := hdf5.Create(path, schema, opts)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
@@ -36,9 +37,10 @@ func buildHDF5(t *testing.T, n int) string {
 	for i := range n {
 		fill(r.Values[0], i)
 		fill(r.Values[1], i)
-		r.Values[2] = r.Values[2][:0]
-		for k := range i % 50 {
-			r.Values[2] = append(r.Values[2], byte(k), byte(i), 0, 0)
+		r.Values[2] = make([]byte, i%tokens*4)
+		fill(r.Values[2], i+3)
+		if opts.Splits != nil {
+			r.Split = opts.Splits[i/7%len(opts.Splits)]
 		}
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)
@@ -51,7 +53,7 @@ func buildHDF5(t *testing.T, n int) string {
 }
 
 func TestHDF5(t *testing.T) {
-	path := buildHDF5(t, 2000)
+	path := buildHDF5(t, 2000, 50, hdf5.Options{})
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +99,56 @@ func TestHDF5(t *testing.T) {
 	}
 }
 
-// Data that is compressed is fetched whole.
+// Ours, compressed: images and the values of ragged fields in chunks, all of it, a split of it, and
+// some of its fields, none of which costs what the others do.
+func TestCompressedHDF5(t *testing.T) {
+	path := buildHDF5(t, 2000, 500, hdf5.Options{Splits: []string{"train", "val"}, Compress: &hdf5.Compression{Level: 1}})
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := new(remote.Memory)
+	b.Put("a/ds.h5", data)
+	for _, c := range []struct {
+		opts mmapds.Options
+		most float64 // of the file
+	}{
+		{mmapds.Options{}, 1.01}, {mmapds.Options{Split: "val"}, 0.9},
+		{mmapds.Options{Fields: []string{"images"}}, 0.85}, {mmapds.Options{Fields: []string{"labels", "tokens"}}, 0.3},
+	} {
+		local, err := mmapds.OpenWith(path, c.opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer local.Close()
+		opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 3, Workers: 2}
+		d := open(t, b, "a/ds.h5", Options{Fields: c.opts.Fields, Split: c.opts.Split})
+		if !bytes.Equal(epoch(t, d, opts, 0), epoch(t, local, opts, 0)) || d.ID() != local.ID() {
+			t.Errorf("%+v: other bytes than from the local file, or id %q instead of %q", c.opts, d.ID(), local.ID())
+		}
+		st := d.Stats()
+		t.Logf("%+v: %d of %d bytes", c.opts, st.Fetched, len(data))
+		if float64(st.Fetched) > c.most*float64(len(data)) || c.opts.Split == "" && !d.Complete() {
+			t.Errorf("%+v: %d bytes were fetched of %d; complete %v", c.opts, st.Fetched, len(data), d.Complete())
+		}
+		if c.opts.Fields != nil {
+			continue
+		}
+		if err := d.Fill(t.Context()); err != nil || !d.Complete() {
+			t.Errorf("complete %v, error %v", d.Complete(), err)
+		}
+		files, err := mmapds.Open(d.Path())
+		if err != nil {
+			t.Fatal("the mirror is no dataset: ", err)
+		}
+		if v, err := mmapds.Verify(t.Context(), files.Files(), mmapds.VerifyOptions{}); err != nil || v.Damages > 0 {
+			t.Errorf("%+v, %v", v, err)
+		}
+		files.Close()
+	}
+}
+
+// A small file comes whole with its books.
 func TestPackedHDF5(t *testing.T) {
 	const path = "../../internal/h5chunk/testdata/small-packed.h5"
 	data, err := os.ReadFile(path)

@@ -26,8 +26,12 @@ type folder struct{ dir string }
 func (f folder) String() string { return "folder://" + f.dir }
 func (f folder) Close() error   { return nil }
 
-func (f folder) Stat(context.Context, string) (remote.Object, error) {
-	return remote.Object{}, remote.NewError("stat", f.dir, remote.ErrNotFound, nil)
+func (f folder) Stat(_ context.Context, key string) (remote.Object, error) {
+	info, err := os.Stat(filepath.Join(f.dir, key))
+	if err != nil || info.IsDir() {
+		return remote.Object{}, remote.NewError("stat", key, remote.ErrNotFound, err)
+	}
+	return remote.Object{Key: key, Size: info.Size()}, nil
 }
 
 func (f folder) ReadRange(_ context.Context, key string, off, n int64, _ string) (remote.Body, error) {
@@ -68,7 +72,7 @@ func TestMain(m *testing.M) {
 	if dir == "" {
 		os.Exit(m.Run())
 	}
-	d, err := Open(context.Background(), folder{dir}, "ds", Options{CacheDir: cache, RequestBytes: 64 << 10})
+	d, err := Open(context.Background(), folder{dir}, os.Getenv("MIRROR_TEST_KEY"), Options{CacheDir: cache, RequestBytes: 64 << 10})
 	if err != nil {
 		panic(err)
 	}
@@ -86,12 +90,20 @@ func TestMain(m *testing.M) {
 }
 
 // Processes that share a mirror and are killed while they fetch leave nothing wrong behind.
-func TestKilledProcesses(t *testing.T) {
-	bucket := filepath.Dir(build(t, 4000))
+func TestKilledProcesses(t *testing.T) { killProcesses(t, filepath.Dir(build(t, 4000)), "ds") }
+
+// The same of a file in chunks.
+func TestKilledProcessesOfChunks(t *testing.T) {
+	path := chunkedFile(t, "2000")
+	killProcesses(t, filepath.Dir(path), filepath.Base(path))
+}
+
+func killProcesses(t *testing.T, bucket, key string) {
+	t.Helper()
 	cache := filepath.Join(t.TempDir(), "cache")
 	start := func() *exec.Cmd {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "MIRROR_TEST_BUCKET="+bucket, "MIRROR_TEST_CACHE="+cache)
+		cmd.Env = append(os.Environ(), "MIRROR_TEST_BUCKET="+bucket, "MIRROR_TEST_KEY="+key, "MIRROR_TEST_CACHE="+cache)
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -113,12 +125,12 @@ func TestKilledProcesses(t *testing.T) {
 			t.Errorf("the process that was left: %v", err)
 		}
 	}
-	local, err := mmapds.Open(filepath.Join(bucket, "ds"))
+	local, err := mmapds.Open(filepath.Join(bucket, key))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer local.Close()
-	d := open(t, folder{bucket}, "ds", Options{CacheDir: cache})
+	d := open(t, folder{bucket}, key, Options{CacheDir: cache})
 	if !bytes.Equal(epoch(t, local, killOptions, 0), epoch(t, d, killOptions, 0)) {
 		t.Error("other bytes than from the local dataset")
 	}

@@ -1,6 +1,7 @@
 package mirror
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -49,6 +50,17 @@ func (m *memory) get(block int64) []byte {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.data[block]
+}
+
+// drop lets go of a block.
+func (m *memory) drop(block int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if data := m.data[block]; data != nil {
+		m.bytes -= int64(len(data))
+		delete(m.data, block)
+		m.order = slices.DeleteFunc(m.order, func(b int64) bool { return b == block })
+	}
 }
 
 // reason says why it is used; empty if it is not.

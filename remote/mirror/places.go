@@ -1,20 +1,11 @@
 package mirror
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 
 	"github.com/penstock/penstock/store"
 )
-
-// part is a run of bytes.
-type part struct{ off, n int64 }
-
-func (p part) end() int64 { return p.off + p.n }
-
-func byOffset(a, b part) int { return cmp.Or(cmp.Compare(a.off, b.off), cmp.Compare(a.n, b.n)) }
 
 // How small chunks that lie side by side become one block, as small records do, and what of a
 // file, that is no block, one request may bring to get at what lies behind it.
@@ -50,7 +41,7 @@ func newPlaces(chunks []part) ([]part, error) {
 
 // at returns the block that a byte of the file is in; its place must be known, and have one.
 func (x *extent) at(off int64) int64 {
-	return int64(sort.Search(len(x.places), func(i int) bool { return x.places[i].end() > off }))
+	return int64(firstEnding(x.places, off))
 }
 
 // typical returns how many bytes a block has, more or less.

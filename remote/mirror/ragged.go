@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -164,7 +165,9 @@ func (r *raggedRead) end() {
 }
 
 // here reports whether all that is read is in the mirror, and nothing held.
-func (r *raggedRead) here() bool { return len(r.ends.held) == 0 && len(r.rows.held) == 0 }
+func (r *raggedRead) here() bool {
+	return len(r.ends.held) == 0 && len(r.rows.held) == 0 && r.f.rows.packed == nil
+}
 
 func (d *Dataset) lengths(ctx context.Context, name string, indices []int, offsets []int64) (*raggedRead, error) {
 	f, err := d.ragged(name)
@@ -191,6 +194,10 @@ func (d *Dataset) read(ctx context.Context, name string, indices []int, offsets 
 	if err != nil {
 		return nil, err
 	}
+	if r.f.rows.packed != nil {
+		r.rows = &use{d: d} // see readRuns
+		return r, nil
+	}
 	if r.rows, err = d.ensure(ctx, r.f.valueRanges(r.places)); err != nil {
 		r.ends.end()
 		return nil, err
@@ -201,7 +208,9 @@ func (d *Dataset) read(ctx context.Context, name string, indices []int, offsets 
 // RunRagged returns the rows of records [a, b) of a ragged field, and their offsets.
 func (d *Dataset) RunRagged(name string, a, b int, offsets []int64) (tensor.View, error) {
 	if d.whole.Load() {
-		return d.local.RunRagged(name, a, b, offsets)
+		if v, err := d.local.RunRagged(name, a, b, offsets); !d.mends(err) {
+			return v, err
+		}
 	}
 	if err := d.checkRange(a, b); err != nil {
 		return tensor.View{}, err
@@ -211,11 +220,11 @@ func (d *Dataset) RunRagged(name string, a, b int, offsets []int64) (tensor.View
 		return tensor.View{}, err
 	}
 	defer r.end()
-	if r.here() && (d.fits || r.f.rows.meta.Packed) {
+	if r.here() && d.fits {
 		return d.local.RunRagged(name, a, b, offsets)
 	}
 	dst := make([]byte, offsets[b-a]*r.f.rows.size)
-	if err := d.copyPlaces(r.f, r.rows, r.places, dst); err != nil {
+	if err := d.copyPlaces(d.ctx, r, dst); err != nil {
 		return tensor.View{}, err
 	}
 	rows := r.f.spec
@@ -227,7 +236,10 @@ func (d *Dataset) RunRagged(name string, a, b int, offsets []int64) (tensor.View
 // to their length.
 func (d *Dataset) GatherRagged(ctx context.Context, name string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
 	if d.whole.Load() {
-		return d.local.GatherRagged(ctx, name, indices, offsets, dst)
+		out, err := d.local.GatherRagged(ctx, name, indices, offsets, dst)
+		if !d.mends(err) {
+			return out, err
+		}
 	}
 	r, err := d.read(ctx, name, indices, offsets)
 	if err != nil {
@@ -239,13 +251,23 @@ func (d *Dataset) GatherRagged(ctx context.Context, name string, indices []int, 
 	}
 	need := int(offsets[len(indices)] * r.f.rows.size)
 	dst = slices.Grow(dst[:0], need)[:need]
-	return dst, d.copyPlaces(r.f, r.rows, r.places, dst)
+	return dst, d.copyPlaces(ctx, r, dst)
 }
 
-func (d *Dataset) copyPlaces(f *field, use *use, places []rowSpan, dst []byte) error {
-	for _, p := range places {
-		n := p.n * f.rows.size
-		if err := d.copyRows(f.rows, use, p.row, p.row+p.n, dst[:n]); err != nil {
+func (d *Dataset) copyPlaces(ctx context.Context, r *raggedRead, dst []byte) error {
+	w := r.f.rows
+	if w.packed != nil {
+		var runs []h5chunk.Run
+		to := int64(0)
+		for _, p := range r.places {
+			runs = w.runs(runs, p.row, p.row+p.n, to)
+			to += p.n
+		}
+		return d.readRuns(ctx, w, runs, dst, nil)
+	}
+	for _, p := range r.places {
+		n := p.n * w.size
+		if err := d.copyRows(w, r.rows, p.row, p.row+p.n, dst[:n]); err != nil {
 			return err
 		}
 		dst = dst[n:]

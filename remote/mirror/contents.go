@@ -1,0 +1,148 @@
+package mirror
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// contents is what of an HDF5 file is fetched when it is needed, and what when it is opened.
+type contents struct {
+	plain  []part            // large arrays that can be mapped; tidy
+	packed []part            // chunks of large arrays, and pieces of such that are in one but cannot be mapped; tidy
+	chunks map[string][]part // the same by path of the array, as they come
+	known  []part            // what something refers to besides; tidy
+}
+
+// smallParts is in how many parts an array may lie that comes with the books, if it has less than
+// bookPiece bytes.
+const smallParts = 64
+
+// contents looks at all arrays of an HDF5 file.
+func (d *Dataset) contents(r io.ReaderAt, size int64) (*contents, error) {
+	file, err := h5meta.Open(r, size)
+	if errors.Is(err, h5meta.ErrNotHDF5) {
+		err = fmt.Errorf("neither a folder with a manifest nor an HDF5 file: %w", store.ErrUnsupported)
+	}
+	if err != nil {
+		return nil, inStore(err)
+	}
+	c := &contents{chunks: make(map[string][]part)}
+	for data := range file.All() {
+		if err := c.add(data, size, d.wants(data.Path)); err != nil {
+			return nil, fmt.Errorf("dataset %q: %w", data.Path, inStore(err))
+		}
+	}
+	for _, e := range file.Extents() {
+		c.known = append(c.known, part{e.Offset, e.Size})
+	}
+	c.plain, c.packed, c.known = tidy(c.plain, 0), tidy(c.packed, 0), tidy(c.known, 0)
+	if i := slices.IndexFunc(c.packed, func(p part) bool { return touches(p, c.plain) }); i >= 0 {
+		return nil, fmt.Errorf("chunks at byte %d (%d bytes) lie in another dataset: %w", c.packed[i].off, c.packed[i].n, store.ErrCorrupt)
+	}
+	return c, nil
+}
+
+// wants reports whether an array may be of a field that is opened.
+func (d *Dataset) wants(path string) bool {
+	name := strings.TrimPrefix(path, "/")
+	return d.opts.Fields == nil || slices.ContainsFunc(d.opts.Fields, func(f string) bool {
+		return name == f || strings.HasPrefix(name, f+"/")
+	})
+}
+
+func (c *contents) add(data *h5meta.Dataset, size int64, wanted bool) error {
+	l := &data.Layout
+	if data.Err != nil || len(data.External) > 0 || isBooks(data.Path) {
+		return nil
+	}
+	numbers := len(data.Dims) > 0 && !data.Null && data.Type.DType() != tensor.Invalid
+	if l.Kind == h5meta.Chunked {
+		return c.addChunks(data, numbers, wanted)
+	}
+	if l.Kind != h5meta.Contiguous || l.Size < bookPiece || l.Offset < 0 || !numbers {
+		return nil
+	}
+	if err := store.Inside(l.Offset, l.Size, size); err != nil {
+		return err
+	}
+	all := part{l.Offset, l.Size}
+	if data.Mappable() == nil && data.Aligned() {
+		c.plain = append(c.plain, all)
+		return nil
+	}
+	c.pack(data.Path, pieces([]part{all}, blockBytes))
+	return nil
+}
+
+// addChunks takes the chunks of an array. That the index of one that nobody wants cannot be read
+// is no error.
+func (c *contents) addChunks(data *h5meta.Dataset, numbers, wanted bool) error {
+	table, err := data.Chunks()
+	if !wanted && (errors.Is(err, h5meta.ErrCorrupt) || errors.Is(err, h5meta.ErrUnsupported)) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range table.Index {
+		c.known = append(c.known, part{e.Offset, e.Size})
+	}
+	list := make([]part, len(table.Chunks))
+	for i, x := range table.Chunks {
+		list[i] = part{x.Offset, x.Size}
+	}
+	runs := tidy(slices.Clone(list), gapBytes)
+	if !numbers || total(list) < bookPiece && len(runs) <= smallParts {
+		c.known = append(c.known, list...)
+		return nil
+	}
+	c.pack(data.Path, list)
+	return nil
+}
+
+func (c *contents) pack(path string, list []part) {
+	c.chunks[path] = list
+	c.packed = append(c.packed, list...)
+}
+
+// strayBytes is what between two payloads is taken for unused if nothing refers to it: where chunks
+// are aligned there is some between any two.
+const strayBytes = 4 << 10
+
+// books returns what is fetched when the file is opened: all but the payloads, and what lies between
+// them without a use. Of what is in have it is not known that it has none.
+func (c *contents) books(have []part, size int64) []part {
+	payloads := tidy(slices.Concat(c.plain, c.packed), 0)
+	rest := minus([]part{{0, size}}, payloads)
+	return slices.DeleteFunc(rest, func(p part) bool {
+		return p.n < strayBytes && p.off > 0 && p.end() < size && !touches(p, c.known) && !touches(p, have)
+	})
+}
+
+// inStore gives errors of h5meta the marks that callers of package store look for.
+func inStore(err error) error {
+	switch {
+	case errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnsupported):
+	case errors.Is(err, h5meta.ErrCorrupt):
+		return &marked{err, store.ErrCorrupt}
+	case errors.Is(err, h5meta.ErrUnsupported):
+		return &marked{err, store.ErrUnsupported}
+	}
+	return err
+}
+
+// marked is an error that is a sentinel, too, without saying it twice.
+type marked struct {
+	error
+	mark error
+}
+
+// Unwrap returns both.
+func (m *marked) Unwrap() []error { return []error{m.error, m.mark} }

@@ -1,0 +1,103 @@
+package mirror
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/remote"
+)
+
+// farFile is an object as an io.ReaderAt, of which all that was read is in the mirror's file: it is
+// read from there, and stays.
+type farFile struct {
+	d    *Dataset
+	ctx  context.Context
+	o    remote.Object
+	file *os.File
+
+	mu   sync.Mutex
+	have []part // tidy
+}
+
+const (
+	aheadPiece = 256 << 10 // is read where nobody said what comes next: metadata lies close together
+	bookPiece  = 1 << 20   // is fetched at once, at most
+	bookFlight = 64 << 20  // is under way at a time, about
+)
+
+// ReadAt reads as io.ReaderAt says.
+func (f *farFile) ReadAt(p []byte, off int64) (int, error) {
+	if off < 0 || off >= f.o.Size {
+		return 0, io.EOF
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	want := part{off, min(int64(len(p)), f.o.Size-off)}
+	if len(minus([]part{want}, f.have)) > 0 {
+		from := off / aheadPiece * aheadPiece
+		to := min(f.o.Size, (want.end()+aheadPiece-1)/aheadPiece*aheadPiece)
+		if err := f.fetch([]part{{from, to - from}}); err != nil {
+			return 0, err
+		}
+	}
+	return f.file.ReadAt(p, off)
+}
+
+// Foretell fetches what will be read. What fails here fails again when it is read.
+func (f *farFile) Foretell(parts []h5meta.Extent) {
+	list := make([]part, len(parts))
+	for i, e := range parts {
+		list[i] = part{e.Offset, e.Size}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	_ = f.fetch(tidy(list, 0))
+}
+
+// fetch fetches what is missing of tidy parts, many at a time. The caller holds mu.
+func (f *farFile) fetch(list []part) error {
+	list = pieces(tidy(minus(list, f.have), gapBytes), bookPiece)
+	ctx, cancel := context.WithCancelCause(f.ctx)
+	defer cancel(nil)
+	work := make(chan part)
+	var all sync.WaitGroup
+	for range min(f.d.opts.InFlight, len(list), int(int64(len(list))*bookFlight/max(1, total(list)))+1) {
+		all.Go(func() {
+			for p := range work {
+				if err := f.fetchPart(ctx, p); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, p := range list {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- p
+	}
+	close(work)
+	all.Wait()
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	f.have = tidy(append(f.have, list...), 0)
+	return nil
+}
+
+func (f *farFile) fetchPart(ctx context.Context, p part) error {
+	buf := borrow(p.n)
+	defer giveBack(buf)
+	if err := f.d.client.ReadAt(ctx, f.o, p.off, *buf); err != nil {
+		return err
+	}
+	if err := f.d.keeper.room(f.d, p.n); err != nil {
+		return fmt.Errorf("%s: %w; an HDF5 file needs room for all of it that is no records", f.d.opts.CacheDir, err)
+	}
+	_, err := f.file.WriteAt(*buf, p.off)
+	return err
+}

@@ -1,0 +1,77 @@
+package mirror
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/h5test"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote"
+)
+
+// chunkedFiles returns the files that testdata/chunked.py makes.
+func chunkedFiles(t *testing.T) (names []string) {
+	t.Helper()
+	dir := t.TempDir()
+	h5test.Run(t, filepath.Join("testdata", "chunked.py"), dir)
+	names, err := filepath.Glob(filepath.Join(dir, "*.h5"))
+	if err != nil || len(names) != 18 {
+		t.Fatalf("%d files, error %v", len(names), err)
+	}
+	return names
+}
+
+// bucketOf returns a bucket that has a file as x.h5, its bytes, and the file opened.
+func bucketOf(t *testing.T, path string) (*remote.Memory, []byte, *mmapds.Dataset) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := mmapds.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { local.Close() })
+	b := new(remote.Memory)
+	b.Put("x.h5", data)
+	return b, data, local
+}
+
+// Files in chunks of every kind give what the local file gives, fetch nothing twice, and the second
+// process nothing at all.
+func TestChunkedHDF5(t *testing.T) {
+	for _, path := range chunkedFiles(t) {
+		t.Run(strings.TrimSuffix(filepath.Base(path), ".h5"), func(t *testing.T) {
+			b, data, local := bucketOf(t, path)
+			cache := filepath.Join(t.TempDir(), "cache")
+			d := open(t, b, "x.h5", Options{CacheDir: cache})
+			opened := d.Stats()
+			opts := loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 3, Workers: 2}
+			want := epoch(t, local, opts, 0)
+			if !bytes.Equal(epoch(t, d, opts, 0), want) {
+				t.Error("other bytes than from the local file")
+			}
+			st := d.Stats()
+			t.Logf("of %d bytes, %d came in %d requests when it was opened, %d in %d then", len(data), opened.Bytes, opened.Requests, st.Bytes, st.Requests)
+			if !d.Complete() || d.ID() != local.ID() || st.Fetched > int64(len(data))*11/10 || st.Wrong != 0 {
+				t.Errorf("complete %v, id %q, %+v", d.Complete(), d.ID(), st)
+			}
+			if opened.Bytes > int64(len(data))/2 || opened.Requests > 64 {
+				t.Errorf("opening takes %d requests for %d bytes of %d", opened.Requests, opened.Bytes, len(data))
+			}
+			d.Close()
+			again := open(t, b, "x.h5", Options{CacheDir: cache})
+			if !bytes.Equal(epoch(t, again, opts, 0), want) {
+				t.Error("other bytes the second time")
+			}
+			if st := again.Stats(); st.Bytes != 0 || !again.Complete() {
+				t.Errorf("the second time %d bytes came; %+v", st.Bytes, st)
+			}
+		})
+	}
+}
