@@ -60,7 +60,8 @@ func (m *memory) clearing() measure.Contender {
 	return c
 }
 
-// gather compares shuffled batches of images, which are only made, with copying memory.
+// gather compares shuffled batches of images, which are only made, with copying memory, and what
+// a second worker brings with what a second core does for bare copies.
 func (b *bench) gather() error {
 	d := b.sets[1]
 	list, loaders, err := contenders(d, false, []variant{
@@ -72,30 +73,36 @@ func (b *bench) gather() error {
 	if err != nil {
 		return err
 	}
-	list = append(list, newMemory(d, d.size()).copying())
+	p, err := newPlain(d)
+	if err != nil {
+		return err
+	}
+	list = append(list, newMemory(d, d.size()).copying(), p.crew("copy() of each record, no loader", 1), p.crew("the same by two goroutines at once", 2))
 	results, err := measure.Rounds(2*b.o.rounds, d.n, d.n, list)
 	if err != nil {
 		return err
 	}
 	measure.Lines(os.Stdout, "Gather/150528", "record", results)
-	ceiling := results[len(results)-1]
+	ceiling := results[3]
 	rows := [][]string{{"shuffled, 150528-byte records, not touched", "records/s", "GB/s", "of copy()'s bandwidth, fastest rounds", "clock", "of copy()'s bandwidth, a core"}}
 	for _, r := range results {
 		row := append([]string{r.Name}, rate(r, d.size())...)
 		rows = append(rows, append(row, fastest(ceiling, r), ceiling.Over(r, measure.Wall).String(), ceiling.Over(r, measure.CPU).String()))
 	}
 	measure.Table(os.Stdout, rows)
-	scaling(results[1], results[2])
+	measure.Table(os.Stdout, [][]string{
+		{"two workers against one", "fastest rounds", "by the clock", "by what a record costs both"},
+		scaling("shuffled gather", results[1], results[2]),
+		scaling("two copy() at once against one, no loader", results[4], results[5]),
+	})
 	return nil
 }
 
-// scaling prints how much faster two workers are than one.
-func scaling(one, two measure.Result) {
+// scaling writes how much faster two are than one.
+func scaling(name string, one, two measure.Result) []string {
 	cost := one.Over(two, measure.CPU)
-	measure.Table(os.Stdout, [][]string{
-		{"two workers against one", "fastest rounds", "by the clock", "by what a record costs both"},
-		{"shuffled gather", fastest(one, two), one.Over(two, measure.Wall).String(), measure.Ratio{Median: 2 * cost.Median, Low: 2 * cost.Low, High: 2 * cost.High}.String()},
-	})
+	both := measure.Ratio{Median: 2 * cost.Median, Low: 2 * cost.Low, High: 2 * cost.High}
+	return []string{name, fastest(one, two), one.Over(two, measure.Wall).String(), both.String()}
 }
 
 // normalise compares shuffled batches of normalised float32 with writing as many bytes, and

@@ -169,7 +169,7 @@ func (c *coldBench) epoch(workers int, read mmapds.Reading) error {
 		if err != nil {
 			return err
 		}
-		runtime.KeepAlive(touch(b.Field("x")))
+		runtime.KeepAlive(touch(b.Field("x").Bytes()))
 	}
 	return nil
 }

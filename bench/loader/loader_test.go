@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"path/filepath"
 	"testing"
 
@@ -68,6 +69,32 @@ func TestMemory(t *testing.T) {
 	last := (d.n/d.batch - 1) % len(m.ring)
 	if got, want := m.ring[last][5], m.src[(d.n-d.batch)*d.size()+5]; got != want {
 		t.Errorf("byte %d, want %d", got, want)
+	}
+}
+
+// Loops without a Loader copy each record to its place, whoever does which batch.
+func TestPlain(t *testing.T) {
+	d := small(t)
+	p, err := newPlain(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 2} {
+		rings := [][][]byte{p.ring(n), p.ring(n)}
+		for i := range n {
+			p.gather(rings[i], i, n, true)
+		}
+		last := d.n/d.batch - 1
+		got := rings[last%n][last/n%len(rings[0])][d.size():]
+		want := p.order[last*d.batch+1]
+		if v, err := d.ds.Run("x", want, want+1); err != nil || !bytes.HasPrefix(got, v.Bytes()) {
+			t.Errorf("%d goroutines: the second record of the last batch is another, %v", n, err)
+		}
+	}
+	for _, c := range []measure.Contender{p.reading(), p.copying(), p.crew("two", 2)} {
+		if s, err := c.Do(0, d.n); err != nil || s.Wall <= 0 {
+			t.Errorf("%s: %+v, %v", c.Name, s, err)
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func firstBatch(path string, batch int) error {
 	defer ld.Close()
 	for b, err := range ld.Epoch(context.Background(), 0) {
 		if err == nil {
-			runtime.KeepAlive(touch(b.Field("x")))
+			runtime.KeepAlive(touch(b.Field("x").Bytes()))
 		}
 		return err
 	}

@@ -8,21 +8,26 @@ import (
 	"github.com/penstock/penstock/loader"
 )
 
-// touched compares epochs of both datasets, in order or shuffled, with the peers; everyone
-// touches every cache line of every batch.
+// touched compares epochs of both datasets, in order or shuffled, with the peers, and with a loop
+// that does no more than must be; everyone touches every cache line of every batch.
 func (b *bench) touched(order string) error {
 	var o loader.Order = loader.Sequential{}
+	limit := (*plain).reading
 	if order == "shuffled" {
-		o = loader.Shuffle{}
+		o, limit = loader.Shuffle{}, (*plain).copying
 	}
 	for _, d := range b.sets {
+		p, err := newPlain(d)
+		if err != nil {
+			return err
+		}
 		list, loaders, err := contenders(d, true, []variant{
 			{"penstock, 1 worker", loader.Options{Order: o, Workers: 1}},
 			{"penstock, no goroutine", loader.Options{Order: o, Workers: loader.Synchronous}},
 			{"penstock, 2 workers", loader.Options{Order: o, Workers: 2}},
 		})
 		if err == nil {
-			err = b.against(d, order, "touch", list, loaders)
+			err = b.against(d, order, "touch", append(list, limit(p)), loaders)
 		}
 		closeAll(loaders)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -87,6 +88,30 @@ func TestNumbers(t *testing.T) {
 		if x, err := all.number(f); err == nil {
 			t.Errorf("%+v: %v", f, x)
 		}
+	}
+}
+
+// What a machine can do stands beside what falls short of an aim, where its table has it.
+func TestLimits(t *testing.T) {
+	const head = "| two workers against one | fastest rounds |\n| - | - |\n| shuffled gather | 1.20 |\n"
+	const touch = "| sequential, 784-byte records, touch | times ours, clock |\n| - | - |\n| DataLoader, 0 workers | 30 [20..40] |\n| DataLoader, 2 workers | 60 |\n"
+	scaled, read := figure{"loader", "two workers against one", []string{"shuffled gather"}, "fastest rounds", false}, figure{"loader", touched("sequential", "784"), []string{"DataLoader"}, clockHead, false}
+	for text, want := range map[string][2]float64{
+		head + "\n" + touch: {0, 0},
+		head + "| two copy() at once against one, no loader | 1.30 |\n\n" + touch + "| reading the bytes once, no loader | 0.80 |\n": {1.3, 37.5},
+	} {
+		all := results{"loader": parse(text)}
+		if a, b := all.limit(scaled, 1.2), all.limit(read, 30); a != want[0] || b != want[1] {
+			t.Errorf("%v and %v, want %v", a, b, want)
+		}
+	}
+	for head := range limits {
+		if !slices.ContainsFunc(targets, func(x target) bool { return x.figure.head == head }) {
+			t.Errorf("nothing is aimed at in %q", head)
+		}
+	}
+	if most := (results{}).limit(figure{"transforms", resizeHead, []string{"bilinear"}, "times faster", false}, 3); most != 0 {
+		t.Errorf("a table without a limit: %v", most)
 	}
 }
 

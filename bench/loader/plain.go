@@ -1,0 +1,90 @@
+package main
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
+
+	"github.com/penstock/penstock/bench/internal/measure"
+)
+
+// plain does what an epoch's consumer and a gather do, on the same mapped bytes, without a Loader:
+// what this machine's memory lets a simple loop do.
+type plain struct {
+	d     *dataset
+	bytes []byte // all records
+	order []int
+}
+
+func newPlain(d *dataset) (*plain, error) {
+	all, err := d.ds.Run("x", 0, d.n)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.ds.Warm("x", 0, d.n); err != nil {
+		return nil, err
+	}
+	return &plain{d: d, bytes: all.Bytes(), order: rand.New(rand.NewPCG(1, 1)).Perm(d.n)}, nil
+}
+
+// batch returns the number of bytes of one.
+func (p *plain) batch() int { return p.d.batch * p.d.size() }
+
+// reading touches the batches in order.
+func (p *plain) reading() measure.Contender {
+	return measure.Contender{Name: "reading the bytes once, no loader", Do: measure.Repeated(p.d.times, func() error {
+		for at := 0; at < len(p.bytes); at += p.batch() {
+			runtime.KeepAlive(touch(p.bytes[at:min(at+p.batch(), len(p.bytes))]))
+		}
+		return nil
+	})}
+}
+
+// copying copies records in a random order to batches, and touches these.
+func (p *plain) copying() measure.Contender {
+	ring := p.ring(1)
+	return measure.Contender{Name: "copy() of each record and reading, no loader", Do: measure.Repeated(p.d.times, func() error {
+		p.gather(ring, 0, 1, true)
+		return nil
+	})}
+}
+
+// crew has some goroutines copy the batches, each to buffers of its own.
+func (p *plain) crew(name string, n int) measure.Contender {
+	rings := make([][][]byte, n)
+	for i := range rings {
+		rings[i] = p.ring(n)
+	}
+	return measure.Contender{Name: name, Do: measure.Repeated(p.d.times, func() error {
+		var done sync.WaitGroup
+		for i := range n {
+			done.Go(func() { p.gather(rings[i], i, n, false) })
+		}
+		done.Wait()
+		return nil
+	})}
+}
+
+// ring returns buffers of a batch: what one of n goroutines has of as many as a Loader with one
+// worker has.
+func (p *plain) ring(n int) (ring [][]byte) {
+	for range 4 / n {
+		ring = append(ring, make([]byte, p.batch()))
+	}
+	return ring
+}
+
+// gather copies the records of every n-th batch from the i-th on, and may touch them.
+func (p *plain) gather(ring [][]byte, i, n int, touching bool) {
+	size := p.d.size()
+	for k := i * p.d.batch; k < len(p.order); k += n * p.d.batch {
+		list := p.order[k:min(k+p.d.batch, len(p.order))]
+		dst := ring[k/p.d.batch/n%len(ring)][:len(list)*size]
+		for j, r := range list {
+			copy(dst[j*size:(j+1)*size], p.bytes[r*size:])
+		}
+		if touching {
+			runtime.KeepAlive(touch(dst))
+		}
+	}
+}
