@@ -47,7 +47,7 @@ class Records(Dataset):
     """Views of the mapped file, one record at a time; the default collate function copies."""
 
     def __init__(self, array, normalise):
-        self.t = torch.from_numpy(array)
+        self.array, self.t = array, torch.from_numpy(array)
         self.f = tv.Compose([tv.RandomHorizontalFlip(), scaled(), tv.Normalize(MEAN, STD)]) if normalise else None
 
     def __len__(self):
@@ -58,10 +58,11 @@ class Records(Dataset):
 
 
 class Batches(Records):
-    """The same, a batch by one call; batches are normalised as a whole."""
+    """The same, a batch by one call of NumPy, whose take is several times as fast as indexing a
+    tensor; batches are normalised as a whole."""
 
     def __getitems__(self, indices):
-        x = self.t[indices]
+        x = torch.from_numpy(np.take(self.array, indices, axis=0))
         if self.f:
             flip = torch.rand(len(x)) < .5
             x[flip] = x[flip].flip(-1)
