@@ -59,9 +59,9 @@ const (
 // smaller ones more may be under way.
 const smallBytes = 512 << 10
 
-// leading is how many requests that nobody waits for may begin half a round trip after the first
-// batch was asked for: they fill the link while it has nothing else, from when the batch is
-// through until what was asked for behind it comes.
+// leading is how many requests that nobody waits for may begin three quarters of a round trip after
+// the first batch was asked for: they fill the link while it has nothing else, from when the batch
+// is through until what was asked for behind it comes.
 const leading = 4
 
 // unlimited is more requests than there are.
@@ -96,7 +96,7 @@ func (e *engine) demand(ranges, along []blocks) (list []*job) {
 	e.pump()
 	if e.allowed == 0 && e.d.trip > 0 && e.timers == nil {
 		e.timers = []*time.Timer{
-			time.AfterFunc(e.d.trip/2, func() { e.allow(leading) }),
+			time.AfterFunc(e.d.trip*3/4, func() { e.allow(leading) }),
 			time.AfterFunc(e.d.trip, func() { e.allow(unlimited) }), // the batch's bytes come about now
 		}
 	}

@@ -2,6 +2,7 @@ package s3test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -22,38 +23,44 @@ type Link struct {
 // NewLink begins a link to an upstream address, which ends with the test.
 func NewLink(t testing.TB, upstream string) *Link {
 	t.Helper()
-	log := zerolog.Nop()
-	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), log)
-	l := &Link{proxy: toxiproxy.NewProxy(server, "link", "127.0.0.1:0", upstream)}
-	if err := l.proxy.Start(); err != nil {
+	l, err := listen(upstream)
+	if err != nil {
 		t.Fatal(err)
 	}
-	l.Address = l.proxy.Listen
 	t.Cleanup(l.proxy.Stop)
 	return l
 }
 
-// Add puts a toxic on what comes from the server: its JSON attributes are toxiproxy's.
-func (l *Link) Add(t testing.TB, name, kind, attributes string) {
-	t.Helper()
-	l.AddSome(t, name, kind, 1, attributes)
+func listen(upstream string) (*Link, error) {
+	log := zerolog.Nop()
+	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(prometheus.NewRegistry()), log)
+	l := &Link{proxy: toxiproxy.NewProxy(server, "link", "127.0.0.1:0", upstream)}
+	err := l.proxy.Start()
+	l.Address = l.proxy.Listen
+	return l, err
 }
 
-// AddSome is Add for a part of all connections.
+// AddSome puts a toxic on what comes from the server, for a part of all connections: its JSON
+// attributes are toxiproxy's.
 func (l *Link) AddSome(t testing.TB, name, kind string, part float64, attributes string) {
 	t.Helper()
-	text := fmt.Sprintf(`{"name": %q, "type": %q, "stream": "downstream", "toxicity": %g, "attributes": %s}`, name, kind, part, attributes)
-	if _, err := l.proxy.Toxics.AddToxicJson(bytes.NewBufferString(text)); err != nil {
+	if err := l.add(name, kind, part, attributes); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// Shape gives the link a round trip time and, over all its connections together, a rate in
-// bytes a second.
-func (l *Link) Shape(t testing.TB, roundTrip time.Duration, rate int64) {
-	t.Helper()
-	l.Add(t, "rate", sharedName, fmt.Sprintf(`{"rate": %d}`, rate))
-	l.Add(t, "latency", "latency", fmt.Sprintf(`{"latency": %d}`, roundTrip.Milliseconds()))
+func (l *Link) add(name, kind string, part float64, attributes string) error {
+	text := fmt.Sprintf(`{"name": %q, "type": %q, "stream": "downstream", "toxicity": %g, "attributes": %s}`, name, kind, part, attributes)
+	_, err := l.proxy.Toxics.AddToxicJson(bytes.NewBufferString(text))
+	return err
+}
+
+// shape gives the link a round trip time and, over all connections of all links of the process,
+// a rate in bytes a second.
+func (l *Link) shape(roundTrip time.Duration, rate int64) error {
+	return errors.Join(
+		l.add("rate", sharedName, 1, fmt.Sprintf(`{"rate": %d}`, rate)),
+		l.add("latency", "latency", 1, fmt.Sprintf(`{"latency": %d}`, roundTrip.Milliseconds())))
 }
 
 const sharedName = "shared_bandwidth"
