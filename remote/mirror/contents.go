@@ -63,10 +63,11 @@ func (c *contents) add(data *h5meta.Dataset, size int64, wanted bool) error {
 		return nil
 	}
 	numbers := len(data.Dims) > 0 && !data.Null && data.Type.DType() != tensor.Invalid
+	payload := numbers || !wanted // nobody reads what is not wanted
 	if l.Kind == h5meta.Chunked {
-		return c.addChunks(data, numbers, wanted)
+		return c.addChunks(data, payload, wanted)
 	}
-	if l.Kind != h5meta.Contiguous || l.Size < bookPiece || l.Offset < 0 || !numbers {
+	if l.Kind != h5meta.Contiguous || l.Size < bookPiece || l.Offset < 0 || !payload {
 		return nil
 	}
 	if err := store.Inside(l.Offset, l.Size, size); err != nil {
@@ -83,7 +84,7 @@ func (c *contents) add(data *h5meta.Dataset, size int64, wanted bool) error {
 
 // addChunks takes the chunks of an array. That the index of one that nobody wants cannot be read
 // is no error.
-func (c *contents) addChunks(data *h5meta.Dataset, numbers, wanted bool) error {
+func (c *contents) addChunks(data *h5meta.Dataset, payload, wanted bool) error {
 	table, err := data.Chunks()
 	if !wanted && (errors.Is(err, h5meta.ErrCorrupt) || errors.Is(err, h5meta.ErrUnsupported)) {
 		return nil
@@ -99,7 +100,7 @@ func (c *contents) addChunks(data *h5meta.Dataset, numbers, wanted bool) error {
 		list[i] = part{x.Offset, x.Size}
 	}
 	runs := tidy(slices.Clone(list), gapBytes)
-	if !numbers || total(list) < bookPiece && len(runs) <= smallParts {
+	if !payload || total(list) < bookPiece && len(runs) <= smallParts {
 		c.known = append(c.known, list...)
 		return nil
 	}

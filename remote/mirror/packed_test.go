@@ -25,14 +25,14 @@ func chunkedFiles(t *testing.T) (names []string) {
 	return names
 }
 
-// bucketOf returns a bucket that has a file as x.h5, its bytes, and the file opened.
-func bucketOf(t *testing.T, path string) (*remote.Memory, []byte, *mmapds.Dataset) {
+// bucketOf returns a bucket that has a file as x.h5, its bytes, and fields of the file, or all, opened.
+func bucketOf(t *testing.T, path string, fields ...string) (*remote.Memory, []byte, *mmapds.Dataset) {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	local, err := mmapds.Open(path)
+	local, err := mmapds.OpenWith(path, mmapds.Options{Fields: fields})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,5 +73,25 @@ func TestChunkedHDF5(t *testing.T) {
 				t.Errorf("the second time %d bytes came; %+v", st.Bytes, st)
 			}
 		})
+	}
+}
+
+// Of datasets that were not asked for nothing is fetched but their indexes.
+func TestUnwantedDatasetsAreNotFetched(t *testing.T) {
+	path := h5test.File(t, `    a = np.random.default_rng(3).integers(0, 200, (150, 100, 100), dtype=np.uint8)
+    for name in "images", "masks":
+        f.create_dataset(name, data=a, chunks=(1, 100, 100), compression="gzip")
+    f["depth"] = a
+    f.create_dataset("notes", data=np.full(30000, b"x" * 99, dtype="S100"))
+    f.create_dataset("texts", data=np.random.default_rng(4).integers(0, 255, 2000000, dtype=np.uint8).view("S100"), chunks=(500,))
+`)
+	b, data, local := bucketOf(t, path, "images")
+	d := open(t, b, "x.h5", Options{Fields: []string{"images"}})
+	opts := loader.Options{BatchSize: 32, Order: loader.Shuffle{}}
+	if !bytes.Equal(epoch(t, d, opts, 0), epoch(t, local, opts, 0)) {
+		t.Error("other bytes than from the local file")
+	}
+	if st := d.Stats(); st.Fetched > 150*10_000 || !d.Complete() {
+		t.Errorf("%d bytes were fetched of %d, of which images are less than 1,500,000; complete %v", st.Fetched, len(data), d.Complete())
 	}
 }
