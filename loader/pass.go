@@ -15,7 +15,7 @@ type pass struct {
 	cancel  context.CancelCauseFunc
 	unwatch func() bool // ends the wait for ctx
 	began   time.Duration
-	clock   time.Duration // processTime then
+	clock   time.Duration // processClock then
 
 	// Under Loader.mu.
 	parts     []*part       // the epoch being delivered, and the one after it if the loop goes on

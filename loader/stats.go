@@ -3,6 +3,8 @@ package loader
 import (
 	"strings"
 	"time"
+
+	"github.com/penstock/penstock/internal/cputime"
 )
 
 // Stats is what a Loader did since New: a snapshot of numbers, ready for expvar.Func or for
@@ -100,8 +102,8 @@ func (w *worker) lap() time.Duration {
 	return w.at - before
 }
 
-// processClock is processTime, but in tests.
-var processClock = processTime
+// processClock is cputime.Process, but in tests.
+var processClock = cputime.Process
 
 // spent is what a worker did since it last told.
 type spent struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/disintegration/imaging"
 
+	"github.com/penstock/penstock/internal/cputime"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -18,11 +19,11 @@ func compare(b *testing.B, ours, theirs func()) {
 	var own, other []time.Duration
 	var ratios []float64
 	for b.Loop() {
-		t0 := cpuTime()
+		t0 := cputime.Clock()
 		ours()
-		t1 := cpuTime()
+		t1 := cputime.Clock()
 		theirs()
-		t2 := cpuTime()
+		t2 := cputime.Clock()
 		own, other = append(own, t1-t0), append(other, t2-t1)
 		ratios = append(ratios, float64(t2-t1)/float64(t1-t0))
 	}

@@ -24,6 +24,7 @@ var layers = [][]place{
 		{"internal/launch", "who a process is among others, as its launcher says"},
 		{"internal/vfs", "files by path, wherever they lie; it knows no place but the system's"},
 		{"internal/nearest", "names that were mistyped, wherever"},
+		{"internal/cputime", "a clock of the processor's time, whatever is measured by it"},
 		{"internal/crash", "records what a program does to files, for tests, whatever is in them"},
 		{"internal/guardpage", "memory beside pages that fault, for tests of kernels, whatever these compute"},
 		{"internal/spin", "waits for a number to change, whatever it counts"},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/penstock/penstock/internal/cputime"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -78,11 +79,11 @@ func byTurns(b *testing.B, files [][]byte, ways []variant) (spent []float64) {
 		data := files[images%len(files)]
 		images++
 		for i, v := range ways {
-			start := cpuTime(b)
+			start := cputime.Clock()
 			if err := v.do(data); err != nil {
 				b.Fatal(err)
 			}
-			spent[i] += cpuTime(b) - start
+			spent[i] += (cputime.Clock() - start).Seconds()
 		}
 	}
 	for i, v := range ways {

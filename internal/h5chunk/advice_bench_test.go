@@ -1,5 +1,3 @@
-//go:build unix
-
 package h5chunk_test
 
 import (
@@ -9,8 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/penstock/penstock/internal/cputime"
 	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/internal/h5meta"
 	"github.com/penstock/penstock/mmapds"
@@ -116,8 +113,8 @@ func randomly(b *testing.B, path string) float64 {
 	}
 	order := rand.New(rand.NewPCG(1, 1)).Perm(ds.Len())
 	dst := make([]byte, ds.Specs()[0].RecordBytes())
-	began, n := processor(b), 0
-	for n < 4096 && (n < 16 || processor(b)-began < 0.3) {
+	began, n := cputime.Clock(), 0
+	for n < 4096 && (n < 16 || (cputime.Clock()-began).Seconds() < 0.3) {
 		for k := range 16 {
 			i := order[(n+k)%len(order)]
 			if err := ds.Gather(b.Context(), "x", []int{i}, dst); err != nil {
@@ -126,14 +123,5 @@ func randomly(b *testing.B, path string) float64 {
 		}
 		n += 16
 	}
-	return (processor(b) - began) / float64(n)
-}
-
-// processor returns the seconds that the process has used.
-func processor(b *testing.B) float64 {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+	return (cputime.Clock() - began).Seconds() / float64(n)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/cputime"
 	"github.com/penstock/penstock/internal/h5meta"
 )
 
@@ -136,9 +137,9 @@ func TestMutated(t *testing.T) {
 	opened, datasets, read := 0, 0, 0
 	for i := range *mutations {
 		bad := mutate(rng, files[i%len(files)])
-		start := spent()
+		start := cputime.Clock()
 		n, good := exercise(t, bad, pool)
-		slowest = max(slowest, spent()-start)
+		slowest = max(slowest, cputime.Clock()-start)
 		datasets, read = datasets+n, read+good
 		if n > 0 {
 			opened++

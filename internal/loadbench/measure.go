@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock/penstock/internal/cputime"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/cuda"
 )
@@ -39,7 +40,7 @@ func measure(ctx context.Context, s *setup, machine *Machine, tell func(batchEve
 	if !r.Ran() {
 		return r, nil
 	}
-	cpu := cpuTime()
+	cpu := cputime.Process()
 	m := &meter{s: s, r: &r, tell: tell, began: time.Now()}
 	err := m.run(ctx)
 	r.Total = time.Since(m.began)
@@ -54,7 +55,7 @@ func measure(ctx context.Context, s *setup, machine *Machine, tell func(batchEve
 	if s.opts.Memory != nil && r.Pinned == 0 {
 		r.Note += "; but the system did not lock the pages"
 	}
-	r.CPU = cpuTime() - cpu
+	r.CPU = cputime.Process() - cpu
 	r.Wait = waitsOf(r.Waits)
 	r.Limit = s.least(&r, machine).Seconds() / max(1e-9, r.Total.Seconds())
 	return r, nil

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/penstock/penstock/internal/cputime"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -119,7 +120,7 @@ func (o *op) measure(ctx context.Context, p Progress) (Result, error) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	cpu, began := cpuTime(), time.Now()
+	cpu, began := cputime.Process(), time.Now()
 	for i := range o.times {
 		if err := ctx.Err(); err != nil {
 			return r, err
@@ -133,7 +134,7 @@ func (o *op) measure(ctx context.Context, p Progress) (Result, error) {
 		r.Batches, r.Records, r.Bytes = r.Batches+1, r.Records+records, r.Bytes+int64(bytes)
 		p.Add(1)
 	}
-	r.Total, r.CPU = time.Since(began), cpuTime()-cpu
+	r.Total, r.CPU = time.Since(began), cputime.Process()-cpu
 	runtime.ReadMemStats(&after)
 	r.Allocated = int64(after.TotalAlloc - before.TotalAlloc)
 	r.Wait, r.FirstBatch = waitsOf(r.Waits), r.Waits[0]

@@ -6,7 +6,11 @@
 // highest. Times of the processor say less of what other programs do than those of a clock.
 package measure
 
-import "time"
+import (
+	"time"
+
+	"github.com/penstock/penstock/internal/cputime"
+)
 
 // Spent is what work took, in seconds.
 type Spent struct {
@@ -22,9 +26,9 @@ func Wall(s Spent) float64 { return s.Wall }
 
 // Time measures f.
 func Time(f func() error) (Spent, error) {
-	wall, cpu := time.Now(), processTime()
+	wall, cpu := time.Now(), cputime.Clock()
 	err := f()
-	return Spent{time.Since(wall).Seconds(), (processTime() - cpu).Seconds()}, err
+	return Spent{time.Since(wall).Seconds(), (cputime.Clock() - cpu).Seconds()}, err
 }
 
 func (s Spent) plus(o Spent) Spent { return Spent{s.Wall + o.Wall, s.CPU + o.CPU} }

@@ -1,6 +1,6 @@
-//go:build unix
+//go:build unix && !linux
 
-package loadbench
+package cputime
 
 import (
 	"time"
@@ -8,8 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime returns the time that all threads of this process computed.
-func cpuTime() time.Duration {
+func process() time.Duration {
 	var u unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_SELF, &u) != nil {
 		return 0

@@ -1,8 +1,0 @@
-//go:build !unix
-
-package loader
-
-import "time"
-
-// processTime is not known here.
-func processTime() time.Duration { return 0 }
