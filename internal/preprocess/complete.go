@@ -47,16 +47,21 @@ const completeHint = "it was complete already; nothing was left to do"
 // found returns the summary of a dataset that is complete, and removes what the run that
 // made it has left beside it.
 func (c Config) found(m *store.Manifest, info source.Info) (*Summary, error) {
-	r := &run{config: c, books: newBooks(c), info: info}
-	r.info.Hints = []string{completeHint}
-	r.books.restoreFrom(m)
 	err := tidy(c.Dest)
 	if c.Shuffle.Set {
-		err = errors.Join(err, r.removeSpool())
+		err = errors.Join(err, (&run{config: c}).removeSpool())
 	}
 	if err != nil {
 		return nil, err
 	}
+	return c.describe(m, info)
+}
+
+// describe returns the summary of a dataset that is complete.
+func (c Config) describe(m *store.Manifest, info source.Info) (*Summary, error) {
+	r := &run{config: c, books: newBooks(c), info: info}
+	r.info.Hints = []string{completeHint}
+	r.books.restoreFrom(m)
 	return newSummary(c, r, m, 0)
 }
 

@@ -57,7 +57,8 @@ func (b *buckets) run(c Config, progress Progress) (*Summary, error) {
 	local.Dest, local.Overwrite = d.local, !c.Resume || c.Overwrite
 	replaces, err := d.present(c.Overwrite, local.format())
 	if err != nil {
-		return nil, err
+		s, err := b.complete(local, d, err, local.ofMade)
+		return b.named(s, c.Source), err
 	}
 	local.outbox = d.outbox(local.format(), replaces)
 	if c.World.Size > 0 {
@@ -101,13 +102,9 @@ func (b *buckets) merge(m MergeConfig, progress Progress) (*Summary, error) {
 			folders = []string{d.sibling(".parts").text}
 		}
 	}
-	local.Parts, local.RemoveParts = nil, false
-	for _, f := range folders {
-		path, err := b.mount(f)
-		if err != nil {
-			return nil, err
-		}
-		local.Parts = append(local.Parts, path)
+	local.RemoveParts = false
+	if local.Parts, err = b.mountAll(folders); err != nil {
+		return nil, err
 	}
 	if s, err := b.removeLeft(m, d, folders, local.Parts); s != nil || err != nil {
 		return s, err
@@ -118,7 +115,7 @@ func (b *buckets) merge(m MergeConfig, progress Progress) (*Summary, error) {
 		format := Config{Dest: d.local}.format()
 		replaces, err := d.present(m.Overwrite, format)
 		if err != nil {
-			return nil, err
+			return b.merged(m, local, d, folders, err)
 		}
 		local.Dest, local.Overwrite, local.outbox = d.local, !m.Resume || m.Overwrite, d.outbox(format, replaces)
 	}
@@ -184,6 +181,16 @@ func (b *buckets) mount(text string) (string, error) {
 		root = b.mountBucket(c, u)
 	}
 	return filepath.Join(root, filepath.FromSlash(u.Key)), nil
+}
+
+func (b *buckets) mountAll(texts []string) (paths []string, err error) {
+	paths = make([]string, len(texts))
+	for i, text := range texts {
+		if paths[i], err = b.mount(text); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
 }
 
 // mountBucket mounts a bucket that is not mounted yet. Its path has its name, with a number

@@ -156,6 +156,43 @@ func TestMergeInABucketKeepsOtherParts(t *testing.T) {
 	}
 }
 
+// A run, or a merge, that was killed when it had published is done: with --resume it says so, on this
+// machine or on another, and without it that a dataset is there.
+func TestPublishedIsDone(t *testing.T) {
+	b, m, c := partsInBucket(t, 0, 1)
+	m.RemoveParts = false
+	if _, err := b.merge(t, m); err != nil {
+		t.Fatal(err)
+	}
+	before := keysOf(t, b, "")
+	if s, err := b.merge(t, m); !errors.Is(err, store.ErrExist) {
+		t.Errorf("merged again: %+v, %v", s, err)
+	}
+	m.Resume = true
+	s, err := b.merge(t, m)
+	if err != nil || s.Records != 6 || s.Dest != "s3://lab/out/ds" || !slices.Equal(s.hints, []string{completeHint}) || s.Bytes == 0 {
+		t.Errorf("gone on with: %+v, %v", s, err)
+	}
+	if after := keysOf(t, b, ""); !slices.Equal(after, before) {
+		t.Errorf("objects %v, before %v", after, before)
+	}
+	c.Dest, c.Resume, c.Spool = m.Dest, true, t.TempDir()
+	if s := mustRun(t, c); s.Records != 6 || s.Dest != "s3://lab/out/ds" || !slices.Equal(s.hints, []string{completeHint}) {
+		t.Errorf("a run gone on with: %+v", s)
+	}
+	c.Crop = nil
+	if s, err := Run(t.Context(), c, &silent{}); !errors.Is(err, store.ErrExist) {
+		t.Errorf("another recipe: %+v, %v", s, err)
+	}
+	m.RemoveParts = true
+	if _, err := b.merge(t, m); err != nil {
+		t.Error(err)
+	}
+	if left := keysOf(t, b, "out/ds.parts"); len(left) > 0 {
+		t.Errorf("parts are left: %v", left)
+	}
+}
+
 // Some parts are in a bucket, some here; so may be the dataset.
 func TestMergeFromHereAndThereFinishesRemoval(t *testing.T) {
 	for _, dest := range []string{"bucket", "here"} {
