@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/internal/h5chunk"
 )
 
 // one is a way to read a file, and how it compares.
@@ -20,6 +22,7 @@ type one struct {
 	batch   int
 	single  bool // the others read one by one, as a map-style dataset of PyTorch does
 	open    func(path string) (reader, error)
+	bare    func(path string, batch int) (reader, error) // does the same work with no HDF5 around it; nil for nothing
 }
 
 const images, small, image = 256, 65536, 3 * 224 * 224
@@ -31,31 +34,49 @@ func cases() []one {
 	gather := func(batch int) func(string) (reader, error) {
 		return func(path string) (reader, error) { return openMapped(path, batch) }
 	}
-	return []one{
-		{"contiguous 150528 B, in order, copy", "flat", images, 4 * images, false, 1, false, gather(1)},
-		{"contiguous 150528 B, in order, view", "flat", images, 4 * images, false, 1, false, openViews},
-		{"contiguous 150528 B, random, copy", "flat", images, 4 * images, true, 1, false, gather(1)},
-		{"contiguous 150528 B, random, view", "flat", images, 4 * images, true, 1, false, openViews},
-		{"contiguous 784 B, random, Gather of one", "small", small, small, true, 1, false, gather(1)},
-		{"contiguous 784 B, random, Records, copy", "small", small, small, true, 1, false, openRecords},
-		{"contiguous 784 B, random, Records, view", "small", small, small, true, 1, false, openViews},
-		{"contiguous 784 B, in order, Over, copy", "small", small, small, false, 1, false, openOver},
-		{"contiguous 784 B, random, Over, copy", "small", small, small, true, 1, false, openOver},
-		{"contiguous 784 B, random, Over, view", "small", small, small, true, 1, false, openOverViews},
-		{"contiguous 784 B, random, 32 over 1", "small", small, small, true, 32, true, gather(32)},
-		{"gzip, 1 a chunk, 1 worker", "one", images, images, true, 1, false, chunks(1, 1)},
-		{"gzip, 1 a chunk, batch 32, 1 worker", "one", images, images, true, 32, false, chunks(1, 32)},
-		{"gzip, 1 a chunk, batch 32, 2 workers", "one", images, images, true, 32, false, chunks(2, 32)},
-		{"gzip+shuffle float32, 1 a chunk", "float", images, images, true, 1, false, chunks(1, 1)},
-		{"gzip, 32 a chunk, in order", "many", images, images / 2, false, 1, false, chunks(1, 1)},
-		{"gzip, 32 a chunk, in order, 2 workers", "many", images, images / 2, false, 1, false, chunks(2, 1)},
-		{"gzip, 32 a chunk, random", "many", images, 16, true, 1, false, chunks(1, 1)},
-		{"gzip, automatic chunks, in order", "auto", images, images / 4, false, 1, false, chunks(1, 1)},
-		{"gzip, automatic chunks, random", "auto", images, 8, true, 1, false, chunks(1, 1)},
-		{"gzip, automatic chunks, batch 32", "auto", images, 64, true, 32, false, chunks(1, 32)},
+	list := []one{
+		{"contiguous 150528 B, in order, copy", "flat", images, 4 * images, false, 1, false, gather(1), nil},
+		{"contiguous 150528 B, in order, view", "flat", images, 4 * images, false, 1, false, openViews, nil},
+		{"contiguous 150528 B, random, copy", "flat", images, 4 * images, true, 1, false, gather(1), nil},
+		{"contiguous 150528 B, random, view", "flat", images, 4 * images, true, 1, false, openViews, nil},
+		{"contiguous 784 B, random, Gather of one", "small", small, small, true, 1, false, gather(1), nil},
+		{"contiguous 784 B, random, Records, copy", "small", small, small, true, 1, false, openRecords, nil},
+		{"contiguous 784 B, random, Records, view", "small", small, small, true, 1, false, openViews, nil},
+		{"contiguous 784 B, in order, Over, copy", "small", small, small, false, 1, false, openOver, nil},
+		{"contiguous 784 B, random, Over, copy", "small", small, small, true, 1, false, openOver, nil},
+		{"contiguous 784 B, random, Over, view", "small", small, small, true, 1, false, openOverViews, nil},
+		{"contiguous 784 B, random, 32 over 1", "small", small, small, true, 32, true, gather(32), nil},
+		{"gzip, 1 a chunk, 1 worker", "one", images, images, true, 1, false, chunks(1, 1), nil},
+		{"gzip, 1 a chunk, batch 32, 1 worker", "one", images, images, true, 32, false, chunks(1, 32), nil},
+		{"gzip, 1 a chunk, batch 32, 2 workers", "one", images, images, true, 32, false, chunks(2, 32), nil},
+		{"gzip+shuffle float32, 1 a chunk", "float", images, images, true, 1, false, chunks(1, 1), nil},
+		{"gzip, 32 a chunk, in order", "many", images, images / 2, false, 1, false, chunks(1, 1), nil},
+		{"gzip, 32 a chunk, in order, 2 workers", "many", images, images / 2, false, 1, false, chunks(2, 1), nil},
+		{"gzip, 32 a chunk, random", "many", images, 16, true, 1, false, chunks(1, 1), nil},
+		{"gzip, automatic chunks, in order", "auto", images, images / 4, false, 1, false, chunks(1, 1), nil},
+		{"gzip, automatic chunks, random", "auto", images, 8, true, 1, false, chunks(1, 1), nil},
+		{"gzip, automatic chunks, batch 32", "auto", images, 64, true, 32, false, chunks(1, 32), nil},
 		{name: "index of 65536 chunks, earliest", file: "index-earliest", count: 1},
 		{name: "index of 65536 chunks, latest", file: "index-latest", count: 1},
 	}
+	for i, c := range list {
+		switch {
+		case strings.HasSuffix(c.name, "copy"):
+			list[i].bare = openBytes
+		case c.file == "one" && !strings.HasSuffix(c.name, "2 workers"):
+			list[i].bare = openInflate
+		}
+	}
+	return list
+}
+
+// bareName is what does the work of a case with no HDF5 around it, which is what the machine and
+// the decoder can do: no reader of the file takes less.
+func (c one) bareName() string {
+	if c.file == "one" {
+		return h5chunk.Backend + " alone"
+	}
+	return "copy() alone"
 }
 
 // order is which records a round reads.
@@ -131,6 +152,17 @@ func (b *bench) contenders(c one) (list []measure.Contender, done func(), err er
 		open = append(open, g)
 		list = append(list, reading(name, g, order))
 	}
+	if c.bare != nil {
+		b, err := c.bare(path, c.batch)
+		if b == nil || err != nil {
+			return list, done, err
+		}
+		open = append(open, b)
+		if got, err := b.sum(); err != nil || got != sum {
+			return nil, done, fmt.Errorf("%s makes other bytes (error %v)", c.bareName(), err)
+		}
+		list = append(list, reading(c.bareName(), b, order))
+	}
 	return list, done, nil
 }
 
@@ -162,13 +194,17 @@ func (b *bench) listers(c one, path string) []measure.Contender {
 	return list
 }
 
-// rows are the lines of the table: one for each that this module is compared with.
+// rows are the lines of the table: one for each that this module is compared with. That of the bare
+// work has a name of its own.
 func (c one) rows(results []measure.Result) (rows [][]string) {
 	ours := results[0]
 	took := time.Duration(ours.Fastest(measure.Wall) * 1e9).Round(time.Nanosecond).String()
 	for _, r := range results[1:] {
-		best := measure.Digits(r.Fastest(measure.Wall) / ours.Fastest(measure.Wall))
-		rows = append(rows, []string{c.name, r.Name, r.Over(ours, measure.Wall).String(), r.Over(ours, measure.CPU).String(), best, took})
+		best, name := measure.Digits(r.Fastest(measure.Wall)/ours.Fastest(measure.Wall)), c.name
+		if c.bare != nil && r.Name == c.bareName() {
+			name = "without HDF5: " + name
+		}
+		rows = append(rows, []string{name, r.Name, r.Over(ours, measure.Wall).String(), r.Over(ours, measure.CPU).String(), best, took})
 	}
 	if len(rows) == 0 {
 		rows = append(rows, []string{c.name, "nobody", "", "", "", took})

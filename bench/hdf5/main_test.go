@@ -40,6 +40,11 @@ func TestRows(t *testing.T) {
 	if len(got) != 1 || !slices.Equal(got[0], want) {
 		t.Errorf("%q, want %q", got, want)
 	}
+	bare := one{name: "a case", file: "small", bare: openBytes}
+	results[1].Name = bare.bareName()
+	if got := bare.rows(results); got[0][0] != "without HDF5: a case" || got[0][1] != "copy() alone" {
+		t.Errorf("%q", got)
+	}
 	if got := (one{name: "alone"}).rows(results[:1]); len(got) != 1 || got[0][1] != "nobody" {
 		t.Errorf("%q", got)
 	}

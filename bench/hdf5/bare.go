@@ -1,0 +1,24 @@
+package main
+
+// bytesReader copies records out of the bytes of all, with a plain loop.
+type bytesReader struct {
+	*mappedReader
+	all []byte
+}
+
+func openBytes(path string, batch int) (reader, error) {
+	m, err := openMapped(path, batch)
+	if err != nil {
+		return nil, err
+	}
+	v, err := m.d.Run("x", 0, m.d.Len())
+	return &bytesReader{m, v.Bytes()}, err
+}
+
+func (r *bytesReader) read(order []int) error {
+	size := len(r.buf) / r.batch
+	for k, i := range order {
+		copy(r.buf[k%r.batch*size:][:size], r.all[i*size:])
+	}
+	return nil
+}
