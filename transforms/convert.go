@@ -37,7 +37,9 @@ func (t ToLayout) Build(p *Plan) error {
 	return nil
 }
 
-// ConvertDType makes the bytes x numbers x/255, or x with NoScale: torchvision's ToDtype.
+// ConvertDType makes the bytes x numbers x/255, or x with NoScale. It divides, as torchvision's
+// ToTensor does, bit for bit; torchvision's ToDtype multiplies by 1/255, whose last bit is
+// another for half of all x.
 //
 // All arithmetic, that of Normalize included, is float32; float16 and bfloat16 are rounded
 // once, at the end, to the nearest, halves to even.

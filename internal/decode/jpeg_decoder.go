@@ -22,7 +22,8 @@ type jpegDecoder struct {
 	blocks     []unitBlock  // of one of its units
 	untilReset int          // units left in the restart interval
 	resets     int
-	decoded    int // rows of units that are through
+	decoded    int  // rows of units that are through
+	smooth     bool // coefficients are guessed
 }
 
 // component is one component's way from coefficients to samples.
@@ -62,10 +63,13 @@ func (j *jpegDecoder) begin(h *jpegHeader, data []byte) error {
 			return err
 		}
 	}
-	if j.buffered {
-		return j.readAllScans()
+	j.smooth = false
+	if !j.buffered {
+		return nil
 	}
-	return nil
+	err := j.readAllScans()
+	j.smooth = err == nil && j.guesses()
+	return err
 }
 
 // layOut sets up component i.

@@ -25,6 +25,10 @@ type jpegHeader struct {
 	orientation int
 	scan        int // where the first SOS marker lies
 	scanComps   int // components in the first scan
+
+	// Of a progressive frame and the first coefficients of each component: bits that the
+	// scans leave out, -1 if that is all. checkEnd finds out.
+	missing [4][guessed]int8
 }
 
 // parseJPEG reads markers up to the first scan.

@@ -114,6 +114,11 @@ func (h *jpegHeader) checkSize(bytes int) error {
 // before its end-of-image marker. What comes after that marker is not looked at.
 func (h *jpegHeader) checkEnd(data []byte) error {
 	pos, scan := h.scan, 0
+	for i := range h.missing {
+		for k := range h.missing[i] {
+			h.missing[i][k] = -1
+		}
+	}
 	for {
 		m, next, ok := nextMarker(data, pos)
 		switch {
@@ -129,7 +134,7 @@ func (h *jpegHeader) checkEnd(data []byte) error {
 			pos = next
 			continue
 		}
-		_, end, err := segment(data, m, next)
+		seg, end, err := segment(data, m, next)
 		if err != nil {
 			return err
 		}
@@ -140,6 +145,7 @@ func (h *jpegHeader) checkEnd(data []byte) error {
 			if scan++; scan > maxScans {
 				return corrupt(JPEG, "more than %d scans", maxScans)
 			}
+			h.noteScan(seg)
 			pos = skipEntropy(data, end)
 		}
 	}

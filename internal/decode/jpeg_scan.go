@@ -18,7 +18,11 @@ func (j *jpegDecoder) decodeUnits(first, last, x0, x1 int) error {
 			continue
 		}
 		for i := range j.h.n {
-			j.comp[i].transform(j.decoded, j.buffered)
+			if j.smooth {
+				j.transformSmooth(j.decoded, i)
+			} else {
+				j.comp[i].transform(j.decoded, j.buffered)
+			}
 		}
 	}
 	return nil
@@ -202,6 +206,24 @@ func (c *component) transform(unitRow int, buffered bool) {
 			} else {
 				idctPair(dst, c.stride, coefs, &c.quant)
 			}
+		}
+	}
+}
+
+// transformSmooth is transform of component i where coefficients are guessed in part.
+func (j *jpegDecoder) transformSmooth(unitRow, i int) {
+	c, s := &j.comp[i], j.smoother(i)
+	for v := range c.vs {
+		row := unitRow*c.vs + v
+		if row >= c.down {
+			return
+		}
+		rows := s.rows(row)
+		for x := c.first; x <= c.last; x += 2 {
+			var coefs [128]int16
+			s.block((*[64]int16)(coefs[:]), x, &rows)
+			s.block((*[64]int16)(coefs[64:]), x+1, &rows)
+			idctPair(c.pix[8*row%c.held*c.stride+8*x:], c.stride, &coefs, &c.quant)
 		}
 	}
 }
