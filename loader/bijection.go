@@ -3,6 +3,8 @@ package loader
 import (
 	"math"
 	"math/bits"
+
+	"github.com/penstock/penstock/internal/vec"
 )
 
 const (
@@ -43,40 +45,56 @@ func newBijection(n int, seed uint64, epoch int) *bijection {
 func (f *bijection) Len() int { return int(f.n) }
 
 func (f *bijection) Fill(pos int, dst []int) {
-	x := uint64(pos)
-	for ; len(dst) >= lanes; x, dst = x+lanes, dst[lanes:] {
-		f.several(x, dst)
+	done := vec.Feistel(dst, uint64(pos), f.a, f.b, &f.keys)
+	for i, r := range dst[:done] {
+		dst[i] = int(f.inside(uint64(r)))
+	}
+	pos, dst = pos+done, dst[done:]
+	for ; len(dst) >= lanes; pos, dst = pos+lanes, dst[lanes:] {
+		f.several(uint64(pos), (*[lanes]int)(dst))
 	}
 	for i := range dst {
-		dst[i] = int(f.at(x + uint64(i)))
+		dst[i] = int(f.at(uint64(pos + i)))
 	}
 }
 
-// lanes is how many positions are computed at a time: one alone is a chain of multiplications
-// that wait for each other.
-const lanes = 8
+// lanes is how many positions are computed at a time where vec.Feistel does none: one alone is a
+// chain of multiplications that wait for each other.
+const lanes = 4
 
-// several sets the first elements of dst to the records at positions x, x+1, ...
-func (f *bijection) several(x uint64, dst []int) {
-	var hi, lo [lanes]uint64
-	for j := range lanes {
-		hi[j], lo[j] = (x+uint64(j))/f.b, (x+uint64(j))%f.b
-	}
+// several sets dst to the records at positions x, x+1, ...
+func (f *bijection) several(x uint64, dst *[lanes]int) {
+	a, b := f.a, f.b
+	h0, l0 := x/b, x%b
+	h1, l1 := after(h0, l0, b)
+	h2, l2 := after(h1, l1, b)
+	h3, l3 := after(h2, l2, b)
 	for i := 0; i < rounds; i += 2 {
-		for j := range lanes {
-			hi[j] = addMod(hi[j], below(mix64(lo[j]+f.keys[i]), f.a), f.a)
-		}
-		for j := range lanes {
-			lo[j] = addMod(lo[j], below(mix64(hi[j]+f.keys[i+1]), f.b), f.b)
-		}
+		h0, h1 = half(h0, l0, f.keys[i], a), half(h1, l1, f.keys[i], a)
+		h2, h3 = half(h2, l2, f.keys[i], a), half(h3, l3, f.keys[i], a)
+		l0, l1 = half(l0, h0, f.keys[i+1], b), half(l1, h1, f.keys[i+1], b)
+		l2, l3 = half(l2, h2, f.keys[i+1], b), half(l3, h3, f.keys[i+1], b)
 	}
-	for j := range lanes {
-		r := hi[j]*f.b + lo[j]
-		if r >= f.n {
-			r = f.at(r)
-		}
-		dst[j] = int(r)
+	*dst = [lanes]int{int(f.inside(h0*b + l0)), int(f.inside(h1*b + l1)), int(f.inside(h2*b + l2)), int(f.inside(h3*b + l3))}
+}
+
+// after returns the halves of the next position.
+func after(hi, lo, b uint64) (uint64, uint64) {
+	if lo++; lo == b {
+		return hi + 1, 0
 	}
+	return hi, lo
+}
+
+// half is half a round: what becomes of one half of a position by the other.
+func half(x, y, key, m uint64) uint64 { return addMod(x, below(mix64(y+key), m), m) }
+
+// inside returns r, or where it goes from there if it is not below n.
+func (f *bijection) inside(r uint64) uint64 {
+	if r >= f.n {
+		return f.at(r)
+	}
+	return r
 }
 
 // at returns the record at position x < n.
@@ -91,8 +109,8 @@ func (f *bijection) at(x uint64) uint64 {
 func (f *bijection) once(x uint64) uint64 {
 	hi, lo := x/f.b, x%f.b
 	for i := 0; i < rounds; i += 2 {
-		hi = addMod(hi, below(mix64(lo+f.keys[i]), f.a), f.a)
-		lo = addMod(lo, below(mix64(hi+f.keys[i+1]), f.b), f.b)
+		hi = half(hi, lo, f.keys[i], f.a)
+		lo = half(lo, hi, f.keys[i+1], f.b)
 	}
 	return hi*f.b + lo
 }
