@@ -65,7 +65,8 @@ type closer func()
 func (c closer) Close() error { c(); return nil }
 
 // hdf5Columns returns the datasets that are wanted, by default all that make a field, and
-// those that make none.
+// those that make none. One that would make a field, but is not read, is an error then: it is what
+// people would miss.
 func hdf5Columns(f vfs.File, pool *h5chunk.Pool, wanted []Wanted) (columns []column, bad misfits, err error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -75,16 +76,23 @@ func hdf5Columns(f vfs.File, pool *h5chunk.Pool, wanted []Wanted) (columns []col
 	if err != nil {
 		return nil, nil, err
 	}
+	var unread misfits
 	for _, d := range file.Datasets() {
 		c, err := hdf5Column(f, d, pool)
-		if err != nil {
+		switch _, noField := d.Spec(); {
+		case err == nil:
+			columns = append(columns, c)
+		case noField == nil:
+			unread = append(unread, misfit{d.Path, err})
+		default:
 			bad = append(bad, misfit{d.Path, err})
-			continue
 		}
-		columns = append(columns, c)
 	}
-	if err := bad.wanted(wanted); err != nil {
+	if err := errors.Join(bad.wanted(wanted), unread.wanted(wanted)); err != nil {
 		return nil, nil, err
+	}
+	if len(wanted) == 0 && len(unread) > 0 {
+		return nil, nil, unread.all(columns)
 	}
 	if len(columns) == 0 && len(bad) > 0 {
 		return nil, nil, bad.all(nil)

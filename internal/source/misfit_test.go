@@ -67,3 +67,35 @@ func TestMisfitsOfHDF5(t *testing.T) {
 		t.Errorf("hints %q", hints)
 	}
 }
+
+// What would make a field, but is not read, is no matter for a note: who wants the rest says so.
+func TestUnreadOfHDF5(t *testing.T) {
+	path := h5test.File(t, "    f['x'] = np.arange(3)\n    f.create_dataset('images', (3, 4), 'u1', external=[('raw', 0, 12)])\n")
+	_, err := Open(t.Context(), path, Options{Kind: "hdf5"})
+	if err == nil || !strings.Contains(err.Error(), "h5repack -l CONTI OLD.h5 NEW.h5") || !strings.HasSuffix(err.Error(), "--fields x") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Open(t.Context(), path, Options{Kind: "hdf5", Fields: "images"}); err == nil || !strings.Contains(err.Error(), "external files (raw)") {
+		t.Errorf("error %v", err)
+	}
+	chosen := mustOpen(t, path, Options{Kind: "hdf5", Fields: "x"})
+	defer chosen.Close()
+	if n := len(chosen.Info().Fields); n != 1 {
+		t.Errorf("%d fields", n)
+	}
+}
+
+// MATLAB puts 512 bytes of its own before its HDF5; names of Keras have colons.
+func TestHDF5OfOthers(t *testing.T) {
+	path := h5test.File(t, "    f['x'] = np.arange(3)\n    f['dense/kernel:0'] = np.arange(3)\n")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mat := write(t, "x.mat", "MATLAB 7.3 MAT-file"+strings.Repeat(" ", 512-19)+string(b))
+	s := mustOpen(t, mat, Options{Fields: "dense/kernel:0=kernel,x"})
+	defer s.Close()
+	if info := s.Info(); info.Kind != "hdf5" || len(info.Fields) != 2 || info.Fields[0].Name != "kernel" {
+		t.Errorf("%+v", info)
+	}
+}

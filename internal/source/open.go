@@ -119,7 +119,7 @@ var foreign = map[string]string{
 	".pkl":      "is a Python pickle, which may run any program; write its arrays with numpy.savez",
 	".pt":       "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
 	".pth":      "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
-	".mat":      "is a MATLAB file; write it with save -v7.3, which is HDF5, and give --from hdf5",
+	".mat":      "is a MATLAB file; write it with save -v7.3, which is HDF5",
 	".xlsx":     "is an Excel file; save it as CSV",
 	".rec":      "is an MXNet RecordIO file; write tar files or a folder of its images",
 	".lmdb":     "is an LMDB database; write tar files or a folder of its samples",
@@ -200,15 +200,16 @@ func detectFolder(path string) string {
 // detectFile tells the kind of a file by its first bytes, or by its name where they say
 // nothing, "" if by neither.
 func detectFile(path string) string {
-	head := make([]byte, 512)
-	head = head[:readHead(path, head)]
+	long := make([]byte, 512+len(hdf5Magic))
+	long = long[:readHead(path, long)]
+	head := long[:min(len(long), 512)]
 	name := strings.ToLower(filepath.Base(path))
 	switch {
 	case strings.HasPrefix(string(head), npyMagic):
 		return "npy"
 	case strings.HasPrefix(string(head), "PAR1"):
 		return "parquet"
-	case strings.HasPrefix(string(head), "\x89HDF\r\n\x1a\n"):
+	case strings.HasPrefix(string(head), hdf5Magic), len(long) == cap(long) && strings.HasSuffix(string(long), hdf5Magic): // MATLAB's is behind 512 bytes
 		return "hdf5"
 	case strings.HasPrefix(string(head), "PK\x03\x04") && strings.HasSuffix(name, ".npz"):
 		return "npz"
@@ -224,6 +225,8 @@ func detectFile(path string) string {
 	}
 	return byExtension[filepath.Ext(name)]
 }
+
+const hdf5Magic = "\x89HDF\r\n\x1a\n"
 
 // isTarHead reports whether a file's first block is a header of tar.
 func isTarHead(head []byte) bool { return len(head) >= 262 && string(head[257:262]) == "ustar" }

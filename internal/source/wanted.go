@@ -44,7 +44,7 @@ func ParseFields(text string) (list []Wanted, err error) {
 	}
 	for _, part := range splitOutside(text) {
 		w := Wanted{Column: strings.TrimSpace(part)}
-		if i := strings.LastIndexByte(w.Column, ':'); i >= 0 {
+		if i := strings.LastIndexByte(w.Column, ':'); i >= 0 && !nameGoesOn(w.Column[i+1:]) {
 			w.Column, w.Type = w.Column[:i], strings.TrimSpace(w.Column[i+1:])
 			if _, err := parseType(w.Type); err != nil {
 				return nil, fmt.Errorf("--fields %s: %w", part, err)
@@ -68,6 +68,10 @@ func ParseFields(text string) (list []Wanted, err error) {
 	}
 	return list, nil
 }
+
+// nameGoesOn reports whether what stands behind a colon belongs to the name of a column, as in
+// Keras' kernel:0: no type begins with a digit.
+func nameGoesOn(rest string) bool { return rest != "" && rest[0] >= '0' && rest[0] <= '9' }
 
 // splitOutside splits at commas that are not inside of brackets.
 func splitOutside(text string) (parts []string) {
