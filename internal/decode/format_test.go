@@ -1,6 +1,8 @@
 package decode
 
 import (
+	"bytes"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
@@ -120,5 +122,32 @@ func TestNameOfAnotherFormat(t *testing.T) {
 	}
 	if m, err := openAll(t, New(Options{Library: true}), data); err != nil || m.w != 45 {
 		t.Errorf("%dx%d, %v", m.w, m.h, err)
+	}
+}
+
+// The orientation may be of any integer type that Pillow takes for a number, and in a PNG stand
+// behind the pixels.
+func TestOrientationElsewhere(t *testing.T) {
+	exif := func(typ byte, value ...byte) []byte {
+		return append([]byte{'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, typ, 0, 0, 0, 1}, append(value, 0, 0, 0, 0)...)
+	}
+	for _, tt := range []struct {
+		exif []byte
+		want int
+	}{
+		{exif(3, 0, 6, 0, 0), 6}, {exif(4, 0, 0, 0, 6), 6}, {exif(9, 0, 0, 0, 8), 8}, {exif(8, 0, 2, 0, 0), 2}, {exif(6, 5, 0, 0, 0), 5},
+		{exif(1, 6, 0, 0, 0), 1}, {exif(3, 0, 9, 0, 0), 1}, {exif(4, 1, 0, 0, 6), 1}, {exif(77, 0, 6, 0, 0), 1}, {exif(3, 0, 6, 0, 0)[:20], 1},
+	} {
+		if got := exifOrientation(tt.exif); got != tt.want {
+			t.Errorf("% x: %d, want %d", tt.exif, got, tt.want)
+		}
+	}
+	data := readKind(t, "orientation6.png")
+	at := bytes.Index(data, []byte("eXIf")) - 4
+	end := at + 12 + int(binary.BigEndian.Uint32(data[at:]))
+	iend := len(data) - 12
+	c, err := ReadConfig(splice(data[:at], data[end:iend], data[at:end], data[iend:]))
+	if err != nil || c.Orientation != 6 {
+		t.Errorf("behind the pixels: %+v, %v", c, err)
 	}
 }

@@ -9,7 +9,7 @@ var pngModels = map[byte]struct {
 	channels int
 }{0: {"gray", 1}, 2: {"rgb", 3}, 3: {"palette", 1}, 4: {"graya", 2}, 6: {"rgba", 4}}
 
-// pngConfig reads IHDR (PNG 11.2.2), and eXIf where it stands before the pixels.
+// pngConfig reads IHDR (PNG 11.2.2), and eXIf.
 func pngConfig(data []byte) (Config, error) {
 	const header = 8 + 8 + 13 + 4
 	if len(data) < header {
@@ -33,7 +33,7 @@ func pngConfig(data []byte) (Config, error) {
 	}, nil
 }
 
-// pngOrientation looks for an eXIf chunk among the chunks before IDAT.
+// pngOrientation looks for an eXIf chunk, which may stand behind the pixels.
 func pngOrientation(chunks []byte) int {
 	o := 1
 	pngEach(chunks, func(id string, payload []byte) bool {

@@ -20,8 +20,8 @@ func decodeTIFF(data []byte) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	compression, _ := tiffShort(data, tagCompression)
-	photometric, ok := tiffShort(data, tagPhotometric)
+	compression, _ := tiffInteger(data, tagCompression)
+	photometric, ok := tiffInteger(data, tagPhotometric)
 	if (compression == group3 || compression == group4) && ok && photometric != whiteIsZero {
 		negative(m)
 	}

@@ -15,17 +15,17 @@ func pngTransparent(model string, chunks []byte) bool {
 	found := model == "graya" || model == "rgba"
 	pngEach(chunks, func(id string, _ []byte) bool {
 		found = found || id == "tRNS"
-		return !found
+		return !found && id != "IDAT"
 	})
 	return found
 }
 
-// pngEach calls f with the chunks before IDAT until f returns false.
+// pngEach calls f with the chunks until f returns false.
 func pngEach(chunks []byte, f func(id string, payload []byte) bool) {
 	for len(chunks) >= 12 {
 		n := uint64(binary.BigEndian.Uint32(chunks))
 		id := string(chunks[4:8])
-		if n > uint64(len(chunks)-12) || id == "IDAT" || !f(id, chunks[8:8+n]) {
+		if n > uint64(len(chunks)-12) || !f(id, chunks[8:8+n]) {
 			return
 		}
 		chunks = chunks[12+n:]
@@ -55,7 +55,7 @@ func tiffTransparent(data []byte) bool {
 		associated      = 1
 		unassociated    = 2
 	)
-	v, ok := tiffShort(data, tagExtraSamples)
+	v, ok := tiffInteger(data, tagExtraSamples)
 	return ok && (v == associated || v == unassociated)
 }
 
