@@ -341,3 +341,21 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A transform of one's own resizes by any filter, as Resize does.
+func TestPlanResize(t *testing.T) {
+	m := testImage(30, 20, 3)
+	for _, name := range []string{"nearest", "box", "bilinear", "hamming", "bicubic", "lanczos"} {
+		f, err := ParseInterpolation(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := apply(t, m, do(func(p *Plan) error { return p.Resize(13, 7, f) }))
+		if want := apply(t, m, Resize{Size: []int{7, 13}, Fit: "exact", Interpolation: name}); !slices.Equal(got, want) {
+			t.Errorf("%s: other pixels than those of Resize", name)
+		}
+	}
+	if f, err := ParseInterpolation("cubic"); err == nil || !strings.Contains(err.Error(), "hamming, bicubic, lanczos") {
+		t.Errorf("%v, %v", f, err)
+	}
+}

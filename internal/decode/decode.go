@@ -143,14 +143,6 @@ func (d *Decoder) decodeWhole(f Format, data []byte) (image.Image, error) {
 	return nil, errors.New("no decoder for this format")
 }
 
-// channels returns how many the opened image has.
-func (d *Decoder) channels() int {
-	if d.opt.Color == Gray {
-		return 1
-	}
-	return 3
-}
-
 // grow returns b with length n, newly allocated if its capacity is too small. The content
 // is undefined.
 func grow(b []byte, n int) []byte {

@@ -3,6 +3,7 @@ package vec
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Filter is a resampling filter, with Pillow's definition of each.
@@ -48,7 +49,7 @@ func ParseFilter(name string) (Filter, error) {
 			return Filter(i), nil
 		}
 	}
-	return 0, fmt.Errorf("unknown filter %q; known are nearest, box, bilinear, hamming, bicubic, lanczos", name)
+	return 0, fmt.Errorf("unknown filter %q; known are %s", name, strings.Join(Filters(), ", "))
 }
 
 // String returns the name that ParseFilter reads.
