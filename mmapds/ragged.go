@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -97,6 +98,9 @@ func (d *Dataset) Lengths(ctx context.Context, field string, indices []int, offs
 		if k%4096 == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if next := k + raggedAhead; next < len(indices) {
+			f.load(indices[next])
+		}
 		_, n, err := d.record(f, i)
 		if err != nil {
 			return err
@@ -126,22 +130,50 @@ func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int,
 	if err := d.askRows(f, indices); err != nil {
 		return dst, err
 	}
-	for k, i := range indices {
-		if err := ctx.Err(); err != nil {
-			return dst, err
+	return dst, d.copyRecords(ctx, f, indices, offsets, dst)
+}
+
+// copyRecords is GatherRagged for values that are mapped, and asked for.
+func (d *Dataset) copyRecords(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) error {
+	var rows [raggedAhead]int // of records whose values are under way to the cache
+	find := func(k int) (err error) {
+		if k < len(indices) {
+			rows[k%raggedAhead], err = d.sameRow(f, indices[k], int(offsets[k+1]-offsets[k]))
 		}
-		row, n, err := d.record(f, i)
-		if err != nil {
-			return dst, err
-		}
-		if int64(n) != offsets[k+1]-offsets[k] {
-			return dst, fmt.Errorf("mmapds: record %d: field %q: its offsets changed while they were read: %w", i, field, store.ErrCorrupt)
-		}
-		if err := d.copyRun(f.rows, row, row+n, dst[int(offsets[k])*f.rows.size:int(offsets[k+1])*f.rows.size]); err != nil {
-			return dst, err
+		return err
+	}
+	for k := range raggedAhead {
+		if err := find(k); err != nil {
+			return err
 		}
 	}
-	return dst, nil
+	for k := range indices {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		row, a, b := rows[k%raggedAhead], int(offsets[k]), int(offsets[k+1])
+		if err := d.copyRun(f.rows, row, row+b-a, dst[a*f.rows.size:b*f.rows.size]); err != nil {
+			return err
+		}
+		if err := find(k + raggedAhead); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameRow returns the first row of a record that had n rows a moment ago, and begins to load it to
+// the cache.
+func (d *Dataset) sameRow(f *field, i, n int) (row int, err error) {
+	row, now, err := d.record(f, i)
+	if err == nil && now != n {
+		err = fmt.Errorf("mmapds: record %d: field %q: its offsets changed while they were read: %w", i, f.spec.Name, store.ErrCorrupt)
+	}
+	if err == nil && n > 0 && f.rows.packed == nil {
+		s, at := f.rows.find(row)
+		vec.Prefetch(s.data[at:min(at+min(n*f.rows.size, prefetchRow), len(s.data))])
+	}
+	return row, err
 }
 
 // askRows starts to read the rows of records.
@@ -171,12 +203,9 @@ func (d *Dataset) gatherRuns(ctx context.Context, f *field, indices []int, offse
 	s := p.borrow()
 	defer p.giveBack(s)
 	for k, i := range indices {
-		row, n, err := d.record(f, i)
+		row, err := d.sameRow(f, i, int(offsets[k+1]-offsets[k]))
 		if err != nil {
 			return err
-		}
-		if int64(n) != offsets[k+1]-offsets[k] {
-			return fmt.Errorf("mmapds: record %d: field %q: its offsets changed while they were read: %w", i, f.spec.Name, store.ErrCorrupt)
 		}
 		s.rows = append(s.rows, row)
 	}
@@ -232,6 +261,20 @@ func (d *Dataset) record(f *field, i int) (row, n int, err error) {
 	var offsets [2]int64
 	row, err = d.place(f, i, i+1, offsets[:])
 	return row, int(offsets[1]), err
+}
+
+// raggedAhead is how many records before its turn a record's offsets, and then its values, are asked
+// for from memory.
+const raggedAhead = 8
+
+// load begins to load the offsets of a record to the cache, if it exists.
+func (f *field) load(i int) {
+	k := f.extent(i)
+	if k < 0 || i-f.extents[k].first >= f.extents[k].count {
+		return
+	}
+	at := 8 * (i - f.extents[k].first)
+	vec.Prefetch(f.extents[k].offsets[at : at+16])
 }
 
 // extent returns the one that holds a record, which must exist.
