@@ -21,14 +21,15 @@ type images struct {
 	classes      []string
 }
 
-// openImages opens a dataset and makes sure that it holds what can be trained on.
-func openImages(path, image, label string) (*images, error) {
-	ds, err := mmapds.Open(path)
+// openImages opens a dataset, or a split of it, and makes sure that it holds what can be
+// trained on.
+func openImages(path, split string, c config) (*images, error) {
+	ds, err := mmapds.OpenWith(path, mmapds.Options{Split: split})
 	if err != nil {
 		return nil, err
 	}
 	d := &images{Dataset: ds}
-	if err := d.describe(image, label); err != nil {
+	if err := d.describe(c.images, c.labels); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), ds.Close())
 	}
 	return d, nil

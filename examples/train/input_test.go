@@ -80,7 +80,7 @@ func same(a, b []float32) bool {
 
 func openStripes(t *testing.T, edit func(*store.Schema)) *images {
 	t.Helper()
-	d, err := openImages(stripes(t, "d", 60, edit), "images", "labels")
+	d, err := openImages(stripes(t, "d", 60, edit), "", settings(""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,10 @@
 //	preprocess photos/ out/photos --resize 32x32
 //	go run ./examples/train -data out/photos
 //
-// Held out is every fifth record (see -holdout), or another dataset (-test).
+// Held out is every fifth record (see -holdout), or another dataset (-test), or a split:
+//
+//	preprocess photos/ out/photos --resize 32x32 --split train=0.8,test=0.2
+//	go run ./examples/train -data out/photos -split train -test-split test
 package main
 
 import (
@@ -21,6 +24,7 @@ import (
 // config is what the flags say.
 type config struct {
 	data, test     string
+	split, judge   string // of data, and of test; empty for all records
 	images, labels string // names of the fields
 	holdout        int    // every so many-th record is held out, where there is no test
 	epochs, batch  int
@@ -45,10 +49,21 @@ func main() {
 	}
 }
 
+// judgedBy returns the dataset that has what is not learnt from, empty where records of data
+// are held out.
+func (c config) judgedBy() string {
+	if c.test == "" && c.judge != "" {
+		return c.data
+	}
+	return c.test
+}
+
 func parse() config {
 	c := config{augment: mild}
 	flag.StringVar(&c.data, "data", "", "dataset to learn from: a flat folder or an HDF5 file (required)")
 	flag.StringVar(&c.test, "test", "", "dataset to judge by; without it, records of -data are held out")
+	flag.StringVar(&c.split, "split", "", "learn only from this split of -data")
+	flag.StringVar(&c.judge, "test-split", "", "judge by this split of -test, or of -data")
 	flag.StringVar(&c.images, "images", "images", "field with the images")
 	flag.StringVar(&c.labels, "labels", "labels", "field with the classes, as int64")
 	flag.IntVar(&c.holdout, "holdout", 5, "hold out every so many-th record of -data")
@@ -76,6 +91,8 @@ func (c config) validate(rest []string) error {
 		}
 	}
 	fail(c.data == "", "-data is missing")
+	fail(c.judge != "" && c.test == "" && c.split == "", "-test-split of -data needs -split, or what judges would be learnt from")
+	fail(c.judge != "" && c.test == "" && c.judge == c.split, "-split and -test-split are the same")
 	fail(len(rest) > 0, "there are no arguments beside the flags")
 	fail(c.holdout < 2, "-holdout must be at least 2")
 	fail(c.epochs < 1, "-epochs must be at least 1")

@@ -15,14 +15,14 @@ import (
 
 // run trains and reports to out. The last line says what was reached.
 func run(ctx context.Context, c config, out io.Writer) (err error) {
-	d, err := openImages(c.data, c.images, c.labels)
+	d, err := openImages(c.data, c.split, c)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.Close()) }()
 	judge := d
-	if c.test != "" {
-		if judge, err = openImages(c.test, c.images, c.labels); err != nil {
+	if test := c.judgedBy(); test != "" {
+		if judge, err = openImages(test, c.judge, c); err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, judge.Close()) }()
@@ -53,7 +53,7 @@ type session struct {
 func newSession(c config, d, judge *images) (*session, error) {
 	s := &session{c: c, d: d}
 	var learn, held loader.Order = loader.Shuffle{}, loader.Sequential{}
-	if c.test == "" {
+	if c.judgedBy() == "" {
 		learn, held = fold{c.holdout, false, learn}, fold{c.holdout, true, held}
 		if d.Len() < c.holdout {
 			return nil, fmt.Errorf("%d records are too few to hold out every %d-th", d.Len(), c.holdout)

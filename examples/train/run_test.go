@@ -17,6 +17,12 @@ import (
 // horizontal stripes, vertical ones, and squares, in noise and with any contrast and phase.
 func stripes(t *testing.T, name string, n int, edit func(*store.Schema)) string {
 	t.Helper()
+	return splitStripes(t, name, n, nil, edit)
+}
+
+// splitStripes is stripes, of which the records go to the splits in turn.
+func splitStripes(t *testing.T, name string, n int, splits []string, edit func(*store.Schema)) string {
+	t.Helper()
 	images, labels := store.NewField("images", tensor.Uint8, 3, side, side), store.NewField("labels", tensor.Int64)
 	images.Layout = store.CHW
 	labels.Classes = []string{"horizontal", "vertical", "squares"}
@@ -25,7 +31,7 @@ func stripes(t *testing.T, name string, n int, edit func(*store.Schema)) string 
 		edit(&schema)
 	}
 	path := filepath.Join(t.TempDir(), name)
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	w, err := store.CreateFlat(path, schema, store.FlatOptions{Splits: splits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +42,9 @@ func stripes(t *testing.T, name string, n int, edit func(*store.Schema)) string 
 		class := i * 3 / n
 		paint(rec.Values[0], r, class, schema.Fields[0].Layout == store.HWC)
 		binary.LittleEndian.PutUint64(rec.Values[1], uint64(class))
+		if len(splits) > 0 {
+			rec.Split = splits[i%len(splits)]
+		}
 		if err := w.Append(rec); err != nil {
 			t.Fatal(err)
 		}
@@ -117,6 +126,18 @@ func TestLearnsFromOtherLayouts(t *testing.T) {
 	}
 }
 
+func TestLearnsFromSplit(t *testing.T) {
+	c := settings(splitStripes(t, "both", 600, []string{"train", "test"}, nil))
+	c.split, c.judge, c.require, c.epochs = "train", "test", 0.9, 5
+	if out := train(t, c); !strings.Contains(out, "300 images of") || !strings.Contains(out, "of 300 images right") {
+		t.Error("the splits were not taken:\n", out)
+	}
+	c.split, c.judge, c.test = "", "test", c.data
+	if out := train(t, c); !strings.Contains(out, "600 images of") || !strings.Contains(out, "of 300 images right") {
+		t.Error("the split of the other dataset was not the judge:\n", out)
+	}
+}
+
 // What cannot be trained on must be refused in words.
 func TestRefuses(t *testing.T) {
 	good := stripes(t, "good", 60, nil)
@@ -124,6 +145,7 @@ func TestRefuses(t *testing.T) {
 		change func(*config)
 		want   string
 	}{
+		"no such split": {func(c *config) { c.split = "dev" }, `no split "dev"`},
 		"no dataset":    {func(c *config) { c.data += "-not" }, "good-not"},
 		"no such field": {func(c *config) { c.images = "pictures" }, `"pictures"`},
 		"not labels":    {func(c *config) { c.labels = "images" }, "must be int64"},
@@ -159,6 +181,11 @@ func TestFlags(t *testing.T) {
 	for _, want := range []string{"-data", "-holdout", "-epochs", "-batch", "-rate", "arguments"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not name %s", err, want)
+		}
+	}
+	for _, c := range []config{{data: "x", judge: "test"}, {data: "x", split: "test", judge: "test"}} {
+		if err := c.validate(nil); err == nil || !strings.Contains(err.Error(), "-test-split") {
+			t.Errorf("%+v: %v does not name -test-split", c, err)
 		}
 	}
 	if err := settings("x").validate(nil); err != nil {
