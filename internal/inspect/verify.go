@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/internal/h5meta"
 	"github.com/penstock/penstock/internal/h5view"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -24,6 +23,7 @@ type Verification struct {
 	Records   int64    `json:"records"`
 	Bytes     int64    `json:"bytes"`         // of records that were compared with their checksums
 	Checksums int64    `json:"checksums"`     // compared
+	Chunks    int64    `json:"chunks"`        // of an HDF5 file of other origin, compared with the checksums of their filters
 	Damages   []Damage `json:"damages"`       // by field, shard and record
 	Unchecked []string `json:"unchecked"`     // sentences: what nothing vouches for
 	Unknown   []string `json:"unknown_files"` // in a flat dataset's folder, but not of the dataset
@@ -202,7 +202,9 @@ func (v *Verification) hdf5(ctx context.Context, p *place, opts VerifyOptions) e
 	if p.ours() {
 		return v.blocks(ctx, d, nil, opts)
 	}
-	v.foreign(p.meta)
+	if err := v.foreign(ctx, p, opts); err != nil {
+		return err
+	}
 	if len(v.Damages) == 0 && err != nil {
 		return err
 	}
@@ -210,18 +212,4 @@ func (v *Verification) hdf5(ctx context.Context, p *place, opts VerifyOptions) e
 		v.Records = d.Records
 	}
 	return nil
-}
-
-// foreign checks what can be checked of a file that penstock did not write.
-func (v *Verification) foreign(meta *h5meta.File) {
-	for _, d := range meta.Datasets() {
-		if err := d.Mappable(); errors.Is(err, h5meta.ErrCorrupt) {
-			text, _ := strings.CutSuffix(err.Error(), ": "+h5meta.ErrCorrupt.Error())
-			v.Damages = append(v.Damages, Damage{
-				Field: d.Path[1:], Last: max(0, d.Records()-1), File: filepath.Base(v.Path), Offset: max(0, d.Layout.Offset), Problem: text,
-			})
-			continue
-		}
-		v.Unchecked = append(v.Unchecked, fmt.Sprintf("%s: it has no checksums that penstock made", d.Path))
-	}
 }

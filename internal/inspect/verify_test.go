@@ -3,11 +3,14 @@ package inspect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/h5test"
 	"github.com/penstock/penstock/store"
 )
 
@@ -138,15 +141,92 @@ func TestVerifyNotesUnknownFiles(t *testing.T) {
 
 func TestVerifyForeignHDF5SaysWhatItCannot(t *testing.T) {
 	v := verify(t, small("new-chunks"))
-	if !v.Whole || v.Checksums != 0 || len(v.Unchecked) != 4 {
+	if !v.Whole || v.Checksums != 0 || v.Chunks != 5 || len(v.Unchecked) != 2 {
 		t.Errorf("%+v", v)
 	}
 	var b strings.Builder
 	if err := v.Render(&b, false); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(b.String(), "not checked: /tree: it has no checksums") || !strings.Contains(b.String(), "its structure is sound") {
+	if !strings.Contains(b.String(), "not checked: /grow: it has no checksums") || !strings.Contains(b.String(), "its structure is sound") {
 		t.Errorf("got\n%s", &b)
+	}
+}
+
+// Chunks that h5py wrote are compared with what their filters left: a flipped bit is told with where
+// it lies, once a row of chunks, and the rest is checked all the same.
+func TestVerifyForeignChunks(t *testing.T) {
+	path := h5test.File(t, `
+    a = np.arange(4000).reshape(50, 80) % 251
+    f.create_dataset("gzip", data=a.astype("u1"), chunks=(10, 80), compression="gzip")
+    f.create_dataset("sum", data=a.astype("i4"), chunks=(10, 40), fletcher32=True)
+    f.create_dataset("lzf", data=a.astype("i4"), chunks=(10, 40), compression="lzf")
+    f.create_dataset("sparse", (10**12, 4), "i4", chunks=(10, 4), compression="gzip")[5 * 10**11] = 7
+    f["same"] = f["gzip"]
+`)
+	v := verify(t, path)
+	if !v.Whole || v.Chunks != 5+10+1 || !slices.Equal(v.Unchecked, []string{"/lzf: it has no checksums"}) {
+		t.Fatalf("%+v", v)
+	}
+	var b strings.Builder
+	if err := v.Render(&b, false); err != nil || !strings.Contains(b.String(), "its structure is sound; 16 chunks match the checksums of their filters\n") {
+		t.Errorf("error %v\n%s", err, &b)
+	}
+	at := chunkOffsets(t, path)
+	rewrite(t, path, func(b []byte) []byte {
+		b[at["gzip"][3]+9] ^= 1
+		b[at["sum"][0]+5] ^= 1
+		b[at["sum"][1]+5] ^= 1
+		b[at["sum"][9]+5] ^= 1
+		return b
+	})
+	v = verify(t, path)
+	var got []string
+	for _, d := range v.Damages {
+		got = append(got, fmt.Sprintf("%s %d-%d %v", d.Field, d.First, d.Last, d.Offset == at[d.Field][map[int64]int{0: 0, 30: 3, 40: 9}[d.First]]))
+		if !strings.Contains(d.Problem, "chunk [") || strings.HasSuffix(d.Problem, "corrupt") {
+			t.Errorf("problem %q", d.Problem)
+		}
+	}
+	if want := []string{"gzip 30-39 true", "sum 0-9 true", "sum 40-49 true"}; !slices.Equal(got, want) || v.Whole || v.Err() == nil {
+		t.Errorf("damages %q, want %q", got, want)
+	}
+}
+
+// chunkOffsets returns where the chunks of the datasets of an HDF5 file lie.
+func chunkOffsets(t *testing.T, path string) map[string][]int64 {
+	t.Helper()
+	p, err := look(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	at := make(map[string][]int64)
+	for _, d := range chunked(p.meta) {
+		table, err := d.Chunks()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range table.Chunks {
+			at[d.Path[1:]] = append(at[d.Path[1:]], c.Offset)
+		}
+	}
+	return at
+}
+
+// An index that is damaged is told, too.
+func TestVerifyForeignIndex(t *testing.T) {
+	data, err := os.ReadFile(small("new-chunks"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[463+20] ^= 1 // of the fixed array
+	path := filepath.Join(t.TempDir(), "x.h5")
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if v := verify(t, path); len(v.Damages) != 1 || v.Damages[0].Field != "fixed" || v.Damages[0].Offset != 463 || len(v.Unchecked) != 1 {
+		t.Errorf("%+v", v)
 	}
 }
 

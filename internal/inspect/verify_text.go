@@ -32,6 +32,8 @@ func (v *Verification) renderNotes(b *strings.Builder) {
 	if v.Whole && v.Checksums > 0 {
 		fmt.Fprintf(b, "%s is whole: %s, %s match %s\n", printable(v.Path),
 			cli.Counted(v.Records, "record"), cli.Bytes(v.Bytes), cli.Counted(v.Checksums, "checksum"))
+	} else if v.Whole && v.Chunks > 0 {
+		fmt.Fprintf(b, "%s: its structure is sound; %s match the checksums of their filters\n", printable(v.Path), cli.Counted(v.Chunks, "chunk"))
 	} else if v.Whole {
 		fmt.Fprintf(b, "%s: its structure is sound; there are no checksums to compare its content with\n", printable(v.Path))
 	}
