@@ -102,7 +102,7 @@ const maxFields = 1000
 
 // Validate reports every problem of the schema: no fields, a name that is not letters,
 // digits, _ and -, a name used twice, a bad type or shape, a storage type that is not the
-// type's own, a content that is not of bytes, a normalization that is not finite.
+// type's own, a content that is not of bytes, a normalisation that is not finite.
 func (s Schema) Validate() error {
 	if len(s.Fields) == 0 || len(s.Fields) > maxFields {
 		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", maxFields, len(s.Fields))
@@ -146,11 +146,11 @@ func (n *Normalization) validate(f Field) error {
 	}
 	channels, _ := f.Channels()
 	if len(n.Mean) != channels || len(n.Std) != channels {
-		return fmt.Errorf("field %q: normalization has %d means and %d stds for %d channels", f.Name, len(n.Mean), len(n.Std), channels)
+		return fmt.Errorf("field %q: normalisation has %d means and %d stds for %d channels", f.Name, len(n.Mean), len(n.Std), channels)
 	}
 	for _, x := range append(append([]float64{n.Scale}, n.Mean...), n.Std...) {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("field %q: normalization by %v", f.Name, x)
+			return fmt.Errorf("field %q: normalisation by %v", f.Name, x)
 		}
 	}
 	return nil

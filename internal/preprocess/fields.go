@@ -116,7 +116,7 @@ func (c Config) pipelineOr(recipe json.RawMessage, ts ...transforms.Transform) (
 func (c Config) pixelField(f source.Field, recipe json.RawMessage) (fieldJob, error) {
 	info := pixels(f.Field)
 	if f.DType != tensor.Uint8 || len(f.Shape) != 3 || info.C != 1 && info.C != 3 {
-		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted or normalized as images", f.DType, f.Shape)
+		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted or normalised as images", f.DType, f.Shape)
 	}
 	if c.Layout == "" {
 		c.Layout = f.Layout
