@@ -75,6 +75,8 @@ type counts struct {
 	mapped        atomic.Bool // any; a number would make every small Gather wait for memory
 	read, evicted atomic.Int64
 	looked        atomic.Int64 // when pages were looked at last, in ns since began
+	checked       atomic.Int64 // bytes that were compared with checksums
+	checking      atomic.Int64 // how long that took, in ns
 	inVain        atomic.Int64 // looks at pages that were not in memory, since some were, and those that were spared
 }
 
@@ -156,8 +158,8 @@ func (c *column) resident() float64 {
 	return float64(in) / float64(all)
 }
 
-// Reads says how records of a field are read and why so, for people, and estimates which part of
-// its bytes is in memory: from 0 to 1, or -1 where the system does not tell. On Linux that is so
+// Reads says how records of a field are read and why so, for people, with what it cost to verify
+// them, and estimates which part of its bytes is in memory: from 0 to 1, or -1 where the system does not tell. On Linux that is so
 // for files that the process owns or may write; other files look as if all were in memory. It
 // costs about 256 system calls and no reading. Of a field that does not exist it returns
 // nothing.
@@ -169,11 +171,8 @@ func (d *Dataset) Reads(field string) (how, why string, resident float64) {
 	c := f.rows
 	if c.packed != nil {
 		why = c.packed.why
-		switch {
-		case c.checks != Off && c.sums == nil:
-			why += "; not checked: it has no checksums"
-		case c.checks != Off:
-			why += "; " + c.checks.String()
+		if checked := c.checkedBy(); checked != "" {
+			why += "; " + checked
 		}
 		return c.packed.how, why, -1
 	}
@@ -220,11 +219,23 @@ func (d *Dataset) reasons(f *field, resident float64) (why []string) {
 	if n := c.counts.evicted.Load(); n > 0 {
 		why = append(why, fmt.Sprintf("pages were taken out of memory %d times", n))
 	}
-	switch {
-	case c.checks != Off && c.sums == nil:
-		why = append(why, "not checked: it has no checksums")
-	case c.checks != Off:
-		why = append(why, c.checks.String())
+	if checked := c.checkedBy(); checked != "" {
+		why = append(why, checked)
 	}
 	return why
+}
+
+// checkedBy says what is compared with checksums, and what that has cost; nothing where nobody asked
+// for it.
+func (c *column) checkedBy() string {
+	bytes, took := c.counts.checked.Load(), time.Duration(c.counts.checking.Load())
+	switch {
+	case c.checks == Off:
+		return ""
+	case c.sums == nil:
+		return "not checked: it has no checksums"
+	case bytes == 0:
+		return c.checks.String()
+	}
+	return fmt.Sprintf("%v, %.1f MB so far, which took %v", c.checks, float64(bytes)/1e6, took.Round(time.Microsecond))
 }

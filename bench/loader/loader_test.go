@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/bench/internal/measure"
@@ -94,6 +95,20 @@ func TestPlain(t *testing.T) {
 	for _, c := range []measure.Contender{p.reading(), p.copying(), p.crew("two", 2)} {
 		if s, err := c.Do(0, d.n); err != nil || s.Wall <= 0 {
 			t.Errorf("%s: %+v, %v", c.Name, s, err)
+		}
+	}
+}
+
+// Each way of verifying reads all records, and compares those that it says.
+func TestVerifying(t *testing.T) {
+	d := small(t)
+	rows, err := verifying(*d, d.ds.Files().Path, 2)
+	if err != nil || len(rows) != 4 {
+		t.Fatalf("%q, %v", rows, err)
+	}
+	for _, row := range rows {
+		if len(row) != 4 || !strings.HasPrefix(row[0], "small-byte records, ") {
+			t.Errorf("%q", row)
 		}
 	}
 }
