@@ -148,10 +148,10 @@ func (d *Dataset) put(j *job, from, to int64, data []byte) error {
 
 // store writes blocks from one on to their place. Nobody reads them before their bits are set.
 func (d *Dataset) store(x *extent, from int64, data []byte) error {
-	if err := d.keeper.room(d, int64(len(data))); err != nil {
+	off := x.offset(from)
+	if err := d.keeper.room(d, pages(off, int64(len(data)))); err != nil {
 		return err
 	}
-	off, _ := x.span(from, from+1)
 	err := d.write(x.name, off, data)
 	if err != nil && isFull(err) && d.keeper.free(d, int64(len(data))) {
 		err = d.write(x.name, off, data)

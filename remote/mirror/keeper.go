@@ -83,11 +83,13 @@ func folderBytes(dir string) (n int64) {
 func (k *keeper) room(d *Dataset, n int64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.used+n > k.limit && time.Since(k.looked) > max(time.Second, 20*k.looking) {
-		k.look()
-	}
-	if k.used+n > k.limit {
-		k.evict(d, k.used+n-k.limit)
+	for range 2 { // what was counted is more than there is, where pages were counted twice
+		if k.used+n > k.limit && time.Since(k.looked) >= 20*k.looking {
+			k.look()
+		}
+		if k.used+n > k.limit {
+			k.evict(d, k.used+n-k.limit)
+		}
 	}
 	if k.used+n > k.limit {
 		return errNoRoom
@@ -213,7 +215,9 @@ func (d *Dataset) evictSegment(s int64) (freed int64) {
 	return freed
 }
 
-// empty takes blocks out, unless another process uses them.
+// empty takes all blocks of a segment out, unless another process uses one. The disk gets back whole
+// pages: so what lies between those that are there is given back with them, as pages that are left
+// of blocks which went before.
 func (d *Dataset) empty(f *os.File, x *extent, from, to, segment int64) (freed int64) {
 	var was []int64
 	for b := from; b < to; b++ {
@@ -228,28 +232,34 @@ func (d *Dataset) empty(f *os.File, x *extent, from, to, segment int64) (freed i
 		}
 		return 0
 	}
-	for len(was) > 0 {
-		n := 1
-		for n < len(was) && was[n] == was[0]+int64(n) && x.gap(was[n-1], was[n]) == 0 {
-			n++
-		}
-		off, size := x.span(was[0], was[0]+int64(n))
-		for _, b := range was[:n] {
-			d.unlearn(x, b)
-		}
-		if punch(f, off, size) == nil {
-			freed += wholePages(off, size)
-		}
-		was = was[n:]
+	for _, b := range was {
+		d.unlearn(x, b)
 	}
-	return freed
+	before := fileBytes(f)
+	for b := from; b < to; {
+		end := b + 1
+		for end < to && x.gap(end-1, end) == 0 {
+			end++
+		}
+		_ = punch(f, x.offset(b), x.spanBytes(b, end)) // what that gave is seen below
+		b = end
+	}
+	return max(0, before-fileBytes(f)) // others may be writing to it
 }
 
-// wholePages returns how many bytes the disk gets back where a part of a file becomes a hole:
-// pages at its ends may hold something else, too.
-func wholePages(off, n int64) int64 {
+// fileBytes returns what an open file takes on disk.
+func fileBytes(f *os.File) int64 {
+	info, err := f.Stat()
+	if err != nil {
+		return 0
+	}
+	return diskBytes(info)
+}
+
+// pages returns how many bytes the pages have that a part of a file has something of.
+func pages(off, n int64) int64 {
 	page := int64(os.Getpagesize())
-	return max(0, (off+n)/page*page-(off+page-1)/page*page)
+	return (off+n+page-1)/page*page - off/page*page
 }
 
 // fullness says why blocks are held in memory.

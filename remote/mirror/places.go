@@ -58,18 +58,21 @@ func (x *extent) spanBytes(from, to int64) int64 {
 	return n
 }
 
+// offset returns where a block begins in the file.
+func (x *extent) offset(block int64) int64 {
+	off, _ := x.span(block, block+1)
+	return off
+}
+
 // end returns where the last block ends in the file.
 func (x *extent) end() int64 {
-	off, n := x.span(x.count-1, x.count)
-	return off + n
+	return x.offset(x.count-1) + x.spanBytes(x.count-1, x.count)
 }
 
 // gap returns how many bytes lie between two blocks, of which b follows a; less than none where
 // it does not.
 func (x *extent) gap(a, b int64) int64 {
-	off, n := x.span(a, a+1)
-	next, _ := x.span(b, b+1)
-	return next - off - n
+	return x.offset(b) - x.offset(a) - x.spanBytes(a, a+1)
 }
 
 // joins reports whether blocks [from, to) and the one behind them may come in one request of at
@@ -83,7 +86,6 @@ func (x *extent) joins(from, to, n int64) bool {
 
 // within returns where a block lies in the bytes of a request that begins with block from.
 func (x *extent) within(from, block int64) (off, n int64) {
-	begin, _ := x.span(from, from+1)
 	off, n = x.span(block, block+1)
-	return off - begin, n
+	return off - x.offset(from), n
 }
