@@ -10,6 +10,7 @@ import (
 // What callers branch on. Each is also the error of package io/fs where there is one like it.
 var (
 	ErrNotFound    error = sentinel{"there is no such object", fs.ErrNotExist}
+	ErrNoBucket    error = sentinel{"there is no such bucket", nil} // where the store tells that from a missing object
 	ErrPermission  error = sentinel{"access denied", fs.ErrPermission}
 	ErrExists      error = sentinel{"there is an object already", fs.ErrExist}
 	ErrChanged     error = sentinel{"the object was replaced while it was read", nil}
@@ -78,7 +79,7 @@ func (e *Error) Unwrap() []error {
 
 // Permanent reports whether trying again cannot help.
 func Permanent(err error) bool {
-	for _, kind := range []error{ErrNotFound, ErrPermission, ErrExists, ErrChanged, ErrInvalid} {
+	for _, kind := range []error{ErrNotFound, ErrNoBucket, ErrPermission, ErrExists, ErrChanged, ErrInvalid} {
 		if errors.Is(err, kind) {
 			return true
 		}

@@ -63,18 +63,30 @@ func (d *destination) manifestKey(format string) string {
 	return d.url.Key + "/" + store.ManifestName
 }
 
-// present reports whether there is a dataset that is to be replaced; another one is an error.
+// present reports whether there is a dataset that is to be replaced; another one is an error, and
+// so is a bucket that is not there, which else would come out when the first shard is sent.
 func (d *destination) present(overwrite bool, format string) (bool, error) {
 	_, err := d.client.Stat(d.ctx, d.manifestKey(format))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return false, d.bucketThere()
 	case err != nil:
 		return false, err
 	case overwrite:
 		return true, nil
 	}
 	return true, fmt.Errorf("%s %w already; choose another name, or use --overwrite", d.url, store.ErrExist)
+}
+
+// bucketThere looks into the bucket; whoever may not can write there all the same.
+func (d *destination) bucketThere() error {
+	for _, err := range d.client.List(d.ctx, d.url.Key+"/", "/") {
+		if errors.Is(err, remote.ErrNoBucket) {
+			return err
+		}
+		break
+	}
+	return nil
 }
 
 // remove removes an object, if it is there.

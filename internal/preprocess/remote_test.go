@@ -286,6 +286,30 @@ func TestPublishedByTheManifest(t *testing.T) {
 	checkSame(t, filepath.Join(fetchBucket(t, b, "ds"), "ds"), one.Dest)
 }
 
+// goneBucket is one that is not there, as stores tell it: not of a single object.
+type goneBucket struct{ *remote.Memory }
+
+func (b goneBucket) ListPage(context.Context, string, string, []byte) (remote.Page, error) {
+	return remote.Page{}, remote.NewError("list", b.String(), remote.ErrNoBucket, nil)
+}
+
+// That a bucket is not there is told before anything is made.
+func TestBucketNotThere(t *testing.T) {
+	useURLs(t, goneBucket{&remote.Memory{Name: "s3://lab"}})
+	for _, c := range []Config{config(t, folder(t, 4)), config(t, urlOf("photos"))} {
+		c.Spool = t.TempDir()
+		if !remote.IsURL(c.Source) {
+			c.Dest = urlOf("ds")
+		}
+		if _, err := Run(t.Context(), c, &silent{}); !errors.Is(err, remote.ErrNoBucket) {
+			t.Errorf("%s to %s: %v", c.Source, c.Dest, err)
+		}
+		if left := foldertest.Files(t, c.Spool); len(left) > 0 {
+			t.Errorf("in the spool: %v", left)
+		}
+	}
+}
+
 func TestURLsRefused(t *testing.T) {
 	useBucket(t, folder(t, 4))
 	for _, c := range []struct{ source, dest, says string }{

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
-	"os"
 	"strings"
 
 	"cloud.google.com/go/storage"
@@ -16,7 +14,6 @@ import (
 	_ "gocloud.dev/blob/fileblob"  // for file://
 	_ "gocloud.dev/blob/gcsblob"   // for gs://
 	_ "gocloud.dev/blob/s3blob"    // for s3://
-	"gocloud.dev/gcerrors"
 
 	"github.com/penstock/penstock/remote"
 )
@@ -51,9 +48,10 @@ func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) 
 
 // bucket is a blob.Bucket.
 type bucket struct {
-	blob   *blob.Bucket
-	name   string
-	scheme string
+	blob        *blob.Bucket
+	name        string
+	scheme      string
+	connections connections // of reads
 }
 
 // String returns scheme, name and endpoint.
@@ -78,7 +76,7 @@ func (b *bucket) Stat(ctx context.Context, key string) (remote.Object, error) {
 
 // ReadRange asks for a range in one request.
 func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
-	pinned := pin{etag: etag}
+	pinned := pin{etag: etag, connections: &b.connections}
 	r, err := b.blob.NewRangeReader(ctx, key, off, n, &blob.ReaderOptions{BeforeRead: pinned.before})
 	if err != nil {
 		return remote.Body{}, b.mark(ctx, "read", key, err)
@@ -211,98 +209,4 @@ func (b *bucket) mark(ctx context.Context, op, key string, err error) error {
 		return ctx.Err()
 	}
 	return remote.NewError(op, b.object(key), kindOf(op, err), cause(err))
-}
-
-// kindOf returns the sentinel of a driver's error; nil is for what may pass.
-func kindOf(op string, err error) error {
-	switch gcerrors.Code(err) {
-	case gcerrors.NotFound:
-		return remote.ErrNotFound
-	case gcerrors.PermissionDenied:
-		return remote.ErrPermission
-	case gcerrors.AlreadyExists:
-		return remote.ErrExists
-	case gcerrors.InvalidArgument, gcerrors.Unimplemented:
-		return remote.ErrInvalid
-	case gcerrors.FailedPrecondition:
-		if op == "write" {
-			return remote.ErrExists
-		}
-		return remote.ErrChanged
-	}
-	switch {
-	case errors.Is(err, os.ErrPermission), isDenied(err.Error()):
-		return remote.ErrPermission
-	case statusOf(err) == http.StatusPreconditionFailed:
-		return remote.ErrChanged
-	case statusOf(err) == http.StatusRequestedRangeNotSatisfiable:
-		return remote.ErrInvalid
-	}
-	return hintOf(err.Error()).kind
-}
-
-// denials are what the SDKs say where credentials are missing or wrong, without a code that
-// gocloud.dev knows.
-var denials = []string{
-	"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AuthorizationFailure", "AuthorizationHeaderMalformed",
-	"failed to retrieve credentials", "get credentials",
-}
-
-// hint is what to do about something that is missing, which the SDKs tell in words of their own.
-type hint struct {
-	said string
-	kind error
-	todo string
-}
-
-const (
-	forS3     = "; give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws, or ?anonymous=true for a public bucket"
-	forGoogle = "; give credentials: gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a public bucket"
-)
-
-var hints = []hint{
-	{"no EC2 IMDS role found", remote.ErrPermission, forS3},
-	{"Invalid region: ", remote.ErrInvalid, "; name the region: ?region=eu-west-1, or AWS_REGION"},
-	{"could not find default credentials", remote.ErrPermission, forGoogle},
-	{"private key should be a PEM", remote.ErrPermission, forGoogle}, // of the empty key that stands for none
-	{"Options.AccountName is required", remote.ErrInvalid, "; name the account: ?storage_account=NAME, or AZURE_STORAGE_ACCOUNT"},
-}
-
-// hintOf returns the hint for what an SDK said, or none.
-func hintOf(text string) hint {
-	for _, h := range hints {
-		if strings.Contains(text, h.said) {
-			return h
-		}
-	}
-	return hint{}
-}
-
-func isDenied(text string) bool {
-	for _, d := range denials {
-		if strings.Contains(text, d) {
-			return true
-		}
-	}
-	return false
-}
-
-// statusOf returns the HTTP status of an error that has one.
-func statusOf(err error) int {
-	var s interface{ HTTPStatusCode() int }
-	if errors.As(err, &s) {
-		return s.HTTPStatusCode()
-	}
-	return 0
-}
-
-// cause shortens what gocloud.dev puts around an SDK's error, and says what to do about it.
-func cause(err error) error {
-	text := err.Error()
-	if at := strings.Index(text, "(code="); at >= 0 {
-		if end := strings.Index(text[at:], "): "); end >= 0 {
-			text = text[at+end+3:]
-		}
-	}
-	return errors.New(strings.Join(strings.Fields(text), " ") + hintOf(text).todo)
 }

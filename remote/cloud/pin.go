@@ -5,12 +5,13 @@ package cloud
 import (
 	"fmt"
 	"net/http"
-	"time"
+	"sync"
 
 	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	azblob "github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 )
@@ -18,20 +19,33 @@ import (
 // pin has a read fail on the side of the store if the object is not the version with an
 // ETag.
 type pin struct {
-	etag      string
-	unchecked bool // the store cannot
+	etag        string
+	connections *connections
+	unchecked   bool // the store cannot
 }
 
-// client is what reads go through: as many connections are kept as there are reads at a time.
-var client = &http.Client{Transport: transport()}
+// connections are what the reads of a bucket go through: as many are kept as there are reads at a
+// time, where the SDK keeps ten.
+type connections struct {
+	once   sync.Once
+	client s3.HTTPClient
+}
 
-func transport() *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
+// of returns a client like the one that the SDK was told to use, with its proxies and authorities.
+func (c *connections) of(sdk s3.HTTPClient) s3.HTTPClient {
+	c.once.Do(func() {
+		c.client = sdk
+		if b, ok := sdk.(*awshttp.BuildableClient); ok {
+			c.client = b.WithTransportOptions(keepMany).Freeze()
+		}
+	})
+	return c.client
+}
+
+func keepMany(t *http.Transport) {
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 1024
-	t.IdleConnTimeout = 90 * time.Second
 	t.DisableCompression = true // a range is one of stored bytes
 	t.ReadBufferSize = 64 << 10
-	return t
 }
 
 // before sets what the request of each SDK needs. Retries are the Client's, so S3's own are
@@ -41,7 +55,7 @@ func (p *pin) before(as func(any) bool) error {
 	if as(&tuning) {
 		*tuning = append(*tuning, func(o *s3.Options) {
 			o.Retryer = aws.NopRetryer{}
-			o.HTTPClient = client
+			o.HTTPClient = p.connections.of(o.HTTPClient)
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // a range has none
 		})
 	}

@@ -1,0 +1,148 @@
+//go:build !nocloud
+
+package cloud
+
+import (
+	"errors"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"gocloud.dev/gcerrors"
+
+	"github.com/penstock/penstock/remote"
+)
+
+// kindOf returns the sentinel of a driver's error; nil is for what may pass.
+func kindOf(op string, err error) error {
+	switch gcerrors.Code(err) {
+	case gcerrors.NotFound:
+		if says(err, noBucket) {
+			return remote.ErrNoBucket
+		}
+		return remote.ErrNotFound
+	case gcerrors.PermissionDenied:
+		return remote.ErrPermission
+	case gcerrors.AlreadyExists:
+		return remote.ErrExists
+	case gcerrors.InvalidArgument, gcerrors.Unimplemented:
+		return remote.ErrInvalid
+	case gcerrors.FailedPrecondition:
+		if op == "write" {
+			return remote.ErrExists
+		}
+		return remote.ErrChanged
+	}
+	if errors.Is(err, os.ErrPermission) || says(err, denials) {
+		return remote.ErrPermission
+	}
+	if kind := ofStatus(err); kind != nil {
+		return kind
+	}
+	return hintOf(err.Error()).kind
+}
+
+// ofStatus returns the sentinel of an answer that gocloud.dev has no code for.
+func ofStatus(err error) error {
+	switch statusOf(err) {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return remote.ErrPermission
+	case http.StatusNotFound, http.StatusGone:
+		return remote.ErrNotFound
+	case http.StatusPreconditionFailed:
+		return remote.ErrChanged
+	case http.StatusMovedPermanently, http.StatusMethodNotAllowed, http.StatusRequestURITooLong, http.StatusRequestedRangeNotSatisfiable, http.StatusNotImplemented:
+		return remote.ErrInvalid
+	case http.StatusBadRequest:
+		var code interface{ ErrorCode() string }
+		if errors.As(err, &code) && slices.Contains(refusals, code.ErrorCode()) {
+			return remote.ErrInvalid
+		}
+	}
+	return nil
+}
+
+// refusals are codes of bad requests of S3 that a repetition does not mend. Others it does: a body
+// that came damaged, or too slowly.
+var refusals = []string{"InvalidBucketName", "InvalidArgument", "InvalidRequest", "InvalidURI", "KeyTooLongError", "IllegalLocationConstraintException"}
+
+// noBucket is what the stores say where it is the bucket that is missing.
+var noBucket = []string{"NoSuchBucket", "ContainerNotFound", "specified bucket does not exist"}
+
+// denials are what the SDKs say where credentials are missing or wrong, without a code that
+// gocloud.dev knows.
+var denials = []string{
+	"InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "AuthorizationFailure", "AuthorizationHeaderMalformed",
+	"XAdminUserNotFound", "failed to retrieve credentials", "get credentials",
+}
+
+// hint is what to do about something that is missing, which the SDKs tell in words of their own.
+type hint struct {
+	said string
+	kind error
+	todo string
+}
+
+const (
+	forS3     = "; give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws, or ?anonymous=true for a public bucket"
+	forURL    = "; write the endpoint with its scheme: ?endpoint=https://HOST:PORT"
+	forGoogle = "; give credentials: gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a public bucket"
+)
+
+var hints = []hint{
+	{"no EC2 IMDS role found", remote.ErrPermission, forS3},
+	{"Invalid region: ", remote.ErrInvalid, "; name the region: ?region=eu-west-1, or AWS_REGION"},
+	{"PermanentRedirect", remote.ErrInvalid, "; the bucket is in another region: name that, ?region=eu-west-1"},
+	{"MovedPermanently", remote.ErrInvalid, "; the bucket is in another region: name that, ?region=eu-west-1"},
+	{"failed to parse endpoint URL", remote.ErrInvalid, forURL},
+	{"unsupported protocol scheme", remote.ErrInvalid, forURL},
+	{"server gave HTTP response to HTTPS client", remote.ErrInvalid, "; the endpoint speaks HTTP: ?endpoint=http://HOST:PORT"},
+	{"certificate signed by unknown authority", remote.ErrInvalid, "; name a file with its authority: AWS_CA_BUNDLE for S3, SSL_CERT_FILE for any store"},
+	{"could not find default credentials", remote.ErrPermission, forGoogle},
+	{"private key should be a PEM", remote.ErrPermission, forGoogle}, // of the empty key that stands for none
+	{"Options.AccountName is required", remote.ErrInvalid, "; name the account: ?storage_account=NAME, or AZURE_STORAGE_ACCOUNT"},
+}
+
+// hintOf returns the hint for what an SDK said, or none.
+func hintOf(text string) hint {
+	for _, h := range hints {
+		if strings.Contains(text, h.said) {
+			return h
+		}
+	}
+	return hint{}
+}
+
+// says reports whether the text of an error has one of some words.
+func says(err error, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(err.Error(), w) })
+}
+
+// statusOf returns the HTTP status of an error that has one.
+func statusOf(err error) int {
+	var s interface{ HTTPStatusCode() int }
+	if errors.As(err, &s) {
+		return s.HTTPStatusCode()
+	}
+	return 0
+}
+
+// ids are what S3's support asks for; where there is no answer, or none but that an object is
+// missing, they say nothing.
+var ids = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [^,]*, HostID: [^,]*, `)
+
+// cause shortens what gocloud.dev and the SDKs put around an error, and says what to do about it.
+func cause(err error) error {
+	text := err.Error()
+	if at := strings.Index(text, "(code="); at >= 0 {
+		if end := strings.Index(text[at:], "): "); end >= 0 {
+			text = text[at+end+3:]
+		}
+	}
+	if status := statusOf(err); status == 0 || status == http.StatusNotFound {
+		text = ids.ReplaceAllString(text, "")
+	}
+	return errors.New(strings.Join(strings.Fields(text), " ") + hintOf(text).todo)
+}
