@@ -171,13 +171,22 @@ func readable(data *h5meta.Dataset) error {
 	case len(data.External) > 0:
 		return refuse("its data is in external files (%s)", data.External[0].Name)
 	case data.Layout.Kind == h5meta.Virtual:
-		return refuse("a virtual dataset has its data in other datasets")
+		return refuse("a virtual dataset has its data in other datasets%s", firstSource(data))
 	case data.Layout.Kind != h5meta.Chunked && len(data.Filters) > 0:
 		return refuse("layout %v with filter %v", data.Layout.Kind, data.Filters[0])
 	case !plainBytes(data.Type):
 		return refuse("type %v", data.Type)
 	}
 	return nil
+}
+
+// firstSource names one of the datasets that a virtual one is made of.
+func firstSource(data *h5meta.Dataset) string {
+	list, err := data.Sources()
+	if err != nil || len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s:%s)", list[0].File, list[0].Path)
 }
 
 // plainBytes reports whether the bytes of an element mean something by themselves.

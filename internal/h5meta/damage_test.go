@@ -105,6 +105,8 @@ func useDataset(t testing.TB, d *Dataset) {
 	}
 	_, err = d.Spec()
 	checkKind(t, err)
+	_, err = d.sources()
+	checkKind(t, err)
 	_, err = d.value(1 << 16)
 	checkKind(t, err)
 	if d.Type != nil {

@@ -63,12 +63,12 @@ type Layout struct {
 
 // chunkParams is what the chunk index needs beyond its address.
 type chunkParams struct {
-	addr       uint64 // relative to the base address
+	addr       uint64 // relative to the base address; Virtual: of the heap with the list of sources
 	elemSize   int64  // bytes of an element, the last chunk dimension
 	edgeRaw    bool   // chunks that reach over the edge are not filtered
 	filtered   bool   // SingleChunk: size and mask are stored here
 	size       uint64
-	mask       uint32
+	mask       uint32 // Virtual: number of the list in the heap
 	pageBits   uint8
 	sizeStored bool // Size comes from the message, not from the dataspace
 }
@@ -130,7 +130,7 @@ func (l *Layout) parseNew(c *cursor) {
 	case Chunked:
 		l.parseChunked(c)
 	case Virtual:
-		c.skip(c.src.offSize + 4)
+		l.index.addr, l.index.mask = c.addr(), c.u32()
 	default:
 		c.unsupported("layout %v", l.Kind)
 	}

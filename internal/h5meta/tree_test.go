@@ -74,6 +74,12 @@ const pagedTree = `superblock %d, user block 0
 /grow uint8 [140000] [-1] chunked mappable: layout chunked cannot be mapped
 `
 
+const virtualTree = `superblock %d, user block 0
+/here int64 [4] [4] contiguous mappable: <nil>
+/mixed int64 [20 4] [20 4] virtual mappable: layout virtual cannot be mapped
+/rows int64 [6 4] [6 4] virtual mappable: layout virtual cannot be mapped
+`
+
 func denseTree() string {
 	var b strings.Builder
 	b.WriteString("superblock %d, user block 0\n")
@@ -88,7 +94,7 @@ func denseTree() string {
 
 // The committed files must read the same for ever.
 func TestSmallFiles(t *testing.T) {
-	trees := map[string]string{"basic": basicTree, "strings": stringsTree, "chunks": chunksTree, "dense": denseTree(), "paged": pagedTree}
+	trees := map[string]string{"basic": basicTree, "strings": stringsTree, "chunks": chunksTree, "dense": denseTree(), "paged": pagedTree, "virtual": virtualTree}
 	for name, b := range smallFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			parts := strings.Split(strings.TrimSuffix(name, ".h5"), "-")

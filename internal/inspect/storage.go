@@ -23,6 +23,7 @@ type Storage struct {
 	Alloc    string     `json:"allocation_time"` // "early", "late", "incremental", "" if not said
 	Chunks   *Chunks    `json:"chunks,omitempty"`
 	External []External `json:"external,omitempty"`
+	Sources  []Source   `json:"sources,omitempty"` // of a virtual dataset
 	Unread   string     `json:"unread,omitempty"`  // why penstock does not read the elements
 	Reading  *Reading   `json:"reading,omitempty"` // nil where penstock does not read it
 }
@@ -45,6 +46,12 @@ type External struct {
 	File   string `json:"file"`
 	Offset int64  `json:"offset"`
 	Bytes  int64  `json:"bytes"` // -1 if without limit
+}
+
+// Source is a dataset that a virtual one has elements of.
+type Source struct {
+	File string `json:"file"` // "." for the same one
+	Path string `json:"path"`
 }
 
 // Reading is what reading by records costs. Nanoseconds are estimates for one core of a
@@ -72,6 +79,10 @@ func storageOf(d *h5meta.Dataset, links int) *Storage {
 	}
 	for _, e := range d.External {
 		s.External = append(s.External, External{e.Name, e.Offset, e.Size})
+	}
+	sources, _ := d.Sources() // those of a list that cannot be read are not known
+	for _, v := range sources {
+		s.Sources = append(s.Sources, Source(v))
 	}
 	if d.Layout.Kind != h5meta.Chunked && d.Layout.Offset >= 0 {
 		s.Stored = d.Layout.Size

@@ -33,6 +33,12 @@ func (n Node) whereText() string {
 			text += fmt.Sprintf(" and %d more", more)
 		}
 		return text
+	case len(s.Sources) > 0:
+		text := "in " + printable(s.Sources[0].File+":"+s.Sources[0].Path)
+		if more := len(s.Sources) - 1; more > 0 {
+			text += fmt.Sprintf(" and %d more", more)
+		}
+		return text
 	case c != nil && c.Stored == 0:
 		return "no chunk was written"
 	case c != nil:

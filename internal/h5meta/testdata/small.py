@@ -72,3 +72,14 @@ for label, libver in VERSIONS.items():
         name = os.path.join(out, "small-%s-%s.h5" % (label, part.__name__))
         with h5py.File(name, "w", libver=libver, userblock_size=512 if part is basic else None) as f:
             part(f)
+
+with h5py.File(os.path.join(out, "small-new-virtual.h5"), "w", libver="latest") as f:
+    f.create_dataset("here", data=np.arange(4))
+    lay = h5py.VirtualLayout((6, 4), "i8")
+    for i, source in enumerate([(".", "here"), ("a.h5", "x"), ("b.h5", "x"), ("a.h5", "x"), ("b.h5", "g/y")]):
+        lay[i] = h5py.VirtualSource(*source, shape=(4,))
+    f.create_virtual_dataset("rows", lay)
+    lay = h5py.VirtualLayout((20, 4), "i8")
+    rows = h5py.VirtualSource("a.h5", "long", shape=(40, 4))
+    lay[::2], lay[[1, 3, 7, 8]] = rows[:20:2], rows[:4]
+    f.create_virtual_dataset("mixed", lay)
