@@ -6,7 +6,6 @@ import (
 	"image"
 	"image/color"
 
-	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 )
 
@@ -76,7 +75,6 @@ func (c Config) Check(maxPixels int) error {
 
 // decodeConfigs are the libraries' header readers, for the formats that have no own one.
 var decodeConfigs = map[Format]func([]byte) (image.Config, error){
-	BMP:  func(b []byte) (image.Config, error) { return bmp.DecodeConfig(bytes.NewReader(b)) },
 	TIFF: func(b []byte) (image.Config, error) { return tiff.DecodeConfig(bytes.NewReader(b)) },
 }
 
@@ -92,16 +90,19 @@ func readHeader(f Format, data []byte) (c Config, err error) {
 		return Config{Width: h.w, Height: h.h, Model: "palette", Channels: 1, Bits: 8, Transparent: h.clear}, err
 	case WebP:
 		return webpConfig(data)
+	case BMP:
+		h, err := parseBMP(data)
+		if err != nil {
+			return c, err
+		}
+		return h.config(), nil
 	}
 	err = guard(f, func() error {
 		ic, err := decodeConfigs[f](data)
 		c = fromStd(ic)
 		return err
 	})
-	switch f {
-	case BMP:
-		c.Transparent = bmpTransparent(data)
-	case TIFF:
+	if f == TIFF {
 		c.Orientation, c.Transparent = exifOrientation(data), tiffTransparent(data)
 	}
 	return c, err

@@ -14,7 +14,7 @@
 // high byte also in gray images, where Pillow clips them at 255, and a file that is cut
 // short or damaged is an error, where decoders like to return gray or green.
 //
-// JPEG has two back ends, see Backend. Other formats are decoded whole by Go libraries.
+// JPEG has two back ends, see Backend. BMP is decoded here, other formats by Go libraries, whole.
 package decode
 
 //go:generate go run -C _asm . -pkg decode -out ../kernels_amd64.s -stubs ../kernels_amd64.go
@@ -25,8 +25,6 @@ import (
 	"errors"
 	"image"
 	"image/png"
-
-	"golang.org/x/image/bmp"
 
 	"github.com/penstock/penstock/transforms"
 )
@@ -134,7 +132,7 @@ func (d *Decoder) decodeWhole(f Format, data []byte) (image.Image, error) {
 	case GIF:
 		return d.openGIF(data)
 	case BMP:
-		return bmp.Decode(bytes.NewReader(data))
+		return d.openBMP(data)
 	case TIFF:
 		return decodeTIFF(data)
 	case WebP:

@@ -35,7 +35,12 @@ var signatures = []signature{
 	{"RIFF????WEBP", WebP},
 	{"II*\x00", TIFF},
 	{"MM\x00*", TIFF},
-	{"BM????\x00\x00\x00\x00", BMP},
+}
+
+func init() {
+	for _, size := range bmpHeaders { // of the second header, as the letters alone may begin a text
+		signatures = append(signatures, signature{"BM????????????" + string([]byte{byte(size), 0}), BMP})
+	}
 }
 
 // Things that lie in image folders and are not read, by how they begin.

@@ -7,7 +7,6 @@ import (
 	"io"
 	"strings"
 
-	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 )
 
@@ -38,5 +37,5 @@ func isUnsupported(err error) bool {
 	var j jpeg.UnsupportedError
 	var p png.UnsupportedError
 	var t tiff.UnsupportedError
-	return errors.As(err, &j) || errors.As(err, &p) || errors.As(err, &t) || errors.Is(err, bmp.ErrUnsupported)
+	return errors.As(err, &j) || errors.As(err, &p) || errors.As(err, &t)
 }

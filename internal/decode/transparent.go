@@ -32,21 +32,6 @@ func pngEach(chunks []byte, f func(id string, payload []byte) bool) {
 	}
 }
 
-// bmpTransparent reports 32 bits with a mask for alpha. Without masks the fourth byte means
-// nothing, whatever it holds.
-func bmpTransparent(data []byte) bool {
-	const (
-		bitFields = 3
-		infoV4    = 108 // bytes of the first header that has a mask for alpha
-		masksEnd  = 70
-	)
-	if len(data) < masksEnd || binary.LittleEndian.Uint32(data[14:]) < infoV4 {
-		return false
-	}
-	bits, compression := binary.LittleEndian.Uint16(data[28:]), binary.LittleEndian.Uint32(data[30:])
-	return bits == 32 && compression == bitFields && binary.LittleEndian.Uint32(data[masksEnd-4:]) != 0
-}
-
 // tiffTransparent reports a first extra sample that is alpha, premultiplied or not (TIFF 6.0
 // section 18).
 func tiffTransparent(data []byte) bool {
