@@ -61,6 +61,9 @@ func helpCommands(w io.Writer, cmd *cobra.Command) {
 func helpFlags(w io.Writer, cmd *cobra.Command) {
 	sets := make(map[string]*pflag.FlagSet)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Name == "help" {
+			f.Usage = "print this help"
+		}
 		heading := "Other"
 		if g := f.Annotations[groupKey]; len(g) > 0 {
 			heading = g[0]

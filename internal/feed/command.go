@@ -50,9 +50,9 @@ func Command() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.socket, "socket", "", "serve whoever connects to a unix socket at this path, which only this user may")
-	f.IntVar(&c.fd, "fd", -1, "serve the one client at the other end of this open socket")
-	f.IntVar(&c.workers, "workers", 0, "goroutines that fill batches, for each client that does not say; 0 means one fewer than there are cores")
+	f.StringVar(&c.socket, "socket", "", "serve whoever connects to a unix socket at this `PATH`, which only this user may")
+	f.IntVar(&c.fd, "fd", -1, "serve the one client at the other end of the open socket `N`")
+	f.IntVar(&c.workers, "workers", 0, "`N` goroutines that fill batches, for each client that does not say; 0 means one fewer than there are cores")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print nothing but errors")
 	c.cache.Flags(f)
 	f.BoolVar(&c.version, "version", false, "print the version and exit")

@@ -58,7 +58,7 @@ func Command() *cobra.Command {
 		},
 	}
 	flagJSON(cmd, &asJSON)
-	cmd.Flags().IntVar(&opts.Classes, "classes", 20, "list at most this many classes; 0 lists all")
+	cmd.Flags().IntVar(&opts.Classes, "classes", 20, "list at most `N` classes; 0 lists all")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")
 	cmd.SuggestionsMinimumDistance = 2
 	var cache afar.Cache

@@ -39,9 +39,9 @@ func diffCommand() *cobra.Command {
 	}
 	f.register(cmd)
 	flags := cmd.Flags()
-	flags.Float64Var(&f.Tolerance, "tolerance", 0, "numbers no further apart than this are the same")
+	flags.Float64Var(&f.Tolerance, "tolerance", 0, "numbers no further than `X` apart are the same")
 	flags.BoolVar(&f.Data, "data", false, "compare fields, classes, splits and values only: what a training sees")
-	flags.IntVar(&f.Workers, "workers", 0, "goroutines that read; 0 is one for each CPU")
+	flags.IntVar(&f.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
 	flags.BoolVar(&f.quiet, "quiet", false, "print nothing but errors")
 	flagJSON(cmd, &f.json)
 	return cmd

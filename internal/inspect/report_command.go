@@ -37,10 +37,10 @@ func reportCommand() *cobra.Command {
 	}
 	f.register(cmd)
 	flags := cmd.Flags()
-	flags.StringVarP(&f.out, "output", "o", "", "HTML file to write; - is stdout")
-	flags.IntVar(&f.Scan, "scan", 100_000, "records to look at for extremes and near-duplicates, at most")
-	flags.Uint64Var(&f.Seed, "seed", 0, "which random samples are shown")
-	flags.IntVar(&f.Workers, "workers", 0, "goroutines that read; 0 is one for each CPU")
+	flags.StringVarP(&f.out, "output", "o", "", "HTML `FILE` to write; - is stdout")
+	flags.IntVar(&f.Scan, "scan", 100_000, "look at `N` records for extremes and near-duplicates, at most")
+	flags.Uint64Var(&f.Seed, "seed", 0, "`SEED` of the random samples that are shown")
+	flags.IntVar(&f.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
 	flags.BoolVar(&f.quiet, "quiet", false, "print nothing but errors")
 	return cmd
 }

@@ -47,7 +47,7 @@ func showCommand() *cobra.Command {
 	}
 	f.register(cmd)
 	flags := cmd.Flags()
-	flags.IntVar(&f.Elements, "values", 8, "numbers of an array shown at most; 0 shows all")
+	flags.IntVar(&f.Elements, "values", 8, "show at most `N` numbers of an array; 0 shows all")
 	flags.BoolVar(&f.Pictures, "ansi", false, "draw images by coloured characters, for a terminal of 24-bit colours")
 	flags.BoolVar(&f.recipe, "recipe", false, "print the recipe instead, for preprocess --pipeline")
 	flags.BoolVar(&f.manifest, "manifest", false, "print the manifest instead")

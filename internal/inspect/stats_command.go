@@ -51,8 +51,8 @@ func statsCommand() *cobra.Command {
 	opts.register(cmd)
 	flagJSON(cmd, &asJSON)
 	cmd.Flags().BoolVar(&opts.Manifest, "manifest", false, "print the figures of the manifest instead")
-	cmd.Flags().IntVar(&text.Classes, "classes", 20, "list at most this many classes; 0 lists all")
-	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "goroutines that read; 0 is one for each CPU")
+	cmd.Flags().IntVar(&text.Classes, "classes", 20, "list at most `N` classes; 0 lists all")
+	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "print no progress")
 	return cmd
 }

@@ -48,7 +48,7 @@ func verifyCommand() *cobra.Command {
 		},
 	}
 	flagJSON(cmd, &asJSON)
-	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "goroutines that read; 0 is one for each CPU")
+	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "print damages only, and no progress")
 	return cmd
 }

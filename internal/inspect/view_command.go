@@ -38,7 +38,7 @@ func viewCommand() *cobra.Command {
 			return show(cmd.OutOrStdout(), asJSON, v, v.Render)
 		},
 	}
-	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "HDF5 file to write (default: view.h5 in DATASET)")
+	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "HDF5 `FILE` to write (default: view.h5 in DATASET)")
 	cmd.Flags().BoolVar(&opts.Absolute, "absolute", false, "name the .npy files by absolute paths")
 	flagJSON(cmd, &asJSON)
 	return cmd

@@ -94,7 +94,6 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.BoolVar(&f.quiet, "quiet", false, "print no progress and no summary, only errors")
 	fs.BoolVar(&f.version, "version", false, "print versions and what is built in")
-	fs.BoolP("help", "h", false, "print this help")
 	cli.Group(cmd, "Source and dataset", "from", "fields", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup", "view")
 	cli.Group(cmd, "Compression", compressNames...)
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")

@@ -54,7 +54,6 @@ func mergeCommand() *cobra.Command {
 	fs.StringVar(&m.memory, "memory", "", "`BYTES` of records under way (default 64MiB)")
 	fs.BoolVar(&m.json, "json", false, "print the summary as JSON")
 	fs.BoolVar(&m.quiet, "quiet", false, "print no progress and no summary, only errors")
-	fs.BoolP("help", "h", false, "print this help")
 	return cmd
 }
 
