@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/penstock/penstock/store"
 )
@@ -46,6 +48,9 @@ func checkParquetChunks(p *parquet.File, size int64) error {
 		rows += g.NumRows
 		for k, c := range g.Columns {
 			m := c.MetaData
+			if err := checkParquetCodec(m.Codec); err != nil {
+				return fmt.Errorf("column %s: %w", strings.Join(m.PathInSchema, "."), err)
+			}
 			begin := m.DataPageOffset
 			if d := m.DictionaryPageOffset; d > 0 && d < begin {
 				begin = d
@@ -62,4 +67,15 @@ func checkParquetChunks(p *parquet.File, size int64) error {
 		return fmt.Errorf("row groups of %d rows in a file of %d: %w", rows, p.NumRows(), store.ErrCorrupt)
 	}
 	return nil
+}
+
+// checkParquetCodec refuses what the library cannot decompress. LZ4 is among it: what does not
+// shrink to a third of its size, the library decompresses to memory that it then drops, and
+// gives other bytes for it; and of damaged data it asks for memory without end.
+func checkParquetCodec(c format.CompressionCodec) error {
+	switch c {
+	case format.Uncompressed, format.Snappy, format.Gzip, format.Brotli, format.Zstd:
+		return nil
+	}
+	return fmt.Errorf("compressed with %v, which is not read; write the file anew, such as with pyarrow.parquet.write_table(pyarrow.parquet.read_table(FILE), OTHER, compression='zstd')", c)
 }

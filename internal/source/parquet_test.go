@@ -152,6 +152,19 @@ func TestSplitsOfParquet(t *testing.T) {
 	}
 }
 
+// Codecs whose pages would come out wrong are refused, not read.
+func TestParquetCodecs(t *testing.T) {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Zstd, &parquet.Gzip, &parquet.Brotli} {
+		if _, samples, err := describe(t, write(t, "x.parquet", parquetBytes(t, codec, 4)), Options{}); err != nil || len(samples) != 10 {
+			t.Errorf("%v: %d samples, %v", codec, len(samples), err)
+		}
+	}
+	_, _, err := describe(t, write(t, "x.parquet", parquetBytes(t, &parquet.Lz4Raw, 4)), Options{})
+	if err == nil || !strings.Contains(err.Error(), "compressed with LZ4_RAW, which is not read; write the file anew") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A file that is not whole is told from one that is none, before anything is allocated.
 func TestParquetDamage(t *testing.T) {
 	whole := parquetBytes(t, &parquet.Snappy, 3)
