@@ -92,22 +92,42 @@ type bucketSequence struct {
 func (s bucketSequence) Len() int { return len(s.sorted) }
 
 func (s bucketSequence) Fill(pos int, dst []int) {
-	for i := range dst {
-		dst[i] = s.at(pos + i)
+	var rounds swaps
+	var x [mixLanes]uint64
+	for len(dst) > 0 {
+		at, n := s.stretch(pos, min(len(dst), len(x)))
+		from, size, key := s.bucket(at)
+		n = min(n, from+size-at)
+		for i := range n {
+			x[i] = uint64(at + i - from)
+		}
+		rounds.prepare(uint64(size), key)
+		rounds.permute(x[:n])
+		for i, k := range x[:n] {
+			dst[i] = int(s.sorted[from+int(k)])
+		}
+		pos, dst = pos+n, dst[n:]
 	}
 }
 
-// at returns the record at a position: the batch there is any of the sorted order, and its
-// records are any of the bucket's. What is left over after whole batches comes last.
-func (s bucketSequence) at(pos int) int {
-	if b := pos / s.batch; b < s.batches.Len() {
-		pos = one(s.batches, b)*s.batch + pos%s.batch
+// stretch returns where a position lies in the sorted order before buckets are shuffled, and how many
+// of n from there on follow each other: the batch there is any of that order. What is left over
+// after whole batches comes last.
+func (s bucketSequence) stretch(pos, n int) (at, of int) {
+	b, in := pos/s.batch, pos%s.batch
+	if b >= s.batches.Len() {
+		return pos, n
 	}
+	return one(s.batches, b)*s.batch + in, min(n, s.batch-in)
+}
+
+// bucket returns the part of the sorted order that holds a place, and the key that shuffles it.
+func (s bucketSequence) bucket(at int) (from, size int, key uint64) {
 	last := max(1, len(s.sorted)/s.width) - 1
-	k := min(pos/s.width, last)
-	from, size := k*s.width, s.width
+	k := min(at/s.width, last)
+	from, size = k*s.width, s.width
 	if k == last {
 		size = len(s.sorted) - from
 	}
-	return int(s.sorted[from+int(swapOrNot(uint64(pos-from), uint64(size), s.key+mix64(uint64(k))))])
+	return from, size, s.key + mix64(uint64(k))
 }

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math"
 	"slices"
 	"strings"
@@ -461,6 +462,44 @@ func TestOrdersNeverChange(t *testing.T) {
 		c.o.Epoch(10, 42, 1).Fill(1, got)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%T: %#v", c.o, got)
+		}
+	}
+}
+
+// TestLongOrdersNeverChange pins digests of epochs whose positions are computed many at a time.
+func TestLongOrdersNeverChange(t *testing.T) {
+	both, err := loader.Join(newMemorySource(5000, 1), newMemorySource(70_000, 1), newMemorySource(3, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mix, err := loader.NewMix(both, []float64{1, 2, 0.1}, 20_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lengths := make([]int, 20_011)
+	for i := range lengths {
+		lengths[i] = i * i % 97
+	}
+	buckets, err := loader.NewBuckets(lengths, 24, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o    loader.Order
+		n    int
+		want uint64
+	}{
+		{mix, both.Len(), 0x80c84f0cc66447dc},
+		{buckets, len(lengths), 0xe19546617f57c65f},
+		{loader.Shuffle{}, 50_021, 0x16a31d966e8880a6},
+		{loader.RunShuffle{Run: 3}, 50_021, 0x75482764e718f308},
+	} {
+		h := fnv.New64a()
+		for _, r := range fillAll(t, c.o, c.n, 42, 1) {
+			fmt.Fprintln(h, r)
+		}
+		if got := h.Sum64(); got != c.want {
+			t.Errorf("%T: %#x", c.o, got)
 		}
 	}
 }
