@@ -216,16 +216,21 @@ func (c *Client) retry(ctx context.Context, op, key string, do func(context.Cont
 	return c.insist(ctx, total, op, key, do)
 }
 
-// insist is retry with the time that it may take: that of total, which ends with ctx.
+// insist is retry with the time that it may take: that of total, which ends with ctx. Where that
+// is over, the error is what was wrong before.
 func (c *Client) insist(ctx, total context.Context, op, key string, do func(context.Context) error) error {
+	before := fmt.Errorf("no answer within %v", c.policy.Total)
 	for n := 1; ; n++ {
 		c.counts.requests.Add(1)
 		err := do(total)
+		if err != nil && total.Err() != nil && !Permanent(err) {
+			err = before
+		}
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return context.Cause(ctx)
 		case Permanent(err):
 			return c.describe(op, key, err, n)
 		case n == c.policy.Attempts || total.Err() != nil || !sleep(total, c.policy.pause(n)):
@@ -233,6 +238,7 @@ func (c *Client) insist(ctx, total context.Context, op, key string, do func(cont
 			return c.describe(op, key, err, n)
 		}
 		c.counts.retries.Add(1)
+		before = err
 	}
 }
 

@@ -96,11 +96,13 @@ func TestGivesUpInTime(t *testing.T) {
 			s.acts = append(s.acts, hang)
 		}
 		s.Put("k", content)
-		c := NewClient(s, Policy{Total: 20 * time.Second, Hedge: -1})
-		began := time.Now()
-		err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, make([]byte, 10))
-		if took := time.Since(began); took > 20*time.Second || !errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("after %v: %v", took, err)
+		for stall, says := range map[time.Duration]string{0: "no byte came for 10s", time.Minute: "no answer within 20s"} {
+			c := NewClient(s, Policy{Total: 20 * time.Second, Stall: stall, Hedge: -1})
+			began := time.Now()
+			err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, make([]byte, 10))
+			if took := time.Since(began); took > 20*time.Second || !errors.Is(err, ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), says) {
+				t.Errorf("after %v: %v", took, err)
+			}
 		}
 	})
 }
@@ -133,6 +135,17 @@ func TestWhatIsNotRetried(t *testing.T) {
 	cancel()
 	if _, err := c.Stat(ctx, "k"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a cancelled one: %v", err)
+	}
+	why := errors.New("interrupted")
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(why)
+	if _, err := c.Stat(ctx, "k"); err != why {
+		t.Errorf("one that was stopped: %v", err)
+	}
+	r := c.NewReader(ctx, Object{Key: "k"}, 0, 10)
+	defer r.Close()
+	if _, err := r.Read(make([]byte, 10)); err != why {
+		t.Errorf("a stream that was stopped: %v", err)
 	}
 }
 

@@ -226,7 +226,7 @@ func (c *Client) resume(ctx context.Context, key string, do func() error) error 
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
-			return ctx.Err()
+			return context.Cause(ctx)
 		case Permanent(err) || n == c.policy.Attempts || !sleep(total, c.policy.pause(n)):
 			return c.describe("read", key, err, n)
 		}
