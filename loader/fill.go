@@ -33,7 +33,7 @@ func (w *worker) choose(s *slot) error {
 		s.run = n
 		sequential(n).Fill(first, s.indices)
 	} else {
-		w.lap()
+		w.begin()
 		s.part.choose(pos, pad, s.indices)
 		w.spent.order += w.lap()
 		s.run = runLength(s.indices)
@@ -60,7 +60,7 @@ func (w *worker) readRange(p *pass, s *slot, lo, hi int) error {
 	if s.viewOnly() {
 		return nil
 	}
-	w.lap()
+	w.begin()
 	for f := range w.ld.fields {
 		fd := &w.ld.fields[f]
 		if s.viewing[f] || fd.made() || fd.ragged {

@@ -37,6 +37,7 @@ func (f *Filler) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (n in
 	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	s := f.s
+	f.w.at = 0
 	defer s.unlease()
 	err = f.w.prepare(&f.p, s)
 	if err == nil {

@@ -32,6 +32,7 @@ func (w *worker) hint(s *slot) {
 	if !w.slow {
 		return
 	}
+	defer func() { w.at = w.ld.now() }() // it is no part of a read
 	crew := max(1, w.ld.opts.crew())
 	if s.tick < crew {
 		w.prefetch(s.indices)

@@ -85,9 +85,9 @@ func (ld *Loader) callWorkers(p *pass) {
 	ld.work.Broadcast()
 }
 
-// fillHere makes the next batch in the goroutine of the loop, and returns when it was done, if it
-// can tell without looking at the clock again, or 0. The caller holds mu.
-func (ld *Loader) fillHere(p *pass) (made time.Duration) {
+// fillHere makes the next batch in the goroutine of the loop, which looked at the clock just now,
+// and returns when it was done, if it can tell without looking again, or 0. The caller holds mu.
+func (ld *Loader) fillHere(p *pass, now time.Duration) (made time.Duration) {
 	s := ld.assignStep(p)
 	if s == nil {
 		return 0
@@ -98,7 +98,7 @@ func (ld *Loader) fillHere(p *pass) (made time.Duration) {
 	if !ld.hands.plain {
 		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	}
-	ld.hands.at = 0
+	ld.hands.at = now
 	ld.hands.serve(p, s)
 	return ld.hands.at
 }

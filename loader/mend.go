@@ -19,6 +19,7 @@ func (w *worker) mend(p *pass, s *slot, lo, hi int) error {
 		if p.ctx.Err() != nil {
 			return err
 		}
+		w.at = 0
 		failed := err.(*Error) // as readRange returns no other
 		w.passOver(failed)
 		s.valid[i] = false

@@ -56,7 +56,7 @@ func (w *worker) rows(p *pass, s *slot, f int) (err error) {
 	defer w.catch(&err)
 	fd := &w.ld.fields[f]
 	w.mark(s, f, -1)
-	w.lap()
+	w.begin()
 	offsets := s.offsets[f][:len(s.indices)+1]
 	dst, err := w.rowsFor(p, s, f, offsets)
 	if err != nil {

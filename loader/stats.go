@@ -94,6 +94,14 @@ func (ld *Loader) now() time.Duration {
 	return 1 + time.Since(ld.made)
 }
 
+// begin looks at the clock if w has not yet for this batch. What little lies between two steps, or
+// between the loop's own look and the first of them, counts as the step's.
+func (w *worker) begin() {
+	if w.at == 0 {
+		w.at = w.ld.now()
+	}
+}
+
 // lap returns the time since w last looked at the clock. What follows without a gap takes the end
 // of one step as the beginning of the next: a look takes as long as a small record.
 func (w *worker) lap() time.Duration {

@@ -16,7 +16,7 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 	ld.leaveBody(p, now)
 	var made time.Duration
 	if p.inline && p.filling == 0 && ld.finished(p) == nil {
-		made = ld.fillHere(p)
+		made = ld.fillHere(p, now)
 	}
 	s := ld.await(p, now, made)
 	if p.cause == nil && p.ctx.Err() != nil {

@@ -32,7 +32,7 @@ func (w *worker) views(p *pass, s *slot) error {
 		return nil
 	}
 	a, n, bytes := s.indices[0], len(s.indices), 0
-	w.lap()
+	w.begin()
 	for f, viewing := range s.viewing {
 		if !viewing {
 			continue

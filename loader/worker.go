@@ -79,6 +79,7 @@ func (w *worker) run() {
 		if t.s == nil {
 			break
 		}
+		w.at = 0
 		if t.piece >= 0 {
 			w.servePiece(t)
 		} else {
