@@ -47,6 +47,15 @@ func (d *Dataset) bookkeeping(ctx context.Context, o remote.Object) (*contents, 
 	if d.hasBooks(file, o.Size) {
 		return d.contents(file, o.Size)
 	}
+	c, err := d.fetchBooks(&farFile{d: d, ctx: ctx, o: o, file: file})
+	if !isNoRoom(err) || lock.held(lockUsers, maxUsers) {
+		return c, err
+	}
+	// What has the room may be blocks of this mirror, which nobody else has open.
+	if err := errors.Join(state.Truncate(0), file.Truncate(0), file.Truncate(o.Size)); err != nil {
+		return nil, err
+	}
+	d.keeper.look()
 	return d.fetchBooks(&farFile{d: d, ctx: ctx, o: o, file: file})
 }
 

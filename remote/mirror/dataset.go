@@ -21,6 +21,7 @@ type Dataset struct {
 	opts      Options
 	client    *remote.Client
 	etag      string // of an HDF5 file: no other version of it is read
+	seal      seal   // of a flat dataset
 	name      string // where it lies, for people
 	dir       string // of the mirror
 	path      string // in it, of the dataset

@@ -331,6 +331,9 @@ func (e *engine) full() bool {
 func (e *engine) run(j *job, n int64) {
 	defer e.all.Done()
 	err := e.d.fetch(e.d.ctx, j)
+	if err != nil {
+		err = e.d.ifReplaced(e.d.ctx, err)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.allowed = unlimited

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -95,9 +96,15 @@ func (f *farFile) fetchPart(ctx context.Context, p part) error {
 	if err := f.d.client.ReadAt(ctx, f.o, p.off, *buf); err != nil {
 		return err
 	}
-	if err := f.d.keeper.room(f.d, p.n); err != nil {
-		return fmt.Errorf("%s: %w; an HDF5 file needs room for all of it that is no records", f.d.opts.CacheDir, err)
+	err := f.d.keeper.room(f.d, p.n)
+	if err == nil {
+		_, err = f.file.WriteAt(*buf, p.off)
 	}
-	_, err := f.file.WriteAt(*buf, p.off)
+	if isNoRoom(err) {
+		err = fmt.Errorf("%s: %w; an HDF5 file needs room for all of it that is no records", f.d.opts.CacheDir, err)
+	}
 	return err
 }
+
+// isNoRoom reports whether something was refused by the bound of the cache, or by the disk.
+func isNoRoom(err error) bool { return err != nil && (isFull(err) || errors.Is(err, errNoRoom)) }

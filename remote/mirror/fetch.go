@@ -132,7 +132,7 @@ func (d *Dataset) put(j *job, from, to int64, data []byte) error {
 		err = d.noteArrived(x, from, to, data)
 	}
 	switch {
-	case err != nil && (isFull(err) || errors.Is(err, errNoRoom)):
+	case isNoRoom(err):
 		d.hold(j, from, to, data, err)
 		return nil
 	case err != nil:

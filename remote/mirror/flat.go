@@ -60,6 +60,7 @@ func (d *Dataset) prepareFlat(key string, m *store.Manifest, data []byte) (*stor
 		Path: d.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
 		Columns: store.ColumnsOf(m.Schema(), m.Shards, d.dir),
 	}
+	d.seal = seal{path.Join(key, store.ManifestName), store.CRC32C(data)}
 	var err error
 	d.grid, err = newGrid(whole, func(file string) (name, object string) {
 		name = filepath.Base(file)

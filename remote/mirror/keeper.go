@@ -114,7 +114,7 @@ func (k *keeper) evict(d *Dataset, n int64) (freed int64) {
 		}
 		freed += removeIdle(filepath.Join(k.dir, name))
 	}
-	if freed < n && !d.fits {
+	if freed < n && d.state != nil && !d.fits {
 		freed += d.evict(n - freed)
 	}
 	k.used = max(0, k.used-freed)

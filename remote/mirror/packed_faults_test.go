@@ -103,6 +103,39 @@ func TestChunksInLittleRoom(t *testing.T) {
 	}
 }
 
+// A cache that has no room for the books says that it needs some, whether it is by its bound or by
+// the disk.
+func TestNoRoomForBooks(t *testing.T) {
+	b, _, _ := bucketOf(t, chunkedFile(t, "300"))
+	for _, opts := range []Options{{CacheBytes: 1}, {CacheDir: filepath.Join(smalldisk.New(t, "128k"), "cache"), CacheBytes: 1 << 30}} {
+		if opts.CacheDir == "" {
+			opts.CacheDir = filepath.Join(t.TempDir(), "cache")
+		}
+		d, err := Open(t.Context(), b, "x.h5", opts)
+		if err == nil {
+			d.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), "needs room for all of it that is no records") {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// Books that were changed on disk are fetched again, also where the mirror has all the room.
+func TestPoisonedBooksInFullMirror(t *testing.T) {
+	b, data, local := bucketOf(t, chunkedFile(t, "600"))
+	opts := Options{CacheDir: filepath.Join(t.TempDir(), "cache"), CacheBytes: 2 << 20}
+	d := open(t, b, "x.h5", opts)
+	epoch(t, d, packedOptions, 0)
+	d.Close()
+	poison(t, filepath.Join(d.Dir(), hdf5Name), 60)
+	opts.CacheBytes = folderBytes(d.Dir()) + 1000
+	again := open(t, b, "x.h5", opts)
+	if !bytes.Equal(epoch(t, again, packedOptions, 0), epoch(t, local, packedOptions, 0)) {
+		t.Errorf("other bytes than from the local file of %d", len(data))
+	}
+}
+
 // What is changed on disk, of chunks or of the books, is found and fetched again.
 func TestPoisonedChunks(t *testing.T) {
 	b, data, local := bucketOf(t, chunkedFile(t, "300"))

@@ -1,0 +1,60 @@
+package mirror
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+)
+
+// A dataset that is replaced while it is read is told from one whose bytes are wrong or missing.
+func TestReplacedWhileItIsRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		other bool // is there afterwards
+		gone  func(key string) bool
+		kind  error
+	}{
+		"by another":       {true, func(string) bool { return true }, remote.ErrChanged},
+		"by one to come":   {false, func(string) bool { return true }, remote.ErrChanged},
+		"a shard is gone":  {false, func(key string) bool { return strings.Contains(key, "images") }, remote.ErrNotFound},
+		"a shard is wrong": {true, func(key string) bool { return strings.Contains(key, "images") }, store.ErrCorrupt},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, _ := pair(t, 300)
+			d := open(t, b, "ds", Options{Fields: []string{"images"}})
+			replace(t, b, c.other, c.gone)
+			err := d.Gather(t.Context(), "images", []int{10}, make([]byte, 70*70))
+			if !errors.Is(err, c.kind) || errors.Is(err, remote.ErrChanged) != (c.kind == remote.ErrChanged) {
+				t.Errorf("error %v, want %v", err, c.kind)
+			}
+		})
+	}
+}
+
+// replace removes objects, and puts those of another dataset in their place, if told to.
+func replace(t *testing.T, b *remote.Memory, other bool, gone func(key string) bool) {
+	t.Helper()
+	with := new(remote.Memory)
+	upload(t, build(t, 120), with, "ds")
+	page, err := b.ListPage(t.Context(), "", "", nil)
+	if err != nil || page.Next != nil {
+		t.Fatal(err, page.Next)
+	}
+	for _, o := range page.Objects {
+		if !gone(o.Key) {
+			continue
+		}
+		if err := b.Delete(t.Context(), o.Key); err != nil {
+			t.Fatal(err)
+		}
+		data, _, err := remote.NewClient(with, remote.Policy{}).ReadAll(t.Context(), o.Key, 1<<30)
+		if err == nil && other {
+			for i := range data {
+				data[i] ^= byte(i % 7) // bytes of other records
+			}
+			b.Put(o.Key, data)
+		}
+	}
+}
