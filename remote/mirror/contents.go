@@ -36,7 +36,7 @@ func (d *Dataset) contents(r io.ReaderAt, size int64) (*contents, error) {
 	c := &contents{chunks: make(map[string][]part)}
 	for data := range file.All() {
 		if err := c.add(data, size, d.wants(data.Path)); err != nil {
-			return nil, fmt.Errorf("dataset %q: %w", data.Path, inStore(err))
+			return nil, inStore(err)
 		}
 	}
 	for _, e := range file.Extents() {
@@ -71,7 +71,7 @@ func (c *contents) add(data *h5meta.Dataset, size int64, wanted bool) error {
 		return nil
 	}
 	if err := store.Inside(l.Offset, l.Size, size); err != nil {
-		return err
+		return fmt.Errorf("dataset %q: %w", data.Path, err)
 	}
 	all := part{l.Offset, l.Size}
 	if data.Mappable() == nil && data.Aligned() {

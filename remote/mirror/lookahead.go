@@ -66,7 +66,7 @@ const fillBytes = 64 << 20
 // checksums, so that the dataset is Complete. One that has no room in the cache it refuses.
 func (d *Dataset) Fill(ctx context.Context) error {
 	if !d.fits {
-		return fmt.Errorf("mirror: %s has %d MB, and the cache takes %d MB: raise CacheBytes", d.name, d.grid.bytes/1e6, d.keeper.limit/1e6)
+		return fmt.Errorf("mirror: %s has %.1f MB, and the cache takes %.1f MB: raise CacheBytes, or --cache-size of a command", d.name, float64(d.grid.bytes)/1e6, float64(d.keeper.limit)/1e6)
 	}
 	var steps []blocks
 	for _, x := range d.grid.extents {
