@@ -22,6 +22,7 @@ type parquetSource struct {
 	files   []vfs.File
 	parts   []*parquet.File
 	columns []*parquetColumn
+	runs    map[int]bool // leaves whose booleans are encoded in runs, in any file
 	info    Info
 	splits  fileSplits
 }
@@ -105,7 +106,11 @@ func (s *parquetSource) decide() error {
 	var errs []error
 	var good []string
 	for _, c := range s.columns {
-		if err := c.decide(); err != nil {
+		err := c.decide()
+		if s.runs[c.leaf.ColumnIndex] {
+			err = errRuns
+		}
+		if err != nil {
 			errs = append(errs, fmt.Errorf("column %s: %w", c.name, err))
 		} else {
 			good = append(good, c.name)
@@ -144,6 +149,7 @@ func (s *parquetSource) add(name string) error {
 	if len(s.parts) > 0 && p.Schema().String() != s.parts[0].Schema().String() {
 		return errors.New("has other columns than the first file")
 	}
+	s.noteRuns(p)
 	s.parts = append(s.parts, p)
 	s.info.Count += p.NumRows()
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/parquet-go/parquet-go"
@@ -78,4 +79,30 @@ func checkParquetCodec(c format.CompressionCodec) error {
 		return nil
 	}
 	return fmt.Errorf("compressed with %v, which is not read; write the file anew, such as with pyarrow.parquet.write_table(pyarrow.parquet.read_table(FILE), OTHER, compression='zstd')", c)
+}
+
+var errRuns = errors.New("its booleans are encoded in runs (RLE), which are not read; write the file with data_page_version='1.0', or the column as int8")
+
+// noteRuns notes columns of booleans that are encoded in runs, of which the library makes
+// other values.
+func (s *parquetSource) noteRuns(p *parquet.File) {
+	if s.runs == nil {
+		s.runs = make(map[int]bool)
+	}
+	for _, g := range p.Metadata().RowGroups {
+		for i, c := range g.Columns {
+			s.runs[i] = s.runs[i] || c.MetaData.Type == format.Boolean && valuesInRuns(c.MetaData)
+		}
+	}
+}
+
+// valuesInRuns reports whether pages of a column have values in runs. Where the file does not
+// say it of its pages, the encodings are those of the levels, too, which are runs always.
+func valuesInRuns(m format.ColumnMetaData) bool {
+	for _, s := range m.EncodingStats {
+		if s.Encoding == format.RLE && (s.PageType == format.DataPage || s.PageType == format.DataPageV2) {
+			return true
+		}
+	}
+	return len(m.EncodingStats) == 0 && slices.Contains(m.Encoding, format.RLE) && !slices.Contains(m.Encoding, format.Plain)
 }
