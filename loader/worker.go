@@ -99,6 +99,7 @@ func (w *worker) serve(p *pass, s *slot) {
 		}
 	}()
 	s.err = errGoexit
+	defer w.catch(&s.err) // of what is not caught nearer to a record: Report, Memory
 	err := w.prepare(p, s)
 	if s.opens && (err != nil || s.viewOnly()) {
 		w.ld.opened(p)
@@ -137,6 +138,7 @@ func (w *worker) servePiece(t task) {
 			s.err = w.seal(t.p, s)
 		}
 	}()
+	defer w.catch(&err)
 	defer trace.StartRegion(t.p.ctx, "loader: piece of the first batch").End()
 	w.slow = false
 	err = w.fillRange(t.p, s, lo, hi)
