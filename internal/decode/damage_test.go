@@ -292,3 +292,30 @@ func mutated(rng *rand.Rand, data []byte) []byte {
 	}
 	return data
 }
+
+// A GIF's screen is as large as its first frame needs it.
+func TestFrameLeavesScreen(t *testing.T) {
+	data := readKind(t, "L.gif")
+	d := New(Options{})
+	want, err := openAll(t, d, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range [][]byte{{5, 0, 5, 0}, {0, 0, 0, 0}, {45, 0, 1, 0}} {
+		small := bytes.Clone(data)
+		copy(small[6:], size)
+		if got, err := openAll(t, d, small); err != nil || got.w != want.w || got.h != want.h || !bytes.Equal(got.pix, want.pix) {
+			t.Errorf("screen %v: %dx%d, %v, or other pixels", size, got.w, got.h, err)
+		}
+	}
+}
+
+// No memory is taken for an image that the file is too small for.
+func TestSizeOfAnotherPNG(t *testing.T) {
+	data := bytes.Clone(readKind(t, "RGB.png"))
+	copy(data[16:], []byte{0, 0, 0x30, 0, 0, 0, 0x30, 0})
+	_, err := New(Options{}).Open(data)
+	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "bytes cannot hold 12288x12288 pixels") {
+		t.Error(err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"image"
 	"image/gif"
+	"io"
 )
 
 // gifHeader is what GIF89a's blocks say up to the first frame.
@@ -31,6 +32,7 @@ func parseGIF(data []byte) (gifHeader, error) {
 			if len(rest) < 10 {
 				return g, short
 			}
+			g.grow(rest[1:9])
 			if _, ok = g.colours(rest[9], rest[10:]); !ok {
 				return g, short
 			}
@@ -44,6 +46,21 @@ func parseGIF(data []byte) (gifHeader, error) {
 		}
 	}
 	return g, short
+}
+
+// grow makes the screen as large as the first frame, whose place is at, needs it, as Pillow does.
+func (g *gifHeader) grow(at []byte) {
+	le := binary.LittleEndian
+	g.w = max(g.w, int(le.Uint16(at))+int(le.Uint16(at[4:])))
+	g.h = max(g.h, int(le.Uint16(at[2:]))+int(le.Uint16(at[6:])))
+}
+
+// screen writes the header with the size of the screen.
+func (g *gifHeader) screen(header []byte) []byte {
+	header = bytes.Clone(header[:10])
+	binary.LittleEndian.PutUint16(header[6:], uint16(min(g.w, 1<<16-1)))
+	binary.LittleEndian.PutUint16(header[8:], uint16(min(g.h, 1<<16-1)))
+	return header
 }
 
 // colours takes the colour table that flags announce off b.
@@ -95,7 +112,7 @@ func (d *Decoder) openGIF(data []byte) (image.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := gif.Decode(bytes.NewReader(data))
+	m, err := gif.Decode(io.MultiReader(bytes.NewReader(g.screen(data)), bytes.NewReader(data[10:])))
 	if err != nil {
 		return nil, err
 	}
