@@ -71,12 +71,28 @@ func readPipelineFile(path string) (*pipelineFile, error) {
 	return parsePipelineFile(data)
 }
 
+// decodeMapping reads the next document. Of what is wrong it tells the lines.
+func decodeMapping(d *yaml.Decoder) (doc map[string]any, err error) {
+	var root yaml.Node
+	err = d.Decode(&root)
+	if err == io.EOF || err == nil && root.Content[0].Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("is not a YAML mapping of %s", strings.Join(pipelineKeys, ", "))
+	}
+	if err == nil {
+		err = root.Decode(&doc)
+	}
+	if wrong := (*yaml.TypeError)(nil); errors.As(err, &wrong) {
+		err = errors.New("yaml: " + strings.Join(wrong.Errors, "; "))
+	}
+	return doc, err
+}
+
 // parsePipelineFile reads a file. Everything that is wrong with its keys is in the error.
 func parsePipelineFile(data []byte) (*pipelineFile, error) {
-	var doc map[string]any
 	d := yaml.NewDecoder(bytes.NewReader(data))
-	if err := d.Decode(&doc); err != nil {
-		return nil, fmt.Errorf("is not a YAML mapping of %s: %w", strings.Join(pipelineKeys, ", "), err)
+	doc, err := decodeMapping(d)
+	if err != nil {
+		return nil, err
 	}
 	if err := d.Decode(new(any)); err != io.EOF {
 		return nil, errors.New("holds more than one document")

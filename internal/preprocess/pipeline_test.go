@@ -123,7 +123,14 @@ func TestArrayTransforms(t *testing.T) {
 func TestPipelineFileProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                "is not a YAML mapping",
-		"[]":                              "is not a YAML mapping",
+		"[]":                              "is not a YAML mapping of program, decoder, options, transforms",
+		"x":                               "is not a YAML mapping",
+		"# nothing":                       "is not a YAML mapping",
+		"--- \n":                          "is not a YAML mapping",
+		"a: b\n c: d":                     "yaml: line 2: mapping values are not allowed",
+		"options:\n color: x\n color: y":  `yaml: line 3: mapping key "color" already defined at line 2`,
+		"options: {a: b}\n? [1]\n: 2":     "yaml: ",
+		"a: &a [*a]":                      "yaml: anchor 'a' value contains itself",
 		"options: []":                     "options: must be a mapping",
 		"transforms: {}":                  "transforms: must be a list",
 		"transforms: [Resize]":            "every entry must be a mapping",
