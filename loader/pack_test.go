@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
@@ -262,4 +263,56 @@ func ExampleNewPacked() {
 	// [100 200 201 202 203 300 301 600] [1 2 2 2 2 3 3 4]
 	// cu_seqlens [0 1 5 7 8 12 14 16]
 	// 3 rows, 96 % used
+}
+
+// remoteWords is a Source of words that come over a network.
+type remoteWords struct {
+	*words
+	fetched []int
+}
+
+func (w *remoteWords) Horizon() int64 { return 5 }
+
+func (w *remoteWords) Fetch(_ context.Context, field string, indices []int) error {
+	w.fetched = append(w.fetched, indices...)
+	if field != "t" {
+		return fmt.Errorf("field %q is fetched", field)
+	}
+	return nil
+}
+
+func (w *remoteWords) Link() (int64, time.Duration, float64) { return 1, 2, 3 }
+
+// TestPackedPassesOn asks for what rows are made of.
+func TestPackedPassesOn(t *testing.T) {
+	src := &remoteWords{words: newWords(40)}
+	p := packed(t, src, loader.Pack{Length: 16, Order: loader.Shuffle{}})
+	var want []int
+	var names []string
+	for _, row := range []int{2, 0} {
+		for _, piece := range p.Pieces(row) {
+			want = append(want, int(piece.Record))
+			if row == 2 {
+				names = append(names, fmt.Sprint(piece.Record))
+			}
+		}
+	}
+	for _, field := range []string{loader.Positions, "t", loader.Segments} {
+		if err := p.Fetch(t.Context(), field, []int{2, 0}); err != nil {
+			t.Error(err)
+		}
+	}
+	if !slices.Equal(src.fetched, want) || p.Horizon() != 5 {
+		t.Errorf("fetched %v, want %v; horizon %d", src.fetched, want, p.Horizon())
+	}
+	if n, waited, rate := p.Link(); n != 1 || waited != 2 || rate != 3 {
+		t.Errorf("link %d, %v, %v", n, waited, rate)
+	}
+	if got, want := p.Where("t", 2), "of records "+strings.Join(names, ", "); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	near := packed(t, newWords(40), loader.Pack{Length: 16})
+	if n, _, _ := near.Link(); n != 0 || near.Horizon() != 0 || near.Fetch(t.Context(), "t", []int{0}) != nil {
+		t.Error("a Source at hand looks like one over a network")
+	}
 }

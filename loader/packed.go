@@ -124,6 +124,9 @@ func (p *Packed) CuSeqlens(dst []int32, rows []int) []int32 {
 	return dst
 }
 
+// packs reports whether a field is made of one of the Source.
+func (p *Packed) packs(field string) bool { return field != Positions && field != Segments }
+
 // Contiguous reports that rows are never memory of the Source.
 func (p *Packed) Contiguous(string, int, int) bool { return false }
 
@@ -261,7 +264,7 @@ func (e rowError) Error() string { return fmt.Sprintf("row %d: %v", e.row, e.err
 
 // Prefetch hints the records of rows [a, b).
 func (p *Packed) Prefetch(field string, a, b int) error {
-	if !slices.ContainsFunc(p.fields, func(f packedField) bool { return f.spec.Name == field }) {
+	if !p.packs(field) {
 		return nil
 	}
 	for row := a; row < b; row++ {
@@ -272,16 +275,6 @@ func (p *Packed) Prefetch(field string, a, b int) error {
 		}
 	}
 	return nil
-}
-
-// Reads says how the Source reads what a field is made of.
-func (p *Packed) Reads(field string) (how, why string, resident float64) {
-	r, ok := p.src.(reporter)
-	if !ok || field == Positions || field == Segments {
-		return "made", "of the lengths of records", -1
-	}
-	how, why, resident = r.Reads(field)
-	return "packed, " + how, why, resident
 }
 
 // Retain takes a lease of the Source.

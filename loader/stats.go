@@ -78,7 +78,7 @@ type FieldReads struct {
 
 // unpacked reports whether records are not stored as they are, which *mmapds.Dataset calls so.
 func (r FieldReads) unpacked() bool {
-	return strings.HasPrefix(r.How, "inflated") || strings.HasPrefix(r.How, "copied")
+	return strings.Contains(r.How, "inflated") || strings.Contains(r.How, "copied")
 }
 
 // reporter is what a Source implements that knows how it reads a field, and why so.
