@@ -218,6 +218,11 @@ var allOps = []Transform{
 	ResizeKeepRatio{Size: []int{200}, Longest: .5},
 	CenterCropOrPad{Size: []int{30, 70}, Fill: []int{9, 8, 7}},
 	LinearTransformation{Matrix: [][]float64{{1, 2}, {3, 4}}, Mean: []float64{5, 6}},
+	ToTensor{},
+	PILToTensor{},
+	ToImage{},
+	ToDtype{DType: tensor.Float32, Scale: true},
+	ConvertImageDtype{},
 }
 
 func TestRecipeRoundTrip(t *testing.T) {
