@@ -222,7 +222,7 @@ var allOps = []Transform{
 	PILToTensor{},
 	ToImage{},
 	ToDtype{DType: tensor.Float32, Scale: true},
-	ConvertImageDtype{},
+	ConvertImageDtype{DType: tensor.Float32},
 }
 
 func TestRecipeRoundTrip(t *testing.T) {
