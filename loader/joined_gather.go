@@ -61,6 +61,7 @@ type groups struct {
 	starts []int // of each source's records in local and places, and the end
 	local  []int // numbers in their source, in the order of the list
 	places []int // in the list
+	rows   []int64
 	buf    []byte
 }
 
@@ -89,6 +90,12 @@ func (j *Joined) group(indices []int) *groups {
 // of returns the numbers that the records of source i have there, and their places in the list.
 func (g *groups) of(i int) (local, places []int) {
 	return g.local[g.starts[i]:g.starts[i+1]], g.places[g.starts[i]:g.starts[i+1]]
+}
+
+// ends returns room for the offsets of n records, which is the group's.
+func (g *groups) ends(n int) []int64 {
+	g.rows = slices.Grow(g.rows[:0], n+1)[:n+1]
+	return g.rows
 }
 
 // room returns n bytes, which are the group's.

@@ -24,12 +24,26 @@ func (j *Joined) RunRagged(field string, a, b int, offsets []int64) (tensor.View
 
 // Lengths sets the offsets of records of any of the sources.
 func (j *Joined) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
+	g := j.group(indices)
+	defer j.grouped.Put(g)
+	for i, p := range j.parts {
+		local, places := g.of(i)
+		if len(local) == 0 {
+			continue
+		}
+		own := g.ends(len(local))
+		if err := p.(raggedSource).Lengths(ctx, field, local, own); err != nil {
+			return j.renumber(i, err)
+		}
+		for k, place := range places {
+			offsets[place+1] = own[k+1] - own[k]
+		}
+	}
 	offsets[0] = 0
-	return j.fronts(indices, func(i, at int, local []int) error {
-		return shifted(offsets[at:at+len(local)+1], func(offsets []int64) error {
-			return j.parts[i].(raggedSource).Lengths(ctx, field, local, offsets)
-		})
-	})
+	for k := range indices {
+		offsets[k+1] += offsets[k]
+	}
+	return nil
 }
 
 // shifted has f set offsets that begin with 0, and adds what the first one was.
@@ -51,6 +65,9 @@ func (j *Joined) GatherRagged(ctx context.Context, field string, indices []int, 
 	size := spec.RecordBytes()
 	need := int(offsets[len(indices)]) * size
 	dst = slices.Grow(dst[:0], need)[:need]
+	if need <= scatterBytes*len(indices) || !j.viewed(field) {
+		return dst, j.gatherRows(ctx, field, indices, offsets, dst, size)
+	}
 	err := j.fronts(indices, func(i, at int, local []int) error {
 		from, to := int(offsets[at])*size, int(offsets[at+len(local)])*size
 		return shifted(offsets[at:at+len(local)+1], func(offsets []int64) error {
@@ -59,4 +76,27 @@ func (j *Joined) GatherRagged(ctx context.Context, field string, indices []int, 
 		})
 	})
 	return dst, err
+}
+
+// gatherRows has each source gather the rows of all its records by one call, and copies them to
+// their places.
+func (j *Joined) gatherRows(ctx context.Context, field string, indices []int, offsets []int64, dst []byte, size int) error {
+	g := j.group(indices)
+	defer j.grouped.Put(g)
+	for i, p := range j.parts {
+		local, places := g.of(i)
+		if len(local) == 0 {
+			continue
+		}
+		own := g.ends(len(local))
+		rows, err := p.(raggedSource).GatherRagged(ctx, field, local, own, g.buf)
+		if err != nil {
+			return j.renumber(i, err)
+		}
+		g.buf = rows
+		for k, place := range places {
+			copy(dst[int(offsets[place])*size:int(offsets[place+1])*size], rows[int(own[k])*size:int(own[k+1])*size])
+		}
+	}
+	return nil
 }

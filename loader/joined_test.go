@@ -3,6 +3,7 @@ package loader_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -43,6 +44,56 @@ func TestJoinedGathers(t *testing.T) {
 						}
 					}
 				}
+			}
+		}
+	}
+}
+
+// longWords is words with up to so many rows a record, of which each has its number.
+func longWords(n, most int) *words {
+	w := newWords(n)
+	w.all, w.ends = nil, []int64{0}
+	for i := range n {
+		for range i * most / max(1, n-1) {
+			w.all = binary.LittleEndian.AppendUint32(w.all, uint32(len(w.all)))
+		}
+		w.ends = append(w.ends, int64(len(w.all)/4))
+	}
+	return w
+}
+
+// TestJoinedGathersRagged gathers short and long records of several sources, which have views or not.
+func TestJoinedGathersRagged(t *testing.T) {
+	for _, most := range []int{3, 5000} {
+		for _, nowhere := range []bool{false, true} {
+			one, two := longWords(30, most), longWords(50, most)
+			two.nowhere = nowhere
+			all, err := loader.Join(one, two, longWords(1, most))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rng := rand.New(rand.NewPCG(1, 2))
+			for _, n := range []int{0, 1, 2, 40} {
+				indices, offsets, lengths := make([]int, n), make([]int64, n+1), make([]int64, n+1)
+				var want []byte
+				for i := range indices {
+					indices[i] = rng.IntN(all.Len())
+					part, r := all.Part(indices[i])
+					if w := []*words{one, two}; part < 2 {
+						want = append(want, w[part].all[w[part].ends[r]*4:w[part].ends[r+1]*4]...)
+					}
+				}
+				if err := all.Lengths(t.Context(), "t", indices, lengths); err != nil {
+					t.Fatal(err)
+				}
+				got, err := all.GatherRagged(t.Context(), "t", indices, offsets, nil)
+				if err != nil || !bytes.Equal(got, want) || !slices.Equal(offsets, lengths) || offsets[n] != int64(len(want)/4) {
+					t.Errorf("%d rows at most, views %v: records %v are wrong, %v", most, !nowhere, indices, err)
+				}
+			}
+			two.bad = 7
+			if _, err := all.GatherRagged(t.Context(), "t", []int{1, 37, 2}, make([]int64, 4), nil); !errors.Is(err, errWord) {
+				t.Errorf("error %v", err)
 			}
 		}
 	}
