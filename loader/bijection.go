@@ -58,6 +58,17 @@ func (f *bijection) Fill(pos int, dst []int) {
 	}
 }
 
+// each replaces positions by the records there.
+func (f *bijection) each(x []int) {
+	done := vec.FeistelAt(x, f.a, f.b, &f.keys)
+	for i, r := range x[:done] {
+		x[i] = int(f.inside(uint64(r)))
+	}
+	for i := done; i < len(x); i++ {
+		x[i] = int(f.at(uint64(x[i])))
+	}
+}
+
 // lanes is how many positions are computed at a time where vec.Feistel does none: one alone is a
 // chain of multiplications that wait for each other.
 const lanes = 4
@@ -167,6 +178,13 @@ func (t table) Len() int { return len(t) }
 func (t table) Fill(pos int, dst []int) {
 	for i, v := range t[pos : pos+len(dst)] {
 		dst[i] = int(v)
+	}
+}
+
+// each replaces positions by the records there.
+func (t table) each(x []int) {
+	for i, pos := range x {
+		x[i] = int(t[pos])
 	}
 }
 

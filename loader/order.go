@@ -63,7 +63,17 @@ type Shuffle struct{}
 
 // Epoch returns the permutation that belongs to (n, seed, epoch). It is the same on every
 // machine, and with every version of this package.
-func (Shuffle) Epoch(n int, seed uint64, epoch int) Sequence {
+func (o Shuffle) Epoch(n int, seed uint64, epoch int) Sequence {
+	return o.permutation(n, seed, epoch)
+}
+
+// permutation is a Sequence that can be asked for single positions.
+type permutation interface {
+	Sequence
+	each(positions []int)
+}
+
+func (Shuffle) permutation(n int, seed uint64, epoch int) permutation {
 	if n <= maxTable {
 		return newTable(n, seed, epoch)
 	}

@@ -108,7 +108,7 @@ type Split struct {
 // Epoch returns the order of the records of the part.
 func (o Split) Epoch(n int, seed uint64, epoch int) Sequence {
 	from, to := o.bounds(n)
-	return splitSequence{inner(o.Inner, to-from, seed, epoch), Shuffle{}.Epoch(n, o.Seed, splitEpoch), from}
+	return splitSequence{inner(o.Inner, to-from, seed, epoch), Shuffle{}.permutation(n, o.Seed, splitEpoch), from}
 }
 
 // splitEpoch is the number of the permutation that divides: no epoch that counts from 0.
@@ -140,15 +140,16 @@ func (o Split) ID() string {
 
 type splitSequence struct {
 	Sequence
-	places Sequence // the permutation
+	places permutation
 	from   int
 }
 
 func (s splitSequence) Fill(pos int, dst []int) {
 	s.Sequence.Fill(pos, dst)
-	for i, k := range dst {
-		dst[i] = one(s.places, s.from+k)
+	for i := range dst {
+		dst[i] += s.from
 	}
+	s.places.each(dst)
 }
 
 // inner returns the sequence of an inner order, with nil for Sequential.

@@ -493,6 +493,8 @@ func TestLongOrdersNeverChange(t *testing.T) {
 		{buckets, len(lengths), 0xe19546617f57c65f},
 		{loader.Shuffle{}, 50_021, 0x16a31d966e8880a6},
 		{loader.RunShuffle{Run: 3}, 50_021, 0x75482764e718f308},
+		{loader.Split{From: 0.1, To: 0.9, Inner: loader.Shuffle{}}, 50_021, 0x461761be4b65ce45},
+		{loader.Split{From: 0.1, To: 0.9}, 4001, 0xc94786808f2138e3},
 	} {
 		h := fnv.New64a()
 		for _, r := range fillAll(t, c.o, c.n, 42, 1) {

@@ -29,5 +29,14 @@ func Feistel(dst []int, x, a, b uint64, keys *[FeistelRounds]uint64) (done int) 
 	return feistelFast(dst, x/b, x%b, a, b, keys)
 }
 
+// FeistelAt is Feistel of positions in any order, which it replaces by their images; a*b is at most
+// 2^52, or nothing is done.
+func FeistelAt(x []int, a, b uint64, keys *[FeistelRounds]uint64) (done int) {
+	if a < feistelLanes || b < a || b > 1<<26 || a*b > 1<<52 {
+		return 0
+	}
+	return feistelAtFast(x, a, b, keys)
+}
+
 // feistelLanes is how many positions are computed at a time.
 const feistelLanes = 16

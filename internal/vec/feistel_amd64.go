@@ -16,6 +16,20 @@ func feistelFast(dst []int, hi, lo, a, b uint64, keys *[FeistelRounds]uint64) in
 	return n
 }
 
+func feistelAtFast(x []int, a, b uint64, keys *[FeistelRounds]uint64) int {
+	n := len(x) &^ (feistelLanes - 1)
+	if !useFeistel || n == 0 {
+		return 0
+	}
+	feistelAt512(&x[0], n, a, b, keys)
+	return n
+}
+
+// feistelAt512 does n > 0 positions, a multiple of feistelLanes, in place.
+//
+//go:noescape
+func feistelAt512(x *int, n int, a, b uint64, keys *[FeistelRounds]uint64)
+
 // feistel512 does n > 0 positions, a multiple of feistelLanes.
 //
 //go:noescape

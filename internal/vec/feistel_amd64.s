@@ -52,6 +52,45 @@ GLOBL iota<>(SB), RODATA|NOPTR, $64
 	VPMINUQ Z20, X0, X0 \
 	VPMINUQ Z22, X1, X1
 
+// CONSTANTS takes a from R8 and b from BX.
+#define CONSTANTS \
+	VPBROADCASTQ R8, Z18 \
+	VPBROADCASTQ BX, Z19 \
+	MOVQ $0xbf58476d1ce4e5b9, R9 \
+	VPBROADCASTQ R9, Z16 \
+	MOVQ $0x94d049bb133111eb, R9 \
+	VPBROADCASTQ R9, Z17
+
+// IMAGES is hi*b + lo after all rounds in Z0 and Z1, of hi in these and lo in Z2 and Z3.
+#define IMAGES \
+	ROUND(Z0, Z1, Z2, Z3, 0(SI), Z18) \
+	ROUND(Z2, Z3, Z0, Z1, 8(SI), Z19) \
+	ROUND(Z0, Z1, Z2, Z3, 16(SI), Z18) \
+	ROUND(Z2, Z3, Z0, Z1, 24(SI), Z19) \
+	ROUND(Z0, Z1, Z2, Z3, 32(SI), Z18) \
+	ROUND(Z2, Z3, Z0, Z1, 40(SI), Z19) \
+	ROUND(Z0, Z1, Z2, Z3, 48(SI), Z18) \
+	ROUND(Z2, Z3, Z0, Z1, 56(SI), Z19) \
+	VPMULUDQ Z19, Z0, Z0 \
+	VPMULUDQ Z19, Z1, Z1 \
+	VPADDQ Z2, Z0, Z0 \
+	VPADDQ Z3, Z1, Z1
+
+// DIVIDE is Q, R = X / b, X % b of X below 2^52, with b in Z19 and as float64 in Z27: the quotient of
+// float64 is too large or too small by one at most.
+#define DIVIDE(X, Q, R) \
+	VCVTUQQ2PD X, Z20 \
+	VDIVPD Z27, Z20, Z20 \
+	VCVTTPD2UQQ Z20, Q \
+	VPMULLQ Z19, Q, Z20 \
+	VPSUBQ Z20, X, R \
+	VPMOVQ2M R, K1 \
+	VPSUBQ Z26, Q, K1, Q \
+	VPADDQ Z19, R, K1, R \
+	VPCMPUQ $5, Z19, R, K2 \
+	VPADDQ Z26, Q, K2, Q \
+	VPSUBQ Z19, R, K2, R
+
 // func feistel512(dst *int, n int, hi, lo, a, b uint64, keys *[8]uint64)
 // hi is in Z0 and Z1, lo in Z2 and Z3.
 TEXT ·feistel512(SB), NOSPLIT, $0-56
@@ -62,12 +101,7 @@ TEXT ·feistel512(SB), NOSPLIT, $0-56
 	MOVQ a+32(FP), R8
 	MOVQ b+40(FP), BX
 	MOVQ keys+48(FP), SI
-	VPBROADCASTQ R8, Z18
-	VPBROADCASTQ BX, Z19
-	MOVQ $0xbf58476d1ce4e5b9, R9
-	VPBROADCASTQ R9, Z16
-	MOVQ $0x94d049bb133111eb, R9
-	VPBROADCASTQ R9, Z17
+	CONSTANTS
 	VMOVDQU64 iota<>(SB), Z24
 	MOVQ $8, R9
 	VPBROADCASTQ R9, Z25
@@ -87,18 +121,7 @@ positions:
 	VPADDQ Z26, Z1, K2, Z1
 	VPSUBQ Z19, Z2, K1, Z2
 	VPSUBQ Z19, Z3, K2, Z3
-	ROUND(Z0, Z1, Z2, Z3, 0(SI), Z18)
-	ROUND(Z2, Z3, Z0, Z1, 8(SI), Z19)
-	ROUND(Z0, Z1, Z2, Z3, 16(SI), Z18)
-	ROUND(Z2, Z3, Z0, Z1, 24(SI), Z19)
-	ROUND(Z0, Z1, Z2, Z3, 32(SI), Z18)
-	ROUND(Z2, Z3, Z0, Z1, 40(SI), Z19)
-	ROUND(Z0, Z1, Z2, Z3, 48(SI), Z18)
-	ROUND(Z2, Z3, Z0, Z1, 56(SI), Z19)
-	VPMULUDQ Z19, Z0, Z0
-	VPMULUDQ Z19, Z1, Z1
-	VPADDQ Z2, Z0, Z0
-	VPADDQ Z3, Z1, Z1
+	IMAGES
 	VMOVDQU64 Z0, (DI)
 	VMOVDQU64 Z1, 64(DI)
 	ADDQ $128, DI
@@ -109,6 +132,32 @@ positions:
 	INCQ DX
 
 next:
+	SUBQ $16, CX
+	JNZ  positions
+	VZEROUPPER
+	RET
+
+// func feistelAt512(x *int, n int, a, b uint64, keys *[8]uint64)
+TEXT ·feistelAt512(SB), NOSPLIT, $0-40
+	MOVQ x+0(FP), DI
+	MOVQ n+8(FP), CX
+	MOVQ a+16(FP), R8
+	MOVQ b+24(FP), BX
+	MOVQ keys+32(FP), SI
+	CONSTANTS
+	VCVTUQQ2PD Z19, Z27
+	MOVQ $1, R9
+	VPBROADCASTQ R9, Z26
+
+positions:
+	VMOVDQU64 (DI), Z28
+	VMOVDQU64 64(DI), Z29
+	DIVIDE(Z28, Z0, Z2)
+	DIVIDE(Z29, Z1, Z3)
+	IMAGES
+	VMOVDQU64 Z0, (DI)
+	VMOVDQU64 Z1, 64(DI)
+	ADDQ $128, DI
 	SUBQ $16, CX
 	JNZ  positions
 	VZEROUPPER

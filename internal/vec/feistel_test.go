@@ -58,6 +58,43 @@ func TestFeistel(t *testing.T) {
 	}
 }
 
+func TestFeistelAt(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	for _, sides := range [][2]uint64{{16, 16}, {16, 17}, {64, 66}, {255, 257}, {31622, 31624}, {1 << 26, 1 << 26}, {1<<26 - 1, 1<<26 - 1}} {
+		a, b := sides[0], sides[1]
+		keys := [FeistelRounds]uint64{rng.Uint64(), math.MaxUint64, 0, rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64()}
+		for _, n := range append([]int{256, 1000}, lengths...) {
+			x, got := make([]int, n), make([]int, n+1)
+			for i := range x {
+				x[i] = int(rng.Uint64N(a)*b + []uint64{0, b - 1, rng.Uint64N(b)}[i%3]) // also where a quotient changes
+				if i%20 == 0 {
+					x[i] = []int{0, int(a*b - 1)}[rng.IntN(2)]
+				}
+			}
+			copy(got, x)
+			got[n] = -7
+			done := FeistelAt(got[:n], a, b, &keys)
+			for i, at := range x {
+				want := at
+				if i < done {
+					want = feistelOf(uint64(at), a, b, &keys)
+				}
+				if got[i] != want {
+					t.Fatalf("%d x %d, position %d: %d, want %d", a, b, at, got[i], want)
+				}
+			}
+			if got[n] != -7 || done > 0 && n-done >= feistelLanes {
+				t.Fatalf("%d x %d: %d of %d positions", a, b, done, n)
+			}
+		}
+	}
+	for _, sides := range [][2]uint64{{15, 100}, {20, 19}, {1 << 26, 1<<26 + 1}} {
+		if done := FeistelAt(make([]int, 64), sides[0], sides[1], new([FeistelRounds]uint64)); done != 0 {
+			t.Errorf("%d x %d: %d positions", sides[0], sides[1], done)
+		}
+	}
+}
+
 func BenchmarkFeistel(b *testing.B) {
 	dst := make([]int, 256)
 	keys := [FeistelRounds]uint64{1, 2, 3, 4, 5, 6, 7, 8}
