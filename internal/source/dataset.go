@@ -43,9 +43,11 @@ func newDataset(d *store.Dataset, wanted []Wanted) (Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", d.Path, err)
 	}
+	files := new(openFiles)
+	closers = append(closers, files)
 	var columns []column
 	for i, f := range d.Schema.Fields {
-		columns = append(columns, datasetColumn(d, i, f, readers))
+		columns = append(columns, datasetColumn(d, i, f, readers, files))
 	}
 	columns, err = selectColumns(columns, wanted)
 	if err != nil {
@@ -59,7 +61,7 @@ func newDataset(d *store.Dataset, wanted []Wanted) (Source, error) {
 }
 
 // datasetColumn returns a field of a dataset.
-func datasetColumn(d *store.Dataset, i int, f store.Field, readers packedReaders) column {
+func datasetColumn(d *store.Dataset, i int, f store.Field, readers packedReaders, files *openFiles) column {
 	c := column{field: Field{Field: f, Origin: f.Name}, count: d.Records}
 	if !f.Ragged {
 		whole, size := d.Column(i, store.Whole), f.RecordBytes()
@@ -70,11 +72,11 @@ func datasetColumn(d *store.Dataset, i int, f store.Field, readers packedReaders
 		c.at = func(i int64, buf []byte) ([]byte, error) {
 			buf = slices.Grow(buf, size)[:size]
 			e, _ := whole.Extent(i)
-			return buf, readRows(readers[whole.Name], e, i-e.First, size, buf)
+			return buf, readRows(readers[whole.Name], files, e, i-e.First, size, buf)
 		}
 		return c
 	}
-	r := &ragged{values: d.Column(i, store.Values), offsets: d.Column(i, store.Offsets), size: f.RecordBytes()}
+	r := &ragged{values: d.Column(i, store.Values), offsets: d.Column(i, store.Offsets), size: f.RecordBytes(), files: files}
 	r.packed = readers[r.values.Name]
 	c.open = func() (cursor, error) { return r.cursor(), nil }
 	c.at = r.at
@@ -202,6 +204,7 @@ type ragged struct {
 	values, offsets *store.Column
 	size            int             // bytes of a row
 	packed          *h5chunk.Reader // of the values; nil if they are stored as they are
+	files           *openFiles
 }
 
 // at appends record i to buf.
@@ -210,11 +213,11 @@ func (g *ragged) at(i int64, buf []byte) ([]byte, error) {
 	values, offsets := g.values.Extents[k], g.offsets.Extents[k]
 	var b [16]byte
 	first := i - (offsets.First - int64(k)) // in the extent
-	if err := readFile(offsets.Path, b[:], offsets.Offset+8*first); err != nil {
+	if err := g.files.readAt(offsets.Path, b[:], offsets.Offset+8*first); err != nil {
 		return buf, err
 	}
 	var begin [8]byte
-	if err := readFile(offsets.Path, begin[:], offsets.Offset); err != nil {
+	if err := g.files.readAt(offsets.Path, begin[:], offsets.Offset); err != nil {
 		return buf, err
 	}
 	base := int64(binary.LittleEndian.Uint64(begin[:]))
@@ -224,7 +227,7 @@ func (g *ragged) at(i int64, buf []byte) ([]byte, error) {
 	}
 	n := int(to-from) * g.size
 	buf = slices.Grow(buf, n)[:n]
-	return buf, readRows(g.packed, values, from, g.size, buf)
+	return buf, readRows(g.packed, g.files, values, from, g.size, buf)
 }
 
 // extentOf returns the number of the extents that record i lies in. Extent k of the offsets

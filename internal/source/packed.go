@@ -70,10 +70,10 @@ func (p packedReaders) open(d *store.Dataset, f vfs.File, pool *h5chunk.Pool) er
 }
 
 // readRows fills b with rows of an extent from a row on, inflated by r or, if that is nil, from
-// the file as they are.
-func readRows(r *h5chunk.Reader, e store.Extent, row int64, size int, b []byte) error {
+// the file, one of files, as they are.
+func readRows(r *h5chunk.Reader, files *openFiles, e store.Extent, row int64, size int, b []byte) error {
 	if r == nil {
-		return readFile(e.Path, b, e.Offset+row*int64(size))
+		return files.readAt(e.Path, b, e.Offset+row*int64(size))
 	}
 	first := e.Row + row
 	return r.Records(context.Background(), b, first, first+int64(len(b)/size))
