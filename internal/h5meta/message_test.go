@@ -62,7 +62,7 @@ func TestFills(t *testing.T) {
 	}
 }
 
-// fixedHead and floatHead are datatype messages of version v.
+// fixedHead is a datatype message of integers, of version v.
 func fixedHead(v, size, flags int) []any {
 	return []any{uint32(v<<4 | flags<<8), uint32(size), uint16(0), uint16(8 * size)}
 }
