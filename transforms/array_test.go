@@ -20,7 +20,7 @@ func arrayPipeline(t testing.TB, ts ...ArrayTransform) *ArrayPipeline {
 	return p
 }
 
-// pack writes numbers as a record of type dt.
+// packNumbers writes numbers as a record of type dt.
 func packNumbers(dt tensor.DType, x ...float64) []byte {
 	b := make([]byte, len(x)*dt.Size())
 	save(b, x, dt)
