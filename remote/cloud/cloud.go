@@ -3,16 +3,17 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"net/url"
 	"strings"
 
 	"cloud.google.com/go/storage"
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // for azblob://
 	_ "gocloud.dev/blob/fileblob"  // for file://
-	_ "gocloud.dev/blob/gcsblob"   // for gs://
 	_ "gocloud.dev/blob/s3blob"    // for s3://
 
 	"github.com/penstock/penstock/remote"
@@ -37,11 +38,16 @@ func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) 
 		q.Set("no_tmp_dir", "true") // a temporary name on another disk could not be renamed
 		driver.RawQuery = q.Encode()
 	}
-	b, err := blob.OpenBucket(ctx, driver.String())
+	open := func(ctx context.Context, u *url.URL) (*blob.Bucket, error) { return blob.OpenBucket(ctx, u.String()) }
+	if u.Scheme == "gs" {
+		open = openGoogle
+	}
+	b, err := open(ctx, driver)
 	if err != nil {
 		// The text may have the URL in it, with all options.
 		text := strings.ReplaceAll(err.Error(), driver.String(), u.String())
-		return nil, nil, remote.NewError("open", u.String(), remote.ErrInvalid, errors.New(text+hintOf(text).todo))
+		hint := hintOf(text)
+		return nil, nil, remote.NewError("open", u.String(), cmp.Or(hint.kind, remote.ErrInvalid), errors.New(text+hint.todo))
 	}
 	return &bucket{blob: b, name: u.Name(), scheme: u.Scheme}, u, nil
 }

@@ -140,7 +140,22 @@ func TestWhatIsMissing(t *testing.T) {
 	if _, _, err := Open(t.Context(), "azblob://lab/x"); !errors.Is(err, remote.ErrInvalid) || !strings.Contains(err.Error(), "?storage_account=") {
 		t.Errorf("without an account: %v", err)
 	}
-	for _, said := range []string{"get identity: no EC2 IMDS role found", "google: could not find default credentials", "private key should be a PEM or plain PKCS1"} {
+	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", filepath.Join(t.TempDir(), "none.json"))
+	if _, _, err := Open(t.Context(), "gs://lab/x"); !errors.Is(err, remote.ErrPermission) || !strings.Contains(err.Error(), "gcloud auth") {
+		t.Errorf("without credentials of Google's: %v", err)
+	}
+	for _, text := range []string{"gs://lab/x?anonymous=true", "gs://lab/x?access_id=-"} {
+		b, _, err := Open(t.Context(), text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Close()
+	}
+	azure := errors.New("DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:\n\tEnvironmentCredential: missing")
+	if err := remote.NewError("read", "x", kindOf("read", azure), cause(azure)); !errors.Is(err, remote.ErrPermission) || !strings.Contains(err.Error(), "failed to acquire a token.; give credentials: az login") {
+		t.Errorf("without credentials of Azure's: %v", err)
+	}
+	for _, said := range []string{"get identity: no EC2 IMDS role found", "google: could not find default credentials"} {
 		err := errors.New(said)
 		if kindOf("read", err) != remote.ErrPermission || !strings.Contains(cause(err).Error(), "?anonymous=true") {
 			t.Errorf("%s: %v, %v", said, kindOf("read", err), cause(err))

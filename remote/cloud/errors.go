@@ -87,6 +87,7 @@ type hint struct {
 
 const (
 	forS3     = "; give credentials: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile of ~/.aws, or ?anonymous=true for a public bucket"
+	forAzure  = "; give credentials: az login, or AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING"
 	forURL    = "; write the endpoint with its scheme: ?endpoint=https://HOST:PORT"
 	forGoogle = "; give credentials: gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a public bucket"
 )
@@ -101,7 +102,8 @@ var hints = []hint{
 	{"server gave HTTP response to HTTPS client", remote.ErrInvalid, "; the endpoint speaks HTTP: ?endpoint=http://HOST:PORT"},
 	{"certificate signed by unknown authority", remote.ErrInvalid, "; name a file with its authority: AWS_CA_BUNDLE for S3, SSL_CERT_FILE for any store"},
 	{"could not find default credentials", remote.ErrPermission, forGoogle},
-	{"private key should be a PEM", remote.ErrPermission, forGoogle}, // of the empty key that stands for none
+	{"GOOGLE_APPLICATION_CREDENTIALS environment variable", remote.ErrPermission, forGoogle},
+	{"DefaultAzureCredential", remote.ErrPermission, forAzure},
 	{"Options.AccountName is required", remote.ErrInvalid, "; name the account: ?storage_account=NAME, or AZURE_STORAGE_ACCOUNT"},
 }
 
@@ -135,14 +137,16 @@ var ids = regexp.MustCompile(`https response error StatusCode: \d+, RequestID: [
 
 // cause shortens what gocloud.dev and the SDKs put around an error, and says what to do about it.
 func cause(err error) error {
-	text := err.Error()
+	text := strings.Join(strings.Fields(err.Error()), " ")
 	if at := strings.Index(text, "(code="); at >= 0 {
 		if end := strings.Index(text[at:], "): "); end >= 0 {
 			text = text[at+end+3:]
 		}
 	}
+	text, _, _ = strings.Cut(text, " Attempted credentials:")                              // each with a page of its own
+	text = strings.ReplaceAll(text, "DefaultAzureCredential: ", "DefaultAzureCredential ") // it is no credential
 	if status := statusOf(err); status == 0 || status == http.StatusNotFound {
 		text = ids.ReplaceAllString(text, "")
 	}
-	return errors.New(strings.Join(strings.Fields(text), " ") + hintOf(text).todo)
+	return errors.New(text + hintOf(text).todo)
 }

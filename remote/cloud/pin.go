@@ -42,7 +42,12 @@ func (c *connections) of(sdk s3.HTTPClient) s3.HTTPClient {
 	return c.client
 }
 
+// keepMany has each read go over a connection of its own: those that share one of HTTP/2 share its
+// window.
 func keepMany(t *http.Transport) {
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	t.ForceAttemptHTTP2 = false
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 1024
 	t.DisableCompression = true // a range is one of stored bytes
 	t.ReadBufferSize = 64 << 10

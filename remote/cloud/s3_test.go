@@ -85,6 +85,32 @@ func TestConnectionsAreKept(t *testing.T) {
 	}
 }
 
+// A store that speaks HTTP/2 gets a connection for each read, too.
+func TestNoConnectionIsShared(t *testing.T) {
+	var protocol atomic.Value
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { protocol.Store(r.Proto) }))
+	s.EnableHTTP2 = true
+	s.StartTLS()
+	defer s.Close()
+	for name, want := range map[string]string{"of Go": "HTTP/2.0", "ours": "HTTP/1.1"} {
+		tr := http.DefaultTransport.(*http.Transport).Clone()
+		if name == "ours" {
+			tr = googleTransport()
+		}
+		tr.TLSClientConfig = s.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		tr.TLSClientConfig.NextProtos = nil
+		answer, err := (&http.Client{Transport: tr}).Get(s.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if got := protocol.Load(); got != want {
+			t.Errorf("the transport %s speaks %v, want %s", name, got, want)
+		}
+		tr.CloseIdleConnections()
+	}
+}
+
 // Reads trust whom the SDK was told to trust.
 func TestAuthorityOfAStore(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "content") }))
