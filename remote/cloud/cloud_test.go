@@ -152,7 +152,7 @@ func TestWhatIsMissing(t *testing.T) {
 		b.Close()
 	}
 	azure := errors.New("DefaultAzureCredential: failed to acquire a token.\nAttempted credentials:\n\tEnvironmentCredential: missing")
-	if err := remote.NewError("read", "x", kindOf("read", azure), cause(azure)); !errors.Is(err, remote.ErrPermission) || !strings.Contains(err.Error(), "failed to acquire a token.; give credentials: az login") {
+	if err := remote.NewError("read", "x", kindOf("read", azure), cause(azure)); !errors.Is(err, remote.ErrPermission) || !strings.Contains(err.Error(), "failed to acquire a token; give credentials: az login") {
 		t.Errorf("without credentials of Azure's: %v", err)
 	}
 	for _, said := range []string{"get identity: no EC2 IMDS role found", "google: could not find default credentials"} {

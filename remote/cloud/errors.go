@@ -148,5 +148,8 @@ func cause(err error) error {
 	if status := statusOf(err); status == 0 || status == http.StatusNotFound {
 		text = ids.ReplaceAllString(text, "")
 	}
-	return errors.New(text + hintOf(text).todo)
+	if todo := hintOf(text).todo; todo != "" {
+		text = strings.TrimSuffix(text, ".") + todo
+	}
+	return errors.New(text)
 }
