@@ -55,7 +55,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	f.set = fs
 	of := func(name string) string { return strings.Join(choices[name], ", ") }
 	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
-	fs.StringVar(&c.Fields, "fields", "", "`LIST` of columns: COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be left out; TYPE is "+source.TypeNames)
+	fs.StringVar(&c.Fields, "fields", "", "`LIST` of columns: COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be left out; TYPE is "+source.TypeNames+"; of a table, A+B*=FIELD makes an array of columns of numbers")
 	fs.StringVar(&c.Format, "format", "", "`KIND` of dataset: "+of("format")+" (default by DEST's name)")
 	fs.StringVar(&f.resize, "resize", "", "`SIZE` in pixels: one number, or HEIGHTxWIDTH")
 	fs.StringVar(&c.Fit, "fit", "", "`HOW` SIZE is met: "+of("fit")+" (default the shorter side for one number, exact for two; cover crops, pad adds black)")

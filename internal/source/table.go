@@ -20,14 +20,17 @@ type table struct {
 	files   []string
 	info    Info
 	columns []tableColumn
+	cells   map[string][]int // places of a column among the cells that columns take, one after the other
 	splits  fileSplits
 }
 
-// tableColumn is a column that becomes a field.
+// tableColumn is a column that becomes a field, or several that become one.
 type tableColumn struct {
-	name  string
-	typ   columnType
-	field Field
+	name   string
+	from   []string // the columns
+	joined bool     // they are single numbers of an array
+	typ    columnType
+	field  Field
 }
 
 // tableFormat reads rows of a kind of file.
@@ -150,12 +153,14 @@ type rowData struct {
 
 // Read implements Data.
 func (d rowData) Read(v *Values) error {
-	cells := make([]cell, len(d.table.columns))
+	n := 0
+	for _, c := range d.table.columns {
+		n += len(c.from)
+	}
+	cells := make([]cell, n)
 	err := d.row.each(func(column string, c cell) {
-		for i := range d.table.columns {
-			if d.table.columns[i].name == column {
-				cells[i] = c
-			}
+		for _, i := range d.table.cells[column] {
+			cells[i] = c
 		}
 	})
 	if err != nil {
@@ -163,9 +168,21 @@ func (d rowData) Read(v *Values) error {
 	}
 	dir := filepath.Dir(d.row.file)
 	for i, c := range d.table.columns {
-		if err := c.typ.put(v, i, cells[i], dir); err != nil {
-			return fmt.Errorf("column %s: %w", c.name, err)
+		if err := c.put(v, i, cells[:len(c.from)], dir); err != nil {
+			return err
 		}
+		cells = cells[len(c.from):]
+	}
+	return nil
+}
+
+// put makes the cells of a column the value of a field; a path is relative to dir.
+func (c tableColumn) put(v *Values, field int, cells []cell, dir string) error {
+	if c.joined {
+		return c.putJoined(v, field, cells)
+	}
+	if err := c.typ.put(v, field, cells[0], dir); err != nil {
+		return fmt.Errorf("column %s: %w", c.name, err)
 	}
 	return nil
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/penstock/penstock/internal/nearest"
 )
 
 // tableScan is what a pass over a table finds.
@@ -80,22 +78,33 @@ func (t *table) decide(s *tableScan, wanted []Wanted) error {
 			wanted = append(wanted, Wanted{Column: name})
 		}
 	}
+	t.cells = make(map[string][]int)
 	for _, w := range wanted {
-		g := s.guesses[w.Column]
-		if g == nil {
-			return fmt.Errorf("--fields %s: there is no column %q%s", w, w.Column, nearest.Hint(w.Column, s.order))
+		c, err := s.column(w)
+		if err != nil {
+			return err
 		}
-		typ := g.result(w.Column)
-		if w.Type != "" {
-			typ, _ = parseType(w.Type) // ParseFields has checked it
-		}
-		if err := typ.setClasses(g, s.classes[w.Column]); err != nil {
-			return fmt.Errorf("column %q: %w", w.Column, err)
-		}
-		t.add(tableColumn{name: w.Column, typ: typ, field: typ.field(w.fieldName())})
+		t.add(c)
 	}
 	t.info.Count = s.rows
+	t.hintJoin()
 	return t.checkNames()
+}
+
+// column returns the column that is wanted.
+func (s *tableScan) column(w Wanted) (tableColumn, error) {
+	g := s.guesses[w.Column]
+	if g == nil {
+		return s.join(w)
+	}
+	typ := g.result(w.Column)
+	if w.Type != "" {
+		typ, _ = parseType(w.Type) // ParseFields has checked it
+	}
+	if err := typ.setClasses(g, s.classes[w.Column]); err != nil {
+		return tableColumn{}, fmt.Errorf("column %q: %w", w.Column, err)
+	}
+	return tableColumn{name: w.Column, from: []string{w.Column}, typ: typ, field: typ.field(w.fieldName())}, nil
 }
 
 // setClasses numbers the classes of a label by name, unless they are numbers.
@@ -115,6 +124,16 @@ func (t *columnType) setClasses(g *guess, names map[string]bool) error {
 
 func (t *table) add(c tableColumn) {
 	c.field.Origin = fmt.Sprintf("column %s as %v", c.name, c.typ)
+	if c.joined {
+		c.field.Origin = fmt.Sprintf("columns %s (%d) as %v", c.name, len(c.from), c.typ)
+	}
+	at := 0
+	for _, other := range t.columns {
+		at += len(other.from)
+	}
+	for i, name := range c.from {
+		t.cells[name] = append(t.cells[name], at+i)
+	}
 	t.columns = append(t.columns, c)
 	t.info.Fields = append(t.info.Fields, c.field)
 }
