@@ -29,11 +29,11 @@ func (b *backendState) close() {
 }
 
 // openJPEG chooses the faster decoder: libjpeg-turbo for images of several scans, as
-// progressive ones are, the built-in one for others. It has those whose scans are not all
-// there even if the library is asked for, whose guesses of what they lack are others for a part
-// of an image.
+// progressive ones are, the built-in one for others. It has arithmetic-coded ones even if
+// the library is asked for, which may be built without, and those whose scans are not all there,
+// as the library's guesses of what they lack are others for a part of an image.
 func (d *Decoder) openJPEG(h *jpegHeader, data []byte) (transforms.Source, error) {
-	if h.incomplete() || !d.opt.Library && !h.severalScans() {
+	if h.arithmetic() || h.incomplete() || !d.opt.Library && !h.severalScans() {
 		return d.openGo(h, data)
 	}
 	return d.openTurbo(h, data)

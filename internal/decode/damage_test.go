@@ -38,7 +38,11 @@ func TestDamagedJPEG(t *testing.T) {
 	scan := scanStart(t, base)
 	part := func(percent int) []byte { return base[:scan+(len(base)-scan)*percent/100] }
 	rst := bytes.Index(restart, []byte{0xFF, mRST0 + 1})
-	arithmetic := bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xC9}, 1)
+	arithmetic := readKind(t, "arithmetic-420.jpg")
+	conditioned := func(dac ...byte) []byte {
+		at := bytes.Index(arithmetic, []byte{0xFF, mSOS})
+		return splice(arithmetic[:at], append([]byte{0xFF, mDAC, 0, byte(2 + len(dac))}, dac...), arithmetic[at:])
+	}
 	lossless := bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xC3}, 1)
 	eoi := []byte{0xFF, mEOI}
 	for name, c := range map[string]struct {
@@ -75,7 +79,11 @@ func TestDamagedJPEG(t *testing.T) {
 		"bit 1 after bit 3":         {patchScan(progressive, 0x31), ErrCorrupt, ""},
 		"no Huffman table 2":        {bytes.Replace(base, []byte{1, 0, 2, 0x11}, []byte{1, 0, 2, 0x12}, 1), ErrCorrupt, ""},
 		"no quantisation tables":    {without(base, mDQT), ErrCorrupt, ""},
-		"arithmetic coding":         {arithmetic, ErrUnsupported, "arithmetic coding"},
+		"arithmetic, 2 above 1":     {conditioned(0, 0x12), ErrCorrupt, "arithmetic conditioning of table 0 by 18"},
+		"arithmetic, table 32":      {conditioned(32, 5), ErrCorrupt, "arithmetic conditioning of table 32"},
+		"arithmetic, half an entry": {conditioned(16, 5, 0), ErrCorrupt, "malformed arithmetic conditioning"},
+		"arithmetic, truncated":     {arithmetic[:len(arithmetic)-9], ErrCorrupt, "the file ends before the image does"},
+		"arithmetic, lossless":      {bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xCB}, 1), ErrUnsupported, "lossless"},
 		"lossless":                  {lossless, ErrUnsupported, "lossless"},
 		"12 bits":                   {patchFrame(base, 0, 12), ErrUnsupported, "12-bit samples"},
 		"two components":            {patchFrame(base, 5, 2), ErrUnsupported, "2 components"},
@@ -124,6 +132,23 @@ func TestTablesOfTheFileBefore(t *testing.T) {
 		}
 		if _, err := openAll(t, d, bad); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Arithmetic conditioning counts, and that which holds without any may be spelled out.
+func TestArithmeticConditioning(t *testing.T) {
+	base := readKind(t, "arithmetic-420.jpg")
+	at := bytes.Index(base, []byte{0xFF, mSOS})
+	d := New(Options{})
+	want, err := openAll(t, d, base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dac, same := range map[string]bool{"\x00\x10\x01\x10\x10\x05\x11\x05": true, "\x00\x53": false, "\x10\x3f": false} {
+		data := splice(base[:at], []byte{0xFF, mDAC, 0, byte(2 + len(dac))}, []byte(dac), base[at:])
+		if got, err := openAll(t, d, data); (err == nil && bytes.Equal(got.pix, want.pix)) != same {
+			t.Errorf("% x: %v, same pixels: %v", dac, err, !same)
 		}
 	}
 }

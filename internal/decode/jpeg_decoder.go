@@ -1,7 +1,8 @@
 package decode
 
 // jpegDecoder turns the bytes of one JPEG into the planes of its components, as libjpeg
-// does with JDCT_ISLOW, bit for bit: sequential and progressive Huffman frames of 8 bits.
+// does with JDCT_ISLOW, bit for bit: sequential and progressive frames of 8 bits, Huffman- or
+// arithmetic-coded.
 //
 // A plain sequential image is decoded row of units (MCUs) by row of units, when its pixels
 // are asked for. Where components come in several scans, all coefficients are read first.
@@ -18,6 +19,7 @@ type jpegDecoder struct {
 	restart    int  // units between restart markers as of the current scan
 	buffered   bool // all coefficients are kept
 	bits       bitReader
+	arith      arithReader
 	scan       []*component // of the current scan
 	blocks     []unitBlock  // of one of its units
 	untilReset int          // units left in the restart interval
@@ -39,6 +41,8 @@ type component struct {
 	latched      bool // quant is set, by the component's first scan
 	pred         int32
 	dcTab, acTab *huffTable
+	dcNo, acNo   uint8 // of tables of an arithmetic-coded scan
+	context      int   // of its next first coefficient
 }
 
 // begin prepares to decode the file whose header is h. Buffers of earlier files are reused.
@@ -57,7 +61,8 @@ func (j *jpegDecoder) begin(h *jpegHeader, data []byte) error {
 	}
 	j.unitsX = (h.w + 8*j.fx - 1) / (8 * j.fx)
 	j.unitsY = (h.h + 8*j.fy - 1) / (8 * j.fy)
-	j.buffered = h.severalScans()
+	j.buffered = h.severalScans() || h.arithmetic()
+	j.arith.defaults()
 	for i := range h.n {
 		if err := j.layOut(i); err != nil {
 			return err
@@ -129,18 +134,29 @@ func (j *jpegDecoder) nextUnits(n int) int {
 		return n
 	}
 	if j.untilReset == 0 {
+		if j.h.arithmetic() {
+			j.bits.start(j.data, j.arith.pos)
+		}
 		if !j.bits.skipRestart(j.resets & 7) {
 			return 0
 		}
+		j.startArithmetic()
 		j.resets++
 		j.untilReset = j.restart
 		for _, c := range j.scan {
-			c.pred = 0
+			c.pred, c.context = 0, 0
 		}
 	}
 	n = min(n, j.untilReset)
 	j.untilReset -= n
 	return n
+}
+
+// startArithmetic begins to read where the reader of bits stands, if the file is coded so.
+func (j *jpegDecoder) startArithmetic() {
+	if j.h.arithmetic() {
+		j.arith.start(j.data, j.bits.pos)
+	}
 }
 
 // damaged says where the data stopped making sense.

@@ -103,9 +103,7 @@ func (h *jpegHeader) frame(m byte, seg []byte) error {
 	h.sof, h.bits, h.n = m, int(seg[0]), int(seg[5])
 	h.h, h.w = int(binary.BigEndian.Uint16(seg[1:])), int(binary.BigEndian.Uint16(seg[3:]))
 	switch {
-	case m > mSOF2 && m >= 0xC9:
-		return unsupported(JPEG, "arithmetic coding is not supported; rewrite it: jpegtran -copy all IN > OUT")
-	case m > mSOF2:
+	case m > mSOF2 && m != mSOF9 && m != mSOF10:
 		return unsupported(JPEG, "lossless and hierarchical frames are not supported (marker ff%02x); convert it to PNG", m)
 	case h.bits != 8:
 		return unsupported(JPEG, "%d-bit samples are not supported; convert it to PNG, or to a JPEG of 8 bits", h.bits)
@@ -135,9 +133,15 @@ func (h *jpegHeader) startScan(seg []byte) error {
 	return nil
 }
 
+// arithmetic reports whether the coefficients are arithmetic-coded.
+func (h *jpegHeader) arithmetic() bool { return h.sof == mSOF9 || h.sof == mSOF10 }
+
+// progressive reports whether the coefficients of a block may come in more than one scan.
+func (h *jpegHeader) progressive() bool { return h.sof == mSOF2 || h.sof == mSOF10 }
+
 // severalScans reports whether the coefficients of a block, or the components, may come in
 // more than one scan, so that all must be read before pixels are made.
-func (h *jpegHeader) severalScans() bool { return h.sof == mSOF2 || h.scanComps != h.n }
+func (h *jpegHeader) severalScans() bool { return h.progressive() || h.scanComps != h.n }
 
 // model follows libjpeg's default_decompress_parms (jdapimin.c), which Pillow trusts.
 func (h *jpegHeader) model() string {

@@ -11,6 +11,8 @@ const (
 	mSOF1  = 0xC1 // extended sequential
 	mSOF2  = 0xC2 // progressive
 	mDHT   = 0xC4
+	mSOF9  = 0xC9 // extended sequential, arithmetic-coded
+	mSOF10 = 0xCA // progressive, arithmetic-coded
 	mJPG   = 0xC8
 	mDAC   = 0xCC
 	mSOF15 = 0xCF
@@ -101,6 +103,9 @@ func (h *jpegHeader) checkSize(bytes int) error {
 	}
 	units := ((h.w + 8*hmax - 1) / (8 * hmax)) * ((h.h + 8*vmax - 1) / (8 * vmax))
 	bits := units // of a progressive file, or of one in several scans, which leave out what is padding
+	if h.arithmetic() {
+		return nil // a whole image may take a few bytes
+	}
 	if h.sof != mSOF2 && h.scanComps == h.n {
 		bits = 2 * units * perUnit
 	}

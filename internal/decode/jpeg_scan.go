@@ -101,7 +101,7 @@ func (j *jpegDecoder) readScan(params []byte) error {
 		r: &j.bits, first: int(params[0]), last: int(params[1]),
 		low: int(params[2] & 15), refine: params[2]>>4 != 0,
 	}
-	if j.h.sof != mSOF2 {
+	if !j.h.progressive() {
 		s.first, s.last, s.low, s.refine = 0, 63, 0, false
 	} else if s.first > s.last || s.last > 63 || s.low > 13 || (s.first == 0) != (s.last == 0) || s.first > 0 && len(j.scan) > 1 ||
 		s.refine && int(params[2]>>4) != s.low+1 {
@@ -124,7 +124,7 @@ func (j *jpegDecoder) readScan(params []byte) error {
 
 // scanRow decodes the n units in row y of a scan.
 func (j *jpegDecoder) scanRow(s *progressiveScan, n, y int) bool {
-	if j.h.sof != mSOF2 {
+	if !j.h.progressive() && !j.h.arithmetic() {
 		j.aim(y)
 		return j.readUnits(n)
 	}
@@ -141,6 +141,9 @@ func (j *jpegDecoder) scanRow(s *progressiveScan, n, y int) bool {
 
 // checkTables returns an error if a table that the scan needs cannot be used.
 func (j *jpegDecoder) checkTables(s *progressiveScan) error {
+	if j.h.arithmetic() {
+		return nil
+	}
 	for _, c := range j.scan {
 		if s.first == 0 && !s.refine {
 			if err := c.dcTab.check(); err != nil {
@@ -177,6 +180,9 @@ func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool
 	at := y*c.blocksX + x
 	b := (*[64]int16)(c.coefs[64*at:])
 	s.dcTable, s.table, s.any = c.dcTab, c.acTab, &c.ac[at]
+	if j.h.arithmetic() {
+		return j.arith.block(s, b, c)
+	}
 	return s.block(b, &c.pred)
 }
 

@@ -36,7 +36,7 @@ var partGuesses = [6]guess{
 
 // noteScan takes in what the scan header seg says of the coefficients it brings.
 func (h *jpegHeader) noteScan(seg []byte) {
-	if h.sof != mSOF2 || len(seg) < 1 || len(seg) != 4+2*int(seg[0]) {
+	if !h.progressive() || len(seg) < 1 || len(seg) != 4+2*int(seg[0]) {
 		return
 	}
 	params := seg[len(seg)-3:]
@@ -54,7 +54,7 @@ func (h *jpegHeader) noteScan(seg []byte) {
 
 // incomplete reports whether coefficients that libjpeg guesses are not known to the last bit.
 func (h *jpegHeader) incomplete() (found bool) {
-	if h.sof != mSOF2 {
+	if !h.progressive() {
 		return false
 	}
 	for _, bits := range h.missing[:h.n] {
