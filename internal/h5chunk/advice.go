@@ -240,9 +240,9 @@ func (a *Advice) problem(format string, args ...any) {
 // MendCommand returns the command line that rewrites a file so that its records can be mapped;
 // fields is the list of datasets in the words of --fields, "" for all.
 func MendCommand(from, to, fields string) string {
-	line := "preprocess " + quote(from) + " " + quote(to)
+	line := "preprocess " + Quote(from) + " " + Quote(to)
 	if fields != "" {
-		line += " --fields " + quote(fields)
+		line += " --fields " + Quote(fields)
 	}
 	return line
 }
@@ -250,11 +250,11 @@ func MendCommand(from, to, fields string) string {
 // RepackCommand returns the command line that rewrites a file so that a dataset of it is read, ""
 // where h5repack has nothing to do with that.
 func RepackCommand(data *h5meta.Dataset, from, to string) string {
-	return data.Remedy(quote(from), quote(to))
+	return data.Remedy(Quote(from), Quote(to))
 }
 
-// quote makes one word for a POSIX shell.
-func quote(s string) string {
+// Quote makes one word for a POSIX shell.
+func Quote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-+,:@%=", r)
 	}

@@ -151,7 +151,8 @@ func (t *Datatype) swapped() bool {
 }
 
 // String describes the type in one line: "uint8", "big-endian float32", "bool",
-// "string[10] ascii", "string utf-8", "compound{x: float32, y: float32}",
+// "string[10] ascii", "string utf-8", "compound{x: float32, y: float32}", with gaps
+// "compound[16]{a: int8, b: float32 at 4}",
 // "array(3, 2) of int8", "vlen of int32".
 func (t *Datatype) String() string {
 	switch t.Class {
@@ -180,11 +181,7 @@ func (t *Datatype) String() string {
 func (t *Datatype) nested() string {
 	switch t.Class {
 	case Compound:
-		var parts []string
-		for _, m := range t.Members {
-			parts = append(parts, m.Name+": "+m.Type.String())
-		}
-		return "compound{" + strings.Join(parts, ", ") + "}"
+		return t.fields()
 	case Enum:
 		if t.IsBool() {
 			return "bool"
@@ -202,6 +199,24 @@ func (t *Datatype) nested() string {
 		return "array" + dims.String() + " of " + t.Base.String()
 	}
 	return fmt.Sprintf("%v[%d]", t.Class, t.Size)
+}
+
+// fields describes a compound, with places and size where there are gaps.
+func (t *Datatype) fields() string {
+	var parts []string
+	end := int64(0)
+	for _, m := range t.Members {
+		part := m.Name + ": " + m.Type.String()
+		if m.Offset != end {
+			part += fmt.Sprintf(" at %d", m.Offset)
+		}
+		parts, end = append(parts, part), m.Offset+m.Type.Size
+	}
+	size := ""
+	if end != t.Size {
+		size = fmt.Sprintf("[%d]", t.Size)
+	}
+	return "compound" + size + "{" + strings.Join(parts, ", ") + "}"
 }
 
 func (t *Datatype) charset() string {

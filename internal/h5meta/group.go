@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // LinkKind is how a link names what it leads to.
@@ -38,15 +39,24 @@ type Link struct {
 	Dataset *Dataset
 	Type    *Datatype // a committed datatype
 	Attrs   Attrs     // Hard: of the object
+	Object  Object    // Hard, unless Loop or Err: what is the same by whatever path it is reached
 	Loop    bool      // Hard: leads to a group that this link is inside of; not followed
 	Target  string    // Soft, External: the path it names
 	File    string    // External: the file it names
 	Err     error     // Hard: wraps ErrUnsupported
 }
 
+// Object is what a group, dataset or committed datatype is, whatever its names.
+type Object struct {
+	HeaderAt int64     // offset of the object header, which no other object has
+	Links    int       // to it, those of datasets to a type included, as stored
+	Modified time.Time // when it was last changed; zero if that is not stored
+}
+
 // Group is a folder of the file, as reached by one path.
 type Group struct {
 	Path       string
+	Object     Object
 	Attrs      Attrs
 	Links      []Link // in name order (byte-wise)
 	HeaderAt   int64  // offset of the object header
@@ -74,7 +84,7 @@ func (p *parser) group(o *object, path string) (*Group, error) {
 	if len(p.trail) >= maxDepth {
 		return nil, p.errorAt(ErrUnsupported, o.addr, "object header", "groups nested more than %d deep", maxDepth)
 	}
-	g := &Group{Path: path, Attrs: o.attrs, HeaderAt: p.abs(o.addr), HeaderSize: o.headerSize, Version: o.version}
+	g := &Group{Path: path, Attrs: o.attrs, HeaderAt: p.abs(o.addr), HeaderSize: o.headerSize, Version: o.version, Object: o.facts}
 	p.trail = append(p.trail, o.addr)
 	for _, raw := range o.links {
 		l, err := p.link(raw, path)
@@ -128,7 +138,7 @@ func (p *parser) follow(l *Link, addr uint64) error {
 		l.Err = inPath(err, l.Path)
 		return onlyFatal(err)
 	}
-	l.Attrs = o.attrs
+	l.Attrs, l.Object = o.attrs, o.facts
 	switch {
 	case o.isGroup:
 		l.Group, err = p.group(o, l.Path)

@@ -1,5 +1,7 @@
 package h5meta
 
+import "time"
+
 // Message types of object headers that are read here.
 const (
 	msgNil          = 0x00
@@ -17,8 +19,10 @@ const (
 	msgSharedTable  = 0x0f
 	msgContinuation = 0x10
 	msgSymbolTable  = 0x11
+	msgModified     = 0x12
 	msgBTreeK       = 0x13
 	msgAttrInfo     = 0x15
+	msgLinks        = 0x16
 	msgCacheImage   = 0x18
 	msgLast         = 0x18
 )
@@ -50,6 +54,8 @@ type header struct {
 	parts    []span // continuation blocks still to be read
 	nparts   int
 	hasOrder bool // version 2: messages carry a creation order
+	links    uint32
+	modified uint32
 }
 
 type span struct{ addr, n uint64 }
@@ -77,7 +83,8 @@ func (h *header) readV1(s *source, c *cursor) {
 		c.corrupt("there is none, as in a file whose writer ended without closing it")
 	}
 	h.version = int(c.version(1, 1))
-	c.skip(1 + 2 + 4) // reserved, number of messages, reference count
+	c.skip(1 + 2) // reserved, number of messages
+	h.links = c.u32()
 	n := uint64(c.u32())
 	c.skip(4)
 	if c.err != nil {
@@ -96,7 +103,9 @@ func (h *header) readV2(s *source, c *cursor) {
 	flags := c.u8()
 	h.hasOrder = flags&0x04 != 0
 	if flags&0x20 != 0 {
-		c.skip(16) // times
+		c.skip(4) // when it was read
+		h.modified = c.u32()
+		c.skip(8) // when the header was changed, and made
 	}
 	if flags&0x10 != 0 {
 		c.skip(4) // attribute phase change values
@@ -205,6 +214,34 @@ func (h *header) continuation(c *cursor, m message) {
 // cursor returns a cursor over the message's body.
 func (s *source) cursor(m message, what string) *cursor {
 	return &cursor{src: s, b: m.data, at: m.at, what: what}
+}
+
+// modifiedAt returns when the object was last changed, zero if that is not stored: version 1 has
+// a message for it, with a version, 3 bytes and the seconds.
+func (h *header) modifiedAt(s *source) time.Time {
+	if m, ok := h.first(msgModified); ok {
+		c := s.cursor(m, "modification time message")
+		c.version(1, 1)
+		c.skip(3)
+		h.modified = c.u32()
+	}
+	if h.modified == 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(h.modified), 0).UTC()
+}
+
+// linkCount returns how many links there are to the object, as stored: in version 2 by a message, of
+// a version and the number, where there are several.
+func (h *header) linkCount(s *source) int {
+	if m, ok := h.first(msgLinks); ok {
+		c := s.cursor(m, "reference count message")
+		c.version(0, 0)
+		h.links = c.u32()
+	} else if h.version == 2 {
+		h.links = 1
+	}
+	return int(h.links)
 }
 
 // first returns the first message of that type.

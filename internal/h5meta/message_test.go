@@ -114,6 +114,21 @@ func TestDatatypes(t *testing.T) {
 	}
 }
 
+// Gaps in a compound are shown.
+func TestCompoundWithGaps(t *testing.T) {
+	one, four := &Datatype{Class: Fixed, Size: 1, Precision: 8}, &Datatype{Class: Fixed, Size: 4, Precision: 32, Signed: true}
+	for want, typ := range map[string]Datatype{
+		"compound{a: uint8, b: int32}":          {Size: 5, Members: []Member{{Name: "a", Type: one}, {Name: "b", Offset: 1, Type: four}}},
+		"compound{a: uint8, b: int32 at 4}":     {Size: 8, Members: []Member{{Name: "a", Type: one}, {Name: "b", Offset: 4, Type: four}}},
+		"compound[16]{a: uint8, b: int32 at 4}": {Size: 16, Members: []Member{{Name: "a", Type: one}, {Name: "b", Offset: 4, Type: four}}},
+		"compound[8]{b: int32 at 1}":            {Size: 8, Members: []Member{{Name: "b", Offset: 1, Type: four}}},
+	} {
+		if typ.Class = Compound; typ.String() != want {
+			t.Errorf("%s, want %s", &typ, want)
+		}
+	}
+}
+
 func TestBadDatatypes(t *testing.T) {
 	nested := []any{}
 	for range maxTypeDepth + 2 {

@@ -38,6 +38,7 @@ type object struct {
 	typ        *Datatype
 	headerSize int64
 	version    int
+	facts      Object
 }
 
 // object reads the object whose header is at addr, or returns what was read before.
@@ -50,6 +51,7 @@ func (p *parser) object(addr uint64) (*object, error) {
 		return nil, err
 	}
 	o := &object{addr: addr, headerSize: h.size, version: h.version}
+	o.facts = Object{HeaderAt: p.abs(addr), Links: h.linkCount(p.source), Modified: h.modifiedAt(p.source)}
 	if err := p.classify(o, h); err != nil {
 		return nil, err
 	}

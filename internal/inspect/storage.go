@@ -130,19 +130,5 @@ func (s *Storage) advised(d *h5meta.Dataset, a *h5chunk.Advice) {
 	}
 }
 
-// linksOf counts the hard links to each object of a file.
-func linksOf(f *h5meta.File) map[int64]int {
-	links := map[int64]int{f.Root.HeaderAt: 1}
-	for l := range f.Walk() {
-		switch {
-		case l.Dataset != nil:
-			links[l.Dataset.HeaderAt]++
-		case l.Group != nil:
-			links[l.Group.HeaderAt]++
-		}
-	}
-	return links
-}
-
 // base returns the last part of an object's path.
 func base(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

@@ -1,26 +1,50 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/penstock/penstock/internal/cli"
 )
 
-// renderStorage prints how the datasets of an HDF5 file are stored.
+// renderStorage prints how the objects of an HDF5 file are stored.
 func renderStorage(b *strings.Builder, nodes []Node) {
-	t := table{indent: 2, align: "lrrlrrl"}
-	t.add("", "header", "links", "data", "stored", "of all", "fill value")
+	if len(nodes) == 0 {
+		return
+	}
+	dated := slices.ContainsFunc(nodes, func(n Node) bool { return n.Modified != nil })
+	t := table{indent: 2, align: "lrrlrrll"}
+	head := []string{"", "header", "links", "data", "stored", "of all", "fill value"}
+	if dated {
+		head = append(head, "changed")
+	}
+	t.add(head...)
 	for _, n := range nodes {
-		if s := n.Storage; s != nil {
-			t.add(printable(n.Path[1:]), fmt.Sprint(s.Header), fmt.Sprint(s.Links), n.whereText(), cli.Bytes(s.Stored), share(s.Stored, n.Bytes), s.fillText())
+		if n.Header == 0 {
+			continue // a link
 		}
+		row := []string{n.storedName(), fmt.Sprint(n.Header), fmt.Sprint(n.Links), "", "", "", ""}
+		if s := n.Storage; s != nil {
+			row = append(row[:3], n.whereText(), cli.Bytes(s.Stored), share(s.Stored, n.Bytes), s.fillText())
+		}
+		if dated && n.Modified != nil {
+			row = append(row, n.Modified.Format(time.DateTime))
+		}
+		t.add(row...)
 	}
-	if len(t.rows) > 1 {
-		fmt.Fprintf(b, "\nStorage\n%s", &t)
+	fmt.Fprintf(b, "\nStorage\n%s", &t)
+}
+
+// storedName is the path of an object, without the slash in front.
+func (n Node) storedName() string {
+	if n.Kind != "group" || n.Path == "/" {
+		return printable(cmp.Or(n.Path[1:], "/"))
 	}
+	return printable(n.Path[1:] + "/")
 }
 
 // whereText says where the elements are.
@@ -68,8 +92,12 @@ func share(part, all int64) string {
 
 func (s *Storage) fillText() string {
 	text := map[string]string{"default": "zero bytes", "user": "the user's", "undefined": "undefined"}[s.FillFrom]
-	if s.Fill != nil {
-		text = shorten(printable(fmt.Sprint(s.Fill)), attributeWidth)
+	switch v := s.Fill.(type) {
+	case nil:
+	case string:
+		text = shorten(fmt.Sprintf("%q", v), attributeWidth)
+	default:
+		text = shorten(printable(fmt.Sprint(v)), attributeWidth)
 	}
 	for _, part := range [][2]string{{"written", s.FillTime}, {"allocated", s.Alloc}} {
 		if part[1] != "" {

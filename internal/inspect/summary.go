@@ -28,10 +28,20 @@ type Summary struct {
 	Source     *store.SourceInfo `json:"source,omitempty"`
 	Skipped    []store.Skipped   `json:"skipped,omitempty"`
 	Tree       []Node            `json:"tree,omitempty"`       // of an HDF5 file of other origin
+	HDF5       *Container        `json:"hdf5,omitempty"`       // of an HDF5 file of other origin
 	View       bool              `json:"view,omitempty"`       // it is one of inspect view
 	Unmappable string            `json:"unmappable,omitempty"` // why that file as a whole cannot be used in place
 	Mends      []Mend            `json:"mends,omitempty"`      // commands that make datasets of it that can be
 	Repacks    []Repack          `json:"repacks,omitempty"`    // commands that make files of it of which more is read
+}
+
+// Container is what concerns an HDF5 file as a whole.
+type Container struct {
+	Superblock int   `json:"superblock"` // its version
+	UserBlock  int64 `json:"user_block"` // bytes in front of it
+	// WriteOpen: a writer has marked the file as open, and either is at work or ended without
+	// closing it.
+	WriteOpen bool `json:"open_for_writing"`
 }
 
 // Field is a field of a dataset.
@@ -98,6 +108,8 @@ func Describe(path string) (*Summary, error) {
 		s.describe(d)
 	}
 	if !p.ours() {
+		sb := p.meta.Superblock
+		s.HDF5 = &Container{sb.Version, sb.Base, sb.WriteOpen}
 		s.Tree = treeOf(p.meta)
 		s.Mends, s.Repacks = mendsOf(path, s.Tree, p.meta), repacksOf(path, s.Tree, p.meta)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/cli"
+	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -60,6 +61,9 @@ func (s *Summary) renderHead(b *strings.Builder) {
 		t.add("records", cli.Count(s.Records))
 	}
 	t.add("size", s.sizeText())
+	if s.HDF5 != nil && s.HDF5.WriteOpen {
+		t.add("writer", "at work, or it ended without closing the file, which h5py then opens after: h5clear -s "+printable(h5chunk.Quote(s.Path)))
+	}
 	if s.Generation > 1 {
 		t.add("generation", fmt.Sprintf("%s, so it was added to %s", cli.Count(int64(s.Generation)), times(s.Generation-1)))
 	}
@@ -76,8 +80,12 @@ func (s *Summary) formatText() string {
 	switch {
 	case s.View:
 		return "HDF5, a view of a flat dataset"
-	case !s.Penstock:
-		return "HDF5, not made by penstock"
+	case s.HDF5 != nil:
+		text := fmt.Sprintf("HDF5 with superblock %d", s.HDF5.Superblock)
+		if n := s.HDF5.UserBlock; n > 0 {
+			text += fmt.Sprintf(" behind %s of the user's", cli.Counted(n, "byte"))
+		}
+		return text + ", not made by penstock"
 	case s.Format == "flat":
 		return fmt.Sprintf("flat folder, version %d", s.Version)
 	}

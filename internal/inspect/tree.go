@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/penstock/penstock/internal/h5meta"
 )
@@ -14,16 +15,22 @@ type Node struct {
 	Path       string      `json:"path"`
 	Kind       string      `json:"kind"` // group, dataset, type, soft link, external link, other link
 	DType      string      `json:"dtype,omitempty"`
-	Shape      []int64     `json:"shape,omitempty"`     // of a dataset that is no scalar
-	MaxShape   []int64     `json:"max_shape,omitempty"` // where it differs; -1 is without limit
+	Named      bool        `json:"named_type,omitempty"` // the type of a dataset is a committed one of the file
+	Padding    string      `json:"padding,omitempty"`    // of strings: "null-terminated", "null-padded" or "space-padded"
+	Shape      []int64     `json:"shape,omitempty"`      // of a dataset that is no scalar
+	MaxShape   []int64     `json:"max_shape,omitempty"`  // where it differs; -1 is without limit
 	Layout     string      `json:"layout,omitempty"`
 	Chunk      []int64     `json:"chunk,omitempty"`
 	Offset     *int64      `json:"offset,omitempty"` // of the elements, where they are in one place
 	Bytes      int64       `json:"bytes,omitempty"`  // of the elements, unpacked
 	Filters    []string    `json:"filters,omitempty"`
+	Optional   []string    `json:"optional_filters,omitempty"` // of those: a chunk may have gone without
 	Mappable   *bool       `json:"mappable,omitempty"`
 	Reason     string      `json:"reason,omitempty"` // why it is not mappable, or could not be read
 	Target     string      `json:"target,omitempty"` // of a link
+	Header     int64       `json:"header,omitempty"` // offset of the object header
+	Links      int         `json:"links,omitempty"`  // to it, those of datasets to a type included
+	Modified   *time.Time  `json:"modified,omitempty"`
 	Attributes []Attribute `json:"attributes,omitempty"`
 	Storage    *Storage    `json:"storage,omitempty"` // of a dataset
 }
@@ -39,16 +46,26 @@ type Attribute struct {
 
 // treeOf lists the objects of a file, a group before what is in it.
 func treeOf(f *h5meta.File) []Node {
-	nodes := []Node{{Path: "/", Kind: "group", Attributes: attributesOf(f.Root.Attrs)}}
-	links := linksOf(f)
+	root := Node{Path: "/", Kind: "group", Attributes: attributesOf(f.Root.Attrs)}
+	root.object(f.Root.Object)
+	nodes := []Node{root}
 	for l := range f.Walk() {
 		n := nodeOf(l)
+		n.object(l.Object)
 		if l.Err == nil && l.Dataset != nil {
-			n.Storage = storageOf(l.Dataset, links[l.Dataset.HeaderAt])
+			n.Storage = storageOf(l.Dataset, l.Object.Links)
 		}
 		nodes = append(nodes, n)
 	}
 	return nodes
+}
+
+// object fills in what a group, dataset or type is by whatever path.
+func (n *Node) object(o h5meta.Object) {
+	n.Header, n.Links = o.HeaderAt, o.Links
+	if !o.Modified.IsZero() {
+		n.Modified = &o.Modified
+	}
 }
 
 func nodeOf(l *h5meta.Link) Node {
@@ -67,7 +84,7 @@ func nodeOf(l *h5meta.Link) Node {
 	case l.Dataset != nil:
 		n.dataset(l.Dataset)
 	case l.Type != nil:
-		n.Kind, n.DType = "type", l.Type.String()
+		n.Kind, n.DType, n.Attributes = "type", l.Type.String(), attributesOf(l.Attrs)
 	case l.Group != nil:
 		n.Kind, n.Attributes = "group", attributesOf(l.Group.Attrs)
 	}
@@ -80,7 +97,8 @@ func (n *Node) dataset(d *h5meta.Dataset) {
 		n.Reason = d.Err.Error()
 	}
 	if d.Type != nil {
-		n.DType = d.Type.String()
+		n.DType, n.Named = d.Type.String(), d.Type.Committed
+		n.Padding = paddingOf(d.Type)
 	}
 	n.Shape = d.Dims
 	for i, m := range d.MaxDims {
@@ -99,11 +117,24 @@ func (n *Node) dataset(d *h5meta.Dataset) {
 	}
 	for _, f := range d.Filters {
 		n.Filters = append(n.Filters, f.String())
+		if f.Optional {
+			n.Optional = append(n.Optional, f.Name)
+		}
 	}
 	if elems, ok := d.Elems(); ok && d.Type != nil && d.Type.Size > 0 && elems <= math.MaxInt64/d.Type.Size {
 		n.Bytes = elems * d.Type.Size
 	}
 	n.mappable(d)
+}
+
+var paddings = map[h5meta.Padding]string{h5meta.NullTerm: "null-terminated", h5meta.NullPad: "null-padded", h5meta.SpacePad: "space-padded"}
+
+// paddingOf names how strings end, "" for other types.
+func paddingOf(t *h5meta.Datatype) string {
+	if t.Class == h5meta.String || t.VlenString {
+		return paddings[t.Padding]
+	}
+	return ""
 }
 
 func (n *Node) mappable(d *h5meta.Dataset) {

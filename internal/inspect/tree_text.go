@@ -53,6 +53,9 @@ func nodeCells(n Node) []string {
 // typeText is type and shape, and how far the shape can grow.
 func (n Node) typeText() string {
 	text := n.DType + " " + dims(n.Shape)
+	if n.Named {
+		text = "named " + text
+	}
 	if len(n.MaxShape) > 0 {
 		text += " of " + strings.ReplaceAll(dims(n.MaxShape), "-1", "any")
 	}
