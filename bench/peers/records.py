@@ -151,7 +151,7 @@ class Bench:
         for w in 0, 2, 4:
             list.append(("DataLoader %d" % w, "DataLoader, %d workers" % w, self.torch(Records, w), True))
         for w in (0, 2, 4) if BATCHED else ():
-            list.append(("DataLoader batches %d" % w, "DataLoader, %d workers, __getitems__" % w, self.torch(Batches, w), True))
+            list.append(("DataLoader batches %d" % w, "DataLoader by take, %d workers" % w, self.torch(Batches, w), True))
         list.append(("memmap one by one", "numpy.memmap, m[i]", self.one_by_one(self.array), False))
         list.append(("memmap", "numpy.memmap, take or m[a:b]", self.batched(self.array), False))
         list.append(("h5py one by one", "h5py, d[i]", self.one_by_one(self.hdf5), False))

@@ -16,6 +16,12 @@ const (
 	feederHead  = "Feeder's speed, times"
 )
 
+// Rows of a DataLoader: whose Dataset returns records, and whose Dataset gathers whole batches.
+const (
+	singly = "DataLoader,"
+	wholly = "DataLoader by take,"
+)
+
 func touched(order, bytes string) string { return order + ", " + bytes + "-byte records, touch" }
 
 // ratio is a line of the README's table.
@@ -35,11 +41,15 @@ var ratios = []ratio{
 	{"", "OpenCV, as smooth (`INTER_AREA`)", "against-pythons-libraries",
 		figure{program: "transforms", head: peersHead, rows: []string{"OpenCV, INTER_AREA / photos"}, column: "times ours with Go"}},
 	{"shuffled batches, records of 784 bytes", "PyTorch's DataLoader, its best setting", "batches",
-		figure{program: "loader", head: touched("shuffled", "784"), rows: []string{"DataLoader"}, column: clockHead}},
+		figure{program: "loader", head: touched("shuffled", "784"), rows: []string{singly}, column: clockHead}},
+	{"", "... with whole batches by `numpy.take`", "batches",
+		figure{program: "loader", head: touched("shuffled", "784"), rows: []string{wholly}, column: clockHead}},
 	{"", "h5py, one record at a time", "batches",
 		figure{program: "loader", head: touched("shuffled", "784"), rows: []string{"h5py, d[i]"}, column: clockHead}},
 	{"shuffled batches, records of 150,528 bytes", "PyTorch's DataLoader, its best setting", "batches",
-		figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{"DataLoader"}, column: clockHead}},
+		figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{singly}, column: clockHead}},
+	{"", "... with whole batches by `numpy.take`", "batches",
+		figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{wholly}, column: clockHead}},
 	{"... normalised to float32 and mirrored", "PyTorch's DataLoader and torchvision, their best setting", "batches",
 		figure{program: "loader", head: "shuffled, 150528-byte records, normalise", rows: []string{"DataLoader"}, column: clockHead}},
 	{"records of an HDF5 file of h5py's, 784 bytes, one by one", "h5py", "hdf5", hdf5("hdf5", "contiguous 784 B, random, Over, copy / h5py", cpuHead)},
@@ -77,9 +87,12 @@ var targets = []target{
 	{"the fastest Python library on photos, in times ours", figure{"transforms", peersHead, []string{"Pillow, BILINEAR", "torchvision", "OpenCV, INTER_AREA"}, "times ours with turbo", false}, false, 1},
 	{"preprocess as a whole, of the time of its pipeline, to uint8", figure{"transforms", programHead, []string{"turbo, uint8", "Go, uint8"}, "of the pipeline's processor time", true}, true, 1.15},
 	{"preprocess as a whole, of the time of its pipeline, to float32", figure{"transforms", programHead, []string{"turbo, float32", "Go, float32"}, "of the pipeline's processor time", true}, true, 1.15},
-	{"batches in order, 784 bytes, against DataLoader's best", figure{"loader", touched("sequential", "784"), []string{"DataLoader"}, clockHead, false}, false, 50},
-	{"batches in order, 150,528 bytes, against DataLoader's best", figure{"loader", touched("sequential", "150528"), []string{"DataLoader"}, clockHead, false}, false, 5},
-	{"shuffled, 150,528 bytes, against DataLoader's best", figure{"loader", touched("shuffled", "150528"), []string{"DataLoader"}, clockHead, false}, false, 4},
+	{"batches in order, 784 bytes, against DataLoader's best", figure{"loader", touched("sequential", "784"), []string{singly}, clockHead, false}, false, 50},
+	{"batches in order, 784 bytes, against DataLoader with whole batches by NumPy's take", figure{"loader", touched("sequential", "784"), []string{wholly}, clockHead, false}, false, 50},
+	{"batches in order, 150,528 bytes, against DataLoader's best", figure{"loader", touched("sequential", "150528"), []string{singly}, clockHead, false}, false, 5},
+	{"batches in order, 150,528 bytes, against DataLoader with whole batches by NumPy's take", figure{"loader", touched("sequential", "150528"), []string{wholly}, clockHead, false}, false, 5},
+	{"shuffled, 150,528 bytes, against DataLoader's best", figure{"loader", touched("shuffled", "150528"), []string{singly}, clockHead, false}, false, 4},
+	{"shuffled, 150,528 bytes, against DataLoader with whole batches by NumPy's take", figure{"loader", touched("shuffled", "150528"), []string{wholly}, clockHead, false}, false, 4},
 	{"shuffled, 784 bytes, against h5py record by record", figure{"loader", touched("shuffled", "784"), []string{"h5py, d[i]"}, clockHead, false}, false, 100},
 	{"gathering with one worker, of the bandwidth of copy()", figure{"loader", "shuffled, 150528-byte records, not touched", []string{"penstock, 1 worker"}, "of copy()'s bandwidth, a core", false}, false, .8},
 	{"gathering with two workers against one", figure{"loader", "two workers against one", []string{"shuffled gather"}, "fastest rounds", false}, false, 1.7},
