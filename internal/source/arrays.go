@@ -7,7 +7,6 @@ import (
 	"iter"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/penstock/penstock/internal/nearest"
 )
@@ -81,11 +80,19 @@ func (s *arrays) check() error {
 	}
 	switch {
 	case !same:
-		return fmt.Errorf("arrays of several lengths: %s; choose those of one length with --fields", strings.Join(lengths, ", "))
+		return fmt.Errorf("arrays of several lengths: %s; choose those of one length with --fields%s", enumerate(lengths, 8), s.told())
 	case s.info.Count < 1:
 		return errors.New("holds no records")
 	}
 	return nil
+}
+
+// told says where the lengths of all arrays can be seen.
+func (s *arrays) told() string {
+	if s.info.Kind != "hdf5" {
+		return ""
+	}
+	return "; inspect " + s.path + " shows all"
 }
 
 // Info implements Source.

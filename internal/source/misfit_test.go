@@ -85,6 +85,15 @@ func TestUnreadOfHDF5(t *testing.T) {
 	}
 }
 
+// A file of many lengths is not told at length.
+func TestManyLengthsOfHDF5(t *testing.T) {
+	path := h5test.File(t, "    for i in range(40): f['demo_%d/x' % i] = np.arange(i + 1)\n")
+	_, err := Open(t.Context(), path, Options{Kind: "hdf5"})
+	if err == nil || !strings.Contains(err.Error(), "demo_0/x has 1, ") || !strings.HasSuffix(err.Error(), " and 32 more; choose those of one length with --fields; inspect "+path+" shows all") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // MATLAB puts 512 bytes of its own before its HDF5; names of Keras have colons.
 func TestHDF5OfOthers(t *testing.T) {
 	path := h5test.File(t, "    f['x'] = np.arange(3)\n    f['dense/kernel:0'] = np.arange(3)\n")
