@@ -23,6 +23,15 @@ func TestSwapBytes(t *testing.T) {
 	}
 }
 
+// Complex numbers of libhdf5 2.0 are two numbers, of which each is turned around.
+func TestComplexNumbers(t *testing.T) {
+	single := &h5meta.Datatype{Class: h5meta.Float, Size: 4, BigEndian: true}
+	pair := &h5meta.Datatype{Class: h5meta.Complex, Size: 8, Base: single}
+	if !plainBytes(pair) || swapped(pair) != 4 || pair.String() != "complex of "+single.String() {
+		t.Errorf("%v: plain %v, numbers of %d bytes are swapped", pair, plainBytes(pair), swapped(pair))
+	}
+}
+
 func TestCheckFletcher32(t *testing.T) {
 	data := h5test.Values(1, 2001)
 	sum := h5filter.Fletcher32(data)

@@ -192,9 +192,9 @@ func firstSource(data *h5meta.Dataset) string {
 // plainBytes reports whether the bytes of an element mean something by themselves.
 func plainBytes(t *h5meta.Datatype) bool {
 	switch t.Class {
-	case h5meta.Vlen, h5meta.Reference, h5meta.Time, h5meta.Complex:
+	case h5meta.Vlen, h5meta.Reference, h5meta.Time:
 		return false
-	case h5meta.Array, h5meta.Enum:
+	case h5meta.Array, h5meta.Enum, h5meta.Complex:
 		return plainBytes(t.Base)
 	case h5meta.Compound:
 		for _, m := range t.Members {
@@ -208,7 +208,7 @@ func plainBytes(t *h5meta.Datatype) bool {
 
 // swapped returns the size of the numbers whose bytes have to be turned around, or 0.
 func swapped(t *h5meta.Datatype) int {
-	for t.Class == h5meta.Array || t.Class == h5meta.Enum {
+	for t.Class == h5meta.Array || t.Class == h5meta.Enum || t.Class == h5meta.Complex {
 		t = t.Base
 	}
 	if t.BigEndian && t.Size > 1 {

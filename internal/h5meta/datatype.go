@@ -197,6 +197,8 @@ func (t *Datatype) nested() string {
 			dims[i] = int(d)
 		}
 		return "array" + dims.String() + " of " + t.Base.String()
+	case Complex:
+		return "complex of " + t.Base.String()
 	}
 	return fmt.Sprintf("%v[%d]", t.Class, t.Size)
 }

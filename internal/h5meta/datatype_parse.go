@@ -59,6 +59,9 @@ func (t *Datatype) properties(c *cursor, flags, version uint32, depth int) {
 		t.array(c, version, depth)
 	case Complex:
 		t.Base = parseType(c, depth+1)
+		if c.err == nil && (t.Base.Class != Float || t.Size != 2*t.Base.Size) {
+			c.corrupt("complex of %d bytes over %v of %d bytes", t.Size, t.Base.Class, t.Base.Size)
+		}
 	default:
 		c.unsupported("datatype class %d", uint8(t.Class))
 	}

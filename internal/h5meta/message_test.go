@@ -142,6 +142,7 @@ func TestBadDatatypes(t *testing.T) {
 		{"size 0", msgCursor(fixedHead(1, 0, 0)...), ErrCorrupt},
 		{"bits outside", msgCursor(uint32(0x10), uint32(2), uint16(9), uint16(8)), ErrCorrupt},
 		{"member outside", msgCursor(uint32(0x36|1<<8), uint32(4), "a\x00", uint8(3), uint32(0x10), uint32(4), uint16(0), uint16(32)), ErrCorrupt},
+		{"complex of integers", msgCursor(uint32(0x5b), uint32(8), uint32(0x10), uint32(4), uint16(0), uint16(32)), ErrCorrupt},
 		{"compound without members", msgCursor(uint32(0x36), uint32(4)), ErrCorrupt},
 		{"enum of floats", msgCursor(uint32(0x18), uint32(2), uint32(0x13), uint32(2)), ErrCorrupt},
 		{"array of another size", msgCursor(uint32(0x3a), uint32(9), uint8(1), uint32(2), uint32(0x10), uint32(4), uint16(0), uint16(32)), ErrCorrupt},
