@@ -90,6 +90,9 @@ func readHeader(f Format, data []byte) (c Config, err error) {
 		return Config{Width: h.w, Height: h.h, Model: "palette", Channels: 1, Bits: 8, Transparent: h.clear}, err
 	case WebP:
 		return webpConfig(data)
+	case PNM:
+		p, err := parsePNM(data)
+		return p.config(), err
 	case BMP:
 		h, err := parseBMP(data)
 		if err != nil {

@@ -137,6 +137,8 @@ func (d *Decoder) decodeWhole(f Format, data []byte) (image.Image, error) {
 		return decodeTIFF(data)
 	case WebP:
 		return d.openWebP(data)
+	case PNM:
+		return decodePNM(data)
 	}
 	return nil, errors.New("no decoder for this format")
 }

@@ -17,6 +17,7 @@ const (
 	BMP  Format = "bmp"
 	TIFF Format = "tiff"
 	WebP Format = "webp"
+	PNM  Format = "pnm"
 )
 
 // SniffLen is how many of a file's first bytes Sniff looks at.
@@ -46,6 +47,7 @@ func init() {
 // Things that lie in image folders and are not read, by how they begin.
 var strangers = []struct{ magic, name string }{
 	{"????ftypavif", "AVIF; convert it to JPEG or PNG"},
+	{"????ftypavis", "AVIF; convert it to JPEG or PNG"},
 	{"????ftyphei", "HEIC; convert it to JPEG or PNG"},
 	{"????ftyp", "a video or an ISO media file"},
 	{"\xff\x0a", "JPEG XL; convert it to JPEG or PNG"},
@@ -70,6 +72,9 @@ func Sniff(head []byte) Format {
 		if hasMagic(head, s.magic) {
 			return s.format
 		}
+	}
+	if isPNM(head) {
+		return PNM
 	}
 	return ""
 }

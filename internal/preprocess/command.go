@@ -26,7 +26,7 @@ SOURCE is what the samples lie in; what it is, is told by a look at it (or by --
   npy, npz, idx, cifar, hdf5, flat      arrays, and datasets of this program
 A glob in quotes stands for several files, and so do braces: 'shard-{000..127}.tar'.
 It can lie in a bucket: s3://, gs:// and azblob:// as gocloud.dev/blob opens them.
-JPEG, PNG, GIF, BMP, TIFF and WebP are told by content, not by name.
+JPEG, PNG, GIF, BMP, TIFF, WebP and Netpbm (ppm, pgm, pbm) are told by content, not by name.
 
 DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file. It
 appears when it is whole; in a bucket its manifest is the last object. A long run that was
