@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/h5view"
 	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
 )
 
@@ -118,7 +119,8 @@ func readManifest(path string) *store.Manifest {
 	return m
 }
 
-// unknownFiles lists what lies in the folder of a flat dataset beside it.
+// unknownFiles lists what lies in the folder of a flat dataset beside it, but for what a mirror has
+// there.
 func unknownFiles(path string, m *store.Manifest) ([]string, error) {
 	known := map[string]bool{store.ManifestName: true, h5view.Name: true}
 	for _, s := range m.Shards {
@@ -132,7 +134,7 @@ func unknownFiles(path string, m *store.Manifest) ([]string, error) {
 	}
 	unknown := []string{}
 	for _, e := range entries {
-		if !known[e.Name()] {
+		if !known[e.Name()] && !mirror.Owns(e.Name()) {
 			unknown = append(unknown, e.Name())
 		}
 	}

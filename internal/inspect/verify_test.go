@@ -123,8 +123,10 @@ func TestVerifyTruncatedAnywhere(t *testing.T) {
 
 func TestVerifyNotesUnknownFiles(t *testing.T) {
 	path := animals(t)
-	if err := os.WriteFile(filepath.Join(path, "notes.txt"), nil, 0o666); err != nil {
-		t.Fatal(err)
+	for _, name := range []string{"notes.txt", "state"} { // a mirror has its state there
+		if err := os.WriteFile(filepath.Join(path, name), nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
 	}
 	v := verify(t, path)
 	if !v.Whole || len(v.Unknown) != 1 || v.Unknown[0] != "notes.txt" {

@@ -356,6 +356,15 @@ func (d *Dataset) IsWarm(field string, a, b int) bool {
 	return d.whole.Load() && d.local.IsWarm(field, a, b)
 }
 
+// Where says where a record is, or will be, in the mirror, for people; "" where that is not known, as of
+// ragged fields before the mirror is Complete.
+func (d *Dataset) Where(field string, record int) string {
+	if i := d.Schema().Index(field); i < 0 || d.Specs()[i].Ragged && !d.Complete() {
+		return ""
+	}
+	return d.local.Where(field, record)
+}
+
 // Reads says how a field is read, for people.
 func (d *Dataset) Reads(field string) (how, why string, resident float64) {
 	how, why, resident = d.local.Reads(field)

@@ -13,6 +13,9 @@ import (
 // stateName is the file of a mirror that holds its state.
 const stateName = "state"
 
+// Owns reports whether a file of a mirror's folder, by its name, is the mirror's own and not the dataset's.
+func Owns(name string) bool { return name == stateName || name == booksName || name == arrivedName }
+
 // makeCache makes the folder of all mirrors, of which nobody else may change the content.
 func makeCache(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

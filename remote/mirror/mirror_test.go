@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/loader"
@@ -141,6 +142,26 @@ func TestWarmWhenComplete(t *testing.T) {
 	}
 	if !d.IsWarm(spec.Name, 0, local.Len()) {
 		t.Error("all was read, but is not warm")
+	}
+}
+
+// Errors name the place of a record in the mirror, as far as that is known.
+func TestWhere(t *testing.T) {
+	b, local := pair(t, 600)
+	d := open(t, b, "ds", Options{})
+	if got, want := d.Where("images", 300), strings.Replace(local.Where("images", 300), local.Files().Path, d.Path(), 1); got != want || want == "" {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, field := range []string{"tokens", "nothing"} { // its offsets have not come; no such field
+		if got := d.Where(field, 300); got != "" {
+			t.Errorf("%s: %q", field, got)
+		}
+	}
+	if err := d.Fill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := d.Where("tokens", 300), strings.Replace(local.Where("tokens", 300), local.Files().Path, d.Path(), 1); got != want || want == "" {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 
