@@ -308,7 +308,7 @@ func (s panicSequence) Fill(pos int, dst []int) {
 
 // TestPanicsOfTheCaller has what the caller gave panic, where no record is to blame.
 func TestPanicsOfTheCaller(t *testing.T) {
-	for _, workers := range []int{1, 3} {
+	for _, workers := range []int{1, 3, 6} { // six look ahead to where the order panics from the first batch on
 		for name, c := range map[string]struct {
 			o    loader.Options
 			want string

@@ -38,13 +38,25 @@ func (w *worker) hint(s *slot) {
 		w.prefetch(s.indices)
 	}
 	if s.step+crew < s.part.steps {
-		pos, n, pad := s.part.slice(s.step + crew)
-		next := w.ahead[:n]
-		s.part.choose(pos, pad, next)
-		if outside(next, w.ld.src.Len()) < 0 {
-			w.prefetch(next)
-		}
+		w.prefetch(w.foresee(s.part, s.step+crew))
 	}
+}
+
+// foresee returns the records of a batch to come. What is wrong with these, or with the Order, whoever
+// makes that batch will tell: here there are none then.
+func (w *worker) foresee(t *part, step int) (next []int) {
+	defer func() {
+		if recover() != nil {
+			next = nil
+		}
+	}()
+	pos, n, pad := t.slice(step)
+	next = w.ahead[:n]
+	t.choose(pos, pad, next)
+	if outside(next, w.ld.src.Len()) >= 0 {
+		return nil
+	}
+	return next
 }
 
 // prefetch hints each run of records in each field, up to hintBytes.
