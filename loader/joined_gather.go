@@ -32,23 +32,32 @@ func (j *Joined) viewed(field string) bool {
 // gatherGrouped has each source gather all its records by one call, and copies them to their
 // places.
 func (j *Joined) gatherGrouped(ctx context.Context, field string, indices []int, dst []byte, size int) error {
-	g := j.group(indices)
-	defer j.grouped.Put(g)
-	for i, p := range j.parts {
-		local, places := g.of(i)
-		if len(local) == 0 {
-			continue
-		}
+	return j.bySource(indices, func(g *groups, i int, local, places []int) error {
 		to := dst
 		if len(local) < len(indices) {
 			to = g.room(len(local) * size)
 		}
-		if err := p.Gather(ctx, field, local, to); err != nil {
+		if err := j.parts[i].Gather(ctx, field, local, to); err != nil {
 			return j.renumber(i, err)
 		}
 		if len(local) < len(indices) {
 			for k, place := range places {
 				copy(dst[place*size:(place+1)*size], to[k*size:])
+			}
+		}
+		return nil
+	})
+}
+
+// bySource calls f for each source that has some of the records, with their numbers there and their
+// places in indices, until it fails. What g has room for is f's.
+func (j *Joined) bySource(indices []int, f func(g *groups, i int, local, places []int) error) error {
+	g := j.group(indices)
+	defer j.grouped.Put(g)
+	for i := range j.parts {
+		if local, places := g.of(i); len(local) > 0 {
+			if err := f(g, i, local, places); err != nil {
+				return err
 			}
 		}
 	}

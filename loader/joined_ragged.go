@@ -24,20 +24,18 @@ func (j *Joined) RunRagged(field string, a, b int, offsets []int64) (tensor.View
 
 // Lengths sets the offsets of records of any of the sources.
 func (j *Joined) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
-	g := j.group(indices)
-	defer j.grouped.Put(g)
-	for i, p := range j.parts {
-		local, places := g.of(i)
-		if len(local) == 0 {
-			continue
-		}
+	err := j.bySource(indices, func(g *groups, i int, local, places []int) error {
 		own := g.ends(len(local))
-		if err := p.(raggedSource).Lengths(ctx, field, local, own); err != nil {
+		if err := j.parts[i].(raggedSource).Lengths(ctx, field, local, own); err != nil {
 			return j.renumber(i, err)
 		}
 		for k, place := range places {
 			offsets[place+1] = own[k+1] - own[k]
 		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
 	offsets[0] = 0
 	for k := range indices {
@@ -81,15 +79,9 @@ func (j *Joined) GatherRagged(ctx context.Context, field string, indices []int, 
 // gatherRows has each source gather the rows of all its records by one call, and copies them to
 // their places.
 func (j *Joined) gatherRows(ctx context.Context, field string, indices []int, offsets []int64, dst []byte, size int) error {
-	g := j.group(indices)
-	defer j.grouped.Put(g)
-	for i, p := range j.parts {
-		local, places := g.of(i)
-		if len(local) == 0 {
-			continue
-		}
+	return j.bySource(indices, func(g *groups, i int, local, places []int) error {
 		own := g.ends(len(local))
-		rows, err := p.(raggedSource).GatherRagged(ctx, field, local, own, g.buf)
+		rows, err := j.parts[i].(raggedSource).GatherRagged(ctx, field, local, own, g.buf)
 		if err != nil {
 			return j.renumber(i, err)
 		}
@@ -97,6 +89,6 @@ func (j *Joined) gatherRows(ctx context.Context, field string, indices []int, of
 		for k, place := range places {
 			copy(dst[int(offsets[place])*size:int(offsets[place+1])*size], rows[int(own[k])*size:int(own[k+1])*size])
 		}
-	}
-	return nil
+		return nil
+	})
 }

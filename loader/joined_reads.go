@@ -52,17 +52,12 @@ func (j *Joined) Horizon() (bytes int64) {
 
 // Fetch tells each source which of its records will be needed.
 func (j *Joined) Fetch(ctx context.Context, field string, indices []int) error {
-	g := j.group(indices)
-	defer j.grouped.Put(g)
-	for i, p := range j.parts {
-		f, ok := p.(forecast)
-		if local, _ := g.of(i); ok && len(local) > 0 {
-			if err := f.Fetch(ctx, field, local); err != nil {
-				return err
-			}
+	return j.bySource(indices, func(_ *groups, i int, local, _ []int) error {
+		if f, ok := j.parts[i].(forecast); ok {
+			return f.Fetch(ctx, field, local)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Link adds up what the sources got over a network; the rate is that of the fastest.
