@@ -48,7 +48,7 @@ func (d *Dataset) openPacked(c *column, meta *store.Column, shared map[string]*m
 		return err
 	}
 	defer f.Close()
-	return mark(p.open(f, meta, h5chunk.Options{Pool: d.pool, Warm: p.populate}))
+	return store.MarkHDF5(p.open(f, meta, h5chunk.Options{Pool: d.pool, Warm: p.populate}))
 }
 
 // open finds the column by way of f, which is only needed for that.
@@ -233,25 +233,5 @@ func (p *packed) wrap(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("mmapds: field %q: %s: %w", p.field, p.path, mark(err))
+	return fmt.Errorf("mmapds: field %q: %s: %w", p.field, p.path, store.MarkHDF5(err))
 }
-
-// mark gives errors of package h5meta the marks that callers look for.
-func mark(err error) error {
-	switch {
-	case errors.Is(err, h5meta.ErrCorrupt):
-		return &marked{err, store.ErrCorrupt}
-	case errors.Is(err, h5meta.ErrUnsupported):
-		return &marked{err, store.ErrUnsupported}
-	}
-	return err
-}
-
-// marked is an error that is a sentinel, too, without saying it twice.
-type marked struct {
-	error
-	mark error
-}
-
-// Unwrap returns both.
-func (m *marked) Unwrap() []error { return []error{m.error, m.mark} }

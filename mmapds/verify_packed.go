@@ -26,18 +26,18 @@ func (v *verifier) openPacked(c *store.Column) (*h5chunk.Reader, error) {
 	}
 	file, err := h5meta.Open(f, info.Size())
 	if err != nil {
-		return nil, mark(err)
+		return nil, store.MarkHDF5(err)
 	}
 	data, err := file.Dataset(c.Path())
 	if err != nil {
-		return nil, mark(err)
+		return nil, store.MarkHDF5(err)
 	}
 	if v.pool == nil {
 		v.pool = h5chunk.NewPool(v.opts.Workers)
 	}
 	r, err := h5chunk.NewReader(f, data, h5chunk.Options{Pool: v.pool})
 	if err != nil {
-		return nil, mark(err)
+		return nil, store.MarkHDF5(err)
 	}
 	return r, nil
 }
@@ -66,7 +66,7 @@ func (j *verifyJob) read(b []byte, row int64) error {
 		return readAt(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
 	}
 	first := j.extent.Row + row
-	return mark(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
+	return store.MarkHDF5(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
 }
 
 // offset returns where a row of the job's extent lies; of a packed column, where the chunk does

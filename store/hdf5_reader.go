@@ -77,7 +77,7 @@ func locateHDF5(path string, f io.ReaderAt, size int64, fields []string, packed 
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: open %q: %w", path, inStore(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, MarkHDF5(err))
 	}
 	return d, nil
 }
@@ -236,8 +236,9 @@ func (d *Dataset) addForeign(data *h5meta.Dataset, name string, packed bool) err
 	return nil
 }
 
-// inStore gives errors of h5meta the marks that callers of this package look for.
-func inStore(err error) error {
+// MarkHDF5 has errors of reading an HDF5 file, which are told by package internal/h5meta, match ErrCorrupt or
+// ErrUnsupported as well. Other errors, and nil, it returns as they are.
+func MarkHDF5(err error) error {
 	switch {
 	case errors.Is(err, h5meta.ErrCorrupt) && !errors.Is(err, ErrCorrupt):
 		return &marked{err, ErrCorrupt}

@@ -31,12 +31,12 @@ func (d *Dataset) contents(r io.ReaderAt, size int64) (*contents, error) {
 		err = fmt.Errorf("neither a folder with a manifest nor an HDF5 file: %w", store.ErrUnsupported)
 	}
 	if err != nil {
-		return nil, inStore(err)
+		return nil, store.MarkHDF5(err)
 	}
 	c := &contents{chunks: make(map[string][]part)}
 	for data := range file.All() {
 		if err := c.add(data, size, d.wants(data.Path)); err != nil {
-			return nil, inStore(err)
+			return nil, store.MarkHDF5(err)
 		}
 	}
 	for _, e := range file.Extents() {
@@ -126,24 +126,3 @@ func (c *contents) books(have []part, size int64) []part {
 		return p.n < strayBytes && p.off > 0 && p.end() < size && !touches(p, c.known) && !touches(p, have)
 	})
 }
-
-// inStore gives errors of h5meta the marks that callers of package store look for.
-func inStore(err error) error {
-	switch {
-	case errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrUnsupported):
-	case errors.Is(err, h5meta.ErrCorrupt):
-		return &marked{err, store.ErrCorrupt}
-	case errors.Is(err, h5meta.ErrUnsupported):
-		return &marked{err, store.ErrUnsupported}
-	}
-	return err
-}
-
-// marked is an error that is a sentinel, too, without saying it twice.
-type marked struct {
-	error
-	mark error
-}
-
-// Unwrap returns both.
-func (m *marked) Unwrap() []error { return []error{m.error, m.mark} }

@@ -58,7 +58,7 @@ func (d *Dataset) openPacked() error {
 		}
 		r, err := h5chunk.NewReader(d.chunkFile, data, h5chunk.Options{Pool: d.chunkFile.pool, Exact: true})
 		if err != nil {
-			return inStore(err)
+			return store.MarkHDF5(err)
 		}
 		w.packed = &packed{d.chunkFile, r}
 	}
@@ -94,7 +94,7 @@ func (d *Dataset) openChunks() error {
 		return err
 	}
 	c.meta, err = h5meta.Open(f, info.Size())
-	return inStore(err)
+	return store.MarkHDF5(err)
 }
 
 func (c *chunkFile) close() error {
@@ -217,7 +217,7 @@ func (d *Dataset) readRuns(ctx context.Context, w *window, runs []h5chunk.Run, d
 			came = make(map[int64]int)
 		}
 		if came[block]++; !ok || came[block] == tries {
-			return fmt.Errorf("mirror: %s: %w", d.name, inStore(err))
+			return fmt.Errorf("mirror: %s: %w", d.name, store.MarkHDF5(err))
 		}
 		d.distrust(block)
 	}
