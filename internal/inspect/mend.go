@@ -22,10 +22,10 @@ type Mend struct {
 }
 
 // mendsOf returns a command for each group of datasets that are fields of one dataset and of
-// which one cannot be mapped: those of one length, and of one HDF5 group where names repeat.
-func mendsOf(path string, nodes []Node, meta *h5meta.File) (mends []Mend) {
+// which one cannot be mapped: those of one length, and of one HDF5 group where names repeat. unread
+// says that some datasets of the file are not read.
+func mendsOf(path string, nodes []Node, meta *h5meta.File, unread bool) (mends []Mend) {
 	groups := groupsOf(nodes, meta)
-	unread := len(repacksOf(path, nodes, meta)) > 0
 	for i, group := range groups {
 		if !slices.ContainsFunc(group, func(n *Node) bool { return n.Storage.Reading.cannotBeUsed }) {
 			continue

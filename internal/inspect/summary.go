@@ -111,7 +111,8 @@ func Describe(path string) (*Summary, error) {
 		sb := p.meta.Superblock
 		s.HDF5 = &Container{sb.Version, sb.Base, sb.WriteOpen}
 		s.Tree = treeOf(p.meta)
-		s.Mends, s.Repacks = mendsOf(path, s.Tree, p.meta), repacksOf(path, s.Tree, p.meta)
+		s.Repacks = repacksOf(path, s.Tree, p.meta)
+		s.Mends = mendsOf(path, s.Tree, p.meta, len(s.Repacks) > 0)
 	}
 	return s, s.measure(p)
 }

@@ -26,7 +26,10 @@ func (v *Verification) foreign(ctx context.Context, p *place, opts VerifyOptions
 		}
 		seen[d.HeaderAt] = true
 		list = append(list, d)
-		if a, err := h5chunk.Advise(d, adviceBatch); err == nil && summed(d) {
+		if opts.Begin == nil || !summed(d) {
+			continue
+		}
+		if a, err := h5chunk.Advise(d, adviceBatch); err == nil {
 			bytes += a.Chunks * a.ChunkBytes
 		}
 	}

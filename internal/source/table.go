@@ -21,6 +21,7 @@ type table struct {
 	info    Info
 	columns []tableColumn
 	cells   map[string][]int // places of a column among the cells that columns take, one after the other
+	width   int              // how many cells those are
 	splits  fileSplits
 }
 
@@ -153,11 +154,7 @@ type rowData struct {
 
 // Read implements Data.
 func (d rowData) Read(v *Values) error {
-	n := 0
-	for _, c := range d.table.columns {
-		n += len(c.from)
-	}
-	cells := make([]cell, n)
+	cells := make([]cell, d.table.width)
 	err := d.row.each(func(column string, c cell) {
 		for _, i := range d.table.cells[column] {
 			cells[i] = c

@@ -127,13 +127,10 @@ func (t *table) add(c tableColumn) {
 	if c.joined {
 		c.field.Origin = fmt.Sprintf("columns %s (%d) as %v", c.name, len(c.from), c.typ)
 	}
-	at := 0
-	for _, other := range t.columns {
-		at += len(other.from)
-	}
 	for i, name := range c.from {
-		t.cells[name] = append(t.cells[name], at+i)
+		t.cells[name] = append(t.cells[name], t.width+i)
 	}
+	t.width += len(c.from)
 	t.columns = append(t.columns, c)
 	t.info.Fields = append(t.info.Fields, c.field)
 }
