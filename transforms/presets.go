@@ -134,8 +134,8 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 	return p.Resize(int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)), f)
 }
 
-// finish adds what the mode does after the resize. Its centre is rounded down, unlike that of
-// CenterCrop.
+// finish adds what the mode does after the resize. The centre of center_crop is rounded down,
+// unlike that of CenterCrop.
 func (t Img2Dataset) finish(p *Plan) error {
 	in, n := p.Info(), t.ImageSize
 	switch t.Mode {
@@ -143,10 +143,7 @@ func (t Img2Dataset) finish(p *Plan) error {
 		x, y := (in.W-n)/2, (in.H-n)/2
 		return p.Crop(image.Rect(x, y, x+n, y+n))
 	case "border":
-		x, y := max(n-in.W, 0), max(n-in.H, 0)
-		if x+y > 0 {
-			return p.Pad(x/2, y/2, x-x/2, y-y/2, PadConstant, [3]byte{255, 255, 255})
-		}
+		return p.center(n, n, PadConstant, [3]byte{255, 255, 255})
 	}
 	return nil
 }

@@ -101,7 +101,7 @@ func (d *Decoder) open(c Config, data []byte) (transforms.Source, error) {
 	}
 	var m image.Image
 	err := guard(c.Format, func() (err error) {
-		m, err = d.decodeWhole(c.Format, data)
+		m, err = d.decodeWhole(c, data)
 		return err
 	})
 	if err != nil {
@@ -125,10 +125,10 @@ func (d *Decoder) openCheckedJPEG(data []byte) (transforms.Source, error) {
 	return d.openJPEG(&h, data)
 }
 
-func (d *Decoder) decodeWhole(f Format, data []byte) (image.Image, error) {
-	switch f {
+func (d *Decoder) decodeWhole(c Config, data []byte) (image.Image, error) {
+	switch c.Format {
 	case PNG:
-		return decodePNG(data)
+		return decodePNG(c, data)
 	case GIF:
 		return d.openGIF(data)
 	case BMP:

@@ -94,6 +94,9 @@ const maxScans = 200
 // taken for that: a block takes at least a bit for its first coefficient and, if the frame
 // is sequential, one for its end.
 func (h *jpegHeader) checkSize(bytes int) error {
+	if h.arithmetic() {
+		return nil // a whole image may take a few bytes
+	}
 	hmax, vmax, perUnit := 1, 1, 0
 	for _, c := range h.comp[:h.n] {
 		hmax, vmax, perUnit = max(hmax, int(c.h)), max(vmax, int(c.v)), perUnit+int(c.h)*int(c.v)
@@ -103,10 +106,7 @@ func (h *jpegHeader) checkSize(bytes int) error {
 	}
 	units := ((h.w + 8*hmax - 1) / (8 * hmax)) * ((h.h + 8*vmax - 1) / (8 * vmax))
 	bits := units // of a progressive file, or of one in several scans, which leave out what is padding
-	if h.arithmetic() {
-		return nil // a whole image may take a few bytes
-	}
-	if h.sof != mSOF2 && h.scanComps == h.n {
+	if !h.severalScans() {
 		bits = 2 * units * perUnit
 	}
 	if bits > 8*bytes {

@@ -50,12 +50,8 @@ func pngOrientation(chunks []byte) int {
 
 // decodePNG refuses a file that is too small for what its header says, before memory is taken
 // for that: deflate makes at most 1032 bytes of one.
-func decodePNG(data []byte) (image.Image, error) {
+func decodePNG(c Config, data []byte) (image.Image, error) {
 	const most = 1032
-	c, err := pngConfig(data)
-	if err != nil {
-		return nil, err
-	}
 	if row := 1 + (c.Width*c.Channels*c.Bits+7)/8; row > most*len(data)/c.Height {
 		return nil, corrupt(PNG, "truncated, or damaged in its header: %d bytes cannot hold %dx%d pixels", len(data), c.Width, c.Height)
 	}
