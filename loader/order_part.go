@@ -54,6 +54,9 @@ func (o Subset) Validate(n int) error {
 // Repeats reports whether a record may come more than once: because it is named more than
 // once, or because Inner draws with replacement.
 func (o Subset) Repeats() bool {
+	if repeats(o.Inner) {
+		return true
+	}
 	indices := slices.Sorted(slices.Values(o.Indices))
 	ranges := slices.SortedFunc(slices.Values(o.Ranges), func(a, b [2]int) int { return a[0] - b[0] })
 	for i := 1; i < len(ranges); i++ {
@@ -61,7 +64,7 @@ func (o Subset) Repeats() bool {
 			return true
 		}
 	}
-	return len(slices.Compact(indices)) < len(o.Indices) || repeats(o.Inner)
+	return len(slices.Compact(indices)) < len(o.Indices)
 }
 
 // ID returns a digest of the records that are named, and the inner order.
