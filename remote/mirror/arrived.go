@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"os"
 
 	"github.com/penstock/penstock/store"
 )
@@ -69,15 +68,9 @@ func (d *Dataset) writeArrived(x *extent, from int64, crcs ...uint32) error {
 	if !x.foreign() {
 		return nil
 	}
-	f, err := d.root.OpenFile(arrivedName, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	data := make([]byte, 0, 4*len(crcs))
 	for _, crc := range crcs {
 		data = binary.LittleEndian.AppendUint32(data, crc)
 	}
-	_, err = f.WriteAt(data, 4*(x.base+from))
-	return err
+	return d.write(arrivedName, 4*(x.base+from), data)
 }

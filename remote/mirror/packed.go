@@ -243,8 +243,8 @@ func (p *packed) read(ctx context.Context, u *use, runs []h5chunk.Run, dst []byt
 // wrongBlock returns which of the packed blocks has a chunk that could not be read; ok is false
 // where an error is of something else.
 func (d *Dataset) wrongBlock(err error) (block int64, ok bool) {
-	bad := (*h5chunk.Error)(nil)
-	if !errors.As(err, &bad) || !errors.Is(err, h5meta.ErrCorrupt) || d.grid.packed == nil {
+	bad, is := errors.AsType[*h5chunk.Error](err)
+	if !is || !errors.Is(err, h5meta.ErrCorrupt) || d.grid.packed == nil {
 		return 0, false
 	}
 	x := d.grid.packed
