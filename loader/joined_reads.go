@@ -43,9 +43,7 @@ func (j *Joined) Reads(field string) (how, why string, resident float64) {
 // Horizon is that of the source which wants to know most of what is coming.
 func (j *Joined) Horizon() (bytes int64) {
 	for _, p := range j.parts {
-		if f, ok := p.(forecast); ok {
-			bytes = max(bytes, f.Horizon())
-		}
+		bytes = max(bytes, horizonOf(p))
 	}
 	return bytes
 }
@@ -63,10 +61,8 @@ func (j *Joined) Fetch(ctx context.Context, field string, indices []int) error {
 // Link adds up what the sources got over a network; the rate is that of the fastest.
 func (j *Joined) Link() (fetched int64, waited time.Duration, rate float64) {
 	for _, p := range j.parts {
-		if l, ok := p.(linked); ok {
-			n, w, r := l.Link()
-			fetched, waited, rate = fetched+n, waited+w, max(rate, r)
-		}
+		n, w, r := linkOf(p)
+		fetched, waited, rate = fetched+n, waited+w, max(rate, r)
 	}
 	return fetched, waited, rate
 }

@@ -88,7 +88,7 @@ func New(src Source, opts Options) (*Loader, error) {
 	ld.pieces, _ = src.(contiguity)
 	ld.warmer, _ = src.(warmer)
 	ld.warmth, _ = src.(warmth)
-	ld.fetched, ld.fetchWait, _ = ld.link()
+	ld.fetched, ld.fetchWait, _ = linkOf(src)
 	ld.work.L, ld.ready.L = &ld.mu, &ld.mu
 	ld.stats.Cores = max(1, runtime.GOMAXPROCS(0)/max(1, opts.World.LocalSize))
 	ld.makeSlots()

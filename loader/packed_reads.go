@@ -27,12 +27,7 @@ func (p *Packed) Where(_ string, row int) string {
 }
 
 // Horizon is that of the Source.
-func (p *Packed) Horizon() int64 {
-	if f, ok := p.src.(forecast); ok {
-		return f.Horizon()
-	}
-	return 0
-}
+func (p *Packed) Horizon() int64 { return horizonOf(p.src) }
 
 // Fetch tells the Source which records rows will be made of.
 func (p *Packed) Fetch(ctx context.Context, field string, rows []int) error {
@@ -51,8 +46,5 @@ func (p *Packed) Fetch(ctx context.Context, field string, rows []int) error {
 
 // Link says how the Source's records come over a network.
 func (p *Packed) Link() (fetched int64, waited time.Duration, rate float64) {
-	if l, ok := p.src.(linked); ok {
-		return l.Link()
-	}
-	return 0, 0, 0
+	return linkOf(p.src)
 }

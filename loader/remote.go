@@ -87,15 +87,23 @@ func (ld *Loader) lowest(p *pass) int {
 
 // send lets a scout go ahead of a pass, if the Source wants one.
 func (ld *Loader) send(p *pass) {
-	if src, ok := ld.src.(forecast); ok && src.Horizon() > 0 {
-		p.scouts.Go(func() { ld.scout(p, src) })
+	if horizonOf(ld.src) > 0 {
+		p.scouts.Go(func() { ld.scout(p, ld.src.(forecast)) })
 	}
 }
 
-// link asks the Source what came over the network.
-func (ld *Loader) link() (fetched int64, waited time.Duration, rate float64) {
-	if src, ok := ld.src.(linked); ok {
-		return src.Link()
+// horizonOf returns the Horizon of a Source, 0 if it wants no forecast.
+func horizonOf(src Source) int64 {
+	if f, ok := src.(forecast); ok {
+		return f.Horizon()
+	}
+	return 0
+}
+
+// linkOf asks a Source what came over the network.
+func linkOf(src Source) (fetched int64, waited time.Duration, rate float64) {
+	if l, ok := src.(linked); ok {
+		return l.Link()
 	}
 	return 0, 0, 0
 }

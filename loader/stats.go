@@ -198,7 +198,7 @@ func (ld *Loader) leaveBody(p *pass, now time.Duration) {
 // Stats returns the counts so far. It may be called during an epoch.
 func (ld *Loader) Stats() Stats {
 	reads := ld.reads()
-	fetched, waited, linkRate := ld.link()
+	fetched, waited, linkRate := linkOf(ld.src)
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	st := ld.stats
