@@ -1,12 +1,10 @@
 package decode
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
 	"image"
 	"image/color"
-
-	"golang.org/x/image/tiff"
 )
 
 // DefaultMaxPixels is Pillow's limit for a single image (a third of it only warns there).
@@ -73,11 +71,6 @@ func (c Config) Check(maxPixels int) error {
 		c.Width, c.Height, uint64(c.Width)*uint64(c.Height), maxPixels)}
 }
 
-// decodeConfigs are the libraries' header readers, for the formats that have no own one.
-var decodeConfigs = map[Format]func([]byte) (image.Config, error){
-	TIFF: func(b []byte) (image.Config, error) { return tiff.DecodeConfig(bytes.NewReader(b)) },
-}
-
 func readHeader(f Format, data []byte) (c Config, err error) {
 	switch f {
 	case JPEG:
@@ -99,16 +92,10 @@ func readHeader(f Format, data []byte) (c Config, err error) {
 			return c, err
 		}
 		return h.config(), nil
+	case TIFF:
+		return tiffConfig(data)
 	}
-	err = guard(f, func() error {
-		ic, err := decodeConfigs[f](data)
-		c = fromStd(ic)
-		return err
-	})
-	if f == TIFF {
-		c.Orientation, c.Transparent = exifOrientation(data), tiffTransparent(data)
-	}
-	return c, err
+	return c, errors.New("no reader of headers for this format")
 }
 
 func fromStd(ic image.Config) Config {

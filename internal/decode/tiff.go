@@ -7,6 +7,16 @@ import (
 	"golang.org/x/image/tiff"
 )
 
+func tiffConfig(data []byte) (c Config, err error) {
+	err = guard(TIFF, func() error {
+		ic, err := tiff.DecodeConfig(bytes.NewReader(data))
+		c = fromStd(ic)
+		return err
+	})
+	c.Orientation, c.Transparent = exifOrientation(data), tiffTransparent(data)
+	return c, err
+}
+
 // decodeTIFF decodes the first image. The library makes a negative of fax codes where it is
 // black that is zero (TIFF 6.0 sections 10 and 11), and of those with a palette.
 func decodeTIFF(data []byte) (image.Image, error) {
