@@ -39,8 +39,21 @@ func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 	took := w.at - began
 	w.pace[f] = took / time.Duration(max(1, hi-lo))
 	w.spent.transform += took - reading
-	w.read(reading, s.indices[lo:hi], (hi-lo)*fd.stored)
+	w.read(reading, s.indices[lo:hi], int(w.rowsOf(s, f, lo, hi))*fd.stored)
 	return nil
+}
+
+// rowsOf returns how many rows the Source has of places [lo, hi) of field f: one a record, or of
+// variable length as many as offsets says, which are lengths until seal.
+func (w *worker) rowsOf(s *slot, f, lo, hi int) int64 {
+	if !w.ld.fields[f].in.Ragged {
+		return int64(hi - lo)
+	}
+	rows := int64(0)
+	for _, n := range s.offsets[f][lo+1 : hi+1] {
+		rows += n
+	}
+	return rows
 }
 
 // convertSome transforms places [lo, hi) and returns when the first record was there.

@@ -8,67 +8,115 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Images is the Transform of a field of stored uint8 images: crops, flips, normalisation
-// and whatever else the pipeline has, straight from the dataset's memory to the batch.
+// Images is the Transform of a field of images: crops, flips, normalisation and whatever else
+// the pipeline has, straight from the dataset's memory to the batch. The field holds either
+// pixels, all of one size, or image files, of any sizes and in any format that the command
+// preprocess reads, as its flag --keep-encoded stores them; the field's Spec says which.
 //
 //	p, err := transforms.Compose(
+//		transforms.RandomResizedCrop{Size: []int{224}},
 //		transforms.RandomHorizontalFlip{},
 //		transforms.ToLayout{Layout: transforms.CHW},
 //		transforms.ConvertDType{DType: tensor.Float32},
 //		transforms.Normalize{Mean: mean, Std: std},
 //	)
-//	loader.Options{Transforms: map[string]loader.Transform{
-//		"images": loader.Images{Pipeline: p, Layout: transforms.CHW},
-//	}}
+//	loader.Options{Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}}}
 //
-// Each record has its own random stream: see Record.Rand.
+// Each worker decodes for itself. Of a JPEG it decodes the rows and blocks that the crop needs,
+// and crop, resize, flip, colour and normalisation share their passes over them; other formats
+// are decoded whole. Pixels are those of Pillow's convert("RGB"): see docs/sources.md.
+//
+// A file that cannot be decoded, or that the pipeline cannot work with, fails its record:
+// Options.OnError says what then. Each record has its own random stream: see Record.Rand.
 type Images struct {
 	Pipeline *transforms.Pipeline
-	Layout   transforms.Layout // of the stored records: (C, H, W) or (H, W, C)
+	Layout   transforms.Layout // of stored pixels, (C, H, W) or (H, W, C), where their Spec does not say
+
+	// Of image files:
+	MaxPixels int  // larger images are refused from their header, before memory is taken for them; 0 means 178,956,970, Pillow's limit
+	Orient    bool // turn and mirror each as its EXIF orientation says; torchvision ignores it
 }
 
-// Output returns type and shape of what the pipeline makes.
+// Output returns type and shape of what the pipeline makes. Of image files, whose sizes differ,
+// it must make one size.
 func (t Images) Output(in tensor.Spec) (tensor.Spec, error) {
+	output := t.outputOfPixels
+	if isEncoded(in) {
+		output = t.outputOfFiles
+	}
+	out, err := output(in)
+	if err != nil {
+		return tensor.Spec{}, err
+	}
+	spec := tensor.Spec{Name: in.Name, DType: out.DType, Shape: out.Shape(), Layout: tensor.HWC}
+	if out.DType == tensor.Invalid {
+		spec.DType = tensor.Uint8
+	}
+	if out.Layout == transforms.CHW {
+		spec.Layout = tensor.CHW
+	}
+	return spec, nil
+}
+
+func (t Images) outputOfPixels(in tensor.Spec) (transforms.Info, error) {
 	info, err := t.info(in)
 	if err != nil {
-		return tensor.Spec{}, err
+		return info, err
 	}
 	info.Layout = transforms.HWC
-	out, err := t.Pipeline.Output(info)
-	if err != nil {
-		return tensor.Spec{}, err
-	}
-	dt := out.DType
-	if dt == tensor.Invalid {
-		dt = tensor.Uint8
-	}
-	return tensor.Spec{Name: in.Name, DType: dt, Shape: out.Shape()}, nil
+	return t.Pipeline.Output(info)
 }
 
-// info reads width, height and channels off a record's shape.
+// info reads width, height and channels off the shape of a record of pixels.
 func (t Images) info(in tensor.Spec) (transforms.Info, error) {
 	s := in.Shape
-	if in.DType != tensor.Uint8 || len(s) != 3 {
-		return transforms.Info{}, fmt.Errorf("is %v%v; images are uint8 of shape (C, H, W) or (H, W, C)", in.DType, s)
+	if in.DType != tensor.Uint8 || len(s) != 3 || in.Ragged {
+		return transforms.Info{}, fmt.Errorf("is %s; images are uint8 of shape (C, H, W) or (H, W, C), or files of images", kindOf(in))
 	}
-	info := transforms.Info{DType: tensor.Uint8, Layout: t.Layout, W: s[1], H: s[0], C: s[2]}
-	if t.Layout == transforms.CHW {
+	info := transforms.Info{DType: tensor.Uint8, Layout: t.layout(in), W: s[1], H: s[0], C: s[2]}
+	if info.Layout == transforms.CHW {
 		info.W, info.H, info.C = s[2], s[1], s[0]
 	}
 	if info.C != 1 && info.C != 3 {
-		return info, fmt.Errorf("has shape %v, which in layout %v are %d channels; images have 1 or 3", s, t.Layout, info.C)
+		return info, fmt.Errorf("has shape %v, which in layout %v are %d channels; images have 1 or 3", s, info.Layout, info.C)
 	}
 	return info, nil
 }
 
-// Worker returns a function with a Runner of its own.
+// layout returns that of stored pixels.
+func (t Images) layout(in tensor.Spec) transforms.Layout {
+	switch in.Layout {
+	case tensor.CHW:
+		return transforms.CHW
+	case tensor.HWC:
+		return transforms.HWC
+	}
+	return t.Layout
+}
+
+// kindOf says for people what a field holds.
+func kindOf(in tensor.Spec) string {
+	kind := fmt.Sprintf("%v%v", in.DType, in.Shape)
+	if in.Ragged {
+		kind += " of variable length"
+	}
+	if in.Content != "" {
+		kind += ", content " + in.Content
+	}
+	return kind
+}
+
+// Worker returns a function with a Runner of its own and, for image files, a decoder.
 func (t Images) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
+	if isEncoded(in) {
+		return t.fileWorker(), nil
+	}
 	info, err := t.info(in)
 	if err != nil {
 		return nil, err
 	}
 	w := &imageWorker{run: t.Pipeline.Runner()}
-	if t.Layout == transforms.CHW {
+	if info.Layout == transforms.CHW {
 		w.planar = transforms.Planar{W: info.W, H: info.H, C: info.C}
 		return w.planes, nil
 	}
@@ -93,11 +141,11 @@ func (w *imageWorker) pixels(dst, src []byte, r Record) error {
 	return w.run.DoRand(dst, &w.image, r.Rand())
 }
 
-// ID returns a digest of the pipeline's recipe.
+// ID returns a digest of the pipeline's recipe and the other options.
 func (t Images) ID() string {
 	recipe, err := json.Marshal(t.Pipeline)
 	if err != nil { // the pipeline was composed, so it has a recipe
 		panic("loader: a pipeline without recipe: " + err.Error())
 	}
-	return digest(string(recipe), t.Layout)
+	return digest(string(recipe), t.Layout, t.MaxPixels, t.Orient)
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,24 +12,37 @@ import (
 
 // Layouts of an image field: which axis of a record is which.
 const (
-	CHW = "CHW"
-	HWC = "HWC"
+	CHW = tensor.CHW
+	HWC = tensor.HWC
 )
 
 // What the bytes of a ragged uint8 field are, if not numbers.
 const (
-	Text  = "utf-8" // a text, without an end mark
-	Image = "image" // an encoded image file: JPEG, PNG, ...
+	Text  = tensor.Text  // a text, without an end mark
+	Image = tensor.Image // an encoded image file: JPEG, PNG, ...
 )
 
 // Field describes one field of a dataset.
 type Field struct {
 	tensor.Spec
 	Storage       string         `json:"storage"`                 // NumPy type string of the bytes on disk, such as "<f4"
-	Content       string         `json:"content,omitempty"`       // Text or Image for ragged bytes, else empty
-	Layout        string         `json:"layout,omitempty"`        // CHW or HWC for images, else empty
 	Classes       []string       `json:"classes,omitempty"`       // names of the values 0, 1, ... of a label field
 	Normalization *Normalization `json:"normalization,omitempty"` // of an image field, where one was asked for
+}
+
+// MarshalJSON writes the keys in the order of docs/format.md.
+func (f Field) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Name          string         `json:"name"`
+		DType         tensor.DType   `json:"dtype"`
+		Shape         tensor.Shape   `json:"shape"`
+		Ragged        bool           `json:"ragged,omitempty"`
+		Storage       string         `json:"storage"`
+		Content       string         `json:"content,omitempty"`
+		Layout        string         `json:"layout,omitempty"`
+		Classes       []string       `json:"classes,omitempty"`
+		Normalization *Normalization `json:"normalization,omitempty"`
+	}{f.Name, f.DType, f.Shape, f.Ragged, f.Storage, f.Content, f.Layout, f.Classes, f.Normalization})
 }
 
 // Normalization is (x/Scale - Mean[c]) / Std[c] for channel c, with x the stored uint8

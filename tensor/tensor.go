@@ -52,7 +52,23 @@ type Spec struct {
 	DType  DType  `json:"dtype"`
 	Shape  Shape  `json:"shape"`            // of one record, without the record axis; of one row if Ragged
 	Ragged bool   `json:"ragged,omitempty"` // records have lengths of their own
+
+	// What the numbers mean, where the Source says so.
+	Content string `json:"content,omitempty"` // Text or Image if the rows are the bytes of one, else empty
+	Layout  string `json:"layout,omitempty"`  // CHW or HWC if records are pixels, else empty
 }
+
+// Values of Spec.Content.
+const (
+	Text  = "utf-8" // a text, without an end mark
+	Image = "image" // an encoded image file: JPEG, PNG, ...
+)
+
+// Values of Spec.Layout: which axis of an image is which.
+const (
+	CHW = "CHW"
+	HWC = "HWC"
+)
 
 // RecordBytes returns the bytes of one record of the field; if it is Ragged, of one row.
 func (s Spec) RecordBytes() int { return s.DType.Size() * s.Shape.Elems() }

@@ -55,11 +55,11 @@ var layers = [][]place{
 		{"internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
 		{"internal/decode", "image files to the pixels that transforms work on, in one pass"},
 		{"mmapds", "store says where records lie, mmapds maps them"},
-		{"loader", "streams any Source; it and mmapds do not know each other, so that either can be replaced"},
 		{"internal/h5view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 		{"store/hdf5", "the only package that needs libhdf5"},
 	},
 	{
+		{"loader", "streams any Source, and decodes images on the way; it and mmapds do not know each other, so that either can be replaced"},
 		{"internal/damage", "damages datasets, for tests of every format that mmapds opens"},
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},
 	},
@@ -121,7 +121,7 @@ var public = map[string][]string{
 // builds are the variants of the module, as what each adds to the command and environment.
 var builds = map[string]struct{ tags, env []string }{
 	"default":  {nil, []string{"CGO_ENABLED=1"}},
-	"tags":     {[]string{"-tags", "turbo,invariants,purego"}, []string{"CGO_ENABLED=1"}},
+	"tags":     {[]string{"-tags", "invariants,purego"}, []string{"CGO_ENABLED=1"}},
 	"no cgo":   {nil, []string{"CGO_ENABLED=0"}},
 	"windows":  {nil, []string{"CGO_ENABLED=0", "GOOS=windows"}},
 	"mac, arm": {nil, []string{"CGO_ENABLED=0", "GOOS=darwin", "GOARCH=arm64"}},

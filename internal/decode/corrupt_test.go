@@ -32,7 +32,7 @@ var corruptFiles = map[string]struct {
 	"zero-height.jpg":     {ErrCorrupt, "the header says 64x0 pixels"},
 	"truncated.png":       {ErrCorrupt, "png: truncated"},
 	"bad-crc.png":         {ErrCorrupt, "png: "},
-	"bomb.png":            {ErrTooLarge, "raise --max-pixels"},
+	"bomb.png":            {ErrTooLarge, "raise the limit"},
 	"absurd.png":          {ErrTooLarge, "image size 2147483647x2147483647"},
 	"zero-width.png":      {ErrCorrupt, "the header says 0x64 pixels"},
 	"truncated.gif":       {ErrCorrupt, "gif: truncated"},

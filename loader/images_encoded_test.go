@@ -1,0 +1,415 @@
+package loader_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"log"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// kinds holds an image file of every kind.
+const kinds = "../internal/decode/testdata/kinds"
+
+// kindsOfFiles returns image files of every kind that can be opened.
+func kindsOfFiles(t testing.TB) (files [][]byte) {
+	t.Helper()
+	entries, err := os.ReadDir(kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := decode.New(decode.Options{})
+	defer d.Close()
+	for _, e := range entries {
+		data, err := os.ReadFile(filepath.Join(kinds, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Open(data); err == nil {
+			files = append(files, data)
+		}
+	}
+	if len(files) < 100 {
+		t.Fatalf("%d files in %s", len(files), kinds)
+	}
+	return files
+}
+
+// imageFiles is a memory with a further field "t" that holds image files.
+type imageFiles struct {
+	*memory
+	all  []byte
+	ends []int64
+}
+
+func newFiles(files [][]byte) *imageFiles {
+	m := &imageFiles{memory: newMemorySource(len(files), 4), ends: []int64{0}}
+	m.specs = append(m.specs, tensor.Spec{Name: "t", DType: tensor.Uint8, Ragged: true, Content: tensor.Image})
+	for _, f := range files {
+		m.all = append(m.all, f...)
+		m.ends = append(m.ends, int64(len(m.all)))
+	}
+	return m
+}
+
+func (m *imageFiles) file(i int) []byte { return m.all[m.ends[i]:m.ends[i+1]] }
+
+func (m *imageFiles) RunRagged(_ string, a, b int, offsets []int64) (tensor.View, error) {
+	for i := a; i <= b; i++ {
+		offsets[i-a] = m.ends[i] - m.ends[a]
+	}
+	return tensor.Of(m.specs[2], int(offsets[b-a]), m.all[m.ends[a]:m.ends[b]]), nil
+}
+
+func (m *imageFiles) Lengths(_ context.Context, _ string, indices []int, offsets []int64) error {
+	for i, r := range indices {
+		offsets[i+1] = offsets[i] + m.ends[r+1] - m.ends[r]
+	}
+	return nil
+}
+
+func (m *imageFiles) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+	dst = dst[:0]
+	for _, r := range indices {
+		dst = append(dst, m.file(r)...)
+	}
+	return dst, m.Lengths(ctx, field, indices, offsets)
+}
+
+// photo returns a JPEG of w x h pixels.
+func photo(w, h int, seed uint64) []byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	m := image.NewRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			m.SetRGBA(x, y, color.RGBA{uint8(x + r.IntN(32)), uint8(y + r.IntN(32)), uint8(x + y), 255})
+		}
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, m, nil); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+// training is a pipeline as photographs get it.
+func training(t testing.TB) *transforms.Pipeline {
+	t.Helper()
+	p, err := transforms.Compose(
+		transforms.RandomResizedCrop{Size: []int{16, 24}}, transforms.RandomHorizontalFlip{}, transforms.ColorJitter{Brightness: []float64{.6, 1.4}},
+		transforms.ToLayout{Layout: transforms.CHW}, transforms.ConvertDType{DType: tensor.Float32},
+		transforms.Normalize{Mean: []float64{.5, .4, .3}, Std: []float64{.2, .3, .4}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestFilesAreThoseOfThePipeline compares batches of files of every kind with a decoder and a
+// Runner of one's own.
+func TestFilesAreThoseOfThePipeline(t *testing.T) {
+	p := training(t)
+	src := newFiles(kindsOfFiles(t))
+	d, run := decode.New(decode.Options{}), p.Runner()
+	defer d.Close()
+	want := make([]float32, 3*16*24)
+	for _, workers := range []int{loader.Synchronous, 1, 3} {
+		ld := openWords(t, src, loader.Options{
+			BatchSize: 16, Seed: 7, Order: loader.Shuffle{}, Workers: workers,
+			Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: p}},
+		})
+		records := 0
+		for b, err := range ld.Epoch(t.Context(), 2) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := tensor.As[float32](b.Field("t"))
+			for i, r := range b.Indices() {
+				m, err := d.Open(src.file(r))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := run.DoRand(unsafe.Slice((*byte)(unsafe.Pointer(&want[0])), 4*len(want)), m, transforms.NewRand(7, 2, uint64(r))); err != nil {
+					t.Fatal(err)
+				}
+				if !slices.Equal(x[i*len(want):(i+1)*len(want)], want) {
+					t.Fatalf("%d workers: record %d differs", workers, r)
+				}
+				if ends := b.Offsets("t"); ends[i+1]-ends[i] != src.ends[r+1]-src.ends[r] {
+					t.Fatalf("record %d: offsets say %d bytes", r, ends[i+1]-ends[i])
+				}
+				records++
+			}
+		}
+		if st := ld.Stats(); records != src.Len() || st.ReadBytes < int64(len(src.all)) || st.ReadBytes > int64(12*records+len(src.all)) {
+			t.Errorf("%d workers: %d records of %d, %d bytes read; files have %d", workers, records, src.Len(), st.ReadBytes, len(src.all))
+		}
+	}
+}
+
+func TestFilesOfOneWorkerAllocateNothing(t *testing.T) {
+	if invariants.Enabled {
+		t.Skip("checked builds record where a batch is kept")
+	}
+	var files [][]byte
+	for i := range 64 {
+		files = append(files, photo(40+i%3*10, 60-i%5*4, uint64(i)))
+	}
+	files = slices.Repeat(files, 50)
+	ld := openWords(t, newFiles(files), loader.Options{
+		BatchSize: 8, Order: loader.Shuffle{}, Workers: 1, Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: training(t)}},
+	})
+	next, stop := pull(ld)
+	defer stop()
+	for range 200 {
+		next(t)
+	}
+	if got := testing.AllocsPerRun(100, func() { next(t) }); got != 0 {
+		t.Errorf("%v allocations a batch", got)
+	}
+}
+
+// TestDamagedFiles loads photos of which some cannot be decoded.
+func TestDamagedFiles(t *testing.T) {
+	const n = 120
+	bomb := photo(8, 8, 0)
+	at := bytes.Index(bomb, []byte{0xff, 0xc0}) + 5
+	copy(bomb[at:], []byte{0xff, 0xff, 0xff, 0xff}) // 65535 x 65535
+	var large bytes.Buffer
+	if err := png.Encode(&large, image.NewGray(image.Rect(0, 0, 200, 200))); err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[int]string{
+		3: "the file is empty", 17: "truncated", 40: "looks like text", 77: "exceeds limit of 30000 pixels", 90: "exceeds limit of 30000 pixels", 119: "truncated",
+	}
+	files := make([][]byte, n)
+	for i := range files {
+		files[i] = photo(40, 30+i, uint64(i))
+	}
+	files[3], files[17], files[40], files[77], files[90] = nil, files[17][:len(files[17])/2], []byte("not a photo at all"), bomb, large.Bytes()
+	files[119] = files[119][:10]
+	tf := map[string]loader.Transform{"t": loader.Images{Pipeline: training(t), MaxPixels: 30000}}
+
+	_, err := run(t.Context(), openWords(t, newFiles(files), loader.Options{BatchSize: 10, Workers: 2, Transforms: tf}), ignore)
+	var e *loader.Error
+	if !errors.As(err, &e) || e.Record != 3 || e.Field != "t" || !strings.Contains(err.Error(), reasons[3]) {
+		t.Errorf("Fail: %v", err)
+	}
+	for _, onError := range []loader.OnError{loader.Backfill, loader.Blank} {
+		var mu sync.Mutex
+		reported := make(map[int]string)
+		ld := openWords(t, newFiles(files), loader.Options{
+			BatchSize: 10, Order: loader.Shuffle{}, Workers: 2, Transforms: tf, OnError: onError,
+			Report: func(e *loader.Error) {
+				mu.Lock()
+				defer mu.Unlock()
+				reported[e.Record] = e.Error()
+			},
+		})
+		valid := 0
+		for b, err := range ld.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := tensor.As[float32](b.Field("t"))
+			size := len(x) / b.Len()
+			for i, ok := range b.Valid() {
+				if ok {
+					valid++
+				}
+				zero := !slices.ContainsFunc(x[i*size:(i+1)*size], func(v float32) bool { return v != 0 })
+				if zero != (onError == loader.Blank && !ok) {
+					t.Errorf("record %d: valid %v, all zero %v", b.Indices()[i], ok, zero)
+				}
+			}
+		}
+		if valid != n-len(reasons) || len(reported) != len(reasons) {
+			t.Errorf("%v: %d valid records, %d reported", onError, valid, len(reported))
+		}
+		for r, reason := range reasons {
+			if !strings.Contains(reported[r], reason) || !strings.Contains(reported[r], fmt.Sprintf("record %d", r)) {
+				t.Errorf("%v: record %d: %q; want %q", onError, r, reported[r], reason)
+			}
+		}
+	}
+}
+
+func TestFilesThatDoNotFit(t *testing.T) {
+	open, err := transforms.Compose(transforms.Resize{Size: []int{64}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tooLarge, err := transforms.Compose(transforms.RandomCrop{Size: []int{5000}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fits, err := transforms.Compose(transforms.RandomCrop{Size: []int{300}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, c := range map[string]struct {
+		p       *transforms.Pipeline
+		content string
+	}{
+		`have it make one size, by RandomResizedCrop`:     {open, tensor.Image},
+		`smaller than 5000x5000`:                          {tooLarge, tensor.Image},
+		`uint8() of variable length, content utf-8; imag`: {fits, tensor.Text},
+	} {
+		src := newFiles([][]byte{photo(10, 10, 1)})
+		src.specs[2].Content = c.content
+		_, err := loader.New(src, loader.Options{BatchSize: 1, Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: c.p}}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v; want %s", err, want)
+		}
+	}
+	// That some sizes do not suit is for the records to say; bytes that say nothing may be files.
+	src := newFiles([][]byte{photo(10, 10, 1), photo(400, 300, 2)})
+	src.specs[2].Content = ""
+	ld := openWords(t, src, loader.Options{BatchSize: 2, OnError: loader.Backfill, Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: fits}}})
+	for b, err := range ld.Epoch(t.Context(), 0) {
+		if err != nil || fmt.Sprint(b.Valid(), b.Field("t").Shape()) != "[false true] (2, 300, 300, 3)" {
+			t.Errorf("%v of %v, %v", b.Valid(), b.Field("t").Shape(), err)
+		}
+	}
+}
+
+// Photographs are trained from as they are: the dataset is that of
+//
+//	preprocess photos/ out/photos --keep-encoded
+//
+// or of a program's own, as here.
+func ExampleImages_files() {
+	dir, err := os.MkdirTemp("", "photos")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	files := store.NewRagged("images", tensor.Uint8)
+	files.Content = tensor.Image
+	schema := store.Schema{Fields: []store.Field{files, store.NewField("labels", tensor.Int64)}}
+	path := filepath.Join(dir, "ds")
+	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Close()
+	record := store.NewRecord(schema)
+	for i := range 20 {
+		record.Values[0] = photo(300+10*i, 400-10*i, uint64(i)) // the bytes of a file
+		if err := w.Append(record); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		log.Fatal(err)
+	}
+
+	ds, err := mmapds.Open(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ds.Close()
+	p, err := transforms.Compose(
+		transforms.RandomResizedCrop{Size: []int{224}},
+		transforms.RandomHorizontalFlip{},
+		transforms.ToLayout{Layout: transforms.CHW},
+		transforms.ConvertDType{DType: tensor.Float32},
+		transforms.Normalize{Mean: []float64{.485, .456, .406}, Std: []float64{.229, .224, .225}},
+	)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ld, err := loader.New(ds, loader.Options{
+		BatchSize: 8, Order: loader.Shuffle{}, OnError: loader.Backfill, // of a photo that cannot be decoded
+		Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer ld.Close()
+	for b, err := range ld.Epoch(context.Background(), 0) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		x, y := tensor.As[float32](b.Field("images")), tensor.As[int64](b.Field("labels"))
+		fmt.Println(b.Field("images").Shape(), len(x), len(y))
+	}
+	// Output:
+	// (8, 3, 224, 224) 1204224 8
+	// (8, 3, 224, 224) 1204224 8
+	// (4, 3, 224, 224) 602112 4
+}
+
+// TestOrientedFiles turns images as their EXIF orientation says, where that is asked for.
+func TestOrientedFiles(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join(kinds, "orientation6.jpg"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := transforms.Compose(transforms.Resize{Size: []int{8, 8}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pixels := func(orient bool) []byte {
+		ld := openWords(t, newFiles([][]byte{data}), loader.Options{BatchSize: 1, Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: p, Orient: orient}}})
+		for b, err := range ld.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.Clone(b.Field("t").Bytes())
+		}
+		return nil
+	}
+	d := decode.New(decode.Options{Orient: true})
+	defer d.Close()
+	m, err := d.Open(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := make([]byte, 8*8*3)
+	if err := p.Runner().Do(want, m); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(pixels(true), want) || bytes.Equal(pixels(false), want) {
+		t.Error("Orient makes no difference, or the wrong one")
+	}
+}
+
+// TestLayoutOfTheSpec takes the layout of pixels from their Spec.
+func TestLayoutOfTheSpec(t *testing.T) {
+	p, err := transforms.Compose(transforms.ToLayout{Layout: transforms.CHW})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := tensor.Spec{Name: "x", DType: tensor.Uint8, Shape: tensor.Shape{3, 6, 7}, Layout: tensor.CHW}
+	out, err := loader.Images{Pipeline: p}.Output(in)
+	if err != nil || out.Layout != tensor.CHW || out.Shape.String() != "(3, 6, 7)" {
+		t.Errorf("%+v, %v", out, err)
+	}
+	in.Layout, in.Shape = tensor.HWC, tensor.Shape{6, 7, 3}
+	out, err = loader.Images{Pipeline: p, Layout: transforms.CHW}.Output(in)
+	if err != nil || out.Layout != tensor.CHW || out.Shape.String() != "(3, 6, 7)" {
+		t.Errorf("%+v, %v", out, err)
+	}
+}
