@@ -24,7 +24,7 @@ func (m *Manifest) Extend(schema Schema, splits []string) (Schema, error) {
 			out.Fields = append(out.Fields, old)
 		}
 	}
-	names := m.splitNames()
+	names := m.SplitNames()
 	if len(names) > len(splits) || !slices.Equal(names, splits[:len(names)]) || len(names) == 0 && len(splits) > 0 {
 		errs = append(errs, fmt.Errorf("its splits are %q, and not %q", names, splits))
 	}

@@ -224,10 +224,10 @@ func (l *Ledger) Manifest(info Info) *Manifest {
 		Recipe:     info.Recipe, Source: info.Source, Skipped: info.Skipped,
 	}
 	for i, f := range l.schema.Fields {
-		s := l.statistics(i, f)
+		s := l.statistics(i, f, l.books)
 		m.Statistics[f.Name] = s
 		if info.NormalizeByStatistics && PixelBytes(f) {
-			m.Fields[i].Normalization = s.normalization()
+			m.Fields[i].Normalization = l.statistics(i, f, l.booksOf(info.NormalizeSplit)).normalization()
 		}
 	}
 	m.ID = l.id(m.Fields)
@@ -259,11 +259,19 @@ func (s *Statistics) normalization() *Normalization {
 	return n
 }
 
-// statistics sums a field up over all splits.
-func (l *Ledger) statistics(i int, f Field) *Statistics {
+// booksOf returns the books of a split, or of all records if it is "" or none of the splits.
+func (l *Ledger) booksOf(split string) []books {
+	if i := slices.Index(l.splits, split); i >= 0 {
+		return l.books[i : i+1]
+	}
+	return l.books
+}
+
+// statistics sums a field up over the books of some splits.
+func (l *Ledger) statistics(i int, f Field, list []books) *Statistics {
 	stats, labels := make([]moments, len(l.books[0].stats[i])), make([]int64, len(f.Classes))
 	var all, lengths moments
-	for _, b := range l.books {
+	for _, b := range list {
 		for c := range stats {
 			stats[c].merge(b.stats[i][c])
 		}

@@ -40,7 +40,7 @@ func (m *Manifest) checkSplits() error {
 	if len(m.Splits) == 0 {
 		return nil
 	}
-	if err := checkSplitNames(m.splitNames()); err != nil {
+	if err := checkSplitNames(m.SplitNames()); err != nil {
 		return err
 	}
 	var all [][2]int64
@@ -66,7 +66,8 @@ func (m *Manifest) checkSplits() error {
 
 func compareRanges(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) }
 
-func (m *Manifest) splitNames() []string {
+// SplitNames returns the names of the splits, in order; nil without splits.
+func (m *Manifest) SplitNames() []string {
 	var names []string
 	for _, s := range m.Splits {
 		names = append(names, s.Name)

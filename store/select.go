@@ -80,7 +80,7 @@ func (d *Dataset) findSplit(name string) (Split, error) {
 			return s, nil
 		}
 	}
-	return Split{}, fmt.Errorf("it has no split %q%s", name, nearest.Hint(name, d.Manifest.splitNames()))
+	return Split{}, fmt.Errorf("it has no split %q%s", name, nearest.Hint(name, d.Manifest.SplitNames()))
 }
 
 // cut adds what records [a, b) have in column from. The extents of offsets, which is from

@@ -39,4 +39,7 @@ type Info struct {
 	// NormalizeByStatistics gives every uint8 field of pixels, see PixelBytes, the
 	// normalisation that its own statistics ask for, for the reader to apply.
 	NormalizeByStatistics bool
+
+	// NormalizeSplit is the split whose statistics these are; "" stands for those of all records.
+	NormalizeSplit string
 }

@@ -1,7 +1,7 @@
 package preprocess
 
 import (
-	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/internal/decode"
 	"github.com/penstock/penstock/internal/source"
@@ -16,8 +18,8 @@ import (
 )
 
 // complete returns the summary of a dataset that a run before this one has finished, as
-// --resume finds it when that was stopped behind its last step. It is nil if there is none,
-// or one that was made in another way.
+// --resume finds it when that was stopped behind its last step. It is nil if there is none;
+// one that was made in another way is an error.
 func complete(c Config) (*Summary, error) {
 	if !c.Resume || c.Append || c.Overwrite {
 		return nil, nil
@@ -26,8 +28,11 @@ func complete(c Config) (*Summary, error) {
 		return nil, nil
 	}
 	m, err := openManifest(c.Dest)
-	if err != nil || !c.made(m) {
+	if err != nil {
 		return nil, nil // that it is there will be the error
+	}
+	if list := c.differences(m); list != nil {
+		return nil, madeOtherwise(c.Dest, list)
 	}
 	return c.found(m, infoOf(m))
 }
@@ -83,30 +88,100 @@ func (b *books) restoreFrom(m *store.Manifest) {
 	}
 }
 
-// made reports whether a dataset is what this Config would make of a source of that name.
-func (c Config) made(m *store.Manifest) bool {
-	if m.Recipe == nil || m.Source == nil || m.Recipe.Program != program() || m.Recipe.Decoder != decode.Backend() {
-		return false
+// differences lists in what a dataset is not what this Config would make of a source of that
+// name; nothing if it is.
+func (c Config) differences(m *store.Manifest) (list []string) {
+	add := func(what, was, is string) {
+		if was != is {
+			list = append(list, fmt.Sprintf("%s: %s there, %s now", what, clipped(cmp.Or(was, "none")), clipped(cmp.Or(is, "none"))))
+		}
+	}
+	if m.Recipe == nil || m.Source == nil {
+		return []string{"it says not how it was made"}
 	}
 	path, err := filepath.Abs(c.Source)
-	if err != nil || filepath.Base(path) != m.Source.Name {
-		return false
-	}
-	images := c.images()
-	p, err := images.pipeline()
 	if err != nil {
-		return false
+		return []string{err.Error()}
 	}
-	want, err := json.Marshal(p)
+	add("source", m.Source.Name, filepath.Base(path))
+	add("version", m.Recipe.Program, program())
+	add("decoder", m.Recipe.Decoder, decode.Backend())
+	if names := m.SplitNames(); c.Normalize.Dataset && c.NormalizeSplit == "" && len(names) > 0 {
+		c.NormalizeSplit = trainingSplit(names)
+	}
+	options := c.options() // of a source of arrays
+	if images := c.images().options(); m.Recipe.Options["color"] != "" {
+		options = images
+	}
+	for _, key := range slices.Sorted(maps.Keys(m.Recipe.Options)) {
+		add("--"+key, m.Recipe.Options[key], options[key])
+	}
+	for _, key := range slices.Sorted(maps.Keys(options)) {
+		if _, ok := m.Recipe.Options[key]; !ok {
+			add("--"+key, "", options[key])
+		}
+	}
+	if c.Transforms == nil && !c.Normalize.Dataset && m.Recipe.Transforms != nil {
+		was, is := stepsOf(m.Recipe.Transforms), c.steps()
+		add("transforms", namesOf(was), namesOf(is))
+		for k := range min(len(was), len(is)) {
+			for _, key := range slices.Sorted(maps.Keys(is[k])) {
+				if namesOf(was) == namesOf(is) {
+					add(is[k]["op"]+" "+key, was[k][key], is[k][key])
+				}
+			}
+		}
+	}
+	return list
+}
+
+// step is a transform of a recipe: its members as JSON, but for "op", which is its name.
+type step map[string]string
+
+// steps returns the transforms that the flags ask for.
+func (c Config) steps() []step {
+	p, err := c.images().pipeline()
 	if err != nil {
-		return false
+		return nil
 	}
-	var is bytes.Buffer
-	if m.Recipe.Transforms != nil && json.Compact(&is, m.Recipe.Transforms) != nil {
-		return false
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil
 	}
-	same := is.Len() == 0 || bytes.Equal(is.Bytes(), want) || c.Normalize.Dataset || c.Transforms != nil
-	return same && (maps.Equal(images.options(), m.Recipe.Options) || maps.Equal(c.options(), m.Recipe.Options))
+	return stepsOf(text)
+}
+
+// stepsOf reads the transforms of a recipe, none where it is not a list of objects.
+func stepsOf(recipe json.RawMessage) (list []step) {
+	var raw []map[string]any
+	if json.Unmarshal(recipe, &raw) != nil {
+		return nil
+	}
+	for _, members := range raw {
+		s := make(step)
+		for key, value := range members {
+			text, err := json.Marshal(value)
+			if err != nil {
+				return nil
+			}
+			s[key] = strings.Trim(string(text), `"`)
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func namesOf(list []step) string {
+	var names []string
+	for _, s := range list {
+		names = append(names, s["op"])
+	}
+	return strings.Join(names, ", ")
+}
+
+// madeOtherwise is the error for a dataset that --resume cannot be the end of.
+func madeOtherwise(dest string, differences []string) error {
+	return fmt.Errorf("%s %w already, and --resume cannot continue it: %s; choose another name, or use --overwrite", dest, store.ErrExist, strings.Join(differences, "; "))
 }
 
 // checkAppended refuses to append a source a second time because --resume finds nothing to

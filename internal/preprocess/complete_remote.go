@@ -9,10 +9,10 @@ import (
 )
 
 // complete is for a flat dataset in a bucket what the function complete is: where present found
-// one, and --resume is to go on with the run that made it, that is done. info describes its source,
-// or reports that it was made in another way. What the run has left on this machine is removed.
+// one, and --resume is to continue the run that made it, that is done. info describes its source,
+// or says that it was made in another way. What the run has left on this machine is removed.
 // Without such a dataset the error is that of present.
-func (b *buckets) complete(c Config, d *destination, present error, info func(*store.Manifest) (source.Info, bool)) (*Summary, error) {
+func (b *buckets) complete(c Config, d *destination, present error, info func(*store.Manifest) (source.Info, error)) (*Summary, error) {
 	if !errors.Is(present, store.ErrExist) || !c.Resume || c.World.Size > 0 || c.format() != formatFlat {
 		return nil, present
 	}
@@ -24,9 +24,9 @@ func (b *buckets) complete(c Config, d *destination, present error, info func(*s
 	if err != nil {
 		return nil, present
 	}
-	of, ok := info(m)
-	if !ok {
-		return nil, present
+	of, err := info(m)
+	if err != nil {
+		return nil, err
 	}
 	if c.Dest, err = b.mount(d.text); err != nil {
 		return nil, err
@@ -40,11 +40,11 @@ func (b *buckets) complete(c Config, d *destination, present error, info func(*s
 }
 
 // ofMade describes the source of a dataset that is what this Config would make.
-func (c Config) ofMade(m *store.Manifest) (source.Info, bool) {
-	if !c.made(m) {
-		return source.Info{}, false
+func (c Config) ofMade(m *store.Manifest) (source.Info, error) {
+	if list := c.differences(m); list != nil {
+		return source.Info{}, madeOtherwise(c.Dest, list)
 	}
-	return infoOf(m), true
+	return infoOf(m), nil
 }
 
 // merged is complete for a merge; its parts, which are in folders, are removed if they are to be.
@@ -59,7 +59,12 @@ func (b *buckets) merged(m, local MergeConfig, d *destination, folders []string,
 	if err != nil {
 		return nil, err
 	}
-	s, err := b.complete(c, d, present, func(m *store.Manifest) (source.Info, bool) { return p.info(), p.became(m) })
+	s, err := b.complete(c, d, present, func(m *store.Manifest) (source.Info, error) {
+		if !p.became(m) {
+			return source.Info{}, present
+		}
+		return p.info(), nil
+	})
 	if err != nil {
 		return nil, err
 	}

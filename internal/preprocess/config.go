@@ -39,6 +39,10 @@ type Config struct {
 	DType     tensor.DType
 	Normalize Normalize
 
+	// NormalizeSplit is the split that the dataset's own mean and deviation come from, or "all";
+	// "" is the split of training where there are splits, see [trainingSplit].
+	NormalizeSplit string
+
 	Rules
 	KeepEncoded bool // keep files of images as they are, as a field of variable length
 
@@ -170,6 +174,7 @@ func (c Config) problems() (list []string) {
 	add(c.Stratify && c.Split == nil, "--stratify: says how to --split, which is not given")
 	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
+	add(c.NormalizeSplit != "" && !c.Normalize.Dataset, "--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
 	add(c.Append && c.Normalize.ofImages() && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
 	add(c.KeepEncoded && (c.changesPixels() || c.Alpha != decode.DropAlpha), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
 	for _, place := range []string{c.Source, c.Dest} {

@@ -71,6 +71,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&c.KeepEncoded, "keep-encoded", false, "keep image files as they are, as a field of variable length, for the loader to decode")
 	fs.StringVar(&f.normalize, "normalize", "none", "`MEAN/STD`, such as 0.5,0.5,0.5/0.25,0.25,0.25, or a name: none, imagenet, dataset (its own figures; dataset:FIELD@AXIS,... for arrays), inception, clip; "+
 		"float types store (x/255-MEAN)/STD, uint8 notes it in the dataset for the loader to do")
+	fs.StringVar(&c.NormalizeSplit, "normalize-split", "", "`SPLIT` that --normalize dataset is computed from, or all (default the training split, all records without splits)")
 	fs.IntVar(&c.Workers, "workers", c.Workers, "`N` images at a time; the result is the same for any N")
 	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` of images in one file of a flat dataset (default 256MiB)")
 	f.packing.register(fs)
@@ -97,7 +98,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	cli.Group(cmd, "Source and dataset", "from", "fields", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup", "view")
 	cli.Group(cmd, "Compression", compressNames...)
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
-	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded")
+	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded")
 	cli.Group(cmd, "Many machines, buckets", "rank", "world-size", "spool")
 	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline", "print-pipeline", "json", "quiet")
 	for name, list := range choices {

@@ -80,6 +80,9 @@ func (r *run) makePart(ctx context.Context) (*store.Manifest, error) {
 	if err := r.refuseOwnFigures(j); err != nil {
 		return nil, err
 	}
+	if err := r.setNormalizeSplit(); err != nil {
+		return nil, err
+	}
 	plan, err := r.newPlan(ctx, j, ordered)
 	if err != nil {
 		return nil, err

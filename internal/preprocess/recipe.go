@@ -77,7 +77,7 @@ func (c Config) options() map[string]string {
 	all := map[string]string{
 		"alpha": c.alpha(), "exif-orientation": choose(c.Orient, "applied", "ignored"),
 		"sixteen-bit": choose(c.RefuseDeep, "refused", "high-byte"), "cmyk": choose(c.RefuseCMYK, "refused", "converted"),
-		"color": c.Color, "normalize": c.Normalize.Name, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
+		"color": c.Color, "normalize": c.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
 		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.KeepEncoded, "true", ""),
 		"split": splitText(c.Split), "stratify": choose(c.Stratify, "true", ""), "shuffle": c.Shuffle.String(),
 		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),

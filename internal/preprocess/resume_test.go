@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,38 @@ func TestResumeRefusesWhatDiffers(t *testing.T) {
 		if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: error %v", what, err)
 		}
+	}
+}
+
+// A finished dataset that another recipe made is no end of a run with --resume: the error says
+// what differs.
+func TestResumeSaysWhatDiffers(t *testing.T) {
+	source := folder(t, 8)
+	for want, change := range map[string]func(*Config){
+		"CenterCrop size: [16,16] there, [12,12] now":                          func(c *Config) { c.Crop = []int{12} },
+		"transforms: Resize, CenterCrop, ToLayout there, Resize, ToLayout now": func(c *Config) { c.Crop = nil; c.Resize = []int{16, 16} },
+		"--exif-orientation: ignored there, applied now":                       func(c *Config) { c.Orient = true },
+		"--split: none there, train=0.5,val=0.5 now":                           func(c *Config) { c.Split = []Share{{"train", 0.5}, {"val", 0.5}} },
+		"--color: rgb there, gray now":                                         func(c *Config) { c.Color = "gray" },
+		"source: photos there, other now":                                      func(c *Config) { c.Source = filepath.Join(filepath.Dir(source), "other") },
+	} {
+		c := config(t, source)
+		mustRun(t, c)
+		c.Resume = true
+		change(&c)
+		_, err := Run(context.Background(), c, &silent{})
+		if err == nil || !strings.Contains(err.Error(), "exists already, and --resume cannot continue it: "+want) {
+			t.Errorf("%s: error %v", want, err)
+		}
+	}
+}
+
+// A split that gets no records is reported, with what to do.
+func TestEmptySplit(t *testing.T) {
+	c := config(t, folder(t, 4))
+	c.Split = []Share{{"train", 0.999999}, {"val", 0.000001}}
+	if s := mustRun(t, c); !slices.Contains(s.hints, "the split val has no records; --stratify gives it its share to within one record") {
+		t.Errorf("notes %q", s.hints)
 	}
 }
 

@@ -38,6 +38,9 @@ type run struct {
 }
 
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
+	if err := r.setNormalizeSplit(); err != nil {
+		return nil, err
+	}
 	if r.measures() {
 		n, err := r.measure(ctx)
 		if err != nil {
@@ -62,7 +65,7 @@ func (r *run) measures() bool {
 // stored in uint8.
 func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 	c := r.config
-	c.DType, c.Split, c.Dedup = tensor.Uint8, nil, false
+	c.DType = tensor.Uint8
 	j, err := r.newJob(ctx, c)
 	if err != nil {
 		return nil, err
@@ -72,15 +75,13 @@ func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 		return nil, errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
 	}
 	ledger, sums := store.NewLedger(j.schema), make([]uint32, len(j.schema.Fields))
-	r.books = newBooks(c)
-	err = r.pass(ctx, j, "measuring (1 of 2)", r.src.Samples(), func(s *slot) error {
-		s.record.Split = ""
-		return ledger.Add(s.record, sums)
+	err = r.measurePass(ctx, j, func(rec *store.Record) error {
+		rec.Split = ""
+		return ledger.Add(rec, sums)
 	})
 	if err != nil {
 		return nil, err
 	}
-	r.skip = int64(len(r.books.skipped))
 	return ledger.Manifest(store.Info{NormalizeByStatistics: true}).Fields[at].Normalization, nil
 }
 
@@ -144,7 +145,7 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 	info := store.Info{
 		Recipe: recipe, Source: r.books.source(r.info), Skipped: r.books.listed(),
-		NormalizeByStatistics: r.config.Normalize.ofImages(),
+		NormalizeByStatistics: r.config.Normalize.ofImages(), NormalizeSplit: r.config.NormalizeSplit,
 	}
 	if r.collected != nil {
 		info.Recipe, info.Source, info.Skipped = r.collected.Recipe, r.collected.Source, r.collected.Skipped
@@ -161,11 +162,16 @@ func (r *run) append(j *job, w store.Writer, s *slot) error {
 	if r.duplicate(s) {
 		return nil
 	}
-	s.record.Split = s.sample.Split
-	if r.config.Split != nil {
-		s.record.Split = r.books.splitter.choose(s.digest[:], j.class(s.record))
-	}
+	s.record.Split = r.splitOf(j, s)
 	return w.Append(s.record)
+}
+
+// splitOf returns the split of the next record, "" without splits.
+func (r *run) splitOf(j *job, s *slot) string {
+	if r.config.Split != nil {
+		return r.books.splitter.choose(s.digest[:], j.class(s.record))
+	}
+	return s.sample.Split
 }
 
 // stage names the pass that writes, for the progress.

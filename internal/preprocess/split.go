@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"github.com/penstock/penstock/store"
 )
 
 // Share is a split and its share of the records.
@@ -39,6 +41,20 @@ func ParseSplit(text string) (list []Share, err error) {
 		return nil, fmt.Errorf("the shares add up to %v, not to 1", sum)
 	}
 	return list, nil
+}
+
+// emptySplits says which splits got no records, and what to do.
+func (c Config) emptySplits(m *store.Manifest) (list []string) {
+	advice := "--stratify gives it its share to within one record"
+	if c.Stratify || c.Split == nil {
+		advice = "give it more records"
+	}
+	for _, s := range m.Splits {
+		if s.Records() == 0 {
+			list = append(list, fmt.Sprintf("the split %s has no records; %s", s.Name, advice))
+		}
+	}
+	return list
 }
 
 // splitText is what ParseSplit reads.

@@ -22,7 +22,6 @@ func (r *run) measureArrays(ctx context.Context) error {
 	if !c.Normalize.Dataset || c.Normalize.Fields == nil && slices.ContainsFunc(r.info.Fields, ofPixels) {
 		return nil
 	}
-	c.Split, c.Dedup = nil, false
 	j, err := r.newJob(ctx, c)
 	if err != nil {
 		return err
@@ -34,17 +33,15 @@ func (r *run) measureArrays(ctx context.Context) error {
 	if r.base != nil {
 		return fmt.Errorf("--append and --normalize dataset: the figures would be those of the new records alone; give those of %s, with the recipe that inspect show --recipe prints: --pipeline FILE", c.Dest)
 	}
-	r.books = newBooks(c)
-	err = r.pass(ctx, j, "measuring (1 of 2)", r.src.Samples(), func(s *slot) error {
+	err = r.measurePass(ctx, j, func(rec *store.Record) error {
 		for _, f := range list {
-			f.add(s.record.Values[f.at])
+			f.add(rec.Values[f.at])
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	r.skip = int64(len(r.books.skipped))
 	return r.standardize(j, list)
 }
 
@@ -61,7 +58,7 @@ func (r *run) standardize(j *job, list []*figures) error {
 			return fmt.Errorf("--normalize dataset: field %q: %w", name, err)
 		}
 		r.config.standardize[name] = t
-		r.progress.Note(fmt.Sprintf("%s is standardized by its own %s\n", name, countFigures(len(t.Mean))))
+		r.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)), ofSplit(r.config.NormalizeSplit)))
 	}
 	return nil
 }

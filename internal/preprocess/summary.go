@@ -107,6 +107,7 @@ func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summa
 	s.ID, s.Records = m.ID, m.Records
 	s.Bytes, err = treeBytes(c.Dest)
 	s.Storage = m.Storage
+	s.hints = append(slices.Clip(s.hints), c.emptySplits(m)...)
 	for _, p := range m.Splits {
 		s.Splits = append(s.Splits, SplitSummary{p.Name, p.Records()})
 	}

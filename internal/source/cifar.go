@@ -20,7 +20,7 @@ import (
 const cifarPixels = 3 * 32 * 32
 
 // openCIFAR opens the binary version of CIFAR-10 or CIFAR-100: a file of it, or its folder,
-// which stands for the training set. https://www.cs.toronto.edu/~kriz/cifar.html
+// where the files for training and for tests are splits. https://www.cs.toronto.edu/~kriz/cifar.html
 func openCIFAR(_ context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
 	files, err := cifarFiles(path)
 	if err != nil {
@@ -40,8 +40,33 @@ func openCIFAR(_ context.Context, path string, _ Options, wanted []Wanted) (Sour
 		closeFiles(open)
 		return nil, err
 	}
-	return newArrays("cifar", path, baseName(path), columns, open...)
+	s, err := newArrays("cifar", path, baseName(path), columns, open...)
+	if splits := cifarSplits(files, parts.counts); err == nil && splits != nil {
+		return newSplitSource(s, splits), nil
+	}
+	return s, err
 }
+
+// cifarSplits returns the splits of a folder that has files for training and for tests.
+func cifarSplits(files []string, counts []int64) []store.Split {
+	train, test := store.Split{Name: "train"}, store.Split{Name: "test"}
+	at := int64(0)
+	for i, name := range files {
+		s := &train
+		if cifarTests[filepath.Base(name)] {
+			s = &test
+		}
+		s.Ranges = append(s.Ranges, [2]int64{at, at + counts[i]})
+		at += counts[i]
+	}
+	if train.Ranges == nil || test.Ranges == nil {
+		return nil
+	}
+	return []store.Split{train, test}
+}
+
+// cifarTests are the files of the test sets.
+var cifarTests = map[string]bool{"test_batch.bin": true, "test.bin": true}
 
 // cifarFiles returns the files to read, in order.
 func cifarFiles(path string) ([]string, error) {
@@ -52,12 +77,18 @@ func cifarFiles(path string) ([]string, error) {
 	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
 		return files, err
 	}
-	for _, pattern := range []string{"data_batch_*.bin", "train.bin"} {
-		if found, _ := vfs.Glob(filepath.Join(escape(files[0]), pattern)); len(found) > 0 {
+	dir := escape(files[0])
+	for _, names := range [][]string{{"data_batch_*.bin", "test_batch.bin"}, {"train.bin", "test.bin"}} {
+		var found []string
+		for _, name := range names {
+			list, _ := vfs.Glob(filepath.Join(dir, name))
+			found = append(found, list...)
+		}
+		if found != nil {
 			return found, nil
 		}
 	}
-	return nil, fmt.Errorf("source %s: the folder holds neither data_batch_*.bin nor train.bin; give the file that is meant", path)
+	return nil, fmt.Errorf("source %s: the folder holds none of data_batch_*.bin, test_batch.bin, train.bin and test.bin; give the file that is meant", path)
 }
 
 // cifarClasses are the class names; coarse is nil for CIFAR-10.

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -190,6 +191,47 @@ func FuzzIDX(f *testing.F) {
 	f.Add([]byte("\x00\x00\x08\x01\x00\x00\x00\x00"))
 	f.Add([]byte("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) { readAllOf(t, "idx", "x-images-idx-ubyte", data) })
+}
+
+// A folder of CIFAR with files for training and for tests has both as splits; one with test files
+// alone is read too.
+func TestCIFARFolder(t *testing.T) {
+	batch := func(records int, label byte) []byte {
+		return bytes.Repeat(append([]byte{label}, make([]byte, cifarPixels)...), records)
+	}
+	dir := t.TempDir()
+	write := func(name string, data []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := func(splits []string, want []string) {
+		t.Helper()
+		s, err := Open(context.Background(), dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		var got []string
+		v := NewValues(2)
+		for sample, err := range s.Samples() {
+			if err == nil {
+				err = sample.Data.Read(v)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, fmt.Sprint(sample.Split, v.Get(1)[0]))
+		}
+		if !slices.Equal(got, want) || !slices.Equal(s.Info().Splits, splits) {
+			t.Errorf("splits %q, samples %q; want %q, %q", s.Info().Splits, got, splits, want)
+		}
+	}
+	write("test_batch.bin", batch(2, 7))
+	look(nil, []string{"7", "7"})
+	write("data_batch_1.bin", batch(1, 3))
+	write("data_batch_2.bin", batch(2, 4))
+	look([]string{"train", "test"}, []string{"train3", "train4", "train4", "test7", "test7"})
 }
 
 func FuzzCIFAR(f *testing.F) {

@@ -21,6 +21,9 @@ func splitRank(name string) int {
 // isSplit reports whether a name is one of a split.
 func isSplit(name string) bool { return splitRank(name) >= 0 }
 
+// TrainingName reports whether a split of that name is the one for training.
+func TrainingName(name string) bool { return splitRank(name) == 0 }
+
 // bySplit compares names of splits: those of training come first, those of tests last.
 func bySplit(a, b string) int {
 	if d := splitRank(a) - splitRank(b); d != 0 {
