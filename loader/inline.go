@@ -95,9 +95,8 @@ func (ld *Loader) fillHere(p *pass, now time.Duration) (made time.Duration) {
 	ld.stats.Inline++
 	ld.mu.Unlock()
 	defer ld.mu.Lock()
-	if !ld.hands.plain {
-		defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	}
+	// A fault in mapped memory becomes a panic, which catch turns into an error.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	ld.hands.at = now
 	ld.hands.serve(p, s)
 	return ld.hands.at

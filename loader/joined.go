@@ -200,6 +200,18 @@ func (j *Joined) IsWarm(field string, a, b int) bool {
 	return ok && b <= j.ends[i] && w.IsWarm(field, from, from+b-a)
 }
 
+// Fault has the source whose memory addr lies in say why a read there failed.
+func (j *Joined) Fault(addr uintptr) error {
+	for i, p := range j.parts {
+		if f, ok := p.(FaultSource); ok {
+			if err := f.Fault(addr); err != nil {
+				return j.renumber(i, err)
+			}
+		}
+	}
+	return nil
+}
+
 // each calls f for the part of records [a, b) in every source that has some.
 func (j *Joined) each(a, b int, f func(p Source, a, b int) error) error {
 	for a < b {

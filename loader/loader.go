@@ -29,6 +29,7 @@ type Loader struct {
 	pieces    contiguity   // nil if every run of the Source is one piece
 	warmer    warmer       // nil if memory of the Source needs no warming
 	warmth    warmth       // nil if the Source does not tell which memory is warm
+	faults    FaultSource  // nil if the Source does not explain faults in its memory
 	identity  State        // of the start
 	ragged    raggedSource // nil if no field has records of different lengths
 	ring      *ring
@@ -88,6 +89,7 @@ func New(src Source, opts Options) (*Loader, error) {
 	ld.pieces, _ = src.(contiguity)
 	ld.warmer, _ = src.(warmer)
 	ld.warmth, _ = src.(warmth)
+	ld.faults, _ = src.(FaultSource)
 	ld.fetched, ld.fetchWait, _ = linkOf(src)
 	ld.work.L, ld.ready.L = &ld.mu, &ld.mu
 	ld.stats.Cores = max(1, runtime.GOMAXPROCS(0)/max(1, opts.World.LocalSize))

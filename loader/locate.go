@@ -6,15 +6,30 @@ import (
 	"runtime/debug"
 )
 
-// catch is deferred around code of the Source, the Order and the caller: a panic becomes an
-// error with the stack that led to it. A fault in mapped memory is such a panic.
+// catch is deferred around code of the Source, the Order and the caller. A fault in mapped
+// memory of the Source becomes the error that the Source has for it. Every other panic becomes
+// an error with the stack that led to it, or passes through where the worker is plain.
 func (w *worker) catch(err *error) {
-	if w.plain {
+	p := recover()
+	if p == nil {
 		return
 	}
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+	if lost := w.ld.lostAt(p); lost != nil {
+		*err = lost
+		return
 	}
+	if w.plain {
+		panic(p)
+	}
+	*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+}
+
+// lostAt returns the Source's error for a panic that is a fault in its memory, or nil.
+func (ld *Loader) lostAt(p any) error {
+	if fault, ok := p.(interface{ Addr() uintptr }); ok && ld.faults != nil {
+		return ld.faults.Fault(fault.Addr())
+	}
+	return nil
 }
 
 // outside returns the position of the first index that is not in [0, n), or -1.

@@ -75,6 +75,14 @@ type warmth interface {
 	IsWarm(field string, a, b int) bool
 }
 
+// FaultSource is what a Source implements that returns mapped memory. Fault returns why a read
+// at addr failed, if addr lies in memory of the Source, and nil for every other address. Its
+// error should name the record (a method Record() int) and the file. The loader asks when a read
+// faults because a file was truncated, or its disk failed.
+type FaultSource interface {
+	Fault(addr uintptr) error
+}
+
 // recordError is what an error of a Source implements if its text names the record that
 // failed.
 type recordError interface {

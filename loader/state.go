@@ -116,8 +116,8 @@ func (ld *Loader) adopt(st State) error {
 	compare("number of records", st.Records, id.Records)
 	compare("order", st.Order, id.Order)
 	compare("seed", st.Seed, id.Seed)
-	compare("global batch (BatchSize times World.Size)", st.GlobalBatch, id.GlobalBatch)
-	compare("DropLast", st.DropLast, id.DropLast)
+	compare("global batch (batch size times world size)", st.GlobalBatch, id.GlobalBatch)
+	compare("setting of drop last", st.DropLast, id.DropLast)
 	compare("pipeline of transforms", st.Transforms, id.Transforms)
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -197,8 +197,8 @@ func TestResumeRefusesAnotherRun(t *testing.T) {
 		{larger, base, "another number of records: 100, now 101"},
 		{m, with(func(o *loader.Options) { o.Order = loader.RunShuffle{Run: 2} }), "another order: shuffle, now runs(2)"},
 		{m, with(func(o *loader.Options) { o.Seed = 2 }), "another seed: 1, now 2"},
-		{m, with(func(o *loader.Options) { o.World.Size = 2 }), "another global batch (BatchSize times World.Size): 10, now 20"},
-		{m, with(func(o *loader.Options) { o.DropLast = true }), "another DropLast"},
+		{m, with(func(o *loader.Options) { o.World.Size = 2 }), "another global batch (batch size times world size): 10, now 20"},
+		{m, with(func(o *loader.Options) { o.DropLast = true }), "another setting of drop last"},
 		{m, with(func(o *loader.Options) {
 			o.Transforms = map[string]loader.Transform{"x": loader.Images{Pipeline: flip, Layout: transforms.CHW}}
 		}), "another pipeline of transforms"},

@@ -23,21 +23,29 @@ func (d *Dataset) catch(err *error, before bool) {
 	if r == nil {
 		return
 	}
-	fault, ok := r.(interface{ Addr() uintptr })
-	if !ok {
-		panic(r)
+	if fault, ok := r.(interface{ Addr() uintptr }); ok {
+		if lost := d.Fault(fault.Addr()); lost != nil {
+			*err = lost
+			return
+		}
 	}
+	panic(r)
+}
+
+// Fault returns why a read at addr failed, if addr lies in mapped memory of the Dataset: a
+// [ReadError] that names file, field and record. It returns nil for every other address. The
+// caller has recovered from the fault, as [runtime/debug.SetPanicOnFault] lets it.
+func (d *Dataset) Fault(addr uintptr) error {
 	for i := range d.columns {
 		c := &d.columns[i]
 		for k := range c.segments {
 			s := &c.segments[k]
-			if at := fault.Addr() - addressOf(s.data); at < uintptr(len(s.data)) {
-				*err = d.lost(c, s.first+int(at)/c.size, store.ErrCorrupt)
-				return
+			if at := addr - addressOf(s.data); at < uintptr(len(s.data)) {
+				return d.lost(c, s.first+int(at)/c.size, store.ErrCorrupt)
 			}
 		}
 	}
-	panic(r)
+	return nil
 }
 
 // addressOf returns where b lies, to compare with and never to go back from.

@@ -36,6 +36,13 @@ const (
 	maxAhead     = 256
 )
 
+// Limits of other options, which are those of package loader.
+const (
+	maxBatch   = 1 << 30
+	maxWorld   = 1 << 20
+	maxWorkers = 1 << 12
+)
+
 // ahead returns Ahead, or its default.
 func (o Options) ahead() int {
 	if o.Ahead == 0 {
@@ -52,19 +59,37 @@ func (o Options) end() int {
 	return o.Epochs
 }
 
-// validate reports what package loader would not.
+// world returns World, or its default.
+func (o Options) world() int {
+	if o.World == 0 {
+		return 1
+	}
+	return o.World
+}
+
+// validate reports everything that is wrong with o by itself, by the names that clients use.
 func (o Options) validate() error {
 	var errs []error
-	if a := o.ahead(); a < minAhead || a > maxAhead {
-		errs = append(errs, fmt.Errorf("ahead is %d; it must be from %d to %d", a, minAhead, maxAhead))
+	inRange := func(name string, v, least, most int) {
+		if v < least || v > most {
+			errs = append(errs, fmt.Errorf("%s is %d; it must be from %d to %d", name, v, least, most))
+		}
 	}
-	if o.Epochs < 0 {
-		errs = append(errs, fmt.Errorf("epochs is %d; it must not be negative", o.Epochs))
-	}
-	if o.Workers < 0 {
-		errs = append(errs, fmt.Errorf("workers is %d; it must not be negative", o.Workers))
-	}
+	inRange("batch_size", o.BatchSize, 1, maxBatch)
+	inRange("world", o.world(), 1, maxWorld)
+	inRange("rank", o.Rank, 0, max(1, o.world())-1)
+	inRange("ahead", o.ahead(), minAhead, maxAhead)
+	inRange("epochs", o.Epochs, 0, math.MaxInt)
+	inRange("workers", o.Workers, 0, maxWorkers)
 	return errors.Join(errs...)
+}
+
+// validateFor reports options that do not suit a dataset of n records.
+func (o Options) validateFor(n int) error {
+	if global := o.BatchSize * o.world(); o.DropLast && n < global {
+		return fmt.Errorf("drop_last leaves no batch: there are %d records, and a batch of all ranks has %d", n, global)
+	}
+	return nil
 }
 
 // loader returns the options of the Loader that a client gets.

@@ -153,6 +153,9 @@ func (s *session) open(ctx context.Context, q request, path string, workers int)
 
 func (s *session) start(o Options) error {
 	lo, err := o.loader(s.ds)
+	if err == nil {
+		err = o.validateFor(s.ds.Len())
+	}
 	if err != nil {
 		return fmt.Errorf("feed: options: %w", err)
 	}
@@ -245,7 +248,11 @@ func (s *session) hand(ctx context.Context, b loader.Batch) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	where, err := s.desk.put(slot, b, s.ld.State())
+	var where *batch
+	err := s.ds.Guard(func() (err error) { // a ragged field may be a view of the dataset
+		where, err = s.desk.put(slot, b, s.ld.State())
+		return err
+	})
 	if err != nil {
 		return err
 	}

@@ -235,9 +235,11 @@ func TestNoMoreThanTheClientCanHave(t *testing.T) {
 func TestRefused(t *testing.T) {
 	path := dataset(t, false)
 	for first, want := range map[string]string{
-		`{"stats":true}`:          "first message",
-		`{"hello":{"version":7}}`: "version 7 of the protocol, and this feeder version 1",
-		`{"hello":{"version":1}}`: "BatchSize is 0",
+		`{"stats":true}`:                       "first message",
+		`{"hello":{"version":7}}`:              "version 7 of the protocol, and this feeder version 1",
+		`{"hello":{"version":1}}`:              "batch_size is 0",
+		`{"hello":{"version":1,"options":{}}}`: "batch_size is 0; it must be from 1",
+		`{"hello":{"version":1,"options":{"batch_size":1,"rank":2,"world":2}}}`:              "rank is 2; it must be from 0 to 1",
 		`{"hello":{"version":1,"options":{"batch_size":1,"ahead":1}}}`:                       "ahead is 1",
 		`{"hello":{"version":1,"options":{"batch_size":1,"epochs":-1}}}`:                     "epochs is -1",
 		`{"hello":{"version":1,"options":{"batch_size":1,"workers":-1}}}`:                    "workers is -1",

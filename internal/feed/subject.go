@@ -14,6 +14,7 @@ import (
 type subject interface {
 	loader.Source
 	Schema() store.Schema
+	Guard(f func() error) error
 	Close() error
 }
 

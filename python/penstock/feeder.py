@@ -27,6 +27,14 @@ from .wire import Wire
 
 VERSION = 1
 
+# Limits of options, which are those of package loader.
+_MAX_BATCH = 1 << 30
+_MAX_WORLD = 1 << 20
+_MAX_SEED = (1 << 64) - 1
+_MAX_EPOCHS = (1 << 63) - 1
+_MAX_WORKERS = 1 << 12
+_MAX_AHEAD = 256
+
 _INT64 = Rows(np.dtype(np.int64))
 _BOOL = Rows(np.dtype(np.bool_))
 
@@ -74,7 +82,7 @@ class Feeder:
     ::
 
         with penstock.Feeder("data/train", batch_size=256, shuffle=True, normalize=True, flip=True) as feeder:
-            for epoch in range(10):
+            for epoch in range(feeder.epoch, 10):
                 for batch in feeder:
                     train_step(batch["images"], batch["labels"])
 
@@ -92,7 +100,8 @@ class Feeder:
     run with the same options but ``workers``, ``ahead`` and ``epochs``, and ``rank`` and
     ``world`` where ``batch_size * world`` is the same.
 
-    A Feeder is for one thread, and for the process that made it. It needs Linux.
+    A Feeder is for one thread, and for the process that made it: in a child that was forked
+    later it raises Error, and what the child keeps of a batch must be a copy. It needs Linux.
     """
 
     def __init__(
@@ -118,22 +127,21 @@ class Feeder:
     ) -> None:
         if (path is None) == (socket is None):
             raise ValueError("a Feeder needs either the path of a dataset or the socket of a feed")
-        if epochs is not None and epochs < 1:
-            raise ValueError(f"epochs is {epochs}; it must be positive, or None for no end")
         self._pending: deque[dict[str, Any]] = deque()
         self._freed: deque[int] = deque()
         self._held = 0
-        self._end = epochs
-        if state is not None and not {"epoch", "step"} <= state.keys():
-            raise ValueError(f"state is not what state() returned: it has {', '.join(map(repr, state)) or 'nothing'}")
-        counts = {
-            "batch_size": batch_size, "seed": seed, "epochs": epochs or 0, "rank": rank, "world": world, "ahead": ahead, "workers": workers,
-        }  # fmt: skip
+        self._process = os.getpid()
+        world = _count("world", world, 1, _MAX_WORLD)
         options = {
-            **{name: _count(name, n) for name, n in counts.items()},
-            "fields": chosen(fields), "split": split or "", "shuffle": bool(shuffle), "drop_last": bool(drop_last),
-            "normalize": bool(normalize), "flip": bool(flip), "state": None if state is None else dict(state),
+            "batch_size": _count("batch_size", batch_size, 1, _MAX_BATCH), "seed": _count("seed", seed, 0, _MAX_SEED),
+            "epochs": 0 if epochs is None else _count("epochs", epochs, 1, _MAX_EPOCHS, "; None means no end"),
+            "rank": _count("rank", rank, 0, world - 1, f", as world is {world}"), "world": world,
+            "ahead": _count("ahead", ahead, 2, _MAX_AHEAD), "workers": _count("workers", workers, 0, _MAX_WORKERS),
+            "fields": chosen(fields), "split": split or "", "shuffle": _flag("shuffle", shuffle),
+            "drop_last": _flag("drop_last", drop_last), "normalize": _flag("normalize", normalize),
+            "flip": _flag("flip", flip), "state": _state(state),
         }  # fmt: skip
+        self._end = epochs
         where = os.fspath(path if socket is None else socket)  # type: ignore[arg-type]
         self._child: subprocess.Popen[bytes] | None
         self._child, connection = _connect(where) if path is None else _start(where, os.fspath(command))
@@ -163,7 +171,8 @@ class Feeder:
     @property
     def epoch(self) -> int:
         """The number of the epoch that the next batch is of."""
-        return self._state["epoch"]
+        epoch: int = self._state["epoch"]
+        return epoch
 
     @property
     def pid(self) -> int | None:
@@ -175,6 +184,9 @@ class Feeder:
 
     def __len__(self) -> int:
         return self._batches
+
+    def __getitem__(self, key: object) -> FedBatch:
+        raise TypeError("a Feeder makes whole batches in its own order, so it has no items and needs no DataLoader: for batch in feeder: ...")
 
     def __iter__(self) -> Iterator[FedBatch]:
         epoch = self.epoch
@@ -191,8 +203,10 @@ class Feeder:
 
     def stats(self) -> dict[str, Any]:
         """Return what the loader did, and a sentence about it, ``diagnose``. Times are nanoseconds."""
+        self._check_usable()
         self._wire.send({"stats": True})
-        return self._receive("stats")
+        stats: dict[str, Any] = self._receive("stats")
+        return stats
 
     def close(self) -> None:
         """End the feeder. Batches that are still referred to stay as they are."""
@@ -210,8 +224,7 @@ class Feeder:
     def _next(self) -> FedBatch | None:
         if self._end is not None and self.epoch >= self._end:
             return None
-        if not self._finalizer.alive:
-            raise Error("the feeder was closed; make a new one, with state= to go on where this one was")
+        self._check_usable()
         # Half of the slots at a time: the feeder has the others meanwhile.
         if self._held == self._slots or 2 * len(self._freed) >= self._slots:
             self._give_back()
@@ -229,6 +242,16 @@ class Feeder:
         self._state["epoch"], self._state["step"] = message["next"]
         self._state.pop("done", None)
         return FedBatch(slot, self.fields, self._rows, message)
+
+    def _check_usable(self) -> None:
+        """Raise Error if the feeder was closed, or belongs to another process."""
+        if os.getpid() != self._process:
+            raise Error(
+                f"this Feeder belongs to process {self._process}, and this is process {os.getpid()}, forked from it: two processes cannot "
+                "share one; make a Feeder here, with its own rank or with state="
+            )
+        if not self._finalizer.alive:
+            raise Error("the feeder was closed; make a new one, with state= to continue where this one was")
 
     def _give_back(self) -> None:
         slots = [self._freed.popleft() for _ in range(len(self._freed))]
@@ -248,15 +271,36 @@ class Feeder:
                 self._pending.append(message["batch"])
 
 
-def _count(name: str, n: Any) -> int:
-    """Return an option that is a whole number, of whatever type of those."""
+def _count(name: str, value: Any, least: int, most: int, note: str = "") -> int:
+    """Return an option that is an integer in [least, most], of any integer type."""
     try:
-        n = operator.index(n)
+        if isinstance(value, (bool, np.bool_)):
+            raise TypeError
+        n: int = operator.index(value)
     except TypeError:
-        raise TypeError(f"{name} is {n!r}; it is a whole number") from None
-    if n < 0:
-        raise ValueError(f"{name} is {n}; it must not be negative")
+        raise TypeError(f"{name} is {value!r}; it must be an integer") from None
+    if not least <= n <= most:
+        raise ValueError(f"{name} is {n}; it must be from {least} to {most}{note}")
     return n
+
+
+def _flag(name: str, value: Any) -> bool:
+    """Return an option that is True or False."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} is {value!r}; it must be True or False")
+    return bool(value)
+
+
+def _state(state: Any) -> dict[str, Any] | None:
+    """Return the option state, which is what Feeder.state() returned."""
+    if state is None:
+        return None
+    if not isinstance(state, Mapping):
+        raise TypeError(f"state is {state!r}; it must be the dict that state() returned, or None")
+    missing = [name for name in ("epoch", "step") if name not in state]
+    if missing:
+        raise ValueError(f"state has no {' and no '.join(map(repr, missing))}; it must be the dict that state() returned")
+    return dict(state)
 
 
 def _start(path: str, command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:

@@ -120,7 +120,8 @@ class _Table(Permutation):
         self._table = _fisher_yates(n, seed, epoch)
 
     def _at(self, positions: np.ndarray) -> np.ndarray:
-        return self._table[positions]
+        found: np.ndarray = self._table[positions]
+        return found
 
 
 class _Bijection(Permutation):

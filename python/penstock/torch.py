@@ -38,12 +38,16 @@ class Jagged(NamedTuple):
     values: torch.Tensor
     offsets: torch.Tensor
 
+    def record(self, i: int) -> torch.Tensor:
+        """Return the rows of record i, which counts from 0: a view of the values."""
+        return self.values[self.offsets[i] : self.offsets[i + 1]]
+
     def nested(self) -> torch.Tensor:
         """Return the same as a nested tensor of jagged layout (torch 2.4 and newer)."""
         return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
 
 
-class TorchDataset(torch.utils.data.Dataset):
+class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
     """A map-style dataset of dicts of tensors.
 
     Tensors have the type of the field, bfloat16 included; text is str. With ``normalize``,
@@ -128,4 +132,7 @@ def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     if torch.utils.data.get_worker_info() is None:
         return torch.empty(shape, dtype=dtype)
     size = int(np.prod(shape, dtype=np.int64)) * torch.empty(0, dtype=dtype).element_size()
-    return torch.empty(0, dtype=dtype).set_(torch.UntypedStorage._new_shared(size), 0, shape)
+    storages: Any = torch.UntypedStorage  # torch has no types for these two calls
+    empty: Any = torch.empty(0, dtype=dtype)
+    shared: torch.Tensor = empty.set_(storages._new_shared(size), 0, shape)
+    return shared

@@ -55,7 +55,7 @@ def gone(pid, seconds=300.0):
 
 
 @unittest.skipIf(sys.platform != "linux", "a Feeder needs Linux")
-class FeederTest(unittest.TestCase):
+class FeederTest(data.Copied):
     def assert_equal(self, batch, want):
         for name, values in want.arrays.items():
             got = batch[name]
@@ -292,20 +292,30 @@ class FeederTest(unittest.TestCase):
         with self.assertRaisesRegex(penstock.Error, "there is no command 'no-such-feed'"):
             penstock.Feeder(data.path("images"), 2, command="no-such-feed")
         for options, text in (
-            ({"batch_size": 0}, "BatchSize is 0"),
-            ({"batch_size": 2, "ahead": 1}, "ahead is 1; it must be from 2"),
             ({"batch_size": 2, "fields": ["nothing"]}, "nothing"),
-            ({"batch_size": 2, "rank": 2, "world": 2}, "World.Rank is 2"),
+            ({"batch_size": 1501, "drop_last": True}, "^feed: options: drop_last leaves no batch: .* 1500 records, .* 1501"),
             ({"batch_size": 2, "state": {"what": 1, "epoch": 0, "step": 0}}, "what"),
         ):
             with self.assertRaisesRegex(penstock.Error, text):
                 feeder("images", **options)
         for kind, options, text in (
-            (TypeError, {"batch_size": "2"}, "batch_size is '2'; it is a whole number"),
+            (TypeError, {"batch_size": "2"}, "batch_size is '2'; it must be an integer"),
             (TypeError, {"batch_size": 2.5}, "batch_size is 2.5"),
-            (ValueError, {"batch_size": 2, "seed": -1}, "seed is -1; it must not be negative"),
+            (TypeError, {"batch_size": True}, "batch_size is True; it must be an integer"),
+            (ValueError, {"batch_size": 0}, "batch_size is 0; it must be from 1 to 1073741824"),
+            (ValueError, {"batch_size": 2, "ahead": 1}, "ahead is 1; it must be from 2 to 256"),
+            (ValueError, {"batch_size": 2, "rank": 2, "world": 2}, "rank is 2; it must be from 0 to 1, as world is 2"),
+            (ValueError, {"batch_size": 2, "world": 0}, "world is 0; it must be from 1 to 1048576"),
+            (ValueError, {"batch_size": 2, "epochs": 0}, "epochs is 0; .*; None means no end"),
+            (TypeError, {"batch_size": 2, "epochs": "3"}, "epochs is '3'; it must be an integer"),
+            (ValueError, {"batch_size": 2, "workers": -1}, "workers is -1; it must be from 0 to 4096"),
+            (ValueError, {"batch_size": 2, "seed": -1}, "seed is -1; it must be from 0 to 18446744073709551615"),
+            (ValueError, {"batch_size": 2, "seed": 2**70}, "seed is 1180591620717411303424; it must be from 0"),
+            (TypeError, {"batch_size": 2, "flip": "yes"}, "flip is 'yes'; it must be True or False"),
+            (TypeError, {"batch_size": 2, "shuffle": 1}, "shuffle is 1; it must be True or False"),
+            (TypeError, {"batch_size": 2, "state": "x"}, r"state is 'x'; it must be the dict that state\(\) returned"),
             (TypeError, {"batch_size": 2, "fields": "images"}, r"it is a list of names: \['images'\]"),
-            (ValueError, {"batch_size": 2, "state": {"what": 1}}, r"not what state\(\) returned: it has 'what'"),
+            (ValueError, {"batch_size": 2, "state": {"what": 1}}, r"state has no 'epoch' and no 'step'; it must be the dict that state\(\) returned"),
         ):
             with self.assertRaisesRegex(kind, text):
                 feeder("images", **options)
@@ -329,6 +339,55 @@ class FeederTest(unittest.TestCase):
             batch["image"]
         with mock.patch.object(sys, "platform", "darwin"), self.assertRaisesRegex(penstock.Error, "needs Linux"):
             feeder("images", 2)
+
+    def test_a_fork_gets_an_error_at_once(self):
+        with feeder("images", 50, shuffle=True, seed=3, epochs=1) as f:
+            want = [b.indices.tolist() for b in feeder("images", 50, shuffle=True, seed=3, epochs=1)]
+            batches = iter(f)
+            got = [next(batches).indices.tolist()]
+            for use in (lambda: next(batches), lambda: next(iter(f)), f.stats):
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(60)
+                    try:
+                        use()
+                    except penstock.Error as e:
+                        os._exit(0 if f"belongs to process {os.getppid()}" in str(e) else 2)
+                    except BaseException:
+                        os._exit(3)
+                    os._exit(4)
+                self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+            child = os.fork()
+            if child == 0:
+                f.close()
+                os._exit(0)
+            os.waitpid(child, 0)
+            got += [b.indices.tolist() for b in batches]
+            self.assertEqual(got, want)
+
+    @unittest.skipIf(torch is None, "no torch")
+    def test_a_data_loader_is_not_needed(self):
+        with feeder("images", 50) as f, self.assertRaisesRegex(TypeError, "needs no DataLoader: for batch in feeder"):
+            next(iter(torch.utils.data.DataLoader(f)))
+
+    def test_a_truncated_file_is_named(self):
+        for name, options in (
+            ("images", {"flip": True}),
+            ("images", {"normalize": True, "shuffle": True}),
+            ("ragged", {}),
+            ("ragged", {"shuffle": True}),
+        ):
+            with self.subTest(name=name, **options):
+                copied = self.copy(name)
+                column = "images" if name == "images" else "tokens.values"
+                with penstock.Feeder(copied, 10, command=data.feed(), **options) as f:
+                    next(iter(f))
+                    os.truncate(os.path.join(copied, f"{column}-00001.npy"), 4096)
+                    with self.assertRaisesRegex(penstock.Error, rf"record \d+.*{column}-00001.npy.*truncated") as caught:
+                        for _ in range(3):
+                            for _ in f:
+                                pass
+                    self.assertNotIn("goroutine", str(caught.exception))
 
     @unittest.skipIf(torch is None, "no torch")
     def test_tensors(self):

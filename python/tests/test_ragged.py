@@ -68,6 +68,8 @@ class RaggedTest(data.Copied):
             for i, r in enumerate(records.tolist()):
                 np.testing.assert_array_equal(batch["tokens"][i], ds["tokens"][r])
                 self.assertEqual(batch[i]["caption"], ds["caption"][r])
+                for name, values in batch[i - len(records)].items():
+                    np.testing.assert_array_equal(values, ds[r][name])
 
     def test_padded(self):
         ds = penstock.open(data.path("ragged"))

@@ -16,6 +16,11 @@ except ImportError:
     torch = None
 
 
+def bits(tensor):
+    """Return the bytes of a tensor, of a type that NumPy lacks too."""
+    return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy().tobytes()
+
+
 @unittest.skipIf(torch is None, "no torch")
 class TorchTest(unittest.TestCase):
     def test_every_type(self):
@@ -60,6 +65,35 @@ class TorchTest(unittest.TestCase):
             loader = DataLoader(dataset, batch_size=100, num_workers=0)
             images = torch.cat([batch["images"] for batch in loader])
             np.testing.assert_array_equal(images.numpy(), ds["images"].numpy())
+
+    def assert_same(self, got, want):
+        self.assertEqual(list(got), list(want))
+        for name in want:
+            self.assertIs(type(got[name]), type(want[name]), name)
+            if isinstance(want[name], str):
+                self.assertEqual(got[name], want[name])
+            else:
+                self.assertEqual((got[name].dtype, got[name].shape), (want[name].dtype, want[name].shape), name)
+                self.assertEqual(bits(got[name]), bits(want[name]), name)
+
+    def test_records_of_a_batch_are_those_of_the_dataset(self):
+        indices = [5, 0, 5, 9, 7]
+        for name, normalize in (("types", False), ("images", False), ("images", True), ("ragged", False), ("empty", False)):
+            ds = pt.TorchDataset(data.path(name), normalize=normalize)
+            batch = ds.__getitems__(indices)
+            records = list(batch)
+            self.assertEqual(len(records), len(indices))
+            for k, i in enumerate(indices):
+                self.assert_same(records[k], ds[i])
+                self.assert_same(batch[k - len(indices)], ds[i])
+            with self.assertRaises(IndexError):
+                batch[len(indices)]
+            with self.assertRaisesRegex(TypeError, "name of a field or the number of a record"):
+                batch[0:2]
+        ds = pt.TorchDataset(data.path("ragged"))
+        batch = next(iter(DataLoader(ds, batch_size=7, collate_fn=list)))
+        for i, record in enumerate(batch):
+            self.assert_same(record, ds[i])
 
     def test_a_worker_gets_a_path(self):
         ds = pt.TorchDataset(data.path("images"), normalize=True)

@@ -351,6 +351,13 @@ func (d *Dataset) Warm(field string, a, b int) error {
 	return d.local.Warm(field, a, b)
 }
 
+// Guard calls f. If f touches memory of the mirror that its file no longer has, Guard returns an
+// error that names file, field and record: see mmapds.Dataset.Guard.
+func (d *Dataset) Guard(f func() error) error { return d.local.Guard(f) }
+
+// Fault returns why a read at addr failed, if addr lies in memory of the mirror, or nil.
+func (d *Dataset) Fault(addr uintptr) error { return d.local.Fault(addr) }
+
 // IsWarm reports whether Run of records [a, b) needs no Warm: never before the mirror is Complete.
 func (d *Dataset) IsWarm(field string, a, b int) bool {
 	return d.whole.Load() && d.local.IsWarm(field, a, b)

@@ -1,0 +1,78 @@
+package mmapds_test
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+var _ loader.FaultSource = (*mmapds.Dataset)(nil)
+
+// TestTruncatedUnderATransform truncates a shard whose records a transform reads from the
+// mapping: in the goroutine of the loop and in workers, alone and joined.
+func TestTruncatedUnderATransform(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("truncating a mapped file is not possible or not defined on " + runtime.GOOS)
+	}
+	p, err := transforms.Compose(
+		transforms.ToLayout{Layout: transforms.CHW},
+		transforms.ConvertDType{DType: tensor.Float32},
+		transforms.Normalize{Mean: []float64{.5, .5, .5}, Std: []float64{.5, .5, .5}},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, workers := range []int{loader.Synchronous, 1, 3} {
+		for _, joined := range []bool{false, true} {
+			path := build(t, 1100)
+			ds := open(t, path)
+			src, record := loader.Source(ds), 900
+			if joined {
+				if src, err = loader.Join(open(t, build(t, 600)), ds); err != nil {
+					t.Fatal(err)
+				}
+				record += 600
+			}
+			ld, err := loader.New(src, loader.Options{
+				BatchSize: 100, Workers: workers,
+				Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p, Layout: transforms.CHW}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			drain := func() error {
+				for _, err := range ld.Epoch(context.Background(), 0) {
+					if err != nil {
+						return err
+					}
+				}
+				return nil
+			}
+			if err := drain(); err != nil {
+				t.Fatal(err)
+			}
+			shard := filepath.Join(path, "images-00001.npy")
+			cut(t, shard, 4096+388*1800) // in the page before record 900
+			err = drain()
+			var lost *mmapds.ReadError
+			var e *loader.Error
+			if !errors.As(err, &lost) || !errors.As(err, &e) {
+				t.Fatalf("workers %d, joined %v: got %v, want a ReadError", workers, joined, err)
+			}
+			if lost.Path != shard || e.Field != "images" || e.Record < record-2 || e.Record > record+3 || strings.Contains(err.Error(), "goroutine") {
+				t.Errorf("workers %d, joined %v: got %v; want an error of %s, record %d or next to it", workers, joined, err, shard, record)
+			}
+			if err := ld.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
