@@ -49,7 +49,7 @@ bench-docs: ## measure all that docs/benchmarks.md tells, about 25 minutes on an
 
 bench-remote: ## training over a shaped link (RTT_MS=50, LINK_MBS=200) from versitygw, which is installed
 	go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
-	cd remote/s3test && go test -run '^$$' -bench Link -benchtime 1x ./...
+	cd cmd/internal/s3test && go test -run '^$$' -bench Link -benchtime 1x ./...
 
 bench-gpu: ## copies to a real NVIDIA device against the limit of pinned memory, and overlap with computing
 	PENSTOCK_GPU=1 go test -run '^$$' -bench '^BenchmarkGPU' ./loader/cuda

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 const (
@@ -45,7 +45,7 @@ func newBijection(n int, seed uint64, epoch int) *bijection {
 func (f *bijection) Len() int { return int(f.n) }
 
 func (f *bijection) Fill(pos int, dst []int) {
-	done := vec.Feistel(dst, uint64(pos), f.a, f.b, &f.keys)
+	done := kernel.Feistel(dst, uint64(pos), f.a, f.b, &f.keys)
 	for i, r := range dst[:done] {
 		dst[i] = int(f.inside(uint64(r)))
 	}
@@ -60,7 +60,7 @@ func (f *bijection) Fill(pos int, dst []int) {
 
 // each replaces positions by the records there.
 func (f *bijection) each(x []int) {
-	done := vec.FeistelAt(x, f.a, f.b, &f.keys)
+	done := kernel.FeistelAt(x, f.a, f.b, &f.keys)
 	for i, r := range x[:done] {
 		x[i] = int(f.inside(uint64(r)))
 	}
@@ -69,7 +69,7 @@ func (f *bijection) each(x []int) {
 	}
 }
 
-// lanes is how many positions are computed at a time where vec.Feistel does none: one alone is a
+// lanes is how many positions are computed at a time where kernel.Feistel does none: one alone is a
 // chain of multiplications that wait for each other.
 const lanes = 4
 

@@ -3,7 +3,7 @@ package loader
 import (
 	"fmt"
 
-	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -45,7 +45,7 @@ func (t Images) outputOfFiles(tensor.Spec) (out transforms.Info, err error) {
 func (t Images) fileWorker() RecordFunc {
 	w := fileWorker{
 		run:     t.Pipeline.Runner(),
-		decoder: decode.New(decode.Options{MaxPixels: t.MaxPixels, Orient: t.Orient}),
+		decoder: imagefile.New(imagefile.Options{MaxPixels: t.MaxPixels, Orient: t.Orient}),
 	}
 	return w.do
 }
@@ -53,7 +53,7 @@ func (t Images) fileWorker() RecordFunc {
 // fileWorker is what one goroutine needs to decode image files.
 type fileWorker struct {
 	run     *transforms.Runner
-	decoder *decode.Decoder
+	decoder *imagefile.Decoder
 }
 
 func (w *fileWorker) do(dst, src []byte, r Record) error {

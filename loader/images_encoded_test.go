@@ -19,7 +19,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
@@ -38,7 +38,7 @@ func kindsOfFiles(t testing.TB) (files [][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := decode.New(decode.Options{})
+	d := imagefile.New(imagefile.Options{})
 	defer d.Close()
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(kinds, e.Name()))
@@ -131,7 +131,7 @@ func training(t testing.TB) *transforms.Pipeline {
 func TestFilesAreThoseOfThePipeline(t *testing.T) {
 	p := training(t)
 	src := newFiles(kindsOfFiles(t))
-	d, run := decode.New(decode.Options{}), p.Runner()
+	d, run := imagefile.New(imagefile.Options{}), p.Runner()
 	defer d.Close()
 	want := make([]float32, 3*16*24)
 	for _, workers := range []int{loader.Synchronous, 1, 3} {
@@ -381,7 +381,7 @@ func TestOrientedFiles(t *testing.T) {
 		}
 		return nil
 	}
-	d := decode.New(decode.Options{Orient: true})
+	d := imagefile.New(imagefile.Options{Orient: true})
 	defer d.Close()
 	m, err := d.Open(data)
 	if err != nil {

@@ -1,6 +1,6 @@
 package loader
 
-import "github.com/penstock/penstock/internal/vec"
+import "github.com/penstock/penstock/internal/kernel"
 
 // How much is asked for from memory before its turn: so many bytes of records, of at most so
 // many, and of each so much of its front. Of a long record the processor asks for the rest by
@@ -59,7 +59,7 @@ func (w *worker) ask(f, i, record int) {
 	}
 	if v, err := w.ld.src.Run(name, record, record+1); err == nil && v.Len() == 1 {
 		src := v.Bytes()
-		vec.Prefetch(src[:min(len(src), leadFront)])
+		kernel.Prefetch(src[:min(len(src), leadFront)])
 		w.lead.src[i%leadRecords] = src
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
-	"github.com/penstock/penstock/internal/spin"
+	"github.com/penstock/penstock/internal/sys/spin"
 )
 
 // patience is how a loop waits for a batch: awake for a moment, as long as that has helped of late.

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/penstock/penstock/internal/cputime"
+	"github.com/penstock/penstock/internal/sys/cputime"
 )
 
 // Stats is what a Loader did since New: a snapshot of numbers, ready for expvar.Func or for

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/penstock/penstock/internal/launch"
+	"github.com/penstock/penstock/internal/rank"
 )
 
 // World says which of several training processes this one is. Each takes its contiguous
@@ -25,7 +25,7 @@ type World struct {
 // Kubernetes tells a pod its index but not the number of completions: the Job's template
 // must pass that as JOB_COMPLETIONS.
 func WorldFromEnv() (World, error) {
-	p, err := launch.Training(os.LookupEnv)
+	p, err := rank.Training(os.LookupEnv)
 	if err != nil {
 		return World{}, fmt.Errorf("loader: %w; a World that is given by hand needs no environment", err)
 	}

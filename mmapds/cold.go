@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/store"
 )
 

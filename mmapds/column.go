@@ -6,7 +6,7 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )

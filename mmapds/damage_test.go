@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/penstock/penstock/internal/damage"
+	"github.com/penstock/penstock/internal/testkit/damage"
 )
 
 func TestEveryDamageOfAFlatDataset(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/penstock/penstock/internal/h5chunk"
-	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -42,7 +42,7 @@ type Dataset struct {
 	columns []column // as those of files
 	fields  []field  // as those of the schema
 	maps    []*mmap.Mapping
-	pool    *h5chunk.Pool // inflates; nil if nothing is packed
+	pool    *chunk.Pool // inflates; nil if nothing is packed
 	handles handles
 	leases  leases
 	closed  atomic.Bool
@@ -53,7 +53,7 @@ type Dataset struct {
 // the table of chunks, about a million of them a second).
 //
 // Errors are those of store.OpenFlat; for an HDF5 file whose data cannot be read (external
-// files, filters other than those of package h5chunk, types without fixed size, ...) the
+// files, filters other than those of package chunk, types without fixed size, ...) the
 // error says so and is store.ErrUnsupported.
 func Open(path string) (*Dataset, error) { return OpenWith(path, Options{}) }
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/h5test"
+	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -48,7 +48,7 @@ func TestFileOfH5py(t *testing.T) {
 
 func TestFilesThatCannotBeRead(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
-		"lzf":     {`    f.create_dataset("x", data=np.arange(64), chunks=(8,), scaleoffset=3, compression="lzf")`, `field "x": h5chunk: dataset "/x": lzf behind scaleoffset`},
+		"lzf":     {`    f.create_dataset("x", data=np.arange(64), chunks=(8,), scaleoffset=3, compression="lzf")`, `field "x": hdf5: dataset "/x": lzf behind scaleoffset`},
 		"lengths": {`    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`, "x has 3, y has 4"},
 		"nothing": {`    f["x"] = 3`, "no dataset of numbers"},
 	} {

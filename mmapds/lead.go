@@ -1,6 +1,6 @@
 package mmapds
 
-import "github.com/penstock/penstock/internal/vec"
+import "github.com/penstock/penstock/internal/kernel"
 
 // How many bytes are asked for from memory before they are needed, and the most of one row: of a
 // long one the processor asks for the rest by itself once it has seen its beginning.
@@ -32,6 +32,6 @@ func (c *column) lead(rows []int) {
 // load begins to load a row to the cache, if it exists and is mapped.
 func (c *column) load(i, part int) {
 	if uint(i) < uint(c.len()) && c.packed == nil {
-		vec.Prefetch(c.row(i)[:part])
+		kernel.Prefetch(c.row(i)[:part])
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"log"
 	"testing"
 
-	"github.com/penstock/penstock/internal/h5test"
+	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/mmapds"
 )
 

@@ -7,9 +7,9 @@ import (
 	"os"
 	"sync"
 
-	"github.com/penstock/penstock/internal/h5chunk"
-	"github.com/penstock/penstock/internal/h5meta"
-	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/store"
 )
 
@@ -19,7 +19,7 @@ type packed struct {
 	how, why    string // it is read, for people
 	file        []byte // all of it, mapped
 	warm        pageSet
-	r           *h5chunk.Reader
+	r           *chunk.Reader
 	meta        *store.Column
 	mu          sync.Mutex
 	idle        []*scratch
@@ -28,47 +28,47 @@ type packed struct {
 // scratch is memory of one call.
 type scratch struct {
 	rows []int
-	runs []h5chunk.Run
+	runs []chunk.Run
 }
 
 // openPacked reads the table of chunks of a column.
-func (d *Dataset) openPacked(c *column, meta *store.Column, shared map[string]*mmap.Mapping) error {
+func (d *Dataset) openPacked(c *column, column *store.Column, shared map[string]*mmap.Mapping) error {
 	m, err := d.mapShared(d.files.Path, shared)
 	if err != nil {
 		return err
 	}
 	if d.pool == nil {
-		d.pool = h5chunk.NewPool(0)
+		d.pool = chunk.NewPool(0)
 	}
-	*c = newColumn(meta)
-	p := &packed{field: d.specs[meta.Field].Name, path: d.files.Path, file: m.Bytes(), warm: newPageSet(len(m.Bytes())), meta: meta}
+	*c = newColumn(column)
+	p := &packed{field: d.specs[column.Field].Name, path: d.files.Path, file: m.Bytes(), warm: newPageSet(len(m.Bytes())), meta: column}
 	c.packed = p
 	f, err := os.Open(p.path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return store.MarkHDF5(p.open(f, meta, h5chunk.Options{Pool: d.pool, Warm: p.populate}))
+	return store.MarkHDF5(p.open(f, column, chunk.Options{Pool: d.pool, Warm: p.populate}))
 }
 
 // open finds the column by way of f, which is only needed for that.
-func (p *packed) open(f *os.File, meta *store.Column, opts h5chunk.Options) error {
-	file, err := h5meta.Open(f, int64(len(p.file)))
+func (p *packed) open(f *os.File, column *store.Column, opts chunk.Options) error {
+	file, err := meta.Open(f, int64(len(p.file)))
 	if err != nil {
 		return err
 	}
-	data, err := file.Dataset(meta.Path())
+	data, err := file.Dataset(column.Path())
 	if err != nil {
 		return err
 	}
 	p.how, p.why = reads(data)
-	if p.r, err = h5chunk.NewMapped(p.file, data, opts); err != nil {
+	if p.r, err = chunk.NewMapped(p.file, data, opts); err != nil {
 		return err
 	}
-	if p.r.RecordBytes() != meta.Spec.RecordBytes() {
-		return fmt.Errorf("records of %d bytes, they were of %d: the file has changed", p.r.RecordBytes(), meta.Spec.RecordBytes())
+	if p.r.RecordBytes() != column.Spec.RecordBytes() {
+		return fmt.Errorf("records of %d bytes, they were of %d: the file has changed", p.r.RecordBytes(), column.Spec.RecordBytes())
 	}
-	for _, e := range meta.Extents {
+	for _, e := range column.Extents {
 		if e.Row+e.Count > p.r.Len() {
 			return fmt.Errorf("%d records, there were %d: the file has changed", p.r.Len(), e.Row+e.Count)
 		}
@@ -77,7 +77,7 @@ func (p *packed) open(f *os.File, meta *store.Column, opts h5chunk.Options) erro
 }
 
 // reads says how data that is not viewed in place is read, and why.
-func reads(data *h5meta.Dataset) (how, why string) {
+func reads(data *meta.Dataset) (how, why string) {
 	how, why = "copied", fmt.Sprintf("it starts at byte %d, which is no multiple of its element size", data.Layout.Offset)
 	if err := data.Mappable(); err != nil {
 		why = err.Error()
@@ -122,7 +122,7 @@ func (p *packed) populate(offset, size int64) error {
 		return nil
 	}
 	if err := mmap.Populate(p.file[from:to]); err != nil && !errors.Is(err, mmap.ErrUnsupported) {
-		return fmt.Errorf("was it truncated? %w: %w", err, h5meta.ErrCorrupt)
+		return fmt.Errorf("was it truncated? %w: %w", err, meta.ErrCorrupt)
 	}
 	p.warm.add(from, to)
 	return nil
@@ -209,7 +209,7 @@ func (p *packed) gatherRuns(ctx context.Context, rows []int, offsets []int64, ds
 		to := offsets[k]
 		for b := a + int(offsets[k+1]-to); a < b; {
 			row, n := p.next(a, b)
-			s.runs = append(s.runs, h5chunk.Run{First: row, N: int64(n), To: to})
+			s.runs = append(s.runs, chunk.Run{First: row, N: int64(n), To: to})
 			a, to = a+n, to+int64(n)
 		}
 	}
@@ -223,7 +223,7 @@ func (p *packed) offset(row int) (at int64) {
 }
 
 // chunkOffset returns where the chunk of a row lies in the file; 0 if it was never written.
-func chunkOffset(r *h5chunk.Reader, row int64) (at int64) {
+func chunkOffset(r *chunk.Reader, row int64) (at int64) {
 	r.Stored(row, row+1, func(offset, _ int64) { at = offset })
 	return at
 }

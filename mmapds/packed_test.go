@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/penstock/penstock/internal/h5test"
+	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"

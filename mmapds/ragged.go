@@ -8,7 +8,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -171,7 +171,7 @@ func (d *Dataset) sameRow(f *field, i, n int) (row int, err error) {
 	}
 	if err == nil && n > 0 && f.rows.packed == nil {
 		s, at := f.rows.find(row)
-		vec.Prefetch(s.data[at:min(at+min(n*f.rows.size, prefetchRow), len(s.data))])
+		kernel.Prefetch(s.data[at:min(at+min(n*f.rows.size, prefetchRow), len(s.data))])
 	}
 	return row, err
 }
@@ -274,7 +274,7 @@ func (f *field) load(i int) {
 		return
 	}
 	at := 8 * (i - f.extents[k].first)
-	vec.Prefetch(f.extents[k].offsets[at : at+16])
+	kernel.Prefetch(f.extents[k].offsets[at : at+16])
 }
 
 // extent returns the one that holds a record, which must exist.

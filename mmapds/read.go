@@ -7,8 +7,8 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 
-	"github.com/penstock/penstock/internal/mmap"
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/sys/mmap"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -259,7 +259,7 @@ func (d *Dataset) gather(c *column, indices []int, dst []byte, hot bool) (err er
 		if err := d.ready(c, s, at, at+c.size); err != nil {
 			return err
 		}
-		vec.Copy(dst[k*c.size:(k+1)*c.size], s.data[at:at+c.size])
+		kernel.Copy(dst[k*c.size:(k+1)*c.size], s.data[at:at+c.size])
 	}
 	return nil
 }
@@ -272,7 +272,7 @@ func (c *column) copyRows(indices []int, dst []byte) {
 		if k+ahead < len(indices) {
 			c.load(indices[k+ahead], part)
 		}
-		vec.Copy(dst[k*size:(k+1)*size], c.row(i))
+		kernel.Copy(dst[k*size:(k+1)*size], c.row(i))
 	}
 }
 

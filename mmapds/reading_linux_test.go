@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/penstock/penstock/internal/h5test"
+	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/store"
 )
 
@@ -103,8 +103,8 @@ type verifier struct {
 	identity *identity // nil: it is not computed
 	mu       sync.Mutex
 	result   Verified
-	files    []*os.File    // of packed columns
-	pool     *h5chunk.Pool // that inflates them
+	files    []*os.File  // of packed columns
+	pool     *chunk.Pool // that inflates them
 }
 
 // verifyJob is a run of whole blocks of one extent, and the ends of the records in it.
@@ -112,13 +112,13 @@ type verifyJob struct {
 	column *store.Column
 	shard  int
 	extent store.Extent
-	first  int64           // block
-	n      int64           // blocks
-	record int64           // number of the first record that ends or begins in them
-	ends   []int64         // of values: rows at which records end, from the extent's first row on
-	crcs   []byte          // for the identity: uint32 of each record
-	digest []piece         // the same for values, whose records may begin or end in other jobs
-	packed *h5chunk.Reader // of the rows, where the column is packed
+	first  int64         // block
+	n      int64         // blocks
+	record int64         // number of the first record that ends or begins in them
+	ends   []int64       // of values: rows at which records end, from the extent's first row on
+	crcs   []byte        // for the identity: uint32 of each record
+	digest []piece       // the same for values, whose records may begin or end in other jobs
+	packed *chunk.Reader // of the rows, where the column is packed
 	done   chan struct{}
 }
 
@@ -137,7 +137,7 @@ const (
 func (v *verifier) feed(ctx context.Context, jobs, order chan<- *verifyJob) error {
 	for i := range v.data.Columns {
 		c := &v.data.Columns[i]
-		var reader *h5chunk.Reader
+		var reader *chunk.Reader
 		for k, e := range c.Extents {
 			if e.SumsPath == "" && e.Count > 0 {
 				v.unchecked(c)
@@ -182,7 +182,7 @@ func (v *verifier) unchecked(c *store.Column) {
 }
 
 // split cuts an extent into jobs.
-func (v *verifier) split(c *store.Column, k int, e store.Extent, packed *h5chunk.Reader) iter.Seq[*verifyJob] {
+func (v *verifier) split(c *store.Column, k int, e store.Extent, packed *chunk.Reader) iter.Seq[*verifyJob] {
 	if c.Part == store.Values {
 		return v.splitValues(c, k, e, packed)
 	}

@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/penstock/penstock/internal/h5chunk"
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/store"
 )
 
 // openPacked returns a reader of a column that is packed. It stays open as long as the
 // verification goes on.
-func (v *verifier) openPacked(c *store.Column) (*h5chunk.Reader, error) {
+func (v *verifier) openPacked(c *store.Column) (*chunk.Reader, error) {
 	f, err := os.Open(v.data.Path)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (v *verifier) openPacked(c *store.Column) (*h5chunk.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := h5meta.Open(f, info.Size())
+	file, err := meta.Open(f, info.Size())
 	if err != nil {
 		return nil, store.MarkHDF5(err)
 	}
@@ -33,9 +33,9 @@ func (v *verifier) openPacked(c *store.Column) (*h5chunk.Reader, error) {
 		return nil, store.MarkHDF5(err)
 	}
 	if v.pool == nil {
-		v.pool = h5chunk.NewPool(v.opts.Workers)
+		v.pool = chunk.NewPool(v.opts.Workers)
 	}
-	r, err := h5chunk.NewReader(f, data, h5chunk.Options{Pool: v.pool})
+	r, err := chunk.NewReader(f, data, chunk.Options{Pool: v.pool})
 	if err != nil {
 		return nil, store.MarkHDF5(err)
 	}
@@ -53,7 +53,7 @@ func (v *verifier) closePacked() {
 
 // chunkBlocks returns how many blocks of per rows a chunk of a packed column has a part of, so
 // that no chunk is inflated twice without need; 0 for others.
-func chunkBlocks(r *h5chunk.Reader, per int64) int64 {
+func chunkBlocks(r *chunk.Reader, per int64) int64 {
 	if r == nil {
 		return 0
 	}
@@ -72,7 +72,7 @@ func (j *verifyJob) read(b []byte, row int64) error {
 // offset returns where a row of the job's extent lies; of a packed column, where the chunk does
 // that err is of, or that has the row.
 func (j *verifyJob) offset(row int64, err error) int64 {
-	if bad := (*h5chunk.Error)(nil); errors.As(err, &bad) {
+	if bad := (*chunk.Error)(nil); errors.As(err, &bad) {
 		return bad.Offset
 	}
 	if j.packed != nil {

@@ -9,14 +9,14 @@ import (
 	"os"
 	"sort"
 
-	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/store"
 )
 
 // splitValues cuts an extent of values into jobs with the ends of their records, which it
 // reads from the offsets. Offsets that cannot be right are a damage, and then the blocks
 // alone are checked.
-func (v *verifier) splitValues(c *store.Column, k int, e store.Extent, packed *h5chunk.Reader) iter.Seq[*verifyJob] {
+func (v *verifier) splitValues(c *store.Column, k int, e store.Extent, packed *chunk.Reader) iter.Seq[*verifyJob] {
 	size := c.Spec.RecordBytes()
 	offsets := v.data.Column(c.Field, store.Offsets)
 	x := offsets.Extents[k]

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/penstock/penstock/internal/mmap"
+	"github.com/penstock/penstock/internal/sys/mmap"
 )
 
 // The system calls on mapped memory, which a test counts.

@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"hash/crc32"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 // CRC32C returns the checksum of b that datasets carry (RFC 3720).
-func CRC32C(b []byte) uint32 { return vec.CRC32C(0, b) }
+func CRC32C(b []byte) uint32 { return kernel.CRC32C(0, b) }
 
 // CRCWriter computes the CRC32C of what is written to it. The zero value has seen nothing.
 type CRCWriter struct {
@@ -17,7 +17,7 @@ type CRCWriter struct {
 
 // Write adds the next bytes. It takes them all, and never fails.
 func (w *CRCWriter) Write(b []byte) (int, error) {
-	w.Sum = vec.CRC32C(w.Sum, b)
+	w.Sum = kernel.CRC32C(w.Sum, b)
 	return len(b), nil
 }
 
@@ -61,7 +61,7 @@ func (s *BlockSums) Add(b []byte, crc uint32) {
 	}
 	for len(b) > 0 {
 		n := min(len(b), s.size-s.in)
-		s.open = vec.CRC32C(s.open, b[:n])
+		s.open = kernel.CRC32C(s.open, b[:n])
 		s.in += n
 		b = b[n:]
 		if s.in == s.size {

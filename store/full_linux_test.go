@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/penstock/penstock/internal/foldertest"
-	"github.com/penstock/penstock/internal/smalldisk"
+	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/smalldisk"
 )
 
 // A disk that fills up ends a build, and once there is space again it goes on and ends with

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -67,9 +67,9 @@ func ReadHDF5(path string, f io.ReaderAt, size int64) (*Dataset, error) {
 
 func locateHDF5(path string, f io.ReaderAt, size int64, fields []string, packed bool) (*Dataset, error) {
 	d := &Dataset{Path: path, Format: "hdf5"}
-	file, err := h5meta.Open(f, size)
+	file, err := meta.Open(f, size)
 	switch {
-	case errors.Is(err, h5meta.ErrNotHDF5):
+	case errors.Is(err, meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file: %w", path, ErrUnsupported)
 	case err == nil:
 		if err = refuseView(path, file); err == nil {
@@ -82,7 +82,7 @@ func locateHDF5(path string, f io.ReaderAt, size int64, fields []string, packed 
 	return d, nil
 }
 
-func locateIn(file *h5meta.File, d *Dataset, fields []string, packed bool) error {
+func locateIn(file *meta.File, d *Dataset, fields []string, packed bool) error {
 	manifest, err := file.Dataset(HDF5Manifest)
 	if err != nil {
 		return locateForeign(file, d, fields, packed)
@@ -112,13 +112,13 @@ func locateIn(file *h5meta.File, d *Dataset, fields []string, packed bool) error
 	return nil
 }
 
-func isOne(a *h5meta.Attr) bool {
+func isOne(a *meta.Attr) bool {
 	n, ok := a.Value.Int()
 	return ok && n == 1
 }
 
 // locateColumn finds a column and its checksums, and compares them with the manifest.
-func locateColumn(file *h5meta.File, d *Dataset, c *Column) error {
+func locateColumn(file *meta.File, d *Dataset, c *Column) error {
 	data, err := file.Dataset(c.Path())
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func locateColumn(file *h5meta.File, d *Dataset, c *Column) error {
 	case Offsets:
 		rows++
 	}
-	c.Packed = c.Part != Offsets && data.Layout.Kind == h5meta.Chunked
+	c.Packed = c.Part != Offsets && data.Layout.Kind == meta.Chunked
 	if err := sameShape(data, c.Spec, rows, c.Packed); err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func locateColumn(file *h5meta.File, d *Dataset, c *Column) error {
 
 // sameShape makes sure that a dataset is mappable, or packed, or empty, and holds n rows of
 // spec. bfloat16 is stored as its bits.
-func sameShape(data *h5meta.Dataset, spec tensor.Spec, n int64, packed bool) error {
+func sameShape(data *meta.Dataset, spec tensor.Spec, n int64, packed bool) error {
 	if n > 0 && !packed {
 		if err := mappable(data); err != nil {
 			return err
@@ -167,13 +167,13 @@ func sameShape(data *h5meta.Dataset, spec tensor.Spec, n int64, packed bool) err
 	return nil
 }
 
-// mappable is h5meta's, with what to do about it.
-func mappable(data *h5meta.Dataset) error {
+// mappable is meta's, with what to do about it.
+func mappable(data *meta.Dataset) error {
 	err := data.Mappable()
 	if err == nil && !data.Aligned() {
-		err = fmt.Errorf("it starts at byte %d, which is no multiple of its element size: %w", data.Layout.Offset, h5meta.ErrUnsupported)
+		err = fmt.Errorf("it starts at byte %d, which is no multiple of its element size: %w", data.Layout.Offset, meta.ErrUnsupported)
 	}
-	if !errors.Is(err, h5meta.ErrUnsupported) {
+	if !errors.Is(err, meta.ErrUnsupported) {
 		return err
 	}
 	line := data.Remedy("OLD.h5", "NEW.h5")
@@ -184,7 +184,7 @@ func mappable(data *h5meta.Dataset) error {
 }
 
 // locateForeign takes datasets of numbers with one common number of records.
-func locateForeign(file *h5meta.File, d *Dataset, fields []string, packed bool) error {
+func locateForeign(file *meta.File, d *Dataset, fields []string, packed bool) error {
 	var lengths, known []string
 	for data := range file.All() {
 		name := strings.TrimPrefix(data.Path, "/")
@@ -216,13 +216,13 @@ func locateForeign(file *h5meta.File, d *Dataset, fields []string, packed bool) 
 }
 
 // isNumbers tells data from names, scalars and the like.
-func isNumbers(data *h5meta.Dataset) bool {
+func isNumbers(data *meta.Dataset) bool {
 	return !data.Null && len(data.Dims) > 0 && (data.Err != nil || data.Type.DType() != tensor.Invalid)
 }
 
-func (d *Dataset) addForeign(data *h5meta.Dataset, name string, packed bool) error {
+func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error {
 	unmapped := mappable(data)
-	if packed = packed && errors.Is(unmapped, h5meta.ErrUnsupported) && len(data.External) == 0; unmapped != nil && !packed {
+	if packed = packed && errors.Is(unmapped, meta.ErrUnsupported) && len(data.External) == 0; unmapped != nil && !packed {
 		return unmapped
 	}
 	spec, err := data.Spec()
@@ -236,13 +236,13 @@ func (d *Dataset) addForeign(data *h5meta.Dataset, name string, packed bool) err
 	return nil
 }
 
-// MarkHDF5 has errors of reading an HDF5 file, which are told by package internal/h5meta, match ErrCorrupt or
+// MarkHDF5 has errors of reading an HDF5 file, which are told by package internal/meta, match ErrCorrupt or
 // ErrUnsupported as well. Other errors, and nil, it returns as they are.
 func MarkHDF5(err error) error {
 	switch {
-	case errors.Is(err, h5meta.ErrCorrupt) && !errors.Is(err, ErrCorrupt):
+	case errors.Is(err, meta.ErrCorrupt) && !errors.Is(err, ErrCorrupt):
 		return &marked{err, ErrCorrupt}
-	case errors.Is(err, h5meta.ErrUnsupported) && !errors.Is(err, ErrUnsupported):
+	case errors.Is(err, meta.ErrUnsupported) && !errors.Is(err, ErrUnsupported):
 		return &marked{err, ErrUnsupported}
 	}
 	return err

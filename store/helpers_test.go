@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/penstock/penstock/internal/pythontest"
+	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
 
 // numpy runs a script on a dataset, by a Python that has NumPy, and returns what it prints.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/internal/crash"
-	"github.com/penstock/penstock/internal/foldertest"
+	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/tensor"
 )
 

@@ -4,14 +4,14 @@ import (
 	"math"
 	"slices"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 )
 
 // meter measures records. It serves one goroutine, and is kept so that measuring allocates
 // nothing.
 type meter struct {
-	bytes  []vec.Moments // by channel
+	bytes  []kernel.Moments // by channel
 	buf    [piece]float64
 	floats [piece]float32
 	taken  [piece]float32
@@ -25,7 +25,7 @@ type meter struct {
 // the nearest cache while they are looked at twice. together is how many pieces that lie side
 // by side are summed up by one call at most.
 const (
-	piece    = vec.Piece
+	piece    = kernel.Piece
 	together = 64
 )
 
@@ -70,12 +70,12 @@ func (m *meter) measure(f Field, record []byte, out []moments) {
 // measureBytes adds bytes whose channels change after every run.
 func (m *meter) measureBytes(record []byte, run int, out []moments) {
 	if len(m.bytes) < len(out) {
-		m.bytes = make([]vec.Moments, len(out))
+		m.bytes = make([]kernel.Moments, len(out))
 	}
 	sums := m.bytes[:len(out)]
 	clear(sums)
 	if run == 1 {
-		vec.AddPixels(sums, record)
+		kernel.AddPixels(sums, record)
 	} else {
 		for c := 0; len(record) > 0; c = (c + 1) % len(sums) {
 			sums[c].Add(record[:run])
@@ -183,7 +183,7 @@ func (m *meter) measureRun(x []float32, out *moments) {
 // measurePieces adds whole pieces, at most together of them.
 func (m *meter) measurePieces(x []float32, out *moments) {
 	sums, squares := m.sums[:len(x)/piece], m.squares[:len(x)/piece]
-	low, high := vec.PiecesF32(sums, squares, x)
+	low, high := kernel.PiecesF32(sums, squares, x)
 	if slices.ContainsFunc(sums, notFinite) {
 		for ; len(x) > 0; x = x[piece:] {
 			out.merge(m.momentsOfFloats(x[:piece]))
@@ -198,19 +198,19 @@ func (m *meter) measurePieces(x []float32, out *moments) {
 func notFinite(x float64) bool { return math.IsInf(x, 0) || math.IsNaN(x) }
 
 func halves(buf []float32, src []tensor.Half) []float32 {
-	vec.WidenF16(buf, src)
+	kernel.WidenF16(buf, src)
 	return buf
 }
 
 func brains(buf []float32, src []tensor.Brain) []float32 {
-	vec.WidenBF16(buf, src)
+	kernel.WidenBF16(buf, src)
 	return buf
 }
 
 // momentsOfFloats is momentsOf for float32, whose sums cannot overflow: with one that is
 // not finite, momentsOf sorts it out.
 func (m *meter) momentsOfFloats(x []float32) moments {
-	sum, low, high := vec.SumF32(x)
+	sum, low, high := kernel.SumF32(x)
 	if notFinite(sum) {
 		wide := m.buf[:len(x)]
 		widen(wide, x, 1)
@@ -218,7 +218,7 @@ func (m *meter) momentsOfFloats(x []float32) moments {
 	}
 	n := int64(len(x))
 	mean := sum / float64(n)
-	return moments{n: n, min: float64(low), max: float64(high), mean: mean, m2: vec.SquaresF32(x, mean)}
+	return moments{n: n, min: float64(low), max: float64(high), mean: mean, m2: kernel.SquaresF32(x, mean)}
 }
 
 // momentsOf takes two passes: the mean, then the squares around it. It may change x.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/penstock/penstock/internal/nearest"
+	"github.com/penstock/penstock/internal/suggest"
 )
 
 // Select returns the dataset with only the named fields, in that order.
@@ -38,7 +38,7 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 }
 
 func noField(name string, known []string) error {
-	return fmt.Errorf("it has no field %q%s", name, nearest.Hint(name, known))
+	return fmt.Errorf("it has no field %q%s", name, suggest.Hint(name, known))
 }
 
 // InSplit returns the dataset with only the records of a split, which get the numbers 0, 1,
@@ -80,7 +80,7 @@ func (d *Dataset) findSplit(name string) (Split, error) {
 			return s, nil
 		}
 	}
-	return Split{}, fmt.Errorf("it has no split %q%s", name, nearest.Hint(name, d.Manifest.SplitNames()))
+	return Split{}, fmt.Errorf("it has no split %q%s", name, suggest.Hint(name, d.Manifest.SplitNames()))
 }
 
 // cut adds what records [a, b) have in column from. The extents of offsets, which is from

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/crash"
-	"github.com/penstock/penstock/internal/foldertest"
+	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/tensor"
 )
 

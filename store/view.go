@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
 // HDF5View is what the attribute format of an HDF5 file says that names the records of a flat
@@ -12,7 +12,7 @@ import (
 const HDF5View = "penstock view"
 
 // refuseView is an error for a view, which says where the dataset is.
-func refuseView(path string, file *h5meta.File) error {
+func refuseView(path string, file *meta.File) error {
 	a, ok := file.Root.Attrs.Get("format")
 	if !ok {
 		return nil

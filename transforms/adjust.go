@@ -3,7 +3,7 @@ package transforms
 import (
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 // The functions of this file change colours as Pillow's ImageEnhance and ImageOps do, byte
@@ -34,10 +34,10 @@ func contrast(m, other *Image, args OpArgs) {
 	gray := m.Pix
 	if m.C == 3 {
 		other.Reshape(m.W, m.H, 1)
-		vec.Gray(other.Pix, m.Pix, 3)
+		kernel.Gray(other.Pix, m.Pix, 3)
 		gray = other.Pix
 	}
-	var sum vec.Moments
+	var sum kernel.Moments
 	sum.Add(gray)
 	mean := int(float64(sum.Sum)/float64(sum.N) + 0.5)
 	toward(mean, float32(args[0])).apply(m.Pix)
@@ -66,7 +66,7 @@ func saturation(m, _ *Image, args OpArgs) {
 	}
 }
 
-// luma is vec.Gray of one pixel.
+// luma is kernel.Gray of one pixel.
 func luma(r, g, b byte) byte {
 	return byte((19595*uint32(r) + 38470*uint32(g) + 7471*uint32(b) + 1<<15) >> 16)
 }

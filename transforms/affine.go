@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 // matrix maps output positions to input positions: x' = m[0]x + m[1]y + m[2], and y' by the
@@ -18,7 +18,7 @@ func affine(m, other *Image, args OpArgs) {
 	fill := unpackFill(args[7])
 	other.Reshape(m.W, m.H, m.C)
 	switch {
-	case vec.Filter(args[6]) != vec.Nearest:
+	case kernel.Filter(args[6]) != kernel.Nearest:
 		affineSmooth(other, m, a, samplerOf(args[6]), fill)
 	case a[1] == 0 && a[3] == 0:
 		scaleNearest(other, m, a, fill)
@@ -82,10 +82,10 @@ type sampler func(dst []byte, src *Image, u, v float64, fill [3]byte)
 
 // samplerOf returns that of a filter as OpArgs hold it.
 func samplerOf(filter float64) sampler {
-	switch vec.Filter(filter) {
-	case vec.Bilinear:
+	switch kernel.Filter(filter) {
+	case kernel.Bilinear:
 		return mixPixel
-	case vec.Bicubic:
+	case kernel.Bicubic:
 		return cubicPixel
 	}
 	return nearestPixel
@@ -204,20 +204,20 @@ func round15(v float64) float64 {
 }
 
 // warp resamples the image by the matrix that maps output to input positions.
-func (p *Plan) warp(m matrix, f vec.Filter, fill [3]byte) error {
+func (p *Plan) warp(m matrix, f kernel.Filter, fill [3]byte) error {
 	w, h := p.info.W, p.info.H
 	return p.Apply(affine, w, h, m[0], m[1], m[2], m[3], m[4], m[5], float64(f), packFill(fill))
 }
 
 // parseWarpFilter returns the filter of that name, if affine has it.
-func parseWarpFilter(name string) (vec.Filter, error) {
+func parseWarpFilter(name string) (kernel.Filter, error) {
 	switch name {
 	case "nearest":
-		return vec.Nearest, nil
+		return kernel.Nearest, nil
 	case "bilinear":
-		return vec.Bilinear, nil
+		return kernel.Bilinear, nil
 	case "bicubic":
-		return vec.Bicubic, nil
+		return kernel.Bicubic, nil
 	}
 	return 0, fmt.Errorf("interpolation %q must be nearest, bilinear or bicubic", name)
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -68,7 +68,7 @@ func (Scale) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) 
 
 // Apply scales.
 func (t Scale) Apply(x []float64, _ int, _ tensor.Spec) {
-	vec.Scale(x, t.Factor, t.Offset)
+	kernel.Scale(x, t.Factor, t.Offset)
 }
 
 // Standardize is (x - Mean) / Std, for the whole record or for each position of an axis.
@@ -124,7 +124,7 @@ func (t Standardize) Apply(x []float64, first int, in tensor.Spec) {
 	for len(x) > 0 {
 		n := min(inner-first%inner, len(x))
 		c := first / inner % len(t.Mean)
-		vec.Standardize(x[:n], t.Mean[c], t.Std[c])
+		kernel.Standardize(x[:n], t.Mean[c], t.Std[c])
 		x, first = x[n:], first+n
 	}
 }
@@ -161,5 +161,5 @@ func (t Clip) Apply(x []float64, _ int, _ tensor.Spec) {
 	if t.Max != nil {
 		hi = *t.Max
 	}
-	vec.Clip(x, lo, hi)
+	kernel.Clip(x, lo, hi)
 }

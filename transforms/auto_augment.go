@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 func init() { Register[AutoAugment]() }
@@ -68,7 +68,7 @@ type policyStep struct {
 	bin int     // of ten
 }
 
-func (p *Plan) autoAugment(s policyStep, negative bool, f vec.Filter, fill [3]byte) error {
+func (p *Plan) autoAugment(s policyStep, negative bool, f kernel.Filter, fill [3]byte) error {
 	if s.op == invertAll {
 		return p.change(invert)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/disintegration/imaging"
 
-	"github.com/penstock/penstock/internal/cputime"
+	"github.com/penstock/penstock/internal/sys/cputime"
 	"github.com/penstock/penstock/tensor"
 )
 

@@ -1,6 +1,6 @@
 package transforms
 
-import "github.com/penstock/penstock/internal/vec"
+import "github.com/penstock/penstock/internal/kernel"
 
 // weightCache keeps the weights of the axes resized lately. A folder of photos has few
 // distinct sides, so nearly all are found.
@@ -10,12 +10,12 @@ type weightCache struct {
 }
 
 type weightEntry struct {
-	weights vec.Weights
+	weights kernel.Weights
 	used    uint64 // clock of the last use; 0 is an empty entry
 }
 
 // get returns the weights for outputs [from, to). They stay valid for the next 63 calls.
-func (c *weightCache) get(in, out, from, to int, f vec.Filter) *vec.Weights {
+func (c *weightCache) get(in, out, from, to int, f kernel.Filter) *kernel.Weights {
 	c.clock++
 	oldest := &c.entries[0]
 	for i := range c.entries {

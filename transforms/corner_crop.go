@@ -5,7 +5,7 @@ import (
 	"image"
 	"slices"
 
-	"github.com/penstock/penstock/internal/nearest"
+	"github.com/penstock/penstock/internal/suggest"
 )
 
 func init() { Register[CornerCrop]() }
@@ -27,7 +27,7 @@ func (t CornerCrop) Resolve() (Transform, error) {
 		return nil, err
 	}
 	if !slices.Contains(corners, t.Corner) {
-		return nil, fmt.Errorf("unknown corner %q%s", t.Corner, nearest.Hint(t.Corner, corners))
+		return nil, fmt.Errorf("unknown corner %q%s", t.Corner, suggest.Hint(t.Corner, corners))
 	}
 	t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
 	return t, nil

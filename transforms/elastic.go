@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -35,7 +35,7 @@ func (t ElasticTransform) Resolve() (Transform, error) {
 		errs[2] = fmt.Errorf("sigma %v must be 0 in both directions, or in none", t.Sigma)
 	}
 	if t.Interpolation == "" {
-		t.Interpolation = vec.Bilinear.String()
+		t.Interpolation = kernel.Bilinear.String()
 	}
 	if t.Interpolation != "nearest" && t.Interpolation != "bilinear" {
 		errs[3] = fmt.Errorf("interpolation %q must be nearest or bilinear", t.Interpolation)
@@ -99,7 +99,7 @@ func elastic(m, other *Image, args OpArgs) {
 			d[k] = float32(alpha*v) / size
 		}
 	}
-	displace(other, m, dx, dy, vec.Filter(args[4]), unpackFill(args[5]))
+	displace(other, m, dx, dy, kernel.Filter(args[4]), unpackFill(args[5]))
 	*m, *other = *other, *m
 }
 
@@ -154,7 +154,7 @@ func addScaled(dst, src []float32, k float32) {
 // displace makes each pixel of dst that of src from where the distances lead, in shares of
 // half the width or height, in the float32 arithmetic of torch's grid_sample, whose padding is
 // zeros, and of what torchvision makes of it.
-func displace(dst, src *Image, dx, dy []float32, f vec.Filter, fill [3]byte) {
+func displace(dst, src *Image, dx, dy []float32, f kernel.Filter, fill [3]byte) {
 	across, down := centres(dst.W), centres(dst.H)
 	for y := range dst.H {
 		out, gy := dst.Row(y), down.at(y)
@@ -162,7 +162,7 @@ func displace(dst, src *Image, dx, dy []float32, f vec.Filter, fill [3]byte) {
 			u := toPixels(across.at(x)+dx[y*dst.W+x], dst.W)
 			v := toPixels(gy+dy[y*dst.W+x], dst.H)
 			px := out[x*dst.C:][:dst.C]
-			if f == vec.Nearest {
+			if f == kernel.Nearest {
 				pick(px, src, int(math.RoundToEven(float64(u))), int(math.RoundToEven(float64(v))), fill)
 			} else {
 				blendZeros(px, src, u, v, fill)

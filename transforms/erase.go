@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/penstock/penstock/internal/nearest"
+	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -57,7 +57,7 @@ func (t RandomErasing) Resolve() (Transform, error) {
 		errs = append(errs, fmt.Errorf("value %v must be 1 or 3 numbers", t.Value))
 	}
 	if modes := []string{eraseConst, eraseRand, erasePixel}; !slices.Contains(modes, t.Mode) {
-		errs = append(errs, fmt.Errorf("unknown mode %q%s", t.Mode, nearest.Hint(t.Mode, modes)))
+		errs = append(errs, fmt.Errorf("unknown mode %q%s", t.Mode, suggest.Hint(t.Mode, modes)))
 	}
 	return t, errors.Join(errs...)
 }

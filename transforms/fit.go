@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/internal/nearest"
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/suggest"
 )
 
 func init() {
@@ -37,9 +37,9 @@ func (t Fit) Resolve() (Transform, error) {
 // resolveBox returns height and width, and a filter's name.
 func resolveBox(size []int, filter string) ([]int, string, error) {
 	if filter == "" {
-		filter = vec.Bilinear.String()
+		filter = kernel.Bilinear.String()
 	}
-	_, err := vec.ParseFilter(filter)
+	_, err := kernel.ParseFilter(filter)
 	if err := errors.Join(checkSize(size), err); err != nil {
 		return size, filter, err
 	}
@@ -49,7 +49,7 @@ func resolveBox(size []int, filter string) ([]int, string, error) {
 // Build adds the resize.
 func (t Fit) Build(p *Plan) error {
 	in := p.Info()
-	f, err := vec.ParseFilter(t.Interpolation)
+	f, err := kernel.ParseFilter(t.Interpolation)
 	if err != nil {
 		return err
 	}
@@ -87,14 +87,14 @@ func (t Fill) Resolve() (Transform, error) {
 		t.Anchor = "center"
 	}
 	if !slices.Contains(anchors, t.Anchor) {
-		err = errors.Join(err, fmt.Errorf("unknown anchor %q%s", t.Anchor, nearest.Hint(t.Anchor, anchors)))
+		err = errors.Join(err, fmt.Errorf("unknown anchor %q%s", t.Anchor, suggest.Hint(t.Anchor, anchors)))
 	}
 	return t, err
 }
 
 // Build adds the crop and the resize.
 func (t Fill) Build(p *Plan) error {
-	f, err := vec.ParseFilter(t.Interpolation)
+	f, err := kernel.ParseFilter(t.Interpolation)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -12,9 +12,9 @@ import (
 func load(x []float64, b []byte, dt tensor.DType) {
 	switch dt {
 	case tensor.Uint8:
-		vec.FromBytes(x, b)
+		kernel.FromBytes(x, b)
 	case tensor.Float32:
-		vec.FromF32(x, b)
+		kernel.FromF32(x, b)
 	default:
 		for i := range x {
 			x[i] = number(b[i*dt.Size():], dt)
@@ -55,7 +55,7 @@ func number(b []byte, dt tensor.DType) float64 {
 // save writes numbers as type dt.
 func save(b []byte, x []float64, dt tensor.DType) {
 	if dt == tensor.Float32 {
-		vec.ToF32(b, x)
+		kernel.ToF32(b, x)
 		return
 	}
 	for i, v := range x {
@@ -113,7 +113,7 @@ func roundAll(x []float64, dt tensor.DType) {
 	switch dt {
 	case tensor.Float64:
 	case tensor.Float32:
-		vec.RoundF32(x)
+		kernel.RoundF32(x)
 	default:
 		for i, v := range x {
 			x[i] = round(v, dt)

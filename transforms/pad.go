@@ -3,7 +3,7 @@ package transforms
 import (
 	"fmt"
 
-	"github.com/penstock/penstock/internal/nearest"
+	"github.com/penstock/penstock/internal/suggest"
 )
 
 func init() { Register[Pad]() }
@@ -45,7 +45,7 @@ func (m *PadMode) UnmarshalText(b []byte) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("unknown padding mode %q%s", b, nearest.Hint(string(b), padModes))
+	return fmt.Errorf("unknown padding mode %q%s", b, suggest.Hint(string(b), padModes))
 }
 
 // from returns which pixel of a side of n stands at i, which may lie beyond both ends.

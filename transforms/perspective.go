@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 func init() { Register[RandomPerspective]() }
@@ -29,7 +29,7 @@ func (t RandomPerspective) Resolve() (Transform, error) {
 		t.Distortion = 0.5
 	}
 	if t.Interpolation == "" {
-		t.Interpolation = vec.Bilinear.String()
+		t.Interpolation = kernel.Bilinear.String()
 	}
 	errs := [4]error{0: resolveP(&t.P, 0.5)}
 	if !(t.Distortion > 0 && t.Distortion <= 1) {
@@ -63,7 +63,7 @@ func (RandomPerspective) Randomized() {}
 
 // perspective brings the image's corners, clockwise from the upper left one, to others. An
 // image stays as it is where nothing does that, as when it is one pixel wide.
-func (p *Plan) perspective(to [4][2]float64, f vec.Filter, fill [3]byte) error {
+func (p *Plan) perspective(to [4][2]float64, f kernel.Filter, fill [3]byte) error {
 	k, ok := perspectiveOf(p.info.W, p.info.H, to)
 	if !ok {
 		return p.bytes()

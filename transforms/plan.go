@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"image"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -41,7 +41,7 @@ type pass struct {
 	pre     colour
 	resize  bool
 	w, h    int // src resized
-	filter  vec.Filter
+	filter  kernel.Filter
 	vfirst  bool            // the vertical resize comes before the horizontal one
 	crop    image.Rectangle // of w x h
 	post    colour
@@ -169,10 +169,10 @@ func (p *Plan) becomes(w, h int) error {
 }
 
 // Interpolation is a resampling filter, by its definition in Pillow.
-type Interpolation = vec.Filter
+type Interpolation = kernel.Filter
 
 // ParseInterpolation returns the filter nearest, box, bilinear, hamming, bicubic or lanczos.
-func ParseInterpolation(name string) (Interpolation, error) { return vec.ParseFilter(name) }
+func ParseInterpolation(name string) (Interpolation, error) { return kernel.ParseFilter(name) }
 
 // Resize makes the image w by h pixels: first the width, then, of the result rounded to
 // bytes, the height.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"image"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -50,7 +50,7 @@ func (m *Planar) Scan(r image.Rectangle, f func(y int, strip Image) error) error
 		strip := shapeImage(m.strip, r.Dx(), min(stripRows, r.Max.Y-y), 3)
 		for i := range strip.H {
 			red, green, blue := planeRows(m.Pix, y+i, 1, m.W, m.H)
-			vec.Interleave(strip.Row(i), red[r.Min.X:r.Max.X], green[r.Min.X:r.Max.X], blue[r.Min.X:r.Max.X])
+			kernel.Interleave(strip.Row(i), red[r.Min.X:r.Max.X], green[r.Min.X:r.Max.X], blue[r.Min.X:r.Max.X])
 		}
 		if err := f(y, strip); err != nil {
 			return err
@@ -73,18 +73,18 @@ func (r *Runner) planar(t target, m *Planar) (bool, error) {
 	case tensor.Uint8:
 		planes(r, t.dst, m, p, copyBytes)
 	case tensor.Float32:
-		planes(r, t.f32, m, p, (*vec.Norm).F32)
+		planes(r, t.f32, m, p, (*kernel.Norm).F32)
 	default:
-		planes(r, t.u16, m, p, (*vec.Norm).U16)
+		planes(r, t.u16, m, p, (*kernel.Norm).U16)
 	}
 	return true, nil
 }
 
-func copyBytes(_ *vec.Norm, dst, src []byte, _ int) { copy(dst, src) }
+func copyBytes(_ *kernel.Norm, dst, src []byte, _ int) { copy(dst, src) }
 
 // planes converts all planes: whole ones where nothing is cut or mirrored, else rows, which
 // are mirrored some KiB at a time.
-func planes[T any](r *Runner, dst []T, m *Planar, p *pass, convert func(*vec.Norm, []T, []byte, int)) {
+func planes[T any](r *Runner, dst []T, m *Planar, p *pass, convert func(*kernel.Norm, []T, []byte, int)) {
 	w, h := p.src.Dx(), p.src.Dy()
 	strip := r.scan.out.strip(p, w, h)
 	for c := range m.C {
@@ -98,7 +98,7 @@ func planes[T any](r *Runner, dst []T, m *Planar, p *pass, convert func(*vec.Nor
 			n := min(rows, h-y)
 			src, at := from[(p.src.Min.Y+y)*m.W+p.src.Min.X:][:(n-1)*m.W+w], y
 			if p.flipH {
-				vec.ReverseRows(strip[:n*w], src, w, m.W)
+				kernel.ReverseRows(strip[:n*w], src, w, m.W)
 				src = strip[:n*w]
 			}
 			if p.flipV {

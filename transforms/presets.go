@@ -7,8 +7,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/penstock/penstock/internal/nearest"
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/suggest"
 )
 
 func init() { Register[Img2Dataset]() }
@@ -91,11 +91,11 @@ func (t Img2Dataset) Resolve() (Transform, error) {
 	if t.ImageSize == 0 {
 		t.ImageSize = 256
 	}
-	_, errDown := vec.ParseFilter(t.Downscale)
-	_, errUp := vec.ParseFilter(t.Upscale)
+	_, errDown := kernel.ParseFilter(t.Downscale)
+	_, errUp := kernel.ParseFilter(t.Upscale)
 	errs := []error{checkSize([]int{t.ImageSize}), errDown, errUp}
 	if !slices.Contains(img2datasetModes, t.Mode) {
-		errs = append(errs, fmt.Errorf("unknown resize_mode %q%s", t.Mode, nearest.Hint(t.Mode, img2datasetModes)))
+		errs = append(errs, fmt.Errorf("unknown resize_mode %q%s", t.Mode, suggest.Hint(t.Mode, img2datasetModes)))
 	}
 	return t, errors.Join(errs...)
 }
@@ -122,7 +122,7 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 	if side > t.ImageSize {
 		name = t.Downscale
 	}
-	f, err := vec.ParseFilter(name)
+	f, err := kernel.ParseFilter(name)
 	if err != nil {
 		return err
 	}

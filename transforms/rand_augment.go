@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 func init() {
@@ -17,7 +17,7 @@ func init() {
 type augmentation struct {
 	signed bool
 	level  func(x magnitude, s *augmentSpace, w, h int) float64
-	do     func(p *Plan, v float64, f vec.Filter, fill [3]byte) error
+	do     func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error
 }
 
 // augmentSpace holds how far the operations go.
@@ -60,19 +60,23 @@ const (
 
 // augmentations are in torchvision's order.
 var augmentations = []augmentation{
-	{do: func(p *Plan, _ float64, _ vec.Filter, _ [3]byte) error { return p.bytes() }}, // Identity
-	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error {
+	{do: func(p *Plan, _ float64, _ kernel.Filter, _ [3]byte) error { return p.bytes() }}, // Identity
+	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
 		return p.warp(warp(0, 0, 0, 1, math.Atan(v)*180/math.Pi, 0, 0, 0), f, fill)
 	}},
-	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error {
+	{signed: true, level: shearLevel, do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
 		return p.warp(warp(0, 0, 0, 1, 0, math.Atan(v)*180/math.Pi, 0, 0), f, fill)
 	}},
 	{signed: true, level: func(x magnitude, s *augmentSpace, w, h int) float64 { return x.between(0, s.moveX(w, h)) },
-		do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error { return p.move(math.Trunc(v), 0, f, fill) }},
+		do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
+			return p.move(math.Trunc(v), 0, f, fill)
+		}},
 	{signed: true, level: func(x magnitude, s *augmentSpace, w, h int) float64 { return x.between(0, s.moveY(w, h)) },
-		do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error { return p.move(0, math.Trunc(v), f, fill) }},
+		do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
+			return p.move(0, math.Trunc(v), f, fill)
+		}},
 	{signed: true, level: func(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.rotate) },
-		do: func(p *Plan, v float64, f vec.Filter, fill [3]byte) error {
+		do: func(p *Plan, v float64, f kernel.Filter, fill [3]byte) error {
 			return p.warp(rotation(v, p.info.W, p.info.H), f, fill)
 		}},
 	enhancement(brightness),
@@ -120,7 +124,7 @@ func (l linspace) at(i int) float32 {
 }
 
 // move shifts the image by whole pixels.
-func (p *Plan) move(x, y float64, f vec.Filter, fill [3]byte) error {
+func (p *Plan) move(x, y float64, f kernel.Filter, fill [3]byte) error {
 	return p.warp(warp(0, x, y, 1, 0, 0, float64(p.info.W)*0.5, float64(p.info.H)*0.5), f, fill)
 }
 
@@ -128,22 +132,22 @@ func enhancement(op ImageOp) augmentation {
 	return augmentation{
 		signed: true,
 		level:  func(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.colour) },
-		do:     func(p *Plan, v float64, _ vec.Filter, _ [3]byte) error { return p.change(op, 1+v) },
+		do:     func(p *Plan, v float64, _ kernel.Filter, _ [3]byte) error { return p.change(op, 1+v) },
 	}
 }
 
-func whole(op ImageOp) func(*Plan, float64, vec.Filter, [3]byte) error {
-	return func(p *Plan, v float64, _ vec.Filter, _ [3]byte) error { return p.change(op, v) }
+func whole(op ImageOp) func(*Plan, float64, kernel.Filter, [3]byte) error {
+	return func(p *Plan, v float64, _ kernel.Filter, _ [3]byte) error { return p.change(op, v) }
 }
 
 // augment applies operation i at level bin of bins, in a random direction.
-func (p *Plan) augment(i int, s *augmentSpace, bin, bins int, f vec.Filter, fill [3]byte) error {
+func (p *Plan) augment(i int, s *augmentSpace, bin, bins int, f kernel.Filter, fill [3]byte) error {
 	negative := augmentations[i].signed && p.rnd.IntN(2) == 1
 	return p.augmentBy(augmentationID(i), s, bin, bins, negative, f, fill)
 }
 
 // augmentBy applies an operation; negative turns the direction of one that has two.
-func (p *Plan) augmentBy(id augmentationID, s *augmentSpace, bin, bins int, negative bool, f vec.Filter, fill [3]byte) error {
+func (p *Plan) augmentBy(id augmentationID, s *augmentSpace, bin, bins int, negative bool, f kernel.Filter, fill [3]byte) error {
 	a, v := &augmentations[id], 0.0
 	if a.level != nil {
 		v = a.level(magnitude{bin, bins}, s, p.info.W, p.info.H)

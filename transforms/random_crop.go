@@ -6,7 +6,7 @@ import (
 	"image"
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 func init() {
@@ -41,9 +41,9 @@ func (t RandomResizedCrop) Resolve() (Transform, error) {
 		t.Ratio = []float64{3.0 / 4, 4.0 / 3}
 	}
 	if t.Interpolation == "" {
-		t.Interpolation = vec.Bilinear.String()
+		t.Interpolation = kernel.Bilinear.String()
 	}
-	_, err := vec.ParseFilter(t.Interpolation)
+	_, err := kernel.ParseFilter(t.Interpolation)
 	errs = append(errs, err, resolvePassOrder(&t.PassOrder), checkRange("scale", t.Scale, 0, 1), checkRange("ratio", t.Ratio, 0, math.MaxFloat64))
 	return t, errors.Join(errs...)
 }
@@ -62,7 +62,7 @@ func (t RandomResizedCrop) Build(p *Plan) error {
 	if err := p.Crop(drawPart(p.Rand(), in.W, in.H, t.Scale, t.Ratio, true)); err != nil {
 		return err
 	}
-	f, err := vec.ParseFilter(t.Interpolation)
+	f, err := kernel.ParseFilter(t.Interpolation)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 func init() {
@@ -58,7 +58,7 @@ func symmetricRange(name string, r []float64) ([]float64, error) {
 
 func resolveWarpFilter(name string) (string, error) {
 	if name == "" {
-		name = vec.Nearest.String()
+		name = kernel.Nearest.String()
 	}
 	_, err := parseWarpFilter(name)
 	return name, err

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/internal/nearest"
+	"github.com/penstock/penstock/internal/suggest"
 )
 
 // operation is what a Transform and an ArrayTransform have in common.
@@ -71,7 +71,7 @@ func parseEntry[T operation](entry []byte, known map[string]decoder[T]) (t T, er
 	}
 	decode, ok := known[*head.Op]
 	if !ok {
-		return t, fmt.Errorf("unknown transform %q%s", *head.Op, nearest.Hint(*head.Op, slices.Sorted(maps.Keys(known))))
+		return t, fmt.Errorf("unknown transform %q%s", *head.Op, suggest.Hint(*head.Op, slices.Sorted(maps.Keys(known))))
 	}
 	if t, err = decode(entry); err != nil {
 		return t, fmt.Errorf("transform %s: %w", *head.Op, err)
@@ -94,7 +94,7 @@ func decodeStrict(entry []byte, t any) error {
 	for key, value := range keys {
 		field := slices.Index(known, key)
 		if field < 0 {
-			return fmt.Errorf("unknown parameter %q%s", key, nearest.Hint(key, known))
+			return fmt.Errorf("unknown parameter %q%s", key, suggest.Hint(key, known))
 		}
 		if reflect.TypeOf(t).Elem().Field(field).Type.Kind() == reflect.Slice && isNumber(value) {
 			keys[key] = slices.Concat([]byte("["), value, []byte("]"))

@@ -7,8 +7,8 @@ import (
 	"image"
 	"slices"
 
-	"github.com/penstock/penstock/internal/nearest"
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/suggest"
 )
 
 func init() { Register[Resize]() }
@@ -75,7 +75,7 @@ func (t Resize) Resolve() (Transform, error) {
 		}
 	}
 	if !slices.Contains(fits, t.Fit) {
-		errs = append(errs, fmt.Errorf("unknown fit %q%s", t.Fit, nearest.Hint(t.Fit, fits)))
+		errs = append(errs, fmt.Errorf("unknown fit %q%s", t.Fit, suggest.Hint(t.Fit, fits)))
 	}
 	if (t.Fit == "shorter" || t.Fit == "longer") && len(t.Size) == 2 {
 		errs = append(errs, fmt.Errorf("fit %s takes one size, not %d", t.Fit, len(t.Size)))
@@ -84,9 +84,9 @@ func (t Resize) Resolve() (Transform, error) {
 		errs = append(errs, fmt.Errorf("max_size %d must be larger than size and goes with fit shorter alone", t.MaxSize))
 	}
 	if t.Interpolation == "" {
-		t.Interpolation = vec.Bilinear.String()
+		t.Interpolation = kernel.Bilinear.String()
 	}
-	if _, err := vec.ParseFilter(t.Interpolation); err != nil {
+	if _, err := kernel.ParseFilter(t.Interpolation); err != nil {
 		errs = append(errs, err)
 	}
 	fill, err := resolveFill(t.Fill)
@@ -102,13 +102,13 @@ func resolvePassOrder(order *string) error {
 		*order = passOrders[0]
 	}
 	if !slices.Contains(passOrders, *order) {
-		return fmt.Errorf("unknown pass_order %q%s", *order, nearest.Hint(*order, passOrders))
+		return fmt.Errorf("unknown pass_order %q%s", *order, suggest.Hint(*order, passOrders))
 	}
 	return nil
 }
 
 // resizeBy resizes in the order of that name.
-func (p *Plan) resizeBy(order string, w, h int, f vec.Filter) error {
+func (p *Plan) resizeBy(order string, w, h int, f kernel.Filter) error {
 	less := p.info.H - h
 	return p.resize(w, h, f, order == "auto" && less > 0 && less > 2*(p.info.W-w))
 }
@@ -116,7 +116,7 @@ func (p *Plan) resizeBy(order string, w, h int, f vec.Filter) error {
 // Build adds the resize, and what cover and pad do behind it.
 func (t Resize) Build(p *Plan) error {
 	in := p.Info()
-	f, err := vec.ParseFilter(t.Interpolation)
+	f, err := kernel.ParseFilter(t.Interpolation)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -22,7 +22,7 @@ type Runner struct {
 	other   Image // what an ImageOp writes
 	sums    []float64
 	mixer   mixer
-	norm    vec.Norm
+	norm    kernel.Norm
 	normFor store
 }
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"image"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 // stripRows is how many rows are resized horizontally before the vertical resize looks at
@@ -18,7 +18,7 @@ type scan struct {
 	strip func(y int, strip Image) error // the method rows, made once
 
 	p    *pass
-	h, v *vec.Weights    // nil for an axis that keeps its length
+	h, v *kernel.Weights // nil for an axis that keeps its length
 	area image.Rectangle // what is read, relative to p.src
 	in   int             // channels of the Source
 	c    int             // channels in the strip
@@ -161,7 +161,7 @@ func (s *scan) fill(m Image) {
 		s.h.Rows(to, b.stride, m.Pix, m.Stride, m.H, m.Step, s.c, s.area.Min.X)
 	} else {
 		for i := range m.H {
-			vec.Pack(to[i*b.stride:(i+1)*b.stride], m.Row(i), m.Step, s.c)
+			kernel.Pack(to[i*b.stride:(i+1)*b.stride], m.Row(i), m.Step, s.c)
 		}
 	}
 	b.n += m.H

@@ -1,7 +1,7 @@
 package transforms
 
 import (
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -12,7 +12,7 @@ type target struct {
 	u16    []uint16 // float16, bfloat16
 	dtype  tensor.DType
 	layout Layout
-	norm   *vec.Norm
+	norm   *kernel.Norm
 }
 
 // sink takes the rows of a pass after the resize: it changes colour, mirrors, adds borders
@@ -75,10 +75,10 @@ func (s *sink) row(y int, px []byte, step int) {
 	}
 	if p.flipH {
 		if step != p.c {
-			vec.Pack(s.scratch[0][:n], px, step, p.c)
+			kernel.Pack(s.scratch[0][:n], px, step, p.c)
 			px, step = s.scratch[0][:n], p.c
 		}
-		vec.Reverse(s.scratch[1][:n], px[:n], p.c)
+		kernel.Reverse(s.scratch[1][:n], px[:n], p.c)
 		px = s.scratch[1][:n]
 	}
 	if p.pad[0]+p.pad[2] > 0 {
@@ -92,7 +92,7 @@ func (s *sink) row(y int, px []byte, step int) {
 func (s *sink) widen(dst, px []byte, step int) {
 	p := s.p
 	c, w, left := p.c, p.crop.Dx(), p.pad[0]
-	vec.Pack(dst[left*c:(left+w)*c], px, step, c)
+	kernel.Pack(dst[left*c:(left+w)*c], px, step, c)
 	for x := range left {
 		s.borderPixel(dst[x*c:][:c], dst[left*c:], x-left, w)
 	}
@@ -115,9 +115,9 @@ func (s *sink) put(y, rows int, px []byte, step int) {
 	case tensor.Uint8:
 		s.putBytes(y, rows, px, step)
 	case tensor.Float32:
-		putNumbers(s, s.t.f32, y, rows, px, step, (*vec.Norm).F32, (*vec.Norm).PixelsF32, (*vec.Norm).PlanesF32)
+		putNumbers(s, s.t.f32, y, rows, px, step, (*kernel.Norm).F32, (*kernel.Norm).PixelsF32, (*kernel.Norm).PlanesF32)
 	default:
-		putNumbers(s, s.t.u16, y, rows, px, step, (*vec.Norm).U16, (*vec.Norm).PixelsU16, (*vec.Norm).PlanesU16)
+		putNumbers(s, s.t.u16, y, rows, px, step, (*kernel.Norm).U16, (*kernel.Norm).PixelsU16, (*kernel.Norm).PlanesU16)
 	}
 }
 
@@ -125,18 +125,18 @@ func (s *sink) putBytes(y, rows int, px []byte, step int) {
 	d := s.t.dst
 	if s.t.layout == CHW && s.p.c == 3 {
 		r, g, b := planeRows(d, y, rows, s.w, s.h)
-		vec.Planes(r, g, b, px, step)
+		kernel.Planes(r, g, b, px, step)
 		return
 	}
 	n := s.w * s.p.c
-	vec.Pack(d[y*n:(y+rows)*n], px, step, s.p.c)
+	kernel.Pack(d[y*n:(y+rows)*n], px, step, s.p.c)
 }
 
 // putNumbers is putBytes for float32, and for 16 bits.
 func putNumbers[T any](s *sink, d []T, y, rows int, px []byte, step int,
-	plain func(*vec.Norm, []T, []byte, int),
-	pixels func(*vec.Norm, []T, []byte, int),
-	planes func(*vec.Norm, []T, []T, []T, []byte, int),
+	plain func(*kernel.Norm, []T, []byte, int),
+	pixels func(*kernel.Norm, []T, []byte, int),
+	planes func(*kernel.Norm, []T, []T, []T, []byte, int),
 ) {
 	n := s.w * s.p.c
 	switch {
@@ -217,14 +217,14 @@ func (c colour) convert(dst, src []byte, step, in int) {
 	out := c.channels(in)
 	switch {
 	case in == 1 && out == 3:
-		vec.Spread(dst, src, step)
+		kernel.Spread(dst, src, step)
 	case in == 1 || !c.gray:
-		vec.Pack(dst, src, step, out)
+		kernel.Pack(dst, src, step, out)
 	case out == 1:
-		vec.Gray(dst, src, step)
+		kernel.Gray(dst, src, step)
 	default: // the luma waits in the last third, where Spread reads it before it writes there
 		n := len(dst) / 3
-		vec.Gray(dst[2*n:], src, step)
-		vec.Spread(dst, dst[2*n:], 1)
+		kernel.Gray(dst[2*n:], src, step)
+		kernel.Spread(dst, dst[2*n:], 1)
 	}
 }

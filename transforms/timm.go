@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 func init() {
@@ -37,7 +37,7 @@ func (t ResizeKeepRatio) Resolve() (Transform, error) {
 
 // Build adds the resize.
 func (t ResizeKeepRatio) Build(p *Plan) error {
-	f, err := vec.ParseFilter(t.Interpolation)
+	f, err := kernel.ParseFilter(t.Interpolation)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 // TestTorchvision compares with torchvision what is given there to the operations that are
@@ -74,7 +74,7 @@ func torchvisionOp(p *Plan, op, name string, n []int) error {
 
 // mixOf is AugMix of three chains: n is the share of the image, then of each chain its share, how
 // many operations it has, and their numbers, strengths and directions.
-func mixOf(p *Plan, f vec.Filter, n []int) error {
+func mixOf(p *Plan, f kernel.Filter, n []int) error {
 	var chains [3][]int
 	shares, total := [4]int{n[0]}, n[0]
 	for i, rest := 0, n[1:]; i < len(chains); i++ {

@@ -2,5 +2,5 @@
 
 package main
 
-// openInflate is nothing: the decoder is part of package h5chunk, which does not show it.
+// openInflate is nothing: the decoder is part of package chunk, which does not show it.
 func openInflate(string, int) (reader, error) { return nil, nil }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/bench/internal/measure"
-	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 )
 
 // one is a way to read a file, and how it compares.
@@ -74,7 +74,7 @@ func cases() []one {
 // the decoder can do: no reader of the file takes less.
 func (c one) bareName() string {
 	if c.file == "one" {
-		return h5chunk.Backend + " alone"
+		return chunk.Backend + " alone"
 	}
 	return "copy() alone"
 }

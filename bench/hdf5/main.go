@@ -21,7 +21,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
-	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 )
 
 func main() {
@@ -52,7 +52,7 @@ func run(dir, records, only string, rounds int) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\npenstock inflates by %s\n\n", measure.Machine(), h5chunk.Backend)
+	fmt.Printf("%s\npenstock inflates by %s\n\n", measure.Machine(), chunk.Backend)
 	b := &bench{dir: dir, peers: peers, rounds: rounds}
 	rows := [][]string{{"HDF5", "over", "clock", "processor", "fastest", "penstock, a record"}}
 	for _, c := range cases() {

@@ -8,8 +8,8 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/penstock/penstock/internal/h5chunk"
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -23,13 +23,13 @@ type reader interface {
 // chunkReader inflates.
 type chunkReader struct {
 	file  []byte
-	pool  *h5chunk.Pool
-	r     *h5chunk.Reader
+	pool  *chunk.Pool
+	r     *chunk.Reader
 	batch int
 	buf   []byte
 }
 
-func openFile(path string) ([]byte, *h5meta.Dataset, error) {
+func openFile(path string) ([]byte, *meta.Dataset, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, nil, err
@@ -43,7 +43,7 @@ func openFile(path string) ([]byte, *h5meta.Dataset, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	meta, err := h5meta.Open(bytes.NewReader(b), info.Size())
+	meta, err := meta.Open(bytes.NewReader(b), info.Size())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -56,8 +56,8 @@ func openChunks(path string, workers, batch int) (reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &chunkReader{file: b, pool: h5chunk.NewPool(workers), batch: batch}
-	c.r, err = h5chunk.NewMapped(b, d, h5chunk.Options{Pool: c.pool})
+	c := &chunkReader{file: b, pool: chunk.NewPool(workers), batch: batch}
+	c.r, err = chunk.NewMapped(b, d, chunk.Options{Pool: c.pool})
 	if err == nil {
 		c.buf = make([]byte, batch*c.r.RecordBytes())
 	}

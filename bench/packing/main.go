@@ -20,7 +20,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
-	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 )
@@ -71,7 +71,7 @@ func (b *bench) run(levels []string) error {
 		return err
 	}
 	defer b.peer.Close()
-	fmt.Printf("%s\n%s; penstock deflates by %s, %s\n%d records of %d bytes\n\n", measure.Machine(), about, h5pack.Backend, hdf5.Version(), b.count, b.size)
+	fmt.Printf("%s\n%s; penstock deflates by %s, %s\n%d records of %d bytes\n\n", measure.Machine(), about, encode.Backend, hdf5.Version(), b.count, b.size)
 	rows := [][]string{{"gzip", "penstock", "h5py takes, clock", "processor", "fastest", "file", "penstock, a record"}}
 	for _, level := range levels {
 		more, err := b.level(level)

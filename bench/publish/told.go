@@ -124,7 +124,7 @@ func hdf5(program, rows, column string) figure {
 	return figure{program, "HDF5", []string{rows}, column, false}
 }
 
-// linked is a figure of training over a shaped link, see remote/s3test.
+// linked is a figure of training over a shaped link, see cmd/internal/s3test.
 func linked(column string, worst bool) figure {
 	return figure{"remote", "over a link", []string{""}, column, worst}
 }

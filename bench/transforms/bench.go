@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
-	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/imagefile"
 )
 
 // bench is a run of this program: the photos, and everyone who works on them.
@@ -80,7 +80,7 @@ func (b *bench) startOther() (err error) {
 		return err
 	}
 	a, err := b.other.Ask(measure.Request{})
-	if err == nil && a.Text == decode.Backend() {
+	if err == nil && a.Text == imagefile.Backend() {
 		err = fmt.Errorf("%s has the same JPEG decoder as this program: build one with -tags turbo, the other without", b.o.other)
 	}
 	b.otherText = a.Text
@@ -123,7 +123,7 @@ type decoder struct {
 
 // decoders returns this program, and the other one if there is one.
 func (b *bench) decoders() []decoder {
-	list := []decoder{{short(decode.Backend()), b.self, b.asking, b.own.answer}}
+	list := []decoder{{short(imagefile.Backend()), b.self, b.asking, b.own.answer}}
 	if b.other != nil {
 		list = append(list, decoder{short(b.otherText), b.o.other, b.other.Doing, b.other.Ask})
 	}

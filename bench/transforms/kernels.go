@@ -10,8 +10,8 @@ import (
 	"github.com/disintegration/imaging"
 
 	"github.com/penstock/penstock/bench/internal/measure"
-	"github.com/penstock/penstock/internal/decode"
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -20,7 +20,7 @@ import (
 func (b *bench) resize() error {
 	rows := [][]string{{"decoded photo to shorter side 256", "set", "us/photo", "imaging, us/photo", "times faster"}}
 	for _, s := range b.sets {
-		d := decode.New(decode.Options{})
+		d := imagefile.New(imagefile.Options{})
 		ours, theirs, err := decoded(s.files, d)
 		d.Close()
 		if err != nil {
@@ -87,7 +87,7 @@ func clean(f func(from, to int) error) func(from, to int) (measure.Spent, error)
 }
 
 // decoded returns the pixels of photos, in the form that either side likes best.
-func decoded(files [][]byte, d *decode.Decoder) (ours []*transforms.Image, theirs []*image.NRGBA, err error) {
+func decoded(files [][]byte, d *imagefile.Decoder) (ours []*transforms.Image, theirs []*image.NRGBA, err error) {
 	for _, f := range files {
 		src, err := d.Open(f)
 		if err != nil {
@@ -143,7 +143,7 @@ const pixels = side * side
 // normalisers measures the kernels, which write to ring records by turns, each whole as a
 // Runner does it, and copies of as many bytes as float32 and the types of 16 bits have.
 func (b *bench) normalisers(ring int, planar bool) ([]measure.Result, error) {
-	var norms [3]vec.Norm
+	var norms [3]kernel.Norm
 	var list []measure.Contender
 	src := make([]byte, 3*pixels)
 	for i := range src {
@@ -153,9 +153,9 @@ func (b *bench) normalisers(ring int, planar bool) ([]measure.Result, error) {
 		n := &norms[i]
 		n.Init(dt, true, floats(mean), floats(std))
 		if dt == tensor.Float32 {
-			list = append(list, kernel(dt.String(), ring, planar, src, n.F32, n.PlanesF32))
+			list = append(list, measureKernel(dt.String(), ring, planar, src, n.F32, n.PlanesF32))
 		} else {
-			list = append(list, kernel(dt.String(), ring, planar, src, n.U16, n.PlanesU16))
+			list = append(list, measureKernel(dt.String(), ring, planar, src, n.U16, n.PlanesU16))
 		}
 	}
 	for _, size := range []int{4, 2} {
@@ -186,7 +186,7 @@ func records[T any](n, size int) [][]T {
 	return list
 }
 
-func kernel[T any](name string, ring int, planar bool, src []byte, plane func([]T, []byte, int), rgb func(r, g, b []T, src []byte, step int)) measure.Contender {
+func measureKernel[T any](name string, ring int, planar bool, src []byte, plane func([]T, []byte, int), rgb func(r, g, b []T, src []byte, step int)) measure.Contender {
 	dst := records[T](ring, 3*pixels)
 	one := func(d []T) {
 		if planar {

@@ -17,7 +17,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
-	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/imagefile"
 )
 
 // options are what the command line says.
@@ -96,7 +96,7 @@ func (b *bench) parts() []part {
 // describe says what is compared.
 func (b *bench) describe() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "JPEG decoders: %s", decode.Backend())
+	fmt.Fprintf(&s, "JPEG decoders: %s", imagefile.Backend())
 	if b.other != nil {
 		fmt.Fprintf(&s, "; %s", b.otherText)
 	} else {

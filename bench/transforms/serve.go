@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/penstock/penstock/bench/internal/measure"
-	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/imagefile"
 )
 
 // server answers requests on the photos in a folder.
@@ -42,7 +42,7 @@ func serve(dir, order string) error {
 }
 
 func (s *server) answer(q measure.Request) (a measure.Answer, err error) {
-	a.Text = decode.Backend()
+	a.Text = imagefile.Backend()
 	if q.Do == "" {
 		for name := range s.crew[0] {
 			a.Ways = append(a.Ways, measure.Way{Name: name})

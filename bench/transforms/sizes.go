@@ -5,7 +5,7 @@ import (
 	"hash/crc32"
 	"io"
 
-	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -20,7 +20,7 @@ var filters = []string{"box", "bilinear", "hamming", "bicubic", "lanczos"}
 
 // resizeAll writes the CRC32 of each photo in each size by each filter.
 func resizeAll(order string) way {
-	d := decode.New(decode.Options{})
+	d := imagefile.New(imagefile.Options{})
 	return func(data []byte, out io.Writer) error {
 		ours, _, err := decoded([][]byte{data}, d)
 		if err != nil {

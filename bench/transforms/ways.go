@@ -9,7 +9,7 @@ import (
 
 	"github.com/disintegration/imaging"
 
-	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -32,7 +32,7 @@ func ways(order string) (map[string]way, error) {
 	list := map[string]way{"usual": usual(), "all sizes": resizeAll(order)}
 	for _, filter := range []string{"bilinear", "bicubic", "lanczos"} {
 		for _, dt := range []tensor.DType{tensor.Uint8, tensor.Float32} {
-			w, err := pipeline(filter, order, dt, decode.Options{})
+			w, err := pipeline(filter, order, dt, imagefile.Options{})
 			if err != nil {
 				return nil, err
 			}
@@ -42,7 +42,7 @@ func ways(order string) (map[string]way, error) {
 	if bare == nil {
 		return list, nil
 	}
-	w, err := pipeline("bilinear", order, tensor.Float32, decode.Options{Library: true})
+	w, err := pipeline("bilinear", order, tensor.Float32, imagefile.Options{Library: true})
 	list[byLibrary], list["decode alone"] = w, bare
 	return list, err
 }
@@ -61,12 +61,12 @@ func recipe(filter, order string, dt tensor.DType) (*transforms.Pipeline, error)
 	return transforms.Compose(ts...)
 }
 
-func pipeline(filter, order string, dt tensor.DType, opt decode.Options) (way, error) {
+func pipeline(filter, order string, dt tensor.DType, opt imagefile.Options) (way, error) {
 	p, err := recipe(filter, order, dt)
 	if err != nil {
 		return nil, err
 	}
-	run, d := p.Runner(), decode.New(opt)
+	run, d := p.Runner(), imagefile.New(opt)
 	record := aligned(3 * side * side * dt.Size())
 	return func(data []byte, out io.Writer) error {
 		src, err := d.Open(data)

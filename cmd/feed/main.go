@@ -1,10 +1,10 @@
-// Feed hands batches of a dataset to a training process: see package internal/feed, or
+// Feed hands batches of a dataset to a training process: see package cmd/internal/feed, or
 // feed --help.
 package main
 
 import (
-	"github.com/penstock/penstock/internal/cli"
-	"github.com/penstock/penstock/internal/feed"
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/feed"
 )
 
 func main() { cli.Main(feed.Command()) }

@@ -1,9 +1,9 @@
-// Inspect shows what a dataset holds: see package internal/inspect, or inspect --help.
+// Inspect shows what a dataset holds: see package cmd/internal/inspect, or inspect --help.
 package main
 
 import (
-	"github.com/penstock/penstock/internal/cli"
-	"github.com/penstock/penstock/internal/inspect"
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect"
 )
 
 func main() { cli.Main(inspect.Command()) }

@@ -13,9 +13,9 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/penstock/penstock/internal/cli"
-	"github.com/penstock/penstock/internal/h5test"
-	"github.com/penstock/penstock/internal/preprocess"
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/preprocess"
+	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/tensor"
@@ -90,7 +90,7 @@ func setup(env *testscript.Env) error {
 		}
 	}
 	for _, name := range []string{"basic", "chunks"} {
-		data, err := os.ReadFile(filepath.Join("..", "..", "internal", "h5meta", "testdata", "small-new-"+name+".h5"))
+		data, err := os.ReadFile(filepath.Join("..", "..", "internal", "hdf5", "meta", "testdata", "small-new-"+name+".h5"))
 		if err != nil {
 			return err
 		}

@@ -1,10 +1,10 @@
-// Loadbench measures how fast a dataset is loaded: see package internal/loadbench, or
+// Loadbench measures how fast a dataset is loaded: see package cmd/internal/loadbench, or
 // loadbench --help.
 package main
 
 import (
-	"github.com/penstock/penstock/internal/cli"
-	"github.com/penstock/penstock/internal/loadbench"
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/loadbench"
 )
 
 func main() { cli.Main(loadbench.Command()) }

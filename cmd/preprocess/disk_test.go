@@ -5,7 +5,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/penstock/penstock/internal/smalldisk"
+	"github.com/penstock/penstock/internal/testkit/smalldisk"
 )
 
 // canMount reports whether this process may mount a file system.

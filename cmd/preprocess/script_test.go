@@ -22,8 +22,8 @@ import (
 	"golang.org/x/image/bmp"
 	"golang.org/x/image/tiff"
 
-	"github.com/penstock/penstock/internal/foldertest"
-	"github.com/penstock/penstock/internal/h5test"
+	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store/hdf5"
 )
 

@@ -5,8 +5,9 @@
 //	beam --parts 64 SOURCE DEST [flags of preprocess]
 //	beam --parts 64 --runner flink --endpoint jobs:8099 --environment_type DOCKER ... s3://lab/photos s3://lab/ds --resize 256
 //
-// Flags of Beam come before SOURCE. Without --runner it is Prism, in this process. When all
-// parts are there they are merged, here.
+// Flags of Beam come before SOURCE. Without --runner the pipeline runs on Prism, in this process.
+// Each worker needs the command preprocess, on its PATH or at --preprocess. The parts are merged
+// on this machine when all of them are complete.
 package main
 
 import (
@@ -18,20 +19,10 @@ import (
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/x/beamx"
-
-	"github.com/penstock/penstock/internal/cli"
-	"github.com/penstock/penstock/internal/preprocess"
 )
 
-// asPreprocess in the environment makes this program preprocess: a runner sends one program
-// to its workers, and a part is made by a process of its own, whose crash ends nothing else.
-const asPreprocess = "PENSTOCK_BEAM_PREPROCESS"
-
 func main() {
-	if os.Getenv(asPreprocess) != "" {
-		cli.Main(preprocess.Command())
-		return
-	}
+	program := flag.String("preprocess", "preprocess", "`path` of the command preprocess on the workers and on this machine")
 	parts := flag.Int("parts", 0, "`number` of parts that the dataset is made in")
 	flag.Usage = usage
 	flag.Parse()
@@ -42,7 +33,7 @@ func main() {
 		usage()
 		os.Exit(2)
 	}
-	if err := run(ctx, *parts, flag.Args()); err != nil {
+	if err := run(ctx, *program, *parts, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "beam:", err)
 		os.Exit(1)
 	}
@@ -53,14 +44,14 @@ func usage() {
 	flag.PrintDefaults()
 }
 
-// run makes all parts by a pipeline, then the dataset.
-func run(ctx context.Context, parts int, args []string) error {
+// run makes all parts with a pipeline, then merges them.
+func run(ctx context.Context, program string, parts int, args []string) error {
 	p, s := beam.NewPipelineWithRoot()
-	beam.ParDo(s, &makePart{Args: args, Parts: parts}, beam.Reshuffle(s, beam.Create(s, ranks(parts)...)))
+	beam.ParDo(s, &makePart{Program: program, Args: args, Parts: parts}, beam.Reshuffle(s, beam.Create(s, ranks(parts)...)))
 	if err := beamx.Run(ctx, p); err != nil {
 		return err
 	}
-	return runPreprocess(ctx, os.Stdout, "merge", args[1])
+	return runPreprocess(ctx, program, os.Stdout, "merge", args[1])
 }
 
 // ranks returns the numbers of all parts.

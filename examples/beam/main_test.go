@@ -5,25 +5,35 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"io/fs"
+	"log"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/testing/ptest"
-
-	"github.com/penstock/penstock/internal/cli"
-	"github.com/penstock/penstock/internal/foldertest"
-	"github.com/penstock/penstock/internal/preprocess"
 )
 
+// program is the command preprocess, built for the tests.
+var program string
+
 func TestMain(m *testing.M) {
-	if os.Getenv(asPreprocess) != "" {
-		cli.Main(preprocess.Command())
-		return
+	dir, err := os.MkdirTemp("", "beam")
+	if err != nil {
+		log.Fatal(err)
 	}
-	ptest.Main(m)
+	program = filepath.Join(dir, "preprocess")
+	build := exec.Command("go", "build", "-C", "../..", "-tags", "nocloud", "-o", program, "./cmd/preprocess")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		log.Fatal("building preprocess: ", err)
+	}
+	code := ptest.MainRetWithDefault(m, "prism")
+	os.RemoveAll(dir)
+	os.Exit(code)
 }
 
 // pictures makes a folder of images, one of which is none.
@@ -53,19 +63,37 @@ func pictures(t *testing.T, n int) string {
 	return root
 }
 
+// files returns the contents of all files below a folder by their paths.
+func files(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all, root := make(map[string]string), os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		data, err := fs.ReadFile(root, path)
+		all[path] = string(data)
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		t.Fatalf("%s: %d files, error %v", dir, len(all), err)
+	}
+	return all
+}
+
 // A pipeline on Prism makes the bytes of one process, also when it runs a second time.
 func TestPipelineHasTheBytesOfOneProcess(t *testing.T) {
 	source, out := pictures(t, 40), t.TempDir()
 	one, many := filepath.Join(out, "one"), filepath.Join(out, "many")
 	flags := []string{"--resize", "20", "--crop", "16", "--on-error", "skip", "--shuffle", "3", "--split", "train=0.8,val=0.2"}
-	if err := runPreprocess(t.Context(), os.Stderr, append([]string{source, one}, flags...)...); err != nil {
+	if err := runPreprocess(t.Context(), program, os.Stderr, append([]string{source, one}, flags...)...); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if err := run(t.Context(), 5, append([]string{source, many}, flags...)); err != nil {
+		if err := run(t.Context(), program, 5, append([]string{source, many}, flags...)); err != nil {
 			t.Fatal(err)
 		}
-		if !maps.Equal(foldertest.Files(t, one), foldertest.Files(t, many)) {
+		if !maps.Equal(files(t, one), files(t, many)) {
 			t.Error("the dataset of the pipeline has other bytes")
 		}
 		if err := os.RemoveAll(many); err != nil {
@@ -76,7 +104,7 @@ func TestPipelineHasTheBytesOfOneProcess(t *testing.T) {
 
 // What is wrong with a part is the error of the pipeline.
 func TestPipelineFails(t *testing.T) {
-	err := run(t.Context(), 3, []string{pictures(t, 10), filepath.Join(t.TempDir(), "ds"), "--resize", "20", "--crop", "16"})
+	err := run(t.Context(), program, 3, []string{pictures(t, 10), filepath.Join(t.TempDir(), "ds"), "--resize", "20", "--crop", "16"})
 	if err == nil || !strings.Contains(err.Error(), "--on-error skip leaves such samples out") {
 		t.Errorf("error %v", err)
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -19,14 +18,15 @@ func init() { register.DoFn2x2[context.Context, int64, int64, error](&makePart{}
 // makePart makes a part of a dataset for every rank that comes. A runner may repeat it, also
 // at a time: a part that is there is not made again.
 type makePart struct {
-	Args  []string // SOURCE DEST and flags of preprocess
-	Parts int
+	Program string   // preprocess
+	Args    []string // SOURCE DEST and flags of preprocess
+	Parts   int
 }
 
 // ProcessElement makes one part, and returns its rank.
 func (m *makePart) ProcessElement(ctx context.Context, rank int64) (int64, error) {
 	args := append(append([]string(nil), m.Args...), "--rank", strconv.FormatInt(rank, 10), "--world-size", strconv.Itoa(m.Parts), "--quiet")
-	if err := runPreprocess(ctx, io.Discard, args...); err != nil {
+	if err := runPreprocess(ctx, m.Program, io.Discard, args...); err != nil {
 		return rank, fmt.Errorf("part %d of %d: %w", rank, m.Parts, err)
 	}
 	return rank, nil
@@ -35,17 +35,12 @@ func (m *makePart) ProcessElement(ctx context.Context, rank int64) (int64, error
 // skipped is the exit code of preprocess where samples were left out, as was asked for.
 const skipped = 3
 
-// runPreprocess runs this very program as preprocess.
-func runPreprocess(ctx context.Context, stdout io.Writer, args ...string) error {
-	program, err := os.Executable()
-	if err != nil {
-		return err
-	}
+// runPreprocess runs preprocess. Its error has what the command printed.
+func runPreprocess(ctx context.Context, program string, stdout io.Writer, args ...string) error {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), asPreprocess+"=1")
 	var errText bytes.Buffer
 	cmd.Stdout, cmd.Stderr = stdout, &errText
-	err = cmd.Run()
+	err := cmd.Run()
 	var exit *exec.ExitError
 	switch {
 	case err == nil, errors.As(err, &exit) && exit.ExitCode() == skipped:

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/pythontest"
+	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
 
 // The fake declares its functions, and results have their numbers, as NVIDIA's cuda.h has it;

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/pythontest"
+	"github.com/penstock/penstock/internal/testkit/pythontest"
 	"github.com/penstock/penstock/tensor"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -43,7 +43,7 @@ func eachNorm(f func(name string, n Normalize)) {
 
 // reference normalizes one record on the processor, by the kernels that transforms uses.
 func reference(n Normalize, shape tensor.Shape, src []byte) []byte {
-	var tables vec.Norm
+	var tables kernel.Norm
 	var mean, std []float32
 	for i := range n.Mean {
 		mean, std = append(mean, float32(n.Mean[i])), append(std, float32(n.Std[i]))

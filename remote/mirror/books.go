@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -17,7 +17,7 @@ import (
 // its length. What a later process finds like that it does not fetch.
 const booksName = "books"
 
-// maxBooks is more than the file has for what h5meta takes.
+// maxBooks is more than the file has for what meta takes.
 const maxBooks = 1 << 30
 
 // isBooks tells what an HDF5 dataset of penstock has besides its records.
@@ -112,7 +112,7 @@ func sumBooks(file *os.File, books []part) (string, error) {
 		if _, err := file.ReadAt(buf[:p.n], p.off); err != nil {
 			return "", err
 		}
-		crc = vec.CRC32C(crc, buf[:p.n])
+		crc = kernel.CRC32C(crc, buf[:p.n])
 	}
 	return fmt.Sprintf("%08x %d", crc, len(books)), nil
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -26,8 +26,8 @@ const smallParts = 64
 
 // contents looks at all arrays of an HDF5 file.
 func (d *Dataset) contents(r io.ReaderAt, size int64) (*contents, error) {
-	file, err := h5meta.Open(r, size)
-	if errors.Is(err, h5meta.ErrNotHDF5) {
+	file, err := meta.Open(r, size)
+	if errors.Is(err, meta.ErrNotHDF5) {
 		err = fmt.Errorf("neither a folder with a manifest nor an HDF5 file: %w", store.ErrUnsupported)
 	}
 	if err != nil {
@@ -57,17 +57,17 @@ func (d *Dataset) wants(path string) bool {
 	})
 }
 
-func (c *contents) add(data *h5meta.Dataset, size int64, wanted bool) error {
+func (c *contents) add(data *meta.Dataset, size int64, wanted bool) error {
 	l := &data.Layout
 	if data.Err != nil || len(data.External) > 0 || isBooks(data.Path) {
 		return nil
 	}
 	numbers := len(data.Dims) > 0 && !data.Null && data.Type.DType() != tensor.Invalid
 	payload := numbers || !wanted // nobody reads what is not wanted
-	if l.Kind == h5meta.Chunked {
+	if l.Kind == meta.Chunked {
 		return c.addChunks(data, payload, wanted)
 	}
-	if l.Kind != h5meta.Contiguous || l.Size < bookPiece || l.Offset < 0 || !payload {
+	if l.Kind != meta.Contiguous || l.Size < bookPiece || l.Offset < 0 || !payload {
 		return nil
 	}
 	if err := store.Inside(l.Offset, l.Size, size); err != nil {
@@ -84,9 +84,9 @@ func (c *contents) add(data *h5meta.Dataset, size int64, wanted bool) error {
 
 // addChunks takes the chunks of an array. That the index of one that nobody wants cannot be read
 // is no error.
-func (c *contents) addChunks(data *h5meta.Dataset, payload, wanted bool) error {
+func (c *contents) addChunks(data *meta.Dataset, payload, wanted bool) error {
 	table, err := data.Chunks()
-	if !wanted && (errors.Is(err, h5meta.ErrCorrupt) || errors.Is(err, h5meta.ErrUnsupported)) {
+	if !wanted && (errors.Is(err, meta.ErrCorrupt) || errors.Is(err, meta.ErrUnsupported)) {
 		return nil
 	}
 	if err != nil {

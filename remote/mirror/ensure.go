@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 )
 
 // blocks are some of an extent: [from, to).
@@ -224,7 +224,7 @@ func (d *Dataset) right(x *extent, block int64, want uint32) (bool, error) {
 		if _, err := f.ReadAt(piece, off); err != nil {
 			return false, nil // it is shorter than it should be
 		}
-		crc = vec.CRC32C(crc, piece)
+		crc = kernel.CRC32C(crc, piece)
 		off, n = off+int64(len(piece)), n-int64(len(piece))
 	}
 	return crc == want, nil

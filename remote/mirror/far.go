@@ -8,7 +8,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -49,7 +49,7 @@ func (f *farFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // Foretell fetches what will be read. What fails here fails again when it is read.
-func (f *farFile) Foretell(parts []h5meta.Extent) {
+func (f *farFile) Foretell(parts []meta.Extent) {
 	list := make([]part, len(parts))
 	for i, e := range parts {
 		list[i] = part{e.Offset, e.Size}

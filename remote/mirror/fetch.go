@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/penstock/penstock/internal/vec"
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -212,7 +212,7 @@ func (d *Dataset) fetchLarge(ctx context.Context, x *extent, block int64) error 
 		if err := d.client.ReadAt(ctx, d.object(x), off+at, buf); err != nil {
 			return err
 		}
-		crc = vec.CRC32C(crc, buf)
+		crc = kernel.CRC32C(crc, buf)
 		if err := d.write(x.name, off+at, buf); err != nil {
 			return fmt.Errorf("mirror: %s: %w", x.name, err)
 		}

@@ -150,7 +150,7 @@ func TestCompressedHDF5(t *testing.T) {
 
 // A small file comes whole with its books.
 func TestPackedHDF5(t *testing.T) {
-	const path = "../../internal/h5chunk/testdata/small-packed.h5"
+	const path = "../../internal/chunk/testdata/small-packed.h5"
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

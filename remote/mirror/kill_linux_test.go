@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/internal/smalldisk"
+	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"

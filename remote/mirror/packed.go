@@ -7,8 +7,8 @@ import (
 	"os"
 	"sync"
 
-	"github.com/penstock/penstock/internal/h5chunk"
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/store"
 )
 
@@ -37,7 +37,7 @@ func (g *grid) addPacked(d *store.Dataset, chunks map[string][]part, key string)
 // room there. It reads none but those it was told to, as others may be holes.
 type packed struct {
 	file *chunkFile
-	r    *h5chunk.Reader
+	r    *chunk.Reader
 }
 
 // openPacked opens the columns that are packed.
@@ -56,7 +56,7 @@ func (d *Dataset) openPacked() error {
 		if err != nil {
 			return err
 		}
-		r, err := h5chunk.NewReader(d.chunkFile, data, h5chunk.Options{Pool: d.chunkFile.pool, Exact: true})
+		r, err := chunk.NewReader(d.chunkFile, data, chunk.Options{Pool: d.chunkFile.pool, Exact: true})
 		if err != nil {
 			return store.MarkHDF5(err)
 		}
@@ -69,8 +69,8 @@ func (d *Dataset) openPacked() error {
 type chunkFile struct {
 	x    *extent // of the chunks; nil if all came with the books
 	file *os.File
-	meta *h5meta.File
-	pool *h5chunk.Pool
+	meta *meta.File
+	pool *chunk.Pool
 
 	mu   sync.RWMutex
 	held map[int64]*heldBlock // by block of x
@@ -87,13 +87,13 @@ func (d *Dataset) openChunks() error {
 	if err != nil {
 		return err
 	}
-	c := &chunkFile{x: d.grid.packed, file: f, held: make(map[int64]*heldBlock), pool: h5chunk.NewPool(0)}
+	c := &chunkFile{x: d.grid.packed, file: f, held: make(map[int64]*heldBlock), pool: chunk.NewPool(0)}
 	d.chunkFile = c
 	info, err := f.Stat()
 	if err != nil {
 		return err
 	}
-	c.meta, err = h5meta.Open(f, info.Size())
+	c.meta, err = meta.Open(f, info.Size())
 	return store.MarkHDF5(err)
 }
 
@@ -167,10 +167,10 @@ func (c *chunkFile) free(u *use) {
 
 // runs appends what rows [a, b) of a window are in the HDF5 dataset, to be put in memory from
 // row to on.
-func (w *window) runs(list []h5chunk.Run, a, b, to int64) []h5chunk.Run {
+func (w *window) runs(list []chunk.Run, a, b, to int64) []chunk.Run {
 	for a < b {
 		e, _ := w.meta.Extent(a)
-		r := h5chunk.Run{First: e.Row + a - e.First, N: min(b, e.First+e.Count) - a, To: to}
+		r := chunk.Run{First: e.Row + a - e.First, N: min(b, e.First+e.Count) - a, To: to}
 		a, to = a+r.N, to+r.N
 		if n := len(list); n > 0 && list[n-1].First+list[n-1].N == r.First && list[n-1].To+list[n-1].N == r.To {
 			list[n-1].N += r.N
@@ -182,7 +182,7 @@ func (w *window) runs(list []h5chunk.Run, a, b, to int64) []h5chunk.Run {
 }
 
 // each calls f with the blocks that a run is made from.
-func (p *packed) each(r h5chunk.Run, f func(x *extent, from, to int64)) {
+func (p *packed) each(r chunk.Run, f func(x *extent, from, to int64)) {
 	x := p.file.x
 	p.r.Stored(r.First, r.First+r.N, func(off, n int64) {
 		if x == nil || n == 0 {
@@ -196,7 +196,7 @@ func (p *packed) each(r h5chunk.Run, f func(x *extent, from, to int64)) {
 
 // readRuns makes runs of rows of a packed window, after their chunks were fetched. A chunk that
 // cannot be what was written is fetched again.
-func (d *Dataset) readRuns(ctx context.Context, w *window, runs []h5chunk.Run, dst []byte, along func() []blocks) error {
+func (d *Dataset) readRuns(ctx context.Context, w *window, runs []chunk.Run, dst []byte, along func() []blocks) error {
 	var ranges []blocks
 	for _, r := range runs {
 		w.packed.each(r, func(x *extent, from, to int64) { ranges = appendBlocks(ranges, x, from, to) })
@@ -225,14 +225,14 @@ func (d *Dataset) readRuns(ctx context.Context, w *window, runs []h5chunk.Run, d
 
 // gatherPacked is Gather for a window that is packed, of records that exist.
 func (d *Dataset) gatherPacked(ctx context.Context, w *window, indices []int, dst []byte) error {
-	var runs []h5chunk.Run
+	var runs []chunk.Run
 	for k, i := range indices {
 		runs = w.runs(runs, int64(i), int64(i)+1, int64(k))
 	}
 	return d.readRuns(ctx, w, runs, dst, func() []blocks { return d.tiny(w, indices) })
 }
 
-func (p *packed) read(ctx context.Context, u *use, runs []h5chunk.Run, dst []byte) error {
+func (p *packed) read(ctx context.Context, u *use, runs []chunk.Run, dst []byte) error {
 	if len(u.held) > 0 {
 		p.file.hold(u)
 		defer p.file.free(u)
@@ -243,8 +243,8 @@ func (p *packed) read(ctx context.Context, u *use, runs []h5chunk.Run, dst []byt
 // wrongBlock returns which of the packed blocks has a chunk that could not be read; ok is false
 // where an error is of something else.
 func (d *Dataset) wrongBlock(err error) (block int64, ok bool) {
-	bad, is := errors.AsType[*h5chunk.Error](err)
-	if !is || !errors.Is(err, h5meta.ErrCorrupt) || d.grid.packed == nil {
+	bad, is := errors.AsType[*chunk.Error](err)
+	if !is || !errors.Is(err, meta.ErrCorrupt) || d.grid.packed == nil {
 		return 0, false
 	}
 	x := d.grid.packed

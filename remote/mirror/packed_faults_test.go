@@ -16,9 +16,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/penstock/penstock/internal/h5meta"
-	"github.com/penstock/penstock/internal/h5test"
-	"github.com/penstock/penstock/internal/smalldisk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
@@ -275,11 +275,11 @@ func TestHostileChunkIndexes(t *testing.T) {
     f["plain"] = a
 `)
 	_, data, _ := bucketOf(t, path)
-	file, err := h5meta.Open(bytes.NewReader(data), int64(len(data)))
+	file, err := meta.Open(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	find := func(name string) *h5meta.Dataset {
+	find := func(name string) *meta.Dataset {
 		d, err := file.Dataset(name)
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -257,7 +257,7 @@ func (d *Dataset) GatherRagged(ctx context.Context, name string, indices []int, 
 func (d *Dataset) copyPlaces(ctx context.Context, r *raggedRead, dst []byte) error {
 	w := r.f.rows
 	if w.packed != nil {
-		var runs []h5chunk.Run
+		var runs []chunk.Run
 		to := int64(0)
 		for _, p := range r.places {
 			runs = w.runs(runs, p.row, p.row+p.n, to)

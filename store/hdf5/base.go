@@ -8,9 +8,9 @@ import (
 	"os"
 	"reflect"
 
-	"github.com/penstock/penstock/internal/h5chunk"
-	"github.com/penstock/penstock/internal/h5meta"
-	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/store"
 )
 
@@ -18,8 +18,8 @@ import (
 type base struct {
 	data *store.Dataset
 	file *os.File
-	meta *h5meta.File
-	pool *h5chunk.Pool
+	meta *meta.File
+	pool *chunk.Pool
 }
 
 func openBase(data *store.Dataset, workers int) (*base, error) {
@@ -27,10 +27,10 @@ func openBase(data *store.Dataset, workers int) (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &base{data: data, file: f, pool: h5chunk.NewPool(workers)}
+	b := &base{data: data, file: f, pool: chunk.NewPool(workers)}
 	info, err := f.Stat()
 	if err == nil {
-		b.meta, err = h5meta.Open(f, info.Size())
+		b.meta, err = meta.Open(f, info.Size())
 	}
 	if err != nil {
 		b.close()
@@ -62,9 +62,9 @@ func (b *base) packs(columns []store.Column) ([]*choice, error) {
 			return nil, fmt.Errorf("%s: %w", old.Path(), err)
 		}
 		if int64(r.Records) >= old.Rows {
-			r.Records = max(r.Records, h5pack.ChunkRecords(columns[k].Rows, r.Record))
+			r.Records = max(r.Records, encode.ChunkRecords(columns[k].Rows, r.Record))
 		}
-		out[k] = &choice{Choice: h5pack.Choice{Recipe: r, Reason: "as before"}}
+		out[k] = &choice{Choice: encode.Choice{Recipe: r, Reason: "as before"}}
 		if was := b.data.Manifest.Storage[old.Name]; was != nil {
 			out[k].Reason = was.Reason
 		}
@@ -73,13 +73,13 @@ func (b *base) packs(columns []store.Column) ([]*choice, error) {
 }
 
 // recipeOf returns how the chunks of a dataset, which this package wrote, were made.
-func recipeOf(d *h5meta.Dataset, c *store.Column) (h5pack.Recipe, error) {
-	r := h5pack.Recipe{Record: c.Spec.RecordBytes(), Elem: c.Spec.DType.Size(), Records: int(d.Layout.ChunkDims[0])}
+func recipeOf(d *meta.Dataset, c *store.Column) (encode.Recipe, error) {
+	r := encode.Recipe{Record: c.Spec.RecordBytes(), Elem: c.Spec.DType.Size(), Records: int(d.Layout.ChunkDims[0])}
 	for _, f := range d.Filters {
 		switch {
-		case f.ID == h5meta.FilterShuffle:
+		case f.ID == meta.FilterShuffle:
 			r.Shuffle = true
-		case f.ID == h5meta.FilterDeflate && len(f.Params) == 1:
+		case f.ID == meta.FilterDeflate && len(f.Params) == 1:
 			r.Level = int(f.Params[0])
 		}
 	}
@@ -90,7 +90,7 @@ func recipeOf(d *h5meta.Dataset, c *store.Column) (h5pack.Recipe, error) {
 }
 
 // sameFilters reports whether filters are those of a recipe.
-func sameFilters(filters []h5meta.Filter, r h5pack.Recipe) bool {
+func sameFilters(filters []meta.Filter, r encode.Recipe) bool {
 	want := r.Filters()
 	if len(filters) != len(want) {
 		return false
@@ -113,7 +113,7 @@ func (b *base) copyColumn(to *array, c *store.Column) error {
 	if err != nil {
 		return err
 	}
-	r, err := h5chunk.NewReader(b.file, d, h5chunk.Options{Pool: b.pool})
+	r, err := chunk.NewReader(b.file, d, chunk.Options{Pool: b.pool})
 	if err != nil {
 		return err
 	}
@@ -150,7 +150,7 @@ func (b *base) copyColumn(to *array, c *store.Column) error {
 }
 
 // copyChunks takes over chunks, which rows were inflated from.
-func (b *base) copyChunks(to *array, chunks []h5meta.Chunk, rows []byte) error {
+func (b *base) copyChunks(to *array, chunks []meta.Chunk, rows []byte) error {
 	n := to.recipe.Bytes()
 	for _, c := range chunks {
 		raw := make([]byte, c.Size)

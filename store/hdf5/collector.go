@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 )
 
@@ -115,7 +115,7 @@ func (w *collector) gather(parts [][]store.Column, m *store.Manifest) (file *sta
 	if err != nil {
 		return nil, err
 	}
-	recipes := make([]*h5pack.Recipe, len(columns))
+	recipes := make([]*encode.Recipe, len(columns))
 	for k, c := range choices {
 		if c != nil {
 			recipes[k] = &c.Recipe
@@ -151,7 +151,7 @@ func (w *collector) choices(columns []store.Column, parts [][]store.Column, from
 	case w.opts.Compress == nil:
 		return make([]*choice, len(columns)), nil
 	}
-	return w.opts.Compress.packs(columns, func(k int, r h5pack.Recipe) ([]byte, error) { return sampleOf(parts[0], k, r) })
+	return w.opts.Compress.packs(columns, func(k int, r encode.Recipe) ([]byte, error) { return sampleOf(parts[0], k, r) })
 }
 
 // fill copies array k.

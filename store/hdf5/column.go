@@ -10,7 +10,7 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 )
 
@@ -82,7 +82,7 @@ func pathless(err error) error {
 // array writes the rows of one of the dataset's columns and the checksums of their blocks.
 type array struct {
 	meta         store.Column
-	recipe       *h5pack.Recipe // of its chunks; nil if it has none
+	recipe       *encode.Recipe // of its chunks; nil if it has none
 	pack         *packing       // that makes them, while it does
 	stored       int64          // bytes of the chunks
 	values, sums column         // of chunks only sums
@@ -90,7 +90,7 @@ type array struct {
 	word         [4]byte // a checksum; here, so that it is not allocated
 }
 
-func newArray(meta store.Column, recipe *h5pack.Recipe) array {
+func newArray(meta store.Column, recipe *encode.Recipe) array {
 	return array{meta: meta, recipe: recipe, blocks: store.NewBlockSums(meta.Spec.RecordBytes())}
 }
 

@@ -9,7 +9,7 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 )
 
@@ -35,14 +35,14 @@ func (c *Compression) text() string {
 	if c == nil {
 		return ""
 	}
-	return fmt.Sprintf("%+v by %s", *c, h5pack.Backend)
+	return fmt.Sprintf("%+v by %s", *c, encode.Backend)
 }
 
 // smallPart of the bytes of a dataset is not worth compressing.
 const smallPart = 64
 
 // packs decides for each column how it is compressed; a nil one is not.
-func (c *Compression) packs(columns []store.Column, sample func(k int, r h5pack.Recipe) ([]byte, error)) ([]*choice, error) {
+func (c *Compression) packs(columns []store.Column, sample func(k int, r encode.Recipe) ([]byte, error)) ([]*choice, error) {
 	total := int64(0)
 	for _, column := range columns {
 		total += column.Rows * int64(column.Spec.RecordBytes())
@@ -53,7 +53,7 @@ func (c *Compression) packs(columns []store.Column, sample func(k int, r h5pack.
 		if column.Part == store.Offsets || bytes == 0 || bytes < total/smallPart {
 			continue
 		}
-		r := h5pack.Recipe{
+		r := encode.Recipe{
 			Record: column.Spec.RecordBytes(), Elem: column.Spec.DType.Size(),
 			Records: c.chunkRows(column), Level: c.Level,
 		}
@@ -61,7 +61,7 @@ func (c *Compression) packs(columns []store.Column, sample func(k int, r h5pack.
 		if err != nil {
 			return nil, err
 		}
-		chosen, err := h5pack.Choose(r, h5pack.Shuffle(c.Shuffle), rows)
+		chosen, err := encode.Choose(r, encode.Shuffle(c.Shuffle), rows)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", column.Path(), err)
 		}
@@ -73,7 +73,7 @@ func (c *Compression) packs(columns []store.Column, sample func(k int, r h5pack.
 // chunkRows returns how many rows a chunk has.
 func (c *Compression) chunkRows(column store.Column) int {
 	size := int64(column.Spec.RecordBytes())
-	n := int64(h5pack.ChunkRecords(column.Rows, int(size)))
+	n := int64(encode.ChunkRecords(column.Rows, int(size)))
 	switch {
 	case c.ChunkBytes > 0:
 		n = max(1, c.ChunkBytes/size)
@@ -85,7 +85,7 @@ func (c *Compression) chunkRows(column store.Column) int {
 
 // choice is how a column is compressed.
 type choice struct {
-	h5pack.Choice
+	encode.Choice
 	sample int // bytes that were tried; 0 if the choice was made before
 }
 
@@ -121,7 +121,7 @@ const poorRatio = 0.97
 func (c *choice) storage(column store.Column, stored int64) *store.Storage {
 	return &store.Storage{
 		Filter: "gzip", Level: c.Level, Shuffle: c.Shuffle, ChunkRows: int64(c.Records),
-		Bytes: column.Rows * int64(c.Record), Stored: stored, Encoder: h5pack.Backend, Reason: c.Reason,
+		Bytes: column.Rows * int64(c.Record), Stored: stored, Encoder: encode.Backend, Reason: c.Reason,
 	}
 }
 
@@ -133,7 +133,7 @@ const (
 )
 
 // sampleOf reads a sample of column k of the parts, which no other run reads differently.
-func sampleOf(part []store.Column, k int, r h5pack.Recipe) ([]byte, error) {
+func sampleOf(part []store.Column, k int, r encode.Recipe) ([]byte, error) {
 	column := &part[k]
 	all := max(1, column.Rows/int64(r.Records)) // whole chunks, unless there is none
 	n := max(1, min(all, sampleChunks, sampleBytes/int64(r.Bytes())))

@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock/penstock/internal/smalldisk"
+	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )

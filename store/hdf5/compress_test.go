@@ -15,8 +15,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/damage"
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/damage"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -143,7 +143,7 @@ func checkWhole(t *testing.T, name, path string, want damage.Content) *store.Dat
 func checkStorage(t *testing.T, name, path string, d *store.Dataset, c Compression) {
 	t.Helper()
 	b := read(t, path)
-	f, err := h5meta.Open(bytes.NewReader(b), int64(len(b)))
+	f, err := meta.Open(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,7 +428,7 @@ func TestVerifyNamesChunk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.h5")
 	buildPacked(t, path, 0, 60, compressed(compressions["plain"]))
 	b := read(t, path)
-	f, err := h5meta.Open(bytes.NewReader(b), int64(len(b)))
+	f, err := meta.Open(bytes.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
 	}

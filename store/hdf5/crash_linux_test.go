@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/penstock/penstock/internal/crash"
+	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock/penstock/internal/crash"
-	"github.com/penstock/penstock/internal/damage"
+	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/internal/testkit/damage"
 	"github.com/penstock/penstock/store"
 )
 

@@ -11,7 +11,7 @@ import (
 	"math"
 	"unsafe"
 
-	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/internal/hdf5/encode"
 )
 
 func free(s *C.char) { C.free(unsafe.Pointer(s)) }
@@ -23,7 +23,7 @@ type dataset struct {
 	elem element
 	dims []int64
 	late bool           // its bytes get their place by allocate, not by create
-	pack *h5pack.Recipe // nil: contiguous
+	pack *encode.Recipe // nil: contiguous
 }
 
 // bytes returns how many bytes the elements take, or an error where no file could hold them.

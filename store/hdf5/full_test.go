@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/penstock/penstock/internal/smalldisk"
+	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )

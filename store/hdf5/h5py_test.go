@@ -14,7 +14,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/h5test"
+	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )

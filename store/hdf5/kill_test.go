@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/internal/crash"
+	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/store"
 )
 

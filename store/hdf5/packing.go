@@ -11,13 +11,13 @@ import (
 
 	"gonum.org/v1/hdf5"
 
-	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/internal/hdf5/encode"
 )
 
 // packing writes the rows of one compressed dataset: it cuts them into chunks, has several
 // goroutines deflate these, and gives them to libhdf5 in their order.
 type packing struct {
-	recipe  h5pack.Recipe
+	recipe  encode.Recipe
 	file    file
 	dataset *hdf5.Dataset
 	path    string
@@ -32,7 +32,7 @@ type packing struct {
 
 // slot is a chunk on its way.
 type slot struct {
-	encoder *h5pack.Encoder
+	encoder *encode.Encoder
 	rows    []byte
 	chunk   []byte
 	mask    uint32
@@ -48,7 +48,7 @@ func newPacking(path string, d dataset, workers int, told func(n int64) error) (
 	p := &packing{recipe: *d.pack, path: d.path, told: told}
 	each := 4*p.recipe.Bytes() + 1<<20
 	for range min(workers+1, max(1, packBytes/each)) {
-		e, err := h5pack.NewEncoder(p.recipe)
+		e, err := encode.NewEncoder(p.recipe)
 		if err != nil {
 			return nil, err
 		}

@@ -8,7 +8,7 @@ import (
 	"os"
 	"path"
 
-	"github.com/penstock/penstock/internal/h5pack"
+	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -68,10 +68,10 @@ func fixedColumns(schema store.Schema, n int64) []store.Column {
 // newStaged makes the file path with room for the rows of the columns and reserves the disk
 // space. Column k is compressed as recipes[k] says, if there are recipes and that is not nil;
 // what room it needs is seen then.
-func newStaged(path string, columns []store.Column, recipes []*h5pack.Recipe) (*staged, error) {
+func newStaged(path string, columns []store.Column, recipes []*encode.Recipe) (*staged, error) {
 	s := &staged{path: path}
 	for k, c := range columns {
-		var recipe *h5pack.Recipe
+		var recipe *encode.Recipe
 		if recipes != nil {
 			recipe = recipes[k]
 		}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/store"
 )
 
@@ -26,7 +26,7 @@ func (s *staged) compare(m *store.Manifest) error {
 	if err != nil {
 		return pathless(err)
 	}
-	f, err := h5meta.Open(s.file, info.Size())
+	f, err := meta.Open(s.file, info.Size())
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func (s *staged) compare(m *store.Manifest) error {
 
 // check makes sure that a dataset is what it was made as, lies where it was written, and is
 // written as a whole.
-func (c *column) check(f *h5meta.File, want dataset) error {
+func (c *column) check(f *meta.File, want dataset) error {
 	d, err := f.Dataset(want.path)
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *column) check(f *h5meta.File, want dataset) error {
 }
 
 // same compares type and dimensions.
-func (d dataset) same(is *h5meta.Dataset) error {
+func (d dataset) same(is *meta.Dataset) error {
 	if is.Type.DType().Descr() != d.elem.dtype.Descr() || !slices.Equal(is.Dims, d.dims) {
 		return fmt.Errorf("%s is %v %v, not %v %v", d.path, is.Type, is.Dims, d.elem.dtype, d.dims)
 	}
@@ -80,7 +80,7 @@ func (d dataset) same(is *h5meta.Dataset) error {
 
 // checkChunks makes sure that a compressed dataset is what it was made as, and has all of its
 // chunks.
-func (a *array) checkChunks(f *h5meta.File, want dataset) error {
+func (a *array) checkChunks(f *meta.File, want dataset) error {
 	d, err := f.Dataset(want.path)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (a *array) checkChunks(f *h5meta.File, want dataset) error {
 	return nil
 }
 
-func sameManifest(f *h5meta.File, m *store.Manifest) error {
+func sameManifest(f *meta.File, m *store.Manifest) error {
 	want, err := m.Encode()
 	if err != nil {
 		return err

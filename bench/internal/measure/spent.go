@@ -9,7 +9,7 @@ package measure
 import (
 	"time"
 
-	"github.com/penstock/penstock/internal/cputime"
+	"github.com/penstock/penstock/internal/sys/cputime"
 )
 
 // Spent is what work took, in seconds.

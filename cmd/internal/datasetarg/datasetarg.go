@@ -1,0 +1,79 @@
+// Package datasetarg lets the commands take the URL of a dataset where they take a path.
+package datasetarg
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/pflag"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/cloud"
+	"github.com/penstock/penstock/remote/mirror"
+)
+
+// Cache is where the commands keep what they fetched.
+type Cache struct {
+	Dir   string // empty means the user's cache folder
+	Size  int64  // 0 means as much as the disk allows
+	size  string
+	local []*mirror.Dataset
+}
+
+// Flags registers --cache-dir and --cache-size.
+func (c *Cache) Flags(f *pflag.FlagSet) {
+	f.StringVar(&c.Dir, "cache-dir", "", "of a DATASET that is a URL (s3://, gs://, azblob://): keep what was fetched in this `FOLDER`")
+	f.StringVar(&c.size, "cache-size", "", "how many `BYTES` all datasets there may take together, as 500GiB; the default is 90 % of what is free")
+}
+
+// Settle reads the flags, and returns what is wrong with them.
+func (c *Cache) Settle() (problems []string) {
+	if c.size == "" {
+		return nil
+	}
+	n, err := cli.ParseBytes(c.size)
+	if err != nil || n <= 0 {
+		return []string{fmt.Sprintf("--cache-size: %q is not a size; write it like 500GiB", c.size)}
+	}
+	c.Size = n
+	return nil
+}
+
+// Open opens the dataset of a URL. It fetches no records.
+func (c *Cache) Open(ctx context.Context, url string, fields []string, split string) (*mirror.Dataset, error) {
+	b, u, err := cloud.Open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	return mirror.Open(ctx, b, u.Key, mirror.Options{CacheDir: c.Dir, CacheBytes: c.Size, Fields: fields, Split: split})
+}
+
+// Local replaces each argument that is a URL by the path of a complete copy in the cache, which
+// stays there until Close. Before it fetches one, note is told what its path is.
+func (c *Cache) Local(ctx context.Context, args []string, note func(text string)) error {
+	for i, a := range args {
+		if !remote.IsURL(a) {
+			continue
+		}
+		d, err := c.Open(ctx, a, nil, "")
+		if err != nil {
+			return err
+		}
+		c.local = append(c.local, d)
+		note(fmt.Sprintf("%s is fetched to %s", d.Name(), d.Path()))
+		if err := d.Fill(ctx); err != nil {
+			return err
+		}
+		args[i] = d.Path()
+	}
+	return nil
+}
+
+// Close lets go of the copies.
+func (c *Cache) Close() {
+	for _, d := range c.local {
+		_ = d.Close() // what was read of them is not affected
+	}
+	c.local = nil
+}

@@ -1,0 +1,81 @@
+package feed
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
+)
+
+const long = `Load DATASET in a process of its own, and hand batches to training processes
+through memory that both map: nothing is copied or pickled on the way.
+
+Python's penstock.Feeder starts it by itself. With --socket it serves any number of
+trainers, the ranks of one host for example, each with the batches that it asks for.
+What they ask for (batch size, order, seed, rank, normalisation, ...) is theirs to say:
+see python/README.md. DATASET is a flat folder or an HDF5 file,
+here or in a bucket: s3://bucket/key, which is fetched as it is needed.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
+Shell completion: feed completion bash|zsh|fish|powershell`
+
+const examples = `  feed out/flat --socket /run/user/1000/feed
+  python3 -c 'import penstock; print(next(iter(penstock.Feeder("out/flat", batch_size=256))))'`
+
+// command is the command line.
+type command struct {
+	dataset, socket string
+	fd, workers     int
+	quiet, version  bool
+	cache           datasetarg.Cache
+}
+
+// Command returns the command feed, for cli.Main.
+func Command() *cobra.Command {
+	c := new(command)
+	cmd := &cobra.Command{
+		Use: "feed [flags] DATASET", Short: "Hand batches to a training process", Long: long, Example: examples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE:               func(_ *cobra.Command, args []string) error { return c.check(args) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.version {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "feed %s, %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return err
+			}
+			return c.run(cmd.Context(), cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&c.socket, "socket", "", "serve whoever connects to a unix socket at this `PATH`, which only this user may")
+	f.IntVar(&c.fd, "fd", -1, "serve the one client at the other end of the open socket `N`")
+	f.IntVar(&c.workers, "workers", 0, "`N` goroutines that fill batches, for each client that does not say; 0 means one fewer than there are cores")
+	f.BoolVarP(&c.quiet, "quiet", "q", false, "print nothing but errors")
+	c.cache.Flags(f)
+	f.BoolVar(&c.version, "version", false, "print the version and exit")
+	return cmd
+}
+
+// check takes the arguments, and says all that is wrong with them.
+func (c *command) check(args []string) error {
+	if c.version {
+		return nil
+	}
+	var problems []string
+	if len(args) != 1 {
+		problems = append(problems, fmt.Sprintf("it takes one DATASET, and there are %d", len(args)))
+	} else {
+		c.dataset = args[0]
+	}
+	if (c.socket == "") == (c.fd < 0) {
+		problems = append(problems, "one of --socket and --fd is needed, to say whom to serve; Python's penstock.Feeder does it by itself")
+	}
+	problems = append(problems, c.cache.Settle()...)
+	if c.workers < 0 {
+		problems = append(problems, fmt.Sprintf("--workers %d: must not be negative", c.workers))
+	}
+	return cli.Usage(problems...)
+}

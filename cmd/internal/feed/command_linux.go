@@ -1,0 +1,101 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+func (c *command) run(ctx context.Context, p *cli.Progress) error {
+	if c.socket != "" {
+		return c.listen(ctx, p)
+	}
+	conn, err := inherited(c.fd)
+	if err != nil {
+		return err
+	}
+	return serve(ctx, conn, c.dataset, c.workers, &c.cache)
+}
+
+// inherited returns the socket that the process was started with.
+func inherited(fd int) (*net.UnixConn, error) {
+	unix.CloseOnExec(fd)
+	f := os.NewFile(uintptr(fd), "socket")
+	if f == nil {
+		return nil, fmt.Errorf("--fd %d: no descriptor", fd)
+	}
+	defer f.Close()
+	conn, err := net.FileConn(f)
+	if err != nil {
+		return nil, fmt.Errorf("--fd %d: not an open socket", fd)
+	}
+	if unixConn, ok := conn.(*net.UnixConn); ok {
+		return unixConn, nil
+	}
+	return nil, errors.Join(fmt.Errorf("--fd %d: not a unix socket", fd), conn.Close())
+}
+
+// listen serves whoever connects, until ctx is done.
+func (c *command) listen(ctx context.Context, p *cli.Progress) error {
+	ds, err := open(ctx, &c.cache, c.dataset, Options{}) // so that a wrong path is told here, not to the first client
+	if err != nil {
+		return err
+	}
+	records := ds.Len()
+	if err := ds.Close(); err != nil {
+		return err
+	}
+	l, err := listenAlone(c.socket)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	p.Note(fmt.Sprintf("serving %s of %s at %s", cli.Counted(int64(records), "record"), c.dataset, c.socket))
+	return c.accept(ctx, l, p)
+}
+
+// listenAlone listens at a path that only this user may connect to.
+func listenAlone(path string) (*net.UnixListener, error) {
+	old := unix.Umask(0o177)
+	defer unix.Umask(old)
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, fmt.Errorf("--socket %s: it is there already; another feed serves it, or remove it", path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--socket: %w", err)
+	}
+	return l, nil
+}
+
+// accept starts a session for each client, and waits for all of them at the end.
+func (c *command) accept(ctx context.Context, l *net.UnixListener, p *cli.Progress) error {
+	var sessions sync.WaitGroup
+	defer sessions.Wait()
+	var notes sync.Mutex
+	for number := 1; ; number++ {
+		conn, err := l.AcceptUnix()
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("--socket: %w", err), l.Close())
+		}
+		sessions.Go(func() {
+			err := serve(ctx, conn, c.dataset, c.workers, &c.cache)
+			if err != nil && ctx.Err() == nil {
+				notes.Lock()
+				defer notes.Unlock()
+				p.Note(fmt.Sprintf("client %d: %v", number, err))
+			}
+		})
+	}
+}

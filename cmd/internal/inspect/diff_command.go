@@ -1,0 +1,77 @@
+package inspect
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+const diffLong = `Compare two datasets: fields, classes, splits, statistics, recipe, skipped samples, and every
+value. Each difference is told with both sides; of values, how many differ, in which record
+first, and by how much at most. How the bytes lie on disk makes no difference: a flat folder
+and an HDF5 file of the same data are the same. Fields of different types are compared as
+numbers.
+
+Exit codes: 0 same, 1 different or unreadable, 2 wrong usage, 130 interrupted.`
+
+const diffExamples = `  inspect diff out/flat out/photos.h5
+  inspect diff --tolerance 1e-3 out/f32 out/f16
+  inspect diff --data yesterday today && echo nothing to train anew
+  inspect diff --json a b | jq .differences`
+
+// diffFlags is the command line of diff.
+type diffFlags struct {
+	DiffOptions
+	json, quiet bool
+}
+
+func diffCommand() *cobra.Command {
+	var f diffFlags
+	cmd := &cobra.Command{
+		Use: "diff [flags] DATASET DATASET", Short: "Compare two datasets", Long: diffLong, Example: diffExamples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE:               func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
+		RunE:                  f.run,
+	}
+	f.register(cmd)
+	flags := cmd.Flags()
+	flags.Float64Var(&f.Tolerance, "tolerance", 0, "numbers no further than `X` apart are the same")
+	flags.BoolVar(&f.Data, "data", false, "compare fields, classes, splits and values only: what a training sees")
+	flags.IntVar(&f.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
+	flags.BoolVar(&f.quiet, "quiet", false, "print nothing but errors")
+	flagJSON(cmd, &f.json)
+	return cmd
+}
+
+func (f *diffFlags) problems(args []string) (list []string) {
+	if len(args) != 2 || args[0] == "" || args[1] == "" {
+		list = append(list, fmt.Sprintf("two DATASETs are compared, not %d", len(args)))
+	}
+	if !(f.Tolerance >= 0) || math.IsInf(f.Tolerance, 0) {
+		list = append(list, "--tolerance must be a number that is not negative")
+	}
+	if f.Workers < 0 {
+		list = append(list, "--workers cannot be negative")
+	}
+	return list
+}
+
+func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
+	bar := newWatch(cmd, "compare", "values of records", f.quiet)
+	f.Begin, f.Progress = bar.begin, bar.add
+	c, err := Diff(cmd.Context(), args[0], args[1], f.DiffOptions)
+	bar.end()
+	if err != nil {
+		return err
+	}
+	if f.json || !f.quiet {
+		if err := show(cmd.OutOrStdout(), f.json, c, c.Render); err != nil {
+			return err
+		}
+	}
+	return c.Err()
+}

@@ -1,0 +1,207 @@
+package inspect
+
+import (
+	"cmp"
+	"context"
+	"image"
+	"math"
+	"math/bits"
+	"slices"
+	"sync"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Size of the grid of mean brightnesses that a picture is reduced to.
+const (
+	gridWide = 9
+	gridHigh = 8
+)
+
+// glance is what remains of a picture to compare it with others.
+type glance struct {
+	record int
+	mean   float64                   // brightness, 0 to 255
+	grid   [gridWide * gridHigh]byte // row by row
+	hash   uint64                    // dHash: whether brightness rises from a cell to the next
+	ok     bool                      // false: it could not be decoded
+}
+
+// gallery makes pictures of the records of one field. Its methods may be called from any
+// goroutine; each one needs a decoder of its own.
+type gallery struct {
+	ds     *mmapds.Dataset
+	field  store.Field
+	planes planes // unless the field is of encoded images
+	tone   tone
+}
+
+// newGallery takes the first field of pictures, nil if there is none.
+func newGallery(ctx context.Context, ds *mmapds.Dataset) (*gallery, error) {
+	for _, f := range ds.Schema().Fields {
+		if f.Content == store.Image {
+			return &gallery{ds: ds, field: f, tone: tone{text: "decoded", plain: true}}, nil
+		}
+		p, err := planesOf(f)
+		if err != nil || f.Ragged {
+			continue
+		}
+		s := &shoot{ds: ds, images: f, planes: p}
+		few := make([]int, 0, 64)
+		for i := range min(ds.Len(), cap(few)) {
+			few = append(few, bound(ds.Len(), i, min(ds.Len(), cap(few))))
+		}
+		t, err := s.tone(ctx, few)
+		return &gallery{ds: ds, field: f, planes: p, tone: t}, err
+	}
+	return nil, nil
+}
+
+// picture draws a record that was read.
+func (g *gallery) picture(d *imagefile.Decoder, x tensor.View) (*image.RGBA, error) {
+	if g.field.Content == store.Image {
+		return decoded(d, x.Bytes())
+	}
+	return g.planes.image(x.Bytes(), g.tone), nil
+}
+
+// scan looks at count records, evenly spread.
+func (g *gallery) scan(ctx context.Context, count, workers int, progress func(int64)) ([]glance, error) {
+	out := make([]glance, count)
+	var decoders []*imagefile.Decoder
+	var mu sync.Mutex
+	defer func() {
+		for _, d := range decoders {
+			d.Close()
+		}
+	}()
+	err := inParts(ctx, count, max(1, min(count, 256)), workers, func() func(context.Context, int, int, int) error {
+		reader, d := newSlabReader(g.ds, g.field), imagefile.New(imagefile.Options{})
+		mu.Lock()
+		decoders = append(decoders, d)
+		mu.Unlock()
+		return func(ctx context.Context, _, a, b int) error {
+			for i := a; i < b; i++ {
+				record := bound(g.ds.Len(), i, count)
+				s, err := reader.read(ctx, record, record+1)
+				if err != nil {
+					return err
+				}
+				out[i].record = record
+				if img, err := g.picture(d, s.record(0)); err == nil {
+					out[i].look(img)
+				}
+			}
+			progress(int64(b - a))
+			return nil
+		}
+	})
+	return out, err
+}
+
+// look fills in everything but the record.
+func (g *glance) look(img *image.RGBA) {
+	w, h := img.Rect.Dx(), img.Rect.Dy()
+	sum := 0.0
+	for cell := range g.grid {
+		x0, x1 := cellEdges(cell%gridWide, gridWide, w)
+		y0, y1 := cellEdges(cell/gridWide, gridHigh, h)
+		m := brightnessOf(img, image.Rect(x0, y0, x1, y1))
+		g.grid[cell] = byte(m + 0.5)
+		sum += m
+	}
+	g.mean, g.ok = sum/float64(len(g.grid)), true
+	for y := range gridHigh {
+		for x := range gridWide - 1 {
+			g.hash <<= 1
+			if g.grid[y*gridWide+x+1] > g.grid[y*gridWide+x] {
+				g.hash |= 1
+			}
+		}
+	}
+}
+
+// cellEdges returns where cell i of n begins and ends: at least one pixel of size.
+func cellEdges(i, n, size int) (from, to int) {
+	from = min(size-1, i*size/n)
+	return from, max(from+1, min(size, (i+1)*size/n))
+}
+
+// brightnessOf returns the mean luma (ITU-R BT.601) of a rectangle.
+func brightnessOf(img *image.RGBA, r image.Rectangle) float64 {
+	sum := 0
+	for y := r.Min.Y; y < r.Max.Y; y++ {
+		row := img.Pix[img.PixOffset(r.Min.X, y) : img.PixOffset(r.Max.X-1, y)+4]
+		for ; len(row) >= 4; row = row[4:] {
+			sum += 299*int(row[0]) + 587*int(row[1]) + 114*int(row[2])
+		}
+	}
+	return float64(sum) / 1000 / float64(r.Dx()*r.Dy())
+}
+
+// twins are two records that look alike.
+type twins struct {
+	a, b     int     // records, a before b
+	distance float64 // mean difference of their grids, 0 to 255
+}
+
+// Limits of what looks alike.
+const (
+	alikeBits   = 3  // of 64 that may differ
+	alikeLevels = 4. // mean difference of brightness
+	flatLevels  = 8  // pictures of less contrast than that are all alike, and left out
+	alikeBucket = 512
+)
+
+// nearDuplicates finds pairs, the most alike first. Hashes that differ in no more than three
+// bits have one of four quarters in common, so only those are compared; of more than 512
+// with the same quarter, each is compared with the 512 after it.
+func nearDuplicates(all []glance) []twins {
+	found := make(map[[2]int]float64)
+	for quarter := range 4 {
+		buckets := make(map[uint16][]*glance)
+		for i := range all {
+			if g := &all[i]; g.ok && g.contrast() >= flatLevels {
+				key := uint16(g.hash >> (16 * quarter))
+				buckets[key] = append(buckets[key], g)
+			}
+		}
+		for _, list := range buckets {
+			pairUp(list, found)
+		}
+	}
+	out := make([]twins, 0, len(found))
+	for p, d := range found {
+		out = append(out, twins{p[0], p[1], d})
+	}
+	slices.SortFunc(out, func(x, y twins) int {
+		return cmp.Or(cmp.Compare(x.distance, y.distance), cmp.Compare(x.a, y.a), cmp.Compare(x.b, y.b))
+	})
+	return out
+}
+
+func pairUp(list []*glance, found map[[2]int]float64) {
+	for i, g := range list {
+		for _, h := range list[i+1 : min(len(list), i+1+alikeBucket)] {
+			if bits.OnesCount64(g.hash^h.hash) > alikeBits {
+				continue
+			}
+			if d := g.distance(h); d <= alikeLevels {
+				found[[2]int{g.record, h.record}] = d
+			}
+		}
+	}
+}
+
+func (g *glance) contrast() int { return int(slices.Max(g.grid[:])) - int(slices.Min(g.grid[:])) }
+
+func (g *glance) distance(h *glance) float64 {
+	sum := 0.0
+	for i := range g.grid {
+		sum += math.Abs(float64(g.grid[i]) - float64(h.grid[i]))
+	}
+	return sum / float64(len(g.grid))
+}

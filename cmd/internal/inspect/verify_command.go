@@ -1,0 +1,78 @@
+package inspect
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+const verifyLong = `Read every record and compare it with its checksum (CRC32C); compare sizes and headers
+of the files with the manifest. A line names field, shard, records, file and byte of each
+damage. Nothing is changed. The manifest has a checksum of its own, the other metadata of an
+HDF5 file have none: they are checked for sense. So are HDF5 files made elsewhere, of which
+chunks are compared with the checksums that deflate and fletcher32 left.
+
+Exit codes: 0 whole, 1 damaged or unreadable, 2 wrong usage, 130 interrupted.`
+
+const verifyExamples = `  inspect verify out/flat
+  inspect verify --workers 16 /mnt/raid/train.h5
+  inspect verify --json out/flat | jq .damages
+  inspect verify --quiet out/flat && train out/flat`
+
+func verifyCommand() *cobra.Command {
+	var asJSON, quiet bool
+	var opts VerifyOptions
+	cmd := &cobra.Command{
+		Use: "verify [flags] DATASET", Short: "Compare every record with its checksum", Long: verifyLong, Example: verifyExamples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			problems := oneDataset(cmd, args)
+			if opts.Workers < 0 {
+				problems = append(problems, "--workers cannot be negative")
+			}
+			return cli.Usage(problems...)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := verifyWithProgress(cmd, args[0], opts, quiet)
+			if err != nil {
+				return err
+			}
+			text := func(w io.Writer) error { return v.Render(w, quiet) }
+			if err := show(cmd.OutOrStdout(), asJSON, v, text); err != nil {
+				return err
+			}
+			return v.Err()
+		},
+	}
+	flagJSON(cmd, &asJSON)
+	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "print damages only, and no progress")
+	return cmd
+}
+
+// slowBytes is how much makes a verification worth a line of progress where there is no
+// terminal.
+const slowBytes = 1 << 30
+
+func verifyWithProgress(cmd *cobra.Command, path string, opts VerifyOptions, quiet bool) (*Verification, error) {
+	var progress *cli.Progress
+	var bytes, told int64
+	errOut := cmd.ErrOrStderr()
+	opts.Begin = func(total int64) {
+		progress = cli.NewProgress(errOut, "inspect", quiet || total < slowBytes && !cli.IsTerminal(errOut))
+		progress.Begin("verify", total>>20, "MiB")
+	}
+	opts.Progress = func(n int64) {
+		bytes += n
+		progress.Add(bytes>>20 - told)
+		told = bytes >> 20
+	}
+	v, err := Verify(cmd.Context(), path, opts)
+	if progress != nil {
+		progress.End()
+	}
+	return v, err
+}

@@ -1,0 +1,60 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+// Render prints a line for each damage and, unless it shall be quiet, for what was not
+// checked and what was noticed, and the result last.
+func (v *Verification) Render(w io.Writer, quiet bool) error {
+	var b strings.Builder
+	for _, d := range v.Damages {
+		fmt.Fprintf(&b, "damaged: %s\n", d)
+	}
+	if !quiet {
+		v.renderNotes(&b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (v *Verification) renderNotes(b *strings.Builder) {
+	for _, u := range v.Unchecked {
+		fmt.Fprintf(b, "not checked: %s\n", printable(u))
+	}
+	for _, u := range v.Unknown {
+		fmt.Fprintf(b, "note: %s is no file of the dataset\n", printable(u))
+	}
+	if v.Whole && v.Checksums > 0 {
+		fmt.Fprintf(b, "%s is whole: %s, %s match %s\n", printable(v.Path),
+			cli.Counted(v.Records, "record"), cli.Bytes(v.Bytes), cli.Counted(v.Checksums, "checksum"))
+	} else if v.Whole && v.Chunks > 0 {
+		fmt.Fprintf(b, "%s: its structure is sound; %s match the checksums of their filters\n", printable(v.Path), cli.Counted(v.Chunks, "chunk"))
+	} else if v.Whole {
+		fmt.Fprintf(b, "%s: its structure is sound; there are no checksums to compare its content with\n", printable(v.Path))
+	}
+}
+
+// String names everything that there is to name.
+func (d Damage) String() string {
+	if d.Field == "" {
+		return fmt.Sprintf("%s: %s", printable(d.File), printable(d.Problem))
+	}
+	records := fmt.Sprintf("records %d to %d", d.First, d.Last)
+	if d.First == d.Last {
+		records = fmt.Sprintf("record %d", d.First)
+	}
+	return fmt.Sprintf("field %q, shard %d, %s: %s at byte %d: %s", d.Field, d.Shard, records, printable(d.File), d.Offset, printable(d.Problem))
+}
+
+// Err returns what the command fails with, nil if nothing is damaged.
+func (v *Verification) Err() error {
+	if v.Whole {
+		return nil
+	}
+	return fmt.Errorf("%s is damaged in %s", v.Path, cli.Counted(int64(len(v.Damages)), "place"))
+}

@@ -1,0 +1,61 @@
+package inspect
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+const viewLong = `Write view.h5 into a dataset of .npy files: an HDF5 file of a few KB without records of its
+own, through which h5py, h5dump, MATLAB and others read those of the dataset, with names of
+classes, layout and normalisation as attributes. preprocess --append keeps it true.
+
+HDF5 looks for the .npy files in the folder where a program runs. So that it looks beside
+view.h5, have HDF5_EXTFILE_PREFIX='${ORIGIN}' in the environment before the first read: in
+Python by os.environ. With --absolute that is not needed, until the dataset is moved.`
+
+const viewExamples = `  inspect view out/flat
+  HDF5_EXTFILE_PREFIX='${ORIGIN}' python -c 'import h5py; print(h5py.File("out/flat/view.h5")["images"][0])'
+  inspect view --absolute -o photos.h5 out/flat`
+
+func viewCommand() *cobra.Command {
+	var opts ViewOptions
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "view [flags] DATASET", Short: "Make its .npy files readable as HDF5", Long: viewLong, Example: viewExamples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE:               func(cmd *cobra.Command, args []string) error { return cli.Usage(oneDataset(cmd, args)...) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := View(args[0], opts)
+			if err != nil {
+				return err
+			}
+			return show(cmd.OutOrStdout(), asJSON, v, v.Render)
+		},
+	}
+	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "HDF5 `FILE` to write (default: view.h5 in DATASET)")
+	cmd.Flags().BoolVar(&opts.Absolute, "absolute", false, "name the .npy files by absolute paths")
+	flagJSON(cmd, &asJSON)
+	return cmd
+}
+
+// Render prints how the file is opened.
+func (v *Viewed) Render(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s of %s, %s of HDF5\n\nIn Python\n", printable(v.Path), strings.Join(v.Datasets, ", "), cli.Counted(v.Records, "record"), cli.Bytes(v.Bytes))
+	if !v.Absolute {
+		b.WriteString("  os.environ[\"HDF5_EXTFILE_PREFIX\"] = \"${ORIGIN}\"  # the .npy files are found from where the file is\n")
+	}
+	t := table{indent: 2}
+	for _, name := range v.Datasets {
+		t.add(identifier(name), fmt.Sprintf("= h5py.File(%s)[%s]", quote(v.Path), quote(name)))
+	}
+	b.WriteString(t.String())
+	_, err := io.WriteString(w, b.String())
+	return err
+}

@@ -1,0 +1,244 @@
+package loadbench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"runtime"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+const long = `Measure how fast a dataset is loaded, row by row: one record at a time in the training
+loop, with workers and prefetch, page-locked memory, persistent workers, prefetch to a
+device, batched fetch, and records that were prepared beforehand, copied and not copied.
+The rows are those of PyTorch's tutorial "Data Loading Optimization", and its published
+numbers stand beside them where the parameters are its own. DATASET is a folder or an HDF5
+file made by preprocess, or another HDF5 file, whose chunks are inflated where it has some;
+--synthetic needs none.
+
+In every row the consumer reads each cache line of each batch. "Total" is the whole run,
+set-up included; "of limit" is the least time that this machine would need, as calibrated
+in the same run, as part of that; data that fit into the processor's caches can beat it.
+The last line says what limits loading, and what to do.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (what was measured is printed).`
+
+const examples = `  loadbench --synthetic                    the tutorial's own parameters (about 5 minutes)
+  loadbench --synthetic --quick            an eighth of that
+  loadbench out/flat                       the rows on a dataset
+  loadbench --run b3 --log waits.csv       the configuration guide's, 20 times as fast
+  loadbench out/flat --tables all          all tables: batch, workers, ahead, order varied, too
+  loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record
+  loadbench --list                         benchmarks that others published
+  loadbench --run b6                       one of them
+  loadbench out/flat --bench | tee new.txt      for benchstat old.txt new.txt`
+
+// command is the command line.
+type command struct {
+	Options
+	shape, budget           string
+	html, plot              string // files
+	asJSON, bench, markdown bool
+	list, quiet, version    bool
+}
+
+// Command returns the command loadbench, for cli.Main.
+func Command() *cobra.Command {
+	c := &command{Options: Defaults()}
+	cmd := &cobra.Command{
+		Use: "loadbench [flags] DATASET", Short: "Measure how fast a dataset is loaded", Long: long, Example: examples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			if c.version || c.list {
+				return nil
+			}
+			return cli.Usage(c.settle(cmd, args)...)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.version {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "loadbench %s, %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+				return err
+			}
+			if c.list {
+				return listTrials(cmd.OutOrStdout(), c.asJSON)
+			}
+			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	c.flags(cmd)
+	return cmd
+}
+
+func (c *command) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&c.Synthetic, "synthetic", false, "measure the tutorial's synthetic dataset, which is made in a temporary folder")
+	f.IntVar(&c.Size, "size", c.Size, "`N` records are in the synthetic dataset")
+	f.StringVar(&c.shape, "shape", "3x224x224", "`SHAPE` of its records, which are float32")
+	f.StringSliceVar(&c.Fields, "fields", nil, "load only these `FIELDS` of DATASET, with commas between them")
+	f.StringVar(&c.Split, "split", "", "load only this `SPLIT` of DATASET")
+	f.StringVar(&c.Trial, "run", "", "measure the published benchmark `NAME`, with its own data and parameters; see --list")
+	f.BoolVar(&c.list, "list", false, "list the published benchmarks, what was published, and what differs here")
+	cli.Group(cmd, "Published benchmarks", "list", "run")
+	c.Cache.Flags(f)
+	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split", "cache-dir", "cache-size")
+	f.DurationVar(&c.Delay, "delay", c.Delay, "`TIME` that the preparation of a record takes; of a DATASET 0, unless it is given")
+	f.StringVar(&c.Work, "work", c.Work, "`WHAT` the delay is: sleep, cpu, both (a table each) or replay (sleep, of lengths as in the guide's log)")
+	f.IntVar(&c.Batch, "batch", c.Batch, "`N` records in a batch")
+	f.IntVar(&c.Batches, "batches", c.Batches, "measure `N` batches in a row")
+	f.IntVar(&c.Workers, "workers", c.Workers, "`N` goroutines that fill batches")
+	f.IntVar(&c.Prefetch, "prefetch", c.Prefetch, "`N` batches ahead for each worker")
+	f.Uint64Var(&c.Seed, "seed", c.Seed, "`SEED` of order and contents")
+	f.StringVar(&c.budget, "budget", "", "`BYTES` of memory that the buffers of a row may take, as 512MiB; the default is half of what is free")
+	f.BoolVar(&c.Quick, "quick", false, "an eighth of the batches")
+	f.StringSliceVar(&c.Tables, "tables", nil, "`WHAT` to measure: rows, guide, batch, workers, ahead, order, or all; the default is rows, or guide with --train-step")
+	f.DurationVar(&c.TrainStep, "train-step", c.TrainStep, "guide: `TIME` that the consumer takes for a batch")
+	f.IntVar(&c.Epochs, "epochs", c.Epochs, "guide: `N` epochs, of up to --batches each")
+	f.Float64Var(&c.Scale, "scale", c.Scale, "scale the delay and the training step by `X`")
+	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "workers", "prefetch", "seed", "budget", "quick")
+	f.BoolVar(&c.asJSON, "json", false, "print JSON, for programs")
+	f.BoolVar(&c.bench, "bench", false, "print lines as Go's benchmarks do, for benchstat")
+	f.BoolVar(&c.markdown, "markdown", false, "print tables in Markdown")
+	f.StringVar(&c.Log, "log", "", "write a line a batch to `FILE`, .csv or .jsonl")
+	f.StringVar(&c.html, "out", "", "write the report with plots to `FILE`, one page of HTML that fetches nothing")
+	f.StringVar(&c.plot, "plot", "", "write the main plot of each table to `FILE`, .svg or .png")
+	f.BoolVar(&c.quiet, "quiet", false, "show no progress")
+	f.BoolVar(&c.version, "version", false, "print the version and exit")
+	cli.Group(cmd, "Output", "json", "bench", "markdown", "out", "plot", "log", "quiet")
+}
+
+// settle takes over arguments and those flags that need reading, and says what is wrong.
+func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) {
+	if c.Trial != "" {
+		problems = append(problems, c.settleTrial(cmd, args)...)
+		args = nil
+	}
+	switch {
+	case c.Trial != "":
+	case c.Synthetic && len(args) > 0:
+		problems = append(problems, "either a DATASET or --synthetic, not both")
+	case !c.Synthetic && len(args) == 0:
+		problems = append(problems, "no DATASET given; --synthetic needs none")
+	case len(args) > 1:
+		problems = append(problems, fmt.Sprintf("one DATASET at a time, not %d: %q", len(args), args))
+	case len(args) == 1:
+		c.Path = args[0]
+	}
+	if c.Trial == "" && !c.Synthetic && !cmd.Flags().Changed("delay") {
+		c.Delay = 0
+	}
+	if len(c.Tables) == 0 && cmd.Flags().Changed("train-step") {
+		c.Tables = []string{tableGuide}
+	}
+	if slices.Contains(c.Tables, "all") {
+		c.Tables = allTables
+	}
+	if c.asJSON && c.bench || c.bench && c.markdown || c.markdown && c.asJSON {
+		problems = append(problems, "one of --json, --bench and --markdown")
+	}
+	for _, f := range c.outputs() {
+		if f.name != "" {
+			problems = append(problems, cli.EndsIn(f.flag, f.name, f.endings...)...)
+		}
+	}
+	var err error
+	if c.Shape, err = parseShape(c.shape); err != nil {
+		problems = append(problems, "--shape: "+err.Error())
+	}
+	problems = append(problems, c.Cache.Settle()...)
+	if c.budget != "" {
+		n, err := cli.ParseBytes(c.budget)
+		if err != nil || n < 1 || n > math.MaxInt {
+			problems = append(problems, fmt.Sprintf("--budget: %q is not a size; write it like 512MiB", c.budget))
+		}
+		c.Budget = int(n)
+	}
+	return append(problems, c.problems()...)
+}
+
+// settleTrial says what a published benchmark does not leave open.
+func (c *command) settleTrial(cmd *cobra.Command, args []string) (problems []string) {
+	t, problem := findTrial(c.Trial)
+	if problem != "" {
+		return []string{problem}
+	}
+	for _, name := range []string{"synthetic", "size", "shape", "fields", "split", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "workers", "prefetch"} {
+		if cmd.Flags().Changed(name) {
+			problems = append(problems, fmt.Sprintf("--run %s has its own --%s", t.Name, name))
+		}
+	}
+	if len(args) > 0 {
+		problems = append(problems, fmt.Sprintf("--run %s has its own data: no DATASET", t.Name))
+	}
+	if t.adjust != nil {
+		t.adjust(&c.Options)
+		c.Trial, c.Title = "", t.Name+": "+t.Title
+	}
+	return problems
+}
+
+// output is a file that a flag asks for.
+type output struct {
+	flag, name string
+	endings    []string
+}
+
+func (c *command) outputs() []output {
+	return []output{{"--out", c.html, []string{".html"}}, {"--plot", c.plot, plotFormats}, {"--log", c.Log, logFormats}}
+}
+
+// run measures, and prints what there is even if that ended early.
+func (c *command) run(ctx context.Context, stdout, stderr io.Writer) error {
+	for _, f := range c.outputs() {
+		if f.name == "" {
+			continue
+		}
+		if err := cli.CheckWrite(f.name); err != nil {
+			return err
+		}
+	}
+	report, err := Run(ctx, c.Options, cli.NewProgress(stderr, "loadbench", c.quiet))
+	if report != nil {
+		if writeErr := errors.Join(c.print(stdout, report), c.files(report)); err == nil || ctx.Err() != nil {
+			err = writeErr
+		}
+	}
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return err
+}
+
+// files writes the report to the files that were asked for, if there is anything in it.
+func (c *command) files(r *Report) error {
+	var errs []error
+	if c.html != "" {
+		errs = append(errs, r.WriteHTML(c.html))
+	}
+	if c.plot != "" {
+		errs = append(errs, r.WritePlot(c.plot))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *command) print(w io.Writer, r *Report) error {
+	switch {
+	case c.asJSON:
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(r)
+	case c.bench:
+		return r.GoBench(w)
+	case c.markdown:
+		return r.Markdown(w)
+	}
+	return r.Text(w)
+}

@@ -1,0 +1,160 @@
+package loadbench
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Options says what to measure.
+type Options struct {
+	Path      string // of the dataset, unless Synthetic; or its URL
+	Cache     datasetarg.Cache
+	Fields    []string // of the dataset; none means all
+	Split     string   // of the dataset; "" means all records
+	Synthetic bool     // records are made when they are asked for
+
+	Size  int          // records of the synthetic dataset
+	Shape tensor.Shape // of its records, float32
+
+	Work     string        // "sleep", "cpu", "both" or "replay"
+	Delay    time.Duration // of work that a record's preparation takes
+	Batch    int           // records in a batch
+	Batches  int           // of a row
+	Workers  int
+	Prefetch int // batches ahead for each worker
+	Seed     uint64
+	Budget   int // bytes that the buffers of one Loader may take; 0 means no limit
+	Quick    bool
+
+	Title     string        // of the report, before what the dataset is; "" for none
+	Trial     string        // a published benchmark to measure instead: "b4"; "" for none
+	Tables    []string      // what to measure; none means the rows of the tutorial
+	TrainStep time.Duration // of the guide's table
+	Epochs    int           // of the guide's table
+	Scale     float64       // of Delay and TrainStep
+	Log       string        // file for a line a batch; "" for none
+}
+
+// Tables that can be asked for.
+const (
+	tableRows    = "rows"
+	tableGuide   = "guide"
+	tableBatch   = "batch"
+	tableWorkers = "workers"
+	tableAhead   = "ahead"
+	tableOrder   = "order"
+)
+
+var allTables = []string{tableRows, tableGuide, tableBatch, tableWorkers, tableAhead, tableOrder}
+
+// Defaults returns the tutorial's parameters: those of the synthetic dataset.
+func Defaults() Options {
+	return Options{Size: 512, Shape: tensor.Shape{3, 224, 224}, Work: "both", Delay: 5 * time.Millisecond,
+		Batch: 32, Batches: 160, Workers: 4, Prefetch: 2, Seed: 42,
+		TrainStep: 100 * time.Millisecond, Epochs: 3, Scale: 1}
+}
+
+const mostRecords = math.MaxInt32
+
+// problems says what is wrong with o.
+func (o *Options) problems() (all []string) {
+	atLeast := func(name string, v, least, most int) {
+		if v < least || v > most {
+			all = append(all, fmt.Sprintf("--%s %d: it must be from %d to %d", name, v, least, most))
+		}
+	}
+	atLeast("batch", o.Batch, 1, mostRecords)
+	atLeast("batches", o.Batches, 1, mostRecords)
+	atLeast("workers", o.Workers, 1, 1<<12)
+	atLeast("prefetch", o.Prefetch, 1, 1<<10)
+	atLeast("size", o.Size, 1, mostRecords)
+	atLeast("epochs", o.Epochs, 1, 1<<20)
+	all = append(all, o.tableProblems()...)
+	if o.TrainStep < 0 || o.TrainStep > time.Hour {
+		all = append(all, fmt.Sprintf("--train-step %v: it must be from 0 to an hour", o.TrainStep))
+	}
+	if !(o.Scale > 0 && o.Scale <= 1000) {
+		all = append(all, fmt.Sprintf("--scale %v: it must be more than 0, and 1000 at most", o.Scale))
+	}
+	if o.Delay < 0 || o.Delay > time.Hour {
+		all = append(all, fmt.Sprintf("--delay %v: it must be from 0 to an hour", o.Delay))
+	}
+	if !slices.Contains([]string{workSleep, workCPU, workReplay, "both"}, o.Work) {
+		all = append(all, fmt.Sprintf("--work %q: it is sleep, cpu, both or replay", o.Work))
+	}
+	if !o.Synthetic {
+		return all
+	}
+	if len(o.Fields) > 0 || o.Split != "" {
+		all = append(all, "--fields and --split are for a DATASET, not for --synthetic")
+	}
+	return all
+}
+
+func (o *Options) tableProblems() (all []string) {
+	for _, name := range o.Tables {
+		if !slices.Contains(allTables, name) {
+			all = append(all, fmt.Sprintf("--tables %q: there are %s, and all", name, strings.Join(allTables, ", ")))
+		}
+	}
+	return all
+}
+
+// scaled returns o with its times scaled, and no longer than that.
+func (o *Options) scaled() *Options {
+	s := *o
+	s.Delay, s.TrainStep, s.Scale = time.Duration(float64(o.Delay)*o.Scale), time.Duration(float64(o.TrainStep)*o.Scale), 1
+	return &s
+}
+
+// parseShape reads 3x224x224.
+func parseShape(text string) (tensor.Shape, error) {
+	var shape tensor.Shape
+	elems := 1
+	for part := range strings.SplitSeq(text, "x") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 || n > mostRecords/elems {
+			return nil, fmt.Errorf("%q is not a shape; write it like 3x224x224", text)
+		}
+		elems *= n
+		shape = append(shape, n)
+	}
+	if len(shape) > tensor.MaxRank-1 {
+		return nil, fmt.Errorf("%q has more than %d axes", text, tensor.MaxRank-1)
+	}
+	return shape, nil
+}
+
+// shorten shortens the run if it is to be quick, and says how, and how times are scaled.
+func (o *Options) shorten() string {
+	var said []string
+	if o.Scale != 1 {
+		said = append(said, fmt.Sprintf("--scale %g: delays and training steps take %g times as long as asked for", o.Scale, o.Scale))
+	}
+	if o.Quick && o.Trial != "" {
+		said = append(said, "--quick: an eighth of the work, where that can be")
+	} else if o.Quick {
+		batches := o.Batches
+		o.Batches = max(1, o.Batches/8)
+		said = append(said, fmt.Sprintf("--quick: %d batches a row instead of %d", o.Batches, batches))
+	}
+	return strings.Join(said, "; ")
+}
+
+// kinds returns the kinds of work to measure.
+func (o *Options) kinds() []string {
+	if o.Work == "both" && o.Delay > 0 {
+		return []string{workSleep, workCPU}
+	}
+	if o.Work == "both" {
+		return []string{workSleep}
+	}
+	return []string{o.Work}
+}

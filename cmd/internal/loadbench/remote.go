@@ -1,0 +1,64 @@
+package loadbench
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/mirror"
+)
+
+// openRemote measures a first epoch over the network, and then takes what it fetched for the
+// dataset that is measured.
+func (b *bench) openRemote() (*subject, error) {
+	url := b.o.Path
+	began := time.Now()
+	ds, err := b.o.Cache.Open(b.ctx, url, b.o.Fields, b.o.Split)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.fetchAll(ds, began); err != nil {
+		return nil, errors.Join(err, ds.Close())
+	}
+	b.o.Path = ds.Path()
+	s, err := openSubject(b.o)
+	if err != nil {
+		return nil, errors.Join(err, ds.Close())
+	}
+	s.info.Name, s.info.Remote = ds.Name(), b.remote
+	s.closers = append(s.closers, ds.Close)
+	return s, nil
+}
+
+// fetchAll trains for an epoch in shuffled order, without any work, and notes what came over the
+// network; what that leaves it fetches, too.
+func (b *bench) fetchAll(ds *mirror.Dataset, began time.Time) error {
+	ld, err := loader.New(ds, loader.Options{BatchSize: min(b.o.Batch, ds.Len()), Workers: b.o.Workers, Seed: b.o.Seed, Order: loader.Shuffle{}})
+	if err != nil {
+		return err
+	}
+	defer ld.Close()
+	b.progress.Begin("fetching", int64(ds.Len()), "records")
+	defer b.progress.End()
+	first := time.Duration(0)
+	for batch, err := range ld.Epoch(b.ctx, 0) {
+		if err != nil {
+			return err
+		}
+		if first == 0 {
+			first = time.Since(began)
+		}
+		b.progress.Add(int64(batch.Len()))
+	}
+	took := time.Since(began)
+	st := ds.Stats()
+	b.remote = fmt.Sprintf("the first, shuffled epoch over the network: %s in %s, %s; the first batch after %s; %d requests, %d of them again, %d beside a late one; the most that the link showed: %s/s",
+		cli.Bytes(st.Fetched), cli.Duration(took), cli.Rate(st.Fetched, took), cli.Duration(first), st.Requests, st.Retries, st.Hedges, cli.Bytes(int64(st.LinkRate)))
+	return ds.Fill(b.ctx)
+}
+
+// isRemote reports whether the dataset has to be fetched.
+func (b *bench) isRemote() bool { return remote.IsURL(b.o.Path) }

@@ -1,0 +1,276 @@
+package loadbench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+// Text writes the report for people. On a terminal that is narrower than a table, the columns
+// that do not fit come below the others.
+func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
+	width := cli.TerminalWidth(w)
+	r.head(&b)
+	for i := range r.Tables {
+		r.Tables[i].text(&b, width)
+	}
+	if r.Interrupted {
+		b.WriteString("\nInterrupted: these tables are partial; rows that were not finished are missing.\n")
+	}
+	if r.Doctor != "" {
+		fmt.Fprintf(&b, "\n%s\n", r.Doctor)
+	}
+	_, err := io.WriteString(w, cli.Wrap(cli.Printable(b.String()), width, 2))
+	return err
+}
+
+// Markdown writes the report for a page, the tables as Markdown has them.
+func (r *Report) Markdown(w io.Writer) error {
+	var b strings.Builder
+	r.head(&b)
+	for i := range r.Tables {
+		t := &r.Tables[i]
+		fmt.Fprintf(&b, "\n%s\n\n%s\n", t.Title, t.grid().markdown(t.Name))
+		t.remarks(&b)
+	}
+	if r.Doctor != "" {
+		fmt.Fprintf(&b, "\n%s\n", r.Doctor)
+	}
+	_, err := io.WriteString(w, cli.Printable(b.String()))
+	return err
+}
+
+func (r *Report) head(b *strings.Builder) {
+	d, m := &r.Dataset, &r.Machine
+	if r.Title != "" {
+		b.WriteString(r.Title + "\n")
+	}
+	b.WriteString(d.Name)
+	if d.Records > 0 {
+		fmt.Fprintf(b, ": %s", cli.Counted(int64(d.Records), "record"))
+	}
+	if d.RecordBytes > 0 {
+		fmt.Fprintf(b, " of %s", cli.Counted(int64(d.RecordBytes), "byte"))
+	}
+	if len(d.Fields) > 0 {
+		fmt.Fprintf(b, ": %s", strings.Join(d.Fields, ", "))
+	}
+	if d.Remote != "" {
+		b.WriteString("\n" + d.Remote)
+	}
+	fmt.Fprintf(b, "\n%s", cli.Counted(int64(m.Cores), "core"))
+	for _, text := range []string{m.CPU, m.OS + "/" + m.Arch, m.Go} {
+		if text != "" {
+			b.WriteString(", " + text)
+		}
+	}
+	if m.Load != "" {
+		fmt.Fprintf(b, "; load at the start %s", m.Load)
+	}
+	fmt.Fprintf(b, "\none core: memcpy %s, reading %s", gigabytes(m.Memcpy), gigabytes(m.Read))
+	if m.Pread > 0 {
+		fmt.Fprintf(b, ", pread %s", gigabytes(m.Pread))
+	}
+	fmt.Fprintf(b, "; a page fault %.2f us", m.Fault/1e3)
+	if m.Resident >= 0 {
+		fmt.Fprintf(b, "; %.0f %% of the data were in memory", 100*m.Resident)
+	}
+	b.WriteString("\n")
+	for _, text := range []string{r.Cache, r.Scaled, m.busy()} {
+		if text != "" {
+			fmt.Fprintf(b, "%s\n", text)
+		}
+	}
+}
+
+func gigabytes(rate float64) string { return fmt.Sprintf("%.3g GB/s", rate/1e9) }
+
+// text writes a table: a line a row, and remarks below.
+func (t *Table) text(b *strings.Builder, width int) {
+	fmt.Fprintf(b, "\n%s\n", t.Title)
+	for i, part := range t.grid().parts(width) {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(part.String())
+	}
+	t.remarks(b)
+}
+
+// remarks writes what rows and the table note.
+func (t *Table) remarks(b *strings.Builder) {
+	for i := range t.Rows {
+		switch r := &t.Rows[i]; {
+		case !r.Ran():
+			fmt.Fprintf(b, "  %s: not available: %s\n", r.Name, r.Unavailable)
+		case r.Note != "":
+			fmt.Fprintf(b, "  %s: %s\n", r.Name, r.Note)
+		}
+	}
+	if text := t.against(); t.guide && text != "" {
+		fmt.Fprintf(b, "  %s\n", text)
+	}
+	if t.columns == nil && t.hasty() {
+		b.WriteString("  Rows of a few milliseconds say little: more --batches would make them longer.\n")
+	}
+	for _, note := range t.Notes {
+		fmt.Fprintf(b, "  %s\n", note)
+	}
+}
+
+// hasty reports whether rows are too short to be compared.
+func (t *Table) hasty() bool {
+	const least = 20 * time.Millisecond
+	return slices.ContainsFunc(t.Rows, func(r Result) bool { return r.Ran() && r.Total < least })
+}
+
+// grid returns the table's head and rows.
+func (t *Table) grid() grid {
+	if t.columns != nil {
+		return t.ownGrid()
+	}
+	if t.guide {
+		g := grid{guideHead}
+		for i := range t.Rows {
+			g = append(g, t.Rows[i].guideCells())
+		}
+		return g
+	}
+	published := false
+	for i := range t.Rows {
+		published = published || t.Rows[i].Published != nil
+	}
+	head := []string{t.vary, "total", "records/s", "speed-up", "on prev.", "first", "wait p50", "p95", "p99", "CPU", "copied", "of limit"}
+	if published {
+		head = append(head, "tutorial's")
+	}
+	g := grid{head}
+	for i := range t.Rows {
+		g = append(g, t.Rows[i].cells(published))
+	}
+	return g
+}
+
+// cells returns a line of the table.
+func (r *Result) cells(published bool) []string {
+	if !r.Ran() {
+		cells := []string{r.Name, "n/a", "", "", "", "", "", "", "", "", "", ""}
+		return append(cells, r.Published.cells(published)...)
+	}
+	cells := []string{r.Name, short(r.Total), cli.Count(int64(r.Rate())), fmt.Sprintf("%.2fx", r.SpeedUp), fmt.Sprintf("%.2fx", r.Step),
+		short(r.FirstBatch), short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99), short(r.CPU),
+		fmt.Sprintf("%.0f %%", 100*float64(r.Copied)/float64(max(1, r.Bytes))), fmt.Sprintf("%.0f %%", 100*r.Limit)}
+	return append(cells, r.Published.cells(published)...)
+}
+
+func (p *Published) cells(show bool) []string {
+	switch {
+	case !show:
+		return nil
+	case p == nil:
+		return []string{"-"}
+	case p.Text != "":
+		return []string{p.Text}
+	}
+	return []string{fmt.Sprintf("%.2f s %.2fx", p.Seconds, p.SpeedUp)}
+}
+
+// short writes d with three digits.
+func short(d time.Duration) string {
+	for _, u := range []struct {
+		size time.Duration
+		name string
+	}{{time.Second, "s"}, {time.Millisecond, "ms"}, {time.Microsecond, "us"}} {
+		if d >= u.size {
+			x := float64(d) / float64(u.size)
+			digits := 2
+			if x >= 100 {
+				digits = 0
+			} else if x >= 10 {
+				digits = 1
+			}
+			return fmt.Sprintf("%.*f %s", digits, x, u.name)
+		}
+	}
+	return fmt.Sprintf("%d ns", d.Nanoseconds())
+}
+
+// grid is rows of cells: the first column is flush left, others flush right.
+type grid [][]string
+
+// parts returns the grid as several that are no wider, each with the first column. A width of
+// 0 is any.
+func (g grid) parts(width int) (all []grid) {
+	widths := g.widths()
+	for from := 1; from < len(widths); {
+		to, used := from, 2+widths[0]
+		for to < len(widths) && (to == from || used+2+widths[to] <= width || width <= 0) {
+			used += 2 + widths[to]
+			to++
+		}
+		part := make(grid, len(g))
+		for i, row := range g {
+			part[i] = append(part[i], row[0])
+			part[i] = append(part[i], row[min(from, len(row)):min(to, len(row))]...)
+		}
+		all, from = append(all, part), to
+	}
+	return all
+}
+
+func (g grid) widths() []int {
+	widths := make([]int, len(g[0]))
+	for _, row := range g {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
+
+func (g grid) String() string {
+	widths := g.widths()
+	var b strings.Builder
+	for _, row := range g {
+		line := ""
+		for i, cell := range row {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				line = "  " + cell + pad
+			} else {
+				line += "  " + pad + cell
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	return b.String()
+}
+
+// markdown writes the rows as Markdown has tables. The first column's head is name.
+func (g grid) markdown(name string) string {
+	rule := []string{"---"}
+	for range g[0][1:] {
+		rule = append(rule, "---:")
+	}
+	head := append([]string{name}, g[0][1:]...)
+	var b strings.Builder
+	for i, row := range slices.Concat(grid{head, rule}, g[1:]) {
+		for len(row) < len(head) {
+			row = append(row, "")
+		}
+		for k := range row {
+			row[k] = strings.ReplaceAll(row[k], "|", "\\|")
+		}
+		if i != 1 && row[0] != "" {
+			row[0] = strings.TrimSpace(row[0])
+		}
+		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	return b.String()
+}

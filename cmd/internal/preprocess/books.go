@@ -1,0 +1,207 @@
+package preprocess
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/store"
+)
+
+// books remember, sample by sample in order, what went in and what was left out.
+type books struct {
+	samples    int64
+	bytes      int64
+	print      hash.Hash // over all samples, see enter
+	names      hash.Hash // over their names
+	skipped    []leftOut
+	kinds      map[string]int64 // of skipped samples
+	duplicates int64
+	repeated   []leftOut           // these
+	seen       map[digest]struct{} // contents; nil unless duplicates are looked for
+	order      []digest            // of seen
+	splitter   *splitter
+	scratch    []byte
+	pending    []byte // of a part: samples that were left out since the last record
+	left       int    // how many these are
+
+	noted noted
+}
+
+// noted counts what notes have had.
+type noted struct{ skipped, repeated, seen int }
+
+// leftOut is a sample that is not in the dataset: a line of skipped.jsonl.
+type leftOut struct {
+	Sample string `json:"sample"`
+	Kind   string `json:"kind"`
+	Reason string `json:"reason"`
+}
+
+// digest is the first half of the SHA-256 of a sample's content.
+type digest [16]byte
+
+func newBooks(c Config) *books {
+	b := &books{print: sha256.New(), names: sha256.New(), kinds: make(map[string]int64), splitter: newSplitter(c)}
+	if c.Dedup {
+		b.seen = make(map[digest]struct{})
+	}
+	return b
+}
+
+// enter adds a sample to the fingerprint: its name, a zero byte, its size as 8 and its
+// CRC32C as 4 bytes, little endian.
+func (b *books) enter(s *slot) {
+	b.samples++
+	b.bytes += s.size
+	b.scratch = append(append(b.scratch[:0], s.sample.Name...), 0)
+	b.names.Write(b.scratch)
+	b.scratch = binary.LittleEndian.AppendUint64(b.scratch, uint64(s.size))
+	b.scratch = binary.LittleEndian.AppendUint32(b.scratch, s.crc)
+	b.print.Write(b.scratch)
+}
+
+// pass enters a sample that a run before this one has done.
+func (b *books) pass(name string) {
+	b.scratch = append(append(b.scratch[:0], name...), 0)
+	b.names.Write(b.scratch)
+}
+
+// skip adds a sample that is left out.
+func (b *books) skip(s *slot) {
+	kind := kindOf(s.bad)
+	b.skipped = append(b.skipped, leftOut{s.sample.Name, kind, s.bad.Error()})
+	b.kinds[kind]++
+}
+
+// records returns how many samples became records.
+func (b *books) records() int64 { return b.samples - int64(len(b.skipped)) - b.duplicates }
+
+// before reports whether the content was there before, and enters it if not.
+func (b *books) before(d digest) bool {
+	if b.seen == nil {
+		return false
+	}
+	if _, ok := b.seen[d]; ok {
+		return true
+	}
+	b.seen[d] = struct{}{}
+	b.order = append(b.order, d)
+	return false
+}
+
+// repeat adds a sample that is left out as its content is there.
+func (b *books) repeat(name, reason string) {
+	b.duplicates++
+	b.repeated = append(b.repeated, leftOut{name, "duplicate", reason})
+}
+
+// leftOuts returns all samples that are left out: those that cannot be used, then duplicates.
+func (b *books) leftOuts() []leftOut { return append(slices.Clip(b.skipped), b.repeated...) }
+
+// kindOf sorts reasons into few kinds.
+func kindOf(err error) string {
+	if known, ok := err.(*leftBefore); ok {
+		return known.kind
+	}
+	for _, kind := range []error{imagefile.ErrNotImage, imagefile.ErrCorrupt, imagefile.ErrUnsupported, imagefile.ErrTooLarge, source.ErrValue} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
+	}
+	return "unreadable file"
+}
+
+// source returns what the manifest says about where the samples came from.
+func (b *books) source(info source.Info) *store.SourceInfo {
+	return &store.SourceInfo{
+		Kind: info.Kind, Name: info.Name, Samples: b.samples, Bytes: b.bytes,
+		Fingerprint: "sha256:" + hex.EncodeToString(b.print.Sum(nil)),
+	}
+}
+
+// listed returns what the manifest says of the samples that are left out.
+func (b *books) listed() []store.Skipped {
+	var list []store.Skipped
+	for _, s := range b.skipped {
+		list = append(list, store.Skipped{Sample: s.Sample, Reason: s.Reason})
+	}
+	return list
+}
+
+// kindNames returns the kinds of what was skipped, the most frequent first.
+func kindNames(kinds map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(kinds), func(x, y string) int {
+		return cmp.Or(cmp.Compare(kinds[y], kinds[x]), cmp.Compare(x, y))
+	})
+}
+
+// note is what the journal keeps of the books at a checkpoint. Lists have what is new.
+type note struct {
+	Samples    int64             `json:"samples"`
+	Bytes      int64             `json:"bytes"`
+	Print      []byte            `json:"print"`
+	Names      []byte            `json:"names"` // the hash over the names so far
+	Skipped    []leftOut         `json:"skipped,omitempty"`
+	Duplicates int64             `json:"duplicates,omitempty"`
+	Repeated   []leftOut         `json:"repeated,omitempty"`
+	Seen       []byte            `json:"seen,omitempty"` // digests
+	Strata     map[int64][]int64 `json:"strata,omitempty"`
+}
+
+// note returns the books since the last note.
+func (b *books) note() (json.RawMessage, error) {
+	print, err := b.print.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	n := note{
+		Samples: b.samples, Bytes: b.bytes, Print: print, Names: b.names.Sum(nil), Skipped: b.skipped[b.noted.skipped:],
+		Duplicates: b.duplicates, Repeated: b.repeated[b.noted.repeated:], Strata: b.splitter.counts,
+	}
+	for _, d := range b.order[b.noted.seen:] {
+		n.Seen = append(n.Seen, d[:]...)
+	}
+	b.noted.skipped, b.noted.repeated, b.noted.seen = len(b.skipped), len(b.repeated), len(b.order)
+	return json.Marshal(n)
+}
+
+// restore takes over the books of a run before this one. It returns how many samples that
+// has done, and the hash over their names.
+func (b *books) restore(notes []json.RawMessage) (samples int64, names []byte, err error) {
+	for _, text := range notes {
+		var n note
+		if err := json.Unmarshal(text, &n); err != nil {
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note: %w", err)
+		}
+		if err := b.print.(encoding.BinaryUnmarshaler).UnmarshalBinary(n.Print); err != nil {
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note: %w", err)
+		}
+		b.samples, b.bytes, b.duplicates, names = n.Samples, n.Bytes, n.Duplicates, n.Names
+		for _, s := range n.Skipped {
+			b.skipped = append(b.skipped, s)
+			b.kinds[s.Kind]++
+		}
+		b.repeated = append(b.repeated, n.Repeated...)
+		for d := range slices.Chunk(n.Seen, len(digest{})) {
+			if len(d) == len(digest{}) {
+				b.before(digest(d))
+			}
+		}
+		if n.Strata != nil {
+			b.splitter.counts = n.Strata
+		}
+	}
+	b.noted.skipped, b.noted.repeated, b.noted.seen = len(b.skipped), len(b.repeated), len(b.order)
+	return b.samples, names, nil
+}

@@ -1,0 +1,77 @@
+package preprocess
+
+import (
+	"bytes"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/store"
+)
+
+// resume returns the samples that are to be done: all, or those behind what a run before
+// this one has done, whose books are taken over.
+func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
+	kept := w.Kept()
+	if !kept.Resumed {
+		return r.src.Samples(), nil
+	}
+	done, names, err := r.books.restore(kept.Notes)
+	r.resumed = kept.Records
+	return func(yield func(source.Sample, error) bool) {
+		left := done
+		for sample, err := range r.src.Samples() {
+			if left > 0 && err == nil {
+				r.books.pass(sample.Name)
+				if left--; left == 0 && !bytes.Equal(r.books.names.Sum(nil), names) {
+					err = fmt.Errorf("cannot resume: the source is another one than before among its first %d samples; begin anew without --resume", done)
+				} else {
+					continue
+				}
+			}
+			if !yield(sample, err) || err != nil {
+				return
+			}
+		}
+		if left > 0 {
+			yield(source.Sample{}, fmt.Errorf("cannot resume: the source has fewer samples than the %d that were done before; begin anew without --resume", done))
+		}
+	}, err
+}
+
+// keeper makes a checkpoint now and then.
+type keeper struct {
+	run   *run
+	w     store.Writer
+	every time.Duration
+	last  time.Time
+}
+
+// checkpoints come no closer than this: each waits for the disk.
+const checkpoints = 10 * time.Second
+
+func newKeeper(r *run, w store.Writer) *keeper {
+	every := checkpoints
+	if r.config.Checkpoint > 0 {
+		every = r.config.Checkpoint
+	}
+	return &keeper{r, w, every, time.Now()}
+}
+
+// now makes a checkpoint if it is time.
+func (k *keeper) now() error {
+	if time.Since(k.last) < k.every {
+		return nil
+	}
+	note, err := k.run.books.note()
+	if err != nil {
+		return err
+	}
+	if err := k.w.Checkpoint(note); err != nil {
+		return err
+	}
+	k.last = time.Now()
+	k.run.kept = k.run.books.records()
+	return nil
+}

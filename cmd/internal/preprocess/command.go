@@ -1,0 +1,108 @@
+package preprocess
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/store/hdf5"
+)
+
+const exits = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some samples were skipped, 130 interrupted."
+
+const long = `Turn raw samples into a dataset that training code maps into memory.
+
+SOURCE is what the samples lie in; what it is, is told by a look at it (or by --from):
+  a folder of images   one folder a class (SOURCE/cat/0412.jpg), or images alone; each also
+                       below folders called train, val, test, which become splits
+  csv, jsonl           tables of numbers, texts, boxes, labels, paths to images
+  tar, .gz, .zst       images in folders, or samples as WebDataset names them
+  parquet              as of the Hugging Face hub
+  npy, npz, idx, cifar, hdf5, flat      arrays, and datasets of this program
+A glob in quotes stands for several files, and so do braces: 'shard-{000..127}.tar'.
+It can lie in a bucket: s3://, gs:// and azblob:// as gocloud.dev/blob opens them.
+JPEG, PNG, GIF, BMP, TIFF, WebP and Netpbm (ppm, pgm, pbm) are told by content, not by name.
+
+DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file. It
+appears when it is whole; in a bucket its manifest is the last object. A long run that was
+stopped goes on with --resume. Many machines share the work by --rank: preprocess merge --help.
+
+` + exits + "\nShell completion: preprocess completion bash|zsh|fish|powershell"
+
+const examples = `  preprocess photos out/flat --resize 256 --crop 224
+  preprocess photos out/photos.h5 --resize 224x224 --filter bicubic
+  preprocess photos out/f32 --resize 256 --crop 224 --dtype float32 --normalize imagenet
+  preprocess scans out/scans --color gray --on-error skip --max-errors 1%
+  preprocess photos.csv out/boxes --fields 'file=images:image,boxes:float32[*,4]' --resize 512x512
+  preprocess mnist.csv out/mnist --fields 'label,pixel*=images:uint8[1,28,28]'
+  preprocess 'shards/*.tar' out/web --keep-encoded --split train=0.95,val=0.05
+  preprocess other.h5 out/flat --resume
+  preprocess out/flat archive.h5 --compress gzip
+  preprocess 's3://lab/photos?region=eu-central-1' s3://lab/ds --resize 256 --crop 224
+  srun -n 64 preprocess photos /shared/ds --resize 256 --crop 224 --rank auto`
+
+// Command returns the command preprocess, for cli.Main.
+func Command() *cobra.Command {
+	f := newFlags()
+	cmd := &cobra.Command{
+		Use: "preprocess [flags] SOURCE DEST", Short: "Turn raw samples into a dataset",
+		Long: long, Example: examples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE:               func(_ *cobra.Command, args []string) error { return f.check(args) },
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	f.register(cmd)
+	cmd.AddCommand(mergeCommand())
+	return cmd
+}
+
+func (f *flags) run(cmd *cobra.Command) error {
+	out, errOut := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if f.version {
+		return printVersion(out)
+	}
+	if f.printPipeline {
+		return printPipeline(out, f.config)
+	}
+	summary, err := Run(cmd.Context(), f.config, cli.NewProgress(errOut, cmd.Name(), f.quiet))
+	if err != nil {
+		return err
+	}
+	return report(cmd, summary, f.json, f.quiet)
+}
+
+// report prints what was made. Samples that were left out make an error of it.
+func report(cmd *cobra.Command, s *Summary, asJSON, quiet bool) error {
+	if err := printSummary(cmd.OutOrStdout(), s, asJSON, quiet); err != nil {
+		return err
+	}
+	if n := int64(len(s.Skipped)); n > 0 {
+		return &cli.SkippedError{Message: fmt.Sprintf("skipped %s of %s", cli.Count(n), cli.Counted(s.Source.Samples, "sample"))}
+	}
+	return nil
+}
+
+func printSummary(w io.Writer, s *Summary, asJSON, quiet bool) error {
+	switch {
+	case asJSON:
+		e := json.NewEncoder(w)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(s)
+	case !quiet:
+		return s.Print(w)
+	}
+	return nil
+}
+
+func printVersion(w io.Writer) error {
+	_, err := fmt.Fprintf(w, "preprocess %s\n%s %s/%s\nJPEG decoder %s\n%s\n",
+		cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version())
+	return err
+}

@@ -1,0 +1,197 @@
+package preprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5"
+)
+
+// Compress says how the arrays of an HDF5 file are compressed; the zero value, not at all.
+type Compress struct {
+	On           bool // by gzip
+	Level        int  // 1 to 9; 0 takes what a sample of the records asks for
+	ChunkRecords int64
+	ChunkBytes   int64
+	Shuffle      string // "on", "off", or "" for what a sample asks for
+}
+
+// compressFlags are its flags as text.
+type compressFlags struct{ compress, chunkRecords, chunkBytes, shuffle string }
+
+// compressNames are the flags' names, as a recipe has them.
+var compressNames = []string{"compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
+
+func (f *compressFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.compress, "compress", "none", "`HOW` records of an HDF5 file are compressed: none, gzip, or gzip:LEVEL, 1 (fast) to 9 (small); "+
+		"gzip alone chooses by a sample. With none, training maps the file and copies nothing; gzip has each record inflated whenever it is read, 50 to 100 times the work of a copy")
+	fs.StringVar(&f.chunkRecords, "chunk-records", "", "compress `N` records together (default 1, or as many as make 64 KiB); who reads one of them has all inflated")
+	fs.StringVar(&f.chunkBytes, "chunk-bytes", "", "compress about `BYTES` of records together, also of fields of variable length")
+	fs.StringVar(&f.shuffle, "shuffle-bytes", "auto", "`WHEN` to put the first bytes of all numbers first before gzip, then their second bytes, and so on: auto (by a sample), on, off")
+}
+
+// parse reads the texts.
+func (f *compressFlags) parse(p *problems) (c Compress) {
+	method, level, hasLevel := strings.Cut(f.compress, ":")
+	var err error
+	switch {
+	case method == "gzip" && hasLevel:
+		if c.Level, err = strconv.Atoi(level); err != nil || c.Level < 1 || c.Level > 9 {
+			err = errors.New("the level must be from 1 to 9")
+		}
+		c.On = true
+	case method == "gzip":
+		c.On = true
+	case f.compress != "none":
+		err = errors.New("must be none, gzip, or gzip:1 to gzip:9")
+	}
+	p.add("compress", f.compress, err)
+	c.ChunkRecords = f.positive(p, "chunk-records", f.chunkRecords, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
+	c.ChunkBytes = f.positive(p, "chunk-bytes", f.chunkBytes, cli.ParseBytes)
+	switch f.shuffle {
+	case "on", "off":
+		c.Shuffle = f.shuffle
+	case "auto":
+	default:
+		p.add("shuffle-bytes", f.shuffle, errors.New("must be one of auto, on, off"))
+	}
+	return c
+}
+
+func (f *compressFlags) positive(p *problems, name, text string, parse func(string) (int64, error)) int64 {
+	if text == "" {
+		return 0
+	}
+	n, err := parse(text)
+	if err != nil || n < 1 {
+		p.add(name, text, errors.New("must be a whole number above 0"))
+		return 0
+	}
+	return n
+}
+
+// forget drops what a recipe says that cannot hold: a flat dataset is not compressed, and an
+// append stores records as those before.
+func (f *compressFlags) forget(fs *pflag.FlagSet, c *Config) {
+	if c.format() == formatHDF5 && !c.Append || slices.ContainsFunc(compressNames, fs.Changed) {
+		return
+	}
+	*f = compressFlags{compress: "none", shuffle: "auto"}
+}
+
+// problems lists what is wrong in terms of the flags.
+func (c Compress) problems(all Config) (list []string) {
+	switch asked := c != (Compress{}); {
+	case asked && all.format() != formatHDF5:
+		list = append(list, "--compress: is for HDF5 files, such as DEST.h5; a flat dataset is mapped as it is")
+	case asked && all.Append:
+		list = append(list, "--append and --compress: records are stored as those are that are there; leave --compress, --chunk-records, --chunk-bytes and --shuffle-bytes out")
+	case asked && !c.On:
+		list = append(list, "--chunk-records, --chunk-bytes, --shuffle-bytes: say how to --compress, which is not given")
+	}
+	if c.ChunkRecords > 0 && c.ChunkBytes > 0 {
+		list = append(list, "--chunk-records and --chunk-bytes: choose one")
+	}
+	return list
+}
+
+// options returns what a recipe says; "" says nothing.
+func (c Compress) options() map[string]string {
+	number := func(n int64) string { return choose(n > 0, strconv.FormatInt(n, 10), "") }
+	level := choose(c.Level > 0, ":"+strconv.Itoa(c.Level), "")
+	return map[string]string{
+		"compress": choose(c.On, "gzip"+level, ""), "shuffle-bytes": c.Shuffle,
+		"chunk-records": number(c.ChunkRecords), "chunk-bytes": number(c.ChunkBytes),
+	}
+}
+
+// hdf5Options are those of package hdf5; nil for none.
+func (c Compress) hdf5Options() *hdf5.Compression {
+	if !c.On {
+		return nil
+	}
+	shuffle := map[string]hdf5.Shuffle{"": hdf5.ShuffleAuto, "on": hdf5.ShuffleOn, "off": hdf5.ShuffleOff}[c.Shuffle]
+	return &hdf5.Compression{Level: c.Level, ChunkRecords: c.ChunkRecords, ChunkBytes: c.ChunkBytes, Shuffle: shuffle}
+}
+
+// createHDF5 is hdf5.Create with what this command tells of compression.
+func (r *run) createHDF5(schema store.Schema, opts hdf5.Options) (store.Writer, error) {
+	w := &compressing{progress: r.progress, need: r.need}
+	if opts.Append {
+		w.need = 0 // what is there is handled once more
+	}
+	opts.Compress, opts.Workers = r.config.Compress.hdf5Options(), r.config.Workers
+	opts.Note, opts.Progress = w.note, w.add
+	var err error
+	if w.Writer, err = hdf5.Create(r.config.Dest, schema, opts); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
+// compressing is a Writer whose Commit shows how far it is.
+type compressing struct {
+	store.Writer
+	progress Progress
+	need     int64 // bytes of records; 0 if that is not known
+	begun    bool
+	done     int64           // bytes
+	ctx      context.Context // of the run, once that commits
+}
+
+func (w *compressing) note(text string) { w.progress.Note(text + "\n") }
+
+// add begins the stage with its first bytes, behind all notes. It ends Commit with the context.
+func (w *compressing) add(n int64) error {
+	if !w.begun {
+		total := w.need >> 20
+		if total == 0 {
+			total = -1
+		}
+		w.progress.Begin("compressing", total, "MiB")
+		w.begun = true
+	}
+	before := w.done >> 20
+	w.done += n
+	w.progress.Add(w.done>>20 - before)
+	if w.ctx == nil {
+		return nil
+	}
+	return context.Cause(w.ctx)
+}
+
+// stopWith has the Commit of a Writer end with the context.
+func stopWith(ctx context.Context, w store.Writer) {
+	if c, ok := w.(*compressing); ok {
+		c.ctx = ctx
+	}
+}
+
+// Commit implements store.Writer.
+func (w *compressing) Commit(info store.Info) (*store.Manifest, error) {
+	m, err := w.Writer.Commit(info)
+	if w.begun {
+		w.progress.End()
+	}
+	return m, err
+}
+
+// printStorage says what became of arrays that were compressed.
+func (s *Summary) printStorage(w io.Writer) {
+	for _, name := range slices.Sorted(maps.Keys(s.Storage)) {
+		a := s.Storage[name]
+		fmt.Fprintf(w, "  %-8s %s: %s of %s, %.3f, by gzip level %d %s shuffle, %s a chunk\n", "stored", name,
+			cli.Bytes(a.Stored), cli.Bytes(a.Bytes), float64(a.Stored)/float64(max(1, a.Bytes)), a.Level,
+			choose(a.Shuffle, "with", "without"), cli.Counted(a.ChunkRows, "row"))
+	}
+}

@@ -1,0 +1,71 @@
+package preprocess
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/store"
+)
+
+// copyField keeps values as the source has them.
+type copyField struct{ field source.Field }
+
+func (f copyField) worker() fieldWorker { return f }
+
+func (copyField) close() {}
+
+func (f copyField) probe(_ string, value []byte) (store.Field, error) {
+	return f.field.Field, f.check(value)
+}
+
+func (f copyField) do(_ string, dst, value []byte) (out []byte, bad, fatal error) {
+	if err := f.check(value); err != nil {
+		return dst, err, nil
+	}
+	return append(dst[:0], value...), nil, nil
+}
+
+// check makes sure that a value has the length of its type.
+func (f copyField) check(value []byte) error {
+	size := f.field.RecordBytes()
+	switch {
+	case f.field.Content == store.Text && !utf8.Valid(value):
+		return fmt.Errorf("%s: %w: text that is not UTF-8", f.field.Name, source.ErrValue)
+	case !f.field.Ragged && len(value) != size:
+		return fmt.Errorf("%s: %w: %d bytes instead of %d", f.field.Name, source.ErrValue, len(value), size)
+	case f.field.Ragged && len(value)%size != 0:
+		return fmt.Errorf("%s: %w: %d bytes are not whole rows of %d", f.field.Name, source.ErrValue, len(value), size)
+	}
+	return nil
+}
+
+// keepField keeps files of images as they are, once they are found to be readable.
+type keepField struct {
+	copyField
+	opener func() opener
+}
+
+func (f keepField) worker() fieldWorker { return keepWorker{f, f.opener()} }
+
+// keepWorker is a worker's part of a keepField.
+type keepWorker struct {
+	keepField
+	opener opener
+}
+
+func (w keepWorker) close() { w.opener.close() }
+
+func (w keepWorker) probe(name string, value []byte) (store.Field, error) {
+	if _, err := w.opener.open(value); err != nil {
+		return store.Field{}, err
+	}
+	return w.keepField.probe(name, value)
+}
+
+func (w keepWorker) do(name string, dst, value []byte) (out []byte, bad, fatal error) {
+	if _, err := w.opener.open(value); err != nil {
+		return dst, err, nil
+	}
+	return w.keepField.do(name, dst, value)
+}

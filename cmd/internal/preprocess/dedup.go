@@ -1,0 +1,73 @@
+package preprocess
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/store"
+)
+
+// duplicate reports whether a good sample is to be left out: its content is that of a record
+// that the samples are appended to, or of a sample before it. Then it is in the books.
+func (r *run) duplicate(s *slot) bool {
+	if _, ok := r.there[s.stored]; ok {
+		r.books.repeat(s.sample.Name, "its content is in the dataset already")
+		return true
+	}
+	if r.books.before(s.digest) {
+		r.books.repeat(s.sample.Name, "its content was there before")
+		return true
+	}
+	return false
+}
+
+// contents reads the dataset that is appended to and returns what its records hold. Of each
+// record it keeps some 40 bytes.
+func (r *run) contents(ctx context.Context) (map[digest]struct{}, error) {
+	src, err := source.Open(ctx, r.config.Dest, source.Options{Kind: r.config.format()})
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	r.progress.Begin("reading what is there", r.base.Records, "records")
+	defer r.progress.End()
+	all, schema := make(map[digest]struct{}), r.base.Schema()
+	v, list := source.NewValues(len(schema.Fields)), make([][]byte, len(schema.Fields))
+	for sample, err := range src.Samples() {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err == nil {
+			err = sample.Data.Read(v)
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			list[i] = v.Get(i)
+		}
+		all[storedContent(schema, list)] = struct{}{}
+		r.progress.Add(1)
+	}
+	return all, nil
+}
+
+// storedContent returns the digest of what a record is known by: its images, or all its
+// values where it has none.
+func storedContent(s store.Schema, values [][]byte) (d digest) {
+	image := func(f store.Field) bool { return f.Content == store.Image || f.Layout != "" }
+	images, h := slices.ContainsFunc(s.Fields, image), sha256.New()
+	for i, f := range s.Fields {
+		if image(f) || !images {
+			var size [8]byte
+			binary.LittleEndian.PutUint64(size[:], uint64(len(values[i])))
+			h.Write(size[:])
+			h.Write(values[i])
+		}
+	}
+	copy(d[:], h.Sum(nil))
+	return d
+}

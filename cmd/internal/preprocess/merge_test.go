@@ -1,0 +1,496 @@
+package preprocess
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// rank returns c for one process of many.
+func (c Config) rank(r, size int) Config {
+	c.World = World{Rank: r, Size: size}
+	return c
+}
+
+// distribute makes c's dataset in parts, in a random order of ranks, and merges them.
+func distribute(t *testing.T, c Config, size int) *Summary {
+	t.Helper()
+	for _, r := range rand.Perm(size) {
+		mustRun(t, c.rank(r, size))
+	}
+	return mustMerge(t, c.Dest)
+}
+
+func mustMerge(t *testing.T, dest string) *Summary {
+	t.Helper()
+	s, err := Merge(context.Background(), MergeConfig{Dest: dest, Workers: 2}, &silent{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// mergeError merges, which must fail with nothing written, and returns the error's text.
+func mergeError(t *testing.T, m MergeConfig) string {
+	t.Helper()
+	s, err := Merge(context.Background(), m, &silent{})
+	if err == nil {
+		t.Fatalf("made %+v, want an error", s)
+	}
+	if _, err := os.Lstat(m.Dest); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%s is there after an error", m.Dest)
+	}
+	return err.Error()
+}
+
+// checkSame makes sure that two datasets, and the lists beside them, have the same bytes.
+func checkSame(t *testing.T, got, want string) {
+	t.Helper()
+	a, b := foldertest.Files(t, got), foldertest.Files(t, want)
+	if !maps.Equal(a, b) {
+		for _, name := range slices.Sorted(maps.Keys(b)) {
+			if a[name] != b[name] {
+				t.Errorf("%s has %d bytes that differ from the %d of a single run", name, len(a[name]), len(b[name]))
+			}
+		}
+		t.Errorf("files %v, want %v", slices.Sorted(maps.Keys(a)), slices.Sorted(maps.Keys(b)))
+	}
+	one, errOne := os.ReadFile(want + ".skipped.jsonl")
+	two, errTwo := os.ReadFile(got + ".skipped.jsonl")
+	if string(one) != string(two) || (errOne == nil) != (errTwo == nil) {
+		t.Errorf("the list of skipped samples is %s (%v), want %s (%v)", two, errTwo, one, errOne)
+	}
+}
+
+// raggedRows writes a table whose rows have lists of any length.
+func raggedRows(t *testing.T, n int) string {
+	t.Helper()
+	var b strings.Builder
+	for i := range n {
+		tokens := make([]int, i*7%13)
+		for k := range tokens {
+			tokens[k] = i * k
+		}
+		text, err := json.Marshal(map[string]any{"x": float64(i) / 7, "tokens": tokens, "label": []string{"no", "yes", "so"}[i%3], "say": strings.Repeat("ü", i%5)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&b, "%s\n", text)
+		if i%17 == 5 {
+			b.WriteString("{ no JSON\n")
+		}
+	}
+	path := filepath.Join(t.TempDir(), "rows.jsonl")
+	if err := os.WriteFile(path, []byte(b.String()), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// merges are the ways in which a dataset is made of parts.
+var merges = []struct {
+	name   string
+	source string // pictures, rows or dataset
+	change func(*Config)
+}{
+	{"plain", "pictures", func(*Config) {}},
+	{"splits", "pictures", func(c *Config) { c.Split, _ = ParseSplit("train=0.7,val=0.3") }},
+	{"strata", "pictures", func(c *Config) { c.Split, _ = ParseSplit("train=0.7,val=0.3"); c.Stratify, c.Dedup = true, true }},
+	{"shuffle", "pictures", func(c *Config) { c.Shuffle = Seed{true, 7} }},
+	{"dedup", "pictures", func(c *Config) { c.Dedup = true; c.MaxErrors, _ = ParseLimit("50%") }},
+	{"statistics", "pictures", func(c *Config) { c.Normalize, _ = ParseNormalize("dataset") }},
+	{"floats", "pictures", func(c *Config) { c.DType = tensor.Float32; c.Normalize, _ = ParseNormalize("imagenet") }},
+	{"encoded", "pictures", func(c *Config) { c.KeepEncoded, c.Resize, c.Crop = true, nil, nil }},
+	{"table", "rows", func(*Config) {}},
+	{"table, shuffled", "rows", func(c *Config) { c.Shuffle = Seed{true, 3} }},
+	{"table, splits and copies", "rows", func(c *Config) { c.Split, _ = ParseSplit("a=0.5,b=0.5"); c.Dedup = true }},
+	{"dataset with splits", "dataset", func(*Config) {}},
+	{"dataset, shuffled", "dataset", func(c *Config) { c.Shuffle = Seed{true, 3} }},
+}
+
+// TestMergeHasTheBytesOfOneRun makes datasets by 1, 2, 4 and 7 processes.
+func TestMergeHasTheBytesOfOneRun(t *testing.T) {
+	sources := map[string]string{"pictures": manyPictures(t, 60), "rows": raggedRows(t, 60)}
+	base := config(t, sources["rows"])
+	base.Resize, base.Crop, base.Skip, base.ShardBytes = nil, nil, true, 4096
+	base.Split, _ = ParseSplit("one=0.4,two=0.6")
+	sources["dataset"] = mustRun(t, base).Dest
+	for _, m := range merges {
+		for _, name := range []string{"ds", "ds.h5"} {
+			if name == "ds.h5" && !haveHDF5() {
+				t.Log("this build writes no HDF5")
+				continue
+			}
+			t.Run(m.name+" "+name, func(t *testing.T) {
+				t.Parallel() // most of the time is the disk's
+				c := config(t, sources[m.source])
+				c.Skip, c.Workers = true, 2
+				if m.source != "pictures" {
+					c.Resize, c.Crop = nil, nil
+				}
+				if name == "ds" {
+					c.ShardBytes = 16 << 10
+				}
+				m.change(&c)
+				c.Dest = filepath.Join(t.TempDir(), name)
+				want := mustRun(t, c)
+				for _, size := range []int{1, 2, 4, 7} {
+					p := c
+					p.Dest = filepath.Join(t.TempDir(), name)
+					got := distribute(t, p, size)
+					checkSame(t, p.Dest, c.Dest)
+					if got.ID != want.ID || got.Duplicates != want.Duplicates || !maps.Equal(got.SkippedKinds, want.SkippedKinds) {
+						t.Errorf("%d processes: %+v, want %+v", size, got, want)
+					}
+				}
+			})
+		}
+	}
+}
+
+// More processes than samples, and parts all of whose samples are bad.
+func TestMergeOfEmptyParts(t *testing.T) {
+	c := config(t, folder(t, 4))
+	c.Skip = true
+	put(t, c.Source, "cat/a.png", []byte("words"))
+	put(t, c.Source, "dog/d.jpg", []byte("words"))
+	one := c
+	one.Dest = filepath.Join(t.TempDir(), "one")
+	mustRun(t, one)
+	distribute(t, c, 6)
+	checkSame(t, c.Dest, one.Dest)
+}
+
+// A part is not made again when it is there, and the same when it is made once more.
+func TestPartIsMadeOnce(t *testing.T) {
+	c := config(t, folder(t, 12)).rank(1, 3)
+	mustRun(t, c)
+	parts := foldertest.Files(t, partsDir(c.Dest))
+	s := mustRun(t, c)
+	if len(s.hints) == 0 || !strings.Contains(s.hints[0], "complete already") || s.Part == nil || s.Part.Rank != 1 || s.Records != 4 {
+		t.Errorf("made again: %+v", s)
+	}
+	c.Overwrite = true
+	mustRun(t, c)
+	if !maps.Equal(foldertest.Files(t, partsDir(c.Dest)), parts) {
+		t.Error("other bytes the second time")
+	}
+	c.Overwrite, c.Crop = false, []int{20}
+	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "was made in another way (config.Crop: [16]") && !strings.Contains(err.Error(), "config.Crop: [20]") {
+		t.Errorf("another recipe: %v", err)
+	}
+}
+
+// Two runs of one rank at a time: one of them makes the part, the other one does not
+// disturb it.
+func TestPartMadeTwiceAtATime(t *testing.T) {
+	c := config(t, folder(t, 40))
+	one := c
+	one.Dest = filepath.Join(t.TempDir(), "one")
+	mustRun(t, one)
+	c.Workers = 1
+	errs := make(chan error)
+	for range 3 {
+		go func() {
+			_, err := Run(context.Background(), c.rank(0, 1), &silent{})
+			errs <- err
+		}()
+	}
+	good := 0
+	for range 3 {
+		switch err := <-errs; {
+		case err == nil:
+			good++
+		case !errors.Is(err, store.ErrBusy):
+			t.Errorf("error %v", err)
+		}
+	}
+	if good == 0 {
+		mustRun(t, c.rank(0, 1))
+	}
+	mustMerge(t, c.Dest)
+	checkSame(t, c.Dest, one.Dest)
+}
+
+func TestMergeRefuses(t *testing.T) {
+	source := folder(t, 20)
+	made := func(t *testing.T) Config {
+		c := config(t, source)
+		for r := range 3 {
+			mustRun(t, c.rank(r, 3))
+		}
+		return c
+	}
+	remove := func(c Config, rank int) {
+		for _, path := range []string{partName(rank, 3), partName(rank, 3) + ".json"} {
+			if err := os.RemoveAll(filepath.Join(partsDir(c.Dest), path)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	again := func(c Config, rank int, change func(*Config)) {
+		remove(c, rank)
+		change(&c)
+		mustRun(t, c.rank(rank, 3))
+	}
+	for name, x := range map[string]struct {
+		change func(t *testing.T, c *MergeConfig, p Config)
+		says   string
+	}{
+		"a gap":     {func(_ *testing.T, _ *MergeConfig, p Config) { remove(p, 1) }, "1 of 3 parts are missing: 1; run these ranks"},
+		"two gaps":  {func(_ *testing.T, _ *MergeConfig, p Config) { remove(p, 1); remove(p, 2) }, "2 of 3 parts are missing: 1 to 2"},
+		"no parts":  {func(_ *testing.T, m *MergeConfig, _ Config) { m.Parts = []string{t.TempDir()} }, "there are no parts in it that are whole"},
+		"no folder": {func(_ *testing.T, m *MergeConfig, _ Config) { m.Parts = []string{"nowhere"} }, "there is no such folder"},
+		"another format": {func(_ *testing.T, m *MergeConfig, _ Config) {
+			m.Dest += ".h5"
+			m.Parts = []string{strings.TrimSuffix(m.Dest, ".h5") + ".parts"}
+		}, "would be HDF5 file, but the parts were made for flat folder"},
+		"another crop":     {func(_ *testing.T, _ *MergeConfig, p Config) { again(p, 1, func(c *Config) { c.Crop = []int{16, 15} }) }, "differ in config.Crop: [16], and [16,15]"},
+		"another decision": {func(_ *testing.T, _ *MergeConfig, p Config) { again(p, 2, func(c *Config) { c.Skip = true }) }, "differ in config.Skip: false, and true"},
+		"another size":     {func(_ *testing.T, _ *MergeConfig, p Config) { mustRun(t, p.rank(0, 2)) }, "differ in world_size"},
+		"a double": {func(t *testing.T, m *MergeConfig, _ Config) {
+			other := made(t)
+			remove(other, 0)
+			remove(other, 2)
+			m.Parts = []string{partsDir(m.Dest), partsDir(other.Dest)}
+		}, "part 1 is there twice"},
+		"another source": {func(t *testing.T, _ *MergeConfig, p Config) {
+			other := folder(t, 20)
+			if err := os.Rename(filepath.Join(other, "cat/c.png"), filepath.Join(other, "cat/cc.png")); err != nil {
+				t.Fatal(err)
+			}
+			again(p, 1, func(c *Config) { c.Source = other })
+		}, "differ in source.listing"},
+		"a part without records": {func(t *testing.T, _ *MergeConfig, p Config) {
+			if err := os.RemoveAll(filepath.Join(partsDir(p.Dest), partName(1, 3))); err != nil {
+				t.Fatal(err)
+			}
+		}, "part-00001-of-00003"},
+		"a changed part": {func(t *testing.T, _ *MergeConfig, p Config) {
+			path := filepath.Join(partsDir(p.Dest), partName(1, 3)+".json")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text[len(text)/2] ^= 1
+			if err := errors.Join(os.Remove(path), os.WriteFile(path, text, 0o444)); err != nil {
+				t.Fatal(err)
+			}
+		}, "part-00001-of-00003.json"},
+		"changed records": {func(t *testing.T, _ *MergeConfig, p Config) {
+			path := filepath.Join(partsDir(p.Dest), partName(1, 3), "images-00000.npy")
+			if err := os.Chmod(path, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			f, err := os.OpenFile(path, os.O_WRONLY, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			if _, err := f.WriteAt([]byte("what is this"), 6000); err != nil {
+				t.Fatal(err)
+			}
+		}, "is not what its checksum says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := made(t)
+			m := MergeConfig{Dest: p.Dest}
+			x.change(t, &m, p)
+			if got := mergeError(t, m); !strings.Contains(got, x.says) {
+				t.Errorf("error %s, want %s", got, x.says)
+			}
+		})
+	}
+}
+
+// What needs to know all samples beforehand is refused, with what to do.
+func TestRankRefuses(t *testing.T) {
+	c := config(t, folder(t, 4)).rank(0, 2)
+	c.DType, c.Normalize = tensor.Float32, Normalize{Name: "dataset", Dataset: true}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "give MEAN/STD as numbers") {
+		t.Errorf("figures of all: %v", err)
+	}
+	c = config(t, folder(t, 4)).rank(0, 2)
+	c.Append = true
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "--append and --rank") {
+		t.Errorf("append: %v", err)
+	}
+	c = config(t, folder(t, 4))
+	mustRun(t, c)
+	if _, err := Run(context.Background(), c.rank(0, 2), &silent{}); !errors.Is(err, store.ErrExist) {
+		t.Errorf("a destination that is there: %v", err)
+	}
+}
+
+// A merge can be stopped and gone on with.
+func TestMergeResumes(t *testing.T) {
+	c := config(t, folder(t, 40))
+	one := c
+	one.Dest = filepath.Join(t.TempDir(), "one")
+	mustRun(t, one)
+	for r := range 2 {
+		mustRun(t, c.rank(r, 2))
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	_, err := Merge(ctx, MergeConfig{Dest: c.Dest, Checkpoint: 1}, &silent{f: func(done int64) {
+		if done == 25 {
+			cancel(errors.New("stopped"))
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "--resume goes on behind them") {
+		t.Fatalf("error %v", err)
+	}
+	if _, err := Merge(context.Background(), MergeConfig{Dest: c.Dest}, &silent{}); err == nil || !strings.Contains(err.Error(), "go on with it with --resume") {
+		t.Errorf("anew: %v", err)
+	}
+	for range 2 {
+		if _, err := Merge(context.Background(), MergeConfig{Dest: c.Dest, Resume: true, RemoveParts: false}, &silent{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	checkSame(t, c.Dest, one.Dest)
+	if _, err := Merge(context.Background(), MergeConfig{Dest: c.Dest, Overwrite: true, RemoveParts: true}, &silent{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(partsDir(c.Dest)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the parts are there yet: %v", err)
+	}
+}
+
+// TestKilledRanks kills processes at any moment and runs them again; the dataset has the
+// bytes of a run that nobody disturbed.
+func TestKilledRanks(t *testing.T) {
+	source := manyPictures(t, 400)
+	names := []string{"ds"}
+	if haveHDF5() {
+		names = append(names, "ds.h5")
+	}
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			w := child{Source: source, Workers: 2, Split: "train=0.8,val=0.2", Dedup: true, Checkpoint: 2 * time.Millisecond}
+			w.Dest = filepath.Join(t.TempDir(), name)
+			begin := time.Now()
+			w.run(t, 0)
+			whole, want := time.Since(begin), w.Dest
+			const size = 4
+			w.Dest = filepath.Join(t.TempDir(), name)
+			random := rand.New(rand.NewPCG(1, uint64(len(name))))
+			hit := 0
+			for r := range size {
+				w.World = World{Rank: r, Size: size}
+				for range 2 {
+					if w.run(t, time.Duration(1+random.Int64N(int64(whole/3)))) {
+						hit++
+					}
+				}
+				w.run(t, 0)
+			}
+			mustMerge(t, w.Dest)
+			checkSame(t, w.Dest, want)
+			t.Logf("%d of %d were killed before their end", hit, 2*size)
+		})
+	}
+}
+
+func TestWorldRun(t *testing.T) {
+	for _, c := range []struct {
+		n    int64
+		size int
+	}{{10, 3}, {2, 5}, {0, 2}, {1 << 45, 999_999}, {7, 7}} {
+		next, least, most := int64(0), int64(1<<62), int64(0)
+		for r := range c.size {
+			from, to := World{Rank: r, Size: c.size}.run(c.n)
+			if from != next || to < from {
+				t.Fatalf("%+v: rank %d has [%d, %d) behind %d", c, r, from, to, next)
+			}
+			next, least, most = to, min(least, to-from), max(most, to-from)
+		}
+		if next != c.n || most-least > 1 {
+			t.Errorf("%+v: up to %d, parts of %d to %d", c, next, least, most)
+		}
+	}
+}
+
+func TestParseWorld(t *testing.T) {
+	env := func(name string) (string, bool) {
+		v := map[string]string{"JOB_COMPLETION_INDEX": "2"}[name]
+		return v, v != ""
+	}
+	for _, c := range []struct{ rank, size, want string }{
+		{"", "", "0/0"}, {"1", "3", "1/3"}, {"auto", "4", "2/4"},
+		{"auto", "", "JOB_COMPLETION_INDEX is set, but not JOB_COMPLETIONS"},
+		{"3", "3", "--rank 3: must be auto or a number from 0 to 2"},
+		{"-1", "3", "--rank -1"}, {"one", "3", "--rank one"},
+		{"1", "", "--world-size must say of how many"}, {"", "2", "--rank must say which"},
+		{"0", "0", "--world-size 0"}, {"0", "1000001", "--world-size 1000001"},
+	} {
+		w, err := parseWorld(env, c.rank, c.size)
+		got := fmt.Sprintf("%d/%d", w.Rank, w.Size)
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, c.want) {
+			t.Errorf("--rank %q --world-size %q: %s, want %s", c.rank, c.size, got, c.want)
+		}
+	}
+	if _, err := parseWorld(func(string) (string, bool) { return "", false }, "auto", ""); err == nil || !strings.Contains(err.Error(), "give numbers") {
+		t.Errorf("no launcher: %v", err)
+	}
+}
+
+// FuzzTraces makes sure that no bytes in a part's notes crash a merge.
+func FuzzTraces(f *testing.F) {
+	b := newBooks(Config{})
+	b.leave(&slot{bad: errors.New("reason"), size: 7, crc: 9})
+	f.Add(b.takeLeft(nil), false)
+	f.Add(b.trace(nil, &slot{size: 3}), true)
+	f.Add([]byte{255, 255, 255, 255, 255, 255, 255, 255, 255, 1}, true)
+	f.Fuzz(func(t *testing.T, data []byte, record bool) {
+		list, err := readTraces(data, record)
+		if err != nil {
+			return
+		}
+		again := newBooks(Config{})
+		var out []byte
+		for i, x := range list {
+			s := &slot{size: x.size, crc: x.crc, digest: x.digest}
+			s.sample.Name, s.sample.Split = x.name, x.split
+			if x.bad != nil {
+				s.bad = x.bad
+				again.leave(s)
+			} else if i == len(list)-1 {
+				out = again.trace(nil, s)
+			}
+		}
+		if !record {
+			out = again.takeLeft(nil)
+		}
+		if back, err := readTraces(out, record); err != nil || len(back) != len(list) {
+			t.Errorf("%d traces come back as %d, %v", len(list), len(back), err)
+		}
+	})
+}
+
+func FuzzPart(f *testing.F) {
+	f.Add([]byte(`{"part":{"plan":null},"crc32c":"00000000"}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := decodePart(data)
+		if err == nil && (p.Plan.Size < 1 || p.From > p.To) {
+			t.Errorf("accepted %+v", p)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package preprocess
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/store"
+)
+
+// outbox sends the files of a flat dataset while it is built. What a checkpoint finds finished
+// is final; once it is in the bucket, a stub takes its place here. So the disk has to hold
+// open shards, and those that wait for the link.
+//
+// Where there are splits, the numbers that the shards of the first one get are known, those of
+// the others only at the end: their files are sent under the names that they have until then,
+// and copied inside of the store.
+type outbox struct {
+	to     *destination
+	folder string // the dataset, as Config.Dest has it
+	key    string // of the folder in the bucket
+	seal   string // an object that says that all of an old dataset is there: it goes first
+	first  string // what names of files of the first split begin with, while it is built
+
+	sender *sender
+	known  map[string]bool // files of the build that are sent, or wait for that
+	begun  bool
+}
+
+const (
+	uploads      = 2       // files that are sent at a time, each in several parts
+	smallUploads = 16      // of one part
+	checks       = 16      // files that are looked at at a time
+	mostWaiting  = 1 << 30 // bytes that wait for the link before the build does
+	mostCopied   = 4 << 30 // bytes of a file that every store copies in one request
+)
+
+// follow has a Writer send what it has finished, if it makes the dataset of this outbox. What a
+// build before this one has sent must still be there.
+func (o *outbox) follow(w store.Writer, dest string, splits []string) (store.Writer, error) {
+	if o == nil || dest != o.folder {
+		return w, nil
+	}
+	o.known = make(map[string]bool)
+	if len(splits) > 0 {
+		o.first = splits[0] + "+"
+	}
+	if err := o.check(); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	o.sender = newSender(o.to.ctx, o.to.client, uploads, func(int64) {})
+	return &sending{w, o}, nil
+}
+
+// building is the folder in which package store builds the dataset, see docs/format.md.
+func (o *outbox) building() string {
+	return filepath.Join(filepath.Dir(o.folder), "."+filepath.Base(o.folder)+".building")
+}
+
+// check looks for the files that have stubs.
+func (o *outbox) check() error {
+	s := newSender(o.to.ctx, o.to.client, checks, func(int64) {})
+	defer s.close()
+	err := eachStub(o.building(), func(name string, was stub) {
+		o.known[name] = true
+		s.put(parcel{path: filepath.Join(o.building(), name), key: was.Key, size: was.Size})
+	})
+	return errors.Join(err, s.settle(0))
+}
+
+// eachStub calls f for the files of a folder that have stubs; none if it is not there.
+func eachStub(folder string, f func(name string, was stub)) error {
+	entries, err := os.ReadDir(folder)
+	for _, e := range entries {
+		if was, ok := readStub(filepath.Join(folder, e.Name())); ok {
+			f(e.Name(), was)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// offer sends what is finished and was not sent before.
+func (o *outbox) offer() error {
+	entries, err := os.ReadDir(o.building())
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if o.known[name] || filepath.Ext(name) != ".npy" {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		own := strings.TrimPrefix(name, o.first)
+		if info.Mode().Perm() != finalMode || info.Size() < leastStub || strings.Contains(own, "+") && info.Size() > mostCopied {
+			continue
+		}
+		if err := o.begin(); err != nil {
+			return err
+		}
+		o.known[name] = true
+		o.sender.put(parcel{path: filepath.Join(o.building(), name), key: o.key + "/" + own, size: info.Size()})
+	}
+	return o.sender.settle(mostWaiting)
+}
+
+// begin removes what says that the dataset is whole, as it is not from now on.
+func (o *outbox) begin() error {
+	if o.begun || o.seal == "" {
+		return nil
+	}
+	o.begun = true
+	return o.to.remove(o.seal)
+}
+
+// explain says with an error what lies in the bucket.
+func (o *outbox) explain(err error) error {
+	if o == nil || err == nil || errors.Is(err, errLost) {
+		return err
+	}
+	count, size := int64(0), int64(0)
+	for _, folder := range []string{o.building(), o.folder} {
+		_ = eachStub(folder, func(_ string, was stub) { // what cannot be read is not counted
+			count++
+			size += was.Size
+		})
+	}
+	if count == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %s of it (%s) are in %s, without a manifest: --resume goes on with them, and a run without it replaces them",
+		err, cli.Counted(count, "file"), cli.Bytes(size), o.to.client.Name(o.key))
+}
+
+// sending is a Writer of a dataset that an outbox follows.
+type sending struct {
+	store.Writer
+	box *outbox
+}
+
+// Append implements store.Writer.
+func (w *sending) Append(r *store.Record) error {
+	if err := w.box.sender.failed(); err != nil {
+		return err
+	}
+	return w.Writer.Append(r)
+}
+
+// Checkpoint implements store.Writer. That something cannot be sent is the error of the next
+// Append or of Commit, as the records are safe.
+func (w *sending) Checkpoint(note json.RawMessage) error {
+	if err := w.Writer.Checkpoint(note); err != nil {
+		return err
+	}
+	if err := w.box.offer(); err != nil && w.box.sender.failed() == nil {
+		return err
+	}
+	return nil
+}
+
+// Commit implements store.Writer. What is not on its way yet stays for whoever publishes the
+// dataset.
+func (w *sending) Commit(info store.Info) (*store.Manifest, error) {
+	if err := w.box.sender.settle(0); err != nil {
+		return nil, err
+	}
+	return w.Writer.Commit(info)
+}
+
+// Close implements store.Writer.
+func (w *sending) Close() error {
+	w.box.sender.close()
+	return w.Writer.Close()
+}

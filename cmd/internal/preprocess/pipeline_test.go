@@ -1,0 +1,171 @@
+package preprocess
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// fromRecipe returns the Config of a command line with the recipe of a dataset.
+func fromRecipe(t *testing.T, recipe *store.Recipe, source, dest string) Config {
+	t.Helper()
+	text, err := json.Marshal(recipe)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "recipe.json")
+	if err := os.WriteFile(path, text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f := newFlags()
+	cmd := Command()
+	cmd.ResetFlags()
+	f.register(cmd)
+	if err := cmd.ParseFlags([]string{source, dest, "--pipeline", path}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.check(cmd.Flags().Args()); err != nil {
+		t.Fatal(err)
+	}
+	return f.config
+}
+
+// The recipe in the manifest makes the same bytes of the same source again.
+func TestRecipeRunsAgain(t *testing.T) {
+	images := folder(t, 12)
+	put(t, images, "dog/zz.png", []byte("words"))
+	table := rowsFile(t, 60)
+	for name, change := range map[string]func(*Config){
+		"plain":   func(*Config) {},
+		"noted":   func(c *Config) { c.Normalize, _ = ParseNormalize("dataset") },
+		"applied": func(c *Config) { c.Normalize, _ = ParseNormalize("dataset"); c.DType = tensor.Float32 },
+		"rules":   func(c *Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", store.HWC },
+		"matte":   func(c *Config) { c.Alpha = imagefile.OnBlack },
+		"shards": func(c *Config) {
+			c.ShardBytes, c.Split, c.Stratify, c.Dedup = 4096, []Share{{"a", 0.5}, {"b", 0.5}}, true, true
+		},
+		"shuffle": func(c *Config) { c.Shuffle = Seed{true, 9} },
+		"encoded": func(c *Config) { c.Resize, c.Crop, c.KeepEncoded = nil, nil, true },
+		"table": func(c *Config) {
+			c.Source, c.Resize, c.Crop, c.Fields = table, nil, nil, "label,number=square:int32"
+			c.Transforms = []byte(`[{"op":"Cast","field":"square","dtype":"float32"},{"op":"Scale","field":"square","factor":0.5}]`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := config(t, images)
+			first.Skip = true
+			change(&first)
+			mustRun(t, first)
+			again := fromRecipe(t, manifest(t, first.Dest).Recipe, first.Source, filepath.Join(t.TempDir(), "again"))
+			mustRun(t, again)
+			if !maps.Equal(foldertest.Files(t, first.Dest), foldertest.Files(t, again.Dest)) {
+				t.Errorf("other bytes; recipes\n%+v\n%+v", manifest(t, first.Dest).Recipe, manifest(t, again.Dest).Recipe)
+			}
+		})
+	}
+}
+
+// What is printed is read back as the same.
+func TestPrintPipeline(t *testing.T) {
+	c := config(t, "x")
+	c.DType, c.Normalize = tensor.Float32, presets["imagenet"]
+	c.Normalize.Name = "imagenet"
+	var b bytes.Buffer
+	if err := printPipeline(&b, c); err != nil {
+		t.Fatal(err)
+	}
+	p, err := parsePipelineFile(b.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := c.images().options()
+	for name := range fixedOptions {
+		delete(options, name)
+	}
+	if !maps.Equal(p.options, options) {
+		t.Errorf("options %v, want %v", p.options, options)
+	}
+	again := config(t, "x")
+	again.Transforms = p.transforms
+	var b2 bytes.Buffer
+	again.Normalize = c.Normalize
+	if err := printPipeline(&b2, again); err != nil || strings.Count(b2.String(), "op:") != strings.Count(b.String(), "op:") {
+		t.Errorf("%v, printed\n%s\nthen\n%s", err, &b, &b2)
+	}
+}
+
+// Numbers go through the transforms of their field.
+func TestArrayTransforms(t *testing.T) {
+	c := plain(t, rowsFile(t, 10))
+	c.Transforms = []byte(`[{"op":"Cast","field":"number","dtype":"float32"},{"op":"Standardize","field":"number","mean":[10],"std":[2]}]`)
+	mustRun(t, c)
+	f := manifest(t, c.Dest).Fields[0]
+	if f.DType != tensor.Float32 {
+		t.Fatalf("field %+v", f)
+	}
+	got := tensor.As[float32](tensor.Of(f.Spec, 10, payload(t, c.Dest, "number")))
+	for i, x := range got {
+		if want := (float32(i*i) - 10) / 2; x != want {
+			t.Errorf("number %d is %v, want %v", i, x, want)
+		}
+	}
+}
+
+func TestPipelineFileProblems(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                "is not a YAML mapping",
+		"[]":                              "is not a YAML mapping of program, decoder, options, transforms",
+		"x":                               "is not a YAML mapping",
+		"# nothing":                       "is not a YAML mapping",
+		"--- \n":                          "is not a YAML mapping",
+		"a: b\n c: d":                     "yaml: line 2: mapping values are not allowed",
+		"options:\n color: x\n color: y":  `yaml: line 3: mapping key "color" already defined at line 2`,
+		"options: {a: b}\n? [1]\n: 2":     "yaml: ",
+		"a: &a [*a]":                      "yaml: anchor 'a' value contains itself",
+		"options: []":                     "options: must be a mapping",
+		"transforms: {}":                  "transforms: must be a list",
+		"transforms: [Resize]":            "every entry must be a mapping",
+		"options: {colr: x}":              `did you mean "color"?`,
+		"pipeline: {}":                    `unknown key "pipeline"; known are`,
+		"options: {}\n---\noptions: {}":   "more than one document",
+		"a: &a [x]\noptions: {color: *a}": "must be one value",
+	} {
+		if _, err := parsePipelineFile([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Whatever a file holds, it is read or refused.
+func FuzzPipelineFile(f *testing.F) {
+	for _, text := range []string{
+		"options:\n  color: gray\ntransforms:\n- op: Resize\n  size: [24]\n", `{"program":"x","options":{"split":"a=1"},"transforms":[]}`,
+		"transforms: [{op: Cast, field: x, dtype: float32}]", "a: &a [*a]", "options: {1: 2}", "transforms: [{op: .nan}]",
+	} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := parsePipelineFile(data)
+		if err != nil || p.transforms == nil {
+			return
+		}
+		recipes, err := splitTransforms(p.transforms)
+		if err != nil {
+			t.Fatalf("accepted, but then: %v", err)
+		}
+		for field := range recipes {
+			if !json.Valid(recipes.of(field, false)) {
+				t.Fatalf("recipe %s is not JSON", recipes.of(field, false))
+			}
+		}
+	})
+}

@@ -1,0 +1,130 @@
+// Package preprocess turns a source of raw samples into a dataset. It is the command of that
+// name: Command is its face, Run what it does.
+//
+//	source -> workers (draw, read, decode, transform, summarise, commit) -> store.Writer
+//
+// Each image is the work of one goroutine. Records are committed in the order of the source, so
+// any number of workers makes the same bytes.
+package preprocess
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+)
+
+// Progress is told how far Run is. *cli.Progress is one.
+type Progress interface {
+	Begin(what string, total int64, unit string)
+	Add(n int64)
+	End()
+
+	// Note prints lines that are worth knowing before the work is done.
+	Note(text string)
+}
+
+// Run makes the dataset. Before it returns nil, nothing is found under c.Dest that was not
+// there. With an error, neither files nor folders that it made are left, unless it was a
+// long run: what that has made can be gone on with, see Config.Resume. Its memory is that of
+// some records a worker.
+//
+// Without c.Skip the first sample, in the order of the source, that cannot be used is the
+// error. With it, such samples are in the manifest, and an error only if all are such. A
+// source whose images do not have one size after the transforms is an error in any case.
+func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	if remote.IsURL(c.Source) || remote.IsURL(c.Dest) {
+		return runRemote(ctx, c, progress)
+	}
+	parents := missingParents(c.Dest)
+	s, err := runIn(ctx, c, progress)
+	if err != nil {
+		removeEmpty(parents)
+		return nil, err
+	}
+	return s, writeView(c)
+}
+
+func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
+	if c.World.Size > 0 {
+		return runPart(ctx, c, progress)
+	}
+	begin := time.Now()
+	if s, err := complete(c); s != nil || err != nil {
+		return s, err
+	}
+	unfinished := store.Unfinished(c.Dest)
+	if err := checkPlaces(c); err != nil {
+		return nil, err
+	}
+	src, err := openSource(ctx, c, progress)
+	if err != nil {
+		if ctx.Err() != nil {
+			err = fmt.Errorf("%w; nothing was written to %s", context.Cause(ctx), c.Dest)
+		}
+		return nil, err
+	}
+	defer src.Close()
+	r := &run{config: c, src: src, info: src.Info(), progress: progress}
+	r.info.Hints = append(slices.Clip(r.info.Hints), c.hints()...)
+	progress.Note(r.types())
+	manifest, err := r.all(ctx, unfinished)
+	if err != nil {
+		return nil, r.explain(ctx, err)
+	}
+	return newSummary(c, r, manifest, time.Since(begin))
+}
+
+// all does everything once the source is open; unfinished says that a run before this one
+// has left something.
+func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, err error) {
+	if r.config.Append {
+		if r.base, err = openManifest(r.config.Dest); err == nil {
+			err = r.checkAppended(unfinished)
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case r.config.Shuffle.Set:
+		return r.runShuffled(ctx)
+	}
+	return r.run(ctx)
+}
+
+// types says what the columns of a source that has such were taken for.
+func (r *run) types() string {
+	var b strings.Builder
+	if r.info.Kind == "imagefolder" {
+		return ""
+	}
+	for _, f := range r.info.Fields {
+		switch f.Origin {
+		case "":
+		case f.Name:
+			fmt.Fprintf(&b, "%s: %s\n", f.Name, r.becomes(f))
+		default:
+			fmt.Fprintf(&b, "%s becomes %s: %s\n", f.Origin, f.Name, r.becomes(f))
+		}
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s is a source of kind %s\n%s", r.config.Source, r.info.Kind, &b)
+}
+
+// becomes says what a field of the source is.
+func (r *run) becomes(f source.Field) string {
+	if f.Image() && !r.config.KeepEncoded {
+		return "images, to be decoded"
+	}
+	return fieldSummary(f.Field).typeText() + fieldSummary(f.Field).meaning()
+}

@@ -1,0 +1,282 @@
+package preprocess
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/store"
+)
+
+// kills is how often TestKill kills each kind of build: few in every run of the tests, and
+// with -kills 50 as many as a release should survive.
+var kills = flag.Int("kills", 4, "how often TestKill kills each kind of build")
+
+// childKey is the environment variable with the work of a child process, as JSON.
+const childKey = "PENSTOCK_PREPROCESS_CHILD"
+
+// child is what the tests' own binary does as a child process.
+type child struct {
+	Source, Dest string
+	Workers      int
+	Split        string
+	Dedup        bool
+	Checkpoint   time.Duration
+	World        World
+	Compress     Compress
+	Bucket       string // folder that URLs lie in
+	Spool        string
+	Raw          bool // arrays, in small shards
+	Merge        bool // parts, and remove them
+	Shuffle      Seed
+	View         bool
+}
+
+// do is what the child is for.
+func (w child) do() error {
+	if w.Merge {
+		c := MergeConfig{Dest: w.Dest, Workers: w.Workers, Resume: true, RemoveParts: true, Checkpoint: w.Checkpoint}
+		_, err := Merge(context.Background(), c, &silent{})
+		return err
+	}
+	_, err := Run(context.Background(), w.config(), &silent{})
+	return err
+}
+
+func (w child) config() Config {
+	c := DefaultConfig()
+	c.Source, c.Dest, c.Workers, c.Dedup, c.Shuffle, c.View = w.Source, w.Dest, w.Workers, w.Dedup, w.Shuffle, w.View
+	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
+	c.Normalize, _ = ParseNormalize("none")
+	c.Split, _ = ParseSplit(w.Split)
+	c.Checkpoint, c.World, c.Compress, c.Spool = w.Checkpoint, w.World, w.Compress, w.Spool
+	if w.Raw {
+		c.Resize, c.Crop, c.ShardBytes = nil, nil, 8<<10
+	}
+	if w.Bucket != "" {
+		useFolder(w.Bucket)
+	}
+	if c.format() == formatFlat {
+		c.ShardBytes = 64 << 10
+	}
+	return c
+}
+
+func TestMain(m *testing.M) {
+	is, err := asChild()
+	if !is {
+		os.Exit(m.Run())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// run runs the child, and kills it after a time that is not 0.
+func (w child) run(t *testing.T, after time.Duration) (killed bool) {
+	t.Helper()
+	text, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childKey+"="+string(text))
+	var out strings.Builder
+	cmd.Stderr = &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if after > 0 {
+		timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() }) // it may have ended
+		defer timer.Stop()
+	}
+	if err := cmd.Wait(); err != nil && (after == 0 || !strings.Contains(err.Error(), "killed")) {
+		t.Fatalf("%v\n%s", err, &out)
+	} else if err != nil {
+		return true
+	}
+	return false
+}
+
+// manyPictures makes a source whose build takes long enough to be killed in the middle of.
+func manyPictures(t *testing.T, n int) string {
+	t.Helper()
+	root := filepath.Join(t.TempDir(), "photos")
+	for i := range n {
+		name := fmt.Sprintf("%s/%04d.png", []string{"cat", "dog", "eel"}[i*3/n], i)
+		data := picture(t, name, 26, 26, i%(n-n/8)) // some come twice
+		if i%50 == 17 {
+			data = data[:60]
+		}
+		put(t, root, name, data)
+	}
+	return root
+}
+
+// A build that is killed at any moment and resumed ends with the bytes of one that was not,
+// in both formats and for any number of workers.
+func TestKill(t *testing.T) {
+	source := manyPictures(t, 600)
+	for _, b := range []struct {
+		name, split string
+		compress    Compress
+	}{{name: "ds", split: "train=0.8,val=0.2"}, {name: "ds.h5", split: "train=0.8,val=0.2"}, {name: "ds.h5"}, {name: "ds.h5", compress: Compress{On: true}}} {
+		if b.name == "ds.h5" && !haveHDF5() {
+			t.Log("this build writes no HDF5")
+			continue
+		}
+		for _, workers := range []int{1, 2} {
+			w := child{Source: source, Workers: workers, Split: b.split, Compress: b.compress, Dedup: b.split != "", Checkpoint: 2 * time.Millisecond}
+			t.Run(fmt.Sprintf("%s %q %v %d", b.name, b.split, b.compress.On, workers), func(t *testing.T) { testKill(t, w, b.name) })
+		}
+	}
+}
+
+func testKill(t *testing.T, w child, name string) {
+	w.Dest = filepath.Join(t.TempDir(), name)
+	begin := time.Now()
+	w.run(t, 0)
+	whole := time.Since(begin)
+	want, wantSkipped := foldertest.Files(t, w.Dest), foldertest.Files(t, w.Dest+".skipped.jsonl")
+	random := rand.New(rand.NewPCG(uint64(w.Workers), uint64(len(name))))
+	hit := 0
+	for i := range *kills {
+		w.Dest = filepath.Join(t.TempDir(), name)
+		after := time.Duration(1 + random.Int64N(int64(whole)))
+		if w.run(t, after) {
+			hit++
+		}
+		if _, err := os.Stat(w.Dest); err == nil && !store.Unfinished(w.Dest) {
+			continue // it was done
+		}
+		if random.IntN(3) == 0 {
+			w.run(t, time.Duration(1+random.Int64N(int64(whole))))
+		}
+		if _, err := os.Stat(w.Dest); errors.Is(err, os.ErrNotExist) || store.Unfinished(w.Dest) {
+			w.run(t, 0)
+		}
+		if !maps.Equal(foldertest.Files(t, w.Dest), want) {
+			t.Errorf("kill %d, after %v of %v: the dataset has other bytes than without", i, after, whole)
+		}
+		if !maps.Equal(foldertest.Files(t, w.Dest+".skipped.jsonl"), wantSkipped) {
+			t.Errorf("kill %d, after %v of %v: another list of skipped samples", i, after, whole)
+		}
+	}
+	t.Logf("%d of %d were killed before their end at %v", hit, *kills, whole)
+}
+
+// stopped runs c and stops it after n samples, which must leave something to go on with.
+func stopped(t *testing.T, c Config, n int64) string {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	c.Checkpoint = 1
+	_, err := Run(ctx, c, &silent{f: func(done int64) {
+		if done == n {
+			cancel(errors.New("stopped"))
+		}
+	}})
+	if err == nil || !strings.Contains(err.Error(), "--resume goes on behind them") {
+		t.Fatalf("error %v", err)
+	}
+	return err.Error()
+}
+
+func TestResumeRefusesWhatDiffers(t *testing.T) {
+	source := folder(t, 40)
+	for what, change := range map[string]func(*Config){
+		"another transforms":        func(c *Config) { c.Crop = []int{16, 16}; c.Filter = "nearest" },
+		"another options":           func(c *Config) { c.Orient = true },
+		"another number of samples": func(c *Config) { put(t, source, "dog/zzzz.png", picture(t, ".png", 30, 30, 1)) },
+		"another splits":            func(c *Config) { c.Split = []Share{{"a", 0.5}, {"b", 0.5}} },
+		"another shard size":        func(c *Config) { c.ShardBytes = 1 << 20 },
+	} {
+		c := config(t, source)
+		stopped(t, c, 20)
+		if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "go on with it with --resume") {
+			t.Errorf("a new run gives up what was there: %v", err)
+		}
+		c.Resume = true
+		change(&c)
+		if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+}
+
+// A finished dataset that another recipe made is no end of a run with --resume: the error says
+// what differs.
+func TestResumeSaysWhatDiffers(t *testing.T) {
+	source := folder(t, 8)
+	for want, change := range map[string]func(*Config){
+		"CenterCrop size: [16,16] there, [12,12] now":                          func(c *Config) { c.Crop = []int{12} },
+		"transforms: Resize, CenterCrop, ToLayout there, Resize, ToLayout now": func(c *Config) { c.Crop = nil; c.Resize = []int{16, 16} },
+		"--exif-orientation: ignored there, applied now":                       func(c *Config) { c.Orient = true },
+		"--split: none there, train=0.5,val=0.5 now":                           func(c *Config) { c.Split = []Share{{"train", 0.5}, {"val", 0.5}} },
+		"--color: rgb there, gray now":                                         func(c *Config) { c.Color = "gray" },
+		"source: photos there, other now":                                      func(c *Config) { c.Source = filepath.Join(filepath.Dir(source), "other") },
+	} {
+		c := config(t, source)
+		mustRun(t, c)
+		c.Resume = true
+		change(&c)
+		_, err := Run(context.Background(), c, &silent{})
+		if err == nil || !strings.Contains(err.Error(), "exists already, and --resume cannot continue it: "+want) {
+			t.Errorf("%s: error %v", want, err)
+		}
+	}
+}
+
+// A split that gets no records is reported, with what to do.
+func TestEmptySplit(t *testing.T) {
+	c := config(t, folder(t, 4))
+	c.Split = []Share{{"train", 0.999999}, {"val", 0.000001}}
+	if s := mustRun(t, c); !slices.Contains(s.hints, "the split val has no records; --stratify gives it its share to within one record") {
+		t.Errorf("notes %q", s.hints)
+	}
+}
+
+// Samples that changed their names are found out, though there are as many as before.
+func TestResumeComparesNames(t *testing.T) {
+	c := config(t, folder(t, 40))
+	stopped(t, c, 20)
+	if err := os.Rename(filepath.Join(c.Source, "cat/c.png"), filepath.Join(c.Source, "cat/cc.png")); err != nil {
+		t.Fatal(err)
+	}
+	c.Resume = true
+	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "the source is another one than before") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A build that failed at a bad sample can be resumed with another word on bad samples.
+func TestResumeAfterFailure(t *testing.T) {
+	source := folder(t, 40)
+	put(t, source, "dog/ma.jpg", []byte("words"))
+	whole := config(t, source)
+	whole.Skip = true
+	mustRun(t, whole)
+	c := config(t, source)
+	c.Checkpoint = 1
+	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "records are kept") {
+		t.Fatalf("error %v", err)
+	}
+	c.Resume, c.Skip = true, true
+	mustRun(t, c)
+	if !maps.Equal(foldertest.Files(t, c.Dest), foldertest.Files(t, whole.Dest)) {
+		t.Error("other bytes than without a failure")
+	}
+}

@@ -1,0 +1,61 @@
+package preprocess
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// checkUsed refuses flags that speak of images where the source has none: what they ask for
+// would silently not be done.
+func (c Config) checkUsed(fields []source.Field) error {
+	var idle []string
+	add := func(given bool, flag string) {
+		if given {
+			idle = append(idle, "--"+flag)
+		}
+	}
+	if !slices.ContainsFunc(fields, ofPixels) {
+		add(c.Resize != nil, "resize")
+		add(c.Crop != nil, "crop")
+		add(c.Color != "", "color")
+		add(c.Layout != "", "layout")
+		add(c.DType != tensor.Invalid, "dtype")
+		add(c.Normalize.Mean != nil, "normalize")
+	}
+	if !slices.ContainsFunc(fields, source.Field.Image) {
+		add(c.KeepEncoded, "keep-encoded")
+		add(c.Orient, "exif-orientation")
+		add(c.alpha() != "dropped", "alpha")
+		add(c.RefuseDeep, "sixteen-bit")
+		add(c.RefuseCMYK, "cmyk")
+	}
+	if idle == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: the source has no images that this could be done to; it has %s, which the transforms of --pipeline change", strings.Join(idle, ", "), fieldNames(fields))
+}
+
+// hints are sentences for people about what was asked for and looks unusual.
+func (c Config) hints() (list []string) {
+	if c.Resize == nil || c.Crop == nil || c.Transforms != nil {
+		return nil
+	}
+	last := func(lengths []int) int { return lengths[len(lengths)-1] }
+	if c.Crop[0] > c.Resize[0] || last(c.Crop) > last(c.Resize) {
+		list = append(list, "--crop is larger than what --resize makes, so images have black edges, as torchvision's have")
+	}
+	return list
+}
+
+// fieldNames lists the fields, as many as a sentence bears.
+func fieldNames(fields []source.Field) string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	return strings.Join(shorten(names, 6), ", ")
+}

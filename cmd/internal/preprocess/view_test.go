@@ -1,0 +1,28 @@
+package preprocess
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/store"
+)
+
+// A view has no records of its own; the error says where they are.
+func TestViewIsNoSource(t *testing.T) {
+	c := config(t, folder(t, 4))
+	c.View = true
+	mustRun(t, c)
+	view := config(t, filepath.Join(c.Dest, view.Name))
+	view.Resize, view.Crop = nil, nil
+	for _, view.From = range []string{"auto", "hdf5"} {
+		_, err := Run(context.Background(), view, &silent{})
+		if !errors.Is(err, store.ErrView) || !strings.HasSuffix(err.Error(), "open the dataset instead: "+c.Dest) || strings.Count(err.Error(), view.Source) != 1 {
+			t.Errorf("--from %s: error %v", view.From, err)
+		}
+		checkNothing(t, view)
+	}
+}

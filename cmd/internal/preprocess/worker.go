@@ -1,0 +1,165 @@
+package preprocess
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/store"
+)
+
+// slot carries one sample from the source through a worker to its commit. Its record is
+// reused for other samples.
+type slot struct {
+	number int64 // of the sample, in the order of the source
+	sample source.Sample
+	record *store.Record
+	size   int64  // bytes of the sample
+	crc    uint32 // of these bytes
+	digest digest // of the content, if the job asks for it
+	stored digest // of the record's content, likewise
+	bad    error  // why the sample cannot be used; then record holds nothing
+	fatal  error  // why the whole run cannot go on
+}
+
+// worker makes records of samples, one at a time. It serves one goroutine.
+type worker struct {
+	job    *job
+	values *source.Values
+	fields []fieldWorker
+}
+
+// job is what the workers of a pass have in common.
+type job struct {
+	source []source.Field
+	fields []fieldJob // of the dataset, in the order of source
+	schema store.Schema
+	digest bool // samples get one
+	stored bool // and so do records
+	label  int  // position of the field of classes, -1 if there is none
+}
+
+// class returns the class of a record, 0 without classes.
+func (j *job) class(r *store.Record) int64 {
+	if j.label < 0 {
+		return 0
+	}
+	return int64(binary.LittleEndian.Uint64(r.Values[j.label]))
+}
+
+// fieldJob makes one field of the dataset of one field of the source.
+type fieldJob interface {
+	worker() fieldWorker
+}
+
+// fieldWorker is the part of a worker that makes one field.
+type fieldWorker interface {
+	// probe tries the value of a sample and, if it can be used, makes it the measure for all.
+	// It returns the field of the dataset.
+	probe(name string, value []byte) (store.Field, error)
+
+	// do makes the value of a record of that of a sample, in the memory of dst where it fits.
+	// The sample may be bad, or show that the run as a whole cannot go on.
+	do(name string, dst, value []byte) (out []byte, bad, fatal error)
+
+	close()
+}
+
+func newWorker(j *job) *worker {
+	w := &worker{job: j, values: source.NewValues(len(j.source))}
+	for _, f := range j.fields {
+		w.fields = append(w.fields, f.worker())
+	}
+	return w
+}
+
+func (w *worker) close() {
+	for _, f := range w.fields {
+		f.close()
+	}
+}
+
+// read reads the values of the sample of s and enters what they are.
+func (w *worker) read(s *slot) error {
+	w.values.Clear()
+	err := s.sample.Data.Read(w.values)
+	s.size, s.crc = 0, 0
+	for i, f := range w.job.source {
+		if !f.Derived {
+			s.size += int64(len(w.values.Get(i)))
+			s.crc = kernel.CRC32C(s.crc, w.values.Get(i))
+		}
+	}
+	if err != nil && !errors.Is(err, source.ErrValue) {
+		err = fmt.Errorf("cannot be read: %w", err)
+	}
+	return err
+}
+
+// do makes the record of the sample of s.
+func (w *worker) do(s *slot) {
+	if m, ok := s.sample.Data.(made); ok {
+		m.take(w.job, s)
+		return
+	}
+	s.bad, s.fatal = w.read(s), nil
+	if s.bad != nil {
+		return
+	}
+	for i, f := range w.fields {
+		s.record.Values[i], s.bad, s.fatal = f.do(s.sample.Name, s.record.Values[i], w.values.Get(i))
+		if s.bad != nil || s.fatal != nil {
+			return
+		}
+	}
+	if w.job.digest {
+		s.digest = w.content()
+	}
+	if w.job.stored {
+		s.stored = storedContent(w.job.schema, s.record.Values)
+	}
+	s.record.Summarize(w.job.schema)
+}
+
+// content returns the digest of what a sample is known by: its images, or all its values
+// where it has none. Labels and names do not count beside an image.
+func (w *worker) content() (d digest) {
+	h := sha256.New()
+	images := slices.ContainsFunc(w.job.source, source.Field.Image)
+	for i, f := range w.job.source {
+		if f.Image() || !images && !f.Derived {
+			var size [8]byte
+			binary.LittleEndian.PutUint64(size[:], uint64(len(w.values.Get(i))))
+			h.Write(size[:])
+			h.Write(w.values.Get(i))
+		}
+	}
+	copy(d[:], h.Sum(nil))
+	return d
+}
+
+// probe tries a sample and, if it can be used, makes it the measure for all.
+func (w *worker) probe(s *slot) error {
+	if err := w.read(s); err != nil {
+		return err
+	}
+	var schema store.Schema
+	for i, f := range w.fields {
+		field, err := f.probe(s.sample.Name, w.values.Get(i))
+		if err != nil {
+			return err
+		}
+		schema.Fields = append(schema.Fields, field)
+	}
+	w.job.schema, w.job.label = schema, labelOf(schema)
+	return nil
+}
+
+// labelOf returns the position of the field of classes, -1 if there is none.
+func labelOf(s store.Schema) int {
+	return slices.IndexFunc(s.Fields, func(f store.Field) bool { return f.Classes != nil && !f.Ragged && len(f.Shape) == 0 })
+}

@@ -1,0 +1,170 @@
+package preprocess
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/hdf5"
+)
+
+// create returns the writer of the dataset.
+func (r *run) create(j *job) (store.Writer, error) {
+	journal, err := r.journal(j)
+	if err != nil {
+		return nil, err
+	}
+	w, err := r.newWriter(j, journal)
+	if err != nil && !r.config.Resume && !errors.Is(err, store.ErrBusy) { // what another process builds is its own, also if it ends now
+		err = errors.Join(err, r.discard())
+	}
+	return w, err
+}
+
+func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
+	c, splits := r.config, r.splits()
+	if c.format() == formatHDF5 {
+		return r.createHDF5(j.schema, hdf5.Options{
+			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+		})
+	}
+	w, err := store.CreateFlat(c.Dest, j.schema, store.FlatOptions{
+		ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.outbox.follow(w, c.Dest, splits)
+}
+
+// splits returns the names of the splits: those that are asked for, or the source's.
+func (r *run) splits() []string {
+	if r.config.Split == nil {
+		return r.info.Splits
+	}
+	var names []string
+	for _, s := range r.config.Split {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+// journal returns what a later run must have in common with this one to go on with it.
+// What is done at bad samples may differ: up to here it made no difference.
+func (r *run) journal(j *job) (*store.Journal, error) {
+	recipe, err := r.recipeOf(j)
+	if err != nil {
+		return nil, err
+	}
+	delete(recipe.Options, "on-error")
+	delete(recipe.Options, "max-errors")
+	options, err := json.Marshal(recipe.Options)
+	if err != nil {
+		return nil, err
+	}
+	path, err := filepath.Abs(r.config.Source)
+	if err != nil {
+		return nil, err
+	}
+	inputs := map[string]string{
+		"source": path, "kind of source": r.info.Kind, "number of samples": fmt.Sprint(r.info.Count),
+		"version": recipe.Program, "decoder": imagefile.Backend(), "options": string(options), "transforms": string(recipe.Transforms),
+	}
+	if r.inputs != "" {
+		inputs["part of the work"] = r.inputs
+	}
+	if stamp := stampOf(path); stamp != "" {
+		inputs["state of the source (size and time of change)"] = stamp
+	}
+	return &store.Journal{Inputs: inputs, Resume: r.config.Resume}, nil
+}
+
+// stampOf returns what changes when files do, for those that path is or matches; "" for a
+// folder, whose samples are compared by name.
+func stampOf(path string) string {
+	files, err := source.Files(path)
+	if err != nil {
+		return ""
+	}
+	h := sha256.New()
+	for _, name := range files {
+		info, err := vfs.Stat(name)
+		if err != nil || info.IsDir() {
+			return ""
+		}
+		fmt.Fprintf(h, "%s\x00%d %d\n", name, info.Size(), info.ModTime().UnixNano())
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// leave closes the writer. What a run that failed has made stays there if it is worth going
+// on with.
+func (r *run) leave(w store.Writer, failed error) error {
+	err := w.Close()
+	if failed == nil {
+		return err
+	}
+	if r.kept = max(r.kept, w.Kept().Records); r.kept > 0 || w.Kept().Resumed {
+		return err
+	}
+	return errors.Join(err, r.discard())
+}
+
+// discard removes what lies beside the destination.
+func (r *run) discard() error {
+	c := r.config
+	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
+	if err != nil {
+		return nil // what kept the writer from opening it keeps us, and is the error
+	}
+	return stage.Abort()
+}
+
+// skippedName is the list of samples that were left out, beside the dataset.
+func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped.jsonl" }
+
+// writeSkipped lists the samples that were left out, with the reasons, one a line. The list is
+// there for good before the dataset is. Without any, a list of an earlier run is removed.
+func (r *run) writeSkipped() error {
+	list := append(slices.Clip(r.list), r.books.leftOuts()...)
+	switch {
+	case r.noList:
+		return nil
+	case len(list) == 0:
+		return r.removeSkipped()
+	}
+	var text []byte
+	for _, s := range list {
+		line, err := json.Marshal(s)
+		if err != nil {
+			return err
+		}
+		text = append(append(text, line...), '\n')
+	}
+	return writeDurably(r.config.skippedName(), text, 0o666)
+}
+
+// removeSkipped removes the list, and what a process left that was killed when it wrote it.
+func (r *run) removeSkipped() error {
+	stage, err := store.NewStage(r.config.skippedName(), true)
+	if err != nil {
+		return err
+	}
+	if err = os.Remove(stage.Dest()); errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, stage.Abort())
+}
+
+// program names this program and its version.
+func program() string { return "penstock " + cli.Version() }

@@ -1,0 +1,127 @@
+package s3test
+
+import (
+	"context"
+	"hash/maphash"
+	"os"
+	"path"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/cloud"
+	"github.com/penstock/penstock/remote/mirror"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// write makes a flat dataset of n images of so many bytes, with labels, in a folder.
+func write(t testing.TB, dir string, n int, shape ...int) {
+	t.Helper()
+	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, shape...), store.NewField("labels", tensor.Int64)}}
+	w, err := store.CreateFlat(dir, schema, store.FlatOptions{ShardBytes: 64 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range n {
+		x := uint32(i)*2654435761 + 1
+		for _, v := range r.Values {
+			for k := range v {
+				x ^= x << 13
+				x ^= x >> 17
+				x ^= x << 5
+				v[k] = byte(x)
+			}
+		}
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// openURL opens a dataset by its URL.
+func openURL(t testing.TB, url string, opts mirror.Options) *mirror.Dataset {
+	t.Helper()
+	d, err := tryURL(t.Context(), url, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { d.Close() })
+	return d
+}
+
+func tryURL(ctx context.Context, url string, opts mirror.Options) (*mirror.Dataset, error) {
+	b, u, err := cloud.Open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	return mirror.Open(ctx, b, u.Key, opts)
+}
+
+var seed = maphash.MakeSeed()
+
+// digest reads an epoch and returns a hash over all its bytes, in order, and how many they are.
+func digest(t testing.TB, src loader.Source, opts loader.Options, epoch int) (sum uint64, n int64) {
+	t.Helper()
+	ld, err := loader.New(src, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for b, err := range ld.Epoch(t.Context(), epoch) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range ld.Specs() {
+			data := b.Field(s.Name).Bytes()
+			h.Write(data)
+			n += int64(len(data))
+		}
+	}
+	return h.Sum64(), n
+}
+
+// upload writes the files of a folder, or a file, to a bucket by way of its writers.
+func upload(t testing.TB, b remote.Bucket, dir, key string) {
+	t.Helper()
+	c := remote.NewClient(b, remote.Policy{})
+	for name, data := range foldertest.Files(t, dir) {
+		if err := c.WriteAll(t.Context(), path.Join(key, filepath.ToSlash(name)), []byte(data), remote.WriteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// fetch returns a folder with all objects below a URL.
+func fetch(t *testing.T, url string) (dir string) {
+	t.Helper()
+	b, u, err := cloud.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	c := remote.NewClient(b, remote.Policy{})
+	dir = t.TempDir()
+	for o, err := range c.List(t.Context(), u.Key+"/", "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, _, err := c.ReadAll(t.Context(), o.Key, 1<<30)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, path.Base(o.Key)), data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}

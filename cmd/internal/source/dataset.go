@@ -1,0 +1,322 @@
+package source
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/store"
+)
+
+// openFlat opens a flat dataset of this module: its fields are those of the source, with
+// all that is known of them. What is read is checked against the dataset's checksums.
+func openFlat(_ context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
+	d, err := FlatDataset(path)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return newDataset(d, wanted)
+}
+
+// FlatDataset opens the flat dataset in a folder, wherever that is.
+func FlatDataset(path string) (*store.Dataset, error) {
+	if !vfs.Mounted(path) {
+		return store.OpenFlat(path)
+	}
+	data, err := vfs.ReadFile(filepath.Join(path, store.ManifestName), nil)
+	if err != nil {
+		return nil, err
+	}
+	return store.ReadFlat(path, data)
+}
+
+// newDataset returns the source that a dataset is.
+func newDataset(d *store.Dataset, wanted []Wanted) (Source, error) {
+	readers, closers, err := openPacked(d)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", d.Path, err)
+	}
+	files := new(openFiles)
+	closers = append(closers, files)
+	var columns []column
+	for i, f := range d.Schema.Fields {
+		columns = append(columns, datasetColumn(d, i, f, readers, files))
+	}
+	columns, err = selectColumns(columns, wanted)
+	if err != nil {
+		return nil, errors.Join(err, closeEach(closers))
+	}
+	s, err := newArrays(d.Format, d.Path, baseName(d.Path), columns, closers...)
+	if err != nil || d.Manifest == nil || len(d.Manifest.Splits) == 0 {
+		return s, err
+	}
+	return newSplitSource(s, d.Manifest.Splits), nil
+}
+
+// datasetColumn returns a field of a dataset.
+func datasetColumn(d *store.Dataset, i int, f store.Field, readers packedReaders, files *openFiles) column {
+	c := column{field: Field{Field: f, Origin: f.Name}, count: d.Records}
+	if !f.Ragged {
+		whole, size := d.Column(i, store.Whole), f.RecordBytes()
+		layout := fixed{size: size}
+		c.open = func() (cursor, error) {
+			return layout.cursor(&extentReader{extents: whole.Extents, size: size, packed: readers[whole.Name]}, d.Records), nil
+		}
+		c.at = func(i int64, buf []byte) ([]byte, error) {
+			buf = slices.Grow(buf, size)[:size]
+			e, _ := whole.Extent(i)
+			return buf, readRows(readers[whole.Name], files, e, i-e.First, size, buf)
+		}
+		return c
+	}
+	r := &ragged{values: d.Column(i, store.Values), offsets: d.Column(i, store.Offsets), size: f.RecordBytes(), files: files}
+	r.packed = readers[r.values.Name]
+	c.open = func() (cursor, error) { return r.cursor(), nil }
+	c.at = r.at
+	return c
+}
+
+// readFile fills b with the bytes of a file from offset on.
+func readFile(path string, b []byte, offset int64) error {
+	if len(b) == 0 {
+		return nil
+	}
+	f, err := vfs.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return readAt(f, b, offset)
+}
+
+// extentReader reads extents one after the other, and checks every block of them.
+type extentReader struct {
+	extents []store.Extent
+	size    int           // bytes of a row
+	packed  *chunk.Reader // nil if the rows are stored as they are
+	path    string
+	file    io.ReadCloser
+	left    int64  // bytes of the open extent
+	sums    []byte // of its blocks, from the present one on; nil where there are none
+	crc     uint32 // of the present block so far
+	room    int64  // bytes that the present block still takes
+}
+
+// Read implements io.Reader.
+func (r *extentReader) Read(p []byte) (int, error) {
+	for r.left == 0 {
+		if len(r.extents) == 0 {
+			return 0, io.EOF
+		}
+		if err := r.start(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := io.ReadFull(r.file, p[:min(int64(len(p)), r.left)])
+	r.left -= int64(n)
+	if err != nil {
+		return n, cutShort(err)
+	}
+	if err := r.check(p[:n]); err != nil {
+		return 0, err // io.ReadFull would not tell of an error with all bytes
+	}
+	return n, nil
+}
+
+// start opens the next extent.
+func (r *extentReader) start() (err error) {
+	e := r.extents[0]
+	r.extents = r.extents[1:]
+	if err := r.Close(); err != nil {
+		return err
+	}
+	r.left, r.crc, r.sums = e.Count*int64(r.size), 0, nil
+	if r.left == 0 {
+		return nil
+	}
+	if e.SumsPath != "" {
+		r.sums = make([]byte, 4*store.Blocks(e.Count, r.size))
+		if err := readFile(e.SumsPath, r.sums, e.SumsOffset); err != nil {
+			return err
+		}
+	}
+	r.room, r.path = r.block(), e.Path
+	if r.packed != nil {
+		r.file = &recordReader{r: r.packed, step: r.packed.ChunkRecords(), at: e.Row}
+		return nil
+	}
+	f, err := vfs.Open(e.Path)
+	if err != nil {
+		return err
+	}
+	r.file = f
+	_, err = f.Seek(e.Offset, io.SeekStart)
+	return err
+}
+
+// block returns the bytes of the next block.
+func (r *extentReader) block() int64 {
+	return min(store.BlockRecords(r.size)*int64(r.size), r.left)
+}
+
+// check compares what was read with the checksums.
+func (r *extentReader) check(b []byte) error {
+	if r.sums == nil {
+		return nil
+	}
+	unread := r.left
+	r.left += int64(len(b)) // as block counts from the bytes that are not checked
+	defer func() { r.left = unread }()
+	for len(b) > 0 {
+		n := min(r.room, int64(len(b)))
+		r.crc = kernel.CRC32C(r.crc, b[:n])
+		b, r.left, r.room = b[n:], r.left-n, r.room-n
+		if r.room > 0 {
+			return nil
+		}
+		if r.crc != binary.LittleEndian.Uint32(r.sums) {
+			return fmt.Errorf("%s is not what its checksum says: %w; inspect verify tells where", r.path, store.ErrCorrupt)
+		}
+		r.sums, r.crc, r.room = r.sums[4:], 0, r.block()
+	}
+	return nil
+}
+
+// Close implements io.Closer.
+func (r *extentReader) Close() error {
+	if r.file == nil {
+		return nil
+	}
+	f := r.file
+	r.file = nil
+	return f.Close()
+}
+
+// ragged is a field of records of any length.
+type ragged struct {
+	values, offsets *store.Column
+	size            int           // bytes of a row
+	packed          *chunk.Reader // of the values; nil if they are stored as they are
+	files           *openFiles
+}
+
+// at appends record i to buf.
+func (g *ragged) at(i int64, buf []byte) ([]byte, error) {
+	k := g.extentOf(i)
+	values, offsets := g.values.Extents[k], g.offsets.Extents[k]
+	var b [16]byte
+	first := i - (offsets.First - int64(k)) // in the extent
+	if err := g.files.readAt(offsets.Path, b[:], offsets.Offset+8*first); err != nil {
+		return buf, err
+	}
+	var begin [8]byte
+	if err := g.files.readAt(offsets.Path, begin[:], offsets.Offset); err != nil {
+		return buf, err
+	}
+	base := int64(binary.LittleEndian.Uint64(begin[:]))
+	from, to := int64(binary.LittleEndian.Uint64(b[:]))-base, int64(binary.LittleEndian.Uint64(b[8:]))-base
+	if err := checkRun(from, to, values.Count); err != nil {
+		return buf, err
+	}
+	n := int(to-from) * g.size
+	buf = slices.Grow(buf, n)[:n]
+	return buf, readRows(g.packed, g.files, values, from, g.size, buf)
+}
+
+// extentOf returns the number of the extents that record i lies in. Extent k of the offsets
+// has one more of them than records, so record i is offset i+k.
+func (g *ragged) extentOf(i int64) int {
+	k := 0
+	for k+1 < len(g.offsets.Extents) && i+int64(k)+1 >= g.offsets.Extents[k+1].First {
+		k++
+	}
+	return k
+}
+
+func checkRun(from, to, count int64) error {
+	if from < 0 || to < from || to > count {
+		return fmt.Errorf("a record has rows [%d, %d) of %d: %w", from, to, count, store.ErrCorrupt)
+	}
+	return nil
+}
+
+func (g *ragged) cursor() cursor {
+	return &raggedCursor{
+		ragged:  g,
+		values:  &extentReader{extents: g.values.Extents, size: g.size, packed: g.packed},
+		offsets: &extentReader{extents: g.offsets.Extents, size: 8},
+	}
+}
+
+// raggedCursor reads one extent's records after the other's.
+type raggedCursor struct {
+	*ragged
+	values, offsets *extentReader
+	extent          int   // that comes next
+	left            int64 // records of the present extent
+	rows            int64 // values of the present extent that are not read
+	last            int64 // the offset that was read last
+}
+
+func (c *raggedCursor) next() ([]byte, error) {
+	for c.left == 0 {
+		if c.rows != 0 {
+			return nil, fmt.Errorf("%d values belong to no record: %w", c.rows, store.ErrCorrupt)
+		}
+		if c.extent == len(c.ragged.offsets.Extents) {
+			return nil, io.EOF
+		}
+		c.left, c.rows = c.ragged.offsets.Extents[c.extent].Count-1, c.ragged.values.Extents[c.extent].Count
+		c.extent++
+		var err error
+		if c.last, err = c.offset(); err != nil {
+			return nil, err
+		}
+	}
+	to, err := c.offset()
+	if err != nil {
+		return nil, err
+	}
+	n := to - c.last
+	if err := checkRun(0, n, c.rows); err != nil {
+		return nil, err
+	}
+	b := make([]byte, n*int64(c.size))
+	if _, err := io.ReadFull(c.values, b); err != nil {
+		return nil, err
+	}
+	c.left, c.rows, c.last = c.left-1, c.rows-n, to
+	return b, nil
+}
+
+func (c *raggedCursor) offset() (int64, error) {
+	var b [8]byte
+	_, err := io.ReadFull(c.offsets, b[:])
+	return int64(binary.LittleEndian.Uint64(b[:])), err
+}
+
+func (c *raggedCursor) close() error { return errors.Join(c.values.Close(), c.offsets.Close()) }
+
+// OpenRecords opens a flat dataset that must have these fields, and no splits.
+func OpenRecords(path string, schema store.Schema) (Source, error) {
+	d, err := FlatDataset(path)
+	if err != nil {
+		return nil, err
+	}
+	same := len(d.Manifest.Splits) == 0 && len(d.Schema.Fields) == len(schema.Fields)
+	for i := 0; same && i < len(schema.Fields); i++ {
+		a, b := d.Schema.Fields[i].Spec, schema.Fields[i].Spec
+		same = a.Name == b.Name && a.DType == b.DType && a.Ragged == b.Ragged && slices.Equal(a.Shape, b.Shape)
+	}
+	if !same {
+		return nil, fmt.Errorf("%s: has other fields than it must have: %w", path, store.ErrCorrupt)
+	}
+	return newDataset(d, nil)
+}

@@ -1,0 +1,193 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// openHDF5 opens any HDF5 file: a dataset of this module with all that is known of it, of
+// another file every dataset of numbers that has records, contiguous or chunked.
+func openHDF5(_ context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, withoutPath(err))
+	}
+	if d, err := ownHDF5(path, f); d != nil || err != nil {
+		f.Close()
+		if err != nil {
+			return nil, err
+		}
+		return newDataset(d, wanted)
+	}
+	pool := chunk.NewPool(0)
+	columns, bad, err := hdf5Columns(f, pool, wanted)
+	if err != nil {
+		pool.Close()
+		f.Close()
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	s, err := newArrays("hdf5", path, baseName(path), columns, closer(pool.Close), f)
+	if noting, ok := s.(interface{ note(hint string) }); ok && len(bad) > 0 && len(wanted) == 0 {
+		noting.note(bad.hint())
+	}
+	return s, err
+}
+
+// ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view
+// of one is an error, which says where the dataset is.
+func ownHDF5(path string, f vfs.File) (*store.Dataset, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil // who reads it next has the error
+	}
+	d, err := store.ReadHDF5(path, f, info.Size())
+	if errors.Is(err, store.ErrView) {
+		return nil, err
+	}
+	if err != nil || d.Manifest == nil {
+		return nil, nil
+	}
+	return d, nil
+}
+
+// closer is a function to call at the end.
+type closer func()
+
+func (c closer) Close() error { c(); return nil }
+
+// hdf5Columns returns the datasets that are wanted, by default all that make a field, and
+// those that make none. One that would make a field, but is not read, is an error then: it is what
+// people would miss.
+func hdf5Columns(f vfs.File, pool *chunk.Pool, wanted []Wanted) (columns []column, bad misfits, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, withoutPath(err)
+	}
+	file, err := meta.Open(f, info.Size())
+	if err != nil {
+		return nil, nil, err
+	}
+	var unread misfits
+	for _, d := range file.Datasets() {
+		c, err := hdf5Column(f, d, pool)
+		switch _, noField := d.Spec(); {
+		case err == nil:
+			columns = append(columns, c)
+		case noField == nil:
+			unread = append(unread, misfit{d.Path, err})
+		default:
+			bad = append(bad, misfit{d.Path, err})
+		}
+	}
+	if err := errors.Join(bad.wanted(wanted), unread.wanted(wanted)); err != nil {
+		return nil, nil, err
+	}
+	if len(wanted) == 0 && len(unread) > 0 {
+		return nil, nil, unread.all(columns)
+	}
+	if len(columns) == 0 && len(bad) > 0 {
+		return nil, nil, bad.all(nil)
+	}
+	columns, err = selectColumns(columns, wanted)
+	return columns, bad, err
+}
+
+// hdf5Column returns a dataset as a column.
+func hdf5Column(f vfs.File, d *meta.Dataset, pool *chunk.Pool) (column, error) {
+	spec, err := d.Spec()
+	if err != nil {
+		return column{}, err
+	}
+	origin := strings.Trim(d.Path, "/")
+	c := column{field: array(fieldName(origin), spec.DType, spec.Shape...), count: d.Records()}
+	c.field.Origin = origin
+	if c.field.Spec.Validate() != nil {
+		return column{}, fmt.Errorf("shape %v has no records of numbers", spec.Shape)
+	}
+	r, err := chunk.NewReader(f, d, chunk.Options{Pool: pool})
+	if err != nil {
+		return column{}, err
+	}
+	hdf5Attributes(&c.field, d)
+	layout := fixed{size: r.RecordBytes()}
+	c.open = func() (cursor, error) {
+		return layout.cursor(&recordReader{r: r, step: rowsPerRead(d)}, c.count), nil
+	}
+	c.at = func(i int64, buf []byte) ([]byte, error) {
+		buf = append(buf, make([]byte, layout.size)...)
+		return buf, r.Records(context.Background(), buf, i, i+1)
+	}
+	return c, nil
+}
+
+// hdf5Attributes takes over what this module's writer notes, as is usual: the layout of
+// images and the names of classes.
+func hdf5Attributes(f *Field, d *meta.Dataset) {
+	if a, ok := d.Attrs.Get("layout"); ok {
+		if text, ok := a.Value.Text(); ok && len(f.Shape) == 3 && (text == "NCHW" || text == "NHWC") {
+			f.Layout = text[1:]
+		}
+	}
+	if a, ok := d.Attrs.Get("class_names"); ok && len(f.Shape) == 0 {
+		if names, ok := a.Value.Strings(); ok && f.DType == tensor.Int64 {
+			f.Classes = names
+		}
+	}
+}
+
+// rowsPerRead returns how many records lie in one row of chunks, 1 without chunks.
+func rowsPerRead(d *meta.Dataset) int64 {
+	if len(d.Layout.ChunkDims) > 0 {
+		return max(1, d.Layout.ChunkDims[0])
+	}
+	return 1
+}
+
+// recordReader reads the records of a dataset as bytes, whole rows of chunks at a time
+// where they are small enough, so that each chunk is inflated once.
+type recordReader struct {
+	r    *chunk.Reader
+	step int64
+	at   int64 // record
+	rest []byte
+}
+
+// Read implements io.Reader.
+func (r *recordReader) Read(p []byte) (int, error) {
+	size := r.r.RecordBytes()
+	if len(r.rest) > 0 {
+		n := copy(p, r.rest)
+		r.rest = r.rest[n:]
+		return n, nil
+	}
+	left := r.r.Len() - r.at
+	if left == 0 {
+		return 0, io.EOF
+	}
+	if n := int64(len(p) / size); n >= min(r.step, left) {
+		n = min(n, left)
+		r.at += n
+		return int(n) * size, r.r.Records(context.Background(), p[:int(n)*size], r.at-n, r.at)
+	}
+	const most = 32 << 20
+	n := min(left, max(1, min(r.step, most/int64(size))))
+	b := make([]byte, int(n)*size)
+	err := r.r.Records(context.Background(), b, r.at, r.at+n)
+	r.at, r.rest = r.at+n, b
+	if err != nil {
+		return 0, err
+	}
+	return r.Read(p)
+}
+
+// Close implements io.Closer.
+func (r *recordReader) Close() error { return nil }

@@ -1,0 +1,140 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/vfs"
+)
+
+// listing is what one folder holds, each part sorted by name.
+type listing struct {
+	files   []entry // samples
+	folders []string
+	ignored []string // neither
+}
+
+// entry is a file that is a sample.
+type entry struct {
+	name string
+	data Data
+}
+
+// list reads the folder rel of the source.
+func (s *ImageFolder) list(rel string) (listing, error) {
+	var l listing
+	dir := filepath.Join(s.root, rel)
+	entries, err := vfs.ReadDir(dir)
+	if err != nil {
+		return l, inFolder(rel, err)
+	}
+	for _, e := range entries {
+		if !isHidden(e.Name()) {
+			s.classify(&l, dir, e)
+		}
+	}
+	return l, nil
+}
+
+// inFolder says in which folder of the source an error came up, unless it is the source.
+func inFolder(rel string, err error) error {
+	if err = withoutPath(err); rel == "" {
+		return err
+	}
+	return fmt.Errorf("folder %q: %w", filepath.ToSlash(rel), err)
+}
+
+// classify puts e where it belongs. Only regular files are ever opened: a named pipe would
+// block the one who does.
+func (s *ImageFolder) classify(l *listing, dir string, e fs.DirEntry) {
+	name, path, mode := e.Name(), filepath.Join(dir, e.Name()), e.Type()
+	if mode&fs.ModeSymlink != 0 {
+		if info, err := vfs.Stat(path); err == nil {
+			mode = info.Mode().Type()
+		}
+	}
+	switch {
+	case mode.IsDir():
+		l.folders = append(l.folders, name)
+	case mode.IsRegular() && (claimsImage(name) || s.isImage(head(path))):
+		l.files = append(l.files, entry{name, file(path)})
+	case !mode.IsRegular() && claimsImage(name):
+		l.files = append(l.files, entry{name, notRegular{mode}})
+	default:
+		l.ignored = append(l.ignored, name)
+	}
+}
+
+// head returns the first bytes of a file, fewer or none where it cannot be read.
+func head(path string) []byte {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	b := make([]byte, 16)
+	n, _ := io.ReadFull(f, b)
+	return b[:n]
+}
+
+// found counts images.
+func (s *ImageFolder) found(n int) {
+	s.info.Count += int64(n)
+	if s.info.Count >= worthTelling {
+		s.seen(s.info.Count - s.told)
+		s.told = s.info.Count
+	}
+}
+
+// walker finds the folders below a class folder, following links.
+type walker struct {
+	ctx    context.Context
+	source *ImageFolder
+	above  []fs.FileInfo // the folders that the present one lies in
+	found  []string
+}
+
+// walk looks into the folder rel and all below it.
+func (w *walker) walk(rel string) error {
+	if w.ctx.Err() != nil {
+		return context.Cause(w.ctx)
+	}
+	info, err := vfs.Stat(filepath.Join(w.source.root, rel))
+	if err != nil {
+		return inFolder(rel, err)
+	}
+	for _, a := range w.above {
+		if os.SameFile(a, info) {
+			return fmt.Errorf("folder %q is a link to a folder that it lies in; remove it", filepath.ToSlash(rel))
+		}
+	}
+	l, err := w.source.list(rel)
+	if err != nil {
+		return err
+	}
+	w.source.ignore(rel, l.ignored)
+	w.source.found(len(l.files))
+	if len(l.files) > 0 {
+		w.found = append(w.found, rel)
+	}
+	w.above = append(w.above, info)
+	for _, name := range l.folders {
+		if err := w.walk(filepath.Join(rel, name)); err != nil {
+			return err
+		}
+	}
+	w.above = w.above[:len(w.above)-1]
+	return nil
+}
+
+// sorted returns the folders that hold samples, by path: as text, where "a/b-c" comes
+// before "a/b/d", since torchvision sorts the paths that os.walk gives.
+func (w *walker) sorted() []string {
+	slices.Sort(w.found)
+	return w.found
+}

@@ -1,0 +1,268 @@
+package chunk
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+)
+
+// Advice judges how a dataset is stored, for who reads it by records, which are steps along
+// its first axis.
+type Advice struct {
+	Records     int64 // length of the first axis
+	RecordBytes int64
+	Bytes       int64   // of all elements
+	Stored      int64   // bytes in the file for them, without index
+	Ratio       float64 // Stored over Bytes; 0 where there are none
+
+	// Of chunked layouts:
+	ChunkBytes   int64 // of a chunk when its filters are undone
+	ChunkRecords int64 // records that a chunk has a part of
+	PerRecord    int64 // chunks that have a part of a record
+	Chunks       int64 // stored
+	Places       int64 // chunks of the whole shape; those not stored have the fill value
+	Smallest     int64 // stored bytes of a chunk
+	Largest      int64
+
+	// Bytes of the chunks that have to be read over bytes of the records that are wanted, 1
+	// being the best: for one record alone, and for a batch of records drawn at random.
+	Amplification      float64
+	BatchAmplification float64
+	Batch              int
+
+	// What one record takes that is read at random by package mmapds, in nanoseconds of a
+	// processor with the file in memory: as it is, and after it was rewritten, uncompressed, in
+	// one piece. They are estimates; see the constants of this file.
+	Nanos       float64
+	MendedNanos float64
+
+	Problems []string // what is bad about it, most costly first; none if all is well
+}
+
+// Gain is how much faster one record is read at random after the file was rewritten. Less than
+// 1.05 is nothing.
+func (a *Advice) Gain() float64 { return a.Nanos / a.MendedNanos }
+
+// What reading takes, in nanoseconds of one core of an AMD EPYC server:
+// fitted to BenchmarkAdvice, which compares what comes of them with what it measures.
+const (
+	nanosRecord      = 400  // a record in one piece
+	nanosByte        = 0.04 // to copy one
+	nanosPacked      = 100  // more for a record that is not in one piece
+	nanosChunk       = 150  // each chunk that has a part of it
+	nanosRun         = 10   // each run of bytes that has to be copied by itself
+	nanosInflated    = 0.35 // deflate: a byte of the chunk ...
+	nanosDeflated    = 2.4  // ... and one of its stored bytes
+	nanosLZF         = 1.5  // a byte of the chunk
+	nanosShuffled    = 0.03
+	nanosFletcher32  = 0.05
+	nanosScaled      = 7    // scaleoffset: a number
+	nanosSwapped     = 0.13 // a byte of a big-endian record
+	nanosWorthSaying = 8 * nanosByte
+)
+
+// manyChunks is where listing them begins to take libhdf5 before 1.14 minutes, as its time
+// grows with the square of their number.
+const manyChunks = 1 << 16
+
+// libraryCache is how many bytes of chunks libhdf5 before 2.0 keeps of a dataset.
+const libraryCache = 1 << 20
+
+// Advise judges a dataset for batches of that many records. It reads the index of the
+// chunks. The error is that of NewReader for the same dataset; one that is ErrUnsupported comes
+// with what is known of the storage all the same: everything up to Largest.
+func Advise(data *meta.Dataset, batch int) (Advice, error) {
+	r := &Reader{path: data.Path}
+	if err := r.open(data); err != nil {
+		return storedAs(data), refused(data, err)
+	}
+	a := r.storage(data)
+	a.Batch, a.Amplification, a.BatchAmplification = batch, 1, 1
+	if r.flat {
+		a.judgeFlat(data)
+	} else {
+		a.judgeChunks(r, data)
+	}
+	a.MendedNanos = nanosRecord + nanosByte*float64(a.RecordBytes)
+	a.Nanos = a.MendedNanos
+	if r.grid.record > 0 && (!r.flat || len(a.Problems) > 0) {
+		a.Nanos += r.nanos()
+	}
+	return a, nil
+}
+
+func (a *Advice) judgeFlat(data *meta.Dataset) {
+	switch err := data.Mappable(); {
+	case err != nil:
+		a.problem("%s", strings.TrimSuffix(err.Error(), ": "+meta.ErrUnsupported.Error()))
+	case !data.Aligned():
+		a.problem("it starts at byte %d, which is no multiple of its element size, so it is copied", data.Layout.Offset)
+	}
+}
+
+func (a *Advice) judgeChunks(r *Reader, data *meta.Dataset) {
+	g := &r.grid
+	if g.record > 0 && g.rows > 0 {
+		a.amplify(g)
+	}
+	a.complain(r, data)
+}
+
+// amplify computes how much of the chunks is read for nothing. A batch of b records touches
+// rows x (1 - (1 - 1/rows)^b) rows on average.
+func (a *Advice) amplify(g *grid) {
+	row := float64(g.columns) * float64(g.size)
+	a.Amplification = row / float64(g.record)
+	rows := float64(g.rows)
+	touched := rows * (1 - math.Pow(1-1/rows, float64(a.Batch)))
+	if touched > 0 && a.Batch > 0 {
+		distinct := float64(a.Records) * (1 - math.Pow(1-1/float64(a.Records), float64(a.Batch)))
+		a.BatchAmplification = touched * row / (distinct * float64(g.record))
+	}
+}
+
+// nanos returns what reading a record, of at least one byte, takes more than it does where it is
+// in one piece.
+func (r *Reader) nanos() float64 {
+	g, columns := &r.grid, float64(r.grid.columns)
+	n := nanosPacked + nanosChunk*columns
+	if r.swap > 0 {
+		n += nanosSwapped * float64(g.record)
+	}
+	if !g.whole {
+		n += nanosRun * r.runs()
+	}
+	filtered, share := r.undone()
+	return n + share*r.missed()*columns*(filtered+nanosByte*float64(g.size))
+}
+
+// runs returns how many pieces a record has to be copied in.
+func (r *Reader) runs() float64 {
+	var p piece
+	r.grid.piece(&p, 0)
+	return float64(r.grid.record) / float64(max(1, p.run))
+}
+
+// undone returns what undoing the filters of an average chunk takes, and which share of all
+// chunks went through any.
+func (r *Reader) undone() (nanos, share float64) {
+	chunks, stored := 0, int64(0)
+	for _, c := range r.chunks {
+		if !r.filter.plain(c.Mask) {
+			chunks++
+			stored += c.Size
+		}
+	}
+	if chunks == 0 {
+		return 0, 0
+	}
+	return r.filter.nanos(float64(stored) / float64(chunks)), float64(chunks) / float64(r.grid.rows*r.grid.columns)
+}
+
+// nanos returns what undoing the filters of a chunk of so many stored bytes takes.
+func (p *pipeline) nanos(stored float64) (n float64) {
+	for _, s := range p.steps {
+		switch s.id {
+		case meta.FilterDeflate:
+			n += nanosInflated*float64(p.size) + nanosDeflated*stored
+		case meta.FilterLZF:
+			n += nanosLZF * float64(p.size)
+		case meta.FilterScaleOffset:
+			n += nanosScaled * float64(s.scaled.count)
+		case meta.FilterShuffle:
+			n += nanosShuffled * float64(p.size)
+		case meta.FilterFletcher32:
+			n += nanosFletcher32 * stored
+		}
+	}
+	return n
+}
+
+// missed returns how often the chunks of a record are not in the cache of two workers, when
+// records are read at random. All are read once at least.
+func (r *Reader) missed() float64 {
+	g := &r.grid
+	if g.rows == 0 || g.whole && g.deep == 1 {
+		return 1
+	}
+	kept := float64(1)
+	if g.columns <= 3 {
+		kept = float64((g.columns + 3) / g.columns)
+	}
+	if g.size > 0 && g.columns > cacheBytes/int64(g.size) {
+		kept = 0
+	}
+	rows := float64(g.rows)
+	return max(1-kept/rows, rows/float64(g.dims[0]))
+}
+
+// complain says what is wrong, most costly first.
+func (a *Advice) complain(r *Reader, data *meta.Dataset) {
+	if a.Amplification >= 2 {
+		a.problem("one record needs %s with a part of %s, %.4g times its bytes",
+			count(a.PerRecord, fmt.Sprintf("chunk of %d bytes", a.ChunkBytes), fmt.Sprintf("chunks of %d bytes", a.ChunkBytes)), count(a.ChunkRecords, "record", "records"), a.Amplification)
+	}
+	if a.PerRecord*a.ChunkBytes > libraryCache && a.ChunkRecords > 1 {
+		a.problem("the chunks of one record, %d bytes, exceed the 1 MiB that libhdf5 before 2.0 keeps: h5py makes them again for every record", a.PerRecord*a.ChunkBytes)
+	}
+	if n, share := r.undone(); share > 0 && a.ChunkBytes > 0 && n > nanosWorthSaying*float64(a.ChunkBytes) {
+		a.problem("%v has to be undone for every read, which takes about %.0f times what copying does", filterList(data.Filters), n/(nanosByte*float64(a.ChunkBytes)))
+	}
+	if a.Chunks > manyChunks {
+		a.problem("%d chunks: libhdf5 before 1.14 needs minutes to list them", a.Chunks)
+	}
+	if len(data.Filters) > 0 && a.Stored >= a.Bytes && a.Bytes > 0 && a.Chunks == a.Places {
+		a.problem("filters save nothing: %d bytes are stored as %d", a.Bytes, a.Stored)
+	}
+}
+
+func count(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func filterList(filters []meta.Filter) string {
+	names := make([]string, len(filters))
+	for i, f := range filters {
+		names[i] = f.Name
+	}
+	return strings.Join(names, "+")
+}
+
+func (a *Advice) problem(format string, args ...any) {
+	a.Problems = append(a.Problems, fmt.Sprintf(format, args...))
+}
+
+// MendCommand returns the command line that rewrites a file so that its records can be mapped;
+// fields is the list of datasets in the words of --fields, "" for all.
+func MendCommand(from, to, fields string) string {
+	line := "preprocess " + Quote(from) + " " + Quote(to)
+	if fields != "" {
+		line += " --fields " + Quote(fields)
+	}
+	return line
+}
+
+// RepackCommand returns the command line that rewrites a file so that a dataset of it is read, ""
+// where h5repack has nothing to do with that.
+func RepackCommand(data *meta.Dataset, from, to string) string {
+	return data.Remedy(Quote(from), Quote(to))
+}
+
+// Quote makes one word for a POSIX shell.
+func Quote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-+,:@%=", r)
+	}
+	if strings.HasPrefix(s, "-") {
+		s = "./" + s // no flag
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

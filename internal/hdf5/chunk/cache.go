@@ -1,0 +1,88 @@
+package chunk
+
+import "sync"
+
+// cache keeps chunks that were wanted in part, since neighbours are often wanted next. It is
+// safe for concurrent use; a chunk that several callers want is inflated by one of them.
+type cache struct {
+	size int // bytes of a chunk
+	most int // chunks
+
+	mu      sync.Mutex
+	entries map[int64]*entry
+	ends    entry // next is the entry that was used last, prev the one to give up first
+}
+
+// entry is one chunk. It stays while it has users.
+type entry struct {
+	place      int64
+	users      int
+	prev, next *entry
+
+	fill sync.Mutex // held while buf is made
+	ok   bool       // buf is the chunk
+	buf  []byte
+}
+
+func newCache(size, most int) *cache {
+	c := &cache{size: size, most: most, entries: make(map[int64]*entry)}
+	c.ends.prev, c.ends.next = &c.ends, &c.ends
+	return c
+}
+
+// take returns the entry of a chunk, which may have to be filled, for use until give. There
+// are never more users than c.most-1, so one entry is always free.
+func (c *cache) take(place int64) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[place]
+	if e == nil {
+		e = c.room()
+		e.place, e.ok = place, false
+		c.entries[place] = e
+	} else {
+		e.unlink()
+	}
+	e.users++
+	e.link(&c.ends)
+	return e
+}
+
+// find is take for a chunk that the cache has, or nil.
+func (c *cache) find(place int64) *entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.entries[place]
+	if e != nil {
+		e.users++
+	}
+	return e
+}
+
+func (c *cache) give(e *entry) {
+	c.mu.Lock()
+	e.users--
+	c.mu.Unlock()
+}
+
+// room returns a new entry while there may be more, else the one that was not used longest.
+func (c *cache) room() *entry {
+	if len(c.entries) < c.most {
+		return &entry{buf: make([]byte, c.size)}
+	}
+	e := c.ends.prev
+	for e.users > 0 {
+		e = e.prev
+	}
+	e.unlink()
+	delete(c.entries, e.place)
+	return e
+}
+
+func (e *entry) link(after *entry) {
+	e.prev, e.next = after, after.next
+	after.next.prev = e
+	after.next = e
+}
+
+func (e *entry) unlink() { e.prev.next, e.next.prev = e.next, e.prev }

@@ -1,0 +1,228 @@
+package chunk
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+)
+
+// flate inflates zlib streams (RFC 1950, RFC 1951) that are in memory, to memory of the right
+// size. Knowing both ends is what makes it about twice as fast as a decoder of streams: it
+// loads 8 bytes at a time and writes straight to the destination. The zero value is ready for
+// use; it holds 12 KB.
+type flate struct {
+	lit     [litEntries]uint32
+	dist    [distEntries]uint32
+	pre     [preEntries]uint32
+	lengths [288 + 32]uint8
+
+	in, out []byte
+	at      int    // next byte of in
+	done    int    // bytes of out that are written
+	buf     uint64 // bits that were loaded, the next one lowest
+	bits    uint   // of buf; above them are bits of in that will be loaded again, or zeros
+	past    int    // zero bytes that were loaded after the end of in
+}
+
+var (
+	errCut      = errors.New("the stream is cut")
+	errCode     = errors.New("an impossible code")
+	errDistance = errors.New("a copy of what is before the first byte")
+	errMore     = errors.New("more bytes than a chunk has")
+	errTables   = errors.New("codes of impossible lengths")
+	errStored   = errors.New("a stored block of two lengths")
+	errBlock    = errors.New("a block of unknown type")
+)
+
+// inflate fills out from a zlib stream, whose checksum it verifies. What follows the stream
+// is ignored, as in libhdf5.
+func (f *flate) inflate(out, in []byte) error {
+	if len(in) < 2 || in[0]&15 != 8 || in[0] > 0x7f || in[1]&0x20 != 0 || binary.BigEndian.Uint16(in)%31 != 0 {
+		return fmt.Errorf("no zlib stream: %w", meta.ErrCorrupt)
+	}
+	f.in, f.out, f.at, f.done = in, out, 2, 0
+	f.buf, f.bits, f.past = 0, 0, 0
+	defer func() { f.in, f.out = nil, nil }()
+	for last := false; !last; {
+		var err error
+		if last, err = f.block(); err != nil {
+			return fmt.Errorf("after %d of %d bytes: %w: %w", f.done, len(out), err, meta.ErrCorrupt)
+		}
+	}
+	if f.done != len(out) {
+		return fmt.Errorf("only %d of the %d bytes of a chunk: %w", f.done, len(out), meta.ErrCorrupt)
+	}
+	return f.checksum()
+}
+
+// checksum compares the four bytes behind the last block.
+func (f *flate) checksum() error {
+	if !f.align() || len(f.in)-f.at < 4 {
+		return fmt.Errorf("after the last byte: %w: %w", errCut, meta.ErrCorrupt)
+	}
+	sum, stored := filter.Adler32(f.out), binary.BigEndian.Uint32(f.in[f.at:])
+	if sum != stored {
+		return fmt.Errorf("checksum is %08x, stored is %08x: %w", sum, stored, meta.ErrCorrupt)
+	}
+	return nil
+}
+
+// need makes sure that buf has 32 bits, zeros where in has ended.
+func (f *flate) need() {
+	for f.bits < 32 {
+		if f.at < len(f.in) {
+			f.buf |= uint64(f.in[f.at]) << f.bits
+			f.at++
+		} else {
+			f.past++
+		}
+		f.bits += 8
+	}
+}
+
+// take returns the next n bits, of those that need has loaded.
+func (f *flate) take(n uint) uint32 {
+	v := uint32(f.buf) & (1<<n - 1)
+	f.drop(n)
+	return v
+}
+
+func (f *flate) drop(n uint) {
+	f.buf >>= n & codeMask
+	f.bits -= n
+}
+
+// cut reports whether bits were used that in does not have.
+func (f *flate) cut() bool { return uint(f.past)*8 > f.bits }
+
+// align goes back to the first byte of in that was not begun; it fails if in is too short.
+func (f *flate) align() bool {
+	if f.cut() {
+		return false
+	}
+	f.at -= int(f.bits/8) - f.past
+	f.buf, f.bits, f.past = 0, 0, 0
+	return true
+}
+
+// block decodes one block and reports whether it is the last one.
+func (f *flate) block() (last bool, err error) {
+	f.need()
+	last = f.take(1) == 1
+	switch f.take(2) {
+	case 0:
+		return last, f.storedBlock()
+	case 1:
+		f.fixedTables()
+	case 2:
+		if err := f.readTables(); err != nil {
+			return last, err
+		}
+	default:
+		return last, errBlock
+	}
+	return last, f.symbols()
+}
+
+func (f *flate) storedBlock() error {
+	if !f.align() || len(f.in)-f.at < 4 {
+		return errCut
+	}
+	n := int(binary.LittleEndian.Uint16(f.in[f.at:]))
+	if n != int(^binary.LittleEndian.Uint16(f.in[f.at+2:])) {
+		return errStored
+	}
+	f.at += 4
+	switch {
+	case n > len(f.in)-f.at:
+		return errCut
+	case n > len(f.out)-f.done:
+		return errMore
+	}
+	copy(f.out[f.done:], f.in[f.at:f.at+n])
+	f.at, f.done = f.at+n, f.done+n
+	return nil
+}
+
+func (f *flate) fixedTables() {
+	l := f.lengths[:]
+	for i := range l {
+		switch {
+		case i < 144:
+			l[i] = 8
+		case i < 256:
+			l[i] = 9
+		case i < 280:
+			l[i] = 7
+		case i < 288:
+			l[i] = 8
+		default:
+			l[i] = 5
+		}
+	}
+	buildTable(f.lit[:], litBits, l[:288], litSymbols[:])
+	buildTable(f.dist[:], distBits, l[288:], distSymbols[:])
+}
+
+// preOrder is the order in which the lengths of the codes for lengths come.
+var preOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
+
+// readTables reads the codes of a block.
+func (f *flate) readTables() error {
+	f.need()
+	lits, dists, pres := int(f.take(5))+257, int(f.take(5))+1, int(f.take(4))+4
+	if lits > 286 || dists > 30 {
+		return errTables
+	}
+	var pre [19]uint8
+	for _, i := range preOrder[:pres] {
+		f.need()
+		pre[i] = uint8(f.take(3))
+	}
+	if !buildTable(f.pre[:], preBits, pre[:], preSymbols[:]) {
+		return errTables
+	}
+	if err := f.readLengths(f.lengths[:lits+dists]); err != nil {
+		return err
+	}
+	l := f.lengths[:lits+dists]
+	if l[256] == 0 || !buildTable(f.lit[:], litBits, l[:lits], litSymbols[:]) || !buildTable(f.dist[:], distBits, l[lits:], distSymbols[:]) {
+		return errTables
+	}
+	return nil
+}
+
+// readLengths reads lengths of codes, of which runs may be shortened.
+func (f *flate) readLengths(l []uint8) error {
+	for i := 0; i < len(l); {
+		f.need()
+		e := f.pre[f.buf&(1<<preBits-1)]
+		if e&isRest != 0 || f.cut() {
+			return errTables
+		}
+		f.drop(uint(e & codeMask))
+		n, value := 1, uint8(e>>16)
+		switch value {
+		case 16:
+			if i == 0 {
+				return errTables
+			}
+			n, value = 3+int(f.take(2)), l[i-1]
+		case 17:
+			n, value = 3+int(f.take(3)), 0
+		case 18:
+			n, value = 11+int(f.take(7)), 0
+		}
+		if n > len(l)-i {
+			return errTables
+		}
+		for range n {
+			l[i] = value
+			i++
+		}
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package chunk
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"testing"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/testkit/h5test"
+)
+
+func openBytes(t testing.TB, b []byte) *meta.File {
+	t.Helper()
+	f, err := meta.Open(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func readFile(t testing.TB, name string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// makeFile returns the bytes of a file that h5py writes by the statements of script.
+func makeFile(t testing.TB, script string) []byte {
+	t.Helper()
+	return readFile(t, h5test.File(t, script))
+}
+
+// mapped returns a Reader of a dataset in a file that is in memory.
+func mapped(t testing.TB, file []byte, path string, opts Options) *Reader {
+	t.Helper()
+	d, err := openBytes(t, file).Dataset(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewMapped(file, d, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(r.Close)
+	return r
+}
+
+// all reads every record.
+func all(t testing.TB, r *Reader) []byte {
+	t.Helper()
+	dst := make([]byte, r.Len()*int64(r.RecordBytes()))
+	if err := r.Records(t.Context(), dst, 0, r.Len()); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+func sum(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}

@@ -1,0 +1,61 @@
+//go:build libdeflate && cgo
+
+package chunk
+
+// #cgo pkg-config: libdeflate
+// #include <libdeflate.h>
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+)
+
+// Backend names what inflates: "Go" or "libdeflate".
+const Backend = "libdeflate"
+
+// copyMapped: C code cannot survive a page that a mapped file lost, so Go code reads it first.
+const copyMapped = true
+
+// inflater inflates zlib streams. The zero value is ready for use.
+type inflater struct{ c *handle }
+
+// handle owns a decompressor until it is collected.
+type handle struct {
+	d *C.struct_libdeflate_decompressor
+}
+
+func newHandle() *handle {
+	h := &handle{C.libdeflate_alloc_decompressor()}
+	if h.d != nil {
+		runtime.AddCleanup(h, func(d *C.struct_libdeflate_decompressor) { C.libdeflate_free_decompressor(d) }, h.d)
+	}
+	return h
+}
+
+// inflate fills dst from a zlib stream, whose checksum it verifies. What follows the stream
+// is ignored, as in libhdf5.
+func (f *inflater) inflate(dst, src []byte) error {
+	if f.c == nil {
+		f.c = newHandle()
+	}
+	if f.c.d == nil {
+		return errors.New("libdeflate: out of memory")
+	}
+	in, out := unsafe.Pointer(unsafe.SliceData(src)), unsafe.Pointer(unsafe.SliceData(dst))
+	rc := C.libdeflate_zlib_decompress(f.c.d, in, C.size_t(len(src)), out, C.size_t(len(dst)), nil)
+	runtime.KeepAlive(f.c)
+	switch rc {
+	case C.LIBDEFLATE_SUCCESS:
+		return nil
+	case C.LIBDEFLATE_SHORT_OUTPUT:
+		return fmt.Errorf("fewer than the %d bytes of a chunk: %w", len(dst), meta.ErrCorrupt)
+	case C.LIBDEFLATE_INSUFFICIENT_SPACE:
+		return fmt.Errorf("more than the %d bytes of a chunk: %w", len(dst), meta.ErrCorrupt)
+	}
+	return fmt.Errorf("invalid data or another checksum: %w", meta.ErrCorrupt)
+}

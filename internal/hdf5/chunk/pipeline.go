@@ -1,0 +1,202 @@
+package chunk
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+)
+
+// pipeline is what the chunks of a dataset went through when they were written.
+type pipeline struct {
+	steps []step // in the order of writing; bit i of a chunk's mask belongs to steps[i]
+	size  int    // bytes of a chunk before the first step
+	most  int    // bytes that one stored byte can stand for
+
+	scaled bool // the first step is scaleoffset
+}
+
+// step is one filter.
+type step struct {
+	id   uint16
+	name string
+	elem int // shuffle: bytes of an element
+
+	scaled scaleOffset
+	open   bool // deflate: of as many bytes as scaleoffset before it made
+}
+
+// What one stored byte can at most become: in a deflate stream 258 bytes take two bits, in
+// LZF 264 bytes take three bytes.
+const (
+	mostInflated = 1032
+	mostLZF      = 88
+)
+
+// mostConstant is how large a chunk may be that its stored bytes say nothing about: scaleoffset
+// stores one number many times in no bits.
+const mostConstant = 64 << 20
+
+// newPipeline refuses filters that are not undone here.
+func newPipeline(filters []meta.Filter, elem int64, size int) (pipeline, error) {
+	p := pipeline{size: size, most: 1}
+	for i, f := range filters {
+		s := step{id: f.ID, name: f.Name}
+		switch f.ID {
+		case meta.FilterDeflate:
+			p.most *= mostInflated
+			s.open = p.scaled
+		case meta.FilterLZF:
+			p.most *= mostLZF
+		case meta.FilterFletcher32:
+		case meta.FilterShuffle:
+			s.elem = int(elem)
+			if len(f.Params) > 0 && f.Params[0] > 0 && f.Params[0] <= math.MaxInt32 {
+				s.elem = int(f.Params[0])
+			}
+		case meta.FilterScaleOffset:
+			var err error
+			if s.scaled, err = newScaleOffset(f.Params, size); err != nil {
+				return p, err
+			}
+			p.scaled = true
+			if i > 0 {
+				return p, fmt.Errorf("filter %v behind others is not undone here: %w", f, meta.ErrUnsupported)
+			}
+		default:
+			return p, fmt.Errorf("filter %v is not undone here: %w", f, meta.ErrUnsupported)
+		}
+		p.steps = append(p.steps, s)
+	}
+	if p.scaled && p.most%mostLZF == 0 {
+		return p, fmt.Errorf("lzf behind scaleoffset is not undone here: %w", meta.ErrUnsupported)
+	}
+	if p.most > mostInflated {
+		return p, fmt.Errorf("chunks that were compressed twice are not read here: %w", meta.ErrUnsupported)
+	}
+	return p, nil
+}
+
+// plain reports whether a chunk is stored as it is.
+func (p *pipeline) plain(mask uint32) bool {
+	for i := range p.steps {
+		if p.applied(i, mask) {
+			return false
+		}
+	}
+	return true
+}
+
+// applied reports whether step i changed a chunk with that mask.
+func (p *pipeline) applied(i int, mask uint32) bool {
+	return mask>>i&1 == 0 && (p.steps[i].id != meta.FilterShuffle || p.steps[i].elem > 1)
+}
+
+// sizeBefore returns how many bytes went into step i, of which only checksums and sizes of
+// a compressed stream before it can change anything.
+func (p *pipeline) sizeBefore(i int, mask uint32) int {
+	n := p.size
+	if p.scaled && i > 0 {
+		n += scaleOffsetHead + 2 // or less
+	}
+	for j := range i {
+		if p.steps[j].id == meta.FilterFletcher32 && p.applied(j, mask) {
+			n += 4
+		}
+	}
+	return n
+}
+
+// possible reports whether n stored bytes can be a chunk.
+func (p *pipeline) possible(n int64) bool {
+	if p.scaled {
+		return int64(p.size) <= max(mostConstant, mostInflated*(n+64))
+	}
+	return int64(p.size)/int64(p.most) <= n+64
+}
+
+// undone is the error of a step.
+type undone struct {
+	filter string
+	err    error
+}
+
+func (e *undone) Error() string { return e.filter + ": " + e.err.Error() }
+
+func (e *undone) Unwrap() error { return e.err }
+
+// undo makes the chunk of dst, which has its size, from stored bytes.
+func (w *worker) undo(p *pipeline, dst, src []byte, mask uint32) error {
+	left := 0 // steps that need a place to write to
+	for i, s := range p.steps {
+		if p.applied(i, mask) && s.id != meta.FilterFletcher32 {
+			left++
+		}
+	}
+	for i := len(p.steps) - 1; i >= 0; i-- {
+		if !p.applied(i, mask) {
+			continue
+		}
+		var out []byte
+		if s := p.steps[i]; s.id != meta.FilterFletcher32 {
+			left--
+			out = w.room(p, i, left, mask, dst, src)
+		}
+		var err error
+		if src, err = w.undoStep(p.steps[i], out, src); err != nil {
+			return &undone{p.steps[i].name, err}
+		}
+	}
+	if len(src) != p.size {
+		return fmt.Errorf("%d bytes after all filters, the chunk has %d: %w", len(src), p.size, meta.ErrCorrupt)
+	}
+	if w.wroteTo(dst, src) {
+		return nil
+	}
+	copy(dst, src)
+	return nil
+}
+
+func (w *worker) wroteTo(dst, src []byte) bool { return len(src) == 0 || &dst[0] == &src[0] }
+
+// room returns where step i writes to: dst if it is the last one, else spare memory.
+func (w *worker) room(p *pipeline, i, left int, mask uint32, dst, src []byte) []byte {
+	n := len(src)
+	if p.steps[i].id != meta.FilterShuffle {
+		n = p.sizeBefore(i, mask)
+	}
+	if left == 0 && n == len(dst) {
+		return dst
+	}
+	b := &w.spare[left&1]
+	*b = grow(*b, n)
+	return *b
+}
+
+// undoStep undoes one filter, into out if it moves bytes.
+func (w *worker) undoStep(s step, out, src []byte) ([]byte, error) {
+	switch s.id {
+	case meta.FilterFletcher32:
+		return checkFletcher32(src)
+	case meta.FilterShuffle:
+		filter.Unshuffle(out, src, s.elem)
+		return out, nil
+	case meta.FilterLZF:
+		return out, unLZF(out, src)
+	case meta.FilterScaleOffset:
+		return out, s.scaled.undo(out, src)
+	}
+	if s.open {
+		return inflateSome(out, src)
+	}
+	return out, w.inflater.inflate(out, src)
+}
+
+// grow returns b with length n, with new memory where it has too little.
+func grow(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}

@@ -1,0 +1,84 @@
+package chunk
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Pool is the workers that inflate chunks, for any number of Readers. Its methods may be
+// called from any goroutine.
+type Pool struct {
+	calls   chan *call   // has no room: only a helper that waits takes one
+	workers chan *worker // those that nobody uses
+	start   sync.Once
+	closed  chan struct{}
+	end     sync.Once
+	callers atomic.Int32
+}
+
+// worker is the memory of one goroutine that undoes filters: stored bytes, and what lies
+// between two filters.
+type worker struct {
+	inflater inflater
+	raw      []byte
+	spare    [2][]byte
+	piece    piece
+}
+
+// NewPool returns a pool of that many workers; 0 means as many as GOMAXPROCS. One of them is
+// the goroutine that calls Records or Gather; however many call, no more than workers
+// inflate at a time. A worker holds up to three chunks of memory: the stored bytes (none
+// where the file is mapped) and, where chunks went through several filters, what is between.
+func NewPool(workers int) *Pool {
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	p := &Pool{calls: make(chan *call), workers: make(chan *worker, workers), closed: make(chan struct{})}
+	for range workers {
+		p.workers <- new(worker)
+	}
+	return p
+}
+
+// Workers returns how many goroutines inflate at most.
+func (p *Pool) Workers() int { return cap(p.workers) }
+
+// Close ends the helping goroutines. Readers must not be in use then; afterwards the calling
+// goroutine does all the work.
+func (p *Pool) Close() { p.end.Do(func() { close(p.closed) }) }
+
+// enter notes that a call begins, until leave, and reports whether there is no other.
+func (p *Pool) enter() (alone bool) { return p.callers.Add(1) == 1 }
+
+func (p *Pool) leave() { p.callers.Add(-1) }
+
+// invite asks up to n helpers that have nothing else to do.
+func (p *Pool) invite(c *call, n int64) {
+	p.start.Do(func() {
+		for range cap(p.workers) - 1 {
+			go p.help()
+		}
+	})
+	for n = min(n, int64(cap(p.workers)-1)); n > 0; n-- {
+		c.helpers.Add(1)
+		select {
+		case p.calls <- c:
+		default:
+			c.helpers.Done()
+			return
+		}
+	}
+}
+
+func (p *Pool) help() {
+	for {
+		select {
+		case c := <-p.calls:
+			c.help()
+			c.helpers.Done()
+		case <-p.closed:
+			return
+		}
+	}
+}

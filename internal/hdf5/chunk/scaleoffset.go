@@ -1,0 +1,191 @@
+package chunk
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+)
+
+// scaleOffset is HDF5's filter of that name: numbers as their distance to the least of the
+// chunk, in as many bits as the largest needs; floating-point numbers are multiplied by a power
+// of ten and rounded first, so it loses digits.
+//
+// What it stores, of H5Zscaleoffset.c:
+//
+//	bits of a distance (4 bytes), bytes of the least number (1), the least number (16),
+//	distances, each with its highest bit first, side by side
+//
+// The least number of floating-point numbers is one of them. The largest distance that there are
+// bits for stands for the fill value, where there is one. Where a distance has all bits of a
+// number, numbers are stored as they are.
+type scaleOffset struct {
+	asStored bool // the filter does nothing: the user asked for all bits of a number
+	size     int  // bytes of a number: 1, 2, 4 or 8
+	count    int  // numbers in a chunk
+	float    bool
+	big      bool // numbers are big endian
+	fills    bool // there is a fill value
+	fill     uint64
+	scale    float64 // float: the power of ten
+}
+
+const scaleOffsetHead = 4 + 1 + 16
+
+// Places of the filter's parameters.
+const (
+	soKind = iota
+	soFactor
+	soCount
+	soClass
+	soSize
+	soSign
+	soOrder
+	soFills
+	soFill // two of them
+)
+
+// newScaleOffset reads the parameters of the filter; size is that of a chunk in bytes.
+func newScaleOffset(params []uint32, size int) (s scaleOffset, err error) {
+	if len(params) < soFill+2 {
+		return s, fmt.Errorf("scaleoffset with %d parameters: %w", len(params), meta.ErrCorrupt)
+	}
+	s = scaleOffset{
+		size: int(params[soSize]), count: int(params[soCount]), float: params[soClass] == 1, big: params[soOrder] == 1,
+		fills: params[soFills] == 1, fill: uint64(params[soFill]) | uint64(params[soFill+1])<<32,
+	}
+	factor := int32(params[soFactor])
+	known := slices.Contains([]int{1, 2, 4, 8}, s.size)
+	switch {
+	case s.float && (params[soKind] != 0 || s.size < 4), !s.float && params[soKind] != 2, params[soClass] > 1:
+		return s, fmt.Errorf("scaleoffset of kind %d: %w", params[soKind], meta.ErrUnsupported)
+	case !known || s.size*s.count != size || !s.float && int(factor) > 8*s.size:
+		return s, fmt.Errorf("scaleoffset of %d numbers of %d bytes, %d bits: %w", s.count, s.size, factor, meta.ErrCorrupt)
+	}
+	s.asStored = !s.float && int(factor) == 8*s.size
+	s.scale = math.Pow10(int(factor))
+	return s, nil
+}
+
+// undo fills dst, which is a chunk, from what the filter stored.
+func (s *scaleOffset) undo(dst, src []byte) error {
+	if s.asStored {
+		return exact(dst, src)
+	}
+	if len(src) < scaleOffsetHead {
+		return fmt.Errorf("%d bytes have no room for its parameters: %w", len(src), meta.ErrCorrupt)
+	}
+	bits := uint64(binary.LittleEndian.Uint32(src))
+	least := binary.LittleEndian.Uint64(src[5:])
+	if n := src[4]; n < 8 {
+		least &= 1<<(8*n) - 1
+	}
+	src = src[scaleOffsetHead:]
+	if bits > uint64(8*s.size) || (uint64(s.count)*bits+7)/8 > uint64(len(src)) {
+		return fmt.Errorf("%d numbers of %d bits do not fit %d bytes: %w", s.count, bits, len(src), meta.ErrCorrupt)
+	}
+	if bits == uint64(8*s.size) {
+		return exact(dst, src[:len(dst)])
+	}
+	s.numbers(dst, bitReader{src: src}, int(bits), least)
+	if s.big {
+		swapBytes(dst, s.size)
+	}
+	return nil
+}
+
+// inflateSome inflates a zlib stream of at most len(dst) bytes. What the filter stores is as long as
+// its numbers need.
+func inflateSome(dst, src []byte) ([]byte, error) {
+	r, err := zlib.NewReader(bytes.NewReader(src))
+	var more [1]byte // behind the last byte lies the checksum
+	for n := 0; err == nil; {
+		room := dst[n:]
+		if n == len(dst) {
+			room = more[:]
+		}
+		var k int
+		k, err = r.Read(room)
+		switch {
+		case k > 0 && n == len(dst):
+			return nil, fmt.Errorf("more than the %d bytes that there can be: %w", len(dst), meta.ErrCorrupt)
+		case err == io.EOF:
+			return dst[:n+k], nil
+		}
+		n += k
+	}
+	return nil, fmt.Errorf("%w: %w", err, meta.ErrCorrupt)
+}
+
+// exact copies a chunk that is stored as it is.
+func exact(dst, src []byte) error {
+	if len(src) != len(dst) {
+		return fmt.Errorf("%d bytes for a chunk of %d: %w", len(src), len(dst), meta.ErrCorrupt)
+	}
+	copy(dst, src)
+	return nil
+}
+
+// numbers writes the numbers in little endian.
+func (s *scaleOffset) numbers(dst []byte, r bitReader, bits int, least uint64) {
+	largest := uint64(1)<<bits - 1
+	for ; len(dst) >= s.size; dst = dst[s.size:] {
+		x := r.next(bits)
+		switch {
+		case s.fills && x == largest:
+			x = s.fill
+		case !s.float:
+			x += least
+		case s.size == 4:
+			x = uint64(math.Float32bits(float32(float32(int32(x))/float32(s.scale)) + math.Float32frombits(uint32(least))))
+		default:
+			x = math.Float64bits(float64(float64(int64(x))/s.scale) + math.Float64frombits(least))
+		}
+		switch s.size {
+		case 1:
+			dst[0] = byte(x)
+		case 2:
+			binary.LittleEndian.PutUint16(dst, uint16(x))
+		case 4:
+			binary.LittleEndian.PutUint32(dst, uint32(x))
+		default:
+			binary.LittleEndian.PutUint64(dst, x)
+		}
+	}
+}
+
+// bitReader takes numbers out of a stream of bits, the highest first, which must hold them.
+type bitReader struct {
+	src []byte
+	at  int // bit
+}
+
+// next takes a number of n bits, less than 64.
+func (r *bitReader) next(n int) uint64 {
+	if n > 32 {
+		high := r.next(n - 32)
+		return high<<32 | r.next(32)
+	}
+	x := r.word(r.at/8) << (r.at & 7) >> (64 - n)
+	r.at += n
+	return x
+}
+
+// word returns the eight bytes from i on, zeros behind the end.
+func (r *bitReader) word(i int) (x uint64) {
+	if len(r.src)-i >= 8 {
+		return binary.BigEndian.Uint64(r.src[i:])
+	}
+	for k := range 8 {
+		x <<= 8
+		if i+k < len(r.src) {
+			x |= uint64(r.src[i+k])
+		}
+	}
+	return x
+}

@@ -1,0 +1,56 @@
+//go:build unix
+
+package chunk
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+)
+
+// A file that is cut while it is mapped is an error, in helpers too.
+func TestTruncatedMapping(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "x.h5")
+	file := small(t, "small-old.h5")
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	view, err := syscall.Mmap(int(f.Fd()), 0, len(file), syscall.PROT_READ, syscall.MAP_SHARED)
+	if err != nil {
+		t.Skipf("mmap: %v", err)
+	}
+	defer syscall.Munmap(view)
+	pool := NewPool(4)
+	defer pool.Close()
+	for path, cut := range map[string]int64{"all": 0, "gzip": 4096, "plain": 0, "flat": 0} {
+		if err := os.WriteFile(name, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r := mapped(t, file, path, Options{Pool: pool})
+		want := all(t, r)
+		r.src.mapped = view
+		if err := os.Truncate(name, cut); err != nil {
+			t.Fatal(err)
+		}
+		before := debug.SetPanicOnFault(false)
+		err := (&Reader{path: r.path, src: r.src, grid: r.grid, filter: r.filter, swap: r.swap, chunks: r.chunks, places: r.places,
+			flat: r.flat, base: r.base, pool: pool, cache: newCache(r.grid.size, 8)}).Records(t.Context(), make([]byte, len(want)), 0, r.Len())
+		if after := debug.SetPanicOnFault(before); after {
+			t.Error("SetPanicOnFault was left on")
+		}
+		if !errors.Is(err, meta.ErrCorrupt) || !strings.Contains(err.Error(), "truncated") {
+			t.Errorf("%s: error %v", path, err)
+		}
+	}
+}

@@ -1,0 +1,37 @@
+//go:build !libdeflate || !cgo
+
+package encode
+
+import (
+	"bytes"
+
+	"github.com/klauspost/compress/zlib"
+)
+
+// Backend names what deflates.
+const Backend = "klauspost/compress"
+
+// deflater makes zlib streams.
+type deflater struct {
+	z   *zlib.Writer
+	out bytes.Buffer
+}
+
+func newDeflater(level int) (d *deflater, err error) {
+	d = new(deflater)
+	d.z, err = zlib.NewWriterLevel(&d.out, level)
+	return d, err
+}
+
+// deflate returns the stream of b, which is valid until the next call.
+func (d *deflater) deflate(b []byte) ([]byte, error) {
+	d.out.Reset()
+	d.z.Reset(&d.out)
+	if _, err := d.z.Write(b); err != nil {
+		return nil, err
+	}
+	if err := d.z.Close(); err != nil {
+		return nil, err
+	}
+	return d.out.Bytes(), nil
+}

@@ -1,0 +1,13 @@
+// Package encode makes the chunks of compressed HDF5 datasets: whole records, shuffled if that
+// helps, deflated. They are what H5Dwrite_chunk takes; many goroutines can make them, which
+// libhdf5, that runs one call at a time, cannot.
+//
+//	r := encode.Recipe{Record: 150528, Elem: 1, Records: encode.ChunkRecords(n, 150528), Level: 6}
+//	c, err := encode.Choose(r, encode.Auto, sample) // shuffle or not, and why; the ratio to expect
+//	e, err := encode.NewEncoder(c.Recipe)           // one a goroutine
+//	chunk, mask, err := e.Encode(records)
+//
+// Without tags, deflate is that of github.com/klauspost/compress. With -tags libdeflate (and
+// cgo) it is libdeflate's, whose chunks are somewhat smaller. So the same records give the same
+// bytes for one Backend only.
+package encode

@@ -1,0 +1,194 @@
+package meta
+
+// grid numbers the chunks of a dataset row by row over its maximal shape, as the array
+// indexes do. An axis without limit comes first, so that growing renumbers nothing.
+type grid struct {
+	order []int    // axis by place in the numbering
+	down  []uint64 // chunks per step of that place
+	at    []uint64 // scratch: coordinates by axis
+}
+
+func (r *chunkReader) grid() (*grid, error) {
+	rank := len(r.d.Dims)
+	g := &grid{at: make([]uint64, rank), down: make([]uint64, rank)}
+	for i, m := range r.d.MaxDims {
+		if m == Unlimited {
+			g.order = append(g.order, i)
+		}
+	}
+	unlimited := len(g.order)
+	for i, m := range r.d.MaxDims {
+		if m != Unlimited {
+			g.order = append(g.order, i)
+		}
+	}
+	step, ok := uint64(1), unlimited <= 1
+	for p := rank - 1; p >= 0 && ok; p-- {
+		g.down[p] = step
+		axis := g.order[p]
+		n, c := uint64(r.d.MaxDims[axis]), uint64(r.d.Layout.ChunkDims[axis])
+		if p > 0 || unlimited == 0 {
+			step, ok = product(step, n/c+min(n%c, 1))
+		}
+	}
+	if !ok {
+		return nil, r.errorAt(ErrCorrupt, r.d.Layout.index.addr, "chunk index", "array over shape %v of chunks %v", r.d.MaxDims, r.d.Layout.ChunkDims)
+	}
+	return g, nil
+}
+
+// coord returns the grid coordinates of chunk i, valid until the next call.
+func (g *grid) coord(i uint64) []uint64 {
+	for p, n := range g.down {
+		g.at[g.order[p]] = i / n
+		i %= n
+	}
+	return g.at
+}
+
+// implicit chunks lie one behind the other, all allocated.
+func (r *chunkReader) implicit(addr uint64) error {
+	g, err := r.grid()
+	if err != nil {
+		return err
+	}
+	size := uint64(r.table.Bytes)
+	total := uint64(1)
+	for i, n := range r.d.MaxDims {
+		c := r.d.Layout.ChunkDims[i]
+		total, _ = product(total, uint64(n/c+min(n%c, 1)))
+	}
+	if bytes, ok := product(total, size); !ok || !r.inside(addr, bytes) {
+		return r.errorAt(ErrCorrupt, addr, "chunks", "%d of %d bytes reach past the end of the file (%d bytes)", total, size, r.size)
+	}
+	for i := range total {
+		if err := r.add(g.coord(i), addr+i*size, size, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// arrayPart reads elements first, first+1, ... of an array index from c up to n of them.
+func (r *chunkReader) arrayPart(g *grid, c *cursor, first, n uint64, elem int) error {
+	for i := uint64(0); i < n && c.err == nil; i++ {
+		addr, size, mask := r.element(c, elem)
+		if c.err != nil || addr == undef {
+			continue
+		}
+		if err := r.add(g.coord(first+i), addr, size, mask); err != nil {
+			return err
+		}
+	}
+	return c.err
+}
+
+// arrayClient checks the part that headers and blocks of both arrays begin with.
+func (r *chunkReader) arrayClient(c *cursor, sig string) {
+	c.signature(sig)
+	c.version(0, 0)
+	want := uint8(0)
+	if r.filtered() {
+		want = 1
+	}
+	if got := c.u8(); c.err == nil && got != want {
+		c.corrupt("elements of kind %d, want %d", got, want)
+	}
+}
+
+// elemSize checks the bytes of an array element.
+func (r *chunkReader) elemSize(c *cursor) int {
+	n := int(c.u8())
+	low, high := r.offSize, r.offSize
+	if r.filtered() {
+		low, high = low+5, high+12
+	}
+	if c.err == nil && (n < low || n > high) {
+		c.corrupt("elements of %d bytes", n)
+	}
+	return n
+}
+
+// owner checks the address of the header that a block belongs to.
+func (r *chunkReader) owner(c *cursor) {
+	if got := c.addr(); c.err == nil && got != r.d.Layout.index.addr {
+		c.corrupt("block belongs to the array at 0x%x, want 0x%x", got, r.d.Layout.index.addr)
+	}
+}
+
+// bit returns bit i of a bitmap, the highest of a byte first.
+func bit(p []byte, i uint64) bool { return p[i/8]&(0x80>>(i%8)) != 0 }
+
+// fixedArray reads a "FAHD" index: one block of elements, in pages if there are many.
+func (r *chunkReader) fixedArray(addr uint64) error {
+	c := r.source.read(addr, uint64(4+1+1+1+1+r.lenSize+r.offSize+4), "fixed array")
+	r.arrayClient(c, "FAHD")
+	elem := r.elemSize(c)
+	pageBits := c.u8()
+	n, block := c.length(), c.addr()
+	c.checksum()
+	size, ok := product(n, uint64(elem))
+	if c.err == nil && (pageBits == 0 || pageBits > 32 || !ok || size > uint64(r.size)) {
+		c.corrupt("%d elements of %d bytes in pages of 2^%d", n, elem, pageBits)
+	}
+	if c.err != nil || block == undef {
+		return c.err
+	}
+	r.note(addr, uint64(len(c.b)), "fixed array")
+	g, err := r.grid()
+	if err != nil {
+		return err
+	}
+	return r.fixedBlock(g, block, n, 1<<pageBits, elem)
+}
+
+// fixedBlock reads a "FADB" block. With pages it starts with a bitmap of those in use.
+func (r *chunkReader) fixedBlock(g *grid, addr, n, perPage uint64, elem int) error {
+	head := uint64(4 + 1 + 1 + r.offSize)
+	if n <= perPage {
+		c := r.source.read(addr, head+n*uint64(elem)+4, "fixed array block")
+		r.arrayClient(c, "FADB")
+		r.owner(c)
+		return r.page(g, c, 0, n, elem)
+	}
+	pages := (n + perPage - 1) / perPage
+	r.foretell([]Extent{at(addr, head+(pages+7)/8+4+n*uint64(elem)+4*pages, "fixed array block")})
+	c := r.source.read(addr, head+(pages+7)/8+4, "fixed array block")
+	r.arrayClient(c, "FADB")
+	r.owner(c)
+	used := c.bytes((pages + 7) / 8)
+	c.checksum()
+	if c.err != nil {
+		return c.err
+	}
+	r.note(addr, uint64(len(c.b)), "fixed array block")
+	return r.pages(g, addr+uint64(len(c.b)), 0, n, perPage, elem, func(p uint64) bool { return bit(used, p) })
+}
+
+// pages reads those pages at addr that are in use, elements first to first+n in all.
+func (r *chunkReader) pages(g *grid, addr, first, n, perPage uint64, elem int, used func(p uint64) bool) error {
+	for p := uint64(0); p*perPage < n; p++ {
+		if used(p) {
+			done := p * perPage
+			count := min(perPage, n-done)
+			c := r.source.read(addr+p*(perPage*uint64(elem)+4), count*uint64(elem)+4, "array page")
+			if err := r.page(g, c, first+done, count, elem); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// page verifies the checksum at the end of c, then reads n elements before it.
+func (r *chunkReader) page(g *grid, c *cursor, first, n uint64, elem int) error {
+	start := c.pos
+	c.bytes(n * uint64(elem))
+	c.checksum()
+	if c.err != nil {
+		return c.err
+	}
+	r.note(uint64(c.at-r.base), uint64(len(c.b)), c.what)
+	c.pos = start
+	return r.arrayPart(g, c, first, n, elem)
+}

@@ -1,0 +1,226 @@
+package meta
+
+import "cmp"
+
+// extArray is an "EAHD" index: the first elements in the index block, the next in data
+// blocks that it points to, all further ones in data blocks of super blocks. Super block s
+// has 2^(s/2) data blocks of minElems*2^((s+1)/2) elements.
+type extArray struct {
+	*chunkReader
+	grid     *grid
+	elem     int
+	bits     int // of an element number
+	inIndex  uint64
+	minElems uint64
+	minPtrs  uint64
+	perPage  uint64
+	most     uint64 // elements that were ever used: no more need to be read
+}
+
+func (r *chunkReader) extensibleArray(addr uint64) error {
+	c := r.source.read(addr, uint64(4+1+1+6+6*r.lenSize+r.offSize+4), "extensible array")
+	r.arrayClient(c, "EAHD")
+	a := &extArray{chunkReader: r, elem: r.elemSize(c)}
+	a.bits = int(c.u8())
+	a.inIndex, a.minElems, a.minPtrs = uint64(c.u8()), uint64(c.u8()), uint64(c.u8())
+	pageBits := c.u8()
+	c.skip(4 * r.lenSize) // numbers and sizes of blocks
+	a.most = c.length()
+	c.length() // elements that there is room for
+	block := c.addr()
+	c.checksum()
+	pow2 := func(n uint64) bool { return n != 0 && n&(n-1) == 0 }
+	if c.err == nil && (a.bits > 64 || pageBits > 32 || !pow2(a.minElems) || !pow2(a.minPtrs) || log2(a.minElems) > a.bits) {
+		c.corrupt("%d bits, %d elements and %d pointers at least, pages of 2^%d", a.bits, a.minElems, a.minPtrs, pageBits)
+	}
+	if c.err != nil || block == undef {
+		return c.err
+	}
+	r.note(addr, uint64(len(c.b)), "extensible array")
+	a.perPage = 1 << pageBits
+	var err error
+	if a.grid, err = r.grid(); err != nil {
+		return err
+	}
+	return a.indexBlock(block)
+}
+
+// superBlocks returns how many super blocks there can be, and for how many of them the
+// index block points to the data blocks itself.
+func (a *extArray) superBlocks() (all, direct int) {
+	all = 1 + a.bits - log2(a.minElems)
+	return all, min(all, 2*log2(a.minPtrs))
+}
+
+// shape returns number of data blocks and elements in each for super block s.
+func (a *extArray) shape(s int) (blocks, elems uint64) {
+	return 1 << (s / 2), a.minElems << ((s + 1) / 2)
+}
+
+func (a *extArray) indexBlock(addr uint64) error {
+	all, direct := a.superBlocks()
+	pointers := 2 * (a.minPtrs - 1)
+	size := uint64(4+1+1+a.offSize) + a.inIndex*uint64(a.elem) + (pointers+uint64(all-direct))*uint64(a.offSize) + 4
+	c := a.source.read(addr, size, "extensible array index block")
+	a.arrayClient(c, "EAIB")
+	a.owner(c)
+	start := c.pos
+	c.pos = max(start, len(c.b)-4)
+	if c.checksum(); c.err != nil {
+		return c.err
+	}
+	a.note(addr, size, "extensible array index block")
+	c.pos = start
+	if err := a.arrayPart(a.grid, c, 0, a.inIndex, a.elem); err != nil {
+		return err
+	}
+	next := a.inIndex
+	if a.foretold() {
+		a.freely(func() { a.foretell(*c, next) })
+	}
+	for s := 0; s < all && next < a.most; s++ {
+		var err error
+		if s < direct {
+			next, err = a.directBlocks(c, s, next)
+		} else {
+			next, err = a.superBlock(super{c.addr(), s, next})
+		}
+		if err = cmp.Or(err, c.err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directBlocks reads the data blocks of super block s whose addresses come next in c. first
+// is the number of its first element; it returns that of the next super block. libhdf5
+// stores another number in these blocks than in all others, so it is not checked.
+func (a *extArray) directBlocks(c *cursor, s int, first uint64) (uint64, error) {
+	blocks, elems := a.shape(s)
+	for range blocks {
+		if addr := c.addr(); c.err == nil && addr != undef && first < a.most {
+			if elems > a.perPage {
+				return 0, a.errorAt(ErrUnsupported, addr, "extensible array", "pages in a block without a super block")
+			}
+			if err := a.dataBlock(addr, -1, first, elems, nil); err != nil {
+				return 0, err
+			}
+		}
+		first += elems
+	}
+	return first, c.err
+}
+
+// super is a super block: where it lies, its number, and that of its first element.
+type super struct {
+	addr   uint64
+	number int
+	first  uint64
+}
+
+// superBlock reads an "EASB" block and its data blocks, and returns the number of the first
+// element behind them.
+func (a *extArray) superBlock(s super) (uint64, error) {
+	blocks, elems := a.shape(s.number)
+	end := saturate(blocks, elems, s.first)
+	if s.addr == undef {
+		return end, nil
+	}
+	used, ptrs, err := a.readSuper(s)
+	if err != nil {
+		return 0, err
+	}
+	a.note(s.addr, a.superSize(s.number), "extensible array super block")
+	return end, a.blocks(ptrs, used, s.first, blocks, elems, a.pagesOf(elems))
+}
+
+// pagesOf returns how many pages a data block of so many elements has; 0 if it has none.
+func (a *extArray) pagesOf(elems uint64) uint64 {
+	if elems > a.perPage {
+		return elems / a.perPage
+	}
+	return 0
+}
+
+// superParts returns the bytes of a super block's bitmap of pages, and of its addresses; ok is
+// false if the file has not as many.
+func (a *extArray) superParts(number int) (bitmap, table uint64, ok bool) {
+	blocks, elems := a.shape(number)
+	bitmap, ok1 := product(blocks, (a.pagesOf(elems)+7)/8)
+	table, ok2 := product(blocks, uint64(a.offSize))
+	return bitmap, table, ok1 && ok2 && bitmap <= uint64(a.size) && table <= uint64(a.size)
+}
+
+// superSize returns the bytes of a super block that is possible.
+func (a *extArray) superSize(number int) uint64 {
+	bitmap, table, _ := a.superParts(number)
+	return uint64(a.blockHead()) + bitmap + table + 4
+}
+
+// readSuper returns the bitmap of pages and the addresses that a super block has.
+func (a *extArray) readSuper(s super) (used []byte, ptrs *cursor, err error) {
+	bitmap, table, ok := a.superParts(s.number)
+	if !ok {
+		blocks, elems := a.shape(s.number)
+		return nil, nil, a.errorAt(ErrCorrupt, s.addr, "extensible array super block", "%d blocks of %d elements", blocks, elems)
+	}
+	c := a.source.read(s.addr, a.superSize(s.number), "extensible array super block")
+	a.blockStart(c, "EASB", int64(s.first-a.inIndex))
+	used = c.bytes(bitmap)
+	ptrs = &cursor{src: a.source, b: c.bytes(table), at: c.at, what: c.what}
+	c.checksum()
+	return used, ptrs, c.err
+}
+
+// blocks reads the data blocks of a super block; used is its bitmap of pages.
+func (a *extArray) blocks(ptrs *cursor, used []byte, first, blocks, elems, pages uint64) error {
+	for b := uint64(0); b < blocks && first < a.most; b++ {
+		addr := ptrs.addr()
+		if ptrs.err == nil && addr != undef {
+			inUse := func(p uint64) bool { return bit(used, b*pages+p) }
+			if pages == 0 {
+				inUse = nil
+			}
+			if err := a.dataBlock(addr, int64(first-a.inIndex), first, elems, inUse); err != nil {
+				return err
+			}
+		}
+		first += elems
+	}
+	return ptrs.err
+}
+
+// blockHead is the bytes that super and data blocks begin with.
+func (a *extArray) blockHead() int { return 4 + 1 + 1 + a.offSize + (a.bits+7)/8 }
+
+// blockStart checks what super and data blocks begin with. The last field is the number of
+// the first element, those in the index block not counted; -1 for want skips that check.
+func (a *extArray) blockStart(c *cursor, sig string, want int64) {
+	a.arrayClient(c, sig)
+	a.owner(c)
+	if at := c.uint((a.bits + 7) / 8); c.err == nil && want >= 0 && at != uint64(want) {
+		c.corrupt("block from element %d, want %d", at, want)
+	}
+}
+
+// dataBlock reads an "EADB" block of elements first to first+n, in pages if used is not
+// nil; want is for blockStart.
+func (a *extArray) dataBlock(addr uint64, want int64, first, n uint64, used func(p uint64) bool) error {
+	head := uint64(a.blockHead())
+	bytes, ok := product(n, uint64(a.elem))
+	if !ok || bytes > uint64(a.size) {
+		return a.errorAt(ErrCorrupt, addr, "extensible array block", "%d elements of %d bytes", n, a.elem)
+	}
+	if used == nil {
+		c := a.source.read(addr, head+bytes+4, "extensible array block")
+		a.blockStart(c, "EADB", want)
+		return a.page(a.grid, c, first, n, a.elem)
+	}
+	c := a.source.read(addr, head+4, "extensible array block")
+	a.blockStart(c, "EADB", want)
+	if c.checksum(); c.err != nil {
+		return c.err
+	}
+	a.note(addr, head+4, "extensible array block")
+	return a.pages(a.grid, addr+head+4, first, n, a.perPage, a.elem, used)
+}

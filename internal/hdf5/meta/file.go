@@ -1,0 +1,224 @@
+package meta
+
+import (
+	"fmt"
+	"io"
+	"iter"
+	"path"
+	"strings"
+)
+
+// File is the metadata of an HDF5 file. It is immutable and safe for concurrent use.
+type File struct {
+	Superblock Superblock
+	Size       int64 // true size of the file
+	Root       *Group
+
+	r       io.ReaderAt
+	lax     bool // see source
+	extents []Extent
+}
+
+// maxBytes is the most metadata that Open reads, whatever the size of the file.
+const maxBytes = 1 << 30
+
+// Open reads the metadata of everything that hard links reach from the root group of a
+// file of size bytes. It reads through r only, no elements of datasets; r must stay usable
+// for Dataset.Value and Dataset.Chunks. Work and memory are limited by the size of the
+// file. The error wraps ErrNotHDF5, ErrCorrupt, ErrUnsupported or the error of r. What
+// concerns one object only and is valid is no error here: see Dataset.Err, Link.Err,
+// Attr.Err.
+func Open(r io.ReaderAt, size int64) (f *File, err error) {
+	defer guard(&err)
+	if size < 0 || size > 1<<60 {
+		return nil, fmt.Errorf("hdf5: file of %d bytes: %w", size, ErrUnsupported)
+	}
+	return (&File{r: r, Size: size}).open()
+}
+
+// guard is the last line of defence of what this package exports: it turns a panic into an
+// error. The tests go round it, so that they see one.
+func guard(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("hdf5: parser failed: %v: %w", p, ErrCorrupt)
+	}
+}
+
+func (f *File) open() (*File, error) {
+	off, err := findSuperblock(f.r, f.Size)
+	if err != nil {
+		return nil, err
+	}
+	s := f.session(&f.extents)
+	if f.Superblock, err = readSuperblock(s, off); err != nil {
+		return nil, err
+	}
+	p := newParser(s, f.Superblock)
+	if err := p.extension(); err != nil {
+		return nil, err
+	}
+	root, err := p.object(f.Superblock.root)
+	if err == nil && !root.isGroup {
+		err = p.errorAt(ErrCorrupt, root.addr, "object header", "root is not a group")
+	}
+	if err != nil {
+		return nil, inPath(err, "/")
+	}
+	if f.Root, err = p.group(root, "/"); err != nil {
+		return nil, err
+	}
+	if p.over {
+		return nil, p.errorAt(ErrUnsupported, root.addr, "root group", "more metadata than the limit for a file of %d bytes", f.Size)
+	}
+	for d := range f.All() {
+		d.file = f
+	}
+	f.extents = tidyExtents(f.extents)
+	return f, nil
+}
+
+// session returns a source with a fresh budget.
+func (f *File) session(trace *[]Extent) *source {
+	sb := f.Superblock
+	left := int64(maxBytes)
+	if f.Size < maxBytes/32 {
+		left = 1<<20 + 16*f.Size
+	}
+	return &source{r: f.r, size: f.Size, base: sb.Base, offSize: sb.OffsetSize, lenSize: sb.LengthSize, left: left, lax: f.lax, trace: trace}
+}
+
+// extension reads the superblock extension for the tree sizes and shared messages in it.
+func (p *parser) extension() error {
+	if p.sb.extension == undef {
+		return nil
+	}
+	h, err := p.readHeader(p.sb.extension)
+	if err != nil {
+		return err
+	}
+	if m, ok := h.first(msgBTreeK); ok {
+		c := p.cursor(m, "B-tree K message")
+		c.version(0, 0)
+		p.sb.chunkK, p.sb.groupK, p.sb.leafK = c.u16(), c.u16(), c.u16()
+		if c.err != nil {
+			return c.err
+		}
+	}
+	if m, ok := h.first(msgCacheImage); ok {
+		if err := p.cacheImage(m); err != nil {
+			return err
+		}
+	}
+	if m, ok := h.first(msgSharedTable); ok {
+		return p.readSharedTable(m)
+	}
+	return nil
+}
+
+// cacheImage refuses a file whose metadata is not in its places, but in an image of libhdf5's
+// cache.
+func (p *parser) cacheImage(m message) error {
+	c := p.cursor(m, "metadata cache image message")
+	c.version(0, 0)
+	if c.addr() != undef && c.err == nil {
+		c.unsupported("the file's metadata is in an image of libhdf5's cache; rewrite it: h5repack OLD.h5 NEW.h5")
+	}
+	return c.err
+}
+
+// All visits all datasets, depth first, in name order. A dataset with several hard links
+// comes once for each.
+func (f *File) All() iter.Seq[*Dataset] {
+	return func(yield func(*Dataset) bool) {
+		for l := range f.Walk() {
+			if l.Dataset != nil && !yield(l.Dataset) {
+				return
+			}
+		}
+	}
+}
+
+// Datasets returns what All visits.
+func (f *File) Datasets() []*Dataset {
+	var list []*Dataset
+	for d := range f.All() {
+		list = append(list, d)
+	}
+	return list
+}
+
+// Walk visits every link below the root, a group's before what is in it, in name order.
+func (f *File) Walk() iter.Seq[*Link] {
+	return func(yield func(*Link) bool) { f.Root.walk(yield) }
+}
+
+func (g *Group) walk(yield func(*Link) bool) bool {
+	for i := range g.Links {
+		l := &g.Links[i]
+		if !yield(l) || l.Group != nil && !l.Group.walk(yield) {
+			return false
+		}
+	}
+	return true
+}
+
+// maxHops is the most soft links that a lookup follows.
+const maxHops = 32
+
+// Lookup returns the link at an absolute path, following soft links. The error says which
+// part of the path leads nowhere; it wraps ErrUnsupported where the path leaves the file.
+func (f *File) Lookup(name string) (*Link, error) {
+	full := path.Clean("/" + name)
+	for range maxHops {
+		l, next, err := f.step(full)
+		if err != nil || l != nil {
+			return l, err
+		}
+		full = next
+	}
+	return nil, refuse("path %q has more than %d soft links", name, maxHops)
+}
+
+// step goes along a clean path up to its end or its first soft link, for which it returns
+// the path with the link replaced.
+func (f *File) step(full string) (l *Link, next string, err error) {
+	l = &Link{Name: "/", Path: "/", Group: f.Root}
+	rest := strings.TrimPrefix(full, "/")
+	for rest != "" {
+		name, tail, _ := strings.Cut(rest, "/")
+		if l.Group == nil {
+			return nil, "", fmt.Errorf("%q is not a group", l.Path)
+		}
+		child, ok := l.Group.Get(name)
+		switch {
+		case !ok:
+			return nil, "", fmt.Errorf("group %q has no %q", l.Path, name)
+		case child.Err != nil:
+			return nil, "", child.Err
+		case child.Kind == Soft:
+			target := child.Target
+			if !path.IsAbs(target) {
+				target = path.Join(l.Path, target)
+			}
+			return nil, path.Join("/", target, tail), nil
+		case child.Kind != Hard:
+			return nil, "", refuse("%s link %q is not followed", child.Kind, child.Path)
+		case child.Loop:
+			return nil, "", refuse("%q leads back to a group that it is inside of", child.Path)
+		}
+		l, rest = child, tail
+	}
+	return l, "", nil
+}
+
+// Dataset returns the dataset at a path, which may lead over soft links.
+func (f *File) Dataset(name string) (*Dataset, error) {
+	l, err := f.Lookup(name)
+	if err != nil {
+		return nil, err
+	}
+	if l.Dataset == nil {
+		return nil, fmt.Errorf("%q is not a dataset", l.Path)
+	}
+	return l.Dataset, nil
+}

@@ -1,0 +1,83 @@
+package meta
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Ids of filters that this package can name.
+const (
+	FilterDeflate     = 1
+	FilterShuffle     = 2
+	FilterFletcher32  = 3
+	FilterSzip        = 4
+	FilterNbit        = 5
+	FilterScaleOffset = 6
+	FilterLZF         = 32000
+)
+
+var filterNames = map[uint16]string{
+	FilterDeflate: "deflate", FilterShuffle: "shuffle", FilterFletcher32: "fletcher32", FilterSzip: "szip",
+	FilterNbit: "nbit", FilterScaleOffset: "scaleoffset", FilterLZF: "lzf",
+	305: "lzo", 307: "bzip2", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32026: "blosc2",
+}
+
+// Filter is one step that chunks go through when they are written; a reader undoes the
+// steps last to first.
+type Filter struct {
+	ID       uint16
+	Name     string   // registered name, or the one stored in the file
+	Optional bool     // a chunk may have skipped it; see the filter mask of the chunk
+	Params   []uint32 // for deflate the level, for shuffle the element size
+}
+
+// String returns name and parameters, for example "deflate(4)".
+func (f Filter) String() string {
+	if len(f.Params) == 0 {
+		return f.Name
+	}
+	params := strings.Trim(fmt.Sprint(f.Params), "[]")
+	return f.Name + "(" + strings.ReplaceAll(params, " ", ", ") + ")"
+}
+
+// maxFilters is the most filters of a pipeline, as in libhdf5.
+const maxFilters = 32
+
+func parseFilters(c *cursor) []Filter {
+	version := c.version(1, 2)
+	n := int(c.u8())
+	if version == 1 {
+		c.skip(6)
+	}
+	if c.err == nil && n > maxFilters {
+		c.corrupt("%d filters, at most %d are possible", n, maxFilters)
+	}
+	var list []Filter
+	for i := 0; i < n && c.err == nil; i++ {
+		list = append(list, parseFilter(c, version))
+	}
+	return list
+}
+
+func parseFilter(c *cursor, version uint8) Filter {
+	f := Filter{ID: c.u16()}
+	nameLen := uint16(0)
+	if version == 1 || f.ID >= 256 {
+		nameLen = c.u16()
+	}
+	f.Optional = c.u16()&1 != 0
+	n := int(c.u16())
+	f.Name = untilNUL(c.bytes(uint64(nameLen)))
+	for i := 0; i < n && c.err == nil; i++ {
+		f.Params = append(f.Params, c.u32())
+	}
+	if version == 1 && n%2 == 1 {
+		c.skip(4)
+	}
+	if name, ok := filterNames[f.ID]; ok {
+		f.Name = name
+	} else if f.Name == "" {
+		f.Name = fmt.Sprintf("filter %d", f.ID)
+	}
+	return f
+}

@@ -1,0 +1,90 @@
+package meta
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"testing"
+
+	"github.com/penstock/penstock/internal/testkit/h5test"
+)
+
+// far is a file for which each read takes a trip, unless it was foretold.
+type far struct {
+	io.ReaderAt
+	told  []Extent
+	trips int
+	bytes int64
+}
+
+func (f *far) Foretell(parts []Extent) {
+	f.trips++
+	for _, p := range parts {
+		f.bytes += p.Size
+	}
+	f.told = append(f.told, parts...)
+}
+
+func (f *far) ReadAt(p []byte, off int64) (int, error) {
+	known := false
+	for _, e := range f.told {
+		known = known || e.Offset <= off && off+int64(len(p)) <= e.Offset+e.Size
+	}
+	if !known {
+		f.trips++
+		f.bytes += int64(len(p))
+	}
+	return f.ReaderAt.ReadAt(p, off)
+}
+
+// An index of thousands of chunks, whose parts lie all over the file, takes a few trips.
+func TestForetoldIndexes(t *testing.T) {
+	for _, c := range []struct {
+		name, script string
+		kind         IndexKind
+	}{
+		{"B-tree v1", "maxshape=(None, 4)", BTreeV1},
+		{"fixed array", "", FixedArray},
+		{"extensible array", "maxshape=(None, 4)", ExtensibleArray},
+		{"B-tree v2", "maxshape=(None, None)", BTreeV2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			version := "latest"
+			if c.kind == BTreeV1 {
+				version = "earliest"
+			}
+			text, err := os.ReadFile(h5test.File(t, "    pass\n"+
+				"with h5py.File(sys.argv[1], 'w', libver='"+version+"') as f:\n"+
+				"    d = f.create_dataset('x', (5000, 4), 'i4', chunks=(1, 4), compression='gzip', "+c.script+")\n"+
+				"    d[...] = np.arange(20000).reshape(5000, 4)\n"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := &far{ReaderAt: bytes.NewReader(text)}
+			f, err := Open(r, int64(len(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			d, err := f.Dataset("x")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Layout.Index != c.kind {
+				t.Fatalf("the index is a %v", d.Layout.Index)
+			}
+			r.trips, r.bytes = 0, 0
+			table, err := d.Chunks()
+			if err != nil || len(table.Chunks) != 5000 {
+				t.Fatalf("%d chunks, error %v", len(table.Chunks), err)
+			}
+			index := int64(0)
+			for _, e := range table.Index {
+				index += e.Size
+			}
+			t.Logf("%d parts of %d bytes in %d trips, %d bytes asked for", len(table.Index), index, r.trips, r.bytes)
+			if r.trips > 10 || r.bytes > 2*index {
+				t.Errorf("%d trips and %d bytes for an index of %d", r.trips, r.bytes, index)
+			}
+		})
+	}
+}

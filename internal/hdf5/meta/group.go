@@ -1,0 +1,153 @@
+package meta
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// LinkKind is how a link names what it leads to.
+type LinkKind uint8
+
+// The kinds of links.
+const (
+	Hard        LinkKind = iota // by address
+	Soft                        // by a path in this file
+	External                    // by a path in another file
+	UserDefined                 // in a way that only the writer knows
+)
+
+var linkNames = [...]string{"hard", "soft", "external", "user-defined"}
+
+// String returns the name, for example "soft".
+func (k LinkKind) String() string {
+	if int(k) < len(linkNames) {
+		return linkNames[k]
+	}
+	return fmt.Sprintf("link %d", uint8(k))
+}
+
+// Link is one entry of a group. A hard link has exactly one of Group, Dataset and Type,
+// unless Loop is set or Err says why the object could not be read.
+type Link struct {
+	Name    string
+	Path    string // from the root group, for example "/train/images"
+	Kind    LinkKind
+	Group   *Group
+	Dataset *Dataset
+	Type    *Datatype // a committed datatype
+	Attrs   Attrs     // Hard: of the object
+	Object  Object    // Hard, unless Loop or Err: what is the same by whatever path it is reached
+	Loop    bool      // Hard: leads to a group that this link is inside of; not followed
+	Target  string    // Soft, External: the path it names
+	File    string    // External: the file it names
+	Err     error     // Hard: wraps ErrUnsupported
+}
+
+// Object is what a group, dataset or committed datatype is, whatever its names.
+type Object struct {
+	HeaderAt int64     // offset of the object header, which no other object has
+	Links    int       // to it, those of datasets to a type included, as stored
+	Modified time.Time // when it was last changed; zero if that is not stored
+}
+
+// Group is a folder of the file, as reached by one path.
+type Group struct {
+	Path       string
+	Object     Object
+	Attrs      Attrs
+	Links      []Link // in name order (byte-wise)
+	HeaderAt   int64  // offset of the object header
+	HeaderSize int64  // bytes of it, continuation blocks included
+	Version    int    // of the object header, 1 or 2
+}
+
+// Get returns the link of that name.
+func (g *Group) Get(name string) (*Link, bool) {
+	i, ok := slices.BinarySearchFunc(g.Links, name, func(l Link, n string) int { return cmp.Compare(l.Name, n) })
+	if !ok {
+		return nil, false
+	}
+	return &g.Links[i], true
+}
+
+// Limits of the tree of names.
+const (
+	maxDepth = 128
+	maxLinks = 1 << 20
+)
+
+// group builds the group at path from its object, and everything below it.
+func (p *parser) group(o *object, path string) (*Group, error) {
+	if len(p.trail) >= maxDepth {
+		return nil, p.errorAt(ErrUnsupported, o.addr, "object header", "groups nested more than %d deep", maxDepth)
+	}
+	g := &Group{Path: path, Attrs: o.attrs, HeaderAt: p.abs(o.addr), HeaderSize: o.headerSize, Version: o.version, Object: o.facts}
+	p.trail = append(p.trail, o.addr)
+	for _, raw := range o.links {
+		l, err := p.link(raw, path)
+		if err != nil {
+			return nil, inPath(err, strings.TrimSuffix(path, "/")+"/"+raw.name)
+		}
+		g.Links = append(g.Links, l)
+	}
+	p.trail = p.trail[:len(p.trail)-1]
+	slices.SortStableFunc(g.Links, func(a, b Link) int { return cmp.Compare(a.Name, b.Name) })
+	return g, p.unique(g, o)
+}
+
+// unique refuses two links of one name, which no path could tell apart.
+func (p *parser) unique(g *Group, o *object) error {
+	for i := 1; i < len(g.Links); i++ {
+		if g.Links[i].Name == g.Links[i-1].Name {
+			return p.errorAt(ErrCorrupt, o.addr, "group", "two links are named %q", g.Links[i].Name)
+		}
+	}
+	return nil
+}
+
+// link turns an entry of the group at dir into a Link and follows it if it is hard.
+func (p *parser) link(raw rawLink, dir string) (Link, error) {
+	l := Link{Name: raw.name, Kind: raw.kind, Target: raw.target, File: raw.file}
+	l.Path = strings.TrimSuffix(dir, "/") + "/" + raw.name
+	group := p.trail[len(p.trail)-1]
+	if raw.name == "" || raw.name == "." || strings.ContainsAny(raw.name, "/\x00") {
+		return l, p.errorAt(ErrCorrupt, group, "group", "link named %q", raw.name)
+	}
+	p.links--
+	if p.links < 0 || !p.spend(int64(len(l.Path))) {
+		return l, p.errorAt(ErrUnsupported, group, "group", "more links than the limit for a file of %d bytes", p.size)
+	}
+	if raw.kind != Hard {
+		return l, nil
+	}
+	if slices.Contains(p.trail, raw.addr) {
+		l.Loop = true
+		return l, nil
+	}
+	err := p.follow(&l, raw.addr)
+	return l, err
+}
+
+// follow reads the object behind a hard link.
+func (p *parser) follow(l *Link, addr uint64) error {
+	o, err := p.object(addr)
+	if err != nil {
+		l.Err = inPath(err, l.Path)
+		return onlyFatal(err)
+	}
+	l.Attrs, l.Object = o.attrs, o.facts
+	switch {
+	case o.isGroup:
+		l.Group, err = p.group(o, l.Path)
+	case o.dataset != nil:
+		d := *o.dataset
+		d.Path = l.Path
+		l.Dataset = &d
+	default:
+		l.Type = o.typ
+	}
+	return err
+}

@@ -1,0 +1,34 @@
+package meta
+
+// pluginPath has h5repack find the filters that others registered, as pip install hdf5plugin
+// brings them.
+const pluginPath = `HDF5_PLUGIN_PATH="$(python3 -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')" `
+
+// Remedy returns a command line of HDF5's tools that rewrites the file called from, so that in
+// the file called to the elements of the dataset lie in chunks or in one piece of it, without
+// filters that package chunk does not undo. Both are words of a shell. It is "" for a
+// dataset that none of this is the matter with.
+func (d *Dataset) Remedy(from, to string) string {
+	if len(d.External) > 0 || d.Layout.Kind == Virtual {
+		return "h5repack -l CONTI " + from + " " + to
+	}
+	path, strange := "", false
+	for i, f := range d.Filters {
+		switch f.ID {
+		case FilterDeflate, FilterShuffle, FilterFletcher32, FilterLZF:
+			continue
+		case FilterScaleOffset:
+			if i == 0 {
+				continue
+			}
+		case FilterSzip, FilterNbit: // of HDF5 itself
+		default:
+			path = pluginPath
+		}
+		strange = true
+	}
+	if !strange {
+		return ""
+	}
+	return path + "h5repack -f NONE " + from + " " + to
+}

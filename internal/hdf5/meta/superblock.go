@@ -1,0 +1,130 @@
+package meta
+
+import (
+	"io"
+)
+
+const signature = "\x89HDF\r\n\x1a\n"
+
+// Superblock holds the facts that apply to the whole file.
+type Superblock struct {
+	Version    int   // 0 to 3
+	Offset     int64 // where it lies
+	Base       int64 // offset that addresses are relative to: the size of the user block
+	EOF        int64 // end of the HDF5 data as stored, as an offset in the file
+	OffsetSize int   // bytes of an address in the file
+	LengthSize int   // bytes of a length in the file
+	WriteOpen  bool  // marked as open for writing: a writer is at work or died (version 3)
+
+	root      uint64 // address of the root group's object header
+	extension uint64 // address of the superblock extension, undef if none
+	leafK     uint16 // symbol table nodes hold up to 2*leafK entries
+	groupK    uint16 // B-tree nodes of groups hold up to 2*groupK children
+	chunkK    uint16 // B-tree nodes of chunks hold up to 2*chunkK children
+}
+
+// findSuperblock looks for the signature at 0, 512, 1024, 2048, ...
+func findSuperblock(r io.ReaderAt, size int64) (int64, error) {
+	var b [len(signature)]byte
+	for off := int64(0); off <= size-int64(len(b)); off = max(512, off*2) {
+		n, err := r.ReadAt(b[:], off)
+		if n < len(b) && err != io.EOF {
+			return 0, &Error{What: "signature", Addr: off, Msg: "reading failed", Kind: err}
+		}
+		if n == len(b) && string(b[:]) == signature {
+			return off, nil
+		}
+	}
+	return 0, &Error{What: "file", Msg: "no HDF5 signature at byte 0, 512, 1024, ...", Kind: ErrNotHDF5}
+}
+
+// readSuperblock parses the superblock and sets base and field sizes of s.
+func readSuperblock(s *source, off int64) (Superblock, error) {
+	sb := Superblock{Offset: off, extension: undef, leafK: 4, groupK: 16, chunkK: 32}
+	s.base, s.offSize, s.lenSize = off, 8, 8
+	c := s.readUpTo(0, 128, "superblock")
+	c.skip(len(signature))
+	sb.Version = int(c.version(0, 3))
+	var base uint64
+	if sb.Version < 2 {
+		base = sb.parseOld(c)
+	} else {
+		base = sb.parseNew(c)
+	}
+	if c.err != nil {
+		return sb, c.err
+	}
+	s.note(0, uint64(c.pos), "superblock")
+	return sb, sb.settle(s, c, base)
+}
+
+func (sb *Superblock) parseOld(c *cursor) (base uint64) {
+	c.skip(4) // versions of free space and root group, reserved, version of shared messages
+	sb.sizes(c)
+	c.skip(1)
+	sb.leafK, sb.groupK = c.u16(), c.u16()
+	c.skip(4) // consistency flags, not used in these versions
+	if sb.Version == 1 {
+		sb.chunkK = c.u16()
+		c.skip(2)
+	}
+	base = c.addr()
+	c.addr() // free space
+	sb.EOF = int64(c.addr())
+	if driver := c.addr(); driver != undef {
+		c.unsupported("the file needs a driver (family or multi: data in further files)")
+	}
+	c.length() // name of the root group in a heap; libhdf5 stores it as a length
+	sb.root = c.addr()
+	c.skip(4 + 4 + 16)
+	return base
+}
+
+func (sb *Superblock) parseNew(c *cursor) (base uint64) {
+	sb.sizes(c)
+	flags := c.u8()
+	sb.WriteOpen = sb.Version == 3 && flags&1 != 0
+	base = c.addr()
+	sb.extension = c.addr()
+	sb.EOF = int64(c.addr())
+	sb.root = c.addr()
+	c.checksum()
+	return base
+}
+
+// sizes reads the sizes of offsets and lengths, and makes c use them.
+func (sb *Superblock) sizes(c *cursor) {
+	sb.OffsetSize, sb.LengthSize = int(c.u8()), int(c.u8())
+	for _, n := range []int{sb.OffsetSize, sb.LengthSize} {
+		switch n {
+		case 2, 4, 8:
+		case 16, 32:
+			c.unsupported("addresses or lengths of %d bytes", n)
+		default:
+			c.corrupt("addresses or lengths of %d bytes", n)
+		}
+	}
+	if c.err == nil {
+		c.src.offSize, c.src.lenSize = sb.OffsetSize, sb.LengthSize
+	}
+}
+
+// settle derives the base address and compares the stored end with the true size. Where
+// the superblock lies elsewhere than its base address says (a user block that was put in
+// front later), its place counts, as in libhdf5.
+func (sb *Superblock) settle(s *source, c *cursor, base uint64) error {
+	if base > uint64(s.size) || sb.EOF < int64(base) {
+		c.corrupt("base address %d and end of file %d do not fit a file of %d bytes", base, uint64(sb.EOF), s.size)
+		return c.err
+	}
+	sb.EOF += sb.Offset - int64(base)
+	sb.Base = sb.Offset
+	if sb.EOF > s.size || sb.EOF < sb.Base {
+		c.corrupt("truncated: data ends at byte %d, but the file has %d bytes", sb.EOF, s.size)
+		return c.err
+	}
+	if sb.root == undef {
+		c.corrupt("no root group")
+	}
+	return c.err
+}

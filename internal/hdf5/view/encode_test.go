@@ -1,0 +1,330 @@
+package view_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+var dtypes = []tensor.DType{
+	tensor.Uint8, tensor.Int8, tensor.Uint16, tensor.Int16, tensor.Uint32, tensor.Int32, tensor.Uint64, tensor.Int64,
+	tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64, tensor.Bool,
+}
+
+// everything is a schema with a field of every type, and all that a field can be.
+func everything() store.Schema {
+	images := store.NewField("images", tensor.Uint8, 3, 8, 8)
+	images.Layout = store.CHW
+	images.Normalization = &store.Normalization{Scale: 255, Mean: []float64{.5, .25, .125}, Std: []float64{1, 2, 3}}
+	labels := store.NewField("labels", tensor.Int64)
+	labels.Classes = []string{"cat", "grüne Eule", ""}
+	many := store.NewField("many", tensor.Int64)
+	for i := range 7000 {
+		many.Classes = append(many.Classes, fmt.Sprintf("class %d", i))
+	}
+	text := store.NewRagged("text", tensor.Uint8)
+	text.Content = store.Text
+	fields := []store.Field{images, labels, many, text, store.NewRagged("boxes", tensor.Float32, 4)}
+	for _, d := range dtypes {
+		fields = append(fields, store.NewField("t-"+d.String(), d, 3))
+	}
+	return store.Schema{Fields: fields}
+}
+
+// build writes n records, in shards as small as they can be.
+func build(t testing.TB, schema store.Schema, n int, opts store.FlatOptions) *store.Dataset {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ds")
+	w, err := store.CreateFlat(path, schema, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i := range n {
+		if err := w.Append(record(schema, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	d, err := store.OpenFlat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func record(schema store.Schema, i int) *store.Record {
+	r := store.NewRecord(schema)
+	for k, f := range schema.Fields {
+		if f.Ragged {
+			r.Values[k] = make([]byte, i%5*f.RecordBytes())
+		}
+		for j := range r.Values[k] {
+			r.Values[k][j] = byte(i + j + k)
+			if f.DType == tensor.Bool {
+				r.Values[k][j] &= 1
+			}
+		}
+		if len(f.Classes) > 0 {
+			clear(r.Values[k])
+			r.Values[k][0] = byte(i % 3)
+		}
+	}
+	return r
+}
+
+// write puts the view where it belongs.
+func write(t testing.TB, d *store.Dataset) string {
+	t.Helper()
+	data, err := view.Encode(d, d.Path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := view.Encode(d, d.Path, false)
+	if err != nil || !bytes.Equal(data, again) {
+		t.Fatalf("other bytes the second time, error %v", err)
+	}
+	path := filepath.Join(d.Path, view.Name)
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The datasets that a reader of ours finds are those of the flat dataset, in its files.
+func TestEncodeForOurReader(t *testing.T) {
+	d := build(t, everything(), 9000, store.FlatOptions{ShardBytes: 1})
+	data, err := os.ReadFile(write(t, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := meta.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range d.Columns {
+		c := &d.Columns[i]
+		x, err := f.Dataset(c.Path())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.Part == store.Offsets {
+			if len(c.Extents) < 2 || x.Records() != d.Records+1 || len(x.External) > 0 {
+				t.Errorf("%s: %d of %d extents, %d records", c.Path(), len(x.External), len(c.Extents), x.Records())
+			}
+			continue
+		}
+		if x.Records() != c.Rows || len(x.External) != len(c.Extents) {
+			t.Errorf("%s: %d rows in %d files, want %d in %d", c.Path(), x.Records(), len(x.External), c.Rows, len(c.Extents))
+			continue
+		}
+		for k, e := range c.Extents {
+			want := meta.ExternalFile{Name: filepath.Base(e.Path), Offset: e.Offset, Size: e.Count * int64(c.Spec.RecordBytes())}
+			if x.External[k] != want {
+				t.Errorf("%s: %+v, want %+v", c.Path(), x.External[k], want)
+			}
+		}
+	}
+}
+
+// compare reads every dataset of a view by h5py, and compares it with the .npy files and with
+// what the attributes shall be.
+const compare = `
+import glob, os, sys
+os.environ["HDF5_EXTFILE_PREFIX"] = "${ORIGIN}"
+import h5py, numpy as np
+folder, bf16 = sys.argv[1], "t-bfloat16"
+def shards(name):
+    return [np.load(p) for p in sorted(glob.glob(folder + "/" + name + "-[0-9]*[0-9].npy"))]
+n = 0
+with h5py.File(folder + "/view.h5", "r") as f:
+    count = f.attrs["num_samples"]
+    def see(name, d):
+        global n
+        if not isinstance(d, h5py.Dataset) or name.startswith("penstock/"):
+            return
+        got, parts = d[()], shards(name.replace("/", "."))
+        if name.endswith("/offsets"):
+            want = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p) for p in parts]))])
+        else:
+            want = np.concatenate(parts)
+        assert got.dtype == want.dtype and got.shape == want.shape and got.tobytes() == want.tobytes(), (name, got.dtype, want.dtype, got.shape, want.shape)
+        if len(want) > 900:
+            assert (d[700:903] == want[700:903]).all() or got.dtype.kind == "f", name
+        n += 1
+    f.visititems(see)
+    assert f["images"].attrs["layout"] == b"NCHW" and list(f["images"].attrs["mean"]) == [.5, .25, .125] and f["images"].attrs["scale"] == 255
+    assert f["images"].attrs["normalization_applied"] == False
+    names = [x.decode() for x in f["labels"].attrs["class_names"]]
+    assert names == ["cat", "grüne Eule", ""], names
+    long = f["penstock/class_names/many"]
+    assert len(long) == 7000 and long[6999] == b"class 6999", long[6999]
+    assert f["text/values"].attrs["content"] == b"utf-8" and f[bf16].attrs["dtype"] == b"bfloat16"
+    assert len(f["images"].external) == len(shards("images")) and count == len(f["labels"])
+print(n)
+`
+
+func TestH5PyReadsTheSame(t *testing.T) {
+	for _, python := range h5test.All(t) {
+		for name, opts := range map[string]store.FlatOptions{"one shard": {}, "shards": {ShardBytes: 1}} {
+			d := build(t, everything(), 9000, opts)
+			write(t, d)
+			cmd := exec.Command(python, "-c", compare, d.Path)
+			cmd.Dir = t.TempDir() // not that of the files
+			var diag bytes.Buffer
+			cmd.Stderr = &diag
+			out, err := cmd.Output()
+			if err != nil {
+				t.Fatalf("%s: %v: %s", name, err, diag.Bytes())
+			}
+			if got, want := strings.TrimSpace(string(out)), fmt.Sprint(len(d.Columns)); got != want {
+				t.Errorf("%s: %s datasets compared, want %s", name, got, want)
+			}
+		}
+	}
+}
+
+func TestToolsOfHDF5(t *testing.T) {
+	d := build(t, everything(), 40, store.FlatOptions{})
+	path := write(t, d)
+	for _, args := range [][]string{{"h5dump", path}, {"h5ls", "-rv", path}, {"h5stat", path}} {
+		if _, err := exec.LookPath(args[0]); err != nil {
+			t.Logf("no %s here (apt-get install hdf5-tools)", args[0])
+			continue
+		}
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Dir = t.TempDir()
+		cmd.Env = append(os.Environ(), "HDF5_EXTFILE_PREFIX=${ORIGIN}")
+		out, err := cmd.CombinedOutput()
+		if err != nil || bytes.Contains(out, []byte("unable to")) {
+			t.Errorf("%v: %v\n%s", args, err, out)
+		}
+	}
+}
+
+func TestTooManyShards(t *testing.T) {
+	d := &store.Dataset{Format: "flat", Schema: store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8)}}}
+	d.Columns = d.Schema.Columns()
+	d.Columns[0].Rows = 3000
+	for range 3000 {
+		d.Columns[0].Extents = append(d.Columns[0].Extents, store.Extent{Path: "x.npy", Count: 1})
+	}
+	if _, err := view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), "3000 shards") {
+		t.Errorf("error %v", err)
+	}
+	d.Format = "hdf5"
+	if _, err := view.Encode(d, d.Path, false); err == nil {
+		t.Error("no error for an HDF5 file")
+	}
+}
+
+// Files are named from where the view lies, or from the root.
+func TestNames(t *testing.T) {
+	d := build(t, everything(), 3, store.FlatOptions{})
+	beside := filepath.Join(filepath.Dir(d.Path), "views")
+	for _, c := range []struct {
+		folder   string
+		absolute bool
+		want     string
+	}{
+		{d.Path, false, "images-00000.npy"},
+		{beside, false, "../ds/images-00000.npy"},
+		{beside, true, filepath.ToSlash(d.Path) + "/images-00000.npy"},
+	} {
+		data, err := view.Encode(d, c.folder, c.absolute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := meta.Open(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, err := f.Dataset("/images")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := x.External[0].Name; got != c.want {
+			t.Errorf("in %s: %s, want %s", c.folder, got, c.want)
+		}
+	}
+}
+
+// Our own readers know a view, and say what to open instead.
+func TestRefusal(t *testing.T) {
+	d := build(t, everything(), 3, store.FlatOptions{})
+	beside := t.TempDir()
+	for _, absolute := range []bool{false, true} {
+		for _, folder := range []string{d.Path, beside} {
+			data, err := view.Encode(d, folder, absolute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(folder, view.Name)
+			if err := os.WriteFile(path, data, 0o666); err != nil {
+				t.Fatal(err)
+			}
+			for name, open := range map[string]func(string, []string) (*store.Dataset, error){"mapped": store.OpenHDF5, "packed": store.OpenHDF5Packed} {
+				_, err := open(path, nil)
+				if !errors.Is(err, store.ErrView) || !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "open the dataset instead: "+d.Path) {
+					t.Errorf("%s, absolute %v, in %s: %v", name, absolute, folder, err)
+				}
+			}
+		}
+	}
+}
+
+// What is too long for an attribute, of whatever kind, is a dataset; a field cannot have its
+// place.
+func TestLongAttributes(t *testing.T) {
+	wide := store.NewField("wide", tensor.Uint8, 8000, 1, 1)
+	wide.Layout = store.CHW
+	wide.Normalization = &store.Normalization{Scale: 1, Mean: make([]float64, 8000), Std: make([]float64, 8000)}
+	for i := range 8000 {
+		wide.Normalization.Std[i] = float64(1 + i)
+	}
+	d := build(t, store.Schema{Fields: []store.Field{wide}}, 2, store.FlatOptions{})
+	data, err := view.Encode(d, d.Path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := meta.Open(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	std, err := f.Dataset("/penstock/std/wide")
+	if err != nil || std.Records() != 8000 || std.Type.DType() != tensor.Float64 {
+		t.Errorf("std is %+v, error %v", std, err)
+	}
+	wide.Name = "penstock"
+	d = build(t, store.Schema{Fields: []store.Field{wide}}, 2, store.FlatOptions{})
+	if _, err := view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), `field "penstock"`) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Damaged offsets are an error or other offsets, and no panic.
+func TestOffsetsThatAreNone(t *testing.T) {
+	d := build(t, everything(), 9000, store.FlatOptions{ShardBytes: 1})
+	c := d.Column(3, store.Offsets)
+	path := c.Extents[1].Path
+	if err := errors.Join(os.Chmod(path, 0o666), os.Truncate(path, c.Extents[1].Offset+binary.MaxVarintLen16)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), `field "text"`) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,265 @@
+package imagefile
+
+import (
+	"encoding/binary"
+	"image"
+	"slices"
+)
+
+// bmpHeader is what a BMP's headers say, as Pillow takes them.
+type bmpHeader struct {
+	w, h    int
+	bits    int    // of a pixel
+	topDown bool   // the first row stored is the uppermost
+	packed  bool   // run lengths
+	masks   [4]int // of red, green, blue, alpha; 0 for none
+	palette []byte // entries of 3 or 4 bytes: blue, green, red
+	entry   int    // bytes of one
+	pixels  int    // where they begin
+}
+
+// bmpHeaders are the lengths of the second header, by which its kind is known.
+var bmpHeaders = []int{12, 40, 52, 56, 64, 108, 124}
+
+// What the second header calls its compressions.
+const (
+	bmpRaw = iota
+	bmpRLE8
+	bmpRLE4
+	bmpBitFields
+)
+
+// parseBMP reads the headers and finds the palette and the pixels.
+func parseBMP(data []byte) (*bmpHeader, error) {
+	const first = 14
+	size := 0
+	if len(data) >= first+4 {
+		size = int(binary.LittleEndian.Uint32(data[first:]))
+	}
+	if len(data) < first+max(size, 4) {
+		return nil, corrupt(BMP, "truncated at byte %d: the file ends in the header", len(data))
+	}
+	if !slices.Contains(bmpHeaders, size) {
+		return nil, unsupported(BMP, "a header of %d bytes is not supported; convert it to PNG", size)
+	}
+	b := &bmpHeader{entry: 4}
+	colours, compression := b.read(data[first : first+size])
+	if colours == 0 && b.bits <= 8 {
+		colours = 1 << b.bits
+	}
+	at := first + size
+	if err := b.configure(compression); err != nil {
+		return nil, err
+	}
+	if compression == bmpBitFields {
+		var err error
+		if at, err = b.readMasks(data, first, size); err != nil {
+			return nil, err
+		}
+	}
+	b.pixels = int(binary.LittleEndian.Uint32(data[10:]))
+	if b.bits > 8 {
+		colours = 0
+	}
+	if colours > 1<<16 {
+		return nil, corrupt(BMP, "a palette of %d colours", colours)
+	}
+	end := at + colours*b.entry
+	b.palette = data[min(at, len(data)):min(end, len(data))]
+	if b.pixels == first+size || b.pixels == 0 {
+		b.pixels = end
+	}
+	return b, nil
+}
+
+// read takes size and depth from the second header.
+func (b *bmpHeader) read(h []byte) (colours, compression int) {
+	le := binary.LittleEndian
+	if len(h) == 12 {
+		b.entry = 3
+		b.w, b.h, b.bits = int(le.Uint16(h[4:])), int(le.Uint16(h[6:])), int(le.Uint16(h[10:]))
+		return 0, bmpRaw
+	}
+	b.w, b.h, b.bits = int(le.Uint32(h[4:])), int(le.Uint32(h[8:])), int(le.Uint16(h[14:]))
+	if h[11] == 0xFF {
+		b.topDown, b.h = true, 1<<32-b.h
+	}
+	return int(le.Uint32(h[32:])), int(le.Uint32(h[16:]))
+}
+
+// configure refuses depths and compressions that are not supported, and sets the masks that
+// there are without any in the file.
+func (b *bmpHeader) configure(compression int) error {
+	if !slices.Contains([]int{1, 4, 8, 16, 24, 32}, b.bits) {
+		return unsupported(BMP, "%d bits a pixel are not supported; convert it to PNG", b.bits)
+	}
+	switch {
+	case compression == bmpRaw, compression == bmpBitFields && b.bits >= 16:
+	case compression == bmpRLE8 && b.bits == 8, compression == bmpRLE4 && b.bits == 4:
+		b.packed = true
+	default:
+		return unsupported(BMP, "compression %d of %d bits a pixel is not supported; convert it to PNG", compression, b.bits)
+	}
+	b.masks = [4]int{0xFF0000, 0xFF00, 0xFF, 0}
+	if b.bits == 16 {
+		b.masks = [4]int{0x7C00, 0x3E0, 0x1F, 0}
+	}
+	return nil
+}
+
+// readMasks takes them from the header, or from behind it where that has none, and returns
+// where what is next begins.
+func (b *bmpHeader) readMasks(data []byte, first, size int) (next int, err error) {
+	const shortest, alpha = 52, 56 // headers with masks, and with one for alpha
+	n, at := 3, first+40
+	next = first + size
+	if size < shortest {
+		next += 12
+	}
+	if size >= alpha {
+		n = 4
+	}
+	if len(data) < at+4*n {
+		return 0, corrupt(BMP, "truncated at byte %d: the file ends in the header", len(data))
+	}
+	var m [4]int
+	for i := range n {
+		m[i] = int(binary.LittleEndian.Uint32(data[at+4*i:]))
+	}
+	switch {
+	case b.bits == 32 && m == [4]int{}: // Pillow's reading of none
+		m = [4]int{0xFF0000, 0xFF00, 0xFF, 0xFF000000}
+	case b.bits == 16:
+		m[3] = 0
+		if m != [4]int{0xF800, 0x7E0, 0x1F, 0} && m != b.masks {
+			return 0, unsupported(BMP, "masks of %x for 16 bits a pixel are not supported; convert it to PNG", m[:3])
+		}
+	default:
+		for i, v := range m {
+			if byteOf(v) >= b.bits/8 || v == 0 && i < 3 {
+				return 0, unsupported(BMP, "masks of %x for %d bits a pixel are not supported; convert it to PNG", m, b.bits)
+			}
+		}
+	}
+	b.masks = m
+	return next, nil
+}
+
+// byteOf returns which byte a mask stands for, the lowest being 0, -1 for no mask, 4 if it is
+// none of a byte.
+func byteOf(mask int) int {
+	switch mask {
+	case 0:
+		return -1
+	case 0xFF:
+		return 0
+	case 0xFF00:
+		return 1
+	case 0xFF0000:
+		return 2
+	case 0xFF000000:
+		return 3
+	}
+	return 4
+}
+
+func (b *bmpHeader) config() Config {
+	c := Config{Width: b.w, Height: b.h, Model: "rgb", Channels: 3, Bits: 8, Transparent: b.masks[3] != 0}
+	switch {
+	case b.bits <= 8:
+		c.Model, c.Channels = "palette", 1
+	case c.Transparent:
+		c.Model, c.Channels = "rgba", 4
+	}
+	return c
+}
+
+// rowBytes returns the bytes of a row, and of one with its padding.
+func (b *bmpHeader) rowBytes() (used, stride int) {
+	return (b.w*b.bits + 7) / 8, (b.w*b.bits + 31) / 32 * 4
+}
+
+// openBMP decodes a BMP.
+func (d *Decoder) openBMP(data []byte) (image.Image, error) {
+	b, err := parseBMP(data)
+	if err != nil {
+		return nil, err
+	}
+	rows, stride := data[min(b.pixels, len(data)):], 0
+	if b.packed {
+		if rows, err = b.unpack(data); err != nil {
+			return nil, err
+		}
+		b.bits, stride = 8, b.w
+	} else {
+		used := 0
+		if used, stride = b.rowBytes(); len(rows) < stride*(b.h-1)+used {
+			return nil, corrupt(BMP, "truncated at byte %d: the file ends before the image does", len(data))
+		}
+	}
+	d.bmpPalette(b)
+	m := image.NewNRGBA(image.Rect(0, 0, b.w, b.h))
+	for y := range b.h {
+		at := y
+		if !b.topDown {
+			at = b.h - 1 - y
+		}
+		b.row(m.Pix[at*m.Stride:][:m.Stride], rows[y*stride:], &d.palette)
+	}
+	return m, nil
+}
+
+// bmpPalette fills the table of colours.
+func (d *Decoder) bmpPalette(b *bmpHeader) {
+	d.blackPalette()
+	for i := range min(len(b.palette)/b.entry, len(d.palette)) {
+		p := b.palette[i*b.entry:]
+		d.palette[i] = [4]byte{p[2], p[1], p[0], 255}
+	}
+}
+
+// row makes pixels of four bytes of a stored row.
+func (b *bmpHeader) row(dst, src []byte, palette *[256][4]byte) {
+	switch b.bits {
+	case 8:
+		paletteToRGBX(dst, src, palette)
+	case 16:
+		b.row16(dst, src)
+	case 24, 32:
+		b.rowBytewise(dst, src)
+	default: // 1, 4: the first pixel is in the upper bits
+		for x := range len(dst) / 4 {
+			i := x * b.bits
+			v := src[i/8] << (i % 8) >> (8 - b.bits)
+			copy(dst[4*x:], palette[v][:])
+		}
+	}
+}
+
+// row16 spreads five bits, or six of green, to eight as Pillow does: v*255/31, rounded down.
+func (b *bmpHeader) row16(dst, src []byte) {
+	green := 31
+	if b.masks[1] == 0x7E0 {
+		green = 63
+	}
+	for i := 0; i+4 <= len(dst); i += 4 {
+		v := int(binary.LittleEndian.Uint16(src[i/2:]))
+		r, g := v>>5/(green+1), v>>5&green
+		dst[i], dst[i+1], dst[i+2], dst[i+3] = byte(r&31*255/31), byte(g*255/green), byte(v&31*255/31), 255
+	}
+}
+
+func (b *bmpHeader) rowBytewise(dst, src []byte) {
+	var at [4]int
+	for i, m := range b.masks {
+		at[i] = byteOf(m)
+	}
+	n := b.bits / 8
+	for x := range len(dst) / 4 {
+		p, s := dst[4*x:][:4], src[n*x:][:n]
+		p[0], p[1], p[2], p[3] = s[at[0]], s[at[1]], s[at[2]], 255
+		if at[3] >= 0 {
+			p[3] = s[at[3]]
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package imagefile
+
+import (
+	"bytes"
+	"fmt"
+	"unicode/utf8"
+)
+
+// Format names a file format; "" is none that is known.
+type Format string
+
+// The formats that Open reads.
+const (
+	JPEG Format = "jpeg"
+	PNG  Format = "png"
+	GIF  Format = "gif"
+	BMP  Format = "bmp"
+	TIFF Format = "tiff"
+	WebP Format = "webp"
+	PNM  Format = "pnm"
+)
+
+// SniffLen is how many of a file's first bytes Sniff looks at.
+const SniffLen = 16
+
+type signature struct {
+	magic  string // '?' stands for any byte
+	format Format
+}
+
+var signatures = []signature{
+	{"\xff\xd8\xff", JPEG},
+	{"\x89PNG\r\n\x1a\n", PNG},
+	{"GIF87a", GIF},
+	{"GIF89a", GIF},
+	{"RIFF????WEBP", WebP},
+	{"II*\x00", TIFF},
+	{"MM\x00*", TIFF},
+}
+
+func init() {
+	for _, size := range bmpHeaders { // of the second header, as the letters alone may begin a text
+		signatures = append(signatures, signature{"BM????????????" + string([]byte{byte(size), 0}), BMP})
+	}
+}
+
+// Things that lie in image folders and are not read, by how they begin.
+var strangers = []struct{ magic, name string }{
+	{"????ftypavif", "AVIF; convert it to JPEG or PNG"},
+	{"????ftypavis", "AVIF; convert it to JPEG or PNG"},
+	{"????ftyphei", "HEIC; convert it to JPEG or PNG"},
+	{"????ftyp", "a video or an ISO media file"},
+	{"\xff\x0a", "JPEG XL; convert it to JPEG or PNG"},
+	{"\x00\x00\x00\x0cJXL ", "JPEG XL; convert it to JPEG or PNG"},
+	{"\x00\x00\x00\x0cjP  ", "JPEG 2000; convert it to JPEG or PNG"},
+	{"8BPS", "a Photoshop document; convert it to JPEG or PNG"},
+	{"\x00\x00\x01\x00", "a Windows icon; convert it to PNG"},
+	{"II+\x00", "BigTIFF; convert it to TIFF or PNG"},
+	{"MM\x00+", "BigTIFF; convert it to TIFF or PNG"},
+	{"%PDF", "PDF"},
+	{"PK\x03\x04", "a zip archive; unpack it first"},
+	{"\x1f\x8b", "gzip; unpack it first"},
+	{"\x89HDF\r\n\x1a\n", "HDF5"},
+	{"\x93NUMPY", "a NumPy array"},
+	{"version https://git-lfs", "a Git LFS pointer; run git lfs pull"},
+}
+
+// Sniff returns the format that a file's first bytes (SniffLen or more, fewer if the file
+// is shorter) announce, "" if it is none that Open reads. File names play no part.
+func Sniff(head []byte) Format {
+	for _, s := range signatures {
+		if hasMagic(head, s.magic) {
+			return s.format
+		}
+	}
+	if isPNM(head) {
+		return PNM
+	}
+	return ""
+}
+
+func hasMagic(head []byte, magic string) bool {
+	if len(head) < len(magic) {
+		return false
+	}
+	for i := range len(magic) {
+		if magic[i] != '?' && magic[i] != head[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// notImage says what a file without a known signature is instead.
+func notImage(data []byte) error {
+	return &Error{"", ErrNotImage, "not an image: " + describe(data)}
+}
+
+func describe(data []byte) string {
+	if len(data) == 0 {
+		return "the file is empty"
+	}
+	for _, s := range strangers {
+		if hasMagic(data, s.magic) {
+			return "looks like " + s.name
+		}
+	}
+	head := data[:min(len(data), SniffLen)]
+	if len(bytes.Trim(data, "\x00")) == 0 {
+		return fmt.Sprintf("all %d bytes are zero", len(data))
+	}
+	if isText(data[:min(len(data), 512)]) {
+		return fmt.Sprintf("starts with %q, looks like text", head)
+	}
+	return fmt.Sprintf("starts with % x, which no known format does", head)
+}
+
+func isText(b []byte) bool {
+	for len(b) > 0 {
+		r, n := utf8.DecodeRune(b)
+		if r == utf8.RuneError && len(b) >= utf8.UTFMax || r < ' ' && r != '\n' && r != '\r' && r != '\t' {
+			return false
+		}
+		b = b[n:]
+	}
+	return true
+}

@@ -1,0 +1,153 @@
+package imagefile
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestSniff(t *testing.T) {
+	byExt := map[string]Format{".jpg": JPEG, ".png": PNG, ".gif": GIF, ".bmp": BMP, ".tiff": TIFF, ".webp": WebP}
+	kinds(t, func(name string, data []byte) {
+		want := byExt[filepath.Ext(name)]
+		if got := Sniff(data); got != want {
+			t.Errorf("%s: sniffed as %q, want %q", name, got, want)
+		}
+		if got := Sniff(data[:SniffLen]); got != want {
+			t.Errorf("%s: the first %d bytes sniffed as %q, want %q", name, SniffLen, got, want)
+		}
+	})
+	for _, head := range []string{"", "\xff", "\xff\xd8", "GIF88a..........", "RIFF????WAVE....", "BM", "%PDF-1.4"} {
+		if got := Sniff([]byte(head)); got != "" {
+			t.Errorf("%q sniffed as %q", head, got)
+		}
+	}
+}
+
+func TestNotAnImage(t *testing.T) {
+	for data, want := range map[string]string{
+		"":                              "the file is empty",
+		"\x00\x00\x00":                  "all 3 bytes are zero",
+		"{\"error\": 404, \"text\": 0}": `starts with "{\"error\": 404, \"", looks like text`,
+		"\x00\x00\x00\x1cftypheic....":  "HEIC",
+		"\x00\x00\x00\x1cftypmp42....":  "a video",
+		"%PDF-1.7":                      "looks like PDF",
+		"PK\x03\x04....":                "zip",
+		"\x89HDF\r\n\x1a\n":             "HDF5",
+		"\x93NUMPY\x01\x00":             "NumPy",
+		"\x01\x02\xfe\xff":              "starts with 01 02 fe ff",
+		"caf\xc3\xa9 au lait":           "looks like text",
+		strings.Repeat("a", 511) + "é":  "looks like text", // cut within a letter
+	} {
+		_, err := New(Options{Library: true}).Open([]byte(data))
+		if !errors.Is(err, ErrNotImage) || !strings.HasPrefix(err.Error(), "not an image: ") || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q in it", data, err, want)
+		}
+	}
+}
+
+func TestReadConfig(t *testing.T) {
+	for name, want := range map[string]Config{
+		"420.jpg":             {JPEG, 45, 37, "ycbcr", 3, 8, 1, false},
+		"420-progressive.jpg": {JPEG, 45, 37, "ycbcr", 3, 8, 1, false},
+		"gray.jpg":            {JPEG, 45, 37, "gray", 1, 8, 1, false},
+		"cmyk.jpg":            {JPEG, 45, 37, "cmyk", 4, 8, 1, false},
+		"ycck.jpg":            {JPEG, 45, 37, "ycck", 4, 8, 1, false},
+		"rgb-adobe.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false},
+		"rgb-names.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false},
+		"orientation6.jpg":    {JPEG, 24, 17, "ycbcr", 3, 8, 6, false},
+		"orientation6.png":    {PNG, 24, 17, "rgb", 3, 8, 6, false},
+		"orientation6.webp":   {WebP, 24, 17, "ycbcr", 3, 8, 6, false},
+		"orientation6.tiff":   {TIFF, 24, 17, "rgba", 4, 8, 6, false},
+		"RGB.png":             {PNG, 45, 37, "rgb", 3, 8, 1, false},
+		"RGBA16.png":          {PNG, 20, 16, "rgba", 4, 16, 1, true},
+		"LA.png":              {PNG, 45, 37, "graya", 2, 8, 1, true},
+		"I16.png":             {PNG, 45, 37, "gray", 1, 16, 1, false},
+		"1.png":               {PNG, 45, 37, "gray", 1, 1, 1, false},
+		"two-bits.png":        {PNG, 45, 37, "palette", 1, 2, 1, false},
+		"partial.gif":         {GIF, 20, 16, "palette", 1, 8, 1, false},
+		"P.bmp":               {BMP, 45, 37, "palette", 1, 8, 1, false},
+		"L.tiff":              {TIFF, 45, 37, "gray", 1, 8, 1, false},
+		"lossy-44x36.webp":    {WebP, 44, 36, "ycbcr", 3, 8, 1, false},
+		"lossless-alpha.webp": {WebP, 45, 37, "rgba", 4, 8, 1, true},
+	} {
+		if got, err := ReadConfig(readKind(t, name)); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
+		}
+	}
+}
+
+// The header is enough for ReadConfig, and a header that is cut short is an error.
+func TestReadConfigOfPrefixes(t *testing.T) {
+	kinds(t, func(name string, data []byte) {
+		whole, err := ReadConfig(data)
+		if err != nil {
+			if notAsPillow[name] == "" {
+				t.Errorf("%s: %v", name, err)
+			}
+			return
+		}
+		for n := range data {
+			c, err := ReadConfig(data[:n])
+			c.Orientation, c.Transparent = whole.Orientation, whole.Transparent // may stand further on
+			if err == nil && c != whole {
+				t.Fatalf("%s: the first %d bytes say %+v, all of it %+v", name, n, c, whole)
+			}
+			if err != nil && n >= SniffLen && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrUnsupported) {
+				t.Fatalf("%s: the first %d bytes: %v, want ErrCorrupt", name, n, err)
+			}
+		}
+	})
+}
+
+func TestBackendSaysWhatIsBuiltIn(t *testing.T) {
+	if name, version, ok := strings.Cut(Backend(), " "); !ok || name == "" || version == "" {
+		t.Errorf("%q is no name and version", Backend())
+	}
+}
+
+// A file's name plays no part: a PNG that is called .JPEG opens.
+func TestNameOfAnotherFormat(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "photo.JPEG")
+	if err := os.WriteFile(path, readKind(t, "RGB.png"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, err := openAll(t, New(Options{Library: true}), data); err != nil || m.w != 45 {
+		t.Errorf("%dx%d, %v", m.w, m.h, err)
+	}
+}
+
+// The orientation may be of any integer type that Pillow takes for a number, and in a PNG stand
+// behind the pixels.
+func TestOrientationElsewhere(t *testing.T) {
+	exif := func(typ byte, value ...byte) []byte {
+		return append([]byte{'M', 'M', 0, 42, 0, 0, 0, 8, 0, 1, 1, 0x12, 0, typ, 0, 0, 0, 1}, append(value, 0, 0, 0, 0)...)
+	}
+	for _, tt := range []struct {
+		exif []byte
+		want int
+	}{
+		{exif(3, 0, 6, 0, 0), 6}, {exif(4, 0, 0, 0, 6), 6}, {exif(9, 0, 0, 0, 8), 8}, {exif(8, 0, 2, 0, 0), 2}, {exif(6, 5, 0, 0, 0), 5},
+		{exif(1, 6, 0, 0, 0), 1}, {exif(3, 0, 9, 0, 0), 1}, {exif(4, 1, 0, 0, 6), 1}, {exif(77, 0, 6, 0, 0), 1}, {exif(3, 0, 6, 0, 0)[:20], 1},
+	} {
+		if got := exifOrientation(tt.exif); got != tt.want {
+			t.Errorf("% x: %d, want %d", tt.exif, got, tt.want)
+		}
+	}
+	data := readKind(t, "orientation6.png")
+	at := bytes.Index(data, []byte("eXIf")) - 4
+	end := at + 12 + int(binary.BigEndian.Uint32(data[at:]))
+	iend := len(data) - 12
+	c, err := ReadConfig(splice(data[:at], data[end:iend], data[at:end], data[iend:]))
+	if err != nil || c.Orientation != 6 {
+		t.Errorf("behind the pixels: %+v, %v", c, err)
+	}
+}

@@ -1,0 +1,153 @@
+// Package imagefile turns image files into pixels: the ones that Pillow's
+// Image.open(f).convert("RGB") gives, or convert("L").
+//
+// That means: the format is sniffed from the content. Alpha is dropped, neither blended
+// nor premultiplied, unless Options.Alpha has it blended; palettes are expanded; CMYK becomes RGB by Pillow's formula, Adobe's
+// inversion undone. Colour profiles are ignored, and so is EXIF orientation unless asked
+// for, but that of a TIFF always counts. Of an animation the first frame is taken. Gray is
+// (19595 R + 38470 G + 7471 B + 32768) >> 16. A JPEG goes through libjpeg's accurate integer
+// transform, its triangle filter for chroma ("fancy upsampling") and its conversion to RGB,
+// a WebP through libwebp's filter and conversion, bit for bit. A progressive JPEG whose scans
+// are not all there is completed by guesses, as libjpeg-turbo 3 does.
+//
+// It differs from Pillow on purpose in two things: samples of 16 bits are reduced to their
+// high byte also in gray images, where Pillow clips them at 255, and a file that is cut
+// short or damaged is an error, where decoders like to return gray or green.
+//
+// JPEG has two back ends, see Backend. BMP is decoded here, other formats by Go libraries, whole.
+package imagefile
+
+//go:generate go run -C _asm . -pkg imagefile -out ../kernels_amd64.s -stubs ../kernels_amd64.go
+//go:generate go run -C ../kernel/_neon . -pkg imagefile -out ../../imagefile/kernels_arm64.s -stubs ../../imagefile/kernels_arm64.go
+
+import (
+	"errors"
+	"image"
+
+	"github.com/penstock/penstock/transforms"
+)
+
+// Color says which channels an image is opened with.
+type Color uint8
+
+// The values of Color.
+const (
+	RGB  Color = iota // three channels; gray is repeated
+	Gray              // one channel
+)
+
+// Options configures a Decoder. The zero value is usable.
+type Options struct {
+	Color     Color
+	Alpha     Alpha
+	MaxPixels int  // larger images are refused from their header; 0 means DefaultMaxPixels
+	Orient    bool // turn and mirror as EXIF says, as Pillow's ImageOps.exif_transpose does
+
+	// Library has libjpeg-turbo decode every JPEG, where it is built in, also those that the
+	// built-in decoder is faster at: for comparisons.
+	Library bool
+}
+
+// A Decoder opens one image after the other and reuses its memory, which grows to what the
+// largest needed. It serves one goroutine.
+type Decoder struct {
+	opt     Options
+	raster  raster
+	jpeg    jpegSource
+	pix     []byte // of a decoded image, if it is not the library's
+	gray    []byte // the same in one channel
+	turned  []byte // of an image that was turned
+	palette [256][4]byte
+	backend backendState
+}
+
+// New returns a Decoder.
+func New(opt Options) *Decoder { return &Decoder{opt: opt} }
+
+// Close frees what the back end holds outside Go's memory, if anything. The Decoder and
+// what it opened must not be used afterwards.
+func (d *Decoder) Close() { d.backend.close() }
+
+// Open returns the image that the file's bytes hold. The Source is valid until the next
+// Open, and data must not change meanwhile. Size, format and limits are checked before
+// anything is decoded.
+//
+// Pixels may be decoded by Open or by Scan, so either may find the file damaged; one that
+// just ends too early is found out by Open. Damage below the last row that is scanned may
+// go unnoticed, and so may damage behind the first frame. Of damaged codes the built-in decoder
+// notices more than libjpeg-turbo, which takes a run that leads out of a block for its end. All
+// errors of a file are an *Error, at some depth.
+func (d *Decoder) Open(data []byte) (transforms.Source, error) {
+	c, err := ReadConfig(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Check(d.opt.MaxPixels); err != nil {
+		return nil, err
+	}
+	src, err := d.open(c, data)
+	if err != nil {
+		return nil, err
+	}
+	if c.turned(d.opt.Orient) {
+		return d.turn(src, c.Orientation)
+	}
+	return src, nil
+}
+
+func (d *Decoder) open(c Config, data []byte) (transforms.Source, error) {
+	if c.Format == JPEG {
+		return d.openCheckedJPEG(data)
+	}
+	var m image.Image
+	err := guard(c.Format, func() (err error) {
+		m, err = d.decodeWhole(c, data)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return d.fromImage(c, m)
+}
+
+// openCheckedJPEG hands the file to the back end once its markers are found complete.
+func (d *Decoder) openCheckedJPEG(data []byte) (transforms.Source, error) {
+	h, err := parseJPEG(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.checkEnd(data); err != nil {
+		return nil, err
+	}
+	if err := h.checkSize(len(data) - h.scan); err != nil {
+		return nil, err
+	}
+	return d.openJPEG(&h, data)
+}
+
+func (d *Decoder) decodeWhole(c Config, data []byte) (image.Image, error) {
+	switch c.Format {
+	case PNG:
+		return decodePNG(c, data)
+	case GIF:
+		return d.openGIF(data)
+	case BMP:
+		return d.openBMP(data)
+	case TIFF:
+		return decodeTIFF(data)
+	case WebP:
+		return d.openWebP(data)
+	case PNM:
+		return decodePNM(data)
+	}
+	return nil, errors.New("no decoder for this format")
+}
+
+// grow returns b with length n, newly allocated if its capacity is too small. The content
+// is undefined.
+func grow(b []byte, n int) []byte {
+	if cap(b) < n {
+		return make([]byte, n)
+	}
+	return b[:n]
+}

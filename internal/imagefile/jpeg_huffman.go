@@ -1,0 +1,156 @@
+package imagefile
+
+import "bytes"
+
+const (
+	lookBits = 9  // of huffTable.look
+	fastBits = 11 // of huffTable.fast
+
+	// fastEnd is a step that leads out of every block: the end of a block.
+	fastEnd = 63
+)
+
+// A fastEntry is what the next fastBits bits hold, one or two coefficients with their
+// values: the bits they take in bits 0 to 5, the steps from one coefficient to the next in
+// bits 6 to 11 and 12 to 17, the second value in bits 18 to 22, the first in the others. With
+// one coefficient the second step is 0. A run of sixteen zeros is a step to a zero. 0 means
+// that the bits do not hold one.
+type fastEntry uint32
+
+func single(step, value int32, length int) fastEntry {
+	return fastEntry(uint32(value)<<23 | uint32(step)<<6 | uint32(length))
+}
+
+func (e fastEntry) length() uint  { return uint(e & 63) }
+func (e fastEntry) step() uint8   { return uint8(e>>6) & 63 }
+func (e fastEntry) step2() uint8  { return uint8(e>>12) & 63 }
+func (e fastEntry) value() int16  { return int16(int32(e) >> 23) }
+func (e fastEntry) value2() int16 { return int16(int32(e<<9) >> 27) }
+
+// ends reports whether the end of the block is part of the entry.
+func (e fastEntry) ends() bool { return e.step() == fastEnd || e.step2() == fastEnd }
+
+// then returns e with what next holds behind it, e alone if that is too much.
+func (e fastEntry) then(next fastEntry) fastEntry {
+	v := next.value()
+	if e == 0 || next == 0 || e.ends() || e.length()+next.length() > fastBits || v < -16 || v > 15 {
+		return e
+	}
+	return e + fastEntry(uint32(v)&31<<18|uint32(next.step())<<12|uint32(next.length()))
+}
+
+// huffTable decodes one Huffman table (T.81 annex C).
+type huffTable struct {
+	look    [1 << lookBits]uint16 // by the next bits: symbol<<8 | length, 0 if the code is longer
+	fast    [1 << fastBits]fastEntry
+	counts  [16]byte
+	symbols [256]byte
+	first   [17]int32 // of each length, the first code ...
+	index   [17]int32 // ... and where its symbol stands
+	built   bool      // everything above is of counts and symbols
+	defined bool      // by the file at hand
+	bad     bool      // it is no prefix code, or none of a JPEG
+}
+
+// check returns an error if a scan cannot be decoded with the table.
+func (t *huffTable) check() error {
+	switch {
+	case !t.defined:
+		return corrupt(JPEG, "a Huffman table is missing")
+	case t.bad:
+		return corrupt(JPEG, "a Huffman table with codes or symbols that cannot be")
+	}
+	return nil
+}
+
+// build reads a table from counts of codes by length and their symbols. The table is bad if
+// there is no such prefix code, or one of all ones, which is reserved, or a symbol of a first
+// coefficient is above 15. Most files have the tables of the file before: they are kept.
+func (t *huffTable) build(counts *[16]byte, symbols []byte, ac bool) {
+	if t.built && t.counts == *counts && bytes.Equal(t.symbols[:len(symbols)], symbols) {
+		t.defined = true
+		return
+	}
+	*t = huffTable{counts: *counts, defined: true, bad: true}
+	copy(t.symbols[:], symbols)
+	code, k := int32(0), int32(0)
+	for length := 1; length <= 16; length++ {
+		n := int32(counts[length-1])
+		t.first[length], t.index[length] = code, k
+		if code+n >= 1<<length || int(k+n) > len(symbols) {
+			return
+		}
+		for range n {
+			if !ac && t.symbols[k] > 15 {
+				return
+			}
+			t.enter(code, length, t.symbols[k])
+			code++
+			k++
+		}
+		code <<= 1
+	}
+	if ac {
+		t.pair()
+	}
+	t.built, t.bad = true, false
+}
+
+// enter puts a code into the tables, under everything that can follow it.
+func (t *huffTable) enter(code int32, length int, symbol byte) {
+	if free := lookBits - length; free >= 0 {
+		for rest := range int32(1) << free {
+			t.look[code<<free|rest] = uint16(symbol)<<8 | uint16(length)
+		}
+	}
+	step, size := int32(symbol>>4)+1, int(symbol&15)
+	if size == 0 && step < 16 {
+		step = fastEnd
+	}
+	free := fastBits - length
+	if free < size || size > 8 { // the value has nine bits
+		return
+	}
+	at, same := int(code)<<free, 1<<(free-size) // entries that differ in bits behind the value alone
+	for v := range uint32(1) << size {
+		e := single(step, extend(v, size), length+size)
+		for i := range same {
+			t.fast[at+i] = e
+		}
+		at += same
+	}
+}
+
+// pair enters second coefficients behind first ones.
+func (t *huffTable) pair() {
+	alone := t.fast
+	for i, e := range alone {
+		t.fast[i] = e.then(alone[i<<e.length()&(1<<fastBits-1)])
+	}
+}
+
+// symbol decodes the code at the top of acc, at least 16 bits of which are there. A length
+// of 0 means that there is no such code.
+func (t *huffTable) symbol(acc uint64) (symbol byte, length int) {
+	if e := t.look[acc>>(64-lookBits)]; e != 0 {
+		return byte(e >> 8), int(e & 31)
+	}
+	for length = lookBits + 1; length <= 16; length++ {
+		d := int32(acc>>(64-length)) - t.first[length]
+		if d < int32(t.counts[length-1]) {
+			return t.symbols[t.index[length]+d], length
+		}
+	}
+	return 0, 0
+}
+
+// symbol decodes the next symbol alone. It returns false if the bits are no code.
+func (r *bitReader) symbol(t *huffTable) (byte, bool) {
+	if r.n < 32 {
+		r.fill()
+	}
+	s, length := t.symbol(r.acc)
+	r.acc <<= length
+	r.n -= length
+	return s, length > 0
+}

@@ -1,0 +1,235 @@
+package imagefile
+
+import "cmp"
+
+// decodeUnits brings rows of units into the planes, first to last, with samples for output
+// columns [x0, x1) at least.
+func (j *jpegDecoder) decodeUnits(first, last, x0, x1 int) error {
+	for i := range j.h.n {
+		j.comp[i].want(x0, x1)
+	}
+	for ; j.decoded <= last; j.decoded++ {
+		if !j.buffered {
+			if err := j.readUnitRow(); err != nil {
+				return err
+			}
+		}
+		if j.decoded < first {
+			continue
+		}
+		for i := range j.h.n {
+			if j.smooth {
+				j.transformSmooth(j.decoded, i)
+			} else {
+				j.comp[i].transform(j.decoded, j.buffered)
+			}
+		}
+	}
+	return nil
+}
+
+// readUnitRow decodes the coefficients of one row of units.
+func (j *jpegDecoder) readUnitRow() error {
+	for _, c := range j.scan {
+		clear(c.coefs)
+		if err := cmp.Or(c.dcTab.check(), c.acTab.check()); err != nil {
+			return err
+		}
+	}
+	j.aim(0)
+	if !j.readUnits(j.unitsX) {
+		return j.damaged(j.decoded * 8 * j.fy)
+	}
+	return nil
+}
+
+// readUnits decodes the next n units of a row that the blocks are aimed at.
+func (j *jpegDecoder) readUnits(n int) bool {
+	for n > 0 {
+		m := j.nextUnits(n)
+		if m == 0 || !j.bits.units(j.blocks, m) {
+			return false
+		}
+		n -= m
+	}
+	return !j.bits.overrun()
+}
+
+// aim makes the blocks those of the first unit in row y of the current scan, as far as
+// coefficients are kept. A scan of one component has units of one block.
+func (j *jpegDecoder) aim(y int) {
+	j.blocks = j.blocks[:0]
+	for _, c := range j.scan {
+		hs, vs := c.hs, c.vs
+		if len(j.scan) == 1 {
+			hs, vs = 1, 1
+		}
+		for v := range vs {
+			for h := range hs {
+				j.blocks = append(j.blocks, unitBlock{
+					coefs: c.coefs, any: c.ac, dc: c.dcTab, ac: c.acTab, pred: &c.pred,
+					place: (y*vs+v)*c.blocksX + h, step: hs,
+				})
+			}
+		}
+	}
+}
+
+// readAllScans decodes the coefficients of an image whose components come in several scans.
+func (j *jpegDecoder) readAllScans() error {
+	pos, err := j.toScan(2)
+	for scans := 0; pos > 0 && err == nil; scans++ {
+		if err = j.readScan(j.data[pos-3 : pos]); err != nil {
+			return err
+		}
+		pos, err = j.toScan(skipEntropy(j.data, pos))
+	}
+	for i := range j.h.n {
+		c := &j.comp[i]
+		if err == nil && !c.latched {
+			return corrupt(JPEG, "component %d is in no scan", i)
+		}
+	}
+	j.decoded = 0
+	return err
+}
+
+// readScan decodes one scan into the coefficient buffers; params are the last three bytes
+// of its header: first and last coefficient, and the bits of successive approximation.
+func (j *jpegDecoder) readScan(params []byte) error {
+	s := progressiveScan{
+		r: &j.bits, first: int(params[0]), last: int(params[1]),
+		low: int(params[2] & 15), refine: params[2]>>4 != 0,
+	}
+	if !j.h.progressive() {
+		s.first, s.last, s.low, s.refine = 0, 63, 0, false
+	} else if s.first > s.last || s.last > 63 || s.low > 13 || (s.first == 0) != (s.last == 0) || s.first > 0 && len(j.scan) > 1 ||
+		s.refine && int(params[2]>>4) != s.low+1 {
+		return corrupt(JPEG, "a scan of coefficients %d to %d, bit %d after %d, of %d components", s.first, s.last, s.low, params[2]>>4, len(j.scan))
+	}
+	if err := j.checkTables(&s); err != nil {
+		return err
+	}
+	across, down := j.unitsX, j.unitsY
+	if len(j.scan) == 1 {
+		across, down = j.scan[0].across, j.scan[0].down
+	}
+	for y := range down {
+		if !j.scanRow(&s, across, y) {
+			return j.damaged(y * j.h.h / down)
+		}
+	}
+	return nil
+}
+
+// scanRow decodes the n units in row y of a scan.
+func (j *jpegDecoder) scanRow(s *progressiveScan, n, y int) bool {
+	if !j.h.progressive() && !j.h.arithmetic() {
+		j.aim(y)
+		return j.readUnits(n)
+	}
+	for x := range n {
+		if j.restart > 0 && j.untilReset == 0 {
+			s.endOfBandRun = 0
+		}
+		if !j.nextUnit() || !j.scanUnit(s, x, y) {
+			return false
+		}
+	}
+	return !j.bits.overrun()
+}
+
+// checkTables returns an error if a table that the scan needs cannot be used.
+func (j *jpegDecoder) checkTables(s *progressiveScan) error {
+	if j.h.arithmetic() {
+		return nil
+	}
+	for _, c := range j.scan {
+		if s.first == 0 && !s.refine {
+			if err := c.dcTab.check(); err != nil {
+				return err
+			}
+		}
+		if s.last > 0 {
+			if err := c.acTab.check(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scanUnit decodes unit (x, y) of a progressive scan: a block if it has one component.
+func (j *jpegDecoder) scanUnit(s *progressiveScan, x, y int) bool {
+	if len(j.scan) == 1 {
+		return j.scanBlock(s, j.scan[0], x, y)
+	}
+	for _, c := range j.scan {
+		for v := range c.vs {
+			for h := range c.hs {
+				if !j.scanBlock(s, c, x*c.hs+h, y*c.vs+v) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool {
+	at := y*c.blocksX + x
+	b := (*[64]int16)(c.coefs[64*at:])
+	s.dcTable, s.table, s.any = c.dcTab, c.acTab, &c.ac[at]
+	if j.h.arithmetic() {
+		return j.arith.block(s, b, c)
+	}
+	return s.block(b, &c.pred)
+}
+
+// want notes which blocks of a row the output columns [x0, x1) and their neighbours need.
+func (c *component) want(x0, x1 int) {
+	c.first = max(x0/c.fx-1, 0) / 8 &^ 1
+	c.last = min((x1-1)/c.fx+1, c.w-1) / 8
+}
+
+// transform makes samples of the blocks in one row of units that are wanted.
+func (c *component) transform(unitRow int, buffered bool) {
+	for v := range c.vs {
+		row := unitRow*c.vs + v
+		if row >= c.down {
+			return
+		}
+		at := v * c.blocksX
+		if buffered {
+			at = row * c.blocksX
+		}
+		for x := c.first; x <= c.last; x += 2 {
+			b := at + x
+			dst := c.pix[8*row%c.held*c.stride+8*x:]
+			coefs := (*[128]int16)(c.coefs[64*b:])
+			if !c.ac[b] && !c.ac[b+1] {
+				flatPair(dst, c.stride, coefs, int32(c.quant[0]))
+			} else {
+				idctPair(dst, c.stride, coefs, &c.quant)
+			}
+		}
+	}
+}
+
+// transformSmooth is transform of component i where coefficients are guessed in part.
+func (j *jpegDecoder) transformSmooth(unitRow, i int) {
+	c, s := &j.comp[i], j.smoother(i)
+	for v := range c.vs {
+		row := unitRow*c.vs + v
+		if row >= c.down {
+			return
+		}
+		rows := s.rows(row)
+		for x := c.first; x <= c.last; x += 2 {
+			var coefs [128]int16
+			s.block((*[64]int16)(coefs[:]), x, &rows)
+			s.block((*[64]int16)(coefs[64:]), x+1, &rows)
+			idctPair(c.pix[8*row%c.held*c.stride+8*x:], c.stride, &coefs, &c.quant)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package imagefile
+
+import (
+	"fmt"
+	"image"
+
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/transforms"
+)
+
+// raster is a decoded image as a Source: one strip is the whole rectangle.
+type raster struct{ transforms.Image }
+
+// Size implements transforms.Source.
+func (s *raster) Size() (w, h, c int) { return s.W, s.H, s.C }
+
+// Scan implements transforms.Source.
+func (s *raster) Scan(r image.Rectangle, f func(y int, strip transforms.Image) error) error {
+	if err := checkRect(r, s.W, s.H); err != nil || r.Empty() {
+		return err
+	}
+	strip := s.Image
+	strip.Pix = s.Pix[r.Min.Y*s.Stride+r.Min.X*s.Step:]
+	strip.W, strip.H = r.Dx(), r.Dy()
+	return f(r.Min.Y, strip)
+}
+
+// checkRect refuses a rectangle that is not within w x h.
+func checkRect(r image.Rectangle, w, h int) error {
+	if r.Empty() || r.In(image.Rect(0, 0, w, h)) {
+		return nil
+	}
+	return fmt.Errorf("imagefile: rectangle %v: %w of %dx%d", r, errOutside, w, h)
+}
+
+// set makes the raster the image of w x h pixels in pix, whose rows are stride bytes apart.
+// pix has step bytes a pixel: 1 is gray, 4 colour.
+func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
+	c := 3
+	if step == 1 {
+		c = 1
+	}
+	d.raster = raster{transforms.Image{Pix: pix, W: w, H: h, C: c, Step: step, Stride: stride}}
+	return &d.raster
+}
+
+// fromImage makes a library's image the raster, with the channels asked for. Pixels that
+// have the right form already are not copied.
+func (d *Decoder) fromImage(c Config, m image.Image) (*raster, error) {
+	r := m.Bounds()
+	w, h := r.Dx(), r.Dy()
+	if g, ok := m.(*image.Gray); ok && d.opt.Color == Gray {
+		return d.set(g.Pix[g.PixOffset(r.Min.X, r.Min.Y):], w, h, 1, g.Stride), nil
+	}
+	blend := c.Transparent && d.opt.Alpha != DropAlpha
+	if n, ok := m.(*image.NRGBA); ok && d.opt.Color == RGB && !blend {
+		return d.set(n.Pix[n.PixOffset(r.Min.X, r.Min.Y):], w, h, 4, n.Stride), nil
+	}
+	d.pix = grow(d.pix, w*h*4)
+	if !d.toRGBX(d.pix, m) {
+		return nil, unsupported(c.Format, "pixels of type %T are not supported", m)
+	}
+	if blend {
+		over(d.pix, d.opt.Alpha.background())
+	}
+	if d.opt.Color == RGB {
+		return d.set(d.pix, w, h, 4, w*4), nil
+	}
+	d.gray = grow(d.gray, w*h)
+	kernel.Gray(d.gray, d.pix, 4)
+	return d.set(d.gray, w, h, 1, w), nil
+}
+
+// toRGBX writes m's pixels to dst, 4 bytes each, the last of them alpha, no gaps between
+// rows. Colours are not premultiplied. It reports whether it knows m's type.
+func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
+	switch m := m.(type) {
+	case *image.YCbCr: // of WebP: JPEG has its own way
+		webpToRGBX(dst, m)
+		return true
+	case *image.NYCbCrA:
+		webpToRGBX(dst, &m.YCbCr)
+		webpAlpha(dst, m)
+		return true
+	case *image.Paletted:
+		if m.Palette != nil { // openGIF has its own
+			d.setPalette(m.Palette)
+		}
+	}
+	row := d.rowConverter(m)
+	if row == nil {
+		return false
+	}
+	r := m.Bounds()
+	for y := range r.Dy() {
+		row(dst[y*r.Dx()*4:][:r.Dx()*4], r.Min.Y+y)
+	}
+	return true
+}
+
+// rowConverter returns a function that writes row y of m to dst, nil for a type it does not
+// know.
+func (d *Decoder) rowConverter(m image.Image) func(dst []byte, y int) {
+	x := m.Bounds().Min.X
+	switch m := m.(type) {
+	case *image.Gray:
+		return func(dst []byte, y int) { grayToRGBX(dst, m.Pix[m.PixOffset(x, y):]) }
+	case *image.Gray16:
+		return func(dst []byte, y int) { gray16ToRGBX(dst, m.Pix[m.PixOffset(x, y):]) }
+	case *image.Paletted:
+		return func(dst []byte, y int) { paletteToRGBX(dst, m.Pix[m.PixOffset(x, y):], &d.palette) }
+	case *image.NRGBA:
+		return func(dst []byte, y int) { copy(dst, m.Pix[m.PixOffset(x, y):]) }
+	case *image.RGBA:
+		return func(dst []byte, y int) {
+			copy(dst, m.Pix[m.PixOffset(x, y):])
+			unpremultiply(dst)
+		}
+	case *image.NRGBA64:
+		return func(dst []byte, y int) { highBytes(dst, m.Pix[m.PixOffset(x, y):]) }
+	case *image.RGBA64:
+		return func(dst []byte, y int) {
+			highBytes(dst, m.Pix[m.PixOffset(x, y):])
+			unpremultiply(dst)
+		}
+	case *image.CMYK:
+		return func(dst []byte, y int) { cmykToRGBX(dst, m.Pix[m.PixOffset(x, y):]) }
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package imagefile
+
+import (
+	"testing"
+)
+
+// firstScans returns a progressive file that ends after n scans.
+func firstScans(t *testing.T, data []byte, n int) []byte {
+	t.Helper()
+	pos, scans := 2, 0
+	for scans < n {
+		m, next, ok := nextMarker(data, pos)
+		if !ok {
+			t.Fatal("too few scans")
+		}
+		_, end, err := segment(data, m, next)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pos = end; m == mSOS {
+			scans++
+			pos = skipEntropy(data, end)
+		}
+	}
+	return splice(data[:pos], []byte{0xFF, mEOI})
+}
+
+// The digests are of what Pillow 13.0 with libjpeg-turbo 3.2 makes of these files.
+func TestScansMissing(t *testing.T) {
+	base := readKind(t, "large-420-progressive.jpg")
+	for n, want := range map[int]string{
+		1: "11b47122e29578b0c1bd60c781448adf",
+		2: "54a8b523d5c0fd20c7d8aa0413deaa82",
+		3: "2a70ee085300553dc3660a46fb6982f8",
+		5: "5abc8c41f03a62299fc68a04e1690637",
+		6: "94d616c6d6322775b7899f0dfcdd320f",
+		9: "085eed6ed62093f083919663c4129527",
+	} {
+		d := New(Options{})
+		m, err := openAll(t, d, firstScans(t, base, n))
+		d.Close()
+		if err != nil || digest(m) != want {
+			t.Errorf("%d scans: %v, pixels %s", n, err, digest(m))
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package kernel
+
+// Copy is copy(dst, src) for slices of one length that do not overlap, of which src is in no
+// cache: 4 KiB or more are copied by the instruction for that where it is the faster way, as
+// it does not read what it overwrites.
+func Copy(dst, src []byte) {
+	if len(dst) != len(src) {
+		panic("kernel: Copy: dst and src have different lengths")
+	}
+	if len(src) < moveBytes || !move(dst, src) {
+		copy(dst, src)
+	}
+}
+
+// moveBytes is the least that Copy leaves to the instruction.
+const moveBytes = 4 << 10

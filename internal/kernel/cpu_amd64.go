@@ -1,0 +1,12 @@
+//go:build !purego
+
+package kernel
+
+import "golang.org/x/sys/cpu"
+
+// useKernels chooses the kernels in assembly. Tests clear it to try the loops.
+var useKernels = cpu.X86.HasAVX2 && cpu.X86.HasFMA && cpu.X86.HasF16C
+
+// useAVX512 chooses kernels with registers twice as long where there are some. Tests clear it to
+// try the others.
+var useAVX512 = useKernels && cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VBMI && cpu.X86.HasBMI2

@@ -1,0 +1,46 @@
+package kernel
+
+import (
+	"fmt"
+	"hash/crc32"
+	"testing"
+)
+
+// TestCRC32C compares with the library at both ends of guarded memory, of bytes at once and of
+// some that follow others.
+func TestCRC32C(t *testing.T) {
+	for _, n := range append([]int{511, 512, 513, 1023, 1024, 1025, 1535, 1536, 1537, 2048, 9999, 150_528}, lengths...) {
+		placed(t, n, func(t *testing.T, src []byte) {
+			for _, begun := range []uint32{0, 1, 0xffffffff, 0x12345678} {
+				want := crc32.Update(begun, castagnoli, src)
+				if got := CRC32C(begun, src); got != want {
+					t.Fatalf("%d bytes behind %08x: %08x, want %08x", n, begun, got, want)
+				}
+				for _, cut := range []int{n / 3, n - n/5} {
+					if got := CRC32C(CRC32C(begun, src[:cut]), src[cut:]); got != want {
+						t.Fatalf("%d bytes in two, from %d on: %08x, want %08x", n, cut, got, want)
+					}
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCRC32C(b *testing.B) {
+	for _, n := range []int{512, 1024, 2048, 4096, 65536, 602_112} {
+		p := make([]byte, n)
+		noise(p, 1)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			b.SetBytes(int64(n))
+			for b.Loop() {
+				CRC32C(0, p)
+			}
+		})
+		b.Run(fmt.Sprintf("%d/library", n), func(b *testing.B) {
+			b.SetBytes(int64(n))
+			for b.Loop() {
+				crc32.Update(0, castagnoli, p)
+			}
+		})
+	}
+}

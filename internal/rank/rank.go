@@ -1,0 +1,133 @@
+// Package rank reads from the environment which of several processes this one is, as the
+// launchers of clusters say it: torchrun, MPI, Slurm, Kubernetes, the batch services of
+// clouds.
+package rank
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Process is one of Size processes that share some work.
+type Process struct {
+	Rank  int    // from 0
+	Size  int    // 0: the environment says nothing
+	Local int    // of those on this host; 0 if that is not known
+	From  string // the variables that it was read from, with their values
+}
+
+// Lookup returns an environment variable, as os.LookupEnv.
+type Lookup func(name string) (string, bool)
+
+// launcher is where a launcher says who a process is: names of environment variables.
+type launcher struct {
+	rank, size, local string
+
+	first string // variable with the rank of the first process, where that is not 0
+	last  string // and of the last
+}
+
+var (
+	array = launcher{rank: "SLURM_ARRAY_TASK_ID", size: "SLURM_ARRAY_TASK_COUNT", first: "SLURM_ARRAY_TASK_MIN", last: "SLURM_ARRAY_TASK_MAX"}
+	jobs  = []launcher{
+		{rank: "JOB_COMPLETION_INDEX", size: "JOB_COMPLETIONS"},               // Kubernetes Indexed Job
+		{rank: "AWS_BATCH_JOB_ARRAY_INDEX", size: "AWS_BATCH_JOB_ARRAY_SIZE"}, // AWS Batch array job
+		{rank: "BATCH_TASK_INDEX", size: "BATCH_TASK_COUNT"},                  // Google Cloud Batch
+		{rank: "CLOUD_RUN_TASK_INDEX", size: "CLOUD_RUN_TASK_COUNT"},          // Cloud Run job
+	}
+	ranks = []launcher{
+		{rank: "RANK", size: "WORLD_SIZE", local: "LOCAL_WORLD_SIZE"},                                     // torchrun, Kubeflow PyTorchJob
+		{rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE", local: "OMPI_COMM_WORLD_LOCAL_SIZE"}, // Open MPI
+		{rank: "MV2_COMM_WORLD_RANK", size: "MV2_COMM_WORLD_SIZE", local: "MV2_COMM_WORLD_LOCAL_SIZE"},    // MVAPICH
+		{rank: "PMI_RANK", size: "PMI_SIZE", local: "MPI_LOCALNRANKS"},                                    // MPICH, Intel MPI
+		{rank: "SLURM_PROCID", size: "SLURM_NTASKS", local: "SLURM_NTASKS_PER_NODE"},                      // srun
+	}
+)
+
+// Training returns who this process is among those that train together. Of srun inside a job
+// array that is srun's number: the array's tasks are jobs of their own.
+//
+// Without any launcher's variables the Process is the zero value. One of a pair without the
+// other is an error that names both.
+func Training(lookup Lookup) (Process, error) {
+	return find(lookup, append(append([]launcher(nil), ranks...), jobs...), 0)
+}
+
+// Work returns who this process is among those that each do a part of some work by
+// themselves. An array's number counts more than that of a process inside of it. A size that
+// is not 0 is taken where the launcher tells the rank alone, as Kubernetes does; it must be
+// the launcher's where that tells both.
+func Work(lookup Lookup, size int) (Process, error) {
+	return find(lookup, append(append([]launcher{array}, jobs...), ranks...), size)
+}
+
+func find(lookup Lookup, launchers []launcher, size int) (Process, error) {
+	for _, l := range launchers {
+		rank, hasRank := lookup(l.rank)
+		total, hasSize := lookup(l.size)
+		if hasRank && !hasSize && size > 0 {
+			total, hasSize = strconv.Itoa(size), true
+		}
+		switch {
+		case hasRank && hasSize:
+			p, err := l.parse(lookup, rank, total)
+			if err == nil && size > 0 && p.Size != size {
+				err = fmt.Errorf("environment: %s=%s, and not %d", l.size, total, size)
+			}
+			return p, err
+		case hasRank || hasSize && l.rank != "SLURM_PROCID": // Slurm sets the number for a batch script, too, which is no task
+			return Process{}, l.half(hasRank)
+		}
+	}
+	return Process{}, nil
+}
+
+func (l launcher) half(hasRank bool) error {
+	set, missing := l.rank, l.size
+	if !hasRank {
+		set, missing = missing, set
+	}
+	return fmt.Errorf("environment: %s is set, but not %s; set both", set, missing)
+}
+
+func (l launcher) parse(lookup Lookup, rank, size string) (Process, error) {
+	var errs []error
+	number := func(name, text string) int {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("environment: %s=%q is no number", name, text))
+		}
+		return n
+	}
+	p := Process{Rank: number(l.rank, rank), Size: number(l.size, size), From: l.rank + "=" + rank + " " + l.size + "=" + size}
+	if l.first != "" {
+		first, last := l.limit(lookup, l.first, 0, number), l.limit(lookup, l.last, -1, number)
+		p.Rank -= first
+		if last >= 0 && last-first+1 != p.Size {
+			errs = append(errs, fmt.Errorf("environment: %s=%d, %s=%d, but %s=%s: an array with gaps or steps does not say which part a task is; use one such as --array=0-%d",
+				l.first, first, l.last, last, l.size, size, p.Size-1))
+		}
+	}
+	if text, ok := lookup(l.local); ok && l.local != "" {
+		if n, err := strconv.Atoi(text); err == nil && n > 0 { // srun writes "2(x3)" for several nodes
+			p.Local = n
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return Process{}, err
+	}
+	if p.Size < 1 || p.Rank < 0 || p.Rank >= p.Size {
+		return Process{}, fmt.Errorf("environment: %s=%d, %s=%d: a rank is from 0 to size-1", l.rank, p.Rank, l.size, p.Size)
+	}
+	return p, nil
+}
+
+// limit returns the first or last number of an array, or what stands for one that is not set.
+func (l launcher) limit(lookup Lookup, name string, none int, number func(name, text string) int) int {
+	text, ok := lookup(name)
+	if !ok {
+		return none
+	}
+	return number(name, text)
+}
