@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import mmap
 import os
 import sys
@@ -11,10 +13,15 @@ import numpy as np
 
 from .errors import CorruptError, Error
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 HEADER_BYTES = 4096
 
 _WILLNEED: int | None = getattr(mmap, "MADV_WILLNEED", None)
-_UNTRACKED = {"trackfd": False} if sys.version_info >= (3, 13) else {}
+_NORESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
 
 @dataclass(frozen=True)
@@ -39,31 +46,35 @@ class Column:
     """One array of a dataset, in one extent a shard.
 
     ``mode`` is "r" for arrays that cannot be written to, or "c" for copy on write: what is
-    written stays in this process. Files are opened when their first byte is asked for.
+    written stays in this process. All files are mapped at once, so what is read later is what
+    was opened, whatever takes the place of the files meanwhile. Each mapping has a descriptor.
+
+    Raise CorruptError where a file has another header or size than the extent says.
     """
 
     def __init__(self, name: str, dtype: np.dtype, shape: tuple[int, ...], extents: list[Extent], mode: str = "r") -> None:
         self.name, self.dtype, self.shape, self.extents, self.mode = name, dtype, shape, extents, mode
         self.row_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-        self._mapped: list[_Mapped | None] = [None] * len(extents)
+        self._mapped: list[_Mapped] = [_Mapped(self, extent) for extent in extents]
 
     def part(self, k: int) -> np.ndarray:
-        """Return the rows of extent k as an array over the file."""
-        return self._map(k).array
+        """Return the rows of extent k as an array over the file.
+
+        Raise CorruptError if the file was truncated since it was opened.
+        """
+        if not self._mapped:
+            raise Error(f"{self.extents[k].path}: the dataset was closed")
+        mapped = self._mapped[k]
+        mapped.check()
+        return mapped.array
 
     def prefetch(self, k: int, first: int, count: int) -> None:
         """Start to read rows of extent k from disk, and do not wait."""
-        self._map(k).prefetch(first * self.row_bytes, count * self.row_bytes)
+        self._mapped[k].prefetch(first * self.row_bytes, count * self.row_bytes)
 
     def close(self) -> None:
         """Forget the maps. Memory is given back when the last array over it is gone."""
-        self._mapped = [None] * len(self.extents)
-
-    def _map(self, k: int) -> _Mapped:
-        mapped = self._mapped[k]
-        if mapped is None:
-            mapped = self._mapped[k] = _Mapped(self, self.extents[k])
-        return mapped
+        self._mapped = []
 
 
 class _Mapped:
@@ -72,20 +83,24 @@ class _Mapped:
     def __init__(self, column: Column, extent: Extent) -> None:
         size = extent.count * column.row_bytes
         start = extent.offset - extent.offset % mmap.ALLOCATIONGRANULARITY
-        access = mmap.ACCESS_COPY if column.mode == "c" else mmap.ACCESS_READ
         try:
-            with open(extent.path, "rb") as f:
-                check_inside(extent.path, extent.offset, size, os.fstat(f.fileno()).st_size)
-                if extent.npy:
-                    _check_header(extent, column, f.read(HEADER_BYTES))
-                length = max(1, extent.offset + size - start)
-                self._map = mmap.mmap(f.fileno(), length, access=access, offset=start, **_UNTRACKED)
+            try:
+                self._map = _map(extent, column, size, start)
+            except OSError as e:
+                if e.errno != errno.EMFILE or not _more_descriptors():
+                    raise
+                self._map = _map(extent, column, size, start)
         except OSError as e:
-            raise Error(f"{extent.path}: {e.strerror or e}") from e
-        self._skip = extent.offset - start
-        elements = size // column.dtype.itemsize
-        flat = np.frombuffer(self._map, column.dtype, elements, self._skip)
+            raise _explained(extent.path, e) from e
+        self._path, self._end, self._skip = extent.path, extent.offset + size, extent.offset - start
+        flat = np.frombuffer(self._map, column.dtype, size // column.dtype.itemsize, self._skip)
         self.array = flat.reshape((extent.count, *column.shape))
+
+    def check(self) -> None:
+        """Raise CorruptError if the file has become too short: to read its memory would end the process."""
+        size = self._map.size()  # of the file, by its descriptor
+        if size < self._end:
+            raise CorruptError(f"{self._path}: it was truncated to {size} bytes while it was open; make the dataset again")
 
     def prefetch(self, start: int, size: int) -> None:
         if _WILLNEED is None or size <= 0:
@@ -93,6 +108,40 @@ class _Mapped:
         start += self._skip
         page = start - start % mmap.PAGESIZE
         self._map.madvise(_WILLNEED, page, start + size - page)
+
+
+def _map(extent: Extent, column: Column, size: int, start: int) -> mmap.mmap:
+    """Check the file of an extent, and map its bytes from start on."""
+    with open(extent.path, "rb") as f:
+        check_inside(extent.path, extent.offset, size, os.fstat(f.fileno()).st_size)
+        if extent.npy:
+            _check_header(extent, column, f.read(HEADER_BYTES))
+        length = max(1, extent.offset + size - start)
+        if column.mode == "r":
+            return mmap.mmap(f.fileno(), length, access=mmap.ACCESS_READ, offset=start)
+        if sys.platform != "linux":
+            return mmap.mmap(f.fileno(), length, access=mmap.ACCESS_COPY, offset=start)
+        # Only what is written to needs memory, so that there need not be room for all of it.
+        return mmap.mmap(f.fileno(), length, flags=mmap.MAP_PRIVATE | _NORESERVE, prot=mmap.PROT_READ | mmap.PROT_WRITE, offset=start)
+
+
+def _more_descriptors() -> bool:
+    """Let this process have as many files open as the system allows it; return False if it could before."""
+    if resource is None:
+        return False
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return False
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        return True
+    return False
+
+
+def _explained(path: str, e: OSError) -> Error:
+    if e.errno == errno.EMFILE:
+        return Error(f"{path}: {e.strerror}: a dataset needs a descriptor for each of its files; raise the limit (ulimit -n), or make larger shards")
+    return Error(f"{path}: {e.strerror or e}")
 
 
 def check_inside(path: str, offset: int, size: int, file_size: int) -> None:

@@ -10,12 +10,15 @@ import numpy as np
 
 from .batch import Batch
 from .column import Column
-from .errors import CorruptError
+from .errors import CorruptError, Error
 from .field import Field, chosen
-from .layout import Layout, column_names, locate, select
+from .layout import Layout, column_names, locate, select, stamp
 from .ragged import RaggedRecords
 from .records import Piece, Places, Records
 from .verify import verify
+
+#: How often a dataset is opened anew that is replaced just then.
+_ATTEMPTS = 16
 
 
 class Dataset:
@@ -23,8 +26,9 @@ class Dataset:
 
     ``ds["images"]`` is a field over all shards; ``ds[i]`` a record as a dict; ``ds[i:j]`` and
     ``ds[[3, 1, 2]]`` a Batch. It is a map-style dataset for torch's DataLoader as it is, with
-    batched fetch (``__getitems__``). What is pickled is its path: each process maps the files
-    for itself, when it first reads. It may be used by several threads.
+    batched fetch (``__getitems__``). What is pickled is its path and its id: each process maps
+    the files for itself, and raises Error if another dataset has taken the place of this one.
+    It may be used by several threads.
     """
 
     def __init__(
@@ -38,12 +42,18 @@ class Dataset:
             raise ValueError(f'mode {mode!r} is neither "r" (read) nor "c" (copy on write)')
         self.path, self.split, self.mode = os.fspath(path), split, mode
         self._chosen = chosen(fields)
+        self._id = ""
         self._open()
 
     @property
     def manifest(self) -> dict[str, Any]:
         """What the writer recorded, as in docs/format.md; empty for an HDF5 file of other origin."""
         return self._layout.manifest
+
+    @property
+    def id(self) -> str:
+        """32 hex digits over fields and content; of a file that penstock did not write, its size and time."""
+        return self._id
 
     @property
     def format(self) -> str:
@@ -83,7 +93,7 @@ class Dataset:
         return Batch({name: self._records[name].take(records) for name in self.fields}, len(records))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"path": self.path, "split": self.split, "mode": self.mode, "_chosen": self._chosen}
+        return {"path": self.path, "split": self.split, "mode": self.mode, "_chosen": self._chosen, "_id": self._id}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -95,14 +105,19 @@ class Dataset:
         Return the number of bytes that were compared: 0 if there are no checksums. Raise
         CorruptError, with the list ``damages``, if some are wrong.
         """
-        compared, damages, _ = verify(list(self._columns.values()))
+        try:
+            compared, damages, _ = verify(list(self._columns.values()))
+        except (Error, OSError) as e:
+            self._check_unchanged(e)
+            raise
         if damages:
+            self._check_unchanged()
             more = f", and {len(damages) - 1} more" if len(damages) > 1 else ""
             raise CorruptError(f"{damages[0]}{more}; make the dataset again", damages)
         return compared
 
     def close(self) -> None:
-        """Forget the maps. Memory is given back once no array over it is left."""
+        """Forget the maps, after which records cannot be read. Memory is given back once no array over it is left."""
         for column in self._columns.values():
             column.close()
 
@@ -113,7 +128,32 @@ class Dataset:
         self.close()
 
     def _open(self) -> None:
-        self._layout = locate(self.path)
+        """Map the files. What is mapped is all of one dataset, also if it is being replaced meanwhile."""
+        for _ in range(_ATTEMPTS):
+            self._stamp = stamp(self.path)
+            try:
+                self._adopt(locate(self.path))
+            except (Error, KeyError, OSError):
+                if stamp(self.path) == self._stamp:
+                    raise
+            else:
+                if stamp(self.path) == self._stamp:
+                    break
+        else:
+            raise Error(f"{self.path}: it was replaced {_ATTEMPTS} times while it was being opened; open it when that is done")
+        found = str(self.manifest.get("id") or "size {2}, time {3}".format(*self._stamp or 4 * (0,)))
+        if self._id not in ("", found):
+            self.close()
+            raise Error(f"{self.path}: another dataset has taken its place since it was opened: {self._id} then, {found} now; open it again")
+        self._id = found
+
+    def _check_unchanged(self, cause: Exception | None = None) -> None:
+        """Raise Error if the checksums at the path are not those of what is mapped."""
+        if stamp(self.path) != self._stamp:
+            raise Error(f"{self.path}: it was replaced or appended to since it was opened, so its checksums are others; open it again") from cause
+
+    def _adopt(self, layout: Layout) -> None:
+        self._layout = layout
         known = self._layout.fields
         for name in self._chosen or ():
             if name not in known:
@@ -167,7 +207,8 @@ def open(
 
     ``fields`` names those that are wanted, in that order; ``split`` opens that part of the
     dataset alone. With mode "c" arrays can be written to, and what is written stays in this
-    process. It reads the manifest, and no record.
+    process. It reads the manifest and the headers of the files, and no record. The dataset stays
+    what it was when it was opened, also after ``preprocess --overwrite`` or ``--append``.
 
     Raise penstock.Error or one of its kinds: CorruptError, UnsupportedError.
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Optional
 
 from .column import Extent
 from .errors import Error
@@ -33,6 +33,19 @@ class Layout:
         """Ranges [first, end) of records, by name."""
         splits = self.manifest.get("splits") or []
         return {s["name"]: [(int(a), int(b)) for a, b in s["ranges"]] for s in splits}
+
+
+#: Which file a path leads to, and when that was written: it is another after any replacement.
+Stamp = Optional[tuple[int, int, int, int]]
+
+
+def stamp(path: str) -> Stamp:
+    """Return the stamp of the dataset at path, which is that of its manifest or of its HDF5 file; None if there is none."""
+    try:
+        s = os.stat(os.path.join(path, "manifest.json") if os.path.isdir(path) else path)
+    except OSError:
+        return None
+    return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns
 
 
 def locate(path: str) -> Layout:

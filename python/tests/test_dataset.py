@@ -2,14 +2,16 @@ import json
 import os
 import pickle
 import random
+import shutil
 import sys
 import threading
 import unittest
+from unittest import mock
 
 import numpy as np
 
 import penstock
-from penstock import crc32c
+from penstock import column, crc32c, dataset
 
 from . import data
 
@@ -151,12 +153,15 @@ class DatasetTest(data.Copied):
             with open("/proc/self/maps") as f:
                 return sum("pixels" in line for line in f)
 
+        before = len(os.listdir("/proc/self/fd"))
         ds = penstock.open(data.path("pixels"))
-        self.assertEqual(maps(), 0)
-        ds["images"].numpy()
-        self.assertEqual(maps(), 1)
+        self.assertEqual(maps(), 2)
         ds.close()
         self.assertEqual(maps(), 0)
+        self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+        for use in (lambda: ds["images"][0], lambda: ds[0], lambda: ds[[1, 2]]):
+            with self.assertRaisesRegex(penstock.Error, "was closed"):
+                use()
 
     @unittest.skipUnless(os.path.exists("/proc/self/status"), "no /proc here")
     def test_memory_is_flat_over_epochs(self):
@@ -175,6 +180,14 @@ class DatasetTest(data.Copied):
         self.assertLess(sizes[-1] - sizes[9], 1024, f"RssAnon in KiB: {sizes}")
 
 
+def seal(name, manifest):
+    """Write a manifest with its checksum."""
+    del manifest["crc32c"]
+    text = json.dumps(manifest)[:-1].encode() + b',\n  "crc32c": "'
+    with open(name, "wb") as f:
+        f.write(text + b'%08x"\n}\n' % crc32c.of_bytes(text))
+
+
 class RefusedTest(data.Copied):
     def manifest(self, change):
         ds = self.copy("images")
@@ -182,10 +195,7 @@ class RefusedTest(data.Copied):
         with open(name) as f:
             m = json.load(f)
         change(m)
-        del m["crc32c"]
-        text = json.dumps(m)[:-1].encode() + b',\n  "crc32c": "'
-        with open(name, "wb") as f:
-            f.write(text + b'%08x"\n}\n' % crc32c.of_bytes(text))
+        seal(name, m)
         return ds
 
     def test_a_manifest_is_sealed(self):
@@ -267,8 +277,9 @@ class RefusedTest(data.Copied):
         name = self.copy("images")
         ds = penstock.open(name)
         os.truncate(os.path.join(name, "images-00000.npy"), 5000)
-        with self.assertRaisesRegex(penstock.CorruptError, "cut short"):
-            ds["images"][0]
+        for use in (lambda: ds["images"][0], lambda: ds[0], lambda: ds[[1, 2]], lambda: ds["images"].parts, ds.verify):
+            with self.assertRaisesRegex(penstock.CorruptError, "images-00000.npy: it was truncated to 5000 bytes"):
+                use()
 
     def test_header(self):
         name = self.copy("images")
@@ -277,6 +288,129 @@ class RefusedTest(data.Copied):
             f.write(b"x")
         with self.assertRaisesRegex(penstock.CorruptError, "byte 0x40"):
             penstock.open(name)["images"][0]
+
+
+def relabel(ds, label):
+    """Make another dataset of a copy of "images": the same fields and sizes, one label for all, and an id of its own."""
+    for k in range(100):
+        name = os.path.join(ds, f"labels-{k:05d}.npy")
+        if not os.path.exists(name):
+            break
+        labels = np.load(name, mmap_mode="r+")
+        labels[:] = label
+    name = os.path.join(ds, "manifest.json")
+    with open(name) as f:
+        m = json.load(f)
+    m["id"] = f"{label:032x}"
+    seal(name, m)
+
+
+class ReplacedTest(data.Copied):
+    """A dataset whose place another takes, as preprocess --overwrite does it."""
+
+    def setUp(self):
+        self.path, self.other = self.copy("images"), self.copy("images")
+        relabel(self.path, 7)
+        relabel(self.other, 8)
+
+    def replace(self):
+        os.rename(self.path, self.path + ".old")
+        os.rename(self.other, self.path)
+        shutil.rmtree(self.path + ".old")
+
+    def test_what_was_opened_stays(self):
+        for mode in ("r", "c"):
+            with self.subTest(mode):
+                ds = penstock.open(self.path, mode=mode)
+                was = ds["images"].numpy()
+                self.replace()
+                self.assertEqual(set(ds["labels"].numpy().tolist()), {7})
+                np.testing.assert_array_equal(ds[np.arange(1500)]["images"], was)
+                self.assertEqual(penstock.open(self.path)[3]["labels"], 8)
+                with self.assertRaisesRegex(penstock.Error, f"{self.path}: another dataset has taken its place .*: {7:032x} then, {8:032x} now"):
+                    pickle.loads(pickle.dumps(ds))
+                self.setUp()
+
+    def test_verify_tells_a_replaced_dataset_from_a_damaged_one(self):
+        ds = penstock.open(self.path)
+        self.replace()
+        with self.assertRaisesRegex(penstock.Error, "it was replaced or appended to"):
+            ds.verify()
+
+    def test_opening_while_it_is_replaced(self):
+        real, at = dataset.locate, []
+
+        def locate(path):
+            layout = real(path)
+            if not at:
+                at.append(path)
+                self.replace()  # between the manifest and the files
+            return layout
+
+        with mock.patch.object(dataset, "locate", locate):
+            ds = penstock.open(self.path)
+        self.assertEqual((ds.id, set(ds["labels"].numpy().tolist())), (f"{8:032x}", {8}))
+        with mock.patch.object(dataset, "stamp", lambda path: object()), self.assertRaisesRegex(penstock.Error, "replaced 16 times"):
+            penstock.open(self.path)
+
+    def test_hdf5(self):
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest("no h5py")
+        path, other = (os.path.join(self.path, f"{k}.h5") for k in range(2))
+        for k, file in enumerate((path, other)):
+            with h5py.File(file, "w") as f:
+                f["x"] = np.full(50, k)
+                f["y"] = np.full((50, 3), k, np.uint8)
+            os.utime(file, ns=(1, 1 + k))
+        ds = penstock.open(path)
+        os.replace(other, path)
+        self.assertEqual(set(ds["x"].numpy().tolist()) | set(ds["y"].numpy().ravel().tolist()), {0})
+        with self.assertRaisesRegex(penstock.Error, "another dataset has taken its place"):
+            pickle.loads(pickle.dumps(ds))
+        self.assertEqual(penstock.open(path)[0]["x"], 1)
+
+    def test_hdf5_of_our_own(self):
+        if not os.path.exists(data.path("types.h5")):
+            self.skipTest("no HDF5 file: Go was built without libhdf5")
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest("no h5py")
+        path, other = self.copy("types.h5"), self.copy("types.h5")
+        was = penstock.open(path)
+        with h5py.File(other, "r+") as f:
+            text = f["penstock/manifest"][()]
+            m = json.loads(text)
+            name = os.path.join(self.path, "other.json")
+            seal(name, {**m, "id": 32 * "5"})
+            with open(name, "rb") as sealed:
+                new = sealed.read()
+            del f["penstock/manifest"]
+            f["penstock/manifest"] = np.bytes_(new)
+            f["int64"][:] = 5
+        os.replace(other, path)
+        self.assertEqual(was["int64"].numpy().tobytes(), data.expected("types", "int64"))
+        self.assertEqual(penstock.open(path)["int64"][77], 5)
+        with self.assertRaisesRegex(penstock.Error, f"{was.id} then, {32 * '5'} now"):
+            pickle.loads(pickle.dumps(was))
+
+    @unittest.skipUnless(os.path.isdir("/proc/self/fd"), "no /proc here")
+    def test_more_files_than_this_process_may_have_open(self):
+        try:
+            import resource
+        except ImportError:
+            self.skipTest("this system has no limit of open files")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 4, hard))
+        self.assertEqual(len(penstock.open(self.path)["images"].numpy()), 1500)
+        few = len(os.listdir("/proc/self/fd")) + 4
+        with mock.patch.object(column.resource, "getrlimit", lambda _: (few, few)):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (few, hard))
+            with self.assertRaisesRegex(penstock.Error, r"Too many open files.*ulimit -n"):
+                penstock.open(self.path)
 
 
 class NumPyOnlyTest(unittest.TestCase):
