@@ -41,6 +41,7 @@ const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos.csv out/boxes --fields 'file=images:image,boxes:float32[*,4]' --resize 512x512
   preprocess mnist.csv out/mnist --fields 'label,pixel*=images:uint8[1,28,28]'
   preprocess 'shards/*.tar' out/web --keep-encoded --split train=0.95,val=0.05
+  preprocess photos out/photos --keep-encoded --resize 512
   preprocess other.h5 out/flat --resume
   preprocess out/flat archive.h5 --compress gzip
   preprocess 's3://lab/photos?region=eu-central-1' s3://lab/ds --resize 256 --crop 224

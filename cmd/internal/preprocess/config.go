@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -44,7 +43,9 @@ type Config struct {
 	NormalizeSplit string
 
 	Rules
-	KeepEncoded bool // keep files of images as they are, as a field of variable length
+	KeepEncoded bool // keep files of images, as a field of variable length: Resize makes smaller only those that are large
+	Quality     int  // of JPEGs that are made then, 1 to 100; 0 is 90
+	LargerThan  int  // pixels of the side that Fit names; smaller files are kept as they are; 0 is what Resize makes
 
 	Workers    int   // goroutines that decode, each one image at a time
 	ShardBytes int64 // of a flat dataset's largest field, as store.FlatOptions; 0 is its default
@@ -176,7 +177,7 @@ func (c Config) problems() (list []string) {
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
 	add(c.NormalizeSplit != "" && !c.Normalize.Dataset, "--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
 	add(c.Append && c.Normalize.ofImages() && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
-	add(c.KeepEncoded && (c.changesPixels() || c.Alpha != imagefile.DropAlpha), "--keep-encoded: keeps the files as they are, so no other flag can change their pixels")
+	c.keepProblems(add)
 	for _, place := range []string{c.Source, c.Dest} {
 		scheme, _, url := strings.Cut(place, "://")
 		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what lies at s3://, gs://, azblob:// or file://", remote.Redact(place), scheme)

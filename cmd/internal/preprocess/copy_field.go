@@ -39,33 +39,3 @@ func (f copyField) check(value []byte) error {
 	}
 	return nil
 }
-
-// keepField keeps files of images as they are, once they are found to be readable.
-type keepField struct {
-	copyField
-	opener func() opener
-}
-
-func (f keepField) worker() fieldWorker { return keepWorker{f, f.opener()} }
-
-// keepWorker is a worker's part of a keepField.
-type keepWorker struct {
-	keepField
-	opener opener
-}
-
-func (w keepWorker) close() { w.opener.close() }
-
-func (w keepWorker) probe(name string, value []byte) (store.Field, error) {
-	if _, err := w.opener.open(value); err != nil {
-		return store.Field{}, err
-	}
-	return w.keepField.probe(name, value)
-}
-
-func (w keepWorker) do(name string, dst, value []byte) (out []byte, bad, fatal error) {
-	if _, err := w.opener.open(value); err != nil {
-		return dst, err, nil
-	}
-	return w.keepField.do(name, dst, value)
-}

@@ -74,7 +74,7 @@ func (c Config) fieldJob(f source.Field, recipe json.RawMessage) (fieldJob, erro
 	}
 	switch {
 	case f.Image() && c.KeepEncoded:
-		return keepField{copyField{f}, c.decodes}, nil
+		return c.keptField(f, recipe)
 	case f.Image():
 		return c.imageField(f, recipe)
 	case recipe != nil && (f.Layout == "" || !isImageRecipe(recipe)):

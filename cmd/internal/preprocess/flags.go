@@ -68,7 +68,9 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.alpha, "alpha", "dropped", "`WHAT` of transparency: "+of("alpha")+"; dropped as Pillow's convert does, not blended; white as img2dataset, the image as it looks on it")
 	fs.StringVar(&f.deep, "sixteen-bit", "high-byte", "`WHAT` of images with 16 bits a sample: "+of("sixteen-bit")+"; Pillow clips gray ones to white")
 	fs.StringVar(&f.cmyk, "cmyk", "converted", "`WHAT` of CMYK images: "+of("cmyk")+"; converted as Pillow does, colour profiles aside")
-	fs.BoolVar(&c.KeepEncoded, "keep-encoded", false, "keep image files as they are, as a field of variable length, for the loader to decode")
+	fs.BoolVar(&c.KeepEncoded, "keep-encoded", false, "keep image files, as a field of variable length, for the loader to decode; with --resize, large ones are made smaller")
+	fs.IntVar(&c.Quality, "jpeg-quality", 0, "`QUALITY` of files that are made smaller, 1 to 100 (default 90)")
+	fs.IntVar(&c.LargerThan, "larger-than", 0, "make only files of more than `N` pixels smaller, of the side that --fit names (default SIZE)")
 	fs.StringVar(&f.normalize, "normalize", "none", "`MEAN/STD`, such as 0.5,0.5,0.5/0.25,0.25,0.25, or a name: none, imagenet, dataset (its own figures; dataset:FIELD@AXIS,... for arrays), inception, clip; "+
 		"float types store (x/255-MEAN)/STD, uint8 notes it in the dataset for the loader to do")
 	fs.StringVar(&c.NormalizeSplit, "normalize-split", "", "`SPLIT` that --normalize dataset is computed from, or all (default the training split, all records without splits)")
@@ -98,7 +100,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	cli.Group(cmd, "Source and dataset", "from", "fields", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup", "view")
 	cli.Group(cmd, "Compression", compressNames...)
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
-	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded")
+	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than")
 	cli.Group(cmd, "Many machines, buckets", "rank", "world-size", "spool")
 	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline", "print-pipeline", "json", "quiet")
 	for name, list := range choices {

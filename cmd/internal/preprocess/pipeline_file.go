@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/transforms"
 )
 
 // pipelineFile is what --pipeline reads, in YAML or JSON: a store.Recipe, as a manifest has
@@ -42,7 +43,7 @@ var pipelineKeys = []string{"program", "decoder", "options", "transforms"}
 // recipeFlags are the flags that a recipe has: all that the bytes of a dataset depend on,
 // transforms aside.
 var recipeFlags = []string{
-	"from", "fields", "shard-size", "compress", "chunk-records", "chunk-bytes", "shuffle-bytes", "color", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded",
+	"from", "fields", "shard-size", "compress", "chunk-records", "chunk-bytes", "shuffle-bytes", "color", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than",
 	"max-pixels", "on-error", "max-errors", "split", "stratify", "shuffle", "dedup",
 }
 
@@ -196,14 +197,22 @@ func mapKeys[V any](m map[string]V) func(func(string) bool) {
 	}
 }
 
+// imagePipeline returns the transforms that the flags ask for of files of images.
+func (c Config) imagePipeline() (*transforms.Pipeline, error) {
+	if c.KeepEncoded {
+		return c.shrinking(nil)
+	}
+	return c.pipeline()
+}
+
 // printPipeline writes the recipe as YAML.
 func printPipeline(w io.Writer, c Config) error {
 	if !c.KeepEncoded {
 		c = c.images()
 	}
 	text := c.Transforms
-	if text == nil && !c.KeepEncoded {
-		p, err := c.pipeline()
+	if text == nil && (!c.KeepEncoded || c.shrinks()) {
+		p, err := c.imagePipeline()
 		if err != nil {
 			return err
 		}

@@ -55,6 +55,9 @@ func TestRecipeRunsAgain(t *testing.T) {
 		},
 		"shuffle": func(c *Config) { c.Shuffle = Seed{true, 9} },
 		"encoded": func(c *Config) { c.Resize, c.Crop, c.KeepEncoded = nil, nil, true },
+		"smaller": func(c *Config) {
+			c.Resize, c.Crop, c.KeepEncoded, c.Quality, c.LargerThan, c.Fit = []int{20}, nil, true, 70, 30, "longer"
+		},
 		"table": func(c *Config) {
 			c.Source, c.Resize, c.Crop, c.Fields = table, nil, nil, "label,number=square:int32"
 			c.Transforms = []byte(`[{"op":"Cast","field":"square","dtype":"float32"},{"op":"Scale","field":"square","factor":0.5}]`)

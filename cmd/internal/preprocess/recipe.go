@@ -79,6 +79,7 @@ func (c Config) options() map[string]string {
 		"sixteen-bit": choose(c.RefuseDeep, "refused", "high-byte"), "cmyk": choose(c.RefuseCMYK, "refused", "converted"),
 		"color": c.Color, "normalize": c.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
 		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.KeepEncoded, "true", ""),
+		"jpeg-quality": choose(c.shrinks(), strconv.Itoa(c.quality()), ""), "larger-than": choose(c.LargerThan != 0, strconv.Itoa(c.LargerThan), ""),
 		"split": splitText(c.Split), "stratify": choose(c.Stratify, "true", ""), "shuffle": c.Shuffle.String(),
 		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
 		"shard-size": choose(c.ShardBytes != 0 && c.format() == formatFlat, strconv.FormatInt(c.ShardBytes, 10), ""),
@@ -99,6 +100,8 @@ func (j *job) transforms() (json.RawMessage, error) {
 		case *imageField:
 			p = f.pipeline
 		case arrayField:
+			p = f.pipeline
+		case *shrinkField:
 			p = f.pipeline
 		default:
 			continue
@@ -125,7 +128,7 @@ func (j *job) several() bool {
 	images, arrays := 0, 0
 	for i, f := range j.fields {
 		switch f.(type) {
-		case *imageField:
+		case *imageField, *shrinkField:
 			images++
 		case arrayField:
 			arrays++

@@ -29,6 +29,9 @@ func (r Rules) alpha() string {
 	return "refused"
 }
 
+// keepPixels reports whether an image that is taken has the pixels that are stored in it.
+func (r Rules) keepPixels() bool { return !r.Orient && r.Alpha == imagefile.DropAlpha }
+
 // rules refuse files by their header.
 type rules Rules
 
