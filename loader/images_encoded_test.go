@@ -29,7 +29,7 @@ import (
 )
 
 // kinds holds an image file of every kind.
-const kinds = "../internal/decode/testdata/kinds"
+const kinds = "../internal/imagefile/testdata/kinds"
 
 // kindsOfFiles returns image files of every kind that can be opened.
 func kindsOfFiles(t testing.TB) (files [][]byte) {
