@@ -128,13 +128,16 @@ func (w *writer) end() error {
 	return w.keeper.End(undo)
 }
 
-// publish completes the file and gives it its name.
+// publish completes the file, seals its metadata and gives it its name.
 func (s *staged) publish(m *store.Manifest, stage *store.Stage, name string) error {
 	if err := s.finishFile(m); err != nil {
 		return err
 	}
 	if err := s.verify(m); err != nil {
 		return err
+	}
+	if err := store.SealHDF5(s.file); err != nil {
+		return pathless(err)
 	}
 	f := s.file
 	s.file = nil

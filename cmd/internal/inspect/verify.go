@@ -24,6 +24,7 @@ type Verification struct {
 	Records   int64    `json:"records"`
 	Bytes     int64    `json:"bytes"`         // of records that were compared with their checksums
 	Checksums int64    `json:"checksums"`     // compared
+	Metadata  int64    `json:"metadata"`      // bytes of an HDF5 file beside its records that match their checksum
 	Chunks    int64    `json:"chunks"`        // of an HDF5 file of other origin, compared with the checksums of their filters
 	Damages   []Damage `json:"damages"`       // by field, shard and record
 	Unchecked []string `json:"unchecked"`     // sentences: what nothing vouches for
@@ -196,7 +197,30 @@ func problem(err error) string {
 	return text
 }
 
+// metadata compares what an HDF5 file has beside its records with the checksum that it was
+// written with.
+func (v *Verification) metadata(p *place) error {
+	info, err := p.file.Stat()
+	if err != nil {
+		return err
+	}
+	v.Metadata, err = store.CheckHDF5Seal(p.file, info.Size())
+	switch {
+	case errors.Is(err, store.ErrNoSeal) && p.ours():
+		v.Unchecked = append(v.Unchecked, "metadata: it has no checksum, as another program has written the file anew")
+	case errors.Is(err, store.ErrNoSeal):
+	case errors.Is(err, store.ErrCorrupt):
+		v.Damages = append(v.Damages, Damage{File: filepath.Base(p.path), Problem: problem(err)})
+	default:
+		return err
+	}
+	return nil
+}
+
 func (v *Verification) hdf5(ctx context.Context, p *place, opts VerifyOptions) error {
+	if err := v.metadata(p); err != nil {
+		return err
+	}
 	d, _, err := p.locateOrTree()
 	if err != nil && p.ours() {
 		return err

@@ -10,9 +10,9 @@ import (
 
 const verifyLong = `Read every record and compare it with its checksum (CRC32C); compare sizes and headers
 of the files with the manifest. A line names field, shard, records, file and byte of each
-damage. Nothing is changed. The manifest has a checksum of its own, the other metadata of an
-HDF5 file have none: they are checked for sense. So are HDF5 files made elsewhere, of which
-chunks are compared with the checksums that deflate and fletcher32 left.
+damage. Nothing is changed. All else in an HDF5 file of preprocess has one checksum, so that no
+byte is left out. HDF5 files made elsewhere are checked for sense, and their chunks compared
+with the checksums that deflate and fletcher32 left.
 
 Exit codes: 0 whole, 1 damaged or unreadable, 2 wrong usage, 130 interrupted.`
 

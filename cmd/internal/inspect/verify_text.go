@@ -30,13 +30,21 @@ func (v *Verification) renderNotes(b *strings.Builder) {
 		fmt.Fprintf(b, "note: %s is no file of the dataset\n", printable(u))
 	}
 	if v.Whole && v.Checksums > 0 {
-		fmt.Fprintf(b, "%s is whole: %s, %s match %s\n", printable(v.Path),
-			cli.Counted(v.Records, "record"), cli.Bytes(v.Bytes), cli.Counted(v.Checksums, "checksum"))
+		fmt.Fprintf(b, "%s is whole: %s, %s match %s%s\n", printable(v.Path),
+			cli.Counted(v.Records, "record"), cli.Bytes(v.Bytes), cli.Counted(v.Checksums, "checksum"), v.metadataText())
 	} else if v.Whole && v.Chunks > 0 {
 		fmt.Fprintf(b, "%s: its structure is sound; %s match the checksums of their filters\n", printable(v.Path), cli.Counted(v.Chunks, "chunk"))
 	} else if v.Whole {
 		fmt.Fprintf(b, "%s: its structure is sound; there are no checksums to compare its content with\n", printable(v.Path))
 	}
+}
+
+// metadataText says how much of an HDF5 file beside its records was compared.
+func (v *Verification) metadataText() string {
+	if v.Metadata == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s of metadata match theirs", cli.Bytes(v.Metadata))
 }
 
 // String names everything that there is to name.
