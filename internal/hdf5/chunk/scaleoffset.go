@@ -26,6 +26,7 @@ import (
 // number, numbers are stored as they are.
 type scaleOffset struct {
 	asStored bool // the filter does nothing: the user asked for all bits of a number
+	tooMany  int  // bits asked for, if they are more than a number has: the library skips the filter in every chunk
 	size     int  // bytes of a number: 1, 2, 4 or 8
 	count    int  // numbers in a chunk
 	float    bool
@@ -64,8 +65,11 @@ func newScaleOffset(params []uint32, size int) (s scaleOffset, err error) {
 	switch {
 	case s.float && (params[soKind] != 0 || s.size < 4), !s.float && params[soKind] != 2, params[soClass] > 1:
 		return s, fmt.Errorf("scaleoffset of kind %d: %w", params[soKind], meta.ErrUnsupported)
-	case !known || s.size*s.count != size || !s.float && int(factor) > 8*s.size:
+	case !known || s.size*s.count != size:
 		return s, fmt.Errorf("scaleoffset of %d numbers of %d bytes, %d bits: %w", s.count, s.size, factor, meta.ErrCorrupt)
+	}
+	if !s.float && int(factor) > 8*s.size {
+		s.tooMany = int(factor)
 	}
 	s.asStored = !s.float && int(factor) == 8*s.size
 	s.scale = math.Pow10(int(factor))
@@ -76,6 +80,9 @@ func newScaleOffset(params []uint32, size int) (s scaleOffset, err error) {
 func (s *scaleOffset) undo(dst, src []byte) error {
 	if s.asStored {
 		return exact(dst, src)
+	}
+	if s.tooMany > 0 {
+		return fmt.Errorf("a chunk of numbers of %d bytes as %d bits each: %w", s.size, s.tooMany, meta.ErrCorrupt)
 	}
 	if len(src) < scaleOffsetHead {
 		return fmt.Errorf("%d bytes have no room for its parameters: %w", len(src), meta.ErrCorrupt)

@@ -146,6 +146,9 @@ def scaled(group):
     group.create_dataset("constant", data=np.full((23, 12), -7), chunks=(5, 12), scaleoffset=0)
     group.create_dataset("wide", data=rng.integers(-2**62, 2**62, (23, 12)), chunks=(5, 12), scaleoffset=0)
     group.create_dataset("all", data=rng.integers(-2**31, 2**31, (23, 12), "i4"), chunks=(5, 12), scaleoffset=32)
+    for typ, bits in (("u1", 9), ("u1", 200), ("<i2", 20), (">i2", 20), ("<i4", 33)):  # more than a number has: chunks are stored as they are
+        group.create_dataset(f"beyond_{typ}_{bits}", data=values(typ, (23, 12)), chunks=(5, 12), scaleoffset=bits)
+        group.create_dataset(f"beyond_{typ}_{bits}_gzip", data=values(typ, (23, 12)), chunks=(5, 12), scaleoffset=bits, compression="gzip")
     group.create_dataset("fixed", data=rng.integers(0, 15, (23, 12)), chunks=(5, 12), scaleoffset=5)
     group.create_dataset("packed", data=values("<i4", (23, 12)), chunks=(5, 12), scaleoffset=0, compression="gzip")
 
