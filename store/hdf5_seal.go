@@ -10,7 +10,7 @@ import (
 	"os"
 	"slices"
 
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
 // The seal of an HDF5 file is a checksum of its metadata: of every byte that is not of the
@@ -113,7 +113,7 @@ func recordExtents(f io.ReaderAt, size int64) (list [][2]int64, err error) {
 	if d.Manifest == nil {
 		return nil, fmt.Errorf("its manifest cannot be found: %w", ErrCorrupt)
 	}
-	file, err := h5meta.Open(f, size)
+	file, err := meta.Open(f, size)
 	if err != nil {
 		return nil, err
 	}
