@@ -27,8 +27,8 @@ class Dataset:
     ``ds["images"]`` is a field over all shards; ``ds[i]`` a record as a dict; ``ds[i:j]`` and
     ``ds[[3, 1, 2]]`` a Batch. It is a map-style dataset for torch's DataLoader as it is, with
     batched fetch (``__getitems__``). What is pickled is its path and its id: each process maps
-    the files for itself, and raises Error if another dataset has taken the place of this one.
-    It may be used by several threads.
+    the files for itself, and raises Error when it is used if another dataset has taken the place
+    of this one. It may be used by several threads.
     """
 
     def __init__(
@@ -97,7 +97,15 @@ class Dataset:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._open()
+        try:
+            self._open()
+        except (Error, KeyError, OSError) as e:
+            # It is raised by the first use, as a worker of a DataLoader reports what happens there.
+            self.__dict__ = {**state, "_failed": e}
+
+    def __getattr__(self, name: str) -> Any:
+        failed: Exception | None = self.__dict__.get("_failed")
+        raise failed or AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def verify(self) -> int:
         """Compare all records, those of other splits too, with their CRC32Cs.

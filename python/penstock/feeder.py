@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import operator
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -34,6 +35,8 @@ _MAX_SEED = (1 << 64) - 1
 _MAX_EPOCHS = (1 << 63) - 1
 _MAX_WORKERS = 1 << 12
 _MAX_AHEAD = 256
+
+_SIZE = re.compile(r"\s*[1-9][0-9]*(\.[0-9]+)?\s*([KMGTP]i?)?B?\s*", re.IGNORECASE)
 
 _INT64 = Rows(np.dtype(np.int64))
 _BOOL = Rows(np.dtype(np.bool_))
@@ -100,6 +103,10 @@ class Feeder:
     run with the same options but ``workers``, ``ahead`` and ``epochs``, and ``rank`` and
     ``world`` where ``batch_size * world`` is the same.
 
+    ``path`` may be a URL (``s3://bucket/key``): what is fetched stays in the folder ``cache_dir``,
+    by default the user's cache folder, in which all datasets together take at most ``cache_size``
+    bytes, as a number or as "500GiB", by default nine tenths of what is free.
+
     A Feeder is for one thread, and for the process that made it: in a child that was forked
     later it raises Error, and what the child keeps of a batch must be a copy. It needs Linux.
     """
@@ -124,6 +131,8 @@ class Feeder:
         state: Mapping[str, Any] | None = None,
         socket: str | os.PathLike[str] | None = None,
         command: str | os.PathLike[str] = "feed",
+        cache_dir: str | os.PathLike[str] | None = None,
+        cache_size: int | str | None = None,
     ) -> None:
         if (path is None) == (socket is None):
             raise ValueError("a Feeder needs either the path of a dataset or the socket of a feed")
@@ -144,7 +153,10 @@ class Feeder:
         self._end = epochs
         where = os.fspath(path if socket is None else socket)  # type: ignore[arg-type]
         self._child: subprocess.Popen[bytes] | None
-        self._child, connection = _connect(where) if path is None else _start(where, os.fspath(command))
+        cache = _cache(cache_dir, cache_size)
+        if cache and path is None:
+            raise ValueError("cache_dir and cache_size belong to the feed that listens: feed URL --socket PATH --cache-dir FOLDER --cache-size BYTES")
+        self._child, connection = _connect(where) if path is None else _start(where, os.fspath(command), cache)
         self._wire = Wire(connection, where, self._child)
         self._finalizer = weakref.finalize(self, _end, self._wire, None, self._child)
         try:
@@ -303,7 +315,19 @@ def _state(state: Any) -> dict[str, Any] | None:
     return dict(state)
 
 
-def _start(path: str, command: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+def _cache(folder: str | os.PathLike[str] | None, size: int | str | None) -> list[str]:
+    """Return the flags of feed for where, and how much of, what it fetched is kept."""
+    flags = [] if folder is None else ["--cache-dir", os.fspath(folder)]
+    if size is None:
+        return flags
+    if isinstance(size, str):
+        if not _SIZE.fullmatch(size):
+            raise ValueError(f'cache_size is {size!r}; it must be bytes, as a number or like "500GiB"')
+        return [*flags, "--cache-size", size]
+    return [*flags, "--cache-size", str(_count("cache_size", size, 1, (1 << 63) - 1))]
+
+
+def _start(path: str, command: str, flags: list[str]) -> tuple[subprocess.Popen[bytes], socket.socket]:
     """Start a feeder for this process alone. It does not get the signals of a terminal: they
     are for the trainer, which may want a last batch."""
     if sys.platform != "linux":
@@ -311,7 +335,9 @@ def _start(path: str, command: str) -> tuple[subprocess.Popen[bytes], socket.soc
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     fd = str(theirs.fileno())
     try:
-        child = subprocess.Popen([command, "--fd", fd, "--", path], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True)
+        child = subprocess.Popen(
+            [command, "--fd", fd, *flags, "--", path], stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()], start_new_session=True
+        )
     except FileNotFoundError:
         ours.close()
         raise Error(f"there is no command {command!r}: build it (make build), and put it in PATH or name it with command=") from None

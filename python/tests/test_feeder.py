@@ -2,6 +2,7 @@ import gc
 import json
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -285,6 +286,27 @@ class FeederTest(data.Copied):
             if os.path.exists(path):
                 os.unlink(path)
             os.rmdir(base)
+
+    def test_a_dataset_behind_a_url(self):
+        cache = tempfile.mkdtemp(prefix="penstock-python-")
+        self.addCleanup(shutil.rmtree, cache)
+        ds = penstock.open(data.path("images"))
+        url = "file://" + data.path("images")
+        for size in ("64MiB", 1 << 26):
+            with penstock.Feeder(url, 500, command=data.feed(), epochs=1, cache_dir=cache, cache_size=size) as f:
+                for batch in f:
+                    self.assert_equal(batch, ds[batch.indices])
+            self.assertTrue(any("images-00000.npy" in files for _, _, files in os.walk(cache)))
+        for kind, options, text in (
+            (ValueError, {"cache_size": "much"}, "cache_size is 'much'; it must be bytes"),
+            (ValueError, {"cache_size": "0GiB"}, "cache_size is '0GiB'"),
+            (ValueError, {"cache_size": 0}, "cache_size is 0; it must be from 1"),
+            (TypeError, {"cache_size": 1.5}, "cache_size is 1.5; it must be an integer"),
+        ):
+            with self.assertRaisesRegex(kind, text):
+                penstock.Feeder(url, 2, command=data.feed(), **options)
+        with self.assertRaisesRegex(ValueError, "belong to the feed that listens"):
+            penstock.Feeder(socket="x", batch_size=2, cache_dir=cache)
 
     def test_mistakes(self):
         with self.assertRaisesRegex(ValueError, "either the path of a dataset or the socket"):

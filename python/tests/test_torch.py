@@ -1,3 +1,5 @@
+import json
+import os
 import pickle
 import unittest
 
@@ -6,6 +8,7 @@ import numpy as np
 import penstock
 
 from . import data
+from .test_dataset import seal
 
 try:
     import torch
@@ -22,7 +25,7 @@ def bits(tensor):
 
 
 @unittest.skipIf(torch is None, "no torch")
-class TorchTest(unittest.TestCase):
+class TorchTest(data.Copied):
     def test_every_type(self):
         ds = pt.TorchDataset(data.path("types"))
         raw = penstock.open(data.path("types"))
@@ -101,6 +104,18 @@ class TorchTest(unittest.TestCase):
         self.assertLess(len(pickle.dumps(ds)), 1000)
         again = pickle.loads(pickle.dumps(ds))
         self.assertTrue(torch.equal(again[3]["images"], ds[3]["images"]))
+
+    def test_a_worker_that_finds_another_dataset_says_so(self):
+        path = self.copy("images")
+        ds = pt.TorchDataset(path)
+        name = os.path.join(path, "manifest.json")
+        with open(name) as f:
+            m = json.load(f)
+        seal(name, {**m, "id": 32 * "0"})
+        loader = DataLoader(ds, batch_size=100, num_workers=1, multiprocessing_context="spawn")
+        with self.assertRaisesRegex(penstock.Error, "(?s)worker process 0.*another dataset has taken its place"):
+            next(iter(loader))
+        self.assertEqual(len(DataLoader(ds, batch_size=100)), 15)
 
     def test_fields_of_variable_length(self):
         raw = penstock.open(data.path("ragged"), split="train")

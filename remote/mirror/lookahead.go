@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"fmt"
+	"math"
 )
 
 // Horizon returns how many bytes of coming records a loader should name in advance, beyond
@@ -59,14 +60,24 @@ func (d *Dataset) allAsked() bool {
 	return d.fits && d.engine.unasked.Load() <= 0 && !d.memory.active()
 }
 
+// Fits returns an error if the cache has no room for all of the dataset, so that Fill refuses
+// it and records are fetched again in every epoch. It fetches nothing.
+func (d *Dataset) Fits() error {
+	if d.fits {
+		return nil
+	}
+	return fmt.Errorf("mirror: %s has %.1f MB, and the cache may hold %.1f MB: raise the cache size (--cache-size) to %.1f MB or more",
+		d.name, float64(d.grid.bytes)/1e6, float64(d.keeper.limit)/1e6, math.Ceil(float64(d.grid.bytes)/19*20/1e5)/10)
+}
+
 // fillBytes is how much Fill waits for at a time, while it has the next as much fetched.
 const fillBytes = 64 << 20
 
 // Fill fetches all that was not fetched, in the order of the files, and compares all with its
 // checksums, so that the dataset is Complete. One that has no room in the cache it refuses.
 func (d *Dataset) Fill(ctx context.Context) error {
-	if !d.fits {
-		return fmt.Errorf("mirror: %s has %.1f MB, and the cache takes %.1f MB: raise CacheBytes, or --cache-size of a command", d.name, float64(d.grid.bytes)/1e6, float64(d.keeper.limit)/1e6)
+	if err := d.Fits(); err != nil {
+		return err
 	}
 	var steps []blocks
 	for _, x := range d.grid.extents {

@@ -165,6 +165,22 @@ func TestWhere(t *testing.T) {
 	}
 }
 
+// A cache that is too small is told before anything is fetched.
+func TestFits(t *testing.T) {
+	b, local := pair(t, 2000)
+	size := local.Files().Bytes()
+	for limit, fits := range map[int64]bool{size / 2: false, size: false, size * 2: true} {
+		d := open(t, b, "ds", Options{CacheBytes: limit})
+		err := d.Fits()
+		if fits != (err == nil) || err != nil && !strings.Contains(err.Error(), "raise the cache size (--cache-size) to") {
+			t.Errorf("a cache of %d bytes for a dataset of %d: %v", limit, size, err)
+		}
+		if n := d.Stats().Fetched; n != 0 {
+			t.Errorf("%d bytes were fetched", n)
+		}
+	}
+}
+
 func TestSameBytesAsLocal(t *testing.T) {
 	b, local := pair(t, 2000)
 	d := open(t, b, "ds", Options{})

@@ -145,6 +145,18 @@ func TestDatasets(t *testing.T) {
 	}
 }
 
+func TestACacheThatIsTooSmallIsToldFirst(t *testing.T) {
+	o := Defaults()
+	o.Path, o.Cache.Dir, o.Cache.Size = "file://"+filepath.ToSlash(makeDataset(t, 50, 100_000, false)), t.TempDir(), 1<<20
+	_, err := Run(t.Context(), o, silent{})
+	if err != nil && strings.Contains(err.Error(), "-tags nocloud") {
+		t.Skipf("no URLs in this build: %v", err)
+	}
+	if err == nil || !strings.Contains(err.Error(), "--cache-size) to") {
+		t.Errorf("got %v, want an error that names the cache size", err)
+	}
+}
+
 func TestDelayOnADatasetAddsThePrecomputedRows(t *testing.T) {
 	o := Defaults()
 	o.Path, o.Delay, o.Batches, o.Work = makeDataset(t, 40, 64, false), 50*time.Microsecond, 5, workCPU

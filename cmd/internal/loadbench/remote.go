@@ -20,6 +20,9 @@ func (b *bench) openRemote() (*subject, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := ds.Fits(); err != nil { // said now, and not after an epoch over the network
+		return nil, errors.Join(err, ds.Close())
+	}
 	if err := b.fetchAll(ds, began); err != nil {
 		return nil, errors.Join(err, ds.Close())
 	}
