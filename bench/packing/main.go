@@ -1,5 +1,3 @@
-//go:build cgo
-
 // Command packing measures writing compressed HDF5 files: package store/hdf5 with one worker and
 // with two, and h5py, with the same records, level and chunks in one run.
 //

@@ -35,11 +35,8 @@ func TestMain(m *testing.M) {
 //	flat         600 records of 3 classes in 2 shards: images uint8 CHW of 8 x 8, labels
 //	normed       12 records: images float32 HWC of 4 x 4, normalised
 //	basic.h5     chunks.h5   made by h5py, with groups, links and types of many kinds
-//	ours.h5      as flat, where HDF5 can be written: condition [hdf5]
+//	ours.h5      as flat
 func TestScripts(t *testing.T) {
-	if !canWriteHDF5() {
-		t.Log("built without cgo: what needs an HDF5 file of penstock is left out of the scripts")
-	}
 	if h5test.Find() == "" {
 		t.Log("no python3 that has h5py (apt-get install python3-h5py): what needs one is left out of the scripts")
 	}
@@ -52,8 +49,6 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: func(name string) (bool, error) {
 			switch name {
-			case "hdf5":
-				return canWriteHDF5(), nil
 			case "h5py":
 				return h5test.Find() != "", nil
 			}
@@ -62,8 +57,6 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 	})
 }
-
-func canWriteHDF5() bool { return hdf5.Version() != "" && hdf5.Version()[:3] != "no " }
 
 func setup(env *testscript.Env) error {
 	flat, err := store.CreateFlat(filepath.Join(env.WorkDir, "flat"), animals(), store.FlatOptions{ShardBytes: 1})
@@ -80,14 +73,12 @@ func setup(env *testscript.Env) error {
 	if err := write(normed, normalized(), 12, store.Info{}); err != nil {
 		return err
 	}
-	if canWriteHDF5() {
-		ours, err := hdf5.Create(filepath.Join(env.WorkDir, "ours.h5"), animals(), hdf5.Options{Records: 600})
-		if err != nil {
-			return err
-		}
-		if err := write(ours, animals(), 600, store.Info{Recipe: recipe, Source: source}); err != nil {
-			return err
-		}
+	ours, err := hdf5.Create(filepath.Join(env.WorkDir, "ours.h5"), animals(), hdf5.Options{Records: 600})
+	if err != nil {
+		return err
+	}
+	if err := write(ours, animals(), 600, store.Info{Recipe: recipe, Source: source}); err != nil {
+		return err
 	}
 	for _, name := range []string{"basic", "chunks"} {
 		data, err := os.ReadFile(filepath.Join("..", "..", "internal", "hdf5", "meta", "testdata", "small-new-"+name+".h5"))

@@ -24,15 +24,11 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
-	"github.com/penstock/penstock/store/hdf5"
 )
 
-// condition decides [hdf5], whether this build writes HDF5; [python], whether there is a
-// Python with NumPy and h5py; [smalldisk], whether small disks can be mounted.
+// condition decides [python], whether there is a Python with NumPy and h5py; [smalldisk], whether small disks can be mounted.
 func condition(name string) (bool, error) {
 	switch name {
-	case "hdf5":
-		return !strings.HasPrefix(hdf5.Version(), "no "), nil
 	case "python":
 		return h5test.Find() != "", nil
 	case "smalldisk":

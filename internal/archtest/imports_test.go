@@ -48,7 +48,7 @@ var layers = [][]place{
 		{"transforms", "sample to sample: no files, no formats"},
 		{"store", "datasets as files; it must not know who fills them or who maps them"},
 		{"internal/hdf5/chunk", "chunks of HDF5 files out of their filters, wherever they go"},
-		{"internal/hdf5/encode", "chunks of HDF5 files into their filters, wherever they come from"},
+		{"internal/hdf5/encode", "metadata and chunks of HDF5 files, wherever they come from"},
 	},
 	{
 		{"cmd/internal/bucketfs", "a bucket as a file system, whatever is in it"},
@@ -56,9 +56,9 @@ var layers = [][]place{
 		{"internal/imagefile", "image files to the pixels that transforms work on, in one pass"},
 		{"mmapds", "store says where records lie, mmapds maps them"},
 		{"internal/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
-		{"store/hdf5", "the only package that needs libhdf5"},
 	},
 	{
+		{"store/hdf5", "the only package that can use libhdf5"},
 		{"loader", "streams any Source, and decodes images on the way; it and mmapds do not know each other, so that either can be replaced"},
 		{"internal/testkit/damage", "damages datasets, for tests of every format that mmapds opens"},
 		{"remote/mirror", "a dataset in a bucket as a local one of mmapds; a Source of the loader, which it does not know"},

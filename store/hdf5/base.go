@@ -1,5 +1,3 @@
-//go:build cgo
-
 package hdf5
 
 import (
@@ -123,16 +121,16 @@ func (b *base) copyColumn(to *array, c *store.Column) error {
 	}
 	per := d.Layout.ChunkDims[0]
 	whole := int64(0) // rows that can be taken over
-	if to.pack != nil && int64(to.recipe.Records) == per && int64(len(table.Chunks))*per >= c.Rows {
+	if to.pack != nil && int64(to.object.Chunked.Records) == per && int64(len(table.Chunks))*per >= c.Rows {
 		whole = c.Rows / per * per
 	}
-	buf := make([]byte, max(1, copyBytes/int64(to.recipe.Bytes()))*per*int64(to.recipe.Record))
+	buf := make([]byte, max(1, copyBytes/int64(to.object.Chunked.Bytes()))*per*int64(to.object.Chunked.Record))
 	for at := int64(0); at < c.Rows; {
-		n := min(int64(len(buf)/to.recipe.Record), c.Rows-at)
+		n := min(int64(len(buf)/to.object.Chunked.Record), c.Rows-at)
 		if at < whole {
 			n = min(n, whole-at)
 		}
-		rows := buf[:n*int64(to.recipe.Record)]
+		rows := buf[:n*int64(to.object.Chunked.Record)]
 		if err := r.Records(context.Background(), rows, at, at+n); err != nil {
 			return err
 		}
@@ -151,7 +149,7 @@ func (b *base) copyColumn(to *array, c *store.Column) error {
 
 // copyChunks takes over chunks, which rows were inflated from.
 func (b *base) copyChunks(to *array, chunks []meta.Chunk, rows []byte) error {
-	n := to.recipe.Bytes()
+	n := to.object.Chunked.Bytes()
 	for _, c := range chunks {
 		raw := make([]byte, c.Size)
 		if _, err := b.file.ReadAt(raw, c.Offset); err != nil {

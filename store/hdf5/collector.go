@@ -1,5 +1,3 @@
-//go:build cgo
-
 package hdf5
 
 import (
@@ -122,7 +120,7 @@ func (w *collector) gather(parts [][]store.Column, m *store.Manifest) (file *sta
 			w.note(c.note(columns[k]))
 		}
 	}
-	if file, err = newStaged(w.stage.Path(stagedName), columns, recipes); err != nil {
+	if file, err = newStaged(w.opts.container(), w.stage.Path(stagedName), columns, recipes); err != nil {
 		return nil, err
 	}
 	for k := range file.arrays {
@@ -157,7 +155,7 @@ func (w *collector) choices(columns []store.Column, parts [][]store.Column, from
 // fill copies array k.
 func (w *collector) fill(file *staged, k int, parts [][]store.Column, from *base) error {
 	a := &file.arrays[k]
-	if a.recipe == nil {
+	if a.object.Chunked == nil {
 		return a.collect(parts, k)
 	}
 	return file.packArray(a, w.opts.workers(), w.opts.Progress, func() error {

@@ -1,5 +1,3 @@
-//go:build cgo
-
 package hdf5
 
 import (
@@ -82,16 +80,16 @@ func pathless(err error) error {
 // array writes the rows of one of the dataset's columns and the checksums of their blocks.
 type array struct {
 	meta         store.Column
-	recipe       *encode.Recipe // of its chunks; nil if it has none
-	pack         *packing       // that makes them, while it does
-	stored       int64          // bytes of the chunks
-	values, sums column         // of chunks only sums
+	object       *encode.Object
+	pack         *packing // that makes its chunks, while it does
+	stored       int64    // bytes of the chunks
+	values, sums column   // of chunks only sums
 	blocks       store.BlockSums
 	word         [4]byte // a checksum; here, so that it is not allocated
 }
 
-func newArray(meta store.Column, recipe *encode.Recipe) array {
-	return array{meta: meta, recipe: recipe, blocks: store.NewBlockSums(meta.Spec.RecordBytes())}
+func newArray(meta store.Column, object *encode.Object) array {
+	return array{meta: meta, object: object, blocks: store.NewBlockSums(meta.Spec.RecordBytes())}
 }
 
 // append adds rows, whose CRC32C is crc.
@@ -115,13 +113,6 @@ func (a *array) flushSums() error {
 	}
 	a.blocks.Done = a.blocks.Done[:0]
 	return nil
-}
-
-// payload describes the dataset of the rows.
-func (a *array) payload() dataset {
-	d := payload(a.meta)
-	d.pack = a.recipe
-	return d
 }
 
 // finish ends the last block and writes what is buffered.

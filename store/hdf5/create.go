@@ -1,5 +1,3 @@
-//go:build cgo
-
 package hdf5
 
 import (
@@ -55,13 +53,13 @@ func direct(schema store.Schema, opts Options) bool {
 	return opts.Records > 0 && !opts.Append && opts.Splits == nil && opts.Compress == nil
 }
 
-// check reports what libhdf5 must not be asked for.
+// check reports what cannot be written.
 func check(schema store.Schema, opts Options) error {
 	if err := schema.Validate(); err != nil {
 		return err
 	}
-	if schema.Index(booksGroup[1:]) >= 0 {
-		return errors.New(`field "penstock": HDF5 files keep their books under that name; choose another one`)
+	if schema.Index(metadataGroup[1:]) >= 0 {
+		return errors.New(`field "penstock": HDF5 files keep their metadata under that name; choose another one`)
 	}
 	if opts.Records < 0 {
 		return fmt.Errorf("for %d records", opts.Records)
@@ -74,7 +72,8 @@ func check(schema store.Schema, opts Options) error {
 	}
 	total := int64(0)
 	for _, c := range fixedColumns(schema, opts.Records) {
-		n, err := payload(c).bytes()
+		o := payload(c)
+		n, err := o.Bytes()
 		if err != nil {
 			return err
 		}

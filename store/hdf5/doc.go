@@ -1,5 +1,6 @@
-// Package hdf5 writes a dataset as one HDF5 file, by libhdf5 through gonum.org/v1/hdf5. What
-// h5py, h5dump and h5ls see:
+// Package hdf5 writes a dataset as one HDF5 file: with cgo by libhdf5, through gonum.org/v1/hdf5,
+// and without it by our own encoder. Both files have the same objects, types, attributes, records
+// and alignment. What h5py, h5dump and h5ls see:
 //
 //	/images                     [n, ...record shape], contiguous, starting at a multiple of 4096
 //	    layout                  "NCHW" or "NHWC"
@@ -14,7 +15,7 @@
 //	/                           format, format_version, num_samples, complete
 //
 // The root has one dataset a field and nothing else, so that code which goes through all of
-// them finds what it trains on; the books are in a group of their own.
+// them finds what it trains on; the metadata is in a group of its own.
 //
 // Types are little endian. A bool is h5py's bool (an enumeration over int8), float16 is
 // IEEE binary16, bfloat16 is uint16 bits with an attribute dtype = "bfloat16". All strings
@@ -23,13 +24,12 @@
 // than 60,000 bytes, which an object header cannot hold, is the dataset
 // /penstock/ATTRIBUTE/FIELD instead.
 //
-// Records are written by pwrite at offsets that libhdf5 chose, after it has let go of the
-// file; where the lengths of the columns are not known before the last record, they wait in
+// Records are written by pwrite at their offsets, while libhdf5 does not have the file open; where the lengths of the columns are not known before the last record, they wait in
 // .npy files. So writing goes at the speed of the disk, and no record passes through the library.
 //
 // With Options.Compress, the arrays that make up most of the bytes are not contiguous but in
 // chunks of whole records, which go through gzip, and through shuffle where that helps. Several
-// goroutines deflate; libhdf5 only stores what they made. All else holds for such a file, too:
+// goroutines deflate; libhdf5 or the encoder only stores what they made. All else holds for such a file, too:
 // checksums, identity, splits, appends, resumed builds, and that it is the same for any number
 // of goroutines.
 //
@@ -37,7 +37,7 @@
 // handler are switched off, so other users of libhdf5 in the same process have to close their
 // files themselves, as they have to in any Go program.
 //
-// The package needs cgo, libhdf5 1.10.3 or newer and its headers. Built without cgo it has
-// the same functions, and Create answers with an error that says what to install. Reading
-// needs neither: see package mmapds.
+// With cgo the package needs libhdf5 1.10.3 or newer and its headers. Without cgo it needs
+// nothing, on any system. The same records give the same bytes in builds of one kind; a build
+// that was begun with cgo is resumed with cgo only. Reading needs no C in either: see package mmapds.
 package hdf5

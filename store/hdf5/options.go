@@ -25,6 +25,15 @@ type Options struct {
 	// returns ends Commit, and is its error. Both may be nil.
 	Note     func(text string)
 	Progress func(n int64) error
+
+	by container // what writes the file; nil: standard
+}
+
+func (o *Options) container() container {
+	if o.by != nil {
+		return o.by
+	}
+	return standard
 }
 
 // Compression asks for chunks of whole records, or of whole rows of a ragged field, that go

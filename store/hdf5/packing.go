@@ -1,33 +1,21 @@
-//go:build cgo
-
 package hdf5
 
-// #include "shim.h"
-import "C"
-
 import (
-	"errors"
-	"unsafe"
-
-	"gonum.org/v1/hdf5"
-
 	"github.com/penstock/penstock/internal/hdf5/encode"
 )
 
 // packing writes the rows of one compressed dataset: it cuts them into chunks, has several
-// goroutines deflate these, and gives them to libhdf5 in their order.
+// goroutines deflate these, and writes them in their order.
 type packing struct {
-	recipe  encode.Recipe
-	file    file
-	dataset *hdf5.Dataset
-	path    string
-	jobs    chan *slot
-	slots   []*slot // a ring: those from oldest on are being deflated, the next one is filled
-	oldest  int
-	busy    int
-	row     int64 // first of the chunk that is written next
-	stored  int64 // bytes of chunks
-	told    func(n int64) error
+	recipe encode.Recipe
+	to     chunkWriter
+	jobs   chan *slot
+	slots  []*slot // a ring: those from oldest on are being deflated, the next one is filled
+	oldest int
+	busy   int
+	row    int64 // first of the chunk that is written next
+	stored int64 // bytes of chunks
+	told   func(n int64) error
 }
 
 // slot is a chunk on its way.
@@ -43,9 +31,9 @@ type slot struct {
 // packBytes is about how much memory the chunks of a packing may take, unless one takes more.
 const packBytes = 512 << 20
 
-// newPacking opens the file and its dataset d for chunks, which so many workers make.
-func newPacking(path string, d dataset, workers int, told func(n int64) error) (*packing, error) {
-	p := &packing{recipe: *d.pack, path: d.path, told: told}
+// newPacking opens the dataset o of a file for chunks, which up to that many workers make.
+func newPacking(with container, path string, o *encode.Object, workers int, told func(n int64) error) (p *packing, err error) {
+	p = &packing{recipe: o.Chunked.Recipe, told: told}
 	each := 4*p.recipe.Bytes() + 1<<20
 	for range min(workers+1, max(1, packBytes/each)) {
 		e, err := encode.NewEncoder(p.recipe)
@@ -54,7 +42,7 @@ func newPacking(path string, d dataset, workers int, told func(n int64) error) (
 		}
 		p.slots = append(p.slots, &slot{encoder: e, rows: make([]byte, 0, p.recipe.Bytes()), done: make(chan struct{}, 1)})
 	}
-	if err := do(func() error { return p.open(path) }); err != nil {
+	if p.to, err = with.chunks(path, o); err != nil {
 		return nil, err
 	}
 	p.jobs = make(chan *slot, len(p.slots))
@@ -62,17 +50,6 @@ func newPacking(path string, d dataset, workers int, told func(n int64) error) (
 		go deflate(p.jobs)
 	}
 	return p, nil
-}
-
-// open runs on the executor.
-func (p *packing) open(path string) (err error) {
-	if p.file, err = openFile(path, changing, smallAlign); err != nil {
-		return err
-	}
-	if p.dataset, err = p.file.h.OpenDataset(p.path); err != nil {
-		return errors.Join(gonumFailed("open "+p.path), p.file.close())
-	}
-	return nil
 }
 
 // deflate makes the chunks of jobs until there are no more.
@@ -124,14 +101,7 @@ func (p *packing) drain() error {
 
 // write writes the next chunk, which was made of n bytes of rows.
 func (p *packing) write(chunk []byte, mask uint32, n int) error {
-	err := do(func() error {
-		var e C.h5x_error
-		at := unsafe.Pointer(unsafe.SliceData(chunk))
-		if C.h5x_write_chunk(C.hid_t(p.dataset.ID()), C.hsize_t(p.row), C.uint32_t(mask), C.size_t(len(chunk)), at, &e) < 0 {
-			return failed("write "+p.path, &e)
-		}
-		return nil
-	})
+	err := p.to.write(p.row, chunk, mask)
 	p.row += int64(p.recipe.Records)
 	p.stored += int64(len(chunk))
 	if err == nil && p.told != nil {
@@ -161,11 +131,5 @@ func (p *packing) close() error {
 		<-p.slots[p.oldest].done
 		p.oldest = (p.oldest + 1) % len(p.slots)
 	}
-	return do(func() error {
-		err := p.dataset.Close()
-		if err != nil {
-			err = gonumFailed("close " + p.path)
-		}
-		return errors.Join(err, p.file.close())
-	})
+	return p.to.close()
 }

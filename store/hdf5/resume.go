@@ -1,5 +1,3 @@
-//go:build cgo
-
 package hdf5
 
 import (
@@ -37,19 +35,16 @@ func (s *staged) sync() (json.RawMessage, error) {
 }
 
 // reopen goes on with a file whose structure is complete, at a state that sync gave.
-func reopen(path string, columns []store.Column, state json.RawMessage) (*staged, error) {
+func reopen(with container, path string, columns []store.Column, state json.RawMessage) (*staged, error) {
 	var list []arrayState
 	if err := json.Unmarshal(state, &list); err != nil || len(list) != len(columns) {
 		return nil, fmt.Errorf("the state of %d columns is not that of %d: %w", len(list), len(columns), store.ErrCorrupt)
 	}
-	s := &staged{path: path}
-	for _, c := range columns {
-		s.arrays = append(s.arrays, newArray(c, nil))
-	}
-	if err := s.find(); err != nil {
+	s := &staged{path: path, container: with, objects: layout(columns, nil)}
+	if err := with.locate(path, s.objects); err != nil {
 		return nil, err
 	}
-	if err := s.open(); err != nil {
+	if err := s.open(columns); err != nil {
 		return nil, err
 	}
 	for i, a := range list {
@@ -90,7 +85,7 @@ func (w *writer) resume() error {
 	if err := os.Remove(w.stage.Path(trimmedName)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return pathless(err)
 	}
-	w.file, err = reopen(path, fixedColumns(w.schema, w.records), state)
+	w.file, err = reopen(w.container, path, fixedColumns(w.schema, w.records), state)
 	return err
 }
 

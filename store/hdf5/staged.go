@@ -1,59 +1,45 @@
-//go:build cgo
-
 package hdf5
 
 import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
-)
-
-// Where the books of a dataset are in the file.
-const (
-	booksGroup   = "/penstock"
-	crcGroup     = booksGroup + "/crc"
-	manifestPath = store.HDF5Manifest
-)
-
-// Where objects start in the file: payloads at pages, so that they can be mapped; the rest
-// where its own type wants to be.
-const (
-	pageAlign  = 4096
-	smallAlign = 8
 )
 
 // slack is what is reserved beyond the structure for the attributes and manifest that
 // Commit adds. Commit reserves again, when it knows how much they are.
 const slack = 256 << 10
 
-// staged is an HDF5 file under construction: its structure is complete and libhdf5 has let
-// go of it, so records can be written at the places that it gave them.
+// staged is an HDF5 file under construction. Its container has let go of it, so records can be
+// written at the places that it gave them.
 type staged struct {
-	path   string
-	file   *os.File
-	arrays []array
-	size   int64 // bytes of the structure, payload included
+	path      string
+	container container
+	objects   []encode.Object // two a column: its rows, the checksums of their blocks
+	file      *os.File
+	arrays    []array
+	size      int64 // bytes of the structure, payload included
 }
 
-// The datasets of a column.
-func payload(c store.Column) dataset {
-	dims := []int64{c.Rows}
-	for _, d := range c.Spec.Shape {
-		dims = append(dims, int64(d))
+// layout describes the objects of columns, of which column k is compressed as recipes[k] says, if
+// there are recipes and that is not nil.
+func layout(columns []store.Column, recipes []*encode.Recipe) (objects []encode.Object) {
+	for k, c := range columns {
+		rows, sums := payload(c), encode.Object{
+			Path: c.SumsPath(), Element: encode.Element{DType: tensor.Uint32}, Align: smallAlign,
+			Dims: []int64{store.Blocks(c.Rows, c.Spec.RecordBytes())},
+		}
+		if recipes != nil && recipes[k] != nil {
+			rows.Chunked = &encode.Chunked{Recipe: *recipes[k]}
+		}
+		objects = append(objects, rows, sums)
 	}
-	return dataset{path: c.Path(), elem: element{dtype: c.Spec.DType}, dims: dims, late: true}
-}
-
-func checksums(c store.Column) dataset {
-	return dataset{
-		path: c.SumsPath(), elem: element{dtype: tensor.Uint32},
-		dims: []int64{store.Blocks(c.Rows, c.Spec.RecordBytes())},
-	}
+	return objects
 }
 
 // fixedColumns returns the columns of n records that have one length.
@@ -66,27 +52,13 @@ func fixedColumns(schema store.Schema, n int64) []store.Column {
 }
 
 // newStaged makes the file path with room for the rows of the columns and reserves the disk
-// space. Column k is compressed as recipes[k] says, if there are recipes and that is not nil;
-// what room it needs is seen then.
-func newStaged(path string, columns []store.Column, recipes []*encode.Recipe) (*staged, error) {
-	s := &staged{path: path}
-	for k, c := range columns {
-		var recipe *encode.Recipe
-		if recipes != nil {
-			recipe = recipes[k]
-		}
-		s.arrays = append(s.arrays, newArray(c, recipe))
-	}
-	if err := s.describe(); err != nil {
+// space. What room compressed columns need is seen when they are.
+func newStaged(with container, path string, columns []store.Column, recipes []*encode.Recipe) (*staged, error) {
+	s := &staged{path: path, container: with, objects: layout(columns, recipes)}
+	if err := with.create(path, s.objects); err != nil {
 		return nil, err
 	}
-	if err := s.allocate(); err != nil {
-		return nil, err
-	}
-	if err := s.find(); err != nil {
-		return nil, err
-	}
-	if err := s.open(); err != nil {
+	if err := s.open(columns); err != nil {
 		return nil, err
 	}
 	if err := s.reserve(slack); err != nil {
@@ -97,90 +69,29 @@ func newStaged(path string, columns []store.Column, recipes []*encode.Recipe) (*
 }
 
 // open opens the file to write records.
-func (s *staged) open() error {
+func (s *staged) open(columns []store.Column) error {
 	file, err := os.OpenFile(s.path, os.O_RDWR, 0)
 	if err != nil {
 		return pathless(err)
 	}
 	s.file = file
-	for i := range s.arrays {
-		s.arrays[i].values.file, s.arrays[i].sums.file = file, file
+	for k, c := range columns {
+		a := newArray(c, &s.objects[2*k])
+		if err := errors.Join(a.values.place(file, a.object), a.sums.place(file, &s.objects[2*k+1])); err != nil {
+			s.close()
+			return err
+		}
+		s.arrays = append(s.arrays, a)
 	}
 	return nil
 }
 
-// describe creates the objects. The payloads get no place yet: otherwise their headers,
-// too, would start at pages.
-func (s *staged) describe() error {
-	return session(s.path, creating, smallAlign, func(f file) error {
-		for _, group := range []string{booksGroup, crcGroup} {
-			if err := createGroup(f, group); err != nil {
-				return err
-			}
-		}
-		for _, a := range s.arrays {
-			if a.meta.Part == store.Values {
-				if err := createGroup(f, path.Dir(a.meta.Path())); err != nil {
-					return err
-				}
-			}
-			for _, d := range []dataset{a.payload(), checksums(a.meta)} {
-				if err := d.create(f, nil); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-}
-
-// allocate gives the payloads their places. One without rows gets none.
-func (s *staged) allocate() error {
-	return session(s.path, changing, pageAlign, func(f file) error {
-		for i := range s.arrays {
-			if s.arrays[i].meta.Rows == 0 || s.arrays[i].recipe != nil {
-				continue
-			}
-			if err := payload(s.arrays[i].meta).allocate(f); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// find learns the places of all arrays.
-func (s *staged) find() error {
-	return session(s.path, reading, pageAlign, func(f file) error {
-		for i := range s.arrays {
-			a := &s.arrays[i]
-			if a.meta.Rows == 0 {
-				continue
-			}
-			if err := a.sums.place(f, checksums(a.meta)); err != nil {
-				return err
-			}
-			if a.recipe != nil {
-				continue
-			}
-			p := payload(a.meta)
-			if err := a.values.place(f, p); err != nil {
-				return err
-			}
-			if at := a.values.start; at%pageAlign != 0 {
-				return fmt.Errorf("%s: libhdf5 put it at %#x, which is no multiple of %d", p.path, at, pageAlign)
-			}
-		}
-		return nil
-	})
-}
-
-// place learns where a dataset lies.
-func (c *column) place(f file, d dataset) (err error) {
-	if c.room, err = d.bytes(); err != nil {
-		return err
+// place takes over where a dataset lies, and how large it is.
+func (c *column) place(file *os.File, o *encode.Object) (err error) {
+	c.file, c.start = file, o.At
+	if o.Chunked == nil {
+		c.room, err = o.Bytes()
 	}
-	c.start, err = d.offset(f)
 	return err
 }
 
@@ -210,7 +121,7 @@ func (s *staged) append(r *store.Record, sums []uint32) error {
 
 // packArray has the rows of a compressed array come from fill, and makes its chunks of them.
 func (s *staged) packArray(a *array, workers int, told func(n int64) error, fill func() error) (err error) {
-	if a.pack, err = newPacking(s.path, a.payload(), workers, told); err != nil {
+	if a.pack, err = newPacking(s.container, s.path, a.object, workers, told); err != nil {
 		return err
 	}
 	if err = fill(); err == nil {
@@ -250,4 +161,32 @@ func (s *staged) close() {
 		s.file.Close()
 		s.file = nil
 	}
+}
+
+// complete adds the manifest and all attributes to the file, and marks it complete.
+func (s *staged) complete(m *store.Manifest) error {
+	data, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	manifest := encode.Object{Path: manifestPath, Element: encode.Element{Text: len(data)}, Data: data}
+	all, err := view.Describe(append(s.objects, manifest), m.Schema())
+	if err != nil {
+		return err
+	}
+	own := len(s.objects)
+	room := int64(slack)
+	for _, o := range all {
+		room += 4096 + int64(len(o.Data))
+		for _, a := range o.Attributes {
+			room += 2 * int64(len(a.Data))
+		}
+	}
+	if err := s.reserve(room); err != nil {
+		return err
+	}
+	root := []encode.Attribute{
+		encode.Text("format", m.Format), encode.Integer("format_version", int64(m.Version)), encode.Integer("num_samples", m.Records),
+	}
+	return s.container.complete(s.path, all[:own], all[own:], root)
 }

@@ -1,5 +1,3 @@
-//go:build cgo
-
 package hdf5
 
 import (
@@ -12,8 +10,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// structure is all that a staged file has beside rows and checksums: what libhdf5 has written,
-// and changes again when it completes the file.
+// structure is all that a staged file has beside rows and checksums: what its container has
+// written, and changes again when it completes the file.
 type structure struct {
 	Size  int64 `json:"size"` // of the file
 	Parts []gap `json:"parts"`
@@ -71,7 +69,7 @@ func (s *structure) read(f *os.File, from, to int64) error {
 	return nil
 }
 
-// putBack gives the file path, which libhdf5 may have been completing, its structure back, for
+// putBack gives the file path, which its container may have been completing, its structure back, for
 // good. The rows stay as they are.
 func putBack(path string, state json.RawMessage) error {
 	var s structure

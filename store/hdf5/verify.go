@@ -1,5 +1,3 @@
-//go:build cgo
-
 package hdf5
 
 import (
@@ -7,12 +5,13 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/store"
 )
 
-// verify reads the structure of the finished file once more, by a reader that shares no code
-// with libhdf5, and compares it with what was meant.
+// verify reads the structure of the finished file once more, by the reader
+// of package mmapds, and compares it with what was meant.
 func (s *staged) verify(m *store.Manifest) error {
 	err := s.compare(m)
 	if err != nil {
@@ -33,10 +32,10 @@ func (s *staged) compare(m *store.Manifest) error {
 	for i := range s.arrays {
 		a := &s.arrays[i]
 		values := a.values.check
-		if a.recipe != nil {
+		if a.object.Chunked != nil {
 			values = a.checkChunks
 		}
-		if err := errors.Join(values(f, a.payload()), a.sums.check(f, checksums(a.meta))); err != nil {
+		if err := errors.Join(values(f, a.object), a.sums.check(f, &s.objects[2*i+1])); err != nil {
 			return err
 		}
 	}
@@ -52,56 +51,56 @@ func (s *staged) compare(m *store.Manifest) error {
 
 // check makes sure that a dataset is what it was made as, lies where it was written, and is
 // written as a whole.
-func (c *column) check(f *meta.File, want dataset) error {
-	d, err := f.Dataset(want.path)
+func (c *column) check(f *meta.File, want *encode.Object) error {
+	d, err := f.Dataset(want.Path)
 	if err != nil {
 		return err
 	}
 	if err := d.Mappable(); err != nil && c.room > 0 {
-		return fmt.Errorf("%s: %w", want.path, err)
+		return fmt.Errorf("%s: %w", want.Path, err)
 	}
-	if err := want.same(d); err != nil {
+	if err := same(d, want); err != nil {
 		return err
 	}
 	if c.room > 0 && d.Layout.Offset != c.start || d.Layout.Size != c.done || c.done != c.room {
 		return fmt.Errorf("%s is %d bytes at %#x, but %d of %d were written at %#x",
-			want.path, d.Layout.Size, d.Layout.Offset, c.done, c.room, c.start)
+			want.Path, d.Layout.Size, d.Layout.Offset, c.done, c.room, c.start)
 	}
 	return nil
 }
 
 // same compares type and dimensions.
-func (d dataset) same(is *meta.Dataset) error {
-	if is.Type.DType().Descr() != d.elem.dtype.Descr() || !slices.Equal(is.Dims, d.dims) {
-		return fmt.Errorf("%s is %v %v, not %v %v", d.path, is.Type, is.Dims, d.elem.dtype, d.dims)
+func same(is *meta.Dataset, want *encode.Object) error {
+	if is.Type.DType().Descr() != want.Element.DType.Descr() || !slices.Equal(is.Dims, want.Dims) {
+		return fmt.Errorf("%s is %v %v, not %v %v", want.Path, is.Type, is.Dims, want.Element.DType, want.Dims)
 	}
 	return nil
 }
 
 // checkChunks makes sure that a compressed dataset is what it was made as, and has all of its
 // chunks.
-func (a *array) checkChunks(f *meta.File, want dataset) error {
-	d, err := f.Dataset(want.path)
+func (a *array) checkChunks(f *meta.File, want *encode.Object) error {
+	d, err := f.Dataset(want.Path)
 	if err != nil {
 		return err
 	}
-	if err := want.same(d); err != nil {
+	if err := same(d, want); err != nil {
 		return err
 	}
-	chunk := append([]int64{int64(a.recipe.Records)}, want.dims[1:]...)
-	if !slices.Equal(d.Layout.ChunkDims, chunk) || !sameFilters(d.Filters, *a.recipe) {
-		return fmt.Errorf("%s has chunks of %v through %v, not of %v through %v", want.path, d.Layout.ChunkDims, d.Filters, chunk, a.recipe.Filters())
+	chunk := append([]int64{int64(a.object.Chunked.Records)}, want.Dims[1:]...)
+	if !slices.Equal(d.Layout.ChunkDims, chunk) || !sameFilters(d.Filters, a.object.Chunked.Recipe) {
+		return fmt.Errorf("%s has chunks of %v through %v, not of %v through %v", want.Path, d.Layout.ChunkDims, d.Filters, chunk, a.object.Chunked.Filters())
 	}
 	table, err := d.Chunks()
 	if err != nil {
-		return fmt.Errorf("%s: %w", want.path, err)
+		return fmt.Errorf("%s: %w", want.Path, err)
 	}
 	stored, rows := int64(0), int64(0)
 	for _, c := range table.Chunks {
-		stored, rows = stored+c.Size, rows+int64(a.recipe.Records)
+		stored, rows = stored+c.Size, rows+int64(a.object.Chunked.Records)
 	}
-	if stored != a.stored || rows < a.meta.Rows || rows-int64(a.recipe.Records) >= a.meta.Rows {
-		return fmt.Errorf("%s has %d chunks of %d bytes for %d rows, but %d bytes were written", want.path, len(table.Chunks), stored, a.meta.Rows, a.stored)
+	if stored != a.stored || rows < a.meta.Rows || rows-int64(a.object.Chunked.Records) >= a.meta.Rows {
+		return fmt.Errorf("%s has %d chunks of %d bytes for %d rows, but %d bytes were written", want.Path, len(table.Chunks), stored, a.meta.Rows, a.stored)
 	}
 	return nil
 }

@@ -1,5 +1,3 @@
-//go:build cgo
-
 package hdf5
 
 import (
@@ -11,15 +9,16 @@ import (
 
 // writer is the store.Writer for records whose number is known and whose places are fixed.
 type writer struct {
-	schema  store.Schema
-	stage   *store.Stage
-	ledger  *store.Ledger
-	records int64 // what the structure has room for
-	file    *staged
-	keeper  *store.Keeper // nil: no journal
-	kept    store.Kept
-	sums    []uint32
-	err     error
+	schema    store.Schema
+	stage     *store.Stage
+	container container
+	ledger    *store.Ledger
+	records   int64 // what the structure has room for
+	file      *staged
+	keeper    *store.Keeper // nil: no journal
+	kept      store.Kept
+	sums      []uint32
+	err       error
 }
 
 // The file's names in its stage: with room for what was announced, and for what came.
@@ -31,13 +30,13 @@ const (
 // newWriter begins a file of at most opts.Records records, or goes on with one.
 func newWriter(stage *store.Stage, schema store.Schema, opts Options) (*writer, error) {
 	w := &writer{
-		schema: schema, stage: stage, records: opts.Records,
+		schema: schema, stage: stage, container: opts.container(), records: opts.Records,
 		ledger: store.NewLedger(schema), sums: make([]uint32, len(schema.Fields)),
 	}
 	if opts.Journal == nil {
 		return w, w.begin()
 	}
-	options := map[string]string{"number of records": fmt.Sprint(opts.Records)}
+	options := map[string]string{"number of records": fmt.Sprint(opts.Records), "writer of HDF5": w.container.name()}
 	keeper, err := store.NewKeeper(stage, schema, options, opts.Journal)
 	if err != nil {
 		return nil, err
@@ -54,7 +53,7 @@ func newWriter(stage *store.Stage, schema store.Schema, opts Options) (*writer, 
 }
 
 func (w *writer) begin() (err error) {
-	w.file, err = newStaged(w.stage.Path(stagedName), fixedColumns(w.schema, w.records), nil)
+	w.file, err = newStaged(w.container, w.stage.Path(stagedName), fixedColumns(w.schema, w.records), nil)
 	return err
 }
 
@@ -116,7 +115,7 @@ func (w *writer) commit(info store.Info) (*store.Manifest, error) {
 	return m, w.file.publish(m, w.stage, name)
 }
 
-// end notes how to get the file back as it is now, before libhdf5 completes it.
+// end notes how to get the file back as it is now, before its container completes it.
 func (w *writer) end() error {
 	if w.keeper == nil {
 		return nil
@@ -130,7 +129,7 @@ func (w *writer) end() error {
 
 // publish completes the file, seals its metadata and gives it its name.
 func (s *staged) publish(m *store.Manifest, stage *store.Stage, name string) error {
-	if err := s.finishFile(m); err != nil {
+	if err := s.complete(m); err != nil {
 		return err
 	}
 	if err := s.verify(m); err != nil {
@@ -149,7 +148,7 @@ func (s *staged) publish(m *store.Manifest, stage *store.Stage, name string) err
 
 // moveTo copies the records into a new file, of those columns, and goes on with that.
 func (w *writer) moveTo(columns []store.Column) error {
-	file, err := newStaged(w.stage.Path(trimmedName), columns, nil)
+	file, err := newStaged(w.container, w.stage.Path(trimmedName), columns, nil)
 	if err != nil {
 		return err
 	}

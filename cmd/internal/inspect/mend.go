@@ -163,7 +163,7 @@ func mended(path string, groups [][]*Node, i int) string {
 			}
 		}
 	}
-	return filepath.Join(filepath.Dir(path), stem(path)+"-"+word+mendedExt)
+	return filepath.Join(filepath.Dir(path), stem(path)+"-"+word+".h5")
 }
 
 // stem is the name of a file without folder and extension.

@@ -13,9 +13,6 @@ import (
 // any number of workers, in both formats, and says which samples these are.
 func TestDedupAppend(t *testing.T) {
 	for _, name := range []string{"ds", "ds.h5"} {
-		if name == "ds.h5" && !haveHDF5() {
-			continue
-		}
 		var ids []string
 		for _, workers := range []int{1, 4} {
 			first := config(t, folder(t, 10))
@@ -74,9 +71,6 @@ func TestDedupAppendOfRows(t *testing.T) {
 // An append of nothing new leaves the dataset as it is.
 func TestDedupAppendNothing(t *testing.T) {
 	for _, name := range []string{"ds", "ds.h5"} {
-		if name == "ds.h5" && !haveHDF5() {
-			continue
-		}
 		c := config(t, folder(t, 6))
 		c.Dest = filepath.Join(filepath.Dir(c.Dest), name)
 		first := mustRun(t, c)

@@ -21,9 +21,7 @@ func TestDiskFull(t *testing.T) {
 	source := folder(t, 40)
 	disk := smalldisk.New(t, "256k")
 	dests := []string{"ds"}
-	if haveHDF5() {
-		dests = append(dests, "ds.h5")
-	}
+	dests = append(dests, "ds.h5")
 	for _, dest := range dests {
 		t.Run(dest, func(t *testing.T) {
 			c := config(t, source)
@@ -49,9 +47,6 @@ func TestDiskFullThenResumed(t *testing.T) {
 	whole.Resize, whole.Crop = []int{64, 64}, nil
 	mustRun(t, whole)
 	for _, name := range []string{"ds", "ds.h5"} {
-		if name == "ds.h5" && !haveHDF5() {
-			continue
-		}
 		dir := smalldisk.New(t, "256k")
 		c := whole
 		c.Dest, c.Resume, c.Checkpoint = filepath.Join(dir, name), true, 1

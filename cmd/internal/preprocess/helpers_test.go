@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/store/hdf5"
 )
 
 // picture returns an image that depends on seed, in the format that name ends in.
@@ -145,6 +144,3 @@ func manifest(t testing.TB, dest string) *store.Manifest {
 	}
 	return m
 }
-
-// haveHDF5 reports whether this build writes HDF5.
-func haveHDF5() bool { return !strings.HasPrefix(hdf5.Version(), "no ") }

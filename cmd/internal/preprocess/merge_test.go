@@ -130,10 +130,6 @@ func TestMergeHasTheBytesOfOneRun(t *testing.T) {
 	sources["dataset"] = mustRun(t, base).Dest
 	for _, m := range merges {
 		for _, name := range []string{"ds", "ds.h5"} {
-			if name == "ds.h5" && !haveHDF5() {
-				t.Log("this build writes no HDF5")
-				continue
-			}
 			t.Run(m.name+" "+name, func(t *testing.T) {
 				t.Parallel() // most of the time is the disk's
 				c := config(t, sources[m.source])
@@ -376,9 +372,7 @@ func TestMergeResumes(t *testing.T) {
 func TestKilledRanks(t *testing.T) {
 	source := manyPictures(t, 400)
 	names := []string{"ds"}
-	if haveHDF5() {
-		names = append(names, "ds.h5")
-	}
+	names = append(names, "ds.h5")
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			w := child{Source: source, Workers: 2, Split: "train=0.8,val=0.2", Dedup: true, Checkpoint: 2 * time.Millisecond}

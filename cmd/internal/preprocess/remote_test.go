@@ -125,11 +125,9 @@ func TestBucketToBucket(t *testing.T) {
 	base.Resize, base.Crop, base.Skip, base.Dest = nil, nil, true, filepath.Join(t.TempDir(), "made")
 	mustRun(t, base)
 	sources, names := []string{manyPictures(t, 40), table, base.Dest}, []string{"ds"}
-	if haveHDF5() {
-		base.Dest += ".h5"
-		mustRun(t, base)
-		sources, names = append(sources, base.Dest), append(names, "ds.h5")
-	}
+	base.Dest += ".h5"
+	mustRun(t, base)
+	sources, names = append(sources, base.Dest), append(names, "ds.h5")
 	for _, source := range sources {
 		for _, name := range names {
 			key := filepath.Base(source)

@@ -1,6 +1,11 @@
-// Package encode makes the chunks of compressed HDF5 datasets: whole records, shuffled if that
-// helps, deflated. They are what H5Dwrite_chunk takes; many goroutines can make them, which
-// libhdf5, that runs one call at a time, cannot.
+// Package encode makes HDF5 files without libhdf5: their metadata, and the chunks of compressed
+// datasets.
+//
+// File encodes the metadata of a set of Objects. Their elements lie where the caller writes them:
+// in the same file, in chunks of it, or in other files.
+//
+// A chunk has whole records, shuffled if that helps, deflated. It is what H5Dwrite_chunk takes;
+// many goroutines can make chunks, which libhdf5, that runs one call at a time, cannot.
 //
 //	r := encode.Recipe{Record: 150528, Elem: 1, Records: encode.ChunkRecords(n, 150528), Level: 6}
 //	c, err := encode.Choose(r, encode.Auto, sample) // shuffle or not, and why; the ratio to expect

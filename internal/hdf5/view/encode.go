@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 )
 
@@ -23,7 +24,7 @@ func Encode(d *store.Dataset, folder string, absolute bool) ([]byte, error) {
 		return nil, err
 	}
 	var failed error
-	data, err := encode(d, func(path string) string {
+	data, err := encodeView(d, func(path string) string {
 		name, err := filepath.Abs(path)
 		if err == nil && !absolute {
 			name, err = filepath.Rel(from, name)
@@ -34,80 +35,51 @@ func Encode(d *store.Dataset, folder string, absolute bool) ([]byte, error) {
 	return data, errors.Join(err, failed)
 }
 
-// encode uses the names that file returns for paths.
-func encode(d *store.Dataset, file func(path string) string) ([]byte, error) {
+// encodeView uses the names that file returns for paths.
+func encodeView(d *store.Dataset, file func(path string) string) ([]byte, error) {
 	if d.Format != "flat" {
-		return nil, fmt.Errorf("hdf5: %s is an HDF5 file itself", d.Path)
+		return nil, fmt.Errorf("view: %s is an HDF5 file itself", d.Path)
 	}
-	w := newWriter()
-	root := group{}
-	for i, f := range d.Schema.Fields {
-		if !f.Ragged {
-			at, err := w.column(d.Column(i, store.Whole), attributesOf(f), file)
-			if err != nil {
-				return nil, fmt.Errorf("hdf5: field %q: %w", f.Name, err)
-			}
-			root.link(f.Name, at)
-			continue
-		}
-		at, err := w.ragged(d, i, file)
+	var objects []encode.Object
+	for k := range d.Columns {
+		o, err := column(&d.Columns[k], file)
 		if err != nil {
-			return nil, fmt.Errorf("hdf5: field %q: %w", f.Name, err)
+			return nil, fmt.Errorf("view: field %q: %w", d.Schema.Fields[d.Columns[k].Field].Name, err)
 		}
-		root.link(f.Name, at)
+		objects = append(objects, o)
 	}
-	if err := w.longAttributes(&root, d.Schema); err != nil {
-		return nil, fmt.Errorf("hdf5: %w", err)
+	objects, err := Describe(objects, d.Schema)
+	if err != nil {
+		return nil, fmt.Errorf("view: %w", err)
 	}
-	return w.finish(&root, rootAttributes(d))
+	head, body, err := encode.File(encode.HeadSize, objects, rootAttributes(d))
+	if err != nil {
+		return nil, fmt.Errorf("view: %w", err)
+	}
+	return append(head, body...), nil
 }
 
-// column writes a dataset whose elements are in the files of c.
-func (w *writer) column(c *store.Column, attributes []store.Attribute, file func(string) string) (at int64, err error) {
-	size := int64(c.Spec.RecordBytes())
-	dims := []int64{c.Rows}
+// column describes a column whose elements are in its files. Offsets in several files begin anew
+// in each of them, so they are joined and written into this one.
+func column(c *store.Column, file func(string) string) (encode.Object, error) {
+	o := encode.Object{Path: c.Path(), Element: encode.Element{DType: c.Spec.DType}, Dims: []int64{c.Rows}}
 	for _, n := range c.Spec.Shape {
-		dims = append(dims, int64(n))
+		o.Dims = append(o.Dims, int64(n))
 	}
-	var pieces []piece
+	if c.Part == store.Offsets && len(c.Extents) != 1 {
+		data, err := joinOffsets(c)
+		o.Data, o.Dims = data, []int64{int64(len(data) / 8)}
+		return o, err
+	}
 	for _, e := range c.Extents {
 		if e.Count > 0 {
-			pieces = append(pieces, piece{file(e.Path), e.Offset, e.Count * size})
+			o.Files = append(o.Files, encode.Piece{Name: file(e.Path), Offset: e.Offset, Size: e.Count * int64(c.Spec.RecordBytes())})
 		}
 	}
-	if len(pieces) > maxPieces {
-		return 0, fmt.Errorf("%d shards are more than the %d that an HDF5 file can name; use a larger --shard-size", len(pieces), maxPieces)
+	if len(o.Files) > encode.MaxFiles {
+		return o, fmt.Errorf("%d shards are more than the %d that an HDF5 file can name; use a larger --shard-size", len(o.Files), encode.MaxFiles)
 	}
-	t, err := typeOf(c.Spec.DType)
-	if err != nil {
-		return 0, err
-	}
-	return w.external(t, dims, c.Rows*size, pieces, attributes)
-}
-
-// ragged writes a group of values and offsets.
-func (w *writer) ragged(d *store.Dataset, field int, file func(string) string) (at int64, err error) {
-	values, err := w.column(d.Column(field, store.Values), attributesOf(d.Schema.Fields[field]), file)
-	if err != nil {
-		return 0, err
-	}
-	c := d.Column(field, store.Offsets)
-	g := group{}
-	g.link(string(store.Values), values)
-	if len(c.Extents) == 1 {
-		offsets, err := w.column(c, nil, file)
-		if err != nil {
-			return 0, err
-		}
-		g.link(string(store.Offsets), offsets)
-		return w.group(&g, nil)
-	}
-	data, err := joinOffsets(c)
-	if err != nil {
-		return 0, err
-	}
-	g.link(string(store.Offsets), w.data(int64Type, []int64{int64(len(data) / 8)}, data))
-	return w.group(&g, nil)
+	return o, nil
 }
 
 // joinOffsets returns the offsets of all records from 0 on, and of the last one's end. Each

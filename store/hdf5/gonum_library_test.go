@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -75,16 +76,16 @@ func provoke(t *testing.T) {
 		return createGroup(f, "/g")
 	}), "create group /g: libhdf5: ")
 	wants(t, session(filepath.Join(dir, "b.h5"), creating, smallAlign, func(f file) error {
-		return onRoot(f, []store.Attribute{store.IntegerAttribute("n", 1), store.IntegerAttribute("n", 2)})
+		return onRoot(f, []encode.Attribute{encode.Integer("n", 1), encode.Integer("n", 2)})
 	}), "create attribute n: libhdf5: ")
-	bytes8 := dataset{path: "/d", elem: element{dtype: tensor.Uint8}, dims: []int64{8}}
+	bytes8 := encode.Object{Path: "/d", Element: encode.Element{DType: tensor.Uint8}, Dims: []int64{8}, Data: make([]byte, 8)}
 	wants(t, session(filepath.Join(dir, "c.h5"), creating, smallAlign, func(f file) error {
-		if err := bytes8.create(f, make([]byte, 8)); err != nil {
+		if err := create(f, &bytes8); err != nil {
 			return err
 		}
-		return bytes8.create(f, nil)
+		return create(f, &bytes8)
 	}), "create /d: libhdf5: ")
-	wants(t, session(filepath.Join(dir, "d.h5"), creating, smallAlign, bytes8.allocate), "open /d: libhdf5: ")
+	wants(t, session(filepath.Join(dir, "d.h5"), creating, smallAlign, func(f file) error { return allocate(f, &bytes8) }), "open /d: libhdf5: ")
 }
 
 func wants(t *testing.T, err error, text string) {
@@ -97,24 +98,24 @@ func wants(t *testing.T, err error, text string) {
 // Buffers that are shorter than the type and shape say would be read past their end by C.
 func TestSizesAreChecked(t *testing.T) {
 	err := session(filepath.Join(t.TempDir(), "a.h5"), creating, smallAlign, func(f file) error {
-		d := dataset{path: "/d", elem: element{dtype: tensor.Int32}, dims: []int64{2, 3}}
+		int32s := encode.Element{DType: tensor.Int32}
 		for _, n := range []int{1, 23, 25} {
-			if d.create(f, make([]byte, n)) == nil {
+			if create(f, &encode.Object{Path: "/d", Element: int32s, Dims: []int64{2, 3}, Data: make([]byte, n)}) == nil {
 				t.Errorf("%d bytes for a dataset of 24", n)
 			}
 		}
 		for _, dims := range [][]int64{{-1}, {2, 0}, {1 << 62}, {1 << 31, 1 << 31}, make([]int64, 40)} {
-			if (dataset{path: "/e", elem: d.elem, dims: dims}).create(f, nil) == nil {
+			if create(f, &encode.Object{Path: "/e", Element: int32s, Dims: dims}) == nil {
 				t.Errorf("shape %v", dims)
 			}
 		}
-		for _, a := range []store.Attribute{
-			{Name: "none", DType: tensor.Int32},
-			{Name: "short", DType: tensor.Int32, Data: make([]byte, 3)},
-			{Name: "long", DType: tensor.Int32, Count: 2, Data: make([]byte, 9)},
+		for _, a := range []encode.Attribute{
+			{Name: "none", Element: int32s},
+			{Name: "short", Element: int32s, Data: make([]byte, 3)},
+			{Name: "long", Element: int32s, Count: 2, Data: make([]byte, 9)},
 			{Name: "no type", Data: make([]byte, 1)},
 		} {
-			if onRoot(f, []store.Attribute{a}) == nil {
+			if onRoot(f, []encode.Attribute{a}) == nil {
 				t.Errorf("attribute %v", a)
 			}
 		}
@@ -143,27 +144,5 @@ func TestUnusable(t *testing.T) {
 	set(nil)
 	if !errors.Is(err, mark) {
 		t.Errorf("libhdf5 was used: %v", err)
-	}
-}
-
-func TestColumnHasItsRoomOnly(t *testing.T) {
-	f, err := os.Create(filepath.Join(t.TempDir(), "x"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	c := column{file: f, start: 100, room: 10}
-	if err := c.append(make([]byte, 7)); err != nil {
-		t.Error(err)
-	}
-	if c.append(make([]byte, 4)) == nil {
-		t.Error("11 bytes into 10")
-	}
-	if err := errors.Join(c.append(make([]byte, 3)), c.flush()); err != nil {
-		t.Error(err)
-	}
-	other := column{file: f, start: 0, room: 9}
-	if other.copyFrom(&c) == nil {
-		t.Error("10 bytes copied into 9")
 	}
 }

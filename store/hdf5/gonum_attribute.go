@@ -8,7 +8,7 @@ import (
 
 	"gonum.org/v1/hdf5"
 
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/internal/hdf5/encode"
 )
 
 // attributed is what an attribute can be given to; gonum has it on groups and datasets.
@@ -16,15 +16,20 @@ type attributed interface {
 	CreateAttribute(name string, dtype *hdf5.Datatype, space *hdf5.Dataspace) (*hdf5.Attribute, error)
 }
 
-// elementOf returns the type of an attribute's elements.
-func elementOf(a *store.Attribute) element { return element{dtype: a.DType, text: a.Text} }
-
-func writeAttribute(to attributed, a *store.Attribute) error {
-	elem := elementOf(a)
-	if len(a.Data) == 0 || len(a.Data) != max(1, a.Count)*elem.size() {
-		return fmt.Errorf("attribute %s: %d bytes for %d elements of %d", a.Name, len(a.Data), a.Count, elem.size())
+func writeAttributes(to attributed, list []encode.Attribute) error {
+	for i := range list {
+		if err := writeAttribute(to, &list[i]); err != nil {
+			return err
+		}
 	}
-	t, err := elem.open()
+	return nil
+}
+
+func writeAttribute(to attributed, a *encode.Attribute) error {
+	if len(a.Data) == 0 || len(a.Data) != max(1, a.Count)*a.Element.Size() {
+		return fmt.Errorf("attribute %s: %d bytes for %d elements of %d", a.Name, len(a.Data), a.Count, a.Element.Size())
+	}
+	t, err := openType(a.Element)
 	if err != nil {
 		return err
 	}
@@ -44,7 +49,7 @@ func writeAttribute(to attributed, a *store.Attribute) error {
 	return h.Close()
 }
 
-func spaceOf(a *store.Attribute) (*hdf5.Dataspace, error) {
+func spaceOf(a *encode.Attribute) (*hdf5.Dataspace, error) {
 	if a.Count == 0 {
 		return hdf5.CreateDataspace(hdf5.S_SCALAR)
 	}

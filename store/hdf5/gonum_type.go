@@ -10,24 +10,12 @@ import (
 
 	"gonum.org/v1/hdf5"
 
+	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/tensor"
 )
 
-// element is the type of one element on disk: text of that many bytes, or else a dtype.
-type element struct {
-	dtype tensor.DType
-	text  int
-}
-
-func (e element) size() int {
-	if e.text > 0 {
-		return e.text
-	}
-	return e.dtype.Size()
-}
-
-// standard holds what gonum has a name for. BFloat16 is stored as its bits.
-var standard = map[tensor.DType]*hdf5.Datatype{
+// named holds the types that gonum has a name for. BFloat16 is stored as its bits.
+var named = map[tensor.DType]*hdf5.Datatype{
 	tensor.Uint8:    hdf5.T_STD_U8LE,
 	tensor.Int8:     hdf5.T_STD_I8LE,
 	tensor.Uint16:   hdf5.T_STD_U16LE,
@@ -41,34 +29,34 @@ var standard = map[tensor.DType]*hdf5.Datatype{
 	tensor.Float64:  hdf5.T_IEEE_F64LE,
 }
 
-// open returns the type, which the caller closes. Its size is what e says: with that, and
+// openType returns the type of an element, which the caller closes. Its size is what e says: with that, and
 // the number of elements, the length of every buffer is known before it goes to C.
-func (e element) open() (*hdf5.Datatype, error) {
-	t, err := e.make()
+func openType(e encode.Element) (*hdf5.Datatype, error) {
+	t, err := makeType(e)
 	if err != nil {
 		return nil, err
 	}
-	if t.Size() != uint(e.size()) {
-		err = fmt.Errorf("libhdf5 gives type %v %d bytes, not %d", e.dtype, t.Size(), e.size())
+	if t.Size() != uint(e.Size()) {
+		err = fmt.Errorf("libhdf5 gives type %v %d bytes, not %d", e.DType, t.Size(), e.Size())
 		t.Close()
 		return nil, err
 	}
 	return t, nil
 }
 
-func (e element) make() (*hdf5.Datatype, error) {
+func makeType(e encode.Element) (*hdf5.Datatype, error) {
 	var x C.h5x_error
 	switch {
-	case e.text > 0:
-		return adopt(C.h5x_text(C.size_t(e.text), &x), &x)
-	case e.dtype == tensor.Bool:
+	case e.Text > 0:
+		return adopt(C.h5x_text(C.size_t(e.Text), &x), &x)
+	case e.DType == tensor.Bool:
 		return adopt(C.h5x_bool(&x), &x)
-	case e.dtype == tensor.Float16:
+	case e.DType == tensor.Float16:
 		return adopt(C.h5x_float16(&x), &x)
 	}
-	s, ok := standard[e.dtype]
+	s, ok := named[e.DType]
 	if !ok {
-		return nil, fmt.Errorf("no HDF5 type for %v", e.dtype)
+		return nil, fmt.Errorf("no HDF5 type for %v", e.DType)
 	}
 	t, err := s.Copy()
 	if err != nil {

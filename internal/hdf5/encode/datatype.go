@@ -1,4 +1,4 @@
-package view
+package encode
 
 import (
 	"encoding/binary"
@@ -15,17 +15,16 @@ const (
 	classEnum   = 0x38
 )
 
-// int64Type is the datatype message of int64.
-var int64Type = fixedType(8, true)
-
-// typeOf returns the datatype message of a stored type. BFloat16 is stored as its bits; Bool as
-// h5py stores it.
-func typeOf(t tensor.DType) ([]byte, error) {
-	switch t {
+// message returns the datatype message. BFloat16 is stored as its bits; Bool as h5py stores it.
+func (e Element) message() ([]byte, error) {
+	if e.Text > 0 {
+		return typeHead(classString, [3]byte{1 | 1<<4}, e.Text), nil // UTF-8, padded with zeros
+	}
+	switch e.DType {
 	case tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64, tensor.BFloat16:
-		return fixedType(t.Size(), false), nil
+		return fixedType(e.DType.Size(), 0), nil
 	case tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
-		return fixedType(t.Size(), true), nil
+		return fixedType(e.DType.Size(), signed), nil
 	case tensor.Float16:
 		return floatType(2, 10, 5), nil
 	case tensor.Float32:
@@ -35,19 +34,18 @@ func typeOf(t tensor.DType) ([]byte, error) {
 	case tensor.Bool:
 		return boolType(), nil
 	}
-	return nil, fmt.Errorf("no HDF5 type for %v", t)
+	return nil, fmt.Errorf("no HDF5 type for %v", e.DType)
 }
 
 func typeHead(class byte, bits [3]byte, size int) []byte {
 	return binary.LittleEndian.AppendUint32([]byte{class, bits[0], bits[1], bits[2]}, uint32(size))
 }
 
-func fixedType(size int, signed bool) []byte {
-	bits := [3]byte{}
-	if signed {
-		bits[0] = 1 << 3
-	}
-	b := typeHead(classFixed, bits, size)
+// signed is the bit of an integer type that has a sign.
+const signed = 1 << 3
+
+func fixedType(size int, sign byte) []byte {
+	b := typeHead(classFixed, [3]byte{sign}, size)
 	b = binary.LittleEndian.AppendUint16(b, 0) // offset of the first bit
 	return binary.LittleEndian.AppendUint16(b, uint16(8*size))
 }
@@ -61,11 +59,8 @@ func floatType(size int, mantissa, exponent uint8) []byte {
 	return binary.LittleEndian.AppendUint32(b, 1<<(exponent-1)-1)
 }
 
-// textType is UTF-8 of n bytes, padded with zeros.
-func textType(n int) []byte { return typeHead(classString, [3]byte{1 | 1<<4}, n) }
-
 func boolType() []byte {
 	b := typeHead(classEnum, [3]byte{2}, 1)
-	b = append(b, fixedType(1, true)...)
+	b = append(b, fixedType(1, signed)...)
 	return append(b, "FALSE\x00TRUE\x00\x00\x01"...)
 }

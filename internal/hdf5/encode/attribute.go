@@ -1,0 +1,77 @@
+package encode
+
+import (
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// Attribute is a number or a text, or a list of these, of an object.
+type Attribute struct {
+	Name    string
+	Element Element
+	Count   int    // elements of a list; 0: it is one element, and no list
+	Data    []byte // of all elements, little endian
+}
+
+// AttributeLimit is how many bytes of data an attribute can have: HDF5 has 64 KiB for it and
+// what describes it.
+const AttributeLimit = 60000
+
+// Fits reports whether a is within AttributeLimit.
+func (a *Attribute) Fits() bool { return len(a.Data) <= AttributeLimit }
+
+// Text returns an attribute that is a text. One that is empty has a zero byte, as HDF5 has no
+// texts of no bytes, and what is no UTF-8 in it becomes U+FFFD.
+func Text(name, value string) Attribute {
+	a := Texts(name, []string{value})
+	a.Count = 0
+	return a
+}
+
+// Texts returns one that is a list of texts, each as long as the longest.
+func Texts(name string, values []string) Attribute {
+	size := 1
+	valid := make([]string, len(values))
+	for i, v := range values {
+		valid[i] = strings.ToValidUTF8(v, "\ufffd")
+		size = max(size, len(valid[i]))
+	}
+	data := make([]byte, size*len(values))
+	for i, v := range valid {
+		copy(data[i*size:], v)
+	}
+	return Attribute{Name: name, Element: Element{Text: size}, Count: len(values), Data: data}
+}
+
+// Integer returns one that is an int64.
+func Integer(name string, v int64) Attribute {
+	return Attribute{Name: name, Element: Element{DType: tensor.Int64}, Data: binary.LittleEndian.AppendUint64(nil, uint64(v))}
+}
+
+// Float returns one that is a float64.
+func Float(name string, v float64) Attribute {
+	a := Floats(name, []float64{v})
+	a.Count = 0
+	return a
+}
+
+// Floats returns one that is a list of float64.
+func Floats(name string, values []float64) Attribute {
+	a := Attribute{Name: name, Element: Element{DType: tensor.Float64}, Count: len(values)}
+	for _, v := range values {
+		a.Data = binary.LittleEndian.AppendUint64(a.Data, math.Float64bits(v))
+	}
+	return a
+}
+
+// Bool returns one that is a bool.
+func Bool(name string, v bool) Attribute {
+	a := Attribute{Name: name, Element: Element{DType: tensor.Bool}, Data: []byte{0}}
+	if v {
+		a.Data[0] = 1
+	}
+	return a
+}

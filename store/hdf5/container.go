@@ -1,0 +1,61 @@
+package hdf5
+
+import (
+	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/store"
+)
+
+// Where the metadata of a dataset is in the file.
+const (
+	metadataGroup = "/penstock"
+	manifestPath  = store.HDF5Manifest
+)
+
+// Where objects start in the file: payloads at pages, so that they can be mapped; the rest
+// where its own type wants to be.
+const (
+	pageAlign  = 4096
+	smallAlign = 8
+)
+
+// container writes all of an HDF5 file but the elements of contiguous datasets, which others
+// write at the places that it gives them. It does not keep the file open between calls.
+type container interface {
+	// create makes the file with those objects, which have no elements yet, and gives each
+	// contiguous one that has some its At.
+	create(path string, objects []encode.Object) error
+
+	// locate does so for a file that create made of the same objects.
+	locate(path string, objects []encode.Object) error
+
+	// chunks opens a dataset for its chunks. There is one open at a time, and nothing else is
+	// called until it is closed.
+	chunks(path string, o *encode.Object) (chunkWriter, error)
+
+	// complete adds attributes to the objects, adds more objects, with their Data, and marks the
+	// file complete when all else is in it.
+	complete(path string, objects, more []encode.Object, root []encode.Attribute) error
+
+	// name says what writes the file, and in which version of its layout: a build that was begun
+	// by another container cannot be resumed.
+	name() string
+}
+
+// chunkWriter takes the chunks of a dataset, in order.
+type chunkWriter interface {
+	// write adds the chunk that begins at a row and did not go through the filters of mask.
+	write(row int64, chunk []byte, mask uint32) error
+	close() error
+}
+
+// completeAttribute is what a file has when all else is in it.
+func completeAttribute() encode.Attribute { return encode.Integer("complete", 1) }
+
+// payload describes the dataset of a column, and checksums that of its blocks' checksums.
+func payload(c store.Column) encode.Object {
+	dims := []int64{c.Rows}
+	for _, d := range c.Spec.Shape {
+		dims = append(dims, int64(d))
+	}
+	return encode.Object{Path: c.Path(), Element: encode.Element{DType: c.Spec.DType}, Dims: dims, Align: pageAlign}
+}
