@@ -23,8 +23,8 @@ type Cache struct {
 
 // Flags registers --cache-dir and --cache-size.
 func (c *Cache) Flags(f *pflag.FlagSet) {
-	f.StringVar(&c.Dir, "cache-dir", "", "of a DATASET that is a URL (s3://, gs://, azblob://): keep what was fetched in this `FOLDER`")
-	f.StringVar(&c.size, "cache-size", "", "how many `BYTES` all datasets there may take together, as 500GiB; the default is 90 % of what is free")
+	f.StringVar(&c.Dir, "cache-dir", "", "cache a DATASET from a URL in this `FOLDER` (default the user's cache folder)")
+	f.StringVar(&c.size, "cache-size", "", "limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
 }
 
 // Settle reads the flags, and returns what is wrong with them.

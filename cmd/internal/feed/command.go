@@ -10,14 +10,13 @@ import (
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 )
 
-const long = `Load DATASET in a process of its own, and hand batches to training processes
-through memory that both map: nothing is copied or pickled on the way.
+const long = `Load DATASET in a process of its own and hand batches to training processes through shared
+memory. Batches are neither copied nor pickled on the way.
 
-Python's penstock.Feeder starts it by itself. With --socket it serves any number of
-trainers, the ranks of one host for example, each with the batches that it asks for.
-What they ask for (batch size, order, seed, rank, normalisation, ...) is theirs to say:
-see python/README.md. DATASET is a flat folder or an HDF5 file,
-here or in a bucket: s3://bucket/key, which is fetched as it is needed.
+Python's penstock package starts feed by itself. With --socket, feed serves any number of
+trainers, such as the ranks of one host. Each client asks for its own batch size, order,
+seed, rank and transforms: see python/README.md. DATASET is a flat folder or an HDF5 file,
+local or a URL such as s3://bucket/key.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 Shell completion: feed completion bash|zsh|fish|powershell`
@@ -50,10 +49,10 @@ func Command() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.socket, "socket", "", "serve whoever connects to a unix socket at this `PATH`, which only this user may")
-	f.IntVar(&c.fd, "fd", -1, "serve the one client at the other end of the open socket `N`")
-	f.IntVar(&c.workers, "workers", 0, "`N` goroutines that fill batches, for each client that does not say; 0 means one fewer than there are cores")
-	f.BoolVarP(&c.quiet, "quiet", "q", false, "print nothing but errors")
+	f.StringVar(&c.socket, "socket", "", "serve clients of this user on a unix socket at `PATH`")
+	f.IntVar(&c.fd, "fd", -1, "serve one client on the open file descriptor `N`")
+	f.IntVar(&c.workers, "workers", 0, "`N` workers for clients that do not choose (default one fewer than cores)")
+	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
 	c.cache.Flags(f)
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
 	return cmd

@@ -17,8 +17,8 @@ type Choice struct {
 }
 
 func (c *Choice) register(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&c.Fields, "field", nil, "look at this `FIELD` only; several by commas (default: all)")
-	cmd.Flags().StringVar(&c.Split, "split", "", "look at the records of this `SPLIT` only")
+	cmd.Flags().StringSliceVar(&c.Fields, "field", nil, "only this `FIELD`; several with commas (default all)")
+	cmd.Flags().StringVar(&c.Split, "split", "", "only the records of this `SPLIT`")
 }
 
 // open opens the chosen part of the dataset at path.

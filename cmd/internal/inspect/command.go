@@ -12,13 +12,12 @@ import (
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 )
 
-const long = `Show what a dataset holds: fields, classes, statistics, how it was made, and how to
-open it. DATASET is a folder or an HDF5 file made by preprocess, or any other HDF5 file: of
-those it shows how everything is stored, what reading a record costs, and the command that
-makes a dataset which can be mapped. Times are estimates, for one core of a server and a
-file that is in memory.
+const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it. DATASET is
+a folder or an HDF5 file. For an HDF5 file that preprocess did not write, inspect shows how
+its data are stored, what reading a record costs, and the command that makes it fast. Times
+are estimates for one core and a file in memory.
 
-Exit codes: 0 done, 1 failed or damaged, 2 wrong usage, 130 interrupted.`
+Exit codes: 0 done, 1 failed or corrupt, 2 wrong usage, 130 interrupted.`
 
 const examples = `  inspect out/flat                             a summary
   inspect out/flat --json | jq .records        the same for programs
@@ -76,7 +75,7 @@ func Command() *cobra.Command {
 }
 
 func flagJSON(cmd *cobra.Command, v *bool) {
-	cmd.Flags().BoolVar(v, "json", false, "print JSON, for programs")
+	cmd.Flags().BoolVar(v, "json", false, "print JSON")
 }
 
 // oneDataset says what is wrong with arguments that should be one dataset.

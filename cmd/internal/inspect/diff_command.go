@@ -9,17 +9,16 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const diffLong = `Compare two datasets: fields, classes, splits, statistics, recipe, skipped samples, and every
-value. Each difference is told with both sides; of values, how many differ, in which record
-first, and by how much at most. How the bytes lie on disk makes no difference: a flat folder
-and an HDF5 file of the same data are the same. Fields of different types are compared as
-numbers.
+const diffLong = `Compare two datasets: fields, classes, splits, statistics, recipe, skipped samples and every
+value. For values, inspect prints how many differ, the first record that differs, and the
+largest difference. The storage format does not matter: a flat folder and an HDF5 file of
+the same data are equal. Fields of different types are compared as numbers.
 
 Exit codes: 0 same, 1 different or unreadable, 2 wrong usage, 130 interrupted.`
 
 const diffExamples = `  inspect diff out/flat out/photos.h5
   inspect diff --tolerance 1e-3 out/f32 out/f16
-  inspect diff --data yesterday today && echo nothing to train anew
+  inspect diff --data yesterday today && echo unchanged
   inspect diff --json a b | jq .differences`
 
 // diffFlags is the command line of diff.
@@ -39,10 +38,10 @@ func diffCommand() *cobra.Command {
 	}
 	f.register(cmd)
 	flags := cmd.Flags()
-	flags.Float64Var(&f.Tolerance, "tolerance", 0, "numbers no further than `X` apart are the same")
-	flags.BoolVar(&f.Data, "data", false, "compare fields, classes, splits and values only: what a training sees")
-	flags.IntVar(&f.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
-	flags.BoolVar(&f.quiet, "quiet", false, "print nothing but errors")
+	flags.Float64Var(&f.Tolerance, "tolerance", 0, "treat numbers at most `X` apart as equal")
+	flags.BoolVar(&f.Data, "data", false, "compare only fields, classes, splits and values")
+	flags.IntVar(&f.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
+	flags.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	flagJSON(cmd, &f.json)
 	return cmd
 }

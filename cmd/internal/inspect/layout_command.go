@@ -6,10 +6,9 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const layoutLong = `List what lies where: offset, size and meaning of every part of the dataset's files,
-and the line of NumPy that maps each field by its offset, with no other library. Of chunked
-datasets of an HDF5 file it tells how many chunks there are, how large and where they lie;
---chunks lists them instead, a line each.`
+const layoutLong = `List offset, size and meaning of every part of the dataset's files, and a line of NumPy that
+maps each field by its offset. For chunked HDF5 datasets, layout prints the number, sizes
+and places of the chunks; --chunks lists each chunk.`
 
 const layoutExamples = `  inspect layout out/flat
   inspect layout out/photos.h5
@@ -20,7 +19,7 @@ const layoutExamples = `  inspect layout out/flat
 func layoutCommand() *cobra.Command {
 	var asJSON, chunks bool
 	cmd := &cobra.Command{
-		Use: "layout [flags] DATASET", Short: "List what lies where in its files", Long: layoutLong, Example: layoutExamples,
+		Use: "layout [flags] DATASET", Short: "List the parts of its files by offset", Long: layoutLong, Example: layoutExamples,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		PreRunE:               func(cmd *cobra.Command, args []string) error { return cli.Usage(oneDataset(cmd, args)...) },
@@ -36,6 +35,6 @@ func layoutCommand() *cobra.Command {
 		},
 	}
 	flagJSON(cmd, &asJSON)
-	cmd.Flags().BoolVar(&chunks, "chunks", false, "list every chunk of an HDF5 file, a line each; with --json a line of JSON each")
+	cmd.Flags().BoolVar(&chunks, "chunks", false, "list every chunk of an HDF5 file, one per line")
 	return cmd
 }

@@ -9,11 +9,10 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const previewLong = `Draw a contact sheet: samples in a grid, with class name and record number below each, as
-a PNG file. By default the samples are drawn at random from all classes alike; the same
---seed draws the same ones. A normalisation that was applied is undone; other values that
-are not bytes are stretched between their smallest (black) and largest (white), and the
-sheet says so.`
+const previewLong = `Draw samples in a grid as a PNG file, with class name and record number below each. Samples
+are drawn at random from all classes alike; the same --seed draws the same samples.
+Normalization is undone. Other values are stretched from their minimum (black) to their
+maximum (white), and the sheet says so.`
 
 const previewExamples = `  inspect preview -o grid.png out/flat
   inspect preview -o grid.png --count 24 --columns 6 --seed 7 out/photos.h5
@@ -42,13 +41,13 @@ func previewCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "output", "o", "", "PNG `FILE` to write; - is stdout")
 	flags.IntVar(&f.Count, "count", 64, "show at most `N` samples")
-	flags.IntVar(&f.Columns, "columns", 0, "`N` pictures side by side; 0 chooses")
-	flags.Uint64Var(&f.Seed, "seed", 0, "`SEED` of the samples that are drawn")
-	flags.BoolVar(&f.First, "first", false, "show the first records instead of a random choice")
+	flags.IntVar(&f.Columns, "columns", 0, "`N` pictures per row (default chosen by --count)")
+	flags.Uint64Var(&f.Seed, "seed", 0, "`SEED` of the random choice")
+	flags.BoolVar(&f.First, "first", false, "show the first records instead of random ones")
 	flags.StringVar(&f.Field, "field", "", "`FIELD` that holds the images (default: the first that does)")
 	flags.StringVar(&f.LabelField, "label-field", "", "`FIELD` that holds the labels (default: the first that does)")
 	flagJSON(cmd, &f.json)
-	flags.BoolVar(&f.quiet, "quiet", false, "print nothing but errors")
+	flags.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	cli.Group(cmd, "Samples", "count", "columns", "seed", "first", "field", "label-field")
 	cli.Group(cmd, "Output", "output", "json", "quiet")
 	return cmd

@@ -8,10 +8,9 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const reportLong = `Write a page about a dataset: checks, fields, histograms, labels, samples (random, by class,
-darkest, brightest, near-duplicates), splits, what was skipped and why, and the recipe. It is
-one HTML file that fetches nothing and runs no script, for any screen, light or dark. The
-same data and flags give the same bytes.`
+const reportLong = `Write an HTML report: checks, fields, histograms, labels, samples (random, by class, darkest,
+brightest, near-duplicates), splits, skipped samples and the recipe. The file is complete in
+itself, fetches nothing and runs no script. The same data and flags give the same bytes.`
 
 const reportExamples = `  inspect report -o report.html out/flat
   inspect report -o train.html --split train out/photos.h5
@@ -27,7 +26,7 @@ type reportFlags struct {
 func reportCommand() *cobra.Command {
 	var f reportFlags
 	cmd := &cobra.Command{
-		Use: "report [flags] -o FILE.html DATASET", Short: "Write a page about the data", Long: reportLong, Example: reportExamples,
+		Use: "report [flags] -o FILE.html DATASET", Short: "Write an HTML report about the data", Long: reportLong, Example: reportExamples,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
@@ -38,10 +37,10 @@ func reportCommand() *cobra.Command {
 	f.register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "output", "o", "", "HTML `FILE` to write; - is stdout")
-	flags.IntVar(&f.Scan, "scan", 100_000, "look at `N` records for extremes and near-duplicates, at most")
-	flags.Uint64Var(&f.Seed, "seed", 0, "`SEED` of the random samples that are shown")
-	flags.IntVar(&f.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
-	flags.BoolVar(&f.quiet, "quiet", false, "print nothing but errors")
+	flags.IntVar(&f.Scan, "scan", 100_000, "search at most `N` records for extremes and near-duplicates")
+	flags.Uint64Var(&f.Seed, "seed", 0, "`SEED` of the random samples")
+	flags.IntVar(&f.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
+	flags.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	return cmd
 }
 

@@ -11,13 +11,12 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-const showLong = `Print the values of some records: 7 is one, 5:8 are three, :8 and 5: go from the first or
-to the last; without any, the first five. Of an array the first values are shown, and what
-there is to say of all of them; of an encoded image its format and size. --json prints an
-object a record, one a line.
+const showLong = `Print the values of records: 7 is one record, 5:8 are three, :8 and 5: are open ranges. The
+default is the first five. Arrays are shortened and summarized; encoded images are shown by
+format and size. --json prints one object per record and line.
 
---recipe prints how the dataset was made, as preprocess --pipeline reads it: with the same
-source and program it gives the same bytes. --manifest prints all that was written down.`
+--recipe prints how the dataset was made, for preprocess --pipeline. The same recipe, source
+and version give the same bytes. --manifest prints the whole manifest.`
 
 const showExamples = `  inspect show out/flat 0 100:105
   inspect show --field labels --values 0 out/photos.h5 :1000
@@ -48,9 +47,9 @@ func showCommand() *cobra.Command {
 	f.register(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&f.Elements, "values", 8, "show at most `N` numbers of an array; 0 shows all")
-	flags.BoolVar(&f.Pictures, "ansi", false, "draw images by coloured characters, for a terminal of 24-bit colours")
-	flags.BoolVar(&f.recipe, "recipe", false, "print the recipe instead, for preprocess --pipeline")
-	flags.BoolVar(&f.manifest, "manifest", false, "print the manifest instead")
+	flags.BoolVar(&f.Pictures, "ansi", false, "draw images as coloured characters (24-bit terminals)")
+	flags.BoolVar(&f.recipe, "recipe", false, "print the recipe, for preprocess --pipeline")
+	flags.BoolVar(&f.manifest, "manifest", false, "print the manifest")
 	flagJSON(cmd, &f.json)
 	return cmd
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const statsLong = `Compute statistics from every value: minimum, maximum, mean and deviation of each field and
-channel, also by class, histograms, how many records a class has, and how long records are
-that have lengths of their own. Says so where the manifest has other figures.
+const statsLong = `Compute statistics from every value: minimum, maximum, mean and deviation per field, channel
+and class, histograms, records per class, and lengths of variable-length records. Differences
+from the manifest's statistics are reported.
 
---manifest prints the figures of the manifest, at once; it has no histograms.`
+--manifest prints the statistics of the manifest immediately, without histograms.`
 
 const statsExamples = `  inspect stats out/flat
   inspect stats --field images --split train out/photos.h5
@@ -50,9 +50,9 @@ func statsCommand() *cobra.Command {
 	}
 	opts.register(cmd)
 	flagJSON(cmd, &asJSON)
-	cmd.Flags().BoolVar(&opts.Manifest, "manifest", false, "print the figures of the manifest instead")
+	cmd.Flags().BoolVar(&opts.Manifest, "manifest", false, "print the statistics that the manifest holds")
 	cmd.Flags().IntVar(&text.Classes, "classes", 20, "list at most `N` classes; 0 lists all")
-	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
+	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "print no progress")
 	return cmd
 }

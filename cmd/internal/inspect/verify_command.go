@@ -48,8 +48,8 @@ func verifyCommand() *cobra.Command {
 		},
 	}
 	flagJSON(cmd, &asJSON)
-	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` goroutines that read; 0 is one for each CPU")
-	cmd.Flags().BoolVar(&quiet, "quiet", false, "print damages only, and no progress")
+	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "print corruption only, and no progress")
 	return cmd
 }
 

@@ -10,13 +10,13 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const viewLong = `Write view.h5 into a dataset of .npy files: an HDF5 file of a few KB without records of its
-own, through which h5py, h5dump, MATLAB and others read those of the dataset, with names of
-classes, layout and normalisation as attributes. preprocess --append keeps it true.
+const viewLong = `Write view.h5 into a flat dataset: an HDF5 file of a few KB through which h5py, h5dump, MATLAB
+and other programs read the .npy files, with class names, layout and normalization as
+attributes. preprocess --append keeps it current.
 
-HDF5 looks for the .npy files in the folder where a program runs. So that it looks beside
-view.h5, have HDF5_EXTFILE_PREFIX='${ORIGIN}' in the environment before the first read: in
-Python by os.environ. With --absolute that is not needed, until the dataset is moved.`
+HDF5 looks for the .npy files in the current folder. Set HDF5_EXTFILE_PREFIX='${ORIGIN}' in
+the environment before the first read to look beside view.h5. With --absolute this is not
+needed, but the dataset must not move.`
 
 const viewExamples = `  inspect view out/flat
   HDF5_EXTFILE_PREFIX='${ORIGIN}' python -c 'import h5py; print(h5py.File("out/flat/view.h5")["images"][0])'
@@ -26,7 +26,7 @@ func viewCommand() *cobra.Command {
 	var opts ViewOptions
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "view [flags] DATASET", Short: "Make its .npy files readable as HDF5", Long: viewLong, Example: viewExamples,
+		Use: "view [flags] DATASET", Short: "Write an HDF5 file over its .npy files", Long: viewLong, Example: viewExamples,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		PreRunE:               func(cmd *cobra.Command, args []string) error { return cli.Usage(oneDataset(cmd, args)...) },
@@ -39,7 +39,7 @@ func viewCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "HDF5 `FILE` to write (default: view.h5 in DATASET)")
-	cmd.Flags().BoolVar(&opts.Absolute, "absolute", false, "name the .npy files by absolute paths")
+	cmd.Flags().BoolVar(&opts.Absolute, "absolute", false, "refer to the .npy files by absolute paths")
 	flagJSON(cmd, &asJSON)
 	return cmd
 }

@@ -15,20 +15,17 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const long = `Measure how fast a dataset is loaded, row by row: one record at a time in the training
-loop, with workers and prefetch, page-locked memory, persistent workers, prefetch to a
-device, batched fetch, and records that were prepared beforehand, copied and not copied.
-The rows are those of PyTorch's tutorial "Data Loading Optimization", and its published
-numbers stand beside them where the parameters are its own. DATASET is a folder or an HDF5
-file made by preprocess, or another HDF5 file, whose chunks are inflated where it has some;
---synthetic needs none.
+const long = `Measure how fast a dataset loads, row by row: one record at a time, with workers and prefetch,
+page-locked memory, persistent workers, device prefetch, batched fetch, and prepared records
+with and without copies. The rows are those of PyTorch's tutorial "Data Loading
+Optimization"; its published numbers are shown where the parameters match. DATASET is a
+folder or an HDF5 file; --synthetic needs none.
 
-In every row the consumer reads each cache line of each batch. "Total" is the whole run,
-set-up included; "of limit" is the least time that this machine would need, as calibrated
-in the same run, as part of that; data that fit into the processor's caches can beat it.
-The last line says what limits loading, and what to do.
+In every row the consumer reads each cache line of each batch. "Total" includes set-up. "Of
+limit" compares with the shortest time that this machine needs, calibrated in the same run.
+The last line names the bottleneck and what to do.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (what was measured is printed).`
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (after printing the results).`
 
 const examples = `  loadbench --synthetic                    the tutorial's own parameters (about 5 minutes)
   loadbench --synthetic --quick            an eighth of that
@@ -79,37 +76,37 @@ func Command() *cobra.Command {
 
 func (c *command) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&c.Synthetic, "synthetic", false, "measure the tutorial's synthetic dataset, which is made in a temporary folder")
-	f.IntVar(&c.Size, "size", c.Size, "`N` records are in the synthetic dataset")
-	f.StringVar(&c.shape, "shape", "3x224x224", "`SHAPE` of its records, which are float32")
-	f.StringSliceVar(&c.Fields, "fields", nil, "load only these `FIELDS` of DATASET, with commas between them")
-	f.StringVar(&c.Split, "split", "", "load only this `SPLIT` of DATASET")
+	f.BoolVar(&c.Synthetic, "synthetic", false, "measure the tutorial's synthetic dataset, made in a temporary folder")
+	f.IntVar(&c.Size, "size", c.Size, "`N` records of the synthetic dataset")
+	f.StringVar(&c.shape, "shape", "3x224x224", "`SHAPE` of the synthetic float32 records")
+	f.StringSliceVar(&c.Fields, "fields", nil, "load only these `FIELDS`, separated by commas")
+	f.StringVar(&c.Split, "split", "", "load only this `SPLIT`")
 	f.StringVar(&c.Trial, "run", "", "measure the published benchmark `NAME`, with its own data and parameters; see --list")
 	f.BoolVar(&c.list, "list", false, "list the published benchmarks, what was published, and what differs here")
 	cli.Group(cmd, "Published benchmarks", "list", "run")
 	c.Cache.Flags(f)
 	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split", "cache-dir", "cache-size")
-	f.DurationVar(&c.Delay, "delay", c.Delay, "`TIME` that the preparation of a record takes; of a DATASET 0, unless it is given")
+	f.DurationVar(&c.Delay, "delay", c.Delay, "`TIME` to prepare a record (for a DATASET the default is 0)")
 	f.StringVar(&c.Work, "work", c.Work, "`WHAT` the delay is: sleep, cpu, both (a table each) or replay (sleep, of lengths as in the guide's log)")
-	f.IntVar(&c.Batch, "batch", c.Batch, "`N` records in a batch")
-	f.IntVar(&c.Batches, "batches", c.Batches, "measure `N` batches in a row")
-	f.IntVar(&c.Workers, "workers", c.Workers, "`N` goroutines that fill batches")
-	f.IntVar(&c.Prefetch, "prefetch", c.Prefetch, "`N` batches ahead for each worker")
-	f.Uint64Var(&c.Seed, "seed", c.Seed, "`SEED` of order and contents")
-	f.StringVar(&c.budget, "budget", "", "`BYTES` of memory that the buffers of a row may take, as 512MiB; the default is half of what is free")
-	f.BoolVar(&c.Quick, "quick", false, "an eighth of the batches")
+	f.IntVar(&c.Batch, "batch", c.Batch, "`N` records per batch")
+	f.IntVar(&c.Batches, "batches", c.Batches, "`N` batches per row")
+	f.IntVar(&c.Workers, "workers", c.Workers, "`N` workers")
+	f.IntVar(&c.Prefetch, "prefetch", c.Prefetch, "prefetch `N` batches per worker")
+	f.Uint64Var(&c.Seed, "seed", c.Seed, "`SEED` of the order and the synthetic records")
+	f.StringVar(&c.budget, "budget", "", "limit of a row's buffers in `BYTES` (default half of the free memory)")
+	f.BoolVar(&c.Quick, "quick", false, "measure an eighth of the batches")
 	f.StringSliceVar(&c.Tables, "tables", nil, "`WHAT` to measure: rows, guide, batch, workers, ahead, order, or all; the default is rows, or guide with --train-step")
-	f.DurationVar(&c.TrainStep, "train-step", c.TrainStep, "guide: `TIME` that the consumer takes for a batch")
-	f.IntVar(&c.Epochs, "epochs", c.Epochs, "guide: `N` epochs, of up to --batches each")
+	f.DurationVar(&c.TrainStep, "train-step", c.TrainStep, "guide: `TIME` of a training step")
+	f.IntVar(&c.Epochs, "epochs", c.Epochs, "guide: `N` epochs of at most --batches batches")
 	f.Float64Var(&c.Scale, "scale", c.Scale, "scale the delay and the training step by `X`")
 	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "workers", "prefetch", "seed", "budget", "quick")
-	f.BoolVar(&c.asJSON, "json", false, "print JSON, for programs")
-	f.BoolVar(&c.bench, "bench", false, "print lines as Go's benchmarks do, for benchstat")
+	f.BoolVar(&c.asJSON, "json", false, "print JSON")
+	f.BoolVar(&c.bench, "bench", false, "print Go benchmark lines for benchstat")
 	f.BoolVar(&c.markdown, "markdown", false, "print tables in Markdown")
-	f.StringVar(&c.Log, "log", "", "write a line a batch to `FILE`, .csv or .jsonl")
-	f.StringVar(&c.html, "out", "", "write the report with plots to `FILE`, one page of HTML that fetches nothing")
-	f.StringVar(&c.plot, "plot", "", "write the main plot of each table to `FILE`, .svg or .png")
-	f.BoolVar(&c.quiet, "quiet", false, "show no progress")
+	f.StringVar(&c.Log, "log", "", "write one line per batch to `FILE` (.csv or .jsonl)")
+	f.StringVar(&c.html, "out", "", "write an HTML report with plots to `FILE`")
+	f.StringVar(&c.plot, "plot", "", "write the main plot of each table to `FILE` (.svg or .png)")
+	f.BoolVar(&c.quiet, "quiet", false, "print no progress")
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
 	cli.Group(cmd, "Output", "json", "bench", "markdown", "out", "plot", "log", "quiet")
 }

@@ -17,20 +17,19 @@ const exits = "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 done but some samp
 
 const long = `Turn raw samples into a dataset that training code maps into memory.
 
-SOURCE is what the samples lie in; what it is, is told by a look at it (or by --from):
-  a folder of images   one folder a class (SOURCE/cat/0412.jpg), or images alone; each also
-                       below folders called train, val, test, which become splits
-  csv, jsonl           tables of numbers, texts, boxes, labels, paths to images
-  tar, .gz, .zst       images in folders, or samples as WebDataset names them
-  parquet              as of the Hugging Face hub
-  npy, npz, idx, cifar, hdf5, flat      arrays, and datasets of this program
-A glob in quotes stands for several files, and so do braces: 'shard-{000..127}.tar'.
-It can lie in a bucket: s3://, gs:// and azblob:// as gocloud.dev/blob opens them.
-JPEG, PNG, GIF, BMP, TIFF, WebP and Netpbm (ppm, pgm, pbm) are told by content, not by name.
+SOURCE is one of these. Its type is detected from its content; --from overrides that.
+  a folder of images   SOURCE/CLASS/*.jpg, or images alone; folders named train, val and
+                       test become splits
+  csv, jsonl           tables of numbers, texts, boxes, labels and image paths
+  tar, .gz, .zst       archives of image folders, or of WebDataset samples
+  parquet              as published on the Hugging Face hub
+  npy, npz, idx, cifar, hdf5, flat      arrays and datasets
+Quote globs and braces to name several files: 'shard-{000..127}.tar'. URLs of buckets
+(s3://, gs://, azblob://) work too. Images are JPEG, PNG, GIF, BMP, TIFF, WebP or Netpbm.
 
-DEST is a folder of .npy files or, if its name ends in .h5 or .hdf5, an HDF5 file. It
-appears when it is whole; in a bucket its manifest is the last object. A long run that was
-stopped goes on with --resume. Many machines share the work by --rank: preprocess merge --help.
+DEST is a folder of .npy files, or an HDF5 file if its name ends in .h5 or .hdf5. It
+appears when it is complete. Rerun a stopped command with --resume to continue. Use --rank
+to share the work between machines: see preprocess merge --help.
 
 ` + exits + "\nShell completion: preprocess completion bash|zsh|fish|powershell"
 

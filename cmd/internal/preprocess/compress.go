@@ -33,11 +33,10 @@ type compressFlags struct{ compress, chunkRecords, chunkBytes, shuffle string }
 var compressNames = []string{"compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
 func (f *compressFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.compress, "compress", "none", "`HOW` records of an HDF5 file are compressed: none, gzip, or gzip:LEVEL, 1 (fast) to 9 (small); "+
-		"gzip alone chooses by a sample. With none, training maps the file and copies nothing; gzip has each record inflated whenever it is read, 50 to 100 times the work of a copy")
-	fs.StringVar(&f.chunkRecords, "chunk-records", "", "compress `N` records together (default 1, or as many as make 64 KiB); who reads one of them has all inflated")
-	fs.StringVar(&f.chunkBytes, "chunk-bytes", "", "compress about `BYTES` of records together, also of fields of variable length")
-	fs.StringVar(&f.shuffle, "shuffle-bytes", "auto", "`WHEN` to put the first bytes of all numbers first before gzip, then their second bytes, and so on: auto (by a sample), on, off")
+	fs.StringVar(&f.compress, "compress", "none", "compress the records of an HDF5 file: `METHOD` is none, gzip or gzip:LEVEL, 1 (fast) to 9 (small)")
+	fs.StringVar(&f.chunkRecords, "chunk-records", "", "compress `N` records per chunk (default 1, or 64 KiB of small records)")
+	fs.StringVar(&f.chunkBytes, "chunk-bytes", "", "compress about `BYTES` of records per chunk")
+	fs.StringVar(&f.shuffle, "shuffle-bytes", "auto", "HDF5 shuffle filter before gzip: `WHEN` is auto, on or off")
 }
 
 // parse reads the texts.

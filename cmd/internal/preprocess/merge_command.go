@@ -8,16 +8,14 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
 
-const mergeLong = `Put the parts together that preprocess --rank has made.
+const mergeLong = `Join the parts of runs with --rank into one dataset.
 
-Each of N runs of preprocess, with the same arguments and --rank 0 to N-1 --world-size N,
-makes one part of the dataset in DEST.parts. They can run anywhere and in any order, be
-killed and be run again. Merge then makes DEST of the parts, with the bytes that a single
-run would have made. It refuses parts that are missing, there twice, or made of another
-source, in another way or by another version.
+Each run makes one part in DEST.parts, on any machine that sees the folder or bucket. Parts can
+be killed and rerun. The merge then writes DEST with the bytes of a single run. It refuses
+missing parts, a part in two places, and parts of another source, recipe or version.
 
-Parts that lie elsewhere, in one folder or in several, are named before DEST. Merge reads
-and writes every record once; until the parts are removed the dataset takes its space twice.
+Name parts in other folders before DEST. The merge reads and writes every record once. Until
+the parts are removed, the dataset takes its space twice.
 
 ` + exits
 
@@ -37,7 +35,7 @@ type mergeFlags struct {
 func mergeCommand() *cobra.Command {
 	m := new(mergeFlags)
 	cmd := &cobra.Command{
-		Use: "merge [flags] [PARTS...] DEST", Short: "Make one dataset of the parts that several runs with --rank have made",
+		Use: "merge [flags] [PARTS...] DEST", Short: "Join the parts of runs with --rank into one dataset",
 		Long: mergeLong, Example: mergeExamples,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
@@ -46,14 +44,14 @@ func mergeCommand() *cobra.Command {
 	}
 	fs, c := cmd.Flags(), &m.config
 	fs.SortFlags = false
-	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it is there")
-	fs.BoolVar(&c.Resume, "resume", false, "go on with a merge that was stopped, or begin if there is none")
-	fs.BoolVar(&c.RemoveParts, "remove-parts", false, "remove the folders of parts when DEST is there")
-	fs.IntVar(&c.Workers, "workers", 0, "`N` goroutines that compute checksums (default one a core)")
-	fs.StringVar(&c.Spool, "spool", "", "`FOLDER` where a dataset is built that goes to a bucket (default the system's for temporary files)")
-	fs.StringVar(&m.memory, "memory", "", "`BYTES` of records under way (default 64MiB)")
+	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it exists")
+	fs.BoolVar(&c.Resume, "resume", false, "continue a stopped merge, or start if there is none")
+	fs.BoolVar(&c.RemoveParts, "remove-parts", false, "remove the parts when DEST is complete")
+	fs.IntVar(&c.Workers, "workers", 0, "`N` goroutines for checksums (default one per core)")
+	fs.StringVar(&c.Spool, "spool", "", "`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
+	fs.StringVar(&m.memory, "memory", "", "`BYTES` of records in flight (default 64MiB)")
 	fs.BoolVar(&m.json, "json", false, "print the summary as JSON")
-	fs.BoolVar(&m.quiet, "quiet", false, "print no progress and no summary, only errors")
+	fs.BoolVar(&m.quiet, "quiet", false, "print errors only")
 	return cmd
 }
 
