@@ -42,8 +42,8 @@ func newArrayFile(spec tensor.Spec) arrayFile {
 }
 
 // create begins an empty array.
-func (a *arrayFile) create(path string) (err error) {
-	a.file, err = os.Create(path)
+func (a *arrayFile) create(stage *Stage, name string) (err error) {
+	a.file, err = stage.create(name)
 	if err != nil {
 		return err
 	}
@@ -144,11 +144,9 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 
 // resume goes on with an array of which so many rows were made durable, whose checksum was
 // crc. What the file has beyond them it loses.
-func (a *arrayFile) resume(path string, rows int64, crc uint32) error {
-	if err := os.Chmod(path, 0o644); err != nil { // it may have been finished
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+func (a *arrayFile) resume(stage *Stage, name string, rows int64, crc uint32) error {
+	path := stage.Path(name)
+	f, err := stage.Reopen(name)
 	if err != nil {
 		return err
 	}
@@ -191,7 +189,7 @@ func (a *arrayFile) abandon() {
 }
 
 // writeSums writes a checksum file and returns the CRC32C of all of it.
-func writeSums(path string, blocks []uint32) (uint32, error) {
+func writeSums(stage *Stage, name string, blocks []uint32) (uint32, error) {
 	text := npyHeader(checksumSpec, int64(len(blocks)))
 	for _, b := range blocks {
 		text = binary.LittleEndian.AppendUint32(text, b)
@@ -199,12 +197,12 @@ func writeSums(path string, blocks []uint32) (uint32, error) {
 	if len(blocks) == 0 {
 		text = append(text, 0)
 	}
-	return CRC32C(text), writeFile(path, text)
+	return CRC32C(text), stage.writeFile(name, text)
 }
 
 // writeFile writes a read-only file and waits until it is on disk.
-func writeFile(path string, data []byte) error {
-	f, err := os.Create(path)
+func (s *Stage) writeFile(name string, data []byte) error {
+	f, err := s.create(name)
 	if err != nil {
 		return err
 	}

@@ -23,9 +23,13 @@ func TestArrayFilePieces(t *testing.T) {
 }
 
 func testPieces(t *testing.T, row int, synced bool) {
-	path := filepath.Join(t.TempDir(), "rows.npy")
+	stage, err := NewStage(filepath.Join(t.TempDir(), "ds"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Abort()
 	a := newArrayFile(tensor.Spec{DType: tensor.Uint8, Shape: tensor.Shape{row}})
-	if err := a.create(path); err != nil {
+	if err := a.create(stage, "rows.npy"); err != nil {
 		t.Fatal(err)
 	}
 	rng := rand.New(rand.NewPCG(uint64(row), 1))
@@ -44,7 +48,7 @@ func testPieces(t *testing.T, row int, synced bool) {
 				t.Fatal(err)
 			}
 			if i%2 == 0 {
-				a = resumed(t, &a, path)
+				a = resumed(t, &a, stage)
 			}
 		}
 	}
@@ -52,18 +56,18 @@ func testPieces(t *testing.T, row int, synced bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(path)
+	got, err := os.ReadFile(stage.Path("rows.npy"))
 	if err != nil || len(got) < HeaderBytes || !bytes.Equal(got[HeaderBytes:], want) || CRC32C(got) != crc {
 		t.Fatalf("%d bytes with CRC32C %08x, want %d and %08x, or others; error %v", len(got), CRC32C(got), HeaderBytes+len(want), crc, err)
 	}
 }
 
 // resumed returns an array that goes on with one that was synced.
-func resumed(t *testing.T, a *arrayFile, path string) arrayFile {
+func resumed(t *testing.T, a *arrayFile, stage *Stage) arrayFile {
 	t.Helper()
 	a.abandon()
 	next := newArrayFile(a.spec)
-	if err := next.resume(path, a.rows, a.sums.all()); err != nil {
+	if err := next.resume(stage, "rows.npy", a.rows, a.sums.all()); err != nil {
 		t.Fatal(err)
 	}
 	return next

@@ -7,6 +7,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+
+	"github.com/penstock/penstock/internal/sys/private"
 )
 
 // BuildOptions configures NewBuild: the options that the writers of all formats share.
@@ -142,7 +144,7 @@ func (b *Build) Checkpoint(note json.RawMessage) error {
 		}
 		c.Sections = append(c.Sections, b.sections[i].state())
 	}
-	if err := syncDir(b.stage.dir); err != nil {
+	if err := b.stage.sync(); err != nil {
 		return err
 	}
 	return b.journal.commit(entry{Checkpoint: &c})
@@ -176,7 +178,7 @@ func (b *Build) Finish(info Info) (*Manifest, error) {
 		if r.From == r.To {
 			continue
 		}
-		if err := os.Rename(b.stage.Path(r.From), b.stage.Path(r.To)); err != nil {
+		if err := b.stage.folder.Rename(r.From, r.To); err != nil {
 			return nil, err
 		}
 	}
@@ -263,20 +265,23 @@ func (b *Build) Close() error {
 // undo gives the files of a commit that did not come to its end their old names back. Those
 // of an append may lie in the dataset's folder already.
 func (b *Build) undo(renames []rename) error {
-	folders := []string{b.stage.dir}
-	if info, err := os.Stat(b.stage.dest); b.opts.Base != nil && err == nil && info.IsDir() {
-		folders = append(folders, b.stage.dest)
+	folders := []*os.Root{b.stage.folder}
+	if b.opts.Base != nil {
+		dest, err := private.Real(b.stage.parent, filepath.Base(b.stage.dest))
+		if err == nil {
+			defer dest.Close()
+			folders = append(folders, dest)
+		}
 	}
 	for _, r := range renames {
 		if filepath.Base(r.From) != r.From || filepath.Base(r.To) != r.To {
 			return fmt.Errorf("file names %q, %q: %w", r.From, r.To, ErrCorrupt)
 		}
-		from := b.stage.Path(r.From)
 		for _, folder := range folders {
-			if _, err := os.Lstat(from); err == nil {
+			if _, err := b.stage.folder.Lstat(r.From); err == nil {
 				break
 			}
-			if err := os.Rename(filepath.Join(folder, r.To), from); err != nil && !errors.Is(err, os.ErrNotExist) {
+			if err := private.Move(folder, r.To, b.stage.folder, r.From); err != nil && !errors.Is(err, os.ErrNotExist) {
 				return err
 			}
 		}

@@ -110,7 +110,7 @@ func (w *FlatWriter) commit(info Info) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := writeFile(w.stage.Path(ManifestName), text); err != nil {
+	if err := w.stage.writeFile(ManifestName, text); err != nil {
 		return nil, err
 	}
 	if err := w.build.Close(); err != nil {

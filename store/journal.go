@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 )
 
@@ -107,21 +106,21 @@ func (j *journal) close() error { return j.file.Close() }
 
 // createJournal begins one, durably.
 func (s *Stage) createJournal(head *buildEntry) (*journal, error) {
-	f, err := os.Create(s.Path(JournalName))
+	f, err := s.create(JournalName)
 	if err != nil {
 		return nil, err
 	}
 	j := &journal{f}
-	err = errors.Join(j.commit(entry{Build: head}), syncDir(s.dir), syncDir(filepath.Dir(s.dir)))
+	err = errors.Join(j.commit(entry{Build: head}), s.sync(), syncRoot(s.parent))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return j, nil
 }
 
-// announce notes in a journal which manifest is about to be published.
-func announce(path string, manifest []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+// announce notes in the journal of a folder which manifest is about to be published.
+func announce(folder *os.Root, manifest []byte) error {
+	f, err := folder.OpenFile(JournalName, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return err
 	}
@@ -129,9 +128,9 @@ func announce(path string, manifest []byte) error {
 	return errors.Join(j.commit(entry{Manifest: HexCRC(CRC32C(manifest))}), f.Close())
 }
 
-// announced reports whether a journal announces the manifest in a folder.
-func announced(journal []byte, folder string) bool {
-	manifest, err := os.ReadFile(filepath.Join(folder, ManifestName))
+// announced reports whether a journal announces the manifest of a folder, whose files read returns.
+func announced(journal []byte, read func(name string) ([]byte, error)) bool {
+	manifest, err := read(ManifestName)
 	if err != nil {
 		return false
 	}
@@ -150,8 +149,8 @@ func announced(journal []byte, folder string) bool {
 }
 
 // openJournal goes on with one, behind its first size bytes.
-func openJournal(path string, size int64) (*journal, error) {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+func (s *Stage) openJournal(size int64) (*journal, error) {
+	f, err := s.folder.OpenFile(JournalName, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -242,10 +241,10 @@ func (b *Build) resume() error {
 	if err := b.restore(h); err != nil {
 		return notResumed(err)
 	}
-	if err := syncDir(b.stage.dir); err != nil { // before the journal forgets what was undone
+	if err := b.stage.sync(); err != nil { // before the journal forgets what was undone
 		return err
 	}
-	b.journal, err = openJournal(b.stage.Path(JournalName), h.size)
+	b.journal, err = b.stage.openJournal(h.size)
 	return err
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 )
 
 // Keeper is the journal of a build whose records are not in a Build's shards but where
@@ -60,9 +59,8 @@ func (k *Keeper) Clear() error {
 
 // Begin starts to write the journal, behind the last checkpoint where there is one.
 func (k *Keeper) Begin() (err error) {
-	path := k.stage.Path(JournalName)
 	if k.last != nil {
-		k.journal, err = openJournal(path, k.last.size)
+		k.journal, err = k.stage.openJournal(k.last.size)
 		return err
 	}
 	k.journal, err = k.stage.createJournal(k.head)
@@ -71,7 +69,7 @@ func (k *Keeper) Begin() (err error) {
 
 // Checkpoint notes that the records up to now, whose books are l, are on disk.
 func (k *Keeper) Checkpoint(l *Ledger, state, note json.RawMessage) error {
-	if err := syncDir(k.stage.dir); err != nil {
+	if err := k.stage.sync(); err != nil {
 		return err
 	}
 	return k.journal.commit(entry{Checkpoint: &checkpoint{Records: l.Records(), Ledger: l.State(), State: state, Note: note}})
@@ -92,7 +90,7 @@ func (k *Keeper) Close() error {
 
 // history reads the journal of a build like head; nil says that there is none.
 func (s *Stage) history(head *buildEntry) (*history, error) {
-	data, err := os.ReadFile(s.Path(JournalName))
+	data, err := s.folder.ReadFile(JournalName)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

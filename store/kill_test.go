@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/tensor"
@@ -313,11 +314,11 @@ func TestKilledWhileReplacing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := errors.Join(writeFile(w.stage.Path(ManifestName), text), w.stage.park()); err != nil {
+			if err := errors.Join(w.stage.writeFile(ManifestName, text), w.stage.park()); err != nil {
 				t.Fatal(err)
 			}
 			if exchanged {
-				if err := exchange(stageDir(dest), dest); err != nil {
+				if err := private.Exchange(w.stage.parent, w.stage.name, w.stage.parent, filepath.Base(dest)); err != nil {
 					t.Skip("this system cannot exchange folders")
 				}
 			}

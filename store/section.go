@@ -3,7 +3,6 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
-	"os"
 )
 
 // section is a sequence of shards that is written on its own: all of a dataset, or one of its
@@ -86,7 +85,7 @@ func (s *section) files(k int, shard int, rows int64) (payload, sums File) {
 func (s *section) openShard() error {
 	for k := range s.arrays {
 		payload, _ := s.files(k, len(s.shards), 0)
-		if err := s.arrays[k].create(s.path(payload.Name)); err != nil {
+		if err := s.arrays[k].create(s.stage, s.prefix+payload.Name); err != nil {
 			return err
 		}
 		if s.columns[k].Part == Offsets {
@@ -107,7 +106,7 @@ func (s *section) closeShard() error {
 			return err
 		}
 		payload.CRC32C = HexCRC(crc)
-		crc, err = writeSums(s.path(sums.Name), blocks)
+		crc, err = writeSums(s.stage, s.prefix+sums.Name, blocks)
 		if err != nil {
 			return err
 		}
@@ -183,7 +182,7 @@ func (s *section) restore(state sectionState, shards []Shard, keep map[string]bo
 		if a.Rows < 0 || a.Rows > maxBytes/int64(s.columns[k].Spec.RecordBytes()) {
 			return fmt.Errorf("column %s: %d rows: %w", s.columns[k].Name, a.Rows, ErrCorrupt)
 		}
-		if err := s.arrays[k].resume(s.path(payload.Name), a.Rows, a.CRC32C); err != nil {
+		if err := s.arrays[k].resume(s.stage, s.prefix+payload.Name, a.Rows, a.CRC32C); err != nil {
 			return err
 		}
 	}
@@ -201,7 +200,7 @@ func (s *section) restoreShard(shard Shard, keep map[string]bool) error {
 		}
 	}
 	for _, f := range shard.Files {
-		info, err := os.Stat(s.path(f.Name))
+		info, err := s.stage.folder.Lstat(s.prefix + f.Name)
 		if err != nil {
 			return err
 		}

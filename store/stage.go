@@ -4,8 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/sys/private"
 )
 
 // Stage is the place beside a destination where a dataset is built: the hidden folder
@@ -13,13 +17,20 @@ import (
 // Release leaves it, for a later build to go on with. A lock, which ends with the process,
 // keeps a second builder out, and a folder that a killed process left is taken over.
 //
+// Others may know its name and be allowed to write beside it. So it must be a real folder of this
+// user, that nobody else may write to, and all work in it goes through an open handle: see package
+// private.
+//
 // Every writer of this module builds in a Stage. It serves one goroutine.
 type Stage struct {
-	dest string
-	dir  string
-	lock *os.File
-	opts StageOptions
-	done bool
+	dest   string
+	name   string   // of the folder, in parent
+	parent *os.Root // of dest and of the folder
+	folder *os.Root // nil until it is open
+	handle *os.File // of the folder, see Through
+	lock   *os.File
+	opts   StageOptions
+	done   bool
 }
 
 // StageOptions configures OpenStage.
@@ -44,20 +55,52 @@ func OpenStage(dest string, opts StageOptions) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stage{dest: dest, opts: opts, dir: stageDir(dest)}
-	if s.tidy() && opts.Append && opts.Keep {
-		return nil, fmt.Errorf("%s: these records are %w", dest, ErrCommitted)
-	}
-	if err := s.checkDest(); err != nil {
+	if _, err := os.Lstat(dest); opts.Append && err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(filepath.Dir(dest), 0o777); err != nil {
 		return nil, err
 	}
-	if err := s.open(); err != nil {
+	s := &Stage{dest: dest, opts: opts, name: filepath.Base(stageDir(dest))}
+	if s.parent, err = os.OpenRoot(filepath.Dir(dest)); err != nil {
 		return nil, err
 	}
+	if err := s.begin(); err != nil {
+		return nil, errors.Join(err, s.close())
+	}
 	return s, nil
+}
+
+func (s *Stage) begin() error {
+	done, err := s.tidy()
+	if err != nil {
+		return err
+	}
+	if done && s.opts.Append && s.opts.Keep {
+		return fmt.Errorf("%s: these records are %w", s.dest, ErrCommitted)
+	}
+	if err := s.checkDest(); err != nil {
+		return err
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	return s.takeOver()
+}
+
+// close lets go of all that is open.
+func (s *Stage) close() error {
+	err := s.parent.Close()
+	if s.folder != nil {
+		err = errors.Join(err, s.folder.Close())
+	}
+	if s.handle != nil {
+		err = errors.Join(err, s.handle.Close())
+	}
+	if s.lock != nil {
+		err = errors.Join(err, s.lock.Close())
+	}
+	return err
 }
 
 func stageDir(dest string) string {
@@ -99,26 +142,55 @@ func Unfinished(dest string) bool {
 
 // tidy removes what a build left that was killed when it had published all; then it
 // reports true.
-func (s *Stage) tidy() bool {
-	if _, err := os.Lstat(spentDir(s.dest)); err == nil {
-		return os.RemoveAll(spentDir(s.dest)) == nil
+func (s *Stage) tidy() (done bool, err error) {
+	if done, err := s.removeNamed(spentName(s.name)); done || err != nil {
+		return done, err
 	}
-	if _, err := os.Lstat(s.dir); errors.Is(err, fs.ErrNotExist) {
-		_ = os.Remove(parkedJournal(s.dest))
-		return false
+	info, err := s.parent.Lstat(s.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, removeIfThere(s.parent, parkedName(s.name))
 	}
-	_ = os.Remove(s.dir) // if it is empty
-	if lock, err := os.OpenFile(s.lockName(), os.O_RDWR, 0); err == nil {
+	if err != nil {
+		return false, err
+	}
+	if info.IsDir() {
+		_ = s.parent.Remove(s.name) // if it is empty
+	}
+	folder, err := private.Open(s.parent, s.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = folder.Close() }()
+	if lock, err := folder.OpenFile(lockName, os.O_RDWR, 0); err == nil {
 		defer lock.Close()
 		if lockFile(lock) != nil {
-			return false // it is being built
+			return false, nil // it is being built
 		}
 	}
-	return s.published() && s.remove() == nil
+	if !published(folder) {
+		return false, nil
+	}
+	return true, s.retire(folder)
+}
+
+// removeNamed removes a folder of the parent's, and reports whether it was there.
+func (s *Stage) removeNamed(name string) (bool, error) {
+	folder, err := private.Open(s.parent, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer folder.Close()
+	return true, private.Remove(s.parent, name, folder)
 }
 
 func (s *Stage) checkDest() error {
-	info, err := os.Lstat(s.dest)
+	info, err := s.parent.Lstat(filepath.Base(s.dest))
 	if errors.Is(err, fs.ErrNotExist) && !s.opts.Append {
 		return nil
 	}
@@ -132,75 +204,74 @@ func (s *Stage) checkDest() error {
 		return fmt.Errorf("%s %w and is neither a file nor a folder; it will not be overwritten", s.dest, ErrExist)
 	}
 	if info.IsDir() {
-		if _, err := os.Lstat(filepath.Join(s.dest, ManifestName)); err != nil {
+		if _, err := s.parent.Lstat(filepath.Join(filepath.Base(s.dest), ManifestName)); err != nil {
 			return fmt.Errorf("%s %w and has no %s, so it is no dataset; it will not be overwritten: remove it yourself if it can go", s.dest, ErrExist, ManifestName)
 		}
 	}
 	return nil
 }
 
-// open makes the folder, or takes over the one of a process that is gone.
-func (s *Stage) open() error {
-	lock, err := s.openLock()
-	if err != nil {
-		return err
-	}
-	s.lock = lock
-	if err := s.takeOver(); err != nil {
-		s.lock.Close()
-		return err
-	}
-	return nil
-}
+// lockName is the file of the folder that is locked.
+const lockName = "build.lock"
 
-// openLock returns the locked lock of the folder. Another process may remove or publish the
-// folder at any time before it is locked; then there is a new one to be made.
-func (s *Stage) openLock() (*os.File, error) {
+// open makes the folder, or opens the one of a process that is gone, and locks it. Another process may
+// remove or publish the folder at any time before it is locked; then there is a new one to be made.
+func (s *Stage) open() error {
 	for {
-		if err := os.MkdirAll(s.dir, 0o777); err != nil {
-			return nil, err
-		}
-		lock, err := os.OpenFile(s.lockName(), os.O_CREATE|os.O_RDWR, 0o666)
+		folder, err := private.Make(s.parent, s.name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, err
+			return err
+		}
+		lock, err := private.OpenLock(folder, lockName)
+		if errors.Is(err, fs.ErrNotExist) {
+			_ = folder.Close()
+			continue
+		}
+		if err != nil {
+			return errors.Join(err, folder.Close())
 		}
 		if err := lockFile(lock); err != nil {
-			lock.Close()
-			return nil, fmt.Errorf("%s is %w: another process is building it in %s", s.dest, ErrBusy, s.dir)
+			return errors.Join(fmt.Errorf("%s is %w: another process is building it in %s", s.dest, ErrBusy, stageDir(s.dest)), lock.Close(), folder.Close())
 		}
-		if sameFile(lock, s.lockName()) {
-			return lock, nil
+		if sameFile(lock, folder, lockName) && private.Same(s.parent, s.name, folder) {
+			s.folder, s.lock = folder, lock
+			s.handle, err = folder.Open(".")
+			return err
 		}
-		lock.Close()
+		if !private.Same(s.parent, s.name, folder) {
+			_ = folder.Remove(lockName) // a dataset has none
+		}
+		_ = lock.Close()
+		_ = folder.Close()
 	}
 }
 
-// sameFile reports whether f is still the file at path.
-func sameFile(f *os.File, path string) bool {
+// sameFile reports whether f is still the file of that name.
+func sameFile(f *os.File, folder *os.Root, name string) bool {
 	own, err := f.Stat()
-	there, errThere := os.Stat(path)
+	there, errThere := folder.Lstat(name)
 	return err == nil && errThere == nil && os.SameFile(own, there)
 }
 
 func (s *Stage) takeOver() error {
-	parked := parkedJournal(s.dest)
+	parked := parkedName(s.name)
 	if !s.opts.Keep {
-		return errors.Join(s.clear(nil), removeIfThere(parked))
+		return errors.Join(s.clear(nil), removeIfThere(s.parent, parked))
 	}
 	if err := s.drop(movingName); err != nil { // the files of the stage are about to change
 		return err
 	}
-	if _, err := os.Lstat(s.Path(JournalName)); err == nil {
-		return removeIfThere(parked)
+	if _, err := s.folder.Lstat(JournalName); err == nil {
+		return removeIfThere(s.parent, parked)
 	}
 	return s.unpark()
 }
 
-func removeIfThere(path string) error {
-	if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+func removeIfThere(folder *os.Root, name string) error {
+	if err := folder.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil
@@ -213,28 +284,53 @@ func (s *Stage) clear(keep map[string]bool) error {
 			return err
 		}
 	}
-	entries, err := os.ReadDir(s.dir)
-	for _, e := range entries {
-		if path := s.Path(e.Name()); path != s.lockName() && !keep[e.Name()] {
-			err = errors.Join(err, os.RemoveAll(path))
-		}
-	}
-	return err
+	return private.Empty(s.folder, append(slices.Collect(maps.Keys(keep)), lockName)...)
 }
 
 // drop removes a file of the stage for good, if it is there.
 func (s *Stage) drop(name string) error {
-	err := os.Remove(s.Path(name))
+	err := s.folder.Remove(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	return errors.Join(err, syncDir(s.dir))
+	return errors.Join(err, s.sync())
 }
 
-func (s *Stage) lockName() string { return s.Path("build.lock") }
+// sync waits until the names in the folder are on disk.
+func (s *Stage) sync() error { return syncRoot(s.folder) }
 
-// Path returns the path of a file in the stage.
-func (s *Stage) Path(name string) string { return filepath.Join(s.dir, name) }
+// Root returns the open folder. All files of a build are made through it; the Stage closes it.
+func (s *Stage) Root() *os.Root { return s.folder }
+
+// Reopen opens a file of the folder, which may have been finished, for reading and writing.
+func (s *Stage) Reopen(name string) (*os.File, error) {
+	info, err := s.folder.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode().IsRegular() {
+		if err := s.folder.Chmod(name, info.Mode().Perm()|0o200); err != nil {
+			return nil, err
+		}
+	}
+	return s.folder.OpenFile(name, os.O_RDWR, 0)
+}
+
+// create makes a new file in the folder.
+func (s *Stage) create(name string) (*os.File, error) { return private.Create(s.folder, name, 0o666) }
+
+// Through returns a path of a file in the stage that leads through the open folder, where the system has such,
+// and so to this stage whatever becomes of the names above it. It is for libraries that take paths only, and
+// is good in this process until the stage is closed.
+func (s *Stage) Through(name string) string {
+	if dir := private.Through(s.handle); dir != "" {
+		return filepath.Join(dir, name)
+	}
+	return s.Path(name)
+}
+
+// Path returns the path of a file in the stage, for messages.
+func (s *Stage) Path(name string) string { return filepath.Join(stageDir(s.dest), name) }
 
 // Dest returns the absolute path of the destination.
 func (s *Stage) Dest() string { return s.dest }
@@ -245,19 +341,25 @@ func (s *Stage) Abort() error {
 		return nil
 	}
 	s.done = true
-	return errors.Join(s.remove(), s.lock.Close())
+	return errors.Join(s.remove(), s.close())
 }
 
-// remove removes the stage. One that is spent gets another name first: while it goes, nobody
-// takes it for one that was just begun.
+// remove removes the stage.
 func (s *Stage) remove() error {
-	if !s.published() {
-		return errors.Join(removeIfThere(s.Path(movingName)), os.RemoveAll(s.dir))
+	if published(s.folder) {
+		return s.retire(s.folder)
 	}
-	if err := os.Rename(s.dir, spentDir(s.dest)); err != nil {
+	return errors.Join(removeIfThere(s.folder, movingName), private.Remove(s.parent, s.name, s.folder))
+}
+
+// retire removes a folder that is spent. It gets another name first: while it goes, nobody takes it
+// for one that was just begun.
+func (s *Stage) retire(folder *os.Root) error {
+	spent := spentName(s.name)
+	if err := s.parent.Rename(s.name, spent); err != nil {
 		return err
 	}
-	return os.RemoveAll(spentDir(s.dest))
+	return private.Remove(s.parent, spent, folder)
 }
 
 // Release lets go of the stage and leaves what is in it. After a Publish it does nothing.
@@ -266,5 +368,5 @@ func (s *Stage) Release() error {
 		return nil
 	}
 	s.done = true
-	return s.lock.Close()
+	return s.close()
 }

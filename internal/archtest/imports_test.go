@@ -32,6 +32,7 @@ var layers = [][]place{
 		{"internal/testkit/foldertest", "reads folders, for tests, whatever is in them"},
 		{"internal/testkit/pythontest", "finds Pythons, for tests, whatever these ask them"},
 		{"internal/testkit/browser", "opens pages, for tests, and knows nothing of what is on them"},
+		{"internal/sys/private", "folders that no other user can turn into something else, whatever is in them"},
 		{"remote", "objects of a store, whatever they are; it speaks no protocol and needs the standard library only"},
 		{"internal/imagefile/turbo", "C behind one function, so that the rest of decode needs none"},
 	},

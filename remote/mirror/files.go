@@ -8,6 +8,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/internal/sys/private"
 )
 
 // stateName is the file of a mirror that holds its state.
@@ -21,6 +23,14 @@ func makeCache(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("the cache: %w", err)
 	}
+	parent, name, err := private.Parent(dir)
+	if err != nil {
+		return fmt.Errorf("the cache: %w", err)
+	}
+	defer parent.Close()
+	if err := private.CheckOwner(parent, name); err != nil {
+		return fmt.Errorf("the cache %s: %w", dir, err)
+	}
 	info, err := os.Stat(dir)
 	if err != nil {
 		return fmt.Errorf("the cache: %w", err)
@@ -33,17 +43,12 @@ func makeCache(dir string) error {
 
 // openFolder makes and opens the folder of a mirror. What is opened by way of it lies inside.
 func openFolder(dir string) (*os.Root, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
-		return nil, err
-	}
-	info, err := os.Lstat(dir)
+	parent, name, err := private.Parent(dir)
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() {
-		return nil, fmt.Errorf("%s is no folder", dir)
-	}
-	return os.OpenRoot(dir)
+	defer parent.Close()
+	return private.Make(parent, name)
 }
 
 // folderName returns the name of a mirror: the same for the same content from the same place.

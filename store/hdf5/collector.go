@@ -85,7 +85,7 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	parts := [][]store.Column{store.ColumnsOf(m.Schema(), m.Shards, w.stage.Path(""))}
+	parts := [][]store.Column{store.ColumnsOf(m.Schema(), m.Shards, w.stage.Through(""))}
 	m.Shards = nil
 	file, err := w.gather(parts, m)
 	if err != nil {
@@ -120,7 +120,7 @@ func (w *collector) gather(parts [][]store.Column, m *store.Manifest) (file *sta
 			w.note(c.note(columns[k]))
 		}
 	}
-	if file, err = newStaged(w.opts.container(), w.stage.Path(stagedName), columns, recipes); err != nil {
+	if file, err = newStaged(w.opts.container(), w.stage.Through(stagedName), columns, recipes); err != nil {
 		return nil, err
 	}
 	for k := range file.arrays {

@@ -69,17 +69,14 @@ func (s *structure) read(f *os.File, from, to int64) error {
 	return nil
 }
 
-// putBack gives the file path, which its container may have been completing, its structure back, for
+// putBack gives the file of a stage, which its container may have been completing, its structure back, for
 // good. The rows stay as they are.
-func putBack(path string, state json.RawMessage) error {
+func putBack(stage *store.Stage, state json.RawMessage) error {
 	var s structure
 	if err := json.Unmarshal(state, &s); err != nil {
 		return fmt.Errorf("the structure of the file: %v: %w", err, store.ErrCorrupt)
 	}
-	if err := os.Chmod(path, 0o644); err != nil { // it may have been about to be published
-		return pathless(err)
-	}
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	f, err := stage.Reopen(stagedName) // it may have been about to be published
 	if err != nil {
 		return pathless(err)
 	}

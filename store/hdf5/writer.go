@@ -53,7 +53,7 @@ func newWriter(stage *store.Stage, schema store.Schema, opts Options) (*writer, 
 }
 
 func (w *writer) begin() (err error) {
-	w.file, err = newStaged(w.container, w.stage.Path(stagedName), fixedColumns(w.schema, w.records), nil)
+	w.file, err = newStaged(w.container, w.stage.Through(stagedName), fixedColumns(w.schema, w.records), nil)
 	return err
 }
 
@@ -148,7 +148,7 @@ func (s *staged) publish(m *store.Manifest, stage *store.Stage, name string) err
 
 // moveTo copies the records into a new file, of those columns, and goes on with that.
 func (w *writer) moveTo(columns []store.Column) error {
-	file, err := newStaged(w.container, w.stage.Path(trimmedName), columns, nil)
+	file, err := newStaged(w.container, w.stage.Through(trimmedName), columns, nil)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/penstock/penstock/internal/sys/private"
 )
 
 // WriteFile writes to the file at path what write does. A file is never found half-written: it
@@ -27,9 +29,11 @@ func CheckWrite(path string) error {
 	case err == nil && !info.Mode().IsRegular():
 		return nil
 	}
-	partial := partialName(path)
-	defer os.Remove(partial)
-	return explain(path, writeTo(partial, func(io.Writer) error { return nil }))
+	folder, partial, err := writePartial(path, func(io.Writer) error { return nil })
+	if err == nil {
+		err = errors.Join(folder.Remove(partial), folder.Close())
+	}
+	return explain(path, err)
 }
 
 // explain makes an error of one that names another file.
@@ -50,29 +54,37 @@ func explain(path string, err error) error {
 
 func writeFile(path string, write func(io.Writer) error) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeTo(path, write)
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(write(f), f.Close())
 	}
-	partial := partialName(path)
-	err := writeTo(partial, write)
-	if err == nil {
-		err = os.Rename(partial, path)
-	}
-	if err != nil {
-		os.Remove(partial)
-	}
-	return err
-}
-
-func partialName(path string) string {
-	return filepath.Join(filepath.Dir(path), fmt.Sprintf(".%s.%d.partial", filepath.Base(path), os.Getpid()))
-}
-
-func writeTo(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	folder, partial, err := writePartial(path, write)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	defer folder.Close()
+	if err := folder.Rename(partial, filepath.Base(path)); err != nil {
+		return errors.Join(err, folder.Remove(partial))
+	}
+	return nil
+}
+
+// writePartial writes to a new file beside path, whose name nobody can guess. After an error it is gone.
+func writePartial(path string, write func(io.Writer) error) (folder *os.Root, name string, err error) {
+	folder, base, err := private.Parent(path)
+	if err != nil {
+		return nil, "", err
+	}
+	f, name, err := private.CreateTemp(folder, "."+base+".", 0o666)
+	if err != nil {
+		return nil, "", errors.Join(err, folder.Close())
+	}
+	if err := errors.Join(write(f), f.Close()); err != nil {
+		return nil, "", errors.Join(err, folder.Remove(name), folder.Close())
+	}
+	return folder, name, nil
 }
 
 // EndsIn says, for Usage, that the name of a file ends in none of the endings.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -87,5 +88,36 @@ func TestWriteFileKeepsDevices(t *testing.T) {
 	after, err := os.Stat(os.DevNull)
 	if err != nil || after.Mode() != before.Mode() {
 		t.Errorf("it was %v and is %v, %v", before.Mode(), after.Mode(), err)
+	}
+}
+
+// The file that is renamed at the end cannot be prepared by somebody else: its name is not known.
+func TestWriteFileFollowsNoLink(t *testing.T) {
+	dir := t.TempDir()
+	target, path := filepath.Join(dir, "thesis"), filepath.Join(dir, "a")
+	if err := os.WriteFile(target, []byte("the only copy"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(target, filepath.Join(dir, fmt.Sprintf(".a.%d.partial", os.Getpid()))); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	if err := errors.Join(CheckWrite(path), WriteFile(path, hello)); err != nil {
+		t.Error(err)
+	}
+	var names [2]string
+	for i := range names {
+		err := WriteFile(path, func(w io.Writer) error {
+			names[i] = w.(*os.File).Name()
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if names[0] == names[1] {
+		t.Errorf("the name %s can be guessed", names[0])
+	}
+	if data, err := os.ReadFile(target); string(data) != "the only copy" {
+		t.Errorf("%q, %v: written through a link", data, err)
 	}
 }

@@ -2,7 +2,6 @@ package preprocess
 
 import (
 	"errors"
-	"os"
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/store"
@@ -36,7 +35,7 @@ func (b *buckets) complete(c Config, d *destination, present error, info func(*s
 		return nil, err
 	}
 	s.Dest = d.url.String()
-	return s, os.RemoveAll(d.spool)
+	return s, d.removeSpool()
 }
 
 // ofMade describes the source of a dataset that is what this Config would make.

@@ -44,6 +44,7 @@ func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 		r.src = shuffled{indexed, newPermutation(r.info.Count, seed)}
 		return r.run(ctx)
 	}
+	defer r.release()
 	collected, err := r.collect(ctx)
 	if err != nil {
 		return nil, err

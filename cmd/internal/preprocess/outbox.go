@@ -103,7 +103,7 @@ func (o *outbox) offer() error {
 			return err
 		}
 		own := strings.TrimPrefix(name, o.first)
-		if info.Mode().Perm() != finalMode || info.Size() < leastStub || strings.Contains(own, "+") && info.Size() > mostCopied {
+		if !isFinal(info.Mode()) || info.Size() < leastStub || strings.Contains(own, "+") && info.Size() > mostCopied {
 			continue
 		}
 		if err := o.begin(); err != nil {

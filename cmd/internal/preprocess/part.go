@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 )
 
@@ -57,14 +58,14 @@ func writeDurably(path string, data []byte, mode fs.FileMode) error {
 		return err
 	}
 	name := filepath.Base(path)
-	if err := writeSynced(stage.Path(name), data, mode); err != nil {
+	if err := writeSynced(stage.Root(), name, data, mode); err != nil {
 		return errors.Join(err, stage.Abort())
 	}
 	return errors.Join(stage.PublishFile(name), stage.Abort())
 }
 
-func writeSynced(path string, data []byte, mode fs.FileMode) error {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+func writeSynced(folder *os.Root, name string, data []byte, mode fs.FileMode) error {
+	f, err := private.Create(folder, name, mode)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -36,7 +37,12 @@ func (b *buckets) dest(text, spool string) (*destination, error) {
 	if u.Key == "" {
 		return nil, fmt.Errorf("%s: %w", u, errNoKey)
 	}
-	d := &destination{ctx: b.ctx, client: c, url: u, text: text, spool: spoolDir(spool, u)}
+	root, err := openSpool(spool, u)
+	if err != nil {
+		return nil, err
+	}
+	d := &destination{ctx: b.ctx, client: c, url: u, text: text, spool: root.Name()}
+	b.open = append(b.open, func() { closeSpool(root) })
 	d.local = filepath.Join(d.spool, u.Base())
 	b.names = append(b.names, d.local, u.String())
 	return d, nil
@@ -128,7 +134,17 @@ func (d *destination) send(s *Summary, overwrite bool, progress Progress) error 
 	if err != nil {
 		return fmt.Errorf("%w; what was made is kept in %s, and --resume sends the rest", err, d.spool)
 	}
-	return os.RemoveAll(d.spool)
+	return d.removeSpool()
+}
+
+// removeSpool removes what was built here.
+func (d *destination) removeSpool() error { return private.RemoveOwn(d.spool) }
+
+// closeSpool closes a spool, and removes it and the user's folder if they are empty.
+func closeSpool(spool *os.Root) {
+	path := spool.Name()
+	_ = spool.Close()
+	removeEmpty([]string{path, filepath.Dir(path)})
 }
 
 // sendPart sends the dataset of a part, then the file that makes it one. A part that was

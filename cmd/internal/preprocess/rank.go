@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 )
 
@@ -61,7 +62,27 @@ func checkPartPlaces(c Config) error {
 	if _, err := os.Lstat(c.Dest); err == nil && !c.Overwrite {
 		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
 	}
-	return os.MkdirAll(partsDir(c.Dest), 0o777)
+	return makeParts(partsDir(c.Dest))
+}
+
+// makeParts makes the folder of the parts. One that is there must be a folder of this user.
+func makeParts(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		return err
+	}
+	parent, name, err := private.Parent(path)
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	if err := parent.Mkdir(name, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
+		return err
+	}
+	folder, err := private.Own(parent, name)
+	if err != nil {
+		return err
+	}
+	return folder.Close()
 }
 
 // makePart makes the part, or finds it made. The manifest is nil where it has no records.
@@ -187,7 +208,7 @@ func (r *run) writePart(ctx context.Context) (*store.Manifest, error) {
 		return nil, err
 	}
 	if m == nil {
-		if err := errors.Join(r.discard(), os.RemoveAll(p.path)); err != nil {
+		if err := errors.Join(r.discard(), private.RemoveOwn(p.path)); err != nil {
 			return nil, err
 		}
 	} else {

@@ -6,12 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/bucketfs"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 )
@@ -290,14 +292,25 @@ func apartURLs(source, dest string) error {
 	return nil
 }
 
-// spoolDir is where a dataset is built that goes to a URL: the same for each run of it, so
-// that one that was stopped can be gone on with.
-func spoolDir(folder string, u *remote.URL) string {
+// openSpool makes and opens the folder where a dataset is built that goes to a URL: the same for each run of it, so
+// that one that was stopped can be resumed. It is in a folder of this user, as anybody can compute its name.
+func openSpool(folder string, u *remote.URL) (*os.Root, error) {
 	if folder == "" {
 		folder = os.TempDir()
 	}
 	h := sha256.Sum256([]byte(u.Name() + "/" + u.Key))
-	return filepath.Join(folder, "penstock-"+hex.EncodeToString(h[:8]))
+	for range 100 { // see closeSpool, which another process may be in
+		own, err := private.UserFolder(folder)
+		if err != nil {
+			return nil, fmt.Errorf("the spool: %w", err)
+		}
+		spool, err := private.Make(own, hex.EncodeToString(h[:8]))
+		_ = own.Close()
+		if !errors.Is(err, fs.ErrNotExist) {
+			return spool, err
+		}
+	}
+	return nil, fmt.Errorf("the spool: %s is removed again and again", folder)
 }
 
 // errNoKey is the error of a destination that is a whole bucket.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"os"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ type run struct {
 	stageName string              // what writing is called; "" for the usual
 	base      *store.Manifest     // of the dataset that is appended to
 	collected *store.Manifest     // of the records before they were shuffled
+	held      *os.Root            // where these are, see hold
 	books     *books              // of the last pass
 	skip      int64               // samples that the pass before left out
 	need      int64               // bytes of the whole dataset, once it is known

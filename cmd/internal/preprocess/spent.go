@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 )
 
@@ -32,7 +33,7 @@ func removeParts(folders []string, id string) error {
 		if gone(f) {
 			continue
 		}
-		err := os.RemoveAll(spentParts(f, id))
+		err := private.RemoveOwn(spentParts(f, id))
 		if err == nil {
 			err = os.Rename(f, spentParts(f, id))
 		}
@@ -41,7 +42,7 @@ func removeParts(folders []string, id string) error {
 		}
 	}
 	for _, f := range folders {
-		if err := os.RemoveAll(spentParts(f, id)); err != nil {
+		if err := private.RemoveOwn(spentParts(f, id)); err != nil {
 			return errRemove(err)
 		}
 	}

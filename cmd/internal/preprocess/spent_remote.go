@@ -115,7 +115,7 @@ func (b *buckets) removeLeft(m MergeConfig, d *destination, folders, paths []str
 		return nil, b.unmark(folders)
 	}
 	if d != nil {
-		if err := os.RemoveAll(d.spool); err != nil {
+		if err := d.removeSpool(); err != nil {
 			return nil, err
 		}
 	}

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"io/fs"
 	"path/filepath"
 
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -31,8 +32,9 @@ type collected struct {
 // collect makes the dataset in the order of the source, or takes the one that an earlier
 // run of the same has made. The books are of it.
 func (r *run) collect(ctx context.Context) (*store.Manifest, error) {
-	if m := r.collectedBefore(); m != nil {
-		return m, nil
+	m, err := r.collectedBefore()
+	if m != nil || err != nil {
+		return m, err
 	}
 	first := &run{
 		config: r.config, src: r.src, info: r.info, progress: r.progress, stageName: "collecting", noList: true,
@@ -43,13 +45,36 @@ func (r *run) collect(ctx context.Context) (*store.Manifest, error) {
 	if store.IsFlat(c.Dest) {
 		c.Resume, c.Overwrite = false, true
 	}
-	m, err := first.run(ctx)
+	m, err = first.run(ctx)
 	r.books, r.kept, r.resumed = first.books, first.kept, first.resumed
 	if err != nil {
 		return nil, err
 	}
 	r.kept = 0
+	if err := r.hold(); err != nil {
+		return nil, err
+	}
 	return m, r.noteCollected(m)
+}
+
+// hold opens the spool, so that removeSpool removes nothing else.
+func (r *run) hold() error {
+	r.release()
+	parent, name, err := private.Parent(r.spool())
+	if err != nil {
+		return err
+	}
+	defer parent.Close()
+	r.held, err = private.Own(parent, name)
+	return err
+}
+
+// release closes the spool.
+func (r *run) release() {
+	if r.held != nil {
+		_ = r.held.Close()
+		r.held = nil
+	}
 }
 
 // origin says of what the spool's records are made and how: nothing that it leaves out changes
@@ -86,39 +111,57 @@ func (r *run) noteCollected(m *store.Manifest) error {
 		return err
 	}
 	r.kept = m.Records
-	return os.WriteFile(filepath.Join(r.spool(), collectedName), text, 0o666)
+	f, err := private.Create(r.held, collectedName, 0o666)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }
 
 // collectedBefore returns the manifest of the spool that an earlier run has made of the same,
 // and takes its books over; nil if there is none that is known to be.
-func (r *run) collectedBefore() *store.Manifest {
+func (r *run) collectedBefore() (*store.Manifest, error) {
 	if !r.config.Resume {
-		return nil
+		return nil, nil
 	}
-	text, err := os.ReadFile(filepath.Join(r.spool(), collectedName))
+	if err := r.hold(); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	text, err := r.held.ReadFile(collectedName)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	of, err := r.origin()
 	var before collected
 	if err != nil || of == nil || json.Unmarshal(text, &before) != nil || string(before.Of) != string(of) {
-		return nil
+		return nil, nil
 	}
 	d, err := store.OpenFlat(r.spool())
 	if err != nil || d.Manifest.ID != before.ID {
-		return nil
+		return nil, nil
 	}
 	b := newBooks(r.config)
 	if _, _, err := b.restore([]json.RawMessage{before.Note}); err != nil {
-		return nil
+		return nil, nil
 	}
 	r.books, r.kept, r.resumed = b, d.Manifest.Records, d.Manifest.Records
-	return d.Manifest
+	return d.Manifest, nil
 }
 
 // removeSpool removes what collect made.
 func (r *run) removeSpool() error {
-	if err := os.RemoveAll(r.spool()); err != nil && !errors.Is(err, os.ErrNotExist) {
+	var err error
+	if r.held == nil {
+		err = private.RemoveOwn(r.spool())
+	} else if parent, name, openErr := private.Parent(r.spool()); openErr != nil {
+		err = openErr
+	} else {
+		err = errors.Join(private.Remove(parent, name, r.held), parent.Close())
+	}
+	if err != nil {
 		return fmt.Errorf("cannot remove %s: %w", r.spool(), err)
 	}
 	return nil

@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
+	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 )
 
@@ -26,9 +28,12 @@ const stubMagic = "penstock: this file was sent: "
 
 // A stub's file has permissions that a dataset's has not, so no payload can be taken for one.
 const (
-	finalMode = 0o444 // of files that are finished, see store.SyncFile
-	stubMode  = 0o400
+	finalMode = 0o444 // of files that are finished, less what the umask takes, see store.SyncFile
+	stubMode  = 0o500
 )
+
+// isFinal reports whether a file is finished.
+func isFinal(mode fs.FileMode) bool { return mode.Perm()&^finalMode == 0 }
 
 // leastStub is the size of the smallest file that a stub takes the place of; smaller ones
 // stay here until the end.
@@ -43,7 +48,7 @@ func readStub(path string) (stub, bool) {
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil || info.Size() < leastStub || info.Mode().Perm() == finalMode && os.PathSeparator == '/' {
+	if err != nil || info.Size() < leastStub || isFinal(info.Mode()) && os.PathSeparator == '/' {
 		return s, false
 	}
 	head := make([]byte, store.HeaderBytes)
@@ -71,17 +76,22 @@ func (s stub) replace(path string) error {
 	if len(stubMagic)+len(text)+1 > store.HeaderBytes {
 		return nil // a key of thousands of bytes: the file stays
 	}
-	temp := path + ".sent"
-	f, err := os.OpenFile(temp, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, stubMode)
+	folder, name, err := private.Parent(path)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	temp := name + ".sent"
+	f, err := private.Create(folder, temp, stubMode)
 	if err != nil {
 		return err
 	}
 	_, err = fmt.Fprintf(f, "%s%s%s\n", header, stubMagic, text)
-	if err = errors.Join(err, f.Truncate(s.Size), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(temp, path)
+	if err = errors.Join(err, f.Chmod(stubMode), f.Truncate(s.Size), f.Sync(), f.Close()); err == nil {
+		err = folder.Rename(temp, name)
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(temp))
+		return errors.Join(err, folder.Remove(temp))
 	}
 	return nil
 }
