@@ -190,6 +190,15 @@ func (t columnType) putLabel(v *Values, field int, text string) error {
 // appendNumbers appends the numbers of a cell, checking that their shape is the type's. A
 // flat list stands for any shape of as many numbers.
 func (t columnType) appendNumbers(b []byte, text string) ([]byte, error) {
+	if !t.ragged && len(t.shape) == 0 && !strings.HasPrefix(text, "[") {
+		if word := strings.Trim(text, blanks); strings.IndexFunc(word, isBlank) < 0 && word != "" {
+			b, err := appendNumber(b, word, t.dtype)
+			if err != nil {
+				err = fmt.Errorf("%w: %w", ErrValue, err)
+			}
+			return b, err
+		}
+	}
 	l := list{rest: text}
 	dims, b, err := l.numbers(b, t.dtype)
 	if err != nil {
@@ -207,11 +216,13 @@ func (t columnType) appendNumbers(b []byte, text string) ([]byte, error) {
 
 // appendNumber appends one number, which must fit into the type.
 func appendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
-	switch word {
-	case "true", "True", "TRUE":
-		word = "1"
-	case "false", "False", "FALSE":
-		word = "0"
+	if len(word) == 4 || len(word) == 5 {
+		switch word {
+		case "true", "True", "TRUE":
+			word = "1"
+		case "false", "False", "FALSE":
+			word = "0"
+		}
 	}
 	bits := d.Size() * 8
 	if d.IsFloat() {
@@ -236,7 +247,9 @@ func appendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
 	if err != nil {
 		return b, fmt.Errorf("%q is no %v", clip(word), d)
 	}
-	return append(b, binary.LittleEndian.AppendUint64(nil, n)[:d.Size()]...), nil
+	var bytes [8]byte
+	binary.LittleEndian.PutUint64(bytes[:], n)
+	return append(b, bytes[:d.Size()]...), nil
 }
 
 func appendFloat(b []byte, x float64, d tensor.DType) []byte {

@@ -26,10 +26,13 @@ const maxRow = 256 << 20
 // byteOrderMark is what programs on Windows begin UTF-8 with.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// csvRows reads one file.
+// csvRows reads one file. Lines without quotes are rows as they stand; others go through
+// encoding/csv, which gets one line at a time, so that it never reads ahead.
 type csvRows struct {
+	lines  lineReader
 	r      *csv.Reader
-	limit  *rowLimit
+	feed   *lineFeeder
+	comma  byte
 	header []string
 }
 
@@ -43,13 +46,21 @@ func (csvFormat) open(r io.Reader) (rowReader, error) {
 	if bytes.HasPrefix(first, []byte("\xff\xfe")) || bytes.HasPrefix(first, []byte("\xfe\xff")) {
 		return nil, errors.New("is text in UTF-16; save it in UTF-8, such as with iconv -f UTF-16 -t UTF-8")
 	}
-	rows := &csvRows{limit: &rowLimit{r: io.MultiReader(bytes.NewReader(first), r), left: maxRow}}
-	rows.r = csv.NewReader(rows.limit)
-	rows.r.Comma = delimiter(first)
-	rows.r.ReuseRecord = false
-	if rows.header, err = rows.r.Read(); err != nil {
+	rows := &csvRows{lines: lineReader{r: io.MultiReader(bytes.NewReader(first), r)}, comma: delimiter(first)}
+	rows.feed = &lineFeeder{lines: &rows.lines}
+	rows.r = csv.NewReader(rows.feed)
+	rows.r.Comma, rows.r.FieldsPerRecord = rune(rows.comma), -1
+	var row tableRow
+	if err = rows.next(&row); err != nil {
 		return nil, emptyOr(err)
 	}
+	if row.err != nil {
+		return nil, row.err
+	}
+	if rows.header = row.record; rows.header == nil {
+		rows.header = strings.Split(row.text, string(rune(rows.comma)))
+	}
+	rows.r.FieldsPerRecord = len(rows.header)
 	return rows, rows.checkHeader()
 }
 
@@ -61,11 +72,11 @@ func emptyOr(err error) error {
 }
 
 // delimiter returns the one that the first line has most of.
-func delimiter(head []byte) rune {
+func delimiter(head []byte) byte {
 	line, _, _ := bytes.Cut(head, []byte("\n"))
-	best, most := ',', bytes.Count(line, []byte(","))
-	for _, d := range "\t;|" {
-		if n := bytes.Count(line, []byte(string(d))); n > most {
+	best, most := byte(','), bytes.Count(line, []byte(","))
+	for _, d := range []byte("\t;|") {
+		if n := bytes.Count(line, []byte{d}); n > most {
 			best, most = d, n
 		}
 	}
@@ -96,55 +107,95 @@ func (c *csvRows) checkHeader() error {
 	return nil
 }
 
-func (c *csvRows) next() (tableRow, error) {
-	c.limit.left = maxRow
-	record, err := c.r.Read()
-	line, _ := 0, 0
-	if len(record) > 0 {
-		line, _ = c.r.FieldPos(0)
+// columns implements rowReader.
+func (c *csvRows) columns() []string { return c.header }
+
+// next implements rowReader. Empty lines are no rows.
+func (c *csvRows) next(row *tableRow) error {
+	for {
+		line, err := c.lines.next()
+		if err != nil {
+			return err
+		}
+		text := strings.TrimSuffix(line, "\n")
+		text = strings.TrimSuffix(text, "\r")
+		if text == "" {
+			continue
+		}
+		*row = tableRow{at: c.lines.at, text: text, comma: c.comma}
+		if strings.IndexByte(text, '"') >= 0 {
+			return c.quoted(row, line)
+		}
+		if n := strings.Count(text, string(rune(c.comma))) + 1; c.header != nil && n != len(c.header) {
+			row.err = c.wrongCount(n)
+		}
+		return nil
 	}
-	row := csvRow{header: c.header, record: record, at: int64(line)}
-	if errors.Is(err, csv.ErrFieldCount) {
-		row.err = fmt.Errorf("%w: %d columns where the header has %d", ErrValue, len(record), len(c.header))
-		return row, nil
-	}
+}
+
+func (c *csvRows) wrongCount(n int) error {
+	return fmt.Errorf("%w: %d columns where the header has %d", ErrValue, n, len(c.header))
+}
+
+// quoted reads a row that begins with a line that has quotes.
+func (c *csvRows) quoted(row *tableRow, line string) (err error) {
+	c.feed.begin(line)
+	row.record, err = c.r.Read()
 	var bad *csv.ParseError
-	if errors.As(err, &bad) && errors.Is(err, csv.ErrBareQuote) { // the reader is behind its line
-		row.at, row.err = int64(bad.Line), fmt.Errorf(`%w: a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`, ErrValue)
-		return row, nil
+	switch {
+	case errors.Is(err, csv.ErrFieldCount):
+		row.err = c.wrongCount(len(row.record))
+		return nil
+	case errors.As(err, &bad) && errors.Is(err, csv.ErrBareQuote): // the reader is behind its line
+		row.at, row.err = c.lines.at, fmt.Errorf(`%w: a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`, ErrValue)
+		return nil
+	case errors.As(err, &bad): // which counts the lines that it was given
+		bad.StartLine, bad.Line = int(row.at), int(c.lines.at)
 	}
-	return row, err
+	return err
 }
 
-// csvRow is a row of a csvRows.
-type csvRow struct {
-	header, record []string
-	at             int64
-	err            error
+// lineFeeder gives a csv.Reader a line at each Read.
+type lineFeeder struct {
+	lines *lineReader
+	rest  string // of the line
+	left  int    // bytes that the row may still take
 }
 
-func (r csvRow) line() int64 { return r.at }
+// begin makes line the next.
+func (f *lineFeeder) begin(line string) { f.rest, f.left = line, maxRow }
 
-func (r csvRow) each(f func(column string, c cell)) error {
-	if r.err != nil {
-		return r.err
+// Read implements io.Reader.
+func (f *lineFeeder) Read(p []byte) (n int, err error) {
+	if f.rest == "" {
+		if f.rest, err = f.lines.next(); err != nil {
+			return 0, err
+		}
 	}
-	for i, name := range r.header {
-		f(name, cell{text: r.record[i]})
-	}
-	return nil
-}
-
-// rowLimit is a Reader that stops when one row takes too much.
-type rowLimit struct {
-	r    io.Reader
-	left int
-}
-
-func (l *rowLimit) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if l.left -= n; l.left < 0 {
+	n = copy(p, f.rest)
+	f.rest = f.rest[n:]
+	if f.left -= n; f.left < 0 {
 		return n, fmt.Errorf("a row of more than %d bytes; is a quote missing?", maxRow)
 	}
-	return n, err
+	return n, nil
+}
+
+// each implements tableFormat.
+func (csvFormat) each(row *tableRow, f func(i int, column string, c cell)) error {
+	if row.err != nil {
+		return row.err
+	}
+	header, rest := row.file.header, row.text
+	for i, name := range header {
+		if row.record != nil {
+			f(i, name, cell{text: row.record[i]})
+			continue
+		}
+		text := rest
+		if end := strings.IndexByte(rest, row.comma); end >= 0 {
+			text, rest = rest[:end], rest[end+1:]
+		}
+		f(i, name, cell{text: text})
+	}
+	return nil
 }

@@ -22,7 +22,7 @@ const blanks = " \t\r\n"
 
 // guess finds the type of a column out of all its cells.
 type guess struct {
-	seen                         bool
+	seen                         bool // there is a cell that is not missing
 	notInt, notFloat, notImage   bool
 	notWhole, notUint            bool // of any size; of 64 bits without a sign
 	notBool                      bool
@@ -46,6 +46,13 @@ func (g *guess) add(c cell) {
 	}
 	c.text = strings.Trim(c.text, blanks)
 	g.notBool = g.notBool || !isBool(c.text)
+	if kind := plain(c.text); kind != notPlain && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
+		g.notUint = g.notUint || kind == plainFraction || c.text[0] == '-'
+		if kind == plainFraction {
+			g.notInt, g.notWhole, g.floats = true, true, true
+		}
+		return
+	}
 	g.addWhole(c.text)
 	if g.notInt && !g.notFloat {
 		_, err := strconv.ParseFloat(c.text, 32)
@@ -53,6 +60,58 @@ func (g *guess) add(c cell) {
 	}
 	if !g.notList {
 		g.addList(c.text)
+	}
+}
+
+// plainKind is what a look at the characters of a cell tells.
+type plainKind uint8
+
+const (
+	notPlain      plainKind = iota
+	plainWhole              // digits that fit into 64 bits with or without a sign
+	plainFraction           // digits and a point that float32 holds
+)
+
+// plain finds the two kinds of numbers that nearly all cells are.
+func plain(text string) plainKind {
+	kind := plainWhole
+	if text == "" || len(text) > 18 || text[len(text)-1] == '.' {
+		return notPlain
+	}
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '0' && i+1 < len(text) && text[i+1] != '.' && (i == 0 || i == 1 && text[0] == '-'): // 007
+			return notPlain
+		case c >= '0' && c <= '9':
+		case c == '.' && kind == plainWhole && i > 0 && text[i-1] != '-':
+			kind = plainFraction
+		case c == '-' && i == 0 && len(text) > 1:
+		default:
+			return notPlain
+		}
+	}
+	return kind
+}
+
+// merge takes the cells of another guess into account, which came behind.
+func (g *guess) merge(o *guess) {
+	isList, dims := g.isList, g.dims
+	g.seen = g.seen || o.seen
+	g.notInt, g.notFloat, g.notImage = g.notInt || o.notInt, g.notFloat || o.notFloat, g.notImage || o.notImage
+	g.notWhole, g.notUint, g.notBool = g.notWhole || o.notWhole, g.notUint || o.notUint, g.notBool || o.notBool
+	g.notList, g.listsDiffer, g.floats = g.notList || o.notList, g.listsDiffer || o.listsDiffer, g.floats || o.floats
+	if !o.isList {
+		return
+	}
+	g.isList = true
+	switch {
+	case !isList:
+		g.dims, g.words = o.dims, o.words
+	case g.words != o.words:
+		g.notList = true
+	default:
+		g.dims = dims
+		g.addDims(o.dims)
 	}
 }
 
@@ -97,11 +156,18 @@ func (g *guess) addList(text string) {
 	if g.notList = err != nil || empty || len(dims) >= tensor.MaxRank; g.notList {
 		return
 	}
+	if !g.isList {
+		g.isList, g.dims = true, dims
+		return
+	}
+	g.addDims(dims)
+}
+
+// addDims takes one more list into account, behind a first one.
+func (g *guess) addDims(dims []int) {
 	switch {
-	case !g.isList:
-		g.dims = dims
 	case len(dims) == 1 && dims[0] == 0: // an empty list has rows of any shape
-		g.listsDiffer = true
+		g.listsDiffer = g.listsDiffer || !slices.Equal(dims, g.dims)
 	case len(g.dims) == 1 && g.dims[0] == 0:
 		g.dims, g.listsDiffer = dims, true
 	case len(dims) != len(g.dims) || !slices.Equal(dims[1:], g.dims[1:]):
@@ -109,7 +175,6 @@ func (g *guess) addList(text string) {
 	case dims[0] != g.dims[0]:
 		g.listsDiffer = true
 	}
-	g.isList = true
 }
 
 // plainNumbers reports whether text looks like numbers with blanks between: one with a zero

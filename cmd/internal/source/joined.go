@@ -44,7 +44,7 @@ func (s *tableScan) join(w Wanted) (tableColumn, error) {
 	typ := columnType{dtype: tensor.Int64, shape: []int{len(names)}}
 	if w.Type == "" {
 		for _, name := range names {
-			switch g := s.guesses[name].result("x"); { // not called as labels are
+			switch g := s.named[name].guess.result("x"); { // not called as labels are
 			case g.kind != numbers || g.ragged || g.shape != nil:
 				return fail("column %q holds no single numbers", name)
 			case g.dtype.IsFloat():

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"iter"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/vfs"
@@ -20,7 +21,9 @@ type table struct {
 	files   []string
 	info    Info
 	columns []tableColumn
+	order   []string         // columns as they first come
 	cells   map[string][]int // places of a column among the cells that columns take, one after the other
+	ordered [][]int          // the same by place in order
 	width   int              // how many cells those are
 	splits  fileSplits
 }
@@ -38,21 +41,37 @@ type tableColumn struct {
 type tableFormat interface {
 	// open begins a file.
 	open(r io.Reader) (rowReader, error)
+
+	// each calls f for every cell of a row that there is: the i-th of the row. It may run
+	// beside other rows' each.
+	each(row *tableRow, f func(i int, column string, c cell)) error
 }
 
 // rowReader reads the rows of one file.
 type rowReader interface {
-	// next returns the next row, io.EOF behind the last. A row of which only its own text is
+	// columns returns the names of the columns if the file has them once, for all rows.
+	columns() []string
+
+	// next makes row the next one, io.EOF behind the last. A row of which only its own text is
 	// wrong has that as its error; another error ends the file.
-	next() (tableRow, error)
+	next(row *tableRow) error
 }
 
-// tableRow is one row.
-type tableRow interface {
-	line() int64
+// tableFile is a file of a table.
+type tableFile struct {
+	table  *table
+	name   string
+	header []string // of CSV
+}
 
-	// each calls f for every cell there is. It may run beside other rows' each.
-	each(f func(column string, c cell)) error
+// tableRow is one row, as text. It is the Data of its sample.
+type tableRow struct {
+	file   *tableFile
+	at     int64 // line
+	text   string
+	comma  byte     // of CSV
+	record []string // of CSV, where the text had to be read already
+	err    error    // why it is a bad sample
 }
 
 // openTable finds out types, classes and the number of rows in a pass over all files.
@@ -80,8 +99,8 @@ func (t *table) Info() Info { return t.info }
 func (t *table) Close() error { return nil }
 
 // rows yields the rows of all files.
-func (t *table) rows() iter.Seq2[tableRow, error] {
-	return func(yield func(tableRow, error) bool) {
+func (t *table) rows() iter.Seq2[*tableRow, error] {
+	return func(yield func(*tableRow, error) bool) {
 		for _, name := range t.files {
 			more, err := t.fileRows(name, yield)
 			if err != nil {
@@ -94,7 +113,10 @@ func (t *table) rows() iter.Seq2[tableRow, error] {
 	}
 }
 
-func (t *table) fileRows(name string, yield func(tableRow, error) bool) (more bool, err error) {
+// rowSlab is how many rows are allocated at once.
+const rowSlab = 256
+
+func (t *table) fileRows(name string, yield func(*tableRow, error) bool) (more bool, err error) {
 	r, err := openStream(name)
 	if err != nil {
 		return false, err
@@ -104,23 +126,25 @@ func (t *table) fileRows(name string, yield func(tableRow, error) bool) (more bo
 	if err != nil {
 		return false, err
 	}
+	file := &tableFile{t, name, rows.columns()}
+	var slab []tableRow
 	for {
-		row, err := rows.next()
+		if len(slab) == 0 {
+			slab = make([]tableRow, rowSlab)
+		}
+		row := &slab[0]
+		slab = slab[1:]
+		err := rows.next(row)
+		row.file = file
 		switch {
 		case err == io.EOF:
 			return true, nil
 		case err != nil:
 			return false, err
-		case !yield(placedRow{row, name}, nil):
+		case !yield(row, nil):
 			return false, nil
 		}
 	}
-}
-
-// placedRow is a row that knows its file.
-type placedRow struct {
-	tableRow
-	file string
 }
 
 // Samples implements Source.
@@ -131,40 +155,40 @@ func (t *table) Samples() iter.Seq2[Sample, error] {
 				yield(Sample{}, fmt.Errorf("source %s: %w", t.path, err))
 				return
 			}
-			r := row.(placedRow)
-			if !yield(Sample{Name: t.name(r), Split: t.splits.of[r.file], Data: rowData{t, r}}, nil) {
+			if !yield(Sample{Name: t.name(row), Split: t.splits.of[row.file.name], Data: row}, nil) {
 				return
 			}
 		}
 	}
 }
 
-func (t *table) name(r placedRow) string {
+func (t *table) name(r *tableRow) string {
 	if len(t.files) == 1 {
-		return fmt.Sprintf("line %d", r.line())
+		return "line " + strconv.FormatInt(r.at, 10)
 	}
-	return fmt.Sprintf("%s:%d", filepath.ToSlash(r.file), r.line())
-}
-
-// rowData is the Data of a row.
-type rowData struct {
-	table *table
-	row   placedRow
+	return filepath.ToSlash(r.file.name) + ":" + strconv.FormatInt(r.at, 10)
 }
 
 // Read implements Data.
-func (d rowData) Read(v *Values) error {
-	cells := make([]cell, d.table.width)
-	err := d.row.each(func(column string, c cell) {
-		for _, i := range d.table.cells[column] {
-			cells[i] = c
+func (r *tableRow) Read(v *Values) error {
+	t := r.file.table
+	cells := v.cells(t.width)
+	err := t.format.each(r, func(i int, column string, c cell) {
+		places := []int(nil)
+		if i < len(t.order) && t.order[i] == column {
+			places = t.ordered[i]
+		} else {
+			places = t.cells[column]
+		}
+		for _, k := range places {
+			cells[k] = c
 		}
 	})
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(d.row.file)
-	for i, c := range d.table.columns {
+	dir := filepath.Dir(r.file.name)
+	for i, c := range t.columns {
 		if err := c.put(v, i, cells[:len(c.from)], dir); err != nil {
 			return err
 		}

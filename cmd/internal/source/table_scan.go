@@ -4,37 +4,56 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"strings"
+	"sync"
+
+	"github.com/penstock/penstock/internal/suggest"
 )
 
-// tableScan is what a pass over a table finds.
+// tableScan is what a pass over a table, or over some of its rows, finds.
 type tableScan struct {
-	order   []string // columns as they first come
-	guesses map[string]*guess
-	classes map[string]map[string]bool // of those that are labels on request, or by name
+	wanted  []Wanted
+	order   []string               // columns as they first come
+	columns []*columnScan          // in that order
+	named   map[string]*columnScan // the same by name
 	rows    int64
+}
+
+// columnScan is what is known of a column.
+type columnScan struct {
+	name    string
+	at      [2]int64 // row and place in it where the column first came
+	skip    bool     // nobody asks what its cells are
+	guess   guess
+	classes map[string]bool // of a column that is a label on request, or by its name
 }
 
 // maxClasses is more than any classifier has.
 const maxClasses = 1 << 20
 
+func newTableScan(wanted []Wanted) *tableScan {
+	return &tableScan{wanted: wanted, named: make(map[string]*columnScan)}
+}
+
+// scan goes through all rows. They are read in one goroutine and looked at in all processors'.
 func (t *table) scan(ctx context.Context, seen func(int64), wanted []Wanted) (*tableScan, error) {
-	s := &tableScan{guesses: make(map[string]*guess), classes: make(map[string]map[string]bool)}
-	for _, w := range wanted {
-		if w.Type == "label" {
-			s.classes[w.Column] = make(map[string]bool)
-		}
-	}
+	s := newTableScan(wanted)
+	var work rowWork
 	for row, err := range t.rows() {
-		if err == nil && s.rows%1024 == 0 {
+		if err == nil && s.rows%rowSlab == 0 {
 			err = context.Cause(ctx)
 		}
 		if err == nil && s.rows == 0 {
-			err = t.first(row, s)
+			if err = t.first(row, s); err == nil && !s.idle(row.file.header != nil) {
+				work.begin(t.format, wanted)
+			}
 		} else if err == nil {
-			_ = row.each(s.add) // it will be a bad sample
+			work.add(row, s.rows)
 		}
 		if err != nil {
+			work.end()
 			return nil, err
 		}
 		s.rows++
@@ -43,31 +62,162 @@ func (t *table) scan(ctx context.Context, seen func(int64), wanted []Wanted) (*t
 	if s.rows == 0 {
 		return nil, errors.New("holds no rows")
 	}
+	for _, part := range work.end() {
+		s.merge(part)
+	}
+	s.sort()
 	return s, nil
 }
 
-// first takes the first row into account, without which there are no columns.
-func (t *table) first(row tableRow, s *tableScan) error {
-	err := row.each(s.add)
-	if err != nil {
-		err = fmt.Errorf("%s: %w; the first row has to be a good one, as it tells which columns there are", t.name(row.(placedRow)), err)
-	}
-	return err
+// rowWork has goroutines look at rows. The zero value looks at none.
+type rowWork struct {
+	parts []*tableScan
+	rows  chan rowBatch
+	done  sync.WaitGroup
+	batch rowBatch
 }
 
-func (s *tableScan) add(column string, c cell) {
-	g := s.guesses[column]
-	if g == nil {
-		g = new(guess)
-		s.guesses[column] = g
-		s.order = append(s.order, column)
-		if LabelName(column) && s.classes[column] == nil {
-			s.classes[column] = make(map[string]bool)
+// rowBatch is some rows that follow each other.
+type rowBatch struct {
+	rows  []*tableRow
+	first int64 // number of the first
+}
+
+func (w *rowWork) begin(format tableFormat, wanted []Wanted) {
+	n := runtime.GOMAXPROCS(0)
+	w.rows = make(chan rowBatch, n)
+	for range n {
+		s := newTableScan(wanted)
+		w.parts = append(w.parts, s)
+		w.done.Go(func() {
+			for b := range w.rows {
+				for i, row := range b.rows {
+					at := b.first + int64(i)
+					_ = format.each(row, func(k int, column string, c cell) { s.add(at, k, column, c) }) // a bad row will be a bad sample
+				}
+			}
+		})
+	}
+}
+
+func (w *rowWork) add(row *tableRow, number int64) {
+	if w.rows == nil {
+		return
+	}
+	if len(w.batch.rows) == 0 {
+		w.batch = rowBatch{make([]*tableRow, 0, rowSlab), number}
+	}
+	if w.batch.rows = append(w.batch.rows, row); len(w.batch.rows) == rowSlab {
+		w.rows <- w.batch
+		w.batch = rowBatch{}
+	}
+}
+
+// end waits for the goroutines and returns what they have found.
+func (w *rowWork) end() []*tableScan {
+	if w.rows == nil {
+		return nil
+	}
+	w.rows <- w.batch
+	close(w.rows)
+	w.done.Wait()
+	return w.parts
+}
+
+// first takes the first row into account, without which there are no columns. A name of
+// --fields that the header does not have is an error now, and not behind all rows.
+func (t *table) first(row *tableRow, s *tableScan) error {
+	err := t.format.each(row, func(i int, column string, c cell) { s.add(0, i, column, c) })
+	if err != nil {
+		return fmt.Errorf("%s: %w; the first row has to be a good one, as it tells which columns there are", t.name(row), err)
+	}
+	for _, w := range s.wanted {
+		if row.file.header != nil && s.named[w.Column] == nil {
+			if _, missing := matching(w.Column, s.order); missing != "" {
+				return fmt.Errorf("--fields %s: there is no column %q%s", w, missing, suggest.Hint(missing, s.order))
+			}
 		}
 	}
-	g.add(c)
-	if classes := s.classes[column]; classes != nil && !c.missing() && len(classes) <= maxClasses {
-		classes[c.text] = true
+	return nil
+}
+
+// idle reports whether the rows behind the first can tell nothing: what is wanted of every column
+// is known, and all columns are there.
+func (s *tableScan) idle(header bool) bool {
+	if len(s.wanted) == 0 {
+		return false
+	}
+	for _, w := range s.wanted {
+		if !header && s.named[w.Column] == nil {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(s.columns, func(c *columnScan) bool { return !c.skip })
+}
+
+// add takes a cell into account: the k-th of that row.
+func (s *tableScan) add(row int64, k int, column string, c cell) {
+	var g *columnScan
+	if k < len(s.columns) && s.columns[k].name == column {
+		g = s.columns[k]
+	} else if g = s.named[column]; g == nil {
+		column = strings.Clone(column)
+		g = &columnScan{name: column, at: [2]int64{row, int64(k)}, skip: !asks(s.wanted, column)}
+		if !g.skip && (LabelName(column) || slices.ContainsFunc(s.wanted, func(w Wanted) bool { return w.Column == column && w.Type == "label" })) {
+			g.classes = make(map[string]bool)
+		}
+		s.columns, s.order, s.named[column] = append(s.columns, g), append(s.order, column), g
+	}
+	if g.skip {
+		return
+	}
+	g.guess.add(c)
+	if g.classes != nil && !c.missing() && !g.classes[c.text] && len(g.classes) <= maxClasses {
+		g.classes[strings.Clone(c.text)] = true
+	}
+}
+
+// asks reports whether the cells of a column have to be looked at: it is wanted without a type,
+// or its classes are.
+func asks(wanted []Wanted, column string) bool {
+	return len(wanted) == 0 || slices.ContainsFunc(wanted, func(w Wanted) bool {
+		if w.Type != "" && w.Type != "label" {
+			return false
+		}
+		_, missing := matching(w.Column, []string{column})
+		return w.Column == column || missing == "" || strings.Contains(w.Column, "+")
+	})
+}
+
+// merge adds what was found in other rows.
+func (s *tableScan) merge(part *tableScan) {
+	for _, c := range part.columns {
+		have := s.named[c.name]
+		if have == nil {
+			s.columns, s.named[c.name] = append(s.columns, c), c
+			continue
+		}
+		have.at = minPlace(have.at, c.at)
+		have.guess.merge(&c.guess)
+		for name := range c.classes {
+			have.classes[name] = true
+		}
+	}
+}
+
+func minPlace(a, b [2]int64) [2]int64 {
+	if slices.Compare(a[:], b[:]) <= 0 {
+		return a
+	}
+	return b
+}
+
+// sort puts the columns into the order in which they first come.
+func (s *tableScan) sort() {
+	slices.SortStableFunc(s.columns, func(a, b *columnScan) int { return slices.Compare(a.at[:], b.at[:]) })
+	s.order = nil
+	for _, c := range s.columns {
+		s.order = append(s.order, c.name)
 	}
 }
 
@@ -78,13 +228,16 @@ func (t *table) decide(s *tableScan, wanted []Wanted) error {
 			wanted = append(wanted, Wanted{Column: name})
 		}
 	}
-	t.cells = make(map[string][]int)
+	t.cells, t.order = make(map[string][]int), s.order
 	for _, w := range wanted {
 		c, err := s.column(w)
 		if err != nil {
 			return err
 		}
 		t.add(c)
+	}
+	for _, name := range s.order {
+		t.ordered = append(t.ordered, t.cells[name])
 	}
 	t.info.Count = s.rows
 	t.hintJoin()
@@ -93,15 +246,15 @@ func (t *table) decide(s *tableScan, wanted []Wanted) error {
 
 // column returns the column that is wanted.
 func (s *tableScan) column(w Wanted) (tableColumn, error) {
-	g := s.guesses[w.Column]
-	if g == nil {
+	c := s.named[w.Column]
+	if c == nil {
 		return s.join(w)
 	}
-	typ := g.result(w.Column)
+	typ := c.guess.result(w.Column)
 	if w.Type != "" {
 		typ, _ = parseType(w.Type) // ParseFields has checked it
 	}
-	if err := typ.setClasses(g, s.classes[w.Column]); err != nil {
+	if err := typ.setClasses(&c.guess, c.classes); err != nil {
 		return tableColumn{}, fmt.Errorf("column %q: %w", w.Column, err)
 	}
 	return tableColumn{name: w.Column, from: []string{w.Column}, typ: typ, field: typ.field(w.fieldName())}, nil

@@ -155,8 +155,8 @@ func TestSeveralTables(t *testing.T) {
 }
 
 func TestRowsHaveALimit(t *testing.T) {
-	l := &rowLimit{r: strings.NewReader("0123456789"), left: 5}
-	if _, err := l.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "is a quote missing?") {
+	f := &lineFeeder{lines: &lineReader{r: strings.NewReader("")}, rest: "0123456789", left: 5}
+	if _, err := f.Read(make([]byte, 10)); err == nil || !strings.Contains(err.Error(), "is a quote missing?") {
 		t.Errorf("error %v", err)
 	}
 }

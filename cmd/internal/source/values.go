@@ -8,11 +8,12 @@ import "slices"
 type Values struct {
 	values [][]byte
 	own    [][]byte
+	row    []cell // of a table, see cells
 }
 
 // NewValues returns a Values for so many fields.
 func NewValues(fields int) *Values {
-	return &Values{make([][]byte, fields), make([][]byte, fields)}
+	return &Values{values: make([][]byte, fields), own: make([][]byte, fields)}
 }
 
 // Get returns the value of a field. It is valid until the next sample is read.
@@ -47,4 +48,11 @@ func (v *Values) Make(field, n int) []byte {
 	v.own[field] = slices.Grow(v.own[field][:0], n)[:n]
 	v.values[field] = v.own[field]
 	return v.own[field]
+}
+
+// cells returns n empty cells that are valid until the next call.
+func (v *Values) cells(n int) []cell {
+	v.row = slices.Grow(v.row[:0], n)[:n]
+	clear(v.row)
+	return v.row
 }
