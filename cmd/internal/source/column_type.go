@@ -191,7 +191,7 @@ func (t columnType) putLabel(v *Values, field int, text string) error {
 // flat list stands for any shape of as many numbers.
 func (t columnType) appendNumbers(b []byte, text string) ([]byte, error) {
 	if !t.ragged && len(t.shape) == 0 && !strings.HasPrefix(text, "[") {
-		if word := strings.Trim(text, blanks); strings.IndexFunc(word, isBlank) < 0 && word != "" {
+		if word := trimmed(text); strings.IndexFunc(word, isBlank) < 0 && word != "" {
 			b, err := appendNumber(b, word, t.dtype)
 			if err != nil {
 				err = fmt.Errorf("%w: %w", ErrValue, err)

@@ -20,6 +20,14 @@ func (c cell) missing() bool { return c.text == "" && !c.quoted }
 // blanks are what may stand around a number.
 const blanks = " \t\r\n"
 
+// trimmed returns text without blanks around it.
+func trimmed(text string) string {
+	if n := len(text); n > 0 && text[0] > ' ' && text[n-1] > ' ' {
+		return text
+	}
+	return strings.Trim(text, blanks)
+}
+
 // guess finds the type of a column out of all its cells.
 type guess struct {
 	seen                         bool // there is a cell that is not missing
@@ -35,7 +43,7 @@ type guess struct {
 
 // add takes one more cell into account.
 func (g *guess) add(c cell) {
-	if c.missing() || !c.quoted && strings.Trim(c.text, blanks) == "" {
+	if c.missing() || !c.quoted && trimmed(c.text) == "" {
 		return
 	}
 	g.seen = true
@@ -44,7 +52,7 @@ func (g *guess) add(c cell) {
 		g.notInt, g.notFloat, g.notList, g.notWhole, g.notBool = true, true, true, true, true
 		return
 	}
-	c.text = strings.Trim(c.text, blanks)
+	c.text = trimmed(c.text)
 	g.notBool = g.notBool || !isBool(c.text)
 	if kind := plain(c.text); kind != notPlain && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
 		g.notUint = g.notUint || kind == plainFraction || c.text[0] == '-'

@@ -72,7 +72,7 @@ func (c tableColumn) putJoined(v *Values, field int, cells []cell) error {
 			return fmt.Errorf("column %s: %w: it is empty", c.from[i], ErrValue)
 		}
 		var err error
-		if b, err = appendNumber(b, strings.Trim(cell.text, blanks), c.typ.dtype); err != nil {
+		if b, err = appendNumber(b, trimmed(cell.text), c.typ.dtype); err != nil {
 			v.Keep(field, b)
 			return fmt.Errorf("column %s: %w: %w", c.from[i], ErrValue, err)
 		}
