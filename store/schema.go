@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -32,7 +33,10 @@ type Field struct {
 
 // MarshalJSON writes the keys in the order of docs/format.md.
 func (f Field) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false) // "<i8" stays as it is
+	err := e.Encode(struct {
 		Name          string         `json:"name"`
 		DType         tensor.DType   `json:"dtype"`
 		Shape         tensor.Shape   `json:"shape"`
@@ -43,6 +47,7 @@ func (f Field) MarshalJSON() ([]byte, error) {
 		Classes       []string       `json:"classes,omitempty"`
 		Normalization *Normalization `json:"normalization,omitempty"`
 	}{f.Name, f.DType, f.Shape, f.Ragged, f.Storage, f.Content, f.Layout, f.Classes, f.Normalization})
+	return b.Bytes(), err
 }
 
 // Normalization is (x/Scale - Mean[c]) / Std[c] for channel c, with x the stored uint8
