@@ -43,11 +43,11 @@ func (b Batch) Offsets(name string) []int64 { return b.slot().offsetsOf(name) }
 // as the Batch and must not be written to.
 func (b Batch) Indices() []int { return b.slot().indices }
 
-// Valid says of each record whether it counts. False are records that fill up the last
+// Mask says of each record whether it counts. False are records that fill up the last
 // batch of an epoch so that all ranks have as many, and those that OnError put in the place
 // of others: whoever adds up over the dataset, as an evaluation does, leaves these out. The
 // slice is valid for as long as the Batch and must not be written to.
-func (b Batch) Valid() []bool { return b.slot().valid }
+func (b Batch) Mask() []bool { return b.slot().valid }
 
 // Len returns the number of records: BatchSize, or fewer in the last batch of an epoch. It
 // is the same on all ranks.
@@ -60,7 +60,7 @@ func (b Batch) Epoch() int { return b.slot().part.number }
 func (b Batch) Step() int { return b.slot().step }
 
 // Keep makes the batch valid beyond its loop body and its epoch, until Release. It must be
-// called in the loop body; a second Keep changes nothing. At most Options.Ahead batches can
+// called in the loop body; a second Keep changes nothing. At most Options.Prefetch batches can
 // be kept at a time: one more is an error, which wraps ErrKept.
 func (b Batch) Keep() error {
 	s := b.slot()
@@ -72,7 +72,7 @@ func (b Batch) Keep() error {
 		panic(stale)
 	case s.kept:
 		return nil
-	case ld.kept == ld.opts.Ahead:
+	case ld.kept == ld.opts.Prefetch:
 		return fmt.Errorf("loader: batch %d: Keep: %w%s", s.step, ErrKept, ld.keepers())
 	}
 	s.kept = true

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 )
@@ -20,10 +21,10 @@ func BenchmarkEpoch(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 			for _, touch := range []bool{false, true} {
 				name := fmt.Sprintf("order=%T/record=%d/touch=%v", order, size, touch)
-				o := loader.Options{BatchSize: 64, Order: order}
+				o := loader.Options{BatchSize: 64, Sampler: order}
 				b.Run("source=memory/"+name, func(b *testing.B) { benchmarkEpoch(b, m, o, touch) })
 				b.Run("source=mapped/"+name, func(b *testing.B) { benchmarkEpoch(b, ds, o, touch) })
 			}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -44,7 +46,7 @@ func rate(bytes int, f func(dst []byte)) float64 {
 // in units of what one core copies, measured in the same run.
 func BenchmarkGather(b *testing.B) {
 	ds := openImages(b)
-	all, err := ds.Run("x", 0, ds.Len())
+	all, err := ds.Slice("x", 0, ds.Len())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func BenchmarkGather(b *testing.B) {
 				copy(dst, src[at:])
 				at = (at + len(dst)) % (len(src) - len(dst))
 			})
-			benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Workers: workers}, false)
+			benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Workers: workers}, false)
 			b.ReportMetric(64*imageBytes*float64(b.N)/b.Elapsed().Seconds()/memcpy, "of-memcpy")
 		})
 	}
@@ -71,7 +73,7 @@ func BenchmarkNormalize(b *testing.B) {
 	for _, workers := range []int{loader.Synchronous, 1, 2} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			write := rate(64*imageBytes*4, func(dst []byte) { clear(dst) })
-			benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Workers: workers, Transforms: tf}, false)
+			benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Workers: workers, Transforms: tf}, false)
 			b.ReportMetric(b.Elapsed().Seconds()*write/(64*imageBytes*4*float64(b.N)), "x-write")
 		})
 	}
@@ -82,13 +84,13 @@ func BenchmarkNormalize(b *testing.B) {
 // normalisation with a clearing of as many as it writes ("x-write").
 func BenchmarkOneCore(b *testing.B) {
 	ds := openImages(b)
-	all, err := ds.Run("x", 0, ds.Len())
+	all, err := ds.Slice("x", 0, ds.Len())
 	if err != nil {
 		b.Fatal(err)
 	}
 	for _, norm := range []bool{false, true} {
 		b.Run(fmt.Sprintf("normalize=%v", norm), func(b *testing.B) {
-			size, o := 64*imageBytes, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, DropLast: true, Workers: loader.Synchronous}
+			size, o := 64*imageBytes, loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, DropLast: true, Workers: loader.Synchronous}
 			if norm {
 				size, o.Transforms = 4*size, normalized(b)
 			}
@@ -97,7 +99,7 @@ func BenchmarkOneCore(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer ld.Close()
-			f, err := ld.Filler()
+			f, err := ld.BatchFiller()
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -106,7 +108,7 @@ func BenchmarkOneCore(b *testing.B) {
 	}
 }
 
-func benchmarkInTurns(b *testing.B, f *loader.Filler, steps int, src []byte, size int, norm bool) {
+func benchmarkInTurns(b *testing.B, f *loader.BatchFiller, steps int, src []byte, size int, norm bool) {
 	ring, labels := make([]byte, 8*size), make([]byte, 64*8)
 	var batches, reference time.Duration
 	at := 0
@@ -161,7 +163,7 @@ func BenchmarkNormalizeSmall(b *testing.B) {
 		b.Fatal(err)
 	}
 	tf := map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}}
-	benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Transforms: tf}, false)
+	benchmarkEpoch(b, ds, loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Transforms: tf}, false)
 }
 
 // BenchmarkOrders is what each position of an order costs.
@@ -171,21 +173,21 @@ func BenchmarkOrders(b *testing.B) {
 	for i := range weights {
 		weights[i] = float64(i%10 + 1)
 	}
-	weighted, err := loader.NewWeighted(weights, 0)
+	weighted, err := sampler.NewWeighted(weights, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
 	half := newMemorySource(n/2, 0)
-	both, err := loader.Join(half, half)
+	both, err := combine.NewConcat(half, half)
 	if err != nil {
 		b.Fatal(err)
 	}
-	mix, err := loader.NewMix(both, []float64{1, 3}, 0)
+	mix, err := sampler.NewMix(both.Sizes(), []float64{1, 3}, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, o := range map[string]loader.Order{
-		"run": loader.RunShuffle{Run: 64}, "weighted": weighted, "mix": mix, "split": loader.Split{To: 0.9, Inner: loader.Shuffle{}},
+	for name, o := range map[string]sampler.Sampler{
+		"run": sampler.Block{Size: 64}, "weighted": weighted, "mix": mix, "split": sampler.Split{To: 0.9, Inner: sampler.Shuffle{}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			seq := o.Epoch(n, 1, 1)
@@ -206,7 +208,7 @@ func BenchmarkOrders(b *testing.B) {
 func BenchmarkOpen(b *testing.B) {
 	m := newMemorySource(10_000_000, 1)
 	for b.Loop() {
-		ld, err := loader.New(m, loader.Options{BatchSize: 256, Order: loader.Shuffle{}})
+		ld, err := loader.New(m, loader.Options{BatchSize: 256, Sampler: sampler.Shuffle{}})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -219,7 +221,7 @@ func BenchmarkOpen(b *testing.B) {
 
 // BenchmarkState is a snapshot in a training step.
 func BenchmarkState(b *testing.B) {
-	ld := open(b, newMemorySource(100, 4), loader.Options{BatchSize: 10, Order: loader.Shuffle{}})
+	ld := open(b, newMemorySource(100, 4), loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}})
 	next, stop := pull(ld)
 	defer stop()
 	next(b)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock/penstock/internal/permute"
+
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -19,7 +21,7 @@ type Collate struct {
 
 // CollateFunc works on one batch. It keeps nothing of d, and should not allocate. What it
 // does must depend on d alone.
-type CollateFunc func(d *Draft) error
+type CollateFunc func(d *MutableBatch) error
 
 // add returns fields with those that c makes.
 func (c Collate) add(fields []field) ([]field, error) {
@@ -54,35 +56,35 @@ func (c Collate) add(fields []field) ([]field, error) {
 	return fields, nil
 }
 
-// Draft is a batch on which Collate works.
-type Draft struct{ s *slot }
+// MutableBatch is a batch on which Collate works.
+type MutableBatch struct{ s *slot }
 
 // Field returns the values of a field. The bytes of fields that Collate adds or edits may be
 // written to, and only those.
-func (d *Draft) Field(name string) tensor.View { return d.s.field(name) }
+func (d *MutableBatch) Field(name string) tensor.View { return d.s.field(name) }
 
 // Offsets is that of the Batch.
-func (d *Draft) Offsets(name string) []int64 { return d.s.offsetsOf(name) }
+func (d *MutableBatch) Offsets(name string) []int64 { return d.s.offsetsOf(name) }
 
 // Indices returns the numbers of the records in the Source.
-func (d *Draft) Indices() []int { return d.s.indices }
+func (d *MutableBatch) Indices() []int { return d.s.indices }
 
-// Valid is that of the Batch.
-func (d *Draft) Valid() []bool { return d.s.valid }
+// Mask is that of the Batch.
+func (d *MutableBatch) Mask() []bool { return d.s.valid }
 
 // Len returns the number of records.
-func (d *Draft) Len() int { return len(d.s.indices) }
+func (d *MutableBatch) Len() int { return len(d.s.indices) }
 
 // Epoch returns the number of the epoch.
-func (d *Draft) Epoch() int { return d.s.part.number }
+func (d *MutableBatch) Epoch() int { return d.s.part.number }
 
 // Step returns the number of the batch in its epoch.
-func (d *Draft) Step() int { return d.s.step }
+func (d *MutableBatch) Step() int { return d.s.step }
 
 // Rand returns the batch's own random stream: a function of (seed, epoch, step, rank).
-func (d *Draft) Rand() transforms.Rand {
+func (d *MutableBatch) Rand() transforms.Rand {
 	o := &d.s.ld.opts
-	return transforms.NewRand(mix64(o.Seed+draftKey), uint64(d.Epoch()), uint64(d.Step())*uint64(o.World.Size)+uint64(o.World.Rank))
+	return transforms.NewRand(permute.Mix64(o.Seed+draftKey), uint64(d.Epoch()), uint64(d.Step())*uint64(o.World.Size)+uint64(o.World.Rank))
 }
 
 // draftKey tells the streams of batches from those of records.

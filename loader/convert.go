@@ -103,13 +103,13 @@ func (w *worker) convertOne(ctx context.Context, f int, dst, src []byte, r Recor
 // stored returns the bytes of a record: the Source's memory, or a copy where it has none.
 func (w *worker) stored(ctx context.Context, fd *field, record int) ([]byte, error) {
 	ld, name := w.ld, fd.in.Name
-	if ld.pieces == nil || ld.pieces.Contiguous(name, record, record+1) {
+	if ld.can.Contiguous(name, record, record+1) {
 		v, err := w.show(fd, record, record+1, w.ends[:])
 		return v.Bytes(), err
 	}
 	if fd.in.Ragged {
 		var err error
-		w.scratch, err = ld.ragged.GatherRagged(ctx, name, w.one(record), w.ends[:], w.scratch)
+		w.scratch, err = ld.can.Ragged.GatherRagged(ctx, name, w.one(record), w.ends[:], w.scratch)
 		return w.scratch, err
 	}
 	src := w.scratch[:fd.stored]

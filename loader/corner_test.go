@@ -13,14 +13,16 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
 
-// leaving is an Order whose Fill ends its goroutine.
+// leaving is a Sampler whose Fill ends its goroutine.
 type leaving struct{ at int }
 
-func (o leaving) Epoch(n int, _ uint64, _ int) loader.Sequence { return leavingSequence{n, o.at} }
+func (o leaving) Epoch(n int, _ uint64, _ int) sampler.Sequence { return leavingSequence{n, o.at} }
 
 type leavingSequence struct{ n, at int }
 
@@ -37,7 +39,7 @@ func (s leavingSequence) Fill(pos int, dst []int) {
 
 func TestGoexitWhileTheFirstBatchIsPrepared(t *testing.T) {
 	for _, at := range []int{0, 15} {
-		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: 3, Order: leaving{at}})
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: 3, Sampler: leaving{at}})
 		for range 3 {
 			if n, err := run(t.Context(), ld, ignore); n != at/10 || err == nil || !strings.Contains(err.Error(), "runtime.Goexit") {
 				t.Fatalf("%d batches, then %v", n, err)
@@ -114,26 +116,26 @@ func TestMixRefuses(t *testing.T) {
 		{empty, []float64{1, 1}, 0, "source 1 has a positive weight, and no records"},
 		{ten, []float64{1, 1e-9}, 0, "at least 1/4096 of their sum"},
 	} {
-		all, err := loader.Join(ten, c.second)
+		all, err := combine.NewConcat(ten, c.second)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := loader.NewMix(all, c.weights, c.draws); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := sampler.NewMix(all.Sizes(), c.weights, c.draws); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("error %v; want %s", err, c.want)
 		}
 	}
-	all, err := loader.Join(ten, ten)
+	all, err := combine.NewConcat(ten, ten)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mix, err := loader.NewMix(all, []float64{1, 1}, 0)
+	mix, err := sampler.NewMix(all.Sizes(), []float64{1, 1}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := loader.New(ten, loader.Options{BatchSize: 1, Order: mix}); err == nil || !strings.Contains(err.Error(), "mix: made for 20 records; the Source has 10") {
+	if _, err := loader.New(ten, loader.Options{BatchSize: 1, Sampler: mix}); err == nil || !strings.Contains(err.Error(), "mix: made for 20 records; the Source has 10") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := loader.Join(); err == nil {
+	if _, err := combine.NewConcat(); err == nil {
 		t.Error("no sources are joined")
 	}
 }
@@ -143,17 +145,17 @@ func TestMixRoundsShares(t *testing.T) {
 	for i := range parts {
 		parts[i] = newMemorySource(100+i, 1)
 	}
-	all, err := loader.Join(parts...)
+	all, err := combine.NewConcat(parts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mix, err := loader.NewMix(all, []float64{1, 1, 1}, 4096)
+	mix, err := sampler.NewMix(all.Sizes(), []float64{1, 1, 1}, 4096)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var counts [3]int
 	for _, r := range fillAll(t, mix, all.Len(), 1, 0) {
-		part, _ := all.Part(r)
+		part, _ := all.Locate(r)
 		counts[part]++
 	}
 	if counts != [3]int{1366, 1365, 1365} {
@@ -162,8 +164,8 @@ func TestMixRoundsShares(t *testing.T) {
 	if id := mix.ID(); !strings.HasPrefix(id, "mix(") || all.ID() != "" {
 		t.Errorf("IDs %q and %q", id, all.ID())
 	}
-	both, err := loader.Join(named{newMemorySource(3, 1), "a"}, named{newMemorySource(3, 1), "b"})
-	if err != nil || !strings.HasPrefix(both.ID(), "joined(") {
+	both, err := combine.NewConcat(named{newMemorySource(3, 1), "a"}, named{newMemorySource(3, 1), "b"})
+	if err != nil || !strings.HasPrefix(both.ID(), "concat(") {
 		t.Errorf("ID %q, %v", both.ID(), err)
 	}
 }
@@ -174,6 +176,8 @@ type warming struct {
 	bad int
 }
 
+func (warming) IsWarm(string, int, int) bool { return false }
+
 func (w warming) Warm(_ string, a, b int) error {
 	if a <= w.bad && w.bad < b {
 		return addressed{w.bad}
@@ -182,7 +186,7 @@ func (w warming) Warm(_ string, a, b int) error {
 }
 
 func TestJoinedWarms(t *testing.T) {
-	all, err := loader.Join(newMemorySource(10, 4), warming{newMemorySource(10, 4), 5})
+	all, err := combine.NewConcat(newMemorySource(10, 4), warming{newMemorySource(10, 4), 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,7 +198,7 @@ func TestJoinedWarms(t *testing.T) {
 	}
 }
 
-// full is a Memory that has none.
+// full is an Allocator that has none.
 type full struct{}
 
 func (full) Alloc(int) ([]byte, error) { return nil, errBad }
@@ -202,7 +206,7 @@ func (full) Free([]byte) error         { return nil }
 
 func TestMemoryThatIsFull(t *testing.T) {
 	for _, policy := range []loader.OnError{loader.Fail, loader.Backfill} {
-		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Memory: full{}, OnError: policy})
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Allocator: full{}, OnError: policy})
 		if n, err := run(t.Context(), ld, ignore); n != 0 || !errors.Is(err, errBad) {
 			t.Errorf("%d batches, then %v", n, err)
 		}
@@ -219,7 +223,7 @@ func TestCancelledMending(t *testing.T) {
 		}
 		return errBad
 	}
-	ld := open(t, m, loader.Options{BatchSize: 10, Order: loader.Shuffle{}, OnError: loader.Backfill, Workers: 1})
+	ld := open(t, m, loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}, OnError: loader.Backfill, Workers: 1})
 	if n, err := run(ctx, ld, ignore); n != 0 || !errors.Is(err, context.Canceled) {
 		t.Errorf("%d batches, then %v", n, err)
 	}
@@ -231,10 +235,10 @@ func TestFillerNeedsItsState(t *testing.T) {
 		if calls++; calls > 1 {
 			return nil, errBad
 		}
-		return func(*loader.Draft) error { return nil }, nil
+		return func(*loader.MutableBatch) error { return nil }, nil
 	}}}
 	ld := open(t, newMemorySource(100, 4), o)
-	if _, err := ld.Filler(); !errors.Is(err, errBad) {
+	if _, err := ld.BatchFiller(); !errors.Is(err, errBad) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -248,7 +252,7 @@ func TestWeightsThatRoundingLeaves(t *testing.T) {
 		if slices.Max(weights) == 0 {
 			continue
 		}
-		o, err := loader.NewWeighted(weights, 2000)
+		o, err := sampler.NewWeighted(weights, 2000)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -258,7 +262,7 @@ func TestWeightsThatRoundingLeaves(t *testing.T) {
 			}
 		}
 	}
-	if _, err := loader.NewWeighted([]float64{1}, -1); err == nil {
+	if _, err := sampler.NewWeighted([]float64{1}, -1); err == nil {
 		t.Error("-1 draws")
 	}
 }
@@ -281,7 +285,7 @@ func TestCollateSeesOffsets(t *testing.T) {
 	o := loader.Options{BatchSize: 10, Collate: loader.Collate{
 		Adds: []tensor.Spec{{Name: "rows", DType: tensor.Int64}},
 		Worker: func(int) (loader.CollateFunc, error) {
-			return func(d *loader.Draft) error {
+			return func(d *loader.MutableBatch) error {
 				ends := d.Offsets("t")
 				for i := range d.Len() {
 					tensor.As[int64](d.Field("rows"))[i] = ends[i+1] - ends[i]

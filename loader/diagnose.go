@@ -66,8 +66,8 @@ func (s Stats) Diagnose() Diagnosis {
 	case loop/time.Duration(s.Batches) < tinyBatch:
 		return s.tiny(wait, loop)
 	}
-	return Diagnosis{Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; let more batches wait ready: Ahead %d instead of %d, or a MaxAhead that the Loader may go up to",
-		percent(wait, loop), percentOf(s.busy(loop)), 4*s.Ahead, s.Ahead), gain(loop, wait)}
+	return Diagnosis{Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; let more batches wait ready: Prefetch %d instead of %d, or a MaxPrefetch that the Loader may go up to",
+		percent(wait, loop), percentOf(s.busy(loop)), 4*s.Prefetch, s.Prefetch), gain(loop, wait)}
 }
 
 func (s Stats) trainBound(wait, loop time.Duration) Diagnosis {
@@ -110,11 +110,11 @@ func (s Stats) saturated(wait, loop time.Duration) Diagnosis {
 		return s.moreAtOnce(work, wait, loop)
 	case s.spare() > 0 && few.Gain >= 1+littleWait:
 		return few
-	case s.Order > work/2:
-		return Diagnosis{OrderBound, fmt.Sprintf("order-bound: %s, and the Order takes %s of that, %v a record; %sfree loading would make the loop %s",
-			head, percent(s.Order, work), s.each(s.Order), cores, free), gain(loop, wait)}
+	case s.Sampler > work/2:
+		return Diagnosis{OrderBound, fmt.Sprintf("order-bound: %s, and the Sampler takes %s of that, %v a record; %sfree loading would make the loop %s",
+			head, percent(s.Sampler, work), s.each(s.Sampler), cores, free), gain(loop, wait)}
 	case s.Read > work/2:
-		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and %s of that is copying out of memory, %s; free loading would make the loop %s: RunShuffle with runs of whole batches copies nothing, and smaller types copy less",
+		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and %s of that is copying out of memory, %s; free loading would make the loop %s: Block with runs of whole batches copies nothing, and smaller types copy less",
 			head, percent(s.Read, work), rate(s.ReadBytes, loop), free), gain(loop, wait)}
 	}
 	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, and %s of that is transforming, %v a record; %sfree loading would make the loop %s: do the costly steps once, when the dataset is made",
@@ -194,7 +194,7 @@ func (s Stats) tiny(wait, loop time.Duration) Diagnosis {
 }
 
 // work returns what those who make batches had to do.
-func (s Stats) work() time.Duration { return s.Order + s.Read + s.Transform + s.Collate }
+func (s Stats) work() time.Duration { return s.Sampler + s.Read + s.Transform + s.Collate }
 
 // busy returns the part of the workers' time that is spent at work, while the loop ran.
 func (s Stats) busy(loop time.Duration) float64 {

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // stage is a loop with a bottleneck, made of sleeps: in a bubble of synctest they take the
 // time that they say, whatever else the machine does.
 type stage struct {
 	cores, workers int
-	order          loader.Order                      // nil means Shuffle
+	order          sampler.Sampler                   // nil means Shuffle
 	read           func(indices []int) time.Duration // of field x
 	transform      func(record int) time.Duration
 	body           time.Duration
@@ -33,9 +34,9 @@ func (s stage) run(t *testing.T) loader.Stats {
 	}
 	var burnt atomic.Int64
 	defer loader.SetProcessClock(func() time.Duration { return time.Duration(burnt.Add(1)) })()
-	o := loader.Options{BatchSize: 20, Order: s.order, Workers: s.workers}
-	if o.Order == nil {
-		o.Order = loader.Shuffle{}
+	o := loader.Options{BatchSize: 20, Sampler: s.order, Workers: s.workers}
+	if o.Sampler == nil {
+		o.Sampler = sampler.Shuffle{}
 	}
 	if s.transform != nil {
 		o.Transforms = map[string]loader.Transform{"x": negate{func(r loader.Record) error {
@@ -101,7 +102,7 @@ func TestDiagnose(t *testing.T) {
 		},
 		"copy-bound": {
 			stage{cores: 2, workers: 1, read: each(4 * time.Microsecond), body: 25 * time.Microsecond},
-			loader.CopyBound, []string{"1 worker is busy for ", "RunShuffle"}, 2.5, 3.6,
+			loader.CopyBound, []string{"1 worker is busy for ", "Block"}, 2.5, 3.6,
 		},
 		"synchronous": {
 			stage{cores: 4, workers: loader.Synchronous, transform: always(time.Millisecond), body: 5 * time.Millisecond, burns: true},
@@ -113,7 +114,7 @@ func TestDiagnose(t *testing.T) {
 		},
 		"slow order": {
 			stage{cores: 2, workers: 1, order: slowly(time.Millisecond), body: 5 * time.Millisecond},
-			loader.OrderBound, []string{"1 worker is busy for 100 % of the time, and the Order takes 100 % of that, 1ms a record; no core is free"}, 3.5, 4.5,
+			loader.OrderBound, []string{"1 worker is busy for 100 % of the time, and the Sampler takes 100 % of that, 1ms a record; no core is free"}, 3.5, 4.5,
 		},
 		"bursts": {
 			stage{cores: 3, workers: 2, body: 10 * time.Millisecond, transform: func(r int) time.Duration {
@@ -122,7 +123,7 @@ func TestDiagnose(t *testing.T) {
 				}
 				return 0
 			}},
-			loader.Bursts, []string{"Ahead 8 instead of 2"}, 1.05, 1.9,
+			loader.Bursts, []string{"Prefetch 8 instead of 2"}, 1.05, 1.9,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -143,10 +144,10 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// slowly is an Order of consecutive records that take a while to choose.
+// slowly is a Sampler of consecutive records that take a while to choose.
 type slowly time.Duration
 
-func (o slowly) Epoch(n int, _ uint64, _ int) loader.Sequence { return slowSequence{n, o} }
+func (o slowly) Epoch(n int, _ uint64, _ int) sampler.Sequence { return slowSequence{n, o} }
 
 type slowSequence struct {
 	n    int
@@ -264,7 +265,9 @@ func TestSmallRecordsAreTimedTogether(t *testing.T) {
 // telling is a Source that says how it reads.
 type telling struct{ *memory }
 
-func (telling) Reads(field string) (how, why string, resident float64) {
+func (telling) Location(string, int) string { return "" }
+
+func (telling) DescribeReads(field string) (how, why string, resident float64) {
 	return "mapped", field + " is warm", 0.5
 }
 

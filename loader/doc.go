@@ -1,7 +1,7 @@
 // Package loader serves a dataset as a stream of batches: filled by several goroutines, and
 // the same batches for any number of them.
 //
-//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Order: loader.Shuffle{}, Seed: 42})
+//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Sampler: sampler.Shuffle{}, Seed: 42})
 //	defer ld.Close()
 //	for epoch, batches := range ld.Epochs(ctx, 10) {
 //		for b, err := range batches {
@@ -16,7 +16,7 @@
 //
 // # Copies
 //
-// A batch whose records follow each other in the dataset, whatever the Order that asked
+// A batch whose records follow each other in the dataset, whatever the Sampler that asked
 // for them, is a view of the dataset's own memory: no byte is copied. Any other batch is
 // gathered into a ring of buffers that are allocated once and reused; a Transform works from
 // the dataset's memory to the ring, so that normalising, cropping and mirroring need no
@@ -30,26 +30,24 @@
 //
 // # Sources
 //
-// Source is what the Loader needs, and *mmapds.Dataset has all of the following, which it uses
-// where they are there:
+// [Source] is what the Loader needs. A Source can do more, by exported interfaces:
 //
-//	ID() string                              State holds it, so that Resume refuses another dataset
-//	Contiguous(field, a, b) bool             false has records [a, b) gathered, in place of a Run that would copy
-//	Warm(field, a, b) error                  is called before a view is handed out, to bring it into memory
-//	IsWarm(field, a, b) bool                 whether Run is a view that needs no Warm: it must take next to no time
-//	RunRagged, Lengths, GatherRagged         fields of variable length
-//	Reads(field) (how, why, resident)        for Stats.Reads
-//	Where(field, record) string              for errors: where the record is stored
-//	Horizon() int64, Fetch(...) error        records from afar: which will be needed
-//	Link() (fetched, waited, rate)           and how they came, for Stats
+//	RaggedSource     fields of variable length
+//	ChunkedSource    records that are not one piece of memory are gathered
+//	MappedSource     views are brought into memory before they are handed out
+//	FaultSource      a read of mapped memory that failed is explained
+//	RemoteSource     records are fetched before they are needed
+//	DescribedSource  errors say where a record is stored, and Stats how it was read
+//	Identifier       Resume refuses another dataset
 //
-// An error of a Source with the method Record() int names the record that failed by itself.
+// *mmapds.Dataset implements all but RemoteSource, and *mirror.Dataset all. [New] refuses a Source
+// that has some methods of an interface and not all.
 //
 // # Variable length
 //
 // A field whose records have lengths of their own is handed out as rows back to back, with
-// Batch.Offsets; Pad makes one length of them, NewBuckets has batches of similar lengths, and
-// NewPacked is a Source of rows of one length with several records in each: with positions,
+// Batch.Offsets; Pad makes one length of them, sampler.NewLengthBuckets makes batches of similar lengths, and
+// combine.NewPacked is a Source of rows of one length with several records in each: with positions,
 // segments and cu_seqlens, as training language models asks for.
 //
 // # Lifetime
@@ -62,11 +60,11 @@
 //
 // # Memory
 //
-// At most Ahead+Workers+1 batches exist at a time, kept ones included: Workers of them
-// being filled (MaxWorkers, where that is more), one in the loop body, and Ahead finished or
+// At most Prefetch+Workers+1 batches exist at a time, kept ones included: Workers of them
+// being filled (MaxWorkers, where that is more), one in the loop body, and Prefetch finished or
 // kept. The ring holds that many times the bytes of a batch, each field rounded up to a whole
 // page, and is allocated when the first batch has to be copied. A dataset that is only ever
-// viewed needs no ring. MaxAhead has the Loader add buffers where that saves training from
+// viewed needs no ring. MaxPrefetch has the Loader add buffers where that saves training from
 // waiting; where there is no memory for more, it goes on with those it has. Options.Budget is a
 // limit to the ring that is kept; too many kept batches are an error of Keep.
 // Beside the ring there are 9 bytes for each record of those batches, the values of fields of
@@ -76,8 +74,8 @@
 // # Determinism
 //
 // Batch s of an epoch, as all ranks together have it, is a function of the dataset, the
-// Order, the Seed, the epoch's number, s and the global batch BatchSize*World.Size, and of
-// nothing else: not of Workers, Ahead, what MaxWorkers and MaxAhead make of these, the number
+// Sampler, the Seed, the epoch's number, s and the global batch BatchSize*World.Size, and of
+// nothing else: not of Workers, Prefetch, what MaxWorkers and MaxPrefetch make of these, the number
 // of ranks, or what was iterated before. So are the random choices of a record's Transform, by
 // (seed, epoch, record). No state is global. A Collate sees the batch of one rank, so that
 // mixing records depends on the World.
@@ -89,7 +87,7 @@
 //
 // Each rank has the same number of batches of the same lengths. Where the records of an
 // epoch are no multiple of the ranks, the last batch repeats some from the epoch's start;
-// Batch.Valid is false for these, so that an evaluation can leave them out.
+// Batch.Mask is false for these, so that an evaluation can leave them out.
 //
 // # Ending
 //

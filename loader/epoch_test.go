@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 func TestShuffledEpochVisitsEachRecordOnce(t *testing.T) {
@@ -18,7 +19,7 @@ func TestShuffledEpochVisitsEachRecordOnce(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprintf("n=%d/batch=%d", n, batch), func(t *testing.T) {
-				ld := open(t, newMemorySource(n, 3), loader.Options{BatchSize: batch, Workers: 3, Order: loader.Shuffle{}, Seed: 1})
+				ld := open(t, newMemorySource(n, 3), loader.Options{BatchSize: batch, Workers: 3, Sampler: sampler.Shuffle{}, Seed: 1})
 				for epoch := range 2 {
 					got := visit(t, ld, epoch)
 					slices.Sort(got)
@@ -41,7 +42,7 @@ func TestSameBatchesForAnyWorkersAndAhead(t *testing.T) {
 	var want []int
 	for _, workers := range []int{1, 2, 8} {
 		for _, ahead := range []int{1, 2, 9} {
-			ld := open(t, newMemorySource(n, 5), loader.Options{BatchSize: 32, Workers: workers, Ahead: ahead, Order: loader.Shuffle{}, Seed: 7})
+			ld := open(t, newMemorySource(n, 5), loader.Options{BatchSize: 32, Workers: workers, Prefetch: ahead, Sampler: sampler.Shuffle{}, Seed: 7})
 			first := visit(t, ld, 3)
 			if want == nil {
 				want = first
@@ -88,7 +89,7 @@ func TestBatchAcrossPiecesIsCopiedAndCounted(t *testing.T) {
 }
 
 func TestRunInAnyOrderIsAView(t *testing.T) {
-	ld := open(t, newMemorySource(100, 9), loader.Options{BatchSize: 10, Order: blocksBackwards{10}})
+	ld := open(t, newMemorySource(100, 9), loader.Options{BatchSize: 10, Sampler: blocksBackwards{10}})
 	got := visit(t, ld, 0)
 	if got[0] != 90 || got[99] != 9 {
 		t.Errorf("order is %v", got)
@@ -98,10 +99,10 @@ func TestRunInAnyOrderIsAView(t *testing.T) {
 	}
 }
 
-// blocksBackwards is an Order of a user: blocks of records, the last first.
+// blocksBackwards is a Sampler of a user: blocks of records, the last first.
 type blocksBackwards struct{ size int }
 
-func (o blocksBackwards) Epoch(n int, _ uint64, _ int) loader.Sequence {
+func (o blocksBackwards) Epoch(n int, _ uint64, _ int) sampler.Sequence {
 	return backwards{n, o.size}
 }
 
@@ -117,7 +118,7 @@ func (s backwards) Fill(pos int, dst []int) {
 }
 
 func TestRingIsBounded(t *testing.T) {
-	o := loader.Options{BatchSize: 64, Workers: 3, Ahead: 4, Order: loader.Shuffle{}}
+	o := loader.Options{BatchSize: 64, Workers: 3, Prefetch: 4, Sampler: sampler.Shuffle{}}
 	ld := open(t, newMemorySource(3000, 9), o)
 	visit(t, ld, 0)
 	const page = 4096
@@ -143,7 +144,7 @@ func TestDropLast(t *testing.T) {
 }
 
 func TestNoRecordsNoBatches(t *testing.T) {
-	ld := open(t, newMemorySource(0, 2), loader.Options{BatchSize: 8, Order: loader.Shuffle{}})
+	ld := open(t, newMemorySource(0, 2), loader.Options{BatchSize: 8, Sampler: sampler.Shuffle{}})
 	if got := visit(t, ld, 0); len(got) != 0 {
 		t.Errorf("records %v", got)
 	}
@@ -169,17 +170,17 @@ func TestNothingIsAllocatedPerBatch(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("checked builds record where a batch is kept")
 	}
-	runs := loader.RunShuffle{Run: 48}
+	runs := sampler.Block{Size: 48}
 	for name, o := range map[string]loader.Options{
 		"sequential":   {},
-		"shuffled":     {Order: loader.Shuffle{}},
-		"runs":         {Order: runs},
-		"split":        {Order: loader.Split{To: 0.9, Inner: runs}},
-		"as completed": {Order: loader.Shuffle{}, AsCompleted: true},
-		"timeout":      {Order: loader.Shuffle{}, Timeout: time.Hour},
-		"backfill":     {Order: loader.Shuffle{}, OnError: loader.Backfill},
-		"tuned":        {Order: loader.Shuffle{}, MaxWorkers: 4},
-		"a rank":       {Order: loader.Shuffle{}, World: loader.World{Rank: 1, Size: 2}},
+		"shuffled":     {Sampler: sampler.Shuffle{}},
+		"runs":         {Sampler: runs},
+		"split":        {Sampler: sampler.Split{To: 0.9, Inner: runs}},
+		"as completed": {Sampler: sampler.Shuffle{}, Unordered: true},
+		"timeout":      {Sampler: sampler.Shuffle{}, Timeout: time.Hour},
+		"backfill":     {Sampler: sampler.Shuffle{}, OnError: loader.Backfill},
+		"tuned":        {Sampler: sampler.Shuffle{}, MaxWorkers: 4},
+		"a rank":       {Sampler: sampler.Shuffle{}, World: loader.World{Rank: 1, Size: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.BatchSize, o.Workers = 16, 2

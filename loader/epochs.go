@@ -7,7 +7,7 @@ import (
 )
 
 // Epoch returns the batches of one epoch for a range loop: in order, unless
-// Options.AsCompleted. The number selects the permutation, together with Options.Seed; any
+// Options.Unordered. The number selects the permutation, together with Options.Seed; any
 // number may come at any time and repeatedly. After Resume, the first epoch that is asked
 // for begins in the middle, if it is the one that the State was taken in.
 //

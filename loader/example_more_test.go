@@ -8,6 +8,8 @@ import (
 	"log"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -16,7 +18,7 @@ import (
 // of one.
 func ExampleResume() {
 	ds := newMemorySource(24, 784)
-	opts := loader.Options{BatchSize: 8, Order: loader.Shuffle{}, Seed: 42}
+	opts := loader.Options{BatchSize: 8, Sampler: sampler.Shuffle{}, Seed: 42}
 	ld, err := loader.New(ds, opts)
 	if err != nil {
 		log.Fatal(err)
@@ -57,7 +59,7 @@ func ExampleResume() {
 	// Output:
 	// batch 1 [10 5 3 7 2 6 22 1]
 	// batch 2 [8 20 0 16 17 12 21 4]
-	// {"v":1,"n":24,"order":"shuffle","seed":42,"batch":8,"epoch":0,"step":1}
+	// {"v":1,"n":24,"sampler":"shuffle","seed":42,"batch":8,"epoch":0,"step":1}
 	// rank 0 batch 1 [10 5 3 7]
 	// rank 0 batch 2 [8 20 0 16]
 	// rank 1 batch 1 [2 6 22 1]
@@ -78,7 +80,7 @@ func ExampleImages() {
 		log.Fatal(err)
 	}
 	ld, err := loader.New(ds, loader.Options{
-		BatchSize: 64, Order: loader.Shuffle{}, DropLast: true,
+		BatchSize: 64, Sampler: sampler.Shuffle{}, DropLast: true,
 		Transforms: map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: transforms.CHW}},
 	})
 	if err != nil {
@@ -107,7 +109,7 @@ func ExampleCollate() {
 	}
 	mixUp := func(int) (loader.CollateFunc, error) {
 		mix := transforms.MixUp{Alpha: 0.2, Classes: classes}
-		return func(d *loader.Draft) error {
+		return func(d *loader.MutableBatch) error {
 			rnd := d.Rand()
 			return mix.Apply(&transforms.Batch{
 				X: tensor.As[float32](d.Field("x")), Info: transforms.Info{W: 4, H: 4, C: 3, DType: tensor.Float32, Layout: transforms.CHW},
@@ -143,30 +145,17 @@ func ExampleCollate() {
 	// (4, 32): labels add up to 4.0
 }
 
-// RunShuffle trades how random the batches are for copies.
-func ExampleRandomness() {
-	const n, batch = 1_000_000, 256
-	for _, run := range []int{1, 4, 16, 256} {
-		fmt.Printf("runs of %3d: %.2f\n", run, loader.Randomness(loader.RunShuffle{Run: run}, n, batch, 1))
-	}
-	// Output:
-	// runs of   1: 1.00
-	// runs of   4: 0.35
-	// runs of  16: 0.09
-	// runs of 256: 0.00
-}
-
 // Two datasets, the second drawn from three times as often as the first.
-func ExampleNewMix() {
-	both, err := loader.Join(newMemorySource(1000, 4), newMemorySource(50, 4))
+func Example_mix() {
+	both, err := combine.NewConcat(newMemorySource(1000, 4), newMemorySource(50, 4))
 	if err != nil {
 		log.Fatal(err)
 	}
-	mix, err := loader.NewMix(both, []float64{1, 3}, 8192)
+	mix, err := sampler.NewMix(both.Sizes(), []float64{1, 3}, 8192)
 	if err != nil {
 		log.Fatal(err)
 	}
-	ld, err := loader.New(both, loader.Options{BatchSize: 256, Order: mix})
+	ld, err := loader.New(both, loader.Options{BatchSize: 256, Sampler: mix})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -177,7 +166,7 @@ func ExampleNewMix() {
 			log.Fatal(err)
 		}
 		for _, r := range b.Indices() {
-			source, _ := both.Part(r)
+			source, _ := both.Locate(r)
 			drawn[source]++
 		}
 	}

@@ -6,13 +6,14 @@ import (
 	"log"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
 // Any Source will do; training code opens one with mmapds.Open.
 func Example() {
 	ds := newMemorySource(10, 784) // ten records
-	ld, err := loader.New(ds, loader.Options{BatchSize: 4, Order: loader.Shuffle{}, Seed: 42})
+	ld, err := loader.New(ds, loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 42})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -36,7 +37,7 @@ func Example() {
 }
 
 // In the order of the dataset, batches are views of its memory.
-func ExampleSequential() {
+func Example_sequential() {
 	ds := newMemorySource(1000, 784)
 	ld, err := loader.New(ds, loader.Options{BatchSize: 256, DropLast: true})
 	if err != nil {
@@ -61,7 +62,7 @@ func ExampleSequential() {
 // Keep holds a batch beyond its loop body, for example until a device has read it.
 func ExampleBatch_Keep() {
 	ds := newMemorySource(100, 784)
-	ld, err := loader.New(ds, loader.Options{BatchSize: 10, Ahead: 4})
+	ld, err := loader.New(ds, loader.Options{BatchSize: 10, Prefetch: 4})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -87,10 +88,10 @@ func ExampleBatch_Keep() {
 	// [10 11 12 13 14 15 16 17 18 19]
 }
 
-// reverse is an Order of one's own: the last record comes first.
+// reverse is a Sampler of one's own: the last record comes first.
 type reverse struct{}
 
-func (reverse) Epoch(n int, _ uint64, _ int) loader.Sequence { return reversed(n) }
+func (reverse) Epoch(n int, _ uint64, _ int) sampler.Sequence { return reversed(n) }
 
 type reversed int
 
@@ -102,8 +103,8 @@ func (r reversed) Fill(pos int, dst []int) {
 	}
 }
 
-func ExampleOrder() {
-	ld, err := loader.New(newMemorySource(7, 1), loader.Options{BatchSize: 3, Order: reverse{}})
+func Example_sampler() {
+	ld, err := loader.New(newMemorySource(7, 1), loader.Options{BatchSize: 3, Sampler: reverse{}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -118,11 +119,4 @@ func ExampleOrder() {
 	// [6 5 4]
 	// [3 2 1]
 	// [0]
-}
-
-func ExampleShuffle() {
-	order := make([]int, 5)
-	loader.Shuffle{}.Epoch(1_000_000_000_000, 42, 0).Fill(999_999_999_995, order)
-	fmt.Println(order)
-	// Output: [277194972610 968264283026 255353284350 179949853105 467145617900]
 }

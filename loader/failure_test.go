@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // run iterates an epoch and returns the number of batches and the error that ended it.
@@ -42,11 +43,11 @@ func failOn(record int) func(context.Context, string, []int) error {
 }
 
 func TestFailureNamesBatchRecordAndField(t *testing.T) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		for _, workers := range []int{1, 4} {
 			m := newMemorySource(1000, 4)
 			m.before = failOn(407)
-			ld := open(t, m, loader.Options{BatchSize: 10, Workers: workers, Order: order})
+			ld := open(t, m, loader.Options{BatchSize: 10, Workers: workers, Sampler: order})
 			at := make([]int, 1000)
 			order.Epoch(1000, 0, 0).Fill(0, at)
 			step := slices.Index(at, 407) / 10
@@ -77,7 +78,7 @@ func TestNoBatchIsBegunAfterAFailure(t *testing.T) {
 		}
 		return nil
 	}
-	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Ahead: 8})
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Prefetch: 8})
 	_, err := run(t.Context(), ld, ignore)
 	if !errors.Is(err, errBad) || later.Load() != 0 {
 		t.Errorf("%d reads for batches after the failed one; error %v", later.Load(), err)
@@ -120,7 +121,7 @@ func TestFailureThatDoesNotRepeat(t *testing.T) {
 		}
 		return nil
 	}
-	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Order: loader.Shuffle{}})
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}})
 	_, err := run(t.Context(), ld, ignore)
 	var e *loader.Error
 	if !errors.As(err, &e) || e.Record != -1 || e.Batch != 1 || !errors.Is(err, errBad) {
@@ -141,21 +142,21 @@ func TestOrderOutOfRange(t *testing.T) {
 		"after the last":       {[]int{0, 1, 2, 3, 7, 6, 5, 4, 9, 1000, 8, 7}, 2, 9},
 		"a run that overflows": {[]int{math.MaxInt, math.MinInt, math.MinInt + 1, math.MinInt + 2}, 0, 0},
 	} {
-		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 4, Order: listed(c.indices)})
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 4, Sampler: listed(c.indices)})
 		n, err := run(t.Context(), ld, func(b loader.Batch) { checkBatch(t, b) })
-		want := fmt.Sprintf("the Order puts record %d at position %d, but", c.indices[c.position], c.position)
+		want := fmt.Sprintf("the Sampler puts record %d at position %d, but", c.indices[c.position], c.position)
 		if err == nil || !strings.Contains(err.Error(), want) || n != c.batches {
 			t.Errorf("%s: %v after %d batches; want %s", name, err, n, want)
 		}
 	}
 }
 
-// listed is an Order of any numbers, which need not be those of records.
+// listed is a Sampler of any numbers, which need not be those of records.
 type listed []int
 
-func (l listed) Epoch(int, uint64, int) loader.Sequence { return l }
-func (l listed) Len() int                               { return len(l) }
-func (l listed) Fill(pos int, dst []int)                { copy(dst, l[pos:]) }
+func (l listed) Epoch(int, uint64, int) sampler.Sequence { return l }
+func (l listed) Len() int                                { return len(l) }
+func (l listed) Fill(pos int, dst []int)                 { copy(dst, l[pos:]) }
 
 func TestPanicOfTheSourceIsAnError(t *testing.T) {
 	m := newMemorySource(100, 4)
@@ -246,7 +247,7 @@ func TestLeavingTheLoopEndsTheReading(t *testing.T) {
 				runtime.Gosched()
 				return nil
 			}
-			ld := open(t, m, loader.Options{BatchSize: 10, Workers: 4, Ahead: 8})
+			ld := open(t, m, loader.Options{BatchSize: 10, Workers: 4, Prefetch: 8})
 			for range 50 {
 				f(ld)
 				if n, held := reading.Load(), m.held.Load(); n != 0 || held != 0 {
@@ -269,7 +270,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 		}
 		return nil
 	}
-	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, Order: loader.Shuffle{}})
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}})
 	ctx, cancel := context.WithCancelCause(context.Background())
 	why := errors.New("enough")
 	go func() {
@@ -287,13 +288,13 @@ func TestCancelWhileWaiting(t *testing.T) {
 	visit(t, ld, 0)
 }
 
-// panicking is a Memory, and an Order, of somebody who made a mistake.
-type panicking struct{ loader.Sequential }
+// panicking is an Allocator, and a Sampler, of somebody who made a mistake.
+type panicking struct{ sampler.Sequential }
 
 func (panicking) Alloc(int) ([]byte, error) { panic("no memory") }
 func (panicking) Free([]byte) error         { return nil }
 
-func (panicking) Epoch(n int, _ uint64, _ int) loader.Sequence { return panicSequence(n) }
+func (panicking) Epoch(n int, _ uint64, _ int) sampler.Sequence { return panicSequence(n) }
 
 type panicSequence int
 
@@ -303,7 +304,7 @@ func (s panicSequence) Fill(pos int, dst []int) {
 	if pos >= 50 {
 		panic("no order")
 	}
-	loader.Sequential{}.Epoch(int(s), 0, 0).Fill(pos, dst)
+	sampler.Sequential{}.Epoch(int(s), 0, 0).Fill(pos, dst)
 }
 
 // TestPanicsOfTheCaller has what the caller gave panic, where no record is to blame.
@@ -315,8 +316,8 @@ func TestPanicsOfTheCaller(t *testing.T) {
 			n    int
 		}{
 			"report": {loader.Options{OnError: loader.Backfill, Report: func(*loader.Error) { panic("no report") }}, "loader: batch 3: panic: no report\n", 3},
-			"memory": {loader.Options{Memory: panicking{}}, "loader: batch 0: panic: no memory\n", 0},
-			"order":  {loader.Options{Order: panicking{}}, "loader: batch 5: panic: no order\n", 5},
+			"memory": {loader.Options{Allocator: panicking{}}, "loader: batch 0: panic: no memory\n", 0},
+			"order":  {loader.Options{Sampler: panicking{}}, "loader: batch 5: panic: no order\n", 5},
 		} {
 			for _, horizon := range []int64{0, 1 << 20} {
 				src := &afar{memory: newMemorySource(100, 4), horizon: horizon}
@@ -338,8 +339,8 @@ func TestPanicsOfTheCaller(t *testing.T) {
 // batches are ready.
 func TestCancelInTheBody(t *testing.T) {
 	for _, workers := range []int{loader.Synchronous, 1, 3} {
-		for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
-			ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: workers, Order: order})
+		for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
+			ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: workers, Sampler: order})
 			ctx, cancel := context.WithCancelCause(context.Background())
 			n, err := run(ctx, ld, func(b loader.Batch) {
 				if b.Step() == 2 {
@@ -356,7 +357,7 @@ func TestCancelInTheBody(t *testing.T) {
 func TestBreakCancelsTheReads(t *testing.T) {
 	m := newMemorySource(1000, 4)
 	first := make([]int, 10) // the records of batch 0
-	loader.Shuffle{}.Epoch(m.n, 0, 0).Fill(0, first)
+	sampler.Shuffle{}.Epoch(m.n, 0, 0).Fill(0, first)
 	stuck := make(chan struct{}, 100)
 	m.before = func(ctx context.Context, _ string, indices []int) error {
 		if slices.Contains(first, indices[0]) {
@@ -366,7 +367,7 @@ func TestBreakCancelsTheReads(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 3, Order: loader.Shuffle{}})
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 3, Sampler: sampler.Shuffle{}})
 	for _, err := range ld.Epoch(context.Background(), 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -389,9 +390,9 @@ func TestTwoEpochsAtOnceAreAnError(t *testing.T) {
 }
 
 func TestCloseInTheBody(t *testing.T) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		m := newMemorySource(1000, 4)
-		ld, err := loader.New(m, loader.Options{BatchSize: 10, Order: order})
+		ld, err := loader.New(m, loader.Options{BatchSize: 10, Sampler: order})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -427,7 +428,7 @@ func TestSlowRecordsDelayNoOtherBatch(t *testing.T) {
 		others <- struct{}{}
 		return nil
 	}
-	ld := open(t, m, loader.Options{BatchSize: batch, Workers: 2, Ahead: 2})
+	ld := open(t, m, loader.Options{BatchSize: batch, Workers: 2, Prefetch: 2})
 	if got := visit(t, ld, 0); got[0] != 0 {
 		t.Errorf("first record is %d", got[0])
 	}
@@ -435,7 +436,7 @@ func TestSlowRecordsDelayNoOtherBatch(t *testing.T) {
 
 func TestSoak(t *testing.T) {
 	m := newMemorySource(3000, 4)
-	ld := open(t, m, loader.Options{BatchSize: 16, Workers: 3, Ahead: 3, Order: loader.Shuffle{}, Seed: 5})
+	ld := open(t, m, loader.Options{BatchSize: 16, Workers: 3, Prefetch: 3, Sampler: sampler.Shuffle{}, Seed: 5})
 	var kept []loader.Batch
 	for round := range 150 {
 		m.before = nil

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // TestFaultInMappedMemoryIsAnError truncates a file under a Source that maps it and has no
@@ -23,7 +24,7 @@ func TestFaultInMappedMemoryIsAnError(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.data[0] = mapFile(t, path, n*width)
-	ld := open(t, m, loader.Options{BatchSize: 8, Workers: 2, Order: loader.Shuffle{}})
+	ld := open(t, m, loader.Options{BatchSize: 8, Workers: 2, Sampler: sampler.Shuffle{}})
 	visit(t, ld, 0)
 	if err := os.Truncate(path, 40*width); err != nil {
 		t.Fatal(err)

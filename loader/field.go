@@ -34,10 +34,10 @@ func (o Options) fields(src Source) ([]field, error) {
 	}
 	var errs []error
 	var out []field
-	_, ragged := src.(raggedSource)
+	_, ragged := src.(RaggedSource)
 	for _, spec := range picked {
 		if spec.Ragged && !ragged {
-			errs = append(errs, fmt.Errorf("field %q: its records have lengths of their own, and the Source has no RunRagged, Lengths and GatherRagged", spec.Name))
+			errs = append(errs, fmt.Errorf("field %q: its records have lengths of their own, and the Source has no SliceRagged, Lengths and GatherRagged", spec.Name))
 		}
 		f, err := o.field(spec)
 		if err != nil {
@@ -115,7 +115,7 @@ func (o Options) stride(fields []field) (int, error) {
 	stride := 0
 	for _, f := range fields {
 		if f.size > (maxRing/o.mostSlots()-stride)/o.BatchSize {
-			return 0, fmt.Errorf("BatchSize %d: %d batches of %d fields are more than 16 TiB; lower BatchSize, Ahead or Workers",
+			return 0, fmt.Errorf("BatchSize %d: %d batches of %d fields are more than 16 TiB; lower BatchSize, Prefetch or Workers",
 				o.BatchSize, o.mostSlots(), len(fields))
 		}
 		stride += wholePages(o.BatchSize * f.size)

@@ -31,7 +31,7 @@ func (w *worker) choose(s *slot) error {
 	s.position, s.indices, s.valid = pos, s.all[:n], s.allValid[:n]
 	if first, is := s.part.runAt(pos, n, pad); is {
 		s.run = n
-		sequential(n).Fill(first, s.indices)
+		consecutive(first, s.indices)
 	} else {
 		w.begin()
 		s.part.choose(pos, pad, s.indices)
@@ -41,7 +41,7 @@ func (w *worker) choose(s *slot) error {
 	copy(s.valid, w.ld.allValid[:n-pad])
 	clear(s.valid[n-pad:])
 	if i := s.outside(w.ld.src.Len()); i >= 0 {
-		return fmt.Errorf("the Order puts record %d at position %d, but the Source has %d records", s.indices[i], pos+i, w.ld.src.Len())
+		return fmt.Errorf("the Sampler puts record %d at position %d, but the Source has %d records", s.indices[i], pos+i, w.ld.src.Len())
 	}
 	return nil
 }

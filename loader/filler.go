@@ -6,23 +6,23 @@ import (
 	"runtime/debug"
 )
 
-// Filler makes single batches in the caller's own memory, in the goroutine that asks: for a
+// BatchFiller makes single batches in the caller's own memory, in the goroutine that asks: for a
 // framework's tensors, or to look at a batch out of order. It has nothing to do with what
 // the Loader iterates, and serves one goroutine; there may be any number of them. After the
 // first batch it allocates nothing.
-type Filler struct {
+type BatchFiller struct {
 	w *worker
 	s *slot
 	p pass
 }
 
-// Filler returns a new Filler.
-func (ld *Loader) Filler() (*Filler, error) {
+// BatchFiller returns a new BatchFiller.
+func (ld *Loader) BatchFiller() (*BatchFiller, error) {
 	w, err := ld.newWorker(-1)
 	if err != nil {
 		return nil, err
 	}
-	f := &Filler{w: w, s: newSlot(ld, -1)}
+	f := &BatchFiller{w: w, s: newSlot(ld, -1)}
 	f.s.own = make([][]byte, len(ld.fields))
 	return f, nil
 }
@@ -31,7 +31,7 @@ func (ld *Loader) Filler() (*Filler, error) {
 // of at least BatchSize records, aligned for the field's elements; of a field of variable
 // length it must have room for the batch's rows. It returns the number of records: what is
 // behind them in dst is arbitrary.
-func (f *Filler) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (n int, err error) {
+func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (n int, err error) {
 	if err := f.aim(ctx, epoch, step, dst); err != nil {
 		return 0, err
 	}
@@ -58,7 +58,7 @@ func (f *Filler) Fill(ctx context.Context, epoch, step int, dst ...[]byte) (n in
 }
 
 // aim sets what to fill next.
-func (f *Filler) aim(ctx context.Context, epoch, step int, dst [][]byte) error {
+func (f *BatchFiller) aim(ctx context.Context, epoch, step int, dst [][]byte) error {
 	s, ld := f.s, f.w.ld
 	if s.part == nil || s.part.number != epoch {
 		s.part = ld.part(epoch, 0)
@@ -80,10 +80,10 @@ func (f *Filler) aim(ctx context.Context, epoch, step int, dst [][]byte) error {
 }
 
 // Indices returns the numbers of the records of the last batch, valid until the next.
-func (f *Filler) Indices() []int { return f.s.indices }
+func (f *BatchFiller) Indices() []int { return f.s.indices }
 
 // Offsets returns those of a field of variable length, as Batch.Offsets does.
-func (f *Filler) Offsets(name string) []int64 { return f.s.offsetsOf(name) }
+func (f *BatchFiller) Offsets(name string) []int64 { return f.s.offsetsOf(name) }
 
-// Valid returns which of them count, as Batch.Valid does.
-func (f *Filler) Valid() []bool { return f.s.valid }
+// Mask returns which of them count, as Batch.Mask does.
+func (f *BatchFiller) Mask() []bool { return f.s.valid }

@@ -42,7 +42,7 @@ func (w *worker) hint(s *slot) {
 	}
 }
 
-// foresee returns the records of a batch to come. What is wrong with these, or with the Order, whoever
+// foresee returns the records of a batch to come. What is wrong with these, or with the Sampler, whoever
 // makes that batch will tell: here there are none then.
 func (w *worker) foresee(t *part, step int) (next []int) {
 	defer func() {

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/penstock/penstock/loader/internal/digest"
+
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -147,5 +149,5 @@ func (t Images) ID() string {
 	if err != nil { // the pipeline was composed, so it has a recipe
 		panic("loader: a pipeline without recipe: " + err.Error())
 	}
-	return digest(string(recipe), t.Layout, t.MaxPixels, t.Orient)
+	return digest.Of(string(recipe), t.Layout, t.MaxPixels, t.Orient)
 }

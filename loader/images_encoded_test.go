@@ -22,6 +22,7 @@ import (
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -74,7 +75,7 @@ func newFiles(files [][]byte) *imageFiles {
 
 func (m *imageFiles) file(i int) []byte { return m.all[m.ends[i]:m.ends[i+1]] }
 
-func (m *imageFiles) RunRagged(_ string, a, b int, offsets []int64) (tensor.View, error) {
+func (m *imageFiles) SliceRagged(_ string, a, b int, offsets []int64) (tensor.View, error) {
 	for i := a; i <= b; i++ {
 		offsets[i-a] = m.ends[i] - m.ends[a]
 	}
@@ -136,7 +137,7 @@ func TestFilesAreThoseOfThePipeline(t *testing.T) {
 	want := make([]float32, 3*16*24)
 	for _, workers := range []int{loader.Synchronous, 1, 3} {
 		ld := openWords(t, src, loader.Options{
-			BatchSize: 16, Seed: 7, Order: loader.Shuffle{}, Workers: workers,
+			BatchSize: 16, Seed: 7, Sampler: sampler.Shuffle{}, Workers: workers,
 			Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: p}},
 		})
 		records := 0
@@ -178,7 +179,7 @@ func TestFilesOfOneWorkerAllocateNothing(t *testing.T) {
 	}
 	files = slices.Repeat(files, 50)
 	ld := openWords(t, newFiles(files), loader.Options{
-		BatchSize: 8, Order: loader.Shuffle{}, Workers: 1, Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: training(t)}},
+		BatchSize: 8, Sampler: sampler.Shuffle{}, Workers: 1, Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: training(t)}},
 	})
 	next, stop := pull(ld)
 	defer stop()
@@ -220,7 +221,7 @@ func TestDamagedFiles(t *testing.T) {
 		var mu sync.Mutex
 		reported := make(map[int]string)
 		ld := openWords(t, newFiles(files), loader.Options{
-			BatchSize: 10, Order: loader.Shuffle{}, Workers: 2, Transforms: tf, OnError: onError,
+			BatchSize: 10, Sampler: sampler.Shuffle{}, Workers: 2, Transforms: tf, OnError: onError,
 			Report: func(e *loader.Error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -234,7 +235,7 @@ func TestDamagedFiles(t *testing.T) {
 			}
 			x := tensor.As[float32](b.Field("t"))
 			size := len(x) / b.Len()
-			for i, ok := range b.Valid() {
+			for i, ok := range b.Mask() {
 				if ok {
 					valid++
 				}
@@ -288,8 +289,8 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	src.specs[2].Content = ""
 	ld := openWords(t, src, loader.Options{BatchSize: 2, OnError: loader.Backfill, Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: fits}}})
 	for b, err := range ld.Epoch(t.Context(), 0) {
-		if err != nil || fmt.Sprint(b.Valid(), b.Field("t").Shape()) != "[false true] (2, 300, 300, 3)" {
-			t.Errorf("%v of %v, %v", b.Valid(), b.Field("t").Shape(), err)
+		if err != nil || fmt.Sprint(b.Mask(), b.Field("t").Shape()) != "[false true] (2, 300, 300, 3)" {
+			t.Errorf("%v of %v, %v", b.Mask(), b.Field("t").Shape(), err)
 		}
 	}
 }
@@ -341,7 +342,7 @@ func ExampleImages_files() {
 		log.Fatal(err)
 	}
 	ld, err := loader.New(ds, loader.Options{
-		BatchSize: 8, Order: loader.Shuffle{}, OnError: loader.Backfill, // of a photo that cannot be decoded
+		BatchSize: 8, Sampler: sampler.Shuffle{}, OnError: loader.Backfill, // of a photo that cannot be decoded
 		Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}},
 	})
 	if err != nil {

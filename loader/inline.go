@@ -15,7 +15,7 @@ type outlook struct {
 // of warm memory take less time to make than to hand over from one goroutine to another. Where
 // there is a Timeout somebody else must make them, so as to be watched.
 func (ld *Loader) inlines() bool {
-	return ld.warmth != nil && ld.viewable && ld.mayView && ld.opts.Collate.Worker == nil && ld.opts.Timeout == 0
+	return ld.can.Mapped != nil && ld.viewable && ld.mayView && ld.opts.Collate.Worker == nil && ld.opts.Timeout == 0
 }
 
 // look decides who makes the batches that come next: the loop, while every batch that the
@@ -55,7 +55,7 @@ func (w *worker) instant(t *part, step int) (yes bool) {
 		return false
 	}
 	for i := range w.ld.fields {
-		if !w.ld.warmth.IsWarm(w.ld.fields[i].in.Name, first, first+n) {
+		if !w.ld.can.Mapped.IsWarm(w.ld.fields[i].in.Name, first, first+n) {
 			return false
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -20,6 +22,8 @@ type tepid struct {
 }
 
 func (s *tepid) IsWarm(field string, a, b int) bool { return s.Contiguous(field, a, b) && s.warm(a, b) }
+
+func (s *tepid) Warm(string, int, int) error { return nil }
 
 // warmBut returns a Source of which all records but those of the cold batches are warm.
 func warmBut(n, batch int, cold ...int) *tepid {
@@ -39,17 +43,17 @@ func TestWarmViewsAreMadeByTheLoop(t *testing.T) {
 		{"the first is cold", []int{0}, nil, 40 - 7, 40 - 1}, // the workers have six buffers, and that of the first once more
 		{"one is cold", []int{20}, nil, 40 - 12, 40 - 6},
 		{"all are cold", upTo(40), nil, 0, 0},
-		{"as completed", nil, func(o *loader.Options) { o.AsCompleted = true }, 40, 40},
+		{"as completed", nil, func(o *loader.Options) { o.Unordered = true }, 40, 40},
 		{"two ranks", nil, func(o *loader.Options) { o.World, o.BatchSize = loader.World{Rank: 1, Size: 2}, 5 }, 40, 40},
-		{"runs", nil, func(o *loader.Options) { o.Order = loader.RunShuffle{Run: 10} }, 40, 40},
-		{"gathered", nil, func(o *loader.Options) { o.Order = loader.Shuffle{} }, 0, 0},
+		{"runs", nil, func(o *loader.Options) { o.Sampler = sampler.Block{Size: 10} }, 40, 40},
+		{"gathered", nil, func(o *loader.Options) { o.Sampler = sampler.Shuffle{} }, 0, 0},
 		{"transformed", nil, func(o *loader.Options) { o.Transforms = map[string]loader.Transform{"x": negate{}} }, 0, 0},
 		{"watched", nil, func(o *loader.Options) { o.Timeout = time.Hour }, 0, 0},
-		{"into a memory", nil, func(o *loader.Options) { o.Memory = &heap{} }, 0, 0},
+		{"into a memory", nil, func(o *loader.Options) { o.Allocator = &heap{} }, 0, 0},
 		{"no workers", nil, func(o *loader.Options) { o.Workers = loader.Synchronous }, 40, 40},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			o := loader.Options{BatchSize: 10, Workers: 2, Ahead: 3, Seed: 5}
+			o := loader.Options{BatchSize: 10, Workers: 2, Prefetch: 3, Seed: 5}
 			if c.change != nil {
 				c.change(&o)
 			}
@@ -127,7 +131,7 @@ func TestWarmViewsThatFail(t *testing.T) {
 // The loop makes batches with as many kept as may be, and a State goes on with the next.
 func TestWarmViewsAreKeptAndResumed(t *testing.T) {
 	m := warmBut(100, 10)
-	o := loader.Options{BatchSize: 10, Workers: 1, Ahead: 2}
+	o := loader.Options{BatchSize: 10, Workers: 1, Prefetch: 2}
 	ld := open(t, m, o)
 	var kept []loader.Batch
 	for b, err := range ld.Epoch(t.Context(), 0) {
@@ -176,7 +180,7 @@ func TestMappedDatasetsBecomeInline(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	both, err := loader.Join(a, a)
+	both, err := combine.NewConcat(a, a)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +189,7 @@ func TestMappedDatasetsBecomeInline(t *testing.T) {
 		least int
 		most  int
 	}{"alone": {a, 41, 41}, "joined": {both, 81 - 8, 80}} {
-		ld, err := loader.New(c.src, loader.Options{BatchSize: 100, Workers: 2, Ahead: 1})
+		ld, err := loader.New(c.src, loader.Options{BatchSize: 100, Workers: 2, Prefetch: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,6 +13,8 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // TestJoinedGathers gathers lists of records of three sources, one of which may have no views,
@@ -22,7 +24,7 @@ func TestJoinedGathers(t *testing.T) {
 		for _, nowhere := range []bool{false, true} {
 			one, two, three := newMemorySource(40, size), newMemorySource(1, size), newMemorySource(300, size)
 			three.nowhere = nowhere
-			all, err := loader.Join(one, two, newMemorySource(0, size), three)
+			all, err := combine.NewConcat(one, two, newMemorySource(0, size), three)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -68,7 +70,7 @@ func TestJoinedGathersRagged(t *testing.T) {
 		for _, nowhere := range []bool{false, true} {
 			one, two := longWords(30, most), longWords(50, most)
 			two.nowhere = nowhere
-			all, err := loader.Join(one, two, longWords(1, most))
+			all, err := combine.NewConcat(one, two, longWords(1, most))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -78,7 +80,7 @@ func TestJoinedGathersRagged(t *testing.T) {
 				var want []byte
 				for i := range indices {
 					indices[i] = rng.IntN(all.Len())
-					part, r := all.Part(indices[i])
+					part, r := all.Locate(indices[i])
 					if w := []*words{one, two}; part < 2 {
 						want = append(want, w[part].all[w[part].ends[r]*4:w[part].ends[r+1]*4]...)
 					}
@@ -112,7 +114,7 @@ func TestJoinedGathersByOneCall(t *testing.T) {
 			return nil
 		}
 	}
-	all, err := loader.Join(one, two)
+	all, err := combine.NewConcat(one, two)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,31 +149,31 @@ type afar struct {
 	fails   error
 }
 
-func (a *afar) Horizon() int64 { return a.horizon }
+func (a *afar) LookaheadBytes() int64 { return a.horizon }
 
 func (a *afar) Fetch(_ context.Context, _ string, indices []int) error {
 	a.fetched = append(a.fetched, indices...)
 	return a.fails
 }
 
-func (a *afar) Link() (int64, time.Duration, float64) {
+func (a *afar) NetworkStats() (int64, time.Duration, float64) {
 	return a.horizon, time.Duration(a.horizon), float64(a.horizon)
 }
 
-func (a *afar) Reads(field string) (how, why string, resident float64) {
+func (a *afar) DescribeReads(field string) (how, why string, resident float64) {
 	return "fetched", field, float64(a.horizon) / 10
 }
 
-func (a *afar) Where(field string, record int) string { return fmt.Sprintf("%s %d", field, record) }
+func (a *afar) Location(field string, record int) string { return fmt.Sprintf("%s %d", field, record) }
 
 // TestJoinedPassesOn asks sources of which some come over a network.
 func TestJoinedPassesOn(t *testing.T) {
 	a, b, near := &afar{memory: newMemorySource(10, 4), horizon: 3}, &afar{memory: newMemorySource(30, 4), horizon: 7}, newMemorySource(5, 4)
-	all, err := loader.Join(a, near, b)
+	all, err := combine.NewConcat(a, near, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := all.Horizon(); got != 7 {
+	if got := all.LookaheadBytes(); got != 7 {
 		t.Errorf("horizon %d", got)
 	}
 	if err := all.Fetch(t.Context(), "x", []int{20, 3, 12, 15, 9}); err != nil {
@@ -184,24 +186,24 @@ func TestJoinedPassesOn(t *testing.T) {
 	if err := all.Fetch(t.Context(), "x", []int{20}); !errors.Is(err, errBad) {
 		t.Errorf("error %v", err)
 	}
-	if n, waited, rate := all.Link(); n != 10 || waited != 10 || rate != 7 {
+	if n, waited, rate := all.NetworkStats(); n != 10 || waited != 10 || rate != 7 {
 		t.Errorf("link %d, %v, %v", n, waited, rate)
 	}
-	if x, y, z := all.Where("x", 9), all.Where("x", 10), all.Where("x", 16); x != "x 9" || y != "" || z != "x 1" {
+	if x, y, z := all.Location("x", 9), all.Location("x", 10), all.Location("x", 16); x != "x 9" || y != "" || z != "x 1" {
 		t.Errorf("places %q, %q, %q", x, y, z)
 	}
-	if how, why, in := all.Reads("x"); how != "" || why != "" || in != -1 {
+	if how, why, in := all.DescribeReads("x"); how != "" || why != "" || in != -1 {
 		t.Errorf("with a source that does not tell: %q, %q, %v", how, why, in)
 	}
-	both, err := loader.Join(a, b)
+	both, err := combine.NewConcat(a, b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if how, why, in := both.Reads("x"); how != "fetched" || why != "source 0: x; source 1: x" || in != 0.6 {
+	if how, why, in := both.DescribeReads("x"); how != "fetched" || why != "source 0: x; source 1: x" || in != 0.6 {
 		t.Errorf("%q, %q, %v", how, why, in)
 	}
-	if local, err := loader.Join(near, near); err != nil || local.Horizon() != 0 {
-		t.Errorf("horizon %d, %v", local.Horizon(), err)
+	if local, err := combine.NewConcat(near, near); err != nil || local.LookaheadBytes() != 0 {
+		t.Errorf("horizon %d, %v", local.LookaheadBytes(), err)
 	}
 }
 
@@ -218,17 +220,17 @@ func TestErrorsHaveThePlace(t *testing.T) {
 	src := &afar{memory: newMemorySource(50, 4)}
 	_, err := run(t.Context(), openWords(t, src, o), ignore)
 	var e *loader.Error
-	if !errors.As(err, &e) || e.Place != "x 33" || err.Error() != `loader: batch 3: record 33 (x 33): field "x": transform: bad sector` {
+	if !errors.As(err, &e) || e.Location != "x 33" || err.Error() != `loader: batch 3: record 33 (x 33): field "x": transform: bad sector` {
 		t.Errorf("error %v", err)
 	}
 	var told []string
-	o.OnError, o.Report = loader.Backfill, func(e *loader.Error) { told = append(told, e.Place) }
+	o.OnError, o.Report = loader.Backfill, func(e *loader.Error) { told = append(told, e.Location) }
 	if _, err := run(t.Context(), openWords(t, src, o), ignore); err != nil || !slices.Equal(told, []string{"x 33"}) {
 		t.Errorf("told of %q, %v", told, err)
 	}
 	src.before = func(context.Context, string, []int) error { return addressed{7} }
-	_, err = run(t.Context(), openWords(t, src, loader.Options{BatchSize: 10, Order: loader.Shuffle{}}), ignore)
-	if !errors.As(err, &e) || e.Record != 7 || e.Place != "" {
+	_, err = run(t.Context(), openWords(t, src, loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}}), ignore)
+	if !errors.As(err, &e) || e.Record != 7 || e.Location != "" {
 		t.Errorf("error %v", err)
 	}
 }

@@ -49,15 +49,15 @@ func (l *lead) take(i int) []byte {
 // the time or the fault of another record.
 func (w *worker) ask(f, i, record int) {
 	name := w.ld.fields[f].in.Name
-	if w.ld.warmth == nil || w.ld.fields[f].in.Ragged {
+	if w.ld.can.Mapped == nil || w.ld.fields[f].in.Ragged {
 		return
 	}
 	var err error
 	defer w.catch(&err)
-	if !w.ld.warmth.IsWarm(name, record, record+1) {
+	if !w.ld.can.Mapped.IsWarm(name, record, record+1) {
 		return
 	}
-	if v, err := w.ld.src.Run(name, record, record+1); err == nil && v.Len() == 1 {
+	if v, err := w.ld.src.Slice(name, record, record+1); err == nil && v.Len() == 1 {
 		src := v.Bytes()
 		kernel.Prefetch(src[:min(len(src), leadFront)])
 		w.lead.src[i%leadRecords] = src

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // Records that are asked for ahead of their turn become what they would without, whichever of
@@ -17,7 +18,7 @@ func TestTransformsOfWarmRecords(t *testing.T) {
 			"panic": func(a, _ int) bool { return 10/(a%5) > 2 },
 		} {
 			ld := open(t, &tepid{newMemorySource(100, width), warm}, loader.Options{
-				BatchSize: 17, Workers: 2, Order: loader.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}},
+				BatchSize: 17, Workers: 2, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}},
 			})
 			for b, err := range ld.Epoch(t.Context(), 0) {
 				if err != nil {
@@ -39,7 +40,7 @@ func TestTransformsOfWarmRecords(t *testing.T) {
 func TestWarmRecordsThatFail(t *testing.T) {
 	m := warmBut(100, 10)
 	m.before = failOn(42)
-	o := loader.Options{BatchSize: 10, Order: loader.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}}}
+	o := loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}}}
 	_, err := run(t.Context(), open(t, m, o), ignore)
 	var e *loader.Error
 	if !errors.As(err, &e) || e.Record != 42 || e.Field != "x" {
@@ -48,7 +49,7 @@ func TestWarmRecordsThatFail(t *testing.T) {
 	o.OnError = loader.Blank
 	_, err = run(t.Context(), open(t, m, o), func(b loader.Batch) {
 		for i, r := range b.Indices() {
-			if got, want := b.Valid()[i], r != 42; got != want {
+			if got, want := b.Mask()[i], r != 42; got != want {
 				t.Errorf("record %d: valid is %v", r, got)
 			}
 			if got := b.Field("x").Bytes()[4*i]; r != 42 && got != ^pixel(r, 0) || r == 42 && got != 0 {

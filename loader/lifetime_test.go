@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // mustPanic fails the test unless f panics with a text that contains want.
@@ -52,8 +53,8 @@ func checkStale(t testing.TB, b loader.Batch) {
 }
 
 func TestBatchEndsWithItsLoopBody(t *testing.T) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
-		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Order: order})
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Sampler: order})
 		var last loader.Batch
 		for b, err := range ld.Epoch(context.Background(), 0) {
 			if err != nil {
@@ -71,7 +72,7 @@ func TestBatchEndsWithItsLoopBody(t *testing.T) {
 }
 
 func TestReleaseEndsTheBatchAtOnce(t *testing.T) {
-	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Order: loader.Shuffle{}})
+	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}})
 	for b, err := range ld.Epoch(context.Background(), 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -83,11 +84,11 @@ func TestReleaseEndsTheBatchAtOnce(t *testing.T) {
 
 func TestLeasesAreThoseOfViews(t *testing.T) {
 	for _, c := range []struct {
-		order loader.Order
+		order sampler.Sampler
 		want  int64
-	}{{loader.Sequential{}, 1}, {loader.Shuffle{}, 0}} {
+	}{{sampler.Sequential{}, 1}, {sampler.Shuffle{}, 0}} {
 		m := newMemorySource(100, 4)
-		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 3, Order: c.order})
+		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 3, Sampler: c.order})
 		for b, err := range ld.Epoch(context.Background(), 0) {
 			if err != nil {
 				t.Fatal(err)
@@ -104,9 +105,9 @@ func TestLeasesAreThoseOfViews(t *testing.T) {
 }
 
 func TestKeepHoldsBeyondTheEpoch(t *testing.T) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		m := newMemorySource(100, 4)
-		ld := open(t, m, loader.Options{BatchSize: 10, Ahead: 3, Order: order})
+		ld := open(t, m, loader.Options{BatchSize: 10, Prefetch: 3, Sampler: order})
 		var kept []loader.Batch
 		for b, err := range ld.Epoch(context.Background(), 0) {
 			if err != nil {
@@ -137,7 +138,7 @@ func TestKeepHoldsBeyondTheEpoch(t *testing.T) {
 }
 
 func TestKeepingTooManyIsAnError(t *testing.T) {
-	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 2, Ahead: 3, Order: loader.Shuffle{}})
+	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 2, Prefetch: 3, Sampler: sampler.Shuffle{}})
 	var kept []loader.Batch
 	steps := 0
 	for b, err := range ld.Epoch(context.Background(), 0) {
@@ -167,7 +168,7 @@ func TestKeepingTooManyIsAnError(t *testing.T) {
 }
 
 func TestOldHandleDoesNotReleaseANewBatch(t *testing.T) {
-	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 1, Ahead: 1, Order: loader.Shuffle{}})
+	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 1, Prefetch: 1, Sampler: sampler.Shuffle{}})
 	var old []loader.Batch
 	for b, err := range ld.Epoch(context.Background(), 0) {
 		if err != nil {
@@ -182,7 +183,7 @@ func TestOldHandleDoesNotReleaseANewBatch(t *testing.T) {
 }
 
 func TestKeptBatchesAreReleasedByOtherGoroutines(t *testing.T) {
-	ld := open(t, newMemorySource(4000, 4), loader.Options{BatchSize: 10, Workers: 2, Ahead: 4, Order: loader.Shuffle{}})
+	ld := open(t, newMemorySource(4000, 4), loader.Options{BatchSize: 10, Workers: 2, Prefetch: 4, Sampler: sampler.Shuffle{}})
 	tokens := make(chan struct{}, 4)
 	batches := make(chan loader.Batch, 4)
 	var wg sync.WaitGroup
@@ -211,7 +212,7 @@ func TestKeptBatchesAreReleasedByOtherGoroutines(t *testing.T) {
 
 func TestCloseReportsKeptBatches(t *testing.T) {
 	m := newMemorySource(100, 4)
-	ld, err := loader.New(m, loader.Options{BatchSize: 10, Order: loader.Shuffle{}})
+	ld, err := loader.New(m, loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +244,7 @@ func TestReleasedMemoryIsPoisonedInCheckedBuilds(t *testing.T) {
 	if !invariants.Enabled {
 		t.Skip("needs -tags invariants or -race")
 	}
-	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 100, Order: loader.Shuffle{}})
+	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 100, Sampler: sampler.Shuffle{}})
 	next, stop := pull(ld)
 	defer stop()
 	b := next(t)
@@ -280,8 +281,8 @@ func TestCloseTwice(t *testing.T) {
 func TestIndicesAreThoseOfTheOrder(t *testing.T) {
 	const n, seed = 500, 9
 	want := make([]int, n)
-	loader.Shuffle{}.Epoch(n, seed, 2).Fill(0, want)
-	ld := open(t, newMemorySource(n, 2), loader.Options{BatchSize: 7, Order: loader.Shuffle{}, Seed: seed})
+	sampler.Shuffle{}.Epoch(n, seed, 2).Fill(0, want)
+	ld := open(t, newMemorySource(n, 2), loader.Options{BatchSize: 7, Sampler: sampler.Shuffle{}, Seed: seed})
 	if got := visit(t, ld, 2); !slices.Equal(got, want) {
 		t.Errorf("batches do not follow the order")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/internal/uncounted"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -22,16 +23,13 @@ type Loader struct {
 	fields    []field
 	specs     []tensor.Spec // of batches
 	viewable  bool          // all fields may be views
-	mayView   bool          // the Memory allows views
+	mayView   bool          // the Allocator allows views
 	made      time.Time
 	uncounted bool         // no statistics are kept
-	repeats   bool         // the Order may have a record more than once in an epoch
-	pieces    contiguity   // nil if every run of the Source is one piece
-	warmer    warmer       // nil if memory of the Source needs no warming
-	warmth    warmth       // nil if the Source does not tell which memory is warm
-	faults    FaultSource  // nil if the Source does not explain faults in its memory
+	repeats   bool         // the Sampler may have a record more than once in an epoch
+	can       Capabilities // of the Source
 	identity  State        // of the start
-	ragged    raggedSource // nil if no field has records of different lengths
+	ragged    bool         // a field has records of different lengths
 	ring      *ring
 	slots     []*slot
 	allValid  []bool // of a batch in which all records count
@@ -71,26 +69,26 @@ type Loader struct {
 // needs some does. The error names everything that is wrong with opts. Close ends the Loader; src
 // must stay open until then.
 func New(src Source, opts Options) (*Loader, error) {
+	can, err := CapabilitiesOf(src)
+	if err != nil {
+		return nil, fmt.Errorf("loader: source: %w", err)
+	}
 	opts, fields, err := opts.resolve(src)
 	if err != nil {
 		return nil, fmt.Errorf("loader: options: %w", err)
 	}
-	ld := &Loader{src: src, opts: opts, fields: fields, made: time.Now(), viewable: true, identity: opts.identify(src)}
-	ld.mayView = allowsViews(opts.Memory)
+	ld := &Loader{src: src, can: can, opts: opts, fields: fields, made: time.Now(), viewable: true, identity: opts.identify(src, can)}
+	ld.mayView = allowsViews(opts.Allocator)
 	ld.uncounted = uncounted.Next && opts.Timeout == 0 // which needs the time
 	for i := range fields {
 		ld.specs = append(ld.specs, fields[i].out)
 		ld.viewable = ld.viewable && fields[i].viewable()
 		if fields[i].in.Ragged {
-			ld.ragged = src.(raggedSource) // as fields has checked
+			ld.ragged = true
 		}
 	}
-	ld.repeats = repeats(opts.Order)
-	ld.pieces, _ = src.(contiguity)
-	ld.warmer, _ = src.(warmer)
-	ld.warmth, _ = src.(warmth)
-	ld.faults, _ = src.(FaultSource)
-	ld.fetched, ld.fetchWait, _ = linkOf(src)
+	ld.repeats = sampler.Repeats(opts.Sampler)
+	ld.fetched, ld.fetchWait, _ = can.NetworkStats()
 	ld.work.L, ld.ready.L = &ld.mu, &ld.mu
 	ld.stats.Cores = max(1, runtime.GOMAXPROCS(0)/max(1, opts.World.LocalSize))
 	ld.makeSlots()
@@ -115,7 +113,7 @@ func (o Options) resolve(src Source) (Options, []field, error) {
 		return o, nil, err
 	}
 	if o.Budget > 0 && slices.ContainsFunc(fields, func(f field) bool { return f.ragged }) {
-		o.MaxAhead = 0 // how much room their rows need is not known
+		o.MaxPrefetch = 0 // how much room their rows need is not known
 	}
 	o, err = o.fit(stride)
 	return o, fields, err
@@ -123,12 +121,12 @@ func (o Options) resolve(src Source) (Options, []field, error) {
 
 // makeSlots makes the places of batches, without memory for them.
 func (ld *Loader) makeSlots() {
-	ld.ring = newRing(ld.opts.Memory, ld.fields, ld.opts.BatchSize)
+	ld.ring = newRing(ld.opts.Allocator, ld.fields, ld.opts.BatchSize)
 	ld.allValid = slices.Repeat([]bool{true}, ld.opts.BatchSize)
-	ld.ahead, ld.mostAhead = ld.opts.Ahead, ld.opts.MaxAhead
+	ld.ahead, ld.mostAhead = ld.opts.Prefetch, ld.opts.MaxPrefetch
 	ld.addSlots(ld.opts.slots())
 	reach := maxReach
-	if !ld.opts.AsCompleted {
+	if !ld.opts.Unordered {
 		reach = max(ld.opts.mostSlots(), maxReach)
 	}
 	ld.window = make([]*slot, reach)
@@ -189,8 +187,8 @@ func (ld *Loader) Batches(epoch int) int {
 	return ld.opts.batches(ld.sequence(epoch).Len())
 }
 
-func (ld *Loader) sequence(epoch int) Sequence {
-	return ld.opts.Order.Epoch(ld.src.Len(), ld.opts.Seed, epoch)
+func (ld *Loader) sequence(epoch int) sampler.Sequence {
+	return ld.opts.Sampler.Epoch(ld.src.Len(), ld.opts.Seed, epoch)
 }
 
 // recycle makes a slot free again, or ends it if it is one too many. The caller owns it.

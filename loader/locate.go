@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// catch is deferred around code of the Source, the Order and the caller. A fault in mapped
+// catch is deferred around code of the Source, the Sampler and the caller. A fault in mapped
 // memory of the Source becomes the error that the Source has for it. Every other panic becomes
 // an error with the stack that led to it, or passes through where the worker is plain.
 func (w *worker) catch(err *error) {
@@ -26,8 +26,8 @@ func (w *worker) catch(err *error) {
 
 // lostAt returns the Source's error for a panic that is a fault in its memory, or nil.
 func (ld *Loader) lostAt(p any) error {
-	if fault, ok := p.(interface{ Addr() uintptr }); ok && ld.faults != nil {
-		return ld.faults.Fault(fault.Addr())
+	if fault, ok := p.(interface{ Addr() uintptr }); ok && ld.can.Fault != nil {
+		return ld.can.Fault.Fault(fault.Addr())
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (s *slot) outside(n int) int {
 // one by one unless cause names it.
 func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) error {
 	found := &Error{Epoch: s.part.number, Batch: s.step, Field: w.ld.fields[f].in.Name, Record: -1, Err: cause}
-	var named recordError
+	var named RecordError
 	if errors.As(cause, &named) {
 		found.Record = named.Record()
 		return found
@@ -85,7 +85,7 @@ func (w *worker) probe(p *pass, f, record int) (err error) {
 	defer w.catch(&err)
 	fd, ends := &w.ld.fields[f], make([]int64, 2)
 	if fd.in.Ragged {
-		_, err := w.ld.ragged.GatherRagged(p.ctx, fd.in.Name, []int{record}, ends, nil)
+		_, err := w.ld.can.Ragged.GatherRagged(p.ctx, fd.in.Name, []int{record}, ends, nil)
 		return err
 	}
 	return w.gather(p.ctx, fd.in.Name, []int{record}, make([]byte, fd.stored))

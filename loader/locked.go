@@ -2,16 +2,16 @@ package loader
 
 import "sync"
 
-// Locked is a Memory of the process that is page-locked by mlock, so that no batch is ever
+// MlockedMemory is an Allocator of the process that is page-locked by mlock, so that no batch is ever
 // paged out: for training that stays on the processor. A device cannot read it by itself; for
-// that there is the Memory of package cuda's Device. The zero value is ready to use, by one
+// that there is the Allocator of package cuda's Device. The zero value is ready to use, by one
 // Loader.
 //
 // Where the system refuses to lock, as RLIMIT_MEMLOCK is often 8 MiB, the memory is
 // ordinary: Pinned is then false, and Why, which is Stats.Unpinned too, says what to do.
-type Locked struct {
+type MlockedMemory struct {
 	// Views leaves batches whose records follow each other in the dataset views of it, as
-	// they are without a Memory. They are not locked.
+	// they are without an Allocator. They are not locked.
 	Views bool
 
 	mu  sync.Mutex
@@ -20,7 +20,7 @@ type Locked struct {
 }
 
 // Alloc returns n > 0 bytes that start on a page.
-func (m *Locked) Alloc(n int) ([]byte, error) {
+func (m *MlockedMemory) Alloc(n int) ([]byte, error) {
 	b, err := newMemory(n)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (m *Locked) Alloc(n int) ([]byte, error) {
 }
 
 // Free gives back what Alloc returned.
-func (m *Locked) Free(b []byte) error {
+func (m *MlockedMemory) Free(b []byte) error {
 	m.mu.Lock()
 	m.n = max(0, m.n-1)
 	m.mu.Unlock()
@@ -45,18 +45,18 @@ func (m *Locked) Free(b []byte) error {
 }
 
 // Pinned reports whether there is memory, and all of it is page-locked.
-func (m *Locked) Pinned() bool {
+func (m *MlockedMemory) Pinned() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.n > 0 && m.why == ""
 }
 
 // Why returns why memory is not page-locked, "" if it is or was not yet asked for.
-func (m *Locked) Why() string {
+func (m *MlockedMemory) Why() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.why
 }
 
 // AllowsViews returns Views.
-func (m *Locked) AllowsViews() bool { return m.Views }
+func (m *MlockedMemory) AllowsViews() bool { return m.Views }

@@ -6,10 +6,11 @@ import (
 	"unsafe"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 func TestLocked(t *testing.T) {
-	var m loader.Locked
+	var m loader.MlockedMemory
 	b, err := m.Alloc(1 << 16)
 	if err != nil {
 		t.Fatal(err)
@@ -28,11 +29,11 @@ func TestLocked(t *testing.T) {
 	}
 }
 
-// With a Memory, batches are views only if it allows that.
+// With an Allocator, batches are views only if it allows that.
 func TestLockedViews(t *testing.T) {
 	for _, views := range []bool{false, true} {
-		m := &loader.Locked{Views: views}
-		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Memory: m})
+		m := &loader.MlockedMemory{Views: views}
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Allocator: m})
 		visit(t, ld, 0)
 		st := ld.Stats()
 		if (st.CopiedBytes == 0) != views || (st.RingBytes == 0) != views {
@@ -44,7 +45,7 @@ func TestLockedViews(t *testing.T) {
 	}
 }
 
-// counted is a Memory of the Go heap that knows what is not given back.
+// counted is an Allocator of the Go heap that knows what is not given back.
 type counted struct {
 	mu   sync.Mutex
 	held map[*byte]int
@@ -101,7 +102,7 @@ func (m *counted) holds(b []byte) bool {
 func TestMemoryRagged(t *testing.T) {
 	for _, budget := range []int{0, 1 << 20} {
 		m := &counted{held: make(map[*byte]int)}
-		ld, err := loader.New(newWords(6000), loader.Options{BatchSize: 1500, Order: loader.Shuffle{}, Workers: 2, Memory: m, Budget: budget})
+		ld, err := loader.New(newWords(6000), loader.Options{BatchSize: 1500, Sampler: sampler.Shuffle{}, Workers: 2, Allocator: m, Budget: budget})
 		if err != nil {
 			t.Fatal(err)
 		}

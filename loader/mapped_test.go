@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -98,7 +99,7 @@ func TestMappedSequentialIsAView(t *testing.T) {
 }
 
 func TestMappedShuffleIsThatOfMemory(t *testing.T) {
-	o := loader.Options{BatchSize: 33, Workers: 3, Order: loader.Shuffle{}, Seed: 8}
+	o := loader.Options{BatchSize: 33, Workers: 3, Sampler: sampler.Shuffle{}, Seed: 8}
 	want := visit(t, open(t, newMemorySource(mappedRecords, mappedWidth), o), 2)
 	if got := visit(t, openMapped(t, writeMapped(t), o), 2); !slices.Equal(got, want) {
 		t.Error("other records than of the same data in memory")
@@ -106,9 +107,9 @@ func TestMappedShuffleIsThatOfMemory(t *testing.T) {
 }
 
 func TestMappedFileTruncated(t *testing.T) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		path := writeMapped(t)
-		ld := openMapped(t, path, loader.Options{BatchSize: 64, Workers: 2, Order: order})
+		ld := openMapped(t, path, loader.Options{BatchSize: 64, Workers: 2, Sampler: order})
 		cut(t, filepath.Join(path, "x-00002.npy"), 4096+64*mappedWidth)
 		_, err := run(context.Background(), ld, func(b loader.Batch) { checkBatch(t, b) })
 		var e *loader.Error
@@ -120,8 +121,8 @@ func TestMappedFileTruncated(t *testing.T) {
 }
 
 func TestMappedAllocatesNothingPerBatch(t *testing.T) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
-		ld := openMapped(t, writeMapped(t), loader.Options{BatchSize: 4, Workers: 1, Order: order})
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
+		ld := openMapped(t, writeMapped(t), loader.Options{BatchSize: 4, Workers: 1, Sampler: order})
 		next, stop := pull(ld)
 		next(t)
 		if got := testing.AllocsPerRun(400, func() { next(t) }); got != 0 {

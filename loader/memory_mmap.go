@@ -16,7 +16,7 @@ import (
 func newMemory(n int) ([]byte, error) {
 	b, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, fmt.Errorf("allocating %d bytes of buffers: %w; lower BatchSize, Ahead or Workers", n, err)
+		return nil, fmt.Errorf("allocating %d bytes of buffers: %w; lower BatchSize, Prefetch or Workers", n, err)
 	}
 	return b, nil
 }

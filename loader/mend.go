@@ -1,6 +1,10 @@
 package loader
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/penstock/penstock/internal/permute"
+)
 
 // attempts is how many records Backfill draws for one place before it gives up.
 const attempts = 16
@@ -44,9 +48,9 @@ func (w *worker) substitute(p *pass, s *slot, i int, failed *Error) error {
 		w.blank(s, i)
 		return nil
 	}
-	key := mix64(epochKey(w.ld.opts.Seed, s.part.number, backfillKey) + uint64(s.position+i))
+	key := permute.Mix64(permute.Key(w.ld.opts.Seed, s.part.number, backfillKey) + uint64(s.position+i))
 	for k := range uint64(attempts) {
-		s.part.seq.Fill(int(below(mix64(key+k*0x9e3779b97f4a7c15), uint64(s.part.records))), s.indices[i:i+1])
+		s.part.seq.Fill(int(permute.Below(permute.Mix64(key+k*0x9e3779b97f4a7c15), uint64(s.part.records))), s.indices[i:i+1])
 		if outside(s.indices[i:i+1], w.ld.src.Len()) < 0 && w.readRange(p, s, i, i+1) == nil {
 			return nil
 		}

@@ -29,7 +29,7 @@ var metrics = []metric{
 	{"wait_seconds_total", "counter", "time that the consumer waited for batches", func(s *Stats) float64 { return seconds(s.Wait) }},
 	{"start_seconds_total", "counter", "of that, for first batches of loops", func(s *Stats) float64 { return seconds(s.Starts) }},
 	{"body_seconds_total", "counter", "time that the consumer had a batch", func(s *Stats) float64 { return seconds(s.Body) }},
-	{"order_seconds_total", "counter", "time of workers in the order", func(s *Stats) float64 { return seconds(s.Order) }},
+	{"order_seconds_total", "counter", "time of workers in the order", func(s *Stats) float64 { return seconds(s.Sampler) }},
 	{"read_seconds_total", "counter", "time of workers in the source", func(s *Stats) float64 { return seconds(s.Read) }},
 	{"slow_read_seconds_total", "counter", "of that, in reads slower than memory", func(s *Stats) float64 { return seconds(s.SlowRead) }},
 	{"transform_seconds_total", "counter", "time of workers in transforms", func(s *Stats) float64 { return seconds(s.Transform) }},

@@ -13,13 +13,14 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 func TestSynchronousStartsNoGoroutine(t *testing.T) {
 	m := newMemorySource(500, 4)
 	before := runtime.NumGoroutine()
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
-		ld := open(t, m, loader.Options{BatchSize: 16, Workers: loader.Synchronous, Order: order})
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
+		ld := open(t, m, loader.Options{BatchSize: 16, Workers: loader.Synchronous, Sampler: order})
 		got := visit(t, ld, 0)
 		checkPermutation(t, "all", got, upTo(500))
 		if n := runtime.NumGoroutine(); n > before {
@@ -52,7 +53,7 @@ func TestSynchronousPanicsPassThrough(t *testing.T) {
 func TestEpochsGoOnAcrossTheirEnds(t *testing.T) {
 	for _, workers := range []int{loader.Synchronous, 1, 3} {
 		for _, n := range []int{3, 64, 100} {
-			ld := open(t, newMemorySource(n, 4), loader.Options{BatchSize: 10, Workers: workers, Ahead: 4, Order: loader.Shuffle{}, Seed: 9})
+			ld := open(t, newMemorySource(n, 4), loader.Options{BatchSize: 10, Workers: workers, Prefetch: 4, Sampler: sampler.Shuffle{}, Seed: 9})
 			epochs := 0
 			for number, batches := range ld.Epochs(t.Context(), 6) {
 				if number != epochs {
@@ -73,7 +74,7 @@ func TestEpochsGoOnAcrossTheirEnds(t *testing.T) {
 						break
 					}
 				}
-				want := fillAll(t, loader.Shuffle{}, n, 9, number)
+				want := fillAll(t, sampler.Shuffle{}, n, 9, number)
 				if !slices.Equal(got, want[:len(got)]) || len(got) < n && number != 3 {
 					t.Fatalf("%d workers: epoch %d has %v", workers, number, got)
 				}
@@ -90,7 +91,7 @@ func TestEpochsPrefetchTheNext(t *testing.T) {
 		m := newMemorySource(20, 4)
 		var reads atomic.Int64
 		m.before = func(context.Context, string, []int) error { reads.Add(1); return nil }
-		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Ahead: 2, Fields: []string{"x"}})
+		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Prefetch: 2, Fields: []string{"x"}})
 		for number, batches := range ld.Epochs(t.Context(), 3) {
 			for range batches {
 			}
@@ -175,7 +176,7 @@ func TestEpochsAfterAFailure(t *testing.T) {
 // hold others and are not valid, and all is the same for any number of workers.
 func TestBackfill(t *testing.T) {
 	bad := []int{3, 40, 41, 42, 99}
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		var want []int
 		for _, workers := range []int{1, 2, 4, loader.Synchronous} {
 			m := newMemorySource(100, 4)
@@ -189,7 +190,7 @@ func TestBackfill(t *testing.T) {
 			}
 			var reported atomic.Int64
 			ld := open(t, m, loader.Options{
-				BatchSize: 10, Workers: workers, Order: order, OnError: loader.Backfill,
+				BatchSize: 10, Workers: workers, Sampler: order, OnError: loader.Backfill,
 				Report: func(e *loader.Error) {
 					if !slices.Contains(bad, e.Record) || !errors.Is(e, errBad) {
 						t.Errorf("reported: %v", e)
@@ -205,7 +206,7 @@ func TestBackfill(t *testing.T) {
 				checkBatch(t, b)
 				got = append(got, b.Indices()...)
 				for i, r := range b.Indices() {
-					if b.Valid()[i] {
+					if b.Mask()[i] {
 						valid = append(valid, r)
 					}
 					if slices.Contains(bad, r) {
@@ -230,15 +231,15 @@ func TestBackfill(t *testing.T) {
 func TestBlank(t *testing.T) {
 	m := newMemorySource(30, 4)
 	m.before = failOn(13)
-	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, Order: loader.Shuffle{}, OnError: loader.Blank})
+	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}, OnError: loader.Blank})
 	blank := 0
 	for b, err := range ld.Epoch(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, r := range b.Indices() {
-			if b.Valid()[i] != (r != 13) {
-				t.Errorf("record %d: valid is %v", r, b.Valid()[i])
+			if b.Mask()[i] != (r != 13) {
+				t.Errorf("record %d: valid is %v", r, b.Mask()[i])
 			}
 			if r == 13 && string(b.Field("x").Bytes()[i*4:i*4+4]) == "\x00\x00\x00\x00" && b.Field("y").Bytes()[i*8] == 0 {
 				blank++
@@ -282,7 +283,7 @@ func testTimeout(t *testing.T, deaf bool) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	ld, err := loader.New(m, loader.Options{BatchSize: 10, Workers: 2, Order: loader.Shuffle{}, Timeout: time.Minute})
+	ld, err := loader.New(m, loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}, Timeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func TestCloseWhileAReadHangs(t *testing.T) {
 		m := newMemorySource(100, 4)
 		release := make(chan struct{})
 		m.before = func(context.Context, string, []int) error { <-release; return nil }
-		ld, err := loader.New(m, loader.Options{BatchSize: 10, Workers: 2, Order: loader.Shuffle{}, Timeout: time.Second})
+		ld, err := loader.New(m, loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}, Timeout: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,7 +338,7 @@ func TestTimeoutIsPerBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemorySource(100, 4)
 		m.before = func(context.Context, string, []int) error { time.Sleep(time.Second); return nil }
-		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Order: loader.Shuffle{}, Timeout: 30 * time.Second})
+		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}, Timeout: 30 * time.Second})
 		if n, err := run(t.Context(), ld, ignore); n != 10 || err != nil {
 			t.Errorf("%d batches, then %v", n, err)
 		}
@@ -353,7 +354,7 @@ func TestFirstBatchIsMadeByAllWorkers(t *testing.T) {
 			}
 			return nil
 		}
-		ld := open(t, m, loader.Options{BatchSize: 40, Workers: 4, Order: loader.Shuffle{}})
+		ld := open(t, m, loader.Options{BatchSize: 40, Workers: 4, Sampler: sampler.Shuffle{}})
 		visit(t, ld, 0)
 		if got := ld.Stats().FirstBatch; got != 10*time.Second {
 			t.Errorf("first batch after %v; four workers need 10 s for it, one 40 s", got)
@@ -371,7 +372,7 @@ func TestAsCompletedPassesASlowBatch(t *testing.T) {
 			time.Sleep(time.Second)
 			return nil
 		}
-		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, AsCompleted: true})
+		ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, Unordered: true})
 		var steps []int
 		for b, err := range ld.Epoch(t.Context(), 0) {
 			if err != nil {
@@ -389,13 +390,13 @@ func TestAsCompletedPassesASlowBatch(t *testing.T) {
 
 func TestFillerWritesToTheCallersMemory(t *testing.T) {
 	m, tf := newImages(t, 50)
-	o := loader.Options{BatchSize: 8, Order: loader.Shuffle{}, Seed: 1, Transforms: tf, World: loader.World{Rank: 1, Size: 2}}
+	o := loader.Options{BatchSize: 8, Sampler: sampler.Shuffle{}, Seed: 1, Transforms: tf, World: loader.World{Rank: 1, Size: 2}}
 	ld, err := loader.New(m, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ld.Close()
-	f, err := ld.Filler()
+	f, err := ld.BatchFiller()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -408,7 +409,7 @@ func TestFillerWritesToTheCallersMemory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n != b.Len() || !slices.Equal(f.Indices(), b.Indices()) || !slices.Equal(f.Valid(), b.Valid()) {
+		if n != b.Len() || !slices.Equal(f.Indices(), b.Indices()) || !slices.Equal(f.Mask(), b.Mask()) {
 			t.Fatalf("batch %d: records %v, not %v", b.Step(), f.Indices(), b.Indices())
 		}
 		if string(x[:len(b.Field("x").Bytes())]) != string(b.Field("x").Bytes()) || string(y[:n*8]) != string(b.Field("y").Bytes()) {
@@ -442,7 +443,7 @@ func TestFillerWritesToTheCallersMemory(t *testing.T) {
 	}
 }
 
-// heap is a Memory of the test.
+// heap is an Allocator of the test.
 type heap struct {
 	bytes []byte
 	freed bool
@@ -454,7 +455,7 @@ func (h *heap) Pinned() bool                { return true }
 
 func TestMemoryHoldsEveryBatch(t *testing.T) {
 	h := &heap{}
-	ld, err := loader.New(newMemorySource(100, 4), loader.Options{BatchSize: 10, Memory: h})
+	ld, err := loader.New(newMemorySource(100, 4), loader.Options{BatchSize: 10, Allocator: h})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -474,10 +475,10 @@ func TestBudgetIsKept(t *testing.T) {
 		{100 * 2 * page, 4, 6, 4, 6}, {9 * 2 * page, 4, 6, 4, 4}, {6 * 2 * page, 4, 6, 4, 1}, {5 * 2 * page, 4, 6, 3, 1}, {3*2*page + 5, 4, 6, 1, 1},
 		{2 * 2 * page, loader.Synchronous, 6, 0, 1},
 	} {
-		ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Budget: c.budget, Workers: c.workers, Ahead: c.ahead, Order: loader.Shuffle{}})
+		ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Budget: c.budget, Workers: c.workers, Prefetch: c.ahead, Sampler: sampler.Shuffle{}})
 		visit(t, ld, 0)
-		if st := ld.Stats(); st.Workers != c.wantWorkers || st.Ahead != c.wantAhead || st.RingBytes > c.budget {
-			t.Errorf("%+v: %d workers, %d ahead, %d bytes", c, st.Workers, st.Ahead, st.RingBytes)
+		if st := ld.Stats(); st.Workers != c.wantWorkers || st.Prefetch != c.wantAhead || st.RingBytes > c.budget {
+			t.Errorf("%+v: %d workers, %d ahead, %d bytes", c, st.Workers, st.Prefetch, st.RingBytes)
 		}
 	}
 	_, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 10, Budget: 100})

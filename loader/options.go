@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"runtime"
 	"time"
+
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // Options configures a Loader. The zero value of every field is usable except BatchSize.
 //
-// What batches hold depends on BatchSize, Order, Seed, World, DropLast, Fields, Transforms,
+// What batches hold depends on BatchSize, Sampler, Seed, World, DropLast, Fields, Transforms,
 // Collate and OnError, and on nothing else.
 type Options struct {
-	BatchSize int    // records per batch of this process; must be > 0
-	Order     Order  // which record comes when; nil means Sequential
-	Seed      uint64 // of the order and of the records' random streams
-	World     World  // which slice of the global batch is this process's: see WorldFromEnv; the zero World is one process
-	DropLast  bool   // leave out a last global batch that is not full
+	BatchSize int             // records per batch of this process; must be > 0
+	Sampler   sampler.Sampler // which record comes when; nil means Sequential
+	Seed      uint64          // of the order and of the records' random streams
+	World     World           // which slice of the global batch is this process's: see WorldFromEnv; the zero World is one process
+	DropLast  bool            // leave out a last global batch that is not full
 
 	Fields     []string             // the fields that batches have, in this order; none means all of the Source
 	Transforms map[string]Transform // what becomes of a field's records; those that are not named stay as they are
@@ -34,11 +36,11 @@ type Options struct {
 	// The buffers of workers that were not added hold finished batches.
 	MaxWorkers int
 
-	// Ahead is the number of finished batches that are kept ready, and the most that Keep may
+	// Prefetch is the number of finished batches that are kept ready, and the most that Keep may
 	// hold. 0 means 2.
-	Ahead int
+	Prefetch int
 
-	// MaxAhead, where it is more than Ahead, has the Loader keep more batches ready, up to so
+	// MaxPrefetch, where it is more than Prefetch, has the Loader keep more batches ready, up to so
 	// many, while training waits and workers, between that, wait for a free buffer: because of
 	// stragglers or bursts. Buffers are added when they are found to be needed; with a Budget
 	// and fields of variable length, none are.
@@ -46,18 +48,18 @@ type Options struct {
 	// Half of what is kept ready, but never more than what was added, is given back, with its
 	// memory, when training did not wait and three quarters of it were there at every batch for
 	// a long time: sixteen times as many batches as there are buffers, and 192 at least. What has
-	// to be added again after that stays until Close, so that Ahead settles whatever happens.
-	MaxAhead int
+	// to be added again after that stays until Close, so that Prefetch settles whatever happens.
+	MaxPrefetch int
 
-	// AsCompleted hands out batches in the order in which they are done, so that a slow one
+	// Unordered hands out batches in the order in which they are done, so that a slow one
 	// holds nobody up. State stays exact.
-	AsCompleted bool
+	Unordered bool
 
-	// Memory is where buffers come from: Locked, or that of a CUDA device, for example. nil means
+	// Allocator is where buffers come from: Locked, or that of a CUDA device, for example. nil means
 	// ordinary memory of the process.
-	Memory Memory
+	Allocator Allocator
 
-	// Budget is the most bytes that buffers may take: to keep to it, MaxAhead, Ahead and then
+	// Budget is the most bytes that buffers may take: to keep to it, MaxPrefetch, Prefetch and then
 	// Workers are lowered. 0 means no limit.
 	Budget int
 
@@ -80,10 +82,10 @@ const (
 	// Fail ends the epoch with an Error that names the record.
 	Fail OnError = iota
 	// Backfill puts another record in its place, drawn from the same epoch by a hash of
-	// (seed, epoch, position). Batch.Valid is false there, as the other record also comes at
+	// (seed, epoch, position). Batch.Mask is false there, as the other record also comes at
 	// its own position.
 	Backfill
-	// Blank leaves the record's place in the batch filled with zero bytes. Batch.Valid is
+	// Blank leaves the record's place in the batch filled with zero bytes. Batch.Mask is
 	// false there.
 	Blank
 )
@@ -103,11 +105,11 @@ func (o Options) withDefaults() Options {
 	if o.Workers == 0 {
 		o.Workers = max(1, runtime.GOMAXPROCS(0)/max(1, o.World.LocalSize)-1)
 	}
-	if o.Ahead == 0 {
-		o.Ahead = 2
+	if o.Prefetch == 0 {
+		o.Prefetch = 2
 	}
-	if o.Order == nil {
-		o.Order = Sequential{}
+	if o.Sampler == nil {
+		o.Sampler = sampler.Sequential{}
 	}
 	return o
 }
@@ -115,11 +117,11 @@ func (o Options) withDefaults() Options {
 // crew returns the most goroutines that fill batches.
 func (o Options) crew() int { return max(0, o.Workers, o.MaxWorkers) }
 
-// slots returns how many batches exist at a time, unless more are kept ready than Ahead.
-func (o Options) slots() int { return o.Ahead + o.crew() + 1 }
+// slots returns how many batches exist at a time, unless more are kept ready than Prefetch.
+func (o Options) slots() int { return o.Prefetch + o.crew() + 1 }
 
 // mostSlots returns how many batches may ever exist at a time.
-func (o Options) mostSlots() int { return max(o.Ahead, o.MaxAhead) + o.crew() + 1 }
+func (o Options) mostSlots() int { return max(o.Prefetch, o.MaxPrefetch) + o.crew() + 1 }
 
 // global returns the number of records in a batch of all ranks.
 func (o Options) global() int { return o.BatchSize * o.World.Size }
@@ -147,8 +149,8 @@ func (o Options) validate() error {
 		inRange("Workers", o.Workers, 1, maxWorkers)
 	}
 	inRange("MaxWorkers", o.MaxWorkers, 0, maxWorkers)
-	inRange("Ahead", o.Ahead, 1, maxAhead)
-	inRange("MaxAhead", o.MaxAhead, 0, maxAhead)
+	inRange("Prefetch", o.Prefetch, 1, maxAhead)
+	inRange("MaxPrefetch", o.MaxPrefetch, 0, maxAhead)
 	inRange("OnError", int(o.OnError), int(Fail), int(Blank))
 	if o.Budget < 0 || o.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("a Budget of %d and a Timeout of %v: neither may be negative", o.Budget, o.Timeout))
@@ -156,8 +158,8 @@ func (o Options) validate() error {
 	if o.MaxWorkers > 0 && o.Workers == Synchronous {
 		errs = append(errs, errors.New("MaxWorkers needs Workers: nothing can be added to a goroutine that fills its own batches"))
 	}
-	if o.MaxAhead > 0 && o.Workers == Synchronous {
-		errs = append(errs, errors.New("MaxAhead needs Workers: a goroutine that fills its own batches is never ahead"))
+	if o.MaxPrefetch > 0 && o.Workers == Synchronous {
+		errs = append(errs, errors.New("MaxPrefetch needs Workers: a goroutine that fills its own batches is never ahead"))
 	}
 	if o.Timeout > 0 && o.Workers == Synchronous {
 		errs = append(errs, errors.New("a Timeout needs Workers: nobody watches a goroutine that fills its own batches"))
@@ -167,17 +169,17 @@ func (o Options) validate() error {
 
 // validateEpoch reports an order that does not suit the Source, or that leaves no batch.
 func (o Options) validateEpoch(src Source) error {
-	if err := validateOrder(o.Order, src.Len()); err != nil {
+	if err := sampler.Validate(o.Sampler, src.Len()); err != nil {
 		return err
 	}
-	n := o.Order.Epoch(src.Len(), o.Seed, 0).Len()
+	n := o.Sampler.Epoch(src.Len(), o.Seed, 0).Len()
 	if o.DropLast && n > 0 && n < o.global() {
 		return fmt.Errorf("DropLast leaves no batch at all: an epoch has %d records and a batch of all ranks %d", n, o.global())
 	}
 	return nil
 }
 
-// fit lowers MaxAhead, Ahead and then Workers until the ring keeps to Budget.
+// fit lowers MaxPrefetch, Prefetch and then Workers until the ring keeps to Budget.
 func (o Options) fit(stride int) (Options, error) {
 	least := 3
 	if o.crew() == 0 {
@@ -189,9 +191,9 @@ func (o Options) fit(stride int) (Options, error) {
 	if least*stride > o.Budget {
 		return o, fmt.Errorf("a Budget of %d bytes is too small: a batch has %d, and %d of them are the least that works; lower BatchSize", o.Budget, stride, least)
 	}
-	o.Ahead = max(1, min(o.Ahead, o.Budget/stride-o.crew()-1))
-	o.MaxAhead = min(o.MaxAhead, o.Budget/stride-o.crew()-1)
-	if most := o.Budget/stride - o.Ahead - 1; o.crew() > 0 {
+	o.Prefetch = max(1, min(o.Prefetch, o.Budget/stride-o.crew()-1))
+	o.MaxPrefetch = min(o.MaxPrefetch, o.Budget/stride-o.crew()-1)
+	if most := o.Budget/stride - o.Prefetch - 1; o.crew() > 0 {
 		o.Workers = max(1, min(o.Workers, most))
 		o.MaxWorkers = min(o.MaxWorkers, most)
 	}

@@ -7,17 +7,18 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
 func TestNewReportsEveryBadOption(t *testing.T) {
 	_, err := loader.New(newMemorySource(10, 4), loader.Options{
-		BatchSize: 0, Workers: -2, Ahead: -2, Fields: []string{"x", "z", "x"},
+		BatchSize: 0, Workers: -2, Prefetch: -2, Fields: []string{"x", "z", "x"},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{"loader: options: ", "BatchSize is 0", "Workers is -2", "Ahead is -2", `no field "z"; it has ["x" "y"]`, `"x" is named twice`} {
+	for _, want := range []string{"loader: options: ", "BatchSize is 0", "Workers is -2", "Prefetch is -2", `no field "z"; it has ["x" "y"]`, `"x" is named twice`} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("error lacks %q: %v", want, err)
 		}
@@ -51,7 +52,7 @@ func TestNewRefuses(t *testing.T) {
 func TestDefaultWorkersLeaveOneCoreFree(t *testing.T) {
 	for procs, want := range map[int]int{1: 1, 2: 1, 5: 4} {
 		before := runtime.GOMAXPROCS(procs)
-		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Order: loader.Shuffle{}})
+		ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}})
 		runtime.GOMAXPROCS(before)
 		visit(t, ld, 0)
 		const page = 4096

@@ -12,12 +12,14 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
-func packed(t testing.TB, src loader.Source, k loader.Pack) *loader.Packed {
+func packed(t testing.TB, src loader.Source, k combine.Pack) *combine.Packed {
 	t.Helper()
-	p, err := loader.NewPacked(context.Background(), src, k)
+	p, err := combine.NewPacked(context.Background(), src, k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +27,7 @@ func packed(t testing.TB, src loader.Source, k loader.Pack) *loader.Packed {
 }
 
 // checkRow fails the test unless a row is its pieces, and no piece is too long.
-func checkRow(t testing.TB, pieces []loader.Piece, values, positions, segments []int32, pad int32) {
+func checkRow(t testing.TB, pieces []combine.Piece, values, positions, segments []int32, pad int32) {
 	t.Helper()
 	at := 0
 	for k, piece := range pieces {
@@ -51,19 +53,19 @@ func checkRow(t testing.TB, pieces []loader.Piece, values, positions, segments [
 // the rows that the plan says.
 func TestPacked(t *testing.T) {
 	const n = 400
-	for _, k := range []loader.Pack{
-		{Length: 6}, {Length: 7, Open: 1}, {Length: 50}, {Length: 16, Order: loader.Shuffle{}, Seed: 3, Epoch: 1, Pad: map[string]float64{"t": -100}},
-		{Length: 1, Long: loader.SplitLong}, {Length: 4, Long: loader.SplitLong, Open: 3}, {Length: 4, Long: loader.CutLong},
+	for _, k := range []combine.Pack{
+		{Length: 6}, {Length: 7, MaxOpenRows: 1}, {Length: 50}, {Length: 16, Sampler: sampler.Shuffle{}, Seed: 3, Epoch: 1, Pad: map[string]float64{"t": -100}},
+		{Length: 1, Overflow: combine.OverflowSplit}, {Length: 4, Overflow: combine.OverflowSplit, MaxOpenRows: 3}, {Length: 4, Overflow: combine.OverflowTruncate},
 	} {
 		t.Run(fmt.Sprintf("%+v", k), func(t *testing.T) {
 			p := packed(t, newWords(n), k)
 			seen := make(map[int]int)
-			ld := openWords(t, p, loader.Options{BatchSize: 5, Order: loader.Shuffle{}, Workers: 2})
+			ld := openWords(t, p, loader.Options{BatchSize: 5, Sampler: sampler.Shuffle{}, Workers: 2})
 			for b, err := range ld.Epoch(t.Context(), 0) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				values, pos, seg := tensor.As[int32](b.Field("t")), tensor.As[int32](b.Field(loader.Positions)), tensor.As[int32](b.Field(loader.Segments))
+				values, pos, seg := tensor.As[int32](b.Field("t")), tensor.As[int32](b.Field(combine.Positions)), tensor.As[int32](b.Field(combine.Segments))
 				for i, row := range b.Indices() {
 					from, to := i*k.Length, (i+1)*k.Length
 					checkRow(t, p.Pieces(row), values[from:to], pos[from:to], seg[from:to], int32(k.Pad["t"]))
@@ -75,7 +77,7 @@ func TestPacked(t *testing.T) {
 			used := 0
 			for r := range n {
 				want := len(wordsOf(r))
-				if k.Long == loader.CutLong {
+				if k.Overflow == combine.OverflowTruncate {
 					want = min(want, k.Length)
 				}
 				if seen[r] != want {
@@ -92,7 +94,7 @@ func TestPacked(t *testing.T) {
 
 // The ends of pieces and of what rows are filled up with cover a batch without a gap.
 func TestCuSeqlens(t *testing.T) {
-	p := packed(t, newWords(300), loader.Pack{Length: 10, Open: 2})
+	p := packed(t, newWords(300), combine.Pack{Length: 10, MaxOpenRows: 2})
 	rows := []int{4, 0, 0, 9}
 	ends := p.CuSeqlens(nil, rows)
 	if ends[0] != 0 || ends[len(ends)-1] != int32(len(rows)*10) {
@@ -117,9 +119,9 @@ func TestCuSeqlens(t *testing.T) {
 
 // Rows are a function of the parameters, and a State goes on with them alone.
 func TestPackedResume(t *testing.T) {
-	k := loader.Pack{Length: 12, Order: loader.Shuffle{}, Seed: 1}
+	k := combine.Pack{Length: 12, Sampler: sampler.Shuffle{}, Seed: 1}
 	source := func() loader.Source { return namedWords{newWords(500)} }
-	o := loader.Options{BatchSize: 4, Order: loader.Shuffle{}, Seed: 2}
+	o := loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 2}
 	ld := openWords(t, packed(t, source(), k), o)
 	var snapshot loader.State
 	var want []string
@@ -166,24 +168,24 @@ func (namedWords) ID() string { return "words" }
 
 func TestPackedRefuses(t *testing.T) {
 	w := newWords(20)
-	for text, k := range map[string]loader.Pack{
+	for text, k := range map[string]combine.Pack{
 		"Length is 0":                             {},
-		"Open rows is -1":                         {Length: 9, Open: -1},
-		"it must be RefuseLong":                   {Length: 9, Long: 7},
+		"MaxOpenRows is -1":                       {Length: 9, MaxOpenRows: -1},
+		"it must be OverflowFail":                 {Length: 9, Overflow: 7},
 		"have more than Length 3 elements":        {Length: 3},
 		`no field "x" of variable length`:         {Length: 9, Fields: []string{"x"}},
 		`a Pad for the field "y"`:                 {Length: 9, Pad: map[string]float64{"y": 1}},
 		"Pad with 0.5":                            {Length: 9, Pad: map[string]float64{"t": .5}},
-		"record 99 at position 0, but the Source": {Length: 9, Order: wild{}},
+		"record 99 at position 0, but the Source": {Length: 9, Sampler: wild{}},
 	} {
-		if _, err := loader.NewPacked(t.Context(), w, k); err == nil || !strings.Contains(err.Error(), text) {
+		if _, err := combine.NewPacked(t.Context(), w, k); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("error %v; want %s", err, text)
 		}
 	}
-	if _, err := loader.NewPacked(t.Context(), newMemorySource(3, 4), loader.Pack{Length: 5}); err == nil || !strings.Contains(err.Error(), "no field of variable length") {
+	if _, err := combine.NewPacked(t.Context(), newMemorySource(3, 4), combine.Pack{Length: 5}); err == nil || !strings.Contains(err.Error(), "no field of variable length") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := loader.NewPacked(t.Context(), lengthless{w}, loader.Pack{Length: 9}); !errors.Is(err, errWord) {
+	if _, err := combine.NewPacked(t.Context(), lengthless{w}, combine.Pack{Length: 9}); !errors.Is(err, errWord) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -191,14 +193,14 @@ func TestPackedRefuses(t *testing.T) {
 // wild is an order that goes beyond the Source.
 type wild struct{}
 
-func (wild) Epoch(int, uint64, int) loader.Sequence { return wild{} }
-func (wild) Len() int                               { return 1 }
-func (wild) Fill(_ int, dst []int)                  { dst[0] = 99 }
+func (wild) Epoch(int, uint64, int) sampler.Sequence { return wild{} }
+func (wild) Len() int                                { return 1 }
+func (wild) Fill(_ int, dst []int)                   { dst[0] = 99 }
 
 // An error names the row, and in its text the record.
 func TestPackedError(t *testing.T) {
 	w := newWords(50)
-	p := packed(t, w, loader.Pack{Length: 10})
+	p := packed(t, w, combine.Pack{Length: 10})
 	w.bad = 33
 	ld := openWords(t, p, loader.Options{BatchSize: 3})
 	_, err := run(t.Context(), ld, func(loader.Batch) {})
@@ -206,15 +208,15 @@ func TestPackedError(t *testing.T) {
 	if !errors.As(err, &failed) || !errors.Is(err, errWord) {
 		t.Fatalf("error %v", err)
 	}
-	if !slices.ContainsFunc(p.Pieces(failed.Record), func(piece loader.Piece) bool { return piece.Record == 33 }) {
+	if !slices.ContainsFunc(p.Pieces(failed.Record), func(piece combine.Piece) bool { return piece.Record == 33 }) {
 		t.Errorf("row %d has no record 33", failed.Record)
 	}
 }
 
 func TestPackedAllocates(t *testing.T) {
-	p := packed(t, newWords(2000), loader.Pack{Length: 32})
+	p := packed(t, newWords(2000), combine.Pack{Length: 32})
 	dst, rows := make([]byte, 8*32*4), []int{3, 1, 4, 15, 9, 2, 6, 5}
-	for _, field := range []string{"t", loader.Positions, loader.Segments} {
+	for _, field := range []string{"t", combine.Positions, combine.Segments} {
 		if n := testing.AllocsPerRun(20, func() {
 			if err := p.Gather(t.Context(), field, rows, dst); err != nil {
 				t.Fatal(err)
@@ -230,14 +232,14 @@ func TestPackedAllocates(t *testing.T) {
 func BenchmarkNewPacked(b *testing.B) {
 	w := newWords(1_000_000)
 	for b.Loop() {
-		packed(b, w, loader.Pack{Length: 2048, Order: loader.Shuffle{}})
+		packed(b, w, combine.Pack{Length: 2048, Sampler: sampler.Shuffle{}})
 	}
 }
 
 // Documents of a few tokens each, packed into rows of eight.
-func ExampleNewPacked() {
+func Example_packed() {
 	docs := newWords(12)
-	rows, err := loader.NewPacked(context.Background(), docs, loader.Pack{Length: 8, Pad: map[string]float64{"t": -1}})
+	rows, err := combine.NewPacked(context.Background(), docs, combine.Pack{Length: 8, Pad: map[string]float64{"t": -1}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -253,7 +255,7 @@ func ExampleNewPacked() {
 			fmt.Println(err)
 			return
 		}
-		tokens, segments := tensor.As[int32](b.Field("t")), tensor.As[int32](b.Field(loader.Segments))
+		tokens, segments := tensor.As[int32](b.Field("t")), tensor.As[int32](b.Field(combine.Segments))
 		fmt.Println(tokens[:8], segments[:8])
 		fmt.Println("cu_seqlens", rows.CuSeqlens(nil, b.Indices()))
 		break
@@ -271,7 +273,7 @@ type remoteWords struct {
 	fetched []int
 }
 
-func (w *remoteWords) Horizon() int64 { return 5 }
+func (w *remoteWords) LookaheadBytes() int64 { return 5 }
 
 func (w *remoteWords) Fetch(_ context.Context, field string, indices []int) error {
 	w.fetched = append(w.fetched, indices...)
@@ -281,12 +283,12 @@ func (w *remoteWords) Fetch(_ context.Context, field string, indices []int) erro
 	return nil
 }
 
-func (w *remoteWords) Link() (int64, time.Duration, float64) { return 1, 2, 3 }
+func (w *remoteWords) NetworkStats() (int64, time.Duration, float64) { return 1, 2, 3 }
 
 // TestPackedPassesOn asks for what rows are made of.
 func TestPackedPassesOn(t *testing.T) {
 	src := &remoteWords{words: newWords(40)}
-	p := packed(t, src, loader.Pack{Length: 16, Order: loader.Shuffle{}})
+	p := packed(t, src, combine.Pack{Length: 16, Sampler: sampler.Shuffle{}})
 	var want []int
 	var names []string
 	for _, row := range []int{2, 0} {
@@ -297,22 +299,22 @@ func TestPackedPassesOn(t *testing.T) {
 			}
 		}
 	}
-	for _, field := range []string{loader.Positions, "t", loader.Segments} {
+	for _, field := range []string{combine.Positions, "t", combine.Segments} {
 		if err := p.Fetch(t.Context(), field, []int{2, 0}); err != nil {
 			t.Error(err)
 		}
 	}
-	if !slices.Equal(src.fetched, want) || p.Horizon() != 5 {
-		t.Errorf("fetched %v, want %v; horizon %d", src.fetched, want, p.Horizon())
+	if !slices.Equal(src.fetched, want) || p.LookaheadBytes() != 5 {
+		t.Errorf("fetched %v, want %v; horizon %d", src.fetched, want, p.LookaheadBytes())
 	}
-	if n, waited, rate := p.Link(); n != 1 || waited != 2 || rate != 3 {
+	if n, waited, rate := p.NetworkStats(); n != 1 || waited != 2 || rate != 3 {
 		t.Errorf("link %d, %v, %v", n, waited, rate)
 	}
-	if got, want := p.Where("t", 2), "of records "+strings.Join(names, ", "); got != want {
+	if got, want := p.Location("t", 2), "of records "+strings.Join(names, ", "); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	near := packed(t, newWords(40), loader.Pack{Length: 16})
-	if n, _, _ := near.Link(); n != 0 || near.Horizon() != 0 || near.Fetch(t.Context(), "t", []int{0}) != nil {
+	near := packed(t, newWords(40), combine.Pack{Length: 16})
+	if n, _, _ := near.NetworkStats(); n != 0 || near.LookaheadBytes() != 0 || near.Fetch(t.Context(), "t", []int{0}) != nil {
 		t.Error("a Source at hand looks like one over a network")
 	}
 }

@@ -1,15 +1,17 @@
 package loader
 
+import "github.com/penstock/penstock/loader/sampler"
+
 // part is one epoch of a pass, and the slice of it that this rank takes.
 type part struct {
 	opts    *Options
 	number  int
-	seq     Sequence
-	runs    runner // nil if seq is none
-	records int    // positions of seq
-	steps   int    // batches
-	from    int    // step that comes first: not 0 after Resume
-	first   int    // tick of that step
+	seq     sampler.Sequence
+	runs    sampler.SliceSequence // nil if seq is none
+	records int                   // positions of seq
+	steps   int                   // batches
+	from    int                   // step that comes first: not 0 after Resume
+	first   int                   // tick of that step
 	taken   ticks
 }
 
@@ -17,7 +19,7 @@ type part struct {
 func (ld *Loader) part(number, from int) *part {
 	t := &part{opts: &ld.opts, number: number, seq: ld.sequence(number), from: from}
 	t.records = t.seq.Len()
-	t.runs, _ = t.seq.(runner)
+	t.runs, _ = t.seq.(sampler.SliceSequence)
 	t.steps = max(from, ld.opts.batches(t.records))
 	return t
 }
@@ -57,10 +59,10 @@ func (t *part) runAt(pos, n, pad int) (first int, ok bool) {
 	if t.runs == nil || pad > 0 || n == 0 {
 		return 0, false
 	}
-	return t.runs.runAt(pos, n)
+	return t.runs.SliceAt(pos, n)
 }
 
-// maxReach is how far AsCompleted lets a batch be delivered before an earlier one: so many
+// maxReach is how far Unordered lets a batch be delivered before an earlier one: so many
 // bits are in a State.
 const maxReach = 64
 

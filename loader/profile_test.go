@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 func TestWorkersAreLabelled(t *testing.T) {
@@ -32,7 +33,7 @@ func TestTraceHasRegions(t *testing.T) {
 	if err := trace.Start(&data); err != nil {
 		t.Fatal(err)
 	}
-	visit(t, open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: 2, Order: loader.Shuffle{}}), 0)
+	visit(t, open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: 2, Sampler: sampler.Shuffle{}}), 0)
 	trace.Stop()
 	for _, want := range []string{"loader: batch", "loader: piece of the first batch"} {
 		if !bytes.Contains(data.Bytes(), []byte(want)) {

@@ -1,10 +1,10 @@
 package loader
 
 import (
-	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
+
+	"github.com/penstock/penstock/loader/internal/padding"
 
 	"github.com/penstock/penstock/tensor"
 )
@@ -62,7 +62,7 @@ func (w *worker) rows(p *pass, s *slot, f int) (err error) {
 	if err != nil {
 		return err
 	}
-	dst, err = w.ld.ragged.GatherRagged(p.ctx, fd.in.Name, s.indices, offsets, dst)
+	dst, err = w.ld.can.Ragged.GatherRagged(p.ctx, fd.in.Name, s.indices, offsets, dst)
 	if err != nil {
 		return err
 	}
@@ -75,14 +75,14 @@ func (w *worker) rows(p *pass, s *slot, f int) (err error) {
 }
 
 // rowsFor returns memory for the rows of field f: that of earlier batches, which may be too
-// short and then is replaced from the Go heap; the caller's; or that of Options.Memory.
+// short and then is replaced from the Go heap; the caller's; or that of Options.Allocator.
 func (w *worker) rowsFor(p *pass, s *slot, f int, offsets []int64) ([]byte, error) {
 	o, dst := &w.ld.opts, s.rows[f]
-	if s.own == nil && o.Budget == 0 && o.Memory == nil {
+	if s.own == nil && o.Budget == 0 && o.Allocator == nil {
 		return dst, nil
 	}
 	fd := &w.ld.fields[f]
-	if err := w.ld.ragged.Lengths(p.ctx, fd.in.Name, s.indices, offsets); err != nil {
+	if err := w.ld.can.Ragged.Lengths(p.ctx, fd.in.Name, s.indices, offsets); err != nil {
 		return nil, err
 	}
 	need := int(offsets[len(s.indices)]) * fd.stored
@@ -92,7 +92,7 @@ func (w *worker) rowsFor(p *pass, s *slot, f int, offsets []int64) ([]byte, erro
 	case s.own != nil:
 		return s.own[f], nil
 	}
-	if err := w.fits(s, f, need); err != nil || o.Memory == nil {
+	if err := w.fits(s, f, need); err != nil || o.Allocator == nil {
 		return dst, err
 	}
 	s.rows[f] = nil // it may be freed now
@@ -105,7 +105,7 @@ func (w *worker) fits(s *slot, f, need int) error {
 	if o.Budget == 0 {
 		return nil
 	}
-	if o.Memory != nil {
+	if o.Allocator != nil {
 		need = wholePages(max(1, need))
 	}
 	left := o.Budget/o.slots() - w.ld.ring.stride
@@ -115,7 +115,7 @@ func (w *worker) fits(s *slot, f, need int) error {
 		}
 	}
 	if need > left {
-		return fmt.Errorf("the rows of the batch have %d bytes, and Budget leaves %d for each of %d batches; lower BatchSize, Ahead or Workers", need, left, o.slots())
+		return fmt.Errorf("the rows of the batch have %d bytes, and Budget leaves %d for each of %d batches; lower BatchSize, Prefetch or Workers", need, left, o.slots())
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func (t Pad) Output(in tensor.Spec) (tensor.Spec, error) {
 	if t.Length < 1 {
 		return in, fmt.Errorf("Pad to Length %d", t.Length)
 	}
-	if _, err := element(in.DType, t.Value); err != nil {
+	if _, err := padding.Element(in.DType, t.Value); err != nil {
 		return in, err
 	}
 	return tensor.Spec{Name: in.Name, DType: in.DType, Shape: append(tensor.Shape{t.Length}, in.Shape...)}, nil
@@ -144,59 +144,12 @@ func (t Pad) Output(in tensor.Spec) (tensor.Spec, error) {
 
 // Worker returns a function without state.
 func (t Pad) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
-	value, err := element(in.DType, t.Value)
+	value, err := padding.Element(in.DType, t.Value)
 	return func(dst, src []byte, _ Record) error {
-		fill(dst[copy(dst, src):], value)
+		padding.Fill(dst[copy(dst, src):], value)
 		return nil
 	}, err
 }
 
-// fill repeats value over dst.
-func fill(dst, value []byte) {
-	for n := copy(dst, value); n > 0 && n < len(dst); n *= 2 {
-		copy(dst[n:], dst[:n])
-	}
-}
-
 // ID names the parameters.
 func (t Pad) ID() string { return fmt.Sprintf("pad(%d,%v)", t.Length, t.Value) }
-
-// element returns the bytes of v as an element of a type.
-func element(dt tensor.DType, v float64) ([]byte, error) {
-	var bits uint64
-	var back float64
-	switch dt {
-	case tensor.Float64:
-		bits, back = math.Float64bits(v), v
-	case tensor.Float32:
-		bits, back = uint64(math.Float32bits(float32(v))), float64(float32(v))
-	case tensor.Float16:
-		h := tensor.HalfOf(float32(v))
-		bits, back = uint64(h), float64(h.Float32())
-	case tensor.BFloat16:
-		h := tensor.BrainOf(float32(v))
-		bits, back = uint64(h), float64(h.Float32())
-	default:
-		bits, back = integer(dt, v)
-	}
-	if back != v && !(v != v && dt.IsFloat()) {
-		return nil, fmt.Errorf("Pad with %v, which is no %v", v, dt)
-	}
-	return binary.LittleEndian.AppendUint64(nil, bits)[:dt.Size():dt.Size()], nil
-}
-
-// integer returns v as an integer of a type, and what that stands for.
-func integer(dt tensor.DType, v float64) (bits uint64, back float64) {
-	if v != math.Trunc(v) || math.Abs(v) > 1<<53 {
-		return 0, math.NaN()
-	}
-	bits = uint64(int64(v))
-	shift := 64 - 8*dt.Size()
-	switch dt {
-	case tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
-		return bits, float64(int64(bits) << shift >> shift)
-	case tensor.Bool:
-		return bits, float64(bits & 1)
-	}
-	return bits, float64(bits << shift >> shift)
-}

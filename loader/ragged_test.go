@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -49,7 +50,7 @@ func wordsOf(record int) (out []int32) {
 	return out
 }
 
-func (w *words) RunRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
+func (w *words) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
 	for i := a; i <= b; i++ {
 		offsets[i-a] = w.ends[i] - w.ends[a]
 		if i < b && i == w.bad {
@@ -112,10 +113,10 @@ func checkWords(t testing.TB, b loader.Batch) {
 }
 
 func TestRaggedBatches(t *testing.T) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		for _, workers := range []int{loader.Synchronous, 1, 3} {
 			w := newWords(500)
-			ld := openWords(t, w, loader.Options{BatchSize: 16, Order: order, Workers: workers})
+			ld := openWords(t, w, loader.Options{BatchSize: 16, Sampler: order, Workers: workers})
 			records := 0
 			for b, err := range ld.Epoch(t.Context(), 0) {
 				if err != nil {
@@ -127,7 +128,7 @@ func TestRaggedBatches(t *testing.T) {
 				mustPanic(t, "no field x of variable length", func() { b.Offsets("x") })
 			}
 			st := ld.Stats()
-			if bytes := int64(500*12 + len(w.all)); records != 500 || st.ViewBytes+st.CopiedBytes != bytes || (st.CopiedBytes == 0) != (order == loader.Sequential{}) {
+			if bytes := int64(500*12 + len(w.all)); records != 500 || st.ViewBytes+st.CopiedBytes != bytes || (st.CopiedBytes == 0) != (order == sampler.Sequential{}) {
 				t.Errorf("%T: %d records, %+v", order, records, st)
 			}
 			if held := w.held.Load(); held != 0 {
@@ -141,9 +142,9 @@ func TestRaggedAllocatesNothing(t *testing.T) {
 	if invariants.Enabled {
 		t.Skip("checked builds record where a batch is kept")
 	}
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		for _, tf := range []map[string]loader.Transform{nil, {"t": loader.Pad{Length: 5}}} {
-			ld := openWords(t, newWords(22_000), loader.Options{BatchSize: 4, Workers: 1, Order: order, Transforms: tf})
+			ld := openWords(t, newWords(22_000), loader.Options{BatchSize: 4, Workers: 1, Sampler: order, Transforms: tf})
 			next, stop := pull(ld)
 			for range 100 { // values grow to the largest batch
 				next(t)
@@ -160,7 +161,7 @@ func TestPad(t *testing.T) {
 	for _, nowhere := range []bool{false, true} {
 		w := newWords(100)
 		w.nowhere = nowhere
-		ld := openWords(t, w, loader.Options{BatchSize: 16, Order: loader.Shuffle{}, Workers: 2, Transforms: map[string]loader.Transform{"t": loader.Pad{Length: 3, Value: -7}}})
+		ld := openWords(t, w, loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Workers: 2, Transforms: map[string]loader.Transform{"t": loader.Pad{Length: 3, Value: -7}}})
 		for b, err := range ld.Epoch(t.Context(), 0) {
 			if err != nil {
 				t.Fatal(err)
@@ -212,15 +213,15 @@ func TestPadValues(t *testing.T) {
 }
 
 func TestRaggedFailures(t *testing.T) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		w := newWords(60)
 		w.bad = 23
-		_, err := run(t.Context(), openWords(t, w, loader.Options{BatchSize: 10, Order: order, Workers: 2}), ignore)
+		_, err := run(t.Context(), openWords(t, w, loader.Options{BatchSize: 10, Sampler: order, Workers: 2}), ignore)
 		var e *loader.Error
 		if !errors.As(err, &e) || e.Record != 23 || e.Field != "t" || !errors.Is(err, errWord) {
 			t.Errorf("%T: %v", order, err)
 		}
-		ld := openWords(t, w, loader.Options{BatchSize: 10, Order: order, Workers: 2, OnError: loader.Backfill})
+		ld := openWords(t, w, loader.Options{BatchSize: 10, Sampler: order, Workers: 2, OnError: loader.Backfill})
 		var valid []int
 		for b, err := range ld.Epoch(t.Context(), 0) {
 			if err != nil {
@@ -229,7 +230,7 @@ func TestRaggedFailures(t *testing.T) {
 			checkBatch(t, b)
 			checkWords(t, b)
 			for i, r := range b.Indices() {
-				if b.Valid()[i] {
+				if b.Mask()[i] {
 					valid = append(valid, r)
 				}
 			}
@@ -247,7 +248,7 @@ func TestRaggedThatDoesNotFit(t *testing.T) {
 		src loader.Source
 		o   loader.Options
 	}{
-		"has no RunRagged":              {plain, loader.Options{}},
+		"has no SliceRagged":            {plain, loader.Options{}},
 		"OnError Blank has no length":   {w, loader.Options{OnError: loader.Blank}},
 		"nothing to pad":                {w, loader.Options{Transforms: map[string]loader.Transform{"y": loader.Pad{Length: 3}}}},
 		"Pad to Length 0":               {w, loader.Options{Transforms: map[string]loader.Transform{"t": loader.Pad{}}}},
@@ -259,12 +260,12 @@ func TestRaggedThatDoesNotFit(t *testing.T) {
 			t.Errorf("error %v; want %s", err, want)
 		}
 	}
-	ld := openWords(t, w, loader.Options{BatchSize: 100, Order: loader.Shuffle{}, Workers: 1, Ahead: 1, Budget: 3 * (2*4096 + 500)})
+	ld := openWords(t, w, loader.Options{BatchSize: 100, Sampler: sampler.Shuffle{}, Workers: 1, Prefetch: 1, Budget: 3 * (2*4096 + 500)})
 	if _, err := run(t.Context(), ld, ignore); err == nil || !strings.Contains(err.Error(), "Budget leaves 500 for each of 3 batches") {
 		t.Errorf("over Budget: %v", err)
 	}
-	ld = openWords(t, w, loader.Options{BatchSize: 100, Order: loader.Shuffle{}})
-	f, err := ld.Filler()
+	ld = openWords(t, w, loader.Options{BatchSize: 100, Sampler: sampler.Shuffle{}})
+	f, err := ld.BatchFiller()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,8 +305,8 @@ func TestMappedRagged(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
-		ld, err := loader.New(ds, loader.Options{BatchSize: 50, Order: order, Workers: 2})
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
+		ld, err := loader.New(ds, loader.Options{BatchSize: 50, Sampler: order, Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +325,7 @@ func TestMappedRagged(t *testing.T) {
 // Without a field of one length there is no ring, and batches work all the same.
 func TestOnlyRaggedFields(t *testing.T) {
 	for _, budget := range []int{0, 1 << 20} {
-		ld, err := loader.New(newWords(100), loader.Options{BatchSize: 8, Fields: []string{"t"}, Order: loader.Shuffle{}, Budget: budget})
+		ld, err := loader.New(newWords(100), loader.Options{BatchSize: 8, Fields: []string{"t"}, Sampler: sampler.Shuffle{}, Budget: budget})
 		if err != nil {
 			t.Fatal(err)
 		}

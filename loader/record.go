@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"github.com/penstock/penstock/internal/permute"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -31,12 +32,12 @@ type Record struct {
 }
 
 // Rand returns the record's own random stream: a function of (seed, epoch, record), and of
-// the position too if the Order may have a record more than once in an epoch, so that the
+// the position too if the Sampler may have a record more than once in an epoch, so that the
 // results are the same for any number of workers and of ranks.
 func (r Record) Rand() transforms.Rand {
 	n := uint64(r.Index)
 	if r.repeats {
-		n ^= mix64(uint64(r.Position) + 1)
+		n ^= permute.Mix64(uint64(r.Position) + 1)
 	}
 	return transforms.NewRand(r.Seed, uint64(r.Epoch), n)
 }

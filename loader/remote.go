@@ -6,33 +6,16 @@ import (
 	"time"
 )
 
-// forecast is what a Source implements whose records come from afar, so that it wants to know
-// early which will be needed: package remote/mirror's.
-type forecast interface {
-	// Horizon returns how many bytes of records, beyond those being read, it wants to know; 0
-	// if none.
-	Horizon() int64
-
-	// Fetch names records that will be needed, after those that were named before. It may wait
-	// until there is room for them.
-	Fetch(ctx context.Context, field string, indices []int) error
-}
-
-// linked is what a Source implements that knows how its records come over a network.
-type linked interface {
-	Link() (fetched int64, waited time.Duration, rate float64)
-}
-
 // scout tells the Source which records a pass will need, in the order in which it will, as
 // far ahead as the Source wants to know.
-func (ld *Loader) scout(p *pass, src forecast) {
+func (ld *Loader) scout(p *pass, src RemoteSource) {
 	batch := int64(0) // bytes
 	for i := range ld.fields {
 		if f := &ld.fields[i]; !f.made() {
 			batch += int64(f.stored) * int64(ld.opts.BatchSize)
 		}
 	}
-	defer func() { _ = recover() }() // of the Order: the worker that gets there says so
+	defer func() { _ = recover() }() // of the Sampler: the worker that gets there says so
 	indices := make([]int, ld.opts.BatchSize)
 	for tick := 0; p.ctx.Err() == nil; tick++ {
 		t, at := ld.scouted(p, tick)
@@ -43,15 +26,15 @@ func (ld *Loader) scout(p *pass, src forecast) {
 			t, at = ld.scouted(p, tick)
 		}
 		tick = at
-		for src.Horizon() < int64(tick-ld.lowest(p))*max(1, batch) {
-			if src.Horizon() == 0 || !pause(p.ctx) {
+		for src.LookaheadBytes() < int64(tick-ld.lowest(p))*max(1, batch) {
+			if src.LookaheadBytes() == 0 || !pause(p.ctx) {
 				return
 			}
 		}
 		pos, n, pad := t.slice(t.step(tick))
 		next := indices[:n]
 		t.choose(pos, pad, next)
-		if outside(next, src.(Source).Len()) >= 0 {
+		if outside(next, src.Len()) >= 0 {
 			return // the worker that gets there says so
 		}
 		for i := range ld.fields {
@@ -87,25 +70,9 @@ func (ld *Loader) lowest(p *pass) int {
 
 // send lets a scout go ahead of a pass, if the Source wants one.
 func (ld *Loader) send(p *pass) {
-	if horizonOf(ld.src) > 0 {
-		p.scouts.Go(func() { ld.scout(p, ld.src.(forecast)) })
+	if ld.can.LookaheadBytes() > 0 {
+		p.scouts.Go(func() { ld.scout(p, ld.can.Remote) })
 	}
-}
-
-// horizonOf returns the Horizon of a Source, 0 if it wants no forecast.
-func horizonOf(src Source) int64 {
-	if f, ok := src.(forecast); ok {
-		return f.Horizon()
-	}
-	return 0
-}
-
-// linkOf asks a Source what came over the network.
-func linkOf(src Source) (fetched int64, waited time.Duration, rate float64) {
-	if l, ok := src.(linked); ok {
-		return l.Link()
-	}
-	return 0, 0, 0
 }
 
 // remoteBound says how much of the link is used, where the workers mostly wait for it.

@@ -13,7 +13,7 @@ const pageSize = 4096
 // ring is the memory of all slots, one buffer per slot and field. It is allocated when the
 // first buffer is asked for, all at once; for each slot that is added later, by itself.
 type ring struct {
-	memory  Memory
+	memory  Allocator
 	offsets []int // of each field's buffer in its slot
 	stride  int   // bytes of a slot
 
@@ -22,10 +22,10 @@ type ring struct {
 	block  []byte   // what the first parts are cut from
 	cut    int      // how many they are
 	vacant []int    // slots that were given back
-	rows   [][]byte // of slot i and field f at i*fields+f: what a Memory gave for rows
+	rows   [][]byte // of slot i and field f at i*fields+f: what an Allocator gave for rows
 }
 
-func newRing(memory Memory, fields []field, batch int) *ring {
+func newRing(memory Allocator, fields []field, batch int) *ring {
 	if memory == nil {
 		memory = anonymous{}
 	}
@@ -39,7 +39,7 @@ func newRing(memory Memory, fields []field, batch int) *ring {
 
 func wholePages(n int) int { return (n + pageSize - 1) &^ (pageSize - 1) }
 
-// extend adds n slots, or as many as the Memory has room for, and returns their numbers.
+// extend adds n slots, or as many as the Allocator has room for, and returns their numbers.
 func (r *ring) extend(n int) (slots []int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

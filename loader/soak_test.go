@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 )
@@ -33,7 +34,7 @@ func TestABillionRecordsTakeNoMemory(t *testing.T) {
 	src := vast{newMemorySource(1, 4)}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	ld, err := loader.New(src, loader.Options{BatchSize: 256, Workers: 4, Order: loader.Shuffle{}, Seed: 1})
+	ld, err := loader.New(src, loader.Options{BatchSize: 256, Workers: 4, Sampler: sampler.Shuffle{}, Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,13 +51,13 @@ func TestABillionRecordsTakeNoMemory(t *testing.T) {
 	st := loader.State{Epoch: 1, Step: 3_900_000}
 	full := ld.State()
 	full.Epoch, full.Step = st.Epoch, st.Step
-	ld, err = loader.Resume(src, loader.Options{BatchSize: 256, Order: loader.Shuffle{}, Seed: 1}, full)
+	ld, err = loader.Resume(src, loader.Options{BatchSize: 256, Sampler: sampler.Shuffle{}, Seed: 1}, full)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer ld.Close()
 	want := make([]int, 256)
-	loader.Shuffle{}.Epoch(src.Len(), 1, 1).Fill(st.Step*256, want)
+	sampler.Shuffle{}.Epoch(src.Len(), 1, 1).Fill(st.Step*256, want)
 	for b, err := range ld.Epoch(t.Context(), 1) {
 		if err != nil || b.Step() != st.Step || b.Indices()[0] != want[0] {
 			t.Errorf("resumed at batch %d with record %d: %v", b.Step(), b.Indices()[0], err)
@@ -106,10 +107,10 @@ func soakRound(t *testing.T, path string, rnd *rand.Rand) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orders := []loader.Order{nil, loader.Shuffle{}, loader.RunShuffle{Run: 32}, loader.Split{To: 0.5, Inner: loader.Shuffle{}}}
+	orders := []sampler.Sampler{nil, sampler.Shuffle{}, sampler.Block{Size: 32}, sampler.Split{To: 0.5, Inner: sampler.Shuffle{}}}
 	o := loader.Options{
-		BatchSize: 1 + rnd.IntN(64), Ahead: 1 + rnd.IntN(4), Workers: []int{loader.Synchronous, 1, 2, 5}[rnd.IntN(4)],
-		Order: orders[rnd.IntN(4)], AsCompleted: rnd.IntN(2) == 0, OnError: loader.OnError(rnd.IntN(3)),
+		BatchSize: 1 + rnd.IntN(64), Prefetch: 1 + rnd.IntN(4), Workers: []int{loader.Synchronous, 1, 2, 5}[rnd.IntN(4)],
+		Sampler: orders[rnd.IntN(4)], Unordered: rnd.IntN(2) == 0, OnError: loader.OnError(rnd.IntN(3)),
 		World: loader.World{Rank: rnd.IntN(2), Size: 2}, Seed: rnd.Uint64(),
 	}
 	bad := rnd.IntN(4) == 0
@@ -129,7 +130,7 @@ func soakRound(t *testing.T, path string, rnd *rand.Rand) {
 	kept := soakLoop(t, ld, ctx, cancel, rnd)
 	cancel()
 	for _, b := range kept {
-		if y := tensor.As[int64](b.Field("y")); b.Valid()[0] && y[0] != int64(3*b.Indices()[0]) {
+		if y := tensor.As[int64](b.Field("y")); b.Mask()[0] && y[0] != int64(3*b.Indices()[0]) {
 			t.Errorf("a kept batch changed")
 		}
 		b.Release()
@@ -179,7 +180,7 @@ func soakLoop(t *testing.T, ld *loader.Loader, ctx context.Context, cancel func(
 func TestTruncatedWhileIterated(t *testing.T) {
 	for _, workers := range []int{1, 3} {
 		path := writeMapped(t)
-		ld := openMapped(t, path, loader.Options{BatchSize: 16, Workers: workers, Order: loader.Shuffle{}})
+		ld := openMapped(t, path, loader.Options{BatchSize: 16, Workers: workers, Sampler: sampler.Shuffle{}})
 		n, err := run(t.Context(), ld, func(b loader.Batch) {
 			if b.Step() == 3 {
 				cut(t, filepath.Join(path, "x-00001.npy"), 4096)

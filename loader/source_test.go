@@ -59,7 +59,7 @@ func (m *memory) Contiguous(_ string, a, b int) bool {
 	return !m.nowhere && (m.pieces == 0 || a/m.pieces == (b-1)/m.pieces)
 }
 
-func (m *memory) Run(field string, a, b int) (tensor.View, error) {
+func (m *memory) Slice(field string, a, b int) (tensor.View, error) {
 	if !m.Contiguous(field, a, b) {
 		panic(fmt.Sprintf("Run over pieces: %d to %d", a, b))
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -37,6 +38,8 @@ func (c *cold) Gather(ctx context.Context, field string, indices []int, dst []by
 	return c.memory.Gather(ctx, field, indices, dst)
 }
 
+func (c *cold) IsWarm(string, int, int) bool { return false }
+
 func (c *cold) Warm(field string, a, b int) error {
 	for ; a < b && field == "x"; a++ {
 		c.warmed = append(c.warmed, a)
@@ -61,9 +64,9 @@ func TestHintsAreShort(t *testing.T) {
 		width int
 		want  []int
 	}{{600 << 10, []int{0, 1, 2, 4, 5, 6}}, {3 << 20, []int{0, 4}}, {4, upTo(8)}} {
-		for _, order := range []loader.Order{loader.Sequential{}, loader.RunShuffle{Run: 4}} {
+		for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Block{Size: 4}} {
 			src := &cold{memory: newMemorySource(8, c.width)}
-			ld := openCold(t, src, loader.Options{BatchSize: 4, Workers: 1, Order: order, Memory: &heap{}})
+			ld := openCold(t, src, loader.Options{BatchSize: 4, Workers: 1, Sampler: order, Allocator: &heap{}})
 			records(t, ld)
 			slices.Sort(src.hinted)
 			if got := slices.Compact(src.hinted); !slices.Equal(got, c.want) {
@@ -75,7 +78,7 @@ func TestHintsAreShort(t *testing.T) {
 
 func TestSlowReadsAreHintedAhead(t *testing.T) {
 	c := &cold{memory: newMemorySource(100, 4)}
-	ld := openCold(t, c, loader.Options{BatchSize: 10, Workers: 1, Order: loader.Shuffle{}})
+	ld := openCold(t, c, loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}})
 	next, stop := pull(ld)
 	for range 10 {
 		next(t)
@@ -112,7 +115,9 @@ func TestViewsAreWarmed(t *testing.T) {
 // short is a Source whose views lack a record.
 type short struct{ *memory }
 
-func (s short) Run(field string, a, b int) (tensor.View, error) { return s.memory.Run(field, a, b-1) }
+func (s short) Slice(field string, a, b int) (tensor.View, error) {
+	return s.memory.Slice(field, a, b-1)
+}
 
 func TestShortViewIsAnError(t *testing.T) {
 	ld, err := loader.New(short{newMemorySource(100, 4)}, loader.Options{BatchSize: 10})
@@ -121,7 +126,7 @@ func TestShortViewIsAnError(t *testing.T) {
 	}
 	defer ld.Close()
 	n, err := run(t.Context(), ld, ignore)
-	if want := `loader: batch 0: field "x": the Source's Run returned 9 records, not 10`; n != 0 || err == nil || err.Error() != want {
+	if want := `loader: batch 0: field "x": the Source's Slice returned 9 records, not 10`; n != 0 || err == nil || err.Error() != want {
 		t.Errorf("%d batches, then %v; want %s", n, err, want)
 	}
 }

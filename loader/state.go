@@ -6,6 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // State is a position in a run: which batches were handed out. As JSON it has fewer than 300
@@ -15,14 +18,14 @@ type State struct {
 	Version     int    `json:"v"`
 	Dataset     string `json:"dataset,omitempty"` // the Source's ID; empty if it has none
 	Records     int    `json:"n"`                 // of the Source
-	Order       string `json:"order"`
+	Sampler     string `json:"sampler"`
 	Seed        uint64 `json:"seed"`
 	GlobalBatch int    `json:"batch"`          // BatchSize times World.Size
 	DropLast    bool   `json:"drop,omitempty"` //
 	Transforms  string `json:"tf,omitempty"`   // digest of the Transforms that have an ID
 	Epoch       int    `json:"epoch"`
 	Step        int    `json:"step"`           // first batch of Epoch that was not handed out
-	Done        string `json:"done,omitempty"` // later ones that were, with AsCompleted: a hexadecimal number whose bit i is Step+i
+	Done        string `json:"done,omitempty"` // later ones that were, with Unordered: a hexadecimal number whose bit i is Step+i
 }
 
 const stateVersion = 1
@@ -54,11 +57,11 @@ func (ld *Loader) State() State {
 }
 
 // identify returns the State of the start.
-func (o Options) identify(src Source) State {
+func (o Options) identify(src Source, can Capabilities) State {
 	return State{
 		Version: stateVersion,
-		Dataset: short(sourceID(src)), Records: src.Len(),
-		Order: short(orderID(o.Order)), Seed: o.Seed,
+		Dataset: short(can.ID()), Records: src.Len(),
+		Sampler: short(sampler.ID(o.Sampler)), Seed: o.Seed,
 		GlobalBatch: o.global(), DropLast: o.DropLast,
 		Transforms: o.transformsID(),
 	}
@@ -68,19 +71,19 @@ func (o Options) identify(src Source) State {
 func (o Options) transformsID() string {
 	var ids []string
 	for _, name := range slices.Sorted(maps.Keys(o.Transforms)) {
-		if t, ok := o.Transforms[name].(identified); ok {
+		if t, ok := o.Transforms[name].(Identifier); ok {
 			ids = append(ids, name, t.ID())
 		}
 	}
 	if ids == nil {
 		return ""
 	}
-	return digest(ids)
+	return digest.Of(ids)
 }
 
 func short(name string) string {
 	if len(name) > maxName {
-		return name[:maxName-17] + "~" + digest(name)[:16]
+		return name[:maxName-17] + "~" + digest.Of(name)[:16]
 	}
 	return name
 }
@@ -114,7 +117,7 @@ func (ld *Loader) adopt(st State) error {
 	id := ld.identity
 	compare("dataset", st.Dataset, id.Dataset)
 	compare("number of records", st.Records, id.Records)
-	compare("order", st.Order, id.Order)
+	compare("sampler", st.Sampler, id.Sampler)
 	compare("seed", st.Seed, id.Seed)
 	compare("global batch (batch size times world size)", st.GlobalBatch, id.GlobalBatch)
 	compare("setting of drop last", st.DropLast, id.DropLast)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -54,7 +55,7 @@ func look(b loader.Batch) (out []seen) {
 		for k, v := range x[i*size : (i+1)*size] {
 			sum += float64(v) * float64(k+1)
 		}
-		if b.Valid()[i] {
+		if b.Mask()[i] {
 			out = append(out, seen{r, sum})
 		}
 	}
@@ -69,7 +70,7 @@ func TestResumeAnywhere(t *testing.T) {
 	m, tf := newImages(t, n)
 	options := func(rank, size, workers int) loader.Options {
 		return loader.Options{
-			BatchSize: global / size, Order: loader.Shuffle{}, Seed: 11, Workers: workers, Transforms: tf,
+			BatchSize: global / size, Sampler: sampler.Shuffle{}, Seed: 11, Workers: workers, Transforms: tf,
 			World: loader.World{Rank: rank, Size: size},
 		}
 	}
@@ -156,11 +157,11 @@ func TestStateIsSmall(t *testing.T) {
 	for i := range weights {
 		weights[i] = 1
 	}
-	w, err := loader.NewWeighted(weights, math.MaxInt)
+	w, err := sampler.NewWeighted(weights, math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := loader.Options{BatchSize: 1, Order: w, Seed: math.MaxUint64, Transforms: tf, DropLast: true}
+	o := loader.Options{BatchSize: 1, Sampler: w, Seed: math.MaxUint64, Transforms: tf, DropLast: true}
 	ld, err := loader.New(m, o)
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +175,7 @@ func TestStateIsSmall(t *testing.T) {
 
 func TestResumeRefusesAnotherRun(t *testing.T) {
 	m, tf := newImages(t, 100)
-	base := loader.Options{BatchSize: 10, Order: loader.Shuffle{}, Seed: 1, Transforms: tf}
+	base := loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}, Seed: 1, Transforms: tf}
 	_, states := record(t, m, base, 1)
 	st := states[4]
 	other := named{m.memory, "ffff"}
@@ -195,7 +196,7 @@ func TestResumeRefusesAnotherRun(t *testing.T) {
 	}{
 		{other, base, "another dataset: 0123456789abcdef0123456789abcdef, now ffff"},
 		{larger, base, "another number of records: 100, now 101"},
-		{m, with(func(o *loader.Options) { o.Order = loader.RunShuffle{Run: 2} }), "another order: shuffle, now runs(2)"},
+		{m, with(func(o *loader.Options) { o.Sampler = sampler.Block{Size: 2} }), "another sampler: shuffle, now block(2)"},
 		{m, with(func(o *loader.Options) { o.Seed = 2 }), "another seed: 1, now 2"},
 		{m, with(func(o *loader.Options) { o.World.Size = 2 }), "another global batch (batch size times world size): 10, now 20"},
 		{m, with(func(o *loader.Options) { o.DropLast = true }), "another setting of drop last"},
@@ -221,20 +222,20 @@ func TestResumeRefusesAnotherRun(t *testing.T) {
 
 func TestEveryOrderHasItsID(t *testing.T) {
 	src := newMemorySource(100, 2)
-	weighted := func(w ...float64) loader.Order {
-		o, err := loader.NewWeighted(slices.Concat(w, make([]float64, 100-len(w))), 0)
+	weighted := func(w ...float64) sampler.Sampler {
+		o, err := sampler.NewWeighted(slices.Concat(w, make([]float64, 100-len(w))), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return o
 	}
 	ids := map[string]string{}
-	for _, o := range []loader.Order{
-		nil, loader.Shuffle{}, loader.RunShuffle{Run: 5}, loader.RunShuffle{Run: 6}, loader.Subset{Indices: []int{1}}, loader.Subset{Indices: []int{2}},
-		loader.Subset{Indices: []int{2}, Inner: loader.Shuffle{}}, loader.Subset{Ranges: [][2]int{{1, 2}}}, weighted(1, 2), weighted(2, 1),
-		loader.Split{From: 0, To: 0.5}, loader.Split{From: 0, To: 0.6}, loader.Split{Seed: 1, From: 0, To: 0.5}, reverse{},
+	for _, o := range []sampler.Sampler{
+		nil, sampler.Shuffle{}, sampler.Block{Size: 5}, sampler.Block{Size: 6}, sampler.Subset{Indices: []int{1}}, sampler.Subset{Indices: []int{2}},
+		sampler.Subset{Indices: []int{2}, Inner: sampler.Shuffle{}}, sampler.Subset{Ranges: [][2]int{{1, 2}}}, weighted(1, 2), weighted(2, 1),
+		sampler.Split{From: 0, To: 0.5}, sampler.Split{From: 0, To: 0.6}, sampler.Split{Seed: 1, From: 0, To: 0.5}, reverse{},
 	} {
-		id := open(t, src, loader.Options{BatchSize: 1, Order: o}).State().Order
+		id := open(t, src, loader.Options{BatchSize: 1, Sampler: o}).State().Sampler
 		if other, ok := ids[id]; ok || id == "" || len(id) > 40 {
 			t.Errorf("%#v has the ID %q of %s", o, id, other)
 		}
@@ -287,7 +288,7 @@ func TestAsCompletedHasExactState(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	unordered := 0
 	for range 60 {
-		o := loader.Options{BatchSize: batch, Order: loader.Shuffle{}, Workers: 4, Ahead: 3, AsCompleted: true}
+		o := loader.Options{BatchSize: batch, Sampler: sampler.Shuffle{}, Workers: 4, Prefetch: 3, Unordered: true}
 		ld, err := loader.New(m, o)
 		if err != nil {
 			t.Fatal(err)
@@ -312,7 +313,7 @@ func TestAsCompletedHasExactState(t *testing.T) {
 		if st.Epoch == 1 {
 			continue
 		}
-		o.AsCompleted = stop%2 == 0
+		o.Unordered = stop%2 == 0
 		o.Workers = 1 + stop%3
 		if ld, err = loader.Resume(m, o, st); err != nil {
 			t.Fatal(err)
@@ -333,7 +334,7 @@ func TestAsCompletedHasExactState(t *testing.T) {
 // FuzzResume has any text for a state: it is refused, or it is a position of the run.
 func FuzzResume(f *testing.F) {
 	m := newMemorySource(1000, 2)
-	o := loader.Options{BatchSize: 10, Order: loader.Shuffle{}, Seed: 7, Workers: 2, AsCompleted: true}
+	o := loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}, Seed: 7, Workers: 2, Unordered: true}
 	base := open(f, m, o).State()
 	for _, at := range []loader.State{{Epoch: 3, Step: 50, Done: "a2"}, {Step: 100}, {Epoch: -5, Step: 99, Done: "8000000000000000"}, {Epoch: math.MaxInt, Step: 100}} {
 		st := base

@@ -25,7 +25,7 @@ type Stats struct {
 	Body       time.Duration // that the consumer had a batch: its own work
 	FirstBatch time.Duration // from the start of the latest loop to its first batch
 
-	Order     time.Duration // of workers: in the Order, of batches that are not known to be one run
+	Sampler   time.Duration // of workers: in the Sampler, of batches that are not known to be one run
 	Read      time.Duration // of workers: in the Source
 	SlowRead  time.Duration // of that, in reads that were slower than memory is
 	ReadBytes int64         // that were read
@@ -37,11 +37,11 @@ type Stats struct {
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
 	Workers   int    // goroutines at work, which MaxWorkers lets grow; 0 if batches are made by the consumer
-	Ahead     int    // finished batches that may wait: with MaxAhead, as many as are needed now
+	Prefetch  int    // finished batches that may wait: with MaxPrefetch, as many as are needed now
 	Cores     int    // of this process's share when the Loader was made
 	RingBytes int    // memory of the buffers; 0 as long as nothing is copied
-	Pinned    int    // of those, that are page-locked, if the Memory says so
-	Unpinned  string // why they are not, if the Memory says so: Locked does
+	Pinned    int    // of those, that are page-locked, if the Allocator says so
+	Unpinned  string // why they are not, if the Allocator says so: MlockedMemory does
 	Kept      int    // batches kept now
 
 	Fetched   int64         // bytes that the Source had to get over a network
@@ -79,11 +79,6 @@ type FieldReads struct {
 // unpacked reports whether records are not stored as they are, which *mmapds.Dataset calls so.
 func (r FieldReads) unpacked() bool {
 	return strings.Contains(r.How, "inflated") || strings.Contains(r.How, "copied")
-}
-
-// reporter is what a Source implements that knows how it reads a field, and why so.
-type reporter interface {
-	Reads(field string) (how, why string, resident float64)
 }
 
 // now returns the time since New, which is never 0; where nobody counts, it always is.
@@ -136,7 +131,7 @@ func (ld *Loader) add(sp *spent) {
 		return
 	}
 	st := &ld.stats
-	st.Order += sp.order
+	st.Sampler += sp.order
 	st.Read += sp.read
 	st.SlowRead += sp.slow
 	st.ReadBytes += sp.bytes
@@ -198,7 +193,7 @@ func (ld *Loader) leaveBody(p *pass, now time.Duration) {
 // Stats returns the counts so far. It may be called during an epoch.
 func (ld *Loader) Stats() Stats {
 	reads := ld.reads()
-	fetched, waited, linkRate := linkOf(ld.src)
+	fetched, waited, linkRate := ld.can.NetworkStats()
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	st := ld.stats
@@ -208,13 +203,13 @@ func (ld *Loader) Stats() Stats {
 	st.Reads = reads
 	st.Fetched, st.FetchWait, st.LinkRate = fetched-ld.fetched, waited-ld.fetchWait, linkRate
 	st.Waits = ld.waits.quantiles()
-	st.Workers, st.Ahead = ld.active, ld.ahead
+	st.Workers, st.Prefetch = ld.active, ld.ahead
 	st.Kept = ld.kept
 	st.RingBytes = ld.ring.bytes()
-	if p, ok := ld.opts.Memory.(interface{ Pinned() bool }); ok && p.Pinned() {
+	if p, ok := ld.opts.Allocator.(interface{ Pinned() bool }); ok && p.Pinned() {
 		st.Pinned = st.RingBytes
 	}
-	if p, ok := ld.opts.Memory.(interface{ Why() string }); ok {
+	if p, ok := ld.opts.Allocator.(interface{ Why() string }); ok {
 		st.Unpinned = p.Why()
 	}
 	return st
@@ -222,14 +217,13 @@ func (ld *Loader) Stats() Stats {
 
 // reads asks the Source how it reads.
 func (ld *Loader) reads() []FieldReads {
-	r, ok := ld.src.(reporter)
-	if !ok {
+	if ld.can.Described == nil {
 		return nil
 	}
 	var out []FieldReads
 	for i := range ld.fields {
 		if f := &ld.fields[i]; !f.made() {
-			how, why, resident := r.Reads(f.in.Name)
+			how, why, resident := ld.can.Described.DescribeReads(f.in.Name)
 			out = append(out, FieldReads{f.in.Name, how, why, resident})
 		}
 	}

@@ -66,7 +66,7 @@ func (p *pass) deliver(tick int) {
 
 // finished returns a slot that may be handed out now, or nil. The caller holds mu.
 func (ld *Loader) finished(p *pass) *slot {
-	if !ld.opts.AsCompleted {
+	if !ld.opts.Unordered {
 		if s := ld.window[p.low%len(ld.window)]; s != nil && s.done {
 			return s
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -29,7 +30,7 @@ func TestImagesAreThoseOfThePipeline(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := loader.Options{
-				BatchSize: 16, Seed: 3, Order: loader.Shuffle{}, Workers: 2,
+				BatchSize: 16, Seed: 3, Sampler: sampler.Shuffle{}, Workers: 2,
 				Transforms: map[string]loader.Transform{"x": loader.Images{Pipeline: p, Layout: layout}},
 			}
 			run := p.Runner()
@@ -85,7 +86,7 @@ func TestTransformsThatDoNotFit(t *testing.T) {
 }
 
 func noCollate(int) (loader.CollateFunc, error) {
-	return func(*loader.Draft) error { return nil }, nil
+	return func(*loader.MutableBatch) error { return nil }, nil
 }
 
 // poor is a Transform whose second worker cannot start.
@@ -120,7 +121,7 @@ func (n negate) Worker(tensor.Spec, int) (loader.RecordFunc, error) {
 func TestTransformOfSourceWithoutViews(t *testing.T) {
 	m := newMemorySource(50, 4)
 	m.nowhere = true
-	ld := open(t, m, loader.Options{BatchSize: 8, Workers: 2, Order: loader.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}}})
+	ld := open(t, m, loader.Options{BatchSize: 8, Workers: 2, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}}})
 	for b, err := range ld.Epoch(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
@@ -149,7 +150,7 @@ func TestFailingTransformNamesItsRecord(t *testing.T) {
 		},
 	} {
 		for _, workers := range []int{1, 3} {
-			o := loader.Options{BatchSize: 10, Workers: workers, Order: loader.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{fail}}}
+			o := loader.Options{BatchSize: 10, Workers: workers, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{fail}}}
 			_, err := run(t.Context(), open(t, newMemorySource(50, 4), o), ignore)
 			var e *loader.Error
 			if !errors.As(err, &e) || e.Record != 33 || e.Field != "x" || !strings.Contains(err.Error(), "bad sector") {
@@ -160,7 +161,7 @@ func TestFailingTransformNamesItsRecord(t *testing.T) {
 }
 
 func TestRandomStreamOfRepeatedRecords(t *testing.T) {
-	draws := func(o loader.Order) map[int]map[uint64]bool {
+	draws := func(o sampler.Sampler) map[int]map[uint64]bool {
 		seen := map[int]map[uint64]bool{}
 		hook := func(r loader.Record) error {
 			if seen[r.Index] == nil {
@@ -170,13 +171,13 @@ func TestRandomStreamOfRepeatedRecords(t *testing.T) {
 			seen[r.Index][rnd.Uint64()] = true
 			return nil
 		}
-		ld := open(t, newMemorySource(3, 1), loader.Options{BatchSize: 10, Workers: 1, Order: o, Transforms: map[string]loader.Transform{"x": negate{hook}}})
+		ld := open(t, newMemorySource(3, 1), loader.Options{BatchSize: 10, Workers: 1, Sampler: o, Transforms: map[string]loader.Transform{"x": negate{hook}}})
 		if _, err := run(t.Context(), ld, ignore); err != nil {
 			t.Fatal(err)
 		}
 		return seen
 	}
-	w, err := loader.NewWeighted([]float64{1, 1, 1}, 60)
+	w, err := sampler.NewWeighted([]float64{1, 1, 1}, 60)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,12 +189,12 @@ func TestRandomStreamOfRepeatedRecords(t *testing.T) {
 		t.Errorf("60 draws have %d streams", n)
 	}
 	for _, c := range []struct {
-		order loader.Order
+		order sampler.Sampler
 		want  []int // streams of each record
 	}{
-		{loader.Subset{Indices: []int{0, 1, 1, 2}}, []int{1, 2, 1}},
-		{loader.Subset{Indices: []int{2, 1, 0}}, []int{1, 1, 1}},
-		{loader.Subset{Ranges: [][2]int{{0, 2}, {1, 3}}}, []int{1, 2, 1}},
+		{sampler.Subset{Indices: []int{0, 1, 1, 2}}, []int{1, 2, 1}},
+		{sampler.Subset{Indices: []int{2, 1, 0}}, []int{1, 1, 1}},
+		{sampler.Subset{Ranges: [][2]int{{0, 2}, {1, 3}}}, []int{1, 2, 1}},
 	} {
 		for r, s := range draws(c.order) {
 			if len(s) != c.want[r] {
@@ -205,7 +206,7 @@ func TestRandomStreamOfRepeatedRecords(t *testing.T) {
 
 // doubled is a Collate that doubles x in place and adds the sum of each record.
 func doubled(int) (loader.CollateFunc, error) {
-	return func(d *loader.Draft) error {
+	return func(d *loader.MutableBatch) error {
 		x, sum := d.Field("x").Bytes(), tensor.As[int64](d.Field("sum"))
 		width := len(x) / d.Len()
 		for i := range d.Len() {
@@ -215,7 +216,7 @@ func doubled(int) (loader.CollateFunc, error) {
 				sum[i] += int64(x[i*width+k])
 			}
 		}
-		if !d.Valid()[0] || len(d.Indices()) != d.Len() || d.Step() < 0 {
+		if !d.Mask()[0] || len(d.Indices()) != d.Len() || d.Step() < 0 {
 			return errors.New("a draft without records")
 		}
 		return nil
@@ -223,8 +224,8 @@ func doubled(int) (loader.CollateFunc, error) {
 }
 
 func TestCollateEditsAndAdds(t *testing.T) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
-		o := loader.Options{BatchSize: 7, Order: order, Workers: 2, Collate: loader.Collate{
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
+		o := loader.Options{BatchSize: 7, Sampler: order, Workers: 2, Collate: loader.Collate{
 			Adds: []tensor.Spec{{Name: "sum", DType: tensor.Int64}}, Edits: []string{"x"}, Worker: doubled,
 		}}
 		m := newMemorySource(50, 4)
@@ -251,7 +252,7 @@ func TestCollateEditsAndAdds(t *testing.T) {
 
 func TestFailingCollateNamesTheBatch(t *testing.T) {
 	o := loader.Options{BatchSize: 10, Collate: loader.Collate{Worker: func(int) (loader.CollateFunc, error) {
-		return func(d *loader.Draft) error {
+		return func(d *loader.MutableBatch) error {
 			if rnd := d.Rand(); d.Step() == 2 {
 				return fmt.Errorf("%w %d", errBad, rnd.IntN(1))
 			}
@@ -270,7 +271,7 @@ func TestTransformsAllocateNothing(t *testing.T) {
 	}
 	m, tf := newImages(t, 22_000)
 	for _, workers := range []int{1, 2, loader.Synchronous} {
-		ld, err := loader.New(m, loader.Options{BatchSize: 4, Workers: workers, Order: loader.Shuffle{}, Transforms: tf})
+		ld, err := loader.New(m, loader.Options{BatchSize: 4, Workers: workers, Sampler: sampler.Shuffle{}, Transforms: tf})
 		if err != nil {
 			t.Fatal(err)
 		}

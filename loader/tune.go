@@ -3,12 +3,12 @@ package loader
 import "time"
 
 // tuner looks for the number of workers that a loop needs, between Options.Workers and
-// Options.MaxWorkers, and for that of batches kept ready, between Ahead and MaxAhead.
+// Options.MaxWorkers, and for that of batches kept ready, between Prefetch and MaxPrefetch.
 //
 // It adds a worker while training waits, and takes it back, and adds no other, when that made
 // nothing faster. It has twice as many batches kept ready if training waits and, between that,
 // workers had to wait for a free buffer: what they might have made meanwhile would have been
-// there. Where either side is always the slower one, it is not so, and Ahead stays.
+// there. Where either side is always the slower one, it is not so, and Prefetch stays.
 //
 // It gives half of them back when over calmWindows windows training waited for next to nothing and
 // three quarters of them were always there: what is left is then twice what was used. If it has to
@@ -28,7 +28,7 @@ type tuner struct {
 	least    int  // batches that were ready in a window whenever one was handed out; -1 if that cannot be told
 	calm     int  // windows in a row in which most of them were
 	gaveBack bool // batches were, since some were added
-	floor    int  // what Ahead will not be less than; 0 is Options.Ahead
+	floor    int  // what Prefetch will not be less than; 0 is Options.Prefetch
 }
 
 const (
@@ -43,9 +43,9 @@ func (ld *Loader) tunes() (workers, ahead bool) {
 	return !ld.tuner.settled && ld.opts.MaxWorkers > ld.opts.Workers, ld.ahead < ld.mostAhead
 }
 
-// spare returns by how much Ahead may be lowered at once. The caller holds mu.
+// spare returns by how much Prefetch may be lowered at once. The caller holds mu.
 func (ld *Loader) spare() int {
-	return min(ld.ahead/2, ld.ahead-max(ld.tuner.floor, ld.opts.Ahead))
+	return min(ld.ahead/2, ld.ahead-max(ld.tuner.floor, ld.opts.Prefetch))
 }
 
 // tune counts a batch that is handed out now. The caller holds mu.
@@ -127,7 +127,7 @@ func (ld *Loader) readyNow(p *pass) (n int) {
 		s := ld.window[tick%len(ld.window)]
 		return s != nil && s.done
 	}
-	if ld.opts.AsCompleted {
+	if ld.opts.Unordered {
 		for tick := p.low; tick < p.next; tick++ {
 			if done(tick) {
 				n++
@@ -156,7 +156,7 @@ func (ld *Loader) calms(waiting float64) bool {
 	return t.calm >= calmWindows
 }
 
-// giveBack lowers Ahead. The slots end when they come free. The caller holds mu.
+// giveBack lowers Prefetch. The slots end when they come free. The caller holds mu.
 func (ld *Loader) giveBack() {
 	less := ld.spare()
 	ld.ahead -= less

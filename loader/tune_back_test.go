@@ -20,7 +20,7 @@ type tides struct {
 	change  func(*loader.Options)
 }
 
-// run returns Ahead after each batch. Now and then a batch is kept for a while.
+// run returns Prefetch after each batch. Now and then a batch is kept for a while.
 func (c tides) run(t *testing.T) (ahead []int) {
 	m := newMemorySource(10*c.batches, 4)
 	m.before = func(_ context.Context, field string, indices []int) error {
@@ -30,7 +30,7 @@ func (c tides) run(t *testing.T) (ahead []int) {
 		return nil
 	}
 	memory := &counted{held: make(map[*byte]int)}
-	o := loader.Options{BatchSize: 10, Workers: 2, Ahead: 2, MaxAhead: 64, Memory: memory}
+	o := loader.Options{BatchSize: 10, Workers: 2, Prefetch: 2, MaxPrefetch: 64, Allocator: memory}
 	if c.change != nil {
 		c.change(&o)
 	}
@@ -50,7 +50,7 @@ func (c tides) run(t *testing.T) (ahead []int) {
 			released = append(released, keepFor(t, b, 80*time.Millisecond))
 		}
 		checkBatch(t, b)
-		ahead = append(ahead, ld.Stats().Ahead)
+		ahead = append(ahead, ld.Stats().Prefetch)
 	}
 	for _, done := range released {
 		<-done
@@ -60,8 +60,8 @@ func (c tides) run(t *testing.T) (ahead []int) {
 	}
 	const slot = 2 * 4096
 	most := slices.Max(ahead[c.batches-500:]) // buffers end when they come free
-	if st := ld.Stats(); st.RingBytes != memory.bytes() || st.RingBytes < (st.Ahead+3)*slot || st.RingBytes > (most+3)*slot {
-		t.Errorf("%d bytes of buffers with Ahead %d; allocated are %d", st.RingBytes, st.Ahead, memory.bytes())
+	if st := ld.Stats(); st.RingBytes != memory.bytes() || st.RingBytes < (st.Prefetch+3)*slot || st.RingBytes > (most+3)*slot {
+		t.Errorf("%d bytes of buffers with Ahead %d; allocated are %d", st.RingBytes, st.Prefetch, memory.bytes())
 	}
 	if err := ld.Close(); err != nil || memory.bytes() != 0 {
 		t.Errorf("%d bytes are still allocated; error %v", memory.bytes(), err)
@@ -92,7 +92,7 @@ func TestAheadIsGivenBack(t *testing.T) {
 	for _, completed := range []bool{false, true} {
 		t.Run(fmt.Sprint("as completed ", completed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ahead := tides{6000, func(batch int) bool { return batch < 2000 }, func(o *loader.Options) { o.AsCompleted = completed }}.run(t)
+				ahead := tides{6000, func(batch int) bool { return batch < 2000 }, func(o *loader.Options) { o.Unordered = completed }}.run(t)
 				t.Log(values(ahead))
 				if most, last := slices.Max(ahead), ahead[len(ahead)-1]; most < 16 || last != 2 {
 					t.Errorf("Ahead rose to %d and is %d in the end", most, last)
@@ -112,7 +112,7 @@ func TestAheadThatIsUsedStays(t *testing.T) {
 	})
 }
 
-// Whatever comes when, what was added again after it had been given back is kept. So Ahead settles.
+// Whatever comes when, what was added again after it had been given back is kept. So Prefetch settles.
 func TestAheadSettles(t *testing.T) {
 	for name, bursts := range map[string]func(rng *rand.Rand) func(batch int) bool{
 		"tides":  func(*rand.Rand) func(int) bool { return func(batch int) bool { return batch/1000%2 == 0 } },

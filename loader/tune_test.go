@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 func TestTuning(t *testing.T) {
@@ -40,7 +41,7 @@ func TestTuning(t *testing.T) {
 					}
 					return nil
 				}
-				o := loader.Options{BatchSize: 10, Workers: 1, MaxWorkers: 6, Order: loader.Shuffle{}, Seed: 4}
+				o := loader.Options{BatchSize: 10, Workers: 1, MaxWorkers: 6, Sampler: sampler.Shuffle{}, Seed: 4}
 				ld := open(t, m, o)
 				var got []int
 				for b, err := range ld.Epoch(t.Context(), 0) {
@@ -54,7 +55,7 @@ func TestTuning(t *testing.T) {
 				if st := ld.Stats(); !slices.Contains(c.want, st.Workers) {
 					t.Errorf("%d workers; want %v: %+v", st.Workers, c.want, st)
 				}
-				if !slices.Equal(got, fillAll(t, o.Order, m.n, 4, 0)) {
+				if !slices.Equal(got, fillAll(t, o.Sampler, m.n, 4, 0)) {
 					t.Error("tuning changed the order")
 				}
 			})
@@ -62,7 +63,7 @@ func TestTuning(t *testing.T) {
 	}
 }
 
-// Ahead grows where training waits although workers are idle in between, and there alone; what
+// Prefetch grows where training waits although workers are idle in between, and there alone; what
 // batches hold and their order stay.
 func TestTuningAhead(t *testing.T) {
 	stragglers := func(i []int) {
@@ -76,13 +77,13 @@ func TestTuningAhead(t *testing.T) {
 		read        func(indices []int)
 		body        time.Duration
 		change      func(*loader.Options)
-		least, most int // Ahead in the end
+		least, most int // Prefetch in the end
 	}{
 		"stragglers":        {stragglers, 2 * time.Millisecond, nil, 8, 32},
-		"not asked for":     {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.MaxAhead = 0 }, 2, 2},
-		"up to the limit":   {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.MaxAhead = 7 }, 7, 7},
+		"not asked for":     {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.MaxPrefetch = 0 }, 2, 2},
+		"up to the limit":   {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.MaxPrefetch = 7 }, 7, 7},
 		"within the budget": {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.Budget = 8 * 2 * 4096 }, 5, 5},
-		"no memory":         {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.Memory = &scarce{left: 3} }, 4, 4},
+		"no memory":         {stragglers, 2 * time.Millisecond, func(o *loader.Options) { o.Allocator = &scarce{left: 3} }, 4, 4},
 		"too few workers":   {even, time.Millisecond, nil, 2, 2},
 		"train-bound":       {even, 50 * time.Millisecond, nil, 2, 2},
 	} {
@@ -95,7 +96,7 @@ func TestTuningAhead(t *testing.T) {
 					}
 					return nil
 				}
-				o := loader.Options{BatchSize: 10, Workers: 2, Ahead: 2, MaxAhead: 32, Order: loader.Shuffle{}, Seed: 4}
+				o := loader.Options{BatchSize: 10, Workers: 2, Prefetch: 2, MaxPrefetch: 32, Sampler: sampler.Shuffle{}, Seed: 4}
 				if c.change != nil {
 					c.change(&o)
 				}
@@ -110,10 +111,10 @@ func TestTuningAhead(t *testing.T) {
 					time.Sleep(c.body)
 				}
 				st := ld.Stats()
-				if st.Ahead < c.least || st.Ahead > c.most || st.RingBytes != (st.Ahead+3)*2*4096 {
-					t.Errorf("Ahead is %d, want %d to %d: %+v", st.Ahead, c.least, c.most, st)
+				if st.Prefetch < c.least || st.Prefetch > c.most || st.RingBytes != (st.Prefetch+3)*2*4096 {
+					t.Errorf("Ahead is %d, want %d to %d: %+v", st.Prefetch, c.least, c.most, st)
 				}
-				if !slices.Equal(got, fillAll(t, o.Order, m.n, 4, 0)) {
+				if !slices.Equal(got, fillAll(t, o.Sampler, m.n, 4, 0)) {
 					t.Error("tuning changed the order")
 				}
 			})
@@ -132,7 +133,7 @@ func TestTuningAheadGains(t *testing.T) {
 				}
 				return nil
 			}
-			ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, MaxAhead: most, Memory: &heap{}})
+			ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2, MaxPrefetch: most, Allocator: &heap{}})
 			for _, batches := range ld.Epochs(t.Context(), 2) {
 				for _, err := range batches {
 					if err != nil {
@@ -151,7 +152,7 @@ func TestTuningAheadGains(t *testing.T) {
 	}
 }
 
-// scarce is a Memory that has room for so many allocations.
+// scarce is an Allocator that has room for so many allocations.
 type scarce struct{ left int }
 
 func (s *scarce) Alloc(n int) ([]byte, error) {
@@ -165,13 +166,13 @@ func (s *scarce) Free([]byte) error { return nil }
 
 func TestMaxWorkersWithinBudget(t *testing.T) {
 	const page = 4096
-	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 2, MaxWorkers: 50, Budget: 2 * page * 10, Order: loader.Shuffle{}})
+	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Workers: 2, MaxWorkers: 50, Budget: 2 * page * 10, Sampler: sampler.Shuffle{}})
 	visit(t, ld, 0)
 	if st := ld.Stats(); st.RingBytes != 2*page*10 {
 		t.Errorf("%+v", st)
 	}
-	_, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 1, Workers: loader.Synchronous, MaxWorkers: 3, MaxAhead: 3, Timeout: time.Second})
-	if err == nil || !strings.Contains(err.Error(), "MaxAhead needs Workers") || !strings.Contains(err.Error(), "MaxWorkers needs Workers") || !strings.Contains(err.Error(), "a Timeout needs Workers") {
+	_, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 1, Workers: loader.Synchronous, MaxWorkers: 3, MaxPrefetch: 3, Timeout: time.Second})
+	if err == nil || !strings.Contains(err.Error(), "MaxPrefetch needs Workers") || !strings.Contains(err.Error(), "MaxWorkers needs Workers") || !strings.Contains(err.Error(), "a Timeout needs Workers") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -15,7 +15,7 @@ func (w *worker) plan(s *slot) {
 	}
 	for f := range ld.fields {
 		fd := &ld.fields[f]
-		s.viewing[f] = fd.viewable() && (ld.pieces == nil || ld.pieces.Contiguous(fd.in.Name, a, a+n))
+		s.viewing[f] = fd.viewable() && ld.can.Contiguous(fd.in.Name, a, a+n)
 	}
 }
 
@@ -62,17 +62,17 @@ func (w *worker) view(s *slot, f, a, b int) (err error) {
 // ragged field.
 func (w *worker) show(fd *field, a, b int, offsets []int64) (v tensor.View, err error) {
 	ld, name := w.ld, fd.in.Name
-	if ld.warmer != nil {
-		if err := ld.warmer.Warm(name, a, b); err != nil {
+	if ld.can.Mapped != nil {
+		if err := ld.can.Mapped.Warm(name, a, b); err != nil {
 			return v, err
 		}
 	}
 	if fd.in.Ragged {
-		return ld.ragged.RunRagged(name, a, b, offsets[:b-a+1])
+		return ld.can.Ragged.SliceRagged(name, a, b, offsets[:b-a+1])
 	}
-	v, err = ld.src.Run(name, a, b)
+	v, err = ld.src.Slice(name, a, b)
 	if err == nil && v.Len() != b-a {
-		err = fmt.Errorf("the Source's Run returned %d records, not %d", v.Len(), b-a)
+		err = fmt.Errorf("the Source's Slice returned %d records, not %d", v.Len(), b-a)
 	}
 	return v, err
 }

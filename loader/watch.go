@@ -66,7 +66,7 @@ func (ld *Loader) stuck(p *pass) *Error {
 			continue
 		}
 		if f := w.onField.Load(); f >= 0 {
-			e.Field, e.Record, e.Place = ld.fields[f].in.Name, int(w.onRecord.Load()), ""
+			e.Field, e.Record, e.Location = ld.fields[f].in.Name, int(w.onRecord.Load()), ""
 			if !ld.fields[f].in.Ragged { // whose place is to be read, which might hang too
 				ld.place(e)
 			}

@@ -20,7 +20,7 @@ type worker struct {
 	plain   bool         // panics pass through
 	funcs   []RecordFunc // of the fields that have a Transform
 	collate CollateFunc  // nil if there is none
-	draft   Draft
+	draft   MutableBatch
 	single  [1]int
 	ends    [2]int64 // offsets of a ragged record
 	scratch []byte   // a stored record, where the Source has no memory to show
@@ -99,7 +99,7 @@ func (w *worker) serve(p *pass, s *slot) {
 		}
 	}()
 	s.err = errGoexit
-	defer w.catch(&s.err) // of what is not caught nearer to a record: Report, Memory
+	defer w.catch(&s.err) // of what is not caught nearer to a record: Report, Allocator
 	err := w.prepare(p, s)
 	if s.opens && (err != nil || s.viewOnly()) {
 		w.ld.opened(p)
@@ -162,7 +162,7 @@ func (ld *Loader) filled(p *pass, s *slot, w *worker) {
 		s.err = errorOf(s)
 		p.end = min(p.end, p.next)
 	}
-	if s.tick == p.low || p.filling == 0 || ld.opts.AsCompleted {
+	if s.tick == p.low || p.filling == 0 || ld.opts.Unordered {
 		ld.tell()
 	}
 	returned := p.abandoned && p.filling == 0
@@ -183,7 +183,7 @@ func errorOf(s *slot) error {
 // seal ends the filling of s: all its fields are there but those of variable length.
 func (w *worker) seal(p *pass, s *slot) (err error) {
 	defer w.catch(&err)
-	if w.ld.ragged != nil {
+	if w.ld.ragged {
 		if err := w.fillRagged(p, s); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // clearLaunchers removes what the launcher of this test may have set.
@@ -69,11 +70,11 @@ func TestRanksShareTheGlobalBatch(t *testing.T) {
 			}
 			t.Run(fmt.Sprintf("%+v,drop=%v", c, drop), func(t *testing.T) {
 				m := newMemorySource(c.n, 3)
-				want := visit(t, open(t, m, loader.Options{BatchSize: c.batch * c.size, Order: loader.Shuffle{}, Seed: 2, DropLast: drop}), 1)
+				want := visit(t, open(t, m, loader.Options{BatchSize: c.batch * c.size, Sampler: sampler.Shuffle{}, Seed: 2, DropLast: drop}), 1)
 				steps := make([][]int, 0)
 				var counts []int
 				for rank := range c.size {
-					o := loader.Options{BatchSize: c.batch, Order: loader.Shuffle{}, Seed: 2, DropLast: drop, Workers: 2, World: loader.World{Rank: rank, Size: c.size}}
+					o := loader.Options{BatchSize: c.batch, Sampler: sampler.Shuffle{}, Seed: 2, DropLast: drop, Workers: 2, World: loader.World{Rank: rank, Size: c.size}}
 					n := 0
 					for b, err := range open(t, m, o).Epoch(t.Context(), 1) {
 						if err != nil {
@@ -84,7 +85,7 @@ func TestRanksShareTheGlobalBatch(t *testing.T) {
 							steps = append(steps, nil)
 						}
 						for i, r := range b.Indices() {
-							if b.Valid()[i] {
+							if b.Mask()[i] {
 								steps[b.Step()] = append(steps[b.Step()], r)
 							}
 						}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -42,7 +43,7 @@ var readers = map[string]func(ds *mmapds.Dataset, field string, i int) error{
 	},
 	"warm": func(ds *mmapds.Dataset, field string, i int) error { return ds.Warm(field, i, i+1) },
 	"run": func(ds *mmapds.Dataset, field string, i int) error {
-		_, err := ds.Run(field, i, i+1)
+		_, err := ds.Slice(field, i, i+1)
 		return err
 	},
 }
@@ -161,9 +162,9 @@ func TestChecksThatDoNotExist(t *testing.T) {
 func TestLoaderFindsDamage(t *testing.T) {
 	path := build(t, 600)
 	flip(t, filepath.Join(path, "images-00001.npy"), 4096+40*1800+9)
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		ds := openChecked(t, path, mmapds.FirstTouch)
-		ld, err := loader.New(ds, loader.Options{BatchSize: 10, Order: order})
+		ld, err := loader.New(ds, loader.Options{BatchSize: 10, Sampler: order})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -255,7 +255,7 @@ func (d *Dataset) column(name string) (*column, error) {
 		return nil, err
 	}
 	if f.offsets != nil {
-		return nil, fmt.Errorf("mmapds: field %q: its records have lengths of their own; use RunRagged or GatherRagged", name)
+		return nil, fmt.Errorf("mmapds: field %q: its records have lengths of their own; use SliceRagged or GatherRagged", name)
 	}
 	return f.rows, nil
 }

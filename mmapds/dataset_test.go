@@ -15,13 +15,10 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
-	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
-
-var _ loader.Source = (*mmapds.Dataset)(nil)
 
 func schema() store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, 20, 30)
@@ -96,7 +93,7 @@ func TestRunCrossesShards(t *testing.T) {
 	}
 	for _, r := range [][2]int{{0, 0}, {0, 1}, {511, 513}, {500, 1030}, {1099, 1100}, {1100, 1100}} {
 		for k, f := range ds.Specs() {
-			v, err := ds.Run(f.Name, r[0], r[1])
+			v, err := ds.Slice(f.Name, r[0], r[1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +117,7 @@ func TestRunAllocatesNothing(t *testing.T) {
 	indices := []int{599, 3, 520}
 	ctx := context.Background()
 	if n := testing.AllocsPerRun(100, func() {
-		if _, err := ds.Run("images", 3, 9); err != nil {
+		if _, err := ds.Slice("images", 3, 9); err != nil {
 			t.Error(err)
 		}
 		if err := ds.Gather(ctx, "images", indices, dst); err != nil {
@@ -157,7 +154,7 @@ func TestRangesThatDoNotExist(t *testing.T) {
 	defer ds.Close()
 	ctx := context.Background()
 	for _, r := range [][2]int{{-1, 2}, {3, 2}, {0, 11}, {11, 11}} {
-		_, err := ds.Run("images", r[0], r[1])
+		_, err := ds.Slice("images", r[0], r[1])
 		for _, err := range []error{err, ds.Prefetch("images", r[0], r[1]), ds.Warm("images", r[0], r[1])} {
 			if err == nil {
 				t.Errorf("%v: no error", r)
@@ -169,7 +166,7 @@ func TestRangesThatDoNotExist(t *testing.T) {
 			t.Errorf("record %d: no error", i)
 		}
 	}
-	if _, err := ds.Run("nothing", 0, 1); err == nil {
+	if _, err := ds.Slice("nothing", 0, 1); err == nil {
 		t.Error("unknown field: no error")
 	}
 	canceled, cancel := context.WithCancel(ctx)
@@ -216,7 +213,7 @@ func TestCloseWaitsForLeases(t *testing.T) {
 		ds.Release()
 		time.Sleep(time.Millisecond)
 	}
-	v, err := ds.Run("labels", 0, 5)
+	v, err := ds.Slice("labels", 0, 5)
 	if err != nil || tensor.As[int64](v)[4] != 4 {
 		t.Errorf("a leased dataset cannot be read while Close waits: %v", err)
 	}
@@ -232,7 +229,7 @@ func TestCloseWaitsForLeases(t *testing.T) {
 	if err := ds.Retain(); !errors.Is(err, mmapds.ErrClosed) {
 		t.Errorf("Retain after Close: %v", err)
 	}
-	if _, err := ds.Run("labels", 0, 1); !errors.Is(err, mmapds.ErrClosed) {
+	if _, err := ds.Slice("labels", 0, 1); !errors.Is(err, mmapds.ErrClosed) {
 		t.Errorf("Run after Close: %v", err)
 	}
 }
@@ -269,7 +266,7 @@ func TestStaleViewFaults(t *testing.T) {
 		t.Skip("needs a checked build on Linux: -tags invariants")
 	}
 	ds := open(t, build(t, 600))
-	v, err := ds.Run("images", 0, 600)
+	v, err := ds.Slice("images", 0, 600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +297,7 @@ func TestTruncatedFileIsAnError(t *testing.T) {
 		dst := make([]byte, 3*1800)
 		err := ds.Gather(context.Background(), "images", []int{5, 1000, 6}, dst)
 		checkReadError(t, err, shard, 1000)
-		v, err := ds.Run("images", 900, 901)
+		v, err := ds.Slice("images", 900, 901)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func TestDirect(t *testing.T) {
 		for range 2 {
 			checkGather(t, ds, []int{3, last, 3, 0, 50, 7, last}, size)
 		}
-		how, why, in := ds.Reads("x")
+		how, why, in := ds.DescribeReads("x")
 		if strings.Contains(why, "O_DIRECT is not possible") {
 			t.Logf("not shown here: %s", why)
 			continue

@@ -10,7 +10,7 @@
 // Records gives a field as a list, for code that reads records one by one: at any place, or, two to
 // four times as fast for small ones, Over an order that is known.
 //
-// A ragged field, whose records have lengths of their own, is read by RunRagged and
+// A ragged field, whose records have lengths of their own, is read by SliceRagged and
 // GatherRagged: rows back to back, and offsets that say where each record starts.
 //
 // # Lifetimes

@@ -24,7 +24,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer ds.Close()
-	x, err := ds.Run("squares", 3, 7) // records 3, 4, 5, 6: memory of the file, not a copy
+	x, err := ds.Slice("squares", 3, 7) // records 3, 4, 5, 6: memory of the file, not a copy
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func Example() {
 }
 
 // A ragged field: token ids, packed as attention kernels want them.
-func ExampleDataset_RunRagged() {
+func ExampleDataset_SliceRagged() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		log.Fatal(err)
@@ -63,7 +63,7 @@ func ExampleDataset_RunRagged() {
 	}
 	defer ds.Close()
 	offsets := make([]int64, 4)
-	v, err := ds.RunRagged("tokens", 0, 3, offsets)
+	v, err := ds.SliceRagged("tokens", 0, 3, offsets)
 	if err != nil {
 		log.Fatal(err)
 	}

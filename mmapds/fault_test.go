@@ -9,12 +9,21 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
 
-var _ loader.FaultSource = (*mmapds.Dataset)(nil)
+// A Dataset has every capability that a local Source can have.
+var _ interface {
+	loader.RaggedSource
+	loader.ChunkedSource
+	loader.MappedSource
+	loader.FaultSource
+	loader.DescribedSource
+	loader.Identifier
+} = (*mmapds.Dataset)(nil)
 
 // TestTruncatedUnderATransform truncates a shard whose records a transform reads from the
 // mapping: in the goroutine of the loop and in workers, alone and joined.
@@ -36,7 +45,7 @@ func TestTruncatedUnderATransform(t *testing.T) {
 			ds := open(t, path)
 			src, record := loader.Source(ds), 900
 			if joined {
-				if src, err = loader.Join(open(t, build(t, 600)), ds); err != nil {
+				if src, err = combine.NewConcat(open(t, build(t, 600)), ds); err != nil {
 					t.Fatal(err)
 				}
 				record += 600

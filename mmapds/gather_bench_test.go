@@ -20,7 +20,7 @@ func BenchmarkGather(b *testing.B) {
 			if err := ds.Warm("x", 0, ds.Len()); err != nil {
 				b.Fatal(err)
 			}
-			v, err := ds.Run("x", 0, ds.Len())
+			v, err := ds.Slice("x", 0, ds.Len())
 			if err != nil {
 				b.Fatal(err)
 			}

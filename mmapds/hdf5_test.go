@@ -26,14 +26,14 @@ func TestFileOfH5py(t *testing.T) {
 	if ds.Len() != 6 || len(ds.Specs()) != 2 || ds.Manifest() != nil {
 		t.Fatalf("%d records of %v", ds.Len(), ds.Specs())
 	}
-	v, err := ds.Run("images", 2, 4)
+	v, err := ds.Slice("images", 2, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if want := []byte{12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23}; !bytes.Equal(v.Bytes(), want) {
 		t.Errorf("%v", v.Bytes())
 	}
-	w, err := ds.Run("train/weights", 4, 6)
+	w, err := ds.Slice("train/weights", 4, 6)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func checkOver(t *testing.T, ds *mmapds.Dataset, field string, order []int) {
 		if err != nil {
 			t.Fatalf("%s: place %d: %v", field, k, err)
 		}
-		want, err := ds.Run(field, order[k], order[k]+1)
+		want, err := ds.Slice(field, order[k], order[k]+1)
 		if err != nil || !bytes.Equal(got, want.Bytes()) || cap(got) != len(got) {
 			t.Fatalf("%s: record %d at place %d differs, error %v", field, order[k], k, err)
 		}

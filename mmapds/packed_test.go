@@ -13,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -40,7 +41,7 @@ func wide(b []byte) []byte {
 func TestPacked(t *testing.T) {
 	ds := open(t, h5test.File(t, packedScript))
 	defer ds.Close()
-	plain, err := ds.Run("plain", 0, 50)
+	plain, err := ds.Slice("plain", 0, 50)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestPacked(t *testing.T) {
 		if f.Name == "big" || f.Name == "wide" {
 			want = wide(want)
 		}
-		v, err := ds.Run(f.Name, 3, 20)
+		v, err := ds.Slice(f.Name, 3, 20)
 		if err != nil || !bytes.Equal(v.Bytes(), want[3*size:20*size]) || v.Len() != 17 || v.DType() != f.DType {
 			t.Errorf("%s: run: %v %v, error %v", f.Name, v.DType(), v.Shape(), err)
 		}
@@ -101,7 +102,7 @@ func TestLoadPacked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	ld, err := loader.New(ds, loader.Options{BatchSize: 8, Order: loader.Shuffle{}, Seed: 3, Workers: 3})
+	ld, err := loader.New(ds, loader.Options{BatchSize: 8, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestPackedDamage(t *testing.T) {
 	}
 	ds := open(t, path)
 	defer ds.Close()
-	_, err = ds.Run("x", 0, 40)
+	_, err = ds.Slice("x", 0, 40)
 	if !errors.Is(err, store.ErrCorrupt) {
 		t.Fatalf("got %v", err)
 	}

@@ -60,20 +60,20 @@ func (d *Dataset) newField(i int, spec tensor.Spec) field {
 	return f
 }
 
-// RunRagged returns records [a, b) of a ragged field: their rows, back to back, as one array
+// SliceRagged returns records [a, b) of a ragged field: their rows, back to back, as one array
 // of shape (rows, row shape...), and in offsets, which has b-a+1 elements, where each record
 // starts in it and where the last one ends. offsets[0] is 0, so it is what attention kernels
 // call cu_seqlens, in rows.
 //
 // It reads the offsets and no values. The view is valid until Close; where the run crosses
 // shards, it is a copy.
-func (d *Dataset) RunRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
+func (d *Dataset) SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error) {
 	f, err := d.ragged(field, a, b)
 	if err != nil {
 		return tensor.View{}, err
 	}
 	if len(offsets) != b-a+1 {
-		panic("mmapds: RunRagged: offsets has not one element more than there are records")
+		panic("mmapds: SliceRagged: offsets has not one element more than there are records")
 	}
 	row, err := d.place(f, a, b, offsets)
 	if err != nil {

@@ -67,13 +67,13 @@ func sequence(a, b int) (list []int) {
 	return list
 }
 
-func TestRunRagged(t *testing.T) {
+func TestSliceRagged(t *testing.T) {
 	ds := open(t, buildRagged(t, 1100))
 	defer ds.Close()
 	for _, r := range [][2]int{{0, 0}, {0, 1}, {3, 4}, {511, 513}, {500, 1030}, {1099, 1100}, {0, 1100}, {512, 1024}} {
 		for k, f := range ds.Specs()[:3] {
 			offsets := make([]int64, r[1]-r[0]+1)
-			v, err := ds.RunRagged(f.Name, r[0], r[1], offsets)
+			v, err := ds.SliceRagged(f.Name, r[0], r[1], offsets)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +110,7 @@ func TestGatherRagged(t *testing.T) {
 	}
 	dst = make([]byte, 1<<20)
 	if n := testing.AllocsPerRun(50, func() {
-		if _, err := ds.RunRagged("tokens", 3, 11, offsets); err != nil {
+		if _, err := ds.SliceRagged("tokens", 3, 11, offsets); err != nil {
 			t.Error(err)
 		}
 		if _, err := ds.GatherRagged(context.Background(), "tokens", indices, offsets, dst); err != nil {
@@ -125,18 +125,18 @@ func TestRaggedMisuse(t *testing.T) {
 	ds := open(t, buildRagged(t, 10))
 	defer ds.Close()
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := ds.Run("tokens", 0, 1)
-	if err == nil || !strings.Contains(err.Error(), "RunRagged") {
+	_, err := ds.Slice("tokens", 0, 1)
+	if err == nil || !strings.Contains(err.Error(), "SliceRagged") {
 		t.Errorf("Run: %v", err)
 	}
 	if err := ds.Gather(ctx, "tokens", []int{1}, nil); err == nil || !strings.Contains(err.Error(), "GatherRagged") {
 		t.Errorf("Gather: %v", err)
 	}
-	if _, err := ds.RunRagged("labels", 0, 1, make([]int64, 2)); err == nil || !strings.Contains(err.Error(), "use Run") {
-		t.Errorf("RunRagged of a fixed field: %v", err)
+	if _, err := ds.SliceRagged("labels", 0, 1, make([]int64, 2)); err == nil || !strings.Contains(err.Error(), "use Run") {
+		t.Errorf("SliceRagged of a fixed field: %v", err)
 	}
 	for _, r := range [][2]int{{-1, 2}, {3, 2}, {0, 11}} {
-		if _, err := ds.RunRagged("tokens", r[0], r[1], nil); err == nil {
+		if _, err := ds.SliceRagged("tokens", r[0], r[1], nil); err == nil {
 			t.Errorf("%v: no error", r)
 		}
 	}
@@ -169,7 +169,7 @@ func TestImpossibleOffsets(t *testing.T) {
 			if r[0] == 300 && name == "backwards" {
 				continue // a record that is too long could be one
 			}
-			if _, err := ds.RunRagged("tokens", r[0], r[1], make([]int64, r[1]-r[0]+1)); !errors.Is(err, store.ErrCorrupt) {
+			if _, err := ds.SliceRagged("tokens", r[0], r[1], make([]int64, r[1]-r[0]+1)); !errors.Is(err, store.ErrCorrupt) {
 				t.Errorf("%s: %v: %v", name, r, err)
 			}
 		}
@@ -199,12 +199,12 @@ func TestVerifyRagged(t *testing.T) {
 	// A flipped byte of the values of record 600 is found, and named.
 	var offsets [2]int64
 	ds := open(t, path)
-	before, err := ds.RunRagged("tokens", 512, 598, make([]int64, 87))
+	before, err := ds.SliceRagged("tokens", 512, 598, make([]int64, 87))
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := len(before.Bytes())
-	if _, err := ds.RunRagged("tokens", 598, 599, offsets[:]); err != nil || offsets[1] == 0 {
+	if _, err := ds.SliceRagged("tokens", 598, 599, offsets[:]); err != nil || offsets[1] == 0 {
 		t.Fatal(offsets, err)
 	}
 	if err := ds.Close(); err != nil {

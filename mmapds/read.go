@@ -15,7 +15,7 @@ import (
 // Run returns records [a, b) of a field as one array of shape (b-a, record shape...). It
 // touches no memory, unless Options.Verify asks for it. Where Contiguous says no, the records
 // are copied, or inflated, into new memory. The view is valid until Close: see Lifetimes above.
-func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
+func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 	c, err := d.column(field)
 	if err != nil {
 		return tensor.View{}, err

@@ -163,7 +163,7 @@ func (c *column) resident() float64 {
 // for files that the process owns or may write; other files look as if all were in memory. It
 // costs about 256 system calls and no reading. Of a field that does not exist it returns
 // nothing.
-func (d *Dataset) Reads(field string) (how, why string, resident float64) {
+func (d *Dataset) DescribeReads(field string) (how, why string, resident float64) {
 	f, err := d.field(field)
 	if err != nil {
 		return "", "", -1

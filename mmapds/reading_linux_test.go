@@ -58,7 +58,7 @@ func openEvicted(t testing.TB, path string, o mmapds.Options) *mmapds.Dataset {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, in := ds.Reads("x"); in > 0.25 {
+	if _, _, in := ds.DescribeReads("x"); in > 0.25 {
 		t.Skipf("this file system keeps %.0f %% of a file in memory", 100*in)
 	}
 	return ds
@@ -85,7 +85,7 @@ func TestColdGather(t *testing.T) {
 				ds := openCold(t, path, mmapds.Options{Read: read, Verify: checks})
 				for round := range 2 {
 					checkGather(t, ds, indices, size)
-					got, why, in := ds.Reads("x")
+					got, why, in := ds.DescribeReads("x")
 					if got != how[round] || in <= 0 || !strings.Contains(why, "% of the pages are in memory") {
 						t.Errorf("round %d: %q, %q, %v; want %q", round, got, why, in, how[round])
 					}
@@ -115,7 +115,7 @@ func TestColdOver(t *testing.T) {
 		path := bytesDataset(t, size, 100*size)
 		ds := openCold(t, path, mmapds.Options{})
 		checkOver(t, ds, "x", backwards(100))
-		if _, _, in := ds.Reads("x"); in != 1 {
+		if _, _, in := ds.DescribeReads("x"); in != 1 {
 			t.Errorf("%d bytes: %v in memory after all was read", size, in)
 		}
 	}
@@ -142,7 +142,7 @@ func TestHalfColdGather(t *testing.T) {
 	other := openCold(t, path, mmapds.Options{Read: mmapds.Pread}) // reads no more than it must
 	checkGather(t, other, []int{22, 25, 0, 99}, size)
 	checkGather(t, ds, []int{25, 60, 61, 0, 99, 80, 22, 40}, size)
-	if how, why, _ := ds.Reads("x"); how != "mapped and pread" || !strings.Contains(why, "4 records of 97 KiB that were not were read by pread") {
+	if how, why, _ := ds.DescribeReads("x"); how != "mapped and pread" || !strings.Contains(why, "4 records of 97 KiB that were not were read by pread") {
 		t.Errorf("%q, %q", how, why)
 	}
 }
@@ -180,20 +180,20 @@ func TestEvictionIsNoticed(t *testing.T) {
 	if err := ds.Warm("x", 0, ds.Len()); err != nil {
 		t.Fatal(err)
 	}
-	all, err := ds.Run("x", 0, ds.Len())
+	all, err := ds.Slice("x", 0, ds.Len())
 	if err != nil {
 		t.Fatal(err)
 	}
 	unmapPages(t, all.Bytes())
 	evict(t, path)
-	if _, _, in := ds.Reads("x"); in > 0.25 {
+	if _, _, in := ds.DescribeReads("x"); in > 0.25 {
 		t.Skipf("%.0f %% of the pages stay in memory", 100*in)
 	}
 	time.Sleep(300 * time.Millisecond) // a look is due
 	if err := ds.Warm("x", 0, ds.Len()); err != nil {
 		t.Fatal(err)
 	}
-	if _, why, in := ds.Reads("x"); in < 0.95 || !strings.Contains(why, "taken out of memory 1 time") {
+	if _, why, in := ds.DescribeReads("x"); in < 0.95 || !strings.Contains(why, "taken out of memory 1 time") {
 		t.Errorf("%v in memory; %q", in, why)
 	}
 }
@@ -212,11 +212,11 @@ func TestReads(t *testing.T) {
 	if err := ds.Warm("images", 0, 10); err != nil {
 		t.Fatal(err)
 	}
-	how, why, in := ds.Reads("images")
+	how, why, in := ds.DescribeReads("images")
 	if how != "mapped" || in != 1 || !regexp.MustCompile(`^100 % of the pages are in memory; checked at first touch, \d\.\d MB so far, which took [0-9.]+[µm]?s$`).MatchString(why) {
 		t.Errorf("%q, %q, %v", how, why, in)
 	}
-	if how, _, in := ds.Reads("none"); how != "" || in != -1 {
+	if how, _, in := ds.DescribeReads("none"); how != "" || in != -1 {
 		t.Errorf("no such field: %q, %v", how, in)
 	}
 	ds, err := mmapds.OpenWith(h5test.File(t, `
@@ -228,7 +228,7 @@ func TestReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	if _, why, _ := ds.Reads("x"); !strings.Contains(why, "it has no checksums") {
+	if _, why, _ := ds.DescribeReads("x"); !strings.Contains(why, "it has no checksums") {
 		t.Errorf("without checksums: %q", why)
 	}
 	for name, want := range map[string][2]string{
@@ -236,7 +236,7 @@ func TestReads(t *testing.T) {
 		"z": {"inflated", "deflate(4)"},
 		"c": {"copied", "layout chunked cannot be mapped"},
 	} {
-		how, why, in := ds.Reads(name)
+		how, why, in := ds.DescribeReads(name)
 		if how != want[0] || !strings.Contains(why, want[1]) || !strings.Contains(why, "it has no checksums") || in != -1 {
 			t.Errorf("%s: %q, %q, %v", name, how, why, in)
 		}
@@ -252,7 +252,7 @@ func TestReadsOfOddPlaces(t *testing.T) {
 	defer ds.Close()
 	odd := 0
 	for _, spec := range ds.Specs() {
-		how, why, _ := ds.Reads(spec.Name)
+		how, why, _ := ds.DescribeReads(spec.Name)
 		if how == "copied" && strings.Contains(why, "which is no multiple of its element size") {
 			odd++
 		} else if how != "mapped" {

@@ -26,7 +26,7 @@ func TestRecordsAreThoseOfRun(t *testing.T) {
 				t.Fatalf("%d records, error %v", r.Len(), err)
 			}
 			for i := range ds.Len() {
-				want, err := ds.Run(spec.Name, i, i+1)
+				want, err := ds.Slice(spec.Name, i, i+1)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -101,7 +101,7 @@ func BenchmarkOneRecord(b *testing.B) {
 		b.Fatal(err)
 	}
 	dst := make([]byte, size)
-	all, err := ds.Run("x", 0, ds.Len())
+	all, err := ds.Slice("x", 0, ds.Len())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func BenchmarkOneRecord(b *testing.B) {
 			return nil
 		},
 		"Run": func(i int) error {
-			v, err := ds.Run("x", i, i+1)
+			v, err := ds.Slice("x", i, i+1)
 			copy(dst, v.Bytes())
 			return err
 		},

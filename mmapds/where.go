@@ -5,7 +5,7 @@ import "fmt"
 // Where says where a record of a field lies, for people: the file, the shard, and the first byte,
 // or that of the chunk that has it. Of what does not exist it returns "". It reads nothing but, of
 // a ragged field, the offsets.
-func (d *Dataset) Where(field string, record int) string {
+func (d *Dataset) Location(field string, record int) string {
 	if d.Retain() != nil {
 		return ""
 	}

@@ -19,21 +19,21 @@ func TestWhere(t *testing.T) {
 	defer hdf5.Close()
 	for _, ds := range []*mmapds.Dataset{flat, hdf5} {
 		for _, i := range []int{0, 1, ds.Len() / 2, ds.Len() - 1} {
-			v, err := ds.Run("images", i, i+1)
+			v, err := ds.Slice("images", i, i+1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkAt(t, ds.Where("images", i), v.Bytes())
+			checkAt(t, ds.Location("images", i), v.Bytes())
 		}
 	}
 	ragged := open(t, buildRagged(t, 600))
 	defer ragged.Close()
 	for _, i := range []int{0, 50, 333, 599} {
-		v, err := ragged.RunRagged("tokens", i, i+1, make([]int64, 2))
+		v, err := ragged.SliceRagged("tokens", i, i+1, make([]int64, 2))
 		if err != nil {
 			t.Fatal(err)
 		}
-		checkAt(t, ragged.Where("tokens", i), v.Bytes())
+		checkAt(t, ragged.Location("tokens", i), v.Bytes())
 	}
 }
 
@@ -59,23 +59,23 @@ func TestWhereNot(t *testing.T) {
 	ds := open(t, h5test.File(t, `
     f.create_dataset("z", data=np.arange(100), chunks=(10,), compression="gzip")
 `))
-	if a, b, c := ds.Where("z", 10), ds.Where("z", 19), ds.Where("z", 20); a == "" || a != b || b == c {
+	if a, b, c := ds.Location("z", 10), ds.Location("z", 19), ds.Location("z", 20); a == "" || a != b || b == c {
 		t.Errorf("of one chunk %q and %q, of the next %q", a, b, c)
 	}
 	for name, i := range map[string]int{"none": 0, "z": 100} {
-		if got := ds.Where(name, i); got != "" {
+		if got := ds.Location(name, i); got != "" {
 			t.Errorf("%s, record %d: %q", name, i, got)
 		}
 	}
 	if err := ds.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := ds.Where("z", 0); got != "" {
+	if got := ds.Location("z", 0); got != "" {
 		t.Errorf("after Close: %q", got)
 	}
 	ragged := open(t, buildRagged(t, 3))
 	defer ragged.Close()
-	if got := ragged.Where("nothing", 2); got != "" {
+	if got := ragged.Location("nothing", 2); got != "" {
 		t.Errorf("a field without a row: %q", got)
 	}
 }

@@ -11,7 +11,7 @@ func openBytes(path string, batch int) (reader, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := m.d.Run("x", 0, m.d.Len())
+	v, err := m.d.Slice("x", 0, m.d.Len())
 	return &bytesReader{m, v.Bytes()}, err
 }
 

@@ -112,7 +112,7 @@ func (m *mappedReader) read(order []int) error {
 }
 
 func (m *mappedReader) sum() (int64, error) {
-	v, err := m.d.Run("x", 0, m.d.Len())
+	v, err := m.d.Slice("x", 0, m.d.Len())
 	return int64(crc32.ChecksumIEEE(v.Bytes())), err
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // memory copies or writes as many bytes as a gather does, in one piece a batch, to as many
@@ -65,9 +66,9 @@ func (m *memory) clearing() measure.Contender {
 func (b *bench) gather() error {
 	d := b.sets[1]
 	list, loaders, err := contenders(d, false, []variant{
-		{"penstock, no goroutine", loader.Options{Order: loader.Shuffle{}, Workers: loader.Synchronous, Ahead: 3}},
-		{"penstock, 1 worker", loader.Options{Order: loader.Shuffle{}, Workers: 1}},
-		{"penstock, 2 workers", loader.Options{Order: loader.Shuffle{}, Workers: 2}},
+		{"penstock, no goroutine", loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous, Prefetch: 3}},
+		{"penstock, 1 worker", loader.Options{Sampler: sampler.Shuffle{}, Workers: 1}},
+		{"penstock, 2 workers", loader.Options{Sampler: sampler.Shuffle{}, Workers: 2}},
 	})
 	defer closeAll(loaders)
 	if err != nil {
@@ -114,9 +115,9 @@ func (b *bench) normalise() error {
 		return err
 	}
 	list, loaders, err := contenders(d, false, []variant{
-		{"penstock, no goroutine", loader.Options{Order: loader.Shuffle{}, Workers: loader.Synchronous, Ahead: 3, Transforms: ts}},
-		{"penstock, 1 worker", loader.Options{Order: loader.Shuffle{}, Workers: 1, Transforms: ts}},
-		{"penstock, 2 workers", loader.Options{Order: loader.Shuffle{}, Workers: 2, Transforms: ts}},
+		{"penstock, no goroutine", loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous, Prefetch: 3, Transforms: ts}},
+		{"penstock, 1 worker", loader.Options{Sampler: sampler.Shuffle{}, Workers: 1, Transforms: ts}},
+		{"penstock, 2 workers", loader.Options{Sampler: sampler.Shuffle{}, Workers: 2, Transforms: ts}},
 	})
 	defer closeAll(loaders)
 	if err != nil {

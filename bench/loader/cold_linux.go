@@ -17,6 +17,7 @@ import (
 
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -160,7 +161,7 @@ func (c *coldBench) epoch(workers int, read mmapds.Reading) error {
 	}
 	defer ds.Close()
 	c.round++
-	ld, err := loader.New(ds, loader.Options{BatchSize: c.d.batch, Order: loader.Shuffle{}, Seed: c.round, Workers: workers})
+	ld, err := loader.New(ds, loader.Options{BatchSize: c.d.batch, Sampler: sampler.Shuffle{}, Seed: c.round, Workers: workers})
 	if err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/internal/uncounted"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -25,7 +26,7 @@ func (b *bench) counted() error {
 			{d.name + "-byte records, gathered", loader.Options{}},
 			{d.name + "-byte records, made float32", loader.Options{Transforms: ts}},
 		} {
-			v.o.Order, v.o.Workers = loader.Shuffle{}, loader.Synchronous
+			v.o.Sampler, v.o.Workers = sampler.Shuffle{}, loader.Synchronous
 			row, err := counting(*d, v, 15*b.o.rounds)
 			if err != nil {
 				return err

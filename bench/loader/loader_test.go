@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/internal/uncounted"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 )
@@ -41,8 +42,8 @@ func TestContenders(t *testing.T) {
 	}
 	list, loaders, err := contenders(d, true, []variant{
 		{"in order", loader.Options{}},
-		{"shuffled", loader.Options{Order: loader.Shuffle{}}},
-		{"normalised", loader.Options{Order: loader.Shuffle{}, Transforms: ts}},
+		{"shuffled", loader.Options{Sampler: sampler.Shuffle{}}},
+		{"normalised", loader.Options{Sampler: sampler.Shuffle{}, Transforms: ts}},
 	})
 	defer closeAll(loaders)
 	if err != nil {
@@ -88,7 +89,7 @@ func TestPlain(t *testing.T) {
 		last := d.n/d.batch - 1
 		got := rings[last%n][last/n%len(rings[0])][d.size():]
 		want := p.order[last*d.batch+1]
-		if v, err := d.ds.Run("x", want, want+1); err != nil || !bytes.HasPrefix(got, v.Bytes()) {
+		if v, err := d.ds.Slice("x", want, want+1); err != nil || !bytes.HasPrefix(got, v.Bytes()) {
 			t.Errorf("%d goroutines: the second record of the last batch is another, %v", n, err)
 		}
 	}
@@ -116,7 +117,7 @@ func TestVerifying(t *testing.T) {
 // What is compared to know the price of statistics differs in them alone.
 func TestCounting(t *testing.T) {
 	d := small(t)
-	row, err := counting(*d, variant{"gathered", loader.Options{Order: loader.Shuffle{}, Workers: loader.Synchronous}}, 3)
+	row, err := counting(*d, variant{"gathered", loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous}}, 3)
 	if err != nil || len(row) != 6 {
 		t.Fatalf("%q, %v", row, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 )
@@ -47,7 +48,7 @@ func firstBatch(path string, batch int) error {
 		return err
 	}
 	defer ds.Close()
-	ld, err := loader.New(ds, loader.Options{BatchSize: batch, Order: loader.Shuffle{}})
+	ld, err := loader.New(ds, loader.Options{BatchSize: batch, Sampler: sampler.Shuffle{}})
 	if err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func firstBatch(path string, batch int) error {
 func shuffleSetup() {
 	const n = 1_000_000_000
 	var batch [256]int
-	loader.Shuffle{}.Epoch(n, 1, 2).Fill(n/2, batch[:])
+	sampler.Shuffle{}.Epoch(n, 1, 2).Fill(n/2, batch[:])
 	runtime.KeepAlive(batch[0])
 }
 

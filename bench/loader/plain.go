@@ -17,7 +17,7 @@ type plain struct {
 }
 
 func newPlain(d *dataset) (*plain, error) {
-	all, err := d.ds.Run("x", 0, d.n)
+	all, err := d.ds.Slice("x", 0, d.n)
 	if err != nil {
 		return nil, err
 	}

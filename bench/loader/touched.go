@@ -6,15 +6,16 @@ import (
 
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // touched compares epochs of both datasets, in order or shuffled, with the peers, and with a loop
 // that does no more than must be; everyone touches every cache line of every batch.
 func (b *bench) touched(order string) error {
-	var o loader.Order = loader.Sequential{}
+	var o sampler.Sampler = sampler.Sequential{}
 	limit := (*plain).reading
 	if order == "shuffled" {
-		o, limit = loader.Shuffle{}, (*plain).copying
+		o, limit = sampler.Shuffle{}, (*plain).copying
 	}
 	for _, d := range b.sets {
 		p, err := newPlain(d)
@@ -22,9 +23,9 @@ func (b *bench) touched(order string) error {
 			return err
 		}
 		list, loaders, err := contenders(d, true, []variant{
-			{"penstock, 1 worker", loader.Options{Order: o, Workers: 1}},
-			{"penstock, no goroutine", loader.Options{Order: o, Workers: loader.Synchronous}},
-			{"penstock, 2 workers", loader.Options{Order: o, Workers: 2}},
+			{"penstock, 1 worker", loader.Options{Sampler: o, Workers: 1}},
+			{"penstock, no goroutine", loader.Options{Sampler: o, Workers: loader.Synchronous}},
+			{"penstock, 2 workers", loader.Options{Sampler: o, Workers: 2}},
 		})
 		if err == nil {
 			err = b.against(d, order, "touch", append(list, limit(p)), loaders)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -40,7 +41,7 @@ func verifying(d dataset, path string, rounds int) (rows [][]string, err error) 
 			return nil, err
 		}
 		defer d.ds.Close() // it was only read
-		c, ld, err := epochs(d.name+"-byte records, "+way.name, &d, loader.Options{Order: loader.Shuffle{}, Workers: loader.Synchronous}, false)
+		c, ld, err := epochs(d.name+"-byte records, "+way.name, &d, loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous}, false)
 		if err != nil {
 			return nil, err
 		}

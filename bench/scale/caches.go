@@ -4,7 +4,7 @@ import (
 	"container/list"
 	"fmt"
 
-	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // How many records the dataset is scaled down to, and the caches with it: what a cache hits
@@ -22,18 +22,18 @@ func caches(s scenario) error {
 	batch := simulated / steps
 	for _, p := range []struct {
 		name  string
-		order loader.Order
+		order sampler.Sampler
 		run   int
 	}{
-		{"Shuffle", loader.Shuffle{}, 1},
-		{"RunShuffle(64)", loader.RunShuffle{Run: 64}, 64},
-		{fmt.Sprintf("Regions(%d)", s.hosts()), loader.Regions{Count: s.hosts(), Batch: batch}, 1},
-		{fmt.Sprintf("Regions(%d) of RunShuffle(64)", s.hosts()), loader.Regions{Count: s.hosts(), Batch: batch, Inner: loader.RunShuffle{Run: 64}}, 64},
+		{"Shuffle", sampler.Shuffle{}, 1},
+		{"Block(64)", sampler.Block{Size: 64}, 64},
+		{fmt.Sprintf("Regions(%d)", s.hosts()), sampler.Regions{Count: s.hosts(), Batch: batch}, 1},
+		{fmt.Sprintf("Regions(%d) of Block(64)", s.hosts()), sampler.Regions{Count: s.hosts(), Batch: batch, Inner: sampler.Block{Size: 64}}, 64},
 	} {
 		hits := hitRates(s, p.order, p.run, share, 20)
 		miss := 1 - hits[19]
 		rows = append(rows, []string{
-			p.name, fmt.Sprintf("%.3f", loader.Randomness(p.order, simulated, batch, 42)),
+			p.name, fmt.Sprintf("%.3f", sampler.Randomness(p.order, simulated, batch, 42)),
 			percent(hits[1]), percent(hits[4]), percent(hits[19]), size(miss * s.bytes()),
 			scaled(miss*rate/float64(p.run), ""), size(miss*rate*float64(s.recordBytes)/float64(s.hosts())) + "/s",
 		})
@@ -45,7 +45,7 @@ func caches(s scenario) error {
 
 // hitRates returns, for each epoch, the share of the first host's reads that its cache has.
 // Records of a run are read, and kept, together.
-func hitRates(s scenario, order loader.Order, run int, share float64, epochs int) []float64 {
+func hitRates(s scenario, order sampler.Sampler, run int, share float64, epochs int) []float64 {
 	c := newLRU(max(1, int(share*simulated)/run))
 	dst := make([]int, simulated/steps/s.hosts()) // of the host in a global batch
 	rates := make([]float64, epochs)

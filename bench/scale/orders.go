@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // policies are the orders that are compared: an exact shuffle, and shuffled runs.
 var policies = []struct {
 	name  string
-	order loader.Order
+	order sampler.Sampler
 	run   int
 }{
-	{"Shuffle", loader.Shuffle{}, 1},
-	{"RunShuffle(8)", loader.RunShuffle{Run: 8}, 8},
-	{"RunShuffle(64)", loader.RunShuffle{Run: 64}, 64},
-	{"RunShuffle(512)", loader.RunShuffle{Run: 512}, 512},
+	{"Shuffle", sampler.Shuffle{}, 1},
+	{"Block(8)", sampler.Block{Size: 8}, 8},
+	{"Block(64)", sampler.Block{Size: 64}, 64},
+	{"Block(512)", sampler.Block{Size: 512}, 512},
 }
 
 // orders measures an epoch's set-up, its walk and a jump into it; and what it asks of an object
@@ -39,8 +40,8 @@ func orders(s scenario) error {
 		gets := float64(s.records) / float64(p.run)
 		rows = append(rows, []string{
 			p.name, setup.String(), fmt.Sprintf("%.0f ns", walk), jump.Round(10 * time.Nanosecond).String(),
-			fmt.Sprintf("%.3f", loader.Randomness(p.order, s.records, s.batch, seed)),
-			fmt.Sprintf("%.3f", loader.Randomness(p.order, s.records, global, seed)),
+			fmt.Sprintf("%.3f", sampler.Randomness(p.order, s.records, s.batch, seed)),
+			fmt.Sprintf("%.3f", sampler.Randomness(p.order, s.records, global, seed)),
 			scaled(gets, ""), fmt.Sprintf("$%.2f", gets/1000*s.get),
 			scaled(s.rate*float64(s.ranks)/float64(p.run), ""), size(float64(s.recordBytes * p.run)),
 		})
@@ -50,7 +51,7 @@ func orders(s scenario) error {
 }
 
 // walked returns nanoseconds a record in order, and the time of a jump to anywhere.
-func walked(seq loader.Sequence) (walk float64, jump time.Duration) {
+func walked(seq sampler.Sequence) (walk float64, jump time.Duration) {
 	const n, jumps = 1 << 20, 1000
 	dst := make([]int, 1024)
 	began := time.Now()

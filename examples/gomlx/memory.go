@@ -5,7 +5,7 @@ import (
 
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/gomlx/gomlx/ml/train"
-	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -18,7 +18,7 @@ type memory struct {
 	images []uint8
 	labels []int64
 	axes   []int // of an image
-	order  loader.Order
+	order  sampler.Sampler
 	n      int
 	seed   uint64
 	batch  int
@@ -35,7 +35,7 @@ func newMemory(c config, t *task) *memory {
 func all[T tensor.Element](ds *mmapds.Dataset, f store.Field) []T {
 	var out []T
 	for i := range ds.Len() {
-		v, err := ds.Run(f.Name, i, i+1)
+		v, err := ds.Slice(f.Name, i, i+1)
 		if err != nil {
 			panic(err) // the dataset is open, and has that record
 		}

@@ -116,7 +116,7 @@ func teach(c config, t *task, backend compute.Backend, store *model.Store, saved
 
 // judge counts the held-out images that the network is right about.
 func judge(t *task, backend compute.Backend, store *model.Store) (right, judged int, err error) {
-	ds, err := gomlxds.New(t.test, loader.Options{BatchSize: 250, Order: t.judged}, gomlxds.Config{
+	ds, err := gomlxds.New(t.test, loader.Options{BatchSize: 250, Sampler: t.judged}, gomlxds.Config{
 		Backend: backend, Inputs: []string{t.image.Name}, Labels: []string{t.label.Name}, Mask: true,
 	})
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -15,18 +16,18 @@ import (
 type task struct {
 	train, test   *mmapds.Dataset // may be the same
 	image, label  store.Field
-	order, judged loader.Order // of the records of train and test
+	order, judged sampler.Sampler // of the records of train and test
 }
 
 func openTask(c config) (*task, error) {
-	t := &task{order: loader.Shuffle{}, judged: loader.Sequential{}}
+	t := &task{order: sampler.Shuffle{}, judged: sampler.Sequential{}}
 	var err error
 	if t.train, err = mmapds.Open(c.data); err != nil {
 		return nil, err
 	}
 	t.test = t.train
 	if c.test == "" {
-		t.order, t.judged = loader.Split{To: 0.9, Inner: loader.Shuffle{}}, loader.Split{From: 0.9, To: 1}
+		t.order, t.judged = sampler.Split{To: 0.9, Inner: sampler.Shuffle{}}, sampler.Split{From: 0.9, To: 1}
 	} else if t.test, err = mmapds.Open(c.test); err != nil {
 		return nil, errors.Join(err, t.train.Close())
 	}
@@ -65,7 +66,7 @@ func (t *task) size() (h, w int) {
 
 // options are how training records are loaded.
 func (t *task) options(c config) (loader.Options, error) {
-	o := loader.Options{BatchSize: c.batch, Order: t.order, Seed: c.seed, DropLast: true}
+	o := loader.Options{BatchSize: c.batch, Sampler: t.order, Seed: c.seed, DropLast: true}
 	if !c.flip {
 		return o, nil
 	}

@@ -1,18 +1,20 @@
 package main
 
-import "github.com/penstock/penstock/loader"
+import (
+	"github.com/penstock/penstock/loader/sampler"
+)
 
-// fold is a loader.Order over a part of the records: all but every k-th, or only those.
+// fold is a sampler.Sampler over a part of the records: all but every k-th, or only those.
 // Datasets made from image folders are sorted by class, so that a cut in one place would
 // hold out whole classes; every k-th record takes its share of each.
 type fold struct {
 	k     int
-	held  bool         // only every k-th, not the others
-	inner loader.Order // of the records in the part
+	held  bool            // only every k-th, not the others
+	inner sampler.Sampler // of the records in the part
 }
 
-// Epoch implements loader.Order.
-func (f fold) Epoch(n int, seed uint64, epoch int) loader.Sequence {
+// Epoch implements sampler.Sampler.
+func (f fold) Epoch(n int, seed uint64, epoch int) sampler.Sequence {
 	m := n / f.k
 	if !f.held {
 		m = n - m
@@ -21,8 +23,8 @@ func (f fold) Epoch(n int, seed uint64, epoch int) loader.Sequence {
 }
 
 type foldSequence struct {
-	loader.Sequence // positions within the part
-	fold            fold
+	sampler.Sequence // positions within the part
+	fold             fold
 }
 
 // Fill implements loader.Sequence.

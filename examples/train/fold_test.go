@@ -5,14 +5,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // The two parts must be all records, each once, whatever n and k.
 func TestFoldParts(t *testing.T) {
 	for _, n := range []int{5, 6, 20, 23, 5000} {
 		for _, k := range []int{2, 3, 5} {
-			for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+			for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 				t.Run(fmt.Sprintf("%d %d %T", n, k, order), func(t *testing.T) {
 					held := records(fold{k, true, order}, n)
 					all := append(records(fold{k, false, order}, n), held...)
@@ -41,7 +41,7 @@ func records(f fold, n int) []int {
 }
 
 func TestFoldShuffles(t *testing.T) {
-	f := fold{5, false, loader.Shuffle{}}
+	f := fold{5, false, sampler.Shuffle{}}
 	a := records(f, 1000)
 	if slices.IsSorted(a) {
 		t.Error("the part is not shuffled")

@@ -77,7 +77,7 @@ func (d *images) measure() error {
 // nameClasses takes the recorded names, or makes some from the labels.
 func (d *images) nameClasses() error {
 	d.classes = d.label.Classes
-	labels, err := d.Run(d.label.Name, 0, d.Len())
+	labels, err := d.Slice(d.label.Name, 0, d.Len())
 	if err != nil {
 		return err
 	}

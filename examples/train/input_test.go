@@ -17,7 +17,7 @@ func TestNormalises(t *testing.T) {
 		s.Fields[0].Normalization = &store.Normalization{Scale: 255, Mean: mean, Std: std}
 	})
 	x := firstBatch(t, d, none, 0)
-	view, err := d.Run("images", 0, 8)
+	view, err := d.Slice("images", 0, 8)
 	if err != nil {
 		t.Fatal(err)
 	}

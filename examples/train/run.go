@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/examples/train/internal/cnn"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -52,7 +53,7 @@ type session struct {
 
 func newSession(c config, d, judge *images) (*session, error) {
 	s := &session{c: c, d: d}
-	var learn, held loader.Order = loader.Shuffle{}, loader.Sequential{}
+	var learn, held sampler.Sampler = sampler.Shuffle{}, sampler.Sequential{}
 	if c.judgedBy() == "" {
 		learn, held = fold{c.holdout, false, learn}, fold{c.holdout, true, held}
 		if d.Len() < c.holdout {
@@ -61,8 +62,8 @@ func newSession(c config, d, judge *images) (*session, error) {
 	}
 	names := []string{c.images, c.labels}
 	var err, err2 error
-	s.learn, err = loader.New(d, loader.Options{BatchSize: c.batch, Order: learn, Seed: c.seed, Fields: names})
-	s.held, err2 = loader.New(judge, loader.Options{BatchSize: c.batch, Order: held, Fields: names})
+	s.learn, err = loader.New(d, loader.Options{BatchSize: c.batch, Sampler: learn, Seed: c.seed, Fields: names})
+	s.held, err2 = loader.New(judge, loader.Options{BatchSize: c.batch, Sampler: held, Fields: names})
 	if err := errors.Join(err, err2); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ var layers = [][]place{
 		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
 		{"internal/uncounted", "a switch that the loader and its benchmark share"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
+		{"loader/internal/digest", "short names of parameters, whatever they are of"},
 		{"internal/rank", "who a process is among others, as its launcher says"},
 		{"cmd/internal/vfs", "files by path, wherever they lie; it knows no place but the system's"},
 		{"internal/suggest", "names that were mistyped, wherever"},
@@ -39,6 +40,7 @@ var layers = [][]place{
 	{
 		{"internal/testkit/h5test", "asks h5py, for tests of every package that reads or writes HDF5"},
 		{"remote/cloud", "the SDKs of the clouds behind package remote's Bucket"},
+		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
 		{"internal/kernel", "kernels over slices; decode and transforms both need them"},
 		{"internal/hdf5/filter", "what HDF5's filters compute, over slices"},
 		{"internal/sys/mmap", "maps files, whatever is in them"},
@@ -46,6 +48,7 @@ var layers = [][]place{
 		{"internal/hdf5/meta", "says where bytes lie in an HDF5 file, and reads none of the records"},
 	},
 	{
+		{"internal/permute", "random permutations of numbers, whatever is shuffled by them"},
 		{"transforms", "sample to sample: no files, no formats"},
 		{"store", "datasets as files; it must not know who fills them or who maps them"},
 		{"internal/hdf5/chunk", "chunks of HDF5 files out of their filters, wherever they go"},
@@ -55,6 +58,7 @@ var layers = [][]place{
 		{"cmd/internal/bucketfs", "a bucket as a file system, whatever is in it"},
 		{"cmd/internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
 		{"internal/imagefile", "image files to the pixels that transforms work on, in one pass"},
+		{"loader/sampler", "orders of record numbers; it knows no Source"},
 		{"mmapds", "store says where records lie, mmapds maps them"},
 		{"internal/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 	},
@@ -68,6 +72,7 @@ var layers = [][]place{
 		{"cmd/internal/datasetarg", "lets commands take URLs"},
 	},
 	{
+		{"loader/combine", "Sources made of Sources"},
 		{"loader/cuda", "a Device of the loader, on a driver that is opened at run time: no C"},
 		{"cmd/internal/preprocess", "joins source, decode, transforms and a writer"},
 		{"cmd/internal/inspect", "looks at what a writer made"},
@@ -110,13 +115,15 @@ var only = map[string][]string{
 // public lists the packages that users' programs import, and all modules that they bring
 // with them: no more, as whoever imports a loader wants nothing else. None needs C.
 var public = map[string][]string{
-	"tensor":        nil,
-	"transforms":    {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
-	"store":         {"golang.org/x/sys"},
-	"loader":        {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
-	"remote":        nil,
-	"remote/mirror": {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
-	"mmapds":        {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
+	"tensor":         nil,
+	"transforms":     {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
+	"store":          {"golang.org/x/sys"},
+	"loader/sampler": {"golang.org/x/sys"},
+	"loader/combine": {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
+	"loader":         {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
+	"remote":         nil,
+	"remote/mirror":  {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
+	"mmapds":         {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
 }
 
 // builds are the variants of the module, as what each adds to the command and environment.

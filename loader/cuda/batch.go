@@ -81,8 +81,8 @@ func (b Batch) Device() *Device { return b.slot().dev }
 // as the Batch and must not be written to.
 func (b Batch) Indices() []int { return b.slot().indices }
 
-// Valid says of each record whether it counts, as loader.Batch.Valid does.
-func (b Batch) Valid() []bool { return b.slot().valid }
+// Mask says of each record whether it counts, as loader.Batch.Mask does.
+func (b Batch) Mask() []bool { return b.slot().valid }
 
 // Len returns the number of records.
 func (b Batch) Len() int { return len(b.slot().indices) }
@@ -141,7 +141,7 @@ func (b Batch) Done(stream Stream) error {
 }
 
 // Keep makes the batch valid beyond its loop body and its epoch, until Done. At most
-// Options.Ahead batches of a device can be held: one more is an error, which wraps ErrKept.
+// Options.Prefetch batches of a device can be held: one more is an error, which wraps ErrKept.
 func (b Batch) Keep() error {
 	s := b.slot()
 	if err := s.retain(); err != nil {
@@ -185,7 +185,7 @@ func (s *slot) retain() error {
 	if s.retained {
 		return nil
 	}
-	if s.lane.held == s.p.opts.Ahead {
+	if s.lane.held == s.p.opts.Prefetch {
 		return fmt.Errorf("cuda: device %d: batch %d: %w", s.dev.ordinal, s.step, ErrKept)
 	}
 	s.retained = true

@@ -194,7 +194,7 @@ func (d *Device) Close() error {
 	}
 	d.closed = true
 	if d.users > 0 {
-		return fmt.Errorf("cuda: device %d: close: %d Prefetchers, Streams or buffers of it are still open; close them, and the Loader whose Memory it gave, first", d.ordinal, d.users)
+		return fmt.Errorf("cuda: device %d: close: %d Prefetchers, Streams or buffers of it are still open; close them, and the Loader whose Allocator it gave, first", d.ordinal, d.users)
 	}
 	return d.releaseIfIdle()
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 	"golang.org/x/sys/unix"
 )
@@ -52,9 +53,9 @@ func mapSource(t testing.TB, n int, shape tensor.Shape, flag int) *mappedSource 
 func (m *mappedSource) Contiguous(string, int, int) bool { return !m.pieces }
 
 // runDirect makes two epochs with images from the dataset's own memory.
-func runDirect(t *testing.T, src *mappedSource, order loader.Order) Stats {
+func runDirect(t *testing.T, src *mappedSource, order sampler.Sampler) Stats {
 	t.Helper()
-	c := config{src: src, loader: loader.Options{BatchSize: 8, Order: order, Fields: []string{"labels"}}}
+	c := config{src: src, loader: loader.Options{BatchSize: 8, Sampler: order, Fields: []string{"labels"}}}
 	c.opts = Options{Fields: []string{"labels"}, Direct: Direct{src, []string{"images"}}}
 	r := c.mustOpen(t)
 	defer r.mustClose(t)
@@ -81,13 +82,13 @@ func TestDirect(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		shape  tensor.Shape
-		order  loader.Order
+		order  sampler.Sampler
 		direct bool
 	}{
 		{"small, in order", small, nil, true},
-		{"small, shuffled", small, loader.Shuffle{}, false},
+		{"small, shuffled", small, sampler.Shuffle{}, false},
 		{"large, in order", large, nil, true},
-		{"large, shuffled", large, loader.Shuffle{}, true},
+		{"large, shuffled", large, sampler.Shuffle{}, true},
 	} {
 		for mode, lazy := range modes {
 			t.Run(mode+"/"+c.name, func(t *testing.T) {

@@ -74,7 +74,7 @@ var deleter = sync.OnceValue(func() uintptr {
 // stream: the stream has been made to wait for the batch. The field stays valid beyond the
 // loop body, as by Keep, until the library calls the Deleter, or Delete is called if no
 // library ever got it; what the stream has then is still waited for. The batch itself needs
-// its own Done as ever. At most Options.Ahead batches of a device can be held: one more is
+// its own Done as ever. At most Options.Prefetch batches of a device can be held: one more is
 // an error, which wraps ErrKept.
 func (b Batch) DLPack(name string, stream Stream) (*DLManagedTensor, error) {
 	return pack(b, name, stream, func(t DLTensor) DLManagedTensor {

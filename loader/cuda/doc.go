@@ -8,7 +8,7 @@
 //		... // range over the Loader itself
 //	}
 //	defer dev.Close()
-//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Order: loader.Shuffle{}, Memory: dev.Memory()})
+//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Sampler: sampler.Shuffle{}, Allocator: dev.Allocator()})
 //	defer ld.Close()
 //	pf, err := cuda.New(ld, cuda.Options{
 //		Devices:   []*cuda.Device{dev},
@@ -28,7 +28,7 @@
 //
 // # The pipeline
 //
-// A batch lives in a slot: memory of a device, a stream, two events. Ahead+1 slots a device
+// A batch lives in a slot: memory of a device, a stream, two events. Prefetch+1 slots a device
 // go round.
 //
 //	Loader's workers   gather into page-locked memory             batch k+3
@@ -46,10 +46,10 @@
 //
 // # Memory
 //
-// A device holds (Ahead+1) times the bytes of a batch, those of normalised fields before and
-// after. On the host there is the Loader's ring, page-locked by Device.Memory. Without that,
+// A device holds (Prefetch+1) times the bytes of a batch, those of normalised fields before and
+// after. On the host there is the Loader's ring, page-locked by Device.Allocator. Without that,
 // the driver would copy such memory twice and hold up the host meanwhile: a Prefetcher then
-// has page-locked memory of its own, another (Ahead+1) batches, to which it copies first.
+// has page-locked memory of its own, another (Prefetch+1) batches, to which it copies first.
 // Direct reads the dataset's own mapping instead, where that can be page-locked. Stats says
 // how many bytes went which way, and what was refused and why.
 //
@@ -59,7 +59,7 @@
 // description is JSON, and goes by whatever the two have. Imports, or penstock.cuda there,
 // maps the memory in place, and the other process says when its work on the batch is done;
 // Done comes then. Events are not shared: a batch is given when it is on the device, and is
-// taken back when nobody works on it, both known to a host that has Ahead batches to do
+// taken back when nobody works on it, both known to a host that has Prefetch batches to do
 // meanwhile. What was mapped is closed, or the other process has ended, before the Prefetcher
 // is closed; a process that dies takes nothing with it but the batches that it had.
 //

@@ -18,9 +18,9 @@ var ErrClosed = errors.New("closed")
 // Prefetcher is still being iterated.
 var ErrBusy = errors.New("another epoch of this Prefetcher is still being iterated; leave that loop first")
 
-// ErrKept is wrapped by the error of Keep and DLPack when Options.Ahead batches of a device
+// ErrKept is wrapped by the error of Keep and DLPack when Options.Prefetch batches of a device
 // are held beyond their loop bodies.
-var ErrKept = errors.New("as many batches are held as Options.Ahead allows; end one by Done, or raise Ahead")
+var ErrKept = errors.New("as many batches are held as Options.Prefetch allows; end one by Done, or raise Prefetch")
 
 // Result is a CUresult: what a function of the driver returned. 0 is success.
 type Result int32
@@ -59,7 +59,7 @@ func (e *Error) Error() string {
 
 // hints say what to do about a Result.
 var hints = map[Result]string{
-	outOfMemory:   "lower Ahead or the batch size",
+	outOfMemory:   "lower Prefetch or the batch size",
 	stubLibrary:   "this is the toolkit's stub of libcuda.so.1, not the driver: take its folder out of LD_LIBRARY_PATH",
 	noDevice:      "see whether nvidia-smi lists one, and what CUDA_VISIBLE_DEVICES says",
 	invalidDevice: "Count says how many devices there are",

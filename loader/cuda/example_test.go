@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/cuda"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -31,7 +32,7 @@ func onDevice(src loader.Source) (records int, err error) {
 		return 0, err
 	}
 	defer dev.Close()
-	ld, err := loader.New(src, loader.Options{BatchSize: 4, Order: loader.Shuffle{}, Memory: dev.Memory()})
+	ld, err := loader.New(src, loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Allocator: dev.Allocator()})
 	if err != nil {
 		return 0, err
 	}
@@ -56,7 +57,7 @@ func onDevice(src loader.Source) (records int, err error) {
 }
 
 func onHost(src loader.Source) (records int, err error) {
-	ld, err := loader.New(src, loader.Options{BatchSize: 4, Order: loader.Shuffle{}})
+	ld, err := loader.New(src, loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}})
 	if err != nil {
 		return 0, err
 	}
@@ -80,7 +81,7 @@ func (squares) Specs() []tensor.Spec            { return []tensor.Spec{spec} }
 func (squares) Prefetch(string, int, int) error { return nil }
 func (squares) Retain() error                   { return nil }
 func (squares) Release()                        {}
-func (squares) Run(_ string, a, b int) (tensor.View, error) {
+func (squares) Slice(_ string, a, b int) (tensor.View, error) {
 	x := make([]byte, 0, b-a)
 	for i := a; i < b; i++ {
 		x = append(x, byte(i*i))

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -44,7 +45,7 @@ func TestGPUData(t *testing.T) {
 		for _, unpinned := range []bool{false, true} {
 			t.Run(fmt.Sprintf("devices=%d/unpinned=%v", devices, unpinned), func(t *testing.T) {
 				c := config{src: src, devices: devices, unpinned: unpinned, opts: Options{Fields: both}}
-				c.loader = loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 5, Workers: 2, Ahead: max(2, devices)}
+				c.loader = loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 5, Workers: 2, Prefetch: max(2, devices)}
 				testEpochs(t, c, src)
 			})
 		}
@@ -63,7 +64,7 @@ func TestGPUNormalize(t *testing.T) {
 // on the device and the system, and is printed.
 func TestGPUDirect(t *testing.T) {
 	gpus(t)
-	for name, order := range map[string]loader.Order{"in order": nil, "shuffled": loader.Shuffle{}} {
+	for name, order := range map[string]sampler.Sampler{"in order": nil, "shuffled": sampler.Shuffle{}} {
 		t.Run(name, func(t *testing.T) {
 			st := runDirect(t, newMappedSource(t, 200, tensor.Shape{3, 256, 200}), order)
 			t.Logf("%+v: %d bytes direct, %d staged", st.Direct[0], st.DirectBytes, st.StagedBytes)
@@ -194,8 +195,8 @@ func BenchmarkGPUPrefetch(b *testing.B) {
 }
 
 func benchConfig(src *mappedSource, unpinned, direct bool) config {
-	c := config{src: src, unpinned: unpinned, opts: Options{Fields: both, Ahead: 3}}
-	c.loader = loader.Options{BatchSize: benchBatch, Order: loader.Shuffle{}, Ahead: 4}
+	c := config{src: src, unpinned: unpinned, opts: Options{Fields: both, Prefetch: 3}}
+	c.loader = loader.Options{BatchSize: benchBatch, Sampler: sampler.Shuffle{}, Prefetch: 4}
 	if direct {
 		c.loader.Fields = []string{"labels"}
 		c.opts.Fields = []string{"labels"}

@@ -53,7 +53,7 @@ func (m *memory) field(name string) (tensor.Spec, []byte) {
 	return m.Specs()[1], m.labels
 }
 
-func (m *memory) Run(field string, a, b int) (tensor.View, error) {
+func (m *memory) Slice(field string, a, b int) (tensor.View, error) {
 	spec, data := m.field(field)
 	r := spec.RecordBytes()
 	return tensor.Of(spec, b-a, data[a*r:b*r]), nil
@@ -118,7 +118,7 @@ func (c config) open() (*rig, error) {
 		r.streams = append(r.streams, s)
 	}
 	if !c.unpinned {
-		c.loader.Memory = r.devices[0].Memory()
+		c.loader.Allocator = r.devices[0].Allocator()
 	}
 	var err error
 	if r.ld, err = loader.New(c.src, c.loader); err != nil {

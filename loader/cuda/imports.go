@@ -25,7 +25,7 @@ import (
 //
 // The field is on the device when Open returns, so that no stream has to wait for it. The
 // host has to wait for the work on it before the giving process is told, as that gives the
-// memory the next batch then; meanwhile it has Ahead more.
+// memory the next batch then; meanwhile it has Prefetch more.
 type Imports struct {
 	dev *Device
 

@@ -68,7 +68,7 @@ func TestImportsRagged(t *testing.T) {
 	for mode, lazy := range modes {
 		t.Run(mode, func(t *testing.T) {
 			useFake(t, setting{lazy: lazy})
-			c := config{src: newWords(41), unpinned: true, opts: Options{Fields: []string{"tokens", "tokens.offsets"}, Ahead: 1}}
+			c := config{src: newWords(41), unpinned: true, opts: Options{Fields: []string{"tokens", "tokens.offsets"}, Prefetch: 1}}
 			c.loader.BatchSize = 6
 			r := c.mustOpen(t)
 			other := startProcess(t, self("receive"))
@@ -103,7 +103,7 @@ func TestImportsRagged(t *testing.T) {
 // What cannot be mapped is told by why, and what to do.
 func TestImportsRefused(t *testing.T) {
 	useFake(t, setting{devices: 2})
-	r := config{src: newSource(30, tensor.Shape{16}), devices: 2, opts: Options{Fields: both, Ahead: 2}}.sized(5).mustOpen(t)
+	r := config{src: newSource(30, tensor.Shape{16}), devices: 2, opts: Options{Fields: both, Prefetch: 2}}.sized(5).mustOpen(t)
 	defer r.mustClose(t)
 	im := newImports(t, r.devices[0])
 	other := newImports(t, r.devices[1])

@@ -249,7 +249,7 @@ func TestRagged(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			useFake(t, setting{lazy: lazy})
 			src := newWords(41)
-			c := config{src: src, unpinned: true, opts: Options{Fields: []string{"tokens", "tokens.offsets"}, Ahead: 1}}
+			c := config{src: src, unpinned: true, opts: Options{Fields: []string{"tokens", "tokens.offsets"}, Prefetch: 1}}
 			c.loader.BatchSize = 6
 			r := c.mustOpen(t)
 			defer r.mustClose(t)

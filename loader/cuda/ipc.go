@@ -31,7 +31,7 @@ var thisProcess = sync.OnceValue(rand.Text)
 // then comes the batch's Done; a process that has ended is done. The Prefetcher must not be
 // closed before the other process has closed its Imports, or has ended.
 //
-// There are Ahead+1 handles a device in all, which come round: the other process maps each
+// There are Prefetch+1 handles a device in all, which come round: the other process maps each
 // once. Memory that was given away is kept until the Prefetcher is closed, also where a
 // field of variable length has outgrown it. The driver shares memory in blocks of 2 MiB: what
 // else of this process lies in the same one, the other process can see.

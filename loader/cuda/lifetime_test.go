@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -19,7 +20,7 @@ import (
 func small(src loader.Source) config {
 	return config{
 		src: src, opts: Options{Fields: both},
-		loader: loader.Options{BatchSize: 5, Order: loader.Shuffle{}, Ahead: 2},
+		loader: loader.Options{BatchSize: 5, Sampler: sampler.Shuffle{}, Prefetch: 2},
 	}
 }
 
@@ -289,7 +290,7 @@ func TestStale(t *testing.T) {
 	}
 	for name, b := range map[string]Batch{"zero": {}, "left": left, "done": done} {
 		for what, use := range map[string]func(){
-			"Field": func() { b.Field("images") }, "Indices": func() { b.Indices() }, "Valid": func() { b.Valid() },
+			"Field": func() { b.Field("images") }, "Indices": func() { b.Indices() }, "Mask": func() { b.Mask() },
 			"Len": func() { b.Len() }, "Step": func() { b.Step() }, "Epoch": func() { b.Epoch() }, "Device": func() { b.Device() },
 			"Ready": func() { b.Ready() }, "Stream": func() { b.Stream() }, "Wait": func() { _ = b.Wait(0) },
 			"Synchronize": func() { _ = b.Synchronize() }, "Done": func() { _ = b.Done(0) }, "Keep": func() { _ = b.Keep() },
@@ -317,7 +318,7 @@ func TestDeviceClose(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := d.Memory()
+	m := d.Allocator()
 	b, err := m.Alloc(100)
 	if err != nil {
 		t.Fatal(err)
@@ -342,7 +343,7 @@ func TestBrokenRecord(t *testing.T) {
 	src := newSource(30, tensor.Shape{16})
 	src.broken = 17
 	c := small(src)
-	c.loader.Order = nil
+	c.loader.Sampler = nil
 	r := c.mustOpen(t)
 	defer r.mustClose(t)
 	n := 0

@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -102,7 +103,7 @@ func testNormalize(t *testing.T, n Normalize) {
 		}
 	}
 	src := newSource(13, shape)
-	c := config{src: src, loader: loader.Options{BatchSize: 4, Order: loader.Shuffle{}}}
+	c := config{src: src, loader: loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}}}
 	c.opts = Options{Fields: both, Normalize: map[string]Normalize{"images": n}}
 	r := c.mustOpen(t)
 	defer r.mustClose(t)

@@ -152,7 +152,7 @@ func TestOptions(t *testing.T) {
 		opts Options
 		want []string
 	}{
-		{Options{Ahead: -1}, []string{"no device in Devices", "-1 of Ahead", "no field in Fields"}},
+		{Options{Prefetch: -1}, []string{"no device in Devices", "-1 of Prefetch", "no field in Fields"}},
 		{Options{Devices: []*Device{nil}, Fields: both}, []string{"one that is nil"}},
 		{Options{Devices: devices, Fields: []string{"a", "a"}}, []string{`"a" is named twice`}},
 		{Options{Devices: devices, Fields: both, Normalize: map[string]Normalize{"x": {DType: tensor.Bool}}}, []string{`field "x": DType is bool`, "neither in Fields nor in Direct"}},

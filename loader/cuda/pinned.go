@@ -8,16 +8,16 @@ import (
 	"unsafe"
 )
 
-// Pinned is a loader.Memory of page-locked memory that the devices read by themselves, all
+// Pinned is a loader.Allocator of page-locked memory that the devices read by themselves, all
 // of them, while the processor goes on: the Loader gathers its batches into it, and a
 // Prefetcher copies them from there. It is not limited by RLIMIT_MEMLOCK.
 //
-//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Memory: dev.Memory()})
+//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Allocator: dev.Allocator()})
 type Pinned struct{ dev *Device }
 
-// Memory returns memory for loader.Options.Memory. The Loader must be closed before the
+// Allocator returns page-locked memory for loader.Options.Allocator. The Loader must be closed before the
 // Device is.
-func (d *Device) Memory() *Pinned { return &Pinned{d} }
+func (d *Device) Allocator() *Pinned { return &Pinned{d} }
 
 // Pinned reports that the memory is page-locked. It always is: where it cannot be had,
 // Alloc fails.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -24,8 +25,8 @@ func TestData(t *testing.T) {
 				for _, unpinned := range []bool{false, true} {
 					t.Run(fmt.Sprintf("%s/devices=%d/ahead=%d/unpinned=%v", mode, devices, ahead, unpinned), func(t *testing.T) {
 						useFake(t, setting{lazy: lazy, devices: devices})
-						c := config{src: src, devices: devices, unpinned: unpinned, opts: Options{Fields: both, Ahead: ahead}}
-						c.loader = loader.Options{BatchSize: 8, Order: loader.Shuffle{}, Seed: 5, Workers: 2, Ahead: 3}
+						c := config{src: src, devices: devices, unpinned: unpinned, opts: Options{Fields: both, Prefetch: ahead}}
+						c.loader = loader.Options{BatchSize: 8, Sampler: sampler.Shuffle{}, Seed: 5, Workers: 2, Prefetch: 3}
 						within(t, func() { testEpochs(t, c, src) })
 					})
 				}
@@ -45,7 +46,7 @@ func testEpochs(t *testing.T, c config, src *memory) {
 				t.Error(err)
 				return
 			}
-			if b.Step() != step || b.Epoch() != epoch || b.Len() != len(b.Indices()) || len(b.Valid()) != b.Len() {
+			if b.Step() != step || b.Epoch() != epoch || b.Len() != len(b.Indices()) || len(b.Mask()) != b.Len() {
 				t.Errorf("batch %d of epoch %d says %d of %d, %d records", step, epoch, b.Step(), b.Epoch(), b.Len())
 			}
 			if err := r.consume(b, both...); err != nil {
@@ -64,7 +65,7 @@ func testEpochs(t *testing.T, c config, src *memory) {
 
 // checkOrder compares the records with those of the Loader alone.
 func checkOrder(t *testing.T, r *rig, c config, src *memory, epochs int) {
-	c.loader.Memory = nil
+	c.loader.Allocator = nil
 	ld, err := loader.New(src, c.loader)
 	if err != nil {
 		t.Error(err)
@@ -111,7 +112,7 @@ func TestEpochs(t *testing.T) {
 	for mode, lazy := range modes {
 		t.Run(mode, func(t *testing.T) {
 			useFake(t, setting{lazy: lazy})
-			c := config{src: src, opts: Options{Fields: both}, loader: loader.Options{BatchSize: 7, Order: loader.Shuffle{}}}
+			c := config{src: src, opts: Options{Fields: both}, loader: loader.Options{BatchSize: 7, Sampler: sampler.Shuffle{}}}
 			r := c.mustOpen(t)
 			defer r.mustClose(t)
 			within(t, func() {
@@ -152,8 +153,8 @@ func TestEpochs(t *testing.T) {
 func TestState(t *testing.T) {
 	src := newSource(50, tensor.Shape{16})
 	useFake(t, setting{})
-	opts := loader.Options{BatchSize: 4, Order: loader.Shuffle{}, Seed: 9}
-	r := config{src: src, opts: Options{Fields: both, Ahead: 3}, loader: opts}.mustOpen(t)
+	opts := loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 9}
+	r := config{src: src, opts: Options{Fields: both, Prefetch: 3}, loader: opts}.mustOpen(t)
 	defer r.mustClose(t)
 	var all [][]int
 	states := []loader.State{r.pf.State()}
@@ -201,7 +202,7 @@ func TestGrowing(t *testing.T) {
 		t.Fatal(err)
 	}
 	st.Step = 2 // two records are left
-	r := config{src: src, unpinned: true, opts: Options{Fields: both, Ahead: 1}, loader: opts}.mustOpen(t)
+	r := config{src: src, unpinned: true, opts: Options{Fields: both, Prefetch: 1}, loader: opts}.mustOpen(t)
 	defer r.mustClose(t)
 	if err := r.pf.Close(); err != nil {
 		t.Fatal(err)
@@ -212,7 +213,7 @@ func TestGrowing(t *testing.T) {
 	if r.ld, err = loader.Resume(src, opts, st); err != nil {
 		t.Fatal(err)
 	}
-	if r.pf, err = New(r.ld, Options{Devices: r.devices, Fields: both, Ahead: 1}); err != nil {
+	if r.pf, err = New(r.ld, Options{Devices: r.devices, Fields: both, Prefetch: 1}); err != nil {
 		t.Fatal(err)
 	}
 	var sizes []int

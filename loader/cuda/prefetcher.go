@@ -17,7 +17,7 @@ import (
 type Options struct {
 	Devices   []*Device            // batch s of an epoch goes to Devices[s % len(Devices)]; at least one
 	Fields    []string             // fields of the Loader's batches that go to the device; "tokens.offsets" is Batch.Offsets of a field "tokens"; none only if Direct has some
-	Ahead     int                  // batches of a device on their way or ready beside the one in the loop body, and the most of it that can be held; 0 means 2
+	Prefetch  int                  // batches of a device on their way or ready beside the one in the loop body, and the most of it that can be held; 0 means 2
 	Normalize map[string]Normalize // fields that the device turns into floats
 	Direct    Direct               // further fields, from the dataset's own memory
 }
@@ -30,8 +30,8 @@ func (o Options) validate() error {
 	if len(o.Devices) == 0 || slices.Contains(o.Devices, nil) {
 		errs = append(errs, errors.New("no device in Devices, or one that is nil"))
 	}
-	if o.Ahead < 0 || o.Ahead > maxAhead {
-		errs = append(errs, fmt.Errorf("value %d of Ahead; it must be from 0 to %d", o.Ahead, maxAhead))
+	if o.Prefetch < 0 || o.Prefetch > maxAhead {
+		errs = append(errs, fmt.Errorf("value %d of Prefetch; it must be from 0 to %d", o.Prefetch, maxAhead))
 	}
 	names := slices.Concat(o.Fields, o.Direct.Fields)
 	if len(names) == 0 {
@@ -84,20 +84,20 @@ type lane struct {
 }
 
 // New returns a Prefetcher of ld, which must stay open, and be iterated by nobody else,
-// until Close. It takes streams and events of the devices; memory for Ahead+1 batches a
+// until Close. It takes streams and events of the devices; memory for Prefetch+1 batches a
 // device follows with the first batch. Fields of Direct are page-locked now, which reads
 // them from storage.
 //
-// Batches that the Loader gathers into page-locked memory (loader.Options.Memory: see
-// Device.Memory) go to the device from there; others are first copied to such memory, and
-// counted as staged. The Loader's Options.Ahead should be at least len(Devices), as so many
+// Batches that the Loader gathers into page-locked memory (loader.Options.Allocator: see
+// Device.Allocator) go to the device from there; others are first copied to such memory, and
+// counted as staged. The Loader's Options.Prefetch should be at least len(Devices), as so many
 // of its batches are held until their copy is done.
 func New(ld *loader.Loader, opts Options) (*Prefetcher, error) {
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("cuda: options: %w", err)
 	}
-	if opts.Ahead == 0 {
-		opts.Ahead = 2
+	if opts.Prefetch == 0 {
+		opts.Prefetch = 2
 	}
 	p := &Prefetcher{ld: ld, opts: opts, state: ld.State()}
 	err := p.openMaps()
@@ -138,9 +138,9 @@ func (p *Prefetcher) openMaps() error {
 // openLanes makes the slots.
 func (p *Prefetcher) openLanes() error {
 	for _, d := range p.opts.Devices {
-		l := &lane{dev: d, free: make(chan *slot, p.opts.Ahead+1)}
+		l := &lane{dev: d, free: make(chan *slot, p.opts.Prefetch+1)}
 		p.lanes = append(p.lanes, l)
-		for range p.opts.Ahead + 1 {
+		for range p.opts.Prefetch + 1 {
 			s, err := newSlot(p, l)
 			if err != nil {
 				return err

@@ -56,7 +56,7 @@ func wholeField(src loader.Source, spec tensor.Spec) ([]byte, error) {
 	if c, ok := src.(interface{ Contiguous(string, int, int) bool }); n == 0 || ok && !c.Contiguous(spec.Name, 0, n) {
 		return nil, errors.New("its records are not one piece of memory")
 	}
-	v, err := src.Run(spec.Name, 0, n)
+	v, err := src.Slice(spec.Name, 0, n)
 	if err == nil && len(v.Bytes()) != n*spec.RecordBytes() {
 		err = fmt.Errorf("the Source returned %d bytes for %d records", len(v.Bytes()), n)
 	}

@@ -37,7 +37,7 @@ type hold struct {
 }
 
 func newRun(ctx context.Context, p *Prefetcher) *run {
-	r := &run{p: p, ready: make(chan item, len(p.lanes)*(p.opts.Ahead+1)+2)}
+	r := &run{p: p, ready: make(chan item, len(p.lanes)*(p.opts.Prefetch+1)+2)}
 	r.given.Store(math.MinInt64)
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	return r

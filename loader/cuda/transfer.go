@@ -24,7 +24,7 @@ func (s *slot) queue(ctx context.Context, b loader.Batch) error {
 		return err
 	}
 	s.indices = append(s.indices[:0], b.Indices()...)
-	s.valid = append(s.valid[:0], b.Valid()...)
+	s.valid = append(s.valid[:0], b.Mask()...)
 	s.epoch, s.step, s.borrows = b.Epoch(), b.Step(), false
 	if err := s.measure(b); err != nil {
 		return err

@@ -33,7 +33,7 @@ func (w *words) Specs() []tensor.Spec {
 	return []tensor.Spec{{Name: "tokens", DType: tensor.Uint16, Ragged: true}}
 }
 
-func (w *words) RunRagged(_ string, a, b int, offsets []int64) (tensor.View, error) {
+func (w *words) SliceRagged(_ string, a, b int, offsets []int64) (tensor.View, error) {
 	for i := range offsets {
 		offsets[i] = w.starts[a+i] - w.starts[a]
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -45,7 +46,7 @@ func allBatches() ([]goldenBatches, error) {
 
 func (g *goldenBatches) fill() error {
 	ld, err := loader.New(numbers(g.N), loader.Options{
-		BatchSize: g.Batch, Order: loader.Shuffle{}, Seed: g.Seed, DropLast: g.Drop, World: loader.World{Rank: g.Rank, Size: g.World},
+		BatchSize: g.Batch, Sampler: sampler.Shuffle{}, Seed: g.Seed, DropLast: g.Drop, World: loader.World{Rank: g.Rank, Size: g.World},
 	})
 	if err != nil {
 		return err
@@ -67,7 +68,7 @@ func (n numbers) Len() int { return int(n) }
 
 func (numbers) Specs() []tensor.Spec { return []tensor.Spec{{Name: "x", DType: tensor.Uint8}} }
 
-func (n numbers) Run(_ string, a, b int) (tensor.View, error) {
+func (n numbers) Slice(_ string, a, b int) (tensor.View, error) {
 	return tensor.Of(n.Specs()[0], b-a, make([]byte, b-a)), nil
 }
 

@@ -129,7 +129,7 @@ func writeValues(dest, split string) error {
 }
 
 func writeFixed(name string, ds *mmapds.Dataset, f store.Field) error {
-	v, err := ds.Run(f.Name, 0, ds.Len())
+	v, err := ds.Slice(f.Name, 0, ds.Len())
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func writeFixed(name string, ds *mmapds.Dataset, f store.Field) error {
 
 func writeRagged(name string, ds *mmapds.Dataset, f store.Field) error {
 	offsets := make([]int64, ds.Len()+1)
-	v, err := ds.RunRagged(f.Name, 0, ds.Len(), offsets)
+	v, err := ds.SliceRagged(f.Name, 0, ds.Len(), offsets)
 	if err != nil {
 		return err
 	}

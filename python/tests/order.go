@@ -1,6 +1,8 @@
 package main
 
-import "github.com/penstock/penstock/loader"
+import (
+	"github.com/penstock/penstock/loader/sampler"
+)
 
 // golden is a stretch of an epoch's order, as package loader has it.
 type golden struct {
@@ -31,6 +33,6 @@ func goldens() []golden {
 func stretch(n int, seed uint64, epoch, run int) golden {
 	first := max(0, n-12)
 	g := golden{N: n, Seed: seed, Epoch: epoch, Run: run, First: first, Values: make([]int, n-first)}
-	loader.RunShuffle{Run: run}.Epoch(n, seed, epoch).Fill(first, g.Values)
+	sampler.Block{Size: run}.Epoch(n, seed, epoch).Fill(first, g.Values)
 	return g
 }

@@ -1,6 +1,8 @@
 package main
 
-import "github.com/penstock/penstock/loader"
+import (
+	"github.com/penstock/penstock/loader/sampler"
+)
 
 // goldenRegions is the whole of an epoch's order by regions, as package loader has it.
 type goldenRegions struct {
@@ -32,7 +34,7 @@ func allRegions() []goldenRegions {
 		for _, g.Seed = range []uint64{0, 1<<64 - 1} {
 			g.Epoch = 3
 			g.Values = make([]int, g.N)
-			o := loader.Regions{Count: g.Count, Batch: g.Batch, Inner: loader.RunShuffle{Run: max(g.Run, 1)}}
+			o := sampler.Regions{Count: g.Count, Batch: g.Batch, Inner: sampler.Block{Size: max(g.Run, 1)}}
 			o.Epoch(g.N, g.Seed, g.Epoch).Fill(0, g.Values)
 			out = append(out, g)
 		}
@@ -44,7 +46,7 @@ func allRegions() []goldenRegions {
 func allSplits() []goldenSplit {
 	var out []goldenSplit
 	for _, s := range []goldenSplit{{N: 25, To: 0.9}, {N: 25, From: 0.9, To: 1}, {N: 5000, Seed: 42, From: 0.25, To: 0.2521}} {
-		q := loader.Split{Seed: s.Seed, From: s.From, To: s.To}.Epoch(s.N, 0, 0)
+		q := sampler.Split{Seed: s.Seed, From: s.From, To: s.To}.Epoch(s.N, 0, 0)
 		s.Values = make([]int, q.Len())
 		q.Fill(0, s.Values)
 		out = append(out, s)

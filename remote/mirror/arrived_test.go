@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 )
@@ -26,7 +27,7 @@ func TestPoisonOfForeignFileIsFound(t *testing.T) {
 	defer local.Close()
 	b := new(remote.Memory)
 	b.Put("x.h5", data)
-	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}}
+	opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}}
 	want := epoch(t, local, opts, 0)
 	cache := filepath.Join(t.TempDir(), "cache")
 	d := open(t, b, "x.h5", Options{CacheDir: cache})

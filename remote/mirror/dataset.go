@@ -184,7 +184,7 @@ func (d *Dataset) window(name string) (*window, error) {
 		return nil, err
 	}
 	if f.offsets != nil {
-		return nil, fmt.Errorf("mirror: field %q: its records have lengths of their own; use RunRagged or GatherRagged", name)
+		return nil, fmt.Errorf("mirror: field %q: its records have lengths of their own; use SliceRagged or GatherRagged", name)
 	}
 	return f.rows, nil
 }
@@ -212,9 +212,9 @@ func (d *Dataset) Contiguous(field string, a, b int) bool {
 }
 
 // Run returns records [a, b) of a field as one array, after they were fetched.
-func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
+func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 	if d.whole.Load() {
-		if v, err := d.local.Run(field, a, b); !d.mends(err) {
+		if v, err := d.local.Slice(field, a, b); !d.mends(err) {
 			return v, err
 		}
 	}
@@ -238,7 +238,7 @@ func (d *Dataset) Run(field string, a, b int) (tensor.View, error) {
 	}
 	defer use.end()
 	if d.fits && len(use.held) == 0 {
-		return d.local.Run(field, a, b)
+		return d.local.Slice(field, a, b)
 	}
 	dst := make([]byte, int64(b-a)*w.size)
 	if err := d.copyRows(w, use, int64(a), int64(b), dst); err != nil {
@@ -365,16 +365,16 @@ func (d *Dataset) IsWarm(field string, a, b int) bool {
 
 // Where says where a record is, or will be, in the mirror, for people; "" where that is not known, as of
 // ragged fields before the mirror is Complete.
-func (d *Dataset) Where(field string, record int) string {
+func (d *Dataset) Location(field string, record int) string {
 	if i := d.Schema().Index(field); i < 0 || d.Specs()[i].Ragged && !d.Complete() {
 		return ""
 	}
-	return d.local.Where(field, record)
+	return d.local.Location(field, record)
 }
 
 // Reads says how a field is read, for people.
-func (d *Dataset) Reads(field string) (how, why string, resident float64) {
-	how, why, resident = d.local.Reads(field)
+func (d *Dataset) DescribeReads(field string) (how, why string, resident float64) {
+	how, why, resident = d.local.DescribeReads(field)
 	st := d.Stats()
 	how += " by way of a mirror"
 	if why != "" {

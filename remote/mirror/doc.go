@@ -3,7 +3,7 @@
 //
 //	bucket, u, err := cloud.Open(ctx, "s3://lab/train?region=eu-west-1")
 //	ds, err := mirror.Open(ctx, bucket, u.Key, mirror.Options{CacheDir: "/scratch/penstock"})
-//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Order: loader.Shuffle{}})
+//	ld, err := loader.New(ds, loader.Options{BatchSize: 256, Sampler: sampler.Shuffle{}})
 //
 // # The mirror
 //

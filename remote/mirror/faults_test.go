@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -107,7 +108,7 @@ func (s *slow) Read(p []byte) (int, error) {
 // The clock stands still while anything computes: what stalls is what the faults make stall.
 func TestFaultsLoseNothing(t *testing.T) {
 	b, local := pair(t, 3000)
-	opts := loader.Options{BatchSize: 50, Order: loader.Shuffle{}, Seed: 4, Workers: 2}
+	opts := loader.Options{BatchSize: 50, Sampler: sampler.Shuffle{}, Seed: 4, Workers: 2}
 	want := epoch(t, local, opts, 0)
 	synctest.Test(t, func(t *testing.T) {
 		f := &faulty{Bucket: b, part: 0.2, random: rand.New(rand.NewPCG(1, 2)), faults: make(map[string]int), struck: make(map[string]int)} // more than ever was
@@ -150,7 +151,7 @@ func (g gone) ReadRange(ctx context.Context, key string, off, n int64, etag stri
 func TestPoisonedMirrorIsMended(t *testing.T) {
 	b, local := pair(t, 500)
 	cache := filepath.Join(t.TempDir(), "cache")
-	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}}
+	opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}}
 	want := epoch(t, local, opts, 0)
 	d := open(t, b, "ds", Options{CacheDir: cache})
 	epoch(t, d, opts, 0)
@@ -184,7 +185,7 @@ func TestSmallCacheKeepsItsBound(t *testing.T) {
 	b, local := pair(t, 4000) // 23 MB of images and small ones
 	const bound = 12 << 20
 	d := open(t, b, "ds", Options{CacheBytes: bound})
-	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Workers: 2}
+	opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Workers: 2}
 	for n := range 2 {
 		if !bytes.Equal(epoch(t, local, opts, n), epoch(t, d, opts, n)) {
 			t.Fatal("other bytes than from the local dataset")
@@ -202,7 +203,7 @@ func TestSmallCacheKeepsItsBound(t *testing.T) {
 func TestNoRoomAtAll(t *testing.T) {
 	b, local := pair(t, 1000)
 	d := open(t, b, "ds", Options{CacheBytes: 1, MemoryBytes: 1 << 20})
-	opts := loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Workers: 2}
+	opts := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Workers: 2}
 	if !bytes.Equal(epoch(t, local, opts, 0), epoch(t, d, opts, 0)) {
 		t.Error("other bytes than from the local dataset")
 	}
@@ -216,7 +217,7 @@ func TestIdleMirrorsGoFirst(t *testing.T) {
 	upload(t, build(t, 700), b, "a")
 	upload(t, build(t, 710), b, "b")
 	cache := filepath.Join(t.TempDir(), "cache")
-	opts := loader.Options{BatchSize: 32, Order: loader.Sequential{}}
+	opts := loader.Options{BatchSize: 32, Sampler: sampler.Sequential{}}
 	const bound = 6 << 20 // for one of them
 	first := open(t, b, "a", Options{CacheDir: cache, CacheBytes: bound})
 	epoch(t, first, opts, 0)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -63,7 +64,7 @@ func TestHDF5(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer local.Close()
-	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 3, Workers: 2}
+	opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2}
 	want := epoch(t, local, opts, 0)
 	cache := filepath.Join(t.TempDir(), "cache")
 	d := open(t, b, "a/ds.h5", Options{CacheDir: cache})
@@ -119,7 +120,7 @@ func TestCompressedHDF5(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer local.Close()
-		opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 3, Workers: 2}
+		opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2}
 		d := open(t, b, "a/ds.h5", Options{Fields: c.opts.Fields, Split: c.opts.Split})
 		if !bytes.Equal(epoch(t, d, opts, 0), epoch(t, local, opts, 0)) || d.ID() != local.ID() {
 			t.Errorf("%+v: other bytes than from the local file, or id %q instead of %q", c.opts, d.ID(), local.ID())
@@ -161,7 +162,7 @@ func TestPackedHDF5(t *testing.T) {
 	b := new(remote.Memory)
 	b.Put("p.h5", data)
 	d := open(t, b, "p.h5", Options{})
-	opts := loader.Options{BatchSize: 4, Order: loader.Shuffle{}}
+	opts := loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}}
 	if !bytes.Equal(epoch(t, d, opts, 0), epoch(t, local, opts, 0)) {
 		t.Error("other bytes than from the local file")
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 )
@@ -64,7 +65,7 @@ func (f folder) NewWriter(context.Context, string, remote.WriteOptions) (remote.
 func (f folder) Delete(context.Context, string) error       { return errors.ErrUnsupported }
 func (f folder) Copy(context.Context, string, string) error { return errors.ErrUnsupported }
 
-var killOptions = loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 2, Workers: 2}
+var killOptions = loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Seed: 2, Workers: 2}
 
 // TestMain is also what the processes do that TestKilledProcesses starts.
 func TestMain(m *testing.M) {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -110,7 +111,7 @@ func TestLinkIsFilled(t *testing.T) {
 				link := &shaped{Bucket: b, trip: trip, rate: rate}
 				began := time.Now()
 				d := open(t, link, "ds", Options{})
-				ld, err := loader.New(d, loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 1, Workers: 2})
+				ld, err := loader.New(d, loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 1, Workers: 2})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -270,7 +271,7 @@ func TestDoctorKnowsTheLink(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := open(t, &shaped{Bucket: b, trip: trip, rate: rate}, "ds", Options{})
-			ld, err := loader.New(d, loader.Options{BatchSize: 16, Order: loader.Shuffle{}, Seed: 1, Workers: 2})
+			ld, err := loader.New(d, loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Seed: 1, Workers: 2})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,7 +8,7 @@ import (
 
 // Horizon returns how many bytes of coming records a loader should name in advance, beyond
 // what it reads: none once all are here.
-func (d *Dataset) Horizon() int64 {
+func (d *Dataset) LookaheadBytes() int64 {
 	switch {
 	case d.whole.Load():
 		return 0

@@ -10,11 +10,23 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
+
+// A Dataset has every capability of a Source.
+var _ interface {
+	loader.RaggedSource
+	loader.ChunkedSource
+	loader.MappedSource
+	loader.FaultSource
+	loader.RemoteSource
+	loader.DescribedSource
+	loader.Identifier
+} = (*Dataset)(nil)
 
 // build writes a flat dataset of n records: images of 70x70 bytes, larger than a checksum
 // block, labels, and texts of different lengths.
@@ -149,18 +161,18 @@ func TestWarmWhenComplete(t *testing.T) {
 func TestWhere(t *testing.T) {
 	b, local := pair(t, 600)
 	d := open(t, b, "ds", Options{})
-	if got, want := d.Where("images", 300), strings.Replace(local.Where("images", 300), local.Files().Path, d.Path(), 1); got != want || want == "" {
+	if got, want := d.Location("images", 300), strings.Replace(local.Location("images", 300), local.Files().Path, d.Path(), 1); got != want || want == "" {
 		t.Errorf("%q, want %q", got, want)
 	}
 	for _, field := range []string{"tokens", "nothing"} { // its offsets have not come; no such field
-		if got := d.Where(field, 300); got != "" {
+		if got := d.Location(field, 300); got != "" {
 			t.Errorf("%s: %q", field, got)
 		}
 	}
 	if err := d.Fill(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := d.Where("tokens", 300), strings.Replace(local.Where("tokens", 300), local.Files().Path, d.Path(), 1); got != want || want == "" {
+	if got, want := d.Location("tokens", 300), strings.Replace(local.Location("tokens", 300), local.Files().Path, d.Path(), 1); got != want || want == "" {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -188,9 +200,9 @@ func TestSameBytesAsLocal(t *testing.T) {
 		t.Errorf("id %q, but the local one is %q", d.ID(), local.ID())
 	}
 	for n, opts := range []loader.Options{
-		{BatchSize: 64, Order: loader.Shuffle{}, Seed: 3, Workers: 2},
-		{BatchSize: 64, Order: loader.Sequential{}},
-		{BatchSize: 10, Order: loader.Shuffle{}, World: loader.World{Rank: 1, Size: 3}},
+		{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2},
+		{BatchSize: 64, Sampler: sampler.Sequential{}},
+		{BatchSize: 10, Sampler: sampler.Shuffle{}, World: loader.World{Rank: 1, Size: 3}},
 	} {
 		if want, got := epoch(t, local, opts, n), epoch(t, d, opts, n); !bytes.Equal(want, got) {
 			t.Fatalf("options %d: other bytes than from the local dataset: %d and %d", n, len(got), len(want))

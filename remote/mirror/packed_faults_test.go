@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -39,7 +40,7 @@ func chunkedFile(t *testing.T, n string) string {
 `)
 }
 
-var packedOptions = loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 2, Workers: 2}
+var packedOptions = loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Seed: 2, Workers: 2}
 
 // The first batch needs the index, which lies all over the file, and its own chunks.
 func TestFirstBatchOfChunks(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 )
@@ -51,7 +52,7 @@ func TestChunkedHDF5(t *testing.T) {
 			cache := filepath.Join(t.TempDir(), "cache")
 			d := open(t, b, "x.h5", Options{CacheDir: cache})
 			opened := d.Stats()
-			opts := loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 3, Workers: 2}
+			opts := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2}
 			want := epoch(t, local, opts, 0)
 			if !bytes.Equal(epoch(t, d, opts, 0), want) {
 				t.Error("other bytes than from the local file")
@@ -87,7 +88,7 @@ func TestUnwantedDatasetsAreNotFetched(t *testing.T) {
 `)
 	b, data, local := bucketOf(t, path, "images")
 	d := open(t, b, "x.h5", Options{Fields: []string{"images"}})
-	opts := loader.Options{BatchSize: 32, Order: loader.Shuffle{}}
+	opts := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}}
 	if !bytes.Equal(epoch(t, d, opts, 0), epoch(t, local, opts, 0)) {
 		t.Error("other bytes than from the local file")
 	}

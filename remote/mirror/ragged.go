@@ -205,10 +205,10 @@ func (d *Dataset) read(ctx context.Context, name string, indices []int, offsets 
 	return r, nil
 }
 
-// RunRagged returns the rows of records [a, b) of a ragged field, and their offsets.
-func (d *Dataset) RunRagged(name string, a, b int, offsets []int64) (tensor.View, error) {
+// SliceRagged returns the rows of records [a, b) of a ragged field, and their offsets.
+func (d *Dataset) SliceRagged(name string, a, b int, offsets []int64) (tensor.View, error) {
 	if d.whole.Load() {
-		if v, err := d.local.RunRagged(name, a, b, offsets); !d.mends(err) {
+		if v, err := d.local.SliceRagged(name, a, b, offsets); !d.mends(err) {
 			return v, err
 		}
 	}
@@ -221,7 +221,7 @@ func (d *Dataset) RunRagged(name string, a, b int, offsets []int64) (tensor.View
 	}
 	defer r.end()
 	if r.here() && d.fits {
-		return d.local.RunRagged(name, a, b, offsets)
+		return d.local.SliceRagged(name, a, b, offsets)
 	}
 	dst := make([]byte, offsets[b-a]*r.f.rows.size)
 	if err := d.copyPlaces(d.ctx, r, dst); err != nil {

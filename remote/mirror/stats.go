@@ -54,7 +54,7 @@ func (d *Dataset) Stats() Stats {
 
 // Link is what a loader asks for its own statistics: bytes that came over the network, how long
 // reads waited for them, and the fastest that they came, in bytes a second.
-func (d *Dataset) Link() (fetched int64, waited time.Duration, rate float64) {
+func (d *Dataset) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
 	st := d.Stats()
 	return st.Fetched, st.Waited, st.LinkRate
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/damage"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -252,7 +253,7 @@ func batches(t *testing.T, path string, workers int) (out [][]byte) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	ld, err := loader.New(ds, loader.Options{BatchSize: 16, Order: loader.Shuffle{}, Seed: 5, Workers: workers})
+	ld, err := loader.New(ds, loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Seed: 5, Workers: workers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +310,7 @@ func gathered(t *testing.T, path, split string, checks mmapds.Checks) (out [][]b
 			if err := ds.Gather(t.Context(), f.Name, indices, dst); err != nil {
 				t.Fatal(err)
 			}
-			v, err := ds.Run(f.Name, 1, ds.Len()-1)
+			v, err := ds.Slice(f.Name, 1, ds.Len()-1)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -322,7 +323,7 @@ func gathered(t *testing.T, path, split string, checks mmapds.Checks) (out [][]b
 			t.Fatal(err)
 		}
 		all := make([]int64, ds.Len()+1)
-		v, err := ds.RunRagged(f.Name, 0, ds.Len(), all)
+		v, err := ds.SliceRagged(f.Name, 0, ds.Len(), all)
 		if err != nil {
 			t.Fatal(err)
 		}

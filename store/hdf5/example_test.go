@@ -48,7 +48,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer ds.Close()
-	v, err := ds.Run("images", 0, 2)
+	v, err := ds.Slice("images", 0, 2)
 	if err != nil {
 		log.Fatal(err)
 	}

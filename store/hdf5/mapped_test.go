@@ -19,7 +19,7 @@ func TestMapped(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range contents(s, n) {
-		v, err := ds.Run(name, 0, n)
+		v, err := ds.Slice(name, 0, n)
 		if err != nil {
 			t.Error(err)
 		} else if !bytes.Equal(v.Bytes(), want) {

@@ -117,7 +117,7 @@ func TestRaggedMapped(t *testing.T) {
 	defer ds.Close()
 	values, _ := ragged(numbers(n))
 	for k, f := range raggedSchema().Fields[:4] {
-		v, err := ds.RunRagged(f.Name, 0, n, make([]int64, n+1))
+		v, err := ds.SliceRagged(f.Name, 0, n, make([]int64, n+1))
 		if err != nil || !bytes.Equal(v.Bytes(), values[k]) {
 			t.Errorf("%s: other values: %v", f.Name, err)
 		}

@@ -50,12 +50,12 @@ func checkRagged(t *testing.T, ds *mmapds.Dataset, order []int) {
 	values, _ := ragged(order)
 	offsets := make([]int64, len(order)+1)
 	for k, f := range raggedSchema().Fields[:4] {
-		v, err := ds.RunRagged(f.Name, 0, len(order), offsets)
+		v, err := ds.SliceRagged(f.Name, 0, len(order), offsets)
 		if err != nil || !bytes.Equal(v.Bytes(), values[k]) {
 			t.Errorf("%s: other values: %v", f.Name, err)
 		}
 	}
-	v, err := ds.Run("labels", 0, len(order))
+	v, err := ds.Slice("labels", 0, len(order))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestAppendToFixed(t *testing.T) {
 	}
 	defer ds.Close()
 	for name, want := range contents(s, 1007) {
-		if v, err := ds.Run(name, 0, 1007); err != nil || !bytes.Equal(v.Bytes(), want) {
+		if v, err := ds.Slice(name, 0, 1007); err != nil || !bytes.Equal(v.Bytes(), want) {
 			t.Errorf("%s: other values, %v", name, err)
 		}
 	}

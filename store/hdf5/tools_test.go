@@ -80,7 +80,7 @@ func TestDataInOtherFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer ds.Close()
-	run, err := ds.Run("x", 0, 10)
+	run, err := ds.Slice("x", 0, 10)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) 
 		return nil, err
 	}
 	out.Indices = w.putIndices(b.Indices())
-	out.Valid = w.put(bytesOf(b.Valid()))
+	out.Valid = w.put(bytesOf(b.Mask()))
 	for _, f := range d.fields {
 		out.Fields = append(out.Fields, d.place(w, f, b))
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -29,7 +30,7 @@ type Options struct {
 	State     *loader.State `json:"state,omitempty"`     // where to go on; nil means at the start
 }
 
-// Limits of Options.Ahead. With one batch, the feeder could not fill the next while it is used.
+// Limits of Options.Prefetch. With one batch, the feeder could not fill the next while it is used.
 const (
 	minAhead     = 2
 	defaultAhead = 4
@@ -96,10 +97,10 @@ func (o Options) validateFor(n int) error {
 func (o Options) loader(ds subject) (loader.Options, error) {
 	out := loader.Options{
 		BatchSize: o.BatchSize, Seed: o.Seed, DropLast: o.DropLast, World: loader.World{Rank: o.Rank, Size: o.World},
-		Ahead: o.ahead(), Workers: o.Workers,
+		Prefetch: o.ahead(), Workers: o.Workers,
 	}
 	if o.Shuffle {
-		out.Order = loader.Shuffle{}
+		out.Sampler = sampler.Shuffle{}
 	}
 	var err error
 	out.Transforms, err = o.transforms(ds.Schema().Fields)

@@ -167,7 +167,7 @@ func (s *session) start(o Options) error {
 		return fmt.Errorf("feed: %w", err)
 	}
 	if s.direct = !ragged; s.direct {
-		lo.Memory = s.arena
+		lo.Allocator = s.arena
 	}
 	if o.State != nil {
 		s.ld, err = loader.Resume(s.ds, lo, *o.State)

@@ -200,9 +200,9 @@ func (c *client) compare(ds *mmapds.Dataset, w *welcome, b *batch) {
 				offsets := c.read(b.Fields[k].Offsets+int64(8*i), 16)
 				first, end := binary.NativeEndian.Uint64(offsets), binary.NativeEndian.Uint64(offsets[8:])
 				at, n = b.Fields[k].At+int64(first)*4, int(end-first)*4
-				want, err = ds.RunRagged(f.Name, record, record+1, make([]int64, 2))
+				want, err = ds.SliceRagged(f.Name, record, record+1, make([]int64, 2))
 			} else {
-				want, err = ds.Run(f.Name, record, record+1)
+				want, err = ds.Slice(f.Name, record, record+1)
 			}
 			if err != nil {
 				c.t.Fatal(err)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // guide returns the benchmark of the configuration guide: epochs of a training loop whose
@@ -23,7 +23,7 @@ func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*
 	rows = append(rows, p.precomputed()...)
 	for _, s := range rows {
 		s.batches, s.epochs, s.step = 0, o.Epochs, o.TrainStep
-		s.opts.Order = capped{s.opts.Order, o.Batches * o.Batch}
+		s.opts.Sampler = capped{s.opts.Sampler, o.Batches * o.Batch}
 	}
 	return Table{Name: name, Title: title, guide: true, Notes: p.guideNotes()}, rows
 }
@@ -31,7 +31,7 @@ func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*
 // crew returns a setup of so many workers.
 func (p *progress) crew(name string, workers, prefetch int, persistent bool) *setup {
 	s := p.row(name, "", workers)
-	s.opts.Ahead, s.persistent = workers*prefetch, persistent
+	s.opts.Prefetch, s.persistent = workers*prefetch, persistent
 	if !persistent {
 		s.note = "made anew for each epoch"
 	}
@@ -85,4 +85,4 @@ func (r *Result) guideCells() []string {
 
 var guideHead = []string{"", "total", "speed-up", "epochs", "first", "wait mean", "p50", "p95", "p99", "waiting", "of limit"}
 
-var _ loader.Order = capped{}
+var _ sampler.Sampler = capped{}

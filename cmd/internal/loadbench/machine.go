@@ -77,7 +77,7 @@ func bestRate(n int, f func()) float64 {
 // lookAt measures how a dataset's largest field lies in memory and how fast its files are
 // read.
 func (m *Machine) lookAt(ds *mmapds.Dataset, field string) {
-	if v, err := ds.Run(field, 0, ds.Len()); err == nil && ds.Contiguous(field, 0, ds.Len()) {
+	if v, err := ds.Slice(field, 0, ds.Len()); err == nil && ds.Contiguous(field, 0, ds.Len()) {
 		m.Resident = resident(v.Bytes())
 	}
 	for _, c := range ds.Files().Columns {

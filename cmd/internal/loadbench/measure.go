@@ -36,7 +36,7 @@ type meter struct {
 // why.
 func measure(ctx context.Context, s *setup, machine *Machine, tell func(batchEvent)) (Result, error) {
 	r := Result{Name: s.name, Note: s.note, Unavailable: s.unavailable, Published: s.published,
-		Batch: s.opts.BatchSize, Workers: max(0, s.opts.Workers), Ahead: s.opts.Ahead, Order: orderName(s.opts.Order)}
+		Batch: s.opts.BatchSize, Workers: max(0, s.opts.Workers), Ahead: s.opts.Prefetch, Order: orderName(s.opts.Sampler)}
 	if !r.Ran() {
 		return r, nil
 	}
@@ -52,7 +52,7 @@ func measure(ctx context.Context, s *setup, machine *Machine, tell func(batchEve
 	if err != nil && !errors.Is(err, errEnough) {
 		return r, err
 	}
-	if s.opts.Memory != nil && r.Pinned == 0 {
+	if s.opts.Allocator != nil && r.Pinned == 0 {
 		r.Note += "; but the system did not lock the pages"
 	}
 	r.CPU = cputime.Process() - cpu

@@ -9,7 +9,7 @@ import (
 )
 
 // pinned is page-locked memory that is kept from one Loader to the next, as PyTorch keeps
-// its own: locking takes longer than an epoch may. It is a loader.Memory.
+// its own: locking takes longer than an epoch may. It is a loader.Allocator.
 type pinned struct {
 	from interface {
 		Alloc(n int) ([]byte, error)
@@ -24,9 +24,9 @@ type pinned struct {
 // process, or why n bytes of it cannot be had.
 func newPinned(n int) (m *pinned, why string) {
 	if dev, err := cuda.Open(0); err == nil {
-		return &pinned{from: dev.Memory(), close: dev.Close}, ""
+		return &pinned{from: dev.Allocator(), close: dev.Close}, ""
 	}
-	locked := &loader.Locked{}
+	locked := &loader.MlockedMemory{}
 	b, err := locked.Alloc(n)
 	if err != nil {
 		return nil, "no page-locked memory: " + err.Error()

@@ -40,7 +40,7 @@ func (n numbers) Len() int { return int(n) }
 func (n numbers) Specs() []tensor.Spec { return []tensor.Spec{numbersSpec} }
 
 // Run returns records [a, b).
-func (n numbers) Run(field string, a, b int) (tensor.View, error) {
+func (n numbers) Slice(field string, a, b int) (tensor.View, error) {
 	if field != numbersField || a < 0 || b < a || b > int(n) {
 		return tensor.View{}, fmt.Errorf("synthetic: field %q has no records [%d, %d)", field, a, b)
 	}
@@ -71,4 +71,4 @@ func (n numbers) Retain() error { return nil }
 // Release has nothing to end.
 func (n numbers) Release() {}
 
-var _ loader.Source = numbers(0)
+var _ loader.ChunkedSource = numbers(0)

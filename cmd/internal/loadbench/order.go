@@ -3,34 +3,34 @@ package loadbench
 import (
 	"fmt"
 
-	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // capped is an Order that ends each epoch after so many records.
 type capped struct {
-	loader.Order
+	sampler.Sampler
 	most int
 }
 
 // Epoch returns the start of the epoch that the Order has.
-func (c capped) Epoch(n int, seed uint64, epoch int) loader.Sequence {
-	return cappedSequence{c.Order.Epoch(n, seed, epoch), c.most}
+func (c capped) Epoch(n int, seed uint64, epoch int) sampler.Sequence {
+	return cappedSequence{c.Sampler.Epoch(n, seed, epoch), c.most}
 }
 
 // ID tells the order, and where it ends.
-func (c capped) ID() string { return fmt.Sprintf("%s[:%d]", orderName(c.Order), c.most) }
+func (c capped) ID() string { return fmt.Sprintf("%s[:%d]", orderName(c.Sampler), c.most) }
 
 type cappedSequence struct {
-	loader.Sequence
+	sampler.Sequence
 	most int
 }
 
 func (s cappedSequence) Len() int { return min(s.most, s.Sequence.Len()) }
 
 // orderName returns how tables name an order.
-func orderName(o loader.Order) string {
+func orderName(o sampler.Sampler) string {
 	switch o := o.(type) {
-	case loader.Shuffle:
+	case sampler.Shuffle:
 		return "shuffle"
 	case interface{ ID() string }:
 		return o.ID()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/cuda"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // tutorial is what PyTorch's tutorial "Data Loading Optimization" prints for its table, in
@@ -51,7 +52,7 @@ type progress struct {
 	o   *Options
 	s   *subject
 	m   maker
-	ram loader.Memory // of the rows from page-locking on; nil if there is none
+	ram loader.Allocator // of the rows from page-locking on; nil if there is none
 }
 
 // row returns a setup that prepares one record at a time.
@@ -77,7 +78,7 @@ func (p *progress) pinned() *setup {
 	s := p.row("+ page-locked", "buffers that are never paged out", p.o.Workers)
 	ram, why := newPinned((p.o.ahead() + p.o.Workers + 1) * p.o.Batch * max(1, p.s.info.RecordBytes))
 	if s.unavailable = why; ram != nil {
-		p.ram, s.opts.Memory = ram, ram
+		p.ram, s.opts.Allocator = ram, ram
 		p.s.closers = append(p.s.closers, ram.release)
 	}
 	return s
@@ -85,13 +86,13 @@ func (p *progress) pinned() *setup {
 
 func (p *progress) persistent() *setup {
 	s := p.row("+ persistent", "one Loader for all epochs, which fills the next epoch's first batches early", p.o.Workers)
-	s.persistent, s.opts.Memory, s.doctor = true, p.ram, true
+	s.persistent, s.opts.Allocator, s.doctor = true, p.ram, true
 	return s
 }
 
 func (p *progress) onDevice() *setup {
 	s := p.row("+ device prefetch", "batches are copied to the device ahead of their use; nobody reads them there", p.o.Workers)
-	s.device, s.opts.Memory = true, p.ram
+	s.device, s.opts.Allocator = true, p.ram
 	if _, err := cuda.Count(); err != nil {
 		s.unavailable = err.Error()
 	}
@@ -101,7 +102,7 @@ func (p *progress) onDevice() *setup {
 // batched has one call prepare a batch.
 func (p *progress) batched() *setup {
 	s := p.row("+ batched fetch", "one call prepares a batch, with the work of one record", p.o.Workers)
-	s.persistent, s.opts.Memory, s.opts.Transforms = true, p.ram, nil
+	s.persistent, s.opts.Allocator, s.opts.Transforms = true, p.ram, nil
 	b := batchMaker{maker: p.m, field: imagesField, once: p.m.work.kind != workCPU}
 	if !b.once {
 		s.note = "one call prepares a batch, with the work of all its records"
@@ -119,7 +120,7 @@ func (p *progress) batched() *setup {
 func (p *progress) precomputed() []*setup {
 	gathered := &setup{name: "precomputed, shuffled", note: "prepared once and stored; batches are gathered from the mapping", opts: p.o.loader(p.o.Workers)}
 	views := &setup{name: "precomputed, zero-copy", note: "prepared once and stored; batches are views of the mapping, shuffled as runs of a batch", opts: p.o.loader(p.o.Workers)}
-	views.opts.Order, views.opts.Budget = loader.RunShuffle{Run: p.o.Batch}, 0
+	views.opts.Sampler, views.opts.Budget = sampler.Block{Size: p.o.Batch}, 0
 	views.floor.views = true
 	rows := []*setup{gathered, views}
 	if p.m.work.delay == 0 && !p.m.generates() { // the batched row is the same as the first
@@ -155,7 +156,7 @@ func (p *progress) notes(kind string) []string {
 
 // loader returns the options that the rows share.
 func (o *Options) loader(workers int) loader.Options {
-	return loader.Options{BatchSize: o.Batch, Order: loader.Shuffle{}, Seed: o.Seed, Workers: workers, Ahead: o.ahead(), Budget: o.Budget}
+	return loader.Options{BatchSize: o.Batch, Sampler: sampler.Shuffle{}, Seed: o.Seed, Workers: workers, Prefetch: o.ahead(), Budget: o.Budget}
 }
 
 // ahead is PyTorch's prefetch factor, which counts batches a worker.

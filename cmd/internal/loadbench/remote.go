@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
 )
@@ -39,7 +40,7 @@ func (b *bench) openRemote() (*subject, error) {
 // fetchAll trains for an epoch in shuffled order, without any work, and notes what came over the
 // network; what that leaves it fetches, too.
 func (b *bench) fetchAll(ds *mirror.Dataset, began time.Time) error {
-	ld, err := loader.New(ds, loader.Options{BatchSize: min(b.o.Batch, ds.Len()), Workers: b.o.Workers, Seed: b.o.Seed, Order: loader.Shuffle{}})
+	ld, err := loader.New(ds, loader.Options{BatchSize: min(b.o.Batch, ds.Len()), Workers: b.o.Workers, Seed: b.o.Seed, Sampler: sampler.Shuffle{}})
 	if err != nil {
 		return err
 	}

@@ -136,7 +136,7 @@ func (r *Result) takeStats(st loader.Stats) {
 	r.Busy.Transform += st.Transform
 	r.Busy.Collate += st.Collate
 	r.Busy.Idle += st.Idle
-	r.Workers, r.Ahead = st.Workers, st.Ahead
+	r.Workers, r.Ahead = st.Workers, st.Prefetch
 	r.Diagnosis = st.Diagnose().Text
 }
 

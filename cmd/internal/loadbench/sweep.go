@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // sweep returns a table in which one thing is varied.
@@ -49,7 +50,7 @@ func (p *progress) crews() []*setup {
 	rows := []*setup{p.one("0", loader.Synchronous)}
 	for _, n := range []int{1, 2, 4, 8, 16} {
 		s := p.one(fmt.Sprint(n), n)
-		s.opts.Ahead = n * p.o.Prefetch
+		s.opts.Prefetch = n * p.o.Prefetch
 		rows = append(rows, s)
 	}
 	return rows
@@ -58,7 +59,7 @@ func (p *progress) crews() []*setup {
 func (p *progress) depths() (rows []*setup) {
 	for _, n := range []int{1, 2, 4, 8, 16} {
 		s := p.one(fmt.Sprint(n), p.o.Workers)
-		s.opts.Ahead = n
+		s.opts.Prefetch = n
 		rows = append(rows, s)
 	}
 	return rows
@@ -66,10 +67,10 @@ func (p *progress) depths() (rows []*setup) {
 
 // orders varies the order in which stored records come.
 func (p *progress) orders() (rows []*setup) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.RunShuffle{Run: 4 * p.o.Batch}, loader.RunShuffle{Run: p.o.Batch}, loader.RunShuffle{Run: 8}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Block{Size: 4 * p.o.Batch}, sampler.Block{Size: p.o.Batch}, sampler.Block{Size: 8}, sampler.Shuffle{}} {
 		s := p.one(orderName(order), p.o.Workers)
-		s.opts.Transforms, s.opts.Order, s.unavailable, s.floor = nil, order, p.s.why, floor{}
-		if _, exact := order.(loader.Shuffle); !exact && order != (loader.RunShuffle{Run: 8}) {
+		s.opts.Transforms, s.opts.Sampler, s.unavailable, s.floor = nil, order, p.s.why, floor{}
+		if _, exact := order.(sampler.Shuffle); !exact && order != (sampler.Block{Size: 8}) {
 			s.opts.Budget, s.floor.views = 0, true
 		}
 		if p.s.stored != nil {

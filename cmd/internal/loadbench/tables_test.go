@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 func TestGuideLogsEveryBatchOfEveryEpoch(t *testing.T) {
@@ -114,15 +114,15 @@ func TestScaleScalesTimes(t *testing.T) {
 }
 
 func TestCappedEpochsAreTheStartOfWhole(t *testing.T) {
-	whole := loader.Shuffle{}.Epoch(100, 7, 3)
-	short := capped{loader.Shuffle{}, 10}.Epoch(100, 7, 3)
+	whole := sampler.Shuffle{}.Epoch(100, 7, 3)
+	short := capped{sampler.Shuffle{}, 10}.Epoch(100, 7, 3)
 	a, b := make([]int, 10), make([]int, 10)
 	whole.Fill(0, a)
 	short.Fill(0, b)
 	if short.Len() != 10 || !slices.Equal(a, b) {
 		t.Errorf("%d: %v, want %v", short.Len(), b, a)
 	}
-	if n := (capped{loader.Shuffle{}, 1000}).Epoch(100, 7, 3).Len(); n != 100 {
+	if n := (capped{sampler.Shuffle{}, 1000}).Epoch(100, 7, 3).Len(); n != 100 {
 		t.Errorf("%d records of 100", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -64,7 +65,7 @@ type reader struct {
 
 func (t *reader) singly(i int) (records, bytes int, err error) {
 	for _, record := range t.order[i*t.round : (i+1)*t.round] {
-		v, err := t.ds.RunRagged(textField, record, record+1, t.offsets[:2])
+		v, err := t.ds.SliceRagged(textField, record, record+1, t.offsets[:2])
 		if err != nil {
 			return 0, 0, err
 		}
@@ -81,7 +82,7 @@ func (t *reader) gathered(i int) (records, bytes int, err error) {
 }
 
 func (t *reader) inOrder(i int) (records, bytes int, err error) {
-	v, err := t.ds.RunRagged(textField, i*t.round, (i+1)*t.round, t.offsets)
+	v, err := t.ds.SliceRagged(textField, i*t.round, (i+1)*t.round, t.offsets)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -125,7 +126,7 @@ func openAndLoad(ctx context.Context, path string, workers int) (records, bytes 
 		return 0, 0, err
 	}
 	defer ds.Close()
-	ld, err := loader.New(ds, loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Workers: workers})
+	ld, err := loader.New(ds, loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Workers: workers})
 	if err != nil {
 		return 0, 0, err
 	}
@@ -156,7 +157,7 @@ func lastRecord(b *bench) error {
 		}
 		rows = append(rows, op{name: cli.Counted(int64(n), "record"), times: 200, do: func(int) (int, int, error) {
 			for range round {
-				v, err := ds.Run("x", n-1, n)
+				v, err := ds.Slice("x", n-1, n)
 				if err != nil {
 					return 0, 0, err
 				}
@@ -180,7 +181,7 @@ func billion(b *bench) error {
 	t := Table{Name: b.trial.Name, Title: b.trial.Title, Notes: b.trial.notes(), columns: []column{colP50, colP99, colAllocated, colPublished}}
 	dst := make([]int, batch)
 	err := b.ops(t, []op{{name: "order of the first batch", times: 1000, published: &Published{Text: "33 to 51 s"}, do: func(i int) (int, int, error) {
-		loader.Shuffle{}.Epoch(n, b.o.Seed, i).Fill(0, dst)
+		sampler.Shuffle{}.Epoch(n, b.o.Seed, i).Fill(0, dst)
 		sink.Add(uint64(dst[0]))
 		return batch, 0, nil
 	}}})

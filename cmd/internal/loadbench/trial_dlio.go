@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -85,7 +86,7 @@ func (b *bench) accelerate(m model, src loader.Source, n int) (Result, error) {
 // accelerator is one of them. Its first batch, which nothing could prepare for, is not counted as
 // waiting.
 func (b *bench) accelerator(ctx context.Context, m model, src loader.Source, i, batches int) (Result, error) {
-	s := b.epochs(m.name, src, loader.Options{BatchSize: m.batch, Order: loader.Shuffle{}, Workers: 1, Ahead: 2}, 0)
+	s := b.epochs(m.name, src, loader.Options{BatchSize: m.batch, Sampler: sampler.Shuffle{}, Workers: 1, Prefetch: 2}, 0)
 	s.opts.Seed += uint64(i)
 	s.step, s.batches, s.untouched = m.step, batches, true
 	return measure(ctx, s, &b.report.Machine, func(batchEvent) { b.progress.Add(1) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -21,7 +22,7 @@ func batchSizes(b *bench) error {
 	t := Table{Name: b.trial.Name, Title: b.trial.Title, Notes: b.trial.notes(), columns: []column{colTotal, colRate, colFirst, colP50, colP99, colLimit, colPublished}}
 	var rows []*setup
 	for i, size := range []int{16, 32, 64, 128} {
-		s := b.epochs(fmt.Sprintf("%d records", size), numbers(records), loader.Options{BatchSize: size, Order: loader.Shuffle{}, Workers: 4, Ahead: 8}, 1)
+		s := b.epochs(fmt.Sprintf("%d records", size), numbers(records), loader.Options{BatchSize: size, Sampler: sampler.Shuffle{}, Workers: 4, Prefetch: 8}, 1)
 		s.opts.Transforms = map[string]loader.Transform{numbersField: m}
 		s.batches, s.floor.makes = batches, true
 		s.published = &Published{Text: fmt.Sprintf("%.3f s", []float64{.178, .365, .710, .930}[i])}
@@ -51,10 +52,10 @@ func ffcvSuites(b *bench) error {
 }
 
 func (b *bench) suite(src loader.Source, batch int) (rows []*setup) {
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		for _, workers := range []int{1, 8, 16} {
-			s := b.epochs(orderName(order)+", "+cli.Counted(int64(workers), "worker"), src, loader.Options{BatchSize: batch, Order: order, Workers: workers}, b.part(8))
-			_, s.floor.views = order.(loader.Sequential)
+			s := b.epochs(orderName(order)+", "+cli.Counted(int64(workers), "worker"), src, loader.Options{BatchSize: batch, Sampler: order, Workers: workers}, b.part(8))
+			_, s.floor.views = order.(sampler.Sequential)
 			if s.opts.Budget = min(b.o.Budget, 2<<30); s.floor.views {
 				s.opts.Budget = 0
 			}
@@ -82,7 +83,7 @@ func ffcvImages(b *bench) error {
 			name  string
 			steps []transforms.Transform
 		}{{"as stored", nil}, {"cropped, mirrored", augment}, {"cropped, mirrored, normalised to float32", normal}} {
-			s := b.epochs(kind.name+", "+cli.Counted(int64(workers), "worker"), ds, loader.Options{BatchSize: 256, Order: loader.Shuffle{}, Workers: workers}, 2)
+			s := b.epochs(kind.name+", "+cli.Counted(int64(workers), "worker"), ds, loader.Options{BatchSize: 256, Sampler: sampler.Shuffle{}, Workers: workers}, 2)
 			if kind.steps != nil {
 				p, err := transforms.Compose(kind.steps...)
 				if err != nil {

@@ -158,7 +158,7 @@ func (m batchMaker) collate() loader.Collate {
 	return c
 }
 
-func (m batchMaker) prepare(d *loader.Draft) error {
+func (m batchMaker) prepare(d *loader.MutableBatch) error {
 	records := d.Indices()
 	if m.once {
 		records = records[:1]

@@ -23,7 +23,7 @@ func filesOf(t *testing.T, path string) (files [][]byte) {
 	defer ds.Close()
 	for i := range ds.Len() {
 		var ends [2]int64
-		v, err := ds.RunRagged("images", i, i+1, ends[:])
+		v, err := ds.SliceRagged("images", i, i+1, ends[:])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -106,7 +107,7 @@ func measure(b *testing.B, urls []string, local *mmapds.Dataset) figures {
 	return f
 }
 
-var trainOptions = loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 5, Workers: 2}
+var trainOptions = loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 5, Workers: 2}
 
 // open opens a dataset with an empty cache.
 func (f *figures) open(b *testing.B, url string) (*mirror.Dataset, *loader.Loader) {

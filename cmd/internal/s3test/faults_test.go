@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
@@ -26,7 +27,7 @@ func TestFaultsOfALink(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer local.Close()
-	opts := loader.Options{BatchSize: 16, Order: loader.Shuffle{}, Seed: 8, Workers: 2}
+	opts := loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Seed: 8, Workers: 2}
 	want, n := digest(t, local, opts, 0)
 	for kind, attributes := range map[string]string{
 		"reset_peer": `{"timeout": 20}`, "limit_data": `{"bytes": 300000}`, "bandwidth": `{"rate": 2000}`, "slicer": `{"average_size": 500, "size_variation": 100, "delay": 10}`,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -34,7 +35,7 @@ func TestChunkedHDF5(t *testing.T) {
 	}
 	defer local.Close()
 	d := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
-	opts := loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 1}
+	opts := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Seed: 1}
 	want, n := digest(t, local, opts, 0)
 	if got, m := digest(t, d, opts, 0); got != want || n != m || !d.Complete() {
 		t.Errorf("other bytes than from the local file (%d and %d), complete %v", m, n, d.Complete())

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -37,7 +38,7 @@ func testTraining(t *testing.T, url string) {
 	defer local.Close()
 	d := openURL(t, url, mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
 	for epoch := range 3 {
-		opts := loader.Options{BatchSize: 128, Order: loader.Shuffle{}, Seed: 1, World: loader.World{Rank: epoch % 2, Size: 2}}
+		opts := loader.Options{BatchSize: 128, Sampler: sampler.Shuffle{}, Seed: 1, World: loader.World{Rank: epoch % 2, Size: 2}}
 		want, n := digest(t, local, opts, epoch)
 		if got, m := digest(t, d, opts, epoch); got != want || n != m {
 			t.Errorf("epoch %d: other bytes than from the local dataset (%d and %d)", epoch, m, n)
@@ -64,7 +65,7 @@ func TestResumeElsewhere(t *testing.T) {
 	}
 	defer local.Close()
 	d := openURL(t, s.URL(s.Address, "ds"), mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
-	opts := loader.Options{BatchSize: 64, Order: loader.Shuffle{}, Seed: 9}
+	opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 9}
 	for _, pair := range [][2]loader.Source{{d, local}, {local, d}} {
 		first, err := loader.New(pair[0], opts)
 		if err != nil {

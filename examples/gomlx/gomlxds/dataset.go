@@ -54,7 +54,7 @@ type Stats struct {
 }
 
 // New returns a Dataset of what loader.New(src, o) would load. Options.Fields must be empty,
-// as Config names the fields; Options.Ahead+Options.Workers+1 batches exist at a time. The
+// as Config names the fields; Options.Prefetch+Options.Workers+1 batches exist at a time. The
 // error names everything that is wrong. src must stay open until Close.
 func New(src loader.Source, o loader.Options, c Config) (*Dataset, error) {
 	return build(src, o, c, func(o loader.Options) (*loader.Loader, error) { return loader.New(src, o) })
@@ -75,7 +75,7 @@ func build(src loader.Source, o loader.Options, c Config, open func(loader.Optio
 	if err != nil {
 		return nil, fmt.Errorf("gomlxds: %w", err)
 	}
-	d := &Dataset{ld: ld, config: c, batch: o.BatchSize, crew: crew(o), ahead: o.Ahead}
+	d := &Dataset{ld: ld, config: c, batch: o.BatchSize, crew: crew(o), ahead: o.Prefetch}
 	if d.ahead == 0 {
 		d.ahead = 2
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/examples/gomlx/gomlxds"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -39,7 +40,7 @@ func TestBatchesAreTheLoaders(t *testing.T) {
 	for _, workers := range []int{0, 1, 3, loader.Synchronous} {
 		for _, world := range []loader.World{{}, {Rank: 1, Size: 3}} {
 			src := newRows(1000)
-			o := loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 3, DropLast: true, Workers: workers, World: world}
+			o := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Seed: 3, DropLast: true, Workers: workers, World: world}
 			d := open(t, src, o, config(t))
 			for number := range 3 {
 				if got, want := take(t, d, -1), epoch(t, src, o, number); !same(got, want) || len(want) != d.Batches(number) {
@@ -53,7 +54,7 @@ func TestBatchesAreTheLoaders(t *testing.T) {
 // TestRecordsAreWrittenIntoTensors makes sure that there is no copy but that of the Source.
 func TestRecordsAreWrittenIntoTensors(t *testing.T) {
 	src := newRows(256)
-	d := open(t, src, loader.Options{BatchSize: 32, Order: loader.Shuffle{}}, config(t))
+	d := open(t, src, loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}}, config(t))
 	for b, err := range d.Iter() {
 		if err != nil {
 			t.Fatal(err)
@@ -80,7 +81,7 @@ func TestRecordsAreWrittenIntoTensors(t *testing.T) {
 
 func TestIterGoesOn(t *testing.T) {
 	src := newRows(320)
-	o := loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 1}
+	o := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Seed: 1}
 	c := config(t)
 	c.Endless = true
 	want := slices.Concat(epoch(t, src, o, 0), epoch(t, src, o, 1), epoch(t, src, o, 2))
@@ -97,7 +98,7 @@ func TestIterGoesOn(t *testing.T) {
 // TestResume takes the position after every batch of two epochs and goes on there.
 func TestResume(t *testing.T) {
 	src := newRows(160)
-	o := loader.Options{BatchSize: 32, Order: loader.Shuffle{}, Seed: 9}
+	o := loader.Options{BatchSize: 32, Sampler: sampler.Shuffle{}, Seed: 9}
 	c := config(t)
 	c.Endless = true
 	want := slices.Concat(epoch(t, src, o, 0), epoch(t, src, o, 1), epoch(t, src, o, 2))
@@ -193,7 +194,7 @@ func TestOneIterAtATime(t *testing.T) {
 }
 
 func TestNothingIsLeftRunning(t *testing.T) {
-	d := open(t, newRows(10_000), loader.Options{BatchSize: 8, Workers: 3, Ahead: 5}, config(t))
+	d := open(t, newRows(10_000), loader.Options{BatchSize: 8, Workers: 3, Prefetch: 5}, config(t))
 	before := runtime.NumGoroutine()
 	for range 50 {
 		take(t, d, 2)
@@ -217,7 +218,7 @@ func TestWhatIsWrongIsSaidAtOnce(t *testing.T) {
 		"fields twice": {loader.Options{BatchSize: 8, Fields: []string{"x"}}, good, []string{"Options.Fields"}},
 		"no field":     {loader.Options{BatchSize: 8}, gomlxds.Config{Backend: good.Backend, Inputs: []string{"z"}}, []string{`"z"`}},
 		"no batch":     {loader.Options{}, good, []string{"BatchSize"}},
-		"as completed": {loader.Options{BatchSize: 8, AsCompleted: true}, good, []string{"AsCompleted"}},
+		"as completed": {loader.Options{BatchSize: 8, Unordered: true}, good, []string{"Unordered"}},
 		"lengths":      {loader.Options{BatchSize: 8}, gomlxds.Config{Backend: good.Backend, Inputs: []string{"x"}, Lengths: []string{"x"}}, []string{"loader.Pad"}},
 		"part":         {loader.Options{BatchSize: 24}, good, []string{"DropLast", "Mask"}},
 		"part of all":  {loader.Options{BatchSize: 8, World: loader.World{Size: 3}}, good, []string{"80 records", "24"}},
@@ -237,10 +238,10 @@ func TestWhatIsWrongIsSaidAtOnce(t *testing.T) {
 func TestTransformsAndCollate(t *testing.T) {
 	c := config(t)
 	c.Labels = []string{"twice", "y"}
-	o := loader.Options{BatchSize: 16, Order: loader.Shuffle{}, Transforms: map[string]loader.Transform{"x": first{}}, Collate: loader.Collate{
+	o := loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": first{}}, Collate: loader.Collate{
 		Adds: []tensor.Spec{{Name: "twice", DType: tensor.Int64}},
 		Worker: func(int) (loader.CollateFunc, error) {
-			return func(d *loader.Draft) error {
+			return func(d *loader.MutableBatch) error {
 				twice := tensor.As[int64](d.Field("twice"))
 				for i, y := range tensor.As[int64](d.Field("y")) {
 					twice[i] = 2 * y

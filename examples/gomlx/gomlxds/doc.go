@@ -6,7 +6,7 @@
 //	ds, err := mmapds.Open("data/train")
 //	...
 //	train, err := gomlxds.New(ds, loader.Options{
-//		BatchSize: 64, Order: loader.Shuffle{}, Seed: 42, DropLast: true,
+//		BatchSize: 64, Order: sampler.Shuffle{}, Seed: 42, DropLast: true,
 //	}, gomlxds.Config{
 //		Backend: backend, Inputs: []string{"images"}, Labels: []string{"labels"}, Endless: true,
 //	})

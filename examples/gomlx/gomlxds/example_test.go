@@ -7,6 +7,7 @@ import (
 	"github.com/gomlx/gomlx/core/tensors"
 	"github.com/penstock/penstock/examples/gomlx/gomlxds"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // A train.Loop ranges over a Dataset like this. State is kept with each checkpoint, and
@@ -19,7 +20,7 @@ func Example() {
 	}
 	defer backend.Finalize()
 	src := newRows(10) // in a program: mmapds.Open("data/train")
-	options := loader.Options{BatchSize: 4, Order: loader.Shuffle{}, Seed: 1, DropLast: true}
+	options := loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 1, DropLast: true}
 	config := gomlxds.Config{Backend: backend, Inputs: []string{"x"}, Labels: []string{"y"}}
 
 	ds, err := gomlxds.New(src, options, config)

@@ -30,7 +30,7 @@ func (c Config) validate(o loader.Options) error {
 	fail(c.Backend == nil, "Config.Backend is nil")
 	fail(len(c.Inputs) == 0, "Config.Inputs names no field")
 	fail(len(o.Fields) > 0, "Options.Fields is not empty: Config.Inputs and Config.Labels name the fields")
-	fail(o.AsCompleted || o.Memory != nil, "Options.AsCompleted and Options.Memory have no meaning here: batches come in order, in tensors")
+	fail(o.Unordered || o.Allocator != nil, "Options.Unordered and Options.Allocator have no meaning here: batches come in order, in tensors")
 	for _, spec := range o.Collate.Adds {
 		fail(!slices.Contains(c.names(), spec.Name), fmt.Sprintf("Collate adds the field %q, which is neither in Config.Inputs nor in Config.Labels", spec.Name))
 	}
@@ -44,8 +44,8 @@ func (c Config) validate(o loader.Options) error {
 // validateLast reports a last batch that is not full, and that nobody could tell.
 func (c Config) validateLast(src loader.Source, o loader.Options) error {
 	n, global := src.Len(), o.BatchSize*max(1, o.World.Size)
-	if o.Order != nil {
-		n = o.Order.Epoch(n, o.Seed, 0).Len()
+	if o.Sampler != nil {
+		n = o.Sampler.Epoch(n, o.Seed, 0).Len()
 	}
 	if o.DropLast || c.Mask || n%global == 0 {
 		return nil

@@ -15,7 +15,7 @@ import (
 // filler makes batches, for one goroutine.
 type filler struct {
 	d    *Dataset
-	from *loader.Filler
+	from *loader.BatchFiller
 	dst  [][]byte // of the batch being made: one per field, while its tensor is open
 }
 
@@ -99,7 +99,7 @@ func (f *filler) pad(n int) {
 	}
 	mask := extra[len(f.d.config.Lengths)]
 	clear(mask)
-	for i, valid := range f.from.Valid() {
+	for i, valid := range f.from.Mask() {
 		if valid {
 			mask[i] = 1
 		}

@@ -86,7 +86,7 @@ func (p *pipeline) enqueue(j job) bool {
 func (p *pipeline) work() {
 	f := filler{d: p.d}
 	var err error
-	if f.from, err = p.d.ld.Filler(); err != nil {
+	if f.from, err = p.d.ld.BatchFiller(); err != nil {
 		err = fmt.Errorf("gomlxds: %w", err)
 	}
 	for j := range p.jobs {

@@ -60,7 +60,7 @@ func (r *rows) Gather(_ context.Context, field string, indices []int, dst []byte
 	return nil
 }
 
-func (r *rows) Run(field string, a, b int) (tensor.View, error) {
+func (r *rows) Slice(field string, a, b int) (tensor.View, error) {
 	indices := make([]int, b-a)
 	for i := range indices {
 		indices[i] = a + i

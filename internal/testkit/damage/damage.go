@@ -43,9 +43,9 @@ func ContentOf(path string) (c Content, err error) {
 func all(ds *mmapds.Dataset, f tensor.Spec) (v tensor.View, offsets []int64, err error) {
 	offsets = make([]int64, ds.Len()+1)
 	if f.Ragged {
-		v, err = ds.RunRagged(f.Name, 0, ds.Len(), offsets)
+		v, err = ds.SliceRagged(f.Name, 0, ds.Len(), offsets)
 	} else {
-		v, err = ds.Run(f.Name, 0, ds.Len())
+		v, err = ds.Slice(f.Name, 0, ds.Len())
 	}
 	return v, offsets, err
 }

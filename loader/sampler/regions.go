@@ -1,6 +1,10 @@
-package loader
+package sampler
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/penstock/penstock/internal/permute"
+)
 
 // Regions is a shuffle whose reads stay near: it cuts the dataset into Count regions of
 // consecutive records, shuffles each by itself, and makes every global batch of the same number
@@ -11,9 +15,9 @@ import "fmt"
 //
 // The records that are left over, fewer than Batch and Count together, come last, region by region.
 type Regions struct {
-	Count int   // regions: the hosts, or a multiple of them
-	Batch int   // records of a global batch, Options.BatchSize times World.Size; a multiple of Count
-	Inner Order // within a region; nil means Shuffle
+	Count int     // regions: the hosts, or a multiple of them
+	Batch int     // records of a global batch, Options.BatchSize times World.Size; a multiple of Count
+	Inner Sampler // within a region; nil means Shuffle
 }
 
 // Epoch returns the permutation that belongs to (Count, Batch, Inner, n, seed, epoch). It
@@ -21,14 +25,14 @@ type Regions struct {
 func (o Regions) Epoch(n int, seed uint64, epoch int) Sequence {
 	s := regionsSequence{n: n, size: n / o.Count, each: o.Batch / o.Count, inner: make([]Sequence, o.Count)}
 	s.steps = s.size / s.each
-	order := o.order()
+	order := o.inner()
 	for i := range s.inner {
-		s.inner[i] = order.Epoch(s.size, mix64(seed+uint64(i+1)*regionKey), epoch)
+		s.inner[i] = order.Epoch(s.size, permute.Mix64(seed+uint64(i+1)*regionKey), epoch)
 	}
 	return s
 }
 
-// Validate reports what makes the order unusable with n records.
+// Validate reports what makes the Sampler unusable with n records.
 func (o Regions) Validate(n int) error {
 	switch {
 	case o.Count < 1 || o.Count > n:
@@ -36,21 +40,21 @@ func (o Regions) Validate(n int) error {
 	case o.Batch < o.Count || o.Batch%o.Count != 0:
 		return fmt.Errorf("Regions: Batch is %d; it must be BatchSize times World.Size, and a multiple of Count, %d", o.Batch, o.Count)
 	}
-	if err := validateOrder(o.order(), n/o.Count); err != nil {
+	if err := Validate(o.inner(), n/o.Count); err != nil {
 		return err
 	}
-	if repeats(o.order()) || o.order().Epoch(n/o.Count, 0, 0).Len() != n/o.Count {
-		return fmt.Errorf("Regions: Inner is %s, which does not visit each record once; Shuffle, RunShuffle and Sequential do", orderID(o.Inner))
+	if Repeats(o.inner()) || o.inner().Epoch(n/o.Count, 0, 0).Len() != n/o.Count {
+		return fmt.Errorf("Regions: Inner is %s, which does not visit each record once; Shuffle, Block and Sequential do", ID(o.Inner))
 	}
 	return nil
 }
 
 // ID returns "regions(128,4096)/shuffle" for 128 regions and global batches of 4,096 records.
 func (o Regions) ID() string {
-	return fmt.Sprintf("regions(%d,%d)/%s", o.Count, o.Batch, orderID(o.order()))
+	return fmt.Sprintf("regions(%d,%d)/%s", o.Count, o.Batch, ID(o.inner()))
 }
 
-func (o Regions) order() Order {
+func (o Regions) inner() Sampler {
 	if o.Inner == nil {
 		return Shuffle{}
 	}

@@ -1,4 +1,4 @@
-package loader_test
+package sampler_test
 
 import (
 	"fmt"
@@ -7,12 +7,12 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 func permutation(n int, seed uint64, epoch int) []int {
 	p := make([]int, n)
-	loader.Shuffle{}.Epoch(n, seed, epoch).Fill(0, p)
+	sampler.Shuffle{}.Epoch(n, seed, epoch).Fill(0, p)
 	return p
 }
 
@@ -34,7 +34,7 @@ func TestShuffleIsAPermutation(t *testing.T) {
 func TestShuffleIsTheSameInPieces(t *testing.T) {
 	for _, n := range []int{10, 5000} {
 		want := permutation(n, 3, 4)
-		seq := loader.Shuffle{}.Epoch(n, 3, 4)
+		seq := sampler.Shuffle{}.Epoch(n, 3, 4)
 		for pos := n; pos > 0; {
 			k := min(7, pos)
 			pos -= k
@@ -61,7 +61,7 @@ func TestShuffleNeverChanges(t *testing.T) {
 		{math.MaxInt, math.MaxUint64, -1, []int{1260977630632553408, 5717199517624373559, 4614571450123725250, 380417558163237617, 2810145712255229563}},
 	} {
 		got := make([]int, 5)
-		loader.Shuffle{}.Epoch(c.n, c.seed, c.epoch).Fill(3, got)
+		sampler.Shuffle{}.Epoch(c.n, c.seed, c.epoch).Fill(3, got)
 		if !slices.Equal(got, c.want) {
 			t.Errorf("{%d, %d, %d, %#v},", c.n, c.seed, c.epoch, got)
 		}
@@ -160,10 +160,10 @@ func TestShuffleOfManyIsUniform(t *testing.T) {
 		half := int(math.Sqrt(float64(n)))
 		buf, next, far := make([]int, step), make([]int, step), make([]int, 1)
 		for seed := range seeds {
-			seq := loader.Shuffle{}.Epoch(n, uint64(seed), 0)
+			seq := sampler.Shuffle{}.Epoch(n, uint64(seed), 0)
 			pos := seed % (n - step - half)
 			seq.Fill(pos, buf)
-			loader.Shuffle{}.Epoch(n, uint64(seed), 1).Fill(pos, next)
+			sampler.Shuffle{}.Epoch(n, uint64(seed), 1).Fill(pos, next)
 			seq.Fill(pos+half, far)
 			square[cell((far[0]-buf[0]+n)%n)]++
 			for i, r := range buf {
@@ -193,7 +193,7 @@ func TestShuffleKeepsNoNeighbours(t *testing.T) {
 	moved := map[[2]int]int{{1, 1}: 0, {1, -1}: 0, {1, half}: 0, {half, 1}: 0, {half, half}: 0}
 	p := make([]int, n)
 	for seed := range uint64(seeds) {
-		loader.Shuffle{}.Epoch(n, seed, 0).Fill(0, p)
+		sampler.Shuffle{}.Epoch(n, seed, 0).Fill(0, p)
 		for i, r := range p {
 			if r == i {
 				fixed++
@@ -230,7 +230,7 @@ func TestShuffleOfABillionIsSetUpInConstantMemory(t *testing.T) {
 	first := make([]int, 1)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	loader.Shuffle{}.Epoch(1_000_000_000, 1, 1).Fill(999_999_999, first)
+	sampler.Shuffle{}.Epoch(1_000_000_000, 1, 1).Fill(999_999_999, first)
 	runtime.ReadMemStats(&after)
 	if got := after.TotalAlloc - before.TotalAlloc; got > 64<<10 {
 		t.Errorf("%d bytes allocated", got)
@@ -240,7 +240,7 @@ func TestShuffleOfABillionIsSetUpInConstantMemory(t *testing.T) {
 func BenchmarkShuffle(b *testing.B) {
 	for _, n := range []int{4096, 1_000_000, 1_000_000_000} {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
-			seq := loader.Shuffle{}.Epoch(n, 1, 1)
+			seq := sampler.Shuffle{}.Epoch(n, 1, 1)
 			dst := make([]int, 256)
 			pos := 0
 			for b.Loop() {
@@ -257,7 +257,7 @@ func BenchmarkShuffleSetUp(b *testing.B) {
 		b.Run(fmt.Sprintf("n=%d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				loader.Shuffle{}.Epoch(n, 1, 1)
+				sampler.Shuffle{}.Epoch(n, 1, 1)
 			}
 		})
 	}

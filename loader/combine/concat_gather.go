@@ -1,4 +1,4 @@
-package loader
+package combine
 
 import (
 	"context"
@@ -10,35 +10,34 @@ import (
 const scatterBytes = 4 << 10
 
 // Gather copies records of any of the sources.
-func (j *Joined) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
+func (c *Concat) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	size := len(dst) / max(1, len(indices))
-	if size <= scatterBytes || !j.viewed(field) {
-		return j.gatherGrouped(ctx, field, indices, dst, size)
+	if size <= scatterBytes || !c.viewed(field) {
+		return c.gatherGrouped(ctx, field, indices, dst, size)
 	}
-	return j.fronts(indices, func(i, at int, local []int) error {
-		return j.parts[i].Gather(ctx, field, local, dst[at*size:(at+len(local))*size])
+	return c.fronts(indices, func(i, at int, local []int) error {
+		return c.members[i].Gather(ctx, field, local, dst[at*size:(at+len(local))*size])
 	})
 }
 
 // viewed reports whether records of a field are memory of their sources, so that gathering one is
 // no more than a copy.
-func (j *Joined) viewed(field string) bool {
-	return !slices.ContainsFunc(j.parts, func(p Source) bool {
-		c, ok := p.(contiguity)
-		return ok && p.Len() > 0 && !c.Contiguous(field, 0, 1)
+func (c *Concat) viewed(field string) bool {
+	return !slices.ContainsFunc(c.members, func(m member) bool {
+		return m.Len() > 0 && !m.can.Contiguous(field, 0, 1)
 	})
 }
 
 // gatherGrouped has each source gather all its records by one call, and copies them to their
 // places.
-func (j *Joined) gatherGrouped(ctx context.Context, field string, indices []int, dst []byte, size int) error {
-	return j.bySource(indices, func(g *groups, i int, local, places []int) error {
+func (c *Concat) gatherGrouped(ctx context.Context, field string, indices []int, dst []byte, size int) error {
+	return c.bySource(indices, func(g *groups, i int, local, places []int) error {
 		to := dst
 		if len(local) < len(indices) {
 			to = g.room(len(local) * size)
 		}
-		if err := j.parts[i].Gather(ctx, field, local, to); err != nil {
-			return j.renumber(i, err)
+		if err := c.members[i].Gather(ctx, field, local, to); err != nil {
+			return c.renumber(i, err)
 		}
 		if len(local) < len(indices) {
 			for k, place := range places {
@@ -51,10 +50,10 @@ func (j *Joined) gatherGrouped(ctx context.Context, field string, indices []int,
 
 // bySource calls f for each source that has some of the records, with their numbers there and their
 // places in indices, until it fails. What g has room for is f's.
-func (j *Joined) bySource(indices []int, f func(g *groups, i int, local, places []int) error) error {
-	g := j.group(indices)
-	defer j.grouped.Put(g)
-	for i := range j.parts {
+func (c *Concat) bySource(indices []int, f func(g *groups, i int, local, places []int) error) error {
+	g := c.group(indices)
+	defer c.grouped.Put(g)
+	for i := range c.members {
 		if local, places := g.of(i); len(local) > 0 {
 			if err := f(g, i, local, places); err != nil {
 				return err
@@ -74,13 +73,13 @@ type groups struct {
 	buf    []byte
 }
 
-// group sorts records by source. The result goes back to j.grouped.
-func (j *Joined) group(indices []int) *groups {
-	g, n := j.grouped.Get().(*groups), len(indices)
+// group sorts records by source. The result goes back to c.grouped.
+func (c *Concat) group(indices []int) *groups {
+	g, n := c.grouped.Get().(*groups), len(indices)
 	g.part, g.local, g.places = slices.Grow(g.part[:0], n)[:n], slices.Grow(g.local[:0], n)[:n], slices.Grow(g.places[:0], n)[:n]
 	clear(g.starts)
 	for k, r := range indices {
-		g.part[k], _ = j.Part(r)
+		g.part[k], _ = c.Locate(r)
 		g.starts[g.part[k]]++
 	}
 	at := 0
@@ -91,7 +90,7 @@ func (j *Joined) group(indices []int) *groups {
 	for k := n - 1; k >= 0; k-- {
 		i := g.part[k]
 		g.starts[i]--
-		g.local[g.starts[i]], g.places[g.starts[i]] = indices[k]-j.first(i), k
+		g.local[g.starts[i]], g.places[g.starts[i]] = indices[k]-c.first(i), k
 	}
 	return g
 }

@@ -1,9 +1,12 @@
-package loader
+package sampler
 
 import (
 	"errors"
 	"fmt"
 	"math"
+
+	"github.com/penstock/penstock/internal/permute"
+	"github.com/penstock/penstock/loader/internal/digest"
 )
 
 // Weighted draws records with replacement, each with a probability in proportion to its
@@ -25,7 +28,7 @@ type alias struct {
 	other uint32
 }
 
-// NewWeighted returns the order for records with these weights, of which only the ratios
+// NewWeighted returns the Sampler for records with these weights, of which only the ratios
 // matter. draws is the number of positions of an epoch; 0 means as many as records. Weights
 // must be finite and not negative, and some positive; there are at most 2^32-1.
 func NewWeighted(weights []float64, draws int) (*Weighted, error) {
@@ -37,23 +40,23 @@ func NewWeighted(weights []float64, draws int) (*Weighted, error) {
 		draws = n
 	}
 	if draws < 0 {
-		return nil, fmt.Errorf("loader: weighted: %d draws", draws)
+		return nil, fmt.Errorf("sampler: weighted: %d draws", draws)
 	}
-	return &Weighted{draws: draws, table: newAliases(weights, sum), id: fmt.Sprintf("weighted(%s,%d)", digest(weights), draws)}, nil
+	return &Weighted{draws: draws, table: newAliases(weights, sum), id: fmt.Sprintf("weighted(%s,%d)", digest.Of(weights), draws)}, nil
 }
 
 func checkWeights(weights []float64) (n int, sum float64, err error) {
 	for i, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 1) {
-			return 0, 0, fmt.Errorf("loader: weighted: weight %d is %v; weights must be finite and not negative", i, w)
+			return 0, 0, fmt.Errorf("sampler: weighted: weight %d is %v; weights must be finite and not negative", i, w)
 		}
 		sum += w
 	}
 	switch {
 	case len(weights) > math.MaxUint32:
-		return 0, 0, fmt.Errorf("loader: weighted: %d weights are more than 2^32-1", len(weights))
+		return 0, 0, fmt.Errorf("sampler: weighted: %d weights are more than 2^32-1", len(weights))
 	case !(sum > 0) || math.IsInf(sum, 1):
-		return 0, 0, errors.New("loader: weighted: the weights must have a positive, finite sum")
+		return 0, 0, errors.New("sampler: weighted: the weights must have a positive, finite sum")
 	}
 	return len(weights), sum, nil
 }
@@ -101,7 +104,7 @@ func heaviest(weights []float64) (at uint32) {
 
 // Epoch returns the draws of an epoch. It allocates a few words.
 func (o *Weighted) Epoch(_ int, seed uint64, epoch int) Sequence {
-	return weightedSequence{o, epochKey(seed, epoch, weightKey)}
+	return weightedSequence{o, permute.Key(seed, epoch, weightKey)}
 }
 
 // weightKey is the number of the key of draws.
@@ -130,10 +133,10 @@ func (s weightedSequence) Len() int { return s.o.draws }
 
 func (s weightedSequence) Fill(pos int, dst []int) {
 	for i := range dst {
-		h := mix64(s.key + mix64(uint64(pos+i)))
-		at := below(h, uint64(len(s.o.table)))
+		h := permute.Mix64(s.key + permute.Mix64(uint64(pos+i)))
+		at := permute.Below(h, uint64(len(s.o.table)))
 		dst[i] = int(at)
-		if cell := s.o.table[at]; uint32(mix64(h)) >= cell.keep {
+		if cell := s.o.table[at]; uint32(permute.Mix64(h)) >= cell.keep {
 			dst[i] = int(cell.other)
 		}
 	}

@@ -1,4 +1,4 @@
-package loader
+package combine
 
 import (
 	"context"
@@ -8,6 +8,10 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/loader/internal/padding"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -20,7 +24,7 @@ const (
 )
 
 // Packed is a Source whose records are rows of one length, each with several records of
-// another Source: see Pack. Every Order, World, State and Transform works on rows as on any
+// another Source: see Pack. Every Sampler, World, State and Transform works on rows as on any
 // records; a State knows a Packed by its parameters and the Source's ID, and Resume takes no
 // longer than elsewhere.
 //
@@ -30,8 +34,8 @@ const (
 // A Loader copies rows, as no row is one piece of the Source's memory. Methods may be called
 // by several goroutines.
 type Packed struct {
-	src     Source
-	ragged  raggedSource
+	src     loader.Source
+	can     loader.Capabilities
 	plan    *plan
 	fields  []packedField
 	specs   []tensor.Spec
@@ -52,13 +56,17 @@ type packScratch struct {
 }
 
 // NewPacked packs the records of src. It reads the lengths of all records and looks at up to
-// Pack.Open rows for each, a second or less for a million. It holds 12 bytes a piece and 8 a
+// Pack.MaxOpenRows rows for each, a second or less for a million. It holds 12 bytes a piece and 8 a
 // row, and 8 bytes a record besides while it works.
-func NewPacked(ctx context.Context, src Source, k Pack) (*Packed, error) {
+func NewPacked(ctx context.Context, src loader.Source, k Pack) (*Packed, error) {
 	k = k.withDefaults(src)
 	fields, err := k.fields(src)
 	if err := errors.Join(k.validate(src), err); err != nil {
-		return nil, fmt.Errorf("loader: pack: %w", err)
+		return nil, fmt.Errorf("combine: pack: %w", err)
+	}
+	can, err := loader.CapabilitiesOf(src)
+	if err != nil {
+		return nil, fmt.Errorf("combine: pack: %w", err)
 	}
 	lengths, err := k.lengths(ctx, src)
 	if err != nil {
@@ -66,9 +74,9 @@ func NewPacked(ctx context.Context, src Source, k Pack) (*Packed, error) {
 	}
 	plan, err := newPlan(k, lengths)
 	if err != nil {
-		return nil, fmt.Errorf("loader: pack: %w", err)
+		return nil, fmt.Errorf("combine: pack: %w", err)
 	}
-	p := &Packed{src: src, ragged: src.(raggedSource), plan: plan, fields: fields}
+	p := &Packed{src: src, can: can, plan: plan, fields: fields}
 	for _, f := range fields {
 		p.specs = append(p.specs, f.spec)
 	}
@@ -88,11 +96,11 @@ func (p *Packed) Specs() []tensor.Spec { return p.specs }
 
 // ID returns a digest of the Source's ID and the parameters; empty if the Source has none.
 func (p *Packed) ID() string {
-	k, id := p.plan.pack, sourceID(p.src)
+	k, id := p.plan.pack, p.can.ID()
 	if id == "" {
 		return ""
 	}
-	return "packed(" + digest(id, k.Length, k.Fields, k.Pad, k.Long, k.Open, orderID(k.Order), k.Seed, k.Epoch) + ")"
+	return "packed(" + digest.Of(id, k.Length, k.Fields, k.Pad, k.Overflow, k.MaxOpenRows, sampler.ID(k.Sampler), k.Seed, k.Epoch) + ")"
 }
 
 // Pieces returns what a row is made of. It must not be changed.
@@ -124,20 +132,27 @@ func (p *Packed) CuSeqlens(dst []int32, rows []int) []int32 {
 	return dst
 }
 
+var _ interface {
+	loader.ChunkedSource
+	loader.RemoteSource
+	loader.DescribedSource
+	loader.Identifier
+} = (*Packed)(nil)
+
 // packs reports whether a field is made of one of the Source.
 func (p *Packed) packs(field string) bool { return field != Positions && field != Segments }
 
 // Contiguous reports that rows are never memory of the Source.
 func (p *Packed) Contiguous(string, int, int) bool { return false }
 
-// Run returns rows [a, b) in new memory.
-func (p *Packed) Run(field string, a, b int) (tensor.View, error) {
+// Slice returns rows [a, b) in new memory.
+func (p *Packed) Slice(field string, a, b int) (tensor.View, error) {
 	f, err := p.field(field)
 	if err != nil {
 		return tensor.View{}, err
 	}
 	rows := make([]int, b-a)
-	sequential(0).Fill(a, rows)
+	consecutive(a, rows)
 	dst := make([]byte, (b-a)*p.specs[f].RecordBytes())
 	return tensor.Of(p.specs[f], b-a, dst), p.Gather(context.Background(), field, rows, dst)
 }
@@ -149,7 +164,7 @@ func (p *Packed) field(name string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, fmt.Errorf("loader: pack: rows have no field %q", name)
+	return 0, fmt.Errorf("combine: pack: rows have no field %q", name)
 }
 
 // Gather makes rows.
@@ -213,7 +228,7 @@ func (p *Packed) values(ctx context.Context, f *packedField, pieces []Piece, dst
 		}
 		pieces, dst = pieces[n:], dst[bytes:]
 	}
-	fill(dst, f.pad)
+	padding.Fill(dst, f.pad)
 	return nil
 }
 
@@ -229,7 +244,7 @@ func (p *Packed) records(ctx context.Context, f *packedField, s *packScratch, pi
 		s.indices = append(s.indices, int(piece.Record))
 	}
 	s.offsets = slices.Grow(s.offsets[:0], len(pieces)+1)[:len(pieces)+1]
-	got, err := p.ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, dst)
+	got, err := p.can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, dst)
 	if err == nil && len(got) != len(dst) {
 		err = fmt.Errorf("records %v have %d bytes, and had %d when they were packed", s.indices, len(got), len(dst))
 	}
@@ -240,7 +255,7 @@ func (p *Packed) records(ctx context.Context, f *packedField, s *packScratch, pi
 func (p *Packed) part(ctx context.Context, f *packedField, s *packScratch, piece Piece, dst []byte) (err error) {
 	s.indices = append(s.indices[:0], int(piece.Record))
 	s.offsets = slices.Grow(s.offsets[:0], 2)[:2]
-	s.rows, err = p.ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, s.rows)
+	s.rows, err = p.can.Ragged.GatherRagged(ctx, f.spec.Name, s.indices, s.offsets, s.rows)
 	if err != nil {
 		return err
 	}

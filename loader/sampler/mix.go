@@ -1,25 +1,28 @@
-package loader
+package sampler
 
 import (
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/penstock/penstock/internal/permute"
+	"github.com/penstock/penstock/loader/internal/digest"
 )
 
-// Mix draws from the parts of a Joined source in a given proportion, however large each is.
-// In every block of 4096 positions, each part has its share of them, rounded to whole
-// records, in an order that is shuffled for each block. The records of a part come in
+// Mix draws from several sources that are concatenated to one, in a given proportion, however
+// large each is. In every block of 4096 positions, each source has its share of them, rounded to
+// whole records, in an order that is shuffled for each block. The records of a source come in
 // shuffled passes: each once before any comes again.
 //
-// Every position is computed by itself, and many at a time in a few hundred nanoseconds each; an
-// epoch takes no memory but 8 KiB for the shares.
+// Every position is computed by itself, in a few hundred nanoseconds; an epoch takes 8 KiB for the
+// shares.
 type Mix struct {
-	first []int    // number of each part's first record
-	size  []int    // records of each part
-	start []int    // each part's first place in owner
-	share []int    // positions of each part in a block
-	owner []uint16 // part of each place of a block before it is shuffled
+	first []int    // number of each source's first record
+	size  []int    // records of each source
+	start []int    // each source's first place in owner
+	share []int    // positions of each source in a block
+	owner []uint16 // source of each place of a block before it is shuffled
 	draws int
 	id    string
 }
@@ -27,30 +30,39 @@ type Mix struct {
 // mixBlock is the number of positions that shares are of.
 const mixBlock = 4096
 
-// NewMix returns the order for src. There is one weight a part, and only their ratios
-// matter. draws is the number of positions of an epoch; 0 means as many as src has records.
-func NewMix(src *Joined, weights []float64, draws int) (*Mix, error) {
-	if len(weights) != len(src.parts) || len(weights) > mixBlock {
-		return nil, fmt.Errorf("loader: mix: %d weights for %d sources, of which there may be %d", len(weights), len(src.parts), mixBlock)
+// NewMix returns the Sampler for sources with these numbers of records, which are concatenated in
+// this order; see the Sizes of a combine.Concat. There is one weight per source, and only their
+// ratios matter. draws is the number of positions of an epoch; 0 means the number of all records.
+func NewMix(sizes []int, weights []float64, draws int) (*Mix, error) {
+	if len(weights) != len(sizes) || len(weights) > mixBlock {
+		return nil, fmt.Errorf("sampler: mix: %d weights for %d sources; give one weight per source, for at most %d sources", len(weights), len(sizes), mixBlock)
+	}
+	ends, n := make([]int, len(sizes)), 0
+	for i, size := range sizes {
+		if size < 0 {
+			return nil, fmt.Errorf("sampler: mix: source %d has %d records", i, size)
+		}
+		n += size
+		ends[i] = n
 	}
 	if draws == 0 {
-		draws = src.Len()
+		draws = n
 	}
 	if draws < 0 {
-		return nil, fmt.Errorf("loader: mix: %d draws", draws)
+		return nil, fmt.Errorf("sampler: mix: %d draws", draws)
 	}
 	_, sum, err := checkWeights(weights)
 	if err != nil {
 		return nil, err
 	}
-	m := &Mix{draws: draws, share: shares(weights, sum), id: fmt.Sprintf("mix(%s,%d)", digest(weights, src.ends), draws)}
-	for i, p := range src.parts {
-		m.first, m.size, m.start = append(m.first, src.first(i)), append(m.size, p.Len()), append(m.start, len(m.owner))
+	m := &Mix{draws: draws, share: shares(weights, sum), id: fmt.Sprintf("mix(%s,%d)", digest.Of(weights, ends), draws)}
+	for i, size := range sizes {
+		m.first, m.size, m.start = append(m.first, ends[i]-size), append(m.size, size), append(m.start, len(m.owner))
 		for range m.share[i] {
 			m.owner = append(m.owner, uint16(i))
 		}
-		if m.share[i] > 0 && p.Len() == 0 {
-			return nil, fmt.Errorf("loader: mix: source %d has a positive weight, and no records", i)
+		if m.share[i] > 0 && size == 0 {
+			return nil, fmt.Errorf("sampler: mix: source %d has a positive weight, and no records", i)
 		}
 	}
 	return m, m.check(weights)
@@ -60,7 +72,7 @@ func NewMix(src *Joined, weights []float64, draws int) (*Mix, error) {
 func (m *Mix) check(weights []float64) error {
 	for i, w := range weights {
 		if w > 0 && m.share[i] == 0 {
-			return errors.New("loader: mix: a positive weight is so small that its source would never be drawn from; weights must be at least 1/4096 of their sum")
+			return errors.New("sampler: mix: a positive weight is so small that its source would never be drawn from; weights must be at least 1/4096 of their sum")
 		}
 	}
 	return nil
@@ -87,7 +99,7 @@ func shares(weights []float64, sum float64) []int {
 
 // Epoch returns the draws of an epoch.
 func (m *Mix) Epoch(_ int, seed uint64, epoch int) Sequence {
-	return mixSequence{m, epochKey(seed, epoch, mixKey)}
+	return mixSequence{m, permute.Key(seed, epoch, mixKey)}
 }
 
 // mixKey is the number of the keys of mixing.
@@ -129,7 +141,7 @@ const mixLanes = 256
 
 // mixing is the work of one Fill.
 type mixing struct {
-	rounds swaps
+	rounds permute.Swaps
 	x      [mixLanes]uint64 // positions in the block, and then the records of one part
 	places [mixLanes]int    // in dst, of those
 	pass   [mixLanes]int    // of the part; -1 once the record is known
@@ -143,8 +155,8 @@ func (w *mixing) fill(s mixSequence, pos int, dst []int) {
 	for i := range dst {
 		w.x[i] = uint64(place + i)
 	}
-	w.rounds.prepare(mixBlock, s.key+mix64(uint64(block)))
-	w.rounds.permute(w.x[:len(dst)])
+	w.rounds.Prepare(mixBlock, s.key+permute.Mix64(uint64(block)))
+	w.rounds.Permute(w.x[:len(dst)])
 	for i, slot := range w.x[:len(dst)] {
 		part := s.owner[slot]
 		drawn := block*s.share[part] + int(slot) - s.start[part]
@@ -166,8 +178,8 @@ func (w *mixing) draw(s mixSequence, dst []int, i int) {
 			n++
 		}
 	}
-	w.rounds.prepare(uint64(s.size[part]), mix64(s.key+mix64(uint64(part)<<40+uint64(pass)+1)))
-	w.rounds.permute(w.x[:n])
+	w.rounds.Prepare(uint64(s.size[part]), permute.Mix64(s.key+permute.Mix64(uint64(part)<<40+uint64(pass)+1)))
+	w.rounds.Permute(w.x[:n])
 	for k, j := range w.places[:n] {
 		dst[j] = s.first[part] + int(w.x[k])
 	}

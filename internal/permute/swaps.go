@@ -1,29 +1,29 @@
-package loader
+package permute
 
 import "math/bits"
 
-// swaps permutes [0, n) by key, a round of Hoang, Morris and Rogaway ("An enciphering scheme
+// Swaps permutes [0, n) by key, a round of Hoang, Morris and Rogaway ("An enciphering scheme
 // based on a card shuffle", 2012) at a time: x is swapped with k-x mod n, or not, as a random bit
 // of the pair says. It is as good for small n as for large, and needs 6 rounds a bit of n where
-// the bijection needs 8 in all.
-type swaps struct {
+// the Feistel network needs 8 in all.
+type Swaps struct {
 	n      uint64
 	rounds int
 	k, h   [6 + 6*62]uint64 // of each round: where x is swapped to, and what the bit is drawn by
 }
 
-// prepare makes the rounds for n, which is from 1 to 2^62, and a key.
-func (s *swaps) prepare(n, key uint64) {
+// Prepare makes the rounds for n, which is from 1 to 2^62, and a key.
+func (s *Swaps) Prepare(n, key uint64) {
 	s.n, s.rounds = n, 6*bits.Len64(n)
 	for r := range s.rounds {
-		s.h[r] = mix64(key + uint64(r+1)*0x9e3779b97f4a7c15)
-		s.k[r] = below(s.h[r], n)
+		s.h[r] = Mix64(key + uint64(r+1)*0x9e3779b97f4a7c15)
+		s.k[r] = Below(s.h[r], n)
 	}
 }
 
-// permute replaces each x, several at a time: one alone is a chain of operations that wait for each
+// Permute replaces each x, several at a time: one alone is a chain of operations that wait for each
 // other.
-func (s *swaps) permute(x []uint64) {
+func (s *Swaps) Permute(x []uint64) {
 	for ; len(x) >= lanes; x = x[lanes:] {
 		a, b, c, d := x[0], x[1], x[2], x[3]
 		for r := range s.rounds {
@@ -45,7 +45,7 @@ func swapped(x, k, h, n uint64) uint64 {
 	if other >= n {
 		other -= n
 	}
-	if mix64(max(x, other)+h)&1 == 1 {
+	if Mix64(max(x, other)+h)&1 == 1 {
 		x = other
 	}
 	return x

@@ -1,4 +1,4 @@
-package loader
+package combine
 
 import (
 	"fmt"
@@ -26,13 +26,13 @@ type openRow struct {
 // newPlan packs records of these lengths. It takes a look at every open row for a record.
 func newPlan(k Pack, lengths []int) (*plan, error) {
 	p := &plan{pack: k}
-	seq := k.Order.Epoch(len(lengths), k.Seed, k.Epoch)
+	seq := k.Sampler.Epoch(len(lengths), k.Seed, k.Epoch)
 	var some [256]int
 	for pos := 0; pos < seq.Len(); pos += len(some) {
 		indices := some[:min(len(some), seq.Len()-pos)]
 		seq.Fill(pos, indices)
-		if i := outside(indices, len(lengths)); i >= 0 {
-			return nil, fmt.Errorf("the Order puts record %d at position %d, but the Source has %d records", indices[i], pos+i, len(lengths))
+		if i := slices.IndexFunc(indices, func(r int) bool { return r < 0 || r >= len(lengths) }); i >= 0 {
+			return nil, fmt.Errorf("the Sampler puts record %d at position %d, but the Source has %d records", indices[i], pos+i, len(lengths))
 		}
 		for _, r := range indices {
 			p.record(r, lengths[r])
@@ -41,8 +41,8 @@ func newPlan(k Pack, lengths []int) (*plan, error) {
 	for len(p.open) > 0 {
 		p.shut(0)
 	}
-	if p.long > 0 && k.Long == RefuseLong {
-		return nil, fmt.Errorf("%d records have more than Length %d elements; take CutLong or SplitLong, or a greater Length", p.long, k.Length)
+	if p.long > 0 && k.Overflow == OverflowFail {
+		return nil, fmt.Errorf("%d records have more than Length %d elements; set Overflow to OverflowTruncate or OverflowSplit, or raise Length", p.long, k.Length)
 	}
 	p.open, p.spare = nil, nil
 	return p, nil
@@ -56,7 +56,7 @@ func (p *plan) record(r, n int) {
 	}
 	for from := 0; from < n; from += length {
 		p.add(Piece{uint32(r), uint32(from), uint32(min(length, n-from))})
-		if p.pack.Long != SplitLong {
+		if p.pack.Overflow != OverflowSplit {
 			return
 		}
 	}
@@ -67,7 +67,7 @@ func (p *plan) add(piece Piece) {
 	n := int(piece.N)
 	i := slices.IndexFunc(p.open, func(row openRow) bool { return row.left >= n })
 	if i < 0 {
-		if len(p.open) == p.pack.Open {
+		if len(p.open) == p.pack.MaxOpenRows {
 			p.shut(p.fullest())
 		}
 		i = len(p.open)

@@ -1,4 +1,4 @@
-package loader
+package combine
 
 import (
 	"context"
@@ -7,6 +7,9 @@ import (
 	"math"
 	"slices"
 
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/internal/padding"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -14,27 +17,27 @@ import (
 // and each in one piece, so that a batch of rows holds little padding: the packing of
 // sequences for language models. The zero value of every field is usable except Length.
 type Pack struct {
-	Length int                // elements of a row; must be > 0
-	Fields []string           // fields of variable length that go together, of which a record has equally many elements, such as tokens and their targets; none means all that the Source has
-	Pad    map[string]float64 // what fills a row up, by field; 0 where there is nothing else. It must be exact in the field's type
-	Long   Long               // what becomes of records that are longer than a row
-	Open   int                // rows that are being filled at a time; 0 means 64. More pad less, and put together what is further apart
+	Length      int                // elements of a row; must be > 0
+	Fields      []string           // fields of variable length that go together, of which a record has equally many elements, such as tokens and their targets; none means all that the Source has
+	Pad         map[string]float64 // what fills a row up, by field; 0 where there is nothing else. It must be exact in the field's type
+	Overflow    Overflow           // what becomes of records that are longer than a row
+	MaxOpenRows int                // rows that are being filled at a time; 0 means 64. More pad less, and put together what is further apart
 
-	Order Order  // in which records are packed, as it is in Epoch with Seed; nil means Sequential
-	Seed  uint64 // of Order
-	Epoch int    // of Order: another number packs other records together
+	Sampler sampler.Sampler // in which records are packed, as it is in Epoch with Seed; nil means Sequential
+	Seed    uint64          // of Sampler
+	Epoch   int             // of Sampler: another number packs other records together
 }
 
-// Long says what becomes of a record that is longer than a row.
-type Long int
+// Overflow says what becomes of a record that is longer than a row.
+type Overflow int
 
 const (
-	// RefuseLong makes NewPacked fail, with the number of such records.
-	RefuseLong Long = iota
-	// CutLong packs what fits into a row, from the record's start.
-	CutLong
-	// SplitLong packs the record as several: each as long as a row, and the rest.
-	SplitLong
+	// OverflowFail makes NewPacked fail, with the number of such records.
+	OverflowFail Overflow = iota
+	// OverflowTruncate packs what fits into a row, from the record's start.
+	OverflowTruncate
+	// OverflowSplit packs the record as several: each as long as a row, and the rest.
+	OverflowSplit
 )
 
 // Piece is a part of a record in a row.
@@ -48,12 +51,12 @@ type Piece struct {
 const maxPacked = math.MaxUint32
 
 // withDefaults returns k with its zero values replaced.
-func (k Pack) withDefaults(src Source) Pack {
-	if k.Open == 0 {
-		k.Open = 64
+func (k Pack) withDefaults(src loader.Source) Pack {
+	if k.MaxOpenRows == 0 {
+		k.MaxOpenRows = 64
 	}
-	if k.Order == nil {
-		k.Order = Sequential{}
+	if k.Sampler == nil {
+		k.Sampler = sampler.Sequential{}
 	}
 	if len(k.Fields) == 0 {
 		for _, s := range src.Specs() {
@@ -66,16 +69,16 @@ func (k Pack) withDefaults(src Source) Pack {
 }
 
 // validate reports everything that is wrong with k.
-func (k Pack) validate(src Source) error {
+func (k Pack) validate(src loader.Source) error {
 	var errs []error
 	if k.Length < 1 || k.Length > maxPacked {
 		errs = append(errs, fmt.Errorf("the Length is %d; it must be from 1 to %d", k.Length, uint32(maxPacked)))
 	}
-	if k.Open < 1 {
-		errs = append(errs, fmt.Errorf("the number of Open rows is %d; it must be 1 or more", k.Open))
+	if k.MaxOpenRows < 1 {
+		errs = append(errs, fmt.Errorf("MaxOpenRows is %d; it must be 1 or more", k.MaxOpenRows))
 	}
-	if k.Long < RefuseLong || k.Long > SplitLong {
-		errs = append(errs, fmt.Errorf("Long is %d; it must be RefuseLong, CutLong or SplitLong", int(k.Long)))
+	if k.Overflow < OverflowFail || k.Overflow > OverflowSplit {
+		errs = append(errs, fmt.Errorf("Overflow is %d; it must be OverflowFail, OverflowTruncate or OverflowSplit", int(k.Overflow)))
 	}
 	if src.Len() > maxPacked {
 		errs = append(errs, fmt.Errorf("the Source has %d records; %d are the most", src.Len(), uint32(maxPacked)))
@@ -88,11 +91,11 @@ func (k Pack) validate(src Source) error {
 			errs = append(errs, fmt.Errorf("there is a Pad for the field %q, which is not packed", name))
 		}
 	}
-	return errors.Join(append(errs, validateOrder(k.Order, src.Len()))...)
+	return errors.Join(append(errs, sampler.Validate(k.Sampler, src.Len()))...)
 }
 
 // fields returns the fields that are packed.
-func (k Pack) fields(src Source) ([]packedField, error) {
+func (k Pack) fields(src loader.Source) ([]packedField, error) {
 	var errs []error
 	var out []packedField
 	for _, name := range k.Fields {
@@ -102,7 +105,7 @@ func (k Pack) fields(src Source) ([]packedField, error) {
 			continue
 		}
 		in := src.Specs()[i]
-		pad, err := element(in.DType, k.Pad[name])
+		pad, err := padding.Element(in.DType, k.Pad[name])
 		if err != nil {
 			errs = append(errs, fmt.Errorf("field %q: %w", name, err))
 		}
@@ -118,10 +121,10 @@ func (k Pack) fields(src Source) ([]packedField, error) {
 }
 
 // lengths returns how many elements each record has in all fields that are packed.
-func (k Pack) lengths(ctx context.Context, src Source) ([]int, error) {
+func (k Pack) lengths(ctx context.Context, src loader.Source) ([]int, error) {
 	var lengths []int
 	for _, name := range k.Fields {
-		other, err := Lengths(ctx, src, name)
+		other, err := loader.Lengths(ctx, src, name)
 		if err != nil {
 			return nil, err
 		}
@@ -130,7 +133,7 @@ func (k Pack) lengths(ctx context.Context, src Source) ([]int, error) {
 		}
 		for i, n := range other {
 			if n != lengths[i] {
-				return nil, fmt.Errorf("loader: pack: record %d has %d elements in %q and %d in %q; fields that are packed together must have as many", i, lengths[i], k.Fields[0], n, name)
+				return nil, fmt.Errorf("combine: pack: record %d has %d elements in %q and %d in %q; fields that are packed together must have as many", i, lengths[i], k.Fields[0], n, name)
 			}
 		}
 	}

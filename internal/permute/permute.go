@@ -1,0 +1,28 @@
+// Package permute computes random permutations position by position, as pure functions of a seed
+// and an epoch: the same on every machine, in every version. The order of a shuffled epoch and of
+// a shuffled dataset come from here.
+package permute
+
+// Permutation is a permutation of [0, Len). Several goroutines may use it at once.
+type Permutation interface {
+	// Len returns the number of positions.
+	Len() int
+
+	// At returns what is at position pos.
+	At(pos int) int
+
+	// Fill sets dst[i] to what is at position pos+i. It does not allocate.
+	Fill(pos int, dst []int)
+
+	// Map replaces each position in x by what is there. It does not allocate.
+	Map(x []int)
+}
+
+// New returns the permutation of [0, n) that belongs to (n, seed, epoch): (0, 1) and (1, 0) are
+// not related. It takes a few microseconds and at most 8 KiB, whatever n is.
+func New(n int, seed uint64, epoch int) Permutation {
+	if n <= maxTable {
+		return newTable(n, seed, epoch)
+	}
+	return newFeistel(n, seed, epoch)
+}

@@ -1,0 +1,281 @@
+// Package combine makes a Source of other Sources: [Concat] puts several one after the other, and
+// [Packed] puts records of variable length into rows of one length.
+package combine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/internal/digest"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Concat is a Source of the records of several Sources, one after the other. A sampler.Mix of its
+// Sizes draws from each in a given proportion.
+type Concat struct {
+	members []member
+	ends    []int     // records in the members up to each
+	scratch sync.Pool // of *[]int
+	grouped sync.Pool // of *groups
+}
+
+// member is one of the Sources.
+type member struct {
+	loader.Source
+	can loader.Capabilities
+}
+
+// NewConcat returns the Source of all records of sources, which must have the same fields. The
+// caller still closes them.
+func NewConcat(sources ...loader.Source) (*Concat, error) {
+	if len(sources) == 0 {
+		return nil, errors.New("combine: concat: no sources")
+	}
+	c := &Concat{}
+	n := 0
+	for i, src := range sources {
+		can, err := loader.CapabilitiesOf(src)
+		if err != nil {
+			return nil, fmt.Errorf("combine: concat: source %d: %w", i, err)
+		}
+		if err := sameSpecs(sources[0].Specs(), src.Specs()); err != nil {
+			return nil, fmt.Errorf("combine: concat: source %d: %w", i, err)
+		}
+		if can.Ragged == nil && slices.ContainsFunc(src.Specs(), func(s tensor.Spec) bool { return s.Ragged }) {
+			return nil, fmt.Errorf("combine: concat: source %d has fields of variable length, but is no loader.RaggedSource", i)
+		}
+		n += src.Len()
+		c.members, c.ends = append(c.members, member{src, can}), append(c.ends, n)
+	}
+	c.scratch.New = func() any { return new([]int) }
+	c.grouped.New = func() any { return &groups{starts: make([]int, len(sources)+1)} }
+	return c, nil
+}
+
+// A Concat can do whatever its Sources can.
+var _ interface {
+	loader.RaggedSource
+	loader.ChunkedSource
+	loader.MappedSource
+	loader.FaultSource
+	loader.RemoteSource
+	loader.DescribedSource
+	loader.Identifier
+} = (*Concat)(nil)
+
+func sameSpecs(a, b []tensor.Spec) error {
+	same := func(x, y tensor.Spec) bool {
+		return x.Name == y.Name && x.DType == y.DType && x.Ragged == y.Ragged && slices.Equal(x.Shape, y.Shape)
+	}
+	if slices.EqualFunc(a, b, same) {
+		return nil
+	}
+	return fmt.Errorf("has the fields %s; the first source has %s", describe(b), describe(a))
+}
+
+func describe(specs []tensor.Spec) string {
+	out := make([]string, len(specs))
+	for i, s := range specs {
+		out[i] = fmt.Sprintf("%s %v%v", s.Name, s.DType, s.Shape)
+	}
+	return strings.Join(out, ", ")
+}
+
+// Locate returns which source a record is of, and its number there.
+func (c *Concat) Locate(record int) (source, number int) {
+	i := sort.SearchInts(c.ends, record+1)
+	return i, record - c.first(i)
+}
+
+func (c *Concat) first(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return c.ends[i-1]
+}
+
+// Sizes returns the number of records of each source.
+func (c *Concat) Sizes() []int {
+	sizes := make([]int, len(c.members))
+	for i := range sizes {
+		sizes[i] = c.ends[i] - c.first(i)
+	}
+	return sizes
+}
+
+// Len returns the number of records of all sources.
+func (c *Concat) Len() int { return c.ends[len(c.ends)-1] }
+
+// Specs returns the fields that all sources have.
+func (c *Concat) Specs() []tensor.Spec { return c.members[0].Specs() }
+
+func (c *Concat) spec(field string) tensor.Spec {
+	for _, s := range c.Specs() {
+		if s.Name == field {
+			return s
+		}
+	}
+	panic("combine: concat: no field " + field)
+}
+
+// ID joins the identities of the sources; it is empty if one has none.
+func (c *Concat) ID() string {
+	ids := make([]string, len(c.members))
+	for i, m := range c.members {
+		if ids[i] = m.can.ID(); ids[i] == "" {
+			return ""
+		}
+	}
+	return "concat(" + digest.Of(ids) + ")"
+}
+
+// Contiguous reports whether records [a, b) are one piece of one source's memory.
+func (c *Concat) Contiguous(field string, a, b int) bool {
+	i, from := c.Locate(a)
+	return b <= c.ends[i] && c.members[i].can.Contiguous(field, from, from+b-a)
+}
+
+// Run returns records [a, b): a view within one source, a copy across two.
+func (c *Concat) Slice(field string, a, b int) (tensor.View, error) {
+	if i, from := c.Locate(a); b <= c.ends[i] {
+		return c.members[i].Slice(field, from, from+b-a)
+	}
+	all := make([]int, b-a)
+	consecutive(a, all)
+	spec := c.spec(field)
+	dst := make([]byte, (b-a)*spec.RecordBytes())
+	if err := c.Gather(context.Background(), field, all, dst); err != nil {
+		return tensor.View{}, err
+	}
+	return tensor.Of(spec, b-a, dst), nil
+}
+
+// front appends to local the numbers, in their source, of the first indices that are all of
+// one source, i.
+func (c *Concat) front(indices, local []int) (_ []int, i int) {
+	i, _ = c.Locate(indices[0])
+	lo, hi := c.first(i), c.ends[i]
+	for _, r := range indices {
+		if r < lo || r >= hi {
+			break
+		}
+		local = append(local, r-lo)
+	}
+	return local, i
+}
+
+// fronts calls f for each stretch of indices that are of one source, with their place and
+// their numbers there.
+func (c *Concat) fronts(indices []int, f func(i, at int, local []int) error) error {
+	scratch := c.scratch.Get().(*[]int)
+	defer c.scratch.Put(scratch)
+	for at := 0; at < len(indices); {
+		local, i := c.front(indices[at:], (*scratch)[:0])
+		*scratch = local
+		if err := f(i, at, local); err != nil {
+			return c.renumber(i, err)
+		}
+		at += len(local)
+	}
+	return nil
+}
+
+// renumber makes an error of source i that names a record name that of the Concat.
+func (c *Concat) renumber(i int, err error) error {
+	var named loader.RecordError
+	if errors.As(err, &named) {
+		return concatError{err, i, c.first(i) + named.Record()}
+	}
+	return err
+}
+
+type concatError struct {
+	error
+	source, record int
+}
+
+func (e concatError) Unwrap() error { return e.error }
+func (e concatError) Record() int   { return e.record }
+func (e concatError) Error() string {
+	return fmt.Sprintf("record %d (source %d): %v", e.record, e.source, e.error)
+}
+
+// Prefetch passes the hint on.
+func (c *Concat) Prefetch(field string, a, b int) error {
+	return c.each(a, b, func(m *member, a, b int) error { return m.Prefetch(field, a, b) })
+}
+
+// Warm has each source that knows how read its part of records [a, b) into memory.
+func (c *Concat) Warm(field string, a, b int) error {
+	return c.each(a, b, func(m *member, a, b int) error {
+		if m.can.Mapped == nil {
+			return nil
+		}
+		return m.can.Mapped.Warm(field, a, b)
+	})
+}
+
+// IsWarm reports whether records [a, b) are of one source, which says that they are.
+func (c *Concat) IsWarm(field string, a, b int) bool {
+	i, from := c.Locate(a)
+	mapped := c.members[i].can.Mapped
+	return mapped != nil && b <= c.ends[i] && mapped.IsWarm(field, from, from+b-a)
+}
+
+// Fault has the source whose memory addr lies in say why a read there failed.
+func (c *Concat) Fault(addr uintptr) error {
+	for i, m := range c.members {
+		if m.can.Fault != nil {
+			if err := m.can.Fault.Fault(addr); err != nil {
+				return c.renumber(i, err)
+			}
+		}
+	}
+	return nil
+}
+
+// each calls f for the part of records [a, b) in every source that has some.
+func (c *Concat) each(a, b int, f func(m *member, a, b int) error) error {
+	for a < b {
+		i, from := c.Locate(a)
+		n := min(b, c.ends[i]) - a
+		if err := f(&c.members[i], from, from+n); err != nil {
+			return c.renumber(i, err)
+		}
+		a += n
+	}
+	return nil
+}
+
+// Retain takes a lease of every source, or of none.
+func (c *Concat) Retain() error {
+	for i, m := range c.members {
+		if err := m.Retain(); err != nil {
+			for _, held := range c.members[:i] {
+				held.Release()
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// Release gives back a lease of every source.
+func (c *Concat) Release() {
+	for _, m := range c.members {
+		m.Release()
+	}
+}
+
+// consecutive sets dst to first, first+1, ...
+func consecutive(first int, dst []int) {
+	for i := range dst {
+		dst[i] = first + i
+	}
+}

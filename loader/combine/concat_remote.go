@@ -1,0 +1,67 @@
+package combine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Location asks the source that a record is of.
+func (c *Concat) Location(field string, record int) string {
+	i, number := c.Locate(record)
+	if d := c.members[i].can.Described; d != nil {
+		return d.Location(field, number)
+	}
+	return ""
+}
+
+// DescribeReads says how the sources read a field: what is in memory is the share of all records.
+func (c *Concat) DescribeReads(field string) (how, why string, resident float64) {
+	var hows, whys []string
+	resident = 0
+	for i, m := range c.members {
+		if m.can.Described == nil {
+			return "", "", -1
+		}
+		h, w, in := m.can.Described.DescribeReads(field)
+		if !slices.Contains(hows, h) {
+			hows = append(hows, h)
+		}
+		whys = append(whys, fmt.Sprintf("source %d: %s", i, w))
+		if in < 0 || resident < 0 {
+			resident = -1
+		} else if c.Len() > 0 {
+			resident += in * float64(m.Len()) / float64(c.Len())
+		}
+	}
+	return strings.Join(hows, " and "), strings.Join(whys, "; "), resident
+}
+
+// LookaheadBytes is that of the source which wants to know most.
+func (c *Concat) LookaheadBytes() (bytes int64) {
+	for _, m := range c.members {
+		bytes = max(bytes, m.can.LookaheadBytes())
+	}
+	return bytes
+}
+
+// Fetch names to each source those of its records that will be needed.
+func (c *Concat) Fetch(ctx context.Context, field string, indices []int) error {
+	return c.bySource(indices, func(_ *groups, i int, local, _ []int) error {
+		if r := c.members[i].can.Remote; r != nil {
+			return r.Fetch(ctx, field, local)
+		}
+		return nil
+	})
+}
+
+// NetworkStats adds up what the sources got over a network; the rate is that of the fastest.
+func (c *Concat) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
+	for _, m := range c.members {
+		n, w, r := m.can.NetworkStats()
+		fetched, waited, rate = fetched+n, waited+w, max(rate, r)
+	}
+	return fetched, waited, rate
+}

@@ -1,0 +1,385 @@
+package loader_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
+	"github.com/penstock/penstock/tensor"
+)
+
+// fillAll returns all of an epoch, and checks that pieces are the same as the whole.
+func fillAll(t testing.TB, o sampler.Sampler, n int, seed uint64, epoch int) []int {
+	t.Helper()
+	seq := o.Epoch(n, seed, epoch)
+	all := make([]int, seq.Len())
+	seq.Fill(0, all)
+	for pos := 0; pos < len(all); pos += 13 {
+		piece := make([]int, min(5, len(all)-pos))
+		seq.Fill(pos, piece)
+		if !slices.Equal(piece, all[pos:pos+len(piece)]) {
+			t.Fatalf("%T: position %d: %v in pieces, %v in one", o, pos, piece, all[pos:pos+len(piece)])
+		}
+	}
+	return all
+}
+
+// checkPermutation fails the test unless got holds want, each once.
+func checkPermutation(t testing.TB, what string, got, want []int) {
+	t.Helper()
+	got = slices.Sorted(slices.Values(got))
+	if !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		t.Errorf("%s: %d records, not the %d wanted", what, len(got), len(want))
+	}
+}
+
+// Batches hold what the Sampler lists, also of orders that know their runs without listing them.
+func TestBatchesOfRuns(t *testing.T) {
+	for _, n := range []int{99, 100, 103, 640} {
+		for _, o := range []sampler.Sampler{sampler.Sequential{}, sampler.Block{Size: 4}, sampler.Block{Size: 10}, sampler.Block{Size: 64}} {
+			for _, batch := range []int{1, 4, 5, 10, 64} {
+				for rank := range 3 {
+					ld := open(t, newMemorySource(n, 4), loader.Options{BatchSize: batch, Sampler: o, Seed: 7, World: loader.World{Rank: rank, Size: 3}})
+					checkBatchesOf(t, ld, fillAll(t, o, n, 7, 2), batch, rank)
+				}
+			}
+		}
+	}
+}
+
+// checkBatchesOf compares epoch 2 of one of three ranks with its order.
+func checkBatchesOf(t *testing.T, ld *loader.Loader, order []int, batch, rank int) {
+	t.Helper()
+	for b, err := range ld.Epoch(t.Context(), 2) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkBatch(t, b)
+		for i, r := range b.Indices() {
+			if pos := b.Step()*3*batch + rank*b.Len() + i; b.Mask()[i] != (pos < len(order)) || r != order[pos%len(order)] {
+				t.Fatalf("batches of %d, rank %d: step %d: record %d at place %d", batch, rank, b.Step(), r, i)
+			}
+		}
+	}
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+func TestRunShuffleKeepsBatchesViews(t *testing.T) {
+	ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 25, Workers: 2, Sampler: sampler.Block{Size: 50}, Seed: 3})
+	got := visit(t, ld, 0)
+	if st := ld.Stats(); st.CopiedBytes != 0 || slices.IsSorted(got) {
+		t.Errorf("%d bytes copied; sorted: %v", st.CopiedBytes, slices.IsSorted(got))
+	}
+}
+
+func TestMixKeepsShares(t *testing.T) {
+	a, b, c := newMemorySource(10, 4), newMemorySource(5000, 4), newMemorySource(300, 4)
+	all, err := combine.NewConcat(a, b, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := sampler.NewMix(all.Sizes(), []float64{1, 2, 1}, 3*4096)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fillAll(t, o, all.Len(), 5, 0)
+	for block := range 3 {
+		var counts [3]int
+		for _, r := range got[block*4096 : (block+1)*4096] {
+			part, _ := all.Locate(r)
+			counts[part]++
+		}
+		if counts != [3]int{1024, 2048, 1024} {
+			t.Errorf("block %d: %v", block, counts)
+		}
+	}
+	// Each part comes in whole passes: in 3072 draws of 10 records, each 307 or 308 times.
+	times := map[int]int{}
+	for _, r := range got {
+		times[r]++
+	}
+	for r := range 10 {
+		if times[r] != 307 && times[r] != 308 {
+			t.Errorf("record %d of the first part comes %d times", r, times[r])
+		}
+	}
+	for r := 10; r < 5010; r++ {
+		if times[r] != 1 && times[r] != 2 {
+			t.Errorf("record %d of the second part comes %d times", r, times[r])
+		}
+	}
+}
+
+func TestMixLoads(t *testing.T) {
+	a, b := newMemorySource(100, 4), newMemorySource(50, 4)
+	all, err := combine.NewConcat(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := sampler.NewMix(all.Sizes(), []float64{1, 1}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, order := range []sampler.Sampler{o, sampler.Sequential{}} {
+		ld, err := loader.New(all, loader.Options{BatchSize: 30, Sampler: order, Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for batch, err := range ld.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			x := batch.Field("x")
+			for i, r := range batch.Indices() {
+				_, number := all.Locate(r)
+				if got := x.Bytes()[i*4]; got != pixel(number, 0) {
+					t.Fatalf("record %d: byte %d", r, got)
+				}
+			}
+		}
+		if err := ld.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if held := a.held.Load() + b.held.Load(); held != 0 {
+		t.Errorf("%d leases left", held)
+	}
+}
+
+func TestJoinedAcrossSources(t *testing.T) {
+	a, b := newMemorySource(10, 4), newMemorySource(10, 4)
+	all, err := combine.NewConcat(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := all.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	defer all.Release()
+	v, err := all.Slice("x", 8, 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []byte{pixel(8, 0), pixel(9, 0), pixel(0, 0), pixel(1, 0)}
+	for i, w := range want {
+		if v.Bytes()[i*4] != w {
+			t.Errorf("record %d of the run is %d, not %d", i, v.Bytes()[i*4], w)
+		}
+	}
+	if all.Contiguous("x", 8, 12) || !all.Contiguous("x", 10, 20) {
+		t.Error("Contiguous is wrong")
+	}
+	b.closed.Store(true)
+	if err := all.Retain(); err == nil || a.held.Load() != 1 {
+		t.Errorf("Retain of a closed part: %v, %d leases of the other", err, a.held.Load())
+	}
+	if _, err := combine.NewConcat(a, newMemorySource(3, 5)); err == nil || !strings.Contains(err.Error(), "source 1: has the fields x uint8(5,)") {
+		t.Errorf("other fields: %v", err)
+	}
+}
+
+func TestJoinedRagged(t *testing.T) {
+	a, b := newWords(20), newWords(30)
+	all, err := combine.NewConcat(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
+		ld := openWords(t, all, loader.Options{BatchSize: 7, Sampler: o, Workers: 2})
+		for batch, err := range ld.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			values, ends := tensor.As[int32](batch.Field("t")), batch.Offsets("t")
+			for i, r := range batch.Indices() {
+				_, number := all.Locate(r)
+				if got := values[ends[i]:ends[i+1]]; !slices.Equal(got, wordsOf(number)) {
+					t.Fatalf("%T: record %d: %v", o, r, got)
+				}
+			}
+		}
+	}
+	offsets := make([]int64, 7)
+	v, err := all.SliceRagged("t", 17, 23, offsets)
+	want := slices.Concat(wordsOf(17), wordsOf(18), wordsOf(19), wordsOf(0), wordsOf(1), wordsOf(2))
+	if err != nil || !slices.Equal(tensor.As[int32](v), want) || int(offsets[6]) != len(want) || offsets[0] != 0 {
+		t.Errorf("run across sources: %v, offsets %v, %v", tensor.As[int32](v), offsets, err)
+	}
+	b.bad = 2
+	if _, err := all.SliceRagged("t", 17, 23, offsets); err == nil {
+		t.Error("a failing part is ignored")
+	}
+	plain := newMemorySource(20, 4)
+	plain.specs = a.specs
+	if _, err := combine.NewConcat(a, plain); err == nil || !strings.Contains(err.Error(), "source 1 has fields of variable length, but is no loader.RaggedSource") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestJoinedErrorHasItsNumber(t *testing.T) {
+	a, b := newMemorySource(10, 4), newMemorySource(10, 4)
+	b.before = failOn(7)
+	all, err := combine.NewConcat(a, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ld, err := loader.New(all, loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	_, err = run(t.Context(), ld, ignore)
+	if err == nil || !strings.Contains(err.Error(), "record 17") {
+		t.Errorf("error %v; want record 17", err)
+	}
+}
+
+func TestWrongOrdersAreRefused(t *testing.T) {
+	nine, err := sampler.NewWeighted(make9(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, o := range map[string]sampler.Sampler{
+		"Indices[1] is record 10": sampler.Subset{Indices: []int{1, 10}},
+		"Ranges[0] is [5, 5)":     sampler.Subset{Ranges: [][2]int{{5, 5}}},
+		"both Indices and Ranges": sampler.Subset{Indices: []int{1}, Ranges: [][2]int{{0, 1}}},
+		"[0.5, 0.5) is no part":   sampler.Split{From: 0.5, To: 0.5},
+		"of 10 records is empty":  sampler.Split{From: 0.5, To: 0.501},
+		"9 weights for 10":        nine,
+		"Ranges[0] is [0, 11)":    sampler.Subset{Indices: []int{1}, Inner: sampler.Subset{Ranges: [][2]int{{0, 11}}}},
+	} {
+		if _, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 1, Sampler: o}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%#v: %v; want %s", o, err, want)
+		}
+	}
+	for _, weights := range [][]float64{nil, {0, 0}, {1, -1}, {math.NaN()}, {math.Inf(1)}} {
+		if _, err := sampler.NewWeighted(weights, 0); err == nil {
+			t.Errorf("weights %v are taken", weights)
+		}
+	}
+}
+
+func make9() []float64 { return []float64{1, 1, 1, 1, 1, 1, 1, 1, 1} }
+
+// TestBucketsPadLess compares the padding of batches with that of a shuffle.
+func TestBucketsPadLess(t *testing.T) {
+	w := newWords(4000)
+	lengths, err := loader.Lengths(t.Context(), w, "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, n := range lengths {
+		if n != len(wordsOf(i)) {
+			t.Fatalf("record %d has %d rows, not %d", i, len(wordsOf(i)), n)
+		}
+	}
+	padded := func(order []int) (sum int) {
+		for batch := range slices.Chunk(order, 32) {
+			longest := 0
+			for _, r := range batch {
+				longest = max(longest, lengths[r])
+			}
+			for _, r := range batch {
+				sum += longest - lengths[r]
+			}
+		}
+		return sum
+	}
+	o, err := sampler.NewLengthBuckets(lengths, 32, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shuffled, bucketed := padded(fillAll(t, sampler.Shuffle{}, 4000, 1, 0)), padded(fillAll(t, o, 4000, 1, 0))
+	if bucketed*5 > shuffled {
+		t.Errorf("buckets pad %d rows, a shuffle %d", bucketed, shuffled)
+	}
+	a, b := fillAll(t, o, 4000, 1, 0)[:32], fillAll(t, o, 4000, 1, 1)[:32]
+	if slices.Equal(a, b) {
+		t.Error("two epochs begin with the same batch")
+	}
+	ld := openWords(t, w, loader.Options{BatchSize: 32, Sampler: o, Workers: 2})
+	for b, err := range ld.Epoch(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkWords(t, b)
+	}
+}
+
+func TestBucketsRefuse(t *testing.T) {
+	for _, c := range [][2]int{{0, 1}, {1, 0}} {
+		if _, err := sampler.NewLengthBuckets([]int{1}, c[0], c[1]); err == nil {
+			t.Errorf("%v is taken", c)
+		}
+	}
+	o, err := sampler.NewLengthBuckets([]int{1, 2}, 1, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loader.New(newMemorySource(3, 1), loader.Options{BatchSize: 1, Sampler: o}); err == nil || !strings.Contains(err.Error(), "2 lengths for 3 records") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := loader.Lengths(t.Context(), newMemorySource(3, 1), "x"); err == nil {
+		t.Error("lengths of a Source without ragged fields")
+	}
+	if _, err := loader.Lengths(t.Context(), lengthless{newWords(3)}, "t"); err == nil || !strings.Contains(err.Error(), "unreadable word") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Each host reads its region, but for the last global batches, and in every epoch.
+func TestRegionsKeepAHostAtItsRegion(t *testing.T) {
+	const n, hosts, ranks, batch = 10_007, 4, 8, 16
+	order := sampler.Regions{Count: hosts, Batch: batch * ranks}
+	for rank := range ranks {
+		host := rank / (ranks / hosts)
+		ld := open(t, newMemorySource(n, 4), loader.Options{BatchSize: batch, Sampler: order, Seed: 5, World: loader.World{Rank: rank, Size: ranks}})
+		for epoch := range 2 {
+			got := visit(t, ld, epoch)
+			outside := 0
+			for _, r := range got {
+				if r < host*(n/hosts) || r >= (host+1)*(n/hosts) {
+					outside++
+				}
+			}
+			if outside > 2*batch {
+				t.Errorf("rank %d, epoch %d: %d of %d records are outside of region %d", rank, epoch, outside, len(got), host)
+			}
+		}
+	}
+}
+
+func TestRegionsRefuse(t *testing.T) {
+	weighted, err := sampler.NewWeighted(slices.Repeat([]float64{1}, 25), 25)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		order sampler.Regions
+		want  string
+	}{
+		{sampler.Regions{}, "Count is 0"},
+		{sampler.Regions{Count: 101, Batch: 101}, "Count is 101"},
+		{sampler.Regions{Count: 4}, "Batch is 0"},
+		{sampler.Regions{Count: 4, Batch: 10}, "a multiple of Count, 4"},
+		{sampler.Regions{Count: 4, Batch: 8, Inner: weighted}, "does not visit each record once"},
+		{sampler.Regions{Count: 4, Batch: 8, Inner: sampler.Split{To: 0.5}}, "does not visit each record once"},
+		{sampler.Regions{Count: 4, Batch: 8, Inner: sampler.Subset{Indices: []int{70}}}, "Source has 25 records"},
+	} {
+		_, err := loader.New(newMemorySource(100, 4), loader.Options{BatchSize: 8, Sampler: c.order})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v; want %q", c.order, err, c.want)
+		}
+	}
+}
