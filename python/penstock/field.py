@@ -67,6 +67,11 @@ class Field:
         return self.storage.itemsize * int(np.prod(self.shape, dtype=np.int64))
 
     @property
+    def is_image(self) -> bool:
+        """Whether records are images of uint8 values, which can be normalized when they are read."""
+        return self.layout != "" and self.dtype == "uint8" and len(self.shape) == 3 and not self.ragged
+
+    @property
     def pending(self) -> bool:
         """Whether there is a normalisation that the reader has to apply."""
         return self.normalization is not None and not self.normalization.applied

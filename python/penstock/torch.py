@@ -17,7 +17,8 @@ only a path; the maps are the worker's own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,8 +27,9 @@ import torch.utils.data
 
 from .batch import Batch
 from .dataset import Dataset
+from .errors import Error
 from .feeder import FedBatch
-from .field import Field
+from .field import Field, Normalization
 from .ragged import Ragged, RaggedRecords
 from .records import Records
 
@@ -50,8 +52,17 @@ class Jagged(NamedTuple):
 class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
     """A map-style dataset of dicts of tensors.
 
-    Tensors have the type of the field, bfloat16 included; text is str. With ``normalize``,
-    fields of bytes that the dataset has a normalisation for come as float32, normalised.
+    Tensors have the type of the field, bfloat16 included; text is str. Fields of different
+    lengths come as Jagged, and text as a list, in a batch.
+
+    ``normalize=True`` makes float32 of the images, ``(x/255 - mean) / std`` by channel, with the
+    figures that the dataset notes; it is an error if an image field has none. ``normalize=(mean,
+    std)`` does it with figures of your own, in torchvision's units: of x/255, one for each
+    channel or one for all.
+
+    ``transform`` is called with a record, a dict of tensors, and returns the sample; or it is a
+    dict of functions by field, each called with that field's tensor. It is called record by
+    record, after the normalization. ``penstock.torch.collate`` stacks the samples.
     """
 
     def __init__(
@@ -59,26 +70,43 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         path: Any,
         fields: Iterable[str] | None = None,
         split: str | None = None,
-        normalize: bool = False,
+        normalize: bool | tuple[Sequence[float], Sequence[float]] = False,
+        transform: Callable[[dict[str, Any]], Any] | Mapping[str, Callable[[Any], Any]] | None = None,
     ) -> None:
         # Copy on write, as torch has no tensors that cannot be written to.
         self.dataset = Dataset(path, fields, split, mode="c")
-        self.normalize = normalize
+        #: The fields by name. What is ``pending`` is normalized when it is read.
+        self.fields = _normalized(self.dataset, normalize)
+        self.transform = transform
+        for name in transform if isinstance(transform, Mapping) else ():
+            if name not in self.fields:
+                raise KeyError(f"{self.dataset.path}: transform: no field {name!r}; there are: {', '.join(self.fields)}")
 
     def __len__(self) -> int:
         return len(self.dataset)
 
-    def __getitem__(self, i: int) -> dict[str, Any]:
-        return {name: self._one(self.dataset.fields[name], value) for name, value in self.dataset[int(i)].items()}
+    def __getitem__(self, i: int) -> Any:
+        return self._sample({name: self._one(self.fields[name], value) for name, value in self.dataset[int(i)].items()})
 
-    def __getitems__(self, indices: Any) -> Batch:
-        arrays = {name: self._many(f, self.dataset[name], indices) for name, f in self.dataset.fields.items()}
-        return Batch(arrays, len(indices))
+    def __getitems__(self, indices: Any) -> Any:
+        """Return a Batch of the records of those numbers or, with a transform, a list of samples."""
+        arrays = {name: self._many(f, self.dataset[name], indices) for name, f in self.fields.items()}
+        batch = Batch(arrays, len(indices))
+        return batch if self.transform is None else [self._sample(record) for record in batch]
+
+    def _sample(self, record: dict[str, Any]) -> Any:
+        if self.transform is None:
+            return record
+        if not isinstance(self.transform, Mapping):
+            return self.transform(record)
+        for name, function in self.transform.items():
+            record[name] = function(record[name])
+        return record
 
     def _one(self, f: Field, value: Any) -> torch.Tensor | str:
         if isinstance(value, str):
             return value
-        if self.normalize and f.pending:
+        if f.pending:
             return torch.from_numpy(f.float32(value))
         return tensor(f, np.array(value))
 
@@ -86,7 +114,7 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         if isinstance(records, RaggedRecords):
             return _ragged(f, records.take(indices))
         shape = (len(indices), *f.shape)
-        if self.normalize and f.pending:
+        if f.pending:
             out = _empty(shape, torch.float32)
             f.float32(records.take(indices), out=out.numpy())
             return out
@@ -94,6 +122,46 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         view = out.view(torch.int16) if f.dtype == "bfloat16" else out
         records.take(indices, out=view.numpy().view(f.storage))
         return out
+
+
+def _normalized(ds: Dataset, normalize: bool | tuple[Sequence[float], Sequence[float]]) -> dict[str, Field]:
+    """Return the fields of ds, in which those and only those are pending that are to be normalized."""
+    if normalize is False:
+        return {name: replace(f, normalization=None) if f.pending else f for name, f in ds.fields.items()}
+    given = None if normalize is True else _figures(normalize)
+    fields = {}
+    for name, f in ds.fields.items():
+        if f.is_image and given is not None:
+            f = replace(f, normalization=given(f))
+        elif f.is_image and f.normalization is None:
+            raise Error(
+                f"{ds.path}: field {name!r}: normalize=True, and the dataset has no mean and std for it: give normalize=(mean, std), "
+                f"or note them in the dataset: preprocess normalize {ds.path} imagenet"
+            )
+        fields[name] = f
+    if not any(f.is_image or f.normalization for f in fields.values()):
+        raise Error(f"{ds.path}: normalize is {normalize!r}, and there is no field of uint8 images to be normalized: {', '.join(fields)}")
+    return fields
+
+
+def _figures(normalize: Any) -> Callable[[Field], Normalization]:
+    """Return what makes a normalization of a pair of means and standard deviations."""
+    try:
+        mean, std = (tuple(float(x) for x in figures) for figures in normalize)
+    except (TypeError, ValueError):
+        raise TypeError(f"normalize is {normalize!r}; it must be True, False or a pair of lists of numbers, (mean, std)") from None
+    if len(mean) != len(std) or not all(s > 0 for s in std):
+        raise ValueError(f"normalize is {normalize!r}; it must have as many means as standard deviations, and these must be positive")
+
+    def of(f: Field) -> Normalization:
+        channels = f.shape[0] if f.layout == "CHW" else f.shape[-1]
+        if len(mean) not in (1, channels):
+            raise ValueError(
+                f"normalize has {len(mean)} means; the images of field {f.name!r} have {channels} channels, so it must have {channels} or 1"
+            )
+        return Normalization(False, 255.0, mean, std)
+
+    return of
 
 
 def collate(batch: Any) -> Any:

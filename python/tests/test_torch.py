@@ -24,6 +24,14 @@ def bits(tensor):
     return (tensor.view(torch.int16) if tensor.dtype == torch.bfloat16 else tensor).numpy().tobytes()
 
 
+def _halved(image):
+    return image // 2
+
+
+def _swapped(record):
+    return record["labels"], record["images"]
+
+
 @unittest.skipIf(torch is None, "no torch")
 class TorchTest(data.Copied):
     def test_every_type(self):
@@ -68,6 +76,62 @@ class TorchTest(data.Copied):
             loader = DataLoader(dataset, batch_size=100, num_workers=0)
             images = torch.cat([batch["images"] for batch in loader])
             np.testing.assert_array_equal(images.numpy(), ds["images"].numpy())
+
+    def test_normalised_by_figures_that_are_given(self):
+        raw = penstock.open(data.path("pixels"))
+        for mean, std in (((0.5, 0.25, 0), (0.5, 1, 2)), ([0.5], [0.25])):
+            for name in ("pixels", "images"):  # HWC and CHW
+                raw = penstock.open(data.path(name))["images"][[3, 77]]
+                shape = (-1, 1, 1) if name == "images" else (-1,)
+                want = (raw / np.float32(255) - np.reshape(mean, shape).astype(np.float32)) / np.reshape(std, shape).astype(np.float32)
+                ds = pt.TorchDataset(data.path(name), normalize=(mean, std))
+                np.testing.assert_array_equal(ds.__getitems__([3, 77])["images"].numpy(), want)
+                np.testing.assert_array_equal(ds[77]["images"].numpy(), want[1])
+                self.assertEqual(ds[77]["labels"].dtype, torch.int64)
+
+    def test_figures_that_are_missing_or_wrong(self):
+        path = self.copy("images")
+        name = os.path.join(path, "manifest.json")
+        with open(name) as f:
+            m = json.load(f)
+        del m["fields"][0]["normalization"]
+        seal(name, m)
+        with self.assertRaisesRegex(
+            penstock.Error, f"{path}: field 'images': normalize=True, and .* no mean and std.*preprocess normalize {path} imagenet"
+        ):
+            pt.TorchDataset(path, normalize=True)
+        self.assertEqual(pt.TorchDataset(path, normalize=([0.5], [0.5]))[0]["images"].dtype, torch.float32)
+        self.assertEqual(pt.TorchDataset(path)[0]["images"].dtype, torch.uint8)
+        with self.assertRaisesRegex(penstock.Error, "no field of uint8 images to be normalized"):
+            pt.TorchDataset(data.path("types"), normalize=True)
+        for kind, normalize, text in (
+            (TypeError, "imagenet", r"it must be True, False or a pair of lists of numbers, \(mean, std\)"),
+            (TypeError, 1, "a pair of lists"),
+            (TypeError, (0.5, 0.5), "a pair of lists"),
+            (ValueError, ([0.5, 0.5], [0.5, 0.5]), "2 means; the images of field 'images' have 3 channels, so it must have 3 or 1"),
+            (ValueError, ([0.5], [0]), "must be positive"),
+            (ValueError, ([0.5], [1, 1]), "as many means"),
+        ):
+            with self.assertRaisesRegex(kind, text):
+                pt.TorchDataset(path, normalize=normalize)
+
+    def test_transform(self):
+        plain = pt.TorchDataset(data.path("images"))
+        by_field = pt.TorchDataset(data.path("images"), transform={"images": _halved})
+        by_record = pt.TorchDataset(data.path("images"), transform=_swapped)
+        for workers in (0, 1):
+            loader = DataLoader(by_field, batch_size=100, collate_fn=pt.collate, num_workers=workers)
+            for k, batch in enumerate(loader):
+                want = plain.__getitems__(range(100 * k, 100 * k + 100))
+                self.assertTrue(torch.equal(batch["images"], want["images"] // 2))
+                self.assertTrue(torch.equal(batch["labels"], want["labels"]))
+        self.assertTrue(torch.equal(by_field[7]["images"], plain[7]["images"] // 2))
+        label, image = by_record[7]
+        self.assertTrue(torch.equal(image, plain[7]["images"]) and label == plain[7]["labels"])
+        labels, images = next(iter(DataLoader(by_record, batch_size=5)))
+        self.assertEqual((labels.shape, images.shape), ((5,), (5, 3, 10, 16)))
+        with self.assertRaisesRegex(KeyError, "transform: no field 'image'; there are: images, labels"):
+            pt.TorchDataset(data.path("images"), transform={"image": _halved})
 
     def assert_same(self, got, want):
         self.assertEqual(list(got), list(want))
