@@ -43,6 +43,7 @@ const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos out/photos --keep-encoded --resize 512
   preprocess other.h5 out/flat --resume
   preprocess out/flat archive.h5 --compress gzip
+  preprocess normalize out/flat imagenet
   preprocess 's3://lab/photos?region=eu-central-1' s3://lab/ds --resize 256 --crop 224
   srun -n 64 preprocess photos /shared/ds --resize 256 --crop 224 --rank auto`
 
@@ -58,7 +59,7 @@ func Command() *cobra.Command {
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	f.register(cmd)
-	cmd.AddCommand(mergeCommand())
+	cmd.AddCommand(mergeCommand(), normalizeCommand())
 	return cmd
 }
 

@@ -1,0 +1,133 @@
+package preprocess
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// runNormalize runs the command normalize and returns what it printed.
+func runNormalize(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	cmd := normalizeCommand()
+	cmd.SetArgs(args)
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err := cmd.Execute()
+	return out.String(), err
+}
+
+// What is noted afterwards is what preprocess --normalize notes: fields and id are the same, no
+// file but the manifest changes, and records can be appended.
+func TestNormalizeAfterwards(t *testing.T) {
+	photos := folder(t, 24)
+	for _, run := range []struct {
+		figures, split string
+		shares         []Share
+	}{
+		{"imagenet", "", nil},
+		{"0.5/0.25", "", nil},
+		{"dataset", "", nil},
+		{"dataset", "", []Share{{"val", 0.4}, {"train", 0.6}}},
+		{"dataset", "val", []Share{{"val", 0.4}, {"train", 0.6}}},
+		{"dataset", "all", []Share{{"val", 0.4}, {"train", 0.6}}},
+	} {
+		c := config(t, photos)
+		c.Split = run.shares
+		mustRun(t, c)
+		plain, before := c.Dest, manifest(t, c.Dest)
+		was, err := os.Stat(filepath.Join(plain, "images-00000.npy"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Dest, c.Normalize, c.NormalizeSplit = filepath.Join(filepath.Dir(plain), "asked"), normalizeOf(t, run.figures), run.split
+		mustRun(t, c)
+		asked := manifest(t, c.Dest)
+
+		args := []string{plain, run.figures}
+		if run.split != "" {
+			args = append(args, "--split", run.split)
+		}
+		for range 2 { // a second time changes only the generation
+			out, err := runNormalize(t, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(out, "images: mean [") || !strings.Contains(out, "id "+asked.ID) {
+				t.Errorf("%v printed %q", run, out)
+			}
+		}
+		got := manifest(t, plain)
+		if got.ID != asked.ID || got.ID == before.ID || got.Generation != before.Generation+2 || !reflect.DeepEqual(got.Fields, asked.Fields) {
+			t.Errorf("%v: noted %+v (id %s, generation %d), want %+v (id %s)", run, got.Fields[0].Normalization, got.ID, got.Generation, asked.Fields[0].Normalization, asked.ID)
+		}
+		is, err := os.Stat(filepath.Join(plain, "images-00000.npy"))
+		if err != nil || !os.SameFile(was, is) || was.ModTime() != is.ModTime() {
+			t.Errorf("%v: the records were written anew, %v", run, err)
+		}
+		ds, err := mmapds.Locate(plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := mmapds.Verify(t.Context(), ds, mmapds.VerifyOptions{}); err != nil {
+			t.Errorf("%v: %+v, %v", run, v, err)
+		}
+		c.Dest, c.Append, c.Normalize, c.NormalizeSplit = plain, true, Normalize{Name: "none"}, ""
+		mustRun(t, c)
+		if more := manifest(t, plain); more.Records != 2*before.Records || !reflect.DeepEqual(more.Fields, asked.Fields) {
+			t.Errorf("%v: appended to: %d records of %+v", run, more.Records, more.Fields)
+		}
+	}
+}
+
+func TestNormalizeAfterwardsRefuses(t *testing.T) {
+	c := config(t, folder(t, 4))
+	mustRun(t, c)
+	floats := c
+	floats.Dest, floats.DType, floats.Normalize = filepath.Join(filepath.Dir(c.Dest), "floats"), tensor.Float32, normalizeOf(t, "imagenet")
+	mustRun(t, floats)
+	text, err := os.ReadFile(filepath.Join(c.Dest, store.ManifestName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy, err := store.OpenStage(c.Dest, store.StageOptions{Append: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runNormalize(t, c.Dest, "imagenet"); err == nil || !strings.Contains(err.Error(), "another process is building it") {
+		t.Errorf("while it is appended to: %v", err)
+	}
+	if err := busy.Abort(); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "x.h5")
+	put(t, filepath.Dir(file), "x.h5", []byte("x"))
+	for want, args := range map[string][]string{
+		"needs DATASET and FIGURES":           {c.Dest},
+		"FIGURES: none is nothing to note":    {c.Dest, "none"},
+		`FIGURES: "vgg" is none of`:           {c.Dest, "vgg"},
+		"applied when they are written":       {c.Dest, "dataset:x@0"},
+		"which is not given":                  {c.Dest, "imagenet", "--split", "train"},
+		"must be a folder of this machine":    {"s3://lab/ds", "imagenet"},
+		`there is no such split`:              {c.Dest, "dataset", "--split", "train"},
+		"metadata of an HDF5 file":            {file, "imagenet"},
+		"no uint8 images whose normalization": {floats.Dest, "imagenet"},
+		"no such file":                        {c.Dest + "x", "imagenet"},
+	} {
+		if _, err := runNormalize(t, args...); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v; want an error with %q", args, err, want)
+		}
+	}
+	if now, err := os.ReadFile(filepath.Join(c.Dest, store.ManifestName)); err != nil || !bytes.Equal(now, text) {
+		t.Errorf("a refused command changed the manifest, %v", err)
+	}
+}
