@@ -49,7 +49,7 @@ func noteNormalization(path, split string, figures Figures) (*Manifest, error) {
 		text, err = m.Encode()
 	}
 	if err == nil {
-		err = writeFile(stage.Path(ManifestName), text)
+		err = stage.writeFile(ManifestName, text)
 	}
 	if err != nil {
 		return nil, errors.Join(err, stage.Abort())
