@@ -5,6 +5,9 @@ import "regexp"
 // Redacted stands where a secret was.
 const Redacted = "REDACTED"
 
+// secretName ends with what a name has whose value is a secret.
+const secretName = `[\w.-]*(?:secret|token|passw(?:or)?d|passphrase|signature|credential|access[_-]?key(?:[_-]?id)?|account[_-]?key|api[_-]?key|shared[_-]?key|private[_-]?key|\bpwd|\bpass|_pwd|_pass|\bsas|_sas|\bsig|\bkey|\bauth|\bcode_verifier)`
+
 // What secrets look like in URLs, headers and the messages of SDKs.
 var secrets = []struct {
 	pattern *regexp.Regexp
@@ -14,11 +17,20 @@ var secrets = []struct {
 	{regexp.MustCompile(`(://)[^/?#\s"'@:]*:[^\s"']*@`), "${1}" + Redacted + "@"},
 	{regexp.MustCompile(`(://)[^/?#\s"'@]*@`), "${1}" + Redacted + "@"},
 	{regexp.MustCompile(`(?i)(%3A%2F%2F)[^&\s"']*%40`), "${1}" + Redacted + "%40"},
-	// an option whose name says that its value is a secret
-	{regexp.MustCompile(`(?i)([\w.-]*(?:secret|token|passw(?:or)?d|signature|credential|access[_-]?key(?:[_-]?id)?|account[_-]?key|api[_-]?key|shared[_-]?key|private[_-]?key|\bsig|\bkey|\bauth))(["']?\s*[=:]\s*["']?)(?:(?:Bearer|Basic)\s+)?[^&\s"',;)}>]+`), "${1}${2}" + Redacted},
+	// elements of XML whose names say so
+	{regexp.MustCompile(`(?is)(<([\w:.-]*(?:secret|token|password|signature|credential|accesskeyid)[\w:.-]*)(?:\s[^<>]*)?>)[^<]*`), "${1}" + Redacted},
+	// an option whose name says that its value is a secret, in quotes or up to where it ends
+	{regexp.MustCompile(`(?i)(` + secretName + `\\?["']?\s*[=:]\s*\\?")(?:[^"\\]|\\[^"])*`), "${1}" + Redacted},
+	{regexp.MustCompile(`(?i)(` + secretName + `["']?\s*[=:]\s*')[^']*`), "${1}" + Redacted},
+	{regexp.MustCompile(`(?i)(` + secretName + `)(["']?\s*[=:]\s*)(?:(?:Bearer|Basic)\s+)?[^&\s"',;)}>]+`), "${1}${2}" + Redacted},
 	// Authorization headers
 	{regexp.MustCompile(`(?i)(authorization["']?\s*[=:]\s*["']?)(?:[\w-]+\s+)?[^\r\n"']+`), "${1}" + Redacted},
 	{regexp.MustCompile(`(?i)\b(bearer\s+)[\w.~+/=-]{8,}`), "${1}" + Redacted},
+	// OAuth tokens of Google and GitHub, and signed tokens (JWT)
+	{regexp.MustCompile(`\bya29\.[\w.-]+|\b1//0[\w-]{10,}|\bgh[pousr]_\w{16,}|\bgithub_pat_\w{16,}|\bhf_\w{16,}`), Redacted},
+	{regexp.MustCompile(`\beyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]*`), Redacted},
+	// private keys
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Redacted},
 	// ids of AWS access keys
 	{regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), Redacted},
 }

@@ -45,6 +45,27 @@ var leaks = []string{
 	"s3://lab?endpoint=http%3A%2F%2Fuser%3Ahunter2%40host%3A9000&x=1",
 	"s3://user:hun/ter2@lab/x",
 	"AWS_SECRET_ACCESS_KEY=hunter2",
+	"host=db;pwd=hunter2;x=1",
+	"https://host/x?pwd=hunter2",
+	"https://host/x?sas=hunter2",
+	"DB_PASS: hunter2",
+	"PWD=hunter2",
+	`password="correct hunter2 horse"`,
+	`password = 'correct hunter2 horse'`,
+	`{"client_secret": "a b, c hunter2"}`,
+	`{\"refresh_token\": \"a hunter2 b\"}`,
+	`{"password":"a\nb hunter2"}`,
+	"passphrase: hunter2",
+	"oauth2: ya29.hunter2-hunter2_x",
+	"refresh 1//0hunter2hunter2-x",
+	"push with ghp_hunter2hunter2hunter2",
+	"got eyJhbGciOiJIUzI1NiJ9.hunter2.hunter2",
+	"<Error><SecretAccessKey>hunter2</SecretAccessKey></Error>",
+	"<Credentials><SessionToken>\n hunter2 \n</SessionToken></Credentials>",
+	`<x:Password kind="plain">hunter2</x:Password>`,
+	"<StringToSign>GET</StringToSign><SignatureProvided>hunter2</SignatureProvided>",
+	"-----BEGIN RSA PRIVATE KEY-----\nhunter2\n-----END RSA PRIVATE KEY-----",
+	"-----BEGIN PRIVATE KEY-----\nhunter2",
 }
 
 func TestNoSecretIsTold(t *testing.T) {
@@ -67,6 +88,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	for _, text := range []string{
 		"remote: read s3://lab/images-00000.npy: there is no such object", "NoSuchKey: The specified key does not exist.",
 		"s3://lab/a@b/c.npy", "tried 3 times: connection refused",
+		"<Error><Code>NoSuchKey</Code><Key>a/b</Key></Error>", "pass 3 of 4", "sassafras.jpg: bypass", "the monkey ate=3",
 	} {
 		if got := Redact(text); got != text {
 			t.Errorf("%q became %q", text, got)

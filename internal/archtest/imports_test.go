@@ -24,6 +24,7 @@ var layers = [][]place{
 		{"loader/internal/digest", "short names of parameters, whatever they are of"},
 		{"internal/rank", "who a process is among others, as its launcher says"},
 		{"cmd/internal/vfs", "files by path, wherever they lie; it knows no place but the system's"},
+		{"internal/shell", "words of command lines, whatever they name"},
 		{"internal/suggest", "names that were mistyped, wherever"},
 		{"internal/sys/cputime", "a clock of the processor's time, whatever is measured by it"},
 		{"internal/testkit/crash", "records what a program does to files, for tests, whatever is in them"},

@@ -4,6 +4,7 @@ package suggest
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -25,9 +26,9 @@ func Hint(name string, known []string) string {
 	case len(known) == 0:
 		return "; there are none"
 	case len(known) > most:
-		return fmt.Sprintf("; known are %s and %d more", strings.Join(known[:most], ", "), len(known)-most)
+		return fmt.Sprintf("; known are %s and %d more", list(known[:most]), len(known)-most)
 	}
-	return "; known are " + strings.Join(known, ", ")
+	return "; known are " + list(known)
 }
 
 // Distance counts the bytes to insert, delete or replace to make b of a (Levenshtein).
@@ -49,4 +50,16 @@ func Distance(a, b string) int {
 		}
 	}
 	return row[len(b)]
+}
+
+// list names those that were meant, each in a line with the others.
+func list(known []string) string {
+	names := make([]string, len(known))
+	for i, k := range known {
+		quoted := strconv.QuoteToGraphic(k)
+		if names[i] = k; len(quoted) != len(k)+2 {
+			names[i] = quoted
+		}
+	}
+	return strings.Join(names, ", ")
 }

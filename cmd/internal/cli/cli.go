@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
 	"syscall"
 	"time"
 
@@ -82,7 +83,7 @@ func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.W
 		err = Usage(wrong.Error())
 	}
 	code := exitCode(ctx, err)
-	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), Printable(err.Error()))
+	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), indented(Printable(err.Error())))
 	if code == ExitUsage {
 		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", ran.CommandPath())
 	}
@@ -109,3 +110,9 @@ func exitCode(ctx context.Context, err error) int {
 	}
 	return ExitFailed
 }
+
+var lineStart = regexp.MustCompile(`\n(\S)`)
+
+// indented returns a message whose lines behind the first do not begin where lines of this program do: a name from
+// a file may have a line break.
+func indented(text string) string { return lineStart.ReplaceAllString(text, "\n  $1") }

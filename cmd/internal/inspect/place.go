@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/shell"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -33,7 +35,7 @@ func look(path string) (*place, error) {
 	case err != nil:
 		return nil, err
 	case info.IsDir() && !store.IsFlat(path):
-		return nil, fmt.Errorf("%s: no %s in it, so it is no dataset (a folder of images becomes one by: preprocess %s OUT)", path, store.ManifestName, path)
+		return nil, fmt.Errorf("%s: no %s in it, so it is no dataset (a folder of images becomes one by: %s)", path, store.ManifestName, cmp.Or(shell.Command("preprocess", path, "OUT"), "preprocess FOLDER OUT"))
 	case info.IsDir():
 		return &place{path: path, flat: true}, nil
 	case !info.Mode().IsRegular():
@@ -106,7 +108,7 @@ func (p *place) locatePacked() *store.Dataset {
 // withAdvice adds to an error of a damaged flat dataset how to learn about all of its damages.
 func (p *place) withAdvice(err error) error {
 	if p.flat && errors.Is(err, store.ErrCorrupt) {
-		return fmt.Errorf("%w (all that is wrong: inspect verify %s)", err, p.path)
+		return fmt.Errorf("%w (all that is wrong: %s)", err, cmp.Or(shell.Command("inspect verify", p.path), "inspect verify"))
 	}
 	return err
 }

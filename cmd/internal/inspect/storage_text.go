@@ -141,12 +141,15 @@ func renderRepacks(b *strings.Builder, list []Repack) {
 	}
 	b.WriteString("\nTo read it\n")
 	for _, r := range list {
-		fmt.Fprintf(b, "  %s\n", printable(r.Command))
+		fmt.Fprintf(b, "  %s\n", r.Command)
 		for i, name := range r.Datasets {
 			fmt.Fprintf(b, "      %s: %s\n", printable(name), printable(r.Reasons[i]))
 		}
 	}
 }
+
+// noCommand stands where a command would have a name in it that cannot be printed.
+const noCommand = "(no command, as a name in it cannot be printed: give such datasets other names)"
 
 // renderMends prints the commands that make datasets that can be mapped.
 func renderMends(b *strings.Builder, mends []Mend) {
@@ -155,7 +158,7 @@ func renderMends(b *strings.Builder, mends []Mend) {
 	}
 	b.WriteString("\nTo map it\n")
 	for _, m := range mends {
-		fmt.Fprintf(b, "  %s\n", printable(m.Command))
+		fmt.Fprintf(b, "  %s\n", cmp.Or(m.Command, noCommand))
 		if len(mends) > 1 {
 			fmt.Fprintf(b, "      %s records of %s\n", cli.Count(m.Records), printable(strings.Join(m.Datasets, ", ")))
 		}

@@ -1,13 +1,14 @@
 package inspect
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
-	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -62,7 +63,7 @@ func (s *Summary) renderHead(b *strings.Builder) {
 	}
 	t.add("size", s.sizeText())
 	if s.HDF5 != nil && s.HDF5.WriteOpen {
-		t.add("writer", "at work, or it ended without closing the file, which h5py then opens after: h5clear -s "+printable(chunk.Quote(s.Path)))
+		t.add("writer", "at work, or it ended without closing the file, which h5py then opens after: "+cmp.Or(shell.Command("h5clear -s", s.Path), "h5clear -s FILE"))
 	}
 	if s.Generation > 1 {
 		t.add("generation", fmt.Sprintf("%s, so it was added to %s", cli.Count(int64(s.Generation)), times(s.Generation-1)))

@@ -1,10 +1,10 @@
 package inspect
 
 import (
-	"strconv"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/penstock/penstock/internal/shell"
 )
 
 // table aligns rows of cells, two spaces apart. A column whose letter in align is 'r' is
@@ -58,13 +58,7 @@ func (t *table) widths() []int {
 
 // printable makes text from a file safe to print: a control character in it could move the
 // cursor or start an escape sequence of the terminal.
-func printable(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 && utf8.ValidString(s) {
-		return s
-	}
-	quoted := strconv.Quote(s)
-	return quoted[1 : len(quoted)-1]
-}
+func printable(s string) string { return shell.Line(s) }
 
 // shorten cuts s to at most n runes.
 func shorten(s string, n int) string {

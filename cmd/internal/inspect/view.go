@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/internal/shell"
 	"github.com/penstock/penstock/store"
 )
 
@@ -85,5 +87,5 @@ func checkView(d *store.Dataset) (string, error) {
 			return "", nil
 		}
 	}
-	return fmt.Sprintf("it is not the view of this dataset as it is now; make it again: inspect view %s", d.Path), nil
+	return fmt.Sprintf("it is not the view of this dataset as it is now; make it again: %s", cmp.Or(shell.Command("inspect view", d.Path), "inspect view")), nil
 }

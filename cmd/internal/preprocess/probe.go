@@ -3,6 +3,8 @@ package preprocess
 import (
 	"context"
 	"fmt"
+
+	"github.com/penstock/penstock/internal/shell"
 )
 
 // newJob finds out what records will look like: like that of the first sample, in order,
@@ -36,5 +38,5 @@ func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
 		}
 	}
 	first := r.books.skipped[0]
-	return nil, fmt.Errorf("no usable sample among %d; the first: %s: %s", len(r.books.skipped), first.Sample, first.Reason)
+	return nil, fmt.Errorf("no usable sample among %d; the first: %s: %s", len(r.books.skipped), shell.Line(first.Sample), shell.Line(first.Reason))
 }

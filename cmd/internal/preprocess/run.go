@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -232,7 +233,7 @@ func called(name string) string {
 	if strings.Trim(name, "0123456789") == "" {
 		return "sample " + name
 	}
-	return name
+	return shell.Line(name)
 }
 
 // explain gives an error what only the run as a whole knows.

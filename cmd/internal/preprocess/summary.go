@@ -1,6 +1,7 @@
 package preprocess
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -13,6 +14,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -177,13 +179,13 @@ func (s *Summary) print(w io.Writer) {
 	s.printIgnored(w)
 	s.printSkipped(w)
 	for _, h := range s.hints {
-		fmt.Fprintf(w, "note: %s\n", h)
+		fmt.Fprintf(w, "note: %s\n", shell.Line(h))
 	}
 	if s.Part != nil {
-		fmt.Fprintf(w, "When all %d parts are there: preprocess merge %s\n", s.Part.WorldSize, s.Part.Dest)
+		fmt.Fprintf(w, "When all %d parts are there: %s\n", s.Part.WorldSize, cmp.Or(shell.Command("preprocess merge", s.Part.Dest), "preprocess merge"))
 		return
 	}
-	fmt.Fprintf(w, "Look at it with: inspect %s\n", s.Dest)
+	fmt.Fprintf(w, "Look at it with: %s\n", cmp.Or(shell.Command("inspect", s.Dest), "inspect"))
 }
 
 // printFields writes a line a field, types below each other.
@@ -212,7 +214,7 @@ func (f FieldSummary) meaning() string {
 	case f.Normalization != nil:
 		return "  " + strings.TrimPrefix(scale(f), ", ")
 	case f.Classes != nil:
-		return "  " + countClasses(len(f.Classes)) + ": " + strings.Join(shorten(f.Classes, 6), ", ")
+		return "  " + countClasses(len(f.Classes)) + ": " + shell.Line(strings.Join(shorten(f.Classes, 6), ", "))
 	case f.Content == store.Text:
 		return "  text"
 	case f.Content == store.Image:
@@ -238,9 +240,9 @@ func scale(f FieldSummary) string {
 func (s *Summary) printIgnored(w io.Writer) {
 	switch n := s.Source.Ignored; {
 	case n == 1:
-		fmt.Fprintf(w, "  %-8s 1 file that is no image: %s\n", "ignored", s.Source.firstIgnored)
+		fmt.Fprintf(w, "  %-8s 1 file that is no image: %s\n", "ignored", shell.Line(s.Source.firstIgnored))
 	case n > 1:
-		fmt.Fprintf(w, "  %-8s %s files that are no images, first: %s\n", "ignored", cli.Count(n), s.Source.firstIgnored)
+		fmt.Fprintf(w, "  %-8s %s files that are no images, first: %s\n", "ignored", cli.Count(n), shell.Line(s.Source.firstIgnored))
 	}
 }
 
@@ -254,7 +256,7 @@ func (s *Summary) printBuild(w io.Writer) {
 		parts = append(parts, p.Name+" "+cli.Count(p.Records))
 	}
 	if parts != nil {
-		fmt.Fprintf(w, "  %-8s %s\n", "splits", strings.Join(parts, ", "))
+		fmt.Fprintf(w, "  %-8s %s\n", "splits", shell.Line(strings.Join(parts, ", ")))
 	}
 	if s.Duplicates > 0 {
 		fmt.Fprintf(w, "  %-8s %s left out, as their content is there already; %s.skipped.jsonl lists them\n", "dedup", cli.Counted(s.Duplicates, "sample"), filepath.Clean(s.Dest))
@@ -272,7 +274,7 @@ func (s *Summary) printSkipped(w io.Writer) {
 	}
 	fmt.Fprintf(w, "  %-8s %s of %s samples: %s\n", "skipped", cli.Count(int64(len(s.Skipped))), cli.Count(s.Source.Samples), s.countKinds())
 	for _, k := range s.Skipped[:min(skippedShown, len(s.Skipped))] {
-		fmt.Fprintf(w, "           %s: %s\n", k.Sample, k.Reason)
+		fmt.Fprintf(w, "           %s: %s\n", shell.Line(k.Sample), shell.Line(k.Reason))
 	}
 	if more := len(s.Skipped) - skippedShown; more > 0 {
 		fmt.Fprintf(w, "           and %s more; %s.skipped.jsonl lists all\n", cli.Count(int64(more)), filepath.Clean(s.Dest))

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/penstock/penstock/internal/shell"
 )
 
 // misfit is an array that makes no field, and why.
@@ -41,7 +43,10 @@ func (m misfits) all(others []column) error {
 	for _, c := range others {
 		names = append(names, c.field.Origin)
 	}
-	return fmt.Errorf("%w; leave out what makes no field: --fields %s", err, strings.Join(names, ","))
+	if flag := shell.Command("--fields", strings.Join(names, ",")); flag != "" {
+		return fmt.Errorf("%w; leave out what makes no field: %s", err, flag)
+	}
+	return fmt.Errorf("%w; leave out what makes no field with --fields", err)
 }
 
 // hint is a sentence about those that were left out.

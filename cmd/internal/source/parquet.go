@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/shell"
 )
 
 // parquetSource is a source of rows of Parquet files. A struct of bytes and path, as the
@@ -122,7 +123,10 @@ func (s *parquetSource) decide() error {
 	case len(good) == 0 || s.columns[0].wanted.Column != "":
 		return errors.Join(errs...)
 	}
-	return fmt.Errorf("%w; leave them out: --fields %s", errors.Join(errs...), strings.Join(good, ","))
+	if flag := shell.Command("--fields", strings.Join(good, ",")); flag != "" {
+		return fmt.Errorf("%w; leave them out: %s", errors.Join(errs...), flag)
+	}
+	return fmt.Errorf("%w; leave them out with --fields", errors.Join(errs...))
 }
 
 // add opens one more file, whose columns must be those of the first.

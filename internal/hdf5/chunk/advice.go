@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/shell"
 )
 
 // Advice judges how a dataset is stored, for who reads it by records, which are steps along
@@ -237,32 +238,23 @@ func (a *Advice) problem(format string, args ...any) {
 	a.Problems = append(a.Problems, fmt.Sprintf(format, args...))
 }
 
-// MendCommand returns the command line that rewrites a file so that its records can be mapped;
-// fields is the list of datasets in the words of --fields, "" for all.
+// MendCommand returns the command line that rewrites a file so that its records can be mapped; fields is the list of
+// datasets in the words of --fields, "" for all. It is "" where one of the names cannot be printed.
 func MendCommand(from, to, fields string) string {
-	line := "preprocess " + Quote(from) + " " + Quote(to)
-	if fields != "" {
-		line += " --fields " + Quote(fields)
+	line := shell.Command("preprocess", from, to)
+	if fields == "" || line == "" {
+		return line
 	}
-	return line
+	return shell.Command(line+" --fields", fields)
 }
 
 // RepackCommand returns the command line that rewrites a file so that a dataset of it is read, ""
-// where h5repack has nothing to do with that.
+// where h5repack has nothing to do with that, or a name cannot be printed.
 func RepackCommand(data *meta.Dataset, from, to string) string {
-	return data.Remedy(Quote(from), Quote(to))
-}
-
-// Quote makes one word for a POSIX shell.
-func Quote(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-+,:@%=", r)
+	a, ok := shell.Quote(from)
+	b, also := shell.Quote(to)
+	if !ok || !also {
+		return ""
 	}
-	if strings.HasPrefix(s, "-") {
-		s = "./" + s // no flag
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return data.Remedy(a, b)
 }

@@ -1,0 +1,55 @@
+// Package shell writes command lines that people paste into a POSIX shell, with names in them that come from files.
+package shell
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Quote makes one word for a POSIX shell. ok is false where s has characters that cannot be printed, so that
+// nobody sees what the word is: then there is no command to show.
+func Quote(s string) (word string, ok bool) {
+	if !printable(s) {
+		return "", false
+	}
+	if strings.HasPrefix(s, "-") {
+		s = "./" + s // no flag
+	}
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("./_-+,:@%=", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s, true
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'", true
+}
+
+// Command returns the line that begins with prefix, as it is, and has a word for each of the others; "" where one of
+// them cannot be printed.
+func Command(prefix string, words ...string) string {
+	line := prefix
+	for _, w := range words {
+		word, ok := Quote(w)
+		if !ok {
+			return ""
+		}
+		line += " " + word
+	}
+	return line
+}
+
+// Line returns text from a file for a line of a terminal: with characters in it that cannot be printed, line breaks
+// too, it is spelled as Go spells strings.
+func Line(s string) string {
+	if printable(s) {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
+}
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}
