@@ -80,9 +80,16 @@ var layers = [][]place{
 		{"cmd/internal/feed", "hands the loader's batches to another process"},
 	},
 	{
+		{"cmd/internal/demo", "runs other commands, and trains as a user's program would"},
+		{"cmd/internal/doctor", "asks every package what it found on this machine"},
 		{"cmd/internal/loadbench", "measures all ways to load as a program would use them, a device's too"},
 	},
 	{
+		{"cmd/internal/penstock", "the tree of all commands"},
+	},
+	{
+		{"cmd/internal/man", "writes manual pages of the tree of commands"},
+		{"cmd/penstock", "one line of main"},
 		{"cmd/preprocess", "one line of main"},
 		{"cmd/inspect", "one line of main"},
 		{"cmd/loadbench", "one line of main"},
@@ -100,7 +107,7 @@ type place struct{ path, why string }
 var only = map[string][]string{
 	"gonum.org/v1/hdf5":                 {"store/hdf5"},
 	"github.com/edsrzf/mmap-go":         {"internal/sys/mmap"},
-	"github.com/spf13/cobra":            {"cmd/internal/cli", "cmd/internal/preprocess", "cmd/internal/inspect", "cmd/internal/loadbench", "cmd/internal/feed"},
+	"github.com/spf13/cobra":            {"cmd/internal/penstock", "cmd/internal/demo", "cmd/internal/doctor", "cmd/internal/cli", "cmd/internal/preprocess", "cmd/internal/inspect", "cmd/internal/loadbench", "cmd/internal/feed"},
 	"github.com/schollz/progressbar/v3": {"cmd/internal/cli"},
 	"github.com/parquet-go/parquet-go":  {"cmd/internal/source"},
 	"gopkg.in/yaml.v3":                  {"cmd/internal/preprocess"},
@@ -109,8 +116,8 @@ var only = map[string][]string{
 	"gocloud.dev/blob/gcsblob":          {"remote/cloud"},
 	"gocloud.dev/blob/azureblob":        {"remote/cloud"},
 	"gocloud.dev/blob/fileblob":         {"remote/cloud"},
-	module + "/remote/cloud":            {"cmd/internal/datasetarg", "cmd/internal/preprocess"},
-	module + "/cmd/internal/cli":        {"cmd/internal/datasetarg", "cmd/internal/preprocess", "cmd/internal/inspect", "cmd/internal/loadbench", "cmd/internal/feed", "cmd/preprocess", "cmd/inspect", "cmd/loadbench", "cmd/feed"},
+	module + "/remote/cloud":            {"cmd/internal/doctor", "cmd/internal/datasetarg", "cmd/internal/preprocess"},
+	module + "/cmd/internal/cli":        {"cmd/internal/penstock", "cmd/internal/demo", "cmd/internal/doctor", "cmd/penstock", "cmd/internal/datasetarg", "cmd/internal/preprocess", "cmd/internal/inspect", "cmd/internal/loadbench", "cmd/internal/feed", "cmd/preprocess", "cmd/inspect", "cmd/loadbench", "cmd/feed"},
 }
 
 // public lists the packages that users' programs import, and all modules that they bring

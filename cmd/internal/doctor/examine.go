@@ -1,0 +1,180 @@
+package doctor
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/cpu"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/loader/cuda"
+	"github.com/penstock/penstock/remote/cloud"
+	"github.com/penstock/penstock/store/hdf5"
+)
+
+// finding is what was found of one thing, and what to do where it could be better.
+type finding struct {
+	Name   string `json:"name"`
+	Found  string `json:"found"`
+	Advice string `json:"advice,omitempty"`
+}
+
+// examine looks at everything. What a system does not say is left out.
+func examine() (list []finding) {
+	add := func(f finding) {
+		if f.Found != "" {
+			list = append(list, f)
+		}
+	}
+	add(finding{Name: "penstock", Found: fmt.Sprintf("%s, %s, %s/%s", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)})
+	add(finding{Name: "kernel", Found: firstLine("/proc/sys/kernel/osrelease")})
+	add(processor())
+	add(memory())
+	add(openFiles())
+	add(sharedMemory())
+	add(hugePages())
+	add(decoder())
+	add(finding{Name: "HDF5", Found: hdf5.Version()})
+	add(deflate())
+	add(devices())
+	add(clouds())
+	add(python())
+	return list
+}
+
+// firstLine returns the first line of a file, or nothing.
+func firstLine(path string) string {
+	data, _ := os.ReadFile(path)
+	line, _, _ := strings.Cut(string(data), "\n")
+	return line
+}
+
+func processor() finding {
+	f := finding{Name: "processor"}
+	kernels := "loops in Go"
+	switch {
+	case runtime.GOARCH == "arm64":
+		kernels = "NEON"
+	case cpu.X86.HasAVX512F && cpu.X86.HasAVX512BW && cpu.X86.HasAVX512VL:
+		kernels = "AVX-512"
+	case cpu.X86.HasAVX2:
+		kernels = "AVX2"
+	case runtime.GOARCH == "amd64":
+		f.Advice = "it has no AVX2, so images are resized by slower loops"
+	}
+	f.Found = fmt.Sprintf("%d cores, %d used; kernels for %s", runtime.NumCPU(), runtime.GOMAXPROCS(0), kernels)
+	return f
+}
+
+// field returns the value of a line "NAME: VALUE kB" of /proc/meminfo, in bytes.
+func meminfo(name string) (int64, bool) {
+	data, _ := os.ReadFile("/proc/meminfo")
+	for line := range strings.Lines(string(data)) {
+		words := strings.Fields(line)
+		if len(words) == 3 && words[0] == name+":" {
+			n, err := strconv.ParseInt(words[1], 10, 64)
+			return n << 10, err == nil
+		}
+	}
+	return 0, false
+}
+
+func memory() finding {
+	total, ok := meminfo("MemTotal")
+	free, known := meminfo("MemAvailable")
+	if !ok || !known {
+		return finding{Name: "memory", Found: "this system does not say how much memory there is"}
+	}
+	return finding{Name: "memory", Found: fmt.Sprintf("%s, %s of it available; datasets that fit are read from there after the first epoch", cli.Bytes(total), cli.Bytes(free))}
+}
+
+// fewFiles is less than a dataset of many shards, or many connections, may need.
+const fewFiles = 4096
+
+func openFiles() finding {
+	data, _ := os.ReadFile("/proc/self/limits")
+	for line := range strings.Lines(string(data)) {
+		rest, ok := strings.CutPrefix(line, "Max open files")
+		if !ok {
+			continue
+		}
+		words := strings.Fields(rest)
+		f := finding{Name: "open files", Found: words[0] + " at most"}
+		if n, err := strconv.Atoi(words[0]); err == nil && n < fewFiles {
+			f.Advice = fmt.Sprintf("datasets of many shards may need more: ulimit -n %d", fewFiles)
+		}
+		return f
+	}
+	return finding{}
+}
+
+func hugePages() finding {
+	line := firstLine("/sys/kernel/mm/transparent_hugepage/enabled")
+	_, mode, _ := strings.Cut(line, "[")
+	mode, _, _ = strings.Cut(mode, "]")
+	f := finding{Name: "huge pages", Found: mode}
+	switch mode {
+	case "always", "madvise":
+		f.Found += ": used for the memory of batches"
+	case "never":
+		f.Advice = "batches are filled somewhat faster with them: echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"
+	}
+	return f
+}
+
+func decoder() finding {
+	f := finding{Name: "JPEG decoder", Found: imagefile.Backend()}
+	if !strings.Contains(f.Found, "turbo") {
+		f.Advice = "progressive JPEG is decoded faster by libjpeg-turbo, with the same pixels: build with cgo and -tags turbo"
+	}
+	return f
+}
+
+func deflate() finding {
+	f := finding{Name: "gzip in HDF5", Found: chunk.Backend}
+	if chunk.Backend != "libdeflate" {
+		f.Advice = "libdeflate is faster: build with cgo and -tags libdeflate"
+	}
+	return f
+}
+
+func devices() finding {
+	n, err := cuda.Count()
+	if err != nil {
+		return finding{Name: "CUDA", Found: "none: " + err.Error(), Advice: "batches for an NVIDIA device need its driver (libcuda.so.1); nothing else of penstock does"}
+	}
+	return finding{Name: "CUDA", Found: cli.Counted(int64(n), "device")}
+}
+
+func clouds() finding {
+	if !cloud.Built {
+		return finding{Name: "buckets", Found: "none in this build", Advice: "build without -tags nocloud for s3://, gs:// and azblob://"}
+	}
+	return finding{Name: "buckets", Found: "s3://, gs://, azblob://, file://"}
+}
+
+func python() finding {
+	for _, name := range []string{"python3", "python"} {
+		path, err := exec.LookPath(name)
+		if err != nil {
+			continue
+		}
+		out, err := exec.Command(path, "-c", "import sys; v = '%d.%d' % sys.version_info[:2]\ntry:\n import penstock; print(v, 'with penstock', penstock.__version__)\nexcept ImportError: print(v)").Output()
+		if err != nil {
+			continue
+		}
+		f := finding{Name: "Python", Found: filepath.Base(path) + " " + strings.TrimSpace(string(out))}
+		if !strings.Contains(f.Found, "penstock") {
+			f.Advice = "to load datasets in Python: pip install penstock"
+		}
+		return f
+	}
+	return finding{Name: "Python", Found: "none in PATH"}
+}

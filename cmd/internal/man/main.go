@@ -1,0 +1,47 @@
+// Command man writes the manual pages and the completions of penstock, made from its commands:
+//
+//	go run ./cmd/internal/man FOLDER
+//
+// gives FOLDER/man/man1/penstock*.1 and FOLDER/completions/penstock.{bash,zsh,fish,ps1}.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra/doc"
+
+	"github.com/penstock/penstock/cmd/internal/penstock"
+)
+
+func main() {
+	if len(os.Args) != 2 {
+		fmt.Fprintln(os.Stderr, "usage: man FOLDER")
+		os.Exit(2)
+	}
+	if err := write(os.Args[1]); err != nil {
+		fmt.Fprintln(os.Stderr, "man:", err)
+		os.Exit(1)
+	}
+}
+
+func write(folder string) error {
+	pages, completions := filepath.Join(folder, "man", "man1"), filepath.Join(folder, "completions")
+	if err := errors.Join(os.MkdirAll(pages, 0o777), os.MkdirAll(completions, 0o777)); err != nil {
+		return err
+	}
+	root := penstock.Command()
+	root.DisableAutoGenTag = true
+	epoch := time.Unix(0, 0).UTC() // the same bytes on any day
+	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "penstock", Manual: "penstock", Date: &epoch}, pages); err != nil {
+		return err
+	}
+	path := func(ext string) string { return filepath.Join(completions, "penstock."+ext) }
+	return errors.Join(
+		root.GenBashCompletionFileV2(path("bash"), true), root.GenZshCompletionFile(path("zsh")),
+		root.GenFishCompletionFile(path("fish"), true), root.GenPowerShellCompletionFileWithDesc(path("ps1")),
+	)
+}
