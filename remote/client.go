@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -18,6 +19,8 @@ type Client struct {
 	policy Policy
 	pace   pace
 	counts counts
+
+	answered atomic.Bool // the store has answered a request
 }
 
 // NewClient returns a Client of a bucket. It panics if the policy is not valid.
@@ -226,6 +229,9 @@ func (c *Client) insist(ctx, total context.Context, op, key string, do func(cont
 		if err != nil && total.Err() != nil && !Permanent(err) {
 			err = before
 		}
+		if err == nil || Permanent(err) {
+			c.answered.Store(true)
+		}
 		switch {
 		case err == nil:
 			return nil
@@ -233,11 +239,14 @@ func (c *Client) insist(ctx, total context.Context, op, key string, do func(cont
 			return context.Cause(ctx)
 		case Permanent(err):
 			return c.describe(op, key, err, n)
-		case n == c.policy.Attempts || total.Err() != nil || !sleep(total, c.policy.pause(n)):
+		case n == c.policy.Attempts || n >= refusedAttempts && nobodyThere(err) && !c.answered.Load() || total.Err() != nil || !sleep(total, c.policy.pause(n)):
 			c.counts.failures.Add(1)
 			return c.describe(op, key, err, n)
 		}
 		c.counts.retries.Add(1)
+		if c.policy.Retry != nil {
+			c.policy.Retry(fmt.Sprintf("%v; attempt %d of %d", c.describe(op, key, err, 1), n+1, c.policy.Attempts))
+		}
 		before = err
 	}
 }

@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
+	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -146,6 +149,39 @@ func TestWhatIsNotRetried(t *testing.T) {
 	defer r.Close()
 	if _, err := r.Read(make([]byte, 10)); err != why {
 		t.Errorf("a stream that was stopped: %v", err)
+	}
+}
+
+// Where nothing listens, or the host has no address, a request fails at once; a store that has
+// answered before may come back, and Policy.Retry is told of every attempt.
+func TestNobodyThere(t *testing.T) {
+	dial := func(err error) func(context.Context, Body) (Body, error) {
+		return func(context.Context, Body) (Body, error) { return Body{}, NewError("read", "k", nil, err) }
+	}
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	for _, err := range []error{refused, &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}} {
+		for _, answers := range []bool{false, true} {
+			var told []string
+			s := new(script)
+			s.Put("k", content)
+			c := NewClient(s, Policy{Backoff: time.Microsecond, Retry: func(text string) { told = append(told, text) }})
+			want := refusedAttempts
+			if answers {
+				want = 8
+				if err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, make([]byte, 9)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.acts = nil
+			for range 30 {
+				s.acts = append(s.acts, dial(err))
+			}
+			before := c.Stats().Requests
+			err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, make([]byte, 9))
+			if n := int(c.Stats().Requests - before); !errors.Is(err, ErrUnavailable) || n != want || len(told) != want-1 {
+				t.Errorf("answered before: %v: %d requests, want %d; told %q; error %v", answers, n, want, told, err)
+			}
+		}
 	}
 }
 

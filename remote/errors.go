@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"syscall"
 )
 
 // What callers branch on. Each is also the error of package io/fs where there is one like it.
@@ -34,6 +36,7 @@ type Error struct {
 	Detail string // what the store said, without credentials
 	Tries  int    // how often it was tried; 0 is once
 	cause  error  // of a context
+	absent bool   // nothing listens there, or the host has no address
 }
 
 // NewError describes a failed request. Of cause it keeps the text, redacted, and whether it
@@ -42,6 +45,7 @@ func NewError(op, object string, kind, cause error) *Error {
 	e := &Error{Op: op, Object: Redact(object), Kind: kind}
 	if cause != nil {
 		e.Detail = Redact(cause.Error())
+		e.absent = nobodyThere(cause)
 	}
 	for _, end := range []error{context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(cause, end) {
@@ -49,6 +53,14 @@ func NewError(op, object string, kind, cause error) *Error {
 		}
 	}
 	return e
+}
+
+// nobodyThere reports whether a request failed as nothing listens at the address, or the host's
+// name has none.
+func nobodyThere(err error) bool {
+	var dns *net.DNSError
+	var own *Error
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &own) && own.absent
 }
 
 // Error says what failed, where, and why.

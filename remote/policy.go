@@ -15,7 +15,16 @@ type Policy struct {
 	Stall    time.Duration // without a single byte, after which an attempt is given up; 0 means 10 seconds
 	Backoff  time.Duration // pause before the second attempt, then twice as long each time, up to 5 seconds; 0 means 50 ms
 	Hedge    time.Duration // after which a ranged read that is late gets a second one beside it; 0 means by experience, -1 never
+
+	// Retry is told, in a sentence, of each attempt that failed and is repeated; nil for nobody.
+	// It is called from any goroutine, and must not block.
+	Retry func(text string)
 }
+
+// refusedAttempts is how often a request is made, beside the SDK's own attempts, where nothing listens, or the host has no
+// address, as long as the store has answered nothing yet: then its name is wrong, or it is not
+// running. A store that has answered may come back, and is asked as often as any other.
+const refusedAttempts = 1
 
 func (p Policy) withDefaults() Policy {
 	set := func(d *time.Duration, to time.Duration) {

@@ -151,5 +151,14 @@ func cause(err error) error {
 	if todo := hintOf(text).todo; todo != "" {
 		text = strings.TrimSuffix(text, ".") + todo
 	}
-	return errors.New(text)
+	return shortened{text, err}
 }
+
+// shortened is an error with another text.
+type shortened struct {
+	text string
+	error
+}
+
+func (s shortened) Error() string { return s.text }
+func (s shortened) Unwrap() error { return s.error }

@@ -18,6 +18,8 @@ type Progress struct {
 	done  atomic.Int64
 	stop  chan struct{}
 	ended chan struct{}
+
+	warned atomic.Int64 // time of the last Warn
 }
 
 // display shows the state of a stage.
@@ -76,6 +78,24 @@ func (p *Progress) End() {
 	close(p.stop)
 	<-p.ended
 	p.stop = nil
+}
+
+// warnEvery is how close the lines of Warn come.
+const warnEvery = 2 * time.Second
+
+// Warn prints a line, also during a stage, and from any goroutine. What comes within two seconds
+// of a line is left out, so that a store that fails a thousand requests is one line.
+func (p *Progress) Warn(text string) {
+	now := time.Now().UnixNano()
+	last := p.warned.Load()
+	if p.quiet || last != 0 && now-last < int64(warnEvery) || !p.warned.CompareAndSwap(last, now) {
+		return
+	}
+	clear := ""
+	if IsTerminal(p.out) {
+		clear = "\r\x1b[K" // over the bar
+	}
+	fmt.Fprintf(p.out, "%s%s: %s\n", clear, p.name, Printable(text))
 }
 
 // Note prints lines, unless the Progress is quiet. There must be no stage.

@@ -4,6 +4,8 @@ package datasetarg
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/pflag"
 
@@ -46,7 +48,8 @@ func (c *Cache) Open(ctx context.Context, url string, fields []string, split str
 	if err != nil {
 		return nil, err
 	}
-	return mirror.Open(ctx, b, u.Key, mirror.Options{CacheDir: c.Dir, CacheBytes: c.Size, Fields: fields, Split: split})
+	warn := cli.NewProgress(os.Stderr, filepath.Base(os.Args[0]), false).Warn
+	return mirror.Open(ctx, b, u.Key, mirror.Options{Policy: remote.Policy{Retry: warn}, CacheDir: c.Dir, CacheBytes: c.Size, Fields: fields, Split: split})
 }
 
 // Local replaces each argument that is a URL by the path of a complete copy in the cache, which

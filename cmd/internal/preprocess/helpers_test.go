@@ -83,6 +83,7 @@ type silent struct {
 func (*silent) Begin(string, int64, string) {}
 func (*silent) End()                        {}
 func (*silent) Note(string)                 {}
+func (*silent) Warn(string)                 {}
 func (s *silent) Add(n int64) {
 	s.done += n
 	if s.f != nil {

@@ -27,6 +27,9 @@ type Progress interface {
 
 	// Note prints lines that are worth knowing before the work is done.
 	Note(text string)
+
+	// Warn prints a line that cannot wait. It is called at any time, from any goroutine.
+	Warn(text string)
 }
 
 // Run makes the dataset. Before it returns nil, nothing is found under c.Dest that was not

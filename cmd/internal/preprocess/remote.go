@@ -29,7 +29,7 @@ var openURL = cloud.Open
 // A dataset is built on disk, see Config.Spool, and sent: of a flat one each shard when it is
 // finished, see outbox. Its manifest is the last object.
 func runRemote(ctx context.Context, c Config, progress Progress) (*Summary, error) {
-	b := &buckets{ctx: ctx}
+	b := &buckets{ctx: ctx, warn: progress.Warn}
 	defer b.close()
 	s, err := b.run(c, progress)
 	return s, b.explain(err)
@@ -86,7 +86,7 @@ func (b *buckets) named(s *Summary, source string) *Summary {
 
 // mergeRemote is Merge where parts or destination are URLs.
 func mergeRemote(ctx context.Context, m MergeConfig, progress Progress) (*Summary, error) {
-	b := &buckets{ctx: ctx}
+	b := &buckets{ctx: ctx, warn: progress.Warn}
 	defer b.close()
 	s, err := b.merge(m, progress)
 	return s, b.explain(err)
@@ -147,6 +147,7 @@ func (b *buckets) merge(m MergeConfig, progress Progress) (*Summary, error) {
 // buckets are the buckets of one run.
 type buckets struct {
 	ctx   context.Context
+	warn  func(text string) // of requests that are repeated
 	open  []func()
 	roots map[string]string // where buckets are mounted, by name
 	names []string          // pairs: what places are called here, and for people
@@ -164,7 +165,7 @@ func (b *buckets) client(text string) (*remote.Client, *remote.URL, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	c := remote.NewClient(bucket, remote.Policy{})
+	c := remote.NewClient(bucket, remote.Policy{Retry: b.warn})
 	b.open = append(b.open, func() { _ = c.Close() })
 	return c, u, nil
 }

@@ -44,6 +44,7 @@ type stopAt struct {
 func (s *stopAt) Begin(string, int64, string) {}
 func (s *stopAt) End()                        {}
 func (s *stopAt) Note(string)                 {}
+func (s *stopAt) Warn(string)                 {}
 func (s *stopAt) Add(n int64) {
 	if s.n += n; s.stop != nil && s.n == s.at {
 		s.stop(errors.New("stopped"))
