@@ -80,6 +80,8 @@ type Config struct {
 	// package transforms; an entry may name its "field". nil: there is none.
 	Transforms json.RawMessage
 
+	inherits bool // options and transforms are those of the dataset that is appended to
+
 	partsAt string  // where parts may be already, beside the folder that they are made in
 	outbox  *outbox // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
 

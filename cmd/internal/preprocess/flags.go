@@ -3,6 +3,7 @@ package preprocess
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/remote"
 )
 
 // flags are the flags of the command as text, and the Config that check makes of them.
@@ -85,7 +87,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&c.Stratify, "stratify", false, "give every class the same shares with --split")
 	fs.StringVar(&f.shuffle, "shuffle", "", "store records in a random order given by `SEED`")
 	fs.BoolVar(&c.Dedup, "dedup", false, "skip samples with the content of an earlier one, with --append also of one in DEST")
-	fs.BoolVar(&c.Append, "append", false, "add records to DEST; open readers keep their snapshot")
+	fs.BoolVar(&c.Append, "append", false, "add records to DEST, made by its recipe unless flags say otherwise; open readers keep their snapshot")
 	fs.BoolVar(&c.View, "view", false, "also write view.h5, through which h5py reads the .npy files")
 	fs.BoolVar(&c.Resume, "resume", false, "continue a stopped run, or start if there is none")
 	fs.StringVar(&c.Spool, "spool", "", "`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
@@ -118,6 +120,7 @@ func (f *flags) check(args []string) error {
 	c := &f.config
 	usage := &cli.UsageError{Arguments: f.arguments(args)}
 	f.readPipeline(&p)
+	f.takeRecipe()
 	p.choose("from", &c.From)
 	p.chooseIf("color", &f.color)
 	p.chooseIf("layout", &f.layout)
@@ -201,6 +204,44 @@ func (f *flags) readPipeline(p *problems) {
 		f.shardSize = "" // a recipe of a flat dataset is one of a file too
 	}
 	f.packing.forget(f.set, &f.config)
+}
+
+// ownRecords are the flags of a recipe that an append does not take over: they are of the source,
+// or of how the records that are there are stored.
+var ownRecords = []string{"from", "shuffle", "shard-size", "compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
+
+// sameKind reports whether a source is of that kind. What lies in a bucket is taken for it.
+func sameKind(c Config, kind string) bool {
+	if c.From != "" && c.From != "auto" || remote.IsURL(c.Source) {
+		return c.From == kind || remote.IsURL(c.Source)
+	}
+	is, err := source.Detect(c.Source)
+	return err == nil && is == kind
+}
+
+// takeRecipe has --append make records as those of DEST were made, where neither flags nor a file
+// say otherwise and the source is of the same kind: a dataset of new samples has been through the
+// recipe already. That DEST is not there, or cannot be appended to, is found later.
+func (f *flags) takeRecipe() {
+	c := &f.config
+	if !c.Append || f.pipeline != "" || c.Dest == "" || remote.IsURL(c.Dest) {
+		return
+	}
+	m, err := openManifest(c.Dest)
+	if err != nil || m.Recipe == nil || m.Source == nil || !sameKind(*c, m.Source.Kind) {
+		return
+	}
+	file := &pipelineFile{options: maps.Clone(m.Recipe.Options), transforms: m.Recipe.Transforms}
+	maps.DeleteFunc(file.options, func(name, _ string) bool {
+		return f.set.Lookup(name) == nil || slices.Contains(ownRecords, name)
+	})
+	if slices.ContainsFunc(transformFlags, f.set.Changed) {
+		file.transforms = nil
+	}
+	if problems := file.apply(f.set, c); problems != nil {
+		return // the recipe of another version; what is appended has to fit all the same
+	}
+	c.inherits = true
 }
 
 // problems are sentences about a command line.

@@ -41,8 +41,11 @@ func (c Config) checkUsed(fields []source.Field) error {
 
 // hints are sentences for people about what was asked for and looks unusual.
 func (c Config) hints() (list []string) {
+	if c.inherits {
+		list = append(list, "appended with the recipe of "+c.Dest+" (inspect show --recipe), but for the flags that were given")
+	}
 	if c.Resize == nil || c.Crop == nil || c.Transforms != nil {
-		return nil
+		return list
 	}
 	last := func(lengths []int) int { return lengths[len(lengths)-1] }
 	if c.Crop[0] > c.Resize[0] || last(c.Crop) > last(c.Resize) {
