@@ -15,8 +15,8 @@ help: ## list these targets
 deps: ## install what the build and the tests need, where that is possible
 	@.ci/deps
 
-build: ## build the commands into bin/, with libhdf5 where it is found (TURBO=1: progressive JPEG by libjpeg-turbo; NOCLOUD=1: no buckets, 50 MB less)
-	@eval "$$(.ci/env)" && mkdir -p bin && go build -tags '$(if $(TURBO),turbo) $(if $(NOCLOUD),nocloud)' -o bin/ ./cmd/...
+build: ## build the commands into bin/, with libhdf5 where it is found (NOCLOUD=1: no buckets, 50 MB less)
+	@eval "$$(.ci/env)" && mkdir -p bin && go build -tags '$(if $(NOCLOUD),nocloud)' -o bin/ ./cmd/...
 	@echo "build: $$(cd bin && echo *) in bin/"
 
 demo: deps build ## raw images to datasets, inspected, previewed and trained from, in out/
@@ -36,7 +36,7 @@ lint: ## gofmt, go vet, staticcheck, shellcheck
 
 bench: ## ratios against image/jpeg, imaging, libjpeg-turbo and copy(), then the Go benchmarks of every package
 	@bench/run ratios
-	@eval "$$(.ci/env)" && go test -tags "$$TAGS" -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
+	@eval "$$(.ci/env)" && go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
 bench-peers: ## ratios against Pillow, OpenCV, torchvision, PyTorch, NumPy, h5py and gonum (PYTHON=one that has them)
 	@bench/run peers

@@ -40,7 +40,6 @@ func kindsOfFiles(t testing.TB) (files [][]byte) {
 		t.Fatal(err)
 	}
 	d := imagefile.New(imagefile.Options{})
-	defer d.Close()
 	for _, e := range entries {
 		data, err := os.ReadFile(filepath.Join(kinds, e.Name()))
 		if err != nil {
@@ -133,7 +132,6 @@ func TestFilesAreThoseOfThePipeline(t *testing.T) {
 	p := training(t)
 	src := newFiles(kindsOfFiles(t))
 	d, run := imagefile.New(imagefile.Options{}), p.Runner()
-	defer d.Close()
 	want := make([]float32, 3*16*24)
 	for _, workers := range []int{loader.Synchronous, 1, 3} {
 		ld := openWords(t, src, loader.Options{
@@ -383,7 +381,6 @@ func TestOrientedFiles(t *testing.T) {
 		return nil
 	}
 	d := imagefile.New(imagefile.Options{Orient: true})
-	defer d.Close()
 	m, err := d.Open(data)
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-//go:build !turbo || !cgo
+//go:build !libjpeg || !cgo
 
 package main
 

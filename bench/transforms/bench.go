@@ -3,10 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
-	"strings"
+	"slices"
 
 	"github.com/penstock/penstock/bench/internal/measure"
-	"github.com/penstock/penstock/internal/imagefile"
 )
 
 // bench is a run of this program: the photos, and everyone who works on them.
@@ -14,11 +13,10 @@ type bench struct {
 	o          options
 	dir        string
 	sets       []set
+	scans      []set // photos in several scans, where there is a program to make them
 	own        *server
 	self       string         // where this program is
 	usual      *measure.Child // this program again: its garbage shall not cost others
-	other      *measure.Child // this program with the other decoder, or nil
-	otherText  string
 	python     *measure.Child // or nil
 	pythonText string
 	peerWays   []measure.Way
@@ -37,6 +35,9 @@ func newBench(o options) (_ *bench, err error) {
 	if b.sets, err = prepare(b.dir, o.data, o.every); err != nil {
 		return nil, err
 	}
+	if b.scans, err = progressive(b.dir, b.sets[0]); err != nil {
+		return nil, err
+	}
 	if err := b.startPython(); err != nil {
 		return nil, err
 	}
@@ -46,13 +47,10 @@ func newBench(o options) (_ *bench, err error) {
 	if b.own, err = newServer(b.dir, b.o.order); err != nil {
 		return nil, err
 	}
-	for _, s := range b.sets {
+	for _, s := range slices.Concat(b.sets, b.scans) {
 		b.own.sets[s.name] = s.files
 	}
-	if err := b.startUsual(); err != nil {
-		return nil, err
-	}
-	return b, b.startOther()
+	return b, b.startUsual()
 }
 
 func (b *bench) startUsual() (err error) {
@@ -72,21 +70,6 @@ func passOrder(versions string) string {
 	return "horizontal"
 }
 
-func (b *bench) startOther() (err error) {
-	if b.o.other == "" {
-		return nil
-	}
-	if b.other, err = b.start(b.o.other); err != nil {
-		return err
-	}
-	a, err := b.other.Ask(measure.Request{})
-	if err == nil && a.Text == imagefile.Backend() {
-		err = fmt.Errorf("%s has the same JPEG decoder as this program: build one with -tags turbo, the other without", b.o.other)
-	}
-	b.otherText = a.Text
-	return err
-}
-
 func (b *bench) startPython() (err error) {
 	var a measure.Answer
 	b.python, a, err = measure.StartPeers(b.o.python, b.o.peers, "images.py", b.dir)
@@ -95,7 +78,7 @@ func (b *bench) startPython() (err error) {
 }
 
 func (b *bench) close() {
-	for _, c := range []*measure.Child{b.usual, b.other, b.python} {
+	for _, c := range []*measure.Child{b.usual, b.python} {
 		if c != nil {
 			c.Close()
 		}
@@ -121,24 +104,12 @@ type decoder struct {
 	ask     func(measure.Request) (measure.Answer, error)
 }
 
-// decoders returns this program, and the other one if there is one.
+// decoders returns this program.
 func (b *bench) decoders() []decoder {
-	list := []decoder{{short(imagefile.Backend()), b.self, b.asking, b.own.answer}}
-	if b.other != nil {
-		list = append(list, decoder{short(b.otherText), b.o.other, b.other.Doing, b.other.Ask})
-	}
-	return list
+	return []decoder{{"Go", b.self, b.asking, b.own.answer}}
 }
 
 // start starts a process that serves the photos.
 func (b *bench) start(program string) (*measure.Child, error) {
 	return measure.Start(program, "-serve", b.dir, "-pass-order", b.o.order)
-}
-
-// short names a build in tables, by the JPEG decoders in it.
-func short(backend string) string {
-	if strings.Contains(backend, "libjpeg-turbo") {
-		return "turbo"
-	}
-	return "Go"
 }

@@ -22,7 +22,6 @@ func (b *bench) resize() error {
 	for _, s := range b.sets {
 		d := imagefile.New(imagefile.Options{})
 		ours, theirs, err := decoded(s.files, d)
-		d.Close()
 		if err != nil {
 			return err
 		}

@@ -37,7 +37,6 @@ func (p *programs) Set(s string) error { *p = append(*p, s); return nil }
 func main() {
 	var o options
 	flag.StringVar(&o.data, "data", os.Getenv("PHOTOS"), "tar archive of photos, or folder; default: PHOTOS, else ../shared/data/photos.tar or testdata/raw, whichever is there")
-	flag.StringVar(&o.other, "other", "", "this program, built for the other JPEG decoder")
 	flag.Var(&o.preprocess, "preprocess", "the preprocess command, to be measured as a whole; may be repeated")
 	flag.StringVar(&o.python, "python", "", "Python with Pillow, OpenCV and torchvision, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of images.py; default: bench/peers")
@@ -83,7 +82,7 @@ type part struct {
 
 // parts are what can be measured with what there is.
 func (b *bench) parts() []part {
-	list := []part{{"pipeline", b.pipeline}, {"workers", b.workers}, {"resize", b.resize}, {"normalise", b.normalise}}
+	list := []part{{"pipeline", b.pipeline}, {"progressive", b.severalScans}, {"workers", b.workers}, {"resize", b.resize}, {"normalise", b.normalise}}
 	if len(b.o.preprocess) > 0 {
 		list = append(list, part{"preprocess", b.preprocess})
 	}
@@ -96,16 +95,11 @@ func (b *bench) parts() []part {
 // describe says what is compared.
 func (b *bench) describe() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "JPEG decoders: %s", imagefile.Backend())
-	if b.other != nil {
-		fmt.Fprintf(&s, "; %s", b.otherText)
-	} else {
-		s.WriteString(" only")
-	}
+	fmt.Fprintf(&s, "JPEG decoder: %s", imagefile.Backend())
 	if b.python != nil {
 		fmt.Fprintf(&s, "\npeers: %s", b.pythonText)
 	}
-	for _, set := range b.sets {
+	for _, set := range slices.Concat(b.sets, b.scans) {
 		fmt.Fprintf(&s, "\n%s", set)
 	}
 	fmt.Fprintf(&s, "\nour pass_order: %s", b.o.order)

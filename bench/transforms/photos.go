@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -63,6 +64,26 @@ func prepare(dir, path string, every int) ([]set, error) {
 		}
 	}
 	return []set{small, large}, nil
+}
+
+// progressive makes progressive files of the photos, without loss, by jpegtran. There are none
+// where that program is missing.
+func progressive(dir string, from set) ([]set, error) {
+	program, err := exec.LookPath("jpegtran")
+	if err != nil {
+		return nil, nil
+	}
+	out := set{name: "progressive", text: "the photos by jpegtran -progressive"}
+	for _, data := range from.files {
+		run := exec.Command(program, "-progressive", "-copy", "none")
+		run.Stdin = bytes.NewReader(data)
+		file, err := run.Output()
+		if err != nil {
+			return nil, fmt.Errorf("jpegtran: %w", err)
+		}
+		out.files = append(out.files, file)
+	}
+	return []set{out}, out.store(filepath.Join(dir, out.name))
 }
 
 // locate finds photos where no path is given.

@@ -20,8 +20,7 @@ func (b *bench) pipeline() error {
 			list = append(list, measure.Contender{Name: "penstock, " + d.name, Do: d.do("bilinear float32", s.name)})
 		}
 		if bare != nil {
-			list = append(list, measure.Contender{Name: "penstock, libjpeg-turbo for every file", Do: b.asking(byLibrary, s.name)},
-				measure.Contender{Name: "libjpeg-turbo, decode to RGB alone", Do: b.asking("decode alone", s.name)})
+			list = append(list, measure.Contender{Name: "libjpeg-turbo, decode to RGB alone", Do: b.asking("decode alone", s.name)})
 		}
 		results, err := measure.Rounds(b.o.rounds, len(s.files), chunk, list)
 		if err != nil {
@@ -35,6 +34,28 @@ func (b *bench) pipeline() error {
 			}
 			rows = append(rows, row)
 		}
+	}
+	measure.Table(os.Stdout, rows)
+	return nil
+}
+
+// severalScans compares decoding progressive photos with libjpeg-turbo, if both are there.
+func (b *bench) severalScans() error {
+	if bare == nil || b.scans == nil {
+		return nil
+	}
+	s := b.scans[0]
+	results, err := measure.Rounds(b.o.rounds, len(s.files), chunk, []measure.Contender{
+		{Name: "libjpeg-turbo", Do: b.asking("decode alone", s.name)},
+		{Name: "penstock", Do: b.asking("own decode", s.name)},
+	})
+	if err != nil {
+		return err
+	}
+	measure.Lines(os.Stdout, "Decode/"+s.name, "photo", results)
+	rows := [][]string{{"progressive JPEG to RGB", "us/photo", "times as fast as libjpeg-turbo"}}
+	for _, r := range results {
+		rows = append(rows, []string{r.Name, micros(r), results[0].Over(r, measure.CPU).String()})
 	}
 	measure.Table(os.Stdout, rows)
 	return nil

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"image"
 	"image/jpeg"
 	"io"
 	"unsafe"
@@ -24,9 +25,6 @@ var (
 // way takes a photo's bytes to a record, and may write that to out.
 type way func(data []byte, out io.Writer) error
 
-// byLibrary is the pipeline with libjpeg-turbo for every file, whatever is faster.
-const byLibrary = "libjpeg-turbo bilinear float32"
-
 // ways are what this program can do with a photo.
 func ways(order string) (map[string]way, error) {
 	list := map[string]way{"usual": usual(), "all sizes": resizeAll(order)}
@@ -39,12 +37,11 @@ func ways(order string) (map[string]way, error) {
 			list[filter+" "+dt.String()] = w
 		}
 	}
-	if bare == nil {
-		return list, nil
+	list["own decode"] = ownDecode()
+	if bare != nil {
+		list["decode alone"] = bare
 	}
-	w, err := pipeline("bilinear", order, tensor.Float32, imagefile.Options{Library: true})
-	list[byLibrary], list["decode alone"] = w, bare
-	return list, err
+	return list, nil
 }
 
 // recipe is the work: the shorter side 256, the centre 224 x 224, channels first, and
@@ -78,6 +75,19 @@ func pipeline(filter, order string, dt tensor.DType, opt imagefile.Options) (way
 		}
 		return write(out, record)
 	}, nil
+}
+
+// ownDecode decodes the whole photo to RGB, and nothing else.
+func ownDecode() way {
+	d := imagefile.New(imagefile.Options{})
+	return func(data []byte, _ io.Writer) error {
+		src, err := d.Open(data)
+		if err != nil {
+			return err
+		}
+		w, h, _ := src.Size()
+		return src.Scan(image.Rect(0, 0, w, h), func(int, transforms.Image) error { return nil })
+	}
 }
 
 // aligned returns bytes that may be seen as float32.

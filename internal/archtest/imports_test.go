@@ -36,7 +36,6 @@ var layers = [][]place{
 		{"internal/testkit/browser", "opens pages, for tests, and knows nothing of what is on them"},
 		{"internal/sys/private", "folders that no other user can turn into something else, whatever is in them"},
 		{"remote", "objects of a store, whatever they are; it speaks no protocol and needs the standard library only"},
-		{"internal/imagefile/turbo", "C behind one function, so that the rest of decode needs none"},
 	},
 	{
 		{"internal/testkit/h5test", "asks h5py, for tests of every package that reads or writes HDF5"},
@@ -258,7 +257,7 @@ func checkDependency(t *testing.T, from string, dep listed, allowed []string) {
 
 // Every place in the table must be that of a package, and say why it is there.
 func TestLayersAreTrue(t *testing.T) {
-	packages := list(t, []string{"-tags", "turbo"}, []string{"CGO_ENABLED=1"})
+	packages := list(t, nil, []string{"CGO_ENABLED=1"})
 	seen := make(map[string]bool)
 	for _, layer := range layers {
 		for _, p := range layer {

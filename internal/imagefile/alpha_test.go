@@ -39,8 +39,6 @@ func TestAlphaAgainstPillow(t *testing.T) {
 	for do, alpha := range map[string]Alpha{"white": OnWhite, "black": OnBlack} {
 		for mode, channels := range map[string]Color{"RGB": RGB, "L": Gray} {
 			p, d, plain := newPillow(t, mode, do), New(Options{Color: channels, Alpha: alpha}), New(Options{Color: channels})
-			defer d.Close()
-			defer plain.Close()
 			for _, name := range slices.Concat(transparent, []string{"RGB.png", "P.png", "partial.gif", "lossy-45x37.webp", "animated-partial.webp", "420.jpg"}) {
 				want, ok := p.open(filepath.Join(kindsDir, name))
 				if !ok {
@@ -87,7 +85,6 @@ func TestAlphaOfPNG(t *testing.T) {
 	}
 	for alpha, pix := range want {
 		d := New(Options{Alpha: alpha})
-		defer d.Close()
 		for _, m := range []image.Image{full, indexed} {
 			got, err := openAll(t, d, encodePNG(t, m))
 			if err != nil || !bytes.Equal(got.pix, pix) {
@@ -106,8 +103,6 @@ func TestAlphaOfWebP(t *testing.T) {
 	}
 	planes := m.(*image.NYCbCrA)
 	plain, white := New(Options{}), New(Options{Alpha: OnWhite})
-	defer plain.Close()
-	defer white.Close()
 	colours, err := openAll(t, plain, data)
 	if err != nil {
 		t.Fatal(err)

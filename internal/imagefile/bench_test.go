@@ -30,8 +30,7 @@ type variant struct {
 }
 
 func variants(b *testing.B) []variant {
-	d, g := New(Options{Library: true}), New(Options{Library: true})
-	b.Cleanup(d.Close)
+	d := New(Options{})
 	nop := func(int, transforms.Image) error { return nil }
 	all := func(src transforms.Source, err error) error {
 		if err != nil {
@@ -41,14 +40,7 @@ func variants(b *testing.B) []variant {
 		return src.Scan(image.Rect(0, 0, w, h), nop)
 	}
 	return []variant{
-		{"backend", func(data []byte) error { return all(d.Open(data)) }},
-		{"go", func(data []byte) error {
-			h, err := parseJPEG(data)
-			if err != nil {
-				return err
-			}
-			return all(g.openGo(&h, data))
-		}},
+		{"ours", func(data []byte) error { return all(d.Open(data)) }},
 		{"image/jpeg", func(data []byte) error {
 			_, err := jpeg.Decode(bytes.NewReader(data))
 			return err

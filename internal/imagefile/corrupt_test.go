@@ -49,8 +49,7 @@ func TestCorruptFilesAreRefused(t *testing.T) {
 	if len(entries) != len(corruptFiles) {
 		t.Errorf("%s holds %d files, the table %d", corruptDir, len(entries), len(corruptFiles))
 	}
-	d := New(Options{Library: true})
-	defer d.Close()
+	d := New(Options{})
 	for name, want := range corruptFiles {
 		data, err := os.ReadFile(filepath.Join(corruptDir, name))
 		if err != nil {
@@ -76,8 +75,7 @@ func TestMaxPixels(t *testing.T) {
 	}
 	n := c.Width * c.Height
 	for limit, ok := range map[int]bool{0: true, n: true, n - 1: false, 1: false} {
-		d := New(Options{Library: true, MaxPixels: limit})
-		defer d.Close()
+		d := New(Options{MaxPixels: limit})
 		if _, err := d.Open(data); (err == nil) != ok || err != nil && !errors.Is(err, ErrTooLarge) {
 			t.Errorf("limit %d for %d pixels: %v", limit, n, err)
 		}

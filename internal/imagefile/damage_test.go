@@ -38,11 +38,6 @@ func TestDamagedJPEG(t *testing.T) {
 	scan := scanStart(t, base)
 	part := func(percent int) []byte { return base[:scan+(len(base)-scan)*percent/100] }
 	rst := bytes.Index(restart, []byte{0xFF, mRST0 + 1})
-	arithmetic := readKind(t, "arithmetic-420.jpg")
-	conditioned := func(dac ...byte) []byte {
-		at := bytes.Index(arithmetic, []byte{0xFF, mSOS})
-		return splice(arithmetic[:at], append([]byte{0xFF, mDAC, 0, byte(2 + len(dac))}, dac...), arithmetic[at:])
-	}
 	lossless := bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xC3}, 1)
 	eoi := []byte{0xFF, mEOI}
 	for name, c := range map[string]struct {
@@ -50,48 +45,44 @@ func TestDamagedJPEG(t *testing.T) {
 		kind error
 		text string
 	}{
-		"truncated at 50 %":         {part(50), ErrCorrupt, "of scan 1: the file ends before the image does"},
-		"truncated at 90 %":         {part(90), ErrCorrupt, "of scan 1: the file ends before the image does"},
-		"without end marker":        {base[:len(base)-2], ErrCorrupt, "of scan 1: the file ends before the image does"},
-		"end marker in the scan":    {splice(part(50), eoi), ErrCorrupt, "damaged near row"},
-		"end marker late in it":     {splice(part(97), eoi), ErrCorrupt, "damaged near row"},
-		"next marker at 70 %":       {splice(part(70), []byte{0xFF, mDRI, 0, 4, 0, 0}, eoi), ErrCorrupt, "damaged near row"},
-		"progressive, truncated":    {progressive[:len(progressive)*3/4], ErrCorrupt, "truncated at byte"},
-		"progressive, early end":    {splice(progressive[:scanStart(t, progressive)+9], eoi), ErrCorrupt, "damaged near row"},
-		"restart marker missing":    {splice(restart[:rst], restart[rst+2:]), ErrCorrupt, "damaged near row"},
-		"restart marker of another": {splice(restart[:rst], []byte{0xFF, mRST0 + 5}, restart[rst+2:]), ErrCorrupt, "damaged near row"},
-		"size of another image":     {patchFrame(patchFrame(base, 1, 20), 3, 20), ErrCorrupt, "bytes cannot hold 5165x5157 pixels"},
-		"hundreds of scans":         {splice(progressive[:len(progressive)-2], bytes.Repeat(lastScan(t, progressive), 300), eoi), ErrCorrupt, "more than 200 scans"},
-		"no scan":                   {splice(base[:bytes.Index(base, []byte{0xFF, mSOS})], eoi), ErrCorrupt, "holds no image"},
-		"segment too long":          {splice(base[:2], []byte{0xFF, 0xE5, 0xFF, 0xFF}, base[2:]), ErrCorrupt, "ends in the segment"},
-		"segment of length 1":       {splice(base[:2], []byte{0xFF, 0xE5, 0, 1}, base[2:]), ErrCorrupt, "has length 1"},
-		"two frames":                {twice(base, mSOF0), ErrCorrupt, "two frame headers"},
-		"two images in one":         {splice(part(50), base), ErrCorrupt, "a second image starts"},
-		"second frame after a scan": {splice(progressive[:len(progressive)-2], frame(progressive, mSOF2), lastScan(t, progressive), eoi), ErrCorrupt, "two frame headers"},
-		"start marker twice":        {splice(base[:2], base), ErrCorrupt, "a second image starts"},
-		"a marker of extensions":    {splice(base[:2], []byte{0xFF, 0xF7, 0, 3, 9}, base[2:]), ErrCorrupt, "reserved marker fff7"},
-		"frame header too long":     {longer(base, mSOF0), ErrCorrupt, "frame header of 16 bytes for 3 components"},
-		"scan header too long":      {longer(base, mSOS), ErrCorrupt, "scan header at byte"},
-		"restart interval too long": {longer(restart, mDRI), ErrCorrupt, "restart interval segment of 3 bytes"},
-		"units of 18 blocks":        {patchFrame(base, 7, 0x44), ErrCorrupt, "ampling factors"},
-		"a code of ones alone":      {patchTable(base, 1, 2), ErrCorrupt, "Huffman table"},
-		"a difference of 17 bits":   {patchTable(base, 17, 17), ErrCorrupt, "Huffman table"},
-		"bit 1 after bit 3":         {patchScan(progressive, 0x31), ErrCorrupt, ""},
-		"no Huffman table 2":        {bytes.Replace(base, []byte{1, 0, 2, 0x11}, []byte{1, 0, 2, 0x12}, 1), ErrCorrupt, ""},
-		"no quantisation tables":    {without(base, mDQT), ErrCorrupt, ""},
-		"arithmetic, 2 above 1":     {conditioned(0, 0x12), ErrCorrupt, "arithmetic conditioning of table 0 by 18"},
-		"arithmetic, table 32":      {conditioned(32, 5), ErrCorrupt, "arithmetic conditioning of table 32"},
-		"arithmetic, half an entry": {conditioned(16, 5, 0), ErrCorrupt, "malformed arithmetic conditioning"},
-		"arithmetic, truncated":     {arithmetic[:len(arithmetic)-9], ErrCorrupt, "the file ends before the image does"},
-		"arithmetic, lossless":      {bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xCB}, 1), ErrUnsupported, "lossless"},
-		"lossless":                  {lossless, ErrUnsupported, "lossless"},
-		"12 bits":                   {patchFrame(base, 0, 12), ErrUnsupported, "12-bit samples"},
-		"two components":            {patchFrame(base, 5, 2), ErrUnsupported, "2 components"},
-		"sampling factor 0":         {patchFrame(base, 7, 0x02), ErrCorrupt, "sampling factors"},
+		"truncated at 50 %":          {part(50), ErrCorrupt, "of scan 1: the file ends before the image does"},
+		"truncated at 90 %":          {part(90), ErrCorrupt, "of scan 1: the file ends before the image does"},
+		"without end marker":         {base[:len(base)-2], ErrCorrupt, "of scan 1: the file ends before the image does"},
+		"end marker in the scan":     {splice(part(50), eoi), ErrCorrupt, "damaged near row"},
+		"end marker late in it":      {splice(part(97), eoi), ErrCorrupt, "damaged near row"},
+		"next marker at 70 %":        {splice(part(70), []byte{0xFF, mDRI, 0, 4, 0, 0}, eoi), ErrCorrupt, "damaged near row"},
+		"progressive, truncated":     {progressive[:len(progressive)*3/4], ErrCorrupt, "truncated at byte"},
+		"progressive, early end":     {splice(progressive[:scanStart(t, progressive)+9], eoi), ErrCorrupt, "damaged near row"},
+		"restart marker missing":     {splice(restart[:rst], restart[rst+2:]), ErrCorrupt, "damaged near row"},
+		"restart marker of another":  {splice(restart[:rst], []byte{0xFF, mRST0 + 5}, restart[rst+2:]), ErrCorrupt, "damaged near row"},
+		"size of another image":      {patchFrame(patchFrame(base, 1, 20), 3, 20), ErrCorrupt, "bytes cannot hold 5165x5157 pixels"},
+		"hundreds of scans":          {splice(progressive[:len(progressive)-2], bytes.Repeat(lastScan(t, progressive), 300), eoi), ErrCorrupt, "more than 200 scans"},
+		"no scan":                    {splice(base[:bytes.Index(base, []byte{0xFF, mSOS})], eoi), ErrCorrupt, "holds no image"},
+		"segment too long":           {splice(base[:2], []byte{0xFF, 0xE5, 0xFF, 0xFF}, base[2:]), ErrCorrupt, "ends in the segment"},
+		"segment of length 1":        {splice(base[:2], []byte{0xFF, 0xE5, 0, 1}, base[2:]), ErrCorrupt, "has length 1"},
+		"two frames":                 {twice(base, mSOF0), ErrCorrupt, "two frame headers"},
+		"two images in one":          {splice(part(50), base), ErrCorrupt, "a second image starts"},
+		"second frame after a scan":  {splice(progressive[:len(progressive)-2], frame(progressive, mSOF2), lastScan(t, progressive), eoi), ErrCorrupt, "two frame headers"},
+		"start marker twice":         {splice(base[:2], base), ErrCorrupt, "a second image starts"},
+		"a marker of extensions":     {splice(base[:2], []byte{0xFF, 0xF7, 0, 3, 9}, base[2:]), ErrCorrupt, "reserved marker fff7"},
+		"frame header too long":      {longer(base, mSOF0), ErrCorrupt, "frame header of 16 bytes for 3 components"},
+		"scan header too long":       {longer(base, mSOS), ErrCorrupt, "scan header at byte"},
+		"restart interval too long":  {longer(restart, mDRI), ErrCorrupt, "restart interval segment of 3 bytes"},
+		"units of 18 blocks":         {patchFrame(base, 7, 0x44), ErrCorrupt, "ampling factors"},
+		"a code of ones alone":       {patchTable(base, 1, 2), ErrCorrupt, "Huffman table"},
+		"a difference of 17 bits":    {patchTable(base, 17, 17), ErrCorrupt, "Huffman table"},
+		"bit 1 after bit 3":          {patchScan(progressive, 0x31), ErrCorrupt, ""},
+		"no Huffman table 2":         {bytes.Replace(base, []byte{1, 0, 2, 0x11}, []byte{1, 0, 2, 0x12}, 1), ErrCorrupt, ""},
+		"no quantisation tables":     {without(base, mDQT), ErrCorrupt, ""},
+		"arithmetic-coded":           {bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, mSOF9}, 1), ErrUnsupported, "arithmetic-coded frames are not supported (marker ffc9); recode it"},
+		"arithmetic-coded, lossless": {bytes.Replace(base, []byte{0xFF, mSOF0}, []byte{0xFF, 0xCB}, 1), ErrUnsupported, "lossless"},
+		"lossless":                   {lossless, ErrUnsupported, "lossless"},
+		"12 bits":                    {patchFrame(base, 0, 12), ErrUnsupported, "12-bit samples"},
+		"two components":             {patchFrame(base, 5, 2), ErrUnsupported, "2 components"},
+		"sampling factor 0":          {patchFrame(base, 7, 0x02), ErrCorrupt, "sampling factors"},
 	} {
-		d := New(Options{Library: true})
+		d := New(Options{})
 		_, err := openAll(t, d, c.data)
-		d.Close()
 		if !errors.Is(err, c.kind) {
 			t.Errorf("%s: %v, want kind %q", name, err, c.kind)
 		} else if !strings.Contains(err.Error(), c.text) || !strings.HasPrefix(err.Error(), "jpeg: ") {
@@ -103,8 +94,7 @@ func TestDamagedJPEG(t *testing.T) {
 // A file without Huffman tables means the standard's.
 func TestStandardTables(t *testing.T) {
 	base := readKind(t, "420.jpg")
-	d := New(Options{Library: true})
-	defer d.Close()
+	d := New(Options{})
 	want, err := openAll(t, d, base)
 	if err != nil {
 		t.Fatal(err)
@@ -118,8 +108,7 @@ func TestStandardTables(t *testing.T) {
 // The tables of a file serve no other.
 func TestTablesOfTheFileBefore(t *testing.T) {
 	base, progressive := readKind(t, "420.jpg"), readKind(t, "420-progressive.jpg")
-	d := New(Options{Library: true})
-	defer d.Close()
+	d := New(Options{})
 	for name, bad := range map[string][]byte{
 		"no quantisation tables": without(base, mDQT),
 		"none, progressive":      without(progressive, mDQT),
@@ -136,28 +125,10 @@ func TestTablesOfTheFileBefore(t *testing.T) {
 	}
 }
 
-// Arithmetic conditioning counts, and that which holds without any may be spelled out.
-func TestArithmeticConditioning(t *testing.T) {
-	base := readKind(t, "arithmetic-420.jpg")
-	at := bytes.Index(base, []byte{0xFF, mSOS})
-	d := New(Options{})
-	want, err := openAll(t, d, base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for dac, same := range map[string]bool{"\x00\x10\x01\x10\x10\x05\x11\x05": true, "\x00\x53": false, "\x10\x3f": false} {
-		data := splice(base[:at], []byte{0xFF, mDAC, 0, byte(2 + len(dac))}, []byte(dac), base[at:])
-		if got, err := openAll(t, d, data); (err == nil && bytes.Equal(got.pix, want.pix)) != same {
-			t.Errorf("% x: %v, same pixels: %v", dac, err, !same)
-		}
-	}
-}
-
 // Of four components all of Adobe's transforms but 0 are YCCK, as in libjpeg.
 func TestAdobeTransforms(t *testing.T) {
 	base := readKind(t, "ycck.jpg")
 	d := New(Options{})
-	defer d.Close()
 	want, err := openAll(t, d, base)
 	if err != nil {
 		t.Fatal(err)
@@ -269,8 +240,7 @@ func TestTruncatedAnimation(t *testing.T) {
 // else, and what is opened next is as it should be.
 func TestMutatedFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	d := New(Options{Library: true, MaxPixels: 1 << 16})
-	defer d.Close()
+	d := New(Options{MaxPixels: 1 << 16})
 	good := readKind(t, "420.jpg")
 	want, err := openAll(t, d, good)
 	if err != nil {

@@ -17,7 +17,6 @@ func Example() {
 		return
 	}
 	d := imagefile.New(imagefile.Options{})
-	defer d.Close()
 	src, err := d.Open(data)
 	if err != nil {
 		fmt.Println(err)

@@ -43,7 +43,7 @@ func TestNotAnImage(t *testing.T) {
 		"caf\xc3\xa9 au lait":           "looks like text",
 		strings.Repeat("a", 511) + "é":  "looks like text", // cut within a letter
 	} {
-		_, err := New(Options{Library: true}).Open([]byte(data))
+		_, err := New(Options{}).Open([]byte(data))
 		if !errors.Is(err, ErrNotImage) || !strings.HasPrefix(err.Error(), "not an image: ") || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q in it", data, err, want)
 		}
@@ -120,7 +120,7 @@ func TestNameOfAnotherFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := openAll(t, New(Options{Library: true}), data); err != nil || m.w != 45 {
+	if m, err := openAll(t, New(Options{}), data); err != nil || m.w != 45 {
 		t.Errorf("%dx%d, %v", m.w, m.h, err)
 	}
 }

@@ -24,7 +24,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		f.Add(data, false)
 	}
-	rgb, gray := New(Options{Library: true, MaxPixels: 1 << 18}), New(Options{Library: true, MaxPixels: 1 << 18, Color: Gray, Orient: true})
+	rgb, gray := New(Options{MaxPixels: 1 << 18}), New(Options{MaxPixels: 1 << 18, Color: Gray, Orient: true})
 	f.Fuzz(func(t *testing.T, data []byte, colour bool) {
 		d, channels := gray, 1
 		if colour {

@@ -54,7 +54,6 @@ func TestGoldens(t *testing.T) {
 	}
 	for way, opt := range ways {
 		d := New(opt)
-		defer d.Close()
 		kinds(t, func(name string, data []byte) {
 			if notAsPillow[name] != "" {
 				return
@@ -89,7 +88,6 @@ func TestKindsAgainstPillow(t *testing.T) {
 				do = "turn"
 			}
 			p, d := newPillow(t, modes[way], do), New(opt)
-			defer d.Close()
 			kinds(t, func(name string, data []byte) {
 				want, ok := p.open(filepath.Join(kindsDir, name))
 				if !ok || notAsPillow[name] != "" {
@@ -119,8 +117,7 @@ func TestUnsupportedSaysSo(t *testing.T) {
 
 // 16 bits become 8 by dropping the low byte: the file holds v<<8 + 77.
 func TestGray16KeepsHighByte(t *testing.T) {
-	d := New(Options{Library: true, Color: Gray})
-	defer d.Close()
+	d := New(Options{Color: Gray})
 	high, err := os.ReadFile(filepath.Join(kindsDir, "I16.png"))
 	if err != nil {
 		t.Fatal(err)

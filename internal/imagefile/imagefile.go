@@ -14,7 +14,7 @@
 // high byte also in gray images, where Pillow clips them at 255, and a file that is cut
 // short or damaged is an error, where decoders like to return gray or green.
 //
-// JPEG has two back ends, see Backend. BMP is decoded here, other formats by Go libraries, whole.
+// JPEG and BMP are decoded here, other formats by Go libraries, whole.
 package imagefile
 
 //go:generate go run -C _asm . -pkg imagefile -out ../kernels_amd64.s -stubs ../kernels_amd64.go
@@ -42,10 +42,6 @@ type Options struct {
 	Alpha     Alpha
 	MaxPixels int  // larger images are refused from their header; 0 means DefaultMaxPixels
 	Orient    bool // turn and mirror as EXIF says, as Pillow's ImageOps.exif_transpose does
-
-	// Library has libjpeg-turbo decode every JPEG, where it is built in, also those that the
-	// built-in decoder is faster at: for comparisons.
-	Library bool
 }
 
 // A Decoder opens one image after the other and reuses its memory, which grows to what the
@@ -58,15 +54,13 @@ type Decoder struct {
 	gray    []byte // the same in one channel
 	turned  []byte // of an image that was turned
 	palette [256][4]byte
-	backend backendState
 }
+
+// Backend names the JPEG decoder, with its version.
+func Backend() string { return "built-in 1 (pure Go)" }
 
 // New returns a Decoder.
 func New(opt Options) *Decoder { return &Decoder{opt: opt} }
-
-// Close frees what the back end holds outside Go's memory, if anything. The Decoder and
-// what it opened must not be used afterwards.
-func (d *Decoder) Close() { d.backend.close() }
 
 // Open returns the image that the file's bytes hold. The Source is valid until the next
 // Open, and data must not change meanwhile. Size, format and limits are checked before
@@ -97,7 +91,7 @@ func (d *Decoder) Open(data []byte) (transforms.Source, error) {
 
 func (d *Decoder) open(c Config, data []byte) (transforms.Source, error) {
 	if c.Format == JPEG {
-		return d.openCheckedJPEG(data)
+		return d.openJPEG(data)
 	}
 	var m image.Image
 	err := guard(c.Format, func() (err error) {
@@ -110,8 +104,8 @@ func (d *Decoder) open(c Config, data []byte) (transforms.Source, error) {
 	return d.fromImage(c, m)
 }
 
-// openCheckedJPEG hands the file to the back end once its markers are found complete.
-func (d *Decoder) openCheckedJPEG(data []byte) (transforms.Source, error) {
+// openJPEG opens a file once its markers are found complete.
+func (d *Decoder) openJPEG(data []byte) (transforms.Source, error) {
 	h, err := parseJPEG(data)
 	if err != nil {
 		return nil, err
@@ -122,7 +116,7 @@ func (d *Decoder) openCheckedJPEG(data []byte) (transforms.Source, error) {
 	if err := h.checkSize(len(data) - h.scan); err != nil {
 		return nil, err
 	}
-	return d.openJPEG(&h, data)
+	return d.openScans(&h, data)
 }
 
 func (d *Decoder) decodeWhole(c Config, data []byte) (image.Image, error) {

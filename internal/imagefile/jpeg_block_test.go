@@ -34,8 +34,11 @@ func randomTable(t *testing.T, rng *rand.Rand, ac bool) *huffTable {
 			}
 			symbols[n-1] = 0
 		}
-		tab := new(huffTable)
-		if tab.build(&counts, symbols, ac); tab.check() == nil {
+		tab, kind := new(huffTable), ofFirst
+		if ac {
+			kind = ofOthers
+		}
+		if tab.build(&counts, symbols, kind); tab.check() == nil {
 			return tab
 		}
 	}

@@ -1,8 +1,9 @@
 package imagefile
 
+import "slices"
+
 // jpegDecoder turns the bytes of one JPEG into the planes of its components, as libjpeg
-// does with JDCT_ISLOW, bit for bit: sequential and progressive frames of 8 bits, Huffman- or
-// arithmetic-coded.
+// does with JDCT_ISLOW, bit for bit: sequential and progressive frames of 8 bits, Huffman-coded.
 //
 // A plain sequential image is decoded row of units (MCUs) by row of units, when its pixels
 // are asked for. Where components come in several scans, all coefficients are read first.
@@ -19,7 +20,6 @@ type jpegDecoder struct {
 	restart    int  // units between restart markers as of the current scan
 	buffered   bool // all coefficients are kept
 	bits       bitReader
-	arith      arithReader
 	scan       []*component // of the current scan
 	blocks     []unitBlock  // of one of its units
 	untilReset int          // units left in the restart interval
@@ -36,13 +36,12 @@ type component struct {
 	first, last  int // blocks of a row that are wanted; first is even
 	blocksX      int // blocks in a row of coefs: even, whole units
 	coefs        []int16
-	ac           []bool // which blocks have more than a first coefficient
+	ac           []bool   // which blocks have more than a first coefficient
+	set          []uint64 // of each block of a progressive frame, the coefficients that are not 0, by zigzag
 	quant        [64]uint16
 	latched      bool // quant is set, by the component's first scan
 	pred         int32
 	dcTab, acTab *huffTable
-	dcNo, acNo   uint8 // of tables of an arithmetic-coded scan
-	context      int   // of its next first coefficient
 }
 
 // begin prepares to decode the file whose header is h. Buffers of earlier files are reused.
@@ -61,8 +60,7 @@ func (j *jpegDecoder) begin(h *jpegHeader, data []byte) error {
 	}
 	j.unitsX = (h.w + 8*j.fx - 1) / (8 * j.fx)
 	j.unitsY = (h.h + 8*j.fy - 1) / (8 * j.fy)
-	j.buffered = h.severalScans() || h.arithmetic()
-	j.arith.defaults()
+	j.buffered = h.severalScans()
 	for i := range h.n {
 		if err := j.layOut(i); err != nil {
 			return err
@@ -109,6 +107,10 @@ func (j *jpegDecoder) layOut(i int) error {
 		clear(c.coefs)
 		clear(c.ac)
 	}
+	if j.h.progressive() {
+		c.set = slices.Grow(c.set[:0], n)[:n]
+		clear(c.set)
+	}
 	return nil
 }
 
@@ -122,10 +124,6 @@ func (j *jpegDecoder) rewind() error {
 	return err
 }
 
-// nextUnit is called before each unit of a scan. It returns false if a restart marker is due
-// and not there.
-func (j *jpegDecoder) nextUnit() bool { return j.nextUnits(1) == 1 }
-
 // nextUnits is called before at most n units of a scan: it takes a restart marker off the
 // stream where one is due, and returns how many of the units may be read before the next. That
 // is 0 if the marker is not there.
@@ -134,29 +132,18 @@ func (j *jpegDecoder) nextUnits(n int) int {
 		return n
 	}
 	if j.untilReset == 0 {
-		if j.h.arithmetic() {
-			j.bits.start(j.data, j.arith.pos)
-		}
 		if !j.bits.skipRestart(j.resets & 7) {
 			return 0
 		}
-		j.startArithmetic()
 		j.resets++
 		j.untilReset = j.restart
 		for _, c := range j.scan {
-			c.pred, c.context = 0, 0
+			c.pred = 0
 		}
 	}
 	n = min(n, j.untilReset)
 	j.untilReset -= n
 	return n
-}
-
-// startArithmetic begins to read where the reader of bits stands, if the file is coded so.
-func (j *jpegDecoder) startArithmetic() {
-	if j.h.arithmetic() {
-		j.arith.start(j.data, j.bits.pos)
-	}
 }
 
 // damaged says where the data stopped making sense.

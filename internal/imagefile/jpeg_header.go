@@ -103,7 +103,9 @@ func (h *jpegHeader) frame(m byte, seg []byte) error {
 	h.sof, h.bits, h.n = m, int(seg[0]), int(seg[5])
 	h.h, h.w = int(binary.BigEndian.Uint16(seg[1:])), int(binary.BigEndian.Uint16(seg[3:]))
 	switch {
-	case m > mSOF2 && m != mSOF9 && m != mSOF10:
+	case m == mSOF9 || m == mSOF10:
+		return unsupported(JPEG, "arithmetic-coded frames are not supported (marker ff%02x); recode it without loss: jpegtran -copy all -optimize IN.jpg > OUT.jpg", m)
+	case m > mSOF2:
 		return unsupported(JPEG, "lossless and hierarchical frames are not supported (marker ff%02x); convert it to PNG", m)
 	case h.bits != 8:
 		return unsupported(JPEG, "%d-bit samples are not supported; convert it to PNG, or to a JPEG of 8 bits", h.bits)
@@ -133,11 +135,8 @@ func (h *jpegHeader) startScan(seg []byte) error {
 	return nil
 }
 
-// arithmetic reports whether the coefficients are arithmetic-coded.
-func (h *jpegHeader) arithmetic() bool { return h.sof == mSOF9 || h.sof == mSOF10 }
-
 // progressive reports whether the coefficients of a block may come in more than one scan.
-func (h *jpegHeader) progressive() bool { return h.sof == mSOF2 || h.sof == mSOF10 }
+func (h *jpegHeader) progressive() bool { return h.sof == mSOF2 }
 
 // severalScans reports whether the coefficients of a block, or the components, may come in
 // more than one scan, so that all must be read before pixels are made.

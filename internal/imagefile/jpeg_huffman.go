@@ -47,9 +47,10 @@ type huffTable struct {
 	symbols [256]byte
 	first   [17]int32 // of each length, the first code ...
 	index   [17]int32 // ... and where its symbol stands
-	built   bool      // everything above is of counts and symbols
-	defined bool      // by the file at hand
-	bad     bool      // it is no prefix code, or none of a JPEG
+	kind    tableKind
+	built   bool // everything above is of counts and symbols
+	defined bool // by the file at hand
+	bad     bool // it is no prefix code, or none of a JPEG
 }
 
 // check returns an error if a scan cannot be decoded with the table.
@@ -63,15 +64,35 @@ func (t *huffTable) check() error {
 	return nil
 }
 
+// tableKind says what the symbols of a Huffman table are.
+type tableKind uint8
+
+const (
+	ofFirst       tableKind = iota // sizes of first coefficients
+	ofOthers                       // runs and sizes of the others in a sequential frame
+	ofProgressive                  // and in a progressive one, where ends of blocks come with numbers
+)
+
+// kindOf returns the kind of a table of that class (T.81 B.2.4.2).
+func (h *jpegHeader) kindOf(class byte) tableKind {
+	switch {
+	case class == 0:
+		return ofFirst
+	case h.progressive():
+		return ofProgressive
+	}
+	return ofOthers
+}
+
 // build reads a table from counts of codes by length and their symbols. The table is bad if
 // there is no such prefix code, or one of all ones, which is reserved, or a symbol of a first
 // coefficient is above 15. Most files have the tables of the file before: they are kept.
-func (t *huffTable) build(counts *[16]byte, symbols []byte, ac bool) {
-	if t.built && t.counts == *counts && bytes.Equal(t.symbols[:len(symbols)], symbols) {
+func (t *huffTable) build(counts *[16]byte, symbols []byte, kind tableKind) {
+	if t.built && t.kind == kind && t.counts == *counts && bytes.Equal(t.symbols[:len(symbols)], symbols) {
 		t.defined = true
 		return
 	}
-	*t = huffTable{counts: *counts, defined: true, bad: true}
+	*t = huffTable{counts: *counts, kind: kind, defined: true, bad: true}
 	copy(t.symbols[:], symbols)
 	code, k := int32(0), int32(0)
 	for length := 1; length <= 16; length++ {
@@ -81,7 +102,7 @@ func (t *huffTable) build(counts *[16]byte, symbols []byte, ac bool) {
 			return
 		}
 		for range n {
-			if !ac && t.symbols[k] > 15 {
+			if kind == ofFirst && t.symbols[k] > 15 {
 				return
 			}
 			t.enter(code, length, t.symbols[k])
@@ -90,7 +111,7 @@ func (t *huffTable) build(counts *[16]byte, symbols []byte, ac bool) {
 		}
 		code <<= 1
 	}
-	if ac {
+	if kind != ofFirst {
 		t.pair()
 	}
 	t.built, t.bad = true, false
@@ -104,7 +125,10 @@ func (t *huffTable) enter(code int32, length int, symbol byte) {
 		}
 	}
 	step, size := int32(symbol>>4)+1, int(symbol&15)
-	if size == 0 && step < 16 {
+	switch {
+	case t.kind == ofProgressive && size == 0 && step > 1:
+		return // the end of several blocks, or a run of sixteen zeros
+	case size == 0 && step < 16:
 		step = fastEnd
 	}
 	free := fastBits - length

@@ -94,9 +94,6 @@ const maxScans = 200
 // taken for that: a block takes at least a bit for its first coefficient and, if the frame
 // is sequential, one for its end.
 func (h *jpegHeader) checkSize(bytes int) error {
-	if h.arithmetic() {
-		return nil // a whole image may take a few bytes
-	}
 	hmax, vmax, perUnit := 1, 1, 0
 	for _, c := range h.comp[:h.n] {
 		hmax, vmax, perUnit = max(hmax, int(c.h)), max(vmax, int(c.v)), perUnit+int(c.h)*int(c.v)

@@ -1,54 +1,136 @@
 package imagefile
 
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
 // progressiveScan decodes the blocks of one scan of a progressive frame (T.81 annex G).
 type progressiveScan struct {
-	r              *bitReader
-	first, last    int // coefficients, in zigzag order
-	low            int // point transform: bits still missing
-	refine         bool
-	endOfBandRun   int
-	dcTable, table *huffTable // of the current component
-	any            *bool      // whether the current block has more than a first coefficient
+	r           *bitReader
+	first, last int // coefficients, in zigzag order
+	low         int // point transform: bits still missing
+	refine      bool
+	ended       int // blocks to come that have no further coefficients
 }
 
-// block decodes what this scan holds of one block. pred is the component's last first
-// coefficient. It returns false if the data makes no sense.
-func (s *progressiveScan) block(b *[64]int16, pred *int32) bool {
+// blocks decodes what the scan holds of n blocks of a component, from number at on. It returns
+// false if the data makes no sense.
+func (s *progressiveScan) blocks(c *component, at, n int) bool {
 	switch {
 	case s.first == 0 && !s.refine:
-		return s.dcFirst(b, pred)
+		return s.dcFirst(c, at, n)
 	case s.first == 0:
-		b[0] |= int16(s.r.bits(1) << s.low)
+		for i := at; i < at+n; i++ {
+			c.coefs[64*i] |= int16(s.r.bits(1) << s.low)
+		}
 		return true
 	case !s.refine:
-		return s.acFirst(b)
+		return s.acFirst(c, at, n)
 	}
-	return s.acRefine(b)
+	return s.acRefine(c, at, n)
 }
 
-func (s *progressiveScan) dcFirst(b *[64]int16, pred *int32) bool {
-	size, ok := s.r.symbol(s.dcTable)
-	if !ok || size > 15 {
-		return false
+func (s *progressiveScan) dcFirst(c *component, at, n int) bool {
+	for i := at; i < at+n; i++ {
+		diff, ok := s.r.difference(c.dcTab)
+		if !ok {
+			return false
+		}
+		c.pred += diff
+		c.coefs[64*i] = int16(c.pred << s.low)
 	}
-	*pred += extend(s.r.bits(int(size)), int(size))
-	b[0] = int16(*pred << s.low)
 	return true
 }
 
 // endOfBand takes the length of a run of blocks without further coefficients off the
 // stream; the current block is the first of them.
 func (s *progressiveScan) endOfBand(log byte) {
-	s.endOfBandRun = 1<<log + int(s.r.bits(int(log)))
+	s.ended = 1<<log + int(s.r.bits(int(log)))
 }
 
-func (s *progressiveScan) acFirst(b *[64]int16) bool {
-	if s.endOfBandRun > 0 {
-		s.endOfBandRun--
-		return true
+func (s *progressiveScan) acFirst(c *component, at, n int) bool {
+	for i := at; i < at+n; i++ {
+		if s.ended > 0 {
+			skipped := min(s.ended, at+n-i)
+			s.ended -= skipped
+			i += skipped - 1
+			continue
+		}
+		if !s.block((*[64]int16)(c.coefs[64*i:]), &c.set[i], c.acTab) {
+			return false
+		}
 	}
-	for k := s.first; k <= s.last; k++ {
-		sym, ok := s.r.symbol(s.table)
+	return true
+}
+
+// fastLow is the most bits by which the values of the fast table can be shifted in 16.
+const fastLow = 7
+
+// block decodes the coefficients of one block of a first scan, as bitReader.block does those of
+// a sequential one.
+func (s *progressiveScan) block(b *[64]int16, set *uint64, t *huffTable) bool {
+	k, last := uint8(s.first-1), uint8(s.last)
+	if s.low > fastLow { // no encoder asks for it
+		return s.blockSlow(b, set, t, k)
+	}
+	r, found, low := s.r, *set, s.low&15
+	acc, n := r.acc, r.n
+	for {
+		if p := r.pos; p+8 <= len(r.data) {
+			w := binary.BigEndian.Uint64(r.data[p:])
+			if hasFF(w) {
+				goto slowFill
+			}
+			acc |= w >> (n & 63)
+			r.pos = p + (63-n)>>3
+			n |= 56
+			goto filled
+		}
+	slowFill:
+		r.acc, r.n = acc, n
+		r.fill()
+		acc, n = r.acc, r.n
+	filled:
+		for range 5 {
+			e := t.fast[acc>>(64-fastBits)]
+			one := k + e.step()
+			two := one + e.step2()
+			if two < last && e != 0 {
+				acc <<= e.length()
+				n -= int(e.length())
+				b[zigzag[two]&63] = e.value2() << low // where two is one, the next line puts it right
+				b[zigzag[one]&63] = e.value() << low
+				found |= 1<<(one&63) | 1<<(two&63)
+				k = two
+				continue
+			}
+			ends := e.step() == fastEnd
+			if !ends && e != 0 && (two == last || e.step2() == fastEnd && one < last) {
+				b[zigzag[one]&63] = e.value() << low
+				found |= 1 << (one & 63)
+				if two == last && two > one {
+					b[zigzag[two]&63] = e.value2() << low
+					found |= 1 << (two & 63)
+				}
+				ends = true
+			}
+			if ends {
+				r.acc, r.n = acc<<e.length(), n-int(e.length())
+				*set = found
+				return true
+			}
+			r.acc, r.n = acc, n
+			*set = found
+			return s.blockSlow(b, set, t, k)
+		}
+	}
+}
+
+// blockSlow decodes the coefficients after k, one by one.
+func (s *progressiveScan) blockSlow(b *[64]int16, set *uint64, t *huffTable, k uint8) bool {
+	for k := int(k) + 1; k <= s.last; k++ {
+		sym, ok := s.r.symbol(t)
 		if !ok {
 			return false
 		}
@@ -58,13 +140,16 @@ func (s *progressiveScan) acFirst(b *[64]int16) bool {
 			if k += int(run); k > s.last {
 				return false
 			}
-			b[zigzag[k]&63] = int16(extend(s.r.bits(size), size) << s.low)
-			*s.any = true
+			v := int16(extend(s.r.bits(size), size) << s.low)
+			b[zigzag[k]&63] = v
+			if v != 0 {
+				*set |= 1 << k
+			}
 		case run == 15:
 			k += 15
 		default:
 			s.endOfBand(run)
-			s.endOfBandRun--
+			s.ended--
 			return true
 		}
 	}
@@ -72,79 +157,111 @@ func (s *progressiveScan) acFirst(b *[64]int16) bool {
 }
 
 // acRefine adds a bit to the coefficients that are set, and sets new ones (T.81 G.1.2.3).
-func (s *progressiveScan) acRefine(b *[64]int16) bool {
-	k := s.first
-	for s.endOfBandRun == 0 && k <= s.last {
-		sym, ok := s.r.symbol(s.table)
-		if !ok {
-			return false
-		}
-		run, v := int(sym>>4), int16(0)
-		switch sym & 15 {
-		case 0:
-			if run < 15 {
-				s.endOfBand(byte(run))
-				continue
-			}
-		case 1:
-			v = s.newValue()
-		default:
-			return false
-		}
-		k = s.refineRun(b, k, run)
-		if v != 0 {
-			if k > s.last {
+func (s *progressiveScan) acRefine(c *component, at, n int) bool {
+	band := ^uint64(0) >> (63 - s.last) &^ (1<<s.first - 1)
+	for i := at; i < at+n; i++ {
+		b, old := (*[64]int16)(c.coefs[64*i:]), c.set[i]&band
+		if s.ended == 0 {
+			var ok bool
+			if old, ok = s.refineBlock(b, &c.set[i], c.acTab, band); !ok {
 				return false
 			}
-			b[zigzag[k]&63] = v
-			*s.any = true
 		}
-		k++
-	}
-	if s.endOfBandRun > 0 {
-		s.refineRun(b, k, 64)
-		s.endOfBandRun--
+		if s.ended > 0 {
+			s.ended--
+			if old != 0 {
+				s.correct(b, old)
+			}
+		}
 	}
 	return true
 }
 
-func (s *progressiveScan) newValue() int16 {
-	if s.r.bits(1) == 1 {
-		return 1 << s.low
-	}
-	return -1 << s.low
-}
-
-// refineRun refines the set coefficients from k on, until it has passed zeros unset ones
-// and meets another, whose place it returns, or the band ends.
-func (s *progressiveScan) refineRun(b *[64]int16, k, zeros int) int {
-	if !*s.any {
-		return min(k+zeros, s.last+1)
-	}
+// refineBlock refines a block up to its last new coefficient. It returns those that were set
+// before and are still to be refined.
+func (s *progressiveScan) refineBlock(b *[64]int16, set *uint64, t *huffTable, band uint64) (rest uint64, ok bool) {
 	r := s.r
-	acc, n := r.acc, r.n
-	for ; k <= s.last; k++ {
-		p := &b[zigzag[k&127]&63]
-		v := *p
-		if v == 0 {
-			if zeros == 0 {
-				break
-			}
-			zeros--
+	old := *set & band
+	free := band &^ *set // where new ones may be
+	for old|free != 0 {
+		if r.n < 32 {
+			r.fill()
+		}
+		sym, length := t.symbol(r.acc)
+		if length == 0 {
+			return 0, false
+		}
+		r.acc <<= length
+		r.n -= length
+		if place := free & -free; sym == 1 && place-1 < old&-old-1 { // the next place, with nothing set before it
+			b[zigzag[bits.TrailingZeros64(place)]&63] = s.signed()
+			*set |= place
+			free &^= place
 			continue
 		}
+		run, isNew := int(sym>>4), sym&15 != 0
+		switch {
+		case sym&15 > 1:
+			return 0, false
+		case !isNew && run < 15:
+			s.endOfBand(byte(run))
+			return old, true
+		}
+		var v int16
+		if isNew {
+			v = s.signed()
+		}
+		for ; run > 0; run-- {
+			free &= free - 1
+		}
+		if isNew && free == 0 {
+			return 0, false
+		}
+		place := free & -free
+		passed := old & (place - 1) // all where there is no place
+		if passed != 0 {
+			s.correct(b, passed)
+		}
+		if isNew {
+			b[zigzag[bits.TrailingZeros64(place)]&63] = v
+			*set |= place
+		}
+		if place == 0 {
+			return 0, true
+		}
+		free &^= place
+		old &^= passed
+	}
+	return 0, true
+}
+
+// signed reads the sign of a new coefficient, of which there are bits left since its code.
+func (s *progressiveScan) signed() int16 {
+	r := s.r
+	negative := int16(r.acc>>63) - 1 // -1 if the bit is 0
+	r.acc <<= 1
+	r.n--
+	return (1<<s.low ^ negative) - negative
+}
+
+// correct reads a bit for each coefficient of which, by their places, and adds those that are one
+// to the magnitudes.
+func (s *progressiveScan) correct(b *[64]int16, which uint64) {
+	r, low := s.r, s.low&15
+	acc, n := r.acc, r.n
+	for ; which != 0; which &= which - 1 {
 		if n == 0 {
 			r.acc, r.n = acc, n
 			r.fill()
 			acc, n = r.acc, r.n
 		}
-		// A one is added to the magnitude, unless it is there already.
+		p := &b[zigzag[bits.TrailingZeros64(which)]&63]
+		v := *p
 		sign := v >> 15
-		one := int16(acc>>63) &^ (v >> (s.low & 15))
-		*p = v + (one<<(s.low&15) ^ sign) - sign
+		one := int16(acc>>63) &^ (v >> low) // unless it is there already
+		*p = v + (one<<low ^ sign) - sign
 		acc <<= 1
 		n--
 	}
 	r.acc, r.n = acc, n
-	return k
 }

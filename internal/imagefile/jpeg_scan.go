@@ -90,8 +90,20 @@ func (j *jpegDecoder) readAllScans() error {
 			return corrupt(JPEG, "component %d is in no scan", i)
 		}
 	}
+	if j.h.progressive() {
+		for i := range j.h.n {
+			j.comp[i].noteFlat()
+		}
+	}
 	j.decoded = 0
 	return err
+}
+
+// noteFlat finds out which blocks have more than a first coefficient.
+func (c *component) noteFlat() {
+	for i, set := range c.set {
+		c.ac[i] = set>>1 != 0
+	}
 }
 
 // readScan decodes one scan into the coefficient buffers; params are the last three bytes
@@ -124,26 +136,44 @@ func (j *jpegDecoder) readScan(params []byte) error {
 
 // scanRow decodes the n units in row y of a scan.
 func (j *jpegDecoder) scanRow(s *progressiveScan, n, y int) bool {
-	if !j.h.progressive() && !j.h.arithmetic() {
+	if !j.h.progressive() {
 		j.aim(y)
 		return j.readUnits(n)
 	}
-	for x := range n {
+	for x := 0; x < n; {
 		if j.restart > 0 && j.untilReset == 0 {
-			s.endOfBandRun = 0
+			s.ended = 0
 		}
-		if !j.nextUnit() || !j.scanUnit(s, x, y) {
+		m := j.nextUnits(n - x)
+		if m == 0 || !j.scanUnits(s, x, y, m) {
 			return false
 		}
+		x += m
 	}
 	return !j.bits.overrun()
 }
 
+// scanUnits decodes n units of a progressive scan, from unit (x, y) on. They are blocks if it has
+// one component.
+func (j *jpegDecoder) scanUnits(s *progressiveScan, x, y, n int) bool {
+	if len(j.scan) == 1 {
+		c := j.scan[0]
+		return s.blocks(c, y*c.blocksX+x, n)
+	}
+	for ; n > 0; x, n = x+1, n-1 {
+		for _, c := range j.scan {
+			for v := range c.vs {
+				if !s.blocks(c, (y*c.vs+v)*c.blocksX+x*c.hs, c.hs) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
 // checkTables returns an error if a table that the scan needs cannot be used.
 func (j *jpegDecoder) checkTables(s *progressiveScan) error {
-	if j.h.arithmetic() {
-		return nil
-	}
 	for _, c := range j.scan {
 		if s.first == 0 && !s.refine {
 			if err := c.dcTab.check(); err != nil {
@@ -157,33 +187,6 @@ func (j *jpegDecoder) checkTables(s *progressiveScan) error {
 		}
 	}
 	return nil
-}
-
-// scanUnit decodes unit (x, y) of a progressive scan: a block if it has one component.
-func (j *jpegDecoder) scanUnit(s *progressiveScan, x, y int) bool {
-	if len(j.scan) == 1 {
-		return j.scanBlock(s, j.scan[0], x, y)
-	}
-	for _, c := range j.scan {
-		for v := range c.vs {
-			for h := range c.hs {
-				if !j.scanBlock(s, c, x*c.hs+h, y*c.vs+v) {
-					return false
-				}
-			}
-		}
-	}
-	return true
-}
-
-func (j *jpegDecoder) scanBlock(s *progressiveScan, c *component, x, y int) bool {
-	at := y*c.blocksX + x
-	b := (*[64]int16)(c.coefs[64*at:])
-	s.dcTable, s.table, s.any = c.dcTab, c.acTab, &c.ac[at]
-	if j.h.arithmetic() {
-		return j.arith.block(s, b, c)
-	}
-	return s.block(b, &c.pred)
 }
 
 // want notes which blocks of a row the output columns [x0, x1) and their neighbours need.

@@ -36,8 +36,8 @@ type jpegSource struct {
 	sums  []uint16  // a row of vertical sums
 }
 
-// openGo opens a JPEG with the decoder that needs no C.
-func (d *Decoder) openGo(h *jpegHeader, data []byte) (transforms.Source, error) {
+// openScans opens a JPEG whose header is h.
+func (d *Decoder) openScans(h *jpegHeader, data []byte) (transforms.Source, error) {
 	s := &d.jpeg
 	s.gray, s.model = d.opt.Color == Gray, h.model()
 	if err := s.begin(h, data); err != nil {

@@ -44,9 +44,9 @@ var (
 )
 
 // orStandard builds standard table number id if the file has not defined t.
-func (t *huffTable) orStandard(tables *[2]standardTable, id byte, ac bool) {
+func (t *huffTable) orStandard(tables *[2]standardTable, id byte, kind tableKind) {
 	if !t.defined && id < 2 {
 		s := &tables[id]
-		t.build(&s.counts, []byte(s.symbols), ac)
+		t.build(&s.counts, []byte(s.symbols), kind)
 	}
 }

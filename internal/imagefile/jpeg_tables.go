@@ -25,11 +25,8 @@ func (j *jpegDecoder) toScan(pos int) (int, error) {
 			err = j.readHuffman(seg)
 		case mDRI:
 			j.restart, err = restartInterval(seg)
-		case mDAC:
-			err = j.arith.condition(seg)
 		case mSOS:
 			j.bits.start(j.data, end)
-			j.startArithmetic()
 			return end, j.readScanHeader(seg)
 		}
 		if err != nil {
@@ -74,7 +71,7 @@ func (j *jpegDecoder) readHuffman(seg []byte) error {
 		if seg[0]>>4 == 1 {
 			t = &j.ac[seg[0]&3]
 		}
-		t.build((*[16]byte)(seg[1:]), seg[17:17+n], seg[0]>>4 == 1)
+		t.build((*[16]byte)(seg[1:]), seg[17:17+n], j.h.kindOf(seg[0]>>4))
 		seg = seg[17+n:]
 	}
 	return nil
@@ -103,16 +100,13 @@ func (j *jpegDecoder) readScanHeader(seg []byte) error {
 		if blocks += c.hs * c.vs; n > 1 && blocks > maxUnitBlocks {
 			return corrupt(JPEG, "sampling factors make units of more than %d blocks", maxUnitBlocks)
 		}
-		if j.h.arithmetic() {
-			c.dcNo, c.acNo, tables = tables>>4, tables&15, 0
-		}
 		if tables>>4 > 3 || tables&15 > 3 {
 			return corrupt(JPEG, "a scan names Huffman tables %d and %d", tables>>4, tables&15)
 		}
 		c.dcTab, c.acTab = &j.dc[tables>>4], &j.ac[tables&15]
 		if !j.h.progressive() {
-			c.dcTab.orStandard(&standardDC, tables>>4, false)
-			c.acTab.orStandard(&standardAC, tables&15, true)
+			c.dcTab.orStandard(&standardDC, tables>>4, ofFirst)
+			c.acTab.orStandard(&standardAC, tables&15, ofOthers)
 		}
 		if err := j.latch(c); err != nil {
 			return err
@@ -142,7 +136,7 @@ func (j *jpegDecoder) component(id byte) *component {
 
 // latch keeps the quantisation table that a component's first scan finds.
 func (j *jpegDecoder) latch(c *component) error {
-	c.pred, c.context = 0, 0
+	c.pred = 0
 	if c.latched {
 		return nil
 	}

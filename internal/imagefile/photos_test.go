@@ -66,8 +66,7 @@ func TestPipelineAgainstPillow(t *testing.T) {
 	paths := somePhotos(t)
 	for _, filter := range []string{"bilinear", "bicubic", "lanczos"} {
 		t.Run(filter, func(t *testing.T) {
-			p, d := newPillow(t, "RGB", strings.ToUpper(filter)), New(Options{Library: true})
-			defer d.Close()
+			p, d := newPillow(t, "RGB", strings.ToUpper(filter)), New(Options{})
 			run := evaluation(t, filter, p.passOrder()).Runner()
 			got := pixels{w: 224, h: 224, c: 3, pix: make([]byte, 224*224*3)}
 			for _, path := range paths {

@@ -151,8 +151,7 @@ func (p *pillow) compare(path string, got pixels) {
 func againstPillow(t *testing.T, paths []string) {
 	for mode, color := range map[string]Color{"RGB": RGB, "L": Gray} {
 		t.Run(mode, func(t *testing.T) {
-			p, d := newPillow(t, mode, "nothing"), New(Options{Library: true, Color: color})
-			defer d.Close()
+			p, d := newPillow(t, mode, "nothing"), New(Options{Color: color})
 			for _, path := range paths {
 				data, err := os.ReadFile(path)
 				if err != nil {

@@ -14,8 +14,7 @@ import (
 func TestScanOfRectangles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, color := range []Color{RGB, Gray} {
-		d := New(Options{Library: true, Color: color})
-		defer d.Close()
+		d := New(Options{Color: color})
 		kinds(t, func(name string, data []byte) {
 			if notAsPillow[name] != "" {
 				return
@@ -60,8 +59,7 @@ func equalPart(part, all pixels, r image.Rectangle) bool {
 }
 
 func TestScanRefusesWhatIsOutside(t *testing.T) {
-	d := New(Options{Library: true})
-	defer d.Close()
+	d := New(Options{})
 	for _, name := range []string{"420.jpg", "RGB.png", "420-progressive.jpg"} {
 		src, err := d.Open(readKind(t, name))
 		if err != nil {
@@ -82,8 +80,7 @@ func TestScanRefusesWhatIsOutside(t *testing.T) {
 
 func TestScanStopsWithTheError(t *testing.T) {
 	stop := errors.New("stop")
-	d := New(Options{Library: true})
-	defer d.Close()
+	d := New(Options{})
 	for _, name := range []string{"420.jpg", "RGB.png"} {
 		src, err := d.Open(readKind(t, name))
 		if err != nil {
@@ -101,8 +98,7 @@ func TestScanStopsWithTheError(t *testing.T) {
 func TestJPEGAllocatesNothing(t *testing.T) {
 	nop := func(int, transforms.Image) error { return nil }
 	for _, color := range []Color{RGB, Gray} {
-		d := New(Options{Library: true, Color: color})
-		defer d.Close()
+		d := New(Options{Color: color})
 		for _, name := range []string{"420.jpg", "422.jpg", "444.jpg", "gray.jpg", "cmyk.jpg", "420-progressive.jpg"} {
 			data := readKind(t, name)
 			got := testing.AllocsPerRun(10, func() {

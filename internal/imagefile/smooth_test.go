@@ -38,7 +38,6 @@ func TestScansMissing(t *testing.T) {
 	} {
 		d := New(Options{})
 		m, err := openAll(t, d, firstScans(t, base, n))
-		d.Close()
 		if err != nil || digest(m) != want {
 			t.Errorf("%d scans: %v, pixels %s", n, err, digest(m))
 		}

@@ -7,7 +7,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"sync"
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/mmapds"
@@ -71,18 +70,8 @@ func (g *gallery) picture(d *imagefile.Decoder, x tensor.View) (*image.RGBA, err
 // scan looks at count records, evenly spread.
 func (g *gallery) scan(ctx context.Context, count, workers int, progress func(int64)) ([]glance, error) {
 	out := make([]glance, count)
-	var decoders []*imagefile.Decoder
-	var mu sync.Mutex
-	defer func() {
-		for _, d := range decoders {
-			d.Close()
-		}
-	}()
 	err := inParts(ctx, count, max(1, min(count, 256)), workers, func() func(context.Context, int, int, int) error {
 		reader, d := newSlabReader(g.ds, g.field), imagefile.New(imagefile.Options{})
-		mu.Lock()
-		decoders = append(decoders, d)
-		mu.Unlock()
 		return func(ctx context.Context, _, a, b int) error {
 			for i := a; i < b; i++ {
 				record := bound(g.ds.Len(), i, count)

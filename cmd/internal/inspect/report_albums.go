@@ -41,7 +41,6 @@ func (c *compiler) pictures(ctx context.Context) (err error) {
 	}
 	c.report.Pictures = c.gallery.tone.text
 	c.decoder = imagefile.New(imagefile.Options{})
-	defer c.decoder.Close()
 	c.census = census{ds: c.ds}
 	if err := c.census.readLabels(ctx); err != nil {
 		return err
@@ -208,7 +207,6 @@ func (c *compiler) caption(i int) string {
 // rows shows the values of some records.
 func (c *compiler) rows(ctx context.Context) error {
 	v := &viewer{ds: c.ds, opts: ShowOptions{Elements: 8}, decoder: imagefile.New(imagefile.Options{})}
-	defer v.decoder.Close()
 	for _, i := range sample(c.rng, c.ds.Len(), min(rowsShown, c.ds.Len())) {
 		s, err := v.record(ctx, i)
 		if err != nil {

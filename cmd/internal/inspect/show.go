@@ -60,7 +60,6 @@ func Show(ctx context.Context, path string, spans []string, opts ShowOptions, f 
 	}
 	defer ds.Close()
 	v := &viewer{ds: ds, opts: opts, decoder: imagefile.New(imagefile.Options{})}
-	defer v.decoder.Close()
 	if len(spans) == 0 {
 		spans = []string{fmt.Sprintf(":%d", min(5, ds.Len()))}
 	}

@@ -13,8 +13,6 @@ type copyField struct{ field source.Field }
 
 func (f copyField) worker() fieldWorker { return f }
 
-func (copyField) close() {}
-
 func (f copyField) probe(_ string, value []byte) (store.Field, error) {
 	return f.field.Field, f.check(value)
 }

@@ -20,7 +20,6 @@ type imageField struct {
 // opener gives the pixels of a value. It serves one goroutine.
 type opener interface {
 	open(value []byte) (transforms.Source, error)
-	close()
 }
 
 // shaped is a sample and the size of its image, for messages.
@@ -40,8 +39,6 @@ type imageWorker struct {
 	runner  *transforms.Runner
 	checked transforms.Info // the last input whose output was found to fit
 }
-
-func (w *imageWorker) close() { w.opener.close() }
 
 func (w *imageWorker) probe(name string, value []byte) (store.Field, error) {
 	src, err := w.opener.open(value)
@@ -104,16 +101,12 @@ func (o *fileOpener) open(value []byte) (transforms.Source, error) {
 	return o.decoder.Open(value)
 }
 
-func (o *fileOpener) close() { o.decoder.Close() }
-
 // pixelOpener takes pixels as they are.
 type pixelOpener struct{ info transforms.Info }
 
 func (o pixelOpener) open(value []byte) (transforms.Source, error) {
 	return transforms.SourceOf(o.info, value)
 }
-
-func (pixelOpener) close() {}
 
 // sizeError says that two images do not fit into one array.
 type sizeError struct {

@@ -91,8 +91,6 @@ type keepWorker struct {
 	opener opener
 }
 
-func (w keepWorker) close() { w.opener.close() }
-
 func (w keepWorker) probe(name string, value []byte) (store.Field, error) {
 	if _, err := w.opener.open(value); err != nil {
 		return store.Field{}, err

@@ -20,7 +20,6 @@ func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
 	}
 	j := &job{source: r.info.Fields, fields: fields, digest: c.Split != nil || c.Dedup}
 	w := newWorker(j)
-	defer w.close()
 	r.books = newBooks(c)
 	for sample, err := range r.src.Samples() {
 		if err == nil {

@@ -194,7 +194,6 @@ func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[s
 	workers := make([]*worker, r.config.Workers)
 	for i := range workers {
 		workers[i] = newWorker(j)
-		defer workers[i].close()
 	}
 	r.progress.Begin(what, r.info.Count, r.info.Unit)
 	defer r.progress.End()

@@ -106,7 +106,6 @@ func distance(t *testing.T, file, original []byte, side int) float64 {
 	t.Helper()
 	pixels := func(data []byte, ts ...transforms.Transform) []byte {
 		d := imagefile.New(imagefile.Options{})
-		defer d.Close()
 		src, err := d.Open(data)
 		if err != nil {
 			t.Fatal(err)

@@ -65,8 +65,6 @@ type fieldWorker interface {
 	// do makes the value of a record of that of a sample, in the memory of dst where it fits.
 	// The sample may be bad, or show that the run as a whole cannot go on.
 	do(name string, dst, value []byte) (out []byte, bad, fatal error)
-
-	close()
 }
 
 func newWorker(j *job) *worker {
@@ -75,12 +73,6 @@ func newWorker(j *job) *worker {
 		w.fields = append(w.fields, f.worker())
 	}
 	return w
-}
-
-func (w *worker) close() {
-	for _, f := range w.fields {
-		f.close()
-	}
 }
 
 // read reads the values of the sample of s and enters what they are.
