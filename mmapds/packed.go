@@ -43,37 +43,18 @@ func (d *Dataset) openPacked(c *column, column *store.Column, shared map[string]
 	*c = newColumn(column)
 	p := &packed{field: d.specs[column.Field].Name, path: d.files.Path, file: m.Bytes(), warm: newPageSet(len(m.Bytes())), meta: column}
 	c.packed = p
-	f, err := os.Open(p.path)
+	f, err := os.Open(p.path) // for the index of the chunks
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return store.MarkHDF5(p.open(f, column, chunk.Options{Pool: d.pool, Warm: p.populate}))
-}
-
-// open finds the column by way of f, which is only needed for that.
-func (p *packed) open(f *os.File, column *store.Column, opts chunk.Options) error {
-	file, err := meta.Open(f, int64(len(p.file)))
-	if err != nil {
-		return err
-	}
-	data, err := file.Dataset(column.Path())
+	data, err := d.files.Object(meta, f)
 	if err != nil {
 		return err
 	}
 	p.how, p.why = reads(data)
-	if p.r, err = chunk.NewMapped(p.file, data, opts); err != nil {
-		return err
-	}
-	if p.r.RecordBytes() != column.Spec.RecordBytes() {
-		return fmt.Errorf("records of %d bytes, they were of %d: the file has changed", p.r.RecordBytes(), column.Spec.RecordBytes())
-	}
-	for _, e := range column.Extents {
-		if e.Row+e.Count > p.r.Len() {
-			return fmt.Errorf("%d records, there were %d: the file has changed", p.r.Len(), e.Row+e.Count)
-		}
-	}
-	return nil
+	p.r, err = d.files.OpenColumn(meta, f, p.file, h5chunk.Options{Pool: d.pool, Warm: p.populate})
+	return err
 }
 
 // reads says how data that is not viewed in place is read, and why.

@@ -7,8 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/penstock/penstock/internal/hdf5/chunk"
-	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/h5chunk"
 	"github.com/penstock/penstock/store"
 )
 
@@ -20,26 +19,10 @@ func (v *verifier) openPacked(c *store.Column) (*chunk.Reader, error) {
 		return nil, err
 	}
 	v.files = append(v.files, f)
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	file, err := meta.Open(f, info.Size())
-	if err != nil {
-		return nil, store.MarkHDF5(err)
-	}
-	data, err := file.Dataset(c.Path())
-	if err != nil {
-		return nil, store.MarkHDF5(err)
-	}
 	if v.pool == nil {
 		v.pool = chunk.NewPool(v.opts.Workers)
 	}
-	r, err := chunk.NewReader(f, data, chunk.Options{Pool: v.pool})
-	if err != nil {
-		return nil, store.MarkHDF5(err)
-	}
-	return r, nil
+	return v.data.OpenColumn(c, f, nil, h5chunk.Options{Pool: v.pool})
 }
 
 func (v *verifier) closePacked() {

@@ -3,6 +3,7 @@ package store
 import (
 	"fmt"
 
+	"github.com/penstock/penstock/internal/h5meta"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -60,6 +61,8 @@ type Dataset struct {
 	Records  int64     //
 	Columns  []Column  // in order of the schema, values before offsets
 	Manifest *Manifest // of all records and fields; nil for a file that penstock did not write
+
+	hdf5 *h5meta.File // the file's metadata, for OpenColumn; nil for a flat dataset
 }
 
 // Bytes returns the size of all arrays.

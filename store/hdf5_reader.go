@@ -72,6 +72,7 @@ func locateHDF5(path string, f io.ReaderAt, size int64, fields []string, packed 
 	case errors.Is(err, meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file: %w", path, ErrUnsupported)
 	case err == nil:
+		d.hdf5 = file
 		if err = refuseView(path, file); err == nil {
 			err = locateIn(file, d, fields, packed)
 		}

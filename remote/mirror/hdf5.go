@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -62,9 +61,9 @@ func (d *Dataset) takeBooks(payloads []part) {
 
 // locateHDF5 finds the columns of the mirror's file.
 func (d *Dataset) locateHDF5() (*store.Dataset, error) {
-	local, err := mmapds.OpenWith(filepath.Join(d.dir, hdf5Name), mmapds.Options{Fields: d.opts.Fields})
-	if err != nil {
-		return nil, err
+	whole, err := store.OpenHDF5Packed(filepath.Join(d.dir, hdf5Name), d.opts.Fields)
+	if err != nil || d.opts.Fields == nil {
+		return whole, err
 	}
-	return local.Files(), local.Close()
+	return whole.Select(d.opts.Fields)
 }

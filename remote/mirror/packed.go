@@ -52,13 +52,9 @@ func (d *Dataset) openPacked() error {
 				return err
 			}
 		}
-		data, err := d.chunkFile.meta.Dataset(w.meta.Path())
+		r, err := d.local.Files().OpenColumn(&w.meta, d.chunkFile, nil, h5chunk.Options{Pool: d.chunkFile.pool, Exact: true})
 		if err != nil {
 			return err
-		}
-		r, err := chunk.NewReader(d.chunkFile, data, chunk.Options{Pool: d.chunkFile.pool, Exact: true})
-		if err != nil {
-			return store.MarkHDF5(err)
 		}
 		w.packed = &packed{d.chunkFile, r}
 	}
@@ -69,8 +65,7 @@ func (d *Dataset) openPacked() error {
 type chunkFile struct {
 	x    *extent // of the chunks; nil if all came with the books
 	file *os.File
-	meta *meta.File
-	pool *chunk.Pool
+	pool *h5chunk.Pool
 
 	mu   sync.RWMutex
 	held map[int64]*heldBlock // by block of x
@@ -87,14 +82,8 @@ func (d *Dataset) openChunks() error {
 	if err != nil {
 		return err
 	}
-	c := &chunkFile{x: d.grid.packed, file: f, held: make(map[int64]*heldBlock), pool: chunk.NewPool(0)}
-	d.chunkFile = c
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	c.meta, err = meta.Open(f, info.Size())
-	return store.MarkHDF5(err)
+	d.chunkFile = &chunkFile{x: d.grid.packed, file: f, held: make(map[int64]*heldBlock), pool: h5chunk.NewPool(0)}
+	return nil
 }
 
 func (c *chunkFile) close() error {

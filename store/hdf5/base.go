@@ -16,8 +16,7 @@ import (
 type base struct {
 	data *store.Dataset
 	file *os.File
-	meta *meta.File
-	pool *chunk.Pool
+	pool *h5chunk.Pool
 }
 
 func openBase(data *store.Dataset, workers int) (*base, error) {
@@ -25,16 +24,7 @@ func openBase(data *store.Dataset, workers int) (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &base{data: data, file: f, pool: chunk.NewPool(workers)}
-	info, err := f.Stat()
-	if err == nil {
-		b.meta, err = meta.Open(f, info.Size())
-	}
-	if err != nil {
-		b.close()
-		return nil, err
-	}
-	return b, nil
+	return &base{data: data, file: f, pool: h5chunk.NewPool(workers)}, nil
 }
 
 func (b *base) close() {
@@ -51,7 +41,7 @@ func (b *base) packs(columns []store.Column) ([]*choice, error) {
 		if !old.Packed {
 			continue
 		}
-		d, err := b.meta.Dataset(old.Path())
+		d, err := b.data.Object(old, b.file)
 		if err != nil {
 			return nil, err
 		}
@@ -107,11 +97,11 @@ const copyBytes = 8 << 20
 // copyColumn adds the rows of a column of the base. Whole chunks that are made in the same way are
 // taken over as they are; they are inflated all the same, for their checksums.
 func (b *base) copyColumn(to *array, c *store.Column) error {
-	d, err := b.meta.Dataset(c.Path())
+	d, err := b.data.Object(c, b.file)
 	if err != nil {
 		return err
 	}
-	r, err := chunk.NewReader(b.file, d, chunk.Options{Pool: b.pool})
+	r, err := b.data.OpenColumn(c, b.file, nil, h5chunk.Options{Pool: b.pool})
 	if err != nil {
 		return err
 	}

@@ -5,9 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/penstock/penstock/cmd/internal/vfs"
-	"github.com/penstock/penstock/internal/hdf5/chunk"
-	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/vfs"
 	"github.com/penstock/penstock/store"
 )
 
@@ -44,25 +43,13 @@ func closeEach(closers []io.Closer) (err error) {
 	return err
 }
 
-func (p packedReaders) open(d *store.Dataset, f vfs.File, pool *chunk.Pool) error {
-	info, err := f.Stat()
-	if err != nil {
-		return withoutPath(err)
-	}
-	file, err := meta.Open(f, info.Size())
-	if err != nil {
-		return err
-	}
+func (p packedReaders) open(d *store.Dataset, f vfs.File, pool *h5chunk.Pool) (err error) {
 	for i := range d.Columns {
 		c := &d.Columns[i]
 		if !c.Packed {
 			continue
 		}
-		data, err := file.Dataset(c.Path())
-		if err != nil {
-			return err
-		}
-		if p[c.Name], err = chunk.NewReader(f, data, chunk.Options{Pool: pool}); err != nil {
+		if p[c.Name], err = d.OpenColumn(c, f, nil, h5chunk.Options{Pool: pool}); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,7 @@ package meta
 
 import (
 	"cmp"
+	"io"
 	"path"
 
 	"github.com/penstock/penstock/tensor"
@@ -23,6 +24,15 @@ type Dataset struct {
 	Err        error // wraps ErrUnsupported: what of the description could not be read; nil if all was
 
 	file *File
+}
+
+// In returns the dataset with its elements and its index in r, which reads the same file, or a copy
+// of it: Value, Chunks and Sources read through r. So a File can be kept when what it was opened
+// through is closed.
+func (d *Dataset) In(r io.ReaderAt) *Dataset {
+	file, data := *d.file, *d
+	file.r, data.file = r, &file
+	return &data
 }
 
 // ExternalFile is a part of a dataset that lies in another file.

@@ -1,0 +1,52 @@
+package store
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/h5meta"
+)
+
+// OpenColumn returns a reader of a column that is Packed. It reads the index of the column's chunks
+// from f: the HDF5 file that the dataset was found in, or a copy of it. The chunks are read from f,
+// too, or taken from mapped, which is all of the file in memory, where that is not nil.
+//
+// Extents say which rows of the reader are those of the column: those from Extent.Row on.
+func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts h5chunk.Options) (*h5chunk.Reader, error) {
+	data, err := d.Object(c, f)
+	if err != nil {
+		return nil, err
+	}
+	var r *h5chunk.Reader
+	if mapped != nil {
+		r, err = h5chunk.NewMapped(mapped, data, opts)
+	} else {
+		r, err = h5chunk.NewReader(f, data, opts)
+	}
+	if err != nil {
+		return nil, MarkHDF5(err)
+	}
+	if got, want := r.RecordBytes(), c.Spec.RecordBytes(); got != want {
+		return nil, fmt.Errorf("%s has rows of %d bytes, not of %d: %w", c.Path(), got, want, ErrCorrupt)
+	}
+	for _, e := range c.Extents {
+		if e.Row+e.Count > r.Len() {
+			return nil, fmt.Errorf("%s has %d rows, not %d: %w", c.Path(), r.Len(), e.Row+e.Count, ErrCorrupt)
+		}
+	}
+	return r, nil
+}
+
+// Object returns what an HDF5 file says of a column. Its elements and its index are read from f,
+// which reads the file or a copy of it.
+func (d *Dataset) Object(c *Column, f io.ReaderAt) (*h5meta.Dataset, error) {
+	if d.hdf5 == nil {
+		return nil, fmt.Errorf("column %s is not in an HDF5 file: %w", c.Name, ErrUnsupported)
+	}
+	data, err := d.hdf5.Dataset(c.Path())
+	if err != nil {
+		return nil, MarkHDF5(err)
+	}
+	return data.In(f), nil
+}
