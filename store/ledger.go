@@ -9,6 +9,7 @@ import (
 	"hash"
 	"slices"
 
+	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -29,7 +30,7 @@ type Record struct {
 // digest is what a record adds to the books of one field.
 type digest struct {
 	crc      uint32
-	channels []moments
+	channels []moments.Moments
 }
 
 // raggedRoom is the memory that a ragged value starts with.
@@ -47,7 +48,7 @@ func NewRecord(s Schema) *Record {
 		// Through []uint64, so that every type finds its alignment.
 		words := make([]uint64, (room+7)/8)
 		r.Values[i] = bytesOf(words)[:n]
-		r.sums[i].channels = make([]moments, channels)
+		r.sums[i].channels = make([]moments.Moments, channels)
 	}
 	return r
 }
@@ -106,8 +107,8 @@ type Ledger struct {
 type books struct {
 	count   int64
 	ids     []hash.Hash
-	stats   [][]moments // by field and channel
-	lengths []moments
+	stats   [][]moments.Moments // by field and channel
+	lengths []moments.Moments
 	labels  [][]int64
 	entry   [12]byte // what goes into an id; here, so that it is not allocated
 }
@@ -122,11 +123,11 @@ func NewLedger(s Schema, splits ...string) *Ledger {
 }
 
 func newBooks(s Schema) books {
-	b := books{lengths: make([]moments, len(s.Fields))}
+	b := books{lengths: make([]moments.Moments, len(s.Fields))}
 	for _, f := range s.Fields {
 		channels, _ := f.Channels()
 		b.ids = append(b.ids, sha256.New())
-		b.stats = append(b.stats, make([]moments, channels))
+		b.stats = append(b.stats, make([]moments.Moments, channels))
 		b.labels = append(b.labels, make([]int64, len(f.Classes)))
 	}
 	return b
@@ -174,11 +175,11 @@ func (b *books) add(s Schema, r *Record) {
 		binary.LittleEndian.PutUint32(entry, r.sums[i].crc)
 		if rows := r.Rows(s, i); f.Ragged {
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(rows))
-			b.lengths[i].merge(length(rows))
+			b.lengths[i].Merge(moments.One(float64(rows)))
 		}
 		b.ids[i].Write(entry)
 		for c := range b.stats[i] {
-			b.stats[i][c].merge(r.sums[i].channels[c])
+			b.stats[i][c].Merge(r.sums[i].channels[c])
 		}
 		if isLabel(f) {
 			for v := r.Values[i]; len(v) > 0; v = v[8:] {
@@ -259,37 +260,29 @@ func (s *Statistics) normalization() *Normalization {
 	return n
 }
 
-// booksOf returns the books of a split, or of all records if it is "" or none of the splits.
-func (l *Ledger) booksOf(split string) []books {
-	if i := slices.Index(l.splits, split); i >= 0 {
-		return l.books[i : i+1]
-	}
-	return l.books
-}
-
-// statistics sums a field up over the books of some splits.
-func (l *Ledger) statistics(i int, f Field, list []books) *Statistics {
-	stats, labels := make([]moments, len(l.books[0].stats[i])), make([]int64, len(f.Classes))
-	var all, lengths moments
-	for _, b := range list {
+// statistics sums a field up over all splits.
+func (l *Ledger) statistics(i int, f Field) *Statistics {
+	stats, labels := make([]moments.Moments, len(l.books[0].stats[i])), make([]int64, len(f.Classes))
+	var all, lengths moments.Moments
+	for _, b := range l.books {
 		for c := range stats {
-			stats[c].merge(b.stats[i][c])
+			stats[c].Merge(b.stats[i][c])
 		}
-		lengths.merge(b.lengths[i])
+		lengths.Merge(b.lengths[i])
 		for class, n := range b.labels[i] {
 			labels[class] += n
 		}
 	}
 	s := new(Statistics)
 	for _, c := range stats {
-		all.merge(c)
+		all.Merge(c)
 		if len(stats) > 1 {
-			s.Channels = append(s.Channels, c.result(isByte(f.DType)))
+			s.Channels = append(s.Channels, momentsOf(c, f.DType))
 		}
 	}
-	s.Moments = all.result(isByte(f.DType))
+	s.Moments = momentsOf(all, f.DType)
 	if f.Ragged {
-		m := lengths.result(false)
+		m := momentsOf(lengths, tensor.Float64)
 		s.Lengths = &m
 	}
 	if len(f.Classes) > 0 {

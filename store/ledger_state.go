@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+
+	"github.com/penstock/penstock/internal/moments"
 )
 
 // State returns all that Restore needs to go on with the books, in the form that
@@ -27,9 +29,9 @@ func (k *books) state(b []byte) []byte {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(id)))
 		b = append(b, id...)
 		for c := range k.stats[i] {
-			b = k.stats[i][c].state(b)
+			b = appendMoments(b, &k.stats[i][c])
 		}
-		b = k.lengths[i].state(b)
+		b = appendMoments(b, &k.lengths[i])
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(k.labels[i])))
 		for _, n := range k.labels[i] {
 			b = binary.LittleEndian.AppendUint64(b, uint64(n))
@@ -38,10 +40,10 @@ func (k *books) state(b []byte) []byte {
 	return b
 }
 
-func (a *moments) state(b []byte) []byte {
+func appendMoments(b []byte, a *moments.Moments) []byte {
 	for _, x := range []uint64{
-		uint64(a.n), uint64(a.bad), math.Float64bits(a.min), math.Float64bits(a.max),
-		uint64(a.sum), uint64(a.sq), math.Float64bits(a.mean), math.Float64bits(a.m2),
+		uint64(a.N), uint64(a.NonFinite), math.Float64bits(a.Min), math.Float64bits(a.Max),
+		uint64(a.Sum), uint64(a.SumSquares), math.Float64bits(a.Mean), math.Float64bits(a.M2),
 	} {
 		b = binary.LittleEndian.AppendUint64(b, x)
 	}
@@ -78,9 +80,9 @@ func (k *books) restore(r *stateReader) error {
 			return errBadState
 		}
 		for c := range k.stats[i] {
-			k.stats[i][c].restore(r)
+			r.moments(&k.stats[i][c])
 		}
-		k.lengths[i].restore(r)
+		r.moments(&k.lengths[i])
 		n := int(r.uint32())
 		if n > len(k.labels[i]) {
 			return errBadState
@@ -95,11 +97,11 @@ func (k *books) restore(r *stateReader) error {
 	return nil
 }
 
-func (a *moments) restore(r *stateReader) {
-	a.n, a.bad = int64(r.uint64()), int64(r.uint64())
-	a.min, a.max = math.Float64frombits(r.uint64()), math.Float64frombits(r.uint64())
-	a.sum, a.sq = int64(r.uint64()), int64(r.uint64())
-	a.mean, a.m2 = math.Float64frombits(r.uint64()), math.Float64frombits(r.uint64())
+func (r *stateReader) moments(a *moments.Moments) {
+	a.N, a.NonFinite = int64(r.uint64()), int64(r.uint64())
+	a.Min, a.Max = math.Float64frombits(r.uint64()), math.Float64frombits(r.uint64())
+	a.Sum, a.SumSquares = int64(r.uint64()), int64(r.uint64())
+	a.Mean, a.M2 = math.Float64frombits(r.uint64()), math.Float64frombits(r.uint64())
 }
 
 // stateReader takes numbers off a state; past its end they are 0 and bad is set.

@@ -4,7 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/moments"
+	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -30,7 +31,7 @@ const (
 )
 
 // measure adds one record's bytes to the moments of its channels.
-func (m *meter) measure(f Field, record []byte, out []moments) {
+func (m *meter) measure(f Field, record []byte, out []moments.Moments) {
 	channels, run := f.Channels()
 	v := tensor.Of(f.Spec, len(record)/f.RecordBytes(), record)
 	if channels == 1 {
@@ -68,7 +69,7 @@ func (m *meter) measure(f Field, record []byte, out []moments) {
 }
 
 // measureBytes adds bytes whose channels change after every run.
-func (m *meter) measureBytes(record []byte, run int, out []moments) {
+func (m *meter) measureBytes(record []byte, run int, out []moments.Moments) {
 	if len(m.bytes) < len(out) {
 		m.bytes = make([]kernel.Moments, len(out))
 	}
@@ -83,19 +84,19 @@ func (m *meter) measureBytes(record []byte, run int, out []moments) {
 		}
 	}
 	for c, s := range sums {
-		out[c].merge(moments{
-			n: int64(s.N), sum: int64(s.Sum), sq: int64(s.SumSq), min: float64(s.Min), max: float64(s.Max),
+		out[c].Merge(moments.Moments{
+			N: int64(s.N), Sum: int64(s.Sum), SumSquares: int64(s.SumSq), Min: float64(s.Min), Max: float64(s.Max),
 		})
 	}
 }
 
 // measureNumbers adds numbers whose channels change after every run. load makes float64s of
 // every stride-th of src.
-func measureNumbers[T any](m *meter, record []T, run int, out []moments, load func(dst []float64, src []T, stride int)) {
+func measureNumbers[T any](m *meter, record []T, run int, out []moments.Moments, load func(dst []float64, src []T, stride int)) {
 	for p := cut(len(record), run, len(out)); p.next(); {
 		x := m.buf[:p.n]
 		load(x, record[p.first:], p.stride)
-		out[p.channel].merge(momentsOf(x))
+		out[p.channel].Merge(moments.Of(x))
 	}
 }
 
@@ -141,7 +142,7 @@ func widen[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 |
 
 // measureFloats is measureNumbers for numbers that float32 holds. load returns src as
 // float32s, in buf where that takes memory.
-func measureFloats[T any](m *meter, taken, record []T, run int, out []moments, load func(buf []float32, src []T) []float32) {
+func measureFloats[T any](m *meter, taken, record []T, run int, out []moments.Moments, load func(buf []float32, src []T) []float32) {
 	for p := cut(len(record), run, len(out)); p.next(); {
 		src := record[p.first:]
 		if p.stride > 1 {
@@ -150,12 +151,12 @@ func measureFloats[T any](m *meter, taken, record []T, run int, out []moments, l
 			}
 			src = taken
 		}
-		out[p.channel].merge(m.momentsOfFloats(load(m.floats[:p.n], src[:p.n])))
+		out[p.channel].Merge(m.momentsOfFloats(load(m.floats[:p.n], src[:p.n])))
 	}
 }
 
 // measureFloat32s is measureFloats for float32, of which it takes many pieces at a time.
-func (m *meter) measureFloat32s(record []float32, run int, out []moments) {
+func (m *meter) measureFloat32s(record []float32, run int, out []moments.Moments) {
 	if run < piece {
 		measureFloats(m, m.taken[:], record, run, out, float32s)
 		return
@@ -169,29 +170,29 @@ func (m *meter) measureFloat32s(record []float32, run int, out []moments) {
 func float32s(_, src []float32) []float32 { return src }
 
 // measureRun adds numbers of one channel.
-func (m *meter) measureRun(x []float32, out *moments) {
+func (m *meter) measureRun(x []float32, out *moments.Moments) {
 	for len(x) >= piece {
 		n := min(len(x)/piece, together)
 		m.measurePieces(x[:n*piece], out)
 		x = x[n*piece:]
 	}
 	if len(x) > 0 {
-		out.merge(m.momentsOfFloats(x))
+		out.Merge(m.momentsOfFloats(x))
 	}
 }
 
 // measurePieces adds whole pieces, at most together of them.
-func (m *meter) measurePieces(x []float32, out *moments) {
+func (m *meter) measurePieces(x []float32, out *moments.Moments) {
 	sums, squares := m.sums[:len(x)/piece], m.squares[:len(x)/piece]
 	low, high := kernel.PiecesF32(sums, squares, x)
 	if slices.ContainsFunc(sums, notFinite) {
 		for ; len(x) > 0; x = x[piece:] {
-			out.merge(m.momentsOfFloats(x[:piece]))
+			out.Merge(m.momentsOfFloats(x[:piece]))
 		}
 		return
 	}
 	for i, sum := range sums {
-		out.merge(moments{n: piece, min: float64(low), max: float64(high), mean: sum / piece, m2: squares[i]})
+		out.Merge(moments.Moments{N: piece, Min: float64(low), Max: float64(high), Mean: sum / piece, M2: squares[i]})
 	}
 }
 
@@ -207,101 +208,16 @@ func brains(buf []float32, src []tensor.Brain) []float32 {
 	return buf
 }
 
-// momentsOfFloats is momentsOf for float32, whose sums cannot overflow: with one that is
-// not finite, momentsOf sorts it out.
-func (m *meter) momentsOfFloats(x []float32) moments {
-	sum, low, high := kernel.SumF32(x)
+// momentsOfFloats is moments.Of for float32, whose sums cannot overflow: with one that is
+// not finite, moments.Of sorts it out.
+func (m *meter) momentsOfFloats(x []float32) moments.Moments {
+	sum, low, high := vec.SumF32(x)
 	if notFinite(sum) {
 		wide := m.buf[:len(x)]
 		widen(wide, x, 1)
-		return momentsOf(wide)
+		return moments.Of(wide)
 	}
 	n := int64(len(x))
 	mean := sum / float64(n)
-	return moments{n: n, min: float64(low), max: float64(high), mean: mean, m2: kernel.SquaresF32(x, mean)}
-}
-
-// momentsOf takes two passes: the mean, then the squares around it. It may change x.
-func momentsOf(x []float64) moments {
-	sum := sumOf(x)
-	bad := 0
-	if notFinite(sum) { // of one of them, or of their size
-		bad = len(x)
-		x = finite(x)
-		bad -= len(x)
-		sum = sumOf(x)
-	}
-	m := moments{bad: int64(bad), n: int64(len(x))}
-	if m.n == 0 {
-		return m
-	}
-	m.min, m.max = limits(x)
-	m.mean = sum / float64(m.n)
-	if math.IsInf(sum, 0) {
-		m.mean = 0
-		for _, v := range x {
-			m.mean += v / float64(m.n)
-		}
-	}
-	m.m2 = squaresAround(m.mean, x)
-	return m
-}
-
-// sumOf adds in four lanes, as the processor does additions that do not wait for each
-// other.
-func sumOf(x []float64) float64 {
-	var lanes [4]float64
-	for ; len(x) >= 4; x = x[4:] {
-		lanes[0] += x[0]
-		lanes[1] += x[1]
-		lanes[2] += x[2]
-		lanes[3] += x[3]
-	}
-	for i, v := range x {
-		lanes[i] += v
-	}
-	return lanes[0] + lanes[1] + (lanes[2] + lanes[3])
-}
-
-// squaresAround sums (v-mean)^2, in lanes.
-func squaresAround(mean float64, x []float64) float64 {
-	var lanes [4]float64
-	for ; len(x) >= 4; x = x[4:] {
-		a, b, c, d := x[0]-mean, x[1]-mean, x[2]-mean, x[3]-mean
-		lanes[0] += float64(a * a)
-		lanes[1] += float64(b * b)
-		lanes[2] += float64(c * c)
-		lanes[3] += float64(d * d)
-	}
-	for i, v := range x {
-		d := v - mean
-		lanes[i] += float64(d * d)
-	}
-	return lanes[0] + lanes[1] + (lanes[2] + lanes[3])
-}
-
-// limits returns the least and the greatest.
-func limits(x []float64) (low, high float64) {
-	low, high = x[0], x[0]
-	for _, v := range x {
-		if v < low {
-			low = v
-		}
-		if v > high {
-			high = v
-		}
-	}
-	return low, high
-}
-
-// finite moves the finite numbers of x to its front.
-func finite(x []float64) []float64 {
-	n := 0
-	for _, v := range x {
-		if v*0 == 0 {
-			x[n] = v
-			n++
-		}
-	}
-	return x[:n]
+	return moments.Moments{N: n, Min: float64(low), Max: float64(high), Mean: mean, M2: vec.SquaresF32(x, mean)}
 }

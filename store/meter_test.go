@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -73,10 +74,10 @@ func checkMeter(t *testing.T, f Field, rng *rand.Rand, channel func(i int) int) 
 		values[channel(i)] = append(values[channel(i)], v)
 	}
 	n, _ := f.Channels()
-	out := make([]moments, n)
+	out := make([]moments.Moments, n)
 	new(meter).measure(f, record, out)
 	for c := range out {
-		compareMoments(t, fmt.Sprint("channel ", c), out[c].result(isByte(f.DType)), values[c])
+		compareMoments(t, fmt.Sprint("channel ", c), momentsOf(out[c], f.DType), values[c])
 	}
 }
 
@@ -87,9 +88,9 @@ func TestMeterLeavesOutWhatIsNotFinite(t *testing.T) {
 		for i := range 2 * piece {
 			putNumber(d, record[i*d.Size():], []float64{2, 4, math.Inf(1), math.NaN()}[i%4])
 		}
-		out := make([]moments, 1)
+		out := make([]moments.Moments, 1)
 		new(meter).measure(f, record, out)
-		if got, want := out[0].result(false), (Moments{Min: 2, Max: 4, Mean: 3, Std: 1, NonFinite: piece}); got != want {
+		if got, want := momentsOf(out[0], tensor.Float64), (Moments{Min: 2, Max: 4, Mean: 3, Std: 1, NonFinite: piece}); got != want {
 			t.Errorf("%v: %+v, want %+v", d, got, want)
 		}
 	}
@@ -110,12 +111,12 @@ func TestMeterOfManyPieces(t *testing.T) {
 		for k, i := range bad {
 			putNumber(f.DType, record[4*i:], []float64{math.NaN(), math.Inf(-1)}[k])
 		}
-		m, got, want := new(meter), make([]moments, 2), make([]moments, 2)
+		m, got, want := new(meter), make([]moments.Moments, 2), make([]moments.Moments, 2)
 		m.measure(f, record, got)
 		numbers := tensor.As[float32](tensor.Of(f.Spec, 1, record))
 		for c := range want {
 			for x := range slices.Chunk(numbers[c*run:][:run], piece) {
-				want[c].merge(m.momentsOfFloats(x))
+				want[c].Merge(m.momentsOfFloats(x))
 			}
 		}
 		if !slices.Equal(got, want) {

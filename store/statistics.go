@@ -1,8 +1,7 @@
 package store
 
 import (
-	"math"
-
+	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -25,60 +24,15 @@ type Statistics struct {
 	Labels   []int64   `json:"label_counts,omitempty"` // values a class, of a field with Classes
 }
 
-// moments accumulates. bytes add up as integers, which no order can change; others
-// by the pairwise update of Chan, Golub, LeVeque (1979), in record order. So the result does
-// not depend on who computed the parts.
-type moments struct {
-	n, bad   int64
-	min, max float64
-	sum, sq  int64   // bytes
-	mean, m2 float64 // others
-}
-
-func (a *moments) merge(b moments) {
-	a.bad += b.bad
-	if b.n == 0 {
-		return
-	}
-	if a.n == 0 {
-		b.bad = a.bad
-		*a = b
-		return
-	}
-	n := float64(a.n + b.n)
-	d := b.mean - a.mean
-	a.m2 += b.m2 + float64(d*d*(float64(a.n)*float64(b.n)/n))
-	if math.IsInf(d, 0) {
-		a.mean = float64(a.mean*(float64(a.n)/n)) + float64(b.mean*(float64(b.n)/n))
+// momentsOf returns the figures of what was accumulated; of bytes if dtype is one.
+func momentsOf(a moments.Moments, dtype tensor.DType) Moments {
+	m := Moments{Min: a.Min, Max: a.Max, NonFinite: a.NonFinite}
+	if isByte(dtype) {
+		m.Mean, m.Std = a.OfBytes()
 	} else {
-		a.mean += float64(d * (float64(b.n) / n))
+		m.Mean, m.Std = a.Mean, a.Std()
 	}
-	a.sum += b.sum
-	a.sq += b.sq
-	a.min, a.max = math.Min(a.min, b.min), math.Max(a.max, b.max)
-	a.n += b.n
-}
-
-// result gives the figures; asBytes says that the values were bytes.
-func (a moments) result(asBytes bool) Moments {
-	m := Moments{Min: a.min, Max: a.max, NonFinite: a.bad}
-	if a.n == 0 {
-		return m
-	}
-	n := float64(a.n)
-	if !asBytes {
-		m.Mean, m.Std = a.mean, min(math.Sqrt(a.m2/n), math.MaxFloat64)
-		return m
-	}
-	m.Mean = float64(a.sum) / n
-	m.Std = math.Sqrt(math.Max(0, float64(a.sq)/n-float64(m.Mean*m.Mean)))
 	return m
-}
-
-// length is a record of so many rows, for the moments of lengths.
-func length(rows int) moments {
-	x := float64(rows)
-	return moments{n: 1, min: x, max: x, mean: x}
 }
 
 func isByte(d tensor.DType) bool { return d == tensor.Uint8 || d == tensor.Bool }

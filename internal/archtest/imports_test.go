@@ -26,6 +26,7 @@ var layers = [][]place{
 		{"cmd/internal/vfs", "files by path, wherever they lie; it knows no place but the system's"},
 		{"internal/shell", "words of command lines, whatever they name"},
 		{"internal/suggest", "names that were mistyped, wherever"},
+		{"internal/moments", "sums of numbers, whatever they are of"},
 		{"internal/sys/cputime", "a clock of the processor's time, whatever is measured by it"},
 		{"internal/testkit/crash", "records what a program does to files, for tests, whatever is in them"},
 		{"internal/testkit/guardpage", "memory beside pages that fault, for tests of kernels, whatever these compute"},
@@ -48,10 +49,12 @@ var layers = [][]place{
 		{"internal/hdf5/meta", "says where bytes lie in an HDF5 file, and reads none of the records"},
 	},
 	{
+		{"internal/hdf5/chunk", "chunks of HDF5 files out of their filters, wherever they go"},
+	},
+	{
 		{"internal/permute", "random permutations of numbers, whatever is shuffled by them"},
 		{"transforms", "sample to sample: no files, no formats"},
 		{"store", "datasets as files; it must not know who fills them or who maps them"},
-		{"internal/hdf5/chunk", "chunks of HDF5 files out of their filters, wherever they go"},
 		{"internal/hdf5/encode", "metadata and chunks of HDF5 files, wherever they come from"},
 	},
 	{
@@ -59,6 +62,7 @@ var layers = [][]place{
 		{"cmd/internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
 		{"internal/imagefile", "image files to the pixels that transforms work on, in one pass"},
 		{"loader/sampler", "orders of record numbers; it knows no Source"},
+		{"store/verify", "datasets and their checksums, whoever made them; it maps nothing"},
 		{"mmapds", "store says where records lie, mmapds maps them"},
 		{"internal/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 	},

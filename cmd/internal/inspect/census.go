@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -101,7 +102,7 @@ func (c *census) field(ctx context.Context, f store.Field) (FieldStats, error) {
 
 // fill takes over the figures of a tally.
 func (c *census) fill(out *FieldStats, f store.Field, sum *tally) {
-	all := moments{}
+	all := moments.Moments{}
 	for i := range sum.channels {
 		ch := &sum.channels[i]
 		s := ChannelStats{Name: "all"}
@@ -113,18 +114,18 @@ func (c *census) fill(out *FieldStats, f store.Field, sum *tally) {
 			h := ch.counts.histogram(f.DType)
 			s.Histogram = &h
 		}
-		s.Moments = ch.moments.result()
-		all.merge(ch.moments)
+		s.Moments = result(ch.moments)
+		all.Merge(ch.moments)
 		out.Channels = append(out.Channels, s)
 	}
-	total := all.result()
+	total := result(all)
 	out.Moments = &total
 	if sum.classes == nil || out.Labels != nil {
 		return
 	}
 	out.ClassField = c.labels.Name
 	for i, channels := range sum.classes {
-		out.Classes = append(out.Classes, ClassStats{Label: c.values[i], Channels: widen(channels, moments.result)})
+		out.Classes = append(out.Classes, ClassStats{Label: c.values[i], Channels: widen(channels, result)})
 	}
 }
 
@@ -145,8 +146,8 @@ func (c *census) lengths(ctx context.Context, f store.Field) (LengthStats, error
 			lengths = append(lengths, float64(offsets[k+1]-offsets[k]))
 		}
 	}
-	m := momentsOf(lengths)
-	h := newHistogram(m.min, m.max, true)
+	m := moments.Of(lengths)
+	h := newHistogram(m.Min, m.Max, true)
 	h.add(lengths)
-	return LengthStats{Moments: m.result(), Histogram: &h}, nil
+	return LengthStats{Moments: result(m), Histogram: &h}, nil
 }

@@ -3,6 +3,7 @@ package inspect
 import (
 	"math"
 
+	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -72,25 +73,25 @@ func ofByte(bits int, signed bool) int64 {
 }
 
 // moments derives the figures, which are exact: sums of whole numbers.
-func (c *byteCounts) moments(signed bool) moments {
-	m := moments{min: math.Inf(1), max: math.Inf(-1)}
+func (c *byteCounts) moments(signed bool) moments.Moments {
+	m := moments.Moments{Min: math.Inf(1), Max: math.Inf(-1)}
 	sum, sq := int64(0), int64(0)
 	for bits, n := range c {
 		if n == 0 {
 			continue
 		}
 		x := ofByte(bits, signed)
-		m.n += n
+		m.N += n
 		sum += n * x
 		sq += n * x * x
-		m.min, m.max = min(m.min, float64(x)), max(m.max, float64(x))
+		m.Min, m.Max = min(m.Min, float64(x)), max(m.Max, float64(x))
 	}
-	if m.n == 0 {
-		return moments{}
+	if m.N == 0 {
+		return moments.Moments{}
 	}
-	n := float64(m.n)
-	m.mean = float64(sum) / n
-	m.m2 = max(0, float64(sq)/n-float64(m.mean*m.mean)) * n
+	n := float64(m.N)
+	m.Mean = float64(sum) / n
+	m.M2 = max(0, float64(sq)/n-float64(m.Mean*m.Mean)) * n
 	return m
 }
 

@@ -7,7 +7,8 @@ import (
 	"image"
 	"strings"
 
-	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -157,7 +158,7 @@ func (v *viewer) value(f store.Field, x tensor.View) Value {
 		out.Class = className(f, appendInts(nil, x)[0])
 	}
 	if n := len(x.Bytes()) / f.DType.Size(); n > 1 {
-		m := momentsOf(floats(x)).result()
+		m := result(moments.Of(floats(x)))
 		out.Moments = &m
 	}
 	return out

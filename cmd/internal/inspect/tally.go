@@ -3,6 +3,7 @@ package inspect
 import (
 	"context"
 
+	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -10,7 +11,7 @@ import (
 // tally adds up records of a field, by channel and by class.
 type tally struct {
 	channels []channelTally
-	classes  [][]moments // nil without classes
+	classes  [][]moments.Moments // nil without classes
 
 	scratch []byteCounts // of one record's channels
 	buf     []float64
@@ -19,7 +20,7 @@ type tally struct {
 // channelTally has counts of values of 8 bits, and moments of others.
 type channelTally struct {
 	counts  byteCounts
-	moments moments
+	moments moments.Moments
 }
 
 // classParts bounds the memory of tallies: figures of classes that are held at once.
@@ -66,9 +67,9 @@ func (c *census) classOf(record, classes int) int {
 func newTally(channels, classes int) *tally {
 	t := &tally{channels: make([]channelTally, channels), scratch: make([]byteCounts, channels)}
 	if classes > 0 {
-		t.classes = make([][]moments, classes)
+		t.classes = make([][]moments.Moments, classes)
 		for i := range t.classes {
-			t.classes[i] = make([]moments, channels)
+			t.classes[i] = make([]moments.Moments, channels)
 		}
 	}
 	return t
@@ -79,11 +80,11 @@ func (t *tally) merge(o *tally) {
 		for k, n := range o.channels[i].counts {
 			t.channels[i].counts[k] += n
 		}
-		t.channels[i].moments.merge(o.channels[i].moments)
+		t.channels[i].moments.Merge(o.channels[i].moments)
 	}
 	for i := range t.classes {
 		for k := range t.classes[i] {
-			t.classes[i][k].merge(o.classes[i][k])
+			t.classes[i][k].Merge(o.classes[i][k])
 		}
 	}
 }
@@ -96,10 +97,10 @@ func (t *tally) record(f store.Field, v tensor.View, class int) {
 	}
 	x := floats(v)
 	for c := range t.channels {
-		m := momentsOf(t.channel(f, x, c))
-		t.channels[c].moments.merge(m)
+		m := moments.Of(t.channel(f, x, c))
+		t.channels[c].moments.Merge(m)
 		if class >= 0 {
-			t.classes[class][c].merge(m)
+			t.classes[class][c].Merge(m)
 		}
 	}
 }
@@ -119,7 +120,7 @@ func (t *tally) bytes(f store.Field, b []byte, class int) {
 			t.channels[c].counts[k] += n
 		}
 		if class >= 0 {
-			t.classes[class][c].merge(t.scratch[c].moments(f.DType == tensor.Int8))
+			t.classes[class][c].Merge(t.scratch[c].moments(f.DType == tensor.Int8))
 		}
 	}
 }

@@ -1,32 +1,31 @@
 package preprocess
 
 import (
-	"math"
-
+	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
 
 // figures are mean and deviation of a field so far, at every place of an axis. What is not
-// finite does not count. Memory is 24 bytes a place, and 8 an element of a record.
+// finite does not count. Memory is 64 bytes a place, and 8 an element of a record.
 type figures struct {
 	at          int // of the field in the schema
 	spec        tensor.Spec
 	axis, inner int
-	sums        []running
+	sums        []moments.Moments
 	x           []float64
 }
 
 func newFigures(at int, s tensor.Spec, want NormalizedField) *figures {
 	n, axis, inner := spread(s, want)
-	return &figures{at: at, spec: s, axis: axis, inner: inner, sums: make([]running, n)}
+	return &figures{at: at, spec: s, axis: axis, inner: inner, sums: make([]moments.Moments, n)}
 }
 
 // add takes a record into account, or all rows of one of variable length.
 func (f *figures) add(record []byte) {
 	f.x = widened(f.x[:0], tensor.Of(f.spec, len(record)/f.spec.RecordBytes(), record))
 	for place, x := 0, f.x; len(x) > 0; place, x = (place+1)%len(f.sums), x[f.inner:] {
-		f.sums[place].merge(runningOf(x[:f.inner]))
+		f.sums[place].Merge(moments.InOrder(x[:f.inner]))
 	}
 }
 
@@ -57,43 +56,10 @@ func (f *figures) transform() transforms.Standardize {
 	t := transforms.Standardize{Axis: f.axis}
 	for _, s := range f.sums {
 		std := 1.0
-		if s.m2 > 0 {
-			std = math.Sqrt(s.m2 / s.n)
+		if s.M2 > 0 {
+			std = s.Std()
 		}
-		t.Mean, t.Std = append(t.Mean, s.mean), append(t.Std, std)
+		t.Mean, t.Std = append(t.Mean, s.Mean), append(t.Std, std)
 	}
 	return t
-}
-
-// running is number, mean and sum of squares around it, by the update of Chan, Golub and
-// LeVeque (1979): as exact as two passes, and the same whoever makes the records.
-type running struct{ n, mean, m2 float64 }
-
-func runningOf(x []float64) (r running) {
-	sum := 0.0
-	for _, v := range x {
-		if v*0 == 0 {
-			r.n, sum = r.n+1, sum+v
-		}
-	}
-	if r.n == 0 {
-		return r
-	}
-	r.mean = sum / r.n
-	for _, v := range x {
-		if d := v - r.mean; v*0 == 0 {
-			r.m2 += float64(d * d)
-		}
-	}
-	return r
-}
-
-func (r *running) merge(o running) {
-	if o.n == 0 {
-		return
-	}
-	n, d := r.n+o.n, o.mean-r.mean
-	r.m2 += o.m2 + float64(d*d)*float64(r.n*o.n/n)
-	r.mean += float64(d * (o.n / n))
-	r.n = n
 }
