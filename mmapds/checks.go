@@ -1,11 +1,8 @@
 package mmapds
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -56,8 +53,8 @@ type sums struct {
 	load  sync.Once
 	there atomic.Bool // loaded, without error
 	err   error
-	want  []byte // little-endian uint32s
-	right []atomic.Uint64
+	want  store.Checksums
+	right store.BlockSet
 }
 
 // checkBy has the column checked from now on, where it has checksums.
@@ -143,7 +140,7 @@ func (s *sums) due(block int, checks Checks) bool {
 	case Always:
 		return true
 	case FirstTouch:
-		return s.right[block/64].Load()>>(block%64)&1 == 0
+		return !s.right.Has(int64(block))
 	}
 	return rand.Float64() < float64(checks)
 }
@@ -152,36 +149,15 @@ func (s *sums) due(block int, checks Checks) bool {
 func (d *Dataset) sums(c *column, k int) (*sums, error) {
 	s, e := &c.sums[k], &c.meta.Extents[k]
 	s.load.Do(func() {
-		blocks := store.Blocks(e.Count, c.size)
-		s.right = make([]atomic.Uint64, blocks/64+1)
-		if s.want, s.err = readSums(e, blocks); s.err != nil {
+		s.right.Make(store.Blocks(e.Count, c.size))
+		if s.want, s.err = e.LoadChecksums(c.size, store.ReadFile); s.err != nil {
 			first, last := d.recordOf(c, int(e.First)), d.recordOf(c, int(e.First+e.Count-1))
-			s.err = fmt.Errorf("mmapds: %w", &Damage{Field: d.specs[c.meta.Field].Name, Array: c.meta.Name, Shard: k,
-				Path: e.Path, Offset: e.Offset, First: int64(first), Last: int64(last), Err: s.err, asked: first})
+			s.err = fmt.Errorf("mmapds: %w", &store.CorruptionError{Field: d.specs[c.meta.Field].Name, Array: c.meta.Name, Shard: k,
+				Path: e.Path, Offset: e.Offset, First: int64(first), Last: int64(last), Err: s.err, Asked: int64(first)})
 		}
 		s.there.Store(s.err == nil)
 	})
 	return s, s.err
-}
-
-// readSums reads the checksums of an extent.
-func readSums(e *store.Extent, blocks int64) ([]byte, error) {
-	if e.SumsCRC32C == "" {
-		b := make([]byte, 4*blocks)
-		return b, readAt(e.SumsPath, b, e.SumsOffset)
-	}
-	data, err := os.ReadFile(e.SumsPath)
-	if err != nil {
-		return nil, err
-	}
-	if got := store.HexCRC(store.CRC32C(data)); got != e.SumsCRC32C {
-		return nil, fmt.Errorf("its checksum file %s is damaged (CRC32C %s, was %s), the records themselves may be whole: %w",
-			filepath.Base(e.SumsPath), got, e.SumsCRC32C, store.ErrCorrupt)
-	}
-	if err := store.Inside(e.SumsOffset, 4*blocks, int64(len(data))); err != nil {
-		return nil, fmt.Errorf("%s: %w", filepath.Base(e.SumsPath), err)
-	}
-	return data[e.SumsOffset:][:4*blocks], nil
 }
 
 // checkBlock compares block n of extent k, which was asked for because of a row.
@@ -200,21 +176,21 @@ func (d *Dataset) checkBlock(c *column, s *segment, k, n, row int) (err error) {
 func (d *Dataset) compare(c *column, k, n, row int, data []byte) error {
 	e, sums := &c.meta.Extents[k], &c.sums[k]
 	began := time.Now()
-	got, want := store.CRC32C(data), binary.LittleEndian.Uint32(sums.want[4*n:])
+	err := sums.want.Compare(int64(n), store.CRC32C(data))
 	c.counts.checked.Add(int64(len(data)))
 	c.counts.checking.Add(int64(time.Since(began)))
-	if got == want {
-		sums.right[n/64].Or(1 << (n % 64))
+	if err == nil {
+		sums.right.Add(int64(n))
 		return nil
 	}
 	first := int(e.First) + n*c.block
 	asked := d.recordOf(c, row)
-	return fmt.Errorf("mmapds: record %d: %w", asked, &Damage{
+	return fmt.Errorf("mmapds: record %d: %w", asked, &store.CorruptionError{
 		Field: d.specs[c.meta.Field].Name, Array: c.meta.Name, Shard: k, Path: e.Path,
 		Offset: c.offset(e, first),
 		First:  int64(d.recordOf(c, first)), Last: int64(d.recordOf(c, first+len(data)/c.size-1)),
-		Err:   fmt.Errorf("CRC32C is %08x, was %08x when it was written: %w", got, want, store.ErrCorrupt),
-		asked: asked,
+		Err:   err,
+		Asked: int64(asked),
 	})
 }
 

@@ -38,7 +38,7 @@ func TestChecksOfHDF5(t *testing.T) {
 	replaceFile(t, path, data)
 	ds = openChecked(t, path, mmapds.FirstTouch)
 	err = readers["gather"](ds, "images", 80)
-	var d *mmapds.Damage
+	var d *store.CorruptionError
 	if !errors.As(err, &d) || d.Record() != 80 || d.First != 72 || d.Last != 99 || d.Path != path {
 		t.Errorf("got %v", err)
 	}

@@ -74,7 +74,7 @@ func TestChecksFindDamage(t *testing.T) {
 
 func checkDamage(t *testing.T, err error, file string) {
 	t.Helper()
-	var d *mmapds.Damage
+	var d *store.CorruptionError
 	if !errors.As(err, &d) || !errors.Is(err, store.ErrCorrupt) {
 		t.Fatalf("got %v", err)
 	}
@@ -116,7 +116,7 @@ func TestChecksOfRagged(t *testing.T) {
 		}
 		flip(t, filepath.Join(path, file), 4096+8*500)
 		_, err = ds.GatherRagged(t.Context(), "tokens", []int{55, 24}, offsets, nil)
-		var d *mmapds.Damage
+		var d *store.CorruptionError
 		if !errors.As(err, &d) || filepath.Base(d.Path) != file || d.Shard != 0 || d.First > int64(d.Record()) || d.Last < int64(d.Record()) {
 			t.Errorf("%s, record %d: %v", file, record, err)
 		}

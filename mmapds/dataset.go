@@ -32,12 +32,16 @@ type Options struct {
 	// memory. ReadField says it of single fields.
 	Read      Reading
 	ReadField map[string]Reading
+
+	// Pager fetches what is not in the files yet; nil means that all is.
+	Pager Pager
 }
 
 // Dataset is an open dataset. Its methods may be called from any goroutine.
 type Dataset struct {
 	files   *store.Dataset
 	split   string // that was asked for
+	pager   Pager  // nil: all is in the files
 	specs   []tensor.Spec
 	columns []column // as those of files
 	fields  []field  // as those of the schema
@@ -62,11 +66,11 @@ func OpenWith(path string, opts Options) (*Dataset, error) {
 	if err := errors.Join(opts.Verify.validate(), opts.validateReads()); err != nil {
 		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}
-	files, err := locate(path, opts, store.OpenHDF5Packed)
+	files, err := store.Open(path, store.OpenOptions{Fields: opts.Fields, Split: opts.Split, Packed: true})
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{files: files, split: opts.Split, specs: files.Schema.Specs()}
+	d := &Dataset{files: files, split: opts.Split, pager: opts.Pager, specs: files.Schema.Specs()}
 	if err := opts.knows(d.specs); err != nil {
 		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}

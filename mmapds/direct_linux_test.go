@@ -41,7 +41,7 @@ func TestDirectErrors(t *testing.T) {
 	ds := openCold(t, path, mmapds.Options{Read: mmapds.Direct, Verify: mmapds.Always})
 	flip(t, file, 4096+7*size+5)
 	err := ds.Gather(t.Context(), "x", []int{6, 7}, make([]byte, 2*size))
-	var d *mmapds.Damage
+	var d *store.CorruptionError
 	if !errors.As(err, &d) || d.Record() != 7 {
 		t.Errorf("damage: %v", err)
 	}

@@ -40,7 +40,7 @@ func TestFileOfH5py(t *testing.T) {
 	if x := tensor.As[float32](w); x[0] != 4 || x[1] != 5 {
 		t.Errorf("%v", x)
 	}
-	result, _ := verify(t, path)
+	result, _ := verified(t, path)
 	if len(result.Unchecked) != 2 || result.Bytes != 0 {
 		t.Errorf("%+v", result)
 	}

@@ -1,6 +1,16 @@
 package mmapds_test
 
-import "runtime/debug"
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime/debug"
+	"sync/atomic"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
+)
 
 // faults reports whether f touches memory that is not there.
 func faults(f func()) (fault bool) {
@@ -8,4 +18,49 @@ func faults(f func()) (fault bool) {
 	defer func() { fault = recover() != nil }()
 	f()
 	return false
+}
+
+func verified(t *testing.T, path string) (verify.Result, []*store.CorruptionError) {
+	t.Helper()
+	d, err := store.Open(path, store.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var damages []*store.CorruptionError
+	var told atomic.Int64
+	v, err := verify.Dataset(context.Background(), d, verify.Options{
+		Workers:  3,
+		Progress: func(n int64) { told.Add(n) },
+		Corrupt:  func(d *store.CorruptionError) { damages = append(damages, d) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told.Load() != v.Bytes || v.Corruptions != int64(len(damages)) {
+		t.Errorf("told of %d bytes and %d damages, result %+v", told.Load(), len(damages), v)
+	}
+	return v, damages
+}
+
+func flip(t *testing.T, path string, at int64) {
+	t.Helper()
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[at] ^= 0x10
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// cut makes a file of a dataset shorter.
+func cut(t *testing.T, path string, size int64) {
+	t.Helper()
+	if err := errors.Join(os.Chmod(path, 0o666), os.Truncate(path, size)); err != nil {
+		t.Fatal(err)
+	}
 }

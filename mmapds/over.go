@@ -36,7 +36,7 @@ func (r *Records) Over(order []int) iter.Seq2[[]byte, error] {
 
 // request asks the disk for records, and reports whether all of the field are in memory.
 func (r *Records) request(rows []int) (hot bool) {
-	if r.d.closed.Load() {
+	if r.d.closed.Load() || r.d.fetches() {
 		return false
 	}
 	r.c.look()
@@ -62,7 +62,7 @@ func (r *Records) request(rows []int) (hot bool) {
 
 // next is At after the record's pages were waited for, unless they are hot.
 func (r *Records) next(i int, hot bool) ([]byte, error) {
-	if !hot && uint(i) < uint(r.n) && r.c.packed == nil && !r.d.closed.Load() {
+	if !hot && uint(i) < uint(r.n) && r.c.packed == nil && !r.d.closed.Load() && !r.d.fetches() {
 		s, at := r.c.find(i)
 		if err := r.d.warm(r.c, s, at, at+r.size); err != nil {
 			return nil, err

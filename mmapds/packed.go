@@ -20,6 +20,7 @@ type packed struct {
 	file        []byte // all of it, mapped
 	warm        pageSet
 	r           *chunk.Reader
+	fetched     *chunk.Reader // reads by way of a pager, if there is one, and nothing that it was not told to
 	meta        *store.Column
 	mu          sync.Mutex
 	idle        []*scratch
@@ -48,12 +49,15 @@ func (d *Dataset) openPacked(c *column, column *store.Column, shared map[string]
 		return err
 	}
 	defer f.Close()
-	data, err := d.files.Object(meta, f)
+	data, err := d.files.Object(column, f)
 	if err != nil {
 		return err
 	}
 	p.how, p.why = reads(data)
-	p.r, err = d.files.OpenColumn(meta, f, p.file, h5chunk.Options{Pool: d.pool, Warm: p.populate})
+	p.r, err = d.files.OpenColumn(column, f, p.file, chunk.Options{Pool: d.pool, Warm: p.populate})
+	if err == nil && d.pager != nil {
+		p.fetched, err = d.files.OpenColumn(column, pagedFile{d.pager, p.path}, nil, chunk.Options{Pool: d.pool, Exact: true})
+	}
 	return err
 }
 
@@ -200,13 +204,7 @@ func (p *packed) gatherRuns(ctx context.Context, rows []int, offsets []int64, ds
 // offset returns where the chunk of a row lies in the file.
 func (p *packed) offset(row int) (at int64) {
 	r, _ := p.next(row, row+1)
-	return chunkOffset(p.r, r)
-}
-
-// chunkOffset returns where the chunk of a row lies in the file; 0 if it was never written.
-func chunkOffset(r *chunk.Reader, row int64) (at int64) {
-	r.Stored(row, row+1, func(offset, _ int64) { at = offset })
-	return at
+	return p.r.Offset(r)
 }
 
 // wrap names field and file.

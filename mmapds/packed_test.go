@@ -82,7 +82,7 @@ func TestPacked(t *testing.T) {
 // Only Open takes packed data; who asks for extents is told why there are none.
 func TestLocatePacked(t *testing.T) {
 	path := h5test.File(t, packedScript)
-	if _, err := mmapds.Locate(path); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "cannot be mapped") {
+	if _, err := store.Open(path, store.OpenOptions{}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "cannot be mapped") {
 		t.Errorf("got %v", err)
 	}
 	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: []string{"many", "plain"}})

@@ -18,17 +18,16 @@ type field struct {
 	spec    tensor.Spec
 	rows    *column // of records; of values where it is ragged
 	offsets *column // nil where it is not
-	extents []raggedExtent
+	index   store.RaggedIndex
+	extents []raggedExtent // those of index
 }
 
-// raggedExtent is where consecutive records of a ragged field lie.
+// raggedExtent is one of a ragged field, with its offsets.
 type raggedExtent struct {
-	first, count int    // records
-	offsets      []byte // of each record and of the last one's end
-	row, rows    int    // of the values: the first one's number in the column, and how many
-	path         string // of the offsets
-	segment      *segment
-	at           int // of offsets in the segment
+	*store.RaggedExtent
+	offsets []byte // of each record and of the last one's end
+	segment *segment
+	at      int // of offsets in the segment
 }
 
 func (d *Dataset) newField(i int, spec tensor.Spec) field {
@@ -46,16 +45,11 @@ func (d *Dataset) newField(i int, spec tensor.Spec) field {
 	if f.offsets == nil {
 		return f
 	}
-	first := 0
-	for k, e := range f.offsets.meta.Extents {
-		s, at := f.offsets.find(int(e.First))
-		values := f.rows.meta.Extents[k]
-		x := raggedExtent{
-			first: first, count: int(e.Count) - 1, offsets: s.data[at : at+int(e.Count)*8],
-			row: int(values.First), rows: int(values.Count), path: e.Path, segment: s, at: at,
-		}
-		f.extents = append(f.extents, x)
-		first += x.count
+	f.index = store.NewRaggedIndex(f.offsets.meta, f.rows.meta)
+	for k := range f.index.Extents {
+		e := &f.index.Extents[k]
+		s, at := f.offsets.find(int(e.Offset))
+		f.extents = append(f.extents, raggedExtent{e, s.data[at : at+8*int(e.Count+1)], s, at})
 	}
 	return f
 }
@@ -75,11 +69,21 @@ func (d *Dataset) SliceRagged(field string, a, b int, offsets []int64) (tensor.V
 	if len(offsets) != b-a+1 {
 		panic("mmapds: SliceRagged: offsets has not one element more than there are records")
 	}
+	if !d.fetches() {
+		if v, err := d.runRagged(f, a, b, offsets); !d.distrusts(err) {
+			return v, err
+		}
+	}
+	return d.fetchRunRagged(context.Background(), f, a, b, offsets)
+}
+
+// runRagged is RunRagged for records that are in the files.
+func (d *Dataset) runRagged(f *field, a, b int, offsets []int64) (tensor.View, error) {
 	row, err := d.place(f, a, b, offsets)
 	if err != nil {
 		return tensor.View{}, err
 	}
-	return d.run(f.rows, row, row+int(offsets[b-a]))
+	return d.runLocal(f.rows, row, row+int(offsets[b-a]))
 }
 
 // Lengths fills offsets, which has one element more than indices, with where the records of
@@ -92,6 +96,10 @@ func (d *Dataset) Lengths(ctx context.Context, field string, indices []int, offs
 	}
 	if len(offsets) != len(indices)+1 {
 		panic("mmapds: offsets has not one element more than there are indices")
+	}
+	if d.fetches() {
+		_, err := d.fetchLengths(ctx, f, indices, offsets)
+		return err
 	}
 	offsets[0] = 0
 	for k, i := range indices {
@@ -115,6 +123,24 @@ func (d *Dataset) Lengths(ctx context.Context, field string, indices []int, offs
 // indices, gets where each record starts in it, in rows, and where the last one ends.
 // Indices may come in any order and repeat. It allocates nothing where dst has the capacity.
 func (d *Dataset) GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+	if !d.fetches() {
+		out, err := d.gatherRagged(ctx, field, indices, offsets, dst)
+		if !d.distrusts(err) {
+			return out, err
+		}
+	}
+	f, err := d.ragged(field, 0, 0)
+	if err != nil {
+		return dst, err
+	}
+	if len(offsets) != len(indices)+1 {
+		panic("mmapds: offsets has not one element more than there are indices")
+	}
+	return d.fetchGatherRagged(ctx, f, indices, offsets, dst)
+}
+
+// gatherRagged is GatherRagged for records that are in the files.
+func (d *Dataset) gatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error) {
 	if err := d.Lengths(ctx, field, indices, offsets); err != nil {
 		return dst, err
 	}
@@ -242,15 +268,21 @@ func (d *Dataset) rowsOf(name string, a, b int) (c *column, from, to int, err er
 	if err := checkRange(name, a, b, d.Len()); err != nil {
 		return nil, 0, 0, err
 	}
+	from, to, err = d.rowsIn(f, a, b)
+	return f.rows, from, to, err
+}
+
+// rowsIn returns the rows that records [a, b) of a field, which exist, have.
+func (d *Dataset) rowsIn(f *field, a, b int) (from, to int, err error) {
 	if f.offsets == nil || a == b {
-		return f.rows, a, a + (b - a), nil
+		return a, b, nil
 	}
 	from, _, err = d.record(f, a)
 	if err != nil {
-		return nil, 0, 0, err
+		return 0, 0, err
 	}
 	last, n, err := d.record(f, b-1)
-	return f.rows, from, last + n, err
+	return from, last + n, err
 }
 
 // record returns the first row of a record in the values and how many it has.
@@ -269,17 +301,12 @@ const raggedAhead = 8
 
 // load begins to load the offsets of a record to the cache, if it exists.
 func (f *field) load(i int) {
-	k := f.extent(i)
-	if k < 0 || i-f.extents[k].first >= f.extents[k].count {
+	k := f.index.Find(int64(i))
+	if k < 0 || int64(i)-f.extents[k].First >= f.extents[k].Count {
 		return
 	}
-	at := 8 * (i - f.extents[k].first)
+	at := 8 * (int64(i) - f.extents[k].First)
 	kernel.Prefetch(f.extents[k].offsets[at : at+16])
-}
-
-// extent returns the one that holds a record, which must exist.
-func (f *field) extent(record int) int {
-	return sort.Search(len(f.extents), func(k int) bool { return f.extents[k].first > record }) - 1
 }
 
 // place fills offsets with those of records [a, b), from 0 on, and returns the first
@@ -290,11 +317,11 @@ func (d *Dataset) place(f *field, a, b int, offsets []int64) (row int, err error
 	if a == b {
 		return 0, nil
 	}
-	k := f.extent(a)
+	k := f.index.Find(int64(a))
 	for at, first := a, true; at < b; k, first = k+1, false {
 		e := &f.extents[k]
-		n := min(b, e.first+e.count) - at
-		start, err := d.placeIn(f, e, at-e.first, offsets[at-a:at-a+n+1])
+		n := min(b, int(e.First+e.Count)) - at
+		start, err := d.placeIn(f, e, at-int(e.First), offsets[at-a:at-a+n+1])
 		if err != nil {
 			return 0, err
 		}
@@ -315,41 +342,33 @@ func (d *Dataset) placeIn(f *field, e *raggedExtent, i int, out []int64) (row in
 			return 0, err
 		}
 	}
-	base := int64(binary.LittleEndian.Uint64(e.offsets))
-	last := int64(binary.LittleEndian.Uint64(e.offsets[8*i:]))
-	if base < 0 || last < base || last-base > int64(e.rows) {
-		return 0, f.corrupt(e, i, last)
+	w, err := e.Walk(int64(i), e.offset(0), e.offset(i))
+	if err != nil {
+		return 0, f.corrupt(err)
 	}
-	row = e.row + int(last-base)
+	row = int(e.Row + w.Row())
 	for k := 1; k <= n; k++ {
-		next := int64(binary.LittleEndian.Uint64(e.offsets[8*(i+k):]))
-		if next < last || next-base > int64(e.rows) {
-			return 0, f.corrupt(e, i+k, next)
+		rows, err := w.Next(e.offset(i + k))
+		if err != nil {
+			return 0, f.corrupt(err)
 		}
-		out[k] = out[k-1] + (next - last)
-		last = next
-	}
-	if i+n == e.count && last-base != int64(e.rows) {
-		return 0, f.corrupt(e, e.count, last)
+		out[k] = out[k-1] + rows
 	}
 	return row, nil
 }
 
-func (f *field) corrupt(e *raggedExtent, i int, offset int64) error {
-	return fmt.Errorf("mmapds: record %d: field %q: %s: its offset %d is impossible: %w",
-		e.first+min(i, e.count-1), f.spec.Name, e.path, offset, store.ErrCorrupt)
+// offset returns an offset of the extent, which must exist.
+func (e *raggedExtent) offset(i int) int64 {
+	return int64(binary.LittleEndian.Uint64(e.offsets[8*i:]))
 }
 
 // recordOf returns the record that has a row of the values, or one near it where the offsets
 // cannot be read.
 func (f *field) recordOf(row int) (record int) {
-	k := sort.Search(len(f.extents), func(k int) bool { return f.extents[k].row > row }) - 1
-	e := &f.extents[max(0, k)]
-	record = e.first
+	e := &f.extents[f.index.FindRow(int64(row))]
+	record = int(e.First)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { _ = recover() }()
-	base := int64(binary.LittleEndian.Uint64(e.offsets))
-	return e.first + sort.Search(e.count-1, func(i int) bool {
-		return int64(binary.LittleEndian.Uint64(e.offsets[8*(i+1):]))-base > int64(row-e.row)
-	})
+	base := e.offset(0)
+	return record + sort.Search(int(e.Count)-1, func(i int) bool { return e.offset(i+1)-base > int64(row)-e.Row })
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -179,7 +180,7 @@ func TestImpossibleOffsets(t *testing.T) {
 		if err := ds.Close(); err != nil {
 			t.Error(err)
 		}
-		v, damages := verify(t, path)
+		v, damages := verified(t, path)
 		if len(damages) != 2 || v.Identity {
 			t.Errorf("%s: want the block and the offsets: %v", name, damages)
 		}
@@ -188,11 +189,11 @@ func TestImpossibleOffsets(t *testing.T) {
 
 func TestVerifyRagged(t *testing.T) {
 	path := buildRagged(t, 1100)
-	d, err := mmapds.Locate(path)
+	d, err := store.Open(path, store.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, damages := verify(t, path)
+	v, damages := verified(t, path)
 	if v.Bytes != d.Bytes() || len(damages) != 0 || !v.Identity {
 		t.Errorf("%+v, want %d bytes; %v", v, d.Bytes(), damages)
 	}
@@ -211,7 +212,7 @@ func TestVerifyRagged(t *testing.T) {
 		t.Error(err)
 	}
 	flip(t, filepath.Join(path, "tokens.values-00001.npy"), int64(4096+at))
-	_, damages = verify(t, path)
+	_, damages = verified(t, path)
 	if len(damages) != 1 || damages[0].First > 598 || damages[0].Last < 598 || damages[0].Array != "tokens.values" || damages[0].First < 512 {
 		t.Errorf("%v", damages)
 	}
@@ -230,15 +231,15 @@ func TestVerifyTellsMixedDatasets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d, err := mmapds.Locate(a)
+	d, err := store.Open(a, store.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	column := d.Column(2, store.Whole)
 	column.Extents[0].SumsCRC32C = "" // as in an HDF5 file, whose manifest has none
-	var damages []*mmapds.Damage
-	v, err := mmapds.Verify(t.Context(), d, mmapds.VerifyOptions{Damaged: func(d *mmapds.Damage) { damages = append(damages, d) }})
-	if err != nil || v.Damages != 1 || !v.Identity || !strings.Contains(damages[0].Error(), "do not belong together") {
+	var damages []*store.CorruptionError
+	v, err := verify.Dataset(t.Context(), d, verify.Options{Corrupt: func(d *store.CorruptionError) { damages = append(damages, d) }})
+	if err != nil || v.Corruptions != 1 || !v.Identity || !strings.Contains(damages[0].Error(), "do not belong together") {
 		t.Errorf("%+v, %v, %v", v, damages, err)
 	}
 }

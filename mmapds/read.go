@@ -28,6 +28,16 @@ func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 
 // run returns rows of a column that exist.
 func (d *Dataset) run(c *column, a, b int) (tensor.View, error) {
+	if !d.fetches() {
+		if v, err := d.runLocal(c, a, b); !d.distrusts(err) {
+			return v, err
+		}
+	}
+	return d.fetchRun(context.Background(), c, a, b)
+}
+
+// runLocal is run for rows that are in the files.
+func (d *Dataset) runLocal(c *column, a, b int) (tensor.View, error) {
 	if a == b {
 		return tensor.Of(c.spec, 0, nil), nil
 	}
@@ -57,10 +67,11 @@ func (d *Dataset) run(c *column, a, b int) (tensor.View, error) {
 
 // Contiguous reports whether Run(field, a, b) is a view of mapped memory. On Linux it is in
 // datasets of this module, but for runs that cross from one split, or from what was there
-// before an append, to the next; elsewhere, runs that cross shards are not.
+// before an append, to the next; elsewhere, runs that cross shards are not. Where a Pager takes bytes
+// out of the files again, none is.
 func (d *Dataset) Contiguous(field string, a, b int) bool {
 	f, err := d.field(field)
-	if err != nil || checkRange(field, a, b, d.Len()) != nil {
+	if err != nil || checkRange(field, a, b, d.Len()) != nil || d.pager != nil && !d.pager.Stays() {
 		return false
 	}
 	if a == b || f.offsets == nil {
@@ -86,6 +97,13 @@ func (c *column) contiguous(a, b int) bool {
 // Prefetch starts to read records [a, b) of a field from disk, and does not wait. Of a ragged
 // field it waits for the offsets.
 func (d *Dataset) Prefetch(field string, a, b int) error {
+	if d.fetches() {
+		f, err := d.field(field)
+		if err == nil && f.offsets == nil && checkRange(field, a, b, d.Len()) == nil {
+			d.pager.Prefetch(f.rows.ranges(nil, a, b))
+		}
+		return err
+	}
 	c, a, b, err := d.rowsOf(field, a, b)
 	if err != nil {
 		return err
@@ -110,14 +128,29 @@ func (c *column) prefetch(a, b int) error {
 // waits for it in a system call, so that touching them afterwards does not stop a
 // processor of the scheduler.
 func (d *Dataset) Warm(field string, a, b int) error {
-	c, a, b, err := d.rowsOf(field, a, b)
+	f, err := d.field(field)
+	if err == nil {
+		err = checkRange(field, a, b, d.Len())
+	}
+	switch {
+	case err != nil:
+		return err
+	case d.fetches():
+		return d.fetchWarm(context.Background(), f, a, b)
+	}
+	return d.warmRecords(f, a, b)
+}
+
+// warmRecords is Warm for records that are in the files.
+func (d *Dataset) warmRecords(f *field, a, b int) error {
+	a, b, err := d.rowsIn(f, a, b)
 	if err != nil {
 		return err
 	}
-	if err := c.prefetch(a, b); err != nil {
+	if err := f.rows.prefetch(a, b); err != nil {
 		return err
 	}
-	return d.warmRows(c, a, b)
+	return d.warmRows(f.rows, a, b)
 }
 
 func (d *Dataset) warmRows(c *column, a, b int) error {
@@ -147,6 +180,17 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 	if len(dst) != len(indices)*c.size {
 		panic("mmapds: Gather: dst has not the length of the records asked for")
 	}
+	if d.fetches() {
+		return d.fetchGather(ctx, c, indices, dst)
+	}
+	if err := d.gatherLocal(ctx, c, indices, dst); !d.distrusts(err) {
+		return err
+	}
+	return d.fetchGather(ctx, c, indices, dst)
+}
+
+// gatherLocal is Gather for records that are in the files.
+func (d *Dataset) gatherLocal(ctx context.Context, c *column, indices []int, dst []byte) error {
 	if c.packed != nil {
 		if err := c.packed.gather(ctx, indices, dst); err != nil {
 			return err

@@ -154,7 +154,7 @@ func TestPreadErrors(t *testing.T) {
 	flip(t, file, 4096+7*size+5)
 	ds := openCold(t, path, mmapds.Options{Read: mmapds.Pread, Verify: mmapds.FirstTouch})
 	err := ds.Gather(t.Context(), "x", []int{6, 7, 8}, make([]byte, 3*size))
-	var d *mmapds.Damage
+	var d *store.CorruptionError
 	if !errors.As(err, &d) || d.Record() != 7 || d.Path != file || d.Offset != 4096+7*size {
 		t.Errorf("damage: %v", err)
 	}

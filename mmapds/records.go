@@ -19,7 +19,7 @@ func (d *Dataset) Records(field string) (*Records, error) {
 		return nil, err
 	}
 	r := &Records{d: d, c: c, size: c.size, n: c.len()}
-	if len(c.segments) == 1 && c.sums == nil && c.packed == nil {
+	if len(c.segments) == 1 && c.sums == nil && c.packed == nil && d.pager == nil {
 		r.data = c.segments[0].data
 	}
 	return r, nil

@@ -6,7 +6,7 @@ package mmapds
 // lengths of their own, and of those that Options.Verify has checked, it says no.
 func (d *Dataset) IsWarm(field string, a, b int) bool {
 	c, err := d.column(field)
-	if err != nil || c.packed != nil || c.sums != nil || c.check(a, b) != nil {
+	if err != nil || c.packed != nil || c.sums != nil || d.fetches() || c.check(a, b) != nil {
 		return false
 	}
 	if a == b {

@@ -2,16 +2,16 @@ package mmapds
 
 import "fmt"
 
-// Where says where a record of a field lies, for people: the file, the shard, and the first byte,
+// Location says where a record of a field lies, for people: the file, the shard, and the first byte,
 // or that of the chunk that has it. Of what does not exist it returns "". It reads nothing but, of
-// a ragged field, the offsets.
+// a ragged field, the offsets; where these have to be fetched it returns "".
 func (d *Dataset) Location(field string, record int) string {
 	if d.Retain() != nil {
 		return ""
 	}
 	defer d.Release()
 	f, err := d.field(field)
-	if err != nil || checkRange(field, record, record+1, d.Len()) != nil {
+	if err != nil || checkRange(field, record, record+1, d.Len()) != nil || f.offsets != nil && d.fetches() {
 		return ""
 	}
 	row := record

@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -62,7 +62,7 @@ type Dataset struct {
 	Columns  []Column  // in order of the schema, values before offsets
 	Manifest *Manifest // of all records and fields; nil for a file that penstock did not write
 
-	hdf5 *h5meta.File // the file's metadata, for OpenColumn; nil for a flat dataset
+	hdf5 *meta.File // the file's metadata, for OpenColumn; nil for a flat dataset
 }
 
 // Bytes returns the size of all arrays.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/penstock/penstock/internal/h5chunk"
-	"github.com/penstock/penstock/internal/h5meta"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
 // OpenColumn returns a reader of a column that is Packed. It reads the index of the column's chunks
@@ -13,16 +13,16 @@ import (
 // too, or taken from mapped, which is all of the file in memory, where that is not nil.
 //
 // Extents say which rows of the reader are those of the column: those from Extent.Row on.
-func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts h5chunk.Options) (*h5chunk.Reader, error) {
+func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk.Options) (*chunk.Reader, error) {
 	data, err := d.Object(c, f)
 	if err != nil {
 		return nil, err
 	}
-	var r *h5chunk.Reader
+	var r *chunk.Reader
 	if mapped != nil {
-		r, err = h5chunk.NewMapped(mapped, data, opts)
+		r, err = chunk.NewMapped(mapped, data, opts)
 	} else {
-		r, err = h5chunk.NewReader(f, data, opts)
+		r, err = chunk.NewReader(f, data, opts)
 	}
 	if err != nil {
 		return nil, MarkHDF5(err)
@@ -40,7 +40,7 @@ func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts h5chu
 
 // Object returns what an HDF5 file says of a column. Its elements and its index are read from f,
 // which reads the file or a copy of it.
-func (d *Dataset) Object(c *Column, f io.ReaderAt) (*h5meta.Dataset, error) {
+func (d *Dataset) Object(c *Column, f io.ReaderAt) (*meta.Dataset, error) {
 	if d.hdf5 == nil {
 		return nil, fmt.Errorf("column %s is not in an HDF5 file: %w", c.Name, ErrUnsupported)
 	}

@@ -3,7 +3,6 @@ package store
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -31,22 +30,14 @@ func (c *Column) Path() string {
 func (c *Column) SumsPath() string { return hdf5Sums + c.Name }
 
 // OpenHDF5 finds the datasets of an HDF5 file: those that its manifest lists, or in a file
-// of other origin all those of numbers, or those that fields names. What a manifest lists
-// may be compressed: then its Column is Packed.
+// that penstock did not write those that opts name. What a manifest lists may be compressed: then its Column
+// is Packed.
 //
-// Errors are those of OpenFlat; for data of a file of other origin that cannot be mapped
+// Errors are those of OpenFlat; for data of such a file that cannot be mapped
 // (chunked, compressed, of a foreign type, ...) the error says so, is ErrUnsupported, and
 // names the command that makes a file that can. For a view of a flat dataset it is ErrView, too,
 // and names the dataset.
-func OpenHDF5(path string, fields []string) (*Dataset, error) { return openHDF5(path, fields, false) }
-
-// OpenHDF5Packed is OpenHDF5 for a caller that can undo filters: data of a file of other
-// origin that is chunked, compressed or big endian is a Column that is Packed.
-func OpenHDF5Packed(path string, fields []string) (*Dataset, error) {
-	return openHDF5(path, fields, true)
-}
-
-func openHDF5(path string, fields []string, packed bool) (*Dataset, error) {
+func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("store: open %w", err)
@@ -56,26 +47,23 @@ func openHDF5(path string, fields []string, packed bool) (*Dataset, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: open %w", err)
 	}
-	return locateHDF5(path, f, info.Size(), fields, packed)
-}
-
-// ReadHDF5 is OpenHDF5 for a file of size bytes that is open already. Its Extents have that
-// path, which need not be one of the system's.
-func ReadHDF5(path string, f io.ReaderAt, size int64) (*Dataset, error) {
-	return locateHDF5(path, f, size, nil, false)
-}
-
-func locateHDF5(path string, f io.ReaderAt, size int64, fields []string, packed bool) (*Dataset, error) {
-	d := &Dataset{Path: path, Format: "hdf5"}
-	file, err := meta.Open(f, size)
+	file, err := meta.Open(f, info.Size())
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file: %w", path, ErrUnsupported)
-	case err == nil:
-		d.hdf5 = file
-		if err = refuseView(path, file); err == nil {
-			err = locateIn(file, d, fields, packed)
-		}
+	case err != nil:
+		return nil, fmt.Errorf("store: open %q: %w", path, MarkHDF5(err))
+	}
+	return ReadHDF5(path, file, opts)
+}
+
+// ReadHDF5 is OpenHDF5 for a file whose metadata is read already. Its Extents have that path, which
+// need not be one of the system's.
+func ReadHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) {
+	d := &Dataset{Path: path, Format: "hdf5", hdf5: file}
+	err := refuseView(path, file)
+	if err == nil {
+		err = locateIn(file, d, opts)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, MarkHDF5(err))
@@ -83,10 +71,10 @@ func locateHDF5(path string, f io.ReaderAt, size int64, fields []string, packed 
 	return d, nil
 }
 
-func locateIn(file *meta.File, d *Dataset, fields []string, packed bool) error {
+func locateIn(file *meta.File, d *Dataset, opts OpenOptions) error {
 	manifest, err := file.Dataset(HDF5Manifest)
 	if err != nil {
-		return locateForeign(file, d, fields, packed)
+		return locateForeign(file, d, opts)
 	}
 	v, err := manifest.Value(maxManifest)
 	if err != nil {
@@ -185,7 +173,8 @@ func mappable(data *meta.Dataset) error {
 }
 
 // locateForeign takes datasets of numbers with one common number of records.
-func locateForeign(file *meta.File, d *Dataset, fields []string, packed bool) error {
+func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
+	fields := opts.Fields
 	var lengths, known []string
 	for data := range file.All() {
 		name := strings.TrimPrefix(data.Path, "/")
@@ -195,7 +184,7 @@ func locateForeign(file *meta.File, d *Dataset, fields []string, packed bool) er
 		if fields != nil && !slices.Contains(fields, name) || fields == nil && !isNumbers(data) {
 			continue
 		}
-		if err := d.addForeign(data, name, packed); err != nil {
+		if err := d.addForeign(data, name, opts.Packed); err != nil {
 			return fmt.Errorf("dataset %q: %w", name, err)
 		}
 		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))

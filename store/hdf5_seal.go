@@ -106,16 +106,16 @@ func sumMetadata(f io.ReaderAt, size int64) (sum uint32, covered int64, err erro
 // recordExtents returns where the columns of a file with a manifest have their bytes,
 // [begin, end), sorted.
 func recordExtents(f io.ReaderAt, size int64) (list [][2]int64, err error) {
-	d, err := locateHDF5("", f, size, nil, false)
+	file, err := meta.Open(f, size)
+	if err != nil {
+		return nil, err
+	}
+	d, err := ReadHDF5("", file, OpenOptions{})
 	if err != nil {
 		return nil, err
 	}
 	if d.Manifest == nil {
 		return nil, fmt.Errorf("its manifest cannot be found: %w", ErrCorrupt)
-	}
-	file, err := meta.Open(f, size)
-	if err != nil {
-		return nil, err
 	}
 	for _, c := range d.Columns {
 		if !c.Packed {

@@ -260,11 +260,19 @@ func (s *Statistics) normalization() *Normalization {
 	return n
 }
 
-// statistics sums a field up over all splits.
-func (l *Ledger) statistics(i int, f Field) *Statistics {
+// booksOf returns the books of a split, or of all records if it is "" or none of the splits.
+func (l *Ledger) booksOf(split string) []books {
+	if i := slices.Index(l.splits, split); i >= 0 {
+		return l.books[i : i+1]
+	}
+	return l.books
+}
+
+// statistics sums a field up over the books of some splits.
+func (l *Ledger) statistics(i int, f Field, list []books) *Statistics {
 	stats, labels := make([]moments.Moments, len(l.books[0].stats[i])), make([]int64, len(f.Classes))
 	var all, lengths moments.Moments
-	for _, b := range l.books {
+	for _, b := range list {
 		for c := range stats {
 			stats[c].Merge(b.stats[i][c])
 		}

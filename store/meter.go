@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/internal/moments"
-	"github.com/penstock/penstock/internal/vec"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -211,7 +211,7 @@ func brains(buf []float32, src []tensor.Brain) []float32 {
 // momentsOfFloats is moments.Of for float32, whose sums cannot overflow: with one that is
 // not finite, moments.Of sorts it out.
 func (m *meter) momentsOfFloats(x []float32) moments.Moments {
-	sum, low, high := vec.SumF32(x)
+	sum, low, high := kernel.SumF32(x)
 	if notFinite(sum) {
 		wide := m.buf[:len(x)]
 		widen(wide, x, 1)
@@ -219,5 +219,5 @@ func (m *meter) momentsOfFloats(x []float32) moments.Moments {
 	}
 	n := int64(len(x))
 	mean := sum / float64(n)
-	return moments.Moments{N: n, Min: float64(low), Max: float64(high), Mean: mean, M2: vec.SquaresF32(x, mean)}
+	return moments.Moments{N: n, Min: float64(low), Max: float64(high), Mean: mean, M2: kernel.SquaresF32(x, mean)}
 }

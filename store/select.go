@@ -1,11 +1,8 @@
 package store
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"slices"
 
 	"github.com/penstock/penstock/internal/suggest"
@@ -58,12 +55,13 @@ func (d *Dataset) InSplit(name string) (*Dataset, error) {
 	for k, c := range d.Columns {
 		cut := &out.Columns[k]
 		*cut = Column{Field: c.Field, Part: c.Part, Name: c.Name, Spec: c.Spec, Packed: c.Packed}
-		offsets := &c
-		if c.Part == Values {
-			offsets = d.Column(c.Field, Offsets)
+		var index *RaggedIndex
+		if c.Part != Whole {
+			x := NewRaggedIndex(d.Column(c.Field, Offsets), d.Column(c.Field, Values))
+			index = &x
 		}
 		for _, r := range split.Ranges {
-			if err := cut.cut(&c, offsets, r[0], r[1]); err != nil {
+			if err := cut.cut(&c, index, r[0], r[1]); err != nil {
 				return nil, err
 			}
 		}
@@ -83,17 +81,14 @@ func (d *Dataset) findSplit(name string) (Split, error) {
 	return Split{}, fmt.Errorf("it has no split %q%s", name, suggest.Hint(name, d.Manifest.SplitNames()))
 }
 
-// cut adds what records [a, b) have in column from. The extents of offsets, which is from
-// itself or has its offsets, say which records an extent has.
-func (c *Column) cut(from, offsets *Column, a, b int64) error {
-	first := int64(0) // record of the extent
+// cut adds what records [a, b) have in column from; index is that of a ragged field, else nil.
+func (c *Column) cut(from *Column, index *RaggedIndex, a, b int64) error {
 	for k, e := range from.Extents {
-		records := offsets.Extents[k].Count
-		if from.Part != Whole {
-			records--
+		first, records := e.First, e.Count
+		if index != nil {
+			first, records = index.Extents[k].First, index.Extents[k].Count
 		}
 		lo, hi := max(a, first)-first, min(b, first+records)-first
-		first += records
 		if lo >= hi {
 			continue
 		}
@@ -103,7 +98,7 @@ func (c *Column) cut(from, offsets *Column, a, b int64) error {
 				hi++
 			case Values:
 				var err error
-				if lo, hi, err = offsets.Extents[k].rows(lo, hi, e.Count); err != nil {
+				if lo, hi, err = index.Extents[k].readRows(lo, hi); err != nil {
 					return err
 				}
 			}
@@ -112,29 +107,6 @@ func (c *Column) cut(from, offsets *Column, a, b int64) error {
 		c.add(e)
 	}
 	return nil
-}
-
-// rows reads the offsets of records a and b from an extent of offsets, of values of so many
-// rows.
-func (e Extent) rows(a, b, count int64) (from, to int64, err error) {
-	f, err := os.Open(e.Path)
-	if err != nil {
-		return 0, 0, err
-	}
-	defer f.Close()
-	var at [3]int64
-	for i, record := range []int64{0, a, b} {
-		var buf [8]byte
-		if _, err := io.ReadFull(io.NewSectionReader(f, e.Offset+8*record, 8), buf[:]); err != nil {
-			return 0, 0, err
-		}
-		at[i] = int64(binary.LittleEndian.Uint64(buf[:]))
-	}
-	from, to = at[1]-at[0], at[2]-at[0]
-	if at[0] < 0 || from < 0 || from > to || to > count {
-		return 0, 0, fmt.Errorf("%s: offsets %d of %d rows: %w", e.Path, at, count, ErrCorrupt)
-	}
-	return from, to, nil
 }
 
 // slice returns rows [a, b) of the extent. Its checksums stay if they cover no others.

@@ -14,6 +14,7 @@ import (
 
 // contents is what of an HDF5 file is fetched when it is needed, and what when it is opened.
 type contents struct {
+	file   *meta.File
 	plain  []part            // large arrays that can be mapped; tidy
 	packed []part            // chunks of large arrays, and pieces of such that are in one but cannot be mapped; tidy
 	chunks map[string][]part // the same by path of the array, as they come
@@ -25,7 +26,7 @@ type contents struct {
 const smallParts = 64
 
 // contents looks at all arrays of an HDF5 file.
-func (d *Dataset) contents(r io.ReaderAt, size int64) (*contents, error) {
+func (d *cache) contents(r io.ReaderAt, size int64) (*contents, error) {
 	file, err := meta.Open(r, size)
 	if errors.Is(err, meta.ErrNotHDF5) {
 		err = fmt.Errorf("neither a folder with a manifest nor an HDF5 file: %w", store.ErrUnsupported)
@@ -33,7 +34,7 @@ func (d *Dataset) contents(r io.ReaderAt, size int64) (*contents, error) {
 	if err != nil {
 		return nil, store.MarkHDF5(err)
 	}
-	c := &contents{chunks: make(map[string][]part)}
+	c := &contents{file: file, chunks: make(map[string][]part)}
 	for data := range file.All() {
 		if err := c.add(data, size, d.wants(data.Path)); err != nil {
 			return nil, store.MarkHDF5(err)
@@ -50,7 +51,7 @@ func (d *Dataset) contents(r io.ReaderAt, size int64) (*contents, error) {
 }
 
 // wants reports whether an array may be of a field that is opened.
-func (d *Dataset) wants(path string) bool {
+func (d *cache) wants(path string) bool {
 	name := strings.TrimPrefix(path, "/")
 	return d.opts.Fields == nil || slices.ContainsFunc(d.opts.Fields, func(f string) bool {
 		return name == f || strings.HasPrefix(name, f+"/")

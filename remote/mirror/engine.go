@@ -14,7 +14,7 @@ import (
 // engine fetches blocks: what somebody waits for first, then what will be needed, in the order
 // that it was told.
 type engine struct {
-	d *Dataset
+	d *cache
 
 	mu      sync.Mutex
 	jobs    map[int64]*job // by block; from when it is asked for until it is there
@@ -67,7 +67,7 @@ const leading = 4
 // unlimited is more requests than there are.
 const unlimited = math.MaxInt
 
-func (e *engine) init(d *Dataset) {
+func (e *engine) init(d *cache) {
 	e.d = d
 	e.jobs = make(map[int64]*job)
 	e.room.L = &e.mu
@@ -330,9 +330,9 @@ func (e *engine) full() bool {
 
 func (e *engine) run(j *job, n int64) {
 	defer e.all.Done()
-	err := e.d.fetch(e.d.ctx, j)
+	err := e.d.fetch(e.d.fetches.ctx, j)
 	if err != nil {
-		err = e.d.ifReplaced(e.d.ctx, err)
+		err = e.d.ifReplaced(e.d.fetches.ctx, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -360,7 +360,7 @@ func (e *engine) finish(j *job, err error) {
 
 var errClosed = errors.New("mirror: the dataset is closed")
 
-func (d *Dataset) closed() bool { return d.ctx.Err() != nil }
+func (d *cache) closed() bool { return d.fetches.ctx.Err() != nil }
 
 // stop fails what waits.
 func (e *engine) stop() {

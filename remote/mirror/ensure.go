@@ -3,7 +3,6 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/penstock/penstock/internal/kernel"
@@ -13,12 +12,6 @@ import (
 type blocks struct {
 	x        *extent
 	from, to int64
-}
-
-// ranges appends the blocks that rows [a, b) lie in.
-func (w *window) ranges(list []blocks, a, b int64) []blocks {
-	w.each(a, b, func(x *extent, from, to int64) { list = appendBlocks(list, x, from, to) })
-	return list
 }
 
 func appendBlocks(list []blocks, x *extent, from, to int64) []blocks {
@@ -32,16 +25,43 @@ func appendBlocks(list []blocks, x *extent, from, to int64) []blocks {
 // use is the right to read blocks: until its end they stay. Those that had no room in the
 // mirror it holds.
 type use struct {
-	d      *Dataset
+	d      *cache
 	ranges []blocks
 	held   map[int64][]byte
+	came   map[int64]int // how often which block came with a chunk that was wrong
 }
 
-func (u *use) end() { u.d.disclaim(u.ranges) }
+// InFiles implements mmapds.Held.
+func (u *use) InFiles() bool { return len(u.held) == 0 }
+
+// Release implements mmapds.Held.
+func (u *use) Release() {
+	u.d.overlay.remove(u.held)
+	u.d.disclaim(u.ranges)
+}
+
+// Again implements mmapds.Held.
+func (u *use) Again(ctx context.Context, err error) error {
+	block, ok := u.d.wrongBlock(err)
+	if u.came == nil {
+		u.came = make(map[int64]int)
+	}
+	if u.came[block]++; !ok || u.came[block] == tries {
+		return fmt.Errorf("mirror: %s: %w", u.d.name, err)
+	}
+	u.d.distrust(block)
+	again, err := u.d.ensure(ctx, u.ranges)
+	if err != nil {
+		return err
+	}
+	u.Release() // what is held for again stays
+	u.held = again.held
+	return nil
+}
 
 // claim keeps blocks where they are: until Close, if all of the dataset may be in the mirror,
 // else until disclaim.
-func (d *Dataset) claim(ranges []blocks) {
+func (d *cache) claim(ranges []blocks) {
 	if !d.fits {
 		d.pins.take(d.state, ranges)
 		return
@@ -53,7 +73,7 @@ func (d *Dataset) claim(ranges []blocks) {
 	}
 }
 
-func (d *Dataset) disclaim(ranges []blocks) {
+func (d *cache) disclaim(ranges []blocks) {
 	if !d.fits {
 		d.pins.drop(d.state, ranges)
 	}
@@ -61,13 +81,13 @@ func (d *Dataset) disclaim(ranges []blocks) {
 
 // ensure has blocks in the mirror, or held, and known to be right. What is missing is fetched,
 // all at a time.
-func (d *Dataset) ensure(ctx context.Context, ranges []blocks) (*use, error) {
+func (d *cache) ensure(ctx context.Context, ranges []blocks) (*use, error) {
 	return d.ensureAlong(ctx, ranges, nil)
 }
 
 // ensureAlong is ensure for blocks that others will be needed with: where it has to wait, those
 // that along returns are asked for as well.
-func (d *Dataset) ensureAlong(ctx context.Context, ranges []blocks, along func() []blocks) (*use, error) {
+func (d *cache) ensureAlong(ctx context.Context, ranges []blocks, along func() []blocks) (*use, error) {
 	if d.closed() {
 		return nil, errClosed
 	}
@@ -76,6 +96,7 @@ func (d *Dataset) ensureAlong(ctx context.Context, ranges []blocks, along func()
 	for round := 0; ; round++ {
 		jobs, err := d.missing(ctx, u, along)
 		if err == nil && len(jobs) == 0 {
+			d.overlay.add(u.held)
 			return u, nil
 		}
 		if err == nil {
@@ -85,7 +106,7 @@ func (d *Dataset) ensureAlong(ctx context.Context, ranges []blocks, along func()
 			err = fmt.Errorf("mirror: %s: its blocks are taken out as fast as they come", d.name)
 		}
 		if err != nil {
-			u.end()
+			d.disclaim(u.ranges)
 			return nil, err
 		}
 	}
@@ -93,7 +114,7 @@ func (d *Dataset) ensureAlong(ctx context.Context, ranges []blocks, along func()
 
 // missing asks for the blocks of a use that are not there, and checks those that are and were
 // not yet.
-func (d *Dataset) missing(ctx context.Context, u *use, along func() []blocks) ([]*job, error) {
+func (d *cache) missing(ctx context.Context, u *use, along func() []blocks) ([]*job, error) {
 	var need, next []blocks
 	for _, r := range u.ranges {
 		for b := r.from; b < r.to; b++ {
@@ -127,7 +148,7 @@ func (d *Dataset) missing(ctx context.Context, u *use, along func() []blocks) ([
 }
 
 // absent returns the blocks that are not in the mirror.
-func (d *Dataset) absent(ranges []blocks) (list []blocks) {
+func (d *cache) absent(ranges []blocks) (list []blocks) {
 	for _, r := range ranges {
 		for b := r.from; b < r.to; b++ {
 			if !d.state.has(r.x.base + b) {
@@ -146,7 +167,7 @@ func (u *use) hold(block int64, data []byte) {
 }
 
 // await waits for jobs, and takes from them what is not in the mirror.
-func (d *Dataset) await(ctx context.Context, jobs []*job, u *use) error {
+func (d *cache) await(ctx context.Context, jobs []*job, u *use) error {
 	began := time.Now()
 	defer func() { d.counts.waited.Add(int64(time.Since(began))) }()
 	d.counts.waits.Add(1)
@@ -168,11 +189,11 @@ func (d *Dataset) await(ctx context.Context, jobs []*job, u *use) error {
 
 // there reports whether a block is in the mirror, and right. One that this process has not
 // seen yet is compared with its checksum; a wrong one is as good as none.
-func (d *Dataset) there(ctx context.Context, x *extent, block int64) (bool, error) {
+func (d *cache) there(ctx context.Context, x *extent, block int64) (bool, error) {
 	if !d.state.has(x.base + block) {
 		return false, nil
 	}
-	if x.known(block) {
+	if x.right.Has(block) {
 		return true, nil
 	}
 	want, known, err := d.sum(ctx, x, block)
@@ -195,21 +216,21 @@ func (d *Dataset) there(ctx context.Context, x *extent, block int64) (bool, erro
 }
 
 // learn notes that a block is right.
-func (d *Dataset) learn(x *extent, block int64) {
-	if x.know(block) && x.wanted && d.left.Add(-1) == 0 && d.fits {
+func (d *cache) learn(x *extent, block int64) {
+	if x.right.Add(block) && x.wanted && d.left.Add(-1) == 0 && d.fits {
 		d.whole.Store(true)
 	}
 }
 
 // unlearn notes that it is gone.
-func (d *Dataset) unlearn(x *extent, block int64) {
-	if x.forget(block) && x.wanted {
+func (d *cache) unlearn(x *extent, block int64) {
+	if x.right.Remove(block) && x.wanted {
 		d.left.Add(1)
 	}
 }
 
 // right compares a block in the mirror with its checksum.
-func (d *Dataset) right(x *extent, block int64, want uint32) (bool, error) {
+func (d *cache) right(x *extent, block int64, want uint32) (bool, error) {
 	off, n := x.span(block, block+1)
 	f, err := d.root.Open(x.name)
 	if err != nil {
@@ -232,31 +253,3 @@ func (d *Dataset) right(x *extent, block int64, want uint32) (bool, error) {
 
 // pieceBytes is how much of a large block is handled at once.
 const pieceBytes = 8 << 20
-
-// copyRows copies rows [a, b) of a window, of which use has the blocks, to dst.
-func (d *Dataset) copyRows(w *window, u *use, a, b int64, dst []byte) error {
-	for a < b {
-		p := w.find(a)
-		at := p.at + a - p.first
-		block := at / p.extent.per
-		n := min(b-a, p.first+p.count-a, (block+1)*p.extent.per-at)
-		bytes := n * w.size
-		if data := u.held[p.extent.base+block]; data != nil {
-			copy(dst[:bytes], data[(at-block*p.extent.per)*w.size:])
-		} else if err := d.readFile(p.extent, p.extent.Offset+at*w.size, dst[:bytes]); err != nil {
-			return err
-		}
-		a, dst = a+n, dst[bytes:]
-	}
-	return nil
-}
-
-func (d *Dataset) readFile(x *extent, off int64, dst []byte) error {
-	f, err := d.root.OpenFile(x.name, os.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.ReadAt(dst, off)
-	return err
-}

@@ -18,7 +18,7 @@ import (
 const waitOther = 30 * time.Second
 
 // fetch brings the blocks of a job that are not there.
-func (d *Dataset) fetch(ctx context.Context, j *job) error {
+func (d *cache) fetch(ctx context.Context, j *job) error {
 	from, n := lockBlocks+j.x.base+j.from, j.to-j.from
 	if !d.state.lock.try(from, n) {
 		d.state.lock.wait(from, n, waitOther)
@@ -51,7 +51,7 @@ func (d *Dataset) fetch(ctx context.Context, j *job) error {
 const tries = 3
 
 // fetchRun fetches blocks [from, to) in one request, checks them and stores them.
-func (d *Dataset) fetchRun(ctx context.Context, j *job, from, to int64) error {
+func (d *cache) fetchRun(ctx context.Context, j *job, from, to int64) error {
 	off, n := j.x.span(from, to)
 	if n > largeBytes {
 		return d.fetchLarge(ctx, j.x, from)
@@ -89,14 +89,14 @@ func (d *Dataset) fetchRun(ctx context.Context, j *job, from, to int64) error {
 }
 
 // compare returns the first of blocks [from, to) that is not what its checksum says, or -1.
-func (d *Dataset) compare(x *extent, from, to int64, data []byte) int64 {
+func (d *cache) compare(x *extent, from, to int64, data []byte) int64 {
 	sums := x.sums.Load()
 	if sums == nil {
 		return -1
 	}
 	for b := from; b < to; b++ {
 		off, n := x.within(from, b)
-		if store.CRC32C(data[off:off+n]) != (*sums)[b] {
+		if sums.Compare(b, store.CRC32C(data[off:off+n])) != nil {
 			return b
 		}
 	}
@@ -104,12 +104,12 @@ func (d *Dataset) compare(x *extent, from, to int64, data []byte) int64 {
 }
 
 // object names the object that an extent is a copy of, in the version that was opened.
-func (d *Dataset) object(x *extent) remote.Object {
-	return remote.Object{Key: x.object, ETag: d.etag}
+func (d *cache) object(x *extent) remote.Object {
+	return remote.Object{Key: x.object, ETag: d.version.etag}
 }
 
 // explain says of an error of the store what is wrong with the object, where that can be seen.
-func (d *Dataset) explain(ctx context.Context, x *extent, err error) error {
+func (d *cache) explain(ctx context.Context, x *extent, err error) error {
 	if ctx.Err() != nil || errors.Is(err, remote.ErrNotFound) || errors.Is(err, remote.ErrPermission) || errors.Is(err, remote.ErrUnavailable) && d.closed() {
 		return err
 	}
@@ -122,7 +122,7 @@ func (d *Dataset) explain(ctx context.Context, x *extent, err error) error {
 }
 
 // put stores blocks that are right: in the mirror, or where that has no room, in memory.
-func (d *Dataset) put(j *job, from, to int64, data []byte) error {
+func (d *cache) put(j *job, from, to int64, data []byte) error {
 	x := j.x
 	mine := []blocks{{x, from, to}}
 	d.claim(mine)
@@ -147,19 +147,19 @@ func (d *Dataset) put(j *job, from, to int64, data []byte) error {
 }
 
 // store writes blocks from one on to their place. Nobody reads them before their bits are set.
-func (d *Dataset) store(x *extent, from int64, data []byte) error {
+func (d *cache) store(x *extent, from int64, data []byte) error {
 	off := x.offset(from)
-	if err := d.keeper.room(d, pages(off, int64(len(data)))); err != nil {
+	if err := d.evictor.room(d, pages(off, int64(len(data)))); err != nil {
 		return err
 	}
 	err := d.write(x.name, off, data)
-	if err != nil && isFull(err) && d.keeper.free(d, int64(len(data))) {
+	if err != nil && isFull(err) && d.evictor.free(d, int64(len(data))) {
 		err = d.write(x.name, off, data)
 	}
 	return err
 }
 
-func (d *Dataset) write(name string, off int64, data []byte) error {
+func (d *cache) write(name string, off int64, data []byte) error {
 	f, err := d.root.OpenFile(name, os.O_WRONLY, 0)
 	if err != nil {
 		return err
@@ -170,7 +170,7 @@ func (d *Dataset) write(name string, off int64, data []byte) error {
 }
 
 // hold keeps blocks in memory.
-func (d *Dataset) hold(j *job, from, to int64, data []byte, why error) {
+func (d *cache) hold(j *job, from, to int64, data []byte, why error) {
 	if j.held == nil {
 		j.held = make(map[int64][]byte)
 	}
@@ -188,7 +188,7 @@ const largeBytes = 64 << 20
 
 // fetchLarge fetches one large block piece by piece, so that memory does not grow with the
 // size that a manifest says.
-func (d *Dataset) fetchLarge(ctx context.Context, x *extent, block int64) error {
+func (d *cache) fetchLarge(ctx context.Context, x *extent, block int64) error {
 	off, n := x.span(block, block+1)
 	if o, err := d.client.Stat(ctx, x.object); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (d *Dataset) fetchLarge(ctx context.Context, x *extent, block int64) error 
 	if err != nil {
 		return err
 	}
-	if err := d.keeper.room(d, n); err != nil {
+	if err := d.evictor.room(d, n); err != nil {
 		return err
 	}
 	mine := []blocks{{x, block, block + 1}}
@@ -217,7 +217,7 @@ func (d *Dataset) fetchLarge(ctx context.Context, x *extent, block int64) error 
 			return fmt.Errorf("mirror: %s: %w", x.name, err)
 		}
 	}
-	if sums != nil && crc != sums[block] {
+	if sums != nil && sums.Compare(block, crc) != nil {
 		return fmt.Errorf("mirror: %s: record %d is not what its checksum says: %w", d.client.Name(x.object), block, store.ErrCorrupt)
 	}
 	if err := d.writeArrived(x, block, crc); err != nil {

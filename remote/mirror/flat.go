@@ -18,7 +18,7 @@ import (
 type plan struct {
 	folder  string // of the mirror, in the cache
 	file    string // in that, which is opened; empty is the folder itself
-	prepare func(ctx context.Context, d *Dataset) (*store.Dataset, error)
+	prepare func(ctx context.Context, d *cache) error
 }
 
 func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
@@ -27,7 +27,7 @@ func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
 const maxManifest = 1 << 30
 
 // plan finds out what lies under a key.
-func (d *Dataset) plan(ctx context.Context, key string) (*plan, error) {
+func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 	if strings.HasSuffix(key, ".h5") || strings.HasSuffix(key, ".hdf5") {
 		return d.planHDF5(ctx, key)
 	}
@@ -50,33 +50,33 @@ func (d *Dataset) plan(ctx context.Context, key string) (*plan, error) {
 		return nil, fmt.Errorf("%s: %w", store.ManifestName, err)
 	}
 	p := &plan{folder: folderName("flat", d.client.Bucket().String(), key, string(data))}
-	p.prepare = func(_ context.Context, d *Dataset) (*store.Dataset, error) { return d.prepareFlat(key, m, data) }
+	p.prepare = func(_ context.Context, d *cache) error { return d.prepareFlat(key, m, data) }
 	return p, nil
 }
 
 // prepareFlat makes the files of the mirror, without content.
-func (d *Dataset) prepareFlat(key string, m *store.Manifest, data []byte) (*store.Dataset, error) {
+func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) error {
 	whole := &store.Dataset{
 		Path: d.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
 		Columns: store.ColumnsOf(m.Schema(), m.Shards, d.dir),
 	}
-	d.seal = seal{path.Join(key, store.ManifestName), store.CRC32C(data)}
+	d.version.seal = seal{path.Join(key, store.ManifestName), store.CRC32C(data)}
 	var err error
 	d.grid, err = newGrid(whole, func(file string) (name, object string) {
 		name = filepath.Base(file)
 		return name, path.Join(key, name)
 	})
+	if err == nil {
+		err = d.openState()
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := d.openState(); err != nil {
-		return nil, err
-	}
-	return whole, d.setup(func() error { return d.skeleton(whole, m, data) })
+	return d.setup(func() error { return d.skeleton(whole, m, data) })
 }
 
 // openState opens the state; one in memory is no fault, but a reason to hold blocks there, too.
-func (d *Dataset) openState() (err error) {
+func (d *cache) openState() (err error) {
 	d.state, err = openState(d.root, d.grid.blocks, d.grid.segments)
 	if d.state != nil && err != nil && isFull(err) {
 		return nil
@@ -85,7 +85,7 @@ func (d *Dataset) openState() (err error) {
 }
 
 // setup does what one process at a time may do.
-func (d *Dataset) setup(do func() error) error {
+func (d *cache) setup(do func() error) error {
 	if !d.state.lock.wait(lockSetup, 1, setupLimit) {
 		return fmt.Errorf("%s: another process has been setting it up for %v", d.dir, setupLimit)
 	}
@@ -96,7 +96,7 @@ func (d *Dataset) setup(do func() error) error {
 // skeleton makes all files of a flat dataset: headers follow from the manifest, payloads are
 // holes. The manifest comes last, so that a skeleton without one is not finished. Where there
 // is one already, its files are compared with what they must be.
-func (d *Dataset) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) error {
+func (d *cache) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) error {
 	if got, err := d.readAll(store.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
 		if _, err := store.OpenFlat(d.dir); err == nil {
 			return nil

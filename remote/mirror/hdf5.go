@@ -13,57 +13,51 @@ import (
 const hdf5Name = "data.h5"
 
 // planHDF5 looks whether an object is an HDF5 file.
-func (d *Dataset) planHDF5(ctx context.Context, key string) (*plan, error) {
+func (d *cache) planHDF5(ctx context.Context, key string) (*plan, error) {
 	o, err := d.client.Stat(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	p := &plan{file: hdf5Name, folder: folderName("hdf5", d.client.Bucket().String(), key, o.ETag, fmt.Sprint(o.Size, d.opts.Fields))}
-	p.prepare = func(ctx context.Context, d *Dataset) (*store.Dataset, error) { return d.prepareHDF5(ctx, o) }
+	p.prepare = func(ctx context.Context, d *cache) error { return d.prepareHDF5(ctx, o) }
 	return p, nil
 }
 
 // prepareHDF5 makes the file of the mirror and fetches its books: all that is not the payload
 // of a large array.
-func (d *Dataset) prepareHDF5(ctx context.Context, o remote.Object) (*store.Dataset, error) {
-	d.etag = o.ETag
+func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) error {
+	d.version.etag = o.ETag
 	c, err := d.bookkeeping(ctx, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	whole, err := d.locateHDF5()
+	whole, err := store.ReadHDF5(filepath.Join(d.dir, hdf5Name), c.file, store.OpenOptions{Fields: d.opts.Fields, Packed: true})
+	if err == nil && d.opts.Fields != nil {
+		whole, err = whole.Select(d.opts.Fields)
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d.grid, err = newGrid(whole, func(string) (string, string) { return hdf5Name, o.Key })
 	if err == nil {
 		err = d.grid.addPacked(whole, c.chunks, o.Key)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = d.openState()
 	}
-	if err := d.openState(); err != nil {
-		return nil, err
+	if err != nil {
+		return err
 	}
 	d.takeBooks(c.plain)
-	return whole, d.makeArrived()
+	return d.makeArrived()
 }
 
 // takeBooks notes that the blocks of small arrays came with the books.
-func (d *Dataset) takeBooks(payloads []part) {
+func (d *cache) takeBooks(payloads []part) {
 	for _, x := range d.grid.extents {
 		x.books = x.places == nil && !touches(part{x.Offset, x.Count * x.size}, payloads)
 		for b := int64(0); x.books && b < x.count; b++ {
 			d.state.add(x.base + b)
 		}
 	}
-}
-
-// locateHDF5 finds the columns of the mirror's file.
-func (d *Dataset) locateHDF5() (*store.Dataset, error) {
-	whole, err := store.OpenHDF5Packed(filepath.Join(d.dir, hdf5Name), d.opts.Fields)
-	if err != nil || d.opts.Fields == nil {
-		return whole, err
-	}
-	return whole.Select(d.opts.Fields)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -140,7 +141,7 @@ func TestCompressedHDF5(t *testing.T) {
 		if err != nil {
 			t.Fatal("the mirror is no dataset: ", err)
 		}
-		if v, err := mmapds.Verify(t.Context(), files.Files(), mmapds.VerifyOptions{}); err != nil || v.Damages > 0 {
+		if v, err := verify.Dataset(t.Context(), files.Files(), verify.Options{}); err != nil || v.Corruptions > 0 {
 			t.Errorf("%+v, %v", v, err)
 		}
 		files.Close()

@@ -126,7 +126,7 @@ func TestLinkIsFilled(t *testing.T) {
 				}
 				all := time.Since(began)
 				ld.Close()
-				st, size := d.Stats(), d.local.Files().Bytes()
+				st, size := d.Stats(), d.Files().Bytes()
 				t.Logf("first batch after %v, %.1f round trips; epoch %v: %.3f of the link; %d requests for %.0f MB, %d in flight",
 					first, float64(first)/float64(trip), all, float64(size)/all.Seconds()/rate, link.requests, float64(size)/1e6, st.InFlight)
 				// The manifest, then the batch, whose bytes take most of another round trip.
@@ -155,7 +155,7 @@ func TestHintsDoNotWait(t *testing.T) {
 	b := images(t, 2000, 28, 28)
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, &shaped{Bucket: b, trip: trip, rate: 200e6}, "ds", Options{RequestBytes: 1})
-		d.engine.mostLater = 4
+		d.cache.engine.mostLater = 4
 		go func() { _ = d.Fetch(t.Context(), "images", []int{0, 200, 400, 600, 800, 1000, 1200, 1400, 1600, 1800}) }() // Close ends it
 		synctest.Wait()
 		began := time.Now()
@@ -236,23 +236,23 @@ func TestHintsEnd(t *testing.T) {
 	}
 	h.through, h.err = make(chan struct{}), remote.NewError("read", "ds", remote.ErrPermission, nil)
 	name(span(0, 100))
-	if d.allAsked() {
+	if d.cache.allAsked() {
 		t.Error("a third of the records were named, and nothing is left to ask for")
 	}
 	name(span(0, 300))
-	if !d.allAsked() {
-		t.Errorf("all records were named, and %d blocks are left to ask for", d.engine.unasked.Load())
+	if !d.cache.allAsked() {
+		t.Errorf("all records were named, and %d blocks are left to ask for", d.cache.engine.unasked.Load())
 	}
 	close(h.through)
-	d.engine.all.Wait()
-	if d.allAsked() {
+	d.cache.engine.all.Wait()
+	if d.cache.allAsked() {
 		t.Error("all requests have failed, and nothing is left to ask for")
 	}
 	h.through = nil
 	name(span(0, 300))
-	d.engine.all.Wait()
-	if !d.allAsked() || !d.Complete() {
-		t.Errorf("named again, %d blocks are left to ask for; complete: %v", d.engine.unasked.Load(), d.Complete())
+	d.cache.engine.all.Wait()
+	if !d.cache.allAsked() || !d.Complete() {
+		t.Errorf("named again, %d blocks are left to ask for; complete: %v", d.cache.engine.unasked.Load(), d.Complete())
 	}
 }
 

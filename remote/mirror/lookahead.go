@@ -6,68 +6,56 @@ import (
 	"math"
 )
 
-// Horizon returns how many bytes of coming records a loader should name in advance, beyond
+// LookaheadBytes returns how many bytes of coming records a loader should name in advance, beyond
 // what it reads: none once all are here.
 func (d *Dataset) LookaheadBytes() int64 {
+	c := d.cache
 	switch {
-	case d.whole.Load():
+	case c.whole.Load():
 		return 0
-	case d.memory.active():
-		return d.opts.MemoryBytes / 4
-	case d.fits:
+	case c.memory.active():
+		return c.opts.MemoryBytes / 4
+	case c.fits:
 		return 1 << 40
 	}
-	return max(16<<20, d.keeper.limit/4)
+	return max(16<<20, c.evictor.limit/4)
 }
 
 // Fetch has records that will be needed fetched, in that order, after those that were named
 // before and behind what somebody waits for. It returns when they are noted down, which takes
 // until there is room for them, or for the offsets of a ragged field, which it waits for.
 func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
-	if d.whole.Load() || d.allAsked() {
+	c := d.cache
+	if c.whole.Load() || c.allAsked() {
 		return nil
 	}
-	f, err := d.field(name)
+	ranges, err := d.Ranges(ctx, name, indices)
 	if err != nil {
 		return err
 	}
-	var ranges []blocks
-	if f.offsets == nil {
-		for _, i := range indices {
-			if err := d.checkRange(i, i+1); err != nil {
-				return err
-			}
-			ranges = f.rows.ranges(ranges, int64(i), int64(i)+1)
-		}
-	} else {
-		places, ends, err := d.places(ctx, f, indices)
-		if err != nil {
-			return err
-		}
-		ends.end()
-		ranges = f.valueRanges(places)
+	list := c.grid.blocksIn(ranges)
+	if !c.fits {
+		list = merge(list)
 	}
-	if !d.fits {
-		ranges = merge(ranges)
-	}
-	d.engine.ahead(ctx, ranges, true)
+	c.engine.ahead(ctx, list, true)
 	return ctx.Err()
 }
 
 // allAsked reports whether all that is wanted is here or under way, and will stay, so that no
 // hint brings more.
-func (d *Dataset) allAsked() bool {
+func (d *cache) allAsked() bool {
 	return d.fits && d.engine.unasked.Load() <= 0 && !d.memory.active()
 }
 
 // Fits returns an error if the cache has no room for all of the dataset, so that Fill refuses
 // it and records are fetched again in every epoch. It fetches nothing.
 func (d *Dataset) Fits() error {
-	if d.fits {
+	c := d.cache
+	if c.fits {
 		return nil
 	}
 	return fmt.Errorf("mirror: %s has %.1f MB, and the cache may hold %.1f MB: raise the cache size (--cache-size) to %.1f MB or more",
-		d.name, float64(d.grid.bytes)/1e6, float64(d.keeper.limit)/1e6, math.Ceil(float64(d.grid.bytes)/19*20/1e5)/10)
+		c.name, float64(c.grid.bytes)/1e6, float64(c.evictor.limit)/1e6, math.Ceil(float64(c.grid.bytes)/19*20/1e5)/10)
 }
 
 // fillBytes is how much Fill waits for at a time, while it has the next as much fetched.
@@ -76,11 +64,12 @@ const fillBytes = 64 << 20
 // Fill fetches all that was not fetched, in the order of the files, and compares all with its
 // checksums, so that the dataset is Complete. One that has no room in the cache it refuses.
 func (d *Dataset) Fill(ctx context.Context) error {
+	c := d.cache
 	if err := d.Fits(); err != nil {
 		return err
 	}
 	var steps []blocks
-	for _, x := range d.grid.extents {
+	for _, x := range c.grid.extents {
 		per := max(1, fillBytes/x.typical())
 		for from := int64(0); x.wanted && from < x.count; from += per {
 			steps = append(steps, blocks{x, from, min(x.count, from+per)})
@@ -88,16 +77,16 @@ func (d *Dataset) Fill(ctx context.Context) error {
 	}
 	for i, step := range steps {
 		if i+1 < len(steps) {
-			d.engine.ahead(ctx, steps[i+1:i+2], true)
+			c.engine.ahead(ctx, steps[i+1:i+2], true)
 		}
-		use, err := d.ensure(ctx, []blocks{step})
+		use, err := c.ensure(ctx, []blocks{step})
 		if err != nil {
 			return err
 		}
-		use.end()
+		use.Release()
 	}
 	if st := d.Stats(); st.Streaming != "" {
-		return fmt.Errorf("mirror: %s had no room for all of it: %s", d.name, st.Streaming)
+		return fmt.Errorf("mirror: %s had no room for all of it: %s", c.name, st.Streaming)
 	}
 	return ctx.Err()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -217,11 +218,20 @@ func TestSameBytesAsLocal(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
-	mirror, err := mmapds.Locate(d.Dir())
+	mirror, err := store.Open(d.Dir(), store.OpenOptions{})
 	if err != nil {
 		t.Fatal("the mirror is no dataset: ", err)
 	}
-	if v, err := mmapds.Verify(context.Background(), mirror, mmapds.VerifyOptions{}); err != nil {
+	if v, err := verify.Dataset(context.Background(), mirror, verify.Options{}); err != nil {
 		t.Errorf("%+v, %v", v, err)
 	}
+}
+
+// span returns the numbers [a, b).
+func span(a, b int) []int {
+	list := make([]int, b-a)
+	for i := range list {
+		list[i] = a + i
+	}
+	return list
 }

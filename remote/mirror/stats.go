@@ -31,23 +31,23 @@ type counts struct {
 
 // Stats returns the figures so far.
 func (d *Dataset) Stats() Stats {
-	c := &d.counts
+	c, m := &d.cache.counts, d.cache
 	st := Stats{
-		Stats: d.client.Stats(), Fetched: c.fetched.Load(), Hits: c.hits.Load(), Waits: c.waits.Load(),
+		Stats: m.client.Stats(), Fetched: c.fetched.Load(), Hits: c.hits.Load(), Waits: c.waits.Load(),
 		Waited: time.Duration(c.waited.Load()), Wrong: c.wrong.Load(), Poisoned: c.poisoned.Load(), Others: c.others.Load(),
-		Evicted: c.evicted.Load(), Held: c.held.Load(), Streaming: d.memory.reason(),
+		Evicted: c.evicted.Load(), Held: c.held.Load(), Streaming: m.memory.reason(),
 	}
-	d.engine.mu.Lock()
-	st.LinkRate, st.InFlight = d.engine.limit.best, d.engine.limit.now
-	d.engine.mu.Unlock()
+	m.engine.mu.Lock()
+	st.LinkRate, st.InFlight = m.engine.limit.best, m.engine.limit.now
+	m.engine.mu.Unlock()
 	all := int64(0)
-	for _, x := range d.grid.extents {
+	for _, x := range m.grid.extents {
 		if x.wanted {
 			all += x.count
 		}
 	}
 	if all > 0 {
-		st.Present = 1 - float64(d.left.Load())/float64(all)
+		st.Present = 1 - float64(m.left.Load())/float64(all)
 	}
 	return st
 }

@@ -16,7 +16,7 @@ import (
 type base struct {
 	data *store.Dataset
 	file *os.File
-	pool *h5chunk.Pool
+	pool *chunk.Pool
 }
 
 func openBase(data *store.Dataset, workers int) (*base, error) {
@@ -24,7 +24,7 @@ func openBase(data *store.Dataset, workers int) (*base, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &base{data: data, file: f, pool: h5chunk.NewPool(workers)}, nil
+	return &base{data: data, file: f, pool: chunk.NewPool(workers)}, nil
 }
 
 func (b *base) close() {
@@ -101,7 +101,7 @@ func (b *base) copyColumn(to *array, c *store.Column) error {
 	if err != nil {
 		return err
 	}
-	r, err := b.data.OpenColumn(c, b.file, nil, h5chunk.Options{Pool: b.pool})
+	r, err := b.data.OpenColumn(c, b.file, nil, chunk.Options{Pool: b.pool})
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package hdf5
 
 import (
 	"encoding/binary"
-	"fmt"
 	"io"
 	"os"
 
@@ -36,10 +35,14 @@ func (a *array) collect(parts [][]store.Column, k int) error {
 		c.buf = make([]byte, a.meta.Spec.RecordBytes())
 	}
 	for _, p := range parts {
+		var index store.RaggedIndex
+		if a.meta.Part == store.Offsets {
+			index = store.NewRaggedIndex(&p[k], &p[k-1])
+		}
 		for i, e := range p[k].Extents {
 			var err error
 			if a.meta.Part == store.Offsets {
-				err = c.offsets(e, p[k-1].Extents[i].Count)
+				err = c.offsets(e, &index.Extents[i])
 			} else {
 				err = c.rows(e, nil)
 			}
@@ -85,17 +88,22 @@ func (c *collecting) rows(e store.Extent, change func(piece []byte) ([]byte, err
 	return nil
 }
 
-// offsets copies an extent of offsets, whose values are so many rows, to count from the
-// first row of the column.
-func (c *collecting) offsets(e store.Extent, rows int64) error {
-	first, last := true, int64(0)
-	err := c.rows(e, func(piece []byte) ([]byte, error) {
+// offsets copies an extent of offsets, to count from the first row of the column.
+func (c *collecting) offsets(e store.Extent, x *store.RaggedExtent) error {
+	first := true
+	var w store.Walk
+	err := c.rows(e, func(piece []byte) (_ []byte, err error) {
 		for b := piece; len(b) > 0; b = b[8:] {
-			last = int64(binary.LittleEndian.Uint64(b))
-			if last < 0 || last > rows {
-				return nil, fmt.Errorf("%s: offset %d of %d rows: %w", e.Path, last, rows, store.ErrCorrupt)
+			offset := int64(binary.LittleEndian.Uint64(b))
+			if first && len(b) == len(piece) {
+				w, err = x.Walk(0, offset, offset)
+			} else {
+				_, err = w.Next(offset)
 			}
-			binary.LittleEndian.PutUint64(b, uint64(c.base+last))
+			if err != nil {
+				return nil, err
+			}
+			binary.LittleEndian.PutUint64(b, uint64(c.base+w.Row()))
 		}
 		if first && c.started {
 			piece = piece[8:] // it is the end of the extent before
@@ -103,9 +111,6 @@ func (c *collecting) offsets(e store.Extent, rows int64) error {
 		first, c.started = false, true
 		return piece, nil
 	})
-	if err == nil && last != rows {
-		err = fmt.Errorf("%s: offsets end at %d of %d rows: %w", e.Path, last, rows, store.ErrCorrupt)
-	}
-	c.base += rows
+	c.base += x.Rows
 	return err
 }

@@ -25,7 +25,7 @@ func newCollector(stage *store.Stage, schema store.Schema, opts Options) (w *col
 	w = &collector{stage: stage, opts: opts, keep: opts.Journal != nil}
 	o := store.BuildOptions{Splits: opts.Splits, Journal: opts.journal()}
 	if opts.Append {
-		if w.base, err = store.OpenHDF5(stage.Dest(), nil); err != nil {
+		if w.base, err = store.OpenHDF5(stage.Dest(), store.OpenOptions{}); err != nil {
 			return nil, err
 		}
 		if w.base.Manifest == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -128,11 +129,11 @@ func checkWhole(t *testing.T, name, path string, want damage.Content) *store.Dat
 	if got, err := damage.ContentOf(path); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: other records, error %v", name, err)
 	}
-	d, err := mmapds.Locate(path)
+	d, err := store.Open(path, store.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := mmapds.Verify(t.Context(), d, mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || !v.Identity || v.Bytes != d.Bytes() || len(v.Unchecked) > 0 {
+	if v, err := verify.Dataset(t.Context(), d, verify.Options{}); err != nil || v.Corruptions != 0 || !v.Identity || v.Bytes != d.Bytes() || len(v.Unchecked) > 0 {
 		t.Errorf("%s: %+v, error %v", name, v, err)
 	}
 	return d
@@ -447,13 +448,13 @@ func TestVerifyNamesChunk(t *testing.T) {
 		if err := os.WriteFile(badPath, bad, 0o666); err != nil {
 			t.Fatal(err)
 		}
-		d, err := mmapds.Locate(badPath)
+		d, err := store.Open(badPath, store.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		var damages []*mmapds.Damage
-		v, err := mmapds.Verify(t.Context(), d, mmapds.VerifyOptions{Damaged: func(d *mmapds.Damage) { damages = append(damages, d) }})
-		if err != nil || v.Damages != 1 || len(damages) != 1 {
+		var damages []*store.CorruptionError
+		v, err := verify.Dataset(t.Context(), d, verify.Options{Corrupt: func(d *store.CorruptionError) { damages = append(damages, d) }})
+		if err != nil || v.Corruptions != 1 || len(damages) != 1 {
 			t.Fatalf("%s: %+v, error %v", name, v, err)
 		}
 		x := damages[0]

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 )
 
 // What is written here is what mmapds maps and verifies, and a flipped bit is found.
@@ -29,11 +30,11 @@ func TestMapped(t *testing.T) {
 	if err := ds.Close(); err != nil {
 		t.Error(err)
 	}
-	located, err := mmapds.Locate(path)
+	located, err := store.Open(path, store.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if v, err := mmapds.Verify(t.Context(), located, mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || v.Bytes != int64(n*s.RecordBytes()) {
+	if v, err := verify.Dataset(t.Context(), located, verify.Options{}); err != nil || v.Corruptions != 0 || v.Bytes != int64(n*s.RecordBytes()) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	b := read(t, path)
@@ -41,10 +42,10 @@ func TestMapped(t *testing.T) {
 	if err := os.WriteFile(path+".bad", b, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if located, err = mmapds.Locate(path + ".bad"); err != nil {
+	if located, err = store.Open(path+".bad", store.OpenOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := mmapds.Verify(t.Context(), located, mmapds.VerifyOptions{}); err != nil || v.Damages != 1 {
+	if v, err := verify.Dataset(t.Context(), located, verify.Options{}); err != nil || v.Corruptions != 1 {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -122,8 +123,8 @@ func TestRaggedMapped(t *testing.T) {
 			t.Errorf("%s: other values: %v", f.Name, err)
 		}
 	}
-	v, err := mmapds.Verify(t.Context(), ds.Files(), mmapds.VerifyOptions{})
-	if err != nil || v.Damages != 0 || !v.Identity || v.Bytes != ds.Files().Bytes() {
+	v, err := verify.Dataset(t.Context(), ds.Files(), verify.Options{})
+	if err != nil || v.Corruptions != 0 || !v.Identity || v.Bytes != ds.Files().Bytes() {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
 )
 
 // seeds is where to write the compressed files that the tests of other packages damage:
@@ -29,7 +29,7 @@ func TestSeeds(t *testing.T) {
 		if err := os.Chmod(path, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		d, err := mmapds.Locate(path)
+		d, err := store.Open(path, store.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -99,7 +100,7 @@ func TestSplitsAndAppend(t *testing.T) {
 	}
 	defer after.Close()
 	checkRagged(t, after, order)
-	if v, err := mmapds.Verify(t.Context(), after.Files(), mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || !v.Identity {
+	if v, err := verify.Dataset(t.Context(), after.Files(), verify.Options{}); err != nil || v.Corruptions != 0 || !v.Identity {
 		t.Errorf("%+v, %v", v, err)
 	}
 	for _, name := range trainVal {
@@ -109,7 +110,7 @@ func TestSplitsAndAppend(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkRagged(t, part, inSplit(0, 1000, name))
-			if v, err := mmapds.Verify(t.Context(), part.Files(), mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || v.Identity {
+			if v, err := verify.Dataset(t.Context(), part.Files(), verify.Options{}); err != nil || v.Corruptions != 0 || v.Identity {
 				t.Errorf("%+v, %v", v, err)
 			}
 			if err := part.Close(); err != nil {
@@ -145,7 +146,7 @@ func TestAppendToFixed(t *testing.T) {
 			t.Errorf("%s: other values, %v", name, err)
 		}
 	}
-	if v, err := mmapds.Verify(t.Context(), ds.Files(), mmapds.VerifyOptions{}); err != nil || v.Damages != 0 || !v.Identity {
+	if v, err := verify.Dataset(t.Context(), ds.Files(), verify.Options{}); err != nil || v.Corruptions != 0 || !v.Identity {
 		t.Errorf("%+v, %v", v, err)
 	}
 	if _, err := Create(filepath.Join(dir, "none.h5"), s, Options{Append: true}); !errors.Is(err, fs.ErrNotExist) {

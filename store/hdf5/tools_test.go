@@ -63,7 +63,7 @@ with h5py.File(sys.argv[1], "w") as f:
 func TestDataInOtherFiles(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "OLD.h5")
 	h5test.Run(t, "-c", externalScript, old)
-	_, mapped := store.OpenHDF5(old, nil)
+	_, mapped := store.OpenHDF5(old, store.OpenOptions{})
 	_, err := mmapds.Open(old)
 	for _, err := range []error{mapped, err} {
 		if !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "; make a file that can be: h5repack -l CONTI OLD.h5 NEW.h5") {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/shell"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
 
@@ -83,7 +82,7 @@ func (p *place) ours() bool {
 }
 
 // locate finds the records.
-func (p *place) locate() (*store.Dataset, error) { return mmapds.Locate(p.path) }
+func (p *place) locate() (*store.Dataset, error) { return store.Open(p.path, store.OpenOptions{}) }
 
 // locateOrTree is locate, but an HDF5 file of other origin may have nothing to locate: then
 // the Dataset is nil and why says what keeps it from that.
@@ -98,7 +97,7 @@ func (p *place) locateOrTree() (d *store.Dataset, why, err error) {
 // locatePacked finds the records of an HDF5 file that package mmapds opens, but not in place;
 // nil if it does not.
 func (p *place) locatePacked() *store.Dataset {
-	d, err := store.OpenHDF5Packed(p.path, nil)
+	d, err := store.OpenHDF5(p.path, store.OpenOptions{Packed: true})
 	if err != nil {
 		return nil
 	}

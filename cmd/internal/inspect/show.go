@@ -7,7 +7,7 @@ import (
 	"image"
 	"strings"
 
-	"github.com/penstock/penstock/internal/decode"
+	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/moments"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"

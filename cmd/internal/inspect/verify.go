@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/view"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 )
 
 // Verification is what Verify found out.
@@ -148,9 +148,9 @@ func (v *Verification) blocks(ctx context.Context, d *store.Dataset, shardOf [][
 	if opts.Begin != nil {
 		opts.Begin(checkedBytes(d))
 	}
-	result, err := mmapds.Verify(ctx, d, mmapds.VerifyOptions{
+	result, err := verify.Dataset(ctx, d, verify.Options{
 		Workers: opts.Workers, Progress: opts.Progress,
-		Damaged: func(damage *mmapds.Damage) {
+		Corrupt: func(damage *store.CorruptionError) {
 			v.Damages = append(v.Damages, damageOf(d, damage, shardOf))
 		},
 	})
@@ -176,7 +176,7 @@ func checkedBytes(d *store.Dataset) (n int64) {
 	return n
 }
 
-func damageOf(d *store.Dataset, from *mmapds.Damage, shardOf [][]int) Damage {
+func damageOf(d *store.Dataset, from *store.CorruptionError, shardOf [][]int) Damage {
 	shard := from.Shard
 	if shardOf != nil {
 		shard = shardOf[d.Schema.Index(from.Field)][from.Shard]

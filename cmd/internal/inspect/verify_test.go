@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-func verify(t *testing.T, path string) *Verification {
+func verified(t *testing.T, path string) *Verification {
 	t.Helper()
 	v, err := Verify(context.Background(), path, VerifyOptions{Workers: 2})
 	if err != nil {
@@ -49,7 +49,7 @@ func TestVerifyNamesEveryFlippedByte(t *testing.T) {
 			for at := int64(7); at < f.Bytes; at += f.Bytes / 9 {
 				file := filepath.Join(path, f.Name)
 				rewrite(t, file, flip(int(at)))
-				v := verify(t, path)
+				v := verified(t, path)
 				rewrite(t, file, flip(int(at)))
 				if v.Whole || v.Err() == nil || len(v.Damages) != 1 {
 					t.Fatalf("%s byte %d: %+v", f.Name, at, v.Damages)
@@ -67,7 +67,7 @@ func TestVerifyNamesEveryFlippedByte(t *testing.T) {
 			}
 		}
 	}
-	if v := verify(t, path); !v.Whole {
+	if v := verified(t, path); !v.Whole {
 		t.Errorf("mended again: %+v", v)
 	}
 }
@@ -84,7 +84,7 @@ func TestVerifyGoesOnWithoutDamagedFiles(t *testing.T) {
 		}
 	}
 	var got []string
-	v := verify(t, path)
+	v := verified(t, path)
 	for _, d := range v.Damages {
 		got = append(got, d.String())
 	}
@@ -115,7 +115,7 @@ func TestVerifyTruncatedAnywhere(t *testing.T) {
 	}
 	for n := 0; n < len(whole); n += 1000 {
 		rewrite(t, file, func([]byte) []byte { return whole[:n] })
-		if v := verify(t, path); v.Whole || v.Damages[0].File != "images-00001.npy" || v.Damages[0].Offset != int64(n) {
+		if v := verified(t, path); v.Whole || v.Damages[0].File != "images-00001.npy" || v.Damages[0].Offset != int64(n) {
 			t.Errorf("cut at %d: %+v", n, v.Damages)
 		}
 	}
@@ -128,7 +128,7 @@ func TestVerifyNotesUnknownFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	v := verify(t, path)
+	v := verified(t, path)
 	if !v.Whole || len(v.Unknown) != 1 || v.Unknown[0] != "notes.txt" {
 		t.Errorf("%+v", v)
 	}
@@ -142,7 +142,7 @@ func TestVerifyNotesUnknownFiles(t *testing.T) {
 }
 
 func TestVerifyForeignHDF5SaysWhatItCannot(t *testing.T) {
-	v := verify(t, small("new-chunks"))
+	v := verified(t, small("new-chunks"))
 	if !v.Whole || v.Checksums != 0 || v.Chunks != 5 || len(v.Unchecked) != 2 {
 		t.Errorf("%+v", v)
 	}
@@ -166,7 +166,7 @@ func TestVerifyForeignChunks(t *testing.T) {
     f.create_dataset("sparse", (10**12, 4), "i4", chunks=(10, 4), compression="gzip")[5 * 10**11] = 7
     f["same"] = f["gzip"]
 `)
-	v := verify(t, path)
+	v := verified(t, path)
 	if !v.Whole || v.Chunks != 5+10+1 || !slices.Equal(v.Unchecked, []string{"/lzf: it has no checksums"}) {
 		t.Fatalf("%+v", v)
 	}
@@ -182,7 +182,7 @@ func TestVerifyForeignChunks(t *testing.T) {
 		b[at["sum"][9]+5] ^= 1
 		return b
 	})
-	v = verify(t, path)
+	v = verified(t, path)
 	var got []string
 	for _, d := range v.Damages {
 		got = append(got, fmt.Sprintf("%s %d-%d %v", d.Field, d.First, d.Last, d.Offset == at[d.Field][map[int64]int{0: 0, 30: 3, 40: 9}[d.First]]))
@@ -227,7 +227,7 @@ func TestVerifyForeignIndex(t *testing.T) {
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if v := verify(t, path); len(v.Damages) != 1 || v.Damages[0].Field != "fixed" || v.Damages[0].Offset != 463 || len(v.Unchecked) != 1 {
+	if v := verified(t, path); len(v.Damages) != 1 || v.Damages[0].Field != "fixed" || v.Damages[0].Offset != 463 || len(v.Unchecked) != 1 {
 		t.Errorf("%+v", v)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 )
 
 func TestCompressFlags(t *testing.T) {
@@ -58,7 +58,7 @@ func (n *told) Begin(what string, _ int64, _ string) { n.stages = append(n.stage
 
 func locate(t *testing.T, path string) *store.Dataset {
 	t.Helper()
-	d, err := mmapds.Locate(path)
+	d, err := store.Open(path, store.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,8 +142,8 @@ func TestRepack(t *testing.T) {
 	if s.Records != 80 || s.Storage["images"] == nil || s.Storage["images"].ChunkRows != 7 {
 		t.Errorf("%+v", s)
 	}
-	v, err := mmapds.Verify(t.Context(), locate(t, c.Dest), mmapds.VerifyOptions{})
-	if err != nil || v.Damages != 0 || !v.Identity {
+	v, err := verify.Dataset(t.Context(), locate(t, c.Dest), verify.Options{})
+	if err != nil || v.Corruptions != 0 || !v.Identity {
 		t.Errorf("%+v, %v", v, err)
 	}
 }

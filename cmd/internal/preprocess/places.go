@@ -54,7 +54,7 @@ func checkPlaces(c Config) error {
 func openManifest(path string) (*store.Manifest, error) {
 	open := store.OpenFlat
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
-		open = func(path string) (*store.Dataset, error) { return store.OpenHDF5(path, nil) }
+		open = func(path string) (*store.Dataset, error) { return store.OpenHDF5(path, store.OpenOptions{}) }
 	}
 	d, err := open(path)
 	switch {

@@ -77,6 +77,7 @@ func datasetColumn(d *store.Dataset, i int, f store.Field, readers packedReaders
 		return c
 	}
 	r := &ragged{values: d.Column(i, store.Values), offsets: d.Column(i, store.Offsets), size: f.RecordBytes(), files: files}
+	r.index = store.NewRaggedIndex(r.offsets, r.values)
 	r.packed = readers[r.values.Name]
 	c.open = func() (cursor, error) { return r.cursor(), nil }
 	c.at = r.at
@@ -103,10 +104,10 @@ type extentReader struct {
 	packed  *chunk.Reader // nil if the rows are stored as they are
 	path    string
 	file    io.ReadCloser
-	left    int64  // bytes of the open extent
-	sums    []byte // of its blocks, from the present one on; nil where there are none
-	crc     uint32 // of the present block so far
-	room    int64  // bytes that the present block still takes
+	left    int64           // bytes of the open extent
+	sums    store.Checksums // of its blocks, from the present one on; nil where there are none
+	crc     uint32          // of the present block so far
+	room    int64           // bytes that the present block still takes
 }
 
 // Read implements io.Reader.
@@ -142,8 +143,7 @@ func (r *extentReader) start() (err error) {
 		return nil
 	}
 	if e.SumsPath != "" {
-		r.sums = make([]byte, 4*store.Blocks(e.Count, r.size))
-		if err := readFile(e.SumsPath, r.sums, e.SumsOffset); err != nil {
+		if r.sums, err = e.LoadChecksums(r.size, readFile); err != nil {
 			return err
 		}
 	}
@@ -181,8 +181,8 @@ func (r *extentReader) check(b []byte) error {
 		if r.room > 0 {
 			return nil
 		}
-		if r.crc != binary.LittleEndian.Uint32(r.sums) {
-			return fmt.Errorf("%s is not what its checksum says: %w; inspect verify tells where", r.path, store.ErrCorrupt)
+		if err := r.sums.Compare(0, r.crc); err != nil {
+			return fmt.Errorf("%s is not what its checksum says: %w; inspect verify tells where", r.path, err)
 		}
 		r.sums, r.crc, r.room = r.sums[4:], 0, r.block()
 	}
@@ -202,6 +202,7 @@ func (r *extentReader) Close() error {
 // ragged is a field of records of any length.
 type ragged struct {
 	values, offsets *store.Column
+	index           store.RaggedIndex
 	size            int           // bytes of a row
 	packed          *chunk.Reader // of the values; nil if they are stored as they are
 	files           *openFiles
@@ -209,42 +210,29 @@ type ragged struct {
 
 // at appends record i to buf.
 func (g *ragged) at(i int64, buf []byte) ([]byte, error) {
-	k := g.extentOf(i)
-	values, offsets := g.values.Extents[k], g.offsets.Extents[k]
-	var b [16]byte
-	first := i - (offsets.First - int64(k)) // in the extent
-	if err := g.files.readAt(offsets.Path, b[:], offsets.Offset+8*first); err != nil {
+	k := g.index.Find(i)
+	e, offsets := &g.index.Extents[k], g.offsets.Extents[k]
+	var b [24]byte
+	err := g.files.readAt(offsets.Path, b[:8], offsets.Offset)
+	if err == nil {
+		err = g.files.readAt(offsets.Path, b[8:], offsets.Offset+8*(i-e.First))
+	}
+	if err != nil {
 		return buf, err
 	}
-	var begin [8]byte
-	if err := g.files.readAt(offsets.Path, begin[:], offsets.Offset); err != nil {
+	word := func(k int) int64 { return int64(binary.LittleEndian.Uint64(b[8*k:])) }
+	w, err := e.Walk(i-e.First, word(0), word(1))
+	if err != nil {
 		return buf, err
 	}
-	base := int64(binary.LittleEndian.Uint64(begin[:]))
-	from, to := int64(binary.LittleEndian.Uint64(b[:]))-base, int64(binary.LittleEndian.Uint64(b[8:]))-base
-	if err := checkRun(from, to, values.Count); err != nil {
+	row := w.Row()
+	rows, err := w.Next(word(2))
+	if err != nil {
 		return buf, err
 	}
-	n := int(to-from) * g.size
+	n := int(rows) * g.size
 	buf = slices.Grow(buf, n)[:n]
-	return buf, readRows(g.packed, g.files, values, from, g.size, buf)
-}
-
-// extentOf returns the number of the extents that record i lies in. Extent k of the offsets
-// has one more of them than records, so record i is offset i+k.
-func (g *ragged) extentOf(i int64) int {
-	k := 0
-	for k+1 < len(g.offsets.Extents) && i+int64(k)+1 >= g.offsets.Extents[k+1].First {
-		k++
-	}
-	return k
-}
-
-func checkRun(from, to, count int64) error {
-	if from < 0 || to < from || to > count {
-		return fmt.Errorf("a record has rows [%d, %d) of %d: %w", from, to, count, store.ErrCorrupt)
-	}
-	return nil
+	return buf, readRows(g.packed, g.files, g.values.Extents[k], row, g.size, buf)
 }
 
 func (g *ragged) cursor() cursor {
@@ -261,38 +249,38 @@ type raggedCursor struct {
 	values, offsets *extentReader
 	extent          int   // that comes next
 	left            int64 // records of the present extent
-	rows            int64 // values of the present extent that are not read
-	last            int64 // the offset that was read last
+	walk            store.Walk
 }
 
 func (c *raggedCursor) next() ([]byte, error) {
 	for c.left == 0 {
-		if c.rows != 0 {
-			return nil, fmt.Errorf("%d values belong to no record: %w", c.rows, store.ErrCorrupt)
-		}
-		if c.extent == len(c.ragged.offsets.Extents) {
+		if c.extent == len(c.index.Extents) {
 			return nil, io.EOF
 		}
-		c.left, c.rows = c.ragged.offsets.Extents[c.extent].Count-1, c.ragged.values.Extents[c.extent].Count
-		c.extent++
-		var err error
-		if c.last, err = c.offset(); err != nil {
+		e := &c.index.Extents[c.extent]
+		first, err := c.offset()
+		if err == nil {
+			c.walk, err = e.Walk(0, first, first)
+		}
+		if err != nil {
 			return nil, err
 		}
+		c.left = e.Count
+		c.extent++
 	}
-	to, err := c.offset()
+	end, err := c.offset()
 	if err != nil {
 		return nil, err
 	}
-	n := to - c.last
-	if err := checkRun(0, n, c.rows); err != nil {
+	rows, err := c.walk.Next(end)
+	if err != nil {
 		return nil, err
 	}
-	b := make([]byte, n*int64(c.size))
+	b := make([]byte, rows*int64(c.size))
 	if _, err := io.ReadFull(c.values, b); err != nil {
 		return nil, err
 	}
-	c.left, c.rows, c.last = c.left-1, c.rows-n, to
+	c.left--
 	return b, nil
 }
 

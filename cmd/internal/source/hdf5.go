@@ -21,7 +21,12 @@ func openHDF5(_ context.Context, path string, _ Options, wanted []Wanted) (Sourc
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, withoutPath(err))
 	}
-	if d, err := ownHDF5(path, f); d != nil || err != nil {
+	file, err := hdf5Metadata(f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	if d, err := ownHDF5(path, file); d != nil || err != nil {
 		f.Close()
 		if err != nil {
 			return nil, err
@@ -29,7 +34,7 @@ func openHDF5(_ context.Context, path string, _ Options, wanted []Wanted) (Sourc
 		return newDataset(d, wanted)
 	}
 	pool := chunk.NewPool(0)
-	columns, bad, err := hdf5Columns(f, pool, wanted)
+	columns, bad, err := hdf5Columns(f, file, pool, wanted)
 	if err != nil {
 		pool.Close()
 		f.Close()
@@ -42,14 +47,18 @@ func openHDF5(_ context.Context, path string, _ Options, wanted []Wanted) (Sourc
 	return s, err
 }
 
-// ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view
-// of one is an error, which says where the dataset is.
-func ownHDF5(path string, f vfs.File) (*store.Dataset, error) {
+func hdf5Metadata(f vfs.File) (*meta.File, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return nil, nil // who reads it next has the error
+		return nil, withoutPath(err)
 	}
-	d, err := store.ReadHDF5(path, f, info.Size())
+	return meta.Open(f, info.Size())
+}
+
+// ownHDF5 returns the dataset of this module that a file holds, nil if it holds none. A view
+// of one is an error, which says where the dataset is.
+func ownHDF5(path string, file *meta.File) (*store.Dataset, error) {
+	d, err := store.ReadHDF5(path, file, store.OpenOptions{})
 	if errors.Is(err, store.ErrView) {
 		return nil, err
 	}
@@ -67,15 +76,7 @@ func (c closer) Close() error { c(); return nil }
 // hdf5Columns returns the datasets that are wanted, by default all that make a field, and
 // those that make none. One that would make a field, but is not read, is an error then: it is what
 // people would miss.
-func hdf5Columns(f vfs.File, pool *chunk.Pool, wanted []Wanted) (columns []column, bad misfits, err error) {
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, withoutPath(err)
-	}
-	file, err := meta.Open(f, info.Size())
-	if err != nil {
-		return nil, nil, err
-	}
+func hdf5Columns(f vfs.File, file *meta.File, pool *chunk.Pool, wanted []Wanted) (columns []column, bad misfits, err error) {
 	var unread misfits
 	for _, d := range file.Datasets() {
 		c, err := hdf5Column(f, d, pool)

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/penstock/penstock/internal/h5chunk"
-	"github.com/penstock/penstock/internal/vfs"
+	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/store"
 )
 
@@ -43,13 +43,13 @@ func closeEach(closers []io.Closer) (err error) {
 	return err
 }
 
-func (p packedReaders) open(d *store.Dataset, f vfs.File, pool *h5chunk.Pool) (err error) {
+func (p packedReaders) open(d *store.Dataset, f vfs.File, pool *chunk.Pool) (err error) {
 	for i := range d.Columns {
 		c := &d.Columns[i]
 		if !c.Packed {
 			continue
 		}
-		if p[c.Name], err = d.OpenColumn(c, f, nil, h5chunk.Options{Pool: pool}); err != nil {
+		if p[c.Name], err = d.OpenColumn(c, f, nil, chunk.Options{Pool: pool}); err != nil {
 			return err
 		}
 	}

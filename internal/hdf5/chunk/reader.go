@@ -283,6 +283,12 @@ func (r *Reader) find(place int64) (s stored, ok bool) {
 	return stored{place, c.Offset, c.Size, c.Mask}, true
 }
 
+// Offset returns where the chunk of a record lies in the file; 0 if it was never written.
+func (r *Reader) Offset(record int64) (at int64) {
+	r.Stored(record, record+1, func(offset, _ int64) { at = offset })
+	return at
+}
+
 // Stored calls f with where the bytes lie that Records(a, b) would read; records must exist.
 func (r *Reader) Stored(a, b int64, f func(offset, size int64)) {
 	g := &r.grid

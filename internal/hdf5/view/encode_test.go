@@ -277,8 +277,8 @@ func TestRefusal(t *testing.T) {
 			if err := os.WriteFile(path, data, 0o666); err != nil {
 				t.Fatal(err)
 			}
-			for name, open := range map[string]func(string, []string) (*store.Dataset, error){"mapped": store.OpenHDF5, "packed": store.OpenHDF5Packed} {
-				_, err := open(path, nil)
+			for name, opts := range map[string]store.OpenOptions{"mapped": {}, "packed": {Packed: true}} {
+				_, err := store.OpenHDF5(path, opts)
 				if !errors.Is(err, store.ErrView) || !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "open the dataset instead: "+d.Path) {
 					t.Errorf("%s, absolute %v, in %s: %v", name, absolute, folder, err)
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -92,7 +93,7 @@ type verdict string
 
 const (
 	opening  verdict = "open"   // refuses it
-	verify   verdict = "verify" // finds it
+	verified verdict = "verify" // finds it
 	harmless verdict = "harmless"
 	missed   verdict = "missed"
 )
@@ -109,18 +110,18 @@ func (x *Trials) Judge(t *testing.T, path, done string) {
 
 func (x *Trials) judge(t *testing.T, path string) (verdict, error) {
 	t.Helper()
-	d, err := mmapds.Locate(path)
+	d, err := store.Open(path, store.OpenOptions{})
 	if err != nil {
 		return opening, nil
 	}
-	v, err := mmapds.Verify(t.Context(), d, mmapds.VerifyOptions{})
+	v, err := verify.Dataset(t.Context(), d, verify.Options{})
 	if err != nil {
 		t.Fatalf("Verify could not go on: %v", err)
 	}
 	got, err := ContentOf(path) // must not fault, whatever Verify says
 	switch {
-	case v.Damages > 0 || x.Unchecked && len(v.Unchecked) > 0:
-		return verify, nil
+	case v.Corruptions > 0 || x.Unchecked && len(v.Unchecked) > 0:
+		return verified, nil
 	case err != nil || !reflect.DeepEqual(got, x.want):
 		return missed, err
 	}
@@ -132,7 +133,7 @@ func (x *Trials) judge(t *testing.T, path string) (verdict, error) {
 func (x *Trials) End(t *testing.T) {
 	t.Helper()
 	t.Logf("%v", x.counts)
-	if x.counts[opening] == 0 || x.counts[verify] == 0 {
+	if x.counts[opening] == 0 || x.counts[verified] == 0 {
 		t.Errorf("not all kinds of damage were tried: %v", x.counts)
 	}
 }

@@ -1,34 +1,36 @@
-package mmapds_test
+package verify_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
 
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
+	"github.com/penstock/penstock/tensor"
 )
 
-func verify(t *testing.T, path string) (mmapds.Verified, []*mmapds.Damage) {
+func verified(t *testing.T, path string) (verify.Result, []*store.CorruptionError) {
 	t.Helper()
-	d, err := mmapds.Locate(path)
+	d, err := store.Open(path, store.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var damages []*mmapds.Damage
+	var damages []*store.CorruptionError
 	var told atomic.Int64
-	v, err := mmapds.Verify(context.Background(), d, mmapds.VerifyOptions{
+	v, err := verify.Dataset(context.Background(), d, verify.Options{
 		Workers:  3,
 		Progress: func(n int64) { told.Add(n) },
-		Damaged:  func(d *mmapds.Damage) { damages = append(damages, d) },
+		Corrupt:  func(d *store.CorruptionError) { damages = append(damages, d) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told.Load() != v.Bytes || v.Damages != int64(len(damages)) {
+	if told.Load() != v.Bytes || v.Corruptions != int64(len(damages)) {
 		t.Errorf("told of %d bytes and %d damages, result %+v", told.Load(), len(damages), v)
 	}
 	return v, damages
@@ -49,16 +51,49 @@ func flip(t *testing.T, path string, at int64) {
 	}
 }
 
-// cut makes a file of a dataset shorter.
-func cut(t *testing.T, path string, size int64) {
+func schema() store.Schema {
+	images := store.NewField("images", tensor.Uint8, 3, 20, 30)
+	images.Layout = store.CHW
+	return store.Schema{Fields: []store.Field{images, store.NewField("weights", tensor.Float32, 8), store.NewField("labels", tensor.Int64)}}
+}
+
+// write writes n records to a new dataset, in shards of 512, and returns its path.
+func write(t testing.TB, s store.Schema, n int, fill func(i int, r *store.Record)) string {
 	t.Helper()
-	if err := errors.Join(os.Chmod(path, 0o666), os.Truncate(path, size)); err != nil {
+	dest := filepath.Join(t.TempDir(), "ds")
+	w, err := store.CreateFlat(dest, s, store.FlatOptions{ShardBytes: 1})
+	if err != nil {
 		t.Fatal(err)
 	}
+	defer w.Close()
+	for i := range n {
+		r := store.NewRecord(s)
+		fill(i, r)
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	return dest
+}
+
+// build writes n records of images, weights and labels.
+func build(t testing.TB, n int) string {
+	t.Helper()
+	return write(t, schema(), n, func(i int, r *store.Record) {
+		for _, v := range r.Values[:2] {
+			for k := range v {
+				v[k] = byte(i*31+k*7) % 64 // no NaNs
+			}
+		}
+		binary.LittleEndian.PutUint64(r.Values[2], uint64(i))
+	})
 }
 
 func TestVerifyWholeDataset(t *testing.T) {
-	v, damages := verify(t, build(t, 1100))
+	v, damages := verified(t, build(t, 1100))
 	if want := int64(1100 * (1800 + 32 + 8)); v.Bytes != want || len(damages) != 0 || len(v.Unchecked) != 0 {
 		t.Errorf("%+v, want %d bytes; %v", v, want, damages)
 	}
@@ -80,7 +115,7 @@ func TestVerifyFindsEveryFlippedByte(t *testing.T) {
 	} {
 		path := build(t, 1100)
 		flip(t, filepath.Join(path, c.file), c.at)
-		_, damages := verify(t, path)
+		_, damages := verified(t, path)
 		if len(damages) != 1 {
 			t.Errorf("%s: %d damages: %v", c.file, len(damages), damages)
 			continue
@@ -95,19 +130,19 @@ func TestVerifyFindsEveryFlippedByte(t *testing.T) {
 func TestVerifyTellsDamagedChecksums(t *testing.T) {
 	path := build(t, 10)
 	flip(t, filepath.Join(path, "labels-00000.crc.npy"), 4096)
-	if _, damages := verify(t, path); len(damages) != 2 {
+	if _, damages := verified(t, path); len(damages) != 2 {
 		t.Errorf("want the file and the block: %v", damages)
 	}
 }
 
 func TestVerifyStops(t *testing.T) {
-	d, err := mmapds.Locate(build(t, 600))
+	d, err := store.Open(build(t, 600), store.OpenOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := mmapds.Verify(ctx, d, mmapds.VerifyOptions{}); !errors.Is(err, context.Canceled) {
+	if _, err := verify.Dataset(ctx, d, verify.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

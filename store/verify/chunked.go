@@ -1,13 +1,11 @@
-package mmapds
+package verify
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"os"
 
-	"github.com/penstock/penstock/internal/h5chunk"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/store"
 )
 
@@ -22,7 +20,7 @@ func (v *verifier) openPacked(c *store.Column) (*chunk.Reader, error) {
 	if v.pool == nil {
 		v.pool = chunk.NewPool(v.opts.Workers)
 	}
-	return v.data.OpenColumn(c, f, nil, h5chunk.Options{Pool: v.pool})
+	return v.data.OpenColumn(c, f, nil, chunk.Options{Pool: v.pool})
 }
 
 func (v *verifier) closePacked() {
@@ -44,9 +42,9 @@ func chunkBlocks(r *chunk.Reader, per int64) int64 {
 }
 
 // read fills b with rows of the job's extent from a row on.
-func (j *verifyJob) read(b []byte, row int64) error {
+func (j *job) read(b []byte, row int64) error {
 	if j.packed == nil {
-		return readAt(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
+		return store.ReadFile(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
 	}
 	first := j.extent.Row + row
 	return store.MarkHDF5(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
@@ -54,19 +52,19 @@ func (j *verifyJob) read(b []byte, row int64) error {
 
 // offset returns where a row of the job's extent lies; of a packed column, where the chunk does
 // that err is of, or that has the row.
-func (j *verifyJob) offset(row int64, err error) int64 {
+func (j *job) offset(row int64, err error) int64 {
 	if bad := (*chunk.Error)(nil); errors.As(err, &bad) {
 		return bad.Offset
 	}
 	if j.packed != nil {
-		return chunkOffset(j.packed, j.extent.Row+row)
+		return j.packed.Offset(j.extent.Row + row)
 	}
 	return j.extent.Offset + row*int64(j.column.Spec.RecordBytes())
 }
 
 // localize finds out which rows of a job, whose column is packed, cannot be made or are not
 // what they were. Blocks that have the same fault are one damage.
-func (v *verifier) localize(j *verifyJob, payload []byte) {
+func (v *verifier) localize(j *job, payload []byte) {
 	size := int64(j.column.Spec.RecordBytes())
 	per := store.BlockRecords(int(size))
 	from, to := j.rows()
@@ -97,16 +95,13 @@ type fault struct {
 }
 
 // blockFault says what is wrong with the block that begins at a row.
-func (v *verifier) blockFault(j *verifyJob, rows []byte, row int64) error {
+func (v *verifier) blockFault(j *job, rows []byte, row int64) error {
 	if err := j.read(rows, row); err != nil {
 		return err
 	}
-	var sum [4]byte
-	if err := readAt(j.extent.SumsPath, sum[:], j.extent.SumsOffset+4*(row/store.BlockRecords(j.column.Spec.RecordBytes()))); err != nil {
+	sums, err := j.extent.ReadChecksums(row/store.BlockRecords(j.column.Spec.RecordBytes()), 1, store.ReadFile)
+	if err != nil {
 		return err
 	}
-	if got, want := store.CRC32C(rows), binary.LittleEndian.Uint32(sum[:]); got != want {
-		return fmt.Errorf("CRC32C is %08x, was %08x when it was written: %w", got, want, store.ErrCorrupt)
-	}
-	return nil
+	return sums.Compare(0, store.CRC32C(rows))
 }

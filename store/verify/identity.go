@@ -1,4 +1,4 @@
-package mmapds
+package verify
 
 import (
 	"crypto/sha256"
@@ -74,7 +74,7 @@ func (id *identity) fail() {
 }
 
 // add takes the records of a job.
-func (id *identity) add(j *verifyJob) {
+func (id *identity) add(j *job) {
 	if id == nil || id.failed || j.column.Part == store.Offsets {
 		return
 	}
@@ -137,15 +137,15 @@ func (v *verifier) checkIdentity() {
 	if got == id.manifest.ID {
 		return
 	}
-	v.result.Damages++
-	if v.opts.Damaged != nil {
-		v.opts.Damaged(&Damage{Path: v.data.Path, Last: v.data.Records - 1,
+	v.result.Corruptions++
+	if v.opts.Corrupt != nil {
+		v.opts.Corrupt(&store.CorruptionError{Path: v.data.Path, Last: v.data.Records - 1,
 			Err: fmt.Errorf("its records have the id %s, but its manifest says %s: they do not belong together: %w", got, id.manifest.ID, store.ErrCorrupt)})
 	}
 }
 
 // digestRecords computes the checksums of the records, or their parts, in the payload.
-func (j *verifyJob) digestRecords(payload []byte) {
+func (j *job) digestRecords(payload []byte) {
 	size := int64(j.column.Spec.RecordBytes())
 	switch j.column.Part {
 	case store.Offsets:

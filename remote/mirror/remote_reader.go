@@ -12,10 +12,10 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// farFile is an object as an io.ReaderAt, of which all that was read is in the mirror's file: it is
+// remoteReader is an object as an io.ReaderAt, of which all that was read is in the mirror's file: it is
 // read from there, and stays.
-type farFile struct {
-	d    *Dataset
+type remoteReader struct {
+	d    *cache
 	ctx  context.Context
 	o    remote.Object
 	file *os.File
@@ -31,7 +31,7 @@ const (
 )
 
 // ReadAt reads as io.ReaderAt says.
-func (f *farFile) ReadAt(p []byte, off int64) (int, error) {
+func (f *remoteReader) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 || off >= f.o.Size {
 		return 0, io.EOF
 	}
@@ -49,7 +49,7 @@ func (f *farFile) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // Foretell fetches what will be read. What fails here fails again when it is read.
-func (f *farFile) Foretell(parts []meta.Extent) {
+func (f *remoteReader) Foretell(parts []meta.Extent) {
 	list := make([]part, len(parts))
 	for i, e := range parts {
 		list[i] = part{e.Offset, e.Size}
@@ -60,7 +60,7 @@ func (f *farFile) Foretell(parts []meta.Extent) {
 }
 
 // fetch fetches what is missing of tidy parts, many at a time. The caller holds mu.
-func (f *farFile) fetch(list []part) error {
+func (f *remoteReader) fetch(list []part) error {
 	list = pieces(tidy(minus(list, f.have), gapBytes), bookPiece)
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	defer cancel(nil)
@@ -90,13 +90,13 @@ func (f *farFile) fetch(list []part) error {
 	return nil
 }
 
-func (f *farFile) fetchPart(ctx context.Context, p part) error {
+func (f *remoteReader) fetchPart(ctx context.Context, p part) error {
 	buf := borrow(p.n)
 	defer giveBack(buf)
 	if err := f.d.client.ReadAt(ctx, f.o, p.off, *buf); err != nil {
 		return err
 	}
-	err := f.d.keeper.room(f.d, p.n)
+	err := f.d.evictor.room(f.d, p.n)
 	if err == nil {
 		_, err = f.file.WriteAt(*buf, p.off)
 	}

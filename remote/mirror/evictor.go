@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// keeper keeps all mirrors of a cache folder within their bound: mirrors that nobody has open
+// evictor keeps all mirrors of a cache folder within their bound: mirrors that nobody has open
 // go first, those unused for longest before others; then the segments of the own mirror that
 // were not used for longest. What a process uses is never taken.
-type keeper struct {
+type evictor struct {
 	dir, own string
 	limit    int64
 
@@ -29,8 +29,8 @@ var errNoRoom = errors.New("all that CacheBytes allows is in use")
 
 var mirrorName = regexp.MustCompile(`^[0-9a-f]{32}$`)
 
-func newKeeper(dir, own string, limit int64) *keeper {
-	k := &keeper{dir: dir, own: own, limit: limit}
+func newEvictor(dir, own string, limit int64) *evictor {
+	k := &evictor{dir: dir, own: own, limit: limit}
 	k.look()
 	if limit == 0 {
 		free, err := freeBytes(dir)
@@ -43,7 +43,7 @@ func newKeeper(dir, own string, limit int64) *keeper {
 }
 
 // look measures all mirrors.
-func (k *keeper) look() {
+func (k *evictor) look() {
 	began := time.Now()
 	k.used = 0
 	for _, name := range k.mirrors() {
@@ -53,7 +53,7 @@ func (k *keeper) look() {
 	k.looking = k.looked.Sub(began)
 }
 
-func (k *keeper) mirrors() (names []string) {
+func (k *evictor) mirrors() (names []string) {
 	list, err := os.ReadDir(k.dir)
 	if err != nil {
 		return nil
@@ -80,7 +80,7 @@ func folderBytes(dir string) (n int64) {
 }
 
 // room sees to it that n more bytes are within the bound.
-func (k *keeper) room(d *Dataset, n int64) error {
+func (k *evictor) room(d *cache, n int64) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for range 2 { // what was counted is more than there is, where pages were counted twice
@@ -99,14 +99,14 @@ func (k *keeper) room(d *Dataset, n int64) error {
 }
 
 // free takes out at least n bytes, and reports whether it could.
-func (k *keeper) free(d *Dataset, n int64) bool {
+func (k *evictor) free(d *cache, n int64) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.evict(d, n) >= n
 }
 
 // evict takes out n bytes and a little more, and returns how many it were.
-func (k *keeper) evict(d *Dataset, n int64) (freed int64) {
+func (k *evictor) evict(d *cache, n int64) (freed int64) {
 	n += min(k.limit/64, 64<<20)
 	for _, name := range k.idle() {
 		if freed >= n {
@@ -123,7 +123,7 @@ func (k *keeper) evict(d *Dataset, n int64) (freed int64) {
 }
 
 // idle returns the other mirrors, those that were not open for longest first.
-func (k *keeper) idle() []string {
+func (k *evictor) idle() []string {
 	type mirror struct {
 		name string
 		last time.Time
@@ -163,7 +163,7 @@ func removeIdle(dir string) int64 {
 }
 
 // evict takes segments out of the own mirror, those that were not used for longest first.
-func (d *Dataset) evict(n int64) (freed int64) {
+func (d *cache) evict(n int64) (freed int64) {
 	var list []int64
 	for s := range d.grid.segments {
 		if x, from, to := d.segment(s); !x.books && d.anyThere(x, from, to) {
@@ -181,14 +181,14 @@ func (d *Dataset) evict(n int64) (freed int64) {
 }
 
 // segment returns the blocks of a segment.
-func (d *Dataset) segment(s int64) (x *extent, from, to int64) {
+func (d *cache) segment(s int64) (x *extent, from, to int64) {
 	list := d.grid.extents
 	x = list[sort.Search(len(list), func(i int) bool { return list[i].segment+list[i].segments > s })]
 	from = (s - x.segment) * x.perSeg
 	return x, from, min(from+x.perSeg, x.count)
 }
 
-func (d *Dataset) anyThere(x *extent, from, to int64) bool {
+func (d *cache) anyThere(x *extent, from, to int64) bool {
 	for b := from; b < to; b++ {
 		if d.state.has(x.base + b) {
 			return true
@@ -199,7 +199,7 @@ func (d *Dataset) anyThere(x *extent, from, to int64) bool {
 
 // evictSegment takes one out, if nobody uses it: first the bits, then, if still nobody does,
 // the bytes. A process that begins to use it in between sees the one or is seen.
-func (d *Dataset) evictSegment(s int64) (freed int64) {
+func (d *cache) evictSegment(s int64) (freed int64) {
 	x, from, to := d.segment(s)
 	lock := lockBlocks + x.base + from
 	if !d.state.lock.try(lock, to-from) {
@@ -218,7 +218,7 @@ func (d *Dataset) evictSegment(s int64) (freed int64) {
 // empty takes all blocks of a segment out, unless another process uses one. The disk gets back whole
 // pages: so what lies between those that are there is given back with them, as pages that are left
 // of blocks which went before.
-func (d *Dataset) empty(f *os.File, x *extent, from, to, segment int64) (freed int64) {
+func (d *cache) empty(f *os.File, x *extent, from, to, segment int64) (freed int64) {
 	var was []int64
 	for b := from; b < to; b++ {
 		if d.state.has(x.base + b) {

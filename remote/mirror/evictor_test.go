@@ -18,8 +18,8 @@ func TestEvictionLeavesNoPages(t *testing.T) {
 	}
 	image := filepath.Join(d.Dir(), "images-00000.npy")
 	before, page := diskUse(t, image), int64(os.Getpagesize())
-	if freed := d.evict(1 << 40); freed < before-4*page || d.counts.held.Load() > 0 {
-		t.Errorf("%d bytes were freed of %d; %d blocks were held in memory", freed, before, d.counts.held.Load())
+	if freed := d.cache.evict(1 << 40); freed < before-4*page || d.cache.counts.held.Load() > 0 {
+		t.Errorf("%d bytes were freed of %d; %d blocks were held in memory", freed, before, d.cache.counts.held.Load())
 	}
 	if after := diskUse(t, image); before < 75*4900 || after > 4*page {
 		t.Errorf("%d bytes on disk, %d after all was taken out", before, after)

@@ -1,10 +1,10 @@
-package mmapds_test
+package verify_test
 
 import (
 	"testing"
 
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -17,19 +17,23 @@ func BenchmarkVerify(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			s := store.Schema{Fields: []store.Field{field}}
-			r := store.NewRecord(s)
+			size := len(store.NewRecord(s).Values[0])
 			if field.Ragged {
-				r.Values[0] = make([]byte, 2000)
+				size = 2000
 			}
-			path := write(b, s, store.FlatOptions{}, total/len(r.Values[0]), func(int) *store.Record { return r })
-			d, err := mmapds.Locate(path)
+			path := write(b, s, total/size, func(_ int, r *store.Record) {
+				if field.Ragged {
+					r.Values[0] = make([]byte, size)
+				}
+			})
+			d, err := store.Open(path, store.OpenOptions{})
 			if err != nil {
 				b.Fatal(err)
 			}
 			b.SetBytes(d.Bytes())
 			b.ReportAllocs()
 			for b.Loop() {
-				if v, err := mmapds.Verify(b.Context(), d, mmapds.VerifyOptions{}); err != nil || v.Damages > 0 || !v.Identity {
+				if v, err := verify.Dataset(b.Context(), d, verify.Options{}); err != nil || v.Corruptions > 0 || !v.Identity {
 					b.Fatal(v, err)
 				}
 			}

@@ -25,7 +25,7 @@ func isBooks(path string) bool { return strings.HasPrefix(path, "/penstock/") }
 
 // bookkeeping makes the file of a mirror, as long as the object, with all of it but the payloads,
 // and returns what these are.
-func (d *Dataset) bookkeeping(ctx context.Context, o remote.Object) (*contents, error) {
+func (d *cache) bookkeeping(ctx context.Context, o remote.Object) (*contents, error) {
 	state, err := d.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -43,11 +43,11 @@ func (d *Dataset) bookkeeping(ctx context.Context, o remote.Object) (*contents, 
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	d.file = file
 	if d.hasBooks(file, o.Size) {
 		return d.contents(file, o.Size)
 	}
-	c, err := d.fetchBooks(&farFile{d: d, ctx: ctx, o: o, file: file})
+	c, err := d.fetchBooks(&remoteReader{d: d, ctx: ctx, o: o, file: file})
 	if !isNoRoom(err) || lock.held(lockUsers, maxUsers) {
 		return c, err
 	}
@@ -55,12 +55,12 @@ func (d *Dataset) bookkeeping(ctx context.Context, o remote.Object) (*contents, 
 	if err := errors.Join(state.Truncate(0), file.Truncate(0), file.Truncate(o.Size)); err != nil {
 		return nil, err
 	}
-	d.keeper.look()
-	return d.fetchBooks(&farFile{d: d, ctx: ctx, o: o, file: file})
+	d.evictor.look()
+	return d.fetchBooks(&remoteReader{d: d, ctx: ctx, o: o, file: file})
 }
 
 // hasBooks reports whether what an earlier process fetched is there, and is what it was.
-func (d *Dataset) hasBooks(file *os.File, size int64) bool {
+func (d *cache) hasBooks(file *os.File, size int64) bool {
 	text, err := d.readAll(booksName, maxBooks)
 	if err != nil {
 		return false
@@ -79,7 +79,7 @@ func (d *Dataset) hasBooks(file *os.File, size int64) bool {
 }
 
 // fetchBooks fetches all but the payloads.
-func (d *Dataset) fetchBooks(far *farFile) (*contents, error) {
+func (d *cache) fetchBooks(far *remoteReader) (*contents, error) {
 	c, err := d.contents(far, far.o.Size)
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func sumBooks(file *os.File, books []part) (string, error) {
 }
 
 // stretch gives a file its length, and leaves what it has: another process may have it mapped.
-func (d *Dataset) stretch(name string, size int64) error {
+func (d *cache) stretch(name string, size int64) error {
 	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

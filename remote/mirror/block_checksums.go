@@ -18,7 +18,7 @@ const arrivedName = "arrived"
 func (x *extent) foreign() bool { return x.SumsPath == "" && !x.books }
 
 // makeArrived makes the file, without content, if it is needed; what it has stays.
-func (d *Dataset) makeArrived() error {
+func (d *cache) makeArrived() error {
 	for _, x := range d.grid.extents {
 		if x.foreign() {
 			return d.stretch(arrivedName, 4*d.grid.blocks)
@@ -29,7 +29,7 @@ func (d *Dataset) makeArrived() error {
 
 // sum returns the checksum that a block in the mirror must have; known is false where there is
 // none.
-func (d *Dataset) sum(ctx context.Context, x *extent, block int64) (want uint32, known bool, err error) {
+func (d *cache) sum(ctx context.Context, x *extent, block int64) (want uint32, known bool, err error) {
 	if x.foreign() {
 		f, err := d.root.Open(arrivedName)
 		if err != nil {
@@ -47,11 +47,11 @@ func (d *Dataset) sum(ctx context.Context, x *extent, block int64) (want uint32,
 	if err != nil || sums == nil {
 		return 0, false, err
 	}
-	return sums[block], true, nil
+	return sums.Of(block), true, nil
 }
 
 // noteArrived notes the checksums of blocks that came.
-func (d *Dataset) noteArrived(x *extent, from, to int64, data []byte) error {
+func (d *cache) noteArrived(x *extent, from, to int64, data []byte) error {
 	if !x.foreign() {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (d *Dataset) noteArrived(x *extent, from, to int64, data []byte) error {
 }
 
 // writeArrived writes the checksums of blocks from one on.
-func (d *Dataset) writeArrived(x *extent, from int64, crcs ...uint32) error {
+func (d *cache) writeArrived(x *extent, from int64, crcs ...uint32) error {
 	if !x.foreign() {
 		return nil
 	}

@@ -1,0 +1,117 @@
+package mirror
+
+import (
+	"context"
+	"sync"
+
+	"github.com/penstock/penstock/mmapds"
+)
+
+var (
+	_ mmapds.Pager = (*cache)(nil)
+	_ mmapds.Held  = (*use)(nil)
+)
+
+// Complete implements mmapds.Pager.
+func (d *cache) Complete() bool { return d.whole.Load() }
+
+// Stays implements mmapds.Pager: where blocks are taken out of the mirror to make room for others, or
+// had no room there, none does.
+func (d *cache) Stays() bool { return d.fits && !d.memory.active() }
+
+// Ensure implements mmapds.Pager.
+func (d *cache) Ensure(ctx context.Context, need []mmapds.Range, soon func() []mmapds.Range) (mmapds.Held, error) {
+	var along func() []blocks
+	if soon != nil && d.fits {
+		along = func() []blocks { return d.grid.blocksIn(soon()) }
+	}
+	u, err := d.ensureAlong(ctx, d.grid.blocksIn(need), along)
+	if err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// Prefetch implements mmapds.Pager: where much is asked for already, it does nothing.
+func (d *cache) Prefetch(need []mmapds.Range) {
+	d.engine.ahead(d.fetches.ctx, d.grid.blocksIn(need), false)
+}
+
+// ReadAt implements mmapds.Pager.
+func (d *cache) ReadAt(path string, p []byte, off int64) error {
+	f := d.file
+	if path != d.path || f == nil {
+		if err := d.readFile(path, p, off); err != nil {
+			return err
+		}
+	} else if _, err := f.ReadAt(p, off); err != nil {
+		return err
+	}
+	d.overlay.read(d.grid, path, p, off)
+	return nil
+}
+
+// overlay is what is held in memory of the mirror's files, for as long as somebody uses it: bytes that
+// take the place of those in the files.
+type overlay struct {
+	mu   sync.RWMutex
+	held map[int64]*heldBlock // by block
+}
+
+type heldBlock struct {
+	data  []byte
+	users int
+}
+
+// add has blocks read, until remove.
+func (o *overlay) add(held map[int64][]byte) {
+	if len(held) == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.held == nil {
+		o.held = make(map[int64]*heldBlock)
+	}
+	for block, data := range held {
+		if o.held[block] == nil {
+			o.held[block] = &heldBlock{data: data}
+		}
+		o.held[block].users++
+	}
+}
+
+func (o *overlay) remove(held map[int64][]byte) {
+	if len(held) == 0 {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for block := range held {
+		if o.held[block].users--; o.held[block].users == 0 {
+			delete(o.held, block)
+		}
+	}
+}
+
+// read puts what is held of bytes of a file, which lie at off, into p.
+func (o *overlay) read(g *grid, path string, p []byte, off int64) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	if len(o.held) == 0 {
+		return
+	}
+	for _, r := range g.blocksOf(nil, path, off, int64(len(p))) {
+		for b := r.from; b < r.to; b++ {
+			h := o.held[r.x.base+b]
+			if h == nil {
+				continue
+			}
+			if at := r.x.offset(b); at >= off {
+				copy(p[at-off:], h.data)
+			} else {
+				copy(p, h.data[off-at:])
+			}
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package store
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+)
+
+// Checksums are CRC32Cs of consecutive blocks of an extent, as little-endian uint32s.
+type Checksums []byte
+
+// Of returns the checksum of a block, counted from the first that there is one of.
+func (c Checksums) Of(block int64) uint32 { return binary.LittleEndian.Uint32(c[4*block:]) }
+
+// Compare returns an error, which is ErrCorrupt, if a block whose bytes have this checksum is not what
+// was written.
+func (c Checksums) Compare(block int64, crc uint32) error {
+	want := c.Of(block)
+	if crc == want {
+		return nil
+	}
+	return fmt.Errorf("CRC32C is %08x, was %08x when it was written: %w", crc, want, ErrCorrupt)
+}
+
+// ReaderAt fills p with the bytes of a file from off on, or says why it cannot.
+type ReaderAt func(path string, p []byte, off int64) error
+
+// ReadFile is the ReaderAt of the system's files.
+func ReadFile(path string, p []byte, off int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err := f.ReadAt(p, off); err != nil {
+		if errors.Is(err, io.EOF) {
+			return fmt.Errorf("the file ends before the records do: %w", ErrCorrupt)
+		}
+		return err
+	}
+	return nil
+}
+
+// LoadChecksums reads the checksums of all blocks of an extent that has them. Those in a file of their
+// own, whose checksum is known, are compared with that.
+func (e *Extent) LoadChecksums(rowBytes int, read ReaderAt) (Checksums, error) {
+	blocks := Blocks(e.Count, rowBytes)
+	if e.SumsCRC32C == "" {
+		return e.ReadChecksums(0, blocks, read)
+	}
+	file := make([]byte, arrayBytes(blocks, 4))
+	if err := read(e.SumsPath, file, 0); err != nil {
+		return nil, err
+	}
+	if err := e.CheckSumsFile(file); err != nil {
+		return nil, err
+	}
+	if err := Inside(e.SumsOffset, 4*blocks, int64(len(file))); err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(e.SumsPath), err)
+	}
+	return file[e.SumsOffset:][:4*blocks], nil
+}
+
+// ReadChecksums reads the checksums of n blocks, as they are.
+func (e *Extent) ReadChecksums(first, n int64, read ReaderAt) (Checksums, error) {
+	c := make(Checksums, 4*n)
+	if n == 0 {
+		return c, nil
+	}
+	return c, read(e.SumsPath, c, e.SumsOffset+4*first)
+}
+
+// CheckSumsFile compares all bytes of the file SumsPath with SumsCRC32C, where that is known.
+func (e *Extent) CheckSumsFile(file []byte) error {
+	got := HexCRC(CRC32C(file))
+	if e.SumsCRC32C == "" || got == e.SumsCRC32C {
+		return nil
+	}
+	return fmt.Errorf("its checksum file %s is damaged (CRC32C %s, was %s), the records themselves may be whole: %w",
+		filepath.Base(e.SumsPath), got, e.SumsCRC32C, ErrCorrupt)
+}
+
+// BlockSet is a set of blocks of an extent, such as those that were found right. Make gives it its size;
+// its other methods may be called by any goroutine.
+type BlockSet struct {
+	n    int64
+	once sync.Once
+	bits []atomic.Uint64
+}
+
+// Make empties the set, of n blocks at most. It takes no memory before the first use.
+func (s *BlockSet) Make(n int64) { *s = BlockSet{n: n} }
+
+func (s *BlockSet) word(block int64) *atomic.Uint64 {
+	s.once.Do(func() { s.bits = make([]atomic.Uint64, (s.n+63)/64) })
+	return &s.bits[block/64]
+}
+
+// Has reports whether a block is in the set.
+func (s *BlockSet) Has(block int64) bool { return s.word(block).Load()>>(block%64)&1 == 1 }
+
+// Add adds a block, and reports whether it was not there before.
+func (s *BlockSet) Add(block int64) bool {
+	bit := uint64(1) << (block % 64)
+	return s.word(block).Or(bit)&bit == 0
+}
+
+// Remove takes a block out, and reports whether it was there.
+func (s *BlockSet) Remove(block int64) bool {
+	bit := uint64(1) << (block % 64)
+	return s.word(block).And(^bit)&bit != 0
+}

@@ -1,0 +1,56 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+)
+
+// OpenOptions configures Open. The zero value is usable.
+type OpenOptions struct {
+	// Fields opens only these, in this order; nil means all. In an HDF5 file that penstock did
+	// not write, a field's name is the dataset's path, such as "train/images".
+	Fields []string
+
+	// Split opens only the records of that split, numbered from 0; empty means all.
+	Split string
+
+	// Packed says that the caller undoes filters: data of an HDF5 file that penstock did not write may
+	// be chunked, compressed or big endian, and is Packed then. Without it that is ErrUnsupported.
+	Packed bool
+}
+
+// Open finds out what the dataset at path is, a flat folder or an HDF5 file, and where its records lie.
+// It reads metadata only, and maps nothing.
+//
+// Errors are those of OpenFlat and OpenHDF5.
+func Open(path string, opts OpenOptions) (*Dataset, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		var p *fs.PathError
+		if errors.As(err, &p) {
+			err = p.Err
+		}
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
+	}
+	var d *Dataset
+	if info.IsDir() {
+		d, err = OpenFlat(path)
+	} else {
+		d, err = OpenHDF5(path, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if opts.Fields != nil {
+		d, err = d.Select(opts.Fields)
+	}
+	if err == nil && opts.Split != "" {
+		d, err = d.InSplit(opts.Split)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: open %q: %w", path, err)
+	}
+	return d, nil
+}
