@@ -21,10 +21,10 @@ type column struct {
 	segments []segment   // none of them is empty
 	packed   *packed     // instead of segments
 	counts   *counts
-	reading  Reading
+	reading  ReadMode
 	direct   direct
 	told     bool // the system tells which of its pages are in memory
-	checks   Checks
+	checks   verification
 	sums     []sums // by extent; nil if there are none, or nobody wants them
 }
 

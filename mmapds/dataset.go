@@ -15,28 +15,6 @@ import (
 // ErrClosed is the error of using a Dataset after Close.
 var ErrClosed = errors.New("mmapds: the dataset is closed")
 
-// Options configures OpenWith. The zero value is what Open uses.
-type Options struct {
-	// Fields opens only these, in this order; nil means all. In an HDF5 file that penstock did
-	// not write, a field's name is the dataset's path, such as "train/images".
-	Fields []string
-
-	// Split opens only the records of that split, numbered from 0; empty means all.
-	Split string
-
-	// Verify has records compared with their checksums before they are handed out: see
-	// Verified reads above. The zero value is Off.
-	Verify Checks
-
-	// Read is how Gather comes to records. The zero value is Auto, which decides by what is in
-	// memory. ReadField says it of single fields.
-	Read      Reading
-	ReadField map[string]Reading
-
-	// Pager fetches what is not in the files yet; nil means that all is.
-	Pager Pager
-}
-
 // Dataset is an open dataset. Its methods may be called from any goroutine.
 type Dataset struct {
 	files   *store.Dataset
@@ -59,19 +37,17 @@ type Dataset struct {
 // Errors are those of store.OpenFlat; for an HDF5 file whose data cannot be read (external
 // files, filters other than those of package chunk, types without fixed size, ...) the
 // error says so and is store.ErrUnsupported.
-func Open(path string) (*Dataset, error) { return OpenWith(path, Options{}) }
-
-// OpenWith is Open with options.
-func OpenWith(path string, opts Options) (*Dataset, error) {
-	if err := errors.Join(opts.Verify.validate(), opts.validateReads()); err != nil {
+func Open(path string, opts ...Option) (*Dataset, error) {
+	conf, err := newConfig(opts)
+	if err != nil {
 		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}
-	files, err := store.Open(path, store.OpenOptions{Fields: opts.Fields, Split: opts.Split, Packed: true})
+	files, err := store.Open(path, store.OpenOptions{Fields: conf.fields, Split: conf.split, Packed: true})
 	if err != nil {
 		return nil, err
 	}
-	d := &Dataset{files: files, split: opts.Split, pager: opts.Pager, specs: files.Schema.Specs()}
-	if err := opts.knows(d.specs); err != nil {
+	d := &Dataset{files: files, split: conf.split, pager: conf.pager, specs: files.Schema.Specs()}
+	if err := conf.checkFields(d.specs); err != nil {
 		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
 	}
 	d.leases.init()
@@ -84,8 +60,8 @@ func OpenWith(path string, opts Options) (*Dataset, error) {
 		}
 	}
 	for i := range d.columns {
-		d.columns[i].checkBy(opts.Verify)
-		d.columns[i].reading = opts.reading(d.specs[files.Columns[i].Field].Name)
+		d.columns[i].checkBy(conf.verify)
+		d.columns[i].reading = conf.readMode(d.specs[files.Columns[i].Field].Name)
 	}
 	for i, spec := range d.specs {
 		d.fields = append(d.fields, d.newField(i, spec))

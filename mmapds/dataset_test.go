@@ -178,7 +178,7 @@ func TestRangesThatDoNotExist(t *testing.T) {
 
 func TestFields(t *testing.T) {
 	path := build(t, 5)
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: []string{"labels"}})
+	ds, err := mmapds.Open(path, mmapds.WithFields("labels"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +187,7 @@ func TestFields(t *testing.T) {
 		t.Errorf("%v", ds.Specs())
 	}
 	for _, fields := range [][]string{{}, {"none"}, {"labels", "labels"}} {
-		if _, err := mmapds.OpenWith(path, mmapds.Options{Fields: fields}); err == nil {
+		if _, err := mmapds.Open(path, mmapds.WithFields(fields...)); err == nil {
 			t.Errorf("%v: no error", fields)
 		}
 	}

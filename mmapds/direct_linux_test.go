@@ -15,7 +15,7 @@ import (
 func TestDirect(t *testing.T) {
 	for _, size := range []int{784, 100_000, 8192} {
 		path := bytesDataset(t, size, 64*size)
-		ds := openCold(t, path, mmapds.Options{ReadField: map[string]mmapds.Reading{"x": mmapds.Direct}})
+		ds := openCold(t, path, mmapds.WithFieldRead("x", mmapds.ReadDirect))
 		last := ds.Len() - 1
 		for range 2 {
 			checkGather(t, ds, []int{3, last, 3, 0, 50, 7, last}, size)
@@ -25,7 +25,7 @@ func TestDirect(t *testing.T) {
 			t.Logf("not shown here: %s", why)
 			continue
 		}
-		if how != "pread by O_DIRECT" || !strings.Contains(why, "aligned buffers") && size != 8192 || !strings.Contains(why, "asked for by Options.Read") || in > 0.3 { // opening reads the header, and some pages after it
+		if how != "pread by O_DIRECT" || !strings.Contains(why, "aligned buffers") && size != 8192 || !strings.Contains(why, "asked for by WithRead") || in > 0.3 { // opening reads the header, and some pages after it
 			t.Errorf("%d bytes: %q, %q, %v", size, how, why, in)
 		}
 	}
@@ -35,10 +35,10 @@ func TestDirectErrors(t *testing.T) {
 	const size = 100_000
 	path := bytesDataset(t, size, 100*size)
 	file := filepath.Join(path, "x-00000.npy")
-	if _, err := mmapds.OpenWith(path, mmapds.Options{ReadField: map[string]mmapds.Reading{"z": mmapds.Direct}}); err == nil || !strings.Contains(err.Error(), `"z"`) {
+	if _, err := mmapds.Open(path, mmapds.WithFieldRead("z", mmapds.ReadDirect)); err == nil || !strings.Contains(err.Error(), `"z"`) {
 		t.Errorf("a field that does not exist: %v", err)
 	}
-	ds := openCold(t, path, mmapds.Options{Read: mmapds.Direct, Verify: mmapds.Always})
+	ds := openCold(t, path, mmapds.WithRead(mmapds.ReadDirect), mmapds.WithVerify(mmapds.VerifyAlways))
 	flip(t, file, 4096+7*size+5)
 	err := ds.Gather(t.Context(), "x", []int{6, 7}, make([]byte, 2*size))
 	var d *store.CorruptionError

@@ -8,7 +8,7 @@
 //	pixels := tensor.As[uint8](x)
 //
 // Records gives a field as a list, for code that reads records one by one: at any place, or, two to
-// four times as fast for small ones, Over an order that is known.
+// four times as fast for small ones, by Iter in an order that is known.
 //
 // A ragged field, whose records have lengths of their own, is read by SliceRagged and
 // GatherRagged: rows back to back, and offsets that say where each record starts.
@@ -26,7 +26,7 @@
 // Memory is read from disk when it is touched, and a goroutine that touches cold memory
 // stops a whole processor of the Go scheduler. So Gather and Warm bring pages in by a
 // system call first, and Prefetch starts to read ahead without waiting. Large records that are not
-// in memory are read by Gather into the caller's memory, 32 at a time, unless Options.Read says
+// in memory are read by Gather into the caller's memory, 32 at a time, unless WithRead says
 // otherwise; of datasets much larger than memory past the page cache, where it asks for that.
 // Four times a second some pages that were brought in are looked at: if the kernel
 // took any back, they are brought in again. Reads tells what was done, and why.
@@ -44,11 +44,11 @@
 //
 // # Verified reads
 //
-// Options.Verify has Gather, Warm and Run compare records with their CRC32C before they hand them
-// out; a difference is a Damage, which names field, records, file and offset. Run, of which
-// Warm is the usual forerunner, looks at blocks once where Always is asked for. Fields without
+// WithVerify has Gather, Warm and Run compare records with their CRC32C before they hand them
+// out; a difference is a store.CorruptionError, which names field, records, file and offset. Run, of which
+// Warm is the usual forerunner, looks at blocks once where VerifyAlways is asked for. Fields without
 // checksums, as in files of other origin, are not checked, and Reads says so. What was
-// checked and then taken out of memory is read again without a check, unless by Always.
+// checked and then taken out of memory is read again without a check, unless by VerifyAlways.
 //
 // # Truncation
 //

@@ -16,7 +16,7 @@ import (
 func BenchmarkGather(b *testing.B) {
 	for _, size := range []int{784, 3072, 12_288, 150_528} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			ds := openChecked(b, bytesDataset(b, size, 256<<20), mmapds.Off)
+			ds := openChecked(b, bytesDataset(b, size, 256<<20), mmapds.VerifyOff)
 			if err := ds.Warm("x", 0, ds.Len()); err != nil {
 				b.Fatal(err)
 			}

@@ -58,7 +58,7 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		}
 	}
 	path := h5test.File(t, `    f["x"] = np.zeros(3); f["y"] = np.zeros(4)`)
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: []string{"y"}})
+	ds, err := mmapds.Open(path, mmapds.WithFields("y"))
 	if err != nil || ds.Len() != 4 {
 		t.Fatalf("one field of two: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Run returns records [a, b) of a field as one array of shape (b-a, record shape...). It
-// touches no memory, unless Options.Verify asks for it. Where Contiguous says no, the records
+// touches no memory, unless WithVerify asks for it. Where Contiguous says no, the records
 // are copied, or inflated, into new memory. The view is valid until Close: see Lifetimes above.
 func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 	c, err := d.column(field)
@@ -171,7 +171,7 @@ func (d *Dataset) warmRows(c *column, a, b int) error {
 // Gather copies record indices[i] to dst[i*size:], with size the field's RecordBytes; dst is
 // exactly as long as that needs. Indices may come in any order and repeat. It starts all
 // reads before it waits for the first, and allocates nothing for records that are in memory.
-// How it comes to others is for Options.Read to say.
+// How it comes to others is for WithRead to say.
 func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst []byte) error {
 	c, err := d.column(field)
 	if err != nil {

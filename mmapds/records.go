@@ -30,11 +30,11 @@ func (r *Records) Len() int { return r.n }
 
 // At returns the bytes of record i, which must not be changed. They are what Run(field, i, i+1)
 // gives: a view of the file that is valid until Close, or new memory where Contiguous says no,
-// checked if Options.Verify asks for it. A record that does not exist is an error.
+// checked if WithVerify asks for it. A record that does not exist is an error.
 //
 // It allocates nothing for views. Cold memory is read from disk when it is touched: call
 // Prefetch ahead, or Gather, where that matters. Who knows which records come next gets small ones
-// two to four times as fast by Over.
+// two to four times as fast by Iter.
 func (r *Records) At(i int) ([]byte, error) {
 	if uint(i) < uint(r.n) && r.data != nil && !r.d.closed.Load() {
 		at := i * r.size

@@ -14,8 +14,8 @@ import (
 // At gives what Run gives, over shards, with checks and without.
 func TestRecordsAreThoseOfRun(t *testing.T) {
 	path := build(t, 1100)
-	for _, opts := range []mmapds.Options{{}, {Verify: mmapds.FirstTouch}} {
-		ds, err := mmapds.OpenWith(path, opts)
+	for _, mode := range []mmapds.VerifyMode{mmapds.VerifyOff, mmapds.VerifyFirstTouch} {
+		ds, err := mmapds.Open(path, mmapds.WithVerify(mode))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func ExampleDataset_Records() {
 // a slice of all, which is the bound.
 func BenchmarkOneRecord(b *testing.B) {
 	const size = 784
-	ds := openChecked(b, bytesDataset(b, size, 48<<20), mmapds.Off)
+	ds := openChecked(b, bytesDataset(b, size, 48<<20), mmapds.VerifyOff)
 	if err := ds.Warm("x", 0, ds.Len()); err != nil {
 		b.Fatal(err)
 	}

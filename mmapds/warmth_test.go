@@ -29,7 +29,7 @@ func TestIsWarm(t *testing.T) {
 			t.Errorf("records [%d, %d) of %q: %v", c.a, c.b, c.field, got)
 		}
 	}
-	checked := openChecked(t, path, mmapds.Always)
+	checked := openChecked(t, path, mmapds.VerifyAlways)
 	if err := checked.Warm(field, 10, 20); err != nil {
 		t.Fatal(err)
 	}

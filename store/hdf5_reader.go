@@ -189,7 +189,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 		}
 		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))
 		if len(lengths) > 1 && data.Records() != d.Records {
-			return fmt.Errorf("its datasets are of several lengths (%s), so they are no fields of one dataset; list those that belong together in mmapds.Options.Fields: %w",
+			return fmt.Errorf("its datasets are of several lengths (%s), so they are no fields of one dataset; name those that belong together (mmapds.WithFields): %w",
 				strings.Join(lengths, ", "), ErrUnsupported)
 		}
 		d.Records = data.Records()
@@ -226,7 +226,7 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 	return nil
 }
 
-// MarkHDF5 has errors of reading an HDF5 file, which are told by package internal/meta, match ErrCorrupt or
+// MarkHDF5 has errors of reading an HDF5 file, which are told by package internal/hdf5/meta, match ErrCorrupt or
 // ErrUnsupported as well. Other errors, and nil, it returns as they are.
 func MarkHDF5(err error) error {
 	switch {

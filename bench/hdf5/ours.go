@@ -164,7 +164,7 @@ func (r *recordReader) read(order []int) error {
 }
 
 func (r overReader) read(order []int) error {
-	for b, err := range r.records.Over(order) {
+	for b, err := range r.records.Iter(order) {
 		if err != nil {
 			return err
 		}

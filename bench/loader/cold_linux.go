@@ -35,9 +35,9 @@ func (b *bench) cold() error {
 	list := []measure.Contender{
 		c.contender("nothing: asleep", func() error { time.Sleep(nap); return nil }),
 		c.contender("32 preads in flight", c.preads),
-		c.contender("penstock, 1 worker", func() error { return c.epoch(1, mmapds.Auto) }),
-		c.contender("penstock, 2 workers", func() error { return c.epoch(2, mmapds.Auto) }),
-		c.contender("penstock, 2 workers, O_DIRECT", func() error { return c.epoch(2, mmapds.Direct) }),
+		c.contender("penstock, 1 worker", func() error { return c.epoch(1, mmapds.ReadAuto) }),
+		c.contender("penstock, 2 workers", func() error { return c.epoch(2, mmapds.ReadAuto) }),
+		c.contender("penstock, 2 workers, O_DIRECT", func() error { return c.epoch(2, mmapds.ReadDirect) }),
 	}
 	results, err := measure.Rounds(b.o.rounds, d.n, d.n, list)
 	if err != nil {
@@ -154,8 +154,8 @@ func (c *coldBench) preads() error {
 }
 
 // epoch opens the dataset and reads it once, shuffled.
-func (c *coldBench) epoch(workers int, read mmapds.Reading) error {
-	ds, err := mmapds.OpenWith(c.dir, mmapds.Options{Read: read})
+func (c *coldBench) epoch(workers int, read mmapds.ReadMode) error {
+	ds, err := mmapds.Open(c.dir, mmapds.WithRead(read))
 	if err != nil {
 		return err
 	}

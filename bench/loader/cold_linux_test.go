@@ -15,7 +15,7 @@ func TestCold(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &coldBench{d: d, dir: d.path(b)}
-	for _, f := range []func() error{c.preads, func() error { return c.epoch(2, mmapds.Auto) }, func() error { return c.epoch(1, mmapds.Direct) }} {
+	for _, f := range []func() error{c.preads, func() error { return c.epoch(2, mmapds.ReadAuto) }, func() error { return c.epoch(1, mmapds.ReadDirect) }} {
 		if err := f(); err != nil {
 			t.Error(err)
 		}

@@ -30,14 +30,14 @@ func verifying(d dataset, path string, rounds int) (rows [][]string, err error) 
 	var list []measure.Contender
 	for _, way := range []struct {
 		name   string
-		checks mmapds.Checks
+		verify mmapds.Option
 	}{
-		{"not", mmapds.Off},
-		{"at first touch, later epochs", mmapds.FirstTouch},
-		{"one block in ten", mmapds.Sampled(0.1)},
-		{"always", mmapds.Always},
+		{"not", mmapds.WithVerify(mmapds.VerifyOff)},
+		{"at first touch, later epochs", mmapds.WithVerify(mmapds.VerifyFirstTouch)},
+		{"one block in ten", mmapds.WithVerifySample(0.1)},
+		{"always", mmapds.WithVerify(mmapds.VerifyAlways)},
 	} {
-		if d.ds, err = mmapds.OpenWith(path, mmapds.Options{Verify: way.checks}); err != nil {
+		if d.ds, err = mmapds.Open(path, way.verify); err != nil {
 			return nil, err
 		}
 		defer d.ds.Close() // it was only read

@@ -24,7 +24,7 @@ type images struct {
 // openImages opens a dataset, or a split of it, and makes sure that it holds what can be
 // trained on.
 func openImages(path, split string, c config) (*images, error) {
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Split: split})
+	ds, err := mmapds.Open(path, mmapds.WithSplit(split))
 	if err != nil {
 		return nil, err
 	}

@@ -106,7 +106,7 @@ func (d dataset) fill(w store.Writer) error {
 
 // writeValues writes the bytes of every field as package mmapds reads them.
 func writeValues(dest, split string) error {
-	ds, err := mmapds.OpenWith(dest, mmapds.Options{Split: split})
+	ds, err := mmapds.Open(dest, mmapds.WithSplit(split))
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func bucketOf(t *testing.T, path string, fields ...string) (*remote.Memory, []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	local, err := mmapds.OpenWith(path, mmapds.Options{Fields: fields})
+	local, err := mmapds.Open(path, mmapds.WithFields(fields...))
 	if err != nil {
 		t.Fatal(err)
 	}

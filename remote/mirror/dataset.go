@@ -99,7 +99,7 @@ func (d *cache) open(ctx context.Context, key string) (*mmapds.Dataset, error) {
 		return nil, err
 	}
 	d.path = plan.path(d.dir)
-	ds, err := mmapds.OpenWith(d.path, mmapds.Options{Fields: d.opts.Fields, Split: d.opts.Split, Pager: d})
+	ds, err := mmapds.Open(d.path, mmapds.WithFields(d.opts.Fields...), mmapds.WithSplit(d.opts.Split), mmapds.WithPager(d))
 	if err != nil {
 		return nil, err
 	}

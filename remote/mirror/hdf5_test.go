@@ -110,28 +110,29 @@ func TestCompressedHDF5(t *testing.T) {
 	b := new(remote.Memory)
 	b.Put("a/ds.h5", data)
 	for _, c := range []struct {
-		opts mmapds.Options
-		most float64 // of the file
+		fields []string
+		split  string
+		most   float64 // of the file
 	}{
-		{mmapds.Options{}, 1.01}, {mmapds.Options{Split: "val"}, 0.9},
-		{mmapds.Options{Fields: []string{"images"}}, 0.85}, {mmapds.Options{Fields: []string{"labels", "tokens"}}, 0.3},
+		{nil, "", 1.01}, {nil, "val", 0.9},
+		{[]string{"images"}, "", 0.85}, {[]string{"labels", "tokens"}, "", 0.3},
 	} {
-		local, err := mmapds.OpenWith(path, c.opts)
+		local, err := mmapds.Open(path, mmapds.WithFields(c.fields...), mmapds.WithSplit(c.split))
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer local.Close()
 		opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}, Seed: 3, Workers: 2}
-		d := open(t, b, "a/ds.h5", Options{Fields: c.opts.Fields, Split: c.opts.Split})
+		d := open(t, b, "a/ds.h5", Options{Fields: c.fields, Split: c.split})
 		if !bytes.Equal(epoch(t, d, opts, 0), epoch(t, local, opts, 0)) || d.ID() != local.ID() {
-			t.Errorf("%+v: other bytes than from the local file, or id %q instead of %q", c.opts, d.ID(), local.ID())
+			t.Errorf("%+v: other bytes than from the local file, or id %q instead of %q", c, d.ID(), local.ID())
 		}
 		st := d.Stats()
-		t.Logf("%+v: %d of %d bytes", c.opts, st.Fetched, len(data))
-		if float64(st.Fetched) > c.most*float64(len(data)) || c.opts.Split == "" && !d.Complete() {
-			t.Errorf("%+v: %d bytes were fetched of %d; complete %v", c.opts, st.Fetched, len(data), d.Complete())
+		t.Logf("%+v: %d of %d bytes", c, st.Fetched, len(data))
+		if float64(st.Fetched) > c.most*float64(len(data)) || c.split == "" && !d.Complete() {
+			t.Errorf("%+v: %d bytes were fetched of %d; complete %v", c, st.Fetched, len(data), d.Complete())
 		}
-		if c.opts.Fields != nil {
+		if c.fields != nil {
 			continue
 		}
 		if err := d.Fill(t.Context()); err != nil || !d.Complete() {
@@ -150,12 +151,12 @@ func TestCompressedHDF5(t *testing.T) {
 
 // A small file comes whole with its books.
 func TestPackedHDF5(t *testing.T) {
-	const path = "../../internal/chunk/testdata/small-packed.h5"
+	const path = "../../internal/hdf5/chunk/testdata/small-packed.h5"
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	local, err := mmapds.OpenWith(path, mmapds.Options{})
+	local, err := mmapds.Open(path)
 	if err != nil {
 		t.Skip(err)
 	}

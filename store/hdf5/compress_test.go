@@ -249,7 +249,7 @@ func TestLoadCompressed(t *testing.T) {
 // batches loads two shuffled epochs.
 func batches(t *testing.T, path string, workers int) (out [][]byte) {
 	t.Helper()
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Verify: mmapds.FirstTouch})
+	ds, err := mmapds.Open(path, mmapds.WithVerify(mmapds.VerifyFirstTouch))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,8 +288,8 @@ func TestCompressedSplits(t *testing.T) {
 		t.Error("another id")
 	}
 	for _, split := range append([]string{""}, trainVal...) {
-		for _, checks := range []mmapds.Checks{mmapds.Off, mmapds.FirstTouch, mmapds.Always} {
-			if got, want := gathered(t, packed, split, checks), gathered(t, plain, split, mmapds.Off); !reflect.DeepEqual(got, want) {
+		for _, checks := range []mmapds.VerifyMode{mmapds.VerifyOff, mmapds.VerifyFirstTouch, mmapds.VerifyAlways} {
+			if got, want := gathered(t, packed, split, checks), gathered(t, plain, split, mmapds.VerifyOff); !reflect.DeepEqual(got, want) {
 				t.Errorf("split %q, %v: other records", split, checks)
 			}
 		}
@@ -297,9 +297,9 @@ func TestCompressedSplits(t *testing.T) {
 }
 
 // gathered reads records of a split in an order of its own, one of them twice.
-func gathered(t *testing.T, path, split string, checks mmapds.Checks) (out [][]byte) {
+func gathered(t *testing.T, path, split string, checks mmapds.VerifyMode) (out [][]byte) {
 	t.Helper()
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Split: split, Verify: checks})
+	ds, err := mmapds.Open(path, mmapds.WithSplit(split), mmapds.WithVerify(checks))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // seeds is where to write the compressed files that the tests of other packages damage:
 //
-//	go test ./store/hdf5 -run TestSeeds -seeds ../../internal/chunk/testdata
+//	go test ./store/hdf5 -run TestSeeds -seeds ../../internal/hdf5/chunk/testdata
 var seeds = flag.String("seeds", "", "folder to write small compressed files into")
 
 // Small compressed files, with several chunks of each array, can be made.

@@ -105,7 +105,7 @@ func TestSplitsAndAppend(t *testing.T) {
 	}
 	for _, name := range trainVal {
 		for _, path := range []string{path, flat} {
-			part, err := mmapds.OpenWith(path, mmapds.Options{Split: name})
+			part, err := mmapds.Open(path, mmapds.WithSplit(name))
 			if err != nil {
 				t.Fatal(err)
 			}

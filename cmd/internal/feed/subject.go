@@ -27,7 +27,7 @@ func open(ctx context.Context, cache *datasetarg.Cache, path string, o Options) 
 		}
 		return ds, nil
 	}
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: o.Fields, Split: o.Split})
+	ds, err := mmapds.Open(path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split))
 	if err != nil {
 		return nil, err
 	}

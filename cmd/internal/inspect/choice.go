@@ -28,7 +28,7 @@ func (c Choice) open(path string) (*mmapds.Dataset, error) {
 		return nil, err
 	}
 	p.close()
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: c.Fields, Split: c.Split})
+	ds, err := mmapds.Open(path, mmapds.WithFields(c.Fields...), mmapds.WithSplit(c.Split))
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
 		return nil, p.withAdvice(err)

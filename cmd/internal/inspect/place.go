@@ -124,7 +124,7 @@ func innermost(err error) string {
 
 // forFlags words for users of commands what package store says to those of its Go API.
 func forFlags(text string) string {
-	return strings.ReplaceAll(text, "list those that belong together in mmapds.Options.Fields", "name those that belong together by --field")
+	return strings.ReplaceAll(text, "name those that belong together (mmapds.WithFields)", "name those that belong together by --field")
 }
 
 // worded is an error whose text is forFlags.

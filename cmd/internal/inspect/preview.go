@@ -48,7 +48,7 @@ func Preview(ctx context.Context, dataset string, opts PreviewOptions) (*Sheet, 
 		return nil, err
 	}
 	p.close()
-	ds, err := mmapds.OpenWith(dataset, mmapds.Options{Fields: opts.fields()})
+	ds, err := mmapds.Open(dataset, mmapds.WithFields(opts.fields()...))
 	if errors.Is(err, store.ErrUnsupported) && opts.Field == "" {
 		return nil, fmt.Errorf("%w; --field and --label-field choose datasets of an HDF5 file", worded{err})
 	}

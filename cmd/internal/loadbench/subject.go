@@ -34,7 +34,7 @@ type subject struct {
 
 // openSubject opens the user's dataset.
 func openSubject(o *Options) (*subject, error) {
-	ds, err := mmapds.OpenWith(o.Path, mmapds.Options{Fields: o.Fields, Split: o.Split})
+	ds, err := mmapds.Open(o.Path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split))
 	if err != nil {
 		return nil, err
 	}

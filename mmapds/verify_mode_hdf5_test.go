@@ -26,7 +26,7 @@ func TestChecksOfHDF5(t *testing.T) {
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
 	}
-	ds := openChecked(t, path, mmapds.Always)
+	ds := openChecked(t, path, mmapds.VerifyAlways)
 	if err := readers["gather"](ds, "images", 80); err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestChecksOfHDF5(t *testing.T) {
 	}
 	data[ds.Files().Columns[0].Extents[0].Offset+75*1800] ^= 1
 	replaceFile(t, path, data)
-	ds = openChecked(t, path, mmapds.FirstTouch)
+	ds = openChecked(t, path, mmapds.VerifyFirstTouch)
 	err = readers["gather"](ds, "images", 80)
 	var d *store.CorruptionError
 	if !errors.As(err, &d) || d.Record() != 80 || d.First != 72 || d.Last != 99 || d.Path != path {

@@ -1,70 +1,39 @@
 package mmapds
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/penstock/penstock/tensor"
 )
 
-// Reading says how Gather comes to records of one length that are stored as they are. All else
+// ReadMode says how Gather comes to records of one length that are stored as they are. All else
 // is mapped.
-type Reading int
+type ReadMode int
 
-// Auto copies from the mapping what is in memory, and reads records of 64 KiB or more that are
+// ReadAuto copies from the mapping what is in memory, and reads records of 64 KiB or more that are
 // not, by pread into the caller's memory, up to 32 at a time in all calls of Gather: they leave
-// no trace in the page tables. Mapped has the pages brought in and copies from them, always.
-// Pread reads always. Direct does too, by O_DIRECT past the page cache, into the caller's memory
+// no trace in the page tables. ReadMapped has the pages brought in and copies from them, always.
+// ReadPread reads always. ReadDirect does too, by O_DIRECT past the page cache, into the caller's memory
 // where that and the record are aligned to 4096 bytes and else through buffers that are: for
 // datasets much larger than memory, which would only drive other files out of the cache. Where the
-// file system has no such reads, Direct is Pread, and Reads says so.
+// file system has no such reads, ReadDirect is ReadPread, and Reads says so.
 const (
-	Auto Reading = iota
-	Mapped
-	Pread
-	Direct
+	ReadAuto ReadMode = iota
+	ReadMapped
+	ReadPread
+	ReadDirect
 )
 
 // always reports whether records are read whatever is in memory.
-func (r Reading) always() bool { return r >= Pread }
+func (r ReadMode) always() bool { return r >= ReadPread }
 
-func (r Reading) validate() error {
-	if r < Auto || r > Direct {
-		return fmt.Errorf("Options.Read: there is no Reading %d", int(r))
+func (r ReadMode) validate() error {
+	if r < ReadAuto || r > ReadDirect {
+		return fmt.Errorf("WithRead: there is no ReadMode %d", int(r))
 	}
 	return nil
-}
-
-// validateReads reports Readings that do not exist.
-func (o Options) validateReads() error {
-	errs := []error{o.Read.validate()}
-	for _, r := range o.ReadField {
-		errs = append(errs, r.validate())
-	}
-	return errors.Join(errs...)
-}
-
-// knows reports a Reading of a field that is not opened.
-func (o Options) knows(specs []tensor.Spec) error {
-	for name := range o.ReadField {
-		if !slices.ContainsFunc(specs, func(s tensor.Spec) bool { return s.Name == name }) {
-			return fmt.Errorf("Options.ReadField: there is no field %q", name)
-		}
-	}
-	return nil
-}
-
-// reading returns how records of a field are read.
-func (o Options) reading(field string) Reading {
-	if r, ok := o.ReadField[field]; ok {
-		return r
-	}
-	return o.Read
 }
 
 // coldBytes is how large a record must be for a pread of its own.
@@ -85,7 +54,7 @@ var began = time.Now()
 // cold reports whether a row is better read by a pread, and if not so, whether it is known that
 // nothing of it is to be read. It costs a system call unless the row's pages were brought in before.
 func (c *column) cold(s *segment, at int) (cold, there bool) {
-	if c.reading != Auto {
+	if c.reading != ReadAuto {
 		return c.reading.always(), false
 	}
 	if c.size < coldBytes || s.warm.has(at, at+c.size) {
@@ -188,7 +157,7 @@ func (d *Dataset) DescribeReads(field string) (how, why string, resident float64
 func (c *column) how() string {
 	mapped, read := c.counts.mapped.Load(), c.counts.read.Load()
 	way := "pread"
-	if _, why := c.direct.asked(); c.reading == Direct && why == nil {
+	if _, why := c.direct.asked(); c.reading == ReadDirect && why == nil {
 		way = "pread by O_DIRECT"
 	}
 	switch {
@@ -205,11 +174,11 @@ func (d *Dataset) reasons(f *field, resident float64) (why []string) {
 	if resident >= 0 {
 		why = append(why, fmt.Sprintf("%.0f %% of the pages are in memory", 100*resident))
 	}
-	if n := c.counts.read.Load(); n > 0 && c.reading == Auto {
+	if n := c.counts.read.Load(); n > 0 && c.reading == ReadAuto {
 		why = append(why, fmt.Sprintf("%d records of %d KiB that were not were read by pread", n, c.size>>10))
 	}
-	if c.reading != Auto && f.offsets == nil {
-		why = append(why, "asked for by Options.Read")
+	if c.reading != ReadAuto && f.offsets == nil {
+		why = append(why, "asked for by WithRead")
 	}
 	if n, refusal := c.direct.asked(); refusal != nil {
 		why = append(why, refusal.Error())
@@ -230,7 +199,7 @@ func (d *Dataset) reasons(f *field, resident float64) (why []string) {
 func (c *column) checkedBy() string {
 	bytes, took := c.counts.checked.Load(), time.Duration(c.counts.checking.Load())
 	switch {
-	case c.checks == Off:
+	case c.checks.mode == VerifyOff:
 		return ""
 	case c.sums == nil:
 		return "not checked: it has no checksums"

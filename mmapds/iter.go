@@ -2,19 +2,19 @@ package mmapds
 
 import "iter"
 
-// overBytes is how much Over asks the disk for at a time.
-const overBytes = 1 << 20
+// iterBytes is how much Iter asks the disk for at a time.
+const iterBytes = 1 << 20
 
-// Over yields the records of order, which may repeat, one after the other, each as At gives it.
+// Iter yields the records of order, which may repeat, one after the other, each as At gives it.
 //
-//	for record, err := range images.Over(order) {
+//	for record, err := range images.Iter(order) {
 //
 // As it knows what comes next, it begins to read that from disk, and then to load it to the
 // processor's cache, before its turn, and waits for the disk in system calls. The first error is
 // yielded and ends it. It allocates nothing for views. order must not change meanwhile.
-func (r *Records) Over(order []int) iter.Seq2[[]byte, error] {
+func (r *Records) Iter(order []int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		step := max(1, overBytes/max(1, r.size))
+		step := max(1, iterBytes/max(1, r.size))
 		ahead, part := r.c.ahead(), r.c.prefix()
 		r.request(order[:min(step, len(order))])
 		r.c.lead(order)

@@ -32,7 +32,7 @@ func records(t testing.TB, ds *mmapds.Dataset, field string) *mmapds.Records {
 func checkOver(t *testing.T, ds *mmapds.Dataset, field string, order []int) {
 	t.Helper()
 	k := 0
-	for got, err := range records(t, ds, field).Over(order) {
+	for got, err := range records(t, ds, field).Iter(order) {
 		if err != nil {
 			t.Fatalf("%s: place %d: %v", field, k, err)
 		}
@@ -47,10 +47,10 @@ func checkOver(t *testing.T, ds *mmapds.Dataset, field string, order []int) {
 	}
 }
 
-// Over gives what Run gives, over shards, with checks and without.
-func TestOver(t *testing.T) {
+// Iter gives what Run gives, over shards, with checks and without.
+func TestIter(t *testing.T) {
 	path := build(t, 1100)
-	for _, checks := range []mmapds.Checks{mmapds.Off, mmapds.FirstTouch, mmapds.Always} {
+	for _, checks := range []mmapds.VerifyMode{mmapds.VerifyOff, mmapds.VerifyFirstTouch, mmapds.VerifyAlways} {
 		ds := openChecked(t, path, checks)
 		for _, spec := range ds.Specs() {
 			checkOver(t, ds, spec.Name, backwards(1100))
@@ -59,7 +59,7 @@ func TestOver(t *testing.T) {
 	}
 }
 
-func TestOverPacked(t *testing.T) {
+func TestIterPacked(t *testing.T) {
 	ds := open(t, h5test.File(t, packedScript))
 	defer ds.Close()
 	for _, spec := range ds.Specs() {
@@ -68,12 +68,12 @@ func TestOverPacked(t *testing.T) {
 }
 
 // A record that does not exist is an error in its turn, and the last thing that is yielded.
-func TestOverRefuses(t *testing.T) {
+func TestIterRefuses(t *testing.T) {
 	ds := open(t, build(t, 10))
 	images := records(t, ds, "images")
 	for _, bad := range []int{-1, 10, 1 << 62} {
 		var got []error
-		for _, err := range images.Over([]int{1, 2, bad, 3}) {
+		for _, err := range images.Iter([]int{1, 2, bad, 3}) {
 			got = append(got, err)
 		}
 		if len(got) != 3 || got[0] != nil || got[1] != nil || got[2] == nil {
@@ -81,7 +81,7 @@ func TestOverRefuses(t *testing.T) {
 		}
 	}
 	n := 0
-	for _, err := range images.Over([]int{1, 2, 3, 4}) {
+	for _, err := range images.Iter([]int{1, 2, 3, 4}) {
 		if n++; n == 2 {
 			err = ds.Close()
 		}
@@ -92,19 +92,19 @@ func TestOverRefuses(t *testing.T) {
 	if n != 3 {
 		t.Errorf("%d records", n)
 	}
-	for _, err := range images.Over([]int{1}) {
+	for _, err := range images.Iter([]int{1}) {
 		if !errors.Is(err, mmapds.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
 	}
 }
 
-func TestOverAllocatesNothing(t *testing.T) {
+func TestIterAllocatesNothing(t *testing.T) {
 	ds := open(t, build(t, 100))
 	defer ds.Close()
 	images, order, n := records(t, ds, "images"), backwards(100), 0
 	allocs := testing.AllocsPerRun(20, func() {
-		for b := range images.Over(order) {
+		for b := range images.Iter(order) {
 			n += len(b)
 		}
 	})
@@ -114,14 +114,14 @@ func TestOverAllocatesNothing(t *testing.T) {
 }
 
 // Records in the order that is known.
-func ExampleRecords_Over() {
+func ExampleRecords_Iter() {
 	ds, done := openSquares()
 	defer done()
 	squares, err := ds.Records("squares")
 	if err != nil {
 		log.Fatal(err)
 	}
-	for record, err := range squares.Over([]int{7, 2, 7}) {
+	for record, err := range squares.Iter([]int{7, 2, 7}) {
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -50,10 +50,10 @@ func TestReadsHavePlaces(t *testing.T) {
 }
 
 // openRead returns a dataset of n records of 64 bytes that are read by pread.
-func openRead(t *testing.T, n int) *Dataset { return openOf(t, n, 64, Options{Read: Pread}) }
+func openRead(t *testing.T, n int) *Dataset { return openOf(t, n, 64, WithRead(ReadPread)) }
 
 // openOf returns a dataset of n records of size bytes, each of which is the record's number.
-func openOf(t *testing.T, n, size int, o Options) *Dataset {
+func openOf(t *testing.T, n, size int, opts ...Option) *Dataset {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ds")
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, size)}}
@@ -72,7 +72,7 @@ func openOf(t *testing.T, n, size int, o Options) *Dataset {
 	if _, err := w.Commit(store.Info{}); err != nil {
 		t.Fatal(err)
 	}
-	ds, err := OpenWith(path, o)
+	ds, err := Open(path, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func gatherAll(t *testing.T, d *Dataset, size int) {
 // records are, and nothing is asked of the disk.
 func TestFewCallsForWhatIsInMemory(t *testing.T) {
 	for _, size := range []int{1, 784, 4096, 20_000} {
-		d := openOf(t, (2<<20)/max(64, size), size, Options{})
+		d := openOf(t, (2<<20)/max(64, size), size)
 		c := d.fields[0].rows
 		c.told = true
 		n := count(t, c, everything)
@@ -87,7 +87,7 @@ func TestFewCallsForWhatIsInMemory(t *testing.T) {
 // follow each other, and few calls look whether they are in memory.
 func TestFewCallsForTheDisk(t *testing.T) {
 	const size = 784
-	d := openOf(t, 20_000, size, Options{})
+	d := openOf(t, 20_000, size)
 	c := d.fields[0].rows
 	c.told = true
 	n := count(t, c, nothing)
@@ -122,7 +122,7 @@ func TestFewCallsForTheDisk(t *testing.T) {
 // Pages that come to the page cache later are found there, although looking was given up.
 func TestMemoryIsFoundAgain(t *testing.T) {
 	const size = 784
-	d := openOf(t, 4000, size, Options{})
+	d := openOf(t, 4000, size)
 	c := d.fields[0].rows
 	c.told = true
 	n := count(t, c, nothing)
@@ -137,7 +137,7 @@ func TestMemoryIsFoundAgain(t *testing.T) {
 
 // Where the system does not tell what is in memory, nothing is taken for being there.
 func TestNothingIsTold(t *testing.T) {
-	d := openOf(t, 4000, 784, Options{})
+	d := openOf(t, 4000, 784)
 	c := d.fields[0].rows
 	c.told = false
 	n := count(t, c, everything)
@@ -149,7 +149,7 @@ func TestNothingIsTold(t *testing.T) {
 
 // Over asks for what comes next as Gather does.
 func TestFewCallsOver(t *testing.T) {
-	d := openOf(t, 4000, 784, Options{})
+	d := openOf(t, 4000, 784)
 	c := d.fields[0].rows
 	c.told = true
 	n := count(t, c, everything)
@@ -157,7 +157,7 @@ func TestFewCallsOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range r.Over(rand.Perm(4000)) {
+	for _, err := range r.Iter(rand.Perm(4000)) {
 		if err != nil {
 			t.Fatal(err)
 		}

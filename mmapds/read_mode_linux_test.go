@@ -39,9 +39,9 @@ func evict(t testing.TB, path string) {
 }
 
 // openCold opens a dataset none of whose records is in memory, or skips the test.
-func openCold(t testing.TB, path string, o mmapds.Options) *mmapds.Dataset {
+func openCold(t testing.TB, path string, opts ...mmapds.Option) *mmapds.Dataset {
 	t.Helper()
-	ds := openEvicted(t, path, o)
+	ds := openEvicted(t, path, opts...)
 	t.Cleanup(func() {
 		if err := ds.Close(); err != nil {
 			t.Error(err)
@@ -51,10 +51,10 @@ func openCold(t testing.TB, path string, o mmapds.Options) *mmapds.Dataset {
 }
 
 // openEvicted is openCold for those who close it.
-func openEvicted(t testing.TB, path string, o mmapds.Options) *mmapds.Dataset {
+func openEvicted(t testing.TB, path string, opts ...mmapds.Option) *mmapds.Dataset {
 	t.Helper()
 	evict(t, path)
-	ds, err := mmapds.OpenWith(path, o)
+	ds, err := mmapds.Open(path, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,12 +77,12 @@ func TestColdGather(t *testing.T) {
 	const size = 100_000
 	path := bytesDataset(t, size, 100*size)
 	indices := []int{3, 99, 3, 0, 50, 51, 7}
-	for read, how := range map[mmapds.Reading][2]string{
-		mmapds.Auto: {"pread", "mapped and pread"}, mmapds.Mapped: {"mapped", "mapped"}, mmapds.Pread: {"pread", "pread"},
+	for read, how := range map[mmapds.ReadMode][2]string{
+		mmapds.ReadAuto: {"pread", "mapped and pread"}, mmapds.ReadMapped: {"mapped", "mapped"}, mmapds.ReadPread: {"pread", "pread"},
 	} {
-		for _, checks := range []mmapds.Checks{mmapds.Off, mmapds.Always} {
+		for _, checks := range []mmapds.VerifyMode{mmapds.VerifyOff, mmapds.VerifyAlways} {
 			t.Run(fmt.Sprint(read, checks), func(t *testing.T) {
-				ds := openCold(t, path, mmapds.Options{Read: read, Verify: checks})
+				ds := openCold(t, path, mmapds.WithRead(read), mmapds.WithVerify(checks))
 				for round := range 2 {
 					checkGather(t, ds, indices, size)
 					got, why, in := ds.DescribeReads("x")
@@ -113,7 +113,7 @@ func checkGather(t *testing.T, ds *mmapds.Dataset, indices []int, size int) {
 func TestColdOver(t *testing.T) {
 	for _, size := range []int{784, 100_000} {
 		path := bytesDataset(t, size, 100*size)
-		ds := openCold(t, path, mmapds.Options{})
+		ds := openCold(t, path)
 		checkOver(t, ds, "x", backwards(100))
 		if _, _, in := ds.DescribeReads("x"); in != 1 {
 			t.Errorf("%d bytes: %v in memory after all was read", size, in)
@@ -121,11 +121,11 @@ func TestColdOver(t *testing.T) {
 	}
 	const size = 100_000
 	path := bytesDataset(t, size, 100*size)
-	ds := openCold(t, path, mmapds.Options{})
+	ds := openCold(t, path)
 	cut(t, filepath.Join(path, "x-00000.npy"), 4096+50*size)
 	var n int
 	var last error
-	for _, last = range records(t, ds, "x").Over([]int{1, 48, 60, 2}) {
+	for _, last = range records(t, ds, "x").Iter([]int{1, 48, 60, 2}) {
 		n++
 	}
 	var r *mmapds.ReadError
@@ -138,8 +138,8 @@ func TestColdOver(t *testing.T) {
 func TestHalfColdGather(t *testing.T) {
 	const size = 100_000
 	path := bytesDataset(t, size, 100*size)
-	ds := openCold(t, path, mmapds.Options{})
-	other := openCold(t, path, mmapds.Options{Read: mmapds.Pread}) // reads no more than it must
+	ds := openCold(t, path)
+	other := openCold(t, path, mmapds.WithRead(mmapds.ReadPread)) // reads no more than it must
 	checkGather(t, other, []int{22, 25, 0, 99}, size)
 	checkGather(t, ds, []int{25, 60, 61, 0, 99, 80, 22, 40}, size)
 	if how, why, _ := ds.DescribeReads("x"); how != "mapped and pread" || !strings.Contains(why, "4 records of 97 KiB that were not were read by pread") {
@@ -152,7 +152,7 @@ func TestPreadErrors(t *testing.T) {
 	path := bytesDataset(t, size, 100*size)
 	file := filepath.Join(path, "x-00000.npy")
 	flip(t, file, 4096+7*size+5)
-	ds := openCold(t, path, mmapds.Options{Read: mmapds.Pread, Verify: mmapds.FirstTouch})
+	ds := openCold(t, path, mmapds.WithRead(mmapds.ReadPread), mmapds.WithVerify(mmapds.VerifyFirstTouch))
 	err := ds.Gather(t.Context(), "x", []int{6, 7, 8}, make([]byte, 3*size))
 	var d *store.CorruptionError
 	if !errors.As(err, &d) || d.Record() != 7 || d.Path != file || d.Offset != 4096+7*size {
@@ -167,7 +167,7 @@ func TestPreadErrors(t *testing.T) {
 	if err := ds.Gather(t.Context(), "x", []int{0, 100}, make([]byte, 2*size)); err == nil {
 		t.Error("a record that does not exist: no error")
 	}
-	if _, err := mmapds.OpenWith(path, mmapds.Options{Read: 4}); err == nil {
+	if _, err := mmapds.Open(path, mmapds.WithRead(4)); err == nil {
 		t.Error("no error of an unknown Reading")
 	}
 }
@@ -176,7 +176,7 @@ func TestPreadErrors(t *testing.T) {
 func TestEvictionIsNoticed(t *testing.T) {
 	const size = 10_000
 	path := bytesDataset(t, size, 400*size)
-	ds := openCold(t, path, mmapds.Options{})
+	ds := openCold(t, path)
 	if err := ds.Warm("x", 0, ds.Len()); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func unmapPages(t *testing.T, b []byte) {
 }
 
 func TestReads(t *testing.T) {
-	ds := openChecked(t, build(t, 10), mmapds.FirstTouch)
+	ds := openChecked(t, build(t, 10), mmapds.VerifyFirstTouch)
 	if err := ds.Warm("images", 0, 10); err != nil {
 		t.Fatal(err)
 	}
@@ -219,11 +219,11 @@ func TestReads(t *testing.T) {
 	if how, _, in := ds.DescribeReads("none"); how != "" || in != -1 {
 		t.Errorf("no such field: %q, %v", how, in)
 	}
-	ds, err := mmapds.OpenWith(h5test.File(t, `
+	ds, err := mmapds.Open(h5test.File(t, `
     f["x"] = np.arange(100)
     f["y"] = np.arange(100).astype(">i8")
     f.create_dataset("z", data=np.arange(100), chunks=(10,), compression="gzip")
-    f.create_dataset("c", data=np.arange(100), chunks=(10,))`), mmapds.Options{Verify: mmapds.Always})
+    f.create_dataset("c", data=np.arange(100), chunks=(10,))`), mmapds.WithVerify(mmapds.VerifyAlways))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestReadsOfOddPlaces(t *testing.T) {
 func TestTruncatedWhileWarm(t *testing.T) {
 	for _, size := range []int{784, 100_000} {
 		path := bytesDataset(t, size, 100*size)
-		ds := openCold(t, path, mmapds.Options{Read: mmapds.Mapped})
+		ds := openCold(t, path, mmapds.WithRead(mmapds.ReadMapped))
 		all := make([]int, 100)
 		for i := range all {
 			all[i] = 99 - i

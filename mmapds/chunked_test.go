@@ -85,7 +85,7 @@ func TestLocatePacked(t *testing.T) {
 	if _, err := store.Open(path, store.OpenOptions{}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "cannot be mapped") {
 		t.Errorf("got %v", err)
 	}
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Fields: []string{"many", "plain"}})
+	ds, err := mmapds.Open(path, mmapds.WithFields("many", "plain"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestLocatePacked(t *testing.T) {
 
 // The loader's batches of packed data are those of data that is stored as it is.
 func TestLoadPacked(t *testing.T) {
-	ds, err := mmapds.OpenWith(h5test.File(t, packedScript), mmapds.Options{Fields: []string{"plain", "gzip", "many", "auto"}})
+	ds, err := mmapds.Open(h5test.File(t, packedScript), mmapds.WithFields("plain", "gzip", "many", "auto"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,14 +11,31 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
 
-func openChecked(t testing.TB, path string, c mmapds.Checks) *mmapds.Dataset {
+// check is a mode, or a fraction of the blocks.
+type check struct {
+	mode     mmapds.VerifyMode
+	fraction float64
+}
+
+func (c check) option() mmapds.Option {
+	if c.fraction != 0 {
+		return mmapds.WithVerifySample(c.fraction)
+	}
+	return mmapds.WithVerify(c.mode)
+}
+
+func openChecked(t testing.TB, path string, mode mmapds.VerifyMode) *mmapds.Dataset {
 	t.Helper()
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Verify: c})
+	return openCheck(t, path, check{mode: mode})
+}
+
+func openCheck(t testing.TB, path string, c check) *mmapds.Dataset {
+	t.Helper()
+	ds, err := mmapds.Open(path, c.option())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,9 +69,9 @@ func TestChecksFindDamage(t *testing.T) {
 	path := build(t, 1100)
 	file := filepath.Join(path, "images-00001.npy")
 	flip(t, file, 4096+40*1800+9) // in record 552, of the block of 548 to 583
-	for _, checks := range []mmapds.Checks{mmapds.FirstTouch, mmapds.Always, mmapds.Sampled(1), mmapds.Sampled(0.5), mmapds.Off} {
+	for _, checks := range []check{{mode: mmapds.VerifyFirstTouch}, {mode: mmapds.VerifyAlways}, {fraction: 1}, {fraction: 0.5}, {mode: mmapds.VerifyOff}} {
 		for name, read := range readers {
-			ds := openChecked(t, path, checks)
+			ds := openCheck(t, path, checks)
 			found := 0
 			for range 40 {
 				if err := errors.Join(read(ds, "images", 547), read(ds, "images", 584), read(ds, "labels", 552)); err != nil {
@@ -65,7 +82,7 @@ func TestChecksFindDamage(t *testing.T) {
 					found++
 				}
 			}
-			if sometimes := checks == 0.5; found == 0 != (checks == mmapds.Off) || found != 40 && found != 0 && !sometimes || found == 40 && sometimes {
+			if sometimes := checks.fraction == 0.5; found == 0 != (checks == check{}) || found != 40 && found != 0 && !sometimes || found == 40 && sometimes {
 				t.Errorf("%v, %s: found %d times of 40", checks, name, found)
 			}
 		}
@@ -90,7 +107,7 @@ func checkDamage(t *testing.T, err error, file string) {
 
 // What is damaged after its first touch is found by those who look each time.
 func TestAlwaysLooksAgain(t *testing.T) {
-	for _, checks := range []mmapds.Checks{mmapds.FirstTouch, mmapds.Always} {
+	for _, checks := range []mmapds.VerifyMode{mmapds.VerifyFirstTouch, mmapds.VerifyAlways} {
 		path := build(t, 600)
 		ds := openChecked(t, path, checks)
 		if err := errors.Join(readers["gather"](ds, "images", 3), readers["run"](ds, "images", 3)); err != nil {
@@ -98,7 +115,7 @@ func TestAlwaysLooksAgain(t *testing.T) {
 		}
 		flip(t, filepath.Join(path, "images-00000.npy"), 4096+5*1800)
 		err := readers["gather"](ds, "images", 3)
-		if (err != nil) != (checks == mmapds.Always) {
+		if (err != nil) != (checks == mmapds.VerifyAlways) {
 			t.Errorf("%v: %v", checks, err)
 		}
 	}
@@ -108,7 +125,7 @@ func TestChecksOfRagged(t *testing.T) {
 	want, _ := wantRagged(0, []int{55, 24})
 	for file, record := range map[string]int{"tokens.values-00000.npy": 24, "tokens.offsets-00000.npy": 55} {
 		path := buildRagged(t, 700)
-		ds := openChecked(t, path, mmapds.Always)
+		ds := openChecked(t, path, mmapds.VerifyAlways)
 		offsets := make([]int64, 3)
 		got, err := ds.GatherRagged(t.Context(), "tokens", []int{55, 24}, offsets, nil)
 		if err != nil || len(want) == 0 || !bytes.Equal(got, want) {
@@ -126,7 +143,7 @@ func TestChecksOfRagged(t *testing.T) {
 func TestChecksOfDamagedSums(t *testing.T) {
 	path := build(t, 10)
 	flip(t, filepath.Join(path, "images-00000.crc.npy"), 4096)
-	ds := openChecked(t, path, mmapds.FirstTouch)
+	ds := openChecked(t, path, mmapds.VerifyFirstTouch)
 	for range 2 {
 		err := readers["gather"](ds, "images", 3)
 		if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "the records themselves may be whole") {
@@ -136,8 +153,8 @@ func TestChecksOfDamagedSums(t *testing.T) {
 }
 
 func TestChecksAllocateNothing(t *testing.T) {
-	for _, checks := range []mmapds.Checks{mmapds.FirstTouch, mmapds.Always, mmapds.Sampled(.5)} {
-		ds := openChecked(t, build(t, 600), checks)
+	for _, checks := range []check{{mode: mmapds.VerifyFirstTouch}, {mode: mmapds.VerifyAlways}, {fraction: .5}} {
+		ds := openCheck(t, build(t, 600), checks)
 		dst, indices := make([]byte, 3*1800), []int{599, 3, 520}
 		if n := testing.AllocsPerRun(50, func() {
 			if err := ds.Gather(t.Context(), "images", indices, dst); err != nil {
@@ -151,9 +168,9 @@ func TestChecksAllocateNothing(t *testing.T) {
 
 func TestChecksThatDoNotExist(t *testing.T) {
 	path := build(t, 1)
-	for _, c := range []mmapds.Checks{-2, 1.5, mmapds.Checks(math.NaN())} {
-		if _, err := mmapds.OpenWith(path, mmapds.Options{Verify: c}); err == nil || !strings.Contains(err.Error(), "Options.Verify") {
-			t.Errorf("%v: %v", float64(c), err)
+	for _, c := range []check{{mode: -2}, {mode: 9}, {fraction: 1.5}, {fraction: -0.5}, {fraction: math.NaN()}} {
+		if _, err := mmapds.Open(path, c.option()); err == nil || !strings.Contains(err.Error(), "WithVerify") {
+			t.Errorf("%v: %v", c, err)
 		}
 	}
 }
@@ -162,9 +179,9 @@ func TestChecksThatDoNotExist(t *testing.T) {
 func TestLoaderFindsDamage(t *testing.T) {
 	path := build(t, 600)
 	flip(t, filepath.Join(path, "images-00001.npy"), 4096+40*1800+9)
-	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
-		ds := openChecked(t, path, mmapds.FirstTouch)
-		ld, err := loader.New(ds, loader.Options{BatchSize: 10, Sampler: order})
+	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+		ds := openChecked(t, path, mmapds.VerifyFirstTouch)
+		ld, err := loader.New(ds, loader.Options{BatchSize: 10, Order: order})
 		if err != nil {
 			t.Fatal(err)
 		}

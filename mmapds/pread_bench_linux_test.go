@@ -22,12 +22,12 @@ const coldSize, coldBatch = 150_528, 64
 // millisecond was late meanwhile, "idle-late-ms" the same while nothing is read here.
 func BenchmarkCold(b *testing.B) {
 	path := bytesDataset(b, coldSize, 384<<20)
-	for name, read := range map[string]mmapds.Reading{"auto": mmapds.Auto, "mapped": mmapds.Mapped, "pread": mmapds.Pread, "direct": mmapds.Direct} {
+	for name, read := range map[string]mmapds.ReadMode{"auto": mmapds.ReadAuto, "mapped": mmapds.ReadMapped, "pread": mmapds.ReadPread, "direct": mmapds.ReadDirect} {
 		b.Run(name, func(b *testing.B) {
 			var gathers, preads []float64
 			late := time.Duration(0)
 			for b.Loop() {
-				ds := openEvicted(b, path, mmapds.Options{Read: read})
+				ds := openEvicted(b, path, mmapds.WithRead(read))
 				beat := heartbeat()
 				g, p := coldPass(b, ds)
 				late = max(late, beat())

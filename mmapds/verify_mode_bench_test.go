@@ -16,9 +16,9 @@ import (
 func BenchmarkChecks(b *testing.B) {
 	for _, size := range []int{784, 150_528} {
 		path := bytesDataset(b, size, 64<<20)
-		for _, checks := range []mmapds.Checks{mmapds.Off, mmapds.FirstTouch, mmapds.Sampled(0.01), mmapds.Always} {
+		for _, checks := range []check{{mode: mmapds.VerifyOff}, {mode: mmapds.VerifyFirstTouch}, {fraction: 0.01}, {mode: mmapds.VerifyAlways}} {
 			b.Run(fmt.Sprintf("%d/%v", size, checks), func(b *testing.B) {
-				plain, checked := openChecked(b, path, mmapds.Off), openChecked(b, path, checks)
+				plain, checked := openChecked(b, path, mmapds.VerifyOff), openCheck(b, path, checks)
 				for _, ds := range []*mmapds.Dataset{plain, checked} {
 					if err := ds.Warm("x", 0, ds.Len()); err != nil {
 						b.Fatal(err)

@@ -11,41 +11,47 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Checks says which blocks of records are compared with their CRC32C before they are handed
+// VerifyMode says which blocks of records are compared with their CRC32C before they are handed
 // out. A block is one record of 4 KiB or more, else as many as fit into 64 KiB: whoever asks
 // for one of them has the whole block read. Dataset.Reads says what that has cost.
-type Checks float64
+type VerifyMode int
 
-// Off compares nothing. FirstTouch compares a block when it is first asked for, and holds one
-// bit a block and its checksum. Always does so whenever a block is asked for.
+// VerifyOff compares nothing. VerifyFirstTouch compares a block when it is first asked for, and holds
+// one bit a block and its checksum. VerifyAlways does so whenever a block is asked for.
 const (
-	FirstTouch Checks = -1
-	Off        Checks = 0
-	Always     Checks = 1
+	VerifyOff VerifyMode = iota
+	VerifyFirstTouch
+	VerifyAlways
+	verifySample // see WithVerifySample
 )
 
-// Sampled compares that part of the blocks, 0 to 1, chosen at random whenever one is asked
-// for.
-func Sampled(part float64) Checks { return Checks(part) }
-
-// String says it in words.
-func (c Checks) String() string {
-	switch c {
-	case Off:
-		return "never checked"
-	case FirstTouch:
-		return "checked at first touch"
-	case Always:
-		return "checked each time"
-	}
-	return fmt.Sprintf("%.3g %% checked", 100*float64(c))
+// verification is a mode, and the fraction of verifySample.
+type verification struct {
+	mode     VerifyMode
+	fraction float64
 }
 
-func (c Checks) validate() error {
-	if c == FirstTouch || c >= 0 && c <= 1 {
-		return nil
+// String says it in words.
+func (v verification) String() string {
+	switch v.mode {
+	case VerifyOff:
+		return "never checked"
+	case VerifyFirstTouch:
+		return "checked at first touch"
+	case VerifyAlways:
+		return "checked each time"
 	}
-	return fmt.Errorf("Options.Verify: a part of %v; it must be from 0 to 1", float64(c))
+	return fmt.Sprintf("%.3g %% checked", 100*v.fraction)
+}
+
+func (v verification) validate() error {
+	switch {
+	case v.mode == verifySample && !(v.fraction >= 0 && v.fraction <= 1):
+		return fmt.Errorf("WithVerifySample: a fraction of %v; it must be from 0 to 1", v.fraction)
+	case v.mode < VerifyOff || v.mode > verifySample:
+		return fmt.Errorf("WithVerify: there is no VerifyMode %d", int(v.mode))
+	}
+	return nil
 }
 
 // sums are the checksums of an extent, and which blocks were found right.
@@ -58,10 +64,10 @@ type sums struct {
 }
 
 // checkBy has the column checked from now on, where it has checksums.
-func (c *column) checkBy(checks Checks) {
+func (c *column) checkBy(checks verification) {
 	c.checks = checks
 	for _, e := range c.meta.Extents {
-		if checks != Off && e.SumsPath != "" {
+		if checks.mode != VerifyOff && e.SumsPath != "" {
 			c.sums = make([]sums, len(c.meta.Extents))
 			return
 		}
@@ -77,16 +83,16 @@ func (d *Dataset) ready(c *column, s *segment, from, to int) error {
 }
 
 // checkView is check for a view. What a batch is made of was checked by Warm a moment ago, so
-// that Always means once here.
+// that VerifyAlways means once here.
 func (d *Dataset) checkView(c *column, s *segment, a, b int) error {
-	if c.checks == Always {
-		return d.check(c, s, a, b, FirstTouch)
+	if c.checks.mode == VerifyAlways {
+		return d.check(c, s, a, b, verification{mode: VerifyFirstTouch})
 	}
 	return d.check(c, s, a, b, c.checks)
 }
 
 // check compares the blocks of rows [a, b) of a segment.
-func (d *Dataset) check(c *column, s *segment, a, b int, checks Checks) error {
+func (d *Dataset) check(c *column, s *segment, a, b int, checks verification) error {
 	per := c.block
 	for a < b {
 		k := c.extent(a)
@@ -113,12 +119,12 @@ func (d *Dataset) check(c *column, s *segment, a, b int, checks Checks) error {
 
 // settled reports whether there is nothing to check when a row is asked for.
 func (c *column) settled(row int) bool {
-	if c.sums == nil || c.checks != FirstTouch {
+	if c.sums == nil || c.checks.mode != VerifyFirstTouch {
 		return c.sums == nil
 	}
 	k := c.extent(row)
 	e, s := &c.meta.Extents[k], &c.sums[k]
-	return s.there.Load() && !s.due((row-int(e.First))/c.block, FirstTouch)
+	return s.there.Load() && !s.due((row-int(e.First))/c.block, c.checks)
 }
 
 // extent returns the number of the extent that holds a row, which must exist.
@@ -135,14 +141,14 @@ func (c *column) extent(row int) int {
 }
 
 // due reports whether to look at a block now.
-func (s *sums) due(block int, checks Checks) bool {
-	switch checks {
-	case Always:
+func (s *sums) due(block int, checks verification) bool {
+	switch checks.mode {
+	case VerifyAlways:
 		return true
-	case FirstTouch:
+	case VerifyFirstTouch:
 		return !s.right.Has(int64(block))
 	}
-	return rand.Float64() < float64(checks)
+	return rand.Float64() < checks.fraction
 }
 
 // sums returns the checksums of extent k, which it reads when they are first needed.

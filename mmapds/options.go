@@ -1,0 +1,87 @@
+package mmapds
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// Option configures Open.
+type Option func(*config)
+
+// config is what options say; the zero value is what Open uses without any.
+type config struct {
+	fields    []string
+	split     string
+	verify    verification
+	read      ReadMode
+	fieldRead map[string]ReadMode
+	pager     Pager
+}
+
+// WithFields opens only these fields, in this order; none means all. In an HDF5 file that penstock did
+// not write, a field's name is the dataset's path, such as "train/images".
+func WithFields(names ...string) Option { return func(c *config) { c.fields = names } }
+
+// WithSplit opens only the records of a split, numbered from 0; "" means all.
+func WithSplit(name string) Option { return func(c *config) { c.split = name } }
+
+// WithVerify has records compared with their checksums before they are handed out: see Verified reads
+// in the package's documentation.
+func WithVerify(mode VerifyMode) Option {
+	return func(c *config) { c.verify = verification{mode: mode} }
+}
+
+// WithVerifySample compares that fraction of the blocks, 0 to 1, chosen at random whenever one is asked
+// for.
+func WithVerifySample(fraction float64) Option {
+	return func(c *config) { c.verify = verification{verifySample, fraction} }
+}
+
+// WithRead says how Gather comes to records; without it that is ReadAuto.
+func WithRead(mode ReadMode) Option { return func(c *config) { c.read = mode } }
+
+// WithFieldRead is WithRead for one field.
+func WithFieldRead(field string, mode ReadMode) Option {
+	return func(c *config) {
+		if c.fieldRead == nil {
+			c.fieldRead = make(map[string]ReadMode)
+		}
+		c.fieldRead[field] = mode
+	}
+}
+
+// WithPager has what is not in the files yet fetched by p.
+func WithPager(p Pager) Option { return func(c *config) { c.pager = p } }
+
+func newConfig(opts []Option) (*config, error) {
+	c := new(config)
+	for _, o := range opts {
+		o(c)
+	}
+	errs := []error{c.verify.validate(), c.read.validate()}
+	for _, r := range c.fieldRead {
+		errs = append(errs, r.validate())
+	}
+	return c, errors.Join(errs...)
+}
+
+// checkFields reports a ReadMode of a field that is not opened.
+func (c *config) checkFields(specs []tensor.Spec) error {
+	for name := range c.fieldRead {
+		if !slices.ContainsFunc(specs, func(s tensor.Spec) bool { return s.Name == name }) {
+			return fmt.Errorf("WithFieldRead: there is no field %q", name)
+		}
+	}
+	return nil
+}
+
+// readMode returns how records of a field are read.
+func (c *config) readMode(field string) ReadMode {
+	if r, ok := c.fieldRead[field]; ok {
+		return r
+	}
+	return c.read
+}
