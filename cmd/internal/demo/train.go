@@ -53,7 +53,7 @@ func train(ctx context.Context, path string, out io.Writer) (err error) {
 
 // open returns a loader over a split, and how to close it.
 func open(path, split string, order sampler.Sampler) (*loader.Loader, func() error, error) {
-	ds, err := mmapds.OpenWith(path, mmapds.Options{Split: split})
+	ds, err := mmapds.Open(path, mmapds.WithSplit(split))
 	if err != nil {
 		return nil, nil, err
 	}
