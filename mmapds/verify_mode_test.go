@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -179,9 +180,9 @@ func TestChecksThatDoNotExist(t *testing.T) {
 func TestLoaderFindsDamage(t *testing.T) {
 	path := build(t, 600)
 	flip(t, filepath.Join(path, "images-00001.npy"), 4096+40*1800+9)
-	for _, order := range []loader.Order{loader.Sequential{}, loader.Shuffle{}} {
+	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		ds := openChecked(t, path, mmapds.VerifyFirstTouch)
-		ld, err := loader.New(ds, loader.Options{BatchSize: 10, Order: order})
+		ld, err := loader.New(ds, loader.Options{BatchSize: 10, Sampler: order})
 		if err != nil {
 			t.Fatal(err)
 		}

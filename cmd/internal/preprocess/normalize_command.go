@@ -10,7 +10,6 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/suggest"
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -114,7 +113,7 @@ func (n *normalizeFlags) measured() (string, error) {
 	if !n.figures.Dataset || n.split == allRecords {
 		return "", nil
 	}
-	ds, err := mmapds.Locate(n.dataset)
+	ds, err := store.Open(n.dataset, store.OpenOptions{})
 	if err != nil {
 		return "", err
 	}

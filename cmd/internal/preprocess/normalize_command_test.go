@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -74,11 +74,11 @@ func TestNormalizeAfterwards(t *testing.T) {
 		if err != nil || !os.SameFile(was, is) || was.ModTime() != is.ModTime() {
 			t.Errorf("%v: the records were written anew, %v", run, err)
 		}
-		ds, err := mmapds.Locate(plain)
+		ds, err := store.Open(plain, store.OpenOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if v, err := mmapds.Verify(t.Context(), ds, mmapds.VerifyOptions{}); err != nil {
+		if v, err := verify.Dataset(t.Context(), ds, verify.Options{}); err != nil {
 			t.Errorf("%v: %+v, %v", run, v, err)
 		}
 		c.Dest, c.Append, c.Normalize, c.NormalizeSplit = plain, true, Normalize{Name: "none"}, ""
