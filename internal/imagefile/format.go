@@ -58,6 +58,9 @@ var strangers = []struct{ magic, name string }{
 	{"II+\x00", "BigTIFF; convert it to TIFF or PNG"},
 	{"MM\x00+", "BigTIFF; convert it to TIFF or PNG"},
 	{"%PDF", "PDF"},
+	{"<!DOCTYPE html", "an HTML page"},
+	{"<!doctype html", "an HTML page"},
+	{"<html", "an HTML page"},
 	{"PK\x03\x04", "a zip archive; unpack it first"},
 	{"\x1f\x8b", "gzip; unpack it first"},
 	{"\x89HDF\r\n\x1a\n", "HDF5"},
@@ -105,14 +108,13 @@ func describe(data []byte) string {
 			return "looks like " + s.name
 		}
 	}
-	head := data[:min(len(data), SniffLen)]
 	if len(bytes.Trim(data, "\x00")) == 0 {
 		return fmt.Sprintf("all %d bytes are zero", len(data))
 	}
 	if isText(data[:min(len(data), 512)]) {
-		return fmt.Sprintf("starts with %q, looks like text", head)
+		return "looks like text"
 	}
-	return fmt.Sprintf("starts with % x, which no known format does", head)
+	return "no known format begins like it"
 }
 
 func isText(b []byte) bool {

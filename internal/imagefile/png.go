@@ -19,7 +19,7 @@ func pngConfig(data []byte) (Config, error) {
 		return Config{}, corrupt(PNG, "truncated at byte %d: the file ends in the header", len(data))
 	}
 	if string(data[12:16]) != "IHDR" {
-		return Config{}, corrupt(PNG, "the first chunk is %q, want IHDR", data[12:16])
+		return Config{}, corrupt(PNG, "the first chunk is not IHDR")
 	}
 	m, ok := pngModels[data[25]]
 	if !ok {

@@ -118,7 +118,7 @@ func (p *pnm) number(most int) (n int, err error) {
 	case len(p.rest) == 0:
 		return 0, corrupt(PNM, "truncated at byte %d: the file ends before the image does", p.at)
 	case digits == 0:
-		return 0, corrupt(PNM, "byte %d is %q, where a number is to be", p.at, p.rest[0])
+		return 0, corrupt(PNM, "byte %d is not a digit, where a number is to be", p.at)
 	}
 	p.take(digits)
 	return n, nil
@@ -209,7 +209,7 @@ func (p *pnm) digit() (byte, error) {
 	}
 	b := p.rest[0]
 	if b != '0' && b != '1' {
-		return 0, corrupt(PNM, "byte %d is %q, where a 0 or a 1 is to be", p.at, b)
+		return 0, corrupt(PNM, "byte %d is neither 0 nor 1, as it is to be", p.at)
 	}
 	p.take(1)
 	return b - '1', nil // 1 is black

@@ -121,9 +121,9 @@ func TestPNMDamage(t *testing.T) {
 		"P5 1 1 0\nabc":                          "white is 0",
 		"P5 1 1 65536\nabc":                      "white is 65536",
 		"P5 0 1 255\nabc":                        "0x1 pixels",
-		"P2 1 1 10 x":                            `is 'x', where a number`,
+		"P2 1 1 10 x":                            `is not a digit, where a number`,
 		"P2 1 1 10 11":                           "larger than 10",
-		"P1 1 1 2":                               "where a 0 or a 1",
+		"P1 1 1 2":                               "neither 0 nor 1",
 		"P5 -1 1 255\nabc":                       "not an image",
 	} {
 		if _, err := openAll(t, New(Options{}), []byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -20,11 +20,12 @@ import (
 // Config is everything that one run depends on. DefaultConfig gives the defaults, Source
 // and Dest aside.
 type Config struct {
-	Source string // folder, file, or glob of files with the samples
-	Dest   string // dataset to make
-	From   string // kind of source, one of source.Kinds, or "auto"
-	Fields string // which columns become which fields, see source.ParseFields; "" for all
-	Format string // "flat", "hdf5", or "" to tell from Dest's name
+	Source  string // folder, file, or glob of files with the samples
+	Dest    string // dataset to make
+	From    string // kind of source, one of source.Kinds, or "auto"
+	Fields  string // which columns become which fields, see source.ParseFields; "" for all
+	Outside bool   // files that tables and links name may lie outside of the source's folder
+	Format  string // "flat", "hdf5", or "" to tell from Dest's name
 
 	Resize []int  // one length, or height and width; nil leaves sizes as they are
 	Fit    string // shorter, longer, exact, cover, pad; "" is shorter for one length, exact for two

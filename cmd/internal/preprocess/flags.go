@@ -57,6 +57,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	f.set = fs
 	of := func(name string) string { return strings.Join(choices[name], ", ") }
 	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
+	fs.BoolVar(&c.Outside, "outside", false, "read files outside of the source's folder, if a table or a link names them")
 	fs.StringVar(&c.Fields, "fields", "", "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are optional; TYPE is "+source.TypeNames+"; A+B*=FIELD joins numeric columns")
 	fs.StringVar(&c.Format, "format", "", "output `FORMAT`: "+of("format")+" (default from the name of DEST)")
 	fs.StringVar(&f.resize, "resize", "", "resize images to `SIZE` pixels: one number, or HEIGHTxWIDTH")
@@ -98,7 +99,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
-	cli.Group(cmd, "Source and dataset", "from", "fields", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup", "view")
+	cli.Group(cmd, "Source and dataset", "from", "fields", "outside", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup", "view")
 	cli.Group(cmd, "Compression", compressNames...)
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
 	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than")

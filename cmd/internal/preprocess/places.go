@@ -19,7 +19,7 @@ func openSource(ctx context.Context, c Config, p Progress) (source.Source, error
 	p.Begin("looking at the source", -1, "samples")
 	defer p.End()
 	return source.Open(ctx, c.Source, source.Options{
-		Kind: c.From, Fields: c.Fields, Seen: p.Add,
+		Kind: c.From, Fields: c.Fields, Outside: c.Outside, Seen: p.Add,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 }

@@ -133,8 +133,8 @@ func (t columnType) classNames() []string {
 	return names
 }
 
-// put makes the value of a cell that of a field; a path is relative to dir.
-func (t columnType) put(v *Values, field int, c cell, dir string) error {
+// put makes the value of a cell that of a field; a path is relative to dir, and leads to a file in it.
+func (t columnType) put(v *Values, field int, c cell, dir fence) error {
 	if c.missing() && (t.kind == text || t.ragged) {
 		v.Make(field, 0)
 		return nil

@@ -103,7 +103,7 @@ func TestNumbers(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := NewValues(1)
-		err = typ.put(v, 0, cell{text: c.cell}, "")
+		err = typ.put(v, 0, cell{text: c.cell}, fence{})
 		switch {
 		case c.want == nil && !errors.Is(err, ErrValue):
 			t.Errorf("%q as %s: %v, %v; want a bad value", c.cell, c.typ, v.Get(0), err)
@@ -185,7 +185,7 @@ func FuzzGuess(f *testing.F) {
 			return
 		}
 		v := NewValues(1)
-		if err := typ.put(v, 0, c, ""); err != nil {
+		if err := typ.put(v, 0, c, fence{}); err != nil {
 			t.Fatalf("%q is taken for %v, but: %v", text, typ, err)
 		}
 		if field.Ragged && len(v.Get(0))%field.RecordBytes() != 0 || !field.Ragged && len(v.Get(0)) != field.RecordBytes() {

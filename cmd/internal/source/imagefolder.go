@@ -28,6 +28,7 @@ import (
 // whose name promises an image is a sample, whatever it holds.
 type ImageFolder struct {
 	root    string
+	fence   fence
 	isImage func(head []byte) bool
 	seen    func(n int64)
 	told    int64 // to seen
@@ -61,6 +62,9 @@ type ImageFolderOptions struct {
 	// names for it.
 	IsImage func(head []byte) bool
 
+	// Outside allows links that lead out of the folder.
+	Outside bool
+
 	// Seen is told now and then how many images were found, once they are so many that it
 	// takes its time; nil for nobody.
 	Seen func(n int64)
@@ -74,7 +78,7 @@ const worthTelling = 50_000
 // leads back into its own folder. Samples lists it again, one folder at a time. At the end of
 // ctx, its cause is the error.
 func OpenImageFolder(ctx context.Context, path string, opts ImageFolderOptions) (*ImageFolder, error) {
-	s := &ImageFolder{root: path, isImage: opts.IsImage, seen: opts.Seen}
+	s := &ImageFolder{root: path, isImage: opts.IsImage, seen: opts.Seen, fence: fence{path, opts.Outside}}
 	if s.seen == nil {
 		s.seen = func(int64) {}
 	}

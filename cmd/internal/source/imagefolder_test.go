@@ -171,7 +171,8 @@ func TestErrors(t *testing.T) {
 		{"an empty class", []string{"cat/a.jpg", "dog/", "eel/x.txt"}, "found no images for the classes dog, eel; remove these folders or fill them"},
 		{"mixed", []string{"cat/a.jpg", "b.jpg"}, "images beside folders (b.jpg beside cat/); put every image into the folder of its class, or the folders elsewhere"},
 		{"loop", []string{"cat/a.jpg", "cat/x/loop -> .."}, `folder "cat/x/loop" is a link to a folder that it lies in; remove it`},
-		{"loop to the root", []string{"cat/a.jpg", "cat/loop -> ../.."}, "is a link to a folder that it lies in; remove it"},
+		{"loop to the root", []string{"cat/a.jpg", "cat/loop -> .."}, "is a link to a folder that it lies in; remove it"},
+		{"a link that leads outside", []string{"cat/a.jpg", "cat/loop -> ../.."}, `folder "cat/loop" is a link: it lies outside of the source's folder`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,6 +17,7 @@ type listing struct {
 	files   []entry // samples
 	folders []string
 	ignored []string // neither
+	outside []string // links to folders that lie outside of the source
 }
 
 // entry is a file that is a sample.
@@ -38,6 +39,9 @@ func (s *ImageFolder) list(rel string) (listing, error) {
 			s.classify(&l, dir, e)
 		}
 	}
+	if len(l.outside) > 0 {
+		return l, fmt.Errorf("folder %q is a link: %w", slashed(rel, l.outside[0]), errOutside)
+	}
 	return l, nil
 }
 
@@ -56,6 +60,10 @@ func (s *ImageFolder) classify(l *listing, dir string, e fs.DirEntry) {
 	if mode&fs.ModeSymlink != 0 {
 		if info, err := vfs.Stat(path); err == nil {
 			mode = info.Mode().Type()
+			if s.fence.check(path) != nil {
+				s.outside(l, name, mode)
+				return
+			}
 		}
 	}
 	switch {
@@ -65,6 +73,18 @@ func (s *ImageFolder) classify(l *listing, dir string, e fs.DirEntry) {
 		l.files = append(l.files, entry{name, file(path)})
 	case !mode.IsRegular() && claimsImage(name):
 		l.files = append(l.files, entry{name, notRegular{mode}})
+	default:
+		l.ignored = append(l.ignored, name)
+	}
+}
+
+// outside puts a link that leads out of the source where it belongs.
+func (s *ImageFolder) outside(l *listing, name string, mode fs.FileMode) {
+	switch {
+	case mode.IsDir():
+		l.outside = append(l.outside, name)
+	case claimsImage(name):
+		l.files = append(l.files, entry{name, leadsOutside{}})
 	default:
 		l.ignored = append(l.ignored, name)
 	}

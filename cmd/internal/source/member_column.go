@@ -59,13 +59,13 @@ func (c memberColumn) put(v *Values, field int, g group) error {
 	}
 	switch c.kind {
 	case cellMember:
-		return c.typ.put(v, field, cell{text: strings.TrimSpace(string(m.data))}, "")
+		return c.typ.put(v, field, cell{text: strings.TrimSpace(string(m.data))}, fence{})
 	case jsonMember:
 		value, err := c.value(m.data)
 		if err != nil {
 			return err
 		}
-		return c.typ.put(v, field, value, "")
+		return c.typ.put(v, field, value, fence{})
 	case npyMember:
 		return c.putNPY(v, field, m.data)
 	}

@@ -21,6 +21,9 @@ type Options struct {
 	Kind   string // one of Kinds; "" or "auto" finds out
 	Fields string // which columns become which fields, see ParseFields; "" for all
 
+	// Outside allows paths in tables, and links in folders of images, that lead out of the source's folder.
+	Outside bool
+
 	// Seen is told now and then how many samples were looked at, where Open has to look at
 	// all; nil for nobody.
 	Seen func(n int64)
@@ -64,7 +67,7 @@ func openFolder(ctx context.Context, path string, opts Options, wanted []Wanted)
 	if wanted != nil {
 		return nil, fmt.Errorf("source %s: --fields: a folder of images has no columns", path)
 	}
-	s, err := OpenImageFolder(ctx, path, ImageFolderOptions{IsImage: opts.IsImage, Seen: opts.Seen})
+	s, err := OpenImageFolder(ctx, path, ImageFolderOptions{IsImage: opts.IsImage, Seen: opts.Seen, Outside: opts.Outside})
 	if err != nil {
 		return nil, err // not s, which would be a Source that is not nil
 	}

@@ -26,6 +26,7 @@ type table struct {
 	ordered [][]int          // the same by place in order
 	width   int              // how many cells those are
 	splits  fileSplits
+	outside bool // see fence
 }
 
 // tableColumn is a column that becomes a field, or several that become one.
@@ -80,7 +81,7 @@ func openTable(ctx context.Context, kind, path string, format tableFormat, opts 
 	if err != nil {
 		return nil, err
 	}
-	t := &table{format: format, path: path, files: files, splits: splitsOfFiles(files), info: Info{Kind: kind, Name: baseName(path), Unit: "rows"}}
+	t := &table{format: format, path: path, files: files, splits: splitsOfFiles(files), outside: opts.Outside, info: Info{Kind: kind, Name: baseName(path), Unit: "rows"}}
 	t.info.Splits = t.splits.names
 	s, err := t.scan(ctx, opts.Seen, wanted)
 	if err == nil {
@@ -187,7 +188,7 @@ func (r *tableRow) Read(v *Values) error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(r.file.name)
+	dir := fence{filepath.Dir(r.file.name), t.outside}
 	for i, c := range t.columns {
 		if err := c.put(v, i, cells[:len(c.from)], dir); err != nil {
 			return err
@@ -197,8 +198,8 @@ func (r *tableRow) Read(v *Values) error {
 	return nil
 }
 
-// put makes the cells of a column the value of a field; a path is relative to dir.
-func (c tableColumn) put(v *Values, field int, cells []cell, dir string) error {
+// put makes the cells of a column the value of a field; a path is relative to dir, and leads to a file in it.
+func (c tableColumn) put(v *Values, field int, cells []cell, dir fence) error {
 	if c.joined {
 		return c.putJoined(v, field, cells)
 	}
@@ -209,16 +210,19 @@ func (c tableColumn) put(v *Values, field int, cells []cell, dir string) error {
 }
 
 // putFile makes a file's bytes the value of a field.
-func putFile(v *Values, field int, path, dir string) error {
+func putFile(v *Values, field int, path string, dir fence) error {
 	if strings.Contains(path, "://") {
 		return fmt.Errorf("%w: %q is a URL; download the files first", ErrValue, clip(path))
 	}
 	given := filepath.FromSlash(path)
 	path = given
 	if !filepath.IsAbs(path) {
-		path = filepath.Join(dir, path)
+		path = filepath.Join(dir.dir, path)
 	}
-	b, err := file(path).read(v.Buffer(field))
+	b, err := v.Buffer(field)[:0], dir.check(path)
+	if err == nil {
+		b, err = file(path).read(b)
+	}
 	v.Keep(field, b)
 	if err == nil {
 		return nil

@@ -289,12 +289,12 @@ func (t *table) add(c tableColumn) {
 }
 
 func (t *table) checkNames() error {
-	for i, c := range t.columns {
-		for _, other := range t.columns[:i] {
-			if other.field.Name == c.field.Name {
-				return fmt.Errorf("columns %q and %q would both be the field %q; name them with --fields", other.name, c.name, c.field.Name)
-			}
+	first := make(map[string]string, len(t.columns))
+	for _, c := range t.columns {
+		if other, twice := first[c.field.Name]; twice {
+			return fmt.Errorf("columns %q and %q would both be the field %q; name them with --fields", other, c.name, c.field.Name)
 		}
+		first[c.field.Name] = c.name
 	}
 	return nil
 }

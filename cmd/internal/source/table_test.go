@@ -133,7 +133,7 @@ func TestImagePaths(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fields, samples, err := describe(t, filepath.Join(dir, "tables/x.csv"), Options{})
+	fields, samples, err := describe(t, filepath.Join(dir, "tables/x.csv"), Options{Outside: true})
 	if err != nil || len(fields) != 1 || fields[0] != "photo uint8()* image" {
 		t.Fatalf("%v, %v", fields, err)
 	}
