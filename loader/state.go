@@ -175,3 +175,18 @@ func parseTicks(s string) (ticks, error) {
 	}
 	return ticks(t), err
 }
+
+// Seek moves the Loader to where st was taken, as Resume makes one there: Epochs then goes on with
+// the next batch, and so does Epoch with the number st.Epoch. No epoch may be iterated meanwhile.
+// It refuses the State of another run; the Loader then is where it was.
+func (ld *Loader) Seek(st State) error {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	if ld.pass != nil {
+		return fmt.Errorf("loader: seek: %w", ErrBusy)
+	}
+	if err := ld.adopt(st); err != nil {
+		return fmt.Errorf("loader: seek: %w", err)
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package loader_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -370,4 +371,42 @@ func FuzzResume(f *testing.F) {
 			t.Fatalf("%s: %d batches", text, len(seen))
 		}
 	})
+}
+
+// TestSeek goes to and fro in one Loader, which then yields what one that was resumed there does.
+func TestSeek(t *testing.T) {
+	src, ts := newImages(t, 23)
+	o := loader.Options{BatchSize: 4, Order: loader.Shuffle{}, Seed: 5, Workers: 2, Transforms: ts}
+	all, states := record(t, src, o, 3)
+	ld, err := loader.New(src, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	for _, k := range []int{7, 0, 6, 11, 11, 1, 17} {
+		if err := ld.Seek(states[k]); err != nil {
+			t.Fatal(err)
+		}
+		var got [][]seen
+		for _, batches := range ld.Epochs(t.Context(), 3) {
+			for b, err := range batches {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got = append(got, look(b)); len(got) == 1 {
+					if err := ld.Seek(states[0]); !errors.Is(err, loader.ErrBusy) {
+						t.Errorf("in a loop: %v; want ErrBusy", err)
+					}
+				}
+			}
+		}
+		if !slices.EqualFunc(got, all[k:], slices.Equal) {
+			t.Errorf("from batch %d: %v; want %v", k, got, all[k:])
+		}
+	}
+	before, other := ld.State(), states[3]
+	other.Seed++
+	if err := ld.Seek(other); err == nil || !strings.Contains(err.Error(), "loader: seek: the state is of another seed: 6, now 5") || ld.State() != before {
+		t.Errorf("the state of another run: %v, and now at %v", err, ld.State())
+	}
 }
