@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -38,5 +39,5 @@ func (t Arrays) ID() string {
 	if err != nil { // the pipeline was composed, so it has a recipe
 		panic("loader: a pipeline without recipe: " + err.Error())
 	}
-	return digest(string(recipe))
+	return digest.Of(string(recipe))
 }

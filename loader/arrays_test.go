@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -19,7 +20,7 @@ func TestArrays(t *testing.T) {
 		return loader.Arrays{Pipeline: p}
 	}
 	m := newMemorySource(10, 3)
-	opts := loader.Options{BatchSize: 4, Order: loader.Shuffle{}, Workers: 2, Transforms: map[string]loader.Transform{
+	opts := loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Workers: 2, Transforms: map[string]loader.Transform{
 		"x": arrays(`[{"op":"Cast","dtype":"float32"},{"op":"Scale","factor":0.5,"offset":1}]`),
 		"y": arrays(`[{"op":"OneHot","classes":28}]`),
 	}}

@@ -376,7 +376,7 @@ func FuzzResume(f *testing.F) {
 // TestSeek goes to and fro in one Loader, which then yields what one that was resumed there does.
 func TestSeek(t *testing.T) {
 	src, ts := newImages(t, 23)
-	o := loader.Options{BatchSize: 4, Order: loader.Shuffle{}, Seed: 5, Workers: 2, Transforms: ts}
+	o := loader.Options{BatchSize: 4, Sampler: sampler.Shuffle{}, Seed: 5, Workers: 2, Transforms: ts}
 	all, states := record(t, src, o, 3)
 	ld, err := loader.New(src, o)
 	if err != nil {

@@ -13,7 +13,7 @@ const (
 	programHead = "preprocess --workers 1, flat dataset"
 	clockHead   = "times ours, clock"
 	cpuHead     = "processor"
-	feederHead  = "Feeder's speed, times"
+	feederHead  = "penstock's speed, times"
 )
 
 // Rows of a DataLoader: whose Dataset returns records, and whose Dataset gathers whole batches.

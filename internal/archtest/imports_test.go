@@ -80,11 +80,11 @@ var layers = [][]place{
 		{"loader/cuda", "a Device of the loader, on a driver that is opened at run time: no C"},
 		{"cmd/internal/preprocess", "joins source, decode, transforms and a writer"},
 		{"cmd/internal/inspect", "looks at what a writer made"},
-		{"cmd/internal/feed", "hands the loader's batches to another process"},
 	},
 	{
 		{"cmd/internal/demo", "runs other commands, and trains as a user's program would"},
 		{"cmd/internal/doctor", "asks every package what it found on this machine"},
+		{"cmd/internal/feed", "hands the loader's batches to another process, sources made of sources too"},
 		{"cmd/internal/loadbench", "measures all ways to load as a program would use them, a device's too"},
 	},
 	{

@@ -4,7 +4,7 @@
 
 prints, for each epoch, the memory that two workers have for themselves: with a TorchDataset, which
 holds a path, and with what is often written, a dataset that holds a list of a million names. Beside
-it, that of a feeder, the memory that it shares with this process included, and of this process.
+it, that of a DataLoader's feeding process, the memory that it shares with this process included, and of this process.
 Each look at an element of the list changes its reference count, and so copies a page that the
 worker shared with the process that it was forked from.
 """
@@ -64,15 +64,15 @@ def grow(name: str, dataset: Dataset, epochs: int, **how) -> None:
 
 
 def feed(path: str, epochs: int, command: str) -> None:
-    feeders, trainers = [], []
-    with penstock.Feeder(path, 256, shuffle=True, epochs=epochs, command=command) as feeder:
+    feeding, trainers = [], []
+    with penstock.DataLoader(path, 256, shuffle=True, output="numpy", command=command) as loader:
         for _ in range(epochs):
-            for batch in feeder:
-                for values in batch.arrays.values():
+            for batch in loader:
+                for values in batch.values():
                     values.sum()
-            feeders.append(private(feeder.pid) + feeder.stats()["shared"])
+            feeding.append(private(loader.pid) + loader.stats()["shared"])
             trainers.append(private(os.getpid()))
-    for name, sizes in (("a feeder", feeders), ("its trainer", trainers)):
+    for name, sizes in (("feeding process", feeding), ("its trainer", trainers)):
         print(f"{name:>16}: {' '.join(f'{s / 2**20:6.1f}' for s in sizes)}  MiB, epoch by epoch")
 
 

@@ -7,23 +7,28 @@
     ds["images"][[5, 1, 900]]    # a batch in memory of its own
     ds[7]                        # a record: {"images": ..., "labels": ...}
 
-NumPy is all that is needed. HDF5 files need h5py too, to find where their records lie. For torch
-there is ``penstock.torch``. A Feeder has batches made by the Go loader, in a process of its own;
-``penstock.cuda`` opens those that a Go process has put on a GPU.
+    for batch in penstock.DataLoader("data/train", 256, shuffle=True):
+        ...                      # tensors, ready to train on
+
+NumPy is all that is needed. HDF5 files need h5py too, to find where their records lie. A DataLoader
+has batches made by the Go loader, in a process of its own: see penstock.transforms and
+penstock.samplers. ``penstock.torch`` has map-style datasets for torch's own DataLoader, and
+``penstock.cuda`` opens batches that a Go process has put on a GPU.
 """
 
-from . import bfloat16, order
+from . import bfloat16, order, samplers, transforms
 from .batch import Batch
+from .dataloader import DataLoader, LoaderBatch
 from .dataset import Dataset, open
 from .errors import CorruptError, Error, UnsupportedError
-from .feeder import FedBatch, Feeder
 from .field import Field, Normalization
+from .pack import Pack
 from .ragged import Ragged, RaggedRecords
 from .records import Records
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Batch", "CorruptError", "Dataset", "Error", "FedBatch", "Feeder", "Field", "Normalization",
-    "Ragged", "RaggedRecords", "Records", "UnsupportedError", "bfloat16", "open", "order",
+    "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization", "Pack",
+    "Ragged", "RaggedRecords", "Records", "UnsupportedError", "bfloat16", "open", "order", "samplers", "transforms",
 ]  # fmt: skip

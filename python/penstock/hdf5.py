@@ -14,7 +14,7 @@ from .flat import decode_manifest, fields_of
 from .layout import Layout, column_names
 
 #: Added where a URL is given for a path.
-FROM_BUCKET = "; what lies in a bucket is fetched by feed: penstock.Feeder takes the URL"
+FROM_BUCKET = "; what lies in a bucket is fetched by feed: penstock.DataLoader takes the URL"
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 

@@ -1,7 +1,7 @@
 """The order in which penstock's loader visits records: the same permutations as in Go.
 
-``shuffle(n, seed, epoch)`` is ``loader.Shuffle`` and, with ``run``, ``loader.RunShuffle``;
-``regions`` is ``loader.Regions``, and ``split`` ``loader.Split``. A permutation is computed where it
+``shuffle(n, seed, epoch)`` is ``sampler.Shuffle`` and, with ``run``, ``sampler.Block``;
+``regions`` is ``sampler.Regions``, and ``split`` ``sampler.Split``. A permutation is computed where it
 is asked for, so that one of 1e9 records takes no memory::
 
     order = penstock.order.shuffle(len(ds), seed=42, epoch=3)
@@ -45,7 +45,7 @@ def shuffle(n: int, seed: int, epoch: int, run: int = 1) -> Permutation:
 
 
 def regions(n: int, seed: int, epoch: int, count: int, batch: int, run: int = 1) -> Permutation:
-    """Return the order of one epoch that is ``loader.Regions`` in Go: a shuffle whose reads stay near.
+    """Return the order of one epoch that is ``sampler.Regions`` in Go: a shuffle whose reads stay near.
 
     The dataset is cut into ``count`` regions, each shuffled by itself (with ``run``, in runs), and
     every ``batch`` consecutive places, a global batch, have the same number of records of each.
@@ -58,7 +58,7 @@ def regions(n: int, seed: int, epoch: int, count: int, batch: int, run: int = 1)
 
 
 def split(n: int, seed: int, start: float, stop: float) -> Permutation:
-    """Return a random part of n records: ``loader.Split`` in Go, the same in every epoch.
+    """Return a random part of n records: ``sampler.Split`` in Go, the same in every epoch.
 
     It has those whose places in a permutation by seed lie in [start, stop) of its length, so that
     0 to 0.9 and 0.9 to 1 are a training and a validation set. In an order of an epoch they are

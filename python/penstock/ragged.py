@@ -47,6 +47,10 @@ class Ragged:
     def __iter__(self) -> Iterator[np.ndarray | str]:
         return (self[i] for i in range(len(self)))
 
+    def copy(self) -> Ragged:
+        """Return the same in memory of its own."""
+        return Ragged(self.values.copy(), self.offsets.copy(), self.content)
+
     def padded(self, fill: Any = 0, length: int = 0) -> np.ndarray:
         """Return an array of shape (records, longest, ...), filled up at the end of each.
 

@@ -1,4 +1,4 @@
-"""Memory that a feeder shares with this process, and arrays over it."""
+"""Memory that a feeding process shares with this one, and arrays over it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,23 @@ import math
 import mmap
 import os
 from collections import deque
+from typing import Any, Protocol
 
 import numpy as np
 
 
-class SharedMemory:
-    """The mapping of an anonymous file that a feeder passed, which may grow."""
+class Pinning(Protocol):
+    """Page-locks memory."""
 
-    def __init__(self, fd: int) -> None:
-        self._fd = fd
+    def register(self, address: int, size: int) -> Any:
+        """Page-lock memory, and return what has to be called before it is unmapped; None if it cannot be."""
+
+
+class SharedMemory:
+    """The mapping of an anonymous file that a feeding process passed, which may grow."""
+
+    def __init__(self, fd: int, pinning: Pinning | None = None) -> None:
+        self._fd, self._pinning = fd, pinning
         self._mapping = Mapping(np.empty(0, np.uint8))
 
     def mapped(self, size: int) -> Mapping:
@@ -23,7 +31,7 @@ class SharedMemory:
         An older one is given back once no array over it is left.
         """
         if size > self._mapping.size:
-            self._mapping = Mapping(np.frombuffer(mmap.mmap(self._fd, size), np.uint8))
+            self._mapping = Mapping(np.frombuffer(mmap.mmap(self._fd, size), np.uint8), self._pinning)
         return self._mapping
 
     def close(self) -> None:
@@ -37,12 +45,17 @@ class SharedMemory:
 class Mapping:
     """Mapped memory, for as long as something refers to this."""
 
-    __slots__ = ("_bytes", "address", "size")
+    __slots__ = ("_bytes", "_unpin", "address", "size")
 
-    def __init__(self, memory: np.ndarray) -> None:
+    def __init__(self, memory: np.ndarray, pinning: Pinning | None = None) -> None:
         self._bytes = memory
         self.address: int = memory.__array_interface__["data"][0]
         self.size = memory.nbytes
+        self._unpin = None if pinning is None else pinning.register(self.address, self.size)
+
+    def __del__(self) -> None:
+        if self._unpin is not None:
+            self._unpin()
 
 
 class Rows:

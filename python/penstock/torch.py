@@ -28,7 +28,6 @@ import torch.utils.data
 from .batch import Batch
 from .dataset import Dataset
 from .errors import Error
-from .feeder import FedBatch
 from .field import Field, Normalization
 from .ragged import Ragged, RaggedRecords
 from .records import Records
@@ -169,16 +168,14 @@ def collate(batch: Any) -> Any:
     return batch.arrays if isinstance(batch, Batch) else torch.utils.data.default_collate(batch)
 
 
-def tensors(batch: FedBatch) -> dict[str, Any]:
-    """Return the tensors of a batch of a Feeder, over the memory that is shared with it.
-
-    That is the feeder's again when nothing refers to the batch or to its tensors any more. A
-    copy to a device that does not block has to be awaited before.
-    """
-    return {name: _fed(batch.fields[name], values) for name, values in batch.arrays.items()}
+def convert(fields: Mapping[str, Field], batch: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays of a batch as tensors over the same memory, texts as lists of str."""
+    return {name: _convert(fields.get(name), values) for name, values in batch.items()}
 
 
-def _fed(f: Field, values: Any) -> Any:
+def _convert(f: Field | None, values: Any) -> Any:
+    if f is None:
+        return torch.from_numpy(values)
     return _ragged(f, values) if f.ragged else tensor(f, values)
 
 

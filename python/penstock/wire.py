@@ -1,4 +1,4 @@
-"""Messages to and from a feeder: a length, and so many bytes of JSON."""
+"""Messages to and from a feeding process: a length, and that many bytes of JSON."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .errors import Error
 _LENGTH = struct.Struct("<I")
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
-#: The most bytes of a message. No feeder sends one that is longer.
+#: The most bytes of a message. No feeding process sends one that is longer.
 _LONGEST = 1 << 24
 
 
 class Wire:
-    """A connection to a feeder, which may be a child of this process."""
+    """A connection to a feeding process, which may be a child of this process."""
 
     def __init__(self, connection: socket.socket, name: str, child: subprocess.Popen[bytes] | None) -> None:
         self._connection, self._name, self._child = connection, name, child
@@ -30,11 +30,14 @@ class Wire:
         self._greeted = False
         self._process = os.getpid()
 
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a message."""
+    def send(self, message: dict[str, Any], descriptor: int | None = None) -> None:
+        """Send a message, and a descriptor with it."""
         body = _encode(message).encode()
+        text = _LENGTH.pack(len(body)) + body
         try:
-            self._connection.sendall(_LENGTH.pack(len(body)) + body)
+            if descriptor is not None:
+                text = text[socket.send_fds(self._connection, [text], [descriptor]) :]
+            self._connection.sendall(text)
         except (BrokenPipeError, ConnectionResetError):
             pass  # what it said before it went is still to be read
         except OSError as e:
@@ -46,7 +49,7 @@ class Wire:
             if len(self._buffer) >= _LENGTH.size:
                 (n,) = _LENGTH.unpack_from(self._buffer)
                 if n > _LONGEST:
-                    raise Error(f"{self._name}: a message of {n} bytes: what answers there is no feed")
+                    raise Error(f"{self._name}: a message of {n} bytes: what answers there is not a feed")
                 if len(self._buffer) >= _LENGTH.size + n:
                     return self._cut(n)
             self._fill()
@@ -54,14 +57,14 @@ class Wire:
     def take_descriptor(self) -> int:
         """Return the descriptor that came with a message."""
         if not self._descriptors:
-            raise Error(f"{self._name}: the feeder passed no memory; are this process and the feeder allowed to share descriptors?")
+            raise Error(f"{self._name}: the feeding process passed no memory; may the two share descriptors?")
         self._greeted = True
         return self._descriptors.pop()
 
     def close(self) -> None:
         """End the connection. Children that were forked from this process may have it open too."""
         if os.getpid() == self._process and self._connection.fileno() >= 0:
-            with contextlib.suppress(OSError):  # the feeder went first
+            with contextlib.suppress(OSError):  # the other end went first
                 self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
 
@@ -70,7 +73,7 @@ class Wire:
         del self._buffer[: _LENGTH.size + n]
         message = json.loads(body)
         if not isinstance(message, dict):
-            raise Error(f"{self._name}: a message that is none: what answers there is no feed")
+            raise Error(f"{self._name}: a message that is not JSON of an object: what answers there is not a feed")
         return message
 
     def _fill(self) -> None:
@@ -91,14 +94,14 @@ class Wire:
     def _lost(self, why: str | None = None) -> Error:
         """Return the error of a connection that is no more."""
         if self._connection.fileno() < 0:
-            return Error(f"{self._name}: the feeder was closed")
+            return Error(f"{self._name}: the feeding process was closed")
         if self._child is not None:
             try:
                 why = _ending(self._child.wait(5))
             except subprocess.TimeoutExpired:
                 why = "it closed the connection"
         why = why or "it closed the connection"
-        return Error(f"{self._name}: the feeder has ended: {why}; make a new one, with state= to go on where this one was")
+        return Error(f"{self._name}: the feeding process has ended: {why}; make a new DataLoader, and load_state_dict to continue where this one was")
 
 
 def _ending(code: int) -> str:

@@ -39,7 +39,7 @@ func write(folder string) error {
 			return err
 		}
 	}
-	return errors.Join(types.writeHDF5(folder), ragged.writeHDF5(folder))
+	return errors.Join(types.writeHDF5(folder), ragged.writeHDF5(folder), writeLoaded(folder), writePhotos(folder))
 }
 
 // dataset is something to be read.

@@ -24,6 +24,11 @@ func TestOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkGolden(t, "batches.json", batches)
+	samplers, err := allSamplers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkGolden(t, "samplers.json", samplers)
 }
 
 // checkGolden compares a file with entries, one a line.

@@ -251,7 +251,7 @@ class RefusedTest(data.Copied):
         for path, text in (
             (base, "no manifest.json.*preprocess .* OUT"),
             (os.path.join(base, "nothing"), "no such file"),
-            ("s3://bucket/key", "penstock.Feeder takes the URL"),
+            ("s3://bucket/key", "penstock.DataLoader takes the URL"),
             (__file__, "neither a folder nor an HDF5 file"),
         ):
             with self.assertRaisesRegex(penstock.Error, text):

@@ -14,12 +14,12 @@ const littleShared = 1 << 30
 func sharedMemory() finding {
 	var s unix.Statfs_t
 	if err := unix.Statfs("/dev/shm", &s); err != nil {
-		return finding{Name: "shared memory", Found: "no /dev/shm", Advice: "feed and penstock.Feeder do not need it; workers of PyTorch's DataLoader do"}
+		return finding{Name: "shared memory", Found: "no /dev/shm", Advice: "feed and penstock.DataLoader do not need it; workers of PyTorch's DataLoader do"}
 	}
 	free := int64(s.Bavail) * s.Bsize
 	f := finding{Name: "shared memory", Found: fmt.Sprintf("%s of /dev/shm free", cli.Bytes(free))}
 	if free < littleShared {
-		f.Advice = "workers of PyTorch's DataLoader may need more (docker run --shm-size=8g); penstock.Feeder does not"
+		f.Advice = "workers of PyTorch's DataLoader may need more (docker run --shm-size=8g); penstock.DataLoader does not"
 	}
 	return f
 }

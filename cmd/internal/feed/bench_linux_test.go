@@ -15,7 +15,8 @@ func BenchmarkFeed(b *testing.B) {
 	}
 	const size = 256
 	c := dial(b.Context(), b, path)
-	c.greet(fmt.Sprintf(`{"batch_size":%d,"shuffle":true,"drop_last":true,"normalize":true,"flip":true}`, size))
+	c.greet(fmt.Sprintf(`{"batch_size":%d,"sampler":{"kind":"shuffle"},"drop_last":true,"transforms":{"":[{"op":"RandomHorizontalFlip"},{"op":"ToTensor"},{"op":"Normalize"}]}}`, size))
+	c.start()
 	for b.Loop() {
 		got := c.receive().Batch
 		c.send(fmt.Sprintf(`{"release":[%d]}`, got.Slot))

@@ -13,30 +13,31 @@ import (
 const long = `Load DATASET in a process of its own and hand batches to training processes through shared
 memory. Batches are neither copied nor pickled on the way.
 
-Python's penstock package starts feed by itself. With --socket, feed serves any number of
+Python's penstock.DataLoader starts feed by itself. With --socket, feed serves any number of
 trainers, such as the ranks of one host. Each client asks for its own batch size, order,
 seed, rank and transforms: see python/README.md. DATASET is a flat folder or an HDF5 file,
-local or a URL such as s3://bucket/key.
+local or a URL such as s3://bucket/key; the records of several follow each other.
 
 Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 Shell completion: feed completion bash|zsh|fish|powershell`
 
 const examples = `  feed out/flat --socket /run/user/1000/feed
-  python3 -c 'import penstock; print(next(iter(penstock.Feeder("out/flat", batch_size=256))))'`
+  python3 -c 'import penstock; print(next(iter(penstock.DataLoader("out/flat", 256, output="numpy"))))'`
 
 // command is the command line.
 type command struct {
-	dataset, socket string
-	fd, workers     int
-	quiet, version  bool
-	cache           datasetarg.Cache
+	datasets       []string
+	socket         string
+	fd, workers    int
+	quiet, version bool
+	cache          datasetarg.Cache
 }
 
 // Command returns the command feed, for cli.Main.
 func Command() *cobra.Command {
 	c := new(command)
 	cmd := &cobra.Command{
-		Use: "feed [flags] DATASET", Short: "Hand batches to a training process", Long: long, Example: examples,
+		Use: "feed [flags] DATASET...", Short: "Hand batches to a training process", Long: long, Example: examples,
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		PreRunE:               func(_ *cobra.Command, args []string) error { return c.check(args) },
@@ -64,13 +65,11 @@ func (c *command) check(args []string) error {
 		return nil
 	}
 	var problems []string
-	if len(args) != 1 {
-		problems = append(problems, fmt.Sprintf("it takes one DATASET, and there are %d", len(args)))
-	} else {
-		c.dataset = args[0]
+	if c.datasets = args; len(args) == 0 {
+		problems = append(problems, "it takes a DATASET, and there is none")
 	}
 	if (c.socket == "") == (c.fd < 0) {
-		problems = append(problems, "one of --socket and --fd is needed, to say whom to serve; Python's penstock.Feeder does it by itself")
+		problems = append(problems, "one of --socket and --fd is needed, to say whom to serve; Python's penstock.DataLoader does it by itself")
 	}
 	problems = append(problems, c.cache.Settle()...)
 	if c.workers < 0 {

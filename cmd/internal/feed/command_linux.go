@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +22,7 @@ func (c *command) run(ctx context.Context, p *cli.Progress) error {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, conn, c.dataset, c.workers, &c.cache)
+	return serve(ctx, conn, c.datasets, c.workers, &c.cache)
 }
 
 // inherited returns the socket that the process was started with.
@@ -44,12 +45,12 @@ func inherited(fd int) (*net.UnixConn, error) {
 
 // listen serves whoever connects, until ctx is done.
 func (c *command) listen(ctx context.Context, p *cli.Progress) error {
-	ds, err := open(ctx, &c.cache, c.dataset, Options{}) // so that a wrong path is told here, not to the first client
+	s, err := newSubject(ctx, &c.cache, c.datasets, &Options{BatchSize: 1}, nil) // so that a wrong path is reported here, not to the first client
 	if err != nil {
 		return err
 	}
-	records := ds.Len()
-	if err := ds.Close(); err != nil {
+	records := s.src.Len()
+	if err := s.Close(); err != nil {
 		return err
 	}
 	l, err := listenAlone(c.socket)
@@ -58,7 +59,7 @@ func (c *command) listen(ctx context.Context, p *cli.Progress) error {
 	}
 	stop := context.AfterFunc(ctx, func() { l.Close() })
 	defer stop()
-	p.Note(fmt.Sprintf("serving %s of %s at %s", cli.Counted(int64(records), "record"), c.dataset, c.socket))
+	p.Note(fmt.Sprintf("serving %s of %s at %s", cli.Counted(int64(records), "record"), strings.Join(c.datasets, ", "), c.socket))
 	return c.accept(ctx, l, p)
 }
 
@@ -90,7 +91,7 @@ func (c *command) accept(ctx context.Context, l *net.UnixListener, p *cli.Progre
 			return errors.Join(fmt.Errorf("--socket: %w", err), l.Close())
 		}
 		sessions.Go(func() {
-			err := serve(ctx, conn, c.dataset, c.workers, &c.cache)
+			err := serve(ctx, conn, c.datasets, c.workers, &c.cache)
 			if err != nil && ctx.Err() == nil {
 				notes.Lock()
 				defer notes.Unlock()

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/penstock/penstock/loader"
-	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/loader/combine"
 )
 
 // desk is what the client has: slots, each with a batch or free. Beside the batch, which
@@ -16,9 +16,11 @@ import (
 // records, which of them count, and everything if the loader could not write to the arena.
 type desk struct {
 	arena  *arena
-	fields []store.Field
-	direct bool // fields lie in the loader's buffers, and those in the arena
+	fields []served
+	packed *combine.Packed // nil if records are not packed
+	direct bool            // fields lie in the loader's buffers, and those in the arena
 	memory [][]byte
+	ends   []int32 // of packed records; for put alone
 
 	free chan int
 
@@ -27,9 +29,9 @@ type desk struct {
 	used []bool
 }
 
-func newDesk(a *arena, fields []store.Field, direct bool, slots int) *desk {
+func newDesk(a *arena, s *subject, direct bool, slots int) *desk {
 	d := &desk{
-		arena: a, fields: fields, direct: direct, memory: make([][]byte, slots),
+		arena: a, fields: s.fields, packed: s.packed, direct: direct, memory: make([][]byte, slots),
 		free: make(chan int, slots), held: make([]loader.Batch, slots), used: make([]bool, slots),
 	}
 	for slot := range slots {
@@ -38,22 +40,29 @@ func newDesk(a *arena, fields []store.Field, direct bool, slots int) *desk {
 	return d
 }
 
-// put keeps a batch in a free slot, and says where it is. Next is the position after it.
+// put keeps a batch in a free slot, and says where it is. Next is the position after it. One
+// goroutine calls it.
 func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) {
 	if d.direct {
 		if err := b.Keep(); err != nil {
 			return nil, err
 		}
 	}
-	out := &batch{Slot: slot, Count: b.Len(), Epoch: b.Epoch(), Step: b.Step(), Next: [2]int{next.Epoch, next.Step}}
+	out := &batch{Slot: slot, Count: b.Len(), Epoch: b.Epoch(), Step: b.Step(), Next: [2]int{next.Epoch, next.Step}, Done: next.Done}
+	if d.packed != nil {
+		d.ends = d.packed.CuSeqlens(d.ends[:0], b.Indices())
+	}
 	w, err := d.writer(slot, b)
 	if err != nil {
 		return nil, err
 	}
 	out.Indices = w.putIndices(b.Indices())
-	out.Valid = w.put(bytesOf(b.Mask()))
+	out.Mask = w.put(bytesOf(b.Mask()))
 	for _, f := range d.fields {
 		out.Fields = append(out.Fields, d.place(w, f, b))
+	}
+	if d.packed != nil {
+		out.CuSeqlens = &place{At: w.put(bytesOf(d.ends)), Rows: len(d.ends)}
 	}
 	out.Size = d.arena.bytes()
 	d.mu.Lock()
@@ -63,11 +72,11 @@ func (d *desk) put(slot int, b loader.Batch, next loader.State) (*batch, error) 
 }
 
 // place says where a field of a batch is, and copies it if it has to be.
-func (d *desk) place(w *areaWriter, f store.Field, b loader.Batch) place {
-	v := b.Field(f.Name)
+func (d *desk) place(w *areaWriter, f served, b loader.Batch) place {
+	v := b.Field(f.source)
 	switch {
 	case f.Ragged:
-		return place{Offsets: w.put(bytesOf(b.Offsets(f.Name))), Rows: v.Len(), At: w.put(v.Bytes())}
+		return place{Offsets: w.put(bytesOf(b.Offsets(f.source))), Rows: v.Len(), At: w.put(v.Bytes())}
 	case d.direct:
 		return place{At: d.arena.offset(v.Bytes())}
 	}
@@ -77,10 +86,10 @@ func (d *desk) place(w *areaWriter, f store.Field, b loader.Batch) place {
 // writer returns the memory of a slot, with room for what is copied of b. What grows has an
 // eighth to spare, so that it seldom grows again.
 func (d *desk) writer(slot int, b loader.Batch) (*areaWriter, error) {
-	need := aligned(8*b.Len()) + aligned(b.Len())
+	need := aligned(8*b.Len()) + aligned(b.Len()) + aligned(4*len(d.ends))
 	for _, f := range d.fields {
 		if f.Ragged || !d.direct {
-			need += aligned(len(b.Field(f.Name).Bytes()))
+			need += aligned(len(b.Field(f.source).Bytes()))
 		}
 		if f.Ragged {
 			need += aligned(8 * (b.Len() + 1))
@@ -170,7 +179,7 @@ func (w *areaWriter) putIndices(indices []int) int64 {
 }
 
 // bytesOf returns the memory of a slice.
-func bytesOf[T int64 | bool](s []T) []byte {
+func bytesOf[T int64 | int32 | bool](s []T) []byte {
 	var one T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(one)))
 }

@@ -5,7 +5,10 @@
 // there is no name in /dev/shm, and the kernel frees it when both processes are gone. Over
 // the socket go small messages: which slot holds the next batch and where its fields are,
 // and which slots are free again. Nothing is pickled, and no byte of a batch is copied on
-// its way. The protocol is in docs/feed.md; the client is Python's penstock.Feeder.
+// its way. The protocol is in docs/feed.md; the client is Python's penstock.DataLoader.
+//
+// A client says first what it wants (Options: datasets' fields, sampler, transforms, batches), and
+// then where batches are to begin; it may begin anew whenever it wants.
 //
 // A session serves one client. Its loader writes batches straight to the shared memory; a
 // dataset that has fields of variable length is copied there once, as the length of its

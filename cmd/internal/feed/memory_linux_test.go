@@ -42,8 +42,9 @@ func measure(t *testing.T, c *client) footprint {
 // TestMemoryIsFlat serves many epochs of fields that are made anew in every one, and compares
 // what is held. Feeder and client are one process here.
 func TestMemoryIsFlat(t *testing.T) {
-	c := dial(t.Context(), t, dataset(t, false))
-	w := c.greet(`{"batch_size":8,"shuffle":true,"normalize":true,"flip":true,"drop_last":true}`)
+	c := dial(t.Context(), t, makeDataset(t, false))
+	w := c.greet(`{"batch_size":8,"sampler":{"kind":"shuffle"},"drop_last":true,"transforms":{"":[{"op":"RandomHorizontalFlip"},{"op":"ToTensor"},{"op":"Normalize"}]},"batch_transforms":[{"op":"MixUp","num_classes":60}]}`)
+	c.start()
 	give := func(slot int) { c.send(fmt.Sprintf(`{"release":[%d]}`, slot)) }
 	run := func(epochs int) footprint {
 		for range epochs * w.Batches {

@@ -13,19 +13,20 @@ import (
 )
 
 // protocol is the version of the messages: see docs/feed.md.
-const protocol = 1
+const protocol = 2
 
 // maxMessage is the most bytes of a message, its length aside.
 const maxMessage = 1 << 20
 
 // request is a message of the client: exactly one of its parts.
 type request struct {
-	Hello   *hello `json:"hello,omitempty"`
-	Release []int  `json:"release,omitempty"` // slots whose batches are not used any more
-	Stats   bool   `json:"stats,omitempty"`
+	Hello   *hello        `json:"hello,omitempty"`
+	Start   *loader.State `json:"start,omitempty"`   // where the batches are to begin
+	Release []int         `json:"release,omitempty"` // slots whose batches are not used any more
+	Stats   bool          `json:"stats,omitempty"`
 }
 
-// hello is the first message of a client.
+// hello is the first message of a client. The descriptor of a file of numbers may come with it.
 type hello struct {
 	Version int     `json:"version"`
 	Options Options `json:"options"`
@@ -34,33 +35,45 @@ type hello struct {
 // reply is a message of the feeder: exactly one of its parts.
 type reply struct {
 	Welcome *welcome    `json:"welcome,omitempty"`
+	Started *started    `json:"started,omitempty"`
 	Batch   *batch      `json:"batch,omitempty"`
+	Failed  string      `json:"failed,omitempty"`  // why no batch comes until the next start
+	Skipped string      `json:"skipped,omitempty"` // a record that on_error passed over, and why
 	Stats   *statistics `json:"stats,omitempty"`
-	End     bool        `json:"end,omitempty"`   // no batch comes after those that were sent
-	Error   string      `json:"error,omitempty"` // why none comes
+	Error   string      `json:"error,omitempty"` // why nothing comes any more
 }
 
 // welcome answers a hello. The descriptor of the shared memory comes with it.
 type welcome struct {
 	Version int           `json:"version"`
-	Records int           `json:"records"`
+	Records int           `json:"records"` // of the source: rows, if they are packed
 	Batches int           `json:"batches"` // of an epoch
 	Slots   int           `json:"slots"`   // batches that the client may have at a time
 	Fields  []store.Field `json:"fields"`  // as batches have them
-	State   loader.State  `json:"state"`   // where the first batch is
+	State   loader.State  `json:"state"`   // of the start
+}
+
+// started answers a start. Batches that were sent before it are not those that were asked for.
+type started struct {
+	Epoch int    `json:"epoch"`
+	Step  int    `json:"step"`
+	Done  string `json:"done,omitempty"`
+	Error string `json:"error,omitempty"` // why the batches cannot begin there; nothing else then
 }
 
 // batch says where a batch is in the shared memory: offsets in bytes.
 type batch struct {
-	Slot    int     `json:"slot"`
-	Count   int     `json:"count"` // records
-	Epoch   int     `json:"epoch"`
-	Step    int     `json:"step"`
-	Next    [2]int  `json:"next"`    // epoch and step of the batch after it
-	Size    int64   `json:"size"`    // of the shared memory, which may have grown
-	Indices int64   `json:"indices"` // of count int64
-	Valid   int64   `json:"valid"`   // of count bytes, 0 or 1
-	Fields  []place `json:"fields"`  // in the order of welcome's
+	Slot      int     `json:"slot"`
+	Count     int     `json:"count"` // records
+	Epoch     int     `json:"epoch"`
+	Step      int     `json:"step"`
+	Next      [2]int  `json:"next"`                 // epoch and step of the first batch that was not sent
+	Done      string  `json:"done,omitempty"`       // later ones that were: that of loader.State
+	Size      int64   `json:"size"`                 // of the shared memory, which may have grown
+	Indices   int64   `json:"indices"`              // of count int64
+	Mask      int64   `json:"mask"`                 // of count bytes, 0 or 1
+	Fields    []place `json:"fields"`               // in the order of welcome's
+	CuSeqlens *place  `json:"cu_seqlens,omitempty"` // of int32, if records are packed
 }
 
 // place is where a field of a batch is.
@@ -114,13 +127,13 @@ func parseRequest(text []byte) (request, error) {
 		return q, errors.New("a message that goes on after its end")
 	}
 	parts := 0
-	for _, is := range []bool{q.Hello != nil, len(q.Release) > 0, q.Stats} {
+	for _, is := range []bool{q.Hello != nil, q.Start != nil, len(q.Release) > 0, q.Stats} {
 		if is {
 			parts++
 		}
 	}
 	if parts != 1 {
-		return q, fmt.Errorf("a message with %d parts; it is one of hello, release and stats", parts)
+		return q, fmt.Errorf("a message with %d parts; it is one of hello, start, release and stats", parts)
 	}
 	return q, nil
 }

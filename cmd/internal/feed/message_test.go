@@ -16,8 +16,8 @@ func framed(text string) []byte {
 }
 
 func TestReadRequest(t *testing.T) {
-	r := bytes.NewReader(append(framed(`{"hello":{"version":1,"options":{"batch_size":2,"seed":18446744073709551615}}}`), framed(`{"release":[3,0]}`)...))
-	want := []request{{Hello: &hello{1, Options{BatchSize: 2, Seed: 1<<64 - 1}}}, {Release: []int{3, 0}}}
+	r := bytes.NewReader(append(framed(`{"hello":{"version":2,"options":{"batch_size":2,"seed":18446744073709551615}}}`), framed(`{"release":[3,0]}`)...))
+	want := []request{{Hello: &hello{2, Options{BatchSize: 2, Seed: 1<<64 - 1}}}, {Release: []int{3, 0}}}
 	for _, w := range want {
 		got, err := readRequest(r)
 		if err != nil || !reflect.DeepEqual(got, w) {
@@ -31,17 +31,18 @@ func TestReadRequest(t *testing.T) {
 
 func TestBadRequests(t *testing.T) {
 	for text, want := range map[string]string{
-		``:                                    "none",
-		`[]`:                                  "none",
-		`{}`:                                  "0 parts",
-		`{"release":[]}`:                      "0 parts",
-		`{"stats":true,"release":[1]}`:        "2 parts",
-		`{"stats":true}{"stats":true}`:        "goes on",
-		`{"stats":true} x`:                    "goes on",
-		`{"hello":{"options":{"bach":1}}}`:    "bach",
-		`{"hello":{"options":{"seed":-1}}}`:   "seed",
+		``:                                  "none",
+		`[]`:                                "none",
+		`{}`:                                "0 parts",
+		`{"release":[]}`:                    "0 parts",
+		`{"stats":true,"release":[1]}`:      "2 parts",
+		`{"stats":true}{"stats":true}`:      "goes on",
+		`{"stats":true} x`:                  "goes on",
+		`{"hello":{"options":{"bach":1}}}`:  "bach",
+		`{"hello":{"options":{"seed":-1}}}`: "seed",
+		`{"hello":{"options":{"filters":[["labels","=="]]}}}`: "a filter of 2 parts",
 		`{"release":[1e99]}`:                  "none",
-		`{"hello":{"version":1},"quit":true}`: "quit",
+		`{"hello":{"version":2},"quit":true}`: "quit",
 	} {
 		if _, err := readRequest(bytes.NewReader(framed(text))); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want an error with %q", text, err, want)
@@ -59,7 +60,8 @@ func TestBadRequests(t *testing.T) {
 }
 
 func FuzzReadRequest(f *testing.F) {
-	f.Add(framed(`{"hello":{"version":1,"options":{"batch_size":64,"fields":["images"],"state":{"v":1,"n":5}}}}`))
+	f.Add(framed(`{"hello":{"version":2,"options":{"batch_size":64,"fields":["images"],"filters":[["labels","in",[1,"cat"]]],"sampler":{"kind":"subset","indices":{"at":8,"count":2}}}}}`))
+	f.Add(framed(`{"start":{"v":1,"n":5,"epoch":1}}`))
 	f.Add(framed(`{"release":[0,1]}`))
 	f.Add(framed(`{"stats":true}`))
 	f.Add([]byte{255, 255, 15, 0, '{'})
@@ -69,7 +71,7 @@ func FuzzReadRequest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if q.Hello == nil && len(q.Release) == 0 && !q.Stats {
+		if q.Hello == nil && q.Start == nil && len(q.Release) == 0 && !q.Stats {
 			t.Errorf("a request of nothing: %q", data)
 		}
 		if used := len(data) - r.Len(); used != 4+int(binary.LittleEndian.Uint32(data)) {

@@ -2,17 +2,21 @@ package feed
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
+	"os"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/store"
 	"golang.org/x/sys/unix"
 )
 
@@ -30,28 +34,31 @@ type session struct {
 	watched bool
 
 	// Made by open.
-	ds     subject
-	arena  *arena
-	ld     *loader.Loader
-	desk   *desk
-	direct bool
-	end    int // epoch
+	subject *subject
+	arena   *arena
+	ld      *loader.Loader
+	desk    *desk
+	direct  bool
+
+	starts chan loader.State // what the client asks for next; one at most
+	mu     sync.Mutex
+	stop   context.CancelFunc // ends the batches that are being sent; under mu
 }
 
-// Serve serves the client at the other end of conn batches of the dataset at path, until it
+// Serve serves the client at the other end of conn batches of the datasets at paths, until it
 // closes its end, or ctx is done, and closes conn. The client is told what goes wrong, if
 // that is possible; the error is what it cannot have been told. Workers is what a client that
 // does not ask for a number gets.
 //
-// The path may be a URL: see package cmd/internal/datasetarg.
-func Serve(ctx context.Context, conn *net.UnixConn, path string, workers int) error {
-	return serve(ctx, conn, path, workers, new(datasetarg.Cache))
+// A path may be a URL: see package internal/afar.
+func Serve(ctx context.Context, conn *net.UnixConn, paths []string, workers int) error {
+	return serve(ctx, conn, paths, workers, new(datasetarg.Cache))
 }
 
-func serve(ctx context.Context, conn *net.UnixConn, path string, workers int, cache *datasetarg.Cache) error {
+func serve(ctx context.Context, conn *net.UnixConn, paths []string, workers int, cache *datasetarg.Cache) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &session{conn: conn, in: bufio.NewReader(conn), cancel: cancel, cache: cache}
+	s := &session{conn: conn, cancel: cancel, cache: cache, starts: make(chan loader.State, 1)}
 	defer conn.Close()
 	s.watched = watchPeer(ctx, conn, cancel)
 	hung := make(chan struct{})
@@ -64,7 +71,7 @@ func serve(ctx context.Context, conn *net.UnixConn, path string, workers int, ca
 			<-hung
 		}
 	}()
-	err := s.serve(ctx, path, workers)
+	err := s.serve(ctx, paths, workers)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -94,12 +101,16 @@ func (s *session) hangUp(cause error) {
 
 // serve tells the client of an error, and then waits for it to leave: its memory stays as
 // it is until then.
-func (s *session) serve(ctx context.Context, path string, workers int) error {
-	q, err := readRequest(s.in)
+func (s *session) serve(ctx context.Context, paths []string, workers int) error {
+	q, numbers, err := s.greeting()
 	if err != nil {
 		return s.refuse(err)
 	}
-	if err := s.open(ctx, q, path, workers); err != nil {
+	err = s.open(ctx, q, numbers, paths, workers)
+	if numbers != nil {
+		err = errors.Join(err, numbers.Close())
+	}
+	if err != nil {
 		return s.refuse(errors.Join(err, s.close()))
 	}
 	heard := make(chan struct{})
@@ -107,10 +118,8 @@ func (s *session) serve(ctx context.Context, path string, workers int) error {
 		defer close(heard)
 		s.cancel(s.listen(ctx))
 	}()
-	err = s.epochs(ctx)
-	if err == nil {
-		err = s.write(reply{End: true}, nil)
-	} else if ctx.Err() == nil {
+	err = s.run(ctx)
+	if ctx.Err() == nil {
 		err = s.write(reply{Error: err.Error()}, nil)
 	}
 	if err != nil {
@@ -118,6 +127,46 @@ func (s *session) serve(ctx context.Context, path string, workers int) error {
 	}
 	<-heard
 	return errors.Join(err, s.close())
+}
+
+// greeting reads the first message, and the file that may come with it.
+func (s *session) greeting() (request, *os.File, error) {
+	head, rights := make([]byte, 4), make([]byte, unix.CmsgSpace(4))
+	n, r, _, _, err := s.conn.ReadMsgUnix(head, rights)
+	if err == nil && n == 0 {
+		err = io.EOF
+	}
+	if err != nil {
+		return request{}, nil, err
+	}
+	s.in = bufio.NewReader(io.MultiReader(bytes.NewReader(head[:n]), s.conn))
+	file, err := passed(rights[:r])
+	if err != nil {
+		return request{}, nil, err
+	}
+	q, err := readRequest(s.in)
+	if err != nil && file != nil {
+		err = errors.Join(err, file.Close())
+		file = nil
+	}
+	return q, file, err
+}
+
+// passed returns the file that came with a message; nil if none did.
+func passed(rights []byte) (*os.File, error) {
+	if len(rights) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(rights)
+	if err != nil || len(messages) != 1 {
+		return nil, errors.New("feed: a control message that carries no descriptor")
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, errors.New("feed: a control message that carries no descriptor")
+	}
+	unix.CloseOnExec(fds[0])
+	return os.NewFile(uintptr(fds[0]), "numbers"), nil
 }
 
 // refuse tells the client why there is no session.
@@ -129,57 +178,47 @@ func (s *session) refuse(err error) error {
 }
 
 // open makes the loader that q asks for, and sends the welcome.
-func (s *session) open(ctx context.Context, q request, path string, workers int) error {
+func (s *session) open(ctx context.Context, q request, numbers *os.File, paths []string, workers int) error {
 	if q.Hello == nil {
 		return errors.New("feed: the first message of a client is a hello")
 	}
 	if v := q.Hello.Version; v != protocol {
-		return fmt.Errorf("feed: the client speaks version %d of the protocol, and this feeder version %d; install both from the same release", v, protocol)
+		return fmt.Errorf("feed: the client speaks version %d of the protocol, and this feed version %d; install both from the same release", v, protocol)
 	}
-	o := q.Hello.Options
+	o := &q.Hello.Options
 	if err := o.validate(); err != nil {
 		return fmt.Errorf("feed: options: %w", err)
 	}
-	if o.Workers == 0 {
-		o.Workers = workers
+	if o.NumWorkers == 0 {
+		o.NumWorkers = workers
 	}
-	s.end = o.end()
 	var err error
-	if s.ds, err = open(ctx, s.cache, path, o); err != nil {
+	if s.subject, err = newSubject(ctx, s.cache, paths, o, numbers); err != nil {
 		return err
 	}
 	return s.start(o)
 }
 
-func (s *session) start(o Options) error {
-	lo, err := o.loader(s.ds)
-	if err == nil {
-		err = o.validateFor(s.ds.Len())
-	}
-	if err != nil {
-		return fmt.Errorf("feed: options: %w", err)
-	}
-	fields, ragged, err := served(s.ds.Schema().Fields, lo.Transforms)
-	if err != nil {
-		return fmt.Errorf("feed: options: %w", err)
-	}
+func (s *session) start(o *Options) error {
+	var err error
 	if s.arena, err = newArena(); err != nil {
 		return fmt.Errorf("feed: %w", err)
 	}
-	if s.direct = !ragged; s.direct {
+	lo := s.subject.options
+	if s.direct = !s.subject.ragged(); s.direct {
 		lo.Allocator = s.arena
 	}
-	if o.State != nil {
-		s.ld, err = loader.Resume(s.ds, lo, *o.State)
-	} else {
-		s.ld, err = loader.New(s.ds, lo)
-	}
-	if err != nil {
+	lo.Report = func(e *loader.Error) { _ = s.write(reply{Skipped: e.Error()}, nil) } // a client that has gone is noticed elsewhere
+	if s.ld, err = loader.New(s.subject.src, lo); err != nil {
 		return err
 	}
-	s.desk = newDesk(s.arena, fields, s.direct, o.ahead())
+	s.desk = newDesk(s.arena, s.subject, s.direct, o.slots())
+	fields := make([]store.Field, len(s.subject.fields))
+	for i, f := range s.subject.fields {
+		fields[i] = f.Field
+	}
 	return s.write(reply{Welcome: &welcome{
-		Version: protocol, Records: s.ds.Len(), Batches: s.ld.Batches(0), Slots: o.ahead(), Fields: fields, State: s.ld.State(),
+		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: o.slots(), Fields: fields, State: s.ld.State(),
 	}}, unix.UnixRights(int(s.arena.file.Fd())))
 }
 
@@ -192,8 +231,8 @@ func (s *session) close() error {
 	if s.ld != nil {
 		errs = append(errs, s.ld.Close())
 	}
-	if s.ds != nil {
-		errs = append(errs, s.ds.Close())
+	if s.subject != nil {
+		errs = append(errs, s.subject.Close())
 	}
 	if s.arena != nil {
 		errs = append(errs, s.arena.Close())
@@ -210,7 +249,9 @@ func (s *session) listen(ctx context.Context) error {
 			return errGone
 		case err != nil:
 		case q.Hello != nil:
-			err = errors.New("a second hello")
+			err = errors.New("feed: a second hello")
+		case q.Start != nil:
+			err = s.restart(*q.Start)
 		case q.Stats:
 			err = s.write(reply{Stats: &statistics{s.ld.Stats(), s.ld.Diagnose().String(), s.arena.bytes(), s.direct, s.watched}}, nil)
 		default:
@@ -225,9 +266,66 @@ func (s *session) listen(ctx context.Context) error {
 	}
 }
 
-// epochs sends all batches, each when a slot is free.
+// restart ends the batches that are being sent, and has others begin at a position.
+func (s *session) restart(at loader.State) error {
+	s.mu.Lock()
+	defer s.mu.Unlock() // held for both, so that the batches of this very start are not ended
+	select {
+	case s.starts <- at:
+	default:
+		return errors.New("feed: a second start before the first was answered")
+	}
+	if s.stop != nil {
+		s.stop()
+	}
+	return nil
+}
+
+// run sends batches from wherever the client wants them to begin, until the session ends.
+func (s *session) run(ctx context.Context) error {
+	for {
+		select {
+		case at := <-s.starts:
+			if err := s.runFrom(ctx, at); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// runFrom sends batches from a position on until the client wants others, or there is an error
+// that the client is told of.
+func (s *session) runFrom(ctx context.Context, at loader.State) error {
+	pass, stop := context.WithCancel(ctx)
+	defer stop()
+	s.mu.Lock()
+	s.stop = stop // before the answer, after which the client may ask for the next start
+	s.mu.Unlock()
+	if err := s.ld.Seek(at); err != nil {
+		return s.write(reply{Started: &started{Error: err.Error()}}, nil)
+	}
+	at = s.ld.State()
+	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done}}, nil); err != nil {
+		return err
+	}
+	if s.ld.Batches(at.Epoch) == 0 {
+		return nil
+	}
+	err := s.epochs(pass)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case pass.Err() != nil:
+		return nil
+	}
+	return s.write(reply{Failed: err.Error()}, nil)
+}
+
+// epochs sends all batches from where the loader is, each when a slot is free. It returns an error.
 func (s *session) epochs(ctx context.Context) error {
-	for _, batches := range s.ld.Epochs(ctx, s.end) {
+	for _, batches := range s.ld.Epochs(ctx, math.MaxInt) {
 		for b, err := range batches {
 			if err != nil {
 				return err
@@ -237,7 +335,7 @@ func (s *session) epochs(ctx context.Context) error {
 			}
 		}
 	}
-	return nil
+	return errors.New("feed: there are no more epochs")
 }
 
 // hand waits for a free slot, and sends a batch.
@@ -249,7 +347,7 @@ func (s *session) hand(ctx context.Context, b loader.Batch) error {
 		return context.Cause(ctx)
 	}
 	var where *batch
-	err := s.ds.Guard(func() (err error) { // a ragged field may be a view of the dataset
+	err := s.subject.guard(func() (err error) { // a ragged field may be a view of a dataset
 		where, err = s.desk.put(slot, b, s.ld.State())
 		return err
 	})

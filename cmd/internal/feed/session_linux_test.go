@@ -7,15 +7,18 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -23,8 +26,8 @@ import (
 
 const records = 50
 
-// dataset makes a dataset of images, labels and, if asked for, tokens.
-func dataset(t *testing.T, ragged bool) string {
+// makeDataset makes a dataset of images, labels and, if asked for, tokens.
+func makeDataset(t *testing.T, ragged bool) string {
 	t.Helper()
 	image := store.NewField("images", tensor.Uint8, 3, 4, 5)
 	image.Layout = store.CHW
@@ -60,11 +63,12 @@ func dataset(t *testing.T, ragged bool) string {
 
 // client is the other end of a session.
 type client struct {
-	t      testing.TB
-	conn   *net.UnixConn
-	in     *bufio.Reader
-	memory *os.File
-	served chan error // the result of Serve
+	t       testing.TB
+	conn    *net.UnixConn
+	in      *bufio.Reader
+	memory  *os.File
+	welcome *welcome
+	served  chan error // the result of Serve
 }
 
 // dial starts a session.
@@ -83,7 +87,7 @@ func dial(ctx context.Context, t testing.TB, path string) *client {
 		t.Fatal(err)
 	}
 	c := &client{t: t, conn: ours, in: bufio.NewReader(ours), served: make(chan error, 1)}
-	go func() { c.served <- Serve(ctx, theirs, path, 1) }()
+	go func() { c.served <- Serve(ctx, theirs, []string{path}, 1) }()
 	t.Cleanup(func() { c.conn.Close() })
 	return c
 }
@@ -116,7 +120,7 @@ func (c *client) receive() reply {
 // greet says hello, and takes the welcome with the memory.
 func (c *client) greet(options string) *welcome {
 	c.t.Helper()
-	c.send(`{"hello":{"version":1,"options":` + options + `}}`)
+	c.send(`{"hello":{"version":2,"options":` + options + `}}`)
 	rights := make([]byte, unix.CmsgSpace(4))
 	head := make([]byte, 4)
 	_, n, _, _, err := c.conn.ReadMsgUnix(head, rights)
@@ -134,7 +138,29 @@ func (c *client) greet(options string) *welcome {
 	}
 	c.memory = os.NewFile(uintptr(fds[0]), "memory")
 	c.t.Cleanup(func() { c.memory.Close() })
-	return c.receive().Welcome
+	c.welcome = c.receive().Welcome
+	return c.welcome
+}
+
+// start has batches begin at the first.
+func (c *client) start() { c.startAt(c.welcome.State) }
+
+func (c *client) startAt(at loader.State) {
+	c.t.Helper()
+	c.request(at)
+	if r := c.receive(); r.Started == nil || r.Started.Error != "" {
+		c.t.Fatalf("start: %+v", r)
+	}
+}
+
+// request asks for batches to begin somewhere.
+func (c *client) request(at loader.State) {
+	c.t.Helper()
+	text, err := json.Marshal(request{Start: &at})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.send(string(text))
 }
 
 // read returns bytes of the shared memory.
@@ -154,14 +180,15 @@ func (c *client) result() error {
 
 func TestBatches(t *testing.T) {
 	for _, ragged := range []bool{false, true} {
-		path := dataset(t, ragged)
+		path := makeDataset(t, ragged)
 		ds, err := mmapds.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer ds.Close()
 		c := dial(t.Context(), t, path)
-		w := c.greet(`{"batch_size":8,"shuffle":true,"seed":3,"epochs":2,"ahead":2}`)
+		w := c.greet(`{"batch_size":8,"sampler":{"kind":"shuffle"},"seed":3,"slots":2}`)
+		c.start()
 		if w.Records != records || w.Batches != 7 || w.Slots != 2 {
 			t.Errorf("welcome %+v", w)
 		}
@@ -172,9 +199,6 @@ func TestBatches(t *testing.T) {
 			}
 			c.compare(ds, w, b)
 			c.send(`{"release":[` + string(rune('0'+b.Slot)) + `]}`)
-		}
-		if !c.receive().End {
-			t.Error("no end")
 		}
 		c.conn.Close()
 		if err := c.result(); err != nil {
@@ -189,7 +213,7 @@ func (c *client) compare(ds *mmapds.Dataset, w *welcome, b *batch) {
 	numbers := c.read(b.Indices, 8*b.Count)
 	for i := range b.Count {
 		record := int(binary.NativeEndian.Uint64(numbers[8*i:]))
-		if c.read(b.Valid, b.Count)[i] != 1 {
+		if c.read(b.Mask, b.Count)[i] != 1 {
 			c.t.Errorf("record %d does not count", record)
 		}
 		for k, f := range w.Fields {
@@ -215,8 +239,9 @@ func (c *client) compare(ds *mmapds.Dataset, w *welcome, b *batch) {
 }
 
 func TestNoMoreThanTheClientCanHave(t *testing.T) {
-	c := dial(t.Context(), t, dataset(t, false))
-	c.greet(`{"batch_size":2,"ahead":3}`)
+	c := dial(t.Context(), t, makeDataset(t, false))
+	c.greet(`{"batch_size":2,"slots":3}`)
+	c.start()
 	for range 3 {
 		c.receive()
 	}
@@ -233,19 +258,42 @@ func TestNoMoreThanTheClientCanHave(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	path := dataset(t, false)
+	path := makeDataset(t, false)
 	for first, want := range map[string]string{
 		`{"stats":true}`:                       "first message",
-		`{"hello":{"version":7}}`:              "version 7 of the protocol, and this feeder version 1",
-		`{"hello":{"version":1}}`:              "batch_size is 0",
-		`{"hello":{"version":1,"options":{}}}`: "batch_size is 0; it must be from 1",
-		`{"hello":{"version":1,"options":{"batch_size":1,"rank":2,"world":2}}}`:              "rank is 2; it must be from 0 to 1",
-		`{"hello":{"version":1,"options":{"batch_size":1,"ahead":1}}}`:                       "ahead is 1",
-		`{"hello":{"version":1,"options":{"batch_size":1,"epochs":-1}}}`:                     "epochs is -1",
-		`{"hello":{"version":1,"options":{"batch_size":1,"workers":-1}}}`:                    "workers is -1",
-		`{"hello":{"version":1,"options":{"batch_size":1,"fields":["x"]}}}`:                  `"x"`,
-		`{"hello":{"version":1,"options":{"batch_size":1,"state":{"v":1}}}}`:                 "another dataset",
-		`{"hello":{"version":1,"options":{"batch_size":1,"fields":["labels"],"flip":true}}}`: "flip: no field has images",
+		`{"hello":{"version":7}}`:              "version 7 of the protocol, and this feed version 2",
+		`{"hello":{"version":2}}`:              "batch_size is 0",
+		`{"hello":{"version":2,"options":{}}}`: "batch_size is 0; it must be from 1",
+		`{"hello":{"version":2,"options":{"batch_size":1,"rank":2,"world_size":2}}}`:                                 "rank is 2; it must be from 0 to 1",
+		`{"hello":{"version":2,"options":{"batch_size":1,"slots":1}}}`:                                               "slots is 1",
+		`{"hello":{"version":2,"options":{"batch_size":1,"num_workers":-1}}}`:                                        "num_workers is -1",
+		`{"hello":{"version":2,"options":{"batch_size":1,"fields":["x"]}}}`:                                          `"x"`,
+		`{"hello":{"version":2,"options":{"batch_size":51,"drop_last":true}}}`:                                       "drop_last leaves no batch: an epoch has 50 records",
+		`{"hello":{"version":2,"options":{"batch_size":1,"on_error":"ignore"}}}`:                                     `on_error is "ignore"`,
+		`{"hello":{"version":2,"options":{"batch_size":1,"timeout":-1}}}`:                                            "timeout is -1",
+		`{"hello":{"version":2,"options":{"batch_size":1,"verify":2}}}`:                                              "verify is 2",
+		`{"hello":{"version":2,"options":{"batch_size":1,"fields":["labels"],"transforms":{"":[]}}}}`:                "no field has images",
+		`{"hello":{"version":2,"options":{"batch_size":1,"transforms":{"image":[]}}}}`:                               `there is no field "image"`,
+		`{"hello":{"version":2,"options":{"batch_size":1,"transforms":{"images":[{"op":"Resise"}]}}}}`:               `Resise`,
+		`{"hello":{"version":2,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Resize"}]}}}}`:               `field "labels": `,
+		`{"hello":{"version":2,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Normalize"}]}}}}`:            "the dataset has none to apply",
+		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"random"}}}}`:                             `there is no sampler "random"`,
+		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"mix","shares":[1]}}}}`:                   "draws from several datasets",
+		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"length_buckets"}}}}`:                     "0 fields have records of variable length",
+		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"weighted","weights":{"count":9}}}}}`:     "no file with them came",
+		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"shuffle","inner":{"kind":"shuffle"}}}}}`: "shuffle has no inner sampler",
+		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"subset","ranges":[[0,51]]}}}}`:           "51",
+		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["label","==",[1]]]}}}`:                          `filter on "label": there is no such field`,
+		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["labels","=",[1]]]}}}`:                          `no comparison "="`,
+		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["labels","==",[1,2]]]}}}`:                       `takes one value, not 2`,
+		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["labels","==",["cat"]]]}}}`:                     `no class "cat"`,
+		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["images","==",[1]]]}}}`:                         "filters are on single numbers",
+		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["labels",">",[50]]]}}}`:                         "keep none of 50 records",
+		`{"hello":{"version":2,"options":{"batch_size":1,"pack":{"length":4}}}}`:                                     "no field of variable length",
+		`{"hello":{"version":2,"options":{"batch_size":1,"pack":{"length":4,"overflow":"drop"}}}}`:                   `overflow is "drop"`,
+		`{"hello":{"version":2,"options":{"batch_size":1,"batch_transforms":[{"op":"MixUp","num_classes":50}]}}}`:    "images are mixed as float32",
+		`{"hello":{"version":2,"options":{"batch_size":1,"batch_transforms":[{"op":"LabelSmoothing"}]}}}`:            "names no classes",
+		`{"hello":{"version":2,"options":{"batch_size":1,"batch_transforms":[{"op":"Mixup"}]}}}`:                     `"Mixup" does not mix batches`,
 	} {
 		c := dial(t.Context(), t, path)
 		c.send(first)
@@ -258,13 +306,62 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestStart begins elsewhere while batches are under way, and at a State of another run.
+func TestStart(t *testing.T) {
+	c := dial(t.Context(), t, makeDataset(t, false))
+	w := c.greet(`{"batch_size":8,"sampler":{"kind":"shuffle"},"seed":3,"slots":2}`)
+	c.start()
+	first := c.receive().Batch
+	if first == nil || first.Step != 0 {
+		t.Fatalf("%+v", first)
+	}
+	held := []string{strconv.Itoa(first.Slot)}
+	at := w.State
+	for _, at.Epoch = range []int{5, 1} {
+		at.Step = 6
+		c.request(at)
+		r := c.receive()
+		for ; r.Batch != nil; r = c.receive() {
+			held = append(held, strconv.Itoa(r.Batch.Slot))
+		}
+		if r.Started == nil || r.Started.Epoch != at.Epoch || r.Started.Step != 6 {
+			t.Fatalf("%+v", r)
+		}
+		if len(held) > 0 {
+			c.send(`{"release":[` + strings.Join(held, ",") + `]}`)
+			held = nil
+		}
+		for _, want := range [][2]int{{at.Epoch, 6}, {at.Epoch + 1, 0}} {
+			b := c.receive().Batch
+			if b == nil || [2]int{b.Epoch, b.Step} != want {
+				t.Fatalf("%+v; want %v", b, want)
+			}
+			c.send(fmt.Sprintf(`{"release":[%d]}`, b.Slot))
+		}
+	}
+	at.Seed++
+	c.request(at)
+	for {
+		r := c.receive()
+		if r.Batch != nil {
+			continue
+		}
+		if r.Started == nil || !strings.Contains(r.Started.Error, "another seed: 4, now 3") {
+			t.Errorf("%+v", r)
+		}
+		return
+	}
+}
+
 func TestSlotsThatAreNotTheClients(t *testing.T) {
-	path := dataset(t, true)
-	for _, release := range []string{"[-1]", "[4]", "[0,0]"} {
+	path := makeDataset(t, true)
+	for _, release := range []string{"[-1]", "[4]"} {
 		c := dial(t.Context(), t, path)
-		c.greet(`{"batch_size":50,"epochs":1}`)
-		c.receive()
-		c.receive()
+		c.greet(`{"batch_size":50}`)
+		c.start()
+		for range 4 {
+			c.receive()
+		}
 		c.send(`{"release":` + release + `}`)
 		if r := c.receive(); !strings.Contains(r.Error, "in which it has no batch") {
 			t.Errorf("release %s: %+v", release, r)
@@ -276,10 +373,11 @@ func TestSlotsThatAreNotTheClients(t *testing.T) {
 }
 
 func TestClientThatLeaves(t *testing.T) {
-	path := dataset(t, true)
+	path := makeDataset(t, true)
 	for _, batches := range []int{0, 1, 4} {
 		c := dial(t.Context(), t, path)
-		c.greet(`{"batch_size":1,"shuffle":true}`)
+		c.greet(`{"batch_size":1,"sampler":{"kind":"shuffle"}}`)
+		c.start()
 		for range batches {
 			c.receive()
 		}
@@ -292,10 +390,12 @@ func TestClientThatLeaves(t *testing.T) {
 
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	c := dial(ctx, t, dataset(t, false))
-	c.greet(`{"batch_size":50,"epochs":1}`)
-	c.receive()
-	c.receive()
+	c := dial(ctx, t, makeDataset(t, false))
+	c.greet(`{"batch_size":50}`)
+	c.start()
+	for range 4 {
+		c.receive()
+	}
 	why := errors.New("enough")
 	cancel(why)
 	if r := c.receive(); r.Error != "feed: enough" {

@@ -2,16 +2,20 @@ package feed
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
 
-// subject is what is served: one on disk, or the mirror of one in a bucket.
-type subject interface {
+// dataset is one on disk, or the mirror of one in a bucket.
+type dataset interface {
 	loader.Source
 	Schema() store.Schema
 	Guard(f func() error) error
@@ -19,17 +23,152 @@ type subject interface {
 }
 
 // open opens a dataset by its path or its URL.
-func open(ctx context.Context, cache *datasetarg.Cache, path string, o Options) (subject, error) {
+func open(ctx context.Context, cache *datasetarg.Cache, path string, o *Options) (dataset, error) {
 	if remote.IsURL(path) {
+		if o.Verify != 0 {
+			return nil, fmt.Errorf("%s: verify: records of a URL are compared with their checksums when they are fetched; leave verify out", path)
+		}
 		ds, err := cache.Open(ctx, path, o.Fields, o.Split)
 		if err != nil {
 			return nil, err
 		}
 		return ds, nil
 	}
-	ds, err := mmapds.Open(path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split))
+	ds, err := mmapds.Open(path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split), o.verify())
 	if err != nil {
 		return nil, err
 	}
 	return ds, nil
+}
+
+// subject is what a session serves: the records of one dataset or of several, or rows of them, and
+// what becomes of their fields.
+type subject struct {
+	datasets []dataset
+	src      loader.Source
+	packed   *combine.Packed // nil if records are not packed
+	options  loader.Options
+	fields   []served
+}
+
+// served is a field of batches.
+type served struct {
+	store.Field
+	source string // its name in the loader's batches
+}
+
+// newSubject opens datasets, and resolves what a client asks for.
+func newSubject(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers *os.File) (*subject, error) {
+	s := new(subject)
+	if err := s.open(ctx, cache, paths, o, arrays{numbers}); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers arrays) error {
+	var sources []loader.Source
+	for _, path := range paths {
+		ds, err := open(ctx, cache, path, o)
+		if err != nil {
+			return err
+		}
+		s.datasets, sources = append(s.datasets, ds), append(sources, ds)
+	}
+	s.src = sources[0]
+	if len(sources) > 1 {
+		joined, err := combine.NewConcat(sources...)
+		if err != nil {
+			return err
+		}
+		s.src = joined
+	}
+	fields := s.datasets[0].Schema().Fields
+	kept, err := keep(o.Filters, s.src, fields)
+	if err != nil {
+		return fmt.Errorf("feed: %w", err)
+	}
+	of := sampled{src: s.src, global: o.BatchSize * max(1, o.WorldSize), kept: kept, arrays: numbers}
+	if o.Pack != nil {
+		if s.packed, fields, err = o.Pack.of(ctx, of); err != nil {
+			return fmt.Errorf("feed: options: %w", err)
+		}
+		s.src, of.src, of.kept = s.packed, s.packed, nil
+	}
+	s.options = o.loader()
+	if s.options.Sampler, err = of.order(ctx, o.Sampler); err != nil {
+		return fmt.Errorf("feed: options: %w", err)
+	}
+	if n := s.positions(o); o.DropLast && n > 0 && n < of.global {
+		return fmt.Errorf("feed: options: drop_last leaves no batch: an epoch has %d records, and a batch of all ranks has %d", n, of.global)
+	}
+	return s.make(o, fields)
+}
+
+// positions returns the number of records of an epoch; 0 if the order is not one of the source, which
+// the loader reports.
+func (s *subject) positions(o *Options) int {
+	order := s.options.Sampler
+	if order == nil {
+		return s.src.Len()
+	}
+	if v, ok := order.(interface{ Validate(n int) error }); ok && v.Validate(s.src.Len()) != nil {
+		return 0
+	}
+	return order.Epoch(s.src.Len(), o.Seed, 0).Len()
+}
+
+// make resolves what becomes of the fields.
+func (s *subject) make(o *Options, fields []store.Field) error {
+	becomes, err := o.made(fields)
+	if err != nil {
+		return fmt.Errorf("feed: options: %w", err)
+	}
+	mix, err := o.mixing(becomes)
+	if err != nil {
+		return fmt.Errorf("feed: options: %w", err)
+	}
+	s.options.Transforms = make(map[string]loader.Transform)
+	for i, m := range becomes {
+		f := served{m.field, m.field.Name}
+		if m.transform != nil {
+			s.options.Transforms[m.field.Name] = m.transform
+		}
+		if mix != nil && i == mix.labels {
+			f = served{mix.labelField(m.field), mix.result}
+		}
+		s.fields = append(s.fields, f)
+	}
+	if mix != nil {
+		s.options.Collate = mix.collate(becomes)
+	}
+	return nil
+}
+
+// guard calls f, which reads memory of the datasets, and returns faults of that as errors.
+func (s *subject) guard(f func() error) error {
+	for _, ds := range s.datasets {
+		inner := f
+		f = func() error { return ds.Guard(inner) }
+	}
+	return f()
+}
+
+// ragged reports whether batches have fields of variable length.
+func (s *subject) ragged() bool {
+	for _, f := range s.fields {
+		if f.Ragged {
+			return true
+		}
+	}
+	return false
+}
+
+// Close closes the datasets.
+func (s *subject) Close() error {
+	var errs []error
+	for _, ds := range s.datasets {
+		errs = append(errs, ds.Close())
+	}
+	return errors.Join(errs...)
 }

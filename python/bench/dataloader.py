@@ -1,11 +1,11 @@
-"""A Feeder beside a DataLoader, on the same dataset and with the same work.
+"""penstock.DataLoader beside torch's, on the same dataset and with the same work.
 
-    python3 feeder.py DATASET [BATCH] [ROUNDS] [FEED]
+    python3 dataloader.py DATASET [BATCH] [ROUNDS] [FEED]
 
 Every way shuffles the images, normalises them and mirrors half: an epoch of each in turn, several
-rounds, after one that does not count. There are two datasets for the DataLoader, which make one
+rounds, after one that does not count. There are two datasets for torch's, which make one
 record at a time, as most do: one with hand-written NumPy, and one with torchvision's transforms, if
-that is installed. Shown are the medians, how many times as fast the faster Feeder is (the median of the
+that is installed. Shown are the medians, how many times as fast penstock's is, the faster of two (the median of the
 ratios of the rounds), what a record costs all processes together, which depends less on what else the
 machine does, and how much of its time the training process itself computes.
 """
@@ -25,12 +25,15 @@ from torch.utils.data import DataLoader, Dataset
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
 import penstock
-import penstock.torch as pt
+from penstock import transforms as T
 
 try:
     from torchvision.transforms import v2
 except ImportError:
     v2 = None
+
+
+PIPELINE = [T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize()]
 
 
 class PerItem(Dataset):
@@ -89,9 +92,9 @@ class Torchvision(PerItem):
 def ways(path: str, batch: int, command: str):
     """Yield names and functions that iterate one epoch."""
     for workers in (1, 2):
-        feeder = penstock.Feeder(path, batch, shuffle=True, normalize=True, flip=True, workers=workers, command=command)
-        yield f"Feeder, {counted(workers)}", lambda feeder=feeder: (pt.tensors(b) for b in feeder)
-    field = next(iter(feeder.fields))
+        ours = penstock.DataLoader(path, batch, shuffle=True, transforms=PIPELINE, num_workers=workers, command=command)
+        yield f"penstock, {counted(workers)}", lambda ours=ours: ours
+    field = next(iter(ours.fields))
     for kind in (PerItem,) if v2 is None else (PerItem, Torchvision):
         for workers in (0, 2, 4):
             loader = DataLoader(kind(path, field), batch_size=batch, shuffle=True, num_workers=workers, persistent_workers=workers > 0)
@@ -146,7 +149,7 @@ def main() -> None:
                 others[name] += started() - before
     print(f"load of the machine {os.getloadavg()[0]:.1f} at the end\n")
     ours = max(list(rates)[:2], key=lambda name: statistics.median(rates[name]))
-    table = [[f"{first.row_bytes}-byte records", "records/s", "Feeder's speed, times", "processor, us a record", "of the trainer, %"]]
+    table = [[f"{first.row_bytes}-byte records", "records/s", "penstock's speed, times", "processor, us a record", "of the trainer, %"]]
     for name, got in rates.items():
         ratio = statistics.median(a / b for a, b in zip(rates[ours], got))
         cost, share = (mine[name] + others[name]) / n / rounds * 1e6, 100 * mine[name] / took[name]

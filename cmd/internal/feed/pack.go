@@ -1,0 +1,48 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/store"
+)
+
+// pack is a combine.Pack.
+type pack struct {
+	Length      int                `json:"length"`
+	Fields      []string           `json:"fields,omitempty"`
+	Pad         map[string]float64 `json:"pad,omitempty"`
+	Overflow    string             `json:"overflow,omitempty"` // fail, truncate or split
+	MaxOpenRows int                `json:"max_open_rows,omitempty"`
+	Sampler     *samplerOption     `json:"sampler,omitempty"`
+	Seed        uint64             `json:"seed,omitempty"`
+	Epoch       int                `json:"epoch,omitempty"`
+}
+
+var overflows = map[string]combine.Overflow{
+	"": combine.OverflowFail, "fail": combine.OverflowFail, "truncate": combine.OverflowTruncate, "split": combine.OverflowSplit,
+}
+
+// of packs a source, and returns the fields of its rows too.
+func (p *pack) of(ctx context.Context, s sampled) (*combine.Packed, []store.Field, error) {
+	overflow, ok := overflows[p.Overflow]
+	if !ok {
+		return nil, nil, fmt.Errorf("pack: overflow is %q; it must be fail, truncate or split", p.Overflow)
+	}
+	order, err := s.order(ctx, p.Sampler)
+	if err != nil {
+		return nil, nil, fmt.Errorf("pack: %w", err)
+	}
+	packed, err := combine.NewPacked(ctx, s.src, combine.Pack{
+		Length: p.Length, Fields: p.Fields, Pad: p.Pad, Overflow: overflow, MaxOpenRows: p.MaxOpenRows, Sampler: order, Seed: p.Seed, Epoch: p.Epoch,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	var fields []store.Field
+	for _, spec := range packed.Specs() {
+		fields = append(fields, store.NewField(spec.Name, spec.DType, spec.Shape...))
+	}
+	return packed, fields, nil
+}

@@ -1,0 +1,157 @@
+package feed
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// made is what becomes of a field.
+type made struct {
+	transform loader.Transform // nil copies
+	field     store.Field      // as batches have it
+	image     transforms.Info  // the record, if it is an image
+}
+
+// made returns what becomes of each field, in their order.
+func (o *Options) made(fields []store.Field) ([]made, error) {
+	var errs []error
+	var out []made
+	for _, f := range fields {
+		recipe, ok := o.Transforms[f.Name]
+		if all, is := o.Transforms[""]; !ok && is && isImage(f) {
+			recipe, ok = all, true
+		}
+		m := made{field: f, image: infoOf(f)}
+		if ok {
+			var err error
+			if m, err = makeField(f, recipe); err != nil {
+				errs = append(errs, fmt.Errorf("field %q: %w", f.Name, err))
+			}
+		}
+		out = append(out, m)
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Transforms)) {
+		has := slices.ContainsFunc(fields, func(f store.Field) bool { return f.Name == name || name == "" && isImage(f) })
+		switch {
+		case has:
+		case name == "":
+			errs = append(errs, errors.New("transforms: no field has images; name the field that they are for: {\"field\": ...}"))
+		default:
+			errs = append(errs, fmt.Errorf("transforms: there is no field %q", name))
+		}
+	}
+	return out, errors.Join(errs...)
+}
+
+// isImage reports whether records of a field are images, as pixels or as files.
+func isImage(f store.Field) bool {
+	return f.Content == store.Image || f.Layout != "" && f.DType == tensor.Uint8 && len(f.Shape) == 3 && !f.Ragged
+}
+
+// infoOf returns the size, type and layout of images that are stored as numbers.
+func infoOf(f store.Field) transforms.Info {
+	if f.Layout == "" || len(f.Shape) != 3 {
+		return transforms.Info{}
+	}
+	s, info := f.Shape, transforms.Info{DType: f.DType, Layout: transforms.CHW}
+	info.C, info.H, info.W = s[0], s[1], s[2]
+	if f.Layout == store.HWC {
+		info.Layout, info.H, info.W, info.C = transforms.HWC, s[0], s[1], s[2]
+	}
+	return info
+}
+
+// makeField returns what a pipeline makes of a field.
+func makeField(f store.Field, recipe json.RawMessage) (made, error) {
+	recipe, err := normalized(f, recipe)
+	if err != nil {
+		return made{}, err
+	}
+	if isImage(f) {
+		return makeImages(f, recipe)
+	}
+	m := made{field: f}
+	if m.transform, err = arrayTransform(recipe); err != nil {
+		return m, err
+	}
+	m.field.Normalization = nil
+	return m, m.settle(f)
+}
+
+// settle sets the type and the shape of a field that a transform makes of f.
+func (m *made) settle(f store.Field) error {
+	spec, err := m.transform.Output(f.Spec)
+	if err != nil {
+		return err
+	}
+	m.field.Spec, m.field.Storage = spec, spec.DType.Descr()
+	return nil
+}
+
+// makeImages returns what becomes of images.
+func makeImages(f store.Field, recipe json.RawMessage) (made, error) {
+	m := made{field: f}
+	p, err := transforms.Parse(recipe)
+	if err != nil {
+		return m, err
+	}
+	m.transform = loader.Images{Pipeline: p}
+	m.field.Normalization = nil
+	err = m.settle(f)
+	m.image = infoOf(m.field)
+	return m, err
+}
+
+// normalized returns a recipe in which a Normalize without numbers has those of the dataset.
+func normalized(f store.Field, recipe json.RawMessage) (json.RawMessage, error) {
+	var entries []map[string]json.RawMessage
+	if err := json.Unmarshal(recipe, &entries); err != nil {
+		return nil, fmt.Errorf("the pipeline is not a JSON list of objects: %w", err)
+	}
+	changed := false
+	for _, entry := range entries {
+		if string(entry["op"]) != `"Normalize"` || entry["mean"] != nil || entry["std"] != nil {
+			continue
+		}
+		n := f.Normalization
+		if n == nil || n.Applied || n.Scale != 255 {
+			return nil, errors.New("Normalize has no mean and std, and the dataset has none to apply; give them")
+		}
+		var errs [2]error
+		entry["mean"], errs[0] = json.Marshal(n.Mean)
+		entry["std"], errs[1] = json.Marshal(n.Std)
+		if err := errors.Join(errs[:]...); err != nil {
+			return nil, err
+		}
+		changed = true
+	}
+	if !changed {
+		return recipe, nil
+	}
+	return json.Marshal(entries)
+}
+
+// arrayTransform returns the Transform of a field that is not of images.
+func arrayTransform(recipe json.RawMessage) (loader.Transform, error) {
+	var pad []struct {
+		Op     string  `json:"op"`
+		Length int     `json:"length"`
+		Value  float64 `json:"value"`
+	}
+	if err := json.Unmarshal(recipe, &pad); err == nil && len(pad) == 1 && pad[0].Op == "PadTo" {
+		return loader.Pad{Length: pad[0].Length, Value: pad[0].Value}, nil
+	}
+	p, err := transforms.ParseArray(recipe)
+	if err != nil {
+		return nil, err
+	}
+	return loader.Arrays{Pipeline: p}, nil
+}

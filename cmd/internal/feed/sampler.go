@@ -1,0 +1,135 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
+)
+
+// samplerOption is a sampler.Sampler. Which of the fields it has depends on Kind.
+type samplerOption struct {
+	Kind       string         `json:"kind"`
+	Size       int            `json:"size,omitempty"`        // block
+	Weights    array          `json:"weights,omitzero"`      // weighted: float64, one a record
+	Shares     []float64      `json:"shares,omitempty"`      // mix: one a dataset
+	NumSamples int            `json:"num_samples,omitempty"` // weighted, mix; 0 means as many as there are records
+	Field      string         `json:"field,omitempty"`       // length_buckets; "" means the only one of variable length
+	Buckets    int            `json:"buckets,omitempty"`     // length_buckets
+	Count      int            `json:"count,omitempty"`       // regions
+	Indices    *array         `json:"indices,omitempty"`     // subset: int64
+	Ranges     [][2]int       `json:"ranges,omitempty"`      // subset: [first, end)
+	Seed       uint64         `json:"seed,omitempty"`        // split
+	Start      float64        `json:"start,omitempty"`       // split
+	Stop       float64        `json:"stop,omitempty"`        // split
+	Inner      *samplerOption `json:"inner,omitempty"`       // regions, subset, split
+}
+
+// maxInner is how deep samplers may be nested.
+const maxInner = 8
+
+// sampled is what a sampler is of.
+type sampled struct {
+	src    loader.Source
+	global int   // records of a batch of all ranks
+	kept   []int // the records that filters keep; nil means all
+	arrays arrays
+}
+
+// order returns the Order of a sampler; nil means that of the dataset.
+func (s sampled) order(ctx context.Context, k *samplerOption) (sampler.Sampler, error) {
+	o, err := s.of(ctx, k, 0)
+	if err != nil {
+		return nil, fmt.Errorf("sampler: %w", err)
+	}
+	if s.kept != nil {
+		return sampler.Subset{Indices: s.kept, Inner: o}, nil
+	}
+	return o, nil
+}
+
+func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.Sampler, error) {
+	if k == nil {
+		return nil, nil
+	}
+	if depth > maxInner {
+		return nil, fmt.Errorf("more than %d samplers, one within the other", maxInner)
+	}
+	inner, err := s.of(ctx, k.Inner, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	if inner != nil && !slices.Contains([]string{"regions", "subset", "split"}, k.Kind) {
+		return nil, fmt.Errorf("%s has no inner sampler", k.Kind)
+	}
+	switch k.Kind {
+	case "sequential":
+		return sampler.Sequential{}, nil
+	case "shuffle":
+		return sampler.Shuffle{}, nil
+	case "block":
+		return sampler.Block{Size: k.Size}, nil
+	case "weighted":
+		weights, err := s.arrays.floats(k.Weights)
+		if err != nil {
+			return nil, fmt.Errorf("weighted: %w", err)
+		}
+		return sampler.NewWeighted(weights, k.NumSamples)
+	case "mix":
+		joined, ok := s.src.(*combine.Concat)
+		if !ok {
+			return nil, errors.New("mix draws from several datasets; give a list of two or more that are not packed")
+		}
+		return sampler.NewMix(joined.Sizes(), k.Shares, k.NumSamples)
+	case "length_buckets":
+		return s.buckets(ctx, k)
+	case "regions":
+		return sampler.Regions{Count: k.Count, Batch: s.global, Inner: inner}, nil
+	case "subset":
+		if k.Indices == nil {
+			return sampler.Subset{Ranges: k.Ranges, Inner: inner}, nil
+		}
+		indices, err := s.arrays.ints(*k.Indices)
+		if err != nil {
+			return nil, fmt.Errorf("subset: %w", err)
+		}
+		return sampler.Subset{Indices: indices, Inner: inner}, nil
+	case "split":
+		return sampler.Split{Seed: k.Seed, From: k.Start, To: k.Stop, Inner: inner}, nil
+	}
+	return nil, fmt.Errorf("there is no sampler %q", k.Kind)
+}
+
+// buckets returns the order by lengths of a field.
+func (s sampled) buckets(ctx context.Context, k *samplerOption) (sampler.Sampler, error) {
+	name := k.Field
+	if name == "" {
+		var ragged []string
+		for _, f := range s.src.Specs() {
+			if f.Ragged {
+				ragged = append(ragged, f.Name)
+			}
+		}
+		if len(ragged) != 1 {
+			return nil, fmt.Errorf("length_buckets: %d fields have records of variable length (%s); name one", len(ragged), strings.Join(ragged, ", "))
+		}
+		name = ragged[0]
+	}
+	lengths, err := loader.Lengths(ctx, s.src, name)
+	if err != nil {
+		return nil, fmt.Errorf("length_buckets: %w", err)
+	}
+	if s.kept != nil {
+		all := lengths
+		lengths = make([]int, len(s.kept))
+		for i, record := range s.kept {
+			lengths[i] = all[record]
+		}
+	}
+	return sampler.NewLengthBuckets(lengths, s.global, k.Buckets)
+}

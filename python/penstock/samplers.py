@@ -1,0 +1,207 @@
+"""The order in which a DataLoader visits records.
+
+Samplers are descriptions: the feeding process computes the order, which is a function of the seed,
+the epoch and the position, and the same in Go. All but Sequential give another order in every
+epoch.
+
+A sampler of torch.utils.data is translated where it has a counterpart; see ``translate``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .errors import UnsupportedError
+from .options import count
+
+__all__ = ["Block", "LengthBuckets", "Mix", "Regions", "Sampler", "Sequential", "Shuffle", "Split", "Subset", "Weighted"]
+
+
+MAX_SEED = (1 << 64) - 1
+
+
+class Arrays(Protocol):
+    """Where the arrays of samplers go, on their way to the feeding process."""
+
+    def add(self, values: np.ndarray) -> dict[str, int]:
+        """Take an array, and return what says where it is."""
+
+
+class Sampler:
+    """A sampler: a dataclass."""
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Sequential(Sampler):
+    """The order of the dataset."""
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        return {"kind": "sequential"}
+
+
+@dataclass(frozen=True)
+class Shuffle(Sampler):
+    """Every record once, in random order. It takes no memory."""
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        return {"kind": "shuffle"}
+
+
+@dataclass(frozen=True)
+class Block(Sampler):
+    """Shuffles blocks of ``size`` consecutive records, and leaves each in the dataset's order.
+
+    Reads are fewer and larger. Records that are neighbours in the dataset stay neighbours.
+    """
+
+    size: int
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        return {"kind": "block", "size": count("size", self.size)}
+
+
+@dataclass(frozen=True)
+class Weighted(Sampler):
+    """Draws records with replacement, in proportion to ``weights``: one number a record.
+
+    ``num_samples`` are the draws of an epoch; None means as many as there are weights.
+    """
+
+    weights: Any
+    num_samples: int | None = None
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        weights = arrays.add(np.ascontiguousarray(self.weights, np.float64))
+        return {"kind": "weighted", "weights": weights, "num_samples": count("num_samples", self.num_samples or 0)}
+
+
+@dataclass(frozen=True)
+class Mix(Sampler):
+    """Draws from several datasets in proportion to ``weights``, one for each.
+
+    ``num_samples`` are the draws of an epoch; None means as many as there are records. The records
+    of each dataset come in shuffled passes.
+    """
+
+    weights: Sequence[float]
+    num_samples: int | None = None
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        return {"kind": "mix", "shares": [float(w) for w in self.weights], "num_samples": count("num_samples", self.num_samples or 0)}
+
+
+@dataclass(frozen=True)
+class LengthBuckets(Sampler):
+    """Batches of records of similar length: each is drawn from one of ``buckets`` buckets.
+
+    Lengths are those of ``field``, which has records of variable length; None means the only such field.
+    """
+
+    buckets: int
+    field: str | None = None
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        return {"kind": "length_buckets", "buckets": count("buckets", self.buckets), "field": self.field or ""}
+
+
+@dataclass(frozen=True)
+class Regions(Sampler):
+    """Shuffles ``count`` regions of the dataset each by itself; every global batch has as many records of each.
+
+    With a region for each host, a host reads one region alone. ``inner`` orders a region; None means Shuffle.
+    """
+
+    count: int
+    inner: Sampler | None = None
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        return {"kind": "regions", "count": count("count", self.count), **_inner(self.inner, arrays)}
+
+
+@dataclass(frozen=True)
+class Subset(Sampler):
+    """Some of the records: numbers in ``indices``, each as often as it shall come, or ``ranges`` [first, end).
+
+    ``inner`` orders them; None means the order in which they are named.
+    """
+
+    indices: Any = None
+    ranges: Sequence[tuple[int, int]] | None = None
+    inner: Sampler | None = None
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        if (self.indices is None) == (self.ranges is None):
+            raise ValueError("Subset: give indices or ranges")
+        if self.ranges is not None:
+            ranges = [[count("first", a), count("end", b)] for a, b in self.ranges]
+            return {"kind": "subset", "ranges": ranges, **_inner(self.inner, arrays)}
+        indices = np.asarray(self.indices)
+        if indices.size and not np.issubdtype(indices.dtype, np.integer):
+            raise TypeError(f"Subset: indices are whole numbers, not {indices.dtype}")
+        return {"kind": "subset", "indices": arrays.add(np.ascontiguousarray(indices, np.int64)), **_inner(self.inner, arrays)}
+
+
+@dataclass(frozen=True)
+class Split(Sampler):
+    """A random part of the records, the same in every epoch: places [start, stop) of a permutation by ``seed``.
+
+    ``Split(0, 0.9)`` and ``Split(0.9, 1)`` with the same seed are a training and a validation set.
+    ``inner`` orders the part; None means as the permutation has it.
+    """
+
+    start: float
+    stop: float
+    seed: int = 0
+    inner: Sampler | None = None
+
+    def to_json(self, arrays: Arrays) -> dict[str, Any]:
+        part = {"kind": "split", "start": float(self.start), "stop": float(self.stop), "seed": count("seed", self.seed, 0, MAX_SEED)}
+        return {**part, **_inner(self.inner, arrays)}
+
+
+def translate(sampler: Any) -> tuple[Sampler, Mapping[str, Any]]:
+    """Return a sampler as one of this module, and options of the DataLoader that it implies.
+
+    It may be one of this module, a sequence of record numbers, or of torch.utils.data:
+    SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler (with
+    replacement) or DistributedSampler, whose draws become penstock's own. Raise
+    UnsupportedError for others.
+    """
+    if isinstance(sampler, Sampler):
+        return sampler, {}
+    name, module = type(sampler).__name__, type(sampler).__module__
+    if module.startswith("torch.utils.data"):
+        if name == "SequentialSampler":
+            return Sequential(), {}
+        if name == "RandomSampler" and not sampler.replacement and sampler.num_samples == len(sampler.data_source):
+            return Shuffle(), {}
+        if name == "SubsetRandomSampler":
+            return Subset(list(sampler.indices), inner=Shuffle()), {}
+        if name == "WeightedRandomSampler" and sampler.replacement:
+            return Weighted(sampler.weights, sampler.num_samples), {}
+        if name == "DistributedSampler":
+            options = {"rank": sampler.rank, "world_size": sampler.num_replicas, "seed": sampler.seed}
+            if sampler.drop_last:
+                options["drop_last"] = True
+            return (Shuffle() if sampler.shuffle else Sequential()), options
+    elif isinstance(sampler, (Sequence, np.ndarray, range)) and not isinstance(sampler, str):
+        return Subset(sampler), {}
+    raise UnsupportedError(
+        f"{module}.{name} draws in Python, one record at a time; take a sampler of penstock.samplers, or give the record "
+        "numbers of an epoch: sampler=list(sampler)"
+    )
+
+
+def _inner(inner: Sampler | None, arrays: Arrays) -> dict[str, Any]:
+    if inner is None:
+        return {}
+    if not isinstance(inner, Sampler):
+        raise TypeError(f"inner is {inner!r}; it is a sampler of penstock.samplers")
+    return {"inner": inner.to_json(arrays)}

@@ -1,0 +1,548 @@
+"""Transforms of images, by torchvision's names, which the feeding process applies.
+
+::
+
+    from penstock.transforms import CenterCrop, Compose, Normalize, RandomHorizontalFlip, RandomResizedCrop, ToTensor
+
+    train = Compose([RandomResizedCrop(224), RandomHorizontalFlip(), ToTensor(), Normalize(IMAGENET_MEAN, IMAGENET_STD)])
+    penstock.DataLoader("photos", 256, shuffle=True, transforms=train)
+
+Names, parameters, defaults and geometry are those of torchvision.transforms.v2, pixels those of
+Pillow. A ``torchvision.transforms.Compose``, v1 or v2, is taken as it is: see ``translate``.
+Nothing runs in this process: a transform is a description, and its JSON is that of the Go package
+transforms and of ``preprocess --transforms``. An operation of those that has no class here is
+written as its JSON: ``{"op": "Sharpen", "sigma": 1.5}``.
+
+MixUp, CutMix and LabelSmoothing work on batches: ``DataLoader(batch_transforms=...)``.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Union
+
+from .errors import UnsupportedError
+
+__all__ = [
+    "IMAGENET_MEAN",
+    "IMAGENET_STD",
+    "RGB",
+    "AugMix",
+    "AutoAugment",
+    "CenterCrop",
+    "ColorJitter",
+    "Compose",
+    "ConvertImageDtype",
+    "CutMix",
+    "ElasticTransform",
+    "GaussianBlur",
+    "Grayscale",
+    "LabelSmoothing",
+    "LinearTransformation",
+    "MixUp",
+    "Normalize",
+    "PILToTensor",
+    "Pad",
+    "PadTo",
+    "RandAugment",
+    "RandomAdjustSharpness",
+    "RandomAffine",
+    "RandomAutocontrast",
+    "RandomChoice",
+    "RandomCrop",
+    "RandomEqualize",
+    "RandomErasing",
+    "RandomGrayscale",
+    "RandomHorizontalFlip",
+    "RandomInvert",
+    "RandomPerspective",
+    "RandomPosterize",
+    "RandomResizedCrop",
+    "RandomRotation",
+    "RandomSolarize",
+    "RandomVerticalFlip",
+    "Resize",
+    "ToDtype",
+    "ToImage",
+    "ToTensor",
+    "TrivialAugmentWide",
+    "translate",
+]  # fmt: skip
+
+#: The statistics that models trained on ImageNet expect, for Normalize.
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+Size = Union[int, Sequence[int]]
+Fill = Union[float, Sequence[float], None]
+Range = Union[float, Sequence[float], None]
+
+
+class Transform:
+    """One operation of a pipeline: a dataclass with torchvision's parameters."""
+
+    #: Parameters that have one possible value here, and why.
+    _fixed: ClassVar[Mapping[str, tuple[Any, str]]] = {}
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Return the entries of the pipeline that do this: one, or none if it would change nothing."""
+        entry: dict[str, Any] = {"op": type(self).__name__}
+        for f in fields(self):  # type: ignore[arg-type]
+            value = _plain(getattr(self, f.name))
+            if f.name in self._fixed:
+                only, why = self._fixed[f.name]
+                if value not in (only, None):
+                    raise UnsupportedError(f"{type(self).__name__}: {f.name}={value!r}: {why}")
+            elif value is not None:
+                entry[f.name] = value
+        return self._entries(entry)
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        if entry.get("p") == 0:
+            return []
+        if "fill" in entry:
+            entry["fill"] = _fill(type(self).__name__, entry["fill"])
+        return [entry]
+
+
+@dataclass(frozen=True)
+class Compose(Transform):
+    """Transforms, one after the other."""
+
+    transforms: Sequence[Any]
+
+    def to_json(self) -> list[dict[str, Any]]:
+        return [entry for t in self.transforms for entry in translate(t)]
+
+
+_ANTIALIAS = {"antialias": (True, "filters always widen when they reduce an image, as Pillow's do; leave antialias out")}
+_CENTER = {"center": (None, "images are rotated about their centre only; leave center out")}
+
+
+@dataclass(frozen=True)
+class Resize(Transform):
+    size: Size | None
+    interpolation: str = "bilinear"
+    max_size: int | None = None
+    antialias: bool | None = True
+    _fixed: ClassVar = _ANTIALIAS
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        if "size" not in entry:  # the longer side
+            entry.update(size=[entry.pop("max_size", 0)], fit="longer")
+        return [entry]
+
+
+@dataclass(frozen=True)
+class CenterCrop(Transform):
+    size: Size
+
+
+@dataclass(frozen=True)
+class Pad(Transform):
+    padding: Size
+    fill: Fill = 0
+    padding_mode: str = "constant"
+
+
+@dataclass(frozen=True)
+class RandomCrop(Transform):
+    size: Size
+    padding: Size | None = None
+    pad_if_needed: bool = False
+    fill: Fill = 0
+    padding_mode: str = "constant"
+
+
+@dataclass(frozen=True)
+class RandomResizedCrop(Transform):
+    size: Size
+    scale: Sequence[float] = (0.08, 1.0)
+    ratio: Sequence[float] = (3 / 4, 4 / 3)
+    interpolation: str = "bilinear"
+    antialias: bool | None = True
+    _fixed: ClassVar = _ANTIALIAS
+
+
+@dataclass(frozen=True)
+class RandomHorizontalFlip(Transform):
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomVerticalFlip(Transform):
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class ColorJitter(Transform):
+    brightness: Range = None
+    contrast: Range = None
+    saturation: Range = None
+    hue: Range = None
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        return [{name: value for name, value in entry.items() if value != 0}]
+
+
+@dataclass(frozen=True)
+class Grayscale(Transform):
+    num_output_channels: int = 1
+
+
+@dataclass(frozen=True)
+class RandomGrayscale(Transform):
+    p: float = 0.1
+
+
+@dataclass(frozen=True)
+class RGB(Transform):
+    pass
+
+
+@dataclass(frozen=True)
+class GaussianBlur(Transform):
+    kernel_size: Size
+    sigma: Range = (0.1, 2.0)
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        sizes = entry["kernel_size"]
+        if isinstance(sizes, list):
+            if len(set(sizes)) != 1:
+                raise UnsupportedError(f"GaussianBlur: kernel_size={sizes}: the kernel is a square here; give one number")
+            entry["kernel_size"] = sizes[0]
+        return [entry]
+
+
+@dataclass(frozen=True)
+class RandomRotation(Transform):
+    degrees: Range
+    interpolation: str = "nearest"
+    expand: bool = False
+    center: Sequence[float] | None = None
+    fill: Fill = 0
+    _fixed: ClassVar = {**_CENTER, "expand": (False, "records have one size; leave expand out")}
+
+
+@dataclass(frozen=True)
+class RandomAffine(Transform):
+    degrees: Range
+    translate: Sequence[float] | None = None
+    scale: Sequence[float] | None = None
+    shear: Range = None
+    interpolation: str = "nearest"
+    fill: Fill = 0
+    center: Sequence[float] | None = None
+    _fixed: ClassVar = _CENTER
+
+
+@dataclass(frozen=True)
+class RandomPerspective(Transform):
+    distortion_scale: float = 0.5
+    p: float = 0.5
+    interpolation: str = "bilinear"
+    fill: Fill = 0
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        return super()._entries(entry) if entry["distortion_scale"] != 0 else []
+
+
+@dataclass(frozen=True)
+class ElasticTransform(Transform):
+    alpha: Range = 50.0
+    sigma: Range = 5.0
+    interpolation: str = "bilinear"
+    fill: Fill = 0
+
+
+@dataclass(frozen=True)
+class RandomErasing(Transform):
+    """``value`` may be "random", for noise."""
+
+    p: float = 0.5
+    scale: Sequence[float] = (0.02, 0.33)
+    ratio: Sequence[float] = (0.3, 3.3)
+    value: float | Sequence[float] | str | None = 0.0
+    inplace: bool = False
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        del entry["inplace"]
+        if entry.get("value") in (None, "random"):  # v2 keeps None for "random"
+            entry.update(value=0, mode="pixel")
+        return super()._entries(entry)
+
+
+@dataclass(frozen=True)
+class RandomInvert(Transform):
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomPosterize(Transform):
+    bits: int
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomSolarize(Transform):
+    threshold: float
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomAdjustSharpness(Transform):
+    sharpness_factor: float
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomAutocontrast(Transform):
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class RandomEqualize(Transform):
+    p: float = 0.5
+
+
+@dataclass(frozen=True)
+class AutoAugment(Transform):
+    policy: str = "imagenet"
+    interpolation: str = "nearest"
+    fill: Fill = None
+
+
+@dataclass(frozen=True)
+class RandAugment(Transform):
+    num_ops: int = 2
+    magnitude: int = 9
+    num_magnitude_bins: int = 31
+    interpolation: str = "nearest"
+    fill: Fill = None
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        return super()._entries(entry) if entry["num_ops"] != 0 else []
+
+
+@dataclass(frozen=True)
+class TrivialAugmentWide(Transform):
+    num_magnitude_bins: int = 31
+    interpolation: str = "nearest"
+    fill: Fill = None
+
+
+@dataclass(frozen=True)
+class AugMix(Transform):
+    severity: int = 3
+    mixture_width: int = 3
+    chain_depth: int = -1
+    alpha: float = 1.0
+    all_ops: bool = True
+    interpolation: str = "bilinear"
+    fill: Fill = None
+
+
+@dataclass(frozen=True)
+class ToImage(Transform):
+    """The record becomes (C, H, W)."""
+
+
+@dataclass(frozen=True)
+class ToTensor(Transform):
+    """The record becomes (C, H, W), float32 from 0 to 1."""
+
+
+@dataclass(frozen=True)
+class PILToTensor(Transform):
+    """The record becomes (C, H, W)."""
+
+
+@dataclass(frozen=True)
+class ToDtype(Transform):
+    """``dtype`` is a torch.dtype or its name: "uint8", "float16", "bfloat16" or "float32"."""
+
+    dtype: Any
+    scale: bool = False
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        return [] if entry["dtype"] == "uint8" else [entry]
+
+
+@dataclass(frozen=True)
+class ConvertImageDtype(Transform):
+    dtype: Any = "float32"
+
+
+@dataclass(frozen=True)
+class Normalize(Transform):
+    """Without mean and std, the dataset's own: those that ``preprocess --normalize`` has noted."""
+
+    mean: Sequence[float] | None = None
+    std: Sequence[float] | None = None
+    inplace: bool = False
+
+    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        del entry["inplace"]
+        return [entry]
+
+
+@dataclass(frozen=True)
+class LinearTransformation(Transform):
+    transformation_matrix: Any
+    mean_vector: Any
+
+
+@dataclass(frozen=True)
+class PadTo(Transform):
+    """Records of variable length become ``length`` rows: cut at their end, or filled up with ``value``.
+
+    It is for a field that is not of images: ``transforms={"tokens": PadTo(512)}``.
+    """
+
+    length: int
+    value: float = 0
+
+
+@dataclass(frozen=True)
+class BatchTransform(Transform):
+    """An operation on a batch: its float32 images, and its labels.
+
+    ``field`` and ``labels`` name the two fields; None means the only one that there is. Labels
+    become float32 of shape (num_classes,): the share of each class.
+    """
+
+
+@dataclass(frozen=True)
+class MixUp(BatchTransform):
+    """Blends each record with the one before it in the batch (Zhang et al. 2017)."""
+
+    alpha: float = 1.0
+    num_classes: int | None = None
+    field: str | None = None
+    labels: str | None = None
+
+
+@dataclass(frozen=True)
+class CutMix(BatchTransform):
+    """Replaces a rectangle by that of the record before it in the batch (Yun et al. 2019)."""
+
+    alpha: float = 1.0
+    num_classes: int | None = None
+    field: str | None = None
+    labels: str | None = None
+
+
+@dataclass(frozen=True)
+class LabelSmoothing(BatchTransform):
+    """Makes labels ``(1 - smoothing) * y + smoothing / num_classes``, as CrossEntropyLoss's does."""
+
+    smoothing: float = 0.1
+    num_classes: int | None = None
+    labels: str | None = None
+
+
+@dataclass(frozen=True)
+class RandomChoice(BatchTransform):
+    """One of several batch transforms, drawn for each batch, with probabilities ``p``."""
+
+    transforms: Sequence[Any]
+    p: Sequence[float] | None = None
+
+    def to_json(self) -> list[dict[str, Any]]:
+        choices = [_one(self, t) for t in self.transforms]
+        p = [1.0] * len(choices) if self.p is None else [float(x) for x in self.p]
+        if len(p) != len(choices) or not choices:
+            raise ValueError(f"RandomChoice: {len(p)} probabilities of {len(choices)} transforms")
+        return [{"op": "RandomChoice", "transforms": choices, "p": p}]
+
+
+def _one(choice: RandomChoice, t: Any) -> dict[str, Any]:
+    entries = translate(t, _BATCH)
+    if len(entries) != 1:
+        raise UnsupportedError(f"RandomChoice: {t!r} is {len(entries)} operations; each choice is one")
+    return entries[0]
+
+
+_NOTHING = {"Identity", "ToPureTensor", "Dropout"}
+_BATCH = {c.__name__: c for c in (MixUp, CutMix, LabelSmoothing, RandomChoice)}
+_RECORD: dict[str, type[Transform]] = {
+    c.__name__: c
+    for c in globals().values()
+    if isinstance(c, type) and issubclass(c, Transform) and not issubclass(c, BatchTransform) and c not in (Transform, Compose)
+}
+
+
+def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[dict[str, Any]]:
+    """Return the JSON of a transform: of this module, of torchvision (v1 or v2), or JSON already.
+
+    A Compose, an nn.Sequential, a list or a tuple is its transforms one after the other. Raise
+    UnsupportedError, which names the operation and says what to do, for one that there is not.
+    """
+    name, module = type(t).__name__, type(t).__module__
+    if isinstance(t, Transform):
+        if not isinstance(t, Compose) and name not in known:
+            raise UnsupportedError(f"{name} works on {'single records' if name in _RECORD else 'batches'}: give it to {_other(known)}")
+        return t.to_json()
+    if isinstance(t, Mapping):
+        return [dict(t)]
+    if isinstance(t, (list, tuple)) or name == "Sequential":
+        return [entry for each in t for entry in translate(each, known)]
+    if module.startswith("torchvision.transforms"):
+        if name == "Compose":
+            return [entry for each in t.transforms for entry in translate(each, known)]
+        if name in _NOTHING:
+            return []
+        if name in known:
+            return _of_torchvision(known[name], t).to_json()
+    there = ", ".join(sorted(known))
+    raise UnsupportedError(
+        f"{module}.{name} cannot run in the feeding process, which has {there}; leave it out here, and apply it "
+        "in Python to the batches that the DataLoader yields"
+    )
+
+
+def _other(known: Mapping[str, Any]) -> str:
+    return "transforms=" if known is _BATCH else "batch_transforms="
+
+
+def _of_torchvision(c: type[Transform], t: Any) -> Transform:
+    """Return a transform of torchvision as that of this module."""
+    values = {}
+    for f in fields(c):  # type: ignore[arg-type]
+        if hasattr(t, f.name):
+            values[f.name] = getattr(t, f.name)
+    dtype = values.get("dtype")
+    if isinstance(dtype, Mapping):  # ToDtype by kinds of inputs
+        named = {k if isinstance(k, str) else k.__name__: v for k, v in dtype.items()}
+        values["dtype"] = next((named[k] for k in ("Image", "others") if named.get(k) is not None), "uint8")
+    return c(**values)
+
+
+def _plain(value: Any) -> Any:
+    """Return a parameter as JSON has it."""
+    if isinstance(value, enum.Enum):
+        return value.value
+    if hasattr(value, "tolist"):  # of NumPy and torch
+        return value.tolist()
+    if isinstance(value, (str, bool, int, float)) or value is None:
+        return value
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, Iterable):
+        return [_plain(v) for v in value]
+    return str(value).rpartition(".")[2]  # torch.float32
+
+
+def _fill(op: str, fill: Any) -> list[int]:
+    """Return a colour as the pipeline has it: whole numbers, as pixels are."""
+    if isinstance(fill, dict):
+        values = list(fill.values())
+        if not values or any(v != values[0] for v in values):
+            raise UnsupportedError(f"{op}: fill={fill}: give one colour")
+        fill = 0 if values[0] is None else values[0]
+    numbers = fill if isinstance(fill, list) else [fill]
+    if any(n != int(n) for n in numbers):
+        raise UnsupportedError(f"{op}: fill={fill}: images are bytes here; give whole numbers from 0 to 255")
+    return [int(n) for n in numbers]

@@ -1,0 +1,721 @@
+import gc
+import importlib.util
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import zlib
+from unittest import mock
+
+import numpy as np
+
+import penstock
+from penstock import samplers
+from penstock import transforms as T
+
+from . import data
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+
+def loader(name, batch_size, *arguments, output="numpy", **options):
+    dataset = [data.path(n) for n in name] if isinstance(name, list) else data.path(name)
+    return penstock.DataLoader(dataset, batch_size, *arguments, output=output, command=data.feed(), **options)
+
+
+def indices(batches):
+    return [batch.indices.tolist() for batch in batches]
+
+
+def records(batches):
+    return [i for batch in batches for i in batch.indices.tolist()]
+
+
+NORMALIZE = [T.ToTensor(), T.Normalize()]
+
+
+def maps(pid, what):
+    """Return the mappings of a process that name something."""
+    gc.collect()  # another test's, in cycles
+    with open(f"/proc/{pid}/maps") as f:
+        return [line for line in f if what in line]
+
+
+def memfds(pid):
+    """Return the shared memories that a process has mapped."""
+    return maps(pid, "memfd:penstock")
+
+
+def gone(pid, seconds=300.0):
+    """Wait until there is no such process, or only its exit code is left of it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            with open(f"/proc/{pid}/stat") as f:
+                if f.read().rpartition(")")[2].split()[0] == "Z":
+                    return True
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        time.sleep(0.02)
+    return False
+
+
+@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
+class DataLoaderTest(data.Copied):
+    def assert_equal(self, batch, want):
+        for name, values in want.arrays.items():
+            got = batch[name]
+            if isinstance(values, penstock.Ragged):
+                np.testing.assert_array_equal(got.offsets, values.offsets)
+                got, values = got.values, values.values
+            self.assertEqual((got.dtype, got.shape), (values.dtype, values.shape))
+            self.assertEqual(got.tobytes(), values.tobytes(), name)
+
+    def test_every_type_in_the_order_of_go(self):
+        for name, batch_size in (("types", 700), ("ragged", 64), ("large", 7)):
+            ds = penstock.open(data.path(name))
+            with loader(name, batch_size, True, seed=5) as dl:
+                self.assertEqual(list(dl.fields), list(ds.fields))
+                self.assertEqual((dl.records, len(dl.dataset)), (len(ds), len(ds)))
+                for epoch in range(2):
+                    batches = penstock.order.Batches(len(ds), batch_size, seed=5)
+                    batches.set_epoch(epoch)
+                    self.assertEqual(len(dl), len(batches))
+                    steps = 0
+                    for batch, want in zip(dl, batches):
+                        self.assertEqual((batch.epoch, batch.step), (epoch, steps))
+                        np.testing.assert_array_equal(batch.indices, want)
+                        self.assertTrue(batch.mask.all())
+                        self.assert_equal(batch, ds[want])
+                        steps += 1
+                    self.assertEqual(steps, len(batches))
+
+    def test_text_and_splits(self):
+        ds = penstock.open(data.path("ragged"), split="val", fields=["caption", "labels"])
+        for options in ({"split": "val", "fields": ["caption", "labels"]}, {"ds": ds}):
+            dataset = options.pop("ds", data.path("ragged"))
+            with penstock.DataLoader(dataset, 50, output="numpy", command=data.feed(), **options) as dl:
+                texts = [text for batch in dl for text in batch["caption"]]
+                self.assertEqual(len(dl.dataset), len(ds))
+            self.assertEqual(texts, list(ds["caption"]))
+
+    def test_normalised_by_the_dataset(self):
+        for name in ("images", "pixels"):
+            want = data.expected_floats(name, "images")
+            ops = NORMALIZE if name == "images" else [T.ConvertImageDtype(), T.Normalize()]
+            with loader(name, 64, transforms=ops) as dl:
+                self.assertIsNone(dl.fields["images"].normalization)
+                self.assertEqual(dl.fields["images"].layout, "CHW" if name == "images" else "HWC")
+                got = np.concatenate([batch["images"].copy() for batch in dl])
+            np.testing.assert_array_equal(got.ravel(), want)
+
+    def test_the_pixels_of_go(self):
+        crop = T.Compose([T.RandomResizedCrop(8), T.RandomHorizontalFlip(), T.ToTensor(), T.Normalize([0.5] * 3, [0.25] * 3)])
+        for workers in (1, 3):
+            with loader("images", 100, True, seed=3, transforms=crop, num_workers=workers, fields=["images"]) as dl:
+                got = b"".join(batch["images"].tobytes() for batch in dl)
+            with open(data.path("loaded.bin"), "rb") as f:
+                self.assertEqual(got, f.read())
+
+    def test_samplers_in_the_order_of_go(self):
+        weights = np.arange(1500) % 7
+        parts = {"images": "images", "both": ["images", "images"], "ragged": "ragged"}
+        cases = {
+            "shuffle": samplers.Shuffle(),
+            "block": samplers.Block(16),
+            "weighted": samplers.Weighted(weights, 1000),
+            "mix": samplers.Mix([3, 1], 900),
+            "length_buckets": samplers.LengthBuckets(5, "tokens"),
+            "regions": samplers.Regions(5, samplers.Block(4)),
+            "subset": samplers.Subset(np.arange(7, 1400, 9), inner=samplers.Shuffle()),
+            "ranges": samplers.Subset(ranges=[(3, 90), (100, 1000)]),
+            "split": samplers.Split(0.25, 0.75, seed=11, inner=samplers.Shuffle()),
+            "sequential": samplers.Sequential(),
+        }
+        with open(os.path.join(data.HERE, "samplers.json")) as f:
+            golden = {g["name"]: g for g in json.load(f)}
+        self.assertEqual(golden.keys(), cases.keys())
+        for name, sampler in cases.items():
+            g = golden[name]
+            for world, workers in ((1, 1), (2, 3)):
+                with self.subTest(sampler=name, world=world):
+                    ranks = [
+                        loader(parts[g["dataset"]], 60 // world, sampler=sampler, seed=9, rank=r, world_size=world, num_workers=workers)
+                        for r in range(world)
+                    ]
+                    self.assertEqual(len(ranks[0]), g["batches"])
+                    for epoch in range(2):
+                        got = []
+                        for batches in zip(*ranks):
+                            for batch in batches:
+                                got += batch.indices[batch.mask].tolist()
+                        self.assertEqual(got[:60], g["first"][epoch])
+                        self.assertEqual(zlib.crc32(np.array(got, "<i8").tobytes()), g["crc32"][epoch])
+                    for r in ranks:
+                        r.close()
+
+    def test_samplers_of_torch(self):
+        if torch is None:
+            self.skipTest("no torch")
+        u = torch.utils.data
+        ds = range(1500)
+        for sampler, want in (
+            (u.SequentialSampler(ds), samplers.Sequential()),
+            (u.RandomSampler(ds), samplers.Shuffle()),
+            (u.SubsetRandomSampler([3, 5]), samplers.Subset([3, 5], inner=samplers.Shuffle())),
+            ([3, 5], samplers.Subset([3, 5])),
+        ):
+            self.assertEqual(samplers.translate(sampler), (want, {}))
+        weighted, _ = samplers.translate(u.WeightedRandomSampler([1.0, 3.0], 10))
+        self.assertEqual((weighted.weights.tolist(), weighted.num_samples), ([1.0, 3.0], 10))
+        for sampler in (u.WeightedRandomSampler([1.0], 1, replacement=False), u.RandomSampler(ds, replacement=True), iter([1])):
+            with self.assertRaisesRegex(penstock.UnsupportedError, "sampler=list"):
+                samplers.translate(sampler)
+        sampler = u.DistributedSampler(ds, num_replicas=2, rank=1, seed=7, drop_last=True)
+        with loader("images", 50, sampler=sampler) as a, loader("images", 50, True, rank=1, world_size=2, seed=7, drop_last=True) as b:
+            self.assertEqual(indices(a), indices(b))
+
+    def test_filters(self):
+        labels = penstock.open(data.path("images"))["labels"][:]
+        for filters, want in (
+            ([("labels", "==", 1)], labels == 1),
+            ([("labels", "in", ["cat", 2])], labels != 1),
+            ([("labels", "!=", np.int64(0)), ("labels", "<", 2)], labels == 1),
+            ([("labels", "not in", np.array([1]))], labels != 1),
+        ):
+            with loader("images", 100, filters=filters) as dl:
+                self.assertEqual(records(dl), np.flatnonzero(want).tolist())
+                self.assertTrue(all(want[batch.indices].all() for batch in dl))
+        with loader("images", 100, True, filters=[("labels", "==", 1)]) as dl:
+            got = records(dl)
+            self.assertEqual(sorted(got), np.flatnonzero(labels == 1).tolist())
+            self.assertNotEqual(got, sorted(got))
+
+    def test_packed(self):
+        ds = penstock.open(data.path("ragged"))
+        pack = penstock.Pack(24, fields=["tokens"], pad={"tokens": -1})
+        with loader("ragged", 16, pack=pack) as dl:
+            self.assertEqual(list(dl.fields), ["tokens", "positions", "segments"])
+            pieces = []
+            for batch in dl:
+                tokens, ends = batch["tokens"].ravel(), batch["cu_seqlens"]
+                self.assertEqual((ends[0], ends[-1], ends.dtype), (0, tokens.size, np.int32))
+                for a, b in zip(ends, ends[1:]):
+                    segments = batch["segments"].ravel()[a:b]
+                    self.assertEqual(len(set(segments.tolist())), 1)
+                    if segments[0] == 0:
+                        self.assertTrue((tokens[a:b] == -1).all())
+                        continue
+                    np.testing.assert_array_equal(batch["positions"].ravel()[a:b], np.arange(b - a))
+                    pieces.append(tokens[a:b].tobytes())
+        self.assertEqual(sorted(pieces), sorted(t.tobytes() for t in ds["tokens"] if len(t)))
+
+    def test_padded_and_arrays(self):
+        ds = penstock.open(data.path("ragged"))
+        ops = {"tokens": T.PadTo(8, -2), "labels": [{"op": "OneHot", "classes": 3}]}
+        with loader("ragged", 64, fields=["tokens", "labels"], transforms=ops) as dl:
+            for batch in dl:
+                np.testing.assert_array_equal(batch["tokens"], ds["tokens"].take(batch.indices).padded(-2, 8))
+                np.testing.assert_array_equal(batch["labels"].argmax(1), ds["labels"].take(batch.indices))
+
+    def test_mixed_batches(self):
+        eye = np.eye(3, dtype=np.float32)
+        with loader("images", 64, True, transforms=NORMALIZE, drop_last=True) as dl:
+            plain = {b.step: (b["images"].copy(), eye[b["labels"]]) for b in dl}
+        choice = T.RandomChoice([T.CutMix(alpha=0.5), T.MixUp(alpha=0.4)])
+        for mix in (T.MixUp(alpha=0.4), choice, [T.CutMix(), T.LabelSmoothing(0.2)], T.LabelSmoothing(0.3)):
+            runs = []
+            for workers in (1, 2):
+                with loader("images", 64, True, transforms=NORMALIZE, batch_transforms=mix, drop_last=True, num_workers=workers) as dl:
+                    self.assertEqual((dl.fields["labels"].dtype, dl.fields["labels"].shape), ("float32", (3,)))
+                    runs.append([(b["images"].copy(), b["labels"].copy()) for b in dl])
+            kinds = set()
+            for step, ((x, y), (x2, y2)) in enumerate(zip(*runs)):
+                self.assertEqual((x.tobytes(), y.tobytes()), (x2.tobytes(), y2.tobytes()))
+                np.testing.assert_allclose(y.sum(1), 1, atol=1e-5)
+                px, py = plain[step]
+                smoothing = mix.smoothing if isinstance(mix, T.LabelSmoothing) else 0.2 if isinstance(mix, list) else 0
+                y = (y - smoothing / 3) / (1 - smoothing)
+                other, label = np.roll(px, 1, 0), np.roll(py, 1, 0)
+                differ = (py != label).any(1)
+                keep = np.median((y * py).sum(1)[differ])
+                np.testing.assert_allclose(y, keep * py + (1 - keep) * label, atol=1e-4)
+                if isinstance(mix, T.LabelSmoothing):
+                    np.testing.assert_array_equal(x, px)
+                elif np.isin(x, np.stack([px, other])).all() and ((x == px) | (x == other)).all():
+                    kinds.add("CutMix")
+                    self.assertAlmostEqual(((x == px) | (px == other)).mean(), keep, delta=0.02)
+                else:
+                    kinds.add("MixUp")
+                    np.testing.assert_allclose(x, keep * px + (1 - keep) * other, atol=1e-4)
+            if mix is choice:
+                self.assertEqual(kinds, {"CutMix", "MixUp"})
+
+    def test_files_of_images(self):
+        with (
+            loader("photos", 8, transforms=[T.Resize((12, 10)), T.ToImage()], on_error="blank") as dl,
+            self.assertLogs("penstock", "WARNING") as logs,
+        ):
+            images = [(b.indices.tolist(), b["image"].copy(), b.mask.tolist()) for b in dl]
+            stats = dl.stats()
+        self.assertEqual(images[0][1].shape, (8, 3, 12, 10))
+        bad = [i for numbers, _, valid in images for i, v in zip(numbers, valid) if not v]
+        self.assertEqual(bad, [5])
+        self.assertIn(stats["skipped"], (1, 2))  # perhaps in the next epoch too
+        self.assertIn("record 5", logs.output[0])
+        for numbers, pixels, _ in images:
+            for i, image in zip(numbers, pixels):
+                want = 0 if i == 5 else 12 * i
+                self.assertLess(abs(image.astype(int) - want).max(), 3)
+        with loader("photos", 8, transforms=[T.Resize((12, 10))]) as dl:
+            for _ in range(2):  # an error ends a loop, and not the DataLoader
+                with self.assertRaisesRegex(penstock.Error, "record 5"):
+                    for _ in dl:
+                        pass
+
+    def test_ranks(self):
+        ds = penstock.open(data.path("images"))
+        with loader("images", 128) as dl:
+            whole = [batch.indices.copy() for batch in dl]
+        parts = []
+        for rank in range(2):
+            with loader("images", 64, rank=rank, world_size=2) as dl:
+                parts.append([(b.indices[b.mask], b["labels"][b.mask]) for b in dl])
+        for step, want in enumerate(whole):
+            np.testing.assert_array_equal(np.concatenate([p[step][0] for p in parts]), want)
+            np.testing.assert_array_equal(np.concatenate([p[step][1] for p in parts]), ds["labels"][want])
+
+    def test_resume_at_every_batch(self):
+        options = {"seed": 9, "transforms": [T.RandomHorizontalFlip(), *NORMALIZE]}
+        states, batches = [], []
+        with loader("images", 400, True, **options) as dl:
+            states.append(dl.state_dict())
+            for _ in range(2):
+                for b in dl:
+                    batches.append((b.epoch, b.step, b["images"].tobytes()))
+                    states.append(json.loads(json.dumps(dl.state_dict())))
+        self.assertEqual(len(batches), 8)
+        for k, state in enumerate(states):
+            for world in (1, 2):
+                ranks = [
+                    loader("images", 400 // world, True, num_workers=2, prefetch_factor=1, rank=r, world_size=world, **options) for r in range(world)
+                ]
+                for dl in ranks:
+                    dl.load_state_dict(state)
+                    self.assertEqual(dl.state_dict(), state)
+                rest = []
+                for _ in range(3 - k // 4):  # the first of these loops is empty if the state was taken after the last batch of an epoch
+                    for parts in zip(*map(list, ranks)):
+                        rest.append((parts[0].epoch, parts[0].step, b"".join(b["images"][b.mask].tobytes() for b in parts)))
+                del rest[8 - k :]
+                self.assertEqual(rest, batches[k:])
+                for dl in ranks:
+                    dl.close()
+        with loader("images", 400, True, **{**options, "seed": 8}) as dl:
+            with self.assertRaisesRegex(penstock.Error, "another seed: 9, now 8"):
+                dl.load_state_dict(states[1])
+            self.assertEqual(len(list(dl)), 4)  # it is as it was
+
+    def test_epochs_as_in_torch(self):
+        def of(epoch):
+            batches = penstock.order.Batches(1500, 500, seed=1)
+            batches.set_epoch(epoch)
+            return [b.tolist() for b in batches]
+
+        with loader("images", 500, True, seed=1) as dl:
+            self.assertEqual(indices(dl), of(0))
+            for batch in dl:
+                self.assertEqual(batch.indices.tolist(), of(1)[0])
+                break
+            state = dl.state_dict()
+            self.assertEqual(indices(dl), of(2))
+            dl.set_epoch(7)
+            self.assertEqual(indices(dl), of(7))
+            self.assertEqual(indices(dl), of(8))
+            for batch in dl:
+                dl.set_epoch(3)  # of the next loop
+            self.assertEqual(batch.indices.tolist(), of(9)[2])
+            self.assertEqual(indices(dl), of(3))
+            dl.load_state_dict(state)
+            dl.set_epoch(1)  # as training loops do: it is the epoch of the state
+            self.assertEqual(indices(dl), of(1)[1:])
+            dl.load_state_dict(state)
+            self.assertEqual(pickle.loads(pickle.dumps(dl)).state_dict(), state)
+            self.assertEqual(indices(pickle.loads(pickle.dumps(dl))), of(1)[1:])
+            old, new = iter(dl), None
+            self.assertEqual(next(old).indices.tolist(), of(1)[1])
+            new = iter(dl)
+            self.assertEqual(next(new).indices.tolist(), of(2)[0])
+            with self.assertRaisesRegex(penstock.Error, "ended by a new one"):
+                next(old)
+            self.assertEqual(next(new).indices.tolist(), of(2)[1])
+
+    def test_unordered(self):
+        with loader("images", 10, True, in_order=False, num_workers=3) as dl:
+            seen, state = [], None
+            for b in dl:
+                seen.append(b.step)
+                if len(seen) == 70:
+                    state = json.loads(json.dumps(dl.state_dict()))
+            self.assertEqual(sorted(seen), list(range(150)))
+            dl.load_state_dict(state)
+            self.assertEqual(sorted(b.step for b in dl), sorted(seen[70:]))
+
+    def test_verified(self):
+        copied = self.copy("images")
+        with open(os.path.join(copied, "images-00001.npy"), "r+b") as f:
+            f.seek(5000)
+            byte = f.read(1)
+            f.seek(5000)
+            f.write(bytes([byte[0] ^ 1]))
+        for verify in ("first", "always", 1.0):
+            with (
+                penstock.DataLoader(copied, 10, output="numpy", command=data.feed(), verify=verify) as dl,
+                self.assertRaisesRegex(penstock.Error, "(?i)crc|checksum"),
+            ):
+                for _ in dl:
+                    pass
+        with penstock.DataLoader(copied, 10, output="numpy", command=data.feed()) as dl:
+            self.assertEqual(len(list(dl)), 150)
+
+    def test_batches_that_are_kept(self):
+        with loader("images", 50, True, prefetch_factor=1) as dl:
+            batches = list(dl)  # more than there are slots
+            self.assertEqual(dl.stats()["copied"], len(batches) - 2)
+            ds = penstock.open(data.path("images"))
+            for _ in dl:
+                pass
+            for batch in batches:
+                self.assertTrue(batch.mask.all())
+                np.testing.assert_array_equal(batch["images"], ds["images"].take(batch.indices))
+
+    def test_ragged_batches_that_are_kept(self):
+        ds = penstock.open(data.path("ragged"))
+        with loader("ragged", 50, True) as dl:
+            for batch in list(dl):
+                self.assert_equal(batch, ds[batch.indices])
+
+    def test_memory_is_not_reused_while_referred_to(self):
+        with loader("images", 50, True) as dl:
+            batch = next(iter(dl))
+            kept, want = batch["images"][3], batch["images"][3].copy()
+            del batch
+            for epoch in range(2):
+                for batch in dl:
+                    batch["images"][...] = 1  # it is the trainer's
+                np.testing.assert_array_equal(kept, want)
+            self.assertEqual(dl.stats()["copied"], 0)
+        np.testing.assert_array_equal(kept, want)  # also after the DataLoader
+
+    def test_no_more_than_asked_for(self):
+        with loader("images", 50) as dl:
+            batch = next(iter(dl))
+            end = time.monotonic() + 300
+            while dl.stats()["loader"]["Batches"] < 5 and time.monotonic() < end:
+                time.sleep(0.01)
+            for _ in range(20):  # four are here, and one waits for its place
+                stats = dl.stats()
+                self.assertEqual((stats["loader"]["Batches"], stats["loader"]["Kept"]), (5, 4))
+            shared = stats["shared"]
+            self.assertTrue(stats["direct"] and stats["watched"])
+            self.assertEqual((batch.epoch, batch.step), (0, 0))
+            for _ in range(3):
+                for batch in dl:
+                    pass
+                for batch in dl:
+                    break
+            self.assertEqual(dl.stats()["shared"], shared)
+            self.assertIsInstance(dl.diagnose(), str)
+
+    def test_the_process_is_killed(self):
+        dl = loader("images", 50, True)
+        batch = next(iter(dl))
+        want, child = batch["images"].copy(), dl._child
+        child.send_signal(signal.SIGKILL)
+        with self.assertRaisesRegex(penstock.Error, "images: the feeding process has ended: killed by SIGKILL; make a new DataLoader"):
+            for _ in range(1000):
+                for other in dl:
+                    del other
+        np.testing.assert_array_equal(batch["images"], want)
+        dl.close()
+        self.assertIsNotNone(child.returncode)
+        del batch, dl
+        self.assertEqual(memfds(os.getpid()), [])
+
+    def test_the_process_is_stopped(self):
+        dl = loader("images", 50, True)
+        dl._child.terminate()
+        for text in ("feed: interrupted|feeding process has ended", "was closed|has ended"):
+            with self.assertRaisesRegex(penstock.Error, text):
+                for _ in range(1000):
+                    for _ in dl:
+                        pass
+        dl.close()
+
+    def test_the_trainer_is_killed(self):
+        # A grandchild inherits the trainer's socket, so that the feeding process sees no end of it.
+        code = f"""if True:
+            import os, sys, time, penstock
+            f = penstock.DataLoader({data.path("images")!r}, 50, output="numpy", command={data.feed()!r})
+            batch = next(iter(f))
+            grandchild = os.fork()
+            if grandchild:
+                print(f.pid, grandchild, flush=True)
+            time.sleep(600)
+        """
+        env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, "..")}
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=env) as trainer:
+            child, grandchild = map(int, trainer.stdout.readline().split())
+            try:
+                self.assertTrue(memfds(child))
+                named = [line for line in maps(child, "/dev/shm/") if data.path("") not in line]
+                self.assertEqual(named, [])  # a name would stay
+                trainer.kill()
+                self.assertTrue(gone(child), "the feeding process outlives the trainer")
+            finally:
+                os.kill(grandchild, signal.SIGKILL)
+
+    def test_the_process_ends_with_its_object(self):
+        f = loader("images", 50)
+        child = f._child
+        batch = next(iter(f))
+        del f
+        self.assertEqual(child.returncode, 0)
+        self.assertEqual(len(batch["labels"]), 50)
+        del batch
+        self.assertEqual(memfds(os.getpid()), [])
+
+    def test_open_descriptors_do_not_grow(self):
+        def count():
+            gc.collect()  # what other tests left in cycles
+            return len(os.listdir("/proc/self/fd"))
+
+        loader("images", 50).close()
+        before = count()
+        for _ in range(3):
+            with loader("ragged", 50) as f:
+                for batch in f:
+                    del batch
+        self.assertEqual(count(), before)
+
+    def test_a_dataset_behind_a_url(self):
+        cache = tempfile.mkdtemp(prefix="penstock-python-")
+        self.addCleanup(shutil.rmtree, cache)
+        ds = penstock.open(data.path("images"))
+        url = "file://" + data.path("images")
+        options = {"output": "numpy", "command": data.feed()}
+        for size in ("64MiB", 1 << 26):
+            with penstock.DataLoader(url, 500, cache_dir=cache, cache_size=size, **options) as dl:
+                for batch in dl:
+                    self.assert_equal(batch, ds[batch.indices])
+            self.assertTrue(any("images-00000.npy" in files for _, _, files in os.walk(cache)))
+        for kind, more, text in (
+            (ValueError, {"cache_size": "much"}, "cache_size is 'much'; it must be bytes"),
+            (ValueError, {"cache_size": "0GiB"}, "cache_size is '0GiB'"),
+            (ValueError, {"cache_size": 0}, "cache_size is 0; it must be from 1"),
+            (TypeError, {"cache_size": 1.5}, "cache_size is 1.5; it must be an integer"),
+            (penstock.Error, {"verify": "always"}, "compared with their checksums when they are fetched; leave verify out"),
+        ):
+            with self.assertRaisesRegex(kind, text):
+                penstock.DataLoader(url, 2, **more, **options)
+        with self.assertRaisesRegex(ValueError, "belong to the feed that listens"):
+            penstock.DataLoader(socket="x", batch_size=2, output="numpy", cache_dir=cache)
+
+    def test_a_feed_that_listens(self):
+        base = tempfile.mkdtemp(prefix="penstock-python-")
+        path = os.path.join(base, "feed")
+        server = subprocess.Popen([data.feed(), data.path("images"), "--socket", path, "--quiet"])
+        try:
+            end = time.monotonic() + 300
+            while not os.path.exists(path) and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            ranks = [penstock.DataLoader(socket=path, batch_size=250, rank=rank, world_size=2, output="numpy") for rank in range(2)]
+            got = [i for pair in zip(*ranks) for b in pair for i in b.indices.tolist()]
+            self.assertEqual(got, list(range(1500)))
+            for f in ranks:
+                f.close()
+            with self.assertRaisesRegex(penstock.Error, 'split "none"'):
+                penstock.DataLoader(socket=path, batch_size=2, split="none", output="numpy")
+            f = penstock.DataLoader(socket=path, batch_size=250, output="numpy")
+            server.kill()
+            server.wait()
+            with self.assertRaisesRegex(penstock.Error, "feeding process has ended: it closed the connection"):
+                for _ in range(1000):
+                    for _ in f:
+                        pass
+            f.close()
+            with self.assertRaisesRegex(penstock.Error, "no feed serves there: Connection refused; start one"):
+                penstock.DataLoader(socket=path, batch_size=2, output="numpy")
+        finally:
+            server.kill()
+            server.wait()
+            if os.path.exists(path):
+                os.unlink(path)
+            os.rmdir(base)
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(ValueError, "either a dataset or the socket"):
+            penstock.DataLoader()
+        with self.assertRaisesRegex(penstock.Error, "there is no command 'no-such-feed'"):
+            penstock.DataLoader(data.path("images"), 2, output="numpy", command="no-such-feed")
+        with self.assertRaisesRegex(penstock.Error, "cannot be started: Permission denied; command="):
+            penstock.DataLoader(data.path("images"), 2, output="numpy", command=__file__)
+        with self.assertRaisesRegex(TypeError, "dataset is a dict; it is the path or URL"):
+            penstock.DataLoader({}, 2, output="numpy")
+        with self.assertRaisesRegex(penstock.Error, "no such file"):
+            loader("not-there", 2)
+        for text, options in (
+            ("nothing", {"fields": ["nothing"]}),
+            ("^feed: options: drop_last leaves no batch: .* 1500 records, .* 1501", {"batch_size": 1501, "drop_last": True}),
+            ('there is no field "image"', {"transforms": {"image": T.ToTensor()}}),
+            ("Resize: .*size", {"transforms": T.Resize([1, 2, 3])}),
+            ("on_error is", {"on_error": "ignore"}),
+        ):
+            with self.assertRaisesRegex(penstock.Error, text):
+                loader("images", **{"batch_size": 2, **options})
+        for kind, text, options in (
+            (TypeError, "batch_size is '2'; it must be an integer", {"batch_size": "2"}),
+            (TypeError, "batch_size is 2.5", {"batch_size": 2.5}),
+            (TypeError, "batch_size is True; it must be an integer", {"batch_size": True}),
+            (ValueError, "batch_size is 0; it must be from 1 to 1073741824", {"batch_size": 0}),
+            (ValueError, "prefetch_factor is 0; it must be from 1 to 256", {"prefetch_factor": 0}),
+            (ValueError, "rank is 2; it must be from 0 to 1, as world_size is 2", {"rank": 2, "world_size": 2}),
+            (ValueError, "world_size is 0; it must be from 1 to 1048576", {"world_size": 0}),
+            (ValueError, "num_workers is -1; it must be from 0 to 4096", {"num_workers": -1}),
+            (ValueError, "seed is -1; it must be from 0 to 18446744073709551615", {"seed": -1}),
+            (ValueError, "seed is 1180591620717411303424; it must be from 0", {"seed": 2**70}),
+            (TypeError, "shuffle is 1; it must be True or False", {"shuffle": 1}),
+            (TypeError, r"it is a list of names: \['images'\]", {"fields": "images"}),
+            (ValueError, "leave shuffle out", {"shuffle": True, "sampler": samplers.Shuffle()}),
+            (ValueError, "output is 'np'; it is", {"output": "np"}),
+            (ValueError, "verify is 'on'; it is", {"verify": "on"}),
+            (ValueError, r"each is \(field, op, value\)", {"filters": ["labels == 1"]}),
+            (ValueError, "'in' takes a list", {"filters": [("labels", "in", 1)]}),
+            (TypeError, "inner is 'x'", {"sampler": samplers.Subset([1], inner="x")}),
+            (ValueError, "give indices or ranges", {"sampler": samplers.Subset()}),
+            (TypeError, "indices are whole numbers, not float64", {"sampler": [1.5]}),
+            (penstock.UnsupportedError, "MixUp works on batches: give it to batch_transforms=", {"transforms": T.MixUp()}),
+            (penstock.UnsupportedError, "Resize works on single records: give it to transforms=", {"batch_transforms": T.Resize(3)}),
+        ):
+            with self.assertRaisesRegex(kind, text):
+                loader("images", **{"batch_size": 2, **options})
+        with loader("images", 2) as dl:
+            with self.assertRaisesRegex(ValueError, r"not what state_dict\(\) returned: it has 'what'"):
+                dl.load_state_dict({"what": 1})
+            with self.assertRaisesRegex(ValueError, "epoch is -1"):
+                dl.set_epoch(-1)
+            with self.assertRaisesRegex(TypeError, "has no items"):
+                dl[0]
+        for use in (lambda: next(iter(dl)), dl.stats, lambda: dl.load_state_dict(dl.state_dict())):
+            with self.assertRaisesRegex(penstock.Error, "was closed; make a new one"):
+                use()
+        with loader("images", np.int64(2), np.bool_(True), seed=np.uint8(1)) as dl:
+            batch = next(iter(dl))
+            self.assertIn("batch 1 of", repr(dl))
+            dl.stats()  # which waits until batches have come
+        with self.assertRaisesRegex(penstock.Error, "was closed; make a new one"):
+            next(iter(dl))
+        with self.assertRaisesRegex(KeyError, "no field 'image'; there are: images"):
+            batch["image"]
+        with mock.patch.object(sys, "platform", "darwin"), self.assertRaisesRegex(penstock.Error, "needs Linux"):
+            loader("images", 2)
+
+    def test_a_fork_gets_an_error_at_once(self):
+        with loader("images", 50, True, seed=3) as f:
+            want = indices(loader("images", 50, True, seed=3))
+            batches = iter(f)
+            got = [next(batches).indices.tolist()]
+            for use in (lambda: next(batches), lambda: next(iter(f)), f.stats):
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(60)
+                    try:
+                        use()
+                    except penstock.Error as e:
+                        os._exit(0 if f"belongs to process {os.getppid()}" in str(e) else 2)
+                    except BaseException:
+                        os._exit(3)
+                    os._exit(4)
+                self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+            child = os.fork()
+            if child == 0:
+                f.close()
+                os._exit(0)
+            os.waitpid(child, 0)
+            got += [b.indices.tolist() for b in batches]
+            self.assertEqual(got, want)
+
+    def test_a_truncated_file_is_named(self):
+        for name, options in (
+            ("images", {"transforms": T.RandomHorizontalFlip()}),
+            ("images", {"transforms": NORMALIZE, "shuffle": True}),
+            ("ragged", {}),
+            ("ragged", {"shuffle": True}),
+        ):
+            with self.subTest(name=name, **options):
+                copied = self.copy(name)
+                column = "images" if name == "images" else "tokens.values"
+                with penstock.DataLoader(copied, 10, output="numpy", command=data.feed(), **options) as dl:
+                    next(iter(dl))
+                    os.truncate(os.path.join(copied, f"{column}-00001.npy"), 4096)
+                    with self.assertRaisesRegex(penstock.Error, rf"record \d+.*{column}-00001.npy.*truncated") as caught:
+                        for _ in range(3):
+                            for _ in dl:
+                                pass
+                    self.assertNotIn("goroutine", str(caught.exception))
+
+    @unittest.skipIf(torch is None, "no torch")
+    def test_tensors(self):
+        ds = penstock.open(data.path("types"))
+        with loader("types", 300, output="torch") as dl, loader("types", 300) as arrays:
+            for batch, want in zip(dl, arrays):
+                for name in ds.fields:
+                    self.assertEqual(str(batch[name].dtype), f"torch.{ds.fields[name].dtype}")
+                    self.assertEqual(bytes(batch[name].contiguous().view(torch.uint8).numpy()), want[name].tobytes())
+        with loader("ragged", 64, fields=["tokens", "labels", "caption"], output="torch") as dl:
+            batch = next(iter(dl))
+            tokens, texts = batch["tokens"].values, batch["caption"]
+            self.assertEqual(texts, list(penstock.open(data.path("ragged"))["caption"][0:64]))
+            want = tokens.clone()
+            del batch
+            for _, batch in zip(range(5), dl):
+                del batch
+            self.assertTrue(torch.equal(tokens, want))
+        with loader("images", 64, output="torch", pin_memory=True) as dl:
+            next(iter(dl))
+            self.assertEqual(dl.stats()["pinned"] == "yes", torch.cuda.is_available())
+
+    def test_torch_is_not_imported(self):
+        code = f"""if True:
+            import sys, penstock
+            from penstock import transforms as T
+            next(iter(penstock.DataLoader({data.path("images")!r}, 50, transforms=T.ToTensor(), output="numpy", command={data.feed()!r})))
+            sys.exit("torch" in sys.modules)
+        """
+        env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, "..")}
+        subprocess.run([sys.executable, "-c", code], env=env, check=True)
+
+    @unittest.skipIf(importlib.util.find_spec("jax") is None, "no jax")
+    def test_jax(self):
+        import jax
+
+        ds = penstock.open(data.path("types"))
+        with loader("types", 300, True, output="jax", fields=["bfloat16", "float32", "uint8"]) as dl:
+            kept = []
+            for batch in dl:
+                self.assertEqual(str(batch["bfloat16"].dtype), "bfloat16")
+                kept.append((batch.indices.copy(), jax.tree.map(lambda x: x, batch)))
+        for numbers, batch in kept:
+            self.assertEqual(np.asarray(batch["float32"]).tobytes(), ds["float32"].take(numbers).tobytes())
+        with loader("ragged", 64, output="jax", fields=["tokens"]) as dl:
+            self.assertEqual(next(iter(dl))["tokens"].offsets.shape, (65,))

@@ -1,0 +1,109 @@
+import dataclasses
+import sys
+import unittest
+
+import penstock
+from penstock import transforms as T
+
+from . import data
+
+try:
+    import torch
+    import torchvision.transforms as v1
+    from torchvision.transforms import v2
+except ImportError:
+    v2 = None
+
+#: One of each, with parameters that are not the defaults.
+OPS = [
+    T.Resize(9), T.Resize((9, 12), "bicubic"), T.Resize(8, max_size=20), T.Resize(None, max_size=20), T.CenterCrop((8, 9)),
+    T.Pad((1, 2), 3, "edge"), T.Pad(2, (1, 2, 3)), T.RandomCrop(8, (2, 3, 4, 5), True, 7), T.RandomResizedCrop(7, (0.2, 0.9), (1, 1.5)),
+    T.RandomHorizontalFlip(1.0), T.RandomVerticalFlip(0.2), T.ColorJitter(0.4, (0.5, 1.5), 0.3, 0.1), T.Grayscale(3), T.RandomGrayscale(0.3),
+    T.RGB(), T.GaussianBlur(3, 0.7), T.GaussianBlur((5, 5)), T.RandomRotation(20, "bilinear", fill=5),
+    T.RandomAffine((-10, 20), (0.1, 0.1), (0.8, 1.2), 10, "bilinear"), T.RandomPerspective(0.3, 1.0), T.ElasticTransform(20.0, 0.5),
+    T.RandomInvert(0.9), T.RandomPosterize(3), T.RandomSolarize(100.0), T.RandomAdjustSharpness(2.0), T.RandomAutocontrast(),
+    T.RandomEqualize(), T.AutoAugment("cifar10"), T.RandAugment(1, 5), T.TrivialAugmentWide(), T.AugMix(2), T.ToImage(), T.PILToTensor(),
+]  # fmt: skip
+LAST = [T.ToTensor(), T.ToDtype("float16", True), T.ConvertImageDtype("bfloat16"), T.ToDtype("uint8")]
+
+
+class TransformsTest(unittest.TestCase):
+    @unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
+    def test_go_knows_them(self):
+        tried = {type(t).__name__ for t in [*OPS, *LAST]} | {"Normalize", "RandomErasing", "LinearTransformation", "PadTo"}
+        self.assertEqual(tried, set(T._RECORD))
+        tails = {t: [t, T.Normalize([0.5], [0.2]), T.RandomErasing(1.0, value="random")] for t in LAST[:3]}
+        for i, last in enumerate(LAST):
+            ops = [*OPS[i::4], *tails.get(last, [last])]
+            with penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=ops, command=data.feed()) as loader:
+                self.assertEqual(next(iter(loader))["images"].dtype, loader.fields["images"].storage, ops)
+
+    def test_what_changes_nothing_is_left_out(self):
+        for t in (T.RandomHorizontalFlip(0), T.RandomErasing(p=0), T.RandomPerspective(0), T.RandAugment(0), T.ToDtype("uint8")):
+            self.assertEqual(t.to_json(), [])
+        self.assertEqual(T.ColorJitter(0, 0.5).to_json(), [{"op": "ColorJitter", "contrast": 0.5}])
+
+    def test_json(self):
+        self.assertEqual(T.translate({"op": "Sharpen", "sigma": 1}), [{"op": "Sharpen", "sigma": 1}])
+        self.assertEqual(
+            T.Compose([T.Resize(9), [T.CenterCrop(8), T.Compose([T.Normalize()])]]).to_json(),
+            [{"op": "Resize", "size": 9, "interpolation": "bilinear"}, {"op": "CenterCrop", "size": 8}, {"op": "Normalize"}],
+        )
+
+    def test_what_there_is_not(self):
+        for t, text in (
+            (lambda x: x, "builtins.function cannot run in the feeding process, .*; leave it out here, and apply it in Python"),
+            (T.Resize(8, antialias=False), "antialias=False: filters always widen"),
+            (T.RandomRotation(3, expand=True), "expand=True: records have one size"),
+            (T.GaussianBlur((3, 5)), "the kernel is a square"),
+            (T.Pad(1, 0.5), r"fill=0.5: images are bytes"),
+            (T.MixUp(), "MixUp works on batches: give it to batch_transforms="),
+            (T.RandomChoice([T.MixUp(), T.ToTensor()]), "ToTensor works on single records"),
+        ):
+            with self.assertRaisesRegex(penstock.UnsupportedError, text):
+                T.translate(t, {**T._RECORD, "RandomChoice": T.RandomChoice})
+        with self.assertRaisesRegex(ValueError, "1 probabilities of 2"):
+            T.RandomChoice([T.MixUp(), T.CutMix()], [1]).to_json()
+
+    @unittest.skipIf(v2 is None, "no torchvision")
+    def test_torchvision_is_translated(self):
+        norm = ([0.1, 0.2, 0.3], [0.4, 0.5, 0.6])
+        for module in (v1, v2):
+            to_tensor = [v1.ToTensor()] if module is v1 else [v2.ToImage(), v2.ToDtype({v2.Identity: None, "others": torch.float32}, scale=True)]
+            got = module.Compose([
+                module.RandomResizedCrop(24, interpolation=module.InterpolationMode.BICUBIC), module.RandomHorizontalFlip(), module.ColorJitter(0.5),
+                module.Compose([module.RandAugment(3), module.RandomRotation(5)]), torch.nn.Sequential(module.GaussianBlur(3)),
+                module.Grayscale(3), *to_tensor, module.Normalize(*norm), module.RandomErasing(value="random"),
+            ])  # fmt: skip
+            ours_to_tensor = [T.ToTensor()] if module is v1 else [T.ToImage(), T.ToDtype("float32", True)]
+            want = T.Compose([
+                T.RandomResizedCrop((24, 24), interpolation="bicubic"), T.RandomHorizontalFlip(), T.ColorJitter((0.5, 1.5)),
+                T.RandAugment(3, fill=None), T.RandomRotation((-5.0, 5.0)), T.GaussianBlur(3), T.Grayscale(3), *ours_to_tensor,
+                T.Normalize(*norm), T.RandomErasing(value="random"),
+            ])  # fmt: skip
+            self.assertEqual(T.translate(got), want.to_json())
+        self.assertEqual(T.translate(v2.CutMix(num_classes=9, alpha=0.5), T._BATCH), T.CutMix(0.5, 9).to_json())
+        choice = v2.RandomChoice([v2.CutMix(num_classes=9), v2.MixUp(num_classes=9)])
+        want = [{"op": "CutMix", "alpha": 1.0, "num_classes": 9}, {"op": "MixUp", "alpha": 1.0, "num_classes": 9}]
+        self.assertEqual(T.translate(choice, T._BATCH), [{"op": "RandomChoice", "transforms": want, "p": [0.5, 0.5]}])
+        for t, name in ((v2.RandomApply([v2.Grayscale(3)]), "RandomApply"), (v1.Lambda(abs), "Lambda"), (v2.FiveCrop(3), "FiveCrop")):
+            with self.assertRaisesRegex(penstock.UnsupportedError, rf"torchvision.transforms.*{name} cannot run"):
+                T.translate(t)
+
+    @unittest.skipIf(v2 is None, "no torchvision")
+    def test_names_and_defaults_are_torchvisions(self):
+        import inspect
+
+        for name, ours in {**T._RECORD, "MixUp": T.MixUp, "CutMix": T.CutMix}.items():
+            if name in ("PadTo", "Normalize"):
+                continue
+            theirs = inspect.signature(getattr(v2, name).__init__).parameters
+            for f in dataclasses.fields(ours):
+                if f.name in ("field", "labels") and ours in (T.MixUp, T.CutMix):
+                    continue
+                want = theirs[f.name].default
+                with self.subTest(f"{name}.{f.name}"):
+                    if want is inspect.Parameter.empty:
+                        self.assertIs(f.default, dataclasses.MISSING)
+                    else:
+                        self.assertEqual(T._plain(f.default), T._plain(want))
