@@ -108,12 +108,19 @@ func (d *drawing) corner(i int) image.Point {
 	return image.Pt(margin+i%d.columns*d.cell.X, d.head+i/d.columns*d.cell.Y)
 }
 
-// place draws the picture of cell i.
+// place draws the picture of cell i, in the middle of the cell where it has another aspect.
 func (d *drawing) place(i int, picture image.Image) {
 	at := image.Rectangle{Max: d.thumb}.Add(d.corner(i))
+	if w, h := picture.Bounds().Dx(), picture.Bounds().Dy(); w*d.thumb.Y != h*d.thumb.X && thumbSize(w, h) != d.thumb {
+		size := image.Pt(d.thumb.X, max(1, h*d.thumb.X/w))
+		if size.Y > d.thumb.Y {
+			size = image.Pt(max(1, w*d.thumb.Y/h), d.thumb.Y)
+		}
+		at = image.Rectangle{Max: size}.Add(at.Min.Add(d.thumb.Sub(size).Div(2)))
+	}
 	draw.Draw(d.canvas, at.Inset(-1), image.NewUniform(frame), image.Point{}, draw.Src)
 	scaler := draw.Scaler(draw.CatmullRom)
-	if d.thumb.X >= picture.Bounds().Dx() {
+	if at.Dx() >= picture.Bounds().Dx() {
 		scaler = draw.NearestNeighbor
 	}
 	scaler.Scale(d.canvas, at, picture, picture.Bounds(), draw.Src, nil)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -108,17 +109,36 @@ func (s *shoot) sheet(ctx context.Context) (*Sheet, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.path(), err)
 	}
-	record := aligned(s.images.RecordBytes())
-	for i, r := range records {
-		if err := s.ds.Gather(ctx, s.images.Name, []int{r}, record); err != nil {
-			return nil, err
-		}
-		d.place(i, s.planes.image(record, tone))
+	if err := s.draw(ctx, d, records, tone); err != nil {
+		return nil, err
 	}
 	out.Picture = d.canvas
 	out.Width, out.Height = d.canvas.Rect.Dx(), d.canvas.Rect.Dy()
 	return out, nil
 }
+
+// draw places the pictures. An encoded image that cannot be decoded leaves its frame empty.
+func (s *shoot) draw(ctx context.Context, d *drawing, records []int, t tone) error {
+	g := &gallery{ds: s.ds, field: s.images, planes: s.planes, tone: t}
+	decoder := imagefile.New(imagefile.Options{})
+	defer decoder.Close()
+	reader := newSlabReader(s.ds, s.images)
+	for i, r := range records {
+		slab, err := reader.read(ctx, r, r+1)
+		if err != nil {
+			return err
+		}
+		picture, err := g.picture(decoder, slab.record(0))
+		if err != nil {
+			picture = image.NewRGBA(image.Rect(0, 0, 1, 1))
+		}
+		d.place(i, picture)
+	}
+	return nil
+}
+
+// encodedPlanes is the cell of a field of image files, which have sizes of their own.
+var encodedPlanes = planes{w: largest, h: largest, c: 3}
 
 func (s *shoot) path() string { return s.ds.Files().Path }
 
@@ -126,6 +146,9 @@ func (s *shoot) path() string { return s.ds.Files().Path }
 func (s *shoot) choose() error {
 	for _, f := range s.ds.Schema().Fields {
 		p, err := planesOf(f)
+		if f.Content == store.Image {
+			p, err = encodedPlanes, nil
+		}
 		switch {
 		case s.opts.Field != "" && f.Name == s.opts.Field && err != nil:
 			return fmt.Errorf("field %q cannot be shown: %w", f.Name, err)
@@ -134,7 +157,7 @@ func (s *shoot) choose() error {
 		}
 	}
 	if s.images.Name == "" {
-		return errors.New("it has no field of images: none of shape (h, w), (c, h, w) or (h, w, c) with 1, 3 or 4 channels")
+		return errors.New("it has no field of images: neither image files nor arrays of shape (h, w), (c, h, w) or (h, w, c) with 1, 3 or 4 channels")
 	}
 	return s.chooseLabels()
 }
@@ -218,6 +241,9 @@ func (s *shoot) subtitle(shown int, t tone) string {
 	parts := []string{
 		fmt.Sprintf("%s of %s", cli.Count(int64(shown)), cli.Counted(int64(s.ds.Len()), "record")),
 		fmt.Sprintf("%s %v %v", printable(s.images.Name), s.images.DType, s.images.Shape),
+	}
+	if s.images.Content == store.Image {
+		parts[1] = printable(s.images.Name) + ", image files"
 	}
 	if s.images.Layout != "" {
 		parts[1] += " " + s.images.Layout

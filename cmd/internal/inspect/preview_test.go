@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"image"
+	"image/color"
 	"image/png"
 	"io"
 	"math"
@@ -45,6 +46,25 @@ func TestPreviewSpreadsOverClasses(t *testing.T) {
 	}
 	if other := preview(t, path, PreviewOptions{Count: 64, Even: true, Seed: 2}); slices.Equal(other.Records, s.Records) {
 		t.Error("another seed gives the same records")
+	}
+}
+
+// Image files are decoded and keep their aspect; one that cannot be decoded leaves a black frame.
+func TestPreviewOfImageFiles(t *testing.T) {
+	s := preview(t, photos(t, 3), PreviewOptions{Count: 3})
+	if len(s.Records) != 3 || s.Values != "decoded" {
+		t.Fatalf("%+v", s)
+	}
+	d := &drawing{columns: 3, head: margin + titleLine + textLine + headGap}
+	d.cell.X = largest + columnGap
+	for i, want := range []color.RGBA{{255, 255, 255, 255}, {255, 255, 255, 255}, {0, 0, 0, 0}} {
+		at := d.corner(i).Add(image.Pt(largest/2, largest/2))
+		if got := s.Picture.RGBAAt(at.X, at.Y); got != want {
+			t.Errorf("the middle of picture %d is %v, want %v", i, got, want)
+		}
+		if got := s.Picture.RGBAAt(at.X, d.corner(i).Y+5); i < 2 && got != paper { // 10 x 6 pixels do not fill a square
+			t.Errorf("above picture %d is %v", i, got)
+		}
 	}
 }
 

@@ -58,6 +58,8 @@ func undo(n *store.Normalization) tone {
 func (s *shoot) tone(ctx context.Context, records []int) (tone, error) {
 	c, norm := s.planes.c, s.images.Normalization
 	switch {
+	case s.images.Content == store.Image:
+		return tone{text: "decoded", plain: true}, nil
 	case s.images.DType == tensor.Uint8:
 		t := linear(c, 0, 255, "bytes as stored")
 		t.plain = true
