@@ -121,7 +121,6 @@ func (s *shoot) sheet(ctx context.Context) (*Sheet, error) {
 func (s *shoot) draw(ctx context.Context, d *drawing, records []int, t tone) error {
 	g := &gallery{ds: s.ds, field: s.images, planes: s.planes, tone: t}
 	decoder := imagefile.New(imagefile.Options{})
-	defer decoder.Close()
 	reader := newSlabReader(s.ds, s.images)
 	for i, r := range records {
 		slab, err := reader.read(ctx, r, r+1)
