@@ -1,0 +1,148 @@
+package archtest
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// touching are the functions that run programs, or that make, remove or change files by path. A path can have been
+// turned into something else by another user, which a folder that is held open ([os.Root], package private) cannot.
+var touching = map[string][]string{
+	"os":      {"RemoveAll", "Remove", "Create", "OpenFile", "Mkdir", "MkdirAll", "Rename", "WriteFile", "Chmod", "Truncate", "Link", "Symlink", "CreateTemp", "MkdirTemp", "StartProcess"},
+	"os/exec": {"Command", "CommandContext"},
+	"syscall": {"Exec", "ForkExec"},
+}
+
+// touches are all uses in product code, by package, function and call, with the reason for which a path is good enough.
+var touches = map[string]string{
+	"cmd/internal/cli writeFile os.OpenFile":              "what the user names and is not a regular file, such as /dev/null: nothing is made or cut",
+	"cmd/internal/demo draw os.MkdirAll":                  "below the folder of the demo, which the user names or is penstock-demo in the working folder",
+	"cmd/internal/demo show exec.Command":                 "the desktop's program to open the page that was just written; no shell",
+	"cmd/internal/demo write os.Create":                   "below the folder of the demo, which the user names or is penstock-demo in the working folder",
+	"cmd/internal/doctor python exec.Command":             "the Python of PATH, with a program of ours; no shell",
+	"cmd/internal/loadbench bench.openTrial os.MkdirTemp": "a name that cannot be guessed, mode 0700",
+	"cmd/internal/loadbench createLog os.Create":          "the file that the user names with --log, as a shell's > does",
+	"cmd/internal/loadbench subject.close os.RemoveAll":   "the folder of subject.store, which os.MkdirTemp made",
+	"cmd/internal/loadbench subject.store os.MkdirTemp":   "a name that cannot be guessed, mode 0700",
+	"cmd/internal/man write os.MkdirAll":                  "builds the manual pages of a release; users do not run it",
+	"cmd/internal/preprocess makeParts os.MkdirAll":       "the folders above DEST, which the user names; the last one is made through an os.Root",
+	"cmd/internal/preprocess removeEmpty os.Remove":       "empty folders that this run has made above DEST: unlink and rmdir follow no link and remove no content",
+	"cmd/internal/preprocess removeParts os.Rename":       "renames, and follows no link; what is removed then is opened first, see private.RemoveOwn",
+	"cmd/internal/preprocess run.removeSkipped os.Remove": "one file, by the name of DEST: unlink follows no link",
+	"cmd/internal/preprocess run.writePart os.Remove":     "one file, by the name of a part: unlink follows no link",
+	"internal/sys/private Move os.Rename":                 "systems without renameat, where links need a privilege",
+	"internal/sys/private UserFolder os.MkdirAll":         "the folder --spool, which the user names, or the system's",
+	"mmapds openDirect os.OpenFile":                       "for reading; it makes and cuts nothing",
+	"remote/mirror cache.fetchBooks os.Rename":            "in the folder of a mirror, to which nobody else may write, see makeCache",
+	"remote/mirror cache.skeleton os.Rename":              "in the folder of a mirror, to which nobody else may write, see makeCache",
+	"remote/mirror makeCache os.MkdirAll":                 "the cache, which the user names, or the user's own; who owns it is checked then",
+	"remote/mirror removeIdle os.OpenFile":                "in the cache, to which nobody else may write, see makeCache",
+	"remote/mirror removeIdle os.RemoveAll":               "in the cache, to which nobody else may write, see makeCache; it follows no link",
+	"remote/mirror removeIdle os.Rename":                  "in the cache, to which nobody else may write, see makeCache",
+	"store OpenStage os.MkdirAll":                         "the folders above the destination, which the user names",
+	"store/hdf5 encoded.chunks os.OpenFile":               "a path of Stage.Through, which leads through an open folder; nothing is made",
+	"store/hdf5 encoded.complete os.OpenFile":             "a path of Stage.Through, which leads through an open folder; nothing is made",
+	"store/hdf5 encoded.create os.OpenFile":               "a path of Stage.Through, with O_EXCL",
+	"store/hdf5 file.close os.Truncate":                   "a path of Stage.Through: the file that libhdf5 has just made there",
+	"store/hdf5 staged.open os.OpenFile":                  "a path of Stage.Through, which leads through an open folder; nothing is made",
+}
+
+// notProduct are the folders whose programs users do not run: tests, benchmarks, generators and examples.
+func notProduct(dir string) bool {
+	for _, d := range []string{"bench", "examples", "python", "testdata", "internal/testkit", "cmd/internal/s3test"} {
+		if dir == d || strings.HasPrefix(dir, d+"/") {
+			return true
+		}
+	}
+	return strings.Contains(dir, "/_") || strings.HasPrefix(filepath.Base(dir), ".") && dir != "."
+}
+
+// Every use has its reason in the table, and no reason is left of a use that is gone.
+func TestFilesAreTouchedForAReason(t *testing.T) {
+	found := make(map[string]bool)
+	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, "../.."), "/"))
+		switch {
+		case d.IsDir() && rel != "" && notProduct(rel):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go"):
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		for _, use := range uses(file) {
+			found[filepath.ToSlash(filepath.Dir(rel))+" "+use] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, use := range slices.Sorted(maps.Keys(found)) {
+		if touches[use] == "" {
+			t.Errorf("%q has no reason: use an os.Root (see internal/sys/private), or say in the table why a path is good enough", use)
+		}
+	}
+	for _, use := range slices.Sorted(maps.Keys(touches)) {
+		if !found[use] {
+			t.Errorf("%q is gone: take it out of the table", use)
+		}
+	}
+}
+
+// uses lists the calls, and mentions, of a file as "function package.Name".
+func uses(file *ast.File) (list []string) {
+	names := make(map[string]string) // import paths by the name in this file
+	for _, i := range file.Imports {
+		path := strings.Trim(i.Path.Value, `"`)
+		name := path[strings.LastIndexByte(path, '/')+1:]
+		if i.Name != nil {
+			name = i.Name.Name
+		}
+		if touching[path] != nil {
+			names[name] = path
+		}
+	}
+	for _, d := range file.Decls {
+		in := "var"
+		if f, ok := d.(*ast.FuncDecl); ok {
+			in = f.Name.Name
+			if f.Recv != nil {
+				in = receiver(f.Recv.List[0].Type) + "." + in
+			}
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if x, ok := s.X.(*ast.Ident); ok && slices.Contains(touching[names[x.Name]], s.Sel.Name) {
+				list = append(list, in+" "+x.Name+"."+s.Sel.Name)
+			}
+			return true
+		})
+	}
+	return list
+}
+
+func receiver(e ast.Expr) string {
+	if star, ok := e.(*ast.StarExpr); ok {
+		e = star.X
+	}
+	if index, ok := e.(*ast.IndexExpr); ok {
+		e = index.X
+	}
+	return e.(*ast.Ident).Name
+}
