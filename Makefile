@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-arm64 test-gpu lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz generate picture clean
+.PHONY: help deps build demo test test-arm64 test-gpu lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz release generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -57,6 +57,9 @@ bench-gpu: ## copies to a real NVIDIA device against the limit of pinned memory,
 fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 	@.ci/fuzz $(FUZZTIME)
 
+release: ## wheels, archives, packages, SBOM and checksums for all systems, in dist/ (RELEASE="--only linux-amd64")
+	@.ci/release $(RELEASE)
+
 picture: ## make docs/preview.png, the README's, from testdata/raw
 	@eval "$$(.ci/env 2>/dev/null)" && dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \
 	go run ./cmd/preprocess --quiet --resize 24x24 testdata/raw "$$dir/shapes" && \
@@ -68,5 +71,5 @@ generate: ## make the generated files again: assembly, test images, the README's
 	$(MAKE) --no-print-directory picture
 
 clean: ## remove bin/, out/ and Go's cached test results
-	rm -rf bin out
+	rm -rf bin out dist
 	go clean -testcache

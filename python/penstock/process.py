@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from ._program import feeds
 from .errors import Error
 
 
@@ -22,7 +23,7 @@ def start(datasets: Sequence[str], flags: Sequence[str], command: str | None) ->
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     fd = theirs.fileno()
     try:
-        for program in ([named],) if named else (["feed"], ["penstock", "feed"]):
+        for program in [[named]] if named else feeds():
             arguments = [*program, "--fd", str(fd), *flags, "--", *datasets]
             try:
                 return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, pass_fds=[fd], start_new_session=True), ours
@@ -31,8 +32,8 @@ def start(datasets: Sequence[str], flags: Sequence[str], command: str | None) ->
             except OSError as e:
                 raise Error(f"{program[0]}: cannot be started: {e.strerror}; command= names the program feed") from None
         raise Error(
-            f"there is no command {named or 'feed'!r}, which loads the data: build it (make build), and put it in PATH, name it in "
-            "PENSTOCK_FEED or with command="
+            f"there is no command {named or 'feed'!r}, which loads the data: install a wheel, which has it (pip install penstock), or build it "
+            "(make build) and put it in PATH, name it in PENSTOCK_FEED or with command="
         )
     except BaseException:
         ours.close()

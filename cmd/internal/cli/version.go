@@ -2,9 +2,15 @@ package cli
 
 import "runtime/debug"
 
+// release is the version of a release, which its build sets by -ldflags -X.
+var release string
+
 // Version returns the version of the module that the program was built from: that of a
 // release, one made of the commit, or "devel" where the build knows neither.
 func Version() string {
+	if release != "" {
+		return release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" || info.Main.Version == "(devel)" {
 		return "devel"
