@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"hash"
+	"io"
 	"maps"
 	"slices"
 
@@ -27,9 +28,9 @@ type books struct {
 	skipped    []leftOut
 	kinds      map[string]int64 // of skipped samples
 	duplicates int64
-	repeated   []leftOut           // these
+	repeated   leftList            // these
 	seen       map[digest]struct{} // contents; nil unless duplicates are looked for
-	order      []digest            // of seen
+	order      []digest            // of seen, since the last note
 	splitter   *splitter
 	scratch    []byte
 	pending    []byte // of a part: samples that were left out since the last record
@@ -39,7 +40,7 @@ type books struct {
 }
 
 // noted counts what notes have had.
-type noted struct{ skipped, repeated, seen int }
+type noted struct{ skipped int }
 
 // leftOut is a sample that is not in the dataset: a line of skipped.jsonl.
 type leftOut struct {
@@ -101,13 +102,22 @@ func (b *books) before(d digest) bool {
 }
 
 // repeat adds a sample that is left out as its content is there.
-func (b *books) repeat(name, reason string) {
+func (b *books) repeat(name, reason string) error {
 	b.duplicates++
-	b.repeated = append(b.repeated, leftOut{name, "duplicate", reason})
+	return b.repeated.add(leftOut{name, "duplicate", reason})
 }
 
-// leftOuts returns all samples that are left out: those that cannot be used, then duplicates.
-func (b *books) leftOuts() []leftOut { return append(slices.Clip(b.skipped), b.repeated...) }
+// writeLeft writes a line for each sample that is left out: those that cannot be used, then
+// duplicates.
+func (b *books) writeLeft(w io.Writer) error {
+	e := json.NewEncoder(w)
+	for _, s := range b.skipped {
+		if err := e.Encode(s); err != nil {
+			return err
+		}
+	}
+	return b.repeated.writeTo(w)
+}
 
 // kindOf sorts reasons into few kinds.
 func kindOf(err error) string {
@@ -154,8 +164,8 @@ type note struct {
 	Names      []byte            `json:"names"` // the hash over the names so far
 	Skipped    []leftOut         `json:"skipped,omitempty"`
 	Duplicates int64             `json:"duplicates,omitempty"`
-	Repeated   []leftOut         `json:"repeated,omitempty"`
-	Seen       []byte            `json:"seen,omitempty"` // digests
+	Repeated   [][]byte          `json:"repeated,omitempty"` // see leftList
+	Seen       []byte            `json:"seen,omitempty"`     // digests
 	Strata     map[int64][]int64 `json:"strata,omitempty"`
 }
 
@@ -167,12 +177,16 @@ func (b *books) note() (json.RawMessage, error) {
 	}
 	n := note{
 		Samples: b.samples, Bytes: b.bytes, Print: print, Names: b.names.Sum(nil), Skipped: b.skipped[b.noted.skipped:],
-		Duplicates: b.duplicates, Repeated: b.repeated[b.noted.repeated:], Strata: b.splitter.counts,
+		Duplicates: b.duplicates, Strata: b.splitter.counts,
 	}
-	for _, d := range b.order[b.noted.seen:] {
+	if n.Repeated, err = b.repeated.note(); err != nil {
+		return nil, err
+	}
+	for _, d := range b.order {
 		n.Seen = append(n.Seen, d[:]...)
 	}
-	b.noted.skipped, b.noted.repeated, b.noted.seen = len(b.skipped), len(b.repeated), len(b.order)
+	b.order = b.order[:0]
+	b.noted.skipped = len(b.skipped)
 	return json.Marshal(n)
 }
 
@@ -192,16 +206,16 @@ func (b *books) restore(notes []json.RawMessage) (samples int64, names []byte, e
 			b.skipped = append(b.skipped, s)
 			b.kinds[s.Kind]++
 		}
-		b.repeated = append(b.repeated, n.Repeated...)
+		b.repeated.restore(n.Repeated, n.Duplicates)
 		for d := range slices.Chunk(n.Seen, len(digest{})) {
-			if len(d) == len(digest{}) {
-				b.before(digest(d))
+			if b.seen != nil && len(d) == len(digest{}) {
+				b.seen[digest(d)] = struct{}{}
 			}
 		}
 		if n.Strata != nil {
 			b.splitter.counts = n.Strata
 		}
 	}
-	b.noted.skipped, b.noted.repeated, b.noted.seen = len(b.skipped), len(b.repeated), len(b.order)
+	b.noted.skipped = len(b.skipped)
 	return b.samples, names, nil
 }

@@ -12,16 +12,14 @@ import (
 
 // duplicate reports whether a good sample is to be left out: its content is that of a record
 // that the samples are appended to, or of a sample before it. Then it is in the books.
-func (r *run) duplicate(s *slot) bool {
+func (r *run) duplicate(s *slot) (bool, error) {
 	if _, ok := r.there[s.stored]; ok {
-		r.books.repeat(s.sample.Name, "its content is in the dataset already")
-		return true
+		return true, r.books.repeat(s.sample.Name, "its content is in the dataset already")
 	}
 	if r.books.before(s.digest) {
-		r.books.repeat(s.sample.Name, "its content was there before")
-		return true
+		return true, r.books.repeat(s.sample.Name, "its content was there before")
 	}
-	return false
+	return false, nil
 }
 
 // contents reads the dataset that is appended to and returns what its records hold. Of each

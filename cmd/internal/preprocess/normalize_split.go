@@ -56,8 +56,8 @@ func (r *run) measurePass(ctx context.Context, j *job, add func(*store.Record) e
 	r.books = newBooks(r.config)
 	want, measured := r.config.NormalizeSplit, false
 	err := r.pass(ctx, j, "measuring (1 of 2)", r.src.Samples(), func(s *slot) error {
-		if r.duplicate(s) {
-			return nil
+		if repeated, err := r.duplicate(s); repeated {
+			return err
 		}
 		if split := r.splitOf(j, s); want != "" && want != allRecords && split != want {
 			return nil

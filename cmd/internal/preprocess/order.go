@@ -54,7 +54,7 @@ func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 		return nil, err
 	}
 	defer src.Close()
-	second := &run{config: r.config.copies(), collected: collected, list: r.books.leftOuts(), progress: r.progress}
+	second := &run{config: r.config.copies(), collected: collected, collector: r.books, progress: r.progress}
 	second.src = shuffled{src.(source.Indexed), newPermutation(collected.Records, seed)}
 	second.info = src.Info()
 	m, err := second.run(ctx)

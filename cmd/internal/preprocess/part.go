@@ -1,9 +1,11 @@
 package preprocess
 
 import (
+	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -53,24 +55,32 @@ func (p *part) write() error {
 // writeDurably writes a file that is there with all its bytes, or not at all. When it returns
 // it is there for good. Another writer of that name at the same time is store.ErrBusy.
 func writeDurably(path string, data []byte, mode fs.FileMode) error {
+	return writeDurablyBy(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// writeDurablyBy is writeDurably for what write writes.
+func writeDurablyBy(path string, mode fs.FileMode, write func(io.Writer) error) error {
 	stage, err := store.NewStage(path, true)
 	if err != nil {
 		return err
 	}
 	name := filepath.Base(path)
-	if err := writeSynced(stage.Root(), name, data, mode); err != nil {
+	if err := writeSynced(stage.Root(), name, mode, write); err != nil {
 		return errors.Join(err, stage.Abort())
 	}
 	return errors.Join(stage.PublishFile(name), stage.Abort())
 }
 
-func writeSynced(folder *os.Root, name string, data []byte, mode fs.FileMode) error {
+func writeSynced(folder *os.Root, name string, mode fs.FileMode, write func(io.Writer) error) error {
 	f, err := private.Create(folder, name, mode)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	return errors.Join(err, f.Sync(), f.Close())
+	w := bufio.NewWriter(f)
+	return errors.Join(write(w), w.Flush(), f.Sync(), f.Close())
 }
 
 // maxPart bounds what is read of a part's file: its fields, classes and tail.

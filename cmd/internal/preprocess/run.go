@@ -22,7 +22,7 @@ type run struct {
 	src       source.Source
 	info      source.Info
 	progress  Progress
-	list      []leftOut           // samples that were left out before the records were shuffled
+	collector *books              // of the pass before the records were shuffled, whose samples were left out too
 	noList    bool                // write no list of skipped samples
 	stageName string              // what writing is called; "" for the usual
 	base      *store.Manifest     // of the dataset that is appended to
@@ -162,8 +162,8 @@ func (r *run) append(j *job, w store.Writer, s *slot) error {
 	if r.part != nil {
 		return r.appendTraced(j, w, s)
 	}
-	if r.duplicate(s) {
-		return nil
+	if repeated, err := r.duplicate(s); repeated {
+		return err
 	}
 	s.record.Split = r.splitOf(j, s)
 	return w.Append(s.record)

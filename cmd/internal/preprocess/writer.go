@@ -6,9 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/source"
@@ -136,22 +136,27 @@ func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped
 // writeSkipped lists the samples that were left out, with the reasons, one a line. The list is
 // there for good before the dataset is. Without any, a list of an earlier run is removed.
 func (r *run) writeSkipped() error {
-	list := append(slices.Clip(r.list), r.books.leftOuts()...)
+	passes, left := []*books{r.books}, int64(0)
+	if r.collector != nil {
+		passes = []*books{r.collector, r.books}
+	}
+	for _, b := range passes {
+		left += int64(len(b.skipped)) + b.repeated.n
+	}
 	switch {
 	case r.noList:
 		return nil
-	case len(list) == 0:
+	case left == 0:
 		return r.removeSkipped()
 	}
-	var text []byte
-	for _, s := range list {
-		line, err := json.Marshal(s)
-		if err != nil {
-			return err
+	return writeDurablyBy(r.config.skippedName(), 0o666, func(w io.Writer) error {
+		for _, b := range passes {
+			if err := b.writeLeft(w); err != nil {
+				return err
+			}
 		}
-		text = append(append(text, line...), '\n')
-	}
-	return writeDurably(r.config.skippedName(), text, 0o666)
+		return nil
+	})
 }
 
 // removeSkipped removes the list, and what a process left that was killed when it wrote it.
