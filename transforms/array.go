@@ -62,6 +62,10 @@ func ComposeArray(ts ...ArrayTransform) (*ArrayPipeline, error) {
 	return p, nil
 }
 
+// maxElements bounds what a transform makes of a record, or of a row of one: 16 GiB as the float64 that it
+// computes with.
+const maxElements = 1 << 31
+
 // Output returns what the pipeline makes of a field.
 func (p *ArrayPipeline) Output(in tensor.Spec) (tensor.Spec, error) {
 	if err := in.Validate(); err != nil {
@@ -71,6 +75,9 @@ func (p *ArrayPipeline) Output(in tensor.Spec) (tensor.Spec, error) {
 		out, err := t.Output(in)
 		if err == nil {
 			err = out.Validate()
+		}
+		if err == nil && out.RecordBytes()/out.DType.Size() > maxElements {
+			err = fmt.Errorf("makes records of shape %v; at most %d elements are possible", out.Shape, maxElements)
 		}
 		if err != nil {
 			return out, fmt.Errorf("transform %s: %w", t.Op(), err)

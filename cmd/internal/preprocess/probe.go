@@ -18,6 +18,9 @@ func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkRecords(fields, r.info.Fields); err != nil {
+		return nil, err
+	}
 	j := &job{source: r.info.Fields, fields: fields, digest: c.Split != nil || c.Dedup}
 	w := newWorker(j)
 	r.books = newBooks(c)

@@ -15,7 +15,7 @@ import (
 
 // openNPY opens a .npy file, or a folder or glob of them: each is a field, named as its
 // file.
-func openNPY(_ context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
+func openNPY(ctx context.Context, path string, _ Options, wanted []Wanted) (Source, error) {
 	files, err := filesOf(path, "*.npy")
 	if err != nil {
 		return nil, err
@@ -30,7 +30,7 @@ func openNPY(_ context.Context, path string, _ Options, wanted []Wanted) (Source
 			return nil, fmt.Errorf("source %s: %w", name, withoutPath(err))
 		}
 		open = append(open, f)
-		c, err := npyColumn(f, filepath.Base(name))
+		c, err := npyColumn(until{f, ctx}, filepath.Base(name))
 		if err != nil {
 			bad = append(bad, misfit{filepath.Base(name), withoutPath(err)})
 			continue
