@@ -47,7 +47,7 @@ func (b Batch) Indices() []int { return b.slot().indices }
 // batch of an epoch so that all ranks have as many, and those that OnError put in the place
 // of others: whoever adds up over the dataset, as an evaluation does, leaves these out. The
 // slice is valid for as long as the Batch and must not be written to.
-func (b Batch) Mask() []bool { return b.slot().valid }
+func (b Batch) Mask() []bool { return b.slot().mask }
 
 // Len returns the number of records: BatchSize, or fewer in the last batch of an epoch. It
 // is the same on all ranks.
@@ -70,12 +70,12 @@ func (b Batch) Keep() error {
 	switch {
 	case s.gen.Load() != b.gen:
 		panic(stale)
-	case s.kept:
+	case s.state == slotKept:
 		return nil
 	case ld.kept == ld.opts.Prefetch:
-		return fmt.Errorf("loader: batch %d: Keep: %w%s", s.step, ErrKept, ld.keepers())
+		return fmt.Errorf("loader: batch %d: Keep: %w%s", s.step, ErrKept, ld.keepersLocked())
 	}
-	s.kept = true
+	s.state = slotKept
 	ld.kept++
 	if invariants.Enabled {
 		_, file, line, _ := runtime.Caller(1)
@@ -100,7 +100,7 @@ func (b Batch) leave() {
 	}
 	ld := b.s.ld
 	ld.mu.Lock()
-	kept := b.s.gen.Load() == b.gen && b.s.kept
+	kept := b.s.gen.Load() == b.gen && b.s.state == slotKept
 	ended := !kept && b.s.gen.CompareAndSwap(b.gen, b.gen+1)
 	ld.mu.Unlock()
 	if ended {

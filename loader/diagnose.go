@@ -235,3 +235,10 @@ func round(d time.Duration) time.Duration {
 	}
 	return d.Round(unit)
 }
+
+// remoteBound says how much of the link is used, where the workers mostly wait for it.
+func (s Stats) remoteBound(wait, loop time.Duration, head string) Diagnosis {
+	used := float64(s.Fetched) / max(1e-9, loop.Seconds())
+	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, and %s of that is a wait for the store, which sends %.0f MB/s; the most that the link has shown is %.0f MB/s; free loading would make the loop %s: smaller types and shapes, a faster link, or a cache that holds the dataset from the second epoch on",
+		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.work()), used/1e6, s.LinkRate/1e6, faster(gain(loop, wait))), gain(loop, wait)}
+}

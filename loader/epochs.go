@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"iter"
+
+	"github.com/penstock/penstock/loader/sampler"
 )
 
 // Epoch returns the batches of one epoch for a range loop: in order, unless
@@ -35,16 +37,15 @@ func (ld *Loader) Epoch(ctx context.Context, number int) iter.Seq2[Batch, error]
 //		}
 //	}
 //
-// Leaving the inner loop gives up the rest of that epoch; an error ends the inner loop
-// alone, so that a body which means to stop must leave both. No other epoch of this Loader
-// can be iterated before the outer loop ends.
+// Leaving the inner loop gives up the rest of that epoch; an error ends both loops. No other epoch
+// of this Loader can be iterated before the outer loop ends.
 func (ld *Loader) Epochs(ctx context.Context, end int) iter.Seq2[int, iter.Seq2[Batch, error]] {
 	return func(yield func(int, iter.Seq2[Batch, error]) bool) {
 		l := epochsLoop{ld: ld, ctx: ctx, end: end}
 		defer l.leave()
 		for number := ld.State().Epoch; number < end; number++ {
 			l.number, l.used = number, false
-			if !yield(number, l.batches) {
+			if !yield(number, l.batches) || l.failed {
 				return
 			}
 			if !l.used {
@@ -61,6 +62,7 @@ type epochsLoop struct {
 	end    int
 	number int   // of the epoch whose turn it is
 	used   bool  // its batches were asked for
+	failed bool  // an error was yielded, so that nothing follows
 	p      *pass // nil if none is under way
 }
 
@@ -71,12 +73,16 @@ func (l *epochsLoop) batches(yield func(Batch, error) bool) {
 		return
 	}
 	l.used = true
+	deliver := func(b Batch, err error) bool {
+		l.failed = err != nil
+		return yield(b, err)
+	}
 	if l.p != nil {
 		l.ld.advance(l.p, l.end)
 	} else {
 		p, err := l.ld.begin(l.ctx, l.number, l.end, l.ld.goOn(l.number))
 		if err != nil {
-			yield(Batch{}, err)
+			deliver(Batch{}, err)
 			return
 		}
 		l.p = p
@@ -87,7 +93,7 @@ func (l *epochsLoop) batches(yield func(Batch, error) bool) {
 			l.leave()
 		}
 	}()
-	whole = l.ld.deliver(l.p, yield)
+	whole = l.ld.deliver(l.p, deliver)
 }
 
 // leave ends the pass that is under way.
@@ -113,3 +119,76 @@ func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 	}
 	return true
 }
+
+// part is one epoch of a pass, and the slice of it that this rank takes.
+type part struct {
+	opts    *Options
+	number  int
+	seq     sampler.Sequence
+	runs    sampler.SliceSequence // nil if seq is none
+	records int                   // positions of seq
+	steps   int                   // batches
+	from    int                   // step that comes first: not 0 after Resume
+	first   int                   // tick of that step
+	taken   ticks
+}
+
+// part returns epoch number, to be delivered from a step on.
+func (c *setup) part(number, from int) *part {
+	t := &part{opts: &c.opts, number: number, seq: c.sequence(number), from: from}
+	t.records = t.seq.Len()
+	t.runs, _ = t.seq.(sampler.SliceSequence)
+	t.steps = max(from, c.opts.batches(t.records))
+	return t
+}
+
+// end returns the tick after the last of the part.
+func (t *part) end() int { return t.first + t.steps - t.from }
+
+// step returns the number of the batch that has a tick.
+func (t *part) step(tick int) int { return tick - t.first + t.from }
+
+// slice returns the positions of this rank in a step: n from pos on, of which the last pad
+// lie beyond the end of the epoch. All ranks have the same n.
+func (t *part) slice(step int) (pos, n, pad int) {
+	global := t.opts.global()
+	start := step * global
+	left := min(global, t.records-start)
+	n = (left + t.opts.World.Size - 1) / t.opts.World.Size
+	pos = start + t.opts.World.Rank*n
+	return pos, n, min(n, max(0, pos+n-start-left))
+}
+
+// choose sets dst to the records of the positions from pos on, the last pad of which repeat
+// the epoch from its start.
+func (t *part) choose(pos, pad int, dst []int) {
+	real := len(dst) - pad
+	if real > 0 {
+		t.seq.Fill(pos, dst[:real])
+	}
+	for i := real; i < len(dst); i++ {
+		t.seq.Fill((pos+i)%t.records, dst[i:i+1])
+	}
+}
+
+// runAt returns the first record of n positions from pos on, the last pad of which lie beyond the
+// end, if it is known at once that they are one run.
+func (t *part) runAt(pos, n, pad int) (first int, ok bool) {
+	if t.runs == nil || pad > 0 || n == 0 {
+		return 0, false
+	}
+	return t.runs.SliceAt(pos, n)
+}
+
+// maxReach is how far Unordered lets a batch be delivered before an earlier one: so many
+// bits are in a State.
+const maxReach = 64
+
+// ticks is a set of the ticks from the first one on that was not delivered.
+type ticks uint64
+
+func (t ticks) has(i int) bool { return i < maxReach && t>>i&1 == 1 }
+func (t *ticks) add(i int)     { *t |= 1 << i }
+
+// shift makes what was i+1 be i.
+func (t *ticks) shift() { *t >>= 1 }

@@ -3,6 +3,7 @@ package loader
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 )
 
@@ -67,3 +68,99 @@ func (e *Error) Error() string {
 
 // Unwrap returns Err.
 func (e *Error) Unwrap() error { return e.Err }
+
+// catch is deferred around code of the Source, the Sampler and the caller. A fault in mapped
+// memory of the Source becomes the error that the Source has for it. Every other panic becomes
+// an error with the stack that led to it, or passes through where the worker is plain.
+func (w *worker) catch(err *error) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if lost := w.ld.lostAt(p); lost != nil {
+		*err = lost
+		return
+	}
+	if w.plain {
+		panic(p)
+	}
+	*err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+}
+
+// lostAt returns the Source's error for a panic that is a fault in its memory, or nil.
+func (ld *Loader) lostAt(p any) error {
+	if fault, ok := p.(interface{ Addr() uintptr }); ok && ld.can.Fault != nil {
+		return ld.can.Fault.Fault(fault.Addr())
+	}
+	return nil
+}
+
+// outside returns the position of the first index that is not in [0, n), or -1.
+func outside(indices []int, n int) int {
+	for i, r := range indices {
+		if uint(r) >= uint(n) {
+			return i
+		}
+	}
+	return -1
+}
+
+// outside returns the place of the first record that is not in a Source of n, or -1. Of the run
+// that the batch begins with only the ends are looked at.
+func (s *slot) outside(n int) int {
+	first, last := s.indices[0], s.indices[s.run-1]
+	switch {
+	case uint(first) >= uint(n):
+		return 0
+	case uint(last) >= uint(n):
+		return n - first
+	}
+	if i := outside(s.indices[s.run:], n); i >= 0 {
+		return s.run + i
+	}
+	return -1
+}
+
+// locate finds the record that reading places [lo, hi) of field f failed on, by reading them
+// one by one unless cause names it.
+func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) error {
+	found := &Error{Epoch: s.part.number, Batch: s.step, Field: w.ld.fields[f].in.Name, Record: -1, Err: cause}
+	var named RecordError
+	if errors.As(cause, &named) {
+		found.Record = named.Record()
+		return found
+	}
+	for i := lo; i < hi; i++ {
+		err := w.probe(p, f, s.indices[i])
+		if p.ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			found.Record, found.Err = s.indices[i], err
+			break
+		}
+	}
+	return found
+}
+
+// probe reads a field of one record.
+func (w *worker) probe(p *pass, f, record int) (err error) {
+	defer w.catch(&err)
+	fd, ends := &w.ld.fields[f], make([]int64, 2)
+	if fd.in.Ragged {
+		_, err := w.ld.can.Ragged.GatherRagged(p.ctx, fd.in.Name, []int{record}, ends, nil)
+		return err
+	}
+	return w.gather(p.ctx, fd.in.Name, []int{record}, make([]byte, fd.stored))
+}
+
+// runLength returns how many records from the first on follow each other in the Source.
+func runLength(indices []int) int {
+	first := indices[0]
+	for n, r := range indices {
+		if r != first+n {
+			return n
+		}
+	}
+	return len(indices)
+}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/penstock/penstock/tensor"
 )
 
 // prepare chooses the records of s, and which of its fields shall be views. It reads nothing.
@@ -28,7 +30,7 @@ func (w *worker) prepare(p *pass, s *slot) (err error) {
 // choose sets the records of s.
 func (w *worker) choose(s *slot) error {
 	pos, n, pad := s.part.slice(s.step)
-	s.position, s.indices, s.valid = pos, s.all[:n], s.allValid[:n]
+	s.position, s.indices, s.mask = pos, s.all[:n], s.allMask[:n]
 	if first, is := s.part.runAt(pos, n, pad); is {
 		s.run = n
 		consecutive(first, s.indices)
@@ -38,8 +40,8 @@ func (w *worker) choose(s *slot) error {
 		w.spent.order += w.lap()
 		s.run = runLength(s.indices)
 	}
-	copy(s.valid, w.ld.allValid[:n-pad])
-	clear(s.valid[n-pad:])
+	copy(s.mask, w.ld.allValid[:n-pad])
+	clear(s.mask[n-pad:])
 	if i := s.outside(w.ld.src.Len()); i >= 0 {
 		return fmt.Errorf("the Sampler puts record %d at position %d, but the Source has %d records", s.indices[i], pos+i, w.ld.src.Len())
 	}
@@ -88,7 +90,7 @@ func (w *worker) copy(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 		step = 1
 	}
 	for i := lo; i < hi; i += step {
-		w.mark(s, f, s.indices[i])
+		w.mark.set(s, f, s.indices[i])
 		if err := w.gather(p.ctx, fd.in.Name, s.indices[i:i+step], dst[(i-lo)*fd.size:(i-lo+step)*fd.size]); err != nil {
 			return w.locate(p, s, f, lo, hi, err)
 		}
@@ -98,10 +100,7 @@ func (w *worker) copy(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 }
 
 // read notes how long it took to read a field of some records.
-func (w *worker) read(took time.Duration, indices []int, bytes int) {
-	if w.ld.uncounted {
-		return
-	}
+func (w *stopwatch) read(took time.Duration, indices []int, bytes int) {
 	w.spent.read += took
 	w.spent.bytes += int64(bytes)
 	if took > time.Duration(bytes/warmSpeed) && took > warmTime(indices, bytes) {
@@ -114,4 +113,214 @@ func (w *worker) read(took time.Duration, indices []int, bytes int) {
 func (w *worker) gather(ctx context.Context, field string, indices []int, dst []byte) (err error) {
 	defer w.catch(&err)
 	return w.ld.src.Gather(ctx, field, indices, dst)
+}
+
+// Looking at the clock takes as long as a small record. So it is looked at twice for as many
+// records as should take pieceTime, of which that is less than a hundredth: when the first of them
+// was read, and when all are done.
+const (
+	pieceTime = 16 * time.Microsecond
+	mostTimed = 64 // records at most, of which a straggler may be any
+)
+
+// together returns how many records of field f are timed as one, by what the last ones took.
+func (w *stopwatch) together(f int) int {
+	return min(mostTimed, int(max(1, pieceTime/max(1, w.pace[f]))))
+}
+
+// convert transforms places [lo, hi) of field f from the Source's memory.
+func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
+	fd, step := &w.ld.fields[f], w.together(f)
+	began := w.at
+	w.leadOff(s, f, lo, hi)
+	reading := w.lap()
+	for from := lo; from < hi; from += step {
+		to := min(from+step, hi)
+		read, err := w.convertSome(p, s, f, from, to, dst[(from-lo)*fd.size:(to-lo)*fd.size])
+		if err != nil {
+			return err
+		}
+		read -= w.at
+		took := w.lap()
+		reading += min(took, read*time.Duration(to-from))
+		w.spent.record(f, s.indices[from], to-from, took)
+	}
+	took := w.at - began
+	w.pace[f] = took / time.Duration(max(1, hi-lo))
+	w.spent.transform += took - reading
+	w.read(reading, s.indices[lo:hi], int(s.rowsOf(f, lo, hi))*fd.stored)
+	return nil
+}
+
+// rowsOf returns how many rows the Source has of places [lo, hi) of field f: one a record, or of
+// variable length as many as offsets says, which are lengths until seal.
+func (s *slot) rowsOf(f, lo, hi int) int64 {
+	if !s.ld.fields[f].in.Ragged {
+		return int64(hi - lo)
+	}
+	rows := int64(0)
+	for _, n := range s.offsets[f][lo+1 : hi+1] {
+		rows += n
+	}
+	return rows
+}
+
+// convertSome transforms places [lo, hi) and returns when the first record was there.
+func (w *worker) convertSome(p *pass, s *slot, f, lo, hi int, dst []byte) (first time.Duration, err error) {
+	size := w.ld.fields[f].size
+	r := Record{Epoch: s.part.number, Seed: w.ld.opts.Seed, repeats: w.ld.repeats}
+	for i := lo; i < hi; i++ {
+		r.Index, r.Position = s.indices[i], s.position+i
+		w.mark.set(s, f, r.Index)
+		src := w.lead.take(i)
+		w.leadOn(s, f, i)
+		read, err := w.convertOne(p.ctx, f, dst[(i-lo)*size:(i-lo+1)*size], src, r, i == lo)
+		if err != nil {
+			return 0, w.ld.place(&Error{Epoch: r.Epoch, Batch: s.step, Field: w.ld.fields[f].in.Name, Record: r.Index, Err: err})
+		}
+		if i == lo {
+			first = read
+		}
+		if w.ld.fields[f].in.Ragged {
+			s.offsets[f][i+1] = w.ends[1] // lengths, until seal adds them up
+		}
+	}
+	return first, nil
+}
+
+// convertOne transforms a record, which it reads unless src has it, and returns when it was
+// there if that is to be timed.
+func (w *worker) convertOne(ctx context.Context, f int, dst, src []byte, r Record, timed bool) (read time.Duration, err error) {
+	defer w.catch(&err)
+	if err := ctx.Err(); err != nil {
+		return read, err
+	}
+	if src == nil {
+		if src, err = w.stored(ctx, &w.ld.fields[f], r.Index); err != nil {
+			return read, err
+		}
+	}
+	if timed {
+		read = w.ld.now()
+	}
+	if err := w.funcs[f](dst, src, r); err != nil {
+		return read, fmt.Errorf("transform: %w", err)
+	}
+	return read, nil
+}
+
+// stored returns the bytes of a record: the Source's memory, or a copy where it has none.
+func (w *worker) stored(ctx context.Context, fd *field, record int) ([]byte, error) {
+	ld, name := w.ld, fd.in.Name
+	if ld.can.Contiguous(name, record, record+1) {
+		v, err := w.show(fd, record, record+1, w.ends[:])
+		return v.Bytes(), err
+	}
+	if fd.in.Ragged {
+		var err error
+		w.scratch, err = ld.can.Ragged.GatherRagged(ctx, name, w.single.of(record), w.ends[:], w.scratch)
+		return w.scratch, err
+	}
+	src := w.scratch[:fd.stored]
+	return src, ld.src.Gather(ctx, name, w.single.of(record), src)
+}
+
+// plan chooses the fields that can be views: if the records are one run of the Source, and
+// nobody wants them in memory of his own.
+func (w *worker) plan(s *slot) {
+	ld, n, a := w.ld, len(s.indices), s.indices[0]
+	if s.own != nil || !ld.mayView || ld.opts.OnError != Fail && !ld.viewable || s.run < n {
+		return
+	}
+	for f := range ld.fields {
+		fd := &ld.fields[f]
+		s.viewing[f] = fd.viewable() && ld.can.Contiguous(fd.in.Name, a, a+n)
+	}
+}
+
+// viewAll makes the views of s, and has room for the rest.
+func (w *worker) viewAll(p *pass, s *slot) error {
+	if err := w.views(p, s); err != nil {
+		return err
+	}
+	return s.room()
+}
+
+func (w *worker) views(p *pass, s *slot) error {
+	if !s.anyView() {
+		return nil
+	}
+	a, n, bytes := s.indices[0], len(s.indices), 0
+	w.begin()
+	for f, viewing := range s.viewing {
+		if !viewing {
+			continue
+		}
+		if err := w.view(s, f, a, a+n); err != nil {
+			if w.ld.opts.OnError == Fail {
+				return w.locate(p, s, f, 0, n, err)
+			}
+			clear(s.viewing) // mend gathers what is well
+			return nil
+		}
+		bytes += len(s.views[f].Bytes())
+	}
+	w.read(w.lap(), s.indices[:1], bytes) // of one run
+	return nil
+}
+
+// view makes field f of s a view of records [a, b) of the Source.
+func (w *worker) view(s *slot, f, a, b int) (err error) {
+	defer w.catch(&err)
+	w.mark.set(s, f, a)
+	s.views[f], err = w.show(&w.ld.fields[f], a, b, s.offsets[f])
+	return err
+}
+
+// show returns records [a, b) as memory of the Source that is warm, and the offsets of a
+// ragged field.
+func (w *worker) show(fd *field, a, b int, offsets []int64) (v tensor.View, err error) {
+	ld, name := w.ld, fd.in.Name
+	if ld.can.Mapped != nil {
+		if err := ld.can.Mapped.Warm(name, a, b); err != nil {
+			return v, err
+		}
+	}
+	if fd.in.Ragged {
+		return ld.can.Ragged.SliceRagged(name, a, b, offsets[:b-a+1])
+	}
+	v, err = ld.src.Slice(name, a, b)
+	if err == nil && v.Len() != b-a {
+		err = fmt.Errorf("the Source's Slice returned %d records, not %d", v.Len(), b-a)
+	}
+	return v, err
+}
+
+// viewOnly reports whether nothing is left to fill.
+func (s *slot) viewOnly() bool {
+	for f := range s.viewing {
+		if !s.viewing[f] {
+			return false
+		}
+	}
+	return true
+}
+
+// anyView reports whether a field is memory of the Source.
+func (s *slot) anyView() bool {
+	for _, v := range s.viewing {
+		if v {
+			return true
+		}
+	}
+	return false
+}
+
+// single is room for the list of one record.
+type single [1]int
+
+// of returns the list, valid until the next call.
+func (l *single) of(record int) []int {
+	l[0] = record
+	return l[:]
 }

@@ -14,10 +14,10 @@ type pass struct {
 	ctx     context.Context // of the reads; done when the loop is left
 	cancel  context.CancelCauseFunc
 	unwatch func() bool // ends the wait for ctx
-	began   time.Duration
-	clock   time.Duration // processClock then
+	start   passStart
 
-	// Under Loader.mu.
+	// Under the scheduler's mu. The goroutine of the loop alone changes parts, low and inline, so
+	// that it may read these without.
 	parts     []*part       // the epoch being delivered, and the one after it if the loop goes on
 	next      int           // tick that the next free slot gets
 	end       int           // ticks from here on are not handed out
@@ -37,12 +37,18 @@ type pass struct {
 	scouts  sync.WaitGroup
 }
 
+// passStart is when a pass began.
+type passStart struct {
+	at  time.Duration
+	cpu time.Duration // processClock then
+}
+
 // begin makes a new pass the current one: epochs from number on, up to end.
 func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*pass, error) {
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{began: ld.now(), clock: processClock(), inline: ld.opts.crew() == 0, outlook: outlook{cold: -1}}
+	p := &pass{start: passStart{ld.now(), processClock()}, inline: ld.opts.crew() == 0, outlook: outlook{cold: -1}}
 	first := ld.part(number, from.step)
 	first.taken = from.ahead
 	p.ahead = from.ahead
@@ -68,38 +74,38 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	ld.resumed = false
 	ld.stats.Epochs++
 	ld.send(p)
-	ld.callWorkers(p)
+	ld.callWorkersLocked(p)
 	p.unwatch = context.AfterFunc(p.ctx, func() { ld.cancelled(p) })
 	return p, nil
 }
 
 // following returns the epoch after t.
-func (ld *Loader) following(t *part) *part {
-	next := ld.part(t.number+1, 0)
+func (c *setup) following(t *part) *part {
+	next := c.part(t.number+1, 0)
 	next.first = t.end()
 	return next
 }
 
 // advance has the pass go on with its next epoch, which may have begun to be filled.
-func (ld *Loader) advance(p *pass, end int) {
+func (c *scheduler) advance(p *pass, end int) {
 	var more *part
 	if last := p.parts[len(p.parts)-1]; last.number+1 < end {
-		more = ld.following(last)
+		more = c.set.following(last)
 	}
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	p.parts = p.parts[1:]
-	ld.stats.Epochs++
+	c.stats.Epochs++
 	if more != nil {
 		p.parts = append(p.parts, more)
 		if p.cause == nil && p.end == more.first {
 			p.end = more.end()
-			ld.work.Broadcast()
+			c.work.Broadcast()
 		}
 	}
 }
 
-// partOf returns the epoch that a tick belongs to. The caller holds mu.
+// partOf returns the epoch that a tick belongs to. The caller holds mu, or is the loop.
 func (p *pass) partOf(tick int) *part {
 	if tick >= p.parts[0].end() {
 		return p.parts[1]
@@ -107,23 +113,23 @@ func (p *pass) partOf(tick int) *part {
 	return p.parts[0]
 }
 
-// skip passes over ticks that were delivered before the pass began. The caller holds mu.
-func (p *pass) skip() {
+// skipLocked passes over ticks that were delivered before the pass began.
+func (p *pass) skipLocked() {
 	for p.next < p.end && p.next < maxReach && p.parts[0].first == 0 && p.parts[0].taken.has(p.next) {
 		p.next++
 	}
 }
 
 // cancelled wakes a consumer that waits when the context of its pass is done.
-func (ld *Loader) cancelled(p *pass) {
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	p.fail(context.Cause(p.ctx))
-	ld.tell()
+func (c *scheduler) cancelled(p *pass) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p.failLocked(context.Cause(p.ctx))
+	c.tellLocked()
 }
 
-// fail ends the pass for cause, unless it has ended for another. The caller holds mu.
-func (p *pass) fail(cause error) {
+// failLocked ends the pass for cause, unless it has ended for another.
+func (p *pass) failLocked(cause error) {
 	if p.cause == nil {
 		p.cause = cause
 		p.end = p.next
@@ -136,47 +142,33 @@ func (p *pass) more() bool { return p.low < p.parts[0].end() }
 
 // finish ends the pass: it cancels and awaits what is being filled, and frees all slots but
 // those of kept batches.
-func (ld *Loader) finish(p *pass) {
+func (c *scheduler) finish(p *pass) {
 	p.unwatch()
-	ld.mu.Lock()
-	ld.leaveBody(p, ld.now())
-	ld.at = p.position()
-	ld.stats.CPU += processClock() - p.clock
+	c.mu.Lock()
+	c.stats.leaveBody(p, c.set.now())
+	c.at = p.positionLocked()
+	c.stats.CPU += processClock() - p.start.cpu
 	timedOut := p.cause != nil
-	p.fail(context.Canceled)
-	for since := ld.now(); p.filling > 0; {
-		ld.watch(true)
-		ld.ready.Wait()
-		if p.filling > 0 && timedOut && ld.overdue(since) {
+	p.failLocked(context.Canceled)
+	for since := c.set.now(); p.filling > 0; {
+		c.watchLocked(true)
+		c.ready.Wait()
+		if p.filling > 0 && timedOut && c.overdue(since) {
 			p.abandoned = true
-			ld.lost = p.cause
-			ld.watch(false)
-			ld.mu.Unlock()
+			c.lost = p.cause
+			c.watchLocked(false)
+			c.mu.Unlock()
 			return
 		}
 	}
-	ld.watch(false)
-	ld.mu.Unlock()
+	c.watchLocked(false)
+	c.mu.Unlock()
 	p.scouts.Wait()
-	ld.sweep(p)
+	c.sweep(p)
 }
 
-// sweep frees the slots of a pass of which nothing is under way.
-func (ld *Loader) sweep(p *pass) {
-	for i, s := range ld.window {
-		if s != nil {
-			ld.window[i] = nil
-			ld.recycle(s)
-		}
-	}
-	ld.mu.Lock()
-	ld.lost = nil
-	ld.pass = nil
-	ld.mu.Unlock()
-}
-
-// position returns where the pass is. The caller holds mu.
-func (p *pass) position() position {
+// positionLocked returns where the pass is.
+func (p *pass) positionLocked() position {
 	t := p.parts[0]
 	if !p.more() {
 		return position{epoch: t.number + 1}

@@ -44,7 +44,7 @@ func (w *worker) gatherRagged(p *pass, s *slot, f int) error {
 			return failed
 		}
 		w.passOver(failed)
-		s.valid[i] = false
+		s.mask[i] = false
 		if err := w.substitute(p, s, i, failed); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (w *worker) gatherRagged(p *pass, s *slot, f int) error {
 func (w *worker) rows(p *pass, s *slot, f int) (err error) {
 	defer w.catch(&err)
 	fd := &w.ld.fields[f]
-	w.mark(s, f, -1)
+	w.mark.set(s, f, -1)
 	w.begin()
 	offsets := s.offsets[f][:len(s.indices)+1]
 	dst, err := w.rowsFor(p, s, f, offsets)

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/penstock/penstock/tensor"
 )
@@ -76,4 +77,209 @@ func consecutive(first int, dst []int) {
 	for i := range dst {
 		dst[i] = first + i
 	}
+}
+
+// RaggedSource is a [Source] with fields of variable length: those whose Spec is Ragged. Offsets
+// have one element more than there are records, count rows, and start with 0.
+type RaggedSource interface {
+	Source
+
+	// SliceRagged is Slice: the rows of records [a, b), and their offsets.
+	SliceRagged(field string, a, b int, offsets []int64) (tensor.View, error)
+
+	// Lengths sets the offsets that GatherRagged will, and reads no rows.
+	Lengths(ctx context.Context, field string, indices []int, offsets []int64) error
+
+	// GatherRagged is Gather: it writes to the start of dst, and returns it, cut or grown to
+	// the length of all rows.
+	GatherRagged(ctx context.Context, field string, indices []int, offsets []int64, dst []byte) ([]byte, error)
+}
+
+// ChunkedSource is a [Source] whose records are not always one piece of its memory: they are
+// compressed, computed or in several files.
+type ChunkedSource interface {
+	Source
+
+	// Contiguous reports whether Slice of records [a, b) is a view without a copy. If not, the
+	// loader gathers them into its own buffers, and counts the bytes as copied.
+	Contiguous(field string, a, b int) bool
+}
+
+// MappedSource is a [Source] whose slices are memory that may have to be read from storage when
+// it is touched.
+type MappedSource interface {
+	Source
+
+	// Warm reads records [a, b) into memory, waiting in a system call. It returns an error if it
+	// cannot. The loader calls it before it hands out a view: a page fault in the consumer would
+	// stop a processor of the Go scheduler, and crash the program if the file was truncated.
+	Warm(field string, a, b int) error
+
+	// IsWarm reports, without a system call, whether Slice of records [a, b) is a view of memory
+	// that needs no reading. A loop makes batches of such views itself, without a worker. False
+	// is always right.
+	IsWarm(field string, a, b int) bool
+}
+
+// FaultSource is a [Source] of mapped memory that explains faults there.
+type FaultSource interface {
+	Source
+
+	// Fault returns why a read at addr failed, if addr lies in memory of the Source, and nil for
+	// every other address. Its error should be a [RecordError] and name the file. The loader
+	// asks when a read faults because a file was truncated, or its disk failed.
+	Fault(addr uintptr) error
+}
+
+// RemoteSource is a [Source] that fetches records over a network.
+type RemoteSource interface {
+	Source
+
+	// LookaheadBytes returns how many bytes of coming records the Source wants to know, beyond
+	// those being read; 0 if none.
+	LookaheadBytes() int64
+
+	// Fetch names records that will be needed, after those that were named before. It may wait
+	// until there is room for them.
+	Fetch(ctx context.Context, field string, indices []int) error
+
+	// NetworkStats returns the bytes fetched so far, how long reads waited for them in all, and
+	// the highest rate seen, in bytes per second.
+	NetworkStats() (fetched int64, waited time.Duration, rate float64)
+}
+
+// DescribedSource is a [Source] that says where its records are and how it reads them, for
+// errors and [Stats].
+type DescribedSource interface {
+	Source
+
+	// Location returns where a record of a field is stored: file, shard and byte. It is "" if
+	// that is not known.
+	Location(field string, record int) string
+
+	// DescribeReads returns how a field is read and why so, and the part of its bytes that are
+	// in memory, or -1 if that is not known.
+	DescribeReads(field string) (how, why string, resident float64)
+}
+
+// Identifier is a [Source] or a [Transform] with a name of its own. A [State] holds the names, so
+// that [Resume] refuses another dataset or other transforms.
+type Identifier interface {
+	ID() string
+}
+
+// RecordError is an error of a [Source] whose text names the record that failed.
+type RecordError interface {
+	error
+
+	// Record returns the number of the record.
+	Record() int
+}
+
+// Capabilities are the optional interfaces that a [Source] implements; those it does not are nil.
+// A Source made of other Sources resolves theirs once, by [CapabilitiesOf].
+type Capabilities struct {
+	Ragged     RaggedSource
+	Chunked    ChunkedSource
+	Mapped     MappedSource
+	Fault      FaultSource
+	Remote     RemoteSource
+	Described  DescribedSource
+	Identifier Identifier
+}
+
+// CapabilitiesOf returns what src implements. A Source that has some methods of an interface and
+// not all of them is an error: most often one of them is misspelt or has another signature, and
+// the Source would be slower without a word.
+func CapabilitiesOf(src Source) (Capabilities, error) {
+	var c Capabilities
+	c.Ragged, _ = src.(RaggedSource)
+	c.Chunked, _ = src.(ChunkedSource)
+	c.Mapped, _ = src.(MappedSource)
+	c.Fault, _ = src.(FaultSource)
+	c.Remote, _ = src.(RemoteSource)
+	c.Described, _ = src.(DescribedSource)
+	c.Identifier, _ = src.(Identifier)
+	return c, incomplete(src)
+}
+
+// methods lists the methods of each interface that has several, and how to find them.
+var methods = []struct {
+	of, name string
+	has      func(Source) bool
+}{
+	{"RaggedSource", "SliceRagged", implements[interface {
+		SliceRagged(string, int, int, []int64) (tensor.View, error)
+	}]},
+	{"RaggedSource", "Lengths", implements[interface {
+		Lengths(context.Context, string, []int, []int64) error
+	}]},
+	{"RaggedSource", "GatherRagged", implements[interface {
+		GatherRagged(context.Context, string, []int, []int64, []byte) ([]byte, error)
+	}]},
+	{"MappedSource", "Warm", implements[interface{ Warm(string, int, int) error }]},
+	{"MappedSource", "IsWarm", implements[interface{ IsWarm(string, int, int) bool }]},
+	{"RemoteSource", "LookaheadBytes", implements[interface{ LookaheadBytes() int64 }]},
+	{"RemoteSource", "Fetch", implements[interface {
+		Fetch(context.Context, string, []int) error
+	}]},
+	{"RemoteSource", "NetworkStats", implements[interface {
+		NetworkStats() (int64, time.Duration, float64)
+	}]},
+	{"DescribedSource", "Location", implements[interface{ Location(string, int) string }]},
+	{"DescribedSource", "DescribeReads", implements[interface {
+		DescribeReads(string) (string, string, float64)
+	}]},
+}
+
+func implements[T any](src Source) bool {
+	_, ok := src.(T)
+	return ok
+}
+
+// incomplete reports the first interface that src implements in part.
+func incomplete(src Source) error {
+	has, lacks := make(map[string]string), make(map[string]string)
+	for _, m := range methods {
+		if m.has(src) {
+			has[m.of] = m.name
+		} else {
+			lacks[m.of] = m.name
+		}
+	}
+	for _, m := range methods {
+		if has[m.of] != "" && lacks[m.of] != "" {
+			return fmt.Errorf("%T has the method %s of loader.%s, but no %s with the signature it has there; implement all of its methods, or none", src, has[m.of], m.of, lacks[m.of])
+		}
+	}
+	return nil
+}
+
+// ID returns the identity of the Source, "" if it has none.
+func (c Capabilities) ID() string {
+	if c.Identifier == nil {
+		return ""
+	}
+	return c.Identifier.ID()
+}
+
+// Contiguous reports whether records [a, b) are one piece of memory of the Source.
+func (c Capabilities) Contiguous(field string, a, b int) bool {
+	return c.Chunked == nil || c.Chunked.Contiguous(field, a, b)
+}
+
+// LookaheadBytes is that of a [RemoteSource], 0 for every other one.
+func (c Capabilities) LookaheadBytes() int64 {
+	if c.Remote == nil {
+		return 0
+	}
+	return c.Remote.LookaheadBytes()
+}
+
+// NetworkStats is that of a [RemoteSource], zero for every other one.
+func (c Capabilities) NetworkStats() (fetched int64, waited time.Duration, rate float64) {
+	if c.Remote == nil {
+		return 0, 0, 0
+	}
+	return c.Remote.NetworkStats()
 }

@@ -33,7 +33,7 @@ const stateVersion = 1
 // maxName is the most characters of a name in a State; what is longer is digested.
 const maxName = 32
 
-// position is where a Loader is.
+// positionLocked is where a Loader is.
 type position struct {
 	epoch int
 	step  int   // first that was not delivered
@@ -48,7 +48,7 @@ func (ld *Loader) State() State {
 	ld.mu.Lock()
 	at := ld.at
 	if ld.pass != nil {
-		at = ld.pass.position()
+		at = ld.pass.positionLocked()
 	}
 	ld.mu.Unlock()
 	st := ld.identity

@@ -1,6 +1,9 @@
 package loader
 
 import (
+	"fmt"
+	"io"
+	"math/bits"
 	"strings"
 	"time"
 
@@ -81,27 +84,28 @@ func (r FieldReads) unpacked() bool {
 	return strings.Contains(r.How, "inflated") || strings.Contains(r.How, "copied")
 }
 
-// now returns the time since New, which is never 0; where nobody counts, it always is.
-func (ld *Loader) now() time.Duration {
-	if ld.uncounted {
-		return 0
-	}
-	return 1 + time.Since(ld.made)
+// stopwatch measures what a worker does.
+type stopwatch struct {
+	set   *setup
+	at    time.Duration   // when it last looked at the clock; 0 if not yet for this batch
+	pace  []time.Duration // by field: what the last records took each, to read and transform
+	slow  bool            // the last batch was not read at the speed of memory
+	spent spent
 }
 
 // begin looks at the clock if w has not yet for this batch. What little lies between two steps, or
 // between the loop's own look and the first of them, counts as the step's.
-func (w *worker) begin() {
+func (w *stopwatch) begin() {
 	if w.at == 0 {
-		w.at = w.ld.now()
+		w.at = w.set.now()
 	}
 }
 
 // lap returns the time since w last looked at the clock. What follows without a gap takes the end
 // of one step as the beginning of the next: a look takes as long as a small record.
-func (w *worker) lap() time.Duration {
+func (w *stopwatch) lap() time.Duration {
 	before := w.at
-	w.at = w.ld.now()
+	w.at = w.set.now()
 	return w.at - before
 }
 
@@ -125,12 +129,14 @@ func (sp *spent) record(field, record, among int, took time.Duration) {
 	}
 }
 
-// add takes over what a worker did. The caller holds mu.
-func (ld *Loader) add(sp *spent) {
-	if ld.uncounted {
-		return
-	}
-	st := &ld.stats
+// statistics are what a Loader counts. All is under the scheduler's mu.
+type statistics struct {
+	Stats
+	waits histogram
+}
+
+// add takes over what a worker did.
+func (st *statistics) add(sp *spent, fields []field) {
 	st.Sampler += sp.order
 	st.Read += sp.read
 	st.SlowRead += sp.slow
@@ -139,53 +145,45 @@ func (ld *Loader) add(sp *spent) {
 	st.Collate += sp.collate
 	st.Skipped += sp.skipped
 	if sp.slowest > st.Slowest.Took {
-		st.Slowest = Slowest{ld.fields[sp.slowField].in.Name, sp.slowRecord, sp.among, sp.slowest}
+		st.Slowest = Slowest{fields[sp.slowField].in.Name, sp.slowRecord, sp.among, sp.slowest}
 	}
 	*sp = spent{}
 }
 
-// count adds a batch to the statistics. The caller holds mu.
-func (ld *Loader) count(p *pass, s *slot) {
-	if ld.uncounted {
-		return
-	}
-	if p.delivered == 1 {
-		ld.stats.FirstBatch = ld.now() - p.began
-	}
-	ld.stats.Batches++
-	ld.stats.Records += len(s.indices)
+// count adds a batch that is handed out.
+func (st *statistics) count(s *slot) {
+	st.Batches++
+	st.Records += len(s.indices)
 	for f, viewing := range s.viewing {
 		if n := int64(len(s.views[f].Bytes())); viewing {
-			ld.stats.ViewBytes += n
+			st.ViewBytes += n
 		} else {
-			ld.stats.CopiedBytes += n
+			st.CopiedBytes += n
 		}
 	}
 }
 
-// waited notes how long the consumer waited for its next batch. The caller holds mu.
-func (ld *Loader) waited(p *pass, s *slot, wait time.Duration) {
-	if ld.uncounted {
-		return
-	}
-	ld.waits.add(wait)
+// waited notes how long the loop waited for s, its next batch, or for the end of the pass if s
+// is nil.
+func (st *statistics) waited(p *pass, s *slot, wait time.Duration) {
+	st.waits.add(wait)
 	if s == nil {
 		return
 	}
-	ld.stats.Wait += wait
+	st.Wait += wait
 	if p.delivered == 0 {
-		ld.stats.Starts += wait
+		st.Starts += wait
 		return
 	}
-	if late := &ld.stats.LateBatch; wait > late.Wait {
+	if late := &st.LateBatch; wait > late.Wait {
 		*late = LateBatch{s.part.number, s.step, wait}
 	}
 }
 
-// leaveBody notes how long the consumer had its batch. The caller holds mu.
-func (ld *Loader) leaveBody(p *pass, now time.Duration) {
+// leaveBody notes how long the loop body had its batch.
+func (st *statistics) leaveBody(p *pass, now time.Duration) {
 	if p.handed > 0 {
-		ld.stats.Body += now - p.handed
+		st.Body += now - p.handed
 		p.handed = 0
 	}
 }
@@ -196,14 +194,14 @@ func (ld *Loader) Stats() Stats {
 	fetched, waited, linkRate := ld.can.NetworkStats()
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
-	st := ld.stats
+	st := ld.stats.Stats
 	if ld.pass != nil {
-		st.CPU += processClock() - ld.pass.clock
+		st.CPU += processClock() - ld.pass.start.cpu
 	}
 	st.Reads = reads
 	st.Fetched, st.FetchWait, st.LinkRate = fetched-ld.fetched, waited-ld.fetchWait, linkRate
-	st.Waits = ld.waits.quantiles()
-	st.Workers, st.Prefetch = ld.active, ld.ahead
+	st.Waits = ld.stats.waits.quantiles()
+	st.Workers, st.Prefetch = ld.tuner.workers, ld.tuner.prefetch
 	st.Kept = ld.kept
 	st.RingBytes = ld.ring.bytes()
 	if p, ok := ld.opts.Allocator.(interface{ Pinned() bool }); ok && p.Pinned() {
@@ -229,3 +227,122 @@ func (ld *Loader) reads() []FieldReads {
 	}
 	return out
 }
+
+// histogram counts durations in eight buckets a factor of two.
+type histogram struct {
+	counts [64 * 8]uint32
+	n      int
+	max    time.Duration
+}
+
+func (h *histogram) add(d time.Duration) {
+	h.counts[bucket(uint64(max(0, d)))]++
+	h.n++
+	h.max = max(h.max, d)
+}
+
+// bucket returns the number of the bucket of ns: 0 to 7 are exact.
+func bucket(ns uint64) int {
+	if ns < 8 {
+		return int(ns)
+	}
+	shift := bits.Len64(ns) - 4
+	return (shift+1)*8 + int(ns>>shift&7)
+}
+
+// ceiling returns the largest duration of a bucket.
+func ceiling(b int) time.Duration {
+	if b < 8 {
+		return time.Duration(b)
+	}
+	shift := b/8 - 1
+	return time.Duration((uint64(b%8)+9)<<shift - 1)
+}
+
+// quantile returns a duration that a share q of all does not exceed.
+func (h *histogram) quantile(q float64) time.Duration {
+	rank := int(q * float64(h.n))
+	for b, c := range h.counts {
+		if rank -= int(c); rank < 0 {
+			return min(ceiling(b), h.max)
+		}
+	}
+	return h.max
+}
+
+func (h *histogram) quantiles() Quantiles {
+	return Quantiles{h.quantile(0.50), h.quantile(0.95), h.quantile(0.99), h.max}
+}
+
+// metric is a number of Stats as collectors see it.
+type metric struct {
+	name, kind, help string
+	value            func(s *Stats) float64
+}
+
+func seconds(d time.Duration) float64 { return d.Seconds() }
+
+// metrics are counters, which only grow, and gauges.
+var metrics = []metric{
+	{"epochs_total", "counter", "epochs begun", func(s *Stats) float64 { return float64(s.Epochs) }},
+	{"batches_total", "counter", "batches handed to the consumer", func(s *Stats) float64 { return float64(s.Batches) }},
+	{"records_total", "counter", "records in those", func(s *Stats) float64 { return float64(s.Records) }},
+	{"skipped_total", "counter", "records that OnError passed over", func(s *Stats) float64 { return float64(s.Skipped) }},
+	{"view_bytes_total", "counter", "bytes of batches that are views of the source", func(s *Stats) float64 { return float64(s.ViewBytes) }},
+	{"copied_bytes_total", "counter", "bytes of batches that were written to buffers", func(s *Stats) float64 { return float64(s.CopiedBytes) }},
+	{"read_bytes_total", "counter", "bytes that were read", func(s *Stats) float64 { return float64(s.ReadBytes) }},
+	{"ready_total", "counter", "batches that were there when they were asked for", func(s *Stats) float64 { return float64(s.Ready) }},
+	{"inline_total", "counter", "batches that the loop made itself", func(s *Stats) float64 { return float64(s.Inline) }},
+	{"wait_seconds_total", "counter", "time that the consumer waited for batches", func(s *Stats) float64 { return seconds(s.Wait) }},
+	{"start_seconds_total", "counter", "of that, for first batches of loops", func(s *Stats) float64 { return seconds(s.Starts) }},
+	{"body_seconds_total", "counter", "time that the consumer had a batch", func(s *Stats) float64 { return seconds(s.Body) }},
+	{"order_seconds_total", "counter", "time of workers in the order", func(s *Stats) float64 { return seconds(s.Sampler) }},
+	{"read_seconds_total", "counter", "time of workers in the source", func(s *Stats) float64 { return seconds(s.Read) }},
+	{"slow_read_seconds_total", "counter", "of that, in reads slower than memory", func(s *Stats) float64 { return seconds(s.SlowRead) }},
+	{"transform_seconds_total", "counter", "time of workers in transforms", func(s *Stats) float64 { return seconds(s.Transform) }},
+	{"collate_seconds_total", "counter", "time of workers in collate", func(s *Stats) float64 { return seconds(s.Collate) }},
+	{"idle_seconds_total", "counter", "time that workers waited", func(s *Stats) float64 { return seconds(s.Idle) }},
+	{"cpu_seconds_total", "counter", "time of the process on cores while loops ran", func(s *Stats) float64 { return seconds(s.CPU) }},
+	{"wait_seconds_p50", "gauge", "wait that half of the batches do not exceed", func(s *Stats) float64 { return seconds(s.Waits.P50) }},
+	{"wait_seconds_p95", "gauge", "wait that 95 of 100 batches do not exceed", func(s *Stats) float64 { return seconds(s.Waits.P95) }},
+	{"wait_seconds_p99", "gauge", "wait that 99 of 100 batches do not exceed", func(s *Stats) float64 { return seconds(s.Waits.P99) }},
+	{"first_batch_seconds", "gauge", "from the start of the latest loop to its first batch", func(s *Stats) float64 { return seconds(s.FirstBatch) }},
+	{"workers", "gauge", "goroutines at work", func(s *Stats) float64 { return float64(s.Workers) }},
+	{"ring_bytes", "gauge", "memory of the buffers", func(s *Stats) float64 { return float64(s.RingBytes) }},
+	{"pinned_bytes", "gauge", "of that, page-locked", func(s *Stats) float64 { return float64(s.Pinned) }},
+	{"kept_batches", "gauge", "batches that are kept", func(s *Stats) float64 { return float64(s.Kept) }},
+}
+
+// WriteMetrics writes s in the text format of Prometheus (version 0.0.4), for a handler of
+// /metrics: each number as penstock_loader_NAME, times in seconds. labels are pairs of a name
+// and a value, which all numbers get; names must be those that Prometheus allows.
+//
+//	http.HandleFunc("/metrics", func(w http.ResponseWriter, _ *http.Request) {
+//		_ = ld.Stats().WriteMetrics(w, "job", "train")
+//	})
+func (s Stats) WriteMetrics(w io.Writer, labels ...string) error {
+	if len(labels)%2 != 0 {
+		panic("loader: WriteMetrics: labels are pairs of a name and a value")
+	}
+	var set []string
+	for i := 0; i < len(labels); i += 2 {
+		set = append(set, labels[i]+`="`+escaped.Replace(labels[i+1])+`"`)
+	}
+	with := strings.Join(set, ",")
+	var b strings.Builder
+	for _, m := range metrics {
+		fmt.Fprintf(&b, "# HELP penstock_loader_%s %s\n# TYPE penstock_loader_%s %s\npenstock_loader_%s{%s} %v\n",
+			m.name, m.help, m.name, m.kind, m.name, with, m.value(&s))
+	}
+	for _, r := range s.Reads {
+		if r.Resident >= 0 {
+			fmt.Fprintf(&b, "penstock_loader_resident_ratio{%s} %v\n",
+				strings.Join(append(set[:len(set):len(set)], `field="`+escaped.Replace(r.Field)+`"`), ","), r.Resident)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// escaped writes what a label's value may not have as it is.
+var escaped = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)

@@ -7,7 +7,6 @@ import (
 	"runtime/pprof"
 	"runtime/trace"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/penstock/penstock/tensor"
@@ -21,26 +20,22 @@ type worker struct {
 	funcs   []RecordFunc // of the fields that have a Transform
 	collate CollateFunc  // nil if there is none
 	draft   MutableBatch
-	single  [1]int
+	single  single
 	ends    [2]int64 // offsets of a ragged record
 	scratch []byte   // a stored record, where the Source has no memory to show
 	lead    lead
-	ahead   []int           // record numbers of a batch to come
-	pace    []time.Duration // by field: what the last records took each, to read and transform
-	slow    bool            // the last batch was not read at the speed of memory
-	spent   spent
-	at      time.Duration // when it last looked at the clock; 0 if not yet for this batch
-
-	// What it works on, for the watchdog; -1 is nothing.
-	onSlot, onField, onRecord atomic.Int64
+	ahead   []int // record numbers of a batch to come
+	stopwatch
+	mark mark
 }
 
 // newWorker returns a worker with its own state of Transforms and Collate.
 func (ld *Loader) newWorker(id int) (*worker, error) {
-	w := &worker{ld: ld, id: id, plain: ld.opts.Workers == Synchronous, slow: true, funcs: make([]RecordFunc, len(ld.fields))}
-	w.pace = slices.Repeat([]time.Duration{pieceTime}, len(ld.fields))
+	w := &worker{ld: ld, id: id, plain: ld.opts.Workers == Synchronous, funcs: make([]RecordFunc, len(ld.fields))}
+	w.stopwatch = stopwatch{set: &ld.setup, slow: true, pace: slices.Repeat([]time.Duration{pieceTime}, len(ld.fields))}
+	w.mark.on = ld.opts.Timeout > 0
 	w.ahead = make([]int, ld.opts.BatchSize)
-	w.mark(nil, -1, -1)
+	w.mark.set(nil, -1, -1)
 	largest := 0
 	for i := range ld.fields {
 		f := &ld.fields[i]
@@ -76,57 +71,57 @@ func (w *worker) run() {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	for {
 		t := w.ld.assign(w)
-		if t.s == nil {
-			break
-		}
 		w.at = 0
-		if t.piece >= 0 {
-			w.servePiece(t)
-		} else {
+		switch t.kind {
+		case batchTask:
 			w.serve(t.p, t.s)
+		case pieceTask:
+			w.servePiece(t)
+		case endTask:
+			ended = true
+			return
 		}
 	}
-	ended = true
 }
 
-// serve makes the batch of s and hands it over, or splits it.
+// serve makes the batch of s and hands it over, or splits it among the workers.
 func (w *worker) serve(p *pass, s *slot) {
 	defer trace.StartRegion(p.ctx, "loader: batch").End()
-	divided := false
+	split, err := false, errGoexit
 	defer func() {
-		if !divided { // else s is not ours any more
+		if !split { // else s is not ours any more
+			s.err = err
 			w.ld.filled(p, s, w)
 		}
 	}()
-	s.err = errGoexit
-	defer w.catch(&s.err) // of what is not caught nearer to a record: Report, Allocator
-	err := w.prepare(p, s)
-	if s.opens && (err != nil || s.viewOnly()) {
-		w.ld.opened(p)
+	defer w.catch(&err) // of what is not caught nearer to a record: Report, Allocator
+	split, err = w.makeBatch(p, s)
+}
+
+// makeBatch makes the batch of s, or splits it: then s is not the caller's any more.
+func (w *worker) makeBatch(p *pass, s *slot) (split bool, err error) {
+	if err := w.prepare(p, s); err != nil {
+		return false, err
 	}
-	if err == nil {
-		err = w.viewAll(p, s)
+	if s.opens && s.viewOnly() {
+		w.ld.open(p)
 	}
-	if s.opens && err == nil && !s.viewOnly() {
-		s.err = nil
-		if divided = w.ld.divide(p, s); divided {
-			return
-		}
-		s.err = errGoexit
+	if err := w.viewAll(p, s); err != nil {
+		return false, err
 	}
-	if err == nil {
-		err = w.fillRange(p, s, 0, len(s.indices))
+	if s.opens && !s.viewOnly() && w.ld.divide(p, s) {
+		return true, nil
 	}
-	if err == nil {
-		err = w.seal(p, s)
+	if err := w.fillRange(p, s, 0, len(s.indices)); err != nil {
+		return false, err
 	}
-	s.err = err
+	return false, w.seal(p, s)
 }
 
 // servePiece fills a piece of a batch. Whoever does the last of them hands the batch over.
 func (w *worker) servePiece(t task) {
 	s, n := t.s, len(t.s.indices)
-	lo, hi := t.piece*n/s.pieces, (t.piece+1)*n/s.pieces
+	lo, hi := t.piece*n/s.pieces.n, (t.piece+1)*n/s.pieces.n
 	err := errGoexit
 	defer func() {
 		if !w.ld.pieceDone(t.p, s, lo, err) {
@@ -146,31 +141,6 @@ func (w *worker) servePiece(t task) {
 
 // errGoexit is what a batch fails with if its filling neither returned nor panicked.
 var errGoexit = errors.New("runtime.Goexit was called by the Source, a Transform or Collate")
-
-// filled marks s as done. After a failure no later step is begun.
-func (ld *Loader) filled(p *pass, s *slot, w *worker) {
-	ld.mu.Lock()
-	w.mark(nil, -1, -1)
-	ld.add(&w.spent)
-	s.done = true
-	p.filling--
-	if s.opens && p.opening { // it ended before it began
-		p.opening = false
-		ld.work.Broadcast()
-	}
-	if s.err != nil {
-		s.err = errorOf(s)
-		p.end = min(p.end, p.next)
-	}
-	if s.tick == p.low || p.filling == 0 || ld.opts.Unordered {
-		ld.tell()
-	}
-	returned := p.abandoned && p.filling == 0
-	ld.mu.Unlock()
-	if returned {
-		ld.sweep(p)
-	}
-}
 
 // errorOf returns why s could not be filled, with its place.
 func errorOf(s *slot) error {

@@ -194,11 +194,11 @@ func (d *Dataset) Retain() error { return d.leases.take() }
 func (d *Dataset) Release() { d.leases.drop() }
 
 // Close waits for all leases and unmaps; it must not be called by a goroutine that holds
-// one. Views are invalid from then on. A second Close does nothing; in checked builds it
-// panics.
+// one. Views are invalid from then on. Close of a closed Dataset does nothing and returns
+// ErrClosed.
 func (d *Dataset) Close() error {
 	if !d.leases.close() {
-		return nil
+		return ErrClosed
 	}
 	d.closed.Store(true)
 	return d.unmap()

@@ -113,27 +113,3 @@ func TestVerifying(t *testing.T) {
 		}
 	}
 }
-
-// What is compared to know the price of statistics differs in them alone.
-func TestCounting(t *testing.T) {
-	d := small(t)
-	row, err := counting(*d, variant{"gathered", loader.Options{Sampler: sampler.Shuffle{}, Workers: loader.Synchronous}}, 3)
-	if err != nil || len(row) != 6 {
-		t.Fatalf("%q, %v", row, err)
-	}
-	for _, off := range []bool{false, true} {
-		uncounted.Next = off
-		c, ld, err := epochs("x", d, loader.Options{}, false)
-		uncounted.Next = false
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer ld.Close()
-		if _, err := c.Do(0, d.n); err != nil {
-			t.Fatal(err)
-		}
-		if st := ld.Stats(); (st.Batches == 0) != off || (st.Body == 0) != off {
-			t.Errorf("without statistics %v: %+v", off, st)
-		}
-	}
-}

@@ -99,7 +99,6 @@ var targets = []target{
 	{"normalised and mirrored, of the time of writing as much", figure{"loader", "shuffled, normalised to float32, flipped", []string{"penstock, 1 worker"}, "of the time of writing, processor", true}, true, 1.25},
 	{"normalised and mirrored, against DataLoader's best", figure{"loader", "shuffled, 150528-byte records, normalise", []string{"DataLoader"}, clockHead, false}, false, 5},
 	{"cold, of the bandwidth of 32 preads in flight", figure{"loader", "shuffled, 150528-byte records, cold", []string{"penstock"}, "of the bandwidth of the preads, fastest rounds", false}, false, .9},
-	{"statistics, in the time of epochs without", figure{"loader", "shuffled, warm, not touched", []string{"784-byte records, gathered", "150528-byte records, gathered"}, "times as long with statistics, processor", true}, true, 1.01},
 	{"batches in Python from feed, 150,528 bytes, against DataLoader's best", figure{"feeder", "150528-byte records", []string{"DataLoader"}, feederHead, false}, false, 5},
 	{"batches in Python from feed, 784 bytes, against DataLoader's best", figure{"feeder", "784-byte records", []string{"DataLoader"}, feederHead, false}, false, 20},
 	{"HDF5, contiguous, in order, copied, against h5py", hdf5("hdf5", "contiguous 150528 B, in order, copy / h5py", cpuHead), false, 1.5},

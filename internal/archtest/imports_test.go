@@ -19,7 +19,6 @@ const module = "github.com/penstock/penstock"
 var layers = [][]place{
 	{
 		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
-		{"internal/uncounted", "a switch that the loader and its benchmark share"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
 		{"loader/internal/digest", "short names of parameters, whatever they are of"},
 		{"internal/rank", "who a process is among others, as its launcher says"},

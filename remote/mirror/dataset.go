@@ -137,10 +137,10 @@ func (d *Dataset) Path() string { return d.cache.path }
 func (d *Dataset) Complete() bool { return d.cache.Complete() }
 
 // Close waits for all leases, ends what is being fetched, and lets go of the mirror, which
-// stays for the next time. A second Close does nothing.
+// stays for the next time. Close of a closed Dataset does nothing and returns mmapds.ErrClosed.
 func (d *Dataset) Close() error {
 	if !d.done.CompareAndSwap(false, true) {
-		return nil
+		return mmapds.ErrClosed
 	}
 	d.cache.fetches.cancel()
 	var errs []error

@@ -174,18 +174,6 @@ func TestShuffle(t *testing.T) {
 	}
 }
 
-func TestPermutation(t *testing.T) {
-	for _, n := range []int64{1, 2, 3, 10, 255, 256, 257, 5000} {
-		p, seen := newPermutation(n, 42), make(map[int64]bool)
-		for i := range n {
-			seen[p.at(i)] = true
-		}
-		if int64(len(seen)) != n {
-			t.Errorf("%d of %d places are used", len(seen), n)
-		}
-	}
-}
-
 // What is appended comes behind what is there, its classes numbered on.
 func TestAppend(t *testing.T) {
 	for _, name := range []string{"ds", "ds.h5"} {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/permute"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -14,8 +15,15 @@ import (
 // shuffled is a source whose samples come in a random order.
 type shuffled struct {
 	source.Indexed
-	order *permutation
+	order permute.Permutation
 }
+
+// storedOrder is the number of the permutation of a dataset: no epoch that counts from 0, so that
+// a loader with the same seed has another one.
+const storedOrder = -1 << 61
+
+// newOrder returns the random order in which n samples are stored.
+func newOrder(n int64, seed uint64) permute.Permutation { return permute.New(int(n), seed, storedOrder) }
 
 // Samples implements source.Source.
 func (s shuffled) Samples() iter.Seq2[source.Sample, error] {
@@ -30,7 +38,9 @@ func (s shuffled) Samples() iter.Seq2[source.Sample, error] {
 }
 
 // Sample implements source.Indexed.
-func (s shuffled) Sample(i int64) (source.Sample, error) { return s.Indexed.Sample(s.order.at(i)) }
+func (s shuffled) Sample(i int64) (source.Sample, error) {
+	return s.Indexed.Sample(int64(s.order.At(int(i))))
+}
 
 // runShuffled makes the dataset in a random order. A source that can only be read from its
 // beginning is made a dataset first, beside the destination, whose records then are copied:
@@ -41,7 +51,7 @@ func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 		if err := r.verify(ctx); err != nil {
 			return nil, err
 		}
-		r.src = shuffled{indexed, newPermutation(r.info.Count, seed)}
+		r.src = shuffled{indexed, newOrder(r.info.Count, seed)}
 		return r.run(ctx)
 	}
 	defer r.release()
@@ -55,7 +65,7 @@ func (r *run) runShuffled(ctx context.Context) (*store.Manifest, error) {
 	}
 	defer src.Close()
 	second := &run{config: r.config.copies(), collected: collected, collector: r.books, progress: r.progress}
-	second.src = shuffled{src.(source.Indexed), newPermutation(collected.Records, seed)}
+	second.src = shuffled{src.(source.Indexed), newOrder(collected.Records, seed)}
 	second.info = src.Info()
 	m, err := second.run(ctx)
 	r.kept, r.resumed = max(r.kept, second.kept), max(r.resumed, second.resumed)

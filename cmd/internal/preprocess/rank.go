@@ -158,7 +158,7 @@ func (r *run) orderSamples(ctx context.Context) (ordered bool, err error) {
 	if err := r.verify(ctx); err != nil {
 		return false, err
 	}
-	r.src = shuffled{indexed, newPermutation(r.info.Count, r.config.Shuffle.Seed)}
+	r.src = shuffled{indexed, newOrder(r.info.Count, r.config.Shuffle.Seed)}
 	return true, nil
 }
 

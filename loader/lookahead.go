@@ -2,7 +2,6 @@ package loader
 
 import (
 	"context"
-	"fmt"
 	"time"
 )
 
@@ -47,9 +46,9 @@ func (ld *Loader) scout(p *pass, src RemoteSource) {
 
 // scouted returns the epoch that a tick belongs to, and the tick itself, or the next one that
 // no worker has yet; nil at the end of what the pass knows of.
-func (ld *Loader) scouted(p *pass, tick int) (*part, int) {
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
+func (c *scheduler) scouted(p *pass, tick int) (*part, int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if tick > 0 {
 		tick = max(tick, p.next)
 	}
@@ -62,9 +61,9 @@ func (ld *Loader) scouted(p *pass, tick int) (*part, int) {
 }
 
 // lowest returns the first tick that was not delivered.
-func (ld *Loader) lowest(p *pass) int {
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
+func (c *scheduler) lowest(p *pass) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return p.low
 }
 
@@ -73,13 +72,6 @@ func (ld *Loader) send(p *pass) {
 	if ld.can.LookaheadBytes() > 0 {
 		p.scouts.Go(func() { ld.scout(p, ld.can.Remote) })
 	}
-}
-
-// remoteBound says how much of the link is used, where the workers mostly wait for it.
-func (s Stats) remoteBound(wait, loop time.Duration, head string) Diagnosis {
-	used := float64(s.Fetched) / max(1e-9, loop.Seconds())
-	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, and %s of that is a wait for the store, which sends %.0f MB/s; the most that the link has shown is %.0f MB/s; free loading would make the loop %s: smaller types and shapes, a faster link, or a cache that holds the dataset from the second epoch on",
-		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.work()), used/1e6, s.LinkRate/1e6, faster(gain(loop, wait))), gain(loop, wait)}
 }
 
 // pause waits a moment, and reports false if ctx ended.

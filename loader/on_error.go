@@ -26,7 +26,7 @@ func (w *worker) mend(p *pass, s *slot, lo, hi int) error {
 		w.at = 0
 		failed := err.(*Error) // as readRange returns no other
 		w.passOver(failed)
-		s.valid[i] = false
+		s.mask[i] = false
 		if err := w.substitute(p, s, i, failed); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (w *worker) passOver(e *Error) {
 // substitute fills place i, whose own record failed.
 func (w *worker) substitute(p *pass, s *slot, i int, failed *Error) error {
 	if w.ld.opts.OnError == Blank {
-		w.blank(s, i)
+		s.blank(i)
 		return nil
 	}
 	key := permute.Mix64(permute.Key(w.ld.opts.Seed, s.part.number, backfillKey) + uint64(s.position+i))
@@ -61,9 +61,9 @@ func (w *worker) substitute(p *pass, s *slot, i int, failed *Error) error {
 }
 
 // blank clears place i of all fields.
-func (w *worker) blank(s *slot, i int) {
-	for f := range w.ld.fields {
-		size := w.ld.fields[f].size
+func (s *slot) blank(i int) {
+	for f := range s.ld.fields {
+		size := s.ld.fields[f].size
 		clear(s.buffer(f)[i*size : (i+1)*size])
 	}
 }

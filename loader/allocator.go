@@ -1,6 +1,39 @@
 package loader
 
-import "sync"
+import (
+	"sync"
+)
+
+// Allocator is where the buffers of batches come from: page-locked memory, memory that other
+// processes share, or a framework's own. With an Allocator, every batch is copied there and none
+// is a view of the Source, unless it has the method AllowsViews() bool and that returns true.
+//
+// An Allocator that is page-locked says so by Pinned() bool, and where it should be and is not, why
+// by Why() string: Stats has both.
+type Allocator interface {
+	// Alloc returns n > 0 bytes that start on a page. It is called once for all buffers, when
+	// the first batch is made; for each that MaxPrefetch lets the Loader add, where an error
+	// leaves it at those it has; and by any goroutine for the rows of a field of variable
+	// length whenever those of a batch are more than its buffer holds.
+	Alloc(n int) ([]byte, error)
+
+	// Free gives back what Alloc returned: when the Loader is closed and no batch is kept, when
+	// larger memory was allocated in its place, or, of what MaxPrefetch let the Loader add, when it
+	// turned out to be too much; by any goroutine.
+	Free(b []byte) error
+}
+
+// allowsViews reports whether batches may be views of the Source.
+func allowsViews(m Allocator) bool {
+	v, ok := m.(interface{ AllowsViews() bool })
+	return m == nil || ok && v.AllowsViews()
+}
+
+// anonymous is memory of the process.
+type anonymous struct{}
+
+func (anonymous) Alloc(n int) ([]byte, error) { return newMemory(n) }
+func (anonymous) Free(b []byte) error         { return freeMemory(b) }
 
 // MlockedMemory is an Allocator of the process that is page-locked by mlock, so that no batch is ever
 // paged out: for training that stays on the processor. A device cannot read it by itself; for

@@ -52,7 +52,7 @@ func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) 
 	}
 	ld := f.w.ld
 	ld.mu.Lock()
-	ld.add(&f.w.spent)
+	ld.stats.add(&f.w.spent, ld.fields)
 	ld.mu.Unlock()
 	return len(s.indices), nil
 }
@@ -86,4 +86,4 @@ func (f *BatchFiller) Indices() []int { return f.s.indices }
 func (f *BatchFiller) Offsets(name string) []int64 { return f.s.offsetsOf(name) }
 
 // Mask returns which of them count, as Batch.Mask does.
-func (f *BatchFiller) Mask() []bool { return f.s.valid }
+func (f *BatchFiller) Mask() []bool { return f.s.mask }

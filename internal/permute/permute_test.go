@@ -1,0 +1,41 @@
+package permute_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/penstock/penstock/internal/permute"
+)
+
+// TestPermutations compares the three ways to ask for positions, and counts what they give, on
+// both sides of where a table is held in full.
+func TestPermutations(t *testing.T) {
+	for _, n := range []int{1, 2, 3, 10, 255, 256, 257, 4096, 4097, 5000, 70_001} {
+		p := permute.New(n, 42, -7)
+		if p.Len() != n {
+			t.Errorf("n %d: length %d", n, p.Len())
+		}
+		all := make([]int, n)
+		p.Fill(0, all)
+		mapped := make([]int, n)
+		for i := range mapped {
+			mapped[i] = n - 1 - i
+		}
+		p.Map(mapped)
+		slices.Reverse(mapped)
+		if !slices.Equal(mapped, all) {
+			t.Errorf("n %d: Map is not Fill", n)
+		}
+		for i, r := range all {
+			if p.At(i) != r {
+				t.Fatalf("n %d: position %d: At returns %d, Fill %d", n, i, p.At(i), r)
+			}
+		}
+		slices.Sort(all)
+		for i, r := range all {
+			if i != r {
+				t.Fatalf("n %d: %d comes twice, or is missing", n, i)
+			}
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"runtime/trace"
+	"time"
+
+	"github.com/penstock/penstock/internal/sys/spin"
+)
+
+// outlook is what a loop knows of the batches before it. Only the goroutine of the loop uses it.
+type outlook struct {
+	next int // first tick that was not looked at
+	cold int // the last one before it whose batch takes longer to make than to hand over; -1 if none
+}
+
+// patience is how a loop waits for a batch: it spins for a moment, as long as that has paid off
+// of late. A goroutine that sleeps is woken by the worker, which loses the time of a system call
+// by it, and goes on some 50 microseconds later, when workers of small batches have run out of
+// buffers.
+type patience struct {
+	vain int // times in a row that it was over before there was a batch
+	rest int // waits that are slept through because of that
+}
+
+const (
+	spinTime = 50 * time.Microsecond // what it costs to be woken
+	mostVain = 8
+)
+
+// take waits for the next batch and hands it out.
+func (ld *Loader) take(p *pass) (Batch, error) {
+	now := ld.now()
+	ld.look(p)
+	made := ld.makeInline(p, now)
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	ld.stats.leaveBody(p, now)
+	s := ld.finishedLocked(p)
+	switch {
+	case s != nil:
+		ld.stats.Ready++
+	case p.cause == nil:
+		made = 0
+		region := trace.StartRegion(p.ctx, "loader: wait")
+		if ld.spinsLocked() {
+			seen := ld.news.Load()
+			ld.mu.Unlock()
+			told := ld.spin(seen)
+			ld.mu.Lock()
+			ld.patience.note(told)
+		}
+		s = ld.awaitLocked(p, now)
+		region.End()
+	}
+	if made == 0 {
+		made = ld.now()
+	}
+	p.handed = made
+	ld.stats.waited(p, s, made-now)
+	if p.cause == nil && p.ctx.Err() != nil {
+		p.failLocked(context.Cause(p.ctx)) // cancelled has not seen it yet
+	}
+	switch {
+	case p.cause == ErrClosed:
+		return Batch{}, ErrClosed
+	case p.cause != nil:
+		return Batch{}, p.becauseLocked()
+	case s.err != nil:
+		return Batch{}, s.err
+	}
+	ld.giveLocked(p, s, now)
+	return Batch{s, s.gen.Load()}, nil
+}
+
+// giveLocked notes that the loop body gets the batch of s.
+func (ld *Loader) giveLocked(p *pass, s *slot, now time.Duration) {
+	before := p.low
+	p.deliverLocked(s.tick)
+	if p.low-before > 1 { // a late batch held the workers up
+		ld.work.Broadcast()
+	}
+	ld.window[s.tick%len(ld.window)] = nil
+	s.state = slotGiven
+	if p.delivered == 1 {
+		ld.stats.FirstBatch = ld.now() - p.start.at
+	}
+	ld.stats.count(s)
+	if !p.inline {
+		ld.tuneLocked(p, now)
+	}
+}
+
+// awaitLocked sleeps until a batch is done, and returns it, or nil when the pass was cancelled.
+func (ld *Loader) awaitLocked(p *pass, since time.Duration) *slot {
+	s := ld.finishedLocked(p)
+	ld.watchLocked(true)
+	for s == nil && p.cause == nil {
+		ld.ready.Wait()
+		s = ld.finishedLocked(p)
+		if s == nil && p.cause == nil && ld.overdue(since) {
+			p.failLocked(ld.stuckLocked(p))
+		}
+	}
+	ld.watchLocked(false)
+	return s
+}
+
+// becauseLocked returns why the pass was cancelled, with the place.
+func (p *pass) becauseLocked() error {
+	if located, ok := p.cause.(*Error); ok {
+		return located
+	}
+	return fmt.Errorf("loader: batch %d: %w", p.parts[0].step(p.low), p.cause)
+}
+
+// deliverLocked notes that a tick was delivered.
+func (p *pass) deliverLocked(tick int) {
+	p.delivered++
+	if tick > p.low {
+		p.ahead.add(tick - p.low)
+		return
+	}
+	for again := true; again; again = p.ahead.has(0) {
+		p.low++
+		p.ahead.shift()
+	}
+}
+
+// spinsLocked reports whether the loop spins before it sleeps. Where every core has a worker it
+// does not: it would take one from them.
+func (ld *Loader) spinsLocked() bool {
+	if ld.tuner.workers >= ld.stats.Cores {
+		return false
+	}
+	if ld.patience.rest > 0 {
+		ld.patience.rest--
+		return false
+	}
+	return true
+}
+
+// spin waits awake until there are other news than those seen, and reports whether there are.
+func (ld *Loader) spin(seen uint64) bool {
+	spin.While(&ld.news.Uint64, seen, spinTime)
+	return ld.news.Load() != seen
+}
+
+// note takes whether spinning ended with news.
+func (w *patience) note(news bool) {
+	if news {
+		w.vain = 0
+		return
+	}
+	w.vain = min(w.vain+1, mostVain)
+	w.rest = 1 << w.vain
+}
+
+// inlines reports whether loops may make batches themselves: those that are nothing but views
+// of warm memory take less time to make than to hand over from one goroutine to another. Where
+// there is a Timeout somebody else must make them, so as to be watched.
+func (c *setup) inlines() bool {
+	return c.can.Mapped != nil && c.viewable && c.mayView && c.opts.Collate.Worker == nil && c.opts.Timeout == 0
+}
+
+// look decides who makes the batches that come next: the loop, while every batch that the
+// workers might be ahead with is instant, and else the workers, which so have the time to
+// bring in what is not in memory.
+func (ld *Loader) look(p *pass) {
+	if ld.hands == nil || ld.opts.crew() == 0 {
+		return
+	}
+	o := &p.outlook
+	last := min(p.parts[len(p.parts)-1].end(), p.low+ld.tuner.prefetch+ld.opts.crew()+1) // what the loop alone changes
+	for ; o.next < last; o.next++ {
+		if t := p.partOf(o.next); !ld.hands.instant(t, t.step(o.next)) {
+			o.cold = o.next
+		}
+	}
+	if inline := o.cold < p.low; inline != p.inline {
+		ld.mu.Lock()
+		defer ld.mu.Unlock()
+		p.inline = inline
+		ld.tuner.seen = 0
+		ld.callWorkersLocked(p)
+	}
+}
+
+// instant reports whether a batch is all views of memory that is warm, so that making it is no
+// more than to say where it lies. Errors surface when the batch is made.
+func (w *worker) instant(t *part, step int) (yes bool) {
+	var err error
+	defer w.catch(&err)
+	pos, n, pad := t.slice(step)
+	first, is := t.runAt(pos, n, pad)
+	if !is {
+		first, is = w.runOf(t, pos, n, pad)
+	}
+	if !is || first < 0 || first+n > w.ld.src.Len() {
+		return false
+	}
+	for i := range w.ld.fields {
+		if !w.ld.can.Mapped.IsWarm(w.ld.fields[i].in.Name, first, first+n) {
+			return false
+		}
+	}
+	return true
+}
+
+// runOf is part.runAt for any Sequence: it has the records listed.
+func (w *worker) runOf(t *part, pos, n, pad int) (first int, is bool) {
+	next := w.ahead[:n]
+	if front := next[:min(2, n)]; pad == 0 {
+		t.choose(pos, 0, front) // most that are no run show it here: the workers will choose all of them
+		if runLength(front) < len(front) {
+			return 0, false
+		}
+	}
+	t.choose(pos, pad, next)
+	return next[0], runLength(next) == n
+}
+
+// callWorkersLocked starts the workers, once, and wakes them, unless the loop makes its batches
+// itself.
+func (ld *Loader) callWorkersLocked(p *pass) {
+	if p.inline {
+		return
+	}
+	ld.startLocked()
+	ld.work.Broadcast()
+}
+
+// inlineStep returns the slot of a batch that the loop is to make now, or nil.
+func (ld *Loader) inlineStep(p *pass) *slot {
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	if p.filling > 0 || ld.finishedLocked(p) != nil {
+		return nil
+	}
+	s := ld.assignStepLocked(p)
+	if s != nil {
+		ld.stats.Inline++
+	}
+	return s
+}
+
+// makeInline makes the next batch in the goroutine of the loop, which looked at the clock just
+// now, if it is to make it. It returns when it was done, or 0 if that is not known.
+func (ld *Loader) makeInline(p *pass, now time.Duration) time.Duration {
+	if !p.inline {
+		return 0
+	}
+	s := ld.inlineStep(p)
+	if s == nil {
+		return 0
+	}
+	// A fault in mapped memory becomes a panic, which catch turns into an error.
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	ld.hands.at = now
+	ld.hands.serve(p, s)
+	return ld.hands.at
+}
