@@ -23,7 +23,9 @@ type shuffled struct {
 const storedOrder = -1 << 61
 
 // newOrder returns the random order in which n samples are stored.
-func newOrder(n int64, seed uint64) permute.Permutation { return permute.New(int(n), seed, storedOrder) }
+func newOrder(n int64, seed uint64) permute.Permutation {
+	return permute.New(int(n), seed, storedOrder)
+}
 
 // Samples implements source.Source.
 func (s shuffled) Samples() iter.Seq2[source.Sample, error] {
