@@ -19,8 +19,12 @@ import time
 import warnings
 
 import numpy as np
-import torch
-from torch.utils.data import DataLoader, Dataset
+
+try:
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+except ImportError:
+    sys.exit("needs torch: pip install torch")
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
@@ -129,6 +133,11 @@ def main() -> None:
     batch = int(sys.argv[2]) if len(sys.argv) > 2 else 64
     rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 5
     ds = penstock.open(path)
+    if ds.format != "flat" or "labels" not in ds.fields or not next(iter(ds.fields.values())).pending:
+        sys.exit(
+            f"{path}: needs a flat dataset whose first field is images with figures to normalize by, and with labels; "
+            f"figures are noted by: preprocess normalize {path} imagenet"
+        )
     n, first = len(ds), next(iter(ds.fields.values()))
     all_ways = list(ways(path, batch, sys.argv[4] if len(sys.argv) > 4 else "feed"))
     rates: dict[str, list[float]] = {name: [] for name, _ in all_ways}

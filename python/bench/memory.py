@@ -14,7 +14,10 @@ from __future__ import annotations
 import os
 import sys
 
-from torch.utils.data import DataLoader, Dataset
+try:
+    from torch.utils.data import DataLoader, Dataset
+except ImportError:
+    sys.exit("needs torch: pip install torch")
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 

@@ -62,19 +62,26 @@ class Column:
 
         Raise CorruptError if the file was truncated since it was opened.
         """
-        if not self._mapped:
-            raise Error(f"{self.extents[k].path}: the dataset was closed")
-        mapped = self._mapped[k]
+        mapped = self._extent(k)
         mapped.check()
         return mapped.array
 
+    def check(self, k: int) -> None:
+        """Raise CorruptError if the file of extent k was truncated since it was opened."""
+        self._extent(k).check()
+
     def prefetch(self, k: int, first: int, count: int) -> None:
         """Start to read rows of extent k from disk, and do not wait."""
-        self._mapped[k].prefetch(first * self.row_bytes, count * self.row_bytes)
+        self._extent(k).prefetch(first * self.row_bytes, count * self.row_bytes)
 
     def close(self) -> None:
         """Forget the maps. Memory is given back when the last array over it is gone."""
         self._mapped = []
+
+    def _extent(self, k: int) -> _Mapped:
+        if not self._mapped:
+            raise Error(f"{self.extents[k].path}: the dataset was closed")
+        return self._mapped[k]
 
 
 class _Mapped:
@@ -98,8 +105,8 @@ class _Mapped:
 
     def check(self) -> None:
         """Raise CorruptError if the file has become too short: to read its memory would end the process."""
-        size = self._map.size()  # of the file, by its descriptor
-        if size < self._end:
+        if self._map.size() < self._end:  # size is that of the file, by its descriptor
+            size = self._map.size()
             raise CorruptError(f"{self._path}: it was truncated to {size} bytes while it was open; make the dataset again")
 
     def prefetch(self, start: int, size: int) -> None:

@@ -62,7 +62,8 @@ def of_blocks_numpy(blocks: np.ndarray) -> np.ndarray:
 def _move(remainders: np.ndarray, count: int) -> np.ndarray:
     low, high = _tables(count)
     halves = np.ascontiguousarray(remainders).view("<u2")
-    return low[halves[..., 0::2].reshape(remainders.shape)] ^ high[halves[..., 1::2].reshape(remainders.shape)]
+    moved: np.ndarray = low[halves[..., 0::2].reshape(remainders.shape)] ^ high[halves[..., 1::2].reshape(remainders.shape)]
+    return moved
 
 
 @functools.lru_cache(maxsize=64)

@@ -89,8 +89,12 @@ class Dataset:
 
     def __getitems__(self, indices: Any) -> Batch:
         """Return the records of those numbers, in memory of their own."""
-        records = self._places.indices(indices)
+        records = self.indices(indices)
         return Batch({name: self._records[name].take(records) for name in self.fields}, len(records))
+
+    def indices(self, key: Any) -> np.ndarray:
+        """Return the record numbers, from 0 on, that a list, an array or a mask chooses. Raise IndexError if there is one that does not exist."""
+        return self._places.indices(key)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path, "split": self.split, "mode": self.mode, "_chosen": self._chosen, "_id": self._id}

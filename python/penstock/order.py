@@ -149,10 +149,13 @@ class _Bijection(Permutation):
         a, b, keys = self._a, self._b, self._keys
         high = x // b
         low = x - high * b
+        scratch = np.empty_like(x), np.empty_like(x)
         for i in range(0, _ROUNDS, 2):
-            high = _add_below(high, _below(_mix_array(low + keys[i]), a), a)
-            low = _add_below(low, _below(_mix_array(high + keys[i + 1]), b), b)
-        return high * b + low
+            _feistel(high, low, keys[i], a, *scratch)
+            _feistel(low, high, keys[i + 1], b, *scratch)
+        high *= b
+        high += low
+        return high
 
 
 class _Runs(Permutation):
@@ -255,22 +258,35 @@ def _mix(x: int) -> int:
     return x ^ x >> 31
 
 
-def _mix_array(x: np.ndarray) -> np.ndarray:
-    """Do what _mix does; NumPy's products of unsigned numbers are modulo 2**64."""
-    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
-    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    return x ^ x >> np.uint64(31)
+_30, _27, _31, _32 = map(np.uint64, (30, 27, 31, 32))
+_FIRST, _SECOND, _LOW = map(np.uint64, (0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xFFFFFFFF))
 
 
-def _below(h: np.ndarray, m: np.uint64) -> np.ndarray:
-    """Return the upper 64 bits of h*m, for m below 2**32: a is, and b, as n is below 2**62."""
-    low = (h & np.uint64(0xFFFFFFFF)) * m >> np.uint64(32)
-    return ((h >> np.uint64(32)) * m + low) >> np.uint64(32)
+def _feistel(x: np.ndarray, other: np.ndarray, key: np.uint64, m: np.uint64, h: np.ndarray, t: np.ndarray) -> None:
+    """Add to x a hash of other below m, modulo m: a round, in place, with h and t for scratch.
+
+    The hash is the upper 64 bits of _mix(other + key) * m. NumPy's unsigned numbers are modulo
+    2**64, and m is below 2**32, as n is below 2**62.
+    """
+    np.add(other, key, out=h)
+    h ^= np.right_shift(h, _30, out=t)
+    h *= _FIRST
+    h ^= np.right_shift(h, _27, out=t)
+    h *= _SECOND
+    h ^= np.right_shift(h, _31, out=t)
+    np.bitwise_and(h, _LOW, out=t)
+    t *= m
+    t >>= _32
+    h >>= _32
+    h *= m
+    h += t
+    h >>= _32
+    x += h
+    np.minimum(x, np.subtract(x, m, out=t), out=x)  # below m, x - m is a very large number
 
 
-def _add_below(x: np.ndarray, y: np.ndarray, m: np.uint64) -> np.ndarray:
-    total = x + y
-    return np.where(total >= m, total - m, total)
+#: About as many positions of an order are computed at once: in NumPy, a few take as long as thousands.
+_AT_ONCE = 16384
 
 
 class Batches:
@@ -316,8 +332,15 @@ class Batches:
 
     def __iter__(self) -> Iterator[np.ndarray]:
         order = shuffle(self.n, self.seed, self.epoch, self.run) if self.shuffled else None
-        for step in range(self.step, self.step + len(self)):
-            start = step * self.batch_size * self.world
-            count = -(-min(self.batch_size * self.world, self.n - start) // self.world)
-            positions = (start + self.rank * count + np.arange(count)) % self.n
-            yield positions if order is None else order[positions]
+        size, step, end = self.batch_size, self.step, self.step + len(self)
+        whole = self.n // (size * self.world)  # batches that can be divided evenly
+        while step < end:
+            steps = max(1, min(end, whole) - step) if step < whole else 1
+            steps = min(steps, max(1, _AT_ONCE // size))
+            count = size if step < whole else -(-(self.n - whole * size * self.world) // self.world)
+            first = np.arange(step, step + steps, dtype=np.int64) * (size * self.world) + self.rank * count
+            positions = (first[:, np.newaxis] + np.arange(count)).reshape(-1) % self.n
+            records = positions if order is None else order[positions]
+            for at in range(0, steps * count, count):
+                yield records[at : at + count]
+            step += steps

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,8 +12,11 @@ import numpy as np
 from .column import Column
 from .field import Field
 
-#: Records of this size and more are copied one by one: that is then the faster way.
+#: Records of this size and more are worth a hint to the system each, and are copied one by one.
 _LARGE = 4096
+
+#: Bytes a second, above which a copy came from memory and not from a disk.
+_MEMORY_SPEED = 2e9
 
 
 class Piece:
@@ -54,6 +58,8 @@ class Places:
     def indices(self, key: Any) -> np.ndarray:
         """Return record numbers from 0 on, for a list, an array, or a mask."""
         records = np.asarray(key)
+        if records.dtype == np.int64 and records.ndim == 1 and records.size and int(records.view(np.uint64).max()) < self.count:
+            return records  # the usual case, and fast: a negative number is a very large one there
         if records.size == 0:
             return np.zeros(0, np.int64)
         if records.ndim != 1:
@@ -86,6 +92,7 @@ class Records:
         self.dtype = column.dtype
         self.shape = (places.count, *column.shape)
         self._column, self._places = column, places
+        self._in_memory = False  # the last take was that fast: the next one needs no hints
 
     @property
     def ndim(self) -> int:
@@ -143,7 +150,7 @@ class Records:
         """Return the records of those numbers, which may repeat, as an array of their own.
 
         With ``out``, a C-contiguous array of that shape and type, they are written there.
-        All reads are started before the first is waited for.
+        Where the last ones came from a disk, all reads are started before the first is waited for.
         """
         records = self._places.indices(indices)
         shape = (len(records), *self.shape[1:])
@@ -151,14 +158,20 @@ class Records:
             out = np.empty(shape, self.dtype)
         elif out.shape != shape or out.dtype != self.dtype or not out.flags.c_contiguous:
             raise ValueError(f"out is {out.dtype} {out.shape}; it must be C-contiguous {self.dtype} {shape}")
-        self.prefetch(records)
-        pieces, places = self._places.many(records)
-        if self._column.row_bytes >= _LARGE:
-            for i, (k, at) in enumerate(zip(pieces.tolist(), places.tolist())):
-                out[i] = self._part(k)[at]
-        else:
-            self._take_small(pieces, places, out)
+        self.fill(records, out)
         return out
+
+    def fill(self, records: np.ndarray, out: np.ndarray) -> None:
+        """Do what take does, for numbers that Places.indices returned, into memory that fits."""
+        began = time.perf_counter()
+        if not self._in_memory and self._column.row_bytes >= _LARGE:
+            self.prefetch(records)
+        if len(self._places.pieces) == 1:
+            np.take(self._part(0), records, axis=0, out=out, mode="clip")
+            self._check(0)
+        else:
+            self._take_across(records, out)
+        self._in_memory = out.nbytes > _MEMORY_SPEED * (time.perf_counter() - began)
 
     def prefetch(self, indices: Any) -> None:
         """Start to read records from disk, and do not wait. Small ones are left to the system."""
@@ -169,17 +182,29 @@ class Records:
             piece = self._places.pieces[k]
             self._column.prefetch(piece.part, piece.start + at, 1)
 
-    def _take_small(self, pieces: np.ndarray, places: np.ndarray, out: np.ndarray) -> None:
-        if len(self._places.pieces) == 1:
-            np.take(self._part(0), places, axis=0, out=out, mode="clip")
-            return
-        for k in np.unique(pieces).tolist():
-            here = pieces == k
-            out[here] = self._part(k)[places[here]]
+    def _take_across(self, records: np.ndarray, out: np.ndarray) -> None:
+        """Take records of several pieces: large ones one by one, and small ones piece by piece."""
+        pieces, places = self._places.many(records)
+        there = np.unique(pieces).tolist()
+        if self._column.row_bytes < _LARGE:
+            for k in there:
+                here = pieces == k
+                out[here] = self._part(k)[places[here]]
+        else:
+            parts = {k: self._part(k) for k in there}
+            for i, (k, at) in enumerate(zip(pieces.tolist(), places.tolist())):
+                out[i] = parts[k][at]
+        for k in there:
+            self._check(k)
+
+    def _check(self, k: int) -> None:
+        """Raise CorruptError if what was just copied may not have been in the file any more."""
+        self._column.check(self._places.pieces[k].part)
 
     def _part(self, k: int) -> np.ndarray:
         piece = self._places.pieces[k]
-        return self._column.part(piece.part)[piece.start : piece.start + piece.count]
+        rows = self._column.part(piece.part)
+        return rows if len(rows) == piece.count else rows[piece.start : piece.start + piece.count]
 
     def _slice(self, start: int, stop: int, step: int) -> np.ndarray:
         if step < 0:

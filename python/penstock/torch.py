@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 import torch.utils.data
+from torch.utils.data import get_worker_info
 
 from .batch import Batch
 from .dataset import Dataset
@@ -76,6 +77,7 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         self.dataset = Dataset(path, fields, split, mode="c")
         #: The fields by name. What is ``pending`` is normalized when it is read.
         self.fields = _normalized(self.dataset, normalize)
+        self._dtypes = {name: tensor(f, np.empty(0, f.storage)).dtype for name, f in self.fields.items()}
         self.transform = transform
         for name in transform if isinstance(transform, Mapping) else ():
             if name not in self.fields:
@@ -89,8 +91,8 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
 
     def __getitems__(self, indices: Any) -> Any:
         """Return a Batch of the records of those numbers or, with a transform, a list of samples."""
-        arrays = {name: self._many(f, self.dataset[name], indices) for name, f in self.fields.items()}
-        batch = Batch(arrays, len(indices))
+        records = self.dataset.indices(indices)
+        batch = Batch({name: self._many(f, self.dataset[name], records) for name, f in self.fields.items()}, len(records))
         return batch if self.transform is None else [self._sample(record) for record in batch]
 
     def _sample(self, record: dict[str, Any]) -> Any:
@@ -109,17 +111,17 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
             return torch.from_numpy(f.float32(value))
         return tensor(f, np.array(value))
 
-    def _many(self, f: Field, records: Records | RaggedRecords, indices: Any) -> Any:
-        if isinstance(records, RaggedRecords):
-            return _ragged(f, records.take(indices))
-        shape = (len(indices), *f.shape)
+    def _many(self, f: Field, values: Records | RaggedRecords, records: np.ndarray) -> Any:
+        if isinstance(values, RaggedRecords):
+            return _ragged(f, values.take(records))
+        shape = (len(records), *f.shape)
         if f.pending:
             out = _empty(shape, torch.float32)
-            f.float32(records.take(indices), out=out.numpy())
+            f.float32(values.take(records), out=out.numpy())
             return out
-        out = _empty(shape, tensor(f, np.empty(0, f.storage)).dtype)
-        view = out.view(torch.int16) if f.dtype == "bfloat16" else out
-        records.take(indices, out=view.numpy().view(f.storage))
+        out = _empty(shape, self._dtypes[f.name])
+        view = (out.view(torch.int16) if f.dtype == "bfloat16" else out).numpy()
+        values.fill(records, view if view.dtype == values.dtype else view.view(values.dtype))
         return out
 
 
@@ -194,7 +196,7 @@ def _ragged(f: Field, batch: Ragged) -> Jagged | list[str]:
 
 def _empty(shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Return a new tensor; in a DataLoader's worker, one in memory that it shares."""
-    if torch.utils.data.get_worker_info() is None:
+    if get_worker_info() is None:
         return torch.empty(shape, dtype=dtype)
     size = int(np.prod(shape, dtype=np.int64)) * torch.empty(0, dtype=dtype).element_size()
     storages: Any = torch.UntypedStorage  # torch has no types for these two calls

@@ -159,7 +159,9 @@ class DatasetTest(data.Copied):
         ds.close()
         self.assertEqual(maps(), 0)
         self.assertEqual(len(os.listdir("/proc/self/fd")), before)
-        for use in (lambda: ds["images"][0], lambda: ds[0], lambda: ds[[1, 2]]):
+        large = penstock.open(data.path("large"))
+        large.close()
+        for use in (lambda: ds["images"][0], lambda: ds[0], lambda: ds[[1, 2]], lambda: large[[1, 2]], lambda: large["rows"].prefetch([1])):
             with self.assertRaisesRegex(penstock.Error, "was closed"):
                 use()
 
