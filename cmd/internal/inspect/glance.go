@@ -139,22 +139,22 @@ type twins struct {
 
 // Limits of what looks alike.
 const (
-	alikeBits   = 3  // of 64 that may differ
+	alikeBits   = 7  // of 64 that may differ
 	alikeLevels = 4. // mean difference of brightness
 	flatLevels  = 8  // pictures of less contrast than that are all alike, and left out
-	alikeBucket = 512
+	alikeBucket = 2048
 )
 
-// nearDuplicates finds pairs, the most alike first. Hashes that differ in no more than three
-// bits have one of four quarters in common, so only those are compared; of more than 512
-// with the same quarter, each is compared with the 512 after it.
+// nearDuplicates finds pairs, the most alike first. Hashes that differ in no more than seven
+// bits have one of eight bytes in common, so only those are compared; of more than 2048 with the
+// same byte, each is compared with the 2048 after it.
 func nearDuplicates(all []glance) []twins {
 	found := make(map[[2]int]float64)
-	for quarter := range 4 {
-		buckets := make(map[uint16][]*glance)
+	for place := range 8 {
+		buckets := make(map[byte][]*glance)
 		for i := range all {
 			if g := &all[i]; g.ok && g.contrast() >= flatLevels {
-				key := uint16(g.hash >> (16 * quarter))
+				key := byte(g.hash >> (8 * place))
 				buckets[key] = append(buckets[key], g)
 			}
 		}

@@ -175,3 +175,22 @@ func TestNearDuplicatesLeaveOutFlatPictures(t *testing.T) {
 		t.Errorf("two black pictures are %v", got)
 	}
 }
+
+// Pictures whose hashes differ in up to seven bits, as after a rescale and another JPEG quality,
+// are found wherever these bits are; eight are too many.
+func TestNearDuplicatesByHash(t *testing.T) {
+	for bits, want := range map[int]int{0: 1, 3: 1, 7: 1, 8: 0} {
+		a := glance{record: 4, ok: true, hash: 0x0123456789abcdef}
+		for i := range a.grid {
+			a.grid[i] = byte(i)
+		}
+		b := a
+		b.record = 9
+		for i := range bits {
+			b.hash ^= 1 << (8*i + i)
+		}
+		if got := nearDuplicates([]glance{a, b}); len(got) != want {
+			t.Errorf("%d bits: pairs %v, want %d", bits, got, want)
+		}
+	}
+}
