@@ -16,7 +16,12 @@ penstock.samplers. ``penstock.torch`` has map-style datasets for torch's own Dat
 ``penstock.cuda`` opens batches that a Go process has put on a GPU.
 """
 
-from . import bfloat16, order, samplers, transforms
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from . import bfloat16, order, samplers
 from .batch import Batch
 from .dataloader import DataLoader, LoaderBatch
 from .dataset import Dataset, open
@@ -26,9 +31,19 @@ from .pack import Pack
 from .ragged import Ragged, RaggedRecords
 from .records import Records
 
+if TYPE_CHECKING:
+    from . import transforms
+
 __version__ = "0.1.0"
 
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization", "Pack",
     "Ragged", "RaggedRecords", "Records", "UnsupportedError", "bfloat16", "open", "order", "samplers", "transforms",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Import transforms when they are asked for: a dataclass takes half a millisecond to make, and there are many."""
+    if name == "transforms":
+        return importlib.import_module(".transforms", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

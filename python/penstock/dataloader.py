@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from . import process, samplers
-from . import transforms as T
 from .dataset import Dataset, open
 from .errors import Error
 from .field import Field, chosen, from_json
@@ -223,7 +222,7 @@ class DataLoader:
             "seed": count("seed", seed, 0, samplers.MAX_SEED), "fields": fields, "split": split or "",
             "drop_last": flag("drop_last", drop_last), "in_order": flag("in_order", in_order),
             "sampler": order.to_json(arrays), "filters": _filters(filters), "timeout": float(timeout),
-            "transforms": _by_field(transforms), "batch_transforms": [] if batch_transforms is None else T.translate(batch_transforms, T._BATCH),
+            "transforms": _by_field(transforms), "batch_transforms": _of_batches(batch_transforms),
             "pack": None if pack is None else pack.to_json(arrays), "verify": _verify(verify), "on_error": on_error,
         }  # fmt: skip
         self.batch_size, self.sampler, self.drop_last = options["batch_size"], order, options["drop_last"]
@@ -530,9 +529,20 @@ def _by_field(transforms: Any) -> dict[str, list[dict[str, Any]]]:
     """Return pipelines by the name of the field; "" stands for all image fields."""
     if transforms is None:
         return {}
+    from . import transforms as T
+
     if isinstance(transforms, Mapping) and "op" not in transforms:
         return {name: T.translate(t) for name, t in transforms.items()}
     return {"": T.translate(transforms)}
+
+
+def _of_batches(transforms: Any) -> list[dict[str, Any]]:
+    """Return transforms of batches as JSON."""
+    if transforms is None:
+        return []
+    from . import transforms as T
+
+    return T.translate(transforms, T._BATCH)
 
 
 def _cache(folder: str | os.PathLike[str] | None, size: int | str | None) -> list[str]:
@@ -556,8 +566,8 @@ def _filters(filters: Any) -> list[list[Any]]:
         many = op in ("in", "not in")
         if many and (isinstance(value, str) or not isinstance(value, Iterable)):
             raise ValueError(f"filters: {f!r}: {op!r} takes a list of values")
-        values = T._plain(list(value) if many else [value])
-        out.append([name, op, [v + 0 if isinstance(v, bool) else v for v in values]])
+        values = [v.item() if hasattr(v, "item") else v for v in (value if many else [value])]
+        out.append([name, op, [int(v) if isinstance(v, bool) else v for v in values]])
     return out
 
 
