@@ -13,10 +13,12 @@ from .dataloader import LoaderBatch
 from .field import Field
 from .ragged import Ragged
 
+def _plain(names: tuple[str, ...], values: Any) -> Any:
+    return dict(zip(names, values))
+
+
 # JAX takes only what it knows apart; what comes out of tree_map is a dict.
-jax.tree_util.register_pytree_node(
-    LoaderBatch, lambda b: (tuple(b[k] for k in sorted(b)), tuple(sorted(b))), lambda names, values: dict(zip(names, values))
-)
+jax.tree_util.register_pytree_node(LoaderBatch, lambda b: (tuple(b[k] for k in sorted(b)), tuple(sorted(b))), _plain)
 
 
 class Jagged(NamedTuple):

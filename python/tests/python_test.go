@@ -69,7 +69,7 @@ func TestPython(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-C", "../..", "-o", feed, "./cmd/feed").CombinedOutput(); err != nil {
 		t.Fatalf("building feed: %v\n%s", err, out)
 	}
-	watch(t, "../penstock/*.py", "*.py", "*.json", "../../cmd/internal/feed/*.go", "../../loader/*.go")
+	watch(t, "../penstock/*.py", "../examples/*.py", "*.py", "*.json", "../../cmd/internal/feed/*.go", "../../loader/*.go")
 	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "discover", "-v", "-t", "..", "-s", ".")
 	cmd.Env = append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+feed, "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()

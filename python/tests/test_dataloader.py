@@ -325,6 +325,50 @@ class DataLoaderTest(data.Copied):
                 dl.load_state_dict(states[1])
             self.assertEqual(len(list(dl)), 4)  # it is as it was
 
+    def test_resume_after_a_kill(self):
+        code = """if True:
+            import json, os, sys, zlib, penstock
+            from penstock import transforms as T
+            path, feed, file, workers = sys.argv[1:]
+            ops = [T.RandomResizedCrop(6), T.ToTensor()]
+            loader = penstock.DataLoader(path, 100, True, transforms=ops, output="numpy", num_workers=int(workers), command=feed)
+            with open(file) as f:
+                if state := f.read():
+                    loader.load_state_dict(json.loads(state))
+            while loader.epoch < 3:
+                for batch in loader:
+                    with open(file + ".new", "w") as f:
+                        json.dump(loader.state_dict(), f)
+                    os.replace(file + ".new", file)
+                    print(batch.epoch, batch.step, zlib.crc32(batch["images"]), flush=True)
+        """
+
+        def run(file, workers, kill_after=None):
+            arguments = [sys.executable, "-c", code, data.path("images"), data.feed(), file, str(workers)]
+            with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=env) as trainer:
+                lines = []
+                for line in trainer.stdout:
+                    lines.append(line)
+                    if len(lines) == kill_after:
+                        trainer.kill()  # it may print more until then
+            return lines
+
+        env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, "..")}
+        with tempfile.TemporaryDirectory(prefix="penstock-python-") as folder:
+            files = [os.path.join(folder, name) for name in ("whole", "killed")]
+            for file in files:
+                with open(file, "w"):
+                    pass
+            whole = run(files[0], 1)
+            self.assertEqual(len(whole), 45)
+            got = []
+            for workers, kill_after in ((2, 4), (1, 9), (3, 7), (2, 1)):
+                got += run(files[1], workers, kill_after)
+            got += run(files[1], 1)
+            # A batch whose state was saved may have died before it was printed; none comes twice.
+            self.assertEqual([line for line in whole if line in set(got)], got)
+            self.assertLessEqual(len(whole) - len(got), 4)
+
     def test_epochs_as_in_torch(self):
         def of(epoch):
             batches = penstock.order.Batches(1500, 500, seed=1)

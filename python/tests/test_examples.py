@@ -1,0 +1,63 @@
+"""The programs in examples, each run with the library that it is for."""
+
+import importlib.util
+import os
+import sys
+import tempfile
+import unittest
+import warnings
+from unittest import mock
+
+import penstock
+
+from . import data
+
+
+def example(name, *libraries):
+    """Return a program of examples as a module."""
+    for library in libraries:
+        if importlib.util.find_spec(library) is None:
+            raise unittest.SkipTest(f"no {library}")
+    spec = importlib.util.spec_from_file_location(name, os.path.join(data.HERE, "..", "examples", f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the libraries
+        spec.loader.exec_module(module)
+    return module
+
+
+@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
+class ExamplesTest(unittest.TestCase):
+    def setUp(self):
+        patch = mock.patch.dict(os.environ, {"PENSTOCK_FEED": data.feed()})
+        patch.start()
+        self.addCleanup(patch.stop)
+        caught = warnings.catch_warnings()
+        caught.__enter__()
+        self.addCleanup(caught.__exit__, None, None, None)
+        warnings.simplefilter("ignore")  # of the libraries
+        folder = tempfile.TemporaryDirectory(prefix="penstock-python-")
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def test_lightning_resumes_within_an_epoch(self):
+        module = example("lightning_module", "torch", "lightning")
+        whole = module.train(data.path("images"), 40)  # an epoch has 24 steps
+        for steps in (10, 30):
+            file = os.path.join(self.folder, f"{steps}.ckpt")
+            module.train(data.path("images"), steps, save=file)
+            rest = module.train(data.path("images"), 40, file, num_workers=1)
+            self.assertEqual(rest.seen, whole.seen[steps:])
+
+    def test_jax(self):
+        losses = example("jax_sharded", "jax").train(data.path("images"), epochs=3)
+        self.assertEqual(len(losses), 3 * (1500 // 64))
+
+    def test_grain(self):
+        seen = [label for batch in example("grain_source", "grain").batches(data.path("images")) for label in batch["labels"].tolist()]
+        self.assertEqual(sorted(seen), sorted(penstock.open(data.path("images"))["labels"][:].tolist()))
+
+    def test_hugging_face(self):
+        module = example("huggingface_trainer", "torch", "transformers", "accelerate")
+        result = module.train(data.path("images"), self.folder)
+        self.assertEqual(result.global_step, 30)
