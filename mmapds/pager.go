@@ -400,8 +400,8 @@ func (d *Dataset) fetchRows(ctx context.Context, f *field, records []rowSpan, ds
 	return nil
 }
 
-// fetchRunRagged is RunRagged by way of the pager, of records that exist.
-func (d *Dataset) fetchRunRagged(ctx context.Context, f *field, a, b int, offsets []int64) (tensor.View, error) {
+// fetchRagged is SliceRagged by way of the pager, of records that exist.
+func (d *Dataset) fetchRagged(ctx context.Context, f *field, a, b int, offsets []int64) (tensor.View, error) {
 	records, err := d.fetchLengths(ctx, f, consecutive(a, b), offsets)
 	if err != nil {
 		return tensor.View{}, err

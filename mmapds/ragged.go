@@ -74,10 +74,10 @@ func (d *Dataset) SliceRagged(field string, a, b int, offsets []int64) (tensor.V
 			return v, err
 		}
 	}
-	return d.fetchRunRagged(context.Background(), f, a, b, offsets)
+	return d.fetchRagged(context.Background(), f, a, b, offsets)
 }
 
-// runRagged is RunRagged for records that are in the files.
+// runRagged is SliceRagged for records that are in the files.
 func (d *Dataset) runRagged(f *field, a, b int, offsets []int64) (tensor.View, error) {
 	row, err := d.place(f, a, b, offsets)
 	if err != nil {
