@@ -13,6 +13,7 @@ from .dataloader import LoaderBatch
 from .field import Field
 from .ragged import Ragged
 
+
 def _plain(names: tuple[str, ...], values: Any) -> Any:
     return dict(zip(names, values))
 
