@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"image"
 	"image/color"
@@ -13,6 +14,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -409,5 +411,89 @@ func TestLayoutOfTheSpec(t *testing.T) {
 	out, err = loader.Images{Pipeline: p, Layout: transforms.CHW}.Output(in)
 	if err != nil || out.Layout != tensor.CHW || out.Shape.String() != "(3, 6, 7)" {
 		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+var (
+	damaged       = flag.Int("damaged", 400, "photos that TestManyDamagedFiles loads, half of them damaged")
+	damagedEpochs = flag.Int("damaged-epochs", 5, "epochs in which it loads them")
+)
+
+// TestManyDamagedFiles loads photos with bits changed, bytes lost and ends cut off, for several
+// epochs, under each kind of OnError: each that is damaged beyond decoding is reported with its
+// record, no batch is lost, and memory stays what it was.
+func TestManyDamagedFiles(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 9))
+	kinds := kindsOfFiles(t)
+	files := make([][]byte, *damaged)
+	for i := range files {
+		f := slices.Clone(kinds[r.IntN(len(kinds))])
+		switch i / 2 % 4 {
+		case 0:
+			f = f[:r.IntN(len(f))]
+		case 1:
+			at := r.IntN(len(f))
+			f = slices.Delete(f, at, min(len(f), at+1+r.IntN(64)))
+		default:
+			for range 1 + r.IntN(20) {
+				f[r.IntN(len(f))] ^= 1 << r.IntN(8)
+			}
+		}
+		files[i] = f
+	}
+	whole := (len(files) + 1) / 2
+	for i := range whole { // something for Backfill to draw
+		files[2*i] = photo(40, 30, uint64(i))
+	}
+	src := newFiles(files)
+	for _, onError := range []loader.OnError{loader.Backfill, loader.Blank, loader.Fail} {
+		var mu sync.Mutex
+		reported := make(map[int]int)
+		ld := openWords(t, src, loader.Options{
+			BatchSize: 16, Sampler: sampler.Shuffle{}, Workers: 2, OnError: onError,
+			Transforms: map[string]loader.Transform{"t": loader.Images{Pipeline: training(t), MaxPixels: 1 << 20}},
+			Report: func(e *loader.Error) {
+				mu.Lock()
+				defer mu.Unlock()
+				reported[e.Record]++
+			},
+		})
+		if onError == loader.Fail {
+			if _, err := run(t.Context(), ld, ignore); err == nil {
+				t.Error("Fail: no error")
+			}
+			continue
+		}
+		held := make([]uint64, *damagedEpochs)
+		for epoch := range held {
+			records, valid := 0, 0
+			for b, err := range ld.Epoch(t.Context(), epoch) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				records += b.Len()
+				for _, ok := range b.Mask() {
+					if ok {
+						valid++
+					}
+				}
+			}
+			if records != len(files) || valid < whole || valid == records {
+				t.Errorf("epoch %d: %d records, %d valid, of %d", epoch, records, valid, len(files))
+			}
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			held[epoch] = m.HeapAlloc
+		}
+		for record := range reported {
+			if record%2 == 0 {
+				t.Errorf("record %d is whole, and was reported", record)
+			}
+		}
+		if grown := int64(held[len(held)-1]) - int64(held[1]); grown > 4<<20 {
+			t.Errorf("%v: memory grew by %d bytes", onError, grown)
+		}
+		t.Logf("%v: %d of %d reported; heap by epoch %v", onError, len(reported), len(files), held)
 	}
 }

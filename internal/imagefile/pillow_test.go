@@ -18,8 +18,8 @@ import (
 // pillowScript writes Pillow's major version. Then it reads paths, one a line, and writes for
 // each: width, height, channels and the pixels, or a width of 0 where Pillow refuses the file.
 // Its second argument names what is done to the image: nothing, ImageOps.exif_transpose,
-// img2dataset's formula for what is transparent on white or black, or torchvision's Resize(256)
-// and CenterCrop(224) with a filter.
+// img2dataset's formula for what is transparent on white or black, torchvision's Resize(256)
+// and CenterCrop(224) with a filter, or the crop, resize and flip that a line has behind the name.
 const pillowScript = `
 import struct, sys, warnings
 from PIL import Image, ImageOps, __version__
@@ -41,14 +41,29 @@ def over(im, back):
         out += bytes(round(a / 255 * c + (255 - a) / 255 * back) for c in colour)
     return Image.frombytes("RGB", im.size, bytes(out))
 
+try:
+    from torchvision.transforms import functional
+except ImportError:
+    functional = None
+
+def crop(im, left, top, width, height, size, flip):
+    if functional: # its own code, where it is there
+        im = functional.resized_crop(im, top, left, height, width, [size, size])
+        return functional.hflip(im) if flip else im
+    im = im.crop((left, top, left + width, top + height)).resize((size, size), Image.BILINEAR)
+    return im.transpose(Image.FLIP_LEFT_RIGHT) if flip else im
+
 for line in sys.stdin:
     try:
+        line, *box = line.rstrip("\n").split("\t")
         im = Image.open(line.rstrip("\n"))
         if do == "turn" and im.format != "TIFF": # that is turned when it is loaded
             im = ImageOps.exif_transpose(im)
         if do in ("white", "black"):
             im = over(im, 255 if do == "white" else 0)
         im = im.convert(mode)
+        if box:
+            im = crop(im, *map(int, box))
         if do.isupper():
             im = cropped(im, getattr(Image, do))
         sys.stdout.buffer.write(struct.pack("<III", im.width, im.height, len(mode)) + im.tobytes())
@@ -122,7 +137,13 @@ func (p *pillow) open(path string) (pixels, bool) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	fmt.Fprintln(p.in, path)
+	return p.ask(path)
+}
+
+// ask returns the image that a line asks for, and whether there is one.
+func (p *pillow) ask(line string) (pixels, bool) {
+	p.t.Helper()
+	fmt.Fprintln(p.in, line)
 	var head [3]uint32
 	if err := binary.Read(p.out, binary.LittleEndian, &head); err != nil {
 		p.t.Fatal("python3:", err)
