@@ -1,0 +1,186 @@
+package docs
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// banned are words of an earlier dialect, with what to write instead.
+var banned = []struct{ pattern, instead string }{
+	{`afar`, "remote"},
+	{`mend(s|ed|ing)?`, "fix, repair"},
+	{`(is|are|was|were|be) told`, "report, print, return"},
+	{`gone on with|go(es)? on with`, "continue, resume"},
+	{`to have it done|have it done`, "an imperative"},
+	{`so many (bytes|records|of)`, "up to N, at most N"},
+	{`(files?|datasets?|programs) of others`, "written by other programs"},
+	{`the books|books of`, "metadata, index"},
+	{`the most that`, "at most N"},
+	{`at its turn`, "when it is due"},
+	{`what is wrong with it`, "the error"},
+	{`whoever`, "a subject"},
+	{`(^|[.:;] )(who|what) reads`, "a subject"},
+}
+
+var bannedWords = func() *regexp.Regexp {
+	var all []string
+	for _, b := range banned {
+		all = append(all, b.pattern)
+	}
+	return regexp.MustCompile(`(?i)\b(` + strings.Join(all, "|") + `)\b`)
+}()
+
+// instead returns what to write for a banned phrase.
+func instead(phrase string) string {
+	for _, b := range banned {
+		if regexp.MustCompile(`(?i)^(` + b.pattern + `)$`).MatchString(phrase) {
+			return b.instead
+		}
+	}
+	return "another word"
+}
+
+// check reports every banned phrase of a text that begins at a line of a file.
+func check(t *testing.T, file string, line int, text string) {
+	for i, l := range strings.Split(text, "\n") {
+		for _, phrase := range bannedWords.FindAllString(l, -1) {
+			t.Errorf("%s:%d: %q: write %s", file, line+i, phrase, instead(phrase))
+		}
+	}
+}
+
+// The pages, the comments and texts of the Go code and the Python package have no banned words.
+func TestWords(t *testing.T) {
+	files := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); name != ".." && (strings.HasPrefix(name, ".") || name == "testdata" || name == "out" || name == "bin") {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if filepath.Base(path) == "prose_test.go" {
+			return nil
+		}
+		switch filepath.Ext(path) {
+		case ".go":
+			files++
+			return checkGo(t, path)
+		case ".md", ".py":
+			files++
+			data, err := os.ReadFile(path)
+			check(t, path, 1, string(data))
+			return err
+		}
+		return nil
+	})
+	if err != nil || files < 100 {
+		t.Fatalf("%d files, error %v", files, err)
+	}
+}
+
+// checkGo checks the comments and texts of a Go file.
+func checkGo(t *testing.T, path string) error {
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, path, nil, parser.ParseComments)
+	if err != nil {
+		return err
+	}
+	for _, group := range file.Comments {
+		for _, c := range group.List {
+			check(t, path, set.Position(c.Pos()).Line, c.Text)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			check(t, path, set.Position(lit.Pos()).Line, lit.Value)
+		}
+		return true
+	})
+	return nil
+}
+
+const (
+	longest = 35 // words of a sentence of README and docs
+	median  = 16 // of all sentences of README and docs: fewer than that
+)
+
+var (
+	comments  = regexp.MustCompile(`(?s)<!--.*?-->`)
+	links     = regexp.MustCompile(`!?\[([^\]]*)\]\([^)]*\)`)
+	code      = regexp.MustCompile("`[^`]*`")
+	marker    = regexp.MustCompile(`^\s*([-*]|\d+\.)\s+`)
+	sentences = regexp.MustCompile(`[.!?]["')*]*(\s+|$)`)
+)
+
+// prose returns the sentences of a page: no code, tables or headings.
+func prose(text string) (list []string) {
+	var paragraph []string
+	flush := func() {
+		for _, s := range sentences.Split(strings.Join(paragraph, " "), -1) {
+			if len(strings.Fields(s)) > 0 {
+				list = append(list, strings.TrimSpace(s))
+			}
+		}
+		paragraph = nil
+	}
+	fenced := false
+	for line := range strings.Lines(comments.ReplaceAllString(text, "")) {
+		line = strings.TrimRight(line, "\n")
+		if fence.MatchString(line) {
+			fenced = !fenced
+			flush()
+			continue
+		}
+		if fenced || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "|") || strings.HasPrefix(line, "#") {
+			flush()
+			continue
+		}
+		if strings.TrimSpace(line) == "" || marker.MatchString(line) {
+			flush()
+		}
+		line = code.ReplaceAllString(links.ReplaceAllString(marker.ReplaceAllString(line, ""), "$1"), "code")
+		paragraph = append(paragraph, line)
+	}
+	flush()
+	return list
+}
+
+// Sentences are short: the median is below 16 words, and none has more than 35.
+func TestSentences(t *testing.T) {
+	var lengths []int
+	for _, page := range pages(t) {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range prose(string(data)) {
+			n := len(strings.Fields(s))
+			lengths = append(lengths, n)
+			if n > longest {
+				t.Errorf("%s: a sentence of %d words; at most %d: %s", page, n, longest, s)
+			}
+		}
+	}
+	slices.Sort(lengths)
+	middle := lengths[len(lengths)/2]
+	t.Logf("%d sentences, median %d words, longest %d", len(lengths), middle, lengths[len(lengths)-1])
+	if middle >= median {
+		t.Errorf("the median sentence has %d words; fewer than %d", middle, median)
+	}
+	data, err := os.ReadFile("../README.md")
+	if n := strings.Count(string(data), "\n"); err != nil || n > 150 {
+		t.Errorf("README.md has %d lines, error %v; at most 150", n, err)
+	}
+}
