@@ -124,6 +124,9 @@ func (b Batch) Stream() Stream { return Stream(b.touch().stream) }
 // from now on. The host does not wait.
 func (b Batch) Wait(stream Stream) error {
 	s := b.touch()
+	if err := stream.valid(); err != nil {
+		return err
+	}
 	return s.dev.order(uintptr(stream), s.copied)
 }
 
@@ -203,8 +206,8 @@ func (s *slot) end(stream Stream) error {
 func (s *slot) markUsed(stream Stream) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var err error
-	if s.inUse {
+	err := stream.valid()
+	if err == nil && s.inUse {
 		err = s.dev.order(uintptr(stream), s.used)
 	}
 	if err == nil {

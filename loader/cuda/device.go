@@ -116,47 +116,56 @@ func (d *Device) UUID() string { return d.uuid }
 // major and 10 times its minor number: 12040 is CUDA 12.4.
 func (d *Device) DriverVersion() int { return int(d.version) }
 
-// do makes one call in the device's context. The context that is current belongs to the
-// thread, and a goroutine may be moved to another between any two lines: so the thread is
-// held for as long as it takes to set it and to call.
+// do makes one call in the device's context, and restores the context that the thread had
+// before: the thread may be one of C's, which calls a DLPack deleter. A goroutine may be moved
+// to another thread between any two lines, so the thread is locked meanwhile.
 func (d *Device) do(op string, call func() Result) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if r := d.drv.CtxSetCurrent(d.ctx); r != 0 {
-		return d.failure("cuCtxSetCurrent, for "+op, r)
+	if r := d.drv.CtxPushCurrent(d.ctx); r != 0 {
+		return d.failure("cuCtxPushCurrent, for "+op, r)
 	}
+	defer d.pop()
 	if r := call(); r != 0 {
 		return d.failure(op, r)
 	}
 	return nil
 }
 
-// free makes a call that gives something back. It is made even where the context cannot be
-// set, as the call then at least says so.
+// free makes a call that gives something back. A push that fails is tried once more, since what
+// is not freed stays.
 func (d *Device) free(op string, call func() Result) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	set := d.drv.CtxSetCurrent(d.ctx)
-	if r := call(); r != 0 {
+	pushed := d.drv.CtxPushCurrent(d.ctx)
+	if pushed == 0 || d.drv.CtxPushCurrent(d.ctx) == 0 {
+		defer d.pop()
+	}
+	r := call()
+	if pushed != 0 {
+		return d.failure("cuCtxPushCurrent, for "+op, pushed)
+	}
+	if r != 0 {
 		return d.failure(op, r)
 	}
-	if set != 0 {
-		return d.failure("cuCtxSetCurrent, for "+op, set)
-	}
 	return nil
+}
+
+// pop restores the context that was current before CtxPushCurrent. Its result does not count:
+// the call between them was made, and what it made must be kept.
+func (d *Device) pop() {
+	var ctx uintptr
+	d.drv.CtxPopCurrent(&ctx)
 }
 
 func (d *Device) failure(op string, r Result) *Error {
 	return d.drv.failure(op, d.ordinal, r)
 }
 
-// attribute returns an attribute, 0 if it cannot be had.
-func (d *Device) attribute(number int32) int32 {
-	var v int32
-	if d.drv.DeviceGetAttribute(&v, number, d.handle) != 0 {
-		return 0
-	}
-	return v
+// attribute returns an attribute, and whether the driver knows it.
+func (d *Device) attribute(number int32) (v int32, known bool) {
+	r := d.drv.DeviceGetAttribute(&v, number, d.handle)
+	return v, r == 0
 }
 
 // Synchronize waits until the device has done everything that this process gave it.

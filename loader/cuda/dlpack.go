@@ -92,6 +92,9 @@ func (b Batch) DLPackVersioned(name string, stream Stream) (*DLManagedTensorVers
 // pack holds a slot for a field that manage has made into a managed tensor.
 func pack[T DLManagedTensor | DLManagedTensorVersioned](b Batch, name string, stream Stream, manage func(DLTensor) T) (*T, error) {
 	s := b.touch()
+	if err := stream.valid(); err != nil {
+		return nil, err
+	}
 	if err := s.retain(); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,8 @@ type driver struct {
 	DeviceGetAttribute      func(value *int32, attribute, device int32) Result             `symbol:"cuDeviceGetAttribute"`
 	DevicePrimaryCtxRetain  func(ctx *uintptr, device int32) Result                        `symbol:"cuDevicePrimaryCtxRetain"`
 	DevicePrimaryCtxRelease func(device int32) Result                                      `symbol:"cuDevicePrimaryCtxRelease_v2"`
-	CtxSetCurrent           func(ctx uintptr) Result                                       `symbol:"cuCtxSetCurrent"`
+	CtxPushCurrent          func(ctx uintptr) Result                                       `symbol:"cuCtxPushCurrent_v2"`
+	CtxPopCurrent           func(ctx *uintptr) Result                                      `symbol:"cuCtxPopCurrent_v2"`
 	CtxSynchronize          func() Result                                                  `symbol:"cuCtxSynchronize"`
 	MemHostAlloc            func(p *unsafe.Pointer, n uintptr, flags uint32) Result        `symbol:"cuMemHostAlloc"`
 	MemFreeHost             func(p unsafe.Pointer) Result                                  `symbol:"cuMemFreeHost"`

@@ -88,7 +88,11 @@ func failAt(t *testing.T, src *mappedSource, lazy, sticky bool, at int64) {
 	fakeDriver.fail(at, illegalAddress, once)
 	r, errs := scenario(src)
 	fakeDriver.fail(-1, 0, 0)
-	if at >= 0 && fakeDriver.failed() != "" && len(errs) == 0 && !forgiven(r) {
+	failed := fakeDriver.failed()
+	if failed == "cuCtxPopCurrent_v2" {
+		failed = "" // what the call before it made counts: see Device.pop
+	}
+	if at >= 0 && failed != "" && len(errs) == 0 && !forgiven(r) {
 		t.Errorf("no error at all")
 	}
 	if at < 0 && len(errs) > 0 {

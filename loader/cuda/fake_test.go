@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	useDriver(dir)
+	block = 4096
 	code := m.Run()
 	if err := os.RemoveAll(dir); err != nil {
 		panic(err)
@@ -104,6 +105,7 @@ type setting struct {
 	devices      int
 	noReadOnly   bool
 	noIPC        bool
+	oldIPC       bool // the driver has IPC, and does not know its attribute
 	withoutCheck bool // the test looks for leaks itself
 }
 
@@ -122,6 +124,9 @@ func useFake(t testing.TB, s setting) {
 	}
 	if s.noIPC {
 		ipc = 0
+	}
+	if s.oldIPC {
+		ipc = 2
 	}
 	fakeDriver.reset(lazy, int32(max(1, s.devices)), 60, readOnly, ipc)
 	t.Cleanup(func() {

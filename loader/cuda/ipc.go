@@ -33,11 +33,12 @@ var thisProcess = sync.OnceValue(rand.Text)
 //
 // There are Prefetch+1 handles a device in all, which come round: the other process maps each
 // once. Memory that was given away is kept until the Prefetcher is closed, also where a
-// field of variable length has outgrown it. The driver shares memory in blocks of 2 MiB: what
-// else of this process lies in the same one, the other process can see.
+// field of variable length has outgrown it. The driver shares memory in blocks of 2 MiB, which
+// is why a slot has whole blocks: another process sees nothing else.
 func (b Batch) IPC(name string) (IPC, error) {
 	s := b.touch()
-	if s.dev.attribute(attrIPC) == 0 {
+	// Drivers of CUDA 11.4 to 11.7 have IPC, but do not know the attribute.
+	if v, known := s.dev.attribute(attrIPC); known && v == 0 {
 		return IPC{}, fmt.Errorf("cuda: device %d: %w", s.dev.ordinal, errNoIPC)
 	}
 	if err := s.settle(s.copied); err != nil {

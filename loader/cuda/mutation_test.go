@@ -64,13 +64,13 @@ var mutants = []struct {
 		{"ipc.go", "if err := s.settle(s.copied); err != nil {", "if err := error(nil); err != nil {"},
 	}},
 	{"memory that another process has is freed when it is outgrown", []edit{
-		{"slot.go", "if s.ipc == nil {", "if s.ipc == nil || len(s.given) == 0 {"},
+		{"slot.go", "s.given = append(s.given, s.mem)", "errs = append(errs, s.dev.freeMemory(s.mem))"},
 	}},
 	{"memory of another process is unmapped before the work on it is done", []edit{
 		{"imports.go", "errs := []error{m.dev.Synchronize()}", "var errs []error"},
 	}},
 	{"the context is not set on the thread", []edit{
-		{"device.go", "if r := d.drv.CtxSetCurrent(d.ctx); r != 0 {\n\t\treturn d.failure(\"cuCtxSetCurrent, for \"+op, r)", "if r := Result(0); r != 0 {\n\t\treturn d.failure(\"cuCtxSetCurrent, for \"+op, r)"},
+		{"device.go", "if r := d.drv.CtxPushCurrent(d.ctx); r != 0 {", "if r := Result(0); r != 0 {"},
 	}},
 }
 

@@ -113,7 +113,6 @@ func TestThread(t *testing.T) {
 	done := make(chan Result)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with its context
-		d.drv.CtxSetCurrent(0)
 		var s uintptr
 		done <- d.drv.StreamCreate(&s, streamNonBlocking)
 	}()

@@ -68,10 +68,10 @@ func wholeField(src loader.Source, spec tensor.Spec) ([]byte, error) {
 // not be: the system would first copy the file into memory of the process.
 func (m *mapping) lock(base []byte, devices []*Device) error {
 	for _, d := range devices {
-		if d.attribute(attrHostRegister) == 0 {
+		if v, _ := d.attribute(attrHostRegister); v == 0 {
 			return fmt.Errorf("device %d cannot register memory of the process", d.ordinal)
 		}
-		if d.attribute(attrReadOnlyHostRegister) == 0 {
+		if v, _ := d.attribute(attrReadOnlyHostRegister); v == 0 {
 			return fmt.Errorf("device %d cannot register memory that can only be read", d.ordinal)
 		}
 	}

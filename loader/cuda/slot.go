@@ -41,7 +41,8 @@ type slot struct {
 	borrows bool       // some of it is copied from there
 	stage   [][]byte   // page-locked memory of a field, where it is needed
 	ipc     *ipcHandle // of mem, once another process was given it
-	given   []uint64   // memory that another process may have open: it is kept until the end
+	given   []uint64   // device memory that was outgrown: kept until the end, as freeing it would wait for the device
+	spare   [][]byte   // page-locked memory that was outgrown, kept for the same reason
 
 	indices     []int
 	valid       []bool
@@ -103,11 +104,17 @@ func (s *slot) measure(b loader.Batch) error {
 	return s.grow()
 }
 
-// grow gives the slot memory for at least the rows that there are now. Where it had some
-// before, as lengths vary, there is an eighth to spare.
+// block is the unit in which the driver shares memory between processes. Tests that allocate
+// thousands of slots make it smaller.
+var block uint64 = 2 << 20
+
+// grow gives the slot memory for at least the rows that there are now. If it had some before,
+// as lengths vary, a field that has outgrown its room gets twice as much. So all memory that was
+// outgrown together is less than what is used, and can be kept until Close: to free it in the
+// middle of a run would synchronize the device. The other process of an IPC may have it open, too.
 func (s *slot) grow() error {
 	again := s.mem != 0
-	if err := s.shrink(); err != nil {
+	if err := s.outgrow(); err != nil {
 		return err
 	}
 	var size uint64
@@ -119,7 +126,7 @@ func (s *slot) grow() error {
 	for i, f := range s.p.plan {
 		r := &s.regions[i]
 		if again && r.rows > r.room {
-			r.room = r.rows + r.rows/8
+			r.room = max(2*r.room, r.rows+r.rows/8)
 		}
 		r.room = max(r.room, r.rows, 1)
 		r.raw = place(r.room * f.in.RecordBytes())
@@ -128,6 +135,7 @@ func (s *slot) grow() error {
 			r.out = place(r.room * f.out.RecordBytes())
 		}
 	}
+	size = (size + block - 1) &^ (block - 1)
 	mem, err := s.dev.makeMemory(int(size))
 	if err != nil {
 		return err
@@ -137,8 +145,8 @@ func (s *slot) grow() error {
 	return nil
 }
 
-// shrink gives the slot's memory back, after all that is done with it.
-func (s *slot) shrink() error {
+// outgrow sets the slot's memory aside, after all that is done with it.
+func (s *slot) outgrow() error {
 	if s.mem == 0 {
 		return nil
 	}
@@ -149,15 +157,11 @@ func (s *slot) shrink() error {
 	}
 	for i, b := range s.stage {
 		if b != nil {
-			errs = append(errs, s.dev.unpin(b))
+			s.spare = append(s.spare, b)
 			s.stage[i] = nil
 		}
 	}
-	if s.ipc == nil {
-		errs = append(errs, s.dev.freeMemory(s.mem))
-	} else {
-		s.given = append(s.given, s.mem)
-	}
+	s.given = append(s.given, s.mem)
 	s.mem, s.ipc = 0, nil
 	return errors.Join(errs...)
 }
@@ -183,11 +187,14 @@ func (s *slot) drain() error {
 
 // close frees the slot, after all that is done with it.
 func (s *slot) close() error {
-	errs := []error{s.shrink()}
+	errs := []error{s.outgrow()}
 	for _, p := range s.given {
 		errs = append(errs, s.dev.freeMemory(p))
 	}
-	s.given = nil
+	for _, b := range s.spare {
+		errs = append(errs, s.dev.unpin(b))
+	}
+	s.given, s.spare = nil, nil
 	return errors.Join(append(errs, s.free())...)
 }
 

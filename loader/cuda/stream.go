@@ -1,11 +1,29 @@
 package cuda
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Stream is a CUstream (a cudaStream_t is the same) of a device's primary context: work that
 // is done in order. One of another library in the process can be converted, for example
-// what PyTorch's stream.cuda_stream gives. 0 is the default stream.
+// what PyTorch's stream.cuda_stream gives. 0 and 1 are the legacy default stream. 2, the default
+// stream of a thread (CU_STREAM_PER_THREAD), is refused with [ErrThreadStream]: it names another
+// stream on each thread, and a goroutine has no thread of its own. A stream that is being
+// captured into a graph cannot be ordered against a batch either; the driver then reports
+// CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
 type Stream uintptr
+
+// ErrThreadStream is returned for the per-thread default stream.
+var ErrThreadStream = errors.New("the per-thread default stream (2) orders nothing for a goroutine: use a stream of its own")
+
+// valid returns an error if work on the stream cannot be ordered.
+func (s Stream) valid() error {
+	if s == 2 {
+		return fmt.Errorf("cuda: %w", ErrThreadStream)
+	}
+	return nil
+}
 
 // NewStream returns a stream that has no order against the default stream. FreeStream ends
 // it.
@@ -35,6 +53,9 @@ func (d *Device) FreeStream(s Stream) error {
 
 // SynchronizeStream waits until a stream has done its work.
 func (d *Device) SynchronizeStream(s Stream) error {
+	if err := s.valid(); err != nil {
+		return err
+	}
 	return d.do("cuStreamSynchronize", func() Result { return d.drv.StreamSynchronize(uintptr(s)) })
 }
 

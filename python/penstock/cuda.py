@@ -16,6 +16,7 @@ nothing else of CUDA; torch, CuPy and Numba take what ``open`` returns.
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
 import weakref
 from collections.abc import Iterator, Mapping
@@ -128,7 +129,14 @@ class _Mapping:
         weakref.finalize(self, _unmap, context, address.value).atexit = False
 
 
+def _release(pid: int, driver: ctypes.CDLL, device: ctypes.c_int) -> None:
+    if os.getpid() == pid:
+        driver.cuDevicePrimaryCtxRelease_v2(device)
+
+
 def _unmap(context: _Context, address: int) -> None:
+    if os.getpid() != context._pid:
+        return  # a child of fork does not own the mapping
     context.call("cuCtxSynchronize")
     context.call("cuIpcCloseMemHandle", ctypes.c_uint64(address))
 
@@ -137,6 +145,7 @@ class _Context:
     """The primary context of a device: the one that torch, CuPy and Numba use."""
 
     def __init__(self, ordinal: int) -> None:
+        self._pid = os.getpid()
         self._driver = _load()
         self._check("cuInit", ctypes.c_uint(0))
         device, context, uuid = ctypes.c_int(), ctypes.c_void_p(), (ctypes.c_ubyte * 16)()
@@ -148,10 +157,15 @@ class _Context:
         self._check("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self._handle = context
         # At the end of the process the driver may be gone, and gives everything back itself.
-        weakref.finalize(self, self._driver.cuDevicePrimaryCtxRelease_v2, device).atexit = False
+        weakref.finalize(self, _release, self._pid, self._driver, device).atexit = False
 
     def call(self, name: str, *args: Any) -> None:
-        """Call a function of the driver in this context, and leave the thread's own as it was."""
+        """Call a function of the driver in this context, and leave the thread's own as it was.
+
+        CUDA does not work in a child of fork: there this raises an error, and calls nothing.
+        """
+        if os.getpid() != self._pid:
+            raise Error("CUDA cannot be used after fork: make Imports in the child, started with spawn")
         with self._current():
             self._check(name, *args)
 

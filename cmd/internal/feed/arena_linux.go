@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// page is what areas of an arena are rounded to.
-const page = 4096
+// page is what areas of an arena are rounded to: 64 KiB on some arm64 machines.
+var page = int64(os.Getpagesize())
 
 // arena is memory that another process can map too: an anonymous file. It only grows (the
 // kernel refuses to shrink it), so that a client that maps it never faults. It is the

@@ -503,7 +503,8 @@ CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice d) {
 CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute attribute, CUdevice d) {
     BEGIN(0);
     (void)d;
-    DO *v = attribute == 99 ? 1 : attribute == 113 ? read_only_register : attribute == 125 ? ipc_supported : 0;
+    if (attribute == 125 && ipc_supported == 2) result = CUDA_ERROR_INVALID_VALUE; // a driver before CUDA 11.8
+    else DO *v = attribute == 99 ? 1 : attribute == 113 ? read_only_register : attribute == 125 ? ipc_supported : 0;
     END;
 }
 
