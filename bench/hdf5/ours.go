@@ -127,7 +127,7 @@ type recordReader struct {
 	seen    byte
 }
 
-// overReader is told the order, and handed one record after the other.
+// overReader gets the order first, and then returns one record after the other.
 type overReader struct{ *recordReader }
 
 func openRecords(path string) (reader, error) { return openOneByOne(path, false) }

@@ -73,7 +73,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// Loops without a Loader copy each record to its place, whoever does which batch.
+// Loops without a Loader copy each record to its place, whichever goroutine makes the batch.
 func TestPlain(t *testing.T) {
 	d := small(t)
 	p, err := newPlain(d)

@@ -135,7 +135,7 @@ func TestPagesAreUpdated(t *testing.T) {
 	}
 }
 
-// The committed pages have places for what is told of, and are as publish leaves them.
+// The committed pages have a place for each published figure, and are as publish leaves them.
 func TestPagesHaveTheirFigures(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "benchmarks.md"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Every contender does every item once a round, and what it took is told for one item.
+// Every contender does every item once a round, and Rounds reports the time of one item.
 func TestRounds(t *testing.T) {
 	done := map[string][]int{}
 	one := func(name string, items int, wall float64) Contender {

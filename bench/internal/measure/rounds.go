@@ -24,8 +24,8 @@ func Timed(f func(from, to int) error) func(from, to int) (Spent, error) {
 	}
 }
 
-// Repeated is the Do of a function that does all items: it is called so many times, and what
-// is told is the mean.
+// Repeated is the Do of a function that does all items. It calls f the given number of times
+// and returns the mean.
 func Repeated(times int, f func() error) func(from, to int) (Spent, error) {
 	return func(int, int) (Spent, error) {
 		s, err := Time(func() error {
@@ -41,8 +41,8 @@ func Repeated(times int, f func() error) func(from, to int) (Spent, error) {
 }
 
 // AtOnce is the Do of two processes that do the same items at the same time, and so twice as many
-// of them: what is told is half of the time by the clock and of both processors' times, which
-// is what an item takes.
+// of them. It returns half of the wall-clock time and of both processes' CPU times, which is what
+// an item takes.
 func AtOnce(one, other func(from, to int) (Spent, error)) func(from, to int) (Spent, error) {
 	return func(from, to int) (Spent, error) {
 		var both [2]Spent

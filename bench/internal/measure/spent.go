@@ -1,9 +1,9 @@
 // Package measure compares programs that do the same work, in turn, in one run.
 //
 // A machine that others use is slow in one second and fast in the next. So the work is cut
-// into small parts, all contenders do a part one after the other, and what is told is the
-// ratio of two contenders within a round: its median over the rounds, its lowest, its
-// highest. Times of the processor say less of what other programs do than those of a clock.
+// into small parts, all contenders do a part one after the other, and the result is the
+// ratio of two contenders within a round: its median, lowest and highest over the rounds.
+// CPU times depend less on what other programs do than wall-clock times.
 package measure
 
 import (

@@ -107,8 +107,8 @@ func newCache(load func(remote.Object, int64, []byte) error) *cache {
 	return &cache{load: load, blocks: make(map[blockKey]*block)}
 }
 
-// get returns a block of an object. Whoever has the one before it in the cache is taken to
-// read in order, so those behind it are asked for, too.
+// get returns a block of an object. If the cache holds the block before it, get assumes that
+// the object is read in order, and fetches the following blocks, too.
 func (c *cache) get(o remote.Object, number int64) ([]byte, error) {
 	c.mu.Lock()
 	b := c.want(o, number)

@@ -105,7 +105,7 @@ func TestStat(t *testing.T) {
 		t.Error("a folder was opened as a file")
 	}
 	if vfs.Mounted("mem:/labyrinth/x") || !vfs.Mounted("mem:/lab/../lab/x") {
-		t.Error("what is mounted is told by more than the path")
+		t.Error("Mounted depends on more than the path")
 	}
 }
 

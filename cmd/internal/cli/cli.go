@@ -63,8 +63,8 @@ func awaitSecond(signals <-chan os.Signal) {
 // Run runs cmd, whose context is the one set with SetContext, and returns the exit code. An
 // error is printed once, on stderr, as "NAME: ...".
 //
-// A command's PreRunE checks flags and arguments and answers with Usage, so that everything
-// that is wrong with a command line is told at once, unknown flags included.
+// A command's PreRunE checks flags and arguments and answers with Usage, so that Run reports
+// all errors of a command line at once, unknown flags included.
 func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx := cmd.Context()
 	if ctx == nil {

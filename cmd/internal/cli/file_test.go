@@ -76,7 +76,7 @@ func TestEndsIn(t *testing.T) {
 	}
 }
 
-// A device must stay a device, whoever runs the command.
+// A device must stay a device, even if root runs the command.
 func TestWriteFileKeepsDevices(t *testing.T) {
 	before, err := os.Stat(os.DevNull)
 	if err != nil || before.Mode().IsRegular() {

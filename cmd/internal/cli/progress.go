@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Progress tells how far a long job is: by a bar on a terminal, by a line now and then
-// elsewhere, not at all where it was told to be quiet. Add may be called by any goroutine
+// Progress shows how far a long job is: by a bar on a terminal, by a line now and then
+// elsewhere, and not at all if it is quiet. Add may be called by any goroutine
 // and costs next to nothing; Begin and End belong to one.
 type Progress struct {
 	out   io.Writer

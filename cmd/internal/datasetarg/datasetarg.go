@@ -53,7 +53,7 @@ func (c *Cache) Open(ctx context.Context, url string, fields []string, split str
 }
 
 // Local replaces each argument that is a URL by the path of a complete copy in the cache, which
-// stays there until Close. Before it fetches one, note is told what its path is.
+// stays there until Close. Before it fetches one, it calls note with a line that has its path.
 func (c *Cache) Local(ctx context.Context, args []string, note func(text string)) error {
 	for i, a := range args {
 		if !remote.IsURL(a) {

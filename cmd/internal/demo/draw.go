@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// What the images are: so many of each class, drawn at twice the side that they are trained at.
+// The images: perClass of each class, drawn at twice the side that they are trained at.
 const (
 	perClass = 300
 	side     = 16

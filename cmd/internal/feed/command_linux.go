@@ -43,7 +43,7 @@ func inherited(fd int) (*net.UnixConn, error) {
 	return nil, errors.Join(fmt.Errorf("--fd %d: not a unix socket", fd), conn.Close())
 }
 
-// listen serves whoever connects, until ctx is done.
+// listen serves every client that connects, until ctx is done.
 func (c *command) listen(ctx context.Context, p *cli.Progress) error {
 	s, err := newSubject(ctx, &c.cache, c.datasets, &Options{BatchSize: 1}, nil) // so that a wrong path is reported here, not to the first client
 	if err != nil {

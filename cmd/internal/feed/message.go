@@ -92,8 +92,8 @@ type statistics struct {
 	Watched  bool         `json:"watched"` // the client's process is watched, not its socket alone
 }
 
-// readRequest reads a message: its length as a little endian uint32, and so many bytes of
-// JSON. It returns io.EOF if there is none, and never reads beyond the message.
+// readRequest reads a message: its length as a little endian uint32, and JSON of that length.
+// It returns io.EOF if there is none, and never reads beyond the message.
 func readRequest(r io.Reader) (request, error) {
 	var q request
 	var head [4]byte

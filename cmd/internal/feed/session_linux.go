@@ -46,11 +46,11 @@ type session struct {
 }
 
 // Serve serves the client at the other end of conn batches of the datasets at paths, until it
-// closes its end, or ctx is done, and closes conn. The client is told what goes wrong, if
-// that is possible; the error is what it cannot have been told. Workers is what a client that
-// does not ask for a number gets.
+// closes its end, or ctx is done, and closes conn. Serve sends errors to the client if it can,
+// and returns those that it could not send. Workers is the worker count for a client that does
+// not ask for one.
 //
-// A path may be a URL: see package internal/afar.
+// A path may be a URL: see package datasetarg.
 func Serve(ctx context.Context, conn *net.UnixConn, paths []string, workers int) error {
 	return serve(ctx, conn, paths, workers, new(datasetarg.Cache))
 }
@@ -295,8 +295,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// runFrom sends batches from a position on until the client wants others, or there is an error
-// that the client is told of.
+// runFrom sends batches from a position on until the client asks for others, or until an error,
+// which it sends to the client.
 func (s *session) runFrom(ctx context.Context, at loader.State) error {
 	pass, stop := context.WithCancel(ctx)
 	defer stop()

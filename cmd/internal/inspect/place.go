@@ -118,7 +118,7 @@ func innermost(err error) string {
 	if inner := errors.Unwrap(err); inner != nil {
 		err = inner
 	}
-	text, _, _ := strings.Cut(forFlags(err.Error()), "; make a file that can be: ") // the command is told in full
+	text, _, _ := strings.Cut(forFlags(err.Error()), "; make a file that can be: ") // the report prints the command in full
 	return strings.TrimSuffix(text, ": "+store.ErrUnsupported.Error())
 }
 

@@ -36,7 +36,7 @@ func lengthsPlot(f FieldStats) template.HTML {
 	return plot("Histogram of "+f.LengthName()+" of "+f.Name, []string{"all"}, []*Histogram{f.Lengths.Histogram})
 }
 
-// plotSeries is how many histograms can be told apart in one plot.
+// plotSeries is the largest number of histograms that stay distinct in one plot.
 const plotSeries = 4
 
 func plot(title string, names []string, list []*Histogram) template.HTML {

@@ -8,10 +8,10 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// adviceBatch is how many records the batch has whose price is told.
+// adviceBatch is the number of records in the batch whose cost the report prints.
 const adviceBatch = 32
 
-// Storage is how a dataset of an HDF5 file is stored, and what that costs who reads it.
+// Storage is how a dataset of an HDF5 file is stored, and what reading it costs.
 type Storage struct {
 	Header   int64      `json:"header"` // offset of the object header
 	Links    int        `json:"links"`  // hard links to it
@@ -57,16 +57,16 @@ type Source struct {
 // Reading is what reading by records costs. Nanoseconds are estimates for one core of a
 // server, with the file in memory.
 type Reading struct {
-	RecordBytes   int64    `json:"record_bytes"`
-	PerRecord     float64  `json:"amplification"`       // bytes that have to be read for one record alone, over its own
-	PerBatch      float64  `json:"batch_amplification"` // the same for Batch records drawn at random
-	Batch         int      `json:"batch"`
-	Nanos         float64  `json:"record_ns"`        // to read one at random
-	MendedNanos   float64  `json:"mended_record_ns"` // if it were in one piece
-	Gain          float64  `json:"gain"`
-	Problems      []string `json:"problems,omitempty"`
-	cannotBeUsed  bool     // in place
-	mendedRecords int64
+	RecordBytes      int64    `json:"record_bytes"`
+	PerRecord        float64  `json:"amplification"`       // bytes that have to be read for one record alone, over its own
+	PerBatch         float64  `json:"batch_amplification"` // the same for Batch records drawn at random
+	Batch            int      `json:"batch"`
+	Nanos            float64  `json:"record_ns"`           // to read one at random
+	ConvertedNanos   float64  `json:"converted_record_ns"` // if it were in one piece
+	Gain             float64  `json:"gain"`
+	Problems         []string `json:"problems,omitempty"`
+	cannotBeUsed     bool     // in place
+	convertedRecords int64
 }
 
 var fillStates = map[meta.FillState]string{meta.FillDefault: "default", meta.FillUser: "user", meta.FillUndefined: "undefined"}
@@ -125,8 +125,8 @@ func (s *Storage) advised(d *meta.Dataset, a *chunk.Advice) {
 	}
 	s.Reading = &Reading{
 		RecordBytes: a.RecordBytes, PerRecord: a.Amplification, PerBatch: a.BatchAmplification, Batch: a.Batch,
-		Nanos: a.Nanos, MendedNanos: a.MendedNanos, Gain: a.Gain(), Problems: a.Problems,
-		cannotBeUsed: d.Mappable() != nil || !d.Aligned(), mendedRecords: a.Records,
+		Nanos: a.Nanos, ConvertedNanos: a.ConvertedNanos, Gain: a.Gain(), Problems: a.Problems,
+		cannotBeUsed: d.Mappable() != nil || !d.Aligned(), convertedRecords: a.Records,
 	}
 }
 

@@ -123,7 +123,7 @@ func renderReading(b *strings.Builder, nodes []Node) {
 			continue
 		}
 		r := n.Storage.Reading
-		t.add(printable(n.Path[1:]), factor(r.PerRecord), factor(r.PerBatch), nanos(r.Nanos), nanos(r.MendedNanos))
+		t.add(printable(n.Path[1:]), factor(r.PerRecord), factor(r.PerBatch), nanos(r.Nanos), nanos(r.ConvertedNanos))
 		for _, p := range r.Problems {
 			problems = true
 			t.add("  - " + printable(p))
@@ -151,15 +151,15 @@ func renderRepacks(b *strings.Builder, list []Repack) {
 // noCommand stands where a command would have a name in it that cannot be printed.
 const noCommand = "(no command, as a name in it cannot be printed: give such datasets other names)"
 
-// renderMends prints the commands that make datasets that can be mapped.
-func renderMends(b *strings.Builder, mends []Mend) {
-	if len(mends) == 0 {
+// renderConversions prints the commands that make datasets that can be mapped.
+func renderConversions(b *strings.Builder, list []Conversion) {
+	if len(list) == 0 {
 		return
 	}
 	b.WriteString("\nTo map it\n")
-	for _, m := range mends {
+	for _, m := range list {
 		fmt.Fprintf(b, "  %s\n", cmp.Or(m.Command, noCommand))
-		if len(mends) > 1 {
+		if len(list) > 1 {
 			fmt.Fprintf(b, "      %s records of %s\n", cli.Count(m.Records), printable(strings.Join(m.Datasets, ", ")))
 		}
 		fmt.Fprintf(b, "      %s\n", m.promise())
@@ -167,11 +167,11 @@ func renderMends(b *strings.Builder, mends []Mend) {
 }
 
 // promise says what is gained, in round figures: it is an estimate.
-func (m Mend) promise() string {
+func (m Conversion) promise() string {
 	if m.Gain < 1.5 {
 		return "reading a record at random takes about as long, but in place, with no copy, and checksums are kept"
 	}
-	return fmt.Sprintf("a record at random then takes about %s instead of %s: %s times as fast", nanos(m.MendedNanos), nanos(m.Nanos), rounded(m.Gain))
+	return fmt.Sprintf("a record at random then takes about %s instead of %s: %s times as fast", nanos(m.ConvertedNanos), nanos(m.Nanos), rounded(m.Gain))
 }
 
 func factor(x float64) string { return rounded(x) + "x" }

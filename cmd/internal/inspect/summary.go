@@ -12,27 +12,27 @@ import (
 
 // Summary is what there is to know of a dataset without reading its records.
 type Summary struct {
-	Path       string            `json:"path"`
-	Format     string            `json:"format"`   // "flat" or "hdf5"
-	Penstock   bool              `json:"penstock"` // made by penstock; otherwise nothing is known but Tree and Fields
-	Version    int               `json:"format_version,omitempty"`
-	Generation int               `json:"generation,omitempty"`
-	ID         string            `json:"id,omitempty"`
-	Records    int64             `json:"records"`
-	Bytes      int64             `json:"bytes"`      // of all records
-	DiskBytes  int64             `json:"disk_bytes"` // of all files
-	Fields     []Field           `json:"fields"`
-	Splits     []Split           `json:"splits,omitempty"`
-	Shards     []Shard           `json:"shards,omitempty"`
-	Recipe     *store.Recipe     `json:"recipe,omitempty"`
-	Source     *store.SourceInfo `json:"source,omitempty"`
-	Skipped    []store.Skipped   `json:"skipped,omitempty"`
-	Tree       []Node            `json:"tree,omitempty"`       // of an HDF5 file of other origin
-	HDF5       *Container        `json:"hdf5,omitempty"`       // of an HDF5 file of other origin
-	View       bool              `json:"view,omitempty"`       // it is one of inspect view
-	Unmappable string            `json:"unmappable,omitempty"` // why that file as a whole cannot be used in place
-	Mends      []Mend            `json:"mends,omitempty"`      // commands that make datasets of it that can be
-	Repacks    []Repack          `json:"repacks,omitempty"`    // commands that make files of it of which more is read
+	Path        string            `json:"path"`
+	Format      string            `json:"format"`   // "flat" or "hdf5"
+	Penstock    bool              `json:"penstock"` // made by penstock; otherwise nothing is known but Tree and Fields
+	Version     int               `json:"format_version,omitempty"`
+	Generation  int               `json:"generation,omitempty"`
+	ID          string            `json:"id,omitempty"`
+	Records     int64             `json:"records"`
+	Bytes       int64             `json:"bytes"`      // of all records
+	DiskBytes   int64             `json:"disk_bytes"` // of all files
+	Fields      []Field           `json:"fields"`
+	Splits      []Split           `json:"splits,omitempty"`
+	Shards      []Shard           `json:"shards,omitempty"`
+	Recipe      *store.Recipe     `json:"recipe,omitempty"`
+	Source      *store.SourceInfo `json:"source,omitempty"`
+	Skipped     []store.Skipped   `json:"skipped,omitempty"`
+	Tree        []Node            `json:"tree,omitempty"`        // of an HDF5 file of other origin
+	HDF5        *Container        `json:"hdf5,omitempty"`        // of an HDF5 file of other origin
+	View        bool              `json:"view,omitempty"`        // it is one of inspect view
+	Unmappable  string            `json:"unmappable,omitempty"`  // why that file as a whole cannot be used in place
+	Conversions []Conversion      `json:"conversions,omitempty"` // commands that make datasets of it that can be
+	Repacks     []Repack          `json:"repacks,omitempty"`     // commands that make files of it of which more is read
 }
 
 // Container is what concerns an HDF5 file as a whole.
@@ -112,7 +112,7 @@ func Describe(path string) (*Summary, error) {
 		s.HDF5 = &Container{sb.Version, sb.Base, sb.WriteOpen}
 		s.Tree = treeOf(p.meta)
 		s.Repacks = repacksOf(path, s.Tree, p.meta)
-		s.Mends = mendsOf(path, s.Tree, p.meta, len(s.Repacks) > 0)
+		s.Conversions = conversionsOf(path, s.Tree, p.meta, len(s.Repacks) > 0)
 	}
 	return s, s.measure(p)
 }

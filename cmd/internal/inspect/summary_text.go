@@ -48,7 +48,7 @@ func (s *Summary) Render(w io.Writer, opts TextOptions) error {
 	renderStorage(&b, s.Tree)
 	renderReading(&b, s.Tree)
 	renderRepacks(&b, s.Repacks)
-	renderMends(&b, s.Mends)
+	renderConversions(&b, s.Conversions)
 	s.renderPython(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/h5test"
 )
 
-// Every object is told with as many links as libhdf5 counts, and when it was changed if that is stored.
+// Every object has as many links as libhdf5 counts, and its modification time if that is stored.
 func TestObjectsAreThoseOfH5py(t *testing.T) {
 	for _, libver := range []string{"earliest", "latest"} {
 		path := filepath.Join(t.TempDir(), "x.h5")
@@ -67,7 +67,7 @@ with h5py.File(sys.argv[1]) as f:
 	}
 }
 
-// A file that its writer has not closed is told as that, one with a user block, too.
+// The summary says that a file was not closed by its writer, or that it has a user block.
 func TestContainerIsTold(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "it's.h5")
 	h5test.Run(t, "-c", `

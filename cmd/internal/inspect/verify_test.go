@@ -68,7 +68,7 @@ func TestVerifyNamesEveryFlippedByte(t *testing.T) {
 		}
 	}
 	if v := verified(t, path); !v.Whole {
-		t.Errorf("mended again: %+v", v)
+		t.Errorf("repaired: %+v", v)
 	}
 }
 
@@ -155,8 +155,8 @@ func TestVerifyForeignHDF5SaysWhatItCannot(t *testing.T) {
 	}
 }
 
-// Chunks that h5py wrote are compared with what their filters left: a flipped bit is told with where
-// it lies, once a row of chunks, and the rest is checked all the same.
+// Verify checks chunks that h5py wrote by their filters' checksums: it reports a flipped bit with its
+// place, once per row of chunks, and still checks the rest.
 func TestVerifyForeignChunks(t *testing.T) {
 	path := h5test.File(t, `
     a = np.arange(4000).reshape(50, 80) % 251
@@ -216,7 +216,7 @@ func chunkOffsets(t *testing.T, path string) map[string][]int64 {
 	return at
 }
 
-// An index that is damaged is told, too.
+// Verify reports a corrupt index, too.
 func TestVerifyForeignIndex(t *testing.T) {
 	data, err := os.ReadFile(small("new-chunks"))
 	if err != nil {

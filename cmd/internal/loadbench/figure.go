@@ -22,7 +22,7 @@ const (
 	border       = 8  // points around everything
 )
 
-// colors can be told apart by people who see fewer of them (Okabe and Ito), on white and on
+// colors are distinct for people with color blindness, too (Okabe and Ito), on white and on
 // black.
 var colors = []color.Color{
 	color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xe6, 0x9f, 0x00, 0xff}, color.RGBA{0x00, 0x9e, 0x73, 0xff}, color.RGBA{0xd5, 0x5e, 0x00, 0xff},

@@ -84,7 +84,7 @@ func checkRow(t *testing.T, row Result) {
 	}
 }
 
-// makeDataset writes n records of so many bytes, and of text of other lengths if ragged.
+// makeDataset writes n records of size bytes, and text of various lengths if ragged.
 func makeDataset(t *testing.T, n, size int, ragged bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ds")

@@ -14,7 +14,7 @@ import (
 // errEnough ends a run that has all of its batches.
 var errEnough = errors.New("enough batches")
 
-// batchEvent is told of every batch as it was used.
+// batchEvent describes one batch as it was used.
 type batchEvent struct {
 	Epoch, Batch, Records int
 	At                    time.Duration // since the setup began

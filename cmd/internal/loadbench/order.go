@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// capped is an Order that ends each epoch after so many records.
+// capped is a Sampler that ends each epoch after at most that many records.
 type capped struct {
 	sampler.Sampler
 	most int

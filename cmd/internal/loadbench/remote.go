@@ -59,7 +59,7 @@ func (b *bench) fetchAll(ds *mirror.Dataset, began time.Time) error {
 	}
 	took := time.Since(began)
 	st := ds.Stats()
-	b.remote = fmt.Sprintf("the first, shuffled epoch over the network: %s in %s, %s; the first batch after %s; %d requests, %d of them again, %d beside a late one; the most that the link showed: %s/s",
+	b.remote = fmt.Sprintf("the first, shuffled epoch over the network: %s in %s, %s; the first batch after %s; %d requests, %d of them again, %d beside a late one; the link's peak: %s/s",
 		cli.Bytes(st.Fetched), cli.Duration(took), cli.Rate(st.Fetched, took), cli.Duration(first), st.Requests, st.Retries, st.Hedges, cli.Bytes(int64(st.LinkRate)))
 	return ds.Fill(b.ctx)
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// Progress is told how far a run is. *cli.Progress is one.
+// Progress receives the progress of a run. *cli.Progress implements it.
 type Progress interface {
 	Begin(what string, total int64, unit string)
 	Add(n int64)

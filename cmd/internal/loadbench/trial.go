@@ -71,7 +71,7 @@ func replayed(o *Options) {
 	o.Batch, o.Batches, o.Epochs, o.Scale = 4, 500, 3, 0.05
 }
 
-// findTrial returns the trial of that name, or what is wrong with it.
+// findTrial returns the trial of that name, or the error in the name.
 func findTrial(name string) (*trial, string) {
 	i := slices.IndexFunc(trials, func(t trial) bool { return strings.EqualFold(t.Name, name) })
 	if i < 0 {

@@ -156,7 +156,7 @@ func kindNames(kinds map[string]int64) []string {
 	})
 }
 
-// note is what the journal keeps of the books at a checkpoint. Lists have what is new.
+// note is the part of books that the journal keeps at a checkpoint. Lists have only new entries.
 type note struct {
 	Samples    int64             `json:"samples"`
 	Bytes      int64             `json:"bytes"`
@@ -169,7 +169,7 @@ type note struct {
 	Strata     map[int64][]int64 `json:"strata,omitempty"`
 }
 
-// note returns the books since the last note.
+// note returns what was added to b since the last note.
 func (b *books) note() (json.RawMessage, error) {
 	print, err := b.print.(encoding.BinaryMarshaler).MarshalBinary()
 	if err != nil {
@@ -190,7 +190,7 @@ func (b *books) note() (json.RawMessage, error) {
 	return json.Marshal(n)
 }
 
-// restore takes over the books of a run before this one. It returns how many samples that
+// restore sets b to the state that an earlier run noted. It returns how many samples that run
 // has done, and the hash over their names.
 func (b *books) restore(notes []json.RawMessage) (samples int64, names []byte, err error) {
 	for _, text := range notes {

@@ -185,7 +185,7 @@ func madeOtherwise(dest string, differences []string) error {
 }
 
 // checkAppended refuses to append a source a second time because --resume finds nothing to
-// go on with.
+// continue.
 func (r *run) checkAppended(unfinished bool) error {
 	c := r.config
 	if !c.Append || !c.Resume || unfinished || r.base.Source == nil {

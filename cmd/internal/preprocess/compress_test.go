@@ -47,7 +47,7 @@ func TestCompressFlags(t *testing.T) {
 	}
 }
 
-// told is a Progress that keeps what it is told.
+// told is a Progress that records its calls.
 type told struct {
 	silent
 	notes, stages []string
@@ -190,7 +190,7 @@ func (s *stopping) Begin(what string, _ int64, _ string) {
 	}
 }
 
-// A run that is stopped while it compresses goes on with what it has.
+// A run that is stopped while it compresses can be resumed from what it has.
 func TestCompressStopped(t *testing.T) {
 	needHDF5(t)
 	c := config(t, folder(t, 40))

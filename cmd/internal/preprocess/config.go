@@ -62,7 +62,7 @@ type Config struct {
 	Shuffle  Seed
 	Dedup    bool // leave out samples whose content was there before
 	Append   bool // add to the dataset that is there
-	Resume   bool // go on with a run that was stopped, if there is one
+	Resume   bool // continue a run that was stopped, if there is one
 	View     bool // write an HDF5 file over the .npy files, too
 
 	// Spool is a folder where a dataset is built that goes to a bucket; "" is the system's for

@@ -10,8 +10,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// duplicate reports whether a good sample is to be left out: its content is that of a record
-// that the samples are appended to, or of a sample before it. Then it is in the books.
+// duplicate reports whether a good sample is left out: its content is that of a record
+// that the samples are appended to, or of a sample before it. Then r.books counts it.
 func (r *run) duplicate(s *slot) (bool, error) {
 	if _, ok := r.there[s.stored]; ok {
 		return true, r.books.repeat(s.sample.Name, "its content is in the dataset already")

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// The error is the first in the order of the source, whoever comes first in time.
+// The error is the first in the order of the source, even if a later one happens earlier.
 func TestFirstErrorInOrder(t *testing.T) {
 	source := folder(t, 30)
 	put(t, source, "cat/m.jpg", picture(t, ".jpg", 400, 400, 1)[:4000]) // takes longer to find out

@@ -73,7 +73,7 @@ func pngOfSize(data []byte, w, h uint32) []byte {
 
 // Every odd kind of image: what becomes of it without a flag, and with the flag that there
 // is for it. An empty want says that it is taken, as it is by Pillow: damage inside of the
-// entropy-coded data that leads back to valid codes cannot be told from a picture.
+// entropy-coded data that leads back to valid codes looks like a picture.
 func TestOddImages(t *testing.T) {
 	baseline, progressive := raw(t, kinds+"large-420.jpg"), raw(t, kinds+"large-420-progressive.jpg")
 	restart, png := raw(t, kinds+"large-restart.jpg"), raw(t, kinds+"RGB.png")

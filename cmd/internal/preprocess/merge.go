@@ -24,7 +24,7 @@ type MergeConfig struct {
 	Workers     int   // goroutines that compute checksums and statistics; 0 means one a core
 	Memory      int64 // bytes of records under way, as Config.Memory
 	Overwrite   bool  // replace a dataset that is there
-	Resume      bool  // go on with a merge that was stopped, if there is one
+	Resume      bool  // continue a merge that was stopped, if there is one
 	RemoveParts bool  // when the dataset is there
 
 	Spool      string        // as Config.Spool
@@ -164,7 +164,7 @@ func checkMergePlaces(c Config) error {
 	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
-		return errors.Join(fmt.Errorf("a merge that made %s was stopped; go on with it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
+		return errors.Join(fmt.Errorf("a merge that made %s was stopped; continue it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
 	case errors.Is(err, store.ErrExist) && !c.Overwrite:
 		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
 	case err != nil:

@@ -332,7 +332,7 @@ func TestRankRefuses(t *testing.T) {
 	}
 }
 
-// A merge can be stopped and gone on with.
+// A merge that was stopped can be resumed.
 func TestMergeResumes(t *testing.T) {
 	c := config(t, folder(t, 40))
 	one := c
@@ -350,7 +350,7 @@ func TestMergeResumes(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "--resume goes on behind them") {
 		t.Fatalf("error %v", err)
 	}
-	if _, err := Merge(context.Background(), MergeConfig{Dest: c.Dest}, &silent{}); err == nil || !strings.Contains(err.Error(), "go on with it with --resume") {
+	if _, err := Merge(context.Background(), MergeConfig{Dest: c.Dest}, &silent{}); err == nil || !strings.Contains(err.Error(), "continue it with --resume") {
 		t.Errorf("anew: %v", err)
 	}
 	for range 2 {

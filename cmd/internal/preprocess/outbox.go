@@ -139,7 +139,7 @@ func (o *outbox) explain(err error) error {
 	if count == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; %s of it (%s) are in %s, without a manifest: --resume goes on with them, and a run without it replaces them",
+	return fmt.Errorf("%w; %s of it (%s) are in %s, without a manifest: --resume keeps them and continues, and a run without it replaces them",
 		err, cli.Counted(count, "file"), cli.Bytes(size), o.to.client.Name(o.key))
 }
 
@@ -169,8 +169,8 @@ func (w *sending) Checkpoint(note json.RawMessage) error {
 	return nil
 }
 
-// Commit implements store.Writer. What is not on its way yet stays for whoever publishes the
-// dataset.
+// Commit implements store.Writer. It leaves files that are not on their way yet to the function
+// that publishes the dataset.
 func (w *sending) Commit(info store.Info) (*store.Manifest, error) {
 	if err := w.box.sender.settle(0); err != nil {
 		return nil, err

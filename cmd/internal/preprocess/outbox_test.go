@@ -216,7 +216,7 @@ func TestSendingGoesOn(t *testing.T) {
 	for _, resume := range []bool{true, false} {
 		b := useBusyBucket(t)
 		c, local := streamed(t, 60, nil)
-		if text := b.refuse(t, c); !strings.Contains(text, "without a manifest: --resume goes on with them") || strings.Contains(text, "hush") {
+		if text := b.refuse(t, c); !strings.Contains(text, "without a manifest: --resume keeps them and continues") || strings.Contains(text, "hush") {
 			t.Errorf("it does not say what is there: %s", text)
 		}
 		there := keysOf(t, b, "ds/")

@@ -36,7 +36,7 @@ func checkPlaces(c Config) error {
 	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Append: c.Append, Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
-		return errors.Join(fmt.Errorf("a run that made %s was stopped; go on with it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
+		return errors.Join(fmt.Errorf("a run that made %s was stopped; continue it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
 	case errors.Is(err, fs.ErrNotExist) && c.Append:
 		return fmt.Errorf("%s is not there, so nothing can be appended to it; make it first, without --append", c.Dest)
 	case errors.Is(err, store.ErrExist) && !c.Overwrite:

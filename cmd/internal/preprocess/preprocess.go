@@ -19,7 +19,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Progress is told how far Run is. *cli.Progress is one.
+// Progress receives the progress of Run. *cli.Progress implements it.
 type Progress interface {
 	Begin(what string, total int64, unit string)
 	Add(n int64)
@@ -34,7 +34,7 @@ type Progress interface {
 
 // Run makes the dataset. Before it returns nil, nothing is found under c.Dest that was not
 // there. With an error, neither files nor folders that it made are left, unless it was a
-// long run: what that has made can be gone on with, see Config.Resume. Its memory is that of
+// long run, which Config.Resume can continue. Its memory is that of
 // some records a worker.
 //
 // Without c.Skip the first sample, in the order of the source, that cannot be used is the

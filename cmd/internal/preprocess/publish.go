@@ -84,7 +84,7 @@ func (d *destination) present(overwrite bool, format string) (bool, error) {
 	return true, fmt.Errorf("%s %w already; choose another name, or use --overwrite", d.url, store.ErrExist)
 }
 
-// bucketThere looks into the bucket; whoever may not can write there all the same.
+// bucketThere checks that the bucket exists. A user who may not list it may still write there.
 func (d *destination) bucketThere() error {
 	for _, err := range d.client.List(d.ctx, d.url.Key+"/", "/") {
 		if errors.Is(err, remote.ErrNoBucket) {

@@ -17,7 +17,7 @@ import (
 )
 
 // runPart makes the part of the dataset that c.World says. It may be killed, run again and
-// run twice: a part that is there is not made again, and one that was begun is gone on with.
+// run twice: it keeps a part that is complete, and continues one that was begun.
 func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	begin := time.Now()
 	if err := checkPartPlaces(c); err != nil {
@@ -162,7 +162,7 @@ func (r *run) orderSamples(ctx context.Context) (ordered bool, err error) {
 	return true, nil
 }
 
-// made enters a part that was there into the books.
+// made makes r describe a part that was there, and returns its manifest.
 func (r *run) made(p *part, err error) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err

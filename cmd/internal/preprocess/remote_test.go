@@ -291,7 +291,7 @@ func (b goneBucket) ListPage(context.Context, string, string, []byte) (remote.Pa
 	return remote.Page{}, remote.NewError("list", b.String(), remote.ErrNoBucket, nil)
 }
 
-// That a bucket is not there is told before anything is made.
+// Run reports a missing bucket before it makes anything.
 func TestBucketNotThere(t *testing.T) {
 	useURLs(t, goneBucket{&remote.Memory{Name: "s3://lab"}})
 	for _, c := range []Config{config(t, folder(t, 4)), config(t, urlOf("photos"))} {

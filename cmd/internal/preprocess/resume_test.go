@@ -174,7 +174,7 @@ func testKill(t *testing.T, w child, name string) {
 	t.Logf("%d of %d were killed before their end at %v", hit, *kills, whole)
 }
 
-// stopped runs c and stops it after n samples, which must leave something to go on with.
+// stopped runs c and stops it after n samples, which must leave a run that can be resumed.
 func stopped(t *testing.T, c Config, n int64) string {
 	t.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -202,7 +202,7 @@ func TestResumeRefusesWhatDiffers(t *testing.T) {
 	} {
 		c := config(t, source)
 		stopped(t, c, 20)
-		if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "go on with it with --resume") {
+		if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "continue it with --resume") {
 			t.Errorf("a new run gives up what was there: %v", err)
 		}
 		c.Resume = true

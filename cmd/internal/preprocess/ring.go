@@ -12,7 +12,7 @@ import (
 )
 
 // ring is a bounded number of slots that go round. Workers draw the samples, one at a time, and
-// fill slots with them in any order; whoever fills the one that is next commits it, and those that
+// fill slots with them in any order; the worker that fills the next one commits it, and those that
 // wait behind it. So the result does not depend on the number of workers, and memory is that of
 // the slots. Most records are committed by the worker that made them, while the processor's caches
 // hold them, and the worker goes on in the same memory.

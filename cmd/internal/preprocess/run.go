@@ -37,7 +37,7 @@ type run struct {
 	recipe    *store.Recipe       // of the job
 	part      *part               // that is made, instead of a dataset
 	there     map[digest]struct{} // what the records of base hold, where duplicates are looked for
-	inputs    string              // what else a run must have in common with one that it goes on with
+	inputs    string              // what else a run must have in common with one that it continues
 }
 
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
@@ -188,8 +188,8 @@ func (r *run) stage() string {
 	return "writing"
 }
 
-// pass sends every sample through the workers and the good ones, in order, to add. The books
-// begin with what a run before this one has done.
+// pass sends every sample through the workers and the good ones, in order, to add. r.books
+// begins with what a run before this one has done.
 func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[source.Sample, error], add func(*slot) error) error {
 	workers := make([]*worker, r.config.Workers)
 	for i := range workers {

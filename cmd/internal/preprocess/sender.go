@@ -59,7 +59,7 @@ func (s *sender) put(p parcel) {
 	s.change.Broadcast()
 }
 
-// settle waits until no more than so many bytes are left to be sent.
+// settle waits until at most that many bytes are left to be sent.
 func (s *sender) settle(most int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -189,7 +189,7 @@ const (
 	partsAtOnce = 4
 )
 
-// errLost says that something can neither be gone on with nor be sent.
+// errLost says that a file can neither be completed nor sent.
 var errLost = errors.New("begin anew, without --resume")
 
 // lost is the error of a file that is neither here nor there.

@@ -171,14 +171,14 @@ func TestPublishedIsDone(t *testing.T) {
 	m.Resume = true
 	s, err := b.merge(t, m)
 	if err != nil || s.Records != 6 || s.Dest != "s3://lab/out/ds" || !slices.Equal(s.hints, []string{completeHint}) || s.Bytes == 0 {
-		t.Errorf("gone on with: %+v, %v", s, err)
+		t.Errorf("resumed merge: %+v, %v", s, err)
 	}
 	if after := keysOf(t, b, ""); !slices.Equal(after, before) {
 		t.Errorf("objects %v, before %v", after, before)
 	}
 	c.Dest, c.Resume, c.Spool = m.Dest, true, t.TempDir()
 	if s := mustRun(t, c); s.Records != 6 || s.Dest != "s3://lab/out/ds" || !slices.Equal(s.hints, []string{completeHint}) {
-		t.Errorf("a run gone on with: %+v", s)
+		t.Errorf("resumed run: %+v", s)
 	}
 	c.Crop = nil
 	if s, err := Run(t.Context(), c, &silent{}); !errors.Is(err, store.ErrExist) {

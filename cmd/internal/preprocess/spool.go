@@ -26,11 +26,11 @@ const collectedName = "collected.json"
 type collected struct {
 	ID   string          `json:"id"`   // of the dataset
 	Of   json.RawMessage `json:"of"`   // what else would make other records, see origin
-	Note json.RawMessage `json:"note"` // the books
+	Note json.RawMessage `json:"note"` // of the run's books
 }
 
 // collect makes the dataset in the order of the source, or takes the one that an earlier
-// run of the same has made. The books are of it.
+// run of the same has made. r.books then describes it.
 func (r *run) collect(ctx context.Context) (*store.Manifest, error) {
 	m, err := r.collectedBefore()
 	if m != nil || err != nil {

@@ -127,7 +127,7 @@ func TestKindNames(t *testing.T) {
 	}
 }
 
-// A crop that is larger than what it is cut from is told.
+// A hint reports a crop that is larger than the image it is cut from.
 func TestHintOfBlackEdges(t *testing.T) {
 	for _, c := range []struct {
 		resize, crop []int

@@ -11,8 +11,8 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// traceField is the last field of a part's records: what the books of the whole dataset have
-// to know of the record's sample, and of those that were left out before it.
+// traceField is the last field of a part's records: what the summary of the whole dataset
+// needs of the record's sample, and of those that were left out before it.
 //
 //	uvarint  samples that were left out since the record before, then for each of them
 //	sample   see below

@@ -59,7 +59,7 @@ func (r *run) splits() []string {
 	return names
 }
 
-// journal returns what a later run must have in common with this one to go on with it.
+// journal returns what a later run must have in common with this one to continue it.
 // What is done at bad samples may differ: up to here it made no difference.
 func (r *run) journal(j *job) (*store.Journal, error) {
 	recipe, err := r.recipeOf(j)

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// write makes a flat dataset of n images of so many bytes, with labels, in a folder.
+// write makes a flat dataset of n images of the given shape, with labels, in a folder.
 func write(t testing.TB, dir string, n int, shape ...int) {
 	t.Helper()
 	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, shape...), store.NewField("labels", tensor.Int64)}}

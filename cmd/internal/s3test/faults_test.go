@@ -99,7 +99,7 @@ func TestSecretsStaySecret(t *testing.T) {
 	}
 	for _, word := range []string{SecretKey, AccessKey, password} {
 		if at := strings.Index(said.String(), word); at >= 0 {
-			t.Errorf("%q is told: %q", word, said.String()[max(0, at-100):at+len(word)])
+			t.Errorf("the output has %q: %q", word, said.String()[max(0, at-100):at+len(word)])
 		}
 	}
 }

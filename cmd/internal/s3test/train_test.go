@@ -54,7 +54,7 @@ func TestS3(t *testing.T) {
 	testStore(t, func(key string) string { return s.URL(s.Address, key) })
 }
 
-// A State that was taken over a bucket goes on with the local copy, and the other way round.
+// A State that was taken over a bucket resumes over the local copy, and the other way round.
 func TestResumeElsewhere(t *testing.T) {
 	s := Start(t)
 	dir := filepath.Join(s.Root, "ds")

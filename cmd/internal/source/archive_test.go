@@ -99,7 +99,7 @@ func TestImagesInArchive(t *testing.T) {
 	}
 }
 
-// Whoever made an archive that leads elsewhere meant no good.
+// Archives with names that lead out of them are refused.
 func TestArchivesThatAreRefused(t *testing.T) {
 	good := packed(t, "1.jpg=x", "1.cls=1")
 	for want, text := range map[string]string{

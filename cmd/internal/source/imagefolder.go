@@ -23,7 +23,7 @@ import (
 // Where all subfolders are called as splits are (train, val, test), they are splits, and each
 // is a folder of images of that kind. Classes are those of all, by name.
 //
-// What is an image is told by content. Hidden files and folders are passed over. A file
+// The content of a file shows whether it is an image. Hidden files and folders are skipped. A file
 // whose name promises no image and whose content is none is ignored, and counted. A file
 // whose name promises an image is a sample, whatever it holds.
 type ImageFolder struct {
@@ -65,16 +65,16 @@ type ImageFolderOptions struct {
 	// Outside allows links that lead out of the folder.
 	Outside bool
 
-	// Seen is told now and then how many images were found, once they are so many that it
-	// takes its time; nil for nobody.
+	// Seen is called now and then with the number of images found, once listing takes long.
+	// It may be nil.
 	Seen func(n int64)
 }
 
 // worthTelling is how many samples can be looked at in a moment.
 const worthTelling = 50_000
 
-// OpenImageFolder lists the folder once, to count it and to find what is wrong with it: no
-// such folder, no images, a class without images, images beside class folders, a link that
+// OpenImageFolder lists the folder once, to count it and to check it. Errors are: no such
+// folder, no images, a class without images, images beside class folders, a link that
 // leads back into its own folder. Samples lists it again, one folder at a time. At the end of
 // ctx, its cause is the error.
 func OpenImageFolder(ctx context.Context, path string, opts ImageFolderOptions) (*ImageFolder, error) {

@@ -276,7 +276,7 @@ func TestReadUnknownLength(t *testing.T) {
 	}
 }
 
-// Who waits for a large folder is told how far it is; a small one is there in a moment.
+// Seen reports the progress of a large folder, and is not called for a small one.
 func TestFolderTellsHowFar(t *testing.T) {
 	for n, want := range map[int]int64{worthTelling - 1: 0, worthTelling + 7: worthTelling + 7} {
 		told := int64(0)

@@ -54,7 +54,7 @@ func TestJoinedColumnsThatAreRefused(t *testing.T) {
 	}
 }
 
-// Who has very many columns of numbers is told how to make one array of them.
+// A table with very many columns of numbers gets a hint how to make one array of them.
 func TestHintToJoin(t *testing.T) {
 	for format, want := range map[string]string{"pixel%d": "--fields 'pixel*=x,...'", "%dth": "--fields '0th+1th+...=x,...'"} {
 		var names, row []string

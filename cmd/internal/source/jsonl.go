@@ -45,8 +45,8 @@ func (j *jsonlRows) next(row *tableRow) error {
 	}
 }
 
-// each implements tableFormat. What the quick way does not understand is for encoding/json to
-// read again, or to say what is wrong with it.
+// each implements tableFormat. Rows that quickJSON does not understand are read again by
+// encoding/json, whose error is the result if it fails, too.
 func (jsonlFormat) each(row *tableRow, f func(i int, column string, c cell)) error {
 	q := quickJSON{text: row.text, f: f}
 	if q.object("", 0) && q.blank() == 0 {

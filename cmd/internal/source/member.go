@@ -51,8 +51,8 @@ type memberReader struct {
 // maxMember bounds the memory that one file in an archive can take.
 const maxMember = 1 << 30
 
-// next returns the next file that may be part of a sample. A name that leads outside of the
-// archive ends the whole, as whoever made it meant no good.
+// next returns the next file that may be part of a sample. A name that leads out of the
+// archive is an error, as the archive may be an attack.
 func (r *memberReader) next(ignored *[]string) (m member, key string, err error) {
 	for {
 		h, err := r.tar.Next()

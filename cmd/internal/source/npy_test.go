@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// npy returns a file with that header dictionary and so many bytes of elements.
+// npy returns a file with that header dictionary and the given number of bytes of elements.
 func npy(version byte, header string, elements int) []byte {
 	b := append([]byte(npyMagic), version, 0)
 	if version == 1 {

@@ -15,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What users have lying about, and what they are told.
+// Odd files that users have, and the error or the result of each.
 func TestOddFiles(t *testing.T) {
 	wide := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune("a,b\n1,2\n")) {

@@ -24,8 +24,8 @@ type Options struct {
 	// Outside allows paths in tables, and links in folders of images, that lead out of the source's folder.
 	Outside bool
 
-	// Seen is told now and then how many samples were looked at, where Open has to look at
-	// all; nil for nobody.
+	// Seen is called now and then with the number of samples looked at, where Open has to look
+	// at all. It may be nil.
 	Seen func(n int64)
 
 	// IsImage tells from a file's first bytes (up to 16) whether it is an image; nil takes

@@ -7,9 +7,8 @@ import (
 	"github.com/penstock/penstock/cmd/internal/vfs"
 )
 
-// openFiles reads files by path and keeps them open until Close, as far as they are not too
-// many: who reads records in a random order comes back to each of them. It may be used by
-// any goroutine.
+// openFiles reads files by path and keeps them open until Close, up to a limit, as reading
+// records in a random order comes back to each of them. It may be used by any goroutine.
 type openFiles struct {
 	mu    sync.RWMutex
 	files map[string]vfs.File

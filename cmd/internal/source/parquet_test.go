@@ -197,7 +197,7 @@ func TestParquetBooleans(t *testing.T) {
 	}
 }
 
-// A file that is not whole is told from one that is none, before anything is allocated.
+// The error distinguishes a truncated file from one that is not Parquet, before anything is allocated.
 func TestParquetDamage(t *testing.T) {
 	whole := parquetBytes(t, &parquet.Snappy, 3)
 	huge := bytes.Clone(whole)

@@ -1,7 +1,7 @@
 // Package source finds raw samples and says in which order they come: folders of images,
 // tables, archives, arrays of other programs, datasets of this module. It decodes no image:
-// a Sample is a name and a way to its values, so that whoever needs the values can read and
-// parse them in a goroutine of its own.
+// a Sample is a name and a way to its values, so that a worker can read and parse the values in
+// its own goroutine.
 //
 // Every source is streamed. Samples come in the same order each time and on each machine,
 // and nothing but names and one block of each array is held in memory.
@@ -22,7 +22,7 @@ type Source interface {
 
 	// Samples yields every sample, from the first one on at each call. After an error, which
 	// means that the source itself cannot be read on, it ends. A sample that turns out to be
-	// unreadable is yielded like any other: its Data says what is wrong with it.
+	// unreadable is yielded like any other: its Data returns the error.
 	Samples() iter.Seq2[Sample, error]
 
 	// Close lets go of open files.

@@ -19,7 +19,7 @@ type field struct {
 	size  int // bytes of a record
 }
 
-// validate reports what is wrong with c, as far as it can be told without the source.
+// validate reports the errors of c that do not depend on the source.
 func (c Config) validate(o loader.Options) error {
 	var errs []error
 	fail := func(bad bool, text string) {

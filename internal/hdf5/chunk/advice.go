@@ -36,15 +36,15 @@ type Advice struct {
 	// What one record takes that is read at random by package mmapds, in nanoseconds of a
 	// processor with the file in memory: as it is, and after it was rewritten, uncompressed, in
 	// one piece. They are estimates; see the constants of this file.
-	Nanos       float64
-	MendedNanos float64
+	Nanos          float64
+	ConvertedNanos float64
 
 	Problems []string // what is bad about it, most costly first; none if all is well
 }
 
 // Gain is how much faster one record is read at random after the file was rewritten. Less than
 // 1.05 is nothing.
-func (a *Advice) Gain() float64 { return a.Nanos / a.MendedNanos }
+func (a *Advice) Gain() float64 { return a.Nanos / a.ConvertedNanos }
 
 // What reading takes, in nanoseconds of one core of an AMD EPYC server:
 // fitted to BenchmarkAdvice, which compares what comes of them with what it measures.
@@ -86,8 +86,8 @@ func Advise(data *meta.Dataset, batch int) (Advice, error) {
 	} else {
 		a.judgeChunks(r, data)
 	}
-	a.MendedNanos = nanosRecord + nanosByte*float64(a.RecordBytes)
-	a.Nanos = a.MendedNanos
+	a.ConvertedNanos = nanosRecord + nanosByte*float64(a.RecordBytes)
+	a.Nanos = a.ConvertedNanos
 	if r.grid.record > 0 && (!r.flat || len(a.Problems) > 0) {
 		a.Nanos += r.nanos()
 	}
@@ -238,9 +238,9 @@ func (a *Advice) problem(format string, args ...any) {
 	a.Problems = append(a.Problems, fmt.Sprintf(format, args...))
 }
 
-// MendCommand returns the command line that rewrites a file so that its records can be mapped; fields is the list of
+// ConvertCommand returns the command line that rewrites a file so that its records can be mapped; fields is the list of
 // datasets in the words of --fields, "" for all. It is "" where one of the names cannot be printed.
-func MendCommand(from, to, fields string) string {
+func ConvertCommand(from, to, fields string) string {
 	line := shell.Command("preprocess", from, to)
 	if fields == "" || line == "" {
 		return line

@@ -62,14 +62,14 @@ func BenchmarkAdvice(b *testing.B) {
 	} {
 		b.Run(c[0], func(b *testing.B) {
 			a := adviceOf(b, filepath.Join(dir, c[0]+".h5"))
-			var old, mended float64
+			var old, converted float64
 			for b.Loop() {
-				old, mended = randomly(b, filepath.Join(dir, c[0]+".h5")), randomly(b, filepath.Join(dir, c[1]+".h5"))
+				old, converted = randomly(b, filepath.Join(dir, c[0]+".h5")), randomly(b, filepath.Join(dir, c[1]+".h5"))
 			}
 			b.ReportMetric(a.Gain(), "promised/x")
-			b.ReportMetric(old/mended, "measured/x")
+			b.ReportMetric(old/converted, "measured/x")
 			b.ReportMetric(old*1e9, "old-ns")
-			b.ReportMetric(mended*1e9, "mended-ns")
+			b.ReportMetric(converted*1e9, "converted-ns")
 			b.ReportMetric(a.Nanos, "promised-old-ns")
 			b.ReportMetric(a.Ratio, "ratio")
 		})

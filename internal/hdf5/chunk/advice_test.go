@@ -64,7 +64,7 @@ func TestMendCommand(t *testing.T) {
 		{"my file.h5", "it's.h5", "", `preprocess 'my file.h5' 'it'\''s.h5'`},
 		{"-x.h5", "$y", "a/b=c,d e", `preprocess ./-x.h5 '$y' --fields 'a/b=c,d e'`},
 	} {
-		if got := MendCommand(tt[0], tt[1], tt[2]); got != tt[3] {
+		if got := ConvertCommand(tt[0], tt[1], tt[2]); got != tt[3] {
 			t.Errorf("%q, want %q", got, tt[3])
 		}
 	}

@@ -43,7 +43,7 @@ func ExampleAdvise() {
 		log.Fatal(err)
 	}
 	fmt.Printf("a record needs %d chunks, %.1f times its bytes\n", advice.PerRecord, advice.Amplification)
-	fmt.Println(chunk.MendCommand("old.h5", "new.h5", ""))
+	fmt.Println(chunk.ConvertCommand("old.h5", "new.h5", ""))
 	// Output:
 	// a record needs 5 chunks, 7.0 times its bytes
 	// preprocess old.h5 new.h5

@@ -10,37 +10,37 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// Mend is a command that makes a dataset that can be mapped, of datasets of an HDF5 file
-// that cannot.
-type Mend struct {
-	Command     string   `json:"command"`
-	Datasets    []string `json:"datasets"`
-	Records     int64    `json:"records"`
-	Nanos       float64  `json:"record_ns"`        // to read a record of all of them at random
-	MendedNanos float64  `json:"mended_record_ns"` // the same afterwards
-	Gain        float64  `json:"gain"`
+// Conversion is a command that converts datasets of an HDF5 file that cannot be mapped to a
+// dataset that can be.
+type Conversion struct {
+	Command        string   `json:"command"`
+	Datasets       []string `json:"datasets"`
+	Records        int64    `json:"records"`
+	Nanos          float64  `json:"record_ns"`           // to read a record of all of them at random
+	ConvertedNanos float64  `json:"converted_record_ns"` // the same afterwards
+	Gain           float64  `json:"gain"`
 }
 
-// mendsOf returns a command for each group of datasets that are fields of one dataset and of
+// conversionsOf returns a command for each group of datasets that are fields of one dataset and of
 // which one cannot be mapped: those of one length, and of one HDF5 group where names repeat. unread
 // says that some datasets of the file are not read.
-func mendsOf(path string, nodes []Node, meta *meta.File, unread bool) (mends []Mend) {
+func conversionsOf(path string, nodes []Node, meta *meta.File, unread bool) (list []Conversion) {
 	groups := groupsOf(nodes, meta)
 	for i, group := range groups {
 		if !slices.ContainsFunc(group, func(n *Node) bool { return n.Storage.Reading.cannotBeUsed }) {
 			continue
 		}
-		m := Mend{Records: group[0].Shape[0]}
+		m := Conversion{Records: group[0].Shape[0]}
 		for _, n := range group {
 			m.Datasets = append(m.Datasets, n.Path[1:])
 			m.Nanos += n.Storage.Reading.Nanos
-			m.MendedNanos += n.Storage.Reading.MendedNanos
+			m.ConvertedNanos += n.Storage.Reading.ConvertedNanos
 		}
-		m.Gain = m.Nanos / m.MendedNanos
-		m.Command = chunk.MendCommand(path, mended(path, groups, i), fieldList(group, len(groups) == 1 && !unread))
-		mends = append(mends, m)
+		m.Gain = m.Nanos / m.ConvertedNanos
+		m.Command = chunk.ConvertCommand(path, convertedPath(path, groups, i), fieldList(group, len(groups) == 1 && !unread))
+		list = append(list, m)
 	}
-	return mends
+	return list
 }
 
 // Repack is a command of HDF5's tools that makes a file of which penstock reads datasets that it
@@ -151,8 +151,8 @@ func plainName(name string) bool {
 	}) < 0
 }
 
-// mended returns the path of what group i becomes, beside the file.
-func mended(path string, groups [][]*Node, i int) string {
+// convertedPath returns the path of the dataset that group i becomes, beside the file.
+func convertedPath(path string, groups [][]*Node, i int) string {
 	word := "mapped"
 	if len(groups) > 1 {
 		parent := func(g []*Node) string { return strings.Trim(filepath.Dir(g[0].Path), "/") }

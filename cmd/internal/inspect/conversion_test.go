@@ -33,7 +33,7 @@ func TestFieldList(t *testing.T) {
 	}
 }
 
-func TestMendedPaths(t *testing.T) {
+func TestConvertedPaths(t *testing.T) {
 	group := func(path string) []*Node { return []*Node{{Path: path}} }
 	for _, c := range []struct {
 		groups [][]*Node
@@ -46,7 +46,7 @@ func TestMendedPaths(t *testing.T) {
 	} {
 		var got []string
 		for i := range c.groups {
-			got = append(got, strings.TrimSuffix(mended("d/f.h5", c.groups, i), ".h5"))
+			got = append(got, strings.TrimSuffix(convertedPath("d/f.h5", c.groups, i), ".h5"))
 		}
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
@@ -54,16 +54,16 @@ func TestMendedPaths(t *testing.T) {
 	}
 }
 
-// Of a file with data that cannot be used in place, everything is told.
-func TestMendOfSmallFiles(t *testing.T) {
+// A file with data that cannot be used in place has conversions, and its datasets have their storage.
+func TestConversionsOfSmallFiles(t *testing.T) {
 	s, err := Describe(small("new-chunks"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(s.Mends) == 0 {
+	if len(s.Conversions) == 0 {
 		t.Fatal("no command")
 	}
-	for _, m := range s.Mends {
+	for _, m := range s.Conversions {
 		if m.Gain < 1 || m.Records == 0 || len(m.Datasets) == 0 || !strings.HasPrefix(m.Command, "preprocess "+small("new-chunks")) {
 			t.Errorf("%+v", m)
 		}
@@ -78,8 +78,8 @@ func TestMendOfSmallFiles(t *testing.T) {
 	}
 }
 
-// What penstock does not read is told with where it lies, why, and the command that rewrites it; the
-// command that mends the rest leaves it out.
+// The summary lists a dataset that penstock does not read with its place, the reason, and the command
+// that rewrites it. The command that converts the rest leaves it out.
 func TestRepackOfWhatIsNotRead(t *testing.T) {
 	path := h5test.File(t, `
     p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
@@ -101,8 +101,8 @@ func TestRepackOfWhatIsNotRead(t *testing.T) {
 	if c := s.Tree[2].Storage.Chunks; c == nil || c.Stored != 10 || s.Tree[2].Storage.Stored == 0 {
 		t.Errorf("%+v", s.Tree[2].Storage)
 	}
-	if len(s.Mends) != 1 || s.Mends[0].Command != "preprocess "+path+" "+to+"-mapped.h5 --fields packed" {
-		t.Errorf("%+v", s.Mends)
+	if len(s.Conversions) != 1 || s.Conversions[0].Command != "preprocess "+path+" "+to+"-mapped.h5 --fields packed" {
+		t.Errorf("%+v", s.Conversions)
 	}
 	var b strings.Builder
 	if err := s.Render(&b, TextOptions{}); err != nil {
