@@ -45,7 +45,7 @@ func (b Batch) Indices() []int { return b.slot().indices }
 
 // Mask says of each record whether it counts. False are records that fill up the last
 // batch of an epoch so that all ranks have as many, and those that OnError put in the place
-// of others: whoever adds up over the dataset, as an evaluation does, leaves these out. The
+// of others. A sum over the dataset, as of an evaluation, leaves these out. The
 // slice is valid for as long as the Batch and must not be written to.
 func (b Batch) Mask() []bool { return b.slot().mask }
 

@@ -213,7 +213,7 @@ func TestMemoryThatIsFull(t *testing.T) {
 	}
 }
 
-func TestCancelledMending(t *testing.T) {
+func TestCancelledRepair(t *testing.T) {
 	m := newMemorySource(100, 4)
 	ctx, cancel := context.WithCancel(t.Context())
 	m.before = func(ctx context.Context, _ string, indices []int) error {

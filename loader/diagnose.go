@@ -30,7 +30,7 @@ const (
 type Diagnosis struct {
 	Bottleneck Bottleneck
 	Text       string  // one sentence with the numbers behind it
-	Gain       float64 // how much faster a loop would be at most with that mended: 1 is not at all
+	Gain       float64 // how much faster a loop would be at most without the bottleneck: 1 is not at all
 }
 
 // String returns the sentence.
@@ -39,7 +39,7 @@ func (d Diagnosis) String() string { return d.Text }
 // What the rules take for much and for little.
 const (
 	fewBatches = 8    // fewer tell nothing
-	littleWait = 0.05 // of the loop: not worth mending
+	littleWait = 0.05 // of the loop: not worth fixing
 	muchBusy   = 0.5  // of the workers' time
 	tinyBatch  = time.Millisecond
 	mostCores  = 0.7 // of them in use: the rest is not free to use
@@ -239,6 +239,6 @@ func round(d time.Duration) time.Duration {
 // remoteBound says how much of the link is used, where the workers mostly wait for it.
 func (s Stats) remoteBound(wait, loop time.Duration, head string) Diagnosis {
 	used := float64(s.Fetched) / max(1e-9, loop.Seconds())
-	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, and %s of that is a wait for the store, which sends %.0f MB/s; the most that the link has shown is %.0f MB/s; free loading would make the loop %s: smaller types and shapes, a faster link, or a cache that holds the dataset from the second epoch on",
+	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, and %s of that is a wait for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; free loading would make the loop %s: smaller types and shapes, a faster link, or a cache that holds the dataset from the second epoch on",
 		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.work()), used/1e6, s.LinkRate/1e6, faster(gain(loop, wait))), gain(loop, wait)}
 }

@@ -65,7 +65,7 @@
 // kept. The ring holds that many times the bytes of a batch, each field rounded up to a whole
 // page, and is allocated when the first batch has to be copied. A dataset that is only ever
 // viewed needs no ring. MaxPrefetch has the Loader add buffers where that saves training from
-// waiting; where there is no memory for more, it goes on with those it has. Options.Budget is a
+// waiting; where there is no memory for more, it keeps those it has. Options.Budget is a
 // limit to the ring that is kept; too many kept batches are an error of Keep.
 // Beside the ring there are 9 bytes for each record of those batches, the values of fields of
 // variable length, which grow to the largest batch, and what Transforms need for themselves.

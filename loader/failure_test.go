@@ -320,7 +320,7 @@ func TestPanicsOfTheCaller(t *testing.T) {
 			"order":  {loader.Options{Sampler: panicking{}}, "loader: batch 5: panic: no order\n", 5},
 		} {
 			for _, horizon := range []int64{0, 1 << 20} {
-				src := &afar{memory: newMemorySource(100, 4), horizon: horizon}
+				src := &remoteSource{memory: newMemorySource(100, 4), horizon: horizon}
 				if name == "report" {
 					src.before = failOn(33)
 				}

@@ -52,7 +52,7 @@ func (w *worker) choose(s *slot) error {
 func (w *worker) fillRange(p *pass, s *slot, lo, hi int) error {
 	err := w.readRange(p, s, lo, hi)
 	if err != nil && w.ld.opts.OnError != Fail && p.ctx.Err() == nil {
-		err = w.mend(p, s, lo, hi)
+		err = w.repair(p, s, lo, hi)
 	}
 	return err
 }
@@ -260,7 +260,7 @@ func (w *worker) views(p *pass, s *slot) error {
 			if w.ld.opts.OnError == Fail {
 				return w.locate(p, s, f, 0, n, err)
 			}
-			clear(s.viewing) // mend gathers what is well
+			clear(s.viewing) // repair gathers the good records
 			return nil
 		}
 		bytes += len(s.views[f].Bytes())

@@ -92,8 +92,8 @@ func TestWarmViewsNeedNoGoroutine(t *testing.T) {
 	}
 }
 
-// What goes wrong in a batch that the loop makes is told as if a worker had made it, and the
-// Loader goes on.
+// The Loader reports an error in a batch that the loop makes as if a worker had made it, and
+// continues.
 func TestWarmViewsThatFail(t *testing.T) {
 	m := warmBut(100, 10)
 	ld := open(t, m, loader.Options{BatchSize: 10, Workers: 2})
@@ -128,7 +128,7 @@ func TestWarmViewsThatFail(t *testing.T) {
 	}
 }
 
-// The loop makes batches with as many kept as may be, and a State goes on with the next.
+// The loop makes batches with as many kept as may be, and a State resumes at the next.
 func TestWarmViewsAreKeptAndResumed(t *testing.T) {
 	m := warmBut(100, 10)
 	o := loader.Options{BatchSize: 10, Workers: 1, Prefetch: 2}

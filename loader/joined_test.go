@@ -141,34 +141,36 @@ func TestJoinedGathersByOneCall(t *testing.T) {
 	}
 }
 
-// afar is a Source whose records come over a network.
-type afar struct {
+// remoteSource is a Source whose records come over a network.
+type remoteSource struct {
 	*memory
 	horizon int64
 	fetched []int
 	fails   error
 }
 
-func (a *afar) LookaheadBytes() int64 { return a.horizon }
+func (a *remoteSource) LookaheadBytes() int64 { return a.horizon }
 
-func (a *afar) Fetch(_ context.Context, _ string, indices []int) error {
+func (a *remoteSource) Fetch(_ context.Context, _ string, indices []int) error {
 	a.fetched = append(a.fetched, indices...)
 	return a.fails
 }
 
-func (a *afar) NetworkStats() (int64, time.Duration, float64) {
+func (a *remoteSource) NetworkStats() (int64, time.Duration, float64) {
 	return a.horizon, time.Duration(a.horizon), float64(a.horizon)
 }
 
-func (a *afar) DescribeReads(field string) (how, why string, resident float64) {
+func (a *remoteSource) DescribeReads(field string) (how, why string, resident float64) {
 	return "fetched", field, float64(a.horizon) / 10
 }
 
-func (a *afar) Location(field string, record int) string { return fmt.Sprintf("%s %d", field, record) }
+func (a *remoteSource) Location(field string, record int) string {
+	return fmt.Sprintf("%s %d", field, record)
+}
 
 // TestJoinedPassesOn asks sources of which some come over a network.
 func TestJoinedPassesOn(t *testing.T) {
-	a, b, near := &afar{memory: newMemorySource(10, 4), horizon: 3}, &afar{memory: newMemorySource(30, 4), horizon: 7}, newMemorySource(5, 4)
+	a, b, near := &remoteSource{memory: newMemorySource(10, 4), horizon: 3}, &remoteSource{memory: newMemorySource(30, 4), horizon: 7}, newMemorySource(5, 4)
 	all, err := combine.NewConcat(a, near, b)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +219,7 @@ func TestErrorsHaveThePlace(t *testing.T) {
 		return nil
 	}
 	o := loader.Options{BatchSize: 10, Transforms: map[string]loader.Transform{"x": negate{fail}}}
-	src := &afar{memory: newMemorySource(50, 4)}
+	src := &remoteSource{memory: newMemorySource(50, 4)}
 	_, err := run(t.Context(), openWords(t, src, o), ignore)
 	var e *loader.Error
 	if !errors.As(err, &e) || e.Location != "x 33" || err.Error() != `loader: batch 3: record 33 (x 33): field "x": transform: bad sector` {

@@ -32,7 +32,7 @@ func TestWriteMetrics(t *testing.T) {
 		}
 	}
 	if strings.Contains(b.String(), `field="y"`) {
-		t.Error("a residency that is not known is told")
+		t.Error("WriteMetrics prints a residency that is not known")
 	}
 	odd := []string{"job"}
 	mustPanic(t, "pairs of a name and a value", func() { _ = s.WriteMetrics(&b, odd...) })

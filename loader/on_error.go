@@ -12,9 +12,9 @@ const attempts = 16
 // backfillKey is the number of the key of those draws.
 const backfillKey = 1<<16 + 4
 
-// mend fills places [lo, hi) record by record, and puts something else in the places of
+// repair fills places [lo, hi) record by record, and puts other records in the places of
 // those that fail.
-func (w *worker) mend(p *pass, s *slot, lo, hi int) error {
+func (w *worker) repair(p *pass, s *slot, lo, hi int) error {
 	for i := lo; i < hi; i++ {
 		err := w.readRange(p, s, i, i+1)
 		if err == nil {

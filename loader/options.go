@@ -26,7 +26,7 @@ type Options struct {
 	Transforms map[string]Transform // what becomes of a field's records; those that are not named stay as they are
 	Collate    Collate              // a function on whole batches
 	OnError    OnError              // what becomes of a record that cannot be read or transformed
-	Report     func(*Error)         // is told of every record that OnError passes over, by any goroutine; nil tells nobody
+	Report     func(*Error)         // is called for every record that OnError skips, by any goroutine; may be nil
 
 	// Workers is the number of goroutines that fill batches. 0 means one fewer than this
 	// process's share of the cores, and at least 1; Synchronous means none. Batches that are
@@ -38,8 +38,8 @@ type Options struct {
 	// The buffers of workers that were not added hold finished batches.
 	MaxWorkers int
 
-	// Prefetch is the number of finished batches that are kept ready, and the most that Keep may
-	// hold. 0 means 2.
+	// Prefetch is the number of finished batches that are kept ready. Keep may hold at most as
+	// many. 0 means 2.
 	Prefetch int
 
 	// MaxPrefetch, where it is more than Prefetch, has the Loader keep more batches ready, up to so

@@ -117,7 +117,7 @@ func TestCuSeqlens(t *testing.T) {
 	}
 }
 
-// Rows are a function of the parameters, and a State goes on with them alone.
+// Rows are a function of the parameters, and a State resumes with the parameters alone.
 func TestPackedResume(t *testing.T) {
 	k := combine.Pack{Length: 12, Sampler: sampler.Shuffle{}, Seed: 1}
 	source := func() loader.Source { return namedWords{newWords(500)} }

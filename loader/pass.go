@@ -86,7 +86,7 @@ func (c *setup) following(t *part) *part {
 	return next
 }
 
-// advance has the pass go on with its next epoch, which may have begun to be filled.
+// advance moves the pass to its next epoch, which the workers may have begun to fill.
 func (c *scheduler) advance(p *pass, end int) {
 	var more *part
 	if last := p.parts[len(p.parts)-1]; last.number+1 < end {

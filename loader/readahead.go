@@ -12,7 +12,7 @@ const (
 	warmSpeed = 4 // bytes per nanosecond
 )
 
-// warmTime returns the longest that reading so many bytes of records should take if they
+// warmTime returns the longest that reading the given bytes of records should take if they
 // are in memory.
 func warmTime(indices []int, bytes int) time.Duration {
 	runs := 0
@@ -22,7 +22,7 @@ func warmTime(indices []int, bytes int) time.Duration {
 	return time.Duration(bytes/warmSpeed) + time.Duration(runs)*warmRun
 }
 
-// hintBytes is the most that one hint asks for. It keeps storage busy until the worker gets to
+// hintBytes is the largest size that one hint asks for. It keeps storage busy until the worker gets to
 // that batch, which asks for the rest; many reads at once keep the kernel, and so other
 // goroutines, from their processors.
 const hintBytes = 2 << 20
@@ -46,8 +46,8 @@ func (w *worker) hint(s *slot) {
 	}
 }
 
-// foresee returns the records of a batch to come. What is wrong with these, or with the Sampler, whoever
-// makes that batch will tell: here there are none then.
+// foresee returns the records of a batch to come. If they or the Sampler have an error, foresee
+// returns none: the worker that makes that batch reports the error.
 func (w *worker) foresee(t *part, step int) (next []int) {
 	defer func() {
 		if recover() != nil {
@@ -82,9 +82,8 @@ func (w *worker) prefetch(indices []int) {
 	}
 }
 
-// How much is asked for from memory before its turn: so many bytes of records, of at most so
-// many, and of each so much of its front. Of a long record the processor asks for the rest by
-// itself once it has seen that.
+// Limits of what is prefetched from memory: bytes of records, number of records, and bytes from the
+// front of each record. The processor prefetches the rest of a long record by itself.
 const (
 	leadBytes   = 4 << 10
 	leadRecords = 8

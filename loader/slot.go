@@ -11,7 +11,7 @@ import (
 )
 
 // slot is the place of one batch: its views, its record numbers and its buffers. It goes
-// round between the free list, a worker, the reorder window and the consumer; whoever has
+// round between the free list, a worker, the reorder window and the consumer; the one that holds
 // it owns all fields but those that are said to be the scheduler's.
 type slot struct {
 	ld    *Loader

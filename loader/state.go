@@ -41,7 +41,7 @@ type position struct {
 }
 
 // State returns where the Loader is. A batch counts as handed out once the loop body has
-// it, so that a State that is taken at the end of the body goes on with the next one. After
+// it, so that a State that is taken at the end of the body resumes at the next one. After
 // the last batch of an epoch it is the start of the next. It costs no more than a look, and
 // may be taken at any time by any goroutine.
 func (ld *Loader) State() State {
@@ -176,7 +176,7 @@ func parseTicks(s string) (ticks, error) {
 	return ticks(t), err
 }
 
-// Seek moves the Loader to where st was taken, as Resume makes one there: Epochs then goes on with
+// Seek moves the Loader to where st was taken, as Resume makes one there: Epochs then continues at
 // the next batch, and so does Epoch with the number st.Epoch. No epoch may be iterated meanwhile.
 // It refuses the State of another run; the Loader then is where it was.
 func (ld *Loader) Seek(st State) error {

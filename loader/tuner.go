@@ -32,7 +32,7 @@ type tuner struct {
 	rate    float64       // batches a second before a worker was added; 0 if none was
 	settled bool          // no worker will be added
 
-	least    int  // batches that were ready in a window whenever one was handed out; -1 if that cannot be told
+	least    int  // batches that were ready in a window whenever one was handed out; -1 if unknown
 	calm     int  // windows in a row in which most of them were
 	gaveBack bool // batches were, since some were added
 }

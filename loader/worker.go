@@ -118,7 +118,7 @@ func (w *worker) makeBatch(p *pass, s *slot) (split bool, err error) {
 	return false, w.seal(p, s)
 }
 
-// servePiece fills a piece of a batch. Whoever does the last of them hands the batch over.
+// servePiece fills a piece of a batch. The worker that fills the last piece hands the batch over.
 func (w *worker) servePiece(t task) {
 	s, n := t.s, len(t.s.indices)
 	lo, hi := t.piece*n/s.pieces.n, (t.piece+1)*n/s.pieces.n

@@ -79,7 +79,7 @@ func TestPacked(t *testing.T) {
 	}
 }
 
-// Only Open takes packed data; who asks for extents is told why there are none.
+// Only Open takes packed data; Locate returns an error that says why there are no extents.
 func TestLocatePacked(t *testing.T) {
 	path := h5test.File(t, packedScript)
 	if _, err := store.Open(path, store.OpenOptions{}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "cannot be mapped") {

@@ -15,8 +15,8 @@
 //
 // # Lifetimes
 //
-// A view is memory of the mapping. It is valid until Close, and whoever holds views while
-// another goroutine may call Close takes a lease: Retain before, Release after. Close
+// A view is memory of the mapping. It is valid until Close. A goroutine that holds views while
+// another may call Close takes a lease: Retain before, Release after. Close
 // refuses new leases, waits until the last one is released, and unmaps. Package loader
 // does this by itself. In builds with -tags invariants a view that outlives the dataset
 // faults at its first use, always.

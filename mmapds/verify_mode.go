@@ -12,8 +12,8 @@ import (
 )
 
 // VerifyMode says which blocks of records are compared with their CRC32C before they are handed
-// out. A block is one record of 4 KiB or more, else as many as fit into 64 KiB: whoever asks
-// for one of them has the whole block read. Dataset.Reads says what that has cost.
+// out. A block is one record of 4 KiB or more, else as many as fit into 64 KiB: access to one of
+// them reads the whole block. Dataset.Reads returns what that has cost.
 type VerifyMode int
 
 // VerifyOff compares nothing. VerifyFirstTouch compares a block when it is first asked for, and holds

@@ -52,7 +52,7 @@ func compareGathers(b *testing.B, plain, other *mmapds.Dataset, size int) {
 	b.ReportMetric(ratios[len(ratios)/2], "x-unchecked")
 }
 
-// bytesDataset writes records of so many bytes.
+// bytesDataset writes records of size bytes.
 func bytesDataset(b testing.TB, size, total int) string {
 	b.Helper()
 	s := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, size)}}

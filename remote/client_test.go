@@ -153,7 +153,7 @@ func TestWhatIsNotRetried(t *testing.T) {
 }
 
 // Where nothing listens, or the host has no address, a request fails at once; a store that has
-// answered before may come back, and Policy.Retry is told of every attempt.
+// answered before may come back, and the client calls Policy.Retry for every attempt.
 func TestNobodyThere(t *testing.T) {
 	dial := func(err error) func(context.Context, Body) (Body, error) {
 		return func(context.Context, Body) (Body, error) { return Body{}, NewError("read", "k", nil, err) }

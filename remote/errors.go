@@ -32,7 +32,7 @@ func (s sentinel) Unwrap() error { return s.like }
 type Error struct {
 	Op     string // "stat", "read", "list", "write", "copy", "delete", "open"
 	Object string // bucket and key, without credentials
-	Kind   error  // one of the sentinels; nil for faults that a repetition may mend
+	Kind   error  // one of the sentinels; nil for faults that a retry may fix
 	Detail string // what the store said, without credentials
 	Tries  int    // how often it was tried; 0 is once
 	cause  error  // of a context

@@ -16,7 +16,7 @@ type Policy struct {
 	Backoff  time.Duration // pause before the second attempt, then twice as long each time, up to 5 seconds; 0 means 50 ms
 	Hedge    time.Duration // after which a ranged read that is late gets a second one beside it; 0 means by experience, -1 never
 
-	// Retry is told, in a sentence, of each attempt that failed and is repeated; nil for nobody.
+	// Retry is called with a sentence for each attempt that failed and is repeated. It may be nil.
 	// It is called from any goroutine, and must not block.
 	Retry func(text string)
 }

@@ -121,8 +121,8 @@ func (a *attempt) finished() bool {
 	}
 }
 
-// patience returns after which time a read of n bytes is late. Before enough is known of the
-// bucket it reports false, and when it is told never to hedge.
+// patience returns after which time a read of n bytes is late. It reports false before enough is
+// known of the bucket, and if Policy.Hedge is negative.
 func (c *Client) patience(n int) (time.Duration, bool) {
 	switch {
 	case c.policy.Hedge < 0:

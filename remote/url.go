@@ -12,8 +12,8 @@ import (
 // Schemes are those of the URLs that name objects.
 var Schemes = []string{"s3", "gs", "azblob", "file"}
 
-// URL is where an object or a folder of objects lies: s3://bucket/key?options. What follows
-// the "?" is for whoever opens the bucket. Of file:///data/train/ds the bucket is the folder
+// URL is where an object or a folder of objects lies: s3://bucket/key?options. The opener of the
+// bucket parses what follows the "?". Of file:///data/train/ds the bucket is the folder
 // /data/train, and the key is ds.
 type URL struct {
 	Scheme string

@@ -142,8 +142,8 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	return JoinCRC32C(CRC32C(header), crc, size-HeaderBytes), a.sums.Done, SyncFile(file)
 }
 
-// resume goes on with an array of which so many rows were made durable, whose checksum was
-// crc. What the file has beyond them it loses.
+// resume continues an array of which the first rows were made durable, with checksum crc. It cuts
+// the file behind them.
 func (a *arrayFile) resume(stage *Stage, name string, rows int64, crc uint32) error {
 	path := stage.Path(name)
 	f, err := stage.Reopen(name)

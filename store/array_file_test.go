@@ -62,7 +62,7 @@ func testPieces(t *testing.T, row int, synced bool) {
 	}
 }
 
-// resumed returns an array that goes on with one that was synced.
+// resumed returns an array that continues one that was synced.
 func resumed(t *testing.T, a *arrayFile, stage *Stage) arrayFile {
 	t.Helper()
 	a.abandon()

@@ -32,8 +32,8 @@ type Build struct {
 	sums     []uint32
 }
 
-// shardSize says when a shard is full: at a multiple of step records, when there are so many
-// records or a ragged field has so many bytes.
+// shardSize says when a shard is full: at a multiple of step records, when it has the given number
+// of records or a ragged field has the given number of bytes.
 type shardSize struct {
 	records, step, bytes int64
 }
@@ -65,8 +65,8 @@ func gcd(a, b int64) int64 {
 
 func lcm(a, b int64) int64 { return a / gcd(a, b) * b }
 
-// NewBuild begins a build in a stage, or goes on with one that is there if opts.Journal asks
-// for it; otherwise the stage is cleared.
+// NewBuild begins a build in a stage, or continues one that is there if opts.Journal asks
+// for it; otherwise it clears the stage.
 func NewBuild(stage *Stage, schema Schema, opts BuildOptions) (*Build, error) {
 	if opts.ShardBytes <= 0 {
 		opts.ShardBytes = 256 << 20
@@ -88,7 +88,7 @@ func NewBuild(stage *Stage, schema Schema, opts BuildOptions) (*Build, error) {
 	return b, nil
 }
 
-// start makes the books and sections of a build that has no records yet.
+// start makes the ledger and sections of a build that has no records yet.
 func (b *Build) start() error {
 	shards := 0
 	b.ledger = NewLedger(b.schema, b.opts.Splits...)

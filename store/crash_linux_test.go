@@ -51,8 +51,8 @@ func crashOptions(kind string) FlatOptions {
 	return o
 }
 
-// crashResume goes on with a build, and returns with how many records; all of them if it was
-// done. reached is told of each checkpoint, and of the end by one more than all records.
+// crashResume continues a build, and returns the number of records that it had; all of them if it
+// was done. It calls reached at each checkpoint, and at the end with one more than all records.
 func crashResume(dest, kind string, records int, reached func(n int) error) (kept int, err error) {
 	opts := crashOptions(kind)
 	w, err := CreateFlat(dest, crashSchema(), opts)

@@ -42,7 +42,7 @@ func Blocks(count int64, recordBytes int) int64 {
 // BlockSums computes the checksums of a column's blocks while its bytes are written. It
 // allocates only where Done grows.
 type BlockSums struct {
-	Done []uint32 // of the blocks that are full; whoever takes them out may cut it
+	Done []uint32 // of the blocks that are full; the caller may take some out and truncate it
 	size int      // bytes of a full block
 	in   int      // bytes in the open block
 	open uint32   // their checksum

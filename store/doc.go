@@ -10,7 +10,7 @@
 //
 // Writing: a Writer (CreateFlat here, Create in store/hdf5) takes records in order and
 // publishes the dataset with Commit; Close without Commit removes every trace, or with a
-// Journal keeps what a later build goes on with. Reading: OpenFlat and OpenHDF5 check the
+// Journal keeps the build for a later one to continue. Reading: OpenFlat and OpenHDF5 check the
 // manifest and every header against the true file sizes and answer with Columns, which
 // package mmapds maps.
 package store

@@ -42,7 +42,7 @@ func TestDiskFull(t *testing.T) {
 	sameFolder(t, dest, want)
 }
 
-// leaveRoom makes a file that leaves so many bytes of the disk beside those that are taken.
+// leaveRoom makes a file that leaves room bytes of the disk free.
 func leaveRoom(t *testing.T, disk, filler string, room int64) {
 	t.Helper()
 	if err := os.Remove(filler); err != nil && !errors.Is(err, os.ErrNotExist) {

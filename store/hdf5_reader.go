@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Where the books of a dataset are in an HDF5 file.
+// Names of a dataset's metadata in an HDF5 file.
 const (
 	HDF5Manifest = "/penstock/manifest"
 	hdf5Sums     = "/penstock/crc/"
@@ -226,8 +226,8 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 	return nil
 }
 
-// MarkHDF5 has errors of reading an HDF5 file, which are told by package internal/hdf5/meta, match ErrCorrupt or
-// ErrUnsupported as well. Other errors, and nil, it returns as they are.
+// MarkHDF5 makes errors of package internal/hdf5/meta, which reads HDF5 files, match ErrCorrupt or
+// ErrUnsupported as well. It returns other errors, and nil, as they are.
 func MarkHDF5(err error) error {
 	switch {
 	case errors.Is(err, meta.ErrCorrupt) && !errors.Is(err, ErrCorrupt):

@@ -18,15 +18,15 @@ type Journal struct {
 	// recipe, the version of the program. A build that was begun with others is not resumed.
 	Inputs map[string]string
 
-	// Resume goes on with a build that is there. Without it, or if there is none, the build
+	// Resume continues a build that is there. Without it, or if there is none, the build
 	// begins anew.
 	Resume bool
 }
 
 // Kept is what a resumed build had at its last checkpoint.
 type Kept struct {
-	Resumed bool              // there was a build to go on with
-	Records int64             // appended by it; the caller goes on behind them
+	Resumed bool              // there was a build to continue
+	Records int64             // appended by it; the caller continues behind them
 	Notes   []json.RawMessage // of all its checkpoints, in order
 }
 
@@ -148,7 +148,7 @@ func announced(journal []byte, read func(name string) ([]byte, error)) bool {
 	return false
 }
 
-// openJournal goes on with one, behind its first size bytes.
+// openJournal continues a journal behind its first size bytes.
 func (s *Stage) openJournal(size int64) (*journal, error) {
 	f, err := s.folder.OpenFile(JournalName, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
@@ -172,7 +172,7 @@ type history struct {
 }
 
 // readJournal reads a journal up to its end or the first line that is damaged or not whole:
-// every checkpoint is a state that can be gone on with, also an earlier one. A journal whose
+// every checkpoint is a state that can be resumed, also an earlier one. A journal whose
 // writer was killed before its first line was whole gives nil.
 func readJournal(data []byte) (*history, error) {
 	if bytes.IndexByte(data, '\n') < 0 {
@@ -220,7 +220,7 @@ func nextEntry(data []byte) (e entry, n int) {
 	return e, n
 }
 
-// resume goes on with the build that is in the stage, or begins one.
+// resume continues the build that is in the stage, or begins one.
 func (b *Build) resume() error {
 	head := b.head()
 	var h *history
@@ -301,7 +301,7 @@ func compact(fields []Field) string {
 	return string(text)
 }
 
-// restore brings the stage and the books back to the last checkpoint.
+// restore brings the stage and the ledger back to the last checkpoint.
 func (b *Build) restore(h *history) error {
 	keep := map[string]bool{JournalName: true}
 	if h.last == nil {

@@ -13,10 +13,10 @@ type Keeper struct {
 	stage   *Stage
 	journal *journal
 	head    *buildEntry
-	last    *history // nil: there is nothing to go on with
+	last    *history // nil: there is nothing to continue
 }
 
-// NewKeeper looks for a build in the stage that can be gone on with. It must have the same
+// NewKeeper looks for a build in the stage that can be resumed. It must have the same
 // fields, options and inputs; otherwise the error says what differs.
 func NewKeeper(stage *Stage, schema Schema, options map[string]string, j *Journal) (*Keeper, error) {
 	k := &Keeper{stage: stage, head: &buildEntry{Format: 1, Fields: schema.Fields, Options: options, Inputs: j.Inputs}}
@@ -33,7 +33,7 @@ func NewKeeper(stage *Stage, schema Schema, options map[string]string, j *Journa
 	return k, nil
 }
 
-// Kept says what there is to go on with.
+// Kept returns what there is to continue.
 func (k *Keeper) Kept() Kept {
 	if k.last == nil {
 		return Kept{}
@@ -41,8 +41,8 @@ func (k *Keeper) Kept() Kept {
 	return Kept{Resumed: true, Records: k.last.last.Records, Notes: k.last.notes}
 }
 
-// State restores the books as they were at the last checkpoint, and returns the Writer's
-// state, and what it gave to End if it had begun to end the build. That must be undone for
+// State restores the ledger as it was at the last checkpoint. It returns the Writer's state, and
+// the argument of End if the Writer had begun to end the build. That must be undone for
 // good before Begin forgets it.
 func (k *Keeper) State(l *Ledger) (state, undo json.RawMessage, err error) {
 	if err := l.Restore(k.last.last.Ledger); err != nil {

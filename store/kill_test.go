@@ -290,7 +290,7 @@ func removeAll(t *testing.T, path string) {
 }
 
 // A build that is killed while its folder changes places with an old dataset is done: the old
-// one, which lies where the build was, must not be taken for what there is to go on with.
+// one, which lies where the build was, must not be taken for a build to continue.
 func TestKilledWhileReplacing(t *testing.T) {
 	dir := crash.MemoryDir(t)
 	dest := filepath.Join(dir, "ds")

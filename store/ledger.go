@@ -14,7 +14,7 @@ import (
 )
 
 // Record is one sample on its way into a Writer: the bytes of every field, in schema
-// order, little endian, C order. Whoever fills it owns it; writers copy.
+// order, little endian, C order. The caller that fills it owns it; writers copy.
 //
 // The value of a ragged field has any number of whole rows and starts out empty: append to
 // Values[i][:0], or set Values[i] to memory that is aligned for the field's type.
@@ -27,7 +27,7 @@ type Record struct {
 	meter  meter
 }
 
-// digest is what a record adds to the books of one field.
+// digest is what a record adds to the statistics and identity of one field.
 type digest struct {
 	crc      uint32
 	channels []moments.Moments
@@ -89,7 +89,7 @@ func (r *Record) check(s Schema) {
 	}
 }
 
-// Ledger keeps the books of a dataset while it is written: statistics and identity. Both
+// Ledger computes the statistics and the identity of a dataset while it is written. Both
 // formats use it, so a dataset has the same ID in either.
 //
 // The ID is the first half of a SHA-256 over the fields as JSON and, for each split and
@@ -113,7 +113,7 @@ type books struct {
 	entry   [12]byte // what goes into an id; here, so that it is not allocated
 }
 
-// NewLedger returns the books of an empty dataset with those splits, if any.
+// NewLedger returns the ledger of an empty dataset with those splits, if any.
 func NewLedger(s Schema, splits ...string) *Ledger {
 	l := &Ledger{schema: s, splits: splits}
 	for range max(1, len(splits)) {
@@ -260,7 +260,7 @@ func (s *Statistics) normalization() *Normalization {
 	return n
 }
 
-// booksOf returns the books of a split, or of all records if it is "" or none of the splits.
+// booksOf returns the part of l.books for a split, or all if it is "" or not one of the splits.
 func (l *Ledger) booksOf(split string) []books {
 	if i := slices.Index(l.splits, split); i >= 0 {
 		return l.books[i : i+1]
@@ -268,7 +268,7 @@ func (l *Ledger) booksOf(split string) []books {
 	return l.books
 }
 
-// statistics sums a field up over the books of some splits.
+// statistics sums a field up over the splits of list.
 func (l *Ledger) statistics(i int, f Field, list []books) *Statistics {
 	stats, labels := make([]moments.Moments, len(l.books[0].stats[i])), make([]int64, len(f.Classes))
 	var all, lengths moments.Moments

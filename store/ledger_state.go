@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/internal/moments"
 )
 
-// State returns all that Restore needs to go on with the books, in the form that
+// State returns all that Restore needs to continue the ledger, in the form that
 // docs/format.md describes.
 func (l *Ledger) State() []byte {
 	b := binary.LittleEndian.AppendUint32(nil, uint32(len(l.books)))

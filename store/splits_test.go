@@ -135,8 +135,8 @@ func TestWrongSplits(t *testing.T) {
 	}
 }
 
-// Appending gives the identity, statistics and books of a dataset that was written at once;
-// who has the dataset open keeps what he has.
+// Appending gives the identity, statistics and ledger of a dataset that was written at once. A
+// dataset that is open does not change.
 func TestAppend(t *testing.T) {
 	for name, splits := range map[string][]string{"plain": nil, "splits": trainVal} {
 		t.Run(name, func(t *testing.T) {
@@ -454,7 +454,7 @@ func FuzzJournal(f *testing.F) {
 	})
 }
 
-// restoreFuzzed goes on with a build after what a journal says, in a stage that has nothing.
+// restoreFuzzed continues the build of a journal in an empty stage.
 func restoreFuzzed(t *testing.T, h *history) {
 	stage, err := NewStage(filepath.Join(crash.MemoryDir(t), "ds"), false)
 	if err != nil {

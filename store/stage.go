@@ -14,7 +14,7 @@ import (
 
 // Stage is the place beside a destination where a dataset is built: the hidden folder
 // ".NAME.building". Publish renames what lies in it to the destination; Abort removes it;
-// Release leaves it, for a later build to go on with. A lock, which ends with the process,
+// Release leaves it, for a later build to continue. A lock, which ends with the process,
 // keeps a second builder out, and a folder that a killed process left is taken over.
 //
 // Others may know its name and be allowed to write beside it. So it must be a real folder of this

@@ -74,7 +74,7 @@ func TestArrayShapes(t *testing.T) {
 	}
 }
 
-// A record that cannot be used says why; the runner goes on with the next.
+// The error of a record says why it cannot be used; the runner continues with the next.
 func TestOneHotOutOfRange(t *testing.T) {
 	in := tensor.Spec{Name: "x", DType: tensor.Int64, Shape: tensor.Shape{2}}
 	for _, bad := range []float64{-1, 3, 1 << 40} {

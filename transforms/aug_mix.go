@@ -12,7 +12,7 @@ func init() { Register[AugMix]() }
 // by a chain of its own (Hendrycks et al. 2019, as in torchvision). The operations are those of
 // RandAugment with Pillow's pixels, where torchvision's AugMix takes its tensor kernels.
 type AugMix struct {
-	Severity      int     `json:"severity"`      // the operations' strength is one of the lowest so many of ten; 0 means 3
+	Severity      int     `json:"severity"`      // largest strength of an operation, 1 to 10; 0 means 3
 	Width         int     `json:"mixture_width"` // chains; 0 means 3
 	Depth         int     `json:"chain_depth"`   // operations in a chain; 0 or -1 means 1 to 3, as it happens
 	Alpha         float64 `json:"alpha"`         // of the Dirichlet and beta distributions of the shares; 0 means 1
@@ -123,7 +123,7 @@ type mixStep uint8
 const (
 	_        mixStep = iota
 	mixBegin         // keep the image, and begin the sum with a share of it
-	mixAdd           // add a share of the image to the sum, and go on with the one that was kept
+	mixAdd           // add a share of the image to the sum, and continue with the one that was kept
 	mixEnd           // make the image what the sum is
 )
 

@@ -6,7 +6,7 @@ import (
 )
 
 // Image is an 8-bit image: rows top to bottom, pixels left to right, channels interleaved.
-// Its memory belongs to whoever made it.
+// Its memory belongs to its maker.
 type Image struct {
 	Pix    []byte // pixel (x, y) starts at y*Stride + x*Step
 	W, H   int    // pixels

@@ -53,7 +53,7 @@ func (ToImage) Resolve() (Transform, error) { return ToLayout{CHW}, nil }
 // Build sets the layout.
 func (ToImage) Build(p *Plan) error { return ToLayout{CHW}.Build(p) }
 
-// ToDtype is ConvertDType, which scales only if it is told to here.
+// ToDtype is ConvertDType that scales only if Scale is true.
 type ToDtype struct {
 	DType tensor.DType `json:"dtype"` // as in ConvertDType
 	Scale bool         `json:"scale"` // divide by 255

@@ -61,7 +61,7 @@ var layers = [][]place{
 		{"cmd/internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
 		{"internal/imagefile", "image files to the pixels that transforms work on, in one pass"},
 		{"loader/sampler", "orders of record numbers; it knows no Source"},
-		{"store/verify", "datasets and their checksums, whoever made them; it maps nothing"},
+		{"store/verify", "datasets and their checksums, whichever program made them; it maps nothing"},
 		{"mmapds", "store says where records lie, mmapds maps them"},
 		{"internal/hdf5/view", "HDF5 metadata over the files of a dataset; no libhdf5"},
 	},
@@ -123,7 +123,7 @@ var only = map[string][]string{
 }
 
 // public lists the packages that users' programs import, and all modules that they bring
-// with them: no more, as whoever imports a loader wants nothing else. None needs C.
+// with them. A program that imports a loader gets no more than these. None needs C.
 var public = map[string][]string{
 	"tensor":         nil,
 	"transforms":     {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},

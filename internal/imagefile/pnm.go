@@ -67,7 +67,7 @@ func (p *pnm) channels() int {
 	return 1
 }
 
-// size returns the least number of bytes that the samples take, if it can be told.
+// size returns the least number of bytes that the samples take, if it is known.
 func (p *pnm) size() (n uint64, ok bool) {
 	row := uint64(p.w) * uint64(p.channels())
 	switch {

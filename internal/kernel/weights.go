@@ -17,7 +17,7 @@ type Weights struct {
 	Filter   Filter
 
 	lo, hi int       // inputs that the outputs held are made of
-	taps   int       // weights per output, the most that any needs
+	taps   int       // weights per output: the maximum over all outputs
 	start  []int32   // first input of each output
 	count  []int32   // inputs of each output, 1 to taps
 	k      []int32   // taps weights per output, 22-bit fixed point, zero from count on

@@ -47,7 +47,7 @@ type Piece struct {
 	N      uint32 // how many of its elements
 }
 
-// maxPacked is the most that a Piece can tell.
+// maxPacked is the largest number that a Piece holds.
 const maxPacked = math.MaxUint32
 
 // withDefaults returns k with its zero values replaced.

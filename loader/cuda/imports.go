@@ -24,8 +24,8 @@ import (
 //	}
 //
 // The field is on the device when Open returns, so that no stream has to wait for it. The
-// host has to wait for the work on it before the giving process is told, as that gives the
-// memory the next batch then; meanwhile it has Prefetch more.
+// host has to wait for the work on it before it reports to the giving process that the field is
+// done, as that process then reuses the memory for the next batch; meanwhile it has Prefetch more.
 type Imports struct {
 	dev *Device
 
@@ -44,8 +44,8 @@ func (d *Device) NewImports() (*Imports, error) {
 }
 
 // Open returns a field that another process gave, and maps the memory where it lies, unless
-// it is mapped already. The Tensor is valid until the giving process is told that it is not
-// needed any more, or Close. The error says what to do where h is of this process, of another
+// it is mapped already. The Tensor is valid until this process reports to the giving process that
+// it is not needed any more, or Close. The error says what to do where h is of this process, of another
 // device, or of a process that has ended; it wraps ErrClosed after Close.
 func (m *Imports) Open(h IPC) (Tensor, error) {
 	if err := m.check(h); err != nil {

@@ -100,7 +100,7 @@ func TestImportsRagged(t *testing.T) {
 	}
 }
 
-// What cannot be mapped is told by why, and what to do.
+// The error of a field that cannot be mapped has the reason, and what to do.
 func TestImportsRefused(t *testing.T) {
 	useFake(t, setting{devices: 2})
 	r := config{src: newSource(30, tensor.Shape{16}), devices: 2, opts: Options{Fields: both, Prefetch: 2}}.sized(5).mustOpen(t)

@@ -36,7 +36,7 @@ func TestNoDriver(t *testing.T) {
 	}
 }
 
-// A library that is no driver, or an old one, is told by what it lacks.
+// The error of a library that is not a driver, or an old one, names what it lacks.
 func TestOldDriver(t *testing.T) {
 	if _, err := exec.LookPath("gcc"); err != nil {
 		t.Skip("needs gcc: ", err)

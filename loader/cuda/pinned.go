@@ -57,8 +57,8 @@ func (d *Device) unpin(b []byte) error {
 	return err
 }
 
-// locked is the memory that is page-locked for the devices of this process, whoever of this
-// package did it: from elsewhere a copy would not be asynchronous.
+// locked is the memory that this package has page-locked for the devices of this process: a copy
+// from other memory would not be asynchronous.
 var locked ranges
 
 // ranges is a set of memory that does not overlap.

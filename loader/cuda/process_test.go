@@ -95,7 +95,7 @@ func fetch(dev *Device, im *Imports, h IPC, stream Stream) ([]byte, error) {
 	return got, errors.Join(err, dev.unpin(host))
 }
 
-// give gives the first batch of an epoch, and ends when it is told to, with all its memory.
+// give gives the first batch of an epoch, and returns when in ends, which frees all its memory.
 func give(in *json.Decoder, out *json.Encoder) error {
 	dev, err := Open(0)
 	if err != nil {

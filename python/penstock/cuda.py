@@ -79,8 +79,8 @@ class Imports:
     def open(self, given: Mapping[str, Any]) -> DeviceArray:
         """Return the field that ``given``, the JSON of a Go cuda.IPC, describes.
 
-        It is on the device already. It is valid until the giving process is told that it is not
-        needed any more; work on it has to be done by then, and not only queued.
+        It is on the device already. It is valid until this process reports to the giving process
+        that it is not needed any more; work on it has to be done by then, and not only queued.
         """
         handle, offset = bytes(given["handle"]), int(given["offset"])
         shape = tuple(int(n) for n in given["shape"])

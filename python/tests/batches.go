@@ -61,7 +61,7 @@ func (g *goldenBatches) fill() error {
 	return nil
 }
 
-// numbers is a Source of so many records, which are nothing but a byte.
+// numbers is a Source of that many records of one byte.
 type numbers int
 
 func (n numbers) Len() int { return int(n) }

@@ -64,7 +64,7 @@ func ofStatus(err error) error {
 	return nil
 }
 
-// refusals are codes of bad requests of S3 that a repetition does not mend. Others it does: a body
+// refusals are codes of bad requests of S3 that fail again when retried. A retry fixes others: a body
 // that came damaged, or too slowly.
 var refusals = []string{"InvalidBucketName", "InvalidArgument", "InvalidRequest", "InvalidURI", "KeyTooLongError", "IllegalLocationConstraintException"}
 

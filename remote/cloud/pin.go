@@ -31,7 +31,7 @@ type connections struct {
 	client s3.HTTPClient
 }
 
-// of returns a client like the one that the SDK was told to use, with its proxies and authorities.
+// of returns a client like the one that the SDK is configured with, with its proxies and authorities.
 func (c *connections) of(sdk s3.HTTPClient) s3.HTTPClient {
 	c.once.Do(func() {
 		c.client = sdk

@@ -111,7 +111,7 @@ func TestNoConnectionIsShared(t *testing.T) {
 	}
 }
 
-// Reads trust whom the SDK was told to trust.
+// Reads trust the authorities that the SDK is configured with.
 func TestAuthorityOfAStore(t *testing.T) {
 	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "content") }))
 	defer s.Close()
@@ -129,7 +129,7 @@ func TestAuthorityOfAStore(t *testing.T) {
 	}
 }
 
-// What a repetition does not mend is told at once, and what to do about it.
+// An error that a retry does not fix is returned at once, and says what to do.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		status int

@@ -72,7 +72,7 @@ func TestFirstBatchOfChunks(t *testing.T) {
 }
 
 // A cache that is smaller than the file keeps its bound, one on a small disk says so, and one that
-// has room for little else than the books holds chunks in memory.
+// has room for little else than the metadata holds chunks in memory.
 func TestChunksInLittleRoom(t *testing.T) {
 	b, _, local := bucketOf(t, chunkedFile(t, "1500")) // 13 MB
 	for _, c := range []struct {
@@ -104,8 +104,8 @@ func TestChunksInLittleRoom(t *testing.T) {
 	}
 }
 
-// A cache that has no room for the books says that it needs some, whether it is by its bound or by
-// the disk.
+// A cache that has no room for the metadata returns an error that says so, whether the limit is its
+// bound or the disk.
 func TestNoRoomForBooks(t *testing.T) {
 	b, _, _ := bucketOf(t, chunkedFile(t, "300"))
 	for _, opts := range []Options{{CacheBytes: 1}, {CacheDir: filepath.Join(smalldisk.New(t, "128k"), "cache"), CacheBytes: 1 << 30}} {
@@ -137,7 +137,7 @@ func TestPoisonedBooksInFullMirror(t *testing.T) {
 	}
 }
 
-// What is changed on disk, of chunks or of the books, is found and fetched again.
+// The mirror finds chunks and metadata that were changed on disk, and fetches them again.
 func TestPoisonedChunks(t *testing.T) {
 	b, data, local := bucketOf(t, chunkedFile(t, "300"))
 	want := epoch(t, local, packedOptions, 0)
@@ -153,11 +153,11 @@ func TestPoisonedChunks(t *testing.T) {
 		t.Error("a poisoned mirror gave its poison")
 	}
 	if st := again.Stats(); st.Poisoned != 1 || st.Fetched > int64(len(data))/2 {
-		t.Errorf("one block was poisoned, and the books: %+v", st)
+		t.Errorf("one block was poisoned, and the metadata: %+v", st)
 	}
 }
 
-// flipping is a bucket that changes a byte of reads, of as many as it is told.
+// flipping is a bucket that changes a byte in each of the next left reads.
 type flipping struct {
 	remote.Bucket
 	left atomic.Int64
@@ -319,7 +319,7 @@ func TestHostileChunkIndexes(t *testing.T) {
 	}
 }
 
-// Whatever is wrong in the books: what the local file gives the mirror gives, or an error.
+// With mutated metadata, the mirror returns what the local file returns, or an error.
 func TestMutatedBooks(t *testing.T) {
 	for _, version := range []string{"earliest", "latest"} {
 		path := h5test.File(t, `    pass

@@ -21,8 +21,8 @@ type contents struct {
 	known  []part            // what something refers to besides; tidy
 }
 
-// smallParts is in how many parts an array may lie that comes with the books, if it has less than
-// bookPiece bytes.
+// smallParts is the largest number of parts of an array that is fetched with the metadata, if it
+// has less than bookPiece bytes.
 const smallParts = 64
 
 // contents looks at all arrays of an HDF5 file.

@@ -14,8 +14,8 @@
 // blocks are there the mirror is a local dataset: what is read then passes through nothing of
 // this package but one look at a flag.
 //
-// An HDF5 file is one file there, of which everything that is no payload of a large array comes when
-// it is opened: the books. Arrays that lie in one piece are blocks of records as above. Of those in
+// An HDF5 file is one file there. Open fetches its metadata: everything except the payload of large
+// arrays. Arrays that lie in one piece are blocks of records as above. Of those in
 // chunks, compressed or not, a block is a chunk, at the place and of the size that the file's
 // index says, or several small ones side by side; the chunks of all arrays are numbered together, in
 // the order of the file. The index is read by ranges, the nodes of a level of its tree side by

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// engine fetches blocks: what somebody waits for first, then what will be needed, in the order
-// that it was told.
+// engine fetches blocks: first those that a goroutine waits for, then those that will be needed, in
+// the order in which they were requested.
 type engine struct {
 	d *cache
 

@@ -154,7 +154,7 @@ func removeIdle(dir string) int64 {
 		return 0
 	}
 	n := folderBytes(dir)
-	gone := dir + ".gone" // whoever waits for the lock sees that the name is another's
+	gone := dir + ".gone" // a process that waits for the lock sees that the name is another's
 	if os.RemoveAll(gone) != nil || os.Rename(dir, gone) != nil {
 		return 0
 	}

@@ -148,7 +148,7 @@ func (g gone) ReadRange(ctx context.Context, key string, off, n int64, etag stri
 	return remote.Body{}, remote.NewError("read", key, nil, errors.New("connection refused"))
 }
 
-func TestPoisonedMirrorIsMended(t *testing.T) {
+func TestPoisonedMirrorIsRepaired(t *testing.T) {
 	b, local := pair(t, 500)
 	cache := filepath.Join(t.TempDir(), "cache")
 	opts := loader.Options{BatchSize: 64, Sampler: sampler.Shuffle{}}
@@ -177,7 +177,7 @@ func TestPoisonedMirrorIsMended(t *testing.T) {
 	again.Close()
 	third := open(t, b, "ds", Options{CacheDir: cache})
 	if epoch(t, third, opts, 0); third.Stats().Fetched != 0 {
-		t.Errorf("what was mended is fetched again: %+v", third.Stats())
+		t.Errorf("repaired blocks are fetched again: %+v", third.Stats())
 	}
 }
 

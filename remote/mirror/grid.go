@@ -27,7 +27,7 @@ const (
 type grid struct {
 	extents  []*extent
 	files    map[string][]*extent // those of a file, by its path
-	packed   *extent              // chunks of the columns that are packed; nil if there are none, or they came with the books
+	packed   *extent              // chunks of the columns that are packed; nil if there are none, or they came with the metadata
 	blocks   int64
 	segments int64
 	bytes    int64 // of all blocks
@@ -53,7 +53,7 @@ type extent struct {
 	wanted bool // by the fields and the split that are open
 
 	sums    atomic.Pointer[store.Checksums] // of its blocks; nil until they are here
-	loading chan struct{}                   // has room for whoever fetches them
+	loading chan struct{}                   // has room for the goroutine that fetches them
 	right   store.BlockSet                  // blocks that this process knows to be right
 }
 

@@ -52,7 +52,7 @@ func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) error {
 	return d.makeArrived()
 }
 
-// takeBooks notes that the blocks of small arrays came with the books.
+// takeBooks marks the blocks of small arrays that came with the metadata.
 func (d *cache) takeBooks(payloads []part) {
 	for _, x := range d.grid.extents {
 		x.books = x.places == nil && !touches(part{x.Offset, x.Count * x.size}, payloads)

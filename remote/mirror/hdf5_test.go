@@ -87,7 +87,7 @@ func TestHDF5(t *testing.T) {
 	if !bytes.Equal(text, data) {
 		t.Error("a complete mirror is not the file")
 	}
-	for _, at := range []int{60, len(text) / 2} { // of the books, and of the records
+	for _, at := range []int{60, len(text) / 2} { // of the metadata, and of the records
 		text[at] ^= 4
 	}
 	if err := os.WriteFile(file, text, 0o600); err != nil {

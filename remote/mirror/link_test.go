@@ -256,8 +256,8 @@ func TestHintsEnd(t *testing.T) {
 	}
 }
 
-// What the doctor says of training from afar: that it waits for the link, and how much of that is
-// used; or, where a step takes longer than its batch, that it does not.
+// The diagnosis of training over a link is remote-bound with the part of the link that is used; or,
+// where a step takes longer than its batch, train-bound.
 func TestDoctorKnowsTheLink(t *testing.T) {
 	const trip, rate = 20 * time.Millisecond, 100e6
 	b := images(t, 1500, 3, 224, 224)
@@ -266,7 +266,7 @@ func TestDoctorKnowsTheLink(t *testing.T) {
 		want loader.Bottleneck
 		says *regexp.Regexp
 	}{
-		{0, loader.RemoteBound, regexp.MustCompile(`^remote-bound, at (9\d|100) % of the link: .* workers are busy .* wait for the store, which sends (8|9|10)\d MB/s; the most that the link has shown is (9|10)\d MB/s`)},
+		{0, loader.RemoteBound, regexp.MustCompile(`^remote-bound, at (9\d|100) % of the link: .* workers are busy .* wait for the store, which sends (8|9|10)\d MB/s; the link's peak is (9|10)\d MB/s`)},
 		{200 * time.Millisecond, loader.TrainBound, regexp.MustCompile(`training`)},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -178,7 +178,7 @@ func TestWhere(t *testing.T) {
 	}
 }
 
-// A cache that is too small is told before anything is fetched.
+// Open reports a cache that is too small before it fetches anything.
 func TestFits(t *testing.T) {
 	b, local := pair(t, 2000)
 	size := local.Files().Bytes()

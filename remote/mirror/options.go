@@ -29,7 +29,7 @@ type Options struct {
 	// what makes the link faster.
 	InFlight int
 
-	// RequestBytes is the most that one request asks for, where records are smaller; 0 means
+	// RequestBytes is the largest size of one request, where records are smaller; 0 means
 	// 4 MiB.
 	RequestBytes int
 

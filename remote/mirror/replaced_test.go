@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// A dataset that is replaced while it is read is told from one whose bytes are wrong or missing.
+// The error of a dataset that is replaced while it is read is not that of wrong or missing bytes.
 func TestReplacedWhileItIsRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		other bool // is there afterwards

@@ -19,7 +19,7 @@ type Stats struct {
 	Others       int64         // blocks that another process fetched
 	Evicted      int64         // bytes that were taken out of the mirror
 	Held         int64         // blocks that had to be held in memory
-	LinkRate     float64       // bytes a second: the most that came in a quarter of a second or more
+	LinkRate     float64       // bytes per second: the peak over a quarter of a second or more
 	InFlight     int           // requests at a time that fill the link, as far as is known
 	Present      float64       // part of the wanted blocks that is here, and right
 	Streaming    string        // why blocks are held in memory instead of on disk; empty if they are not

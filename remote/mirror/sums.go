@@ -98,7 +98,7 @@ func (d *cache) readFile(path string, p []byte, off int64) error {
 	return err
 }
 
-// readAll reads a file of the mirror that has so many bytes.
+// readAll reads a file of the mirror that has size bytes.
 func (d *cache) readAll(name string, size int64) ([]byte, error) {
 	f, err := d.root.Open(name)
 	if err != nil {

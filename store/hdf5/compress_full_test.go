@@ -72,7 +72,7 @@ func TestResumeAfterDiskFull(t *testing.T) {
 		t.Fatal("the disk was large enough")
 	}
 	if left := entries(t, dir); len(left) != 2 {
-		t.Errorf("left %v: not what can be gone on with", left)
+		t.Errorf("left %v: not a build that can be resumed", left)
 	}
 	if !store.Unfinished(path) {
 		t.Error("it cannot be resumed")

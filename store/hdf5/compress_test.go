@@ -367,7 +367,7 @@ func TestCompressedAppend(t *testing.T) {
 	}
 }
 
-// An error of Progress ends Commit, and what was appended can be gone on with.
+// An error of Progress ends Commit, and the build can be resumed with what was appended.
 func TestCompressedStopped(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.h5")
 	opts := compressed(compressions["plain"])
@@ -423,7 +423,7 @@ func TestCompressionErrors(t *testing.T) {
 	}
 }
 
-// A flipped byte of a chunk is told with its field, records, chunk and place.
+// The error of a flipped byte in a chunk names its field, records, chunk and place.
 func TestVerifyNamesChunk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.h5")
 	buildPacked(t, path, 0, 60, compressed(compressions["plain"]))

@@ -78,7 +78,7 @@ func (encoded) complete(path string, objects, more []encode.Object, root []encod
 	if _, err := f.WriteAt(body, info.Size()); err != nil {
 		return pathless(err)
 	}
-	if err := f.Sync(); err != nil { // whoever finds the head finds all that it leads to
+	if err := f.Sync(); err != nil { // a reader that finds the head finds all that it leads to
 		return pathless(err)
 	}
 	_, err = f.WriteAt(head, 0)

@@ -32,7 +32,7 @@ type course struct {
 	schema         store.Schema
 	opts           Options
 	fill           func(r *store.Record, i int)
-	records, every int               // a checkpoint comes before every so many records
+	records, every int               // number of records, and records between checkpoints
 	reached        func(n int) error // called after the checkpoint before record n, and with records+1 at the end; may be nil
 }
 
@@ -81,8 +81,8 @@ const (
 // wentOn is what a builder says that found records.
 const wentOn = "went on"
 
-// resume goes on with the build where an earlier run was interrupted, and says with how many
-// records; all of them if that was done.
+// resume continues the build where an earlier run was interrupted, and returns the number of
+// records that it had; all of them if it was done.
 func (c course) resume(dest string) (kept int, err error) {
 	w, err := Create(dest, c.schema, c.opts)
 	if errors.Is(err, store.ErrExist) || errors.Is(err, store.ErrCommitted) {

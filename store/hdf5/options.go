@@ -20,9 +20,9 @@ type Options struct {
 	// number. Each, and one more, holds up to four chunks and 2 MB of memory.
 	Workers int
 
-	// Note is told, by Commit, a line about each array that is compressed: how, why, and the
-	// ratio to expect. Progress is told of n more bytes that were compressed; an error that it
-	// returns ends Commit, and is its error. Both may be nil.
+	// Commit calls Note with a line about each array that it compresses: how, why, and the
+	// ratio to expect. It calls Progress after each n more bytes that it has compressed; an error
+	// of Progress ends Commit, which returns it. Both may be nil.
 	Note     func(text string)
 	Progress func(n int64) error
 

@@ -34,7 +34,7 @@ func (s *staged) sync() (json.RawMessage, error) {
 	return json.Marshal(list)
 }
 
-// reopen goes on with a file whose structure is complete, at a state that sync gave.
+// reopen continues a file whose structure is complete, at a state that sync returned.
 func reopen(with container, path string, columns []store.Column, state json.RawMessage) (*staged, error) {
 	var list []arrayState
 	if err := json.Unmarshal(state, &list); err != nil || len(list) != len(columns) {
@@ -64,7 +64,7 @@ func (a *array) restore(state arrayState) error {
 	return a.blocks.Reopen(state.Block, state.CRC32C)
 }
 
-// resume goes on with the build that is in the stage, or begins one.
+// resume continues the build that is in the stage, or begins one.
 func (w *writer) resume() error {
 	if !w.keeper.Kept().Resumed {
 		if err := w.keeper.Clear(); err != nil {

@@ -27,7 +27,7 @@ const (
 	trimmedName = "trimmed.h5"
 )
 
-// newWriter begins a file of at most opts.Records records, or goes on with one.
+// newWriter begins a file of at most opts.Records records, or continues one.
 func newWriter(stage *store.Stage, schema store.Schema, opts Options) (*writer, error) {
 	w := &writer{
 		schema: schema, stage: stage, container: opts.container(), records: opts.Records,
@@ -146,7 +146,7 @@ func (s *staged) publish(m *store.Manifest, stage *store.Stage, name string) err
 	return stage.PublishFile(name)
 }
 
-// moveTo copies the records into a new file, of those columns, and goes on with that.
+// moveTo copies the records into a new file, of those columns, and continues in it.
 func (w *writer) moveTo(columns []store.Column) error {
 	file, err := newStaged(w.container, w.stage.Through(trimmedName), columns, nil)
 	if err != nil {

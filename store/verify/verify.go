@@ -94,7 +94,7 @@ func (j *job) rows() (from, to int64) {
 	return j.first * per, min((j.first+j.n)*per, j.extent.Count)
 }
 
-// A job has about so many bytes, and at most so many records.
+// A job has about jobBytes bytes, and at most jobRecords records.
 const (
 	jobBytes   = 1 << 20
 	jobRecords = 1 << 16

@@ -86,8 +86,8 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// Whoever reads ahead: records read in order are the same, and damage is an error of the records
-// that it is in, again and again.
+// Records read in order with prefetching are the same, and damage is an error of the records that
+// it is in, again and again.
 func TestDamageAhead(t *testing.T) {
 	file := rows(t)
 	want := all(t, mapped(t, file, "x", Options{}))

@@ -27,7 +27,7 @@ func smallFiles(t testing.TB) map[string][]byte {
 	return files
 }
 
-// counter counts the bytes that are read, and is told what will be.
+// counter counts the bytes that are read, and checks what Foretell announces.
 type counter struct {
 	t    testing.TB
 	r    io.ReaderAt

@@ -36,7 +36,7 @@
 // and variable-length types other than strings. Refused are files of the family and multi
 // drivers. Filters are named, not undone.
 //
-// A source that is far away can be told what will be read: see Foreteller.
+// A remote source can learn in advance what will be read: see Foreteller.
 //
 // The format is described in the HDF5 File Format Specification, version 3.0 (The HDF
 // Group); where it is silent the comments say what libhdf5 does.

@@ -1,14 +1,14 @@
 package meta
 
-// Foreteller is what the io.ReaderAt of a file may be besides: then, before a structure is read
-// that has many parts, it is told where they lie, as far as is known, so that where a read takes
-// long it can make all of them side by side. What it is told may be wrong, as the file may be; it
-// lies inside of the file, and is no more than may be read.
+// Foreteller is an interface that the io.ReaderAt of a file may implement. Before the package
+// reads a structure that has many parts, it calls Foretell with the parts whose place it knows, so
+// that a source with slow reads can make them in parallel. The parts may be wrong, as the file may
+// be, but they lie inside of the file, and are no more than may be read.
 type Foreteller interface {
 	Foretell(parts []Extent)
 }
 
-// foretold reports whether anybody wants to be told.
+// foretold reports whether the reader implements Foreteller.
 func (s *source) foretold() bool {
 	_, ok := s.r.(Foreteller)
 	return ok
@@ -54,10 +54,10 @@ func (s *source) freely(look func()) {
 	s.left, s.over = left, over
 }
 
-// maxForetold is the most nodes of one level that are told of.
+// maxForetold is the largest number of nodes of one level that foretell announces.
 const maxForetold = 1 << 20
 
-// foretell reads the nodes above the leaves level by level, telling where each level lies.
+// foretell reads the nodes above the leaves level by level, and announces where each level lies.
 func (t *btree1) foretell(root uint64) {
 	level, nodes := -1, []uint64{root}
 	for level != 0 && len(nodes) > 0 {

@@ -50,8 +50,8 @@ func (w *builder) put(fields ...any) {
 	}
 }
 
-// A file whose writer ended before the root group was written is told as that, one whose metadata
-// is elsewhere as what it is, and a message that readers must know is refused if nobody does.
+// Open says that a file's writer ended before the root group was written, or that its metadata is
+// elsewhere. It refuses an unknown message that readers must know.
 func TestHeadersOfOthers(t *testing.T) {
 	b := buildGroups([]map[string]int{{}})
 	clear(b[groupAddr(0):])

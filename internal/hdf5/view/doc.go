@@ -7,8 +7,8 @@
 // normalisation as attributes. Bytes are the same for the same dataset.
 //
 // Names of the .npy files are relative. HDF5 takes them from the folder that the program works
-// in, unless it is told otherwise: by HDF5_EXTFILE_PREFIX=${ORIGIN} in the environment, or by
-// efile_prefix of an access property list, both of which mean the folder of the HDF5 file.
+// in. HDF5_EXTFILE_PREFIX=${ORIGIN} in the environment, or efile_prefix of an access property
+// list, makes it take them from the folder of the HDF5 file.
 //
 // Format: HDF5 File Format Specification, version 3, with superblock 2, object headers 2 and
 // compact links, which libhdf5 reads since 1.8.

@@ -164,7 +164,7 @@ func (h *huffman) step(to Register, from uint64) {
 }
 
 // ended finds out how an entry led to the end of the block, or beyond, where last is 63 or
-// more, and goes on with the next block. Nearly always the entry is, or has behind its
+// more, and continues with the next block. Nearly always the entry is, or has behind its
 // coefficient, an end.
 func (h *huffman) ended() {
 	Label("ended")

@@ -72,8 +72,8 @@ func crcOfLanes(sum VecVirtual) Register {
 	return crc.As32()
 }
 
-// crcConstants returns what moves lanes by so many bytes; 64 bytes if there are several, which
-// end with zeros.
+// crcConstants returns the constants that move lanes by the given numbers of bytes; 64 bytes if
+// there are several, which end with zeros.
 func crcConstants(name string, moves ...int) Mem {
 	m := GLOBL(name, RODATA|NOPTR)
 	for i, n := range moves {

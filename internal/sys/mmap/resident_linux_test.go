@@ -37,8 +37,8 @@ func TestResident(t *testing.T) {
 	}
 }
 
-// What is in memory is told of one's own files, also if they are read-only, and of none that do
-// not exist.
+// Residency is known for files of the same user, also if they are read-only, and not for files
+// that do not exist.
 func TestTells(t *testing.T) {
 	path := write(t, "a", fill(10, 1))
 	if err := os.Chmod(path, 0o444); err != nil {

@@ -63,7 +63,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A Chromium that ends as it starts is none, and what it said of that is told.
+// A Chromium that ends as it starts counts as missing, and the error has its output.
 func TestCannotStart(t *testing.T) {
 	bin, tmp := t.TempDir(), t.TempDir()
 	script := "#!/bin/sh\necho no sandbox to be had >&2\n"

@@ -180,8 +180,8 @@ func deny(t *testing.T, call, errno uint32) {
 	}
 }
 
-// Where nobody may trace, that is said, so that tests can be left out; a program that is not there
-// is told from that.
+// Record returns a distinct error where tracing is not allowed, so that tests can be skipped. The
+// error of a missing program is another.
 func TestUntraceable(t *testing.T) {
 	for _, errno := range []syscall.Errno{syscall.EPERM, syscall.EACCES, syscall.ENOSYS} {
 		t.Run(errno.Error(), func(t *testing.T) {

@@ -2,7 +2,7 @@
 // leave of files. Record runs a program once, under ptrace, and notes every change that it
 // makes below a folder and every call that makes changes durable. The Log then has the folder
 // as it was between any two of these changes, and as it can be if what was not durable got
-// lost; a test writes such states down and has the program go on with each.
+// lost; a test writes such states down and has the program continue from each.
 //
 // A killed process leaves all changes up to some moment. A write can be cut between blocks of
 // 4096 bytes. After a power cut

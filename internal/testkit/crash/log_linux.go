@@ -99,7 +99,7 @@ func (l *Log) Killed(n int) *Tree {
 
 // Cut returns what can be there if the power is cut before step n. Of what is not durable,
 // names are kept up to a step, as part says (0: none, 1: all), and of the other changes those
-// for which keep, which is told the file, is true.
+// of files for which keep returns true.
 func (l *Log) Cut(n int, part float64, keep func(file int) bool) *Tree {
 	end := l.base + n
 	durable := l.durable(end)

@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// block is the most that is written as a whole.
+// block is the largest write that is atomic, in bytes.
 const block = 4096
 
 // MarkPrefix is before the names of files that are no part of what is recorded: making one

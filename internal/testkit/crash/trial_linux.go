@@ -27,8 +27,8 @@ type Trial struct {
 	// at each step is tried. nil picks none.
 	Twice func(folder string) bool
 
-	// GoOn has the program go on with a state that is in folder, and says what is wrong with
-	// what it makes of that.
+	// GoOn has the program continue from a state that is in folder, and returns an error if the
+	// result is wrong.
 	GoOn func(s State, folder string) error
 
 	every int // one state in so many is tried
@@ -67,7 +67,7 @@ func (c *Trial) Run(t *testing.T) {
 	t.Logf("%d steps, %d states, and %d after a second crash", log.Len(), n, again)
 }
 
-// again tries a second crash when the program goes on with a state.
+// again tries a second crash while the program continues from a state.
 func (c *Trial) again(t *testing.T, first State) (n int) {
 	t.Helper()
 	folder := filepath.Join(c.Scratch, "second")
@@ -112,7 +112,7 @@ func (c *Trial) record(t *testing.T, folder string) *Log {
 	return log
 }
 
-// each goes on with all that a crash can leave, and returns how many states that are.
+// each continues from every state that a crash can leave, and returns how many they are.
 func (c *Trial) each(t *testing.T, log *Log, before string, told func(s State, folder string)) (n int) {
 	t.Helper()
 	folder := filepath.Join(c.Scratch, "state")

@@ -53,8 +53,8 @@ func Need(t testing.TB, statement string) string {
 }
 
 // Run gives the interpreter of Need arguments, "-c" and a script first or the name of one, and
-// returns what it prints. What fails there fails the test; what libraries say on stderr, of the
-// processor for one, is told only then.
+// returns what it prints. An error there fails the test, and only then Run prints stderr, where
+// libraries print warnings, too.
 func Run(t testing.TB, statement string, args ...string) []byte {
 	t.Helper()
 	cmd := exec.Command(Need(t, statement), args...)

@@ -45,7 +45,7 @@ func interleave(size int) {
 	RET()
 }
 
-// zip interleaves planes of so many bytes an element, and returns the registers in the order of
+// zip interleaves planes of width bytes per element, and returns the registers in the order of
 // their elements.
 func zip(x []VecVirtual, width int) []VecVirtual {
 	if len(x) == 1 {
