@@ -56,7 +56,7 @@ func TestProgressiveTableOfSyntheticData(t *testing.T) {
 			}
 			checkRow(t, row)
 		}
-		if zero := table.Rows[7]; zero.Copied != 0 || zero.Order != "runs(4)" {
+		if zero := table.Rows[7]; zero.Copied != 0 || zero.Order != "block(4)" {
 			t.Errorf("zero-copy row copied %d bytes in order %s", zero.Copied, zero.Order)
 		}
 		if base := table.Rows[0]; base.Workers != 0 || base.SpeedUp != 1 {
