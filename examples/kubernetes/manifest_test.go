@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -74,7 +75,8 @@ func TestScripts(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "preprocess"), []byte(program), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(c.Command[0], append(c.Command[1:], c.Args...)...)
+			script := strings.ReplaceAll(c.Args[0], "/spool/", dir+"/")
+			cmd := exec.Command(c.Command[0], append(slices.Clone(c.Command[1:]), script)...)
 			cmd.Env = []string{"PATH=" + dir + ":/bin:/usr/bin"}
 			for _, e := range c.Env {
 				cmd.Env = append(cmd.Env, e.Name+"="+e.Value)
