@@ -68,6 +68,7 @@ picture: ## make docs/preview.png, the README's, from testdata/raw
 generate: ## make the generated files again: assembly, test images, the README's picture
 	go generate ./...
 	go run ./testdata/gen
+	dir=$$(mktemp -d) && go run -tags nocloud ./cmd/internal/man "$$dir" && cp "$$dir/cli.md" docs/cli.md && rm -rf "$$dir"
 	$(MAKE) --no-print-directory picture
 
 clean: ## remove bin/, out/ and Go's cached test results

@@ -2,16 +2,20 @@
 //
 //	go run ./cmd/internal/man FOLDER
 //
-// gives FOLDER/man/man1/penstock*.1 and FOLDER/completions/penstock.{bash,zsh,fish,ps1}.
+// gives FOLDER/man/man1/penstock*.1, FOLDER/completions/penstock.{bash,zsh,fish,ps1} and
+// FOLDER/cli.md, which make generate copies to docs/.
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
 	"github.com/penstock/penstock/cmd/internal/penstock"
@@ -39,9 +43,34 @@ func write(folder string) error {
 	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "penstock", Manual: "penstock", Date: &epoch}, pages); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(folder, "cli.md"), reference(penstock.Command()), 0o666); err != nil {
+		return err
+	}
 	path := func(ext string) string { return filepath.Join(completions, "penstock."+ext) }
 	return errors.Join(
 		root.GenBashCompletionFileV2(path("bash"), true), root.GenZshCompletionFile(path("zsh")),
 		root.GenFishCompletionFile(path("fish"), true), root.GenPowerShellCompletionFileWithDesc(path("ps1")),
 	)
+}
+
+// reference returns a page with the help of each command.
+func reference(root *cobra.Command) []byte {
+	var b bytes.Buffer
+	b.WriteString("# Commands\n\nGenerated from the commands by `make generate`. Each text is what `--help` prints.\n")
+	describe(&b, root)
+	return b.Bytes()
+}
+
+func describe(b *bytes.Buffer, cmd *cobra.Command) {
+	var help bytes.Buffer
+	cmd.SetOut(&help)
+	if err := cmd.Help(); err != nil {
+		panic("man: " + err.Error()) // a buffer takes everything
+	}
+	fmt.Fprintf(b, "\n## %s\n\n```text\n%s\n```\n", cmd.CommandPath(), strings.TrimSpace(help.String()))
+	for _, sub := range cmd.Commands() {
+		if sub.IsAvailableCommand() && sub.Name() != "completion" {
+			describe(b, sub)
+		}
+	}
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/cmd/internal/penstock"
 )
 
 // Two runs give the same files, and every command has a page.
@@ -27,5 +29,16 @@ func TestWrite(t *testing.T) {
 		if err != nil || string(a) != string(b) || !strings.Contains(string(a), "penstock") {
 			t.Errorf("%s: %d and %d bytes, error %v", name, len(a), len(b), err)
 		}
+	}
+}
+
+// docs/cli.md is what the commands say now.
+func TestReferenceIsCurrent(t *testing.T) {
+	got, err := os.ReadFile("../../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(got) != string(reference(penstock.Command())) {
+		t.Error("docs/cli.md is not current; run make generate")
 	}
 }
