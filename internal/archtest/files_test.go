@@ -32,6 +32,7 @@ var touches = map[string]string{
 	"cmd/internal/loadbench subject.close os.RemoveAll":   "the folder of subject.store, which os.MkdirTemp made",
 	"cmd/internal/loadbench subject.store os.MkdirTemp":   "a name that cannot be guessed, mode 0700",
 	"cmd/internal/man write os.MkdirAll":                  "builds the manual pages of a release; users do not run it",
+	"cmd/internal/man write os.WriteFile":                 "as above",
 	"cmd/internal/preprocess makeParts os.MkdirAll":       "the folders above DEST, which the user names; the last one is made through an os.Root",
 	"cmd/internal/preprocess removeEmpty os.Remove":       "empty folders that this run has made above DEST: unlink and rmdir follow no link and remove no content",
 	"cmd/internal/preprocess removeParts os.Rename":       "renames, and follows no link; what is removed then is opened first, see private.RemoveOwn",
