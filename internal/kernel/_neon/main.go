@@ -1,4 +1,4 @@
-// Command _neon writes kernels_arm64.s and kernels_arm64.go of the packages vec and decode:
+// Command _neon writes kernels_arm64.s and kernels_arm64.go of the packages kernel and imagefile:
 // NEON spellings of their loops. Each function here has in one of them a Go loop that says
 // what it computes.
 //
@@ -16,7 +16,7 @@ import (
 )
 
 func main() {
-	pkg := flag.String("pkg", "", "package: vec or decode")
+	pkg := flag.String("pkg", "", "package: kernel or imagefile")
 	out := flag.String("out", "", "file for the assembly")
 	stubs := flag.String("stubs", "", "file for the declarations")
 	flag.Parse()
@@ -28,13 +28,13 @@ func main() {
 	}
 }
 
-var packages = map[string]func() []*kernel{"vec": vecKernels, "decode": decodeKernels}
+var packages = map[string]func() []*kernel{"kernel": loopKernels, "imagefile": decoderKernels}
 
-func decodeKernels() []*kernel {
+func decoderKernels() []*kernel {
 	return []*kernel{idctPair(), sumRows(), doubleColumns(), yccToRGBX()}
 }
 
-func vecKernels() []*kernel {
+func loopKernels() []*kernel {
 	return []*kernel{
 		resizeRows(), resizeGray(), resizeColumn(),
 		norm("normF32", exact, storeF32),
