@@ -10,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -36,7 +37,7 @@ func waitFor(ts *testscript.TestScript, _ bool, args []string) {
 
 func setup(env *testscript.Env) error {
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 4)}}
-	w, err := store.CreateFlat(filepath.Join(env.WorkDir, "flat"), schema, store.FlatOptions{})
+	w, err := flat.Create(filepath.Join(env.WorkDir, "flat"), schema, flat.Options{})
 	if err != nil {
 		return err
 	}

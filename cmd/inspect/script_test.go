@@ -17,6 +17,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/tensor"
 )
@@ -33,7 +34,7 @@ func TestMain(m *testing.M) {
 // Every script finds in its folder:
 //
 //	flat         600 records of 3 classes in 2 shards: images uint8 CHW of 8 x 8, labels
-//	normed       12 records: images float32 HWC of 4 x 4, normalised
+//	normed       12 records: images float32 HWC of 4 x 4, normalized
 //	basic.h5     chunks.h5   made by h5py, with groups, links and types of many kinds
 //	ours.h5      as flat
 func TestScripts(t *testing.T) {
@@ -59,14 +60,14 @@ func TestScripts(t *testing.T) {
 }
 
 func setup(env *testscript.Env) error {
-	flat, err := store.CreateFlat(filepath.Join(env.WorkDir, "flat"), animals(), store.FlatOptions{ShardBytes: 1})
+	plain, err := flat.Create(filepath.Join(env.WorkDir, "flat"), animals(), flat.Options{ShardBytes: 1})
 	if err != nil {
 		return err
 	}
-	if err := write(flat, animals(), 600, store.Info{Recipe: recipe, Source: source, Skipped: skipped}); err != nil {
+	if err := write(plain, animals(), 600, store.Info{Recipe: recipe, Source: source, Skipped: skipped}); err != nil {
 		return err
 	}
-	normed, err := store.CreateFlat(filepath.Join(env.WorkDir, "normed"), normalized(), store.FlatOptions{})
+	normed, err := flat.Create(filepath.Join(env.WorkDir, "normed"), normalized(), flat.Options{})
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -43,7 +44,7 @@ func TestScripts(t *testing.T) {
 
 func dataset(env *testscript.Env, name string, n int, fields ...store.Field) error {
 	schema := store.Schema{Fields: fields}
-	w, err := store.CreateFlat(filepath.Join(env.WorkDir, name), schema, store.FlatOptions{})
+	w, err := flat.Create(filepath.Join(env.WorkDir, name), schema, flat.Options{})
 	if err != nil {
 		return err
 	}

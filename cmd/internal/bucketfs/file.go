@@ -75,9 +75,9 @@ func (f *file) ReadAt(p []byte, off int64) (int, error) {
 
 // Blocks are large, as a request costs as much time as some MiB.
 const (
-	blockBytes = 4 << 20
-	maxBlocks  = 32
-	ahead      = 3 // blocks that are read ahead of one who reads in order
+	blockBytes      = 4 << 20
+	maxBlocks       = 32
+	readaheadBlocks = 3 // blocks that are read in advance for a sequential reader
 )
 
 // blockKey names a block of a version of an object.
@@ -113,7 +113,7 @@ func (c *cache) get(o remote.Object, number int64) ([]byte, error) {
 	c.mu.Lock()
 	b := c.want(o, number)
 	if _, ok := c.blocks[blockKey{o.Key, o.ETag, number - 1}]; ok {
-		for k := number + 1; k <= number+ahead && k*blockBytes < o.Size; k++ {
+		for k := number + 1; k <= number+readaheadBlocks && k*blockBytes < o.Size; k++ {
 			c.want(o, k)
 		}
 	}

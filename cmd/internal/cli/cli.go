@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"regexp"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -83,11 +84,28 @@ func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.W
 		err = Usage(wrong.Error())
 	}
 	code := exitCode(ctx, err)
-	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), indented(Printable(err.Error())))
+	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), indented(Printable(Worded(err.Error()))))
 	if code == ExitUsage {
 		fmt.Fprintf(stderr, "Run '%s --help' for usage.\n", ran.CommandPath())
 	}
 	return code
+}
+
+// ofPackage is the beginning of a package's error: its name, and perhaps what it did to which path.
+var ofPackage = regexp.MustCompile(`^(?:store|mmapds|loader|remote): (?:(?:open|create) ("[^"]*"): )?`)
+
+// Worded returns the error of a package of Go for users of commands: without the package, with the path first.
+func Worded(text string) string {
+	m := ofPackage.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	rest := text[len(m[0]):]
+	path, err := strconv.Unquote(m[1])
+	if err != nil {
+		return rest
+	}
+	return path + ": " + rest
 }
 
 // prepare gives a command tree this package's manners.

@@ -152,3 +152,16 @@ func TestHelp(t *testing.T) {
 		at += i
 	}
 }
+
+func TestErrorsOfPackages(t *testing.T) {
+	for text, want := range map[string]string{
+		`store: open "a b": it has no field "x"`:                      `a b: it has no field "x"`,
+		`mmapds: record 3: field "x": cannot be read`:                 `record 3: field "x": cannot be read`,
+		`source photos: no such file or folder`:                       `source photos: no such file or folder`,
+		`store: create "ds": store: open "other": it is not a folder`: `ds: store: open "other": it is not a folder`,
+	} {
+		if got := Worded(text); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
+		}
+	}
+}

@@ -60,7 +60,7 @@ func parseAll(flags *pflag.FlagSet, args []string) (problems []string) {
 
 const unknownFlag = "unknown flag "
 
-// hasUnknown says that nobody can tell which argument is a flag's value and which is not.
+// hasUnknown says that nobody knows which argument is a flag's value and which is not.
 func hasUnknown(problems []string) bool {
 	for _, p := range problems {
 		if strings.HasPrefix(p, unknownFlag) {
@@ -112,14 +112,16 @@ func article(kind string) string {
 	return "a " + kind
 }
 
-// suggestion names the known flag that is one or two letters away.
+// suggestion names the known flag that is most like name.
 func suggestion(flags *pflag.FlagSet, name string) string {
-	best, distance := "", 3
+	var known []string
 	flags.VisitAll(func(f *pflag.Flag) {
-		if d := suggest.Distance(name, f.Name); d < distance && !f.Hidden {
-			best, distance = f.Name, d
+		near := suggest.Distance(name, f.Name) <= 2 || strings.HasPrefix(name, f.Name+"-") || strings.HasPrefix(f.Name, name+"-")
+		if near && !f.Hidden {
+			known = append(known, f.Name)
 		}
 	})
+	best := suggest.Closest(name, known)
 	if best == "" || len(name) < 3 {
 		return ""
 	}

@@ -75,7 +75,7 @@ func TestSignals(t *testing.T) {
 					}
 				}()
 			}
-			_ = cmd.Wait() // the exit code tells
+			_ = cmd.Wait() // the exit code is checked
 			if code := cmd.ProcessState.ExitCode(); code != 130 || errOut.String() != c.stderr {
 				t.Errorf("exit %d, stderr %q; want 130, %q", code, errOut.String(), c.stderr)
 			}

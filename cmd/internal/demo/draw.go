@@ -9,6 +9,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+
+	"github.com/penstock/penstock/internal/sys/private"
 )
 
 // The images: perClass of each class, drawn at twice the side that they are trained at.
@@ -18,7 +20,7 @@ const (
 	drawn    = 2 * side
 )
 
-// class is a shape: whether a point is in it, relative to its centre, in units of its radius.
+// class is a shape: whether a point is in it, relative to its center, in units of its radius.
 type class struct {
 	name   string
 	inside func(x, y float64) bool
@@ -31,24 +33,56 @@ var classes = []class{
 	{"triangle", func(x, y float64) bool { return y > 2*x-1 && y > -2*x-1 }},
 }
 
-// draw writes the images as folder/CLASS/NUMBER.png, the same ones every time.
+// draw writes the images as folder/CLASS/NUMBER.png, the same ones every time. The folder must be this user's own
+// and no link, since its usual name is known to all.
 func draw(folder string) error {
+	top, err := openFolder(folder)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
 	for c := range classes {
-		dir := filepath.Join(folder, classes[c].name)
-		if err := os.MkdirAll(dir, 0o777); err != nil {
+		if err := drawClass(top, c); err != nil {
 			return err
-		}
-		for i := range perClass {
-			rng := rand.New(rand.NewPCG(uint64(c), uint64(i)))
-			if err := write(filepath.Join(dir, fmt.Sprintf("%04d.png", i)), picture(&classes[c], rng)); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// picture draws a shape of some colour, place and size on a ground of another, lighter or darker.
+// openFolder makes the folder PATH/raw, where it is not there, and opens it.
+func openFolder(folder string) (*os.Root, error) {
+	if err := os.MkdirAll(filepath.Dir(filepath.Dir(filepath.Clean(folder))), 0o777); err != nil {
+		return nil, err
+	}
+	parent, name, err := private.Parent(filepath.Dir(folder))
+	if err != nil {
+		return nil, err
+	}
+	defer parent.Close()
+	demo, err := private.Make(parent, name)
+	if err != nil {
+		return nil, err
+	}
+	defer demo.Close()
+	return private.Make(demo, filepath.Base(folder))
+}
+
+func drawClass(top *os.Root, c int) error {
+	folder, err := private.Make(top, classes[c].name)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	for i := range perClass {
+		rng := rand.New(rand.NewPCG(uint64(c), uint64(i)))
+		if err := write(folder, fmt.Sprintf("%04d.png", i), picture(&classes[c], rng)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// picture draws a shape of some color, place and size on a ground of another, lighter or darker.
 func picture(c *class, rng *rand.Rand) image.Image {
 	m := image.NewRGBA(image.Rect(0, 0, drawn, drawn))
 	tone := func(from int) color.RGBA {
@@ -73,8 +107,8 @@ func picture(c *class, rng *rand.Rand) image.Image {
 	return m
 }
 
-func write(path string, m image.Image) error {
-	f, err := os.Create(path)
+func write(folder *os.Root, name string, m image.Image) error {
+	f, err := private.Create(folder, name, 0o666)
 	if err != nil {
 		return err
 	}

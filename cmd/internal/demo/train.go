@@ -144,7 +144,7 @@ func (n *network) pass(ctx context.Context, ld *loader.Loader, epoch int, rate f
 	return right, of, nil
 }
 
-// see tells whether an image is taken for its label, and learns from it.
+// see reports whether an image is taken for its label, and learns from it.
 func (n *network) see(x []float32, label int, rate float32) bool {
 	n.first.forward(x, n.hidden)
 	for i, v := range n.hidden {

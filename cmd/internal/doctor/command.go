@@ -3,8 +3,6 @@
 package doctor
 
 import (
-	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -31,39 +29,24 @@ func Command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list := examine()
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), list)
-			}
-			return printText(cmd.OutOrStdout(), list)
+			answer := struct {
+				Findings []finding `json:"findings"`
+			}{list}
+			return cli.Print(cmd.OutOrStdout(), asJSON, answer, func(w io.Writer) error { return printText(w, list) })
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cli.JSONFlag(cmd, &asJSON)
 	return cmd
 }
 
-func printJSON(w io.Writer, list []finding) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(struct {
-		Findings []finding `json:"findings"`
-	}{list})
-}
-
 func printText(w io.Writer, list []finding) error {
-	width := 0
+	var t cli.Table
 	for _, f := range list {
-		width = max(width, len(f.Name))
-	}
-	for _, f := range list {
-		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, f.Name, f.Found); err != nil {
-			return err
-		}
+		t.Add(f.Name, f.Found)
 		if f.Advice != "" {
-			if _, err := fmt.Fprintf(w, "%-*s  -> %s\n", width, "", f.Advice); err != nil {
-				return err
-			}
+			t.Add("", "-> "+f.Advice)
 		}
 	}
-	return nil
+	_, err := io.WriteString(w, t.String())
+	return err
 }

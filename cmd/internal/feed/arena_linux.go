@@ -48,11 +48,11 @@ func (a *arena) Alloc(n int) ([]byte, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.file.Truncate(a.size + whole); err != nil {
-		return nil, fmt.Errorf("allocating %d bytes of shared memory: %w; lower batch_size or ahead", n, err)
+		return nil, fmt.Errorf("allocating %d bytes of shared memory: %w; lower batch_size or prefetch", n, err)
 	}
 	b, err := unix.Mmap(int(a.file.Fd()), a.size, int(whole), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("mapping %d bytes of shared memory: %w; lower batch_size or ahead", n, err)
+		return nil, fmt.Errorf("mapping %d bytes of shared memory: %w; lower batch_size or prefetch", n, err)
 	}
 	a.areas[unsafe.SliceData(b)] = area{a.size, whole}
 	a.size += whole
@@ -84,7 +84,7 @@ func (a *arena) unmap(b []byte) (area, error) {
 	return part, unix.Munmap(unsafe.Slice(first, part.n))
 }
 
-// offset returns where in the file b lies, which must be memory of Alloc.
+// offset returns where in the file b is, which must be memory of Alloc.
 func (a *arena) offset(b []byte) int64 {
 	at := uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 	a.mu.Lock()

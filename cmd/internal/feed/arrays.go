@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// array says where numbers of 8 bytes lie in the file that came with the hello.
+// array says where numbers of 8 bytes are in the file that came with the hello.
 type array struct {
 	At    int64 `json:"at"`
 	Count int64 `json:"count"`
@@ -26,7 +26,7 @@ func read[T any](a arrays, where array, of func(uint64) T) ([]T, error) {
 		return nil, err
 	}
 	if size := info.Size(); where.At < 0 || where.Count < 0 || where.At > size || where.Count > (size-where.At)/8 {
-		return nil, fmt.Errorf("%d numbers at byte %d do not lie in the %d bytes that came with the hello", where.Count, where.At, size)
+		return nil, fmt.Errorf("%d numbers at byte %d are not in the %d bytes that came with the hello", where.Count, where.At, size)
 	}
 	out := make([]T, where.Count)
 	buffer := make([]byte, 8*min(where.Count, 1<<16))

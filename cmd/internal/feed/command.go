@@ -69,7 +69,7 @@ func (c *command) check(args []string) error {
 		problems = append(problems, "it takes a DATASET, and there is none")
 	}
 	if (c.socket == "") == (c.fd < 0) {
-		problems = append(problems, "one of --socket and --fd is needed, to say whom to serve; Python's penstock.DataLoader does it by itself")
+		problems = append(problems, "--socket or --fd is required; in Python, penstock.DataLoader starts feed by itself")
 	}
 	problems = append(problems, c.cache.Settle()...)
 	if c.workers < 0 {

@@ -12,13 +12,13 @@ import (
 )
 
 // desk is what the client has: slots, each with a batch or free. Beside the batch, which
-// lies in the loader's buffers, a slot has memory for what is copied: numbers of the
+// is in the loader's buffers, a slot has memory for what is copied: numbers of the
 // records, which of them count, and everything if the loader could not write to the arena.
 type desk struct {
 	arena  *arena
 	fields []served
 	packed *combine.Packed // nil if records are not packed
-	direct bool            // fields lie in the loader's buffers, and those in the arena
+	direct bool            // fields are in the loader's buffers, and those in the arena
 	memory [][]byte
 	ends   []int32 // of packed records; for put alone
 

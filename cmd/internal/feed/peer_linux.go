@@ -13,7 +13,7 @@ import (
 var errPeer = errors.New("the client's process has ended")
 
 // watchPeer calls ended when the process at the other end of conn is gone, which a socket
-// does not tell as long as some child of that process has inherited it. It reports whether
+// does not say as long as some child of that process has inherited it. It reports whether
 // the process can be watched: that needs Linux 5.3, and a process in sight. It stops watching
 // when ctx is done.
 func watchPeer(ctx context.Context, conn *net.UnixConn, ended func(error)) bool {

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
@@ -87,19 +88,19 @@ func left(err error) bool {
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }
 
-// hangUp ends the session of a done context: it tells the client why, and then reads and
+// hangUp ends the session of a done context: it sends the reason to the client, and then reads and
 // writes return.
 func (s *session) hangUp(cause error) {
 	if !left(cause) {
-		const patience = time.Second // with a client that does not read
-		_ = s.conn.SetWriteDeadline(time.Now().Add(patience))
+		const writeTimeout = time.Second // with a client that does not read
+		_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
 		_ = s.write(reply{Error: "feed: " + cause.Error()}, nil)
 	}
 	_ = s.conn.CloseRead()
 	_ = s.conn.CloseWrite()
 }
 
-// serve tells the client of an error, and then waits for it to leave: its memory stays as
+// serve sends an error to the client, and then waits for it to leave: its memory stays as
 // it is until then.
 func (s *session) serve(ctx context.Context, paths []string, workers int) error {
 	q, numbers, err := s.greeting()
@@ -120,7 +121,7 @@ func (s *session) serve(ctx context.Context, paths []string, workers int) error 
 	}()
 	err = s.run(ctx)
 	if ctx.Err() == nil {
-		err = s.write(reply{Error: err.Error()}, nil)
+		err = s.write(reply{Error: cli.Worded(err.Error())}, nil)
 	}
 	if err != nil {
 		s.cancel(err)
@@ -169,12 +170,12 @@ func passed(rights []byte) (*os.File, error) {
 	return os.NewFile(uintptr(fds[0]), "numbers"), nil
 }
 
-// refuse tells the client why there is no session.
+// refuse sends the client the reason there is no session.
 func (s *session) refuse(err error) error {
 	if left(err) {
 		return err
 	}
-	return s.write(reply{Error: err.Error()}, nil)
+	return s.write(reply{Error: cli.Worded(err.Error())}, nil)
 }
 
 // open makes the loader that q asks for, and sends the welcome.
@@ -199,7 +200,28 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File, paths [
 	return s.start(o)
 }
 
+// mostBatch is how many bytes the fixed fields of one batch can have. One that a client asks for by mistake would take
+// the memory of all.
+const mostBatch = 16 << 30
+
+// checkBatch refuses batches that take more than mostBatch.
+func (s *session) checkBatch(records int) error {
+	record := int64(8 + 1) // its number and mask
+	for _, f := range s.subject.fields {
+		if !f.Ragged {
+			record += int64(f.RecordBytes())
+		}
+	}
+	if int64(records) > mostBatch/record {
+		return fmt.Errorf("feed: a batch of %d records of %d bytes takes more than %d; lower batch_size", records, record, int64(mostBatch))
+	}
+	return nil
+}
+
 func (s *session) start(o *Options) error {
+	if err := s.checkBatch(o.BatchSize); err != nil {
+		return err
+	}
 	var err error
 	if s.arena, err = newArena(); err != nil {
 		return fmt.Errorf("feed: %w", err)
@@ -304,7 +326,7 @@ func (s *session) runFrom(ctx context.Context, at loader.State) error {
 	s.stop = stop // before the answer, after which the client may ask for the next start
 	s.mu.Unlock()
 	if err := s.ld.Seek(at); err != nil {
-		return s.write(reply{Started: &started{Error: err.Error()}}, nil)
+		return s.write(reply{Started: &started{Error: cli.Worded(err.Error())}}, nil)
 	}
 	at = s.ld.State()
 	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done}}, nil); err != nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -37,7 +38,7 @@ func makeDataset(t *testing.T, ragged bool) string {
 		schema.Fields = append(schema.Fields, store.NewRagged("tokens", tensor.Int32))
 	}
 	dest := filepath.Join(t.TempDir(), "ds")
-	w, err := store.CreateFlat(dest, schema, store.FlatOptions{})
+	w, err := flat.Create(dest, schema, flat.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +302,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %+v; want an error with %q", first, r, want)
 		}
 		if err := c.result(); err != nil {
-			t.Errorf("%s: told the client, and returned %v too", first, err)
+			t.Errorf("%s: wrote to the client, and returned %v too", first, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
 )
 
@@ -23,8 +24,8 @@ func run(ctx context.Context, args ...string) (code int, stdout, stderr string) 
 }
 
 func TestExitCodes(t *testing.T) {
-	whole, broken := animals(t), animals(t)
-	rewrite(t, filepath.Join(broken, "images-00000.npy"), flip(store.HeaderBytes))
+	whole, broken := datasettest.Animals(t), datasettest.Animals(t)
+	datasettest.Rewrite(t, filepath.Join(broken, "images-00000.npy"), datasettest.Flip(store.HeaderBytes))
 	out, page := filepath.Join(t.TempDir(), "x.png"), filepath.Join(t.TempDir(), "x.html")
 	for _, c := range []struct {
 		args []string
@@ -41,7 +42,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"show", whole, "600"}, 1},
 		{[]string{"show", "--manifest", whole}, 0},
 		{[]string{"show", "--recipe", whole}, 1},
-		{[]string{"stats", "--quiet", broken}, 0}, // it tells, but is no verification
+		{[]string{"stats", "--quiet", broken}, 0}, // it reports, but is no verification
 		{[]string{"diff", whole, whole}, 0},
 		{[]string{"diff", whole, broken}, 1},
 		{[]string{"diff", "--json", "--data", whole, broken}, 1},
@@ -72,7 +73,7 @@ func TestInterrupted(t *testing.T) {
 	cancel(cli.ErrInterrupted)
 	dir := t.TempDir()
 	for _, args := range [][]string{{"verify"}, {"preview", "-o", filepath.Join(dir, "x.png")}, {"stats"}, {"show"}, {"report", "-o", filepath.Join(dir, "x.html")}} {
-		code, _, errs := run(ctx, append(args, animals(t))...)
+		code, _, errs := run(ctx, append(args, datasettest.Animals(t))...)
 		if code != cli.ExitInterrupted || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: exit code %d, stderr %q", args, code, errs)
 		}
@@ -83,7 +84,7 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestPreviewOnStdout(t *testing.T) {
-	code, out, errs := run(context.Background(), "preview", "-o", "-", animals(t))
+	code, out, errs := run(context.Background(), "preview", "-o", "-", datasettest.Animals(t))
 	if code != 0 || errs != "" {
 		t.Fatalf("exit code %d, stderr %q", code, errs)
 	}
@@ -94,7 +95,7 @@ func TestPreviewOnStdout(t *testing.T) {
 
 // What a URL names is fetched first, and it is said to where.
 func TestURL(t *testing.T) {
-	path, cache := animals(t), t.TempDir()
+	path, cache := datasettest.Animals(t), t.TempDir()
 	args := []string{"--cache-dir", cache, "file://" + filepath.ToSlash(path)}
 	code, out, errs := run(context.Background(), args...)
 	if code != 0 && (strings.Contains(errs, "-tags nocloud") || runtime.GOOS != "linux") {

@@ -2,13 +2,13 @@ package loadbench
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"runtime"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -30,11 +30,9 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (after printing the
 const examples = `  loadbench --synthetic                    the tutorial's own parameters (about 5 minutes)
   loadbench --synthetic --quick            an eighth of that
   loadbench out/flat                       the rows on a dataset
-  loadbench --run b3 --log waits.csv       the configuration guide's, 20 times as fast
-  loadbench out/flat --tables all          all tables: batch, workers, ahead, order varied, too
+  loadbench out/flat --train-step 100ms    waits in a training loop, as in the configuration guide
+  loadbench out/flat --tables all          all tables: batch, workers, prefetch, sampler varied, too
   loadbench out/flat --delay 2ms --work cpu     with 2 ms of computing a record
-  loadbench --list                         benchmarks that others published
-  loadbench --run b6                       one of them
   loadbench out/flat --bench | tee new.txt      for benchstat old.txt new.txt`
 
 // command is the command line.
@@ -43,7 +41,7 @@ type command struct {
 	shape, budget           string
 	html, plot              string // files
 	asJSON, bench, markdown bool
-	list, quiet, version    bool
+	quiet, version          bool
 }
 
 // Command returns the command loadbench, for cli.Main.
@@ -54,7 +52,7 @@ func Command() *cobra.Command {
 		DisableFlagsInUseLine: true,
 		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
-			if c.version || c.list {
+			if c.version {
 				return nil
 			}
 			return cli.Usage(c.settle(cmd, args)...)
@@ -63,9 +61,6 @@ func Command() *cobra.Command {
 			if c.version {
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "loadbench %s, %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 				return err
-			}
-			if c.list {
-				return listTrials(cmd.OutOrStdout(), c.asJSON)
 			}
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -81,44 +76,37 @@ func (c *command) flags(cmd *cobra.Command) {
 	f.StringVar(&c.shape, "shape", "3x224x224", "`SHAPE` of the synthetic float32 records")
 	f.StringSliceVar(&c.Fields, "fields", nil, "load only these `FIELDS`, separated by commas")
 	f.StringVar(&c.Split, "split", "", "load only this `SPLIT`")
-	f.StringVar(&c.Trial, "run", "", "measure the published benchmark `NAME`, with its own data and parameters; see --list")
-	f.BoolVar(&c.list, "list", false, "list the published benchmarks, what was published, and what differs here")
-	cli.Group(cmd, "Published benchmarks", "list", "run")
 	c.Cache.Flags(f)
 	cli.Group(cmd, "Data", "synthetic", "size", "shape", "fields", "split", "cache-dir", "cache-size")
 	f.DurationVar(&c.Delay, "delay", c.Delay, "`TIME` to prepare a record (for a DATASET the default is 0)")
 	f.StringVar(&c.Work, "work", c.Work, "`WHAT` the delay is: sleep, cpu, both (a table each) or replay (sleep, of lengths as in the guide's log)")
 	f.IntVar(&c.Batch, "batch", c.Batch, "`N` records per batch")
-	f.IntVar(&c.Batches, "batches", c.Batches, "`N` batches per row")
+	f.IntVar(&c.Batches, "batches", c.Batches, "`N` batches per row, for which total and CPU are given")
+	f.DurationVar(&c.MinTime, "min-time", 500*time.Millisecond, "measure more batches until a row takes `TIME`; 0 if --batches is set")
 	f.IntVar(&c.Workers, "workers", c.Workers, "`N` workers")
 	f.IntVar(&c.Prefetch, "prefetch", c.Prefetch, "prefetch `N` batches per worker")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "`SEED` of the order and the synthetic records")
 	f.StringVar(&c.budget, "budget", "", "limit of a row's buffers in `BYTES` (default half of the free memory)")
 	f.BoolVar(&c.Quick, "quick", false, "measure an eighth of the batches")
-	f.StringSliceVar(&c.Tables, "tables", nil, "`WHAT` to measure: rows, guide, batch, workers, ahead, order, or all; the default is rows, or guide with --train-step")
+	f.StringSliceVar(&c.Tables, "tables", nil, "`WHAT` to measure: rows, guide, batch, workers, prefetch, sampler, or all; the default is rows, or guide with --train-step")
 	f.DurationVar(&c.TrainStep, "train-step", c.TrainStep, "guide: `TIME` of a training step")
 	f.IntVar(&c.Epochs, "epochs", c.Epochs, "guide: `N` epochs of at most --batches batches")
 	f.Float64Var(&c.Scale, "scale", c.Scale, "scale the delay and the training step by `X`")
-	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "workers", "prefetch", "seed", "budget", "quick")
-	f.BoolVar(&c.asJSON, "json", false, "print JSON")
+	cli.Group(cmd, "Measuring", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "min-time", "workers", "prefetch", "seed", "budget", "quick")
+	cli.JSONFlag(cmd, &c.asJSON)
 	f.BoolVar(&c.bench, "bench", false, "print Go benchmark lines for benchstat")
 	f.BoolVar(&c.markdown, "markdown", false, "print tables in Markdown")
 	f.StringVar(&c.Log, "log", "", "write one line per batch to `FILE` (.csv or .jsonl)")
 	f.StringVar(&c.html, "out", "", "write an HTML report with plots to `FILE`")
 	f.StringVar(&c.plot, "plot", "", "write the main plot of each table to `FILE` (.svg or .png)")
-	f.BoolVar(&c.quiet, "quiet", false, "print no progress")
+	f.BoolVarP(&c.quiet, "quiet", "q", false, "print no progress")
 	f.BoolVar(&c.version, "version", false, "print the version and exit")
 	cli.Group(cmd, "Output", "json", "bench", "markdown", "out", "plot", "log", "quiet")
 }
 
 // settle takes over arguments and those flags that need reading, and says what is wrong.
 func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) {
-	if c.Trial != "" {
-		problems = append(problems, c.settleTrial(cmd, args)...)
-		args = nil
-	}
 	switch {
-	case c.Trial != "":
 	case c.Synthetic && len(args) > 0:
 		problems = append(problems, "either a DATASET or --synthetic, not both")
 	case !c.Synthetic && len(args) == 0:
@@ -128,8 +116,11 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 	case len(args) == 1:
 		c.Path = args[0]
 	}
-	if c.Trial == "" && !c.Synthetic && !cmd.Flags().Changed("delay") {
+	if !c.Synthetic && !cmd.Flags().Changed("delay") {
 		c.Delay = 0
+	}
+	if cmd.Flags().Changed("batches") && !cmd.Flags().Changed("min-time") {
+		c.MinTime = 0
 	}
 	if len(c.Tables) == 0 && cmd.Flags().Changed("train-step") {
 		c.Tables = []string{tableGuide}
@@ -158,27 +149,6 @@ func (c *command) settle(cmd *cobra.Command, args []string) (problems []string) 
 		c.Budget = int(n)
 	}
 	return append(problems, c.problems()...)
-}
-
-// settleTrial says what a published benchmark does not leave open.
-func (c *command) settleTrial(cmd *cobra.Command, args []string) (problems []string) {
-	t, problem := findTrial(c.Trial)
-	if problem != "" {
-		return []string{problem}
-	}
-	for _, name := range []string{"synthetic", "size", "shape", "fields", "split", "tables", "train-step", "epochs", "scale", "delay", "work", "batch", "batches", "workers", "prefetch"} {
-		if cmd.Flags().Changed(name) {
-			problems = append(problems, fmt.Sprintf("--run %s has its own --%s", t.Name, name))
-		}
-	}
-	if len(args) > 0 {
-		problems = append(problems, fmt.Sprintf("--run %s has its own data: no DATASET", t.Name))
-	}
-	if t.adjust != nil {
-		t.adjust(&c.Options)
-		c.Trial, c.Title = "", t.Name+": "+t.Title
-	}
-	return problems
 }
 
 // output is a file that a flag asks for.
@@ -226,16 +196,12 @@ func (c *command) files(r *Report) error {
 }
 
 func (c *command) print(w io.Writer, r *Report) error {
+	text := r.Text
 	switch {
-	case c.asJSON:
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(r)
 	case c.bench:
-		return r.GoBench(w)
+		text = r.GoBench
 	case c.markdown:
-		return r.Markdown(w)
+		text = r.Markdown
 	}
-	return r.Text(w)
+	return cli.Print(w, c.asJSON, r, text)
 }

@@ -138,7 +138,7 @@ func (t *Table) totals() (*figure, error) {
 	var names []string
 	for i, r := range rows {
 		names = append(names, r.Name)
-		ours = append(ours, plotter.XY{X: logTime(r.Total), Y: float64(i)})
+		ours = append(ours, plotter.XY{X: logTime(r.ofAsked(r.Total)), Y: float64(i)})
 		if r.Published != nil && r.Published.Seconds > 0 {
 			theirs = append(theirs, plotter.XY{X: r.Published.Seconds, Y: float64(i)})
 		}

@@ -17,9 +17,9 @@ func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*
 	if o.Delay > 0 {
 		title += ", " + kindText(kind, o.Delay) + " a record"
 	}
-	rows := []*setup{p.baseline(), p.crew("1 worker", 1, 1, false), p.crew(fmt.Sprintf("%d workers", o.Workers), o.Workers, 1, false),
-		p.crew(fmt.Sprintf("%d workers, prefetch %d", o.Workers, o.Prefetch), o.Workers, o.Prefetch, true), p.crew("32 workers, prefetch 3", 32, 3, true)}
-	rows[3].doctor = true
+	rows := []*setup{p.baseline(), p.pool("1 worker", 1, 1, false), p.pool(fmt.Sprintf("%d workers", o.Workers), o.Workers, 1, false),
+		p.pool(fmt.Sprintf("%d workers, prefetch %d", o.Workers, o.Prefetch), o.Workers, o.Prefetch, true), p.pool("32 workers, prefetch 3", 32, 3, true)}
+	rows[3].diagnosed = true
 	rows = append(rows, p.precomputed()...)
 	for _, s := range rows {
 		s.batches, s.epochs, s.step = 0, o.Epochs, o.TrainStep
@@ -28,8 +28,8 @@ func guide(ctx context.Context, o *Options, s *subject, kind string) (Table, []*
 	return Table{Name: name, Title: title, guide: true, Notes: p.guideNotes()}, rows
 }
 
-// crew returns a setup of so many workers.
-func (p *progress) crew(name string, workers, prefetch int, persistent bool) *setup {
+// pool returns a setup of that many workers.
+func (p *progress) pool(name string, workers, prefetch int, persistent bool) *setup {
 	s := p.row(name, "", workers)
 	s.opts.Prefetch, s.persistent = workers*prefetch, persistent
 	if !persistent {

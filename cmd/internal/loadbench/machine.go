@@ -74,7 +74,7 @@ func bestRate(n int, f func()) float64 {
 	return float64(n) / best.Seconds()
 }
 
-// lookAt measures how a dataset's largest field lies in memory and how fast its files are
+// lookAt measures how a dataset's largest field is in memory and how fast its files are
 // read.
 func (m *Machine) lookAt(ds *mmapds.Dataset, field string) {
 	if v, err := ds.Slice(field, 0, ds.Len()); err == nil && ds.Contiguous(field, 0, ds.Len()) {
@@ -107,7 +107,7 @@ func preadRate(e store.Extent, size int) float64 {
 	return float64(n*int64(size)) / max(1e-9, time.Since(began).Seconds())
 }
 
-// cpuName returns the processor's name where the system tells it by a file.
+// cpuName returns the processor's name where the system reports it by a file.
 func cpuName() string {
 	text, err := os.ReadFile("/proc/cpuinfo")
 	if err != nil {

@@ -26,15 +26,14 @@ type Options struct {
 	Work     string        // "sleep", "cpu", "both" or "replay"
 	Delay    time.Duration // of work that a record's preparation takes
 	Batch    int           // records in a batch
-	Batches  int           // of a row
+	Batches  int           // of a row, at least
+	MinTime  time.Duration // that a row takes at least, with more batches if need be
 	Workers  int
-	Prefetch int // batches ahead for each worker
+	Prefetch int // batches for each worker
 	Seed     uint64
 	Budget   int // bytes that the buffers of one Loader may take; 0 means no limit
 	Quick    bool
 
-	Title     string        // of the report, before what the dataset is; "" for none
-	Trial     string        // a published benchmark to measure instead: "b4"; "" for none
 	Tables    []string      // what to measure; none means the rows of the tutorial
 	TrainStep time.Duration // of the guide's table
 	Epochs    int           // of the guide's table
@@ -44,15 +43,15 @@ type Options struct {
 
 // Tables that can be asked for.
 const (
-	tableRows    = "rows"
-	tableGuide   = "guide"
-	tableBatch   = "batch"
-	tableWorkers = "workers"
-	tableAhead   = "ahead"
-	tableOrder   = "order"
+	tableRows     = "rows"
+	tableGuide    = "guide"
+	tableBatch    = "batch"
+	tableWorkers  = "workers"
+	tablePrefetch = "prefetch"
+	tableSampler  = "sampler"
 )
 
-var allTables = []string{tableRows, tableGuide, tableBatch, tableWorkers, tableAhead, tableOrder}
+var allTables = []string{tableRows, tableGuide, tableBatch, tableWorkers, tablePrefetch, tableSampler}
 
 // Defaults returns the tutorial's parameters: those of the synthetic dataset.
 func Defaults() Options {
@@ -77,6 +76,9 @@ func (o *Options) problems() (all []string) {
 	atLeast("size", o.Size, 1, mostRecords)
 	atLeast("epochs", o.Epochs, 1, 1<<20)
 	all = append(all, o.tableProblems()...)
+	if o.MinTime < 0 || o.MinTime > time.Hour {
+		all = append(all, fmt.Sprintf("--min-time %v: it must be from 0 to an hour", o.MinTime))
+	}
 	if o.TrainStep < 0 || o.TrainStep > time.Hour {
 		all = append(all, fmt.Sprintf("--train-step %v: it must be from 0 to an hour", o.TrainStep))
 	}
@@ -138,11 +140,10 @@ func (o *Options) shorten() string {
 	if o.Scale != 1 {
 		said = append(said, fmt.Sprintf("--scale %g: delays and training steps take %g times as long as asked for", o.Scale, o.Scale))
 	}
-	if o.Quick && o.Trial != "" {
-		said = append(said, "--quick: an eighth of the work, where that can be")
-	} else if o.Quick {
+	if o.Quick {
 		batches := o.Batches
 		o.Batches = max(1, o.Batches/8)
+		o.MinTime /= 8
 		said = append(said, fmt.Sprintf("--quick: %d batches a row instead of %d", o.Batches, batches))
 	}
 	return strings.Join(said, "; ")

@@ -58,10 +58,10 @@ type progress struct {
 // row returns a setup that prepares one record at a time.
 func (p *progress) row(name, note string, workers int) *setup {
 	o := p.o.loader(workers)
-	if p.s.lead != "" {
-		o.Transforms = map[string]loader.Transform{p.s.lead: p.m}
+	if p.s.workField != "" {
+		o.Transforms = map[string]loader.Transform{p.s.workField: p.m}
 	}
-	return &setup{name: name, note: note, src: p.s.raw, opts: o, batches: p.o.Batches,
+	return &setup{name: name, note: note, src: p.s.raw, opts: o, batches: p.o.Batches, minTime: p.o.MinTime,
 		floor: floor{delay: p.m.work.delay, sleeps: p.m.work.kind != workCPU, makes: p.m.generates()}}
 }
 
@@ -70,13 +70,13 @@ func (p *progress) baseline() *setup {
 }
 
 func (p *progress) workers() *setup {
-	return p.row("+ workers, prefetch", fmt.Sprintf("%d workers, %d batches ahead; made anew for each epoch", p.o.Workers, p.o.ahead()), p.o.Workers)
+	return p.row("+ workers, prefetch", fmt.Sprintf("%d workers, %d batches prefetched; made anew for each epoch", p.o.Workers, p.o.queueDepth()), p.o.Workers)
 }
 
 // pinned tries page-locked memory of the size that the ring would have.
 func (p *progress) pinned() *setup {
 	s := p.row("+ page-locked", "buffers that are never paged out", p.o.Workers)
-	ram, why := newPinned((p.o.ahead() + p.o.Workers + 1) * p.o.Batch * max(1, p.s.info.RecordBytes))
+	ram, why := newPinned((p.o.queueDepth() + p.o.Workers + 1) * p.o.Batch * max(1, p.s.info.RecordBytes))
 	if s.unavailable = why; ram != nil {
 		p.ram, s.opts.Allocator = ram, ram
 		p.s.closers = append(p.s.closers, ram.release)
@@ -86,12 +86,14 @@ func (p *progress) pinned() *setup {
 
 func (p *progress) persistent() *setup {
 	s := p.row("+ persistent", "one Loader for all epochs, which fills the next epoch's first batches early", p.o.Workers)
-	s.persistent, s.opts.Allocator, s.doctor = true, p.ram, true
+	s.persistent, s.opts.Allocator, s.diagnosed = true, p.ram, true
 	return s
 }
 
+const deviceRow = "+ device prefetch"
+
 func (p *progress) onDevice() *setup {
-	s := p.row("+ device prefetch", "batches are copied to the device ahead of their use; nobody reads them there", p.o.Workers)
+	s := p.row(deviceRow, "batches are copied to the device in advance; nobody reads them there", p.o.Workers)
 	s.device, s.opts.Allocator = true, p.ram
 	if _, err := cuda.Count(); err != nil {
 		s.unavailable = err.Error()
@@ -128,7 +130,7 @@ func (p *progress) precomputed() []*setup {
 		rows = rows[1:]
 	}
 	for _, s := range rows {
-		s.persistent, s.batches, s.unavailable = true, p.o.Batches, p.s.why
+		s.persistent, s.batches, s.minTime, s.unavailable = true, p.o.Batches, p.o.MinTime, p.s.why
 		if p.s.stored != nil {
 			s.src = p.s.stored
 		}
@@ -138,7 +140,7 @@ func (p *progress) precomputed() []*setup {
 
 func (p *progress) notes(kind string) []string {
 	var notes []string
-	if p.s.lead == "" {
+	if p.s.workField == "" {
 		notes = append(notes, "Records of variable length are not read singly: the baseline takes one batch at a time.")
 	}
 	if p.m.work.delay > 0 || p.m.generates() {
@@ -156,11 +158,11 @@ func (p *progress) notes(kind string) []string {
 
 // loader returns the options that the rows share.
 func (o *Options) loader(workers int) loader.Options {
-	return loader.Options{BatchSize: o.Batch, Sampler: sampler.Shuffle{}, Seed: o.Seed, Workers: workers, Prefetch: o.ahead(), Budget: o.Budget}
+	return loader.Options{BatchSize: o.Batch, Sampler: sampler.Shuffle{}, Seed: o.Seed, Workers: workers, Prefetch: o.queueDepth(), Budget: o.Budget}
 }
 
-// ahead is PyTorch's prefetch factor, which counts batches a worker.
-func (o *Options) ahead() int { return max(1, o.Workers*o.Prefetch) }
+// queueDepth is how many batches all workers prefetch. PyTorch's prefetch factor counts those of one worker.
+func (o *Options) queueDepth() int { return max(1, o.Workers*o.Prefetch) }
 
 // tutorial reports whether the run has the tutorial's own parameters.
 func (o *Options) tutorial() bool {

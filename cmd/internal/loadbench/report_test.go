@@ -40,7 +40,7 @@ func example() *Report {
 			{Name: "guide-sleep", Title: strings.Repeat("waiting for batches ", 8), Rows: rows, guide: true},
 			{Name: "batch", Title: "varied: batch", Rows: rows, vary: "batch"},
 			{Name: "rows", Title: "nothing ran", Rows: rows[2:3]}},
-		Doctor: "train-bound: <b>", Interrupted: true}
+		Bottleneck: "train-bound: <b>", Interrupted: true}
 }
 
 func TestPageFetchesNothingAndHasItsPlots(t *testing.T) {
@@ -145,6 +145,25 @@ func TestTicks(t *testing.T) {
 	} {
 		if got := strings.Join(labels(c.ticks), " "); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+func TestMarkdown(t *testing.T) {
+	var b strings.Builder
+	if err := example().Markdown(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"\n| progressive-sleep | total |", "\n| --- | ---: |", "\n| + device prefetch | n/a |  |", "\n| guide-sleep | total | speed-up |"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	for block := range strings.SplitSeq(b.String(), "\n\n") {
+		lines := strings.Split(strings.TrimSpace(block), "\n")
+		for _, line := range lines {
+			if strings.HasPrefix(line, "|") && strings.Count(line, " | ") != strings.Count(lines[0], " | ") {
+				t.Errorf("%q has other columns than %q", line, lines[0])
+			}
 		}
 	}
 }

@@ -9,14 +9,15 @@ import (
 
 // Report is what a run of the command found.
 type Report struct {
-	Title       string  `json:"title,omitempty"`
 	Dataset     Dataset `json:"dataset"`
 	Machine     Machine `json:"machine"`
 	Tables      []Table `json:"tables"`
 	Scaled      string  `json:"scaled,omitempty"`      // how the run is shorter than the tables it is set beside
 	Cache       string  `json:"cache,omitempty"`       // whether all rows find the dataset in memory
 	Interrupted bool    `json:"interrupted,omitempty"` // some rows are missing
-	Doctor      string  `json:"doctor,omitempty"`      // what limits the best row, and what to do
+	Bottleneck  string  `json:"bottleneck,omitempty"`  // what limits the best row, and what to do
+
+	Setting *Setting `json:"setting,omitempty"` // the fastest row of a dataset; nil where records were prepared for some rows only
 }
 
 // Dataset is what was loaded.
@@ -35,9 +36,8 @@ type Table struct {
 	Notes []string `json:"notes,omitempty"`
 	Rows  []Result `json:"rows"`
 
-	guide   bool     // whose columns are the guide's
-	vary    string   // what differs from row to row, in sweeps
-	columns []column // of a table that has its own
+	guide bool   // whose columns are the guide's
+	vary  string // what differs from row to row, in sweeps
 }
 
 // Result is one setup, measured. Times are in nanoseconds in JSON.
@@ -46,10 +46,10 @@ type Result struct {
 	Note        string `json:"note,omitempty"`
 	Unavailable string `json:"unavailable,omitempty"` // why there is no number
 
-	Batch   int    `json:"batch"`
-	Workers int    `json:"workers"` // 0: the consumer fills its batches itself
-	Ahead   int    `json:"ahead"`
-	Order   string `json:"order"`
+	Batch    int    `json:"batch"`
+	Workers  int    `json:"workers"`  // 0: the consumer fills its batches itself
+	Prefetch int    `json:"prefetch"` // batches, of all workers
+	Sampler  string `json:"sampler"`
 
 	Total      time.Duration   `json:"total_ns"` // from before the Loader is made to after it is closed
 	FirstBatch time.Duration   `json:"first_batch_ns"`
@@ -65,14 +65,13 @@ type Result struct {
 	Waits      []time.Duration `json:"waits_ns,omitempty"`
 	Busy       Busy            `json:"busy"`
 
-	Allocated int64   `json:"allocated_bytes,omitempty"` // by rows that are no Loader's
-	Used      float64 `json:"accelerator_use,omitempty"` // part of the time that simulated accelerators computed
-
 	SpeedUp   float64    `json:"speed_up,omitempty"`          // against the first row that ran
 	Step      float64    `json:"speed_up_previous,omitempty"` // against the row before that ran
 	Limit     float64    `json:"of_limit,omitempty"`          // the least time that this machine needs for it, as part of Total
 	Published *Published `json:"published,omitempty"`
 	Diagnosis string     `json:"diagnosis,omitempty"`
+
+	asked int // batches for which the table gives times; 0 means all
 }
 
 // Busy is what the time of the workers, or the consumer's own, went into.
@@ -85,9 +84,8 @@ type Busy struct {
 
 // Published is what a guide gives for such a setup, on its authors' machine.
 type Published struct {
-	Seconds float64 `json:"seconds,omitempty"`
-	SpeedUp float64 `json:"speed_up,omitempty"`
-	Text    string  `json:"text,omitempty"` // instead of numbers
+	Seconds float64 `json:"seconds"`
+	SpeedUp float64 `json:"speed_up"`
 }
 
 // Waits are those of the consumer for one batch, the first of the run included.
@@ -119,6 +117,14 @@ func (r *Result) Ran() bool { return r.Unavailable == "" }
 // Rate returns records a second, over the whole run.
 func (r *Result) Rate() float64 { return float64(r.Records) / max(1e-9, r.Total.Seconds()) }
 
+// ofAsked returns the part of d, a time of all batches, that is of the batches asked for.
+func (r *Result) ofAsked(d time.Duration) time.Duration {
+	if r.asked == 0 || r.Batches <= r.asked {
+		return d
+	}
+	return time.Duration(float64(d) * float64(r.asked) / float64(r.Batches))
+}
+
 // epochs returns the time of all epochs: of the run, what is not set-up.
 func (r *Result) epochs() (sum time.Duration) {
 	for _, d := range r.Epochs {
@@ -136,7 +142,7 @@ func (r *Result) takeStats(st loader.Stats) {
 	r.Busy.Transform += st.Transform
 	r.Busy.Collate += st.Collate
 	r.Busy.Idle += st.Idle
-	r.Workers, r.Ahead = st.Workers, st.Prefetch
+	r.Workers, r.Prefetch = st.Workers, st.Prefetch
 	r.Diagnosis = st.Diagnose().Text
 }
 
@@ -160,7 +166,7 @@ func (t *Table) compare() {
 	}
 }
 
-// best returns the fastest row that has at least so many batches, nil if there is none.
+// best returns the fastest row that has at least that many batches, nil if there is none.
 func (t *Table) best(batches int) *Result {
 	var best *Result
 	for i := range t.Rows {

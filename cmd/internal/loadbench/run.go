@@ -16,7 +16,7 @@ type Progress interface {
 // Run measures what o asks for. If it ends early, the Report has the rows that were done,
 // beside the error; without any, the Report is nil.
 func Run(ctx context.Context, o Options, progress Progress) (report *Report, err error) {
-	b := &bench{ctx: ctx, o: &o, progress: progress, report: &Report{Title: o.Title, Machine: newMachine()}}
+	b := &bench{ctx: ctx, o: &o, progress: progress, report: &Report{Machine: newMachine()}}
 	b.report.Scaled = o.shorten()
 	if o.Budget == 0 {
 		o.Budget = freeMemory() / 2
@@ -31,8 +31,11 @@ func Run(ctx context.Context, o Options, progress Progress) (report *Report, err
 	defer func() { err = errors.Join(err, b.s.close()) }()
 	err = b.tables()
 	b.report.Interrupted = err != nil && ctx.Err() != nil
-	if b.report.Doctor == "" {
-		b.report.Doctor = doctor(b.report.Tables)
+	if b.report.Bottleneck == "" {
+		b.report.Bottleneck = bottleneck(b.report.Tables)
+	}
+	if !o.Synthetic && o.Delay == 0 && o.TrainStep == Defaults().TrainStep {
+		b.report.Setting = b.report.setting()
 	}
 	if err == nil {
 		err = b.report.check()
@@ -48,15 +51,11 @@ type bench struct {
 	report   *Report
 	s        *subject
 	log      *batchLog
-	trial    *trial // that is measured, if one is
 	remote   string // what fetching the dataset was like, if that was done
 }
 
 // open prepares what is loaded.
 func (b *bench) open() (err error) {
-	if b.o.Trial != "" {
-		return b.openTrial()
-	}
 	if b.o.Synthetic {
 		b.progress.Begin("preparing", int64(b.o.Size), "records")
 		b.s, err = synthesize(b.ctx, b.o, func(n int) { b.progress.Add(int64(n)) })
@@ -66,7 +65,7 @@ func (b *bench) open() (err error) {
 	} else {
 		b.s, err = openSubject(b.o)
 	}
-	if err == nil && b.s.lead == "" && b.o.Delay > 0 {
+	if err == nil && b.s.workField == "" && b.o.Delay > 0 {
 		err = errors.New("--delay needs a field whose records have one length; name one by --fields")
 	}
 	if err != nil {
@@ -75,7 +74,7 @@ func (b *bench) open() (err error) {
 		}
 		return err
 	}
-	if b.s.lead == "" {
+	if b.s.workField == "" {
 		b.o.Budget = 0 // which is for buffers of one size
 	}
 	b.o.Batch = min(b.o.Batch, b.s.info.Records)
@@ -93,9 +92,6 @@ func (b *bench) open() (err error) {
 
 // tables measures the tables that were asked for.
 func (b *bench) tables() error {
-	if b.trial != nil {
-		return b.trial.measure(b)
-	}
 	names := b.o.Tables
 	if len(names) == 0 {
 		names = []string{tableRows}
@@ -141,8 +137,8 @@ func (b *bench) table(t Table, rows []*setup) error {
 		table := &b.report.Tables[at]
 		table.Rows = append(table.Rows, r)
 		table.compare()
-		if s.doctor && r.Ran() && b.report.Doctor == "" {
-			b.report.Doctor = r.Name + ": " + r.Diagnosis
+		if s.diagnosed && r.Ran() && b.report.Bottleneck == "" {
+			b.report.Bottleneck = r.Name + ": " + r.Diagnosis
 		}
 	}
 	return nil
@@ -163,9 +159,9 @@ func (b *bench) row(table string, s *setup) (Result, error) {
 	})
 }
 
-// doctor says what limits the best row of the first table that has one, of those with enough
-// batches to tell if there are any.
-func doctor(tables []Table) string {
+// bottleneck says what limits the best row of the first table that has one, of those with enough
+// batches to say if there are any.
+func bottleneck(tables []Table) string {
 	for _, least := range []int{8, 1} {
 		for i := range tables {
 			if best := tables[i].best(least); best != nil {

@@ -12,14 +12,14 @@ type setup struct {
 	unavailable string // why it cannot run
 	src         loader.Source
 	opts        loader.Options
-	persistent  bool // one Loader for all epochs, else one for each
-	device      bool // batches go to a CUDA device
-	untouched   bool // the consumer does not read the batches
-	batches     int  // to stop after; 0 means all of the epochs
-	epochs      int  // to stop after; 0 means as many as batches need
+	persistent  bool          // one Loader for all epochs, else one for each
+	device      bool          // batches go to a CUDA device
+	batches     int           // to stop after; 0 means all of the epochs
+	minTime     time.Duration // to stop after, beside batches
+	epochs      int           // to stop after; 0 means as many as batches need
 	step        time.Duration
 	published   *Published
-	doctor      bool // it is the row whose diagnosis ends the run
+	diagnosed   bool // it is the row whose diagnosis ends the run
 	floor       floor
 }
 
@@ -50,9 +50,9 @@ func (s *setup) least(r *Result, m *Machine) time.Duration {
 	if !f.sleeps {
 		delay, compute = 0, compute+delay
 	}
-	crew := float64(max(1, r.Workers))
-	cores := min(crew, float64(m.Cores))
-	make := delay/crew + compute/cores
+	pool := float64(max(1, r.Workers))
+	cores := min(pool, float64(m.Cores))
+	make := delay/pool + compute/cores
 	use := float64(r.Bytes)/max(1, m.Read) + s.step.Seconds()*float64(r.Batches)
 	if r.Workers == 0 {
 		return seconds(make + use)

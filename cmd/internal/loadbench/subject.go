@@ -11,6 +11,7 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -18,16 +19,16 @@ import (
 const imagesField = "images"
 
 // subject is what is loaded: where records come from while they are still to be prepared,
-// and where they lie once they are.
+// and where they are once they are.
 type subject struct {
-	info   Dataset
-	raw    loader.Source // to be prepared
-	lead   string        // the field of raw that the work is done on; "" if all lengths differ
-	make   tensor.Spec   // what the work makes; the zero Spec where it copies what is stored
-	stored *mmapds.Dataset
-	why    string        // why there is no stored dataset
-	once   time.Duration // that it took to store it, where this run did
-	folder string        // to be removed at the end
+	info      Dataset
+	raw       loader.Source // to be prepared
+	workField string        // the field of raw that the work is done on; "" if all lengths differ
+	make      tensor.Spec   // what the work makes; the zero Spec where it copies what is stored
+	stored    *mmapds.Dataset
+	why       string        // why there is no stored dataset
+	once      time.Duration // that it took to store it, where this run did
+	folder    string        // to be removed at the end
 
 	closers []func() error
 }
@@ -42,7 +43,7 @@ func openSubject(o *Options) (*subject, error) {
 		return nil, errors.Join(fmt.Errorf("%q has no records", o.Path), ds.Close())
 	}
 	s := &subject{info: Dataset{Name: o.Path, Records: ds.Len()}, raw: ds, stored: ds}
-	s.info.RecordBytes, s.lead = sizes(ds.Specs())
+	s.info.RecordBytes, s.workField = sizes(ds.Specs())
 	for _, spec := range ds.Specs() {
 		s.info.Fields = append(s.info.Fields, describe(spec))
 	}
@@ -51,19 +52,19 @@ func openSubject(o *Options) (*subject, error) {
 
 // sizes returns the bytes of a record, 0 if they differ, and the largest field whose records
 // have one length, "" if there is none.
-func sizes(specs []tensor.Spec) (record int, lead string) {
+func sizes(specs []tensor.Spec) (record int, largest string) {
 	most, ragged := -1, false
 	for _, spec := range specs {
 		n := spec.RecordBytes()
 		ragged = ragged || spec.Ragged
 		if record += n; !spec.Ragged && n > most {
-			most, lead = n, spec.Name
+			most, largest = n, spec.Name
 		}
 	}
 	if ragged {
 		record = 0
 	}
-	return record, lead
+	return record, largest
 }
 
 func describe(spec tensor.Spec) string {
@@ -76,12 +77,12 @@ func describe(spec tensor.Spec) string {
 
 // synthesize prepares the tutorial's dataset: its records are made when they are asked for,
 // and once beforehand for the rows that compare with that.
-func synthesize(ctx context.Context, o *Options, tell func(int)) (*subject, error) {
+func synthesize(ctx context.Context, o *Options, report func(int)) (*subject, error) {
 	spec := tensor.Spec{Name: imagesField, DType: tensor.Float32, Shape: o.Shape}
-	s := &subject{raw: numbers(o.Size), lead: numbersField, make: spec,
+	s := &subject{raw: numbers(o.Size), workField: numbersField, make: spec,
 		info: Dataset{Name: "synthetic", Records: o.Size, RecordBytes: spec.RecordBytes(), Fields: []string{describe(spec)}}}
 	began := time.Now()
-	err := s.store(ctx, o, tell)
+	err := s.store(ctx, o, report)
 	if ctx.Err() != nil {
 		return s, err
 	}
@@ -93,7 +94,7 @@ func synthesize(ctx context.Context, o *Options, tell func(int)) (*subject, erro
 }
 
 // store makes all records once and writes them to a dataset in a folder of its own.
-func (s *subject) store(ctx context.Context, o *Options, tell func(int)) error {
+func (s *subject) store(ctx context.Context, o *Options, report func(int)) error {
 	folder, err := os.MkdirTemp("", "loadbench-")
 	if err != nil {
 		return err
@@ -101,7 +102,7 @@ func (s *subject) store(ctx context.Context, o *Options, tell func(int)) error {
 	s.folder = folder
 	path := filepath.Join(folder, "synthetic")
 	schema := store.Schema{Fields: []store.Field{store.NewField(imagesField, tensor.Float32, s.make.Shape...)}}
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	w, err := flat.Create(path, schema, flat.Options{})
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (s *subject) store(ctx context.Context, o *Options, tell func(int)) error {
 		if err := w.Append(record); err != nil {
 			return err
 		}
-		tell(1)
+		report(1)
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {
 		return err
@@ -144,5 +145,5 @@ func (s *subject) storedField() string {
 	if s.make.DType != tensor.Invalid {
 		return imagesField
 	}
-	return s.lead
+	return s.workField
 }

@@ -14,18 +14,18 @@ func sweep(ctx context.Context, o *Options, s *subject, what string) (Table, []*
 	kind := o.kinds()[0]
 	p := progress{o: o, s: s, m: maker{ctx: ctx, work: newWork(kind, o.Delay), out: s.make, seed: o.Seed}}
 	t := Table{Name: what, Title: "varied: " + what, vary: what}
-	if o.Delay > 0 && what != tableOrder {
+	if o.Delay > 0 && what != tableSampler {
 		t.Title += ", " + kindText(kind, o.Delay) + " a record"
 	}
 	switch what {
 	case tableBatch:
 		return t, p.sizes()
 	case tableWorkers:
-		return t, p.crews()
-	case tableAhead:
+		return t, p.workerCounts()
+	case tablePrefetch:
 		return t, p.depths()
 	}
-	return t, p.orders()
+	return t, p.samplers()
 }
 
 // one returns a persistent setup with an eighth of the batches of the other tables.
@@ -46,7 +46,7 @@ func (p *progress) sizes() (rows []*setup) {
 	return rows
 }
 
-func (p *progress) crews() []*setup {
+func (p *progress) workerCounts() []*setup {
 	rows := []*setup{p.one("0", loader.Synchronous)}
 	for _, n := range []int{1, 2, 4, 8, 16} {
 		s := p.one(fmt.Sprint(n), n)
@@ -65,10 +65,10 @@ func (p *progress) depths() (rows []*setup) {
 	return rows
 }
 
-// orders varies the order in which stored records come.
-func (p *progress) orders() (rows []*setup) {
+// samplers varies the order in which stored records come.
+func (p *progress) samplers() (rows []*setup) {
 	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Block{Size: 4 * p.o.Batch}, sampler.Block{Size: p.o.Batch}, sampler.Block{Size: 8}, sampler.Shuffle{}} {
-		s := p.one(orderName(order), p.o.Workers)
+		s := p.one(samplerName(order), p.o.Workers)
 		s.opts.Transforms, s.opts.Sampler, s.unavailable, s.floor = nil, order, p.s.why, floor{}
 		if _, exact := order.(sampler.Shuffle); !exact && order != (sampler.Block{Size: 8}) {
 			s.opts.Budget, s.floor.views = 0, true

@@ -75,7 +75,7 @@ func readLog(t *testing.T, path string) (lines []logLine) {
 
 func TestSweepsVaryOneThing(t *testing.T) {
 	o := small()
-	o.Work, o.Tables, o.Size = workSleep, []string{tableBatch, tableWorkers, tableAhead, tableOrder}, 200
+	o.Work, o.Tables, o.Size = workSleep, []string{tableBatch, tableWorkers, tablePrefetch, tableSampler}, 200
 	r, err := Run(t.Context(), o, silent{})
 	if err != nil {
 		t.Fatal(err)
@@ -83,22 +83,22 @@ func TestSweepsVaryOneThing(t *testing.T) {
 	if len(r.Tables) != 4 {
 		t.Fatalf("%d tables", len(r.Tables))
 	}
-	values := map[string][]int{tableBatch: {16, 32, 64, 128}, tableWorkers: {0, 1, 2, 4, 8, 16}, tableAhead: {1, 2, 4, 8, 16}}
+	values := map[string][]int{tableBatch: {16, 32, 64, 128}, tableWorkers: {0, 1, 2, 4, 8, 16}, tablePrefetch: {1, 2, 4, 8, 16}}
 	for _, table := range r.Tables {
 		var got []int
 		for _, row := range table.Rows {
 			if !row.Ran() || row.Batches < 2 {
 				t.Errorf("%s %s: %d batches, %s", table.Name, row.Name, row.Batches, row.Unavailable)
 			}
-			got = append(got, map[string]int{tableBatch: row.Batch, tableWorkers: row.Workers, tableAhead: row.Ahead}[table.Name])
+			got = append(got, map[string]int{tableBatch: row.Batch, tableWorkers: row.Workers, tablePrefetch: row.Prefetch}[table.Name])
 		}
 		if want := values[table.Name]; want != nil && !slices.Equal(got, want) {
 			t.Errorf("%s: %v, want %v", table.Name, got, want)
 		}
 	}
-	orders := r.Tables[3].Rows
-	if orders[0].Order != "sequential" || orders[4].Order != "shuffle" || orders[0].Copied != 0 || orders[4].Copied == 0 {
-		t.Errorf("%+v", orders)
+	samplers := r.Tables[3].Rows
+	if samplers[0].Sampler != "sequential" || samplers[4].Sampler != "shuffle" || samplers[0].Copied != 0 || samplers[4].Copied == 0 {
+		t.Errorf("%+v", samplers)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
@@ -23,9 +22,7 @@ func (r *Report) Text(w io.Writer) error {
 	if r.Interrupted {
 		b.WriteString("\nInterrupted: these tables are partial; rows that were not finished are missing.\n")
 	}
-	if r.Doctor != "" {
-		fmt.Fprintf(&b, "\n%s\n", r.Doctor)
-	}
+	r.advice(&b)
 	_, err := io.WriteString(w, cli.Wrap(cli.Printable(b.String()), width, 2))
 	return err
 }
@@ -36,21 +33,26 @@ func (r *Report) Markdown(w io.Writer) error {
 	r.head(&b)
 	for i := range r.Tables {
 		t := &r.Tables[i]
-		fmt.Fprintf(&b, "\n%s\n\n%s\n", t.Title, t.grid().markdown(t.Name))
+		fmt.Fprintf(&b, "\n%s\n\n%s\n", t.Title, t.grid().Markdown(t.Name))
 		t.remarks(&b)
 	}
-	if r.Doctor != "" {
-		fmt.Fprintf(&b, "\n%s\n", r.Doctor)
-	}
+	r.advice(&b)
 	_, err := io.WriteString(w, cli.Printable(b.String()))
 	return err
 }
 
+// advice writes the bottleneck and the best setting.
+func (r *Report) advice(b *strings.Builder) {
+	if r.Bottleneck != "" {
+		fmt.Fprintf(b, "\n%s\n", r.Bottleneck)
+	}
+	if s := r.Setting; s != nil {
+		fmt.Fprintf(b, "\nfastest: %s; in Go and in Python:\n  %s\n  %s\n", s.Row, s.Go, s.Python)
+	}
+}
+
 func (r *Report) head(b *strings.Builder) {
 	d, m := &r.Dataset, &r.Machine
-	if r.Title != "" {
-		b.WriteString(r.Title + "\n")
-	}
 	b.WriteString(d.Name)
 	if d.Records > 0 {
 		fmt.Fprintf(b, ": %s", cli.Counted(int64(d.Records), "record"))
@@ -94,7 +96,7 @@ func gigabytes(rate float64) string { return fmt.Sprintf("%.3g GB/s", rate/1e9) 
 // text writes a table: a line a row, and remarks below.
 func (t *Table) text(b *strings.Builder, width int) {
 	fmt.Fprintf(b, "\n%s\n", t.Title)
-	for i, part := range t.grid().parts(width) {
+	for i, part := range t.grid().Parts(width) {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -116,7 +118,7 @@ func (t *Table) remarks(b *strings.Builder) {
 	if text := t.against(); t.guide && text != "" {
 		fmt.Fprintf(b, "  %s\n", text)
 	}
-	if t.columns == nil && t.hasty() {
+	if t.hasty() {
 		b.WriteString("  Rows of a few milliseconds say little: more --batches would make them longer.\n")
 	}
 	for _, note := range t.Notes {
@@ -131,28 +133,23 @@ func (t *Table) hasty() bool {
 }
 
 // grid returns the table's head and rows.
-func (t *Table) grid() grid {
-	if t.columns != nil {
-		return t.ownGrid()
-	}
-	if t.guide {
-		g := grid{guideHead}
-		for i := range t.Rows {
-			g = append(g, t.Rows[i].guideCells())
-		}
-		return g
-	}
-	published := false
-	for i := range t.Rows {
-		published = published || t.Rows[i].Published != nil
-	}
+func (t *Table) grid() *cli.Table {
+	published := slices.ContainsFunc(t.Rows, func(r Result) bool { return r.Published != nil })
 	head := []string{t.vary, "total", "records/s", "speed-up", "on prev.", "first", "wait p50", "p95", "p99", "CPU", "copied", "of limit"}
-	if published {
+	switch {
+	case t.guide:
+		head = guideHead
+	case published:
 		head = append(head, "tutorial's")
 	}
-	g := grid{head}
+	g := &cli.Table{Indent: 2, Align: "l" + strings.Repeat("r", len(head)-1)}
+	g.Add(head...)
 	for i := range t.Rows {
-		g = append(g, t.Rows[i].cells(published))
+		if t.guide {
+			g.Add(t.Rows[i].guideCells()...)
+		} else {
+			g.Add(t.Rows[i].cells(published)...)
+		}
 	}
 	return g
 }
@@ -163,8 +160,8 @@ func (r *Result) cells(published bool) []string {
 		cells := []string{r.Name, "n/a", "", "", "", "", "", "", "", "", "", ""}
 		return append(cells, r.Published.cells(published)...)
 	}
-	cells := []string{r.Name, short(r.Total), cli.Count(int64(r.Rate())), fmt.Sprintf("%.2fx", r.SpeedUp), fmt.Sprintf("%.2fx", r.Step),
-		short(r.FirstBatch), short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99), short(r.CPU),
+	cells := []string{r.Name, short(r.ofAsked(r.Total)), cli.Count(int64(r.Rate())), fmt.Sprintf("%.2fx", r.SpeedUp), fmt.Sprintf("%.2fx", r.Step),
+		short(r.FirstBatch), short(r.Wait.P50), short(r.Wait.P95), short(r.Wait.P99), short(r.ofAsked(r.CPU)),
 		fmt.Sprintf("%.0f %%", 100*float64(r.Copied)/float64(max(1, r.Bytes))), fmt.Sprintf("%.0f %%", 100*r.Limit)}
 	return append(cells, r.Published.cells(published)...)
 }
@@ -175,8 +172,6 @@ func (p *Published) cells(show bool) []string {
 		return nil
 	case p == nil:
 		return []string{"-"}
-	case p.Text != "":
-		return []string{p.Text}
 	}
 	return []string{fmt.Sprintf("%.2f s %.2fx", p.Seconds, p.SpeedUp)}
 }
@@ -199,78 +194,4 @@ func short(d time.Duration) string {
 		}
 	}
 	return fmt.Sprintf("%d ns", d.Nanoseconds())
-}
-
-// grid is rows of cells: the first column is flush left, others flush right.
-type grid [][]string
-
-// parts returns the grid as several that are no wider, each with the first column. A width of
-// 0 is any.
-func (g grid) parts(width int) (all []grid) {
-	widths := g.widths()
-	for from := 1; from < len(widths); {
-		to, used := from, 2+widths[0]
-		for to < len(widths) && (to == from || used+2+widths[to] <= width || width <= 0) {
-			used += 2 + widths[to]
-			to++
-		}
-		part := make(grid, len(g))
-		for i, row := range g {
-			part[i] = append(part[i], row[0])
-			part[i] = append(part[i], row[min(from, len(row)):min(to, len(row))]...)
-		}
-		all, from = append(all, part), to
-	}
-	return all
-}
-
-func (g grid) widths() []int {
-	widths := make([]int, len(g[0]))
-	for _, row := range g {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	return widths
-}
-
-func (g grid) String() string {
-	widths := g.widths()
-	var b strings.Builder
-	for _, row := range g {
-		line := ""
-		for i, cell := range row {
-			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
-			if i == 0 {
-				line = "  " + cell + pad
-			} else {
-				line += "  " + pad + cell
-			}
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
-}
-
-// markdown writes the rows as Markdown has tables. The first column's head is name.
-func (g grid) markdown(name string) string {
-	rule := []string{"---"}
-	for range g[0][1:] {
-		rule = append(rule, "---:")
-	}
-	head := append([]string{name}, g[0][1:]...)
-	var b strings.Builder
-	for i, row := range slices.Concat(grid{head, rule}, g[1:]) {
-		for len(row) < len(head) {
-			row = append(row, "")
-		}
-		for k := range row {
-			row[k] = strings.ReplaceAll(row[k], "|", "\\|")
-		}
-		if i != 1 && row[0] != "" {
-			row[0] = strings.TrimSpace(row[0])
-		}
-		b.WriteString("| " + strings.Join(row, " | ") + " |\n")
-	}
-	return b.String()
 }

@@ -37,7 +37,7 @@ func newWork(kind string, delay time.Duration) work {
 	return w
 }
 
-// replayStream tells the latencies' random numbers from others.
+// replayStream distinguishes the latencies' random numbers from others.
 const replayStream = 7
 
 // replaySigma is ln(1.035/0.293) by the normal distribution's 99th percentile.
@@ -80,7 +80,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// burn computes for so many rounds, each of which needs the one before.
+// burn computes for that many rounds, each of which needs the one before.
 func burn(rounds int) uint64 {
 	x := uint64(rounds) | 1
 	for range rounds {

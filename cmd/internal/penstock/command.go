@@ -30,7 +30,6 @@ func Command() *cobra.Command {
 		Use: "penstock", Short: "Make datasets and load them", Long: long, Example: examples,
 		Version: cli.Version(), DisableFlagsInUseLine: true,
 	}
-	root.SetVersionTemplate("penstock {{.Version}}\n")
 	commands := []*cobra.Command{preprocess.Command(), inspect.Command(), loadbench.Command(), feed.Command()}
 	for _, c := range commands {
 		prefixExamples(c, c.Name())

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -340,8 +341,8 @@ func TestRetransform(t *testing.T) {
 	for _, change := range []func(*Config){
 		func(*Config) {},
 		func(c *Config) { c.Layout = store.HWC },
-		func(c *Config) { c.DType = tensor.Float32; c.Normalize, _ = ParseNormalize("imagenet") },
-		func(c *Config) { c.Normalize, _ = ParseNormalize("clip") },
+		func(c *Config) { c.DType = tensor.Float32; c.Normalize, _ = field.ParseNormalize("imagenet") },
+		func(c *Config) { c.Normalize, _ = field.ParseNormalize("clip") },
 	} {
 		direct, again := config(t, source), config(t, whole.Dest)
 		change(&direct)

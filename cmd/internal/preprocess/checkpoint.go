@@ -11,20 +11,23 @@ import (
 )
 
 // resume returns the samples that are to be done: all, or those behind what a run before
-// this one has done, whose books are taken over.
+// this one has done, whose log is taken over.
 func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 	kept := w.Kept()
 	if !kept.Resumed {
 		return r.src.Samples(), nil
 	}
-	done, names, err := r.books.restore(kept.Notes)
+	done, names, err := r.log.restore(kept.Notes)
 	r.resumed = kept.Records
+	if r.config.producer != nil {
+		return r.rest(done), err
+	}
 	return func(yield func(source.Sample, error) bool) {
 		left := done
 		for sample, err := range r.src.Samples() {
 			if left > 0 && err == nil {
-				r.books.pass(sample.Name)
-				if left--; left == 0 && !bytes.Equal(r.books.names.Sum(nil), names) {
+				r.log.pass(sample.Name)
+				if left--; left == 0 && !bytes.Equal(r.log.names.Sum(nil), names) {
 					err = fmt.Errorf("cannot resume: the source is another one than before among its first %d samples; begin anew without --resume", done)
 				} else {
 					continue
@@ -40,31 +43,40 @@ func (r *run) resume(w store.Writer) (iter.Seq2[source.Sample, error], error) {
 	}, err
 }
 
-// keeper makes a checkpoint now and then.
-type keeper struct {
+// checkpointer makes a checkpoint now and then.
+type checkpointer struct {
 	run   *run
 	w     store.Writer
 	every time.Duration
 	last  time.Time
 }
 
-// checkpoints come no closer than this: each waits for the disk.
-const checkpoints = 10 * time.Second
+// checkpoints come no closer than this: each waits for the disk. They come sooner where as many
+// contents are new, which a note has to hold.
+const (
+	checkpoints   = 10 * time.Second
+	notedContents = 1 << 18
+)
 
-func newKeeper(r *run, w store.Writer) *keeper {
+func newCheckpointer(r *run, w store.Writer) *checkpointer {
 	every := checkpoints
 	if r.config.Checkpoint > 0 {
 		every = r.config.Checkpoint
 	}
-	return &keeper{r, w, every, time.Now()}
+	return &checkpointer{r, w, every, time.Now()}
 }
 
 // now makes a checkpoint if it is time.
-func (k *keeper) now() error {
-	if time.Since(k.last) < k.every {
+func (k *checkpointer) now() error {
+	if time.Since(k.last) < k.every && len(k.run.log.order) < notedContents {
 		return nil
 	}
-	note, err := k.run.books.note()
+	return k.save()
+}
+
+// save makes a checkpoint.
+func (k *checkpointer) save() error {
+	note, err := k.run.log.note()
 	if err != nil {
 		return err
 	}
@@ -72,6 +84,6 @@ func (k *keeper) now() error {
 		return err
 	}
 	k.last = time.Now()
-	k.run.kept = k.run.books.records()
+	k.run.kept = k.run.log.records()
 	return nil
 }

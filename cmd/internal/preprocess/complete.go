@@ -12,7 +12,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/store"
 )
@@ -54,7 +56,7 @@ const completeHint = "it was complete already; nothing was left to do"
 func (c Config) found(m *store.Manifest, info source.Info) (*Summary, error) {
 	err := tidy(c.Dest)
 	if c.Shuffle.Set {
-		err = errors.Join(err, (&run{config: c}).removeSpool())
+		err = errors.Join(err, (&collection{run: &run{config: c}}).remove())
 	}
 	if err != nil {
 		return nil, err
@@ -64,26 +66,26 @@ func (c Config) found(m *store.Manifest, info source.Info) (*Summary, error) {
 
 // describe returns the summary of a dataset that is complete.
 func (c Config) describe(m *store.Manifest, info source.Info) (*Summary, error) {
-	r := &run{config: c, books: newBooks(c), info: info}
+	r := &run{config: c, log: newRunLog(c), info: info}
 	r.info.Hints = []string{completeHint}
-	r.books.restoreFrom(m)
+	r.log.restoreFrom(m)
 	return newSummary(c, r, m, 0)
 }
 
 // tidy removes what lies beside a dataset or a file that is there, of a process that was
 // killed when it had published that.
 func tidy(path string) error {
-	if err := store.CheckDest(path, store.StageOptions{}); !errors.Is(err, store.ErrExist) {
+	if err := build.CheckDest(path, build.StageOptions{}); !errors.Is(err, store.ErrExist) {
 		return err
 	}
 	return nil
 }
 
 // restoreFrom takes over what the manifest of a dataset that is complete says.
-func (b *books) restoreFrom(m *store.Manifest) {
+func (b *runLog) restoreFrom(m *store.Manifest) {
 	b.samples, b.bytes = m.Source.Samples, m.Source.Bytes
 	for _, s := range m.Skipped {
-		b.skipped = append(b.skipped, leftOut{s.Sample, "skipped before", s.Reason})
+		b.skipped = append(b.skipped, skippedSample{s.Sample, "skipped before", s.Reason})
 		b.kinds["skipped before"]++
 	}
 }
@@ -93,7 +95,7 @@ func (b *books) restoreFrom(m *store.Manifest) {
 func (c Config) differences(m *store.Manifest) (list []string) {
 	add := func(what, was, is string) {
 		if was != is {
-			list = append(list, fmt.Sprintf("%s: %s there, %s now", what, clipped(cmp.Or(was, "none")), clipped(cmp.Or(is, "none"))))
+			list = append(list, fmt.Sprintf("%s: %s there, %s now", what, part.Clipped(cmp.Or(was, "none")), part.Clipped(cmp.Or(is, "none"))))
 		}
 	}
 	if m.Recipe == nil || m.Source == nil {
@@ -110,7 +112,7 @@ func (c Config) differences(m *store.Manifest) (list []string) {
 		c.NormalizeSplit = trainingSplit(names)
 	}
 	options := c.options() // of a source of arrays
-	if images := c.images().options(); m.Recipe.Options["color"] != "" {
+	if images := c.withImageDefaults().options(); m.Recipe.Options["color"] != "" {
 		options = images
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Recipe.Options)) {
@@ -140,7 +142,7 @@ type step map[string]string
 
 // steps returns the transforms that the flags ask for.
 func (c Config) steps() []step {
-	p, err := c.images().pipeline()
+	p, err := c.WithImageDefaults().Pipeline()
 	if err != nil {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
 )
@@ -82,7 +83,7 @@ func (f *compressFlags) positive(p *problems, name, text string, parse func(stri
 // forget drops what a recipe says that cannot hold: a flat dataset is not compressed, and an
 // append stores records as those before.
 func (f *compressFlags) forget(fs *pflag.FlagSet, c *Config) {
-	if c.format() == formatHDF5 && !c.Append || slices.ContainsFunc(compressNames, fs.Changed) {
+	if c.format() == part.HDF5 && !c.Append || slices.ContainsFunc(compressNames, fs.Changed) {
 		return
 	}
 	*f = compressFlags{compress: "none", shuffle: "auto"}
@@ -91,7 +92,7 @@ func (f *compressFlags) forget(fs *pflag.FlagSet, c *Config) {
 // problems lists what is wrong in terms of the flags.
 func (c Compress) problems(all Config) (list []string) {
 	switch asked := c != (Compress{}); {
-	case asked && all.format() != formatHDF5:
+	case asked && all.format() != part.HDF5:
 		list = append(list, "--compress: is for HDF5 files, such as DEST.h5; a flat dataset is mapped as it is")
 	case asked && all.Append:
 		list = append(list, "--append and --compress: records are stored as those are that are there; leave --compress, --chunk-records, --chunk-bytes and --shuffle-bytes out")

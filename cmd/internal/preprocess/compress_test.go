@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -122,7 +123,7 @@ func TestRepack(t *testing.T) {
 	c.Dest, c.Compress = filepath.Join(t.TempDir(), "x.h5"), Compress{On: true, ChunkRecords: 7}
 	mustRun(t, c)
 	again := DefaultConfig()
-	again.Normalize, _ = ParseNormalize("none")
+	again.Normalize, _ = field.ParseNormalize("none")
 	again.Source = c.Dest
 	for name, compress := range map[string]Compress{"flat": {}, "plain.h5": {}, "packed.h5": {On: true, Level: 1, ChunkBytes: 5000}} {
 		again.Dest, again.Compress = filepath.Join(t.TempDir(), name), compress
@@ -155,7 +156,7 @@ func TestCompressedBooks(t *testing.T) {
 	put(t, source, "cat/bad.png", []byte("no image"))
 	c := config(t, source)
 	c.Skip = true
-	c.Normalize, _ = ParseNormalize("dataset")
+	c.Normalize, _ = field.ParseNormalize("dataset")
 	c.Split, _ = ParseSplit("train=0.7,val=0.3")
 	for _, dtype := range []string{"uint8", "float32"} {
 		if err := c.DType.UnmarshalText([]byte(dtype)); err != nil {

@@ -1,101 +1,92 @@
 package preprocess
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
+	"github.com/penstock/penstock/cmd/internal/source/column"
+	"github.com/penstock/penstock/cmd/internal/source/producer"
 	"github.com/penstock/penstock/remote"
-	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
-	"github.com/penstock/penstock/transforms"
 )
 
-// Config is everything that one run depends on. DefaultConfig gives the defaults, Source
+// Config is everything that one run depends on, by step. DefaultConfig gives the defaults, Source
 // and Dest aside.
 type Config struct {
+	Input
+	field.Options
+	RecordOptions
+	Output
+	Resources
+
+	// Rank says which part of the samples this run makes; the zero value is all of them.
+	Rank part.Rank
+}
+
+// Input says where the samples come from.
+type Input struct {
 	Source  string // folder, file, or glob of files with the samples
-	Dest    string // dataset to make
 	From    string // kind of source, one of source.Kinds, or "auto"
-	Fields  string // which columns become which fields, see source.ParseFields; "" for all
+	Fields  string // which columns become which fields, see column.ParseFields; "" for all
 	Outside bool   // files that tables and links name may lie outside of the source's folder
-	Format  string // "flat", "hdf5", or "" to tell from Dest's name
 
-	Resize []int  // one length, or height and width; nil leaves sizes as they are
-	Fit    string // shorter, longer, exact, cover, pad; "" is shorter for one length, exact for two
-	Crop   []int  // centre crop: one length for a square, or height and width; nil for none
-	Filter string // nearest, box, bilinear, hamming, bicubic, lanczos
+	producer *producer.Producer // sends the samples, where Source is streamName
+}
 
-	// Of these the zero value is rgb, CHW, uint8 and none for files of images, and leaves
-	// arrays of pixels as they are.
-	Color     string // "rgb" or "gray"
-	Layout    string // store.CHW or store.HWC
-	DType     tensor.DType
-	Normalize Normalize
+// RecordOptions say which samples become records, and in which order and splits.
+type RecordOptions struct {
+	Skip      bool    // leave unreadable samples out instead of failing
+	MaxErrors Limit   // with Skip: more bad samples than that are a failure
+	Names     string  // whether records keep the names of their samples: "auto", "on" or "off"
+	Dedup     bool    // leave out samples whose content was there before
+	Split     []Share // nil: no splits, or those that the source has
+	Stratify  bool    // give every class its shares
+	Shuffle   Seed
 
 	// NormalizeSplit is the split that the dataset's own mean and deviation come from, or "all";
 	// "" is the split of training where there are splits, see [trainingSplit].
 	NormalizeSplit string
+}
 
-	Rules
-	KeepEncoded bool // keep files of images, as a field of variable length: Resize makes smaller only those that are large
-	Quality     int  // of JPEGs that are made then, 1 to 100; 0 is 90
-	LargerThan  int  // pixels of the side that Fit names; smaller files are kept as they are; 0 is what Resize makes
-
-	Workers    int   // goroutines that decode, each one image at a time
-	ShardBytes int64 // of a flat dataset's largest field, as store.FlatOptions; 0 is its default
+// Output says what is made, and where.
+type Output struct {
+	Dest       string // dataset to make
+	Format     string // "flat", "hdf5", or "" to tell from Dest's name
+	ShardBytes int64  // of a flat dataset's largest field, as flat.Options; 0 is its default
 	Compress   Compress
-	Skip       bool  // leave unreadable samples out instead of failing
-	MaxErrors  Limit // with Skip: more bad samples than that are a failure
+	View       bool // write an HDF5 file over the .npy files, too
 	Overwrite  bool
-	MaxPixels  int   // larger images are refused from their header
-	Memory     int64 // bytes of records under way, at least two a worker; 0 means 64 MiB
-
-	Split    []Share // nil: no splits, or those that the source has
-	Stratify bool    // give every class its shares
-	Shuffle  Seed
-	Dedup    bool // leave out samples whose content was there before
-	Append   bool // add to the dataset that is there
-	Resume   bool // continue a run that was stopped, if there is one
-	View     bool // write an HDF5 file over the .npy files, too
+	Append     bool // add to the dataset that is there
+	Resume     bool // continue a run that was stopped, if there is one
 
 	// Spool is a folder where a dataset is built that goes to a bucket; "" is the system's for
 	// temporary files. It needs room for an HDF5 file, and for a dataset that replaces another
 	// one; of other ones for some shards, as each is sent when it is finished.
 	Spool string
 
-	// World says which part of the samples this run makes; the zero value is all of them.
-	World World
+	inherits bool             // options and transforms are those of the dataset that is appended to
+	partsAt  string           // where parts may be already, beside the folder that they are made in
+	uploader *upload.Uploader // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
+}
+
+// Resources are what a run may use.
+type Resources struct {
+	Workers int   // goroutines that decode, each one image at a time
+	Memory  int64 // bytes of records in flight, and the most of one value; 0 means 64 MiB, and 256 MiB
 
 	// Checkpoint is how often a run that can be resumed makes sure of what it has; 0 means
 	// every 10 seconds.
 	Checkpoint time.Duration
-
-	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, Layout and DType, see
-	// package transforms; an entry may name its "field". nil: there is none.
-	Transforms json.RawMessage
-
-	inherits bool // options and transforms are those of the dataset that is appended to
-
-	partsAt string  // where parts may be already, beside the folder that they are made in
-	outbox  *outbox // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
-
-	// standardize has the arrays that get mean and deviation of the dataset, once these are
-	// known.
-	standardize map[string]transforms.Standardize
 }
-
-// Formats of a dataset.
-const (
-	formatFlat = "flat"
-	formatHDF5 = "hdf5"
-)
 
 // Seed asks for a random order.
 type Seed struct {
@@ -114,48 +105,43 @@ func (s Seed) String() string {
 // DefaultConfig returns what the command does without flags.
 func DefaultConfig() Config {
 	return Config{
-		From: "auto", Filter: "bilinear",
-		Workers: runtime.GOMAXPROCS(0), MaxPixels: decodeMaxPixels,
+		Input:         Input{From: "auto"},
+		Options:       field.DefaultOptions(),
+		RecordOptions: RecordOptions{Names: namesAuto},
+		Resources:     Resources{Workers: runtime.GOMAXPROCS(0)},
 	}
 }
 
 // format returns the format that the dataset will have.
-func (c Config) format() string {
+func (c Output) format() string {
 	if c.Format != "" {
 		return c.Format
 	}
-	switch strings.ToLower(filepath.Ext(filepath.Clean(c.Dest))) {
-	case ".h5", ".hdf5":
-		return formatHDF5
-	}
-	return formatFlat
+	return formatOf(c.Dest)
 }
 
-// images returns the Config with what files of images have by default.
-func (c Config) images() Config {
-	if c.Color == "" {
-		c.Color = "rgb"
+// formatOf returns the format of a dataset by its name.
+func formatOf(dest string) string {
+	if slices.Contains(hdf5Extensions, extension(dest)) {
+		return part.HDF5
 	}
-	if c.Layout == "" {
-		c.Layout = store.CHW
-	}
-	if c.DType == tensor.Invalid {
-		c.DType = tensor.Uint8
-	}
-	return c
+	return part.Flat
 }
 
-// changesPixels reports whether anything was asked for that changes pixels.
-func (c Config) changesPixels() bool {
-	return c.Resize != nil || c.Crop != nil || c.Color != "" || c.Layout != "" || c.DType != tensor.Invalid || !c.Normalize.none()
-}
+// hdf5Extensions end the names of HDF5 files.
+var hdf5Extensions = []string{".h5", ".hdf5", ".hdf"}
 
-// channels returns how many the records have.
-func (c Config) channels() int {
-	if c.Color == "gray" {
-		return 1
+// otherFiles are the extensions of files that are not datasets.
+var otherFiles = []string{".zip", ".tar", ".gz", ".tgz", ".zst", ".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npy", ".npz", ".pt", ".pkl", ".mat", ".tfrecord"}
+
+func extension(path string) string { return strings.ToLower(filepath.Ext(filepath.Clean(path))) }
+
+// destProblem returns why nothing can be made under the name dest, "" if it can.
+func destProblem(dest, format string) string {
+	if format != "" || !slices.Contains(otherFiles, extension(dest)) {
+		return ""
 	}
-	return 3
+	return fmt.Sprintf("DEST %s: preprocess does not write %s files; give the name of a folder, or one that ends in .h5, or add --format", dest, extension(dest))
 }
 
 // problems lists everything that is wrong with the Config, in terms of the flags.
@@ -169,32 +155,39 @@ func (c Config) problems() (list []string) {
 	add(c.MaxPixels < 1, "--max-pixels %d: must be 1 or more", c.MaxPixels)
 	add(c.ShardBytes < 0, "--shard-size %d: must not be negative", c.ShardBytes)
 	add(c.Fit != "" && c.Resize == nil, "--fit %s: says how to --resize, which is not given", c.Fit)
-	add(c.format() == formatHDF5 && c.ShardBytes != 0, "--shard-size: an HDF5 file has no shards; it is for --format flat")
-	if n := len(c.Normalize.Mean); n > 1 && n != c.channels() {
-		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Normalize, n, c.Color, c.channels())
+	add(c.format() == part.HDF5 && c.ShardBytes != 0, "--shard-size: an HDF5 file has no shards; it is for --format flat")
+	if n := len(c.Normalize.Mean); n > 1 && n != c.Channels() {
+		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Normalize, n, c.Color, c.Channels())
 	}
+	add((c.From == producer.Kind) != (c.Source == streamName) && c.Source != "", "--from %s: standard input, SOURCE -, is a stream, and nothing else is", producer.Kind)
 	add(c.Memory < 0, "--memory %d: must not be negative", c.Memory)
 	add(c.MaxErrors.Set && !c.Skip, "--max-errors %v: counts samples that are left out, for which --on-error skip asks", c.MaxErrors)
 	add(c.Stratify && c.Split == nil, "--stratify: says how to --split, which is not given")
 	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
 	add(c.NormalizeSplit != "" && !c.Normalize.Dataset, "--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
-	add(c.Append && c.Normalize.ofImages() && c.images().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
-	c.keepProblems(add)
+	add(c.Append && c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8, "--append and --normalize dataset: the figures would be those of the new records alone; give the numbers that inspect shows")
+	c.EncodedProblems(add)
 	for _, place := range []string{c.Source, c.Dest} {
 		scheme, _, url := strings.Cut(place, "://")
-		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what lies at s3://, gs://, azblob:// or file://", remote.Redact(place), scheme)
+		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at s3://, gs://, azblob:// or file://", remote.Redact(place), scheme)
 	}
-	list = append(list, c.World.problems(c)...)
+	list = append(list, rankProblems(c)...)
 	list = append(list, c.Compress.problems(c)...)
 	list = append(list, viewProblems(c)...)
-	if _, err := source.ParseFields(c.Fields); err != nil {
+	if _, err := column.ParseFields(c.Fields); err != nil {
 		list = append(list, err.Error())
 	}
-	if _, err := c.images().pipeline(); err != nil {
+	if _, err := c.WithImageDefaults().Pipeline(); err != nil {
 		list = append(list, strings.Split(err.Error(), "\n")...)
 	}
 	return list
+}
+
+// withImageDefaults returns the Config with what files of images have by default.
+func (c Config) withImageDefaults() Config {
+	c.Options = c.Options.WithImageDefaults()
+	return c
 }
 
 // Validate returns an error that tells all problems at once.
@@ -203,4 +196,79 @@ func (c Config) Validate() error {
 		return errors.New(strings.Join(p, "\n"))
 	}
 	return nil
+}
+
+// hints are sentences for people about what was asked for and looks unusual.
+func (c Config) hints() (list []string) {
+	if c.inherits {
+		list = append(list, "appended with the recipe of "+c.Dest+" (inspect show --recipe), but for the flags that were given")
+	}
+	if c.Resize == nil || c.Crop == nil || c.Transforms != nil {
+		return list
+	}
+	last := func(lengths []int) int { return lengths[len(lengths)-1] }
+	if c.Crop[0] > c.Resize[0] || last(c.Crop) > last(c.Resize) {
+		list = append(list, "--crop is larger than what --resize makes, so images have black edges, as torchvision's have")
+	}
+	return list
+}
+
+// Limit is how many bad samples are too many: a number, or a share of all samples. The zero
+// value is no limit.
+type Limit struct {
+	Set     bool
+	Count   int64
+	Percent float64 // if not 0, of all samples, instead of Count
+}
+
+// String returns what ParseLimit read.
+func (l Limit) String() string {
+	switch {
+	case !l.Set:
+		return ""
+	case l.Percent != 0:
+		return strconv.FormatFloat(l.Percent, 'g', -1, 64) + "%"
+	}
+	return strconv.FormatInt(l.Count, 10)
+}
+
+// of returns the limit as a number, for a total that is known.
+func (l Limit) of(total int64) Limit {
+	if l.Percent != 0 && total >= 0 {
+		return Limit{Set: true, Count: int64(l.Percent / 100 * float64(total))}
+	}
+	return l
+}
+
+// exceeded reports whether so many bad ones of so many samples are too many. Where the
+// number of samples is not known, a share counts from the first 1000 on.
+func (l Limit) exceeded(bad, seen, total int64) bool {
+	switch {
+	case !l.Set:
+		return false
+	case l.Percent == 0:
+		return bad > l.Count
+	case total < 0:
+		total = max(seen, 1000)
+	}
+	return float64(bad) > l.Percent/100*float64(total)
+}
+
+// ParseLimit reads 100 or 0.5%.
+func ParseLimit(text string) (l Limit, err error) {
+	if text == "" {
+		return l, nil
+	}
+	l.Set = true
+	if percent, ok := strings.CutSuffix(text, "%"); ok {
+		l.Percent, err = strconv.ParseFloat(percent, 64)
+		if err != nil || !(l.Percent > 0) || l.Percent > 100 {
+			return Limit{}, fmt.Errorf("must be a number of samples, or a share such as 0.5%%")
+		}
+		return l, nil
+	}
+	if l.Count, err = strconv.ParseInt(text, 10, 64); err != nil || l.Count < 0 {
+		return Limit{}, fmt.Errorf("must be a number of samples, or a share such as 0.5%%")
+	}
+	return l, nil
 }

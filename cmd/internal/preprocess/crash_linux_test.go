@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 )
@@ -35,7 +36,7 @@ func TestCrashes(t *testing.T) {
 		"gzip":    {Source: source, Dest: "ds.h5", Compress: Compress{On: true}},
 		"view":    {Source: source, Dest: "ds", View: true},
 		"shuffle": {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}},
-		"part":    {Source: source, Dest: "ds", World: World{Rank: 0, Size: 2}},
+		"part":    {Source: source, Dest: "ds", World: part.Rank{Index: 0, Size: 2}},
 		"merge":   {Source: source, Dest: "ds", Merge: true},
 		"ordered": {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}, Merge: true},
 	} {
@@ -59,9 +60,9 @@ func testCrashes(t *testing.T, w child) {
 	dir := crash.MemoryDir(t)
 	if w.Merge {
 		for rank := range 2 {
-			part := at(dir)
-			part.Merge, part.World = false, World{Rank: rank, Size: 2}
-			if err := part.do(); err != nil {
+			one := at(dir)
+			one.Merge, one.World = false, part.Rank{Index: rank, Size: 2}
+			if err := one.do(); err != nil {
 				t.Fatal(err)
 			}
 		}

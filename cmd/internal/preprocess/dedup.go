@@ -7,32 +7,32 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/store"
 )
 
 // duplicate reports whether a good sample is left out: its content is that of a record
-// that the samples are appended to, or of a sample before it. Then r.books counts it.
+// that the samples are appended to, or of a sample before it. Then r.log counts it.
 func (r *run) duplicate(s *slot) (bool, error) {
-	if _, ok := r.there[s.stored]; ok {
-		return true, r.books.repeat(s.sample.Name, "its content is in the dataset already")
+	if r.there != nil && r.there.has(s.stored) {
+		return true, r.log.repeat(s.sample.Name, "its content is in the dataset already")
 	}
-	if r.books.before(s.digest) {
-		return true, r.books.repeat(s.sample.Name, "its content was there before")
+	if r.log.before(s.digest) {
+		return true, r.log.repeat(s.sample.Name, "its content was there before")
 	}
 	return false, nil
 }
 
-// contents reads the dataset that is appended to and returns what its records hold. Of each
-// record it keeps some 40 bytes.
-func (r *run) contents(ctx context.Context) (map[digest]struct{}, error) {
-	src, err := source.Open(ctx, r.config.Dest, source.Options{Kind: r.config.format()})
+// contents reads the dataset that is appended to and returns what its records hold.
+func (r *run) contents(ctx context.Context) (*digestSet, error) {
+	src, err := kinds.Open(ctx, r.config.Dest, source.Options{Kind: r.config.format()})
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
 	r.progress.Begin("reading what is there", r.base.Records, "records")
 	defer r.progress.End()
-	all, schema := make(map[digest]struct{}), r.base.Schema()
+	all, schema := new(digestSet), r.base.Schema()
 	v, list := source.NewValues(len(schema.Fields)), make([][]byte, len(schema.Fields))
 	for sample, err := range src.Samples() {
 		if err == nil {
@@ -47,7 +47,7 @@ func (r *run) contents(ctx context.Context) (map[digest]struct{}, error) {
 		for i := range list {
 			list[i] = v.Get(i)
 		}
-		all[storedContent(schema, list)] = struct{}{}
+		all.add(storedContent(schema, list))
 		r.progress.Add(1)
 	}
 	return all, nil
@@ -59,7 +59,7 @@ func storedContent(s store.Schema, values [][]byte) (d digest) {
 	image := func(f store.Field) bool { return f.Content == store.Image || f.Layout != "" }
 	images, h := slices.ContainsFunc(s.Fields, image), sha256.New()
 	for i, f := range s.Fields {
-		if image(f) || !images {
+		if image(f) || !images && f.Content != store.SourceName {
 			var size [8]byte
 			binary.LittleEndian.PutUint64(size[:], uint64(len(values[i])))
 			h.Write(size[:])

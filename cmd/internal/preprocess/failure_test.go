@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/tensor"
 )
@@ -23,7 +24,7 @@ func TestFirstErrorInOrder(t *testing.T) {
 		c := config(t, source)
 		c.Workers = workers
 		text := runError(t, c)
-		if !strings.HasPrefix(text, "cat/m.jpg: jpeg: truncated") || !strings.HasSuffix(text, "; --on-error skip leaves such samples out") {
+		if !strings.HasPrefix(text, "cat/m.jpg: jpeg: truncated") || !strings.HasSuffix(text, "; use --on-error skip to leave out such samples") {
 			t.Errorf("%d workers: %s", workers, text)
 		}
 	}
@@ -128,7 +129,7 @@ func TestInterrupt(t *testing.T) {
 		for _, dtype := range []tensor.DType{tensor.Uint8, tensor.Float32} {
 			c := config(t, folder(t, 50))
 			c.Dest, c.DType = filepath.Join(filepath.Dir(c.Dest), dest), dtype
-			c.Normalize, _ = ParseNormalize("dataset")
+			c.Normalize, _ = field.ParseNormalize("dataset")
 			ctx, cancel := context.WithCancelCause(context.Background())
 			_, err := Run(ctx, c, &silent{f: func(done int64) {
 				if done == 20 {
@@ -152,13 +153,13 @@ func TestPlaces(t *testing.T) {
 	}
 	cases := []struct{ source, dest, want string }{
 		{source, source, "are both"},
-		{source, filepath.Join(source, "out"), "lies inside the source"},
-		{source, filepath.Join(source, "x", "y", "out"), "lies inside the source"},
-		{source, filepath.Join(link, "out"), "lies inside the source"},
-		{link, filepath.Join(source, "out"), "lies inside the source"},
-		{source, parent, "lies inside the destination"},
+		{source, filepath.Join(source, "out"), "is inside the source"},
+		{source, filepath.Join(source, "x", "y", "out"), "is inside the source"},
+		{source, filepath.Join(link, "out"), "is inside the source"},
+		{link, filepath.Join(source, "out"), "is inside the source"},
+		{source, parent, "is inside the destination"},
 		{link, source, "are both"},
-		{source + "s", filepath.Join(parent, "out"), "there is no such file or folder"},
+		{source + "s", filepath.Join(parent, "out"), "no such file or folder"},
 		{filepath.Join(source, "cat", "a.png"), filepath.Join(parent, "out"), "is a file"},
 		{source, filepath.Join(source, "..", "photos2"), ""},
 		{source, source + "-out", ""},

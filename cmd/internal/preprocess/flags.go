@@ -12,7 +12,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/column"
+	"github.com/penstock/penstock/cmd/internal/source/producer"
+	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/remote"
 )
 
@@ -36,14 +41,15 @@ func newFlags() *flags { return &flags{config: DefaultConfig()} }
 
 // choices lists what a flag may be; the first is the default, unless that is no flag at all.
 var choices = map[string][]string{
-	"from":     append([]string{"auto"}, source.Kinds...),
-	"format":   {formatFlat, formatHDF5},
+	"from":     append(append([]string{"auto"}, source.Kinds...), producer.Kind),
+	"format":   {part.Flat, part.HDF5},
 	"fit":      {"shorter", "longer", "exact", "cover", "pad"},
 	"filter":   {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"},
 	"color":    {"rgb", "gray"},
 	"layout":   {"chw", "hwc"},
 	"dtype":    {"uint8", "float16", "bfloat16", "float32"},
 	"on-error": {"fail", "skip"},
+	"names":    {namesAuto, namesOn, namesOff},
 
 	"exif-orientation": {"ignored", "applied"},
 	"alpha":            {"dropped", "white", "black", "refused"},
@@ -58,7 +64,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	of := func(name string) string { return strings.Join(choices[name], ", ") }
 	fs.StringVar(&c.From, "from", c.From, "`KIND` of source: "+of("from"))
 	fs.BoolVar(&c.Outside, "outside", false, "read files outside of the source's folder, if a table or a link names them")
-	fs.StringVar(&c.Fields, "fields", "", "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are optional; TYPE is "+source.TypeNames+"; A+B*=FIELD joins numeric columns")
+	fs.StringVar(&c.Fields, "fields", "", "columns to read: `COLUMN=FIELD:TYPE,...`; =FIELD and :TYPE are optional; TYPE is "+column.TypeNames+"; A+B*=FIELD joins numeric columns")
 	fs.StringVar(&c.Format, "format", "", "output `FORMAT`: "+of("format")+" (default from the name of DEST)")
 	fs.StringVar(&f.resize, "resize", "", "resize images to `SIZE` pixels: one number, or HEIGHTxWIDTH")
 	fs.StringVar(&c.Fit, "fit", "", "what `FIT` to SIZE: "+of("fit")+" (default shorter for one number, exact for two)")
@@ -88,6 +94,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&c.Stratify, "stratify", false, "give every class the same shares with --split")
 	fs.StringVar(&f.shuffle, "shuffle", "", "store records in a random order given by `SEED`")
 	fs.BoolVar(&c.Dedup, "dedup", false, "skip samples with the content of an earlier one, with --append also of one in DEST")
+	fs.StringVar(&c.Names, "names", c.Names, "store the name of each record's file: `WHEN` is "+of("names")+"; auto: of files and members of archives")
 	fs.BoolVar(&c.Append, "append", false, "add records to DEST, made by its recipe unless flags say otherwise; open readers keep their snapshot")
 	fs.BoolVar(&c.View, "view", false, "also write view.h5, through which h5py reads the .npy files")
 	fs.BoolVar(&c.Resume, "resume", false, "continue a stopped run, or start if there is none")
@@ -95,11 +102,11 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.rank, "rank", "", "build part `R` of --world-size, from 0; auto reads the launcher's environment; see merge --help")
 	fs.StringVar(&f.worldSize, "world-size", "", "number `N` of parts")
 	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more than `N` bad samples, or N%")
-	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records in flight; decoders use more (default 64MiB)")
+	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records in flight, and the most of one; decoders use more (default 64MiB, 256MiB)")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
-	fs.BoolVar(&f.quiet, "quiet", false, "print errors only")
+	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
-	cli.Group(cmd, "Source and dataset", "from", "fields", "outside", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup", "view")
+	cli.Group(cmd, "Source and dataset", "from", "fields", "outside", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup", "names", "view")
 	cli.Group(cmd, "Compression", compressNames...)
 	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
 	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than")
@@ -128,6 +135,7 @@ func (f *flags) check(args []string) error {
 	p.chooseIf("dtype", &f.dtype)
 	p.choose("on-error", &f.onError)
 	p.choose("filter", &c.Filter)
+	p.choose("names", &c.Names)
 	p.chooseIf("format", &c.Format)
 	p.chooseIf("fit", &c.Fit)
 	p.choose("exif-orientation", &f.orientation)
@@ -151,14 +159,14 @@ func (f *flags) parse(p *problems) {
 	if f.dtype != "" {
 		p.add("dtype", f.dtype, c.DType.UnmarshalText([]byte(f.dtype)))
 	}
-	c.Rules = Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: alphas[f.alpha], RefuseDeep: f.deep == "refused", RefuseCMYK: f.cmyk == "refused"}
+	c.Rules = field.Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: field.Alphas[f.alpha], RefuseDeep: f.deep == "refused", RefuseCMYK: f.cmyk == "refused"}
 	if c.Resize, err = parseSize(f.resize); err != nil {
 		c.Fit = ""
 	}
 	p.add("resize", f.resize, err)
 	c.Crop, err = parseSize(f.crop)
 	p.add("crop", f.crop, err)
-	c.Normalize, err = ParseNormalize(f.normalize)
+	c.Normalize, err = field.ParseNormalize(f.normalize)
 	p.add("normalize", f.normalize, err)
 	c.Split, err = ParseSplit(f.split)
 	p.add("split", f.split, err)
@@ -177,7 +185,7 @@ func (f *flags) parse(p *problems) {
 		c.Memory, err = cli.ParseBytes(f.memory)
 		p.add("memory", f.memory, err)
 	}
-	if c.World, err = ParseWorld(f.rank, f.worldSize); err != nil {
+	if c.Rank, err = part.ParseRank(f.rank, f.worldSize); err != nil {
 		*p = append(*p, err.Error())
 	}
 	if f.shardSize != "" {
@@ -201,7 +209,7 @@ func (f *flags) readPipeline(p *problems) {
 	for _, text := range file.apply(f.set, &f.config) {
 		*p = append(*p, fmt.Sprintf("--pipeline %s: %s", f.pipeline, text))
 	}
-	if f.config.format() == formatHDF5 && !f.set.Changed("shard-size") {
+	if f.config.format() == part.HDF5 && !f.set.Changed("shard-size") {
 		f.shardSize = "" // a recipe of a flat dataset is one of a file too
 	}
 	f.packing.forget(f.set, &f.config)
@@ -259,7 +267,7 @@ func (p *problems) choose(flag string, value *string) {
 	if slices.Contains(choices[flag], *value) {
 		return
 	}
-	*p = append(*p, fmt.Sprintf("--%s %s: must be one of %s", flag, *value, strings.Join(choices[flag], ", ")))
+	*p = append(*p, fmt.Sprintf("--%s %s: %s", flag, *value, suggest.OneOf(*value, choices[flag])))
 	*value = choices[flag][0]
 }
 
@@ -286,7 +294,7 @@ func (f *flags) arguments(args []string) string {
 	if args[0] == "" || args[1] == "" {
 		return "SOURCE and DEST must not be empty"
 	}
-	return ""
+	return destProblem(args[1], f.config.Format)
 }
 
 // parseSize reads "", "224" or "224x320" (height x width).

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 )
 
 // parseFlags returns the Config of a command line, or its problems.
@@ -31,8 +31,8 @@ func TestFlagDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := f.config
-	if c.Source != "a" || c.Dest != "b" || c.changesPixels() || c.Skip ||
-		c.Resize != nil || c.Crop != nil || !c.Normalize.none() || c.format() != formatFlat || c.Workers < 1 || c.Filter != "bilinear" {
+	if c.Source != "a" || c.Dest != "b" || c.ChangesPixels() || c.Skip ||
+		c.Resize != nil || c.Crop != nil || !c.Normalize.None() || c.format() != part.Flat || c.Workers < 1 || c.Filter != "bilinear" {
 		t.Errorf("config %+v", c)
 	}
 }
@@ -41,10 +41,10 @@ func TestFlagProblems(t *testing.T) {
 	cases := []struct{ line, want string }{
 		{"a b --workers 0", "--workers 0: must be 1 or more"},
 		{"a b --max-pixels -3", "--max-pixels -3: must be 1 or more"},
-		{"a b --from zip", "--from zip: must be one of auto, imagefolder, csv, jsonl, tar, parquet, npy, npz, idx, cifar, hdf5, flat"},
+		{"a b --from zip", "--from zip: must be one of auto, imagefolder, csv, jsonl, tar, parquet, npy, npz, idx, cifar, hdf5, flat, stream"},
 		{"a b --format npz", "--format npz: must be one of flat, hdf5"},
 		{"a b --dtype int4", "--dtype int4: must be one of uint8, float16, bfloat16, float32"},
-		{"a b --layout nchw", "--layout nchw: must be one of chw, hwc"},
+		{"a b --layout nchw", "--layout nchw: must be one of chw, hwc; did you mean \"chw\"?"},
 		{"a b --color cmyk", "--color cmyk: must be one of rgb, gray"},
 		{"a b --alpha gray", "--alpha gray: must be one of dropped, white, black, refused"},
 		{"a b --alpha white --keep-encoded", "--keep-encoded: files stay as they are, or are made smaller by --resize; no other flag can change their pixels"},
@@ -64,7 +64,7 @@ func TestFlagProblems(t *testing.T) {
 		{"a b --resize 8x8 --fit shorter", "transform Resize: fit shorter takes one size, not 2"},
 		{"a b --shard-size lots", `--shard-size lots: "lots" is not a size; write it like 64MiB`},
 		{"a b.h5 --shard-size 1M", "--shard-size: an HDF5 file has no shards; it is for --format flat"},
-		{"a b --normalize vgg", `--normalize vgg: "vgg" is none of none, imagenet, dataset, inception, clip, MEAN/STD (such as 0.5,0.5,0.5/0.25,0.25,0.25)`},
+		{"a b --normalize vgg", "--normalize vgg: must be one of none, imagenet, dataset, inception, clip; or MEAN/STD, such as 0.5,0.5,0.5/0.25,0.25,0.25"},
 		{"a b --normalize 0.5/0", "--normalize 0.5/0: deviation 0 must be positive"},
 		{"a b --normalize 1,2/1,2", "--normalize 1,2/1,2: 2 means and 2 deviations; give 1 or 3 of each"},
 		{"a b --normalize x/1", `--normalize x/1: mean "x" is not a number`},
@@ -84,9 +84,9 @@ func TestFlagProblems(t *testing.T) {
 
 func TestFormatByName(t *testing.T) {
 	for _, c := range []struct{ format, dest, want string }{
-		{"", "x", formatFlat}, {"", "x.h5", formatHDF5}, {"", "x.HDF5", formatHDF5}, {"", "x.h5/y", formatFlat}, {"", "x.h5/", formatHDF5}, {"flat", "x.h5", formatFlat}, {"hdf5", "x", formatHDF5},
+		{"", "x", part.Flat}, {"", "x.h5", part.HDF5}, {"", "x.HDF5", part.HDF5}, {"", "x.h5/y", part.Flat}, {"", "x.h5/", part.HDF5}, {"flat", "x.h5", part.Flat}, {"hdf5", "x", part.HDF5},
 	} {
-		if got := (Config{Format: c.format, Dest: c.dest}).format(); got != c.want {
+		if got := (Config{Output: Output{Format: c.format, Dest: c.dest}}).format(); got != c.want {
 			t.Errorf("format %q of %s is %s, want %s", c.format, c.dest, got, c.want)
 		}
 	}
@@ -98,32 +98,4 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("parseSize(%q) = %v, %v; want %v", text, got, err, want)
 		}
 	}
-}
-
-func TestParseNormalize(t *testing.T) {
-	n, err := ParseNormalize("0.1,0.2, 0.3/1,2,3")
-	if err != nil || !slices.Equal(n.Mean, []float64{0.1, 0.2, 0.3}) || !slices.Equal(n.Std, []float64{1, 2, 3}) {
-		t.Errorf("%+v, %v", n, err)
-	}
-	for _, name := range []string{"imagenet", "clip", "inception"} {
-		if n, err := ParseNormalize(name); err != nil || len(n.Mean) != 3 || len(n.Std) != 3 || n.String() != name {
-			t.Errorf("%s: %+v, %v", name, n, err)
-		}
-	}
-}
-
-func FuzzParseNormalize(f *testing.F) {
-	for _, s := range []string{"imagenet", "0.5/0.5", "1,2,3/4,5,6", "/", "nan/1", "1e999/1"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		n, err := ParseNormalize(text)
-		if err == nil && len(n.Mean) > 0 {
-			c := DefaultConfig()
-			c.DType, c.Normalize = tensor.Float32, n
-			if _, err := c.pipeline(); err != nil && !strings.Contains(err.Error(), "positive") {
-				t.Errorf("%q is accepted, but then: %v", text, err)
-			}
-		}
-	})
 }

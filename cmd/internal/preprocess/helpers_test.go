@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/store"
 )
 
@@ -70,7 +71,7 @@ func config(t testing.TB, source string) Config {
 	c := DefaultConfig()
 	c.Source, c.Dest = source, filepath.Join(t.TempDir(), "ds")
 	c.Resize, c.Crop = []int{24}, []int{16}
-	c.Normalize, _ = ParseNormalize("none")
+	c.Normalize, _ = field.ParseNormalize("none")
 	return c
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 )
@@ -86,8 +87,8 @@ func TestPlantedFolders(t *testing.T) {
 	t.Run(".parts", func(t *testing.T) {
 		target := t.TempDir()
 		c := config(t, folder(t, 4))
-		c.World = World{Rank: 0, Size: 2}
-		if err := os.Symlink(target, partsDir(c.Dest)); err != nil {
+		c.Rank = part.Rank{Index: 0, Size: 2}
+		if err := os.Symlink(target, part.Folder(c.Dest)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Run(t.Context(), c, &silent{}); !errors.Is(err, private.ErrForeign) {

@@ -2,9 +2,6 @@ package preprocess
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -12,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -30,7 +30,7 @@ type MergeConfig struct {
 	Spool      string        // as Config.Spool
 	Checkpoint time.Duration // as Config.Checkpoint
 
-	outbox *outbox // as Config.outbox
+	uploader *upload.Uploader // see upload.Uploader
 }
 
 // Merge makes one dataset of the parts that runs with a Config.World have made. It has the
@@ -46,7 +46,7 @@ func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, err
 	}
 	folders := c.Parts
 	if len(folders) == 0 {
-		folders = []string{partsDir(c.Dest)}
+		folders = []string{part.Folder(c.Dest)}
 	}
 	parents := missingParents(c.Dest)
 	s, err := mergeParts(ctx, c, folders, progress)
@@ -55,9 +55,9 @@ func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, err
 		return nil, err
 	}
 	if c.RemoveParts {
-		return s, removeParts(folders, s.ID)
+		return s, part.Remove(folders, s.ID)
 	}
-	if left := slices.DeleteFunc(slices.Clone(folders), gone); len(left) > 0 {
+	if left := slices.DeleteFunc(slices.Clone(folders), part.Gone); len(left) > 0 {
 		s.hints = append(s.hints, "the parts are not needed any more: "+strings.Join(left, " "))
 	}
 	return s, nil
@@ -68,11 +68,11 @@ func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress P
 	if s, err := c.removedBefore(folders); s != nil || err != nil {
 		return s, err
 	}
-	parts, err := findParts(folders)
+	parts, err := part.Find(folders)
 	if err != nil {
 		return nil, err
 	}
-	config, err := parts[0].Plan.configOf(c, folders)
+	config, err := configOf(parts[0].Plan, c, folders)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress P
 }
 
 // configOf returns the Config of the whole dataset.
-func (p *plan) configOf(m MergeConfig, folders []string) (Config, error) {
+func configOf(p *part.Plan, m MergeConfig, folders []string) (Config, error) {
 	var c Config
 	if err := c.setShared(p.Config); err != nil {
 		return c, err
@@ -104,32 +104,17 @@ func (p *plan) configOf(m MergeConfig, folders []string) (Config, error) {
 	if c.Workers < 1 {
 		c.Workers = runtime.GOMAXPROCS(0)
 	}
-	c.Overwrite, c.Resume, c.Checkpoint, c.outbox = m.Overwrite, m.Resume, m.Checkpoint, m.outbox
+	c.Overwrite, c.Resume, c.Checkpoint, c.uploader = m.Overwrite, m.Resume, m.Checkpoint, m.uploader
 	return c, nil
 }
 
 // newMerge returns the run that makes a dataset of parts.
-func newMerge(c Config, parts []*part, progress Progress) *run {
+func newMerge(c Config, parts []*part.Part, progress Progress) *run {
 	p := parts[0].Plan
 	schema := store.Schema{Fields: p.Fields}
-	r := &run{
-		config: c, src: partsSource{parts}, info: p.info(), progress: progress, recipe: p.Recipe,
-		job: &job{schema: schema, label: labelOf(schema)}, stageName: "merging", inputs: digestOf(parts),
-	}
+	r := newRun(c, part.Samples{Parts: parts}, progress)
+	r.task = task{stage: "merging", inputs: part.Digest(parts), job: &job{schema: schema, label: labelOf(schema)}, recipe: p.Recipe}
 	return r
-}
-
-// digestOf tells parts from others.
-func digestOf(parts []*part) string {
-	h := sha256.New()
-	for _, p := range parts {
-		text, err := json.Marshal(p)
-		if err != nil {
-			panic("preprocess: a part has no JSON: " + err.Error())
-		}
-		h.Write(text)
-	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // merge makes the dataset. Samples that are not in the order of --shuffle get it now.
@@ -142,26 +127,20 @@ func (r *run) merge(ctx context.Context, ordered bool) (*store.Manifest, error) 
 
 // mergedBefore returns the summary of a dataset that a merge with --resume has finished
 // before.
-func mergedBefore(c Config, parts []*part) (*Summary, error) {
+func mergedBefore(c Config, parts []*part.Part) (*Summary, error) {
 	if !c.Resume || c.Overwrite {
 		return nil, nil
 	}
 	m, err := openManifest(c.Dest)
-	if err != nil || !parts[0].Plan.became(m) {
+	if err != nil || !parts[0].Plan.Became(m) {
 		return nil, nil // that it is there will be the error
 	}
-	return c.found(m, parts[0].Plan.info())
-}
-
-// became reports whether a dataset is of the samples that the plan is of.
-func (p *plan) became(m *store.Manifest) bool {
-	return m.Source != nil && m.Recipe != nil && m.Source.Samples == p.Source.Samples &&
-		m.Source.Name == p.Source.Name && m.Recipe.Program == p.Recipe.Program
+	return c.found(m, parts[0].Plan.Info())
 }
 
 func checkMergePlaces(c Config) error {
-	left := store.Unfinished(c.Dest)
-	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Keep: true})
+	left := build.Unfinished(c.Dest)
+	stage, err := build.OpenStage(c.Dest, build.StageOptions{Overwrite: c.Overwrite, Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
 		return errors.Join(fmt.Errorf("a merge that made %s was stopped; continue it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
@@ -173,4 +152,29 @@ func checkMergePlaces(c Config) error {
 		return stage.Release()
 	}
 	return stage.Abort()
+}
+
+// removedBefore returns the summary of a dataset that a merge before this one has made, some
+// of whose parts it has removed. What it had begun to remove goes, too. It is nil where all
+// folders are there, and where nothing says that they were of that dataset: neither what is
+// left of them nor --resume.
+func (c MergeConfig) removedBefore(folders []string) (*Summary, error) {
+	left := slices.DeleteFunc(slices.Clone(folders), part.Gone)
+	if len(left) == len(folders) {
+		return nil, nil
+	}
+	m, err := openManifest(c.Dest)
+	if err != nil || m.Source == nil || !part.AllBecame(left, m) {
+		return nil, nil // that parts are missing will be the error
+	}
+	begun := slices.ContainsFunc(folders, func(f string) bool { return !part.Gone(part.TrashPath(f, m.ID)) })
+	if !begun && (!c.Resume || c.Overwrite) {
+		return nil, nil
+	}
+	if begun {
+		if err := part.Remove(folders, m.ID); err != nil {
+			return nil, err
+		}
+	}
+	return Config{Input: Input{Source: strings.Join(folders, " ")}, Output: Output{Dest: c.Dest}, Resources: Resources{Workers: c.Workers}}.found(m, infoOf(m))
 }

@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/sys/usage"
 )
 
 // tiny is how many records TestManyTinyRecords converts: few in every run of the tests, and
@@ -106,7 +108,7 @@ func tinyTar(t *testing.T, n int) string {
 
 // Memory does not grow with the number of records.
 func TestManyTinyRecords(t *testing.T) {
-	if peakMemory() == 0 {
+	if usage.PeakMemory() == 0 {
 		t.Skip("this system does not tell how much memory a process had")
 	}
 	for name, make := range map[string]func(*testing.T, int) string{"csv": tinyCSV, "tar": tinyTar} {
@@ -123,7 +125,7 @@ func TestManyTinyRecords(t *testing.T) {
 
 // The memory of a process is its own, and not that of the one that started it.
 func TestPeakMemoryIsItsOwn(t *testing.T) {
-	if peakMemory() == 0 {
+	if usage.PeakMemory() == 0 {
 		t.Skip("this system does not tell how much memory a process had")
 	}
 	source := tinyCSV(t, 100)
@@ -132,7 +134,7 @@ func TestPeakMemoryIsItsOwn(t *testing.T) {
 	if after := peakOf(t, source, filepath.Join(t.TempDir(), "after")); after > before+64<<20 {
 		t.Errorf("%d bytes when it was started by a process of %d and more, %d before", after, len(ours), before)
 	}
-	if is := peakMemory(); is < int64(len(ours)) {
+	if is := usage.PeakMemory(); is < int64(len(ours)) {
 		t.Errorf("%d bytes, with %d in use", is, len(ours))
 	}
 }

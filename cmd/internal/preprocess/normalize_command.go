@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -33,7 +35,7 @@ const normalizeExamples = `  preprocess normalize out/flat imagenet
 // normalizeFlags are the arguments and flags of normalize.
 type normalizeFlags struct {
 	dataset     string
-	figures     Normalize
+	figures     field.Normalize
 	split       string
 	json, quiet bool
 }
@@ -52,7 +54,7 @@ func normalizeCommand() *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVar(&n.split, "split", "", "`SPLIT` that dataset is computed from, or all (default the training split, all records without splits)")
 	fs.BoolVar(&n.json, "json", false, "print the fields as JSON")
-	fs.BoolVar(&n.quiet, "quiet", false, "print nothing but errors")
+	fs.BoolVarP(&n.quiet, "quiet", "q", false, "print nothing but errors")
 	return cmd
 }
 
@@ -65,12 +67,12 @@ func (n *normalizeFlags) check(args []string) error {
 	}
 	n.dataset = args[0]
 	var err error
-	switch n.figures, err = ParseNormalize(args[1]); {
+	switch n.figures, err = field.ParseNormalize(args[1]); {
 	case err != nil:
 		usage.Problems = append(usage.Problems, "FIGURES: "+err.Error())
 	case n.figures.Fields != nil:
 		usage.Problems = append(usage.Problems, "FIGURES: those of arrays are applied when they are written: preprocess SOURCE DEST --normalize "+args[1])
-	case n.figures.none():
+	case n.figures.None():
 		usage.Problems = append(usage.Problems, "FIGURES: none is nothing to note")
 	}
 	if n.split != "" && !n.figures.Dataset {
@@ -90,7 +92,7 @@ func (n *normalizeFlags) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := store.NoteNormalization(n.dataset, split, n.choose)
+	m, err := build.NoteNormalization(n.dataset, split, n.choose)
 	if err != nil || n.quiet {
 		return err
 	}
@@ -138,5 +140,5 @@ func (n *normalizeFlags) choose(f store.Field, own *store.Normalization) (*store
 	if channels := len(own.Mean); len(n.figures.Mean) != 1 && len(n.figures.Mean) != channels {
 		return nil, fmt.Errorf("%s has %d channels, and its images have %d", n.figures, len(n.figures.Mean), channels)
 	}
-	return n.figures.field(len(own.Mean), false), nil
+	return n.figures.Field(len(own.Mean), false), nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
@@ -81,7 +83,7 @@ func TestNormalizeAfterwards(t *testing.T) {
 		if v, err := verify.Dataset(t.Context(), ds, verify.Options{}); err != nil {
 			t.Errorf("%v: %+v, %v", run, v, err)
 		}
-		c.Dest, c.Append, c.Normalize, c.NormalizeSplit = plain, true, Normalize{Name: "none"}, ""
+		c.Dest, c.Append, c.Normalize, c.NormalizeSplit = plain, true, field.Normalize{Name: "none"}, ""
 		mustRun(t, c)
 		if more := manifest(t, plain); more.Records != 2*before.Records || !reflect.DeepEqual(more.Fields, asked.Fields) {
 			t.Errorf("%v: appended to: %d records of %+v", run, more.Records, more.Fields)
@@ -99,7 +101,7 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy, err := store.OpenStage(c.Dest, store.StageOptions{Append: true})
+	busy, err := build.OpenStage(c.Dest, build.StageOptions{Append: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +116,7 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	for want, args := range map[string][]string{
 		"needs DATASET and FIGURES":           {c.Dest},
 		"FIGURES: none is nothing to note":    {c.Dest, "none"},
-		`FIGURES: "vgg" is none of`:           {c.Dest, "vgg"},
+		"FIGURES: must be one of none":        {c.Dest, "vgg"},
 		"applied when they are written":       {c.Dest, "dataset:x@0"},
 		"which is not given":                  {c.Dest, "imagenet", "--split", "train"},
 		"must be a folder of this machine":    {"s3://lab/ds", "imagenet"},

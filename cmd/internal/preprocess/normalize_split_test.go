@@ -15,7 +15,7 @@ import (
 )
 
 // column returns the bytes of a field of a flat dataset, of all shards.
-func column(t *testing.T, dest, field string) (all []byte) {
+func columnBytes(t *testing.T, dest, field string) (all []byte) {
 	t.Helper()
 	names, err := filepath.Glob(filepath.Join(dest, field+"-?????.npy"))
 	if err != nil || names == nil {
@@ -36,7 +36,7 @@ func column(t *testing.T, dest, field string) (all []byte) {
 // bytes, by channel; "" is all records.
 func splitMoments(t *testing.T, dest, split string) (mean, std []float64) {
 	t.Helper()
-	m, data := manifest(t, dest), column(t, dest, "images")
+	m, data := manifest(t, dest), columnBytes(t, dest, "images")
 	size := m.Fields[0].RecordBytes()
 	var n, sum, squares [3]float64
 	for _, s := range m.Splits {
@@ -119,7 +119,7 @@ func TestNormalizeTrainingRows(t *testing.T) {
 	c.Source, c.Dest = filepath.Join(dir, "rows.csv"), filepath.Join(dir, "ds")
 	c.Split, c.Normalize = []Share{{"train", 0.7}, {"val", 0.3}}, normalizeOf(t, "dataset")
 	mustRun(t, c)
-	m, data := manifest(t, c.Dest), column(t, c.Dest, "x")
+	m, data := manifest(t, c.Dest), columnBytes(t, c.Dest, "x")
 	var x []float64
 	for ; len(data) >= 4 && len(x) < int(m.Records); data = data[4:] {
 		x = append(x, float64(math.Float32frombits(binary.LittleEndian.Uint32(data))))

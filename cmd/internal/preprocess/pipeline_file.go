@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/transforms"
@@ -121,7 +123,7 @@ func (p *pipelineFile) setOptions(value any) error {
 		return errors.New("options: must be a mapping of flags to values")
 	}
 	var errs []error
-	for _, key := range slices.Sorted(mapKeys(list)) {
+	for _, key := range slices.Sorted(maps.Keys(list)) {
 		value := list[key]
 		switch fixed, isFixed := fixedOptions[key]; {
 		case isFixed && fmt.Sprint(value) != fixed:
@@ -161,13 +163,13 @@ func (p *pipelineFile) setTransforms(value any) error {
 		return fmt.Errorf("transforms: %w", err)
 	}
 	p.transforms = text
-	_, err = splitTransforms(text)
+	_, err = field.SplitTransforms(text)
 	return err
 }
 
 // apply sets the flags that were not given on the command line, and the transforms.
 func (p *pipelineFile) apply(fs *pflag.FlagSet, c *Config) (problems []string) {
-	for _, name := range slices.Sorted(mapKeys(p.options)) {
+	for _, name := range slices.Sorted(maps.Keys(p.options)) {
 		if fs.Changed(name) {
 			continue
 		}
@@ -187,31 +189,21 @@ func (p *pipelineFile) apply(fs *pflag.FlagSet, c *Config) (problems []string) {
 	return problems
 }
 
-func mapKeys[V any](m map[string]V) func(func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
-}
-
 // imagePipeline returns the transforms that the flags ask for of files of images.
 func (c Config) imagePipeline() (*transforms.Pipeline, error) {
 	if c.KeepEncoded {
-		return c.shrinking(nil)
+		return c.ShrinkPipeline(nil)
 	}
-	return c.pipeline()
+	return c.Pipeline()
 }
 
 // printPipeline writes the recipe as YAML.
 func printPipeline(w io.Writer, c Config) error {
 	if !c.KeepEncoded {
-		c = c.images()
+		c = c.withImageDefaults()
 	}
 	text := c.Transforms
-	if text == nil && (!c.KeepEncoded || c.shrinks()) {
+	if text == nil && (!c.KeepEncoded || c.Shrinks()) {
 		p, err := c.imagePipeline()
 		if err != nil {
 			return err

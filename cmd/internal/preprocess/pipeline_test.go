@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
@@ -46,8 +47,8 @@ func TestRecipeRunsAgain(t *testing.T) {
 	table := rowsFile(t, 60)
 	for name, change := range map[string]func(*Config){
 		"plain":   func(*Config) {},
-		"noted":   func(c *Config) { c.Normalize, _ = ParseNormalize("dataset") },
-		"applied": func(c *Config) { c.Normalize, _ = ParseNormalize("dataset"); c.DType = tensor.Float32 },
+		"noted":   func(c *Config) { c.Normalize, _ = field.ParseNormalize("dataset") },
+		"applied": func(c *Config) { c.Normalize, _ = field.ParseNormalize("dataset"); c.DType = tensor.Float32 },
 		"rules":   func(c *Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", store.HWC },
 		"matte":   func(c *Config) { c.Alpha = imagefile.OnBlack },
 		"shards": func(c *Config) {
@@ -80,7 +81,7 @@ func TestRecipeRunsAgain(t *testing.T) {
 // What is printed is read back as the same.
 func TestPrintPipeline(t *testing.T) {
 	c := config(t, "x")
-	c.DType, c.Normalize = tensor.Float32, presets["imagenet"]
+	c.DType, c.Normalize = tensor.Float32, field.Presets["imagenet"]
 	c.Normalize.Name = "imagenet"
 	var b bytes.Buffer
 	if err := printPipeline(&b, c); err != nil {
@@ -90,7 +91,7 @@ func TestPrintPipeline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := c.images().options()
+	options := c.withImageDefaults().options()
 	for name := range fixedOptions {
 		delete(options, name)
 	}
@@ -161,13 +162,13 @@ func FuzzPipelineFile(f *testing.F) {
 		if err != nil || p.transforms == nil {
 			return
 		}
-		recipes, err := splitTransforms(p.transforms)
+		recipes, err := field.SplitTransforms(p.transforms)
 		if err != nil {
 			t.Fatalf("accepted, but then: %v", err)
 		}
 		for field := range recipes {
-			if !json.Valid(recipes.of(field, false)) {
-				t.Fatalf("recipe %s is not JSON", recipes.of(field, false))
+			if !json.Valid(recipes.Of(field, false)) {
+				t.Fatalf("recipe %s is not JSON", recipes.Of(field, false))
 			}
 		}
 	})

@@ -8,32 +8,43 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
+	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/kinds"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/store"
 )
 
 // openSource opens what c.From says.
 func openSource(ctx context.Context, c Config, p Progress) (source.Source, error) {
+	if c.producer != nil {
+		return openProduced(c)
+	}
 	p.Begin("looking at the source", -1, "samples")
 	defer p.End()
-	return source.Open(ctx, c.Source, source.Options{
-		Kind: c.From, Fields: c.Fields, Outside: c.Outside, Seen: p.Add,
+	return kinds.Open(ctx, c.Source, source.Options{
+		NoNames: c.Names == namesOff,
+		Kind:    c.From, Fields: c.Fields, Outside: c.Outside, Seen: p.Add,
 		IsImage: func(head []byte) bool { return imagefile.Sniff(head) != "" },
 	})
 }
 
 // checkPlaces finds out what is wrong with source and destination before any work is done.
 func checkPlaces(c Config) error {
-	if err := source.Check(c.Source, c.From); err != nil {
-		return err
+	if c.producer == nil {
+		if err := kinds.Check(c.Source, c.From); err != nil {
+			return err
+		}
+		if err := checkApart(c.Source, c.Dest); err != nil {
+			return err
+		}
 	}
-	if err := checkApart(c.Source, c.Dest); err != nil {
-		return err
-	}
-	left := store.Unfinished(c.Dest)
-	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Append: c.Append, Keep: true})
+	left := build.Unfinished(c.Dest)
+	stage, err := build.OpenStage(c.Dest, build.StageOptions{Overwrite: c.Overwrite, Append: c.Append, Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
 		return errors.Join(fmt.Errorf("a run that made %s was stopped; continue it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())
@@ -105,9 +116,9 @@ func checkApart(src, dest string) error {
 	case s == d:
 		return fmt.Errorf("source and destination are both %s; choose another destination", src)
 	case inside(d, s):
-		return fmt.Errorf("destination %s lies inside the source %s; choose one outside of it", dest, src)
+		return fmt.Errorf("destination %s is inside the source %s; choose one outside of it", dest, src)
 	case inside(s, d):
-		return fmt.Errorf("source %s lies inside the destination %s; choose another destination", src, dest)
+		return fmt.Errorf("source %s is inside the destination %s; choose another destination", src, dest)
 	}
 	return nil
 }
@@ -134,4 +145,23 @@ func resolve(path string) (string, error) {
 		}
 		path, rest = parent, filepath.Join(filepath.Base(path), rest)
 	}
+}
+
+// explainSpace turns an error that comes of a full disk, or of a quota, into one that says
+// how much is needed and how much there is, now that what was written is removed. need is what
+// is known beforehand: nothing of records that have lengths of their own.
+func explainSpace(err error, dest string, need int64) error {
+	var errno syscall.Errno
+	if !errors.As(err, &errno) || errno != syscall.ENOSPC && errno != syscall.EDQUOT {
+		return err
+	}
+	text := "at least " + cli.Bytes(need)
+	folder := filepath.Dir(dest)
+	switch free, ok := usage.FreeSpace(folder); {
+	case ok && free > need:
+		text = fmt.Sprintf("more than the %s that %s has free", cli.Bytes(free), folder)
+	case ok:
+		text += fmt.Sprintf(", and %s has %s free", folder, cli.Bytes(free))
+	}
+	return fmt.Errorf("cannot write %s: %w: the dataset needs %s", dest, errno, text)
 }

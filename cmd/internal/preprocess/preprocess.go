@@ -11,10 +11,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
-	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -57,14 +56,17 @@ func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 }
 
 func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
-	if c.World.Size > 0 {
+	if c.Rank.Size > 0 {
 		return runPart(ctx, c, progress)
 	}
 	begin := time.Now()
+	if c.producer != nil && c.Resume {
+		awaitStage(c.Dest)
+	}
 	if s, err := complete(c); s != nil || err != nil {
 		return s, err
 	}
-	unfinished := store.Unfinished(c.Dest)
+	unfinished := build.Unfinished(c.Dest)
 	if err := checkPlaces(c); err != nil {
 		return nil, err
 	}
@@ -76,9 +78,9 @@ func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 		return nil, err
 	}
 	defer src.Close()
-	r := &run{config: c, src: src, info: src.Info(), progress: progress}
+	r := newRun(c, src, progress)
 	r.info.Hints = append(slices.Clip(r.info.Hints), c.hints()...)
-	progress.Note(r.types())
+	progress.Note(fieldReport{c, r.info}.String())
 	manifest, err := r.all(ctx, unfinished)
 	if err != nil {
 		return nil, r.explain(ctx, err)
@@ -101,33 +103,4 @@ func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, err 
 		return r.runShuffled(ctx)
 	}
 	return r.run(ctx)
-}
-
-// types says what the columns of a source that has such were taken for.
-func (r *run) types() string {
-	var b strings.Builder
-	if r.info.Kind == "imagefolder" {
-		return ""
-	}
-	for _, f := range r.info.Fields {
-		switch f.Origin {
-		case "":
-		case f.Name:
-			fmt.Fprintf(&b, "%s: %s\n", f.Name, r.becomes(f))
-		default:
-			fmt.Fprintf(&b, "%s becomes %s: %s\n", f.Origin, f.Name, r.becomes(f))
-		}
-	}
-	if b.Len() == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s is a source of kind %s\n%s", r.config.Source, r.info.Kind, &b)
-}
-
-// becomes says what a field of the source is.
-func (r *run) becomes(f source.Field) string {
-	if f.Image() && !r.config.KeepEncoded {
-		return "images, to be decoded"
-	}
-	return fieldSummary(f.Field).typeText() + fieldSummary(f.Field).meaning()
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -78,7 +79,7 @@ func TestUnlabelled(t *testing.T) {
 	c.Color, c.Layout = "gray", store.HWC
 	s := mustRun(t, c)
 	m := manifest(t, c.Dest)
-	if len(m.Fields) != 1 || m.Fields[0].Shape.String() != "(16, 16, 1)" || s.Classes != nil {
+	if len(m.Fields) != 2 || m.Schema().SourceNames() != 1 || m.Fields[0].Shape.String() != "(16, 16, 1)" || s.Classes != nil {
 		t.Errorf("fields %+v, classes %v", m.Fields, s.Classes)
 	}
 }
@@ -90,13 +91,13 @@ func TestFloats(t *testing.T) {
 	plain := config(t, source)
 	mustRun(t, plain)
 	pixels := payload(t, plain.Dest, "images")
-	imagenet := presets["imagenet"]
+	imagenet := field.Presets["imagenet"]
 	for _, norm := range []string{"none", "imagenet", "0.5/0.25"} {
 		for _, dtype := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16} {
 			t.Run(fmt.Sprintf("%v %s", dtype, norm), func(t *testing.T) {
 				c := config(t, source)
 				c.DType = dtype
-				c.Normalize, _ = ParseNormalize(norm)
+				c.Normalize, _ = field.ParseNormalize(norm)
 				mustRun(t, c)
 				n := manifest(t, c.Dest).Fields[0].Normalization
 				if n == nil || !n.Applied || n.Scale != 255 || len(n.Mean) != 3 {
@@ -140,7 +141,7 @@ func TestNormalizeDataset(t *testing.T) {
 	noted, applied := config(t, source), config(t, source)
 	noted.Skip, applied.Skip = true, true
 	applied.DType = tensor.Float32
-	noted.Normalize, _ = ParseNormalize("dataset")
+	noted.Normalize, _ = field.ParseNormalize("dataset")
 	applied.Normalize = noted.Normalize
 	mustRun(t, noted)
 	if s := mustRun(t, applied); len(s.Skipped) != 1 {

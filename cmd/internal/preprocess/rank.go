@@ -10,10 +10,14 @@ import (
 	"slices"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // runPart makes the part of the dataset that c.World says. It may be killed, run again and
@@ -23,70 +27,82 @@ func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error)
 	if err := checkPartPlaces(c); err != nil {
 		return nil, err
 	}
-	progress.Note(c.World.note())
+	progress.Note(c.Rank.Note())
+	if c.producer != nil {
+		awaitStage(c.Rank.Path(c.Dest))
+		if s, err := producedBefore(c, progress); s != nil || err != nil {
+			return s, err
+		}
+	}
 	src, err := openSource(ctx, c, progress)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
-	r := &run{config: c, src: src, info: src.Info(), progress: progress, noList: true, stageName: fmt.Sprintf("part %d of %d", c.World.Rank, c.World.Size)}
-	if c.World.Rank == 0 {
-		progress.Note(r.types())
+	r := &rankRun{run: newRun(c, src, progress)}
+	r.task = task{stage: fmt.Sprintf("part %d of %d", c.Rank.Index, c.Rank.Size), quiet: true}
+	if c.Rank.Index == 0 {
+		progress.Note(fieldReport{c, r.info}.String())
 	}
 	m, err := r.makePart(ctx)
 	if err != nil {
 		return nil, r.explain(ctx, err)
 	}
-	return newPartSummary(r, m, time.Since(begin))
+	return newPartSummary(r.run, r.part, m, time.Since(begin))
 }
 
-// note says what was taken from the environment.
-func (w World) note() string {
-	if w.From == "" {
-		return ""
-	}
-	return fmt.Sprintf("rank %d of %d, from %s\n", w.Rank, w.Size, w.From)
+// rankRun makes one part. It commits the traces of samples with the records; what becomes of these in the
+// dataset is for the merge to say.
+type rankRun struct {
+	*run
+	part   *part.Part
+	traces part.TraceLog
+}
+
+// add implements committer.
+func (r *rankRun) add(j *job, w store.Writer, s *slot) error {
+	last := len(j.schema.Fields) - 1
+	s.record.Values[last] = r.traces.Record(s.record.Values[last][:0], traceOf(s))
+	s.record.SummarizeField(j.schema, last)
+	s.record.Split = ""
+	return w.Append(s.record)
+}
+
+// skip implements committer.
+func (r *rankRun) skip(s *slot) {
+	t := traceOf(s)
+	t.Bad = &part.SkipReason{Kind: kindOf(s.bad), Text: s.bad.Error()}
+	r.traces.Skip(t)
+}
+
+// allowsEmpty implements committer: the samples of one rank may all be bad.
+func (r *rankRun) allowsEmpty() bool { return true }
+
+func traceOf(s *slot) part.Trace {
+	return part.Trace{Name: s.sample.Name, Split: s.sample.Split, Size: s.size, CRC: s.crc, Digest: s.digest}
 }
 
 // checkPartPlaces finds out what is wrong with source and destination. The destination itself
 // is for the merge to write.
 func checkPartPlaces(c Config) error {
-	if err := source.Check(c.Source, c.From); err != nil {
-		return err
-	}
-	for _, dest := range []string{c.Dest, partsDir(c.Dest)} {
-		if err := checkApart(c.Source, dest); err != nil {
+	if c.producer == nil {
+		if err := kinds.Check(c.Source, c.From); err != nil {
 			return err
+		}
+		for _, dest := range []string{c.Dest, part.Folder(c.Dest)} {
+			if err := checkApart(c.Source, dest); err != nil {
+				return err
+			}
 		}
 	}
 	if _, err := os.Lstat(c.Dest); err == nil && !c.Overwrite {
 		return fmt.Errorf("%s %w already; choose another name, or use --overwrite", c.Dest, store.ErrExist)
 	}
-	return makeParts(partsDir(c.Dest))
-}
-
-// makeParts makes the folder of the parts. One that is there must be a folder of this user.
-func makeParts(path string) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		return err
-	}
-	parent, name, err := private.Parent(path)
-	if err != nil {
-		return err
-	}
-	defer parent.Close()
-	if err := parent.Mkdir(name, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
-	}
-	folder, err := private.Own(parent, name)
-	if err != nil {
-		return err
-	}
-	return folder.Close()
+	return part.MakeFolder(part.Folder(c.Dest))
 }
 
 // makePart makes the part, or finds it made. The manifest is nil where it has no records.
-func (r *run) makePart(ctx context.Context) (*store.Manifest, error) {
+func (r *rankRun) makePart(ctx context.Context) (*store.Manifest, error) {
 	ordered, err := r.orderSamples(ctx)
 	if err != nil {
 		return nil, err
@@ -108,16 +124,16 @@ func (r *run) makePart(ctx context.Context) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := r.config.World
-	p := &part{Plan: plan, Rank: w.Rank, path: filepath.Join(partsDir(r.config.Dest), partName(w.Rank, w.Size))}
-	p.From, p.To = w.run(r.info.Count)
+	w := r.config.Rank
+	p := &part.Part{Plan: plan, Rank: w.Index, Path: w.Path(r.config.Dest)}
+	p.From, p.To = w.Span(r.info.Count)
 	for _, path := range r.config.partPlaces(p) {
-		if old, err := p.same(path); err != nil || old != nil {
+		if old, err := p.Same(path); err != nil || old != nil {
 			return r.made(old, err)
 		}
 	}
-	j.schema.Fields = append(append([]store.Field(nil), j.schema.Fields...), newTraceField())
-	r.job, r.part = j, p
+	j.schema.Fields = append(append([]store.Field(nil), j.schema.Fields...), part.TraceField())
+	r.task.job, r.task.first, r.part, r.commits = j, p.From, p, r
 	return r.writePart(ctx)
 }
 
@@ -127,10 +143,10 @@ func (r *run) needsFigures(j *job) error {
 	if r.measures() {
 		return errFigures
 	}
-	if !n.Dataset || n.Fields == nil && slices.ContainsFunc(r.info.Fields, ofPixels) {
+	if !n.Dataset || n.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
 		return nil
 	}
-	list, err := r.config.ownFigures(j)
+	list, err := r.config.Measures(j.fields, j.source, j.schema)
 	if err == nil && len(list) > 0 {
 		err = errFigures
 	}
@@ -138,12 +154,12 @@ func (r *run) needsFigures(j *job) error {
 }
 
 // partPlaces lists where a part may be already; nothing if it is to be made in any case.
-func (c Config) partPlaces(p *part) (list []string) {
+func (c Config) partPlaces(p *part.Part) (list []string) {
 	if c.Overwrite {
 		return nil
 	}
-	if list = []string{p.path}; c.partsAt != "" {
-		list = append(list, filepath.Join(c.partsAt, filepath.Base(p.path)))
+	if list = []string{p.Path}; c.partsAt != "" {
+		list = append(list, filepath.Join(c.partsAt, filepath.Base(p.Path)))
 	}
 	return list
 }
@@ -155,7 +171,7 @@ func (r *run) orderSamples(ctx context.Context) (ordered bool, err error) {
 	if !r.config.Shuffle.Set || !ok {
 		return false, nil
 	}
-	if err := r.verify(ctx); err != nil {
+	if err := verifySource(ctx, r.src, r.progress); err != nil {
 		return false, err
 	}
 	r.src = shuffled{indexed, newOrder(r.info.Count, r.config.Shuffle.Seed)}
@@ -163,62 +179,52 @@ func (r *run) orderSamples(ctx context.Context) (ordered bool, err error) {
 }
 
 // made makes r describe a part that was there, and returns its manifest.
-func (r *run) made(p *part, err error) (*store.Manifest, error) {
+func (r *rankRun) made(p *part.Part, err error) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.part, r.books = p, newBooks(r.config)
-	r.books.samples, r.books.bytes = p.To-p.From, p.Bytes
+	r.part, r.log = p, newRunLog(r.config)
+	r.log.samples, r.log.bytes = p.To-p.From, p.Bytes
 	r.info.Hints = append(r.info.Hints, completeHint)
-	if !vfs.Mounted(p.path) {
-		if err := tidy(partFile(p.path)); err != nil {
+	if !vfs.Mounted(p.Path) {
+		if err := tidy(part.File(p.Path)); err != nil {
 			return nil, err
 		}
 	}
-	return p.manifest()
-}
-
-// manifest returns that of the part's dataset, nil if there is none.
-func (p *part) manifest() (*store.Manifest, error) {
-	if p.Records == 0 {
-		return nil, nil
-	}
-	d, err := source.FlatDataset(p.path)
-	if err != nil {
-		return nil, err
-	}
-	return d.Manifest, nil
+	return p.Manifest()
 }
 
 // writePart makes the records of the part, and its file when they are there.
-func (r *run) writePart(ctx context.Context) (*store.Manifest, error) {
+func (r *rankRun) writePart(ctx context.Context) (*store.Manifest, error) {
 	p, c := r.part, &r.config
-	if err := os.Remove(partFile(p.path)); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(part.File(p.Path)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
 	c.MaxErrors = c.MaxErrors.of(r.info.Count)
-	r.inputs = fmt.Sprintf("samples %d to %d of %d for %s", p.From, p.To, r.info.Count, c.format())
+	r.task.inputs = fmt.Sprintf("samples %d to %d of %d for %s", p.From, p.To, r.info.Count, c.format())
 	c.Split, c.Stratify, c.Dedup, c.Shuffle = nil, false, false, Seed{}
-	c.Dest, c.Format = p.path, formatFlat
+	c.Dest, c.Format = p.Path, part.Flat
 	c.Resume, c.Overwrite = !c.Overwrite, true
-	r.src = span{r.src, p.From, p.To}
+	if r.config.producer == nil { // one sends the samples of the part, and no others
+		r.src = span{r.src, p.From, p.To}
+	}
 	r.info.Count, r.info.Splits = p.To-p.From, nil
 	m, err := r.write(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if m == nil {
-		if err := errors.Join(r.discard(), private.RemoveOwn(p.path)); err != nil {
+		if err := errors.Join(r.discard(), private.RemoveOwn(p.Path)); err != nil {
 			return nil, err
 		}
 	} else {
 		p.ID, p.Records = m.ID, m.Records
 	}
-	if r.books.samples != p.To-p.From {
+	if r.log.samples != p.To-p.From {
 		return nil, fmt.Errorf("the source has fewer samples than the %d that it had when it was looked at", p.Plan.Source.Samples)
 	}
-	p.Bytes, p.Tail = r.books.bytes, r.books.takeLeft(nil)
-	return m, p.write()
+	p.Bytes, p.Tail = r.log.bytes, r.traces.Tail(nil)
+	return m, p.Write()
 }
 
 // span is the samples [from, to) of a source.
@@ -243,4 +249,52 @@ func (s span) Samples() iter.Seq2[source.Sample, error] {
 			}
 		}
 	}
+}
+
+// rankProblems lists what cannot be done by several processes.
+func rankProblems(c Config) (list []string) {
+	if c.Rank.Size == 0 {
+		return nil
+	}
+	if c.Append {
+		list = append(list, "--append and --rank: parts are of new datasets; make one of the new samples, and append that")
+	}
+	if c.View {
+		list = append(list, "--view and --rank: parts have no view; merge them, then: inspect view DEST")
+	}
+	if c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8 && c.Transforms == nil {
+		list = append(list, errFigures.Error())
+	}
+	return list
+}
+
+var errFigures = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first is written, and no process sees all; give MEAN/STD as numbers, or store uint8")
+
+// PartSummary says which part of a dataset a run has made.
+type PartSummary struct {
+	Rank      int    `json:"rank"`
+	WorldSize int    `json:"world_size"`
+	From      int64  `json:"from"` // its samples are [from, to) of the source
+	To        int64  `json:"to"`
+	Samples   int64  `json:"samples"` // of the source
+	Dest      string `json:"dest"`    // where the dataset will be
+}
+
+// newPartSummary describes the part that r has made, or found made.
+func newPartSummary(r *run, p *part.Part, m *store.Manifest, took time.Duration) (*Summary, error) {
+	dest := r.config.Dest
+	if dest == p.Path {
+		dest = part.DestOf(p.Path)
+	}
+	c := r.config
+	c.Dest, c.Format = p.Path, part.Flat
+	s, err := newSummary(c, r, m, took)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(s.Fields); n > 0 && s.Fields[n-1].Name == part.TraceFieldName {
+		s.Fields = s.Fields[:n-1]
+	}
+	s.Part = &PartSummary{p.Rank, p.Plan.Size, p.From, p.To, p.Plan.Source.Samples, dest}
+	return s, nil
 }

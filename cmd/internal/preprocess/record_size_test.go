@@ -30,7 +30,7 @@ func sparseNPY(t *testing.T, shape string, bytes int64, fortran string) string {
 func TestRecordsInProportion(t *testing.T) {
 	c := config(t, sparseNPY(t, "10, 107374182400", 10*100<<30, "False"))
 	c.Resize, c.Crop = nil, nil
-	if got := runError(t, c); !strings.Contains(got, "takes 100.0 GiB, more than 1.0 GiB") || !strings.Contains(got, "--memory") {
+	if got := runError(t, c); !strings.Contains(got, "takes 100.0 GiB, more than 256.0 MiB") || !strings.Contains(got, "--memory") {
 		t.Error(got)
 	}
 	checkNothing(t, c)

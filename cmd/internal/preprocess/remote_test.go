@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -66,9 +67,9 @@ func useBucket(t *testing.T, folder string) *slowBucket {
 // useURLs makes every URL one of that bucket.
 func useURLs(t *testing.T, b remote.Bucket) {
 	t.Helper()
-	old := openURL
-	t.Cleanup(func() { openURL = old })
-	openURL = func(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
+	old := upload.OpenURL
+	t.Cleanup(func() { upload.OpenURL = old })
+	upload.OpenURL = func(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
 		u, err := remote.ParseURL(text)
 		return b, u, err
 	}
@@ -311,10 +312,10 @@ func TestBucketNotThere(t *testing.T) {
 func TestURLsRefused(t *testing.T) {
 	useBucket(t, folder(t, 4))
 	for _, c := range []struct{ source, dest, says string }{
-		{urlOf("photos"), urlOf("photos/out"), "lie in one another"},
-		{urlOf("photos"), urlOf(""), "lie in one another"},
+		{urlOf("photos"), urlOf("photos/out"), "are in one another"},
+		{urlOf("photos"), urlOf(""), "are in one another"},
 		{folder(t, 4), urlOf(""), "needs a name inside of its bucket"},
-		{urlOf("nothing"), "out", "there is no such file or folder"},
+		{urlOf("nothing"), "out", "no such file or folder"},
 		{"s3://lab/%zz?awssecret=hush", "out", "invalid"},
 	} {
 		k := config(t, c.source)

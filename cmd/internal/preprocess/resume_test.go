@@ -16,13 +16,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
-	"github.com/penstock/penstock/store"
 )
 
-// kills is how often TestKill kills each kind of build: few in every run of the tests, and
+// killCount is how often TestKill kills each kind of build: few in every run of the tests, and
 // with -kills 50 as many as a release should survive.
-var kills = flag.Int("kills", 4, "how often TestKill kills each kind of build")
+var killCount = flag.Int("kills", 4, "how often TestKill kills each kind of build, at least")
 
 // childKey is the environment variable with the work of a child process, as JSON.
 const childKey = "PENSTOCK_PREPROCESS_CHILD"
@@ -34,7 +36,7 @@ type child struct {
 	Split        string
 	Dedup        bool
 	Checkpoint   time.Duration
-	World        World
+	World        part.Rank
 	Compress     Compress
 	Bucket       string // folder that URLs lie in
 	Spool        string
@@ -59,16 +61,16 @@ func (w child) config() Config {
 	c := DefaultConfig()
 	c.Source, c.Dest, c.Workers, c.Dedup, c.Shuffle, c.View = w.Source, w.Dest, w.Workers, w.Dedup, w.Shuffle, w.View
 	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
-	c.Normalize, _ = ParseNormalize("none")
+	c.Normalize, _ = field.ParseNormalize("none")
 	c.Split, _ = ParseSplit(w.Split)
-	c.Checkpoint, c.World, c.Compress, c.Spool = w.Checkpoint, w.World, w.Compress, w.Spool
+	c.Checkpoint, c.Rank, c.Compress, c.Spool = w.Checkpoint, w.World, w.Compress, w.Spool
 	if w.Raw {
 		c.Resize, c.Crop, c.ShardBytes = nil, nil, 8<<10
 	}
 	if w.Bucket != "" {
 		useFolder(w.Bucket)
 	}
-	if c.format() == formatFlat {
+	if c.format() == part.Flat {
 		c.ShardBytes = 64 << 10
 	}
 	return c
@@ -148,20 +150,22 @@ func testKill(t *testing.T, w child, name string) {
 	whole := time.Since(begin)
 	want, wantSkipped := foldertest.Files(t, w.Dest), foldertest.Files(t, w.Dest+".skipped.jsonl")
 	random := rand.New(rand.NewPCG(uint64(w.Workers), uint64(len(name))))
-	hit := 0
-	for i := range *kills {
+	hits := kills(0)
+	for i := 0; i < *killCount || hits == 0; i++ {
 		w.Dest = filepath.Join(t.TempDir(), name)
 		after := time.Duration(1 + random.Int64N(int64(whole)))
-		if w.run(t, after) {
-			hit++
+		killed := w.run(t, after)
+		hits.note(t, killed && build.Unfinished(w.Dest), i)
+		if !killed && hits == 0 {
+			whole = max(1, whole/2)
 		}
-		if _, err := os.Stat(w.Dest); err == nil && !store.Unfinished(w.Dest) {
+		if _, err := os.Stat(w.Dest); err == nil && !build.Unfinished(w.Dest) {
 			continue // it was done
 		}
 		if random.IntN(3) == 0 {
 			w.run(t, time.Duration(1+random.Int64N(int64(whole))))
 		}
-		if _, err := os.Stat(w.Dest); errors.Is(err, os.ErrNotExist) || store.Unfinished(w.Dest) {
+		if _, err := os.Stat(w.Dest); errors.Is(err, os.ErrNotExist) || build.Unfinished(w.Dest) {
 			w.run(t, 0)
 		}
 		if !maps.Equal(foldertest.Files(t, w.Dest), want) {
@@ -171,7 +175,22 @@ func testKill(t *testing.T, w child, name string) {
 			t.Errorf("kill %d, after %v of %v: another list of skipped samples", i, after, whole)
 		}
 	}
-	t.Logf("%d of %d were killed before their end at %v", hit, *kills, whole)
+	t.Logf("%d were killed before their end at %v", hits, whole)
+}
+
+// kills counts the children that were killed with something left to continue. A test of them that
+// ends with none has shown nothing.
+type kills int
+
+// note takes attempt i into account, and fails the test where all of many missed.
+func (k *kills) note(t *testing.T, hit bool, i int) {
+	t.Helper()
+	if hit {
+		*k++
+	}
+	if *k == 0 && i == *killCount+40 {
+		t.Fatalf("none of %d kills came before the end of a build and after its begin", i+1)
+	}
 }
 
 // stopped runs c and stops it after n samples, which must leave a run that can be resumed.

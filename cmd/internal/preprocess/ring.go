@@ -1,6 +1,7 @@
 package preprocess
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"runtime"
@@ -14,10 +15,11 @@ import (
 // ring is a bounded number of slots that go round. Workers draw the samples, one at a time, and
 // fill slots with them in any order; the worker that fills the next one commits it, and those that
 // wait behind it. So the result does not depend on the number of workers, and memory is that of
-// the slots. Most records are committed by the worker that made them, while the processor's caches
+// the slots; where values have any length, no sample is drawn while those that wait take more than memory. Most records are committed by the worker that made them, while the processor's caches
 // hold them, and the worker goes on in the same memory.
 type ring struct {
 	schema store.Schema
+	memory int64
 	commit func(*slot) error
 	free   chan *slot // that no worker has
 
@@ -26,9 +28,11 @@ type ring struct {
 	drawn  int64 // samples so far
 
 	mu     sync.Mutex
-	filled []*slot // that wait, see place
-	next   int64   // the number that is to be committed next
-	busy   bool    // a worker commits, or nothing is committed any more
+	filled []*slot   // that wait, see place
+	held   int64     // bytes of those
+	less   sync.Cond // held became less, or the run ends
+	next   int64     // the number that is to be committed next
+	busy   bool      // a worker commits, or nothing is committed any more
 }
 
 // aheadBytes is how much finished work may wait for an image that takes longer, at least
@@ -38,8 +42,10 @@ const aheadBytes = 64 << 20
 // newRing returns a ring for that many workers, whose slots take no more than memory, if
 // that is not 0. It commits by calls of commit, one after the other, from any goroutine.
 func newRing(s store.Schema, workers int, memory int64, commit func(*slot) error) *ring {
+	memory = cmp.Or(memory, aheadBytes)
 	n := ringSlots(s, workers, memory)
-	r := &ring{schema: s, commit: commit, filled: make([]*slot, n), free: make(chan *slot, n)}
+	r := &ring{schema: s, memory: memory, commit: commit, filled: make([]*slot, n), free: make(chan *slot, n)}
+	r.less.L = &r.mu
 	for range n {
 		r.free <- new(slot)
 	}
@@ -49,9 +55,7 @@ func newRing(s store.Schema, workers int, memory int64, commit func(*slot) error
 // ringSlots returns how many slots a ring has: some ahead for each worker, fewer where
 // records are large.
 func ringSlots(s store.Schema, workers int, memory int64) int {
-	if memory == 0 {
-		memory = aheadBytes
-	}
+	memory = cmp.Or(memory, aheadBytes)
 	return workers + int(min(max(memory/int64(s.RecordBytes()), int64(2*workers)), int64(32*workers)))
 }
 
@@ -61,6 +65,11 @@ func ringSlots(s store.Schema, workers int, memory int64) int {
 func (r *ring) run(ctx context.Context, samples iter.Seq2[source.Sample, error], workers []*worker) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer context.AfterFunc(ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.less.Broadcast()
+	})()
 	var stop func()
 	r.pull, stop = iter.Pull2(samples)
 	defer stop()
@@ -81,7 +90,7 @@ func (r *ring) run(ctx context.Context, samples iter.Seq2[source.Sample, error],
 func (r *ring) work(ctx context.Context, w *worker) (err error) {
 	since := time.Now()
 	for s := <-r.free; ; {
-		if ctx.Err() != nil || !r.draw(s) {
+		if !r.room(ctx) || !r.draw(s) {
 			return nil
 		}
 		r.fill(s, w)
@@ -115,6 +124,16 @@ func pause(since time.Time) time.Time {
 	return now
 }
 
+// room waits until what waits to be committed leaves room for more. It reports false at the end of ctx.
+func (r *ring) room(ctx context.Context) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for ctx.Err() == nil && r.held > r.memory {
+		r.less.Wait()
+	}
+	return ctx.Err() == nil
+}
+
 // draw gives s the next sample, or the error that ends the source. It reports whether there was
 // one.
 func (r *ring) draw(s *slot) (ok bool) {
@@ -142,6 +161,7 @@ func (r *ring) finish(ctx context.Context, mine *slot) (*slot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.filled[r.place(mine.number)] = mine
+	r.held += mine.bytes()
 	if r.busy {
 		return nil, nil
 	}
@@ -171,7 +191,13 @@ func (r *ring) settle(ctx context.Context, s *slot) error {
 	if err == nil {
 		err = r.commit(s)
 	}
+	held := s.bytes()
+	s.trim(r.schema, r.memory/int64(len(r.filled)))
 	r.mu.Lock()
+	if r.held > r.memory {
+		r.less.Broadcast()
+	}
+	r.held -= held
 	r.filled[r.place(s.number)] = nil
 	r.next++
 	return err

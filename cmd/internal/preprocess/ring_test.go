@@ -7,7 +7,9 @@ import (
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -31,10 +33,10 @@ func endless(data []byte, yielded *atomic.Int64) iter.Seq2[source.Sample, error]
 func testJob(t *testing.T, n int) (*job, []*worker) {
 	t.Helper()
 	c := DefaultConfig()
-	c.Normalize, _ = ParseNormalize("none")
+	c.Normalize, _ = field.ParseNormalize("none")
 	images := source.Field{Field: store.NewRagged("images", tensor.Uint8)}
 	images.Content = store.Image
-	fields, err := c.fieldJobs([]source.Field{images}, nil)
+	fields, err := c.Jobs([]source.Field{images}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +89,11 @@ type slowFirst struct {
 
 func (s slowFirst) Read(v *source.Values) error {
 	for range s.wait {
-		<-s.others
+		select {
+		case <-s.others:
+		case <-time.After(time.Minute):
+			return errors.New("no other sample of the ring is made meanwhile")
+		}
 	}
 	if s.wait == 0 {
 		s.others <- struct{}{}

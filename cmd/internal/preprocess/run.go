@@ -5,39 +5,62 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"os"
-	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/producer"
 	"github.com/penstock/penstock/cmd/internal/vfs"
-	"github.com/penstock/penstock/internal/shell"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
-	"github.com/penstock/penstock/tensor"
 )
 
 // run is one run of the command.
 type run struct {
-	config    Config
-	src       source.Source
-	info      source.Info
-	progress  Progress
-	collector *books              // of the pass before the records were shuffled, whose samples were left out too
-	noList    bool                // write no list of skipped samples
-	stageName string              // what writing is called; "" for the usual
-	base      *store.Manifest     // of the dataset that is appended to
-	collected *store.Manifest     // of the records before they were shuffled
-	held      *os.Root            // where these are, see hold
-	books     *books              // of the last pass
-	skip      int64               // samples that the pass before left out
-	need      int64               // bytes of the whole dataset, once it is known
-	kept      int64               // records that a later run can go on behind
-	resumed   int64               // records of a run before this one
-	job       *job                // what records look like, where that is known beforehand
-	recipe    *store.Recipe       // of the job
-	part      *part               // that is made, instead of a dataset
-	there     map[digest]struct{} // what the records of base hold, where duplicates are looked for
-	inputs    string              // what else a run must have in common with one that it continues
+	config   Config
+	src      source.Source
+	info     source.Info
+	progress Progress
+	commits  committer
+	task     task
+
+	base      *store.Manifest // of the dataset that is appended to
+	there     *digestSet      // what the records of base hold, where duplicates are looked for
+	collected *store.Manifest // of the records before they were shuffled
+	collector *runLog         // of the pass before the records were shuffled, whose samples were left out too
+
+	log     *runLog // of the last pass
+	skip    int64   // samples that the pass before left out
+	need    int64   // bytes of the whole dataset, once it is known
+	kept    int64   // records that a later run can go on behind
+	resumed int64   // records of a run before this one
+}
+
+// task says how a run serves a larger work, such as a shuffle, a rank or a merge. The zero value is a run by itself.
+type task struct {
+	stage  string        // what writing is called; "" for the usual
+	quiet  bool          // write no list of skipped samples
+	first  int64         // place of its first sample in the source
+	inputs string        // what else a run must have in common with one that it continues
+	job    *job          // what records look like, where that is known beforehand
+	recipe *store.Recipe // of the job
+}
+
+// committer decides what becomes of each sample, in the order of the source.
+type committer interface {
+	// add gives a good record to the writer, or leaves it out.
+	add(j *job, w store.Writer, s *slot) error
+	// skip notes a sample that cannot be used.
+	skip(s *slot)
+	// allowsEmpty reports whether a run without records is none that failed.
+	allowsEmpty() bool
+}
+
+// newRun returns a run that makes a whole dataset.
+func newRun(c Config, src source.Source, p Progress) *run {
+	r := &run{config: c, src: src, info: src.Info(), progress: p}
+	r.commits = datasetCommitter{r}
+	return r
 }
 
 func (r *run) run(ctx context.Context) (*store.Manifest, error) {
@@ -56,36 +79,6 @@ func (r *run) run(ctx context.Context) (*store.Manifest, error) {
 		return nil, err
 	}
 	return r.write(ctx)
-}
-
-// measures reports whether the figures of the dataset are needed before it is written.
-func (r *run) measures() bool {
-	c := r.config
-	return c.Normalize.ofImages() && c.images().DType != tensor.Uint8 && c.Transforms == nil && slices.ContainsFunc(r.info.Fields, ofPixels)
-}
-
-// measure runs over the source for the mean and deviation of its pixels as they would be
-// stored in uint8.
-func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
-	c := r.config
-	c.DType = tensor.Uint8
-	j, err := r.newJob(ctx, c)
-	if err != nil {
-		return nil, err
-	}
-	at := slices.IndexFunc(j.schema.Fields, func(f store.Field) bool { return f.Layout != "" })
-	if at < 0 {
-		return nil, errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
-	}
-	ledger, sums := store.NewLedger(j.schema), make([]uint32, len(j.schema.Fields))
-	err = r.measurePass(ctx, j, func(rec *store.Record) error {
-		rec.Split = ""
-		return ledger.Add(rec, sums)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ledger.Manifest(store.Info{NormalizeByStatistics: true}).Fields[at].Normalization, nil
 }
 
 // write runs over the source and commits the dataset.
@@ -111,18 +104,24 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 
 // fill appends all records and commits.
 func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest, error) {
-	r.books = newBooks(r.config)
-	samples, err := r.resume(w)
+	r.log = newRunLog(r.config)
+	samples, err := r.samples(j, w)
 	if err != nil {
 		return nil, err
 	}
-	keep := newKeeper(r, w)
+	keep := newCheckpointer(r, w)
 	err = r.pass(ctx, j, r.stage(), samples, func(s *slot) error {
-		if err := r.append(j, w, s); err != nil {
+		if s.many != nil {
+			return errors.Join(w.AppendBlock(s.many.block), keep.now())
+		}
+		if err := r.commits.add(j, w, s); err != nil {
 			return err
 		}
 		return keep.now()
 	})
+	if errors.Is(err, producer.ErrGone) && r.log.records() > 0 { // all that it has sent is worth keeping
+		err = errors.Join(err, keep.save())
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +129,7 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 	if err != nil {
 		return nil, err
 	}
-	if r.part != nil && r.books.records() == 0 {
+	if r.log.records() == 0 && r.commits.allowsEmpty() {
 		return nil, nil // all of them were left out, and an empty dataset cannot be
 	}
 	if err := r.writeSkipped(); err != nil {
@@ -147,8 +146,8 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 // manifestInfo returns what the manifest says beside the records.
 func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 	info := store.Info{
-		Recipe: recipe, Source: r.books.source(r.info), Skipped: r.books.listed(),
-		NormalizeByStatistics: r.config.Normalize.ofImages(), NormalizeSplit: r.config.NormalizeSplit,
+		Recipe: recipe, Source: r.log.source(r.info), Skipped: r.log.listed(),
+		NormalizeByStatistics: r.config.Normalize.OfImages(), NormalizeSplit: r.config.NormalizeSplit,
 	}
 	if r.collected != nil {
 		info.Recipe, info.Source, info.Skipped = r.collected.Recipe, r.collected.Source, r.collected.Skipped
@@ -157,38 +156,58 @@ func (r *run) manifestInfo(recipe *store.Recipe) store.Info {
 	return info
 }
 
-// append gives a good record to the writer, unless its content was there before.
-func (r *run) append(j *job, w store.Writer, s *slot) error {
-	if r.part != nil {
-		return r.appendTraced(j, w, s)
-	}
-	if repeated, err := r.duplicate(s); repeated {
+// datasetCommitter makes records of a dataset.
+type datasetCommitter struct{ run *run }
+
+// add implements committer: a record whose content was there before is left out.
+func (c datasetCommitter) add(j *job, w store.Writer, s *slot) error {
+	if repeated, err := c.run.duplicate(s); repeated {
 		return err
 	}
-	s.record.Split = r.splitOf(j, s)
+	s.record.Split = c.run.splitOf(j, s)
 	return w.Append(s.record)
 }
+
+func (datasetCommitter) skip(*slot)        {}
+func (datasetCommitter) allowsEmpty() bool { return false }
 
 // splitOf returns the split of the next record, "" without splits.
 func (r *run) splitOf(j *job, s *slot) string {
 	if r.config.Split != nil {
-		return r.books.splitter.choose(s.digest[:], j.class(s.record))
+		return r.log.splitter.choose(s.digest[:], j.class(s.record))
 	}
 	return s.sample.Split
+}
+
+// samples returns the samples that are to be done, in blocks where that makes no difference.
+func (r *run) samples(j *job, w store.Writer) (iter.Seq2[source.Sample, error], error) {
+	if blocks, ok := r.blocks(j); ok && !w.Kept().Resumed {
+		return blocks, nil
+	}
+	samples, err := r.resume(w)
+	return r.ahead(j, samples), err
+}
+
+// ahead has samples read before workers want them, where that takes its time.
+func (r *run) ahead(j *job, samples iter.Seq2[source.Sample, error]) iter.Seq2[source.Sample, error] {
+	if !vfs.Mounted(r.config.Source) || len(j.source) == 0 {
+		return samples
+	}
+	return source.Prefetch(samples, len(j.source), readAhead)
 }
 
 // stage names the pass that writes, for the progress.
 func (r *run) stage() string {
 	switch {
-	case r.stageName != "":
-		return r.stageName
-	case r.config.standardize != nil, r.config.Normalize.Name == "dataset" && !r.config.Normalize.Dataset:
+	case r.task.stage != "":
+		return r.task.stage
+	case r.config.Own != nil, r.config.Normalize.Name == "dataset" && !r.config.Normalize.Dataset:
 		return "writing (2 of 2)"
 	}
 	return "writing"
 }
 
-// pass sends every sample through the workers and the good ones, in order, to add. r.books
+// pass sends every sample through the workers and the good ones, in order, to add. r.log
 // begins with what a run before this one has done.
 func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[source.Sample, error], add func(*slot) error) error {
 	workers := make([]*worker, r.config.Workers)
@@ -197,13 +216,13 @@ func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[s
 	}
 	r.progress.Begin(what, r.info.Count, r.info.Unit)
 	defer r.progress.End()
-	r.progress.Add(r.books.samples)
-	if vfs.Mounted(r.config.Source) && len(j.source) > 0 {
-		samples = source.Ahead(samples, len(j.source), readAhead)
-	}
+	r.progress.Add(r.log.samples)
 	commit := func(s *slot) error {
+		if s.many != nil {
+			return r.commitBlock(s, add)
+		}
 		r.progress.Add(1)
-		r.books.enter(s)
+		r.log.enter(s)
 		if s.bad == nil {
 			return add(s)
 		}
@@ -215,14 +234,12 @@ func (r *run) pass(ctx context.Context, j *job, what string, samples iter.Seq2[s
 // leaveOut enters a sample that cannot be used, or makes it the error.
 func (r *run) leaveOut(s *slot) error {
 	if !r.config.Skip {
-		return fmt.Errorf("%s: %w; --on-error skip leaves such samples out", called(s.sample.Name), s.bad)
+		return fmt.Errorf("%s: %w; use --on-error skip to leave out such samples", called(s.sample.Name), s.bad)
 	}
-	r.books.skip(s)
-	if r.part != nil {
-		r.books.leave(s)
-	}
-	if n := int64(len(r.books.skipped)); r.config.MaxErrors.exceeded(n, r.books.samples, r.info.Count) {
-		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.books.samples, r.config.MaxErrors, called(s.sample.Name), s.bad)
+	r.log.skip(s)
+	r.commits.skip(s)
+	if n := int64(len(r.log.skipped)); r.config.MaxErrors.exceeded(n, r.log.samples, r.info.Count) {
+		return fmt.Errorf("%d of %d samples so far cannot be used, more than --max-errors %v; the last: %s: %w", n, r.log.samples, r.config.MaxErrors, called(s.sample.Name), s.bad)
 	}
 	return nil
 }
@@ -243,14 +260,57 @@ func (r *run) explain(ctx context.Context, err error) error {
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 		done := int64(0)
-		if r.books != nil {
-			done = r.books.samples
+		if r.log != nil {
+			done = r.log.samples
 		}
-		return fmt.Errorf("%w after %d of %d %s; %s", err, done, r.info.Count, r.info.Unit, what)
+		of := ""
+		if r.info.Count >= 0 {
+			of = fmt.Sprintf("of %d ", r.info.Count)
+		}
+		return fmt.Errorf("%w after %d %s%s; %s", err, done, of, r.info.Unit, what)
 	}
 	err = explainSpace(err, r.config.Dest, r.need)
 	if r.kept > 0 {
 		return fmt.Errorf("%w; %s", err, what)
 	}
 	return err
+}
+
+// newJob finds out what records will look like: like that of the first sample, in order,
+// that can be used. It does not trust headers alone, as the header of a damaged image would
+// then decide what is right for all others.
+func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
+	if r.task.job != nil {
+		return r.task.job, nil
+	}
+	fields, err := c.Jobs(r.info.Fields, r.base)
+	if err != nil {
+		return nil, err
+	}
+	if err := field.CheckSizes(fields, r.info.Fields, c.Memory); err != nil {
+		return nil, err
+	}
+	j := &job{source: r.info.Fields, fields: fields, digest: c.Split != nil || c.Dedup}
+	if j.named, err = r.storesNames(c); err != nil {
+		return nil, err
+	}
+	w := newWorker(j)
+	r.log = newRunLog(c)
+	for sample, err := range r.src.Samples() {
+		if err == nil {
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		s := &slot{sample: sample}
+		if s.bad = w.probe(s); s.bad == nil {
+			return j, j.schema.Validate()
+		}
+		if err := r.leaveOut(s); err != nil {
+			return nil, err
+		}
+	}
+	first := r.log.skipped[0]
+	return nil, fmt.Errorf("no usable sample among %d; the first: %s: %s", len(r.log.skipped), shell.Line(first.Sample), shell.Line(first.Reason))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/parquet-go/parquet-go"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
@@ -83,7 +84,7 @@ func TestSources(t *testing.T) {
 // A dataset that went through the other format is the same one.
 func TestConversionKeepsTheDataset(t *testing.T) {
 	c := config(t, folder(t, 10))
-	c.Normalize, _ = ParseNormalize("imagenet")
+	c.Normalize, _ = field.ParseNormalize("imagenet")
 	first := mustRun(t, c)
 	there := DefaultConfig()
 	there.Source, there.Dest = c.Dest, filepath.Join(t.TempDir(), "ds.h5")

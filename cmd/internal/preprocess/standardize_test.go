@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/internal/testkit/h5test"
-	"github.com/penstock/penstock/tensor"
-	"github.com/penstock/penstock/transforms"
 )
 
 // makeNormalized writes arrays, and the same by their own figures, as NumPy has it in
@@ -114,9 +114,9 @@ func TestNormalizeArrays(t *testing.T) {
 	h5test.Run(t, append([]string{"-c", closeDatasets}, check...)...)
 }
 
-func normalizeOf(t *testing.T, text string) Normalize {
+func normalizeOf(t *testing.T, text string) field.Normalize {
 	t.Helper()
-	n, err := ParseNormalize(text)
+	n, err := field.ParseNormalize(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,35 +167,13 @@ func TestNormalizeArraysErrors(t *testing.T) {
 	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "the figures would be those of the new records alone") {
 		t.Errorf("append: %v", err)
 	}
-	c.Append, c.World, c.Dest = false, World{Rank: 0, Size: 2}, filepath.Join(t.TempDir(), "parts")
+	c.Append, c.Rank, c.Dest = false, part.Rank{Index: 0, Size: 2}, filepath.Join(t.TempDir(), "parts")
 	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "the figures of all samples are needed before the first is written") {
 		t.Errorf("rank: %v", err)
 	}
 	for _, text := range []string{"dataset:", "dataset:x@", "dataset:x@-1", "dataset:x@y", "dataset:x,,y"} {
-		if n, err := ParseNormalize(text); err == nil || !strings.Contains(err.Error(), "is not FIELD or FIELD@AXIS") {
+		if n, err := field.ParseNormalize(text); err == nil || !strings.Contains(err.Error(), "is not FIELD or FIELD@AXIS") {
 			t.Errorf("%s: %+v, %v", text, n, err)
-		}
-	}
-}
-
-// Whatever way numbers come in, the figures are those of all of them.
-func TestFigures(t *testing.T) {
-	spec := tensor.Spec{Name: "x", DType: tensor.Float64, Shape: tensor.Shape{2}}
-	f := newFigures(0, spec, NormalizedField{})
-	for _, pair := range [][2]float64{{1e9, 1}, {1e9 + 1, math.NaN()}, {1e9 + 2, 3}, {math.Inf(1), 5}} {
-		var b []byte
-		for _, v := range pair {
-			for k := range 8 {
-				b = append(b, byte(math.Float64bits(v)>>(8*k)))
-			}
-		}
-		f.add(b)
-	}
-	got := f.transform()
-	want := transforms.Standardize{Mean: []float64{1e9 + 1, 3}, Std: []float64{math.Sqrt(2.0 / 3), math.Sqrt(8.0 / 3)}}
-	for i := range want.Mean {
-		if math.Abs(got.Mean[i]-want.Mean[i]) > 1e-6 || math.Abs(got.Std[i]-want.Std[i]) > 1e-6 {
-			t.Errorf("place %d: %v, %v; want %v, %v", i, got.Mean[i], got.Std[i], want.Mean[i], want.Std[i])
 		}
 	}
 }

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/imagefile"
-	"github.com/penstock/penstock/internal/shell"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -96,12 +98,12 @@ type SourceSummary struct {
 func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summary, error) {
 	s := &Summary{
 		Dest: c.Dest, Format: c.format(),
-		Classes: classesOf(r.info.Fields), Source: sourceSummary(c, r.info, r.books),
-		Skipped: append([]store.Skipped{}, r.books.listed()...), SkippedKinds: r.books.kinds,
+		Classes: classesOf(r.info.Fields), Source: sourceSummary(c, r.info, r.log),
+		Skipped: append([]store.Skipped{}, r.log.listed()...), SkippedKinds: r.log.kinds,
 		Workers: c.Workers, Decoder: imagefile.Backend(), Seconds: took.Seconds(),
-		unit: r.info.Unit, kinds: kindNames(r.books.kinds), hints: r.info.Hints,
+		unit: r.info.Unit, kinds: kindNames(r.log.kinds), hints: r.info.Hints,
 	}
-	s.Duplicates, s.Resumed, s.PeakMemory = r.books.duplicates, r.resumed, peakMemory()
+	s.Duplicates, s.Resumed, s.PeakMemory = r.log.duplicates, r.resumed, usage.PeakMemory()
 	if m == nil {
 		return s, nil
 	}
@@ -129,7 +131,7 @@ func classesOf(fields []source.Field) []string {
 	return nil
 }
 
-func sourceSummary(c Config, info source.Info, b *books) SourceSummary {
+func sourceSummary(c Config, info source.Info, b *runLog) SourceSummary {
 	return SourceSummary{
 		Path: c.Source, Kind: info.Kind, Samples: b.samples, Bytes: b.bytes,
 		Ignored: info.Ignored.Count, firstIgnored: info.Ignored.First,
@@ -191,11 +193,21 @@ func (s *Summary) print(w io.Writer) {
 // printFields writes a line a field, types below each other.
 func (s *Summary) printFields(w io.Writer) {
 	width := 8
+	names := ""
 	for _, f := range s.Fields {
+		if f.Content == store.SourceName {
+			names = f.Name
+			continue
+		}
 		width = max(width, len(f.Name))
 	}
 	for _, f := range s.Fields {
-		fmt.Fprintf(w, "  %-*s %s%s\n", width, f.Name, f.typeText(), f.meaning())
+		if f.Name != names {
+			fmt.Fprintf(w, "  %-*s %s%s\n", width, f.Name, f.typeText(), f.meaning())
+		}
+	}
+	if names != "" {
+		fmt.Fprintf(w, "  %-*s of the source's files, as the field %s\n", width, "names", names)
 	}
 }
 
@@ -204,7 +216,7 @@ func rate(n int64, took time.Duration, unit string) string {
 	return strings.TrimSuffix(cli.Rate(n, took), "/s") + " " + unit + "/s"
 }
 
-var formatNames = map[string]string{formatFlat: "flat folder", formatHDF5: "HDF5 file"}
+var formatNames = map[string]string{part.Flat: "flat folder", part.HDF5: "HDF5 file"}
 
 // meaning says of a field what shape and type do not.
 func (f FieldSummary) meaning() string {
@@ -214,7 +226,7 @@ func (f FieldSummary) meaning() string {
 	case f.Normalization != nil:
 		return "  " + strings.TrimPrefix(scale(f), ", ")
 	case f.Classes != nil:
-		return "  " + countClasses(len(f.Classes)) + ": " + shell.Line(strings.Join(shorten(f.Classes, 6), ", "))
+		return "  " + countClasses(len(f.Classes)) + ": " + shell.Line(strings.Join(source.Shorten(f.Classes, 6), ", "))
 	case f.Content == store.Text:
 		return "  text"
 	case f.Content == store.Image:
@@ -287,14 +299,6 @@ func (s *Summary) countKinds() string {
 		parts = append(parts, cli.Count(s.SkippedKinds[k])+" "+k)
 	}
 	return strings.Join(parts, ", ")
-}
-
-// shorten keeps the first names and says how many are left.
-func shorten(names []string, limit int) []string {
-	if len(names) <= limit {
-		return names
-	}
-	return append(append([]string{}, names[:limit]...), "...")
 }
 
 func countClasses(n int) string {

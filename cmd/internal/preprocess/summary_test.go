@@ -112,7 +112,7 @@ func TestRecipeIsComplete(t *testing.T) {
 }
 
 func TestKindNames(t *testing.T) {
-	b := newBooks(DefaultConfig())
+	b := newRunLog(DefaultConfig())
 	reasons := map[string]error{"x": fmt.Errorf("jpeg: %w", imagefile.ErrCorrupt), "y": errors.New("permission denied")}
 	for i, reason := range []string{"x", "y", "x"} {
 		s := &slot{sample: source.Sample{Name: reason}, bad: reasons[reason]}

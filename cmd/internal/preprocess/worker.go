@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/store"
@@ -18,28 +20,57 @@ type slot struct {
 	number int64 // of the sample, in the order of the source
 	sample source.Sample
 	record *store.Record
-	size   int64  // bytes of the sample
-	crc    uint32 // of these bytes
-	digest digest // of the content, if the job asks for it
-	stored digest // of the record's content, likewise
-	bad    error  // why the sample cannot be used; then record holds nothing
-	fatal  error  // why the whole run cannot go on
+	size   int64   // bytes of the sample
+	crc    uint32  // of these bytes
+	digest digest  // of the content, if the job asks for it
+	stored digest  // of the record's content, likewise
+	bad    error   // why the sample cannot be used; then record holds nothing
+	fatal  error   // why the whole run cannot go on
+	many   *filled // instead of all that, where sample is manySamples
+}
+
+// bytes returns what a slot that is filled takes.
+func (s *slot) bytes() int64 {
+	n := s.size
+	if s.many != nil {
+		n += s.many.bytes()
+	}
+	if s.record != nil {
+		for _, v := range s.record.Values {
+			n += int64(len(v))
+		}
+	}
+	return n
+}
+
+// trim lets go of the sample, and of values of any length that take more than most bytes.
+func (s *slot) trim(schema store.Schema, most int64) {
+	s.sample = source.Sample{}
+	if s.record == nil {
+		return
+	}
+	for i, v := range s.record.Values {
+		if schema.Fields[i].Ragged && int64(cap(v)) > most {
+			s.record.Values[i] = nil
+		}
+	}
 }
 
 // worker makes records of samples, one at a time. It serves one goroutine.
 type worker struct {
 	job    *job
 	values *source.Values
-	fields []fieldWorker
+	fields []field.Worker
 }
 
 // job is what the workers of a pass have in common.
 type job struct {
 	source []source.Field
-	fields []fieldJob // of the dataset, in the order of source
+	fields []field.Job // of the dataset, in the order of source
 	schema store.Schema
 	digest bool // samples get one
 	stored bool // and so do records
+	named  bool // the last field of the schema is the names of the samples
 	label  int  // position of the field of classes, -1 if there is none
 }
 
@@ -51,26 +82,10 @@ func (j *job) class(r *store.Record) int64 {
 	return int64(binary.LittleEndian.Uint64(r.Values[j.label]))
 }
 
-// fieldJob makes one field of the dataset of one field of the source.
-type fieldJob interface {
-	worker() fieldWorker
-}
-
-// fieldWorker is the part of a worker that makes one field.
-type fieldWorker interface {
-	// probe tries the value of a sample and, if it can be used, makes it the measure for all.
-	// It returns the field of the dataset.
-	probe(name string, value []byte) (store.Field, error)
-
-	// do makes the value of a record of that of a sample, in the memory of dst where it fits.
-	// The sample may be bad, or show that the run as a whole cannot go on.
-	do(name string, dst, value []byte) (out []byte, bad, fatal error)
-}
-
 func newWorker(j *job) *worker {
 	w := &worker{job: j, values: source.NewValues(len(j.source))}
 	for _, f := range j.fields {
-		w.fields = append(w.fields, f.worker())
+		w.fields = append(w.fields, f.NewWorker())
 	}
 	return w
 }
@@ -94,8 +109,12 @@ func (w *worker) read(s *slot) error {
 
 // do makes the record of the sample of s.
 func (w *worker) do(s *slot) {
-	if m, ok := s.sample.Data.(made); ok {
-		m.take(w.job, s)
+	if m, ok := s.sample.Data.(part.Finished); ok {
+		w.take(m, s)
+		return
+	}
+	if b, ok := s.sample.Data.(manySamples); ok {
+		w.doBlock(b.Block, s)
 		return
 	}
 	s.bad, s.fatal = w.read(s), nil
@@ -103,10 +122,14 @@ func (w *worker) do(s *slot) {
 		return
 	}
 	for i, f := range w.fields {
-		s.record.Values[i], s.bad, s.fatal = f.do(s.sample.Name, s.record.Values[i], w.values.Get(i))
+		s.record.Values[i], s.bad, s.fatal = f.Do(s.sample.Name, s.record.Values[i], w.values.Get(i))
 		if s.bad != nil || s.fatal != nil {
 			return
 		}
+	}
+	if w.job.named {
+		last := len(w.fields)
+		s.record.Values[last] = append(s.record.Values[last][:0], s.sample.Name...)
 	}
 	if w.job.digest {
 		s.digest = w.content()
@@ -141,11 +164,14 @@ func (w *worker) probe(s *slot) error {
 	}
 	var schema store.Schema
 	for i, f := range w.fields {
-		field, err := f.probe(s.sample.Name, w.values.Get(i))
+		field, err := f.Probe(s.sample.Name, w.values.Get(i))
 		if err != nil {
 			return err
 		}
 		schema.Fields = append(schema.Fields, field)
+	}
+	if w.job.named {
+		schema.Fields = append(schema.Fields, nameField())
 	}
 	w.job.schema, w.job.label = schema, labelOf(schema)
 	return nil
@@ -154,4 +180,22 @@ func (w *worker) probe(s *slot) error {
 // labelOf returns the position of the field of classes, -1 if there is none.
 func labelOf(s store.Schema) int {
 	return slices.IndexFunc(s.Fields, func(f store.Field) bool { return f.Classes != nil && !f.Ragged && len(f.Shape) == 0 })
+}
+
+// take makes the slot that of a sample which a rank has worked on.
+func (w *worker) take(m part.Finished, s *slot) {
+	j := w.job
+	s.bad, s.fatal, s.size, s.crc, s.digest = nil, nil, m.Trace.Size, m.Trace.CRC, m.Trace.Digest
+	if m.Trace.Bad != nil {
+		s.bad = m.Trace.Bad
+		return
+	}
+	v := source.NewValues(len(j.schema.Fields) + 1)
+	if s.fatal = m.Values.Read(v); s.fatal != nil {
+		return
+	}
+	for i := range s.record.Values {
+		s.record.Values[i] = append(slices.Grow(s.record.Values[i][:0], len(v.Get(i))), v.Get(i)...)
+	}
+	s.record.Summarize(j.schema)
 }

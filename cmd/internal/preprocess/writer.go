@@ -7,14 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/build"
+	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5"
 )
 
@@ -33,18 +38,18 @@ func (r *run) create(j *job) (store.Writer, error) {
 
 func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
 	c, splits := r.config, r.splits()
-	if c.format() == formatHDF5 {
+	if c.format() == part.HDF5 {
 		return r.createHDF5(j.schema, hdf5.Options{
 			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
-	w, err := store.CreateFlat(c.Dest, j.schema, store.FlatOptions{
+	w, err := flat.Create(c.Dest, j.schema, flat.Options{
 		ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c.outbox.follow(w, c.Dest, splits)
+	return c.uploader.Follow(w, c.Dest, splits)
 }
 
 // splits returns the names of the splits: those that are asked for, or the source's.
@@ -76,14 +81,19 @@ func (r *run) journal(j *job) (*store.Journal, error) {
 	if err != nil {
 		return nil, err
 	}
+	if r.config.producer != nil {
+		path = streamName
+	}
 	inputs := map[string]string{
 		"source": path, "kind of source": r.info.Kind, "number of samples": fmt.Sprint(r.info.Count),
 		"version": recipe.Program, "decoder": imagefile.Backend(), "options": string(options), "transforms": string(recipe.Transforms),
 	}
-	if r.inputs != "" {
-		inputs["part of the work"] = r.inputs
+	if r.task.inputs != "" {
+		inputs["part of the work"] = r.task.inputs
 	}
-	if stamp := stampOf(path); stamp != "" {
+	if r.config.producer != nil {
+		inputs[fieldsInput] = string(r.config.producer.Fields())
+	} else if stamp := stampOf(path); stamp != "" {
 		inputs["state of the source (size and time of change)"] = stamp
 	}
 	return &store.Journal{Inputs: inputs, Resume: r.config.Resume}, nil
@@ -123,7 +133,7 @@ func (r *run) leave(w store.Writer, failed error) error {
 // discard removes what lies beside the destination.
 func (r *run) discard() error {
 	c := r.config
-	stage, err := store.OpenStage(c.Dest, store.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
+	stage, err := build.OpenStage(c.Dest, build.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
 	if err != nil {
 		return nil // what kept the writer from opening it keeps us, and is the error
 	}
@@ -136,20 +146,20 @@ func (c Config) skippedName() string { return filepath.Clean(c.Dest) + ".skipped
 // writeSkipped lists the samples that were left out, with the reasons, one a line. The list is
 // there for good before the dataset is. Without any, a list of an earlier run is removed.
 func (r *run) writeSkipped() error {
-	passes, left := []*books{r.books}, int64(0)
+	passes, left := []*runLog{r.log}, int64(0)
 	if r.collector != nil {
-		passes = []*books{r.collector, r.books}
+		passes = []*runLog{r.collector, r.log}
 	}
 	for _, b := range passes {
 		left += int64(len(b.skipped)) + b.repeated.n
 	}
 	switch {
-	case r.noList:
+	case r.task.quiet:
 		return nil
 	case left == 0:
 		return r.removeSkipped()
 	}
-	return writeDurablyBy(r.config.skippedName(), 0o666, func(w io.Writer) error {
+	return part.WriteDurablyBy(r.config.skippedName(), 0o666, func(w io.Writer) error {
 		for _, b := range passes {
 			if err := b.writeLeft(w); err != nil {
 				return err
@@ -161,7 +171,7 @@ func (r *run) writeSkipped() error {
 
 // removeSkipped removes the list, and what a process left that was killed when it wrote it.
 func (r *run) removeSkipped() error {
-	stage, err := store.NewStage(r.config.skippedName(), true)
+	stage, err := build.NewStage(r.config.skippedName(), true)
 	if err != nil {
 		return err
 	}
@@ -173,3 +183,40 @@ func (r *run) removeSkipped() error {
 
 // program names this program and its version.
 func program() string { return "penstock " + cli.Version() }
+
+// viewProblems says why there can be no view.
+func viewProblems(c Config) []string {
+	switch {
+	case !c.View:
+		return nil
+	case c.Rank.Size > 0:
+		return []string{"--view: a part has none; make it of the whole dataset: preprocess merge, then inspect view"}
+	case c.format() != part.Flat:
+		return []string{"--view: DEST is an HDF5 file already; a view is for a folder of .npy files"}
+	}
+	return nil
+}
+
+// writeView writes the HDF5 view of the dataset that was made, if it shall have one or has one
+// of the dataset before.
+func writeView(c Config) error {
+	if c.Rank.Size > 0 || c.format() != part.Flat {
+		return nil
+	}
+	path := filepath.Join(c.Dest, view.Name)
+	if _, err := os.Stat(path); !c.View && errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	d, err := store.OpenFlat(c.Dest)
+	var data []byte
+	if err == nil {
+		data, err = view.Encode(d, c.Dest, false)
+	}
+	if err == nil {
+		err = part.WriteDurably(path, data, 0o666)
+	}
+	if err != nil {
+		return fmt.Errorf("the dataset is complete, but not its view: %w", err)
+	}
+	return nil
+}

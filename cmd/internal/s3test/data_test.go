@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -21,7 +22,7 @@ import (
 func write(t testing.TB, dir string, n int, shape ...int) {
 	t.Helper()
 	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, shape...), store.NewField("labels", tensor.Int64)}}
-	w, err := store.CreateFlat(dir, schema, store.FlatOptions{ShardBytes: 64 << 20})
+	w, err := flat.Create(dir, schema, flat.Options{ShardBytes: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func TestFaultsOfALink(t *testing.T) {
 	}
 }
 
-// Neither errors nor logs nor what lies in the cache have a secret in them.
+// Neither errors nor logs nor what is in the cache have a secret in them.
 func TestSecretsStaySecret(t *testing.T) {
 	s := Start(t)
 	write(t, filepath.Join(s.Root, "ds"), 100, 8, 8)

@@ -80,8 +80,8 @@ func (s *shared) line() *shared {
 	return l.(*shared)
 }
 
-// book returns when the last of n bytes is through.
-func (s *shared) book(n int) time.Time {
+// reserve returns when the last of n bytes is through.
+func (s *shared) reserve(n int) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); s.free.Before(now) {
@@ -103,7 +103,7 @@ func (s *shared) Pipe(stub *toxics.ToxicStub) {
 				stub.Close()
 				return
 			}
-			if wait := time.Until(line.book(len(p.Data))); wait > time.Millisecond {
+			if wait := time.Until(line.reserve(len(p.Data))); wait > time.Millisecond {
 				time.Sleep(wait)
 			}
 			stub.Output <- p

@@ -125,12 +125,13 @@ func TestPreprocess(t *testing.T) {
 		noSecret(t, "output", string(text))
 	}
 	for _, source := range []string{"photos", "photos.tar"} {
-		want := filepath.Join(local, "out-"+source)
+		name := strings.ReplaceAll(source, ".", "-") // as ds.tar is not the name of a dataset
+		want := filepath.Join(local, "out-"+name)
 		run(filepath.Join(local, source), want)
-		run(s.URL(s.Address, source), s.URL(s.Address, "one/"+source))
-		same(t, filepath.Join(s.Root, "one", source), want)
+		run(s.URL(s.Address, source), s.URL(s.Address, "one/"+name))
+		same(t, filepath.Join(s.Root, "one", name), want)
 
-		dest := s.URL(s.Address, "ranks/"+source)
+		dest := s.URL(s.Address, "ranks/"+name)
 		for _, rank := range []string{"2", "0", "1"} {
 			args := append([]string{s.URL(s.Address, source), dest, "--rank", rank, "--world-size", "3", "--spool", t.TempDir()}, flags...)
 			text, err := exec.Command(preprocess, args...).CombinedOutput()
@@ -143,9 +144,9 @@ func TestPreprocess(t *testing.T) {
 		if code := exitCode(err); code != 3 {
 			t.Fatalf("merge ended with %d:\n%s", code, text)
 		}
-		same(t, filepath.Join(s.Root, "ranks", source), want)
-		if _, err := os.Stat(filepath.Join(s.Root, "ranks", source+".parts")); err == nil {
-			if left := foldertest.Files(t, filepath.Join(s.Root, "ranks", source+".parts")); len(left) > 0 {
+		same(t, filepath.Join(s.Root, "ranks", name), want)
+		if _, err := os.Stat(filepath.Join(s.Root, "ranks", name+".parts")); err == nil {
+			if left := foldertest.Files(t, filepath.Join(s.Root, "ranks", name+".parts")); len(left) > 0 {
 				t.Errorf("parts are left: %v", slices.Sorted(maps.Keys(left)))
 			}
 		}

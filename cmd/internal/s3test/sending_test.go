@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/store"
@@ -35,7 +36,7 @@ func arrays(t *testing.T, n int) string {
 	return path
 }
 
-// stopAt is a Progress that stops the run after so many samples.
+// stopAt is a Progress that stops the run after that many samples.
 type stopAt struct {
 	n, at int64
 	stop  context.CancelCauseFunc
@@ -88,7 +89,7 @@ func testPreprocess(t *testing.T, url func(key string) string) {
 
 	c.Dest = url("made/ranks")
 	for rank := range 3 {
-		c.World = preprocess.World{Rank: rank, Size: 3}
+		c.Rank = part.Rank{Index: rank, Size: 3}
 		mustRun(t, c)
 	}
 	m := preprocess.MergeConfig{Dest: c.Dest, Spool: t.TempDir(), Checkpoint: 1, RemoveParts: true}

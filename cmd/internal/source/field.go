@@ -8,32 +8,32 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Names of the fields of a source of labelled images.
+// Names of the fields of a source of labeled images.
 const (
-	imagesField = "images"
-	labelsField = "labels"
+	ImagesName = "images"
+	LabelsName = "labels"
 )
 
-// array returns a field of numbers.
-func array(name string, dtype tensor.DType, shape ...int) Field {
+// NumberField returns a field of numbers.
+func NumberField(name string, dtype tensor.DType, shape ...int) Field {
 	return Field{Field: store.NewField(name, dtype, shape...)}
 }
 
-// rows returns a field of any number of rows of that shape.
-func rows(name string, dtype tensor.DType, shape ...int) Field {
+// RaggedField returns a field of any number of rows of that shape.
+func RaggedField(name string, dtype tensor.DType, shape ...int) Field {
 	return Field{Field: store.NewRagged(name, dtype, shape...)}
 }
 
-// content returns a field of bytes that are store.Image or store.Text.
-func content(name, content string) Field {
-	f := rows(name, tensor.Uint8)
+// ContentField returns a field of bytes that are store.Image or store.Text.
+func ContentField(name, content string) Field {
+	f := RaggedField(name, tensor.Uint8)
 	f.Content = content
 	return f
 }
 
-// classLabel returns a field of class numbers.
-func classLabel(name string, classes []string) Field {
-	f := array(name, tensor.Int64)
+// LabelField returns a field of class numbers.
+func LabelField(name string, classes []string) Field {
+	f := NumberField(name, tensor.Int64)
 	f.Classes = classes
 	return f
 }
@@ -41,8 +41,8 @@ func classLabel(name string, classes []string) Field {
 // Image reports whether the values are files of images.
 func (f Field) Image() bool { return f.Content == store.Image }
 
-// fieldName makes a field's name of any text: letters, digits, _ and - stay.
-func fieldName(text string) string {
+// FieldName makes a field's name of any text: letters, digits, _ and - stay.
+func FieldName(text string) string {
 	clean := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
@@ -57,7 +57,7 @@ func fieldName(text string) string {
 	return clean[:min(len(clean), 100)]
 }
 
-// putInt makes an int64 the value of a field.
-func putInt(v *Values, field int, x int64) {
+// PutInt makes an int64 the value of a field.
+func PutInt(v *Values, field int, x int64) {
 	binary.LittleEndian.PutUint64(v.Make(field, 8), uint64(x))
 }

@@ -10,33 +10,36 @@ import (
 	"github.com/penstock/penstock/cmd/internal/vfs"
 )
 
-// file is a regular file, by its path. As Data it is the first value.
-type file string
+// File is a regular file, by its path. As Data it is the first value.
+type File string
 
 // Read implements Data.
-func (f file) Read(v *Values) error {
-	b, err := f.read(v.Buffer(0))
+func (f File) Read(v *Values) error {
+	b, err := f.Bytes(v.Buffer(0))
 	v.Keep(0, b)
 	return err
 }
 
-// read returns all bytes, in the memory of buf if they fit.
-func (f file) read(buf []byte) ([]byte, error) {
+// Bytes returns all bytes, in the memory of buf if they fit.
+func (f File) Bytes(buf []byte) ([]byte, error) {
 	if vfs.Mounted(string(f)) {
 		b, err := vfs.ReadFile(string(f), buf[:0])
-		return b, withoutPath(err)
+		return b, WithoutPath(err)
 	}
 	r, size, err := openFile(string(f))
 	if err != nil {
-		return buf[:0], withoutPath(err)
+		return buf[:0], WithoutPath(err)
 	}
 	defer r.Close()
+	if size > MaxValue {
+		return buf[:0], fmt.Errorf("has %d bytes, more than %d", size, MaxValue)
+	}
 	return readAll(r, size, buf)
 }
 
-// readAll reads r, which claims to have that many bytes, or 0 where it does not know.
+// readAll reads r, which claims to have that many bytes, at most MaxValue, or 0 where it does not know.
 func readAll(r io.Reader, size int64, buf []byte) ([]byte, error) {
-	buf = slices.Grow(buf[:0], int(min(size, maxHint)))
+	buf = slices.Grow(buf[:0], int(size))
 	for {
 		if len(buf) == cap(buf) {
 			buf = slices.Grow(buf, 512)
@@ -47,16 +50,13 @@ func readAll(r io.Reader, size int64, buf []byte) ([]byte, error) {
 			return buf, nil
 		}
 		if err != nil {
-			return buf, withoutPath(err)
+			return buf, WithoutPath(err)
 		}
 	}
 }
 
-// maxHint bounds what a file's claimed size can make us allocate before a byte was read.
-const maxHint = 1 << 30
-
-// withoutPath drops the operation and path that package os adds.
-func withoutPath(err error) error {
+// WithoutPath drops the operation and path that package os adds.
+func WithoutPath(err error) error {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err
@@ -64,12 +64,12 @@ func withoutPath(err error) error {
 	return err
 }
 
-// notRegular is the Data of something that has an image's name but no bytes to read.
-type notRegular struct{ mode fs.FileMode }
+// NotRegular is the Data of something that has an image's name but no bytes to read.
+type NotRegular struct{ Mode fs.FileMode }
 
-func (n notRegular) Read(v *Values) error {
+func (n NotRegular) Read(v *Values) error {
 	v.Make(0, 0)
-	return fmt.Errorf("is %s, not a file", describeMode(n.mode))
+	return fmt.Errorf("is %s, not a file", describeMode(n.Mode))
 }
 
 func describeMode(m fs.FileMode) string {
@@ -84,4 +84,13 @@ func describeMode(m fs.FileMode) string {
 		return "a device"
 	}
 	return "something special"
+}
+
+// ReadAt fills b from offset on.
+func ReadAt(r io.ReaderAt, b []byte, offset int64) error {
+	n, err := r.ReadAt(b, offset)
+	if n == len(b) {
+		return nil
+	}
+	return err
 }

@@ -1,6 +1,6 @@
-// Package source finds raw samples and says in which order they come: folders of images,
-// tables, archives, arrays of other programs, datasets of this module. It decodes no image:
-// a Sample is a name and a way to its values, so that a worker can read and parse the values in
+// Package source describes raw samples and where they come from. Its subpackages are the kinds of
+// source: folders of images, tables, archives, arrays, datasets. Package kinds opens any of them. No image is
+// decoded here: a [Sample] is a name and a way to its values, so that a worker can read and parse the values in
 // its own goroutine.
 //
 // Every source is streamed. Samples come in the same order each time and on each machine,
@@ -43,7 +43,7 @@ type Info struct {
 	Kind    string   // such as "imagefolder"
 	Name    string   // last element of its path
 	Fields  []Field  // of every sample
-	Count   int64    // samples that are to come, -1 where only their end tells
+	Count   int64    // samples that are to come, -1 where only their end says
 	Unit    string   // what samples are called: "images", "rows", ...
 	Splits  []string // names of the splits that samples are in already, if they are
 	Ignored Ignored  // what was passed over
@@ -65,6 +65,14 @@ var ErrValue = errors.New("bad value")
 type Ignored struct {
 	Count int64
 	First string // name of one of them
+}
+
+// Add counts one more file.
+func (i *Ignored) Add(name string) {
+	if i.Count == 0 {
+		i.First = name
+	}
+	i.Count++
 }
 
 // Sample is one raw sample.

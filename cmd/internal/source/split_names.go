@@ -18,47 +18,47 @@ func splitRank(name string) int {
 	return slices.IndexFunc(splitWords, func(words []string) bool { return slices.Contains(words, strings.ToLower(name)) })
 }
 
-// isSplit reports whether a name is one of a split.
-func isSplit(name string) bool { return splitRank(name) >= 0 }
+// IsSplit reports whether a name is one of a split.
+func IsSplit(name string) bool { return splitRank(name) >= 0 }
 
 // TrainingName reports whether a split of that name is the one for training.
 func TrainingName(name string) bool { return splitRank(name) == 0 }
 
-// bySplit compares names of splits: those of training come first, those of tests last.
-func bySplit(a, b string) int {
+// CompareSplits compares names of splits: those of training come first, those of tests last.
+func CompareSplits(a, b string) int {
 	if d := splitRank(a) - splitRank(b); d != 0 {
 		return d
 	}
 	return strings.Compare(a, b)
 }
 
-// fileSplits are the splits that files are by their names.
-type fileSplits struct {
-	names []string          // sorted by bySplit; nil if names tell of none
-	of    map[string]string // by path
+// FileSplits are the splits that files are by their names.
+type FileSplits struct {
+	Names []string          // sorted by bySplit; nil if names have none
+	Of    map[string]string // by path
 }
 
-// splitsOfFiles returns the splits of files if the name of each has one word that is a
+// SplitsOfFiles returns the splits of files if the name of each has one word that is a
 // split's, or is in a folder of such a name, and there are at least two of them.
-func splitsOfFiles(files []string) fileSplits {
-	s := fileSplits{of: make(map[string]string)}
+func SplitsOfFiles(files []string) FileSplits {
+	s := FileSplits{Of: make(map[string]string)}
 	for _, f := range files {
 		name := splitInName(filepath.Base(f))
 		if name == "" {
 			name = splitInName(filepath.Base(filepath.Dir(f)))
 		}
 		if name == "" {
-			return fileSplits{}
+			return FileSplits{}
 		}
-		s.of[f] = name
-		if !slices.Contains(s.names, name) {
-			s.names = append(s.names, name)
+		s.Of[f] = name
+		if !slices.Contains(s.Names, name) {
+			s.Names = append(s.Names, name)
 		}
 	}
-	if len(s.names) < 2 {
-		return fileSplits{}
+	if len(s.Names) < 2 {
+		return FileSplits{}
 	}
-	slices.SortFunc(s.names, bySplit)
+	slices.SortFunc(s.Names, CompareSplits)
 	return s
 }
 
@@ -66,7 +66,7 @@ func splitsOfFiles(files []string) fileSplits {
 // than one.
 func splitInName(name string) (found string) {
 	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
-		if !isSplit(word) {
+		if !IsSplit(word) {
 			continue
 		}
 		if found != "" && found != word {

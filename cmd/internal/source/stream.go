@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,14 +15,14 @@ import (
 	"github.com/penstock/penstock/cmd/internal/vfs"
 )
 
-// openStream opens a file that may be compressed with gzip, zstd or bzip2, as its first bytes
-// say.
-func openStream(path string) (*stream, error) {
-	f, err := vfs.Open(path)
+// OpenStream opens a file that may be compressed with gzip, zstd or bzip2, as its first bytes
+// say. At the end of ctx, its cause is the error of Read.
+func OpenStream(ctx context.Context, path string) (*Stream, error) {
+	f, err := OpenUntil(ctx, path)
 	if err != nil {
 		return nil, err
 	}
-	s := &stream{file: f}
+	s := &Stream{ctx: ctx, file: f}
 	if err := s.start(); err != nil {
 		f.Close()
 		return nil, err
@@ -29,8 +30,9 @@ func openStream(path string) (*stream, error) {
 	return s, nil
 }
 
-// stream is a file's content, decompressed.
-type stream struct {
+// Stream is a file's content, decompressed.
+type Stream struct {
+	ctx  context.Context
 	file vfs.File
 	in   int64 // bytes taken of the file
 	out  int64 // bytes given
@@ -49,7 +51,7 @@ const (
 
 var errBomb = errors.New("decompresses without end: more than 1000 bytes come of each one; this looks like a decompression bomb")
 
-func (s *stream) start() error {
+func (s *Stream) start() error {
 	counted := bufio.NewReaderSize(counter{s.file, &s.in}, 256<<10)
 	head, err := counted.Peek(6)
 	if err != nil && err != io.EOF {
@@ -79,8 +81,8 @@ func (s *stream) start() error {
 	return nil
 }
 
-// seekable returns the content as a Reader that can also skip, where it is not compressed.
-func (s *stream) seekable() io.Reader {
+// Seekable returns the content as a Reader that can also skip, where it is not compressed.
+func (s *Stream) Seekable() io.Reader {
 	if s.plain {
 		if _, err := s.file.Seek(0, io.SeekStart); err == nil {
 			return &skipper{s.file, bufio.NewReaderSize(s.file, 64<<10)}
@@ -115,8 +117,11 @@ func (s *skipper) Seek(offset int64, whence int) (int64, error) {
 }
 
 // Read implements io.Reader.
-func (s *stream) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
+func (s *Stream) Read(p []byte) (int, error) {
+	if s.ctx.Err() != nil {
+		return 0, context.Cause(s.ctx)
+	}
+	n, err := s.r.Read(p[:min(len(p), untilStep)])
 	s.out += int64(n)
 	if s.out > maxFree && s.out/maxRatio > s.in {
 		return n, errBomb
@@ -128,7 +133,7 @@ func (s *stream) Read(p []byte) (int, error) {
 }
 
 // Close implements io.Closer.
-func (s *stream) Close() error {
+func (s *Stream) Close() error {
 	s.stop()
 	return s.file.Close()
 }

@@ -2,16 +2,21 @@ package source
 
 import "slices"
 
+// MaxValue is the most bytes that one value of any length can have: a file, a member of an archive, a record of a
+// dataset.
+const MaxValue = 1 << 30
+
 // Values are the values of one sample, as bytes: numbers little endian in C order, text as
 // UTF-8, images as the bytes of their files. A Values is used for one sample after the
 // other, and keeps its memory. It serves one goroutine.
 type Values struct {
 	values [][]byte
 	own    [][]byte
-	row    []cell // of a table, see cells
+	// Scratch is what the samples of one source keep for those that come later. It is nil at first.
+	Scratch any
 }
 
-// NewValues returns a Values for so many fields.
+// NewValues returns a Values for that many fields.
 func NewValues(fields int) *Values {
 	return &Values{values: make([][]byte, fields), own: make([][]byte, fields)}
 }
@@ -50,9 +55,13 @@ func (v *Values) Make(field, n int) []byte {
 	return v.own[field]
 }
 
-// cells returns n empty cells that are valid until the next call.
-func (v *Values) cells(n int) []cell {
-	v.row = slices.Grow(v.row[:0], n)[:n]
-	clear(v.row)
-	return v.row
+// Tuple is the values of a sample that are in memory.
+type Tuple [][]byte
+
+// Read implements Data.
+func (t Tuple) Read(v *Values) error {
+	for i, b := range t {
+		v.Borrow(i, b)
+	}
+	return nil
 }

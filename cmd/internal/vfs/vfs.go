@@ -1,4 +1,4 @@
-// Package vfs opens files by path, wherever they lie: those of the system as package os
+// Package vfs opens files by path, wherever they are: those of the system as package os
 // does, at its speed, and those of file systems that were mounted, such as buckets of an
 // object store.
 //
@@ -74,7 +74,7 @@ func change(f func([]mount) []mount) {
 	mounts.Store(&list)
 }
 
-// find returns the file system that path lies in, and its name there; nil for the system's.
+// find returns the file system that path is in, and its name there; nil for the system's.
 func find(path string) (FS, string) {
 	list := mounts.Load()
 	if list == nil || len(*list) == 0 {
@@ -92,7 +92,7 @@ func find(path string) (FS, string) {
 	return nil, ""
 }
 
-// Mounted reports whether path lies in a mounted file system.
+// Mounted reports whether path is in a mounted file system.
 func Mounted(path string) bool {
 	fsys, _ := find(path)
 	return fsys != nil
@@ -151,6 +151,39 @@ func ReadDir(path string) ([]fs.DirEntry, error) {
 		return fsys.ReadDir(name)
 	}
 	return os.ReadDir(path)
+}
+
+// readDirStep is how many entries EachEntry reads at a time.
+const readDirStep = 4096
+
+// EachEntry calls f with the entries of a folder, some at a time, in no order. An error of f ends it.
+func EachEntry(path string, f func([]fs.DirEntry) error) error {
+	if fsys, name := find(path); fsys != nil {
+		list, err := fsys.ReadDir(name)
+		if err != nil {
+			return err
+		}
+		return f(list)
+	}
+	d, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	for {
+		list, err := d.ReadDir(readDirStep)
+		if len(list) > 0 {
+			if err := f(list); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }
 
 // Glob returns the paths that match a pattern, by name.

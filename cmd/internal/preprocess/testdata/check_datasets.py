@@ -19,6 +19,7 @@ def read(dataset):
 
 for dataset, path in zip(sys.argv[1::2], sys.argv[2::2]):
     got, want = read(dataset), np.load(path)
+    got = {name: values for name, values in got.items() if not name.startswith("source_name.")}
     assert sorted(got) == sorted(want.files), f"{dataset}: fields {sorted(got)}, want {sorted(want.files)}"
     for name in want.files:
         a, b = got[name], want[name]

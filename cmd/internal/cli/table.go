@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bar draws value as a share of largest, width characters wide, in steps of an eighth of a character. A
+// positive value draws at least one step.
+func Bar(value, largest int64, width int) string {
+	if value <= 0 || largest <= 0 {
+		return ""
+	}
+	eighths := max(1, int(float64(value)/float64(largest)*float64(8*width)+0.5))
+	full := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		full += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return full
+}
+
+// BarWidth is the usual width of a Bar, in characters.
+const BarWidth = 32
+
+// Table aligns rows of cells, two spaces apart. A column whose letter in Align is 'r' is
+// flush right, others are flush left. Indent spaces stand before each row.
+type Table struct {
+	Align  string
+	Indent int
+	Rows   [][]string
+}
+
+// Add appends a row.
+func (t *Table) Add(cells ...string) { t.Rows = append(t.Rows, cells) }
+
+// String returns the rows, each with a newline and without trailing spaces.
+func (t *Table) String() string {
+	widths := t.widths()
+	var b strings.Builder
+	for _, row := range t.Rows {
+		line := strings.Repeat(" ", t.Indent)
+		for i, cell := range row {
+			pad := strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell)))
+			if t.right(i) {
+				line += pad + cell + "  "
+			} else {
+				line += cell + pad + "  "
+			}
+		}
+		b.WriteString(strings.TrimRight(line, " "))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func (t *Table) right(column int) bool { return column < len(t.Align) && t.Align[column] == 'r' }
+
+// widths leaves out what ends a row and is flush left: it may reach over the columns that
+// other rows have there.
+func (t *Table) widths() []int {
+	var widths []int
+	for _, row := range t.Rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			if i < len(row)-1 || t.right(i) {
+				widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			}
+		}
+	}
+	return widths
+}
+
+// Parts returns the table as several that are at most width characters wide, each with the first column. A width
+// of 0 means no limit.
+func (t *Table) Parts(width int) (all []*Table) {
+	widths := t.widths()
+	for from := 1; from < len(widths); {
+		to, used := from, t.Indent+widths[0]
+		for to < len(widths) && (to == from || used+2+widths[to] <= width || width <= 0) {
+			used += 2 + widths[to]
+			to++
+		}
+		align := t.Align + strings.Repeat("l", max(0, to-len(t.Align)))
+		part := &Table{Indent: t.Indent, Align: align[:1] + align[from:to]}
+		for _, row := range t.Rows {
+			cells := make([]string, 1+to-from)
+			cells[0] = row[0]
+			copy(cells[1:], row[min(from, len(row)):])
+			part.Add(cells...)
+		}
+		all, from = append(all, part), to
+	}
+	return all
+}
+
+// Markdown writes the table as Markdown has them. The first row is the head, and name the head of the first column.
+func (t *Table) Markdown(name string) string {
+	head := append([]string{name}, t.Rows[0][1:]...)
+	rule := make([]string, len(head))
+	for i := range rule {
+		if rule[i] = "---"; t.right(i) {
+			rule[i] += ":"
+		}
+	}
+	var b strings.Builder
+	for _, row := range slices.Concat([][]string{head, rule}, t.Rows[1:]) {
+		cells := make([]string, len(head))
+		copy(cells, row)
+		for i := range cells {
+			cells[i] = strings.ReplaceAll(cells[i], "|", "\\|")
+		}
+		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
+	}
+	return b.String()
+}
+
+// Shorten cuts s to at most n runes.
+func Shorten(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	return string([]rune(s)[:n-1]) + "…"
+}

@@ -1,0 +1,28 @@
+package datasetarg
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// One says what is wrong with arguments that should be one dataset.
+func One(cmd *cobra.Command, args []string) []string {
+	switch {
+	case len(args) == 1 && args[0] != "":
+		return nil
+	case len(args) <= 1:
+		return []string{"no DATASET given"}
+	case cmd.HasAvailableSubCommands():
+		return []string{fmt.Sprintf("%q is not a command, and there is more than one DATASET", args[0]) + meant(cmd, args[0])}
+	}
+	return []string{fmt.Sprintf("one DATASET at a time, not %d: %q", len(args), args)}
+}
+
+// meant names the command that was mistyped.
+func meant(cmd *cobra.Command, word string) string {
+	if near := cmd.SuggestionsFor(word); len(near) > 0 {
+		return "; did you mean " + near[0] + "?"
+	}
+	return ""
+}

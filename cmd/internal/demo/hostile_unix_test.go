@@ -1,0 +1,43 @@
+//go:build unix
+
+package demo
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/testkit/foldertest"
+)
+
+// The demo has a usual name. Links that somebody has put there are refused, and a file's name that is a link is
+// made anew, so that what they lead to stays as it is.
+func TestDemoFollowsNoLink(t *testing.T) {
+	for _, at := range []string{"penstock-demo", "penstock-demo/raw", "penstock-demo/raw/cross", "penstock-demo/raw/cross/0000.png"} {
+		t.Run(filepath.Base(at), func(t *testing.T) {
+			dir, target := t.TempDir(), t.TempDir()
+			if err := os.WriteFile(filepath.Join(target, "0000.png"), []byte("the only copy"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			want := foldertest.Files(t, target)
+			leads, file := target, filepath.Ext(at) != ""
+			if file {
+				leads = filepath.Join(target, "0000.png")
+			}
+			path := filepath.Join(dir, at)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.Symlink(leads, path)); err != nil {
+				t.Fatal(err)
+			}
+			err := draw(filepath.Join(dir, "penstock-demo", "raw"))
+			if file && err != nil || !file && !errors.Is(err, private.ErrForeign) {
+				t.Errorf("got %v", err)
+			}
+			if got := foldertest.Files(t, target); !maps.Equal(got, want) {
+				t.Errorf("files outside were changed: %d, were %d", len(got), len(want))
+			}
+		})
+	}
+}

@@ -1,0 +1,32 @@
+package htmlpage
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestValuesAreEscaped(t *testing.T) {
+	var b Body
+	b.Add(`<p title="{}">{} {}</p>`, `"><script>`, "a&b\x00", 3)
+	b.Add(`{}`, HTML("<b>"))
+	var page strings.Builder
+	if err := Write(&page, "</title>", "p { color: red; }", &b); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`<p title="&#34;&gt;&lt;script&gt;">a&amp;b` + "\uFFFD" + ` 3</p><b>`, "<title>&lt;/title&gt;</title>", "p { color: red; }\n</style>", "<main>\n<p",
+	} {
+		if !strings.Contains(page.String(), want) {
+			t.Errorf("no %q in %s", want, &page)
+		}
+	}
+}
+
+func TestCountOfValues(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a value for nothing is taken")
+		}
+	}()
+	new(Body).Add("<p>{}</p>", 1, 2)
+}

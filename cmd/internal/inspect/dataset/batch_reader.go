@@ -1,0 +1,100 @@
+package dataset
+
+import (
+	"context"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Batch is consecutive records of a field in memory.
+type Batch struct {
+	First, N int
+	Values   tensor.View // of all records, back to back
+	Offsets  []int64     // of a ragged field: n+1 rows of values; else nil
+}
+
+// Record returns the values of record First+i: an array of one record, or of its rows.
+func (s Batch) Record(i int) tensor.View {
+	if s.Offsets == nil {
+		return s.Values.Slice(i, i+1)
+	}
+	return s.Values.Slice(int(s.Offsets[i]), int(s.Offsets[i+1]))
+}
+
+// batchBytes is about how much of a field is in memory at once.
+const batchBytes = 4 << 20
+
+// BatchReader reads a field batch by batch into memory that it owns. It serves one goroutine.
+type BatchReader struct {
+	ds      *mmapds.Dataset
+	field   store.Field
+	buf     []byte
+	indices []int
+	offsets []int64
+}
+
+// NewBatchReader returns a reader of one field of ds.
+func NewBatchReader(ds *mmapds.Dataset, field store.Field) *BatchReader {
+	return &BatchReader{ds: ds, field: field, buf: Aligned(64)}
+}
+
+// Step returns how many records make a batch.
+func (r *BatchReader) Step() int {
+	size := r.field.RecordBytes()
+	if r.field.Ragged {
+		rows, _ := ExtentOf(r.ds.Files(), r.ds.Schema().Index(r.field.Name))
+		size *= max(1, int(rows)/max(1, r.ds.Len()))
+	}
+	return min(max(1, batchBytes/size), 1<<16)
+}
+
+// Read returns records [a, b), valid until the next call.
+func (r *BatchReader) Read(ctx context.Context, a, b int) (Batch, error) {
+	r.indices = r.indices[:0]
+	for i := a; i < b; i++ {
+		r.indices = append(r.indices, i)
+	}
+	s := Batch{First: a, N: b - a}
+	if !r.field.Ragged {
+		need := (b - a) * r.field.RecordBytes()
+		if cap(r.buf) < need {
+			r.buf = Aligned(need)
+		}
+		err := r.ds.Gather(ctx, r.field.Name, r.indices, r.buf[:need])
+		s.Values = tensor.Of(r.field.Spec, b-a, r.buf[:need])
+		return s, err
+	}
+	if cap(r.offsets) < b-a+1 {
+		r.offsets = make([]int64, b-a+1)
+	}
+	s.Offsets = r.offsets[:b-a+1]
+	data, err := r.ds.GatherRagged(ctx, r.field.Name, r.indices, s.Offsets, r.buf)
+	if err != nil {
+		return s, err
+	}
+	r.buf = data
+	s.Values = tensor.Of(r.field.Spec, int(s.Offsets[b-a]), data)
+	return s, nil
+}
+
+// Each calls f with all records in [a, b), batch after batch.
+func (r *BatchReader) Each(ctx context.Context, a, b int, f func(Batch) error) error {
+	for step := r.Step(); a < b; a += step {
+		s, err := r.Read(ctx, a, min(b, a+step))
+		if err != nil {
+			return err
+		}
+		if err := f(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Aligned returns n bytes that can hold elements of any type.
+func Aligned(n int) []byte {
+	words := store.NewField("words", tensor.Uint64, (n+7)/8)
+	return store.NewRecord(store.Schema{Fields: []store.Field{words}}).Values[0][:n]
+}

@@ -1,0 +1,71 @@
+package dataset
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// ExtentOf returns the rows of a field's values and the bytes of all of its arrays.
+func ExtentOf(d *store.Dataset, field int) (rows, bytes int64) {
+	for _, c := range d.Columns {
+		if c.Field != field {
+			continue
+		}
+		bytes += c.Rows * int64(c.Spec.RecordBytes())
+		if c.Part != store.Offsets {
+			rows = c.Rows
+		}
+	}
+	return rows, bytes
+}
+
+// ShapeOf returns a copy of the shape of a record. It is never nil, so that a scalar is [] in JSON.
+func ShapeOf(f store.Field) tensor.Shape { return append(tensor.Shape{}, f.Shape...) }
+
+// ClassName returns the name of a class, "" if it has none.
+func ClassName(f store.Field, label int64) string {
+	if label >= 0 && label < int64(len(f.Classes)) {
+		return f.Classes[label]
+	}
+	return ""
+}
+
+// SplitOf returns the split of a record, "" if there are none.
+func SplitOf(m *store.Manifest, record int64) string {
+	if m == nil {
+		return ""
+	}
+	for _, s := range m.Splits {
+		for _, r := range s.Ranges {
+			if record >= r[0] && record < r[1] {
+				return s.Name
+			}
+		}
+	}
+	return ""
+}
+
+// ChannelName returns the name of channel c of that many: red, green and blue of three.
+func ChannelName(c, of int) string {
+	if of == 3 {
+		return [3]string{"red", "green", "blue"}[c]
+	}
+	return "channel " + strconv.Itoa(c)
+}
+
+// ShapeText writes the shape of a record and its layout. The number of rows of a ragged record is n.
+func ShapeText(f tensor.Spec) string {
+	switch {
+	case f.Ragged:
+		text := tensor.Shape(append(tensor.Shape{-1}, f.Shape...)).String()
+		return strings.TrimSpace(strings.Replace(text, "-1", "n", 1) + " " + f.Content)
+	case f.Layout != "":
+		return f.Shape.String() + " " + f.Layout
+	case len(f.Shape) == 0:
+		return "scalar"
+	}
+	return f.Shape.String()
+}

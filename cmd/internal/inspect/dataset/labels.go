@@ -1,0 +1,58 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// LabelField returns the field of labels: the one that is named, else the first with class names, else the first of one
+// whole number a record, else nil. The field shown holds none.
+func LabelField(ds *mmapds.Dataset, named, shown string) (labels *store.Field, err error) {
+	if named != "" && named == shown {
+		return nil, fmt.Errorf("field %q is shown; labels are another field", shown)
+	}
+	for _, f := range ds.Schema().Fields {
+		usable := len(f.Shape) == 0 && !f.Ragged && !f.DType.IsFloat() && f.Name != shown
+		switch {
+		case f.Name == named && !usable:
+			return nil, fmt.Errorf("field %q holds no labels: they are one whole number a record", f.Name)
+		case !usable, named != "" && f.Name != named:
+			continue
+		case labels == nil || len(labels.Classes) == 0 && len(f.Classes) > 0:
+			labels = &f
+		}
+	}
+	if labels == nil && named != "" {
+		return nil, fmt.Errorf("it has no field %q", named)
+	}
+	return labels, nil
+}
+
+// LabelStep is how many labels are read at once.
+const LabelStep = 1 << 16
+
+// ReadLabels returns the label of every record, nil if labels is nil.
+func ReadLabels(ctx context.Context, ds *mmapds.Dataset, labels *store.Field) ([]int64, error) {
+	if labels == nil {
+		return nil, nil
+	}
+	n, size := ds.Len(), labels.RecordBytes()
+	values := make([]int64, 0, n)
+	indices, raw := make([]int, 0, LabelStep), Aligned(LabelStep*size)
+	for a := 0; a < n; a += LabelStep {
+		indices = indices[:0]
+		for i := a; i < min(n, a+LabelStep); i++ {
+			indices = append(indices, i)
+		}
+		part := raw[:len(indices)*size]
+		if err := ds.Gather(ctx, labels.Name, indices, part); err != nil {
+			return nil, err
+		}
+		values = AppendInts(values, tensor.Of(labels.Spec, len(indices), part))
+	}
+	return values, nil
+}

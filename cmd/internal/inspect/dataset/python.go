@@ -1,0 +1,50 @@
+package dataset
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Python returns an expression of NumPy (np) or h5py that opens an array of a field without
+// reading it: of ragged fields its values or its offsets.
+func Python(d *store.Dataset, field int, part store.Part) string {
+	c := d.Column(field, part)
+	if d.Format == "hdf5" {
+		return fmt.Sprintf("h5py.File(%s)[%s]", Quote(d.Path), Quote(strings.TrimPrefix(c.Path(), "/")))
+	}
+	if len(c.Extents) == 1 {
+		return fmt.Sprintf(`np.load(%s, mmap_mode="r")`, Quote(c.Extents[0].Path))
+	}
+	pattern := strings.ReplaceAll(d.Path, "%", "%%")
+	pattern = filepath.Join(pattern, c.Name+"-%05d.npy")
+	return fmt.Sprintf(`[np.load(%s %% i, mmap_mode="r") for i in range(%d)]`, Quote(pattern), len(c.Extents))
+}
+
+// Memmap returns an expression that maps n records of spec, stored from an offset of a file
+// on, as one array.
+func Memmap(path string, spec tensor.Spec, offset, n int64) string {
+	shape := append(tensor.Shape{int(n)}, spec.Shape...)
+	return fmt.Sprintf("np.memmap(%s, %q, \"r\", %d, %v)", Quote(path), spec.DType.Descr(), offset, shape)
+}
+
+// Quote writes a string as Python does; Go's escapes mean the same there.
+func Quote(s string) string { return strconv.Quote(s) }
+
+// Identifier makes a name of the field that Python accepts.
+func Identifier(name string) string {
+	id := strings.Map(func(r rune) rune {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, name)
+	if id == "" || id[0] >= '0' && id[0] <= '9' {
+		id = "_" + id
+	}
+	return id
+}

@@ -1,0 +1,146 @@
+// Package dataset opens the DATASET of a subcommand of inspect: what a path leads to (Target), a part of its records
+// (Selection), and their values, batch by batch (BatchReader).
+package dataset
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/store"
+)
+
+// ManifestPath is where an HDF5 file of penstock has its manifest: see package store/hdf5.
+const ManifestPath = "/penstock/manifest"
+
+// Target is what a path leads to: a dataset folder, or an open HDF5 file.
+type Target struct {
+	Path string
+	Flat bool       // a folder; File and Meta are nil
+	File *os.File   // the HDF5 file
+	Meta *meta.File // its metadata
+}
+
+// Open opens what is at path. The caller closes the Target.
+func Open(path string) (*Target, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, notFound(path)
+	case err != nil:
+		return nil, err
+	case info.IsDir() && !store.IsFlat(path):
+		return nil, notDataset(path)
+	case info.IsDir():
+		return &Target{Path: path, Flat: true}, nil
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s: neither a folder nor a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	meta, err := meta.Open(f, info.Size())
+	if err != nil {
+		f.Close()
+		return nil, refused(path, err)
+	}
+	return &Target{Path: path, File: f, Meta: meta}, nil
+}
+
+// refused words the error of a file that is not a readable HDF5 file.
+func refused(path string, err error) error {
+	dir := filepath.Dir(path)
+	switch {
+	case errors.Is(err, meta.ErrNotHDF5) && store.IsFlat(dir):
+		return fmt.Errorf("%s is a file of the dataset %s; run %s", path, dir, cmp.Or(shell.Command("inspect", dir), "inspect on that folder"))
+	case errors.Is(err, meta.ErrNotHDF5):
+		return notDataset(path)
+	case errors.Is(err, meta.ErrCorrupt):
+		return fmt.Errorf("%s: corrupt or truncated: %w", path, err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
+}
+
+// Close closes the file. The Target is not used after it.
+func (p *Target) Close() {
+	if p.File != nil {
+		p.File.Close()
+	}
+}
+
+// ByPenstock reports whether penstock wrote the dataset: a folder has a manifest, and a file a dataset of that name.
+func (p *Target) ByPenstock() bool {
+	if p.Flat {
+		return true
+	}
+	_, err := p.Meta.Dataset(ManifestPath)
+	return err == nil
+}
+
+// Locate opens the dataset. It maps nothing.
+func (p *Target) Locate() (*store.Dataset, error) { return store.Open(p.Path, store.OpenOptions{}) }
+
+// LocateOrTree is Locate for HDF5 files written by other programs, too: if their datasets are not fields that can be
+// mapped, the Dataset is nil and why is the reason.
+func (p *Target) LocateOrTree() (d *store.Dataset, why, err error) {
+	d, err = p.Locate()
+	if err != nil && !p.ByPenstock() && errors.Is(err, store.ErrUnsupported) {
+		return nil, err, nil
+	}
+	return d, nil, err
+}
+
+// LocatePacked opens an HDF5 file whose records are chunked or compressed. It returns nil if package mmapds does not
+// read them.
+func (p *Target) LocatePacked() *store.Dataset {
+	d, err := store.OpenHDF5(p.Path, store.OpenOptions{Packed: true})
+	if err != nil {
+		return nil
+	}
+	return d
+}
+
+// WithAdvice adds to an error of a corrupt flat dataset the command that lists everything that is corrupt.
+func (p *Target) WithAdvice(err error) error {
+	if p.Flat && errors.Is(err, store.ErrCorrupt) {
+		return fmt.Errorf("%w (all that is wrong: %s)", err, cmp.Or(shell.Command("inspect verify", p.Path), "inspect verify"))
+	}
+	return err
+}
+
+// Innermost returns the text of err without package, path and ErrUnsupported.
+func Innermost(err error) string {
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	text, _, _ := strings.Cut(forFlags(err.Error()), "; make a file that can be: ") // the report prints the command in full
+	return strings.TrimSuffix(text, ": "+store.ErrUnsupported.Error())
+}
+
+// forFlags words for users of commands what package store says to those of its Go API.
+func forFlags(text string) string {
+	return strings.ReplaceAll(text, "name those that belong together (mmapds.WithFields)", "name those that belong together by --field")
+}
+
+// ForFlags replaces names of the Go API in the text of err by flags of the command.
+func ForFlags(err error) error { return worded{err} }
+
+type worded struct{ error }
+
+func (w worded) Error() string { return forFlags(w.error.Error()) }
+func (w worded) Unwrap() error { return w.error }
+
+// UnreadText returns the text of an error of package chunk without the dataset's name.
+func UnreadText(err error) string {
+	if inner := errors.Unwrap(err); inner != nil {
+		err = inner
+	}
+	return strings.TrimSuffix(err.Error(), ": "+meta.ErrUnsupported.Error())
+}

@@ -1,0 +1,76 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+const long = `Compare two datasets: fields, classes, splits, statistics, recipe, skipped samples and every
+value. For values, inspect prints how many differ, the first record that differs, and the
+largest difference. The storage format does not matter: a flat folder and an HDF5 file of
+the same data are equal. Fields of different types are compared as numbers.
+
+Exit codes: 0 same, 1 different or unreadable, 2 wrong usage, 130 interrupted.`
+
+const examples = `  inspect diff out/flat out/photos.h5
+  inspect diff --tolerance 1e-3 out/f32 out/f16
+  inspect diff --data yesterday today && echo unchanged
+  inspect diff --json a b | jq .differences`
+
+// flagValues is the command line of diff.
+type flagValues struct {
+	Options
+	json, quiet bool
+}
+
+func Command() *cobra.Command {
+	var f flagValues
+	cmd := &cobra.Command{
+		Use: "diff [flags] DATASET DATASET", Short: "Compare two datasets", Long: long, Example: examples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE:               func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
+		RunE:                  f.run,
+	}
+	f.Register(cmd)
+	flags := cmd.Flags()
+	flags.Float64Var(&f.Tolerance, "tolerance", 0, "treat numbers at most `X` apart as equal")
+	flags.BoolVar(&f.Data, "data", false, "compare only fields, classes, splits and values")
+	flags.IntVar(&f.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
+	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
+	cli.JSONFlag(cmd, &f.json)
+	return cmd
+}
+
+func (f *flagValues) problems(args []string) (list []string) {
+	if len(args) != 2 || args[0] == "" || args[1] == "" {
+		list = append(list, fmt.Sprintf("needs two arguments, DATASET and DATASET, not %d", len(args)))
+	}
+	if !(f.Tolerance >= 0) || math.IsInf(f.Tolerance, 0) {
+		list = append(list, "--tolerance must be a number that is not negative")
+	}
+	if f.Workers < 0 {
+		list = append(list, "--workers cannot be negative")
+	}
+	return list
+}
+
+func (f *flagValues) run(cmd *cobra.Command, args []string) error {
+	bar := cli.NewStage(cmd, "inspect", "compare", "values of records", f.quiet)
+	f.Begin, f.Progress = bar.Begin, bar.Add
+	c, err := Compare(cmd.Context(), args[0], args[1], f.Options)
+	bar.End()
+	if err != nil {
+		return err
+	}
+	if f.json || !f.quiet {
+		if err := cli.Print(cmd.OutOrStdout(), f.json, c, c.Render); err != nil {
+			return err
+		}
+	}
+	return c.Err()
+}

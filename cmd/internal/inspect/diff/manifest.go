@@ -1,0 +1,176 @@
+package diff
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/store"
+)
+
+// manifests compares what was written down beside the records.
+func (c *Comparison) manifests(opts Options) {
+	a, b := c.a.Manifest(), c.b.Manifest()
+	for _, side := range []struct {
+		path string
+		m    *store.Manifest
+	}{{c.A, a}, {c.B, b}} {
+		if side.m == nil {
+			c.Notes = append(c.Notes, fmt.Sprintf("%s was not made by penstock: layouts, classes, splits, statistics and recipes are not compared", side.path))
+		}
+	}
+	if a == nil || b == nil {
+		return
+	}
+	for _, f := range c.a.Schema().Fields {
+		if k := c.b.Schema().Index(f.Name); k >= 0 {
+			c.meanings(f, c.b.Schema().Fields[k])
+			if !opts.Data && opts.Split == "" {
+				c.statistics(f.Name, a.Statistics[f.Name], b.Statistics[f.Name], opts.Tolerance)
+			}
+		}
+	}
+	if opts.Split == "" {
+		c.differ("splits", "", splitsText(a.Splits), splitsText(b.Splits))
+	}
+	if !opts.Data {
+		c.recipes(a.Recipe, b.Recipe)
+		c.differ("skipped", "", cli.Counted(int64(len(a.Skipped)), "sample"), cli.Counted(int64(len(b.Skipped)), "sample"))
+	}
+}
+
+// meanings compares what the values of a field stand for.
+func (c *Comparison) meanings(a, b store.Field) {
+	c.differ("layout", a.Name, a.Layout, b.Layout)
+	c.differ("normalization", a.Name, jsonText(a.Normalization), jsonText(b.Normalization))
+	for i := range max(len(a.Classes), len(b.Classes)) {
+		x, y := dataset.ClassName(a, int64(i)), dataset.ClassName(b, int64(i))
+		if x != y || i >= min(len(a.Classes), len(b.Classes)) {
+			c.differ("classes", a.Name, classText(a, i), classText(b, i))
+			return
+		}
+	}
+}
+
+func classText(f store.Field, i int) string {
+	if i >= len(f.Classes) {
+		return fmt.Sprintf("%d classes", len(f.Classes))
+	}
+	return fmt.Sprintf("class %d is %q", i, f.Classes[i])
+}
+
+func splitsText(splits []store.Split) string {
+	texts := dataset.Map(splits, func(s store.Split) string { return fmt.Sprintf("%s %v", s.Name, s.Ranges) })
+	if len(texts) == 0 {
+		return "none"
+	}
+	return strings.Join(texts, ", ")
+}
+
+// jsonText is a value as text that is the same if the values are.
+func jsonText(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// statistics compares figures, and returns the first that is not the same.
+func (c *Comparison) statistics(field string, a, b *store.Statistics, tolerance float64) {
+	if a == nil || b == nil {
+		c.differ("statistics", field, isThere(a != nil), isThere(b != nil))
+		return
+	}
+	x, y := figuresOf(a), figuresOf(b)
+	for i := range min(len(x), len(y)) {
+		if x[i].name != y[i].name || math.Abs(x[i].value-y[i].value) > tolerance {
+			c.differ("statistics", field, x[i].String(), y[i].String())
+			return
+		}
+	}
+	c.differ("statistics", field, fmt.Sprintf("%d figures", len(x)), fmt.Sprintf("%d figures", len(y)))
+}
+
+func isThere(ok bool) string {
+	if ok {
+		return "there"
+	}
+	return "not there"
+}
+
+// figure is a number of statistics with its name.
+type figure struct {
+	name  string
+	value float64
+}
+
+// String writes the value in full.
+func (f figure) String() string { return f.name + " " + strconv.FormatFloat(f.value, 'g', -1, 64) }
+
+func figuresOf(s *store.Statistics) []figure {
+	out := momentFigures("", s.Moments)
+	for i, m := range s.Channels {
+		out = append(out, momentFigures(dataset.ChannelName(i, len(s.Channels))+" ", m)...)
+	}
+	if s.Lengths != nil {
+		out = append(out, momentFigures("length ", *s.Lengths)...)
+	}
+	for i, n := range s.Labels {
+		out = append(out, figure{fmt.Sprintf("records of class %d", i), float64(n)})
+	}
+	return out
+}
+
+func momentFigures(prefix string, m store.Moments) []figure {
+	return []figure{
+		{prefix + "min", m.Min}, {prefix + "max", m.Max}, {prefix + "mean", m.Mean}, {prefix + "std", m.Std},
+		{prefix + "not finite", float64(m.NonFinite)},
+	}
+}
+
+// recipes compares how the datasets were made, the size of shards aside: it changes no value.
+func (c *Comparison) recipes(a, b *store.Recipe) {
+	if a == nil || b == nil {
+		c.differ("recipe", "", isThere(a != nil), isThere(b != nil))
+		return
+	}
+	c.differ("recipe: program", "", a.Program, b.Program)
+	c.differ("recipe: decoder", "", a.Decoder, b.Decoder)
+	c.differ("recipe: transforms", "", compactJSON(a.Transforms), compactJSON(b.Transforms))
+	names := maps.Clone(a.Options)
+	if names == nil {
+		names = map[string]string{}
+	}
+	maps.Copy(names, b.Options)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if name != "shard-size" {
+			c.differ("recipe: "+name, "", optionText(a.Options, name), optionText(b.Options, name))
+		}
+	}
+}
+
+func optionText(options map[string]string, name string) string {
+	if value, ok := options[name]; ok {
+		return value
+	}
+	return "not set"
+}
+
+func compactJSON(text []byte) string {
+	var b bytes.Buffer
+	if len(text) == 0 {
+		return "none"
+	}
+	if err := json.Compact(&b, text); err != nil {
+		return string(text)
+	}
+	return b.String()
+}

@@ -1,0 +1,66 @@
+package diff
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
+)
+
+// differenceWidth is how long a side of a difference is shown.
+const differenceWidth = 100
+
+// Render prints the differences, those of values last, or that there are none.
+func (c *Comparison) Render(w io.Writer) error {
+	var b strings.Builder
+	for _, note := range c.Notes {
+		fmt.Fprintf(&b, "note: %s\n", shell.Line(note))
+	}
+	if c.Same {
+		fmt.Fprintf(&b, "%s and %s hold the same: %s, %s compared\n", shell.Line(c.A), shell.Line(c.B),
+			cli.Counted(c.Records, "record"), cli.Counted(int64(len(c.Values)), "field"))
+	}
+	for _, d := range c.Differences {
+		fmt.Fprintf(&b, "%s\n  %s: %s\n  %s: %s\n", d.title(), shell.Line(c.A), side(d.A), shell.Line(c.B), side(d.B))
+	}
+	c.renderValues(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (d Difference) title() string {
+	if d.Field == "" {
+		return shell.Line(d.What)
+	}
+	return shell.Line(d.What + " of " + d.Field)
+}
+
+func side(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return cli.Shorten(shell.Line(text), differenceWidth)
+}
+
+func (c *Comparison) renderValues(b *strings.Builder) {
+	t := cli.Table{Indent: 2, Align: "lrrrrr"}
+	t.Add("", "records", "first", "elements", "other lengths", "largest difference")
+	for _, v := range c.Values {
+		if v.Records > 0 {
+			t.Add(shell.Line(v.Field), cli.Count(v.Records), cli.Count(*v.First), cli.Count(v.Elements), cli.Count(v.Lengths), cli.Number(v.Largest))
+		}
+	}
+	if len(t.Rows) > 1 {
+		fmt.Fprintf(b, "values that differ, of %s\n%s", cli.Counted(c.Records, "record"), &t)
+	}
+}
+
+// Err returns what the command fails with, nil if nothing differs.
+func (c *Comparison) Err() error {
+	if c.Same {
+		return nil
+	}
+	return fmt.Errorf("%s and %s differ", c.A, c.B)
+}

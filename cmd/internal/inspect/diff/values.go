@@ -1,0 +1,83 @@
+package diff
+
+import (
+	"bytes"
+	"math"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/tensor"
+)
+
+// records compares the same records of two datasets.
+func (v *ValueDiff) records(a, b dataset.Batch, tolerance float64) {
+	if a.Values.DType() == b.Values.DType() && slices.Equal(a.Offsets, b.Offsets) && bytes.Equal(a.Values.Bytes(), b.Values.Bytes()) {
+		return
+	}
+	for i := range a.N {
+		v.record(int64(a.First+i), a.Record(i), b.Record(i), tolerance)
+	}
+}
+
+// record compares two records of the same number.
+func (v *ValueDiff) record(number int64, a, b tensor.View, tolerance float64) {
+	if a.Len() != b.Len() {
+		v.Lengths++
+		v.differs(number)
+		return
+	}
+	n, largest := apart(a, b, tolerance)
+	v.Elements += n
+	v.Largest = max(v.Largest, largest)
+	if n > 0 {
+		v.differs(number)
+	}
+}
+
+func (v *ValueDiff) differs(number int64) {
+	v.Records++
+	if v.First == nil {
+		v.First = &number
+	}
+}
+
+// apart counts the elements that are further apart than tolerance, and returns the largest
+// difference of those. NaN is the same as NaN, and an infinity as itself.
+func apart(a, b tensor.View, tolerance float64) (n int64, largest float64) {
+	if a.DType() == b.DType() && bytes.Equal(a.Bytes(), b.Bytes()) {
+		return 0, 0
+	}
+	if !a.DType().IsFloat() && !b.DType().IsFloat() {
+		return apartInts(dataset.AppendInts(nil, a), dataset.AppendInts(nil, b), tolerance)
+	}
+	x, y := dataset.Floats(a), dataset.Floats(b)
+	for i := range x {
+		if x[i] == y[i] || math.IsNaN(x[i]) && math.IsNaN(y[i]) {
+			continue
+		}
+		d := math.Abs(x[i] - y[i])
+		if d <= tolerance {
+			continue
+		}
+		n++
+		if d*0 == 0 {
+			largest = max(largest, d)
+		}
+	}
+	return n, largest
+}
+
+// apartInts does so without rounding.
+func apartInts(x, y []int64, tolerance float64) (n int64, largest float64) {
+	for i := range x {
+		if x[i] == y[i] {
+			continue
+		}
+		low, high := min(x[i], y[i]), max(x[i], y[i])
+		if d := float64(uint64(high) - uint64(low)); d > tolerance {
+			n++
+			largest = max(largest, d)
+		}
+	}
+	return n, largest
+}

@@ -1,0 +1,135 @@
+package layout
+
+import (
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+)
+
+// ChunkMap is where the chunks of a dataset of an HDF5 file are.
+type ChunkMap struct {
+	Field   string  `json:"field"`
+	Shape   []int64 `json:"shape"`        // of a chunk
+	Bytes   int64   `json:"bytes"`        // of one, filters undone
+	Index   string  `json:"index"`        // what kind it is
+	IndexAt int64   `json:"index_offset"` // -1 if there is none
+	Count   int64   `json:"chunks"`       // stored
+	Places  int64   `json:"places"`       // chunks of the whole shape, those not stored have the fill value
+	Stored  int64   `json:"stored"`       // bytes of all
+	// Bytes of one as stored, and where the first one begins and the last one ends in the file; 0
+	// if there is none.
+	Smallest int64  `json:"smallest"`
+	Median   int64  `json:"median"`
+	Largest  int64  `json:"largest"`
+	From     int64  `json:"from"`
+	To       int64  `json:"to"`
+	Problem  string `json:"problem,omitempty"` // why the index cannot be read; all figures are 0 then
+}
+
+// chunked returns the datasets of a file that have chunks.
+func chunked(f *meta.File) (list []*meta.Dataset) {
+	for _, d := range f.Datasets() {
+		if d.Err == nil && d.Layout.Kind == meta.Chunked {
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+// chunks adds what the indexes of the chunks say, of one dataset at a time: they can be large.
+func (l *Layout) chunks(f *meta.File, gaps []gap) {
+	for _, d := range chunked(f) {
+		m := ChunkMap{Field: d.Path[1:], Shape: d.Layout.ChunkDims, Index: d.Layout.Index.String(), IndexAt: d.Layout.IndexAt}
+		t, err := d.Chunks()
+		if err != nil {
+			m.Problem = err.Error()
+			mark(gaps, m.Field)
+		} else {
+			m.measure(d, t)
+			assign(gaps, m.Field, t)
+		}
+		l.Chunks = append(l.Chunks, m)
+	}
+}
+
+func (m *ChunkMap) measure(d *meta.Dataset, t *meta.ChunkTable) {
+	m.Bytes, m.Count, m.Places = t.Bytes, int64(len(t.Chunks)), 1
+	for i, n := range d.Layout.ChunkDims {
+		on := d.Dims[i]/n + min(d.Dims[i]%n, 1)
+		if on > 0 && m.Places > math.MaxInt64/on {
+			m.Places = math.MaxInt64
+			break
+		}
+		m.Places *= on
+	}
+	if m.Count == 0 {
+		return
+	}
+	sizes := make([]int64, len(t.Chunks))
+	m.From = t.Chunks[0].Offset
+	for i, c := range t.Chunks {
+		sizes[i] = c.Size
+		m.Stored += c.Size
+		m.From, m.To = min(m.From, c.Offset), max(m.To, c.Offset+c.Size)
+	}
+	slices.Sort(sizes)
+	m.Smallest, m.Median, m.Largest = sizes[0], sizes[len(sizes)/2], sizes[len(sizes)-1]
+}
+
+// gap is a run of bytes that the metadata does not lead to, and what chunks and their indexes
+// have of it.
+type gap struct {
+	from, to int64
+	piece    int // of the Layout
+	known    int64
+	unread   bool // there are chunks of which nobody knows where they are
+	parts    []part
+}
+
+// part is what one dataset has of a gap.
+type part struct {
+	field         string
+	chunks, index int64 // number, and bytes
+}
+
+// find returns the gap that a run of bytes begins in, or nil.
+func find(gaps []gap, at int64) *gap {
+	i := sort.Search(len(gaps), func(i int) bool { return gaps[i].to > at })
+	if i == len(gaps) || gaps[i].from > at {
+		return nil
+	}
+	return &gaps[i]
+}
+
+// of returns the part of a field, which comes after those of all others.
+func (g *gap) of(field string) *part {
+	if n := len(g.parts); n == 0 || g.parts[n-1].field != field {
+		g.parts = append(g.parts, part{field: field})
+	}
+	return &g.parts[len(g.parts)-1]
+}
+
+func assign(gaps []gap, field string, t *meta.ChunkTable) {
+	for _, c := range t.Chunks {
+		if g := find(gaps, c.Offset); g != nil {
+			g.of(field).chunks++
+			g.known += min(c.Size, g.to-c.Offset)
+		}
+	}
+	for _, e := range t.Index {
+		if g := find(gaps, e.Offset); g != nil {
+			g.of(field).index += e.Size
+			g.known += min(e.Size, g.to-e.Offset)
+		}
+	}
+}
+
+// mark notes that chunks may be anywhere.
+func mark(gaps []gap, field string) {
+	for i := range gaps {
+		gaps[i].unread = true
+		gaps[i].of(field)
+	}
+}

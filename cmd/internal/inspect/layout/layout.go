@@ -1,0 +1,88 @@
+// Package layout is inspect layout: where each part is in a dataset's files.
+package layout
+
+import (
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/store"
+)
+
+// Layout is where everything of a dataset is on disk.
+type Layout struct {
+	Path   string     `json:"path"`
+	Format string     `json:"format"`           // "flat" or "hdf5"
+	Pieces []Piece    `json:"pieces"`           // by file, then by offset
+	Chunks []ChunkMap `json:"chunks,omitempty"` // of chunked datasets
+	Maps   []Map      `json:"maps"`             // how NumPy maps the fields by offset
+}
+
+// Piece is a run of bytes with one meaning.
+type Piece struct {
+	File   string `json:"file"` // its name without the path
+	Offset int64  `json:"offset"`
+	Size   int64  `json:"size"`
+	What   string `json:"what"`
+	Field  string `json:"field,omitempty"`
+	First  *int64 `json:"first_record,omitempty"` // of a payload: its records
+	Count  *int64 `json:"records,omitempty"`
+}
+
+// Map is how a field, or a shard of it, is mapped without any library but NumPy.
+type Map struct {
+	Field  string `json:"field"`
+	Shard  int    `json:"shard"`
+	Python string `json:"python,omitempty"`
+	Reason string `json:"reason,omitempty"` // why it cannot be mapped, instead of Python
+}
+
+// Read finds out where everything of the dataset at path is.
+func Read(path string) (*Layout, error) {
+	p, err := dataset.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	if !p.Flat {
+		return readHDF5(p)
+	}
+	d, err := p.Locate()
+	if err != nil {
+		return nil, p.WithAdvice(err)
+	}
+	return readFlat(d)
+}
+
+func readFlat(d *store.Dataset) (*Layout, error) {
+	l := &Layout{Path: d.Path, Format: "flat", Maps: []Map{}}
+	info, err := os.Stat(filepath.Join(d.Path, store.ManifestName))
+	if err != nil {
+		return nil, err
+	}
+	l.Pieces = append(l.Pieces, Piece{File: store.ManifestName, Size: info.Size(), What: "manifest"})
+	for _, c := range d.Columns {
+		for k, e := range c.Extents {
+			l.shard(c, e)
+			m := Map{Field: c.Name, Shard: k}
+			if e.Count == 0 {
+				m.Reason = "there are no rows to map"
+			} else {
+				m.Python = dataset.Memmap(e.Path, c.Spec, e.Offset, e.Count)
+			}
+			l.Maps = append(l.Maps, m)
+		}
+	}
+	return l, nil
+}
+
+// shard adds the payload and the checksum file of a column in a shard.
+func (l *Layout) shard(c store.Column, e store.Extent) {
+	payload, sums := filepath.Base(e.Path), filepath.Base(e.SumsPath)
+	l.Pieces = append(l.Pieces,
+		Piece{File: payload, Size: e.Offset, What: "NumPy header", Field: c.Name},
+		Piece{File: payload, Offset: e.Offset, Size: e.Count * int64(c.Spec.RecordBytes()), What: "records", Field: c.Name, First: &e.First, Count: &e.Count},
+		Piece{File: sums, Size: e.SumsOffset, What: "NumPy header", Field: c.Name},
+		Piece{File: sums, Offset: e.SumsOffset, Size: 4 * store.Blocks(e.Count, c.Spec.RecordBytes()), What: "checksums", Field: c.Name},
+	)
+}

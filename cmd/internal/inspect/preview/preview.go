@@ -1,0 +1,212 @@
+// Package preview is inspect preview: a contact sheet of samples.
+package preview
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"image"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/cmd/internal/inspect/render"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+)
+
+// Options configures Preview. The zero value of every field but Count is usable.
+type Options struct {
+	Count      int    // samples at most; must be > 0
+	Columns    int    // 0 chooses
+	Seed       uint64 // of the choice
+	First      bool   // take the first records instead of a choice
+	Even       bool   // rather fewer than Count than a number that is no multiple of the classes
+	Field      string // of images; "" means the first there is
+	LabelField string // "" means the first field with class names, or of whole numbers
+}
+
+// Sheet is a contact sheet: pictures of records in a grid, and how they came to be.
+type Sheet struct {
+	Path    string      `json:"path"`    // of the dataset
+	Field   string      `json:"field"`   // of the images
+	Records []int       `json:"records"` // shown, row by row
+	Labels  []string    `json:"labels,omitempty"`
+	Columns int         `json:"columns"`
+	Width   int         `json:"width"` // of the picture, in pixels
+	Height  int         `json:"height"`
+	Values  string      `json:"values"` // how stored values became brightness
+	Picture *image.RGBA `json:"-"`
+}
+
+// Draw draws a contact sheet of a dataset. It holds the picture and one record
+// in memory.
+func Draw(ctx context.Context, path string, opts Options) (*Sheet, error) {
+	p, err := dataset.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	p.Close()
+	ds, err := mmapds.Open(path, mmapds.WithFields(opts.fields()...))
+	if errors.Is(err, store.ErrUnsupported) && opts.Field == "" {
+		return nil, fmt.Errorf("%w; --field and --label-field choose datasets of an HDF5 file", dataset.ForFlags(err))
+	}
+	if err != nil {
+		return nil, dataset.ForFlags(err)
+	}
+	defer ds.Close()
+	return (&sheetBuilder{ds: ds, opts: opts}).sheet(ctx)
+}
+
+// fields returns the fields to open: where the images are named, only what is needed, as
+// other datasets of a foreign file may not fit.
+func (o Options) fields() []string {
+	if o.Field == "" {
+		return nil
+	}
+	fields := []string{o.Field}
+	if o.LabelField != "" && o.LabelField != o.Field {
+		fields = append(fields, o.LabelField)
+	}
+	return fields
+}
+
+// sheetBuilder makes one Sheet.
+type sheetBuilder struct {
+	ds     *mmapds.Dataset
+	opts   Options
+	images store.Field
+	planes render.PixelLayout
+	labels *store.Field // nil if there is none
+	groups int          // classes that the records were drawn from, 0 if they were not drawn by class
+}
+
+func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
+	err := s.choose()
+	if err == nil {
+		s.labels, err = dataset.LabelField(s.ds, s.opts.LabelField, s.images.Name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.path(), err)
+	}
+	values, err := dataset.ReadLabels(ctx, s.ds, s.labels)
+	if err != nil {
+		return nil, err
+	}
+	records := s.pick(values)
+	tone, err := render.BrightnessOf(ctx, s.ds, s.images, s.planes, records)
+	if err != nil {
+		return nil, err
+	}
+	out := &Sheet{Path: s.path(), Field: s.images.Name, Records: records, Values: tone.Text, Columns: s.columns(len(records))}
+	cells := make([]cell, len(records))
+	for i, r := range records {
+		cells[i].caption, cells[i].label = fmt.Sprintf("#%d", r), s.labelText(values, r)
+		if s.labels != nil {
+			out.Labels = append(out.Labels, cells[i].label)
+		}
+	}
+	d, err := newDrawing(s.title(), s.subtitle(len(records), tone), out.Columns, s.planes, cells)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.path(), err)
+	}
+	if err := s.draw(ctx, d, records, tone); err != nil {
+		return nil, err
+	}
+	out.Picture = d.canvas
+	out.Width, out.Height = d.canvas.Rect.Dx(), d.canvas.Rect.Dy()
+	return out, nil
+}
+
+// draw places the pictures. An encoded image that cannot be decoded leaves its frame empty.
+func (s *sheetBuilder) draw(ctx context.Context, d *drawing, records []int, t render.Brightness) error {
+	g := &render.Renderer{Field: s.images, Layout: s.planes, Brightness: t}
+	decoder := imagefile.New(imagefile.Options{})
+	reader := dataset.NewBatchReader(s.ds, s.images)
+	for i, r := range records {
+		record, err := reader.Read(ctx, r, r+1)
+		if err != nil {
+			return err
+		}
+		picture, err := g.Draw(decoder, record.Record(0))
+		if err != nil {
+			picture = image.NewRGBA(image.Rect(0, 0, 1, 1))
+		}
+		d.place(i, picture)
+	}
+	return nil
+}
+
+// encodedPlanes is the cell of a field of image files, which have sizes of their own.
+var encodedPlanes = render.PixelLayout{W: largest, H: largest, C: 3}
+
+func (s *sheetBuilder) path() string { return s.ds.Files().Path }
+
+// choose finds the field of images.
+func (s *sheetBuilder) choose() error {
+	for _, f := range s.ds.Schema().Fields {
+		p, err := render.PixelLayoutOf(f)
+		if f.Content == store.Image {
+			p, err = encodedPlanes, nil
+		}
+		switch {
+		case s.opts.Field != "" && f.Name == s.opts.Field && err != nil:
+			return fmt.Errorf("field %q cannot be shown: %w", f.Name, err)
+		case err == nil && s.images.Name == "" && (s.opts.Field == "" || f.Name == s.opts.Field):
+			s.images, s.planes = f, p
+		}
+	}
+	if s.images.Name == "" {
+		return errors.New("it has no field of images: neither image files nor arrays of shape (h, w), (c, h, w) or (h, w, c) with 1, 3 or 4 channels")
+	}
+	return nil
+}
+
+func (s *sheetBuilder) labelText(values []int64, record int) string {
+	if values == nil {
+		return ""
+	}
+	v := values[record]
+	if v >= 0 && v < int64(len(s.labels.Classes)) {
+		return shell.Line(s.labels.Classes[v])
+	}
+	return shell.Line(path.Base(s.labels.Name)) + " " + strconv.FormatInt(v, 10)
+}
+
+func (s *sheetBuilder) title() string {
+	name, err := filepath.Abs(s.path())
+	if err != nil {
+		name = s.path()
+	}
+	name = filepath.Base(name)
+	if s.ds.Files().Format == "hdf5" {
+		name = strings.TrimSuffix(name, filepath.Ext(name))
+	}
+	return shell.Line(name)
+}
+
+func (s *sheetBuilder) subtitle(shown int, t render.Brightness) string {
+	parts := []string{
+		fmt.Sprintf("%s of %s", cli.Count(int64(shown)), cli.Counted(int64(s.ds.Len()), "record")),
+		fmt.Sprintf("%s %v %v", shell.Line(s.images.Name), s.images.DType, s.images.Shape),
+	}
+	if s.images.Content == store.Image {
+		parts[1] = shell.Line(s.images.Name) + ", image files"
+	}
+	if s.images.Layout != "" {
+		parts[1] += " " + s.images.Layout
+	}
+	if s.labels != nil && len(s.labels.Classes) > 0 {
+		n := int64(len(s.labels.Classes))
+		parts = append(parts, strings.Replace(cli.Counted(n, "classe"), "1 classe", "1 class", 1))
+	}
+	if !t.Plain {
+		parts = append(parts, t.Text)
+	}
+	return strings.Join(parts, "   ·   ")
+}

@@ -1,0 +1,146 @@
+package preview
+
+import (
+	"fmt"
+	"image"
+	"image/color"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/font"
+	"golang.org/x/image/math/fixed"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/render"
+)
+
+// Measures of a contact sheet, in pixels.
+const (
+	margin     = 36  // around everything
+	titleLine  = 30  // from the margin to the title's baseline
+	textLine   = 24  // from there to the baseline of the line below it
+	headGap    = 22  // below the head
+	columnGap  = 16  //
+	rowGap     = 18  //
+	labelLine  = 19  // from a picture to the baseline of its label
+	numberLine = 15  // from there to the baseline of its number
+	belowLine  = 5   // below that
+	pixelated  = 64  // a picture up to this size is enlarged, pixel by pixel
+	enlarged   = 128 // to about this size
+	largest    = 160 // of a longer side; larger pictures are reduced to it
+	narrowest  = 88  // of a cell, so that its label can be read
+	mostPixels = 1 << 26
+)
+
+var (
+	paper = color.RGBA{0xfa, 0xfa, 0xf8, 0xff}
+	ink   = color.RGBA{0x1f, 0x23, 0x28, 0xff}
+	faint = color.RGBA{0x7d, 0x82, 0x88, 0xff}
+	frame = color.RGBA{0xd9, 0xda, 0xd6, 0xff}
+)
+
+// cell is the text below a picture.
+type cell struct {
+	label, caption string
+}
+
+// drawing is a contact sheet that is being drawn.
+type drawing struct {
+	canvas  *image.RGBA
+	fonts   fonts
+	columns int
+	head    int         // height above the first row
+	thumb   image.Point // size of the pictures on the sheet
+	cell    image.Point // distance from a cell to the next, gaps included
+	cells   []cell
+}
+
+// newDrawing returns a sheet with all its text, to place pictures on.
+func newDrawing(title, subtitle string, columns int, p render.PixelLayout, cells []cell) (*drawing, error) {
+	f, err := newFonts()
+	if err != nil {
+		return nil, err
+	}
+	d := &drawing{fonts: f, columns: columns, thumb: thumbSize(p.W, p.H), cells: cells}
+	d.head = margin + titleLine + textLine + headGap
+	d.cell.X = max(d.thumb.X, narrowest) + columnGap
+	d.cell.Y = d.thumb.Y + numberLine + belowLine + rowGap
+	if d.labeled() {
+		d.cell.Y += labelLine
+	}
+	rows := (len(cells) + columns - 1) / columns
+	w := max(2*margin+columns*d.cell.X-columnGap, d.textWidth(title, subtitle)+2*margin)
+	h := d.head + rows*d.cell.Y - rowGap + margin
+	if w > mostPixels/h {
+		return nil, fmt.Errorf("a sheet of %d x %d pixels is too large; ask for fewer samples or other columns", w, h)
+	}
+	d.canvas = image.NewRGBA(image.Rect(0, 0, w, h))
+	draw.Draw(d.canvas, d.canvas.Rect, image.NewUniform(paper), image.Point{}, draw.Src)
+	d.text(f.title, ink, margin, margin+titleLine-6, fit(f.title, title, w-2*margin))
+	d.text(f.text, faint, margin, margin+titleLine+textLine-6, fit(f.text, subtitle, w-2*margin))
+	for i := range cells {
+		d.caption(i)
+	}
+	return d, nil
+}
+
+// textWidth is what the head needs, within reason: a sheet of two pictures is not made as
+// wide as one of eight for it.
+func (d *drawing) textWidth(title, subtitle string) int {
+	const most = 560
+	w := max(font.MeasureString(d.fonts.title, title).Ceil(), font.MeasureString(d.fonts.text, subtitle).Ceil())
+	return min(w, most)
+}
+
+func (d *drawing) labeled() bool { return len(d.cells) > 0 && d.cells[0].label != "" }
+
+// thumbSize returns how large a picture of w x h pixels is shown.
+func thumbSize(w, h int) image.Point {
+	long := max(w, h)
+	switch {
+	case long <= pixelated:
+		k := max(1, enlarged/long)
+		return image.Pt(w*k, h*k)
+	case long <= largest:
+		return image.Pt(w, h)
+	}
+	return image.Pt(max(1, (w*largest+long/2)/long), max(1, (h*largest+long/2)/long))
+}
+
+// corner returns where cell i begins.
+func (d *drawing) corner(i int) image.Point {
+	return image.Pt(margin+i%d.columns*d.cell.X, d.head+i/d.columns*d.cell.Y)
+}
+
+// place draws the picture of cell i, in the middle of the cell where it has another aspect.
+func (d *drawing) place(i int, picture image.Image) {
+	at := image.Rectangle{Max: d.thumb}.Add(d.corner(i))
+	if w, h := picture.Bounds().Dx(), picture.Bounds().Dy(); w*d.thumb.Y != h*d.thumb.X && thumbSize(w, h) != d.thumb {
+		size := image.Pt(d.thumb.X, max(1, h*d.thumb.X/w))
+		if size.Y > d.thumb.Y {
+			size = image.Pt(max(1, w*d.thumb.Y/h), d.thumb.Y)
+		}
+		at = image.Rectangle{Max: size}.Add(at.Min.Add(d.thumb.Sub(size).Div(2)))
+	}
+	draw.Draw(d.canvas, at.Inset(-1), image.NewUniform(frame), image.Point{}, draw.Src)
+	scaler := draw.Scaler(draw.CatmullRom)
+	if at.Dx() >= picture.Bounds().Dx() {
+		scaler = draw.NearestNeighbor
+	}
+	scaler.Scale(d.canvas, at, picture, picture.Bounds(), draw.Src, nil)
+}
+
+// caption writes what stands below the picture of cell i.
+func (d *drawing) caption(i int) {
+	at := d.corner(i)
+	width, y := d.cell.X-columnGap, at.Y+d.thumb.Y
+	if d.labeled() {
+		y += labelLine
+		d.text(d.fonts.label, ink, at.X, y, fit(d.fonts.label, d.cells[i].label, width))
+	}
+	d.text(d.fonts.number, faint, at.X, y+numberLine, d.cells[i].caption)
+}
+
+// text writes on the baseline y.
+func (d *drawing) text(face font.Face, c color.Color, x, y int, s string) {
+	drawer := font.Drawer{Dst: d.canvas, Src: image.NewUniform(c), Face: face, Dot: fixed.P(x, y)}
+	drawer.DrawString(s)
+}

@@ -1,0 +1,108 @@
+package render
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Brightness turns a stored value of a channel into a brightness: value*gain[c] + offset[c], 0 black
+// and 255 white.
+type Brightness struct {
+	gain, offset []float64
+	Text         string // says what was done
+	Plain        bool   // nothing that the reader of the picture has to know
+}
+
+func (t Brightness) Value(v float64, c int) uint8 {
+	b := math.Round(float64(v*t.gain[c]) + t.offset[c])
+	switch {
+	case !(b > 0): // NaN, too
+		return 0
+	case b > 255:
+		return 255
+	}
+	return uint8(b)
+}
+
+// linear returns the tone that makes low black and high white in each of n channels.
+func linear(n int, low, high float64, text string) Brightness {
+	gain := 1.0
+	if high > low {
+		gain = 255 / (high - low)
+	}
+	t := Brightness{Text: text}
+	for range n {
+		t.gain, t.offset = append(t.gain, gain), append(t.offset, -low*gain)
+	}
+	return t
+}
+
+// undo returns the tone that takes an applied normalization back.
+func undo(n *store.Normalization) Brightness {
+	t := Brightness{Text: "normalization undone"}
+	white := 255 / n.Scale
+	for c := range n.Mean {
+		t.gain = append(t.gain, n.Std[c]*n.Scale*white)
+		t.offset = append(t.offset, n.Mean[c]*n.Scale*white)
+	}
+	return t
+}
+
+// BrightnessOf chooses how the values of a field are shown: bytes as they are, normalized values as they were
+// before, numbers between 0 and 1 as shares of white, and anything else stretched over the
+// range that it has.
+func BrightnessOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, p PixelLayout, records []int) (Brightness, error) {
+	c, norm := p.C, f.Normalization
+	switch {
+	case f.Content == store.Image:
+		return Brightness{Text: "decoded", Plain: true}, nil
+	case f.DType == tensor.Uint8:
+		t := linear(c, 0, 255, "bytes as stored")
+		t.Plain = true
+		return t, nil
+	case f.DType == tensor.Bool:
+		return linear(c, 0, 1, "false black, true white"), nil
+	case norm != nil && norm.Applied && norm.Scale > 0:
+		return undo(norm), nil
+	}
+	low, high, err := limitsOf(ctx, ds, f, records)
+	if err != nil {
+		return Brightness{}, err
+	}
+	if f.DType.IsFloat() && low >= 0 && high <= 1 && high > 0.5 {
+		return linear(c, 0, 1, "0 black, 1 white"), nil
+	}
+	return linear(c, low, high, fmt.Sprintf("stretched: %s black, %s white", cli.Number(low), cli.Number(high))), nil
+}
+
+// limitsOf returns the smallest and the largest finite value: of the whole field where the
+// manifest says it, else of the records.
+func limitsOf(ctx context.Context, ds *mmapds.Dataset, f store.Field, records []int) (low, high float64, err error) {
+	if m := ds.Manifest(); m != nil && m.Statistics[f.Name] != nil {
+		st := m.Statistics[f.Name]
+		return st.Min, st.Max, nil
+	}
+	low, high = math.Inf(1), math.Inf(-1)
+	record := dataset.Aligned(f.RecordBytes())
+	for _, r := range records {
+		if err := ds.Gather(ctx, f.Name, []int{r}, record); err != nil {
+			return 0, 0, err
+		}
+		for _, v := range dataset.Floats(tensor.Of(f.Spec, 1, record)) {
+			if !math.IsNaN(v) && !math.IsInf(v, 0) {
+				low, high = min(low, v), max(high, v)
+			}
+		}
+	}
+	if low > high {
+		low, high = 0, 0
+	}
+	return low, high, nil
+}

@@ -1,0 +1,74 @@
+// Package render draws records as pictures: which elements are pixels (PixelLayout), how values become brightness
+// (Brightness), and the two together for a field (Renderer).
+package render
+
+import (
+	"context"
+	"image"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Renderer makes pictures of the records of one field. Its methods may be called from any
+// goroutine; each one needs a decoder of its own.
+type Renderer struct {
+	Field      store.Field
+	Layout     PixelLayout // unless the field is of encoded images
+	Brightness Brightness
+}
+
+// NewRenderer takes the first field of pictures, nil if there is none.
+func NewRenderer(ctx context.Context, ds *mmapds.Dataset) (*Renderer, error) {
+	for _, f := range ds.Schema().Fields {
+		if f.Content == store.Image {
+			return &Renderer{Field: f, Brightness: Brightness{Text: "decoded", Plain: true}}, nil
+		}
+		p, err := PixelLayoutOf(f)
+		if err != nil || f.Ragged {
+			continue
+		}
+		few := make([]int, 0, 64)
+		for i := range min(ds.Len(), cap(few)) {
+			few = append(few, dataset.Bound(ds.Len(), i, min(ds.Len(), cap(few))))
+		}
+		t, err := BrightnessOf(ctx, ds, f, p, few)
+		return &Renderer{Field: f, Layout: p, Brightness: t}, err
+	}
+	return nil, nil
+}
+
+// Draw draws a record that was read.
+func (g *Renderer) Draw(d *imagefile.Decoder, x tensor.View) (*image.RGBA, error) {
+	if g.Field.Content == store.Image {
+		return Decode(d, x.Bytes())
+	}
+	return g.Layout.Image(x.Bytes(), g.Brightness), nil
+}
+
+// Decode returns the pixels of an encoded image.
+func Decode(d *imagefile.Decoder, data []byte) (*image.RGBA, error) {
+	source, err := d.Open(data)
+	if err != nil {
+		return nil, err
+	}
+	w, h, c := source.Size()
+	img := image.NewRGBA(image.Rect(0, 0, w, h))
+	err = source.Scan(img.Rect, func(y int, strip transforms.Image) error {
+		for row := range strip.H {
+			for x := range w {
+				px := img.Pix[img.PixOffset(x, y+row):][:4]
+				for k := range 3 {
+					px[k] = strip.Pix[row*strip.Stride+x*strip.Step+min(k, c-1)]
+				}
+				px[3] = 255
+			}
+		}
+		return nil
+	})
+	return img, err
+}

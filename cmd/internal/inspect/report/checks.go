@@ -1,0 +1,130 @@
+package report
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/stats"
+	"github.com/penstock/penstock/cmd/internal/inspect/verify"
+	"github.com/penstock/penstock/store"
+)
+
+func (r *Report) check(good bool, format string, args ...any) {
+	r.Checks = append(r.Checks, Check{Good: good, Text: fmt.Sprintf(format, args...)})
+}
+
+// verify compares the records with their checksums, where there are any.
+func (c *builder) verify(ctx context.Context) error {
+	if !c.report.Summary.Penstock {
+		c.report.check(true, "There are no checksums to compare the records with: penstock did not make this file")
+		return nil
+	}
+	v, err := verify.Dataset(ctx, c.report.Summary.Path, verify.Options{Workers: c.opts.Workers})
+	if err != nil {
+		return err
+	}
+	if v.Whole {
+		c.report.check(true, "Every record is as it was written: %s match", cli.Counted(v.Checksums, "checksum"))
+		return nil
+	}
+	c.report.check(false, "The dataset is corrupt in %s; the first: %s", cli.Counted(int64(len(v.Corruptions)), "place"), v.Corruptions[0])
+	return nil
+}
+
+// checkFigures looks for what spoils a training and shows in statistics.
+func (r *Report) checkFigures() {
+	for _, f := range r.Stats.Fields {
+		if f.Agrees != nil {
+			r.check(*f.Agrees, "%s: the statistics of the manifest %s those of the values", f.Name, choose(*f.Agrees, "are", "are not"))
+		}
+		if f.Moments != nil && f.DType.IsFloat() {
+			r.check(f.Moments.NonFinite == 0, "%s: %s not finite", f.Name, countedAre(f.Moments.NonFinite, "value"))
+		}
+		if f.Moments != nil && len(f.Labels) == 0 && r.Stats.Records > 1 && f.Moments.Min == f.Moments.Max {
+			r.check(false, "%s: all values are %s", f.Name, cli.Number(f.Moments.Min))
+		}
+		r.checkLabels(f)
+	}
+	if n := len(r.Summary.Skipped); n > 0 {
+		r.check(false, "Skipped when the dataset was made: %s, see below", cli.Counted(int64(n), "sample"))
+	}
+}
+
+func (r *Report) checkLabels(f stats.FieldStats) {
+	if len(f.Labels) == 0 {
+		return
+	}
+	empty, unnamed, named := 0, 0, false
+	for _, l := range f.Labels {
+		named = named || l.Name != ""
+		if l.Records == 0 {
+			empty++
+		}
+	}
+	for _, l := range f.Labels {
+		if named && l.Name == "" {
+			unnamed++
+		}
+	}
+	r.check(empty == 0, "%s: %s without records", f.Name, classes(empty))
+	if unnamed > 0 {
+		r.check(false, "%s: %s have no name", f.Name, classes(unnamed))
+	}
+	low := slices.MinFunc(f.Labels, func(a, b stats.Label) int { return cmp.Compare(a.Records, b.Records) }).Records
+	high := slices.MaxFunc(f.Labels, func(a, b stats.Label) int { return cmp.Compare(a.Records, b.Records) }).Records
+	switch {
+	case low == 0 || len(f.Labels) < 2:
+	case low == high:
+		r.check(true, "%s: every class has %s", f.Name, cli.Counted(low, "record"))
+	default:
+		r.check(high <= 10*low, "%s: the largest class has %.3g times the records of the smallest", f.Name, float64(high)/float64(low))
+	}
+}
+
+func classes(n int) string {
+	switch n {
+	case 0:
+		return "no classes"
+	case 1:
+		return "1 class"
+	}
+	return cli.Count(int64(n)) + " classes"
+}
+
+func countedAre(n int64, noun string) string {
+	switch n {
+	case 0:
+		return "no " + noun + "s are"
+	case 1:
+		return "1 " + noun + " is"
+	}
+	return cli.Counted(n, noun) + " are"
+}
+
+func choose(condition bool, yes, no string) string {
+	if condition {
+		return yes
+	}
+	return no
+}
+
+// reasonsOf counts why samples were skipped, the most frequent reason first.
+func reasonsOf(skipped []store.Skipped) (out []Reason) {
+	at := make(map[string]int)
+	for _, s := range skipped {
+		text := strings.TrimPrefix(strings.TrimPrefix(s.Reason, s.Sample), ": ")
+		i, ok := at[text]
+		if !ok {
+			i = len(out)
+			at[text] = i
+			out = append(out, Reason{Text: text, Example: s.Sample})
+		}
+		out[i].Count++
+	}
+	slices.SortStableFunc(out, func(a, b Reason) int { return cmp.Compare(b.Count, a.Count) })
+	return out
+}

@@ -1,0 +1,358 @@
+package report
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/htmlpage"
+	"github.com/penstock/penstock/cmd/internal/inspect/stats"
+	"github.com/penstock/penstock/cmd/internal/inspect/summary"
+	"github.com/penstock/penstock/internal/sys/shell"
+)
+
+//go:embed report.css
+var style string
+
+// HTML writes the report as one page that fetches nothing and runs no script.
+func (r *Report) HTML(w io.Writer) error {
+	b := new(htmlpage.Body)
+	r.writeHeader(b)
+	r.writeChecks(b)
+	r.writeFields(b)
+	r.writeValues(b)
+	r.writeSamples(b)
+	r.writeRecords(b)
+	r.writeSplits(b)
+	r.writeSkipped(b)
+	if err := r.writeRecipe(b); err != nil {
+		return err
+	}
+	b.Add("<footer>Made by inspect report, penstock {}. One file: it fetches nothing and runs no script.</footer>", cli.Version())
+	return htmlpage.Write(w, r.Name()+": dataset report", htmlpage.HTML(style), b)
+}
+
+func (r *Report) writeHeader(b *htmlpage.Body) {
+	b.Add("<header>\n<h1>{}</h1>\n<dl class=\"facts\">", r.Name())
+	for _, f := range r.Facts() {
+		b.Add("<div><dt>{}</dt><dd>{}</dd></div>", f[0], f[1])
+	}
+	b.Add("</dl>\n<nav aria-label=\"Sections\">")
+	for _, s := range []struct {
+		id, title string
+		there     bool
+	}{
+		{"checks", "Checks", true},
+		{"fields", "Fields", true},
+		{"values", "Values", true},
+		{"samples", "Samples", len(r.Albums) > 0},
+		{"records", "Records", true},
+		{"splits", "Splits", len(r.Summary.Splits) > 0},
+		{"skipped", "Skipped", len(r.Summary.Skipped) > 0},
+		{"recipe", "Recipe", r.Summary.Recipe != nil},
+	} {
+		if s.there {
+			b.Add("<a href=\"#{}\">{}</a> ", s.id, s.title)
+		}
+	}
+	b.Add("</nav>\n</header>\n")
+}
+
+func (r *Report) writeChecks(b *htmlpage.Body) {
+	b.Add("<section id=\"checks\"><h2>Checks</h2>\n<ul class=\"checks\">")
+	for _, c := range r.Checks {
+		if c.Good {
+			b.Add("<li>{}</li>", c.Text)
+		} else {
+			b.Add(`<li class="bad">{}</li>`, c.Text)
+		}
+	}
+	b.Add("</ul>\n</section>\n")
+}
+
+// column is the head of a column; one of numbers stands at the right.
+type column struct {
+	title  string
+	number bool
+}
+
+// openTable begins a table that scrolls where it is wider than the page. A label is for those who do not see it.
+func openTable(b *htmlpage.Body, label string, columns ...column) {
+	b.Add("<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>\n<thead><tr>", label)
+	for _, c := range columns {
+		class := htmlpage.HTML("")
+		if c.number {
+			class = ` class="n"`
+		}
+		b.Add(`<th scope="col"{}>{}</th>`, class, c.title)
+	}
+	b.Add("</tr></thead>\n<tbody>")
+}
+
+func closeTable(b *htmlpage.Body) { b.Add("</tbody>\n</table></div>\n") }
+
+func (r *Report) writeFields(b *htmlpage.Body) {
+	b.Add("<section id=\"fields\"><h2>Fields</h2>\n")
+	openTable(b, "Fields", column{"name", false}, column{"type", false}, column{"shape", false}, column{"a record", true}, column{"all", true})
+	for _, f := range r.Summary.Fields {
+		b.Add(`<tr><td class="name">{}</td><td>{}</td><td>{}</td><td class="n">{}</td><td class="n">{}</td></tr>`,
+			f.Name, f.DType, f.ShapeText(), r.Summary.RecordText(f), cli.Bytes(f.Bytes))
+	}
+	closeTable(b)
+	b.Add("</section>\n")
+}
+
+func (r *Report) writeValues(b *htmlpage.Body) {
+	b.Add("<section id=\"values\"><h2>Values</h2>\n")
+	for _, f := range r.Stats.Fields {
+		b.Add("<h3>{} <small>{}", f.Name, f.DType)
+		if f.ClassField != "" {
+			b.Add(", by {}", f.ClassField)
+		}
+		b.Add("</small></h3>\n")
+		switch {
+		case len(f.Labels) > 0:
+			writeLabels(b, f.Labels)
+		case len(f.Channels) > 0:
+			b.Add("{}\n", histogramPlot(f))
+			writeChannels(b, f)
+		}
+		if n := f.Lengths; n != nil {
+			b.Add("<p class=\"note\">{}: {} to {}, mean {}, std {}</p>\n",
+				f.LengthName(), cli.Number(n.Min), cli.Number(n.Max), cli.Decimal(n.Mean), cli.Decimal(n.Std))
+		}
+		b.Add("{}\n", lengthsPlot(f))
+		if n := len(f.Classes); n > 1 && n <= shownClasses {
+			writeClasses(b, f)
+		}
+	}
+	b.Add("</section>\n")
+}
+
+// Largest numbers of rows that the tables of a report have.
+const (
+	shownLabels  = 60
+	shownClasses = 100
+	evenClasses  = 12 // of as many records each; more are summed up in a sentence
+)
+
+func labelText(l stats.Label) string {
+	if l.Name != "" {
+		return l.Name
+	}
+	return strconv.FormatInt(l.Value, 10)
+}
+
+func writeLabels(b *htmlpage.Body, labels []stats.Label) {
+	largest, smallest := int64(0), labels[0].Records
+	for _, l := range labels {
+		largest, smallest = max(largest, l.Records), min(smallest, l.Records)
+	}
+	if largest == smallest && len(labels) > evenClasses {
+		b.Add("<p>{} classes of {} each.</p>\n", cli.Count(int64(len(labels))), cli.Counted(largest, "record"))
+		return
+	}
+	b.Add("<table class=\"bars\"><thead><tr><th scope=\"col\">label</th><th scope=\"col\" class=\"n\">records</th>" +
+		"<th scope=\"col\"><span class=\"note\">share of the largest</span></th></tr></thead>\n<tbody>")
+	for _, l := range labels[:min(len(labels), shownLabels)] {
+		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="grow">{}</td></tr>`, labelText(l), cli.Count(l.Records), barPlot(l.Records, largest))
+	}
+	b.Add("</tbody></table>\n")
+	if len(labels) > shownLabels {
+		b.Add("<p class=\"note\">The first {} of {}; inspect stats --classes 0 lists all.</p>\n", shownLabels, len(labels))
+	}
+}
+
+func writeChannels(b *htmlpage.Body, f stats.FieldStats) {
+	openTable(b, "Statistics of "+f.Name, column{"channel", false}, column{"min", true}, column{"max", true}, column{"mean", true}, column{"std", true}, column{"not finite", true})
+	for _, c := range f.Channels {
+		b.Add(`<tr><td>{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td><td class="n">{}</td></tr>`,
+			c.Name, cli.Number(c.Min), cli.Number(c.Max), cli.Decimal(c.Mean), cli.Decimal(c.Std), cli.Count(c.NonFinite))
+	}
+	closeTable(b)
+}
+
+func writeClasses(b *htmlpage.Body, f stats.FieldStats) {
+	b.Add("<details><summary>{} by {}: mean (std)</summary>\n", f.Name, f.ClassField)
+	columns := []column{{"label", false}, {"records", true}}
+	for _, c := range f.Channels {
+		columns = append(columns, column{c.Name, true})
+	}
+	openTable(b, f.Name+" by class", columns...)
+	for _, c := range f.Classes {
+		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td>`, labelText(c.Label), cli.Count(c.Records))
+		for _, m := range c.Channels {
+			b.Add(`<td class="n">{} ({})</td>`, cli.Decimal(m.Mean), cli.Decimal(m.Std))
+		}
+		b.Add("</tr>")
+	}
+	closeTable(b)
+	b.Add("</details>\n")
+}
+
+func (r *Report) writeSamples(b *htmlpage.Body) {
+	if len(r.Albums) == 0 {
+		return
+	}
+	b.Add("<section id=\"samples\"><h2>Samples</h2>\n<p class=\"note\">Brightness: {}. Extremes and near-duplicates are of {}.</p>\n", r.Pictures, r.Scanned)
+	for _, a := range r.Albums {
+		b.Add("<h3>{}", a.Title)
+		if a.Note != "" {
+			b.Add(" <small>{}</small>", a.Note)
+		}
+		b.Add("</h3>\n<ul class=\"album\">")
+		for _, t := range a.Thumbnails {
+			class := htmlpage.HTML("")
+			if t.Pixels {
+				class = ` class="pixels"`
+			}
+			id, file := new(htmlpage.Body), new(htmlpage.Body)
+			if t.ID != "" {
+				id.Add(` id="{}"`, t.ID)
+			}
+			if t.Source != "" {
+				file.Add(`<span class="file">{}</span>`, t.Source)
+			}
+			b.Add(`<li><figure class="shot"{}><img src="{}" alt="{}"{}><figcaption><b>#{}</b> {}{}</figcaption></figure></li>`,
+				id.HTML(), t.Src, t.Text, class, t.Record, t.Caption, file.HTML())
+		}
+		b.Add("</ul>\n")
+	}
+	r.writePairs(b)
+	b.Add("</section>\n")
+}
+
+// writePairs lists near-duplicates, with links to those whose pictures are shown.
+func (r *Report) writePairs(b *htmlpage.Body) {
+	if len(r.Pairs) == 0 {
+		return
+	}
+	b.Add("<details><summary>Pairs of near-duplicates</summary>\n")
+	openTable(b, "Pairs of near-duplicates", column{"difference", true}, column{"record", false}, column{"looks like", false})
+	for _, p := range r.Pairs[:min(len(r.Pairs), pairsListed)] {
+		b.Add(`<tr><td class="n">{}</td>`, cli.Decimal(p.Distance))
+		for k, record := range p.Records {
+			number := new(htmlpage.Body)
+			if p.Links[k] != "" {
+				number.Add(`<a href="{}">#{}</a>`, p.Links[k], record)
+			} else {
+				number.Add("#{}", record)
+			}
+			b.Add(`<td class="wide">{} {} {}</td>`, number.HTML(), p.Splits[k], p.Sources[k])
+		}
+		b.Add("</tr>")
+	}
+	closeTable(b)
+	if n := len(r.Pairs); n > pairsListed {
+		b.Add("<p class=\"note\">The first {} of {}; inspect report --json lists all.</p>\n", pairsListed, cli.Count(int64(n)))
+	}
+	b.Add("</details>\n")
+}
+
+func (r *Report) writeRecords(b *htmlpage.Body) {
+	b.Add("<section id=\"records\"><h2>Records</h2>\n")
+	columns := []column{{"record", true}}
+	for _, f := range r.Stats.Fields {
+		columns = append(columns, column{f.Name, false})
+	}
+	openTable(b, "Values of some records", columns...)
+	for _, row := range r.Rows {
+		b.Add(`<tr><td class="n" title="{}">{}</td>`, row.Source, row.Record)
+		for _, v := range row.Values {
+			b.Add(`<td class="wide">{}</td>`, v.String())
+		}
+		b.Add("</tr>")
+	}
+	closeTable(b)
+	b.Add("</section>\n")
+}
+
+func (r *Report) writeSplits(b *htmlpage.Body) {
+	if len(r.Summary.Splits) == 0 {
+		return
+	}
+	all := r.Summary.Records
+	b.Add("<section id=\"splits\"><h2>Splits</h2>\n<table class=\"bars\"><thead><tr><th scope=\"col\">split</th><th scope=\"col\" class=\"n\">records</th>" +
+		"<th scope=\"col\" class=\"n\">share</th><th scope=\"col\"></th></tr></thead>\n<tbody>")
+	for _, s := range r.Summary.Splits {
+		share := strconv.FormatFloat(100*float64(s.Records)/float64(max(1, all)), 'f', 1, 64)
+		b.Add(`<tr><td class="name">{}</td><td class="n">{}</td><td class="n">{} %</td><td class="grow">{}</td></tr>`,
+			s.Name, cli.Count(s.Records), share, barPlot(s.Records, all))
+	}
+	b.Add("</tbody></table>\n</section>\n")
+}
+
+func (r *Report) writeSkipped(b *htmlpage.Body) {
+	if len(r.Summary.Skipped) == 0 {
+		return
+	}
+	b.Add("<section id=\"skipped\"><h2>Skipped samples</h2>\n")
+	openTable(b, "Skipped samples", column{"samples", true}, column{"reason", false}, column{"for example", false})
+	for _, s := range r.Reasons {
+		b.Add(`<tr><td class="n">{}</td><td class="wide">{}</td><td class="wide">{}</td></tr>`, cli.Count(s.Count), s.Text, s.Example)
+	}
+	closeTable(b)
+	b.Add("</section>\n")
+}
+
+func (r *Report) writeRecipe(b *htmlpage.Body) error {
+	recipe := r.Summary.Recipe
+	if recipe == nil {
+		return nil
+	}
+	text, err := json.MarshalIndent(recipe, "", "  ")
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	b.Add("<section id=\"recipe\"><h2>Recipe</h2>\n<p>{}", recipe.Program)
+	if recipe.Decoder != "" {
+		b.Add(", decoder {}", recipe.Decoder)
+	}
+	if s := r.Summary.Source; s != nil {
+		b.Add("; from {} “{}”, {} samples, {}", s.Kind, s.Name, cli.Count(s.Samples), cli.Bytes(s.Bytes))
+	}
+	b.Add("</p>\n")
+	if steps := summary.Steps(recipe.Transforms); len(steps) > 0 {
+		b.Add("<ol>")
+		for _, s := range steps {
+			b.Add("<li><b>{}</b> {}</li>", s.Op, strings.Join(s.Params, ", "))
+		}
+		b.Add("</ol>\n")
+	}
+	b.Add("<details><summary>As preprocess --pipeline reads it</summary><pre tabindex=\"0\">{}</pre></details>\n</section>\n", string(text))
+	return nil
+}
+
+// Name is what the page is called.
+func (r *Report) Name() string { return shell.Line(filepath.Base(filepath.Clean(r.Summary.Path))) }
+
+// Facts are what stands at the top of the page: names and values.
+func (r *Report) Facts() [][2]string {
+	s := r.Summary
+	facts := [][2]string{{"records", cli.Count(r.Stats.Records)}, {"fields", strconv.Itoa(len(s.Fields))}, {"size", s.SizeText()}, {"format", s.FormatText()}}
+	if r.Stats.Split != "" {
+		facts = append(facts, [2]string{"split", shell.Line(r.Stats.Split)})
+	}
+	if s.Generation > 1 {
+		facts = append(facts, [2]string{"generation", strconv.Itoa(s.Generation)})
+	}
+	if s.ID != "" {
+		facts = append(facts, [2]string{"id", s.ID})
+	}
+	return facts
+}
+
+// Failed counts the checks that are not good.
+func (r *Report) Failed() (n int) {
+	for _, c := range r.Checks {
+		if !c.Good {
+			n++
+		}
+	}
+	return n
+}

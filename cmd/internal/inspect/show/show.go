@@ -1,0 +1,161 @@
+// Package show is inspect show: the values of records.
+package show
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/moments"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Record is the values of one record.
+type Record struct {
+	Record int     `json:"record"`
+	Split  string  `json:"split,omitempty"`  // that the record is in
+	Source string  `json:"source,omitempty"` // name of what it was made of
+	Values []Value `json:"fields"`
+}
+
+// Value is what a record has in one field.
+type Value struct {
+	Field    string            `json:"field"`
+	DType    tensor.DType      `json:"dtype"`
+	Shape    tensor.Shape      `json:"shape"`             // of this record; of ragged fields the rows come first
+	Class    string            `json:"class,omitempty"`   // name of a label
+	Text     *string           `json:"text,omitempty"`    // of content store.Text or store.SourceName
+	Image    *ImageFile        `json:"image,omitempty"`   // of content store.Image
+	Elements []json.RawMessage `json:"values,omitempty"`  // the first of them; NaN and infinities are strings
+	Moments  *store.Moments    `json:"moments,omitempty"` // of all elements, where there are several
+}
+
+// ImageFile is an encoded image.
+type ImageFile struct {
+	Format  string `json:"format"` // "" if it is none that can be read
+	Width   int    `json:"width"`
+	Height  int    `json:"height"`
+	Bytes   int    `json:"bytes"`
+	Problem string `json:"problem,omitempty"` // why it cannot be read
+}
+
+// Options configures Show. The zero value is usable.
+type Options struct {
+	dataset.Selection
+	Elements int // of an array at most; 0 means all
+}
+
+// Each calls f with the records of spans, in that order: "7", "5:8". Without any it takes
+// the first five. It holds one record in memory.
+func Each(ctx context.Context, path string, spans []string, opts Options, f func(*Record) error) error {
+	ds, err := opts.Open(path)
+	if err != nil {
+		return err
+	}
+	defer ds.Close()
+	v := NewReader(ds, opts)
+	if len(spans) == 0 {
+		spans = []string{fmt.Sprintf(":%d", min(5, ds.Len()))}
+	}
+	for _, text := range spans {
+		if err := v.span(ctx, text, f); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// Reader reads records.
+type Reader struct {
+	ds      *mmapds.Dataset
+	opts    Options
+	decoder *imagefile.Decoder
+}
+
+func NewReader(ds *mmapds.Dataset, opts Options) *Reader {
+	return &Reader{ds: ds, opts: opts, decoder: imagefile.New(imagefile.Options{})}
+}
+
+func (v *Reader) span(ctx context.Context, text string, f func(*Record) error) error {
+	s, err := parseRange(text)
+	if err != nil {
+		return err
+	}
+	first, end, err := s.within(v.ds.Len())
+	if err != nil {
+		return err
+	}
+	for i := first; i < end; i++ {
+		shown, err := v.Read(ctx, i)
+		if err == nil {
+			err = f(shown)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *Reader) Read(ctx context.Context, i int) (*Record, error) {
+	shown := &Record{Record: i, Split: v.ds.Files().Split}
+	if shown.Split == "" {
+		shown.Split = dataset.SplitOf(v.ds.Manifest(), int64(i))
+	}
+	name, err := v.ds.SourceName(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	shown.Source = strings.ToValidUTF8(name, "\uFFFD")
+	for _, f := range v.ds.Schema().Fields {
+		s, err := dataset.NewBatchReader(v.ds, f).Read(ctx, i, i+1)
+		if err != nil {
+			return nil, err
+		}
+		value := v.value(f, s.Record(0))
+		shown.Values = append(shown.Values, value)
+	}
+	return shown, nil
+}
+
+func (v *Reader) value(f store.Field, x tensor.View) Value {
+	out := Value{Field: f.Name, DType: f.DType, Shape: x.Shape()}
+	if !f.Ragged {
+		out.Shape = out.Shape[1:]
+	}
+	switch f.Content {
+	case store.Text, store.SourceName:
+		text := strings.ToValidUTF8(string(x.Bytes()), "\uFFFD")
+		out.Text = &text
+		return out
+	case store.Image:
+		out.Image = v.imageFile(x.Bytes())
+		return out
+	}
+	texts := elements(x, v.opts.Elements)
+	out.Elements = numbers(texts)
+	if len(f.Classes) > 0 && len(texts) == 1 {
+		out.Class = dataset.ClassName(f, dataset.AppendInts(nil, x)[0])
+	}
+	if n := len(x.Bytes()) / f.DType.Size(); n > 1 {
+		m := dataset.Moments(moments.Of(dataset.Floats(x)))
+		out.Moments = &m
+	}
+	return out
+}
+
+func (v *Reader) imageFile(data []byte) *ImageFile {
+	file := &ImageFile{Format: string(imagefile.Sniff(data[:min(len(data), imagefile.SniffLen)])), Bytes: len(data)}
+	source, err := v.decoder.Open(data)
+	if err != nil {
+		file.Problem = err.Error()
+		return file
+	}
+	file.Width, file.Height, _ = source.Size()
+	return file
+}

@@ -1,0 +1,87 @@
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/tensor"
+)
+
+// textWidth is how much of a text a person sees.
+const textWidth = 200
+
+// Render prints the record for people.
+func (s *Record) Render(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "record %d", s.Record)
+	if s.Split != "" {
+		fmt.Fprintf(&b, " (%s)", shell.Line(s.Split))
+	}
+	if s.Source != "" {
+		b.WriteString("  " + shell.Line(s.Source))
+	}
+	b.WriteByte('\n')
+	t := cli.Table{Indent: 2}
+	for _, v := range s.Values {
+		t.Add(shell.Line(v.Field), v.typeText(), v.String())
+	}
+	b.WriteString(t.String())
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (v Value) typeText() string {
+	switch {
+	case v.Text != nil:
+		return "text"
+	case v.Image != nil:
+		return "image file"
+	case len(v.Shape) == 0:
+		return v.DType.String()
+	}
+	return v.DType.String() + " " + v.Shape.String()
+}
+
+// String writes the value in a line.
+func (v Value) String() string {
+	switch {
+	case v.Text != nil:
+		return cli.Shorten(fmt.Sprintf("%q", *v.Text), textWidth)
+	case v.Image != nil:
+		return v.Image.String()
+	case v.Class != "":
+		return string(v.Elements[0]) + " " + shell.Line(v.Class)
+	case len(v.Shape) == 0:
+		return strings.Trim(string(v.Elements[0]), `"`)
+	}
+	text := v.list()
+	if m := v.Moments; m != nil && len(v.Elements) < v.Shape.Elems() && v.DType != tensor.Bool {
+		text += fmt.Sprintf("  min %s, max %s, mean %s", cli.Number(m.Min), cli.Number(m.Max), cli.Decimal(m.Mean))
+		if m.NonFinite > 0 {
+			text += fmt.Sprintf(", %s not finite", cli.Count(m.NonFinite))
+		}
+	}
+	return text
+}
+
+func (v Value) list() string {
+	parts := dataset.Map(v.Elements, func(e json.RawMessage) string { return strings.Trim(string(e), `"`) })
+	if len(parts) < v.Shape.Elems() {
+		parts = append(parts, "...")
+	}
+	return "[" + strings.Join(parts, " ") + "]"
+}
+
+// String says what kind of image it is, or why it is none.
+func (f *ImageFile) String() string {
+	size := cli.Bytes(int64(f.Bytes))
+	if f.Problem != "" {
+		return size + ", cannot be read: " + shell.Line(f.Problem)
+	}
+	return fmt.Sprintf("%s, %d x %d pixels, %s", f.Format, f.Width, f.Height, size)
+}

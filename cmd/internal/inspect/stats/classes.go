@@ -1,0 +1,63 @@
+package stats
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+)
+
+// Classes is the class of every record. The zero value is of a dataset without labels.
+type Classes struct {
+	field  *store.Field // nil if there are no classes
+	Values []Label      // the labels, the smallest first
+	Class  []int        // of each record, as a position in values
+}
+
+// mostClasses is how many different numbers a field may have to be one of labels.
+const mostClasses = 10_000
+
+// ClassesOf finds the classes of the records.
+func ClassesOf(ctx context.Context, ds *mmapds.Dataset) (out Classes, err error) {
+	field, err := dataset.LabelField(ds, "", "")
+	if err != nil || field == nil {
+		return out, err
+	}
+	numbers, err := dataset.ReadLabels(ctx, ds, field)
+	if err != nil {
+		return out, err
+	}
+	counts := make(map[int64]int64)
+	for i := range field.Classes {
+		counts[int64(i)] = 0
+	}
+	for _, v := range numbers {
+		counts[v]++
+		if len(counts) > max(mostClasses, len(field.Classes)) {
+			return out, nil
+		}
+	}
+	out.field = field
+	for v, n := range counts {
+		out.Values = append(out.Values, Label{Value: v, Name: dataset.ClassName(*field, v), Records: n})
+	}
+	slices.SortFunc(out.Values, func(a, b Label) int { return cmp.Compare(a.Value, b.Value) })
+	at := make(map[int64]int, len(out.Values))
+	for i, v := range out.Values {
+		at[v.Value] = i
+	}
+	out.Class = dataset.Map(numbers, func(v int64) int { return at[v] })
+	return out, nil
+}
+
+// Text names a class.
+func (c *Classes) Text(i int) string {
+	if name := c.Values[i].Name; name != "" {
+		return name
+	}
+	return fmt.Sprintf("%s %d", c.field.Name, c.Values[i].Value)
+}

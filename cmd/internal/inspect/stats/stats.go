@@ -1,0 +1,157 @@
+// Package stats is inspect stats: figures and histograms of all values.
+package stats
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Stats is the statistics of a dataset.
+type Stats struct {
+	Path    string       `json:"path"`
+	Split   string       `json:"split,omitempty"`
+	Records int64        `json:"records"`
+	Fields  []FieldStats `json:"fields"`
+}
+
+// FieldStats is the statistics of a field. Text and encoded images have Lengths alone.
+type FieldStats struct {
+	Name     string         `json:"name"`
+	DType    tensor.DType   `json:"dtype"`
+	Shape    tensor.Shape   `json:"shape"` // of a record, of a row if ragged
+	Ragged   bool           `json:"ragged,omitempty"`
+	Layout   string         `json:"layout,omitempty"`
+	Content  string         `json:"content,omitempty"`
+	Moments  *store.Moments `json:"moments,omitempty"`  // of all values
+	Channels []ChannelStats `json:"channels,omitempty"` // one, if the field has no channels
+	Lengths  *LengthStats   `json:"lengths,omitempty"`  // of a ragged field: rows a record
+	Labels   []Label        `json:"labels,omitempty"`   // of the field of labels
+	Classes  []ClassStats   `json:"classes,omitempty"`  // by label, see ClassField
+	// ClassField is the field of labels that Classes goes by.
+	ClassField string `json:"class_field,omitempty"`
+	// Agrees says whether the manifest has the same figures; nil where it has none, or where
+	// they come from there.
+	Agrees *bool `json:"manifest_agrees,omitempty"`
+}
+
+// LengthName says what Lengths counts.
+func (s FieldStats) LengthName() string {
+	if s.Content != "" {
+		return "bytes a record"
+	}
+	return "rows a record"
+}
+
+// ChannelStats is the statistics of a channel.
+type ChannelStats struct {
+	Name string `json:"name"` // "red", "channel 4"; "all" of a field without channels
+	store.Moments
+	Histogram *Histogram `json:"histogram,omitempty"` // not in a manifest
+}
+
+// LengthStats is how many rows the records of a ragged field have.
+type LengthStats struct {
+	store.Moments
+	Histogram *Histogram `json:"histogram,omitempty"`
+}
+
+// Label is a value of a field of labels.
+type Label struct {
+	Value   int64  `json:"value"`
+	Name    string `json:"name,omitempty"`
+	Records int64  `json:"records"`
+}
+
+// ClassStats is the statistics of the records of one label.
+type ClassStats struct {
+	Label
+	Channels []store.Moments `json:"channels"`
+}
+
+// Options configures Survey. The zero value is usable.
+type Options struct {
+	dataset.Selection
+	Workers  int           // that read in parallel; 0 means GOMAXPROCS
+	Begin    func(n int64) // called with how many values of records will be read; may be nil
+	Progress func(n int64) // called with n more of them, from any goroutine; may be nil
+}
+
+// Compute computes the statistics of the dataset at path from every value. The result is the
+// same for any number of workers. It holds the labels, and about 10 MiB a worker; values
+// that are not of 8 bits are read twice, as a histogram needs their limits.
+func Compute(ctx context.Context, path string, opts Options) (*Stats, error) {
+	ds, err := opts.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer ds.Close()
+	return ComputeOpen(ctx, path, ds, opts)
+}
+
+func ComputeOpen(ctx context.Context, path string, ds *mmapds.Dataset, opts Options) (*Stats, error) {
+	labels, err := ClassesOf(ctx, ds)
+	if err != nil {
+		return nil, err
+	}
+	c := &computation{ds: ds, opts: opts, labels: labels}
+	if opts.Begin != nil {
+		opts.Begin(c.work())
+	}
+	s := &Stats{Path: path, Split: opts.Split, Records: int64(ds.Len()), Fields: []FieldStats{}}
+	for _, f := range ds.Schema().Fields {
+		out, err := c.field(ctx, f)
+		if err != nil {
+			return nil, err
+		}
+		if m := ds.Manifest(); m != nil && opts.Split == "" && m.Statistics[f.Name] != nil && f.Content == "" {
+			same := out.agrees(m.Statistics[f.Name])
+			out.Agrees = &same
+		}
+		s.Fields = append(s.Fields, out)
+	}
+	return s, nil
+}
+
+func statsOf(f store.Field) FieldStats {
+	return FieldStats{Name: f.Name, DType: f.DType, Shape: dataset.ShapeOf(f), Ragged: f.Ragged, Layout: f.Layout, Content: f.Content}
+}
+
+func (s *FieldStats) takeOver(f store.Field, st *store.Statistics) {
+	if f.Content == "" {
+		s.Moments = &st.Moments
+		s.Channels = []ChannelStats{{Name: "all", Moments: st.Moments}}
+		for i, m := range st.Channels {
+			s.Channels = append(s.Channels[:i], ChannelStats{Name: dataset.ChannelName(i, len(st.Channels)), Moments: m})
+		}
+	}
+	if st.Lengths != nil {
+		s.Lengths = &LengthStats{Moments: *st.Lengths}
+	}
+	for i, n := range st.Labels {
+		s.Labels = append(s.Labels, Label{Value: int64(i), Name: dataset.ClassName(f, int64(i)), Records: n})
+	}
+}
+
+// agrees reports whether the figures are those of the manifest, but for rounding.
+func (s *FieldStats) agrees(st *store.Statistics) bool {
+	var want FieldStats
+	want.takeOver(store.Field{}, st)
+	if s.Lengths != nil && (want.Lengths == nil || !alike(s.Lengths.Moments, want.Lengths.Moments)) {
+		return false
+	}
+	return alike(*s.Moments, *want.Moments) && slices.EqualFunc(s.Channels, want.Channels, func(a, b ChannelStats) bool {
+		return alike(a.Moments, b.Moments)
+	})
+}
+
+// alike reports whether figures are the same up to the rounding of sums in another order.
+func alike(a, b store.Moments) bool {
+	near := func(x, y float64) bool { return math.Abs(x-y) <= 1e-9*max(math.Abs(a.Min), math.Abs(a.Max), 1e-300) }
+	return a.Min == b.Min && a.Max == b.Max && a.NonFinite == b.NonFinite && near(a.Mean, b.Mean) && near(a.Std, b.Std)
+}

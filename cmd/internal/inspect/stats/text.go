@@ -1,0 +1,149 @@
+package stats
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Render prints the statistics for people, with at most classes classes of a field; 0 means all.
+func (s *Stats) Render(w io.Writer, classes int) error {
+	var b strings.Builder
+	what := shell.Line(s.Path)
+	if s.Split != "" {
+		what += ", split " + shell.Line(s.Split)
+	}
+	fmt.Fprintf(&b, "%s: %s, computed from every value\n", what, cli.Counted(s.Records, "record"))
+	for _, f := range s.Fields {
+		f.render(&b, classes)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s *FieldStats) render(b *strings.Builder, classes int) {
+	fmt.Fprintf(b, "\n%s  %v %s\n", shell.Line(s.Name), s.DType, dataset.ShapeText(tensor.Spec{Shape: s.Shape, Ragged: s.Ragged, Layout: s.Layout, Content: s.Content}))
+	if s.Agrees != nil && !*s.Agrees {
+		b.WriteString("  The manifest has other figures: see inspect verify.\n")
+	}
+	if len(s.Labels) > 0 {
+		s.renderLabels(b, classes)
+	} else if len(s.Channels) > 0 {
+		s.renderChannels(b)
+	}
+	if s.Lengths != nil {
+		t := cli.Table{Indent: 2, Align: "lrrrr"}
+		t.Add("", "min", "max", "mean", "std")
+		n := s.Lengths.Moments
+		t.Add(s.LengthName(), cli.Number(n.Min), cli.Number(n.Max), cli.Decimal(n.Mean), cli.Decimal(n.Std))
+		b.WriteString(t.String())
+		renderHistograms(b, []string{s.LengthName()}, []*Histogram{s.Lengths.Histogram})
+	}
+	s.renderClasses(b, classes)
+}
+
+func (s *FieldStats) renderChannels(b *strings.Builder) {
+	t := cli.Table{Indent: 2, Align: "lrrrrrrr"}
+	head := []string{"", "min", "max", "mean", "std"}
+	if s.DType == tensor.Uint8 {
+		head = append(head, "mean/255", "std/255")
+	}
+	bad := s.Moments.NonFinite > 0
+	if bad {
+		head = append(head, "not finite")
+	}
+	t.Add(head...)
+	for _, c := range s.Channels {
+		row := []string{c.Name, cli.Number(c.Min), cli.Number(c.Max), cli.Decimal(c.Mean), cli.Decimal(c.Std)}
+		if s.DType == tensor.Uint8 {
+			row = append(row, cli.Decimal(c.Mean/255), cli.Decimal(c.Std/255))
+		}
+		if bad {
+			row = append(row, cli.Count(c.NonFinite))
+		}
+		t.Add(row...)
+	}
+	b.WriteString(t.String())
+	renderHistograms(b, dataset.Map(s.Channels, func(c ChannelStats) string { return c.Name }), dataset.Map(s.Channels, func(c ChannelStats) *Histogram { return c.Histogram }))
+}
+
+// renderHistograms draws each in a line, over its own range.
+func renderHistograms(b *strings.Builder, names []string, histograms []*Histogram) {
+	t := cli.Table{Indent: 2, Align: "lrll"}
+	for i, h := range histograms {
+		if h != nil {
+			t.Add(names[i], cli.Number(h.Low), sparkline(h.Counts), cli.Number(h.High))
+		}
+	}
+	b.WriteString(t.String())
+}
+
+// sparkline draws counts as shares of the largest, one in the height of a character. What is
+// not nothing is never invisible.
+func sparkline(counts []int64) string {
+	largest := max(1, slices.Max(counts))
+	var b strings.Builder
+	for _, n := range counts {
+		switch eighths := int(float64(n)/float64(largest)*8 + 0.5); {
+		case n == 0:
+			b.WriteByte(' ')
+		default:
+			b.WriteRune([]rune("▁▂▃▄▅▆▇█")[max(1, eighths)-1])
+		}
+	}
+	return "|" + b.String() + "|"
+}
+
+func (s *FieldStats) renderLabels(b *strings.Builder, classes int) {
+	labels, rest := firstOf(s.Labels, classes)
+	most := int64(0)
+	for _, l := range s.Labels {
+		most = max(most, l.Records)
+	}
+	t := cli.Table{Indent: 2, Align: "rlr"}
+	for _, l := range labels {
+		t.Add(fmt.Sprint(l.Value), cli.Shorten(shell.Line(l.Name), 32), cli.Count(l.Records), cli.Bar(l.Records, most, cli.BarWidth))
+	}
+	b.WriteString(t.String())
+	renderRest(b, rest)
+}
+
+func firstOf[T any](list []T, most int) (shown []T, rest int) {
+	if most > 0 && len(list) > most {
+		return list[:most], len(list) - most
+	}
+	return list, 0
+}
+
+func renderRest(b *strings.Builder, rest int) {
+	if rest > 0 {
+		fmt.Fprintf(b, "  ... and %s more\n", cli.Count(int64(rest)))
+	}
+}
+
+// renderClasses prints mean and deviation of each channel by class.
+func (s *FieldStats) renderClasses(b *strings.Builder, classes int) {
+	if len(s.Classes) < 2 {
+		return
+	}
+	shown, rest := firstOf(s.Classes, classes)
+	t := cli.Table{Indent: 2, Align: "rlr" + strings.Repeat("r", len(s.Channels))}
+	head := []string{"", "by " + shell.Line(s.ClassField), "records"}
+	for _, c := range s.Channels {
+		head = append(head, c.Name+" mean (std)")
+	}
+	t.Add(head...)
+	for _, c := range shown {
+		row := []string{fmt.Sprint(c.Value), cli.Shorten(shell.Line(c.Name), 32), cli.Count(c.Records)}
+		t.Add(append(row, dataset.Map(c.Channels, func(m store.Moments) string { return cli.Decimal(m.Mean) + " (" + cli.Decimal(m.Std) + ")" })...)...)
+	}
+	b.WriteString(t.String())
+	renderRest(b, rest)
+}

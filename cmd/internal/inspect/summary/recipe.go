@@ -1,0 +1,150 @@
+package summary
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/store"
+)
+
+// optionsWidth is how long a line of options becomes.
+const optionsWidth = 76
+
+// renderRecipe prints how a dataset was made: a line for each transform.
+func renderRecipe(b *strings.Builder, r *store.Recipe) {
+	t := cli.Table{Indent: 2}
+	t.Add("program", shell.Line(r.Program))
+	if r.Decoder != "" {
+		t.Add("decoder", shell.Line(r.Decoder))
+	}
+	for _, step := range Steps(r.Transforms) {
+		t.Add(shell.Line(step.Op), shell.Line(strings.Join(step.Params, ", ")))
+	}
+	var options []string
+	for _, k := range slices.Sorted(maps.Keys(r.Options)) {
+		options = append(options, k+" "+r.Options[k])
+	}
+	name := "options"
+	for _, line := range wrap(options, optionsWidth) {
+		t.Add(name, shell.Line(line))
+		name = ""
+	}
+	fmt.Fprintf(b, "\nRecipe\n%s", &t)
+}
+
+// wrap joins items by commas into lines of about width characters.
+func wrap(items []string, width int) (lines []string) {
+	line := ""
+	for i, item := range items {
+		if i < len(items)-1 {
+			item += ","
+		}
+		if line != "" && len(line)+1+len(item) > width {
+			lines, line = append(lines, line), ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += item
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// Step is a transform of a recipe.
+type Step struct {
+	Op     string
+	Params []string // "name value", in the order of the recipe
+}
+
+// Steps reads the transforms of a recipe. What is not a list of objects gives none: a recipe
+// is not needed to read the dataset.
+func Steps(recipe json.RawMessage) []Step {
+	var entries []json.RawMessage
+	if json.Unmarshal(recipe, &entries) != nil {
+		return nil
+	}
+	var out []Step
+	for _, entry := range entries {
+		s, err := parseStep(entry)
+		if err != nil {
+			return nil
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// parseStep reads by token, because a map would lose the order.
+func parseStep(entry json.RawMessage) (s Step, err error) {
+	d := json.NewDecoder(bytes.NewReader(entry))
+	if _, err := d.Token(); err != nil {
+		return s, err
+	}
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return s, err
+		}
+		name, ok := key.(string)
+		if !ok {
+			return s, fmt.Errorf("%v is no name", key)
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return s, err
+		}
+		s.set(name, value)
+	}
+	return s, nil
+}
+
+func (s *Step) set(name string, value json.RawMessage) {
+	text := plainJSON(value)
+	switch {
+	case name == "op":
+		s.Op = text
+	case text == "true":
+		s.Params = append(s.Params, name)
+	case text != "" && text != "null" && text != "false":
+		s.Params = append(s.Params, name+" "+text)
+	}
+}
+
+// plainJSON writes a value without quotes, and lists as NumPy would; one size is just it.
+func plainJSON(value json.RawMessage) string {
+	var list []json.RawMessage
+	var text string
+	switch {
+	case json.Unmarshal(value, &text) == nil:
+		return text
+	case json.Unmarshal(value, &list) == nil && list != nil:
+		var parts []string
+		for _, v := range list {
+			parts = append(parts, plainJSON(v))
+		}
+		if len(parts) == 1 {
+			return parts[0]
+		}
+		if n := len(parts); n > listed {
+			return "(" + strings.Join(parts[:listed/2], ", ") + ", ... " + strconv.Itoa(n) + " values)"
+		}
+		return "(" + strings.Join(parts, ", ") + ")"
+	}
+	if x, err := strconv.ParseFloat(string(value), 64); err == nil && len(value) > 8 {
+		return strconv.FormatFloat(x, 'g', 4, 64)
+	}
+	return string(value)
+}
+
+// listed is how many values of a list people see; --json has all of them, with all digits.
+const listed = 8

@@ -1,0 +1,194 @@
+// Package summary prints what a dataset holds without reading its records.
+package summary
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/cmd/internal/inspect/tree"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Summary is what there is to know of a dataset without reading its records.
+type Summary struct {
+	Path        string            `json:"path"`
+	Format      string            `json:"format"`   // "flat" or "hdf5"
+	Penstock    bool              `json:"penstock"` // made by penstock; otherwise nothing is known but Tree and Fields
+	Version     int               `json:"format_version,omitempty"`
+	Generation  int               `json:"generation,omitempty"`
+	ID          string            `json:"id,omitempty"`
+	Records     int64             `json:"records"`
+	Bytes       int64             `json:"bytes"`      // of all records
+	DiskBytes   int64             `json:"disk_bytes"` // of all files
+	Fields      []Field           `json:"fields"`
+	Splits      []Split           `json:"splits,omitempty"`
+	Shards      []Shard           `json:"shards,omitempty"`
+	Recipe      *store.Recipe     `json:"recipe,omitempty"`
+	Source      *store.SourceInfo `json:"source,omitempty"`
+	Skipped     []store.Skipped   `json:"skipped,omitempty"`
+	Tree        []tree.Node       `json:"tree,omitempty"`        // of an HDF5 file of other origin
+	HDF5        *Container        `json:"hdf5,omitempty"`        // of an HDF5 file of other origin
+	View        bool              `json:"view,omitempty"`        // it is one of inspect view
+	Unmappable  string            `json:"unmappable,omitempty"`  // why that file as a whole cannot be used in place
+	Conversions []tree.Conversion `json:"conversions,omitempty"` // commands that make datasets of it that can be
+	Repacks     []tree.Repack     `json:"repacks,omitempty"`     // commands that make files of it of which more is read
+}
+
+// Container is what concerns an HDF5 file as a whole.
+type Container struct {
+	Superblock int   `json:"superblock"` // its version
+	UserBlock  int64 `json:"user_block"` // bytes in front of it
+	// WriteOpen: a writer has marked the file as open, and either is at work or ended without
+	// closing it.
+	WriteOpen bool `json:"open_for_writing"`
+}
+
+// Field is a field of a dataset.
+type Field struct {
+	Name          string               `json:"name"`
+	DType         tensor.DType         `json:"dtype"`
+	Shape         tensor.Shape         `json:"shape"`             // of one record, of one row if Ragged
+	Ragged        bool                 `json:"ragged,omitempty"`  // records have lengths of their own
+	Content       string               `json:"content,omitempty"` // store.Text or store.Image: what the bytes of ragged records are
+	Rows          int64                `json:"rows"`              // of all records; as many as records unless Ragged
+	Layout        string               `json:"layout,omitempty"`
+	Storage       string               `json:"storage"`      // NumPy's name of the stored type
+	RecordBytes   int64                `json:"record_bytes"` // of one row if Ragged
+	Bytes         int64                `json:"bytes"`        // of all arrays of the field
+	Classes       []Class              `json:"classes,omitempty"`
+	Normalization *store.Normalization `json:"normalization,omitempty"`
+	Statistics    *store.Statistics    `json:"statistics,omitempty"`
+	Python        string               `json:"python"`                   // an expression that opens the field, or the rows of all its records
+	Offsets       string               `json:"python_offsets,omitempty"` // of a ragged field: where its records start in them
+}
+
+// Split is a part of the records that has a name.
+type Split struct {
+	Name    string     `json:"name"`
+	Records int64      `json:"records"`
+	Ranges  [][2]int64 `json:"ranges"` // records [first, end), in order
+}
+
+// Class is a value of a label field.
+type Class struct {
+	Name    string `json:"name"`
+	Records *int64 `json:"records,omitempty"` // nil where the manifest does not say
+}
+
+// Shard is a run of records that has files of its own.
+type Shard struct {
+	First int64 `json:"first"`
+	Count int64 `json:"count"`
+	Bytes int64 `json:"bytes"` // of its files
+}
+
+// Describe reads the metadata of the dataset at path.
+func Describe(path string) (*Summary, error) {
+	p, err := dataset.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	d, why, err := p.LocateOrTree()
+	if err != nil {
+		return nil, p.WithAdvice(err)
+	}
+	s := &Summary{Path: path, Format: "hdf5", Fields: []Field{}, View: errors.Is(why, store.ErrView)}
+	if why != nil {
+		s.Unmappable = dataset.Innermost(why)
+	}
+	if d == nil && !s.View {
+		d = p.LocatePacked()
+	}
+	if p.Flat {
+		s.Format = "flat"
+	}
+	if d != nil {
+		s.DescribeFields(d)
+	}
+	if !p.ByPenstock() {
+		sb := p.Meta.Superblock
+		s.HDF5 = &Container{sb.Version, sb.Base, sb.WriteOpen}
+		s.Tree = tree.Of(p.Meta)
+		s.Repacks = tree.Repacks(path, s.Tree, p.Meta)
+		s.Conversions = tree.Conversions(path, s.Tree, p.Meta, len(s.Repacks) > 0)
+	}
+	return s, s.measure(p)
+}
+
+func (s *Summary) DescribeFields(d *store.Dataset) {
+	s.Records, s.Bytes = d.Records, d.Bytes()
+	for i, f := range d.Schema.Fields {
+		rows, bytes := dataset.ExtentOf(d, i)
+		s.Fields = append(s.Fields, Field{
+			Name: f.Name, DType: f.DType, Shape: dataset.ShapeOf(f), Ragged: f.Ragged, Content: f.Content, Rows: rows,
+			Layout: f.Layout, Storage: f.Storage, RecordBytes: int64(f.RecordBytes()), Bytes: bytes,
+			Normalization: f.Normalization, Python: dataset.Python(d, i, valuesPart(f)),
+		})
+		if f.Ragged {
+			s.Fields[i].Offsets = dataset.Python(d, i, store.Offsets)
+		}
+	}
+	if m := d.Manifest; m != nil {
+		s.Penstock, s.Version, s.Generation, s.ID = true, m.Version, m.Generation, m.ID
+		s.Recipe, s.Source, s.Skipped = m.Recipe, m.Source, m.Skipped
+		s.statistics(m)
+		s.shards(m)
+		for _, split := range m.Splits {
+			s.Splits = append(s.Splits, Split{Name: split.Name, Records: split.Records(), Ranges: append([][2]int64{}, split.Ranges...)})
+		}
+	}
+}
+
+func (s *Summary) statistics(m *store.Manifest) {
+	for i, f := range m.Fields {
+		field := &s.Fields[i]
+		field.Statistics = m.Statistics[f.Name]
+		for k, name := range f.Classes {
+			c := Class{Name: name}
+			if st := field.Statistics; st != nil && len(st.Labels) == len(f.Classes) {
+				c.Records = &st.Labels[k]
+			}
+			field.Classes = append(field.Classes, c)
+		}
+	}
+}
+
+func (s *Summary) shards(m *store.Manifest) {
+	for _, shard := range m.Shards {
+		sum := Shard{First: shard.First, Count: shard.Count}
+		for _, f := range shard.Files {
+			sum.Bytes += f.Bytes
+		}
+		s.Shards = append(s.Shards, sum)
+	}
+}
+
+// measure adds up what the dataset takes on disk.
+func (s *Summary) measure(p *dataset.Target) error {
+	if !p.Flat {
+		s.DiskBytes = p.Meta.Size
+		return nil
+	}
+	info, err := os.Stat(filepath.Join(p.Path, store.ManifestName))
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.Path, err)
+	}
+	s.DiskBytes = info.Size()
+	for _, shard := range s.Shards {
+		s.DiskBytes += shard.Bytes
+	}
+	return nil
+}
+
+// valuesPart returns which column of a field has its values.
+func valuesPart(f store.Field) store.Part {
+	if f.Ragged {
+		return store.Values
+	}
+	return store.Whole
+}

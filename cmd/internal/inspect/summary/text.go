@@ -1,0 +1,234 @@
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/cmd/internal/inspect/tree"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// skippedShown is how many skipped samples a person wants to see.
+const skippedShown = 5
+
+// Render prints the summary for people, with at most classes classes of a field; 0 means all.
+func (s *Summary) Render(w io.Writer, classes int) error {
+	var b strings.Builder
+	s.renderHead(&b)
+	s.renderFields(&b)
+	s.renderSplits(&b)
+	s.renderLengths(&b)
+	for _, f := range s.Fields {
+		renderClasses(&b, f, classes)
+	}
+	s.renderStatistics(&b)
+	for _, f := range s.Fields {
+		renderNormalization(&b, f)
+	}
+	s.renderOrigin(&b)
+	s.renderSkipped(&b)
+	tree.Render(&b, s.Tree, s.Repacks, s.Conversions)
+	s.renderPython(&b)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (s *Summary) renderHead(b *strings.Builder) {
+	fmt.Fprintf(b, "%s\n", shell.Line(s.Path))
+	t := cli.Table{Indent: 2}
+	t.Add("format", s.FormatText())
+	if len(s.Fields) > 0 {
+		t.Add("records", cli.Count(s.Records))
+	}
+	t.Add("size", s.SizeText())
+	if s.HDF5 != nil && s.HDF5.WriteOpen {
+		t.Add("writer", "at work, or it ended without closing the file, which h5py then opens after: "+cmp.Or(shell.Command("h5clear -s", s.Path), "h5clear -s FILE"))
+	}
+	if s.Generation > 1 {
+		t.Add("generation", fmt.Sprintf("%s, so it was added to %s", cli.Count(int64(s.Generation)), times(s.Generation-1)))
+	}
+	if s.ID != "" {
+		t.Add("id", s.ID)
+	}
+	if s.Unmappable != "" {
+		t.Add("maps", "not as a whole: "+shell.Line(s.Unmappable))
+	}
+	b.WriteString(t.String())
+}
+
+func (s *Summary) FormatText() string {
+	switch {
+	case s.View:
+		return "HDF5, a view of a flat dataset"
+	case s.HDF5 != nil:
+		text := fmt.Sprintf("HDF5 with superblock %d", s.HDF5.Superblock)
+		if n := s.HDF5.UserBlock; n > 0 {
+			text += fmt.Sprintf(" behind %s of the user's", cli.Counted(n, "byte"))
+		}
+		return text + ", not made by penstock"
+	case s.Format == "flat":
+		return fmt.Sprintf("flat folder, version %d", s.Version)
+	}
+	return fmt.Sprintf("HDF5, version %d", s.Version)
+}
+
+func (s *Summary) SizeText() string {
+	text := cli.Bytes(s.DiskBytes)
+	if len(s.Shards) > 0 {
+		text += " in " + cli.Counted(int64(len(s.Shards)), "shard")
+	}
+	if len(s.Shards) < 2 {
+		return text
+	}
+	largest, words := s.Shards[0].Count, " of "
+	for _, shard := range s.Shards[:len(s.Shards)-1] {
+		if shard.Count != largest {
+			words = " of up to "
+		}
+		largest = max(largest, shard.Count)
+	}
+	return text + words + cli.Count(largest) + " records"
+}
+
+func (s *Summary) renderFields(b *strings.Builder) {
+	if len(s.Fields) == 0 {
+		return
+	}
+	t := cli.Table{Indent: 2, Align: "lllrr"}
+	t.Add("", "type", "shape", "a record", "all")
+	for _, f := range s.Fields {
+		t.Add(shell.Line(f.Name), f.DType.String(), f.ShapeText(), s.RecordText(f), cli.Bytes(f.Bytes))
+	}
+	fmt.Fprintf(b, "\nFields\n%s", &t)
+}
+
+// ShapeText writes the shape of a record.
+func (f Field) ShapeText() string {
+	return dataset.ShapeText(tensor.Spec{Shape: f.Shape, Ragged: f.Ragged, Layout: f.Layout, Content: f.Content})
+}
+
+// RecordText is the size of a record, of an average one where they differ.
+func (s *Summary) RecordText(f Field) string {
+	if !f.Ragged {
+		return cli.Bytes(f.RecordBytes)
+	}
+	return "~" + cli.Bytes((f.Rows*f.RecordBytes+s.Records/2)/max(1, s.Records))
+}
+
+func (s *Summary) renderSplits(b *strings.Builder) {
+	if len(s.Splits) == 0 {
+		return
+	}
+	t := cli.Table{Indent: 2, Align: "lrrl"}
+	for _, split := range s.Splits {
+		share := strconv.FormatFloat(100*float64(split.Records)/float64(max(1, s.Records)), 'f', 1, 64)
+		t.Add(shell.Line(split.Name), cli.Count(split.Records), share+" %", cli.Bar(split.Records, s.Records, cli.BarWidth))
+	}
+	fmt.Fprintf(b, "\nSplits\n%s", &t)
+}
+
+// renderLengths prints how many rows the records of ragged fields have.
+func (s *Summary) renderLengths(b *strings.Builder) {
+	t := cli.Table{Indent: 2, Align: "lrrrrr"}
+	t.Add("", "min", "max", "mean", "std", "all")
+	for _, f := range s.Fields {
+		if !f.Ragged {
+			continue
+		}
+		row := []string{shell.Line(f.Name), "", "", cli.Decimal(float64(f.Rows) / float64(max(1, s.Records))), ""}
+		if f.Statistics != nil && f.Statistics.Lengths != nil {
+			n := f.Statistics.Lengths
+			row = []string{shell.Line(f.Name), cli.Number(n.Min), cli.Number(n.Max), cli.Decimal(n.Mean), cli.Decimal(n.Std)}
+		}
+		t.Add(append(row, cli.Count(f.Rows))...)
+	}
+	if len(t.Rows) > 1 {
+		fmt.Fprintf(b, "\nRows a record\n%s", &t)
+	}
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return cli.Counted(int64(n), "time")
+}
+
+func renderNormalization(b *strings.Builder, f Field) {
+	n := f.Normalization
+	if n == nil {
+		return
+	}
+	done := "recorded, to be applied by the reader"
+	if n.Applied {
+		done = "applied: the stored values went through it"
+	}
+	t := cli.Table{Indent: 2, Align: "lrrr"}
+	t.Add(append([]string{"mean"}, decimals(n.Mean)...)...)
+	t.Add(append([]string{"std"}, decimals(n.Std)...)...)
+	fmt.Fprintf(b, "\nNormalization of %s, %s\n  (x/%v - mean) / std\n%s", shell.Line(f.Name), done, n.Scale, &t)
+}
+
+func decimals(values []float64) (out []string) {
+	for _, v := range values {
+		out = append(out, cli.Decimal(v))
+	}
+	return out
+}
+
+func (s *Summary) renderOrigin(b *strings.Builder) {
+	if s.Recipe != nil {
+		renderRecipe(b, s.Recipe)
+	}
+	if src := s.Source; src != nil {
+		fmt.Fprintf(b, "\nSource\n  %s %q, %s, %s\n  %s\n", shell.Line(src.Kind), src.Name,
+			cli.Counted(src.Samples, "sample"), cli.Bytes(src.Bytes), shell.Line(src.Fingerprint))
+	}
+}
+
+func (s *Summary) renderSkipped(b *strings.Builder) {
+	n := len(s.Skipped)
+	if n == 0 {
+		return
+	}
+	fmt.Fprintf(b, "\nSkipped: %s\n", cli.Counted(int64(n), "sample"))
+	for _, k := range s.Skipped[:min(n, skippedShown)] {
+		fmt.Fprintf(b, "  %s\n", skippedLine(k))
+	}
+	if n > skippedShown {
+		fmt.Fprintf(b, "  ... and %s more (--json lists them)\n", cli.Count(int64(n-skippedShown)))
+	}
+}
+
+// skippedLine names the sample once: a reason that starts with it is not given it again.
+func skippedLine(k store.Skipped) string {
+	if strings.HasPrefix(k.Reason, k.Sample) {
+		return shell.Line(k.Reason)
+	}
+	return shell.Line(k.Sample + ": " + k.Reason)
+}
+
+func (s *Summary) renderPython(b *strings.Builder) {
+	if len(s.Fields) == 0 {
+		return
+	}
+	t := cli.Table{Indent: 2}
+	for _, f := range s.Fields {
+		line := "= " + f.Python
+		if f.DType == tensor.BFloat16 {
+			line += "  # bfloat16, as uint16 bits: NumPy has no such type"
+		}
+		t.Add(shell.Line(dataset.Identifier(f.Name)), line)
+		if f.Ragged {
+			t.Add(shell.Line(dataset.Identifier(f.Name+"_offsets")), "= "+f.Offsets)
+		}
+	}
+	fmt.Fprintf(b, "\nIn Python\n%s", &t)
+}

@@ -1,0 +1,103 @@
+package summary
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/penstock/penstock/internal/testkit/h5test"
+)
+
+// Every object has as many links as libhdf5 counts, and its modification time if that is stored.
+func TestObjectsAreThoseOfH5py(t *testing.T) {
+	for _, libver := range []string{"earliest", "latest"} {
+		path := filepath.Join(t.TempDir(), "x.h5")
+		born := time.Now().Truncate(time.Second)
+		out := h5test.Run(t, "-c", `
+import sys, json, h5py, numpy as np
+with h5py.File(sys.argv[1], "w", libver=sys.argv[2], track_order=False) as f:
+    f["kind"] = np.dtype("i4")
+    d = f.create_dataset("x", (3,), dtype=f["kind"], track_times=True)
+    f["g/again"] = f["h"] = d
+    f.create_dataset("plain", (3,), "S4", track_times=False)
+    f.create_dataset("pairs", (3,), np.dtype([("a", "i1"), ("b", "f8")], align=True))
+with h5py.File(sys.argv[1]) as f:
+    reported = {}
+    for name in ["/", "/kind", "/x", "/g", "/g/again", "/h", "/plain"]:
+        reported[name] = h5py.h5o.get_info(f[name].id).rc
+    print(json.dumps(reported))`, path, libver)
+		var want map[string]int
+		if err := json.Unmarshal(out, &want); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Describe(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compared := 0
+		for _, n := range s.Tree {
+			w, reported := want[n.Path]
+			if !reported {
+				continue
+			}
+			compared++
+			if n.Links != w || n.Header <= 0 {
+				t.Errorf("%s: %s: %d links, h5py says %d; header at %d", libver, n.Path, n.Links, w, n.Header)
+			}
+			if dated := n.Path == "/x" || n.Path == "/h" || n.Path == "/g/again"; dated && (n.Modified == nil || n.Modified.Before(born)) || n.Path == "/plain" && n.Modified != nil {
+				t.Errorf("%s: %s: changed %v", libver, n.Path, n.Modified)
+			}
+			if named := n.Path == "/x" || n.Path == "/h" || n.Path == "/g/again"; n.Named != named {
+				t.Errorf("%s: named type %v", n.Path, n.Named)
+			}
+			if n.Path == "/plain" && n.Padding != "null-padded" {
+				t.Errorf("padding %q", n.Padding)
+			}
+		}
+		if compared != 7 {
+			t.Errorf("%s: %d objects of 7 compared", libver, compared)
+		}
+		var b strings.Builder
+		if err := s.Render(&b, 0); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"named int32 (3,)", "compound{a: int8, b: float64 at 8} (3,)", "\n  g/ ", "fill value", "changed\n"} {
+			if !strings.Contains(b.String(), line) {
+				t.Errorf("%s: no %q in\n%s", libver, line, &b)
+			}
+		}
+	}
+}
+
+// The summary says that a file was not closed by its writer, or that it has a user block.
+func TestContainerIsTold(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "it's.h5")
+	h5test.Run(t, "-c", `
+import sys, shutil, h5py
+with h5py.File(sys.argv[1] + "x", "w", libver="latest", userblock_size=512) as f:
+    f["x"] = 1
+    f.flush()
+    shutil.copy(sys.argv[1] + "x", sys.argv[1])`, path)
+	s, err := Describe(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.HDF5 == nil || *s.HDF5 != (Container{Superblock: 3, UserBlock: 512, WriteOpen: true}) {
+		t.Errorf("%+v", s.HDF5)
+	}
+	var b strings.Builder
+	if err := s.Render(&b, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"HDF5 with superblock 3 behind 512 bytes of the user's, not made by penstock", `h5clear -s '` + strings.ReplaceAll(path, "'", `'\''`) + "'"} {
+		if !strings.Contains(b.String(), line) {
+			t.Errorf("no %q in\n%s", line, &b)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+}

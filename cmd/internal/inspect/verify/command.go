@@ -1,0 +1,79 @@
+package verify
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
+)
+
+const long = `Read every record and compare it with its checksum (CRC32C); compare sizes and headers
+of the files with the manifest. A line names field, shard, records, file and byte of each
+corruption. Nothing is changed. An HDF5 file of preprocess has one more checksum, of everything
+that is not a record. In HDF5 files written by other programs, verify checks the structure, and
+chunks that have checksums of the filters deflate and fletcher32.
+
+Exit codes: 0 whole, 1 corrupt or unreadable, 2 wrong usage, 130 interrupted.`
+
+const examples = `  inspect verify out/flat
+  inspect verify --workers 16 /mnt/raid/train.h5
+  inspect verify --json out/flat | jq .corruptions
+  inspect verify --quiet out/flat && train out/flat`
+
+func Command() *cobra.Command {
+	var asJSON, quiet bool
+	var opts Options
+	cmd := &cobra.Command{
+		Use: "verify [flags] DATASET", Short: "Compare every record with its checksum", Long: long, Example: examples,
+		DisableFlagsInUseLine: true,
+		Args:                  cobra.ArbitraryArgs,
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			problems := datasetarg.One(cmd, args)
+			if opts.Workers < 0 {
+				problems = append(problems, "--workers cannot be negative")
+			}
+			return cli.Usage(problems...)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			v, err := verifyWithProgress(cmd, args[0], opts, quiet)
+			if err != nil {
+				return err
+			}
+			text := func(w io.Writer) error { return v.Render(w, quiet) }
+			if err := cli.Print(cmd.OutOrStdout(), asJSON, v, text); err != nil {
+				return err
+			}
+			return v.Err()
+		},
+	}
+	cli.JSONFlag(cmd, &asJSON)
+	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print corruption only, and no progress")
+	return cmd
+}
+
+// slowBytes is how much makes a verification worth a line of progress where there is no
+// terminal.
+const slowBytes = 1 << 30
+
+func verifyWithProgress(cmd *cobra.Command, path string, opts Options, quiet bool) (*Verification, error) {
+	var progress *cli.Progress
+	var bytes, reported int64
+	errOut := cmd.ErrOrStderr()
+	opts.Begin = func(total int64) {
+		progress = cli.NewProgress(errOut, "inspect", quiet || total < slowBytes && !cli.IsTerminal(errOut))
+		progress.Begin("verify", total>>20, "MiB")
+	}
+	opts.Progress = func(n int64) {
+		bytes += n
+		progress.Add(bytes>>20 - reported)
+		reported = bytes >> 20
+	}
+	v, err := Dataset(cmd.Context(), path, opts)
+	if progress != nil {
+		progress.End()
+	}
+	return v, err
+}

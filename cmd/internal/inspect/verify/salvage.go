@@ -1,0 +1,180 @@
+package verify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/store"
+)
+
+// salvage verifies a flat dataset that does not open, because a file is missing, is of the
+// wrong size or has a wrong header: it names every such file and checks what is left.
+func (v *Verification) salvage(ctx context.Context, path string, m *store.Manifest, opts Options) error {
+	d := &store.Dataset{Path: path, Format: "flat", Schema: m.Schema(), Records: m.Records, Columns: m.Schema().Columns()}
+	shardOf := make([][]int, len(m.Fields))
+	var rest []wholeFile // payloads that blocks do not vouch for, header or all
+	for i, s := range m.Shards {
+		columns := store.ColumnsOf(m.Schema(), []store.Shard{s}, path)
+		for f := range m.Fields {
+			whole, files := v.salvageField(path, s, i, columns, f)
+			rest = append(rest, files...)
+			if whole {
+				addExtents(d, columns, f, s)
+				shardOf[f] = append(shardOf[f], i)
+			}
+		}
+	}
+	if err := v.blocks(ctx, d, shardOf, opts); err != nil {
+		return err
+	}
+	for _, w := range rest {
+		if err := v.whole(ctx, path, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// salvageField looks at the files of a field in a shard. It reports whether all have the
+// sizes that they must have, and returns the payloads that have.
+func (v *Verification) salvageField(path string, s store.Shard, shard int, columns []store.Column, field int) (whole bool, files []wholeFile) {
+	whole = true
+	for k, c := range columns {
+		if c.Field != field {
+			continue
+		}
+		payload, sums := s.Files[2*k], s.Files[2*k+1]
+		if v.sized(path, s, shard, c, payload) {
+			files = append(files, wholeFile{field: payload.Field, shard: shard, records: s, file: payload})
+		} else {
+			whole = false
+		}
+		whole = v.sized(path, s, shard, c, sums) && whole
+	}
+	for i := range files {
+		files[i].blocks = whole
+	}
+	return whole, files
+}
+
+// addExtents adds those of a field in a shard to a dataset.
+func addExtents(d *store.Dataset, columns []store.Column, field int, s store.Shard) {
+	for k, c := range columns {
+		if c.Field != field {
+			continue
+		}
+		to, e := &d.Columns[k], c.Extents[0]
+		e.First = s.First
+		if c.Part == store.Offsets {
+			e.First += int64(len(to.Extents)) // an extent has one offset more than records
+		}
+		to.Extents, to.Rows = append(to.Extents, e), to.Rows+e.Count
+	}
+}
+
+// sized reports whether a file of a shard has the size that it must have; if not, that is
+// a corruption.
+func (v *Verification) sized(path string, s store.Shard, shard int, c store.Column, file store.File) bool {
+	d := Corruption{Field: file.Field, Shard: shard, First: s.First, Last: s.First + s.Count - 1, File: file.Name}
+	info, err := os.Stat(filepath.Join(path, file.Name))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		d.Problem = "the file is missing"
+	case err != nil:
+		d.Problem = err.Error()
+	case !info.Mode().IsRegular():
+		d.Problem = "it is not a regular file"
+	case info.Size() < file.Bytes:
+		d.Offset = info.Size()
+		d.Problem = fmt.Sprintf("the file ends here, cut short by %d of %d bytes", file.Bytes-info.Size(), file.Bytes)
+		if isPayload(s, file) && c.Part == store.Whole {
+			d.First += max(0, info.Size()-store.HeaderBytes) / int64(c.Spec.RecordBytes())
+		}
+	case info.Size() > file.Bytes:
+		d.Offset = file.Bytes
+		d.Problem = fmt.Sprintf("the file should end here, but has %d bytes more", info.Size()-file.Bytes)
+	default:
+		return true
+	}
+	v.Corruptions = append(v.Corruptions, d)
+	return false
+}
+
+// isPayload distinguishes payloads from checksums: files come in pairs.
+func isPayload(s store.Shard, file store.File) bool {
+	for i := 0; i < len(s.Files); i += 2 {
+		if s.Files[i] == file {
+			return true
+		}
+	}
+	return false
+}
+
+// wholeFile is a payload file that has to be compared as a whole.
+type wholeFile struct {
+	field   string
+	shard   int
+	records store.Shard
+	file    store.File
+	blocks  bool // its records were compared already
+}
+
+// whole compares a payload file with the checksum that the manifest has for all of it. Where
+// its records turned out to be right, what is wrong is the header.
+func (v *Verification) whole(ctx context.Context, path string, w wholeFile) error {
+	if w.blocks && v.has(w.file.Name) {
+		return nil
+	}
+	got, err := fileCRC(ctx, filepath.Join(path, w.file.Name))
+	if err != nil {
+		return err
+	}
+	if got == w.file.CRC32C {
+		return nil
+	}
+	d := Corruption{Field: w.field, Shard: w.shard, First: w.records.First, Last: w.records.First + w.records.Count - 1, File: w.file.Name}
+	d.Problem = fmt.Sprintf("CRC32C of the file is %s, was %s when it was written", got, w.file.CRC32C)
+	if w.blocks {
+		d.Problem = "its header is not what was written; the records are"
+	}
+	v.Corruptions = append(v.Corruptions, d)
+	return nil
+}
+
+func (v *Verification) has(file string) bool {
+	for _, d := range v.Corruptions {
+		if d.File == file {
+			return true
+		}
+	}
+	return false
+}
+
+func fileCRC(ctx context.Context, path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	var crc store.CRCWriter
+	_, err = io.Copy(&crc, reader{ctx, f})
+	return store.HexCRC(crc.Sum), err
+}
+
+// reader stops when its context ends.
+type reader struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (r reader) Read(b []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	return r.Reader.Read(b)
+}

@@ -1,0 +1,69 @@
+package verify
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
+)
+
+// Render prints a line for each corruption and, unless it shall be quiet, for what was not
+// checked and what was noticed, and the result last.
+func (v *Verification) Render(w io.Writer, quiet bool) error {
+	var b strings.Builder
+	for _, d := range v.Corruptions {
+		fmt.Fprintf(&b, "corrupt: %s\n", d)
+	}
+	if !quiet {
+		v.renderNotes(&b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (v *Verification) renderNotes(b *strings.Builder) {
+	for _, u := range v.Unchecked {
+		fmt.Fprintf(b, "not checked: %s\n", shell.Line(u))
+	}
+	for _, u := range v.Unknown {
+		fmt.Fprintf(b, "note: %s is no file of the dataset\n", shell.Line(u))
+	}
+	if v.Whole && v.Checksums > 0 {
+		fmt.Fprintf(b, "%s is whole: %s, %s match %s%s\n", shell.Line(v.Path),
+			cli.Counted(v.Records, "record"), cli.Bytes(v.Bytes), cli.Counted(v.Checksums, "checksum"), v.metadataText())
+	} else if v.Whole && v.Chunks > 0 {
+		fmt.Fprintf(b, "%s: its structure is sound; %s match the checksums of their filters\n", shell.Line(v.Path), cli.Counted(v.Chunks, "chunk"))
+	} else if v.Whole {
+		fmt.Fprintf(b, "%s: its structure is sound; there are no checksums to compare its content with\n", shell.Line(v.Path))
+	}
+}
+
+// metadataText says how much of an HDF5 file beside its records was compared.
+func (v *Verification) metadataText() string {
+	if v.Metadata == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", %s of metadata match theirs", cli.Bytes(v.Metadata))
+}
+
+// String names everything that there is to name.
+func (d Corruption) String() string {
+	if d.Field == "" {
+		return fmt.Sprintf("%s: %s", shell.Line(d.File), shell.Line(d.Problem))
+	}
+	records := fmt.Sprintf("records %d to %d", d.First, d.Last)
+	if d.First == d.Last {
+		records = fmt.Sprintf("record %d", d.First)
+	}
+	return fmt.Sprintf("field %q, shard %d, %s: %s at byte %d: %s", d.Field, d.Shard, records, shell.Line(d.File), d.Offset, shell.Line(d.Problem))
+}
+
+// Err returns what the command fails with, nil if nothing is corrupt.
+func (v *Verification) Err() error {
+	if v.Whole {
+		return nil
+	}
+	return fmt.Errorf("%s is corrupt in %s", v.Path, cli.Counted(int64(len(v.Corruptions)), "place"))
+}

@@ -1,0 +1,244 @@
+// Package verify is inspect verify: whether the bytes are those that were written.
+package verify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/hdf5/seal"
+	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/remote/mirror"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
+)
+
+// Verification is what Verify found out.
+type Verification struct {
+	Path        string       `json:"path"`
+	Format      string       `json:"format"` // "flat" or "hdf5"
+	Whole       bool         `json:"whole"`  // nothing is corrupt
+	Records     int64        `json:"records"`
+	Bytes       int64        `json:"bytes"`         // of records that were compared with their checksums
+	Checksums   int64        `json:"checksums"`     // compared
+	Metadata    int64        `json:"metadata"`      // bytes of an HDF5 file beside its records that match their checksum
+	Chunks      int64        `json:"chunks"`        // of an HDF5 file of other origin, compared with the checksums of their filters
+	Corruptions []Corruption `json:"corruptions"`   // by field, shard and record
+	Unchecked   []string     `json:"unchecked"`     // sentences: what nothing vouches for
+	Unknown     []string     `json:"unknown_files"` // in a flat dataset's folder, but not of the dataset
+}
+
+// Corruption is a piece of a dataset that is not what was written.
+type Corruption struct {
+	Field   string `json:"field"`
+	Shard   int    `json:"shard"`
+	First   int64  `json:"first_record"` // records that may be wrong, both included
+	Last    int64  `json:"last_record"`
+	File    string `json:"file"`
+	Offset  int64  `json:"offset"` // of the first byte of the file that may be wrong
+	Problem string `json:"problem"`
+}
+
+// Options configures Verify. The zero value is usable.
+type Options struct {
+	Workers  int               // that read in parallel; 0 means GOMAXPROCS
+	Begin    func(bytes int64) // called with how many bytes of records will be read; may be nil
+	Progress func(n int64)     // called with n more of them, from one goroutine at a time; may be nil
+}
+
+// Dataset reads all records of the dataset at path and compares them with their checksums.
+// Before, it compares headers and sizes of the files with the manifest; where they are
+// wrong, the rest is checked all the same. The error says that nothing could be verified.
+func Dataset(ctx context.Context, path string, opts Options) (*Verification, error) {
+	p, err := dataset.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	v := &Verification{Path: path, Format: "hdf5", Corruptions: []Corruption{}, Unchecked: []string{}, Unknown: []string{}}
+	if p.Flat {
+		v.Format = "flat"
+		err = v.flat(ctx, p, opts)
+	} else {
+		err = v.hdf5(ctx, p, opts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	slices.SortStableFunc(v.Corruptions, func(a, b Corruption) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Shard, b.Shard), cmp.Compare(a.First, b.First), cmp.Compare(a.Offset, b.Offset))
+	})
+	v.Whole = len(v.Corruptions) == 0
+	return v, nil
+}
+
+func (v *Verification) flat(ctx context.Context, p *dataset.Target, opts Options) error {
+	d, err := p.Locate()
+	m := (*store.Manifest)(nil)
+	switch {
+	case err == nil:
+		m = d.Manifest
+		err = v.blocks(ctx, d, nil, opts)
+	default:
+		if m = readManifest(p.Path); m == nil {
+			return err
+		}
+		err = v.salvage(ctx, p.Path, m, opts)
+	}
+	if err != nil {
+		return err
+	}
+	v.Records = m.Records
+	if v.Unknown, err = unknownFiles(p.Path, m); err != nil || d == nil {
+		return err
+	}
+	return v.view(d)
+}
+
+// view compares the HDF5 view, if there is one, with the dataset.
+func (v *Verification) view(d *store.Dataset) error {
+	problem, err := viewProblem(d)
+	if problem != "" {
+		v.Corruptions = append(v.Corruptions, Corruption{File: view.Name, Problem: problem})
+	}
+	return err
+}
+
+// readManifest returns the manifest of a folder, nil if it is none.
+func readManifest(path string) *store.Manifest {
+	data, err := os.ReadFile(filepath.Join(path, store.ManifestName))
+	if err != nil {
+		return nil
+	}
+	m, err := store.DecodeManifest(data)
+	if err != nil || len(m.Shards) == 0 {
+		return nil
+	}
+	return m
+}
+
+// unknownFiles lists what is in the folder of a flat dataset beside it, but for what a mirror has
+// there.
+func unknownFiles(path string, m *store.Manifest) ([]string, error) {
+	known := map[string]bool{store.ManifestName: true, view.Name: true}
+	for _, s := range m.Shards {
+		for _, f := range s.Files {
+			known[f.Name] = true
+		}
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	unknown := []string{}
+	for _, e := range entries {
+		if !known[e.Name()] && !mirror.Owns(e.Name()) {
+			unknown = append(unknown, e.Name())
+		}
+	}
+	return unknown, nil
+}
+
+// blocks compares all blocks of d. Where shardOf is not nil, extent k of field i is shard
+// shardOf[i][k].
+func (v *Verification) blocks(ctx context.Context, d *store.Dataset, shardOf [][]int, opts Options) error {
+	if opts.Begin != nil {
+		opts.Begin(checkedBytes(d))
+	}
+	result, err := verify.Dataset(ctx, d, verify.Options{
+		Workers: opts.Workers, Progress: opts.Progress,
+		Corrupt: func(e *store.CorruptionError) {
+			v.Corruptions = append(v.Corruptions, corruptionOf(d, e, shardOf))
+		},
+	})
+	if err != nil {
+		return err
+	}
+	v.Records, v.Bytes, v.Checksums = d.Records, result.Bytes, result.Blocks
+	for _, field := range result.Unchecked {
+		v.Unchecked = append(v.Unchecked, fmt.Sprintf("%s: it has no checksums", field))
+	}
+	return nil
+}
+
+// checkedBytes returns the size of all records that have checksums.
+func checkedBytes(d *store.Dataset) (n int64) {
+	for _, c := range d.Columns {
+		for _, e := range c.Extents {
+			if e.SumsPath != "" {
+				n += e.Count * int64(c.Spec.RecordBytes())
+			}
+		}
+	}
+	return n
+}
+
+func corruptionOf(d *store.Dataset, from *store.CorruptionError, shardOf [][]int) Corruption {
+	shard := from.Shard
+	if shardOf != nil {
+		shard = shardOf[d.Schema.Index(from.Field)][from.Shard]
+	}
+	return Corruption{
+		Field: from.Field, Shard: shard, First: from.First, Last: from.Last,
+		File: filepath.Base(from.Path), Offset: from.Offset, Problem: problem(from.Err),
+	}
+}
+
+// problem words an error without the mark that it is one of corruption, which goes without
+// saying here.
+func problem(err error) string {
+	text := err.Error()
+	if errors.Is(err, store.ErrCorrupt) {
+		text, _ = strings.CutSuffix(text, ": "+store.ErrCorrupt.Error())
+	}
+	return text
+}
+
+// metadata compares what an HDF5 file has beside its records with the checksum that it was
+// written with.
+func (v *Verification) metadata(p *dataset.Target) error {
+	info, err := p.File.Stat()
+	if err != nil {
+		return err
+	}
+	v.Metadata, err = seal.Check(p.File, info.Size())
+	switch {
+	case errors.Is(err, seal.ErrNone) && p.ByPenstock():
+		v.Unchecked = append(v.Unchecked, "metadata: it has no checksum, as another program has written the file anew")
+	case errors.Is(err, seal.ErrNone):
+	case errors.Is(err, store.ErrCorrupt):
+		v.Corruptions = append(v.Corruptions, Corruption{File: filepath.Base(p.Path), Problem: problem(err)})
+	default:
+		return err
+	}
+	return nil
+}
+
+func (v *Verification) hdf5(ctx context.Context, p *dataset.Target, opts Options) error {
+	if err := v.metadata(p); err != nil {
+		return err
+	}
+	d, _, err := p.LocateOrTree()
+	if err != nil && p.ByPenstock() {
+		return err
+	}
+	if p.ByPenstock() {
+		return v.blocks(ctx, d, nil, opts)
+	}
+	if err := v.foreign(ctx, p, opts); err != nil {
+		return err
+	}
+	if len(v.Corruptions) == 0 && err != nil {
+		return err
+	}
+	if d != nil {
+		v.Records = d.Records
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package verify
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/store"
+)
+
+// viewProblem says what is wrong with the view in a dataset, "" if nothing is or there is none.
+func viewProblem(d *store.Dataset) (string, error) {
+	got, err := os.ReadFile(filepath.Join(d.Path, view.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	for _, absolute := range []bool{false, true} {
+		want, err := view.Encode(d, d.Path, absolute)
+		if err != nil {
+			return "", err
+		}
+		if bytes.Equal(got, want) {
+			return "", nil
+		}
+	}
+	return fmt.Sprintf("it is not the view of this dataset as it is now; make it again: %s", cmp.Or(shell.Command("inspect view", d.Path), "inspect view")), nil
+}

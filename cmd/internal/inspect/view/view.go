@@ -1,0 +1,66 @@
+// Package view is inspect view: an HDF5 file over the .npy files of a dataset.
+package view
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/hdf5/view"
+	"github.com/penstock/penstock/store"
+)
+
+// Options configures View. The zero value is usable.
+type Options struct {
+	Output   string // file to write; "" means view.h5 in the dataset
+	Absolute bool   // name the .npy files from the root of the file system
+}
+
+// File is an HDF5 file that was made for a flat dataset.
+type File struct {
+	Path     string   `json:"path"`
+	Bytes    int64    `json:"bytes"`
+	Records  int64    `json:"records"`
+	Datasets []string `json:"datasets"`
+	Absolute bool     `json:"absolute"` // h5py opens it from everywhere, but not once the dataset was moved
+}
+
+// Write writes an HDF5 file through which others read the records of a flat dataset.
+func Write(path string, opts Options) (*File, error) {
+	d, err := flatDataset(path)
+	if err != nil {
+		return nil, err
+	}
+	v := &File{Path: opts.Output, Records: d.Records, Absolute: opts.Absolute}
+	if v.Path == "" {
+		v.Path = filepath.Join(path, view.Name)
+	}
+	if err := cli.CheckWrite(v.Path); err != nil {
+		return nil, err
+	}
+	data, err := view.Encode(d, filepath.Dir(v.Path), opts.Absolute)
+	if err != nil {
+		return nil, err
+	}
+	v.Bytes = int64(len(data))
+	for _, c := range d.Columns {
+		v.Datasets = append(v.Datasets, c.Path()[1:])
+	}
+	return v, cli.WriteFile(v.Path, func(w io.Writer) error { _, err := w.Write(data); return err })
+}
+
+// flatDataset opens a folder.
+func flatDataset(path string) (*store.Dataset, error) {
+	p, err := dataset.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	if !p.Flat {
+		return nil, fmt.Errorf("%s: it is an HDF5 file already; a view is for a folder of .npy files", path)
+	}
+	d, err := p.Locate()
+	return d, p.WithAdvice(err)
+}

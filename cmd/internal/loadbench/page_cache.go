@@ -1,0 +1,48 @@
+package loadbench
+
+import (
+	"context"
+	"os"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/mmapds"
+)
+
+// warm reads the dataset into memory, so that the first rows do not pay for the reads of
+// later ones, and says whether that was possible.
+func warm(ctx context.Context, ds *mmapds.Dataset, report func(int)) string {
+	size := fileBytes(ds)
+	if free := int64(freeMemory()); free > 0 && size > free/2 {
+		return "the dataset's files have " + cli.Bytes(size) + ", which is much for this machine's memory: rows may differ in what they found there"
+	}
+	for _, c := range ds.Files().Columns {
+		if c.Packed {
+			return "the dataset is packed: rows differ in what they found inflated"
+		}
+	}
+	const step = 1 << 12 // records
+	for _, spec := range ds.Specs() {
+		for a := 0; a < ds.Len() && ctx.Err() == nil; a += step {
+			b := min(a+step, ds.Len())
+			if err := ds.Warm(spec.Name, a, b); err != nil {
+				return "the dataset could not be read into memory beforehand: " + err.Error()
+			}
+			report(b - a)
+		}
+	}
+	return "the dataset was read into memory before the rows were measured"
+}
+
+// fileBytes returns the size of a dataset's files.
+func fileBytes(ds *mmapds.Dataset) (sum int64) {
+	seen := make(map[string]bool)
+	for _, c := range ds.Files().Columns {
+		for _, e := range c.Extents {
+			if info, err := os.Stat(e.Path); err == nil && !seen[e.Path] {
+				seen[e.Path] = true
+				sum += info.Size()
+			}
+		}
+	}
+	return sum
+}

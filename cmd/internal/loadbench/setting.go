@@ -1,0 +1,71 @@
+package loadbench
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+)
+
+// Setting is the fastest row of a dataset, as code.
+type Setting struct {
+	Row    string `json:"row"`
+	Go     string `json:"go"`
+	Python string `json:"python"`
+}
+
+// setting returns the fastest row of at least eight batches, nil if there is none. Batches on a device do not count,
+// as loaders of host memory are compared.
+func (r *Report) setting() *Setting {
+	var best *Result
+	for i := range r.Tables {
+		for j := range r.Tables[i].Rows {
+			row := &r.Tables[i].Rows[j]
+			if row.Ran() && row.Batches >= 8 && row.Name != deviceRow && (best == nil || row.Rate() > best.Rate()) {
+				best = row
+			}
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	name := fmt.Sprintf("%s, %s records/s", best.Name, cli.Count(int64(best.Rate())))
+	return &Setting{name, best.goCode(), best.pythonCode(r.Dataset.Name)}
+}
+
+func (r *Result) block() (size int, ok bool) {
+	n, err := fmt.Sscanf(r.Sampler, "block(%d)", &size)
+	return size, n == 1 && err == nil
+}
+
+func (r *Result) goCode() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "loader.Options{BatchSize: %d, Sampler: ", r.Batch)
+	switch size, block := r.block(); {
+	case block:
+		fmt.Fprintf(&b, "sampler.Block{Size: %d}", size)
+	case r.Sampler == "sequential":
+		b.WriteString("sampler.Sequential{}")
+	default:
+		b.WriteString("sampler.Shuffle{}")
+	}
+	if r.Workers == 0 {
+		return b.String() + ", Workers: loader.Synchronous}"
+	}
+	return fmt.Sprintf("%s, Workers: %d, Prefetch: %d}", &b, r.Workers, r.Prefetch)
+}
+
+func (r *Result) pythonCode(path string) string {
+	order := "shuffle=True"
+	switch size, block := r.block(); {
+	case block:
+		order = fmt.Sprintf("sampler=penstock.samplers.Block(%d)", size)
+	case r.Sampler == "sequential":
+		order = "shuffle=False"
+	}
+	text := fmt.Sprintf("penstock.DataLoader(%q, %d, %s", path, r.Batch, order)
+	if r.Workers > 0 {
+		text += fmt.Sprintf(", num_workers=%d, prefetch_factor=%d", r.Workers, max(1, r.Prefetch/r.Workers))
+	}
+	return text + ")"
+}

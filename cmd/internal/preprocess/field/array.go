@@ -1,0 +1,91 @@
+package field
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// arrayField makes numbers of numbers.
+type arrayField struct {
+	copyField
+	pipeline *transforms.ArrayPipeline
+}
+
+// newArrayField returns the job for a field and a recipe of transforms.ParseArray.
+func newArrayField(f source.Field, recipe []byte) (Job, error) {
+	p, err := transforms.ParseArray(recipe)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := p.Output(f.Spec); err != nil {
+		return nil, err
+	}
+	return arrayField{copyField{f}, p}, nil
+}
+
+func (f arrayField) NewWorker() Worker {
+	r, err := f.pipeline.Runner(f.field.Spec)
+	if err != nil {
+		panic("preprocess: a pipeline that was found to fit does not: " + err.Error())
+	}
+	return &arrayWorker{f, r}
+}
+
+// arrayWorker is a worker's part of an arrayField.
+type arrayWorker struct {
+	arrayField
+	runner *transforms.ArrayRunner
+}
+
+// output returns the field of the dataset. What are class numbers no more has no names of
+// classes, and what has another shape no layout.
+func (f arrayField) output() (store.Field, error) {
+	out, err := f.pipeline.Output(f.field.Spec)
+	if err != nil {
+		return store.Field{}, err
+	}
+	field := store.NewField(f.field.Name, out.DType, out.Shape...)
+	field.Ragged = out.Ragged
+	if out.Ragged == f.field.Ragged && slices.Equal(out.Shape, f.field.Shape) {
+		field.Layout = f.field.Layout
+	}
+	if out.DType == tensor.Int64 && len(out.Shape) == 0 {
+		field.Classes = f.field.Classes
+	}
+	return field, nil
+}
+
+// extends returns why the field cannot be appended to, if so: named classes may have other
+// numbers this time, which is seen only where the names are kept.
+func (f arrayField) extends() error {
+	out, err := f.output()
+	if err == nil && f.field.Classes != nil && out.Classes == nil {
+		err = errors.New("transforms make class numbers something else, so that --append cannot match the classes by name; make the whole dataset anew")
+	}
+	return err
+}
+
+func (w *arrayWorker) Probe(_ string, value []byte) (store.Field, error) {
+	if err := w.check(value); err != nil {
+		return store.Field{}, err
+	}
+	return w.output()
+}
+
+func (w *arrayWorker) Do(_ string, dst, value []byte) (out []byte, bad, fatal error) {
+	if err := w.check(value); err != nil {
+		return dst, err, nil
+	}
+	n := w.runner.OutputBytes(len(value))
+	dst = slices.Grow(dst[:0], n)[:n]
+	if err := w.runner.Do(dst, value); err != nil {
+		return dst, fmt.Errorf("%s: %w: %w", w.field.Name, source.ErrValue, err), nil
+	}
+	return dst, nil, nil
+}

@@ -1,0 +1,49 @@
+package field
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// fieldNames lists the fields, as many as a sentence bears.
+func fieldNames(fields []source.Field) string {
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	return strings.Join(source.Shorten(names, 6), ", ")
+}
+
+// checkUsed refuses flags that speak of images where the source has none: what they ask for
+// would silently not be done.
+func (c Options) checkUsed(fields []source.Field) error {
+	var idle []string
+	add := func(given bool, flag string) {
+		if given {
+			idle = append(idle, "--"+flag)
+		}
+	}
+	if !slices.ContainsFunc(fields, HasPixels) {
+		add(c.Resize != nil, "resize")
+		add(c.Crop != nil, "crop")
+		add(c.Color != "", "color")
+		add(c.Layout != "", "layout")
+		add(c.DType != tensor.Invalid, "dtype")
+		add(c.Normalize.Mean != nil, "normalize")
+	}
+	if !slices.ContainsFunc(fields, source.Field.Image) {
+		add(c.KeepEncoded, "keep-encoded")
+		add(c.Orient, "exif-orientation")
+		add(c.AlphaName() != "dropped", "alpha")
+		add(c.RefuseDeep, "sixteen-bit")
+		add(c.RefuseCMYK, "cmyk")
+	}
+	if idle == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: the source has no images that this could be done to; it has %s, which the transforms of --pipeline change", strings.Join(idle, ", "), fieldNames(fields))
+}

@@ -1,0 +1,45 @@
+package field
+
+import (
+	"fmt"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/store"
+)
+
+// copyField keeps values as the source has them.
+type copyField struct{ field source.Field }
+
+// Copies reports whether j keeps values as the source has them.
+func Copies(j Job) bool {
+	_, ok := j.(copyField)
+	return ok
+}
+
+func (f copyField) NewWorker() Worker { return f }
+
+func (f copyField) Probe(_ string, value []byte) (store.Field, error) {
+	return f.field.Field, f.check(value)
+}
+
+func (f copyField) Do(_ string, dst, value []byte) (out []byte, bad, fatal error) {
+	if err := f.check(value); err != nil {
+		return dst, err, nil
+	}
+	return append(dst[:0], value...), nil, nil
+}
+
+// check makes sure that a value has the length of its type.
+func (f copyField) check(value []byte) error {
+	size := f.field.RecordBytes()
+	switch {
+	case f.field.Content == store.Text && !utf8.Valid(value):
+		return fmt.Errorf("%s: %w: text that is not UTF-8", f.field.Name, source.ErrValue)
+	case !f.field.Ragged && len(value) != size:
+		return fmt.Errorf("%s: %w: %d bytes instead of %d", f.field.Name, source.ErrValue, len(value), size)
+	case f.field.Ragged && len(value)%size != 0:
+		return fmt.Errorf("%s: %w: %d bytes are not whole rows of %d", f.field.Name, source.ErrValue, len(value), size)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package field
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/transforms"
+)
+
+// keptField returns the job for files of images that stay files. The recipe is nil if there is
+// none for them.
+func (c Options) keptField(f source.Field, recipe json.RawMessage) (Job, error) {
+	keep := encodedField{copyField{f}, c.decodes}
+	p, err := c.ShrinkPipeline(recipe)
+	if p == nil || err != nil {
+		return keep, err
+	}
+	resize := p.Transforms()[0].(transforms.Resize)
+	return &shrinkField{encodedField: keep, pipeline: p, longer: resize.Fit == "longer", limit: max(c.LargerThan, resize.Size[0]), quality: c.JPEGQuality()}, nil
+}
+
+// ShrinkPipeline returns the pipeline for photos that are too large: a Resize of one side. It is nil
+// if all stay as they are.
+func (c Options) ShrinkPipeline(recipe json.RawMessage) (p *transforms.Pipeline, err error) {
+	switch {
+	case recipe != nil:
+		p, err = transforms.Parse(recipe)
+	case c.Resize != nil:
+		p, err = transforms.Compose(transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter})
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if ts := p.Transforms(); len(ts) == 1 {
+		if r, ok := ts[0].(transforms.Resize); ok && (r.Fit == "shorter" || r.Fit == "longer") && r.MaxSize == 0 {
+			return p, nil
+		}
+	}
+	return nil, errors.New("--keep-encoded: files can only be made smaller, by --resize to one number, with --fit shorter or longer")
+}
+
+// Shrinks reports whether files are made smaller.
+func (c Options) Shrinks() bool {
+	return c.KeepEncoded && (c.Resize != nil || c.Transforms != nil)
+}
+
+// JPEGQuality returns that of JPEGs that are made.
+func (c Options) JPEGQuality() int {
+	if c.Quality == 0 {
+		return defaultQuality
+	}
+	return c.Quality
+}
+
+// defaultQuality is FFCV's.
+const defaultQuality = 90
+
+// EncodedProblems lists what is wrong with the flags of --keep-encoded.
+func (c Options) EncodedProblems(add func(wrong bool, format string, args ...any)) {
+	if !c.Shrinks() {
+		add(c.Quality != 0, "--jpeg-quality %d: is for files that --keep-encoded and --resize make smaller", c.Quality)
+		add(c.LargerThan != 0, "--larger-than %d: is for files that --keep-encoded and --resize make smaller", c.LargerThan)
+	}
+	if !c.KeepEncoded {
+		return
+	}
+	others := c
+	others.Resize = nil
+	add(others.ChangesPixels() || !c.Rules.keepPixels(), "--keep-encoded: files stay as they are, or are made smaller by --resize; no other flag can change their pixels")
+	if c.Resize != nil {
+		_, err := c.ShrinkPipeline(nil)
+		add(err != nil, "%v", err)
+		add(err == nil && c.LargerThan != 0 && c.LargerThan < c.Resize[0], "--larger-than %d: is less than what --resize %d makes, and no photo is enlarged", c.LargerThan, c.Resize[0])
+	}
+	add(c.Quality < 0 || c.Quality > 100, "--jpeg-quality %d: must be from 1 to 100", c.Quality)
+}
+
+// encodedField keeps files of images as they are, once they are found to be readable.
+type encodedField struct {
+	copyField
+	opener func() opener
+}
+
+func (f encodedField) NewWorker() Worker { return encodedWorker{f, f.opener()} }
+
+// encodedWorker is a worker's part of a keepField.
+type encodedWorker struct {
+	encodedField
+	opener opener
+}
+
+func (w encodedWorker) Probe(name string, value []byte) (store.Field, error) {
+	if _, err := w.opener.open(value); err != nil {
+		return store.Field{}, err
+	}
+	return w.encodedField.Probe(name, value)
+}
+
+func (w encodedWorker) Do(name string, dst, value []byte) (out []byte, bad, fatal error) {
+	if _, err := w.opener.open(value); err != nil {
+		return dst, err, nil
+	}
+	return w.encodedField.Do(name, dst, value)
+}

@@ -1,0 +1,185 @@
+package field
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Jobs returns how each field of the source becomes one of the dataset, or of the one
+// that is appended to.
+func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, err error) {
+	if err := c.checkUsed(fields); err != nil {
+		return nil, err
+	}
+	recipes, err := c.recipes(fields)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range fields {
+		j, err := c.fieldJob(f, recipes.Of(f.Name, f.Image() || f.Layout != ""))
+		if label, ok := j.(copyField); ok && base != nil && f.Classes != nil && !f.Ragged && len(f.Shape) == 0 {
+			if at := base.Schema().Index(f.Name); at >= 0 {
+				j = newRelabel(label.field, base.Fields[at].Classes)
+			}
+		}
+		if numbers, ok := j.(arrayField); ok && base != nil {
+			err = numbers.extends()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("field %q: %w", f.Name, err)
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// recipes returns the Config's transforms by field, each of which must be there.
+func (c Options) recipes(fields []source.Field) (fieldTransforms, error) {
+	if c.Transforms == nil {
+		return nil, nil
+	}
+	recipes, err := SplitTransforms(c.Transforms)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(recipes)) {
+		if name != "" && !slices.Contains(names, name) {
+			return nil, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names))
+		}
+	}
+	return recipes, nil
+}
+
+// fieldJob returns how a field becomes one of the dataset. The recipe is nil if there is
+// none for it.
+func (c Options) fieldJob(f source.Field, recipe json.RawMessage) (Job, error) {
+	if t, ok := c.Own[f.Name]; ok {
+		recipe, err := withStandardize(recipe, t)
+		if err != nil {
+			return nil, err
+		}
+		return newArrayField(f, recipe)
+	}
+	switch {
+	case f.Image() && c.KeepEncoded:
+		return c.keptField(f, recipe)
+	case f.Image():
+		return c.imageField(f, recipe)
+	case recipe != nil && (f.Layout == "" || !isImageRecipe(recipe)):
+		return newArrayField(f, recipe)
+	case f.Layout != "" && (recipe != nil || c.Transforms == nil && c.ChangesPixels()):
+		return c.pixelField(f, recipe)
+	}
+	return copyField{f}, nil
+}
+
+// decodes returns a decoder of files.
+func (c Options) decodes() opener {
+	return &fileOpener{imagefile.New(c.decoder()), rules(c.Rules)}
+}
+
+// imageField returns the job for files of images.
+func (c Options) imageField(f source.Field, recipe json.RawMessage) (Job, error) {
+	c = c.WithImageDefaults()
+	p, err := c.pipelineOr(recipe)
+	if err != nil {
+		return nil, err
+	}
+	return &imageField{
+		pipeline: p, opener: c.decodes,
+		field: func(out transforms.Info) store.Field { return c.storeField(f.Name, p, out) },
+	}, nil
+}
+
+// pipelineOr returns the pipeline of a recipe or, without one, what the Config asks for
+// behind the transforms given.
+func (c Options) pipelineOr(recipe json.RawMessage, ts ...transforms.Transform) (*transforms.Pipeline, error) {
+	if recipe != nil {
+		return transforms.Parse(recipe)
+	}
+	return c.Pipeline(ts...)
+}
+
+// pixelField returns the job for arrays of pixels.
+func (c Options) pixelField(f source.Field, recipe json.RawMessage) (Job, error) {
+	info := pixels(f.Field)
+	if f.DType != tensor.Uint8 || len(f.Shape) != 3 || info.C != 1 && info.C != 3 {
+		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted or normalised as images", f.DType, f.Shape)
+	}
+	if c.Layout == "" {
+		c.Layout = f.Layout
+	}
+	color := c.Color
+	c = c.WithImageDefaults()
+	p, err := c.pipelineOr(recipe, recolor(color, info.C)...)
+	if err != nil {
+		return nil, err
+	}
+	return &imageField{
+		pipeline: p, opener: func() opener { return pixelOpener{info} },
+		field: func(out transforms.Info) store.Field { return c.storeField(f.Name, p, out) },
+	}, nil
+}
+
+// recolor returns the transform that gives pixels the channels that were asked for.
+func recolor(color string, channels int) []transforms.Transform {
+	switch {
+	case color == "gray" && channels == 3:
+		return []transforms.Transform{transforms.Grayscale{}}
+	case color == "rgb" && channels == 1:
+		return []transforms.Transform{transforms.RGB{}}
+	}
+	return nil
+}
+
+// pixels describes the records of a field with a layout.
+func pixels(f store.Field) transforms.Info {
+	if len(f.Shape) != 3 {
+		return transforms.Info{}
+	}
+	s := f.Shape
+	if f.Layout == store.CHW {
+		return transforms.Info{C: s[0], H: s[1], W: s[2], Layout: transforms.CHW}
+	}
+	return transforms.Info{H: s[0], W: s[1], C: s[2], Layout: transforms.HWC}
+}
+
+// storeField returns the field of a dataset whose images come out of the pipeline like that. It
+// says which normalisation went into the numbers, or is to.
+func (c Options) storeField(name string, p *transforms.Pipeline, out transforms.Info) store.Field {
+	f := store.NewField(name, out.DType, out.Shape()...)
+	f.Layout = store.HWC
+	if out.Layout == transforms.CHW {
+		f.Layout = store.CHW
+	}
+	switch {
+	case out.DType != tensor.Uint8:
+		f.Normalization = applied(p).Field(out.C, true)
+	case c.Normalize.Mean != nil:
+		f.Normalization = c.Normalize.Field(out.C, false)
+	}
+	return f
+}
+
+// applied returns the normalisation that a pipeline does.
+func applied(p *transforms.Pipeline) (n Normalize) {
+	for _, t := range p.Transforms() {
+		if t, ok := t.(transforms.Normalize); ok {
+			n.Mean, n.Std = t.Mean, t.Std
+		}
+	}
+	return n
+}

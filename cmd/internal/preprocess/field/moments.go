@@ -1,0 +1,65 @@
+package field
+
+import (
+	"github.com/penstock/penstock/internal/moments"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Moments are mean and deviation of a field so far, at every place of an axis. What is not
+// finite does not count. Memory is 64 bytes a place, and 8 an element of a record.
+type Moments struct {
+	At          int // of the field in the schema
+	spec        tensor.Spec
+	axis, inner int
+	sums        []moments.Moments
+	x           []float64
+}
+
+func newMoments(at int, s tensor.Spec, want NormalizedField) *Moments {
+	n, axis, inner := spread(s, want)
+	return &Moments{At: at, spec: s, axis: axis, inner: inner, sums: make([]moments.Moments, n)}
+}
+
+// Add takes a record into account, or all rows of one of variable length.
+func (f *Moments) Add(record []byte) {
+	f.x = widened(f.x[:0], tensor.Of(f.spec, len(record)/f.spec.RecordBytes(), record))
+	for place, x := 0, f.x; len(x) > 0; place, x = (place+1)%len(f.sums), x[f.inner:] {
+		f.sums[place].Merge(moments.InOrder(x[:f.inner]))
+	}
+}
+
+// widened appends the elements of a view of floats.
+func widened(x []float64, v tensor.View) []float64 {
+	switch v.DType() {
+	case tensor.Float64:
+		return append(x, tensor.As[float64](v)...)
+	case tensor.Float32:
+		for _, e := range tensor.As[float32](v) {
+			x = append(x, float64(e))
+		}
+	case tensor.Float16:
+		for _, e := range tensor.As[tensor.Half](v) {
+			x = append(x, float64(e.Float32()))
+		}
+	case tensor.BFloat16:
+		for _, e := range tensor.As[tensor.Brain](v) {
+			x = append(x, float64(e.Float32()))
+		}
+	}
+	return x
+}
+
+// Transform returns what brings the field to mean 0 and deviation 1; a place of one value
+// only is not scaled.
+func (f *Moments) Transform() transforms.Standardize {
+	t := transforms.Standardize{Axis: f.axis}
+	for _, s := range f.sums {
+		std := 1.0
+		if s.M2 > 0 {
+			std = s.Std()
+		}
+		t.Mean, t.Std = append(t.Mean, s.Mean), append(t.Std, std)
+	}
+	return t
+}

@@ -1,0 +1,102 @@
+package field
+
+import (
+	"encoding/json"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Options say what is done to the values of samples.
+type Options struct {
+	Resize []int  // one length, or height and width; nil leaves sizes as they are
+	Fit    string // shorter, longer, exact, cover, pad; "" is shorter for one length, exact for two
+	Crop   []int  // centre crop: one length for a square, or height and width; nil for none
+	Filter string // nearest, box, bilinear, hamming, bicubic, lanczos
+
+	// Of these the zero value is rgb, CHW, uint8 and none for files of images, and leaves
+	// arrays of pixels as they are.
+	Color     string // "rgb" or "gray"
+	Layout    string // store.CHW or store.HWC
+	DType     tensor.DType
+	Normalize Normalize
+
+	Rules
+	MaxPixels   int  // larger images are refused from their header
+	KeepEncoded bool // keep files of images, as a field of variable length: Resize makes smaller only those that are large
+	Quality     int  // of JPEGs that are made then, 1 to 100; 0 is 90
+	LargerThan  int  // pixels of the side that Fit names; smaller files are kept as they are; 0 is what Resize makes
+
+	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, Layout and DType, see
+	// package transforms; an entry may name its "field". nil: there is none.
+	Transforms json.RawMessage
+
+	// Own has the arrays that get mean and deviation of the dataset, once these are known.
+	Own map[string]transforms.Standardize `json:"-"`
+}
+
+// DefaultOptions returns what the command does without flags.
+func DefaultOptions() Options {
+	return Options{Filter: "bilinear", MaxPixels: imagefile.DefaultMaxPixels}
+}
+
+// WithImageDefaults returns the options with what files of images have by default.
+func (c Options) WithImageDefaults() Options {
+	if c.Color == "" {
+		c.Color = "rgb"
+	}
+	if c.Layout == "" {
+		c.Layout = store.CHW
+	}
+	if c.DType == tensor.Invalid {
+		c.DType = tensor.Uint8
+	}
+	return c
+}
+
+// ChangesPixels reports whether anything was asked for that changes pixels.
+func (c Options) ChangesPixels() bool {
+	return c.Resize != nil || c.Crop != nil || c.Color != "" || c.Layout != "" || c.DType != tensor.Invalid || !c.Normalize.None()
+}
+
+// Channels returns how many the records have.
+func (c Options) Channels() int {
+	if c.Color == "gray" {
+		return 1
+	}
+	return 3
+}
+
+// Pipeline returns the transforms that the options, which have the defaults of images, asks
+// for, behind those given.
+func (c Options) Pipeline(ts ...transforms.Transform) (*transforms.Pipeline, error) {
+	if c.Resize != nil {
+		ts = append(ts, transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter})
+	}
+	if c.Crop != nil {
+		ts = append(ts, transforms.CenterCrop{Size: c.Crop})
+	}
+	layout := transforms.HWC
+	if c.Layout == store.CHW {
+		layout = transforms.CHW
+	}
+	ts = append(ts, transforms.ToLayout{Layout: layout})
+	if c.DType != tensor.Uint8 {
+		ts = append(ts, transforms.ConvertDType{DType: c.DType})
+		if !c.Normalize.None() && !c.Normalize.Dataset {
+			ts = append(ts, transforms.Normalize{Mean: c.Normalize.Mean, Std: c.Normalize.Std})
+		}
+	}
+	return transforms.Compose(ts...)
+}
+
+// decoder returns the options of the decoders.
+func (c Options) decoder() imagefile.Options {
+	o := imagefile.Options{MaxPixels: c.MaxPixels, Orient: c.Orient, Alpha: c.Alpha}
+	if c.Color == "gray" {
+		o.Color = imagefile.Gray
+	}
+	return o
+}

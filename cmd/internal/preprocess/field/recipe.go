@@ -1,0 +1,59 @@
+package field
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+)
+
+// Recipe returns what is done to the fields: a list in which every entry names its
+// field, unless there is but one field with transforms and that is of images.
+func Recipe(jobs []Job, source []source.Field) (json.RawMessage, error) {
+	var lists []json.RawMessage
+	for i, f := range jobs {
+		var p json.Marshaler
+		switch f := f.(type) {
+		case *imageField:
+			p = f.pipeline
+		case arrayField:
+			p = f.pipeline
+		case *shrinkField:
+			p = f.pipeline
+		default:
+			continue
+		}
+		text, err := json.Marshal(p)
+		if err == nil && several(jobs, source) {
+			text, err = tagged(text, source[i].Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if inner := bytes.Trim(text, "[]"); len(inner) > 0 {
+			lists = append(lists, text[1:len(text)-1])
+		}
+	}
+	if lists == nil {
+		return nil, nil
+	}
+	return append(append([]byte{'['}, bytes.Join(rawBytes(lists), []byte{','})...), ']'), nil
+}
+
+// several reports whether the entries of the recipe have to name their fields.
+func several(jobs []Job, source []source.Field) bool {
+	images, arrays := 0, 0
+	for i, f := range jobs {
+		switch f.(type) {
+		case *imageField, *shrinkField:
+			images++
+		case arrayField:
+			arrays++
+		default:
+			if source[i].Layout != "" || source[i].Image() {
+				arrays++ // images that nothing is done to
+			}
+		}
+	}
+	return images != 1 || arrays > 0
+}

@@ -1,0 +1,60 @@
+package field
+
+import (
+	"fmt"
+
+	"github.com/penstock/penstock/internal/imagefile"
+)
+
+// Rules says what becomes of images that are not plain 8-bit RGB or gray. The zero value is
+// what DefaultConfig has: what Pillow's convert does, 16 bits aside, which it clips.
+type Rules struct {
+	Orient      bool // turn and mirror as EXIF says; training code that uses Pillow or torchvision does not
+	RefuseAlpha bool // images that declare transparency are bad samples; otherwise Alpha says what becomes of it
+	Alpha       imagefile.Alpha
+	RefuseDeep  bool // images of 16 bits are bad samples; otherwise the high byte is kept
+	RefuseCMYK  bool // CMYK images are bad samples; otherwise they become RGB by Pillow's formula
+}
+
+// Alphas are the values of the flag --alpha that take images with transparency.
+var Alphas = map[string]imagefile.Alpha{"dropped": imagefile.DropAlpha, "white": imagefile.OnWhite, "black": imagefile.OnBlack}
+
+// AlphaName returns the value of the flag.
+func (r Rules) AlphaName() string {
+	for name, a := range Alphas {
+		if a == r.Alpha && !r.RefuseAlpha {
+			return name
+		}
+	}
+	return "refused"
+}
+
+// keepPixels reports whether an image that is taken has the pixels that are stored in it.
+func (r Rules) keepPixels() bool { return !r.Orient && r.Alpha == imagefile.DropAlpha }
+
+// rules refuse files by their header.
+type rules Rules
+
+// check returns why an image must not be used, if so.
+func (r rules) check(value []byte) error {
+	if !r.RefuseAlpha && !r.RefuseDeep && !r.RefuseCMYK {
+		return nil
+	}
+	c, err := imagefile.ReadConfig(value)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.RefuseAlpha && c.Transparent:
+		return refused(c, "is transparent", "alpha dropped")
+	case r.RefuseDeep && c.Bits > 8:
+		return refused(c, fmt.Sprintf("has %d bits a sample", c.Bits), "sixteen-bit high-byte")
+	case r.RefuseCMYK && (c.Model == "cmyk" || c.Model == "ycck"):
+		return refused(c, "is CMYK", "cmyk converted")
+	}
+	return nil
+}
+
+func refused(c imagefile.Config, what, flag string) error {
+	return &imagefile.Error{Format: c.Format, Kind: imagefile.ErrUnsupported, Msg: fmt.Sprintf("%s, which is refused; --%s takes such images", what, flag)}
+}

@@ -1,0 +1,100 @@
+package field
+
+import (
+	"bytes"
+	"image"
+	"image/jpeg"
+	"slices"
+
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/transforms"
+)
+
+// shrinkField is a keepField that makes large photos smaller: JPEGs of the pixels that the
+// pipeline makes of them. Others it keeps as they are.
+type shrinkField struct {
+	encodedField
+	pipeline *transforms.Pipeline
+	longer   bool // limit is of the longer side, else of the shorter
+	limit    int  // pixels; photos of more are large
+	quality  int  // of a JPEG that is made
+}
+
+func (f *shrinkField) NewWorker() Worker {
+	return &shrinkWorker{encodedWorker{f.encodedField, f.opener()}, f, f.pipeline.Runner(), nil, image.RGBA{}}
+}
+
+// shrinkWorker is a worker's part of a shrinkField.
+type shrinkWorker struct {
+	encodedWorker
+	field  *shrinkField
+	runner *transforms.Runner
+	rgb    []byte
+	rgba   image.RGBA
+}
+
+func (w *shrinkWorker) Do(name string, dst, value []byte) (out []byte, bad, fatal error) {
+	c, err := imagefile.ReadConfig(value)
+	if err != nil {
+		return dst, err, nil
+	}
+	if !w.field.isLarge(c) {
+		return w.encodedWorker.Do(name, dst, value)
+	}
+	src, err := w.opener.open(value)
+	if err != nil {
+		return dst, err, nil
+	}
+	if err := w.shrink(src); err != nil {
+		return dst, err, nil
+	}
+	var b bytes.Buffer
+	if err := jpeg.Encode(&b, &w.rgba, &jpeg.Options{Quality: w.field.quality}); err != nil {
+		return dst, nil, err
+	}
+	file := b.Bytes()
+	dst = append(dst[:0], file[:2]...)
+	if turned := c.Format == imagefile.TIFF; !turned {
+		dst = appendOrientation(dst, c.Orientation)
+	}
+	return append(dst, file[2:]...), nil, nil
+}
+
+// isLarge reports whether an image is to be made smaller.
+func (f *shrinkField) isLarge(c imagefile.Config) bool {
+	if f.longer {
+		return max(c.Width, c.Height) > f.limit
+	}
+	return min(c.Width, c.Height) > f.limit
+}
+
+// shrink brings what the pipeline makes of src into rgba.
+func (w *shrinkWorker) shrink(src transforms.Source) error {
+	out, err := w.field.pipeline.Output(transforms.InfoOf(src))
+	if err != nil {
+		return err
+	}
+	n := out.W * out.H
+	w.rgb = slices.Grow(w.rgb[:0], 3*n)[:3*n]
+	if err := w.runner.Do(w.rgb, src); err != nil {
+		return err
+	}
+	pix := slices.Grow(w.rgba.Pix[:0], 4*n)[:4*n]
+	for i := range n {
+		copy(pix[4*i:4*i+3], w.rgb[3*i:])
+		pix[4*i+3] = 255
+	}
+	w.rgba = image.RGBA{Pix: pix, Stride: 4 * out.W, Rect: image.Rect(0, 0, out.W, out.H)}
+	return nil
+}
+
+// appendOrientation appends an EXIF segment with an orientation, unless it is upright: the file
+// that is made is turned where the one that it was made of was (EXIF 2.3, 4.6).
+func appendOrientation(b []byte, orientation int) []byte {
+	if orientation <= 1 {
+		return b
+	}
+	b = append(b, "\xff\xe1\x00\x22Exif\x00\x00MM\x00\x2a\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00"...)
+	b = append(b, byte(orientation))
+	return append(b, "\x00\x00\x00\x00\x00\x00"...)
+}

@@ -1,0 +1,112 @@
+package field
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/column"
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// withStandardize returns a recipe, or none, with one more entry.
+func withStandardize(recipe json.RawMessage, t transforms.Standardize) (json.RawMessage, error) {
+	var ts []json.RawMessage
+	if recipe != nil {
+		if err := json.Unmarshal(recipe, &ts); err != nil {
+			return nil, err
+		}
+	}
+	p, err := transforms.ComposeArray(t)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(p)
+	if err != nil {
+		return nil, err
+	}
+	var own []json.RawMessage
+	if err := json.Unmarshal(text, &own); err != nil {
+		return nil, err
+	}
+	return json.Marshal(append(ts, own...))
+}
+
+// spread returns how many figures a field has, the axis that they are along, and how many
+// elements lie at one place of it: one for each element of a vector, one for all of anything
+// else, unless an axis was asked for.
+func spread(s tensor.Spec, want NormalizedField) (n, axis, inner int) {
+	switch {
+	case want.Set:
+		return s.Shape[want.Axis], want.Axis, s.Shape[want.Axis+1:].Elems()
+	case len(s.Shape) == 1:
+		return s.Shape[0], 0, 1
+	}
+	return 1, 0, s.Shape.Elems()
+}
+
+// Measures returns the accumulators of the fields of the dataset that get their own
+// figures: those that were asked for, or else all of floats that are not of variable length
+// and not called as labels are. A field that a recipe standardizes has its figures.
+func (c Options) Measures(jobs []Job, source []source.Field, schema store.Schema) (list []*Moments, err error) {
+	if c.Normalize.Fields != nil {
+		return c.askedFigures(jobs, source, schema)
+	}
+	known := false
+	for i, f := range schema.Fields {
+		switch {
+		case standardizes(jobs[i]), store.PixelBytes(f):
+			known = true
+		case f.DType.IsFloat() && !f.Ragged && !column.LabelName(f.Name):
+			list = append(list, newMoments(i, f.Spec, NormalizedField{}))
+		}
+	}
+	if len(list) == 0 && !known {
+		return nil, errors.New("--normalize dataset: the source has no images and no arrays of floats; the transform Cast makes floats of integers, and dataset:FIELD names fields of variable length")
+	}
+	return list, nil
+}
+
+func (c Options) askedFigures(jobs []Job, source []source.Field, schema store.Schema) (list []*Moments, err error) {
+	var names []string
+	for _, f := range source {
+		names = append(names, f.Name)
+	}
+	for _, want := range c.Normalize.Fields {
+		at := slices.Index(names, want.Field)
+		if at < 0 {
+			return nil, fmt.Errorf("--normalize %s: there is no field %q%s", c.Normalize, want.Field, suggest.Hint(want.Field, names))
+		}
+		f := schema.Fields[at]
+		switch {
+		case HasPixels(source[at]):
+			return nil, fmt.Errorf("--normalize %s: %s is of images, which dataset alone is for", c.Normalize, want.Field)
+		case !f.DType.IsFloat():
+			return nil, fmt.Errorf("--normalize %s: %s is of %v; make floats of it with the transform Cast", c.Normalize, want.Field, f.DType)
+		case want.Set && want.Axis >= len(f.Shape):
+			return nil, fmt.Errorf("--normalize %s: %s has no axis %d in records of shape %v", c.Normalize, want.Field, want.Axis, f.Shape)
+		case !standardizes(jobs[at]):
+			list = append(list, newMoments(at, f.Spec, want))
+		}
+	}
+	return list, nil
+}
+
+// standardizes reports whether a job does so.
+func standardizes(j Job) bool {
+	a, ok := j.(arrayField)
+	if !ok {
+		return false
+	}
+	text, err := json.Marshal(a.pipeline)
+	return err == nil && strings.Contains(string(text), `"op":"Standardize"`)
+}
+
+// HasPixels reports whether a field is of images.
+func HasPixels(f source.Field) bool { return f.Image() || f.Layout != "" }

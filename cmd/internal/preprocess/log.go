@@ -1,0 +1,235 @@
+package preprocess
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/store"
+)
+
+// runLog remember, sample by sample in order, what went in and what was left out.
+type runLog struct {
+	samples    int64
+	bytes      int64
+	print      hash.Hash // over all samples, see enter
+	names      hash.Hash // over their names
+	skipped    []skippedSample
+	kinds      map[string]int64 // of skipped samples
+	duplicates int64
+	repeated   skippedList // these
+	seen       *digestSet  // contents; nil unless duplicates are looked for
+	order      []digest    // of seen, since the last note
+	splitter   *splitter
+	scratch    []byte
+
+	noted noted
+}
+
+// noted counts what notes have had.
+type noted struct{ skipped int }
+
+// skippedSample is a sample that is not in the dataset: a line of skipped.jsonl.
+type skippedSample struct {
+	Sample string `json:"sample"`
+	Kind   string `json:"kind"`
+	Reason string `json:"reason"`
+}
+
+// digest is the first half of the SHA-256 of a sample's content.
+type digest [16]byte
+
+func newRunLog(c Config) *runLog {
+	b := &runLog{print: sha256.New(), names: sha256.New(), kinds: make(map[string]int64), splitter: newSplitter(c)}
+	if c.Dedup {
+		b.seen = new(digestSet)
+	}
+	return b
+}
+
+// enter adds a sample to the fingerprint: its name, a zero byte, its size as 8 and its
+// CRC32C as 4 bytes, little endian.
+func (b *runLog) enter(s *slot) {
+	b.samples++
+	b.bytes += s.size
+	b.scratch = append(append(b.scratch[:0], s.sample.Name...), 0)
+	b.names.Write(b.scratch)
+	b.scratch = binary.LittleEndian.AppendUint64(b.scratch, uint64(s.size))
+	b.scratch = binary.LittleEndian.AppendUint32(b.scratch, s.crc)
+	b.print.Write(b.scratch)
+}
+
+// pass enters a sample that a run before this one has done.
+func (b *runLog) pass(name string) {
+	b.scratch = append(append(b.scratch[:0], name...), 0)
+	b.names.Write(b.scratch)
+}
+
+// skip adds a sample that is left out.
+func (b *runLog) skip(s *slot) {
+	kind := kindOf(s.bad)
+	b.skipped = append(b.skipped, skippedSample{s.sample.Name, kind, s.bad.Error()})
+	b.kinds[kind]++
+}
+
+// records returns how many samples became records.
+func (b *runLog) records() int64 { return b.samples - int64(len(b.skipped)) - b.duplicates }
+
+// before reports whether the content was there before, and enters it if not.
+func (b *runLog) before(d digest) bool {
+	if b.seen == nil {
+		return false
+	}
+	if !b.seen.add(d) {
+		return true
+	}
+	b.order = append(b.order, d)
+	return false
+}
+
+// repeat adds a sample that is left out as its content is there.
+func (b *runLog) repeat(name, reason string) error {
+	b.duplicates++
+	return b.repeated.add(skippedSample{name, "duplicate", reason})
+}
+
+// writeLeft writes a line for each sample that is left out: those that cannot be used, then
+// duplicates.
+func (b *runLog) writeLeft(w io.Writer) error {
+	e := json.NewEncoder(w)
+	for _, s := range b.skipped {
+		if err := e.Encode(s); err != nil {
+			return err
+		}
+	}
+	return b.repeated.writeTo(w)
+}
+
+// kindOf sorts reasons into few kinds.
+func kindOf(err error) string {
+	if known, ok := err.(*part.SkipReason); ok {
+		return known.Kind
+	}
+	for _, kind := range []error{imagefile.ErrNotImage, imagefile.ErrCorrupt, imagefile.ErrUnsupported, imagefile.ErrTooLarge, source.ErrValue} {
+		if errors.Is(err, kind) {
+			return kind.Error()
+		}
+	}
+	return "unreadable file"
+}
+
+// source returns what the manifest says about where the samples came from.
+func (b *runLog) source(info source.Info) *store.SourceInfo {
+	return &store.SourceInfo{
+		Kind: info.Kind, Name: info.Name, Samples: b.samples, Bytes: b.bytes,
+		Fingerprint: "sha256:" + hex.EncodeToString(b.print.Sum(nil)),
+	}
+}
+
+// listed returns what the manifest says of the samples that are left out.
+func (b *runLog) listed() []store.Skipped {
+	var list []store.Skipped
+	for _, s := range b.skipped {
+		list = append(list, store.Skipped{Sample: s.Sample, Reason: s.Reason})
+	}
+	return list
+}
+
+// kindNames returns the kinds of what was skipped, the most frequent first.
+func kindNames(kinds map[string]int64) []string {
+	return slices.SortedFunc(maps.Keys(kinds), func(x, y string) int {
+		return cmp.Or(cmp.Compare(kinds[y], kinds[x]), cmp.Compare(x, y))
+	})
+}
+
+// note is the part of a log that the journal keeps at a checkpoint. Lists have only new entries.
+type note struct {
+	Samples    int64             `json:"samples"`
+	Bytes      int64             `json:"bytes"`
+	Print      []byte            `json:"print"`
+	Names      []byte            `json:"names"` // the hash over the names so far
+	Skipped    []skippedSample   `json:"skipped,omitempty"`
+	Duplicates int64             `json:"duplicates,omitempty"`
+	Repeated   [][]byte          `json:"repeated,omitempty"` // see leftList
+	Seen       []byte            `json:"seen,omitempty"`     // digests
+	Strata     map[int64][]int64 `json:"strata,omitempty"`
+}
+
+// note returns what was added to b since the last note.
+func (b *runLog) note() (json.RawMessage, error) {
+	print, err := b.print.(encoding.BinaryMarshaler).MarshalBinary()
+	if err != nil {
+		return nil, err
+	}
+	n := note{
+		Samples: b.samples, Bytes: b.bytes, Print: print, Names: b.names.Sum(nil), Skipped: b.skipped[b.noted.skipped:],
+		Duplicates: b.duplicates, Strata: b.splitter.counts,
+	}
+	if n.Repeated, err = b.repeated.note(); err != nil {
+		return nil, err
+	}
+	for _, d := range b.order {
+		n.Seen = append(n.Seen, d[:]...)
+	}
+	b.order = b.order[:0]
+	b.noted.skipped = len(b.skipped)
+	return json.Marshal(n)
+}
+
+// possible reports whether the counts of a note can be those of a run like this one, and of more samples than b has.
+func (b *runLog) possible(n *note) bool {
+	if n.Samples < b.samples || n.Bytes < 0 || n.Duplicates < 0 || n.Duplicates > n.Samples || len(n.Names) != b.names.Size() {
+		return false
+	}
+	for _, counts := range n.Strata {
+		if len(counts) != len(b.splitter.shares) || slices.Min(append(counts[:len(counts):len(counts)], 0)) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// restore sets b to the state that an earlier run noted. It returns how many samples that run
+// has done, and the hash over their names.
+func (b *runLog) restore(notes []json.RawMessage) (samples int64, names []byte, err error) {
+	for _, text := range notes {
+		var n note
+		if err := json.Unmarshal(text, &n); err != nil {
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note: %w", err)
+		}
+		if !b.possible(&n) {
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note has counts that cannot be: %w; begin anew without --resume", store.ErrCorrupt)
+		}
+		if err := b.print.(encoding.BinaryUnmarshaler).UnmarshalBinary(n.Print); err != nil {
+			return 0, nil, fmt.Errorf("cannot resume: the journal's note: %w", err)
+		}
+		b.samples, b.bytes, b.duplicates, names = n.Samples, n.Bytes, n.Duplicates, n.Names
+		for _, s := range n.Skipped {
+			b.skipped = append(b.skipped, s)
+			b.kinds[s.Kind]++
+		}
+		b.repeated.restore(n.Repeated, n.Duplicates)
+		for d := range slices.Chunk(n.Seen, len(digest{})) {
+			if b.seen != nil && len(d) == len(digest{}) {
+				b.seen.add(digest(d))
+			}
+		}
+		if n.Strata != nil {
+			b.splitter.counts = n.Strata
+		}
+	}
+	b.noted.skipped = len(b.skipped)
+	return b.samples, names, nil
+}

@@ -1,0 +1,44 @@
+package part
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/build"
+	"github.com/penstock/penstock/internal/sys/private"
+)
+
+// WriteDurably writes a file that is there with all its bytes, or not at all. When it returns
+// it is there for good. Another writer of that name at the same time is store.ErrBusy.
+func WriteDurably(path string, data []byte, mode fs.FileMode) error {
+	return WriteDurablyBy(path, mode, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+}
+
+// WriteDurablyBy is writeDurably for what write writes.
+func WriteDurablyBy(path string, mode fs.FileMode, write func(io.Writer) error) error {
+	stage, err := build.NewStage(path, true)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(path)
+	if err := writeSynced(stage.Root(), name, mode, write); err != nil {
+		return errors.Join(err, stage.Abort())
+	}
+	return errors.Join(stage.PublishFile(name), stage.Abort())
+}
+
+func writeSynced(folder *os.Root, name string, mode fs.FileMode, write func(io.Writer) error) error {
+	f, err := private.Create(folder, name, mode)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	return errors.Join(write(w), w.Flush(), f.Sync(), f.Close())
+}

@@ -1,0 +1,165 @@
+package part
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/penstock/penstock/cmd/internal/source/dataset"
+	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/store"
+)
+
+// Part is what is known of one part. Its file is written when the dataset of its records is
+// there, and so is what says that the part is whole.
+type Part struct {
+	Plan    *Plan  `json:"plan"`
+	Rank    int    `json:"rank"`
+	From    int64  `json:"from"` // its samples are [From, To)
+	To      int64  `json:"to"`
+	Records int64  `json:"records"`
+	Bytes   int64  `json:"bytes"`        // of the samples
+	ID      string `json:"id,omitempty"` // of the dataset; there is none without records
+	Tail    []byte `json:"tail"`         // what was left out behind the last record, see trace
+
+	Path string // of the dataset; the file is beside it
+}
+
+// sealed is the file.
+type sealed struct {
+	Part   json.RawMessage `json:"part"`
+	CRC32C string          `json:"crc32c"` // of the text of Part
+}
+
+func File(path string) string { return path + ".json" }
+
+// Write publishes the file.
+func (p *Part) Write() error {
+	text, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	text, err = json.Marshal(sealed{text, store.HexCRC(store.CRC32C(text))})
+	if err != nil {
+		return err
+	}
+	return WriteDurably(File(p.Path), append(text, '\n'), FinalMode)
+}
+
+// MaxFile bounds what is read of a part's file: its fields, classes and tail.
+const MaxFile = 1 << 30
+
+// Read reads the file of the part whose dataset is, or would be, at path.
+func Read(path string) (*Part, error) {
+	name := File(path)
+	info, err := vfs.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > MaxFile {
+		return nil, fmt.Errorf("%s: is larger than 1 GiB: %w", name, store.ErrCorrupt)
+	}
+	data, err := vfs.ReadFile(name, nil)
+	if err != nil {
+		return nil, err
+	}
+	p, err := decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	p.Path = path
+	return p, nil
+}
+
+// decode reads the text of a part's file.
+func decode(data []byte) (*Part, error) {
+	var sealed sealed
+	if err := json.Unmarshal(data, &sealed); err != nil {
+		return nil, fmt.Errorf("is no part: %w: %w", err, store.ErrCorrupt)
+	}
+	if got := store.HexCRC(store.CRC32C(sealed.Part)); got != sealed.CRC32C {
+		return nil, fmt.Errorf("its CRC32C is %s, but it says %q: %w", got, sealed.CRC32C, store.ErrCorrupt)
+	}
+	p := new(Part)
+	if err := json.Unmarshal(sealed.Part, p); err != nil {
+		return nil, fmt.Errorf("is no part: %w: %w", err, store.ErrCorrupt)
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// check makes sure that the figures of a part fit each other.
+func (p *Part) check() error {
+	switch {
+	case p.Plan == nil || p.Plan.Recipe == nil:
+		return fmt.Errorf("has no plan: %w", store.ErrCorrupt)
+	case p.Plan.Version != Version:
+		return fmt.Errorf("is of version %d; this program reads %d: %w", p.Plan.Version, Version, store.ErrUnsupported)
+	case p.Plan.Size < 1 || p.Plan.Size > MaxRanks || p.Rank < 0 || p.Rank >= p.Plan.Size:
+		return fmt.Errorf("is part %d of %d: %w", p.Rank, p.Plan.Size, store.ErrCorrupt)
+	}
+	if err := (store.Schema{Fields: p.Plan.Fields}).Validate(); err != nil {
+		return fmt.Errorf("%w: %w", err, store.ErrCorrupt)
+	}
+	from, to := Rank{Index: p.Rank, Size: p.Plan.Size}.Span(p.Plan.Source.Samples)
+	if p.From != from || p.To != to || p.Records < 0 || p.Records > to-from || (p.ID == "") != (p.Records == 0) {
+		return fmt.Errorf("has %d records of the samples [%d, %d), and not of [%d, %d): %w", p.Records, p.From, p.To, from, to, store.ErrCorrupt)
+	}
+	return nil
+}
+
+// schema is that of the part's dataset.
+func (p *Part) schema() store.Schema {
+	return store.Schema{Fields: append(append([]store.Field(nil), p.Plan.Fields...), TraceField())}
+}
+
+// There reports whether the dataset is there that the file speaks of.
+func (p *Part) There() error {
+	if p.Records == 0 {
+		return nil
+	}
+	d, err := dataset.ReadFlat(p.Path)
+	if err != nil {
+		return err
+	}
+	if d.Manifest.ID != p.ID || d.Records != p.Records {
+		return fmt.Errorf("%s holds %d records of dataset %s, and not the %d of %s that its part has: %w", p.Path, d.Records, d.Manifest.ID, p.Records, p.ID, store.ErrCorrupt)
+	}
+	return nil
+}
+
+// Same returns the part that is at path already, if it is of this plan; nil if there is none.
+func (p *Part) Same(path string) (*Part, error) {
+	old, err := Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if diff := p.Plan.Differs(old.Plan); diff != "" {
+		return nil, fmt.Errorf("%s was made in another way (%s); remove it, or replace it with --overwrite", path, diff)
+	}
+	if old.There() != nil {
+		return nil, nil // it is made again
+	}
+	return old, nil
+}
+
+// Manifest returns that of the part's dataset, nil if there is none.
+func (p *Part) Manifest() (*store.Manifest, error) {
+	if p.Records == 0 {
+		return nil, nil
+	}
+	d, err := dataset.ReadFlat(p.Path)
+	if err != nil {
+		return nil, err
+	}
+	return d.Manifest, nil
+}
+
+// FinalMode is that of files that are finished, less what the umask takes, see build.SyncFile.
+const FinalMode = 0o444

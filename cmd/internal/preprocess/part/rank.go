@@ -1,0 +1,85 @@
+package part
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/internal/rank"
+)
+
+// Rank says which part of the work a process does that shares it with others. The samples
+// are cut into Size runs of nearly equal length, in their order; process Rank takes one of
+// them and makes a part of the dataset of it, which Merge puts together.
+type Rank struct {
+	Index int    // from 0
+	Size  int    // 0: this process does all
+	From  string // what Rank and Size were read from; empty for flags
+}
+
+// MaxRanks is how many processes can share the work.
+const MaxRanks = 1_000_000
+
+// ParseRank reads --rank and --world-size; a rank of "auto" is taken from the environment,
+// as package launch has it, where a size is needed only if that does not tell.
+func ParseRank(rank, size string) (Rank, error) { return parseRank(os.LookupEnv, rank, size) }
+
+func parseRank(lookup rank.Lookup, number, size string) (w Rank, err error) {
+	if size != "" {
+		if w.Size, err = strconv.Atoi(size); err != nil || w.Size < 1 || w.Size > MaxRanks {
+			return Rank{}, fmt.Errorf("--world-size %s: must be a number of processes, from 1 to %d", size, MaxRanks)
+		}
+	}
+	switch {
+	case number == "" && size == "":
+		return Rank{}, nil
+	case number == "":
+		return Rank{}, errors.New("--world-size needs --rank, a number from 0 on, or auto")
+	case number == "auto":
+		p, err := rank.Work(lookup, w.Size)
+		switch {
+		case err != nil:
+			return Rank{}, fmt.Errorf("--rank auto: %w", err)
+		case p.Size == 0:
+			return Rank{}, errors.New("--rank auto: the environment has none of the variables that a launcher sets (such as SLURM_ARRAY_TASK_ID, JOB_COMPLETION_INDEX, RANK); give numbers")
+		case p.Size > MaxRanks:
+			return Rank{}, fmt.Errorf("--rank auto: %s: more than %d processes", p.From, MaxRanks)
+		}
+		return Rank{p.Rank, p.Size, p.From}, nil
+	case size == "":
+		return Rank{}, errors.New("--rank needs --world-size, the number of processes")
+	}
+	if w.Index, err = strconv.Atoi(number); err != nil || w.Index < 0 || w.Index >= w.Size {
+		return Rank{}, fmt.Errorf("--rank %s: must be auto or a number from 0 to %d", number, w.Size-1)
+	}
+	return w, nil
+}
+
+// Span returns which of n samples, [from, to), this process takes.
+func (w Rank) Span(n int64) (from, to int64) {
+	place := func(rank int64) int64 { return n/int64(w.Size)*rank + min(rank, n%int64(w.Size)) }
+	return place(int64(w.Index)), place(int64(w.Index) + 1)
+}
+
+// Folder is where the parts of a dataset lie until they are merged: beside it.
+func Folder(dest string) string { return filepath.Clean(dest) + ".parts" }
+
+// DestOf returns the destination that a part is of, by its path.
+func DestOf(part string) string { return strings.TrimSuffix(filepath.Dir(part), ".parts") }
+
+// Name is the name of a part: its dataset, and with .json what is known of it.
+func Name(rank, size int) string { return fmt.Sprintf("part-%05d-of-%05d", rank, size) }
+
+// Note says what was taken from the environment.
+func (w Rank) Note() string {
+	if w.From == "" {
+		return ""
+	}
+	return fmt.Sprintf("rank %d of %d, from %s\n", w.Index, w.Size, w.From)
+}
+
+// Path returns the path of the part's dataset.
+func (w Rank) Path(dest string) string { return filepath.Join(Folder(dest), Name(w.Index, w.Size)) }

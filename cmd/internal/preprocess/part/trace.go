@@ -1,0 +1,151 @@
+package part
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// TraceFieldName is the last field of a part's records: what the summary of the whole dataset
+// needs of the record's sample, and of those that were left out before it.
+//
+//	uvarint  samples that were left out since the record before, then for each of them
+//	sample   see below
+//	text     kind of the reason
+//	text     reason
+//	and at the end
+//	sample   of the record
+//	16 bytes digest of its content; zero where nobody asks for it
+//
+// A sample is its size (uvarint), its CRC32C (4 bytes, little endian), its name and its split
+// (texts); a text is its length (uvarint) and its bytes.
+const TraceFieldName = "_penstock_samples"
+
+func TraceField() store.Field { return store.NewRagged(TraceFieldName, tensor.Uint8) }
+
+// Trace is what is known of one sample.
+type Trace struct {
+	Name, Split string
+	Size        int64
+	CRC         uint32
+	Digest      [16]byte    // of its content
+	Bad         *SkipReason // why it was left out; nil: it is a record
+}
+
+// SkipReason is why another run has left a sample out.
+type SkipReason struct{ Kind, Text string }
+
+func (e *SkipReason) Error() string { return e.Text }
+
+// TraceLog collects what was left out since the last record.
+type TraceLog struct {
+	pending []byte
+	n       int
+}
+
+// Skip adds a sample that is left out.
+func (l *TraceLog) Skip(t Trace) {
+	l.pending = appendText(appendText(appendSample(l.pending, t), t.Bad.Kind), t.Bad.Text)
+	l.n++
+}
+
+// Record appends the trace of a record to b, and of all that was left out before it.
+func (l *TraceLog) Record(b []byte, t Trace) []byte {
+	b = appendSample(l.Tail(b), t)
+	return append(b, t.Digest[:]...)
+}
+
+// Tail appends what was left out since the last record, and forgets it.
+func (l *TraceLog) Tail(b []byte) []byte {
+	b = append(binary.AppendUvarint(b, uint64(l.n)), l.pending...)
+	l.pending, l.n = l.pending[:0], 0
+	return b
+}
+
+func appendSample(b []byte, t Trace) []byte {
+	b = binary.AppendUvarint(b, uint64(t.Size))
+	b = binary.LittleEndian.AppendUint32(b, t.CRC)
+	return appendText(appendText(b, t.Name), t.Split)
+}
+
+func appendText(b []byte, text string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
+}
+
+var errTrace = fmt.Errorf("what is noted of its samples is damaged: %w", store.ErrCorrupt)
+
+// readTraces reads what traceLog.record wrote or, of a part's end, traceLog.tail; then there is no record
+// behind those that were left out.
+func readTraces(b []byte, record bool) (list []Trace, err error) {
+	r := &traceReader{b: b}
+	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
+		t := r.sample()
+		t.Bad = &SkipReason{Kind: r.text(), Text: r.text()}
+		list = append(list, t)
+	}
+	if record {
+		t := r.sample()
+		copy(t.Digest[:], r.take(uint64(len(t.Digest))))
+		list = append(list, t)
+	}
+	if r.err == nil && len(r.b) > 0 {
+		r.err = errTrace
+	}
+	return list, r.err
+}
+
+// traceReader takes values off b until there is an error.
+type traceReader struct {
+	b   []byte
+	err error
+}
+
+func (r *traceReader) uvarint() uint64 {
+	x, n := binary.Uvarint(r.b)
+	if n <= 0 {
+		r.err, r.b = errTrace, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return x
+}
+
+func (r *traceReader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.err, r.b = errTrace, nil
+		return nil
+	}
+	out := r.b[:n]
+	r.b = r.b[n:]
+	return out
+}
+
+func (r *traceReader) text() string { return string(r.take(r.uvarint())) }
+
+func (r *traceReader) sample() (t Trace) {
+	t.Size = int64(r.uvarint())
+	if crc := r.take(4); crc != nil {
+		t.CRC = binary.LittleEndian.Uint32(crc)
+	}
+	t.Name, t.Split = r.text(), r.text()
+	if t.Size < 0 {
+		r.err = errTrace
+	}
+	return t
+}
+
+// Finished is the Data of a sample that a rank has worked on already: its record, or why there
+// is none.
+type Finished struct {
+	Trace  Trace
+	Values source.Data // of the record, with the trace as the last field
+}
+
+// Read implements source.Data; a worker takes the sample instead.
+func (m Finished) Read(*source.Values) error {
+	return errors.New("the sample of a part is not read a second time")
+}

@@ -1,0 +1,75 @@
+package preprocess
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"fmt"
+	"io"
+)
+
+// skippedList is a list of samples that were left out, as compressed lines of JSON: some bytes a
+// sample where the reasons are alike. Its zero value is empty. It serves one goroutine.
+type skippedList struct {
+	n      int64
+	chunks [][]byte // finished streams
+	noted  int      // chunks that a note has had
+	open   *flate.Writer
+	buf    *bytes.Buffer // of open
+}
+
+// add puts a sample to the end.
+func (l *skippedList) add(s skippedSample) error {
+	if l.open == nil {
+		l.buf = new(bytes.Buffer)
+		w, err := flate.NewWriter(l.buf, flate.BestSpeed)
+		if err != nil {
+			return err
+		}
+		l.open = w
+	}
+	line, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	l.n++
+	_, err = l.open.Write(append(line, '\n'))
+	return err
+}
+
+// seal ends the stream that is open.
+func (l *skippedList) seal() error {
+	if l.open == nil {
+		return nil
+	}
+	err := l.open.Close()
+	l.chunks, l.open, l.buf = append(l.chunks, l.buf.Bytes()), nil, nil
+	return err
+}
+
+// note returns what was added since the last note, for restore.
+func (l *skippedList) note() ([][]byte, error) {
+	err := l.seal()
+	fresh := l.chunks[l.noted:]
+	l.noted = len(l.chunks)
+	return fresh, err
+}
+
+// restore adds what a note had of n samples in all.
+func (l *skippedList) restore(chunks [][]byte, n int64) {
+	l.chunks, l.n = append(l.chunks, chunks...), n
+	l.noted = len(l.chunks)
+}
+
+// writeTo writes the lines.
+func (l *skippedList) writeTo(w io.Writer) error {
+	if err := l.seal(); err != nil {
+		return err
+	}
+	for _, c := range l.chunks {
+		if _, err := io.Copy(w, flate.NewReader(bytes.NewReader(c))); err != nil {
+			return fmt.Errorf("the list of samples that were left out: %w", err)
+		}
+	}
+	return nil
+}

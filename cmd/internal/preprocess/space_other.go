@@ -1,6 +1,0 @@
-//go:build !linux && !darwin
-
-package preprocess
-
-// freeSpace is not known here.
-func freeSpace(string) (int64, bool) { return 0, false }

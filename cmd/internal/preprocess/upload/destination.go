@@ -1,0 +1,308 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+)
+
+// Destination is a dataset in a bucket, and where it is built.
+type Destination struct {
+	Context context.Context
+	Client  *remote.Client
+	URL     *remote.URL
+	Text    string // as it was given: with the options, and perhaps secrets
+	spool   string // folder of our own
+	Local   string // the dataset inside of it
+}
+
+// Sibling returns the place with another ending of its name.
+func (d *Destination) Sibling(ending string) *Destination {
+	s := *d
+	url := *d.URL
+	url.Key += ending
+	s.URL = &url
+	path, query, ok := strings.Cut(d.Text, "?")
+	if s.Text = strings.TrimSuffix(path, "/") + ending; ok {
+		s.Text += "?" + query
+	}
+	return &s
+}
+
+// ManifestKey is the object that makes a dataset of the others.
+func (d *Destination) ManifestKey(format string) string {
+	if format == part.HDF5 {
+		return d.URL.Key
+	}
+	return d.URL.Key + "/" + store.ManifestName
+}
+
+// Present reports whether there is a dataset that is to be replaced; another one is an error, and
+// so is a bucket that is not there, which else would come out when the first shard is sent.
+func (d *Destination) Present(overwrite bool, format string) (bool, error) {
+	_, err := d.Client.Stat(d.Context, d.ManifestKey(format))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, d.bucketThere()
+	case err != nil:
+		return false, err
+	case overwrite:
+		return true, nil
+	}
+	return true, fmt.Errorf("%s %w already; choose another name, or use --overwrite", d.URL, store.ErrExist)
+}
+
+// bucketThere checks that the bucket exists. A user who may not list it may still write there.
+func (d *Destination) bucketThere() error {
+	for _, err := range d.Client.List(d.Context, d.URL.Key+"/", "/") {
+		if errors.Is(err, remote.ErrNoBucket) {
+			return err
+		}
+		break
+	}
+	return nil
+}
+
+// remove removes an object, if it is there.
+func (d *Destination) remove(key string) error {
+	if err := d.Client.Delete(d.Context, key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// Uploader returns what sends the dataset while it is built; nil where that cannot be: a file
+// has no shards, and a dataset that is to be replaced stays until all of the new one is made.
+func (d *Destination) Uploader(format string, replaces bool) *Uploader {
+	if replaces || format != part.Flat {
+		return nil
+	}
+	return &Uploader{to: d, folder: d.Local, key: d.URL.Key}
+}
+
+// PartURL is where a part goes.
+func (d *Destination) PartURL(w part.Rank) string {
+	return d.Sibling(".parts").URL.Join(part.Name(w.Index, w.Size)).String()
+}
+
+// PartUploader returns what sends a part of the dataset.
+func (d *Destination) PartUploader(w part.Rank) *Uploader {
+	name := part.Name(w.Index, w.Size)
+	key := d.Sibling(".parts").URL.Key + "/" + name
+	return &Uploader{to: d, folder: filepath.Join(part.Folder(d.Local), name), key: key, seal: part.File(key)}
+}
+
+// progress is what sending reports.
+type progress interface {
+	Begin(what string, total int64, unit string)
+	Add(n int64)
+	End()
+	Note(text string)
+}
+
+// Finish removes the folder when all was sent. Otherwise it says what to do about the error.
+func (d *Destination) Finish(err error) error {
+	if errors.Is(err, ErrLost) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w; what was made is kept in %s, and --resume sends the rest", err, d.spool)
+	}
+	return d.RemoveSpool()
+}
+
+// RemoveSpool removes what was built here.
+func (d *Destination) RemoveSpool() error { return private.RemoveOwn(d.spool) }
+
+// closeSpool closes a spool, and removes it and the user's folder if they are empty.
+func closeSpool(spool *os.Root) {
+	path := spool.Name()
+	_ = spool.Close()
+	if os.Remove(path) == nil {
+		_ = os.Remove(filepath.Dir(path))
+	}
+}
+
+// SendPart sends the dataset of a part, then the file that makes it one. A part that was
+// there already is left alone.
+func (d *Destination) SendPart(w part.Rank, records int64, progress progress) error {
+	name := part.Name(w.Index, w.Size)
+	parts := d.Sibling(".parts")
+	path, key := filepath.Join(part.Folder(d.Local), name), parts.URL.Key+"/"+name
+	if _, err := os.Stat(part.File(path)); err != nil {
+		return nil
+	}
+	if err := d.remove(part.File(key)); err != nil {
+		return err
+	}
+	if records > 0 {
+		if err := d.sendShards(path, key, progress); err != nil {
+			return err
+		}
+		if err := d.sendFile(filepath.Join(path, store.ManifestName), key+"/"+store.ManifestName, remote.WriteOptions{}); err != nil {
+			return err
+		}
+	}
+	return d.sendFile(part.File(path), part.File(key), remote.WriteOptions{})
+}
+
+// SendDataset sends the files of a dataset, its manifest last.
+func (d *Destination) SendDataset(format string, overwrite bool, progress progress) error {
+	last, key := d.Local, d.URL.Key
+	if format == part.Flat {
+		last, key = filepath.Join(d.Local, store.ManifestName), d.ManifestKey(part.Flat)
+		if overwrite {
+			if err := d.remove(key); err != nil {
+				return err
+			}
+		}
+		if err := d.sendShards(d.Local, d.URL.Key, progress); err != nil {
+			return err
+		}
+	}
+	list := filepath.Clean(d.Local) + ".skipped.jsonl"
+	if _, err := os.Stat(list); err == nil {
+		if err := d.sendFile(list, d.URL.Key+".skipped.jsonl", remote.WriteOptions{}); err != nil {
+			return err
+		}
+	}
+	progress.Begin("publishing", -1, "files")
+	defer progress.End()
+	return d.sendLast(last, key, !overwrite)
+}
+
+// sendLast sends the file that makes a dataset of the others. That it is there already is no
+// error where it has the same bytes: the answer to a request that was repeated, or to another
+// process that made the same, says so.
+func (d *Destination) sendLast(path, key string, ifNotExist bool) error {
+	err := d.sendFile(path, key, remote.WriteOptions{IfNotExist: ifNotExist})
+	if !errors.Is(err, remote.ErrExists) {
+		return err
+	}
+	o, statErr := d.Client.Stat(d.Context, key)
+	crc, ownErr := CRCOf(path)
+	if statErr != nil || ownErr != nil || SameObject(d.Context, d.Client, o, crc) != nil {
+		return err
+	}
+	return nil
+}
+
+// sendFile sends one file.
+func (d *Destination) sendFile(path, key string, opts remote.WriteOptions) error {
+	_, err := sendFile(d.Context, d.Client, path, key, opts)
+	return err
+}
+
+// sendShards sends the files of a flat dataset that are not in the bucket yet, all but the
+// manifest. Then they are all there, and none that a run before this one has left.
+func (d *Destination) sendShards(folder, key string, progress progress) error {
+	m, err := readManifest(folder)
+	if err != nil {
+		return err
+	}
+	left, total := d.unsent(m, folder, key)
+	if err := d.sendAll(left, total, progress); err != nil {
+		return err
+	}
+	return d.arrived(m, key, progress)
+}
+
+// readManifest reads the manifest of a dataset some of whose files are markers.
+func readManifest(folder string) (*store.Manifest, error) {
+	text, err := os.ReadFile(filepath.Join(folder, store.ManifestName))
+	if err != nil {
+		return nil, err
+	}
+	return store.DecodeManifest(text)
+}
+
+// unsent returns the files that are not in the bucket under their key, and their bytes.
+func (d *Destination) unsent(m *store.Manifest, folder, key string) (list []item, total int64) {
+	for _, s := range m.Shards {
+		for _, f := range s.Files {
+			p := item{path: filepath.Join(folder, f.Name), key: key + "/" + f.Name, size: f.Bytes, crc: f.CRC32C}
+			if was, ok := readMarker(p.path); ok && was.Key == p.key && was.CRC32C == p.crc {
+				continue
+			}
+			p.keep = p.size < leastMarker
+			list = append(list, p)
+			total += p.size
+		}
+	}
+	return list, total
+}
+
+// sendAll sends files, several at a time.
+func (d *Destination) sendAll(list []item, total int64, progress progress) error {
+	progress.Begin("sending", total>>10, "KiB")
+	defer progress.End()
+	sum := int64(0)
+	sent := func(n int64) {
+		before := sum >> 10
+		sum += n
+		progress.Add(sum>>10 - before)
+	}
+	large := func(p item) bool { return p.size >= leastMarker }
+	err := d.sendSome(Uploads, list, large, sent)
+	if err == nil {
+		err = d.sendSome(smallUploads, list, func(p item) bool { return !large(p) }, sent)
+	}
+	return err
+}
+
+// sendSome sends those of a list that are wanted.
+func (d *Destination) sendSome(workers int, list []item, wanted func(item) bool, sent func(int64)) error {
+	s := newQueue(d.Context, d.Client, workers, sent)
+	defer s.close()
+	for _, p := range list {
+		if wanted(p) {
+			s.put(p)
+		}
+	}
+	return s.settle(0)
+}
+
+// arrived makes sure that all shards of a dataset are in the bucket, and removes what else a
+// run before this one has left of such.
+func (d *Destination) arrived(m *store.Manifest, key string, progress progress) error {
+	missing := make(map[string]int64)
+	for _, s := range m.Shards {
+		for _, f := range s.Files {
+			missing[f.Name] = f.Bytes
+		}
+	}
+	var strays []string
+	for o, err := range d.Client.List(d.Context, key+"/", "") {
+		if err != nil {
+			return err
+		}
+		name := strings.TrimPrefix(o.Key, key+"/")
+		if size, ok := missing[name]; ok && size == o.Size {
+			delete(missing, name)
+		} else if !ok && strings.HasSuffix(name, ".npy") && !strings.Contains(name, "/") {
+			strays = append(strays, o.Key)
+		}
+	}
+	for name := range missing {
+		return lost(d.Client.Name(key + "/" + name))
+	}
+	if len(strays) > 0 {
+		progress.Note(fmt.Sprintf("%s of a run before this one are removed from %s\n", cli.Counted(int64(len(strays)), "object"), d.Client.Name(key)))
+	}
+	for _, stray := range strays {
+		if err := d.remove(stray); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,302 @@
+package archive
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/array"
+	"github.com/penstock/penstock/cmd/internal/source/column"
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/tensor"
+)
+
+// archiveScan is what a pass over archives finds.
+type archiveScan struct {
+	selection []column.Selection
+	order     []string // extensions as they first come
+	members   map[string]*memberScan
+	samples   int64 // groups
+	images    int64
+	grouped   bool            // some group has several members
+	dirs      map[string]bool // that images are in
+	ignored   source.Ignored
+}
+
+// memberScan is what is known of the members with one extension.
+type memberScan struct {
+	count   int64
+	guess   column.Guess
+	classes map[string]bool
+	arrays  *source.Field // of .npy members
+	err     error         // why they make no field
+	keys    map[string]*memberScan
+}
+
+func newArchiveScan(selection []column.Selection) *archiveScan {
+	return &archiveScan{selection: selection, members: make(map[string]*memberScan), dirs: make(map[string]bool)}
+}
+
+// smallMembers are extensions whose content says what type they are of.
+var smallMembers = []string{"cls", "cls2", "index", "inx", "id", "json", "npy"}
+
+// wants reports whether the pass looks into members with that extension.
+func (s *archiveScan) wants(ext string) bool {
+	last := column.LastPart(ext)
+	if slices.Contains(smallMembers, last) {
+		return true
+	}
+	for _, w := range s.selection {
+		if w.Type != "" && w.Type != "image" && w.Type != "text" && w.Column == ext {
+			return true
+		}
+	}
+	return false
+}
+
+// add takes one more group into account.
+func (s *archiveScan) add(g group) {
+	s.samples++
+	s.grouped = s.grouped || len(g.members) > 1
+	for _, name := range g.ignored {
+		s.ignored.Add(name)
+	}
+	for _, m := range g.members {
+		if source.IsImageName(m.name) {
+			s.images++
+			s.dirs[path.Dir(m.name)] = true
+		}
+		s.member(m.ext).add(m, s.selection)
+	}
+}
+
+func (s *archiveScan) member(ext string) *memberScan {
+	if s.members[ext] == nil {
+		s.order = append(s.order, ext)
+		s.members[ext] = &memberScan{classes: make(map[string]bool), keys: make(map[string]*memberScan)}
+	}
+	return s.members[ext]
+}
+
+func (s *memberScan) add(m member, selection []column.Selection) {
+	s.count++
+	switch last := column.LastPart(m.ext); {
+	case m.data == nil:
+	case last == "npy":
+		s.addNPY(m.data)
+	case last == "json":
+		s.addJSON(m, selection)
+	default:
+		s.addCell(column.Cell{Text: strings.TrimSpace(string(m.data))})
+	}
+}
+
+func (s *memberScan) addCell(c column.Cell) {
+	s.guess.Add(c)
+	if !c.Missing() && len(s.classes) <= column.MaxClasses {
+		s.classes[c.Text] = true
+	}
+}
+
+// addJSON looks at the keys that are wanted.
+func (s *memberScan) addJSON(m member, selection []column.Selection) {
+	keys := make(map[string]bool)
+	for _, w := range selection {
+		if key, ok := strings.CutPrefix(w.Column, m.ext+"."); ok {
+			keys[key] = true
+		}
+	}
+	if len(keys) == 0 {
+		return
+	}
+	_ = column.EachMember(m.data, "", 0, func(key string, c column.Cell) { // what is no JSON will be a bad sample
+		if !keys[key] {
+			return
+		}
+		if s.keys[key] == nil {
+			s.keys[key] = &memberScan{classes: make(map[string]bool)}
+		}
+		s.keys[key].addCell(c)
+	})
+}
+
+// addNPY compares the type of an array with those before it: one shape makes a fixed field,
+// several lengths of the first axis one of any number of rows.
+func (s *memberScan) addNPY(data []byte) {
+	h, err := array.ReadNPY(bytes.NewReader(data))
+	if err != nil {
+		return // it will be a bad sample
+	}
+	f, err := npyMemberField("x", h)
+	if err != nil || s.err != nil {
+		return
+	}
+	a := s.arrays
+	switch {
+	case a == nil:
+		s.arrays = &f
+	case a.DType == f.DType && slices.Equal(a.Shape, f.Shape):
+	case a.DType == f.DType && a.Ragged && len(f.Shape) > 0 && slices.Equal(a.Shape, f.Shape[1:]):
+	case a.DType == f.DType && !a.Ragged && len(a.Shape) > 0 && len(a.Shape) == len(f.Shape) && slices.Equal(a.Shape[1:], f.Shape[1:]):
+		ragged := source.RaggedField("x", a.DType, a.Shape[1:]...)
+		s.arrays = &ragged
+	default:
+		s.err = fmt.Errorf("arrays of %v %v and of %v %v do not make one field", a.DType, a.Shape, f.DType, f.Shape)
+	}
+}
+
+// decide makes fields of what a pass has found.
+func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
+	a.info.Ignored = s.ignored
+	if s.samples == 0 {
+		return errors.New("holds no files")
+	}
+	if !s.grouped && s.images > 0 && len(selection) == 0 {
+		return a.decideFolders(s)
+	}
+	a.info.Unit, a.info.Count = "samples", s.samples
+	if len(selection) == 0 {
+		selection = s.all()
+	}
+	for _, w := range selection {
+		c, err := s.column(w)
+		if err != nil {
+			return err
+		}
+		c.field.Origin = "member ." + c.name
+		a.columns = append(a.columns, c)
+		a.info.Fields = append(a.info.Fields, c.field)
+	}
+	for _, ext := range s.order {
+		if m := s.members[ext]; m.count < s.samples && !plainImage(ext) {
+			a.info.Hints = append(a.info.Hints, fmt.Sprintf(
+				"only %d of %d samples have a .%s; the members of a sample must follow each other, as tar --sort=name writes them", m.count, s.samples, ext))
+		}
+	}
+	return nil
+}
+
+// all returns every extension as a column, those of plain images as one.
+func (s *archiveScan) all() (list []column.Selection) {
+	image := false
+	for _, ext := range s.order {
+		if plainImage(ext) && image {
+			continue
+		}
+		image = image || plainImage(ext)
+		list = append(list, column.Selection{Column: ext})
+	}
+	return list
+}
+
+// column returns the column that is wanted.
+func (s *archiveScan) column(w column.Selection) (memberColumn, error) {
+	c := memberColumn{name: w.Column, ext: w.Column}
+	m := s.members[w.Column]
+	if ext, key, ok := strings.Cut(w.Column, ".json."); ok || strings.HasPrefix(w.Column, "json.") {
+		if c.ext = ext + ".json"; !ok {
+			c.ext, key = "json", strings.TrimPrefix(w.Column, "json.")
+		}
+		c.kind, c.key = jsonMember, key
+		if j := s.members[c.ext]; j != nil {
+			m = j.keys[key]
+		}
+	}
+	if m == nil {
+		return c, fmt.Errorf("--fields %s: no sample has a %q%s", w, w.Column, suggest.Hint(w.Column, s.order))
+	}
+	err := c.decide(m, w)
+	if err != nil {
+		return c, fmt.Errorf("members .%s: %w", w.Column, err)
+	}
+	return c, nil
+}
+
+// memberFields are the fields' names for extensions that have usual ones.
+var memberFields = map[string]string{"cls": source.LabelsName, "txt": "text"}
+
+// decide finds kind, type and field of a column.
+func (c *memberColumn) decide(m *memberScan, w column.Selection) error {
+	name := w.Field
+	if name == "" {
+		name = source.FieldName(memberFieldName(c.name))
+	}
+	last := column.LastPart(c.ext)
+	switch {
+	case c.kind == jsonMember, w.Type != "" && w.Type != "image" && w.Type != "text", last == "cls" && w.Type == "":
+		if c.kind != jsonMember {
+			c.kind = cellMember
+		}
+		return c.decideCell(m, w, name)
+	case w.Type == "image", w.Type == "" && source.IsImageName("x."+c.ext):
+		if plainImage(c.ext) {
+			c.kind = imageMembers
+		}
+		c.typ = column.Type{Kind: column.ImagePath}
+	case w.Type == "text", last == "txt", last == "json":
+		c.typ = column.Type{Kind: column.Text}
+	case last == "npy":
+		c.kind = npyMember
+		return c.decideNPY(m, name)
+	default:
+		c.typ = column.Type{DType: tensor.Uint8, Ragged: true}
+	}
+	c.field = c.typ.FieldOf(name)
+	return nil
+}
+
+func (c *memberColumn) decideCell(m *memberScan, w column.Selection, name string) error {
+	c.typ = m.guess.Result(source.LabelsName)
+	if w.Type != "" {
+		c.typ, _ = column.ParseType(w.Type) // ParseFields has checked it
+	} else if c.kind == jsonMember {
+		c.typ = m.guess.Result(c.key)
+	}
+	if c.typ.Kind == column.ImagePath {
+		return errors.New("an archive holds images, not paths to them; use :text or :base64")
+	}
+	if err := c.typ.SetClasses(&m.guess, m.classes); err != nil {
+		return err
+	}
+	c.field = c.typ.FieldOf(name)
+	return nil
+}
+
+func (c *memberColumn) decideNPY(m *memberScan, name string) error {
+	switch {
+	case m.err != nil:
+		return m.err
+	case m.arrays == nil:
+		return errors.New("none is an array that can be read")
+	}
+	c.field = *m.arrays
+	c.field.Name = name
+	return c.field.Spec.Validate()
+}
+
+// memberFieldName returns the usual name for an extension: what stands before the kind of
+// file, as in left.jpg, or a name for that kind.
+func memberFieldName(ext string) string {
+	if before, _, ok := cutLast(ext, "."); ok && !strings.HasPrefix(ext, "json.") {
+		return before
+	}
+	switch {
+	case plainImage(ext):
+		return source.ImagesName
+	case memberFields[ext] != "":
+		return memberFields[ext]
+	}
+	return column.LastPart(ext)
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}

@@ -1,0 +1,76 @@
+package source
+
+import "iter"
+
+// Blocked is a Source that can give many samples at a time.
+type Blocked interface {
+	Source
+
+	// Blocks yields the samples of Samples, in their order, in blocks. It is for a source all of whose fields have
+	// a fixed size. It returns nil where the source can only give one sample at a time.
+	Blocks() iter.Seq2[Block, error]
+}
+
+// Block is samples that follow each other, of one split.
+type Block interface {
+	// Read makes rows the samples of the block. It may run beside other Blocks' Read.
+	Read(rows *Rows) error
+}
+
+// Rows are the samples of a Block, read. A Rows is used for one Block after the other, and keeps its memory. It
+// serves one goroutine.
+type Rows struct {
+	N      int      // samples, with those that are in Odd
+	Split  string   // of all of them
+	Values [][]byte // by field: the values of all samples that are not in Odd, one behind the other
+	Odd    []Odd    // samples that are left to Data.Read, in order: a value is bad, or not like the others
+
+	names []byte
+	ends  []int
+
+	// Scratch is what the blocks of one source keep for those that come later. It is nil at first.
+	Scratch any
+}
+
+// Odd is a sample that its Block did not read.
+type Odd struct {
+	At   int // its position in the block
+	Data Data
+}
+
+// NewRows returns a Rows for that many fields.
+func NewRows(fields int) *Rows { return &Rows{Values: make([][]byte, fields)} }
+
+// Clear forgets all samples.
+func (r *Rows) Clear() {
+	clear(r.Odd)
+	r.N, r.Split, r.Odd, r.names, r.ends = 0, "", r.Odd[:0], r.names[:0], r.ends[:0]
+	for i := range r.Values {
+		r.Values[i] = r.Values[i][:0]
+	}
+}
+
+// Name returns the name of a sample. It is valid until Clear.
+func (r *Rows) Name(i int) []byte {
+	begin := 0
+	if i > 0 {
+		begin = r.ends[i-1]
+	}
+	return r.names[begin:r.ends[i]]
+}
+
+// NameBuffer returns memory that the next sample's name may be appended to, for Add.
+func (r *Rows) NameBuffer() []byte { return r.names }
+
+// Add counts one more sample, whose name was appended to NameBuffer.
+func (r *Rows) Add(names []byte) {
+	r.names = names
+	r.ends = append(r.ends, len(names))
+	r.N++
+}
+
+// AddOdd counts one more sample, whose name was appended to NameBuffer, as one of Odd.
+func (r *Rows) AddOdd(names []byte, d Data) {
+	r.Odd = append(r.Odd, Odd{r.N, d})
+	r.Add(names)
+}

@@ -1,0 +1,246 @@
+package column
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Cell is one value of a table.
+type Cell struct {
+	Text   string
+	Quoted bool // text by the rules of its format, not a number
+}
+
+func (c Cell) Missing() bool { return c.Text == "" && !c.Quoted }
+
+// blanks are what may stand around a number.
+const blanks = " \t\r\n"
+
+// Trimmed returns text without blanks around it.
+func Trimmed(text string) string {
+	if n := len(text); n > 0 && text[0] > ' ' && text[n-1] > ' ' {
+		return text
+	}
+	return strings.Trim(text, blanks)
+}
+
+// Guess finds the type of a column out of all its cells.
+type Guess struct {
+	seen                         bool // there is a cell that is not missing
+	notInt, notFloat, notImage   bool
+	notWhole, notUint            bool // of any size; of 64 bits without a sign
+	notBool                      bool
+	notList, isList, listsDiffer bool
+	floats                       bool  // the lists hold others than whole numbers
+	words                        bool  // the lists are numbers with blanks between
+	dims                         []int // of the first list
+	scratch                      []byte
+}
+
+// Add takes one more cell into account.
+func (g *Guess) Add(c Cell) {
+	if c.Missing() || !c.Quoted && Trimmed(c.Text) == "" {
+		return
+	}
+	g.seen = true
+	g.notImage = g.notImage || !source.IsImageName(c.Text)
+	if c.Quoted {
+		g.notInt, g.notFloat, g.notList, g.notWhole, g.notBool = true, true, true, true, true
+		return
+	}
+	c.Text = Trimmed(c.Text)
+	g.notBool = g.notBool || !isBool(c.Text)
+	if kind := plain(c.Text); kind != notPlain && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
+		g.notUint = g.notUint || kind == plainFraction || c.Text[0] == '-'
+		if kind == plainFraction {
+			g.notInt, g.notWhole, g.floats = true, true, true
+		}
+		return
+	}
+	g.addWhole(c.Text)
+	if g.notInt && !g.notFloat {
+		_, err := strconv.ParseFloat(c.Text, 32)
+		g.notFloat = err != nil
+	}
+	if !g.notList {
+		g.addList(c.Text)
+	}
+}
+
+// plainKind is what a look at the characters of a cell says.
+type plainKind uint8
+
+const (
+	notPlain      plainKind = iota
+	plainWhole              // digits that fit into 64 bits with or without a sign
+	plainFraction           // digits and a point that float32 holds
+)
+
+// plain finds the two kinds of numbers that nearly all cells are.
+func plain(text string) plainKind {
+	kind := plainWhole
+	if text == "" || len(text) > 18 || text[len(text)-1] == '.' {
+		return notPlain
+	}
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '0' && i+1 < len(text) && text[i+1] != '.' && (i == 0 || i == 1 && text[0] == '-'): // 007
+			return notPlain
+		case c >= '0' && c <= '9':
+		case c == '.' && kind == plainWhole && i > 0 && text[i-1] != '-':
+			kind = plainFraction
+		case c == '-' && i == 0 && len(text) > 1:
+		default:
+			return notPlain
+		}
+	}
+	return kind
+}
+
+// Merge takes the cells of another guess into account, which came behind.
+func (g *Guess) Merge(o *Guess) {
+	isList, dims := g.isList, g.dims
+	g.seen = g.seen || o.seen
+	g.notInt, g.notFloat, g.notImage = g.notInt || o.notInt, g.notFloat || o.notFloat, g.notImage || o.notImage
+	g.notWhole, g.notUint, g.notBool = g.notWhole || o.notWhole, g.notUint || o.notUint, g.notBool || o.notBool
+	g.notList, g.listsDiffer, g.floats = g.notList || o.notList, g.listsDiffer || o.listsDiffer, g.floats || o.floats
+	if !o.isList {
+		return
+	}
+	g.isList = true
+	switch {
+	case !isList:
+		g.dims, g.words = o.dims, o.words
+	case g.words != o.words:
+		g.notList = true
+	default:
+		g.dims = dims
+		g.addDims(o.dims)
+	}
+}
+
+// isBool reports what appendNumber takes for true or false, numbers aside.
+func isBool(text string) bool {
+	return slices.Contains([]string{"true", "True", "TRUE", "false", "False", "FALSE"}, text)
+}
+
+// addWhole finds out whether whole numbers fit into 64 bits: one that does not is an
+// identifier, of which no float has all digits.
+func (g *Guess) addWhole(text string) {
+	if g.notWhole {
+		return
+	}
+	_, err := strconv.ParseInt(text, 10, 64)
+	g.notInt = g.notInt || err != nil
+	g.notWhole = err != nil && !errors.Is(err, strconv.ErrRange)
+	if !g.notUint {
+		_, err = strconv.ParseUint(strings.TrimPrefix(text, "+"), 10, 64)
+		g.notUint = err != nil
+	}
+}
+
+func (g *Guess) addList(text string) {
+	words := !strings.HasPrefix(strings.TrimLeft(text, " \t"), "[")
+	if g.notList = words && !plainNumbers(text) || g.isList && words != g.words; g.notList {
+		return
+	}
+	g.words = words
+	l := numberList{rest: text}
+	dims, b, err := l.numbers(g.scratch[:0], tensor.Int64)
+	if err != nil {
+		l = numberList{rest: text}
+		dims, b, err = l.numbers(g.scratch[:0], tensor.Float32)
+		g.floats = true
+	}
+	g.scratch = b
+	if dims == nil { // a list of one, without brackets
+		dims = []int{1}
+	}
+	empty := len(dims) > 1 && slices.Contains(dims[1:], 0)
+	if g.notList = err != nil || empty || len(dims) >= tensor.MaxRank; g.notList {
+		return
+	}
+	if !g.isList {
+		g.isList, g.dims = true, dims
+		return
+	}
+	g.addDims(dims)
+}
+
+// addDims takes one more list into account, behind a first one.
+func (g *Guess) addDims(dims []int) {
+	switch {
+	case len(dims) == 1 && dims[0] == 0: // an empty list has rows of any shape
+		g.listsDiffer = g.listsDiffer || !slices.Equal(dims, g.dims)
+	case len(g.dims) == 1 && g.dims[0] == 0:
+		g.dims, g.listsDiffer = dims, true
+	case len(dims) != len(g.dims) || !slices.Equal(dims[1:], g.dims[1:]):
+		g.notList = true
+	case dims[0] != g.dims[0]:
+		g.listsDiffer = true
+	}
+}
+
+// plainNumbers reports whether text looks like numbers with blanks between: one with a zero
+// before its digits is a part of a name, a date or a telephone number.
+func plainNumbers(text string) bool {
+	for _, w := range strings.FieldsFunc(text, isBlank) {
+		digits := strings.TrimLeft(w, "+-")
+		if len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' || digits == "" || !strings.Contains("0123456789.", digits[:1]) {
+			return false
+		}
+	}
+	return true
+}
+
+// labelNames are columns whose words are taken for classes.
+var labelNames = []string{"label", "labels", "class", "classes", "category", "target", "y"}
+
+// LabelName reports whether a column of that name is taken for one of classes.
+func LabelName(name string) bool {
+	return slices.Contains(labelNames, strings.ToLower(LastPart(name)))
+}
+
+// Result returns the type of a column of that name.
+func (g *Guess) Result(column string) Type {
+	switch {
+	case !g.seen:
+		return Type{Kind: Text}
+	case !g.notBool && !LabelName(column):
+		return Type{DType: tensor.Bool}
+	case !g.notInt:
+		return Type{DType: tensor.Int64}
+	case !g.notWhole && !g.notUint:
+		return Type{DType: tensor.Uint64}
+	case !g.notWhole:
+		return Type{Kind: Text}
+	case !g.notFloat:
+		return Type{DType: tensor.Float32}
+	case !g.notList && (!g.words || g.listsDiffer || g.dims[0] > 1):
+		return g.list()
+	case !g.notImage:
+		return Type{Kind: ImagePath}
+	case LabelName(column):
+		return Type{Kind: label, DType: tensor.Int64}
+	}
+	return Type{Kind: Text}
+}
+
+func (g *Guess) list() Type {
+	t := Type{DType: tensor.Int64, Shape: g.dims}
+	if g.floats {
+		t.DType = tensor.Float32
+	}
+	if g.listsDiffer || g.dims[0] == 0 {
+		t.Ragged, t.Shape = true, g.dims[1:]
+	}
+	return t
+}
+
+// LastPart returns what is behind the last dot.
+func LastPart(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

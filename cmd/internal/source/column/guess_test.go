@@ -1,0 +1,119 @@
+package column
+
+import (
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/store"
+)
+
+// What several goroutines guess of their rows makes the type that one guesses of all.
+func TestGuessesMerge(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	words := []string{"1", "-7", "0.5", "1e3", "007", "18446744073709551615", "99999999999999999999", "true", "False", "", " 4 ", "x", "cat.png", "[1,2]", "[1,2,3]", "[]", "1 2", "[[1],[2]]", "[1.5]", "-", "1.", ".5", "123456789012345678901.5"}
+	for range 50_000 {
+		few := words[rng.IntN(len(words)):]
+		few = few[:min(len(few), 1+rng.IntN(4))]
+		var list []Cell
+		for range 1 + rng.IntN(6) {
+			list = append(list, Cell{Text: few[rng.IntN(len(few))], Quoted: rng.IntN(20) == 0})
+		}
+		var all, a, b Guess
+		cut := rng.IntN(len(list) + 1)
+		for i, c := range list {
+			all.Add(c)
+			if i < cut {
+				a.Add(c)
+			} else {
+				b.Add(c)
+			}
+		}
+		a.Merge(&b)
+		if got, want := a.Result("c"), all.Result("c"); !reflect.DeepEqual(got, want) {
+			t.Fatalf("%v cut at %d: %v, want %v", list, cut, got, want)
+		}
+	}
+}
+
+func TestGuess(t *testing.T) {
+	cases := []struct {
+		column string
+		cells  []string
+		want   string
+	}{
+		{"n", []string{"1", "", "-3"}, "int64"},
+		{"n", []string{"1", "2.5"}, "float32"},
+		{"n", []string{"1", "nan"}, "float32"},
+		{"n", []string{"", ""}, "text"},
+		{"n", []string{"a.jpg", "b/c.PNG"}, "image"},
+		{"n", []string{"a.jpg", "b"}, "text"},
+		{"label", []string{"cat", "dog"}, "label"},
+		{"x.Class", []string{"cat"}, "label"},
+		{"label", []string{"3", "4"}, "int64"},
+		{"v", []string{"[1,2]", "[3,4]"}, "int64[2]"},
+		{"v", []string{"[1,2]", "[3.5,4]"}, "float32[2]"},
+		{"v", []string{"[1,2]", "[3]"}, "int64[*]"},
+		{"v", []string{"[]", "[[1,2]]"}, "int64[*,2]"},
+		{"v", []string{"[[1,2]]", "[]", "[[1,2],[3,4]]"}, "int64[*,2]"},
+		{"v", []string{"[[1,2]]", "[[1,2,3]]"}, "text"},
+		{"v", []string{"[]", ""}, "int64[*]"},
+		{"v", []string{"[1", "2"}, "text"},
+		{"v", []string{"[1]", "2"}, "text"},
+		{"ids", []string{"1 2 3", "4", "", "5 6"}, "int64[*]"},
+		{"ids", []string{"4", "5 6"}, "int64[*]"},
+		{"pixels", []string{"1 2 3", "4 5 6"}, "int64[3]"},
+		{"v", []string{"0.5 1", "-2;3e4"}, "float32[2]"},
+		{"v", []string{"1 2", "a b"}, "text"},
+		{"v", []string{"[1,2]", "1 2"}, "text"},
+		{"v", []string{"1 2", "[1,2]"}, "text"},
+		{"tel", []string{"0412 3456", "12 34"}, "text"},
+		{"day", []string{"2024 01 02"}, "text"},
+		{"v", []string{" ", "\t"}, "text"},
+		{"v", []string{"5;", "6;"}, "text"},
+		{"n", []string{" 5", "6 "}, "int64"},
+		{"v", []string{"inf nan"}, "text"},
+		{"n", []string{"9223372036854775808", "1"}, "uint64"},
+		{"n", []string{"9223372036854775808", "-1"}, "text"},
+		{"n", []string{"18446744073709551616"}, "text"},
+		{"n", []string{"9223372036854775808", "1.5"}, "float32"},
+		{"n", []string{"1.5", "9223372036854775808"}, "float32"},
+	}
+	for _, c := range cases {
+		var g Guess
+		for _, text := range c.cells {
+			g.Add(Cell{Text: text})
+		}
+		if got := g.Result(c.column).String(); got != c.want {
+			t.Errorf("%s of %q is %s, want %s", c.column, c.cells, got, c.want)
+		}
+	}
+}
+
+// Whatever a cell holds, the type that is guessed for it is one that reads it.
+func FuzzGuess(f *testing.F) {
+	for _, s := range []string{"1", "1.5", "[1,2]", "[[1,2],[3,4]]", "[]", "a.jpg", "[1e400]", "[[[]]]", "true", "0x1p-2", "1_000", "[[],[]]", "+7", "5;", " 5", "1 2;3"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var g Guess
+		c := Cell{Text: text}
+		g.Add(c)
+		typ := g.Result("x")
+		field := typ.FieldOf("x")
+		if err := (store.Schema{Fields: []store.Field{field.Field}}).Validate(); err != nil {
+			t.Fatalf("%q is taken for %v, which is no field: %v", text, typ, err)
+		}
+		if typ.Kind == ImagePath {
+			return
+		}
+		v := source.NewValues(1)
+		if err := typ.Put(v, 0, c, source.Confinement{}); err != nil {
+			t.Fatalf("%q is taken for %v, but: %v", text, typ, err)
+		}
+		if field.Ragged && len(v.Get(0))%field.RecordBytes() != 0 || !field.Ragged && len(v.Get(0)) != field.RecordBytes() {
+			t.Fatalf("%q as %v makes %d bytes", text, typ, len(v.Get(0)))
+		}
+	})
+}

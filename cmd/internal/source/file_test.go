@@ -1,0 +1,40 @@
+package source
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestReadReusesMemory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x")
+	big := bytes.Repeat([]byte("0123456789"), 100_000)
+	if err := os.WriteFile(path, big, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	buf, err := File(path).Bytes(nil)
+	if err != nil || !bytes.Equal(buf, big) {
+		t.Fatalf("read %d bytes, %v", len(buf), err)
+	}
+	again, err := File(path).Bytes(buf)
+	if err != nil || !bytes.Equal(again, big) || &again[0] != &buf[0] {
+		t.Errorf("read %d bytes, %v, or into other memory", len(again), err)
+	}
+	if _, err := File(path + "y").Bytes(buf); err == nil || strings.Contains(err.Error(), path) {
+		t.Errorf("error %v, want one without the path", err)
+	}
+}
+
+// A file that says it is empty, as those of /proc do, is read to its end.
+func TestReadUnknownLength(t *testing.T) {
+	data, err := File("/proc/self/status").Bytes(nil)
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc on " + runtime.GOOS)
+	}
+	if err != nil || len(data) < 100 {
+		t.Errorf("read %d bytes, %v", len(data), err)
+	}
+}

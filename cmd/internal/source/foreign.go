@@ -1,0 +1,78 @@
+package source
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// foreign are the formats of other loaders, by extension, and the way here.
+var foreign = map[string]string{
+	".arrow":    "holds Arrow data; write Parquet of it: datasets.load_from_disk(FOLDER).to_parquet(FILE)",
+	".feather":  "holds Arrow data; write Parquet of it: pandas.read_feather(FILE).to_parquet(OTHER)",
+	".tfrecord": "holds TFRecords; write tar files of them, as WebDataset's ShardWriter does",
+	".beton":    "is an FFCV dataset; take the samples that it was made of",
+	".pkl":      "is a Python pickle, which may run any program; write its arrays with numpy.savez",
+	".pt":       "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
+	".pth":      "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
+	".mat":      "is a MATLAB file; write it with save -v7.3, which is HDF5",
+	".xlsx":     "is an Excel file; save it as CSV",
+	".rec":      "is an MXNet RecordIO file; write tar files or a folder of its images",
+	".lmdb":     "is an LMDB database; write tar files or a folder of its samples",
+	".avro":     "is an Avro file; write Parquet of it",
+	".orc":      "is an ORC file; write Parquet of it: pyarrow.orc.read_table(FILE), pyarrow.parquet.write_table",
+	".xls":      "is an Excel file; save it as CSV",
+	".mdb":      "is an LMDB database; write tar files or a folder of its samples",
+	".wav":      audio, ".flac": audio, ".mp3": audio, ".ogg": audio, ".opus": audio, ".m4a": audio,
+	".mp4": video, ".avi": video, ".mov": video, ".mkv": video, ".webm": video,
+}
+
+const (
+	audio = "is a sound, which is not decoded here; write its samples as arrays with numpy.save, or keep files as they are in a tar"
+	video = "is a video, which is not decoded here; write its frames as images, or keep files as they are in a tar"
+)
+
+// ForeignFile says what a file of another loader's format is and what to do, "" if it is none.
+func ForeignFile(path string) string {
+	if what := foreign[strings.ToLower(filepath.Ext(path))]; what != "" {
+		return what
+	}
+	head := make([]byte, 64)
+	text := string(head[:readHead(path, head)])
+	switch {
+	case strings.Contains(filepath.Base(path), ".tfrecord"): // train.tfrecord-00000-of-00016
+		return foreign[".tfrecord"]
+	case len(text) > 1 && text[0] == 0x80 && text[1] >= 2 && text[1] <= 5: // a pickle's protocol
+		return foreign[".pkl"]
+	case strings.HasPrefix(text, "RIFF") && !strings.Contains(text, "WEBP"):
+		return audio
+	}
+	return ""
+}
+
+// strange says of a file of no known kind what it is, as far as its first bytes say.
+func strange(path string) string {
+	if what := ForeignFile(path); what != "" {
+		return what
+	}
+	head := make([]byte, 64)
+	text := strings.TrimLeft(string(head[:readHead(path, head)]), " \t\r\n")
+	switch {
+	case text == "":
+		return "is empty"
+	case strings.HasPrefix(text, "PK\x03\x04"):
+		return "is a zip archive; unpack it first, or call it .npz if NumPy wrote it"
+	case hasPrefix(text, "\xff\xd8\xff", "\x89PNG\r\n", "GIF8", "RIFF", "II*\x00", "MM\x00*"):
+		return "is a file of one image; give the folder that it is in"
+	case strings.HasPrefix(text, "["):
+		return "looks like one JSON array; write an object a line, such as with jq -c '.[]', or --from says what it is"
+	case strings.HasPrefix(text, "{"):
+		return "looks like JSON; with an object a line it is --from jsonl"
+	}
+	return "unknown kind of file; choose one with --from: " + strings.Join(Kinds, ", ")
+}
+
+// hasPrefix reports whether text begins with one of those.
+func hasPrefix(text string, prefixes ...string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(text, p) })
+}

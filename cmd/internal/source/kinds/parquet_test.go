@@ -1,0 +1,210 @@
+package kinds
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress"
+	"github.com/parquet-go/parquet-go/encoding"
+	"github.com/penstock/penstock/cmd/internal/source"
+)
+
+// parquetRow has a column of every kind that makes a field.
+type parquetRow struct {
+	Image struct {
+		Bytes []byte `parquet:"bytes"`
+		Path  string `parquet:"path"`
+	} `parquet:"image"`
+	Label string    `parquet:"label,dict"`
+	X     float32   `parquet:"x"`
+	N     *int16    `parquet:"n,optional"`
+	Ids   []int32   `parquet:"ids,list"`
+	Pair  []float64 `parquet:"pair,list"`
+}
+
+func parquetRows(n int) (rows []parquetRow) {
+	for i := range n {
+		r := parquetRow{Label: []string{"dog", "cat", "ant"}[i%3], X: float32(i), Pair: []float64{float64(i), -1}}
+		r.Image.Bytes, r.Image.Path = []byte{'P', byte(i)}, "x.png"
+		if i%2 == 0 {
+			r.N = new(int16(i))
+		}
+		for k := range i % 4 {
+			r.Ids = append(r.Ids, int32(k))
+		}
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+func parquetBytes(t testing.TB, codec compress.Codec, perGroup int64) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := parquet.NewGenericWriter[parquetRow](&b, parquet.Compression(codec), parquet.MaxRowsPerRowGroup(perGroup))
+	if _, err := w.Write(parquetRows(10)); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Lists of one length are arrays, words of a column called label classes.
+func TestParquetFields(t *testing.T) {
+	path := write(t, "x.parquet", parquetBytes(t, &parquet.Snappy, 3))
+	fields, samples, err := describe(t, path, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "images uint8()* image|labels int64()|x float32()|n int16()|ids int32()*|pair float64(2,)"
+	if got := strings.Join(fields, "|"); got != want {
+		t.Errorf("fields %s, want %s", got, want)
+	}
+	if len(samples) != 10 || samples[1] != "1: column n: bad value: it is null" || !strings.HasPrefix(samples[2], "2 5002 0000000000000000 00000040 0200 ") {
+		t.Errorf("samples %q", samples)
+	}
+	if _, samples, err = describe(t, path, source.Options{Fields: "pair:float64[*],label:text,ids:int32[3]"}); err != nil {
+		t.Fatal(err)
+	}
+	if samples[2] != "2: column ids: bad value: a list of 2 numbers where int32[3] is expected" {
+		t.Errorf("samples %q", samples)
+	}
+}
+
+// What several files are called is in the names of their rows.
+func TestParquetNames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a.parquet", "b.parquet"} {
+		if err := os.WriteFile(filepath.Join(dir, name), parquetBytes(t, &parquet.Zstd, 100), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Open(t.Context(), dir, source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var names []string
+	for sample, err := range s.Samples() {
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, strings.TrimPrefix(sample.Name, filepath.ToSlash(dir)+"/"))
+	}
+	if len(names) != 20 || names[0] != "a.parquet:0" || names[9] != "a.parquet:9" || names[10] != "b.parquet:0" {
+		t.Errorf("names %q", names)
+	}
+}
+
+// Files that are called as the hub calls those of a dataset are its splits.
+func TestSplitsOfParquet(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"test-00000-of-00001", "train-00000-of-00002", "train-00001-of-00002"} {
+		if err := os.WriteFile(filepath.Join(dir, name+".parquet"), parquetBytes(t, &parquet.Snappy, 2), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := mustOpen(t, dir, source.Options{})
+	defer s.Close()
+	splits, samples := splitsAndNames(t, s)
+	var of []string
+	for _, sample := range samples {
+		split, _, _ := strings.Cut(sample, " ")
+		of = append(of, split)
+	}
+	runs := slices.Compact(slices.Clone(of))
+	if got := strings.Join(runs, " "); got != "test train" || 3*slices.Index(of, "train") != len(of) || strings.Join(splits, " ") != "train test" {
+		t.Errorf("splits %q, of samples %q", splits, of)
+	}
+}
+
+// Codecs whose pages would come out wrong are refused, not read.
+func TestParquetCodecs(t *testing.T) {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Zstd, &parquet.Gzip, &parquet.Brotli} {
+		if _, samples, err := describe(t, write(t, "x.parquet", parquetBytes(t, codec, 4)), source.Options{}); err != nil || len(samples) != 10 {
+			t.Errorf("%v: %d samples, %v", codec, len(samples), err)
+		}
+	}
+	_, _, err := describe(t, write(t, "x.parquet", parquetBytes(t, &parquet.Lz4Raw, 4)), source.Options{})
+	if err == nil || !strings.Contains(err.Error(), "compressed with LZ4_RAW, which is not read; write the file anew") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Booleans in runs come out of the library as others, so they are refused; plain ones are not,
+// nor are the columns beside them.
+func TestParquetBooleans(t *testing.T) {
+	for encoding, want := range map[encoding.Encoding]string{&parquet.RLE: "column b: its booleans are encoded in runs", &parquet.Plain: ""} {
+		schema := parquet.NewSchema("rows", parquet.Group{
+			"b": parquet.Encoded(parquet.Leaf(parquet.BooleanType), encoding), "n": parquet.Leaf(parquet.Int64Type),
+		})
+		var b bytes.Buffer
+		w := parquet.NewWriter(&b, schema)
+		for i := range 20 {
+			if _, err := w.WriteRows([]parquet.Row{{parquet.BooleanValue(i > 3).Level(0, 0, 0), parquet.Int64Value(int64(i)).Level(0, 0, 1)}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		path := write(t, "x.parquet", b.Bytes())
+		_, samples, err := describe(t, path, source.Options{})
+		switch {
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "leave them out: --fields n")):
+			t.Errorf("error %v, want %s", err, want)
+		case want == "" && (err != nil || len(samples) != 20 || !strings.HasPrefix(samples[3], "3 00") || !strings.HasPrefix(samples[4], "4 01")):
+			t.Errorf("samples %q, %v", samples, err)
+		}
+		if _, samples, err := describe(t, path, source.Options{Fields: "n"}); err != nil || len(samples) != 20 {
+			t.Errorf("samples %q, %v", samples, err)
+		}
+	}
+}
+
+// The error distinguishes a truncated file from one that is not Parquet, before anything is allocated.
+func TestParquetCorruption(t *testing.T) {
+	whole := parquetBytes(t, &parquet.Snappy, 3)
+	huge := bytes.Clone(whole)
+	copy(huge[len(huge)-8:], "\xff\xff\xff\xff")
+	for want, data := range map[string][]byte{
+		"is no Parquet file: it is too short": whole[:11],
+		"is cut short":                        whole[:len(whole)-1],
+		"is no Parquet file":                  append([]byte("PAR9"), whole[4:]...),
+		"a footer of 4294967295 bytes":        huge,
+	} {
+		path := write(t, "x.parquet", data)
+		if _, err := Open(t.Context(), path, source.Options{Kind: "parquet"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
+
+// Whatever a file holds, reading it ends, with samples or an error.
+func FuzzParquet(f *testing.F) {
+	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Zstd, &parquet.Gzip} {
+		f.Add(parquetBytes(f, codec, 4))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := write(t, "x.parquet", data)
+		s, err := Open(t.Context(), path, source.Options{Kind: "parquet"})
+		if err != nil {
+			return
+		}
+		defer s.Close()
+		values := source.NewValues(len(s.Info().Fields))
+		n := 0
+		for sample, err := range s.Samples() {
+			if n++; err != nil || n > 10000 {
+				return
+			}
+			_ = sample.Data.Read(values)
+		}
+	})
+}

@@ -1,0 +1,24 @@
+package source
+
+// Kinds are the values of Options.Kind, "auto" aside.
+var Kinds = []string{"imagefolder", "csv", "jsonl", "tar", "parquet", "npy", "npz", "idx", "cifar", "hdf5", "flat"}
+
+// Options configures Open.
+type Options struct {
+	Kind   string // one of Kinds; "" or "auto" finds out
+	Fields string // which columns become which fields, see ParseFields; "" for all
+
+	// NoNames leaves out the field of source names that a dataset has.
+	NoNames bool
+
+	// Outside allows paths in tables, and links in folders of images, that lead out of the source's folder.
+	Outside bool
+
+	// Seen is called now and then with the number of samples looked at, where Open has to look
+	// at all. It may be nil.
+	Seen func(n int64)
+
+	// IsImage reports from a file's first bytes (up to 16) whether it is an image; nil takes
+	// names for it.
+	IsImage func(head []byte) bool
+}

@@ -1,0 +1,119 @@
+package parquet
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"path/filepath"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// guardParquet runs the library on bytes that nobody has checked: its panic becomes an error.
+func guardParquet(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the file is corrupt: %v", p)
+		}
+	}()
+	return f()
+}
+
+// rows yields the rows of all files. A row is valid until the next.
+func (s *reader) rows() iter.Seq2[[][]parquet.Value, error] { return s.rowsFrom(0) }
+
+// rowsFrom yields the rows without the first n. Of files and row groups that are before them
+// nothing is read.
+func (s *reader) rowsFrom(n int64) iter.Seq2[[][]parquet.Value, error] {
+	return func(yield func([][]parquet.Value, error) bool) {
+		skip := n
+		for i, p := range s.parts {
+			if skip >= p.NumRows() {
+				skip -= p.NumRows()
+				continue
+			}
+			more, err := fileRows(p, skip, yield)
+			skip = 0
+			if err != nil {
+				yield(nil, fmt.Errorf("%s: %w", filepath.Base(s.files[i].Name()), err))
+			}
+			if err != nil || !more {
+				return
+			}
+		}
+	}
+}
+
+func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) bool) (more bool, err error) {
+	r := groupRows{batch: make([]parquet.Row, 64), values: make([][]parquet.Value, len(p.Schema().Columns()))}
+	more = true
+	for _, g := range p.RowGroups() {
+		if n := g.NumRows(); skip >= n {
+			skip -= n
+			continue
+		}
+		if err == nil && more {
+			err = r.open(g)
+		}
+		for err == nil && more {
+			if err = r.next(); err == nil && skip > 0 {
+				skip--
+			} else if err == nil {
+				more = yield(r.values, nil)
+			}
+		}
+		if err == io.EOF {
+			err = nil
+		}
+		err = errors.Join(err, r.close())
+	}
+	return more, err
+}
+
+// groupRows reads the rows of one group after the other. No call of the library gets out
+// of it with a panic, and no code of others runs inside of one.
+type groupRows struct {
+	rows   parquet.Rows
+	batch  []parquet.Row
+	left   []parquet.Row
+	err    error             // that came with the batch
+	values [][]parquet.Value // of the present row, by column
+}
+
+func (r *groupRows) open(g parquet.RowGroup) error {
+	return guardParquet(func() error { r.rows = g.Rows(); return nil })
+}
+
+// next makes values those of the next row.
+func (r *groupRows) next() error {
+	if len(r.left) == 0 {
+		if r.err != nil {
+			return r.err
+		}
+		n := 0
+		r.err = guardParquet(func() (err error) { n, err = r.rows.ReadRows(r.batch); return err })
+		if n == 0 && r.err == nil {
+			r.err = io.EOF
+		}
+		if r.left = r.batch[:n]; n == 0 {
+			return r.err
+		}
+	}
+	row := r.left[0]
+	r.left = r.left[1:]
+	clear(r.values)
+	return guardParquet(func() error {
+		row.Range(func(column int, v []parquet.Value) bool { r.values[column] = v; return true })
+		return nil
+	})
+}
+
+func (r *groupRows) close() error {
+	rows := r.rows
+	r.rows, r.left, r.err = nil, nil, nil
+	if rows == nil {
+		return nil
+	}
+	return guardParquet(rows.Close)
+}

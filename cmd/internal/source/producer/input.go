@@ -1,0 +1,164 @@
+package producer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+)
+
+// input is the stream, read ahead by a goroutine: a read of a pipe cannot be ended by a context.
+// That goroutine ends with the stream, or when the context does and the producer sends once more.
+type input struct {
+	ctx    context.Context
+	blocks chan block
+	free   sync.Pool // of *[]byte
+	block  []byte    // as it was read, for free
+	rest   []byte    // of it
+	arena  []byte    // memory for small values
+	err    error
+}
+
+// block is what one read gave.
+type block struct {
+	bytes []byte
+	err   error
+}
+
+const (
+	blockBytes  = 1 << 20 // of a read
+	queueBlocks = 4       // blocks
+	arenaBytes  = 256 << 10
+	maxHint     = 64 << 20 // bytes that a size makes us allocate before they are there
+)
+
+func newInput(ctx context.Context, r io.Reader) *input {
+	in := &input{ctx: ctx, blocks: make(chan block, queueBlocks)}
+	in.free.New = func() any { b := make([]byte, blockBytes); return &b }
+	go in.pump(r)
+	return in
+}
+
+func (in *input) pump(r io.Reader) {
+	for {
+		b := *in.free.Get().(*[]byte)
+		n, err := r.Read(b)
+		select {
+		case in.blocks <- block{b[:n], err}:
+		case <-in.ctx.Done():
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// fill makes sure that there is a byte in rest.
+func (in *input) fill() error {
+	for len(in.rest) == 0 {
+		if in.err != nil {
+			return in.err
+		}
+		if cap(in.block) > 0 {
+			b := in.block[:cap(in.block)]
+			in.free.Put(&b)
+			in.block = nil
+		}
+		select {
+		case b := <-in.blocks:
+			in.block, in.rest, in.err = b.bytes, b.bytes, b.err
+		case <-in.ctx.Done():
+			return context.Cause(in.ctx)
+		}
+	}
+	return nil
+}
+
+// ReadByte implements io.ByteReader.
+func (in *input) ReadByte() (byte, error) {
+	if err := in.fill(); err != nil {
+		return 0, err
+	}
+	b := in.rest[0]
+	in.rest = in.rest[1:]
+	return b, nil
+}
+
+// take returns the next n bytes, in memory that stays as it is.
+func (in *input) take(n int) ([]byte, error) {
+	out := in.memory(n)
+	for len(out) < n {
+		if err := in.fill(); err != nil {
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			return nil, err
+		}
+		k := min(n-len(out), len(in.rest))
+		out = append(out, in.rest[:k]...)
+		in.rest = in.rest[k:]
+	}
+	return out, nil
+}
+
+// memory returns an empty slice for n bytes.
+func (in *input) memory(n int) []byte {
+	if n > arenaBytes/4 {
+		return make([]byte, 0, min(n, maxHint))
+	}
+	if len(in.arena) < n {
+		in.arena = make([]byte, arenaBytes)
+	}
+	out := in.arena[:0:n]
+	in.arena = in.arena[n:]
+	return out
+}
+
+// readFile reads a regular file, in the memory of buf where it fits.
+func readFile(path string, buf []byte) ([]byte, error) {
+	info, err := os.Stat(path) // a named pipe would wait for a writer
+	if err != nil {
+		return buf, bare(err)
+	}
+	if !info.Mode().IsRegular() {
+		return buf, errors.New("is not a file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return buf, bare(err)
+	}
+	defer f.Close()
+	buf = slices.Grow(buf[:0], int(min(info.Size()+1, maxHint)))
+	for {
+		if len(buf) == cap(buf) {
+			buf = slices.Grow(buf, len(buf))
+		}
+		n, err := f.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		if err == io.EOF {
+			return buf, nil
+		}
+		if err != nil {
+			return buf, bare(err)
+		}
+		if len(buf) > maxFile {
+			return buf, fmt.Errorf("is larger than %d bytes", maxFile)
+		}
+	}
+}
+
+const maxFile = 1 << 32
+
+// bare drops operation and path.
+func bare(err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return at.Err
+	}
+	return err
+}

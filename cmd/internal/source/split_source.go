@@ -1,0 +1,67 @@
+package source
+
+import (
+	"iter"
+
+	"github.com/penstock/penstock/store"
+)
+
+// splitSource is a source whose samples have splits already, by their place.
+type splitSource struct {
+	Source
+	info   Info
+	splits []store.Split
+}
+
+func NewSplitSource(s Source, splits []store.Split) Source {
+	w := &splitSource{s, s.Info(), splits}
+	for _, p := range splits {
+		w.info.Splits = append(w.info.Splits, p.Name)
+	}
+	if indexed, ok := s.(Indexed); ok {
+		return &indexedSplits{w, indexed}
+	}
+	return w
+}
+
+// Info implements Source.
+func (s *splitSource) Info() Info { return s.info }
+
+// Samples implements Source.
+func (s *splitSource) Samples() iter.Seq2[Sample, error] {
+	return func(yield func(Sample, error) bool) {
+		i := int64(0)
+		for sample, err := range s.Source.Samples() {
+			sample.Split = s.splitOf(i)
+			if !yield(sample, err) {
+				return
+			}
+			i++
+		}
+	}
+}
+
+// splitOf returns the split of the sample at that place.
+func (s *splitSource) splitOf(i int64) string {
+	for _, p := range s.splits {
+		for _, r := range p.Ranges {
+			if i >= r[0] && i < r[1] {
+				return p.Name
+			}
+		}
+	}
+	panic("source: a manifest whose splits do not cover all records")
+}
+
+// indexedSplits is a splitSource of which any sample can be read.
+type indexedSplits struct {
+	*splitSource
+	indexed Indexed
+}
+
+// Sample implements Indexed.
+func (s *indexedSplits) Sample(i int64) (Sample, error) {
+	sample, err := s.indexed.Sample(i)
+	sample.Split = s.splitOf(i)
+	return sample, err
+}

@@ -1,0 +1,35 @@
+package source
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// A few bytes that decompress to very many end the work early.
+func TestDecompressionBomb(t *testing.T) {
+	z, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "x.tar.zst")
+	if err := os.WriteFile(path, z.EncodeAll(make([]byte, 200<<20), nil), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	s, err := OpenStream(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	n, buf := int64(0), make([]byte, 1<<16)
+	for err == nil {
+		var k int
+		k, err = s.Read(buf)
+		n += int64(k)
+	}
+	if err != errBomb || n > maxFree+1<<20 {
+		t.Errorf("%d bytes came, then %v", n, err)
+	}
+}

@@ -1,0 +1,239 @@
+package table
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/column"
+)
+
+// jsonlFormat reads a JSON object a line. The members of an object inside an object are
+// columns too, named with a dot between.
+type jsonlFormat struct{}
+
+func OpenJSONL(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	return openTable(ctx, "jsonl", path, jsonlFormat{}, opts, selection)
+}
+
+func (jsonlFormat) open(r io.Reader) (rowReader, error) {
+	return &jsonlRows{lineReader{r: r}}, nil
+}
+
+// jsonlRows reads one file.
+type jsonlRows struct{ lines lineReader }
+
+// columns implements rowReader: each row names its own.
+func (*jsonlRows) columns() []string { return nil }
+
+// next implements rowReader.
+func (j *jsonlRows) next(row *tableRow) error {
+	for {
+		line, err := j.lines.next()
+		if err != nil {
+			return err
+		}
+		if j.row(line, j.lines.at, row) {
+			return nil
+		}
+	}
+}
+
+// text implements rowReader.
+func (j *jsonlRows) text() *lineReader { return &j.lines }
+
+// plain implements rowReader.
+func (*jsonlRows) plain(string) bool { return true }
+
+// row implements rowReader.
+func (*jsonlRows) row(line string, at int64, row *tableRow) bool {
+	if at == 1 {
+		line = strings.TrimPrefix(line, byteOrderMark)
+	}
+	text := strings.TrimSpace(line)
+	*row = tableRow{at: at, text: text}
+	return text != ""
+}
+
+// each implements tableFormat. Rows that quickJSON does not understand are read again by
+// encoding/json, whose error is the result if it fails, too.
+func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cell)) error {
+	q := quickJSON{text: row.text, f: f}
+	if q.object("", 0) && q.blank() == 0 {
+		return nil
+	}
+	i := -1
+	return column.EachMember([]byte(row.text), "", 0, func(column string, c column.Cell) {
+		i++
+		f(i, column, c)
+	})
+}
+
+// quickJSON reads an object of texts without escapes, numbers, lists, true, false and null.
+type quickJSON struct {
+	text string // what is left
+	f    func(i int, column string, c column.Cell)
+	n    int // members so far
+}
+
+// blank skips blanks and returns the next byte, 0 at the end.
+func (q *quickJSON) blank() byte {
+	for i := range len(q.text) {
+		if c := q.text[i]; c != ' ' && c != '\t' && c != '\r' && c != '\n' {
+			q.text = q.text[i:]
+			return c
+		}
+	}
+	q.text = ""
+	return 0
+}
+
+// object reads an object, and reports whether it could.
+func (q *quickJSON) object(prefix string, depth int) bool {
+	if q.blank() != '{' || depth > column.MaxDepth {
+		return false
+	}
+	q.text = q.text[1:]
+	for first := true; ; first = false {
+		switch c := q.blank(); {
+		case c == '}' && first:
+			q.text = q.text[1:]
+			return true
+		case c == '"':
+		default:
+			return false
+		}
+		key, ok := q.quoted()
+		if !ok || q.blank() != ':' {
+			return false
+		}
+		q.text = q.text[1:]
+		if prefix != "" {
+			key = prefix + key
+		}
+		if !q.value(key, depth) {
+			return false
+		}
+		switch q.blank() {
+		case ',':
+			q.text = q.text[1:]
+		case '}':
+			q.text = q.text[1:]
+			return true
+		default:
+			return false
+		}
+	}
+}
+
+// quoted takes a text without escapes.
+func (q *quickJSON) quoted() (string, bool) {
+	end := strings.IndexByte(q.text[1:], '"')
+	if end < 0 {
+		return "", false
+	}
+	s := q.text[1 : 1+end]
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '\\' || c >= utf8.RuneSelf && !utf8.ValidString(s) {
+			return "", false
+		}
+	}
+	q.text = q.text[end+2:]
+	return s, true
+}
+
+// value reads a value, which is one cell unless it is an object.
+func (q *quickJSON) value(name string, depth int) bool {
+	var c column.Cell
+	switch q.blank() {
+	case '"':
+		text, ok := q.quoted()
+		if !ok {
+			return false
+		}
+		c = column.Cell{Text: text, Quoted: true}
+	case '{':
+		return depth < column.MaxDepth && q.object(name+".", depth+1)
+	case '[':
+		end := listEnd(q.text)
+		if end == 0 || !json.Valid([]byte(q.text[:end])) {
+			return false
+		}
+		c.Text, q.text = q.text[:end], q.text[end:]
+	default:
+		word := q.text[:numberEnd(q.text)]
+		for _, w := range [...]string{"true", "false", "null"} {
+			if word == "" && strings.HasPrefix(q.text, w) {
+				word = w
+			}
+		}
+		if word == "" {
+			return false
+		}
+		if q.text = q.text[len(word):]; word != "null" {
+			c.Text = word
+		}
+	}
+	q.f(q.n, name, c)
+	q.n++
+	return true
+}
+
+// listEnd returns where a list that begins text ends, 0 if that is not plain.
+func listEnd(text string) int {
+	depth, inText := 0, false
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c == '\\':
+			return 0
+		case c == '"':
+			inText = !inText
+		case inText:
+		case c == '[':
+			depth++
+		case c == ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// numberEnd returns where the number of JSON ends that text begins with, 0 if it begins with none.
+func numberEnd(text string) int {
+	i := 0
+	if i < len(text) && text[i] == '-' {
+		i++
+	}
+	first := i
+	if i = digitsEnd(text, i); i == first || text[first] == '0' && i > first+1 {
+		return 0
+	}
+	if i < len(text) && text[i] == '.' {
+		point := i + 1
+		if i = digitsEnd(text, point); i == point {
+			return 0
+		}
+	}
+	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
+		if i++; i < len(text) && (text[i] == '+' || text[i] == '-') {
+			i++
+		}
+		power := i
+		if i = digitsEnd(text, power); i == power {
+			return 0
+		}
+	}
+	return i
+}
+
+func digitsEnd(text string, i int) int {
+	for i < len(text) && text[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}

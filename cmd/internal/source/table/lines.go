@@ -1,0 +1,112 @@
+package table
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// lineReader cuts a text into lines. Lines share the memory of the block that they were read
+// in, so that a line costs no copy of its own.
+type lineReader struct {
+	r     io.Reader
+	block string // that was read and not yet given
+	buf   []byte
+	at    int64 // lines given so far
+	end   bool
+}
+
+// lineBlock is how much is read at a time.
+const lineBlock = 1 << 20
+
+// next returns the next line with its newline, which the last may lack; io.EOF behind it. A
+// line of more than maxRow bytes is an error.
+func (l *lineReader) next() (line string, err error) {
+	searched := 0
+	for {
+		if i := strings.IndexByte(l.block[searched:], '\n'); i >= 0 {
+			line, l.block = l.block[:searched+i+1], l.block[searched+i+1:]
+			l.at++
+			return line, nil
+		}
+		if searched = len(l.block); l.end {
+			break
+		}
+		if err := l.more(); err != nil {
+			return "", err
+		}
+	}
+	if l.block == "" {
+		return "", io.EOF
+	}
+	line, l.block = l.block, ""
+	l.at++
+	return line, nil
+}
+
+// whole returns the next lines, whole ones, as many as max bytes hold and at least one, without taking them; io.EOF
+// behind the last. It also returns how many lines those are.
+func (l *lineReader) whole(max int) (text string, lines int64, err error) {
+	for {
+		end := len(l.block)
+		if !l.end || end > max {
+			end = strings.LastIndexByte(l.block[:min(end, max)], '\n') + 1
+			if end == 0 {
+				end = strings.IndexByte(l.block, '\n') + 1
+			}
+			if end == 0 && l.end {
+				end = len(l.block)
+			}
+		}
+		if end > 0 {
+			text = l.block[:end]
+			lines = int64(strings.Count(text, "\n"))
+			if text[end-1] != '\n' {
+				lines++
+			}
+			return text, lines, nil
+		}
+		if l.end {
+			return "", 0, io.EOF
+		}
+		if err := l.more(); err != nil {
+			return "", 0, err
+		}
+	}
+}
+
+// skip takes lines that whole has returned.
+func (l *lineReader) skip(text string, lines int64) {
+	l.block = l.block[len(text):]
+	l.at += lines
+}
+
+// more is fill unless the line is too long already.
+func (l *lineReader) more() error {
+	if len(l.block) > maxRow {
+		return fmt.Errorf("line %d has more than %d bytes; is a quote or a newline missing?", l.at+1, maxRow)
+	}
+	return l.fill()
+}
+
+// fill reads more behind what is left of the block.
+func (l *lineReader) fill() error {
+	if n := 2 * max(lineBlock, len(l.block)); n > len(l.buf) {
+		l.buf = make([]byte, n)
+	}
+	n := copy(l.buf, l.block)
+	m, err := io.ReadAtLeast(l.r, l.buf[n:], 1)
+	for err == nil && n+m < len(l.buf) {
+		var k int
+		k, err = l.r.Read(l.buf[n+m:])
+		m += k
+	}
+	if l.end = err == io.EOF; l.end || err == nil {
+		l.block = string(l.buf[:n+m])
+		return nil
+	}
+	return err
+}
+
+// byteOrderMark is what programs on Windows begin UTF-8 with.
+const byteOrderMark = "\xef\xbb\xbf"

@@ -1,0 +1,99 @@
+package table
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/penstock/penstock/cmd/internal/source/column"
+)
+
+// cellsOf returns the cells of a row as text, or its error's.
+func cellsOf(each func(f func(column string, c column.Cell)) error) (list []string) {
+	err := each(func(column string, c column.Cell) {
+		list = append(list, fmt.Sprintf("%s=%q %v", column, c.Text, c.Quoted))
+	})
+	if err != nil {
+		return []string{"error " + err.Error()}
+	}
+	return list
+}
+
+// Rows without quotes, which are cut at once, have the cells that encoding/csv finds, wherever
+// the blocks of the file end.
+func TestQuickCSV(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	alphabet := []string{"a", "1", ",", ",", "\n", "\n", "\r\n", "\r", " ", "\"x,y\"", "\"p\nq\"", "é", "\"\""}
+	for range 3000 {
+		text := "k,l\n"
+		for range rng.IntN(30) {
+			text += alphabet[rng.IntN(len(alphabet))]
+		}
+		std := csv.NewReader(strings.NewReader(text))
+		std.FieldsPerRecord = -1
+		want, err := std.ReadAll()
+		if err != nil {
+			continue // how a row is bad is for TestTables
+		}
+		rows, err := csvFormat{}.open(iotest.OneByteReader(strings.NewReader(text)))
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		for _, record := range want[1:] {
+			var row tableRow
+			if err := rows.next(&row); err != nil {
+				t.Fatalf("%q: %v", text, err)
+			}
+			row.file = &tableFile{header: rows.columns()}
+			got := cellsOf(func(f func(string, column.Cell)) error {
+				return csvFormat{}.each(&row, func(_ int, column string, c column.Cell) { f(column, c) })
+			})
+			expect := []string{fmt.Sprintf("error bad value: the row has %d columns, the header 2", len(record))}
+			if len(record) == 2 {
+				expect = []string{fmt.Sprintf("k=%q false", record[0]), fmt.Sprintf("l=%q false", record[1])}
+			}
+			if !slices.Equal(got, expect) {
+				t.Fatalf("%q: %q, want %q", text, got, expect)
+			}
+		}
+		if err := rows.next(new(tableRow)); err == nil {
+			t.Fatalf("%q: more rows than %q", text, want)
+		}
+	}
+}
+
+// The quick way through a JSON object finds what encoding/json finds, or leaves it to that.
+func TestQuickJSON(t *testing.T) {
+	rng := rand.New(rand.NewPCG(2, 2))
+	parts := []string{`"a"`, `"b"`, ":", ":", ":", ",", ",", "{", "}", "}", "1", "-0.5e3", "01", "1.", "true", "null", "nul", `"x y"`, `"\u00e9\n"`, "[1, [2]]", `["]"]`, "[", "]", " ", "\x01", "\xff"}
+	quick := 0
+	check := func(text string) {
+		want := cellsOf(func(f func(string, column.Cell)) error { return column.EachMember([]byte(text), "", 0, f) })
+		var got []string
+		q := quickJSON{text: text, f: func(_ int, column string, c column.Cell) {
+			got = append(got, fmt.Sprintf("%s=%q %v", column, c.Text, c.Quoted))
+		}}
+		if q.object("", 0) && q.blank() == 0 {
+			if quick++; !slices.Equal(got, want) {
+				t.Fatalf("%q: %q, want %q", text, got, want)
+			}
+		}
+	}
+	for range 200_000 {
+		text := "{"
+		for range rng.IntN(9) {
+			text += parts[rng.IntN(len(parts))]
+		}
+		check(text + "}")
+	}
+	for _, text := range []string{`{"a": 1, "b": {"c": [1, [2, 3]], "d": "x"}, "e": null}`, `{}`, `{"a":"é"}`, `{"a":[]} x`, `{"a":1,}`, `{"a" 1}`, `{"a":1 "b":2}`} {
+		check(text)
+	}
+	if quick < 500 {
+		t.Errorf("%d objects were read the quick way", quick)
+	}
+}
