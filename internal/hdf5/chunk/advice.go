@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/internal/shell"
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // Advice judges how a dataset is stored, for who reads it by records, which are steps along
@@ -162,7 +162,7 @@ func (r *Reader) undone() (nanos, share float64) {
 	return r.filter.nanos(float64(stored) / float64(chunks)), float64(chunks) / float64(r.grid.rows*r.grid.columns)
 }
 
-// nanos returns what undoing the filters of a chunk of so many stored bytes takes.
+// nanos returns what undoing the filters of a chunk of that many stored bytes takes.
 func (p *pipeline) nanos(stored float64) (n float64) {
 	for _, s := range p.steps {
 		switch s.id {

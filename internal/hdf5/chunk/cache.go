@@ -2,7 +2,7 @@ package chunk
 
 import "sync"
 
-// cache keeps chunks that were wanted in part, since neighbours are often wanted next. It is
+// cache keeps chunks that were wanted in part, since neighbors are often wanted next. It is
 // safe for concurrent use; a chunk that several callers want is inflated by one of them.
 type cache struct {
 	size int // bytes of a chunk

@@ -22,7 +22,7 @@ type call struct {
 	slots []slot // by row
 	rows  []int  // rows[i] is the first slot of group i; one more at the end
 	jobs  int64  // groups x columns
-	ahead int64  // jobs after those, of rows from after on, which only helpers do
+	extra int64  // jobs after those, of rows from after on, which only helpers do
 	after int64
 
 	next    atomic.Int64 // job that nobody has begun
@@ -48,7 +48,7 @@ func (c *call) begin(ctx context.Context, dst []byte) {
 	c.ctx, c.dst = ctx, dst
 	c.slots, c.rows = c.slots[:0], c.rows[:0]
 	c.next.Store(1) // the caller begins with 0
-	c.jobs, c.ahead = 0, 0
+	c.jobs, c.extra = 0, 0
 	c.err, c.caught = nil, nil
 }
 
@@ -111,11 +111,11 @@ func (c *call) run() error {
 	alone := c.r.pool.enter()
 	defer c.r.pool.leave()
 	c.r.foresee(c, alone)
-	if n := c.jobs + c.ahead; n > 1 && n*int64(c.r.grid.size) > aloneBytes {
+	if n := c.jobs + c.extra; n > 1 && n*int64(c.r.grid.size) > aloneBytes {
 		c.r.pool.invite(c, n-1)
 	}
 	c.work(0, c.jobs)
-	c.next.Store(c.jobs + c.ahead) // who has not begun to read ahead by now, need not
+	c.next.Store(c.jobs + c.extra) // who has not begun to read ahead by now, need not
 	c.helpers.Wait()
 	if c.caught != nil {
 		panic(c.caught)
@@ -124,7 +124,7 @@ func (c *call) run() error {
 }
 
 // help does what the caller has not begun, and then reads ahead.
-func (c *call) help() { c.work(-1, c.jobs+c.ahead) }
+func (c *call) help() { c.work(-1, c.jobs+c.extra) }
 
 // work does jobs below end until there are no more, the given one first unless that is negative.
 func (c *call) work(job, end int64) {
@@ -157,7 +157,7 @@ func (c *call) work(job, end int64) {
 // stop ends the call. Jobs are begun in order, so the error of the first that fails is the
 // same in every run. What is read ahead has none: who wants it then finds it again.
 func (c *call) stop(job int64, err error) {
-	c.next.Store(c.jobs + c.ahead)
+	c.next.Store(c.jobs + c.extra)
 	if job >= c.jobs {
 		return
 	}

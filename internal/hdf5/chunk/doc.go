@@ -10,7 +10,7 @@
 //
 // Both group what is wanted by chunk, so that a chunk is inflated once a call, by the workers
 // of the Pool in parallel, and straight into dst where it is whole records that are all wanted.
-// Chunks that are wanted in part stay in a cache, so that neighbours that are read next cost
+// Chunks that are wanted in part stay in a cache, so that neighbors that are read next cost
 // a copy; and where calls go on in order, one chunk after the other, workers that have nothing to do
 // inflate the next ones meanwhile. A fault in a mapping whose file was cut is an error, in helping goroutines too.
 // Errors are of type *Error, or speak of a bad argument; memory of the wrong length panics.
@@ -31,6 +31,6 @@
 //
 // Without tags, inflating is code of this package, which knows both ends of a chunk and so is
 // faster than decoders of streams. With -tags libdeflate (and cgo) it is libdeflate's, which
-// reads the same files to the same bytes and refuses the same damage. Backend says which it
+// reads the same files to the same bytes and refuses the same corruption. Backend says which it
 // is.
 package chunk

@@ -46,7 +46,7 @@ func TestCheckFletcher32(t *testing.T) {
 	for i := range stored {
 		stored[i] ^= 4
 		if _, err := checkFletcher32(stored); !errors.Is(err, meta.ErrCorrupt) {
-			t.Fatalf("damage of byte %d: error %v", i, err)
+			t.Fatalf("corruption of byte %d: error %v", i, err)
 		}
 		stored[i] ^= 4
 	}

@@ -128,8 +128,8 @@ func TestFlateRefuses(t *testing.T) {
 	}
 }
 
-// Damaged streams must be accepted or refused as by compress/zlib, with the same bytes.
-func TestFlateDamaged(t *testing.T) {
+// Corrupt streams must be accepted or refused as by compress/zlib, with the same bytes.
+func TestFlateCorrupt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 5))
 	for name, want := range texts() {
 		want = want[:min(len(want), 3000)]
@@ -146,7 +146,7 @@ func TestFlateDamaged(t *testing.T) {
 	}
 }
 
-// sameAsStd ignores checksums, which damage would hardly ever leave right.
+// sameAsStd ignores checksums, which corruption would hardly ever leave right.
 func sameAsStd(t testing.TB, name string, stream []byte, size int) {
 	t.Helper()
 	var f flate

@@ -10,7 +10,7 @@ import (
 // maxRank is the most axes of an HDF5 dataspace.
 const maxRank = 32
 
-// grid is how records, which are steps along the first axis, lie in chunks. A row is the
+// grid is how records, which are steps along the first axis, are in chunks. A row is the
 // chunks that share their place on the first axis; the columns of all rows are alike.
 type grid struct {
 	dims    []int64 // elements of the dataset, records first
@@ -73,7 +73,7 @@ func (g *grid) coord(place int64) []int64 {
 	return c
 }
 
-// piece is the part of a record that lies in chunks of one column: runs of bytes, one for
+// piece is the part of a record that is in chunks of one column: runs of bytes, one for
 // each step along the outer axes.
 type piece struct {
 	at   int // of its first byte in the record

@@ -53,7 +53,7 @@ func copyLZF(control int, src []byte) (n, back, used int, ok bool) {
 	return n, control&31<<8 + int(src[used-1]) + 1, used, true
 }
 
-// copyBack repeats what lies back bytes before at, byte by byte where that overlaps.
+// copyBack repeats what is back bytes before at, byte by byte where that overlaps.
 func copyBack(dst []byte, at, back, n int) {
 	if back >= n {
 		copy(dst[at:at+n], dst[at-back:])

@@ -17,7 +17,7 @@ type Pool struct {
 	callers atomic.Int32
 }
 
-// worker is the memory of one goroutine that undoes filters: stored bytes, and what lies
+// worker is the memory of one goroutine that undoes filters: stored bytes, and what is
 // between two filters.
 type worker struct {
 	inflater inflater

@@ -57,13 +57,13 @@ type Reader struct {
 	row  span // what was read last, and ahead
 }
 
-// NewReader returns a Reader of data, which lies in the file that src reads. It reads the
+// NewReader returns a Reader of data, which is in the file that src reads. It reads the
 // index of the chunks, no elements.
 //
 // Read are all layouts with the data in the file, and the filters deflate, shuffle,
 // fletcher32, lzf and scaleoffset; numbers come in the order of bytes of this machine, which must be
 // little endian, everything else of fixed size as stored. The error of anything else is
-// meta.ErrUnsupported and says what it is; that of a damaged index is meta.ErrCorrupt.
+// meta.ErrUnsupported and says what it is; that of a corrupt index is meta.ErrCorrupt.
 func NewReader(src io.ReaderAt, data *meta.Dataset, opts Options) (*Reader, error) {
 	return newReader(source{r: src}, data, opts)
 }
@@ -128,7 +128,7 @@ func (r *Reader) open(data *meta.Dataset) (err error) {
 	return r.index(data)
 }
 
-// lay finds out how records lie in chunks, or what is read at a time where there are none.
+// lay finds out how records are in chunks, or what is read at a time where there are none.
 func (r *Reader) lay(data *meta.Dataset) (err error) {
 	dims, chunk := data.Dims, data.Layout.ChunkDims
 	if len(dims) == 0 {
@@ -259,7 +259,7 @@ func (r *Reader) Close() {
 	}
 }
 
-// stored is where a chunk lies.
+// stored is where a chunk is.
 type stored struct {
 	place        int64
 	offset, size int64
@@ -283,13 +283,13 @@ func (r *Reader) find(place int64) (s stored, ok bool) {
 	return stored{place, c.Offset, c.Size, c.Mask}, true
 }
 
-// Offset returns where the chunk of a record lies in the file; 0 if it was never written.
+// Offset returns where the chunk of a record is in the file; 0 if it was never written.
 func (r *Reader) Offset(record int64) (at int64) {
 	r.Stored(record, record+1, func(offset, _ int64) { at = offset })
 	return at
 }
 
-// Stored calls f with where the bytes lie that Records(a, b) would read; records must exist.
+// Stored calls f with where the bytes are that Records(a, b) would read; records must exist.
 func (r *Reader) Stored(a, b int64, f func(offset, size int64)) {
 	g := &r.grid
 	if r.flat && r.base >= 0 {

@@ -81,7 +81,7 @@ func counted(t *testing.T, path string, opts Options) (*Reader, *countingReader)
 	return r, src
 }
 
-// A chunk is read once for a batch, and once for neighbours that are read one by one.
+// A chunk is read once for a batch, and once for neighbors that are read one by one.
 func TestEachChunkOnce(t *testing.T) {
 	for path, chunks := range map[string]int64{"gzip": 5, "all": 4 * 5, "lzf": 4, "sum": 4} {
 		r, src := counted(t, path, Options{})

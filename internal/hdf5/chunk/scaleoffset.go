@@ -110,7 +110,7 @@ func (s *scaleOffset) undo(dst, src []byte) error {
 // its numbers need.
 func inflateSome(dst, src []byte) ([]byte, error) {
 	r, err := zlib.NewReader(bytes.NewReader(src))
-	var more [1]byte // behind the last byte lies the checksum
+	var more [1]byte // behind the last byte is the checksum
 	for n := 0; err == nil; {
 		room := dst[n:]
 		if n == len(dst) {

@@ -33,7 +33,7 @@ const worthLevel = 1.01
 
 // Choose decides by deflating a sample of records, some MB at most, whether to shuffle, and, if
 // r.Level is 0, at which level: the lowest that takes at most 1 % more than level 9. r.Shuffle is
-// ignored. Shuffle gains where neighbours differ in their low bytes only, as measured floats do;
+// ignored. Shuffle gains where neighbors differ in their low bytes only, as measured floats do;
 // floats that were 8-bit pixels are deflated far better without. Same sample, same choice.
 func Choose(r Recipe, shuffle Shuffle, sample []byte) (Choice, error) {
 	given := r.Level

@@ -16,7 +16,7 @@ type branch struct {
 }
 
 // chunkTree writes the version 1 B-tree that lists the chunks of a dataset and returns its
-// address. Nodes of one level are as full as they can be and lie in one row.
+// address. Nodes of one level are as full as they can be and are in one row.
 func (w *writer) chunkTree(o *Object) (uint64, error) {
 	c := o.Chunked
 	per := int64(c.Records)

@@ -1,7 +1,7 @@
 // Package encode makes HDF5 files without libhdf5: their metadata, and the chunks of compressed
 // datasets.
 //
-// File encodes the metadata of a set of Objects. Their elements lie where the caller writes them:
+// File encodes the metadata of a set of Objects. Their elements are where the caller writes them:
 // in the same file, in chunks of it, or in other files.
 //
 // A chunk has whole records, shuffled if that helps, deflated. It is what H5Dwrite_chunk takes;

@@ -57,7 +57,7 @@ func TestChunkTrees(t *testing.T) {
 	}
 }
 
-// Contiguous objects lie at multiples of what they ask for, one behind the other.
+// Contiguous objects are at multiples of what they ask for, one behind the other.
 func TestPlace(t *testing.T) {
 	u8 := Element{DType: tensor.Uint8}
 	objects := []Object{

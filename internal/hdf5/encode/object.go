@@ -50,7 +50,7 @@ type Stored struct {
 	Mask uint32 // bit i set: it did not go through filter i
 }
 
-// Piece is where some bytes of a dataset lie in another file.
+// Piece is where some bytes of a dataset are in another file.
 type Piece struct {
 	Name         string
 	Offset, Size int64

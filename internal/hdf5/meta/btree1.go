@@ -48,8 +48,8 @@ func (t *btree1) node(addr uint64, level int) (n btree1Node, err error) {
 // walk visits the node at addr and what is below it. level is the level it must have, -1
 // for the root; it falls by one from node to node, so a cycle is an error.
 func (t *btree1) walk(addr uint64, level int) error {
-	if level < 0 && t.src.foretold() {
-		t.src.freely(func() { t.foretell(addr) })
+	if level < 0 && t.src.announced() {
+		t.src.freely(func() { t.announce(addr) })
 	}
 	n, err := t.node(addr, level)
 	if err != nil {

@@ -49,8 +49,8 @@ func (t *btree2) walk(addr uint64) error {
 		return nil
 	}
 	t.pointerSizes(depth)
-	if s.foretold() {
-		s.freely(func() { t.foretell(child2{root, n}, depth) })
+	if s.announced() {
+		s.freely(func() { t.announce(child2{root, n}, depth) })
 	}
 	if err := t.node(root, n, depth); err != nil {
 		return err

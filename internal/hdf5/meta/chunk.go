@@ -44,9 +44,9 @@ func (t *ChunkTable) At(coord ...int64) (c Chunk, ok bool) {
 	return t.Chunks[i], true
 }
 
-// Chunks reads the chunk index. Every chunk lies in the file, at most one at each place of
+// Chunks reads the chunk index. Every chunk is in the file, at most one at each place of
 // the grid. The error wraps ErrUnsupported for a dataset that is not chunked, ErrCorrupt
-// for a damaged index, or is that of the ReaderAt.
+// for a corrupt index, or is that of the ReaderAt.
 func (d *Dataset) Chunks() (t *ChunkTable, err error) {
 	defer guard(&err)
 	return d.chunks()
@@ -83,7 +83,7 @@ type chunkReader struct {
 	*source
 	d     *Dataset
 	table *ChunkTable
-	slab  []int64 // room for coordinates
+	room  []int64 // room for coordinates
 }
 
 func (r *chunkReader) filtered() bool { return len(r.d.Filters) > 0 }
@@ -132,27 +132,27 @@ func (r *chunkReader) add(grid []uint64, addr, size uint64, mask uint32) error {
 	if err := r.check(addr, size); err != nil {
 		return err
 	}
-	r.slab = r.slab[len(grid):]
+	r.room = r.room[len(grid):]
 	r.table.Chunks = append(r.table.Chunks, Chunk{Offset: r.abs(addr), Size: int64(size), Mask: mask, Coord: coord})
 	return nil
 }
 
 // coords returns room for the coordinates of one chunk.
 func (r *chunkReader) coords(n int) []int64 {
-	if len(r.slab) < n {
-		r.slab = make([]int64, n*min(max(64, cap(r.table.Chunks)-len(r.table.Chunks)), 1<<14))
+	if len(r.room) < n {
+		r.room = make([]int64, n*min(max(64, cap(r.table.Chunks)-len(r.table.Chunks)), 1<<14))
 	}
-	return r.slab[:n:n]
+	return r.room[:n:n]
 }
 
-// check validates where a chunk lies, and how large it is.
+// check validates where a chunk is, and how large it is.
 func (r *chunkReader) check(addr, size uint64) error {
 	bad := func(kind error, format string, args ...any) error {
 		return r.errorAt(kind, addr, "chunk", format, args...)
 	}
 	switch {
 	case size == 0 || !r.inside(addr, size):
-		return bad(ErrCorrupt, "%d bytes do not lie in the file (%d bytes)", size, r.size)
+		return bad(ErrCorrupt, "%d bytes are not in the file (%d bytes)", size, r.size)
 	case !r.filtered() && size != uint64(r.table.Bytes):
 		return bad(ErrCorrupt, "%d bytes without filters, its shape needs %d", size, r.table.Bytes)
 	case len(r.table.Chunks) >= maxChunks || !r.spend(12):

@@ -46,7 +46,7 @@ func (g *grid) coord(i uint64) []uint64 {
 	return g.at
 }
 
-// implicit chunks lie one behind the other, all allocated.
+// implicit chunks are one behind the other, all allocated.
 func (r *chunkReader) implicit(addr uint64) error {
 	g, err := r.grid()
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *chunkReader) fixedBlock(g *grid, addr, n, perPage uint64, elem int) err
 		return r.page(g, c, 0, n, elem)
 	}
 	pages := (n + perPage - 1) / perPage
-	r.foretell([]Extent{at(addr, head+(pages+7)/8+4+n*uint64(elem)+4*pages, "fixed array block")})
+	r.announce([]Extent{at(addr, head+(pages+7)/8+4+n*uint64(elem)+4*pages, "fixed array block")})
 	c := r.source.read(addr, head+(pages+7)/8+4, "fixed array block")
 	r.arrayClient(c, "FADB")
 	r.owner(c)

@@ -75,8 +75,8 @@ func (a *extArray) indexBlock(addr uint64) error {
 		return err
 	}
 	next := a.inIndex
-	if a.foretold() {
-		a.freely(func() { a.foretell(*c, next) })
+	if a.announced() {
+		a.freely(func() { a.announce(*c, next) })
 	}
 	for s := 0; s < all && next < a.most; s++ {
 		var err error
@@ -111,7 +111,7 @@ func (a *extArray) directBlocks(c *cursor, s int, first uint64) (uint64, error) 
 	return first, c.err
 }
 
-// super is a super block: where it lies, its number, and that of its first element.
+// super is a super block: where it is, its number, and that of its first element.
 type super struct {
 	addr   uint64
 	number int
@@ -134,7 +134,7 @@ func (a *extArray) superBlock(s super) (uint64, error) {
 	return end, a.blocks(ptrs, used, s.first, blocks, elems, a.pagesOf(elems))
 }
 
-// pagesOf returns how many pages a data block of so many elements has; 0 if it has none.
+// pagesOf returns how many pages a data block of that many elements has; 0 if it has none.
 func (a *extArray) pagesOf(elems uint64) uint64 {
 	if elems > a.perPage {
 		return elems / a.perPage

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// chunkAnswer is what h5py says of a chunk; offset is -1 where it cannot tell.
+// chunkAnswer is what h5py says of a chunk; offset is -1 where it cannot say.
 type chunkAnswer struct {
 	coord  []int64
 	mask   uint32
@@ -31,7 +31,7 @@ func parseChunks(t *testing.T, raw []json.RawMessage) []chunkAnswer {
 	return list
 }
 
-// Every chunk must lie where libhdf5 says, for every kind of index.
+// Every chunk must be where libhdf5 says, for every kind of index.
 func TestChunksAgainstH5py(t *testing.T) {
 	dir := generate(t)
 	seen := map[IndexKind]int{}

@@ -35,7 +35,7 @@ func (d *Dataset) In(r io.ReaderAt) *Dataset {
 	return &data
 }
 
-// ExternalFile is a part of a dataset that lies in another file.
+// ExternalFile is a part of a dataset that is in another file.
 type ExternalFile struct {
 	Name   string
 	Offset int64 // in that file
@@ -209,7 +209,7 @@ func (t *Datatype) mappable() error {
 	return nil
 }
 
-// Aligned reports whether the first element lies at a multiple of the element size, so
+// Aligned reports whether the first element is at a multiple of the element size, so
 // that a mapping of the file can be used as a slice of numbers.
 func (d *Dataset) Aligned() bool {
 	return d.Err == nil && d.Layout.Offset >= 0 && d.Layout.Offset%d.Type.Size == 0

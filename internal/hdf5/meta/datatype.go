@@ -69,7 +69,7 @@ type Datatype struct {
 	Members   []Member  // Compound, Enum
 }
 
-// FloatFormat is where the parts of a floating-point number lie, in bits.
+// FloatFormat is where the parts of a floating-point number are, in bits.
 type FloatFormat struct {
 	Sign              int
 	ExpLoc, ExpSize   int

@@ -2,10 +2,10 @@
 // types, layouts, filters, fill values and attributes. It is pure Go, reads through an
 // io.ReaderAt and trusts nothing in the file: every extent is checked against the true
 // size, every checksum is verified, and work and memory are bounded by the size of the
-// file. A damaged or truncated file is an error, never a fault.
+// file. A corrupt or truncated file is an error, never a fault.
 //
 //	f, err := meta.Open(r, size)              // reads all metadata, no elements
-//	f.Superblock, f.Size, f.Extents()           // version, user block, end; what lies where
+//	f.Superblock, f.Size, f.Extents()           // version, user block, end; where each part is
 //	f.Root                                      // *Group: Path, Attrs, Links, HeaderAt, HeaderSize
 //	for l := range f.Walk() { ... }             // every *Link: Kind and Group, Dataset, Type, Target, Loop, Err
 //	f.Datasets(), f.All()                       // every *Dataset, in name order
@@ -36,7 +36,7 @@
 // and variable-length types other than strings. Refused are files of the family and multi
 // drivers. Filters are named, not undone.
 //
-// A remote source can learn in advance what will be read: see Foreteller.
+// A remote source can learn in advance what will be read: see Announcer.
 //
 // The format is described in the HDF5 File Format Specification, version 3.0 (The HDF
 // Group); where it is silent the comments say what libhdf5 does.

@@ -11,7 +11,7 @@ import (
 var (
 	// ErrNotHDF5 is for a file without the HDF5 signature.
 	ErrNotHDF5 = errors.New("not an HDF5 file")
-	// ErrCorrupt is for bytes that no correct writer leaves: truncated, damaged, cyclic.
+	// ErrCorrupt is for bytes that no correct writer leaves: truncated, corrupt, cyclic.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrUnsupported is for valid HDF5 that this package does not read, or that is larger
 	// than its limits.

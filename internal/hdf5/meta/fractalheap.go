@@ -111,7 +111,7 @@ func (h *fractalHeap) tiny(c *cursor, kind uint8) (*cursor, error) {
 	return obj, c.err
 }
 
-// hugeObject reads an object that lies outside the heap's blocks.
+// hugeObject reads an object that is outside the heap's blocks.
 func (h *fractalHeap) hugeObject(c *cursor) (*cursor, error) {
 	s := h.src
 	var at span

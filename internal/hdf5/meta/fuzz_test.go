@@ -2,7 +2,7 @@ package meta
 
 import "testing"
 
-// FuzzOpen damages the small files further; checksums do not count, so that what is behind
+// FuzzOpen corrupts the small files further; checksums do not count, so that what is behind
 // them is reached.
 func FuzzOpen(f *testing.F) {
 	for _, b := range smallFiles(f) {

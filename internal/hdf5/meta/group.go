@@ -98,7 +98,7 @@ func (p *parser) group(o *object, path string) (*Group, error) {
 	return g, p.unique(g, o)
 }
 
-// unique refuses two links of one name, which no path could tell apart.
+// unique refuses two links of one name, which no path could name.
 func (p *parser) unique(g *Group, o *object) error {
 	for i := 1; i < len(g.Links); i++ {
 		if g.Links[i].Name == g.Links[i-1].Name {

@@ -147,7 +147,7 @@ func TestLateUserBlock(t *testing.T) {
 	}
 }
 
-// failing is a disk that does not read what lies behind the first bytes.
+// failing is a disk that does not read what is behind the first bytes.
 type failing struct {
 	*bytes.Reader
 	from int64
@@ -162,7 +162,7 @@ func (r failing) ReadAt(p []byte, off int64) (int, error) {
 	return r.Reader.ReadAt(p, off)
 }
 
-// An error of the reader is not taken for a damaged file.
+// An error of the reader is not taken for a corrupt file.
 func TestReadError(t *testing.T) {
 	for name, b := range smallFiles(t) {
 		for _, from := range []int64{0, 40, 100, 250} {

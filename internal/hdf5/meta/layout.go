@@ -56,7 +56,7 @@ type Layout struct {
 	Size      int64     // Compact, Contiguous: bytes of the elements
 	ChunkDims []int64   // Chunked: elements of a chunk on each axis
 	Index     IndexKind // Chunked
-	IndexAt   int64     // Chunked: where the index lies, for SingleChunk and Implicit the data; -1 if there is none yet
+	IndexAt   int64     // Chunked: where the index is, for SingleChunk and Implicit the data; -1 if there is none yet
 
 	index chunkParams
 }

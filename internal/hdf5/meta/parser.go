@@ -65,7 +65,7 @@ func (p *parser) object(addr uint64) (*object, error) {
 	return o, nil
 }
 
-// classify tells group, dataset and committed datatype apart as libhdf5 does: by the
+// classify distinguishes group, dataset and committed datatype as libhdf5 does: by the
 // messages in the header.
 func (p *parser) classify(o *object, h *header) (err error) {
 	table, isOld := h.first(msgSymbolTable)

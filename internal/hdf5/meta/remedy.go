@@ -5,7 +5,7 @@ package meta
 const pluginPath = `HDF5_PLUGIN_PATH="$(python3 -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')" `
 
 // Remedy returns a command line of HDF5's tools that rewrites the file called from, so that in
-// the file called to the elements of the dataset lie in chunks or in one piece of it, without
+// the file called to the elements of the dataset are in chunks or in one piece of it, without
 // filters that package chunk does not undo. Both are words of a shell. It is "" for a
 // dataset that none of this is the matter with.
 func (d *Dataset) Remedy(from, to string) string {

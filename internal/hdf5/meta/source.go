@@ -23,14 +23,14 @@ type source struct {
 	lenSize int   // bytes of a length: 2, 4 or 8
 	left    int64 // bytes that may still be read or built
 	over    bool  // left was not enough
-	lax     bool  // stored checksums are not compared: lets tests damage what is behind them
+	lax     bool  // stored checksums are not compared: lets tests corrupt what is behind them
 	trace   *[]Extent
 }
 
 // abs returns the file offset of an address, for messages.
 func (s *source) abs(addr uint64) int64 { return int64(uint64(s.base) + addr) }
 
-// inside reports whether n bytes at addr lie in the file.
+// inside reports whether n bytes at addr are in the file.
 func (s *source) inside(addr, n uint64) bool {
 	room := uint64(s.size - s.base)
 	return addr <= room && n <= room-addr
@@ -73,7 +73,7 @@ func (s *source) readUpTo(addr, n uint64, what string) *cursor {
 	return s.read(addr, n, what)
 }
 
-// note records where a structure lies, for File.Extents; n is cut at the end of the file.
+// note records where a structure is, for File.Extents; n is cut at the end of the file.
 func (s *source) note(addr, n uint64, what string) {
 	if s.trace == nil || !s.inside(addr, 0) {
 		return

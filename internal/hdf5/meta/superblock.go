@@ -9,7 +9,7 @@ const signature = "\x89HDF\r\n\x1a\n"
 // Superblock holds the facts that apply to the whole file.
 type Superblock struct {
 	Version    int   // 0 to 3
-	Offset     int64 // where it lies
+	Offset     int64 // where it is
 	Base       int64 // offset that addresses are relative to: the size of the user block
 	EOF        int64 // end of the HDF5 data as stored, as an offset in the file
 	OffsetSize int   // bytes of an address in the file
@@ -110,7 +110,7 @@ func (sb *Superblock) sizes(c *cursor) {
 }
 
 // settle derives the base address and compares the stored end with the true size. Where
-// the superblock lies elsewhere than its base address says (a user block that was put in
+// the superblock is elsewhere than its base address says (a user block that was put in
 // front later), its place counts, as in libhdf5.
 func (sb *Superblock) settle(s *source, c *cursor, base uint64) error {
 	if base > uint64(s.size) || sb.EOF < int64(base) {

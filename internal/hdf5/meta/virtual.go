@@ -8,7 +8,7 @@ type VirtualSource struct {
 
 // Sources returns the datasets that a virtual one has its elements of, each once, in the order of
 // the file. The error wraps ErrUnsupported for a dataset that is not virtual, ErrCorrupt for a
-// damaged list, or is that of the ReaderAt.
+// corrupt list, or is that of the ReaderAt.
 func (d *Dataset) Sources() (list []VirtualSource, err error) {
 	defer guard(&err)
 	return d.sources()

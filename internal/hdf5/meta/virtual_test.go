@@ -32,12 +32,12 @@ func TestSources(t *testing.T) {
 // libhdf5 2.0 writes names once, and hyperslabs with numbers of any size.
 func TestSourceLists(t *testing.T) {
 	all := []any{uint32(selectAll), uint32(1), uint64(0)}
-	slab := []any{uint32(selectHyperslabs), uint32(3), uint8(1), uint8(2), uint32(1), uint16(0), uint16(1), uint16(1), uint16(4)}
+	block := []any{uint32(selectHyperslabs), uint32(3), uint8(1), uint8(2), uint32(1), uint16(0), uint16(1), uint16(1), uint16(4)}
 	blocks := []any{uint32(selectHyperslabs), uint32(1), uint64(0), uint32(1), uint32(2), uint32(0), uint32(1), uint32(4), uint32(5)}
 	list := func(version uint8, sources ...[]any) *cursor {
 		fields := []any{version, uint64(len(sources))}
 		for _, s := range sources {
-			fields = append(append(append(fields, s...), all...), slab...)
+			fields = append(append(append(fields, s...), all...), block...)
 		}
 		return msgCursor(fields...)
 	}

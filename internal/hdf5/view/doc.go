@@ -2,9 +2,9 @@
 // library read the records of a flat dataset where they are, in its .npy files: the datasets
 // of the file have external storage. It needs no libhdf5.
 //
-// The file has what package store/hdf5 would write, without books: a dataset for each field at
+// The file has what package store/hdf5 would write, without metadata: a dataset for each field at
 // the root, or for a ragged field a group of values and offsets, and layout, class names and
-// normalisation as attributes. Bytes are the same for the same dataset.
+// normalization as attributes. Bytes are the same for the same dataset.
 //
 // Names of the .npy files are relative. HDF5 takes them from the folder that the program works
 // in. HDF5_EXTFILE_PREFIX=${ORIGIN} in the environment, or efile_prefix of an access property

@@ -14,7 +14,7 @@ import (
 // Name is what the file is called that belongs to a flat dataset.
 const Name = "view.h5"
 
-// Encode returns an HDF5 file that is to lie in folder. It names the files of the dataset from
+// Encode returns an HDF5 file that is to be in folder. It names the files of the dataset from
 // there, or with absolute from the root of the file system. The offsets of ragged fields are
 // read where there are several shards, as they begin anew in each: these are in the file, 8
 // bytes a record.

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -44,10 +45,10 @@ func everything() store.Schema {
 }
 
 // build writes n records, in shards as small as they can be.
-func build(t testing.TB, schema store.Schema, n int, opts store.FlatOptions) *store.Dataset {
+func build(t testing.TB, schema store.Schema, n int, opts flat.Options) *store.Dataset {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ds")
-	w, err := store.CreateFlat(path, schema, opts)
+	w, err := flat.Create(path, schema, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func write(t testing.TB, d *store.Dataset) string {
 
 // The datasets that a reader of ours finds are those of the flat dataset, in its files.
 func TestEncodeForOurReader(t *testing.T) {
-	d := build(t, everything(), 9000, store.FlatOptions{ShardBytes: 1})
+	d := build(t, everything(), 9000, flat.Options{ShardBytes: 1})
 	data, err := os.ReadFile(write(t, d))
 	if err != nil {
 		t.Fatal(err)
@@ -180,7 +181,7 @@ print(n)
 
 func TestH5PyReadsTheSame(t *testing.T) {
 	for _, python := range h5test.All(t) {
-		for name, opts := range map[string]store.FlatOptions{"one shard": {}, "shards": {ShardBytes: 1}} {
+		for name, opts := range map[string]flat.Options{"one shard": {}, "shards": {ShardBytes: 1}} {
 			d := build(t, everything(), 9000, opts)
 			write(t, d)
 			cmd := exec.Command(python, "-c", compare, d.Path)
@@ -199,7 +200,7 @@ func TestH5PyReadsTheSame(t *testing.T) {
 }
 
 func TestToolsOfHDF5(t *testing.T) {
-	d := build(t, everything(), 40, store.FlatOptions{})
+	d := build(t, everything(), 40, flat.Options{})
 	path := write(t, d)
 	for _, args := range [][]string{{"h5dump", path}, {"h5ls", "-rv", path}, {"h5stat", path}} {
 		if _, err := exec.LookPath(args[0]); err != nil {
@@ -232,9 +233,9 @@ func TestTooManyShards(t *testing.T) {
 	}
 }
 
-// Files are named from where the view lies, or from the root.
+// Files are named from where the view is, or from the root.
 func TestNames(t *testing.T) {
-	d := build(t, everything(), 3, store.FlatOptions{})
+	d := build(t, everything(), 3, flat.Options{})
 	beside := filepath.Join(filepath.Dir(d.Path), "views")
 	for _, c := range []struct {
 		folder   string
@@ -265,7 +266,7 @@ func TestNames(t *testing.T) {
 
 // Our own readers know a view, and say what to open instead.
 func TestRefusal(t *testing.T) {
-	d := build(t, everything(), 3, store.FlatOptions{})
+	d := build(t, everything(), 3, flat.Options{})
 	beside := t.TempDir()
 	for _, absolute := range []bool{false, true} {
 		for _, folder := range []string{d.Path, beside} {
@@ -296,7 +297,7 @@ func TestLongAttributes(t *testing.T) {
 	for i := range 8000 {
 		wide.Normalization.Std[i] = float64(1 + i)
 	}
-	d := build(t, store.Schema{Fields: []store.Field{wide}}, 2, store.FlatOptions{})
+	d := build(t, store.Schema{Fields: []store.Field{wide}}, 2, flat.Options{})
 	data, err := view.Encode(d, d.Path, false)
 	if err != nil {
 		t.Fatal(err)
@@ -310,15 +311,15 @@ func TestLongAttributes(t *testing.T) {
 		t.Errorf("std is %+v, error %v", std, err)
 	}
 	wide.Name = "penstock"
-	d = build(t, store.Schema{Fields: []store.Field{wide}}, 2, store.FlatOptions{})
+	d = build(t, store.Schema{Fields: []store.Field{wide}}, 2, flat.Options{})
 	if _, err := view.Encode(d, d.Path, false); err == nil || !strings.Contains(err.Error(), `field "penstock"`) {
 		t.Errorf("error %v", err)
 	}
 }
 
-// Damaged offsets are an error or other offsets, and no panic.
+// Corrupt offsets are an error or other offsets, and no panic.
 func TestOffsetsThatAreNone(t *testing.T) {
-	d := build(t, everything(), 9000, store.FlatOptions{ShardBytes: 1})
+	d := build(t, everything(), 9000, flat.Options{ShardBytes: 1})
 	c := d.Column(3, store.Offsets)
 	path := c.Extents[1].Path
 	if err := errors.Join(os.Chmod(path, 0o666), os.Truncate(path, c.Extents[1].Offset+binary.MaxVarintLen16)); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -19,7 +20,7 @@ func ExampleEncode() {
 	}
 	defer os.RemoveAll(dir)
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Float32, 28, 28)}}
-	w, err := store.CreateFlat(filepath.Join(dir, "ds"), schema, store.FlatOptions{})
+	w, err := flat.Create(filepath.Join(dir, "ds"), schema, flat.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

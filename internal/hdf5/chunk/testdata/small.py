@@ -1,4 +1,4 @@
-"""Writes the small files that the tests damage.
+"""Writes the small files that the tests corrupt.
 
 usage: small.py (in this folder)
 

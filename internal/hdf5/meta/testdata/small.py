@@ -1,4 +1,4 @@
-"""Writes the small HDF5 files beside this script, which tests damage in every way.
+"""Writes the small HDF5 files beside this script, which tests corrupt in every way.
 
 usage: small.py OUTDIR
 """

@@ -1,22 +1,22 @@
 package meta
 
-// Foreteller is an interface that the io.ReaderAt of a file may implement. Before the package
-// reads a structure that has many parts, it calls Foretell with the parts whose place it knows, so
+// Announcer is an interface that the io.ReaderAt of a file may implement. Before the package
+// reads a structure that has many parts, it calls Announce with the parts whose place it knows, so
 // that a source with slow reads can make them in parallel. The parts may be wrong, as the file may
-// be, but they lie inside of the file, and are no more than may be read.
-type Foreteller interface {
-	Foretell(parts []Extent)
+// be, but they are inside of the file, and are no more than may be read.
+type Announcer interface {
+	Announce(parts []Extent)
 }
 
-// foretold reports whether the reader implements Foreteller.
-func (s *source) foretold() bool {
-	_, ok := s.r.(Foreteller)
+// announced reports whether the reader implements Announcer.
+func (s *source) announced() bool {
+	_, ok := s.r.(Announcer)
 	return ok
 }
 
-// foretell tells where structures lie that will be read next.
-func (s *source) foretell(list []Extent) {
-	to, ok := s.r.(Foreteller)
+// announce reports where structures are that will be read next.
+func (s *source) announce(list []Extent) {
+	to, ok := s.r.(Announcer)
 	if !ok {
 		return
 	}
@@ -34,11 +34,11 @@ func (s *source) foretell(list []Extent) {
 		parts = append(parts, e)
 	}
 	if len(parts) > 0 {
-		to.Foretell(parts)
+		to.Announce(parts)
 	}
 }
 
-// at returns n bytes at an address for foretell; of more than can be, none.
+// at returns n bytes at an address for announce; of more than can be, none.
 func at(addr, n uint64, what string) Extent {
 	if addr > 1<<62 || n > maxStructure {
 		return Extent{What: what}
@@ -54,11 +54,11 @@ func (s *source) freely(look func()) {
 	s.left, s.over = left, over
 }
 
-// maxForetold is the largest number of nodes of one level that foretell announces.
+// maxForetold is the largest number of nodes of one level that announce announces.
 const maxForetold = 1 << 20
 
-// foretell reads the nodes above the leaves level by level, and announces where each level lies.
-func (t *btree1) foretell(root uint64) {
+// announce reads the nodes above the leaves level by level, and announces where each level is.
+func (t *btree1) announce(root uint64) {
 	level, nodes := -1, []uint64{root}
 	for level != 0 && len(nodes) > 0 {
 		var below []uint64
@@ -76,7 +76,7 @@ func (t *btree1) foretell(root uint64) {
 			}
 			level = n.level
 		}
-		t.src.foretell(t.extents(below))
+		t.src.announce(t.extents(below))
 		level, nodes = level-1, below
 	}
 }
@@ -92,8 +92,8 @@ func (t *btree1) extents(nodes []uint64) []Extent {
 // child2 is a pointer to a node of a version 2 B-tree, with how many records that has.
 type child2 struct{ addr, n uint64 }
 
-// foretell is that of btree1.
-func (t *btree2) foretell(root child2, depth int) {
+// announce is that of btree1.
+func (t *btree2) announce(root child2, depth int) {
 	for nodes := []child2{root}; depth > 0; depth-- {
 		var below []child2
 		for _, k := range nodes {
@@ -116,14 +116,14 @@ func (t *btree2) foretell(root child2, depth int) {
 		for i, k := range below {
 			list[i] = at(k.addr, t.nodeSize, t.what)
 		}
-		t.src.foretell(list)
+		t.src.announce(list)
 		nodes = below
 	}
 }
 
-// foretell tells where the blocks of an extensible array lie, which c, in the index block, points
+// announce reports where the blocks of an extensible array are, which c, in the index block, points
 // to; first is the number of the first element that is not there.
-func (a *extArray) foretell(c cursor, first uint64) {
+func (a *extArray) announce(c cursor, first uint64) {
 	all, direct := a.superBlocks()
 	var list []Extent
 	var supers []super
@@ -140,7 +140,7 @@ func (a *extArray) foretell(c cursor, first uint64) {
 			first += elems
 		}
 	}
-	a.source.foretell(list)
+	a.source.announce(list)
 	list = list[:0]
 	for _, s := range supers {
 		_, ptrs, err := a.readSuper(s)
@@ -149,10 +149,10 @@ func (a *extArray) foretell(c cursor, first uint64) {
 			list = append(list, a.blockAt(ptrs.addr(), elems))
 		}
 	}
-	a.source.foretell(list)
+	a.source.announce(list)
 }
 
-// blockAt returns where a data block of n elements lies, pages included.
+// blockAt returns where a data block of n elements is, pages included.
 func (a *extArray) blockAt(addr, n uint64) Extent {
 	bytes, ok := product(n, uint64(a.elem))
 	if !ok {

@@ -26,7 +26,7 @@ func TestForesee(t *testing.T) {
 	for i, step := range []struct {
 		row, rows int64
 		alone     bool
-		ahead     int64
+		extra     int64
 	}{
 		{0, 1, true, 0}, {0, 1, true, 0}, {1, 1, true, 3}, // 2, 3 and 4 ahead
 		{2, 1, true, 0}, {4, 1, true, 0}, {5, 2, true, 2}, {7, 2, true, 0},
@@ -37,8 +37,8 @@ func TestForesee(t *testing.T) {
 		c.addRun(4*step.row, 4*(step.row+step.rows))
 		c.jobs = step.rows
 		r.foresee(c, step.alone)
-		if c.ahead != step.ahead || c.ahead > 0 && c.after != step.row+step.rows {
-			t.Errorf("step %d, row %d: %d rows ahead from %d on, want %d", i, step.row, c.ahead, c.after, step.ahead)
+		if c.extra != step.extra || c.extra > 0 && c.after != step.row+step.rows {
+			t.Errorf("step %d, row %d: %d rows ahead from %d on, want %d", i, step.row, c.extra, c.after, step.extra)
 		}
 		r.recycle(c)
 	}
@@ -51,8 +51,8 @@ func TestForesee(t *testing.T) {
 			c := r.call(t.Context(), nil)
 			c.addRun(4*row, 4*row+1)
 			c.jobs = 1
-			if r.foresee(c, true); c.ahead != 0 {
-				t.Errorf("%s, %d workers, exact %v: %d rows ahead", never.path, r.pool.Workers(), r.exact, c.ahead)
+			if r.foresee(c, true); c.extra != 0 {
+				t.Errorf("%s, %d workers, exact %v: %d rows ahead", never.path, r.pool.Workers(), r.exact, c.extra)
 			}
 			r.recycle(c)
 		}
@@ -60,7 +60,7 @@ func TestForesee(t *testing.T) {
 }
 
 // What was read ahead is not read again.
-func TestReadAhead(t *testing.T) {
+func TestReadahead(t *testing.T) {
 	file := rows(t)
 	d, err := openBytes(t, file).Dataset("x")
 	if err != nil {
@@ -86,9 +86,9 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// Records read in order with prefetching are the same, and damage is an error of the records that
+// Records read in order with prefetching are the same, and corruption is an error of the records that
 // it is in, again and again.
-func TestDamageAhead(t *testing.T) {
+func TestCorruptionPrefetch(t *testing.T) {
 	file := rows(t)
 	want := all(t, mapped(t, file, "x", Options{}))
 	d, err := openBytes(t, file).Dataset("x")
@@ -127,12 +127,12 @@ type fault struct{ at uintptr }
 func (f fault) Addr() uintptr { return f.at }
 
 // A page that is gone where nobody asked for it is no error yet; other panics are not lost.
-func TestFaultAhead(t *testing.T) {
+func TestFaultPrefetch(t *testing.T) {
 	r := mapped(t, rows(t), "x", Options{})
 	c := r.call(t.Context(), make([]byte, 16384))
 	defer r.recycle(c)
 	c.addRun(4, 5)
-	c.jobs, c.ahead, c.rows = 1, 1, append(c.rows, 1)
+	c.jobs, c.extra, c.rows = 1, 1, append(c.rows, 1)
 	in := fault{uintptr(unsafe.Pointer(&r.src.mapped[5000]))}
 	if c.lost(1, in); c.err != nil || c.caught != nil {
 		t.Errorf("ahead: error %v, panic %v", c.err, c.caught)

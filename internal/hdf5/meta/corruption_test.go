@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// smallFiles are the committed files that the tests damage.
+// smallFiles are the committed files that the tests corrupt.
 func smallFiles(t testing.TB) map[string][]byte {
 	t.Helper()
 	names, err := filepath.Glob("testdata/small-*.h5")
@@ -27,7 +27,7 @@ func smallFiles(t testing.TB) map[string][]byte {
 	return files
 }
 
-// counter counts the bytes that are read, and checks what Foretell announces.
+// counter counts the bytes that are read, and checks what Announce announces.
 type counter struct {
 	t    testing.TB
 	r    io.ReaderAt
@@ -35,10 +35,10 @@ type counter struct {
 	n    int64
 }
 
-func (c *counter) Foretell(parts []Extent) {
+func (c *counter) Announce(parts []Extent) {
 	for _, p := range parts {
 		if p.Offset < 0 || p.Size <= 0 || p.Offset > c.size || p.Size > c.size-p.Offset {
-			c.t.Fatalf("%+v is foretold of a file of %d bytes", p, c.size)
+			c.t.Fatalf("%+v is announced of a file of %d bytes", p, c.size)
 		}
 	}
 }
@@ -160,8 +160,8 @@ func TestTruncated(t *testing.T) {
 	}
 }
 
-// Every byte is damaged in several ways, with and without the protection of checksums.
-func TestDamaged(t *testing.T) {
+// Every byte is corrupt in several ways, with and without the protection of checksums.
+func TestCorrupt(t *testing.T) {
 	for name, b := range smallFiles(t) {
 		t.Run(name, func(t *testing.T) {
 			bad := bytes.Clone(b)
@@ -182,7 +182,7 @@ func TestDamaged(t *testing.T) {
 				bad[i] = b[i]
 			}
 			if opened == 0 {
-				t.Error("no damaged file opens: the damage never gets past the superblock")
+				t.Error("no corrupt file opens: the corruption never gets past the superblock")
 			}
 		})
 	}

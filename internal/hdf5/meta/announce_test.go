@@ -9,25 +9,25 @@ import (
 	"github.com/penstock/penstock/internal/testkit/h5test"
 )
 
-// far is a file for which each read takes a trip, unless it was foretold.
+// far is a file for which each read takes a trip, unless it was announced.
 type far struct {
 	io.ReaderAt
-	told  []Extent
-	trips int
-	bytes int64
+	reported []Extent
+	trips    int
+	bytes    int64
 }
 
-func (f *far) Foretell(parts []Extent) {
+func (f *far) Announce(parts []Extent) {
 	f.trips++
 	for _, p := range parts {
 		f.bytes += p.Size
 	}
-	f.told = append(f.told, parts...)
+	f.reported = append(f.reported, parts...)
 }
 
 func (f *far) ReadAt(p []byte, off int64) (int, error) {
 	known := false
-	for _, e := range f.told {
+	for _, e := range f.reported {
 		known = known || e.Offset <= off && off+int64(len(p)) <= e.Offset+e.Size
 	}
 	if !known {
@@ -37,7 +37,7 @@ func (f *far) ReadAt(p []byte, off int64) (int, error) {
 	return f.ReaderAt.ReadAt(p, off)
 }
 
-// An index of thousands of chunks, whose parts lie all over the file, takes a few trips.
+// An index of thousands of chunks, whose parts are all over the file, takes a few trips.
 func TestForetoldIndexes(t *testing.T) {
 	for _, c := range []struct {
 		name, script string

@@ -15,9 +15,9 @@ func (r *Reader) foresee(c *call, alone bool) {
 	}
 	if alone && first == r.row.to && first > 0 && r.foreseeable() {
 		c.after = last + 1
-		c.ahead = max(0, min(int64(r.pool.Workers())-c.jobs, r.grid.rows-c.after))
+		c.extra = max(0, min(int64(r.pool.Workers())-c.jobs, r.grid.rows-c.after))
 	}
-	r.row = span{first, last + 1 + c.ahead}
+	r.row = span{first, last + 1 + c.extra}
 }
 
 // foreseeable reports whether chunks can be read ahead with a gain. Where several chunks have a part

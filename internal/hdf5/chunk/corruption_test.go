@@ -13,12 +13,12 @@ import (
 	"github.com/penstock/penstock/internal/sys/cputime"
 )
 
-// mutations is how many damaged files TestMutated reads:
+// mutations is how many corrupt files TestMutated reads:
 //
 //	go test ./internal/hdf5/chunk -run TestMutated -mutations 100000
-var mutations = flag.Int("mutations", 3000, "damaged files that TestMutated reads")
+var mutations = flag.Int("mutations", 3000, "corrupt files that TestMutated reads")
 
-// seeds are the committed files that the tests damage.
+// seeds are the committed files that the tests corrupt.
 func seeds(t testing.TB) [][]byte {
 	t.Helper()
 	var files [][]byte
@@ -34,7 +34,7 @@ func seeds(t testing.TB) [][]byte {
 	return files
 }
 
-// mutate damages a copy of b in one to four places, or cuts it.
+// mutate corrupts a copy of b in one to four places, or cuts it.
 func mutate(rng *rand.Rand, b []byte) []byte {
 	b = bytes.Clone(b)
 	for range 1 + rng.IntN(4) {
@@ -127,7 +127,7 @@ func readSome(t testing.TB, r *Reader) bool {
 	return good
 }
 
-// No damaged file may crash, hang or take memory without bound.
+// No corrupt file may crash, hang or take memory without bound.
 func TestMutated(t *testing.T) {
 	pool := NewPool(2)
 	defer pool.Close()
@@ -145,9 +145,9 @@ func TestMutated(t *testing.T) {
 			opened++
 		}
 	}
-	t.Logf("%d damaged files: %d opened with %d datasets, %d of them read without an error; the slowest took %v of the processor", *mutations, opened, datasets, read, slowest)
+	t.Logf("%d corrupt files: %d opened with %d datasets, %d of them read without an error; the slowest took %v of the processor", *mutations, opened, datasets, read, slowest)
 	if opened < *mutations/10 || read < opened || datasets == read {
-		t.Error("the damage does not get as far as the data, or always does")
+		t.Error("the corruption does not get as far as the data, or always does")
 	}
 }
 

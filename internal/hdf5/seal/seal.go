@@ -1,0 +1,142 @@
+// Package seal protects the metadata of HDF5 files with a manifest by a checksum: of every byte that is not of the
+// records' columns, whose blocks have checksums of their own. It stands behind the end of the
+// HDF5 data, where the format has programs ignore it, as 16 bytes:
+//
+//	8 bytes  "penstock"
+//	uint32   version, 1
+//	uint32   CRC32C of those bytes in the order of their places, then of the size of the file
+//	         without the seal (uint64); all little endian
+//
+// A program that changes the file with the HDF5 library writes over it, or cuts it off.
+package seal
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/store"
+)
+
+const (
+	magic     = "penstock"
+	version   = 1
+	sealBytes = 16
+)
+
+// ErrNone says that an HDF5 file has no checksum of its metadata: another program wrote it.
+var ErrNone = errors.New("its metadata has no checksum")
+
+// Append appends the seal to a file with a manifest that is otherwise complete. The caller
+// syncs the file.
+func Append(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	sum, _, err := sumMetadata(f, info.Size())
+	if err != nil {
+		return fmt.Errorf("checksum of the metadata: %w", err)
+	}
+	seal := binary.LittleEndian.AppendUint32([]byte(magic), version)
+	_, err = f.WriteAt(binary.LittleEndian.AppendUint32(seal, sum), info.Size())
+	return err
+}
+
+// Check compares the metadata of an HDF5 file of size bytes with its seal, and returns
+// how many bytes that vouches for. Without a seal the error is ErrNone; metadata that differ
+// are ErrCorrupt. The records are not read.
+func Check(f io.ReaderAt, size int64) (covered int64, err error) {
+	var seal [sealBytes]byte
+	if size < sealBytes {
+		return 0, ErrNone
+	}
+	if _, err := f.ReadAt(seal[:], size-sealBytes); err != nil {
+		return 0, err
+	}
+	if !bytes.HasPrefix(seal[:], []byte(magic)) {
+		return 0, ErrNone
+	}
+	if v := binary.LittleEndian.Uint32(seal[8:]); v != version {
+		return 0, fmt.Errorf("the checksum of its metadata is of version %d, this program knows %d: %w", v, version, store.ErrUnsupported)
+	}
+	sum, n, err := sumMetadata(f, size-sealBytes)
+	if err != nil {
+		return 0, fmt.Errorf("its metadata is not as it was written: %w", store.MarkHDF5(err))
+	}
+	if want := binary.LittleEndian.Uint32(seal[12:]); sum != want {
+		return 0, fmt.Errorf("its metadata is not as it was written: CRC32C %s, want %s: %w", store.HexCRC(sum), store.HexCRC(want), store.ErrCorrupt)
+	}
+	return n, nil
+}
+
+// sumMetadata returns the CRC32C of the seal for a file of size bytes, and how many bytes of
+// the file that covers.
+func sumMetadata(f io.ReaderAt, size int64) (sum uint32, covered int64, err error) {
+	rows, err := recordExtents(f, size)
+	if err != nil {
+		return 0, 0, err
+	}
+	var h store.CRCWriter
+	at := int64(0)
+	for _, r := range append(rows, [2]int64{size, size}) {
+		if r[0] > at {
+			n, err := io.Copy(&h, io.NewSectionReader(f, at, r[0]-at))
+			if err == nil && n < r[0]-at {
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				return 0, 0, err
+			}
+			covered += n
+		}
+		at = max(at, r[1])
+	}
+	if err := binary.Write(&h, binary.LittleEndian, size); err != nil {
+		return 0, 0, err
+	}
+	return h.Sum, covered, nil
+}
+
+// recordExtents returns where the columns of a file with a manifest have their bytes,
+// [begin, end), sorted.
+func recordExtents(f io.ReaderAt, size int64) (list [][2]int64, err error) {
+	file, err := meta.Open(f, size)
+	if err != nil {
+		return nil, err
+	}
+	d, err := store.ReadHDF5("", file, store.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if d.Manifest == nil {
+		return nil, fmt.Errorf("its manifest cannot be found: %w", store.ErrCorrupt)
+	}
+	for _, c := range d.Columns {
+		if !c.Packed {
+			for _, e := range c.Extents {
+				list = append(list, [2]int64{e.Offset, e.Offset + e.Count*int64(c.Spec.RecordBytes())})
+			}
+			continue
+		}
+		data, err := file.Dataset(c.Path())
+		if err != nil {
+			return nil, err
+		}
+		table, err := data.Chunks()
+		if err != nil {
+			return nil, err
+		}
+		for _, chunk := range table.Chunks {
+			list = append(list, [2]int64{chunk.Offset, chunk.Offset + chunk.Size})
+		}
+	}
+	slices.SortFunc(list, func(a, b [2]int64) int { return cmp.Compare(a[0], b[0]) })
+	return list, nil
+}
