@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
 )
 
@@ -81,7 +80,7 @@ func (e *Extent) CheckSumsFile(file []byte) error {
 	if e.SumsCRC32C == "" || got == e.SumsCRC32C {
 		return nil
 	}
-	return fmt.Errorf("its checksum file %s is damaged (CRC32C %s, was %s), the records themselves may be whole: %w",
+	return fmt.Errorf("its checksum file %s is corrupt (CRC32C %s, was %s), the records themselves may be whole: %w",
 		filepath.Base(e.SumsPath), got, e.SumsCRC32C, ErrCorrupt)
 }
 
@@ -89,29 +88,36 @@ func (e *Extent) CheckSumsFile(file []byte) error {
 // its other methods may be called by any goroutine.
 type BlockSet struct {
 	n    int64
-	once sync.Once
-	bits []atomic.Uint64
+	bits atomic.Pointer[[]atomic.Uint64] // nil: no block was added
 }
 
-// Make empties the set, of n blocks at most. It takes no memory before the first use.
-func (s *BlockSet) Make(n int64) { *s = BlockSet{n: n} }
-
-func (s *BlockSet) word(block int64) *atomic.Uint64 {
-	s.once.Do(func() { s.bits = make([]atomic.Uint64, (s.n+63)/64) })
-	return &s.bits[block/64]
+// Make empties the set, of n blocks at most. It takes no memory before the first block is added. No other
+// method may run beside it.
+func (s *BlockSet) Make(n int64) {
+	s.n = n
+	s.bits.Store(nil)
 }
 
 // Has reports whether a block is in the set.
-func (s *BlockSet) Has(block int64) bool { return s.word(block).Load()>>(block%64)&1 == 1 }
+func (s *BlockSet) Has(block int64) bool {
+	bits := s.bits.Load()
+	return bits != nil && (*bits)[block/64].Load()>>(block%64)&1 == 1
+}
 
 // Add adds a block, and reports whether it was not there before.
 func (s *BlockSet) Add(block int64) bool {
+	bits := s.bits.Load()
+	if bits == nil {
+		made := make([]atomic.Uint64, (s.n+63)/64)
+		s.bits.CompareAndSwap(nil, &made) // or another goroutine was first
+		bits = s.bits.Load()
+	}
 	bit := uint64(1) << (block % 64)
-	return s.word(block).Or(bit)&bit == 0
+	return (*bits)[block/64].Or(bit)&bit == 0
 }
 
 // Remove takes a block out, and reports whether it was there.
 func (s *BlockSet) Remove(block int64) bool {
-	bit := uint64(1) << (block % 64)
-	return s.word(block).And(^bit)&bit != 0
+	bits, bit := s.bits.Load(), uint64(1)<<(block%64)
+	return bits != nil && (*bits)[block/64].And(^bit)&bit != 0
 }

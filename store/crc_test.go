@@ -21,17 +21,3 @@ func TestCRCWriter(t *testing.T) {
 		w.Sum = 0
 	}
 }
-
-func TestCRCShift(t *testing.T) {
-	data := make([]byte, 5000)
-	for i := range data {
-		data[i] = byte(i * i)
-	}
-	for _, n := range []int{0, 1, 2, 3, 64, 1000, 4999} {
-		s := newCRCShift(int64(n))
-		a, b := data[:len(data)-n], data[len(data)-n:]
-		if got, want := s.join(CRC32C(a), CRC32C(b)), CRC32C(data); got != want {
-			t.Errorf("%d bytes appended: %08x, want %08x", n, got, want)
-		}
-	}
-}

@@ -28,7 +28,7 @@ type Column struct {
 	Packed  bool        // of an HDF5 file, and not stored as it is: in chunks, compressed, big endian
 }
 
-// Extent is where consecutive rows of a column lie: back to back in one file, from Offset
+// Extent is where consecutive rows of a column are: back to back in one file, from Offset
 // on. Both formats come down to Extents; readers need not know which one it was. Only the
 // rows of a Column that is Packed have no Offset: they are those from Row on of the dataset
 // Column.Path in the HDF5 file.
@@ -43,7 +43,7 @@ type Extent struct {
 	Count  int64  // rows
 	Row    int64  // of a Packed column: the number that its first row has in the HDF5 dataset
 
-	// Sums is where the CRC32Cs of the rows' blocks lie, as Blocks little-endian uint32s.
+	// Sums is where the CRC32Cs of the rows' blocks are, as Blocks little-endian uint32s.
 	// SumsPath is empty where there are none. A block covers BlockRecords rows and starts
 	// anew with each Extent.
 	SumsPath   string
@@ -51,7 +51,7 @@ type Extent struct {
 	SumsCRC32C string // of the whole file SumsPath, where known: 8 hex digits
 }
 
-// Dataset is a dataset on disk whose every extent lies inside its file. It holds no open
+// Dataset is a dataset on disk whose every extent is inside its file. It holds no open
 // files and may be shared.
 type Dataset struct {
 	Path     string    // as it was opened
@@ -61,6 +61,8 @@ type Dataset struct {
 	Records  int64     //
 	Columns  []Column  // in order of the schema, values before offsets
 	Manifest *Manifest // of all records and fields; nil for a file that penstock did not write
+
+	names *Dataset // see SourceNames
 
 	hdf5 *meta.File // the file's metadata, for OpenColumn; nil for a flat dataset
 }
@@ -128,10 +130,10 @@ func (s Schema) Columns() []Column {
 	return list
 }
 
-// Inside reports whether n bytes at offset lie in a file of that size.
+// Inside reports whether n bytes at offset are in a file of that size.
 func Inside(offset, n, size int64) error {
 	if offset < 0 || n < 0 || offset > size || n > size-offset {
-		return fmt.Errorf("bytes [%d, +%d) do not lie in a file of %d bytes: %w", offset, n, size, ErrCorrupt)
+		return fmt.Errorf("bytes [%d, +%d) are not in a file of %d bytes: %w", offset, n, size, ErrCorrupt)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -21,8 +22,8 @@ func ExampleJournal() {
 	schema := store.Schema{Fields: []store.Field{store.NewField("squares", tensor.Int64)}}
 
 	// build appends the squares of next, next+1, ... below end.
-	build := func(end int64) (w *store.FlatWriter) {
-		w, err := store.CreateFlat(filepath.Join(dir, "squares"), schema, store.FlatOptions{
+	build := func(end int64) store.Writer {
+		w, err := flat.Create(filepath.Join(dir, "squares"), schema, flat.Options{
 			Journal: &store.Journal{Resume: true, Inputs: map[string]string{"recipe": "x*x"}},
 		})
 		if err != nil {

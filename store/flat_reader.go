@@ -26,7 +26,7 @@ func IsFlat(path string) bool {
 // A fault in a file is ErrCorrupt, a manifest of a newer version ErrUnsupported, a folder
 // without manifest fs.ErrNotExist.
 func OpenFlat(path string) (*Dataset, error) {
-	m, err := readManifest(path)
+	m, err := ReadManifest(path)
 	if err != nil {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
@@ -58,7 +58,7 @@ func ReadFlat(path string, data []byte) (*Dataset, error) {
 	}, nil
 }
 
-// ColumnsOf returns the columns of shards whose files lie in a folder. The shards must be
+// ColumnsOf returns the columns of shards whose files are in a folder. The shards must be
 // those of a manifest that DecodeManifest returned; it does not look at the files.
 func ColumnsOf(schema Schema, shards []Shard, dir string) []Column {
 	columns := schema.Columns()
@@ -74,10 +74,11 @@ func ColumnsOf(schema Schema, shards []Shard, dir string) []Column {
 	return columns
 }
 
-func readManifest(path string) (*Manifest, error) {
+// ReadManifest reads and checks the manifest of the flat dataset at path, and no other file.
+func ReadManifest(path string) (*Manifest, error) {
 	f, err := os.Open(filepath.Join(path, ManifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no %s in it, so it is no dataset of penstock (or its build did not finish): %w", ManifestName, fs.ErrNotExist)
+		return nil, fmt.Errorf("no %s in it, so it is not a dataset of penstock (or its build did not finish): %w", ManifestName, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, bare(err)

@@ -205,7 +205,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 	return nil
 }
 
-// isNumbers tells data from names, scalars and the like.
+// isNumbers distinguishes data from names, scalars and the like.
 func isNumbers(data *meta.Dataset) bool {
 	return !data.Null && len(data.Dims) > 0 && (data.Err != nil || data.Type.DType() != tensor.Invalid)
 }

@@ -161,7 +161,7 @@ func DecodeManifest(data []byte) (*Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, err := range []error{checkSeal(data), m.check()} {
+	for _, err := range []error{checkSeal(data), m.Validate()} {
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", err, ErrCorrupt)
 		}

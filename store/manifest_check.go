@@ -8,14 +8,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// maxRecords leaves room to multiply a record number by a record's size.
-const maxRecords = 1 << 46
+// MaxRecords limits the number of records of a dataset. It leaves room to multiply a record number by a record's size.
+const MaxRecords = 1 << 46
 
 // maxBytes is more than any column has.
 const maxBytes = 1 << 62
 
-func (m *Manifest) check() error {
-	if m.Records < 1 || m.Records > maxRecords {
+// Validate checks all that can be checked without the files.
+func (m *Manifest) Validate() error {
+	if m.Records < 1 || m.Records > MaxRecords {
 		return fmt.Errorf("%d records", m.Records)
 	}
 	if err := m.Schema().Validate(); err != nil {
@@ -40,7 +41,7 @@ func (m *Manifest) checkSplits() error {
 	if len(m.Splits) == 0 {
 		return nil
 	}
-	if err := checkSplitNames(m.SplitNames()); err != nil {
+	if err := CheckSplitNames(m.SplitNames()); err != nil {
 		return err
 	}
 	var all [][2]int64
@@ -75,8 +76,8 @@ func (m *Manifest) SplitNames() []string {
 	return names
 }
 
-// checkSplitNames takes the same names as for fields.
-func checkSplitNames(names []string) error {
+// CheckSplitNames takes the same names as for fields.
+func CheckSplitNames(names []string) error {
 	for i, name := range names {
 		if !fieldName.MatchString(name) {
 			return fmt.Errorf("split %q: a name is 1 to 100 letters, digits, _ and -, not starting with -", name)
@@ -98,13 +99,8 @@ func (m *Manifest) checkShards() error {
 			return fmt.Errorf("shard %d: records [%d, +%d) do not follow record %d of %d", i, s.First, s.Count, next, m.Records)
 		}
 		next += s.Count
-		if len(s.Files) != 2*len(columns) {
-			return fmt.Errorf("shard %d: %d files for %d columns", i, len(s.Files), len(columns))
-		}
-		for k := range columns {
-			if err := s.checkFiles(m.Schema(), &columns[k], k, i); err != nil {
-				return fmt.Errorf("shard %d: %w", i, err)
-			}
+		if err := s.CheckFiles(m.Schema(), columns, i); err != nil {
+			return fmt.Errorf("shard %d: %w", i, err)
 		}
 	}
 	if next != m.Records {
@@ -113,22 +109,26 @@ func (m *Manifest) checkShards() error {
 	return nil
 }
 
-// checkFiles compares the files of column k with those that shard number must have, and
-// adds its rows to those of c.
-func (s Shard) checkFiles(schema Schema, c *Column, k, number int) error {
-	files := s.Files[2*k : 2*k+2]
-	rows := s.rows(c, files[0])
-	if rows < 0 || rows > maxBytes/int64(c.Spec.RecordBytes())-c.Rows {
-		return fmt.Errorf("column %s: %d rows after %d", c.Name, rows, c.Rows)
+// CheckFiles compares the files with those that shard number of a dataset with these columns must have, and adds
+// its rows to those of the columns.
+func (s Shard) CheckFiles(schema Schema, columns []Column, number int) error {
+	if len(s.Files) != 2*len(columns) {
+		return fmt.Errorf("%d files for %d columns", len(s.Files), len(columns))
 	}
-	c.Rows += rows
-	field := schema.Fields[c.Field].Name
-	want := [2]File{payloadFile(field, c, number, rows), checksumFile(field, c, number, rows)}
-	for j, w := range want {
-		got := files[j]
-		w.CRC32C = got.CRC32C
-		if got != w || len(got.CRC32C) != 8 {
-			return fmt.Errorf("file %+v is not the %s of %d bytes that the schema needs", got, w.Name, w.Bytes)
+	for k := range columns {
+		c, files := &columns[k], s.Files[2*k:2*k+2]
+		rows := s.rows(c, files[0])
+		if rows < 0 || rows > maxBytes/int64(c.Spec.RecordBytes())-c.Rows {
+			return fmt.Errorf("column %s: %d rows after %d", c.Name, rows, c.Rows)
+		}
+		c.Rows += rows
+		payload, sums := c.Files(schema.Fields[c.Field].Name, number, rows)
+		for j, want := range []File{payload, sums} {
+			got := files[j]
+			want.CRC32C = got.CRC32C
+			if got != want || len(got.CRC32C) != 8 {
+				return fmt.Errorf("file %+v is not the %s of %d bytes that the schema needs", got, want.Name, want.Bytes)
+			}
 		}
 	}
 	return nil
@@ -146,18 +146,15 @@ func (s Shard) rows(c *Column, payload File) int64 {
 	return s.Count
 }
 
-// payloadFile and checksumFile give name and size of a shard's files, without the CRC.
-func payloadFile(field string, c *Column, shard int, rows int64) File {
-	f := File{Field: field, Name: fmt.Sprintf("%s-%05d.npy", c.Name, shard), Bytes: arrayBytes(rows, c.Spec.RecordBytes())}
+// Files returns name and size of the two files of a shard that hold its rows of this column, and their checksums,
+// without their CRC32C.
+func (c *Column) Files(field string, shard int, rows int64) (payload, sums File) {
+	size := c.Spec.RecordBytes()
+	payload = File{Field: field, Name: fmt.Sprintf("%s-%05d.npy", c.Name, shard), Bytes: arrayBytes(rows, size)}
 	if c.Part == Values {
-		f.Rows = rows
+		payload.Rows = rows
 	}
-	return f
-}
-
-func checksumFile(field string, c *Column, shard int, rows int64) File {
-	blocks := Blocks(rows, c.Spec.RecordBytes())
-	return File{Field: field, Name: fmt.Sprintf("%s-%05d.crc.npy", c.Name, shard), Bytes: arrayBytes(blocks, 4)}
+	return payload, File{Field: field, Name: fmt.Sprintf("%s-%05d.crc.npy", c.Name, shard), Bytes: arrayBytes(Blocks(rows, size), 4)}
 }
 
 // checksumSpec is the array that a checksum file holds.

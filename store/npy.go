@@ -11,9 +11,10 @@ import (
 // the payload can be mapped, and less than the 10,000 bytes that NumPy accepts.
 const HeaderBytes = 4096
 
-// npyHeader returns the header of an .npy file (format 1.0) with n records of spec:
+// Header returns the HeaderBytes bytes that an .npy file (format 1.0) of a dataset with n rows of spec begins with.
+// OpenFlat takes no others, so a manifest determines all headers:
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html
-func npyHeader(spec tensor.Spec, n int64) []byte {
+func Header(spec tensor.Spec, n int64) []byte {
 	shape := make(tensor.Shape, 0, len(spec.Shape)+1)
 	shape = append(append(shape, int(n)), spec.Shape...)
 	h := bytes.Repeat([]byte{' '}, HeaderBytes)
@@ -32,7 +33,7 @@ func arrayBytes(n int64, rowBytes int) int64 {
 
 // checkHeader compares a file's header with the only one that is right for it.
 func checkHeader(got []byte, spec tensor.Spec, n int64) error {
-	want := npyHeader(spec, n)
+	want := Header(spec, n)
 	if bytes.Equal(got, want) {
 		return nil
 	}
@@ -51,3 +52,6 @@ func headerText(h []byte) string {
 	h = bytes.TrimRight(h[10:], " \n")
 	return string(h[:min(len(h), 200)])
 }
+
+// SumsHeader returns the header of a file with that number of checksums.
+func SumsHeader(blocks int64) []byte { return Header(checksumSpec, blocks) }

@@ -21,7 +21,7 @@ type OpenOptions struct {
 	Packed bool
 }
 
-// Open finds out what the dataset at path is, a flat folder or an HDF5 file, and where its records lie.
+// Open finds out what the dataset at path is, a flat folder or an HDF5 file, and where its records are.
 // It reads metadata only, and maps nothing.
 //
 // Errors are those of OpenFlat and OpenHDF5.

@@ -7,10 +7,10 @@ import (
 	"sort"
 )
 
-// RaggedIndex says where the records of a ragged field lie in its two columns.
+// RaggedIndex says where the records of a ragged field are in its two columns.
 type RaggedIndex struct{ Extents []RaggedExtent }
 
-// RaggedExtent is where consecutive records of a ragged field lie: extent number k of its offsets, and
+// RaggedExtent is where consecutive records of a ragged field are: extent number k of its offsets, and
 // of its values.
 type RaggedExtent struct {
 	First, Count int64  // records

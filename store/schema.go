@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"slices"
 
 	"github.com/penstock/penstock/tensor"
 )
@@ -21,7 +22,14 @@ const (
 const (
 	Text  = tensor.Text  // a text, without an end mark
 	Image = tensor.Image // an encoded image file: JPEG, PNG, ...
+
+	// SourceName is what the source called the record: the path of its file, the member of its
+	// archive. A schema has at most one such field. Readers leave it out unless it is asked for.
+	SourceName = tensor.SourceName
 )
+
+// SourceNameField is what the field of that content is called.
+const SourceNameField = "source_name"
 
 // Field describes one field of a dataset.
 type Field struct {
@@ -53,7 +61,7 @@ func (f Field) MarshalJSON() ([]byte, error) {
 // Normalization is (x/Scale - Mean[c]) / Std[c] for channel c, with x the stored uint8
 // value; Mean and Std are in units of x/Scale (0 to 1), as torchvision's.
 type Normalization struct {
-	Applied bool      `json:"applied"` // true: the stored values are normalised; false: the reader has to do it
+	Applied bool      `json:"applied"` // true: the stored values are normalized; false: the reader has to do it
 	Scale   float64   `json:"scale"`   // 255
 	Mean    []float64 `json:"mean"`
 	Std     []float64 `json:"std"`
@@ -96,6 +104,11 @@ func (s Schema) Index(name string) int {
 	return -1
 }
 
+// SourceNames returns the position of the field whose content is SourceName, or -1.
+func (s Schema) SourceNames() int {
+	return slices.IndexFunc(s.Fields, func(f Field) bool { return f.Content == SourceName })
+}
+
 func (s Schema) names() (list []string) {
 	for _, f := range s.Fields {
 		list = append(list, f.Name)
@@ -116,21 +129,25 @@ func (s Schema) RecordBytes() int {
 // fieldName keeps names usable as file names and HDF5 links on every system.
 var fieldName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]{0,99}$`)
 
-// maxFields bounds what a hostile manifest can make us allocate.
-const maxFields = 1000
+// MaxFields is how many fields a dataset can have.
+const MaxFields = 1000
 
 // Validate reports every problem of the schema: no fields, a name that is not letters,
 // digits, _ and -, a name used twice, a bad type or shape, a storage type that is not the
-// type's own, a content that is not of bytes, a normalisation that is not finite.
+// type's own, a content that is not of bytes, two fields of source
+// names, a normalization that is not finite.
 func (s Schema) Validate() error {
-	if len(s.Fields) == 0 || len(s.Fields) > maxFields {
-		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", maxFields, len(s.Fields))
+	if len(s.Fields) == 0 || len(s.Fields) > MaxFields {
+		return fmt.Errorf("a dataset needs 1 to %d fields, not %d", MaxFields, len(s.Fields))
 	}
 	var errs []error
 	for i, f := range s.Fields {
 		errs = append(errs, f.validate())
 		if s.Index(f.Name) != i {
 			errs = append(errs, fmt.Errorf("field %q: there are two of that name", f.Name))
+		}
+		if f.Content == SourceName && s.SourceNames() != i {
+			errs = append(errs, fmt.Errorf("field %q: there are two fields of source names", f.Name))
 		}
 	}
 	return errors.Join(errs...)
@@ -150,8 +167,8 @@ func (f Field) validate() error {
 		return fmt.Errorf("field %q: layout %q is neither CHW nor HWC", f.Name, f.Layout)
 	}
 	switch bytes := f.Ragged && f.DType == tensor.Uint8 && len(f.Shape) == 0; {
-	case f.Content != "" && f.Content != Text && f.Content != Image:
-		return fmt.Errorf("field %q: content %q is neither %s nor %s", f.Name, f.Content, Text, Image)
+	case f.Content != "" && !slices.Contains([]string{Text, Image, SourceName}, f.Content):
+		return fmt.Errorf("field %q: content %q is none of %s, %s, %s", f.Name, f.Content, Text, Image, SourceName)
 	case f.Content != "" && !bytes:
 		return fmt.Errorf("field %q: content %s needs ragged uint8 of shape (), not %v %v", f.Name, f.Content, f.DType, f.Shape)
 	}
@@ -165,11 +182,11 @@ func (n *Normalization) validate(f Field) error {
 	}
 	channels, _ := f.Channels()
 	if len(n.Mean) != channels || len(n.Std) != channels {
-		return fmt.Errorf("field %q: normalisation has %d means and %d stds for %d channels", f.Name, len(n.Mean), len(n.Std), channels)
+		return fmt.Errorf("field %q: normalization has %d means and %d stds for %d channels", f.Name, len(n.Mean), len(n.Std), channels)
 	}
 	for _, x := range append(append([]float64{n.Scale}, n.Mean...), n.Std...) {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("field %q: normalisation by %v", f.Name, x)
+			return fmt.Errorf("field %q: normalization by %v", f.Name, x)
 		}
 	}
 	return nil
@@ -185,4 +202,10 @@ func NewRagged(name string, dtype tensor.DType, shape ...int) Field {
 	f := NewField(name, dtype, shape...)
 	f.Ragged = true
 	return f
+}
+
+// PixelBytes reports whether a field is one that Info.NormalizeByStatistics speaks of: bytes
+// with a layout, or with two axes or more, such as images of one channel.
+func PixelBytes(f Field) bool {
+	return f.DType == tensor.Uint8 && !f.Ragged && (f.Layout != "" || len(f.Shape) > 1)
 }

@@ -11,7 +11,10 @@ import (
 // Select returns the dataset with only the named fields, in that order.
 func (d *Dataset) Select(names []string) (*Dataset, error) {
 	out := *d
-	out.Schema, out.Columns = Schema{}, nil
+	out.Schema, out.Columns, out.names = Schema{}, nil, nil
+	if i := d.Schema.SourceNames(); i >= 0 && (len(names) != 1 || names[0] != d.Schema.Fields[i].Name) {
+		out.names = d.SourceNames()
+	}
 	for k, name := range names {
 		i := d.Schema.Index(name)
 		if i < 0 {
@@ -34,6 +37,32 @@ func (d *Dataset) Select(names []string) (*Dataset, error) {
 	return &out, nil
 }
 
+// SourceNames returns the field of source names by itself, with the records that d has, also where
+// it was not selected. It is nil where the dataset has no such field.
+func (d *Dataset) SourceNames() *Dataset {
+	if i := d.Schema.SourceNames(); i >= 0 {
+		names, err := d.Select([]string{d.Schema.Fields[i].Name})
+		if err == nil {
+			names.names = nil
+			return names
+		}
+	}
+	return d.names
+}
+
+// WithoutSourceNames returns the dataset without its field of source names, where it has another
+// one.
+func (d *Dataset) WithoutSourceNames() *Dataset {
+	i := d.Schema.SourceNames()
+	if i < 0 || len(d.Schema.Fields) == 1 {
+		return d
+	}
+	if out, err := d.Select(slices.Delete(d.Schema.names(), i, i+1)); err == nil {
+		return out
+	}
+	return d
+}
+
 func noField(name string, known []string) error {
 	return fmt.Errorf("it has no field %q%s", name, suggest.Hint(name, known))
 }
@@ -49,6 +78,11 @@ func (d *Dataset) InSplit(name string) (*Dataset, error) {
 	}
 	out := *d
 	out.Split, out.Records, out.Columns = name, split.Records(), make([]Column, len(d.Columns))
+	if d.names != nil {
+		if out.names, err = d.names.InSplit(name); err != nil {
+			return nil, err
+		}
+	}
 	if out.Records == 0 {
 		return nil, fmt.Errorf("split %q has no records", name)
 	}

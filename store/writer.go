@@ -11,6 +11,10 @@ type Writer interface {
 	// an error the Writer can only be closed.
 	Append(r *Record) error
 
+	// AppendBlock adds records of a schema without ragged fields behind those that came before, as that many
+	// calls of Append do. The Block is the caller's again when it returns.
+	AppendBlock(b *Block) error
+
 	// Commit makes the dataset durable and publishes it. At least one record must have been
 	// appended.
 	Commit(info Info) (*Manifest, error)
@@ -37,9 +41,29 @@ type Info struct {
 	Skipped []Skipped
 
 	// NormalizeByStatistics gives every uint8 field of pixels, see PixelBytes, the
-	// normalisation that its own statistics ask for, for the reader to apply.
+	// normalization that its own statistics ask for, for the reader to apply.
 	NormalizeByStatistics bool
 
 	// NormalizeSplit is the split whose statistics these are; "" stands for those of all records.
 	NormalizeSplit string
+}
+
+// Journal makes a build survive its process: whatever happens to it, the records up to the
+// last Checkpoint are kept, and a build with the same options goes on behind them. The
+// dataset that it ends with has the bytes of a build that was never interrupted.
+type Journal struct {
+	// Inputs are what the records depend on and the Writer does not know: the source, the
+	// recipe, the version of the program. A build that was begun with others is not resumed.
+	Inputs map[string]string
+
+	// Resume continues a build that is there. Without it, or if there is none, the build
+	// begins anew.
+	Resume bool
+}
+
+// Kept is what a resumed build had at its last checkpoint.
+type Kept struct {
+	Resumed bool              // there was a build to continue
+	Records int64             // appended by it; the caller continues behind them
+	Notes   []json.RawMessage // of all its checkpoints, in order
 }

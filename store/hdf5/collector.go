@@ -2,28 +2,26 @@ package hdf5
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 )
 
-// collector is the store.Writer for records whose places are not known before the last one
-// has come: a store.Build keeps them in arrays, and Commit copies these into a file.
+// collector is the container for records whose places are not known before the last one
+// has come: a build.Build keeps them in arrays, and Commit copies these into a file.
 type collector struct {
-	stage *store.Stage
-	build *store.Build
+	*build.Build
+	stage *build.Stage
 	opts  Options
 	base  *store.Dataset // what is appended to, or nil
-	keep  bool           // the stage, if there is no Commit
-	err   error
 }
 
-func newCollector(stage *store.Stage, schema store.Schema, opts Options) (w *collector, err error) {
-	w = &collector{stage: stage, opts: opts, keep: opts.Journal != nil}
-	o := store.BuildOptions{Splits: opts.Splits, Journal: opts.journal()}
+func newCollector(stage *build.Stage, schema store.Schema, opts Options) (w *collector, err error) {
+	w = &collector{stage: stage, opts: opts}
+	o := build.BuildOptions{Splits: opts.Splits, Journal: opts.journal()}
 	if opts.Append {
 		if w.base, err = store.OpenHDF5(stage.Dest(), store.OpenOptions{}); err != nil {
 			return nil, err
@@ -32,56 +30,28 @@ func newCollector(stage *store.Stage, schema store.Schema, opts Options) (w *col
 			return nil, fmt.Errorf("penstock did not write it, so nothing can be appended: %w", store.ErrUnsupported)
 		}
 		o.Base = w.base.Manifest
-		if schema, err = o.Base.Extend(schema, opts.Splits); err != nil {
+		if schema, err = build.Extend(o.Base, schema, opts.Splits); err != nil {
 			return nil, err
 		}
 	}
-	w.build, err = store.NewBuild(stage, schema, o)
+	w.Build, err = build.NewBuild(stage, schema, o)
 	return w, err
 }
 
 // Append implements store.Writer.
-func (w *collector) Append(r *store.Record) error {
-	if w.err != nil {
-		return w.err
-	}
-	n := w.build.Records()
-	if err := w.build.Append(r); err != nil {
-		w.err = fmt.Errorf("store: write %q: record %d: %w", w.stage.Dest(), n, pathless(err))
-	}
-	return w.err
-}
+func (w *collector) Append(r *store.Record) error { return pathless(w.Build.Append(r)) }
 
 // Checkpoint implements store.Writer.
-func (w *collector) Checkpoint(note json.RawMessage) error {
-	if w.err != nil {
-		return w.err
-	}
-	if err := w.build.Checkpoint(note); err != nil {
-		w.err = fmt.Errorf("store: write %q: %w", w.stage.Dest(), pathless(err))
-	}
-	return w.err
-}
-
-// Kept implements store.Writer.
-func (w *collector) Kept() store.Kept { return w.build.Kept() }
+func (w *collector) Checkpoint(note json.RawMessage) error { return pathless(w.Build.Checkpoint(note)) }
 
 // Commit implements store.Writer.
 func (w *collector) Commit(info store.Info) (*store.Manifest, error) {
-	if w.err != nil {
-		return nil, w.err
-	}
 	m, err := w.commit(info)
-	if err != nil {
-		w.err = fmt.Errorf("store: write %q: %w", w.stage.Dest(), pathless(err))
-		return nil, w.err
-	}
-	w.err = errors.New("store: the dataset is committed")
-	return m, nil
+	return m, pathless(err)
 }
 
 func (w *collector) commit(info store.Info) (*store.Manifest, error) {
-	m, err := w.build.Finish(info)
+	m, err := w.Finish(info)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +62,7 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 		return nil, err
 	}
 	defer file.close()
-	if err := w.build.Close(); err != nil {
+	if err := w.Build.Close(); err != nil {
 		return nil, err
 	}
 	return m, file.publish(m, w.stage, stagedName)
@@ -187,16 +157,4 @@ func (o *Options) journal() *store.Journal {
 	}
 	j.Inputs["compression"] = o.Compress.text()
 	return &j
-}
-
-// Close implements store.Writer.
-func (w *collector) Close() error {
-	if w.err == nil {
-		w.err = errors.New("store: the writer is closed")
-	}
-	leave := w.stage.Abort
-	if w.keep {
-		leave = w.stage.Release
-	}
-	return errors.Join(w.build.Close(), leave())
 }

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 )
@@ -84,12 +85,12 @@ type array struct {
 	pack         *packing // that makes its chunks, while it does
 	stored       int64    // bytes of the chunks
 	values, sums column   // of chunks only sums
-	blocks       store.BlockSums
+	blocks       build.BlockSums
 	word         [4]byte // a checksum; here, so that it is not allocated
 }
 
 func newArray(meta store.Column, object *encode.Object) array {
-	return array{meta: meta, object: object, blocks: store.NewBlockSums(meta.Spec.RecordBytes())}
+	return array{meta: meta, object: object, blocks: build.NewBlockSums(meta.Spec.RecordBytes())}
 }
 
 // append adds rows, whose CRC32C is crc.

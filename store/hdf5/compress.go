@@ -107,7 +107,7 @@ func (c *choice) note(column store.Column) string {
 		text += "; that gains next to nothing, and without it the file could be mapped"
 	}
 	if chunks > manyChunks {
-		text += "; so many chunks take libhdf5 before 1.14 minutes to list: larger ones would help"
+		text += "; that many chunks take libhdf5 before 1.14 minutes to list: larger ones would help"
 	}
 	return text
 }
@@ -123,7 +123,7 @@ func (c *choice) storage(column store.Column, stored int64) *store.Storage {
 	}
 }
 
-// What a sample has: so many chunks, evenly spread over the column, but no more bytes, unless
+// What a sample has: that many chunks, evenly spread over the column, but no more bytes, unless
 // one chunk has more.
 const (
 	sampleChunks = 16

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/internal/testkit/damage"
+	"github.com/penstock/penstock/internal/testkit/corruption"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -90,18 +90,18 @@ func TestCompressed(t *testing.T) {
 	const n = 211
 	dir := t.TempDir()
 	plain := buildPacked(t, filepath.Join(dir, "all.h5"), 0, n, Options{})
-	want, err := damage.ContentOf(filepath.Join(dir, "all.h5"))
+	want, err := corruption.ContentOf(filepath.Join(dir, "all.h5"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, c := range compressions {
 		path := filepath.Join(dir, name+".h5")
 		var notes []string
-		told := int64(0)
+		reported := int64(0)
 		opts := compressed(c)
 		opts.Note = func(text string) { notes = append(notes, text) }
 		opts.Progress = func(n int64) error {
-			told += n
+			reported += n
 			return nil
 		}
 		m := buildPacked(t, path, 0, n, opts)
@@ -117,16 +117,16 @@ func TestCompressed(t *testing.T) {
 		for _, s := range m.Storage {
 			packed += s.Bytes
 		}
-		if told != packed {
-			t.Errorf("%s: told of %d bytes of %d", name, told, packed)
+		if reported != packed {
+			t.Errorf("%s: reported %d bytes of %d", name, reported, packed)
 		}
 	}
 }
 
 // checkWhole reads and verifies a file, all of which there must be checksums for.
-func checkWhole(t *testing.T, name, path string, want damage.Content) *store.Dataset {
+func checkWhole(t *testing.T, name, path string, want corruption.Content) *store.Dataset {
 	t.Helper()
-	if got, err := damage.ContentOf(path); err != nil || !reflect.DeepEqual(got, want) {
+	if got, err := corruption.ContentOf(path); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%s: other records, error %v", name, err)
 	}
 	d, err := store.Open(path, store.OpenOptions{})
@@ -212,7 +212,7 @@ func TestH5pyReadsCompressed(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "x.h5")
 		buildPacked(t, path, 0, n, compressed(c))
 		got := h5py(t, path)
-		want, err := damage.ContentOf(path)
+		want, err := corruption.ContentOf(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -337,7 +337,7 @@ func gathered(t *testing.T, path, split string, checks mmapds.VerifyMode) (out [
 func TestCompressedAppend(t *testing.T) {
 	dir := t.TempDir()
 	all := buildPacked(t, filepath.Join(dir, "all.h5"), 0, 120, Options{})
-	want, err := damage.ContentOf(filepath.Join(dir, "all.h5"))
+	want, err := corruption.ContentOf(filepath.Join(dir, "all.h5"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -452,12 +452,12 @@ func TestVerifyNamesChunk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var damages []*store.CorruptionError
-		v, err := verify.Dataset(t.Context(), d, verify.Options{Corrupt: func(d *store.CorruptionError) { damages = append(damages, d) }})
-		if err != nil || v.Corruptions != 1 || len(damages) != 1 {
+		var corruptions []*store.CorruptionError
+		v, err := verify.Dataset(t.Context(), d, verify.Options{Corrupt: func(d *store.CorruptionError) { corruptions = append(corruptions, d) }})
+		if err != nil || v.Corruptions != 1 || len(corruptions) != 1 {
 			t.Fatalf("%s: %+v, error %v", name, v, err)
 		}
-		x := damages[0]
+		x := corruptions[0]
 		if x.Field != strings.TrimSuffix(name, "/values") || chunk.Mask == 0 && x.Offset != chunk.Offset || x.Offset > chunk.Offset {
 			t.Errorf("%s: chunk at %d: %+v", name, chunk.Offset, x)
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -91,14 +92,14 @@ func fileCount(dir string) int {
 	return len(list)
 }
 
-// ending picks states of builds that had begun to end: of which the journal tells, or which had
+// ending picks states of builds that had begun to end: of which the journal records, or which had
 // a file that was about to be moved.
 var ending = map[string]func(folder string) bool{
-	"exact": func(folder string) bool { return has(folder, store.JournalName, `"undo":`) },
+	"exact": func(folder string) bool { return has(folder, build.JournalName, `"undo":`) },
 	"fewer": func(folder string) bool {
 		return has(folder, "build.moving", trimmedName) && has(folder, trimmedName, "")
 	},
-	"ragged": func(folder string) bool { return has(folder, store.JournalName, `"renames":`) },
+	"ragged": func(folder string) bool { return has(folder, build.JournalName, `"renames":`) },
 }
 
 // has reports whether a file of the stage is there and has that text in it.

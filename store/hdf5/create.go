@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
 )
 
@@ -23,24 +24,20 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err := check(schema, opts); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
 	}
-	stage, err := store.OpenStage(dest, store.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
+	stage, err := build.OpenStage(dest, build.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
 	if err != nil {
 		return nil, fmt.Errorf("store: create: %w", err)
 	}
-	var w store.Writer
+	var c build.Container
 	if direct(schema, opts) {
-		w, err = newWriter(stage, schema, opts)
+		c, err = newWriter(stage, schema, opts)
 	} else {
-		w, err = newCollector(stage, schema, opts)
+		c, err = newCollector(stage, schema, opts)
 	}
-	if err == nil {
-		return w, nil
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Leave())
 	}
-	leave := stage.Abort
-	if opts.Journal != nil {
-		leave = stage.Release
-	}
-	return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), leave())
+	return build.NewWriter(stage, c), nil
 }
 
 // direct reports whether the places of all records are known from the start.

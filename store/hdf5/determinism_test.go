@@ -31,8 +31,8 @@ func rerun(t *testing.T, value string, env ...string) (stderr []byte) {
 // (which the C library of GNU makes: mallopt(3), M_PERTURB).
 func TestSameBytes(t *testing.T) {
 	if path := os.Getenv(child); path != "" {
-		built := build(t, everyType(), 300, 300, store.Info{})
-		also := build(t, imageSchema(20, 20), 30, 40, store.Info{NormalizeByStatistics: true})
+		built := buildFile(t, everyType(), 300, 300, store.Info{})
+		also := buildFile(t, imageSchema(20, 20), 30, 40, store.Info{NormalizeByStatistics: true})
 		if err := os.WriteFile(path, append(read(t, built), read(t, also)...), 0o666); err != nil {
 			t.Fatal(err)
 		}

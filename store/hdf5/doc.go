@@ -20,7 +20,7 @@
 // Types are little endian. A bool is h5py's bool (an enumeration over int8), float16 is
 // IEEE binary16, bfloat16 is uint16 bits with an attribute dtype = "bfloat16". All strings
 // are UTF-8 of fixed length, padded with zeros (h5py gives bytes: numpy.char.decode makes
-// them str), because damaged variable-length ones make libhdf5 hang. An attribute of more
+// them str), because corrupt variable-length ones make libhdf5 hang. An attribute of more
 // than 60,000 bytes, which an object header cannot hold, is the dataset
 // /penstock/ATTRIBUTE/FIELD instead.
 //

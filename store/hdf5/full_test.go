@@ -91,17 +91,15 @@ func TestDiskFullAtCreate(t *testing.T) {
 func TestDiskFullAtAppend(t *testing.T) {
 	dir := smalldisk.New(t, "4m")
 	s := imageSchema(100, 100)
-	w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, c := createDirect(t, filepath.Join(dir, "x.h5"), s, Options{Records: 100})
 	defer w.Close()
-	f := w.(*writer).file
+	f := c.file
 	if err := unix.Fallocate(int(f.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, f.arrays[0].values.start, f.arrays[0].values.room); err != nil {
 		t.Fatal(err)
 	}
 	release := fillDisk(t, dir)
 	r := store.NewRecord(s)
+	var err error
 	for i := 0; i < 100 && err == nil; i++ {
 		err = w.Append(r)
 	}
@@ -141,13 +139,10 @@ func TestDiskFullAtCommit(t *testing.T) {
 func TestNoLocks(t *testing.T) {
 	dir := t.TempDir()
 	s := imageSchema(8, 8)
-	w, err := Create(filepath.Join(dir, "x.h5"), s, Options{Records: 9})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, c := createDirect(t, filepath.Join(dir, "x.h5"), s, Options{Records: 9})
 	defer w.Close()
 	appendAll(t, w, s, 9)
-	if err := unix.Flock(int(w.(*writer).file.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := unix.Flock(int(c.file.file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Commit(store.Info{}); err != nil {

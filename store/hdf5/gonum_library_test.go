@@ -27,11 +27,11 @@ func TestVersion(t *testing.T) {
 
 func TestManyGoroutines(t *testing.T) {
 	s := everyType()
-	want := read(t, build(t, s, 20, 20, store.Info{}))
+	want := read(t, buildFile(t, s, 20, 20, store.Info{}))
 	var wg sync.WaitGroup
 	for range 64 {
 		wg.Go(func() {
-			if got := read(t, build(t, s, 20, 20, store.Info{})); !bytes.Equal(got, want) {
+			if got := read(t, buildFile(t, s, 20, 20, store.Info{})); !bytes.Equal(got, want) {
 				t.Error("other bytes than alone")
 			}
 		})

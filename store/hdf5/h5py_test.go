@@ -44,7 +44,7 @@ func h5py(t *testing.T, path string) (s seen) {
 func TestH5pyReadsEveryType(t *testing.T) {
 	const n = 77
 	s := everyType()
-	got := h5py(t, build(t, s, n, n, store.Info{}))
+	got := h5py(t, buildFile(t, s, n, n, store.Info{}))
 	want := contents(s, n)
 	for _, f := range s.Fields {
 		d := got.Datasets[f.Name]
@@ -78,7 +78,7 @@ func TestH5pyReadsChecksums(t *testing.T) {
 	const n = 60
 	s := imageSchema(40, 40) // one block a record, and one block for all labels
 	s.Fields = append(s.Fields, store.NewField("middle", tensor.Uint8, 1500))
-	got := h5py(t, build(t, s, n, n+1, store.Info{}))
+	got := h5py(t, buildFile(t, s, n, n+1, store.Info{}))
 	want := contents(s, n)
 	for _, f := range s.Fields {
 		var sums []byte
@@ -99,7 +99,7 @@ func TestH5pyReadsAttributes(t *testing.T) {
 	hwc.Layout = store.HWC
 	hwc.Normalization = &store.Normalization{Applied: true, Scale: 255, Mean: []float64{0.5, 0.25}, Std: []float64{0.125, 2}}
 	s.Fields = append(s.Fields, hwc)
-	path := build(t, s, 10, 10, store.Info{NormalizeByStatistics: true})
+	path := buildFile(t, s, 10, 10, store.Info{NormalizeByStatistics: true})
 	got := h5py(t, path)
 	want := map[string]any{"format": "penstock", "format_version": 1.0, "num_samples": 10.0, "complete": 1.0}
 	if !reflect.DeepEqual(got.Attrs, want) {
@@ -128,7 +128,7 @@ func TestH5pyReadsManyClasses(t *testing.T) {
 		s.Fields[1].Classes = append(s.Fields[1].Classes, name)
 		s.Fields[2].Classes = append(s.Fields[2].Classes, name)
 	}
-	got := h5py(t, build(t, s, 10, 10, store.Info{}))
+	got := h5py(t, buildFile(t, s, 10, 10, store.Info{}))
 	for _, f := range s.Fields[1:] {
 		if a := got.Datasets[f.Name].Attrs; len(a) > 0 {
 			t.Errorf("%s: attributes %.100v", f.Name, a)
@@ -143,7 +143,7 @@ func TestH5pyReadsManyClasses(t *testing.T) {
 
 // The tools of libhdf5 read all of a file and have nothing to say against it.
 func TestTools(t *testing.T) {
-	paths := []string{build(t, everyType(), 20, 30, store.Info{}), build(t, imageSchema(20, 20), 20, 20, store.Info{NormalizeByStatistics: true})}
+	paths := []string{buildFile(t, everyType(), 20, 30, store.Info{}), buildFile(t, imageSchema(20, 20), 20, 20, store.Info{NormalizeByStatistics: true})}
 	for _, args := range [][]string{{"h5dump", "-H"}, {"h5dump", "-p"}, {"h5ls", "-rv"}, {"h5stat"}} {
 		if _, err := exec.LookPath(args[0]); err != nil {
 			t.Skipf("%v: apt-get install hdf5-tools", err)

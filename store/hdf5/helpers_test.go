@@ -2,12 +2,14 @@ package hdf5
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -125,7 +127,7 @@ func appendAll(t testing.TB, w store.Writer, s store.Schema, n int) {
 }
 
 // build writes n records into a file made for room of them and returns its path.
-func build(t testing.TB, s store.Schema, n, room int, info store.Info) string {
+func buildFile(t testing.TB, s store.Schema, n, room int, info store.Info) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "x.h5")
 	filled(s).write(t, path, 0, n, Options{Records: int64(room)}, info)
@@ -153,4 +155,18 @@ func entries(t testing.TB, dir string) []string {
 		names = append(names, e.Name())
 	}
 	return names
+}
+
+// createDirect is Create for a file that is made at once; it returns its container, too.
+func createDirect(t *testing.T, dest string, s store.Schema, opts Options) (store.Writer, *writer) {
+	t.Helper()
+	stage, err := build.OpenStage(dest, build.StageOptions{Keep: opts.Journal != nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := newWriter(stage, s, opts)
+	if err != nil {
+		t.Fatal(errors.Join(err, stage.Leave()))
+	}
+	return build.NewWriter(stage, c), c
 }

@@ -97,7 +97,7 @@ func (c course) resume(dest string) (kept int, err error) {
 	for i := kept; i < c.records; i++ {
 		if i%c.every == 0 {
 			note, _ := json.Marshal(i)
-			if err := errors.Join(w.Checkpoint(note), c.tell(i)); err != nil {
+			if err := errors.Join(w.Checkpoint(note), c.report(i)); err != nil {
 				return kept, err
 			}
 		}
@@ -112,10 +112,10 @@ func (c course) resume(dest string) (kept int, err error) {
 	if _, err = w.Commit(store.Info{}); err != nil {
 		return kept, err
 	}
-	return kept, c.tell(c.records + 1)
+	return kept, c.report(c.records + 1)
 }
 
-func (c course) tell(n int) error {
+func (c course) report(n int) error {
 	if c.reached == nil {
 		return nil
 	}
@@ -197,23 +197,16 @@ func TestKilledBuilds(t *testing.T) {
 func TestReadOnlyFileGoesOn(t *testing.T) {
 	c := newCourse("exact")
 	dest := filepath.Join(t.TempDir(), "x.h5")
-	open := func() *writer {
-		w, err := Create(dest, c.schema, c.opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return w.(*writer)
-	}
-	w := open()
+	w, direct := createDirect(t, dest, c.schema, c.opts)
 	if err := w.Checkpoint(nil); err != nil {
 		t.Fatal(err)
 	}
 	numbered{c.schema, c.fill}.add(t, w, 0, c.records)
-	path := w.stage.Path(stagedName)
-	if err := errors.Join(w.file.finish(), w.end(), os.Chmod(path, 0o444), w.Close()); err != nil { // here it would be killed
+	path := direct.stage.Path(stagedName)
+	if err := errors.Join(direct.file.finish(), direct.end(), os.Chmod(path, 0o444), w.Close()); err != nil { // here it would be killed
 		t.Fatal(err)
 	}
-	w = open()
+	w, _ = createDirect(t, dest, c.schema, c.opts)
 	defer w.Close()
 	info, err := os.Stat(path)
 	if err != nil || !w.Kept().Resumed || info.Mode().Perm()&0o200 == 0 {

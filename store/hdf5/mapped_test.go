@@ -14,7 +14,7 @@ import (
 func TestMapped(t *testing.T) {
 	const n = 50
 	s := everyType()
-	path := build(t, s, n, n, store.Info{})
+	path := buildFile(t, s, n, n, store.Info{})
 	ds, err := mmapds.Open(path)
 	if err != nil {
 		t.Fatal(err)

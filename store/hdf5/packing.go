@@ -7,15 +7,15 @@ import (
 // packing writes the rows of one compressed dataset: it cuts them into chunks, has several
 // goroutines deflate these, and writes them in their order.
 type packing struct {
-	recipe encode.Recipe
-	to     chunkWriter
-	jobs   chan *slot
-	slots  []*slot // a ring: those from oldest on are being deflated, the next one is filled
-	oldest int
-	busy   int
-	row    int64 // first of the chunk that is written next
-	stored int64 // bytes of chunks
-	told   func(n int64) error
+	recipe   encode.Recipe
+	to       chunkWriter
+	jobs     chan *slot
+	slots    []*slot // a ring: those from oldest on are being deflated, the next one is filled
+	oldest   int
+	busy     int
+	row      int64 // first of the chunk that is written next
+	stored   int64 // bytes of chunks
+	reported func(n int64) error
 }
 
 // slot is a chunk on its way.
@@ -32,8 +32,8 @@ type slot struct {
 const packBytes = 512 << 20
 
 // newPacking opens the dataset o of a file for chunks, which up to that many workers make.
-func newPacking(with container, path string, o *encode.Object, workers int, told func(n int64) error) (p *packing, err error) {
-	p = &packing{recipe: o.Chunked.Recipe, told: told}
+func newPacking(with container, path string, o *encode.Object, workers int, reported func(n int64) error) (p *packing, err error) {
+	p = &packing{recipe: o.Chunked.Recipe, reported: reported}
 	each := 4*p.recipe.Bytes() + 1<<20
 	for range min(workers+1, max(1, packBytes/each)) {
 		e, err := encode.NewEncoder(p.recipe)
@@ -104,8 +104,8 @@ func (p *packing) write(chunk []byte, mask uint32, n int) error {
 	err := p.to.write(p.row, chunk, mask)
 	p.row += int64(p.recipe.Records)
 	p.stored += int64(len(chunk))
-	if err == nil && p.told != nil {
-		err = p.told(int64(n))
+	if err == nil && p.reported != nil {
+		err = p.reported(int64(n))
 	}
 	return err
 }

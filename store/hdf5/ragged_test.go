@@ -133,7 +133,7 @@ func TestRaggedMapped(t *testing.T) {
 // same dataset as the flat format.
 func TestUnknownNumber(t *testing.T) {
 	s := imageSchema(20, 20)
-	known := read(t, build(t, s, 100, 100, store.Info{NormalizeByStatistics: true}))
+	known := read(t, buildFile(t, s, 100, 100, store.Info{NormalizeByStatistics: true}))
 	dir := t.TempDir()
 	path := filepath.Join(dir, "x.h5")
 	filled(s).write(t, path, 0, 100, Options{}, store.Info{NormalizeByStatistics: true})

@@ -66,13 +66,13 @@ func (a *array) restore(state arrayState) error {
 
 // resume continues the build that is in the stage, or begins one.
 func (w *writer) resume() error {
-	if !w.keeper.Kept().Resumed {
-		if err := w.keeper.Clear(); err != nil {
+	if !w.checkpointer.Kept().Resumed {
+		if err := w.checkpointer.Clear(); err != nil {
 			return err
 		}
 		return w.begin()
 	}
-	state, undo, err := w.keeper.State(w.ledger)
+	state, undo, err := w.checkpointer.State(w.manifest)
 	if err != nil {
 		return err
 	}
@@ -91,17 +91,14 @@ func (w *writer) resume() error {
 
 // Checkpoint implements store.Writer.
 func (w *writer) Checkpoint(note json.RawMessage) error {
-	if w.err != nil || w.keeper == nil {
-		return w.err
+	if w.checkpointer == nil {
+		return nil
 	}
 	state, err := w.file.sync()
 	if err == nil {
-		err = w.keeper.Checkpoint(w.ledger, state, note)
+		err = w.checkpointer.Checkpoint(w.manifest, state, note)
 	}
-	if err != nil {
-		w.err = fmt.Errorf("store: write %q: %w", w.stage.Dest(), pathless(err))
-	}
-	return w.err
+	return pathless(err)
 }
 
 // Kept implements store.Writer.

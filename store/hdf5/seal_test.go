@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/hdf5/seal"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/store"
 )
 
 func checkSeal(data []byte) (int64, error) {
-	return store.CheckHDF5Seal(bytes.NewReader(data), int64(len(data)))
+	return seal.Check(bytes.NewReader(data), int64(len(data)))
 }
 
 // Every flipped bit of a file is in the rows of a column, whose blocks have checksums, or the
@@ -24,7 +25,7 @@ func TestSealFindsEveryFlip(t *testing.T) {
 	packed := filepath.Join(dir, "packed.h5")
 	c := compressions["shuffle"]
 	buildPacked(t, packed, 0, 40, Options{Compress: &c})
-	for name, path := range map[string]string{"mapped": build(t, imageSchema(12, 12), 40, 40, store.Info{}), "packed": packed} {
+	for name, path := range map[string]string{"mapped": buildFile(t, imageSchema(12, 12), 40, 40, store.Info{}), "packed": packed} {
 		good := read(t, path)
 		covered, err := checkSeal(good)
 		if err != nil || covered < 4000 || covered >= int64(len(good)) {
@@ -42,7 +43,7 @@ func TestSealFindsEveryFlip(t *testing.T) {
 		if rows := int64(len(good)) - covered - 16; missed < rows*9/10 || missed > rows*11/10 {
 			t.Errorf("%s: flips in about %d bytes pass, want those in the %d of rows alone", name, missed, rows)
 		}
-		if _, err := checkSeal(good[:len(good)-16]); !errors.Is(err, store.ErrNoSeal) {
+		if _, err := checkSeal(good[:len(good)-16]); !errors.Is(err, seal.ErrNone) {
 			t.Errorf("%s: without its seal: %v", name, err)
 		}
 		good[600] ^= 4
@@ -55,12 +56,12 @@ func TestSealFindsEveryFlip(t *testing.T) {
 // A file that the HDF5 library has changed has no seal, or one that does not fit.
 func TestSealAfterH5py(t *testing.T) {
 	h5test.Python(t)
-	path := build(t, imageSchema(12, 12), 40, 40, store.Info{})
+	path := buildFile(t, imageSchema(12, 12), 40, 40, store.Info{})
 	if err := os.Chmod(path, 0o666); err != nil {
 		t.Fatal(err)
 	}
 	h5test.Run(t, "-c", "import sys, h5py\nwith h5py.File(sys.argv[1], 'r+') as f: f['images'].attrs['x'] = 3", path)
-	if _, err := checkSeal(read(t, path)); !errors.Is(err, store.ErrNoSeal) && !errors.Is(err, store.ErrCorrupt) {
+	if _, err := checkSeal(read(t, path)); !errors.Is(err, seal.ErrNone) && !errors.Is(err, store.ErrCorrupt) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// seeds is where to write the compressed files that the tests of other packages damage:
+// seeds is where to write the compressed files that the tests of other packages corrupt:
 //
 //	go test ./store/hdf5 -run TestSeeds -seeds ../../internal/hdf5/chunk/testdata
 var seeds = flag.String("seeds", "", "folder to write small compressed files into")

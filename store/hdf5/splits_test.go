@@ -12,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
@@ -77,8 +78,8 @@ func TestSplitsAndAppend(t *testing.T) {
 	}
 	defer before.Close()
 	m := makeSplits(t, path, 700, 1000, Options{Splits: trainVal, Append: true})
-	flat := filepath.Join(t.TempDir(), "flat")
-	w, err := store.CreateFlat(flat, raggedSchema(), store.FlatOptions{Splits: trainVal})
+	folder := filepath.Join(t.TempDir(), "flat")
+	w, err := flat.Create(folder, raggedSchema(), flat.Options{Splits: trainVal})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +105,7 @@ func TestSplitsAndAppend(t *testing.T) {
 		t.Errorf("%+v, %v", v, err)
 	}
 	for _, name := range trainVal {
-		for _, path := range []string{path, flat} {
+		for _, path := range []string{path, folder} {
 			part, err := mmapds.Open(path, mmapds.WithSplit(name))
 			if err != nil {
 				t.Fatal(err)

@@ -86,7 +86,7 @@ func (s *staged) open(columns []store.Column) error {
 	return nil
 }
 
-// place takes over where a dataset lies, and how large it is.
+// place takes over where a dataset is, and how large it is.
 func (c *column) place(file *os.File, o *encode.Object) (err error) {
 	c.file, c.start = file, o.At
 	if o.Chunked == nil {
@@ -120,8 +120,8 @@ func (s *staged) append(r *store.Record, sums []uint32) error {
 }
 
 // packArray has the rows of a compressed array come from fill, and makes its chunks of them.
-func (s *staged) packArray(a *array, workers int, told func(n int64) error, fill func() error) (err error) {
-	if a.pack, err = newPacking(s.container, s.path, a.object, workers, told); err != nil {
+func (s *staged) packArray(a *array, workers int, reported func(n int64) error, fill func() error) (err error) {
+	if a.pack, err = newPacking(s.container, s.path, a.object, workers, reported); err != nil {
 		return err
 	}
 	if err = fill(); err == nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
 )
 
@@ -17,7 +18,7 @@ type structure struct {
 	Parts []gap `json:"parts"`
 }
 
-// gap is what lies between columns.
+// gap is what is between columns.
 type gap struct {
 	At    int64  `json:"at"`
 	Bytes []byte `json:"bytes"`
@@ -71,7 +72,7 @@ func (s *structure) read(f *os.File, from, to int64) error {
 
 // putBack gives the file of a stage, which its container may have been completing, its structure back, for
 // good. The rows stay as they are.
-func putBack(stage *store.Stage, state json.RawMessage) error {
+func putBack(stage *build.Stage, state json.RawMessage) error {
 	var s structure
 	if err := json.Unmarshal(state, &s); err != nil {
 		return fmt.Errorf("the structure of the file: %v: %w", err, store.ErrCorrupt)

@@ -97,7 +97,7 @@ func TestToolsOnCompressed(t *testing.T) {
 			t.Skipf("%v: apt-get install hdf5-tools", err)
 		}
 	}
-	files := map[string]string{"plain": build(t, everyType(), 20, 30, store.Info{})}
+	files := map[string]string{"plain": buildFile(t, everyType(), 20, 30, store.Info{})}
 	dir := t.TempDir()
 	for name, c := range compressions {
 		files["packed "+name] = filepath.Join(dir, name+".h5")

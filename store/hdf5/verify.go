@@ -49,7 +49,7 @@ func (s *staged) compare(m *store.Manifest) error {
 	return sameManifest(f, m)
 }
 
-// check makes sure that a dataset is what it was made as, lies where it was written, and is
+// check makes sure that a dataset is what it was made as, is where it was written, and is
 // written as a whole.
 func (c *column) check(f *meta.File, want *encode.Object) error {
 	d, err := f.Dataset(want.Path)

@@ -4,21 +4,22 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/penstock/penstock/internal/build"
+	"github.com/penstock/penstock/internal/hdf5/seal"
 	"github.com/penstock/penstock/store"
 )
 
-// writer is the store.Writer for records whose number is known and whose places are fixed.
+// writer is the container for records whose number is known and whose places are fixed.
 type writer struct {
-	schema    store.Schema
-	stage     *store.Stage
-	container container
-	ledger    *store.Ledger
-	records   int64 // what the structure has room for
-	file      *staged
-	keeper    *store.Keeper // nil: no journal
-	kept      store.Kept
-	sums      []uint32
-	err       error
+	schema       store.Schema
+	stage        *build.Stage
+	container    container
+	manifest     *build.ManifestBuilder
+	records      int64 // what the structure has room for
+	file         *staged
+	checkpointer *build.Checkpointer // nil: no journal
+	kept         store.Kept
+	sums         []uint32
 }
 
 // The file's names in its stage: with room for what was announced, and for what came.
@@ -28,27 +29,27 @@ const (
 )
 
 // newWriter begins a file of at most opts.Records records, or continues one.
-func newWriter(stage *store.Stage, schema store.Schema, opts Options) (*writer, error) {
+func newWriter(stage *build.Stage, schema store.Schema, opts Options) (*writer, error) {
 	w := &writer{
 		schema: schema, stage: stage, container: opts.container(), records: opts.Records,
-		ledger: store.NewLedger(schema), sums: make([]uint32, len(schema.Fields)),
+		manifest: build.NewManifestBuilder(schema), sums: make([]uint32, len(schema.Fields)),
 	}
 	if opts.Journal == nil {
 		return w, w.begin()
 	}
 	options := map[string]string{"number of records": fmt.Sprint(opts.Records), "writer of HDF5": w.container.name()}
-	keeper, err := store.NewKeeper(stage, schema, options, opts.Journal)
+	checkpointer, err := build.NewCheckpointer(stage, schema, options, opts.Journal)
 	if err != nil {
 		return nil, err
 	}
-	w.keeper = keeper
+	w.checkpointer = checkpointer
 	if err = w.resume(); err == nil {
-		err = keeper.Begin()
+		err = checkpointer.Begin()
 	}
 	if err != nil && w.file != nil {
 		w.file.close()
 	}
-	w.kept = keeper.Kept()
+	w.kept = checkpointer.Kept()
 	return w, err
 }
 
@@ -57,22 +58,15 @@ func (w *writer) begin() (err error) {
 	return err
 }
 
+// Records implements build.Container.
+func (w *writer) Records() int64 { return w.manifest.Records() }
+
 // Append implements store.Writer.
 func (w *writer) Append(r *store.Record) error {
-	if w.err != nil {
-		return w.err
-	}
-	if err := w.append(r); err != nil {
-		w.err = fmt.Errorf("store: write %q: record %d: %w", w.stage.Dest(), w.ledger.Records(), err)
-	}
-	return w.err
-}
-
-func (w *writer) append(r *store.Record) error {
-	if w.ledger.Records() == w.records {
+	if w.manifest.Records() == w.records {
 		return fmt.Errorf("the file was created for %d records; create it for as many as come", w.records)
 	}
-	if err := w.ledger.Add(r, w.sums); err != nil {
+	if err := w.manifest.Add(r, w.sums); err != nil {
 		return err
 	}
 	return w.file.append(r, w.sums)
@@ -80,67 +74,54 @@ func (w *writer) append(r *store.Record) error {
 
 // Commit implements store.Writer.
 func (w *writer) Commit(info store.Info) (*store.Manifest, error) {
-	if w.err != nil {
-		return nil, w.err
-	}
-	m, err := w.commit(info)
-	if err != nil {
-		w.err = fmt.Errorf("store: write %q: %w", w.stage.Dest(), err)
-		return nil, w.err
-	}
-	w.err = errors.New("store: the dataset is committed")
-	return m, nil
-}
-
-func (w *writer) commit(info store.Info) (*store.Manifest, error) {
-	if w.ledger.Records() == 0 {
+	if w.manifest.Records() == 0 {
 		return nil, errors.New("no records: an empty dataset cannot be mapped, so none is written")
 	}
 	if err := w.file.finish(); err != nil {
 		return nil, err
 	}
 	name := stagedName
-	if w.ledger.Records() < w.records {
+	if w.manifest.Records() < w.records {
 		name = trimmedName
-		if err := w.moveTo(fixedColumns(w.schema, w.ledger.Records())); err != nil {
+		if err := w.moveTo(fixedColumns(w.schema, w.manifest.Records())); err != nil {
 			return nil, err
 		}
 	} else if err := w.end(); err != nil {
 		return nil, err
 	}
-	if err := w.keeper.Close(); err != nil {
+	if err := w.checkpointer.Close(); err != nil {
 		return nil, err
 	}
-	m := w.ledger.Manifest(info)
+	m := w.manifest.Manifest(info)
 	return m, w.file.publish(m, w.stage, name)
 }
 
 // end notes how to get the file back as it is now, before its container completes it.
 func (w *writer) end() error {
-	if w.keeper == nil {
+	if w.checkpointer == nil {
 		return nil
 	}
 	undo, err := w.file.structure()
 	if err != nil {
 		return err
 	}
-	return w.keeper.End(undo)
+	return w.checkpointer.End(undo)
 }
 
 // publish completes the file, seals its metadata and gives it its name.
-func (s *staged) publish(m *store.Manifest, stage *store.Stage, name string) error {
+func (s *staged) publish(m *store.Manifest, stage *build.Stage, name string) error {
 	if err := s.complete(m); err != nil {
 		return err
 	}
 	if err := s.verify(m); err != nil {
 		return err
 	}
-	if err := store.SealHDF5(s.file); err != nil {
+	if err := seal.Append(s.file); err != nil {
 		return pathless(err)
 	}
 	f := s.file
 	s.file = nil
-	if err := store.SyncFile(f); err != nil {
+	if err := build.SyncFile(f); err != nil {
 		return pathless(err)
 	}
 	return stage.PublishFile(name)
@@ -163,12 +144,6 @@ func (w *writer) moveTo(columns []store.Column) error {
 
 // Close implements store.Writer.
 func (w *writer) Close() error {
-	if w.err == nil {
-		w.err = errors.New("store: the writer is closed")
-	}
 	w.file.close()
-	if w.keeper != nil {
-		return errors.Join(w.keeper.Close(), w.stage.Release())
-	}
-	return w.stage.Abort()
+	return w.checkpointer.Close()
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 )
 
 // BenchmarkWriter writes 500 images of 3x224x224 with labels, checksums and fsync included,
@@ -16,7 +17,7 @@ func BenchmarkWriter(b *testing.B) {
 	fill(s, r, 0)
 	formats := map[string]func(path string) (store.Writer, error){
 		"flat": func(path string) (store.Writer, error) {
-			return store.CreateFlat(path, s, store.FlatOptions{Overwrite: true})
+			return flat.Create(path, s, flat.Options{Overwrite: true})
 		},
 		"hdf5": func(path string) (store.Writer, error) {
 			return Create(path, s, Options{Records: n, Overwrite: true})

@@ -12,14 +12,15 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
 func TestFewerRecords(t *testing.T) {
 	for name, s := range map[string]store.Schema{"images": imageSchema(40, 40), "small": imageSchema(3, 3), "types": everyType()} {
 		t.Run(name, func(t *testing.T) {
-			exact := read(t, build(t, s, 41, 41, store.Info{}))
-			fewer := read(t, build(t, s, 41, 3000, store.Info{}))
+			exact := read(t, buildFile(t, s, 41, 41, store.Info{}))
+			fewer := read(t, buildFile(t, s, 41, 3000, store.Info{}))
 			if !bytes.Equal(exact, fewer) {
 				t.Errorf("%d bytes, and %d with room for more records: not the same", len(exact), len(fewer))
 			}
@@ -107,7 +108,7 @@ func TestCommitPublishes(t *testing.T) {
 }
 
 func TestOverwrite(t *testing.T) {
-	path := build(t, imageSchema(4, 4), 4, 4, store.Info{})
+	path := buildFile(t, imageSchema(4, 4), 4, 4, store.Info{})
 	before := read(t, path)
 	s := imageSchema(5, 5)
 	if _, err := Create(path, s, Options{Records: 2}); !errors.Is(err, store.ErrExist) {
@@ -171,7 +172,7 @@ func TestManifest(t *testing.T) {
 		NormalizeByStatistics: true,
 	}
 	dir := t.TempDir()
-	flat, err := store.CreateFlat(filepath.Join(dir, "flat"), s, store.FlatOptions{})
+	flat, err := flat.Create(filepath.Join(dir, "flat"), s, flat.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

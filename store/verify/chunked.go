@@ -50,7 +50,7 @@ func (j *job) read(b []byte, row int64) error {
 	return store.MarkHDF5(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
 }
 
-// offset returns where a row of the job's extent lies; of a packed column, where the chunk does
+// offset returns where a row of the job's extent is; of a packed column, where the chunk does
 // that err is of, or that has the row.
 func (j *job) offset(row int64, err error) int64 {
 	if bad := (*chunk.Error)(nil); errors.As(err, &bad) {
@@ -63,7 +63,7 @@ func (j *job) offset(row int64, err error) int64 {
 }
 
 // localize finds out which rows of a job, whose column is packed, cannot be made or are not
-// what they were. Blocks that have the same fault are one damage.
+// what they were. Blocks that have the same fault are one corruption.
 func (v *verifier) localize(j *job, payload []byte) {
 	size := int64(j.column.Spec.RecordBytes())
 	per := store.BlockRecords(int(size))
@@ -73,7 +73,7 @@ func (v *verifier) localize(j *job, payload []byte) {
 		end := min(b+per, to)
 		err := v.blockFault(j, payload[:(end-b)*size], b)
 		if bad.first >= 0 && (err == nil || err.Error() != bad.err.Error()) {
-			v.damaged(j, bad.first, bad.last, bad.err)
+			v.corrupt(j, bad.first, bad.last, bad.err)
 			bad.first = -1
 		}
 		if err != nil {
@@ -84,7 +84,7 @@ func (v *verifier) localize(j *job, payload []byte) {
 		}
 	}
 	if bad.first >= 0 {
-		v.damaged(j, bad.first, bad.last, bad.err)
+		v.corrupt(j, bad.first, bad.last, bad.err)
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // splitValues cuts an extent of values into jobs with the ends of their records, which it
-// reads from the offsets. Offsets that cannot be right are a damage, and then the blocks
+// reads from the offsets. Offsets that cannot be right are a corruption, and then the blocks
 // alone are checked.
 func (v *verifier) splitValues(c *store.Column, k int, e store.Extent, packed *chunk.Reader) iter.Seq[*job] {
 	size := c.Spec.RecordBytes()
@@ -33,7 +33,7 @@ func (v *verifier) splitValues(c *store.Column, k int, e store.Extent, packed *c
 			last = first+step >= blocks
 			if err == nil {
 				if err = r.take(j, last); err != nil {
-					v.damaged(&job{column: offsets, shard: k, extent: x}, 0, records, err)
+					v.corrupt(&job{column: offsets, shard: k, extent: x}, 0, records, err)
 				}
 			}
 			record += int64(len(j.ends))
@@ -93,7 +93,7 @@ func (e *ends) advance() error {
 	return err
 }
 
-// take gives a job the ends that lie in its rows; the last job gets all that are left.
+// take gives a job the ends that are in its rows; the last job gets all that are left.
 func (e *ends) take(j *job, last bool) error {
 	_, to := j.rows()
 	for e.left > 0 && (last || e.next <= to) {

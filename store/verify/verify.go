@@ -18,8 +18,8 @@ import (
 // Options configures Dataset. The zero value is usable.
 type Options struct {
 	Workers  int                          // that read in parallel; 0 means GOMAXPROCS
-	Progress func(n int64)                // told of n more bytes checked, from one goroutine at a time; may be nil
-	Corrupt  func(*store.CorruptionError) // told of each corruption, in no order, from one goroutine at a time; may be nil
+	Progress func(n int64)                // called with n more bytes checked, from one goroutine at a time; may be nil
+	Corrupt  func(*store.CorruptionError) // called with each corruption, in no order, from one goroutine at a time; may be nil
 }
 
 // Result is what Dataset did.
@@ -37,7 +37,7 @@ type Result struct {
 
 // Dataset reads every record of a dataset from disk, compares it with its CRC32C, and all of
 // them with the dataset's id. It holds about 3 MiB a worker. The error says that it could
-// not go on; corruptions are no error, they are counted and told.
+// not go on; corruptions are no error, they are counted and reported.
 func Dataset(ctx context.Context, d *store.Dataset, opts Options) (Result, error) {
 	v := &verifier{data: d, opts: opts, identity: newIdentity(d)}
 	if v.opts.Workers <= 0 {
@@ -112,7 +112,7 @@ func (v *verifier) feed(ctx context.Context, jobs, order chan<- *job) error {
 			if c.Packed && reader == nil {
 				var err error
 				if reader, err = v.openPacked(c); err != nil {
-					v.damaged(&job{column: c, extent: e}, 0, max(0, c.Rows-1), err)
+					v.corrupt(&job{column: c, extent: e}, 0, max(0, c.Rows-1), err)
 					break
 				}
 			}
@@ -169,8 +169,8 @@ func (v *verifier) split(c *store.Column, k int, e store.Extent, packed *chunk.R
 	}
 }
 
-// checkSums checks a file of checksums as a whole, so that damage of it is not taken for
-// damage of the records.
+// checkSums checks a file of checksums as a whole, so that corruption of it is not taken for
+// corruption of the records.
 func (v *verifier) checkSums(j *job) {
 	e := j.extent
 	if e.SumsCRC32C == "" {
@@ -181,7 +181,7 @@ func (v *verifier) checkSums(j *job) {
 		err = e.CheckSumsFile(data)
 	}
 	if err != nil {
-		v.damaged(j, 0, max(0, e.Count-1), err)
+		v.corrupt(j, 0, max(0, e.Count-1), err)
 	}
 }
 
@@ -224,14 +224,14 @@ func (v *verifier) check(j *job, buf []byte) []byte {
 		sums, err = j.extent.ReadChecksums(j.first, j.n, store.ReadFile)
 	}
 	if err != nil {
-		v.damaged(j, from, to-1, err)
+		v.corrupt(j, from, to-1, err)
 		return buf
 	}
 	per := store.BlockRecords(int(size))
 	for b := range j.n {
 		lo, hi := b*per, min((b+1)*per, to-from)
 		if err := sums.Compare(b, store.CRC32C(payload[lo*size:hi*size])); err != nil {
-			v.damaged(j, from+lo, from+hi-1, err)
+			v.corrupt(j, from+lo, from+hi-1, err)
 		}
 	}
 	if v.identity != nil {
@@ -241,8 +241,8 @@ func (v *verifier) check(j *job, buf []byte) []byte {
 	return buf
 }
 
-// damaged reports rows of an extent, numbered from its first, as the records they are of.
-func (v *verifier) damaged(j *job, first, last int64, err error) {
+// corrupt reports rows of an extent, numbered from its first, as the records they are of.
+func (v *verifier) corrupt(j *job, first, last int64, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.identity.fail()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
@@ -20,20 +21,20 @@ func verified(t *testing.T, path string) (verify.Result, []*store.CorruptionErro
 	if err != nil {
 		t.Fatal(err)
 	}
-	var damages []*store.CorruptionError
-	var told atomic.Int64
+	var corruptions []*store.CorruptionError
+	var reported atomic.Int64
 	v, err := verify.Dataset(context.Background(), d, verify.Options{
 		Workers:  3,
-		Progress: func(n int64) { told.Add(n) },
-		Corrupt:  func(d *store.CorruptionError) { damages = append(damages, d) },
+		Progress: func(n int64) { reported.Add(n) },
+		Corrupt:  func(d *store.CorruptionError) { corruptions = append(corruptions, d) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told.Load() != v.Bytes || v.Corruptions != int64(len(damages)) {
-		t.Errorf("told of %d bytes and %d damages, result %+v", told.Load(), len(damages), v)
+	if reported.Load() != v.Bytes || v.Corruptions != int64(len(corruptions)) {
+		t.Errorf("reported %d bytes and %d corruptions, result %+v", reported.Load(), len(corruptions), v)
 	}
-	return v, damages
+	return v, corruptions
 }
 
 func flip(t *testing.T, path string, at int64) {
@@ -61,7 +62,7 @@ func schema() store.Schema {
 func write(t testing.TB, s store.Schema, n int, fill func(i int, r *store.Record)) string {
 	t.Helper()
 	dest := filepath.Join(t.TempDir(), "ds")
-	w, err := store.CreateFlat(dest, s, store.FlatOptions{ShardBytes: 1})
+	w, err := flat.Create(dest, s, flat.Options{ShardBytes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,9 +94,9 @@ func build(t testing.TB, n int) string {
 }
 
 func TestVerifyWholeDataset(t *testing.T) {
-	v, damages := verified(t, build(t, 1100))
-	if want := int64(1100 * (1800 + 32 + 8)); v.Bytes != want || len(damages) != 0 || len(v.Unchecked) != 0 {
-		t.Errorf("%+v, want %d bytes; %v", v, want, damages)
+	v, corruptions := verified(t, build(t, 1100))
+	if want := int64(1100 * (1800 + 32 + 8)); v.Bytes != want || len(corruptions) != 0 || len(v.Unchecked) != 0 {
+		t.Errorf("%+v, want %d bytes; %v", v, want, corruptions)
 	}
 }
 
@@ -115,23 +116,23 @@ func TestVerifyFindsEveryFlippedByte(t *testing.T) {
 	} {
 		path := build(t, 1100)
 		flip(t, filepath.Join(path, c.file), c.at)
-		_, damages := verified(t, path)
-		if len(damages) != 1 {
-			t.Errorf("%s: %d damages: %v", c.file, len(damages), damages)
+		_, corruptions := verified(t, path)
+		if len(corruptions) != 1 {
+			t.Errorf("%s: %d corruptions: %v", c.file, len(corruptions), corruptions)
 			continue
 		}
-		d := damages[0]
+		d := corruptions[0]
 		if d.Field != c.field || d.Shard != c.shard || d.First != c.first || d.Last != c.last || filepath.Base(d.Path) != c.file || !errors.Is(d, store.ErrCorrupt) {
 			t.Errorf("%s byte %d: %v", c.file, c.at, d)
 		}
 	}
 }
 
-func TestVerifyTellsDamagedChecksums(t *testing.T) {
+func TestVerifyTellsCorruptChecksums(t *testing.T) {
 	path := build(t, 10)
 	flip(t, filepath.Join(path, "labels-00000.crc.npy"), 4096)
-	if _, damages := verified(t, path); len(damages) != 2 {
-		t.Errorf("want the file and the block: %v", damages)
+	if _, corruptions := verified(t, path); len(corruptions) != 2 {
+		t.Errorf("want the file and the block: %v", corruptions)
 	}
 }
 

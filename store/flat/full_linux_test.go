@@ -1,4 +1,4 @@
-package store
+package flat
 
 import (
 	"errors"
@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
+	"github.com/penstock/penstock/store"
+	"golang.org/x/sys/unix"
 )
 
 // A disk that fills up ends a build, and once there is space again it goes on and ends with
@@ -17,10 +17,10 @@ import (
 func TestDiskFull(t *testing.T) {
 	disk := smalldisk.New(t, "3m")
 	whole := filepath.Join(t.TempDir(), "ds")
-	makeDataset(t, whole, 0, 2500, FlatOptions{ShardBytes: 1})
+	makeDataset(t, whole, 0, 2500, Options{ShardBytes: 1})
 	want := foldertest.Files(t, whole)
 	filler, dest := filepath.Join(disk, "filler"), filepath.Join(disk, "ds")
-	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}}
+	opts := Options{ShardBytes: 1, Journal: &store.Journal{Resume: true}}
 	full := 0
 	for room := int64(20 << 10); ; room += 90 << 10 {
 		leaveRoom(t, disk, filler, room)
@@ -65,13 +65,13 @@ func leaveRoom(t *testing.T, disk, filler string, room int64) {
 	}
 }
 
-func fillUp(dest string, opts FlatOptions) error {
-	w, err := CreateFlat(dest, killSchema(), opts)
+func fillUp(dest string, opts Options) error {
+	w, err := Create(dest, killSchema(), opts)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	r := NewRecord(killSchema())
+	r := store.NewRecord(killSchema())
 	for i := int(w.Kept().Records); i < 2500; i++ {
 		if i%150 == 0 {
 			if err := w.Checkpoint(nil); err != nil {
@@ -83,6 +83,6 @@ func fillUp(dest string, opts FlatOptions) error {
 			return err
 		}
 	}
-	_, err = w.Commit(Info{Skipped: []Skipped{{Sample: "0", Reason: "test"}}})
+	_, err = w.Commit(store.Info{Skipped: []store.Skipped{{Sample: "0", Reason: "test"}}})
 	return err
 }

@@ -1,8 +1,9 @@
-package store
+package flat
 
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"math"
@@ -13,21 +14,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/build"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
 // testSchema has a field of large records, one of small ones, and labels.
-func testSchema() Schema {
-	images := NewField("images", tensor.Uint8, 3, 40, 50)
-	images.Layout = CHW
-	boxes := NewField("boxes", tensor.Float32, 8)
-	labels := NewField("labels", tensor.Int64)
+func testSchema() store.Schema {
+	images := store.NewField("images", tensor.Uint8, 3, 40, 50)
+	images.Layout = store.CHW
+	boxes := store.NewField("boxes", tensor.Float32, 8)
+	labels := store.NewField("labels", tensor.Int64)
 	labels.Classes = []string{"cat", "dog", "Jürgen"}
-	return Schema{Fields: []Field{images, boxes, labels}}
+	return store.Schema{Fields: []store.Field{images, boxes, labels}}
 }
 
 // fillRecord makes the bytes of record i.
-func fillRecord(r *Record, i int) {
+func fillRecord(r *store.Record, i int) {
 	rng := rand.New(rand.NewPCG(uint64(i), 1))
 	for k := range r.Values[0] {
 		r.Values[0][k] = byte(rng.Uint32())
@@ -40,14 +43,14 @@ func fillRecord(r *Record, i int) {
 
 // numbered makes a record of every number.
 type numbered struct {
-	schema Schema
-	fill   func(r *Record, i int)
+	schema store.Schema
+	fill   func(r *store.Record, i int)
 }
 
 // add appends the records a to b.
-func (x numbered) add(t testing.TB, w Writer, a, b int) {
+func (x numbered) add(t testing.TB, w store.Writer, a, b int) {
 	t.Helper()
-	r := NewRecord(x.schema)
+	r := store.NewRecord(x.schema)
 	for i := a; i < b; i++ {
 		x.fill(r, i)
 		if err := w.Append(r); err != nil {
@@ -57,9 +60,9 @@ func (x numbered) add(t testing.TB, w Writer, a, b int) {
 }
 
 // write writes the records a to b and returns the manifest.
-func (x numbered) write(t testing.TB, dest string, a, b int, opts FlatOptions, info Info) *Manifest {
+func (x numbered) write(t testing.TB, dest string, a, b int, opts Options, info store.Info) *store.Manifest {
 	t.Helper()
-	w, err := CreateFlat(dest, x.schema, opts)
+	w, err := Create(dest, x.schema, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,20 +76,20 @@ func (x numbered) write(t testing.TB, dest string, a, b int, opts FlatOptions, i
 }
 
 // buildFlat writes n records, of which every other comes with its statistics.
-func buildFlat(t testing.TB, dest string, n int, shardBytes int64) *Manifest {
+func buildFlat(t testing.TB, dest string, n int, shardBytes int64) *store.Manifest {
 	t.Helper()
 	s := testSchema()
-	records := numbered{s, func(r *Record, i int) {
+	records := numbered{s, func(r *store.Record, i int) {
 		fillRecord(r, i)
 		if i%2 == 0 {
 			r.Summarize(s)
 		}
 	}}
-	return records.write(t, dest, 0, n, FlatOptions{ShardBytes: shardBytes}, Info{Source: &SourceInfo{Kind: "test", Name: "x", Samples: int64(n)}})
+	return records.write(t, dest, 0, n, Options{ShardBytes: shardBytes}, store.Info{Source: &store.SourceInfo{Kind: "test", Name: "x", Samples: int64(n)}})
 }
 
 // readAll returns a column's bytes as the extents say.
-func readAll(t *testing.T, d *Dataset, column int) []byte {
+func readAll(t *testing.T, d *store.Dataset, column int) []byte {
 	t.Helper()
 	var all []byte
 	for _, e := range d.Columns[column].Extents {
@@ -104,7 +107,7 @@ func TestFlatRoundTrip(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	const n = 1100
 	buildFlat(t, dest, n, 512*6000)
-	d, err := OpenFlat(dest)
+	d, err := store.OpenFlat(dest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +117,7 @@ func TestFlatRoundTrip(t *testing.T) {
 	if !reflect.DeepEqual(d.Schema, testSchema()) {
 		t.Errorf("schema changed: %+v", d.Schema)
 	}
-	r := NewRecord(d.Schema)
+	r := store.NewRecord(d.Schema)
 	want := make([][]byte, 3)
 	for i := range n {
 		fillRecord(r, i)
@@ -146,7 +149,7 @@ func TestShardsDoNotChangeTheDataset(t *testing.T) {
 	}
 	for _, s := range many.Shards[:2] {
 		for i, f := range testSchema().Fields {
-			if (s.Files[2*i].Bytes-HeaderBytes)%4096 != 0 {
+			if (s.Files[2*i].Bytes-store.HeaderBytes)%4096 != 0 {
 				t.Errorf("%s of %d records is not whole pages", f.Name, s.Count)
 			}
 		}
@@ -157,7 +160,7 @@ func TestSameRecordsSameBytes(t *testing.T) {
 	dir := t.TempDir()
 	buildFlat(t, filepath.Join(dir, "a"), 100, 0)
 	buildFlat(t, filepath.Join(dir, "b"), 100, 0)
-	for _, name := range []string{ManifestName, "images-00000.npy", "images-00000.crc.npy", "boxes-00000.npy", "labels-00000.crc.npy"} {
+	for _, name := range []string{store.ManifestName, "images-00000.npy", "images-00000.crc.npy", "boxes-00000.npy", "labels-00000.crc.npy"} {
 		a, errA := os.ReadFile(filepath.Join(dir, "a", name))
 		b, errB := os.ReadFile(filepath.Join(dir, "b", name))
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
@@ -179,16 +182,16 @@ func TestChecksums(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := HexCRC(CRC32C(data)); got != s.Files[2*i].CRC32C {
+			if got := store.HexCRC(store.CRC32C(data)); got != s.Files[2*i].CRC32C {
 				t.Errorf("%s: whole file has %s, manifest %s", s.Files[2*i].Name, got, s.Files[2*i].CRC32C)
 			}
-			if got := HexCRC(CRC32C(sums)); got != s.Files[2*i+1].CRC32C {
+			if got := store.HexCRC(store.CRC32C(sums)); got != s.Files[2*i+1].CRC32C {
 				t.Errorf("%s: whole file has %s, manifest %s", s.Files[2*i+1].Name, got, s.Files[2*i+1].CRC32C)
 			}
-			step := int(BlockRecords(f.RecordBytes())) * f.RecordBytes()
-			for b, rest := 0, data[HeaderBytes:]; len(rest) > 0; b++ {
+			step := int(store.BlockRecords(f.RecordBytes())) * f.RecordBytes()
+			for b, rest := 0, data[store.HeaderBytes:]; len(rest) > 0; b++ {
 				n := min(step, len(rest))
-				if got := binary.LittleEndian.Uint32(sums[HeaderBytes+4*b:]); got != CRC32C(rest[:n]) {
+				if got := binary.LittleEndian.Uint32(sums[store.HeaderBytes+4*b:]); got != store.CRC32C(rest[:n]) {
 					t.Errorf("%s: block %d: wrong checksum", s.Files[2*i].Name, b)
 				}
 				rest = rest[n:]
@@ -201,7 +204,7 @@ func TestStatistics(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	m := buildFlat(t, dest, 50, 0)
 	s := testSchema()
-	r := NewRecord(s)
+	r := store.NewRecord(s)
 	var channels [3][]float64
 	var boxes []float64
 	for i := range 50 {
@@ -222,9 +225,9 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-func compareMoments(t *testing.T, what string, got Moments, x []float64) {
+func compareMoments(t *testing.T, what string, got store.Moments, x []float64) {
 	t.Helper()
-	want := Moments{Min: x[0], Max: x[0]}
+	want := store.Moments{Min: x[0], Max: x[0]}
 	for _, v := range x {
 		want.Min, want.Max = min(want.Min, v), max(want.Max, v)
 		want.Mean += v / float64(len(x))
@@ -239,34 +242,34 @@ func compareMoments(t *testing.T, what string, got Moments, x []float64) {
 }
 
 func TestNonFiniteNumbersAreCountedApart(t *testing.T) {
-	s := Schema{Fields: []Field{NewField("x", tensor.Float32, 4)}}
-	l := NewLedger(s)
-	r := NewRecord(s)
+	s := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Float32, 4)}}
+	l := build.NewManifestBuilder(s)
+	r := store.NewRecord(s)
 	for k, v := range []float32{1, float32(math.NaN()), 3, float32(math.Inf(1))} {
 		binary.LittleEndian.PutUint32(r.Values[0][4*k:], math.Float32bits(v))
 	}
 	if err := l.Add(r, make([]uint32, 1)); err != nil {
 		t.Fatal(err)
 	}
-	got := l.Manifest(Info{}).Statistics["x"].Moments
-	if want := (Moments{Min: 1, Max: 3, Mean: 2, Std: 1, NonFinite: 2}); got != want {
+	got := l.Manifest(store.Info{}).Statistics["x"].Moments
+	if want := (store.Moments{Min: 1, Max: 3, Mean: 2, Std: 1, NonFinite: 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
 func TestLabelOutsideItsClasses(t *testing.T) {
 	s := testSchema()
-	w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), s, FlatOptions{})
+	w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r := NewRecord(s)
+	r := store.NewRecord(s)
 	binary.LittleEndian.PutUint64(r.Values[2], 3)
 	if err := w.Append(r); err == nil || !strings.Contains(err.Error(), "label 3, but there are 3 classes") {
 		t.Errorf("got %v", err)
 	}
-	if _, err := w.Commit(Info{}); err == nil {
+	if _, err := w.Commit(store.Info{}); err == nil {
 		t.Error("Commit after a failed Append")
 	}
 }
@@ -275,17 +278,17 @@ func TestNothingIsThereBeforeCommit(t *testing.T) {
 	dir := t.TempDir()
 	dest := filepath.Join(dir, "sub", "ds")
 	s := testSchema()
-	w, err := CreateFlat(dest, s, FlatOptions{})
+	w, err := Create(dest, s, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Append(NewRecord(s)); err != nil {
+	if err := w.Append(store.NewRecord(s)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Lstat(dest); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("destination exists before Commit: %v", err)
 	}
-	if _, err := CreateFlat(dest, s, FlatOptions{}); !errors.Is(err, ErrBusy) {
+	if _, err := Create(dest, s, Options{}); !errors.Is(err, store.ErrBusy) {
 		t.Errorf("second builder: %v", err)
 	}
 	if err := w.Close(); err != nil {
@@ -319,25 +322,25 @@ func TestOverwrite(t *testing.T) {
 	dest := filepath.Join(dir, "ds")
 	first := buildFlat(t, dest, 3, 0)
 	s := testSchema()
-	if _, err := CreateFlat(dest, s, FlatOptions{}); !errors.Is(err, ErrExist) {
+	if _, err := Create(dest, s, Options{}); !errors.Is(err, store.ErrExist) {
 		t.Errorf("got %v, want ErrExist", err)
 	}
-	w, err := CreateFlat(dest, s, FlatOptions{Overwrite: true})
+	w, err := Create(dest, s, Options{Overwrite: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if err := w.Append(NewRecord(s)); err != nil {
+	if err := w.Append(store.NewRecord(s)); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := OpenFlat(dest); err != nil || d.Manifest.ID != first.ID {
+	if d, err := store.OpenFlat(dest); err != nil || d.Manifest.ID != first.ID {
 		t.Errorf("the old dataset is not there while the new one is built: %v", err)
 	}
-	second, err := w.Commit(Info{})
+	second, err := w.Commit(store.Info{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d, err := OpenFlat(dest); err != nil || d.Manifest.ID != second.ID || d.Records != 1 {
+	if d, err := store.OpenFlat(dest); err != nil || d.Manifest.ID != second.ID || d.Records != 1 {
 		t.Errorf("the new dataset is not there: %v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 1 {
@@ -350,18 +353,18 @@ func TestOverwriteSparesOtherFolders(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dest, "thesis.txt"), []byte("x"), 0o666); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := CreateFlat(dest, testSchema(), FlatOptions{Overwrite: true}); !errors.Is(err, ErrExist) {
+	if _, err := Create(dest, testSchema(), Options{Overwrite: true}); !errors.Is(err, store.ErrExist) {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestNoRecords(t *testing.T) {
-	w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), testSchema(), FlatOptions{})
+	w, err := Create(filepath.Join(t.TempDir(), "ds"), testSchema(), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if _, err := w.Commit(Info{}); err == nil || !strings.Contains(err.Error(), "no records") {
+	if _, err := w.Commit(store.Info{}); err == nil || !strings.Contains(err.Error(), "no records") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -385,18 +388,18 @@ func TestTruncatedFiles(t *testing.T) {
 				continue
 			}
 			rewrite(t, path, data[:n])
-			if _, err := OpenFlat(dest); err == nil {
+			if _, err := store.OpenFlat(dest); err == nil {
 				t.Errorf("%s cut to %d of %d bytes: opened", e.Name(), n, len(data))
 			}
 		}
 		rewrite(t, path, data)
 	}
-	if _, err := OpenFlat(dest); err != nil {
+	if _, err := store.OpenFlat(dest); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestDamagedHeaderSaysWhere(t *testing.T) {
+func TestCorruptHeaderSaysWhere(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	buildFlat(t, dest, 10, 0)
 	path := filepath.Join(dest, "images-00000.npy")
@@ -405,8 +408,8 @@ func TestDamagedHeaderSaysWhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	rewrite(t, path, bytes.Replace(data, []byte("(10, 3, 40, 50)"), []byte("(10, 3, 50, 40)"), 1))
-	_, err = OpenFlat(dest)
-	if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "images-00000.npy: header at byte 0x") {
+	_, err = store.OpenFlat(dest)
+	if !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), "images-00000.npy: header at byte 0x") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -423,7 +426,7 @@ func rewrite(t testing.TB, path string, data []byte) {
 }
 
 func TestNotADataset(t *testing.T) {
-	if _, err := OpenFlat(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := store.OpenFlat(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -431,26 +434,26 @@ func TestNotADataset(t *testing.T) {
 func TestHostileManifests(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	buildFlat(t, dest, 600, 1)
-	good, err := os.ReadFile(filepath.Join(dest, ManifestName))
+	good, err := os.ReadFile(filepath.Join(dest, store.ManifestName))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(m *Manifest){
-		"path":         func(m *Manifest) { m.Shards[0].Files[0].Name = "../../etc/passwd" },
-		"size":         func(m *Manifest) { m.Shards[0].Files[0].Bytes = -1 },
-		"gap":          func(m *Manifest) { m.Shards[1].First++ },
-		"huge count":   func(m *Manifest) { m.Shards[1].Count = math.MaxInt64 },
-		"records":      func(m *Manifest) { m.Records = math.MaxInt64 },
-		"no records":   func(m *Manifest) { m.Records = 0 },
-		"shape":        func(m *Manifest) { m.Fields[0].Shape = tensor.Shape{1 << 40, 1 << 40} },
-		"negative":     func(m *Manifest) { m.Fields[0].Shape = tensor.Shape{-3, 40, 50} },
-		"storage":      func(m *Manifest) { m.Fields[0].Storage = "|O" },
-		"field twice":  func(m *Manifest) { m.Fields[1] = m.Fields[0] },
-		"missing file": func(m *Manifest) { m.Shards[0].Files = m.Shards[0].Files[:3] },
-		"no fields":    func(m *Manifest) { m.Fields = nil },
-		"slash":        func(m *Manifest) { m.Fields[0].Name = "a/b" },
+	for name, change := range map[string]func(m *store.Manifest){
+		"path":         func(m *store.Manifest) { m.Shards[0].Files[0].Name = "../../etc/passwd" },
+		"size":         func(m *store.Manifest) { m.Shards[0].Files[0].Bytes = -1 },
+		"gap":          func(m *store.Manifest) { m.Shards[1].First++ },
+		"huge count":   func(m *store.Manifest) { m.Shards[1].Count = math.MaxInt64 },
+		"records":      func(m *store.Manifest) { m.Records = math.MaxInt64 },
+		"no records":   func(m *store.Manifest) { m.Records = 0 },
+		"shape":        func(m *store.Manifest) { m.Fields[0].Shape = tensor.Shape{1 << 40, 1 << 40} },
+		"negative":     func(m *store.Manifest) { m.Fields[0].Shape = tensor.Shape{-3, 40, 50} },
+		"storage":      func(m *store.Manifest) { m.Fields[0].Storage = "|O" },
+		"field twice":  func(m *store.Manifest) { m.Fields[1] = m.Fields[0] },
+		"missing file": func(m *store.Manifest) { m.Shards[0].Files = m.Shards[0].Files[:3] },
+		"no fields":    func(m *store.Manifest) { m.Fields = nil },
+		"slash":        func(m *store.Manifest) { m.Fields[0].Name = "a/b" },
 	} {
-		m, err := DecodeManifest(good)
+		m, err := store.DecodeManifest(good)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -459,12 +462,12 @@ func TestHostileManifests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := DecodeManifest(text); !errors.Is(err, ErrCorrupt) {
+		if _, err := store.DecodeManifest(text); !errors.Is(err, store.ErrCorrupt) {
 			t.Errorf("%s: got %v, want ErrCorrupt", name, err)
 		}
 	}
 	newer := bytes.Replace(good, []byte(`"version": 1`), []byte(`"version": 2`), 1)
-	if _, err := DecodeManifest(newer); !errors.Is(err, ErrUnsupported) {
+	if _, err := store.DecodeManifest(newer); !errors.Is(err, store.ErrUnsupported) {
 		t.Errorf("newer version: got %v", err)
 	}
 }
@@ -472,22 +475,22 @@ func TestHostileManifests(t *testing.T) {
 func FuzzDecodeManifest(f *testing.F) {
 	dest := filepath.Join(f.TempDir(), "ds")
 	buildFlat(f, dest, 600, 1)
-	good, err := os.ReadFile(filepath.Join(dest, ManifestName))
+	good, err := os.ReadFile(filepath.Join(dest, store.ManifestName))
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Add(good)
 	f.Add([]byte(`{"format":"penstock","version":1,"records":1,"fields":[{"name":"x","dtype":"uint8","shape":[],"storage":"|u1"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := parseManifest(data)
-		if err != nil || m.check() != nil {
+		m := new(store.Manifest)
+		if json.Unmarshal(data, m) != nil || m.Format != store.FormatName || m.Version < 1 || m.Version > store.FormatVersion || m.Validate() != nil {
 			return
 		}
 		text, err := m.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := DecodeManifest(text); err != nil || again.ID != m.ID {
+		if again, err := store.DecodeManifest(text); err != nil || again.ID != m.ID {
 			t.Errorf("what was read cannot be written and read again: %v", err)
 		}
 	})
@@ -503,7 +506,7 @@ for name in ("images", "boxes", "labels"):
     a = numpy.load(sys.argv[1] + "/" + name + "-00000.npy", mmap_mode="r")
     print(name, a.shape, a.dtype, zlib.crc32(a.tobytes()), a.ctypes.data % 4096)
 `)
-	d, err := OpenFlat(dest)
+	d, err := store.OpenFlat(dest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,7 +524,7 @@ func TestOverwriteSparesDevices(t *testing.T) {
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Skipf("no null device at %s: %v", os.DevNull, err)
 	}
-	if _, err := CreateFlat(os.DevNull, testSchema(), FlatOptions{Overwrite: true}); !errors.Is(err, ErrExist) {
+	if _, err := Create(os.DevNull, testSchema(), Options{Overwrite: true}); !errors.Is(err, store.ErrExist) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package store
+package flat
 
 import (
 	"bufio"
@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -25,12 +26,12 @@ import (
 const builder = "PENSTOCK_STORE_BUILDER"
 
 // killSchema has a ragged field and one of a fixed length, so that there are several shards.
-func killSchema() Schema {
-	return Schema{Fields: []Field{NewRagged("tokens", tensor.Int32), NewField("labels", tensor.Int64)}}
+func killSchema() store.Schema {
+	return store.Schema{Fields: []store.Field{store.NewRagged("tokens", tensor.Int32), store.NewField("labels", tensor.Int64)}}
 }
 
 // fillKill makes record i.
-func fillKill(r *Record, i int) {
+func fillKill(r *store.Record, i int) {
 	r.Values[0] = r.Values[0][:0]
 	for k := range i * 37 % 101 {
 		r.Values[0] = binary.LittleEndian.AppendUint32(r.Values[0], uint32(i*1000+k))
@@ -59,11 +60,11 @@ var goneOn int
 // resumeBuild builds a dataset with a journal, going on where an earlier run was killed. Some
 // records are left out, so that the driver's position is not the number of records.
 func resumeBuild(dest string, appended bool, say func(string)) error {
-	w, err := CreateFlat(dest, killSchema(), FlatOptions{
+	w, err := Create(dest, killSchema(), Options{
 		ShardBytes: 1, Splits: []string{"train", "val"}, Append: appended,
-		Journal: &Journal{Resume: true, Inputs: map[string]string{"source": "numbers"}},
+		Journal: &store.Journal{Resume: true, Inputs: map[string]string{"source": "numbers"}},
 	})
-	if errors.Is(err, ErrExist) || errors.Is(err, ErrCommitted) {
+	if errors.Is(err, store.ErrExist) || errors.Is(err, store.ErrCommitted) {
 		return nil // it was killed when all was done
 	}
 	if err != nil {
@@ -78,7 +79,7 @@ func resumeBuild(dest string, appended bool, say func(string)) error {
 	if next > 0 {
 		say(wentOn)
 	}
-	r := NewRecord(killSchema())
+	r := store.NewRecord(killSchema())
 	for i := next; i < killRecords; i++ {
 		if i%311 == 0 {
 			note, _ := json.Marshal(killNote{i})
@@ -96,12 +97,12 @@ func resumeBuild(dest string, appended bool, say func(string)) error {
 		}
 	}
 	say("committing")
-	_, err = w.Commit(Info{Source: &SourceInfo{Kind: "test", Name: "numbers"}})
+	_, err = w.Commit(store.Info{Source: &store.SourceInfo{Kind: "test", Name: "numbers"}})
 	return err
 }
 
 // position returns the first number that is not in the dataset, which must have all others.
-func position(k Kept) (int, error) {
+func position(k store.Kept) (int, error) {
 	if !k.Resumed || len(k.Notes) == 0 {
 		return 0, nil
 	}
@@ -171,7 +172,7 @@ func runAndKill(t *testing.T, dest, what string, after time.Duration, env ...str
 	return true
 }
 
-// sameFolder compares two datasets, and makes sure that nothing lies beside dest.
+// sameFolder compares two datasets, and makes sure that nothing is beside dest.
 func sameFolder(t *testing.T, dest string, want map[string]string) {
 	t.Helper()
 	got := foldertest.Files(t, dest)
@@ -258,12 +259,12 @@ func TestKilledAppends(t *testing.T) {
 				what, after = "committing", time.Duration(rng.Int64N(int64(most)/4))
 			}
 			done := runAndKill(t, dest, what, after, builder+"_APPEND=1")
-			d, err := OpenFlat(dest)
+			d, err := store.OpenFlat(dest)
 			if err != nil {
 				t.Fatalf("after a kill: %v", err)
 			}
 			if d.Manifest.Generation == 2 {
-				stage, err := OpenStage(dest, StageOptions{Append: true}) // what the next run does first
+				stage, err := build.OpenStage(dest, build.StageOptions{Append: true}) // what the next run does first
 				if err == nil {
 					err = stage.Abort()
 				}
@@ -286,58 +287,5 @@ func removeAll(t *testing.T, path string) {
 	t.Helper()
 	if err := os.RemoveAll(path); err != nil {
 		t.Error(err)
-	}
-}
-
-// A build that is killed while its folder changes places with an old dataset is done: the old
-// one, which lies where the build was, must not be taken for a build to continue.
-func TestKilledWhileReplacing(t *testing.T) {
-	dir := crash.MemoryDir(t)
-	dest := filepath.Join(dir, "ds")
-	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}, Overwrite: true}
-	for name, exchanged := range map[string]bool{"before": false, "after": true} {
-		t.Run(name, func(t *testing.T) {
-			makeDataset(t, dest, 0, 1100, FlatOptions{ShardBytes: 1, Overwrite: true})
-			w, err := CreateFlat(dest, killSchema(), opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			addRecords(t, w, 100, 700, nil)
-			if err := w.Checkpoint(nil); err != nil {
-				t.Fatal(err)
-			}
-			m, err := w.build.Finish(Info{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			text, err := m.Encode()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := errors.Join(w.stage.writeFile(ManifestName, text), w.stage.park()); err != nil {
-				t.Fatal(err)
-			}
-			if exchanged {
-				if err := private.Exchange(w.stage.parent, w.stage.name, w.stage.parent, filepath.Base(dest)); err != nil {
-					t.Skip("this system cannot exchange folders")
-				}
-			}
-			if err := w.Close(); err != nil { // here the process would be killed
-				t.Fatal(err)
-			}
-			if err := CheckDest(dest, StageOptions{Overwrite: true}); err != nil {
-				t.Error(err)
-			}
-			w, err = CreateFlat(dest, killSchema(), opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := w.Kept(); got.Resumed == exchanged || !exchanged && got.Records != 600 {
-				t.Errorf("kept %+v", got)
-			}
-			if err := errors.Join(w.Close(), os.RemoveAll(stageDir(dest)), os.RemoveAll(dest)); err != nil {
-				t.Error(err)
-			}
-		})
 	}
 }

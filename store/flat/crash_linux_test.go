@@ -1,4 +1,4 @@
-package store
+package flat
 
 import (
 	"errors"
@@ -10,8 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -35,15 +37,15 @@ const (
 // crashRecords are in shards of two.
 const crashRecords = 7
 
-func crashSchema() Schema {
-	return Schema{Fields: []Field{NewField("pages", tensor.Uint8, 2048), NewRagged("tokens", tensor.Int32)}}
+func crashSchema() store.Schema {
+	return store.Schema{Fields: []store.Field{store.NewField("pages", tensor.Uint8, 2048), store.NewRagged("tokens", tensor.Int32)}}
 }
 
 // crashOptions are those of a build that can be resumed.
-func crashOptions(kind string) FlatOptions {
-	o := FlatOptions{
+func crashOptions(kind string) Options {
+	o := Options{
 		ShardBytes: 1, Append: kind == crashAppend, Overwrite: kind == crashOverwrite || kind == crashRepeat,
-		Journal: &Journal{Resume: true, Inputs: map[string]string{"kind": kind}},
+		Journal: &store.Journal{Resume: true, Inputs: map[string]string{"kind": kind}},
 	}
 	if kind == crashSplits || kind == crashAppend {
 		o.Splits = trainVal
@@ -55,8 +57,8 @@ func crashOptions(kind string) FlatOptions {
 // was done. It calls reached at each checkpoint, and at the end with one more than all records.
 func crashResume(dest, kind string, records int, reached func(n int) error) (kept int, err error) {
 	opts := crashOptions(kind)
-	w, err := CreateFlat(dest, crashSchema(), opts)
-	if errors.Is(err, ErrExist) || errors.Is(err, ErrCommitted) {
+	w, err := Create(dest, crashSchema(), opts)
+	if errors.Is(err, store.ErrExist) || errors.Is(err, store.ErrCommitted) {
 		return records + 1, nil
 	}
 	if err != nil {
@@ -64,7 +66,7 @@ func crashResume(dest, kind string, records int, reached func(n int) error) (kep
 	}
 	defer w.Close()
 	kept = int(w.Kept().Records)
-	r := NewRecord(crashSchema())
+	r := store.NewRecord(crashSchema())
 	for i := kept; i < records; i++ {
 		if i%3 == 0 {
 			if err := errors.Join(w.Checkpoint(nil), reached(i)); err != nil {
@@ -82,7 +84,7 @@ func crashResume(dest, kind string, records int, reached func(n int) error) (kep
 			return kept, err
 		}
 	}
-	if _, err := w.Commit(Info{Source: &SourceInfo{Kind: "test", Name: kind}}); err != nil {
+	if _, err := w.Commit(store.Info{Source: &store.SourceInfo{Kind: "test", Name: kind}}); err != nil {
 		return kept, err
 	}
 	return kept, reached(records + 1)
@@ -171,7 +173,7 @@ func (c *crashed) whole(t *testing.T, dest string) (done bool, err error) {
 	}
 	is := foldertest.Files(t, dest)
 	want := c.before
-	if is[ManifestName] == c.want[ManifestName] {
+	if is[store.ManifestName] == c.want[store.ManifestName] {
 		want, done = c.want, true
 	}
 	for name := range want {
@@ -190,9 +192,9 @@ func entryCount(dir string) int {
 	return len(list)
 }
 
-// ending picks states of builds that had begun to end, of which the journal tells.
+// ending picks states of builds that had begun to end, of which the journal records.
 func ending(folder string) bool {
-	journal, err := os.ReadFile(filepath.Join(folder, ".ds.building", JournalName))
+	journal, err := os.ReadFile(filepath.Join(folder, ".ds.building", build.JournalName))
 	return err == nil && strings.Contains(string(journal), `"renames":`)
 }
 

@@ -1,4 +1,4 @@
-package store
+package flat
 
 import (
 	"bytes"
@@ -10,24 +10,26 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/build"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
 // raggedSchema has tokens, boxes, text, class sets, and a field that is always empty, beside
 // labels of one length.
-func raggedSchema() Schema {
-	text := NewRagged("text", tensor.Uint8)
-	text.Content = Text
-	tags := NewRagged("tags", tensor.Int64)
+func raggedSchema() store.Schema {
+	text := store.NewRagged("text", tensor.Uint8)
+	text.Content = store.Text
+	tags := store.NewRagged("tags", tensor.Int64)
 	tags.Classes = []string{"red", "green", "blue"}
-	return Schema{Fields: []Field{
-		NewRagged("tokens", tensor.Int32), NewRagged("boxes", tensor.Float32, 4), text, tags,
-		NewRagged("nothing", tensor.Float64), NewField("labels", tensor.Int64),
+	return store.Schema{Fields: []store.Field{
+		store.NewRagged("tokens", tensor.Int32), store.NewRagged("boxes", tensor.Float32, 4), text, tags,
+		store.NewRagged("nothing", tensor.Float64), store.NewField("labels", tensor.Int64),
 	}}
 }
 
 // fillRagged makes record i; every seventh has nothing in its ragged fields.
-func fillRagged(r *Record, i int) {
+func fillRagged(r *store.Record, i int) {
 	for k := range 5 {
 		r.Values[k] = r.Values[k][:0]
 	}
@@ -47,23 +49,23 @@ func fillRagged(r *Record, i int) {
 	}
 }
 
-func buildRagged(t testing.TB, dest string, n int, shardBytes int64) *Manifest {
+func buildRagged(t testing.TB, dest string, n int, shardBytes int64) *store.Manifest {
 	t.Helper()
-	return numbered{raggedSchema(), fillRagged}.write(t, dest, 0, n, FlatOptions{ShardBytes: shardBytes}, Info{})
+	return numbered{raggedSchema(), fillRagged}.write(t, dest, 0, n, Options{ShardBytes: shardBytes}, store.Info{})
 }
 
 func TestRaggedRoundTrip(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
 	const n = 1200
 	buildRagged(t, dest, n, 40000)
-	d, err := OpenFlat(dest)
+	d, err := store.OpenFlat(dest)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !reflect.DeepEqual(d.Schema, raggedSchema()) || len(d.Columns) != 11 || len(d.Columns[0].Extents) < 2 {
 		t.Fatalf("%d columns, %d shards of %+v", len(d.Columns), len(d.Columns[0].Extents), d.Schema)
 	}
-	r := NewRecord(d.Schema)
+	r := store.NewRecord(d.Schema)
 	for field := range 5 {
 		values, offsets := readAll(t, d, 2*field), readAll(t, d, 2*field+1)
 		at := 0
@@ -111,20 +113,20 @@ func TestRaggedShards(t *testing.T) {
 
 // Only ragged fields: shards end when their bytes are there, whatever the number of records.
 func TestRaggedShardBytes(t *testing.T) {
-	s := Schema{Fields: []Field{NewRagged("x", tensor.Uint8)}}
-	w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), s, FlatOptions{ShardBytes: 1000})
+	s := store.Schema{Fields: []store.Field{store.NewRagged("x", tensor.Uint8)}}
+	w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{ShardBytes: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r := NewRecord(s)
+	r := store.NewRecord(s)
 	for range 10 {
 		r.Values[0] = append(r.Values[0][:0], make([]byte, 400)...)
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m, err := w.Commit(Info{})
+	m, err := w.Commit(store.Info{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +137,7 @@ func TestRaggedShardBytes(t *testing.T) {
 
 func TestRaggedStatistics(t *testing.T) {
 	m := buildRagged(t, filepath.Join(t.TempDir(), "ds"), 100, 0)
-	r := NewRecord(m.Schema())
+	r := store.NewRecord(m.Schema())
 	var tokens, lengths []float64
 	labels := make([]int64, 3)
 	for i := range 100 {
@@ -153,20 +155,20 @@ func TestRaggedStatistics(t *testing.T) {
 	if got := m.Statistics["tags"].Labels; !reflect.DeepEqual(got, labels) {
 		t.Errorf("tags: counts %v, want %v", got, labels)
 	}
-	if got := m.Statistics["nothing"]; got.Moments != (Moments{}) || *got.Lengths != (Moments{}) {
+	if got := m.Statistics["nothing"]; got.Moments != (store.Moments{}) || *got.Lengths != (store.Moments{}) {
 		t.Errorf("nothing: %+v", got)
 	}
 }
 
 func TestRaggedSchemas(t *testing.T) {
-	text := NewRagged("x", tensor.Uint8)
+	text := store.NewRagged("x", tensor.Uint8)
 	text.Content = "latin-1"
-	numbers := NewRagged("x", tensor.Int32)
-	numbers.Content = Text
-	fixed := NewField("x", tensor.Uint8, 10)
-	fixed.Content = Image
-	for _, f := range []Field{text, numbers, fixed} {
-		if err := (Schema{Fields: []Field{f}}).Validate(); err == nil || !strings.Contains(err.Error(), "content") {
+	numbers := store.NewRagged("x", tensor.Int32)
+	numbers.Content = store.Text
+	fixed := store.NewField("x", tensor.Uint8, 10)
+	fixed.Content = store.Image
+	for _, f := range []store.Field{text, numbers, fixed} {
+		if err := (store.Schema{Fields: []store.Field{f}}).Validate(); err == nil || !strings.Contains(err.Error(), "content") {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}
@@ -175,19 +177,19 @@ func TestRaggedSchemas(t *testing.T) {
 			t.Error("half a row was taken")
 		}
 	}()
-	s := Schema{Fields: []Field{NewRagged("x", tensor.Int32)}}
-	r := NewRecord(s)
+	s := store.Schema{Fields: []store.Field{store.NewRagged("x", tensor.Int32)}}
+	r := store.NewRecord(s)
 	r.Values[0] = make([]byte, 6)
-	_ = NewLedger(s).Add(r, make([]uint32, 1))
+	_ = build.NewManifestBuilder(s).Add(r, make([]uint32, 1))
 }
 
 func TestAppendAllocatesNothing(t *testing.T) {
-	for name, s := range map[string]Schema{"fixed": testSchema(), "ragged": killSchema()} {
-		w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), s, FlatOptions{})
+	for name, s := range map[string]store.Schema{"fixed": testSchema(), "ragged": killSchema()} {
+		w, err := Create(filepath.Join(t.TempDir(), "ds"), s, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewRecord(s)
+		r := store.NewRecord(s)
 		i := 0
 		add := func() {
 			if name == "ragged" {
@@ -228,7 +230,7 @@ for name in ("tokens", "boxes", "text", "tags", "nothing"):
             v = values[offsets[k]:offsets[k + 1]]
             print(name, s["first"] + k, v.dtype, v.shape[1:], v.tobytes().hex())
 `)
-	r := NewRecord(raggedSchema())
+	r := store.NewRecord(raggedSchema())
 	var want strings.Builder
 	for k, f := range raggedSchema().Fields[:5] {
 		for _, s := range []struct{ first, count int }{{0, 512}, {512, 512}, {1024, 76}} {
@@ -248,16 +250,16 @@ func TestHugeNumbers(t *testing.T) {
 	const big = math.MaxFloat64
 	for name, c := range map[string]struct {
 		values []float64
-		want   Moments
+		want   store.Moments
 	}{
-		"large":  {[]float64{big, big, big, big}, Moments{Min: big, Max: big, Mean: big}},
-		"apart":  {[]float64{-big, big}, Moments{Min: -big, Max: big, Std: big}},
-		"1e200":  {[]float64{0, 1e200}, Moments{Max: 1e200, Mean: 5e199, Std: big}},
-		"normal": {[]float64{1, 3}, Moments{Min: 1, Max: 3, Mean: 2, Std: 1}},
+		"large":  {[]float64{big, big, big, big}, store.Moments{Min: big, Max: big, Mean: big}},
+		"apart":  {[]float64{-big, big}, store.Moments{Min: -big, Max: big, Std: big}},
+		"1e200":  {[]float64{0, 1e200}, store.Moments{Max: 1e200, Mean: 5e199, Std: big}},
+		"normal": {[]float64{1, 3}, store.Moments{Min: 1, Max: 3, Mean: 2, Std: 1}},
 	} {
-		s := Schema{Fields: []Field{NewField("x", tensor.Float64), NewField("all", tensor.Float64, len(c.values))}}
-		l := NewLedger(s)
-		r := NewRecord(s)
+		s := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Float64), store.NewField("all", tensor.Float64, len(c.values))}}
+		l := build.NewManifestBuilder(s)
+		r := store.NewRecord(s)
 		for i, x := range c.values {
 			binary.LittleEndian.PutUint64(r.Values[1][8*i:], math.Float64bits(x))
 		}
@@ -267,7 +269,7 @@ func TestHugeNumbers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		m := l.Manifest(Info{})
+		m := l.Manifest(store.Info{})
 		if got := m.Statistics["x"].Moments; got != c.want {
 			t.Errorf("%s: a record each: %+v, want %+v", name, got, c.want)
 		}
@@ -287,16 +289,16 @@ func TestEveryByteOfAManifestCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := DecodeManifest(good); err != nil || !reflect.DeepEqual(again, m) {
+	if again, err := store.DecodeManifest(good); err != nil || !reflect.DeepEqual(again, m) {
 		t.Fatalf("what was written is not what is read: %v", err)
 	}
 	for at := range good {
 		bad := bytes.Clone(good)
 		bad[at] ^= []byte{1, 0x20, 0x80, 4}[at%4]
-		if _, err := DecodeManifest(bad); err == nil {
+		if _, err := store.DecodeManifest(bad); err == nil {
 			t.Fatalf("byte %d, %q changed to %q: no error", at, good[at], bad[at])
 		}
-		if _, err := DecodeManifest(good[:at]); at%9 == 0 && err == nil {
+		if _, err := store.DecodeManifest(good[:at]); at%9 == 0 && err == nil {
 			t.Fatalf("cut to %d bytes: no error", at)
 		}
 	}

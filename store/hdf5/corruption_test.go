@@ -5,20 +5,20 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/corruption"
 	"github.com/penstock/penstock/internal/testkit/crash"
-	"github.com/penstock/penstock/internal/testkit/damage"
 	"github.com/penstock/penstock/store"
 )
 
-// Every damage of a file of images, of one of ragged fields in splits, and of compressed ones
+// Every corruption of a file of images, of one of ragged fields in splits, and of compressed ones
 // (of their chunks, the index of these, all), is found or does no harm. A file that lost its
 // manifest is one of other origin, which Verify says.
-func TestEveryDamage(t *testing.T) {
+func TestEveryCorruption(t *testing.T) {
 	dir := crash.MemoryDir(t)
 	ragged := filepath.Join(dir, "ragged", "x.h5")
 	makeSplits(t, ragged, 0, 150, Options{Splits: trainVal})
 	files := map[string]string{
-		"images": build(t, imageSchema(12, 12), 40, 40, store.Info{NormalizeByStatistics: true}), "ragged": ragged,
+		"images": buildFile(t, imageSchema(12, 12), 40, 40, store.Info{NormalizeByStatistics: true}), "ragged": ragged,
 	}
 	for _, name := range []string{"plain", "shuffle"} {
 		c := compressions[name]
@@ -26,10 +26,10 @@ func TestEveryDamage(t *testing.T) {
 		buildPacked(t, files[packedKind+name], 0, 40, Options{Splits: trainVal, Compress: &c})
 	}
 	for name, path := range files {
-		trials := damage.NewTrials(t, path)
+		trials := corruption.NewTrials(t, path)
 		trials.Unchecked = true
 		good := read(t, path)
-		for done, data := range damage.Done(good, max(29, len(good)/2000), 15) {
+		for done, data := range corruption.Done(good, max(29, len(good)/2000), 15) {
 			bad := filepath.Join(dir, "bad.h5")
 			os.Remove(bad)
 			if err := os.WriteFile(bad, data, 0o666); err != nil {

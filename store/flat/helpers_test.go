@@ -1,7 +1,8 @@
-package store
+package flat
 
 import (
 	"hash/crc32"
+	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -15,3 +16,8 @@ func numpy(t *testing.T, dest, script string) string {
 }
 
 func ieee(b []byte) string { return strconv.FormatUint(uint64(crc32.ChecksumIEEE(b)), 10) }
+
+// stageDir returns the folder that dest is built in.
+func stageDir(dest string) string {
+	return filepath.Join(filepath.Dir(dest), "."+filepath.Base(dest)+".building")
+}

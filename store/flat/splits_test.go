@@ -1,4 +1,4 @@
-package store
+package flat
 
 import (
 	"bytes"
@@ -13,20 +13,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
 // addRecords appends records a to b of killSchema.
-func addRecords(t testing.TB, w Writer, a, b int, split func(int) string) {
+func addRecords(t testing.TB, w store.Writer, a, b int, split func(int) string) {
 	t.Helper()
 	killNumbered(split).add(t, w, a, b)
 }
 
 // killNumbered makes the records of killSchema, in those splits if there are any.
 func killNumbered(split func(int) string) numbered {
-	return numbered{killSchema(), func(r *Record, i int) {
+	return numbered{killSchema(), func(r *store.Record, i int) {
 		fillKill(r, i)
 		if split != nil {
 			r.Split = split(i)
@@ -35,17 +37,17 @@ func killNumbered(split func(int) string) numbered {
 }
 
 // makeDataset writes records a to b with those options.
-func makeDataset(t testing.TB, dest string, a, b int, opts FlatOptions) *Manifest {
+func makeDataset(t testing.TB, dest string, a, b int, opts Options) *store.Manifest {
 	t.Helper()
 	split := killSplit
 	if opts.Splits == nil {
 		split = nil
 	}
-	return killNumbered(split).write(t, dest, a, b, opts, Info{Skipped: []Skipped{{Sample: fmt.Sprint(a), Reason: "test"}}})
+	return killNumbered(split).write(t, dest, a, b, opts, store.Info{Skipped: []store.Skipped{{Sample: fmt.Sprint(a), Reason: "test"}}})
 }
 
 // labels returns the numbers of the records in d, in its order.
-func labels(t *testing.T, d *Dataset) (list []int) {
+func labels(t *testing.T, d *store.Dataset) (list []int) {
 	t.Helper()
 	for b := readAll(t, d, 2); len(b) > 0; b = b[8:] {
 		list = append(list, int(b[0])|int(b[1])<<8)
@@ -66,12 +68,12 @@ var trainVal = []string{"train", "val"}
 
 func TestSplits(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
-	m := makeDataset(t, dest, 0, 3000, FlatOptions{ShardBytes: 1, Splits: trainVal})
-	d, err := OpenFlat(dest)
+	m := makeDataset(t, dest, 0, 3000, Options{ShardBytes: 1, Splits: trainVal})
+	d, err := store.OpenFlat(dest)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := []Split{{"train", [][2]int64{{0, 2400}}}, {"val", [][2]int64{{2400, 3000}}}}; !reflect.DeepEqual(m.Splits, want) {
+	if want := []store.Split{{Name: "train", Ranges: [][2]int64{{0, 2400}}}, {Name: "val", Ranges: [][2]int64{{2400, 3000}}}}; !reflect.DeepEqual(m.Splits, want) {
 		t.Errorf("splits %v", m.Splits)
 	}
 	if got := labels(t, d); !slices.Equal(got, append(numbers(0, 3000, "train"), numbers(0, 3000, "val")...)) {
@@ -100,11 +102,11 @@ func TestSplits(t *testing.T) {
 // A split that gets no records is there, and empty.
 func TestEmptySplit(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
-	m := makeDataset(t, dest, 0, 4, FlatOptions{Splits: trainVal})
+	m := makeDataset(t, dest, 0, 4, Options{Splits: trainVal})
 	if m.Splits[1].Records() != 0 || m.Splits[0].Records() != 4 {
 		t.Errorf("splits %v", m.Splits)
 	}
-	d, err := OpenFlat(dest)
+	d, err := store.OpenFlat(dest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,16 +117,16 @@ func TestEmptySplit(t *testing.T) {
 
 func TestWrongSplits(t *testing.T) {
 	for _, names := range [][]string{{"a", "a"}, {"../x"}, {""}} {
-		if _, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), killSchema(), FlatOptions{Splits: names}); err == nil {
+		if _, err := Create(filepath.Join(t.TempDir(), "ds"), killSchema(), Options{Splits: names}); err == nil {
 			t.Errorf("%q: no error", names)
 		}
 	}
 	for _, splits := range [][]string{nil, trainVal} {
-		w, err := CreateFlat(filepath.Join(t.TempDir(), "ds"), killSchema(), FlatOptions{Splits: splits})
+		w, err := Create(filepath.Join(t.TempDir(), "ds"), killSchema(), Options{Splits: splits})
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := NewRecord(killSchema())
+		r := store.NewRecord(killSchema())
 		r.Split = "test"
 		if err := w.Append(r); err == nil || !strings.Contains(err.Error(), `split "test"`) {
 			t.Errorf("%q: %v", splits, err)
@@ -142,23 +144,23 @@ func TestAppend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			dest := filepath.Join(dir, "ds")
-			opts := FlatOptions{ShardBytes: 1, Splits: splits}
+			opts := Options{ShardBytes: 1, Splits: splits}
 			makeDataset(t, dest, 0, 1300, opts)
-			before, err := OpenFlat(dest)
+			before, err := store.OpenFlat(dest)
 			if err != nil {
 				t.Fatal(err)
 			}
 			opts.Append = true
 			m := makeDataset(t, dest, 1300, 1400, opts)
 			m2 := makeDataset(t, dest, 1400, 2100, opts)
-			once := makeDataset(t, filepath.Join(t.TempDir(), "once"), 0, 2100, FlatOptions{ShardBytes: 1, Splits: splits})
+			once := makeDataset(t, filepath.Join(t.TempDir(), "once"), 0, 2100, Options{ShardBytes: 1, Splits: splits})
 			if m2.ID != once.ID || !reflect.DeepEqual(m2.Statistics, once.Statistics) || !bytes.Equal(m2.Ledger, once.Ledger) {
-				t.Error("identity, statistics or books differ from those of a dataset written at once")
+				t.Error("identity, statistics or metadata differ from those of a dataset written at once")
 			}
 			if m.Generation != 2 || m2.Generation != 3 || len(m2.Skipped) != 3 || m2.Skipped[2].Sample != "1400" {
 				t.Errorf("generation %d, skipped %v", m2.Generation, m2.Skipped)
 			}
-			d, err := OpenFlat(dest)
+			d, err := store.OpenFlat(dest)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -185,30 +187,30 @@ func TestAppend(t *testing.T) {
 
 func TestAppendRefuses(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
-	if _, err := CreateFlat(dest, testSchema(), FlatOptions{Append: true}); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := Create(dest, testSchema(), Options{Append: true}); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("nothing to append to: %v", err)
 	}
 	buildFlat(t, dest, 10, 0)
 	for name, c := range map[string]struct {
-		change func(*Schema)
+		change func(*store.Schema)
 		splits []string
 		says   string
 	}{
-		"type":        {func(s *Schema) { s.Fields[1] = NewField("boxes", tensor.Float64, 8) }, nil, `field "boxes" is`},
-		"shape":       {func(s *Schema) { s.Fields[0].Shape = tensor.Shape{3, 40, 51} }, nil, `field "images" is`},
-		"name":        {func(s *Schema) { s.Fields[1].Name = "box" }, nil, `field "boxes" is`},
-		"fewer":       {func(s *Schema) { s.Fields = s.Fields[:2] }, nil, "3 fields, and not 2"},
-		"more":        {func(s *Schema) { s.Fields = append(s.Fields, NewField("x", tensor.Uint8)) }, nil, "3 fields, and not 4"},
-		"class order": {func(s *Schema) { s.Fields[2].Classes = []string{"dog", "cat", "Jürgen"} }, nil, "the classes"},
-		"splits":      {func(*Schema) {}, []string{"train"}, "splits are"},
+		"type":        {func(s *store.Schema) { s.Fields[1] = store.NewField("boxes", tensor.Float64, 8) }, nil, `field "boxes" is`},
+		"shape":       {func(s *store.Schema) { s.Fields[0].Shape = tensor.Shape{3, 40, 51} }, nil, `field "images" is`},
+		"name":        {func(s *store.Schema) { s.Fields[1].Name = "box" }, nil, `field "boxes" is`},
+		"fewer":       {func(s *store.Schema) { s.Fields = s.Fields[:2] }, nil, "3 fields, and not 2"},
+		"more":        {func(s *store.Schema) { s.Fields = append(s.Fields, store.NewField("x", tensor.Uint8)) }, nil, "3 fields, and not 4"},
+		"class order": {func(s *store.Schema) { s.Fields[2].Classes = []string{"dog", "cat", "Jürgen"} }, nil, "the classes"},
+		"splits":      {func(*store.Schema) {}, []string{"train"}, "splits are"},
 	} {
 		s := testSchema()
 		c.change(&s)
-		if _, err := CreateFlat(dest, s, FlatOptions{Append: true, Splits: c.splits}); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := Create(dest, s, Options{Append: true, Splits: c.splits}); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if d, err := OpenFlat(dest); err != nil || d.Records != 10 {
+	if d, err := store.OpenFlat(dest); err != nil || d.Records != 10 {
 		t.Errorf("the dataset is not what it was: %v", err)
 	}
 }
@@ -219,17 +221,17 @@ func TestAppendClasses(t *testing.T) {
 	buildFlat(t, dest, 10, 0)
 	s := testSchema()
 	s.Fields[2].Classes = append(s.Fields[2].Classes, "emu")
-	w, err := CreateFlat(dest, s, FlatOptions{Append: true})
+	w, err := Create(dest, s, Options{Append: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	r := NewRecord(s)
+	r := store.NewRecord(s)
 	r.Values[2][0] = 3
 	if err := w.Append(r); err != nil {
 		t.Fatal(err)
 	}
-	m, err := w.Commit(Info{})
+	m, err := w.Commit(store.Info{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,8 +242,8 @@ func TestAppendClasses(t *testing.T) {
 
 func TestResumeRefusesAnotherBuild(t *testing.T) {
 	dest := filepath.Join(t.TempDir(), "ds")
-	first := &Journal{Inputs: map[string]string{"source": "a", "recipe": "r"}}
-	w, err := CreateFlat(dest, killSchema(), FlatOptions{Journal: first})
+	first := &store.Journal{Inputs: map[string]string{"source": "a", "recipe": "r"}}
+	w, err := Create(dest, killSchema(), Options{Journal: first})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,30 +254,30 @@ func TestResumeRefusesAnotherBuild(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if !Unfinished(dest) {
+	if !build.Unfinished(dest) {
 		t.Error("the build is not known to be unfinished")
 	}
 	wider := killSchema()
 	wider.Fields[1].DType, wider.Fields[1].Storage = tensor.Int32, tensor.Int32.Descr()
 	for name, c := range map[string]struct {
-		schema Schema
-		opts   FlatOptions
+		schema store.Schema
+		opts   Options
 		inputs map[string]string
 		says   string
 	}{
-		"source": {killSchema(), FlatOptions{}, map[string]string{"source": "b", "recipe": "r"}, "another source: a, and not b"},
-		"gone":   {killSchema(), FlatOptions{}, map[string]string{"source": "a"}, "another recipe: r, and not none"},
-		"new":    {killSchema(), FlatOptions{}, map[string]string{"source": "a", "recipe": "r", "seed": "1"}, "another seed: none, and not 1"},
-		"size":   {killSchema(), FlatOptions{ShardBytes: 1}, first.Inputs, "another shard size"},
-		"splits": {killSchema(), FlatOptions{Splits: trainVal}, first.Inputs, "another splits"},
-		"schema": {wider, FlatOptions{}, first.Inputs, "another schema"},
+		"source": {killSchema(), Options{}, map[string]string{"source": "b", "recipe": "r"}, "another source: a, and not b"},
+		"gone":   {killSchema(), Options{}, map[string]string{"source": "a"}, "another recipe: r, and not none"},
+		"new":    {killSchema(), Options{}, map[string]string{"source": "a", "recipe": "r", "seed": "1"}, "another seed: none, and not 1"},
+		"size":   {killSchema(), Options{ShardBytes: 1}, first.Inputs, "another shard size"},
+		"splits": {killSchema(), Options{Splits: trainVal}, first.Inputs, "another splits"},
+		"schema": {wider, Options{}, first.Inputs, "another schema"},
 	} {
-		c.opts.Journal = &Journal{Inputs: c.inputs, Resume: true}
-		if _, err := CreateFlat(dest, c.schema, c.opts); err == nil || !strings.Contains(err.Error(), c.says) {
+		c.opts.Journal = &store.Journal{Inputs: c.inputs, Resume: true}
+		if _, err := Create(dest, c.schema, c.opts); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	w, err = CreateFlat(dest, killSchema(), FlatOptions{Journal: &Journal{Inputs: first.Inputs, Resume: true}})
+	w, err = Create(dest, killSchema(), Options{Journal: &store.Journal{Inputs: first.Inputs, Resume: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,9 +289,9 @@ func TestResumeRefusesAnotherBuild(t *testing.T) {
 
 // Without Resume, or without a journal, a build that was left is removed.
 func TestFreshBuildsForget(t *testing.T) {
-	for _, journal := range []*Journal{nil, {}} {
+	for _, journal := range []*store.Journal{nil, {}} {
 		dest := filepath.Join(t.TempDir(), "ds")
-		w, err := CreateFlat(dest, killSchema(), FlatOptions{Journal: &Journal{}})
+		w, err := Create(dest, killSchema(), Options{Journal: &store.Journal{}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -297,7 +299,7 @@ func TestFreshBuildsForget(t *testing.T) {
 		if err := errors.Join(w.Checkpoint(nil), w.Close()); err != nil {
 			t.Fatal(err)
 		}
-		w, err = CreateFlat(dest, killSchema(), FlatOptions{Journal: journal})
+		w, err = Create(dest, killSchema(), Options{Journal: journal})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,11 +307,11 @@ func TestFreshBuildsForget(t *testing.T) {
 			t.Error("it was resumed")
 		}
 		addRecords(t, w, 0, 5, nil)
-		m, err := w.Commit(Info{})
+		m, err := w.Commit(store.Info{})
 		if err != nil || m.Records != 5 {
 			t.Errorf("%+v, %v", m, err)
 		}
-		if left, _ := os.ReadDir(filepath.Dir(dest)); len(left) != 1 || Unfinished(dest) {
+		if left, _ := os.ReadDir(filepath.Dir(dest)); len(left) != 1 || build.Unfinished(dest) {
 			t.Errorf("left behind: %v", left)
 		}
 	}
@@ -317,12 +319,12 @@ func TestFreshBuildsForget(t *testing.T) {
 
 // A journal that is cut or changed anywhere is refused, or resumed at an earlier checkpoint
 // into the same dataset.
-func TestDamagedJournals(t *testing.T) {
+func TestCorruptJournals(t *testing.T) {
 	dir := crash.MemoryDir(t)
-	whole := makeDataset(t, filepath.Join(dir, "whole"), 0, 1500, FlatOptions{ShardBytes: 1})
+	whole := makeDataset(t, filepath.Join(dir, "whole"), 0, 1500, Options{ShardBytes: 1})
 	kept := filepath.Join(dir, "kept")
-	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}}
-	w, err := CreateFlat(kept, killSchema(), opts)
+	opts := Options{ShardBytes: 1, Journal: &store.Journal{Resume: true}}
+	w, err := Create(kept, killSchema(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +338,7 @@ func TestDamagedJournals(t *testing.T) {
 		t.Fatal(err)
 	}
 	stage := foldertest.Files(t, stageDir(kept))
-	journal := []byte(stage[JournalName])
+	journal := []byte(stage[build.JournalName])
 	refused, resumed := 0, 0
 	for at := 0; at < len(journal); at += 97 {
 		for _, cut := range []bool{false, true} {
@@ -345,20 +347,20 @@ func TestDamagedJournals(t *testing.T) {
 			if cut {
 				bad = bad[:at]
 			}
-			dest := filepath.Join(dir, "damaged")
-			stage[JournalName] = string(bad)
+			dest := filepath.Join(dir, "corrupt")
+			stage[build.JournalName] = string(bad)
 			writeFolder(t, stageDir(dest), stage)
-			w, err := CreateFlat(dest, killSchema(), opts)
+			w, err := Create(dest, killSchema(), opts)
 			if err != nil {
 				refused++
-				if !errors.Is(err, ErrCorrupt) {
+				if !errors.Is(err, store.ErrCorrupt) {
 					t.Fatalf("byte %d: %v", at, err)
 				}
 				continue
 			}
 			resumed++
 			addRecords(t, w, int(w.Kept().Records), 1500, nil)
-			m, err := w.Commit(Info{Skipped: whole.Skipped})
+			m, err := w.Commit(store.Info{Skipped: whole.Skipped})
 			if err != nil || !reflect.DeepEqual(m, whole) {
 				t.Fatalf("byte %d: another dataset, %v", at, err)
 			}
@@ -373,11 +375,11 @@ func TestDamagedJournals(t *testing.T) {
 }
 
 // Files of the stage that are not what the journal says are refused.
-func TestDamagedStage(t *testing.T) {
+func TestCorruptStage(t *testing.T) {
 	dir := crash.MemoryDir(t)
-	opts := FlatOptions{ShardBytes: 1, Journal: &Journal{Resume: true}}
+	opts := Options{ShardBytes: 1, Journal: &store.Journal{Resume: true}}
 	kept := filepath.Join(dir, "kept")
-	w, err := CreateFlat(kept, killSchema(), opts)
+	w, err := Create(kept, killSchema(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -386,19 +388,19 @@ func TestDamagedStage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, data := range foldertest.Files(t, stageDir(kept)) {
-		if name == "build.lock" || name == JournalName {
+		if name == build.JournalName {
 			continue
 		}
 		stage := foldertest.Files(t, stageDir(kept))
 		stage[name] = data[:len(data)-1]
-		dest := filepath.Join(dir, "damaged")
+		dest := filepath.Join(dir, "corrupt")
 		writeFolder(t, stageDir(dest), stage)
-		if _, err := CreateFlat(dest, killSchema(), opts); err == nil {
+		if _, err := Create(dest, killSchema(), opts); err == nil {
 			t.Errorf("%s cut by a byte: resumed", name)
 		}
 		delete(stage, name)
 		writeFolder(t, stageDir(dest), stage)
-		if _, err := CreateFlat(dest, killSchema(), opts); err == nil {
+		if _, err := Create(dest, killSchema(), opts); err == nil {
 			t.Errorf("%s missing: resumed", name)
 		}
 	}
@@ -415,82 +417,4 @@ func writeFolder(t *testing.T, dir string, files map[string]string) {
 			t.Fatal(err)
 		}
 	}
-}
-
-func FuzzJournal(f *testing.F) {
-	line := func(e entry) []byte {
-		text, err := e.line()
-		if err != nil {
-			f.Fatal(err)
-		}
-		return text[9:]
-	}
-	head := line(entry{Build: &buildEntry{Format: 1, Fields: killSchema().Fields, Options: map[string]string{"splits": "[]"}}})
-	shard := line(entry{Shard: &shardEntry{0, Shard{Count: 3}}})
-	check := line(entry{Checkpoint: &checkpoint{Records: 3, Sections: []sectionState{{1, 2, []arrayState{{4, 5}}}}, Note: json.RawMessage("3")}})
-	f.Add(slices.Concat(head, shard, check, line(entry{Renames: []rename{{"a", "b"}}})), 7)
-	f.Add([]byte("{}"), 0)
-	f.Fuzz(func(t *testing.T, data []byte, cut int) {
-		// Lines with their checksums, so that what is in them is read.
-		var sealed []byte
-		for _, text := range bytes.SplitAfter(data, []byte("\n")) {
-			sealed = append(append(sealed, HexCRC(CRC32C(text))+" "...), text...)
-		}
-		sealed = sealed[:max(0, min(len(sealed), len(sealed)-cut%64))]
-		h, err := readJournal(sealed)
-		if err != nil {
-			if !errors.Is(err, ErrCorrupt) {
-				t.Error(err)
-			}
-			return
-		}
-		if h == nil {
-			return
-		}
-		if h.size > int64(len(sealed)) || h.build == nil {
-			t.Errorf("%d bytes of %d", h.size, len(sealed))
-		}
-		restoreFuzzed(t, h)
-	})
-}
-
-// restoreFuzzed continues the build of a journal in an empty stage.
-func restoreFuzzed(t *testing.T, h *history) {
-	stage, err := NewStage(filepath.Join(crash.MemoryDir(t), "ds"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stage.Abort()
-	b, err := NewBuild(stage, killSchema(), BuildOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := b.restore(h); err == nil && h.last != nil && b.ledger.Records() != h.last.Records {
-		t.Error("restored another number of records")
-	}
-	b.Close()
-}
-
-func FuzzLedgerState(f *testing.F) {
-	l := NewLedger(killSchema(), "a", "b")
-	r := NewRecord(killSchema())
-	for i := range 5 {
-		fillKill(r, i)
-		r.Split = "a"
-		if err := l.Add(r, make([]uint32, 2)); err != nil {
-			f.Fatal(err)
-		}
-	}
-	f.Add(l.State())
-	f.Add([]byte{1, 0, 0, 0})
-	f.Fuzz(func(t *testing.T, state []byte) {
-		l := NewLedger(killSchema(), "a", "b")
-		if l.Restore(state) != nil {
-			return
-		}
-		again := NewLedger(killSchema(), "a", "b")
-		if err := again.Restore(l.State()); err != nil || !bytes.Equal(again.State(), l.State()) {
-			t.Errorf("a state that was restored is not the same state again: %v", err)
-		}
-	})
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package flat
 
 import (
 	"bytes"
@@ -16,8 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/store"
 )
 
 // The users of these tests, where the test may act as others.
@@ -48,7 +50,7 @@ func precious(t *testing.T) (dir string, files map[string]string) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"thesis.tex", JournalName, lockName, movingName, ManifestName, "number-00000.npy", "data.h5"}
+	names := []string{"thesis.tex", build.JournalName, "build.moving", store.ManifestName, "number-00000.npy", "data.h5"}
 	for _, name := range names {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("the only copy of "+name), 0o644); err != nil {
 			t.Fatal(err)
@@ -85,17 +87,30 @@ func buildAs(t *testing.T, dest string) (said string, err error) {
 // stays as it is.
 func TestPlantedStages(t *testing.T) {
 	plants := map[string]func(t *testing.T, dir, target string) string{
-		"link":     func(t *testing.T, dir, target string) string { return planted(t, os.Symlink(target, stageDir(dir))) },
-		"relative": func(t *testing.T, dir, target string) string { return planted(t, os.Symlink("../ds", stageDir(dir))) },
-		"file":     func(t *testing.T, dir, _ string) string { return planted(t, os.WriteFile(stageDir(dir), nil, 0o666)) },
+		"link": func(t *testing.T, dir, target string) string {
+			return planted(t, os.Symlink(target, stageDir(dir)))
+		},
+		"relative": func(t *testing.T, dir, target string) string {
+			return planted(t, os.Symlink("../ds", stageDir(dir)))
+		},
+		"file": func(t *testing.T, dir, _ string) string {
+			return planted(t, os.WriteFile(stageDir(dir), nil, 0o666))
+		},
 		"spent link": func(t *testing.T, dir, target string) string {
 			return planted(t, os.Symlink(target, stageDir(dir)+".done"))
 		},
 		"journal link": plantJournal,
+		"lock link": func(t *testing.T, dir, target string) string {
+			return planted(t, os.Symlink(filepath.Join(target, "thesis.tex"), stageDir(dir)+".lock"))
+		},
 	}
 	if os.Geteuid() == 0 {
 		plants["folder"] = func(t *testing.T, dir, _ string) string {
 			return planted(t, errors.Join(os.Mkdir(stageDir(dir), 0o777), os.Chmod(stageDir(dir), 0o777), os.Chown(stageDir(dir), attacker, attacker)))
+		}
+		plants["lock"] = func(t *testing.T, dir, _ string) string {
+			lock := stageDir(dir) + ".lock"
+			return planted(t, errors.Join(os.WriteFile(lock, nil, 0o666), os.Chmod(lock, 0o666)))
 		}
 	}
 	for name, plant := range plants {
@@ -104,7 +119,7 @@ func TestPlantedStages(t *testing.T) {
 			dest := filepath.Join(sharedDir(t, 0o777|fs.ModeSticky), "ds")
 			plant(t, dest, target)
 			if os.Geteuid() == 0 {
-				for _, e := range []string{stageDir(dest), stageDir(dest) + ".done", parkedJournal(dest)} {
+				for _, e := range []string{stageDir(dest), stageDir(dest) + ".done", stageDir(dest) + ".lock", stageDir(dest) + ".journal"} {
 					_ = os.Lchown(e, attacker, attacker)
 				}
 			}
@@ -137,7 +152,7 @@ func plantJournal(t *testing.T, dest, target string) string {
 	if os.Geteuid() == 0 {
 		planted(t, os.Chown(stageDir(dest), victim, victim))
 	}
-	return planted(t, os.Symlink(filepath.Join(target, JournalName), parkedJournal(dest)))
+	return planted(t, os.Symlink(filepath.Join(target, build.JournalName), stageDir(dest)+".journal"))
 }
 
 var races = flag.Int("races", 100, "builds in a folder where another user swaps what has names")
@@ -172,7 +187,7 @@ func TestRacesForTheStage(t *testing.T) {
 	})
 	begun, built, refused := 0, 0, 0
 	for i := 0; begun < *races && i < 100**races; i++ {
-		w, err := CreateFlat(dest, killSchema(), FlatOptions{ShardBytes: 1, Overwrite: true, Journal: &Journal{Resume: i%2 == 0}})
+		w, err := Create(dest, killSchema(), Options{ShardBytes: 1, Overwrite: true, Journal: &store.Journal{Resume: i%2 == 0}})
 		if err == nil {
 			begun++
 			err = raceBuild(w, i)
@@ -197,8 +212,8 @@ func TestRacesForTheStage(t *testing.T) {
 	t.Logf("%d builds begun, %d swaps; %d datasets built, %d refused or failed", begun, swaps, built, refused)
 }
 
-func raceBuild(w *FlatWriter, n int) error {
-	r := NewRecord(killSchema())
+func raceBuild(w store.Writer, n int) error {
+	r := store.NewRecord(killSchema())
 	var err error
 	for i := 0; i < 5 && err == nil; i++ {
 		fillKill(r, i)
@@ -207,7 +222,7 @@ func raceBuild(w *FlatWriter, n int) error {
 		}
 	}
 	if err == nil && n%3 > 0 {
-		_, err = w.Commit(Info{})
+		_, err = w.Commit(store.Info{})
 	}
 	return errors.Join(err, w.Close())
 }
@@ -217,17 +232,17 @@ func TestPermissions(t *testing.T) {
 	for umask, want := range map[int][2]fs.FileMode{0o077: {0o700, 0o400}, 0o022: {0o755, 0o444}, 0o002: {0o775, 0o444}, 0o027: {0o750, 0o440}} {
 		old := syscall.Umask(umask)
 		dest := filepath.Join(t.TempDir(), "ds")
-		w, err := CreateFlat(dest, testSchema(), FlatOptions{})
+		w, err := Create(dest, testSchema(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if info, err := os.Stat(stageDir(dest)); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("umask %04o: the stage: %v, %v", umask, info.Mode(), err)
 		}
-		if err := w.Append(NewRecord(testSchema())); err != nil {
+		if err := w.Append(store.NewRecord(testSchema())); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.Commit(Info{}); err != nil {
+		if _, err := w.Commit(store.Info{}); err != nil {
 			t.Fatal(err)
 		}
 		syscall.Umask(old)
@@ -252,7 +267,7 @@ func TestWideStageIsNarrowed(t *testing.T) {
 	if err := errors.Join(os.Mkdir(stageDir(dest), 0o777), os.Chmod(stageDir(dest), 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewStage(dest, false)
+	s, err := build.NewStage(dest, false)
 	if err != nil {
 		t.Fatal(err)
 	}

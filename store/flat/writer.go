@@ -1,0 +1,98 @@
+// Package flat writes datasets as folders of .npy files with a manifest, as docs/format.md specifies them.
+package flat
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/penstock/penstock/internal/build"
+	"github.com/penstock/penstock/store"
+)
+
+// Options configures Create. The zero value is usable.
+type Options struct {
+	ShardBytes int64          // of the largest field of a shard; 0 means 256 MiB
+	Overwrite  bool           // replace a dataset that is there
+	Append     bool           // add to the dataset that is there, which must have this schema
+	Splits     []string       // names of the splits; each Record names one
+	Journal    *store.Journal // nil: a build that does not come to Commit leaves nothing
+}
+
+// container is that of a flat dataset: a folder of .npy files and a manifest.
+type container struct {
+	*build.Build
+	stage *build.Stage
+	base  *store.Manifest // of the dataset that is appended to, or nil
+}
+
+// Create begins a flat dataset at dest, or with opts.Append the next generation of one:
+// it gets new shards, and readers of the present generation keep what they have. It holds
+// 1 MiB of memory a column and split.
+//
+// To append, the fields must be those of the dataset, where classes and splits may be more
+// at the end of their lists, and a Normalization that is nil is taken from it.
+func Create(dest string, schema store.Schema, opts Options) (store.Writer, error) {
+	if err := schema.Validate(); err != nil {
+		return nil, fmt.Errorf("store: create %q: %w", dest, err)
+	}
+	stage, err := build.OpenStage(dest, build.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
+	if err != nil {
+		return nil, fmt.Errorf("store: create: %w", err)
+	}
+	f, err := newContainer(stage, schema, opts)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Leave())
+	}
+	return build.NewWriter(stage, f), nil
+}
+
+func newContainer(stage *build.Stage, schema store.Schema, opts Options) (*container, error) {
+	f := &container{stage: stage}
+	if opts.Append {
+		d, err := store.OpenFlat(stage.Dest())
+		if err != nil {
+			return nil, err
+		}
+		f.base = d.Manifest
+		if schema, err = build.Extend(f.base, schema, opts.Splits); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	f.Build, err = build.NewBuild(stage, schema, build.BuildOptions{
+		ShardBytes: opts.ShardBytes, Splits: opts.Splits, Journal: opts.Journal, Base: f.base,
+	})
+	return f, err
+}
+
+// Commit implements store.Writer.
+func (f *container) Commit(info store.Info) (*store.Manifest, error) {
+	m, err := f.Finish(info)
+	if err != nil {
+		return nil, err
+	}
+	text, err := m.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := f.stage.WriteFile(store.ManifestName, text); err != nil {
+		return nil, err
+	}
+	if err := f.Build.Close(); err != nil {
+		return nil, err
+	}
+	if f.base == nil {
+		return m, f.stage.PublishFolder()
+	}
+	return m, f.stage.PublishInto(append(newFiles(m, f.base), store.ManifestName)...)
+}
+
+// newFiles lists the files of the shards of m that base has not.
+func newFiles(m, base *store.Manifest) (names []string) {
+	for _, s := range m.Shards[len(base.Shards):] {
+		for _, f := range s.Files {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,93 @@
+package store
+
+import "github.com/penstock/penstock/internal/moments"
+
+// Record is one sample on its way into a Writer: the bytes of every field, in schema
+// order, little endian, C order. The caller that fills it owns it; writers copy.
+//
+// The value of a ragged field has any number of whole rows and starts out empty: append to
+// Values[i][:0], or set Values[i] to memory that is aligned for the field's type.
+type Record struct {
+	Values [][]byte
+	Split  string // the split that the record belongs to; empty in a dataset without splits
+
+	sums   []Digest
+	filled bool
+	meter  moments.Meter
+}
+
+// Digest is what the value of one field adds to the statistics and the identity of a dataset.
+type Digest struct {
+	CRC32C   uint32            // of its bytes
+	Channels []moments.Moments // one, or one a channel of an image
+}
+
+// raggedRoom is the memory that a ragged value starts with.
+const raggedRoom = 1024
+
+// NewRecord returns a Record with memory for every field of s.
+func NewRecord(s Schema) *Record {
+	r := &Record{Values: make([][]byte, len(s.Fields)), sums: make([]Digest, len(s.Fields))}
+	for i, f := range s.Fields {
+		channels, _ := f.Channels()
+		n, room := f.RecordBytes(), f.RecordBytes()
+		if f.Ragged {
+			n, room = 0, max(raggedRoom, f.RecordBytes())
+		}
+		// Through []uint64, so that every type finds its alignment.
+		words := make([]uint64, (room+7)/8)
+		r.Values[i] = bytesOf(words)[:n]
+		r.sums[i].Channels = make([]moments.Moments, channels)
+	}
+	return r
+}
+
+// Summarize computes checksums and statistics of the record's present values, so that
+// Append has not to. It may run beside other records' Summarize; call it last, after every
+// change of Values.
+func (r *Record) Summarize(s Schema) {
+	for i := range s.Fields {
+		r.SummarizeField(s, i)
+	}
+	r.filled = true
+}
+
+// SummarizeField does again for one value what Summarize did for all: it has changed since.
+func (r *Record) SummarizeField(s Schema, field int) {
+	d := &r.sums[field]
+	d.CRC32C = CRC32C(r.Values[field])
+	clear(d.Channels)
+	f := s.Fields[field]
+	_, run := f.Channels()
+	r.meter.Measure(f.Spec, run, r.Values[field], d.Channels)
+}
+
+// Rows returns how many rows the value of a field, which has that position in s, has.
+func (r *Record) Rows(s Schema, field int) int {
+	return len(r.Values[field]) / s.Fields[field].RecordBytes()
+}
+
+// Digests returns those of all values, in schema order: what Summarize computed since the last call, or else it
+// does that now. They are good until the next Summarize. It panics if r was not made for this schema, or a value
+// has not the length of its field.
+func (r *Record) Digests(s Schema) []Digest {
+	r.check(s)
+	if !r.filled {
+		r.Summarize(s)
+	}
+	r.filled = false
+	return r.sums
+}
+
+// check panics where a Record does not fit, which only a programming error can bring about.
+func (r *Record) check(s Schema) {
+	if len(r.Values) != len(s.Fields) || len(r.sums) != len(s.Fields) {
+		panic("store: record was not made by NewRecord for this schema")
+	}
+	for i, f := range s.Fields {
+		n, size := len(r.Values[i]), f.RecordBytes()
+		if !f.Ragged && n != size || n%size != 0 {
+			panic("store: a record's value has not the length of its field")
+		}
+	}
+}
