@@ -47,12 +47,12 @@ type Bucket interface {
 type Object struct {
 	Key    string
 	Size   int64
-	ETag   string // names the version; empty where the store does not tell (in listings it may not)
+	ETag   string // names the version; empty where the store does not report (in listings it may not)
 	Folder bool   // no object, but what keys have in common; only of listings
 }
 
 // Body is the content of a part of an object, and the object that it is of, as far as the
-// store told: a Size of -1 and an empty ETag are unknown.
+// store said: a Size of -1 and an empty ETag are unknown.
 type Body struct {
 	io.ReadCloser
 	Object Object

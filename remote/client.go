@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -34,10 +35,10 @@ func NewClient(b Bucket, p Policy) *Client {
 // Bucket returns what the Client speaks to.
 func (c *Client) Bucket() Bucket { return c.bucket }
 
-// Name returns where an object lies, for people.
+// Name returns where an object is, for people.
 func (c *Client) Name(key string) string { return NameOf(c.bucket, key) }
 
-// NameOf returns where an object of a bucket lies, for people: the key comes before the options
+// NameOf returns where an object of a bucket is, for people: the key comes before the options
 // of the bucket's name.
 func NameOf(b Bucket, key string) string {
 	name, options, ok := strings.Cut(b.String(), "?")
@@ -90,7 +91,7 @@ func (c *Client) WriteAll(ctx context.Context, key string, data []byte, opts Wri
 }
 
 // WriteFrom writes an object of size bytes, which open returns anew for each attempt. An
-// attempt may take any time, as long as the store's own SDK has patience with it. An error of
+// attempt may take any time, as long as the store's own SDK waits. An error of
 // what is read is returned as it is, at once.
 func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open func() (io.ReadCloser, error), opts WriteOptions) error {
 	if part := size / mostParts; part > int64(max(opts.PartBytes, usualPart)) {
@@ -156,10 +157,14 @@ func (c *Client) Copy(ctx context.Context, from, to string) error {
 	return c.insist(ctx, ctx, "write", to, func(ctx context.Context) error { return c.bucket.Copy(ctx, from, to) })
 }
 
+// maxEmpty bounds the pages without objects that follow each other: stores send some where many objects were removed.
+const maxEmpty = 1000
+
 // List yields the objects whose keys start with prefix, in order of their keys: see
-// Bucket.ListPage. An error is the last that it yields.
+// Bucket.ListPage. An error is the last that it yields; a key without the prefix, and a listing that begins again, are ErrInvalid.
 func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
+		last, empty := "", 0
 		for token, more := []byte(nil), true; more; {
 			var page Page
 			err := c.retry(ctx, "list", prefix, func(ctx context.Context) (err error) {
@@ -171,16 +176,33 @@ func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[O
 				return
 			}
 			for _, o := range page.Objects {
+				if !strings.HasPrefix(o.Key, prefix) {
+					yield(Object{}, NewError("list", c.Name(prefix), ErrInvalid, fmt.Errorf("the listing has the key %.200q, which was not asked for", o.Key)))
+					return
+				}
 				if !yield(o, nil) {
 					return
 				}
+			}
+			if page.Next != nil && (bytes.Equal(page.Next, token) || len(page.Objects) > 0 && page.Objects[0].Key <= last && last != "" || empty == maxEmpty) {
+				yield(Object{}, NewError("list", c.Name(prefix), ErrInvalid, errors.New("the listing begins again where it was: it would never end")))
+				return
+			}
+			empty++
+			if len(page.Objects) > 0 {
+				empty = 0
+				last = page.Objects[len(page.Objects)-1].Key
 			}
 			token, more = page.Next, page.Next != nil
 		}
 	}
 }
 
-// ReadAll returns an object in one request. One of more than limit bytes is ErrInvalid.
+// maxUntold bounds an object whose size the store does not tell.
+const maxUntold = 64 << 20
+
+// ReadAll returns an object in one request. One of more than limit bytes is ErrInvalid, and so is a body that is longer
+// than the store says, or than 64 MiB where it does not say.
 func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []byte, o Object, err error) {
 	err = c.retry(ctx, "read", key, func(ctx context.Context) error {
 		watch := newWatch(ctx, c.policy.Stall)
@@ -194,12 +216,16 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 		if o.Size > limit {
 			return NewError("read", c.Name(key), ErrInvalid, fmt.Errorf("%d bytes; no more than %d are expected", o.Size, limit))
 		}
-		data, err = io.ReadAll(io.LimitReader(watch.reader(body, &c.counts.bytes), limit+1))
+		most := o.Size
+		if most < 0 {
+			most = min(limit, maxUntold)
+		}
+		data, err = io.ReadAll(io.LimitReader(watch.reader(body, &c.counts.bytes), most+1))
 		switch {
 		case err != nil:
 			return watch.explain(err)
-		case int64(len(data)) > limit:
-			return NewError("read", c.Name(key), ErrInvalid, fmt.Errorf("more than the %d bytes that are expected", limit))
+		case int64(len(data)) > most:
+			return NewError("read", c.Name(key), ErrInvalid, fmt.Errorf("more than the %d bytes that are expected", most))
 		case o.Size >= 0 && int64(len(data)) != o.Size:
 			return fmt.Errorf("the body ended after %d of %d bytes", len(data), o.Size)
 		}

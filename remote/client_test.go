@@ -161,10 +161,10 @@ func TestNobodyThere(t *testing.T) {
 	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
 	for _, err := range []error{refused, &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}} {
 		for _, answers := range []bool{false, true} {
-			var told []string
+			var reported []string
 			s := new(script)
 			s.Put("k", content)
-			c := NewClient(s, Policy{Backoff: time.Microsecond, Retry: func(text string) { told = append(told, text) }})
+			c := NewClient(s, Policy{Backoff: time.Microsecond, Retry: func(text string) { reported = append(reported, text) }})
 			want := refusedAttempts
 			if answers {
 				want = 8
@@ -178,8 +178,8 @@ func TestNobodyThere(t *testing.T) {
 			}
 			before := c.Stats().Requests
 			err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, make([]byte, 9))
-			if n := int(c.Stats().Requests - before); !errors.Is(err, ErrUnavailable) || n != want || len(told) != want-1 {
-				t.Errorf("answered before: %v: %d requests, want %d; told %q; error %v", answers, n, want, told, err)
+			if n := int(c.Stats().Requests - before); !errors.Is(err, ErrUnavailable) || n != want || len(reported) != want-1 {
+				t.Errorf("answered before: %v: %d requests, want %d; reported %q; error %v", answers, n, want, reported, err)
 			}
 		}
 	}

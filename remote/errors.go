@@ -12,7 +12,7 @@ import (
 // What callers branch on. Each is also the error of package io/fs where there is one like it.
 var (
 	ErrNotFound    error = sentinel{"there is no such object", fs.ErrNotExist}
-	ErrNoBucket    error = sentinel{"there is no such bucket", nil} // where the store tells that from a missing object
+	ErrNoBucket    error = sentinel{"there is no such bucket", nil} // where the store distinguishes that from a missing object
 	ErrPermission  error = sentinel{"access denied", fs.ErrPermission}
 	ErrExists      error = sentinel{"there is an object already", fs.ErrExist}
 	ErrChanged     error = sentinel{"the object was replaced while it was read", nil}

@@ -48,7 +48,7 @@ func (c *Client) once(ctx context.Context, o Object, off int64, dst []byte) (int
 
 // hedged is once, with a second attempt beside it if it is late.
 func (c *Client) hedged(ctx context.Context, o Object, off int64, dst []byte) (int, error) {
-	wait, ok := c.patience(len(dst))
+	wait, ok := c.lateAfter(len(dst))
 	if !ok {
 		return c.once(ctx, o, off, dst)
 	}
@@ -121,9 +121,9 @@ func (a *attempt) finished() bool {
 	}
 }
 
-// patience returns after which time a read of n bytes is late. It reports false before enough is
+// lateAfter returns after which time a read of n bytes is late. It reports false before enough is
 // known of the bucket, and if Policy.Hedge is negative.
-func (c *Client) patience(n int) (time.Duration, bool) {
+func (c *Client) lateAfter(n int) (time.Duration, bool) {
 	switch {
 	case c.policy.Hedge < 0:
 		return 0, false

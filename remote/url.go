@@ -12,7 +12,7 @@ import (
 // Schemes are those of the URLs that name objects.
 var Schemes = []string{"s3", "gs", "azblob", "file"}
 
-// URL is where an object or a folder of objects lies: s3://bucket/key?options. The opener of the
+// URL is where an object or a folder of objects is: s3://bucket/key?options. The opener of the
 // bucket parses what follows the "?". Of file:///data/train/ds the bucket is the folder
 // /data/train, and the key is ds.
 type URL struct {

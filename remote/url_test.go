@@ -72,7 +72,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	for _, text := range leaks {
 		check := func(what, got string) {
 			if strings.Contains(got, "hunter2") || strings.Contains(got, "ter2@") {
-				t.Errorf("%s tells the secret of %q: %q", what, text, got)
+				t.Errorf("%s prints the secret of %q: %q", what, text, got)
 			}
 		}
 		check("Redact", Redact(text))
@@ -113,7 +113,7 @@ func FuzzParseURL(f *testing.F) {
 			t.Errorf("%q: bucket %q, key %q", text, u.Bucket, u.Key)
 		}
 		if pass, ok := u.user.Password(); ok && len(pass) > 8 && strings.Contains(u.String()+u.Name(), pass) && !strings.Contains(u.Bucket+u.Key, pass) {
-			t.Errorf("%q tells its password: %q", text, u)
+			t.Errorf("%q prints its password: %q", text, u)
 		}
 	})
 }

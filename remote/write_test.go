@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// refusing is a bucket that refuses so many writers, and whose uploads take their time.
+// refusing is a bucket that refuses that many writers, and whose uploads take their time.
 type refusing struct {
 	Memory
 	left int

@@ -6,11 +6,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/url"
 	"strings"
 
 	"cloud.google.com/go/storage"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
 	_ "gocloud.dev/blob/azureblob" // for azblob://
 	_ "gocloud.dev/blob/fileblob"  // for file://
@@ -46,18 +48,21 @@ func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) 
 	if err != nil {
 		// The text may have the URL in it, with all options.
 		text := strings.ReplaceAll(err.Error(), driver.String(), u.String())
-		hint := hintOf(text)
-		return nil, nil, remote.NewError("open", u.String(), cmp.Or(hint.kind, remote.ErrInvalid), errors.New(text+hint.todo))
+		advice := adviceFor(text)
+		return nil, nil, remote.NewError("open", u.String(), cmp.Or(advice.kind, remote.ErrInvalid), errors.New(text+advice.todo))
+	}
+	var amazon *s3.Client
+	if b.As(&amazon) {
+		*amazon = *s3.New(amazon.Options(), ownConnections)
 	}
 	return &bucket{blob: b, name: u.Name(), scheme: u.Scheme}, u, nil
 }
 
 // bucket is a blob.Bucket.
 type bucket struct {
-	blob        *blob.Bucket
-	name        string
-	scheme      string
-	connections connections // of reads
+	blob   *blob.Bucket
+	name   string
+	scheme string
 }
 
 // String returns scheme, name and endpoint.
@@ -66,8 +71,16 @@ func (b *bucket) String() string { return b.name }
 // Close lets go of connections.
 func (b *bucket) Close() error { return b.blob.Close() }
 
+// guard makes an error of a panic of the libraries: they take for granted that an answer has all its parts.
+func guard(err *error) {
+	if p := recover(); p != nil {
+		*err = fmt.Errorf("the answer is not one of such a store: %v", p)
+	}
+}
+
 // Stat asks for an object's attributes.
-func (b *bucket) Stat(ctx context.Context, key string) (remote.Object, error) {
+func (b *bucket) Stat(ctx context.Context, key string) (_ remote.Object, err error) {
+	defer guard(&err)
 	a, err := b.blob.Attributes(ctx, key)
 	if err != nil {
 		return remote.Object{}, b.mark(ctx, "stat", key, err)
@@ -81,20 +94,24 @@ func (b *bucket) Stat(ctx context.Context, key string) (remote.Object, error) {
 }
 
 // ReadRange asks for a range in one request.
-func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (remote.Body, error) {
-	pinned := pin{etag: etag, connections: &b.connections}
+func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag string) (_ remote.Body, err error) {
+	defer guard(&err)
+	pinned := pin{etag: etag}
 	r, err := b.blob.NewRangeReader(ctx, key, off, n, &blob.ReaderOptions{BeforeRead: pinned.before})
 	if err != nil {
 		return remote.Body{}, b.mark(ctx, "read", key, err)
 	}
-	if etag != "" && pinned.unchecked && fileTag(r) != etag {
+	// What stands between, or pretends to be the store, may know neither versions nor ranges.
+	tag := tagOf(r)
+	if etag != "" && tag != "" && tag != etag {
 		r.Close()
 		return remote.Body{}, remote.NewError("read", b.object(key), remote.ErrChanged, nil)
 	}
-	o := remote.Object{Key: key, Size: r.Size(), ETag: etag}
-	if etag == "" {
-		o.ETag = tagOf(r)
+	if begin, known := beginOf(r); known && begin != off {
+		r.Close()
+		return remote.Body{}, remote.NewError("read", b.object(key), nil, fmt.Errorf("asked for the bytes from %d on, it answers with those from %d on", off, begin))
 	}
+	o := remote.Object{Key: key, Size: r.Size(), ETag: cmp.Or(etag, tag)}
 	return remote.Body{ReadCloser: body{r, ctx, b, key}, Object: o}, nil
 }
 
@@ -115,7 +132,8 @@ func (r body) Read(p []byte) (int, error) {
 }
 
 // ListPage asks for a page of names.
-func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, token []byte) (remote.Page, error) {
+func (b *bucket) ListPage(ctx context.Context, prefix, delimiter string, token []byte) (_ remote.Page, err error) {
+	defer guard(&err)
 	if token == nil {
 		token = blob.FirstPageToken
 	}

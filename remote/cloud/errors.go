@@ -41,7 +41,7 @@ func kindOf(op string, err error) error {
 	if kind := ofStatus(err); kind != nil {
 		return kind
 	}
-	return hintOf(err.Error()).kind
+	return adviceFor(err.Error()).kind
 }
 
 // ofStatus returns the sentinel of an answer that gocloud.dev has no code for.
@@ -65,7 +65,7 @@ func ofStatus(err error) error {
 }
 
 // refusals are codes of bad requests of S3 that fail again when retried. A retry fixes others: a body
-// that came damaged, or too slowly.
+// that came corrupt, or too slowly.
 var refusals = []string{"InvalidBucketName", "InvalidArgument", "InvalidRequest", "InvalidURI", "KeyTooLongError", "IllegalLocationConstraintException"}
 
 // noBucket is what the stores say where it is the bucket that is missing.
@@ -78,8 +78,8 @@ var denials = []string{
 	"XAdminUserNotFound", "failed to retrieve credentials", "get credentials",
 }
 
-// hint is what to do about something that is missing, which the SDKs tell in words of their own.
-type hint struct {
+// advice is what to do about something that is missing, which the SDKs report in words of their own.
+type advice struct {
 	said string
 	kind error
 	todo string
@@ -92,7 +92,7 @@ const (
 	forGoogle = "; give credentials: gcloud auth application-default login, or GOOGLE_APPLICATION_CREDENTIALS, or ?anonymous=true for a public bucket"
 )
 
-var hints = []hint{
+var knownErrors = []advice{
 	{"no EC2 IMDS role found", remote.ErrPermission, forS3},
 	{"Invalid region: ", remote.ErrInvalid, "; name the region: ?region=eu-west-1, or AWS_REGION"},
 	{"PermanentRedirect", remote.ErrInvalid, "; the bucket is in another region: name that, ?region=eu-west-1"},
@@ -107,14 +107,14 @@ var hints = []hint{
 	{"Options.AccountName is required", remote.ErrInvalid, "; name the account: ?storage_account=NAME, or AZURE_STORAGE_ACCOUNT"},
 }
 
-// hintOf returns the hint for what an SDK said, or none.
-func hintOf(text string) hint {
-	for _, h := range hints {
+// adviceFor returns the advice for what an SDK said, or none.
+func adviceFor(text string) advice {
+	for _, h := range knownErrors {
 		if strings.Contains(text, h.said) {
 			return h
 		}
 	}
-	return hint{}
+	return advice{}
 }
 
 // says reports whether the text of an error has one of some words.
@@ -148,7 +148,7 @@ func cause(err error) error {
 	if status := statusOf(err); status == 0 || status == http.StatusNotFound {
 		text = ids.ReplaceAllString(text, "")
 	}
-	if todo := hintOf(text).todo; todo != "" {
+	if todo := adviceFor(text).todo; todo != "" {
 		text = strings.TrimSuffix(text, ".") + todo
 	}
 	return shortened{text, err}

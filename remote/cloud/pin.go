@@ -3,9 +3,9 @@
 package cloud
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
-	"sync"
 
 	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -19,27 +19,31 @@ import (
 // pin has a read fail on the side of the store if the object is not the version with an
 // ETag.
 type pin struct {
-	etag        string
-	connections *connections
-	unchecked   bool // the store cannot
+	etag string
 }
 
-// connections are what the reads of a bucket go through: as many are kept as there are reads at a
-// time, where the SDK keeps ten.
-type connections struct {
-	once   sync.Once
-	client s3.HTTPClient
+// ownConnections gives a client of S3 connections like those that the SDK is configured with, with its proxies
+// and authorities. As many are kept as there are requests at a time, where the SDK keeps ten, and a redirect to
+// another host is not followed.
+func ownConnections(o *s3.Options) {
+	if b, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
+		o.HTTPClient = &http.Client{Transport: b.WithTransportOptions(keepMany).GetTransport(), Timeout: b.GetTimeout(), CheckRedirect: sameHost}
+	}
 }
 
-// of returns a client like the one that the SDK is configured with, with its proxies and authorities.
-func (c *connections) of(sdk s3.HTTPClient) s3.HTTPClient {
-	c.once.Do(func() {
-		c.client = sdk
-		if b, ok := sdk.(*awshttp.BuildableClient); ok {
-			c.client = b.WithTransportOptions(keepMany).Freeze()
-		}
-	})
-	return c.client
+// sameHost lets a request be repeated at another path, and nowhere else: package net/http would send headers that
+// it does not know to be secret, such as the token of a session.
+func sameHost(r *http.Request, via []*http.Request) error {
+	first := via[0].URL
+	switch {
+	case r.Response == nil || r.Response.StatusCode != http.StatusTemporaryRedirect && r.Response.StatusCode != http.StatusPermanentRedirect:
+		return http.ErrUseLastResponse // others change the method
+	case r.URL.Host != first.Host || r.URL.Scheme != first.Scheme:
+		return fmt.Errorf("the answer leads to another host, %s, which gets no credentials", r.URL.Host)
+	case len(via) > 9:
+		return errors.New("redirected 10 times")
+	}
+	return nil
 }
 
 // keepMany has each read go over a connection of its own: those that share one of HTTP/2 share its
@@ -60,7 +64,6 @@ func (p *pin) before(as func(any) bool) error {
 	if as(&tuning) {
 		*tuning = append(*tuning, func(o *s3.Options) {
 			o.Retryer = aws.NopRetryer{}
-			o.HTTPClient = p.connections.of(o.HTTPClient)
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // a range has none
 		})
 	}
@@ -80,8 +83,6 @@ func (p *pin) before(as func(any) bool) error {
 		if n, ok := generationOf(p.etag); ok {
 			*google = (*google).Generation(n)
 		}
-	default:
-		p.unchecked = true
 	}
 	return nil
 }
@@ -103,6 +104,35 @@ func tagOf(r *blob.Reader) string {
 		return generationTag(google.Attrs.Generation)
 	}
 	return fileTag(r)
+}
+
+// beginOf returns the place of a body's first byte in the object, where the answer has it. An answer without a range
+// is the whole object.
+func beginOf(r *blob.Reader) (begin int64, known bool) {
+	var amazon s3.GetObjectOutput
+	var azure azblob.DownloadStreamResponse
+	var google *storage.Reader
+	switch {
+	case r.As(&amazon):
+		return rangeBegin(amazon.ContentRange), true
+	case r.As(&azure):
+		return rangeBegin(azure.ContentRange), true
+	case r.As(&google):
+		return google.Attrs.StartOffset, true
+	}
+	return 0, false
+}
+
+// rangeBegin reads a Content-Range, such as "bytes 100-199/1000".
+func rangeBegin(header *string) int64 {
+	var begin int64
+	if header == nil {
+		return 0
+	}
+	if _, err := fmt.Sscanf(*header, "bytes %d-", &begin); err != nil {
+		return -1
+	}
+	return begin
 }
 
 // fileTag is the ETag that fileblob makes of a file's time and size.

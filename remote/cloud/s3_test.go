@@ -137,23 +137,23 @@ func TestRefusals(t *testing.T) {
 		kind   error // nil may pass
 		says   string
 	}{
-		{404, "NoSuchKey", remote.ErrNotFound, "NoSuchKey: told"},
+		{404, "NoSuchKey", remote.ErrNotFound, "NoSuchKey: said"},
 		{404, "NoSuchBucket", remote.ErrNoBucket, "there is no such bucket"},
-		{404, "SomethingElse", remote.ErrNotFound, "told"},
+		{404, "SomethingElse", remote.ErrNotFound, "said"},
 		{403, "AccessDenied", remote.ErrPermission, "RequestID: id-of-it"},
-		{403, "RequestTimeTooSkewed", remote.ErrPermission, "told"},
-		{400, "InvalidBucketName", remote.ErrInvalid, "InvalidBucketName: told"},
-		{400, "BadDigest", nil, "told"},
+		{403, "RequestTimeTooSkewed", remote.ErrPermission, "said"},
+		{400, "InvalidBucketName", remote.ErrInvalid, "InvalidBucketName: said"},
+		{400, "BadDigest", nil, "said"},
 		{301, "PermanentRedirect", remote.ErrInvalid, "?region="},
-		{409, "OperationAborted", nil, "told"},
-		{412, "PreconditionFailed", remote.ErrChanged, "told"},
-		{429, "SlowDown", nil, "told"},
-		{503, "SlowDown", nil, "told"},
+		{409, "OperationAborted", nil, "said"},
+		{412, "PreconditionFailed", remote.ErrChanged, "said"},
+		{429, "SlowDown", nil, "said"},
+		{503, "SlowDown", nil, "said"},
 	} {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("x-amz-request-id", "id-of-it")
 			w.WriteHeader(c.status)
-			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>told</Message></Error>", c.code)
+			fmt.Fprintf(w, "<Error><Code>%s</Code><Message>said</Message></Error>", c.code)
 		}))
 		err := read(t, openS3(t, s.URL))
 		var known *remote.Error

@@ -18,20 +18,20 @@ const arrivedName = "arrived"
 func (x *extent) foreign() bool { return x.SumsPath == "" && !x.books }
 
 // makeArrived makes the file, without content, if it is needed; what it has stays.
-func (d *cache) makeArrived() error {
-	for _, x := range d.grid.extents {
+func (s *checksums) makeArrived(g *grid) error {
+	for _, x := range g.extents {
 		if x.foreign() {
-			return d.stretch(arrivedName, 4*d.grid.blocks)
+			return s.files.stretch(arrivedName, 4*g.blocks)
 		}
 	}
 	return nil
 }
 
-// sum returns the checksum that a block in the mirror must have; known is false where there is
+// of returns the checksum that a block in the mirror must have; known is false where there is
 // none.
-func (d *cache) sum(ctx context.Context, x *extent, block int64) (want uint32, known bool, err error) {
+func (s *checksums) of(ctx context.Context, x *extent, block int64) (want uint32, known bool, err error) {
 	if x.foreign() {
-		f, err := d.root.Open(arrivedName)
+		f, err := s.files.root.Open(arrivedName)
 		if err != nil {
 			return 0, false, err
 		}
@@ -43,7 +43,7 @@ func (d *cache) sum(ctx context.Context, x *extent, block int64) (want uint32, k
 		}
 		return binary.LittleEndian.Uint32(b[:]), true, err
 	}
-	sums, err := d.sums(ctx, x)
+	sums, err := s.load(ctx, x)
 	if err != nil || sums == nil {
 		return 0, false, err
 	}
@@ -51,7 +51,7 @@ func (d *cache) sum(ctx context.Context, x *extent, block int64) (want uint32, k
 }
 
 // noteArrived notes the checksums of blocks that came.
-func (d *cache) noteArrived(x *extent, from, to int64, data []byte) error {
+func (s *checksums) noteArrived(x *extent, from, to int64, data []byte) error {
 	if !x.foreign() {
 		return nil
 	}
@@ -60,11 +60,11 @@ func (d *cache) noteArrived(x *extent, from, to int64, data []byte) error {
 		off, n := x.within(from, b)
 		crcs = append(crcs, store.CRC32C(data[off:off+n]))
 	}
-	return d.writeArrived(x, from, crcs...)
+	return s.writeArrived(x, from, crcs...)
 }
 
 // writeArrived writes the checksums of blocks from one on.
-func (d *cache) writeArrived(x *extent, from int64, crcs ...uint32) error {
+func (s *checksums) writeArrived(x *extent, from int64, crcs ...uint32) error {
 	if !x.foreign() {
 		return nil
 	}
@@ -72,5 +72,5 @@ func (d *cache) writeArrived(x *extent, from int64, crcs ...uint32) error {
 	for _, crc := range crcs {
 		data = binary.LittleEndian.AppendUint32(data, crc)
 	}
-	return d.write(arrivedName, 4*(x.base+from), data)
+	return s.files.write(arrivedName, 4*(x.base+from), data)
 }

@@ -298,8 +298,8 @@ func TestHostileChunkIndexes(t *testing.T) {
 		says string
 	}{
 		"overlapping":     {ninth.Offset + 16, "two chunks share bytes"},
-		"outside":         {1 << 50, "do not lie in the file"},
-		"over the end":    {int64(len(data)) - 8, "do not lie in the file"},
+		"outside":         {1 << 50, "are not in the file"},
+		"over the end":    {int64(len(data)) - 8, "are not in the file"},
 		"another dataset": {find("plain").Layout.Offset + 4096, "lie in another dataset"},
 	} {
 		t.Run(name, func(t *testing.T) {

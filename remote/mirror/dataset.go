@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -23,34 +22,22 @@ type Dataset struct {
 
 // cache is the mirror of a dataset and what fetches into it: the Pager of package mmapds.
 type cache struct {
-	opts    Options
-	client  *remote.Client
-	version version
-	name    string // where the dataset lies, for people
-	dir     string // of the mirror
-	path    string // in it, of the dataset
-	root    *os.Root
-	file    *os.File // of an HDF5 dataset
-	state   *state
-	grid    *grid
+	opts   Options
+	client *remote.Client
+	name   string        // where the dataset lies, for people
+	trip   time.Duration // what the first answer of the store took
 
-	trip    time.Duration // what the first answer of the store took
-	fits    bool          // all of it may be in the mirror at once
-	left    atomic.Int64  // wanted blocks that are not known to be right
-	whole   atomic.Bool   // none is left, and none will be taken out
-	pins    pins
-	evictor *evictor
-	memory  memory
-	overlay overlay
-	engine  engine
-	counts  counts
-	fetches fetches
-}
-
-// version is what tells the dataset that was opened from another one in its place.
-type version struct {
-	etag string // of an HDF5 file: no other version of it is read
-	seal seal   // of a flat dataset
+	files    files
+	sums     checksums
+	index    index
+	segments segments
+	evictor  *evictor
+	memory   memory
+	overlay  overlay
+	fetcher  fetcher
+	engine   engine
+	fetches  fetches
+	counts   counts
 }
 
 // fetches is the time that fetches have: until Close.
@@ -72,6 +59,10 @@ func Open(ctx context.Context, b remote.Bucket, key string, opts Options) (*Data
 	}
 	c := &cache{opts: opts, client: remote.NewClient(b, opts.Policy)}
 	c.name = c.client.Name(key)
+	c.sums = checksums{files: &c.files, client: c.client, counts: &c.counts}
+	c.index.files, c.index.sums, c.index.counts = &c.files, &c.sums, &c.counts
+	c.segments.index = &c.index
+	c.fetcher = fetcher{c: c, client: c.client}
 	c.fetches.ctx, c.fetches.cancel = context.WithCancel(context.Background())
 	d := &Dataset{cache: c}
 	if d.Dataset, err = c.open(ctx, key); err != nil {
@@ -90,34 +81,28 @@ func (d *cache) open(ctx context.Context, key string) (*mmapds.Dataset, error) {
 		return nil, err
 	}
 	d.trip = time.Since(began)
-	d.dir = filepath.Join(d.opts.CacheDir, plan.folder)
-	if d.root, err = openFolder(d.dir); err != nil {
+	d.files.dir = filepath.Join(d.opts.CacheDir, plan.folder)
+	if d.files.root, err = openFolder(d.files.dir); err != nil {
 		return nil, err
 	}
-	d.evictor = newEvictor(d.opts.CacheDir, plan.folder, d.opts.CacheBytes)
+	d.evictor = newEvictor(d.opts.CacheDir, plan.folder, d.opts.CacheBytes, &d.segments, &d.counts.evicted)
 	if err := plan.prepare(ctx, d); err != nil {
 		return nil, err
 	}
-	d.path = plan.path(d.dir)
-	ds, err := mmapds.Open(d.path, mmapds.WithFields(d.opts.Fields...), mmapds.WithSplit(d.opts.Split), mmapds.WithPager(d))
+	d.files.path = plan.path(d.files.dir)
+	ds, err := mmapds.Open(d.files.path, mmapds.WithFields(d.opts.Fields...), mmapds.WithSplit(d.opts.Split), mmapds.WithPager(d))
 	if err != nil {
 		return nil, err
 	}
-	d.grid.want(ds.Files().Columns)
+	d.index.grid.want(ds.Files().Columns)
 	d.settle()
 	return ds, nil
 }
 
 // settle prepares what reading needs.
 func (d *cache) settle() {
-	d.fits = d.grid.bytes <= d.evictor.limit-d.evictor.limit/20 && d.state.me >= 0
-	for _, x := range d.grid.extents {
-		if x.wanted {
-			d.left.Add(x.count)
-		}
-	}
-	d.whole.Store(d.fits && d.left.Load() == 0)
-	d.pins.init(d.grid.segments)
+	d.index.settle(d.evictor.limit)
+	d.segments.init(d.index.grid.segments)
 	d.memory.limit = d.opts.MemoryBytes
 	d.engine.init(d)
 }
@@ -126,11 +111,11 @@ func (d *cache) settle() {
 func (d *Dataset) Name() string { return d.cache.name }
 
 // Dir returns the folder of the mirror.
-func (d *Dataset) Dir() string { return d.cache.dir }
+func (d *Dataset) Dir() string { return d.cache.files.dir }
 
 // Path returns what a Complete mirror can be opened by, as a local dataset: its folder, or the
 // file in it.
-func (d *Dataset) Path() string { return d.cache.path }
+func (d *Dataset) Path() string { return d.cache.files.path }
 
 // Complete reports whether all fields that are open are in the mirror and were compared with
 // their checksums, so that nothing more will be fetched.
@@ -154,16 +139,10 @@ func (d *Dataset) Close() error {
 func (d *cache) close() error {
 	d.engine.wait()
 	var errs []error
-	if d.file != nil {
-		errs = append(errs, d.file.Close())
+	if d.index.state != nil {
+		errs = append(errs, d.index.state.leave())
 	}
-	if d.state != nil {
-		errs = append(errs, d.state.leave())
-	}
-	if d.root != nil {
-		errs = append(errs, d.root.Close())
-	}
-	return errors.Join(append(errs, d.client.Close())...)
+	return errors.Join(append(errs, d.files.close(), d.client.Close())...)
 }
 
 // DescribeReads says how a field is read, for people.

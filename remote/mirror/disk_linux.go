@@ -22,15 +22,6 @@ func fallocate(f *os.File, mode uint32, off, n int64) error {
 	}
 }
 
-// freeBytes returns what the disk of a folder has left.
-func freeBytes(dir string) (int64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(dir, &st); err != nil {
-		return 0, err
-	}
-	return int64(st.Bavail) * int64(st.Bsize), nil
-}
-
 // diskBytes returns what a file takes on disk.
 func diskBytes(info os.FileInfo) int64 {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {

@@ -37,18 +37,23 @@ type engine struct {
 // job is a run of blocks that is fetched in one request.
 type job struct {
 	blocks
-	urgent  bool
-	started bool
-	done    chan struct{}
-	err     error
-	held    map[int64][]byte // what is not in the mirror
+	state jobState // under the engine's mu
+	done  chan struct{}
+	err   error
+	held  map[int64][]byte // what is not in the mirror
 }
 
-// named reports whether it was asked for in advance, and nobody waits for it yet.
-func (j *job) named() bool { return !j.urgent && !j.started }
+// jobState is how far a job is. It only grows.
+type jobState int
+
+const (
+	jobAhead  jobState = iota // asked for in advance, in later
+	jobUrgent                 // somebody waits for it: in now, and maybe in later, where it is passed over
+	jobTaken                  // off the queues: under way, done, failed, or part of another job
+)
 
 // flyingBytes bounds the memory of requests under way. Of what somebody waits for, so many
-// bytes may be under way whatever the limit on requests is: a batch and what leads it, but not
+// bytes may be under way whatever the limit on requests is: a batch and what comes before it, but not
 // several, which would all be late.
 const (
 	flyingBytes = 128 << 20
@@ -73,7 +78,7 @@ func (e *engine) init(d *cache) {
 	e.room.L = &e.mu
 	e.limit = newLimiter(d.opts.InFlight)
 	e.mostLater = maxLater
-	e.unasked.Store(d.left.Load())
+	e.unasked.Store(d.index.left.Load())
 }
 
 // joins reports whether one request may have the block behind blocks [from, to), too.
@@ -118,13 +123,13 @@ func (e *engine) need(list []*job, r blocks) []*job {
 	for b := r.from; b < r.to; b++ {
 		j := e.jobs[r.x.base+b]
 		if j == nil {
-			j = e.add(r.x, b, b+1, true)
+			j = e.add(r.x, b, b+1, jobUrgent)
 		}
-		if j.named() {
-			j.urgent = true
-			e.now = append(e.now, j) // it is in later, too, and passed over there
+		if j.state == jobAhead {
+			j.state = jobUrgent
+			e.now = append(e.now, j)
 		}
-		for !j.started && j.to < r.to && e.joins(r.x, j.from, j.to) && e.absorb(j, j.to, j.to, r.to) {
+		for j.state < jobTaken && j.to < r.to && e.joins(r.x, j.from, j.to) && e.absorb(j, j.to, j.to, r.to) {
 			j.to++
 		}
 		if len(list) == 0 || list[len(list)-1] != j {
@@ -140,7 +145,7 @@ const bridgeBytes = 128 << 10
 // bridge joins ranges that are next to one another, where what lies between them will be needed
 // and is not here. The caller holds mu.
 func (e *engine) bridge(ranges []blocks) []blocks {
-	if len(ranges) < 2 || !e.d.fits || e.d.memory.active() {
+	if len(ranges) < 2 || !e.d.index.fits || e.d.memory.active() {
 		return ranges
 	}
 	slices.SortFunc(ranges, func(a, b blocks) int { return cmp.Or(cmp.Compare(a.x.base, b.x.base), cmp.Compare(a.from, b.from)) })
@@ -159,7 +164,7 @@ func (e *engine) bridge(ranges []blocks) []blocks {
 // absent reports whether none of blocks [from, to) is here, or under way, or waited for.
 func (e *engine) absent(x *extent, from, to int64) bool {
 	for b := from; b < to; b++ {
-		if j := e.jobs[x.base+b]; e.d.state.has(x.base+b) || j != nil && !j.named() {
+		if j := e.jobs[x.base+b]; e.d.index.state.has(x.base+b) || j != nil && j.state > jobAhead {
 			return false
 		}
 	}
@@ -182,14 +187,14 @@ func (e *engine) ahead(ctx context.Context, ranges []blocks, wait bool) {
 				e.pump()
 				return
 			}
-			if e.d.state.has(r.x.base+b) || e.jobs[r.x.base+b] != nil || e.d.memory.get(r.x.base+b) != nil {
+			if e.d.index.state.has(r.x.base+b) || e.jobs[r.x.base+b] != nil || e.d.memory.get(r.x.base+b) != nil {
 				continue
 			}
 			end := b + 1
-			for end < r.to && e.joins(r.x, b, end) && !e.d.state.has(r.x.base+end) && e.jobs[r.x.base+end] == nil {
+			for end < r.to && e.joins(r.x, b, end) && !e.d.index.state.has(r.x.base+end) && e.jobs[r.x.base+end] == nil {
 				end++
 			}
-			e.add(r.x, b, end, false)
+			e.add(r.x, b, end, jobAhead)
 		}
 	}
 	e.pump()
@@ -208,12 +213,12 @@ const maxLater = 4096
 // of the dataset has room, all of it will be needed, so that larger requests cost nothing; how
 // large they are grows with what was fetched, so that the first batches do not wait for others.
 func (e *engine) widen(j *job) {
-	if !e.d.fits || e.d.memory.active() {
+	if !e.d.index.fits || e.d.memory.active() {
 		return
 	}
 	x := j.x
 	grown := e.d.counts.fetched.Load() / growth
-	if j.urgent {
+	if j.state == jobUrgent {
 		grown /= 4
 	} else {
 		grown = max(grown, smallBytes)
@@ -237,14 +242,14 @@ func (e *engine) absorb(j *job, block, low, high int64) bool {
 	at := j.x.base + block
 	other := e.jobs[at]
 	switch {
-	case e.d.state.has(at):
+	case e.d.index.state.has(at):
 		return false
 	case other == nil:
 		e.unasked.Add(-1)
-	case other == j || !other.named() || other.from < low || other.to > high:
+	case other == j || other.state > jobAhead || other.from < low || other.to > high:
 		return false
 	default: // nobody waits for it, and it lies in the window, so that all of it will be taken
-		other.started = true
+		other.state = jobTaken
 		for b := other.from; b < other.to; b++ {
 			delete(e.jobs, j.x.base+b)
 		}
@@ -255,17 +260,17 @@ func (e *engine) absorb(j *job, block, low, high int64) bool {
 }
 
 // add makes a job. The caller holds mu.
-func (e *engine) add(x *extent, from, to int64, urgent bool) *job {
-	j := &job{blocks: blocks{x, from, to}, urgent: urgent, done: make(chan struct{})}
+func (e *engine) add(x *extent, from, to int64, state jobState) *job {
+	j := &job{blocks: blocks{x, from, to}, state: state, done: make(chan struct{})}
 	for b := from; b < to; b++ {
 		e.jobs[x.base+b] = j
 	}
 	e.unasked.Add(from - to)
 	switch {
 	case e.stopped:
-		j.started = true
+		j.state = jobTaken
 		e.finish(j, errClosed)
-	case urgent:
+	case state == jobUrgent:
 		e.now = append(e.now, j)
 	default:
 		e.later = append(e.later, j)
@@ -280,7 +285,7 @@ func (e *engine) pump() {
 		if j == nil {
 			return
 		}
-		j.started = true
+		j.state = jobTaken
 		_, n := j.x.span(j.from, j.to)
 		e.running++
 		e.flying += n
@@ -292,7 +297,7 @@ func (e *engine) pump() {
 // pick takes the next job off its queue, if it may run. Until something came, only what is
 // waited for does, so that the first batch has the link for itself.
 func (e *engine) pick() *job {
-	for len(e.now) > 0 && e.now[0].started {
+	for len(e.now) > 0 && e.now[0].state == jobTaken {
 		e.now = e.now[1:]
 	}
 	if len(e.now) > 0 {
@@ -304,7 +309,7 @@ func (e *engine) pick() *job {
 		e.widen(j)
 		return j
 	}
-	for len(e.later) > 0 && e.later[0].started {
+	for len(e.later) > 0 && e.later[0].state == jobTaken {
 		e.later = e.later[1:]
 	}
 	if len(e.later) == 0 || e.sent >= e.allowed && e.running > 0 {
@@ -330,9 +335,9 @@ func (e *engine) full() bool {
 
 func (e *engine) run(j *job, n int64) {
 	defer e.all.Done()
-	err := e.d.fetch(e.d.fetches.ctx, j)
+	err := e.d.fetcher.fetch(e.d.fetches.ctx, j)
 	if err != nil {
-		err = e.d.ifReplaced(e.d.fetches.ctx, err)
+		err = e.d.fetcher.ifReplaced(e.d.fetches.ctx, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -369,8 +374,8 @@ func (e *engine) stop() {
 	e.stopped = true
 	for _, list := range [][]*job{e.now, e.later} {
 		for _, j := range list {
-			if !j.started {
-				j.started = true
+			if j.state < jobTaken {
+				j.state = jobTaken
 				e.finish(j, errClosed)
 			}
 		}

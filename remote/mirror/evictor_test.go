@@ -18,7 +18,7 @@ func TestEvictionLeavesNoPages(t *testing.T) {
 	}
 	image := filepath.Join(d.Dir(), "images-00000.npy")
 	before, page := diskUse(t, image), int64(os.Getpagesize())
-	if freed := d.cache.evict(1 << 40); freed < before-4*page || d.cache.counts.held.Load() > 0 {
+	if freed := d.cache.segments.evict(1 << 40); freed < before-4*page || d.cache.counts.held.Load() > 0 {
 		t.Errorf("%d bytes were freed of %d; %d blocks were held in memory", freed, before, d.cache.counts.held.Load())
 	}
 	if after := diskUse(t, image); before < 75*4900 || after > 4*page {

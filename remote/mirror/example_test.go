@@ -11,13 +11,14 @@ import (
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/mirror"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
 // squares is a bucket with a dataset of the squares of 0 to 9 under the key "squares".
 func squares(dir string) remote.Bucket {
 	schema := store.Schema{Fields: []store.Field{store.NewField("squares", tensor.Int64)}}
-	w, err := store.CreateFlat(filepath.Join(dir, "ds"), schema, store.FlatOptions{})
+	w, err := flat.Create(filepath.Join(dir, "ds"), schema, flat.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -17,28 +16,41 @@ import (
 // second time.
 const waitOther = 30 * time.Second
 
+// fetcher brings blocks of one version of a dataset from its bucket into the mirror.
+type fetcher struct {
+	c       *cache
+	client  *remote.Client
+	version version
+}
+
+// version is what tells the dataset that was opened from another one in its place.
+type version struct {
+	etag string // of an HDF5 file: no other version of it is read
+	seal seal   // of a flat dataset
+}
+
 // fetch brings the blocks of a job that are not there.
-func (d *cache) fetch(ctx context.Context, j *job) error {
+func (f *fetcher) fetch(ctx context.Context, j *job) error {
 	from, n := lockBlocks+j.x.base+j.from, j.to-j.from
-	if !d.state.lock.try(from, n) {
-		d.state.lock.wait(from, n, waitOther)
+	if !f.c.index.state.lock.try(from, n) {
+		f.c.index.state.lock.wait(from, n, waitOther)
 	}
-	defer d.state.lock.free(from, n)
+	defer f.c.index.state.lock.free(from, n)
 	for b := j.from; b < j.to; {
-		there, err := d.there(ctx, j.x, b)
+		there, err := f.c.index.there(ctx, j.x, b)
 		if err != nil {
 			return err
 		}
 		if there {
-			d.counts.others.Add(1)
+			f.c.counts.others.Add(1)
 			b++
 			continue
 		}
 		end := b + 1
-		for end < j.to && !d.state.has(j.x.base+end) && j.x.spanBytes(b, end+1) <= largeBytes {
+		for end < j.to && !f.c.index.state.has(j.x.base+end) && j.x.spanBytes(b, end+1) <= largeBytes {
 			end++
 		}
-		if err := d.fetchRun(ctx, j, b, end); err != nil {
+		if err := f.fetchRun(ctx, j, b, end); err != nil {
 			return err
 		}
 		b = end
@@ -51,45 +63,45 @@ func (d *cache) fetch(ctx context.Context, j *job) error {
 const tries = 3
 
 // fetchRun fetches blocks [from, to) in one request, checks them and stores them.
-func (d *cache) fetchRun(ctx context.Context, j *job, from, to int64) error {
+func (f *fetcher) fetchRun(ctx context.Context, j *job, from, to int64) error {
 	off, n := j.x.span(from, to)
 	if n > largeBytes {
-		return d.fetchLarge(ctx, j.x, from)
+		return f.fetchLarge(ctx, j.x, from)
 	}
 	sums := make(chan error, 1)
 	go func() { // beside the data: one round trip less
-		_, err := d.sums(ctx, j.x)
+		_, err := f.c.sums.load(ctx, j.x)
 		sums <- err
 	}()
 	buf := borrow(n)
 	defer giveBack(buf)
 	data := *buf
 	for try := 1; ; try++ {
-		err := d.client.ReadAt(ctx, d.object(j.x), off, data)
+		err := f.client.ReadAt(ctx, f.object(j.x), off, data)
 		if try == 1 {
 			if sumsErr := <-sums; err == nil {
 				err = sumsErr
 			}
 		}
 		if err != nil {
-			return d.explain(ctx, j.x, err)
+			return f.explain(ctx, j.x, err)
 		}
-		bad := d.compare(j.x, from, to, data)
+		bad := f.compare(j.x, from, to, data)
 		if bad < 0 {
 			break
 		}
-		d.counts.wrong.Add(1)
+		f.c.counts.wrong.Add(1)
 		if try == tries {
 			return fmt.Errorf("mirror: %s: block %d (rows from %d) came %d times with another CRC32C than its checksum file says: %w",
-				d.client.Name(j.x.object), bad, bad*j.x.per, tries, store.ErrCorrupt)
+				f.client.Name(j.x.object), bad, bad*j.x.per, tries, store.ErrCorrupt)
 		}
 	}
-	d.counts.fetched.Add(n)
-	return d.put(j, from, to, data)
+	f.c.counts.fetched.Add(n)
+	return f.put(j, from, to, data)
 }
 
 // compare returns the first of blocks [from, to) that is not what its checksum says, or -1.
-func (d *cache) compare(x *extent, from, to int64, data []byte) int64 {
+func (f *fetcher) compare(x *extent, from, to int64, data []byte) int64 {
 	sums := x.sums.Load()
 	if sums == nil {
 		return -1
@@ -104,73 +116,63 @@ func (d *cache) compare(x *extent, from, to int64, data []byte) int64 {
 }
 
 // object names the object that an extent is a copy of, in the version that was opened.
-func (d *cache) object(x *extent) remote.Object {
-	return remote.Object{Key: x.object, ETag: d.version.etag}
+func (f *fetcher) object(x *extent) remote.Object {
+	return remote.Object{Key: x.object, ETag: f.version.etag}
 }
 
 // explain says of an error of the store what is wrong with the object, where that can be seen.
-func (d *cache) explain(ctx context.Context, x *extent, err error) error {
-	if ctx.Err() != nil || errors.Is(err, remote.ErrNotFound) || errors.Is(err, remote.ErrPermission) || errors.Is(err, remote.ErrUnavailable) && d.closed() {
+func (f *fetcher) explain(ctx context.Context, x *extent, err error) error {
+	if ctx.Err() != nil || errors.Is(err, remote.ErrNotFound) || errors.Is(err, remote.ErrPermission) || errors.Is(err, remote.ErrUnavailable) && f.c.closed() {
 		return err
 	}
-	o, statErr := d.client.Stat(ctx, x.object)
+	o, statErr := f.client.Stat(ctx, x.object)
 	end := x.end()
 	if statErr == nil && o.Size < end {
-		return fmt.Errorf("mirror: %s: it has %d bytes, but the manifest says at least %d: %w", d.client.Name(x.object), o.Size, end, store.ErrCorrupt)
+		return fmt.Errorf("mirror: %s: it has %d bytes, but the manifest says at least %d: %w", f.client.Name(x.object), o.Size, end, store.ErrCorrupt)
 	}
 	return err
 }
 
 // put stores blocks that are right: in the mirror, or where that has no room, in memory.
-func (d *cache) put(j *job, from, to int64, data []byte) error {
+func (f *fetcher) put(j *job, from, to int64, data []byte) error {
 	x := j.x
 	mine := []blocks{{x, from, to}}
-	d.claim(mine)
-	defer d.disclaim(mine)
-	err := d.store(x, from, data)
+	f.c.segments.claim(mine)
+	defer f.c.segments.disclaim(mine)
+	err := f.store(x, from, data)
 	if err == nil {
-		err = d.noteArrived(x, from, to, data)
+		err = f.c.sums.noteArrived(x, from, to, data)
 	}
 	switch {
 	case isNoRoom(err):
-		d.hold(j, from, to, data, err)
+		f.hold(j, from, to, data, err)
 		return nil
 	case err != nil:
 		return fmt.Errorf("mirror: %s: %w", x.name, err)
 	}
 	for b := from; b < to; b++ {
-		d.state.add(x.base + b)
-		d.state.touch(x.segmentOf(b))
-		d.learn(x, b)
+		f.c.index.state.add(x.base + b)
+		f.c.index.state.touch(x.segmentOf(b))
+		f.c.index.learn(x, b)
 	}
 	return nil
 }
 
 // store writes blocks from one on to their place. Nobody reads them before their bits are set.
-func (d *cache) store(x *extent, from int64, data []byte) error {
+func (f *fetcher) store(x *extent, from int64, data []byte) error {
 	off := x.offset(from)
-	if err := d.evictor.room(d, pages(off, int64(len(data)))); err != nil {
+	if err := f.c.evictor.room(pages(off, int64(len(data)))); err != nil {
 		return err
 	}
-	err := d.write(x.name, off, data)
-	if err != nil && isFull(err) && d.evictor.free(d, int64(len(data))) {
-		err = d.write(x.name, off, data)
+	err := f.c.files.write(x.name, off, data)
+	if err != nil && isFull(err) && f.c.evictor.free(int64(len(data))) {
+		err = f.c.files.write(x.name, off, data)
 	}
-	return err
-}
-
-func (d *cache) write(name string, off int64, data []byte) error {
-	f, err := d.root.OpenFile(name, os.O_WRONLY, 0)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.WriteAt(data, off)
 	return err
 }
 
 // hold keeps blocks in memory.
-func (d *cache) hold(j *job, from, to int64, data []byte, why error) {
+func (f *fetcher) hold(j *job, from, to int64, data []byte, why error) {
 	if j.held == nil {
 		j.held = make(map[int64][]byte)
 	}
@@ -178,8 +180,8 @@ func (d *cache) hold(j *job, from, to int64, data []byte, why error) {
 		off, n := j.x.within(from, b)
 		own := slices.Clone(data[off : off+n])
 		j.held[j.x.base+b] = own
-		d.memory.put(j.x.base+b, own, fullness(d.opts.CacheDir, why))
-		d.counts.held.Add(1)
+		f.c.memory.put(j.x.base+b, own, fullness(f.c.opts.CacheDir, why))
+		f.c.counts.held.Add(1)
 	}
 }
 
@@ -188,44 +190,63 @@ const largeBytes = 64 << 20
 
 // fetchLarge fetches one large block piece by piece, so that memory does not grow with the
 // size that a manifest says.
-func (d *cache) fetchLarge(ctx context.Context, x *extent, block int64) error {
+func (f *fetcher) fetchLarge(ctx context.Context, x *extent, block int64) error {
 	off, n := x.span(block, block+1)
-	if o, err := d.client.Stat(ctx, x.object); err != nil {
+	if o, err := f.client.Stat(ctx, x.object); err != nil {
 		return err
 	} else if err := store.Inside(off, n, o.Size); err != nil {
-		return fmt.Errorf("mirror: %s: %w", d.client.Name(x.object), err)
+		return fmt.Errorf("mirror: %s: %w", f.client.Name(x.object), err)
 	}
-	sums, err := d.sums(ctx, x)
+	sums, err := f.c.sums.load(ctx, x)
 	if err != nil {
 		return err
 	}
-	if err := d.evictor.room(d, n); err != nil {
+	if err := f.c.evictor.room(n); err != nil {
 		return err
 	}
 	mine := []blocks{{x, block, block + 1}}
-	d.claim(mine)
-	defer d.disclaim(mine)
+	f.c.segments.claim(mine)
+	defer f.c.segments.disclaim(mine)
 	crc := uint32(0)
 	buf := make([]byte, min(n, pieceBytes))
 	for at := int64(0); at < n; at += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), n-at)]
-		if err := d.client.ReadAt(ctx, d.object(x), off+at, buf); err != nil {
+		if err := f.client.ReadAt(ctx, f.object(x), off+at, buf); err != nil {
 			return err
 		}
 		crc = kernel.CRC32C(crc, buf)
-		if err := d.write(x.name, off+at, buf); err != nil {
+		if err := f.c.files.write(x.name, off+at, buf); err != nil {
 			return fmt.Errorf("mirror: %s: %w", x.name, err)
 		}
 	}
 	if sums != nil && sums.Compare(block, crc) != nil {
-		return fmt.Errorf("mirror: %s: record %d is not what its checksum says: %w", d.client.Name(x.object), block, store.ErrCorrupt)
+		return fmt.Errorf("mirror: %s: record %d is not what its checksum says: %w", f.client.Name(x.object), block, store.ErrCorrupt)
 	}
-	if err := d.writeArrived(x, block, crc); err != nil {
+	if err := f.c.sums.writeArrived(x, block, crc); err != nil {
 		return fmt.Errorf("mirror: %s: %w", arrivedName, err)
 	}
-	d.counts.fetched.Add(n)
-	d.state.add(x.base + block)
-	d.state.touch(x.segmentOf(block))
-	d.learn(x, block)
+	f.c.counts.fetched.Add(n)
+	f.c.index.state.add(x.base + block)
+	f.c.index.state.touch(x.segmentOf(block))
+	f.c.index.learn(x, block)
 	return nil
+}
+
+// seal tells a manifest from another one under its key.
+type seal struct {
+	key string // empty of an HDF5 file, of which each request names the version
+	crc uint32
+}
+
+// ifReplaced says of blocks that are wrong or not there that the dataset was replaced since it was
+// opened, if it was: its manifest is another one by now, or none while a new dataset is sent.
+func (f *fetcher) ifReplaced(ctx context.Context, err error) error {
+	if f.version.seal.key == "" || !errors.Is(err, store.ErrCorrupt) && !errors.Is(err, remote.ErrNotFound) {
+		return err
+	}
+	data, _, readErr := f.client.ReadAll(ctx, f.version.seal.key, maxManifest)
+	if errors.Is(readErr, remote.ErrNotFound) || readErr == nil && store.CRC32C(data) != f.version.seal.crc {
+		return fmt.Errorf("mirror: %s: %w: its %s is another one than when it was opened; open it again", f.c.name, remote.ErrChanged, store.ManifestName)
+	}
+	return err
 }

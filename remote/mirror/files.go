@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,6 +19,76 @@ const stateName = "state"
 
 // Owns reports whether a file of a mirror's folder, by its name, is the mirror's own and not the dataset's.
 func Owns(name string) bool { return name == stateName || name == booksName || name == arrivedName }
+
+// files are those of a mirror, in its folder.
+type files struct {
+	dir  string // the folder
+	path string // in it, of the dataset
+	root *os.Root
+	hdf5 *os.File // of an HDF5 dataset
+}
+
+// close lets go of them.
+func (m *files) close() error {
+	var errs []error
+	if m.hdf5 != nil {
+		errs = append(errs, m.hdf5.Close())
+	}
+	if m.root != nil {
+		errs = append(errs, m.root.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// readAt fills p with bytes of the dataset, whatever is held in memory in their place.
+func (m *files) readAt(path string, p []byte, off int64) error {
+	if path != m.path || m.hdf5 == nil {
+		return m.readFile(path, p, off)
+	}
+	_, err := m.hdf5.ReadAt(p, off)
+	return err
+}
+
+// readFile fills p with bytes of a file of the mirror.
+func (m *files) readFile(path string, p []byte, off int64) error {
+	f, err := m.root.Open(filepath.Base(path))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.ReadAt(p, off)
+	return err
+}
+
+// readAll reads a file of the mirror that has size bytes.
+func (m *files) readAll(name string, size int64) ([]byte, error) {
+	f, err := m.root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, size))
+}
+
+// write writes bytes of a file, which is there.
+func (m *files) write(name string, off int64, data []byte) error {
+	f, err := m.root.OpenFile(name, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.WriteAt(data, off)
+	return err
+}
+
+// stretch gives a file its length, and leaves what it has: another process may have it mapped.
+func (m *files) stretch(name string, size int64) error {
+	f, err := m.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(size), f.Close())
+}
 
 // makeCache makes the folder of all mirrors, of which nobody else may change the content.
 func makeCache(dir string) error {

@@ -57,17 +57,17 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 // prepareFlat makes the files of the mirror, without content.
 func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) error {
 	whole := &store.Dataset{
-		Path: d.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
-		Columns: store.ColumnsOf(m.Schema(), m.Shards, d.dir),
+		Path: d.files.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
+		Columns: store.ColumnsOf(m.Schema(), m.Shards, d.files.dir),
 	}
-	d.version.seal = seal{path.Join(key, store.ManifestName), store.CRC32C(data)}
+	d.fetcher.version.seal = seal{path.Join(key, store.ManifestName), store.CRC32C(data)}
 	var err error
-	d.grid, err = newGrid(whole, func(file string) (name, object string) {
+	d.index.grid, err = newGrid(whole, func(file string) (name, object string) {
 		name = filepath.Base(file)
 		return name, path.Join(key, name)
 	})
 	if err == nil {
-		err = d.openState()
+		err = d.index.open()
 	}
 	if err != nil {
 		return err
@@ -75,21 +75,12 @@ func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) error {
 	return d.setup(func() error { return d.skeleton(whole, m, data) })
 }
 
-// openState opens the state; one in memory is no fault, but a reason to hold blocks there, too.
-func (d *cache) openState() (err error) {
-	d.state, err = openState(d.root, d.grid.blocks, d.grid.segments)
-	if d.state != nil && err != nil && isFull(err) {
-		return nil
-	}
-	return err
-}
-
 // setup does what one process at a time may do.
 func (d *cache) setup(do func() error) error {
-	if !d.state.lock.wait(lockSetup, 1, setupLimit) {
-		return fmt.Errorf("%s: another process has been setting it up for %v", d.dir, setupLimit)
+	if !d.index.state.lock.wait(lockSetup, 1, setupLimit) {
+		return fmt.Errorf("%s: another process has been setting it up for %v", d.files.dir, setupLimit)
 	}
-	defer d.state.lock.free(lockSetup, 1)
+	defer d.index.state.lock.free(lockSetup, 1)
 	return do()
 }
 
@@ -97,19 +88,19 @@ func (d *cache) setup(do func() error) error {
 // holes. The manifest comes last, so that a skeleton without one is not finished. Where there
 // is one already, its files are compared with what they must be.
 func (d *cache) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) error {
-	if got, err := d.readAll(store.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
-		if _, err := store.OpenFlat(d.dir); err == nil {
+	if got, err := d.files.readAll(store.ManifestName, int64(len(data))+1); err == nil && bytes.Equal(got, data) {
+		if _, err := store.OpenFlat(d.files.dir); err == nil {
 			return nil
 		}
-		d.state.clear() // somebody has been here
+		d.index.state.clear() // somebody has been here
 	}
 	for k := range whole.Columns {
 		c := &whole.Columns[k]
 		for i, e := range c.Extents {
 			payload, sums := m.Shards[i].Files[2*k], m.Shards[i].Files[2*k+1]
-			err := sparse(d.root, payload.Name, payload.Bytes, store.Header(c.Spec, e.Count))
+			err := sparse(d.files.root, payload.Name, payload.Bytes, store.Header(c.Spec, e.Count))
 			if err == nil {
-				err = sparse(d.root, sums.Name, sums.Bytes, store.SumsHeader(store.Blocks(e.Count, c.Spec.RecordBytes())))
+				err = sparse(d.files.root, sums.Name, sums.Bytes, store.SumsHeader(store.Blocks(e.Count, c.Spec.RecordBytes())))
 			}
 			if err != nil {
 				return fmt.Errorf("the mirror: %w", err)
@@ -117,8 +108,8 @@ func (d *cache) skeleton(whole *store.Dataset, m *store.Manifest, data []byte) e
 		}
 	}
 	const temporary = "manifest.new"
-	if err := d.root.WriteFile(temporary, data, 0o600); err != nil {
+	if err := d.files.root.WriteFile(temporary, data, 0o600); err != nil {
 		return fmt.Errorf("the mirror: %w", err)
 	}
-	return os.Rename(filepath.Join(d.dir, temporary), filepath.Join(d.dir, store.ManifestName))
+	return os.Rename(filepath.Join(d.files.dir, temporary), filepath.Join(d.files.dir, store.ManifestName))
 }

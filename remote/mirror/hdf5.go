@@ -26,38 +26,28 @@ func (d *cache) planHDF5(ctx context.Context, key string) (*plan, error) {
 // prepareHDF5 makes the file of the mirror and fetches its books: all that is not the payload
 // of a large array.
 func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) error {
-	d.version.etag = o.ETag
+	d.fetcher.version.etag = o.ETag
 	c, err := d.bookkeeping(ctx, o)
 	if err != nil {
 		return err
 	}
-	whole, err := store.ReadHDF5(filepath.Join(d.dir, hdf5Name), c.file, store.OpenOptions{Fields: d.opts.Fields, Packed: true})
+	whole, err := store.ReadHDF5(filepath.Join(d.files.dir, hdf5Name), c.file, store.OpenOptions{Fields: d.opts.Fields, Packed: true})
 	if err == nil && d.opts.Fields != nil {
 		whole, err = whole.Select(d.opts.Fields)
 	}
 	if err != nil {
 		return err
 	}
-	d.grid, err = newGrid(whole, func(string) (string, string) { return hdf5Name, o.Key })
+	d.index.grid, err = newGrid(whole, func(string) (string, string) { return hdf5Name, o.Key })
 	if err == nil {
-		err = d.grid.addPacked(whole, c.chunks, o.Key)
+		err = d.index.grid.addPacked(whole, c.chunks, o.Key)
 	}
 	if err == nil {
-		err = d.openState()
+		err = d.index.open()
 	}
 	if err != nil {
 		return err
 	}
-	d.takeBooks(c.plain)
-	return d.makeArrived()
-}
-
-// takeBooks marks the blocks of small arrays that came with the metadata.
-func (d *cache) takeBooks(payloads []part) {
-	for _, x := range d.grid.extents {
-		x.books = x.places == nil && !touches(part{x.Offset, x.Count * x.size}, payloads)
-		for b := int64(0); x.books && b < x.count; b++ {
-			d.state.add(x.base + b)
-		}
-	}
+	d.index.takeBooks(c.plain)
+	return d.sums.makeArrived(d.index.grid)
 }

@@ -26,24 +26,24 @@ func isBooks(path string) bool { return strings.HasPrefix(path, "/penstock/") }
 // bookkeeping makes the file of a mirror, as long as the object, with all of it but the payloads,
 // and returns what these are.
 func (d *cache) bookkeeping(ctx context.Context, o remote.Object) (*contents, error) {
-	state, err := d.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, 0o600)
+	state, err := d.files.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer state.Close()
 	lock := locks{state}
 	if !lock.wait(lockSetup, 1, setupLimit) {
-		return nil, fmt.Errorf("%s: another process has been setting it up for %v", d.dir, setupLimit)
+		return nil, fmt.Errorf("%s: another process has been setting it up for %v", d.files.dir, setupLimit)
 	}
 	defer lock.free(lockSetup, 1)
-	if err := d.stretch(hdf5Name, o.Size); err != nil {
+	if err := d.files.stretch(hdf5Name, o.Size); err != nil {
 		return nil, err
 	}
-	file, err := d.root.OpenFile(hdf5Name, os.O_RDWR, 0)
+	file, err := d.files.root.OpenFile(hdf5Name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, err
 	}
-	d.file = file
+	d.files.hdf5 = file
 	if d.hasBooks(file, o.Size) {
 		return d.contents(file, o.Size)
 	}
@@ -61,7 +61,7 @@ func (d *cache) bookkeeping(ctx context.Context, o remote.Object) (*contents, er
 
 // hasBooks reports whether what an earlier process fetched is there, and is what it was.
 func (d *cache) hasBooks(file *os.File, size int64) bool {
-	text, err := d.readAll(booksName, maxBooks)
+	text, err := d.files.readAll(booksName, maxBooks)
 	if err != nil {
 		return false
 	}
@@ -99,10 +99,10 @@ func (d *cache) fetchBooks(far *remoteReader) (*contents, error) {
 		fmt.Fprintln(&text, p.off, p.n)
 	}
 	const temporary = "books.new"
-	if err := d.root.WriteFile(temporary, []byte(text.String()), 0o600); err != nil {
+	if err := d.files.root.WriteFile(temporary, []byte(text.String()), 0o600); err != nil {
 		return nil, err
 	}
-	return c, os.Rename(filepath.Join(d.dir, temporary), filepath.Join(d.dir, booksName))
+	return c, os.Rename(filepath.Join(d.files.dir, temporary), filepath.Join(d.files.dir, booksName))
 }
 
 // sumBooks returns the first line of the file of books.
@@ -115,13 +115,4 @@ func sumBooks(file *os.File, books []part) (string, error) {
 		crc = kernel.CRC32C(crc, buf[:p.n])
 	}
 	return fmt.Sprintf("%08x %d", crc, len(books)), nil
-}
-
-// stretch gives a file its length, and leaves what it has: another process may have it mapped.
-func (d *cache) stretch(name string, size int64) error {
-	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Truncate(size), f.Close())
 }

@@ -99,6 +99,12 @@ func TestKilledProcessesOfChunks(t *testing.T) {
 	killProcesses(t, filepath.Dir(path), filepath.Base(path))
 }
 
+// mirrored reports whether a cache holds the state of a mirror: so a process came to fetch.
+func mirrored(cache string) bool {
+	found, err := filepath.Glob(filepath.Join(cache, "*", stateName))
+	return err == nil && len(found) > 0
+}
+
 func killProcesses(t *testing.T, bucket, key string) {
 	t.Helper()
 	cache := filepath.Join(t.TempDir(), "cache")
@@ -111,20 +117,28 @@ func killProcesses(t *testing.T, bucket, key string) {
 		}
 		return cmd
 	}
-	killed := 0
-	for round := range 8 {
+	killed, most := 0, 100*time.Millisecond
+	for round := 0; round < 7 || killed == 0; round++ {
 		a, b := start(), start()
-		time.Sleep(time.Duration(20+rand.IntN(100)) * time.Millisecond)
-		_ = a.Process.Kill()
-		if err := a.Wait(); err != nil {
+		time.Sleep(20*time.Millisecond + rand.N(most))
+		_ = errors.Join(a.Process.Kill(), b.Process.Kill()) // either may have ended
+		if err := a.Wait(); err != nil && mirrored(cache) {
 			killed++
+		} else if err == nil && killed == 0 { // it was too fast: once more, from nothing
+			most /= 2
+			cache = filepath.Join(t.TempDir(), "cache")
 		}
-		if round < 7 {
-			_ = b.Process.Kill()
-			_ = b.Wait()
-		} else if err := b.Wait(); err != nil {
-			t.Errorf("the process that was left: %v", err)
+		_ = b.Wait() // killed as well
+		if round == 50 && killed == 0 {
+			t.Fatal("no process was killed while it fetched")
 		}
+	}
+	a, b := start(), start()
+	time.Sleep(20 * time.Millisecond)
+	_ = a.Process.Kill()
+	_ = a.Wait()
+	if err := b.Wait(); err != nil {
+		t.Errorf("the process that was left: %v", err)
 	}
 	local, err := mmapds.Open(filepath.Join(bucket, key))
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -75,7 +76,7 @@ func images(t testing.TB, n int, shape ...int) *remote.Memory {
 	t.Helper()
 	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, shape...), store.NewField("labels", tensor.Int64)}}
 	dir := t.TempDir() + "/ds"
-	w, err := store.CreateFlat(dir, schema, store.FlatOptions{ShardBytes: 32 << 20})
+	w, err := flat.Create(dir, schema, flat.Options{ShardBytes: 32 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,11 @@ import (
 func (d *Dataset) LookaheadBytes() int64 {
 	c := d.cache
 	switch {
-	case c.whole.Load():
+	case c.index.whole.Load():
 		return 0
 	case c.memory.active():
 		return c.opts.MemoryBytes / 4
-	case c.fits:
+	case c.index.fits:
 		return 1 << 40
 	}
 	return max(16<<20, c.evictor.limit/4)
@@ -26,15 +26,15 @@ func (d *Dataset) LookaheadBytes() int64 {
 // until there is room for them, or for the offsets of a ragged field, which it waits for.
 func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 	c := d.cache
-	if c.whole.Load() || c.allAsked() {
+	if c.index.whole.Load() || c.allAsked() {
 		return nil
 	}
 	ranges, err := d.Ranges(ctx, name, indices)
 	if err != nil {
 		return err
 	}
-	list := c.grid.blocksIn(ranges)
-	if !c.fits {
+	list := c.index.grid.blocksIn(ranges)
+	if !c.index.fits {
 		list = merge(list)
 	}
 	c.engine.ahead(ctx, list, true)
@@ -44,18 +44,18 @@ func (d *Dataset) Fetch(ctx context.Context, name string, indices []int) error {
 // allAsked reports whether all that is wanted is here or under way, and will stay, so that no
 // hint brings more.
 func (d *cache) allAsked() bool {
-	return d.fits && d.engine.unasked.Load() <= 0 && !d.memory.active()
+	return d.index.fits && d.engine.unasked.Load() <= 0 && !d.memory.active()
 }
 
 // Fits returns an error if the cache has no room for all of the dataset, so that Fill refuses
 // it and records are fetched again in every epoch. It fetches nothing.
 func (d *Dataset) Fits() error {
 	c := d.cache
-	if c.fits {
+	if c.index.fits {
 		return nil
 	}
 	return fmt.Errorf("mirror: %s has %.1f MB, and the cache may hold %.1f MB: raise the cache size (--cache-size) to %.1f MB or more",
-		c.name, float64(c.grid.bytes)/1e6, float64(c.evictor.limit)/1e6, math.Ceil(float64(c.grid.bytes)/19*20/1e5)/10)
+		c.name, float64(c.index.grid.bytes)/1e6, float64(c.evictor.limit)/1e6, math.Ceil(float64(c.index.grid.bytes)/19*20/1e5)/10)
 }
 
 // fillBytes is how much Fill waits for at a time, while it has the next as much fetched.
@@ -69,7 +69,7 @@ func (d *Dataset) Fill(ctx context.Context) error {
 		return err
 	}
 	var steps []blocks
-	for _, x := range c.grid.extents {
+	for _, x := range c.index.grid.extents {
 		per := max(1, fillBytes/x.typical())
 		for from := int64(0); x.wanted && from < x.count; from += per {
 			steps = append(steps, blocks{x, from, min(x.count, from+per)})

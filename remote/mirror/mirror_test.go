@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
@@ -26,6 +27,7 @@ var _ interface {
 	loader.FaultSource
 	loader.RemoteSource
 	loader.DescribedSource
+	loader.NamedSource
 	loader.Identifier
 } = (*Dataset)(nil)
 
@@ -40,7 +42,7 @@ func build(t testing.TB, n int) string {
 		store.NewRagged("tokens", tensor.Int32),
 	}}
 	dir := filepath.Join(t.TempDir(), "ds")
-	w, err := store.CreateFlat(dir, schema, store.FlatOptions{ShardBytes: 1 << 20})
+	w, err := flat.Create(dir, schema, flat.Options{ShardBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,4 +236,23 @@ func span(a, b int) []int {
 		list[i] = a + i
 	}
 	return list
+}
+
+// A slice of a dataset of which the rest is not there yet: the records of the local one.
+func TestSliceOfAPart(t *testing.T) {
+	b, local := pair(t, 600)
+	for name, opts := range map[string]Options{"views": {}, "copies": {CacheBytes: local.Files().Bytes() / 2}} {
+		d := open(t, b, "ds", opts)
+		got, err := d.Slice("images", 10, 14)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := local.Slice("images", 10, 14)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.Complete() || !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("%s: other bytes than from the local dataset, or all was fetched", name)
+		}
+	}
 }

@@ -31,6 +31,5 @@ func (s *state) others(segment int64) bool { return true }
 func (s *state) leave() error              { return nil }
 
 func punch(f *os.File, off, n int64) error { return errors.ErrUnsupported }
-func freeBytes(dir string) (int64, error)  { return 0, errors.ErrUnsupported }
 func diskBytes(info os.FileInfo) int64     { return info.Size() }
 func isFull(err error) bool                { return false }

@@ -13,19 +13,19 @@ var (
 )
 
 // Complete implements mmapds.Pager.
-func (d *cache) Complete() bool { return d.whole.Load() }
+func (d *cache) Complete() bool { return d.index.whole.Load() }
 
 // Stays implements mmapds.Pager: where blocks are taken out of the mirror to make room for others, or
 // had no room there, none does.
-func (d *cache) Stays() bool { return d.fits && !d.memory.active() }
+func (d *cache) Stays() bool { return d.index.fits && !d.memory.active() }
 
 // Ensure implements mmapds.Pager.
 func (d *cache) Ensure(ctx context.Context, need []mmapds.Range, soon func() []mmapds.Range) (mmapds.Held, error) {
 	var along func() []blocks
-	if soon != nil && d.fits {
-		along = func() []blocks { return d.grid.blocksIn(soon()) }
+	if soon != nil && d.index.fits {
+		along = func() []blocks { return d.index.grid.blocksIn(soon()) }
 	}
-	u, err := d.ensureAlong(ctx, d.grid.blocksIn(need), along)
+	u, err := d.ensureAlong(ctx, d.index.grid.blocksIn(need), along)
 	if err != nil {
 		return nil, err
 	}
@@ -34,20 +34,15 @@ func (d *cache) Ensure(ctx context.Context, need []mmapds.Range, soon func() []m
 
 // Prefetch implements mmapds.Pager: where much is asked for already, it does nothing.
 func (d *cache) Prefetch(need []mmapds.Range) {
-	d.engine.ahead(d.fetches.ctx, d.grid.blocksIn(need), false)
+	d.engine.ahead(d.fetches.ctx, d.index.grid.blocksIn(need), false)
 }
 
 // ReadAt implements mmapds.Pager.
 func (d *cache) ReadAt(path string, p []byte, off int64) error {
-	f := d.file
-	if path != d.path || f == nil {
-		if err := d.readFile(path, p, off); err != nil {
-			return err
-		}
-	} else if _, err := f.ReadAt(p, off); err != nil {
+	if err := d.files.readAt(path, p, off); err != nil {
 		return err
 	}
-	d.overlay.read(d.grid, path, p, off)
+	d.overlay.read(d.index.grid, path, p, off)
 	return nil
 }
 

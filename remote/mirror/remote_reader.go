@@ -48,8 +48,8 @@ func (f *remoteReader) ReadAt(p []byte, off int64) (int, error) {
 	return f.file.ReadAt(p, off)
 }
 
-// Foretell fetches what will be read. What fails here fails again when it is read.
-func (f *remoteReader) Foretell(parts []meta.Extent) {
+// Announce fetches what will be read. What fails here fails again when it is read.
+func (f *remoteReader) Announce(parts []meta.Extent) {
 	list := make([]part, len(parts))
 	for i, e := range parts {
 		list[i] = part{e.Offset, e.Size}
@@ -96,7 +96,7 @@ func (f *remoteReader) fetchPart(ctx context.Context, p part) error {
 	if err := f.d.client.ReadAt(ctx, f.o, p.off, *buf); err != nil {
 		return err
 	}
-	err := f.d.evictor.room(f.d, p.n)
+	err := f.d.evictor.room(p.n)
 	if err == nil {
 		_, err = f.file.WriteAt(*buf, p.off)
 	}

@@ -41,13 +41,13 @@ func (d *Dataset) Stats() Stats {
 	st.LinkRate, st.InFlight = m.engine.limit.best, m.engine.limit.now
 	m.engine.mu.Unlock()
 	all := int64(0)
-	for _, x := range m.grid.extents {
+	for _, x := range m.index.grid.extents {
 		if x.wanted {
 			all += x.count
 		}
 	}
 	if all > 0 {
-		st.Present = 1 - float64(m.left.Load())/float64(all)
+		st.Present = 1 - float64(m.index.left.Load())/float64(all)
 	}
 	return st
 }

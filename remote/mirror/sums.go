@@ -3,16 +3,24 @@ package mirror
 import (
 	"context"
 	"fmt"
-	"io"
 	"path"
 	"path/filepath"
 
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
 
-// sums returns the checksums of an extent's blocks, which are fetched when they are first
+// checksums are those that blocks are compared with: the dataset's, which are fetched when they are
+// first needed, or of blocks without one, what they had when they came.
+type checksums struct {
+	files  *files
+	client *remote.Client
+	counts *counts
+}
+
+// load returns the checksums of an extent's blocks, which are fetched when they are first
 // needed; nil where the dataset has none.
-func (d *cache) sums(ctx context.Context, x *extent) (store.Checksums, error) {
+func (s *checksums) load(ctx context.Context, x *extent) (store.Checksums, error) {
 	if p := x.sums.Load(); p != nil || x.SumsPath == "" {
 		if p == nil {
 			return nil, nil
@@ -28,9 +36,9 @@ func (d *cache) sums(ctx context.Context, x *extent) (store.Checksums, error) {
 	if p := x.sums.Load(); p != nil {
 		return *p, nil
 	}
-	load := d.loadFlat
+	load := s.loadFlat
 	if x.SumsCRC32C == "" {
-		load = d.loadBooks
+		load = s.loadBooks
 	}
 	list, err := load(ctx, x)
 	if err != nil {
@@ -42,26 +50,26 @@ func (d *cache) sums(ctx context.Context, x *extent) (store.Checksums, error) {
 
 // loadFlat reads a checksum file, whose own checksum the manifest has: from the mirror, where
 // it is right there, else from the bucket.
-func (d *cache) loadFlat(ctx context.Context, x *extent) (store.Checksums, error) {
-	sums, err := x.LoadChecksums(int(x.size), d.readFile)
+func (s *checksums) loadFlat(ctx context.Context, x *extent) (store.Checksums, error) {
+	sums, err := x.LoadChecksums(int(x.size), s.files.readFile)
 	if err == nil {
 		return sums, nil
 	}
 	name := filepath.Base(x.SumsPath)
-	file, err := d.fetchSums(ctx, x, path.Join(path.Dir(x.object), name), store.HeaderBytes+4*x.count)
+	file, err := s.fetchSums(ctx, x, path.Join(path.Dir(x.object), name), store.HeaderBytes+4*x.count)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.write(name, 0, file); err != nil && !isFull(err) {
+	if err := s.files.write(name, 0, file); err != nil && !isFull(err) {
 		return nil, fmt.Errorf("mirror: %s: %w", name, err)
 	}
 	return file[store.HeaderBytes:], nil
 }
 
 // fetchSums fetches a checksum file until it is right.
-func (d *cache) fetchSums(ctx context.Context, x *extent, key string, size int64) ([]byte, error) {
+func (s *checksums) fetchSums(ctx context.Context, x *extent, key string, size int64) ([]byte, error) {
 	for try := 1; ; try++ {
-		data, _, err := d.client.ReadAll(ctx, key, size)
+		data, _, err := s.client.ReadAll(ctx, key, size)
 		if err != nil {
 			return nil, err
 		}
@@ -71,39 +79,18 @@ func (d *cache) fetchSums(ctx context.Context, x *extent, key string, size int64
 		if err == nil {
 			return data, nil
 		}
-		d.counts.wrong.Add(1)
+		s.counts.wrong.Add(1)
 		if try == tries {
-			return nil, fmt.Errorf("mirror: %s: %w", d.client.Name(key), err)
+			return nil, fmt.Errorf("mirror: %s: %w", s.client.Name(key), err)
 		}
 	}
 }
 
 // loadBooks reads checksums out of an HDF5 file, of which they were fetched when it was opened.
-func (d *cache) loadBooks(_ context.Context, x *extent) (store.Checksums, error) {
-	sums, err := x.LoadChecksums(int(x.size), d.readFile)
+func (s *checksums) loadBooks(_ context.Context, x *extent) (store.Checksums, error) {
+	sums, err := x.LoadChecksums(int(x.size), s.files.readFile)
 	if err != nil {
 		return nil, fmt.Errorf("mirror: %s: its checksums: %w", x.name, err)
 	}
 	return sums, nil
-}
-
-// readFile fills p with bytes of a file of the mirror.
-func (d *cache) readFile(path string, p []byte, off int64) error {
-	f, err := d.root.Open(filepath.Base(path))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.ReadAt(p, off)
-	return err
-}
-
-// readAll reads a file of the mirror that has size bytes.
-func (d *cache) readAll(name string, size int64) ([]byte, error) {
-	f, err := d.root.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, size))
 }

@@ -1,0 +1,159 @@
+package mirror
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/kernel"
+)
+
+// index knows which blocks of a dataset are in the mirror, and which of them this process knows to be
+// right. It has no lock: bits are changed atomically, in the state by all processes.
+type index struct {
+	files *files
+	sums  *checksums
+	grid  *grid
+	state *state
+	fits  bool         // all blocks may be in the mirror at once
+	left  atomic.Int64 // wanted blocks that are not known to be right
+	whole atomic.Bool  // none is left, and none will be taken out
+
+	counts *counts
+}
+
+// open opens the state of a laid out grid. One in memory is no fault, but a reason to hold blocks
+// there, too.
+func (n *index) open() (err error) {
+	n.state, err = openState(n.files.root, n.grid.blocks, n.grid.segments)
+	if n.state != nil && err != nil && isFull(err) {
+		return nil
+	}
+	return err
+}
+
+// settle counts what is wanted; limit is what the mirror may take.
+func (n *index) settle(limit int64) {
+	n.fits = n.grid.bytes <= limit-limit/20 && n.state.me >= 0
+	for _, x := range n.grid.extents {
+		if x.wanted {
+			n.left.Add(x.count)
+		}
+	}
+	n.whole.Store(n.fits && n.left.Load() == 0)
+}
+
+// there reports whether a block is in the mirror, and right. One that this process has not
+// seen yet is compared with its checksum; a wrong one is as good as none.
+func (n *index) there(ctx context.Context, x *extent, block int64) (bool, error) {
+	if !n.state.has(x.base + block) {
+		return false, nil
+	}
+	if x.right.Has(block) {
+		return true, nil
+	}
+	want, known, err := n.sums.of(ctx, x, block)
+	if err != nil {
+		return false, err
+	}
+	if known {
+		right, err := n.right(x, block, want)
+		if err != nil {
+			return false, err
+		}
+		if !right {
+			n.counts.poisoned.Add(1)
+			n.state.remove(x.base + block)
+			return false, nil
+		}
+	}
+	n.learn(x, block)
+	return true, nil
+}
+
+// learn notes that a block is right.
+func (n *index) learn(x *extent, block int64) {
+	if x.right.Add(block) && x.wanted && n.left.Add(-1) == 0 && n.fits {
+		n.whole.Store(true)
+	}
+}
+
+// unlearn notes that it is gone.
+func (n *index) unlearn(x *extent, block int64) {
+	if x.right.Remove(block) && x.wanted {
+		n.left.Add(1)
+	}
+}
+
+// right compares a block in the mirror with its checksum.
+func (n *index) right(x *extent, block int64, want uint32) (bool, error) {
+	off, size := x.span(block, block+1)
+	f, err := n.files.root.Open(x.name)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	buf := borrow(min(size, pieceBytes))
+	defer giveBack(buf)
+	crc := uint32(0)
+	for size > 0 {
+		piece := (*buf)[:min(size, pieceBytes)]
+		if _, err := f.ReadAt(piece, off); err != nil {
+			return false, nil // it is shorter than it should be
+		}
+		crc = kernel.CRC32C(crc, piece)
+		off, size = off+int64(len(piece)), size-int64(len(piece))
+	}
+	return crc == want, nil
+}
+
+// absent returns the blocks that are not in the mirror.
+func (n *index) absent(ranges []blocks) (list []blocks) {
+	for _, r := range ranges {
+		for b := r.from; b < r.to; b++ {
+			if !n.state.has(r.x.base + b) {
+				list = append(list, blocks{r.x, b, b + 1})
+			}
+		}
+	}
+	return list
+}
+
+// takeBooks marks the blocks of small arrays that came with the metadata.
+func (n *index) takeBooks(payloads []part) {
+	for _, x := range n.grid.extents {
+		x.books = x.places == nil && !touches(part{x.Offset, x.Count * x.size}, payloads)
+		for b := int64(0); x.books && b < x.count; b++ {
+			n.state.add(x.base + b)
+		}
+	}
+}
+
+// wrongBlock returns which of the packed blocks has a chunk that could not be read; ok is false
+// where an error is of something else.
+func (n *index) wrongBlock(err error) (block int64, ok bool) {
+	bad, is := errors.AsType[*chunk.Error](err)
+	if !is || !errors.Is(err, meta.ErrCorrupt) || n.grid.packed == nil {
+		return 0, false
+	}
+	x := n.grid.packed
+	block = x.at(bad.Offset)
+	return block, block < x.count && x.places[block].off <= bad.Offset
+}
+
+// forget takes a packed block out of the mirror, and reports whether it was known to be right.
+func (n *index) forget(block int64) bool {
+	x := n.grid.packed
+	n.state.remove(x.base + block)
+	if !x.right.Remove(block) {
+		return false
+	}
+	n.left.Add(1)
+	n.whole.Store(false)
+	return true
+}
+
+// pieceBytes is how much of a large block is handled at once.
+const pieceBytes = 8 << 20
