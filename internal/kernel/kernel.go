@@ -1,5 +1,5 @@
-// Package kernel holds the loops that touch every byte: resizing, colour and layout
-// conversion, normalisation and statistics of 8-bit images.
+// Package kernel holds the loops that touch every byte: resizing, color and layout
+// conversion, normalization and statistics of 8-bit images.
 //
 // Each kernel is a plain Go loop, which is its specification, and where the processor has
 // them a faster spelling with the same results bit for bit. The build tag purego leaves the

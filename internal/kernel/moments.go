@@ -1,6 +1,6 @@
 package kernel
 
-// Moments summarises bytes. The zero value has seen none; sums are exact up to 2^48 bytes.
+// Moments summarizes bytes. The zero value has seen none; sums are exact up to 2^48 bytes.
 type Moments struct {
 	N, Sum, SumSq uint64
 	Min, Max      byte // meaningful if N > 0

@@ -27,7 +27,7 @@ const (
 	normAffine                 // kernels that round once, for 16 bits
 )
 
-// normTables has the coefficients of 24 neighbouring bytes in the order of the kernels.
+// normTables has the coefficients of 24 neighboring bytes in the order of the kernels.
 type normTables struct {
 	exact  [11][8]float32
 	affine [6][8]float32
@@ -95,7 +95,7 @@ func reciprocal(x float32) (hi, lo float32) {
 	return hi, float32(1/float64(x) - float64(hi))
 }
 
-// fill lays out the coefficients of each of 24 neighbouring bytes.
+// fill lays out the coefficients of each of 24 neighboring bytes.
 func (t *normTables) fill(of func(i int) coefficients) {
 	for i := range 24 {
 		k, phase, col := of(i), i/8, i%8

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// norms are kinds of normalisation, those with odd divisors included.
+// norms are kinds of normalization, those with odd divisors included.
 var norms = []struct {
 	name      string
 	scaled    bool

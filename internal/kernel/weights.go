@@ -9,7 +9,7 @@ const (
 )
 
 // Weights says how one axis of an image is resized: output i is a weighted sum of
-// neighbouring inputs. It holds the outputs [From, To) only, so that a crop behind the resize
+// neighboring inputs. It holds the outputs [From, To) only, so that a crop behind the resize
 // costs nothing. Init fills it, and reuses its memory when called again.
 type Weights struct {
 	In, Out  int // length of the whole axis before and after
@@ -84,7 +84,7 @@ func (w *Weights) initFilter() {
 	}
 }
 
-// weigh computes the n weights of one output whose center lies at an input coordinate.
+// weigh computes the n weights of one output whose center is at an input coordinate.
 func (w *Weights) weigh(k []int32, lo, n int, center, narrow float64) {
 	at := filters[w.Filter].at
 	sum := 0.0

@@ -89,6 +89,42 @@ func (a *Moments) Merge(b Moments) {
 	a.N += b.N
 }
 
+// mergeEach merges the moments of each number of x by itself.
+func (a *Moments) mergeEach(x []float64) {
+	for i := 0; i < len(x); i++ {
+		if i += a.mergeFinite(x[i:]); i < len(x) {
+			a.Merge(Of(x[i : i+1 : i+1]))
+		}
+	}
+}
+
+// mergeFinite is mergeEach up to the first number that is not plain: it returns how many it has merged.
+func (a *Moments) mergeFinite(x []float64) int {
+	if a.N == 0 {
+		return 0
+	}
+	n, mean, m2, low, high := float64(a.N), a.Mean, a.M2, a.Min, a.Max
+	done := len(x)
+	for i, v := range x {
+		d, after := v-mean, n+1
+		if notFinite(d) { // or both are very large
+			done = i
+			break
+		}
+		m2 += float64(d * d * (n / after))
+		mean += float64(d * (1 / after))
+		if v <= low {
+			low = math.Min(low, v)
+		}
+		if v >= high {
+			high = math.Max(high, v)
+		}
+		n = after
+	}
+	a.N, a.Mean, a.M2, a.Min, a.Max = a.N+int64(done), mean, m2, low, high
+	return done
+}
+
 // Std returns the deviation of numbers that are no bytes: of the population, at most the largest
 // float64; 0 of no numbers.
 func (a Moments) Std() float64 {

@@ -10,7 +10,7 @@ const (
 	// rounds of the network. Two make a single position exactly uniform if the round
 	// functions are random; each further two divide what relation is left between a pair of
 	// positions by sqrt(n). Over 60,000 permutations of 4,225 records, six rounds keep 2.1 %
-	// more neighbours than chance does, five standard deviations; eight rounds 0.2 %, less
+	// more neighbors than chance does, five standard deviations; eight rounds 0.2 %, less
 	// than half of one.
 	rounds = 8
 

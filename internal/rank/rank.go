@@ -56,8 +56,8 @@ func Training(lookup Lookup) (Process, error) {
 
 // Work returns who this process is among those that each do a part of some work by
 // themselves. An array's number counts more than that of a process inside of it. A size that
-// is not 0 is taken where the launcher tells the rank alone, as Kubernetes does; it must be
-// the launcher's where that tells both.
+// is not 0 is taken where the launcher reports the rank alone, as Kubernetes does; it must be
+// the launcher's where that says both.
 func Work(lookup Lookup, size int) (Process, error) {
 	return find(lookup, append(append([]launcher{array}, jobs...), ranks...), size)
 }

@@ -4,6 +4,8 @@ package suggest
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -14,13 +16,7 @@ const most = 20
 // Hint words the known name that is most like name, or the known names if none is, for the
 // end of a message that says that name is unknown. Upper and lower case are alike.
 func Hint(name string, known []string) string {
-	best, least := "", len(name)/2+1
-	for _, k := range known {
-		if d := Distance(strings.ToLower(name), strings.ToLower(k)); d < least {
-			best, least = k, d
-		}
-	}
-	switch {
+	switch best := Closest(name, known); {
 	case best != "":
 		return fmt.Sprintf("; did you mean %q?", best)
 	case len(known) == 0:
@@ -31,23 +27,71 @@ func Hint(name string, known []string) string {
 	return "; known are " + list(known)
 }
 
-// Distance counts the bytes to insert, delete or replace to make b of a (Levenshtein).
+// OneOf words that a value is not one of the known ones, with the one that was probably
+// meant: at most a third of its letters differ.
+func OneOf(value string, known []string) string {
+	text := "must be one of " + list(known)
+	if best := Closest(value, known); best != "" && Distance(strings.ToLower(value), strings.ToLower(best)) <= max(1, len(value)/3) {
+		text += fmt.Sprintf("; did you mean %q?", best)
+	}
+	return text
+}
+
+// Closest returns the known name that is most like name: at most half of its letters differ,
+// or one of the two begins with the other. It returns "" if there is none.
+func Closest(name string, known []string) string {
+	best, least := "", len(name)/2+1
+	for _, k := range known {
+		a, b := strings.ToLower(name), strings.ToLower(k)
+		d := Distance(a, b)
+		if shared := min(len(a), len(b)); shared >= 4 && a[:shared] == b[:shared] {
+			d = min(d, len(name)/2)
+		}
+		if d < least {
+			best, least = k, d
+		}
+	}
+	return best
+}
+
+// Path words the file or folder beside path that is most like it, for the end of a message
+// that says that path does not exist; "" if there is none.
+func Path(path string) string {
+	entries, _ := os.ReadDir(filepath.Dir(path)) // without them, there is nothing to suggest
+	var names []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	best := Closest(filepath.Base(path), names)
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", filepath.Join(filepath.Dir(path), best))
+}
+
+// Distance counts the bytes to insert, delete or replace and the neighbors to swap to make b
+// of a (optimal string alignment).
 func Distance(a, b string) int {
-	row := make([]int, len(b)+1)
+	before, row := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
+		next := make([]int, len(b)+1)
+		next[0] = i + 1
 		for j := range len(b) {
-			change := diagonal
+			change := row[j]
 			if a[i] != b[j] {
 				change++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+			next[j+1] = min(change, next[j]+1, row[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				next[j+1] = min(next[j+1], before[j-1]+1)
+			}
 		}
+		before, row = row, next
 	}
 	return row[len(b)]
 }

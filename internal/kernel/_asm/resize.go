@@ -12,7 +12,7 @@ const (
 )
 
 // resizeRows resizes four rows horizontally: a register holds the same pixels of two rows,
-// one in each half, and VPMADDWD adds two neighbouring pixels times their weights.
+// one in each half, and VPMADDWD adds two neighboring pixels times their weights.
 func resizeRows() {
 	function("resizeRows", "func(dst, src *byte, dstStride, srcStride int, start, k *int32, n, pairs, step int, mask *[2][32]byte, x0 int)",
 		"resizeRows makes n pixels of each of 4 rows, whose first byte belongs to input x0. It writes a byte beyond each row of dst,\n"+

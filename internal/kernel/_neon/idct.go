@@ -47,7 +47,7 @@ func newTransform(k *kernel) *transform {
 // widened to sums of 32 bits.
 func idctPair() *kernel {
 	k := begin("idctPairKernel", "dst *byte, stride int, coefs *[128]int16, quant *[64]uint16",
-		"dequantises and transforms two blocks to 8 rows of 16 samples.")
+		"dequantizes and transforms two blocks to 8 rows of 16 samples.")
 	dst, stride, coefs, quant := k.param("dst"), k.param("stride"), k.param("coefs"), k.param("quant")
 	t := newTransform(k)
 	a, b := k.several(8), k.several(8)

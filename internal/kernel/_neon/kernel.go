@@ -22,7 +22,7 @@ type vec int
 // String returns the assembler's name.
 func (v vec) String() string { return fmt.Sprintf("V%d", int(v)) }
 
-// A param is where in the frame a parameter lies.
+// A param is where in the frame a parameter is.
 type param struct {
 	name         string
 	offset, size int
@@ -96,7 +96,7 @@ func (k *kernel) vec() vec {
 	return vec(k.vecs - 1)
 }
 
-// several returns n registers with neighbouring numbers.
+// several returns n registers with neighboring numbers.
 func (k *kernel) several(n int) []vec {
 	v := make([]vec, n)
 	for i := range v {

@@ -103,7 +103,7 @@ var affine = formula{"*[6][8]float32", "by one multiplication and addition", fun
 	}
 }}
 
-// norm emits the kernel for neighbouring bytes.
+// norm emits the kernel for neighboring bytes.
 func norm(name string, f formula, s store) *kernel {
 	k := begin(name, "dst *"+s.goType+", src *byte, n int, table "+f.table,
 		"converts n >= 24 bytes "+f.doc+".\nPhase i of the table is for bytes 8i to 8i+7 of each 24.")

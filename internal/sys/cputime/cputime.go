@@ -1,11 +1,11 @@
-// Package cputime tells how long this process has computed, which other work on the machine
+// Package cputime says how long this process has computed, which other work on the machine
 // does not add to.
 package cputime
 
 import "time"
 
 // Process returns how long the threads of this process have run on cores, all together; 0 where
-// the system does not tell.
+// the system does not report.
 func Process() time.Duration { return process() }
 
 var began = time.Now()

@@ -10,7 +10,7 @@ import (
 func TestClocks(t *testing.T) {
 	for name, now := range map[string]func() time.Duration{"Process": Process, "Clock": Clock} {
 		if name == "Process" && now() == 0 {
-			t.Logf("%s does not tell", runtime.GOOS)
+			t.Logf("%s does not say", runtime.GOOS)
 			continue
 		}
 		start := now()

@@ -21,6 +21,17 @@ var ErrUnsupported = errors.ErrUnsupported
 type Mapping struct {
 	data  []byte
 	unmap func() error
+	files []mapped
+}
+
+// mapped is a file of a Mapping. It is closed: a dataset may have more files than a process
+// may have descriptors.
+type mapped struct {
+	path  string
+	info  os.FileInfo // which file that was, as its path may lead to another one by now
+	from  int         // where its bytes begin in the Mapping
+	start int64       // which of its bytes is the first there
+	end   int64       // and where the last one ends
 }
 
 // File maps a file, which must not be empty.
@@ -29,12 +40,35 @@ func File(path string) (*Mapping, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // the mapping stays
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
 	m, err := mmapgo.Map(f, mmapgo.RDONLY, 0)
 	if err != nil {
 		return nil, fmt.Errorf("mmap %s: %w", path, err)
 	}
-	return &Mapping{data: m, unmap: m.Unmap}, nil
+	return &Mapping{data: m, unmap: m.Unmap, files: []mapped{{path, info, 0, 0, int64(len(m))}}}, nil
+}
+
+// Lost returns the first of the bytes [from, end) of the Mapping that its file does not have any more, as it was
+// truncated: it is a fault or, up to the next page, zero. It costs a system call for each of the files. A
+// file that is not at its path any more is taken for whole.
+func (m *Mapping) Lost(from, end int) (at int, lost bool) {
+	for i, f := range m.files {
+		if f.from >= end || i+1 < len(m.files) && m.files[i+1].from <= from {
+			continue
+		}
+		now, err := os.Stat(f.path)
+		if err != nil || !os.SameFile(now, f.info) {
+			continue
+		}
+		if at := max(from, f.from+int(max(0, now.Size()-f.start))); now.Size() < f.end && at < end {
+			return at, true
+		}
+	}
+	return 0, false
 }
 
 // Part is a piece of a file: Bytes bytes from Offset on.

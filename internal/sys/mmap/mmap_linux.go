@@ -31,26 +31,28 @@ func Stitch(parts []Part) (*Mapping, error) {
 	}
 	at := int64(0)
 	for _, p := range parts {
-		if err := cover(unsafe.Add(base, at), p); err != nil {
-			_ = m.unmap()
+		info, err := cover(unsafe.Add(base, at), p)
+		if err != nil {
+			_ = m.Unmap()
 			return nil, err
 		}
+		m.files = append(m.files, mapped{p.Path, info, int(at), p.Offset, p.Offset + p.Bytes})
 		at += p.Bytes
 	}
 	return m, nil
 }
 
-func cover(at unsafe.Pointer, p Part) error {
+func cover(at unsafe.Pointer, p Part) (os.FileInfo, error) {
 	f, err := os.Open(p.Path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	_, err = unix.MmapPtr(int(f.Fd()), p.Offset, at, uintptr(p.Bytes), unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED)
 	if err != nil {
-		return fmt.Errorf("mmap %s: %w", p.Path, err)
+		return nil, fmt.Errorf("mmap %s: %w", p.Path, err)
 	}
-	return nil
+	return f.Stat()
 }
 
 func stitched(parts []Part, page int64) (total int64, err error) {
@@ -78,15 +80,15 @@ func Populate(b []byte) error {
 	case unix.EINVAL, unix.ENOSYS:
 		return ErrUnsupported
 	case unix.EHWPOISON:
-		return fmt.Errorf("memory is damaged: %w", err)
+		return fmt.Errorf("memory is corrupt: %w", err)
 	default:
 		return err
 	}
 }
 
-// Tells reports whether Resident tells what is in memory of a file: of those that the process owns
+// ReportsResident reports whether Resident says what is in memory of a file: of those that the process owns
 // or may write. Only so can it be relied on to say that something is there.
-func Tells(path string) bool {
+func ReportsResident(path string) bool {
 	if unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) == nil {
 		return true
 	}
@@ -95,7 +97,7 @@ func Tells(path string) bool {
 }
 
 // Resident returns how many of the pages that b touches are in memory, and how many there are.
-// Of files that the kernel does not tell it of, it says yes: see Tells.
+// It says yes for files of which the kernel does not report it: see ReportsResident.
 func Resident(b []byte) (resident, pages int, err error) {
 	var some [64]byte
 	page := os.Getpagesize()
@@ -115,7 +117,7 @@ func Resident(b []byte) (resident, pages int, err error) {
 	return resident, pages, nil
 }
 
-// Random tells the kernel that a file is read here and there, so that it reads what is asked
+// Random advises the kernel that a file is read here and there, so that it reads what is asked
 // for and no more. It is a hint.
 func Random(f *os.File) { _ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM) }
 

@@ -16,8 +16,8 @@ func Populate([]byte) error { return ErrUnsupported }
 // Resident is there on Linux only.
 func Resident([]byte) (resident, pages int, err error) { return 0, 0, ErrUnsupported }
 
-// Tells is true on Linux only.
-func Tells(string) bool { return false }
+// ReportsResident is true on Linux only.
+func ReportsResident(string) bool { return false }
 
 // Random does nothing.
 func Random(*os.File) {}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 )
 
@@ -101,5 +102,60 @@ func TestPopulateOfTruncatedFile(t *testing.T) {
 	}
 	if err := Populate(m.Bytes()[1<<19:]); err == nil {
 		t.Error("no error from populating past the end of the file")
+	}
+}
+
+// A dataset may have more files than a process may have descriptors; a file that was truncated
+// is known as such, and one that was replaced is not taken for the mapped one.
+func TestLost(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("files are mapped side by side, and can be truncated, on Linux only")
+	}
+	open := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(all)
+	}
+	page := os.Getpagesize()
+	before := open()
+	var parts []Part
+	for i := range 50 {
+		parts = append(parts, Part{write(t, strconv.Itoa(i), fill(page, byte(i))), 0, int64(page)})
+	}
+	m, err := Stitch(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Unmap()
+	if now := open(); now != before {
+		t.Errorf("%d descriptors are open, %d before", now, before)
+	}
+	if at, lost := m.Lost(0, 50*page); lost {
+		t.Errorf("byte %d of whole files is lost", at)
+	}
+	if err := os.Truncate(parts[7].Path, 100); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, end, at int
+		lost          bool
+	}{
+		{0, 50 * page, 7*page + 100, true}, {7*page + 200, 8 * page, 7*page + 200, true}, {7 * page, 7*page + 101, 7*page + 100, true},
+		{0, 7*page + 100, 0, false}, {8 * page, 50 * page, 0, false},
+	} {
+		if at, lost := m.Lost(c.from, c.end); at != c.at || lost != c.lost {
+			t.Errorf("[%d, %d): %d, %v, want %d, %v", c.from, c.end, at, lost, c.at, c.lost)
+		}
+	}
+	if err := os.Rename(parts[8].Path, parts[7].Path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(parts[7].Path, 50); err != nil {
+		t.Fatal(err)
+	}
+	if at, lost := m.Lost(7*page, 8*page); lost {
+		t.Errorf("a file that was replaced is taken for truncated at %d", at)
 	}
 }

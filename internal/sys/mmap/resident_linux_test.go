@@ -44,11 +44,11 @@ func TestTells(t *testing.T) {
 	if err := os.Chmod(path, 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if !Tells(path) {
-		t.Error("not told of a file of one's own")
+	if !ReportsResident(path) {
+		t.Error("no report of a file of one's own")
 	}
-	if Tells(path + "b") {
-		t.Error("told of a file that does not exist")
+	if ReportsResident(path + "b") {
+		t.Error("reported a file that does not exist")
 	}
 }
 

@@ -22,7 +22,7 @@ import (
 // may have put it there.
 var ErrForeign = errors.New("it may be another user's work")
 
-// Parent opens the folder that path lies in, and returns the name that path has in it. The caller closes it.
+// Parent opens the folder that path is in, and returns the name that path has in it. The caller closes it.
 func Parent(path string) (parent *os.Root, name string, err error) {
 	if path, err = filepath.Abs(path); err != nil {
 		return nil, "", err
@@ -104,14 +104,20 @@ func own(folder *os.Root) error {
 	if err != nil {
 		return err
 	}
-	if !owned(info) {
-		// File systems of networks and containers may give users other numbers: a new file says which.
-		probe, err := probe(folder)
-		if err != nil || !sameOwner(info, probe) {
-			return fmt.Errorf("%s belongs to another user: %w; choose another name, or have it removed", folder.Name(), ErrForeign)
-		}
+	if !mine(folder, info) {
+		return fmt.Errorf("%s belongs to another user: %w; choose another name, or have it removed", folder.Name(), ErrForeign)
 	}
 	return nil
+}
+
+// mine reports whether a file that is in folder, or folder itself, belongs to this user.
+func mine(folder *os.Root, info fs.FileInfo) bool {
+	if owned(info) {
+		return true
+	}
+	// File systems of networks and containers may give users other numbers: a new file says which.
+	probe, err := probe(folder)
+	return err == nil && sameOwner(info, probe)
 }
 
 // probe makes a file in a folder, and returns what it has become.
@@ -149,14 +155,19 @@ func Create(folder *os.Root, name string, mode fs.FileMode) (*os.File, error) {
 	}
 }
 
-// OpenLock opens the file name, which it makes if it is not there, to lock it. It follows no link.
+// OpenLock opens the file name, which it makes if it is not there, to lock it. It follows no link, and a file of
+// another user, who could remove it at any time, is ErrForeign.
 func OpenLock(folder *os.Root, name string) (*os.File, error) {
 	f, err := folder.OpenFile(name, os.O_CREATE|os.O_RDWR|noFollow, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(fmt.Errorf("%s is not a regular file: %w", filepath.Join(folder.Name(), name), ErrForeign), err, f.Close())
+	}
+	if !mine(folder, info) {
+		return nil, errors.Join(fmt.Errorf("%s belongs to another user: %w; choose another name, or have it removed", filepath.Join(folder.Name(), name), ErrForeign), f.Close())
 	}
 	return f, nil
 }

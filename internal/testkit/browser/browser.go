@@ -1,19 +1,21 @@
-// Package browser opens pages in a headless Chromium, for tests of pages. It speaks the DevTools
-// protocol over two pipes, so that it needs neither a port nor a library.
+// Package browser opens pages in a headless Chromium, for tests of pages.
 package browser
 
 import (
-	"bufio"
+	"bytes"
 	"context"
+	_ "embed"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"sync"
-	"time"
+	"regexp"
+	"strings"
+	"testing"
 )
 
 // ErrMissing says that there is no Chromium, or none that starts here.
@@ -22,221 +24,110 @@ var ErrMissing = errors.New("no Chromium that runs here (Debian: apt-get install
 // names are what Chromium is called.
 var names = []string{"chromium", "chromium-headless-shell", "chromium-browser", "google-chrome", "google-chrome-stable"}
 
-// Browser is a running Chromium. It serves one goroutine at a time.
-type Browser struct {
-	cmd     *exec.Cmd
-	dir     string // of its files
-	in      *os.File
-	last    int
-	events  chan message // closed when Chromium ends
-	session string
-	stop    context.CancelFunc
-	closing sync.Once
-	err     error
-}
-
-// message is one of the protocol, to or from Chromium.
-type message struct {
-	ID      int             `json:"id,omitempty"`
-	Session string          `json:"sessionId,omitempty"`
-	Method  string          `json:"method,omitempty"`
-	Params  any             `json:"params,omitempty"`
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   *struct {
-		Message string `json:"message"`
-	} `json:"error,omitempty"`
-	raw json.RawMessage // params of an event
-}
-
-// Start starts a Chromium, which ends with ctx or Close, or returns an ErrMissing. It runs without
-// its sandbox, which root and many containers cannot have: give it pages of your own only.
-func Start(ctx context.Context) (*Browser, error) {
-	path, err := find()
-	if err != nil {
-		return nil, err
+// CheckPage opens the page at path on a phone and on a desk, in light and in dark. It fails the test if the page asks
+// for anything, writes to the console, is wider than the screen, has text that is hard to distinguish from its paper,
+// shows fewer than drawings pictures, or has one without a description. Without Chromium, or in short
+// tests, it skips the test.
+func CheckPage(t *testing.T, path string, drawings int) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: the page is not opened in a browser")
 	}
-	dir, err := os.MkdirTemp("", "penstock-browser-*")
-	if err != nil {
-		return nil, err
-	}
-	b, err := start(ctx, path, dir)
-	if err != nil {
-		return nil, errors.Join(err, remove(dir))
-	}
-	if err := b.attach(); err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
-// flags are how Chromium is run, but for where it keeps its files.
-var flags = []string{"--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars"}
-
-// start runs the program, which keeps its files in dir, and what it complains of too.
-func start(ctx context.Context, path, dir string) (*Browser, error) {
-	said, err := os.Create(complaints(dir))
-	if err != nil {
-		return nil, err
-	}
-	defer said.Close() // Chromium has it as its own
-	theirIn, ourOut, err := os.Pipe()
-	if err != nil {
-		return nil, err
-	}
-	ourIn, theirOut, err := os.Pipe()
-	if err != nil {
-		return nil, errors.Join(err, theirIn.Close(), ourOut.Close())
-	}
-	ctx, stop := context.WithCancel(ctx)
-	b := &Browser{dir: dir, in: ourOut, events: make(chan message, 1024), stop: stop}
-	b.cmd = exec.CommandContext(ctx, path, append(slices.Clone(flags), "--user-data-dir="+dir, "about:blank")...)
-	b.cmd.Dir = dir
-	b.cmd.Env = append(os.Environ(), "HOME="+dir, "XDG_CONFIG_HOME="+dir, "XDG_CACHE_HOME="+dir, "TMPDIR=.") // names of sockets must be short
-	b.cmd.Stderr = said
-	b.cmd.ExtraFiles = []*os.File{theirIn, theirOut} // 3 and 4
-	err = errors.Join(b.cmd.Start(), theirIn.Close(), theirOut.Close())
-	if err != nil {
-		stop()
-		return nil, errors.Join(err, ourIn.Close(), ourOut.Close())
-	}
-	go b.read(ourIn)
-	return b, nil
-}
-
-// complaints is the file of what Chromium writes to stderr.
-func complaints(dir string) string { return filepath.Join(dir, "stderr.txt") }
-
-func find() (string, error) {
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
+	for _, dark := range []bool{false, true} {
+		found, err := look(t.Context(), t.TempDir(), path, dark)
+		if errors.Is(err, ErrMissing) {
+			t.Skipf("the page is not looked at: %v", err)
 		}
-	}
-	return "", ErrMissing
-}
-
-// errEnded says that Chromium is not there any more.
-var errEnded = errors.New("Chromium ended")
-
-// read takes what Chromium says: JSON, each message ended by a zero byte.
-func (b *Browser) read(from *os.File) {
-	defer close(b.events)
-	defer from.Close()
-	for r := bufio.NewReaderSize(from, 1<<20); ; {
-		text, err := r.ReadBytes(0)
 		if err != nil {
-			return
+			t.Fatal(err)
 		}
-		var m struct {
-			message
-			Params json.RawMessage `json:"params"`
-		}
-		if json.Unmarshal(text[:len(text)-1], &m) == nil {
-			m.message.raw = m.Params
-			b.events <- m.message
+		for _, problem := range found.problems(dark, drawings) {
+			t.Errorf("dark %v: %s", dark, problem)
 		}
 	}
 }
 
-// call sends a command and waits for its answer; events that come before it go to see.
-func (b *Browser) call(method string, params, result any, see func(message)) error {
-	b.last++
-	id := b.last
-	text, err := json.Marshal(message{ID: id, Session: b.session, Method: method, Params: params})
-	if err != nil {
-		return err
-	}
-	if _, err := b.in.Write(append(text, 0)); err != nil {
-		return fmt.Errorf("browser: %s: %w: %w", method, errEnded, err)
-	}
-	m, err := b.until(see, func(m message) bool { return m.ID == id })
-	switch {
-	case err != nil:
-		return fmt.Errorf("browser: %s: %w", method, err)
-	case m.Error != nil:
-		return fmt.Errorf("browser: %s: %s", method, m.Error.Message)
-	case result == nil:
-		return nil
-	}
-	return json.Unmarshal(m.Result, result)
+// findings are what a browser says of a page.
+type findings struct {
+	console []string
+	screens []screen
 }
 
-// until hands messages to see up to the one that is waited for.
-func (b *Browser) until(see func(message), is func(message) bool) (message, error) {
-	const longest = 2 * time.Minute // a busy machine takes long to start it
-	timer := time.NewTimer(longest)
-	defer timer.Stop()
-	for {
-		select {
-		case m, ok := <-b.events:
-			if !ok {
-				return m, errEnded
-			}
-			if see != nil {
-				see(m)
-			}
-			if is(m) {
-				return m, nil
-			}
-		case <-timer.C:
-			return message{}, fmt.Errorf("no answer for %v", longest)
-		}
-	}
+// screen is a page on a screen of Screen pixels.
+type screen struct {
+	Screen, Width, Drawings, Wide, Unnamed int
+	Paper, Ink                             float64
+	Requests                               []string
 }
 
-// attach opens a tab, which all pages are shown in. A Chromium that ends before it has one cannot
-// run here.
-func (b *Browser) attach() error {
-	var target struct {
-		ID string `json:"targetId"`
+func (f *findings) problems(dark bool, drawings int) (list []string) {
+	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	for _, line := range f.console {
+		say("console: %s", line)
 	}
-	var session struct {
-		ID string `json:"sessionId"`
-	}
-	err := b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target, nil)
-	if err == nil {
-		err = b.call("Target.attachToTarget", map[string]any{"targetId": target.ID, "flatten": true}, &session, nil)
-	}
-	b.session = session.ID
-	for _, domain := range []string{"Page", "Runtime", "Log", "Network"} {
-		if err == nil {
-			err = b.call(domain+".enable", nil, nil, nil)
+	for _, s := range f.screens {
+		for _, request := range s.Requests {
+			say("it asks for %s", request)
+		}
+		if s.Width > s.Screen || s.Wide > 0 {
+			say("the page is %d pixels wide on a screen of %d; %d drawings leave it", s.Width, s.Screen, s.Wide)
+		}
+		if s.Drawings < drawings || s.Unnamed > 0 {
+			say("%d drawings, want %d; %d without a description", s.Drawings, drawings, s.Unnamed)
+		}
+		if (s.Paper < .5) != dark || max(s.Paper, s.Ink)-min(s.Paper, s.Ink) < .5 {
+			say("paper %.2f, ink %.2f", s.Paper, s.Ink)
 		}
 	}
-	if err == nil {
-		err = b.call("Page.setLifecycleEventsEnabled", map[string]any{"enabled": true}, nil, nil)
-	}
-	if errors.Is(err, errEnded) {
-		said, _ := os.ReadFile(complaints(b.dir)) // nothing, if it cannot be read
-		err = fmt.Errorf("%w: %s: %w: %.1000s", ErrMissing, b.cmd.Path, err, said)
-	}
-	if err != nil {
-		return errors.Join(err, b.Close())
-	}
-	return nil
+	return list
 }
 
-// Close ends Chromium and removes its files.
-func (b *Browser) Close() error {
-	b.closing.Do(func() {
-		b.err = b.in.Close()
-		b.stop()
-		for range b.events { // until it has ended
-		}
-		_ = b.cmd.Wait() // it was killed
-		b.err = errors.Join(b.err, remove(b.dir))
-	})
-	return b.err
-}
+// frames shows a page on all screens at once, and measures it on each: the page itself may forbid scripts.
+//
+//go:embed frames.html
+var frames string
 
-// remove removes the folder of a Chromium that was killed. Its helpers end a little later than
-// it, and may write there until then.
-func remove(dir string) (err error) {
-	for range 100 {
-		if err = os.RemoveAll(dir); err == nil {
-			return nil
+var (
+	console = regexp.MustCompile(`(?m):CONSOLE[:(]\S* (.*)$`)
+	answer  = regexp.MustCompile(`(?s)<pre id="found">(.+?)</pre>`)
+)
+
+// look opens the page at path with a Chromium that keeps its files in dir. It runs without its sandbox, which root and
+// many containers cannot have: give it pages of your own only.
+func look(ctx context.Context, dir, path string, dark bool) (*findings, error) {
+	program := ""
+	for _, name := range names {
+		if found, err := exec.LookPath(name); err == nil {
+			program = found
+			break
 		}
-		time.Sleep(100 * time.Millisecond)
 	}
-	return err
+	if program == "" {
+		return nil, ErrMissing
+	}
+	wrapper, scheme := filepath.Join(dir, "frames.html"), 1
+	if dark {
+		scheme = 0
+	}
+	address := (&url.URL{Scheme: "file", Path: filepath.ToSlash(path)}).String()
+	if err := os.WriteFile(wrapper, []byte(strings.ReplaceAll(frames, "PAGE", html.EscapeString(address))), 0o600); err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+		"--allow-file-access-from-files", "--enable-logging=stderr", fmt.Sprintf("--blink-settings=preferredColorScheme=%d", scheme),
+		"--user-data-dir="+filepath.Join(dir, "profile"), "--dump-dom", "file://"+filepath.ToSlash(wrapper))
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil || out.Len() == 0 {
+		return nil, fmt.Errorf("%w: %v: %s", ErrMissing, err, said.Bytes())
+	}
+	f := &findings{}
+	for _, m := range console.FindAllStringSubmatch(said.String(), -1) {
+		f.console = append(f.console, m[1])
+	}
+	found := answer.FindSubmatch(out.Bytes())
+	if found == nil {
+		return nil, fmt.Errorf("%s does not load: %s", path, strings.Join(f.console, "; "))
+	}
+	return f, json.Unmarshal([]byte(html.UnescapeString(string(found[1]))), &f.screens)
 }

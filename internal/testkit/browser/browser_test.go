@@ -1,9 +1,7 @@
 package browser
 
 import (
-	"bytes"
 	"errors"
-	"image/png"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,70 +10,52 @@ import (
 	"testing"
 )
 
-// The check must see what it is to see: a page that asks for a file, complains and is too wide.
-func TestBadPageIsSeenThrough(t *testing.T) {
+// A page that asks for a file, complains and is too wide is found out.
+func TestBadPage(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: no browser is started")
 	}
-	b, err := Start(t.Context())
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a & b.html")
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	text := `<body style="width:2000px"><img src="` + server.URL + `/none.png"><svg role="img" width="50" height="50"></svg><script>console.error("oh")</script>`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	found, err := look(t.Context(), dir, path, true)
 	if errors.Is(err, ErrMissing) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.Close()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/" {
-			http.NotFound(w, r)
-			return
+	problems := strings.Join(found.problems(true, 3), "\n")
+	for _, want := range []string{"console: \"oh\"", "asks for http://", "/none.png", "pixels wide on a screen of 360", "pixels wide on a screen of 1280", "1 drawings, want 3; 2 without", "paper "} {
+		if !strings.Contains(problems, want) {
+			t.Errorf("no %q in\n%s", want, problems)
 		}
-		w.Header().Set("Content-Type", "text/html")
-		_, _ = w.Write([]byte(`<body style="width:2000px"><img src="/none.png"><svg width="50" height="50"></svg><script>console.error("oh")</script>`))
-	}))
-	defer server.Close()
-	p, err := b.Show(server.URL+"/", Screens[0])
-	if err != nil {
-		t.Fatal(err)
 	}
-	if !strings.Contains(strings.Join(p.Requests, " "), "/none.png") || !strings.Contains(strings.Join(p.Console, " "), "oh") {
-		t.Errorf("requests %q, console %q", p.Requests, p.Console)
-	}
-	var width int
-	if err := p.Eval("document.documentElement.scrollWidth", &width); err != nil || width < 2000 {
-		t.Errorf("%d, %v", width, err)
-	}
-	if err := p.Eval("nothing.at.all", &width); err == nil {
-		t.Error("no error of a wrong script")
-	}
-	if img, err := png.Decode(bytes.NewReader(p.Picture)); err != nil || img.Bounds().Dx() < 360 {
-		t.Errorf("picture: %v", err)
-	}
-	if _, err := b.Show("file:///no/such/page.html", Screens[0]); err == nil {
+	if _, err := look(t.Context(), t.TempDir(), filepath.Join(dir, "none.html"), false); err == nil {
 		t.Error("a page that is not there")
 	}
 }
 
 func TestMissing(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	if _, err := Start(t.Context()); !errors.Is(err, ErrMissing) {
+	if _, err := look(t.Context(), t.TempDir(), "x.html", false); !errors.Is(err, ErrMissing) {
 		t.Error(err)
 	}
 }
 
-// A Chromium that ends as it starts counts as missing, and the error has its output.
+// A Chromium that fails as it starts counts as missing, and the error has its output.
 func TestCannotStart(t *testing.T) {
-	bin, tmp := t.TempDir(), t.TempDir()
-	script := "#!/bin/sh\necho no sandbox to be had >&2\n"
-	if err := os.WriteFile(filepath.Join(bin, names[0]), []byte(script), 0o777); err != nil {
+	bin := t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, names[0]), []byte("#!/bin/sh\necho no sandbox to be had >&2\n"), 0o777); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", bin)
-	t.Setenv("TMPDIR", tmp)
-	if _, err := Start(t.Context()); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "no sandbox to be had") {
+	if _, err := look(t.Context(), t.TempDir(), "x.html", false); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "no sandbox to be had") {
 		t.Error(err)
-	}
-	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

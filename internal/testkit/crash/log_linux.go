@@ -28,7 +28,7 @@ const (
 	size               // a file was cut, or made longer by zeros
 	mode               // of a file
 	synced             // a file or folder is durable
-	mark               // the program told something
+	mark               // the program printed a mark
 )
 
 // step is a change that is made as a whole, or a sync.

@@ -3,18 +3,20 @@ package crash
 import (
 	"os"
 	"testing"
+
+	"github.com/penstock/penstock/internal/sys/usage"
 )
 
 // roomBytes is what a folder in memory must have free: three times what the tests of all packages
 // have there at a time. Containers often have 64 MiB in all.
 const roomBytes = 48 << 20
 
-// MemoryDir makes a folder in memory, where there is one with room: waiting for a disk tells nothing
+// MemoryDir makes a folder in memory, where there is one with room: waiting for a disk says nothing
 // about crashes. It goes when the test ends.
 func MemoryDir(t testing.TB) string {
 	t.Helper()
 	const memory = "/dev/shm"
-	if freeBytes(memory) < roomBytes {
+	if free, known := usage.FreeSpace(memory); !known || free < roomBytes {
 		return t.TempDir()
 	}
 	dir, err := os.MkdirTemp(memory, "penstock")

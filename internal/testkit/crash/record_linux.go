@@ -84,7 +84,7 @@ func (r *recorder) look() error {
 	return nil
 }
 
-// id returns the node of what info tells of, which may be new.
+// id returns the node of what info is about, which may be new.
 func (r *recorder) id(info fs.FileInfo, path string, there map[uint64]int) int {
 	inode := info.Sys().(*syscall.Stat_t).Ino
 	id, known := there[inode]

@@ -13,12 +13,12 @@ type State struct {
 	Step int    // the program had done as many
 	Cut  bool   // the power was cut; false: the program was killed
 	What string // how it came about
-	Mark string // the last thing that the program told before
+	Mark string // the last mark that the program printed before
 }
 
 // States returns what every kill leaves, between any two steps and at the end, and for each
 // also what power cuts there can leave: with nothing that was not durable, with all names and
-// nothing else of it, with all but names, with all but the changes of one file, and so many at
+// nothing else of it, with all but names, with all but the changes of one file, and that many at
 // random. No state comes twice.
 func (l *Log) States(random int, seed uint64) iter.Seq[State] {
 	type seen struct {

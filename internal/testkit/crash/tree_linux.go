@@ -86,7 +86,7 @@ func (t *Tree) write(id int, path string) error {
 	return nil
 }
 
-// sum tells different trees apart.
+// sum distinguishes different trees.
 func (t *Tree) sum() [sha256.Size]byte { return sha256.Sum256(t.encode(nil, 0)) }
 
 func (t *Tree) encode(to []byte, id int) []byte {

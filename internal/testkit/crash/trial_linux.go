@@ -31,7 +31,7 @@ type Trial struct {
 	// result is wrong.
 	GoOn func(s State, folder string) error
 
-	every int // one state in so many is tried
+	every int // one state in this many is tried
 }
 
 // Run records the program, and has it go on after a crash at any of its steps; from the state
@@ -81,7 +81,7 @@ func (c *Trial) again(t *testing.T, first State) (n int) {
 	return n
 }
 
-// sample is states at random, at most so many.
+// sample is states at random, at most that many.
 type sample struct {
 	most   int
 	rng    *rand.Rand
@@ -113,7 +113,7 @@ func (c *Trial) record(t *testing.T, folder string) *Log {
 }
 
 // each continues from every state that a crash can leave, and returns how many they are.
-func (c *Trial) each(t *testing.T, log *Log, before string, told func(s State, folder string)) (n int) {
+func (c *Trial) each(t *testing.T, log *Log, before string, reported func(s State, folder string)) (n int) {
 	t.Helper()
 	folder := filepath.Join(c.Scratch, "state")
 	for s := range log.States(*Crashes, 1) {
@@ -121,7 +121,7 @@ func (c *Trial) each(t *testing.T, log *Log, before string, told func(s State, f
 			t.Fatal(err)
 		}
 		n++
-		told(s, folder)
+		reported(s, folder)
 		if n%c.every == 0 {
 			if err := c.GoOn(s, folder); err != nil {
 				t.Fatalf("%s%s, the last mark being %q: %v", before, s.What, s.Mark, err)

@@ -1,4 +1,4 @@
-// Package guardpage gives memory that lies beside pages which cannot be touched, for tests of
+// Package guardpage gives memory that is beside pages which cannot be touched, for tests of
 // kernels: one that strays from its slices dies.
 package guardpage
 

@@ -7,7 +7,7 @@ import (
 )
 
 // Mount mounts a file system of that size, such as "256k", at a folder that is there, which
-// takes root. It is empty, and lies in memory. unmount takes it from the folder, also while
+// takes root. It is empty, and is in memory. unmount takes it from the folder, also while
 // files in it are open.
 func Mount(dir, size string) (unmount func() error, err error) {
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/penstock/penstock/internal/shell"
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // A shell reads each word back as it was, and runs nothing that is in it.
@@ -39,5 +39,15 @@ func TestUnprintable(t *testing.T) {
 	}
 	if got := shell.Line("a b'é"); got != "a b'é" {
 		t.Error(got)
+	}
+}
+
+func TestLineKeepsTheTerminalSafe(t *testing.T) {
+	for in, want := range map[string]string{
+		"käse 猫": "käse 猫", "a\x1b[2Jb": `a\x1b[2Jb`, "two\nlines": `two\nlines`, "bad\xff": `bad\xff`, "": "",
+	} {
+		if got := shell.Line(in); got != want {
+			t.Errorf("shell.Line(%q) = %q, want %q", in, got, want)
+		}
 	}
 }

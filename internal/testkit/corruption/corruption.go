@@ -1,6 +1,6 @@
-// Package damage says what becomes of damaged datasets, for tests of all formats: any damage is
+// Package corruption says what becomes of corrupt datasets, for tests of all formats: any corruption is
 // found by opening the dataset or by Verify, or it does no harm.
-package damage
+package corruption
 
 import (
 	"bytes"
@@ -68,7 +68,7 @@ func Done(good []byte, step, cuts int) iter.Seq2[string, []byte] {
 	}
 }
 
-// Trials judge damaged versions of one dataset.
+// Trials judge corrupt versions of one dataset.
 type Trials struct {
 	// Unchecked counts it as found where Verify says that it could not check everything, as
 	// it does of a file that has lost its manifest.
@@ -98,7 +98,7 @@ const (
 	missed   verdict = "missed"
 )
 
-// Judge fails the test where neither opening nor Verify finds the damage to a dataset that
+// Judge fails the test where neither opening nor Verify finds the corruption of a dataset that
 // is not what it was. What was done is for the message.
 func (x *Trials) Judge(t *testing.T, path, done string) {
 	t.Helper()
@@ -134,6 +134,6 @@ func (x *Trials) End(t *testing.T) {
 	t.Helper()
 	t.Logf("%v", x.counts)
 	if x.counts[opening] == 0 || x.counts[verified] == 0 {
-		t.Errorf("not all kinds of damage were tried: %v", x.counts)
+		t.Errorf("not all kinds of corruption were tried: %v", x.counts)
 	}
 }

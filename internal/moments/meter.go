@@ -1,0 +1,269 @@
+package moments
+
+import (
+	"slices"
+
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Meter computes the moments of records as they are stored. It serves one goroutine, and is kept so that
+// measuring allocates nothing. The zero value is ready.
+type Meter struct {
+	bytes  []kernel.Moments // by channel
+	buf    [piece]float64
+	floats [piece]float32
+	taken  [piece]float32
+	halves [piece]tensor.Half
+	brains [piece]tensor.Brain
+
+	sums, squares [together]float64 // of pieces
+}
+
+// piece is how many numbers are summed up before they are merged: few enough to stay in
+// the nearest cache while they are looked at twice. together is how many pieces that are side
+// by side are summed up by one call at most.
+const (
+	piece    = kernel.Piece
+	together = 64
+)
+
+// Measure adds the values of one record, rows of spec, to the moments of its channels. run consecutive elements
+// belong to a channel before the next one starts.
+func (m *Meter) Measure(spec tensor.Spec, run int, record []byte, out []Moments) {
+	v := tensor.Of(spec, len(record)/spec.RecordBytes(), record)
+	if len(out) == 1 {
+		run = len(record) / spec.DType.Size()
+	}
+	if run == 0 {
+		return
+	}
+	switch spec.DType {
+	case tensor.Uint8, tensor.Bool:
+		m.measureBytes(record, run, out)
+	case tensor.Int8:
+		measureNumbers(m, tensor.As[int8](v), run, out, widen)
+	case tensor.Uint16:
+		measureNumbers(m, tensor.As[uint16](v), run, out, widen)
+	case tensor.Int16:
+		measureNumbers(m, tensor.As[int16](v), run, out, widen)
+	case tensor.Uint32:
+		measureNumbers(m, tensor.As[uint32](v), run, out, widen)
+	case tensor.Int32:
+		measureNumbers(m, tensor.As[int32](v), run, out, widen)
+	case tensor.Uint64:
+		measureNumbers(m, tensor.As[uint64](v), run, out, widen)
+	case tensor.Int64:
+		measureNumbers(m, tensor.As[int64](v), run, out, widen)
+	case tensor.Float16:
+		measureFloats(m, m.halves[:], tensor.As[tensor.Half](v), run, out, halves)
+	case tensor.BFloat16:
+		measureFloats(m, m.brains[:], tensor.As[tensor.Brain](v), run, out, brains)
+	case tensor.Float32:
+		m.measureFloat32s(tensor.As[float32](v), run, out)
+	case tensor.Float64:
+		measureNumbers(m, tensor.As[float64](v), run, out, widen)
+	}
+}
+
+// MergeEach merges the numbers of values, of the type of spec, each as Measure does with a record of one number.
+func (m *Meter) MergeEach(spec tensor.Spec, values []byte, into *Moments) {
+	d := spec.DType
+	for size := d.Size(); len(values) > 0; {
+		n := min(len(values)/size, piece)
+		part := values[:n*size]
+		values = values[n*size:]
+		if d == tensor.Uint8 || d == tensor.Bool {
+			for _, x := range part {
+				into.Merge(Moments{N: 1, Sum: int64(x), SumSquares: int64(x) * int64(x), Min: float64(x), Max: float64(x)})
+			}
+		} else {
+			into.mergeEach(m.wide(d, part, n))
+		}
+	}
+}
+
+// wide returns n numbers, at most piece, as float64s that are valid until the next call.
+func (m *Meter) wide(d tensor.DType, b []byte, n int) []float64 {
+	v := tensor.Of(tensor.Spec{DType: d}, n, b)
+	x := m.buf[:n]
+	switch d {
+	case tensor.Int8:
+		widen(x, tensor.As[int8](v), 1)
+	case tensor.Uint16:
+		widen(x, tensor.As[uint16](v), 1)
+	case tensor.Int16:
+		widen(x, tensor.As[int16](v), 1)
+	case tensor.Uint32:
+		widen(x, tensor.As[uint32](v), 1)
+	case tensor.Int32:
+		widen(x, tensor.As[int32](v), 1)
+	case tensor.Uint64:
+		widen(x, tensor.As[uint64](v), 1)
+	case tensor.Int64:
+		widen(x, tensor.As[int64](v), 1)
+	case tensor.Float16:
+		widen(x, halves(m.floats[:n], tensor.As[tensor.Half](v)), 1)
+	case tensor.BFloat16:
+		widen(x, brains(m.floats[:n], tensor.As[tensor.Brain](v)), 1)
+	case tensor.Float32:
+		widen(x, tensor.As[float32](v), 1)
+	case tensor.Float64:
+		widen(x, tensor.As[float64](v), 1)
+	default:
+		panic("moments: no numbers of type " + d.String())
+	}
+	return x
+}
+
+// measureBytes adds bytes whose channels change after every run.
+func (m *Meter) measureBytes(record []byte, run int, out []Moments) {
+	if len(m.bytes) < len(out) {
+		m.bytes = make([]kernel.Moments, len(out))
+	}
+	sums := m.bytes[:len(out)]
+	clear(sums)
+	if run == 1 {
+		kernel.AddPixels(sums, record)
+	} else {
+		for c := 0; len(record) > 0; c = (c + 1) % len(sums) {
+			sums[c].Add(record[:run])
+			record = record[run:]
+		}
+	}
+	for c, s := range sums {
+		out[c].Merge(Moments{
+			N: int64(s.N), Sum: int64(s.Sum), SumSquares: int64(s.SumSq), Min: float64(s.Min), Max: float64(s.Max),
+		})
+	}
+}
+
+// measureNumbers adds numbers whose channels change after every run. load makes float64s of
+// every stride-th of src.
+func measureNumbers[T any](m *Meter, record []T, run int, out []Moments, load func(dst []float64, src []T, stride int)) {
+	for p := cut(len(record), run, len(out)); p.next(); {
+		x := m.buf[:p.n]
+		load(x, record[p.first:], p.stride)
+		out[p.channel].Merge(Of(x))
+	}
+}
+
+// pieces goes through the numbers of a record, piece by piece. next has to be called first.
+type pieces struct {
+	numbers, run, channels int // channels change after every run
+	at, within             int // the next piece is of run number at, from there on
+
+	channel  int
+	first, n int // this piece: n numbers from the first on ...
+	stride   int // ... every stride-th
+}
+
+func cut(numbers, run, channels int) pieces {
+	p := pieces{numbers: numbers, run: run, channels: channels, stride: 1}
+	if run == 1 { // the channels take turns: each is looked at by itself
+		p.stride, p.run = channels, numbers/channels
+	}
+	return p
+}
+
+func (p *pieces) next() bool {
+	if p.within == p.run {
+		p.at, p.within = p.at+1, 0
+	}
+	if p.at*p.run >= p.numbers {
+		return false
+	}
+	p.channel = p.at % p.channels
+	p.first, p.n = p.at*p.run+p.within, min(p.run-p.within, piece)
+	if p.stride > 1 {
+		p.first = p.within*p.stride + p.at
+	}
+	p.within += p.n
+	return true
+}
+
+func widen[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 | float64](dst []float64, src []T, stride int) {
+	for i := range dst {
+		dst[i] = float64(src[i*stride])
+	}
+}
+
+// measureFloats is measureNumbers for numbers that float32 holds. load returns src as
+// float32s, in buf where that takes memory.
+func measureFloats[T any](m *Meter, taken, record []T, run int, out []Moments, load func(buf []float32, src []T) []float32) {
+	for p := cut(len(record), run, len(out)); p.next(); {
+		src := record[p.first:]
+		if p.stride > 1 {
+			for i := range p.n {
+				taken[i] = src[i*p.stride]
+			}
+			src = taken
+		}
+		out[p.channel].Merge(m.momentsOfFloats(load(m.floats[:p.n], src[:p.n])))
+	}
+}
+
+// measureFloat32s is measureFloats for float32, of which it takes many pieces at a time.
+func (m *Meter) measureFloat32s(record []float32, run int, out []Moments) {
+	if run < piece {
+		measureFloats(m, m.taken[:], record, run, out, float32s)
+		return
+	}
+	for c := 0; len(record) > 0; c = (c + 1) % len(out) {
+		m.measureRun(record[:run], &out[c])
+		record = record[run:]
+	}
+}
+
+func float32s(_, src []float32) []float32 { return src }
+
+// measureRun adds numbers of one channel.
+func (m *Meter) measureRun(x []float32, out *Moments) {
+	for len(x) >= piece {
+		n := min(len(x)/piece, together)
+		m.measurePieces(x[:n*piece], out)
+		x = x[n*piece:]
+	}
+	if len(x) > 0 {
+		out.Merge(m.momentsOfFloats(x))
+	}
+}
+
+// measurePieces adds whole pieces, at most together of them.
+func (m *Meter) measurePieces(x []float32, out *Moments) {
+	sums, squares := m.sums[:len(x)/piece], m.squares[:len(x)/piece]
+	low, high := kernel.PiecesF32(sums, squares, x)
+	if slices.ContainsFunc(sums, notFinite) {
+		for ; len(x) > 0; x = x[piece:] {
+			out.Merge(m.momentsOfFloats(x[:piece]))
+		}
+		return
+	}
+	for i, sum := range sums {
+		out.Merge(Moments{N: piece, Min: float64(low), Max: float64(high), Mean: sum / piece, M2: squares[i]})
+	}
+}
+
+func halves(buf []float32, src []tensor.Half) []float32 {
+	kernel.WidenF16(buf, src)
+	return buf
+}
+
+func brains(buf []float32, src []tensor.Brain) []float32 {
+	kernel.WidenBF16(buf, src)
+	return buf
+}
+
+// momentsOfFloats is Of for float32, whose sums cannot overflow: with one that is
+// not finite, Of sorts it out.
+func (m *Meter) momentsOfFloats(x []float32) Moments {
+	sum, low, high := kernel.SumF32(x)
+	if notFinite(sum) {
+		wide := m.buf[:len(x)]
+		widen(wide, x, 1)
+		return Of(wide)
+	}
+	n := int64(len(x))
+	mean := sum / float64(n)
+	return Moments{N: n, Min: float64(low), Max: float64(high), Mean: mean, M2: kernel.SquaresF32(x, mean)}
+}

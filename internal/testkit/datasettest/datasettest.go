@@ -1,0 +1,95 @@
+// Package datasettest makes small datasets for tests.
+package datasettest
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/tensor"
+)
+
+// SmallHDF5 is a file of package meta's tests, made by h5py: see generate.py there. It is found from any package of the
+// module, whose tests run in its folder.
+func SmallHDF5(name string) string {
+	folder := filepath.Join("internal", "hdf5", "meta", "testdata")
+	for range 8 {
+		if _, err := os.Stat(folder); err == nil {
+			break
+		}
+		folder = filepath.Join("..", folder)
+	}
+	return filepath.Join(folder, "small-"+name+".h5")
+}
+
+// SchemaOf returns the fields of a labeled set of images of 3 channels and 8 x 8 pixels.
+func SchemaOf(dtype tensor.DType, layout string, classes ...string) store.Schema {
+	shape := []int{3, 8, 8}
+	if layout == store.HWC {
+		shape = []int{8, 8, 3}
+	}
+	images := store.NewField("images", dtype, shape...)
+	images.Layout = layout
+	labels := store.NewField("labels", tensor.Int64)
+	labels.Classes = classes
+	return store.Schema{Fields: []store.Field{images, labels}}
+}
+
+// Build writes n records; fill sets the values of record i, which are zero before.
+func Build(t testing.TB, schema store.Schema, n int, info store.Info, fill func(i int, values [][]byte)) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "ds")
+	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	for i := range n {
+		r := store.NewRecord(schema)
+		fill(i, r.Values)
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(info); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// Animals is a dataset of 600 records in 2 shards: pixel k of record i is i+k, its label i%3.
+func Animals(t testing.TB) string {
+	return Build(t, SchemaOf(tensor.Uint8, store.CHW, "cat", "dog", "owl"), 600, store.Info{}, FillAnimal)
+}
+
+func FillAnimal(i int, values [][]byte) {
+	for k := range values[0] {
+		values[0][k] = byte(i + k)
+	}
+	values[1][0] = byte(i % 3)
+}
+
+// Rewrite changes a file that may be read-only.
+func Rewrite(t testing.TB, path string, change func([]byte) []byte) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, change(bytes.Clone(data)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func Flip(at int) func([]byte) []byte {
+	return func(b []byte) []byte {
+		b[at] ^= 0x10
+		return b
+	}
+}
