@@ -52,7 +52,7 @@ func (f *BatchFiller) Fill(ctx context.Context, epoch, step int, dst ...[]byte) 
 	}
 	ld := f.w.ld
 	ld.mu.Lock()
-	ld.stats.add(&f.w.spent, ld.fields)
+	ld.stats.add(&f.w.times, ld.fields)
 	ld.mu.Unlock()
 	return len(s.indices), nil
 }

@@ -64,7 +64,7 @@ func BenchmarkGather(b *testing.B) {
 	}
 }
 
-// BenchmarkNormalize is a shuffled gather of images that become mirrored, normalised float32.
+// BenchmarkNormalize is a shuffled gather of images that become mirrored, normalized float32.
 // "x-write" is its time in units of that of writing as many bytes once, measured in the same
 // run.
 func BenchmarkNormalize(b *testing.B) {
@@ -81,7 +81,7 @@ func BenchmarkNormalize(b *testing.B) {
 
 // BenchmarkOneCore does a batch and what it is compared with in turns, so that a busy machine
 // slows both alike: a gather with a copy of as many bytes ("of-memcpy"), and one with
-// normalisation with a clearing of as many as it writes ("x-write").
+// normalization with a clearing of as many as it writes ("x-write").
 func BenchmarkOneCore(b *testing.B) {
 	ds := openImages(b)
 	all, err := ds.Slice("x", 0, ds.Len())
@@ -137,7 +137,7 @@ func benchmarkInTurns(b *testing.B, f *loader.BatchFiller, steps int, src []byte
 	}
 }
 
-// normalized is mirroring and normalising to float32.
+// normalized is mirroring and normalizing to float32.
 func normalized(b *testing.B) map[string]loader.Transform {
 	p, err := transforms.Compose(transforms.RandomHorizontalFlip{}, transforms.ToLayout{Layout: transforms.CHW},
 		transforms.ConvertDType{DType: tensor.Float32},

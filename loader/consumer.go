@@ -16,11 +16,11 @@ type outlook struct {
 	cold int // the last one before it whose batch takes longer to make than to hand over; -1 if none
 }
 
-// patience is how a loop waits for a batch: it spins for a moment, as long as that has paid off
+// spinner is how a loop waits for a batch: it spins for a moment, as long as that has paid off
 // of late. A goroutine that sleeps is woken by the worker, which loses the time of a system call
 // by it, and goes on some 50 microseconds later, when workers of small batches have run out of
 // buffers.
-type patience struct {
+type spinner struct {
 	vain int // times in a row that it was over before there was a batch
 	rest int // waits that are slept through because of that
 }
@@ -46,11 +46,11 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 		made = 0
 		region := trace.StartRegion(p.ctx, "loader: wait")
 		if ld.spinsLocked() {
-			seen := ld.news.Load()
+			seen := ld.events.Load()
 			ld.mu.Unlock()
-			told := ld.spin(seen)
+			reported := ld.spin(seen)
 			ld.mu.Lock()
-			ld.patience.note(told)
+			ld.spinner.note(reported)
 		}
 		s = ld.awaitLocked(p, now)
 		region.End()
@@ -120,12 +120,12 @@ func (p *pass) becauseLocked() error {
 func (p *pass) deliverLocked(tick int) {
 	p.delivered++
 	if tick > p.low {
-		p.ahead.add(tick - p.low)
+		p.early.add(tick - p.low)
 		return
 	}
-	for again := true; again; again = p.ahead.has(0) {
+	for again := true; again; again = p.early.has(0) {
 		p.low++
-		p.ahead.shift()
+		p.early.shift()
 	}
 }
 
@@ -135,22 +135,22 @@ func (ld *Loader) spinsLocked() bool {
 	if ld.tuner.workers >= ld.stats.Cores {
 		return false
 	}
-	if ld.patience.rest > 0 {
-		ld.patience.rest--
+	if ld.spinner.rest > 0 {
+		ld.spinner.rest--
 		return false
 	}
 	return true
 }
 
-// spin waits awake until there are other news than those seen, and reports whether there are.
+// spin waits awake until there are other events than those seen, and reports whether there are.
 func (ld *Loader) spin(seen uint64) bool {
-	spin.While(&ld.news.Uint64, seen, spinTime)
-	return ld.news.Load() != seen
+	spin.While(&ld.events.Uint64, seen, spinTime)
+	return ld.events.Load() != seen
 }
 
-// note takes whether spinning ended with news.
-func (w *patience) note(news bool) {
-	if news {
+// note takes whether spinning ended with an event.
+func (w *spinner) note(changed bool) {
+	if changed {
 		w.vain = 0
 		return
 	}
@@ -166,14 +166,14 @@ func (c *setup) inlines() bool {
 }
 
 // look decides who makes the batches that come next: the loop, while every batch that the
-// workers might be ahead with is instant, and else the workers, which so have the time to
+// workers might make in advance is instant, and else the workers, which so have the time to
 // bring in what is not in memory.
 func (ld *Loader) look(p *pass) {
-	if ld.hands == nil || ld.opts.crew() == 0 {
+	if ld.hands == nil || ld.opts.maxWorkers() == 0 {
 		return
 	}
 	o := &p.outlook
-	last := min(p.parts[len(p.parts)-1].end(), p.low+ld.tuner.prefetch+ld.opts.crew()+1) // what the loop alone changes
+	last := min(p.parts[len(p.parts)-1].end(), p.low+ld.tuner.prefetch+ld.opts.maxWorkers()+1) // what the loop alone changes
 	for ; o.next < last; o.next++ {
 		if t := p.partOf(o.next); !ld.hands.instant(t, t.step(o.next)) {
 			o.cold = o.next
@@ -189,7 +189,7 @@ func (ld *Loader) look(p *pass) {
 }
 
 // instant reports whether a batch is all views of memory that is warm, so that making it is no
-// more than to say where it lies. Errors surface when the batch is made.
+// more than to say where it is. Errors surface when the batch is made.
 func (w *worker) instant(t *part, step int) (yes bool) {
 	var err error
 	defer w.catch(&err)
@@ -211,7 +211,7 @@ func (w *worker) instant(t *part, step int) (yes bool) {
 
 // runOf is part.runAt for any Sequence: it has the records listed.
 func (w *worker) runOf(t *part, pos, n, pad int) (first int, is bool) {
-	next := w.ahead[:n]
+	next := w.upcoming[:n]
 	if front := next[:min(2, n)]; pad == 0 {
 		t.choose(pos, 0, front) // most that are no run show it here: the workers will choose all of them
 		if runLength(front) < len(front) {

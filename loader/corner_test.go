@@ -54,7 +54,7 @@ func TestSynchronousIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		n, err := run(ctx, ld, func(b loader.Batch) {
 			cancel()
-			synctest.Wait() // until the news has arrived
+			synctest.Wait() // until the event has arrived
 		})
 		if n != 1 || !errors.Is(err, context.Canceled) {
 			t.Errorf("%d batches, then %v", n, err)

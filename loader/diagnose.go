@@ -9,9 +9,9 @@ import (
 // Bottleneck is what limits the speed of training.
 type Bottleneck string
 
-// The bottlenecks that Diagnose tells apart.
+// The bottlenecks that Diagnose distinguishes.
 const (
-	TooEarly       Bottleneck = "too early to tell"
+	TooEarly       Bottleneck = "too early to say"
 	TrainBound     Bottleneck = "train-bound"
 	TransformBound Bottleneck = "transform-bound"
 	TransformWaits Bottleneck = "transforms wait"
@@ -38,7 +38,7 @@ func (d Diagnosis) String() string { return d.Text }
 
 // What the rules take for much and for little.
 const (
-	fewBatches = 8    // fewer tell nothing
+	fewBatches = 8    // fewer say nothing
 	littleWait = 0.05 // of the loop: not worth fixing
 	muchBusy   = 0.5  // of the workers' time
 	tinyBatch  = time.Millisecond
@@ -56,7 +56,7 @@ func (s Stats) Diagnose() Diagnosis {
 	loop := wait + s.Body
 	switch {
 	case s.Batches < fewBatches || loop <= 0:
-		return Diagnosis{TooEarly, fmt.Sprintf("too early to tell: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 1}
+		return Diagnosis{TooEarly, fmt.Sprintf("too early to say: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 1}
 	case share(wait, loop) < littleWait:
 		return s.trainBound(wait, loop)
 	case s.LateBatch.Wait > wait/2 && s.LateBatch.Wait > 10*s.Waits.P50:
@@ -71,8 +71,8 @@ func (s Stats) Diagnose() Diagnosis {
 }
 
 func (s Stats) trainBound(wait, loop time.Duration) Diagnosis {
-	return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches, and the workers are idle for %s of theirs; free loading would make the loop %s",
-		percent(wait, loop), percentOf(1-min(1, s.busy(loop))), faster(gain(loop, wait))), gain(loop, wait)}
+	return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches, and the workers are idle for %s of theirs; %s",
+		percent(wait, loop), percentOf(1-min(1, s.busy(loop))), freeLoading(gain(loop, wait))), gain(loop, wait)}
 }
 
 func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
@@ -87,11 +87,11 @@ func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
 		round(s.LateBatch.Wait), round(wait), what, faster(gain(loop, s.LateBatch.Wait))), gain(loop, s.LateBatch.Wait)}
 }
 
-// saturated tells which work fills the workers' time.
+// saturated says which work fills the workers' time.
 func (s Stats) saturated(wait, loop time.Duration) Diagnosis {
 	work := s.work()
-	head := fmt.Sprintf("%s busy for %s of the time", s.crew(), percentOf(min(1, s.busy(loop))))
-	free := faster(gain(loop, wait))
+	head := fmt.Sprintf("%s busy for %s of the time", s.makers(), percentOf(min(1, s.busy(loop))))
+	free := freeLoading(gain(loop, wait))
 	cores := "no core is free, and "
 	if s.spare() > 0 {
 		cores = ""
@@ -101,23 +101,23 @@ func (s Stats) saturated(wait, loop time.Duration) Diagnosis {
 	case s.FetchWait > work/2:
 		return s.remoteBound(wait, loop, head)
 	case yes:
-		return Diagnosis{DecodeBound, fmt.Sprintf("decode-bound: %s, and %s of that is unpacking %q (%s), which gives %s; free loading would make the loop %s: store it as it is, for example by preprocess OLD.h5 NEW.h5",
+		return Diagnosis{DecodeBound, fmt.Sprintf("decode-bound: %s, and %s of that is unpacking %q (%s), which gives %s; %s: store it as it is, for example by preprocess OLD.h5 NEW.h5",
 			head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, loop), free), gain(loop, wait)}
 	case s.SlowRead > work/2:
-		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, and %s of that is waiting for storage, which gives %s; free loading would make the loop %s: more Workers keep more reads in flight, and what fits into memory is fast from the second epoch on",
+		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, and %s of that is waiting for storage, which gives %s; %s: more Workers keep more reads in flight, and what fits into memory is fast from the second epoch on",
 			head, percent(s.SlowRead, work), rate(s.ReadBytes, loop), free), gain(loop, wait)}
 	case s.transformsWait(work, loop):
 		return s.moreAtOnce(work, wait, loop)
 	case s.spare() > 0 && few.Gain >= 1+littleWait:
 		return few
 	case s.Sampler > work/2:
-		return Diagnosis{OrderBound, fmt.Sprintf("order-bound: %s, and the Sampler takes %s of that, %v a record; %sfree loading would make the loop %s",
+		return Diagnosis{OrderBound, fmt.Sprintf("order-bound: %s, and the Sampler takes %s of that, %v a record; %s%s",
 			head, percent(s.Sampler, work), s.each(s.Sampler), cores, free), gain(loop, wait)}
 	case s.Read > work/2:
-		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and %s of that is copying out of memory, %s; free loading would make the loop %s: Block with runs of whole batches copies nothing, and smaller types copy less",
+		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and %s of that is copying out of memory, %s; %s: Block with runs of whole batches copies nothing, and smaller types copy less",
 			head, percent(s.Read, work), rate(s.ReadBytes, loop), free), gain(loop, wait)}
 	}
-	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, and %s of that is transforming, %v a record; %sfree loading would make the loop %s: do the costly steps once, when the dataset is made",
+	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, and %s of that is transforming, %v a record; %s%s: do costly steps that are not random once, when the dataset is made",
 		head, percent(s.Transform+s.Collate, work), s.each(s.Transform+s.Collate), cores, free), gain(loop, wait)}
 }
 
@@ -153,8 +153,8 @@ func coresAre(all, some int) string {
 	return fmt.Sprintf("%d cores, %d are", all, some)
 }
 
-// crew says who makes the batches, with the verb.
-func (s Stats) crew() string {
+// makers says who makes the batches, with the verb.
+func (s Stats) makers() string {
 	switch s.Workers {
 	case 0:
 		return "the loop, which makes its batches itself, is"
@@ -183,7 +183,7 @@ func (s Stats) moreAtOnce(work, wait, loop time.Duration) Diagnosis {
 	n := max(have+1, min(moreAtOnce*have, int(work/max(1, s.Body))+1))
 	better := max(s.Body, work/time.Duration(n))
 	return Diagnosis{TransformWaits, fmt.Sprintf("transforms wait: %s in Transforms for %s of the time, %v a record, but the process used %.1f of %d cores: something else is waited for; training waits %s of the time, and Workers %d would make the loop %s",
-		s.crew(), percentOf(min(1, s.busy(loop))), s.each(s.Transform+s.Collate), share(s.CPU, loop), s.Cores, percent(wait, loop), n, faster(gain(loop, loop-better))), gain(loop, loop-better)}
+		s.makers(), percentOf(min(1, s.busy(loop))), s.each(s.Transform+s.Collate), share(s.CPU, loop), s.Cores, percent(wait, loop), n, faster(gain(loop, loop-better))), gain(loop, loop-better)}
 }
 
 func (s Stats) tiny(wait, loop time.Duration) Diagnosis {
@@ -196,7 +196,7 @@ func (s Stats) tiny(wait, loop time.Duration) Diagnosis {
 // work returns what those who make batches had to do.
 func (s Stats) work() time.Duration { return s.Sampler + s.Read + s.Transform + s.Collate }
 
-// busy returns the part of the workers' time that is spent at work, while the loop ran.
+// busy returns the part of the workers' time at work, while the loop ran.
 func (s Stats) busy(loop time.Duration) float64 {
 	return share(s.work(), loop*time.Duration(max(1, s.Workers)))
 }
@@ -204,6 +204,15 @@ func (s Stats) busy(loop time.Duration) float64 {
 // gain returns how many times as fast a loop is without some of its time.
 func gain(loop, without time.Duration) float64 {
 	return float64(loop) / float64(max(1, loop-without, loop/1000))
+}
+
+// freeLoading says what a loop would gain if batches cost nothing. A loop that does next to
+// nothing but wait for batches would gain any number of times its speed, which says nothing.
+func freeLoading(gain float64) string {
+	if gain >= 9.95 {
+		return "the loop does little else than load"
+	}
+	return "free loading would make the loop " + faster(gain)
 }
 
 // faster says in words what a gain is.
@@ -239,6 +248,6 @@ func round(d time.Duration) time.Duration {
 // remoteBound says how much of the link is used, where the workers mostly wait for it.
 func (s Stats) remoteBound(wait, loop time.Duration, head string) Diagnosis {
 	used := float64(s.Fetched) / max(1e-9, loop.Seconds())
-	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, and %s of that is a wait for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; free loading would make the loop %s: smaller types and shapes, a faster link, or a cache that holds the dataset from the second epoch on",
+	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, and %s of that is a wait for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; %s: smaller types and shapes, a faster link, or a cache that holds the dataset from the second epoch on",
 		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.work()), used/1e6, s.LinkRate/1e6, faster(gain(loop, wait))), gain(loop, wait)}
 }

@@ -110,7 +110,7 @@ func TestDiagnose(t *testing.T) {
 		},
 		"synchronous, and nothing else to do": {
 			stage{cores: 2, workers: loader.Synchronous, transform: always(time.Millisecond), body: 500 * time.Microsecond, burns: true},
-			loader.TransformBound, []string{"100 % of that is transforming, 1ms a record; free loading"}, 30, 50,
+			loader.TransformBound, []string{"100 % of that is transforming, 1ms a record; the loop does little else than load"}, 30, 50,
 		},
 		"slow order": {
 			stage{cores: 2, workers: 1, order: slowly(time.Millisecond), body: 5 * time.Millisecond},
@@ -243,7 +243,7 @@ func TestStatsTimes(t *testing.T) {
 	})
 }
 
-// Records that take little are timed so many together that the clock is read seldom; what the
+// Records that take little are timed that many together that the clock is read seldom; what the
 // reads and the transforms took in all is as exact.
 func TestSmallRecordsAreTimedTogether(t *testing.T) {
 	for _, c := range []struct {
@@ -262,7 +262,7 @@ func TestSmallRecordsAreTimedTogether(t *testing.T) {
 	}
 }
 
-// telling is a Source that says how it reads.
+// saying is a Source that says how it reads.
 type telling struct{ *memory }
 
 func (telling) Location(string, int) string { return "" }

@@ -19,7 +19,7 @@
 // A batch whose records follow each other in the dataset, whatever the Sampler that asked
 // for them, is a view of the dataset's own memory: no byte is copied. Any other batch is
 // gathered into a ring of buffers that are allocated once and reused; a Transform works from
-// the dataset's memory to the ring, so that normalising, cropping and mirroring need no
+// the dataset's memory to the ring, so that normalizing, cropping and mirroring need no
 // copy besides. Stats counts both kinds. After the first batch neither allocates.
 //
 // A batch of nothing but views of memory that is warm takes less time to make than to hand
@@ -36,6 +36,8 @@
 //	ChunkedSource    records that are not one piece of memory are gathered
 //	MappedSource     views are brought into memory before they are handed out
 //	FaultSource      a read of mapped memory that failed is explained
+//	CheckedSource    a file that was truncated is noticed at the end of the epoch, also where its bytes read as zeros
+//	NamedSource      errors name what a record was made of
 //	RemoteSource     records are fetched before they are needed
 //	DescribedSource  errors say where a record is stored, and Stats how it was read
 //	Identifier       Resume refuses another dataset

@@ -37,18 +37,18 @@ func TestShuffledEpochVisitsEachRecordOnce(t *testing.T) {
 	}
 }
 
-func TestSameBatchesForAnyWorkersAndAhead(t *testing.T) {
+func TestSameBatchesForAnyWorkersAndPrefetch(t *testing.T) {
 	const n = 5000
 	var want []int
 	for _, workers := range []int{1, 2, 8} {
-		for _, ahead := range []int{1, 2, 9} {
-			ld := open(t, newMemorySource(n, 5), loader.Options{BatchSize: 32, Workers: workers, Prefetch: ahead, Sampler: sampler.Shuffle{}, Seed: 7})
+		for _, prefetch := range []int{1, 2, 9} {
+			ld := open(t, newMemorySource(n, 5), loader.Options{BatchSize: 32, Workers: workers, Prefetch: prefetch, Sampler: sampler.Shuffle{}, Seed: 7})
 			first := visit(t, ld, 3)
 			if want == nil {
 				want = first
 			}
 			if !slices.Equal(first, want) {
-				t.Errorf("Workers %d, Ahead %d: other batches", workers, ahead)
+				t.Errorf("Workers %d, Prefetch %d: other batches", workers, prefetch)
 			}
 			if slices.Equal(visit(t, ld, 4), want) {
 				t.Errorf("epoch 4 is epoch 3")

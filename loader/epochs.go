@@ -14,7 +14,8 @@ import (
 // for begins in the middle, if it is the one that the State was taken in.
 //
 // If a batch cannot be made, or ctx is done, the loop body gets that error in place of the
-// batch, and the loop ends.
+// batch, and the loop ends. So it does behind the last batch if a file was truncated meanwhile
+// (see [CheckedSource]).
 func (ld *Loader) Epoch(ctx context.Context, number int) iter.Seq2[Batch, error] {
 	return func(yield func(Batch, error) bool) {
 		p, err := ld.begin(ctx, number, number+1, ld.startOf(number))
@@ -117,6 +118,12 @@ func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 		b.leave()
 		b = Batch{}
 	}
+	if checked := ld.can.Checked; checked != nil {
+		if err := checked.Intact(); err != nil {
+			yield(Batch{}, &Error{Epoch: p.parts[0].number, Batch: -1, Record: -1, Err: err})
+			return false
+		}
+	}
 	return true
 }
 
@@ -149,7 +156,7 @@ func (t *part) end() int { return t.first + t.steps - t.from }
 func (t *part) step(tick int) int { return tick - t.first + t.from }
 
 // slice returns the positions of this rank in a step: n from pos on, of which the last pad
-// lie beyond the end of the epoch. All ranks have the same n.
+// are beyond the end of the epoch. All ranks have the same n.
 func (t *part) slice(step int) (pos, n, pad int) {
 	global := t.opts.global()
 	start := step * global
@@ -171,7 +178,7 @@ func (t *part) choose(pos, pad int, dst []int) {
 	}
 }
 
-// runAt returns the first record of n positions from pos on, the last pad of which lie beyond the
+// runAt returns the first record of n positions from pos on, the last pad of which are beyond the
 // end, if it is known at once that they are one run.
 func (t *part) runAt(pos, n, pad int) (first int, ok bool) {
 	if t.runs == nil || pad > 0 || n == 0 {
@@ -180,14 +187,14 @@ func (t *part) runAt(pos, n, pad int) (first int, ok bool) {
 	return t.runs.SliceAt(pos, n)
 }
 
-// maxReach is how far Unordered lets a batch be delivered before an earlier one: so many
+// maxDisplacement is how far Unordered lets a batch be delivered before an earlier one: that many
 // bits are in a State.
-const maxReach = 64
+const maxDisplacement = 64
 
 // ticks is a set of the ticks from the first one on that was not delivered.
 type ticks uint64
 
-func (t ticks) has(i int) bool { return i < maxReach && t>>i&1 == 1 }
+func (t ticks) has(i int) bool { return i < maxDisplacement && t>>i&1 == 1 }
 func (t *ticks) add(i int)     { *t |= 1 << i }
 
 // shift makes what was i+1 be i.

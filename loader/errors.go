@@ -1,10 +1,13 @@
 package loader
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 	"strings"
+
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // ErrClosed is returned once the Loader is closed.
@@ -24,7 +27,8 @@ type Error struct {
 	Batch    int    // the batch's number in the epoch, from 0; -1 if the Loader could not be made
 	Field    string // "" if no single field is to blame
 	Record   int    // the record's number in the Source, -1 if no single record is to blame
-	Location string // where the Source has that record, if it tells: file, shard and byte
+	Name     string // what the record was made of, if the Source knows: the path of its file
+	Location string // where the Source has that record, if it says: file, shard and byte
 	Err      error  // what the Source or the Transform said
 }
 
@@ -33,6 +37,16 @@ type Error struct {
 func (ld *Loader) place(e *Error) *Error {
 	if ld.can.Described != nil && e.Location == "" && e.Field != "" && e.Record >= 0 && !e.located() {
 		e.Location = ld.can.Described.Location(e.Field, e.Record)
+	}
+	return e
+}
+
+// name notes what the record was made of that e is about.
+func (ld *Loader) name(ctx context.Context, e *Error) *Error {
+	if e.Record >= 0 && e.Record < ld.src.Len() {
+		if name, err := ld.can.SourceName(ctx, e.Record); err == nil { // e is the error to report
+			e.Name = name
+		}
 	}
 	return e
 }
@@ -53,8 +67,8 @@ func (e *Error) Error() string {
 	if !e.located() {
 		if e.Record >= 0 {
 			fmt.Fprintf(&b, "record %d", e.Record)
-			if e.Location != "" {
-				fmt.Fprintf(&b, " (%s)", e.Location)
+			if place := e.places(); place != "" {
+				fmt.Fprintf(&b, " (%s)", place)
 			}
 			b.WriteString(": ")
 		}
@@ -63,7 +77,21 @@ func (e *Error) Error() string {
 		}
 	}
 	b.WriteString(e.Err.Error())
+	if e.located() && e.Name != "" {
+		fmt.Fprintf(&b, " (made of %s)", shell.Line(e.Name))
+	}
 	return b.String()
+}
+
+// places says what the record was made of, and where it is.
+func (e *Error) places() string {
+	switch {
+	case e.Name == "":
+		return e.Location
+	case e.Location == "":
+		return shell.Line(e.Name)
+	}
+	return shell.Line(e.Name) + "; in " + e.Location
 }
 
 // Unwrap returns Err.
@@ -123,7 +151,12 @@ func (s *slot) outside(n int) int {
 
 // locate finds the record that reading places [lo, hi) of field f failed on, by reading them
 // one by one unless cause names it.
-func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) error {
+func (w *worker) locate(p *pass, s *slot, f, lo, hi int, cause error) *Error {
+	return w.ld.name(p.ctx, w.find(p, s, f, lo, hi, cause))
+}
+
+// find is locate without the name.
+func (w *worker) find(p *pass, s *slot, f, lo, hi int, cause error) *Error {
 	found := &Error{Epoch: s.part.number, Batch: s.step, Field: w.ld.fields[f].in.Name, Record: -1, Err: cause}
 	var named RecordError
 	if errors.As(cause, &named) {

@@ -66,7 +66,7 @@ func ExampleResume() {
 	// rank 1 batch 2 [17 12 21 4]
 }
 
-// Stored bytes become normalised, randomly mirrored float32 in the pass that gathers them.
+// Stored bytes become normalized, randomly mirrored float32 in the pass that gathers them.
 func ExampleImages() {
 	ds := newMemorySource(100, 3*32*32)
 	ds.specs[0].Shape = tensor.Shape{3, 32, 32}

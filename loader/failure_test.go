@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -259,14 +260,21 @@ func TestLeavingTheLoopEndsTheReading(t *testing.T) {
 	}
 }
 
+// patienceOfTests is how long a test waits for what would never come from a loader that is wrong.
+const patienceOfTests = time.Minute
+
 func TestCancelWhileWaiting(t *testing.T) {
 	m := newMemorySource(100, 4)
 	stuck := make(chan struct{}, 8)
 	m.before = func(ctx context.Context, _ string, indices []int) error {
 		if slices.Contains(indices, 0) {
 			stuck <- struct{}{}
-			<-ctx.Done() // a read that hangs until it is cancelled
-			return ctx.Err()
+			select {
+			case <-ctx.Done(): // a read that hangs until it is cancelled
+				return ctx.Err()
+			case <-time.After(patienceOfTests):
+				return errors.New("the read is not cancelled")
+			}
 		}
 		return nil
 	}
@@ -421,7 +429,11 @@ func TestSlowRecordsDelayNoOtherBatch(t *testing.T) {
 		}
 		if slices.Contains(indices, 0) {
 			for range 3 { // batch 0 is not done before three others are
-				<-others
+				select {
+				case <-others:
+				case <-time.After(patienceOfTests):
+					return errors.New("no other batch is read meanwhile")
+				}
 			}
 			return nil
 		}

@@ -17,7 +17,7 @@ func (w *worker) prepare(p *pass, s *slot) (err error) {
 	if err := w.choose(s); err != nil {
 		return err
 	}
-	w.hint(s)
+	w.prefetchNext(s)
 	w.slow = false
 	if err := w.ld.src.Retain(); err != nil {
 		return err
@@ -37,7 +37,7 @@ func (w *worker) choose(s *slot) error {
 	} else {
 		w.begin()
 		s.part.choose(pos, pad, s.indices)
-		w.spent.order += w.lap()
+		w.times.order += w.lap()
 		s.run = runLength(s.indices)
 	}
 	copy(s.mask, w.ld.allValid[:n-pad])
@@ -101,11 +101,11 @@ func (w *worker) copy(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 
 // read notes how long it took to read a field of some records.
 func (w *stopwatch) read(took time.Duration, indices []int, bytes int) {
-	w.spent.read += took
-	w.spent.bytes += int64(bytes)
+	w.times.read += took
+	w.times.bytes += int64(bytes)
 	if took > time.Duration(bytes/warmSpeed) && took > warmTime(indices, bytes) {
 		w.slow = true
-		w.spent.slow += took
+		w.times.slow += took
 	}
 }
 
@@ -143,11 +143,11 @@ func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 		read -= w.at
 		took := w.lap()
 		reading += min(took, read*time.Duration(to-from))
-		w.spent.record(f, s.indices[from], to-from, took)
+		w.times.record(f, s.indices[from], to-from, took)
 	}
 	took := w.at - began
 	w.pace[f] = took / time.Duration(max(1, hi-lo))
-	w.spent.transform += took - reading
+	w.times.transform += took - reading
 	w.read(reading, s.indices[lo:hi], int(s.rowsOf(f, lo, hi))*fd.stored)
 	return nil
 }
@@ -172,11 +172,11 @@ func (w *worker) convertSome(p *pass, s *slot, f, lo, hi int, dst []byte) (first
 	for i := lo; i < hi; i++ {
 		r.Index, r.Position = s.indices[i], s.position+i
 		w.mark.set(s, f, r.Index)
-		src := w.lead.take(i)
+		src := w.queue.take(i)
 		w.leadOn(s, f, i)
 		read, err := w.convertOne(p.ctx, f, dst[(i-lo)*size:(i-lo+1)*size], src, r, i == lo)
 		if err != nil {
-			return 0, w.ld.place(&Error{Epoch: r.Epoch, Batch: s.step, Field: w.ld.fields[f].in.Name, Record: r.Index, Err: err})
+			return 0, w.ld.name(p.ctx, w.ld.place(&Error{Epoch: r.Epoch, Batch: s.step, Field: w.ld.fields[f].in.Name, Record: r.Index, Err: err}))
 		}
 		if i == lo {
 			first = read

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Images is the Transform of a field of images: crops, flips, normalisation and whatever else
+// Images is the Transform of a field of images: crops, flips, normalization and whatever else
 // the pipeline has, straight from the dataset's memory to the batch. The field holds either
 // pixels, all of one size, or image files, of any sizes and in any format that the command
 // preprocess reads, as its flag --keep-encoded stores them; the field's Spec says which.
@@ -25,7 +25,7 @@ import (
 //	loader.Options{Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}}}
 //
 // Each worker decodes for itself. Of a JPEG it decodes the rows and blocks that the crop needs,
-// and crop, resize, flip, colour and normalisation share their passes over them; other formats
+// and crop, resize, flip, color and normalization share their passes over them; other formats
 // are decoded whole. Pixels are those of Pillow's convert("RGB"): see docs/sources.md.
 //
 // A file that cannot be decoded, or that the pipeline cannot work with, fails its record:

@@ -27,6 +27,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -191,8 +192,8 @@ func TestFilesOfOneWorkerAllocateNothing(t *testing.T) {
 	}
 }
 
-// TestDamagedFiles loads photos of which some cannot be decoded.
-func TestDamagedFiles(t *testing.T) {
+// TestCorruptFiles loads photos of which some cannot be decoded.
+func TestCorruptFiles(t *testing.T) {
 	const n = 120
 	bomb := photo(8, 8, 0)
 	at := bytes.Index(bomb, []byte{0xff, 0xc0}) + 5
@@ -310,7 +311,7 @@ func ExampleImages_files() {
 	files.Content = tensor.Image
 	schema := store.Schema{Fields: []store.Field{files, store.NewField("labels", tensor.Int64)}}
 	path := filepath.Join(dir, "ds")
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	w, err := flat.Create(path, schema, flat.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -415,17 +416,17 @@ func TestLayoutOfTheSpec(t *testing.T) {
 }
 
 var (
-	damaged       = flag.Int("damaged", 400, "photos that TestManyDamagedFiles loads, half of them damaged")
-	damagedEpochs = flag.Int("damaged-epochs", 5, "epochs in which it loads them")
+	corrupt       = flag.Int("corrupt", 400, "photos that TestManyCorruptFiles loads, half of them corrupt")
+	corruptEpochs = flag.Int("corrupt-epochs", 5, "epochs in which it loads them")
 )
 
-// TestManyDamagedFiles loads photos with bits changed, bytes lost and ends cut off, for several
-// epochs, under each kind of OnError: each that is damaged beyond decoding is reported with its
+// TestManyCorruptFiles loads photos with bits changed, bytes lost and ends cut off, for several
+// epochs, under each kind of OnError: each that is too corrupt to decode is reported with its
 // record, no batch is lost, and memory stays what it was.
-func TestManyDamagedFiles(t *testing.T) {
+func TestManyCorruptFiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	kinds := kindsOfFiles(t)
-	files := make([][]byte, *damaged)
+	files := make([][]byte, *corrupt)
 	for i := range files {
 		f := slices.Clone(kinds[r.IntN(len(kinds))])
 		switch i / 2 % 4 {
@@ -464,7 +465,7 @@ func TestManyDamagedFiles(t *testing.T) {
 			}
 			continue
 		}
-		held := make([]uint64, *damagedEpochs)
+		held := make([]uint64, *corruptEpochs)
 		for epoch := range held {
 			records, valid := 0, 0
 			for b, err := range ld.Epoch(t.Context(), epoch) {

@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/mmapds"
 )
 
-// tepid is a Source that tells which records are warm.
+// tepid is a Source that says which records are warm.
 type tepid struct {
 	*memory
 	warm func(a, b int) bool
@@ -31,7 +31,7 @@ func warmBut(n, batch int, cold ...int) *tepid {
 }
 
 // Batches of warm views are made by the loop: all of them, or those that are farther before a
-// cold one than the workers may be ahead, and come in the same order.
+// cold one than the workers may be prefetch, and come in the same order.
 func TestWarmViewsAreMadeByTheLoop(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -172,7 +172,7 @@ func TestWarmViewsAreKeptAndResumed(t *testing.T) {
 }
 
 // From the second epoch on, a mapped dataset is warm, and its batches in order are made by the
-// loop; those of a join that lie across its parts are not.
+// loop; those of a join that are across its parts are not.
 func TestMappedDatasetsBecomeInline(t *testing.T) {
 	m := newMemorySource(4050, 4)
 	a, err := mmapds.Open(writeDataset(t, m))

@@ -51,7 +51,7 @@ func TestJoinedGathers(t *testing.T) {
 	}
 }
 
-// longWords is words with up to so many rows a record, of which each has its number.
+// longWords is words with up to that many rows a record, of which each has its number.
 func longWords(n, most int) *words {
 	w := newWords(n)
 	w.all, w.ends = nil, []int64{0}
@@ -195,7 +195,7 @@ func TestJoinedPassesOn(t *testing.T) {
 		t.Errorf("places %q, %q, %q", x, y, z)
 	}
 	if how, why, in := all.DescribeReads("x"); how != "" || why != "" || in != -1 {
-		t.Errorf("with a source that does not tell: %q, %q, %v", how, why, in)
+		t.Errorf("with a source that does not say: %q, %q, %v", how, why, in)
 	}
 	both, err := combine.NewConcat(a, b)
 	if err != nil {
@@ -225,10 +225,10 @@ func TestErrorsHaveThePlace(t *testing.T) {
 	if !errors.As(err, &e) || e.Location != "x 33" || err.Error() != `loader: batch 3: record 33 (x 33): field "x": transform: bad sector` {
 		t.Errorf("error %v", err)
 	}
-	var told []string
-	o.OnError, o.Report = loader.Backfill, func(e *loader.Error) { told = append(told, e.Location) }
-	if _, err := run(t.Context(), openWords(t, src, o), ignore); err != nil || !slices.Equal(told, []string{"x 33"}) {
-		t.Errorf("told of %q, %v", told, err)
+	var reported []string
+	o.OnError, o.Report = loader.Backfill, func(e *loader.Error) { reported = append(reported, e.Location) }
+	if _, err := run(t.Context(), openWords(t, src, o), ignore); err != nil || !slices.Equal(reported, []string{"x 33"}) {
+		t.Errorf("reported %q, %v", reported, err)
 	}
 	src.before = func(context.Context, string, []int) error { return addressed{7} }
 	_, err = run(t.Context(), openWords(t, src, loader.Options{BatchSize: 10, Sampler: sampler.Shuffle{}}), ignore)

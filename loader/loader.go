@@ -23,8 +23,8 @@ type Loader struct {
 	goroutines sync.WaitGroup
 
 	// Of the goroutine that iterates.
-	hands    *worker // makes batches there; nil if only workers do
-	patience patience
+	hands   *worker // makes batches there; nil if only workers do
+	spinner spinner
 }
 
 // setup is what New settled. It never changes, so that every goroutine may read it.
@@ -122,7 +122,7 @@ func (o Options) resolve(src Source) (Options, []field, error) {
 
 // makeWorkers makes the state of those who fill batches.
 func (ld *Loader) makeWorkers() error {
-	for id := range max(1, ld.opts.crew()) {
+	for id := range max(1, ld.opts.maxWorkers()) {
 		w, err := ld.newWorker(id)
 		if err != nil {
 			return err
@@ -131,7 +131,7 @@ func (ld *Loader) makeWorkers() error {
 	}
 	var err error
 	switch {
-	case ld.opts.crew() == 0:
+	case ld.opts.maxWorkers() == 0:
 		ld.hands = ld.workers[0]
 	case ld.inlines():
 		ld.hands, err = ld.newWorker(-1)
@@ -141,7 +141,7 @@ func (ld *Loader) makeWorkers() error {
 
 // startLocked starts the workers, once.
 func (ld *Loader) startLocked() {
-	if ld.started || ld.opts.crew() == 0 {
+	if ld.started || ld.opts.maxWorkers() == 0 {
 		return
 	}
 	ld.started = true

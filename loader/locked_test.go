@@ -122,7 +122,7 @@ func TestMemoryRagged(t *testing.T) {
 			bytes += n
 		}
 		if got := ld.Stats().RingBytes; got != bytes || budget > 0 && bytes > budget {
-			t.Errorf("Stats tells %d bytes, there are %d", got, bytes)
+			t.Errorf("Stats says %d bytes, there are %d", got, bytes)
 		}
 		if err := ld.Close(); err != nil || len(m.held) != 0 {
 			t.Errorf("Close: %v; %d pieces were not freed", err, len(m.held))

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// scout tells the Source which records a pass will need, in the order in which it will, as
-// far ahead as the Source wants to know.
+// scout announces to the Source which records a pass will need, in the order in which it will, as
+// far in advance as the Source wants to know.
 func (ld *Loader) scout(p *pass, src RemoteSource) {
 	batch := int64(0) // bytes
 	for i := range ld.fields {
@@ -67,7 +67,7 @@ func (c *scheduler) lowest(p *pass) int {
 	return p.low
 }
 
-// send lets a scout go ahead of a pass, if the Source wants one.
+// send starts a scout before a pass, if the Source wants one.
 func (ld *Loader) send(p *pass) {
 	if ld.can.LookaheadBytes() > 0 {
 		p.scouts.Go(func() { ld.scout(p, ld.can.Remote) })

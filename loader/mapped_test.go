@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 )
 
 // These tests run the loader over mapped files.
@@ -37,7 +38,7 @@ func writeDataset(t testing.TB, m *memory) string {
 		schema.Fields = append(schema.Fields, store.NewField(s.Name, s.DType, s.Shape...))
 	}
 	path := filepath.Join(t.TempDir(), "ds")
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{ShardBytes: 1})
+	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -471,14 +471,14 @@ func TestMemoryHoldsEveryBatch(t *testing.T) {
 
 func TestBudgetIsKept(t *testing.T) {
 	const page = 4096
-	for _, c := range []struct{ budget, workers, ahead, wantWorkers, wantAhead int }{
+	for _, c := range []struct{ budget, workers, prefetch, wantWorkers, wantPrefetch int }{
 		{100 * 2 * page, 4, 6, 4, 6}, {9 * 2 * page, 4, 6, 4, 4}, {6 * 2 * page, 4, 6, 4, 1}, {5 * 2 * page, 4, 6, 3, 1}, {3*2*page + 5, 4, 6, 1, 1},
 		{2 * 2 * page, loader.Synchronous, 6, 0, 1},
 	} {
-		ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Budget: c.budget, Workers: c.workers, Prefetch: c.ahead, Sampler: sampler.Shuffle{}})
+		ld := open(t, newMemorySource(1000, 4), loader.Options{BatchSize: 10, Budget: c.budget, Workers: c.workers, Prefetch: c.prefetch, Sampler: sampler.Shuffle{}})
 		visit(t, ld, 0)
-		if st := ld.Stats(); st.Workers != c.wantWorkers || st.Prefetch != c.wantAhead || st.RingBytes > c.budget {
-			t.Errorf("%+v: %d workers, %d ahead, %d bytes", c, st.Workers, st.Prefetch, st.RingBytes)
+		if st := ld.Stats(); st.Workers != c.wantWorkers || st.Prefetch != c.wantPrefetch || st.RingBytes > c.budget {
+			t.Errorf("%+v: %d workers, %d prefetch, %d bytes", c, st.Workers, st.Prefetch, st.RingBytes)
 		}
 	}
 	_, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 10, Budget: 100})

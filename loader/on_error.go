@@ -36,7 +36,7 @@ func (w *worker) repair(p *pass, s *slot, lo, hi int) error {
 
 // passOver counts and reports a record that was.
 func (w *worker) passOver(e *Error) {
-	w.spent.skipped++
+	w.times.skipped++
 	if w.ld.opts.Report != nil {
 		w.ld.opts.Report(e)
 	}

@@ -33,7 +33,7 @@ type Options struct {
 	// views of warm memory need none.
 	Workers int
 
-	// MaxWorkers, where it is more than Workers, has the Loader add workers up to so many while
+	// MaxWorkers, where it is more than Workers, has the Loader add workers up to that many while
 	// training waits and that makes it faster. It so is the most cores that they ever take.
 	// The buffers of workers that were not added hold finished batches.
 	MaxWorkers int
@@ -94,11 +94,11 @@ const (
 
 // Limits that keep sizes far from overflow.
 const (
-	maxBatch   = 1 << 30 // records
-	maxWorld   = 1 << 20 // processes
-	maxWorkers = 1 << 12
-	maxAhead   = 1 << 16
-	maxRing    = 1 << 44 // bytes of virtual memory
+	maxBatch    = 1 << 30 // records
+	maxWorld    = 1 << 20 // processes
+	maxWorkers  = 1 << 12
+	maxPrefetch = 1 << 16
+	maxRing     = 1 << 44 // bytes of virtual memory
 )
 
 // withDefaults returns o with its zero values replaced.
@@ -116,14 +116,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// crew returns the most goroutines that fill batches.
-func (o Options) crew() int { return max(0, o.Workers, o.MaxWorkers) }
+// maxWorkers returns the most goroutines that fill batches.
+func (o Options) maxWorkers() int { return max(0, o.Workers, o.MaxWorkers) }
 
 // slots returns how many batches exist at a time, unless more are kept ready than Prefetch.
-func (o Options) slots() int { return o.Prefetch + o.crew() + 1 }
+func (o Options) slots() int { return o.Prefetch + o.maxWorkers() + 1 }
 
 // mostSlots returns how many batches may ever exist at a time.
-func (o Options) mostSlots() int { return max(o.Prefetch, o.MaxPrefetch) + o.crew() + 1 }
+func (o Options) mostSlots() int { return max(o.Prefetch, o.MaxPrefetch) + o.maxWorkers() + 1 }
 
 // global returns the number of records in a batch of all ranks.
 func (o Options) global() int { return o.BatchSize * o.World.Size }
@@ -151,8 +151,8 @@ func (o Options) validate() error {
 		inRange("Workers", o.Workers, 1, maxWorkers)
 	}
 	inRange("MaxWorkers", o.MaxWorkers, 0, maxWorkers)
-	inRange("Prefetch", o.Prefetch, 1, maxAhead)
-	inRange("MaxPrefetch", o.MaxPrefetch, 0, maxAhead)
+	inRange("Prefetch", o.Prefetch, 1, maxPrefetch)
+	inRange("MaxPrefetch", o.MaxPrefetch, 0, maxPrefetch)
 	inRange("OnError", int(o.OnError), int(Fail), int(Blank))
 	if o.Budget < 0 || o.Timeout < 0 {
 		errs = append(errs, fmt.Errorf("a Budget of %d and a Timeout of %v: neither may be negative", o.Budget, o.Timeout))
@@ -161,7 +161,7 @@ func (o Options) validate() error {
 		errs = append(errs, errors.New("MaxWorkers needs Workers: nothing can be added to a goroutine that fills its own batches"))
 	}
 	if o.MaxPrefetch > 0 && o.Workers == Synchronous {
-		errs = append(errs, errors.New("MaxPrefetch needs Workers: a goroutine that fills its own batches is never ahead"))
+		errs = append(errs, errors.New("MaxPrefetch needs Workers: a goroutine that fills its own batches has nothing to prefetch"))
 	}
 	if o.Timeout > 0 && o.Workers == Synchronous {
 		errs = append(errs, errors.New("a Timeout needs Workers: nobody watches a goroutine that fills its own batches"))
@@ -184,7 +184,7 @@ func (o Options) validateEpoch(src Source) error {
 // fit lowers MaxPrefetch, Prefetch and then Workers until the ring keeps to Budget.
 func (o Options) fit(stride int) (Options, error) {
 	least := 3
-	if o.crew() == 0 {
+	if o.maxWorkers() == 0 {
 		least = 2
 	}
 	if o.Budget == 0 || stride == 0 { // without a ring, the buffers of ragged fields share the Budget
@@ -193,9 +193,9 @@ func (o Options) fit(stride int) (Options, error) {
 	if least*stride > o.Budget {
 		return o, fmt.Errorf("a Budget of %d bytes is too small: a batch has %d, and %d of them are the least that works; lower BatchSize", o.Budget, stride, least)
 	}
-	o.Prefetch = max(1, min(o.Prefetch, o.Budget/stride-o.crew()-1))
-	o.MaxPrefetch = min(o.MaxPrefetch, o.Budget/stride-o.crew()-1)
-	if most := o.Budget/stride - o.Prefetch - 1; o.crew() > 0 {
+	o.Prefetch = max(1, min(o.Prefetch, o.Budget/stride-o.maxWorkers()-1))
+	o.MaxPrefetch = min(o.MaxPrefetch, o.Budget/stride-o.maxWorkers()-1)
+	if most := o.Budget/stride - o.Prefetch - 1; o.maxWorkers() > 0 {
 		o.Workers = max(1, min(o.Workers, most))
 		o.MaxWorkers = min(o.MaxWorkers, most)
 	}
@@ -217,7 +217,7 @@ type World struct {
 // variables it is the zero World. One of a pair without the other is an error, as guessing
 // would have every process train on the same data.
 //
-// Kubernetes tells a pod its index but not the number of completions: the Job's template
+// Kubernetes gives a pod its index but not the number of completions: the Job's template
 // must pass that as JOB_COMPLETIONS.
 func WorldFromEnv() (World, error) {
 	p, err := rank.Training(os.LookupEnv)

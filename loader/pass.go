@@ -23,7 +23,7 @@ type pass struct {
 	end       int           // ticks from here on are not handed out
 	low       int           // first tick that was not delivered
 	reach     int           // all ticks from low to before it are known to be done
-	ahead     ticks         // those after low that were
+	early     ticks         // those after low that were
 	filling   int           // pieces of work under way
 	opening   bool          // the first batch is being prepared
 	split     *slot         // a batch whose pieces are handed out
@@ -48,17 +48,17 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{start: passStart{ld.now(), processClock()}, inline: ld.opts.crew() == 0, outlook: outlook{cold: -1}}
+	p := &pass{start: passStart{ld.now(), processClock()}, inline: ld.opts.maxWorkers() == 0, outlook: outlook{cold: -1}}
 	first := ld.part(number, from.step)
-	first.taken = from.ahead
-	p.ahead = from.ahead
+	first.taken = from.early
+	p.early = from.early
 	p.parts = append(p.parts, first)
 	if number+1 < end {
 		p.parts = append(p.parts, ld.following(first))
 	}
 	p.end = p.parts[len(p.parts)-1].end()
 	ld.look(p)
-	p.opening = ld.opts.crew() > 1 && !p.inline
+	p.opening = ld.opts.maxWorkers() > 1 && !p.inline
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	switch {
@@ -115,7 +115,7 @@ func (p *pass) partOf(tick int) *part {
 
 // skipLocked passes over ticks that were delivered before the pass began.
 func (p *pass) skipLocked() {
-	for p.next < p.end && p.next < maxReach && p.parts[0].first == 0 && p.parts[0].taken.has(p.next) {
+	for p.next < p.end && p.next < maxDisplacement && p.parts[0].first == 0 && p.parts[0].taken.has(p.next) {
 		p.next++
 	}
 }
@@ -173,5 +173,5 @@ func (p *pass) positionLocked() position {
 	if !p.more() {
 		return position{epoch: t.number + 1}
 	}
-	return position{t.number, t.step(p.low), p.ahead}
+	return position{t.number, t.step(p.low), p.early}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-func TestWorkersAreLabelled(t *testing.T) {
+func TestWorkersAreLabeled(t *testing.T) {
 	ld := open(t, newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: 2})
 	next, stop := pull(ld)
 	defer stop()

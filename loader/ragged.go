@@ -38,7 +38,7 @@ func (w *worker) gatherRagged(p *pass, s *slot, f int) error {
 		if err == nil {
 			return nil
 		}
-		failed := w.locate(p, s, f, 0, len(s.indices), err).(*Error)
+		failed := w.locate(p, s, f, 0, len(s.indices), err)
 		i := slices.Index(s.indices, failed.Record)
 		if w.ld.opts.OnError == Fail || p.ctx.Err() != nil || i < 0 {
 			return failed
@@ -121,7 +121,7 @@ func (w *worker) fits(s *slot, f, need int) error {
 }
 
 // Pad is the Transform of a field of variable length to one of Length rows: what is longer
-// is cut at its end, and what is shorter is filled up. Batch.Offsets tells the lengths that
+// is cut at its end, and what is shorter is filled up. Batch.Offsets says the lengths that
 // were stored.
 type Pad struct {
 	Length int

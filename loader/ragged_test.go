@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -281,7 +282,7 @@ func TestRaggedThatDoesNotFit(t *testing.T) {
 func TestMappedRagged(t *testing.T) {
 	schema := store.Schema{Fields: []store.Field{store.NewRagged("t", tensor.Int32), store.NewField("y", tensor.Int64)}}
 	path := filepath.Join(t.TempDir(), "ds")
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{ShardBytes: 1})
+	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

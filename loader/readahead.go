@@ -22,27 +22,27 @@ func warmTime(indices []int, bytes int) time.Duration {
 	return time.Duration(bytes/warmSpeed) + time.Duration(runs)*warmRun
 }
 
-// hintBytes is the largest size that one hint asks for. It keeps storage busy until the worker gets to
+// prefetchBytes is the largest size that one call asks for. It keeps storage busy until the worker gets to
 // that batch, which asks for the rest; many reads at once keep the kernel, and so other
 // goroutines, from their processors.
-const hintBytes = 2 << 20
+const prefetchBytes = 2 << 20
 
-// hint asks the Source to start reading the front of the batch that this worker will fill
-// after s, so that storage works on it while s is filled. A hint costs a system call per run
+// prefetchNext asks the Source to start reading the front of the batch that this worker will fill
+// after s, so that storage works on it while s is filled. It costs a system call per run
 // of records; so none is given while the reads are as fast as memory.
 //
-// The first batches of a pass have nobody to hint them, and do it for themselves.
-func (w *worker) hint(s *slot) {
+// The first batches of a pass have nobody to announce them, and do it for themselves.
+func (w *worker) prefetchNext(s *slot) {
 	if !w.slow {
 		return
 	}
 	defer func() { w.at = w.ld.now() }() // it is no part of a read
-	crew := max(1, w.ld.opts.crew())
-	if s.tick < crew {
+	workers := max(1, w.ld.opts.maxWorkers())
+	if s.tick < workers {
 		w.prefetch(s.indices)
 	}
-	if s.step+crew < s.part.steps {
-		w.prefetch(w.foresee(s.part, s.step+crew))
+	if s.step+workers < s.part.steps {
+		w.prefetch(w.foresee(s.part, s.step+workers))
 	}
 }
 
@@ -55,7 +55,7 @@ func (w *worker) foresee(t *part, step int) (next []int) {
 		}
 	}()
 	pos, n, pad := t.slice(step)
-	next = w.ahead[:n]
+	next = w.upcoming[:n]
 	t.choose(pos, pad, next)
 	if outside(next, w.ld.src.Len()) >= 0 {
 		return nil
@@ -63,13 +63,13 @@ func (w *worker) foresee(t *part, step int) (next []int) {
 	return next
 }
 
-// prefetch hints each run of records in each field, up to hintBytes.
+// prefetch announces each run of records in each field, up to prefetchBytes.
 func (w *worker) prefetch(indices []int) {
 	size := 1
 	for f := range w.ld.fields {
 		size += w.ld.fields[f].stored
 	}
-	indices = indices[:min(len(indices), max(1, hintBytes/size))]
+	indices = indices[:min(len(indices), max(1, prefetchBytes/size))]
 	for len(indices) > 0 {
 		n := runLength(indices)
 		for f := range w.ld.fields {
@@ -85,41 +85,41 @@ func (w *worker) prefetch(indices []int) {
 // Limits of what is prefetched from memory: bytes of records, number of records, and bytes from the
 // front of each record. The processor prefetches the rest of a long record by itself.
 const (
-	leadBytes   = 4 << 10
-	leadRecords = 8
-	leadFront   = 1 << 10
+	queueBytes   = 4 << 10
+	queueRecords = 8
+	leadFront    = 1 << 10
 )
 
-// lead holds the stored bytes of records that are about to be transformed, which are under way
+// readQueue holds the stored bytes of records that are about to be transformed, which are under way
 // to the processor's cache meanwhile.
-type lead struct {
-	src   [leadRecords][]byte // of the place i of the batch at i % leadRecords
-	ahead int                 // how many places before its turn a record is asked for
-	end   int                 // of the places
+type readQueue struct {
+	src   [queueRecords][]byte // of the place i of the batch at i % queueRecords
+	depth int                  // how many places before its turn a record is asked for
+	end   int                  // of the places
 }
 
 // leadOff asks for the first of places [lo, hi) of field f.
 func (w *worker) leadOff(s *slot, f, lo, hi int) {
-	l := &w.lead
+	l := &w.queue
 	clear(l.src[:])
 	l.end = hi
-	l.ahead = min(max(1, leadBytes/max(1, w.ld.fields[f].stored)), leadRecords-1)
-	for i := lo; i < min(lo+l.ahead, hi); i++ {
+	l.depth = min(max(1, queueBytes/max(1, w.ld.fields[f].stored)), queueRecords-1)
+	for i := lo; i < min(lo+l.depth, hi); i++ {
 		w.ask(f, i, s.indices[i])
 	}
 }
 
 // leadOn asks for the record whose turn comes some places after i, if there is one.
 func (w *worker) leadOn(s *slot, f, i int) {
-	if next := i + w.lead.ahead; next < w.lead.end {
+	if next := i + w.queue.depth; next < w.queue.end {
 		w.ask(f, next, s.indices[next])
 	}
 }
 
 // take returns what was asked for the place i of the batch, if anything.
-func (l *lead) take(i int) []byte {
-	src := l.src[i%leadRecords]
-	l.src[i%leadRecords] = nil
+func (l *readQueue) take(i int) []byte {
+	src := l.src[i%queueRecords]
+	l.src[i%queueRecords] = nil
 	return src
 }
 
@@ -139,6 +139,6 @@ func (w *worker) ask(f, i, record int) {
 	if v, err := w.ld.src.Slice(name, record, record+1); err == nil && v.Len() == 1 {
 		src := v.Bytes()
 		kernel.Prefetch(src[:min(len(src), leadFront)])
-		w.lead.src[i%leadRecords] = src
+		w.queue.src[i%queueRecords] = src
 	}
 }

@@ -12,9 +12,9 @@ import (
 // scheduler says who makes which batch in which slot. Workers take tasks from it, and the loop
 // takes batches that are done. A method that ends in Locked needs mu; every other one takes it.
 type scheduler struct {
-	set   *setup
-	index slotMaker
-	news  news
+	set    *setup
+	index  slotMaker
+	events eventCount
 
 	mu   sync.Mutex
 	work sync.Cond // there may be a task: a slot came free, a pass began, or Close
@@ -40,9 +40,9 @@ type scheduler struct {
 // slotMaker makes the slot with a number in the ring.
 type slotMaker func(index int) *slot
 
-// news counts what the consumer may wait for. It has cache lines of its own, as the consumer looks at
+// eventCount counts what the consumer may wait for. It has cache lines of its own, as the consumer looks at
 // it while workers write to what else a Loader has.
-type news struct {
+type eventCount struct {
 	_ cpu.CacheLinePad
 	atomic.Uint64
 	_ cpu.CacheLinePad
@@ -56,11 +56,11 @@ func (c *scheduler) init(ld *Loader) {
 	c.stats.Cores = ld.cores()
 	c.tuner = newTuner(&ld.opts)
 	c.addSlotsLocked(ld.opts.slots())
-	reach := maxReach
+	span := maxDisplacement
 	if !ld.opts.Unordered {
-		reach = max(ld.opts.mostSlots(), maxReach)
+		span = max(ld.opts.mostSlots(), maxDisplacement)
 	}
-	c.window = make([]*slot, reach)
+	c.window = make([]*slot, span)
 }
 
 // addSlotsLocked adds up to n slots, and returns how many there was memory for.
@@ -97,7 +97,7 @@ type task struct {
 func (c *scheduler) assign(w *worker) task {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stats.add(&w.spent, c.set.fields)
+	c.stats.add(&w.times, c.set.fields)
 	var since time.Duration
 	for {
 		t := c.taskLocked(w.id)
@@ -212,7 +212,7 @@ func (c *scheduler) pieceDone(p *pass, s *slot, lo int, err error) bool {
 func (c *scheduler) filled(p *pass, s *slot, w *worker) {
 	c.mu.Lock()
 	w.mark.set(nil, -1, -1)
-	c.stats.add(&w.spent, c.set.fields)
+	c.stats.add(&w.times, c.set.fields)
 	s.state = slotDone
 	p.filling--
 	if s.opens && p.opening { // it ended before it began
@@ -272,7 +272,7 @@ func (c *scheduler) readyLocked(p *pass) (n int) {
 
 // tellLocked says that there may be what the loop waits for.
 func (c *scheduler) tellLocked() {
-	c.news.Add(1)
+	c.events.Add(1)
 	c.ready.Broadcast()
 }
 
@@ -314,7 +314,7 @@ func (c *scheduler) endsLocked(s *slot) bool {
 func (c *scheduler) cameFreeLocked() {
 	switch {
 	case c.pass != nil && c.pass.inline:
-	case c.tuner.workers < c.set.opts.crew():
+	case c.tuner.workers < c.set.opts.maxWorkers():
 		c.work.Broadcast() // one alone might be a worker that may not begin
 	default:
 		c.work.Signal()

@@ -13,8 +13,8 @@ import (
 // goroutines at once.
 //
 // A Source can do more by implementing [RaggedSource], [ChunkedSource], [MappedSource],
-// [FaultSource], [RemoteSource], [DescribedSource] and [Identifier]. Assert those that it has,
-// so that the compiler checks them:
+// [FaultSource], [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource] and [Identifier]. Assert those
+// that it has, so that the compiler checks them:
 //
 //	var _ loader.MappedSource = (*MySource)(nil)
 type Source interface {
@@ -125,10 +125,19 @@ type MappedSource interface {
 type FaultSource interface {
 	Source
 
-	// Fault returns why a read at addr failed, if addr lies in memory of the Source, and nil for
+	// Fault returns why a read at addr failed, if addr is in memory of the Source, and nil for
 	// every other address. Its error should be a [RecordError] and name the file. The loader
 	// asks when a read faults because a file was truncated, or its disk failed.
 	Fault(addr uintptr) error
+}
+
+// CheckedSource is a [Source] of mapped memory that notices when its files were truncated.
+type CheckedSource interface {
+	Source
+
+	// Intact returns an error if a file was truncated, so that bytes that were read of it may be
+	// zeros. The loader asks at the end of each epoch; what is a fault is an error before that.
+	Intact() error
 }
 
 // RemoteSource is a [Source] that fetches records over a network.
@@ -162,6 +171,15 @@ type DescribedSource interface {
 	DescribeReads(field string) (how, why string, resident float64)
 }
 
+// NamedSource is a [Source] that knows what its records were made of, for errors.
+type NamedSource interface {
+	Source
+
+	// SourceName returns the name of the file, or of whatever else a record was made of; "" if
+	// that is not known. It may wait for it to be fetched.
+	SourceName(ctx context.Context, record int) (string, error)
+}
+
 // Identifier is a [Source] or a [Transform] with a name of its own. A [State] holds the names, so
 // that [Resume] refuses another dataset or other transforms.
 type Identifier interface {
@@ -183,8 +201,10 @@ type Capabilities struct {
 	Chunked    ChunkedSource
 	Mapped     MappedSource
 	Fault      FaultSource
+	Checked    CheckedSource
 	Remote     RemoteSource
 	Described  DescribedSource
+	Named      NamedSource
 	Identifier Identifier
 }
 
@@ -197,8 +217,10 @@ func CapabilitiesOf(src Source) (Capabilities, error) {
 	c.Chunked, _ = src.(ChunkedSource)
 	c.Mapped, _ = src.(MappedSource)
 	c.Fault, _ = src.(FaultSource)
+	c.Checked, _ = src.(CheckedSource)
 	c.Remote, _ = src.(RemoteSource)
 	c.Described, _ = src.(DescribedSource)
+	c.Named, _ = src.(NamedSource)
 	c.Identifier, _ = src.(Identifier)
 	return c, incomplete(src)
 }
@@ -261,6 +283,14 @@ func (c Capabilities) ID() string {
 		return ""
 	}
 	return c.Identifier.ID()
+}
+
+// SourceName is that of a [NamedSource], "" for every other one.
+func (c Capabilities) SourceName(ctx context.Context, record int) (string, error) {
+	if c.Named == nil {
+		return "", nil
+	}
+	return c.Named.SourceName(ctx, record)
 }
 
 // Contiguous reports whether records [a, b) are one piece of memory of the Source.

@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// memory is a Source in memory: "x" is width bytes that tell the record and the byte's
+// memory is a Source in memory: "x" is width bytes that say the record and the byte's
 // place, "y" an int64 label, the record's number times three.
 type memory struct {
 	specs  []tensor.Spec

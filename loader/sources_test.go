@@ -76,7 +76,7 @@ func TestHintsAreShort(t *testing.T) {
 	}
 }
 
-func TestSlowReadsAreHintedAhead(t *testing.T) {
+func TestSlowReadsAreHintedPrefetch(t *testing.T) {
 	c := &cold{memory: newMemorySource(100, 4)}
 	ld := openCold(t, c, loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}})
 	next, stop := pull(ld)

@@ -8,25 +8,25 @@ func TestSpinning(t *testing.T) {
 	ld := new(Loader)
 	ld.tuner.workers = 1
 	ld.stats.Cores = 2
-	linger := func() bool { // as take does
+	wait := func() bool { // as take does
 		if !ld.spinsLocked() {
 			return false
 		}
-		seen := ld.news.Load()
+		seen := ld.events.Load()
 		ld.mu.Unlock()
-		told := ld.spin(seen)
+		reported := ld.spin(seen)
 		ld.mu.Lock()
-		ld.patience.note(told)
-		return told
+		ld.spinner.note(reported)
+		return reported
 	}
 	ld.ready.L = &ld.mu
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	looks := 0
 	for range 1000 {
-		before := ld.patience.rest
-		if linger() {
-			t.Fatal("there are news, and nobody told them")
+		before := ld.spinner.rest
+		if wait() {
+			t.Fatal("there are events, and nobody reported them")
 		}
 		if before == 0 {
 			looks++
@@ -39,24 +39,24 @@ func TestSpinning(t *testing.T) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for told := false; !told; {
+		for reported := false; !reported; {
 			ld.mu.Lock()
-			told = ld.patience.vain == 0
+			reported = ld.spinner.vain == 0
 			ld.tellLocked()
 			ld.mu.Unlock()
 		}
 	}()
-	for !linger() { // those that are slept through, and maybe some before the other one has a turn
+	for !wait() { // those that are slept through, and maybe some before the other one has a turn
 	}
-	if ld.patience != (patience{}) {
-		t.Errorf("after news: %+v", ld.patience)
+	if ld.spinner != (spinner{}) {
+		t.Errorf("after events: %+v", ld.spinner)
 	}
 	ld.mu.Unlock()
 	<-ended
 	ld.mu.Lock()
 
 	ld.tuner.workers = 2
-	if linger() || ld.patience != (patience{}) {
-		t.Errorf("with a worker on every core: %+v", ld.patience)
+	if wait() || ld.spinner != (spinner{}) {
+		t.Errorf("with a worker on every core: %+v", ld.spinner)
 	}
 }

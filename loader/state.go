@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/penstock/penstock/loader/internal/digest"
 	"github.com/penstock/penstock/loader/sampler"
@@ -37,7 +39,7 @@ const maxName = 32
 type position struct {
 	epoch int
 	step  int   // first that was not delivered
-	ahead ticks // the ones after it that were
+	early ticks // the ones after it that were
 }
 
 // State returns where the Loader is. A batch counts as handed out once the loop body has
@@ -52,7 +54,7 @@ func (ld *Loader) State() State {
 	}
 	ld.mu.Unlock()
 	st := ld.identity
-	st.Epoch, st.Step, st.Done = at.epoch, at.step, at.ahead.String()
+	st.Epoch, st.Step, st.Done = at.epoch, at.step, at.early.String()
 	return st
 }
 
@@ -111,7 +113,7 @@ func (ld *Loader) adopt(st State) error {
 	var errs []error
 	compare := func(what string, then, now any) {
 		if then != now {
-			errs = append(errs, fmt.Errorf("the state is of another %s: %v, now %v", what, then, now))
+			errs = append(errs, fmt.Errorf("the state is of another %s: %v, now %v", what, shown(then), now))
 		}
 	}
 	id := ld.identity
@@ -125,16 +127,25 @@ func (ld *Loader) adopt(st State) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	ahead, err := parseTicks(st.Done)
+	early, err := parseTicks(st.Done)
 	if err != nil || st.Step < 0 || st.Step > ld.Batches(st.Epoch) {
-		return fmt.Errorf("the state is damaged: step %d of %d, done %q", st.Step, ld.Batches(st.Epoch), st.Done)
+		return fmt.Errorf("the state is corrupt: step %d of %d, done %.40q", st.Step, ld.Batches(st.Epoch), st.Done)
 	}
-	ld.at = position{st.Epoch, st.Step, ahead}
+	ld.at = position{st.Epoch, st.Step, early}
 	if st.Step == ld.Batches(st.Epoch) {
 		ld.at = position{epoch: st.Epoch + 1}
 	}
 	ld.resumed = true
 	return nil
+}
+
+// shown returns what a State has as it stands in an error: text that is long, or not for a terminal, is cut and quoted.
+func shown(v any) any {
+	s, ok := v.(string)
+	if !ok || len(s) <= 100 && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return v
+	}
+	return fmt.Sprintf("%.100q", s)
 }
 
 // startOf returns where Epoch begins.
@@ -169,7 +180,7 @@ func parseTicks(s string) (ticks, error) {
 	if s == "" {
 		return 0, nil
 	}
-	t, err := strconv.ParseUint(s, 16, maxReach)
+	t, err := strconv.ParseUint(s, 16, maxDisplacement)
 	if err == nil && t&1 == 1 {
 		err = errors.New("the first batch that was not handed out was")
 	}

@@ -24,7 +24,7 @@ type named struct {
 
 func (n named) ID() string { return n.id }
 
-// newImages is a Source of small images, with a transform that crops, mirrors and normalises.
+// newImages is a Source of small images, with a transform that crops, mirrors and normalizes.
 func newImages(t testing.TB, n int) (named, map[string]loader.Transform) {
 	t.Helper()
 	m := newMemorySource(n, 3*6*6)
@@ -209,12 +209,12 @@ func TestResumeRefusesAnotherRun(t *testing.T) {
 			t.Errorf("error %v; want %s alone", err, c.want)
 		}
 	}
-	for _, damage := range []func(*loader.State){
+	for _, corruption := range []func(*loader.State){
 		func(s *loader.State) { s.Version = 9 }, func(s *loader.State) { s.Step = -1 }, func(s *loader.State) { s.Step = 11 },
 		func(s *loader.State) { s.Done = "zz" }, func(s *loader.State) { s.Done = "01" }, func(s *loader.State) { s.Done = strings.Repeat("0f", 9) },
 	} {
 		bad := st
-		damage(&bad)
+		corruption(&bad)
 		if _, err := loader.Resume(m, base, bad); err == nil || !strings.HasPrefix(err.Error(), "loader: resume: ") {
 			t.Errorf("%+v: %v", bad, err)
 		}

@@ -34,7 +34,7 @@ type Stats struct {
 	ReadBytes int64         // that were read
 	Transform time.Duration // of workers: in Transforms
 	Collate   time.Duration // of workers: in Collate
-	CPU       time.Duration // that the whole process ran on cores while loops were iterated; 0 where the system does not tell
+	CPU       time.Duration // that the whole process ran on cores while loops were iterated; 0 where the system does not report
 	Idle      time.Duration // of workers: waiting for a free buffer, or for the next loop
 	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
@@ -54,7 +54,7 @@ type Stats struct {
 	Reads []FieldReads // how the Source reads, if it says so
 }
 
-// Quantiles are times that so many percent of all do not exceed, up to an eighth more than
+// Quantiles are times that a given percentage of all does not exceed, up to an eighth more than
 // they are.
 type Quantiles struct{ P50, P95, P99, Max time.Duration }
 
@@ -90,10 +90,10 @@ type stopwatch struct {
 	at    time.Duration   // when it last looked at the clock; 0 if not yet for this batch
 	pace  []time.Duration // by field: what the last records took each, to read and transform
 	slow  bool            // the last batch was not read at the speed of memory
-	spent spent
+	times workTimes
 }
 
-// begin looks at the clock if w has not yet for this batch. What little lies between two steps, or
+// begin looks at the clock if w has not yet for this batch. What little is between two steps, or
 // between the loop's own look and the first of them, counts as the step's.
 func (w *stopwatch) begin() {
 	if w.at == 0 {
@@ -112,8 +112,8 @@ func (w *stopwatch) lap() time.Duration {
 // processClock is cputime.Process, but in tests.
 var processClock = cputime.Process
 
-// spent is what a worker did since it last told.
-type spent struct {
+// workTimes is what a worker did since it last reported.
+type workTimes struct {
 	order, read, slow, transform, collate time.Duration
 	bytes                                 int64
 	skipped                               int
@@ -123,7 +123,7 @@ type spent struct {
 
 // record notes how long some records took to be read and transformed, of which that is the
 // first.
-func (sp *spent) record(field, record, among int, took time.Duration) {
+func (sp *workTimes) record(field, record, among int, took time.Duration) {
 	if took > sp.slowest {
 		sp.slowest, sp.slowField, sp.slowRecord, sp.among = took, field, record, among
 	}
@@ -136,7 +136,7 @@ type statistics struct {
 }
 
 // add takes over what a worker did.
-func (st *statistics) add(sp *spent, fields []field) {
+func (st *statistics) add(sp *workTimes, fields []field) {
 	st.Sampler += sp.order
 	st.Read += sp.read
 	st.SlowRead += sp.slow
@@ -147,7 +147,7 @@ func (st *statistics) add(sp *spent, fields []field) {
 	if sp.slowest > st.Slowest.Took {
 		st.Slowest = Slowest{fields[sp.slowField].in.Name, sp.slowRecord, sp.among, sp.slowest}
 	}
-	*sp = spent{}
+	*sp = workTimes{}
 }
 
 // count adds a batch that is handed out.

@@ -21,7 +21,7 @@ type tides struct {
 }
 
 // run returns Prefetch after each batch. Now and then a batch is kept for a while.
-func (c tides) run(t *testing.T) (ahead []int) {
+func (c tides) run(t *testing.T) (prefetch []int) {
 	m := newMemorySource(10*c.batches, 4)
 	m.before = func(_ context.Context, field string, indices []int) error {
 		if batch := indices[0] / 10; field == "x" && batch%100 < 10 && c.bursts(batch) {
@@ -50,7 +50,7 @@ func (c tides) run(t *testing.T) (ahead []int) {
 			released = append(released, keepFor(t, b, 80*time.Millisecond))
 		}
 		checkBatch(t, b)
-		ahead = append(ahead, ld.Stats().Prefetch)
+		prefetch = append(prefetch, ld.Stats().Prefetch)
 	}
 	for _, done := range released {
 		<-done
@@ -59,18 +59,18 @@ func (c tides) run(t *testing.T) (ahead []int) {
 		t.Error("tuning changed what batches hold")
 	}
 	const slot = 2 * 4096
-	most := slices.Max(ahead[c.batches-500:]) // buffers end when they come free
+	most := slices.Max(prefetch[c.batches-500:]) // buffers end when they come free
 	if st := ld.Stats(); st.RingBytes != memory.bytes() || st.RingBytes < (st.Prefetch+3)*slot || st.RingBytes > (most+3)*slot {
-		t.Errorf("%d bytes of buffers with Ahead %d; allocated are %d", st.RingBytes, st.Prefetch, memory.bytes())
+		t.Errorf("%d bytes of buffers with Prefetch %d; allocated are %d", st.RingBytes, st.Prefetch, memory.bytes())
 	}
 	if err := ld.Close(); err != nil || memory.bytes() != 0 {
 		t.Errorf("%d bytes are still allocated; error %v", memory.bytes(), err)
 	}
-	return ahead
+	return prefetch
 }
 
 // values returns a sequence without repetitions.
-func values(ahead []int) []int { return slices.Compact(slices.Clone(ahead)) }
+func values(prefetch []int) []int { return slices.Compact(slices.Clone(prefetch)) }
 
 // keepFor keeps a batch, and releases it in another goroutine.
 func keepFor(t *testing.T, b loader.Batch, d time.Duration) (done chan struct{}) {
@@ -88,32 +88,32 @@ func keepFor(t *testing.T, b loader.Batch, d time.Duration) (done chan struct{})
 }
 
 // What was added in bad times is given back, with its memory, when these are long over.
-func TestAheadIsGivenBack(t *testing.T) {
+func TestPrefetchIsGivenBack(t *testing.T) {
 	for _, completed := range []bool{false, true} {
 		t.Run(fmt.Sprint("as completed ", completed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ahead := tides{6000, func(batch int) bool { return batch < 2000 }, func(o *loader.Options) { o.Unordered = completed }}.run(t)
-				t.Log(values(ahead))
-				if most, last := slices.Max(ahead), ahead[len(ahead)-1]; most < 16 || last != 2 {
-					t.Errorf("Ahead rose to %d and is %d in the end", most, last)
+				prefetch := tides{6000, func(batch int) bool { return batch < 2000 }, func(o *loader.Options) { o.Unordered = completed }}.run(t)
+				t.Log(values(prefetch))
+				if most, last := slices.Max(prefetch), prefetch[len(prefetch)-1]; most < 16 || last != 2 {
+					t.Errorf("Prefetch rose to %d and is %d in the end", most, last)
 				}
 			})
 		})
 	}
 }
 
-// Bursts that what is ahead absorbs are no reason to give it back, for as long as they come.
-func TestAheadThatIsUsedStays(t *testing.T) {
+// Bursts that what is prefetched absorbs are no reason to give it back, for as long as they come.
+func TestPrefetchThatIsUsedStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ahead := tides{6000, func(int) bool { return true }, nil}.run(t)
-		if !slices.IsSorted(ahead) || ahead[len(ahead)-1] < 16 {
-			t.Errorf("Ahead was %v", values(ahead))
+		prefetch := tides{6000, func(int) bool { return true }, nil}.run(t)
+		if !slices.IsSorted(prefetch) || prefetch[len(prefetch)-1] < 16 {
+			t.Errorf("Prefetch was %v", values(prefetch))
 		}
 	})
 }
 
 // Whatever comes when, what was added again after it had been given back is kept. So Prefetch settles.
-func TestAheadSettles(t *testing.T) {
+func TestPrefetchSettles(t *testing.T) {
 	for name, bursts := range map[string]func(rng *rand.Rand) func(batch int) bool{
 		"tides":  func(*rand.Rand) func(int) bool { return func(batch int) bool { return batch/1000%2 == 0 } },
 		"random": func(rng *rand.Rand) func(int) bool { return randomTimes(rng, 200, 1500) },
@@ -121,28 +121,28 @@ func TestAheadSettles(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				ahead := tides{12_000, bursts(rand.New(rand.NewPCG(1, 2))), nil}.run(t)
-				t.Log(values(ahead))
+				prefetch := tides{12_000, bursts(rand.New(rand.NewPCG(1, 2))), nil}.run(t)
+				t.Log(values(prefetch))
 				floor, fell := 2, false
-				for k := 1; k < len(ahead); k++ {
-					switch before, now := ahead[k-1], ahead[k]; {
+				for k := 1; k < len(prefetch); k++ {
+					switch before, now := prefetch[k-1], prefetch[k]; {
 					case now < floor:
-						t.Fatalf("batch %d: Ahead is %d, and was to be %d at least: %v", k, now, floor, values(ahead[:k+1]))
+						t.Fatalf("batch %d: Prefetch is %d, and was to be %d at least: %v", k, now, floor, values(prefetch[:k+1]))
 					case now < before:
 						fell = true
 					case now > before && fell:
 						floor, fell = now, false
 					}
 				}
-				if slices.Max(ahead) < 8 || slices.IsSorted(ahead) {
-					t.Errorf("nothing was tried: Ahead was %v", values(ahead))
+				if slices.Max(prefetch) < 8 || slices.IsSorted(prefetch) {
+					t.Errorf("nothing was tried: Prefetch was %v", values(prefetch))
 				}
 			})
 		})
 	}
 }
 
-// randomTimes returns times that each are bad or good for so many batches.
+// randomTimes returns times that each are bad or good for that many batches.
 func randomTimes(rng *rand.Rand, least, most int) func(batch int) bool {
 	var ends []int
 	for at := 0; at < 20_000; {

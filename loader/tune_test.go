@@ -65,7 +65,7 @@ func TestTuning(t *testing.T) {
 
 // Prefetch grows where training waits although workers are idle in between, and there alone; what
 // batches hold and their order stay.
-func TestTuningAhead(t *testing.T) {
+func TestTuningPrefetch(t *testing.T) {
 	stragglers := func(i []int) {
 		if i[0]%23 == 0 {
 			time.Sleep(30 * time.Millisecond)
@@ -112,7 +112,7 @@ func TestTuningAhead(t *testing.T) {
 				}
 				st := ld.Stats()
 				if st.Prefetch < c.least || st.Prefetch > c.most || st.RingBytes != (st.Prefetch+3)*2*4096 {
-					t.Errorf("Ahead is %d, want %d to %d: %+v", st.Prefetch, c.least, c.most, st)
+					t.Errorf("Prefetch is %d, want %d to %d: %+v", st.Prefetch, c.least, c.most, st)
 				}
 				if !slices.Equal(got, fillAll(t, o.Sampler, m.n, 4, 0)) {
 					t.Error("tuning changed the order")
@@ -123,7 +123,7 @@ func TestTuningAhead(t *testing.T) {
 }
 
 // Loops are the shorter for it.
-func TestTuningAheadGains(t *testing.T) {
+func TestTuningPrefetchGains(t *testing.T) {
 	took := func(most int) (loop time.Duration) {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemorySource(5_000, 4)
@@ -148,11 +148,11 @@ func TestTuningAheadGains(t *testing.T) {
 		return loop
 	}
 	if fixed, tuned := took(0), took(64); tuned > fixed*3/4 {
-		t.Errorf("%v with a fixed Ahead, %v with one that may grow", fixed, tuned)
+		t.Errorf("%v with a fixed Prefetch, %v with one that may grow", fixed, tuned)
 	}
 }
 
-// scarce is an Allocator that has room for so many allocations.
+// scarce is an Allocator that has room for that many allocations.
 type scarce struct{ left int }
 
 func (s *scarce) Alloc(n int) ([]byte, error) {

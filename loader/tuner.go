@@ -41,7 +41,7 @@ const (
 	tuneWindow = 24   // batches, at least
 	tuneGain   = 1.03 // less is no gain
 
-	calmWindows = 8 // that tell that batches kept ready are too many
+	calmWindows = 8 // that say that batches kept ready are too many
 )
 
 // verdict is what a tuner decides.
@@ -72,7 +72,7 @@ func (t *tuner) spare() int { return min(t.prefetch/2, t.prefetch-t.floor) }
 func (t *tuner) more() int { return min(t.prefetch, t.maxPrefetch-t.prefetch) }
 
 // noteReady takes how many batches the loop could have next without waiting, while the workers
-// are as far ahead as they can be: not at the beginning of a loop, nor when nothing is left to do.
+// have made all batches that fit: not at the beginning of a loop, nor when nothing is left to do.
 func (t *tuner) noteReady(n int) {
 	if t.least < 0 || n < t.least {
 		t.least = n

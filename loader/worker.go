@@ -14,17 +14,17 @@ import (
 
 // worker fills slots. Each is used by one goroutine at a time.
 type worker struct {
-	ld      *Loader
-	id      int
-	plain   bool         // panics pass through
-	funcs   []RecordFunc // of the fields that have a Transform
-	collate CollateFunc  // nil if there is none
-	draft   MutableBatch
-	single  single
-	ends    [2]int64 // offsets of a ragged record
-	scratch []byte   // a stored record, where the Source has no memory to show
-	lead    lead
-	ahead   []int // record numbers of a batch to come
+	ld       *Loader
+	id       int
+	plain    bool         // panics pass through
+	funcs    []RecordFunc // of the fields that have a Transform
+	collate  CollateFunc  // nil if there is none
+	draft    MutableBatch
+	single   single
+	ends     [2]int64 // offsets of a ragged record
+	scratch  []byte   // a stored record, where the Source has no memory to show
+	queue    readQueue
+	upcoming []int // record numbers of a batch to come
 	stopwatch
 	mark mark
 }
@@ -34,7 +34,7 @@ func (ld *Loader) newWorker(id int) (*worker, error) {
 	w := &worker{ld: ld, id: id, plain: ld.opts.Workers == Synchronous, funcs: make([]RecordFunc, len(ld.fields))}
 	w.stopwatch = stopwatch{set: &ld.setup, slow: true, pace: slices.Repeat([]time.Duration{pieceTime}, len(ld.fields))}
 	w.mark.on = ld.opts.Timeout > 0
-	w.ahead = make([]int, ld.opts.BatchSize)
+	w.upcoming = make([]int, ld.opts.BatchSize)
 	w.mark.set(nil, -1, -1)
 	largest := 0
 	for i := range ld.fields {
@@ -167,7 +167,7 @@ func (w *worker) seal(p *pass, s *slot) (err error) {
 		w.lap()
 		w.draft.s = s
 		err = w.collate(&w.draft)
-		w.spent.collate += w.lap()
+		w.times.collate += w.lap()
 	}
 	if !s.anyView() {
 		s.unlease()

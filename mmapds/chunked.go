@@ -20,7 +20,7 @@ type packed struct {
 	file        []byte // all of it, mapped
 	warm        pageSet
 	r           *chunk.Reader
-	fetched     *chunk.Reader // reads by way of a pager, if there is one, and nothing that it was not told to
+	fetched     *chunk.Reader // reads by way of a pager, if there is one, and nothing that it was not asked to
 	meta        *store.Column
 	mu          sync.Mutex
 	idle        []*scratch
@@ -33,8 +33,8 @@ type scratch struct {
 }
 
 // openPacked reads the table of chunks of a column.
-func (d *Dataset) openPacked(c *column, column *store.Column, shared map[string]*mmap.Mapping) error {
-	m, err := d.mapShared(d.files.Path, shared)
+func (d mapper) openPacked(c *column, column *store.Column) error {
+	m, err := d.mapShared(d.files.Path)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (p *packed) ask(indices []int) {
 	}
 }
 
-// has reports whether bytes lie in the mapping; size 0 has nothing to read.
+// has reports whether bytes are in the mapping; size 0 has nothing to read.
 func (p *packed) has(offset, size int64) bool {
 	return size > 0 && store.Inside(offset, size, int64(len(p.file))) == nil
 }
@@ -201,7 +201,7 @@ func (p *packed) gatherRuns(ctx context.Context, rows []int, offsets []int64, ds
 	return p.wrap(p.r.Runs(ctx, dst, s.runs))
 }
 
-// offset returns where the chunk of a row lies in the file.
+// offset returns where the chunk of a row is in the file.
 func (p *packed) offset(row int) (at int64) {
 	r, _ := p.next(row, row+1)
 	return p.r.Offset(r)

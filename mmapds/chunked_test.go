@@ -147,8 +147,8 @@ func TestPackedAllocatesNothing(t *testing.T) {
 
 var room = make([]byte, 1<<16)
 
-// Damage is an error that names field, file and chunk.
-func TestPackedDamage(t *testing.T) {
+// Corruption is an error that names field, file and chunk.
+func TestPackedCorruption(t *testing.T) {
 	path := h5test.File(t, `    f.create_dataset("x", data=np.arange(40000).reshape(40, 1000), chunks=(4, 1000), compression="gzip")`)
 	b, err := os.ReadFile(path)
 	if err != nil {

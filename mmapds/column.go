@@ -23,7 +23,7 @@ type column struct {
 	counts   *counts
 	reading  ReadMode
 	direct   direct
-	told     bool // the system tells which of its pages are in memory
+	reported bool // the system reports which of its pages are in memory
 	checks   verification
 	sums     []sums // by extent; nil if there are none, or nobody wants them
 }
@@ -35,7 +35,9 @@ func newColumn(meta *store.Column) column {
 
 type segment struct {
 	first int    // number of its first row
-	data  []byte // whole rows
+	data  []byte // whole rows: bytes of the mapping, from byte from on
+	from  int
+	of    *mmap.Mapping
 	warm  pageSet
 }
 
@@ -47,8 +49,9 @@ func (c *column) parts(extents []store.Extent) []mmap.Part {
 	return parts
 }
 
-func (c *column) add(first int, data []byte) {
-	c.segments = append(c.segments, segment{first: first, data: data, warm: newPageSet(len(data))})
+func (c *column) add(first int, m *mmap.Mapping, from, n int) {
+	data := m.Bytes()[from : from+n : from+n]
+	c.segments = append(c.segments, segment{first: first, data: data, from: from, of: m, warm: newPageSet(n)})
 }
 
 // full reports whether all pages were brought in already.

@@ -10,8 +10,8 @@ const (
 	longRow       = 4 << 10
 )
 
-// ahead returns how many rows before its turn a row is asked for.
-func (c *column) ahead() int { return max(1, prefetchAhead/max(1, c.size)) }
+// prefetchDistance returns how many rows in advance a row is asked for.
+func (c *column) prefetchDistance() int { return max(1, prefetchAhead/max(1, c.size)) }
 
 // prefix returns how many bytes of a row are asked for.
 func (c *column) prefix() int {
@@ -21,10 +21,10 @@ func (c *column) prefix() int {
 	return c.size
 }
 
-// lead begins to load the first rows of a list to the cache, and does not wait.
-func (c *column) lead(rows []int) {
+// prefetchFirst begins to load the first rows of a list to the cache, and does not wait.
+func (c *column) prefetchFirst(rows []int) {
 	part := c.prefix()
-	for _, i := range rows[:min(len(rows), c.ahead())] {
+	for _, i := range rows[:min(len(rows), c.prefetchDistance())] {
 		c.load(i, part)
 	}
 }

@@ -3,7 +3,6 @@ package mmapds
 import (
 	"errors"
 	"fmt"
-	"os"
 	"sync/atomic"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
@@ -17,149 +16,29 @@ var ErrClosed = errors.New("mmapds: the dataset is closed")
 
 // Dataset is an open dataset. Its methods may be called from any goroutine.
 type Dataset struct {
+	fetcher
+	split  string   // that was asked for
+	names  *Dataset // of the source names; nil if there are none
+	leases leases
+	closed atomic.Bool
+}
+
+// arrays are the columns of a dataset in its files, which are read through mappings and pread. They do not change
+// once they are open, but for what each column notes of its own under atomics.
+type arrays struct {
 	files   *store.Dataset
-	split   string // that was asked for
-	pager   Pager  // nil: all is in the files
 	specs   []tensor.Spec
 	columns []column // as those of files
 	fields  []field  // as those of the schema
 	maps    []*mmap.Mapping
 	pool    *chunk.Pool // inflates; nil if nothing is packed
 	handles handles
-	leases  leases
-	closed  atomic.Bool
-}
-
-// Open maps the dataset at path: a flat folder or an HDF5 file. It reads metadata only, so it
-// costs a few system calls a file, whatever the number of records (of packed data it reads
-// the table of chunks, about a million of them a second).
-//
-// Errors are those of store.OpenFlat; for an HDF5 file whose data cannot be read (external
-// files, filters other than those of package chunk, types without fixed size, ...) the
-// error says so and is store.ErrUnsupported.
-func Open(path string, opts ...Option) (*Dataset, error) {
-	conf, err := newConfig(opts)
-	if err != nil {
-		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
-	}
-	files, err := store.Open(path, store.OpenOptions{Fields: conf.fields, Split: conf.split, Packed: true})
-	if err != nil {
-		return nil, err
-	}
-	d := &Dataset{files: files, split: conf.split, pager: conf.pager, specs: files.Schema.Specs()}
-	if err := conf.checkFields(d.specs); err != nil {
-		return nil, fmt.Errorf("mmapds: open %q: %w", path, err)
-	}
-	d.leases.init()
-	shared := make(map[string]*mmap.Mapping) // an HDF5 file is mapped once for all fields
-	d.columns = make([]column, len(files.Columns))
-	for i := range files.Columns {
-		meta := &files.Columns[i]
-		if err := d.openColumn(&d.columns[i], meta, shared); err != nil {
-			return nil, errors.Join(fmt.Errorf("mmapds: open %q: field %q: %w", path, d.specs[meta.Field].Name, err), d.unmap())
-		}
-	}
-	for i := range d.columns {
-		d.columns[i].checkBy(conf.verify)
-		d.columns[i].reading = conf.readMode(d.specs[files.Columns[i].Field].Name)
-	}
-	for i, spec := range d.specs {
-		d.fields = append(d.fields, d.newField(i, spec))
-	}
-	return d, nil
-}
-
-func (d *Dataset) openColumn(c *column, meta *store.Column, shared map[string]*mmap.Mapping) error {
-	if meta.Packed {
-		return d.openPacked(c, meta, shared)
-	}
-	return d.mapColumn(c, meta, shared)
-}
-
-// mapColumn maps the extents of a column: as few pieces as the system can make of them.
-func (d *Dataset) mapColumn(c *column, meta *store.Column, shared map[string]*mmap.Mapping) error {
-	*c = newColumn(meta)
-	if len(meta.Extents) > 0 {
-		c.told = mmap.Tells(meta.Extents[0].Path) // the others' owner is the same
-	}
-	for rest := meta.Extents; len(rest) > 0; {
-		n := stitchable(rest, int64(c.size))
-		if err := d.mapGroup(c, rest[:n], shared); err != nil {
-			return err
-		}
-		rest = rest[n:]
-	}
-	return nil
-}
-
-// stitchable returns how many extents, from the first on, can lie side by side in memory:
-// all of them but the last are whole pages.
-func stitchable(extents []store.Extent, size int64) int {
-	page := int64(os.Getpagesize())
-	n := 1
-	for n < len(extents) {
-		last, next := extents[n-1], extents[n]
-		if last.Offset%page != 0 || last.Count == 0 || last.Count*size%page != 0 || next.Offset%page != 0 || next.Count == 0 {
-			break
-		}
-		n++
-	}
-	return n
-}
-
-func (d *Dataset) mapGroup(c *column, extents []store.Extent, shared map[string]*mmap.Mapping) error {
-	if len(extents) > 1 {
-		m, err := mmap.Stitch(c.parts(extents))
-		if err == nil {
-			d.maps = append(d.maps, m)
-			c.add(int(extents[0].First), m.Bytes())
-			return nil
-		}
-		if !errors.Is(err, mmap.ErrUnsupported) {
-			return err
-		}
-	}
-	for _, e := range extents {
-		if err := d.mapFile(c, e, shared); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// mapFile maps the file of an extent, once for all that lie in it.
-func (d *Dataset) mapFile(c *column, e store.Extent, shared map[string]*mmap.Mapping) error {
-	if e.Count == 0 {
-		return nil
-	}
-	m, err := d.mapShared(e.Path, shared)
-	if err != nil {
-		return err
-	}
-	n := e.Count * int64(c.size)
-	if err := store.Inside(e.Offset, n, int64(len(m.Bytes()))); err != nil {
-		return fmt.Errorf("%s: %w", e.Path, err)
-	}
-	c.add(int(e.First), m.Bytes()[e.Offset:e.Offset+n:e.Offset+n])
-	return nil
-}
-
-// mapShared maps a whole file, once.
-func (d *Dataset) mapShared(path string, shared map[string]*mmap.Mapping) (*mmap.Mapping, error) {
-	if m := shared[path]; m != nil {
-		return m, nil
-	}
-	m, err := mmap.File(path)
-	if err != nil {
-		return nil, err
-	}
-	shared[path] = m
-	d.maps = append(d.maps, m)
-	return m, nil
 }
 
 // Len returns the number of records.
-func (d *Dataset) Len() int { return int(d.files.Records) }
+func (d *Dataset) Len() int { return d.len() }
+
+func (d *arrays) len() int { return int(d.files.Records) }
 
 // Schema returns the fields. It must not be changed.
 func (d *Dataset) Schema() store.Schema { return d.files.Schema }
@@ -183,7 +62,7 @@ func (d *Dataset) ID() string {
 	return d.files.Manifest.ID
 }
 
-// Files returns where the records lie on disk. It must not be changed.
+// Files returns where the records are on disk. It must not be changed.
 func (d *Dataset) Files() *store.Dataset { return d.files }
 
 // Retain takes a lease: until Release, Close waits and views stay valid. After Close it
@@ -201,18 +80,11 @@ func (d *Dataset) Close() error {
 		return ErrClosed
 	}
 	d.closed.Store(true)
-	return d.unmap()
-}
-
-func (d *Dataset) unmap() error {
-	if d.pool != nil {
-		d.pool.Close()
+	var err error
+	if d.names != nil {
+		err = d.names.Close()
 	}
-	errs := []error{d.handles.close()}
-	for _, m := range d.maps {
-		errs = append(errs, m.Unmap())
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, d.unmap())
 }
 
 // field returns the field of that name.

@@ -17,6 +17,7 @@ import (
 	"github.com/penstock/penstock/internal/invariants"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -39,14 +40,14 @@ func record(i int) *store.Record {
 }
 
 // inShards makes shards of 512 records, the fewest.
-var inShards = store.FlatOptions{ShardBytes: 1}
+var inShards = flat.Options{ShardBytes: 1}
 
 // write writes n records to a new dataset and returns its path. A record is done with before
 // the next is asked for.
-func write(t testing.TB, s store.Schema, opts store.FlatOptions, n int, record func(i int) *store.Record) string {
+func write(t testing.TB, s store.Schema, opts flat.Options, n int, record func(i int) *store.Record) string {
 	t.Helper()
 	dest := filepath.Join(t.TempDir(), "ds")
-	w, err := store.CreateFlat(dest, s, opts)
+	w, err := flat.Create(dest, s, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

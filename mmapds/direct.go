@@ -79,7 +79,7 @@ func (d *direct) giveBack(b []byte) {
 	d.free = append(d.free, b)
 }
 
-// refused notes why there are no direct reads, and asked tells.
+// refused notes why there are no direct reads, and asked says whether they were asked for.
 func (d *direct) refused(err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -43,7 +43,7 @@ func TestDirectErrors(t *testing.T) {
 	err := ds.Gather(t.Context(), "x", []int{6, 7}, make([]byte, 2*size))
 	var d *store.CorruptionError
 	if !errors.As(err, &d) || d.Record() != 7 {
-		t.Errorf("damage: %v", err)
+		t.Errorf("corruption: %v", err)
 	}
 	cut(t, file, 4096+50*size+1)
 	for _, record := range []int{50, 60} {

@@ -29,7 +29,7 @@
 // in memory are read by Gather into the caller's memory, 32 at a time, unless WithRead says
 // otherwise; of datasets much larger than memory past the page cache, where it asks for that.
 // Four times a second some pages that were brought in are looked at: if the kernel
-// took any back, they are brought in again. Reads tells what was done, and why.
+// took any back, they are brought in again. Reads says what was done, and why.
 //
 // # Packed data
 //
@@ -38,7 +38,7 @@
 // what it is given: chunks in parallel, each once for all records that are asked for together.
 // Filters are deflate, shuffle, fletcher32, lzf and scaleoffset. The inflated chunks that were wanted in part are
 // kept: at most 64 MiB a field, or one chunk a processor and one more. Records that are read one
-// by one in order are inflated by all processors, too: those of the next chunks ahead. "inspect" tells what
+// by one in order are inflated by all processors, too: those of the next chunks ahead. "inspect" says what
 // reading such a file costs, "preprocess" makes one that can be mapped. Files that "preprocess
 // --compress gzip" made are packed, too, and verified like others.
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -41,7 +42,7 @@ func ExampleDataset_SliceRagged() {
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "tokens")
 	schema := store.Schema{Fields: []store.Field{store.NewRagged("tokens", tensor.Uint8)}}
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	w, err := flat.Create(path, schema, flat.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -74,7 +75,7 @@ func ExampleDataset_SliceRagged() {
 // writeSquares makes a dataset of pairs (i, i*i).
 func writeSquares(path string) string {
 	schema := store.Schema{Fields: []store.Field{store.NewField("squares", tensor.Int32, 2)}}
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	w, err := flat.Create(path, schema, flat.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

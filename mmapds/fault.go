@@ -17,14 +17,14 @@ func (d *Dataset) Guard(f func() error) (err error) {
 
 // catch is deferred around reads of mapped memory, with the result of SetPanicOnFault(true):
 // it turns a fault at one of our addresses into an error.
-func (d *Dataset) catch(err *error, before bool) {
+func (d *arrays) catch(err *error, before bool) {
 	debug.SetPanicOnFault(before)
 	r := recover()
 	if r == nil {
 		return
 	}
 	if fault, ok := r.(interface{ Addr() uintptr }); ok {
-		if lost := d.Fault(fault.Addr()); lost != nil {
+		if lost := d.fault(fault.Addr()); lost != nil {
 			*err = lost
 			return
 		}
@@ -32,10 +32,12 @@ func (d *Dataset) catch(err *error, before bool) {
 	panic(r)
 }
 
-// Fault returns why a read at addr failed, if addr lies in mapped memory of the Dataset: a
+// Fault returns why a read at addr failed, if addr is in mapped memory of the Dataset: a
 // [ReadError] that names file, field and record. It returns nil for every other address. The
 // caller has recovered from the fault, as [runtime/debug.SetPanicOnFault] lets it.
-func (d *Dataset) Fault(addr uintptr) error {
+func (d *Dataset) Fault(addr uintptr) error { return d.fault(addr) }
+
+func (d *arrays) fault(addr uintptr) error {
 	for i := range d.columns {
 		c := &d.columns[i]
 		for k := range c.segments {
@@ -48,5 +50,5 @@ func (d *Dataset) Fault(addr uintptr) error {
 	return nil
 }
 
-// addressOf returns where b lies, to compare with and never to go back from.
+// addressOf returns where b is, to compare with and never to go back from.
 func addressOf(b []byte) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(b))) }

@@ -3,6 +3,7 @@ package mmapds_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
+	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -21,7 +23,9 @@ var _ interface {
 	loader.ChunkedSource
 	loader.MappedSource
 	loader.FaultSource
+	loader.CheckedSource
 	loader.DescribedSource
+	loader.NamedSource
 	loader.Identifier
 } = (*mmapds.Dataset)(nil)
 
@@ -83,5 +87,38 @@ func TestTruncatedUnderATransform(t *testing.T) {
 				t.Error(err)
 			}
 		}
+	}
+}
+
+// TestTruncatedInsideAPage truncates a shard inside a page, whose rest reads as zeros without a fault:
+// the epoch ends with an error.
+func TestTruncatedInsideAPage(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("truncating a mapped file is not possible or not defined on " + runtime.GOOS)
+	}
+	path := build(t, 1100)
+	ds := open(t, path)
+	ld, err := loader.New(ds, loader.Options{BatchSize: 100, Workers: 2, Sampler: sampler.Shuffle{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ld.Close()
+	drain := func() (err error) {
+		for _, err = range ld.Epoch(t.Context(), 0) {
+		}
+		return err
+	}
+	if err := drain(); err != nil {
+		t.Fatal(err)
+	}
+	shard := filepath.Join(path, "images-00001.npy")
+	info, err := os.Stat(shard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut(t, shard, info.Size()-100) // of the last record; the page is still there
+	var lost *mmapds.ReadError
+	if err := drain(); !errors.As(err, &lost) || lost.Path != shard {
+		t.Errorf("got %v, want a ReadError of %s", err, shard)
 	}
 }

@@ -26,20 +26,20 @@ func verified(t *testing.T, path string) (verify.Result, []*store.CorruptionErro
 	if err != nil {
 		t.Fatal(err)
 	}
-	var damages []*store.CorruptionError
-	var told atomic.Int64
+	var corruptions []*store.CorruptionError
+	var reported atomic.Int64
 	v, err := verify.Dataset(context.Background(), d, verify.Options{
 		Workers:  3,
-		Progress: func(n int64) { told.Add(n) },
-		Corrupt:  func(d *store.CorruptionError) { damages = append(damages, d) },
+		Progress: func(n int64) { reported.Add(n) },
+		Corrupt:  func(d *store.CorruptionError) { corruptions = append(corruptions, d) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if told.Load() != v.Bytes || v.Corruptions != int64(len(damages)) {
-		t.Errorf("told of %d bytes and %d damages, result %+v", told.Load(), len(damages), v)
+	if reported.Load() != v.Bytes || v.Corruptions != int64(len(corruptions)) {
+		t.Errorf("reported %d bytes and %d corruptions, result %+v", reported.Load(), len(corruptions), v)
 	}
-	return v, damages
+	return v, corruptions
 }
 
 func flip(t *testing.T, path string, at int64) {

@@ -15,14 +15,14 @@ const iterBytes = 1 << 20
 func (r *Records) Iter(order []int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		step := max(1, iterBytes/max(1, r.size))
-		ahead, part := r.c.ahead(), r.c.prefix()
+		distance, part := r.c.prefetchDistance(), r.c.prefix()
 		r.request(order[:min(step, len(order))])
-		r.c.lead(order)
+		r.c.prefetchFirst(order)
 		for from := 0; from < len(order); from += step {
 			to := min(from+step, len(order))
 			hot := r.request(order[to:min(to+step, len(order))])
 			for k := from; k < to; k++ {
-				if next := k + ahead; next < len(order) {
+				if next := k + distance; next < len(order) {
 					r.c.load(order[next], part)
 				}
 				b, err := r.next(order[k], hot)

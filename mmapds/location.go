@@ -2,7 +2,7 @@ package mmapds
 
 import "fmt"
 
-// Location says where a record of a field lies, for people: the file, the shard, and the first byte,
+// Location says where a record of a field is, for people: the file, the shard, and the first byte,
 // or that of the chunk that has it. Of what does not exist it returns "". It reads nothing but, of
 // a ragged field, the offsets; where these have to be fetched it returns "".
 func (d *Dataset) Location(field string, record int) string {

@@ -37,7 +37,7 @@ type Pager interface {
 	// ReadAt fills p with bytes of a file, which are held by the caller.
 	ReadAt(path string, p []byte, off int64) error
 
-	// Distrust reports whether err, of reading bytes that were fetched, shows that they were damaged
+	// Distrust reports whether err, of reading bytes that were fetched, shows that they were corrupt
 	// on their way, so that they are fetched again when they are asked for.
 	Distrust(err error) bool
 }
@@ -47,7 +47,7 @@ type Held interface {
 	// InFiles reports that all of them are in the files, and none in memory only.
 	InFiles() bool
 
-	// Again fetches again what err, of reading them, shows to be damaged, so that they can be read once
+	// Again fetches again what err, of reading them, shows to be corrupt, so that they can be read once
 	// more. Where that does not help, or was done too often, it returns err, and says what it is about.
 	Again(ctx context.Context, err error) error
 
@@ -55,11 +55,17 @@ type Held interface {
 	Release()
 }
 
+// fetcher reads arrays whose bytes need not be in their files yet.
+type fetcher struct {
+	arrays
+	pager Pager // nil: all is in the files
+}
+
 // fetches reports whether reads go by way of the pager.
-func (d *Dataset) fetches() bool { return d.pager != nil && !d.pager.Complete() }
+func (d *fetcher) fetches() bool { return d.pager != nil && !d.pager.Complete() }
 
 // distrusts reports whether what failed is to be read once more, by way of the pager.
-func (d *Dataset) distrusts(err error) bool {
+func (d *fetcher) distrusts(err error) bool {
 	return err != nil && d.pager != nil && d.pager.Distrust(err)
 }
 
@@ -86,7 +92,7 @@ func appendRange(list []Range, r Range) []Range {
 	return append(list, r)
 }
 
-// ranges appends where rows [a, b), which exist, lie: their chunks where the column is packed.
+// ranges appends where rows [a, b), which exist, are: their chunks where the column is packed.
 func (c *column) ranges(list []Range, a, b int) []Range {
 	for a < b {
 		e := &c.meta.Extents[c.extent(a)]
@@ -107,7 +113,7 @@ func (c *column) ranges(list []Range, a, b int) []Range {
 }
 
 // readHeld fills dst with rows [a, b), which are stored as they are, and held.
-func (d *Dataset) readHeld(c *column, a, b int, dst []byte) error {
+func (d *fetcher) readHeld(c *column, a, b int, dst []byte) error {
 	for _, r := range c.ranges(nil, a, b) {
 		if err := d.pager.ReadAt(r.Path, dst[:r.Bytes], r.Offset); err != nil {
 			return d.lost(c, a, err)
@@ -133,9 +139,9 @@ func (p *packed) runs(list []chunk.Run, a, b int, to int64) []chunk.Run {
 	return list
 }
 
-// fetchPacked fetches the chunks of runs of rows, and makes the rows of them. Chunks that are damaged
+// fetchPacked fetches the chunks of runs of rows, and makes the rows of them. Chunks that are corrupt
 // are fetched again.
-func (d *Dataset) fetchPacked(ctx context.Context, c *column, runs []chunk.Run, dst []byte, soon func() []Range) error {
+func (d *fetcher) fetchPacked(ctx context.Context, c *column, runs []chunk.Run, dst []byte, soon func() []Range) error {
 	p := c.packed
 	var need []Range
 	for _, r := range runs {
@@ -162,7 +168,7 @@ func (d *Dataset) fetchPacked(ctx context.Context, c *column, runs []chunk.Run, 
 }
 
 // fetchRun is Run by way of the pager, of rows that exist.
-func (d *Dataset) fetchRun(ctx context.Context, c *column, a, b int) (tensor.View, error) {
+func (d *fetcher) fetchRun(ctx context.Context, c *column, a, b int) (tensor.View, error) {
 	if c.packed != nil {
 		dst := make([]byte, (b-a)*c.size)
 		return tensor.Of(c.spec, b-a, dst), d.fetchPacked(ctx, c, c.packed.runs(nil, a, b, 0), dst, nil)
@@ -173,14 +179,14 @@ func (d *Dataset) fetchRun(ctx context.Context, c *column, a, b int) (tensor.Vie
 	}
 	defer held.Release()
 	if held.InFiles() && d.pager.Stays() {
-		return d.run(c, a, b)
+		return d.runLocal(c, a, b)
 	}
 	dst := make([]byte, (b-a)*c.size)
 	return tensor.Of(c.spec, b-a, dst), d.readHeld(c, a, b, dst)
 }
 
 // fetchGather is Gather by way of the pager.
-func (d *Dataset) fetchGather(ctx context.Context, c *column, indices []int, dst []byte) error {
+func (d *fetcher) fetchGather(ctx context.Context, c *column, indices []int, dst []byte) error {
 	for _, i := range indices {
 		if err := c.check(i, i+1); err != nil {
 			return err
@@ -219,7 +225,7 @@ func (d *Dataset) fetchGather(ctx context.Context, c *column, indices []int, dst
 const companionBytes = 64
 
 // companions returns where small fields other than that of c have records.
-func (d *Dataset) companions(c *column, indices []int) (list []Range) {
+func (d *fetcher) companions(c *column, indices []int) (list []Range) {
 	for i := range d.fields {
 		f := &d.fields[i]
 		if f.rows == c || f.offsets != nil || f.rows.size > companionBytes {
@@ -233,7 +239,7 @@ func (d *Dataset) companions(c *column, indices []int) (list []Range) {
 }
 
 // fetchWarm is Warm by way of the pager, of records that exist.
-func (d *Dataset) fetchWarm(ctx context.Context, f *field, a, b int) error {
+func (d *fetcher) fetchWarm(ctx context.Context, f *field, a, b int) error {
 	need, err := d.recordRanges(ctx, f, consecutive(a, b))
 	if err != nil {
 		return err
@@ -249,7 +255,7 @@ func (d *Dataset) fetchWarm(ctx context.Context, f *field, a, b int) error {
 	return d.warmRecords(f, a, b)
 }
 
-// Ranges returns where records of a field lie, for a Pager to fetch them ahead. Of a ragged field it
+// Ranges returns where records of a field are, for a Pager to fetch them ahead. Of a ragged field it
 // waits for their offsets.
 func (d *Dataset) Ranges(ctx context.Context, field string, indices []int) ([]Range, error) {
 	f, err := d.field(field)
@@ -259,9 +265,9 @@ func (d *Dataset) Ranges(ctx context.Context, field string, indices []int) ([]Ra
 	return d.recordRanges(ctx, f, indices)
 }
 
-func (d *Dataset) recordRanges(ctx context.Context, f *field, indices []int) (list []Range, err error) {
+func (d *fetcher) recordRanges(ctx context.Context, f *field, indices []int) (list []Range, err error) {
 	for _, i := range indices {
-		if err := checkRange(f.spec.Name, i, i+1, d.Len()); err != nil {
+		if err := checkRange(f.spec.Name, i, i+1, d.len()); err != nil {
 			return nil, err
 		}
 		if f.offsets == nil {
@@ -299,10 +305,10 @@ func (f *field) ranges(records []rowSpan) (list []Range) {
 
 // fetchOffsets fetches the offsets of records of a ragged field, and returns where their rows are. The
 // offsets are held.
-func (d *Dataset) fetchOffsets(ctx context.Context, f *field, indices []int) (list []rowSpan, ends Held, err error) {
+func (d *fetcher) fetchOffsets(ctx context.Context, f *field, indices []int) (list []rowSpan, ends Held, err error) {
 	var need []Range
 	for _, i := range indices {
-		if err := checkRange(f.spec.Name, i, i+1, d.Len()); err != nil {
+		if err := checkRange(f.spec.Name, i, i+1, d.len()); err != nil {
 			return nil, nil, err
 		}
 		e := &f.extents[f.index.Find(int64(i))]
@@ -325,7 +331,7 @@ func (d *Dataset) fetchOffsets(ctx context.Context, f *field, indices []int) (li
 }
 
 // heldRecord is record for offsets that are held.
-func (d *Dataset) heldRecord(f *field, ends Held, i int) (rowSpan, error) {
+func (d *fetcher) heldRecord(f *field, ends Held, i int) (rowSpan, error) {
 	if ends.InFiles() {
 		row, n, err := d.record(f, i)
 		return rowSpan{row, n}, err
@@ -355,7 +361,7 @@ func (d *Dataset) heldRecord(f *field, ends Held, i int) (rowSpan, error) {
 }
 
 // fetchLengths is Lengths by way of the pager, which returns where the rows are.
-func (d *Dataset) fetchLengths(ctx context.Context, f *field, indices []int, offsets []int64) ([]rowSpan, error) {
+func (d *fetcher) fetchLengths(ctx context.Context, f *field, indices []int, offsets []int64) ([]rowSpan, error) {
 	records, ends, err := d.fetchOffsets(ctx, f, indices)
 	if err != nil {
 		return nil, err
@@ -369,7 +375,7 @@ func (d *Dataset) fetchLengths(ctx context.Context, f *field, indices []int, off
 }
 
 // fetchRows fills dst with the rows of records, back to back.
-func (d *Dataset) fetchRows(ctx context.Context, f *field, records []rowSpan, dst []byte) error {
+func (d *fetcher) fetchRows(ctx context.Context, f *field, records []rowSpan, dst []byte) error {
 	c := f.rows
 	if c.packed != nil {
 		var runs []chunk.Run
@@ -401,7 +407,7 @@ func (d *Dataset) fetchRows(ctx context.Context, f *field, records []rowSpan, ds
 }
 
 // fetchRagged is SliceRagged by way of the pager, of records that exist.
-func (d *Dataset) fetchRagged(ctx context.Context, f *field, a, b int, offsets []int64) (tensor.View, error) {
+func (d *fetcher) fetchRagged(ctx context.Context, f *field, a, b int, offsets []int64) (tensor.View, error) {
 	records, err := d.fetchLengths(ctx, f, consecutive(a, b), offsets)
 	if err != nil {
 		return tensor.View{}, err
@@ -416,7 +422,7 @@ func (d *Dataset) fetchRagged(ctx context.Context, f *field, a, b int, offsets [
 }
 
 // fetchGatherRagged is GatherRagged by way of the pager.
-func (d *Dataset) fetchGatherRagged(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) ([]byte, error) {
+func (d *fetcher) fetchGatherRagged(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) ([]byte, error) {
 	records, err := d.fetchLengths(ctx, f, indices, offsets)
 	if err != nil {
 		return dst, err

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// inFlight is how many preads a dataset has under way, for all that call Gather: so many keep
+// inFlight is how many preads a dataset has under way, for all that call Gather: that many keep
 // storage busy. Each is a thread that copies in the kernel, where more of them only keep
 // others from a processor.
 const inFlight = 32
@@ -76,7 +76,7 @@ func (h *handles) close() error {
 
 // preads reads rows to where they belong in dst: list has their positions in indices. It
 // returns the error of one that failed.
-func (d *Dataset) preads(ctx context.Context, c *column, indices, list []int, dst []byte) error {
+func (d *arrays) preads(ctx context.Context, c *column, indices, list []int, dst []byte) error {
 	var next atomic.Int64
 	var all sync.WaitGroup
 	var once sync.Once
@@ -100,7 +100,7 @@ func (d *Dataset) preads(ctx context.Context, c *column, indices, list []int, ds
 }
 
 // preadIn reads a row once it has a place.
-func (d *Dataset) preadIn(ctx context.Context, places chan struct{}, c *column, row int, dst []byte) error {
+func (d *arrays) preadIn(ctx context.Context, places chan struct{}, c *column, row int, dst []byte) error {
 	select {
 	case places <- struct{}{}:
 		defer func() { <-places }()
@@ -113,7 +113,7 @@ func (d *Dataset) preadIn(ctx context.Context, places chan struct{}, c *column, 
 }
 
 // pread reads a row, and checks it where that is due.
-func (d *Dataset) pread(c *column, row int, dst []byte) error {
+func (d *arrays) pread(c *column, row int, dst []byte) error {
 	k := c.extent(row)
 	e := &c.meta.Extents[k]
 	if err := d.readAt(c, e.Path, dst, e.Offset+int64(row-int(e.First))*int64(c.size)); err != nil {
@@ -137,7 +137,7 @@ func (d *Dataset) pread(c *column, row int, dst []byte) error {
 }
 
 // readAt reads from a file of a column, past the page cache if that was asked for and can be.
-func (d *Dataset) readAt(c *column, path string, dst []byte, off int64) error {
+func (d *arrays) readAt(c *column, path string, dst []byte, off int64) error {
 	if _, why := c.direct.asked(); c.reading == ReadDirect && why == nil {
 		f, err := d.handles.file(path, true)
 		if err == nil {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -57,7 +58,7 @@ func openOf(t *testing.T, n, size int, opts ...Option) *Dataset {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "ds")
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, size)}}
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	w, err := flat.Create(path, schema, flat.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

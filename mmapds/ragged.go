@@ -30,7 +30,7 @@ type raggedExtent struct {
 	at      int // of offsets in the segment
 }
 
-func (d *Dataset) newField(i int, spec tensor.Spec) field {
+func (d *arrays) newField(i int, spec tensor.Spec) field {
 	f := field{spec: spec}
 	for k := range d.columns {
 		c := &d.columns[k]
@@ -78,7 +78,7 @@ func (d *Dataset) SliceRagged(field string, a, b int, offsets []int64) (tensor.V
 }
 
 // runRagged is SliceRagged for records that are in the files.
-func (d *Dataset) runRagged(f *field, a, b int, offsets []int64) (tensor.View, error) {
+func (d *arrays) runRagged(f *field, a, b int, offsets []int64) (tensor.View, error) {
 	row, err := d.place(f, a, b, offsets)
 	if err != nil {
 		return tensor.View{}, err
@@ -87,7 +87,7 @@ func (d *Dataset) runRagged(f *field, a, b int, offsets []int64) (tensor.View, e
 }
 
 // Lengths fills offsets, which has one element more than indices, with where the records of
-// a ragged field start when their rows lie one after the other: what GatherRagged will give,
+// a ragged field start when their rows are one after the other: what GatherRagged will give,
 // before it is done. It allocates nothing.
 func (d *Dataset) Lengths(ctx context.Context, field string, indices []int, offsets []int64) error {
 	f, err := d.ragged(field, 0, 0)
@@ -160,7 +160,7 @@ func (d *Dataset) gatherRagged(ctx context.Context, field string, indices []int,
 }
 
 // copyRecords is GatherRagged for values that are mapped, and asked for.
-func (d *Dataset) copyRecords(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) error {
+func (d *arrays) copyRecords(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) error {
 	var rows [raggedAhead]int // of records whose values are under way to the cache
 	find := func(k int) (err error) {
 		if k < len(indices) {
@@ -190,7 +190,7 @@ func (d *Dataset) copyRecords(ctx context.Context, f *field, indices []int, offs
 
 // sameRow returns the first row of a record that had n rows a moment ago, and begins to load it to
 // the cache.
-func (d *Dataset) sameRow(f *field, i, n int) (row int, err error) {
+func (d *arrays) sameRow(f *field, i, n int) (row int, err error) {
 	row, now, err := d.record(f, i)
 	if err == nil && now != n {
 		err = fmt.Errorf("mmapds: record %d: field %q: its offsets changed while they were read: %w", i, f.spec.Name, store.ErrCorrupt)
@@ -203,7 +203,7 @@ func (d *Dataset) sameRow(f *field, i, n int) (row int, err error) {
 }
 
 // askRows starts to read the rows of records.
-func (d *Dataset) askRows(f *field, indices []int) error {
+func (d *arrays) askRows(f *field, indices []int) error {
 	var w wants
 	defer w.send()
 	for _, i := range indices {
@@ -224,7 +224,7 @@ func (d *Dataset) askRows(f *field, indices []int) error {
 
 // gatherRuns is GatherRagged for values that are packed: each chunk is inflated once for all
 // records that are asked for.
-func (d *Dataset) gatherRuns(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) error {
+func (d *arrays) gatherRuns(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) error {
 	p, size := f.rows.packed, f.rows.size
 	s := p.borrow()
 	defer p.giveBack(s)
@@ -273,7 +273,7 @@ func (d *Dataset) rowsOf(name string, a, b int) (c *column, from, to int, err er
 }
 
 // rowsIn returns the rows that records [a, b) of a field, which exist, have.
-func (d *Dataset) rowsIn(f *field, a, b int) (from, to int, err error) {
+func (d *arrays) rowsIn(f *field, a, b int) (from, to int, err error) {
 	if f.offsets == nil || a == b {
 		return a, b, nil
 	}
@@ -286,8 +286,8 @@ func (d *Dataset) rowsIn(f *field, a, b int) (from, to int, err error) {
 }
 
 // record returns the first row of a record in the values and how many it has.
-func (d *Dataset) record(f *field, i int) (row, n int, err error) {
-	if err := checkRange(f.spec.Name, i, i+1, d.Len()); err != nil {
+func (d *arrays) record(f *field, i int) (row, n int, err error) {
+	if err := checkRange(f.spec.Name, i, i+1, d.len()); err != nil {
 		return 0, 0, err
 	}
 	var offsets [2]int64
@@ -311,7 +311,7 @@ func (f *field) load(i int) {
 
 // place fills offsets with those of records [a, b), from 0 on, and returns the first
 // record's row in the values. Offsets that run backwards or past the values are ErrCorrupt.
-func (d *Dataset) place(f *field, a, b int, offsets []int64) (row int, err error) {
+func (d *arrays) place(f *field, a, b int, offsets []int64) (row int, err error) {
 	defer d.catch(&err, debug.SetPanicOnFault(true))
 	offsets[0] = 0
 	if a == b {
@@ -335,7 +335,7 @@ func (d *Dataset) place(f *field, a, b int, offsets []int64) (row int, err error
 
 // placeIn does so for records of one extent, the first of which is number i there; out[0] is
 // where it starts among those that are asked for.
-func (d *Dataset) placeIn(f *field, e *raggedExtent, i int, out []int64) (row int, err error) {
+func (d *arrays) placeIn(f *field, e *raggedExtent, i int, out []int64) (row int, err error) {
 	n := len(out) - 1
 	for _, r := range [2][2]int{{0, 1}, {i, i + n + 1}} { // the base, and what is asked for
 		if err := d.ready(f.offsets, e.segment, e.at+8*r[0], e.at+8*r[1]); err != nil {

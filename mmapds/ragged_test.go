@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
@@ -152,7 +153,7 @@ func TestRaggedMisuse(t *testing.T) {
 	}
 }
 
-// Offsets that lie are an error of the read that meets them, and of Verify.
+// Offsets that are wrong are an error of the read that meets them, and of Verify.
 func TestImpossibleOffsets(t *testing.T) {
 	for name, offset := range map[string]uint64{"backwards": 0, "past the end": 1 << 40, "negative": 1 << 63} {
 		path := buildRagged(t, 600)
@@ -180,9 +181,9 @@ func TestImpossibleOffsets(t *testing.T) {
 		if err := ds.Close(); err != nil {
 			t.Error(err)
 		}
-		v, damages := verified(t, path)
-		if len(damages) != 2 || v.Identity {
-			t.Errorf("%s: want the block and the offsets: %v", name, damages)
+		v, corruptions := verified(t, path)
+		if len(corruptions) != 2 || v.Identity {
+			t.Errorf("%s: want the block and the offsets: %v", name, corruptions)
 		}
 	}
 }
@@ -193,9 +194,9 @@ func TestVerifyRagged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, damages := verified(t, path)
-	if v.Bytes != d.Bytes() || len(damages) != 0 || !v.Identity {
-		t.Errorf("%+v, want %d bytes; %v", v, d.Bytes(), damages)
+	v, corruptions := verified(t, path)
+	if v.Bytes != d.Bytes() || len(corruptions) != 0 || !v.Identity {
+		t.Errorf("%+v, want %d bytes; %v", v, d.Bytes(), corruptions)
 	}
 	// A flipped byte of the values of record 600 is found, and named.
 	var offsets [2]int64
@@ -212,9 +213,9 @@ func TestVerifyRagged(t *testing.T) {
 		t.Error(err)
 	}
 	flip(t, filepath.Join(path, "tokens.values-00001.npy"), int64(4096+at))
-	_, damages = verified(t, path)
-	if len(damages) != 1 || damages[0].First > 598 || damages[0].Last < 598 || damages[0].Array != "tokens.values" || damages[0].First < 512 {
-		t.Errorf("%v", damages)
+	_, corruptions = verified(t, path)
+	if len(corruptions) != 1 || corruptions[0].First > 598 || corruptions[0].Last < 598 || corruptions[0].Array != "tokens.values" || corruptions[0].First < 512 {
+		t.Errorf("%v", corruptions)
 	}
 }
 
@@ -237,17 +238,17 @@ func TestVerifyTellsMixedDatasets(t *testing.T) {
 	}
 	column := d.Column(2, store.Whole)
 	column.Extents[0].SumsCRC32C = "" // as in an HDF5 file, whose manifest has none
-	var damages []*store.CorruptionError
-	v, err := verify.Dataset(t.Context(), d, verify.Options{Corrupt: func(d *store.CorruptionError) { damages = append(damages, d) }})
-	if err != nil || v.Corruptions != 1 || !v.Identity || !strings.Contains(damages[0].Error(), "do not belong together") {
-		t.Errorf("%+v, %v, %v", v, damages, err)
+	var corruptions []*store.CorruptionError
+	v, err := verify.Dataset(t.Context(), d, verify.Options{Corrupt: func(d *store.CorruptionError) { corruptions = append(corruptions, d) }})
+	if err != nil || v.Corruptions != 1 || !v.Identity || !strings.Contains(corruptions[0].Error(), "do not belong together") {
+		t.Errorf("%+v, %v, %v", v, corruptions, err)
 	}
 }
 
 // buildOther is build with other labels.
 func buildOther(t *testing.T, n int) string {
 	t.Helper()
-	return write(t, schema(), store.FlatOptions{}, n, func(i int) *store.Record {
+	return write(t, schema(), flat.Options{}, n, func(i int) *store.Record {
 		r := record(i)
 		r.Values[2][0] ^= 1
 		return r

@@ -12,7 +12,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Run returns records [a, b) of a field as one array of shape (b-a, record shape...). It
+// Slice returns records [a, b) of a field as one array of shape (b-a, record shape...). It
 // touches no memory, unless WithVerify asks for it. Where Contiguous says no, the records
 // are copied, or inflated, into new memory. The view is valid until Close: see Lifetimes above.
 func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
@@ -27,7 +27,7 @@ func (d *Dataset) Slice(field string, a, b int) (tensor.View, error) {
 }
 
 // run returns rows of a column that exist.
-func (d *Dataset) run(c *column, a, b int) (tensor.View, error) {
+func (d *fetcher) run(c *column, a, b int) (tensor.View, error) {
 	if !d.fetches() {
 		if v, err := d.runLocal(c, a, b); !d.distrusts(err) {
 			return v, err
@@ -37,7 +37,7 @@ func (d *Dataset) run(c *column, a, b int) (tensor.View, error) {
 }
 
 // runLocal is run for rows that are in the files.
-func (d *Dataset) runLocal(c *column, a, b int) (tensor.View, error) {
+func (d *arrays) runLocal(c *column, a, b int) (tensor.View, error) {
 	if a == b {
 		return tensor.Of(c.spec, 0, nil), nil
 	}
@@ -142,7 +142,7 @@ func (d *Dataset) Warm(field string, a, b int) error {
 }
 
 // warmRecords is Warm for records that are in the files.
-func (d *Dataset) warmRecords(f *field, a, b int) error {
+func (d *arrays) warmRecords(f *field, a, b int) error {
 	a, b, err := d.rowsIn(f, a, b)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (d *Dataset) warmRecords(f *field, a, b int) error {
 	return d.warmRows(f.rows, a, b)
 }
 
-func (d *Dataset) warmRows(c *column, a, b int) error {
+func (d *arrays) warmRows(c *column, a, b int) error {
 	if c.packed != nil {
 		return c.packed.warmRows(a, b)
 	}
@@ -190,14 +190,14 @@ func (d *Dataset) Gather(ctx context.Context, field string, indices []int, dst [
 }
 
 // gatherLocal is Gather for records that are in the files.
-func (d *Dataset) gatherLocal(ctx context.Context, c *column, indices []int, dst []byte) error {
+func (d *arrays) gatherLocal(ctx context.Context, c *column, indices []int, dst []byte) error {
 	if c.packed != nil {
 		if err := c.packed.gather(ctx, indices, dst); err != nil {
 			return err
 		}
 		return d.checkGathered(c, indices, dst)
 	}
-	c.lead(indices)
+	c.prefetchFirst(indices)
 	if len(dst) >= lookBytes || rand.Uint32()%lookRarely == 0 {
 		c.look()
 	}
@@ -243,7 +243,7 @@ func (c *column) ask(indices []int) (hot bool, cold int, err error) {
 
 // gatherCold is Gather where record indices[first] is not in memory: it reads those that are
 // not, and copies the others.
-func (d *Dataset) gatherCold(ctx context.Context, c *column, indices []int, first int, dst []byte) error {
+func (d *arrays) gatherCold(ctx context.Context, c *column, indices []int, first int, dst []byte) error {
 	var cold []int
 	for k, i := range indices {
 		if err := c.check(i, i+1); err != nil {
@@ -271,7 +271,7 @@ func (d *Dataset) gatherCold(ctx context.Context, c *column, indices []int, firs
 }
 
 // gatherMapped copies records from the mapping; hot says that nothing is to be done before.
-func (d *Dataset) gatherMapped(ctx context.Context, c *column, indices []int, dst []byte, hot bool) error {
+func (d *arrays) gatherMapped(ctx context.Context, c *column, indices []int, dst []byte, hot bool) error {
 	if len(indices) > 0 && !c.counts.mapped.Load() {
 		c.counts.mapped.Store(true)
 	}
@@ -292,7 +292,7 @@ func (d *Dataset) gatherMapped(ctx context.Context, c *column, indices []int, ds
 func (c *column) perStep() int { return max(1, (4<<20)/c.size) }
 
 // gather copies rows; hot says that nothing is to be done before.
-func (d *Dataset) gather(c *column, indices []int, dst []byte, hot bool) (err error) {
+func (d *arrays) gather(c *column, indices []int, dst []byte, hot bool) (err error) {
 	defer d.catch(&err, debug.SetPanicOnFault(true))
 	if hot {
 		c.copyRows(indices, dst)
@@ -311,16 +311,16 @@ func (d *Dataset) gather(c *column, indices []int, dst []byte, hot bool) (err er
 // copyRows copies rows that are in memory, the first of which are on their way to the cache. What
 // is copied while the next ones are under way hides most of the wait for them.
 func (c *column) copyRows(indices []int, dst []byte) {
-	size, ahead, part := c.size, c.ahead(), c.prefix()
+	size, distance, part := c.size, c.prefetchDistance(), c.prefix()
 	for k, i := range indices {
-		if k+ahead < len(indices) {
-			c.load(indices[k+ahead], part)
+		if k+distance < len(indices) {
+			c.load(indices[k+distance], part)
 		}
 		kernel.Copy(dst[k*size:(k+1)*size], c.row(i))
 	}
 }
 
-func (d *Dataset) copyRun(c *column, a, b int, dst []byte) (err error) {
+func (d *arrays) copyRun(c *column, a, b int, dst []byte) (err error) {
 	defer d.catch(&err, debug.SetPanicOnFault(true))
 	return c.span(a, b, func(s *segment, from, to int) error {
 		if err := d.ready(c, s, from, to); err != nil {
@@ -332,7 +332,7 @@ func (d *Dataset) copyRun(c *column, a, b int, dst []byte) (err error) {
 }
 
 // warm brings bytes [from, to) of a segment in, once.
-func (d *Dataset) warm(c *column, s *segment, from, to int) error {
+func (d *arrays) warm(c *column, s *segment, from, to int) error {
 	if s.warm.has(from, to) {
 		return nil
 	}
@@ -346,7 +346,7 @@ func (d *Dataset) warm(c *column, s *segment, from, to int) error {
 }
 
 // lost describes memory of a row that the system could not give.
-func (d *Dataset) lost(c *column, row int, cause error) error {
+func (d *arrays) lost(c *column, row int, cause error) error {
 	path, shard, at := c.where(row)
 	return &ReadError{Field: d.specs[c.meta.Field].Name, Shard: shard, Path: path, Offset: at, Err: cause, record: d.recordOf(c, row)}
 }

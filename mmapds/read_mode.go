@@ -61,7 +61,7 @@ func (c *column) cold(s *segment, at int) (cold, there bool) {
 		return false, false
 	}
 	in, pages, err := resident(s.data[at : at+c.size])
-	return err == nil && 2*in < pages, err == nil && in == pages && c.told
+	return err == nil && 2*in < pages, err == nil && in == pages && c.reported
 }
 
 // How often warm pages are looked at, and how many. As the clock has to be asked whether it is
@@ -103,7 +103,7 @@ func (s *segment) evicted() bool {
 }
 
 // resident estimates which part of a column's bytes is in memory, by 256 pages in a regular
-// grid; -1 if the system does not tell.
+// grid; -1 if the system does not report.
 func (c *column) resident() float64 {
 	in, all := 0, 0
 	total := 0
@@ -128,7 +128,7 @@ func (c *column) resident() float64 {
 }
 
 // Reads says how records of a field are read and why so, for people, with what it cost to verify
-// them, and estimates which part of its bytes is in memory: from 0 to 1, or -1 where the system does not tell. On Linux that is so
+// them, and estimates which part of its bytes is in memory: from 0 to 1, or -1 where the system does not report. On Linux that is so
 // for files that the process owns or may write; other files look as if all were in memory. It
 // costs about 256 system calls and no reading. Of a field that does not exist it returns
 // nothing.

@@ -156,7 +156,7 @@ func TestPreadErrors(t *testing.T) {
 	err := ds.Gather(t.Context(), "x", []int{6, 7, 8}, make([]byte, 3*size))
 	var d *store.CorruptionError
 	if !errors.As(err, &d) || d.Record() != 7 || d.Path != file || d.Offset != 4096+7*size {
-		t.Errorf("damage: %v", err)
+		t.Errorf("corruption: %v", err)
 	}
 	cut(t, file, 4096+50*size)
 	err = ds.Gather(t.Context(), "x", []int{49, 60}, make([]byte, 2*size))

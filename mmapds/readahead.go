@@ -58,12 +58,12 @@ const (
 	looksAfter  = 16
 )
 
-// adopts maps bytes [from, to) of s, and what lies around them, if all of that is in the page
+// adopts maps bytes [from, to) of s, and what is around them, if all of that is in the page
 // cache: it takes two system calls, and saves them for all other records there. It knows how to
 // do without looking where nothing is found, and it does not look at records that are many pages
-// long, nor where the system does not tell.
+// long, nor where the system does not report.
 func (c *column) adopts(s *segment, from, to int) bool {
-	if !c.told || to-from >= coldBytes {
+	if !c.reported || to-from >= coldBytes {
 		return false
 	}
 	if n := c.counts.inVain.Load(); n >= looksInVain && n%looksAfter != 0 {

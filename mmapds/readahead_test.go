@@ -68,7 +68,7 @@ func TestFewCallsForWhatIsInMemory(t *testing.T) {
 	for _, size := range []int{1, 784, 4096, 20_000} {
 		d := openOf(t, (2<<20)/max(64, size), size)
 		c := d.fields[0].rows
-		c.told = true
+		c.reported = true
 		n := count(t, c, everything)
 		gatherAll(t, d, size)
 		blocks := (len(n.base) + blockBytes - 1) / blockBytes
@@ -89,7 +89,7 @@ func TestFewCallsForTheDisk(t *testing.T) {
 	const size = 784
 	d := openOf(t, 20_000, size)
 	c := d.fields[0].rows
-	c.told = true
+	c.reported = true
 	n := count(t, c, nothing)
 	scattered, dense := make([]int, 200), make([]int, 200)
 	for k := range scattered {
@@ -124,7 +124,7 @@ func TestMemoryIsFoundAgain(t *testing.T) {
 	const size = 784
 	d := openOf(t, 4000, size)
 	c := d.fields[0].rows
-	c.told = true
+	c.reported = true
 	n := count(t, c, nothing)
 	gatherAll(t, d, size)
 	c.segments[0].warm.clear()
@@ -135,11 +135,11 @@ func TestMemoryIsFoundAgain(t *testing.T) {
 	}
 }
 
-// Where the system does not tell what is in memory, nothing is taken for being there.
+// Where the system does not report what is in memory, nothing is taken for being there.
 func TestNothingIsTold(t *testing.T) {
 	d := openOf(t, 4000, 784)
 	c := d.fields[0].rows
-	c.told = false
+	c.reported = false
 	n := count(t, c, everything)
 	gatherAll(t, d, 784)
 	if n.resident > 0 || len(n.willNeed) == 0 || n.populate == 0 {
@@ -151,7 +151,7 @@ func TestNothingIsTold(t *testing.T) {
 func TestFewCallsOver(t *testing.T) {
 	d := openOf(t, 4000, 784)
 	c := d.fields[0].rows
-	c.told = true
+	c.reported = true
 	n := count(t, c, everything)
 	r, err := d.Records("x")
 	if err != nil {

@@ -3,7 +3,7 @@ package mmapds
 import "fmt"
 
 // Records is one field of a dataset as a list, for code that asks for records one at a time: At
-// does no more than compute where a record lies. Its methods may be called from any goroutine.
+// does no more than compute where a record is. Its methods may be called from any goroutine.
 type Records struct {
 	d    *Dataset
 	c    *column

@@ -75,7 +75,7 @@ func (c *column) checkBy(checks verification) {
 }
 
 // ready brings bytes [from, to) of a segment in, and checks them if that was asked for.
-func (d *Dataset) ready(c *column, s *segment, from, to int) error {
+func (d *arrays) ready(c *column, s *segment, from, to int) error {
 	if err := d.warm(c, s, from, to); err != nil || c.sums == nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (d *Dataset) ready(c *column, s *segment, from, to int) error {
 
 // checkView is check for a view. What a batch is made of was checked by Warm a moment ago, so
 // that VerifyAlways means once here.
-func (d *Dataset) checkView(c *column, s *segment, a, b int) error {
+func (d *arrays) checkView(c *column, s *segment, a, b int) error {
 	if c.checks.mode == VerifyAlways {
 		return d.check(c, s, a, b, verification{mode: VerifyFirstTouch})
 	}
@@ -92,7 +92,7 @@ func (d *Dataset) checkView(c *column, s *segment, a, b int) error {
 }
 
 // check compares the blocks of rows [a, b) of a segment.
-func (d *Dataset) check(c *column, s *segment, a, b int, checks verification) error {
+func (d *arrays) check(c *column, s *segment, a, b int, checks verification) error {
 	per := c.block
 	for a < b {
 		k := c.extent(a)
@@ -152,7 +152,7 @@ func (s *sums) due(block int, checks verification) bool {
 }
 
 // sums returns the checksums of extent k, which it reads when they are first needed.
-func (d *Dataset) sums(c *column, k int) (*sums, error) {
+func (d *arrays) sums(c *column, k int) (*sums, error) {
 	s, e := &c.sums[k], &c.meta.Extents[k]
 	s.load.Do(func() {
 		s.right.Make(store.Blocks(e.Count, c.size))
@@ -167,7 +167,7 @@ func (d *Dataset) sums(c *column, k int) (*sums, error) {
 }
 
 // checkBlock compares block n of extent k, which was asked for because of a row.
-func (d *Dataset) checkBlock(c *column, s *segment, k, n, row int) (err error) {
+func (d *arrays) checkBlock(c *column, s *segment, k, n, row int) (err error) {
 	defer d.catch(&err, debug.SetPanicOnFault(true))
 	e, per := &c.meta.Extents[k], c.block
 	first, end := int(e.First)+n*per, min(int(e.First)+(n+1)*per, int(e.First+e.Count))
@@ -179,7 +179,7 @@ func (d *Dataset) checkBlock(c *column, s *segment, k, n, row int) (err error) {
 }
 
 // compare compares what was read of block n of extent k with its checksum.
-func (d *Dataset) compare(c *column, k, n, row int, data []byte) error {
+func (d *arrays) compare(c *column, k, n, row int, data []byte) error {
 	e, sums := &c.meta.Extents[k], &c.sums[k]
 	began := time.Now()
 	err := sums.want.Compare(int64(n), store.CRC32C(data))
@@ -200,7 +200,7 @@ func (d *Dataset) compare(c *column, k, n, row int, data []byte) error {
 	})
 }
 
-// offset returns where a row of an extent lies in its file, or the chunk that has it.
+// offset returns where a row of an extent is in its file, or the chunk that has it.
 func (c *column) offset(e *store.Extent, row int) int64 {
 	if c.packed != nil {
 		return c.packed.offset(row)
@@ -209,12 +209,12 @@ func (c *column) offset(e *store.Extent, row int) int64 {
 }
 
 // recordOf returns the record that a row is of.
-func (d *Dataset) recordOf(c *column, row int) int {
+func (d *arrays) recordOf(c *column, row int) int {
 	switch c.meta.Part {
 	case store.Values:
 		return d.fields[c.meta.Field].recordOf(row)
 	case store.Offsets:
-		return min(row-c.extent(row), d.Len()-1) // an extent has one offset more than records
+		return min(row-c.extent(row), d.len()-1) // an extent has one offset more than records
 	}
 	return row
 }

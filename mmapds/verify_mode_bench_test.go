@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -57,7 +58,7 @@ func bytesDataset(b testing.TB, size, total int) string {
 	b.Helper()
 	s := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, size)}}
 	r := store.NewRecord(s)
-	return write(b, s, store.FlatOptions{}, total/size, func(i int) *store.Record {
+	return write(b, s, flat.Options{}, total/size, func(i int) *store.Record {
 		for k := 0; k < size; k += 64 {
 			r.Values[0][k] = byte(i + k/64)
 		}

@@ -2,7 +2,7 @@ package mmapds
 
 // checkPacked compares the blocks of rows [a, b) of a packed column, which have was made
 // of, with their checksums. Of blocks that have other rows, too, it makes those once more.
-func (d *Dataset) checkPacked(c *column, a, b int, have []byte) error {
+func (d *arrays) checkPacked(c *column, a, b int, have []byte) error {
 	for at := a; at < b && c.sums != nil; {
 		k := c.extent(at)
 		e := &c.meta.Extents[k]
@@ -41,7 +41,7 @@ func (c *column) blockRows(from, to, a, b int, have []byte) ([]byte, error) {
 }
 
 // checkGathered compares what Gather made of a packed column.
-func (d *Dataset) checkGathered(c *column, indices []int, dst []byte) error {
+func (d *arrays) checkGathered(c *column, indices []int, dst []byte) error {
 	if c.sums == nil {
 		return nil
 	}

@@ -66,7 +66,7 @@ var readers = map[string]func(ds *mmapds.Dataset, field string, i int) error{
 	},
 }
 
-func TestChecksFindDamage(t *testing.T) {
+func TestChecksFindCorruption(t *testing.T) {
 	path := build(t, 1100)
 	file := filepath.Join(path, "images-00001.npy")
 	flip(t, file, 4096+40*1800+9) // in record 552, of the block of 548 to 583
@@ -79,7 +79,7 @@ func TestChecksFindDamage(t *testing.T) {
 					t.Fatalf("%v, %s: %v", checks, name, err)
 				}
 				if err := read(ds, "images", 570); err != nil {
-					checkDamage(t, err, file)
+					checkCorruption(t, err, file)
 					found++
 				}
 			}
@@ -90,7 +90,7 @@ func TestChecksFindDamage(t *testing.T) {
 	}
 }
 
-func checkDamage(t *testing.T, err error, file string) {
+func checkCorruption(t *testing.T, err error, file string) {
 	t.Helper()
 	var d *store.CorruptionError
 	if !errors.As(err, &d) || !errors.Is(err, store.ErrCorrupt) {
@@ -106,7 +106,7 @@ func checkDamage(t *testing.T, err error, file string) {
 	}
 }
 
-// What is damaged after its first touch is found by those who look each time.
+// What is corrupt after its first touch is found by those who look each time.
 func TestAlwaysLooksAgain(t *testing.T) {
 	for _, checks := range []mmapds.VerifyMode{mmapds.VerifyFirstTouch, mmapds.VerifyAlways} {
 		path := build(t, 600)
@@ -130,7 +130,7 @@ func TestChecksOfRagged(t *testing.T) {
 		offsets := make([]int64, 3)
 		got, err := ds.GatherRagged(t.Context(), "tokens", []int{55, 24}, offsets, nil)
 		if err != nil || len(want) == 0 || !bytes.Equal(got, want) {
-			t.Fatalf("undamaged: %v", err)
+			t.Fatalf("not corrupt: %v", err)
 		}
 		flip(t, filepath.Join(path, file), 4096+8*500)
 		_, err = ds.GatherRagged(t.Context(), "tokens", []int{55, 24}, offsets, nil)
@@ -141,7 +141,7 @@ func TestChecksOfRagged(t *testing.T) {
 	}
 }
 
-func TestChecksOfDamagedSums(t *testing.T) {
+func TestChecksOfCorruptSums(t *testing.T) {
 	path := build(t, 10)
 	flip(t, filepath.Join(path, "images-00000.crc.npy"), 4096)
 	ds := openChecked(t, path, mmapds.VerifyFirstTouch)
@@ -177,7 +177,7 @@ func TestChecksThatDoNotExist(t *testing.T) {
 }
 
 // A loader's batches are checked, views as well as copies, and its error names the record.
-func TestLoaderFindsDamage(t *testing.T) {
+func TestLoaderFindsCorruption(t *testing.T) {
 	path := build(t, 600)
 	flip(t, filepath.Join(path, "images-00001.npy"), 4096+40*1800+9)
 	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {

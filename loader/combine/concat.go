@@ -64,8 +64,10 @@ var _ interface {
 	loader.ChunkedSource
 	loader.MappedSource
 	loader.FaultSource
+	loader.CheckedSource
 	loader.RemoteSource
 	loader.DescribedSource
+	loader.NamedSource
 	loader.Identifier
 } = (*Concat)(nil)
 
@@ -228,7 +230,7 @@ func (c *Concat) IsWarm(field string, a, b int) bool {
 	return mapped != nil && b <= c.ends[i] && mapped.IsWarm(field, from, from+b-a)
 }
 
-// Fault has the source whose memory addr lies in say why a read there failed.
+// Fault has the source whose memory addr is in say why a read there failed.
 func (c *Concat) Fault(addr uintptr) error {
 	for i, m := range c.members {
 		if m.can.Fault != nil {

@@ -17,6 +17,25 @@ func (c *Concat) Location(field string, record int) string {
 	return ""
 }
 
+// Intact asks all sources.
+func (c *Concat) Intact() error {
+	for i, m := range c.members {
+		if m.can.Checked == nil {
+			continue
+		}
+		if err := m.can.Checked.Intact(); err != nil {
+			return c.renumber(i, err)
+		}
+	}
+	return nil
+}
+
+// SourceName asks the source that a record is of.
+func (c *Concat) SourceName(ctx context.Context, record int) (string, error) {
+	i, number := c.Locate(record)
+	return c.members[i].can.SourceName(ctx, number)
+}
+
 // DescribeReads says how the sources read a field: what is in memory is the share of all records.
 func (c *Concat) DescribeReads(field string) (how, why string, resident float64) {
 	var hows, whys []string

@@ -111,7 +111,7 @@ func (p *Packed) Used() float64 {
 	return float64(p.plan.used) / float64(max(1, p.Len()*p.plan.pack.Length))
 }
 
-// CuSeqlens appends to dst where the pieces of some rows start, if these lie one after the
+// CuSeqlens appends to dst where the pieces of some rows start, if these are one after the
 // other as in a batch, and where the last one ends: what attention kernels call cu_seqlens.
 // What a row is filled up with counts as a piece, so that the last number is len(rows)*Length.
 //

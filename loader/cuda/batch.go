@@ -1,6 +1,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -124,7 +125,7 @@ func (b Batch) Stream() Stream { return Stream(b.touch().stream) }
 // from now on. The host does not wait.
 func (b Batch) Wait(stream Stream) error {
 	s := b.touch()
-	if err := stream.valid(); err != nil {
+	if err := s.dev.valid(stream); err != nil {
 		return err
 	}
 	return s.dev.order(uintptr(stream), s.copied)
@@ -134,13 +135,18 @@ func (b Batch) Wait(stream Stream) error {
 func (b Batch) Synchronize() error { return b.slot().settle(b.s.copied) }
 
 // Done ends the batch: its memory is given the next one as soon as the stream has done the
-// work that it has by now. Work on several streams has to be joined to one before. On an
-// error the host has waited for the device, and the batch has ended too.
+// work that it has by now. Work on several streams has to be joined to one before. After
+// ErrThreadStream and ErrCapturing the batch is still valid: call Done again with another stream.
+// On any other error the host has waited for the device, and the batch has ended.
 func (b Batch) Done(stream Stream) error {
-	if b.s == nil || !b.s.gen.CompareAndSwap(b.gen, b.gen+1) {
+	err := b.slot().dev.valid(stream)
+	if errors.Is(err, ErrThreadStream) || errors.Is(err, ErrCapturing) {
+		return err
+	}
+	if !b.s.gen.CompareAndSwap(b.gen, b.gen+1) {
 		panic(stale)
 	}
-	return b.s.end(stream)
+	return b.s.end(stream, err)
 }
 
 // Keep makes the batch valid beyond its loop body and its epoch, until Done. At most
@@ -196,17 +202,17 @@ func (s *slot) retain() error {
 	return nil
 }
 
-// end ends one hold on the slot, after the work that the stream has by now.
-func (s *slot) end(stream Stream) error {
-	return joinErrors(s.markUsed(stream), s.drop())
+// end ends one hold on the slot, after the work that the stream has by now. err is why the
+// stream is not valid.
+func (s *slot) end(stream Stream, err error) error {
+	return joinErrors(s.markUsed(stream, err), s.drop())
 }
 
 // markUsed notes that the next copy must wait for what the stream has by now, and for what
 // was noted before.
-func (s *slot) markUsed(stream Stream) error {
+func (s *slot) markUsed(stream Stream, err error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err := stream.valid()
 	if err == nil && s.inUse {
 		err = s.dev.order(uintptr(stream), s.used)
 	}

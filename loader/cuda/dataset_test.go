@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -53,7 +54,7 @@ func TestDataset(t *testing.T) {
 func writeDataset(t *testing.T, src *memory, path string) {
 	t.Helper()
 	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, src.shape...), store.NewField("labels", tensor.Int64)}}
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{ShardBytes: 40 * int64(src.shape.Elems())})
+	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 40 * int64(src.shape.Elems())})
 	if err != nil {
 		t.Fatal(err)
 	}

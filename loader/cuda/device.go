@@ -21,7 +21,8 @@ type Device struct {
 	version int32
 
 	mu      sync.Mutex
-	users   int // what must be freed before the context is given back
+	users   int      // what must be freed before the context is given back
+	idle    [][]byte // page-locked memory of the Allocator that no Loader has
 	closed  bool
 	module  uintptr // of the kernels; 0 until one is asked for
 	kernels map[string]uintptr
@@ -197,15 +198,25 @@ func (d *Device) drop() error {
 // Device returns ErrClosed.
 func (d *Device) Close() error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	if d.closed {
+		d.mu.Unlock()
 		return fmt.Errorf("cuda: device %d: %w", d.ordinal, ErrClosed)
 	}
 	d.closed = true
-	if d.users > 0 {
-		return fmt.Errorf("cuda: device %d: close: %d Prefetchers, Streams or buffers of it are still open; close them, and the Loader whose Allocator it gave, first", d.ordinal, d.users)
+	idle := d.idle
+	d.idle = nil
+	left := d.users - len(idle)
+	d.users++ // until the idle memory is freed
+	d.mu.Unlock()
+	var errs []error
+	for _, b := range idle {
+		errs = append(errs, d.unpin(b))
 	}
-	return d.releaseIfIdle()
+	errs = append(errs, d.drop())
+	if left > 0 {
+		errs = append(errs, fmt.Errorf("cuda: device %d: close: %d Prefetchers, Streams or buffers of it are still open; close them, and the Loader whose Allocator it gave, first", d.ordinal, left))
+	}
+	return errors.Join(errs...)
 }
 
 // releaseIfIdle gives the context back once nobody needs it. The caller holds mu.

@@ -124,7 +124,7 @@ func TestDirectRefused(t *testing.T) {
 	}{
 		{"read-only not supported", "can only be read", setting{noReadOnly: true}, func(t *testing.T) *mappedSource { return newMappedSource(t, 20, shape) }},
 		{"private", "the mapping is private", setting{}, func(t *testing.T) *mappedSource { return mapSource(t, 20, shape, unix.MAP_PRIVATE) }},
-		{"pieces", "not one piece", setting{}, func(t *testing.T) *mappedSource {
+		{"not mapped", "not mapped in at most", setting{}, func(t *testing.T) *mappedSource {
 			m := newMappedSource(t, 20, shape)
 			m.pieces = true
 			return m

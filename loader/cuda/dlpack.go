@@ -92,7 +92,7 @@ func (b Batch) DLPackVersioned(name string, stream Stream) (*DLManagedTensorVers
 // pack holds a slot for a field that manage has made into a managed tensor.
 func pack[T DLManagedTensor | DLManagedTensorVersioned](b Batch, name string, stream Stream, manage func(DLTensor) T) (*T, error) {
 	s := b.touch()
-	if err := stream.valid(); err != nil {
+	if err := s.dev.valid(stream); err != nil {
 		return nil, err
 	}
 	if err := s.retain(); err != nil {
@@ -158,7 +158,7 @@ func deleteAt(p uintptr) {
 
 // delete ends the capsule's hold on its slot.
 func (c *capsule) delete() {
-	if err := c.s.end(c.stream); err != nil {
+	if err := c.s.end(c.stream, c.s.dev.valid(c.stream)); err != nil {
 		c.s.p.fail(err)
 	}
 	c.pin.Unpin()

@@ -32,6 +32,7 @@ type driver struct {
 	StreamDestroy           func(stream uintptr) Result                                    `symbol:"cuStreamDestroy_v2"`
 	StreamSynchronize       func(stream uintptr) Result                                    `symbol:"cuStreamSynchronize"`
 	StreamWaitEvent         func(stream, event uintptr, flags uint32) Result               `symbol:"cuStreamWaitEvent"`
+	StreamIsCapturing       func(stream uintptr, status *int32) Result                     `symbol:"cuStreamIsCapturing"`
 	EventCreate             func(event *uintptr, flags uint32) Result                      `symbol:"cuEventCreate"`
 	EventDestroy            func(event uintptr) Result                                     `symbol:"cuEventDestroy_v2"`
 	EventRecord             func(event, stream uintptr) Result                             `symbol:"cuEventRecord"`
@@ -55,6 +56,8 @@ const (
 	eventBlockingSync    = 1 // who waits sleeps
 	eventDisableTiming   = 2
 	ipcLazyPeerAccess    = 1 // the only flag that there is, and it has to be set
+
+	perThreadStream = 2 // CU_STREAM_PER_THREAD
 
 	attrHostRegister         = 99
 	attrReadOnlyHostRegister = 113

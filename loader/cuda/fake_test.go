@@ -17,14 +17,15 @@ import (
 // libcuda.so.1: the system then finds it by that name. With PENSTOCK_GPU=1 the real driver
 // is used, and the tests of the fake are skipped.
 var fakeDriver struct {
-	why    string // it is not there
-	reset  func(lazy, devices int32, pause uint32, readOnly, ipc int32)
-	fail   func(at int64, code, sticky int32)
-	stats  func(*[13]int64)
-	fault  func() string
-	failed func() string
-	dlpack func(*DLManagedTensor, *[24]int64)
-	delete func(*DLManagedTensor)
+	why     string // it is not there
+	reset   func(lazy, devices int32, pause uint32, readOnly, ipc int32)
+	fail    func(at int64, code, sticky int32)
+	stats   func(*[14]int64)
+	capture func(stream uintptr, on int32)
+	fault   func() string
+	failed  func() string
+	dlpack  func(*DLManagedTensor, *[24]int64)
+	delete  func(*DLManagedTensor)
 
 	dlpackVersioned func(*DLManagedTensorVersioned, *[24]int64)
 	deleteVersioned func(*DLManagedTensorVersioned)
@@ -73,7 +74,7 @@ func openFake(dir string) error {
 	}
 	for name, f := range map[string]any{
 		"fakecuda_reset": &fakeDriver.reset, "fakecuda_fail": &fakeDriver.fail, "fakecuda_stats": &fakeDriver.stats,
-		"fakecuda_fault": &fakeDriver.fault, "fakecuda_failed": &fakeDriver.failed,
+		"fakecuda_capture": &fakeDriver.capture, "fakecuda_fault": &fakeDriver.fault, "fakecuda_failed": &fakeDriver.failed,
 		"fakecuda_dlpack": &fakeDriver.dlpack, "fakecuda_dlpack_delete": &fakeDriver.delete,
 		"fakecuda_dlpack_versioned": &fakeDriver.dlpackVersioned, "fakecuda_dlpack_delete_versioned": &fakeDriver.deleteVersioned,
 	} {
@@ -85,13 +86,13 @@ func openFake(dir string) error {
 // fakeStats is what the driver has alive, and did.
 type fakeStats struct {
 	contexts, host, registered, device, opened, streams, events, modules int64
-	calls, faults, copies, pageable, launches                            int64
+	calls, faults, copies, pageable, launches, stalls                    int64
 }
 
 func stats() fakeStats {
-	var a [13]int64
+	var a [14]int64
 	fakeDriver.stats(&a)
-	return fakeStats{a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12]}
+	return fakeStats{a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13]}
 }
 
 // alive adds up what was made and not freed.

@@ -3,6 +3,8 @@ package cuda
 import (
 	"cmp"
 	"fmt"
+	"math/bits"
+	"os"
 	"slices"
 	"sync"
 	"unsafe"
@@ -23,11 +25,58 @@ func (d *Device) Allocator() *Pinned { return &Pinned{d} }
 // Alloc fails.
 func (*Pinned) Pinned() bool { return true }
 
-// Alloc returns n > 0 bytes, by cuMemHostAlloc.
-func (m *Pinned) Alloc(n int) ([]byte, error) { return m.dev.pin(n) }
+// Alloc returns n > 0 bytes: some that were given back, or new ones of cuMemHostAlloc. New memory
+// has up to an eighth more than n, so that it serves again where lengths vary.
+func (m *Pinned) Alloc(n int) ([]byte, error) {
+	if b := m.dev.takeIdle(n); b != nil {
+		return b, nil
+	}
+	step := max(os.Getpagesize(), 1<<bits.Len(uint(n))>>4)
+	b, err := m.dev.pin((n + step - 1) / step * step)
+	if err != nil {
+		return nil, err
+	}
+	return b[:n], nil
+}
 
-// Free gives back what Alloc returned. No copy from it may be under way.
-func (m *Pinned) Free(b []byte) error { return m.dev.unpin(b) }
+// Free keeps what Alloc returned for a later Alloc, of any Loader, until the Device is closed: to
+// free it in the middle of a run would wait for the device. No copy from it may be under way.
+func (m *Pinned) Free(b []byte) error {
+	b = b[:cap(b)]
+	if m.dev.keepIdle(b) {
+		return nil
+	}
+	return m.dev.unpin(b)
+}
+
+// keepIdle keeps b until Close, unless that was called.
+func (d *Device) keepIdle(b []byte) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.closed {
+		d.idle = append(d.idle, b)
+	}
+	return !d.closed
+}
+
+// takeIdle returns n bytes of the least idle memory that has them, and is not more than half
+// unused; nil if there is none.
+func (d *Device) takeIdle(n int) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	best := -1
+	for i, b := range d.idle {
+		if len(b) >= n && len(b)/2 <= max(n, os.Getpagesize()) && (best < 0 || len(b) < len(d.idle[best])) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	b := d.idle[best]
+	d.idle = slices.Delete(d.idle, best, best+1)
+	return b[:n]
+}
 
 // pin returns page-locked memory, which keeps the device open.
 func (d *Device) pin(n int) ([]byte, error) {

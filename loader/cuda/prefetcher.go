@@ -22,7 +22,7 @@ type Options struct {
 	Direct    Direct               // further fields, from the dataset's own memory
 }
 
-const maxAhead = 1 << 10
+const maxPrefetch = 1 << 10
 
 // validate reports everything that is wrong with o.
 func (o Options) validate() error {
@@ -30,8 +30,8 @@ func (o Options) validate() error {
 	if len(o.Devices) == 0 || slices.Contains(o.Devices, nil) {
 		errs = append(errs, errors.New("no device in Devices, or one that is nil"))
 	}
-	if o.Prefetch < 0 || o.Prefetch > maxAhead {
-		errs = append(errs, fmt.Errorf("value %d of Prefetch; it must be from 0 to %d", o.Prefetch, maxAhead))
+	if o.Prefetch < 0 || o.Prefetch > maxPrefetch {
+		errs = append(errs, fmt.Errorf("value %d of Prefetch; it must be from 0 to %d", o.Prefetch, maxPrefetch))
 	}
 	names := slices.Concat(o.Fields, o.Direct.Fields)
 	if len(names) == 0 {

@@ -147,6 +147,7 @@ func self(role string, env ...string) *exec.Cmd {
 // startProcess starts a process, which ends with the test at the latest.
 func startProcess(t testing.TB, cmd *exec.Cmd) *process {
 	t.Helper()
+	wholeBlocks(t)
 	p := &process{cmd: cmd, say: new(strings.Builder)}
 	cmd.Stderr = p.say
 	in, err := cmd.StdinPipe()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sort"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -32,41 +33,67 @@ const minRun = 128 << 10
 // mapping is one field of a Direct.
 type mapping struct {
 	spec   tensor.Spec
-	base   []byte  // all records; nil if they are not page-locked
-	pages  []byte  // of base, whole
+	pieces []piece // by first; none if they are not page-locked
 	device *Device // that page-locked them
-	bytes  int     // of pages
+	bytes  int     // of all pages
 	why    string  // not page-locked
 }
 
+// piece is consecutive records that are mapped as one: those of a split, or those that were
+// appended together. Shards of one split are mapped behind each other.
+type piece struct {
+	first int
+	base  []byte // the records
+	pages []byte // of base, whole
+}
+
+// maxPieces is the most mappings of a field that are page-locked one by one.
+const maxPieces = 1 << 10
+
 // open page-locks a field, or notes why not.
 func (m *mapping) open(src loader.Source, devices []*Device) {
-	base, err := wholeField(src, m.spec)
+	pieces, err := piecesOf(src, m.spec)
 	if err == nil {
-		err = m.lock(base, devices)
+		err = m.lock(pieces, devices)
 	}
 	if err != nil {
 		m.why = err.Error()
 	}
 }
 
-// wholeField returns all records of a field as one piece.
-func wholeField(src loader.Source, spec tensor.Spec) ([]byte, error) {
+// piecesOf returns all records of a field, in as few pieces as they are mapped in.
+func piecesOf(src loader.Source, spec tensor.Spec) ([]piece, error) {
 	n := src.Len()
-	if c, ok := src.(interface{ Contiguous(string, int, int) bool }); n == 0 || ok && !c.Contiguous(spec.Name, 0, n) {
-		return nil, errors.New("its records are not one piece of memory")
+	contiguous := func(int, int) bool { return true }
+	if c, ok := src.(interface{ Contiguous(string, int, int) bool }); ok {
+		contiguous = func(a, b int) bool { return c.Contiguous(spec.Name, a, b) }
 	}
-	v, err := src.Slice(spec.Name, 0, n)
-	if err == nil && len(v.Bytes()) != n*spec.RecordBytes() {
-		err = fmt.Errorf("the Source returned %d bytes for %d records", len(v.Bytes()), n)
+	var pieces []piece
+	for first := 0; first < n; {
+		if !contiguous(first, first+1) || len(pieces) == maxPieces {
+			return nil, fmt.Errorf("its records are not mapped in at most %d pieces", maxPieces)
+		}
+		count := 1 + sort.Search(n-first-1, func(i int) bool { return !contiguous(first, first+i+2) })
+		v, err := src.Slice(spec.Name, first, first+count)
+		if err == nil && len(v.Bytes()) != count*spec.RecordBytes() {
+			err = fmt.Errorf("the Source returned %d bytes for %d records", len(v.Bytes()), count)
+		}
+		if err != nil {
+			return nil, err
+		}
+		pieces = append(pieces, piece{first: first, base: v.Bytes(), pages: wholePages(v.Bytes())})
+		first += count
 	}
-	return v.Bytes(), err
+	if n == 0 {
+		return nil, errors.New("it has no records")
+	}
+	return pieces, nil
 }
 
-// lock has the driver page-lock base for all devices. A mapping that can only be read can
+// lock has the driver page-lock pieces for all devices. A mapping that can only be read can
 // be registered with READ_ONLY alone, which not all devices support; and a private one must
 // not be: the system would first copy the file into memory of the process.
-func (m *mapping) lock(base []byte, devices []*Device) error {
+func (m *mapping) lock(pieces []piece, devices []*Device) error {
 	for _, d := range devices {
 		if v, _ := d.attribute(attrHostRegister); v == 0 {
 			return fmt.Errorf("device %d cannot register memory of the process", d.ordinal)
@@ -75,24 +102,35 @@ func (m *mapping) lock(base []byte, devices []*Device) error {
 			return fmt.Errorf("device %d cannot register memory that can only be read", d.ordinal)
 		}
 	}
-	if err := shared(base); err != nil {
+	for _, p := range pieces {
+		if err := shared(p.base); err != nil {
+			return err
+		}
+	}
+	if err := devices[0].retain(); err != nil {
 		return err
 	}
-	d := devices[0]
-	pages := wholePages(base)
-	if err := d.retain(); err != nil {
-		return err
+	m.device = devices[0]
+	for _, p := range pieces {
+		if err := m.device.register(p.pages); err != nil {
+			_ = m.close() // the error that counts is why it was refused
+			m.bytes = 0
+			return err
+		}
+		m.pieces = append(m.pieces, p)
+		m.bytes += len(p.pages)
 	}
+	return nil
+}
+
+func (d *Device) register(pages []byte) error {
 	err := d.do(fmt.Sprintf("cuMemHostRegister of %d bytes", len(pages)), func() Result {
 		return d.drv.MemHostRegister(unsafe.Pointer(unsafe.SliceData(pages)), uintptr(len(pages)), hostRegisterPortable|hostRegisterReadOnly)
 	})
-	if err != nil {
-		_ = d.drop() // the error that counts is why it was refused
-		return err
+	if err == nil {
+		locked.add(pages)
 	}
-	locked.add(pages)
-	m.base, m.pages, m.device, m.bytes = base, pages, d, len(pages)
-	return nil
+	return err
 }
 
 // close ends the lock. No copy may be under way.
@@ -100,14 +138,33 @@ func (m *mapping) close() error {
 	if m.device == nil {
 		return nil
 	}
-	d, pages := m.device, m.pages
-	locked.remove(pages)
+	d := m.device
 	m.device = nil
-	err := d.free("cuMemHostUnregister", func() Result { return d.drv.MemHostUnregister(unsafe.Pointer(unsafe.SliceData(pages))) })
-	if e := d.drop(); err == nil {
-		err = e
+	var errs []error
+	for _, p := range m.pieces {
+		locked.remove(p.pages)
+		errs = append(errs, d.free("cuMemHostUnregister", func() Result { return d.drv.MemHostUnregister(unsafe.Pointer(unsafe.SliceData(p.pages))) }))
 	}
-	return err
+	m.pieces = nil
+	return errors.Join(append(errs, d.drop())...)
+}
+
+// runs calls f for each stretch of records of a batch that lie behind each other in memory: src
+// is those from place at of the batch on.
+func (m *mapping) runs(indices []int, f func(at int, src []byte) error) error {
+	size := m.spec.RecordBytes()
+	return runs(indices, func(at, first, n int) error {
+		for n > 0 {
+			i := sort.Search(len(m.pieces), func(i int) bool { return m.pieces[i].first > first }) - 1
+			src := m.pieces[i].base[(first-m.pieces[i].first)*size:]
+			here := min(n, len(src)/max(1, size))
+			if err := f(at, src[:here*size]); err != nil {
+				return err
+			}
+			at, first, n = at+here, first+here, n-here
+		}
+		return nil
+	})
 }
 
 // wholePages returns the pages that b touches. A mapping consists of whole pages, so that

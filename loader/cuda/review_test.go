@@ -5,8 +5,10 @@ package cuda
 import (
 	"errors"
 	"runtime"
+	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -42,29 +44,153 @@ func TestContextIsRestored(t *testing.T) {
 	}
 }
 
-// The default stream of a thread is refused wherever a stream orders something.
-func TestThreadStreamIsRefused(t *testing.T) {
-	useFake(t, setting{})
-	r := small(newSource(30, tensor.Shape{16})).mustOpen(t)
-	defer r.mustClose(t)
+// Streams that order nothing are refused wherever a stream orders something, and the batch is
+// still valid: the default stream of a thread, and one that is being captured into a graph.
+func TestStreamIsRefused(t *testing.T) {
+	for name, want := range map[string]error{"thread": ErrThreadStream, "captured": ErrCapturing} {
+		t.Run(name, func(t *testing.T) {
+			useFake(t, setting{lazy: true})
+			src := newSource(30, tensor.Shape{16})
+			r := small(src).mustOpen(t)
+			defer r.mustClose(t)
+			stream := Stream(perThreadStream)
+			if want == ErrCapturing {
+				var err error
+				if stream, err = r.devices[0].NewStream(); err != nil {
+					t.Fatal(err)
+				}
+				defer r.devices[0].FreeStream(stream)
+			}
+			for b, err := range r.pf.Epoch(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want == ErrCapturing {
+					fakeDriver.capture(uintptr(stream), 1)
+				}
+				_, packed := b.DLPack("images", stream)
+				for _, err := range []error{b.Wait(stream), packed, r.devices[0].SynchronizeStream(stream), b.Done(stream)} {
+					if !errors.Is(err, want) {
+						t.Errorf("%v, want %v", err, want)
+					}
+				}
+				if want == ErrCapturing {
+					fakeDriver.capture(uintptr(stream), 0)
+				}
+				if err := r.consume(b, both...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.check(src); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Rows of a batch that outgrow its memory, on the device and page-locked on the host, free nothing
+// before Close: that would wait for all that the device has to do.
+func TestGrowthFreesNothing(t *testing.T) {
+	useFake(t, setting{lazy: true})
+	c := config{src: newSteepWords(200, 30), opts: Options{Fields: []string{"tokens", "tokens.offsets"}, Prefetch: 1}}
+	c.loader.BatchSize = 6
+	r := c.mustOpen(t)
 	for b, err := range r.pf.Epoch(t.Context(), 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Wait(2); !errors.Is(err, ErrThreadStream) {
-			t.Errorf("Wait: %v", err)
+		if err := errors.Join(b.Wait(r.streams[0]), b.Done(r.streams[0])); err != nil {
+			t.Fatal(err)
 		}
-		if _, err := b.DLPack("images", 2); !errors.Is(err, ErrThreadStream) {
-			t.Errorf("DLPack: %v", err)
-		}
-		if err := r.devices[0].SynchronizeStream(2); !errors.Is(err, ErrThreadStream) {
-			t.Errorf("SynchronizeStream: %v", err)
-		}
-		if err := b.Done(2); !errors.Is(err, ErrThreadStream) {
-			t.Errorf("Done: %v", err)
-		}
-		break
 	}
+	st := stats()
+	if st.stalls != 0 {
+		t.Errorf("%d frees in the middle of the run", st.stalls)
+	}
+	if st.device < 4 || st.host < 4 {
+		t.Errorf("%d pieces of device memory and %d of the host: nothing has grown", st.device, st.host)
+	}
+	r.mustClose(t)
+}
+
+// A Loader that is closed leaves its memory to the next one.
+func TestAllocatorKeepsMemory(t *testing.T) {
+	useFake(t, setting{})
+	d := mustOpenDevice(t)
+	m := d.Allocator()
+	for _, n := range []int{100_000, 90_000, 100_000} {
+		b, err := m.Alloc(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(b) != n || cap(b) > n+n/4 {
+			t.Errorf("%d bytes with room for %d, want %d", len(b), cap(b), n)
+		}
+		if err := m.Free(b); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := stats().host; n != 1 {
+		t.Errorf("%d pieces of page-locked memory, want 1", n)
+	}
+	if err := d.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// One process maps all slots of a Prefetcher, which therefore share no block of the driver.
+func TestImportsOfOneBlock(t *testing.T) {
+	useFake(t, setting{lazy: true})
+	testImports(t, newSource(30, tensor.Shape{3, 4, 5}), self("receive"))
+}
+
+// wholeBlocks has slots be as large as on a device, until the test ends.
+func wholeBlocks(t testing.TB) {
+	t.Helper()
+	before := block
+	block = 2 << 20
+	t.Cleanup(func() { block = before })
+}
+
+// Records that are mapped in several pieces are read from there, as far as each goes.
+func TestDirectPieces(t *testing.T) {
+	for mode, lazy := range modes {
+		t.Run(mode, func(t *testing.T) {
+			useFake(t, setting{lazy: lazy})
+			src := &piecedSource{newMappedSource(t, 20, tensor.Shape{3, 64, 64}), []int{7, 8, 15}}
+			c := config{src: src, loader: loader.Options{BatchSize: 8, Fields: []string{"labels"}}}
+			c.opts = Options{Fields: []string{"labels"}, Direct: Direct{src, []string{"images"}}}
+			r := c.mustOpen(t)
+			if n := len(r.pf.maps[0].pieces); n != 4 {
+				t.Errorf("%d pieces, want 4", n)
+			}
+			for b, err := range r.pf.Epoch(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := r.consume(b, both...); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.check(src.memory); err != nil {
+				t.Error(err)
+			}
+			if st := r.pf.Stats(); st.DirectBytes != int64(len(src.images)) || st.StagedBytes != 0 {
+				t.Errorf("Stats: %+v", st)
+			}
+			r.mustClose(t)
+		})
+	}
+}
+
+// piecedSource says that its mapping ends before some records.
+type piecedSource struct {
+	*mappedSource
+	starts []int
+}
+
+func (s *piecedSource) Contiguous(_ string, a, b int) bool {
+	return !slices.ContainsFunc(s.starts, func(start int) bool { return a < start && start < b })
 }
 
 // A driver that has CUDA IPC, but no attribute of it, shares memory.
@@ -85,8 +211,7 @@ func TestIPCOfOldDrivers(t *testing.T) {
 
 // Slots have whole blocks of the driver, so that another process maps nothing but the slot.
 func TestSlotsAreWholeBlocks(t *testing.T) {
-	defer func(n uint64) { block = n }(block)
-	block = 2 << 20
+	wholeBlocks(t)
 	useFake(t, setting{})
 	r := small(newSource(30, tensor.Shape{16})).mustOpen(t)
 	defer r.mustClose(t)

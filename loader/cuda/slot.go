@@ -28,25 +28,13 @@ type region struct {
 // goroutine that reuses the memory that was copied from. used is recorded on the consumer's stream
 // behind its work: the slot's stream waits for it before it copies the next batch.
 type slot struct {
-	p      *Prefetcher
-	lane   *lane
-	dev    *Device
-	stream uintptr
-	copied uintptr
-	used   uintptr
+	p    *Prefetcher
+	lane *lane
+	dev  *Device
 
-	mem     uint64 // device memory; 0 until the first batch
-	regions []region
-	src     [][]byte   // of this batch, what the Loader made; nil for a field of Direct
-	borrows bool       // some of it is copied from there
-	stage   [][]byte   // page-locked memory of a field, where it is needed
-	ipc     *ipcHandle // of mem, once another process was given it
-	given   []uint64   // device memory that was outgrown: kept until the end, as freeing it would wait for the device
-	spare   [][]byte   // page-locked memory that was outgrown, kept for the same reason
-
-	indices     []int
-	valid       []bool
-	epoch, step int
+	ordering
+	buffers
+	content
 
 	gen atomic.Uint64 // counts batches and their ends; a Batch of another generation is stale
 
@@ -56,6 +44,32 @@ type slot struct {
 	kept     bool // by Keep
 	holds    int  // the loop body or Keep, and every capsule
 	retained bool // is counted in lane.held
+}
+
+// ordering is the stream and the events of a slot.
+type ordering struct {
+	stream uintptr
+	copied uintptr
+	used   uintptr
+}
+
+// buffers is the memory of a slot, on the device and on the host.
+type buffers struct {
+	mem     uint64 // device memory; 0 until the first batch
+	regions []region
+	stage   [][]byte   // page-locked memory of a field, where it is needed
+	ipc     *ipcHandle // of mem, once another process was given it
+	given   []uint64   // device memory that was outgrown: kept until the end, as freeing it would wait for the device
+	spare   [][]byte   // page-locked memory that was outgrown, kept for the same reason
+}
+
+// content is the batch that a slot has.
+type content struct {
+	src         [][]byte // what the Loader made; nil for a field of Direct
+	borrows     bool     // some of it is copied from there
+	indices     []int
+	valid       []bool
+	epoch, step int
 }
 
 // newSlot makes the stream and the events of a slot.

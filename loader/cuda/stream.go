@@ -10,19 +10,28 @@ import (
 // what PyTorch's stream.cuda_stream gives. 0 and 1 are the legacy default stream. 2, the default
 // stream of a thread (CU_STREAM_PER_THREAD), is refused with [ErrThreadStream]: it names another
 // stream on each thread, and a goroutine has no thread of its own. A stream that is being
-// captured into a graph cannot be ordered against a batch either; the driver then reports
-// CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED.
+// captured into a graph is refused with [ErrCapturing]: wait for the batch before the capture
+// begins, copy it to memory that the graph reads, and call Done after the graph was launched.
 type Stream uintptr
 
 // ErrThreadStream is returned for the per-thread default stream.
 var ErrThreadStream = errors.New("the per-thread default stream (2) orders nothing for a goroutine: use a stream of its own")
 
+// ErrCapturing is returned for a stream that is being captured into a graph. The graph would
+// hold the wait for one batch, or the end of it, and not those of later ones.
+var ErrCapturing = errors.New("the stream is being captured into a graph: call Wait before the capture, and Done after the launch")
+
 // valid returns an error if work on the stream cannot be ordered.
-func (s Stream) valid() error {
-	if s == 2 {
+func (d *Device) valid(s Stream) error {
+	if s == perThreadStream {
 		return fmt.Errorf("cuda: %w", ErrThreadStream)
 	}
-	return nil
+	var status int32
+	err := d.do("cuStreamIsCapturing", func() Result { return d.drv.StreamIsCapturing(uintptr(s), &status) })
+	if err == nil && status != 0 {
+		err = fmt.Errorf("cuda: %w", ErrCapturing)
+	}
+	return err
 }
 
 // NewStream returns a stream that has no order against the default stream. FreeStream ends
@@ -53,7 +62,7 @@ func (d *Device) FreeStream(s Stream) error {
 
 // SynchronizeStream waits until a stream has done its work.
 func (d *Device) SynchronizeStream(s Stream) error {
-	if err := s.valid(); err != nil {
+	if err := d.valid(s); err != nil {
 		return err
 	}
 	return d.do("cuStreamSynchronize", func() Result { return d.drv.StreamSynchronize(uintptr(s)) })

@@ -84,7 +84,7 @@ func (s *slot) copyHost(i int) error {
 func (s *slot) copyDirect(ctx context.Context, i int, f *field) error {
 	size := f.in.RecordBytes()
 	total := len(s.indices) * size
-	if n := countRuns(s.indices); f.direct.base == nil || n > 1 && total/n < minRun {
+	if n := countRuns(s.indices); f.direct.pieces == nil || n > 1 && total/n < minRun {
 		stage, err := s.staging(i, total)
 		if err != nil {
 			return err
@@ -95,8 +95,8 @@ func (s *slot) copyDirect(ctx context.Context, i int, f *field) error {
 		return s.copyStaged(i, stage)
 	}
 	s.p.count(func(st *Stats) { st.DirectBytes += int64(total) })
-	return runs(s.indices, func(at, first, n int) error {
-		return s.copy(s.mem+s.regions[i].raw+uint64(at*size), f.direct.base[first*size:(first+n)*size])
+	return f.direct.runs(s.indices, func(at int, src []byte) error {
+		return s.copy(s.mem+s.regions[i].raw+uint64(at*size), src)
 	})
 }
 

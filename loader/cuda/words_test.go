@@ -14,10 +14,13 @@ type words struct {
 	tokens []byte
 }
 
-func newWords(n int) *words {
+func newWords(n int) *words { return newSteepWords(n, 0) }
+
+// newSteepWords returns words each of which has that many more tokens than the one before.
+func newSteepWords(n, slope int) *words {
 	w := &words{memory: newSource(n, tensor.Shape{1}), starts: make([]int64, n+1)}
 	for r := range n {
-		for i := range w.length(r) {
+		for i := range w.length(r) + slope*r {
 			w.tokens = binary.LittleEndian.AppendUint16(w.tokens, w.token(r, i))
 		}
 		w.starts[r+1] = int64(len(w.tokens) / 2)

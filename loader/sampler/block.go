@@ -7,10 +7,10 @@ import (
 )
 
 // Block shuffles blocks of Size consecutive records, and leaves each block in the order of the
-// dataset. With Size a multiple of BatchSize every batch lies within one block, and is a view of
+// dataset. With Size a multiple of BatchSize every batch is within one block, and is a view of
 // the Source's memory. With a smaller Size, batches are gathered in fewer and larger pieces. The
-// price is randomness, which [Randomness] measures: records that were neighbours in the dataset
-// stay neighbours. If the dataset was shuffled when it was made, that does no harm.
+// price is randomness, which [Randomness] measures: records that were neighbors in the dataset
+// stay neighbors. If the dataset was shuffled when it was made, that does no harm.
 //
 // If Size does not divide the number of records, the records that are left over come last, as
 // one shorter block. Which ones these are is drawn for each epoch.
@@ -62,7 +62,7 @@ func (s blockSequence) SliceAt(pos, n int) (first int, ok bool) {
 	return first + in, in+n <= of
 }
 
-// at returns the block that position pos lies in: its first record, the place of pos in it,
+// at returns the block that position pos is in: its first record, the place of pos in it,
 // and its length.
 func (s blockSequence) at(pos int) (first, in, n int) {
 	k := pos / s.size

@@ -85,7 +85,7 @@ func (s bucketSequence) Fill(pos int, dst []int) {
 	}
 }
 
-// stretch returns where a position lies in the sorted order before buckets are shuffled, and how many
+// stretch returns where a position is in the sorted order before buckets are shuffled, and how many
 // of n from there on follow each other: the batch there is any of that order. What is left over
 // after whole batches comes last.
 func (s bucketSequence) stretch(pos, n int) (at, of int) {

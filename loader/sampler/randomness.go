@@ -3,7 +3,7 @@ package sampler
 import "math"
 
 // Randomness measures how varied the batches of a Sampler are: 0 if each holds records that
-// lie next to each other in the dataset, 1 if they are spread over it as those of an exact
+// are next to each other in the dataset, 1 if they are spread over it as those of an exact
 // shuffle are. It divides the dataset into batch equal regions, counts those that a batch
 // of that many records touches, and compares the mean of up to 256 batches with what is
 // expected of a uniform one, batch*(1-(1-1/batch)^batch). In a dataset that is sorted by

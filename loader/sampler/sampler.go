@@ -34,7 +34,7 @@ type Sequence interface {
 	Fill(pos int, dst []int)
 }
 
-// SliceSequence is a [Sequence] that can tell, without listing them, whether the records at some
+// SliceSequence is a [Sequence] that can say, without listing them, whether the records at some
 // positions follow each other in the Source. Batches of such records are views without a copy.
 type SliceSequence interface {
 	Sequence

@@ -119,7 +119,7 @@ func TestShuffleOfFewIsUniform(t *testing.T) {
 		}
 		checkUniform(t, fmt.Sprintf("n %d: record at position", n), positions)
 		checkUniform(t, fmt.Sprintf("n %d: first two", n), pairs)
-		checkUniform(t, fmt.Sprintf("n %d: neighbours", n), follow)
+		checkUniform(t, fmt.Sprintf("n %d: neighbors", n), follow)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestShuffleOfManyIsUniform(t *testing.T) {
 		cell := func(r int) int { return min(cells-1, int(float64(r)/float64(n)*cells)) }
 		where := make([]int, cells)
 		gap := make([]int, cells)    // from a record to the next one, mod n
-		joint := make([]int, 8*8)    // of neighbours
+		joint := make([]int, 8*8)    // of neighbors
 		epochs := make([]int, cells) // from a position's record to that of the next epoch
 		corner := make([]int, cells) // record of position 0
 		square := make([]int, cells) // gap of positions that a Feistel half apart would relate
@@ -177,17 +177,17 @@ func TestShuffleOfManyIsUniform(t *testing.T) {
 			seq.Fill(0, far)
 			corner[cell(far[0])]++
 		}
-		for what, counts := range map[string][]int{"record": where, "gap": gap, "neighbours": joint,
+		for what, counts := range map[string][]int{"record": where, "gap": gap, "neighbors": joint,
 			"next epoch": epochs, "position 0": corner, "half apart": square} {
 			checkUniform(t, fmt.Sprintf("n %d: %s", n, what), counts)
 		}
 	}
 }
 
-// TestShuffleKeepsNoNeighbours counts what whole permutations leave in place. A uniform one
+// TestShuffleKeepsNoNeighbors counts what whole permutations leave in place. A uniform one
 // has one of each kind on average, Poisson distributed; a Feistel network of too few rounds
 // has more or fewer, at distances of 1 and of its lower half.
-func TestShuffleKeepsNoNeighbours(t *testing.T) {
+func TestShuffleKeepsNoNeighbors(t *testing.T) {
 	const n, seeds, half = 4225, 4000, 65
 	fixed := 0
 	moved := map[[2]int]int{{1, 1}: 0, {1, -1}: 0, {1, half}: 0, {half, 1}: 0, {half, half}: 0}
@@ -211,7 +211,7 @@ func TestShuffleKeepsNoNeighbours(t *testing.T) {
 	check("fixed points", fixed, seeds)
 	for m, got := range moved {
 		d, e := float64(m[0]), math.Abs(float64(m[1]))
-		check(fmt.Sprintf("neighbours at distance %d that go to distance %d", m[0], m[1]), got, seeds*(n-d)*(n-e)/n/(n-1))
+		check(fmt.Sprintf("neighbors at distance %d that go to distance %d", m[0], m[1]), got, seeds*(n-d)*(n-e)/n/(n-1))
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Split is a Sampler of a random part of the records: those whose places in a permutation
-// by Seed lie in [From, To) of its length. Parts with the same Seed and with ranges that
+// by Seed are in [From, To) of its length. Parts with the same Seed and with ranges that
 // meet are disjoint, and no record is between them: {0, 0.9} and {0.9, 1} are a training and a
 // validation set, the same in every epoch and in every process. It needs no memory for it.
 type Split struct {

@@ -30,9 +30,10 @@
 typedef enum {
     CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_INITIALIZED = 3,
     CUDA_ERROR_INVALID_DEVICE = 101, CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_INVALID_CONTEXT = 201,
-    CUDA_ERROR_MAP_FAILED = 205, CUDA_ERROR_INVALID_HANDLE = 400, CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_MAP_FAILED = 205, CUDA_ERROR_ALREADY_MAPPED = 208, CUDA_ERROR_INVALID_HANDLE = 400, CUDA_ERROR_NOT_FOUND = 500,
     CUDA_ERROR_ILLEGAL_ADDRESS = 700, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
-    CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713, CUDA_ERROR_NOT_SUPPORTED = 801
+    CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713, CUDA_ERROR_NOT_SUPPORTED = 801,
+    CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900, CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905, CUDA_ERROR_CAPTURED_EVENT = 907
 } CUresult;
 typedef int CUdevice, CUdevice_attribute;
 typedef unsigned long long CUdeviceptr;
@@ -41,6 +42,7 @@ typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
 typedef struct CUmod_st *CUmodule;
 typedef struct CUfunc_st *CUfunction;
+typedef enum { CU_STREAM_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_STATUS_ACTIVE } CUstreamCaptureStatus;
 typedef struct { char bytes[16]; } CUuuid;
 typedef struct { char reserved[64]; } CUipcMemHandle;
 #endif
@@ -58,6 +60,7 @@ static int fail_code, fail_sticky;
 static int dead; // a sticky error was returned: nothing runs any more, and nothing has to be waited for
 static char failed_name[64];
 static long faults, copies, pageable, launches;
+static long stalls; // frees that a device would have held up, as it had work
 static char fault_text[256];
 static long live_contexts, live_host, live_registered, live_device, live_opened, live_streams, live_events, live_modules;
 
@@ -106,6 +109,7 @@ static int drop_range(void *p, kind k) {
 // ---- memory of devices, which other processes can map: one file that has no name ----
 
 #define PAGE 4096
+#define BLOCK (2ull << 20) // the unit that is shared with other processes
 #define FILE_SIZE (1ull << 36) // sparse
 
 static char *device_memory;
@@ -126,10 +130,13 @@ static void *allocate(size_t n) {
         if (p == MAP_FAILED) return NULL;
         device_memory = p;
     }
-    size_t whole = PAGE + (n + PAGE - 1) / PAGE * PAGE;
-    if (n > FILE_SIZE || device_used + whole > FILE_SIZE) return NULL;
-    char *p = device_memory + device_used + PAGE;
-    device_used += whole;
+    if (n > FILE_SIZE) return NULL;
+    // Whole blocks begin on one; less than a block shares it with what was allocated before.
+    size_t place = device_used + PAGE, whole = (n + PAGE - 1) / PAGE * PAGE;
+    if (n >= BLOCK) place = (place + BLOCK - 1) / BLOCK * BLOCK;
+    if (place + whole > FILE_SIZE) return NULL;
+    char *p = device_memory + place;
+    device_used = place + whole;
     header_of(p)->size = n;
     return p;
 }
@@ -169,6 +176,13 @@ static int first_device(void) {
     return visible ? atoi(visible) : 0;
 }
 
+// shares_block says whether this process has another allocation of a block open.
+static int shares_block(const given *g) {
+    for (opened *o = all_opened; o; o = o->next)
+        if (o->what.pid == g->pid && o->what.file == g->file && (o->what.place + PAGE) / BLOCK == (g->place + PAGE) / BLOCK) return 1;
+    return 0;
+}
+
 static CUresult map_given(const given *g, opened **out) {
     char path[64];
     snprintf(path, sizeof path, "/proc/%d/fd/%d", g->pid, g->file);
@@ -188,7 +202,7 @@ static CUresult map_given(const given *g, opened **out) {
 // ---- streams and events ----
 
 typedef struct token { int refs, done; } token; // one record of an event
-typedef struct CUevent_st { context *ctx; token *last; int dead; } event;
+typedef struct CUevent_st { context *ctx; token *last; int dead, captured; } event;
 typedef enum { COPY_IN, COPY_OUT, RECORD, WAIT, KERNEL } what;
 typedef struct {
     uint64_t dst, src;
@@ -208,11 +222,12 @@ typedef struct op {
 typedef struct CUstream_st {
     context *ctx;
     op *first, **last;
-    int dying;
+    int dying, capturing;
     pthread_t thread;
     struct CUstream_st *next;
 } stream;
 static stream *streams;
+static _Thread_local stream *per_thread[MAX_DEVICES];
 
 static token *hold(token *t) { if (t) t->refs++; return t; }
 static void drop_token(token *t) { if (t && --t->refs == 0) free(t); }
@@ -407,11 +422,34 @@ static int known_stream(stream *s) {
 
 // stream_of returns the stream of a handle in the current context, or NULL.
 static stream *stream_of(stream *s) {
-    if (!s) {
+    if (!s || s == (stream *)1) { // the legacy default stream
         if (!current->null_stream) current->null_stream = new_stream(current);
         return current->null_stream;
     }
+    if (s == (stream *)2) { // CU_STREAM_PER_THREAD: another stream on each thread
+        stream **own = &per_thread[current->device];
+        if (!*own || !known_stream(*own)) *own = new_stream(current);
+        return *own;
+    }
     return known_stream(s) && s->ctx == current ? s : NULL;
+}
+
+static int busy(void) {
+    for (stream *s = streams; s; s = s->next)
+        if (s->ctx == current && s->first) return 1;
+    return 0;
+}
+
+static int captures(void) {
+    for (stream *s = streams; s; s = s->next)
+        if (s->ctx == current && s->capturing) return 1;
+    return 0;
+}
+
+// end_capture is what the driver does about a call that a capture does not allow.
+static CUresult end_capture(void) {
+    fault("a call ends the capture of a stream");
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
 }
 
 // ---- the entry of every call ----
@@ -458,9 +496,10 @@ CUresult cuDriverGetVersion(int *v) {
 #define NAMED(code) {code, #code}
 static struct { CUresult code; const char *name; } names[] = {
     NAMED(CUDA_ERROR_INVALID_VALUE), NAMED(CUDA_ERROR_OUT_OF_MEMORY), NAMED(CUDA_ERROR_NOT_INITIALIZED), NAMED(CUDA_ERROR_INVALID_DEVICE),
-    NAMED(CUDA_ERROR_INVALID_IMAGE), NAMED(CUDA_ERROR_INVALID_CONTEXT), NAMED(CUDA_ERROR_MAP_FAILED), NAMED(CUDA_ERROR_INVALID_HANDLE),
+    NAMED(CUDA_ERROR_INVALID_IMAGE), NAMED(CUDA_ERROR_INVALID_CONTEXT), NAMED(CUDA_ERROR_MAP_FAILED), NAMED(CUDA_ERROR_ALREADY_MAPPED), NAMED(CUDA_ERROR_INVALID_HANDLE),
     NAMED(CUDA_ERROR_NOT_FOUND), NAMED(CUDA_ERROR_ILLEGAL_ADDRESS), NAMED(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED),
-    NAMED(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED), NAMED(CUDA_ERROR_NOT_SUPPORTED),
+    NAMED(CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED), NAMED(CUDA_ERROR_NOT_SUPPORTED), NAMED(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED),
+    NAMED(CUDA_ERROR_STREAM_CAPTURE_ISOLATION), NAMED(CUDA_ERROR_CAPTURED_EVENT),
 };
 
 CUresult cuGetErrorName(CUresult r, const char **name) {
@@ -559,7 +598,8 @@ CUresult cuCtxPopCurrent_v2(CUcontext *c) {
 
 CUresult cuCtxSynchronize(void) {
     BEGIN(1);
-    if (current)
+    if (current && captures()) result = end_capture();
+    else if (current)
         for (stream *s = streams; s;) { // a stream that ends on the way changes the list
             if (s->ctx != current || !s->first) { s = s->next; continue; }
             drain(s);
@@ -585,6 +625,7 @@ CUresult cuMemHostAlloc(void **p, size_t n, unsigned flags) {
 // Freed memory is overwritten, and kept, so that a late copy from it is wrong and not a crash.
 CUresult cuMemFreeHost(void *p) {
     BEGIN(1);
+    stalls += current && busy();
     range *r = find(p, 1);
     size_t n = r ? r->size : 0;
     if (!drop_range(p, HOST)) result = CUDA_ERROR_INVALID_VALUE;
@@ -611,6 +652,7 @@ CUresult cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
 
 CUresult cuMemHostUnregister(void *p) {
     BEGIN(1);
+    stalls += current && busy();
     if (!drop_range(p, REGISTERED)) result = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     else live_registered--;
     END;
@@ -634,6 +676,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *d, size_t n) {
 
 CUresult cuMemFree_v2(CUdeviceptr d) {
     BEGIN(1);
+    stalls += current && busy();
     range *r = find((void *)d, 1);
     size_t n = r ? r->size : 0;
     if (!drop_range((void *)d, DEVICE)) result = CUDA_ERROR_INVALID_VALUE;
@@ -701,6 +744,7 @@ CUresult cuStreamSynchronize(CUstream s) {
     if (current) {
         stream *known = stream_of(s);
         if (!known) result = result != CUDA_SUCCESS ? result : CUDA_ERROR_INVALID_HANDLE;
+        else if (known->capturing) result = end_capture();
         else drain(known);
     }
     END;
@@ -712,7 +756,21 @@ CUresult cuStreamWaitEvent(CUstream handle, CUevent e, unsigned flags) {
     DO {
         stream *s = stream_of(handle);
         if (!s || e->dead) result = CUDA_ERROR_INVALID_HANDLE;
-        else if (e->last) enqueue(s, (op){.what = WAIT, .token = hold(e->last)});
+        else if (s->capturing && !e->captured) result = CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+        else if (e->captured) {
+            fault("a stream joins the capture of another");
+            s->capturing = 1;
+        } else if (e->last) enqueue(s, (op){.what = WAIT, .token = hold(e->last)});
+    }
+    END;
+}
+
+CUresult cuStreamIsCapturing(CUstream handle, CUstreamCaptureStatus *status) {
+    BEGIN(1);
+    DO {
+        stream *s = stream_of(handle);
+        if (!s) result = CUDA_ERROR_INVALID_HANDLE;
+        else *status = s->capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
     }
     END;
 }
@@ -748,7 +806,9 @@ CUresult cuEventRecord(CUevent e, CUstream handle) {
     DO {
         stream *s = stream_of(handle);
         if (!s || e->dead || e->ctx != current) result = CUDA_ERROR_INVALID_HANDLE;
+        else if (s->capturing) e->captured = 1; // by the graph: nothing happens now
         else {
+            e->captured = 0;
             drop_token(e->last);
             e->last = calloc(1, sizeof *e->last);
             e->last->refs = 1;
@@ -761,6 +821,7 @@ CUresult cuEventRecord(CUevent e, CUstream handle) {
 CUresult cuEventSynchronize(CUevent e) {
     BEGIN(1);
     if (e->dead) result = CUDA_ERROR_INVALID_HANDLE;
+    else if (e->captured) result = CUDA_ERROR_CAPTURED_EVENT;
     else await(e->last);
     END;
 }
@@ -791,7 +852,7 @@ CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *d, CUipcMemHandle handle, unsigned f
         if (memcmp(g.magic, magic, sizeof magic) != 0) result = CUDA_ERROR_INVALID_HANDLE;
         else if (flags != 1 || g.device != first_device() + current->device) result = CUDA_ERROR_INVALID_VALUE;
         else if (g.pid == getpid()) result = CUDA_ERROR_INVALID_CONTEXT;
-        else if (!o) result = map_given(&g, &o);
+        else if (!o) result = shares_block(&g) ? CUDA_ERROR_ALREADY_MAPPED : map_given(&g, &o);
         if (result == CUDA_SUCCESS) {
             o->refs++;
             live_opened++;
@@ -900,7 +961,7 @@ void fakecuda_reset(int lazy_mode, int device_count, unsigned pause, int read_on
     pause_us = pause;
     read_only_register = read_only;
     ipc_supported = ipc;
-    calls = faults = copies = pageable = launches = 0;
+    calls = faults = copies = pageable = launches = stalls = 0;
     fail_at = -1;
     dead = 0;
     initialized = 0;
@@ -917,11 +978,18 @@ void fakecuda_fail(long at, int code, int sticky) {
     pthread_mutex_unlock(&mu);
 }
 
+// fakecuda_capture begins or ends the capture of a stream into a graph, which is thrown away.
+void fakecuda_capture(CUstream s, int on) {
+    pthread_mutex_lock(&mu);
+    s->capturing = on;
+    pthread_mutex_unlock(&mu);
+}
+
 // fakecuda_stats writes what is alive, and what happened.
 void fakecuda_stats(long *out) {
     pthread_mutex_lock(&mu);
     long all[] = {live_contexts, live_host, live_registered, live_device, live_opened, live_streams, live_events,
-                  live_modules, calls, faults, copies, pageable, launches};
+                  live_modules, calls, faults, copies, pageable, launches, stalls};
     memcpy(out, all, sizeof all);
     pthread_mutex_unlock(&mu);
 }

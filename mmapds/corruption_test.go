@@ -7,12 +7,12 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/penstock/penstock/internal/testkit/damage"
+	"github.com/penstock/penstock/internal/testkit/corruption"
 )
 
-func TestEveryDamageOfAFlatDataset(t *testing.T) {
+func TestEveryCorruptionOfAFlatDataset(t *testing.T) {
 	path := buildRagged(t, 700)
-	trials := damage.NewTrials(t, path)
+	trials := corruption.NewTrials(t, path)
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		t.Fatal(err)
@@ -27,7 +27,7 @@ func TestEveryDamageOfAFlatDataset(t *testing.T) {
 			replaceFile(t, file, bad)
 			trials.Judge(t, path, e.Name()+": "+done)
 		}
-		for done, bad := range damage.Done(good, max(11, len(good)/50), 3) {
+		for done, bad := range corruption.Done(good, max(11, len(good)/50), 3) {
 			try(done, bad)
 		}
 		try("a byte more", append(bytes.Clone(good), 0))

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 )
 
-// Records that are asked for ahead of their turn become what they would without, whichever of
+// Records that are asked for in advance become what they would without, whichever of
 // them are warm, and however long they are.
 func TestTransformsOfWarmRecords(t *testing.T) {
 	for _, width := range []int{1, 300, 2000, 5000} {
@@ -35,7 +35,7 @@ func TestTransformsOfWarmRecords(t *testing.T) {
 	}
 }
 
-// A record that fails when it is asked for ahead is the one that the error names, and the one that
+// A record that fails when it is asked for in advance is the one that the error names, and the one that
 // is passed over.
 func TestWarmRecordsThatFail(t *testing.T) {
 	m := warmBut(100, 10)
