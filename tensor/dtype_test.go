@@ -57,7 +57,7 @@ func TestHalfRoundTrip(t *testing.T) {
 	}
 }
 
-// Between two neighbouring halves, the nearer one is chosen, and of two equally near ones
+// Between two neighboring halves, the nearer one is chosen, and of two equally near ones
 // the one with an even last bit.
 func TestHalfRounding(t *testing.T) {
 	for i := range 0x7bff {

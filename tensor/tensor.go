@@ -54,7 +54,7 @@ type Spec struct {
 	Ragged bool   `json:"ragged,omitempty"` // records have lengths of their own
 
 	// What the numbers mean, where the Source says so.
-	Content string `json:"content,omitempty"` // Text or Image if the rows are the bytes of one, else empty
+	Content string `json:"content,omitempty"` // Text, Image or SourceName if the rows are the bytes of one, else empty
 	Layout  string `json:"layout,omitempty"`  // CHW or HWC if records are pixels, else empty
 }
 
@@ -62,6 +62,8 @@ type Spec struct {
 const (
 	Text  = "utf-8" // a text, without an end mark
 	Image = "image" // an encoded image file: JPEG, PNG, ...
+
+	SourceName = "source-name" // what the source called the record, such as the path of its file
 )
 
 // Values of Spec.Layout: which axis of an image is which.

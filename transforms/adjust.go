@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/internal/kernel"
 )
 
-// The functions of this file change colours as Pillow's ImageEnhance and ImageOps do, byte
+// The functions of this file change colors as Pillow's ImageEnhance and ImageOps do, byte
 // for byte; torchvision calls those for PIL images.
 
 // lut maps each byte of a channel.
@@ -89,7 +89,7 @@ func sharpness(m, other *Image, args OpArgs) {
 	*m, *other = *other, *m
 }
 
-// hue turns the colour circle by args[0] of a whole turn.
+// hue turns the color circle by args[0] of a whole turn.
 func hue(m, _ *Image, args OpArgs) {
 	if m.C != 3 {
 		return

@@ -12,7 +12,7 @@ import (
 type matrix [6]float64
 
 // affine resamples the image by a matrix, as Pillow's transform(AFFINE) does: args are the
-// matrix, the filter (nearest, bilinear or bicubic) and the colour of what lies outside.
+// matrix, the filter (nearest, bilinear or bicubic) and the color of what is outside.
 func affine(m, other *Image, args OpArgs) {
 	a := matrix(args[:6])
 	fill := unpackFill(args[7])
@@ -180,7 +180,7 @@ func radians(degrees float64) float64 {
 	return float64(degrees * (pi / 180))
 }
 
-// rotation is the matrix of Pillow's rotate, counter-clockwise about the centre.
+// rotation is the matrix of Pillow's rotate, counter-clockwise about the center.
 func rotation(angle float64, w, h int) matrix {
 	rad := -radians(math.Mod(math.Mod(angle, 360)+360, 360))
 	cos, sin := round15(math.Cos(rad)), round15(math.Sin(rad))

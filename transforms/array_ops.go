@@ -115,7 +115,7 @@ func (t Standardize) axis(s tensor.Shape) int {
 	return t.Axis
 }
 
-// Apply standardises, as many elements at a time as lie at one position of the axis.
+// Apply standardises, as many elements at a time as are at one position of the axis.
 func (t Standardize) Apply(x []float64, first int, in tensor.Spec) {
 	inner := first + len(x) // elements from one position to the next
 	if len(t.Mean) > 1 {

@@ -73,7 +73,7 @@ func (r *ArrayRunner) Do(dst, src []byte) error {
 	return nil
 }
 
-// doChunks takes so many elements at a time through all transforms.
+// doChunks takes that many elements at a time through all transforms.
 func (r *ArrayRunner) doChunks(dst, src []byte) {
 	from, to := r.in().DType, r.out().DType
 	for first, n := 0, len(src)/from.Size(); first < n; first += len(r.chunk) {

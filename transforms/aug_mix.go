@@ -16,7 +16,7 @@ type AugMix struct {
 	Width         int     `json:"mixture_width"` // chains; 0 means 3
 	Depth         int     `json:"chain_depth"`   // operations in a chain; 0 or -1 means 1 to 3, as it happens
 	Alpha         float64 `json:"alpha"`         // of the Dirichlet and beta distributions of the shares; 0 means 1
-	AllOps        *bool   `json:"all_ops"`       // brightness, colour, contrast and sharpness too; nil means true
+	AllOps        *bool   `json:"all_ops"`       // brightness, color, contrast and sharpness too; nil means true
 	Interpolation string  `json:"interpolation"` // nearest, bilinear or bicubic; "" means bilinear
 	Fill          []int   `json:"fill"`          // as in Pad; nil means 0
 }
@@ -69,14 +69,14 @@ func (t AugMix) Resolve() (Transform, error) {
 const augMixBins = 10
 
 // augMixSpace is that of torchvision's class.
-var augMixSpace = augmentSpace{shear: 0.3, rotate: 30, colour: 0.9, keep: 4, bits: 4,
+var augMixSpace = augmentSpace{shear: 0.3, rotate: 30, color: 0.9, keep: 4, bits: 4,
 	moveX: func(w, _ int) float64 { return float64(w) / 3 },
 	moveY: func(_, h int) float64 { return float64(h) / 3 }}
 
 // augMixOps are in torchvision's order: the last four are those that AllOps adds.
 var augMixOps = []augmentationID{
 	shearX, shearY, translateX, translateY, rotateBy, posterizeBits, solarizeAbove, autoContrast, equalizeAll,
-	enhanceBrightness, enhanceColour, enhanceContrast, enhanceSharpness,
+	enhanceBrightness, enhanceColor, enhanceContrast, enhanceSharpness,
 }
 
 // Build draws the shares, and the chains.

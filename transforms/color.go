@@ -27,7 +27,7 @@ func (t Grayscale) Resolve() (Transform, error) {
 }
 
 // Build adds the conversion.
-func (t Grayscale) Build(p *Plan) error { return p.Colour(true, t.Channels) }
+func (t Grayscale) Build(p *Plan) error { return p.Color(true, t.Channels) }
 
 // RGB gives a gray image three channels and leaves others alone.
 type RGB struct{}
@@ -39,4 +39,4 @@ func (RGB) Op() string { return "RGB" }
 func (t RGB) Resolve() (Transform, error) { return t, nil }
 
 // Build adds the conversion.
-func (RGB) Build(p *Plan) error { return p.Colour(false, 3) }
+func (RGB) Build(p *Plan) error { return p.Color(false, 3) }

@@ -88,5 +88,5 @@ func (t Normalize) Resolve() (Transform, error) {
 	return t, nil
 }
 
-// Build adds the normalisation.
+// Build adds the normalization.
 func (t Normalize) Build(p *Plan) error { return p.Normalize(t.Mean, t.Std) }

@@ -10,7 +10,7 @@ import (
 
 func init() { Register[CornerCrop]() }
 
-// CornerCrop keeps a corner of an image, or its centre: one of torchvision's FiveCrop.
+// CornerCrop keeps a corner of an image, or its center: one of torchvision's FiveCrop.
 type CornerCrop struct {
 	Size   []int  `json:"size"`   // one for a square, or height and width
 	Corner string `json:"corner"` // top-left, top-right, bottom-left, bottom-right, center

@@ -7,7 +7,7 @@ func init() {
 	Register[Crop]()
 }
 
-// CenterCrop keeps the centre of an image. Where the image is smaller than Size, black is
+// CenterCrop keeps the center of an image. Where the image is smaller than Size, black is
 // added around it, as in torchvision.
 type CenterCrop struct {
 	Size []int `json:"size"` // pixels: one for a square, or height and width
@@ -29,7 +29,7 @@ func (t CenterCrop) Build(p *Plan) error {
 	return p.center(t.Size[1], t.Size[0], PadConstant, [3]byte{})
 }
 
-// center keeps the centre w x h of the image, which gets a border where it is smaller.
+// center keeps the center w x h of the image, which gets a border where it is smaller.
 func (p *Plan) center(w, h int, mode PadMode, fill [3]byte) error {
 	in := p.Info()
 	x, y := max(w-in.W, 0), max(h-in.H, 0)
@@ -39,7 +39,7 @@ func (p *Plan) center(w, h int, mode PadMode, fill [3]byte) error {
 	return p.Pad(x/2, y/2, x-x/2, y-y/2, mode, fill)
 }
 
-// Crop keeps a rectangle, which must lie within the image: torchvision's functional crop.
+// Crop keeps a rectangle, which must be within the image: torchvision's functional crop.
 type Crop struct {
 	Top    int `json:"top"`
 	Left   int `json:"left"`

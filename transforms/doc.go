@@ -12,7 +12,7 @@
 //	r := p.Runner()                // one for each worker
 //	err = r.Do(record, source)     // decodes, resizes and stores in one pass, allocating nothing
 //
-// Operations do not run one after the other. They tell a Plan what they want, and the Plan
+// Operations do not run one after the other. They give a Plan what they need, and the Plan
 // fuses it: only the rows and columns that a crop leaves are decoded and resized, and the
 // last pass writes the record in its final layout and type.
 //

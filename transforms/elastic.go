@@ -11,7 +11,7 @@ import (
 
 func init() { Register[ElasticTransform]() }
 
-// ElasticTransform moves each pixel by a random distance that is much like its neighbours', as
+// ElasticTransform moves each pixel by a random distance that is much like its neighbors', as
 // if the image was seen through moving water (Simard et al. 2003, as in torchvision).
 type ElasticTransform struct {
 	Alpha         []float64 `json:"alpha"`         // strength, across and down, or of both; nil means 50
@@ -79,8 +79,8 @@ func (ElasticTransform) Randomized() {}
 // elasticKernel returns how many weights a Gaussian has.
 func elasticKernel(sigma float64) int { return int(8*sigma+1) | 1 }
 
-// elastic moves pixels: args are the strengths, the deviations, the filter, the colour of what
-// lies outside, and two halves of a seed.
+// elastic moves pixels: args are the strengths, the deviations, the filter, the color of what
+// is outside, and two halves of a seed.
 func elastic(m, other *Image, args OpArgs) {
 	n, longest := m.W*m.H, elasticKernel(max(args[2], args[3]))
 	memory := room(m, other, 3*n+max(m.W, m.H)+3*longest)
@@ -155,7 +155,7 @@ func addScaled(dst, src []float32, k float32) {
 // half the width or height, in the float32 arithmetic of torch's grid_sample, whose padding is
 // zeros, and of what torchvision makes of it.
 func displace(dst, src *Image, dx, dy []float32, f kernel.Filter, fill [3]byte) {
-	across, down := centres(dst.W), centres(dst.H)
+	across, down := centers(dst.W), centers(dst.H)
 	for y := range dst.H {
 		out, gy := dst.Row(y), down.at(y)
 		for x := range dst.W {
@@ -177,8 +177,8 @@ func toPixels(at float32, n int) float32 {
 	return float32(float64(at+1)*(float64(n)/2) - 0.5)
 }
 
-// centres are the middles of n pixels between -1 and 1.
-func centres(n int) linspace {
+// centers are the middles of n pixels between -1 and 1.
+func centers(n int) linspace {
 	last := float64(n-1) / float64(n)
 	return newLinspace(-last, last, n)
 }

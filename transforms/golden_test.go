@@ -26,7 +26,7 @@ func testImage(w, h, c int) *Image {
 	return m
 }
 
-// flatten gives the 8 x 8 block at x, y the colour of its first pixel.
+// flatten gives the 8 x 8 block at x, y the color of its first pixel.
 func flatten(m *Image, x, y int) {
 	for j := y; j < min(y+8, m.H); j++ {
 		for i := x; i < min(x+8, m.W); i++ {
@@ -120,16 +120,16 @@ func (do) Op() string                    { return "do" }
 func (d do) Resolve() (Transform, error) { return d, nil }
 func (d do) Build(p *Plan) error         { return d(p) }
 
-var colours = map[string]ImageOp{"brightness": brightness, "contrast": contrast, "saturation": saturation, "sharpness": sharpness, "hue": hue,
+var colors = map[string]ImageOp{"brightness": brightness, "contrast": contrast, "saturation": saturation, "sharpness": sharpness, "hue": hue,
 	"invert": invert, "posterize": posterize, "solarize": solarize, "autocontrast": autocontrast, "equalize": equalize}
 
-// colour returns the colour operation of the line; first says what comes before.
-func (g golden) colour(first ImageOp) []Transform {
+// color returns the color operation of the line; first says what comes before.
+func (g golden) color(first ImageOp) []Transform {
 	return []Transform{do(func(p *Plan) error {
 		if err := p.Apply(first, p.Info().W, p.Info().H); err != nil {
 			return err
 		}
-		return p.Apply(colours[g.name], p.Info().W, p.Info().H, g.v[0])
+		return p.Apply(colors[g.name], p.Info().W, p.Info().H, g.v[0])
 	})}
 }
 
@@ -160,10 +160,10 @@ func (g golden) transforms() []Transform {
 			panic(err)
 		}
 		return []Transform{Pad{Padding: n[3:7], Fill: []int{9}, Mode: m}}
-	case "colour":
-		return g.colour(func(*Image, *Image, OpArgs) {})
+	case "color":
+		return g.color(func(*Image, *Image, OpArgs) {})
 	case "low":
-		return g.colour(func(m, _ *Image, _ OpArgs) {
+		return g.color(func(m, _ *Image, _ OpArgs) {
 			for i, v := range m.Pix {
 				m.Pix[i] = v/3 + 40
 			}

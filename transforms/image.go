@@ -53,7 +53,7 @@ func (m *Image) Scan(r image.Rectangle, f func(y int, strip Image) error) error 
 // Bounds returns the rectangle of the whole image, with the origin at 0, 0.
 func (m *Image) Bounds() image.Rectangle { return image.Rect(0, 0, m.W, m.H) }
 
-// Sub returns the part r of m, which must lie within it, over the same memory.
+// Sub returns the part r of m, which must be within it, over the same memory.
 func (m *Image) Sub(r image.Rectangle) Image {
 	s := *m
 	s.W, s.H = r.Dx(), r.Dy()

@@ -208,7 +208,7 @@ func (t AdjustContrast) Build(p *Plan) error {
 	}, t.Percentage)
 }
 
-// AdjustSaturation multiplies the saturation in the HSL colour space.
+// AdjustSaturation multiplies the saturation in the HSL color space.
 type AdjustSaturation struct {
 	Percentage float64 `json:"percentage"` // -100 (gray) to 100 (doubled)
 }

@@ -112,7 +112,7 @@ func (t *CutMix) Apply(b *Batch, rnd *Rand) error {
 	return nil
 }
 
-// drawHole returns a rectangle about a random centre, of the share 1-keep where it does not
+// drawHole returns a rectangle about a random center, of the share 1-keep where it does not
 // leave the image.
 func drawHole(w, h int, keep float64, rnd *Rand) image.Rectangle {
 	x, y := rnd.IntN(w), rnd.IntN(h)

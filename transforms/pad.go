@@ -48,7 +48,7 @@ func (m *PadMode) UnmarshalText(b []byte) error {
 	return fmt.Errorf("unknown padding mode %q%s", b, suggest.Hint(string(b), padModes))
 }
 
-// from returns which pixel of a side of n stands at i, which may lie beyond both ends.
+// from returns which pixel of a side of n stands at i, which may be beyond both ends.
 func (m PadMode) from(i, n int) int {
 	switch {
 	case i >= 0 && i < n:

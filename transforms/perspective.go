@@ -125,7 +125,7 @@ func solve(m *[8][9]float64) bool {
 }
 
 // perspective resamples the image as Pillow's transform(PERSPECTIVE) does: args are the
-// eight coefficients, the filter and the colour of what lies outside.
+// eight coefficients, the filter and the color of what is outside.
 func perspective(m, other *Image, a OpArgs) {
 	fill, sample := unpackFill(a[9]), samplerOf(a[8])
 	other.Reshape(m.W, m.H, m.C)

@@ -109,7 +109,7 @@ func TestComposeReportsEverything(t *testing.T) {
 		AdjustBrightness{Percentage: 101},
 		AdjustSigmoid{Midpoint: 2},
 		Fit{},
-		Fill{Size: []int{3}, Anchor: "centre"},
+		Fill{Size: []int{3}, Anchor: "centr"},
 	)
 	if err == nil {
 		t.Fatal("no error")

@@ -38,13 +38,13 @@ type opCall struct {
 // A pass reads an image once and writes one. Its steps happen in the order of the fields.
 type pass struct {
 	src     image.Rectangle // the part that is used
-	pre     colour
+	pre     colorMode
 	resize  bool
 	w, h    int // src resized
 	filter  kernel.Filter
 	vfirst  bool            // the vertical resize comes before the horizontal one
 	crop    image.Rectangle // of w x h
-	post    colour
+	post    colorMode
 	flipH   bool
 	flipV   bool
 	padded  bool
@@ -55,8 +55,8 @@ type pass struct {
 	ops     [2]int // then, Plan.ops[ops[0]:ops[1]] change the image
 }
 
-// colour is a change of channels. The zero value changes nothing.
-type colour struct {
+// colorMode is a change of channels. The zero value changes nothing.
+type colorMode struct {
 	gray bool // RGB becomes luma
 	out  int  // channels that come out; 0 means as many as go in
 }
@@ -194,7 +194,7 @@ func (p *Plan) resize(w, h int, f Interpolation, verticalFirst bool) error {
 	}
 	s.resize, s.w, s.h, s.filter, s.vfirst = true, w, h, f, verticalFirst
 	s.crop = image.Rect(0, 0, w, h)
-	s.pre, s.post = s.post, colour{}
+	s.pre, s.post = s.post, colorMode{}
 	p.info.W, p.info.H = w, h
 	return nil
 }
@@ -281,8 +281,8 @@ func (p *Plan) Pad(left, top, right, bottom int, mode PadMode, fill [3]byte) err
 	return nil
 }
 
-// Colour makes the image gray, and gives it channels (1 or 3) channels.
-func (p *Plan) Colour(gray bool, channels int) error {
+// Color makes the image gray, and gives it channels (1 or 3) channels.
+func (p *Plan) Color(gray bool, channels int) error {
 	if err := p.bytes(); err != nil {
 		return err
 	}
@@ -321,7 +321,7 @@ func (p *Plan) Normalize(mean, std []float64) error {
 		return errors.New("input is uint8; put ConvertDType before it")
 	}
 	if p.store.normal {
-		return errors.New("input is normalised already")
+		return errors.New("input is normalized already")
 	}
 	if len(mean) != 1 && len(mean) != p.info.C {
 		return fmt.Errorf("%d means for an input of %d channels", len(mean), p.info.C)

@@ -11,7 +11,7 @@ import (
 
 // Planar is an 8-bit image with its channels one after the other, as records in layout CHW
 // are stored. It is a Source; a Runner whose pipeline only crops, mirrors, converts and
-// normalises to CHW works on the planes as they are.
+// normalizes to CHW works on the planes as they are.
 type Planar struct {
 	Pix     []byte // C planes of W*H bytes, without gaps
 	W, H, C int    // pixels, and channels: 1 or 3
@@ -63,7 +63,7 @@ func (m *Planar) Scan(r image.Rectangle, f func(y int, strip Image) error) error
 // this one is such.
 func (r *Runner) planar(t target, m *Planar) (bool, error) {
 	p := &r.plan.passes[0]
-	if len(r.plan.passes) > 1 || p.resize || p.padded || p.post != (colour{}) || (r.plan.store.layout != CHW && m.C != 1) {
+	if len(r.plan.passes) > 1 || p.resize || p.padded || p.post != (colorMode{}) || (r.plan.store.layout != CHW && m.C != 1) {
 		return false, nil
 	}
 	if err := m.Validate(); err != nil {

@@ -23,7 +23,7 @@ var (
 // TimmEval returns what timm does to the images that a model is evaluated on, up to its
 // conversion to numbers: for crop mode "center" (or "") the shorter side, for "squash" both
 // sides, for "border" the longer side become floor(size/cropPct), and a square of size is cut
-// from the centre, in mode "border" with the mean colour of ImageNet around it. cropPct 0 means
+// from the center, in mode "border" with the mean color of ImageNet around it. cropPct 0 means
 // 0.875, interpolation "" bilinear. Sizes that are no square, and other means, are what
 // ResizeKeepRatio and CenterCropOrPad are for.
 func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transform, error) {
@@ -65,7 +65,7 @@ type Img2Dataset struct {
 //	no                  nothing
 //	fixed               both sides become ImageSize
 //	keep_ratio          the shorter side becomes ImageSize
-//	center_crop         the same, then a square from the centre
+//	center_crop         the same, then a square from the center
 //	keep_ratio_largest  the longer side becomes ImageSize
 //	border              the same, then white around it to a square
 var img2datasetModes = []string{"no", "fixed", "keep_ratio", "center_crop", "keep_ratio_largest", "border"}
@@ -134,7 +134,7 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 	return p.Resize(int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)), f)
 }
 
-// finish adds what the mode does after the resize. The centre of center_crop is rounded down,
+// finish adds what the mode does after the resize. The center of center_crop is rounded down,
 // unlike that of CenterCrop.
 func (t Img2Dataset) finish(p *Plan) error {
 	in, n := p.Info(), t.ImageSize

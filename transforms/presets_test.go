@@ -71,7 +71,7 @@ func TestImg2Dataset(t *testing.T) {
 	src := testImage(27, 20, 3)
 	got := apply(t, src, Img2Dataset{ImageSize: 20, Mode: "center_crop"})
 	if want := apply(t, src, Crop{Left: 3, Height: 20, Width: 20}); !bytes.Equal(got, want) {
-		t.Error("the centre, at 3.5, is not rounded down")
+		t.Error("the center, at 3.5, is not rounded down")
 	}
 	ours := apply(t, src, Img2Dataset{ImageSize: 10, Downscale: "area"})
 	if !bytes.Equal(ours, apply(t, src, Img2Dataset{ImageSize: 10, Downscale: "box"})) {
@@ -115,7 +115,7 @@ func TestResizeKeepRatio(t *testing.T) {
 	got := apply(t, src, CenterCropOrPad{Size: []int{30, 36}, Fill: []int{1, 2, 3}})
 	want := apply(t, src, Crop{Left: 2, Height: 20, Width: 36}, Pad{Padding: []int{0, 5}, Fill: []int{1, 2, 3}})
 	if !bytes.Equal(got, want) {
-		t.Error("the centre with a border differs")
+		t.Error("the center with a border differs")
 	}
 }
 

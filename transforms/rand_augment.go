@@ -22,17 +22,17 @@ type augmentation struct {
 
 // augmentSpace holds how far the operations go.
 type augmentSpace struct {
-	shear, rotate, colour float64
-	moveX, moveY          func(w, h int) float64
-	keep, bits            float64 // bits that posterize keeps at first, and those of them that it takes away at last
+	shear, rotate, color float64
+	moveX, moveY         func(w, h int) float64
+	keep, bits           float64 // bits that posterize keeps at first, and those of them that it takes away at last
 }
 
 // The spaces of torchvision's two classes.
 var (
-	randAugmentSpace = augmentSpace{shear: 0.3, rotate: 30, colour: 0.9, keep: 8, bits: 4,
+	randAugmentSpace = augmentSpace{shear: 0.3, rotate: 30, color: 0.9, keep: 8, bits: 4,
 		moveX: func(w, _ int) float64 { return 150.0 / 331 * float64(w) },
 		moveY: func(_, h int) float64 { return 150.0 / 331 * float64(h) }}
-	trivialAugmentSpace = augmentSpace{shear: 0.99, rotate: 135, colour: 0.99, keep: 8, bits: 6,
+	trivialAugmentSpace = augmentSpace{shear: 0.99, rotate: 135, color: 0.99, keep: 8, bits: 6,
 		moveX: func(_, _ int) float64 { return 32 },
 		moveY: func(_, _ int) float64 { return 32 }}
 )
@@ -48,7 +48,7 @@ const (
 	translateY
 	rotateBy
 	enhanceBrightness
-	enhanceColour
+	enhanceColor
 	enhanceContrast
 	enhanceSharpness
 	posterizeBits
@@ -93,7 +93,7 @@ var augmentations = []augmentation{
 
 func shearLevel(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.shear) }
 
-// magnitude is one of so many bins.
+// magnitude is one of that many bins.
 type magnitude struct{ bin, bins int }
 
 // share returns 0 for the first bin, 1 for the last.
@@ -131,7 +131,7 @@ func (p *Plan) move(x, y float64, f kernel.Filter, fill [3]byte) error {
 func enhancement(op ImageOp) augmentation {
 	return augmentation{
 		signed: true,
-		level:  func(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.colour) },
+		level:  func(x magnitude, s *augmentSpace, _, _ int) float64 { return x.between(0, s.color) },
 		do:     func(p *Plan, v float64, _ kernel.Filter, _ [3]byte) error { return p.change(op, 1+v) },
 	}
 }

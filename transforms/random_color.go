@@ -24,7 +24,7 @@ type ColorJitter struct {
 	Brightness []float64 `json:"brightness"` // 1 leaves the image as it is
 	Contrast   []float64 `json:"contrast"`   // 1 leaves the image as it is
 	Saturation []float64 `json:"saturation"` // 1 leaves the image as it is
-	Hue        []float64 `json:"hue"`        // turns of the colour circle, within -0.5 to 0.5
+	Hue        []float64 `json:"hue"`        // turns of the color circle, within -0.5 to 0.5
 }
 
 // Op returns "ColorJitter".
@@ -115,7 +115,7 @@ func (t RandomGrayscale) Build(p *Plan) error {
 	if p.Rand().Float64() >= t.P {
 		return p.bytes()
 	}
-	return p.Colour(true, p.Info().C)
+	return p.Color(true, p.Info().C)
 }
 
 // Randomized marks the transform as random.

@@ -96,7 +96,7 @@ func drawPart(rnd *Rand, w, h int, scale, ratio []float64, whole bool) image.Rec
 	return nearestAspect(w, h, ratio)
 }
 
-// nearestAspect returns the largest centred part with an aspect within the range.
+// nearestAspect returns the largest centered part with an aspect within the range.
 func nearestAspect(w, h int, ratio []float64) image.Rectangle {
 	pw, ph := w, h
 	switch in := float64(w) / float64(h); {

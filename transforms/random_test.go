@@ -306,7 +306,7 @@ func TestDirichlet(t *testing.T) {
 }
 
 // The distances of ElasticTransform are those that it is asked for: none without strength, far
-// ones with it, and neighbours alike where they are smooth.
+// ones with it, and neighbors alike where they are smooth.
 func TestElasticTransform(t *testing.T) {
 	src := NewImage(80, 60, 3)
 	for i := range src.Pix {

@@ -13,7 +13,7 @@ func init() {
 	Register[RandomAffine]()
 }
 
-// RandomRotation turns an image about its centre; the size stays.
+// RandomRotation turns an image about its center; the size stays.
 type RandomRotation struct {
 	Degrees       []float64 `json:"degrees"`       // range, counter-clockwise; one number v means -v to v
 	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
@@ -64,7 +64,7 @@ func resolveWarpFilter(name string) (string, error) {
 	return name, err
 }
 
-// RandomAffine rotates, moves, scales and shears an image about its centre. Sines and cosines
+// RandomAffine rotates, moves, scales and shears an image about its center. Sines and cosines
 // are Go's, whose last bit is not always that of the C library: with a smooth filter, one image
 // in a hundred or two has a byte or two that are one level away from torchvision's.
 type RandomAffine struct {

@@ -34,7 +34,7 @@ type Resize struct {
 // What Fit may be, besides "shorter" and "exact" (both sides as given, aspect lost):
 //
 //	longer   the longer side becomes Size[0]
-//	cover    the smallest size that covers Size, then a crop of its centre
+//	cover    the smallest size that covers Size, then a crop of its center
 //	pad      the largest size that fits into Size, then a border of Fill around it
 //
 // The last two take one size for a square.
@@ -173,14 +173,14 @@ func shorter(w, h, size, maxSize int) (int, int) {
 	return newLong, newShort
 }
 
-// centered returns the centre w x h of a larger image, rounded as torchvision does:
+// centered returns the center w x h of a larger image, rounded as torchvision does:
 // int(round((d-crop)/2)) with halves to even.
 func centered(fromW, fromH, w, h int) image.Rectangle {
 	x, y := halfEven(fromW-w), halfEven(fromH-h)
 	return image.Rect(x, y, x+w, y+h)
 }
 
-// halfEven returns n/2, a half rounded to the even neighbour; n >= 0.
+// halfEven returns n/2, a half rounded to the even neighbor; n >= 0.
 func halfEven(n int) int {
 	return n/2 + n&1*(n/2&1)
 }
@@ -198,7 +198,7 @@ func checkSize(size []int) error {
 	return nil
 }
 
-// resolveFill returns fill with its default, and reports values that are no colour.
+// resolveFill returns fill with its default, and reports values that are no color.
 func resolveFill(fill []int) ([]int, error) {
 	if len(fill) == 0 {
 		return []int{0}, nil

@@ -328,7 +328,7 @@ func TestRandIsAFunctionOfItsKey(t *testing.T) {
 	}
 }
 
-// TestRandIsUniform counts draws of neighbouring records; the bound is 6 deviations.
+// TestRandIsUniform counts draws of neighboring records; the bound is 6 deviations.
 func TestRandIsUniform(t *testing.T) {
 	const n, bins = 100000, 10
 	var count [bins]int

@@ -25,7 +25,7 @@ type scan struct {
 	next int             // next output row, in rows of the resized image
 	buf  stripBuffer
 	wide rowBuffer // rows resized vertically and not yet horizontally, if that comes first
-	pre  []byte    // rows after the colour conversion that stands before the resize
+	pre  []byte    // rows after the color conversion that stands before the resize
 	line []byte    // one output row
 	out  sink
 }
@@ -100,7 +100,7 @@ func (s *scan) begin() {
 		b.max += 2 * s.v.Taps()
 	}
 	b.pix = grow(b.pix, b.max*b.stride)
-	if s.p.pre != (colour{}) {
+	if s.p.pre != (colorMode{}) {
 		s.pre = grow(s.pre, stripRows*s.area.Dx()*s.c)
 	}
 }
@@ -152,8 +152,8 @@ func (s *scan) checkStrip(y int, strip Image) error {
 
 // fill appends rows to the strip buffer, resized horizontally if that comes first.
 func (s *scan) fill(m Image) {
-	if s.p.pre != (colour{}) {
-		m = s.recolour(m)
+	if s.p.pre != (colorMode{}) {
+		m = s.recolor(m)
 	}
 	b := &s.buf
 	to := b.pix[b.n*b.stride:]
@@ -167,8 +167,8 @@ func (s *scan) fill(m Image) {
 	b.n += m.H
 }
 
-// recolour converts rows before they are resized.
-func (s *scan) recolour(m Image) Image {
+// recolor converts rows before they are resized.
+func (s *scan) recolor(m Image) Image {
 	out := shapeImage(s.pre, m.W, m.H, s.c)
 	for i := range m.H {
 		s.p.pre.convert(out.Row(i), m.Row(i), m.Step, m.C)

@@ -15,7 +15,7 @@ type target struct {
 	norm   *kernel.Norm
 }
 
-// sink takes the rows of a pass after the resize: it changes colour, mirrors, adds borders
+// sink takes the rows of a pass after the resize: it changes color, mirrors, adds borders
 // and stores them.
 type sink struct {
 	t       target
@@ -39,7 +39,7 @@ func (s *sink) begin(p *pass, in int, t target) {
 // direct returns where row y is stored, if it needs no more work than being written there.
 func (s *sink) direct(y int) []byte {
 	p := s.p
-	if s.t.dtype != tensor.Uint8 || (s.t.layout != HWC && p.c != 1) || p.post != (colour{}) || p.flipH || p.pad[0]+p.pad[2] > 0 {
+	if s.t.dtype != tensor.Uint8 || (s.t.layout != HWC && p.c != 1) || p.post != (colorMode{}) || p.flipH || p.pad[0]+p.pad[2] > 0 {
 		return nil
 	}
 	n := s.w * p.c
@@ -58,18 +58,18 @@ func (s *sink) place(y int) int {
 // to be done to them and there is nothing between them; else it returns false.
 func (s *sink) rows(y int, m Image) bool {
 	p := s.p
-	if p.post != (colour{}) || p.flipH || p.flipV || p.pad != [4]int{} || m.Stride != m.W*m.Step {
+	if p.post != (colorMode{}) || p.flipH || p.flipV || p.pad != [4]int{} || m.Stride != m.W*m.Step {
 		return false
 	}
 	s.put(y, m.H, m.Pix, m.Step)
 	return true
 }
 
-// row stores row y of the crop, whose pixels lie step bytes apart in px.
+// row stores row y of the crop, whose pixels are step bytes apart in px.
 func (s *sink) row(y int, px []byte, step int) {
 	p := s.p
 	n := p.crop.Dx() * p.c
-	if p.post != (colour{}) {
+	if p.post != (colorMode{}) {
 		p.post.convert(s.scratch[0][:n], px, step, s.in)
 		px, step = s.scratch[0][:n], p.c
 	}
@@ -205,7 +205,7 @@ func copyRow[T any](s *sink, d []T, to, from int) {
 }
 
 // channels returns how many channels come out when in go in.
-func (c colour) channels(in int) int {
+func (c colorMode) channels(in int) int {
 	if c.out == 0 {
 		return in
 	}
@@ -213,7 +213,7 @@ func (c colour) channels(in int) int {
 }
 
 // convert changes one row: src has in channels, step bytes apart, and dst has no gaps.
-func (c colour) convert(dst, src []byte, step, in int) {
+func (c colorMode) convert(dst, src []byte, step, in int) {
 	out := c.channels(in)
 	switch {
 	case in == 1 && out == 3:

@@ -115,7 +115,7 @@ def hue(im, factor):
     return Image.merge("HSV", (Image.fromarray(a, "L"), s, v)).convert("RGB")
 
 
-COLOURS = {
+COLORS = {
     "brightness": (lambda im, v: ImageEnhance.Brightness(im).enhance(v), (0.0, 0.37, 1.0, 1.9)),
     "contrast": (lambda im, v: ImageEnhance.Contrast(im).enhance(v), (0.0, 0.37, 1.0, 1.9)),
     "saturation": (lambda im, v: ImageEnhance.Color(im).enhance(v), (0.0, 0.37, 1.0, 1.9)),
@@ -127,13 +127,13 @@ COLOURS = {
     "autocontrast": (lambda im, v: ImageOps.autocontrast(im), (0.0,)),
     "equalize": (lambda im, v: ImageOps.equalize(im), (0.0,)),
 }
-for name, (f, values) in COLOURS.items():
+for name, (f, values) in COLORS.items():
     for c in (3,) if name == "hue" else (3, 1):
         for w, h in ((1, 1), (2, 3), (64, 48), (100, 75), (257, 255)):
             im = image(w, h, c)
             low = Image.fromarray((np.asarray(im).astype(int) // 3 + 40).astype(np.uint8))
             for v in values:
-                emit("colour", name, c, w, h, v, out=np.asarray(f(im, v)))
+                emit("color", name, c, w, h, v, out=np.asarray(f(im, v)))
                 emit("low", name, c, w, h, v, out=np.asarray(f(low, v)))
 MATRICES = ((1, 0.2, -3, 0, 1, 0), (1, 0, 5, 0, 1, -7), (0.9, 0.3, -2.5, -0.31, 1.1, 8.25), (1, 0, -0.5, 0.3, 1, 0), (2.5, 0, 0, 0, 0.3, 0))
 for c in (3, 1):

@@ -74,19 +74,19 @@ def aug_mix():
             for _ in range(12):
                 shares = [rng.randint(1, 9) for _ in range(4)]
                 weights = torch.tensor(shares, dtype=torch.float32) / sum(shares)
-                mix, told = weights[0] * functional.pil_to_tensor(im), [shares[0]]
+                mix, reported = weights[0] * functional.pil_to_tensor(im), [shares[0]]
                 for i in range(3):
                     aug, depth = im, rng.randint(1, 3)
-                    told += [shares[1 + i], depth]
+                    reported += [shares[1 + i], depth]
                     for _ in range(depth):
                         op, bin, negative = rng.randrange(len(names)), rng.randrange(8), rng.randrange(2)
                         magnitudes, signed = space[names[op]]
                         magnitude = float(magnitudes[bin]) if magnitudes.ndim > 0 else 0.0
                         magnitude *= -1 if signed and negative else 1
                         aug = autoaugment._apply_op(aug, names[op], magnitude, f, None)
-                        told += [op, bin, negative]
+                        reported += [op, bin, negative]
                     mix.add_(weights[1 + i] * functional.pil_to_tensor(aug))
-                emit("augmix", name, w, h, c, *told, out=mix.to(torch.uint8).permute(1, 2, 0))
+                emit("augmix", name, w, h, c, *reported, out=mix.to(torch.uint8).permute(1, 2, 0))
 
 
 def elastic():
