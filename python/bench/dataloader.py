@@ -2,7 +2,7 @@
 
     python3 dataloader.py DATASET [BATCH] [ROUNDS] [FEED]
 
-Every way shuffles the images, normalises them and mirrors half: an epoch of each in turn, several
+Every way shuffles the images, normalizes them and mirrors half: an epoch of each in turn, several
 rounds, after one that does not count. There are two datasets for torch's, which make one
 record at a time, as most do: one with hand-written NumPy, and one with torchvision's transforms, if
 that is installed. Shown are the medians, how many times as fast penstock's is, the faster of two (the median of the

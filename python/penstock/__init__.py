@@ -10,7 +10,10 @@
     for batch in penstock.DataLoader("data/train", 256, shuffle=True):
         ...                      # tensors, ready to train on
 
-NumPy is all that is needed. HDF5 files need h5py too, to find where their records lie. A DataLoader
+    with penstock.Writer("data/train") as w:       # a dataset of what you have
+        w.append({"images": path, "labels": 3})
+
+NumPy is all that is needed. HDF5 files need h5py too, to find where their records are. A DataLoader
 has batches made by the Go loader, in a process of its own: see penstock.transforms and
 penstock.samplers. ``penstock.torch`` has map-style datasets for torch's own DataLoader, and
 ``penstock.cuda`` opens batches that a Go process has put on a GPU.
@@ -33,17 +36,24 @@ from .records import Records
 
 if TYPE_CHECKING:
     from . import transforms
+    from .mapping import map
+    from .writer import Writer, merge
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization", "Pack",
-    "Ragged", "RaggedRecords", "Records", "UnsupportedError", "bfloat16", "open", "order", "samplers", "transforms",
+    "Ragged", "RaggedRecords", "Records", "UnsupportedError", "Writer", "bfloat16", "map", "merge", "open", "order", "samplers", "transforms",
 ]  # fmt: skip
 
 
+_LATER = {"Writer": ".writer", "map": ".mapping", "merge": ".writer"}
+
+
 def __getattr__(name: str) -> Any:
-    """Import transforms when they are asked for: a dataclass takes half a millisecond to make, and there are many."""
+    """Import what is asked for: transforms are many dataclasses, each half a millisecond, and map brings multiprocessing."""
     if name == "transforms":
         return importlib.import_module(".transforms", __name__)
+    if name in _LATER:
+        return getattr(importlib.import_module(_LATER[name], __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

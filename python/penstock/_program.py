@@ -27,7 +27,7 @@ def find() -> str | None:
     return None
 
 
-def feeds() -> list[list[str]]:
-    """Return how a feed can be started, the best way first."""
+def commands(name: str) -> list[list[str]]:
+    """Return how a command, such as feed, can be started, the best way first."""
     path = find()
-    return [*([[path, "feed"]] if path else []), ["feed"], ["penstock", "feed"]]
+    return [*([[path, name]] if path else []), [name], ["penstock", name]]

@@ -26,10 +26,10 @@ _NORESERVE: int = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
 @dataclass(frozen=True)
 class Extent:
-    """Where consecutive rows lie: back to back in one file, from ``offset`` on.
+    """Where consecutive rows are: back to back in one file, from ``offset`` on.
 
     ``first`` is the number of the first row in the whole array. ``sums`` says in which file, and
-    from which byte on, the CRC32Cs of the rows' blocks lie, and ``sums_crc32c`` is the checksum
+    from which byte on, the CRC32Cs of the rows' blocks are, and ``sums_crc32c`` is the checksum
     of that whole file, where there are some.
     """
 
@@ -152,10 +152,10 @@ def _explained(path: str, e: OSError) -> Error:
 
 
 def check_inside(path: str, offset: int, size: int, file_size: int) -> None:
-    """Raise CorruptError if size bytes at offset do not lie in a file of file_size."""
+    """Raise CorruptError if size bytes at offset are not in a file of file_size."""
     if offset < 0 or size < 0 or offset > file_size or size > file_size - offset:
         raise CorruptError(
-            f"{path}: bytes [{offset}, +{size}) do not lie in a file of {file_size} bytes: the file was cut short; make the dataset again"
+            f"{path}: bytes [{offset}, +{size}) are not in a file of {file_size} bytes: the file was cut short; make the dataset again"
         )
 
 

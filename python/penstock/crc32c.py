@@ -39,7 +39,7 @@ def of_blocks_numpy(blocks: np.ndarray) -> np.ndarray:
 
     A CRC is the remainder of a polynomial, so that of two halves is the first one's, moved by
     the length of the second, plus the second one's. Beginning with words of 4 bytes, which are
-    their own remainders, each round joins all neighbours of all blocks.
+    their own remainders, each round joins all neighbors of all blocks.
     """
     count, size = blocks.shape
     if size < 4:
@@ -80,7 +80,7 @@ def _tables(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _sums(columns: list[int]) -> np.ndarray:
-    """Return, for every number of so many bits, the sum of the columns of its bits."""
+    """Return, for every number of that many bits, the sum of the columns of its bits."""
     table = np.zeros(1, np.uint32)
     for column in columns:
         table = np.concatenate([table, table ^ np.uint32(column)])

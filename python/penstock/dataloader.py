@@ -16,10 +16,12 @@ import logging
 import os
 import re
 import sys
+import time
 import weakref
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -31,7 +33,7 @@ from .options import count, flag
 from .pack import Pack
 from .ragged import Ragged
 from .shared import Rows, SharedMemory, Slot
-from .wire import Wire
+from .wire import Malformed, Wire, number, part, text
 
 VERSION = 2
 
@@ -41,6 +43,10 @@ _MAX_WORLD = 1 << 20
 _MAX_WORKERS = 1 << 12
 _MAX_SLOTS = 256
 
+# How many seconds a feeding process has to open its datasets, and to say that a batch takes longer than timeout.
+_OPENING = 1800.0
+_GRACE = 10.0
+
 _INT32 = Rows(np.dtype(np.int32))
 _INT64 = Rows(np.dtype(np.int64))
 _BOOL = Rows(np.dtype(np.bool_))
@@ -49,7 +55,7 @@ _SIZE = re.compile(r"\s*[1-9][0-9]*(\.[0-9]+)?\s*([KMGTP]i?)?B?\s*", re.IGNORECA
 _log = logging.getLogger("penstock")
 
 
-class LoaderBatch(dict):
+class LoaderBatch(dict[str, Any]):
     """A batch: its fields by name, as torch tensors, NumPy or JAX arrays.
 
     Arrays are over memory that is shared with the feeding process, and may be written to. The
@@ -79,7 +85,8 @@ class LoaderBatch(dict):
 
     def _array(self, name: str, rows: Rows) -> np.ndarray:
         if self._slot is None:
-            return self._message[name]
+            values: np.ndarray = self._message[name]
+            return values
         return self._slot.array(self._message[name], rows, self._message["count"])
 
 
@@ -117,7 +124,7 @@ class DataLoader:
         from the start of the epoch where it cannot be divided evenly: see LoaderBatch.mask.
     timeout
         The longest wait for a batch, in seconds, that the loader takes before it reports what it
-        waits for; 0 means no limit.
+        waits for; 0 means no limit. A feeding process that is silent for 10 seconds more is given up.
     in_order
         False yields batches as they are ready.
 
@@ -216,11 +223,12 @@ class DataLoader:
         workers = count("num_workers", num_workers, 0, _MAX_WORKERS)
         slots = _slots(prefetch_factor, workers)
         world_size = count("world_size", world_size, 1, _MAX_WORLD)
+        self._in_order = flag("in_order", in_order)
         options: dict[str, Any] = {
             "batch_size": count("batch_size", batch_size, 1, _MAX_BATCH), "num_workers": workers, "slots": slots,
             "rank": count("rank", rank, 0, world_size - 1, f", as world_size is {world_size}"), "world_size": world_size,
             "seed": count("seed", seed, 0, samplers.MAX_SEED), "fields": fields, "split": split or "",
-            "drop_last": flag("drop_last", drop_last), "in_order": flag("in_order", in_order),
+            "drop_last": flag("drop_last", drop_last), "in_order": self._in_order,
             "sampler": order.to_json(arrays), "filters": _filters(filters), "timeout": float(timeout),
             "transforms": _by_field(transforms), "batch_transforms": _of_batches(batch_transforms),
             "pack": None if pack is None else pack.to_json(arrays), "verify": _verify(verify), "on_error": on_error,
@@ -264,18 +272,22 @@ class DataLoader:
     def _greet(self, options: dict[str, Any], arrays: _ArrayFile) -> None:
         with arrays:
             self._wire.send({"hello": {"version": VERSION, "options": options}}, arrays.descriptor())
-        welcome = self._receive("welcome")
-        self._memory = SharedMemory(self._wire.take_descriptor(), self._pinned)
-        self._finalizer.detach()
-        self._finalizer = weakref.finalize(self, _end, self._wire, self._memory, self._child)
-        #: The fields by name, as batches have them.
-        self.fields: dict[str, Field] = {f.name: f for f in map(from_json, welcome["fields"])}
-        self._rows = [Rows(f.storage, f.shape) for f in self.fields.values()]
-        #: Records of the dataset, or rows if they are packed.
-        self.records: int = welcome["records"]
-        self._batches: int = welcome["batches"]
-        self._slots: int = welcome["slots"]
-        self._identity = {name: value for name, value in welcome["state"].items() if name not in _POSITION}
+        with self._checking():
+            welcome = part({"welcome": self._receive("welcome", seconds=_OPENING)}, "welcome", dict)
+            self._memory = SharedMemory(self._wire.take_descriptor(), self._pinned)
+            self._finalizer.detach()
+            self._finalizer = weakref.finalize(self, _end, self._wire, self._memory, self._child)
+            fields = [from_json(entry) for entry in part(welcome, "fields", list)]
+            #: The fields by name, as batches have them.
+            self.fields: dict[str, Field] = {f.name: f for f in fields}
+            if len(self.fields) != len(fields):
+                raise Malformed("two fields of one name")
+            self._rows = [Rows(f.storage, f.shape) for f in fields]
+            #: Records of the dataset, or rows if they are packed.
+            self.records: int = number(welcome, "records")
+            self._batches: int = number(welcome, "batches")
+            self._slots: int = number(welcome, "slots", 2, _MAX_SLOTS)
+            self._identity = {name: value for name, value in part(welcome, "state", dict).items() if name not in _POSITION}
         self._at = _position(0, 0)  # of the batch that comes next
         self._stream: dict[str, Any] | None = None  # of the one that the feeding process sends next
         self._resumed = True  # whether the next loop begins at _at, and not with another epoch
@@ -290,7 +302,8 @@ class DataLoader:
     @property
     def epoch(self) -> int:
         """The number of the epoch that the next batch is of."""
-        return self._at["epoch"]
+        epoch: int = self._at["epoch"]
+        return epoch
 
     @property
     def pid(self) -> int | None:
@@ -316,9 +329,12 @@ class DataLoader:
         return self._iterate(loop)
 
     def _iterate(self, loop: object) -> Iterator[LoaderBatch]:
-        epoch = self.epoch
+        epoch, yielded = self.epoch, 0
         try:
             while self._at["step"] < self._batches:
+                yielded += 1
+                if yielded > self._batches:
+                    self._refuse(Malformed(f"more than {self._batches} batches of epoch {epoch}"))
                 batch = self._next()
                 yield batch
                 del batch  # so that the caller alone keeps it
@@ -365,11 +381,15 @@ class DataLoader:
         self._alive()
         self._wire.send({"stats": True})
         pinned = "not asked for" if self._pinned is None else self._pinned.state
-        return {**self._receive("stats"), "copied": self._copied, "skipped": self._skipped, "pinned": pinned}
+        with self._checking():
+            stats = self._receive("stats", seconds=self._patience())
+            text(part({"stats": stats}, "stats", dict), "diagnose")
+        return {**stats, "copied": self._copied, "skipped": self._skipped, "pinned": pinned}
 
     def diagnose(self) -> str:
         """Return a sentence that says what limits the loop over this DataLoader, and what to do."""
-        return self.stats()["diagnose"]
+        sentence: str = self.stats()["diagnose"]
+        return sentence
 
     def close(self) -> None:
         """End the feeding process. Batches that are still referred to stay as they are."""
@@ -389,11 +409,12 @@ class DataLoader:
         self._alive()
         self._stream = None
         self._wire.send({"start": dict(state)})
-        answer = self._receive("started", keep=False)
-        self._failure = ""  # of batches that nobody wants any more
-        if answer.get("error"):
-            raise Error(answer["error"])
-        self._stream = _position(answer["epoch"], answer["step"], answer.get("done"))
+        with self._checking():
+            answer = part({"started": self._receive("started", keep=False, seconds=self._patience())}, "started", dict)
+            self._failure = ""  # of batches that nobody wants any more
+            if answer.get("error"):
+                raise Error(text(answer, "error"))
+            self._stream = _position(number(answer, "epoch"), number(answer, "step"), _done(answer))
 
     def _alive(self) -> None:
         """Raise Error if the DataLoader was closed, or belongs to another process."""
@@ -413,22 +434,36 @@ class DataLoader:
             self._give_back()
         if not self._pending and self._failure:
             self._fail()
-        message = self._pending.popleft() if self._pending else self._receive("batch")
-        epoch, step = message["next"]
-        self._stream = _position(epoch, step, message.get("done"))
-        self._at = self._stream if epoch == message["epoch"] else _position(message["epoch"], self._batches)
-        return self._batch(message)
+        with self._checking():
+            message = self._pending.popleft() if self._pending else self._receive("batch", seconds=self._patience())
+            epoch, step = number(message, "epoch", self.epoch, self.epoch), number(message, "step", 0, self._batches - 1)
+            following = part(message, "next", list)
+            if following != [epoch + 1, 0] and not (len(following) == 2 and following[0] == epoch and self._at["step"] <= following[1] <= (step + 1 if self._in_order else self._batches)):
+                raise Malformed(f"batch {step} of epoch {epoch} is not followed by {following!r:.100}")
+            self._stream = _position(following[0], following[1], _done(message))
+            self._at = self._stream if following[0] == epoch else _position(epoch, self._batches)
+            return self._batch(message)
 
     def _batch(self, message: dict[str, Any]) -> LoaderBatch:
         self._held += 1
+        if self._held > self._slots:
+            raise Malformed(f"more than the {self._slots} batches that there is memory for")
+        count = number(message, "count", 0, self.batch_size)
+        places = part(message, "fields", list)
+        if len(places) != len(self._rows):
+            raise Malformed(f"{len(places)} arrays for {len(self._rows)} fields")
         copy = self._held - len(self._freed) >= self._slots  # none would be left to be filled
-        slot = Slot(self._memory.mapped(message["size"]), message["slot"], self._freed)
+        slot = Slot(self._memory.mapped(number(message, "size")), number(message, "slot", 0, self._slots - 1), self._freed)
         batch = LoaderBatch()
         batch.epoch, batch.step = message["epoch"], message["step"]
         batch._slot, batch._message = slot, message
-        values = {f.name: _values(slot, f, r, message["count"], place) for f, r, place in zip(self.fields.values(), self._rows, message["fields"])}
+        values = {f.name: _values(slot, f, r, count, place) for f, r, place in zip(self.fields.values(), self._rows, places)}
+        slot.array(number(message, "indices"), _INT64, count)  # both are made when they are asked for
+        slot.array(number(message, "mask"), _BOOL, count)
         if "cu_seqlens" in message:
-            values["cu_seqlens"] = slot.array(message["cu_seqlens"]["at"], _INT32, message["cu_seqlens"]["rows"])
+            lengths = message["cu_seqlens"]
+            longest = count * min((f.shape[0] for f in self.fields.values() if f.shape), default=0)
+            values["cu_seqlens"] = _ends(slot.array(number(lengths, "at"), _INT32, number(lengths, "rows")), longest)
         if copy:
             self._copied += 1
             values = {name: v.copy() for name, v in values.items()}
@@ -450,34 +485,67 @@ class DataLoader:
             self._held -= len(slots)
             self._wire.send({"release": slots})
 
-    def _receive(self, kind: str, keep: bool = True) -> Any:
+    def _patience(self) -> float | None:
+        """Return the seconds to wait for an answer; None is without limit."""
+        return self.timeout + _GRACE if self.timeout > 0 else None
+
+    @contextmanager
+    def _checking(self) -> Iterator[None]:
+        """Close the DataLoader, and say why, if a message is none that a feeding process sends."""
+        try:
+            yield
+        except Malformed as e:
+            self._refuse(e)
+
+    def _refuse(self, e: Malformed) -> NoReturn:
+        self.close()
+        raise Error(f"{self._wire.name}: a message that no feed sends: {e}") from None
+
+    def _receive(self, kind: str, keep: bool = True, seconds: float | None = None) -> Any:
         """Wait for a message of a kind. Batches that come before it are for later, or given back."""
+        deadline = None if seconds is None else time.monotonic() + seconds
         while True:
             if not keep and self._pending:
-                self._wire.send({"release": [m["slot"] for m in self._pending]})
+                self._wire.send({"release": [number(m, "slot", 0, self._slots - 1) for m in self._pending]})
                 self._pending.clear()
-            message = self._wire.receive()
+            message = self._wire.receive(deadline)
             if "error" in message:
                 self.close()
-                raise Error(message["error"])
+                raise Error(text(message, "error"))
             if "failed" in message:
-                self._failure = message["failed"]  # after the batches that are pending
+                self._failure = text(message, "failed")  # after the batches that are pending
                 if kind == "batch":
                     self._fail()
             elif "skipped" in message:
                 self._skipped += 1
-                _log.warning("%s", message["skipped"])
+                _log.warning("%s", text(message, "skipped"))
             elif kind in message:
                 return message[kind]
-            elif "batch" in message:
+            elif "batch" in message and kind != "welcome":
                 self._pending.append(message["batch"])
+                if len(self._pending) > self._slots:
+                    raise Malformed(f"more than the {self._slots} batches that there is memory for")
+            else:
+                raise Malformed(f"{kind} was asked for")
 
 
-def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Mapping[str, int]) -> np.ndarray | Ragged:
+def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Any) -> np.ndarray | Ragged:
+    at = number(place, "at")
     if not f.ragged:
-        return slot.array(place["at"], rows, count)
-    values = slot.array(place["at"], rows, place.get("rows", 0))
-    return Ragged(values, slot.array(place["offsets"], _INT64, count + 1), f.content)
+        return slot.array(at, rows, count)
+    total = number(place, "rows") if "rows" in place else 0
+    return Ragged(slot.array(at, rows, total), _ends(slot.array(number(place, "offsets"), _INT64, count + 1), total), f.content)
+
+
+def _ends(offsets: np.ndarray, last: int) -> np.ndarray:
+    """Return offsets of rows, from 0 to last at most, if they are that."""
+    if not len(offsets) or offsets[0] or offsets[-1] > last or (offsets[1:] < offsets[:-1]).any():
+        raise Malformed(f"offsets that do not go from 0 to {last}")
+    return offsets
+
+
+def _done(message: Any) -> str | None:
+    return part(message, "done", str) if "done" in message else None
 
 
 def _position(epoch: int, step: int, done: str | None = None) -> dict[str, Any]:

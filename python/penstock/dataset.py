@@ -11,7 +11,7 @@ import numpy as np
 from .batch import Batch
 from .column import Column
 from .errors import CorruptError, Error
-from .field import Field, chosen
+from .field import SOURCE_NAME, Field, chosen
 from .layout import Layout, column_names, locate, select, stamp
 from .ragged import RaggedRecords
 from .records import Piece, Places, Records
@@ -96,6 +96,15 @@ class Dataset:
         """Return the record numbers, from 0 on, that a list, an array or a mask chooses. Raise IndexError if there is one that does not exist."""
         return self._places.indices(key)
 
+    def source_name(self, record: int) -> str:
+        """Return what the source called a record: the path of its file, the member of its archive.
+
+        It is "" where the dataset holds no names (``preprocess --names``). Raise IndexError if
+        there is no such record.
+        """
+        index = self._places.index(record)
+        return "" if self._names is None else str(self._names[index])
+
     def __getstate__(self) -> dict[str, Any]:
         return {"path": self.path, "split": self.split, "mode": self.mode, "_chosen": self._chosen, "_id": self._id}
 
@@ -115,17 +124,17 @@ class Dataset:
         """Compare all records, those of other splits too, with their CRC32Cs.
 
         Return the number of bytes that were compared: 0 if there are no checksums. Raise
-        CorruptError, with the list ``damages``, if some are wrong.
+        CorruptError, with the list ``corruptions``, if some are wrong.
         """
         try:
-            compared, damages, _ = verify(list(self._columns.values()))
+            compared, corruptions, _ = verify(list(self._columns.values()))
         except (Error, OSError) as e:
             self._check_unchanged(e)
             raise
-        if damages:
+        if corruptions:
             self._check_unchanged()
-            more = f", and {len(damages) - 1} more" if len(damages) > 1 else ""
-            raise CorruptError(f"{damages[0]}{more}; make the dataset again", damages)
+            more = f", and {len(corruptions) - 1} more" if len(corruptions) > 1 else ""
+            raise CorruptError(f"{corruptions[0]}{more}; make the dataset again", corruptions)
         return compared
 
     def close(self) -> None:
@@ -171,11 +180,14 @@ class Dataset:
             if name not in known:
                 raise KeyError(f"{self.path}: no field {name!r}; there are: {', '.join(known)}")
         #: The fields by name, in order.
-        self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or known}
+        self.fields: dict[str, Field] = {name: known[name] for name in self._chosen or _by_default(known)}
+        named = [f for f in known.values() if f.content == SOURCE_NAME]
         ranges = select(self.path, self._layout.splits, self.split, self._layout.records)
         self._places = Places(_pieces(self._layout, ranges))
-        self._columns = {name: self._column(f, name) for f in self.fields.values() for name in column_names(f)}
-        self._records = {name: self._over_shards(f) for name, f in self.fields.items()}
+        opened = {**self.fields, **{f.name: f for f in named}}
+        self._columns = {name: self._column(f, name) for f in opened.values() for name in column_names(f)}
+        self._records = {name: self._over_shards(f) for name, f in opened.items()}
+        self._names = self._records[named[0].name] if named else None
 
     def _column(self, f: Field, name: str) -> Column:
         offsets = f.ragged and name.endswith(".offsets")
@@ -189,9 +201,14 @@ class Dataset:
         return Records(f, self._columns[f.name], self._places)
 
     def _field(self, name: str) -> Records | RaggedRecords:
-        if name not in self._records:
+        if name not in self.fields:
             raise KeyError(f"{self.path}: no field {name!r}; there are: {', '.join(self.fields)}")
         return self._records[name]
+
+
+def _by_default(fields: dict[str, Field]) -> list[str]:
+    """Return the names of the fields that records have unless others are asked for: all but that of source names."""
+    return [name for name, f in fields.items() if f.content != SOURCE_NAME] or list(fields)
 
 
 def _pieces(layout: Layout, ranges: list[tuple[int, int]]) -> list[Piece]:
@@ -217,7 +234,8 @@ def open(
 ) -> Dataset:
     """Open a dataset: a flat folder, or an HDF5 file (with h5py).
 
-    ``fields`` names those that are wanted, in that order; ``split`` opens that part of the
+    ``fields`` names those that are wanted, in that order; None is all but the names of the
+    records' files, for which there is ``Dataset.source_name``. ``split`` opens that part of the
     dataset alone. With mode "c" arrays can be written to, and what is written stays in this
     process. It reads the manifest and the headers of the files, and no record. The dataset stays
     what it was when it was opened, also after ``preprocess --overwrite`` or ``--append``.

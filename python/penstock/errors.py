@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from .verify import Damage
+    from .verify import Corruption
 
 
 class Error(Exception):
@@ -16,12 +16,12 @@ class Error(Exception):
 class CorruptError(Error):
     """Bytes are not what the format or the manifest says.
 
-    ``damages`` are the rows that Dataset.verify found to be wrong, as penstock.verify.Damage.
+    ``corruptions`` are the rows that Dataset.verify found to be wrong, as penstock.verify.Corruption.
     """
 
-    def __init__(self, text: str, damages: Sequence[Damage] = ()) -> None:
+    def __init__(self, text: str, corruptions: Sequence[Corruption] = ()) -> None:
         super().__init__(text)
-        self.damages = list(damages)
+        self.corruptions = list(corruptions)
 
 
 class UnsupportedError(Error):

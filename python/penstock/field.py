@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,12 @@ STORAGE: dict[str, str] = {
     "uint16": "<u2", "int16": "<i2", "uint32": "<u4", "int32": "<i4", "uint64": "<u8", "int64": "<i8",
     "float16": "<f2", "bfloat16": "<u2", "float32": "<f4", "float64": "<f8",
 }  # fmt: skip
+
+#: The content of a field that says what the source called each record.
+SOURCE_NAME = "source-name"
+
+#: The most values of a record, or of a row: none with more could be mapped.
+_MAX_VALUES = 1 << 44
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,99}")
 
@@ -42,8 +49,8 @@ class Field:
     """One field of a dataset.
 
     ``shape`` is that of one record or, if ``ragged``, of one of the rows of which a record has
-    any number. ``content`` is "utf-8" for text and "image" for encoded image files, both ragged
-    bytes; ``layout`` is "CHW" or "HWC" for images; ``classes`` names the values 0, 1, ... of a
+    any number. ``content`` is "utf-8" for text, "image" for encoded image files and "source-name" for what
+    the source called the record, all of them ragged bytes; ``layout`` is "CHW" or "HWC" for images; ``classes`` names the values 0, 1, ... of a
     label.
     """
 
@@ -73,14 +80,14 @@ class Field:
 
     @property
     def pending(self) -> bool:
-        """Whether there is a normalisation that the reader has to apply."""
+        """Whether there is a normalization that the reader has to apply."""
         return self.normalization is not None and not self.normalization.applied
 
     def float32(self, values: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return stored values as float32, in a new array or in out.
 
-        bfloat16 is decoded. Bytes that the dataset has a normalisation for, not applied yet,
-        are normalised: ``values`` is then one record or a batch of them. The results are those
+        bfloat16 is decoded. Bytes that the dataset has a normalization for, not applied yet,
+        are normalized: ``values`` is then one record or a batch of them. The results are those
         of torchvision and of penstock's own transforms, bit for bit.
         """
         if out is None:
@@ -106,29 +113,39 @@ def chosen(fields: Iterable[str] | None) -> tuple[str, ...] | None:
     return None if fields is None else tuple(fields)
 
 
-def from_json(entry: Mapping[str, Any]) -> Field:
+def from_json(entry: Any) -> Field:
     """Return the field that an entry of the manifest describes."""
+    if not isinstance(entry, dict):
+        raise CorruptError(f"a field that is a {type(entry).__name__}, and not an object")
     name, dtype = entry.get("name"), entry.get("dtype")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise CorruptError(f"field {name!r}: a name is 1 to 100 letters, digits, _ and -, not starting with -")
     if dtype not in STORAGE or entry.get("storage") != STORAGE[dtype]:
         raise CorruptError(f"field {name!r}: dtype {dtype!r} with storage {entry.get('storage')!r} is none that there is")
     shape = entry.get("shape")
-    if not isinstance(shape, list) or len(shape) > 7 or not all(isinstance(n, int) and n > 0 for n in shape):
-        raise CorruptError(f"field {name!r}: {shape!r} is no shape")
+    if not isinstance(shape, list) or len(shape) > 7 or not all(type(n) is int and n > 0 for n in shape) or math.prod(shape) > _MAX_VALUES:
+        raise CorruptError(f"field {name!r}: {shape!r:.200} is no shape")
+    classes = entry.get("classes") or []
+    texts = [entry.get("layout", ""), entry.get("content", ""), *(classes if isinstance(classes, list) else [None])]
+    if not all(isinstance(text, str) for text in texts):
+        raise CorruptError(f"field {name!r}: layout, content and classes are texts")
     return Field(
         name=name,
         dtype=dtype,
         shape=tuple(shape),
         layout=entry.get("layout", ""),
-        classes=tuple(entry.get("classes") or ()),
+        classes=tuple(classes),
         normalization=_normalization(entry.get("normalization")),
         ragged=bool(entry.get("ragged", False)),
         content=entry.get("content", ""),
     )
 
 
-def _normalization(entry: Mapping[str, Any] | None) -> Normalization | None:
+def _normalization(entry: Any) -> Normalization | None:
     if entry is None:
         return None
-    return Normalization(bool(entry["applied"]), float(entry["scale"]), tuple(entry["mean"]), tuple(entry["std"]))
+    try:
+        mean, std = (tuple(float(x) for x in entry[name]) for name in ("mean", "std"))
+        return Normalization(bool(entry["applied"]), float(entry["scale"]), mean, std)
+    except (KeyError, TypeError, ValueError, OverflowError):
+        raise CorruptError("a normalization is applied, scale, mean and std") from None

@@ -51,7 +51,7 @@ def decode_manifest(data: bytes, where: str) -> dict[str, Any]:
         raise CorruptError(f"{where}: {records!r} records")
     seal = _SEAL.search(data)
     if seal is None or crc32c.of_bytes(data[: seal.start(1)]) != int(seal[1], 16):
-        raise CorruptError(f"{where}: its checksum is missing or wrong: it was damaged or edited")
+        raise CorruptError(f"{where}: its checksum is missing or wrong: it was corrupted or edited")
     return manifest
 
 
@@ -86,7 +86,7 @@ def _layout(path: str, manifest: dict[str, Any]) -> Layout:
 
 
 def _extent(path: str, f: Field, column: str, number: int, shard: dict[str, Any], before: list[Extent]) -> Extent:
-    """Return where a shard of a column lies, once the sizes of its files are right."""
+    """Return where a shard of a column is, once the sizes of its files are right."""
     files = {entry["name"]: entry for entry in shard["files"]}
     payload, sums = (files.get(f"{column}-{number:05d}{ending}") for ending in (".npy", ".crc.npy"))
     if payload is None or sums is None:

@@ -1,4 +1,4 @@
-"""HDF5 files. h5py says where the records lie, and is not needed for more."""
+"""HDF5 files. h5py says where the records are, and is not needed for more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .flat import decode_manifest, fields_of
 from .layout import Layout, column_names
 
 #: Added where a URL is given for a path.
-FROM_BUCKET = "; what lies in a bucket is fetched by feed: penstock.DataLoader takes the URL"
+FROM_BUCKET = "; what is in a bucket is fetched by feed: penstock.DataLoader takes the URL"
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -22,7 +22,7 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 def locate(path: str) -> Layout:
     """Find the arrays of an HDF5 file: of one that penstock wrote, or of any whose datasets are contiguous."""
     if not os.path.exists(path):
-        raise Error(f"{path}: there is no such file or folder" + (FROM_BUCKET if "://" in path else ""))
+        raise Error(f"{path}: no such file or folder" + (FROM_BUCKET if "://" in path else ""))
     with open(path, "rb") as f:
         if not is_hdf5(f):
             raise UnsupportedError(f"{path}: neither a folder nor an HDF5 file: this is no penstock dataset; make one: preprocess SOURCE FOLDER")
@@ -106,17 +106,17 @@ def _foreign_field(path: str, name: str, dataset: Any) -> Field:
 
 
 def _external(path: str, dataset: Any) -> str:
-    """Return the folder of the first other file that a dataset lies in: of a view, the flat dataset."""
+    """Return the folder of the first other file that a dataset is in: of a view, the flat dataset."""
     return os.path.dirname(os.path.join(os.path.dirname(path), dataset.external[0][0])) or "."
 
 
 def _offset(path: str, dataset: Any) -> int:
-    """Return where the bytes of a dataset begin, if they lie in this file back to back."""
+    """Return where the bytes of a dataset begin, if they are in this file back to back."""
     offset: int | None = dataset.id.get_offset()
     if dataset.size == 0:
         return 0
     if dataset.external:
-        raise UnsupportedError(f"{path}: dataset {dataset.name}: its data lies in {_external(path, dataset)}: open that dataset instead")
+        raise UnsupportedError(f"{path}: dataset {dataset.name}: its data is in {_external(path, dataset)}: open that dataset instead")
     if dataset.chunks is not None or offset is None:
         how = "chunked" if dataset.chunks is not None else "not contiguous"
         raise UnsupportedError(f"{path}: dataset {dataset.name}: {how}, so it cannot be mapped; rewrite it: preprocess {path} DEST")

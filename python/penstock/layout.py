@@ -13,7 +13,7 @@ from .field import Field
 
 @dataclass
 class Layout:
-    """Fields, and where the rows of their arrays lie.
+    """Fields, and where the rows of their arrays are.
 
     ``columns`` are by name: that of the field or, for a ragged one, NAME.values and
     NAME.offsets. ``counts`` are the records of every shard. ``manifest`` is empty for an HDF5 file
@@ -49,7 +49,7 @@ def stamp(path: str) -> Stamp:
 
 
 def locate(path: str) -> Layout:
-    """Find out what the dataset at path is and where its records lie. No record is read."""
+    """Find out what the dataset at path is and where its records are. No record is read."""
     if os.path.isdir(path):
         from . import flat
 
@@ -70,7 +70,7 @@ def block_rows(row_bytes: int) -> int:
 
 
 def blocks(count: int, row_bytes: int) -> int:
-    """Return how many checksums so many rows have."""
+    """Return how many checksums that many rows have."""
     return -(-count // block_rows(row_bytes))
 
 

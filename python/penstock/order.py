@@ -31,7 +31,7 @@ _SPLIT_EPOCH = -1 << 62
 def shuffle(n: int, seed: int, epoch: int, run: int = 1) -> Permutation:
     """Return the order of one epoch over n records.
 
-    It is another one for every seed (64 bits) and epoch. With ``run`` above 1, runs of so many
+    It is another one for every seed (64 bits) and epoch. With ``run`` above 1, runs of that many
     consecutive records are shuffled, and stay together; the records that are left over are one
     shorter run at the end.
     """
@@ -53,14 +53,14 @@ def regions(n: int, seed: int, epoch: int, count: int, batch: int, run: int = 1)
     if not 1 <= count <= n:
         raise ValueError(f"{count} regions; there may be 1 to the number of records, {n}")
     if batch < count or batch % count:
-        raise ValueError(f"global batches of {batch} records; it must be batch_size times world, and a multiple of the regions, {count}")
+        raise ValueError(f"global batches of {batch} records; it must be batch_size times world_size, and a multiple of the regions, {count}")
     return _Regions(n, seed, epoch, count, batch, run)
 
 
 def split(n: int, seed: int, start: float, stop: float) -> Permutation:
     """Return a random part of n records: ``sampler.Split`` in Go, the same in every epoch.
 
-    It has those whose places in a permutation by seed lie in [start, stop) of its length, so that
+    It has those whose places in a permutation by seed are in [start, stop) of its length, so that
     0 to 0.9 and 0.9 to 1 are a training and a validation set. In an order of an epoch they are
     ``part[shuffle(len(part), seed, epoch)[k : k + 64]]``.
     """
@@ -294,8 +294,8 @@ class Batches:
 
     It is a ``batch_sampler`` for torch's DataLoader, and needs no torch. Epoch and step say where
     it is; as the order is a function of them, a training run goes on after ``set_epoch(epoch,
-    step)`` with the very batch that comes next. With ``world`` processes a global batch of
-    ``world * batch_size`` is divided; the last one of an epoch, where it cannot be divided
+    step)`` with the very batch that comes next. With ``world_size`` processes a global batch of
+    ``world_size * batch_size`` is divided; the last one of an epoch, where it cannot be divided
     evenly, repeats records from the start of the epoch, so that all take as many steps.
     """
 
@@ -305,18 +305,18 @@ class Batches:
         batch_size: int,
         seed: int = 0,
         *,
-        shuffled: bool = True,
+        shuffle: bool = True,
         run: int = 1,
         drop_last: bool = False,
         rank: int = 0,
-        world: int = 1,
+        world_size: int = 1,
     ) -> None:
-        n, batch_size, seed, run, rank, world = map(operator.index, (n, batch_size, seed, run, rank, world))
-        if batch_size < 1 or not 0 <= rank < world:
-            raise ValueError(f"batch_size {batch_size}, rank {rank} of {world}: batches have 1 record or more, ranks count from 0")
+        n, batch_size, seed, run, rank, world_size = map(operator.index, (n, batch_size, seed, run, rank, world_size))
+        if batch_size < 1 or not 0 <= rank < world_size:
+            raise ValueError(f"batch_size {batch_size}, rank {rank} of {world_size}: batches have 1 record or more, ranks count from 0")
         self.n, self.batch_size, self.seed = n, batch_size, seed
-        self.shuffled, self.run, self.drop_last = shuffled, run, drop_last
-        self.rank, self.world = rank, world
+        self.shuffle, self.run, self.drop_last = shuffle, run, drop_last
+        self.rank, self.world_size = rank, world_size
         self.set_epoch(0)
 
     def set_epoch(self, epoch: int, step: int = 0) -> None:
@@ -327,18 +327,18 @@ class Batches:
         return f"<penstock batches of {self.batch_size} of {self.n} records: {len(self)} of epoch {self.epoch}>"
 
     def __len__(self) -> int:
-        whole, rest = divmod(self.n, self.batch_size * self.world)
+        whole, rest = divmod(self.n, self.batch_size * self.world_size)
         return whole + (1 if rest and not self.drop_last else 0) - self.step
 
     def __iter__(self) -> Iterator[np.ndarray]:
-        order = shuffle(self.n, self.seed, self.epoch, self.run) if self.shuffled else None
+        order = shuffle(self.n, self.seed, self.epoch, self.run) if self.shuffle else None
         size, step, end = self.batch_size, self.step, self.step + len(self)
-        whole = self.n // (size * self.world)  # batches that can be divided evenly
+        whole = self.n // (size * self.world_size)  # batches that can be divided evenly
         while step < end:
             steps = max(1, min(end, whole) - step) if step < whole else 1
             steps = min(steps, max(1, _AT_ONCE // size))
-            count = size if step < whole else -(-(self.n - whole * size * self.world) // self.world)
-            first = np.arange(step, step + steps, dtype=np.int64) * (size * self.world) + self.rank * count
+            count = size if step < whole else -(-(self.n - whole * size * self.world_size) // self.world_size)
+            first = np.arange(step, step + steps, dtype=np.int64) * (size * self.world_size) + self.rank * count
             positions = (first[:, np.newaxis] + np.arange(count)).reshape(-1) % self.n
             records = positions if order is None else order[positions]
             for at in range(0, steps * count, count):

@@ -15,7 +15,7 @@ class Pack:
 
     A batch then has rows: the packed fields with shape (length, ...), "positions" (which count the
     elements of each record from 0) and "segments" (which number the records of a row from 1; 0 is
-    padding), both int32, and "cu_seqlens": where the records of all rows start, if rows lie one
+    padding), both int32, and "cu_seqlens": where the records of all rows start, if rows are one
     after the other, and where the last one ends. Attention kernels for variable lengths take it.
 
     ``fields`` go together, such as tokens and their targets; None means all of variable length.

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import subprocess
 import sys
 from collections.abc import Sequence
 
-from ._program import feeds
+from ._program import commands
 from .errors import Error
+
+#: How many seconds a feed has to take a connection where many wait.
+_BUSY = 60
 
 
 def start(datasets: Sequence[str], flags: Sequence[str], command: str | None) -> tuple[subprocess.Popen[bytes], socket.socket]:
@@ -23,7 +27,7 @@ def start(datasets: Sequence[str], flags: Sequence[str], command: str | None) ->
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
     fd = theirs.fileno()
     try:
-        for program in [[named]] if named else feeds():
+        for program in [[named]] if named else commands("feed"):
             arguments = [*program, "--fd", str(fd), *flags, "--", *datasets]
             try:
                 return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, pass_fds=[fd], start_new_session=True), ours
@@ -46,6 +50,7 @@ def connect(path: str) -> socket.socket:
     """Connect to a feed that listens at a path."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", _BUSY, 0))
         connection.connect(path)
     except OSError as e:
         connection.close()

@@ -68,7 +68,7 @@ class RaggedRecords:
     """A ragged field over all shards.
 
     ``a[i]`` is an array of the record's rows, a view of the file, or a str where the field's
-    content is utf-8; ``a[i:j]`` and ``a[[3, 1, 2]]`` are a Ragged.
+    content is utf-8 or source-name; ``a[i:j]`` and ``a[[3, 1, 2]]`` are a Ragged.
     """
 
     def __init__(self, field: Field, values: Column, offsets: Column, places: Places) -> None:
@@ -135,5 +135,7 @@ class RaggedRecords:
 
 
 def present(rows: np.ndarray, content: str) -> np.ndarray | str:
-    """Return rows as the user wants them: text as a str."""
+    """Return rows as the user wants them: text as a str. Names of files keep bytes that are not UTF-8, as os.fsdecode does."""
+    if content == "source-name":
+        return rows.tobytes().decode("utf-8", "surrogateescape")
     return rows.tobytes().decode("utf-8", "replace") if content == "utf-8" else rows

@@ -20,7 +20,7 @@ _MEMORY_SPEED = 2e9
 
 
 class Piece:
-    """Records that lie back to back: ``count`` of extent ``part``, from ``start`` on."""
+    """Records that are back to back: ``count`` of extent ``part``, from ``start`` on."""
 
     __slots__ = ("count", "part", "start")
 
@@ -29,7 +29,7 @@ class Piece:
 
 
 class Places:
-    """Which piece a record lies in. Records are numbered through all pieces."""
+    """Which piece a record is in. Records are numbered through all pieces."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self.pieces = list(pieces)
@@ -79,9 +79,9 @@ class Places:
 
 
 class Records:
-    """A field of fixed size: an array of shape (records, ...) that lies in one file a shard.
+    """A field of fixed size: an array of shape (records, ...) that is in one file a shard.
 
-    ``a[i]`` and ``a[i:j]`` are views of the files where they lie in one shard, and a copy where
+    ``a[i]`` and ``a[i:j]`` are views of the files where they are in one shard, and a copy where
     a slice crosses shards; ``a[[3, 1, 2]]``, or with an array, is a batch in memory of its own.
     A tuple indexes the axes, as in NumPy. Views are read-only, unless the dataset was opened
     with mode="c". It may be used by several threads.

@@ -58,7 +58,7 @@ class Shuffle(Sampler):
 class Block(Sampler):
     """Shuffles blocks of ``size`` consecutive records, and leaves each in the dataset's order.
 
-    Reads are fewer and larger. Records that are neighbours in the dataset stay neighbours.
+    Reads are fewer and larger. Records that are neighbors in the dataset stay neighbors.
     """
 
     size: int

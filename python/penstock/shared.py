@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 import os
@@ -9,6 +10,11 @@ from collections import deque
 from typing import Any, Protocol
 
 import numpy as np
+
+from .wire import Malformed
+
+#: What offsets of arrays are multiples of.
+_ALIGNMENT = 64
 
 
 class Pinning(Protocol):
@@ -19,11 +25,23 @@ class Pinning(Protocol):
 
 
 class SharedMemory:
-    """The mapping of an anonymous file that a feeding process passed, which may grow."""
+    """The mapping of an anonymous file that a feeding process passed, which may grow.
+
+    It must be sealed against shrinking: a read of what is no longer there would end this process.
+    The descriptor is this object's from then on, also where it is refused.
+    """
 
     def __init__(self, fd: int, pinning: Pinning | None = None) -> None:
         self._fd, self._pinning = fd, pinning
         self._mapping = Mapping(np.empty(0, np.uint8))
+        import fcntl  # which Windows does not have
+
+        seals = 0
+        with contextlib.suppress(OSError):  # other files have no seals
+            seals = fcntl.fcntl(fd, fcntl.F_GET_SEALS)
+        if not seals & fcntl.F_SEAL_SHRINK:
+            self.close()
+            raise Malformed("memory that is not a memfd sealed against shrinking")
 
     def mapped(self, size: int) -> Mapping:
         """Return a mapping of at least size bytes: the one there is, if it is large enough.
@@ -31,7 +49,11 @@ class SharedMemory:
         An older one is given back once no array over it is left.
         """
         if size > self._mapping.size:
-            self._mapping = Mapping(np.frombuffer(mmap.mmap(self._fd, size), np.uint8), self._pinning)
+            try:
+                memory = mmap.mmap(self._fd, size)
+            except (OSError, ValueError) as e:
+                raise Malformed(f"{size} bytes of shared memory that cannot be mapped ({e})") from None
+            self._mapping = Mapping(np.frombuffer(memory, np.uint8), self._pinning)
         return self._mapping
 
     def close(self) -> None:
@@ -82,8 +104,8 @@ class Slot:
     def array(self, at: int, rows: Rows, count: int) -> np.ndarray:
         """Return so many rows at an offset. They can be written to: the batch is the trainer's."""
         mapping = self._mapping
-        if at < 0 or count < 0 or count * rows.nbytes > mapping.size - at:
-            raise ValueError("a batch that ends beyond the shared memory")
+        if at < 0 or at % _ALIGNMENT or count < 0 or count * rows.nbytes > mapping.size - at:
+            raise Malformed(f"an array of {count} rows at byte {at} of {mapping.size} of the shared memory")
         return np.asarray(_View(self, mapping.address + at, rows.typestr, (count, *rows.shape)))
 
     def __del__(self) -> None:

@@ -118,7 +118,7 @@ class Compose(Transform):
 
 
 _ANTIALIAS = {"antialias": (True, "filters always widen when they reduce an image, as Pillow's do; leave antialias out")}
-_CENTER = {"center": (None, "images are rotated about their centre only; leave center out")}
+_CENTER = {"center": (None, "images are rotated about their center only; leave center out")}
 
 
 @dataclass(frozen=True)
@@ -536,11 +536,11 @@ def _plain(value: Any) -> Any:
 
 
 def _fill(op: str, fill: Any) -> list[int]:
-    """Return a colour as the pipeline has it: whole numbers, as pixels are."""
+    """Return a color as the pipeline has it: whole numbers, as pixels are."""
     if isinstance(fill, dict):
         values = list(fill.values())
         if not values or any(v != values[0] for v in values):
-            raise UnsupportedError(f"{op}: fill={fill}: give one colour")
+            raise UnsupportedError(f"{op}: fill={fill}: give one color")
         fill = 0 if values[0] is None else values[0]
     numbers = fill if isinstance(fill, list) else [fill]
     if any(n != int(n) for n in numbers):

@@ -17,7 +17,7 @@ _STEP = 4 << 20
 
 
 @dataclass(frozen=True)
-class Damage:
+class Corruption:
     """Rows [first, end) of an array in one file are not what was written."""
 
     column: str
@@ -29,9 +29,9 @@ class Damage:
         return f"{self.path}: {self.column}: rows {self.first} to {self.end - 1} are not what was written"
 
 
-def verify(columns: list[Column]) -> tuple[int, list[Damage], list[str]]:
-    """Return the bytes that were compared, what is damaged, and the columns without checksums."""
-    compared, damages, unchecked = 0, [], []
+def verify(columns: list[Column]) -> tuple[int, list[Corruption], list[str]]:
+    """Return the bytes that were compared, what is corrupt, and the columns without checksums."""
+    compared, corruptions, unchecked = 0, [], []
     for column in columns:
         for k, extent in enumerate(column.extents):
             sums = _sums(column, extent)
@@ -39,8 +39,8 @@ def verify(columns: list[Column]) -> tuple[int, list[Damage], list[str]]:
                 unchecked.append(column.name)
                 continue
             compared += extent.count * column.row_bytes
-            damages += _joined(Damage(column.name, extent.path, a, b) for a, b in _compare(column, k, sums))
-    return compared, damages, unchecked
+            corruptions += _joined(Corruption(column.name, extent.path, a, b) for a, b in _compare(column, k, sums))
+    return compared, corruptions, unchecked
 
 
 def _sums(column: Column, extent: Extent) -> np.ndarray | None:
@@ -78,11 +78,11 @@ def _compare(column: Column, k: int, sums: np.ndarray) -> Iterator[tuple[int, in
             yield whole * rows, len(data) // size
 
 
-def _joined(damages: Iterator[Damage]) -> list[Damage]:
-    """Join damages that follow each other."""
-    joined: list[Damage] = []
-    for d in damages:
+def _joined(corruptions: Iterator[Corruption]) -> list[Corruption]:
+    """Join corruptions that follow each other."""
+    joined: list[Corruption] = []
+    for d in corruptions:
         if joined and joined[-1].end == d.first:
-            d = Damage(d.column, d.path, joined.pop().first, d.end)
+            d = Corruption(d.column, d.path, joined.pop().first, d.end)
         joined.append(d)
     return joined

@@ -1,4 +1,7 @@
-"""Messages to and from a feeding process: a length, and that many bytes of JSON."""
+"""Messages to and from a feeding process: a length, and that many bytes of JSON.
+
+What a feeding process sends is not trusted: each of its messages is checked before it is used.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 from typing import Any
 
 from .errors import Error
@@ -19,12 +23,48 @@ _encode = json.JSONEncoder(separators=(",", ":")).encode
 #: The most bytes of a message. No feeding process sends one that is longer.
 _LONGEST = 1 << 24
 
+#: How many seconds a message may wait until the feeding process reads it.
+_UNREAD = 60.0
+
+#: The largest number that messages have: those of Go's int64.
+_MAX_NUMBER = (1 << 63) - 1
+
+
+class Malformed(Error):
+    """A message that no feeding process sends."""
+
+
+def number(message: Any, name: str, least: int = 0, most: int = _MAX_NUMBER) -> int:
+    """Return an integer of a message, which must be within those limits."""
+    value = part(message, name, int)
+    if isinstance(value, bool) or not least <= value <= most:
+        raise Malformed(f"{name} is {_shown(value)}, and not from {least} to {most}")
+    return int(value)
+
+
+def part(message: Any, name: str, kind: type) -> Any:
+    """Return a part of a message, which must be of that type."""
+    value = message.get(name) if isinstance(message, dict) else None
+    if not isinstance(value, kind):
+        raise Malformed(f"{name} is {_shown(value)}, and not of type {kind.__name__}")
+    return value
+
+
+def text(message: Any, name: str) -> str:
+    """Return a text of a message without what a terminal would obey, and not longer than an error may be."""
+    value = part(message, name, str)[:10_000]
+    return "".join(c if c.isprintable() or c == "\n" else ascii(c)[1:-1] for c in value)
+
+
+def _shown(value: Any) -> str:
+    return ascii(value)[:60] if isinstance(value, (int, float, str, type(None))) else f"a {type(value).__name__}"
+
 
 class Wire:
     """A connection to a feeding process, which may be a child of this process."""
 
     def __init__(self, connection: socket.socket, name: str, child: subprocess.Popen[bytes] | None) -> None:
-        self._connection, self._name, self._child = connection, name, child
+        self._connection, self.name, self._child = connection, name, child
         self._buffer = bytearray()
         self._descriptors: list[int] = []
         self._greeted = False
@@ -33,31 +73,34 @@ class Wire:
     def send(self, message: dict[str, Any], descriptor: int | None = None) -> None:
         """Send a message, and a descriptor with it."""
         body = _encode(message).encode()
-        text = _LENGTH.pack(len(body)) + body
+        frame = _LENGTH.pack(len(body)) + body
         try:
+            self._connection.settimeout(_UNREAD)
             if descriptor is not None:
-                text = text[socket.send_fds(self._connection, [text], [descriptor]) :]
-            self._connection.sendall(text)
+                frame = frame[socket.send_fds(self._connection, [frame], [descriptor]) :]
+            self._connection.sendall(frame)
         except (BrokenPipeError, ConnectionResetError):
             pass  # what it said before it went is still to be read
+        except socket.timeout:
+            raise Error(f"{self.name}: the feeding process has not read what it was asked in {_UNREAD:g} s; end it, and start it anew") from None
         except OSError as e:
             raise self._lost(e.strerror) from None
 
-    def receive(self) -> dict[str, Any]:
-        """Wait for a message, and return it."""
+    def receive(self, deadline: float | None = None) -> dict[str, Any]:
+        """Wait for a message, until a time of time.monotonic if there is one, and return it."""
         while True:
             if len(self._buffer) >= _LENGTH.size:
                 (n,) = _LENGTH.unpack_from(self._buffer)
                 if n > _LONGEST:
-                    raise Error(f"{self._name}: a message of {n} bytes: what answers there is not a feed")
+                    raise Error(f"{self.name}: a message of {n} bytes: what answers there is not a feed")
                 if len(self._buffer) >= _LENGTH.size + n:
                     return self._cut(n)
-            self._fill()
+            self._fill(deadline)
 
     def take_descriptor(self) -> int:
         """Return the descriptor that came with a message."""
         if not self._descriptors:
-            raise Error(f"{self._name}: the feeding process passed no memory; may the two share descriptors?")
+            raise Error(f"{self.name}: the feeding process passed no memory; may the two share descriptors?")
         self._greeted = True
         return self._descriptors.pop()
 
@@ -67,24 +110,34 @@ class Wire:
             with contextlib.suppress(OSError):  # the other end went first
                 self._connection.shutdown(socket.SHUT_RDWR)
         self._connection.close()
+        while self._descriptors:
+            os.close(self._descriptors.pop())
 
     def _cut(self, n: int) -> dict[str, Any]:
         body = bytes(self._buffer[_LENGTH.size : _LENGTH.size + n])
         del self._buffer[: _LENGTH.size + n]
-        message = json.loads(body)
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError):
+            message = None
         if not isinstance(message, dict):
-            raise Error(f"{self._name}: a message that is not JSON of an object: what answers there is not a feed")
+            raise Error(f"{self.name}: a message that is not JSON of an object: what answers there is not a feed")
         return message
 
-    def _fill(self) -> None:
+    def _fill(self, deadline: float | None) -> None:
         try:
+            self._connection.settimeout(None if deadline is None else max(1e-3, deadline - time.monotonic()))
             if self._greeted:
                 data = self._connection.recv(1 << 16)
             else:
                 data, passed, _, _ = socket.recv_fds(self._connection, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
                 self._descriptors += passed
+                if len(self._descriptors) > 1:
+                    raise Error(f"{self.name}: it passed several descriptors: what answers there is not a feed")
         except ConnectionResetError:
             data = b""
+        except socket.timeout:
+            raise Error(f"{self.name}: no answer of the feeding process in time; is it stopped? End it, and start it anew") from None
         except OSError as e:
             raise self._lost(e.strerror) from None
         if not data:
@@ -94,14 +147,14 @@ class Wire:
     def _lost(self, why: str | None = None) -> Error:
         """Return the error of a connection that is no more."""
         if self._connection.fileno() < 0:
-            return Error(f"{self._name}: the feeding process was closed")
+            return Error(f"{self.name}: the feeding process was closed")
         if self._child is not None:
             try:
                 why = _ending(self._child.wait(5))
             except subprocess.TimeoutExpired:
                 why = "it closed the connection"
         why = why or "it closed the connection"
-        return Error(f"{self._name}: the feeding process has ended: {why}; make a new DataLoader, and load_state_dict to continue where this one was")
+        return Error(f"{self.name}: the feeding process has ended: {why}; make a new DataLoader, and load_state_dict to continue where this one was")
 
 
 def _ending(code: int) -> str:

@@ -64,8 +64,17 @@ class Copied(unittest.TestCase):
 
 def feed() -> str:
     """Return the command feed, built if PENSTOCK_TEST_FEED does not say where it is."""
-    if "PENSTOCK_TEST_FEED" not in os.environ:
-        made = os.path.join(folder(), "feed")
-        subprocess.run(["go", "build", "-C", os.path.join(HERE, "..", ".."), "-o", made, "./cmd/feed"], check=True)
-        os.environ["PENSTOCK_TEST_FEED"] = made
-    return os.environ["PENSTOCK_TEST_FEED"]
+    return _command("feed", "PENSTOCK_TEST_FEED")
+
+
+def preprocess() -> str:
+    """Return the command preprocess, built if PENSTOCK_TEST_PREPROCESS does not say where it is."""
+    return _command("preprocess", "PENSTOCK_TEST_PREPROCESS")
+
+
+def _command(name: str, variable: str) -> str:
+    if variable not in os.environ:
+        made = os.path.join(folder(), name)
+        subprocess.run(["go", "build", "-C", os.path.join(HERE, "..", ".."), "-o", made, f"./cmd/{name}"], check=True)
+        os.environ[variable] = made
+    return os.environ[variable]

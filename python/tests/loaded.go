@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -51,7 +52,7 @@ func allSamplers() ([]goldenSampler, error) {
 		return nil, err
 	}
 	var lengths []int
-	for split := range 2 { // records of a split lie together
+	for split := range 2 { // records of a split are together
 		for i := range ragged.records {
 			if i%5/4 == split {
 				lengths = append(lengths, rows(ragged.schema.Fields[0], i))
@@ -150,7 +151,7 @@ func writeLoaded(folder string) error {
 // sixth of which cannot be decoded.
 func writePhotos(folder string) error {
 	schema := store.Schema{Fields: []store.Field{text("image", store.Image), store.NewField("labels", tensor.Int64)}}
-	w, err := store.CreateFlat(filepath.Join(folder, "photos"), schema, store.FlatOptions{})
+	w, err := flat.Create(filepath.Join(folder, "photos"), schema, flat.Options{})
 	if err != nil {
 		return err
 	}

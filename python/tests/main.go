@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5"
 )
 
@@ -54,7 +55,7 @@ type dataset struct {
 // writeFlat makes the dataset as a folder, and the values that mmapds finds in it.
 func (d dataset) writeFlat(folder string) error {
 	dest := filepath.Join(folder, d.name)
-	w, err := store.CreateFlat(dest, d.schema, store.FlatOptions{ShardBytes: d.shardBytes, Splits: d.splits})
+	w, err := flat.Create(dest, d.schema, flat.Options{ShardBytes: d.shardBytes, Splits: d.splits})
 	if err != nil {
 		return err
 	}

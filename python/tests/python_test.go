@@ -65,13 +65,13 @@ func TestPython(t *testing.T) {
 	if err := write(data); err != nil {
 		t.Fatal(err)
 	}
-	feed := filepath.Join(t.TempDir(), "feed")
-	if out, err := exec.Command("go", "build", "-C", "../..", "-o", feed, "./cmd/feed").CombinedOutput(); err != nil {
-		t.Fatalf("building feed: %v\n%s", err, out)
+	programs := t.TempDir()
+	if out, err := exec.Command("go", "build", "-C", "../..", "-o", programs, "./cmd/feed", "./cmd/preprocess").CombinedOutput(); err != nil {
+		t.Fatalf("building feed and preprocess: %v\n%s", err, out)
 	}
-	watch(t, "../penstock/*.py", "../examples/*.py", "*.py", "*.json", "../../cmd/internal/feed/*.go", "../../loader/*.go")
+	watch(t, "../penstock/*.py", "../examples/*.py", "*.py", "*.json", "../../cmd/internal/feed/*.go", "../../cmd/internal/preprocess/*.go", "../../cmd/internal/source/producer/*.go", "../../loader/*.go")
 	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "discover", "-v", "-t", "..", "-s", ".")
-	cmd.Env = append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+feed, "PYTHONDONTWRITEBYTECODE=1")
+	cmd.Env = append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s\n%s", python, out)
 	if err != nil {

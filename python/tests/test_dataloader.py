@@ -3,6 +3,7 @@ import importlib.util
 import json
 import os
 import pickle
+import random
 import shutil
 import signal
 import subprocess
@@ -108,7 +109,7 @@ class DataLoaderTest(data.Copied):
                 self.assertEqual(len(dl.dataset), len(ds))
             self.assertEqual(texts, list(ds["caption"]))
 
-    def test_normalised_by_the_dataset(self):
+    def test_normalized_by_the_dataset(self):
         for name in ("images", "pixels"):
             want = data.expected_floats(name, "images")
             ops = NORMALIZE if name == "images" else [T.ConvertImageDtype(), T.Normalize()]
@@ -325,6 +326,41 @@ class DataLoaderTest(data.Copied):
                 dl.load_state_dict(states[1])
             self.assertEqual(len(list(dl)), 4)  # it is as it was
 
+    def test_resume_at_random_batches(self):
+        n = int(os.environ.get("PENSTOCK_TEST_RESUMES", "20"))
+        options = {"seed": 11, "transforms": [T.RandomResizedCrop(6), *NORMALIZE]}
+        states, batches = [], []
+        with loader("images", 60, True, **options) as dl:
+            for _ in range(3):
+                states.append(dl.state_dict())
+                for b in dl:
+                    batches.append((b.epoch, b.step, b["images"].tobytes()))
+                    states.append(json.loads(json.dumps(dl.state_dict())))
+                states.pop()  # the state behind an epoch is that before the next
+        self.assertEqual(len(states), len(batches))
+        choose = random.Random(5)
+        for _ in range(n):
+            k, world = choose.randrange(len(batches)), choose.choice((1, 2, 3))
+            ranks = [
+                loader(
+                    "images",
+                    60 // world,
+                    True,
+                    num_workers=choose.randint(1, 3),
+                    prefetch_factor=choose.randint(1, 4),
+                    rank=r,
+                    world_size=world,
+                    **options,
+                )
+                for r in range(world)
+            ]
+            for dl in ranks:
+                dl.load_state_dict(states[k])
+            for parts, want in zip(zip(*ranks), batches[k : k + 3]):
+                self.assertEqual((parts[0].epoch, parts[0].step, b"".join(b["images"][b.mask].tobytes() for b in parts)), want)
+            for dl in ranks:
+                dl.close()
+
     def test_resume_after_a_kill(self):
         code = """if True:
             import json, os, sys, zlib, penstock
@@ -348,9 +384,12 @@ class DataLoaderTest(data.Copied):
             with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=env) as trainer:
                 lines = []
                 for line in trainer.stdout:
+                    if not line.endswith("\n"):
+                        break  # it was killed while it printed
                     lines.append(line)
                     if len(lines) == kill_after:
                         trainer.kill()  # it may print more until then
+            kills.append(trainer.returncode == -signal.SIGKILL)
             return lines
 
         env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, "..")}
@@ -359,6 +398,7 @@ class DataLoaderTest(data.Copied):
             for file in files:
                 with open(file, "w"):
                     pass
+            kills = []
             whole = run(files[0], 1)
             self.assertEqual(len(whole), 45)
             got = []
@@ -368,6 +408,7 @@ class DataLoaderTest(data.Copied):
             # A batch whose state was saved may have died before it was printed; none comes twice.
             self.assertEqual([line for line in whole if line in set(got)], got)
             self.assertLessEqual(len(whole) - len(got), 4)
+            self.assertTrue(any(kills), "no trainer was killed before its end")
 
     def test_epochs_as_in_torch(self):
         def of(epoch):

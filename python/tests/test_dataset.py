@@ -333,7 +333,7 @@ class ReplacedTest(data.Copied):
                     len(pickle.loads(pickle.dumps(ds)))
                 self.setUp()
 
-    def test_verify_tells_a_replaced_dataset_from_a_damaged_one(self):
+    def test_verify_tells_a_replaced_dataset_from_a_corrupt_one(self):
         ds = penstock.open(self.path)
         self.replace()
         with self.assertRaisesRegex(penstock.Error, "it was replaced or appended to"):

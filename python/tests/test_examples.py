@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -57,7 +58,47 @@ class ExamplesTest(unittest.TestCase):
         seen = [label for batch in example("grain_source", "grain").batches(data.path("images")) for label in batch["labels"].tolist()]
         self.assertEqual(sorted(seen), sorted(penstock.open(data.path("images"))["labels"][:].tolist()))
 
-    def test_hugging_face(self):
+    def test_hugging_face_resumes_within_an_epoch(self):
         module = example("huggingface_trainer", "torch", "transformers", "accelerate")
-        result = module.train(data.path("images"), self.folder)
-        self.assertEqual(result.global_step, 30)
+        seen = []
+
+        class Loader(penstock.DataLoader):
+            def __iter__(self):
+                for batch in super().__iter__():
+                    seen.append((batch.epoch, batch.step, batch["labels"].tolist(), batch["images"].sum().item()))
+                    yield batch
+
+        with mock.patch.object(penstock, "DataLoader", Loader):
+            result = module.train(data.path("images"), os.path.join(self.folder, "whole"), 30)
+            self.assertEqual(result.global_step, 30)
+            whole = seen[:30]
+            for steps in (10, 26):  # an epoch has 24
+                output = os.path.join(self.folder, str(steps))
+                module.train(data.path("images"), output, steps, save_steps=steps)
+                seen.clear()
+                result = module.train(data.path("images"), output, 30, os.path.join(output, f"checkpoint-{steps}"), num_workers=1)
+                self.assertEqual(result.global_step, 30)
+                self.assertEqual(seen[: 30 - steps], whole[steps:])
+
+    def test_accelerate_is_killed_and_resumes(self):
+        example("accelerate_loop", "torch", "accelerate")
+        script = os.path.join(data.HERE, "..", "examples", "accelerate_loop.py")
+        env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, ".."), "PYTHONWARNINGS": "ignore"}
+
+        def run(name, workers, kill_after=None):
+            arguments = [sys.executable, script, data.path("images"), os.path.join(self.folder, name), str(workers)]
+            with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, env=env) as trainer:
+                lines = []
+                for line in trainer.stdout:
+                    lines.append(line)
+                    if len(lines) == kill_after:
+                        trainer.kill()
+            return lines
+
+        whole = run("whole", 1)
+        self.assertEqual(len(whole), 48)
+        killed = run("killed", 2, 30)[:30]
+        self.assertEqual(killed, whole[:30])
+        rest = run("killed", 3)
+        self.assertIn(len(rest), (20, 16, 12))  # from the last checkpoint before the kill, in the middle of the second epoch
+        self.assertEqual(rest, whole[-len(rest) :])

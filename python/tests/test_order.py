@@ -92,7 +92,7 @@ class PartsTest(unittest.TestCase):
 class BatchesTest(unittest.TestCase):
     def test_are_those_of_go(self):
         for g in golden("batches.json"):
-            b = order.Batches(g["n"], g["batch"], g["seed"], drop_last=g["drop"], rank=g["rank"], world=g["world"])
+            b = order.Batches(g["n"], g["batch"], g["seed"], drop_last=g["drop"], rank=g["rank"], world_size=g["world"])
             b.set_epoch(g["epoch"])
             self.assertEqual([x.tolist() for x in b], g["batches"], g)
             self.assertEqual(len(b), len(g["batches"]))
@@ -106,7 +106,7 @@ class BatchesTest(unittest.TestCase):
         np.testing.assert_array_equal(np.concatenate(batches), order.shuffle(1000, 9, 2)[:])
 
     def test_last_one_can_be_left_out(self):
-        b = order.Batches(1000, 64, drop_last=True, shuffled=False)
+        b = order.Batches(1000, 64, drop_last=True, shuffle=False)
         self.assertEqual(np.concatenate(list(b)).tolist(), list(range(960)))
         self.assertEqual(len(b), 15)
 
@@ -121,7 +121,7 @@ class BatchesTest(unittest.TestCase):
 
     def test_processes_share_the_global_batch(self):
         for world in (1, 2, 3, 5):
-            ranks = [list(order.Batches(1000, 60, seed=1, rank=r, world=world)) for r in range(world)]
+            ranks = [list(order.Batches(1000, 60, seed=1, rank=r, world_size=world)) for r in range(world)]
             p = order.shuffle(1000, 1, 0)
             for step in range(len(ranks[0])):
                 got = np.concatenate([rank[step] for rank in ranks])
@@ -132,6 +132,6 @@ class BatchesTest(unittest.TestCase):
                 self.assertEqual({len(rank[step]) for rank in ranks}, {-(-left // world)})
 
     def test_what_cannot_be(self):
-        for kwargs in ({"batch_size": 0}, {"batch_size": 1, "rank": 1}, {"batch_size": 1, "rank": -1, "world": 2}):
+        for kwargs in ({"batch_size": 0}, {"batch_size": 1, "rank": 1}, {"batch_size": 1, "rank": -1, "world_size": 2}):
             with self.assertRaises(ValueError):
                 order.Batches(10, **kwargs)

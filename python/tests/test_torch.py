@@ -47,7 +47,7 @@ class TorchTest(data.Copied):
             one = ds[8000][name]
             self.assertEqual((one.dtype, one.shape), (batch[name].dtype, batch[name].shape[1:]))
 
-    def test_normalised(self):
+    def test_normalized(self):
         ds = pt.TorchDataset(data.path("images"), normalize=True)
         want = data.expected_floats("images", "images").reshape(1500, 3, 10, 16)
         np.testing.assert_array_equal(ds.__getitems__([3, 1499])["images"].numpy(), want[[3, 1499]])
@@ -77,7 +77,7 @@ class TorchTest(data.Copied):
             images = torch.cat([batch["images"] for batch in loader])
             np.testing.assert_array_equal(images.numpy(), ds["images"].numpy())
 
-    def test_normalised_by_figures_that_are_given(self):
+    def test_normalized_by_figures_that_are_given(self):
         raw = penstock.open(data.path("pixels"))
         for mean, std in (((0.5, 0.25, 0), (0.5, 1, 2)), ([0.5], [0.25])):
             for name in ("pixels", "images"):  # HWC and CHW

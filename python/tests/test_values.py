@@ -51,7 +51,7 @@ class ValuesTest(unittest.TestCase):
             self.same(penstock.open(name)["x"].numpy(), np.arange(5), name, "x")
             for options, text in (
                 ({"chunks": (2,)}, "chunked, so it cannot be mapped; rewrite it: preprocess"),
-                ({"external": [(os.path.join("ds", "x.npy"), 0, 40)]}, "its data lies in .*ds: open that dataset instead"),
+                ({"external": [(os.path.join("ds", "x.npy"), 0, 40)]}, "its data is in .*ds: open that dataset instead"),
             ):
                 with h5py.File(name, "w") as f:
                     f.create_dataset("x", (5,), "i8", **options)
@@ -65,7 +65,7 @@ class ValuesTest(unittest.TestCase):
         np.testing.assert_array_equal(got.view(np.uint32), want.view(np.uint32))
         np.testing.assert_array_equal(ds.fields["bfloat16"].float32(ds["bfloat16"].numpy()).reshape(-1), want)
 
-    def test_normalisation(self):
+    def test_normalization(self):
         for name in ("images", "pixels"):
             ds = penstock.open(data.path(name))
             f = ds.fields["images"]

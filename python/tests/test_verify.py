@@ -14,26 +14,26 @@ class VerifyTest(data.Copied):
             ds = penstock.open(data.path(name))
             self.assertEqual(ds.verify(), sum(ds[f].nbytes for f in ds.fields))
 
-    def test_damage_is_found(self):
+    def test_corruption_is_found(self):
         name = self.copy("images")
         count = len(penstock.open(name)["images"].parts[0])
         for at in (4096, 4096 + 480 * 100 + 7, 4096 + 480 * count - 1):
             flip(os.path.join(name, "images-00000.npy"), at)
             with self.assertRaisesRegex(penstock.CorruptError, "images-00000.npy") as caught:
                 penstock.open(name).verify()
-            (damage,) = caught.exception.damages
+            (corruption,) = caught.exception.corruptions
             record = (at - 4096) // 480
-            self.assertTrue(damage.first <= record < damage.end <= count, (at, damage))
+            self.assertTrue(corruption.first <= record < corruption.end <= count, (at, corruption))
             flip(os.path.join(name, "images-00000.npy"), at)
         penstock.open(name).verify()
 
-    def test_damage_that_follows_is_one(self):
+    def test_corruption_that_follows_is_one(self):
         name = self.copy("large")
         for record in (3, 4, 6):
             flip(os.path.join(name, "rows-00000.npy"), 4096 + 6000 * record)
         with self.assertRaisesRegex(penstock.CorruptError, "and 1 more") as caught:
             penstock.open(name).verify()
-        self.assertEqual([(d.first, d.end) for d in caught.exception.damages], [(3, 5), (6, 7)])
+        self.assertEqual([(d.first, d.end) for d in caught.exception.corruptions], [(3, 5), (6, 7)])
 
     def test_checksums_are_checked_too(self):
         name = self.copy("images")

@@ -96,7 +96,7 @@ func value(f store.Field, i int, dst []byte) {
 }
 
 // writeFloats writes the values that are no numbers for NumPy as float32: bfloat16, and
-// bytes that have to be normalised.
+// bytes that have to be normalized.
 func writeFloats(path string, f store.Field, v tensor.View) error {
 	var out []float32
 	switch {

@@ -1,0 +1,60 @@
+"""Train with Accelerate, killed and continued: the data continue in the middle of an epoch.
+
+    python3 accelerate_loop.py DATASET CHECKPOINT [WORKERS] [EPOCHS]
+
+A DataLoader is registered for checkpointing as any object with a state_dict is: save_state and
+load_state then keep its place, for any number of workers. It takes this process's share of each
+batch by rank and world_size, so Accelerate need not prepare it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+
+import accelerate
+import torch
+
+import penstock
+from penstock.transforms import Compose, Normalize, RandomHorizontalFlip, RandomResizedCrop, ToTensor
+
+
+def train(path: str, checkpoint: str, num_workers: int = 2, epochs: int = 2) -> None:
+    """Train, save after every fourth batch, and print a line for each batch."""
+    accelerator = accelerate.Accelerator(cpu=True)
+    transforms = Compose([RandomResizedCrop(8), RandomHorizontalFlip(), ToTensor(), Normalize([0.5] * 3, [0.25] * 3)])
+    loader = penstock.DataLoader(
+        path, 64, shuffle=True, transforms=transforms, num_workers=num_workers, rank=accelerator.process_index, world_size=accelerator.num_processes
+    )
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(3 * 8 * 8, len(penstock.open(path).classes())))
+    model, optimizer = accelerator.prepare(model, torch.optim.SGD(model.parameters(), lr=0.1))
+    accelerator.register_for_checkpointing(loader)
+    if os.path.isdir(checkpoint):
+        accelerator.load_state(checkpoint)
+    for epoch in range(loader.epoch, epochs):
+        loader.set_epoch(epoch)
+        for batch in loader:
+            images, labels = batch["images"].to(accelerator.device), batch["labels"].to(accelerator.device)
+            loss = torch.nn.functional.cross_entropy(model(images), labels)
+            optimizer.zero_grad()
+            accelerator.backward(loss)
+            optimizer.step()
+            print(batch.epoch, batch.step, images.sum().item(), labels.sum().item(), flush=True)
+            if batch.step % 4 == 3:
+                save(accelerator, checkpoint)
+
+
+def save(accelerator: accelerate.Accelerator, checkpoint: str) -> None:
+    """Save a checkpoint; the one before it stays until it is there."""
+    new = f"{checkpoint}-{os.getpid()}"
+    accelerator.save_state(new)
+    if accelerator.is_main_process:
+        if os.path.isdir(checkpoint):
+            os.rename(checkpoint, f"{new}-old")
+        os.rename(new, checkpoint)
+        shutil.rmtree(f"{new}-old", ignore_errors=True)
+
+
+if __name__ == "__main__":
+    train(sys.argv[1], sys.argv[2], *(int(a) for a in sys.argv[3:]))

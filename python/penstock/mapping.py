@@ -1,0 +1,208 @@
+"""A dataset of what a function makes of inputs, by several processes."""
+
+from __future__ import annotations
+
+import builtins
+import multiprocessing
+import os
+import threading
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from multiprocessing import connection
+from multiprocessing.process import BaseProcess
+from typing import Any, Union
+
+from . import codec
+from .errors import Error
+from .field import Field
+from .options import count
+from .writer import Path, Writer
+
+Function = Callable[[Any], Mapping[str, Any]]
+
+#: What a worker sends of some inputs: the messages of records, how many there are, and what went wrong behind them.
+_Answer = tuple[int, bytes, int, Union[str, None]]
+
+#: How many tasks a worker may have before the first of them is done.
+_AHEAD = 2
+
+
+def map(
+    function: Function,
+    inputs: Iterable[Any],
+    path: Path,
+    *,
+    workers: int | None = None,
+    chunksize: int = 16,
+    schema: Sequence[Field] | None = None,
+    rank: int | None = None,
+    world_size: int | None = None,
+    on_error: str = "fail",
+    **options: Any,
+) -> dict[str, Any]:
+    """Write the dataset whose record i is ``function(inputs[i])``, a dict of its fields, and return its summary.
+
+    ::
+
+        def sample(path):
+            return {"images": path, "labels": path.parent.name == "cat"}
+
+        penstock.map(sample, sorted(Path("photos").rglob("*.jpg")), "data/train", keep_encoded=True)
+
+    ``workers`` processes call the function, ``chunksize`` inputs at a time; 0 calls it in this one, and
+    the default is one a core. The dataset does not depend on their number. After an interruption,
+    ``resume=True`` continues behind the records that are kept. With ``rank`` and ``world_size`` this
+    process takes its share of the inputs, and ``penstock.merge`` puts the parts together. An exception
+    in the function is an Error that names the input; ``on_error="skip"`` lists it and leaves it out, as
+    it does files that cannot be decoded. Without ``schema``, the record of the first input says what the
+    fields are, for which the function is called once more. Other options are those of Writer.
+    """
+    items: Any = inputs if hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__") else list(inputs)
+    if len(items) == 0:
+        raise Error(f"{os.fspath(path)}: there are no inputs, and a dataset has one record at least")
+    n = count("workers", len(os.sched_getaffinity(0)) if workers is None and hasattr(os, "sched_getaffinity") else workers or 0, 0, 1 << 12)
+    size = count("chunksize", chunksize, 1)
+    fields = _fields(function, items, schema)
+    with Writer(path, fields, rank=rank, world_size=world_size, total=len(items), on_error=on_error, **options) as w:
+        if not w.complete:
+            assert w.end is not None
+            tasks = ((first, [items[i] for i in range(first, min(first + size, w.end))]) for first in range(w.start, w.end, size))
+            work = _Work(function, fields, on_error == "skip")
+            answers = builtins.map(work.do, tasks) if n == 0 else _shared(work, tasks, n)
+            for first, messages, records, failure in answers:
+                w._write_encoded(messages, records)
+                if failure is not None:
+                    at = first + records
+                    raise Error(f"{w.path}: inputs[{at}], {_short(items[at])}: {failure}")
+        return w.commit()
+
+
+def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | None) -> list[Field]:
+    if schema is not None:
+        return codec.check(schema)
+    try:
+        return codec.infer(function(items[0]))
+    except Exception as e:
+        raise Error(
+            f"inputs[0], {_short(items[0])}: {type(e).__name__}: {e}; the record of the first input says what the fields are, unless schema= does"
+        ) from e
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+class _Work:
+    """What a worker does."""
+
+    def __init__(self, function: Function, fields: list[Field], skip: bool) -> None:
+        self.function, self.fields, self.skip = function, fields, skip
+        self._codec: codec.Codec | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_codec": None}
+
+    def do(self, task: tuple[int, list[Any]]) -> _Answer:
+        """Make the messages of the records of some inputs, up to the first that fails."""
+        if self._codec is None:
+            self._codec = codec.Codec(self.fields)
+        first, items = task
+        out = bytearray()
+        for k, item in enumerate(items):
+            try:
+                parts = self._codec.encode(self.function(item))
+            except Exception as e:
+                if not self.skip:
+                    return first, bytes(out), k, _failure(e)
+                parts = [codec.refusal(f"{type(e).__name__}: {e}")]
+            for part in parts:
+                out += part if isinstance(part, bytes) else part.data.cast("B") if part.size else b""
+        return first, bytes(out), len(items), None
+
+
+def _failure(e: Exception) -> str:
+    if isinstance(e, Error):
+        return str(e)
+    return f'{type(e).__name__}: {e}; on_error="skip" leaves such inputs out\n{"".join(traceback.format_tb(e.__traceback__))}'
+
+
+def _work(work: _Work, tasks: connection.Connection) -> None:
+    """Run a worker, until its parent closes the connection or ends."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        connection.wait([parent.sentinel])
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
+    while (task := tasks.recv()) is not None:
+        tasks.send(work.do(task))
+
+
+def _shared(work: _Work, tasks: Iterator[tuple[int, list[Any]]], n: int) -> Iterator[_Answer]:
+    """Have n processes do the tasks, and yield their answers in order."""
+    workers: list[tuple[BaseProcess, connection.Connection]] = []
+    try:
+        for _ in range(n):
+            ours, theirs = multiprocessing.Pipe()
+            process: BaseProcess = multiprocessing.Process(target=_work, args=(work, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            workers.append((process, ours))
+        yield from _in_order(workers, tasks)
+        for _, pipe in workers:
+            pipe.send(None)
+    finally:
+        for process, pipe in workers:
+            pipe.close()
+            process.terminate()
+            process.join()
+
+
+def _in_order(workers: list[tuple[BaseProcess, connection.Connection]], tasks: Iterator[tuple[int, list[Any]]]) -> Iterator[_Answer]:
+    """Give tasks to workers that have few, and yield answers in the order of tasks. At most 4 a worker are under way or wait for their turn."""
+    process = {pipe: p for p, pipe in workers}
+    under_way: dict[connection.Connection, list[int]] = {pipe: [] for _, pipe in workers}
+    waiting: dict[int, _Answer] = {}
+    order: list[int] = []  # first inputs of the tasks that were given out and not yielded
+
+    def give() -> None:
+        while len(order) < 2 * _AHEAD * len(workers):
+            pipe = min(under_way, key=lambda p: len(under_way[p]))
+            if len(under_way[pipe]) >= _AHEAD:
+                return
+            task = next(tasks, None)
+            if task is None:
+                return
+            try:
+                pipe.send(task)
+            except (BrokenPipeError, ConnectionResetError):
+                raise _died(process[pipe], [*under_way[pipe], task[0]][0]) from None
+            under_way[pipe].append(task[0])
+            order.append(task[0])
+
+    give()
+    while order:
+        for ready in connection.wait([p for p, list_ in under_way.items() if list_]):
+            assert isinstance(ready, connection.Connection)
+            try:
+                answer: _Answer = ready.recv()
+            except (EOFError, ConnectionResetError):
+                raise _died(process[ready], under_way[ready][0]) from None
+            under_way[ready].remove(answer[0])
+            waiting[answer[0]] = answer
+        give()
+        while order and order[0] in waiting:
+            yield waiting.pop(order.pop(0))
+            give()
+
+
+def _died(process: BaseProcess, first: int) -> Error:
+    process.join(5)
+    code = process.exitcode
+    how = (
+        f"was killed by signal {-code}, as the system does when memory runs out" if code is not None and code < 0 else f"ended with exit code {code}"
+    )
+    return Error(f"the worker process that had inputs[{first}] {how}; use resume=True to continue, and fewer workers if it was memory")

@@ -1,0 +1,360 @@
+import contextlib
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+import unittest
+
+import numpy as np
+
+import penstock
+from penstock import Field
+
+from . import data
+
+PYTHON = os.path.join(data.HERE, "..")
+
+#: A sample of every kind of field, and a moment of work.
+MAKE = """
+import hashlib, struct, time
+import numpy as np
+
+def make(i):
+    r = np.random.default_rng(i)
+    time.sleep(0.0005)
+    return {
+        "pixels": r.integers(0, 256, (8, 8, 3), np.uint8), "label": i % 7, "score": i / 3,
+        "tokens": list(range(i, i + i % 5)) or np.zeros(0, np.int64), "text": f"sample {i}", "file": bytes(r.integers(0, 256, i % 3000, np.uint8)),
+    }
+
+def first(i):
+    return make(i + 1)
+"""
+
+exec(MAKE)
+
+MAP = (
+    MAKE
+    + """
+import sys, penstock
+path, workers, rank, world, total = sys.argv[1], *map(int, sys.argv[2:])
+ranks = {} if world == 0 else {"rank": rank, "world_size": world}
+print("go", flush=True)
+penstock.map(first, range(total), path, workers=workers, resume=True, checkpoint=0.05, chunksize=8, shard_size="100KB", **ranks)
+"""
+)
+
+WRITE = (
+    MAKE
+    + """
+import sys, penstock
+path, _, _, _, total = sys.argv[1], *map(int, sys.argv[2:])
+w = penstock.Writer(path, resume=True, checkpoint=0.05, shard_size="100KB")
+print("go", w._process._child.pid, flush=True)
+with w:
+    for i in range(w.start, total):
+        w.append(first(i))
+"""
+)
+
+
+def files(folder):
+    """Return the bytes of all files below a folder."""
+    found = {}
+    for base, _, names in os.walk(folder):
+        for name in names:
+            with open(os.path.join(base, name), "rb") as f:
+                found[os.path.relpath(os.path.join(base, name), folder)] = f.read()
+    return found
+
+
+def photo(i, size=(40, 30)):
+    """Return a small BMP, which any decoder reads."""
+    w, h = size
+    pixels = np.random.default_rng(i).integers(0, 256, (h, w, 3), np.uint8).tobytes()
+    stride = (3 * w + 3) // 4 * 4
+    rows = b"".join(pixels[y * 3 * w : (y + 1) * 3 * w].ljust(stride, b"\0") for y in range(h))
+    head = b"BM" + (54 + len(rows)).to_bytes(4, "little") + bytes(4) + (54).to_bytes(4, "little")
+    info = (40).to_bytes(4, "little") + w.to_bytes(4, "little") + h.to_bytes(4, "little") + b"\1\0\x18\0" + bytes(24)
+    return head + info + rows
+
+
+@unittest.skipUnless(sys.platform == "linux", "the processes of these tests are killed by signals of Linux")
+class Writing(unittest.TestCase):
+    def setUp(self):
+        os.environ["PENSTOCK_PREPROCESS"] = data.preprocess()
+        self.folder = tempfile.mkdtemp(prefix="penstock-python-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def whole(self, n, name="whole", **options):
+        penstock.map(first, range(n), self.path(name), workers=0, shard_size="100KB", **options)  # noqa: F821
+        return files(self.path(name))
+
+
+class TestKills(Writing):
+    kills = int(os.environ.get("PENSTOCK_TEST_KILLS", "8"))
+
+    def script(self, text, *arguments):
+        return subprocess.Popen([sys.executable, "-c", text, *map(str, arguments)], cwd=PYTHON, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def killed(self, text, n, seconds, *arguments, demand=True):
+        """Run a script; kill it n times at random times, every second time the program too; then run it to its end.
+
+        A run that ended before its kill is repeated with less time, so that there are kills to count.
+        """
+        random.seed(n)
+        resumed, k = 0, -1
+        while (k := k + 1) < n or demand and not resumed and k < n + 20:
+            if demand and os.path.isdir(arguments[0]):
+                shutil.rmtree(arguments[0])
+                seconds /= 2
+            process = self.script(text, *arguments)
+            answer = process.stdout.readline().split()
+            self.assertTrue(answer, process.stderr.read)
+            time.sleep(random.uniform(0, seconds))
+            process.kill()
+            if len(answer) > 1 and k % 2:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(answer[1]), signal.SIGKILL)
+            process.communicate()
+            stage = os.path.join(os.path.dirname(arguments[0]), "." + os.path.basename(arguments[0]) + ".building")
+            resumed += os.path.isdir(stage)
+        process = self.script(text, *arguments)
+        _, errors = process.communicate()
+        self.assertEqual(process.returncode, 0, errors.decode())
+        return resumed
+
+    def test_map(self):
+        want = self.whole(1000)
+        resumed = self.killed(MAP, self.kills // 2, 0.25, self.path("ds"), 2, 0, 0, 1000)
+        self.assertGreater(resumed, 0)
+        self.assertEqual(files(self.path("ds")), want)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["ds", "whole"])
+
+    def test_writer(self):
+        want = self.whole(1000)
+        resumed = self.killed(WRITE, self.kills - self.kills // 2, 0.25, self.path("ds"), 0, 0, 0, 1000)
+        self.assertGreater(resumed, 0)
+        self.assertEqual(files(self.path("ds")), want)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["ds", "whole"])
+
+    def test_ranks(self):
+        want = self.whole(301)
+        for rank in range(2):
+            self.killed(MAP, 2, 0.2, self.path("ds"), 2 - rank, rank, 2, 301, demand=False)
+        penstock.merge(self.path("ds"), remove_parts=True)
+        self.assertEqual(files(self.path("ds")), want)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["ds", "whole"])
+
+    def test_the_program_is_killed(self):
+        with self.assertRaisesRegex(penstock.Error, "exit code -9"), penstock.Writer(self.path("ds")) as w:
+            w.append(make(1))  # noqa: F821
+            w._process._child.kill()
+            w._process._child.wait()
+            for _ in range(10000):
+                w.append(make(2))  # noqa: F821
+
+
+class TestWriter(Writing):
+    def test_workers_and_formats(self):
+        want = self.whole(100)
+        for workers in (1, 3):
+            penstock.map(first, range(100), self.path(f"w{workers}"), workers=workers, chunksize=7, shard_size="100KB")  # noqa: F821
+            self.assertEqual(files(self.path(f"w{workers}")), want)
+        summary = penstock.map(first, range(100), self.path("ds.h5"), workers=2)  # noqa: F821
+        self.assertEqual((summary["format"], summary["records"]), ("hdf5", 100))
+
+    def test_values(self):
+        records = [first(i) for i in range(20)]  # noqa: F821
+        with penstock.Writer(self.path("ds")) as w:
+            w.extend(records)
+        ds = penstock.open(self.path("ds"))
+        self.assertEqual([(f.name, f.dtype, f.shape, f.layout, f.ragged, f.content) for f in ds.fields.values()], [
+            ("pixels", "uint8", (8, 8, 3), "HWC", False, ""), ("label", "int64", (), "", False, ""), ("score", "float64", (), "", False, ""),
+            ("tokens", "int64", (), "", True, ""), ("text", "uint8", (), "", True, "utf-8"), ("file", "uint8", (), "", True, ""),
+        ])  # fmt: skip
+        for i, want in enumerate(records):
+            got = ds[i]
+            for name in ("pixels", "label", "score", "tokens"):
+                np.testing.assert_array_equal(got[name], want[name])
+            self.assertEqual((got["text"], got["file"].tobytes()), (want["text"], want["file"]))
+
+    def test_schema(self):
+        schema = [
+            Field("x", "float16", (2,)), Field("y", "int64", classes=("cat", "dog")), Field("rows", "int32", (2,), ragged=True),
+            Field("b", "bfloat16", (2,)), Field("s", "uint8", content="utf-8"),
+        ]  # fmt: skip
+        with penstock.Writer(self.path("ds"), schema, splits=["train", "val"]) as w:
+            w.append({"x": [1, 2], "y": "dog", "rows": [], "b": np.array([0x3F80, 0x4000], np.uint16), "s": "a"}, "val")
+            w.append({"x": np.ones(2, np.float16), "y": 0, "rows": [[1, 2], [3, 4]], "b": np.zeros(2, np.uint16), "s": "b"}, "train")
+        ds = penstock.open(self.path("ds"), split="val")
+        self.assertEqual((len(ds), ds[0]["y"], ds[0]["s"], ds[0]["rows"].shape, ds.classes("y")), (1, 1, "a", (0, 2), ("cat", "dog")))
+
+    def test_bytes_of_preprocess(self):
+        os.mkdir(self.path("photos"))
+        names = []
+        for i in range(12):
+            names.append(self.path("photos", f"{i:02d}.bmp"))
+            with open(names[-1], "wb") as f:
+                f.write(photo(i))
+        for i, options in enumerate([{"keep_encoded": True}, {"resize": 24, "crop": 16, "normalize": "imagenet", "dtype": "float32"}]):
+            flags = penstock.writer._flags(options)
+            subprocess.run([data.preprocess(), "--quiet", "--names", "off", *flags, self.path("photos"), self.path(f"go{i}")], check=True)
+            for kind, value in (("path", _path), ("bytes", _bytes)):
+                penstock.map(value, names, self.path(f"{kind}{i}"), workers=2, **options)
+                got, want = (files(self.path(f"{kind}{i}")), files(self.path(f"go{i}")))
+                got.pop("manifest.json"), want.pop("manifest.json")
+                self.assertEqual(got, want)
+
+    def test_errors(self):
+        good = {"x": np.zeros((2, 3), np.float32), "n": 1}
+        for bad, words in [
+            ({"x": np.zeros((3, 2), np.float32), "n": 1}, r"record 1: field 'x': shape \(3, 2\) instead of \(2, 3\); where shapes differ"),
+            ({"x": np.zeros((2, 3)), "n": 1}, r"field 'x': .*float64 is not float32; convert it first"),
+            ({"x": good["x"], "n": 1.5}, "field 'n': 1.5 of float64 is not int64"),
+            ({"x": good["x"], "n": 1 << 70}, "field 'n'"),
+            ({"x": good["x"], "n": None}, "field 'n': None is not int64"),
+            ({"x": good["x"]}, "no field 'n'"),
+            ({"x": good["x"], "n": 1, "m": 2}, "does not have: 'm'"),
+            ([good], "a record is a dict"),
+        ]:
+            with penstock.Writer(self.path("ds"), overwrite=True) as w:
+                w.append(good)
+                with self.assertRaisesRegex(penstock.Error, words):
+                    w.append(bad)
+                w.append(good)
+            self.assertEqual(len(penstock.open(self.path("ds"))), 2)
+
+    def test_mistakes(self):
+        with self.assertRaisesRegex(penstock.Error, "no record was appended"), penstock.Writer(self.path("ds")):
+            pass
+        with self.assertRaisesRegex(penstock.Error, "type of a value of type list cannot be inferred"), penstock.Writer(self.path("ds")) as w:
+            w.append({"x": []})
+        with self.assertRaisesRegex(penstock.Error, "unknown flag frobnicate"):
+            penstock.Writer(self.path("ds"), frobnicate=True)
+        with self.assertRaisesRegex(penstock.Error, "no command '/nowhere'"):
+            penstock.Writer(self.path("ds"), command="/nowhere")
+        with self.assertRaisesRegex(ValueError, "give all three"):
+            penstock.Writer(self.path("ds"), rank=0, world_size=2)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_exists_resume_append(self):
+        self.whole(10, "ds")
+        with self.assertRaisesRegex(penstock.Error, "exists already; choose another name, or use overwrite=True"):
+            penstock.Writer(self.path("ds"))
+        with penstock.Writer(self.path("ds"), resume=True, shard_size="100KB") as w:
+            self.assertEqual((w.complete, w.start), (True, 10))
+            with self.assertRaisesRegex(penstock.Error, "complete already"):
+                w.append(make(1))  # noqa: F821
+        with penstock.Writer(self.path("ds"), append=True, shard_size="100KB") as w:
+            w.append(make(11))  # noqa: F821
+        self.assertEqual(penstock.open(self.path("ds"))["label"][10], 4)
+
+    def test_an_exception_keeps_records(self):
+        want = self.whole(30)
+        with self.assertRaises(KeyboardInterrupt), penstock.Writer(self.path("ds"), shard_size="100KB") as w:
+            for i in range(20):
+                w.append(first(i))  # noqa: F821
+            raise KeyboardInterrupt
+        with self.assertRaisesRegex(penstock.Error, "stopped; continue it with resume=True"):
+            penstock.Writer(self.path("ds"))
+        with self.assertRaisesRegex(penstock.Error, "other fields"):
+            penstock.Writer(self.path("ds"), [Field("x", "uint8")], resume=True)
+        with penstock.Writer(self.path("ds"), resume=True, shard_size="100KB") as w:
+            self.assertEqual(w.start, 20)
+            w.extend(first(i) for i in range(20, 30))  # noqa: F821
+        self.assertEqual(w.summary["resumed"], 20)
+        self.assertEqual(files(self.path("ds")), {**want})
+
+    def test_total(self):
+        w = penstock.Writer(self.path("ds"), total=2)
+        w.append({"x": 1})
+        with self.assertRaisesRegex(penstock.Error, "1 records were appended, and not the 2"):
+            w.commit()
+        w.append({"x": 2})
+        with self.assertRaisesRegex(penstock.Error, "has all of its records"):
+            w.append({"x": 3})
+        self.assertEqual(w.commit()["records"], 2)
+
+    def test_a_function_that_fails(self):
+        for workers in (0, 2):
+            with self.assertRaisesRegex(penstock.Error, r"inputs\[7\], 7: ValueError: no seven(.|\n)*in fails"):
+                penstock.map(fails, range(20), self.path("ds"), workers=workers, chunksize=3, overwrite=True)
+            summary = penstock.map(fails, range(20), self.path("ds"), workers=workers, chunksize=3, overwrite=True, on_error="skip")
+            self.assertEqual((summary["records"], summary["skipped"][0]["sample"]), (19, "7"))
+        with self.assertRaisesRegex(penstock.Error, r"worker process that had inputs\[6\] was killed by signal 9"):
+            penstock.map(dies, range(20), self.path("ds"), workers=2, chunksize=3, overwrite=True)
+        with self.assertRaisesRegex(penstock.Error, "there are no inputs"):
+            penstock.map(fails, [], self.path("ds"))
+
+    def test_files_that_cannot_be_decoded(self):
+        good, bad, gone = self.path("good.bmp"), self.path("bad.bmp"), self.path("gone.bmp")
+        for name, content in ((good, photo(1)), (bad, photo(1)[:100])):
+            with open(name, "wb") as f:
+                f.write(content)
+        names = [good, bad, gone, good]
+        with self.assertRaisesRegex(penstock.Error, "bad.bmp.*truncated.*use on_error skip"):
+            penstock.map(_path, names, self.path("ds"), workers=0, resize=(8, 8))
+        summary = penstock.map(_path, names, self.path("ds"), workers=0, resize=(8, 8), on_error="skip", overwrite=True)
+        self.assertEqual((summary["records"], [s["sample"].split("/")[-1] for s in summary["skipped"]]), (2, ["bad.bmp", "gone.bmp"]))
+
+    def test_a_forked_child(self):
+        with penstock.Writer(self.path("ds")) as w:
+            w.append({"x": 1})
+            child = os.fork()
+            if child == 0:
+                try:
+                    w.append({"x": 5})
+                except penstock.Error:
+                    os._exit(7)
+                finally:
+                    os._exit(0)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 7)
+            w.append({"x": 2})
+        self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), [1, 2])
+
+    def test_spawned_workers(self):
+        script = textwrap.dedent("""
+            import multiprocessing, sys, penstock
+            def double(i):
+                return {"x": 2 * i}
+            if __name__ == "__main__":
+                multiprocessing.set_start_method("spawn")
+                penstock.map(double, range(50), sys.argv[1], workers=2)
+        """)
+        with open(self.path("run.py"), "w") as f:
+            f.write(script)
+        env = {**os.environ, "PYTHONPATH": PYTHON}
+        subprocess.run([sys.executable, self.path("run.py"), self.path("ds")], check=True, env=env)
+        self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), list(range(0, 100, 2)))
+
+
+def fails(i):
+    if i == 7:
+        raise ValueError("no seven")
+    return {"x": i}
+
+
+def dies(i):
+    if i == 7:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"x": i}
+
+
+def _path(name):
+    from pathlib import Path
+
+    return {"images": Path(name)}
+
+
+def _bytes(name):
+    with open(name, "rb") as f:
+        return {"images": f.read()}
