@@ -44,7 +44,7 @@ func openInflate(path string, batch int) (reader, error) {
 func (r *inflateReader) inflate(dst []byte, i int) error {
 	in, out := unsafe.Pointer(unsafe.SliceData(r.stored[i])), unsafe.Pointer(unsafe.SliceData(dst))
 	if C.libdeflate_zlib_decompress(r.c, in, C.size_t(len(r.stored[i])), out, C.size_t(len(dst)), nil) != C.LIBDEFLATE_SUCCESS {
-		return errors.New("libdeflate: damaged")
+		return errors.New("libdeflate: corrupt")
 	}
 	return nil
 }

@@ -32,8 +32,8 @@ func TestOrder(t *testing.T) {
 
 func TestRows(t *testing.T) {
 	results := []measure.Result{
-		{Name: "penstock", Rounds: []measure.Spent{{Wall: 2e-6, CPU: 2e-6}, {Wall: 1e-6, CPU: 1e-6}}},
-		{Name: "h5py", Rounds: []measure.Spent{{Wall: 8e-6, CPU: 8e-6}, {Wall: 9e-6, CPU: 3e-6}}},
+		{Name: "penstock", Rounds: []measure.Cost{{Wall: 2e-6, CPU: 2e-6}, {Wall: 1e-6, CPU: 1e-6}}},
+		{Name: "h5py", Rounds: []measure.Cost{{Wall: 8e-6, CPU: 8e-6}, {Wall: 9e-6, CPU: 3e-6}}},
 	}
 	got := one{name: "a case"}.rows(results)
 	want := []string{"a case", "h5py", "6.50 [4.00..9.00]", "3.50 [3.00..4.00]", "8.00", "1µs"}

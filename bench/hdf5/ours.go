@@ -182,7 +182,7 @@ func (r *recordReader) use(b []byte) {
 	for ; len(b) > 0; b = b[min(64, len(b)):] {
 		seen ^= b[0]
 	}
-	r.seen ^= seen // so that nothing is optimised away
+	r.seen ^= seen // so that nothing is optimized away
 }
 
 // countChunks reads the index of a file from scratch.

@@ -54,9 +54,9 @@ func pythons() []string {
 
 // reads is the contender that reads records of a file in that order.
 func (p peer) reads(file string, order []int, batch int) measure.Contender {
-	return measure.Contender{Name: p.name, Do: func(from, to int) (measure.Spent, error) {
+	return measure.Contender{Name: p.name, Do: func(from, to int) (measure.Cost, error) {
 		a, err := p.Ask(measure.Request{Do: "read", Set: file, Order: order[from:to], Batch: batch})
-		return a.Spent, err
+		return a.Cost, err
 	}}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/bench/internal/measure"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -70,7 +71,7 @@ func (d dataset) write(path string) error {
 	f := store.NewField("x", tensor.Uint8, d.shape...)
 	f.Layout = store.CHW
 	schema := store.Schema{Fields: []store.Field{f}}
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{ShardBytes: 1 << 40})
+	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 1 << 40})
 	if err != nil {
 		return err
 	}

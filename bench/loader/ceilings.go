@@ -78,7 +78,7 @@ func (b *bench) gather() error {
 	if err != nil {
 		return err
 	}
-	list = append(list, newMemory(d, d.size()).copying(), p.crew("copy() of each record, no loader", 1), p.crew("the same by two goroutines at once", 2))
+	list = append(list, newMemory(d, d.size()).copying(), p.workers("copy() of each record, no loader", 1), p.workers("the same by two goroutines at once", 2))
 	results, err := measure.Rounds(2*b.o.rounds, d.n, d.n, list)
 	if err != nil {
 		return err
@@ -106,11 +106,11 @@ func scaling(name string, one, two measure.Result) []string {
 	return []string{name, fastest(one, two), one.Over(two, measure.Wall).String(), both.String()}
 }
 
-// normalise compares shuffled batches of normalised float32 with writing as many bytes, and
+// normalize compares shuffled batches of normalized float32 with writing as many bytes, and
 // with the peers.
-func (b *bench) normalise() error {
+func (b *bench) normalize() error {
 	d := b.sets[1]
-	ts, err := normalised()
+	ts, err := normalized()
 	if err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func (b *bench) normalise() error {
 	if err != nil {
 		return err
 	}
-	measure.Lines(os.Stdout, "Normalise/150528", "record", results)
-	rows := [][]string{{"shuffled, normalised to float32, flipped", "records/s", "GB/s written", "of the time of writing, fastest rounds", "clock", "of the time of writing, processor", "of clear(), processor"}}
+	measure.Lines(os.Stdout, "Normalize/150528", "record", results)
+	rows := [][]string{{"shuffled, normalized to float32, flipped", "records/s", "GB/s written", "of the time of writing, fastest rounds", "clock", "of the time of writing, processor", "of clear(), processor"}}
 	for _, r := range results {
 		row := append([]string{r.Name}, rate(r, 4*d.size())...)
 		rows = append(rows, append(row, fastest(r, results[3]), r.Over(results[3], measure.Wall).String(), r.Over(results[3], measure.CPU).String(), r.Over(results[4], measure.CPU).String()))
@@ -138,5 +138,5 @@ func (b *bench) normalise() error {
 	if b.python == nil {
 		return nil
 	}
-	return b.against(d, "shuffled", "normalise", []measure.Contender{list[1], list[0]}, nil)
+	return b.against(d, "shuffled", "normalize", []measure.Contender{list[1], list[0]}, nil)
 }

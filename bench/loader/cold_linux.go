@@ -73,7 +73,7 @@ const nap = 300 * time.Millisecond
 
 // contender drops the file from the page cache, then measures f.
 func (c *coldBench) contender(name string, f func() error) measure.Contender {
-	return measure.Contender{Name: name, Do: func(int, int) (s measure.Spent, err error) {
+	return measure.Contender{Name: name, Do: func(int, int) (s measure.Cost, err error) {
 		if err := c.drop(); err != nil {
 			return s, err
 		}
@@ -116,7 +116,7 @@ func (c *coldBench) drop() error {
 	}
 	var st unix.Cachestat_t
 	if err := unix.Cachestat(uint(f.Fd()), &unix.CachestatRange{Len: uint64(info.Size())}, &st, 0); err != nil {
-		return fmt.Errorf("cachestat, which tells whether the cache is cold: %w", err)
+		return fmt.Errorf("cachestat, which says whether the cache is cold: %w", err)
 	}
 	c.warm = max(c.warm, float64(st.Cache)*float64(os.Getpagesize())/float64(info.Size()))
 	return nil

@@ -35,14 +35,14 @@ func small(t *testing.T) *dataset {
 // A round is as many epochs as it should be, in order without a copy and shuffled with all.
 func TestContenders(t *testing.T) {
 	d := small(t)
-	ts, err := normalised()
+	ts, err := normalized()
 	if err != nil {
 		t.Fatal(err)
 	}
 	list, loaders, err := contenders(d, true, []variant{
 		{"in order", loader.Options{}},
 		{"shuffled", loader.Options{Sampler: sampler.Shuffle{}}},
-		{"normalised", loader.Options{Sampler: sampler.Shuffle{}, Transforms: ts}},
+		{"normalized", loader.Options{Sampler: sampler.Shuffle{}, Transforms: ts}},
 	})
 	defer closeAll(loaders)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestPlain(t *testing.T) {
 			t.Errorf("%d goroutines: the second record of the last batch is another, %v", n, err)
 		}
 	}
-	for _, c := range []measure.Contender{p.reading(), p.copying(), p.crew("two", 2)} {
+	for _, c := range []measure.Contender{p.reading(), p.copying(), p.workers("two", 2)} {
 		if s, err := c.Do(0, d.n); err != nil || s.Wall <= 0 {
 			t.Errorf("%s: %+v, %v", c.Name, s, err)
 		}

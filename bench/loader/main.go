@@ -27,7 +27,7 @@ func main() {
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "where a folder for the files is made, 700 MB with peers, and removed: a disk, for the part cold")
 	flag.StringVar(&o.python, "python", "", "Python with torch, NumPy and h5py, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of records.py; default: bench/peers")
-	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: sequential, shuffled, normalise, verified, cold, open; default: all")
+	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: sequential, shuffled, normalize, verified, cold, open; default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.Parse()
 	if err := run(o); err != nil {
@@ -54,7 +54,7 @@ func run(o options) error {
 		{"sequential", func() error { return b.touched("sequential") }},
 		{"shuffled", func() error { return b.touched("shuffled") }},
 		{"shuffled", b.gather},
-		{"normalise", b.normalise},
+		{"normalize", b.normalize},
 		{"verified", b.verified},
 		{"cold", b.cold},
 		{"open", b.open},

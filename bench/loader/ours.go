@@ -19,7 +19,7 @@ func touch(bytes []byte) (sum byte) {
 	return sum
 }
 
-// epochs returns a contender that iterates some epochs a round, and tells the time for one.
+// epochs returns a contender that iterates some epochs a round, and returns the time for one.
 func epochs(name string, d *dataset, o loader.Options, touching bool) (measure.Contender, *loader.Loader, error) {
 	o.BatchSize = d.batch
 	ld, err := loader.New(d.ds, o)
@@ -66,9 +66,9 @@ func closeAll(loaders []*loader.Loader) {
 	}
 }
 
-// normalised is the Transform that makes normalised float32 of stored images and flips every
+// normalized is the Transform that makes normalized float32 of stored images and flips every
 // second one.
-func normalised() (map[string]loader.Transform, error) {
+func normalized() (map[string]loader.Transform, error) {
 	p, err := transforms.Compose(
 		transforms.RandomHorizontalFlip{},
 		transforms.ToLayout{Layout: transforms.CHW},

@@ -49,8 +49,8 @@ func (p *plain) copying() measure.Contender {
 	})}
 }
 
-// crew has some goroutines copy the batches, each to buffers of its own.
-func (p *plain) crew(name string, n int) measure.Contender {
+// workers has some goroutines copy the batches, each to buffers of its own.
+func (p *plain) workers(name string, n int) measure.Contender {
 	rings := make([][][]byte, n)
 	for i := range rings {
 		rings[i] = p.ring(n)

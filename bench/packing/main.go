@@ -5,7 +5,7 @@
 //
 // It needs a Python with h5py: python3, or what PYTHON names. Records are in memory; files go to a
 // temporary folder, or to -dir. What is printed is how many times as long h5py took, as command hdf5
-// tells it, and the size of the files beside h5py's: deflaters make different streams at a level of
+// shows it, and the size of the files beside h5py's: deflaters make different streams at a level of
 // the same number. -tags libdeflate measures that back end.
 package main
 
@@ -127,10 +127,10 @@ func (b *bench) level(level string) ([][]string, error) {
 	}
 	b.sizes = make(map[string]int64)
 	list := []measure.Contender{
-		{Name: "h5py", Do: func(from, to int) (measure.Spent, error) {
+		{Name: "h5py", Do: func(from, to int) (measure.Cost, error) {
 			a, err := b.peer.Ask(measure.Request{Do: "gzip", Set: kind, From: from, To: to})
 			b.sizes["h5py"] = a.Sum
-			return a.Spent, err
+			return a.Cost, err
 		}},
 		b.ours("1 worker", level, 1), b.ours("2 workers", level, 2),
 	}

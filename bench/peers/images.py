@@ -2,7 +2,7 @@
 
 usage: images.py FOLDER    one JSON request a line in, one JSON answer a line out
 
-The work: a JPEG file's bytes, RGB, shorter side 256, the centre 224 x 224, channels first; as
+The work: a JPEG file's bytes, RGB, shorter side 256, the center 224 x 224, channels first; as
 float32 also (x/255 - mean)/std. One thread. FOLDER holds the photos of each set.
 """
 import binascii

@@ -261,10 +261,10 @@ def answer(q, epochs):
     wall, cpu = time.perf_counter(), cpu_time()
     n = epochs[q["do"]]()
     share = len(FILES) / n  # DALI's last batch is full
-    spent = {"wall": (time.perf_counter() - wall) * share, "cpu": (cpu_time() - cpu) * share}
+    cost = {"wall": (time.perf_counter() - wall) * share, "cpu": (cpu_time() - cpu) * share}
     if abs(n - len(FILES)) >= BATCH:
         return {"error": "photos.py: %s: %d photos of %d" % (q["do"], n, len(FILES))}
-    return spent
+    return cost
 
 
 def main():

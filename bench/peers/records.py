@@ -3,8 +3,8 @@
 usage: records.py FOLDER    one JSON request a line in, one JSON answer a line out
 
 FOLDER holds the datasets 784 and 150528. A request is an epoch, in order or shuffled, of which
-every batch is touched once in every cache line ("touch"), or made normalised float32 with every
-second record mirrored ("normalise"). Processor time includes that of DataLoader's workers.
+every batch is touched once in every cache line ("touch"), or made normalized float32 with every
+second record mirrored ("normalize"). Processor time includes that of DataLoader's workers.
 """
 import functools
 import glob
@@ -46,9 +46,9 @@ def scaled():
 class Records(Dataset):
     """Views of the mapped file, one record at a time; the default collate function copies."""
 
-    def __init__(self, array, normalise):
+    def __init__(self, array, normalize):
         self.array, self.t = array, torch.from_numpy(array)
-        self.f = tv.Compose([tv.RandomHorizontalFlip(), scaled(), tv.Normalize(MEAN, STD)]) if normalise else None
+        self.f = tv.Compose([tv.RandomHorizontalFlip(), scaled(), tv.Normalize(MEAN, STD)]) if normalize else None
 
     def __len__(self):
         return len(self.t)
@@ -59,7 +59,7 @@ class Records(Dataset):
 
 class Batches(Records):
     """The same, a batch by one call of NumPy, whose take is several times as fast as indexing a
-    tensor; batches are normalised as a whole."""
+    tensor; batches are normalized as a whole."""
 
     def __getitems__(self, indices):
         x = torch.from_numpy(np.take(self.array, indices, axis=0))
@@ -109,17 +109,17 @@ class Bench:
         return h5py.File(path, "r")["x"]
 
     @functools.cache
-    def loader(self, name, kind, workers, shuffled, normalise):
-        data = kind(self.array(name), normalise)
+    def loader(self, name, kind, workers, shuffled, normalize):
+        data = kind(self.array(name), normalize)
         options = dict(persistent_workers=True, prefetch_factor=2, multiprocessing_context="fork") if workers else {}
         if kind is Batches:
             options["collate_fn"] = whole
         return DataLoader(data, batch_size=BATCH[name], shuffle=shuffled, num_workers=workers, **options)
 
     def torch(self, kind, workers):
-        def do(name, n, shuffled, normalise):
-            for x in self.loader(name, kind, workers, shuffled, normalise):
-                if not normalise:
+        def do(name, n, shuffled, normalize):
+            for x in self.loader(name, kind, workers, shuffled, normalize):
+                if not normalize:
                     touch(x)
         return do
 
@@ -127,14 +127,14 @@ class Bench:
         return self.rng.permutation(total)[:n] if shuffled else np.arange(n)
 
     def one_by_one(self, source):
-        def do(name, n, shuffled, normalise):
+        def do(name, n, shuffled, normalize):
             d = source(name)
             for i in self.order(len(d), n, shuffled).tolist():
                 touch(np.array(d[i]) if source == self.array else d[i])
         return do
 
     def batched(self, source):
-        def do(name, n, shuffled, normalise):
+        def do(name, n, shuffled, normalize):
             d = source(name)
             order, step = self.order(len(d), n, shuffled), BATCH[name]
             for k in range(0, n, step):
@@ -160,14 +160,14 @@ class Bench:
 
     def answer(self, q):
         if not q["do"]:
-            names = ["sequential touch", "shuffled touch", "shuffled normalise"]
+            names = ["sequential touch", "shuffled touch", "shuffled normalize"]
             return {"text": "torch %s, torchvision %s, NumPy %s, h5py %s (libhdf5 %s), Python %s" % (
                 torch.__version__, torchvision.__version__, np.__version__, h5py.__version__, h5py.version.hdf5_version, sys.version.split()[0]),
                 "ways": [{"name": "%s %s" % (k, n), "text": text} for k in names for n, text, _, both in self.ways() if both or "touch" in k]}
         order, work, name = q["do"].split(" ", 2)
         do = {n: f for n, _, f, _ in self.ways()}[name]
         wall, cpu = time.perf_counter(), time.process_time() + workers_time()
-        do(q["set"], q["to"], order == "shuffled", work == "normalise")
+        do(q["set"], q["to"], order == "shuffled", work == "normalize")
         return {"wall": time.perf_counter() - wall, "cpu": time.process_time() + workers_time() - cpu}
 
 

@@ -3,8 +3,8 @@
 //
 //	go run ./photos [-data photos.tar] [-count 1000] [-rounds 3] [-python A,B]
 //
-// The work: RandomResizedCrop(224), a random flip, and float32 normalised, channels first, in
-// shuffled batches of 64, by two threads. Photos are repeated to so many. The interpreters
+// The work: RandomResizedCrop(224), a random flip, and float32 normalized, channels first, in
+// shuffled batches of 64, by two threads. Photos are repeated up to that number. The interpreters
 // that -python names are asked in turn what they have: not all libraries suit one environment.
 package main
 
@@ -24,6 +24,7 @@ import (
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -150,7 +151,7 @@ func (b *bench) dataset() (*mmapds.Dataset, error) {
 	field.Content = tensor.Image
 	schema := store.Schema{Fields: []store.Field{field}}
 	path := filepath.Join(b.dir, "dataset")
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{})
+	w, err := flat.Create(path, schema, flat.Options{})
 	if err != nil {
 		return nil, err
 	}

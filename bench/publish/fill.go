@@ -1,14 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"regexp"
 	"slices"
 	"strings"
 )
 
 // place is what stands between two comments of a page.
-var place = regexp.MustCompile(`(?s)<!-- (table|rest|text|runs|targets|ratios)( [^\n]*?)? -->\n.*?<!-- end -->`)
+var place = regexp.MustCompile(`(?s)<!-- (table|rest|text|targets|ratios|summary)( [^\n]*?)? -->\n.*?<!-- end -->`)
 
 // fill returns a page with its places filled by what was measured, aims and ratios by what is
 // known, and what was missing for some of them, which stay as they are.
@@ -17,7 +16,7 @@ func fill(page string, all, known results) (_ string, errs []error) {
 	page = place.ReplaceAllStringFunc(page, func(old string) string {
 		m := place.FindStringSubmatch(old)
 		from := all
-		if m[1] == "targets" || m[1] == "ratios" {
+		if m[1] == "targets" || m[1] == "ratios" || m[1] == "summary" {
 			from = known
 		}
 		lines, err := from.lines(m[1], strings.TrimSpace(m[2]), taken)
@@ -48,10 +47,10 @@ func (r results) lines(kind, name string, taken []string) ([]string, error) {
 	switch kind {
 	case "targets":
 		return r.targets()
+	case "summary":
+		return r.summary()
 	case "ratios":
 		return r.ratios()
-	case "runs":
-		return r.runs(name + "-")
 	case "table":
 		program, head, _ := strings.Cut(name, ": ")
 		t, err := r.table(program, head)
@@ -71,31 +70,6 @@ func (r results) lines(kind, name string, taken []string) ([]string, error) {
 		if !slices.Contains(taken, name+": "+t.head()) {
 			lines = append(lines, apart(t.lines)...)
 		}
-	}
-	return lines, nil
-}
-
-// runs returns all results whose names begin so, in the order of the numbers that they end in:
-// under a heading each, which is the first line, the tables and then the other lines.
-func (r results) runs(prefix string) ([]string, error) {
-	var names []string
-	for name := range r {
-		if strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-	}
-	if len(names) == 0 {
-		return nil, notMeasured(prefix + "*")
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
-	var lines []string
-	for _, name := range names {
-		text := r[name].text
-		lines = append(lines, "", "### "+text[0])
-		for _, t := range r[name].tables {
-			lines = append(lines, apart(t.lines)...)
-		}
-		lines = append(lines, fenced(text[1:])...)
 	}
 	return lines, nil
 }

@@ -1,4 +1,4 @@
-// Command publish writes what was measured into the pages that tell it: docs/benchmarks.md, docs/scale.md and
+// Command publish writes what was measured into the pages that show it: docs/benchmarks.md, docs/scale.md and
 // README.md.
 //
 //	publish -results FOLDER PAGE...
@@ -9,8 +9,8 @@
 //	<!-- table loader: two workers against one -->   the table of loader.txt whose first column has that head
 //	<!-- rest loader -->                             the tables of loader.txt that have no place of their own
 //	<!-- text loader -->                             what loader.txt says beside tables and benchmark lines
-//	<!-- runs loadbench -->                          everything in loadbench-*.txt
 //	<!-- targets -->                                 what is aimed at, and what was reached
+//	<!-- summary -->                                 the best and the worst rows of the targets
 //	<!-- ratios -->                                  the few figures of the README
 //	<!-- end -->
 //
@@ -50,7 +50,7 @@ func run(folder string, pages []string, notes io.Writer) error {
 			return err
 		}
 		texts[i] = string(text)
-		maps.Copy(known, told(texts[i]))
+		maps.Copy(known, pageTables(texts[i]))
 	}
 	maps.Copy(known, all)
 	missing := make(map[string]bool)

@@ -45,15 +45,6 @@ func TestPlacesAreFilled(t *testing.T) {
 	}
 }
 
-func TestRunsComeInOrder(t *testing.T) {
-	all := results{"l-b10": parse("b10: last\n\n| t | n |\n| - | - |\n| r | 1 |\n\n  a note\n"), "l-b2": parse("b2: second\n"), "other": parse("x\n")}
-	got, errs := fill("<!-- runs l -->\n<!-- end -->", all, all)
-	want := "<!-- runs l -->\n\n### b2: second\n\n### b10: last\n\n| t | n |\n| - | - |\n| r | 1 |\n\n```text\n  a note\n```\n\n<!-- end -->"
-	if errs != nil || got != want {
-		t.Errorf("%v\n%q", errs, got)
-	}
-}
-
 func TestWhatWasNotMeasuredIsSaid(t *testing.T) {
 	all := results{"p": parse(measured)}
 	for page, want := range map[string]string{
@@ -141,13 +132,13 @@ func TestPagesHaveTheirFigures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := told(string(page))
+	all := pageTables(string(page))
 	for _, name := range []string{"README.md", filepath.Join("docs", "benchmarks.md")} {
 		page, err := os.ReadFile(filepath.Join("..", "..", name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range regexp.MustCompile(`(?s)<!-- (targets|ratios) -->\n.*?<!-- end -->`).FindAllString(string(page), -1) {
+		for _, m := range regexp.MustCompile(`(?s)<!-- (targets|ratios|summary) -->\n.*?<!-- end -->`).FindAllString(string(page), -1) {
 			if got, errs := fill(m, nil, all); errs != nil || got != m {
 				t.Errorf("%s is not what the tables of docs/benchmarks.md say (%v); they say\n%s", name, errs, got)
 			}

@@ -49,7 +49,7 @@ func readResults(folder string) (results, error) {
 	return all, nil
 }
 
-// parse tells a program's tables from its other lines, of which headings and Go's benchmark lines
+// parse distinguishes a program's tables from its other lines, of which headings and Go's benchmark lines
 // are left out.
 func parse(text string) *result {
 	r := &result{}
@@ -101,28 +101,20 @@ func (r results) table(program, head string) (*table, error) {
 	return nil, fmt.Errorf("%s.txt has no table %q; it has %q", program, head, heads)
 }
 
-// told returns the tables of a page as results, by the comments and headings that they stand
+// pageTables returns the tables of a page as results, by the comments and headings that they stand
 // below.
-func told(page string) results {
+func pageTables(page string) results {
 	all := make(results)
-	add := func(program, text string) {
-		if tables := parse(text).tables; len(tables) > 0 {
+	for _, m := range place.FindAllStringSubmatch(page, -1) {
+		if m[1] != "table" && m[1] != "rest" {
+			continue
+		}
+		program, _, _ := strings.Cut(strings.TrimSpace(m[2]), ":")
+		if tables := parse(m[0]).tables; len(tables) > 0 {
 			if all[program] == nil {
 				all[program] = &result{}
 			}
 			all[program].tables = append(all[program].tables, tables...)
-		}
-	}
-	for _, m := range place.FindAllStringSubmatch(page, -1) {
-		switch name := strings.TrimSpace(m[2]); m[1] {
-		case "table", "rest":
-			program, _, _ := strings.Cut(name, ":")
-			add(program, m[0])
-		case "runs":
-			for _, section := range strings.Split(m[0], "\n### ")[1:] {
-				run, _, _ := strings.Cut(section, ":")
-				add(name+"-"+run, section)
-			}
 		}
 	}
 	return all

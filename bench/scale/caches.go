@@ -8,7 +8,7 @@ import (
 )
 
 // How many records the dataset is scaled down to, and the caches with it: what a cache hits
-// depends on the ratio of the two, which is kept. An epoch has so many global batches then.
+// depends on the ratio of the two, which is kept. An epoch has that many global batches then.
 const (
 	simulated = 1 << 20
 	steps     = 16
@@ -69,7 +69,7 @@ func hitRates(s scenario, order sampler.Sampler, run int, share float64, epochs 
 	return rates
 }
 
-// lru is a cache of so many keys.
+// lru is a cache of that many keys.
 type lru struct {
 	room int
 	at   map[int]*list.Element

@@ -4,7 +4,7 @@
 // penstock: manifests of up to a million shards, orders of 10^9 records. The rest is simulated
 // with those orders, from figures that are flags.
 //
-//	scale [-only books,orders,caches,work] [-records 1000000000] [-bytes 100000] ...
+//	scale [-only metadata,orders,caches,work] [-records 1000000000] [-bytes 100000] ...
 package main
 
 import (
@@ -39,7 +39,7 @@ func (s scenario) hosts() int { return s.ranks / s.ranksHost }
 
 func main() {
 	var s scenario
-	only := flag.String("only", "", "parts to do, with commas between: books, orders, caches, work; default: all")
+	only := flag.String("only", "", "parts to do, with commas between: metadata, orders, caches, work; default: all")
 	flag.IntVar(&s.records, "records", 1e9, "records of the dataset")
 	flag.IntVar(&s.recordBytes, "bytes", 100_000, "bytes of a record")
 	flag.IntVar(&s.workers, "workers", 1000, "workers that preprocess")
@@ -69,7 +69,7 @@ func run(s scenario, only string) error {
 	for _, p := range []struct {
 		name string
 		do   func(scenario) error
-	}{{"books", books}, {"orders", orders}, {"caches", caches}, {"work", work}} {
+	}{{"metadata", metadata}, {"orders", orders}, {"caches", caches}, {"work", work}} {
 		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}

@@ -23,7 +23,7 @@ var policies = []struct {
 }
 
 // orders measures an epoch's set-up, its walk and a jump into it; and what it asks of an object
-// store that has no cache before it: as many requests as there are runs of neighbours.
+// store that has no cache before it: as many requests as there are runs of neighbors.
 func orders(s scenario) error {
 	const seed = 42
 	global := s.batch * s.ranks

@@ -111,11 +111,11 @@ const (
 	piece    = 4 << 20 // bytes of a request for it
 )
 
-// listings tells what finding the samples costs: as files of their own, as such that a table
+// listings reports what finding the samples costs: as files of their own, as such that a table
 // names, and in archives.
 func listings(s scenario) {
 	const page, roundTrip, archive = 1000, 0.1, 1e9
-	rows := [][]string{{"samples lie in", "objects", "pages of one listing", "time of one, page after page", "LISTs if each worker lists all", "price of them", "GETs to read all", "price of them"}}
+	rows := [][]string{{"samples are in", "objects", "pages of one listing", "time of one, page after page", "LISTs if each worker lists all", "price of them", "GETs to read all", "price of them"}}
 	records := float64(s.records)
 	for _, o := range []struct {
 		name     string

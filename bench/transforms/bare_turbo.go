@@ -14,7 +14,7 @@ static unsigned char *rgb;
 static size_t room;
 
 // decode_all decodes a whole file to RGB, as libjpeg does if nothing else is asked for. It ends
-// the process if the file is damaged.
+// the process if the file is corrupt.
 static int decode_all(const unsigned char *file, unsigned long n)
 {
 	if (dec.err == NULL) {

@@ -89,10 +89,10 @@ func (b *bench) close() {
 }
 
 // asking is the Do of a contender that is this program.
-func (b *bench) asking(way, set string) func(from, to int) (measure.Spent, error) {
-	return func(from, to int) (measure.Spent, error) {
+func (b *bench) asking(way, set string) func(from, to int) (measure.Cost, error) {
+	return func(from, to int) (measure.Cost, error) {
 		a, err := b.own.answer(measure.Request{Do: way, Set: set, From: from, To: to})
-		return a.Spent, err
+		return a.Cost, err
 	}
 }
 
@@ -100,7 +100,7 @@ func (b *bench) asking(way, set string) func(from, to int) (measure.Spent, error
 type decoder struct {
 	name    string
 	program string
-	do      func(way, set string) func(from, to int) (measure.Spent, error)
+	do      func(way, set string) func(from, to int) (measure.Cost, error)
 	ask     func(measure.Request) (measure.Answer, error)
 }
 

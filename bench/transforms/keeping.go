@@ -23,7 +23,7 @@ const (
 )
 
 // kept times what writes into a file, which is then synced and removed.
-func (s *server) kept(f func(*os.File) error) (measure.Spent, error) {
+func (s *server) kept(f func(*os.File) error) (measure.Cost, error) {
 	path := filepath.Join(s.dir, fmt.Sprintf("kept-%d", os.Getpid()))
 	defer os.Remove(path)
 	return measure.Time(func() error {
@@ -37,10 +37,10 @@ func (s *server) kept(f func(*os.File) error) (measure.Spent, error) {
 }
 
 // keep does a way whose records are kept.
-func (s *server) keep(q measure.Request, files [][]byte) (measure.Spent, error) {
+func (s *server) keep(q measure.Request, files [][]byte) (measure.Cost, error) {
 	do, err := doing(s.crew[0], strings.TrimPrefix(q.Do, keeping), files)
 	if err != nil {
-		return measure.Spent{}, err
+		return measure.Cost{}, err
 	}
 	return s.kept(func(out *os.File) error { return do(q.From, q.To, &summed{w: out}) })
 }
@@ -60,14 +60,14 @@ func (s *summed) Write(record []byte) (int, error) {
 }
 
 // system reads the files and writes a record for each, always the first one's.
-func (s *server) system(q measure.Request, files [][]byte) (spent measure.Spent, err error) {
+func (s *server) system(q measure.Request, files [][]byte) (cost measure.Cost, err error) {
 	do, err := doing(s.crew[0], strings.TrimPrefix(q.Do, system), files)
 	if err != nil {
-		return spent, err
+		return cost, err
 	}
 	var record bytes.Buffer
 	if err := do(0, 1, &record); err != nil {
-		return spent, err
+		return cost, err
 	}
 	largest := 0
 	for _, f := range files {

@@ -78,8 +78,8 @@ func (b *bench) resizers(name string, f imaging.ResampleFilter, ours []*transfor
 }
 
 // clean is measure.Timed without the garbage that others left.
-func clean(f func(from, to int) error) func(from, to int) (measure.Spent, error) {
-	return func(from, to int) (measure.Spent, error) {
+func clean(f func(from, to int) error) func(from, to int) (measure.Cost, error) {
+	return func(from, to int) (measure.Cost, error) {
 		runtime.GC()
 		return measure.Timed(f)(from, to)
 	}
@@ -113,19 +113,19 @@ func decoded(files [][]byte, d *imagefile.Decoder) (ours []*transforms.Image, th
 	return ours, theirs, nil
 }
 
-// normalise compares making records of numbers from bytes with copying as many bytes as
+// normalize compares making records of numbers from bytes with copying as many bytes as
 // that writes.
-func (b *bench) normalise() error {
+func (b *bench) normalize() error {
 	rows := [][]string{{"224x224 bytes to", "from", "destination", "us/record", "of the bandwidth of copy()", "of the time of float32"}}
 	for _, ring := range []int{1, 256} {
 		for _, planar := range []bool{true, false} {
-			results, err := b.normalisers(ring, planar)
+			results, err := b.normalizers(ring, planar)
 			if err != nil {
 				return err
 			}
 			where := map[int]string{1: "in cache", 256: "in memory"}[ring]
 			from := map[bool]string{true: "planes", false: "pixels"}[planar]
-			measure.Lines(os.Stdout, "Normalise/"+where+"/"+from, "record", results)
+			measure.Lines(os.Stdout, "Normalize/"+where+"/"+from, "record", results)
 			copies := map[string]measure.Result{"float32": results[3], "float16": results[4], "bfloat16": results[4]}
 			for _, r := range results[:3] {
 				rows = append(rows, []string{r.Name, from, where, fmt.Sprintf("%.1f", r.Median(measure.CPU)*1e6),
@@ -139,9 +139,9 @@ func (b *bench) normalise() error {
 
 const pixels = side * side
 
-// normalisers measures the kernels, which write to ring records by turns, each whole as a
+// normalizers measures the kernels, which write to ring records by turns, each whole as a
 // Runner does it, and copies of as many bytes as float32 and the types of 16 bits have.
-func (b *bench) normalisers(ring int, planar bool) ([]measure.Result, error) {
+func (b *bench) normalizers(ring int, planar bool) ([]measure.Result, error) {
 	var norms [3]kernel.Norm
 	var list []measure.Contender
 	src := make([]byte, 3*pixels)

@@ -40,9 +40,9 @@ func main() {
 	flag.Var(&o.preprocess, "preprocess", "the preprocess command, to be measured as a whole; may be repeated")
 	flag.StringVar(&o.python, "python", "", "Python with Pillow, OpenCV and torchvision, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of images.py; default: bench/peers")
-	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: pipeline, workers, resize, normalise, preprocess, pixels, peers; default: all")
+	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: pipeline, workers, resize, normalize, preprocess, pixels, peers; default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
-	flag.IntVar(&o.every, "every", 4, "enlarge one photo in so many")
+	flag.IntVar(&o.every, "every", 4, "enlarge one photo in this many")
 	flag.StringVar(&o.serve, "serve", "", "answer requests on the photos in this folder (for internal use)")
 	flag.StringVar(&o.order, "pass-order", "", "pass_order of Resize; default: that of the Pillow which is measured, else horizontal")
 	flag.Parse()
@@ -82,7 +82,7 @@ type part struct {
 
 // parts are what can be measured with what there is.
 func (b *bench) parts() []part {
-	list := []part{{"pipeline", b.pipeline}, {"progressive", b.severalScans}, {"workers", b.workers}, {"resize", b.resize}, {"normalise", b.normalise}}
+	list := []part{{"pipeline", b.pipeline}, {"progressive", b.severalScans}, {"workers", b.workers}, {"resize", b.resize}, {"normalize", b.normalize}}
 	if len(b.o.preprocess) > 0 {
 		list = append(list, part{"preprocess", b.preprocess})
 	}

@@ -159,7 +159,7 @@ func isJPEG(name string) bool {
 	return slices.Contains([]string{".jpg", ".jpeg"}, strings.ToLower(filepath.Ext(name)))
 }
 
-// enlarge returns the photo with its longer side made longer pixels, gray ones with colour.
+// enlarge returns the photo with its longer side made longer pixels, gray ones with color.
 func enlarge(data []byte) ([]byte, error) {
 	m, err := jpeg.Decode(bytes.NewReader(data))
 	if err != nil {

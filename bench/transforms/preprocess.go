@@ -65,10 +65,10 @@ func repeated(from, to string, n, times int) error {
 	return nil
 }
 
-// command runs preprocess on all photos, whatever part is asked for, and tells the time for
+// command runs preprocess on all photos, whatever part is asked for, and returns the time for
 // one pass over them.
-func (b *bench) command(program, src, dtype string, times int) func(from, to int) (measure.Spent, error) {
-	return func(int, int) (measure.Spent, error) {
+func (b *bench) command(program, src, dtype string, times int) func(from, to int) (measure.Cost, error) {
+	return func(int, int) (measure.Cost, error) {
 		dest := filepath.Join(b.dir, "dataset")
 		defer os.RemoveAll(dest)
 		args := []string{src, dest, "--resize", "256", "--crop", "224", "--workers", "1", "--quiet", "--dtype", dtype}
@@ -79,9 +79,9 @@ func (b *bench) command(program, src, dtype string, times int) func(from, to int
 		cmd.Env = append(os.Environ(), "GOMAXPROCS=1")
 		began := time.Now()
 		if out, err := cmd.CombinedOutput(); err != nil {
-			return measure.Spent{}, fmt.Errorf("%s: %w: %s", program, err, out)
+			return measure.Cost{}, fmt.Errorf("%s: %w: %s", program, err, out)
 		}
 		wall, p := time.Since(began), cmd.ProcessState
-		return measure.Spent{Wall: wall.Seconds() / float64(times), CPU: (p.UserTime() + p.SystemTime()).Seconds() / float64(times)}, nil
+		return measure.Cost{Wall: wall.Seconds() / float64(times), CPU: (p.UserTime() + p.SystemTime()).Seconds() / float64(times)}, nil
 	}
 }

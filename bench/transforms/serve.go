@@ -55,19 +55,19 @@ func (s *server) answer(q measure.Request) (a measure.Answer, err error) {
 	}
 	switch {
 	case q.Do == "2 workers":
-		a.Spent, err = measure.Time(func() error { return s.two(files[q.From:q.To]) })
+		a.Cost, err = measure.Time(func() error { return s.two(files[q.From:q.To]) })
 	case q.Out != "":
 		err = s.write(q, files)
 	case strings.HasPrefix(q.Do, keeping):
-		a.Spent, err = s.keep(q, files)
+		a.Cost, err = s.keep(q, files)
 	case strings.HasPrefix(q.Do, system):
-		a.Spent, err = s.system(q, files)
+		a.Cost, err = s.system(q, files)
 	default:
 		do, missing := doing(s.crew[0], q.Do, files)
 		if missing != nil {
 			return a, missing
 		}
-		a.Spent, err = measure.Time(func() error { return do(q.From, q.To, nil) })
+		a.Cost, err = measure.Time(func() error { return do(q.From, q.To, nil) })
 	}
 	return a, err
 }

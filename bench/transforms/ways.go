@@ -44,8 +44,8 @@ func ways(order string) (map[string]way, error) {
 	return list, nil
 }
 
-// recipe is the work: the shorter side 256, the centre 224 x 224, channels first, and
-// normalised if of a float type.
+// recipe is the work: the shorter side 256, the center 224 x 224, channels first, and
+// normalized if of a float type.
 func recipe(filter, order string, dt tensor.DType) (*transforms.Pipeline, error) {
 	ts := []transforms.Transform{
 		transforms.Resize{Size: []int{shorter}, Interpolation: filter, PassOrder: order},

@@ -27,7 +27,7 @@ type Request struct {
 
 // Answer is the line that comes back.
 type Answer struct {
-	Spent
+	Cost
 	Text  string `json:"text,omitempty"` // versions
 	Ways  []Way  `json:"ways,omitempty"`
 	Sum   int64  `json:"sum,omitempty"` // of all bytes, if it was asked for
@@ -113,10 +113,10 @@ func (c *Child) Ask(q Request) (a Answer, err error) {
 }
 
 // Doing is the Do of a contender in the child.
-func (c *Child) Doing(way, set string) func(from, to int) (Spent, error) {
-	return func(from, to int) (Spent, error) {
+func (c *Child) Doing(way, set string) func(from, to int) (Cost, error) {
+	return func(from, to int) (Cost, error) {
 		a, err := c.Ask(Request{Do: way, Set: set, From: from, To: to})
-		return a.Spent, err
+		return a.Cost, err
 	}
 }
 

@@ -13,11 +13,11 @@ import (
 func TestRounds(t *testing.T) {
 	done := map[string][]int{}
 	one := func(name string, items int, wall float64) Contender {
-		return Contender{Name: name, Items: items, Do: func(from, to int) (Spent, error) {
+		return Contender{Name: name, Items: items, Do: func(from, to int) (Cost, error) {
 			for i := from; i < to; i++ {
 				done[name] = append(done[name], i)
 			}
-			return Spent{Wall: wall * float64(to-from), CPU: 1}, nil
+			return Cost{Wall: wall * float64(to-from), CPU: 1}, nil
 		}}
 	}
 	results, err := Rounds(3, 10, 4, []Contender{one("a", 0, 2), one("b", 5, 3)})
@@ -36,7 +36,7 @@ func TestRounds(t *testing.T) {
 }
 
 func TestRoundsError(t *testing.T) {
-	fails := Contender{Name: "x", Do: func(int, int) (Spent, error) { return Spent{}, io.EOF }}
+	fails := Contender{Name: "x", Do: func(int, int) (Cost, error) { return Cost{}, io.EOF }}
 	if _, err := Rounds(1, 1, 1, []Contender{fails}); !errors.Is(err, io.EOF) || !strings.Contains(err.Error(), "x: ") {
 		t.Errorf("error %v", err)
 	}
@@ -46,17 +46,17 @@ func TestRoundsError(t *testing.T) {
 func TestAtOnce(t *testing.T) {
 	var turn sync.WaitGroup // neither ends before both have begun
 	turn.Add(2)
-	costs := func(cpu float64) func(int, int) (Spent, error) {
-		return func(from, to int) (Spent, error) {
+	costs := func(cpu float64) func(int, int) (Cost, error) {
+		return func(from, to int) (Cost, error) {
 			turn.Done()
 			turn.Wait()
-			return Spent{CPU: cpu * float64(to-from)}, nil
+			return Cost{CPU: cpu * float64(to-from)}, nil
 		}
 	}
 	if s, err := AtOnce(costs(1), costs(3))(2, 4); err != nil || s.CPU != 4 || s.Wall <= 0 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	fails := func(int, int) (Spent, error) { return Spent{}, io.EOF }
+	fails := func(int, int) (Cost, error) { return Cost{}, io.EOF }
 	if _, err := AtOnce(fails, fails)(0, 1); !errors.Is(err, io.EOF) {
 		t.Errorf("error %v", err)
 	}
@@ -83,7 +83,7 @@ func TestServe(t *testing.T) {
 		if q.Do == "b" {
 			return Answer{}, io.EOF
 		}
-		return Answer{Spent: Spent{Wall: float64(q.To)}}, nil
+		return Answer{Cost: Cost{Wall: float64(q.To)}}, nil
 	})
 	if want := `{"wall":3,"cpu":0}` + "\n" + `{"wall":0,"cpu":0,"error":"EOF"}` + "\n"; err != nil || out.String() != want {
 		t.Errorf("error %v, answers %s", err, out.String())

@@ -11,23 +11,23 @@ import (
 // A Contender does items [from, to) of the work and says what that took.
 type Contender struct {
 	Name string
-	Do   func(from, to int) (Spent, error)
+	Do   func(from, to int) (Cost, error)
 	// Items, if positive, is how many of them it does in a round, where all would take too
 	// long.
 	Items int
 }
 
 // Timed is the Do of a function in this process.
-func Timed(f func(from, to int) error) func(from, to int) (Spent, error) {
-	return func(from, to int) (Spent, error) {
+func Timed(f func(from, to int) error) func(from, to int) (Cost, error) {
+	return func(from, to int) (Cost, error) {
 		return Time(func() error { return f(from, to) })
 	}
 }
 
 // Repeated is the Do of a function that does all items. It calls f the given number of times
 // and returns the mean.
-func Repeated(times int, f func() error) func(from, to int) (Spent, error) {
-	return func(int, int) (Spent, error) {
+func Repeated(times int, f func() error) func(from, to int) (Cost, error) {
+	return func(int, int) (Cost, error) {
 		s, err := Time(func() error {
 			for range times {
 				if err := f(); err != nil {
@@ -43,35 +43,35 @@ func Repeated(times int, f func() error) func(from, to int) (Spent, error) {
 // AtOnce is the Do of two processes that do the same items at the same time, and so twice as many
 // of them. It returns half of the wall-clock time and of both processes' CPU times, which is what
 // an item takes.
-func AtOnce(one, other func(from, to int) (Spent, error)) func(from, to int) (Spent, error) {
-	return func(from, to int) (Spent, error) {
-		var both [2]Spent
+func AtOnce(one, other func(from, to int) (Cost, error)) func(from, to int) (Cost, error) {
+	return func(from, to int) (Cost, error) {
+		var both [2]Cost
 		var errs [2]error
 		var done sync.WaitGroup
 		start := time.Now()
-		for i, do := range []func(from, to int) (Spent, error){one, other} {
+		for i, do := range []func(from, to int) (Cost, error){one, other} {
 			done.Go(func() { both[i], errs[i] = do(from, to) })
 		}
 		done.Wait()
-		return Spent{time.Since(start).Seconds(), both[0].CPU + both[1].CPU}.per(2), errors.Join(errs[:]...)
+		return Cost{time.Since(start).Seconds(), both[0].CPU + both[1].CPU}.per(2), errors.Join(errs[:]...)
 	}
 }
 
 // Result is what a contender took for an item, in each round.
 type Result struct {
 	Name   string
-	Rounds []Spent
+	Rounds []Cost
 }
 
 // Rounds has all contenders do items, chunk at a time, in turn and in changing order: once to
-// warm up, then so many rounds.
+// warm up, then that many rounds.
 func Rounds(rounds, items, chunk int, list []Contender) ([]Result, error) {
 	results := make([]Result, len(list))
 	for i, c := range list {
 		results[i].Name = c.Name
 	}
 	for round := range rounds + 1 {
-		sums, done := make([]Spent, len(list)), make([]int, len(list))
+		sums, done := make([]Cost, len(list)), make([]int, len(list))
 		for from := 0; from < items; from += chunk {
 			for k := range list {
 				i := (k + round + from/chunk) % len(list)
@@ -104,7 +104,7 @@ func (c Contender) last(items int) int {
 }
 
 // Median returns the middle of what an item took.
-func (r Result) Median(of func(Spent) float64) float64 {
+func (r Result) Median(of func(Cost) float64) float64 {
 	var list []float64
 	for _, s := range r.Rounds {
 		list = append(list, of(s))
@@ -114,7 +114,7 @@ func (r Result) Median(of func(Spent) float64) float64 {
 
 // Fastest returns what an item took in the fastest round: what is left of the time by the
 // clock on a machine that others keep busy.
-func (r Result) Fastest(of func(Spent) float64) float64 {
+func (r Result) Fastest(of func(Cost) float64) float64 {
 	least := of(r.Rounds[0])
 	for _, s := range r.Rounds {
 		least = min(least, of(s))
@@ -141,7 +141,7 @@ func Digits(x float64) string {
 }
 
 // Over returns how many times as long as base r took.
-func (r Result) Over(base Result, of func(Spent) float64) Ratio {
+func (r Result) Over(base Result, of func(Cost) float64) Ratio {
 	var list []float64
 	for i := range r.Rounds {
 		if b := of(base.Rounds[i]); b > 0 {

@@ -12,25 +12,25 @@ import (
 	"github.com/penstock/penstock/internal/sys/cputime"
 )
 
-// Spent is what work took, in seconds.
-type Spent struct {
+// Cost is what work took, in seconds.
+type Cost struct {
 	Wall float64 `json:"wall"` // by the clock
 	CPU  float64 `json:"cpu"`  // of the processor, in all threads of the process
 }
 
 // CPU returns the processor time.
-func CPU(s Spent) float64 { return s.CPU }
+func CPU(s Cost) float64 { return s.CPU }
 
 // Wall returns the time by the clock.
-func Wall(s Spent) float64 { return s.Wall }
+func Wall(s Cost) float64 { return s.Wall }
 
 // Time measures f.
-func Time(f func() error) (Spent, error) {
+func Time(f func() error) (Cost, error) {
 	wall, cpu := time.Now(), cputime.Clock()
 	err := f()
-	return Spent{time.Since(wall).Seconds(), (cputime.Clock() - cpu).Seconds()}, err
+	return Cost{time.Since(wall).Seconds(), (cputime.Clock() - cpu).Seconds()}, err
 }
 
-func (s Spent) plus(o Spent) Spent { return Spent{s.Wall + o.Wall, s.CPU + o.CPU} }
+func (s Cost) plus(o Cost) Cost { return Cost{s.Wall + o.Wall, s.CPU + o.CPU} }
 
-func (s Spent) per(n int) Spent { return Spent{s.Wall / float64(n), s.CPU / float64(n)} }
+func (s Cost) per(n int) Cost { return Cost{s.Wall / float64(n), s.CPU / float64(n)} }

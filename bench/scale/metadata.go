@@ -9,11 +9,12 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
-// books measures manifests of many shards, and what it takes to open files by the thousand.
-func books(s scenario) error {
+// metadata measures manifests of many shards, and what it takes to open files by the thousand.
+func metadata(s scenario) error {
 	dir, err := os.MkdirTemp("", "penstock-scale-")
 	if err != nil {
 		return err
@@ -35,10 +36,10 @@ const side = 256
 
 func images() store.Field { return store.NewField("images", tensor.Uint8, 1, side, side) }
 
-// write makes a dataset of count records in shards of so many.
+// write makes a dataset of count records in shards of the given size.
 func write(path string, count, shard int, fields ...store.Field) error {
 	schema := store.Schema{Fields: fields}
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{ShardBytes: int64(shard) * side * side})
+	w, err := flat.Create(path, schema, flat.Options{ShardBytes: int64(shard) * side * side})
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func opened(dir string) error {
 	return nil
 }
 
-// mappings counts those of this process, where the system tells.
+// mappings counts those of this process, where the system reports.
 func mappings() string {
 	text, err := os.ReadFile("/proc/self/maps")
 	if err != nil {

@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
 
 // Heads of tables that figures are taken from.
 const (
@@ -41,7 +45,7 @@ var ratios = []ratio{
 	{"shuffled batches, records of 150,528 bytes", "DataLoader, whole batches by `numpy.take`", "batches",
 		figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{wholly}, column: clockHead}},
 	{"normalized to float32 and mirrored", "DataLoader and torchvision", "batches",
-		figure{program: "loader", head: "shuffled, 150528-byte records, normalise", rows: []string{"DataLoader"}, column: clockHead}},
+		figure{program: "loader", head: "shuffled, 150528-byte records, normalize", rows: []string{"DataLoader"}, column: clockHead}},
 	{"HDF5 images compressed by gzip, one per chunk", "h5py", "hdf5", hdf5("hdf5", "gzip, 1 a chunk, 1 worker / h5py", cpuHead)},
 }
 
@@ -71,7 +75,7 @@ var targets = []target{
 	{"JPEG to tensor against a bare libjpeg-turbo decode", figure{"transforms", photosHead, []string{"penstock, Go"}, bareHead, true}, true, 1.1},
 	{"progressive JPEG to RGB, against libjpeg-turbo 2.1.5", figure{"transforms", "progressive JPEG to RGB", []string{"penstock"}, "times as fast as libjpeg-turbo", false}, false, 1},
 	{"resizing against imaging", figure{"transforms", resizeHead, []string{"bilinear", "bicubic", "lanczos"}, "times faster", false}, false, 9},
-	{"normalising, in memory and in cache, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32"}, "of the bandwidth of copy()", false}, false, .9},
+	{"normalizing, in memory and in cache, of the bandwidth of copy()", figure{"transforms", copyHead, []string{"float32"}, "of the bandwidth of copy()", false}, false, .9},
 	{"float16 and bfloat16 in the time of float32", figure{"transforms", copyHead, []string{"float16", "bfloat16"}, "of the time of float32", true}, true, 1.5},
 	{"the fastest Python library on photos, in times ours", figure{"transforms", peersHead, []string{"Pillow, BILINEAR", "torchvision", "OpenCV, INTER_AREA"}, "times ours with Go", false}, false, 1},
 	{"preprocess as a whole, of the time of its pipeline, to uint8", figure{"transforms", programHead, []string{"Go, uint8"}, "of the pipeline's processor time", true}, true, 1.15},
@@ -85,8 +89,8 @@ var targets = []target{
 	{"shuffled, 784 bytes, against h5py record by record", figure{"loader", touched("shuffled", "784"), []string{"h5py, d[i]"}, clockHead, false}, false, 100},
 	{"gathering with one worker, of the bandwidth of copy()", figure{"loader", "shuffled, 150528-byte records, not touched", []string{"penstock, 1 worker"}, "of copy()'s bandwidth, a core", false}, false, .8},
 	{"gathering with two workers against one", figure{"loader", "two workers against one", []string{"shuffled gather"}, "fastest rounds", false}, false, 1.7},
-	{"normalised and mirrored, of the time of writing as much", figure{"loader", "shuffled, normalised to float32, flipped", []string{"penstock, 1 worker"}, "of the time of writing, processor", true}, true, 1.25},
-	{"normalised and mirrored, against DataLoader's best", figure{"loader", "shuffled, 150528-byte records, normalise", []string{"DataLoader"}, clockHead, false}, false, 5},
+	{"normalized and mirrored, of the time of writing as much", figure{"loader", "shuffled, normalized to float32, flipped", []string{"penstock, 1 worker"}, "of the time of writing, processor", true}, true, 1.25},
+	{"normalized and mirrored, against DataLoader's best", figure{"loader", "shuffled, 150528-byte records, normalize", []string{"DataLoader"}, clockHead, false}, false, 5},
 	{"cold, of the bandwidth of 32 preads in flight", figure{"loader", "shuffled, 150528-byte records, cold", []string{"penstock"}, "of the bandwidth of the preads, fastest rounds", false}, false, .9},
 	{"batches in Python from feed, 150,528 bytes, against DataLoader's best", figure{"feeder", "150528-byte records", []string{"DataLoader"}, feederHead, false}, false, 5},
 	{"batches in Python from feed, 784 bytes, against DataLoader's best", figure{"feeder", "784-byte records", []string{"DataLoader"}, feederHead, false}, false, 20},
@@ -98,13 +102,64 @@ var targets = []target{
 	{"HDF5, gzip, 32 records a chunk, in order, against libhdf5 with its default cache", hdf5("hdf5", "gzip, 32 a chunk, in order / gonum", cpuHead), false, 25},
 	{"HDF5 with libdeflate, gzip, one record a chunk, against libhdf5", hdf5("hdf5-libdeflate", "gzip, 1 a chunk, 1 worker", cpuHead), false, 1.8},
 	{"HDF5 with libdeflate, batches of one record a chunk, two workers, against libhdf5", hdf5("hdf5-libdeflate", "gzip, 1 a chunk, batch 32, 2 workers / gonum", "clock"), false, 3.2},
-	{"the tutorial's table, last row against its baseline (published: 11.55)", figure{"loadbench-b1", "progressive-sleep", []string{"precomputed, zero-copy"}, "speed-up", false}, false, 30},
+	{"the tutorial's table, last row against its baseline (published: 11.55)", figure{"loadbench-tutorial", "progressive-sleep", []string{"precomputed, zero-copy"}, "speed-up", false}, false, 30},
 	{"from a bucket over a link, a shuffled epoch, of what the link can", linked("of the link", false), false, .9},
 	{"from a bucket over a link, opening to the first batch, round trips", linked("round trips", true), true, 5},
 	{"from a bucket over a link, the second epoch, of a local dataset's time", linked("second epoch, of local time (warm)", true), true, 1.05},
 	{"from a bucket over a link, against a loop of GETs, a record each", linked("times a loop of GETs", false), false, 10},
 	{"open to first batch, 10,000,000 records, ms", figure{"loader", "set-up", []string{"open to first batch"}, "ms, clock", true}, true, 20},
 	{"shuffle of 1,000,000,000 records, ms", figure{"loader", "set-up", []string{"shuffle of 1000000000"}, "ms, clock", true}, true, 1},
+}
+
+// sections are where the tables of a program are in docs/benchmarks.md.
+var sections = map[string]string{
+	"transforms": "photos-to-records", "loader": "batches", "feeder": "batches-in-python-from-another-process",
+	"hdf5": "hdf5", "hdf5-libdeflate": "hdf5", "loadbench-tutorial": "the-pytorch-tutorials-table", "remote": "remote",
+}
+
+const summaryRows = 6 // of the best, and of the worst
+
+// summary returns the targets that are exceeded most and those that are missed most, by the ratio of
+// what was measured to the goal, with links to the tables behind them. Targets that no program
+// measured, and times that the clock is too coarse for, are left out.
+func (r results) summary() ([]string, error) {
+	type row struct {
+		ratio float64
+		line  string
+	}
+	var rows []row
+	for _, x := range targets {
+		if r[x.figure.program] == nil {
+			continue
+		}
+		n, err := r.number(x.figure)
+		if err != nil {
+			return nil, err
+		}
+		ratio, bound := n/x.goal, "at least"
+		if x.most {
+			ratio, bound = x.goal/n, "at most"
+		}
+		if n < 0.01 {
+			continue
+		}
+		rows = append(rows, row{ratio, fmt.Sprintf("| %s | [%s](#%s) | %s %g |", x.what, digits(n), sections[x.figure.program], bound, x.goal)})
+	}
+	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(b.ratio, a.ratio) })
+	lines := []string{""}
+	table := func(title string, rows []row) {
+		lines = append(lines, title, "", "| row | measured | goal |", "| --- | -------: | ---: |")
+		for _, x := range rows {
+			lines = append(lines, x.line)
+		}
+		lines = append(lines, "")
+	}
+	n := min(summaryRows, len(rows)/2)
+	table("Best, against the goal:", rows[:n])
+	worst := slices.Clone(rows[len(rows)-n:])
+	slices.Reverse(worst)
+	table("Worst, against the goal:", worst)
+	return lines, nil
 }
 
 // hdf5 is a figure of bench/hdf5.
@@ -117,7 +172,7 @@ func linked(column string, worst bool) figure {
 	return figure{"remote", "over a link", []string{""}, column, worst}
 }
 
-// limits are the rows that tell what the machine does without a loader, by the head of their table:
+// limits are the rows of what the machine does without a loader, by the head of their table:
 // in the column of the figure itself, or, where that is how many times as long others take as ours,
 // in the place of ours.
 var limits = map[string]struct {
