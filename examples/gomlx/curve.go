@@ -12,7 +12,7 @@ import (
 // keeps nothing.
 type curve struct{ file *os.File }
 
-// openCurve opens a curve to be continued after so many steps. What the file has of them is never
+// openCurve opens a curve to be continued after that many steps. What the file has of them is never
 // away, so that a run which is killed here can go on, too.
 func openCurve(name string, steps int) (curve, error) {
 	if name == "" {

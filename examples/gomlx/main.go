@@ -1,4 +1,4 @@
-// Gomlx teaches a small network to tell the classes of images apart, with GoMLX on its
+// Gomlx teaches a small network to distinguish the classes of images, with GoMLX on its
 // backend in plain Go, and prints how well it does on images that it was not shown. Package
 // gomlxds, in the folder beside this file, is what another program would import.
 //

@@ -99,7 +99,7 @@ func testKill(t *testing.T, data string) {
 	}
 }
 
-// killed starts a program and kills it once its curve has so many steps.
+// killed starts a program and kills it once its curve has that many steps.
 func killed(t *testing.T, curve string, steps int, cmd *exec.Cmd) {
 	t.Helper()
 	var out bytes.Buffer

@@ -12,7 +12,7 @@ type augmentation int
 const (
 	none   augmentation = iota
 	mild                // mirrored, shifted by up to a sixteenth: right for photographs
-	strong              // and turned, upside down, in other colours: where only shape matters
+	strong              // and turned, upside down, in other colors: where only shape matters
 )
 
 var augmentations = []string{"none", "mild", "strong"}
@@ -32,11 +32,11 @@ func (a *augmentation) Set(name string) error {
 }
 
 // placement says which stored value each value of an image comes from: pixel (y, x) of
-// channel k lies rows[y] + cols[x] elements after the first one of stored channel
+// channel k is rows[y] + cols[x] elements after the first one of stored channel
 // channels[k].
 type placement struct {
 	rows, cols, channels []int
-	gain                 float32 // of the normalised value
+	gain                 float32 // of the normalized value
 }
 
 func newPlacement(d *images) placement {

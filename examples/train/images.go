@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// images is an open dataset of labelled images.
+// images is an open dataset of labeled images.
 type images struct {
 	*mmapds.Dataset
 	image, label store.Field
@@ -110,7 +110,7 @@ func (d *images) like(other *images) error {
 }
 
 // scaling returns what brings a stored value x of each channel to about mean 0 and standard
-// deviation 1: x*scale + bias. It follows the manifest: the normalisation that was asked
+// deviation 1: x*scale + bias. It follows the manifest: the normalization that was asked
 // for, or else the dataset's own statistics.
 func (d *images) scaling() (scale, bias []float32) {
 	n := d.image.Normalization

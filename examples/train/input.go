@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// input turns batches of stored images into what the network wants: float32, normalised,
+// input turns batches of stored images into what the network wants: float32, normalized,
 // pixel by pixel. It reuses its memory and serves one goroutine.
 type input struct {
 	d       *images

@@ -11,7 +11,7 @@ import (
 )
 
 // Without augmentation, every value must be (x/255 - mean) / std of its pixel and channel.
-func TestNormalises(t *testing.T) {
+func TestNormalizes(t *testing.T) {
 	mean, std := []float64{.4, .5, .6}, []float64{.2, .25, .3}
 	d := openStripes(t, func(s *store.Schema) {
 		s.Fields[0].Normalization = &store.Normalization{Scale: 255, Mean: mean, Std: std}
@@ -33,7 +33,7 @@ func TestNormalises(t *testing.T) {
 
 // What a manifest asks for nothing must come out with mean 0 and deviation 1, by its own
 // statistics.
-func TestNormalisesByStatistics(t *testing.T) {
+func TestNormalizesByStatistics(t *testing.T) {
 	x := firstBatch(t, openStripes(t, nil), none, 0)
 	sum, squares := 0.0, 0.0
 	for _, v := range x {

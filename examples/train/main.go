@@ -1,4 +1,4 @@
-// Train teaches a small convolutional network to tell the classes of a dataset apart, in
+// Train teaches a small convolutional network to distinguish the classes of a dataset, in
 // plain Go, and prints how well it does on records that it was not shown. It is an example
 // of the last step of the pipe: package mmapds opens what preprocess made, package loader
 // feeds it, and everything else is in this folder.
@@ -26,7 +26,7 @@ type config struct {
 	data, test     string
 	split, judge   string // of data, and of test; empty for all records
 	images, labels string // names of the fields
-	holdout        int    // every so many-th record is held out, where there is no test
+	holdout        int    // every n-th record is held out, where there is no test
 	epochs, batch  int
 	rate           float64
 	seed           uint64
@@ -66,12 +66,12 @@ func parse() config {
 	flag.StringVar(&c.judge, "test-split", "", "judge by this split of -test, or of -data")
 	flag.StringVar(&c.images, "images", "images", "field with the images")
 	flag.StringVar(&c.labels, "labels", "labels", "field with the classes, as int64")
-	flag.IntVar(&c.holdout, "holdout", 5, "hold out every so many-th record of -data")
+	flag.IntVar(&c.holdout, "holdout", 5, "hold out every `N`-th record of -data")
 	flag.IntVar(&c.epochs, "epochs", 12, "passes over the data")
 	flag.IntVar(&c.batch, "batch", 64, "images a step")
 	flag.Float64Var(&c.rate, "rate", 0.002, "highest learning rate")
 	flag.Uint64Var(&c.seed, "seed", 1, "the same seed and data give the same network")
-	flag.Var(&c.augment, "augment", "change images at random: none; mild: mirror, shift; strong: also turn, recolour")
+	flag.Var(&c.augment, "augment", "change images at random: none; mild: mirror, shift; strong: also turn, recolor")
 	flag.Float64Var(&c.require, "require", 0, "fail if fewer of the held-out images are right in the end (0 to 1)")
 	flag.Parse()
 	if err := c.validate(flag.Args()); err != nil {

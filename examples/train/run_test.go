@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -31,7 +32,7 @@ func splitStripes(t *testing.T, name string, n int, splits []string, edit func(*
 		edit(&schema)
 	}
 	path := filepath.Join(t.TempDir(), name)
-	w, err := store.CreateFlat(path, schema, store.FlatOptions{Splits: splits})
+	w, err := flat.Create(path, schema, flat.Options{Splits: splits})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,12 +28,12 @@ type Config struct {
 // Dataset is a train.Dataset. One Iter may be under way at a time; everything else may be
 // called by any goroutine.
 type Dataset struct {
-	ld     *loader.Loader
-	config Config
-	fields []field
-	batch  int
-	crew   int // goroutines that fill
-	ahead  int // batches beside those
+	ld       *loader.Loader
+	config   Config
+	fields   []field
+	batch    int
+	workers  int // goroutines that fill
+	prefetch int // batches beside those
 
 	mu    sync.Mutex
 	busy  bool
@@ -50,7 +50,7 @@ type position struct{ epoch, step int }
 type Stats struct {
 	Batches int           // handed out
 	Wait    time.Duration // that the consumer waited for them
-	Fill    time.Duration // that goroutines spent making them, also those that were not handed out
+	Fill    time.Duration // that goroutines needed to make them, also those that were not handed out
 }
 
 // New returns a Dataset of what loader.New(src, o) would load. Options.Fields must be empty,
@@ -75,9 +75,9 @@ func build(src loader.Source, o loader.Options, c Config, open func(loader.Optio
 	if err != nil {
 		return nil, fmt.Errorf("gomlxds: %w", err)
 	}
-	d := &Dataset{ld: ld, config: c, batch: o.BatchSize, crew: crew(o), ahead: o.Prefetch}
-	if d.ahead == 0 {
-		d.ahead = 2
+	d := &Dataset{ld: ld, config: c, batch: o.BatchSize, workers: workers(o), prefetch: o.Prefetch}
+	if d.prefetch == 0 {
+		d.prefetch = 2
 	}
 	st := ld.State()
 	d.at = position{st.Epoch, st.Step}

@@ -14,7 +14,7 @@
 //	defer train.Close()
 //	_, err = train.NewLoop(trainer).RunSteps(train, 10_000)
 //
-// It fills batches ahead by itself, so it needs no dataset.Buffer around it; with one, State
+// It fills batches in advance by itself, so it needs no dataset.Buffer around it; with one, State
 // would count batches that no step has had.
 //
 // # Position

@@ -41,7 +41,7 @@ func (c Config) validate(o loader.Options) error {
 	return errors.Join(errs...)
 }
 
-// validateLast reports a last batch that is not full, and that nobody could tell.
+// validateLast reports a last batch that is not full, and that nobody could detect.
 func (c Config) validateLast(src loader.Source, o loader.Options) error {
 	n, global := src.Len(), o.BatchSize*max(1, o.World.Size)
 	if o.Sampler != nil {
@@ -108,8 +108,8 @@ var kinds = map[tensor.DType]dtypes.DType{
 	tensor.Float16: dtypes.Float16, tensor.BFloat16: dtypes.BFloat16, tensor.Float32: dtypes.Float32, tensor.Float64: dtypes.Float64,
 }
 
-// crew returns how many goroutines fill batches: as many as the loader would have.
-func crew(o loader.Options) int {
+// workers returns how many goroutines fill batches: as many as the loader would have.
+func workers(o loader.Options) int {
 	if o.Workers > 0 {
 		return o.Workers
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/gomlx/gomlx/ml/train"
 )
 
-// pipeline makes the batches of one Iter ahead of their consumer. Each batch has a channel
+// pipeline makes the batches of one Iter before its consumer needs them. Each batch has a channel
 // of its own; queue has those channels in order.
 type pipeline struct {
 	d      *Dataset
@@ -35,11 +35,11 @@ func (d *Dataset) start(from position) *pipeline {
 		d:    d,
 		jobs: make(chan job),
 		// One more is with the consumer, and one may be on its way into the queue.
-		queue: make(chan chan result, d.ahead+d.crew-1),
+		queue: make(chan chan result, d.prefetch+d.workers-1),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.wg.Go(func() { p.dispatch(from) })
-	for range d.crew {
+	for range d.workers {
 		p.wg.Go(p.work)
 	}
 	return p

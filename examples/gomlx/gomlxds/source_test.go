@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -150,7 +151,7 @@ func tokens(t *testing.T) *mmapds.Dataset {
 	t.Helper()
 	dest := filepath.Join(t.TempDir(), "tokens")
 	schema := store.Schema{Fields: []store.Field{store.NewRagged("tokens", tensor.Int64)}}
-	w, err := store.CreateFlat(dest, schema, store.FlatOptions{})
+	w, err := flat.Create(dest, schema, flat.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

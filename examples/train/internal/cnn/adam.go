@@ -2,7 +2,7 @@ package cnn
 
 import "math"
 
-// adam is the optimiser of Kingma and Ba, "Adam" (2015), algorithm 1, with the decoupled
+// adam is the optimizer of Kingma and Ba, "Adam" (2015), algorithm 1, with the decoupled
 // weight decay of Loshchilov and Hutter (2019).
 type adam struct {
 	mean, square [][]float32

@@ -109,7 +109,7 @@ func (l *conv) scatter(dIn, dPatch []float32) {
 }
 
 // each visits the runs of a patch matrix: n of its elements from at on are those of the
-// input from from on, or lie outside of it if from is negative.
+// input from from on, or are outside of it if from is negative.
 func (l *conv) each(visit func(at, from, n int)) {
 	at, c := 0, l.in.c
 	for y := range l.out.h {

@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/examples/train/internal/cnn"
 )
 
-// A network learns to tell dark from bright.
+// A network learns to distinguish dark from bright.
 func Example() {
 	n := cnn.New(cnn.Config{Channels: 1, Height: 2, Width: 2, Classes: 2, Seed: 1})
 	images := []float32{-1, -1, -1, -1, 1, 1, 1, 1}

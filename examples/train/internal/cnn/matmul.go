@@ -1,7 +1,7 @@
 package cnn
 
 // addProduct adds to c the product of a and b, for c of m x n and b of k x n, dense and row
-// by row. Element (i, p) of a, which is m x k, is a[i*row+p*col]: (k, 1) reads a as it lies,
+// by row. Element (i, p) of a, which is m x k, is a[i*row+p*col]: (k, 1) reads a as it is,
 // (1, m) reads it transposed.
 //
 // Two rows of c and four of b are worked on together, so that a value that was loaded is
