@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-arm64 test-gpu lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz release generate picture clean
+.PHONY: help deps build demo test test-arm64 test-gpu lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz release roots generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -31,7 +31,7 @@ test-arm64: ## kernels for arm64 under qemu, and datasets with the bytes of amd6
 test-gpu: ## tests of loader/cuda on a real NVIDIA device; skips, saying why, where there is none
 	PENSTOCK_GPU=1 go test -count=1 -v -run '^TestGPU' ./loader/cuda
 
-lint: ## gofmt, go vet, staticcheck, shellcheck
+lint: ## gofmt, go vet, staticcheck, shellcheck, and vale for the prose
 	@.ci/lint $(STATICCHECK)
 
 bench: ## ratios against image/jpeg, imaging, libjpeg-turbo and copy(), then the Go benchmarks of every package
@@ -59,6 +59,9 @@ fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 
 release: ## wheels, archives, packages, SBOM and checksums for all systems, in dist/ (RELEASE="--only linux-amd64")
 	@.ci/release $(RELEASE)
+
+roots: ## install the wheels of dist/ in systems without Go, C and rights, by debootstrap, as root (ROOTS="FOLDER...": those)
+	@.ci/roots $(ROOTS)
 
 picture: ## make docs/preview.png, the README's, from testdata/raw
 	@eval "$$(.ci/env 2>/dev/null)" && dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT && \

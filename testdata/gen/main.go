@@ -3,7 +3,7 @@
 //	go run ./testdata/gen
 //
 // It runs in the root of the module. raw is an image folder of drawn shapes, one folder a
-// class; corrupt holds files that no decoder must accept, or that lie about what they are.
+// class; corrupt holds files that no decoder must accept, or that are about what they are.
 package main
 
 import (

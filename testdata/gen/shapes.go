@@ -9,7 +9,7 @@ import (
 // pixel, directions as Pythagorean triples.
 const unit = 16
 
-// A shape reports whether (x, y), relative to the centre and in units, is inside for a
+// A shape reports whether (x, y), relative to the center and in units, is inside for a
 // radius r and a direction.
 type shape func(x, y, r int, d direction) bool
 
@@ -58,12 +58,12 @@ func abs(v int) int { return max(v, -v) }
 
 type rgb [3]int
 
-func randomColour(rng *rand.Rand) rgb { return rgb{rng.IntN(256), rng.IntN(256), rng.IntN(256)} }
+func randomColor(rng *rand.Rand) rgb { return rgb{rng.IntN(256), rng.IntN(256), rng.IntN(256)} }
 
-// contrasting draws colours until one differs enough from all of others to be seen.
+// contrasting draws colors until one differs enough from all of others to be seen.
 func contrasting(rng *rand.Rand, others ...rgb) rgb {
 	for {
-		c := randomColour(rng)
+		c := randomColor(rng)
 		ok := true
 		for _, o := range others {
 			luma := abs(2*(c[0]-o[0]) + 5*(c[1]-o[1]) + (c[2] - o[2]))
@@ -99,8 +99,8 @@ func drawPicture(rng *rand.Rand, inside shape) *image.RGBA {
 	p.cx = unit*p.w/2 + (rng.IntN(2*unit+1)-unit)*p.w/6
 	p.cy = unit*p.h/2 + (rng.IntN(2*unit+1)-unit)*p.h/6
 	p.dir = directions[rng.IntN(len(directions))]
-	p.back0 = randomColour(rng)
-	p.back1 = mix(p.back0, randomColour(rng), 1, 3)
+	p.back0 = randomColor(rng)
+	p.back1 = mix(p.back0, randomColor(rng), 1, 3)
 	p.ink = contrasting(rng, p.back0, p.back1)
 	return p.paint(rng, inside)
 }
@@ -122,7 +122,7 @@ func (p *picture) paint(rng *rand.Rand, inside shape) *image.RGBA {
 	return m
 }
 
-// coverage returns how many of 16 points of the pixel lie inside.
+// coverage returns how many of 16 points of the pixel are inside.
 func (p *picture) coverage(px, py int, inside shape) (n int) {
 	for i := range 16 {
 		x := px*unit + i%4*4 + 2 - p.cx
