@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/penstock/penstock/loader/sampler"
 )
@@ -118,13 +119,24 @@ func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 		b.leave()
 		b = Batch{}
 	}
-	if checked := ld.can.Checked; checked != nil {
-		if err := checked.Intact(); err != nil {
-			yield(Batch{}, &Error{Epoch: p.parts[0].number, Batch: -1, Record: -1, Err: err})
-			return false
-		}
+	if err := ld.intact(); err != nil {
+		yield(Batch{}, &Error{Epoch: p.parts[0].number, Batch: -1, Record: -1, Err: err})
+		return false
 	}
 	return true
+}
+
+// intact asks the Source for truncated files at the end of the first epoch, and then of those that
+// make it a fiftieth of the time at most: it is a system call for each file, and epochs may be short.
+func (ld *Loader) intact() error {
+	start := time.Now()
+	if ld.can.Checked == nil || start.Sub(ld.asked) < 50*ld.asking {
+		return nil
+	}
+	err := ld.can.Checked.Intact()
+	ld.asked = time.Now()
+	ld.asking = ld.asked.Sub(start)
+	return err
 }
 
 // part is one epoch of a pass, and the slice of it that this rank takes.

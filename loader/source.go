@@ -136,7 +136,8 @@ type CheckedSource interface {
 	Source
 
 	// Intact returns an error if a file was truncated, so that bytes that were read of it may be
-	// zeros. The loader asks at the end of each epoch; what is a fault is an error before that.
+	// zeros. The loader asks at the end of an epoch, for a fiftieth of the time at most; what is a
+	// fault is an error before that.
 	Intact() error
 }
 

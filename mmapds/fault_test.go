@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/combine"
@@ -116,7 +117,8 @@ func TestTruncatedInsideAPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cut(t, shard, info.Size()-100) // of the last record; the page is still there
+	cut(t, shard, info.Size()-100)     // of the last record; the page is still there
+	time.Sleep(100 * time.Millisecond) // far more than fifty times what it takes to look
 	var lost *mmapds.ReadError
 	if err := drain(); !errors.As(err, &lost) || lost.Path != shard {
 		t.Errorf("got %v, want a ReadError of %s", err, shard)
