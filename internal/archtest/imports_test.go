@@ -50,6 +50,12 @@ var layers = [][]place{
 		{"internal/hdf5/meta", "says where bytes are in an HDF5 file, and reads none of the records"},
 	},
 	{
+		{"internal/codec/bitshuffle", "what HDF5, Zarr and blosc have in common, over slices"},
+	},
+	{
+		{"internal/codec/blosc", "chunks of blosc, whatever file they are in"},
+	},
+	{
 		{"internal/moments", "sums of numbers, whatever they are of"},
 		{"internal/hdf5/chunk", "chunks of HDF5 files out of their filters, wherever they go"},
 	},
