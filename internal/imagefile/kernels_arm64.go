@@ -4,7 +4,7 @@
 
 package imagefile
 
-// idctPairKernel dequantises and transforms two blocks to 8 rows of 16 samples.
+// idctPairKernel dequantizes and transforms two blocks to 8 rows of 16 samples.
 //
 //go:noescape
 func idctPairKernel(dst *byte, stride int, coefs *[128]int16, quant *[64]uint16)
