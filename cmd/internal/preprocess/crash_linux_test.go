@@ -62,7 +62,7 @@ func testCrashes(t *testing.T, w child) {
 		for rank := range 2 {
 			one := at(dir)
 			one.Merge, one.World = false, part.Rank{Index: rank, Size: 2}
-			if err := one.do(); err != nil {
+			if err := one.do(&silent{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -78,7 +78,7 @@ func testCrashes(t *testing.T, w child) {
 			return []string{childKey + "=" + string(text)}, nil
 		},
 		GoOn: func(_ crash.State, folder string) error {
-			if err := at(folder).do(); err != nil {
+			if err := at(folder).do(&silent{}); err != nil {
 				return err
 			}
 			got := everything(t, folder)

@@ -152,5 +152,5 @@ func asChild() (is bool, err error) {
 	if err := json.Unmarshal([]byte(text), &w); err != nil {
 		return true, err
 	}
-	return true, w.do()
+	return true, w.do(steps())
 }
