@@ -243,7 +243,7 @@ func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
 	}
 	bits := d.Size() * 8
 	if d.IsFloat() {
-		x, err := strconv.ParseFloat(word, max(bits, 32))
+		x, err := parseFloat(word, max(bits, 32))
 		if err != nil {
 			return b, fmt.Errorf("%q is not a value of type %v", source.Clip(word), d)
 		}
