@@ -11,6 +11,7 @@ import (
 func TestJoinedColumns(t *testing.T) {
 	const csv = "y,p0,p1,p2,p10,q+r,name\n1, 1,2,3,4,5,a\n2,6,7,,9,0.5,b\n3,300,1,1,1,1,c\n"
 	const jsonl = `{"p0":1,"a":{"k":2},"p1":3}` + "\n" + `{"p1":6,"a":{"k":5},"p0":4}` + "\n" + `{"p0":7,"a":{"k":8}}` + "\n"
+	const late = `{"p0":1,"p1":2,"q":0}` + "\n" + `{"p1":4,"other":5,"p0":3}` + "\n" + `{"p0":7,"p1":8,"p9":9}` + "\n"
 	for _, c := range []struct {
 		name, text, fields string
 		want               string   // fields
@@ -23,6 +24,7 @@ func TestJoinedColumns(t *testing.T) {
 		{"x.csv", csv, "y+p*=x,y,p0", "x int64(5,)|y int64()|p0 int64()", []string{"x.csv:2 01000000000000000100000000000000", "x.csv:3: column p2", "x.csv:4 0300000000000000"}},
 		{"x.csv", csv, "p1*+q?r*=x", "x float32(3,)", []string{"x.csv:2 00000040000080400000a040", "x.csv:3 0000e040000010410000003f", "x.csv:4"}},
 		{"x.jsonl", jsonl, "p*+a.k=x:uint8", "x uint8(3,)", []string{"x.jsonl:1 010302", "x.jsonl:2 040605", "x.jsonl:3: column p1: bad value: it is empty"}},
+		{"x.jsonl", late, "p*=x:uint8[2]", "x uint8(2,)", []string{"x.jsonl:1 0102", "x.jsonl:2 0304", `x.jsonl:3: bad value: column "p9" of p* was not in the first row`}},
 	} {
 		fields, samples, err := describe(t, write(t, c.name, c.text), source.Options{Fields: c.fields})
 		if err != nil || strings.Join(fields, "|") != c.want || len(samples) != len(c.samples) {

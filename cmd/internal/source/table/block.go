@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -98,12 +99,17 @@ type blockReader struct {
 	cells []column.Cell
 	set   func(i int, name string, c column.Cell)
 	begun []int // bytes of each field before the row
+	late  error // of a column of the row that the first one did not have
 }
 
 func newBlockReader(t *table) *blockReader {
 	r := &blockReader{table: t, cells: make([]column.Cell, t.width), begun: make([]int, len(t.columns))}
 	r.set = func(i int, name string, c column.Cell) {
-		for _, k := range t.places(i, name) {
+		places := t.places(i, name)
+		if places == nil && r.late == nil {
+			r.late = t.late(name)
+		}
+		for _, k := range places {
 			r.cells[k] = c
 		}
 	}
@@ -157,7 +163,8 @@ func (r *blockReader) add(rows *source.Rows, row *tableRow) {
 
 func (r *blockReader) values(rows *source.Rows, row *tableRow) (err error) {
 	clear(r.cells)
-	if err := r.table.format.each(row, r.set); err != nil {
+	r.late = nil
+	if err := cmp.Or(r.table.format.each(row, r.set), r.late); err != nil {
 		return err
 	}
 	cells := r.cells

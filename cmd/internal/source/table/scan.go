@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 )
 
 // tableScan is what a pass over a table, or over some of its rows, finds.
@@ -45,7 +46,9 @@ func (t *table) scan(ctx context.Context, seen func(int64), selection []column.S
 			err = context.Cause(ctx)
 		}
 		if err == nil && s.rows == 0 {
-			if err = t.first(row, s); err == nil && !s.idle(row.file.header != nil) {
+			if err = t.first(row, s); err == nil && s.idle(row.file.header != nil) {
+				t.unseen = row.file.header == nil
+			} else if err == nil {
 				work.begin(t.format, selection)
 			}
 		} else if err == nil {
@@ -146,13 +149,17 @@ func (t *table) first(row *tableRow, s *tableScan) error {
 }
 
 // idle reports whether the rows behind the first can say nothing: what is wanted of every column
-// is known, and all columns are there.
+// is known, and all columns are there. Without a header, a row that has another one is bad.
 func (s *tableScan) idle(header bool) bool {
 	if len(s.selection) == 0 {
 		return false
 	}
 	for _, w := range s.selection {
-		if !header && s.named[w.Column] == nil {
+		if header || s.named[w.Column] != nil {
+			continue
+		}
+		names, missing := column.Matching(w.Column, s.order)
+		if typ, _ := column.ParseType(w.Type); missing != "" || typ.Shape == nil || tensor.Shape(typ.Shape).Elems() != len(names) {
 			return false
 		}
 	}
@@ -241,6 +248,9 @@ func (t *table) decide(s *tableScan, selection []column.Selection) error {
 		t.add(c)
 	}
 	for _, name := range s.order {
+		if t.cells[name] == nil {
+			t.cells[name] = []int{} // known, and wanted by none
+		}
 		t.ordered = append(t.ordered, t.cells[name])
 	}
 	t.info.Count = s.rows

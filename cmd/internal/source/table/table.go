@@ -2,6 +2,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ type table struct {
 	cells   map[string][]int // places of a column among the cells that columns take, one after the other
 	ordered [][]int          // the same by place in order
 	width   int              // how many cells those are
+	unseen  bool             // only the first row was looked at for columns, of a file without a header
 	splits  source.FileSplits
 	outside bool // see source.Confinement
 }
@@ -186,7 +188,7 @@ func (t *table) file(name string, rows rowReader) *tableFile {
 
 func (t *table) name(r *tableRow) string { return r.file.prefix + strconv.FormatInt(r.at, 10) }
 
-// places returns where the i-th cell of a row, of the named column, belongs.
+// places returns where the i-th cell of a row, of the named column, belongs: nil if no row had that column so far.
 func (t *table) places(i int, column string) []int {
 	if i < len(t.order) && t.order[i] == column {
 		return t.ordered[i]
@@ -194,16 +196,34 @@ func (t *table) places(i int, column string) []int {
 	return t.cells[column]
 }
 
+// late returns an error for a column that would be one of a field's, but that the first row did not have.
+func (t *table) late(name string) error {
+	if !t.unseen {
+		return nil
+	}
+	for _, c := range t.columns {
+		if names, _ := column.Matching(c.name, []string{name}); c.concat && names != nil {
+			return fmt.Errorf("%w: column %q of %s was not in the first row", source.ErrValue, name, c.name)
+		}
+	}
+	return nil
+}
+
 // Read implements Data.
 func (r *tableRow) Read(v *source.Values) error {
 	t := r.file.table
 	cells := scratchCells(v, t.width)
+	var late error
 	err := t.format.each(r, func(i int, column string, c column.Cell) {
-		for _, k := range t.places(i, column) {
+		places := t.places(i, column)
+		if places == nil && late == nil {
+			late = t.late(column)
+		}
+		for _, k := range places {
 			cells[k] = c
 		}
 	})
-	if err != nil {
+	if err = cmp.Or(err, late); err != nil {
 		return err
 	}
 	dir := source.Confinement{Dir: filepath.Dir(r.file.name), Outside: t.outside}
