@@ -82,9 +82,11 @@ var layers = [][]place{
 	{
 		{"cmd/internal/source/array", "one kind of source, and arrays for cifar, dataset and archive; --fields selects among them"},
 		{"cmd/internal/source/table", "one kind of source"},
+		{"cmd/internal/source/rows", "files of rows that know their types, whatever the format"},
 		{"cmd/internal/source/parquet", "one kind of source; the only package that knows the format"},
 	},
 	{
+		{"cmd/internal/source/tfrecord", "one kind of source, as rows"},
 		{"cmd/internal/source/archive", "one kind of source, whose members may be arrays"},
 		{"cmd/internal/source/cifar", "one kind of source, as arrays"},
 		{"cmd/internal/source/dataset", "one kind of source, as arrays"},

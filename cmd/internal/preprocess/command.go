@@ -23,6 +23,7 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
   csv, jsonl           tables of numbers, texts, boxes, labels and image paths
   tar, .gz, .zst       archives of image folders, or of WebDataset samples
   parquet              as published on the Hugging Face hub
+  tfrecord             tf.train.Example records, also compressed; a folder of shards
   npy, npz, idx, cifar, hdf5, flat      arrays and datasets
   stream               with SOURCE -: samples that a program sends, as penstock.Writer does
 Quote globs and braces to name several files: 'shard-{000..127}.tar'. URLs of buckets

@@ -53,6 +53,8 @@ var sourceTable = []struct{ kind, name, fields string }{
 	{"idx", "idxf.idx", ""},
 	{"cifar", "cifar", ""},
 	{"hdf5", "hdf5.h5", ""},
+	{"tfrecord", "tfrecord.tfrecord", ""},
+	{"tfrecord", "tfrecordgz.gz", ""},
 }
 
 // Every kind of source in every format, read back by NumPy and h5py; then each of these

@@ -1,8 +1,13 @@
 package source
 
 import (
+	"context"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/vfs"
@@ -47,36 +52,139 @@ func DetectFolder(path string) string {
 			return try.kind
 		}
 	}
+	for _, kind := range contentKinds {
+		if found := filesOf(path, kind); len(found) > 0 && DetectFile(found[0]) == kind {
+			return kind
+		}
+	}
 	return "imagefolder"
 }
 
-// DetectFile reports the kind of a file by its first bytes, or by its name where they say
-// nothing, "" if by neither.
+// contentKinds are the kinds of folders whose files' names are a hint only: the first one has to be of the kind.
+var contentKinds = []string{"tfrecord"}
+
+// filePatterns are the names of the files of a kind in a folder.
+var filePatterns = map[string][]string{
+	"tfrecord": {"*.tfrecord*", "*.tfrec*", "*-of-*"},
+}
+
+// filesOf returns the files of a folder that are called as those of a kind, by name.
+func filesOf(folder, kind string) (files []string) {
+	for _, pattern := range filePatterns[kind] {
+		found, _ := vfs.Glob(filepath.Join(Escape(folder), pattern))
+		files = append(files, found...)
+	}
+	slices.Sort(files)
+	return slices.DeleteFunc(slices.Compact(files), func(f string) bool {
+		name := filepath.Base(f)
+		return IsHidden(name) || slices.Contains([]string{".json", ".txt", ".idx", ".index", ".md", ".lock"}, strings.ToLower(filepath.Ext(name)))
+	})
+}
+
+// FilesOf returns the files of a kind that path is: what it matches, or those of a folder.
+func FilesOf(path, kind string) ([]string, error) {
+	files, err := Files(path)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := vfs.Stat(files[0]); err != nil || !info.IsDir() {
+		return files, nil
+	}
+	if files = filesOf(files[0], kind); len(files) == 0 {
+		return nil, fmt.Errorf("source %s: the folder holds no %s", path, strings.Join(filePatterns[kind], ", "))
+	}
+	return files, nil
+}
+
+// DetectFile reports the kind of a file by its first bytes, those that come out where it is compressed, or by its
+// name where they say nothing, "" if by neither.
 func DetectFile(path string) string {
-	long := make([]byte, 512+len(hdf5Magic))
-	long = long[:readHead(path, long)]
-	head := long[:min(len(long), 512)]
+	head := make([]byte, headBytes)
+	head = head[:readHead(path, head)]
 	name := strings.ToLower(filepath.Base(path))
+	if kind := detectHead(head, name); kind != "" {
+		return kind
+	}
+	if isCompressed(head) {
+		if kind := detectHead(decompressedHead(path), strings.TrimSuffix(name, filepath.Ext(name))); kind != "" {
+			return kind
+		}
+	}
 	switch {
-	case strings.HasPrefix(string(head), NPYMagic):
-		return "npy"
-	case strings.HasPrefix(string(head), "PAR1"):
-		return "parquet"
-	case strings.HasPrefix(string(head), hdf5Magic), len(long) == cap(long) && strings.HasSuffix(string(long), hdf5Magic): // MATLAB's is behind 512 bytes
-		return "hdf5"
-	case strings.HasPrefix(string(head), "PK\x03\x04") && strings.HasSuffix(name, ".npz"):
-		return "npz"
-	case isTarHead(head), strings.Contains(name, ".tar"), strings.HasSuffix(name, ".tgz"):
+	case strings.Contains(name, ".tar"), strings.HasSuffix(name, ".tgz"):
 		return "tar"
-	case IsIDX(head), strings.Contains(name, "-idx"):
+	case strings.Contains(name, "-idx"):
 		return "idx"
 	case strings.HasSuffix(name, ".bin"):
 		return "cifar"
+	case strings.Contains(name, ".tfrec"): // train.tfrecord-00000-of-00016
+		return "tfrecord"
 	}
 	for _, packed := range []string{".gz", ".zst", ".bz2", ".xz", ".lz4"} {
 		name = strings.TrimSuffix(name, packed)
 	}
 	return ByExtension[filepath.Ext(name)]
+}
+
+// headBytes is how much of a file says what it is: a MATLAB file is HDF5 behind 512 bytes.
+const headBytes = 512 + len(hdf5Magic)
+
+// detectHead reports the kind of a file by its first bytes, "" if they say nothing.
+func detectHead(head []byte, name string) string {
+	text := string(head)
+	switch {
+	case strings.HasPrefix(text, NPYMagic):
+		return "npy"
+	case strings.HasPrefix(text, "PAR1"):
+		return "parquet"
+	case strings.HasPrefix(text, hdf5Magic), len(head) == headBytes && strings.HasSuffix(text, hdf5Magic):
+		return "hdf5"
+	case strings.HasPrefix(text, "PK\x03\x04") && strings.HasSuffix(name, ".npz"):
+		return "npz"
+	case isTarHead(head):
+		return "tar"
+	case IsTFRecord(head):
+		return "tfrecord"
+	case IsIDX(head):
+		return "idx"
+	}
+	return ""
+}
+
+// isCompressed reports whether OpenStream decompresses a file.
+func isCompressed(head []byte) bool {
+	return hasPrefix(string(head), "\x1f\x8b", "BZh", "\x28\xb5\x2f\xfd") || isZlib(head)
+}
+
+// isZlib reports the header of zlib's format (RFC 1950), which TFRecord knows beside gzip, as far as it is no text.
+func isZlib(head []byte) bool {
+	return len(head) > 1 && head[0] == 0x78 && (head[1] == 0x01 || head[1] == 0x9c || head[1] == 0xda)
+}
+
+// decompressedHead returns the first bytes that come out of a compressed file, as far as they do.
+func decompressedHead(path string) []byte {
+	s, err := OpenStream(context.Background(), path)
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	head := make([]byte, headBytes)
+	n, _ := io.ReadFull(s, head)
+	return head[:n]
+}
+
+// IsTFRecord reports whether a file begins as TFRecord files do: with a length and its checksum.
+func IsTFRecord(head []byte) bool {
+	return len(head) >= 12 && MaskedCRC(head[:8]) == binary.LittleEndian.Uint32(head[8:])
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// MaskedCRC returns the CRC-32C of b as TFRecord stores it (tensorflow/core/lib/hash/crc32c.h): in other bits, as
+// records may hold records.
+func MaskedCRC(b []byte) uint32 {
+	crc := crc32.Checksum(b, castagnoli)
+	return (crc>>15 | crc<<17) + 0xa282ead8
 }
 
 // isTarHead reports whether a file's first block is a header of tar.

@@ -8,22 +8,21 @@ import (
 
 // foreign are the formats of other loaders, by extension, and the way here.
 var foreign = map[string]string{
-	".arrow":    "holds Arrow data; write Parquet of it: datasets.load_from_disk(FOLDER).to_parquet(FILE)",
-	".feather":  "holds Arrow data; write Parquet of it: pandas.read_feather(FILE).to_parquet(OTHER)",
-	".tfrecord": "holds TFRecords; write tar files of them, as WebDataset's ShardWriter does",
-	".beton":    "is an FFCV dataset; take the samples that it was made of",
-	".pkl":      "is a Python pickle, which may run any program; write its arrays with numpy.savez",
-	".pt":       "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
-	".pth":      "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
-	".mat":      "is a MATLAB file; write it with save -v7.3, which is HDF5",
-	".xlsx":     "is an Excel file; save it as CSV",
-	".rec":      "is an MXNet RecordIO file; write tar files or a folder of its images",
-	".lmdb":     "is an LMDB database; write tar files or a folder of its samples",
-	".avro":     "is an Avro file; write Parquet of it",
-	".orc":      "is an ORC file; write Parquet of it: pyarrow.orc.read_table(FILE), pyarrow.parquet.write_table",
-	".xls":      "is an Excel file; save it as CSV",
-	".mdb":      "is an LMDB database; write tar files or a folder of its samples",
-	".wav":      audio, ".flac": audio, ".mp3": audio, ".ogg": audio, ".opus": audio, ".m4a": audio,
+	".arrow":   "holds Arrow data; write Parquet of it: datasets.load_from_disk(FOLDER).to_parquet(FILE)",
+	".feather": "holds Arrow data; write Parquet of it: pandas.read_feather(FILE).to_parquet(OTHER)",
+	".beton":   "is an FFCV dataset; take the samples that it was made of",
+	".pkl":     "is a Python pickle, which may run any program; write its arrays with numpy.savez",
+	".pt":      "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
+	".pth":     "is a PyTorch pickle, which may run any program; write its tensors with numpy.savez",
+	".mat":     "is a MATLAB file; write it with save -v7.3, which is HDF5",
+	".xlsx":    "is an Excel file; save it as CSV",
+	".rec":     "is an MXNet RecordIO file; write tar files or a folder of its images",
+	".lmdb":    "is an LMDB database; write tar files or a folder of its samples",
+	".avro":    "is an Avro file; write Parquet of it",
+	".orc":     "is an ORC file; write Parquet of it: pyarrow.orc.read_table(FILE), pyarrow.parquet.write_table",
+	".xls":     "is an Excel file; save it as CSV",
+	".mdb":     "is an LMDB database; write tar files or a folder of its samples",
+	".wav":     audio, ".flac": audio, ".mp3": audio, ".ogg": audio, ".opus": audio, ".m4a": audio,
 	".mp4": video, ".avi": video, ".mov": video, ".mkv": video, ".webm": video,
 }
 
@@ -40,8 +39,6 @@ func ForeignFile(path string) string {
 	head := make([]byte, 64)
 	text := string(head[:readHead(path, head)])
 	switch {
-	case strings.Contains(filepath.Base(path), ".tfrecord"): // train.tfrecord-00000-of-00016
-		return foreign[".tfrecord"]
 	case len(text) > 1 && text[0] == 0x80 && text[1] >= 2 && text[1] <= 5: // a pickle's protocol
 		return foreign[".pkl"]
 	case strings.HasPrefix(text, "RIFF") && !strings.Contains(text, "WEBP"):

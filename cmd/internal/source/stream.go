@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +16,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/vfs"
 )
 
-// OpenStream opens a file that may be compressed with gzip, zstd or bzip2, as its first bytes
+// OpenStream opens a file that may be compressed with gzip, zlib, zstd or bzip2, as its first bytes
 // say. At the end of ctx, its cause is the error of Read.
 func OpenStream(ctx context.Context, path string) (*Stream, error) {
 	f, err := OpenUntil(ctx, path)
@@ -61,6 +62,9 @@ func (s *Stream) start() error {
 	switch {
 	case len(head) > 1 && head[0] == 0x1f && head[1] == 0x8b:
 		s.r, err = gzip.NewReader(counted)
+		return err
+	case isZlib(head):
+		s.r, err = zlib.NewReader(counted)
 		return err
 	case bytes.HasPrefix(head, []byte("BZh")):
 		s.r = bzip2.NewReader(counted)

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
 )
@@ -16,9 +16,6 @@ import (
 func notFound(path string) error {
 	return fmt.Errorf("%s: no such file or folder%s", path, suggest.Path(path))
 }
-
-// samples are the extensions of files that preprocess makes datasets of.
-var samples = []string{".csv", ".tsv", ".jsonl", ".ndjson", ".parquet", ".tar", ".tgz", ".gz", ".zip", ".npy", ".npz", ".zst"}
 
 // notDataset is the error of a file or folder that exists and is not a dataset, with the
 // command that makes one of it.
@@ -30,9 +27,19 @@ func notDataset(path string) error {
 	switch {
 	case folder && parts:
 		return fmt.Errorf("%w; it holds the parts of one: %s", err, cmp.Or(shell.Command("preprocess merge", dest), "preprocess merge DEST"))
-	case folder || slices.Contains(samples, strings.ToLower(filepath.Ext(path))):
-		made := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".h5"
-		return fmt.Errorf("%w; make one: %s", err, cmp.Or(shell.Command("preprocess", path, made), "preprocess SOURCE DEST"))
+	case statErr != nil:
+		return err
 	}
-	return err
+	kind, foreign := source.Detect(path)
+	if what := source.ForeignFile(path); foreign != nil && what != "" {
+		return fmt.Errorf("%w; it %s", err, what)
+	}
+	if foreign != nil || kind == "hdf5" { // HDF5 that cannot be opened
+		return err
+	}
+	made := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".h5"
+	if kind != "imagefolder" { // as any folder is that nothing else is known of
+		err = fmt.Errorf("%w, but samples of kind %s", err, kind)
+	}
+	return fmt.Errorf("%w; make one: %s", err, cmp.Or(shell.Command("preprocess", path, made), "preprocess SOURCE DEST"))
 }

@@ -146,7 +146,48 @@ def hdf5():
     expect("hdf5", group_images=images, labels=labels.astype(np.int32), number=number, vector=vector)
 
 
+def tfrecord():
+    def varint(n):
+        n, out = n & (2**64 - 1), b""
+        while n > 127:
+            out, n = out + bytes([n & 127 | 128]), n >> 7
+        return out + bytes([n])
+
+    def message(number, data):
+        return varint(number << 3 | 2) + varint(len(data)) + data
+
+    def feature(kind, values):
+        if kind == 1:
+            return message(kind, b"".join(message(1, v) for v in values))
+        return message(kind, message(1, np.array(values, "<f4").tobytes() if kind == 2 else b"".join(varint(int(v)) for v in values)))
+
+    table = []
+    for i in range(256):
+        for _ in range(8):
+            i = i >> 1 ^ (0x82F63B78 if i & 1 else 0)
+        table.append(i)
+
+    def checksum(data):
+        crc = 0xFFFFFFFF
+        for b in data:
+            crc = crc >> 8 ^ table[(crc ^ b) & 255]
+        crc ^= 0xFFFFFFFF
+        return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+    out = b""
+    for i in range(N):
+        values = {"image": (1, [png(images[i])]), "label": (3, [labels[i]]), "number": (2, [number[i]]), "vector": (3, vector[i]),
+                  "tokens": (3, tokens[i]), "caption": (1, [captions[i].encode()])}
+        example = message(1, b"".join(message(1, message(1, k.encode()) + message(2, feature(*v))) for k, v in values.items()))
+        head = struct.pack("<Q", len(example))
+        out += head + checksum(head) + example + checksum(example)
+    put("./tfrecord.tfrecord", out)
+    put("./tfrecordgz.gz", gzip.compress(out))
+    for name in ["tfrecord", "tfrecordgz"]:
+        expect(name, images=chw, labels=labels, number=number, vector=vector, **ragged("tokens", tokens), **text("caption", captions))
+
+
 os.makedirs(sys.argv[1], exist_ok=True)
 os.chdir(sys.argv[1])
-for make in [imagefolder, csv, jsonl, tar, arrays, cifar, hdf5]:
+for make in [imagefolder, csv, jsonl, tar, arrays, cifar, hdf5, tfrecord]:
     make()

@@ -38,7 +38,7 @@ func TestOddFiles(t *testing.T) {
 		{"sound", "RIFF....WAVEfmt ", "is a sound"},
 		{"photo", "RIFF....WEBPVP8 ", "is a file of one image"},
 		{"data_batch_1", "\x80\x04\x95", "is a Python pickle"},
-		{"train.tfrecord-00000-of-00002", "\x10\x00", "holds TFRecords"},
+		{"train.tfrecord-00000-of-00002", "\x10\x00", "train.tfrecord-00000-of-00002:0: the file is cut short in a record"},
 		{"x.csv.xz", "\xfd7zXZ\x00....", "is compressed with xz; decompress it first"},
 		{"x.tar.lz4", "\x04\x22\x4d\x18....", "is compressed with lz4; decompress it first"},
 		{"first.jsonl", "[1]\n{\"a\":1}\n", "first.jsonl:1: bad value: the text is not a JSON object; the first row must be good"},

@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source/folder"
 	"github.com/penstock/penstock/cmd/internal/source/parquet"
 	"github.com/penstock/penstock/cmd/internal/source/table"
+	"github.com/penstock/penstock/cmd/internal/source/tfrecord"
 )
 
 // Open opens the samples at path: a folder, a file, or for archives and tables a glob of
@@ -45,6 +46,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 var openers = map[string]openFunc{
 	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "npy": array.OpenNPY, "npz": array.OpenNPZ,
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
+	"tfrecord": tfrecord.Open,
 }
 
 func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {

@@ -253,7 +253,7 @@ func (l *leafReader) turn() (err error) {
 		l.plain, _ = data.Data()
 		return nil
 	}
-	if l.elems > 1 {
+	if l.column.leaf.MaxRepetitionLevel > 0 {
 		return fmt.Errorf("column %s: a list with a null, where none was before: %w", l.column.name, store.ErrCorrupt)
 	}
 	l.values = l.page.Values()
