@@ -36,7 +36,7 @@ func (b Batch) Field(name string) tensor.View { return b.slot().field(name) }
 // Field returns, and where the last one ends: Len+1 numbers from 0 on, which attention
 // kernels call cu_seqlens. Of a field that a Transform made from such records, as Pad does,
 // it counts the rows that were stored. The slice is valid for as long as the Batch and must
-// not be written to. Offsets panics if the field is no such.
+// not be written to. Offsets panics if the field has no rows of its own lengths.
 func (b Batch) Offsets(name string) []int64 { return b.slot().offsetsOf(name) }
 
 // Indices returns the numbers of the records in the Source. The slice is valid for as long
@@ -44,8 +44,8 @@ func (b Batch) Offsets(name string) []int64 { return b.slot().offsetsOf(name) }
 func (b Batch) Indices() []int { return b.slot().indices }
 
 // Mask says of each record whether it counts. False are records that fill up the last
-// batch of an epoch so that all ranks have as many, and those that OnError put in the place
-// of others. A sum over the dataset, as of an evaluation, leaves these out. The
+// batch of an epoch so that all ranks have as many, and those that OnError put in the place of
+// bad records. A sum over the dataset, as of an evaluation, leaves these out. The
 // slice is valid for as long as the Batch and must not be written to.
 func (b Batch) Mask() []bool { return b.slot().mask }
 

@@ -213,7 +213,7 @@ func (w *worker) instant(t *part, step int) (yes bool) {
 func (w *worker) runOf(t *part, pos, n, pad int) (first int, is bool) {
 	next := w.upcoming[:n]
 	if front := next[:min(2, n)]; pad == 0 {
-		t.choose(pos, 0, front) // most that are no run show it here: the workers will choose all of them
+		t.choose(pos, 0, front) // the first two show most steps that are not runs: the workers will choose all of them
 		if runLength(front) < len(front) {
 			return 0, false
 		}

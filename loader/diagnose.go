@@ -36,7 +36,7 @@ type Diagnosis struct {
 // String returns the sentence.
 func (d Diagnosis) String() string { return d.Text }
 
-// What the rules take for much and for little.
+// Thresholds of the rules.
 const (
 	fewBatches = 8    // fewer say nothing
 	littleWait = 0.05 // of the loop: not worth fixing

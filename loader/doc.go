@@ -82,7 +82,7 @@
 // (seed, epoch, record). No state is global. A Collate sees the batch of one rank, so that
 // mixing records depends on the World.
 //
-// State is a position in such a run, and Resume goes on from there with the very next batch,
+// State is a position in such a run, and Resume continues there with the next batch,
 // with other Workers and another World too.
 //
 // # Ranks

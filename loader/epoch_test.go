@@ -172,15 +172,15 @@ func TestNothingIsAllocatedPerBatch(t *testing.T) {
 	}
 	runs := sampler.Block{Size: 48}
 	for name, o := range map[string]loader.Options{
-		"sequential":   {},
-		"shuffled":     {Sampler: sampler.Shuffle{}},
-		"runs":         {Sampler: runs},
-		"split":        {Sampler: sampler.Split{To: 0.9, Inner: runs}},
-		"as completed": {Sampler: sampler.Shuffle{}, Unordered: true},
-		"timeout":      {Sampler: sampler.Shuffle{}, Timeout: time.Hour},
-		"backfill":     {Sampler: sampler.Shuffle{}, OnError: loader.Backfill},
-		"tuned":        {Sampler: sampler.Shuffle{}, MaxWorkers: 4},
-		"a rank":       {Sampler: sampler.Shuffle{}, World: loader.World{Rank: 1, Size: 2}},
+		"sequential": {},
+		"shuffled":   {Sampler: sampler.Shuffle{}},
+		"runs":       {Sampler: runs},
+		"split":      {Sampler: sampler.Split{To: 0.9, Inner: runs}},
+		"unordered":  {Sampler: sampler.Shuffle{}, Unordered: true},
+		"timeout":    {Sampler: sampler.Shuffle{}, Timeout: time.Hour},
+		"backfill":   {Sampler: sampler.Shuffle{}, OnError: loader.Backfill},
+		"tuned":      {Sampler: sampler.Shuffle{}, MaxWorkers: 4},
+		"a rank":     {Sampler: sampler.Shuffle{}, World: loader.World{Rank: 1, Size: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.BatchSize, o.Workers = 16, 2

@@ -167,7 +167,7 @@ func (t *part) end() int { return t.first + t.steps - t.from }
 // step returns the number of the batch that has a tick.
 func (t *part) step(tick int) int { return tick - t.first + t.from }
 
-// slice returns the positions of this rank in a step: n from pos on, of which the last pad
+// slice returns the positions of this rank in a step: n from pos on. The last pad of them
 // are beyond the end of the epoch. All ranks have the same n.
 func (t *part) slice(step int) (pos, n, pad int) {
 	global := t.opts.global()

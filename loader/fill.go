@@ -48,7 +48,7 @@ func (w *worker) choose(s *slot) error {
 	return nil
 }
 
-// fillRange fills places [lo, hi) of all fields that are no views.
+// fillRange fills places [lo, hi) of all fields that are not views.
 func (w *worker) fillRange(p *pass, s *slot, lo, hi int) error {
 	err := w.readRange(p, s, lo, hi)
 	if err != nil && w.ld.opts.OnError != Fail && p.ctx.Err() == nil {
@@ -116,11 +116,11 @@ func (w *worker) gather(ctx context.Context, field string, indices []int, dst []
 }
 
 // Looking at the clock takes as long as a small record. So it is looked at twice for as many
-// records as should take pieceTime, of which that is less than a hundredth: when the first of them
+// records as should take pieceTime, a hundred times as long as two looks: when the first of them
 // was read, and when all are done.
 const (
 	pieceTime = 16 * time.Microsecond
-	mostTimed = 64 // records at most, of which a straggler may be any
+	mostTimed = 64 // records at most: any of them may be the slow one
 )
 
 // together returns how many records of field f are timed as one, by what the last ones took.

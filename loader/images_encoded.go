@@ -8,8 +8,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// isEncoded reports whether the records of a field are image files. A Source that does not say
-// what its bytes are may have them, too: records of variable length are no pixels.
+// isEncoded reports whether the records of a field are image files. A Source that does not declare
+// its content may have them, too: records of variable length are not pixels.
 func isEncoded(in tensor.Spec) bool {
 	return in.Ragged && in.DType == tensor.Uint8 && len(in.Shape) == 0 && (in.Content == tensor.Image || in.Content == "")
 }

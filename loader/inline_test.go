@@ -25,7 +25,7 @@ func (s *tepid) IsWarm(field string, a, b int) bool { return s.Contiguous(field,
 
 func (s *tepid) Warm(string, int, int) error { return nil }
 
-// warmBut returns a Source of which all records but those of the cold batches are warm.
+// warmBut returns a Source whose records are warm, except those of the cold batches.
 func warmBut(n, batch int, cold ...int) *tepid {
 	return &tepid{newMemorySource(n, 4), func(a, _ int) bool { return !slices.Contains(cold, a/batch) }}
 }
@@ -43,7 +43,7 @@ func TestWarmViewsAreMadeByTheLoop(t *testing.T) {
 		{"the first is cold", []int{0}, nil, 40 - 7, 40 - 1}, // the workers have six buffers, and that of the first once more
 		{"one is cold", []int{20}, nil, 40 - 12, 40 - 6},
 		{"all are cold", upTo(40), nil, 0, 0},
-		{"as completed", nil, func(o *loader.Options) { o.Unordered = true }, 40, 40},
+		{"unordered", nil, func(o *loader.Options) { o.Unordered = true }, 40, 40},
 		{"two ranks", nil, func(o *loader.Options) { o.World, o.BatchSize = loader.World{Rank: 1, Size: 2}, 5 }, 40, 40},
 		{"runs", nil, func(o *loader.Options) { o.Sampler = sampler.Block{Size: 10} }, 40, 40},
 		{"gathered", nil, func(o *loader.Options) { o.Sampler = sampler.Shuffle{} }, 0, 0},

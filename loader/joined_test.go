@@ -51,7 +51,7 @@ func TestJoinedGathers(t *testing.T) {
 	}
 }
 
-// longWords is words with up to that many rows a record, of which each has its number.
+// longWords is words with up to most rows per record; each row holds its number.
 func longWords(n, most int) *words {
 	w := newWords(n)
 	w.all, w.ends = nil, []int64{0}

@@ -45,7 +45,7 @@ type setup struct {
 	ring     *ring
 	created  time.Time
 
-	// What the Source had from a network before.
+	// Bytes that the Source had fetched before.
 	fetched   int64
 	fetchWait time.Duration
 }

@@ -13,7 +13,7 @@ import (
 
 // Options configures a Loader. The zero value of every field is usable except BatchSize.
 //
-// What batches hold depends on BatchSize, Sampler, Seed, World, DropLast, Fields, Transforms,
+// The content of batches depends on BatchSize, Sampler, Seed, World, DropLast, Fields, Transforms,
 // Collate and OnError, and on nothing else.
 type Options struct {
 	BatchSize int             // records per batch of this process; must be > 0
@@ -49,8 +49,8 @@ type Options struct {
 	//
 	// Half of what is kept ready, but never more than what was added, is given back, with its
 	// memory, when training did not wait and three quarters of it were there at every batch for
-	// a long time: sixteen times as many batches as there are buffers, and 192 at least. What has
-	// to be added again after that stays until Close, so that Prefetch settles whatever happens.
+	// a long time: sixteen times as many batches as there are buffers, and 192 at least. Buffers
+	// that are added again after that stay until Close, so that Prefetch settles whatever happens.
 	MaxPrefetch int
 
 	// Unordered hands out batches in the order in which they are done, so that a slow one

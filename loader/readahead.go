@@ -6,7 +6,7 @@ import (
 	"github.com/penstock/penstock/internal/kernel"
 )
 
-// What reading from memory takes at most: a look-up per run of records, and the copying.
+// Upper bounds of reading from memory: a look-up per run of records, and the copying.
 const (
 	warmRun   = 5 * time.Microsecond
 	warmSpeed = 4 // bytes per nanosecond
@@ -36,7 +36,7 @@ func (w *worker) prefetchNext(s *slot) {
 	if !w.slow {
 		return
 	}
-	defer func() { w.at = w.ld.now() }() // it is no part of a read
+	defer func() { w.at = w.ld.now() }() // not part of a read
 	workers := max(1, w.ld.opts.maxWorkers())
 	if s.tick < workers {
 		w.prefetch(s.indices)

@@ -107,7 +107,7 @@ func (s *slot) offsetsOf(name string) []int64 {
 	panic("loader: the batch has no field " + name + " of variable length")
 }
 
-// room sees to it that there is memory for the fields that are no views.
+// room makes memory for the fields that are not views.
 func (s *slot) room() (err error) {
 	if s.own == nil && s.mem == nil && !s.viewOnly() {
 		s.mem, err = s.ld.ring.slot(s.index)
@@ -256,8 +256,8 @@ func (r *ring) slot(i int) ([]byte, error) {
 	return r.parts[i], nil
 }
 
-// grow returns memory for n > 0 bytes of rows of field f in slot i. What it returned before
-// for these is freed, if it is too small.
+// grow returns memory for n > 0 bytes of rows of field f in slot i. Memory that it returned before
+// for these is freed if it is too small.
 func (r *ring) grow(i, f, n int) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -90,8 +90,8 @@ func short(name string) string {
 	return name
 }
 
-// Resume returns a Loader that goes on at the batch after those that st counts: by Epochs,
-// or by Epoch with the number st.Epoch. It may have any number of workers, and a World of
+// Resume returns a Loader that continues after the batches that st counts: with Epochs,
+// or with Epoch and the number st.Epoch. It may have any number of workers, and a World of
 // another size if the global batch stays the same. It refuses the State of another run, and
 // says in what the two differ. It takes as long as New.
 func Resume(src Source, opts Options, st State) (*Loader, error) {

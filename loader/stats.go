@@ -93,7 +93,7 @@ type stopwatch struct {
 	times workTimes
 }
 
-// begin looks at the clock if w has not yet for this batch. What little is between two steps, or
+// begin looks at the clock if w has not yet for this batch. The time between two steps, or
 // between the loop's own look and the first of them, counts as the step's.
 func (w *stopwatch) begin() {
 	if w.at == 0 {
@@ -101,8 +101,8 @@ func (w *stopwatch) begin() {
 	}
 }
 
-// lap returns the time since w last looked at the clock. What follows without a gap takes the end
-// of one step as the beginning of the next: a look takes as long as a small record.
+// lap returns the time since w last looked at the clock. Steps without a gap take the end
+// of one as the beginning of the next: a look takes as long as a small record.
 func (w *stopwatch) lap() time.Duration {
 	before := w.at
 	w.at = w.set.now()
@@ -121,8 +121,7 @@ type workTimes struct {
 	slowField, slowRecord, among          int
 }
 
-// record notes how long some records took to be read and transformed, of which that is the
-// first.
+// record notes how long a record, or among records from it on, took to be read and transformed.
 func (sp *workTimes) record(field, record, among int, took time.Duration) {
 	if took > sp.slowest {
 		sp.slowest, sp.slowField, sp.slowRecord, sp.among = took, field, record, among

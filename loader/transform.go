@@ -56,8 +56,8 @@ type Collate struct {
 	Worker func(id int) (CollateFunc, error) // returns the function that one goroutine will use, with state of its own
 }
 
-// CollateFunc works on one batch. It keeps nothing of d, and should not allocate. What it
-// does must depend on d alone.
+// CollateFunc works on one batch. It keeps nothing of d, and should not allocate. Its
+// result must depend on d alone.
 type CollateFunc func(d *MutableBatch) error
 
 // add returns fields with those that c makes.

@@ -87,10 +87,10 @@ func keepFor(t *testing.T, b loader.Batch, d time.Duration) (done chan struct{})
 	return done
 }
 
-// What was added in bad times is given back, with its memory, when these are long over.
+// Buffers that were added while training waited are freed long after it stopped waiting.
 func TestPrefetchIsGivenBack(t *testing.T) {
 	for _, completed := range []bool{false, true} {
-		t.Run(fmt.Sprint("as completed ", completed), func(t *testing.T) {
+		t.Run(fmt.Sprint("unordered ", completed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				prefetch := tides{6000, func(batch int) bool { return batch < 2000 }, func(o *loader.Options) { o.Unordered = completed }}.run(t)
 				t.Log(values(prefetch))
@@ -102,7 +102,7 @@ func TestPrefetchIsGivenBack(t *testing.T) {
 	}
 }
 
-// Bursts that what is prefetched absorbs are no reason to give it back, for as long as they come.
+// Buffers that absorb bursts are kept for as long as bursts come.
 func TestPrefetchThatIsUsedStays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		prefetch := tides{6000, func(int) bool { return true }, nil}.run(t)

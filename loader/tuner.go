@@ -39,7 +39,7 @@ type tuner struct {
 
 const (
 	tuneWindow = 24   // batches, at least
-	tuneGain   = 1.03 // less is no gain
+	tuneGain   = 1.03 // a smaller gain does not count
 
 	calmWindows = 8 // that say that batches kept ready are too many
 )

@@ -20,7 +20,7 @@ type packed struct {
 	file        []byte // all of it, mapped
 	warm        pageSet
 	r           *chunk.Reader
-	fetched     *chunk.Reader // reads by way of a pager, if there is one, and nothing that it was not asked to
+	fetched     *chunk.Reader // reads through a pager, if there is one, and only on request
 	meta        *store.Column
 	mu          sync.Mutex
 	idle        []*scratch

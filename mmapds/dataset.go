@@ -46,12 +46,12 @@ func (d *Dataset) Schema() store.Schema { return d.files.Schema }
 // Specs returns names, types and record shapes of the fields. It must not be changed.
 func (d *Dataset) Specs() []tensor.Spec { return d.specs }
 
-// Manifest returns what the writer recorded, or nil for an HDF5 file of other origin. It
-// must not be changed.
+// Manifest returns the dataset's manifest, or nil for an HDF5 file that another program
+// wrote. It must not be changed.
 func (d *Dataset) Manifest() *store.Manifest { return d.files.Manifest }
 
-// ID returns what identifies the records: the manifest's id and, of a split, its name. It is
-// empty for an HDF5 file of other origin. A loader's state goes on only with the same ID.
+// ID identifies the records: it is the manifest's id and, of a split, its name. It is
+// empty for an HDF5 file that another program wrote. A loader's state resumes only with the same ID.
 func (d *Dataset) ID() string {
 	switch {
 	case d.files.Manifest == nil:

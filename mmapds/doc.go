@@ -4,7 +4,7 @@
 //	ds, err := mmapds.Open("data/train")
 //	...
 //	defer ds.Close()
-//	x, err := ds.Run("images", 0, 256) // records [0, 256): a view of the file, no copy
+//	x, err := ds.Slice("images", 0, 256) // records [0, 256): a view of the file, no copy
 //	pixels := tensor.As[uint8](x)
 //
 // Records gives a field as a list, for code that reads records one by one: at any place, or, two to
@@ -34,7 +34,7 @@
 // # Packed data
 //
 // Data of an HDF5 file that is chunked, compressed, big endian or not aligned cannot be viewed
-// in place. Run gives a copy of it in new memory, Contiguous says so, and Gather inflates into
+// in place. Slice gives a copy of it in new memory, Contiguous says so, and Gather inflates into
 // what it is given: chunks in parallel, each once for all records that are asked for together.
 // Filters are deflate, shuffle, fletcher32, lzf and scaleoffset. The inflated chunks that were wanted in part are
 // kept: at most 64 MiB a field, or one chunk a processor and one more. Records that are read one
@@ -44,11 +44,11 @@
 //
 // # Verified reads
 //
-// WithVerify has Gather, Warm and Run compare records with their CRC32C before they hand them
-// out; a difference is a store.CorruptionError, which names field, records, file and offset. Run, of which
-// Warm is the usual forerunner, looks at blocks once where VerifyAlways is asked for. Fields without
-// checksums, as in files of other origin, are not checked, and Reads says so. What was
-// checked and then taken out of memory is read again without a check, unless by VerifyAlways.
+// WithVerify has Gather, Warm and Slice compare records with their CRC32C before they hand them
+// out; a difference is a store.CorruptionError, which names field, records, file and offset. Slice
+// usually follows Warm, and checks blocks once even with VerifyAlways. Fields without checksums, as
+// in files that other programs wrote, are not checked, and DescribeReads says so. Blocks that were
+// checked and then evicted from memory are read again without a check, unless by VerifyAlways.
 //
 // # Truncation
 //

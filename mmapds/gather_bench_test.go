@@ -12,7 +12,7 @@ import (
 
 // BenchmarkGather gathers records, chosen at random, of 256 MiB in memory, by turns with a bare loop
 // that copies as many from a view and one that copies them back to back. It reports medians of
-// the loop's and the copy's speed in units of which the gather's is 1 over.
+// the loop's and the copy's speed divided by the gather's.
 func BenchmarkGather(b *testing.B) {
 	for _, size := range []int{784, 3072, 12_288, 150_528} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {

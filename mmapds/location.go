@@ -3,8 +3,8 @@ package mmapds
 import "fmt"
 
 // Location says where a record of a field is, for people: the file, the shard, and the first byte,
-// or that of the chunk that has it. Of what does not exist it returns "". It reads nothing but, of
-// a ragged field, the offsets; where these have to be fetched it returns "".
+// or that of the chunk that has it. It is "" if the record does not exist. Location reads only
+// the offsets of a ragged field; if these have to be fetched, it returns "".
 func (d *Dataset) Location(field string, record int) string {
 	if d.Retain() != nil {
 		return ""

@@ -61,15 +61,15 @@ type fetcher struct {
 	pager Pager // nil: all is in the files
 }
 
-// fetches reports whether reads go by way of the pager.
+// fetches reports whether reads go through the pager.
 func (d *fetcher) fetches() bool { return d.pager != nil && !d.pager.Complete() }
 
-// distrusts reports whether what failed is to be read once more, by way of the pager.
+// distrusts reports whether a failed read is to be repeated through the pager.
 func (d *fetcher) distrusts(err error) bool {
 	return err != nil && d.pager != nil && d.pager.Distrust(err)
 }
 
-// pagedFile reads a file of a dataset by way of its pager.
+// pagedFile reads a file of a dataset through its pager.
 type pagedFile struct {
 	pager Pager
 	path  string
@@ -167,7 +167,7 @@ func (d *fetcher) fetchPacked(ctx context.Context, c *column, runs []chunk.Run, 
 	}
 }
 
-// fetchRun is Run by way of the pager, of rows that exist.
+// fetchRun is Slice through the pager, of rows that exist.
 func (d *fetcher) fetchRun(ctx context.Context, c *column, a, b int) (tensor.View, error) {
 	if c.packed != nil {
 		dst := make([]byte, (b-a)*c.size)
@@ -185,7 +185,7 @@ func (d *fetcher) fetchRun(ctx context.Context, c *column, a, b int) (tensor.Vie
 	return tensor.Of(c.spec, b-a, dst), d.readHeld(c, a, b, dst)
 }
 
-// fetchGather is Gather by way of the pager.
+// fetchGather is Gather through the pager.
 func (d *fetcher) fetchGather(ctx context.Context, c *column, indices []int, dst []byte) error {
 	for _, i := range indices {
 		if err := c.check(i, i+1); err != nil {
@@ -238,7 +238,7 @@ func (d *fetcher) companions(c *column, indices []int) (list []Range) {
 	return list
 }
 
-// fetchWarm is Warm by way of the pager, of records that exist.
+// fetchWarm is Warm through the pager, of records that exist.
 func (d *fetcher) fetchWarm(ctx context.Context, f *field, a, b int) error {
 	need, err := d.recordRanges(ctx, f, consecutive(a, b))
 	if err != nil {
@@ -360,7 +360,7 @@ func (d *fetcher) heldRecord(f *field, ends Held, i int) (rowSpan, error) {
 	return r, nil
 }
 
-// fetchLengths is Lengths by way of the pager, which returns where the rows are.
+// fetchLengths is Lengths through the pager, which returns where the rows are.
 func (d *fetcher) fetchLengths(ctx context.Context, f *field, indices []int, offsets []int64) ([]rowSpan, error) {
 	records, ends, err := d.fetchOffsets(ctx, f, indices)
 	if err != nil {
@@ -406,7 +406,7 @@ func (d *fetcher) fetchRows(ctx context.Context, f *field, records []rowSpan, ds
 	return nil
 }
 
-// fetchRagged is SliceRagged by way of the pager, of records that exist.
+// fetchRagged is SliceRagged through the pager, of records that exist.
 func (d *fetcher) fetchRagged(ctx context.Context, f *field, a, b int, offsets []int64) (tensor.View, error) {
 	records, err := d.fetchLengths(ctx, f, consecutive(a, b), offsets)
 	if err != nil {
@@ -421,7 +421,7 @@ func (d *fetcher) fetchRagged(ctx context.Context, f *field, a, b int, offsets [
 	return tensor.Of(f.rows.spec, n, dst), d.fetchRows(ctx, f, records, dst)
 }
 
-// fetchGatherRagged is GatherRagged by way of the pager.
+// fetchGatherRagged is GatherRagged through the pager.
 func (d *fetcher) fetchGatherRagged(ctx context.Context, f *field, indices []int, offsets []int64, dst []byte) ([]byte, error) {
 	records, err := d.fetchLengths(ctx, f, indices, offsets)
 	if err != nil {

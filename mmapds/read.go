@@ -308,8 +308,8 @@ func (d *arrays) gather(c *column, indices []int, dst []byte, hot bool) (err err
 	return nil
 }
 
-// copyRows copies rows that are in memory, the first of which are on their way to the cache. What
-// is copied while the next ones are under way hides most of the wait for them.
+// copyRows copies rows that are in memory, the first of which are on their way to the cache. Copying
+// while the next ones are under way hides most of the wait for them.
 func (c *column) copyRows(indices []int, dst []byte) {
 	size, distance, part := c.size, c.prefetchDistance(), c.prefix()
 	for k, i := range indices {

@@ -18,8 +18,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// evict has the kernel forget the pages of a dataset's files, of which none may be mapped in
-// page tables, and reports whether it did.
+// evict drops a dataset's files from the page cache and reports whether it could: no page
+// may be mapped in page tables.
 func evict(t testing.TB, path string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(path, "*"))

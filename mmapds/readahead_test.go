@@ -62,7 +62,7 @@ func gatherAll(t *testing.T, d *Dataset, size int) {
 	}
 }
 
-// What is in the page cache is mapped by two system calls a block of 64 pages, however small the
+// Data in the page cache is mapped with two system calls per block of 64 pages, however small the
 // records are, and nothing is asked of the disk.
 func TestFewCallsForWhatIsInMemory(t *testing.T) {
 	for _, size := range []int{1, 784, 4096, 20_000} {

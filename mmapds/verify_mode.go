@@ -82,8 +82,8 @@ func (d *arrays) ready(c *column, s *segment, from, to int) error {
 	return d.check(c, s, s.first+from/c.size, s.first+(to+c.size-1)/c.size, c.checks)
 }
 
-// checkView is check for a view. What a batch is made of was checked by Warm a moment ago, so
-// that VerifyAlways means once here.
+// checkView is check for a view. Warm has just checked the records of a batch, so
+// VerifyAlways means once here.
 func (d *arrays) checkView(c *column, s *segment, a, b int) error {
 	if c.checks.mode == VerifyAlways {
 		return d.check(c, s, a, b, verification{mode: VerifyFirstTouch})

@@ -106,7 +106,7 @@ func checkCorruption(t *testing.T, err error, file string) {
 	}
 }
 
-// What is corrupt after its first touch is found by those who look each time.
+// VerifyAlways finds corruption that came after the first read.
 func TestAlwaysLooksAgain(t *testing.T) {
 	for _, checks := range []mmapds.VerifyMode{mmapds.VerifyFirstTouch, mmapds.VerifyAlways} {
 		path := build(t, 600)

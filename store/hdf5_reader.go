@@ -30,8 +30,8 @@ func (c *Column) Path() string {
 func (c *Column) SumsPath() string { return hdf5Sums + c.Name }
 
 // OpenHDF5 finds the datasets of an HDF5 file: those that its manifest lists, or in a file
-// that penstock did not write those that opts name. What a manifest lists may be compressed: then its Column
-// is Packed.
+// that penstock did not write those that opts name. The Column of a compressed
+// dataset is Packed.
 //
 // Errors are those of OpenFlat; for data of such a file that cannot be mapped
 // (chunked, compressed, of a foreign type, ...) the error says so, is ErrUnsupported, and
@@ -189,7 +189,7 @@ func locateForeign(file *meta.File, d *Dataset, opts OpenOptions) error {
 		}
 		lengths = append(lengths, fmt.Sprintf("%s has %d", name, data.Records()))
 		if len(lengths) > 1 && data.Records() != d.Records {
-			return fmt.Errorf("its datasets are of several lengths (%s), so they are no fields of one dataset; name those that belong together (mmapds.WithFields): %w",
+			return fmt.Errorf("its datasets are of several lengths (%s), so they are not fields of one dataset; name those that belong together (mmapds.WithFields): %w",
 				strings.Join(lengths, ", "), ErrUnsupported)
 		}
 		d.Records = data.Records()

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// What this version writes into a manifest, and the newest that it reads.
+// Format name and version of the manifests that this version writes, and the newest that it reads.
 const (
 	FormatName    = "penstock"
 	FormatVersion = 1
@@ -127,7 +127,7 @@ func (m *Manifest) Encode() ([]byte, error) {
 	return seal(b.Bytes()), nil
 }
 
-// What stands before and after the digits of the checksum.
+// Text before and after the digits of the checksum.
 const (
 	sealHead = ",\n  \"crc32c\": \""
 	sealTail = "\"\n}\n"

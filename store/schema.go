@@ -18,7 +18,7 @@ const (
 	HWC = tensor.HWC
 )
 
-// What the bytes of a ragged uint8 field are, if not numbers.
+// Contents of a ragged uint8 field whose bytes are not numbers.
 const (
 	Text  = tensor.Text  // a text, without an end mark
 	Image = tensor.Image // an encoded image file: JPEG, PNG, ...

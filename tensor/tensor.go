@@ -53,7 +53,7 @@ type Spec struct {
 	Shape  Shape  `json:"shape"`            // of one record, without the record axis; of one row if Ragged
 	Ragged bool   `json:"ragged,omitempty"` // records have lengths of their own
 
-	// What the numbers mean, where the Source says so.
+	// The meaning of the numbers, if the Source declares it.
 	Content string `json:"content,omitempty"` // Text, Image or SourceName if the rows are the bytes of one, else empty
 	Layout  string `json:"layout,omitempty"`  // CHW or HWC if records are pixels, else empty
 }
@@ -163,8 +163,8 @@ type Element interface {
 // another type: T must be the Go type of v.DType (Half for float16, Brain for bfloat16,
 // uint8 for bool, as a file may hold other values than 0 and 1).
 //
-// The bytes of a View made by this module are aligned for T. For bytes of other origin
-// that are not, As panics.
+// The bytes of a View made by this module are aligned for T. As panics for other
+// bytes that are not.
 func As[T Element](v View) []T {
 	if want := dtypeOf[T](); want != v.dtype && !(want == Uint8 && v.dtype == Bool) {
 		panic("tensor: As of another type: view is " + v.dtype.String() + ", asked for " + dtypeOf[T]().String())

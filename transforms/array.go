@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// An ArrayTransform is one operation of an ArrayPipeline, for fields that are no images. It
+// An ArrayTransform is one operation of an ArrayPipeline, for fields that are not images. It
 // is a value with its parameters as exported fields, like a Transform.
 type ArrayTransform interface {
 	// Op returns the name in recipes.

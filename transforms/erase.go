@@ -23,7 +23,7 @@ type RandomErasing struct {
 	Mode  string    `json:"mode"`  // const, rand or pixel, see below; "" means const
 }
 
-// What Mode may be, by timm's names. Random values have mean 0 and deviation 1, as normalized
+// Values of Mode, by timm's names. Random values have mean 0 and deviation 1, as normalized
 // pixels have:
 //
 //	const   Value

@@ -101,7 +101,7 @@ func ExampleSourceOf() {
 	// Output: [2 1 4 3 6 5 8 7 10 9 12 11]
 }
 
-// Fields that are no images have a pipeline of their own.
+// Fields that are not images have a pipeline of their own.
 func ExampleComposeArray() {
 	p, err := transforms.ComposeArray(
 		transforms.Cast{DType: tensor.Float32},

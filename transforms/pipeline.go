@@ -41,7 +41,7 @@ func (p *Pipeline) Random() bool { return p.random }
 // Transforms returns the operations, with their defaults filled in, in a new slice.
 func (p *Pipeline) Transforms() []Transform { return append([]Transform(nil), p.ts...) }
 
-// Output returns what the pipeline makes of an image of which only W, H and C matter. The
+// Output returns the image that the pipeline makes of in; only W, H and C of in matter. The
 // error names the transform that cannot work with what reaches it. The shape does not depend
 // on random draws.
 func (p *Pipeline) Output(in Info) (Info, error) {

@@ -24,8 +24,8 @@ var (
 // conversion to numbers: for crop mode "center" (or "") the shorter side, for "squash" both
 // sides, for "border" the longer side become floor(size/cropPct), and a square of size is cut
 // from the center, in mode "border" with the mean color of ImageNet around it. cropPct 0 means
-// 0.875, interpolation "" bilinear. Sizes that are no square, and other means, are what
-// ResizeKeepRatio and CenterCropOrPad are for.
+// 0.875, interpolation "" bilinear. For sizes that are not square, and other means, use
+// ResizeKeepRatio and CenterCropOrPad.
 func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transform, error) {
 	if cropPct == 0 {
 		cropPct = 0.875
@@ -60,7 +60,7 @@ type Img2Dataset struct {
 	Upscale      string `json:"upscale_interpolation"`   // as in Resize; "" means lanczos
 }
 
-// What Mode may be:
+// Values of Mode:
 //
 //	no                  nothing
 //	fixed               both sides become ImageSize

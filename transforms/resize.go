@@ -31,7 +31,7 @@ type Resize struct {
 	Antialias     Antialias `json:"antialias"`     // is always true
 }
 
-// What Fit may be, besides "shorter" and "exact" (both sides as given, aspect lost):
+// Values of Fit, besides "shorter" and "exact" (both sides as given, aspect lost):
 //
 //	longer   the longer side becomes Size[0]
 //	cover    the smallest size that covers Size, then a crop of its center
@@ -198,7 +198,7 @@ func checkSize(size []int) error {
 	return nil
 }
 
-// resolveFill returns fill with its default, and reports values that are no color.
+// resolveFill returns fill with its default, and reports values that are not a color.
 func resolveFill(fill []int) ([]int, error) {
 	if len(fill) == 0 {
 		return []int{0}, nil

@@ -54,8 +54,8 @@ func (s *sink) place(y int) int {
 	return y + s.p.pad[1]
 }
 
-// rows stores the rows of m, of which the first is row y of the crop, all at once if nothing is
-// to be done to them and there is nothing between them; else it returns false.
+// rows stores the rows of m, from row y of the crop on, all at once if they need no work
+// and have no gaps; else it returns false.
 func (s *sink) rows(y int, m Image) bool {
 	p := s.p
 	if p.post != (colorMode{}) || p.flipH || p.flipV || p.pad != [4]int{} || m.Stride != m.W*m.Step {

@@ -49,7 +49,7 @@ func (c *Concat) gatherGrouped(ctx context.Context, field string, indices []int,
 }
 
 // bySource calls f for each source that has some of the records, with their numbers there and their
-// places in indices, until it fails. What g has room for is f's.
+// places in indices, until it fails. f owns the buffers of g.
 func (c *Concat) bySource(indices []int, f func(g *groups, i int, local, places []int) error) error {
 	g := c.group(indices)
 	defer c.grouped.Put(g)

@@ -18,7 +18,7 @@ import (
 // sequences for language models. The zero value of every field is usable except Length.
 type Pack struct {
 	Length      int                // elements of a row; must be > 0
-	Fields      []string           // fields of variable length that go together, of which a record has equally many elements, such as tokens and their targets; none means all that the Source has
+	Fields      []string           // fields of variable length with the same number of elements in each record, such as tokens and their targets; none means all that the Source has
 	Pad         map[string]float64 // what fills a row up, by field; 0 where there is nothing else. It must be exact in the field's type
 	Overflow    Overflow           // what becomes of records that are longer than a row
 	MaxOpenRows int                // rows that are being filled at a time; 0 means 64. More pad less, and put together what is further apart

@@ -113,7 +113,7 @@ func (p *Packed) Used() float64 {
 
 // CuSeqlens appends to dst where the pieces of some rows start, if these are one after the
 // other as in a batch, and where the last one ends: what attention kernels call cu_seqlens.
-// What a row is filled up with counts as a piece, so that the last number is len(rows)*Length.
+// Padding counts as a piece, so that the last number is len(rows)*Length.
 //
 //	ends = packed.CuSeqlens(ends[:0], b.Indices())
 func (p *Packed) CuSeqlens(dst []int32, rows []int) []int32 {

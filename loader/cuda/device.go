@@ -109,8 +109,8 @@ func (d *Device) Ordinal() int { return d.ordinal }
 // Name returns the model's name.
 func (d *Device) Name() string { return d.name }
 
-// UUID returns what tells the device from all others, in every process: as nvidia-smi -L lists
-// it, but for the GPU- or MIG- in front.
+// UUID returns the identifier of the device, the same in every process: as nvidia-smi -L lists
+// it, without GPU- or MIG- in front.
 func (d *Device) UUID() string { return d.uuid }
 
 // DriverVersion returns the newest CUDA version that the driver knows, as 1000 times its
@@ -193,8 +193,8 @@ func (d *Device) drop() error {
 	return d.releaseIfIdle()
 }
 
-// Close gives the device back. What was made with it should be closed before: where
-// something was not, that is an error, and the context stays until it is. Close of a closed
+// Close releases the device. Close everything that was made with it first: otherwise
+// Close returns an error, and the context stays until it is. Close of a closed
 // Device returns ErrClosed.
 func (d *Device) Close() error {
 	d.mu.Lock()

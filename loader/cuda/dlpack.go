@@ -38,7 +38,7 @@ type DLManagedTensorVersioned struct {
 	Major, Minor uint32
 	ManagerCtx   uintptr
 	Deleter      uintptr // void (*)(DLManagedTensorVersioned *)
-	Flags        uint64  // none: the tensor may be written to, and is no copy
+	Flags        uint64  // none: the tensor is writable and not a copy
 	DLTensor
 }
 

@@ -60,7 +60,7 @@
 // maps the memory in place, and the other process says when its work on the batch is done;
 // Done comes then. Events are not shared: a batch is given when it is on the device, and is
 // taken back when nobody works on it, both known to a host that has Prefetch batches to do
-// meanwhile. What was mapped is closed, or the other process has ended, before the Prefetcher
+// meanwhile. Mappings are closed, or the other process has ended, before the Prefetcher
 // is closed; a process that dies takes nothing with it but the batches that it had.
 //
 // # Several devices

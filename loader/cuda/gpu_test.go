@@ -205,7 +205,7 @@ func benchConfig(src *mappedSource, unpinned, direct bool) config {
 	return c
 }
 
-// measureSteps returns the time of a step, of which there are n after two epochs to warm up.
+// measureSteps returns the mean time of n steps after two epochs of warm-up.
 func measureSteps(b *testing.B, r *rig, n int, work func(Batch, Stream) error) time.Duration {
 	b.Helper()
 	step, began, warm := 0, time.Now(), 2*r.ld.Batches(0)
@@ -294,8 +294,8 @@ func BenchmarkGPUOverlap(b *testing.B) {
 	}
 }
 
-// What it costs the host to send a batch, on the fake driver: all calls of a step, and no
-// bytes to speak of.
+// The host's cost of sending a batch, on the fake driver: all calls of a step, and almost no
+// bytes.
 func BenchmarkStep(b *testing.B) {
 	useFake(b, setting{})
 	fakeDriver.reset(0, 1, 0, 1, 1)

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// memory is a Source in memory: images of bytes, and labels, which both tell the record.
+// memory is a Source in memory: images of bytes, and labels, which both hold the record number.
 type memory struct {
 	n      int
 	shape  tensor.Shape

@@ -20,7 +20,7 @@ import (
 //		x, err := im.Open(h)
 //		...                                  // queue work on stream that reads x.Ptr
 //		err = dev.SynchronizeStream(stream)
-//		...                                  // tell the giving process that it may go on
+//		...                                  // signal the exporting process that it may continue
 //	}
 //
 // The field is on the device when Open returns, so that no stream has to wait for it. The
@@ -70,7 +70,7 @@ func (m *Imports) Open(h IPC) (Tensor, error) {
 
 const unmapped = "has the giving process ended, or closed its Prefetcher? between containers, both need the host's IPC and PID namespaces (docker run --ipc=host --pid=host)"
 
-// check says what is wrong with h, as far as that can be known before it is mapped.
+// check returns an error if h is invalid, as far as that is known before it is mapped.
 func (m *Imports) check(h IPC) error {
 	if h.Process == thisProcess() {
 		return errors.New("this process has given it: the driver maps only what others have; use Batch.Field")

@@ -170,7 +170,7 @@ func TestDLCodes(t *testing.T) {
 	}
 }
 
-// What another process gets leads to the field, and survives JSON.
+// An IPC description that went through JSON opens the field in another process.
 func TestIPC(t *testing.T) {
 	useFake(t, setting{lazy: true})
 	src := newSource(30, tensor.Shape{3, 4, 5})

@@ -14,7 +14,7 @@ import (
 // edit replaces text of a file of the package.
 type edit struct{ file, old, new string }
 
-// mutants are mistakes of synchronization, each of which a device may forgive for weeks.
+// mutants are mistakes of synchronization that a device may forgive for weeks.
 var mutants = []struct {
 	name  string
 	edits []edit

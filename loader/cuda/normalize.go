@@ -29,7 +29,7 @@ var normalizePTX []byte
 type Normalize struct {
 	DType   tensor.DType      // of the result: Float32, which Invalid means too, Float16 or BFloat16
 	NoScale bool              // leave out the division by 255
-	Mean    []float64         // one for each channel, of which there are at most 4, or one for all; none means 0
+	Mean    []float64         // one per channel (at most 4), or one for all; none means 0
 	Std     []float64         // as many; none means 1
 	Layout  transforms.Layout // of the field's records, where they have three axes; others have one channel
 	ToCHW   bool              // records in layout HWC become CHW
@@ -144,7 +144,7 @@ func (n Normalize) compile(dt tensor.DType, channels, plane int) *normalizer {
 	return k
 }
 
-// A launch has blocks of so many threads, and so many blocks at most: each thread then makes
+// threads per block, and the most blocks of a launch: beyond that, each thread makes
 // several elements.
 const (
 	blockThreads = 256

@@ -78,7 +78,7 @@ func reference(n Normalize, shape tensor.Shape, src []byte) []byte {
 	return out
 }
 
-// What arrives normalized is, bit for bit, what the processor makes of the same record.
+// A record that is normalized on the device has the bits of one that the host normalizes.
 func TestNormalize(t *testing.T) {
 	for mode, lazy := range modes {
 		eachNorm(func(name string, n Normalize) {

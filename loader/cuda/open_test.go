@@ -32,7 +32,7 @@ func TestNoDriver(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	if err := error(&noCUDAError{err}); !errors.Is(err, ErrNoCUDA) || !strings.HasPrefix(err.Error(), "cuda: no CUDA") {
-		t.Errorf("%v is no ErrNoCUDA", err)
+		t.Errorf("%v is not an ErrNoCUDA", err)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// What the driver says when it cannot be used is an ErrNoCUDA that tells why.
+// An unusable driver is an ErrNoCUDA with the reason.
 func TestOpenRefused(t *testing.T) {
 	for _, c := range []struct {
 		at   int64

@@ -15,7 +15,7 @@ import (
 
 var both = []string{"images", "labels"}
 
-// What the consumer's streams read, however late, is what the Loader gave: for any number
+// The consumer's streams read, however late, the bytes of the Loader: for any number
 // of devices and slots, from page-locked and from other memory.
 func TestData(t *testing.T) {
 	src := newSource(103, tensor.Shape{3, 7, 5})

@@ -90,8 +90,8 @@ type lane struct {
 //
 // Batches that the Loader gathers into page-locked memory (loader.Options.Allocator: see
 // Device.Allocator) go to the device from there; others are first copied to such memory, and
-// counted as staged. The Loader's Options.Prefetch should be at least len(Devices), as so many
-// of its batches are held until their copy is done.
+// counted as staged. The Loader's Options.Prefetch should be at least len(Devices): a
+// batch per device is held until its copy is done.
 func New(ld *loader.Loader, opts Options) (*Prefetcher, error) {
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("cuda: options: %w", err)

@@ -24,7 +24,7 @@ type ptxThread struct {
 
 const srcAt, dstAt = 1 << 40, 1 << 41
 
-// interpret runs a kernel over all bytes of src, by so many blocks of so many threads.
+// interpret runs a kernel over all bytes of src, by a grid of the given blocks and threads.
 func interpret(k *normalizer, src []byte, size, blocks, threads int) ([]byte, error) {
 	code, err := ptxEntry(k.kernel)
 	if err != nil {
@@ -125,7 +125,7 @@ func (t *ptxThread) value(operand string) uint64 {
 	return v
 }
 
-// step runs an instruction that is no jump.
+// step runs an instruction that is not a jump.
 func (t *ptxThread) step(op string, args []string) error {
 	if strings.HasPrefix(op, "ld.") || strings.HasPrefix(op, "st.") {
 		return t.access(op, args)

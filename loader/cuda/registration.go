@@ -27,7 +27,7 @@ type Direct struct {
 }
 
 // minRun is the bytes from which one transfer is worth its setup, which takes about as long
-// as to gather so many.
+// as gathering that many bytes.
 const minRun = 128 << 10
 
 // mapping is one field of a Direct.

@@ -23,7 +23,7 @@ type region struct {
 // slot is the place of one batch on a device. It goes round between the lane's free
 // channel, the goroutine that loads it, and the consumer; the one that holds it owns it.
 //
-// What keeps it right is two events. copied is recorded on the slot's stream behind the
+// Two events order the accesses. copied is recorded on the slot's stream behind the
 // copies and the kernels that normalize: the consumer's streams wait for it, and so does the
 // goroutine that reuses the memory that was copied from. used is recorded on the consumer's stream
 // behind its work: the slot's stream waits for it before it copies the next batch.

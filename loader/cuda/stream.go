@@ -93,7 +93,7 @@ func (d *Device) record(event, stream uintptr) error {
 }
 
 // order has the stream wait for the event before what it is given from now on. An event
-// that was never recorded is no wait.
+// that was never recorded does not wait.
 func (d *Device) order(stream, event uintptr) error {
 	return d.do("cuStreamWaitEvent", func() Result { return d.drv.StreamWaitEvent(stream, event, 0) })
 }

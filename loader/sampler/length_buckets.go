@@ -86,8 +86,8 @@ func (s bucketSequence) Fill(pos int, dst []int) {
 }
 
 // stretch returns where a position is in the sorted order before buckets are shuffled, and how many
-// of n from there on follow each other: the batch there is any of that order. What is left over
-// after whole batches comes last.
+// of n from there on follow each other: the batch there is any of that order. Records that
+// remain after whole batches come last.
 func (s bucketSequence) stretch(pos, n int) (at, of int) {
 	b, in := pos/s.batch, pos%s.batch
 	if b >= s.batches.Len() {

@@ -148,7 +148,7 @@ type mixing struct {
 	part   [mixLanes]uint16
 }
 
-// fill sets dst to the records from pos on, of which there are at most mixLanes, in one block: which
+// fill sets dst to the records from pos on, at most mixLanes, in one block: which
 // part has the place in the block, and how many of that part came before.
 func (w *mixing) fill(s mixSequence, pos int, dst []int) {
 	block, place := pos/mixBlock, pos%mixBlock

@@ -84,7 +84,7 @@ func (s regionsSequence) Fill(pos int, dst []int) {
 }
 
 // at returns the region of position pos, its place in the order of that, and for how many
-// positions that order goes on. What belongs to no region counts as one more.
+// positions that order goes on. Records outside of all regions count as one more region.
 func (s regionsSequence) at(pos int) (region, in, n int) {
 	if batch := s.each * len(s.inner); pos < s.steps*batch {
 		step, in := pos/batch, pos%batch

@@ -20,7 +20,7 @@ func TestRunShuffleIsAPermutationOfRuns(t *testing.T) {
 				run := got[i:min(c.n, i+c.run)]
 				for k, r := range run {
 					if r != run[0]+k {
-						t.Fatalf("%+v: position %d: %v is no run", c, i, run)
+						t.Fatalf("%+v: position %d: %v is not a run", c, i, run)
 					}
 				}
 			}

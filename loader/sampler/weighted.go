@@ -28,7 +28,7 @@ type alias struct {
 	other uint32
 }
 
-// NewWeighted returns the Sampler for records with these weights, of which only the ratios
+// NewWeighted returns the Sampler for records with these weights. Only their ratios
 // matter. draws is the number of positions of an epoch; 0 means as many as records. Weights
 // must be finite and not negative, and some positive; there are at most 2^32-1.
 func NewWeighted(weights []float64, draws int) (*Weighted, error) {

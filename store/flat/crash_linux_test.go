@@ -182,7 +182,7 @@ func (c *crashed) whole(t *testing.T, dest string) (done bool, err error) {
 		}
 	}
 	if want == nil {
-		return false, errors.New("there is a folder that is no dataset")
+		return false, errors.New("there is a folder that is not a dataset")
 	}
 	return done, nil
 }
@@ -192,7 +192,7 @@ func entryCount(dir string) int {
 	return len(list)
 }
 
-// ending picks states of builds that had begun to end, of which the journal records.
+// ending picks states whose journal says that the build had begun to finish.
 func ending(folder string) bool {
 	journal, err := os.ReadFile(filepath.Join(folder, ".ds.building", build.JournalName))
 	return err == nil && strings.Contains(string(journal), `"renames":`)

@@ -83,8 +83,8 @@ func buildAs(t *testing.T, dest string) (said string, err error) {
 	return stderr.String(), err
 }
 
-// What another user has put where a dataset is going to be built is refused, and what it leads to
-// stays as it is.
+// A file of another user in the place of a new dataset is refused, and a target that it links
+// to stays as it is.
 func TestPlantedStages(t *testing.T) {
 	plants := map[string]func(t *testing.T, dir, target string) string{
 		"link": func(t *testing.T, dir, target string) string {

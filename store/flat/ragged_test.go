@@ -106,7 +106,7 @@ func TestRaggedShards(t *testing.T) {
 	}
 	for _, s := range many.Shards[:3] {
 		if s.Count != 512 {
-			t.Errorf("a shard has %d records: labels are no whole pages", s.Count)
+			t.Errorf("a shard has %d records: labels are not whole pages", s.Count)
 		}
 	}
 }

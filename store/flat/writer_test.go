@@ -75,7 +75,7 @@ func (x numbered) write(t testing.TB, dest string, a, b int, opts Options, info 
 	return m
 }
 
-// buildFlat writes n records, of which every other comes with its statistics.
+// buildFlat writes n records, every second one with its statistics.
 func buildFlat(t testing.TB, dest string, n int, shardBytes int64) *store.Manifest {
 	t.Helper()
 	s := testSchema()

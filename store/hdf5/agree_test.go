@@ -82,7 +82,7 @@ Some objects are not comparable
 Use -c for a list of objects.
 `
 
-// What libhdf5 writes and what the encoder writes are the same dataset, in the same objects with
+// libhdf5 and the encoder write the same dataset, in the same objects with
 // the same attributes.
 func TestContainersAgree(t *testing.T) {
 	for _, s := range samples() {

@@ -123,7 +123,7 @@ func (c *choice) storage(column store.Column, stored int64) *store.Storage {
 	}
 }
 
-// What a sample has: that many chunks, evenly spread over the column, but no more bytes, unless
+// Limits of a sample: chunks, evenly spread over the column, and bytes, unless
 // one chunk has more.
 const (
 	sampleChunks = 16

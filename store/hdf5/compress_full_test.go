@@ -55,7 +55,7 @@ func TestDiskFullAtChunks(t *testing.T) {
 	}
 }
 
-// What was kept goes on where there is more room, and ends with the same bytes.
+// A build that ran out of space resumes with the same bytes when there is room.
 func TestResumeAfterDiskFull(t *testing.T) {
 	c := Compression{Level: 1, Shuffle: ShuffleOn}
 	whole := filepath.Join(t.TempDir(), "x.h5")

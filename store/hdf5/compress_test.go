@@ -123,7 +123,7 @@ func TestCompressed(t *testing.T) {
 	}
 }
 
-// checkWhole reads and verifies a file, all of which there must be checksums for.
+// checkWhole reads and verifies a file whose checksums must cover all records.
 func checkWhole(t *testing.T, name, path string, want corruption.Content) *store.Dataset {
 	t.Helper()
 	if got, err := corruption.ContentOf(path); err != nil || !reflect.DeepEqual(got, want) {

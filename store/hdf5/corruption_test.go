@@ -11,8 +11,8 @@ import (
 )
 
 // Every corruption of a file of images, of one of ragged fields in splits, and of compressed ones
-// (of their chunks, the index of these, all), is found or does no harm. A file that lost its
-// manifest is one of other origin, which Verify says.
+// (of their chunks, the index of these, all), is found or does no harm. Verify reports
+// a file that lost its manifest as one of another program.
 func TestEveryCorruption(t *testing.T) {
 	dir := crash.MemoryDir(t)
 	ragged := filepath.Join(dir, "ragged", "x.h5")

@@ -92,8 +92,8 @@ func fileCount(dir string) int {
 	return len(list)
 }
 
-// ending picks states of builds that had begun to end: of which the journal records, or which had
-// a file that was about to be moved.
+// ending picks states of builds that had begun to finish: the journal says so, or
+// a file was about to be moved.
 var ending = map[string]func(folder string) bool{
 	"exact": func(folder string) bool { return has(folder, build.JournalName, `"undo":`) },
 	"fewer": func(folder string) bool {

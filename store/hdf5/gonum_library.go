@@ -175,8 +175,8 @@ func closeFile(id C.hid_t) error {
 // so hide a fault of ours: they are counted first.
 //
 // A file that cannot be flushed is abandoned: H5Fclose would fail to flush it, too, free its
-// memory and leave its handle behind, which the next file steps on. What it costs is one
-// descriptor and some memory; the disk space it gives back.
+// memory and leave its handle behind, which the next file steps on. It costs one
+// descriptor and some memory, and no disk space.
 func (f file) close() error {
 	n := C.h5x_open_handles(C.hid_t(f.h.ID()))
 	if err := f.flush(); err != nil {

@@ -39,7 +39,7 @@ func TestManyGoroutines(t *testing.T) {
 	wg.Wait()
 }
 
-// What libhdf5 finds wrong is in the error, once, and not on stderr.
+// A failure of libhdf5 is in the error, once, and not on stderr.
 func TestSilent(t *testing.T) {
 	if os.Getenv(child) != "" {
 		var wg sync.WaitGroup

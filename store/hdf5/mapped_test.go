@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/store/verify"
 )
 
-// What is written here is what mmapds maps and verifies, and a flipped bit is found.
+// mmapds maps and verifies the files of this package, and finds a flipped bit.
 func TestMapped(t *testing.T) {
 	const n = 50
 	s := everyType()

@@ -8,7 +8,7 @@ import (
 )
 
 // reserve takes disk space for the first size bytes of f and for extra bytes after them,
-// without making f longer than size. A file system that cannot do that is no error.
+// without making f longer than size. A file system that cannot do that is not an error.
 func reserve(f *os.File, size, extra int64) error {
 	fd := int(f.Fd())
 	if !hasRoom(fd, size+extra) {

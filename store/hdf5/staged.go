@@ -26,8 +26,8 @@ type staged struct {
 	size      int64 // bytes of the structure, payload included
 }
 
-// layout describes the objects of columns, of which column k is compressed as recipes[k] says, if
-// there are recipes and that is not nil.
+// layout describes the objects of columns. recipes[k], if
+// there are recipes and it is not nil, says how column k is compressed.
 func layout(columns []store.Column, recipes []*encode.Recipe) (objects []encode.Object) {
 	for k, c := range columns {
 		rows, sums := payload(c), encode.Object{
@@ -52,7 +52,7 @@ func fixedColumns(schema store.Schema, n int64) []store.Column {
 }
 
 // newStaged makes the file path with room for the rows of the columns and reserves the disk
-// space. What room compressed columns need is seen when they are.
+// space. Space for compressed columns is reserved when they are compressed.
 func newStaged(with container, path string, columns []store.Column, recipes []*encode.Recipe) (*staged, error) {
 	s := &staged{path: path, container: with, objects: layout(columns, recipes)}
 	if err := with.create(path, s.objects); err != nil {

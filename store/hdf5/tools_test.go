@@ -59,7 +59,7 @@ with h5py.File(sys.argv[1], "w") as f:
     f.create_dataset("x", shape=(10,), dtype="<i4", external=[(sys.argv[1] + ".raw", 0, 40)])
 `
 
-// What the refusal of data in other files says makes a file that opens.
+// The command that the refusal of data in other files prints makes a file that opens.
 func TestDataInOtherFiles(t *testing.T) {
 	old := filepath.Join(t.TempDir(), "OLD.h5")
 	h5test.Run(t, "-c", externalScript, old)

@@ -88,13 +88,13 @@ func (v *verifier) localize(j *job, payload []byte) {
 	}
 }
 
-// fault is what is wrong with rows of an extent, both included; none if first is negative.
+// fault is an error in the rows first to last of an extent; none if first is negative.
 type fault struct {
 	first, last int64
 	err         error
 }
 
-// blockFault says what is wrong with the block that begins at a row.
+// blockFault returns the error of the block that begins at a row.
 func (v *verifier) blockFault(j *job, rows []byte, row int64) error {
 	if err := j.read(rows, row); err != nil {
 		return err

@@ -31,13 +31,13 @@ type Result struct {
 	// one in the manifest: so data, checksums and manifest belong together. It is not done
 	// for a part of a dataset, and not where there are corruptions.
 	Identity bool
-	// Unchecked lists fields without checksums, as in HDF5 files of other origin.
+	// Unchecked lists fields without checksums, as in HDF5 files that other programs wrote.
 	Unchecked []string
 }
 
 // Dataset reads every record of a dataset from disk, compares it with its CRC32C, and all of
-// them with the dataset's id. It holds about 3 MiB a worker. The error says that it could
-// not go on; corruptions are no error, they are counted and reported.
+// them with the dataset's id. It holds about 3 MiB a worker. The error is non-nil if it
+// could not finish; corruptions are not errors, they are counted and reported.
 func Dataset(ctx context.Context, d *store.Dataset, opts Options) (Result, error) {
 	v := &verifier{data: d, opts: opts, identity: newIdentity(d)}
 	if v.opts.Workers <= 0 {
