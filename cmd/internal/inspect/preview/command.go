@@ -14,10 +14,11 @@ import (
 	"github.com/penstock/penstock/internal/sys/shell"
 )
 
-const long = `Draw samples in a grid as a PNG file, with class name and record number below each. Samples
-are drawn at random from all classes alike; the same --seed draws the same samples.
-Normalization is undone. Other values are stretched from their minimum (black) to their
-maximum (white), and the sheet says so.`
+const long = `Draw samples in a grid as a PNG file, with class name and record number below each, and the
+name of its file where the dataset has it (preprocess --names). Samples are drawn at random
+from all classes alike; the same --seed draws the same samples. Normalization is undone.
+Other values are stretched from their minimum (black) to their maximum (white), and the
+sheet says so.`
 
 const examples = `  inspect preview -o grid.png out/flat
   inspect preview -o grid.png --count 24 --columns 6 --seed 7 out/photos.h5

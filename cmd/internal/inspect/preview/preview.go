@@ -37,6 +37,7 @@ type Sheet struct {
 	Field   string      `json:"field"`   // of the images
 	Records []int       `json:"records"` // shown, row by row
 	Labels  []string    `json:"labels,omitempty"`
+	Sources []string    `json:"sources,omitempty"` // what the records were made of, where the dataset has the names
 	Columns int         `json:"columns"`
 	Width   int         `json:"width"` // of the picture, in pixels
 	Height  int         `json:"height"`
@@ -106,7 +107,15 @@ func (s *sheetBuilder) sheet(ctx context.Context) (*Sheet, error) {
 	out := &Sheet{Path: s.path(), Field: s.images.Name, Records: records, Values: tone.Text, Columns: s.columns(len(records))}
 	cells := make([]cell, len(records))
 	for i, r := range records {
+		name, err := s.ds.SourceName(ctx, r)
+		if err != nil {
+			return nil, err
+		}
 		cells[i].caption, cells[i].label = fmt.Sprintf("#%d", r), s.labelText(values, r)
+		if name != "" {
+			cells[i].caption += " " + shell.Line(path.Base(name))
+			out.Sources = append(out.Sources, name)
+		}
 		if s.labels != nil {
 			out.Labels = append(out.Labels, cells[i].label)
 		}

@@ -77,6 +77,26 @@ func TestPreviewFirst(t *testing.T) {
 	}
 }
 
+// Names of the source's files are captions, cut to the width of their cell.
+func TestPreviewNamesFiles(t *testing.T) {
+	schema := datasettest.SchemaOf(tensor.Uint8, store.HWC, "a")
+	names := store.NewRagged(store.SourceNameField, tensor.Uint8)
+	names.Content = store.SourceName
+	named := schema
+	named.Fields = append(slices.Clone(schema.Fields), names)
+	path := datasettest.Build(t, named, 2, store.Info{}, func(i int, values [][]byte) {
+		values[2] = append(values[2][:0], []string{"a/1.png", "a/" + strings.Repeat("long", 30) + ".png"}[i]...)
+	})
+	s := preview(t, path, Options{Count: 2, First: true})
+	if len(s.Sources) != 2 || s.Sources[0] != "a/1.png" {
+		t.Errorf("%q", s.Sources)
+	}
+	bare := preview(t, datasettest.Build(t, schema, 2, store.Info{}, func(int, [][]byte) {}), Options{Count: 2, First: true})
+	if s.Width != bare.Width || bytes.Equal(s.Picture.Pix, bare.Picture.Pix) {
+		t.Errorf("%d pixels wide, not %d, or nothing more is drawn", s.Width, bare.Width)
+	}
+}
+
 func TestPreviewOfFewRecords(t *testing.T) {
 	path := datasettest.Build(t, datasettest.SchemaOf(tensor.Uint8, store.HWC, "a", "b"), 3, store.Info{}, func(int, [][]byte) {})
 	if s := preview(t, path, Options{Count: 64}); len(s.Records) != 3 {

@@ -136,7 +136,7 @@ func (d *drawing) caption(i int) {
 		y += labelLine
 		d.text(d.fonts.label, ink, at.X, y, fit(d.fonts.label, d.cells[i].label, width))
 	}
-	d.text(d.fonts.number, faint, at.X, y+numberLine, d.cells[i].caption)
+	d.text(d.fonts.number, faint, at.X, y+numberLine, fit(d.fonts.number, d.cells[i].caption, width))
 }
 
 // text writes on the baseline y.
