@@ -50,10 +50,14 @@ var layers = [][]place{
 		{"internal/hdf5/meta", "says where bytes are in an HDF5 file, and reads none of the records"},
 	},
 	{
+		{"internal/codec/stream", "blocks of compression libraries, whatever is in them"},
 		{"internal/codec/bitshuffle", "what HDF5, Zarr and blosc have in common, over slices"},
 	},
 	{
 		{"internal/codec/blosc", "chunks of blosc, whatever file they are in"},
+	},
+	{
+		{"internal/hdf5/codec", "filters of HDF5 that other programs use, over slices"},
 	},
 	{
 		{"internal/moments", "sums of numbers, whatever they are of"},
@@ -186,14 +190,14 @@ var only = map[string][]string{
 var public = map[string][]string{
 	"tensor":         nil,
 	"transforms":     {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
-	"store":          {"golang.org/x/sys"},
-	"store/flat":     {"golang.org/x/sys"},
+	"store":          {"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
+	"store/flat":     {"github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
 	"loader/sampler": {"golang.org/x/sys"},
 	"loader/combine": {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"loader":         {"github.com/disintegration/imaging", "golang.org/x/image", "golang.org/x/sys"},
 	"remote":         nil,
-	"remote/mirror":  {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
-	"mmapds":         {"github.com/edsrzf/mmap-go", "golang.org/x/sys"},
+	"remote/mirror":  {"github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
+	"mmapds":         {"github.com/edsrzf/mmap-go", "github.com/klauspost/compress", "github.com/pierrec/lz4/v4", "golang.org/x/sys"},
 }
 
 // builds are the variants of the module, as what each adds to the command and environment.

@@ -76,6 +76,31 @@ var kinds = []string{
 	"deflate", "shuffle", "fletcher32", "lzf", "scaleoffset", "bool", "float16", "big-endian float32", "big-endian uint64", "string[5] ascii",
 }
 
+// The committed files have every filter that is undone here, and these numbers.
+func TestCommittedFilters(t *testing.T) {
+	seen := map[string]bool{}
+	for _, name := range []string{"testdata/small-plugins.h5", "testdata/small-bits.h5"} {
+		file := readFile(t, name)
+		for d := range openBytes(t, file).All() {
+			note(seen, d)
+			got := all(t, mapped(t, file, d.Path, Options{}))
+			want := make([]byte, 0, len(got))
+			for i := range 20 * 30 {
+				x := i / 4 % 50
+				want = append(want, byte(x), 0, 0, 0)[:len(want)+int(d.Type.Size)]
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s%s: %v: other numbers than were written", name, d.Path, d.Filters)
+			}
+		}
+	}
+	for _, kind := range []string{"bzip2", "lz4", "zstd", "bitshuffle", "blosc", "blosc2", "szip", "nbit"} {
+		if !seen[kind] {
+			t.Errorf("no %s among the files", kind)
+		}
+	}
+}
+
 func note(seen map[string]bool, d *meta.Dataset) {
 	seen[d.Layout.Kind.String()], seen[d.Layout.Index.String()], seen[d.Type.String()] = true, true, true
 	for _, f := range d.Filters {

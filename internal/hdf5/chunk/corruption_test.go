@@ -88,7 +88,7 @@ func exercise(t testing.TB, b []byte, pool *Pool) (datasets, read int) {
 			read++
 		}
 		held := len(r.cache.entries) * r.grid.size
-		if limit := max(mostConstant, mostInflated*(len(b)+64)) * r.cache.most; len(r.cache.entries) > 0 && held > limit {
+		if limit := max(mostConstant, max(r.filter.most, mostInflated)*(len(b)+64)) * r.cache.most; len(r.cache.entries) > 0 && held > limit {
 			t.Fatalf("%s: %d bytes of chunks are held for a file of %d", d.Path, held, len(b))
 		}
 	}
@@ -182,10 +182,16 @@ func FuzzFilters(f *testing.F) {
 		{{ID: meta.FilterShuffle, Params: []uint32{4}}, {ID: meta.FilterDeflate}, {ID: meta.FilterFletcher32}},
 		{{ID: meta.FilterLZF}},
 		{{ID: meta.FilterFletcher32}, {ID: meta.FilterLZF}, {ID: meta.FilterShuffle, Params: []uint32{8}}},
+		{{ID: meta.FilterBzip2}}, {{ID: meta.FilterLZ4}}, {{ID: meta.FilterZstd}}, {{ID: meta.FilterBlosc}}, {{ID: meta.FilterBlosc2}},
+		{{ID: meta.FilterBitshuffle, Params: []uint32{0, 4, 2, 8, 2}}}, {{ID: meta.FilterBitshuffle, Params: []uint32{0, 4, 3}}},
+		{{ID: meta.FilterSzip, Params: []uint32{141, 8, 16, 24}}}, {{ID: meta.FilterSzip, Params: []uint32{169, 4, 32, 24}}},
 	}
 	f.Fuzz(func(t *testing.T, stored []byte, size uint16, kind uint8) {
 		scaled := meta.Filter{ID: meta.FilterScaleOffset, Params: []uint32{2, 0, uint32(size), 0, 1, 1, 0, uint32(kind & 1), 7, 0}}
 		lists := append(lists, []meta.Filter{scaled}, []meta.Filter{scaled, {ID: meta.FilterShuffle}, {ID: meta.FilterDeflate}, {ID: meta.FilterFletcher32}})
+		if size > 0 {
+			lists = append(lists, []meta.Filter{{ID: meta.FilterNbit, Params: []uint32{8, 0, uint32(size), 1, 1, 0, 5, 2}}, {ID: meta.FilterDeflate}})
+		}
 		p, err := newPipeline(lists[int(kind)%len(lists)], 2, int(size))
 		if err != nil {
 			t.Fatal(err)

@@ -15,16 +15,16 @@
 // inflate the next ones meanwhile. A fault in a mapping whose file was cut is an error, in helping goroutines too.
 // Errors are of type *Error, or speak of a bad argument; memory of the wrong length panics.
 //
-// Undone are deflate, shuffle, fletcher32 (verified, like the checksum of deflate) and lzf, in
-// any order, scaleoffset before any of these but lzf, with the filter mask of each chunk. Chunks may have any shape. Those that were
-// never written have the fill value.
+// Undone are deflate, shuffle, fletcher32 (verified, like the checksum of deflate), lzf and those of package codec, in
+// any order, with the filter mask of each chunk: one that compresses, and scaleoffset or nbit before any but lzf. Chunks may
+// have any shape. Those that were never written have the fill value.
 //
 // # Memory
 //
 // The Pool holds up to three chunks a worker, the cache of a Reader Options.CacheBytes or
 // Workers+1 chunks, whichever is more, and a call 40 bytes for each run of records. No memory
 // is taken for a chunk that its stored bytes cannot become, so a file of n bytes costs at most
-// 1032 n for each of those, or 64 MiB behind scaleoffset, which stores one number many times in
+// 1032 n for each of those, 32768 n behind zstd, blosc and bzip2, or 64 MiB behind what stores one number many times in
 // no bits. After the first calls nothing is allocated.
 //
 // # Back ends

@@ -188,8 +188,9 @@ func BenchmarkScaleOffset(b *testing.B) {
 
 func TestPipelineRefuses(t *testing.T) {
 	for _, filters := range [][]meta.Filter{
-		{{ID: meta.FilterSzip, Name: "szip"}},
-		{{ID: 32015, Name: "zstd"}},
+		{{ID: 32013, Name: "zfp"}},
+		{{ID: meta.FilterZstd, Name: "zstd"}, {ID: meta.FilterBzip2, Name: "bzip2"}},
+		{{ID: meta.FilterShuffle, Name: "shuffle"}, {ID: meta.FilterNbit, Name: "nbit", Params: []uint32{8, 0, 25, 1, 4, 0, 12, 0}}},
 		{{ID: meta.FilterDeflate, Name: "deflate"}, {ID: meta.FilterLZF, Name: "lzf"}},
 		{{ID: meta.FilterScaleOffset, Name: "scaleoffset", Params: []uint32{2, 0, 100, 0, 1, 1, 0, 0, 0, 0}}, {ID: meta.FilterLZF, Name: "lzf"}},
 		{{ID: meta.FilterShuffle, Name: "shuffle"}, {ID: meta.FilterScaleOffset, Name: "scaleoffset", Params: []uint32{2, 0, 100, 0, 1, 1, 0, 0, 0, 0}}},

@@ -21,7 +21,7 @@ func (c *call) do(w *worker, job int64) error {
 		err = fmt.Errorf("%d bytes that went through no filter, the chunk has %d: %w", s.size, c.r.grid.size, meta.ErrCorrupt)
 	case plain && c.r.grid.whole:
 		err = c.copyPlain(s, slots)
-	case plain && c.r.src.mapped != nil && c.r.swap == 0:
+	case plain && c.r.src.mapped != nil && c.r.number.stored():
 		err = c.scatterPlain(w, s, slots, job%n)
 	case !plain && !c.r.filter.possible(s.size): // checked before memory is taken for it
 		err = fmt.Errorf("no chunk of %d bytes is stored as so few: %w", c.r.grid.size, meta.ErrCorrupt)
@@ -52,7 +52,7 @@ func (c *call) copyPlain(at stored, slots []slot) error {
 		if err := c.r.src.read(dst, at.offset+s.first*int64(c.r.grid.record)); err != nil {
 			return err
 		}
-		swapBytes(dst, c.r.swap)
+		c.r.number.decode(dst)
 	}
 	return nil
 }
@@ -117,7 +117,7 @@ func (r *Reader) decode(w *worker, dst []byte, at stored) error {
 	if err := w.undo(&r.filter, dst, raw, at.mask); err != nil {
 		return err
 	}
-	swapBytes(dst, r.swap)
+	r.number.decode(dst)
 	return nil
 }
 

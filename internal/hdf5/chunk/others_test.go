@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/h5test"
+	"github.com/penstock/penstock/internal/testkit/pythontest"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -50,6 +51,34 @@ func TestFilesOfOthers(t *testing.T) {
 		t.Error("no dataset was compared with h5py's")
 	}
 	compareTrees(t, dir, answers, 2)
+}
+
+// Files with the filters of hdf5plugin, and with szip and nbit of HDF5 itself: every dataset has the bytes that h5py
+// reads.
+func TestFilesOfPlugins(t *testing.T) {
+	pythontest.Need(t, "import h5py, hdf5plugin")
+	dir := t.TempDir()
+	t.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+	t.Log(strings.TrimSpace(string(pythontest.Run(t, "import h5py, hdf5plugin", "testdata/plugins.py", dir))))
+	var answers map[string]map[string]conformAnswer
+	if err := json.Unmarshal(readFile(t, filepath.Join(dir, "answers.json")), &answers); err != nil {
+		t.Fatal(err)
+	}
+	if len(answers) < 140 {
+		t.Errorf("%d files, want at least 140", len(answers))
+	}
+	pool := NewPool(2)
+	defer pool.Close()
+	for name, want := range answers {
+		file := readFile(t, filepath.Join(dir, name))
+		for path, a := range want {
+			d, err := openBytes(t, file).Dataset(path)
+			if err != nil {
+				t.Fatal(name, path, err)
+			}
+			compareOrRefused(t, name+path, file, d, a, pool)
+		}
+	}
 }
 
 func compareOrRefused(t *testing.T, name string, file []byte, d *meta.Dataset, want conformAnswer, pool *Pool) {

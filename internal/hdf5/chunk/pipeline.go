@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/penstock/penstock/internal/hdf5/codec"
 	"github.com/penstock/penstock/internal/hdf5/filter"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
@@ -14,7 +15,8 @@ type pipeline struct {
 	size  int    // bytes of a chunk before the first step
 	most  int    // bytes that one stored byte can stand for
 
-	scaled bool // the first step is scaleoffset
+	bits     bool // the first step is scaleoffset or nbit, which make chunks of any size
+	constant bool // a step can store one number many times
 }
 
 // step is one filter.
@@ -24,7 +26,8 @@ type step struct {
 	elem int // shuffle: bytes of an element
 
 	scaled scaleOffset
-	open   bool // deflate: of as many bytes as scaleoffset before it made
+	codec  codec.Codec // of another program's filter
+	open   bool        // deflate: of as many bytes as the step before it made
 }
 
 // What one stored byte can at most become: in a deflate stream 258 bytes take two bits, in
@@ -34,48 +37,67 @@ const (
 	mostLZF      = 88
 )
 
-// mostConstant is how large a chunk may be that its stored bytes say nothing about: scaleoffset
-// stores one number many times in no bits.
+// mostConstant is how large a chunk may be that its stored bytes say nothing about: scaleoffset and
+// blosc2 store one number many times in no bits.
 const mostConstant = 64 << 20
 
 // newPipeline refuses filters that are not undone here.
 func newPipeline(filters []meta.Filter, elem int64, size int) (pipeline, error) {
 	p := pipeline{size: size, most: 1}
+	compressors := 0
 	for i, f := range filters {
-		s := step{id: f.ID, name: f.Name}
-		switch f.ID {
-		case meta.FilterDeflate:
-			p.most *= mostInflated
-			s.open = p.scaled
-		case meta.FilterLZF:
-			p.most *= mostLZF
-		case meta.FilterFletcher32:
-		case meta.FilterShuffle:
-			s.elem = int(elem)
-			if len(f.Params) > 0 && f.Params[0] > 0 && f.Params[0] <= math.MaxInt32 {
-				s.elem = int(f.Params[0])
-			}
-		case meta.FilterScaleOffset:
-			var err error
-			if s.scaled, err = newScaleOffset(f.Params, size); err != nil {
-				return p, err
-			}
-			p.scaled = true
+		s, expansion, err := p.step(f, elem)
+		if err != nil {
+			return p, err
+		}
+		if expansion > 1 {
+			p.most = max(p.most, expansion)
+			compressors++
+		}
+		if s.scaled.size > 0 || f.ID == meta.FilterNbit {
 			if i > 0 {
 				return p, fmt.Errorf("filter %v behind others is not undone here: %w", f, meta.ErrUnsupported)
 			}
-		default:
-			return p, fmt.Errorf("filter %v is not undone here: %w", f, meta.ErrUnsupported)
+			p.bits = true
+			compressors = 0
+		}
+		p.constant = p.constant || f.ID == meta.FilterBlosc2
+		if p.bits && f.ID == meta.FilterLZF {
+			return p, fmt.Errorf("lzf behind %s is not undone here: %w", filters[0].Name, meta.ErrUnsupported)
 		}
 		p.steps = append(p.steps, s)
 	}
-	if p.scaled && p.most%mostLZF == 0 {
-		return p, fmt.Errorf("lzf behind scaleoffset is not undone here: %w", meta.ErrUnsupported)
-	}
-	if p.most > mostInflated {
+	if compressors > 1 {
 		return p, fmt.Errorf("chunks that were compressed twice are not read here: %w", meta.ErrUnsupported)
 	}
 	return p, nil
+}
+
+// step returns the step of a filter, and how many bytes one stored byte can stand for.
+func (p *pipeline) step(f meta.Filter, elem int64) (s step, expansion int, err error) {
+	s = step{id: f.ID, name: f.Name}
+	switch f.ID {
+	case meta.FilterDeflate:
+		s.open = p.bits
+		return s, mostInflated, nil
+	case meta.FilterLZF:
+		return s, mostLZF, nil
+	case meta.FilterFletcher32:
+		return s, 1, nil
+	case meta.FilterShuffle:
+		s.elem = int(elem)
+		if len(f.Params) > 0 && f.Params[0] > 0 && f.Params[0] <= math.MaxInt32 {
+			s.elem = int(f.Params[0])
+		}
+		return s, 1, nil
+	case meta.FilterScaleOffset:
+		s.scaled, err = newScaleOffset(f.Params, p.size)
+		return s, 1, err
+	}
+	if s.codec, err = codec.New(f, p.size); err != nil {
+		return s, 1, err
+	}
+	return s, s.codec.Expansion(), nil
 }
 
 // plain reports whether a chunk is stored as it is.
@@ -97,7 +119,7 @@ func (p *pipeline) applied(i int, mask uint32) bool {
 // a compressed stream before it can change anything.
 func (p *pipeline) sizeBefore(i int, mask uint32) int {
 	n := p.size
-	if p.scaled && i > 0 {
+	if p.bits && i > 0 {
 		n += scaleOffsetHead + 2 // or less
 	}
 	for j := range i {
@@ -110,8 +132,11 @@ func (p *pipeline) sizeBefore(i int, mask uint32) int {
 
 // possible reports whether n stored bytes can be a chunk.
 func (p *pipeline) possible(n int64) bool {
-	if p.scaled {
-		return int64(p.size) <= max(mostConstant, mostInflated*(n+64))
+	if p.bits {
+		return int64(p.size) <= max(mostConstant, int64(max(p.most, mostInflated))*(n+64))
+	}
+	if p.constant {
+		return int64(p.size) <= max(mostConstant, int64(p.most)*(n+64))
 	}
 	return int64(p.size)/int64(p.most) <= n+64
 }
@@ -186,6 +211,9 @@ func (w *worker) undoStep(s step, out, src []byte) ([]byte, error) {
 		return out, unLZF(out, src)
 	case meta.FilterScaleOffset:
 		return out, s.scaled.undo(out, src)
+	}
+	if s.codec != nil {
+		return s.codec.Decode(out, src)
 	}
 	if s.open {
 		return inflateSome(out, src)

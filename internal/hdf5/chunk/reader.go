@@ -39,7 +39,7 @@ type Reader struct {
 	src    source
 	grid   grid
 	filter pipeline
-	swap   int    // bytes of an element that is big endian, else 0
+	number numbers
 	fill   []byte // value of what was never written; nil means zeros
 
 	exact  bool // nothing is read ahead
@@ -60,8 +60,7 @@ type Reader struct {
 // NewReader returns a Reader of data, which is in the file that src reads. It reads the
 // index of the chunks, no elements.
 //
-// Read are all layouts with the data in the file, and the filters deflate, shuffle,
-// fletcher32, lzf and scaleoffset; numbers come in the order of bytes of this machine, which must be
+// Read are all layouts with the data in the file, and the filters that the package names; numbers come in the order of bytes of this machine, which must be
 // little endian, everything else of fixed size as stored. The error of anything else is
 // meta.ErrUnsupported and says what it is; that of a corrupt index is meta.ErrCorrupt.
 func NewReader(src io.ReaderAt, data *meta.Dataset, opts Options) (*Reader, error) {
@@ -120,7 +119,7 @@ func (r *Reader) open(data *meta.Dataset) (err error) {
 	if r.filter, err = newPipeline(data.Filters, data.Type.Size, r.grid.size); err != nil {
 		return err
 	}
-	r.swap = swapped(data.Type)
+	r.number = numbersOf(data.Type)
 	r.setFill(data)
 	if r.flat {
 		return nil
@@ -222,7 +221,7 @@ func (r *Reader) setFill(data *meta.Dataset) {
 		return
 	}
 	r.fill = append([]byte(nil), data.Fill.Value...)
-	swapBytes(r.fill, r.swap)
+	r.number.decode(r.fill)
 }
 
 // index reads the table of chunks.

@@ -329,12 +329,12 @@ func TestRemedies(t *testing.T) {
 	for id := range uint16(1 << 15) {
 		for _, f := range [][]meta.Filter{{{ID: id, Params: scaled}}, {{ID: id, Params: scaled}, {ID: meta.FilterFletcher32}}} {
 			line := (&meta.Dataset{Filters: f}).Remedy("a", "b")
-			if _, err := newPipeline(f, 4, 64); (err != nil) != (line != "") {
+			if _, err := newPipeline(f, 4, 64); !errors.Is(err, meta.ErrCorrupt) && (err != nil) != (line != "") {
 				t.Fatalf("filters %v: error %v, remedy %q", f, err, line)
 			}
 		}
 	}
-	if line := RepackCommand(&meta.Dataset{Filters: []meta.Filter{{ID: 32015}}}, "a b.h5", "c.h5"); !strings.HasSuffix(line, "h5repack -f NONE 'a b.h5' c.h5") || !strings.HasPrefix(line, "HDF5_PLUGIN_PATH=") {
+	if line := RepackCommand(&meta.Dataset{Filters: []meta.Filter{{ID: 32013}}}, "a b.h5", "c.h5"); !strings.HasSuffix(line, "h5repack -f NONE 'a b.h5' c.h5") || !strings.HasPrefix(line, "HDF5_PLUGIN_PATH=") {
 		t.Error(line)
 	}
 }

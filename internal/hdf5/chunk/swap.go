@@ -3,7 +3,51 @@ package chunk
 import (
 	"encoding/binary"
 	"math/bits"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
 )
+
+// numbers is how the numbers of a dataset become this machine's.
+type numbers struct {
+	swap        int // bytes of a number that is big endian, else 0
+	size        int // bytes of an integer of which some bits do not count, else 0
+	left, right int // shifts that leave those that count, see meta.Datatype.Shifts
+	signed      bool
+}
+
+func numbersOf(t *meta.Datatype) (n numbers) {
+	n.swap = swapped(t)
+	for t.Class == meta.Array || t.Class == meta.Enum {
+		t = t.Base
+	}
+	if n.left, n.right = t.Shifts(); n.right > 0 {
+		n.size, n.signed = int(t.Size), t.Signed
+	}
+	return n
+}
+
+// stored reports whether numbers are those of this machine as they are stored.
+func (n *numbers) stored() bool { return n.swap == 0 && n.size == 0 }
+
+// decode makes numbers of this machine of stored ones, in place.
+func (n *numbers) decode(b []byte) {
+	swapBytes(b, n.swap)
+	if n.size == 0 {
+		return
+	}
+	for ; len(b) >= n.size; b = b[n.size:] {
+		var word [8]byte
+		copy(word[:], b[:n.size])
+		x := binary.LittleEndian.Uint64(word[:]) << n.left
+		if n.signed {
+			x = uint64(int64(x) >> n.right)
+		} else {
+			x >>= n.right
+		}
+		binary.LittleEndian.PutUint64(word[:], x)
+		copy(b[:n.size], word[:])
+	}
+}
 
 // swapBytes turns the bytes of every element of size bytes around.
 func swapBytes(b []byte, size int) {

@@ -44,7 +44,7 @@ func TestTruncatedMapping(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := debug.SetPanicOnFault(false)
-		err := (&Reader{path: r.path, src: r.src, grid: r.grid, filter: r.filter, swap: r.swap, chunks: r.chunks, places: r.places,
+		err := (&Reader{path: r.path, src: r.src, grid: r.grid, filter: r.filter, number: r.number, chunks: r.chunks, places: r.places,
 			flat: r.flat, base: r.base, pool: pool, cache: newCache(r.grid.size, 8)}).Records(t.Context(), make([]byte, len(want)), 0, r.Len())
 		if after := debug.SetPanicOnFault(before); after {
 			t.Error("SetPanicOnFault was left on")

@@ -203,6 +203,8 @@ func (t *Datatype) mappable() error {
 	switch {
 	case t.DType() == tensor.Invalid || t.Class == Enum && !t.IsBool() || t.Format.VAXOrder:
 		return refuse("type %v cannot be mapped", t)
+	case t.partial() || t.Class == Enum && t.Base.partial():
+		return refuse("type %v cannot be mapped: some of its bits do not count", t)
 	case t.swapped():
 		return refuse("type %v cannot be mapped: its bytes must be swapped", t)
 	}

@@ -115,6 +115,8 @@ func (t *Datatype) DType() tensor.DType {
 		return tensor.Bool
 	case t.Class == Enum:
 		return t.Base.DType()
+	case t.Class == Fixed && t.partial():
+		return fixedType(t.Size, t.Signed)
 	case t.BitOffset != 0 || int64(t.Precision) != 8*t.Size:
 		return tensor.Invalid
 	case t.Class == Fixed || t.Class == Bitfield:
@@ -127,6 +129,23 @@ func (t *Datatype) DType() tensor.DType {
 		}
 	}
 	return tensor.Invalid
+}
+
+// partial reports whether an integer has bits that do not count.
+func (t *Datatype) partial() bool {
+	return t.Class == Fixed && t.Precision > 0 && t.Size <= 8 && (t.BitOffset != 0 || int64(t.Precision) != 8*t.Size)
+}
+
+// Shifts returns how far an integer, as a number of 8 bytes, has to be shifted to the left and then to the right, so that
+// the bits that count are left of it. Both are 0 for other types and where all of its bits count.
+func (t *Datatype) Shifts() (left, right int) {
+	if t.Class == Enum {
+		return t.Base.Shifts()
+	}
+	if !t.partial() {
+		return 0, 0
+	}
+	return 64 - t.BitOffset - t.Precision, 64 - t.Precision
 }
 
 func fixedType(size int64, signed bool) tensor.DType {
@@ -231,7 +250,7 @@ func (t *Datatype) charset() string {
 // number names a number type, also those that have no tensor.DType.
 func (t *Datatype) number() string {
 	name := t.DType().String()
-	if t.DType() == tensor.Invalid {
+	if t.DType() == tensor.Invalid || t.partial() {
 		name = t.oddNumber()
 	}
 	switch {

@@ -13,13 +13,20 @@ const (
 	FilterSzip        = 4
 	FilterNbit        = 5
 	FilterScaleOffset = 6
+	FilterBzip2       = 307
 	FilterLZF         = 32000
+	FilterBlosc       = 32001
+	FilterLZ4         = 32004
+	FilterBitshuffle  = 32008
+	FilterZstd        = 32015
+	FilterBlosc2      = 32026
 )
 
 var filterNames = map[uint16]string{
 	FilterDeflate: "deflate", FilterShuffle: "shuffle", FilterFletcher32: "fletcher32", FilterSzip: "szip",
 	FilterNbit: "nbit", FilterScaleOffset: "scaleoffset", FilterLZF: "lzf",
-	305: "lzo", 307: "bzip2", 32001: "blosc", 32004: "lz4", 32008: "bitshuffle", 32013: "zfp", 32015: "zstd", 32026: "blosc2",
+	FilterBzip2: "bzip2", FilterBlosc: "blosc", FilterLZ4: "lz4", FilterBitshuffle: "bitshuffle", FilterZstd: "zstd", FilterBlosc2: "blosc2",
+	305: "lzo", 32013: "zfp", 32017: "sz", 32018: "fcidecomp", 32024: "sz3", 32028: "sperr",
 }
 
 // Filter is one step that chunks go through when they are written; a reader undoes the

@@ -92,7 +92,7 @@ func TestDatatypes(t *testing.T) {
 		{parseDatatype(msgCursor(fixedHead(1, 4, 8)...)), "int32", tensor.Int32},
 		{parseDatatype(msgCursor(fixedHead(3, 2, 1)...)), "big-endian uint16", tensor.Uint16},
 		{parseDatatype(msgCursor(fixedHead(1, 3, 8)...)), "int[3] of 24 bits", tensor.Invalid},
-		{parseDatatype(msgCursor(uint32(0x10), uint32(2), uint16(0), uint16(12))), "uint[2] of 12 bits", tensor.Invalid},
+		{parseDatatype(msgCursor(uint32(0x10), uint32(2), uint16(0), uint16(12))), "uint[2] of 12 bits", tensor.Uint16},
 		{floatType(2, 15, 10, 5, 10, 15, 0), "float16", tensor.Float16},
 		{floatType(2, 15, 7, 8, 7, 127, 0), "bfloat16", tensor.BFloat16},
 		{floatType(4, 31, 23, 8, 23, 127, 1), "big-endian float32", tensor.Float32},

@@ -15,13 +15,13 @@ func (d *Dataset) Remedy(from, to string) string {
 	path, strange := "", false
 	for i, f := range d.Filters {
 		switch f.ID {
-		case FilterDeflate, FilterShuffle, FilterFletcher32, FilterLZF:
+		case FilterDeflate, FilterShuffle, FilterFletcher32, FilterLZF, FilterSzip, FilterBzip2,
+			FilterBlosc, FilterBlosc2, FilterBitshuffle, FilterLZ4, FilterZstd:
 			continue
-		case FilterScaleOffset:
+		case FilterScaleOffset, FilterNbit: // of HDF5 itself
 			if i == 0 {
 				continue
 			}
-		case FilterSzip, FilterNbit: // of HDF5 itself
 		default:
 			path = pluginPath
 		}

@@ -226,11 +226,16 @@ func numbers(t *Datatype, raw []byte) any {
 		return convert(words, func(w uint64) bool { return w != 0 })
 	case d.IsFloat():
 		return convert(words, func(w uint64) float64 { return floatOf(d, w) })
-	case t.Signed:
-		shift := 64 - 8*t.Size
-		return convert(words, func(w uint64) int64 { return int64(w<<shift) >> shift })
 	}
-	return words
+	left, right := t.Shifts()
+	if left == 0 && right == 0 {
+		left = int(64 - 8*t.Size)
+		right = left
+	}
+	if t.Signed {
+		return convert(words, func(w uint64) int64 { return int64(w<<left) >> right })
+	}
+	return convert(words, func(w uint64) uint64 { return w << left >> right })
 }
 
 func convert[T any](words []uint64, f func(uint64) T) []T {

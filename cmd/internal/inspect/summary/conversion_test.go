@@ -40,7 +40,8 @@ func TestRepackOfWhatIsNotRead(t *testing.T) {
 	path := h5test.File(t, `
     p = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
     p.set_chunk((10,))
-    p.set_filter(h5py.h5z.FILTER_NBIT)
+    p.set_shuffle()
+    p.set_scaleoffset(h5py.h5z.SO_INT, 0)
     h5py.Dataset(h5py.h5d.create(f.id, b"offset", h5py.h5t.STD_I64LE, h5py.h5s.create_simple((100,)), p))[:] = np.arange(100)
     f.create_dataset("packed", data=np.arange(100), chunks=(10,), compression="gzip")
     f.create_dataset("names", data=["a"] * 100)
@@ -51,7 +52,7 @@ func TestRepackOfWhatIsNotRead(t *testing.T) {
 	}
 	to := strings.TrimSuffix(path, ".h5")
 	want := []tree.Repack{{Command: "h5repack -f NONE " + path + " " + to + "-repacked.h5", Datasets: []string{"offset"}, Reasons: []string{s.Tree[2].Storage.Unread}}}
-	if !reflect.DeepEqual(s.Repacks, want) || !strings.HasPrefix(want[0].Reasons[0], "filter nbit(") {
+	if !reflect.DeepEqual(s.Repacks, want) || !strings.HasPrefix(want[0].Reasons[0], "filter scaleoffset(") {
 		t.Errorf("%+v, want %+v", s.Repacks, want)
 	}
 	if c := s.Tree[2].Storage.Chunks; c == nil || c.Stored != 10 || s.Tree[2].Storage.Stored == 0 {
@@ -64,7 +65,7 @@ func TestRepackOfWhatIsNotRead(t *testing.T) {
 	if err := s.Render(&b, 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"\nTo read it\n  h5repack -f NONE ", "      offset: filter nbit(", "is not read: filter nbit(", "is not read: type string utf-8"} {
+	for _, line := range []string{"\nTo read it\n  h5repack -f NONE ", "      offset: filter scaleoffset(", "is not read: filter scaleoffset(", "is not read: type string utf-8"} {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("no %q in\n%s", line, &b)
 		}

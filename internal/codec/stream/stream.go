@@ -1,0 +1,77 @@
+// Package stream decompresses blocks whose size is known, in memory: LZ4 blocks, zstd frames and zlib streams. It
+// bounds the libraries that do so by the size of the destination, as the bytes are untrusted. The functions may be
+// called from any goroutine.
+package stream
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zlib"
+	"github.com/klauspost/compress/zstd"
+	"github.com/pierrec/lz4/v4"
+)
+
+// ErrLength is the error of streams of more or less data than there can be.
+var ErrLength = errors.New("a stream has another length than its data")
+
+// LZ4 fills dst from a block of LZ4.
+func LZ4(dst, src []byte) error {
+	n, err := lz4.UncompressBlock(src, dst)
+	return exact(n, len(dst), err)
+}
+
+// zstdReader decodes frames that are at most as long as their destination, in any number of goroutines.
+var zstdReader = sync.OnceValue(func() *zstd.Decoder {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic(err) // these options are right
+	}
+	return d
+})
+
+// Zstd fills dst from frames of zstd.
+func Zstd(dst, src []byte) error {
+	b, err := ZstdUpTo(dst, src)
+	return exact(len(b), len(dst), err)
+}
+
+// ZstdUpTo decodes frames of zstd to the beginning of dst, which it returns.
+func ZstdUpTo(dst, src []byte) ([]byte, error) {
+	return zstdReader().DecodeAll(src, dst[:0:len(dst)])
+}
+
+var zlibReaders sync.Pool
+
+// Zlib fills dst from a stream of zlib, whose checksum it verifies.
+func Zlib(dst, src []byte) error {
+	r, _ := zlibReaders.Get().(io.ReadCloser)
+	var err error
+	if in := bytes.NewReader(src); r == nil {
+		r, err = zlib.NewReader(in)
+	} else {
+		err = r.(zlib.Resetter).Reset(in, nil)
+	}
+	if err != nil {
+		return err
+	}
+	defer zlibReaders.Put(r)
+	n, err := io.ReadFull(r, dst)
+	if err == nil {
+		if _, err = io.ReadFull(r, make([]byte, 1)); err == nil { // reads the checksum, too
+			return ErrLength
+		} else if err == io.EOF {
+			err = nil
+		}
+	}
+	return exact(n, len(dst), err)
+}
+
+func exact(n, want int, err error) error {
+	if err == nil && n != want {
+		return ErrLength
+	}
+	return err
+}
