@@ -98,7 +98,7 @@ func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open fun
 		opts.PartBytes = int(part)
 	}
 	var own error
-	err := c.insist(ctx, ctx, "write", key, func(ctx context.Context) (err error) {
+	err := c.insist(ctx, 0, "write", key, func(ctx context.Context) (err error) {
 		own, err = c.writeOnce(ctx, key, open, opts)
 		if own != nil {
 			return nil
@@ -154,7 +154,7 @@ func (s *source) Read(p []byte) (int, error) {
 // Copy makes an object of another one's bytes inside of the store, which may refuse those of
 // more than 5 GB.
 func (c *Client) Copy(ctx context.Context, from, to string) error {
-	return c.insist(ctx, ctx, "write", to, func(ctx context.Context) error { return c.bucket.Copy(ctx, from, to) })
+	return c.insist(ctx, 0, "write", to, func(ctx context.Context) error { return c.bucket.Copy(ctx, from, to) })
 }
 
 // maxEmpty bounds the pages without objects that follow each other: stores send some where many objects were removed.
@@ -240,19 +240,17 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 
 // retry calls do until it succeeds, fails for good, or the policy ends it.
 func (c *Client) retry(ctx context.Context, op, key string, do func(context.Context) error) error {
-	total, cancel := context.WithTimeout(ctx, c.policy.Total)
-	defer cancel()
-	return c.insist(ctx, total, op, key, do)
+	return c.insist(ctx, c.policy.Total, op, key, do)
 }
 
-// insist is retry with the time that it may take: that of total, which ends with ctx. Where that
-// is over, the error is what was wrong before.
-func (c *Client) insist(ctx, total context.Context, op, key string, do func(context.Context) error) error {
+// insist is retry with the time that it may take, 0 for any. Where that is over, the error is
+// what was wrong before.
+func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string, do func(context.Context) error) error {
 	before := fmt.Errorf("no answer within %v", c.policy.Total)
-	for n := 1; ; n++ {
+	for n, left := 1, newPatience(c.policy, limit); ; n++ {
 		c.counts.requests.Add(1)
-		err := do(total)
-		if err != nil && total.Err() != nil && !Permanent(err) {
+		over, err := left.attempt(ctx, do)
+		if over && err != nil && !Permanent(err) {
 			err = before
 		}
 		if err == nil || Permanent(err) {
@@ -265,7 +263,7 @@ func (c *Client) insist(ctx, total context.Context, op, key string, do func(cont
 			return context.Cause(ctx)
 		case Permanent(err):
 			return c.describe(op, key, err, n)
-		case n == c.policy.Attempts || n >= refusedAttempts && nobodyThere(err) && !c.answered.Load() || total.Err() != nil || !sleep(total, c.policy.pause(n)):
+		case n == c.policy.Attempts || n >= refusedAttempts && nobodyThere(err) && !c.answered.Load() || over || !left.pause(ctx, n, after(err)):
 			c.counts.failures.Add(1)
 			return c.describe(op, key, err, n)
 		}
@@ -289,19 +287,4 @@ func (c *Client) describe(op, key string, err error, n int) error {
 		out.Kind, out.cause = ErrUnavailable, nil // the context was ours
 	}
 	return &out
-}
-
-// sleep waits, and reports false if ctx ended before, or will.
-func sleep(ctx context.Context, d time.Duration) bool {
-	if end, ok := ctx.Deadline(); ok && time.Until(end) < d {
-		return false
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -110,6 +110,39 @@ func TestGivesUpInTime(t *testing.T) {
 	})
 }
 
+// A pause that the store asks for is made, and does not count against Total; one that is too long is not.
+func TestPausesThatAreAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for pause, ok := range map[time.Duration]bool{0: true, 5 * time.Minute: true, time.Hour: false} {
+			busy := func(context.Context, Body) (Body, error) {
+				err := NewError("read", "k", nil, errors.New("429"))
+				err.After = pause
+				return Body{}, err
+			}
+			s := &script{acts: []func(context.Context, Body) (Body, error){busy, cutAt(10), nil, busy, cutAt(10), nil}}
+			s.Put("k", content)
+			c := NewClient(s, Policy{Hedge: -1})
+			began := time.Now()
+			dst := make([]byte, 100)
+			if err := c.ReadAt(t.Context(), Object{Key: "k"}, 0, dst); (err == nil) != ok || ok && !bytes.Equal(dst, content[:100]) {
+				t.Errorf("a pause of %v: %v", pause, err)
+			}
+			took := time.Since(began)
+			if ok && took < pause || took > pause+pause/2+time.Minute || !ok && took > time.Minute {
+				t.Errorf("a pause of %v took %v", pause, took)
+			}
+			if !ok {
+				continue
+			}
+			r := c.NewReader(t.Context(), Object{Key: "k", Size: int64(len(content))}, 0, -1)
+			if got, err := io.ReadAll(r); err != nil || !bytes.Equal(got, content) {
+				t.Errorf("a stream with a pause of %v: %d bytes, %v", pause, len(got), err)
+			}
+			r.Close()
+		}
+	})
+}
+
 func TestWhatIsNotRetried(t *testing.T) {
 	s := new(script)
 	s.Put("k", content)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"net"
 	"syscall"
+	"time"
 )
 
 // What callers branch on. Each is also the error of package io/fs where there is one like it.
@@ -35,8 +36,13 @@ type Error struct {
 	Kind   error  // one of the sentinels; nil for faults that a retry may fix
 	Detail string // what the store said, without credentials
 	Tries  int    // how often it was tried; 0 is once
-	cause  error  // of a context
-	absent bool   // nothing listens there, or the host has no address
+
+	// After is the pause before a retry that the store asks for. It does not count against
+	// Policy.Total.
+	After time.Duration
+
+	cause  error // of a context
+	absent bool  // nothing listens there, or the host has no address
 }
 
 // NewError describes a failed request. Of cause it keeps the text, redacted, and whether it
@@ -87,6 +93,15 @@ func (e *Error) Unwrap() []error {
 		}
 	}
 	return list
+}
+
+// after returns the pause that a store asks for.
+func after(err error) time.Duration {
+	var own *Error
+	if errors.As(err, &own) {
+		return own.After
+	}
+	return 0
 }
 
 // Permanent reports whether trying again cannot help.

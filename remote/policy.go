@@ -11,7 +11,7 @@ import (
 // every field is usable.
 type Policy struct {
 	Attempts int           // of one request; 0 means 8
-	Total    time.Duration // after which a request is given up, with all its attempts; 0 means 1 minute
+	Total    time.Duration // after which a request is given up, with all attempts, not counting pauses that the store asks for; 0 means 1 minute
 	Stall    time.Duration // without a single byte, after which an attempt is given up; 0 means 10 seconds
 	Backoff  time.Duration // pause before the second attempt, then twice as long each time, up to 5 seconds; 0 means 50 ms
 	Hedge    time.Duration // after which a ranged read that is late gets a second one beside it; 0 means by experience, -1 never

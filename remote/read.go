@@ -218,16 +218,14 @@ func (s *stream) Close() error {
 // resume is retry for a part of a stream, whose requests are counted where they are made and
 // whose context outlives the call.
 func (c *Client) resume(ctx context.Context, key string, do func() error) error {
-	total, cancel := context.WithTimeout(ctx, c.policy.Total)
-	defer cancel()
-	for n := 1; ; n++ {
+	for n, left := 1, newPatience(c.policy, c.policy.Total); ; n++ {
 		err := do()
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		case Permanent(err) || n == c.policy.Attempts || !sleep(total, c.policy.pause(n)):
+		case Permanent(err) || n == c.policy.Attempts || !left.pause(ctx, n, after(err)):
 			return c.describe("read", key, err, n)
 		}
 		c.counts.retries.Add(1)

@@ -1,26 +1,37 @@
 package remote
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 )
 
 // Schemes are those of the URLs that name objects.
-var Schemes = []string{"s3", "gs", "azblob", "file"}
+var Schemes = []string{"s3", "gs", "azblob", "https", "http", "hf", "file"}
+
+// SchemeList names the Schemes, for people.
+func SchemeList() string {
+	last := len(Schemes) - 1
+	return strings.Join(Schemes[:last], "://, ") + ":// and " + Schemes[last] + "://"
+}
 
 // URL is where an object or a folder of objects is: s3://bucket/key?options. The opener of the
 // bucket parses what follows the "?". Of file:///data/train/ds the bucket is the folder
-// /data/train, and the key is ds.
+// /data/train, and the key is ds. Of https://host/a/b the bucket is host, and the Query belongs to
+// each request. Of hf://datasets/NAME@REV/a/b it is datasets/NAME@REV.
 type URL struct {
 	Scheme string
 	Bucket string
 	Key    string // empty for all of the bucket; never with a slash at either end
 	Query  url.Values
 	user   *url.Userinfo
+	raw    string // Query as it was given
 }
 
 // IsURL reports whether text is to be taken for a URL and not for a path: it starts with one
@@ -41,7 +52,7 @@ func ParseURL(text string) (*URL, error) {
 		return nil, fmt.Errorf("remote: %s: %s", Redact(text), Redact(err.Error()))
 	}
 	if !slices.Contains(Schemes, u.Scheme) {
-		return nil, fmt.Errorf("remote: %s: its scheme is none of %s", Redact(text), strings.Join(Schemes, ", "))
+		return nil, fmt.Errorf("remote: %s: its scheme is none of %s", Redact(text), SchemeList())
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -50,27 +61,81 @@ func ParseURL(text string) (*URL, error) {
 	if u.Fragment != "" {
 		return nil, fmt.Errorf("remote: %s: write # in a key as %%23", Redact(text))
 	}
-	out := &URL{Scheme: u.Scheme, Bucket: u.Host, Key: strings.Trim(u.Path, "/"), Query: query, user: u.User}
-	if u.Scheme == "file" {
-		if u.Host != "" && u.Host != "localhost" {
-			return nil, fmt.Errorf("remote: %s: a file URL has three slashes: file:///folder/name", Redact(text))
+	out := &URL{Scheme: u.Scheme, Bucket: u.Host, Key: strings.Trim(u.Path, "/"), Query: query, user: u.User, raw: u.RawQuery}
+	switch u.Scheme {
+	case "file":
+		err = out.splitFile(u)
+	case "hf":
+		err = out.splitHub(u)
+	case "http", "https":
+		if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") {
+			err = errors.New("a name with an escaped slash, %2F, cannot be read; download the file and use its path")
 		}
-		out.Bucket, out.Key = path.Split(path.Clean("/" + u.Path))
-		out.Bucket = path.Clean(out.Bucket)
 	}
-	if out.Bucket == "" {
-		return nil, fmt.Errorf("remote: %s: it names no bucket", Redact(text))
+	if err == nil && out.Bucket == "" {
+		err = errors.New("it names no " + out.container())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("remote: %s: %w", Redact(text), err)
 	}
 	return out, nil
 }
 
-// Driver returns the URL of the bucket as package gocloud.dev/blob opens it: with the options,
+func (u *URL) splitFile(of *url.URL) error {
+	if of.Host != "" && of.Host != "localhost" {
+		return errors.New("a file URL has three slashes: file:///folder/name")
+	}
+	u.Bucket, u.Key = path.Split(path.Clean("/" + of.Path))
+	u.Bucket = path.Clean(u.Bucket)
+	return nil
+}
+
+// hubPath is NAME@REV/PATH, where NAME has one or two parts. A revision with a slash is one of the Hub's own
+// branches, or has it escaped.
+var hubPath = regexp.MustCompile(`^/([\w.-]+(?:/[\w.-]+)?)(?:@(refs/(?:convert|pr)/[\w.-]+|[^/@]+))?(?:/(.*))?$`)
+
+// splitHub takes apart what Hugging Face's libraries write for a file of a dataset.
+func (u *URL) splitHub(of *url.URL) error {
+	m := hubPath.FindStringSubmatch(of.EscapedPath())
+	if of.Host != "datasets" || of.User != nil || m == nil {
+		return errors.New("write it as hf://datasets/NAME@REV/PATH")
+	}
+	rev, err := url.PathUnescape(m[2])
+	if err != nil {
+		return err
+	}
+	rest, err := url.PathUnescape(m[3])
+	if err != nil {
+		return err
+	}
+	u.Bucket, u.Key = "datasets/"+m[1], strings.Trim(rest, "/")
+	if rev != "" {
+		u.Bucket += "@" + rev
+	}
+	return nil
+}
+
+// container is what the bucket of a URL is called.
+func (u *URL) container() string {
+	switch u.Scheme {
+	case "http", "https":
+		return "host"
+	case "hdfs":
+		return "namenode: write hdfs://HOST:8020/PATH, or the name of the cluster in HADOOP_CONF_DIR"
+	}
+	return "bucket"
+}
+
+// ReadOnly reports whether nothing can be written there.
+func (u *URL) ReadOnly() bool { return u.Scheme == "http" || u.Scheme == "https" || u.Scheme == "hf" }
+
+// Driver returns the URL of the bucket as its opener takes it: with the options,
 // without the key. It may hold secrets.
 func (u *URL) Driver() *url.URL {
 	if u.Scheme == "file" {
 		return &url.URL{Scheme: u.Scheme, Path: u.Bucket, RawQuery: u.Query.Encode()}
 	}
-	return &url.URL{Scheme: u.Scheme, User: u.user, Host: u.Bucket, RawQuery: u.Query.Encode()}
+	return &url.URL{Scheme: u.Scheme, User: u.user, Host: u.Bucket, RawQuery: u.raw}
 }
 
 // Name returns the bucket as Bucket.String does: scheme, bucket and the endpoint, if there is
@@ -80,6 +145,13 @@ func (u *URL) Name() string {
 		return "file://" + u.Bucket
 	}
 	name := u.Scheme + "://" + u.Bucket
+	if strings.HasPrefix(u.Scheme, "http") {
+		if u.raw != "" { // it may be a signature, and says what the server answers
+			sum := sha256.Sum256([]byte(u.raw))
+			name += "?query=" + hex.EncodeToString(sum[:6])
+		}
+		return name
+	}
 	if e := u.Query.Get("endpoint"); e != "" {
 		name += "?endpoint=" + Redact(e)
 	}

@@ -14,6 +14,15 @@ func TestParseURL(t *testing.T) {
 		"file:///data/train/ds":      {"/data/train", "ds", "file:///data/train/ds"},
 		"file:///ds":                 {"/", "ds", "file:///ds"},
 		"file:///a/../b/../../c/ds":  {"/c", "ds", "file:///c/ds"},
+		"https://host:8443/a/b%20c/": {"host:8443", "a/b c", "https://host:8443/a/b c"},
+		"http://host?sig=x":          {"host", "", "http://host"},
+
+		"hf://datasets/org/name@v1.0/data/x.npy":        {"datasets/org/name@v1.0", "data/x.npy", "hf://datasets/org/name@v1.0/data/x.npy"},
+		"hf://datasets/org/name/data":                   {"datasets/org/name", "data", "hf://datasets/org/name/data"},
+		"hf://datasets/mnist@main/a":                    {"datasets/mnist@main", "a", "hf://datasets/mnist@main/a"},
+		"hf://datasets/o/n@refs/convert/parquet/x/y":    {"datasets/o/n@refs/convert/parquet", "x/y", "hf://datasets/o/n@refs/convert/parquet/x/y"},
+		"hf://datasets/o/n@refs%2Fpr%2F3/x":             {"datasets/o/n@refs/pr/3", "x", "hf://datasets/o/n@refs/pr/3/x"},
+		"hf://datasets/o/n@0123456789abcdef/a%20b.json": {"datasets/o/n@0123456789abcdef", "a b.json", "hf://datasets/o/n@0123456789abcdef/a b.json"},
 	} {
 		u, err := ParseURL(text)
 		if err != nil {
@@ -22,7 +31,7 @@ func TestParseURL(t *testing.T) {
 			t.Errorf("%s: %q, want %q", text, got, want)
 		}
 	}
-	for _, text := range []string{"", "s3://", "s3:///key", "http://lab/x", "file://host/x", "s3://lab/x#y", "s3://lab/%zz", "s3://us er@h/", "/data/ds", "s3://lab/x?a=%zz"} {
+	for _, text := range []string{"", "s3://", "s3:///key", "file://host/x", "s3://lab/x#y", "s3://lab/%zz", "s3://us er@h/", "ftp://lab/x", "https://", "https://h/a%2Fb", "hdfs:///x", "hf://models/x", "hf://datasets", "hf://datasets/a@b@c/d", "hf://t@datasets/a/b", "/data/ds", "s3://lab/x?a=%zz"} {
 		if u, err := ParseURL(text); err == nil {
 			t.Errorf("%q is taken: %+v", text, u)
 		}

@@ -40,7 +40,8 @@ var layers = [][]place{
 		{"internal/testkit/crash", "records what a program does to files, for tests, whatever is in them"},
 		{"internal/testkit/h5test", "asks h5py, for tests of every package that reads or writes HDF5"},
 		{"internal/testkit/hostilebucket", "a bucket that answers wrongly, for tests of all that read and write buckets"},
-		{"remote/cloud", "the SDKs of the clouds behind package remote's Bucket"},
+		{"remote/web", "files of web servers behind package remote's Bucket; it needs the standard library only"},
+		{"internal/testkit/webtest", "web servers for tests of all that read by HTTP"},
 		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
 		{"internal/kernel", "kernels over slices; decode and transforms both need them"},
 		{"internal/hdf5/filter", "what HDF5's filters compute, over slices"},
@@ -60,6 +61,7 @@ var layers = [][]place{
 		{"internal/hdf5/codec", "filters of HDF5 that other programs use, over slices"},
 	},
 	{
+		{"remote/cloud", "the SDKs of the clouds behind package remote's Bucket"},
 		{"internal/moments", "sums of numbers, whatever they are of"},
 		{"internal/hdf5/chunk", "chunks of HDF5 files out of their filters, wherever they go"},
 	},

@@ -19,6 +19,7 @@ import (
 	_ "gocloud.dev/blob/s3blob"    // for s3://
 
 	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/web"
 )
 
 // Built is whether the SDKs of the clouds are in the program.
@@ -32,6 +33,17 @@ func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) 
 	if err != nil {
 		return nil, nil, err
 	}
+	switch u.Scheme {
+	case "https", "http", "hf":
+		b, err := web.Open(u)
+		return b, u, err
+	}
+	b, err := openSDK(ctx, u)
+	return b, u, err
+}
+
+// openSDK opens a bucket by way of gocloud.dev.
+func openSDK(ctx context.Context, u *remote.URL) (remote.Bucket, error) {
 	driver := u.Driver()
 	if u.Scheme == "file" {
 		q := driver.Query()
@@ -49,13 +61,13 @@ func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) 
 		// The text may have the URL in it, with all options.
 		text := strings.ReplaceAll(err.Error(), driver.String(), u.String())
 		advice := adviceFor(text)
-		return nil, nil, remote.NewError("open", u.String(), cmp.Or(advice.kind, remote.ErrInvalid), errors.New(text+advice.todo))
+		return nil, remote.NewError("open", u.String(), cmp.Or(advice.kind, remote.ErrInvalid), errors.New(text+advice.todo))
 	}
 	var amazon *s3.Client
 	if b.As(&amazon) {
 		*amazon = *s3.New(amazon.Options(), ownConnections)
 	}
-	return &bucket{blob: b, name: u.Name(), scheme: u.Scheme}, u, nil
+	return &bucket{blob: b, name: u.Name(), scheme: u.Scheme}, nil
 }
 
 // bucket is a blob.Bucket.

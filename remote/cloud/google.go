@@ -12,6 +12,8 @@ import (
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/gcsblob"
 	"gocloud.dev/gcp"
+
+	"github.com/penstock/penstock/remote/web"
 )
 
 // openGoogle opens a bucket of Google's by a client with connections of its own: that of
@@ -50,6 +52,6 @@ func isAnonymous(q url.Values) bool {
 
 func googleTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
-	keepMany(t)
+	web.KeepMany(t)
 	return t
 }

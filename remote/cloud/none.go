@@ -7,16 +7,22 @@ import (
 	"errors"
 
 	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/web"
 )
 
 // Built is whether the SDKs of the clouds are in the program.
 const Built = false
 
-// Open says that the program was built without the SDKs of the clouds.
+// Open opens what is on the web, and says of other URLs that the program was built without the SDKs of the clouds.
 func Open(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
 	u, err := remote.ParseURL(text)
 	if err != nil {
 		return nil, nil, err
+	}
+	switch u.Scheme {
+	case "https", "http", "hf":
+		b, err := web.Open(u)
+		return b, u, err
 	}
 	return nil, nil, remote.NewError("open", u.String(), remote.ErrInvalid, errors.New("this program was built with -tags nocloud"))
 }

@@ -14,6 +14,8 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"gocloud.dev/blob"
+
+	"github.com/penstock/penstock/remote/web"
 )
 
 // pin has a read fail on the side of the store if the object is not the version with an
@@ -27,7 +29,7 @@ type pin struct {
 // another host is not followed.
 func ownConnections(o *s3.Options) {
 	if b, ok := o.HTTPClient.(*awshttp.BuildableClient); ok {
-		o.HTTPClient = &http.Client{Transport: b.WithTransportOptions(keepMany).GetTransport(), Timeout: b.GetTimeout(), CheckRedirect: sameHost}
+		o.HTTPClient = &http.Client{Transport: b.WithTransportOptions(web.KeepMany).GetTransport(), Timeout: b.GetTimeout(), CheckRedirect: sameHost}
 	}
 }
 
@@ -44,17 +46,6 @@ func sameHost(r *http.Request, via []*http.Request) error {
 		return errors.New("redirected 10 times")
 	}
 	return nil
-}
-
-// keepMany has each read go over a connection of its own: those that share one of HTTP/2 share its
-// window.
-func keepMany(t *http.Transport) {
-	t.Protocols = new(http.Protocols)
-	t.Protocols.SetHTTP1(true)
-	t.ForceAttemptHTTP2 = false
-	t.MaxIdleConns, t.MaxIdleConnsPerHost = 1024, 1024
-	t.DisableCompression = true // a range is one of stored bytes
-	t.ReadBufferSize = 64 << 10
 }
 
 // before sets what the request of each SDK needs. Retries are the Client's, so S3's own are

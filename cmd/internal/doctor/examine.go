@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/loader/cuda"
+	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/store/hdf5"
 )
@@ -155,9 +156,9 @@ func devices() finding {
 
 func clouds() finding {
 	if !cloud.Built {
-		return finding{Name: "buckets", Found: "none in this build", Advice: "build without -tags nocloud for s3://, gs:// and azblob://"}
+		return finding{Name: "buckets", Found: "https:// and hf:// alone in this build", Advice: "build without -tags nocloud for s3://, gs:// and azblob://"}
 	}
-	return finding{Name: "buckets", Found: "s3://, gs://, azblob://, file://"}
+	return finding{Name: "buckets", Found: remote.SchemeList()}
 }
 
 func python() finding {

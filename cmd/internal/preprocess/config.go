@@ -170,7 +170,10 @@ func (c Config) problems() (list []string) {
 	c.EncodedProblems(add)
 	for _, place := range []string{c.Source, c.Dest} {
 		scheme, _, url := strings.Cut(place, "://")
-		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at s3://, gs://, azblob:// or file://", remote.Redact(place), scheme)
+		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place), scheme, remote.SchemeList())
+	}
+	if u, err := remote.ParseURL(c.Dest); err == nil && u.ReadOnly() {
+		add(true, "%s: %s:// is read-only; write to a path, or to s3://, gs:// or azblob://", u, u.Scheme)
 	}
 	list = append(list, rankProblems(c)...)
 	list = append(list, c.Compress.problems(c)...)

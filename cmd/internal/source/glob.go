@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/remote"
 )
 
 // Files returns the files that path is: itself, or what it matches as a glob, by name, or
@@ -49,6 +50,10 @@ func notThere(path string, err error, text string) error {
 	var at *fs.PathError
 	if errors.As(err, &at) && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("source %s: %w", path, at.Err)
+	}
+	var store *remote.Error
+	if errors.As(err, &store) && store.Detail != "" {
+		text += ": " + store.Detail
 	}
 	return fmt.Errorf("source %s: %s", path, text)
 }
