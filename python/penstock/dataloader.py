@@ -112,7 +112,8 @@ class DataLoader:
     sampler
         One of penstock.samplers, of torch.utils.data, or a sequence of record numbers.
     num_workers
-        Threads of the feeding process that make batches; 0 means one fewer than there are cores.
+        Threads of the feeding process that make batches. 0 finds the number with which the loop is
+        fastest, and gives cores back that training needs.
     prefetch_factor
         Batches for each worker that wait here, ready; None means 2 in all.
     pin_memory
