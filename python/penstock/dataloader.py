@@ -129,7 +129,7 @@ class DataLoader:
     in_order
         False yields batches as they are ready.
 
-    What torch's does not have:
+    Arguments that torch's does not have:
 
     transforms
         A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields; or a
@@ -145,7 +145,7 @@ class DataLoader:
         "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
         penstock.Ragged or penstock.jax.Jagged, and texts are lists of str.
     fields, split
-        What is loaded of the dataset; None means all.
+        The fields and the split to load; None means all.
     filters
         Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=, <,
         <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named.
@@ -155,7 +155,7 @@ class DataLoader:
         Compare records with their checksums: "off", "first" (when a block is read for the first
         time), "always", or the part of the blocks, from 0 to 1.
     on_error
-        What becomes of a record that cannot be read or decoded: "fail" raises Error, "backfill"
+        Treatment of a record that cannot be read or decoded: "fail" raises Error, "backfill"
         puts another one in its place, "blank" zeros. Those that were passed over are logged
         (logger "penstock") and counted in stats(), and ``mask`` is False for them.
     cache_dir, cache_size
