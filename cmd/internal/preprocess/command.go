@@ -21,7 +21,7 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
   a folder of images   SOURCE/CLASS/*.jpg, or images alone; folders named train, val and
                        test become splits
   csv, jsonl           tables of numbers, texts, boxes, labels and image paths
-  tar, .gz, .zst       archives of image folders, or of WebDataset samples
+  tar, .gz, .zst, zip  archives of image folders, or of WebDataset samples
   parquet              as published on the Hugging Face hub
   tfrecord             tf.train.Example records, also compressed; a folder of shards
   npy, npz, idx, cifar, hdf5, flat      arrays and datasets
