@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/store/hdf5"
 )
@@ -119,8 +120,8 @@ func printSummary(w io.Writer, s *Summary, asJSON, quiet bool) error {
 }
 
 func printVersion(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "preprocess %s\n%s %s/%s\nJPEG decoder %s\n%s\n",
-		cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version())
+	_, err := fmt.Fprintf(w, "preprocess %s\n%s %s/%s\nJPEG decoder %s\n%s\ngzip in HDF5 by %s\n",
+		cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version(), chunk.Backend)
 	return err
 }
 
