@@ -93,7 +93,7 @@ func (s *Stage) createJournal(head *buildEntry) (*journal, error) {
 		return nil, err
 	}
 	j := &journal{f}
-	err = errors.Join(j.commit(entry{Build: head}), s.sync(), syncRoot(s.parent))
+	err = errors.Join(j.commit(entry{Build: head}), s.sync(), SyncRoot(s.parent))
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}

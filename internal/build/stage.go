@@ -103,23 +103,48 @@ func (s *Stage) begin() error {
 // holds until the stage has become the destination.
 func lockName(stage string) string { return stage + ".lock" }
 
-// acquire locks the destination. The builder that holds the lock removes its file before it lets go, so a lock
-// counts only while its file still has the name.
-func (s *Stage) acquire() error {
+// acquire locks the destination. On a file system without locks nobody is kept out.
+func (s *Stage) acquire() (err error) {
+	s.lock, err = Lock(s.parent, lockName(s.name))
+	switch {
+	case errors.Is(err, store.ErrBusy):
+		return fmt.Errorf("%s is %w: another process is building it in %s", s.dest, store.ErrBusy, stageDir(s.dest))
+	case errors.Is(err, ErrNoLocks):
+		return nil
+	}
+	return err
+}
+
+// ErrNoLocks is the error of Lock on a file system without locks, such as Lustre that is mounted without flock.
+var ErrNoLocks = errors.New("the file system has no locks")
+
+// Lock makes the file name in a folder if it is not there, and locks it until it is closed or the process ends. While
+// another process holds the lock, the error is store.ErrBusy. [Unlock] removes the file before it lets go, so a lock
+// counts only while its file still has the name. It keeps out the processes of one machine; those of others only
+// where the file system shares its locks between machines.
+func Lock(folder *os.Root, name string) (*os.File, error) {
 	for {
-		lock, err := private.OpenLock(s.parent, lockName(s.name))
+		lock, err := private.OpenLock(folder, name)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := lockFile(lock); err != nil {
-			return errors.Join(fmt.Errorf("%s is %w: another process is building it in %s", s.dest, store.ErrBusy, stageDir(s.dest)), lock.Close())
+			if errors.Is(err, ErrNoLocks) {
+				_ = folder.Remove(name)
+			}
+			return nil, errors.Join(err, lock.Close())
 		}
-		if sameFile(lock, s.parent, lockName(s.name)) {
-			s.lock = lock
-			return nil
+		if sameFile(lock, folder, name) {
+			return lock, nil
 		}
 		_ = lock.Close()
 	}
+}
+
+// Unlock removes the file of a lock, and lets go. A file that cannot be removed is locked by the next process.
+func Unlock(folder *os.Root, name string, lock *os.File) {
+	_ = folder.Remove(name)
+	_ = lock.Close()
 }
 
 // close lets go of all that is open.
@@ -134,11 +159,10 @@ func (s *Stage) close() (err error) {
 	return errors.Join(err, s.parent.Close())
 }
 
-// unlock lets others build. A lock that stays, as it cannot be removed, is taken by the next build.
+// unlock lets others build.
 func (s *Stage) unlock() {
 	if s.lock != nil {
-		_ = s.parent.Remove(lockName(s.name))
-		_ = s.lock.Close()
+		Unlock(s.parent, lockName(s.name), s.lock)
 		s.lock = nil
 	}
 }
@@ -319,7 +343,7 @@ func (s *Stage) drop(name string) error {
 }
 
 // sync waits until the names in the folder are on disk.
-func (s *Stage) sync() error { return syncRoot(s.folder) }
+func (s *Stage) sync() error { return SyncRoot(s.folder) }
 
 // Root returns the open folder. All files of a build are made through it; the Stage closes it.
 func (s *Stage) Root() *os.Root { return s.folder }

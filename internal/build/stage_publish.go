@@ -71,7 +71,7 @@ func (s *Stage) park() error {
 	if err := private.Move(s.folder, JournalName, s.parent, parkedName(s.name)); err != nil {
 		return err
 	}
-	return syncRoot(s.parent)
+	return SyncRoot(s.parent)
 }
 
 // unpark moves it back. If the folder is not the one that it is of, because that has changed
@@ -108,7 +108,7 @@ func (s *Stage) PublishInto(names ...string) error {
 	}
 	for i, name := range names {
 		if i == len(names)-1 {
-			if err := syncRoot(dest); err != nil {
+			if err := SyncRoot(dest); err != nil {
 				return err
 			}
 		}
@@ -116,7 +116,7 @@ func (s *Stage) PublishInto(names ...string) error {
 			return err
 		}
 	}
-	if err := syncRoot(dest); err != nil {
+	if err := SyncRoot(dest); err != nil {
 		return err
 	}
 	return s.Abort()
@@ -133,7 +133,7 @@ func (s *Stage) PublishFile(name string) error {
 	if err := s.replace(s.folder, name); err != nil {
 		return err
 	}
-	if err := syncRoot(s.parent); err != nil {
+	if err := SyncRoot(s.parent); err != nil {
 		return err
 	}
 	return s.Abort()
@@ -150,7 +150,7 @@ func (s *Stage) publish() error {
 	if !private.Same(s.parent, filepath.Base(s.dest), s.folder) {
 		return fmt.Errorf("%s is not what was published there: %w", s.dest, private.ErrForeign)
 	}
-	return syncRoot(s.parent)
+	return SyncRoot(s.parent)
 }
 
 // replace moves what has a name in a folder to the destination. A folder cannot be renamed over
@@ -184,7 +184,7 @@ func (s *Stage) replace(from *os.Root, name string) error {
 		}
 	}
 	if private.Exchange(from, name, s.parent, dest) == nil {
-		return errors.Join(syncRoot(s.parent), remove(from, name))
+		return errors.Join(SyncRoot(s.parent), remove(from, name))
 	}
 	aside := s.name + ".old"
 	if err := s.parent.Rename(dest, aside); err != nil {
@@ -225,8 +225,8 @@ func SyncFile(f *os.File) error {
 	return errors.Join(err, f.Close())
 }
 
-// syncRoot waits until the names in a folder are on disk.
-func syncRoot(folder *os.Root) error {
+// SyncRoot waits until the names in a folder are on disk.
+func SyncRoot(folder *os.Root) error {
 	d, err := folder.Open(".")
 	if err != nil {
 		return err

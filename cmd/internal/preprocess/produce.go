@@ -83,7 +83,7 @@ func awaitStage(dest string) {
 
 // producedBefore returns the summary of a part that was made before, of which its producer needs to
 // send nothing. That the parts are of one plan is for the merge to see.
-func producedBefore(c Config, progress Progress) (*Summary, error) {
+func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, error) {
 	begin := time.Now()
 	p := &part.Part{Path: c.Rank.Path(c.Dest)}
 	for _, path := range c.partPlaces(p) {
@@ -94,7 +94,7 @@ func producedBefore(c Config, progress Progress) (*Summary, error) {
 		if n := c.producer.Begin.Samples; old.Plan.Source.Samples != n {
 			return nil, fmt.Errorf("%s is of %d samples, and not of %d; remove it, or replace it with --overwrite", path, old.Plan.Source.Samples, n)
 		}
-		r := &rankRun{run: &run{config: c, info: old.Plan.Info(), progress: progress}}
+		r := &rankRun{run: &run{config: c, info: old.Plan.Info(), progress: progress}, turn: turn}
 		m, err := r.made(old, nil)
 		if err != nil {
 			return nil, err

@@ -15,7 +15,6 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/cmd/internal/vfs"
-	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -28,9 +27,13 @@ func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error)
 		return nil, err
 	}
 	progress.Note(c.Rank.Note())
+	turn, err := takeTurn(ctx, c, progress)
+	if err != nil {
+		return nil, err
+	}
+	defer turn.End()
 	if c.producer != nil {
-		awaitStage(c.Rank.Path(c.Dest))
-		if s, err := producedBefore(c, progress); s != nil || err != nil {
+		if s, err := producedBefore(c, turn, progress); s != nil || err != nil {
 			return s, err
 		}
 	}
@@ -39,7 +42,7 @@ func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error)
 		return nil, err
 	}
 	defer src.Close()
-	r := &rankRun{run: newRun(c, src, progress)}
+	r := &rankRun{run: newRun(c, src, progress), turn: turn}
 	r.task = task{stage: fmt.Sprintf("part %d of %d", c.Rank.Index, c.Rank.Size), quiet: true}
 	if c.Rank.Index == 0 {
 		progress.Note(fieldReport{c, r.info}.String())
@@ -55,8 +58,17 @@ func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error)
 // dataset is for the merge to say.
 type rankRun struct {
 	*run
+	turn   *part.Turn
 	part   *part.Part
 	traces part.TraceLog
+}
+
+// takeTurn waits until no other process of this machine makes the part.
+func takeTurn(ctx context.Context, c Config, progress Progress) (*part.Turn, error) {
+	folder, name := part.Folder(c.Dest), part.Name(c.Rank.Index, c.Rank.Size)
+	return part.Take(ctx, folder, name, func() {
+		progress.Warn(fmt.Sprintf("another process makes part %d of %d; waiting for it", c.Rank.Index, c.Rank.Size))
+	})
 }
 
 // add implements committer.
@@ -187,44 +199,44 @@ func (r *rankRun) made(p *part.Part, err error) (*store.Manifest, error) {
 	r.log.samples, r.log.bytes = p.To-p.From, p.Bytes
 	r.info.Hints = append(r.info.Hints, completeHint)
 	if !vfs.Mounted(p.Path) {
-		if err := tidy(part.File(p.Path)); err != nil {
+		if err := r.turn.Tidy(p.Path); err != nil {
 			return nil, err
 		}
 	}
 	return p.Manifest()
 }
 
-// writePart makes the records of the part, and its file when they are there.
+// writePart makes the records of the part, under a name that no other machine uses, and publishes it when they are
+// there.
 func (r *rankRun) writePart(ctx context.Context) (*store.Manifest, error) {
 	p, c := r.part, &r.config
-	if err := os.Remove(part.File(p.Path)); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
+	overwrite, dest := c.Overwrite, c.Dest
 	c.MaxErrors = c.MaxErrors.of(r.info.Count)
 	r.task.inputs = fmt.Sprintf("samples %d to %d of %d for %s", p.From, p.To, r.info.Count, c.format())
 	c.Split, c.Stratify, c.Dedup, c.Shuffle = nil, false, false, Seed{}
-	c.Dest, c.Format = p.Path, part.Flat
-	c.Resume, c.Overwrite = !c.Overwrite, true
+	c.Dest, c.Format = r.turn.Attempt(p.Path), part.Flat
+	c.uploader.Build(c.Dest)
+	c.Resume, c.Overwrite = !overwrite, true
 	if r.config.producer == nil { // one sends the samples of the part, and no others
 		r.src = span{r.src, p.From, p.To}
 	}
 	r.info.Count, r.info.Splits = p.To-p.From, nil
 	m, err := r.write(ctx)
+	if err == nil && m == nil {
+		err = r.discard()
+	}
+	c.Dest = dest
 	if err != nil {
 		return nil, err
 	}
-	if m == nil {
-		if err := errors.Join(r.discard(), private.RemoveOwn(p.Path)); err != nil {
-			return nil, err
-		}
-	} else {
+	if m != nil {
 		p.ID, p.Records = m.ID, m.Records
 	}
 	if r.log.samples != p.To-p.From {
 		return nil, fmt.Errorf("the source has fewer samples than the %d that it had when it was looked at", p.Plan.Source.Samples)
 	}
 	p.Bytes, p.Tail = r.log.bytes, r.traces.Tail(nil)
-	return m, p.Write()
+	return m, p.Publish(r.turn, overwrite)
 }
 
 // span is the samples [from, to) of a source.
@@ -282,11 +294,7 @@ type PartSummary struct {
 
 // newPartSummary describes the part that r has made, or found made.
 func newPartSummary(r *run, p *part.Part, m *store.Manifest, took time.Duration) (*Summary, error) {
-	dest := r.config.Dest
-	if dest == p.Path {
-		dest = part.DestOf(p.Path)
-	}
-	c := r.config
+	c, dest := r.config, r.config.Dest
 	c.Dest, c.Format = p.Path, part.Flat
 	s, err := newSummary(c, r, m, took)
 	if err != nil {

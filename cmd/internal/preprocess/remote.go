@@ -38,7 +38,7 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 	if local.Source, err = b.Mount(c.Source); err != nil {
 		return nil, err
 	}
-	d, err := b.Destination(c.Dest, c.Spool)
+	d, err := b.Destination(c.Dest, c.Spool, c.Rank)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 	}
 	local.uploader = d.Uploader(local.format(), replaces)
 	if c.Rank.Size > 0 {
-		local.Overwrite, local.uploader = c.Overwrite, d.PartUploader(c.Rank)
+		local.Overwrite, local.uploader = c.Overwrite, d.PartUploader(c.Rank, c.Overwrite)
 		if local.partsAt, err = b.Mount(d.Sibling(".parts").Text); err != nil {
 			return nil, err
 		}
@@ -78,7 +78,7 @@ func send(d *upload.Destination, s *Summary, overwrite bool, progress Progress) 
 	}
 	w := part.Rank{Index: s.Part.Rank, Size: s.Part.WorldSize}
 	s.Dest, s.Part.Dest = d.PartURL(w), d.URL.String()
-	return d.Finish(d.SendPart(w, s.Records, progress))
+	return d.Finish(d.SendPart(w, s.Records, overwrite, progress))
 }
 
 // named gives a summary the names that the user knows.
@@ -99,7 +99,7 @@ func mergeRemote(ctx context.Context, m MergeConfig, progress Progress) (*Summar
 
 func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 	local, folders := m, m.Parts
-	d, err := b.Destination(m.Dest, m.Spool)
+	d, err := b.Destination(m.Dest, m.Spool, part.Rank{})
 	if err != nil {
 		return nil, err
 	}

@@ -44,12 +44,21 @@ type child struct {
 	Merge        bool // parts, and remove them
 	Shuffle      Seed
 	View         bool
+	Machine      string // another one for another name
+	Late         uint64 // seed of what is seen late of the folder of parts; 0: nothing
 }
 
 // do is what the child is for.
 func (w child) do(p Progress) error {
+	part.Machine = w.Machine
+	if w.Bucket != "" {
+		useFolder(w.Bucket)
+	}
+	if w.Late != 0 {
+		defer lateParts(w.Dest, w.Bucket, w.Late)()
+	}
 	if w.Merge {
-		c := MergeConfig{Dest: w.Dest, Workers: w.Workers, Resume: true, RemoveParts: true, Checkpoint: w.Checkpoint}
+		c := MergeConfig{Dest: w.Dest, Spool: w.Spool, Workers: w.Workers, Resume: true, RemoveParts: true, Checkpoint: w.Checkpoint}
 		_, err := Merge(context.Background(), c, p)
 		return err
 	}
@@ -72,9 +81,6 @@ func (w child) config() Config {
 	if w.Raw {
 		c.Resize, c.Crop, c.ShardBytes = nil, nil, 8<<10
 	}
-	if w.Bucket != "" {
-		useFolder(w.Bucket)
-	}
 	if c.format() == part.Flat {
 		c.ShardBytes = 64 << 10
 	}
@@ -96,9 +102,18 @@ func TestMain(m *testing.M) {
 // clock would depend on the machine: it may come before a build begins or after it ends.
 func (w child) run(t *testing.T, at int) (killed bool, steps int) {
 	t.Helper()
-	text, err := json.Marshal(w)
+	killed, steps, err := w.try(at)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return killed, steps
+}
+
+// try is run, and returns what the child says of an error.
+func (w child) try(at int) (killed bool, steps int, err error) {
+	text, err := json.Marshal(w)
+	if err != nil {
+		return false, 0, err
 	}
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), childKey+"="+string(text))
@@ -109,7 +124,7 @@ func (w child) run(t *testing.T, at int) (killed bool, steps int) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		t.Fatal(err)
+		return false, 0, err
 	}
 	for buf := make([]byte, 64); err == nil; {
 		var n int
@@ -118,12 +133,14 @@ func (w child) run(t *testing.T, at int) (killed bool, steps int) {
 			_ = cmd.Process.Kill() // it may have ended
 		}
 	}
-	if err := cmd.Wait(); err != nil && (at == 0 || !strings.Contains(err.Error(), "killed")) {
-		t.Fatalf("%v\n%s", err, &out)
-	} else if err != nil {
-		return true, steps
+	err = cmd.Wait()
+	if err != nil && at > 0 && strings.Contains(err.Error(), "killed") {
+		return true, steps, nil
 	}
-	return false, steps
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, &out)
+	}
+	return false, steps, err
 }
 
 // manyPictures makes a source whose build takes long enough to be killed in the middle of.

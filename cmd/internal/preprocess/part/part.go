@@ -34,17 +34,14 @@ type sealed struct {
 
 func File(path string) string { return path + ".json" }
 
-// Write publishes the file.
-func (p *Part) Write() error {
+// encode returns the text of the file.
+func (p *Part) encode() ([]byte, error) {
 	text, err := json.Marshal(p)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text, err = json.Marshal(sealed{text, store.HexCRC(store.CRC32C(text))})
-	if err != nil {
-		return err
-	}
-	return WriteDurably(File(p.Path), append(text, '\n'), FinalMode)
+	return append(text, '\n'), err
 }
 
 // MaxFile bounds what is read of a part's file: its fields, classes and tail.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/penstock/penstock/internal/rank"
 )
@@ -66,9 +65,6 @@ func (w Rank) Span(n int64) (from, to int64) {
 
 // Folder is where the parts of a dataset lie until they are merged: beside it.
 func Folder(dest string) string { return filepath.Clean(dest) + ".parts" }
-
-// DestOf returns the destination that a part is of, by its path.
-func DestOf(part string) string { return strings.TrimSuffix(filepath.Dir(part), ".parts") }
 
 // Name is the name of a part: its dataset, and with .json what is known of it.
 func Name(rank, size int) string { return fmt.Sprintf("part-%05d-of-%05d", rank, size) }

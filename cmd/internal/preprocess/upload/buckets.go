@@ -9,17 +9,20 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/bucketfs"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 )
 
-// Destination returns what a URL names, nil for a place on this machine.
-func (b *Buckets) Destination(text, spool string) (*Destination, error) {
+// Destination returns what a URL names, nil for a place on this machine. With a rank it waits until no other process
+// of this machine makes the part.
+func (b *Buckets) Destination(text, spool string, rank part.Rank) (*Destination, error) {
 	if !InBucket(text) {
 		return nil, nil
 	}
@@ -30,7 +33,15 @@ func (b *Buckets) Destination(text, spool string) (*Destination, error) {
 	if u.Key == "" {
 		return nil, fmt.Errorf("%s: %w", u, errNoKey)
 	}
-	root, err := openSpool(spool, u)
+	name := u.Name() + "/" + u.Key
+	if rank.Size > 0 {
+		turn, err := b.takeTurn(spool, name, rank)
+		if err != nil {
+			return nil, err
+		}
+		name += "\x00" + part.Name(rank.Index, rank.Size) + turn.ID()
+	}
+	root, err := openSpool(spool, name)
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +50,28 @@ func (b *Buckets) Destination(text, spool string) (*Destination, error) {
 	d.Local = filepath.Join(d.spool, u.Base())
 	b.names = append(b.names, d.Local, u.String())
 	return d, nil
+}
+
+// takeTurn waits for the turn of a rank, which lasts until the buckets are closed.
+func (b *Buckets) takeTurn(spool, name string, rank part.Rank) (*part.Turn, error) {
+	own, err := openUserFolder(spool)
+	if err != nil {
+		return nil, err
+	}
+	defer own.Close()
+	h := sha256.Sum256([]byte(name))
+	turn, err := part.Take(b.Context, own.Name(), hex.EncodeToString(h[:8])+"-"+part.Name(rank.Index, rank.Size), func() {
+		b.Warn(fmt.Sprintf("another process makes part %d of %d; waiting for it", rank.Index, rank.Size))
+	})
+	if err != nil {
+		return nil, err
+	}
+	folder := own.Name()
+	b.open = append(b.open, func() {
+		turn.End()
+		_ = os.Remove(folder) // if it is empty
+	})
+	return turn, nil
 }
 
 // Buckets are the buckets of one run.
@@ -51,7 +84,7 @@ type Buckets struct {
 }
 
 func (b *Buckets) Close() {
-	for _, f := range b.open {
+	for _, f := range slices.Backward(b.open) {
 		f()
 	}
 }
@@ -163,17 +196,14 @@ func ApartURLs(source, dest string) error {
 	return nil
 }
 
-// openSpool makes and opens the folder where a dataset is built that goes to a URL: the same for each run of it, so
-// that one that was stopped can be resumed. It is in a folder of this user, as anybody can compute its name.
-func openSpool(folder string, u *remote.URL) (*os.Root, error) {
-	if folder == "" {
-		folder = os.TempDir()
-	}
-	h := sha256.Sum256([]byte(u.Name() + "/" + u.Key))
+// openSpool makes and opens the folder where a dataset is built that goes to a bucket: the same for each run of that
+// name, so that one that was stopped can be resumed. It is in a folder of this user, as anybody can compute its name.
+func openSpool(folder, name string) (*os.Root, error) {
+	h := sha256.Sum256([]byte(name))
 	for range 100 { // see closeSpool, which another process may be in
-		own, err := private.UserFolder(folder)
+		own, err := openUserFolder(folder)
 		if err != nil {
-			return nil, fmt.Errorf("the spool: %w", err)
+			return nil, err
 		}
 		spool, err := private.Make(own, hex.EncodeToString(h[:8]))
 		_ = own.Close()
@@ -182,6 +212,17 @@ func openSpool(folder string, u *remote.URL) (*os.Root, error) {
 		}
 	}
 	return nil, fmt.Errorf("the spool: %s is removed again and again", folder)
+}
+
+func openUserFolder(folder string) (*os.Root, error) {
+	if folder == "" {
+		folder = os.TempDir()
+	}
+	own, err := private.UserFolder(folder)
+	if err != nil {
+		err = fmt.Errorf("the spool: %w", err)
+	}
+	return own, err
 }
 
 // errNoKey is the error of a destination that is a whole bucket.

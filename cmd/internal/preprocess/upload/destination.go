@@ -95,11 +95,15 @@ func (d *Destination) PartURL(w part.Rank) string {
 	return d.Sibling(".parts").URL.Join(part.Name(w.Index, w.Size)).String()
 }
 
-// PartUploader returns what sends a part of the dataset.
-func (d *Destination) PartUploader(w part.Rank) *Uploader {
-	name := part.Name(w.Index, w.Size)
-	key := d.Sibling(".parts").URL.Key + "/" + name
-	return &Uploader{to: d, folder: filepath.Join(part.Folder(d.Local), name), key: key, seal: part.File(key)}
+// PartUploader returns what sends a part of the dataset. One that is there stays until its file is written anew, as
+// another machine may have made the same part, unless it is to be replaced.
+func (d *Destination) PartUploader(w part.Rank, overwrite bool) *Uploader {
+	key := d.Sibling(".parts").URL.Key + "/" + part.Name(w.Index, w.Size)
+	o := &Uploader{to: d, key: key}
+	if overwrite {
+		o.seal = part.File(key)
+	}
+	return o
 }
 
 // progress is what sending reports.
@@ -134,16 +138,18 @@ func closeSpool(spool *os.Root) {
 }
 
 // SendPart sends the dataset of a part, then the file that makes it one. A part that was
-// there already is left alone.
-func (d *Destination) SendPart(w part.Rank, records int64, progress progress) error {
+// there already is left alone. Several machines may send the same part: they write the same bytes.
+func (d *Destination) SendPart(w part.Rank, records int64, overwrite bool, progress progress) error {
 	name := part.Name(w.Index, w.Size)
 	parts := d.Sibling(".parts")
 	path, key := filepath.Join(part.Folder(d.Local), name), parts.URL.Key+"/"+name
 	if _, err := os.Stat(part.File(path)); err != nil {
 		return nil
 	}
-	if err := d.remove(part.File(key)); err != nil {
-		return err
+	if overwrite {
+		if err := d.remove(part.File(key)); err != nil {
+			return err
+		}
 	}
 	if records > 0 {
 		if err := d.sendShards(path, key, progress); err != nil {
@@ -293,8 +299,12 @@ func (d *Destination) arrived(m *store.Manifest, key string, progress progress) 
 			strays = append(strays, o.Key)
 		}
 	}
-	for name := range missing {
-		return lost(d.Client.Name(key + "/" + name))
+	for name, size := range missing { // a listing may be late
+		if o, err := d.Client.Stat(d.Context, key+"/"+name); errors.Is(err, fs.ErrNotExist) || err == nil && o.Size != size {
+			return lost(d.Client.Name(key + "/" + name))
+		} else if err != nil {
+			return err
+		}
 	}
 	if len(strays) > 0 {
 		progress.Note(fmt.Sprintf("%s of a run before this one are removed from %s\n", cli.Counted(int64(len(strays)), "object"), d.Client.Name(key)))

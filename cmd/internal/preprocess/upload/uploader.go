@@ -57,6 +57,13 @@ func (o *Uploader) Follow(w store.Writer, dest string, splits []string) (store.W
 	return &sending{w, o}, nil
 }
 
+// Build says where the dataset is built.
+func (o *Uploader) Build(folder string) {
+	if o != nil {
+		o.folder = folder
+	}
+}
+
 // building is the folder in which package store builds the dataset, see docs/format.md.
 func (o *Uploader) building() string {
 	return filepath.Join(filepath.Dir(o.folder), "."+filepath.Base(o.folder)+".building")

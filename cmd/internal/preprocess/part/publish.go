@@ -1,0 +1,151 @@
+package part
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/penstock/penstock/internal/build"
+	"github.com/penstock/penstock/internal/sys/private"
+)
+
+// Attempt is where this machine builds the part whose dataset will be at path.
+func (t *Turn) Attempt(path string) string {
+	return filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+"."+t.id)
+}
+
+// Publish gives the part that was built as an attempt of t its name, and writes its file. Where another machine has
+// published the same part, that one stays: a merge may be reading it. A part of other records is an error, unless it
+// is to be replaced.
+func (p *Part) Publish(t *Turn, overwrite bool) error {
+	folder, err := os.OpenRoot(filepath.Dir(p.Path))
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	attempt := t.Attempt(p.Path)
+	if overwrite {
+		err = removeIfThere(folder, filepath.Base(File(p.Path)))
+	} else {
+		var old *Part
+		if old, err = p.Same(p.Path); old != nil {
+			return errors.Join(p.agree(old), t.Tidy(p.Path))
+		}
+	}
+	if err == nil {
+		err = p.place(folder, attempt, overwrite)
+	}
+	if err == nil {
+		err = p.seal(folder, attempt)
+	}
+	if err != nil {
+		return err
+	}
+	return t.Tidy(p.Path)
+}
+
+// Tidy removes what a process that was killed has left of attempts of this machine, where the part is there.
+func (t *Turn) Tidy(path string) error {
+	attempt := t.Attempt(path)
+	err := errors.Join(private.RemoveOwn(attempt+".old"), private.RemoveOwn(attempt))
+	for _, dest := range []string{attempt, File(attempt)} {
+		stage, openErr := build.NewStage(dest, true)
+		if err = errors.Join(err, openErr); openErr == nil {
+			err = errors.Join(err, stage.Abort())
+		}
+	}
+	return err
+}
+
+// agree compares the part with the one that another machine has published.
+func (p *Part) agree(old *Part) error {
+	if p.ID != old.ID || p.Records != old.Records {
+		return fmt.Errorf("rank %d was made twice, with different records (%s, and %s now): does its source change? To replace the part, run the rank with --overwrite",
+			p.Rank, describe(old), describe(p))
+	}
+	return nil
+}
+
+func describe(p *Part) string { return fmt.Sprintf("%d of dataset %s", p.Records, p.ID) }
+
+// place renames the attempt. A folder that is there already is the same dataset, whose process has not written its
+// file yet, or what a run with another plan has left.
+func (p *Part) place(folder *os.Root, attempt string, overwrite bool) error {
+	from, to := filepath.Base(attempt), filepath.Base(p.Path)
+	if p.Records == 0 {
+		return errors.Join(private.RemoveOwn(attempt), private.RemoveOwn(p.Path))
+	}
+	for n := 0; ; n++ {
+		err := rename(folder, from, to)
+		if err == nil {
+			return build.SyncRoot(folder)
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		there := p.There()
+		switch {
+		case there == nil && !overwrite:
+			return private.RemoveOwn(attempt)
+		case !errors.Is(there, fs.ErrNotExist):
+			err = setAside(folder, to, from+".old")
+		case n < lateTries: // the folder's listing is late, as that of NFS may be for a minute
+			time.Sleep(latePause)
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("part %d of %d: %w; run the rank again", p.Rank, p.Plan.Size, err)
+		}
+	}
+}
+
+// How long place waits to see what is there.
+const (
+	lateTries = 900
+	latePause = 100 * time.Millisecond
+)
+
+// rename renames a folder to a name that nothing has.
+func rename(folder *os.Root, from, to string) error {
+	if _, err := folder.Lstat(to); err == nil {
+		return &fs.PathError{Op: "rename", Path: filepath.Join(folder.Name(), to), Err: fs.ErrExist}
+	}
+	return folder.Rename(from, to)
+}
+
+// setAside removes a folder that has the name of the part. Another machine may do the same.
+func setAside(folder *os.Root, name, aside string) error {
+	path := filepath.Join(folder.Name(), aside)
+	if err := private.RemoveOwn(path); err != nil {
+		return err
+	}
+	if err := folder.Rename(name, aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return private.RemoveOwn(path)
+}
+
+// seal writes the file of the part. Several machines may do so: they write the same bytes.
+func (p *Part) seal(folder *os.Root, attempt string) error {
+	text, err := p.encode()
+	if err == nil {
+		err = WriteDurably(File(attempt), text, FinalMode)
+	}
+	if err == nil {
+		err = folder.Rename(filepath.Base(File(attempt)), filepath.Base(File(p.Path)))
+	}
+	if err != nil {
+		return err
+	}
+	return build.SyncRoot(folder)
+}
+
+func removeIfThere(folder *os.Root, name string) error {
+	if err := folder.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
