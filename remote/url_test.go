@@ -38,7 +38,7 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-// Secrets as they occur in URLs and messages.
+// What secrets look like, wherever they come up.
 var leaks = []string{
 	"s3://key:hunter2@lab/x",
 	"s3://lab/x?endpoint=http://user:hunter2@host:9000",

@@ -53,7 +53,7 @@ func TestWriteFromIsRepeated(t *testing.T) {
 	})
 }
 
-// An error of the reader is not the store's, and is not retried.
+// What cannot be read is no fault of the store, and reading it again helps nobody.
 func TestWriteFromOwnErrors(t *testing.T) {
 	c := NewClient(new(Memory), Policy{})
 	own, opened := errors.New("bad sector"), 0

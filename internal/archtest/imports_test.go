@@ -66,6 +66,9 @@ var layers = [][]place{
 		{"internal/hdf5/chunk", "chunks of HDF5 files out of their filters, wherever they go"},
 	},
 	{
+		{"internal/zarr", "arrays of Zarr, wherever their files are; chunk reads them as it does those of HDF5"},
+	},
+	{
 		{"internal/permute", "random permutations of numbers, whatever is shuffled by them"},
 		{"transforms", "sample to sample: no files, no formats"},
 		{"store", "what a dataset is, and what a writer takes; it must not know who fills datasets or who maps them"},
@@ -97,6 +100,9 @@ var layers = [][]place{
 		{"cmd/internal/source/cifar", "one kind of source, as arrays"},
 		{"cmd/internal/source/dataset", "one kind of source, as arrays"},
 		{"cmd/internal/source/producer", "samples that another process sends; the only package that knows the messages"},
+	},
+	{
+		{"cmd/internal/source/zarr", "one kind of source, as arrays"},
 	},
 	{
 		{"cmd/internal/source/kinds", "opens every kind of source"},

@@ -1,4 +1,4 @@
-"""Errors of datasets."""
+"""What goes wrong with a dataset."""
 
 from __future__ import annotations
 

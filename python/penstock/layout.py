@@ -1,4 +1,4 @@
-"""The parts of a dataset on disk, in either format."""
+"""What a dataset on disk consists of, whichever of the two formats it is in."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from .wire import Malformed
 
-#: Offsets of arrays are multiples of it.
+#: What offsets of arrays are multiples of.
 _ALIGNMENT = 64
 
 
@@ -102,7 +102,7 @@ class Slot:
         self._mapping, self._number, self._freed = mapping, number, freed
 
     def array(self, at: int, rows: Rows, count: int) -> np.ndarray:
-        """Return count rows at an offset. They are writable: the batch is the trainer's."""
+        """Return so many rows at an offset. They can be written to: the batch is the trainer's."""
         mapping = self._mapping
         if at < 0 or at % _ALIGNMENT or count < 0 or count * rows.nbytes > mapping.size - at:
             raise Malformed(f"an array of {count} rows at byte {at} of {mapping.size} of the shared memory")

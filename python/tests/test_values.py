@@ -1,4 +1,4 @@
-"""Python reads the values that Go reads."""
+"""What is read is what Go reads."""
 
 import os
 import tempfile

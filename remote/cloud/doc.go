@@ -1,4 +1,4 @@
-// Package cloud opens buckets by their URLs: s3://, gs://, azblob:// and file://, with
+// Package cloud opens buckets by their URLs: s3://, gs://, azblob:// and file://, by way of
 // gocloud.dev/blob. Credentials come from where the users of each cloud keep them, and the
 // options of a URL are those that gocloud.dev documents:
 //

@@ -44,7 +44,6 @@ var sourceTable = []struct{ kind, name, fields string }{
 	{"tar", "tar.tar", ""},
 	{"tar", "targz.tar.gz", ""},
 	{"tar", "tarzst.tar.zst", ""},
-	{"zip", "zip.zip", ""},
 	{"npy", "npy.npy", ""},
 	{"npy", "npyf.npy", ""},
 	{"npz", "npz.npz", ""},
@@ -259,7 +258,7 @@ func TestDocumentedSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := map[string]bool{"TestSources": true, "TestParquet": true}
+	tests := map[string]bool{"TestSources": true, "TestZarr": true, "TestParquet": true}
 	rows := make(map[string]bool)
 	for line := range strings.Lines(string(doc)) {
 		cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), "|")

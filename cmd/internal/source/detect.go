@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -45,8 +46,9 @@ func DetectFolder(path string) string {
 		return "flat"
 	}
 	for _, try := range []struct{ pattern, kind string }{
+		{"zarr.json", "zarr"}, {".zgroup", "zarr"}, {".zarray", "zarr"}, {".zmetadata", "zarr"},
 		{"data_batch_*.bin", "cifar"}, {"test_batch.bin", "cifar"}, {"fine_label_names.txt", "cifar"},
-		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"}, {"*.zip", "zip"},
+		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"},
 	} {
 		if found, _ := vfs.Glob(filepath.Join(Escape(path), try.pattern)); len(found) > 0 {
 			return try.kind
@@ -111,6 +113,8 @@ func DetectFile(path string) string {
 		}
 	}
 	switch {
+	case strings.HasPrefix(string(head), "PK\x03\x04") && isZarr(path):
+		return "zarr"
 	case strings.Contains(name, ".tar"), strings.HasSuffix(name, ".tgz"):
 		return "tar"
 	case strings.Contains(name, "-idx"):
@@ -124,6 +128,21 @@ func DetectFile(path string) string {
 		name = strings.TrimSuffix(name, packed)
 	}
 	return ByExtension[filepath.Ext(name)]
+}
+
+// isZarr reports whether a zip file has metadata of Zarr.
+func isZarr(path string) bool {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	_, err = zarr.Zip(f, info.Size())
+	return err == nil
 }
 
 // headBytes is how much of a file says what it is: a MATLAB file is HDF5 behind 512 bytes.
@@ -141,8 +160,6 @@ func detectHead(head []byte, name string) string {
 		return "hdf5"
 	case strings.HasPrefix(text, "PK\x03\x04") && strings.HasSuffix(name, ".npz"):
 		return "npz"
-	case strings.HasPrefix(text, "PK\x03\x04") && foreign[filepath.Ext(name)] == "": // which .pt and .xlsx are, too
-		return "zip"
 	case isTarHead(head):
 		return "tar"
 	case IsTFRecord(head):

@@ -58,15 +58,7 @@ func Zlib(dst, src []byte) error {
 		return err
 	}
 	defer zlibReaders.Put(r)
-	n, err := io.ReadFull(r, dst)
-	if err == nil {
-		if _, err = io.ReadFull(r, make([]byte, 1)); err == nil { // reads the checksum, too
-			return ErrLength
-		} else if err == io.EOF {
-			err = nil
-		}
-	}
-	return exact(n, len(dst), err)
+	return fill(dst, r)
 }
 
 func exact(n, want int, err error) error {

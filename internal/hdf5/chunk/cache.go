@@ -5,7 +5,6 @@ import "sync"
 // cache keeps chunks that were wanted in part, since neighbors are often wanted next. It is
 // safe for concurrent use; a chunk that several callers want is inflated by one of them.
 type cache struct {
-	size int // bytes of a chunk
 	most int // chunks
 
 	mu      sync.Mutex
@@ -19,13 +18,14 @@ type entry struct {
 	users      int
 	prev, next *entry
 
-	fill sync.Mutex // held while buf is made
-	ok   bool       // buf is the chunk
-	buf  []byte
+	fill  sync.Mutex // held while buf is made
+	ok    bool       // buf is the chunk
+	blank bool       // it was never written, and buf is not used
+	buf   []byte
 }
 
-func newCache(size, most int) *cache {
-	c := &cache{size: size, most: most, entries: make(map[int64]*entry)}
+func newCache(most int) *cache {
+	c := &cache{most: most, entries: make(map[int64]*entry)}
 	c.ends.prev, c.ends.next = &c.ends, &c.ends
 	return c
 }
@@ -68,7 +68,7 @@ func (c *cache) give(e *entry) {
 // room returns a new entry while there may be more, else the one that was not used longest.
 func (c *cache) room() *entry {
 	if len(c.entries) < c.most {
-		return &entry{buf: make([]byte, c.size)}
+		return new(entry)
 	}
 	e := c.ends.prev
 	for e.users > 0 {
@@ -77,6 +77,12 @@ func (c *cache) room() *entry {
 	e.unlink()
 	delete(c.entries, e.place)
 	return e
+}
+
+// room returns the memory of the entry, which has room for a chunk once it is asked for.
+func (e *entry) room(size int) []byte {
+	e.buf = grow(e.buf, size)
+	return e.buf
 }
 
 func (e *entry) link(after *entry) {

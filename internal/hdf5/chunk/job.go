@@ -10,6 +10,9 @@ import (
 func (c *call) do(w *worker, job int64) error {
 	n := c.r.grid.columns
 	slots := c.slots[c.rows[job/n]:c.rows[job/n+1]]
+	if c.r.outside != nil {
+		return c.doArray(w, c.place(job), slots, job%n)
+	}
 	s, ok := c.r.find(c.place(job))
 	if !ok {
 		c.fillSlots(w, slots, job%n)
@@ -103,7 +106,7 @@ func (r *Reader) fillEntry(w *worker, e *entry, at stored) error {
 	if e.ok {
 		return nil
 	}
-	err := r.decode(w, e.buf, at)
+	err := r.decode(w, e.room(r.grid.size), at)
 	e.ok = err == nil
 	return err
 }

@@ -1,5 +1,7 @@
 package chunk
 
+import "context"
+
 // span is rows of chunks [from, to).
 type span struct{ from, to int64 }
 
@@ -23,11 +25,17 @@ func (r *Reader) foresee(c *call, alone bool) {
 // foreseeable reports whether chunks can be read ahead with a gain. Where several chunks have a part
 // of a record, all workers have something to do anyway.
 func (r *Reader) foreseeable() bool {
-	return !r.exact && r.grid.columns == 1 && len(r.filter.steps) > 0 && r.grid.size > aloneBytes
+	return !r.exact && r.grid.columns == 1 && (len(r.filter.steps) > 0 || r.outside != nil) && r.grid.size > aloneBytes
 }
 
 // readAhead puts a chunk into the cache. Its error is for the call that wants it.
 func (r *Reader) readAhead(w *worker, place int64) {
+	if r.outside != nil {
+		e := r.cache.take(place)
+		defer r.cache.give(e)
+		_ = r.fillArray(context.Background(), w, e)
+		return
+	}
 	s, ok := r.find(place)
 	if !ok || r.filter.plain(s.mask) || !r.filter.possible(s.size) {
 		return

@@ -35,12 +35,13 @@ const cacheBytes = 64 << 20
 // at most Options.CacheBytes or Workers+1 chunks, whichever is more, and no more than a
 // record needs.
 type Reader struct {
-	path   string
-	src    source
-	grid   grid
-	filter pipeline
-	number numbers
-	fill   []byte // value of what was never written; nil means zeros
+	path    string
+	src     source
+	grid    grid
+	filter  pipeline
+	outside Chunks // of an array that is not in an HDF5 file: instead of src, filter and chunks
+	number  numbers
+	fill    []byte // value of what was never written; nil means zeros
 
 	exact  bool // nothing is read ahead
 	flat   bool // not chunked: one piece at base, -1 if it was never written
@@ -82,7 +83,7 @@ func newReader(src source, data *meta.Dataset, opts Options) (*Reader, error) {
 	if r.pool == nil {
 		r.pool, r.own = NewPool(0), true
 	}
-	r.cache = newCache(r.grid.size, r.cached(opts.CacheBytes))
+	r.cache = newCache(r.cached(opts.CacheBytes))
 	return r, nil
 }
 
@@ -288,14 +289,14 @@ func (r *Reader) Offset(record int64) (at int64) {
 	return at
 }
 
-// Stored calls f with where the bytes are that Records(a, b) would read; records must exist.
+// Stored calls f with where the bytes are that Records(a, b) would read, if they are in one file; records must exist.
 func (r *Reader) Stored(a, b int64, f func(offset, size int64)) {
 	g := &r.grid
 	if r.flat && r.base >= 0 {
 		n := int64(g.record)
 		f(r.base+a*n, (b-a)*n)
 	}
-	if a == b || r.flat {
+	if a == b || r.flat || r.outside != nil {
 		return
 	}
 	for place := a / g.deep * g.columns; place < ((b-1)/g.deep+1)*g.columns; place++ {

@@ -45,7 +45,7 @@ func TestTruncatedMapping(t *testing.T) {
 		}
 		before := debug.SetPanicOnFault(false)
 		err := (&Reader{path: r.path, src: r.src, grid: r.grid, filter: r.filter, number: r.number, chunks: r.chunks, places: r.places,
-			flat: r.flat, base: r.base, pool: pool, cache: newCache(r.grid.size, 8)}).Records(t.Context(), make([]byte, len(want)), 0, r.Len())
+			flat: r.flat, base: r.base, pool: pool, cache: newCache(8)}).Records(t.Context(), make([]byte, len(want)), 0, r.Len())
 		if after := debug.SetPanicOnFault(before); after {
 			t.Error("SetPanicOnFault was left on")
 		}

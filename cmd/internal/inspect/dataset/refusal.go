@@ -29,6 +29,8 @@ func notDataset(path string) error {
 		return fmt.Errorf("%w; it holds the parts of one: %s", err, cmp.Or(shell.Command("preprocess merge", dest), "preprocess merge DEST"))
 	case statErr != nil:
 		return err
+	case isZarr(path):
+		return zarrArrays(path)
 	}
 	kind, foreign := source.Detect(path)
 	if what := source.ForeignFile(path); foreign != nil && what != "" {

@@ -91,7 +91,7 @@ func (s *arrays) check() error {
 
 // listCommand says where the lengths of all arrays can be seen.
 func (s *arrays) listCommand() string {
-	if s.info.Kind != "hdf5" {
+	if s.info.Kind != "hdf5" && s.info.Kind != "zarr" {
 		return ""
 	}
 	return "; inspect " + s.path + " shows all"

@@ -30,7 +30,7 @@ func openChunked(d *store.Dataset) (chunkReaders, []io.Closer, error) {
 		return nil, nil, source.WithoutPath(err)
 	}
 	pool := chunk.NewPool(0)
-	closers := []io.Closer{closer(pool.Close), f}
+	closers := []io.Closer{Closer(pool.Close), f}
 	if err := p.open(d, f, pool); err != nil {
 		return nil, nil, errors.Join(err, closeEach(closers))
 	}

@@ -43,7 +43,7 @@ func OpenHDF5(ctx context.Context, path string, opts source.Options, selection [
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
-	s, err := array.New("hdf5", path, source.BaseName(path), columns, closer(pool.Close), f)
+	s, err := array.New("hdf5", path, source.BaseName(path), columns, Closer(pool.Close), f)
 	if noting, ok := s.(interface{ Note(hint string) }); ok && len(bad) > 0 && len(selection) == 0 {
 		noting.Note(bad.Hint())
 	}
@@ -71,10 +71,11 @@ func ownHDF5(path string, file *meta.File) (*store.Dataset, error) {
 	return d, nil
 }
 
-// closer is a function to call at the end.
-type closer func()
+// Closer is a function to call at the end.
+type Closer func()
 
-func (c closer) Close() error { c(); return nil }
+// Close implements io.Closer.
+func (c Closer) Close() error { c(); return nil }
 
 // hdf5Columns returns the datasets that are wanted, by default all that make a field, and
 // those that make none. One that would make a field, but is not read, is an error then: it is what
@@ -122,15 +123,21 @@ func hdf5Column(ctx context.Context, f vfs.File, d *meta.Dataset, pool *chunk.Po
 		return array.Column{}, err
 	}
 	hdf5Attributes(&c.Field, d)
-	layout := array.Fixed{Size: r.RecordBytes()}
-	c.Open = func() (array.Cursor, error) {
-		return layout.Cursor(&recordReader{ctx: ctx, r: r, step: rowsPerRead(d)}, c.Count), nil
-	}
+	c.Open = func() (array.Cursor, error) { return cursor(ctx, r, rowsPerRead(d), c.Count), nil }
 	c.At = func(i int64, buf []byte) ([]byte, error) {
-		buf = append(buf, make([]byte, layout.Size)...)
+		buf = append(buf, make([]byte, r.RecordBytes())...)
 		return buf, r.Records(ctx, buf, i, i+1)
 	}
 	return c, nil
+}
+
+// Cursor returns the first records of a reader, whole rows of chunks at a time.
+func Cursor(ctx context.Context, r *chunk.Reader, count int64) array.Cursor {
+	return cursor(ctx, r, r.ChunkRecords(), count)
+}
+
+func cursor(ctx context.Context, r *chunk.Reader, step, count int64) array.Cursor {
+	return array.Fixed{Size: r.RecordBytes()}.Cursor(&recordReader{ctx: ctx, r: r, step: step}, count)
 }
 
 // hdf5Attributes takes over what this module's writer notes, as is usual: the layout of

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source/parquet"
 	"github.com/penstock/penstock/cmd/internal/source/table"
 	"github.com/penstock/penstock/cmd/internal/source/tfrecord"
+	"github.com/penstock/penstock/cmd/internal/source/zarr"
 )
 
 // Open opens the samples at path: a folder, a file, or for archives and tables a glob of
@@ -44,9 +45,9 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 }
 
 var openers = map[string]openFunc{
-	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip, "npy": array.OpenNPY, "npz": array.OpenNPZ,
+	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "npy": array.OpenNPY, "npz": array.OpenNPZ,
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
-	"tfrecord": tfrecord.Open,
+	"tfrecord": tfrecord.Open, "zarr": zarr.Open,
 }
 
 func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {

@@ -1,0 +1,171 @@
+package zarr
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/tensor"
+)
+
+// shape is that of all arrays of testdata/generate.py.
+var shape = [3]int{23, 6, 5}
+
+// hierarchies returns the files of the hierarchies in a folder, by name.
+func hierarchies(t testing.TB, dir string) map[string]Files {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]Files)
+	for _, e := range list {
+		path := filepath.Join(dir, e.Name())
+		switch filepath.Ext(path) {
+		case ".zarr":
+			all[e.Name()] = Folder(path)
+		case ".zip":
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if all[e.Name()], err = Zip(bytes.NewReader(b), int64(len(b))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return all
+}
+
+// dtypeOf returns the type that is in the name of a hierarchy, and how many numbers an element has.
+func dtypeOf(t testing.TB, name string) (tensor.DType, int) {
+	t.Helper()
+	kind := strings.Split(name, "-")[2]
+	switch kind {
+	case "complex64":
+		return tensor.Float32, 2
+	case "complex128":
+		return tensor.Float64, 2
+	}
+	d, err := tensor.ParseDType(kind)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, 1
+}
+
+// values returns what generate.py writes.
+func values(t testing.TB, name string) []byte {
+	dtype, parts := dtypeOf(t, name)
+	n := number{dtype: dtype, parts: parts}
+	var b []byte
+	for i := range shape[0] * shape[1] * shape[2] {
+		x := float64(i * 37 % 120)
+		record := i / (shape[1] * shape[2])
+		missing := (strings.Contains(name, "fill") || strings.Contains(name, "nan") || strings.Contains(name, "part.") || strings.Contains(name, "128-big")) && (record < 4 || record >= 12)
+		switch {
+		case missing:
+			b = append(b, fillOf(n, name)...)
+		case dtype == tensor.Bool && i%3 == 0:
+			b = append(b, 1)
+		case dtype == tensor.Bool:
+			b = append(b, 0)
+		case dtype.IsFloat():
+			b = append(b, n.float(x)...)
+			if parts == 2 {
+				b = append(b, n.float(x/2)...)
+			}
+		default:
+			b = append(b, n.little(uint64(x))...)
+		}
+	}
+	return b
+}
+
+func fillOf(n number, name string) []byte {
+	switch {
+	case strings.Contains(name, "nan"):
+		return n.float(math.NaN())
+	case n.dtype == tensor.Bool:
+		return []byte{1}
+	case n.parts == 2:
+		return append(n.float(7), n.float(0)...)
+	case n.dtype.IsFloat():
+		return n.float(7)
+	}
+	return n.little(3<<62 - 1) // -(1<<62) - 1
+}
+
+// checkAll compares the values of all arrays in a folder.
+func checkAll(t *testing.T, dir string, least int) {
+	pool := chunk.NewPool(2)
+	defer pool.Close()
+	n := 0
+	for name, files := range hierarchies(t, dir) {
+		g, err := Open(files)
+		if err != nil || len(g.Arrays) == 0 {
+			t.Errorf("%s: %d arrays, %v", name, len(g.Arrays), err)
+			continue
+		}
+		for _, a := range g.Arrays {
+			checkArray(t, name, a, pool)
+			n++
+		}
+	}
+	if n < least {
+		t.Errorf("only %d arrays", n)
+	}
+}
+
+func checkArray(t *testing.T, name string, a *Array, pool *chunk.Pool) {
+	spec, err := a.Spec()
+	if err != nil {
+		t.Errorf("%s: %s: %v", name, a.Path, err)
+		return
+	}
+	dtype, parts := dtypeOf(t, name)
+	want := tensor.Shape{shape[1], shape[2]}
+	if parts == 2 {
+		want = append(want, 2)
+	}
+	if spec.DType != dtype || !slices.Equal(spec.Shape, want) || a.Records() != int64(shape[0]) {
+		t.Errorf("%s: %s: %d records of %v %v", name, a.Path, a.Records(), spec.DType, spec.Shape)
+		return
+	}
+	r, err := a.Reader(chunk.Options{Pool: pool})
+	if err != nil {
+		t.Errorf("%s: %s: %v", name, a.Path, err)
+		return
+	}
+	all := values(t, name)
+	got := make([]byte, len(all))
+	if err := r.Records(t.Context(), got, 0, a.Records()); err != nil || !bytes.Equal(got, all) {
+		t.Errorf("%s: %s: wrong values, or %v", name, a.Path, err)
+		return
+	}
+	order := []int{22, 0, 7, 7, 8, 21, 3, 12, 11, 1}
+	got = make([]byte, len(order)*r.RecordBytes())
+	if err := r.Gather(t.Context(), got, order); err != nil {
+		t.Errorf("%s: %s: %v", name, a.Path, err)
+	}
+	for i, k := range order {
+		if n := r.RecordBytes(); !bytes.Equal(got[i*n:(i+1)*n], all[k*n:(k+1)*n]) {
+			t.Errorf("%s: %s: wrong record %d", name, a.Path, k)
+		}
+	}
+}
+
+func TestArrays(t *testing.T) { checkAll(t, "testdata", 12) }
+
+// Files of zarr-python, numcodecs and tensorstore.
+func TestArraysOfLibraries(t *testing.T) {
+	dir := t.TempDir()
+	pythontest.Run(t, "import zarr.codecs.numcodecs, tensorstore", "-W", "ignore", "testdata/generate.py", dir)
+	checkAll(t, dir, 160)
+}

@@ -1,0 +1,164 @@
+package zarr
+
+import (
+	"archive/zip"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Files are the files of a hierarchy, wherever they are. Names have slashes. The methods may be called from any
+// goroutine.
+type Files interface {
+	// Open opens a file. Its error is fs.ErrNotExist where there is none.
+	Open(name string) (File, error)
+	// Folders lists the folders that a folder has; "" is the root.
+	Folders(name string) ([]string, error)
+}
+
+// File is an open file.
+type File interface {
+	io.ReaderAt
+	io.Closer
+	Stat() (fs.FileInfo, error)
+}
+
+// Folder is a folder of the system.
+type Folder string
+
+// Open implements Files.
+func (f Folder) Open(name string) (File, error) {
+	return os.Open(filepath.Join(string(f), filepath.FromSlash(name)))
+}
+
+// Folders implements Files.
+func (f Folder) Folders(name string) ([]string, error) {
+	list, err := os.ReadDir(filepath.Join(string(f), filepath.FromSlash(name)))
+	return foldersIn(list), err
+}
+
+func foldersIn(list []fs.DirEntry) (names []string) {
+	for _, e := range list {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// zipped are the files of a zip file.
+type zipped struct {
+	src  io.ReaderAt
+	size int64
+	root string // in the zip file: the folder that is the hierarchy
+	z    *zip.Reader
+	by   map[string]*zip.File // by name
+}
+
+// Zip returns the files of a zip file of that size. The hierarchy may be in a folder of it.
+func Zip(src io.ReaderAt, size int64) (Files, error) {
+	z, err := zip.NewReader(src, size)
+	if err != nil {
+		return nil, fmt.Errorf("zip file: %w: %w", err, ErrCorrupt)
+	}
+	best := -1
+	root := ""
+	by := make(map[string]*zip.File, len(z.File))
+	for _, m := range z.File {
+		by[m.Name] = m
+		dir, base := path.Split(m.Name)
+		if depth := strings.Count(dir, "/"); isMetadata(base) && (best < 0 || depth < best) {
+			best, root = depth, dir
+		}
+	}
+	if best < 0 {
+		return nil, fmt.Errorf("a zip file without metadata of Zarr: %w", ErrNotZarr)
+	}
+	return &zipped{src, size, root, z, by}, nil
+}
+
+// Open implements Files.
+func (z *zipped) Open(name string) (File, error) {
+	m := z.by[z.root+name]
+	if m == nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	if m.Method == zip.Store {
+		offset, err := m.DataOffset()
+		if err == nil && m.UncompressedSize64 > uint64(z.size-offset) {
+			err = fmt.Errorf("%d bytes at byte %d of %d", m.UncompressedSize64, offset, z.size)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w: %w", name, err, ErrCorrupt)
+		}
+		return member{io.NewSectionReader(z.src, offset, int64(m.UncompressedSize64)), m.FileInfo()}, nil
+	}
+	const mostInflated = 1032 // bytes out of one
+	if m.UncompressedSize64/mostInflated > m.CompressedSize64 {
+		return nil, fmt.Errorf("%s: %d bytes cannot come out of %d: %w", name, m.UncompressedSize64, m.CompressedSize64, ErrCorrupt)
+	}
+	f, err := m.Open()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", name, err, ErrCorrupt)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: %w", name, err, ErrCorrupt)
+	}
+	return member{bytes.NewReader(b), m.FileInfo()}, nil
+}
+
+// member is a file of a zip file: where it is stored, or what was inflated.
+type member struct {
+	io.ReaderAt
+	info fs.FileInfo
+}
+
+func (m member) Close() error               { return nil }
+func (m member) Stat() (fs.FileInfo, error) { return m.info, nil }
+
+// Folders implements Files.
+func (z *zipped) Folders(name string) ([]string, error) {
+	list, err := fs.ReadDir(z.z, path.Clean("./"+z.root+name))
+	return foldersIn(list), err
+}
+
+// readAll returns what is in a file of at most that many bytes, nil if there is none.
+func readAll(files Files, name string, most int64) ([]byte, error) {
+	f, err := files.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > most {
+		return nil, fmt.Errorf("%s: %d bytes, more than %d: %w", name, info.Size(), most, ErrUnsupported)
+	}
+	b := make([]byte, info.Size())
+	return b, readFull(f, b, 0)
+}
+
+// readFull fills b with the bytes of a file from off on.
+func readFull(f File, b []byte, off int64) error {
+	n, err := f.ReadAt(b, off)
+	switch {
+	case n == len(b):
+		return nil
+	case err == nil || errors.Is(err, io.EOF):
+		return fmt.Errorf("the file ends before byte %d: %w", off+int64(len(b)), ErrCorrupt)
+	}
+	return err
+}

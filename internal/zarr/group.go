@@ -1,0 +1,227 @@
+package zarr
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// What is wrong with files that are not read.
+var (
+	ErrNotZarr     = errors.New("no Zarr")
+	ErrCorrupt     = errors.New("corrupt")
+	ErrUnsupported = errors.New("not supported")
+)
+
+// Limits of what is read.
+const (
+	mostMetadata = 64 << 20 // bytes of a file of metadata
+	mostNodes    = 100_000
+	mostDepth    = 32
+)
+
+// Names of the files of metadata.
+const (
+	nodeName         = "zarr.json" // version 3
+	groupName        = ".zgroup"   // version 2
+	arrayName        = ".zarray"
+	attributesName   = ".zattrs"
+	consolidatedName = ".zmetadata"
+)
+
+func isMetadata(base string) bool {
+	return slices.Contains([]string{nodeName, groupName, arrayName, consolidatedName}, base)
+}
+
+// Is reports whether a folder has the metadata of a hierarchy.
+func Is(files Files) bool {
+	for _, name := range []string{nodeName, consolidatedName, groupName, arrayName} {
+		if f, err := files.Open(name); err == nil {
+			f.Close()
+			return true
+		}
+	}
+	return false
+}
+
+// Group is a hierarchy: a group with all arrays below it, or one array.
+type Group struct {
+	Format     int        // version: 2 or 3
+	Arrays     []*Array   // by path
+	Attributes Attributes // of the root
+
+	files Files
+	nodes int
+}
+
+// Attributes are the values that users have attached to a node.
+type Attributes map[string]json.RawMessage
+
+// Open reads the metadata of a hierarchy: the consolidated one, where there is one, else that of each node. It
+// reads no chunk. An array that cannot be read has an Err.
+func Open(files Files) (*Group, error) {
+	g := &Group{files: files}
+	err := g.open()
+	slices.SortFunc(g.Arrays, func(a, b *Array) int { return strings.Compare(a.Path, b.Path) })
+	return g, err
+}
+
+func (g *Group) open() error {
+	text, err := g.read(nodeName)
+	if err != nil {
+		return err
+	}
+	if text != nil {
+		g.Format = 3
+		return g.addNode("", text, 0)
+	}
+	if text, err = g.read(consolidatedName); err != nil {
+		return err
+	}
+	g.Format = 2
+	if text != nil {
+		return g.addConsolidated2(text)
+	}
+	found, err := g.addFolder2("", 0)
+	if err == nil && !found {
+		err = fmt.Errorf("neither %s, %s nor %s in it: %w", nodeName, groupName, arrayName, ErrNotZarr)
+	}
+	return err
+}
+
+func (g *Group) read(name string) ([]byte, error) { return readAll(g.files, name, mostMetadata) }
+
+// add puts an array to the others.
+func (g *Group) add(path string, a *Array) error {
+	if len(g.Arrays) == mostNodes {
+		return fmt.Errorf("more than %d arrays: %w", mostNodes, ErrUnsupported)
+	}
+	a.Path, a.Format, a.files = path, g.Format, g.files
+	g.Arrays = append(g.Arrays, a)
+	return nil
+}
+
+// node3 is the metadata of a group of version 3, and what an array has in common with it.
+type node3 struct {
+	ZarrFormat   int        `json:"zarr_format"`
+	NodeType     string     `json:"node_type"`
+	Attributes   Attributes `json:"attributes"`
+	Consolidated *struct {
+		Metadata map[string]json.RawMessage `json:"metadata"`
+	} `json:"consolidated_metadata"`
+}
+
+// addNode adds a node of version 3, and those below it.
+func (g *Group) addNode(at string, text []byte, depth int) error {
+	var n node3
+	if err := json.Unmarshal(text, &n); err != nil {
+		return fmt.Errorf("%s: %w: %w", path.Join(at, nodeName), err, ErrCorrupt)
+	}
+	if n.ZarrFormat != 3 {
+		return fmt.Errorf("%s: version %d: %w", path.Join(at, nodeName), n.ZarrFormat, ErrUnsupported)
+	}
+	if at == "" {
+		g.Attributes = n.Attributes
+	}
+	switch {
+	case n.NodeType == "array":
+		return g.add(at, parseArray3(text))
+	case n.NodeType != "group":
+		return fmt.Errorf("%s: node type %q: %w", path.Join(at, nodeName), n.NodeType, ErrUnsupported)
+	case n.Consolidated == nil:
+		return g.addFolder3(at, depth)
+	}
+	for _, name := range slices.Sorted(maps.Keys(n.Consolidated.Metadata)) {
+		var child node3
+		text := n.Consolidated.Metadata[name]
+		if err := json.Unmarshal(text, &child); err != nil {
+			return fmt.Errorf("%s: consolidated metadata of %q: %w: %w", path.Join(at, nodeName), name, err, ErrCorrupt)
+		}
+		if child.NodeType == "array" {
+			if err := g.add(path.Join(at, name), parseArray3(text)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// folders lists the folders of a group.
+func (g *Group) folders(at string, depth int) ([]string, error) {
+	list, err := g.files.Folders(at)
+	if g.nodes += len(list); g.nodes > mostNodes || depth > mostDepth {
+		return nil, fmt.Errorf("more than %d nodes, or %d levels: %w", mostNodes, mostDepth, ErrUnsupported)
+	}
+	return list, err
+}
+
+// addFolder3 adds what is below a group of version 3.
+func (g *Group) addFolder3(at string, depth int) error {
+	list, err := g.folders(at, depth)
+	if err != nil {
+		return err
+	}
+	for _, name := range list {
+		text, err := g.read(path.Join(at, name, nodeName))
+		if err == nil && text != nil {
+			err = g.addNode(path.Join(at, name), text, depth+1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addFolder2 adds a node of version 2, and those below it. It reports whether there is one.
+func (g *Group) addFolder2(at string, depth int) (found bool, err error) {
+	text, err := g.read(path.Join(at, arrayName))
+	if err != nil {
+		return false, err
+	}
+	attributes, err := g.read(path.Join(at, attributesName))
+	if err != nil {
+		return false, err
+	}
+	if text != nil {
+		return true, g.add(at, parseArray2(text, attributes))
+	}
+	if text, err = g.read(path.Join(at, groupName)); err != nil || text == nil {
+		return false, err
+	}
+	if at == "" {
+		_ = json.Unmarshal(attributes, &g.Attributes) // notes of people, which need not be right
+	}
+	list, err := g.folders(at, depth)
+	for _, name := range list {
+		if _, err := g.addFolder2(path.Join(at, name), depth+1); err != nil {
+			return true, err
+		}
+	}
+	return true, err
+}
+
+// addConsolidated2 adds the nodes that consolidated metadata of version 2 has.
+func (g *Group) addConsolidated2(text []byte) error {
+	var c struct {
+		Metadata map[string]json.RawMessage `json:"metadata"`
+	}
+	if err := json.Unmarshal(text, &c); err != nil {
+		return fmt.Errorf("%s: %w: %w", consolidatedName, err, ErrCorrupt)
+	}
+	_ = json.Unmarshal(c.Metadata[attributesName], &g.Attributes) // as above
+	for _, name := range slices.Sorted(maps.Keys(c.Metadata)) {
+		at, base := path.Split(name)
+		if base != arrayName {
+			continue
+		}
+		if err := g.add(strings.TrimSuffix(at, "/"), parseArray2(c.Metadata[name], c.Metadata[at+attributesName])); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,258 @@
+package zarr
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Array is an array of a hierarchy.
+type Array struct {
+	Path       string // in the hierarchy, with slashes; "" if it is the root
+	Format     int    // version: 2 or 3
+	Shape      []int64
+	Chunks     []int64 // elements of what is decoded at a time: a chunk or, in a shard, one of its chunks
+	Shards     []int64 // elements of a shard; nil if there are none
+	Dimensions []string
+	Attributes Attributes
+	Err        error // why it cannot be read; Shape may be known
+
+	number number
+	fill   []byte // an element that was never written; nil means zeros
+	coding pipeline
+	shard  *sharding
+	key    func(coord []int64) string // name of a chunk, or shard, in the folder of the array
+	files  Files
+}
+
+// codec is the configuration of a codec, of version 3 or, with its id in the name, of version 2.
+type codec struct {
+	Name   string          `json:"name"`
+	Config json.RawMessage `json:"configuration"`
+}
+
+// UnmarshalJSON accepts a name alone, too.
+func (c *codec) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] == '"' {
+		return json.Unmarshal(text, &c.Name)
+	}
+	type plain codec
+	return json.Unmarshal(text, (*plain)(c))
+}
+
+// unsupported returns an error of that text.
+func unsupported(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrUnsupported)
+}
+
+func corrupt(format string, args ...any) error {
+	return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), ErrCorrupt)
+}
+
+// parseArray3 reads the metadata of an array of version 3.
+func parseArray3(text []byte) *Array {
+	a := new(Array)
+	var m struct {
+		Shape        []int64         `json:"shape"`
+		DataType     json.RawMessage `json:"data_type"`
+		ChunkGrid    codec           `json:"chunk_grid"`
+		KeyEncoding  codec           `json:"chunk_key_encoding"`
+		FillValue    json.RawMessage `json:"fill_value"`
+		Codecs       []codec         `json:"codecs"`
+		Attributes   Attributes      `json:"attributes"`
+		Dimensions   []*string       `json:"dimension_names"`
+		Transformers []codec         `json:"storage_transformers"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		a.Err = corrupt("metadata: %v", err)
+		return a
+	}
+	a.Shape, a.Attributes = m.Shape, m.Attributes
+	for _, name := range m.Dimensions {
+		if name != nil {
+			a.Dimensions = append(a.Dimensions, *name)
+		} else {
+			a.Dimensions = append(a.Dimensions, "")
+		}
+	}
+	var grid struct {
+		Shape []int64 `json:"chunk_shape"`
+	}
+	err := json.Unmarshal(m.ChunkGrid.Config, &grid)
+	switch {
+	case m.ChunkGrid.Name != "regular":
+		a.Err = unsupported("chunk grid %q", m.ChunkGrid.Name)
+	case err != nil:
+		a.Err = corrupt("chunk grid: %v", err)
+	case len(m.Transformers) > 0:
+		a.Err = unsupported("storage transformer %q", m.Transformers[0].Name)
+	default:
+		a.Chunks = grid.Shape
+		a.Err = a.setUp(m.DataType, m.FillValue, m.Codecs, keyEncoding3(m.KeyEncoding))
+	}
+	return a
+}
+
+// setUp fills in what follows from the metadata of version 3.
+func (a *Array) setUp(dtype, fill json.RawMessage, codecs []codec, sep func() (func([]int64) string, error)) (err error) {
+	if err := a.checkShape(); err != nil {
+		return err
+	}
+	if a.key, err = sep(); err != nil {
+		return err
+	}
+	if a.number, err = number3(dtype); err != nil {
+		return err
+	}
+	if a.fill, err = a.number.fillValue(fill); err != nil {
+		return err
+	}
+	if len(codecs) == 1 && codecs[0].Name == "sharding_indexed" {
+		return a.setUpShards(codecs[0])
+	}
+	a.coding, err = newPipeline(codecs, a.number, a.Chunks)
+	return err
+}
+
+// checkShape makes sure that shape and chunks are possible.
+func (a *Array) checkShape() error {
+	if len(a.Shape) == 0 {
+		return unsupported("a scalar has no records")
+	}
+	if len(a.Chunks) != len(a.Shape) || len(a.Shape) > 32 {
+		return corrupt("shape %v in chunks of %v", a.Shape, a.Chunks)
+	}
+	elements := int64(1)
+	for i, n := range a.Chunks {
+		if n < 1 || a.Shape[i] < 0 || n > math.MaxInt32*16/elements {
+			return corrupt("shape %v in chunks of %v", a.Shape, a.Chunks)
+		}
+		elements *= n
+	}
+	return nil
+}
+
+// keyEncoding3 returns how chunks are named.
+func keyEncoding3(c codec) func() (func([]int64) string, error) {
+	return func() (func([]int64) string, error) {
+		var conf struct {
+			Separator string `json:"separator"`
+		}
+		if len(c.Config) > 0 {
+			if err := json.Unmarshal(c.Config, &conf); err != nil {
+				return nil, corrupt("chunk key encoding: %v", err)
+			}
+		}
+		switch c.Name {
+		case "default":
+			sep := or(conf.Separator, "/")
+			return func(coord []int64) string { return "c" + sep + joined(coord, sep) }, checkSeparator(sep)
+		case "v2":
+			sep := or(conf.Separator, ".")
+			return func(coord []int64) string { return joined(coord, sep) }, checkSeparator(sep)
+		}
+		return nil, unsupported("chunk key encoding %q", c.Name)
+	}
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func checkSeparator(sep string) error {
+	if sep != "/" && sep != "." {
+		return corrupt("separator %q", sep)
+	}
+	return nil
+}
+
+func joined(coord []int64, sep string) string {
+	var b strings.Builder
+	for i, x := range coord {
+		if i > 0 {
+			b.WriteString(sep)
+		}
+		fmt.Fprint(&b, x)
+	}
+	return b.String()
+}
+
+// parseArray2 reads the metadata of an array of version 2.
+func parseArray2(text, attributes []byte) *Array {
+	a := new(Array)
+	var m struct {
+		ZarrFormat int               `json:"zarr_format"`
+		Shape      []int64           `json:"shape"`
+		Chunks     []int64           `json:"chunks"`
+		DType      json.RawMessage   `json:"dtype"`
+		Compressor json.RawMessage   `json:"compressor"`
+		FillValue  json.RawMessage   `json:"fill_value"`
+		Order      string            `json:"order"`
+		Filters    []json.RawMessage `json:"filters"`
+		Separator  string            `json:"dimension_separator"`
+	}
+	if err := json.Unmarshal(text, &m); err != nil {
+		a.Err = corrupt("metadata: %v", err)
+		return a
+	}
+	_ = json.Unmarshal(attributes, &a.Attributes) // notes of people, which need not be right
+	_ = json.Unmarshal(a.Attributes["_ARRAY_DIMENSIONS"], &a.Dimensions)
+	a.Shape, a.Chunks = m.Shape, m.Chunks
+	if m.ZarrFormat != 2 {
+		a.Err = unsupported("version %d", m.ZarrFormat)
+		return a
+	}
+	codecs, err := codecs2(m.Order, len(m.Shape), append(m.Filters, m.Compressor))
+	if err == nil {
+		err = a.checkShape()
+	}
+	if err == nil {
+		a.number, err = number2(m.DType)
+	}
+	sep := or(m.Separator, ".")
+	a.key = func(coord []int64) string { return joined(coord, sep) }
+	if err == nil {
+		a.fill, err = a.number.fillValue(m.FillValue)
+	}
+	if err == nil {
+		a.coding, err = newPipeline(codecs, a.number, a.Chunks)
+	}
+	a.Err = errors.Join(err, checkSeparator(sep))
+	return a
+}
+
+// codecs2 returns filters and compressor of version 2 as codecs of version 3.
+func codecs2(order string, axes int, filters []json.RawMessage) (codecs []codec, err error) {
+	if order == "F" {
+		turned := make([]int, axes)
+		for i := range turned {
+			turned[i] = axes - 1 - i
+		}
+		text, err := json.Marshal(map[string]any{"order": turned})
+		if err != nil {
+			return nil, err
+		}
+		codecs = append(codecs, codec{"transpose", text})
+	} else if order != "C" {
+		return nil, corrupt("order %q", order)
+	}
+	codecs = append(codecs, codec{Name: nativeBytes})
+	for _, text := range filters {
+		var id struct {
+			ID string `json:"id"`
+		}
+		if len(text) == 0 || string(text) == "null" {
+			continue
+		}
+		if err := json.Unmarshal(text, &id); err != nil {
+			return nil, corrupt("filter: %v", err)
+		}
+		codecs = append(codecs, codec{"numcodecs." + id.ID, text})
+	}
+	return codecs, nil
+}

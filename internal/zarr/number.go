@@ -1,0 +1,194 @@
+package zarr
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/penstock/penstock/tensor"
+)
+
+// number is a data type.
+type number struct {
+	dtype tensor.DType
+	parts int  // numbers of an element: 2 of a complex one
+	big   bool // version 2: the bytes are stored in big-endian order
+}
+
+// bytes returns the size of an element.
+func (n number) bytes() int { return n.dtype.Size() * n.parts }
+
+// numbers are the data types of version 3, and names that version 2 has for them, without the order of bytes.
+var numbers = map[string]number{
+	"bool": {tensor.Bool, 1, false}, "b1": {tensor.Bool, 1, false},
+	"int8": {tensor.Int8, 1, false}, "i1": {tensor.Int8, 1, false},
+	"int16": {tensor.Int16, 1, false}, "i2": {tensor.Int16, 1, false},
+	"int32": {tensor.Int32, 1, false}, "i4": {tensor.Int32, 1, false},
+	"int64": {tensor.Int64, 1, false}, "i8": {tensor.Int64, 1, false},
+	"uint8": {tensor.Uint8, 1, false}, "u1": {tensor.Uint8, 1, false},
+	"uint16": {tensor.Uint16, 1, false}, "u2": {tensor.Uint16, 1, false},
+	"uint32": {tensor.Uint32, 1, false}, "u4": {tensor.Uint32, 1, false},
+	"uint64": {tensor.Uint64, 1, false}, "u8": {tensor.Uint64, 1, false},
+	"float16": {tensor.Float16, 1, false}, "f2": {tensor.Float16, 1, false},
+	"float32": {tensor.Float32, 1, false}, "f4": {tensor.Float32, 1, false},
+	"float64": {tensor.Float64, 1, false}, "f8": {tensor.Float64, 1, false},
+	"bfloat16":  {tensor.BFloat16, 1, false},
+	"complex64": {tensor.Float32, 2, false}, "c8": {tensor.Float32, 2, false},
+	"complex128": {tensor.Float64, 2, false}, "c16": {tensor.Float64, 2, false},
+}
+
+// number3 reads a data type of version 3.
+func number3(text json.RawMessage) (number, error) {
+	var name codec
+	if err := json.Unmarshal(text, &name); err != nil {
+		return number{}, corrupt("data type: %v", err)
+	}
+	if n, ok := numbers[name.Name]; ok && len(name.Name) > 3 {
+		return n, nil
+	}
+	return number{}, unsupported("data type %s", brief(text))
+}
+
+// number2 reads a data type of version 2, as NumPy writes it.
+func number2(text json.RawMessage) (number, error) {
+	var name string
+	if err := json.Unmarshal(text, &name); err != nil || len(name) < 3 {
+		if name == "bfloat16" {
+			return numbers[name], nil
+		}
+		return number{}, unsupported("data type %s", brief(text))
+	}
+	n, ok := numbers[name[1:]]
+	if !ok || len(name) > 4 || strings.IndexByte("<>|", name[0]) < 0 {
+		if name == "bfloat16" {
+			return numbers[name], nil
+		}
+		return number{}, unsupported("data type %s", brief(text))
+	}
+	n.big = name[0] == '>'
+	return n, nil
+}
+
+func brief(text []byte) string {
+	var b bytes.Buffer
+	if json.Compact(&b, text) != nil {
+		return "of no JSON"
+	}
+	return b.String()[:min(b.Len(), 100)]
+}
+
+// fillValue returns an element of that value, nil for zeros.
+func (n number) fillValue(text json.RawMessage) ([]byte, error) {
+	if len(text) == 0 || string(text) == "null" {
+		return nil, nil
+	}
+	parts := []json.RawMessage{text}
+	if text[0] == '[' {
+		if err := json.Unmarshal(text, &parts); err != nil || len(parts) != n.parts {
+			return nil, corrupt("fill value %s", brief(text))
+		}
+	}
+	var fill []byte
+	for _, p := range parts {
+		b, ok := n.part(p)
+		if !ok {
+			return nil, corrupt("fill value %s of %v", brief(text), n.dtype)
+		}
+		fill = append(fill, b...)
+	}
+	for len(fill) < n.bytes() { // a real number that stands for a complex one
+		fill = append(fill, 0)
+	}
+	if len(fill) > n.bytes() {
+		return nil, corrupt("fill value %s of %v", brief(text), n.dtype)
+	}
+	if !slices.ContainsFunc(fill, func(b byte) bool { return b != 0 }) {
+		return nil, nil
+	}
+	return fill, nil
+}
+
+// part returns one number, or what a string stands for.
+func (n number) part(text json.RawMessage) ([]byte, bool) {
+	var s string
+	if json.Unmarshal(text, &s) == nil {
+		return n.special(s)
+	}
+	if n.dtype == tensor.Bool {
+		var b bool
+		if json.Unmarshal(text, &b) != nil {
+			return nil, false
+		}
+		return []byte{map[bool]byte{true: 1}[b]}, true
+	}
+	if n.dtype.IsFloat() {
+		f, err := strconv.ParseFloat(string(text), 64)
+		return n.float(f), err == nil
+	}
+	var bits uint64
+	if i, err := strconv.ParseInt(string(text), 10, 64); err == nil {
+		bits = uint64(i)
+	} else if u, err := strconv.ParseUint(string(text), 10, 64); err == nil {
+		bits = u
+	} else if f, err := strconv.ParseFloat(string(text), 64); err == nil && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+		bits = uint64(int64(f))
+	} else {
+		return nil, false
+	}
+	return n.little(bits), true
+}
+
+// special returns the numbers that have names, or are written as their bytes.
+func (n number) special(s string) ([]byte, bool) {
+	switch {
+	case !n.dtype.IsFloat() && s == "":
+		return n.little(0), true
+	case s == "NaN":
+		return n.float(math.NaN()), true
+	case s == "Infinity":
+		return n.float(math.Inf(1)), true
+	case s == "-Infinity":
+		return n.float(math.Inf(-1)), true
+	case strings.HasPrefix(s, "0x"):
+		b, err := hex.DecodeString(s[2:])
+		slices.Reverse(b)
+		return b, err == nil && len(b) == n.dtype.Size()
+	}
+	b, err := base64.StdEncoding.DecodeString(s) // of a complex number of version 2
+	return b, err == nil && len(b) == n.bytes()
+}
+
+// little returns the low bytes of bits, as many as a number has.
+func (n number) little(bits uint64) []byte {
+	return binary.LittleEndian.AppendUint64(nil, bits)[:n.dtype.Size()]
+}
+
+// float returns a float of that type.
+func (n number) float(f float64) []byte {
+	switch n.dtype {
+	case tensor.Float64:
+		return n.little(math.Float64bits(f))
+	case tensor.Float32:
+		return n.little(uint64(math.Float32bits(float32(f))))
+	case tensor.BFloat16:
+		return n.little(uint64(bfloat16(float32(f))))
+	case tensor.Float16:
+		return n.little(uint64(tensor.HalfOf(float32(f))))
+	}
+	return nil
+}
+
+// bfloat16 returns the bits of the nearest bfloat16.
+func bfloat16(f float32) uint16 {
+	b := math.Float32bits(f)
+	if f != f {
+		return uint16(b>>16) | 0x40
+	}
+	return uint16((b + 0x7fff + b>>16&1) >> 16)
+}
