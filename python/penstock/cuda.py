@@ -72,7 +72,7 @@ class Imports:
 
     def __init__(self, device: int = 0) -> None:
         self.device = device
-        self._context = _Context(device)
+        self._context = Context(device)
         self._mapped: dict[bytes, _Mapping] | None = {}
         self._lock = threading.Lock()
 
@@ -116,7 +116,7 @@ class _Mapping:
 
     __slots__ = ("__weakref__", "address")
 
-    def __init__(self, context: _Context, handle: bytes) -> None:
+    def __init__(self, context: Context, handle: bytes) -> None:
         address = ctypes.c_uint64()
         try:
             context.call("cuIpcOpenMemHandle_v2", ctypes.byref(address), _Handle.from_buffer_copy(handle), ctypes.c_uint(_LAZY_PEER_ACCESS))
@@ -134,14 +134,14 @@ def _release(pid: int, driver: ctypes.CDLL, device: ctypes.c_int) -> None:
         driver.cuDevicePrimaryCtxRelease_v2(device)
 
 
-def _unmap(context: _Context, address: int) -> None:
+def _unmap(context: Context, address: int) -> None:
     if os.getpid() != context._pid:
         return  # a child of fork does not own the mapping
     context.call("cuCtxSynchronize")
     context.call("cuIpcCloseMemHandle", ctypes.c_uint64(address))
 
 
-class _Context:
+class Context:
     """The primary context of a device: the one that torch, CuPy and Numba use."""
 
     def __init__(self, ordinal: int) -> None:
@@ -165,7 +165,7 @@ class _Context:
         CUDA does not work in a child of fork: there this raises an error, and calls nothing.
         """
         if os.getpid() != self._pid:
-            raise Error("CUDA cannot be used after fork: make Imports in the child, started with spawn")
+            raise Error("CUDA cannot be used in a child of fork: start the process with spawn")
         with self._current():
             self._check(name, *args)
 

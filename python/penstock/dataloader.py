@@ -28,11 +28,11 @@ import numpy as np
 from . import process, samplers
 from .dataset import Dataset, open
 from .errors import Error
-from .field import Field, chosen, from_json
+from .field import STORAGE, Field, chosen, from_json
 from .options import count, flag
 from .pack import Pack
 from .ragged import Ragged
-from .shared import Rows, SharedMemory, Slot
+from .shared import Pinning, Rows, SharedMemory, Slot
 from .wire import Malformed, Wire, number, part, text
 
 VERSION = 2
@@ -80,6 +80,13 @@ class LoaderBatch(dict[str, Any]):
         """False for records that only fill up a batch: see drop_last, and on_error. Evaluations leave them out."""
         return self._array("mask", _BOOL)
 
+    def holding(self, values: Mapping[str, Any]) -> LoaderBatch:
+        """Return the same batch with other values, and no part of the shared memory."""
+        batch = LoaderBatch(values)
+        batch.epoch, batch.step, batch._slot = self.epoch, self.step, None
+        batch._message = {"indices": self.indices.copy(), "mask": self.mask.copy()}
+        return batch
+
     def __missing__(self, name: object) -> Any:
         raise KeyError(f"no field {name!r}; there are: {', '.join(self)}")
 
@@ -118,7 +125,8 @@ class DataLoader:
     pin_memory
         Page-lock the shared memory, so that ``.to("cuda", non_blocking=True)`` does not block.
         Copies that were queued on the current stream before the next batch was asked for are
-        awaited before memory is used again.
+        awaited before memory is used again, also where a batch was dropped at once. ``device``
+        does it by itself.
     drop_last
         Leave out a last batch that is not full. Otherwise, with several ranks, it repeats records
         from the start of the epoch where it cannot be divided evenly: see LoaderBatch.mask.
@@ -140,6 +148,13 @@ class DataLoader:
         what a DistributedSampler is for.
     seed
         Of the order and of all random choices: 64 bits.
+    device
+        "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the current
+        stream. Two batches are copied there, by a stream of their own, while the device works on
+        an earlier one. What makes floats of images at the end of ``transforms`` (ToTensor, ToDtype,
+        Normalize) is done there, so that bytes are copied, with the same results to the last bit. With
+        output="jax" it is a jax.Device, a Sharding or "cuda". Without a CUDA device, batches are
+        those of the CPU, and the logger "penstock" says so once.
     output
         "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
         penstock.Ragged or penstock.jax.Jagged, and texts are lists of str.
@@ -194,6 +209,7 @@ class DataLoader:
         rank: int = 0,
         world_size: int = 1,
         seed: int = 0,
+        device: Any = None,
         output: str = "torch",
         fields: Iterable[str] | None = None,
         split: str | None = None,
@@ -211,7 +227,7 @@ class DataLoader:
             raise ValueError("a DataLoader needs either a dataset or the socket of a feed")
         if shuffle and sampler is not None:
             raise ValueError("sampler decides the order: leave shuffle out")
-        self._convert = _converter(output)
+        self._convert, self._device, self._ahead = _converter(output, device)
         paths, fields, split = _datasets(dataset, chosen(fields), split)
         arrays = _ArrayFile()
         order: samplers.Sampler = samplers.Shuffle() if shuffle is not None and flag("shuffle", shuffle) else samplers.Sequential()
@@ -233,16 +249,19 @@ class DataLoader:
             "transforms": _by_field(transforms), "batch_transforms": _of_batches(batch_transforms),
             "pack": None if pack is None else pack.to_json(arrays), "verify": _verify(verify), "on_error": on_error,
         }  # fmt: skip
+        if self._device is not None:
+            options["as_bytes"] = True
         self.batch_size, self.sampler, self.drop_last = options["batch_size"], order, options["drop_last"]
         self.num_workers, self.prefetch_factor, self.pin_memory, self.timeout = workers, prefetch_factor, pin_memory, timeout
         self.rank, self.world_size, self.seed = options["rank"], options["world_size"], options["seed"]
         self._paths, self._split = paths, split
-        self._pinned = _Pinning() if flag("pin_memory", pin_memory) and output == "torch" else None
+        self._pinning, self._copies = _pinning(flag("pin_memory", pin_memory), output, self._device)
         self._process = os.getpid()
         self._pending: deque[dict[str, Any]] = deque()
         self._freed: deque[int] = deque()
         self._failure = ""  # why no batch comes, once the pending ones are used
         self._held = self._copied = self._skipped = 0
+        self._staged = False
         self._loop: object = None  # the one that is under way
         self._wanted: int | None = None  # the epoch of the next loop, said during one
         self._open(options, arrays, socket, cache_dir, cache_size, command)
@@ -274,7 +293,7 @@ class DataLoader:
             self._wire.send({"hello": {"version": VERSION, "options": options}}, arrays.descriptor())
         with self._checking():
             welcome = part({"welcome": self._receive("welcome", seconds=_OPENING)}, "welcome", dict)
-            self._memory = SharedMemory(self._wire.take_descriptor(), self._pinned)
+            self._memory = SharedMemory(self._wire.take_descriptor(), self._pinning)
             self._finalizer.detach()
             self._finalizer = weakref.finalize(self, _end, self._wire, self._memory, self._child)
             fields = [from_json(entry) for entry in part(welcome, "fields", list)]
@@ -283,6 +302,7 @@ class DataLoader:
             if len(self.fields) != len(fields):
                 raise Malformed("two fields of one name")
             self._rows = [Rows(f.storage, f.shape) for f in fields]
+            self._stage = self._staging(welcome)
             #: Records of the dataset, or rows if they are packed.
             self.records: int = number(welcome, "records")
             self._batches: int = number(welcome, "batches")
@@ -320,30 +340,71 @@ class DataLoader:
         raise TypeError("a DataLoader makes whole batches in its own order, and has no items: for batch in loader: ...")
 
     def __iter__(self) -> Iterator[LoaderBatch]:
+        return self.staged(self._stage, self._ahead)
+
+    def staged(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
+        """Return an iterator over the next epoch whose batches go through a Stage: what a Prefetcher is."""
         if self._wanted is not None:
             self._at = _position(self._wanted, 0)
         elif not self._resumed:
             self._at = _position(self.epoch + (self._at["step"] > 0), 0)
         self._resumed, self._wanted = False, None
         self._loop = loop = object()
-        return self._iterate(loop)
+        return self._iterate(loop, stage, ahead)
 
-    def _iterate(self, loop: object) -> Iterator[LoaderBatch]:
-        epoch, yielded = self.epoch, 0
+    def _staging(self, welcome: Any) -> Any:
+        """Return what copies batches to the device; None if nothing does."""
+        if self._device is None:
+            return None
+        from .device import Normalizer, Stage
+
+        finish = welcome.get("finish", {})
+        names = {name: (text(to, "dtype"), text(to, "layout")) for name, to in finish.items()} if isinstance(finish, dict) else {}
+        for name, (dtype, layout) in names.items():
+            if name not in self.fields or not self.fields[name].is_image or dtype not in STORAGE or layout not in ("CHW", "HWC"):
+                raise Malformed(f"{name!r:.100} of {dtype!r:.100} and {layout!r:.100} is no field of images to be finished")
+        return Stage(self._device, {name: Normalizer(self.fields[name], *to) for name, to in names.items()})
+
+    def _iterate(self, loop: object, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
+        epoch, at, waiting = self.epoch, self._at, deque[tuple[Any, dict[str, Any]]]()
+        received = 0
+        failure: Error | None = None
         try:
-            while self._at["step"] < self._batches:
-                yielded += 1
-                if yielded > self._batches:
-                    self._refuse(Malformed(f"more than {self._batches} batches of epoch {epoch}"))
-                batch = self._next()
+            self._alive()
+            self._give_back()
+            self._staged = stage is not None
+            while True:
+                self._alive()
+                while failure is None and at["step"] < self._batches and self._wants(len(waiting), ahead):
+                    received += 1
+                    if received > self._batches:
+                        self._refuse(Malformed(f"more than {self._batches} batches of epoch {epoch}"))
+                    try:
+                        batch, at = self._next(at)
+                        waiting.append((batch if stage is None else stage.put(batch), at))
+                        del batch
+                    except Error as e:
+                        failure = e  # comes after the batches before it
+                if not waiting:
+                    break
+                batch, self._at = waiting.popleft()
+                if stage is not None:
+                    batch = stage.take(batch)
                 yield batch
                 del batch  # so that the caller alone keeps it
                 if self._loop is not loop:
                     raise Error("this loop was ended by a new one over the same DataLoader, or by load_state_dict; make a DataLoader for each loop")
+            if failure is not None:
+                raise failure
             self._at = _position(epoch + 1, 0)
         finally:
+            failure = None  # whose traceback has this frame
             if self._loop is loop:
                 self._loop = None
+
+    def _wants(self, waiting: int, ahead: int) -> bool:
+        """Return whether to receive a batch now: the one that the loop needs, or one ahead of it that is there."""
+        return waiting == 0 or (waiting <= ahead and (len(self._pending) > 0 or self._wire.ready()))
 
     def set_epoch(self, epoch: int) -> None:
         """Say which epoch the next loop is. A position in that epoch that was loaded stays as it is."""
@@ -380,7 +441,7 @@ class DataLoader:
         """
         self._alive()
         self._wire.send({"stats": True})
-        pinned = "not asked for" if self._pinned is None else self._pinned.state
+        pinned = "not asked for" if self._pinning is None else self._pinning.state
         with self._checking():
             stats = self._receive("stats", seconds=self._patience())
             text(part({"stats": stats}, "stats", dict), "diagnose")
@@ -426,23 +487,23 @@ class DataLoader:
         if not self._finalizer.alive:
             raise Error("the DataLoader was closed; make a new one, and load_state_dict to continue where this one was")
 
-    def _next(self) -> LoaderBatch:
+    def _next(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
+        """Return the batch at a position, and the position after it."""
         self._alive()
-        if self._stream != self._at:
-            self._start({**self._identity, **self._at})
+        if self._stream != at:
+            self._start({**self._identity, **at})
         if 2 * len(self._freed) >= self._slots or self._held >= self._slots:
             self._give_back()
         if not self._pending and self._failure:
             self._fail()
         with self._checking():
             message = self._pending.popleft() if self._pending else self._receive("batch", seconds=self._patience())
-            epoch, step = number(message, "epoch", self.epoch, self.epoch), number(message, "step", 0, self._batches - 1)
+            epoch, step = number(message, "epoch", at["epoch"], at["epoch"]), number(message, "step", 0, self._batches - 1)
             following = part(message, "next", list)
-            if following != [epoch + 1, 0] and not (len(following) == 2 and following[0] == epoch and self._at["step"] <= following[1] <= (step + 1 if self._in_order else self._batches)):
+            if following != [epoch + 1, 0] and not (len(following) == 2 and following[0] == epoch and at["step"] <= following[1] <= (step + 1 if self._in_order else self._batches)):
                 raise Malformed(f"batch {step} of epoch {epoch} is not followed by {following!r:.100}")
             self._stream = _position(following[0], following[1], _done(message))
-            self._at = self._stream if following[0] == epoch else _position(epoch, self._batches)
-            return self._batch(message)
+            return self._batch(message), self._stream if following[0] == epoch else _position(epoch, self._batches)
 
     def _batch(self, message: dict[str, Any]) -> LoaderBatch:
         self._held += 1
@@ -479,8 +540,9 @@ class DataLoader:
 
     def _give_back(self) -> None:
         slots = [self._freed.popleft() for _ in range(len(self._freed))]
-        if self._pinned is not None:
-            slots = self._pinned.settled(slots, wait=self._held >= self._slots)
+        if self._copies is not None:  # a Stage has waited for its own
+            staged, slots = (slots, []) if self._staged else ([], slots)
+            slots = staged + self._copies.settled(slots, wait=not staged and self._held >= self._slots)
         if slots:
             self._held -= len(slots)
             self._wire.send({"release": slots})
@@ -552,21 +614,47 @@ def _position(epoch: int, step: int, done: str | None = None) -> dict[str, Any]:
     return {"epoch": epoch, "step": step, "done": done} if done else {"epoch": epoch, "step": step}
 
 
-def _converter(output: str) -> Any:
-    """Return what makes of a batch's arrays what the caller asked for."""
+def _converter(output: str, device: Any) -> tuple[Any, Any, int]:
+    """Return what makes of a batch's arrays what the caller asked for, the CUDA device where tensors go, and how many batches ahead."""
     if output == "numpy":
-        return lambda _, values: values
+        if device is not None:
+            raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
+        return (lambda _, values: values), None, 0
     if output == "jax":
         from . import jax
 
-        return jax.arrays
+        return jax.converter(device), None, 0 if device is None else jax.AHEAD
     if output != "torch":
         raise ValueError(f'output is {output!r}; it is "torch", "numpy" or "jax"')
     try:
         from . import torch
     except ImportError as e:
         raise Error(f'output="torch" needs PyTorch, which cannot be imported ({e}); install it, or take output="numpy"') from e
-    return torch.convert
+    if device is None:
+        return torch.convert, None, 0
+    from .device import AHEAD, resolve
+
+    found = resolve(device)
+    return torch.convert, *((found, AHEAD) if found.type == "cuda" else (None, 0))
+
+
+def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any]:
+    """Return what page-locks memory, and what knows when copies from it are done that are not the DataLoader's own."""
+    if not asked and device is None:
+        return None, None
+    from .pinned import Pinning, Unpinned
+
+    if output != "torch":
+        return Pinning(0), None
+    import torch
+
+    if not torch.cuda.is_available():
+        return Unpinned("torch finds no CUDA device"), None
+    from .device import Copies
+
+    if device is None:
+        return Pinning(torch.cuda.current_device()), Copies()
+    return Pinning(device.index), None
 
 
 def _datasets(dataset: Any, fields: Any, split: str | None) -> tuple[list[str], Any, str | None]:
@@ -694,45 +782,6 @@ class _ArrayFile:
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
-
-
-class _Pinning:
-    """Page-locks shared memory, and knows when copies to a device are done with it."""
-
-    def __init__(self) -> None:
-        import torch
-
-        self._torch: Any = torch
-        self._waiting: deque[tuple[Any, list[int]]] = deque()
-        #: Whether memory is page-locked, or why not.
-        self.state = "yes" if torch.cuda.is_available() else "no: torch finds no CUDA device"
-
-    def register(self, address: int, size: int) -> Any:
-        """Page-lock memory, and return what has to be called when it is no longer mapped."""
-        if self.state != "yes":
-            return None
-        runtime = self._torch.cuda.cudart()
-        code = int(runtime.cudaHostRegister(address, size, 0))
-        if code:
-            self.state = f"no: cudaHostRegister of {size} bytes: error {code}; is the limit of locked memory too low (ulimit -l)?"
-            _log.warning("pin_memory: %s", self.state)
-            return None
-        return lambda: runtime.cudaHostUnregister(address)
-
-    def settled(self, slots: list[int], wait: bool) -> list[int]:
-        """Take slots that nothing refers to, and return those whose copies are done."""
-        if self.state != "yes":
-            return slots
-        if slots:
-            event = self._torch.cuda.Event()
-            event.record()
-            self._waiting.append((event, slots))
-        done: list[int] = []
-        while self._waiting and (self._waiting[0][0].query() or (wait and not done)):
-            event, freed = self._waiting.popleft()
-            event.synchronize()
-            done += freed
-        return done
 
 
 def _end(wire: Wire, memory: SharedMemory | None, child: Any) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import bisect
 import contextlib
 import math
 import mmap
 import os
 from collections import deque
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,12 +22,15 @@ _ALIGNMENT = 64
 class Pinning(Protocol):
     """Page-locks memory."""
 
-    def register(self, address: int, size: int) -> Any:
+    #: Whether memory is page-locked, "yes", or why not.
+    state: str
+
+    def register(self, address: int, size: int) -> Callable[[], None] | None:
         """Page-lock memory, and return what has to be called before it is unmapped; None if it cannot be."""
 
 
 class SharedMemory:
-    """The mapping of an anonymous file that a feeding process passed, which may grow.
+    """An anonymous file that a feeding process passed, which may grow.
 
     It must be sealed against shrinking: a read of what is no longer there would end this process.
     The descriptor is this object's from then on, also where it is refused.
@@ -33,7 +38,7 @@ class SharedMemory:
 
     def __init__(self, fd: int, pinning: Pinning | None = None) -> None:
         self._fd, self._pinning = fd, pinning
-        self._mapping = Mapping(np.empty(0, np.uint8))
+        self._areas = Areas()
         import fcntl  # which Windows does not have
 
         seals = 0
@@ -43,25 +48,46 @@ class SharedMemory:
             self.close()
             raise Malformed("memory that is not a memfd sealed against shrinking")
 
-    def mapped(self, size: int) -> Mapping:
-        """Return a mapping of at least size bytes: the one there is, if it is large enough.
-
-        An older one is given back once no array over it is left.
-        """
-        if size > self._mapping.size:
+    def mapped(self, size: int) -> Areas:
+        """Map what is not mapped yet of the first size bytes, and return all that is. Nothing is mapped, or page-locked, twice."""
+        start = self._areas.size
+        if size > start:
             try:
-                memory = mmap.mmap(self._fd, size)
-            except (OSError, ValueError) as e:
+                memory = mmap.mmap(self._fd, size - start, offset=start)
+            except (OSError, ValueError, OverflowError) as e:
                 raise Malformed(f"{size} bytes of shared memory that cannot be mapped ({e})") from None
-            self._mapping = Mapping(np.frombuffer(memory, np.uint8), self._pinning)
-        return self._mapping
+            self._areas.add(Mapping(np.frombuffer(memory, np.uint8), self._pinning))
+        return self._areas
 
     def close(self) -> None:
         """Forget the file. Memory is given back once no array over it is left."""
         if self._fd >= 0:
             os.close(self._fd)
         self._fd = -1
-        self._mapping = Mapping(np.empty(0, np.uint8))
+        self._areas = Areas()
+
+
+class Areas:
+    """Mapped parts of a file that follow each other, for as long as something refers to this."""
+
+    __slots__ = ("_mappings", "_starts", "size")
+
+    def __init__(self) -> None:
+        self._mappings: list[Mapping] = []
+        self._starts: list[int] = []
+        self.size = 0
+
+    def add(self, mapping: Mapping) -> None:
+        self._mappings.append(mapping)
+        self._starts.append(self.size)
+        self.size += mapping.size
+
+    def address(self, at: int, n: int) -> int:
+        """Return where n bytes at an offset are, which must be in one part: memory is never added by halves."""
+        i = bisect.bisect_right(self._starts, at) - 1
+        if i < 0 or at - self._starts[i] > self._mappings[i].size - n:
+            raise Malformed(f"{n} bytes at byte {at} of {self.size} of the shared memory")
+        return self._mappings[i].address + at - self._starts[i]
 
 
 class Mapping:
@@ -70,6 +96,7 @@ class Mapping:
     __slots__ = ("_bytes", "_unpin", "address", "size")
 
     def __init__(self, memory: np.ndarray, pinning: Pinning | None = None) -> None:
+        self._unpin = None
         self._bytes = memory
         self.address: int = memory.__array_interface__["data"][0]
         self.size = memory.nbytes
@@ -77,7 +104,7 @@ class Mapping:
 
     def __del__(self) -> None:
         if self._unpin is not None:
-            self._unpin()
+            self._unpin()  # before _bytes is let go, which unmaps
 
 
 class Rows:
@@ -96,17 +123,16 @@ class Slot:
     Arrays over it refer to it, and so do arrays and tensors made of those.
     """
 
-    __slots__ = ("_freed", "_mapping", "_number")
+    __slots__ = ("_areas", "_freed", "_number")
 
-    def __init__(self, mapping: Mapping, number: int, freed: deque[int]) -> None:
-        self._mapping, self._number, self._freed = mapping, number, freed
+    def __init__(self, areas: Areas, number: int, freed: deque[int]) -> None:
+        self._areas, self._number, self._freed = areas, number, freed
 
     def array(self, at: int, rows: Rows, count: int) -> np.ndarray:
         """Return so many rows at an offset. They can be written to: the batch is the trainer's."""
-        mapping = self._mapping
-        if at < 0 or at % _ALIGNMENT or count < 0 or count * rows.nbytes > mapping.size - at:
-            raise Malformed(f"an array of {count} rows at byte {at} of {mapping.size} of the shared memory")
-        return np.asarray(_View(self, mapping.address + at, rows.typestr, (count, *rows.shape)))
+        if at < 0 or at % _ALIGNMENT or count < 0:
+            raise Malformed(f"an array of {count} rows at byte {at} of the shared memory")
+        return np.asarray(_View(self, self._areas.address(at, count * rows.nbytes), rows.typestr, (count, *rows.shape)))
 
     def __del__(self) -> None:
         self._freed.append(self._number)

@@ -28,10 +28,13 @@ from torch.utils.data import get_worker_info
 
 from .batch import Batch
 from .dataset import Dataset
+from .device import Prefetcher
 from .errors import Error
 from .field import Field, Normalization
 from .ragged import Ragged, RaggedRecords
 from .records import Records
+
+__all__ = ["Jagged", "Prefetcher", "TorchDataset", "collate", "convert", "tensor"]
 
 
 class Jagged(NamedTuple):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -96,6 +97,12 @@ class Wire:
                 if len(self._buffer) >= _LENGTH.size + n:
                     return self._cut(n)
             self._fill(deadline)
+
+    def ready(self) -> bool:
+        """Return whether something can be received without waiting."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        return len(self._buffer) > 0 or bool(poll.poll(0))
 
     def take_descriptor(self) -> int:
         """Return the descriptor that came with a message."""

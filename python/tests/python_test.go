@@ -69,7 +69,7 @@ func TestPython(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-C", "../..", "-o", programs, "./cmd/feed", "./cmd/preprocess").CombinedOutput(); err != nil {
 		t.Fatalf("building feed and preprocess: %v\n%s", err, out)
 	}
-	watch(t, "../penstock/*.py", "../examples/*.py", "*.py", "*.json", "../../cmd/internal/feed/*.go", "../../cmd/internal/preprocess/*.go", "../../cmd/internal/source/producer/*.go", "../../loader/*.go")
+	watch(t, "../penstock/*.py", "../examples/*.py", "*.py", "*.json", "../../cmd/internal/feed/*.go", "../../cmd/internal/preprocess/*.go", "../../cmd/internal/source/producer/*.go", "../../loader/*.go", "../../loader/cuda/testdata/fakecuda/*.c")
 	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "discover", "-v", "-t", "..", "-s", ".")
 	cmd.Env = append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PYTHONDONTWRITEBYTECODE=1")
 	out, err := cmd.CombinedOutput()

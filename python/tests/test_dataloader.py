@@ -804,3 +804,15 @@ class DataLoaderTest(data.Copied):
             self.assertEqual(np.asarray(batch["float32"]).tobytes(), ds["float32"].take(numbers).tobytes())
         with loader("ragged", 64, output="jax", fields=["tokens"]) as dl:
             self.assertEqual(next(iter(dl))["tokens"].offsets.shape, (65,))
+        cpu = jax.local_devices(backend="cpu")[0]
+        for place in (cpu, "cpu:0", jax.sharding.SingleDeviceSharding(cpu)):
+            with loader("images", 50, True, output="jax", device=place, pin_memory=True) as dl, loader("images", 50, True) as plain:
+                for batch, want in zip(dl, plain):
+                    self.assertEqual(batch["images"].devices(), {cpu})
+                    self.assertEqual(np.asarray(batch["images"]).tobytes(), want["images"].tobytes())
+                    self.assertEqual(batch.indices.tolist(), want.indices.tolist())
+        with self.assertLogs("penstock", "WARNING") as logged:
+            for _ in range(2):
+                loader("images", 50, output="jax", device="cuda").close()
+        self.assertRegex(logged.output[0], "device is cuda, and JAX finds none: batches go to .*(?i:cpu)")
+        self.assertEqual(len(logged.output), 1)

@@ -35,6 +35,11 @@ type mixing struct {
 	result         string // the field of the loader that has the shares of classes
 }
 
+// mixesImages reports whether batch transforms need images as floats.
+func (o *Options) mixesImages() bool {
+	return slices.ContainsFunc(o.BatchTransforms, func(t batchTransform) bool { return t.Op != "LabelSmoothing" })
+}
+
 // mixing returns what the batch transforms do; nil if there are none.
 func (o *Options) mixing(fields []made) (*mixing, error) {
 	if len(o.BatchTransforms) == 0 {

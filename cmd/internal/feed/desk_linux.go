@@ -29,16 +29,27 @@ type desk struct {
 	used []bool
 }
 
-func newDesk(a *arena, s *subject, direct bool, slots int) *desk {
+// newDesk returns a desk. Where batches have one size, it has the memory for what is copied of them from the start: a client
+// that page-locks memory does so once.
+func newDesk(a *arena, s *subject, direct bool, slots, records int) (*desk, error) {
 	d := &desk{
 		arena: a, fields: s.fields, packed: s.packed, direct: direct, memory: make([][]byte, slots),
 		free: make(chan int, slots), held: make([]loader.Batch, slots), used: make([]bool, slots),
 	}
 	for slot := range slots {
 		d.free <- slot
+		if direct {
+			var err error
+			if d.memory[slot], err = a.Alloc(countsBytes(records)); err != nil {
+				return nil, errors.Join(err, d.Close())
+			}
+		}
 	}
-	return d
+	return d, nil
 }
+
+// countsBytes returns the bytes of the numbers and the mask of a batch.
+func countsBytes(records int) int { return aligned(8*records) + aligned(records) }
 
 // put keeps a batch in a free slot, and says where it is. Next is the position after it. One
 // goroutine calls it.
@@ -83,10 +94,10 @@ func (d *desk) place(w *areaWriter, f served, b loader.Batch) place {
 	return place{At: w.put(v.Bytes())}
 }
 
-// writer returns the memory of a slot, with room for what is copied of b. What grows has an
-// eighth to spare, so that it seldom grows again.
+// writer returns the memory of a slot, with room for what is copied of b. What grows has half as
+// much to spare, so that it seldom grows again: a client that has page-locked what is dropped keeps its pages.
 func (d *desk) writer(slot int, b loader.Batch) (*areaWriter, error) {
-	need := aligned(8*b.Len()) + aligned(b.Len()) + aligned(4*len(d.ends))
+	need := countsBytes(b.Len()) + aligned(4*len(d.ends))
 	for _, f := range d.fields {
 		if f.Ragged || !d.direct {
 			need += aligned(len(b.Field(f.source).Bytes()))
@@ -101,7 +112,7 @@ func (d *desk) writer(slot int, b loader.Batch) (*areaWriter, error) {
 			if err := d.arena.drop(old); err != nil {
 				return nil, err
 			}
-			need += need / 8
+			need += need / 2
 		}
 		var err error
 		if d.memory[slot], err = d.arena.Alloc(need); err != nil {

@@ -28,6 +28,7 @@ type Options struct {
 
 	Transforms      map[string]json.RawMessage `json:"transforms,omitempty"` // pipelines by field; that of "" is for all image fields
 	BatchTransforms []batchTransform           `json:"batch_transforms,omitempty"`
+	AsBytes         bool                       `json:"as_bytes,omitempty"` // the client makes floats of images: see finish
 
 	Slots      int     `json:"slots,omitempty"`       // batches that the client may have at a time; 0 means 4
 	NumWorkers int     `json:"num_workers,omitempty"` // goroutines that fill batches; 0 means one fewer than there are cores

@@ -18,6 +18,14 @@ type made struct {
 	transform loader.Transform // nil copies
 	field     store.Field      // as batches have it
 	image     transforms.Info  // the record, if it is an image
+	finish    *finish          // nil if nothing is left to the client
+}
+
+// finish is what a client makes of images that it gets as bytes: of the field's normalization, numbers of this type,
+// with their axes in this order.
+type finish struct {
+	DType  tensor.DType `json:"dtype"`
+	Layout string       `json:"layout"`
 }
 
 // made returns what becomes of each field, in their order.
@@ -32,7 +40,7 @@ func (o *Options) made(fields []store.Field) ([]made, error) {
 		m := made{field: f, image: infoOf(f)}
 		if ok {
 			var err error
-			if m, err = makeField(f, recipe); err != nil {
+			if m, err = o.makeField(f, recipe); err != nil {
 				errs = append(errs, fmt.Errorf("field %q: %w", f.Name, err))
 			}
 		}
@@ -70,13 +78,13 @@ func infoOf(f store.Field) transforms.Info {
 }
 
 // makeField returns what a pipeline makes of a field.
-func makeField(f store.Field, recipe json.RawMessage) (made, error) {
+func (o *Options) makeField(f store.Field, recipe json.RawMessage) (made, error) {
 	recipe, err := normalized(f, recipe)
 	if err != nil {
 		return made{}, err
 	}
 	if isImage(f) {
-		return makeImages(f, recipe)
+		return makeImages(f, recipe, o.AsBytes && !o.mixesImages())
 	}
 	m := made{field: f}
 	if m.transform, err = arrayTransform(recipe); err != nil {
@@ -97,17 +105,64 @@ func (m *made) settle(f store.Field) error {
 }
 
 // makeImages returns what becomes of images.
-func makeImages(f store.Field, recipe json.RawMessage) (made, error) {
-	m := made{field: f}
+func makeImages(f store.Field, recipe json.RawMessage, asBytes bool) (made, error) {
 	p, err := transforms.Parse(recipe)
 	if err != nil {
-		return m, err
+		return made{field: f}, err
 	}
-	m.transform = loader.Images{Pipeline: p}
+	whole, err := imagesOf(f, p)
+	if err != nil || !asBytes {
+		return whole, err
+	}
+	front, n, err := part(p)
+	if err != nil || n == nil {
+		return whole, err
+	}
+	m, err := imagesOf(f, front)
+	if err != nil || m.field.DType != tensor.Uint8 {
+		return whole, nil // what the front alone cannot do, the whole can
+	}
+	m.field.Normalization = n
+	m.finish = &finish{whole.field.DType, whole.field.Layout}
+	return m, nil
+}
+
+// imagesOf returns what a pipeline makes of a field of images.
+func imagesOf(f store.Field, p *transforms.Pipeline) (made, error) {
+	m := made{field: f, transform: loader.Images{Pipeline: p}}
 	m.field.Normalization = nil
-	err = m.settle(f)
+	err := m.settle(f)
 	m.image = infoOf(m.field)
 	return m, err
+}
+
+// part returns the operations of a pipeline up to those that make numbers of bytes, and these as a normalization; nil
+// if the pipeline does not end with such.
+func part(p *transforms.Pipeline) (*transforms.Pipeline, *store.Normalization, error) {
+	ts := p.Transforms()
+	n := store.Normalization{Scale: 1, Mean: []float64{0}, Std: []float64{1}}
+	for end := len(ts) - 1; end >= 0; end-- {
+		scaled := false
+		switch t := ts[end].(type) {
+		case transforms.ToLayout:
+			continue
+		case transforms.Normalize:
+			n.Mean, n.Std = t.Mean, t.Std // there is one: Output has refused a second
+			continue
+		case transforms.ToTensor:
+			scaled = true
+		case transforms.ConvertDType:
+			scaled = !t.NoScale
+		default:
+			return nil, nil, nil
+		}
+		if scaled {
+			n.Scale = 255
+		}
+		front, err := transforms.Compose(ts[:end]...)
+		return front, &n, err
+	}
+	return nil, nil, nil
 }
 
 // normalized returns a recipe in which a Normalize without numbers has those of the dataset.

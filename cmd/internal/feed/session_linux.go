@@ -234,13 +234,19 @@ func (s *session) start(o *Options) error {
 	if s.ld, err = loader.New(s.subject.src, lo); err != nil {
 		return err
 	}
-	s.desk = newDesk(s.arena, s.subject, s.direct, o.slots())
+	if s.desk, err = newDesk(s.arena, s.subject, s.direct, o.slots(), o.BatchSize); err != nil {
+		return err
+	}
 	fields := make([]store.Field, len(s.subject.fields))
+	finish := make(map[string]*finish)
 	for i, f := range s.subject.fields {
 		fields[i] = f.Field
+		if f.finish != nil {
+			finish[f.Name] = f.finish
+		}
 	}
 	return s.write(reply{Welcome: &welcome{
-		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: o.slots(), Fields: fields, State: s.ld.State(),
+		Version: protocol, Records: s.subject.src.Len(), Batches: s.ld.Batches(0), Slots: o.slots(), Fields: fields, Finish: finish, State: s.ld.State(),
 	}}, unix.UnixRights(int(s.arena.file.Fd())))
 }
 

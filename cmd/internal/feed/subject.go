@@ -55,6 +55,7 @@ type subject struct {
 type served struct {
 	store.Field
 	source string // its name in the loader's batches
+	finish *finish
 }
 
 // newSubject opens datasets, and resolves what a client asks for.
@@ -130,12 +131,12 @@ func (s *subject) make(o *Options, fields []store.Field) error {
 	}
 	s.options.Transforms = make(map[string]loader.Transform)
 	for i, m := range becomes {
-		f := served{m.field, m.field.Name}
+		f := served{m.field, m.field.Name, m.finish}
 		if m.transform != nil {
 			s.options.Transforms[m.field.Name] = m.transform
 		}
 		if mix != nil && i == mix.labels {
-			f = served{mix.labelField(m.field), mix.result}
+			f = served{mix.labelField(m.field), mix.result, nil}
 		}
 		s.fields = append(s.fields, f)
 	}

@@ -31,6 +31,7 @@ typedef enum {
     CUDA_SUCCESS = 0, CUDA_ERROR_INVALID_VALUE = 1, CUDA_ERROR_OUT_OF_MEMORY = 2, CUDA_ERROR_NOT_INITIALIZED = 3,
     CUDA_ERROR_INVALID_DEVICE = 101, CUDA_ERROR_INVALID_IMAGE = 200, CUDA_ERROR_INVALID_CONTEXT = 201,
     CUDA_ERROR_MAP_FAILED = 205, CUDA_ERROR_ALREADY_MAPPED = 208, CUDA_ERROR_INVALID_HANDLE = 400, CUDA_ERROR_NOT_FOUND = 500,
+    CUDA_ERROR_NOT_READY = 600,
     CUDA_ERROR_ILLEGAL_ADDRESS = 700, CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
     CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713, CUDA_ERROR_NOT_SUPPORTED = 801,
     CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900, CUDA_ERROR_STREAM_CAPTURE_ISOLATION = 905, CUDA_ERROR_CAPTURED_EVENT = 907
@@ -54,6 +55,7 @@ typedef struct { char reserved[64]; } CUipcMemHandle;
 static pthread_mutex_t mu = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER; // any state that somebody waits for
 static int lazy, devices = 1, read_only_register = 1, ipc_supported = 1;
+static int writable; // what is registered is memory that can be written to
 static unsigned pause_us = 100, random_state = 1;
 static long calls, fail_at = -1;
 static int fail_code, fail_sticky;
@@ -639,8 +641,8 @@ CUresult cuMemFreeHost(void *p) {
 CUresult cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
     BEGIN(1);
     DO {
-        if (n == 0 || ((uintptr_t)p | n) % 4096 || !(flags & 8)) result = CUDA_ERROR_INVALID_VALUE;
-        else if (!read_only_register) result = CUDA_ERROR_NOT_SUPPORTED;
+        if (n == 0 || ((uintptr_t)p | n) % 4096 || !(flags & 8) == !writable) result = CUDA_ERROR_INVALID_VALUE;
+        else if (!writable && !read_only_register) result = CUDA_ERROR_NOT_SUPPORTED;
         else if (find(p, 1)) result = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
         else {
             add_range(p, n, REGISTERED, -1);
@@ -653,6 +655,8 @@ CUresult cuMemHostRegister_v2(void *p, size_t n, unsigned flags) {
 CUresult cuMemHostUnregister(void *p) {
     BEGIN(1);
     stalls += current && busy();
+    unsigned char page;
+    if (mincore(p, 1, &page)) fault("memory was unmapped before it was unregistered");
     if (!drop_range(p, REGISTERED)) result = CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
     else live_registered--;
     END;
@@ -826,6 +830,13 @@ CUresult cuEventSynchronize(CUevent e) {
     END;
 }
 
+CUresult cuEventQuery(CUevent e) {
+    BEGIN(1);
+    if (e->dead) result = CUDA_ERROR_INVALID_HANDLE;
+    else if (result == CUDA_SUCCESS && e->last && !e->last->done) result = CUDA_ERROR_NOT_READY;
+    END;
+}
+
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr d) {
     BEGIN(1);
     DO {
@@ -984,6 +995,9 @@ void fakecuda_capture(CUstream s, int on) {
     s->capturing = on;
     pthread_mutex_unlock(&mu);
 }
+
+// fakecuda_writable says of what memory registrations are: that of a process, and not of a file that it reads.
+void fakecuda_writable(int on) { writable = on; }
 
 // fakecuda_stats writes what is alive, and what happened.
 void fakecuda_stats(long *out) {

@@ -1,0 +1,43 @@
+package feed
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// Images stay bytes where the client can make of them what the pipeline would have.
+func TestAsBytes(t *testing.T) {
+	f := store.NewField("images", tensor.Uint8, 4, 5, 3)
+	f.Layout = store.HWC
+	f.Normalization = &store.Normalization{Scale: 255, Mean: []float64{0.5, 0.4, 0.3}, Std: []float64{0.2, 0.3, 0.4}}
+	const crop, flip, normalize = `{"op":"CenterCrop","size":[2,3]}`, `{"op":"RandomHorizontalFlip"}`, `{"op":"Normalize","mean":[0.5],"std":[0.25]}`
+	for _, c := range []struct{ recipe, want string }{
+		{`[{"op":"ToTensor"}]`, "uint8[4 5 3] 255 [0] [1] float32 CHW"},
+		{`[` + flip + `,{"op":"ToTensor"},{"op":"Normalize"}]`, "uint8[4 5 3] 255 [0.5 0.4 0.3] [0.2 0.3 0.4] float32 CHW"},
+		{`[{"op":"ToImage"},` + crop + `,{"op":"ToDtype","dtype":"float16","scale":true},` + normalize + `]`, "uint8[3 2 3] 255 [0.5] [0.25] float16 CHW"},
+		{`[` + crop + `,{"op":"ToDtype","dtype":"float32"},` + normalize + `,{"op":"ToImage"}]`, "uint8[2 3 3] 1 [0.5] [0.25] float32 CHW"},
+		{`[{"op":"ConvertImageDtype"}]`, "uint8[4 5 3] 255 [0] [1] float32 HWC"},
+		{`[` + flip + `]`, "uint8[4 5 3]"},
+		{`[{"op":"ToTensor"},{"op":"RandomErasing"}]`, "float32[3 4 5]"},
+	} {
+		o := Options{AsBytes: true, BatchTransforms: []batchTransform{{Op: "LabelSmoothing"}}}
+		m, err := o.makeField(f, []byte(c.recipe))
+		if err != nil {
+			t.Fatal(c.recipe, err)
+		}
+		got := fmt.Sprintf("%v%v", m.field.DType, []int(m.field.Shape))
+		if n := m.field.Normalization; n != nil {
+			got += fmt.Sprint(" ", n.Scale, " ", n.Mean, " ", n.Std, " ", m.finish.DType, " ", m.finish.Layout)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.recipe, got, c.want)
+		}
+		o.BatchTransforms[0].Op = "MixUp" // which needs floats
+		if m, err = o.makeField(f, []byte(c.recipe)); err != nil || m.finish != nil || m.field.Normalization != nil {
+			t.Errorf("%s: %+v, %v, before MixUp", c.recipe, m, err)
+		}
+	}
+}
