@@ -18,13 +18,12 @@ import sys
 import time
 import warnings
 
-import numpy as np
-
 try:
+    import numpy as np
     import torch
     from torch.utils.data import DataLoader, Dataset
 except ImportError:
-    sys.exit("needs torch: pip install torch")
+    sys.exit("needs torch and numpy: pip install torch numpy")
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
@@ -175,4 +174,6 @@ def show(rows: list[list[str]]) -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     main()

@@ -17,7 +17,7 @@ import sys
 try:
     from torch.utils.data import DataLoader, Dataset
 except ImportError:
-    sys.exit("needs torch: pip install torch")
+    sys.exit("needs torch and numpy: pip install torch numpy")
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
@@ -87,4 +87,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     main()

@@ -17,13 +17,12 @@ import statistics
 import sys
 import time
 
-import numpy as np
-
 try:
+    import numpy as np
     import torch
     from torch.utils.data import DataLoader, Dataset
 except ImportError:
-    sys.exit("needs torch: pip install torch")
+    sys.exit("needs torch and numpy: pip install torch numpy")
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
@@ -112,4 +111,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     main()

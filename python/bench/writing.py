@@ -24,7 +24,10 @@ from pathlib import Path
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 
-import penstock
+try:
+    import penstock
+except ImportError as e:
+    sys.exit(f"needs {e.name}: pip install {e.name}")
 
 WORKERS = 2
 
@@ -118,5 +121,7 @@ def main():
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
     with contextlib.suppress(KeyboardInterrupt):
         once(*sys.argv[2:]) if sys.argv[1] == "--once" else main()
