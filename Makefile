@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-arm64 test-gpu lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz release roots generate picture clean
+.PHONY: help deps build demo test test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz release roots generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ test-arm64: ## kernels for arm64 under qemu, and datasets with the bytes of amd6
 
 test-gpu: ## tests of loader/cuda on a real NVIDIA device; skips, saying why, where there is none
 	PENSTOCK_GPU=1 go test -count=1 -v -run '^TestGPU' ./loader/cuda
+
+test-hdfs: ## reading, building and training on a real HDFS of three processes, one of which is killed (needs Java, and Maven once)
+	@.ci/hdfs
 
 lint: ## gofmt, go vet, staticcheck, shellcheck, and vale for the prose
 	@.ci/lint $(STATICCHECK)

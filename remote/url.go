@@ -13,7 +13,7 @@ import (
 )
 
 // Schemes are those of the URLs that name objects.
-var Schemes = []string{"s3", "gs", "azblob", "https", "http", "hf", "file"}
+var Schemes = []string{"s3", "gs", "azblob", "hdfs", "https", "http", "hf", "file"}
 
 // SchemeList names the Schemes, for people.
 func SchemeList() string {

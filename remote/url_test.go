@@ -15,6 +15,7 @@ func TestParseURL(t *testing.T) {
 		"file:///ds":                 {"/", "ds", "file:///ds"},
 		"file:///a/../b/../../c/ds":  {"/c", "ds", "file:///c/ds"},
 		"https://host:8443/a/b%20c/": {"host:8443", "a/b c", "https://host:8443/a/b c"},
+		"hdfs://nn:8020/user/x/ds":   {"nn:8020", "user/x/ds", "hdfs://nn:8020/user/x/ds"},
 		"http://host?sig=x":          {"host", "", "http://host"},
 
 		"hf://datasets/org/name@v1.0/data/x.npy":        {"datasets/org/name@v1.0", "data/x.npy", "hf://datasets/org/name@v1.0/data/x.npy"},

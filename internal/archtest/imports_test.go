@@ -41,6 +41,8 @@ var layers = [][]place{
 		{"internal/testkit/h5test", "asks h5py, for tests of every package that reads or writes HDF5"},
 		{"internal/testkit/hostilebucket", "a bucket that answers wrongly, for tests of all that read and write buckets"},
 		{"remote/web", "files of web servers behind package remote's Bucket; it needs the standard library only"},
+		{"remote/hdfs", "files of a Hadoop cluster behind package remote's Bucket"},
+		{"internal/testkit/hdfscluster", "a real HDFS, for tests; it asks Hadoop's own programs"},
 		{"internal/testkit/webtest", "web servers for tests of all that read by HTTP"},
 		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
 		{"internal/kernel", "kernels over slices; decode and transforms both need them"},
@@ -189,6 +191,8 @@ var only = map[string][]string{
 	"gocloud.dev/blob/fileblob":         {"remote/cloud"},
 	"html/template":                     nil, // finds methods by name, so that the linker keeps those of all types: 14 MB
 	"text/template":                     nil,
+	"github.com/colinmarc/hdfs/v2":      {"remote/hdfs"},
+	module + "/remote/hdfs":             {"remote/cloud"},
 	module + "/remote/cloud":            {"cmd/internal/doctor", "cmd/internal/datasetarg", "cmd/internal/preprocess/upload"},
 	module + "/cmd/internal/cli":        {"cmd/..."},
 }

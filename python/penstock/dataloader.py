@@ -110,7 +110,7 @@ class DataLoader:
     Parameters of torch's DataLoader mean what they mean there:
 
     dataset
-        The path or URL (s3://, gs://, azblob://, https://, hf://) of a dataset that preprocess made, or a
+        The path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a dataset that preprocess made, or a
         penstock.Dataset; or several, whose records follow each other: see samplers.Mix.
     batch_size
         Records of a batch of this process.

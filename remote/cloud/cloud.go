@@ -19,6 +19,7 @@ import (
 	_ "gocloud.dev/blob/s3blob"    // for s3://
 
 	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/remote/hdfs"
 	"github.com/penstock/penstock/remote/web"
 )
 
@@ -36,6 +37,9 @@ func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) 
 	switch u.Scheme {
 	case "https", "http", "hf":
 		b, err := web.Open(u)
+		return b, u, err
+	case "hdfs":
+		b, err := hdfs.Open(u)
 		return b, u, err
 	}
 	b, err := openSDK(ctx, u)

@@ -113,7 +113,7 @@ func (b *bucket) Copy(_ context.Context, _, to string) error { return b.readOnly
 func (b *bucket) Delete(_ context.Context, key string) error { return b.readOnly("delete", key) }
 
 func (b *bucket) readOnly(op, key string) error {
-	return remote.NewError(op, b.name(key), remote.ErrInvalid, errors.New("it is read-only; write to a path, or to s3://, gs:// or azblob://"))
+	return remote.NewError(op, b.name(key), remote.ErrInvalid, errors.New("it is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://"))
 }
 
 // name returns where an object is, for people.

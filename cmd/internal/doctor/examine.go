@@ -156,7 +156,7 @@ func devices() finding {
 
 func clouds() finding {
 	if !cloud.Built {
-		return finding{Name: "buckets", Found: "https:// and hf:// alone in this build", Advice: "build without -tags nocloud for s3://, gs:// and azblob://"}
+		return finding{Name: "buckets", Found: "https:// and hf:// alone in this build", Advice: "build without -tags nocloud for s3://, gs://, azblob:// and hdfs://"}
 	}
 	return finding{Name: "buckets", Found: remote.SchemeList()}
 }

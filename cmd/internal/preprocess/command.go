@@ -28,7 +28,7 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
   npy, npz, idx, cifar, hdf5, flat      arrays and datasets
   stream               with SOURCE -: samples that a program sends, as penstock.Writer does
 Quote globs and braces to name several files: 'shard-{000..127}.tar'. URLs
-(s3://, gs://, azblob://) work too, for SOURCE also https:// and hf://. Images are JPEG, PNG, GIF, BMP, TIFF, WebP or Netpbm.
+(s3://, gs://, azblob://, hdfs://) work too, for SOURCE also https:// and hf://. Images are JPEG, PNG, GIF, BMP, TIFF, WebP or Netpbm.
 
 DEST is a folder of .npy files, or an HDF5 file if its name ends in .h5, .hdf5 or .hdf. It
 appears when it is complete. Rerun a stopped command with --resume to continue. Use --rank

@@ -173,7 +173,7 @@ func (c Config) problems() (list []string) {
 		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place), scheme, remote.SchemeList())
 	}
 	if u, err := remote.ParseURL(c.Dest); err == nil && u.ReadOnly() {
-		add(true, "%s: %s:// is read-only; write to a path, or to s3://, gs:// or azblob://", u, u.Scheme)
+		add(true, "%s: %s:// is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://", u, u.Scheme)
 	}
 	list = append(list, rankProblems(c)...)
 	list = append(list, c.Compress.problems(c)...)

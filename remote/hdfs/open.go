@@ -1,0 +1,171 @@
+//go:build !nocloud
+
+package hdfs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/colinmarc/hdfs/v2"
+	"github.com/colinmarc/hdfs/v2/hadoopconf"
+
+	"github.com/penstock/penstock/remote"
+)
+
+// bucket is the files of a cluster.
+type bucket struct {
+	name    string
+	options hdfs.ClientOptions
+	dialed  atomic.Pointer[error] // that no namenode could be reached, the last time
+	writes  failures
+
+	mu       sync.Mutex
+	client   *hdfs.Client
+	defaults hdfs.ServerDefaults
+}
+
+// Open returns the bucket of a URL. It makes no request.
+func Open(u *remote.URL) (remote.Bucket, error) {
+	b := &bucket{name: u.Name()}
+	conf, err := hadoopconf.LoadFromEnvironment()
+	if err == nil {
+		err = b.configure(u, conf)
+	}
+	if err != nil {
+		return nil, remote.NewError("open", u.String(), remote.ErrInvalid, err)
+	}
+	return b, nil
+}
+
+// configure finds out whom to ask, and as whom.
+func (b *bucket) configure(u *remote.URL, conf hadoopconf.HadoopConf) error {
+	if len(u.Query) > 0 {
+		return errors.New("hdfs:// takes no options; the configuration is in HADOOP_CONF_DIR")
+	}
+	b.options = hdfs.ClientOptionsFromConf(conf)
+	if b.options.KerberosClient != nil {
+		return errors.New("the cluster of HADOOP_CONF_DIR asks for Kerberos, which is not supported; copy the files: hdfs dfs -get")
+	}
+	b.options.Addresses = namenodes(conf, u.Bucket)
+	b.options.NamenodeDialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		c, err := dial(ctx, network, address)
+		b.dialed.Store(&err)
+		return c, err
+	}
+	b.options.DatanodeDialFunc = dial
+	b.options.User = u.Driver().User.Username()
+	if b.options.User == "" {
+		b.options.User = os.Getenv("HADOOP_USER_NAME")
+	}
+	if b.options.User == "" {
+		me, err := user.Current()
+		if err != nil {
+			return fmt.Errorf("%w; name the user: HADOOP_USER_NAME", err)
+		}
+		b.options.User = me.Username
+	}
+	return nil
+}
+
+// namenodes returns the addresses of a cluster: those that the configuration has for its name, or the host.
+func namenodes(conf hadoopconf.HadoopConf, host string) (list []string) {
+	for key, value := range conf {
+		if strings.HasPrefix(key, "dfs.namenode.rpc-address."+host+".") || key == "dfs.namenode.rpc-address."+host {
+			list = append(list, value)
+		}
+	}
+	slices.Sort(list)
+	if len(list) > 0 {
+		return list
+	}
+	if _, _, err := net.SplitHostPort(host); err != nil {
+		host = net.JoinHostPort(strings.Trim(host, "[]"), "8020")
+	}
+	return []string{host}
+}
+
+// connect returns the client, which is made by the first request.
+func (b *bucket) connect() (*hdfs.Client, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.client != nil {
+		return b.client, nil
+	}
+	c, err := hdfs.NewClient(b.options)
+	if err != nil {
+		return nil, err
+	}
+	if b.defaults, err = c.ServerDefaults(); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	b.client = c
+	return c, nil
+}
+
+// String returns scheme and cluster.
+func (b *bucket) String() string { return b.name }
+
+// Close lets go of connections.
+func (b *bucket) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.client == nil {
+		return nil
+	}
+	return b.client.Close()
+}
+
+const (
+	dialTime  = 5 * time.Second
+	idleTime  = time.Minute      // of a connection, without a byte when some are due
+	stallTime = 10 * time.Second // of a read
+)
+
+// conn is a connection that ends where no byte comes for some time: the library waits for ever.
+type conn struct {
+	net.Conn
+	bounded atomic.Bool // by a deadline of the library's
+}
+
+func dial(ctx context.Context, network, address string) (net.Conn, error) {
+	c, err := (&net.Dialer{Timeout: dialTime}).DialContext(ctx, network, address)
+	if err != nil {
+		return nil, err
+	}
+	return &conn{Conn: c}, nil
+}
+
+func (c *conn) SetDeadline(t time.Time) error {
+	c.bounded.Store(!t.IsZero())
+	return c.Conn.SetDeadline(t)
+}
+
+func (c *conn) Read(p []byte) (int, error) {
+	return c.within(p, c.Conn.SetReadDeadline, c.Conn.Read)
+}
+
+func (c *conn) Write(p []byte) (int, error) {
+	return c.within(p, c.Conn.SetWriteDeadline, c.Conn.Write)
+}
+
+func (c *conn) within(p []byte, limit func(time.Time) error, do func([]byte) (int, error)) (int, error) {
+	if !c.bounded.Load() {
+		if err := limit(time.Now().Add(idleTime)); err != nil {
+			return 0, err
+		}
+	}
+	n, err := do(p)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		_ = c.Close() // what comes later is the answer to another question
+	}
+	return n, err
+}
