@@ -82,7 +82,7 @@ const libraryCache = 1 << 20
 // with what is known of the storage all the same: everything up to Largest.
 func Advise(data *meta.Dataset, batch int) (Advice, error) {
 	r := &Reader{path: data.Path}
-	if err := r.open(data); err != nil {
+	if err := r.open(data, false); err != nil {
 		return storedAs(data), refused(data, err)
 	}
 	a := r.storage(data)

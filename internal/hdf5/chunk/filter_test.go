@@ -27,8 +27,8 @@ func TestSwapBytes(t *testing.T) {
 func TestComplexNumbers(t *testing.T) {
 	single := &meta.Datatype{Class: meta.Float, Size: 4, BigEndian: true}
 	pair := &meta.Datatype{Class: meta.Complex, Size: 8, Base: single}
-	if !plainBytes(pair) || swapped(pair) != 4 || pair.String() != "complex of "+single.String() {
-		t.Errorf("%v: plain %v, numbers of %d bytes are swapped", pair, plainBytes(pair), swapped(pair))
+	if !plainBytes(pair, false) || swapped(pair) != 4 || pair.String() != "complex of "+single.String() {
+		t.Errorf("%v: plain %v, numbers of %d bytes are swapped", pair, plainBytes(pair, false), swapped(pair))
 	}
 }
 

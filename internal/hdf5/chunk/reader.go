@@ -24,6 +24,8 @@ type Options struct {
 	Warm func(offset, size int64) error
 	// Exact reads nothing but what is asked for: for a file of which no more is there yet.
 	Exact bool
+	// References reads elements of variable length as the references that are stored, which meta.Heap follows.
+	References bool
 }
 
 const cacheBytes = 64 << 20
@@ -77,7 +79,7 @@ func NewMapped(file []byte, data *meta.Dataset, opts Options) (*Reader, error) {
 func newReader(src source, data *meta.Dataset, opts Options) (*Reader, error) {
 	src.warm = opts.Warm
 	r := &Reader{path: data.Path, src: src, pool: opts.Pool, exact: opts.Exact}
-	if err := r.open(data); err != nil {
+	if err := r.open(data, opts.References); err != nil {
 		return nil, refused(data, err)
 	}
 	if r.pool == nil {
@@ -110,8 +112,8 @@ func (r *Reader) cached(limit int64) int {
 	return int(row)
 }
 
-func (r *Reader) open(data *meta.Dataset) (err error) {
-	if err := readable(data); err != nil {
+func (r *Reader) open(data *meta.Dataset, references bool) (err error) {
+	if err := readable(data, references); err != nil {
 		return err
 	}
 	if err := r.lay(data); err != nil {
@@ -158,8 +160,8 @@ func flatChunk(dims []int64, elem int64) []int64 {
 	return chunk
 }
 
-// readable refuses data that is elsewhere, or of a type without fixed bytes.
-func readable(data *meta.Dataset) error {
+// readable refuses data that is elsewhere, or of a type without fixed bytes, unless their references are wanted.
+func readable(data *meta.Dataset, references bool) error {
 	refuse := func(format string, args ...any) error {
 		return fmt.Errorf("%s: %w", fmt.Sprintf(format, args...), meta.ErrUnsupported)
 	}
@@ -174,7 +176,7 @@ func readable(data *meta.Dataset) error {
 		return refuse("a virtual dataset has its data in other datasets%s", firstSource(data))
 	case data.Layout.Kind != meta.Chunked && len(data.Filters) > 0:
 		return refuse("layout %v with filter %v", data.Layout.Kind, data.Filters[0])
-	case !plainBytes(data.Type):
+	case !plainBytes(data.Type, references):
 		return refuse("type %v", data.Type)
 	}
 	return nil
@@ -189,16 +191,18 @@ func firstSource(data *meta.Dataset) string {
 	return fmt.Sprintf(" (%s:%s)", list[0].File, list[0].Path)
 }
 
-// plainBytes reports whether the bytes of an element mean something by themselves.
-func plainBytes(t *meta.Datatype) bool {
+// plainBytes reports whether the bytes of an element mean something by themselves, or are references that are wanted.
+func plainBytes(t *meta.Datatype, references bool) bool {
 	switch t.Class {
-	case meta.Vlen, meta.Reference, meta.Time:
+	case meta.Vlen, meta.Reference:
+		return references
+	case meta.Time:
 		return false
 	case meta.Array, meta.Enum, meta.Complex:
-		return plainBytes(t.Base)
+		return plainBytes(t.Base, references)
 	case meta.Compound:
 		for _, m := range t.Members {
-			if !plainBytes(m.Type) {
+			if !plainBytes(m.Type, references) {
 				return false
 			}
 		}

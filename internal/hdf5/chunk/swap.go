@@ -15,6 +15,15 @@ type numbers struct {
 	signed      bool
 }
 
+// Native returns what makes numbers of this machine of the stored numbers of a type, in place; nil where they are the same.
+func Native(t *meta.Datatype) func(b []byte) {
+	n := numbersOf(t)
+	if n.stored() {
+		return nil
+	}
+	return n.decode
+}
+
 func numbersOf(t *meta.Datatype) (n numbers) {
 	n.swap = swapped(t)
 	for t.Class == meta.Array || t.Class == meta.Enum {

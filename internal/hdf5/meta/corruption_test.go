@@ -105,7 +105,7 @@ func useDataset(t testing.TB, d *Dataset) {
 	}
 	_, err = d.Spec()
 	checkKind(t, err)
-	_, err = d.sources()
+	_, err = d.Sources()
 	checkKind(t, err)
 	_, err = d.value(1 << 16)
 	checkKind(t, err)

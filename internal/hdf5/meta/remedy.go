@@ -4,13 +4,13 @@ package meta
 // brings them.
 const pluginPath = `HDF5_PLUGIN_PATH="$(python3 -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')" `
 
-// Remedy returns a command line of HDF5's tools that rewrites the file called from, so that in
+// Remedy returns a command line, mostly of HDF5's tools, that rewrites the file called from, so that in
 // the file called to the elements of the dataset are in chunks or in one piece of it, without
 // filters that package chunk does not undo. Both are words of a shell. It is "" for a
 // dataset that none of this is the matter with.
 func (d *Dataset) Remedy(from, to string) string {
 	if len(d.External) > 0 || d.Layout.Kind == Virtual {
-		return "h5repack -l CONTI " + from + " " + to
+		return "preprocess " + from + " " + to
 	}
 	path, strange := "", false
 	for i, f := range d.Filters {

@@ -160,13 +160,13 @@ func fixedStrings(t *Datatype, raw []byte) []string {
 	size := int(t.Size)
 	out := make([]string, 0, len(raw)/size)
 	for ; len(raw) >= size; raw = raw[size:] {
-		out = append(out, t.unpad(raw[:size]))
+		out = append(out, t.Unpad(raw[:size]))
 	}
 	return out
 }
 
-// unpad cuts the padding from a stored string.
-func (t *Datatype) unpad(p []byte) string {
+// Unpad cuts the padding from a stored string.
+func (t *Datatype) Unpad(p []byte) string {
 	switch t.Padding {
 	case NullPad:
 		return strings.TrimRight(string(p), "\x00")
@@ -209,7 +209,7 @@ func vlenString(s *source, hs heaps, t *Datatype, ref []byte) (string, error) {
 	if !s.spend(int64(n)) {
 		return "", s.errorAt(ErrUnsupported, addr, "global heap", "strings are larger than the limit")
 	}
-	return t.unpad(p[:n]), nil
+	return t.Unpad(p[:n]), nil
 }
 
 // numbers decodes elements of a type that has a tensor.DType.

@@ -6,15 +6,30 @@ type VirtualSource struct {
 	Path string
 }
 
+// Mapping is a part of a virtual dataset: the k-th element of To is the k-th element of From in the source.
+type Mapping struct {
+	VirtualSource
+	From, To Selection
+}
+
 // Sources returns the datasets that a virtual one has its elements of, each once, in the order of
 // the file. The error wraps ErrUnsupported for a dataset that is not virtual, ErrCorrupt for a
 // corrupt list, or is that of the ReaderAt.
 func (d *Dataset) Sources() (list []VirtualSource, err error) {
-	defer guard(&err)
-	return d.sources()
+	all, err := d.Mappings()
+	seen := make(map[VirtualSource]bool)
+	for _, m := range all {
+		if !seen[m.VirtualSource] {
+			seen[m.VirtualSource] = true
+			list = append(list, m.VirtualSource)
+		}
+	}
+	return list, err
 }
 
-func (d *Dataset) sources() ([]VirtualSource, error) {
+// Mappings returns the parts of a virtual dataset, in the order of the file. Errors are those of Sources.
+func (d *Dataset) Mappings() (list []Mapping, err error) {
+	defer guard(&err)
 	switch {
 	case d.Err != nil:
 		return nil, d.Err
@@ -29,7 +44,7 @@ func (d *Dataset) sources() ([]VirtualSource, error) {
 		return nil, inPath(err, d.Path)
 	}
 	c := &cursor{src: s, b: p, at: s.abs(d.Layout.index.addr), what: "list of virtual sources"}
-	return c.virtualSources(), inPath(c.err, d.Path)
+	return c.mappings(), inPath(c.err, d.Path)
 }
 
 // Flags of a source in version 1 of the list: what does not repeat is not stored.
@@ -39,27 +54,22 @@ const (
 	sourceHere               // this file
 )
 
-// virtualSources reads the list: a version, a number, and for each source names and two selections.
-func (c *cursor) virtualSources() (list []VirtualSource) {
+// mappings reads the list: a version, a number, and for each source names and two selections.
+func (c *cursor) mappings() (list []Mapping) {
 	version := c.version(0, 1)
 	n := c.length()
-	seen := make(map[VirtualSource]bool)
-	var all []VirtualSource
 	for i := uint64(0); i < n && c.err == nil; i++ {
-		v := c.virtualSource(version, all)
-		c.selection() // of the source
-		c.selection() // of the virtual dataset
-		all = append(all, v)
-		if c.err == nil && !seen[v] {
-			seen[v] = true
-			list = append(list, v)
+		m := Mapping{VirtualSource: c.virtualSource(version, list)}
+		m.From, m.To = c.selection(), c.selection()
+		if c.err == nil {
+			list = append(list, m)
 		}
 	}
 	return list
 }
 
 // virtualSource reads the names of a source behind those before.
-func (c *cursor) virtualSource(version uint8, before []VirtualSource) (v VirtualSource) {
+func (c *cursor) virtualSource(version uint8, before []Mapping) (v VirtualSource) {
 	flags := uint8(0)
 	if version > 0 {
 		flags = c.u8()
@@ -70,7 +80,7 @@ func (c *cursor) virtualSource(version uint8, before []VirtualSource) (v Virtual
 			c.corrupt("source %d shares a name with source %d", len(before), i)
 		}
 		if c.err == nil {
-			v = before[i]
+			v = before[i].VirtualSource
 		}
 		return v
 	}
@@ -88,60 +98,4 @@ func (c *cursor) virtualSource(version uint8, before []VirtualSource) (v Virtual
 		v.Path = c.cstring()
 	}
 	return v
-}
-
-// Types of serialized selections.
-const (
-	selectNone = iota
-	selectPoints
-	selectHyperslabs
-	selectAll
-)
-
-// selection skips a serialized selection of elements.
-func (c *cursor) selection() {
-	kind, version := c.u32(), c.u32()
-	switch {
-	case c.err != nil:
-	case kind == selectHyperslabs:
-		c.hyperslabs(version)
-	case kind == selectNone, kind == selectAll:
-		c.skip(8)
-	default:
-		c.unsupported("selection of kind %d", kind)
-	}
-}
-
-// hyperslabs skips what follows the version of hyperslabs: regular ones have start, stride, count
-// and block for each axis, others a number of blocks with two corners each.
-func (c *cursor) hyperslabs(version uint32) {
-	flags, width := uint8(0), 4
-	switch version {
-	case 1:
-		c.skip(8)
-	case 2:
-		flags, width = c.u8(), 8
-		c.skip(4)
-	case 3:
-		flags = c.u8()
-		width = int(c.u8())
-	default:
-		c.unsupported("hyperslabs of version %d", version)
-		return
-	}
-	rank := uint64(c.u32())
-	if c.err == nil && (rank > maxRank || width != 2 && width != 4 && width != 8) {
-		c.corrupt("hyperslabs of %d axes, %d bytes a number", rank, width)
-		return
-	}
-	numbers := 4 * rank
-	if flags&1 == 0 {
-		blocks := c.uint(width)
-		var ok bool
-		if numbers, ok = product(blocks, 2*rank); !ok || numbers > uint64(c.left()) {
-			c.corrupt("%d hyperslabs", blocks)
-			return
-		}
-	}
-	c.bytes(numbers * uint64(width))
 }

@@ -49,7 +49,7 @@ func TestSourceLists(t *testing.T) {
 	}{
 		{"names", list(0, []any{"a\x00", "x\x00"}, []any{"b\x00", "x\x00"}), "[{a x} {b x}]", nil},
 		{"shared names", list(1, []any{uint8(0), "a\x00", "x\x00"}, []any{uint8(sourceOfFile), uint64(0), "y\x00"},
-			[]any{uint8(sourceHere | sourceOfPath), uint64(1)}, []any{uint8(sourceOfFile | sourceOfPath), uint64(0), uint64(2)}), "[{a x} {a y} {. y}]", nil},
+			[]any{uint8(sourceHere | sourceOfPath), uint64(1)}, []any{uint8(sourceOfFile | sourceOfPath), uint64(0), uint64(2)}), "[{a x} {a y} {. y} {a y}]", nil},
 		{"blocks", msgCursor(append(append([]any{uint8(0), uint64(1), "a\x00", "x\x00"}, blocks...), all...)...), "[{a x}]", nil},
 		{"name of a later source", list(1, []any{uint8(sourceOfFile), uint64(0), "y\x00"}), "[]", ErrCorrupt},
 		{"version", list(2), "[]", ErrUnsupported},
@@ -58,7 +58,11 @@ func TestSourceLists(t *testing.T) {
 		{"many blocks", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectHyperslabs), uint32(3), uint8(0), uint8(8), uint32(3), uint64(1<<62)), "[]", ErrCorrupt},
 		{"hyperslabs of another version", msgCursor(uint8(0), uint64(1), "a\x00", "x\x00", uint32(selectHyperslabs), uint32(4)), "[]", ErrUnsupported},
 	} {
-		if got := fmt.Sprint(tt.c.virtualSources()); got != tt.want || !errors.Is(tt.c.err, tt.err) {
+		var sources []VirtualSource
+		for _, m := range tt.c.mappings() {
+			sources = append(sources, m.VirtualSource)
+		}
+		if got := fmt.Sprint(sources); got != tt.want || !errors.Is(tt.c.err, tt.err) {
 			t.Errorf("%s: %s, error %v; want %s, %v", tt.name, got, tt.c.err, tt.want, tt.err)
 		}
 	}

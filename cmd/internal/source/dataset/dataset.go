@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/array"
 	"github.com/penstock/penstock/cmd/internal/source/column"
+	"github.com/penstock/penstock/cmd/internal/source/hdf5"
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/kernel"
@@ -161,7 +162,7 @@ func (r *extentReader) start() (err error) {
 	}
 	r.room, r.path = r.block(), e.Path
 	if r.chunked != nil {
-		r.file = &recordReader{ctx: context.Background(), r: r.chunked, step: r.chunked.ChunkRecords(), at: e.Row}
+		r.file = hdf5.NewStream(context.Background(), r.chunked, r.chunked.ChunkRecords(), e.Row)
 		return nil
 	}
 	f, err := vfs.Open(e.Path)

@@ -1,0 +1,135 @@
+package hdf5
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/penstock/penstock/internal/hdf5/meta"
+)
+
+// selection is where the elements of a selection are, in their order: on the last of axes they come in rows of width
+// elements.
+type selection struct {
+	axes  []axis
+	width int64
+}
+
+// axis is what a selection has of one axis.
+type axis struct {
+	start, stride, block int64      // regular
+	spans                [][2]int64 // otherwise: first element, and how many were before
+	count                int64      // of all elements
+	step                 int64      // elements of the dataset from one to the next
+	length               int64
+}
+
+// newSelection returns the place of a selection in a dataset.
+func newSelection(s meta.Selection, dims []int64) (sel selection, err error) {
+	if !s.All && len(s.Axes) != len(dims) {
+		return sel, fmt.Errorf("a selection of %d axes of a dataset of %d: %w", len(s.Axes), len(dims), meta.ErrUnsupported)
+	}
+	step := int64(1)
+	sel.axes = make([]axis, len(dims))
+	for i := len(dims) - 1; i >= 0; i-- {
+		a := axis{block: dims[i], stride: dims[i], count: dims[i]}
+		if !s.All {
+			if a, err = newAxis(s.Axes[i], dims[i]); err != nil {
+				return sel, err
+			}
+		}
+		a.step, a.length = step, dims[i]
+		sel.axes[i] = a
+		if dims[i] > 0 && step > 1<<62/dims[i] {
+			return sel, fmt.Errorf("shape %v: %w", dims, meta.ErrUnsupported)
+		}
+		step *= dims[i]
+	}
+	sel.width = 1
+	for n := len(sel.axes); n > 1 && sel.axes[n-1].whole(); n-- { // rows that are whole are one
+		sel.width *= sel.axes[n-1].length
+		sel.axes = sel.axes[:n-1]
+	}
+	return sel, nil
+}
+
+func newAxis(s meta.AxisSelection, length int64) (a axis, err error) {
+	outside := fmt.Errorf("a selection outside of %d elements: %w", length, meta.ErrUnsupported)
+	if s.Unlimited {
+		return a, fmt.Errorf("a selection without limit: %w", meta.ErrUnsupported)
+	}
+	if s.Spans != nil {
+		for _, span := range s.Spans {
+			if span[1] >= length {
+				return a, outside
+			}
+			a.spans = append(a.spans, [2]int64{span[0], a.count})
+			a.count += span[1] - span[0] + 1
+		}
+		return a, nil
+	}
+	if s.Count == 0 || s.Block == 0 {
+		return a, nil
+	}
+	if s.Stride < s.Block && s.Count > 1 || s.Block > length || s.Count > length || s.Start > length-s.Block ||
+		s.Count > 1 && s.Count-1 > (length-s.Block-s.Start)/s.Stride {
+		return a, outside
+	}
+	a = axis{start: s.Start, stride: s.Stride, block: s.Block, count: s.Count * s.Block}
+	if s.Stride == s.Block || s.Count == 1 {
+		a.block, a.stride = a.count, a.count
+	}
+	return a, nil
+}
+
+func (a *axis) whole() bool {
+	return a.count == a.length && a.spans == nil && a.start == 0 && a.block == a.count
+}
+
+// at returns the place of element k on the axis, and how many follow it there side by side, itself included.
+func (a *axis) at(k int64) (place, run int64) {
+	if a.spans == nil {
+		in := k % a.block
+		return a.start + k/a.block*a.stride + in, a.block - in
+	}
+	i := sort.Search(len(a.spans), func(i int) bool { return a.spans[i][1] > k }) - 1
+	end := a.count
+	if i+1 < len(a.spans) {
+		end = a.spans[i+1][1]
+	}
+	return a.spans[i][0] + k - a.spans[i][1], end - k
+}
+
+// below returns how many elements are in front of a place.
+func (a *axis) below(place int64) int64 {
+	return int64(sort.Search(int(a.count), func(k int) bool { p, _ := a.at(int64(k)); return p >= place }))
+}
+
+// row returns how many elements each place of the first axis has.
+func (s *selection) row() int64 {
+	n := s.width
+	for _, a := range s.axes[1:] {
+		n *= a.count
+	}
+	return n
+}
+
+// at returns the place of element k in the dataset, in C order, and how many follow it there side by side.
+func (s *selection) at(k int64) (place, run int64) {
+	in := k % s.width
+	k /= s.width
+	place = in
+	for i := len(s.axes) - 1; i >= 0; i-- {
+		a := &s.axes[i]
+		on := k
+		if i > 0 {
+			on = k % a.count
+		}
+		p, side := a.at(on)
+		if i == len(s.axes)-1 {
+			run = side*s.width - in
+		}
+		place += p * a.step
+		k /= max(1, a.count)
+	}
+	return place, run
+}

@@ -1,0 +1,58 @@
+package hdf5
+
+import (
+	"context"
+	"io"
+)
+
+// Stream reads records as bytes, whole rows of chunks at a time
+// where they are small enough, so that each chunk is inflated once.
+type Stream struct {
+	ctx  context.Context
+	r    Records
+	step int64
+	at   int64 // record
+	rest []byte
+}
+
+// NewStream returns the Stream of records from number at on, step of which are in one row of chunks.
+func NewStream(ctx context.Context, r Records, step, at int64) *Stream {
+	return &Stream{ctx: ctx, r: r, step: step, at: at}
+}
+
+// Read implements io.Reader.
+func (r *Stream) Read(p []byte) (int, error) {
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
+	}
+	size := r.r.RecordBytes()
+	if len(r.rest) > 0 {
+		n := copy(p, r.rest)
+		r.rest = r.rest[n:]
+		return n, nil
+	}
+	left := r.r.Len() - r.at
+	if left == 0 {
+		return 0, io.EOF
+	}
+	if n := int64(len(p) / size); n >= min(r.step, left) {
+		n = min(n, left)
+		if err := r.r.Records(r.ctx, p[:int(n)*size], r.at, r.at+n); err != nil {
+			return 0, err // io.ReadFull would not return an error with all bytes
+		}
+		r.at += n
+		return int(n) * size, nil
+	}
+	const most = 32 << 20
+	n := min(left, max(1, min(r.step, most/int64(size))))
+	b := make([]byte, int(n)*size)
+	err := r.r.Records(r.ctx, b, r.at, r.at+n)
+	r.at, r.rest = r.at+n, b
+	if err != nil {
+		return 0, err
+	}
+	return r.Read(p)
+}
+
+// Close implements io.Closer.
+func (r *Stream) Close() error { return nil }

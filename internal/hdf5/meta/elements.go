@@ -1,0 +1,60 @@
+package meta
+
+import "sync"
+
+// Heap reads elements of variable length, of which a dataset stores references. Its methods may be called from any
+// goroutine.
+type Heap struct {
+	d     *Dataset
+	mu    sync.Mutex
+	heaps heaps
+	held  int64 // bytes of them
+}
+
+// heapBytes is how much of a file's heaps is kept, beyond the one that was read last.
+const heapBytes = 16 << 20
+
+// Heap returns the Heap of the elements of a dataset of class Vlen, or with members of it.
+func (d *Dataset) Heap() *Heap { return &Heap{d: d, heaps: heaps{}} }
+
+// RefBytes returns the size of a stored reference.
+func (h *Heap) RefBytes() int { return 8 + h.d.file.Superblock.OffsetSize }
+
+// Elements returns how many elements a reference counts, and their bytes, size each. Nothing may change them. Errors
+// are those of Dataset.Value.
+func (h *Heap) Elements(ref []byte, size int64) (n int64, b []byte, err error) {
+	defer guard(&err)
+	s := h.d.file.session(nil)
+	s.left = max(s.left, maxStructure)
+	c := &cursor{src: s, b: ref}
+	count, addr, index := c.u32(), c.addr(), c.u32()
+	switch {
+	case c.err != nil:
+		return 0, nil, inPath(c.err, h.d.Path)
+	case count == 0 || addr == 0 || addr == undef:
+		return 0, nil, nil
+	}
+	p, err := h.object(s, addr, index)
+	if err != nil {
+		return 0, nil, inPath(err, h.d.Path)
+	}
+	total, ok := product(uint64(count), uint64(size))
+	if !ok || total > uint64(len(p)) {
+		err := s.errorAt(ErrCorrupt, addr, "global heap", "object %d has %d bytes, %d elements of %d need more", index, len(p), count, size)
+		return 0, nil, inPath(err, h.d.Path)
+	}
+	return int64(count), p[:total:total], nil
+}
+
+func (h *Heap) object(s *source, addr uint64, index uint32) ([]byte, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := s.left
+	if h.held > heapBytes && h.heaps[addr] == nil {
+		clear(h.heaps)
+		h.held = 0
+	}
+	p, err := h.heaps.object(s, addr, index)
+	h.held += before - s.left
+	return p, err
+}

@@ -1,0 +1,123 @@
+package meta
+
+import "slices"
+
+// Selection is a part of a dataspace: on each axis the spans that it has.
+type Selection struct {
+	All  bool // everything
+	Axes []AxisSelection
+}
+
+// AxisSelection is where a selection is on one axis: Count blocks of Block elements, Stride apart, or Spans where those are
+// not regular.
+type AxisSelection struct {
+	Start, Stride, Count, Block int64
+	Unlimited                   bool       // Count or Block is without limit
+	Spans                       [][2]int64 // first and last elements, in order
+}
+
+// Types of serialized selections.
+const (
+	selectNone = iota
+	selectPoints
+	selectHyperslabs
+	selectAll
+)
+
+// selection reads a serialized selection of elements. One of no elements has no axes.
+func (c *cursor) selection() (s Selection) {
+	kind, version := c.u32(), c.u32()
+	switch {
+	case c.err != nil:
+	case kind == selectHyperslabs:
+		return c.hyperslabs(version)
+	case kind == selectNone, kind == selectAll:
+		c.skip(8)
+		s.All = kind == selectAll
+	default:
+		c.unsupported("selection of kind %d", kind)
+	}
+	return s
+}
+
+// hyperslabs reads what follows the version of hyperslabs: regular ones have start, stride, count
+// and block for each axis, others a number of blocks with two corners each.
+func (c *cursor) hyperslabs(version uint32) (s Selection) {
+	flags, width := uint8(0), 4
+	switch version {
+	case 1:
+		c.skip(8)
+	case 2:
+		flags, width = c.u8(), 8
+		c.skip(4)
+	case 3:
+		flags = c.u8()
+		width = int(c.u8())
+	default:
+		c.unsupported("hyperslabs of version %d", version)
+		return s
+	}
+	rank := uint64(c.u32())
+	if c.err == nil && (rank > maxRank || width != 2 && width != 4 && width != 8) {
+		c.corrupt("hyperslabs of %d axes, %d bytes a number", rank, width)
+		return s
+	}
+	if flags&1 == 0 {
+		return c.blockList(int(rank), width)
+	}
+	for range rank {
+		var x [4]uint64
+		for i := range x {
+			x[i] = c.uint(width)
+		}
+		limit := uint64(1)<<(8*width-1)<<1 - 1 // all bits one
+		a := AxisSelection{Unlimited: x[2] == limit || x[3] == limit}
+		if !a.Unlimited && c.err == nil && slices.ContainsFunc(x[:], func(n uint64) bool { return n > 1<<62 }) {
+			c.corrupt("hyperslab of %d blocks of %d from %d", x[2], x[3], x[0])
+		}
+		a.Start, a.Stride, a.Count, a.Block = int64(x[0]), int64(x[1]), int64(x[2]), int64(x[3])
+		s.Axes = append(s.Axes, a)
+	}
+	return s
+}
+
+// blockList reads hyperslabs that are listed by their corners.
+func (c *cursor) blockList(rank, width int) (s Selection) {
+	n := c.uint(width)
+	if numbers, ok := product(n, uint64(2*rank)); c.err == nil && (!ok || numbers > uint64(c.left())) {
+		c.corrupt("%d hyperslabs", n)
+		return s
+	}
+	spans := make([]map[[2]int64]bool, rank)
+	for range n {
+		corners := make([]int64, 2*rank)
+		for i := range corners {
+			corners[i] = int64(c.uint(width))
+		}
+		for i := range spans {
+			if spans[i] == nil {
+				spans[i] = make(map[[2]int64]bool)
+			}
+			spans[i][[2]int64{corners[i], corners[rank+i]}] = true
+		}
+	}
+	blocks := uint64(1)
+	for _, axis := range spans {
+		list := make([][2]int64, 0, len(axis))
+		for span := range axis {
+			list = append(list, span)
+		}
+		slices.SortFunc(list, func(a, b [2]int64) int { return slices.Compare(a[:], b[:]) })
+		for i, span := range list {
+			if c.err == nil && (span[0] < 0 || span[1] < span[0] || i > 0 && span[0] <= list[i-1][1]) {
+				c.unsupported("hyperslabs that are not a grid")
+			}
+		}
+		blocks *= uint64(len(list))
+		s.Axes = append(s.Axes, AxisSelection{Spans: list})
+	}
+	if c.err == nil && blocks != n {
+		c.unsupported("hyperslabs that are not a grid")
+	}
+	return s
+}
