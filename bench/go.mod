@@ -12,6 +12,7 @@ require (
 require (
 	github.com/edsrzf/mmap-go v1.2.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
+	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	golang.org/x/image v0.47.0 // indirect
 )
 

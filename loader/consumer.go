@@ -88,7 +88,7 @@ func (ld *Loader) giveLocked(p *pass, s *slot, now time.Duration) {
 		ld.stats.FirstBatch = ld.now() - p.start.at
 	}
 	ld.stats.count(s)
-	if !p.inline {
+	if !p.warm {
 		ld.tuneLocked(p, now)
 	}
 }
@@ -132,7 +132,7 @@ func (p *pass) deliverLocked(tick int) {
 // spinsLocked reports whether the loop spins before it sleeps. Where every core has a worker it
 // does not: it would take one from them.
 func (ld *Loader) spinsLocked() bool {
-	if ld.tuner.workers >= ld.stats.Cores {
+	if ld.pool.workers >= ld.stats.Cores {
 		return false
 	}
 	if ld.spinner.rest > 0 {
@@ -166,26 +166,35 @@ func (c *setup) inlines() bool {
 }
 
 // look decides who makes the batches that come next: the loop, while every batch that the
-// workers might make in advance is instant, and else the workers, which so have the time to
-// bring in what is not in memory.
+// workers might make in advance is instant, or if that is faster than any number of workers; and
+// else the workers, which so have the time to bring in what is not in memory.
 func (ld *Loader) look(p *pass) {
-	if ld.hands == nil || ld.opts.maxWorkers() == 0 {
+	if ld.opts.maxWorkers() == 0 {
 		return
 	}
+	warm := ld.views && ld.isWarm(p)
+	inline := warm || ld.pool.workers == 0 // what the loop alone changes
+	if warm == p.warm && inline == p.inline {
+		return
+	}
+	ld.mu.Lock()
+	defer ld.mu.Unlock()
+	p.warm, p.inline = warm, inline
+	ld.tuner.seen = 0
+	ld.pool.restart(p.next - p.low)
+	ld.callWorkersLocked(p)
+}
+
+// isWarm reports whether every batch that the workers might make in advance is instant.
+func (ld *Loader) isWarm(p *pass) bool {
 	o := &p.outlook
-	last := min(p.parts[len(p.parts)-1].end(), p.low+ld.tuner.prefetch+ld.opts.maxWorkers()+1) // what the loop alone changes
+	last := min(p.parts[len(p.parts)-1].end(), p.low+ld.tuner.prefetch+ld.opts.maxWorkers()+1)
 	for ; o.next < last; o.next++ {
 		if t := p.partOf(o.next); !ld.hands.instant(t, t.step(o.next)) {
 			o.cold = o.next
 		}
 	}
-	if inline := o.cold < p.low; inline != p.inline {
-		ld.mu.Lock()
-		defer ld.mu.Unlock()
-		p.inline = inline
-		ld.tuner.seen = 0
-		ld.callWorkersLocked(p)
-	}
+	return o.cold < p.low
 }
 
 // instant reports whether a batch is all views of memory that is warm, so that making it is no

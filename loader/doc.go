@@ -63,9 +63,10 @@
 // # Memory
 //
 // At most Prefetch+Workers+1 batches exist at a time, kept ones included: Workers of them
-// being filled (MaxWorkers, where that is more), one in the loop body, and Prefetch finished or
+// being filled, one in the loop body, and Prefetch finished or
 // kept. The ring holds that many times the bytes of a batch, each field rounded up to a whole
-// page, and is allocated when the first batch has to be copied. A dataset that is only ever
+// page, and is allocated when the first batch has to be copied. Where the Loader finds the number
+// of workers, it adds a buffer for each that it tries. A dataset that is only ever
 // viewed needs no ring. MaxPrefetch has the Loader add buffers where that saves training from
 // waiting; where there is no memory for more, it keeps those it has. Options.Budget is a
 // limit to the ring that is kept; too many kept batches are an error of Keep.

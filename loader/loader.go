@@ -37,6 +37,7 @@ type setup struct {
 	fields   []field
 	specs    []tensor.Spec // of batches
 	viewable bool          // all fields may be views
+	views    bool          // loops may make batches that are views of warm memory themselves
 	mayView  bool          // the Allocator allows views
 	repeats  bool          // the Sampler may have a record more than once in an epoch
 	ragged   bool          // a field has records of different lengths
@@ -84,6 +85,7 @@ func newSetup(src Source, can Capabilities, opts Options, fields []field) setup 
 		c.viewable = c.viewable && fields[i].viewable()
 		c.ragged = c.ragged || fields[i].in.Ragged
 	}
+	c.views = c.inlines()
 	c.fetched, c.fetchWait, _ = can.NetworkStats()
 	return c
 }
@@ -116,7 +118,7 @@ func (o Options) resolve(src Source) (Options, []field, error) {
 		return o, nil, err
 	}
 	if o.Budget > 0 && slices.ContainsFunc(fields, func(f field) bool { return f.ragged }) {
-		o.MaxPrefetch = 0 // how much room their rows need is not known
+		o.MaxPrefetch, o.MaxWorkers = 0, 0 // how much room their rows need is not known
 	}
 	o, err = o.fit(stride)
 	return o, fields, err
@@ -135,7 +137,7 @@ func (ld *Loader) makeWorkers() error {
 	switch {
 	case ld.opts.maxWorkers() == 0:
 		ld.hands = ld.workers[0]
-	case ld.inlines():
+	case ld.views || ld.opts.fewest == 0:
 		ld.hands, err = ld.newWorker(-1)
 	}
 	return err
@@ -176,6 +178,7 @@ func (ld *Loader) Close() error {
 		return ErrClosed
 	}
 	ld.closed = true
+	ld.spare.Broadcast()
 	err := ld.leaksLocked()
 	if ld.pass != nil {
 		ld.pass.failLocked(ErrClosed)

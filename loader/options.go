@@ -28,14 +28,19 @@ type Options struct {
 	OnError    OnError              // what becomes of a record that cannot be read or transformed
 	Report     func(*Error)         // is called for every record that OnError skips, by any goroutine; may be nil
 
-	// Workers is the number of goroutines that fill batches. 0 means one fewer than this
-	// process's share of the cores, and at least 1; Synchronous means none. Batches that are
-	// views of warm memory need none.
+	// Workers is the number of goroutines that fill batches; Synchronous means none. Batches that
+	// are views of warm memory need none.
+	//
+	// 0 has the Loader find the number with which the loop is fastest, and of two that are as good
+	// the smaller one. It begins with one fewer than this process's share of the cores, compares
+	// windows of batches, and continues to do so, ever more rarely, as long as it runs. So it
+	// follows caches that become warm and a training step that needs the cores. Where workers
+	// gain nothing, the goroutine of the loop makes the batches. Stats.Workers is the number.
 	Workers int
 
-	// MaxWorkers, where it is more than Workers, has the Loader add workers up to that many while
-	// training waits and that makes it faster. It so is the most cores that they ever take.
-	// The buffers of workers that were not added hold finished batches.
+	// MaxWorkers is the largest number that the Loader tries. 0 means this process's share of the
+	// cores, and at least 4, if Workers is 0, and Workers otherwise. Where Workers is not 0, it is
+	// the smallest number.
 	MaxWorkers int
 
 	// Prefetch is the number of finished batches that are kept ready. Keep may hold at most as
@@ -68,6 +73,8 @@ type Options struct {
 	// Timeout is the longest wait for one batch; 0 means no limit. It has records read one by
 	// one, and every batch made by a worker, so that the one that is stuck is known.
 	Timeout time.Duration
+
+	fewest int // that Workers may become; set by withDefaults
 }
 
 // Synchronous as Options.Workers fills each batch in the goroutine that asks for it: no
@@ -97,6 +104,7 @@ const (
 	maxBatch    = 1 << 30 // records
 	maxWorld    = 1 << 20 // processes
 	maxWorkers  = 1 << 12
+	tryWorkers  = 4 // at most, on few cores, if Workers is 0: some of them may wait for storage
 	maxPrefetch = 1 << 16
 	maxRing     = 1 << 44 // bytes of virtual memory
 )
@@ -104,8 +112,17 @@ const (
 // withDefaults returns o with its zero values replaced.
 func (o Options) withDefaults() Options {
 	o.World.Size = max(1, o.World.Size)
+	o.fewest = o.Workers
 	if o.Workers == 0 {
-		o.Workers = max(1, runtime.GOMAXPROCS(0)/max(1, o.World.LocalSize)-1)
+		cores := runtime.GOMAXPROCS(0) / max(1, o.World.LocalSize)
+		o.Workers = max(1, cores-1)
+		if o.MaxWorkers == 0 {
+			o.MaxWorkers = max(tryWorkers, cores)
+		}
+		o.Workers = max(1, min(o.Workers, o.MaxWorkers))
+		if o.Timeout > 0 {
+			o.fewest = 1
+		}
 	}
 	if o.Prefetch == 0 {
 		o.Prefetch = 2
@@ -119,8 +136,8 @@ func (o Options) withDefaults() Options {
 // maxWorkers returns the most goroutines that fill batches.
 func (o Options) maxWorkers() int { return max(0, o.Workers, o.MaxWorkers) }
 
-// slots returns how many batches exist at a time, unless more are kept ready than Prefetch.
-func (o Options) slots() int { return o.Prefetch + o.maxWorkers() + 1 }
+// slots returns how many batches exist at a time, before workers are added or Prefetch is raised.
+func (o Options) slots() int { return o.Prefetch + max(0, o.Workers) + 1 }
 
 // mostSlots returns how many batches may ever exist at a time.
 func (o Options) mostSlots() int { return max(o.Prefetch, o.MaxPrefetch) + o.maxWorkers() + 1 }
@@ -193,12 +210,13 @@ func (o Options) fit(stride int) (Options, error) {
 	if least*stride > o.Budget {
 		return o, fmt.Errorf("a Budget of %d bytes is too small: a batch has %d, and %d of them are the least that works; lower BatchSize", o.Budget, stride, least)
 	}
-	o.Prefetch = max(1, min(o.Prefetch, o.Budget/stride-o.maxWorkers()-1))
-	o.MaxPrefetch = min(o.MaxPrefetch, o.Budget/stride-o.maxWorkers()-1)
-	if most := o.Budget/stride - o.Prefetch - 1; o.maxWorkers() > 0 {
+	workers := max(0, o.Workers)
+	o.Prefetch = max(1, min(o.Prefetch, o.Budget/stride-workers-1))
+	if most := o.Budget/stride - o.Prefetch - 1; workers > 0 {
 		o.Workers = max(1, min(o.Workers, most))
 		o.MaxWorkers = min(o.MaxWorkers, most)
 	}
+	o.MaxPrefetch = min(o.MaxPrefetch, o.Budget/stride-o.maxWorkers()-1)
 	return o, nil
 }
 

@@ -16,7 +16,7 @@ type pass struct {
 	unwatch func() bool // ends the wait for ctx
 	start   passStart
 
-	// Under the scheduler's mu. The goroutine of the loop alone changes parts, low and inline, so
+	// Under the scheduler's mu. The goroutine of the loop alone changes parts, low, inline and warm, so
 	// that it may read these without.
 	parts     []*part       // the epoch being delivered, and the one after it if the loop goes on
 	next      int           // tick that the next free slot gets
@@ -32,6 +32,7 @@ type pass struct {
 	cause     error         // why the pass was cancelled
 	abandoned bool          // its loop is left, but something hangs
 	inline    bool          // the loop makes its batches itself
+	warm      bool          // because they are views of warm memory
 
 	outlook outlook
 	scouts  sync.WaitGroup
@@ -48,7 +49,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{start: passStart{ld.now(), processClock()}, inline: ld.opts.maxWorkers() == 0, outlook: outlook{cold: -1}}
+	p := &pass{start: passStart{ld.now(), processClock()}, inline: ld.pool.workers == 0, outlook: outlook{cold: -1}}
 	first := ld.part(number, from.step)
 	first.taken = from.early
 	p.early = from.early

@@ -16,8 +16,9 @@ type scheduler struct {
 	index  slotMaker
 	events eventCount
 
-	mu   sync.Mutex
-	work sync.Cond // there may be a task: a slot came free, a pass began, or Close
+	mu    sync.Mutex
+	work  sync.Cond // there may be a task: a slot came free, a pass began, or Close
+	spare sync.Cond // a worker that was one too many may begin, or Close
 	// ready says that the loop may go on: a batch is done, a worker is through, or the pass was
 	// cancelled.
 	ready   sync.Cond
@@ -33,7 +34,8 @@ type scheduler struct {
 	kept    int
 	started bool // the goroutines run
 	closed  bool
-	tuner   tuner
+	tuner   prefetchTuner
+	pool    workerTuner
 	stats   statistics
 }
 
@@ -52,9 +54,9 @@ type eventCount struct {
 func (c *scheduler) init(ld *Loader) {
 	c.set = &ld.setup
 	c.index = func(i int) *slot { return newSlot(ld, i) }
-	c.work.L, c.ready.L = &c.mu, &c.mu
+	c.work.L, c.spare.L, c.ready.L = &c.mu, &c.mu, &c.mu
 	c.stats.Cores = ld.cores()
-	c.tuner = newTuner(&ld.opts)
+	c.tuner, c.pool = newPrefetchTuner(&ld.opts), newWorkerTuner(&ld.opts)
 	c.addSlotsLocked(ld.opts.slots())
 	span := maxDisplacement
 	if !ld.opts.Unordered {
@@ -107,6 +109,10 @@ func (c *scheduler) assign(w *worker) task {
 			}
 			return t
 		}
+		if w.id >= c.pool.workers && !c.closed {
+			c.spare.Wait()
+			continue
+		}
 		if since == 0 {
 			since = c.set.now()
 		}
@@ -123,7 +129,7 @@ func (c *scheduler) taskLocked(worker int) task {
 		return p.pieceLocked()
 	case c.closed:
 		return task{kind: endTask}
-	case p == nil || p.inline || p.opening && p.next > 0 || worker >= c.tuner.workers:
+	case p == nil || p.inline || p.opening && p.next > 0 || worker >= c.pool.workers:
 		return task{}
 	}
 	if s := c.assignStepLocked(p); s != nil {
@@ -135,8 +141,17 @@ func (c *scheduler) taskLocked(worker int) task {
 // shortLocked reports whether a worker has nothing to do but for want of a free buffer.
 func (c *scheduler) shortLocked(worker int) bool {
 	p := c.pass
-	return p != nil && !p.inline && !p.opening && worker < c.tuner.workers && p.next < p.end && len(c.free) == 0
+	return p != nil && !p.inline && !p.opening && worker < c.pool.workers && p.next < p.end && !c.roomLocked()
 }
+
+// roomLocked reports whether another batch may be begun: there is a free buffer, and no more are in
+// use than the present workers need.
+func (c *scheduler) roomLocked() bool {
+	return len(c.free) > 0 && len(c.slots)-len(c.free) < c.needLocked()
+}
+
+// needLocked returns how many slots the present workers need.
+func (c *scheduler) needLocked() int { return c.tuner.prefetch + c.pool.workers + 1 }
 
 // pieceLocked hands out a piece of the batch that is split.
 func (p *pass) pieceLocked() task {
@@ -151,7 +166,7 @@ func (p *pass) pieceLocked() task {
 // assignStepLocked gives the next step a slot, or returns nil if there is no step or no slot.
 func (c *scheduler) assignStepLocked(p *pass) *slot {
 	p.skipLocked()
-	if p.next >= p.end || len(c.free) == 0 || p.next-p.low >= len(c.window) {
+	if p.next >= p.end || !c.roomLocked() || p.next-p.low >= len(c.window) {
 		return nil
 	}
 	last := len(c.free) - 1
@@ -183,7 +198,7 @@ func (c *scheduler) divide(p *pass, s *slot) bool {
 	defer c.mu.Unlock()
 	p.opening = false
 	c.work.Broadcast()
-	n := min(c.tuner.workers, len(s.indices))
+	n := min(c.pool.workers, len(s.indices))
 	if n < 2 {
 		return false
 	}
@@ -312,11 +327,7 @@ func (c *scheduler) endsLocked(s *slot) bool {
 
 // cameFreeLocked wakes a worker, if one is needed, for a slot.
 func (c *scheduler) cameFreeLocked() {
-	switch {
-	case c.pass != nil && c.pass.inline:
-	case c.tuner.workers < c.set.opts.maxWorkers():
-		c.work.Broadcast() // one alone might be a worker that may not begin
-	default:
+	if c.pass == nil || !c.pass.inline {
 		c.work.Signal()
 	}
 }
@@ -335,25 +346,45 @@ func (c *scheduler) sweep(p *pass) {
 	c.mu.Unlock()
 }
 
-// tuneLocked counts a batch that is handed out now, and does what the tuner decides.
+// tuneLocked counts a batch that is handed out now, and does what the tuners decide.
 func (c *scheduler) tuneLocked(p *pass, now time.Duration) {
-	t := &c.tuner
-	if !t.open() {
-		return
+	wait := c.stats.Wait - c.stats.Starts
+	if c.pool.open() && c.pool.count(wait+c.stats.Body, wait) {
+		c.staffLocked(p)
 	}
+	if t := &c.tuner; !p.inline && t.open() {
+		c.tunePrefetchLocked(p, now, wait)
+	}
+}
+
+// staffLocked has another number of workers at work. What was begun before says nothing of them.
+func (c *scheduler) staffLocked(p *pass) {
+	more := max(0, c.needLocked()-(len(c.slots)-c.surplus))
+	if c.addSlotsLocked(more) < more { // memory is short
+		c.pool.workers, c.pool.most = c.pool.home, c.pool.home
+	}
+	c.pool.restart(p.next - p.low + more)
+	c.work.Broadcast()
+	c.spare.Broadcast()
+}
+
+func (c *scheduler) tunePrefetchLocked(p *pass, now, wait time.Duration) {
+	t := &c.tuner
 	if t.spare() > 0 && p.next < p.end && p.delivered > len(c.slots) {
 		t.noteReady(c.readyLocked(p))
 	}
-	switch t.count(now, c.stats.Wait-c.stats.Starts, len(c.slots)) {
-	case addWorker:
-		t.workers++
-		c.work.Broadcast()
-	case removeWorker:
-		t.workers--
+	switch t.count(now, wait, c.needLocked()) {
 	case deepen:
 		c.deepenLocked()
 	case giveBack:
 		c.surplus += t.giveBack()
+		c.free = slices.DeleteFunc(c.free, func(s *slot) bool {
+			ends := c.endsLocked(s)
+			if ends {
+				c.set.ring.giveBack(s.index)
+			}
+			return ends
+		})
 	}
 }
 

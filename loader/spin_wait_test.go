@@ -6,7 +6,7 @@ import "testing"
 // where a worker would lose its core by that.
 func TestSpinning(t *testing.T) {
 	ld := new(Loader)
-	ld.tuner.workers = 1
+	ld.pool.workers = 1
 	ld.stats.Cores = 2
 	wait := func() bool { // as take does
 		if !ld.spinsLocked() {
@@ -55,7 +55,7 @@ func TestSpinning(t *testing.T) {
 	<-ended
 	ld.mu.Lock()
 
-	ld.tuner.workers = 2
+	ld.pool.workers = 2
 	if wait() || ld.spinner != (spinner{}) {
 		t.Errorf("with a worker on every core: %+v", ld.spinner)
 	}

@@ -39,7 +39,7 @@ type Stats struct {
 	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
-	Workers   int    // goroutines at work, which MaxWorkers lets grow; 0 if batches are made by the consumer
+	Workers   int    // goroutines that make batches, as found so far where Workers was 0 or MaxWorkers larger; 0 if the consumer makes them
 	Prefetch  int    // finished batches that may wait: with MaxPrefetch, as many as are needed now
 	Cores     int    // of this process's share when the Loader was made
 	RingBytes int    // memory of the buffers; 0 as long as nothing is copied
@@ -200,7 +200,7 @@ func (ld *Loader) Stats() Stats {
 	st.Reads = reads
 	st.Fetched, st.FetchWait, st.LinkRate = fetched-ld.fetched, waited-ld.fetchWait, linkRate
 	st.Waits = ld.stats.waits.quantiles()
-	st.Workers, st.Prefetch = ld.tuner.workers, ld.tuner.prefetch
+	st.Workers, st.Prefetch = ld.pool.home, ld.tuner.prefetch
 	st.Kept = ld.kept
 	st.RingBytes = ld.ring.bytes()
 	if p, ok := ld.opts.Allocator.(interface{ Pinned() bool }); ok && p.Pinned() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
@@ -69,6 +70,9 @@ func reads(data *meta.Dataset) (how, why string) {
 	}
 	if len(data.Filters) > 0 {
 		how = "inflated"
+	}
+	if slices.ContainsFunc(data.Filters, func(f meta.Filter) bool { return f.ID == meta.FilterDeflate }) {
+		why += ", gzip by " + chunk.Backend
 	}
 	return how, why
 }

@@ -111,7 +111,7 @@ func (c *Client) WriteFrom(ctx context.Context, key string, size int64, open fun
 	return err
 }
 
-// An upload in parts has 10,000 of them at most, of S3. What suits a store is less than
+// An upload in parts has 10,000 of them at most, of S3. Parts that suit a store are smaller than
 // usualPart.
 const (
 	mostParts = 9000
@@ -198,8 +198,8 @@ func (c *Client) List(ctx context.Context, prefix, delimiter string) iter.Seq2[O
 	}
 }
 
-// maxUntold bounds an object whose size the store does not tell.
-const maxUntold = 64 << 20
+// maxUnsized bounds an object whose size the store does not report.
+const maxUnsized = 64 << 20
 
 // ReadAll returns an object in one request. One of more than limit bytes is ErrInvalid, and so is a body that is longer
 // than the store says, or than 64 MiB where it does not say.
@@ -218,7 +218,7 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 		}
 		most := o.Size
 		if most < 0 {
-			most = min(limit, maxUntold)
+			most = min(limit, maxUnsized)
 		}
 		data, err = io.ReadAll(io.LimitReader(watch.reader(body, &c.counts.bytes), most+1))
 		switch {

@@ -11,7 +11,7 @@
 //
 // # Errors
 //
-// What callers branch on are the sentinels ErrNotFound, ErrPermission, ErrExists, ErrChanged
-// and ErrUnavailable. An Error says what was tried on which object. Its text never has user
+// Callers branch on the sentinels ErrNotFound, ErrPermission, ErrExists, ErrChanged
+// and ErrUnavailable. An Error has the operation and the object. Its text never has user
 // names, passwords, keys or signatures of URLs in it, whatever the SDK below said: see Redact.
 package remote

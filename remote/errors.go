@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// What callers branch on. Each is also the error of package io/fs where there is one like it.
+// Errors that callers branch on. Each is also the like error of package io/fs, if there is one.
 var (
 	ErrNotFound    error = sentinel{"there is no such object", fs.ErrNotExist}
 	ErrNoBucket    error = sentinel{"there is no such bucket", nil} // where the store distinguishes that from a missing object

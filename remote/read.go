@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ReadAt fills dst with the bytes of an object from off on. What arrived before an attempt
-// failed is kept, and the next one asks for the rest. If o.ETag is not empty, an object that
+// ReadAt fills dst with the bytes of an object from off on. Bytes that arrived before an attempt
+// failed are kept, and the next one asks for the rest. If o.ETag is not empty, an object that
 // has been replaced is ErrChanged, so that no mixture of two versions is ever returned. Where
 // the answer is late by what this bucket has shown so far, a second request is sent, and the
 // first to be complete counts.

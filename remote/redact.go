@@ -8,7 +8,7 @@ const Redacted = "REDACTED"
 // secretName ends with what a name has whose value is a secret.
 const secretName = `[\w.-]*(?:secret|token|passw(?:or)?d|passphrase|signature|credential|access[_-]?key(?:[_-]?id)?|account[_-]?key|api[_-]?key|shared[_-]?key|private[_-]?key|\bpwd|\bpass|_pwd|_pass|\bsas|_sas|\bsig|\bkey|\bauth|\bcode_verifier)`
 
-// What secrets look like in URLs, headers and the messages of SDKs.
+// Patterns of secrets in URLs, headers and the messages of SDKs.
 var secrets = []struct {
 	pattern *regexp.Regexp
 	with    string
@@ -36,7 +36,7 @@ var secrets = []struct {
 }
 
 // Redact returns text without the passwords, keys and signatures that it can be seen to have:
-// user and password of URLs, options and headers whose names say so, ids of AWS keys. What is
+// user and password of URLs, options and headers whose names say so, ids of AWS keys. All that is
 // printed, logged or stored goes through it.
 func Redact(text string) string {
 	for _, s := range secrets {

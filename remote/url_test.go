@@ -39,7 +39,7 @@ func TestParseURL(t *testing.T) {
 	}
 }
 
-// What secrets look like, wherever they come up.
+// Secrets as they occur in URLs and messages.
 var leaks = []string{
 	"s3://key:hunter2@lab/x",
 	"s3://lab/x?endpoint=http://user:hunter2@host:9000",

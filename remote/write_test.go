@@ -53,7 +53,7 @@ func TestWriteFromIsRepeated(t *testing.T) {
 	})
 }
 
-// What cannot be read is no fault of the store, and reading it again helps nobody.
+// An error of the reader is not the store's, and is not retried.
 func TestWriteFromOwnErrors(t *testing.T) {
 	c := NewClient(new(Memory), Policy{})
 	own, opened := errors.New("bad sector"), 0

@@ -40,7 +40,7 @@ var touches = map[string]string{
 	"internal/sys/private Move os.Rename":                 "systems without renameat, where links need a privilege",
 	"internal/sys/private UserFolder os.MkdirAll":         "the folder --spool, which the user names, or the system's",
 	"mmapds openDirect os.OpenFile":                       "for reading; it makes and cuts nothing",
-	"remote/mirror cache.fetchBooks os.Rename":            "in the folder of a mirror, to which nobody else may write, see makeCache",
+	"remote/mirror cache.fetchMetadata os.Rename":         "in the folder of a mirror, to which nobody else may write, see makeCache",
 	"remote/mirror cache.skeleton os.Rename":              "in the folder of a mirror, to which nobody else may write, see makeCache",
 	"remote/mirror makeCache os.MkdirAll":                 "the cache, which the user names, or the user's own; who owns it is checked then",
 	"remote/mirror removeIdle os.OpenFile":                "in the cache, to which nobody else may write, see makeCache",

@@ -14,7 +14,7 @@ from .field import Field
 
 Buffer = Union[bytes, np.ndarray]
 
-#: What makes the bytes of a value, and says whether they are the path of a file with them.
+#: Returns the bytes of a value, and whether they are the path of a file that holds them.
 _Encoder = Callable[[Any], "tuple[Buffer, bool]"]
 
 _SIZE = struct.Struct("<Q")

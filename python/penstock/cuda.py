@@ -7,7 +7,7 @@
             x = torch.as_tensor(imports.open(json.loads(line)), device="cuda:0")
             train_step(x)
             torch.cuda.current_stream().synchronize()
-            ...                                                # tell the Go process that it may go on
+            ...                                                # signal the Go process that it may continue
 
 Nothing is copied: the tensor is the memory of the Go process. It needs the driver's library and
 nothing else of CUDA; torch, CuPy and Numba take what ``open`` returns.
@@ -152,7 +152,7 @@ class Context:
         self._check("cuDeviceGet", ctypes.byref(device), ctypes.c_int(ordinal))
         self._check("cuDeviceGetUuid_v2", ctypes.byref(uuid), device)
         text = bytes(uuid).hex()
-        #: What tells the device from all others, in every process.
+        #: The identifier of the device, the same in every process.
         self.uuid = "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
         self._check("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
         self._handle = context

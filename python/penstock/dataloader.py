@@ -119,7 +119,8 @@ class DataLoader:
     sampler
         One of penstock.samplers, of torch.utils.data, or a sequence of record numbers.
     num_workers
-        Threads of the feeding process that make batches; 0 means one fewer than there are cores.
+        Threads of the feeding process that make batches. 0 finds the number with which the loop is
+        fastest, and gives cores back that training needs.
     prefetch_factor
         Batches for each worker that wait here, ready; None means 2 in all.
     pin_memory
@@ -136,7 +137,7 @@ class DataLoader:
     in_order
         False yields batches as they are ready.
 
-    What torch's does not have:
+    Arguments that torch's does not have:
 
     transforms
         A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields; or a
@@ -159,7 +160,7 @@ class DataLoader:
         "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
         penstock.Ragged or penstock.jax.Jagged, and texts are lists of str.
     fields, split
-        What is loaded of the dataset; None means all.
+        The fields and the split to load; None means all.
     filters
         Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=, <,
         <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named.
@@ -169,7 +170,7 @@ class DataLoader:
         Compare records with their checksums: "off", "first" (when a block is read for the first
         time), "always", or the part of the blocks, from 0 to 1.
     on_error
-        What becomes of a record that cannot be read or decoded: "fail" raises Error, "backfill"
+        Treatment of a record that cannot be read or decoded: "fail" raises Error, "backfill"
         puts another one in its place, "blank" zeros. Those that were passed over are logged
         (logger "penstock") and counted in stats(), and ``mask`` is False for them.
     cache_dir, cache_size

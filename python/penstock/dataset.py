@@ -26,7 +26,7 @@ class Dataset:
 
     ``ds["images"]`` is a field over all shards; ``ds[i]`` a record as a dict; ``ds[i:j]`` and
     ``ds[[3, 1, 2]]`` a Batch. It is a map-style dataset for torch's DataLoader as it is, with
-    batched fetch (``__getitems__``). What is pickled is its path and its id: each process maps
+    batched fetch (``__getitems__``). Pickling keeps its path and its id: each process maps
     the files for itself, and raises Error when it is used if another dataset has taken the place
     of this one. It may be used by several threads.
     """
@@ -47,7 +47,7 @@ class Dataset:
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """What the writer recorded, as in docs/format.md; empty for an HDF5 file of other origin."""
+        """The manifest, as in docs/format.md; empty for an HDF5 file that another program wrote."""
         return self._layout.manifest
 
     @property
@@ -121,7 +121,7 @@ class Dataset:
         raise failed or AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def verify(self) -> int:
-        """Compare all records, those of other splits too, with their CRC32Cs.
+        """Compare all records, including other splits, with their CRC32Cs.
 
         Return the number of bytes that were compared: 0 if there are no checksums. Raise
         CorruptError, with the list ``corruptions``, if some are wrong.
@@ -149,7 +149,7 @@ class Dataset:
         self.close()
 
     def _open(self) -> None:
-        """Map the files. What is mapped is all of one dataset, also if it is being replaced meanwhile."""
+        """Map the files, all of one dataset, also if it is being replaced meanwhile."""
         for _ in range(_ATTEMPTS):
             self._stamp = stamp(self.path)
             try:

@@ -48,8 +48,8 @@ class Normalization:
 class Field:
     """One field of a dataset.
 
-    ``shape`` is that of one record or, if ``ragged``, of one of the rows of which a record has
-    any number. ``content`` is "utf-8" for text, "image" for encoded image files and "source-name" for what
+    ``shape`` is that of one record or, if ``ragged``, of one of its rows; a record has
+    any number of them. ``content`` is "utf-8" for text, "image" for encoded image files and "source-name" for what
     the source called the record, all of them ragged bytes; ``layout`` is "CHW" or "HWC" for images; ``classes`` names the values 0, 1, ... of a
     label.
     """

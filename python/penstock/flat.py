@@ -25,7 +25,7 @@ def locate(path: str) -> Layout:
         with open(file, "rb") as f:
             data = f.read(_MAX_MANIFEST + 1)
     except FileNotFoundError as e:
-        raise Error(f"{path}: no manifest.json: this is no penstock dataset (a folder of images becomes one by: preprocess {path} OUT)") from e
+        raise Error(f"{path}: no manifest.json: this is not a penstock dataset; to convert a folder of images, run: preprocess {path} OUT") from e
     if len(data) > _MAX_MANIFEST:
         raise UnsupportedError(f"{file}: more than {_MAX_MANIFEST} bytes")
     manifest = decode_manifest(data, file)

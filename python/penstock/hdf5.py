@@ -25,7 +25,7 @@ def locate(path: str) -> Layout:
         raise Error(f"{path}: no such file or folder" + (FROM_BUCKET if "://" in path else ""))
     with open(path, "rb") as f:
         if not is_hdf5(f):
-            raise UnsupportedError(f"{path}: neither a folder nor an HDF5 file: this is no penstock dataset; make one: preprocess SOURCE FOLDER")
+            raise UnsupportedError(f"{path}: neither a folder nor an HDF5 file; to make a dataset, run: preprocess SOURCE FOLDER")
     try:
         import h5py
     except ImportError as e:

@@ -1,4 +1,4 @@
-"""What a dataset on disk consists of, whichever of the two formats it is in."""
+"""The parts of a dataset on disk, in either format."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from .writer import Path, Writer
 
 Function = Callable[[Any], Mapping[str, Any]]
 
-#: What a worker sends of some inputs: the messages of records, how many there are, and what went wrong behind them.
+#: A worker's answer for some inputs: the messages of records, their number, and the error that ended them.
 _Answer = tuple[int, bytes, int, Union[str, None]]
 
 #: How many tasks a worker may have before the first of them is done.
@@ -94,7 +94,7 @@ def _short(value: Any) -> str:
 
 
 class _Work:
-    """What a worker does."""
+    """The work of one process."""
 
     def __init__(self, function: Function, fields: list[Field], skip: bool) -> None:
         self.function, self.fields, self.skip = function, fields, skip

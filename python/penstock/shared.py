@@ -15,7 +15,7 @@ import numpy as np
 
 from .wire import Malformed
 
-#: What offsets of arrays are multiples of.
+#: Offsets of arrays are multiples of it.
 _ALIGNMENT = 64
 
 
@@ -129,7 +129,7 @@ class Slot:
         self._areas, self._number, self._freed = areas, number, freed
 
     def array(self, at: int, rows: Rows, count: int) -> np.ndarray:
-        """Return so many rows at an offset. They can be written to: the batch is the trainer's."""
+        """Return count rows at an offset. They are writable: the batch is the trainer's."""
         if at < 0 or at % _ALIGNMENT or count < 0:
             raise Malformed(f"an array of {count} rows at byte {at} of the shared memory")
         return np.asarray(_View(self, self._areas.address(at, count * rows.nbytes), rows.typestr, (count, *rows.shape)))

@@ -78,7 +78,7 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
     ) -> None:
         # Copy on write, as torch has no tensors that cannot be written to.
         self.dataset = Dataset(path, fields, split, mode="c")
-        #: The fields by name. What is ``pending`` is normalized when it is read.
+        #: The fields by name. A ``pending`` field is normalized when it is read.
         self.fields = _normalized(self.dataset, normalize)
         self._dtypes = {name: tensor(f, np.empty(0, f.storage)).dtype for name, f in self.fields.items()}
         self.transform = transform

@@ -1,6 +1,6 @@
 """Messages to and from a feeding process: a length, and that many bytes of JSON.
 
-What a feeding process sends is not trusted: each of its messages is checked before it is used.
+A feeding process is not trusted: each of its messages is checked before it is used.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ _SET_PIPE_SIZE, _PIPE = 1031, 1 << 20
 #: Seconds for which records may wait in this process for more.
 _FLUSH = 0.05
 
-#: Exit codes of preprocess that are no failure: done, and done with some samples left out.
+#: Exit codes of preprocess that are not a failure: done, and done with some samples left out.
 _DONE = (0, 3)
 
 #: Flags without a value, for sentences.
@@ -65,7 +65,7 @@ class Writer:
 
     ``schema`` is a list of Field; without one the first record decides, see ``penstock.infer``. Records
     may name one of ``splits`` each. Where several processes write one dataset, each has its ``rank`` of
-    ``world_size`` and says the ``total`` number of records, of which it appends those from ``start`` to
+    ``world_size`` and says the ``total`` number of records. It appends those from ``start`` to
     ``end``; ``penstock.merge`` then makes the dataset, with the bytes of a single Writer.
 
     All other arguments are flags of preprocess, with underscores: ``resize=256, crop=224``,
@@ -90,7 +90,7 @@ class Writer:
         **options: Any,
     ) -> None:
         self.path = os.fspath(path)
-        #: What preprocess --json prints of the dataset, or of the part, once it is committed.
+        #: The summary that preprocess --json prints, of the dataset or of the part, once it is committed.
         self.summary: dict[str, Any] | None = None
         self._splits = list(splits)
         self._schema = None if schema is None else codec.check(schema)

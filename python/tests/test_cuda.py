@@ -6,7 +6,7 @@ import penstock.cuda
 
 
 class CUDATest(unittest.TestCase):
-    """What needs no driver; loader/cuda's tests have the rest."""
+    """Tests that need no driver; loader/cuda's tests have the rest."""
 
     def test_without_driver(self):
         want = "no libthatisnotthere.so.1; install it, in a container run with --gpus"

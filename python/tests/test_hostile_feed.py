@@ -96,7 +96,7 @@ class Peer:
         for fd in fds:
             os.close(fd)
 
-    def linger(self):
+    def wait(self):
         """Wait until the client has gone."""
         while self.connection.recv(1 << 16):
             pass
@@ -107,7 +107,7 @@ def greeting(message=None, fds=None):
 
     def act(peer):
         peer.greet(message, fds and fds())
-        peer.linger()
+        peer.wait()
 
     return act
 
@@ -119,7 +119,7 @@ def answering(*messages):
         peer.greet()
         peer.hear()
         peer.say(*messages)
-        peer.linger()
+        peer.wait()
 
     return act
 
@@ -161,7 +161,7 @@ def shrinking(peer):
     with os.fdopen(os.dup(fd), "rb+") as f:
         peer.greet(fds=[fd])
         f.truncate(0)
-        peer.linger()
+        peer.wait()
 
 
 def deaf(peer):
@@ -178,7 +178,7 @@ def many_descriptors(peer):
         fd = memfd()
         socket.send_fds(peer.connection, [bytes([byte])], [fd])
         os.close(fd)
-    peer.linger()
+    peer.wait()
 
 
 def after(*messages):
@@ -206,12 +206,12 @@ GONE = "the feeding process has ended"
 SILENT = "no answer of the feeding process in time"
 SHAPE = "is no shape"
 
-#: What a hostile feed does, and what the client says of it.
+#: Attacks of a hostile feed, and the client's errors.
 ATTACKS = {
     "frame of 4 GiB": (closing(struct.pack("<I", 0xFFFFFFFF)), FORMAT),
     "endless frame": (endless, FORMAT),
     "a byte at a time": (dribble, SILENT),
-    "silence at the hello": (lambda peer: peer.linger(), SILENT),
+    "silence at the hello": (lambda peer: peer.wait(), SILENT),
     "silence at the start": (greeting(), SILENT),
     "silence after the start": (answering({"started": {"epoch": 0, "step": 0}}), SILENT),
     "closed at once": (lambda peer: None, GONE),
@@ -304,7 +304,7 @@ class TestHostileFeed(unittest.TestCase):
             return [(b.indices.tolist(), b["x"].sum(), [len(r) for r in b["t"]]) for b in loader]
 
     def test_honest(self):
-        """What the attacks differ from is taken."""
+        """Messages without an attack are accepted."""
         second = batch(step=1, slot=1, next=[1, 0], cu_seqlens={"at": 8192, "rows": 3})
         with self.assertLogs("penstock", "WARNING"):
             got = self.use(after({"batch": batch()}, {"skipped": "record 7"}, {"batch": second}))

@@ -1,4 +1,4 @@
-"""What is read is what Go reads."""
+"""Python reads the values that Go reads."""
 
 import os
 import tempfile

@@ -95,7 +95,7 @@ func value(f store.Field, i int, dst []byte) {
 	}
 }
 
-// writeFloats writes the values that are no numbers for NumPy as float32: bfloat16, and
+// writeFloats writes the values that NumPy has no type for as float32: bfloat16, and
 // bytes that have to be normalized.
 func writeFloats(path string, f store.Field, v tensor.View) error {
 	var out []float32

@@ -117,7 +117,7 @@ func (b *bucket) ReadRange(ctx context.Context, key string, off, n int64, etag s
 	if err != nil {
 		return remote.Body{}, b.mark(ctx, "read", key, err)
 	}
-	// What stands between, or pretends to be the store, may know neither versions nor ranges.
+	// A proxy or an imitation of the store may support neither versions nor ranges.
 	tag := tagOf(r)
 	if etag != "" && tag != "" && tag != etag {
 		r.Close()

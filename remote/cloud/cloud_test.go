@@ -120,7 +120,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// What is missing is not tried again, and the error says how to give it.
+// A request without credentials is not repeated, and the error says how to set them.
 func TestWhatIsMissing(t *testing.T) {
 	for _, name := range []string{"AWS_REGION", "AWS_DEFAULT_REGION", "AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_CONNECTION_STRING"} {
 		t.Setenv(name, "")

@@ -1,5 +1,5 @@
-// Package cloud opens buckets by their URLs: s3://, gs://, azblob:// and file:// by way of
-// gocloud.dev/blob, hdfs:// by way of package hdfs, and https://, http:// and hf:// by way of package web. Credentials come from where the users of each cloud keep them, and the
+// Package cloud opens buckets by their URLs: s3://, gs://, azblob:// and file:// with
+// gocloud.dev/blob, hdfs:// with package hdfs, and https://, http:// and hf:// with package web. Credentials come from where the users of each cloud keep them, and the
 // options of a URL are those that gocloud.dev documents:
 //
 //	s3://lab/train?region=eu-west-1

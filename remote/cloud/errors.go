@@ -144,7 +144,7 @@ func cause(err error) error {
 		}
 	}
 	text, _, _ = strings.Cut(text, " Attempted credentials:")                              // each with a page of its own
-	text = strings.ReplaceAll(text, "DefaultAzureCredential: ", "DefaultAzureCredential ") // it is no credential
+	text = strings.ReplaceAll(text, "DefaultAzureCredential: ", "DefaultAzureCredential ") // it is not a credential
 	if status := statusOf(err); status == 0 || status == http.StatusNotFound {
 		text = ids.ReplaceAllString(text, "")
 	}

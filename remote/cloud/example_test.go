@@ -20,7 +20,7 @@ func ExampleOpen() {
 	}
 	defer os.RemoveAll(dir)
 	ctx := context.Background()
-	// Or s3://lab/sets/train?region=eu-west-1, of which the bucket is s3://lab and the key sets/train.
+	// Or s3://lab/sets/train?region=eu-west-1: the bucket is s3://lab and the key sets/train.
 	bucket, u, err := cloud.Open(ctx, "file://"+filepath.ToSlash(dir)+"/train")
 	if err != nil {
 		log.Fatal(err)

@@ -15,7 +15,7 @@ const arrivedName = "arrived"
 
 // foreign reports whether the dataset has no checksums of an extent, and it was not compared with
 // one when the dataset was opened.
-func (x *extent) foreign() bool { return x.SumsPath == "" && !x.books }
+func (x *extent) foreign() bool { return x.SumsPath == "" && !x.metadata }
 
 // makeArrived makes the file, without content, if it is needed; what it has stays.
 func (s *checksums) makeArrived(g *grid) error {

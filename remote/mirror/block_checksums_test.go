@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// A file of other origin has no checksums: those that its bytes had when they came are kept.
+// A file of another program has no checksums: those of its bytes as they arrived are kept.
 func TestPoisonOfForeignFileIsFound(t *testing.T) {
 	path := h5test.File(t, "    f['images'] = np.random.default_rng(1).integers(0, 255, (600, 70, 70), dtype=np.uint8)\n    f['labels'] = np.arange(600)\n")
 	data, err := os.ReadFile(path)

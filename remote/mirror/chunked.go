@@ -32,8 +32,8 @@ func (d *cache) Distrust(err error) bool {
 	return ok
 }
 
-// distrust takes a packed block out of the mirror. Whether it was changed on its way or on disk
-// nobody can tell: its checksum is of what came.
+// distrust takes a packed block out of the mirror. It may have changed on its way or on
+// disk: its checksum is of the bytes that arrived.
 func (d *cache) distrust(block int64) {
 	d.counts.wrong.Add(1)
 	d.memory.drop(d.index.grid.packed.base + block)

@@ -106,7 +106,7 @@ func TestChunksInLittleRoom(t *testing.T) {
 
 // A cache that has no room for the metadata returns an error that says so, whether the limit is its
 // bound or the disk.
-func TestNoRoomForBooks(t *testing.T) {
+func TestNoRoomForMetadata(t *testing.T) {
 	b, _, _ := bucketOf(t, chunkedFile(t, "300"))
 	for _, opts := range []Options{{CacheBytes: 1}, {CacheDir: filepath.Join(smalldisk.New(t, "128k"), "cache"), CacheBytes: 1 << 30}} {
 		if opts.CacheDir == "" {
@@ -116,14 +116,14 @@ func TestNoRoomForBooks(t *testing.T) {
 		if err == nil {
 			d.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), "needs room for all of it that is no records") {
+		if err == nil || !strings.Contains(err.Error(), "needs room for all its metadata") {
 			t.Errorf("%v", err)
 		}
 	}
 }
 
-// Books that were changed on disk are fetched again, also where the mirror has all the room.
-func TestPoisonedBooksInFullMirror(t *testing.T) {
+// Metadata that was changed on disk is fetched again, also in a mirror that holds everything.
+func TestPoisonedMetadataInFullMirror(t *testing.T) {
 	b, data, local := bucketOf(t, chunkedFile(t, "600"))
 	opts := Options{CacheDir: filepath.Join(t.TempDir(), "cache"), CacheBytes: 2 << 20}
 	d := open(t, b, "x.h5", opts)
@@ -199,8 +199,8 @@ func TestChunksThatCameWrong(t *testing.T) {
 	}
 }
 
-// A chunk that is damaged in the bucket is an error of its records, which says where it is.
-func TestDamagedChunkInBucket(t *testing.T) {
+// A chunk that is corrupt in the bucket is an error of its records, with its location.
+func TestCorruptChunkInBucket(t *testing.T) {
 	path := chunkedFile(t, "300")
 	b, data, local := bucketOf(t, path)
 	data = bytes.Clone(data)
@@ -222,7 +222,7 @@ func TestDamagedChunkInBucket(t *testing.T) {
 		}
 	}
 	if bad != 1 {
-		t.Errorf("%d records are damaged, want 1", bad)
+		t.Errorf("%d records are corrupt, want 1", bad)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestHostileChunkIndexes(t *testing.T) {
 }
 
 // With mutated metadata, the mirror returns what the local file returns, or an error.
-func TestMutatedBooks(t *testing.T) {
+func TestMutatedMetadata(t *testing.T) {
 	for _, version := range []string{"earliest", "latest"} {
 		path := h5test.File(t, `    pass
 with h5py.File(sys.argv[1], "w", libver="`+version+`") as f:

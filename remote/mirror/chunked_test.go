@@ -93,6 +93,6 @@ func TestUnwantedDatasetsAreNotFetched(t *testing.T) {
 		t.Error("other bytes than from the local file")
 	}
 	if st := d.Stats(); st.Fetched > 150*10_000 || !d.Complete() {
-		t.Errorf("%d bytes were fetched of %d, of which images are less than 1,500,000; complete %v", st.Fetched, len(data), d.Complete())
+		t.Errorf("%d bytes were fetched of %d, with less than 1,500,000 of images; complete %v", st.Fetched, len(data), d.Complete())
 	}
 }

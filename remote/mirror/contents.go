@@ -22,7 +22,7 @@ type contents struct {
 }
 
 // smallParts is the largest number of parts of an array that is fetched with the metadata, if it
-// has less than bookPiece bytes.
+// has less than metadataPiece bytes.
 const smallParts = 64
 
 // contents looks at all arrays of an HDF5 file.
@@ -60,7 +60,7 @@ func (d *cache) wants(path string) bool {
 
 func (c *contents) add(data *meta.Dataset, size int64, wanted bool) error {
 	l := &data.Layout
-	if data.Err != nil || len(data.External) > 0 || isBooks(data.Path) {
+	if data.Err != nil || len(data.External) > 0 || isMetadata(data.Path) {
 		return nil
 	}
 	numbers := len(data.Dims) > 0 && !data.Null && data.Type.DType() != tensor.Invalid
@@ -68,7 +68,7 @@ func (c *contents) add(data *meta.Dataset, size int64, wanted bool) error {
 	if l.Kind == meta.Chunked {
 		return c.addChunks(data, payload, wanted)
 	}
-	if l.Kind != meta.Contiguous || l.Size < bookPiece || l.Offset < 0 || !payload {
+	if l.Kind != meta.Contiguous || l.Size < metadataPiece || l.Offset < 0 || !payload {
 		return nil
 	}
 	if err := store.Inside(l.Offset, l.Size, size); err != nil {
@@ -101,7 +101,7 @@ func (c *contents) addChunks(data *meta.Dataset, payload, wanted bool) error {
 		list[i] = part{x.Offset, x.Size}
 	}
 	runs := tidy(slices.Clone(list), gapBytes)
-	if !payload || total(list) < bookPiece && len(runs) <= smallParts {
+	if !payload || total(list) < metadataPiece && len(runs) <= smallParts {
 		c.known = append(c.known, list...)
 		return nil
 	}
@@ -118,9 +118,9 @@ func (c *contents) pack(path string, list []part) {
 // are aligned there is some between any two.
 const strayBytes = 4 << 10
 
-// books returns what is fetched when the file is opened: all but the payloads, and what lies between
-// them without a use. Of what is in have it is not known that it has none.
-func (c *contents) books(have []part, size int64) []part {
+// metadata returns the parts that Open fetches: all but the payloads and the gaps between
+// them. Parts in have may hold metadata, and are not gaps.
+func (c *contents) metadata(have []part, size int64) []part {
 	payloads := tidy(slices.Concat(c.plain, c.packed), 0)
 	rest := minus([]part{{0, size}}, payloads)
 	return slices.DeleteFunc(rest, func(p part) bool {

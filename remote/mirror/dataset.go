@@ -46,8 +46,8 @@ type fetches struct {
 	cancel context.CancelFunc
 }
 
-// Open opens the dataset under a key of a bucket: a flat folder or an HDF5 file. What it holds
-// is read from its manifest; of the records nothing is fetched yet. The bucket is the Dataset's
+// Open opens the dataset under a key of a bucket: a flat folder or an HDF5 file. Open reads its
+// manifest and fetches no records yet. The bucket is the Dataset's
 // from then on, and closed with it.
 //
 // Errors of the store are those of package remote; a manifest that cannot be true is
@@ -149,7 +149,7 @@ func (d *cache) close() error {
 func (d *Dataset) DescribeReads(field string) (how, why string, resident float64) {
 	how, why, resident = d.Dataset.DescribeReads(field)
 	st := d.Stats()
-	how += " by way of a mirror"
+	how += " through a mirror"
 	if why != "" {
 		why += "; "
 	}

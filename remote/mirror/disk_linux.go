@@ -30,7 +30,7 @@ func diskBytes(info os.FileInfo) int64 {
 	return info.Size()
 }
 
-// isFull tells faults of the disk, on which data may still be held in memory, from others.
+// isFull reports whether err is a fault of the disk: data may still be held in memory then.
 func isFull(err error) bool {
 	for _, e := range []error{unix.ENOSPC, unix.EDQUOT, unix.EFBIG, unix.EIO, unix.EROFS} {
 		if errors.Is(err, e) {

@@ -15,12 +15,12 @@
 // this package but one look at a flag.
 //
 // An HDF5 file is one file there. Open fetches its metadata: everything except the payload of large
-// arrays. Arrays that lie in one piece are blocks of records as above. Of those in
+// arrays. Arrays that lie in one piece are blocks of records as above. In arrays of
 // chunks, compressed or not, a block is a chunk, at the place and of the size that the file's
 // index says, or several small ones side by side; the chunks of all arrays are numbered together, in
 // the order of the file. The index is read by ranges, the nodes of a level of its tree side by
 // side. Chunks that were never written are not fetched. Blocks without a checksum of the dataset's
-// are compared with what they were when they came; a chunk whose filters find it damaged is
+// are compared with what they were when they came; a chunk whose filters find it corrupt is
 // fetched again, up to three times.
 //
 // Processes of one host share the mirrors. Which blocks are there stands in a file that all of
@@ -28,7 +28,7 @@
 // its locks end with it, and what it had not finished is fetched again. Blocks that were there
 // before a process began are compared with their checksums when it first uses them.
 //
-// # What is fetched
+// # Requests
 //
 // A loader names the records of coming batches long before it needs them, in its own order.
 // Where the whole dataset has room in the cache, requests grow from single records, so that

@@ -52,8 +52,8 @@ const (
 	jobTaken                  // off the queues: under way, done, failed, or part of another job
 )
 
-// flyingBytes bounds the memory of requests under way. Of what somebody waits for, so many
-// bytes may be under way whatever the limit on requests is: a batch and what comes before it, but not
+// flyingBytes bounds the memory of requests under way. That many
+// awaited bytes may be under way whatever the limit on requests is: a batch and what comes before it, but not
 // several, which would all be late.
 const (
 	flyingBytes = 128 << 20
@@ -88,7 +88,7 @@ func (e *engine) joins(x *extent, from, to int64) bool {
 
 // demand returns the jobs of blocks that somebody waits for: those that are under way, and new
 // ones for the rest. Of along he will need what is not here next, so that is asked for, too.
-// What one call asks for comes before what others do after it.
+// The blocks of one call come before those of later calls.
 func (e *engine) demand(ranges, along []blocks) (list []*job) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -117,7 +117,7 @@ func (e *engine) allow(n int) {
 	e.pump()
 }
 
-// need appends the jobs of blocks, if it has not just appended them. What lies side by side comes
+// need appends the jobs of blocks, if it has not just appended them. Adjacent blocks come
 // in one request, whether it was named before or not. The caller holds mu.
 func (e *engine) need(list []*job, r blocks) []*job {
 	for b := r.from; b < r.to; b++ {

@@ -57,8 +57,8 @@ func (u *use) Again(ctx context.Context, err error) error {
 	return nil
 }
 
-// ensure has blocks in the mirror, or held, and known to be right. What is missing is fetched,
-// all at a time.
+// ensure has blocks in the mirror, or held, and known to be right. Missing blocks are fetched
+// together.
 func (d *cache) ensure(ctx context.Context, ranges []blocks) (*use, error) {
 	return d.ensureAlong(ctx, ranges, nil)
 }

@@ -16,7 +16,7 @@ import (
 
 // evictor keeps all mirrors of a cache folder within their bound: mirrors that nobody has open
 // go first, those unused for longest before others; then the segments of the own mirror that
-// were not used for longest. What a process uses is never taken.
+// were not used for longest. Segments in use are never taken.
 type evictor struct {
 	dir, own string
 	limit    int64

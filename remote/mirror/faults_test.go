@@ -20,7 +20,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// faulty is a bucket of which a part of all reads fail in one of many ways.
+// faulty is a bucket where a share of all reads fails in one of many ways.
 type faulty struct {
 	remote.Bucket
 	part float64

@@ -23,7 +23,7 @@ type fetcher struct {
 	version version
 }
 
-// version is what tells the dataset that was opened from another one in its place.
+// version distinguishes the dataset that was opened from another one in its place.
 type version struct {
 	etag string // of an HDF5 file: no other version of it is read
 	seal seal   // of a flat dataset
@@ -120,7 +120,7 @@ func (f *fetcher) object(x *extent) remote.Object {
 	return remote.Object{Key: x.object, ETag: f.version.etag}
 }
 
-// explain says of an error of the store what is wrong with the object, where that can be seen.
+// explain adds the object's fault to an error of the store, if it can be seen.
 func (f *fetcher) explain(ctx context.Context, x *extent, err error) error {
 	if ctx.Err() != nil || errors.Is(err, remote.ErrNotFound) || errors.Is(err, remote.ErrPermission) || errors.Is(err, remote.ErrUnavailable) && f.c.closed() {
 		return err
@@ -232,9 +232,9 @@ func (f *fetcher) fetchLarge(ctx context.Context, x *extent, block int64) error 
 	return nil
 }
 
-// seal tells a manifest from another one under its key.
+// seal distinguishes a manifest from another one under its key.
 type seal struct {
-	key string // empty of an HDF5 file, of which each request names the version
+	key string // empty for an HDF5 file: each request names its version
 	crc uint32
 }
 

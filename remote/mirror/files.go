@@ -18,7 +18,7 @@ import (
 const stateName = "state"
 
 // Owns reports whether a file of a mirror's folder, by its name, is the mirror's own and not the dataset's.
-func Owns(name string) bool { return name == stateName || name == booksName || name == arrivedName }
+func Owns(name string) bool { return name == stateName || name == metadataName || name == arrivedName }
 
 // files are those of a mirror, in its folder.
 type files struct {
@@ -90,7 +90,7 @@ func (m *files) stretch(name string, size int64) error {
 	return errors.Join(f.Truncate(size), f.Close())
 }
 
-// makeCache makes the folder of all mirrors, of which nobody else may change the content.
+// makeCache makes the folder of all mirrors. No other user may change its content.
 func makeCache(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("the cache: %w", err)
@@ -113,7 +113,7 @@ func makeCache(dir string) error {
 	return nil
 }
 
-// openFolder makes and opens the folder of a mirror. What is opened by way of it lies inside.
+// openFolder makes and opens the folder of a mirror. It opens only files inside.
 func openFolder(dir string) (*os.Root, error) {
 	parent, name, err := private.Parent(dir)
 	if err != nil {

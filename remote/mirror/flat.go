@@ -37,7 +37,7 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 		if h5Err == nil {
 			return p, nil
 		}
-		return nil, fmt.Errorf("it is no dataset of penstock: %w", err)
+		return nil, fmt.Errorf("it is not a penstock dataset: %w", err)
 	}
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// What a hostile manifest could ask for, and a true one never does.
+// Limits that only a hostile manifest exceeds.
 const (
 	maxBlocks  = 1 << 36 // a bit of the state each
 	maxExtents = 1 << 24
@@ -49,8 +49,8 @@ type extent struct {
 	perSeg   int64  // blocks of a segment
 	segments int64
 
-	books  bool // fetched when the file was opened, and never taken out
-	wanted bool // by the fields and the split that are open
+	metadata bool // fetched when the file was opened, and never taken out
+	wanted   bool // by the fields and the split that are open
 
 	sums    atomic.Pointer[store.Checksums] // of its blocks; nil until they are here
 	loading chan struct{}                   // has room for the goroutine that fetches them

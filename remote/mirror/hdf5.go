@@ -23,7 +23,7 @@ func (d *cache) planHDF5(ctx context.Context, key string) (*plan, error) {
 	return p, nil
 }
 
-// prepareHDF5 makes the file of the mirror and fetches its books: all that is not the payload
+// prepareHDF5 makes the file of the mirror and fetches its metadata: all but the payload
 // of a large array.
 func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) error {
 	d.fetcher.version.etag = o.ETag
@@ -48,6 +48,6 @@ func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) error {
 	if err != nil {
 		return err
 	}
-	d.index.takeBooks(c.plain)
+	d.index.takeMetadata(c.plain)
 	return d.sums.makeArrived(d.index.grid)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// buildHDF5 writes a file whose images are larger than what is taken for books, and with many
+// buildHDF5 writes a file whose images are too large to count as metadata, and with many
 // tokens a record these, too.
 func buildHDF5(t *testing.T, n, tokens int, opts hdf5.Options) string {
 	t.Helper()
@@ -140,7 +140,7 @@ func TestCompressedHDF5(t *testing.T) {
 		}
 		files, err := mmapds.Open(d.Path())
 		if err != nil {
-			t.Fatal("the mirror is no dataset: ", err)
+			t.Fatal("the mirror is not a dataset: ", err)
 		}
 		if v, err := verify.Dataset(t.Context(), files.Files(), verify.Options{}); err != nil || v.Corruptions > 0 {
 			t.Errorf("%+v, %v", v, err)
@@ -149,7 +149,7 @@ func TestCompressedHDF5(t *testing.T) {
 	}
 }
 
-// A small file comes whole with its books.
+// A small file comes whole with its metadata.
 func TestPackedHDF5(t *testing.T) {
 	const path = "../../internal/hdf5/chunk/testdata/small-packed.h5"
 	data, err := os.ReadFile(path)

@@ -24,7 +24,7 @@ type index struct {
 	counts *counts
 }
 
-// open opens the state of a laid out grid. One in memory is no fault, but a reason to hold blocks
+// open opens the state of a laid out grid. If it is in memory, blocks are held
 // there, too.
 func (n *index) open() (err error) {
 	n.state, err = openState(n.files.root, n.grid.blocks, n.grid.segments)
@@ -121,11 +121,11 @@ func (n *index) absent(ranges []blocks) (list []blocks) {
 	return list
 }
 
-// takeBooks marks the blocks of small arrays that came with the metadata.
-func (n *index) takeBooks(payloads []part) {
+// takeMetadata marks the blocks of small arrays that came with the metadata.
+func (n *index) takeMetadata(payloads []part) {
 	for _, x := range n.grid.extents {
-		x.books = x.places == nil && !touches(part{x.Offset, x.Count * x.size}, payloads)
-		for b := int64(0); x.books && b < x.count; b++ {
+		x.metadata = x.places == nil && !touches(part{x.Offset, x.Count * x.size}, payloads)
+		for b := int64(0); x.metadata && b < x.count; b++ {
 			n.state.add(x.base + b)
 		}
 	}

@@ -13,7 +13,7 @@ type limiter struct {
 	best      float64 // of all windows
 }
 
-// What the limiter begins with, and how long it looks before it judges.
+// The limiter's first limit, and the length of its observations.
 const (
 	firstLimit   = 32
 	limiterLooks = 250 * time.Millisecond

@@ -178,7 +178,7 @@ func TestHintsDoNotWait(t *testing.T) {
 	})
 }
 
-// What was named record by record comes in one request where it lies side by side and is needed now.
+// Adjacent blocks that were named record by record come in one request if they are needed now.
 func TestNamedBlocksAreJoined(t *testing.T) {
 	const trip, first = 50 * time.Millisecond, 8 * 83 // records of the first request, of smallBytes
 	b := images(t, 2000, 28, 28)
@@ -208,7 +208,7 @@ func TestNamedBlocksAreJoined(t *testing.T) {
 	})
 }
 
-// held is a bucket whose reads wait until they are let through, and then fail if told to.
+// held is a bucket whose reads wait until they are let through, and then fail on request.
 type held struct {
 	remote.Bucket
 	through chan struct{}

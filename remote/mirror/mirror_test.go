@@ -222,7 +222,7 @@ func TestSameBytesAsLocal(t *testing.T) {
 	}
 	mirror, err := store.Open(d.Dir(), store.OpenOptions{})
 	if err != nil {
-		t.Fatal("the mirror is no dataset: ", err)
+		t.Fatal("the mirror is not a dataset: ", err)
 	}
 	if v, err := verify.Dataset(context.Background(), mirror, verify.Options{}); err != nil {
 		t.Errorf("%+v, %v", v, err)
@@ -238,7 +238,7 @@ func span(a, b int) []int {
 	return list
 }
 
-// A slice of a dataset of which the rest is not there yet: the records of the local one.
+// A slice of a dataset that is not all there yet has the records of the local one.
 func TestSliceOfAPart(t *testing.T) {
 	b, local := pair(t, 600)
 	for name, opts := range map[string]Options{"views": {}, "copies": {CacheBytes: local.Files().Bytes() / 2}} {

@@ -30,7 +30,7 @@ func tidy(list []part, gap int64) []part {
 	return out
 }
 
-// minus returns what of parts lies outside of others; both are tidy.
+// minus returns the bytes of list that are not in others; both are tidy.
 func minus(list, others []part) (rest []part) {
 	for _, p := range list {
 		for i := firstEnding(others, p.off); i < len(others) && others[i].off < p.end(); i++ {

@@ -69,8 +69,8 @@ func (x *extent) end() int64 {
 	return x.offset(x.count-1) + x.spanBytes(x.count-1, x.count)
 }
 
-// gap returns how many bytes lie between two blocks, of which b follows a; less than none where
-// it does not.
+// gap returns the number of bytes between block a and block b behind it; it is negative if b
+// does not follow a.
 func (x *extent) gap(a, b int64) int64 {
 	return x.offset(b) - x.offset(a) - x.spanBytes(a, a+1)
 }

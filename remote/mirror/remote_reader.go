@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/remote"
 )
 
-// remoteReader is an object as an io.ReaderAt, of which all that was read is in the mirror's file: it is
-// read from there, and stays.
+// remoteReader is an object as an io.ReaderAt. Bytes that were read are in the mirror's file:
+// they are read from there, and stay.
 type remoteReader struct {
 	d    *cache
 	ctx  context.Context
@@ -25,9 +25,9 @@ type remoteReader struct {
 }
 
 const (
-	aheadPiece = 256 << 10 // is read where nobody said what comes next: metadata lies close together
-	bookPiece  = 1 << 20   // is fetched at once, at most
-	bookFlight = 64 << 20  // is under way at a time, about
+	aheadPiece    = 256 << 10 // is read where nobody said what comes next: metadata lies close together
+	metadataPiece = 1 << 20   // is fetched at once, at most
+	bookFlight    = 64 << 20  // is under way at a time, about
 )
 
 // ReadAt reads as io.ReaderAt says.
@@ -48,7 +48,7 @@ func (f *remoteReader) ReadAt(p []byte, off int64) (int, error) {
 	return f.file.ReadAt(p, off)
 }
 
-// Announce fetches what will be read. What fails here fails again when it is read.
+// Announce fetches extents that will be read. An error comes again when they are read.
 func (f *remoteReader) Announce(parts []meta.Extent) {
 	list := make([]part, len(parts))
 	for i, e := range parts {
@@ -61,7 +61,7 @@ func (f *remoteReader) Announce(parts []meta.Extent) {
 
 // fetch fetches what is missing of tidy parts, many at a time. The caller holds mu.
 func (f *remoteReader) fetch(list []part) error {
-	list = pieces(tidy(minus(list, f.have), gapBytes), bookPiece)
+	list = pieces(tidy(minus(list, f.have), gapBytes), metadataPiece)
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	defer cancel(nil)
 	work := make(chan part)
@@ -101,7 +101,7 @@ func (f *remoteReader) fetchPart(ctx context.Context, p part) error {
 		_, err = f.file.WriteAt(*buf, p.off)
 	}
 	if isNoRoom(err) {
-		err = fmt.Errorf("%s: %w; an HDF5 file needs room for all of it that is no records", f.d.opts.CacheDir, err)
+		err = fmt.Errorf("%s: %w; an HDF5 file needs room for all its metadata", f.d.opts.CacheDir, err)
 	}
 	return err
 }

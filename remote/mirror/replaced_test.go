@@ -33,7 +33,7 @@ func TestReplacedWhileItIsRead(t *testing.T) {
 	}
 }
 
-// replace removes objects, and puts those of another dataset in their place, if told to.
+// replace removes objects, and puts those of another dataset in their place if other is set.
 func replace(t *testing.T, b *remote.Memory, other bool, gone func(key string) bool) {
 	t.Helper()
 	with := new(remote.Memory)

@@ -78,7 +78,7 @@ func (s *segments) disclaim(ranges []blocks) {
 func (s *segments) evict(n int64) (freed int64) {
 	var list []int64
 	for seg := range s.index.grid.segments {
-		if x, from, to := s.segment(seg); !x.books && s.anyThere(x, from, to) {
+		if x, from, to := s.segment(seg); !x.metadata && s.anyThere(x, from, to) {
 			list = append(list, seg)
 		}
 	}

@@ -38,7 +38,7 @@ const (
 	stateHeader = 64
 )
 
-// stateBytes returns the length of the file for so many blocks and segments.
+// stateBytes returns the length of the file for the given blocks and segments.
 func stateBytes(blocks, segments int64) int64 {
 	return stateHeader + (blocks+63)/64*8 + segments*8 + (segments*4+7)/8*8
 }
@@ -52,7 +52,7 @@ func (s *state) lay(blocks, segments int64) {
 	s.used = unsafe.Slice((*uint32)(unsafe.Add(base, stateHeader+words*8+segments*8)), segments)
 }
 
-// fits reports whether the memory is a state of so many blocks and segments.
+// fits reports whether the memory has the length of a state of the given blocks and segments.
 func (s *state) fits(blocks, segments int64) bool {
 	return string(s.memory[:8]) == stateMagic && int64(binary.NativeEndian.Uint64(s.memory[8:])) == blocks &&
 		int64(binary.NativeEndian.Uint64(s.memory[16:])) == segments

@@ -38,7 +38,7 @@ func (s *checksums) load(ctx context.Context, x *extent) (store.Checksums, error
 	}
 	load := s.loadFlat
 	if x.SumsCRC32C == "" {
-		load = s.loadBooks
+		load = s.loadMetadata
 	}
 	list, err := load(ctx, x)
 	if err != nil {
@@ -86,8 +86,8 @@ func (s *checksums) fetchSums(ctx context.Context, x *extent, key string, size i
 	}
 }
 
-// loadBooks reads checksums out of an HDF5 file, of which they were fetched when it was opened.
-func (s *checksums) loadBooks(_ context.Context, x *extent) (store.Checksums, error) {
+// loadMetadata reads checksums out of an HDF5 file; Open fetched them.
+func (s *checksums) loadMetadata(_ context.Context, x *extent) (store.Checksums, error) {
 	sums, err := x.LoadChecksums(int(x.size), s.files.readFile)
 	if err != nil {
 		return nil, fmt.Errorf("mirror: %s: its checksums: %w", x.name, err)

@@ -26,11 +26,26 @@ func Wall(s Cost) float64 { return s.Wall }
 
 // Time measures f.
 func Time(f func() error) (Cost, error) {
-	wall, cpu := time.Now(), cputime.Clock()
+	began := Begin()
 	err := f()
-	return Cost{time.Since(wall).Seconds(), (cputime.Clock() - cpu).Seconds()}, err
+	return began.Cost(), err
 }
 
-func (s Cost) plus(o Cost) Cost { return Cost{s.Wall + o.Wall, s.CPU + o.CPU} }
+// Began is when work began.
+type Began struct {
+	wall time.Time
+	cpu  time.Duration
+}
 
-func (s Cost) per(n int) Cost { return Cost{s.Wall / float64(n), s.CPU / float64(n)} }
+// Begin looks at the clocks.
+func Begin() Began { return Began{time.Now(), cputime.Clock()} }
+
+// Cost returns what the work took up to now.
+func (b Began) Cost() Cost {
+	return Cost{time.Since(b.wall).Seconds(), (cputime.Clock() - b.cpu).Seconds()}
+}
+
+// Per returns what one of n items took.
+func (s Cost) Per(n int) Cost { return Cost{s.Wall / float64(n), s.CPU / float64(n)} }
+
+func (s Cost) plus(o Cost) Cost { return Cost{s.Wall + o.Wall, s.CPU + o.CPU} }

@@ -36,7 +36,7 @@ func Repeated(times int, f func() error) func(from, to int) (Cost, error) {
 			}
 			return nil
 		})
-		return s.per(times), err
+		return s.Per(times), err
 	}
 }
 
@@ -53,7 +53,7 @@ func AtOnce(one, other func(from, to int) (Cost, error)) func(from, to int) (Cos
 			done.Go(func() { both[i], errs[i] = do(from, to) })
 		}
 		done.Wait()
-		return Cost{time.Since(start).Seconds(), both[0].CPU + both[1].CPU}.per(2), errors.Join(errs[:]...)
+		return Cost{time.Since(start).Seconds(), both[0].CPU + both[1].CPU}.Per(2), errors.Join(errs[:]...)
 	}
 }
 
@@ -89,7 +89,7 @@ func Rounds(rounds, items, chunk int, list []Contender) ([]Result, error) {
 		}
 		for i := range list {
 			if round > 0 {
-				results[i].Rounds = append(results[i].Rounds, sums[i].per(done[i]))
+				results[i].Rounds = append(results[i].Rounds, sums[i].Per(done[i]))
 			}
 		}
 	}

@@ -18,7 +18,7 @@ import (
 
 const long = `Make 1,200 images of shapes, a dataset of them, a report about it, and train a small network, all in
 FOLDER (penstock-demo if none is named). It needs nothing but this program, and about ten seconds.
-What another demo left in FOLDER is overwritten.`
+An earlier demo in FOLDER is overwritten.`
 
 // Command returns the command. root makes the tree whose other commands it runs.
 func Command(root func() *cobra.Command) *cobra.Command {

@@ -52,7 +52,7 @@ func Command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&c.socket, "socket", "", "serve clients of this user on a unix socket at `PATH`")
 	f.IntVar(&c.fd, "fd", -1, "serve one client on the open file descriptor `N`")
-	f.IntVar(&c.workers, "workers", 0, "`N` workers for clients that do not choose (default one fewer than cores)")
+	f.IntVar(&c.workers, "workers", 0, "`N` workers for clients that do not choose (default what makes their loops fastest)")
 	f.BoolVarP(&c.quiet, "quiet", "q", false, "print errors only")
 	c.cache.Flags(f)
 	f.BoolVar(&c.version, "version", false, "print the version and exit")

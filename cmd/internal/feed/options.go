@@ -31,7 +31,7 @@ type Options struct {
 	AsBytes         bool                       `json:"as_bytes,omitempty"` // the client makes floats of images: see finish
 
 	Slots      int     `json:"slots,omitempty"`       // batches that the client may have at a time; 0 means 4
-	NumWorkers int     `json:"num_workers,omitempty"` // goroutines that fill batches; 0 means one fewer than there are cores
+	NumWorkers int     `json:"num_workers,omitempty"` // goroutines that fill batches; 0 means as many as are found to be best
 	InOrder    *bool   `json:"in_order,omitempty"`    // null means true
 	Timeout    float64 `json:"timeout,omitempty"`     // seconds; 0 means none
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/store/hdf5"
 )
@@ -21,7 +22,7 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
   a folder of images   SOURCE/CLASS/*.jpg, or images alone; folders named train, val and
                        test become splits
   csv, jsonl           tables of numbers, texts, boxes, labels and image paths
-  tar, .gz, .zst       archives of image folders, or of WebDataset samples
+  tar, .gz, .zst, zip  archives of image folders, or of WebDataset samples
   parquet              as published on the Hugging Face hub
   tfrecord             tf.train.Example records, also compressed; a folder of shards
   zarr                 groups and arrays, version 2 and 3; folders, zip files, buckets
@@ -39,7 +40,7 @@ to share the work between machines: see preprocess merge --help.
 const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos out/photos.h5 --resize 224x224 --filter bicubic
   preprocess photos out/f32 --resize 256 --crop 224 --dtype float32 --normalize imagenet
-  preprocess scans out/scans --color gray --on-error skip --max-errors 1%
+  preprocess scans out/scans --resize 512x512 --color gray --on-error skip --max-errors 1%
   preprocess photos.csv out/boxes --fields 'file=images:image,boxes:float32[*,4]' --resize 512x512
   preprocess mnist.csv out/mnist --fields 'label,pixel*=images:uint8[1,28,28]'
   preprocess 'shards/*.tar' out/web --keep-encoded --split train=0.95,val=0.05
@@ -120,8 +121,8 @@ func printSummary(w io.Writer, s *Summary, asJSON, quiet bool) error {
 }
 
 func printVersion(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "preprocess %s\n%s %s/%s\nJPEG decoder %s\n%s\n",
-		cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version())
+	_, err := fmt.Fprintf(w, "preprocess %s\n%s %s/%s\nJPEG decoder %s\n%s\ngzip in HDF5 by %s\n",
+		cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH, imagefile.Backend(), hdf5.Version(), chunk.Backend)
 	return err
 }
 

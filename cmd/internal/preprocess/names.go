@@ -39,7 +39,7 @@ func (r *run) storesNames(c Config) (bool, error) {
 // just numbers.
 func (r *run) filesAreRecords() bool {
 	switch r.info.Kind {
-	case "imagefolder", "tar":
+	case "imagefolder", "tar", "zip":
 		return true
 	case "csv", "jsonl":
 		return slices.ContainsFunc(r.info.Fields, source.Field.Image)

@@ -44,6 +44,7 @@ var sourceTable = []struct{ kind, name, fields string }{
 	{"tar", "tar.tar", ""},
 	{"tar", "targz.tar.gz", ""},
 	{"tar", "tarzst.tar.zst", ""},
+	{"zip", "zip.zip", ""},
 	{"npy", "npy.npy", ""},
 	{"npy", "npyf.npy", ""},
 	{"npz", "npz.npz", ""},

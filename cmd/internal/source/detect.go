@@ -48,7 +48,7 @@ func DetectFolder(path string) string {
 	for _, try := range []struct{ pattern, kind string }{
 		{"zarr.json", "zarr"}, {".zgroup", "zarr"}, {".zarray", "zarr"}, {".zmetadata", "zarr"},
 		{"data_batch_*.bin", "cifar"}, {"test_batch.bin", "cifar"}, {"fine_label_names.txt", "cifar"},
-		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"},
+		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"}, {"*.zip", "zip"},
 	} {
 		if found, _ := vfs.Glob(filepath.Join(Escape(path), try.pattern)); len(found) > 0 {
 			return try.kind
@@ -160,6 +160,8 @@ func detectHead(head []byte, name string) string {
 		return "hdf5"
 	case strings.HasPrefix(text, "PK\x03\x04") && strings.HasSuffix(name, ".npz"):
 		return "npz"
+	case strings.HasPrefix(text, "PK\x03\x04") && foreign[filepath.Ext(name)] == "": // which .pt and .xlsx are, too
+		return "zip"
 	case isTarHead(head):
 		return "tar"
 	case IsTFRecord(head):

@@ -57,8 +57,6 @@ func strange(path string) string {
 	switch {
 	case text == "":
 		return "is empty"
-	case strings.HasPrefix(text, "PK\x03\x04"):
-		return "is a zip archive; unpack it first, or call it .npz if NumPy wrote it"
 	case hasPrefix(text, "\xff\xd8\xff", "\x89PNG\r\n", "GIF8", "RIFF", "II*\x00", "MM\x00*"):
 		return "is a file of one image; give the folder that it is in"
 	case strings.HasPrefix(text, "["):

@@ -52,6 +52,14 @@ const (
 
 var errBomb = errors.New("decompresses without end: more than 1000 bytes come of each one; this looks like a decompression bomb")
 
+// CheckRatio returns the error of bytes that become too many.
+func CheckRatio(in, out int64) error {
+	if out > maxFree && out/maxRatio > in {
+		return errBomb
+	}
+	return nil
+}
+
 func (s *Stream) start() error {
 	counted := bufio.NewReaderSize(counter{s.file, &s.in}, 256<<10)
 	head, err := counted.Peek(6)
@@ -127,8 +135,8 @@ func (s *Stream) Read(p []byte) (int, error) {
 	}
 	n, err := s.r.Read(p[:min(len(p), untilStep)])
 	s.out += int64(n)
-	if s.out > maxFree && s.out/maxRatio > s.in {
-		return n, errBomb
+	if err := CheckRatio(s.in, s.out); err != nil {
+		return n, err
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		err = fmt.Errorf("the compressed data is cut short: %w", err)

@@ -17,7 +17,7 @@ the same data are equal. Fields of different types are compared as numbers.
 Exit codes: 0 same, 1 different or unreadable, 2 wrong usage, 130 interrupted.`
 
 const examples = `  inspect diff out/flat out/photos.h5
-  inspect diff --tolerance 1e-3 out/f32 out/f16
+  inspect diff --tolerance 1e-3 monday tuesday
   inspect diff --data yesterday today && echo unchanged
   inspect diff --json a b | jq .differences`
 

@@ -20,7 +20,7 @@ format and size. --json prints one object per record and line.
 and version give the same bytes. --manifest prints the whole manifest.`
 
 const examples = `  inspect show out/flat 0 100:105
-  inspect show --field labels --values 0 out/photos.h5 :1000
+  inspect show --field labels --values 0 out/photos.h5 :100
   inspect show --split val out/flat 3
   inspect show --json out/flat : | jq -c .fields[1].values
   preprocess --pipeline <(inspect show --recipe out/flat) photos again`

@@ -6,7 +6,7 @@ Every source holds the same 7 records where its kind can hold them: images of 8x
 labels, a number, boxes, tokens, a caption. Of a field with records of several lengths the
 expected arrays are FIELD.values and FIELD.offsets.
 """
-import base64, gzip, io, json, os, struct, sys, tarfile, zlib
+import base64, gzip, io, json, os, struct, sys, tarfile, zipfile, zlib
 import numpy as np
 import h5py
 
@@ -102,7 +102,10 @@ def tar():
             add(f"set/{i:04}.boxes.npy", npy.getvalue())
     put("./tar.tar", out.getvalue())
     put("./targz.tar.gz", gzip.compress(out.getvalue()))
-    for name in ["tar", "targz", "tarzst"]:
+    with tarfile.open(fileobj=io.BytesIO(out.getvalue())) as t, zipfile.ZipFile("zip.zip", "w", zipfile.ZIP_DEFLATED) as z:
+        for m in t:
+            z.writestr(m.name, t.extractfile(m).read())
+    for name in ["tar", "targz", "tarzst", "zip"]:
         expect(name, images=chw, labels=labels, vector=vector, **text("text", captions), **ragged("boxes", boxes, (4,)))
 
 

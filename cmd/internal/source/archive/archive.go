@@ -1,4 +1,4 @@
-// Package archive reads samples from tar archives: WebDataset shards and archived folders of images.
+// Package archive reads samples from tar and zip archives: WebDataset shards and archived folders of images.
 package archive
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source/column"
 )
 
-// archive is a source of tar files, also compressed: of samples as WebDataset names them,
+// archive is a source of tar files, also compressed, or of zip files: of samples as WebDataset names them,
 // whose members follow each other and differ in what is behind the first dot, or of images
 // in folders, which are the classes.
 type archive struct {
@@ -25,6 +25,7 @@ type archive struct {
 	columns []memberColumn // of samples by WebDataset's names
 	folders *classFolders  // nil for those
 	counts  []fileCount    // by file
+	zips    []*zipFile     // the files, where they are zip archives
 	splits  source.FileSplits
 }
 
@@ -34,26 +35,45 @@ type fileCount struct{ groups, images int64 }
 // Open goes through all archives once, to find out types, classes and the number of
 // samples. A compressed archive is read as a whole for that.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
-	files, err := source.FilesIn(path, "*.tar*")
+	return open(ctx, "tar", path, opts, selection)
+}
+
+func open(ctx context.Context, kind, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	files, err := source.FilesIn(path, "*."+kind+"*")
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{ctx: ctx, path: path, files: files, splits: source.SplitsOfFiles(files), info: source.Info{Kind: "tar", Name: source.BaseName(path)}}
+	a := &archive{ctx: ctx, path: path, files: files, splits: source.SplitsOfFiles(files), info: source.Info{Kind: kind, Name: source.BaseName(path)}}
 	a.info.Splits = a.splits.Names
-	s := newArchiveScan(selection)
-	a.counts = make([]fileCount, len(files))
-	for group, err := range a.groups(ctx, 0, s.wants) {
+	if err := a.scan(kind, opts, selection); err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, a.Close()))
+	}
+	return a, nil
+}
+
+// scan goes through the archives.
+func (a *archive) scan(kind string, opts source.Options, selection []column.Selection) error {
+	for _, name := range a.files {
+		if kind != "zip" {
+			break
+		}
+		z, err := openZip(a.ctx, name)
 		if err != nil {
-			return nil, fmt.Errorf("source %s: %w", path, err)
+			return fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+		}
+		a.zips = append(a.zips, z)
+	}
+	s := newArchiveScan(selection)
+	a.counts = make([]fileCount, len(a.files))
+	for group, err := range a.groups(a.ctx, 0, s.wants) {
+		if err != nil {
+			return err
 		}
 		s.add(group)
 		a.count(group)
 		opts.Seen(1)
 	}
-	if err := a.decide(s, selection); err != nil {
-		return nil, fmt.Errorf("source %s: %w", path, err)
-	}
-	return a, nil
+	return a.decide(s, selection)
 }
 
 // group is consecutive members of one key: the name up to the first dot of its last element.
@@ -68,8 +88,8 @@ type group struct {
 
 // add adds a member. The data of all takes no more memory than that of one may.
 func (g *group) add(m member) {
-	if g.bytes += int64(len(m.data)); g.bytes > source.MaxValue {
-		m.data, m.err = nil, fmt.Errorf("is behind %d bytes of other members of its sample", source.MaxValue)
+	if g.bytes += m.size(); g.bytes > source.MaxValue {
+		m.data, m.packed, m.err = nil, nil, fmt.Errorf("is behind %d bytes of other members of its sample", source.MaxValue)
 	}
 	g.members = append(g.members, m)
 }
@@ -89,7 +109,11 @@ func (g group) get(ext string) *member {
 func (a *archive) groups(ctx context.Context, first int, want func(ext string) bool) iter.Seq2[group, error] {
 	return func(yield func(group, error) bool) {
 		for i, name := range a.files[first:] {
-			more, err := a.fileGroups(ctx, name, want, func(g group, err error) bool {
+			groups := a.fileGroups
+			if a.zips != nil {
+				groups = a.zips[first+i].groups
+			}
+			more, err := groups(ctx, name, want, func(g group, err error) bool {
 				g.number = first + i
 				return yield(g, err)
 			})
@@ -141,7 +165,13 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 func (a *archive) Info() source.Info { return a.info }
 
 // Close implements Source.
-func (a *archive) Close() error { return nil }
+func (a *archive) Close() (err error) {
+	for _, z := range a.zips {
+		err = errors.Join(err, z.file.Close())
+	}
+	a.zips = nil
+	return err
+}
 
 // Samples implements Source.
 func (a *archive) Samples() iter.Seq2[source.Sample, error] { return a.From(0) }
@@ -188,11 +218,12 @@ type imageMember struct {
 
 // Read implements Data.
 func (m imageMember) Read(v *source.Values) error {
-	v.Borrow(0, m.member.data)
+	data, err := m.member.load()
+	v.Borrow(0, data)
 	if m.label >= 0 {
 		source.PutInt(v, 1, m.label)
 	}
-	return m.member.err
+	return err
 }
 
 // groupData is the Data of a sample.

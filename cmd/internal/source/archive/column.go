@@ -57,22 +57,23 @@ func (c memberColumn) put(v *source.Values, field int, g group) error {
 	if m == nil {
 		return fmt.Errorf("%w: there is none", source.ErrValue)
 	}
-	if m.err != nil {
-		return m.err
+	data, err := m.load()
+	if err != nil {
+		return err
 	}
 	switch c.kind {
 	case cellMember:
-		return c.typ.Put(v, field, column.Cell{Text: strings.TrimSpace(string(m.data))}, source.Confinement{})
+		return c.typ.Put(v, field, column.Cell{Text: strings.TrimSpace(string(data))}, source.Confinement{})
 	case jsonMember:
-		value, err := c.value(m.data)
+		value, err := c.value(data)
 		if err != nil {
 			return err
 		}
 		return c.typ.Put(v, field, value, source.Confinement{})
 	case npyMember:
-		return c.putNPY(v, field, m.data)
+		return c.putNPY(v, field, data)
 	}
-	v.Borrow(field, m.data)
+	v.Borrow(field, data)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +18,18 @@ type member struct {
 	ext  string // what is behind the first dot of its last element, in lower case
 	data []byte // nil if it was not read
 	err  error  // why it cannot be used
+
+	packed *zip.File // where it is read by load
+}
+
+// fileMember returns the member that a file is, "" as key where it is no part of a sample.
+func fileMember(name string, regular bool, ignored *[]string) (m member, key string) {
+	key, ext := splitKey(name)
+	if source.IsHidden(path.Base(name)) || ext == "" || !regular {
+		*ignored = append(*ignored, name)
+		return m, ""
+	}
+	return member{name: name, ext: ext}, key
 }
 
 // endReader notes that the bytes came to their end, which the end mark of an archive is
@@ -68,17 +81,14 @@ func (r *memberReader) next(ignored *[]string) (m member, key string, err error)
 		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
-		key, ext := splitKey(name)
-		if source.IsHidden(path.Base(name)) || ext == "" || h.Typeflag != tar.TypeReg && h.Typeflag != tar.TypeGNUSparse {
+		if m, key = fileMember(name, h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeGNUSparse, ignored); key == "" {
 			if h.Typeflag == tar.TypeSymlink || h.Typeflag == tar.TypeLink {
-				name += " (a link, which tar --dereference --hard-dereference makes a file)"
+				(*ignored)[len(*ignored)-1] += " (a link, which tar --dereference --hard-dereference makes a file)"
 			}
-			*ignored = append(*ignored, name)
 			continue
 		}
-		m = member{name: name, ext: ext}
 		m.err = checkMember(h)
-		if m.err == nil && r.want(ext) {
+		if m.err == nil && r.want(m.ext) {
 			if m.data, err = readMember(r.tar, h.Size); err != nil {
 				return m, "", tarError(err)
 			}

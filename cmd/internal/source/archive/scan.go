@@ -84,6 +84,7 @@ func (s *archiveScan) member(ext string) *memberScan {
 
 func (s *memberScan) add(m member, selection []column.Selection) {
 	s.count++
+	m.data, _ = m.load() // one that cannot be read will be a bad sample
 	switch last := column.LastPart(m.ext); {
 	case m.data == nil:
 	case last == "npy":

@@ -135,3 +135,15 @@ func TestTFRecord(t *testing.T) {
 		t.Errorf("only %d sources", n)
 	}
 }
+
+// Python's zip archives.
+func TestZipfile(t *testing.T) {
+	checkLibrary(t, "import numpy", "make_zip.py", "zip", 40)
+}
+
+// Some of them, for where there is no Python.
+func TestZip(t *testing.T) {
+	if n := checkExpected(t, "testdata/zip", "zip"); n < 40 {
+		t.Errorf("only %d sources", n)
+	}
+}

@@ -30,7 +30,7 @@ func TestOddFiles(t *testing.T) {
 		{"one.json", `{"a": 1}`, "with an object a line it is --from jsonl"},
 		{"photo.jpg", "\xff\xd8\xff\xe0....", "is a file of one image; give the folder"},
 		{"x.bin", "abc", "if it is something else, --from says so"},
-		{"x.zip", "PK\x03\x04....", "is a zip archive; unpack it first"},
+		{"x.zip", "PK\x03\x04....", "no zip archive, or cut short"},
 		{"empty.dat", "", "is empty"},
 		{"data.arrow", "ARROW1", "write Parquet of it"},
 		{"x.pt", "PK\x03\x04", "is a PyTorch pickle"},

@@ -45,7 +45,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 }
 
 var openers = map[string]openFunc{
-	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "npy": array.OpenNPY, "npz": array.OpenNPZ,
+	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip, "npy": array.OpenNPY, "npz": array.OpenNPZ,
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
 	"tfrecord": tfrecord.Open, "zarr": zarr.Open,
 }

@@ -2,12 +2,10 @@ package loader
 
 import "time"
 
-// tuner looks for the number of workers that a loop needs, between Options.Workers and
-// Options.MaxWorkers, and for that of batches kept ready, between Prefetch and MaxPrefetch. It
-// decides; the scheduler, under whose lock it is, does.
+// prefetchTuner looks for the number of batches that a loop needs kept ready, between
+// Options.Prefetch and MaxPrefetch. It decides; the scheduler, under whose lock it is, does.
 //
-// It adds a worker while training waits, and takes it back, and adds no other, when that made
-// nothing faster. It has twice as many batches kept ready if training waits and, between that,
+// It has twice as many batches kept ready if training waits and, between that,
 // workers had to wait for a free buffer: what they might have made meanwhile would have been
 // there. Where either side is always the slower one, it is not so, and Prefetch stays.
 //
@@ -18,19 +16,15 @@ import "time"
 //
 // It decides on what it sees over a window of batches, which begins when the buffers hold
 // what the present workers make.
-type tuner struct {
-	workers     int // that may begin a batch
-	mostWorkers int
+type prefetchTuner struct {
 	prefetch    int // finished batches that may wait
 	maxPrefetch int // and how many they may become
 	floor       int // and what they will not be less than
 
-	seen    int           // batches since the last decision
-	began   time.Duration // of the window
-	waited  time.Duration // for batches, up to then
-	full    bool          // a worker had no free buffer since
-	rate    float64       // batches a second before a worker was added; 0 if none was
-	settled bool          // no worker will be added
+	seen   int           // batches since the last decision
+	began  time.Duration // of the window
+	waited time.Duration // for batches, up to then
+	full   bool          // a worker had no free buffer since
 
 	least    int  // batches that were ready in a window whenever one was handed out; -1 if unknown
 	calm     int  // windows in a row in which most of them were
@@ -38,42 +32,36 @@ type tuner struct {
 }
 
 const (
-	tuneWindow = 24   // batches, at least
-	tuneGain   = 1.03 // a smaller gain does not count
+	tuneWindow = 24 // batches, at least
 
 	calmWindows = 8 // that say that batches kept ready are too many
 )
 
-// verdict is what a tuner decides.
+// verdict is what a prefetchTuner decides.
 type verdict int
 
 const (
-	leave verdict = iota
-	addWorker
-	removeWorker
-	deepen   // keep more batches ready
-	giveBack // keep fewer
+	leave    verdict = iota
+	deepen           // keep more batches ready
+	giveBack         // keep fewer
 )
 
-func newTuner(o *Options) tuner {
-	return tuner{
-		workers: max(0, o.Workers), mostWorkers: o.MaxWorkers, settled: o.MaxWorkers <= max(0, o.Workers),
-		prefetch: o.Prefetch, maxPrefetch: o.MaxPrefetch, floor: o.Prefetch,
-	}
+func newPrefetchTuner(o *Options) prefetchTuner {
+	return prefetchTuner{prefetch: o.Prefetch, maxPrefetch: o.MaxPrefetch, floor: o.Prefetch}
 }
 
 // open reports whether anything may still change.
-func (t *tuner) open() bool { return !t.settled || t.prefetch < t.maxPrefetch || t.spare() > 0 }
+func (t *prefetchTuner) open() bool { return t.prefetch < t.maxPrefetch || t.spare() > 0 }
 
 // spare returns by how much prefetch may be lowered at once.
-func (t *tuner) spare() int { return min(t.prefetch/2, t.prefetch-t.floor) }
+func (t *prefetchTuner) spare() int { return min(t.prefetch/2, t.prefetch-t.floor) }
 
 // more returns by how much prefetch is to be raised.
-func (t *tuner) more() int { return min(t.prefetch, t.maxPrefetch-t.prefetch) }
+func (t *prefetchTuner) more() int { return min(t.prefetch, t.maxPrefetch-t.prefetch) }
 
 // noteReady takes how many batches the loop could have next without waiting, while the workers
 // have made all batches that fit: not at the beginning of a loop, nor when nothing is left to do.
-func (t *tuner) noteReady(n int) {
+func (t *prefetchTuner) noteReady(n int) {
 	if t.least < 0 || n < t.least {
 		t.least = n
 	}
@@ -81,7 +69,7 @@ func (t *tuner) noteReady(n int) {
 
 // count counts a batch that is handed out now, with slots of them in all, after the loop waited
 // so long for all batches. At the end of a window it decides.
-func (t *tuner) count(now, waited time.Duration, slots int) verdict {
+func (t *prefetchTuner) count(now, waited time.Duration, slots int) verdict {
 	t.seen++
 	window := max(slots, tuneWindow)
 	switch t.seen {
@@ -90,33 +78,24 @@ func (t *tuner) count(now, waited time.Duration, slots int) verdict {
 	case slots + window:
 		took := now - t.began
 		t.seen = 0
-		return t.decide(float64(window)/max(1e-9, took.Seconds()), share(waited-t.waited, took))
+		return t.decide(share(waited-t.waited, took))
 	}
 	return leave
 }
 
-// decide returns what to do about the number of batches kept ready, or that of workers.
-func (t *tuner) decide(rate, waiting float64) verdict {
+// decide returns what to do about the number of batches kept ready.
+func (t *prefetchTuner) decide(waiting float64) verdict {
 	switch {
 	case t.prefetch < t.maxPrefetch && t.full && waiting >= littleWait:
 		return deepen
 	case t.calms(waiting):
 		return giveBack
-	case t.settled:
-		return leave
-	case t.rate > 0 && rate < t.rate*tuneGain:
-		t.settled = true
-		return removeWorker
-	case waiting < littleWait || t.workers == t.mostWorkers:
-		t.settled = true
-		return leave
 	}
-	t.rate = rate
-	return addWorker
+	return leave
 }
 
 // calms reports whether batches kept ready have been too many for long enough.
-func (t *tuner) calms(waiting float64) bool {
+func (t *prefetchTuner) calms(waiting float64) bool {
 	switch {
 	case t.spare() == 0 || t.least < 0:
 		return false
@@ -129,7 +108,7 @@ func (t *tuner) calms(waiting float64) bool {
 }
 
 // deepened notes that prefetch was raised by got, of more that were asked for.
-func (t *tuner) deepened(got, more int) {
+func (t *prefetchTuner) deepened(got, more int) {
 	t.prefetch += got
 	if got < more { // memory is short
 		t.maxPrefetch = t.prefetch
@@ -141,7 +120,7 @@ func (t *tuner) deepened(got, more int) {
 }
 
 // giveBack lowers prefetch, and returns by how much.
-func (t *tuner) giveBack() int {
+func (t *prefetchTuner) giveBack() int {
 	less := t.spare()
 	t.prefetch -= less
 	t.calm, t.gaveBack = 0, true
