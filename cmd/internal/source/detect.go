@@ -104,7 +104,10 @@ func DetectFile(path string) string {
 	head := make([]byte, headBytes)
 	head = head[:readHead(path, head)]
 	name := strings.ToLower(filepath.Base(path))
-	if kind := detectHead(head, name); kind != "" {
+	switch kind := detectHead(head, name); {
+	case kind == "zip" && isZarr(path):
+		return "zarr"
+	case kind != "":
 		return kind
 	}
 	if isCompressed(head) {
@@ -113,8 +116,6 @@ func DetectFile(path string) string {
 		}
 	}
 	switch {
-	case strings.HasPrefix(string(head), "PK\x03\x04") && isZarr(path):
-		return "zarr"
 	case strings.Contains(name, ".tar"), strings.HasSuffix(name, ".tgz"):
 		return "tar"
 	case strings.Contains(name, "-idx"):
