@@ -100,6 +100,7 @@ var layers = [][]place{
 		{"cmd/internal/source/hdf5", "one kind of source, as arrays: the files of other programs"},
 	},
 	{
+		{"cmd/internal/source/arrow", "one kind of source, as rows; the only package that knows the format"},
 		{"cmd/internal/source/tfrecord", "one kind of source, as rows"},
 		{"cmd/internal/source/archive", "one kind of source, whose members may be arrays"},
 		{"cmd/internal/source/cifar", "one kind of source, as arrays"},

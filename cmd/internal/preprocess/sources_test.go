@@ -164,6 +164,29 @@ func TestParquet(t *testing.T) {
 	checkHub(t, c)
 }
 
+// Files of rows make the same dataset in both formats. Their values are compared in package kinds.
+func TestTypedRows(t *testing.T) {
+	for name, want := range map[string]string{
+		"arrow/mixed-zstd-2-file.arrow": "text uint8 (*,)  text|large uint8 (*,)  text|raw uint8 (*,)|fixed uint8 (3,)|list int32 (*,)|vector float32 (2,)|same int16 (3,)|" +
+			"matrix int8 (2, 2)|rows float64 (*, 2)|texts uint8 (*,)  text|view uint8 (*,)  text|word uint8 (*,)  text|flags bool (2,)",
+	} {
+		c := DefaultConfig()
+		c.Source, c.Dest = filepath.Join("../source/kinds/testdata", name), filepath.Join(t.TempDir(), "ds")
+		s := mustRun(t, c)
+		var got []string
+		for _, f := range s.Fields {
+			got = append(got, f.Name+" "+f.typeText()+f.meaning())
+		}
+		if strings.Join(got, "|") != want {
+			t.Errorf("%s: fields %s, want %s", name, strings.Join(got, "|"), want)
+		}
+		c.Dest += ".h5"
+		if h5 := mustRun(t, c); h5.ID != s.ID || h5.Records != s.Records {
+			t.Errorf("%s: %d records %s in one format, %d records %s in the other", name, s.Records, s.ID, h5.Records, h5.ID)
+		}
+	}
+}
+
 // checkHub reads what came of hubRows with NumPy and h5py.
 func checkHub(t *testing.T, c Config) {
 	h5test.Python(t)
@@ -259,7 +282,7 @@ func TestDocumentedSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tests := map[string]bool{"TestSources": true, "TestZarr": true, "TestParquet": true}
+	tests := map[string]bool{"TestSources": true, "TestZarr": true, "TestParquet": true, "TestTypedRows": true}
 	rows := make(map[string]bool)
 	for line := range strings.Lines(string(doc)) {
 		cells := strings.Split(strings.ReplaceAll(line, `\|`, ""), "|")

@@ -27,11 +27,6 @@ func Detect(path string) (string, error) {
 		return "", fmt.Errorf("source %s: %w", path, WithoutPath(err))
 	}
 	if info.IsDir() {
-		for _, pattern := range []string{"*.arrow", "dataset_dict.json"} { // of datasets.save_to_disk
-			if found, _ := vfs.Glob(filepath.Join(Escape(files[0]), pattern)); len(found) > 0 {
-				return "", fmt.Errorf("source %s: the folder %s", path, foreign[".arrow"])
-			}
-		}
 		return DetectFolder(files[0]), nil
 	}
 	if kind := DetectFile(files[0]); kind != "" {
@@ -49,6 +44,7 @@ func DetectFolder(path string) string {
 		{"zarr.json", "zarr"}, {".zgroup", "zarr"}, {".zarray", "zarr"}, {".zmetadata", "zarr"},
 		{"data_batch_*.bin", "cifar"}, {"test_batch.bin", "cifar"}, {"fine_label_names.txt", "cifar"},
 		{"*idx[1-9]-ubyte*", "idx"}, {"*.npy", "npy"}, {"*.parquet", "parquet"}, {"*.tar", "tar"}, {"*.tar.gz", "tar"}, {"*.tar.zst", "tar"}, {"*.zip", "zip"},
+		{"dataset_dict.json", "arrow"}, {"*.arrow", "arrow"}, {"*.feather", "arrow"},
 	} {
 		if found, _ := vfs.Glob(filepath.Join(Escape(path), try.pattern)); len(found) > 0 {
 			return try.kind
@@ -67,6 +63,7 @@ var contentKinds = []string{"tfrecord"}
 
 // filePatterns are the names of the files of a kind in a folder.
 var filePatterns = map[string][]string{
+	"arrow":    {"*.arrow", "*.feather"},
 	"tfrecord": {"*.tfrecord*", "*.tfrec*", "*-of-*"},
 }
 
@@ -165,6 +162,8 @@ func detectHead(head []byte, name string) string {
 		return "zip"
 	case isTarHead(head):
 		return "tar"
+	case hasPrefix(text, "ARROW1", "FEA1"), isArrowStream(head):
+		return "arrow"
 	case IsTFRecord(head):
 		return "tfrecord"
 	case IsIDX(head):
@@ -195,6 +194,15 @@ func decompressedHead(path string) []byte {
 	return head[:n]
 }
 
+// isArrowStream reports whether a file begins with the mark, the size and the first offset of a message of Arrow.
+func isArrowStream(head []byte) bool {
+	if len(head) < 12 || !hasPrefix(string(head), "\xff\xff\xff\xff") {
+		return false
+	}
+	size, root := binary.LittleEndian.Uint32(head[4:]), binary.LittleEndian.Uint32(head[8:])
+	return size > 0 && size%4 == 0 && size < 64<<20 && root > 0 && root < size
+}
+
 // IsTFRecord reports whether a file begins as TFRecord files do: with a length and its checksum.
 func IsTFRecord(head []byte) bool {
 	return len(head) >= 12 && MaskedCRC(head[:8]) == binary.LittleEndian.Uint32(head[8:])
@@ -213,7 +221,7 @@ func MaskedCRC(b []byte) uint32 {
 func isTarHead(head []byte) bool { return len(head) >= 262 && string(head[257:262]) == "ustar" }
 
 var ByExtension = map[string]string{
-	".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5",
+	".csv": "csv", ".tsv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".h5": "hdf5", ".hdf5": "hdf5", ".hdf": "hdf5", ".arrow": "arrow", ".feather": "arrow",
 }
 
 const hdf5Magic = "\x89HDF\r\n\x1a\n"

@@ -147,3 +147,15 @@ func TestZip(t *testing.T) {
 		t.Errorf("only %d sources", n)
 	}
 }
+
+// The files of pyarrow, and the folders of datasets.
+func TestArrowLibraries(t *testing.T) {
+	checkLibrary(t, "import pyarrow, datasets", "make_arrow.py", "arrow", 40)
+}
+
+// Some of them, for where there are no such libraries.
+func TestArrow(t *testing.T) {
+	if n := checkExpected(t, "testdata/arrow", "arrow"); n < 40 {
+		t.Errorf("only %d sources", n)
+	}
+}

@@ -23,7 +23,7 @@ var mutations = flag.Int("mutations", 300, "files of each format that TestMutati
 // A file that was changed anywhere is refused, or read to its end with values of the promised sizes; memory
 // follows the file's size, and it takes no longer than a moment.
 func TestMutations(t *testing.T) {
-	for _, kind := range []string{"tfrecord", "zip"} {
+	for _, kind := range []string{"tfrecord", "zip", "arrow"} {
 		t.Run(kind, func(t *testing.T) {
 			files := fixtures(t, filepath.Join("testdata", kind))
 			rng := rand.New(rand.NewPCG(7, 7))

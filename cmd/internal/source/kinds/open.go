@@ -9,6 +9,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/archive"
 	"github.com/penstock/penstock/cmd/internal/source/array"
+	"github.com/penstock/penstock/cmd/internal/source/arrow"
 	"github.com/penstock/penstock/cmd/internal/source/cifar"
 	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/cmd/internal/source/dataset"
@@ -47,7 +48,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 var openers = map[string]openFunc{
 	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip, "npy": array.OpenNPY, "npz": array.OpenNPZ,
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
-	"tfrecord": tfrecord.Open, "zarr": zarr.Open,
+	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "zarr": zarr.Open,
 }
 
 func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {

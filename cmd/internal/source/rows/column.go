@@ -89,12 +89,12 @@ func (c *Column) lookShape(dims []int) {
 		c.deeper = true
 	case c.seen == 1:
 		c.dims = slices.Clone(dims)
-	case len(dims) != len(c.dims):
-		c.deeper = true
-	case len(dims) > 0 && c.dims[0] == 0 && !c.differ: // an empty list has rows of any shape
+	case len(dims) > 0 && len(c.dims) > 0 && c.dims[0] == 0: // an empty list has rows of any shape
 		c.dims, c.differ = slices.Clone(dims), dims[0] != 0
 	case len(dims) > 0 && dims[0] == 0:
-		c.differ = c.differ || c.dims[0] != 0
+		c.differ = c.differ || len(c.dims) > 0
+	case len(dims) != len(c.dims):
+		c.deeper = true
 	case len(dims) > 0:
 		c.differ = c.differ || dims[0] != c.dims[0]
 		c.deeper = c.deeper || !slices.Equal(dims[1:], c.dims[1:])

@@ -6,6 +6,7 @@ import (
 	"context"
 	"iter"
 
+	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -16,6 +17,9 @@ type Format struct {
 
 	// Open returns the rows of a file, which is opened until the end of ctx.
 	Open func(ctx context.Context, path string) (File, error)
+
+	// Splits says which file is which split; nil: their names do.
+	Splits *source.FileSplits
 }
 
 // File is the rows of one file.

@@ -33,6 +33,9 @@ type rows struct {
 // once, to find types, lengths, classes and the number of rows.
 func Open(ctx context.Context, path string, names []string, format Format, opts source.Options, selection []column.Selection) (source.Source, error) {
 	s := &rows{path: path, names: names, splits: source.SplitsOfFiles(names), info: source.Info{Kind: format.Kind, Name: source.BaseName(path), Unit: format.Unit}}
+	if format.Splits != nil {
+		s.splits = *format.Splits
+	}
 	s.info.Splits = s.splits.Names
 	s.shorten()
 	if err := s.open(ctx, format, opts, selection); err != nil {
