@@ -58,14 +58,14 @@ func TestRepackOfWhatIsNotRead(t *testing.T) {
 	if c := s.Tree[2].Storage.Chunks; c == nil || c.Stored != 10 || s.Tree[2].Storage.Stored == 0 {
 		t.Errorf("%+v", s.Tree[2].Storage)
 	}
-	if len(s.Conversions) != 1 || s.Conversions[0].Command != "preprocess "+path+" "+to+"-mapped.h5 --fields packed" {
+	if len(s.Conversions) != 1 || s.Conversions[0].Command != "preprocess "+path+" "+to+"-mapped.h5 --fields names,packed" {
 		t.Errorf("%+v", s.Conversions)
 	}
 	var b strings.Builder
 	if err := s.Render(&b, 0); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"\nTo read it\n  h5repack -f NONE ", "      offset: filter scaleoffset(", "is not read: filter scaleoffset(", "is not read: type string utf-8"} {
+	for _, line := range []string{"\nTo read it\n  h5repack -f NONE ", "      offset: filter scaleoffset(", "is not read: filter scaleoffset(", "preprocess reads it: text"} {
 		if !strings.Contains(b.String(), line) {
 			t.Errorf("no %q in\n%s", line, &b)
 		}

@@ -34,6 +34,7 @@ type Summary struct {
 	HDF5        *Container        `json:"hdf5,omitempty"`        // of an HDF5 file of other origin
 	View        bool              `json:"view,omitempty"`        // it is one of inspect view
 	Unmappable  string            `json:"unmappable,omitempty"`  // why that file as a whole cannot be used in place
+	Origin      *tree.Origin      `json:"origin,omitempty"`      // of that file: the program whose conventions it follows
 	Conversions []tree.Conversion `json:"conversions,omitempty"` // commands that make datasets of it that can be
 	Repacks     []tree.Repack     `json:"repacks,omitempty"`     // commands that make files of it of which more is read
 }
@@ -114,6 +115,7 @@ func Describe(path string) (*Summary, error) {
 		sb := p.Meta.Superblock
 		s.HDF5 = &Container{sb.Version, sb.Base, sb.WriteOpen}
 		s.Tree = tree.Of(p.Meta)
+		s.Origin = tree.OriginOf(path, p.Meta)
 		s.Repacks = tree.Repacks(path, s.Tree, p.Meta)
 		s.Conversions = tree.Conversions(path, s.Tree, p.Meta, len(s.Repacks) > 0)
 	}

@@ -34,7 +34,7 @@ func (s *Summary) Render(w io.Writer, classes int) error {
 	}
 	s.renderOrigin(&b)
 	s.renderSkipped(&b)
-	tree.Render(&b, s.Tree, s.Repacks, s.Conversions)
+	tree.Render(&b, s.Tree, s.Origin, s.Repacks, s.Conversions)
 	s.renderPython(&b)
 	_, err := io.WriteString(w, b.String())
 	return err

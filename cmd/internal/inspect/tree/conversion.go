@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/cmd/internal/source/hdf5"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
@@ -27,16 +28,20 @@ type Conversion struct {
 func Conversions(path string, nodes []Node, meta *meta.File, unread bool) (list []Conversion) {
 	groups := groupsOf(nodes, meta)
 	for i, group := range groups {
-		if !slices.ContainsFunc(group, func(n *Node) bool { return n.Storage.Reading.cannotBeUsed }) {
+		if !slices.ContainsFunc(group, func(n *Node) bool { return n.Storage.Reading == nil || n.Storage.Reading.cannotBeUsed }) {
 			continue
 		}
 		m := Conversion{Records: group[0].Shape[0]}
 		for _, n := range group {
 			m.Datasets = append(m.Datasets, n.Path[1:])
-			m.Nanos += n.Storage.Reading.Nanos
-			m.ConvertedNanos += n.Storage.Reading.ConvertedNanos
+			if r := n.Storage.Reading; r != nil {
+				m.Nanos += r.Nanos
+				m.ConvertedNanos += r.ConvertedNanos
+			}
 		}
-		m.Gain = m.Nanos / m.ConvertedNanos
+		if m.ConvertedNanos > 0 {
+			m.Gain = m.Nanos / m.ConvertedNanos
+		}
 		m.Command = chunk.ConvertCommand(path, convertedPath(path, groups, i), fieldList(group, len(groups) == 1 && !unread))
 		list = append(list, m)
 	}
@@ -55,7 +60,7 @@ type Repack struct {
 func Repacks(path string, nodes []Node, meta *meta.File) (list []Repack) {
 	to := filepath.Join(filepath.Dir(path), stem(path)+"-repacked.h5")
 	for _, n := range nodes {
-		if n.Storage == nil || n.Storage.Unread == "" {
+		if n.Storage == nil || n.Storage.Unread == "" || len(n.Storage.Fields) > 0 {
 			continue
 		}
 		d, err := meta.Dataset(n.Path)
@@ -110,14 +115,14 @@ func readableNodes(nodes []Node, meta *meta.File) (list []*Node) {
 	seen := make(map[int64]bool)
 	for i := range nodes {
 		n := &nodes[i]
-		if n.Storage == nil || n.Storage.Reading == nil || seen[n.Storage.Header] {
+		if n.Storage == nil || n.Storage.Reading == nil && len(n.Storage.Fields) == 0 || seen[n.Storage.Header] {
 			continue
 		}
 		d, err := meta.Dataset(n.Path)
-		if err != nil {
+		if err != nil || d.Records() == 0 || hdf5.IsDimension(d) {
 			continue
 		}
-		if spec, err := d.Spec(); err != nil || spec.Validate() != nil {
+		if spec, err := d.Spec(); len(n.Storage.Fields) == 0 && (err != nil || spec.Validate() != nil) {
 			continue
 		}
 		seen[n.Storage.Header] = true

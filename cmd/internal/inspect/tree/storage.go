@@ -4,8 +4,10 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/cmd/internal/source/hdf5"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/store"
 )
 
 // adviceBatch is the number of records in the batch whose cost the report prints.
@@ -24,7 +26,8 @@ type Storage struct {
 	Chunks   *Chunks    `json:"chunks,omitempty"`
 	External []External `json:"external,omitempty"`
 	Sources  []Source   `json:"sources,omitempty"` // of a virtual dataset
-	Unread   string     `json:"unread,omitempty"`  // why penstock does not read the elements
+	Unread   string     `json:"unread,omitempty"`  // why the elements are not read as they are
+	Fields   []string   `json:"fields,omitempty"`  // what preprocess makes of them all the same
 	Reading  *Reading   `json:"reading,omitempty"` // nil where penstock does not read it
 }
 
@@ -87,6 +90,7 @@ func storageOf(d *meta.Dataset, links int) *Storage {
 	if d.Layout.Kind != meta.Chunked && d.Layout.Offset >= 0 {
 		s.Stored = d.Layout.Size
 	}
+	s.Fields = fieldTexts(d)
 	a, err := chunk.Advise(d, adviceBatch)
 	s.lies(d, &a)
 	if err != nil {
@@ -95,6 +99,35 @@ func storageOf(d *meta.Dataset, links int) *Storage {
 	}
 	s.advised(d, &a)
 	return s
+}
+
+// fieldTexts describes the fields that preprocess makes of a dataset that is not read as it is, because of its type or as its
+// elements are in other files.
+func fieldTexts(d *meta.Dataset) (list []string) {
+	if _, err := d.Spec(); err == nil && len(d.External) == 0 && d.Layout.Kind != meta.Virtual {
+		return nil
+	}
+	fields, err := hdf5.Fields(d)
+	if err != nil {
+		return nil
+	}
+	name := strings.Trim(d.Path, "/")
+	for _, f := range fields {
+		kind := f.DType.String()
+		switch {
+		case f.Content == store.Text:
+			kind = "text"
+		case f.Classes != nil:
+			kind = "label"
+		case f.Ragged:
+			kind += " of variable length"
+		}
+		if member := strings.TrimPrefix(f.Origin, name); member != "" {
+			kind = member[1:] + " " + kind
+		}
+		list = append(list, kind)
+	}
+	return list
 }
 
 // is says where the elements are.

@@ -169,6 +169,9 @@ func renderConversions(b *strings.Builder, list []Conversion) {
 
 // promise says what is gained, in round figures: it is an estimate.
 func (m Conversion) promise() string {
+	if m.Nanos == 0 {
+		return "what is not an array of numbers in this file becomes fields, which are read in place"
+	}
 	if m.Gain < 1.5 {
 		return "reading a record at random takes about as long, but in place, with no copy, and checksums are kept"
 	}

@@ -10,12 +10,15 @@ import (
 
 // Render prints the objects of an HDF5 file, how they are stored, what reading them costs, and the commands
 // that make it better.
-func Render(b *strings.Builder, nodes []Node, repacks []Repack, conversions []Conversion) {
+func Render(b *strings.Builder, nodes []Node, origin *Origin, repacks []Repack, conversions []Conversion) {
 	renderTree(b, nodes)
 	renderStorage(b, nodes)
 	renderReading(b, nodes)
 	renderRepacks(b, repacks)
-	renderConversions(b, conversions)
+	if origin == nil || origin.Command == "" && !origin.NoData {
+		renderConversions(b, conversions)
+	}
+	renderOrigin(b, origin)
 }
 
 // renderTree prints an HDF5 file as an indented list.
@@ -96,10 +99,20 @@ func (n Node) verdict() string {
 	if n.Mappable != nil && *n.Mappable {
 		return "maps"
 	}
+	if s := n.Storage; s != nil && len(s.Fields) > 0 {
+		return "preprocess reads it: " + shell.Line(strings.Join(s.Fields[:min(len(s.Fields), 3)], ", ")) + more(len(s.Fields)-3)
+	}
 	if s := n.Storage; s != nil && s.Unread != "" {
 		return "is not read: " + shell.Line(s.Unread)
 	}
 	return "does not map: " + shell.Line(n.Reason)
+}
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", n)
 }
 
 // dims writes a shape as NumPy does.

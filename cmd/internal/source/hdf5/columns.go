@@ -26,7 +26,7 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	whole := make(map[string]bool) // columns that are all of a dataset of numbers
 	selection = append([]column.Selection(nil), selection...)
 	for _, d := range f.meta.Datasets() {
-		if len(selection) == 0 && isDimension(d) {
+		if len(selection) == 0 && IsDimension(d) {
 			bad = append(bad, array.Rejection{Name: d.Path, Err: errors.New("a dimension of netCDF without values")})
 			continue
 		}
@@ -66,8 +66,8 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 	return columns, bad, err
 }
 
-// isDimension reports whether a dataset is there only to be the length of an axis.
-func isDimension(d *meta.Dataset) bool {
+// IsDimension reports whether a dataset is there only to be the length of an axis.
+func IsDimension(d *meta.Dataset) bool {
 	a, ok := d.Attrs.Get("NAME")
 	if !ok {
 		return false

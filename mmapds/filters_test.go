@@ -1,0 +1,31 @@
+package mmapds
+
+import (
+	"testing"
+)
+
+// Files with the filters of other programs are opened as they are.
+func TestFiltersOfOtherPrograms(t *testing.T) {
+	for _, name := range []string{"small-plugins.h5", "small-bits.h5"} {
+		ds, err := Open("../internal/hdf5/chunk/testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ds.Close()
+		for _, spec := range ds.Specs() {
+			dst := make([]byte, 2*spec.RecordBytes())
+			if err := ds.Gather(t.Context(), spec.Name, []int{19, 3}, dst); err != nil {
+				t.Errorf("%s: %v", spec.Name, err)
+				continue
+			}
+			size := spec.DType.Size()
+			for k, record := range []int{19, 3} {
+				for i := range 30 {
+					if got, want := dst[(30*k+i)*size], byte((30*record+i)/4%50); got != want {
+						t.Fatalf("%s: element %d of record %d is %d, not %d", spec.Name, i, record, got, want)
+					}
+				}
+			}
+		}
+	}
+}
