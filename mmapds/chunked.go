@@ -14,11 +14,11 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// packed is a column of an HDF5 file that is not stored as it is.
+// packed is a column of an HDF5 file or of Zarr that is not stored as it is.
 type packed struct {
 	field, path string
 	how, why    string // it is read, for people
-	file        []byte // all of it, mapped
+	file        []byte // all of it, mapped; nil for Zarr
 	warm        pageSet
 	r           *chunk.Reader
 	fetched     *chunk.Reader // reads through a pager, if there is one, and only on request
@@ -35,12 +35,15 @@ type scratch struct {
 
 // openPacked reads the table of chunks of a column.
 func (d mapper) openPacked(c *column, column *store.Column) error {
+	if d.pool == nil {
+		d.pool = chunk.NewPool(0)
+	}
+	if how := d.files.Storage(column); how != "" {
+		return d.openZarr(c, column, how)
+	}
 	m, err := d.mapShared(d.files.Path)
 	if err != nil {
 		return err
-	}
-	if d.pool == nil {
-		d.pool = chunk.NewPool(0)
 	}
 	*c = newColumn(column)
 	p := &packed{field: d.specs[column.Field].Name, path: d.files.Path, file: m.Bytes(), warm: newPageSet(len(m.Bytes())), meta: column}
@@ -59,6 +62,14 @@ func (d mapper) openPacked(c *column, column *store.Column) error {
 	if err == nil && d.pager != nil {
 		p.fetched, err = d.files.OpenColumn(column, pagedFile{d.pager, p.path}, nil, chunk.Options{Pool: d.pool, Exact: true})
 	}
+	return err
+}
+
+// openZarr opens a column of Zarr, whose chunks are in files of their own.
+func (d mapper) openZarr(c *column, column *store.Column, how string) (err error) {
+	*c = newColumn(column)
+	c.packed = &packed{field: d.specs[column.Field].Name, path: d.files.Path, how: "decoded", why: how, meta: column}
+	c.packed.r, err = d.files.OpenColumn(column, nil, nil, chunk.Options{Pool: d.pool})
 	return err
 }
 
@@ -216,5 +227,5 @@ func (p *packed) wrap(err error) error {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("mmapds: field %q: %s: %w", p.field, p.path, store.MarkHDF5(err))
+	return fmt.Errorf("mmapds: field %q: %s: %w", p.field, p.path, store.Mark(err))
 }

@@ -1,5 +1,5 @@
-// Package mmapds opens a dataset as random access to mapped records: a flat folder or an HDF5
-// file. It is pure Go; HDF5 files made by h5py or others open too, compressed or not.
+// Package mmapds opens a dataset as random access to mapped records: a flat folder, an HDF5
+// file or a folder of Zarr. It is pure Go; HDF5 files made by h5py or others open too, compressed or not.
 //
 //	ds, err := mmapds.Open("data/train")
 //	...

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Open maps the dataset at path: a flat folder or an HDF5 file. It reads metadata only, so it
+// Open maps the dataset at path: a flat folder, an HDF5 file or a folder of Zarr. It reads metadata only, so it
 // costs a few system calls a file, whatever the number of records (of packed data it reads
 // the table of chunks, about a million of them a second). The field of source names is left out
 // unless WithFields names it: see [Dataset.SourceName].

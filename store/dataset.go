@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -25,7 +26,7 @@ type Column struct {
 	Spec    tensor.Spec // of one row
 	Rows    int64       // over all extents
 	Extents []Extent    // in order of First
-	Packed  bool        // of an HDF5 file, and not stored as it is: in chunks, compressed, big endian
+	Packed  bool        // of an HDF5 file or Zarr, and not stored as it is: in chunks, compressed, big endian
 }
 
 // Extent is where consecutive rows of a column are: back to back in one file, from Offset
@@ -55,7 +56,7 @@ type Extent struct {
 // files and may be shared.
 type Dataset struct {
 	Path     string    // as it was opened
-	Format   string    // "flat" or "hdf5"
+	Format   string    // "flat", "hdf5" or "zarr"
 	Split    string    // the split that was chosen, if any
 	Schema   Schema    //
 	Records  int64     //
@@ -64,7 +65,8 @@ type Dataset struct {
 
 	names *Dataset // see SourceNames
 
-	hdf5 *meta.File // the file's metadata, for OpenColumn; nil for a flat dataset
+	zarr map[string]*zarr.Array // the arrays of a folder of Zarr, by column
+	hdf5 *meta.File             // the file's metadata, for OpenColumn; nil for a flat dataset
 }
 
 // Bytes returns the size of all arrays.

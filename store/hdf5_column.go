@@ -10,10 +10,15 @@ import (
 
 // OpenColumn returns a reader of a column that is Packed. It reads the index of the column's chunks
 // from f: the HDF5 file that the dataset was found in, or a copy of it. The chunks are read from f,
-// too, or taken from mapped, which is all of the file in memory, where that is not nil.
+// too, or taken from mapped, which is all of the file in memory, where that is not nil. Columns of Zarr
+// are read from files of their own: f and mapped may be nil.
 //
 // Extents say which rows of the reader are those of the column: those from Extent.Row on.
 func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk.Options) (*chunk.Reader, error) {
+	if a := d.zarr[c.Name]; a != nil {
+		r, err := a.Reader(opts)
+		return r, Mark(err)
+	}
 	data, err := d.Object(c, f)
 	if err != nil {
 		return nil, err
@@ -25,7 +30,7 @@ func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk
 		r, err = chunk.NewReader(f, data, opts)
 	}
 	if err != nil {
-		return nil, MarkHDF5(err)
+		return nil, Mark(err)
 	}
 	if got, want := r.RecordBytes(), c.Spec.RecordBytes(); got != want {
 		return nil, fmt.Errorf("%s has rows of %d bytes, not of %d: %w", c.Path(), got, want, ErrCorrupt)
@@ -38,6 +43,14 @@ func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk
 	return r, nil
 }
 
+// Storage says how a column of Zarr is stored, for people, and "" of others.
+func (d *Dataset) Storage(c *Column) string {
+	if a := d.zarr[c.Name]; a != nil {
+		return a.How()
+	}
+	return ""
+}
+
 // Object returns what an HDF5 file says of a column. Its elements and its index are read from f,
 // which reads the file or a copy of it.
 func (d *Dataset) Object(c *Column, f io.ReaderAt) (*meta.Dataset, error) {
@@ -46,7 +59,7 @@ func (d *Dataset) Object(c *Column, f io.ReaderAt) (*meta.Dataset, error) {
 	}
 	data, err := d.hdf5.Dataset(c.Path())
 	if err != nil {
-		return nil, MarkHDF5(err)
+		return nil, Mark(err)
 	}
 	return data.In(f), nil
 }

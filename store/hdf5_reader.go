@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -52,7 +53,7 @@ func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 	case errors.Is(err, meta.ErrNotHDF5):
 		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file: %w", path, ErrUnsupported)
 	case err != nil:
-		return nil, fmt.Errorf("store: open %q: %w", path, MarkHDF5(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, Mark(err))
 	}
 	return ReadHDF5(path, file, opts)
 }
@@ -66,7 +67,7 @@ func ReadHDF5(path string, file *meta.File, opts OpenOptions) (*Dataset, error) 
 		err = locateIn(file, d, opts)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: open %q: %w", path, MarkHDF5(err))
+		return nil, fmt.Errorf("store: open %q: %w", path, Mark(err))
 	}
 	return d, nil
 }
@@ -226,13 +227,13 @@ func (d *Dataset) addForeign(data *meta.Dataset, name string, packed bool) error
 	return nil
 }
 
-// MarkHDF5 makes errors of package internal/hdf5/meta, which reads HDF5 files, match ErrCorrupt or
-// ErrUnsupported as well. It returns other errors, and nil, as they are.
-func MarkHDF5(err error) error {
+// Mark makes errors of packages internal/hdf5/meta and internal/zarr match ErrCorrupt or ErrUnsupported as well. It
+// returns other errors, and nil, as they are.
+func Mark(err error) error {
 	switch {
-	case errors.Is(err, meta.ErrCorrupt) && !errors.Is(err, ErrCorrupt):
+	case (errors.Is(err, meta.ErrCorrupt) || errors.Is(err, zarr.ErrCorrupt)) && !errors.Is(err, ErrCorrupt):
 		return &marked{err, ErrCorrupt}
-	case errors.Is(err, meta.ErrUnsupported) && !errors.Is(err, ErrUnsupported):
+	case (errors.Is(err, meta.ErrUnsupported) || errors.Is(err, zarr.ErrUnsupported)) && !errors.Is(err, ErrUnsupported):
 		return &marked{err, ErrUnsupported}
 	}
 	return err

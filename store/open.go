@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/penstock/penstock/internal/zarr"
 )
 
 // OpenOptions configures Open. The zero value is usable.
@@ -16,15 +18,15 @@ type OpenOptions struct {
 	// Split opens only the records of that split, numbered from 0; empty means all.
 	Split string
 
-	// Packed says that the caller undoes filters: data of an HDF5 file that penstock did not write may
+	// Packed says that the caller undoes filters: data of Zarr, or of an HDF5 file that penstock did not write, may
 	// be chunked, compressed or big endian, and is Packed then. Without it that is ErrUnsupported.
 	Packed bool
 }
 
-// Open finds out what the dataset at path is, a flat folder or an HDF5 file, and where its records are.
+// Open finds out what the dataset at path is, a flat folder, an HDF5 file or a folder of Zarr, and where its records are.
 // It reads metadata only, and maps nothing.
 //
-// Errors are those of OpenFlat and OpenHDF5.
+// Errors are those of OpenFlat, OpenHDF5 and OpenZarr.
 func Open(path string, opts OpenOptions) (*Dataset, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -35,9 +37,12 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 		return nil, fmt.Errorf("store: open %q: %w", path, err)
 	}
 	var d *Dataset
-	if info.IsDir() {
+	switch {
+	case info.IsDir() && !IsFlat(path) && zarr.Is(zarr.Folder(path)):
+		d, err = OpenZarr(path, opts)
+	case info.IsDir():
 		d, err = OpenFlat(path)
-	} else {
+	default:
 		d, err = OpenHDF5(path, opts)
 	}
 	if err != nil {

@@ -32,12 +32,12 @@ func (d *cache) contents(r io.ReaderAt, size int64) (*contents, error) {
 		err = fmt.Errorf("neither a folder with a manifest nor an HDF5 file: %w", store.ErrUnsupported)
 	}
 	if err != nil {
-		return nil, store.MarkHDF5(err)
+		return nil, store.Mark(err)
 	}
 	c := &contents{file: file, chunks: make(map[string][]part)}
 	for data := range file.All() {
 		if err := c.add(data, size, d.wants(data.Path)); err != nil {
-			return nil, store.MarkHDF5(err)
+			return nil, store.Mark(err)
 		}
 	}
 	for _, e := range file.Extents() {

@@ -47,7 +47,7 @@ func (j *job) read(b []byte, row int64) error {
 		return store.ReadFile(j.extent.Path, b, j.extent.Offset+row*int64(j.column.Spec.RecordBytes()))
 	}
 	first := j.extent.Row + row
-	return store.MarkHDF5(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
+	return store.Mark(j.packed.Records(context.Background(), b, first, first+int64(len(b)/j.column.Spec.RecordBytes())))
 }
 
 // offset returns where a row of the job's extent is; of a packed column, where the chunk does

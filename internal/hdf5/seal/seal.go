@@ -68,7 +68,7 @@ func Check(f io.ReaderAt, size int64) (covered int64, err error) {
 	}
 	sum, n, err := sumMetadata(f, size-sealBytes)
 	if err != nil {
-		return 0, fmt.Errorf("its metadata is not as it was written: %w", store.MarkHDF5(err))
+		return 0, fmt.Errorf("its metadata is not as it was written: %w", store.Mark(err))
 	}
 	if want := binary.LittleEndian.Uint32(seal[12:]); sum != want {
 		return 0, fmt.Errorf("its metadata is not as it was written: CRC32C %s, want %s: %w", store.HexCRC(sum), store.HexCRC(want), store.ErrCorrupt)
