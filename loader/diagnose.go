@@ -13,10 +13,12 @@ type Bottleneck string
 const (
 	TooEarly       Bottleneck = "too early to say"
 	TrainBound     Bottleneck = "train-bound"
+	OtherPrograms  Bottleneck = "other programs"
 	TransformBound Bottleneck = "transform-bound"
 	TransformWaits Bottleneck = "transforms wait"
 	RemoteBound    Bottleneck = "remote-bound"
 	ColdStorage    Bottleneck = "cold storage"
+	ReadsWait      Bottleneck = "reads wait"
 	DecodeBound    Bottleneck = "decode-bound"
 	OrderBound     Bottleneck = "order-bound"
 	CopyBound      Bottleneck = "copy-bound"
@@ -30,20 +32,25 @@ const (
 type Diagnosis struct {
 	Bottleneck Bottleneck
 	Text       string  // one sentence with the numbers behind it
-	Gain       float64 // how much faster a loop would be at most without the bottleneck: 1 is not at all
+	Gain       float64 // how many times as fast the loop would be that does what Text says; 0 where that cannot be foretold
 }
 
 // String returns the sentence.
 func (d Diagnosis) String() string { return d.Text }
 
-// Thresholds of the rules.
+// What the rules take for much and for little.
 const (
 	fewBatches = 8    // fewer say nothing
 	littleWait = 0.05 // of the loop: not worth fixing
 	muchBusy   = 0.5  // of the workers' time
-	tinyBatch  = time.Millisecond
-	mostCores  = 0.7 // of them in use: the rest is not free to use
-	moreAtOnce = 8   // times as many workers, at most, are advised in one step
+	tinyBatch  = 100 * time.Microsecond
+	tinyBytes  = 64 << 10        // of a batch: to copy them takes less than to hand it over
+	mostCores  = 0.7             // of them in use: the rest is not free to use
+	allCores   = 0.9             // of the machine's are in use: none is free
+	muchOthers = 0.15            // of this process's cores
+	moreAtOnce = 8               // times as many workers, at most, are advised in one step
+	leastLoop  = time.Second / 2 // of which the system says well enough what ran
+	mostGain   = 4               // more is not foretold: what is small now limits the loop then
 )
 
 // Diagnose says what limits the loop that the Loader feeds, from its Stats.
@@ -53,29 +60,56 @@ func (ld *Loader) Diagnose() Diagnosis { return ld.Stats().Diagnose() }
 // figures which were logged can be looked at later, or the difference of two snapshots.
 func (s Stats) Diagnose() Diagnosis {
 	wait := s.Wait - s.Starts
-	loop := wait + s.Body
-	switch {
-	case s.Batches < fewBatches || loop <= 0:
-		return Diagnosis{TooEarly, fmt.Sprintf("too early to say: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 1}
-	case share(wait, loop) < littleWait:
-		return s.trainBound(wait, loop)
+	l := loopTimes{wait, wait + s.Body}
+	switch others := s.others(l.all); {
+	case s.Batches < fewBatches || l.all <= 0:
+		return Diagnosis{TooEarly, fmt.Sprintf("too early to say: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 0}
+	case others > 0:
+		return Diagnosis{OtherPrograms, fmt.Sprintf("other programs: they take %.1f of this process's %d cores, and no core of the machine is free; stop them, or run training elsewhere", others, s.Cores), 0}
+	case share(wait, l.all) < littleWait:
+		return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches; loading faster gains no more than that", percent(wait, l.all)), gain(l.all, wait)}
 	case s.LateBatch.Wait > wait/2 && s.LateBatch.Wait > 10*s.Waits.P50:
-		return s.straggler(wait, loop)
-	case s.busy(loop) >= muchBusy:
-		return s.saturated(wait, loop)
-	case loop/time.Duration(s.Batches) < tinyBatch:
-		return s.tiny(wait, loop)
+		return s.straggler(l)
+	case s.isTiny(l.all):
+		return s.tiny(l)
+	case s.busy(l.all) >= muchBusy:
+		return s.saturated(l)
 	}
-	return Diagnosis{Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; let more batches wait ready: Prefetch %d instead of %d, or a MaxPrefetch that the Loader may go up to",
-		percent(wait, loop), percentOf(s.busy(loop)), 4*s.Prefetch, s.Prefetch), gain(loop, wait)}
+	return Diagnosis{Bursts, fmt.Sprintf("bursts: training waits %s of the time for batches although the workers are busy for only %s; set MaxPrefetch to %d, so that more batches can wait ready",
+		percent(wait, l.all), percentOf(s.busy(l.all)), 8*s.Prefetch), 0}
 }
 
-func (s Stats) trainBound(wait, loop time.Duration) Diagnosis {
-	return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches, and the workers are idle for %s of theirs; %s",
-		percent(wait, loop), percentOf(1-min(1, s.busy(loop))), freeLoading(gain(loop, wait))), gain(loop, wait)}
+// loopTimes is how long a loop took, and how much of that it waited for batches.
+type loopTimes struct{ wait, all time.Duration }
+
+// others returns how many of this process's cores other programs take, if that is much and no core
+// of the machine is free.
+func (s Stats) others(loop time.Duration) float64 {
+	if loop < leastLoop || s.HostCores == 0 || s.Cores == 0 || share(s.CPU+s.Others, loop) < allCores*float64(s.HostCores) {
+		return 0
+	}
+	taken := share(s.Others, loop) - float64(s.HostCores-s.Cores)
+	if taken < muchOthers*float64(s.Cores) {
+		return 0
+	}
+	return taken
 }
 
-func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
+// without returns the gain of a loop whose workers have less to do, 0 if that cannot be foretold,
+// and says it in words.
+func (s Stats) without(l loopTimes, less time.Duration) (float64, string) {
+	after := l.all - less // the loop's own work
+	if s.Workers > 0 {
+		after = time.Duration(float64(l.all) * (1 - min(1, share(less, s.work()))))
+	}
+	g := gain(l.all, l.all-max(s.Body, after))
+	if g > mostGain || share(s.CPU, l.all) > mostCores*float64(s.Cores) { // where no core is free, workers slow the body down
+		return 0, ""
+	}
+	return g, "; without that the loop would be " + faster(g)
+}
+
+func (s Stats) straggler(l loopTimes) Diagnosis {
 	what := fmt.Sprintf("batch %d of epoch %d", s.LateBatch.Batch, s.LateBatch.Epoch)
 	if s.Slowest.Took > s.LateBatch.Wait/2 {
 		what = fmt.Sprintf("record %d, whose %q took %v", s.Slowest.Record, s.Slowest.Field, round(s.Slowest.Took))
@@ -83,42 +117,46 @@ func (s Stats) straggler(wait, loop time.Duration) Diagnosis {
 			what = fmt.Sprintf("record %d or one of the %d after it in its batch, whose %q took %v", s.Slowest.Record, s.Slowest.Among-1, s.Slowest.Field, round(s.Slowest.Took))
 		}
 	}
+	g := gain(l.all, s.LateBatch.Wait)
 	return Diagnosis{Straggler, fmt.Sprintf("a straggler: %v of the %v that training waited were for one batch: %s; without it the loop would be %s",
-		round(s.LateBatch.Wait), round(wait), what, faster(gain(loop, s.LateBatch.Wait))), gain(loop, s.LateBatch.Wait)}
+		round(s.LateBatch.Wait), round(l.wait), what, faster(g)), g}
 }
 
 // saturated says which work fills the workers' time.
-func (s Stats) saturated(wait, loop time.Duration) Diagnosis {
+func (s Stats) saturated(l loopTimes) Diagnosis {
 	work := s.work()
-	head := fmt.Sprintf("%s busy for %s of the time", s.makers(), percentOf(min(1, s.busy(loop))))
-	free := freeLoading(gain(loop, wait))
-	cores := "no core is free, and "
-	if s.spare() > 0 {
-		cores = ""
-	}
-	few := s.tooFew(wait, loop, head)
-	switch packed, yes := s.unpacks(work); {
+	head := fmt.Sprintf("training waits %s of the time, and %s busy for %s", percent(l.wait, l.all), s.makers(), percentOf(min(1, s.busy(l.all))))
+	packed, unpacks := s.unpacks(work)
+	switch {
 	case s.FetchWait > work/2:
-		return s.remoteBound(wait, loop, head)
-	case yes:
-		return Diagnosis{DecodeBound, fmt.Sprintf("decode-bound: %s, and %s of that is unpacking %q (%s), which gives %s; %s: store it as it is, for example by preprocess OLD.h5 NEW.h5",
-			head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, loop), free), gain(loop, wait)}
-	case s.SlowRead > work/2:
-		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, and %s of that is waiting for storage, which gives %s; %s: more Workers keep more reads in flight, and what fits into memory is fast from the second epoch on",
-			head, percent(s.SlowRead, work), rate(s.ReadBytes, loop), free), gain(loop, wait)}
-	case s.transformsWait(work, loop):
-		return s.moreAtOnce(work, wait, loop)
-	case s.spare() > 0 && few.Gain >= 1+littleWait:
-		return few
+		return s.remoteBound(l, head)
+	case unpacks:
+		return Diagnosis{DecodeBound, fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by preprocess OLD.h5 NEW.h5",
+			head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, l.all)), 0}
+	case s.SlowRead > work/2 && s.Storage > s.ReadBytes/4:
+		g, says := s.without(l, s.SlowRead)
+		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, %s of that with waiting for storage, which gives %s; what fits into memory is fast from the second epoch on%s",
+			head, percent(s.SlowRead, work), rate(s.Storage, l.all), says), g}
+	case s.waits(s.SlowRead, l.all) && s.Workers >= s.MaxWorkers:
+		return s.moreAtOnce(l, ReadsWait, "reads wait: the Source", s.Read)
+	case s.waits(s.Transform+s.Collate, l.all) && s.Workers >= s.MaxWorkers:
+		return s.moreAtOnce(l, TransformWaits, "transforms wait: Transforms", s.Transform+s.Collate)
+	case s.Workers == s.MaxWorkers && s.Workers < s.Cores && s.CPU > 0 && share(s.CPU, l.all) < mostCores*float64(s.Cores):
+		return Diagnosis{TooFewWorkers, fmt.Sprintf("too few workers: %s, but only %.1f of %d cores; Workers 0 finds how many make the loop fastest",
+			head, share(s.CPU, l.all), s.Cores), 0}
 	case s.Sampler > work/2:
-		return Diagnosis{OrderBound, fmt.Sprintf("order-bound: %s, and the Sampler takes %s of that, %v a record; %s%s",
-			head, percent(s.Sampler, work), s.each(s.Sampler), cores, free), gain(loop, wait)}
+		g, says := s.without(l, s.Sampler)
+		return Diagnosis{OrderBound, fmt.Sprintf("order-bound: %s, %s of that with the Sampler, %v a record%s", head, percent(s.Sampler, work), s.each(s.Sampler), says), g}
 	case s.Read > work/2:
-		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, and %s of that is copying out of memory, %s; %s: Block with runs of whole batches copies nothing, and smaller types copy less",
-			head, percent(s.Read, work), rate(s.ReadBytes, loop), free), gain(loop, wait)}
+		advice := "smaller types take less"
+		if s.Transform+s.Collate == 0 && s.ViewBytes == 0 {
+			advice += ", and Block with blocks of whole batches copies nothing"
+		}
+		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, %s of that with reading from memory, %s; %s", head, percent(s.Read, work), rate(s.ReadBytes, l.all), advice), 0}
 	}
-	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, and %s of that is transforming, %v a record; %s%s: do costly steps that are not random once, when the dataset is made",
-		head, percent(s.Transform+s.Collate, work), s.each(s.Transform+s.Collate), cores, free), gain(loop, wait)}
+	g, says := s.without(l, s.Transform+s.Collate)
+	return Diagnosis{TransformBound, fmt.Sprintf("transform-bound: %s, %s of that with transforming, %v a record; do steps that are not random once, in preprocess%s",
+		head, percent(s.Transform+s.Collate, work), s.each(s.Transform+s.Collate), says), g}
 }
 
 // unpacks returns a field whose records are not stored as they are, if reading is most of the
@@ -129,28 +167,6 @@ func (s Stats) unpacks(work time.Duration) (packed FieldReads, yes bool) {
 		return packed, false
 	}
 	return s.Reads[i], true
-}
-
-// tooFew advises a worker for each core but one.
-func (s Stats) tooFew(wait, loop time.Duration, head string) Diagnosis {
-	all := time.Duration(max(1, s.Cores-1))
-	better := max(s.Body, loop*time.Duration(s.Workers)/all)
-	if s.Workers == 0 { // the loop's body could run meanwhile
-		better = max(s.Body, wait/all)
-	}
-	return Diagnosis{TooFewWorkers, fmt.Sprintf("too few workers: training waits %s of the time, and %s; of %s free: Workers %d would make the loop %s",
-		percent(wait, loop), head, coresAre(s.Cores, s.spare()), s.Cores-1, faster(gain(loop, loop-better))), gain(loop, loop-better)}
-}
-
-// spare returns how many cores have neither a worker nor the loop.
-func (s Stats) spare() int { return s.Cores - 1 - s.Workers }
-
-// coresAre says how many cores of some there are, with the verb.
-func coresAre(all, some int) string {
-	if some == 1 {
-		return fmt.Sprintf("%d cores, 1 is", all)
-	}
-	return fmt.Sprintf("%d cores, %d are", all, some)
 }
 
 // makers says who makes the batches, with the verb.
@@ -169,28 +185,34 @@ func (s Stats) each(d time.Duration) time.Duration {
 	return round(d / time.Duration(max(1, s.Records)))
 }
 
-// transformsWait reports whether most of the workers' time passes in Transforms that wait for
-// something else than a core, such as a network: for half of it at least no core was at work,
-// although some were free.
-func (s Stats) transformsWait(work, loop time.Duration) bool {
-	in := s.Transform + s.Collate
-	return s.CPU > 0 && in > work/2 && s.CPU < in/2 && share(s.CPU, loop) < mostCores*float64(s.Cores)
+// waits reports whether a step that is most of the workers' time waits for something else than a
+// core, such as a network: for half of it at least no core was at work, although some were free.
+func (s Stats) waits(in, loop time.Duration) bool {
+	return s.CPU > 0 && in > s.work()/2 && s.CPU < in/2 && share(s.CPU, loop) < mostCores*float64(s.Cores)
 }
 
 // moreAtOnce advises as many workers as keep the consumer busy.
-func (s Stats) moreAtOnce(work, wait, loop time.Duration) Diagnosis {
+func (s Stats) moreAtOnce(l loopTimes, b Bottleneck, what string, in time.Duration) Diagnosis {
 	have := max(1, s.Workers)
-	n := max(have+1, min(moreAtOnce*have, int(work/max(1, s.Body))+1))
-	better := max(s.Body, work/time.Duration(n))
-	return Diagnosis{TransformWaits, fmt.Sprintf("transforms wait: %s in Transforms for %s of the time, %v a record, but the process used %.1f of %d cores: something else is waited for; training waits %s of the time, and Workers %d would make the loop %s",
-		s.makers(), percentOf(min(1, s.busy(loop))), s.each(s.Transform+s.Collate), share(s.CPU, loop), s.Cores, percent(wait, loop), n, faster(gain(loop, loop-better))), gain(loop, loop-better)}
+	n := max(have+1, min(moreAtOnce*have, int(s.work()/max(1, s.Body))+1))
+	after := max(s.Body, s.work()/time.Duration(n))
+	g := gain(l.all, l.all-after)
+	return Diagnosis{b, fmt.Sprintf("%s takes %v a record, but the process used %.1f of %d cores: something else is waited for; training waits %s of the time, and Workers %d would make the loop %s",
+		what, s.each(in), share(s.CPU, l.all), s.Cores, percent(l.wait, l.all), n, faster(g)), g}
 }
 
-func (s Stats) tiny(wait, loop time.Duration) Diagnosis {
+// isTiny reports whether a batch takes longer to hand over than to make.
+func (s Stats) isTiny(loop time.Duration) bool {
+	each := loop / time.Duration(s.Batches)
+	small := s.ReadBytes/int64(s.Batches) < tinyBytes && s.Transform+s.Collate < s.work()/2
+	return each < tinyBatch && (small || s.busy(loop) < muchBusy)
+}
+
+func (s Stats) tiny(l loopTimes) Diagnosis {
 	records := max(1, s.Records/s.Batches)
-	larger := max(2, int(tinyBatch/max(1, loop/time.Duration(s.Batches)))) * records
+	larger := max(2, int(tinyBatch/max(1, l.all/time.Duration(s.Batches)))) * records
 	return Diagnosis{TinyBatches, fmt.Sprintf("tiny batches: a batch of %d records takes %v, most of it to hand it over, and training waits %s of the time; BatchSize %d would spread that over more records",
-		records, round(loop/time.Duration(s.Batches)), percent(wait, loop), larger), gain(loop, wait)}
+		records, round(l.all/time.Duration(s.Batches)), percent(l.wait, l.all), larger), 0}
 }
 
 // work returns what those who make batches had to do.
@@ -204,15 +226,6 @@ func (s Stats) busy(loop time.Duration) float64 {
 // gain returns how many times as fast a loop is without some of its time.
 func gain(loop, without time.Duration) float64 {
 	return float64(loop) / float64(max(1, loop-without, loop/1000))
-}
-
-// freeLoading says what a loop would gain if batches cost nothing. A loop that does next to
-// nothing but wait for batches would gain any number of times its speed, which says nothing.
-func freeLoading(gain float64) string {
-	if gain >= 9.95 {
-		return "the loop does little else than load"
-	}
-	return "free loading would make the loop " + faster(gain)
 }
 
 // faster says in words what a gain is.
@@ -246,8 +259,8 @@ func round(d time.Duration) time.Duration {
 }
 
 // remoteBound says how much of the link is used, where the workers mostly wait for it.
-func (s Stats) remoteBound(wait, loop time.Duration, head string) Diagnosis {
-	used := float64(s.Fetched) / max(1e-9, loop.Seconds())
-	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, and %s of that is a wait for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; %s: smaller types and shapes, a faster link, or a cache that holds the dataset from the second epoch on",
-		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.work()), used/1e6, s.LinkRate/1e6, faster(gain(loop, wait))), gain(loop, wait)}
+func (s Stats) remoteBound(l loopTimes, head string) Diagnosis {
+	used := float64(s.Fetched) / max(1e-9, l.all.Seconds())
+	return Diagnosis{RemoteBound, fmt.Sprintf("remote-bound, at %s of the link: %s, %s of that with a wait for the store, which sends %.0f MB/s; the link's peak is %.0f MB/s; use smaller types, a faster link, or a cache that holds the dataset from the second epoch on",
+		percentOf(min(1, used/max(1, s.LinkRate))), head, percent(s.FetchWait, s.work()), used/1e6, s.LinkRate/1e6), 0}
 }

@@ -40,8 +40,8 @@ type pass struct {
 
 // passStart is when a pass began.
 type passStart struct {
-	at  time.Duration
-	cpu time.Duration // processClock then
+	at   time.Duration
+	used resources // up to then
 }
 
 // begin makes a new pass the current one: epochs from number on, up to end.
@@ -49,7 +49,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{start: passStart{ld.now(), processClock()}, inline: ld.pool.workers == 0, outlook: outlook{cold: -1}}
+	p := &pass{start: passStart{ld.now(), used()}, inline: ld.pool.workers == 0, outlook: outlook{cold: -1}}
 	first := ld.part(number, from.step)
 	first.taken = from.early
 	p.early = from.early
@@ -148,7 +148,7 @@ func (c *scheduler) finish(p *pass) {
 	c.mu.Lock()
 	c.stats.leaveBody(p, c.set.now())
 	c.at = p.positionLocked()
-	c.stats.CPU += processClock() - p.start.cpu
+	c.stats.since(p.start.used)
 	timedOut := p.cause != nil
 	p.failLocked(context.Canceled)
 	for since := c.set.now(); p.filling > 0; {

@@ -56,6 +56,7 @@ func (c *scheduler) init(ld *Loader) {
 	c.index = func(i int) *slot { return newSlot(ld, i) }
 	c.work.L, c.spare.L, c.ready.L = &c.mu, &c.mu, &c.mu
 	c.stats.Cores = ld.cores()
+	_, c.stats.HostCores = machineClock()
 	c.tuner, c.pool = newPrefetchTuner(&ld.opts), newWorkerTuner(&ld.opts)
 	c.addSlotsLocked(ld.opts.slots())
 	span := maxDisplacement

@@ -35,17 +35,21 @@ type Stats struct {
 	Transform time.Duration // of workers: in Transforms
 	Collate   time.Duration // of workers: in Collate
 	CPU       time.Duration // that the whole process ran on cores while loops were iterated; 0 where the system does not report
+	Others    time.Duration // that other programs ran on the machine's cores meanwhile; 0 where the system does not report
+	Storage   int64         // bytes that the process had read from storage meanwhile; 0 where the system does not report
 	Idle      time.Duration // of workers: waiting for a free buffer, or for the next loop
 	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
 	LateBatch LateBatch     // the longest wait for a batch that was not the first of its loop
 
-	Workers   int    // goroutines that make batches, as found so far where Workers was 0 or MaxWorkers larger; 0 if the consumer makes them
-	Prefetch  int    // finished batches that may wait: with MaxPrefetch, as many as are needed now
-	Cores     int    // of this process's share when the Loader was made
-	RingBytes int    // memory of the buffers; 0 as long as nothing is copied
-	Pinned    int    // of those, that are page-locked, if the Allocator says so
-	Unpinned  string // why they are not, if the Allocator says so: MlockedMemory does
-	Kept      int    // batches kept now
+	Workers    int    // goroutines that make batches, as found so far where Workers was 0 or MaxWorkers larger; 0 if the consumer makes them
+	Prefetch   int    // finished batches that may wait: with MaxPrefetch, as many as are needed now
+	MaxWorkers int    // the largest number that the Loader tries; Workers if Options say one
+	Cores      int    // of this process's share when the Loader was made
+	HostCores  int    // of the machine; 0 where the system does not report
+	RingBytes  int    // memory of the buffers; 0 as long as nothing is copied
+	Pinned     int    // of those, that are page-locked, if the Allocator says so
+	Unpinned   string // why they are not, if the Allocator says so: MlockedMemory does
+	Kept       int    // batches kept now
 
 	Fetched   int64         // bytes that the Source had to get over a network
 	FetchWait time.Duration // of workers: waiting for them
@@ -109,8 +113,31 @@ func (w *stopwatch) lap() time.Duration {
 	return w.at - before
 }
 
-// processClock is cputime.Process, but in tests.
-var processClock = cputime.Process
+// resources is what the process, and the machine, used up to now.
+type resources struct {
+	cpu, busy time.Duration // of the process, and of all
+	storage   int64         // bytes read
+}
+
+// Clocks of the system, but in tests.
+var (
+	processClock = cputime.Process
+	machineClock = cputime.Machine
+	storageRead  = cputime.StorageRead
+)
+
+func used() resources {
+	busy, _ := machineClock()
+	return resources{processClock(), busy, storageRead()}
+}
+
+// since adds what was used after a time.
+func (s *Stats) since(r resources) {
+	now := used()
+	s.CPU += now.cpu - r.cpu
+	s.Others += max(0, now.busy-r.busy-(now.cpu-r.cpu))
+	s.Storage += now.storage - r.storage
+}
 
 // workTimes is what a worker did since it last reported.
 type workTimes struct {
@@ -195,12 +222,12 @@ func (ld *Loader) Stats() Stats {
 	defer ld.mu.Unlock()
 	st := ld.stats.Stats
 	if ld.pass != nil {
-		st.CPU += processClock() - ld.pass.start.cpu
+		st.since(ld.pass.start.used)
 	}
 	st.Reads = reads
 	st.Fetched, st.FetchWait, st.LinkRate = fetched-ld.fetched, waited-ld.fetchWait, linkRate
 	st.Waits = ld.stats.waits.quantiles()
-	st.Workers, st.Prefetch = ld.pool.home, ld.tuner.prefetch
+	st.Workers, st.MaxWorkers, st.Prefetch = ld.pool.home, ld.pool.most, ld.tuner.prefetch
 	st.Kept = ld.kept
 	st.RingBytes = ld.ring.bytes()
 	if p, ok := ld.opts.Allocator.(interface{ Pinned() bool }); ok && p.Pinned() {
@@ -302,6 +329,8 @@ var metrics = []metric{
 	{"collate_seconds_total", "counter", "time of workers in collate", func(s *Stats) float64 { return seconds(s.Collate) }},
 	{"idle_seconds_total", "counter", "time that workers waited", func(s *Stats) float64 { return seconds(s.Idle) }},
 	{"cpu_seconds_total", "counter", "time of the process on cores while loops ran", func(s *Stats) float64 { return seconds(s.CPU) }},
+	{"other_cpu_seconds_total", "counter", "time of other programs on the machine's cores while loops ran", func(s *Stats) float64 { return seconds(s.Others) }},
+	{"storage_bytes_total", "counter", "bytes that the process had read from storage while loops ran", func(s *Stats) float64 { return float64(s.Storage) }},
 	{"wait_seconds_p50", "gauge", "wait that half of the batches do not exceed", func(s *Stats) float64 { return seconds(s.Waits.P50) }},
 	{"wait_seconds_p95", "gauge", "wait that 95 of 100 batches do not exceed", func(s *Stats) float64 { return seconds(s.Waits.P95) }},
 	{"wait_seconds_p99", "gauge", "wait that 99 of 100 batches do not exceed", func(s *Stats) float64 { return seconds(s.Waits.P99) }},

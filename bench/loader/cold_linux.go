@@ -213,3 +213,26 @@ func quantile(list []time.Duration, q float64) time.Duration {
 	slices.Sort(list)
 	return list[min(len(list)-1, int(q*float64(len(list))))]
 }
+
+// dropPages has the system forget the pages of a dataset's files.
+func dropPages(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		err = unix.Fdatasync(int(f.Fd()))
+		if err == nil {
+			err = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
+		}
+		f.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -27,8 +27,8 @@ func main() {
 	flag.StringVar(&o.dir, "dir", os.TempDir(), "where a folder for the files is made, 700 MB with peers, and removed: a disk, for the part cold")
 	flag.StringVar(&o.python, "python", "", "Python with torch, NumPy and h5py, to be measured too")
 	flag.StringVar(&o.peers, "peers", "", "folder of records.py; default: bench/peers")
-	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: sequential, shuffled, normalize, verified, cold, open, defaults; default: all")
-	flag.StringVar(&o.match, "match", "", "workloads of the part defaults to do: those whose name has this; default: all")
+	flag.StringVar(&o.only, "only", "", "parts to do, with commas between: sequential, shuffled, normalize, verified, cold, open, defaults, diagnose; default: all")
+	flag.StringVar(&o.match, "match", "", "workloads of defaults and scenes of diagnose to do: those whose name has this; default: all")
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.Parse()
 	if err := run(o); err != nil {
@@ -60,6 +60,7 @@ func run(o options) error {
 		{"cold", b.cold},
 		{"open", b.open},
 		{"defaults", b.defaults},
+		{"diagnose", b.diagnose},
 	} {
 		if o.only != "" && !slices.Contains(strings.Split(o.only, ","), p.name) {
 			continue

@@ -8,6 +8,14 @@ import "time"
 // the system does not report.
 func Process() time.Duration { return process() }
 
+// Machine returns how long the machine's cores have been busy with the programs of all, steal
+// included, and how many cores there are; 0 where the system does not report.
+func Machine() (busy time.Duration, cores int) { return machine() }
+
+// StorageRead returns how many bytes this process had read from storage, by reads, faults and
+// read-ahead; 0 where the system does not report.
+func StorageRead() int64 { return storageRead() }
+
 var began = time.Now()
 
 // Clock is Process to measure by: where that is not known it is the time since the program

@@ -23,6 +23,24 @@ func TestClocks(t *testing.T) {
 	}
 }
 
+// The machine is at least as busy as this process, and has its cores.
+func TestMachine(t *testing.T) {
+	before, cores := Machine()
+	if cores == 0 {
+		t.Skip("the system does not say how busy the machine is")
+	}
+	start := Process()
+	for sum := 0; Process()-start < 50*time.Millisecond; sum++ {
+		runtime.KeepAlive(sum)
+	}
+	if after, _ := Machine(); after-before < 20*time.Millisecond || cores < 1 {
+		t.Errorf("%v busy on %d cores after 50 ms of computing", after-before, cores)
+	}
+	if StorageRead() < 0 {
+		t.Error("less than nothing was read")
+	}
+}
+
 func TestAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() { Clock() }); n > 0 {
 		t.Errorf("%v allocations", n)
