@@ -75,4 +75,3 @@ require (
 	go.opentelemetry.io/otel/exporters/stdout/stdoutmetric v1.46.0 // indirect
 )
 
-replace github.com/penstock/penstock => ../..

@@ -73,9 +73,10 @@ type Output struct {
 	// one; of other ones for some shards, as each is sent when it is finished.
 	Spool string
 
-	inherits bool             // options and transforms are those of the dataset that is appended to
-	partsAt  string           // where parts may be already, beside the folder that they are made in
-	uploader *upload.Uploader // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
+	inherits bool               // options and transforms are those of the dataset that is appended to
+	partsAt  string             // where parts may be already, beside the folder that they are made in
+	putSign  func([]byte) error // writes how far a part is, see part.Sign; nil: into the folder of the parts
+	uploader *upload.Uploader   // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
 }
 
 // Resources are what a run may use.

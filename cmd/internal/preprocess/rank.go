@@ -22,7 +22,6 @@ import (
 // runPart makes the part of the dataset that c.World says. It may be killed, run again and
 // run twice: it keeps a part that is complete, and continues one that was begun.
 func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error) {
-	begin := time.Now()
 	if err := checkPartPlaces(c); err != nil {
 		return nil, err
 	}
@@ -32,6 +31,15 @@ func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error)
 		return nil, err
 	}
 	defer turn.End()
+	beat := newHeartbeat(c, turn, progress)
+	s, err := makePart(ctx, c, turn, beat)
+	beat.end(err)
+	return s, err
+}
+
+// makePart is runPart in its turn.
+func makePart(ctx context.Context, c Config, turn *part.Turn, progress Progress) (*Summary, error) {
+	begin := time.Now()
 	if c.producer != nil {
 		if s, err := producedBefore(c, turn, progress); s != nil || err != nil {
 			return s, err

@@ -59,6 +59,7 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 	local.uploader = d.Uploader(local.format(), replaces)
 	if c.Rank.Size > 0 {
 		local.Overwrite, local.uploader = c.Overwrite, d.PartUploader(c.Rank, c.Overwrite)
+		local.putSign = d.PutSign(c.Rank)
 		if local.partsAt, err = b.Mount(d.Sibling(".parts").Text); err != nil {
 			return nil, err
 		}
@@ -67,7 +68,11 @@ func (b remoteRun) run(c Config, progress Progress) (*Summary, error) {
 	if err != nil {
 		return nil, local.uploader.Explain(err)
 	}
-	return b.named(s, c.Source), send(d, s, c.Overwrite, progress)
+	err = send(d, s, c.Overwrite, progress)
+	if err == nil && local.putSign != nil {
+		_ = local.putSign(nil)
+	}
+	return b.named(s, c.Source), err
 }
 
 // send sends what a summary describes, and has it say where that is then.

@@ -33,19 +33,20 @@ func (b *Buckets) Destination(text, spool string, rank part.Rank) (*Destination,
 	if u.Key == "" {
 		return nil, fmt.Errorf("%s: %w", u, errNoKey)
 	}
-	name := u.Name() + "/" + u.Key
+	name, machine := u.Name()+"/"+u.Key, ""
 	if rank.Size > 0 {
 		turn, err := b.takeTurn(spool, name, rank)
 		if err != nil {
 			return nil, err
 		}
-		name += "\x00" + part.Name(rank.Index, rank.Size) + turn.ID()
+		machine = turn.ID()
+		name += "\x00" + part.Name(rank.Index, rank.Size) + machine
 	}
 	root, err := openSpool(spool, name)
 	if err != nil {
 		return nil, err
 	}
-	d := &Destination{Context: b.Context, Client: c, URL: u, Text: text, spool: root.Name()}
+	d := &Destination{Context: b.Context, Client: c, URL: u, Text: text, spool: root.Name(), machine: machine}
 	b.open = append(b.open, func() { closeSpool(root) })
 	d.Local = filepath.Join(d.spool, u.Base())
 	b.names = append(b.names, d.Local, u.String())
