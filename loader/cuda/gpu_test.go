@@ -3,9 +3,10 @@
 package cuda
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,10 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ebitengine/purego"
+
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/tensor"
-	"github.com/penstock/penstock/transforms"
 )
 
 // The tests and benchmarks of this file need a device, and PENSTOCK_GPU=1:
@@ -111,210 +113,169 @@ func TestGPUImports(t *testing.T) {
 	t.Run("python", func(t *testing.T) { testImports(t, src, python(t, "import torch; torch.zeros(1, device='cuda:0')")) })
 }
 
+// Of many small batches none is wrong, with a consumer that is slow at times and loops that are left.
+func TestGPUManyBatches(t *testing.T) {
+	gpus(t)
+	const batches = 10_000
+	src := newSource(1003, tensor.Shape{3, 17, 11})
+	r := small(src).mustOpen(t)
+	defer r.mustClose(t)
+	n, rnd := 0, rand.New(rand.NewPCG(1, 2))
+	for epoch := 0; n < batches; epoch++ {
+		for b, err := range r.pf.Epoch(t.Context(), epoch) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.consume(b, both...); err != nil {
+				t.Fatal(err)
+			}
+			if rnd.IntN(100) == 0 {
+				time.Sleep(time.Millisecond)
+			}
+			if n++; n == batches || rnd.IntN(300) == 0 {
+				break
+			}
+		}
+		if err := errors.Join(r.check(src), r.forget()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("%d batches, 0 wrong", n)
+}
+
+// Fields of variable length arrive whole while their memory grows.
+func TestGPURaggedGrowth(t *testing.T) {
+	gpus(t)
+	src := newSteepWords(200, 30)
+	c := config{src: src, opts: Options{Fields: []string{"tokens", "tokens.offsets"}, Prefetch: 1}}
+	c.loader.BatchSize = 6
+	r := c.mustOpen(t)
+	defer r.mustClose(t)
+	for b, err := range r.pf.Epoch(t.Context(), 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, b.Field("tokens").Bytes())
+		if err := b.CopyTo(got, "tokens"); err != nil {
+			t.Fatal(err)
+		}
+		var want []byte
+		for _, x := range b.Indices() {
+			want = append(want, src.tokens[2*src.starts[x]:2*src.starts[x+1]]...)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("batch %d has other tokens", b.Step())
+		}
+		if err := b.Done(b.Stream()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The device's memory is what it was after 100 opens and closes.
+func TestGPUOpenClose(t *testing.T) {
+	gpus(t)
+	keep := mustOpenDevice(t) // so that the context stays, which takes memory itself
+	defer keep.Close()
+	src := newSource(30, tensor.Shape{3, 64, 64})
+	once := func() {
+		r := small(src).mustOpen(t)
+		for b, err := range r.pf.Epoch(t.Context(), 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.consume(b, both...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.mustClose(t)
+	}
+	once()
+	before := availableMemory(t, keep)
+	for range 100 {
+		once()
+	}
+	after := availableMemory(t, keep)
+	t.Logf("%d bytes of the device are free before, %d after", before, after)
+	if after < before {
+		t.Error("memory of the device was not given back")
+	}
+}
+
+// availableMemory returns the bytes of a device that are free.
+func availableMemory(t *testing.T, d *Device) uint64 {
+	t.Helper()
+	lib, err := purego.Dlopen("libcuda.so.1", purego.RTLD_NOW)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var info func(free, total *uint64) Result
+	purego.RegisterLibFunc(&info, lib, "cuMemGetInfo_v2")
+	var free, total uint64
+	if err := d.do("cuMemGetInfo", func() Result { return info(&free, &total) }); err != nil {
+		t.Fatal(err)
+	}
+	return free
+}
+
+// Small and large slots go round to another process; one that is killed takes nothing with it.
+func TestGPUImportsRounds(t *testing.T) {
+	gpus(t)
+	const rounds, killedAt = 1000, 20
+	for _, size := range []int{4 << 10, 40 << 20} {
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			src := newSource(10, tensor.Shape{size / 5}) // batches of 5
+			r := small(src).mustOpen(t)
+			killed, other := startProcess(t, self("digest")), startProcess(t, self("digest"))
+			n := 0
+			for epoch := 0; n < rounds; epoch++ {
+				for b, err := range r.pf.Epoch(t.Context(), epoch) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if n < killedAt {
+						killed.hand(t, b, "images")
+					} else if n == killedAt {
+						_ = killed.cmd.Process.Kill()
+						_ = killed.cmd.Wait() // says that it was killed
+					}
+					var want []byte
+					for _, i := range b.Indices() {
+						want = append(want, src.images[i*(size/5):][:size/5]...)
+					}
+					if got := other.hand(t, b, "images"); !bytes.Equal(got.Data["images"], digest(want)) {
+						t.Fatalf("round %d: other bytes; %s", n, got.Error)
+					}
+					if err := b.Done(r.streams[0]); err != nil {
+						t.Fatal(err)
+					}
+					n++
+				}
+			}
+			other.end(t)
+			r.mustClose(t)
+		})
+	}
+}
+
+// A kernel that reads where nothing is ends what its process does there with an error, and not with a hang.
+func TestGPUIllegalAccess(t *testing.T) {
+	gpus(t)
+	if out, err := self("illegal").CombinedOutput(); err != nil || !strings.Contains(string(out), "ILLEGAL_ADDRESS") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // The tests for a device work as such: on the fake, which another process takes for the real
 // driver.
 func TestGPUTests(t *testing.T) {
 	if fakeDriver.why != "" {
 		t.Skip("needs the fake driver: ", fakeDriver.why)
 	}
-	cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^TestGPU", "-test.skip=^TestGPUTests$|^TestGPUImports$/^python$")
+	cmd := exec.Command(os.Args[0], "-test.v", "-test.run=^TestGPU", "-test.skip=^TestGPUTests$|^TestGPUImports$/^python$|^TestGPUImportsRounds$/^41943040$|^TestGPUIllegalAccess$")
 	cmd.Env = append(os.Environ(), "PENSTOCK_GPU=1", "PENSTOCK_FAKECUDA=", "LD_LIBRARY_PATH="+filepath.Dir(os.Getenv("PENSTOCK_FAKECUDA")))
 	out, err := cmd.CombinedOutput()
-	if err != nil || strings.Count(string(out), "\n--- PASS: TestGPU") != 5 {
+	if err != nil || strings.Count(string(out), "\n--- PASS: TestGPU") != 9 {
 		t.Errorf("%v\n%s", err, out)
-	}
-}
-
-// benchBatch and benchShape are those of the tutorial: 256 images of 150,528 bytes.
-const benchBatch = 256
-
-var benchShape = tensor.Shape{3, 224, 224}
-
-// The limit: copies of a batch's bytes from one page-locked buffer, nothing else.
-func BenchmarkGPUPinnedLimit(b *testing.B) {
-	gpus(b)
-	d := mustOpenDevice(b)
-	defer d.Close()
-	perCopy, err := measureCopy(d, benchBatch*benchShape.Elems(), max(b.N, 10))
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.ReportMetric(float64(benchBatch*benchShape.Elems())/perCopy.Seconds()/1e9, "GB/s")
-	b.ReportMetric(0, "ns/op")
-}
-
-// measureCopy returns how long a copy to the device takes.
-func measureCopy(d *Device, bytes, times int) (time.Duration, error) {
-	src, err := d.pin(bytes)
-	if err != nil {
-		return 0, err
-	}
-	dst, err := d.makeMemory(bytes)
-	if err != nil {
-		return 0, errors.Join(err, d.unpin(src))
-	}
-	s, err := d.NewStream()
-	if err != nil {
-		return 0, errors.Join(err, d.freeMemory(dst), d.unpin(src))
-	}
-	began := time.Now()
-	for range times {
-		err = errors.Join(err, d.do("cuMemcpyHtoDAsync", func() Result {
-			return d.drv.MemcpyHtoDAsync(dst, addressOf(src), uintptr(bytes), uintptr(s))
-		}))
-	}
-	err = errors.Join(err, d.SynchronizeStream(s))
-	took := time.Since(began) / time.Duration(times)
-	return took, errors.Join(err, d.FreeStream(s), d.freeMemory(dst), d.unpin(src))
-}
-
-// Batches to the device with nothing computed: from page-locked memory, from other memory,
-// from the mapping, and normalized there.
-func BenchmarkGPUPrefetch(b *testing.B) {
-	gpus(b)
-	for _, c := range []struct {
-		name     string
-		unpinned bool
-		direct   bool
-		norm     bool
-	}{{name: "pinned"}, {name: "pageable", unpinned: true}, {name: "direct", direct: true}, {name: "normalized", norm: true}} {
-		b.Run(c.name, func(b *testing.B) {
-			src := newMappedSource(b, 4*benchBatch, benchShape)
-			cfg := benchConfig(src, c.unpinned, c.direct)
-			if c.norm {
-				cfg.opts.Normalize = map[string]Normalize{"images": {Layout: transforms.CHW}}
-			}
-			r := cfg.mustOpen(b)
-			defer r.mustClose(b)
-			took := measureSteps(b, r, max(b.N, 8), nil)
-			b.ReportMetric(float64(benchBatch*benchShape.Elems())/took.Seconds()/1e9, "GB/s")
-			b.ReportMetric(benchBatch/took.Seconds(), "records/s")
-			b.Logf("%+v", r.pf.Stats())
-		})
-	}
-}
-
-func benchConfig(src *mappedSource, unpinned, direct bool) config {
-	c := config{src: src, unpinned: unpinned, opts: Options{Fields: both, Prefetch: 3}}
-	c.loader = loader.Options{BatchSize: benchBatch, Sampler: sampler.Shuffle{}, Prefetch: 4}
-	if direct {
-		c.loader.Fields = []string{"labels"}
-		c.opts.Fields = []string{"labels"}
-		c.opts.Direct = Direct{src, []string{"images"}}
-	}
-	return c
-}
-
-// measureSteps returns the mean time of n steps after two epochs of warm-up.
-func measureSteps(b *testing.B, r *rig, n int, work func(Batch, Stream) error) time.Duration {
-	b.Helper()
-	step, began, warm := 0, time.Now(), 2*r.ld.Batches(0)
-	for epoch := 0; step < n+warm; epoch++ {
-		for x, err := range r.pf.Epoch(context.Background(), epoch) {
-			if err != nil {
-				b.Fatal(err)
-			}
-			if step == warm {
-				if err := r.devices[0].Synchronize(); err != nil {
-					b.Fatal(err)
-				}
-				began = time.Now()
-			}
-			stream := r.streams[0]
-			err := x.Wait(stream)
-			if err == nil && work != nil {
-				err = work(x, stream)
-			}
-			if err := errors.Join(err, x.Done(stream)); err != nil {
-				b.Fatal(err)
-			}
-			if step++; step == n+warm {
-				break
-			}
-		}
-	}
-	if err := r.devices[0].SynchronizeStream(r.streams[0]); err != nil {
-		b.Fatal(err)
-	}
-	return time.Since(began) / time.Duration(n)
-}
-
-// Overlap: the time of a step with compute against the longest of load and copy, both
-// together as a step without compute takes them, and compute alone. 1 is perfect.
-func BenchmarkGPUOverlap(b *testing.B) {
-	gpus(b)
-	for _, kernels := range []int{1, 8, 64} {
-		b.Run(fmt.Sprintf("kernels=%d", kernels), func(b *testing.B) {
-			src := newMappedSource(b, 4*benchBatch, benchShape)
-			r := benchConfig(src, false, false).mustOpen(b)
-			defer r.mustClose(b)
-			d, total := r.devices[0], benchBatch*benchShape.Elems()
-			scratch, err := d.makeMemory(4 * total)
-			if err != nil {
-				b.Fatal(err)
-			}
-			defer d.freeMemory(scratch)
-			_, k, err := (Normalize{Layout: transforms.CHW}).of(src.Specs()[0])
-			if err != nil {
-				b.Fatal(err)
-			}
-			n := max(b.N, 20)
-			load := measureSteps(b, r, n, nil)
-			var compute time.Duration
-			work := func(x Batch, s Stream) error {
-				var err error
-				for range kernels {
-					err = errors.Join(err, d.normalize(k, scratch, x.Field("images").Ptr, x.Len()*benchShape.Elems(), uintptr(s)))
-				}
-				return err
-			}
-			for x, err := range r.pf.Epoch(context.Background(), 0) {
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := errors.Join(x.Synchronize(), work(x, r.streams[0]), d.SynchronizeStream(r.streams[0])); err != nil {
-					b.Fatal(err)
-				}
-				began := time.Now()
-				if err := errors.Join(work(x, r.streams[0]), d.SynchronizeStream(r.streams[0])); err != nil {
-					b.Fatal(err)
-				}
-				compute = time.Since(began)
-				if err := x.Done(r.streams[0]); err != nil {
-					b.Fatal(err)
-				}
-				break
-			}
-			step := measureSteps(b, r, n, work)
-			b.ReportMetric(float64(step.Microseconds())/1e3, "step-ms")
-			b.ReportMetric(float64(load.Microseconds())/1e3, "load+copy-ms")
-			b.ReportMetric(float64(compute.Microseconds())/1e3, "compute-ms")
-			b.ReportMetric(float64(max(load, compute))/float64(step), "overlap")
-		})
-	}
-}
-
-// The host's cost of sending a batch, on the fake driver: all calls of a step, and almost no
-// bytes.
-func BenchmarkStep(b *testing.B) {
-	useFake(b, setting{})
-	fakeDriver.reset(0, 1, 0, 1, 1)
-	src := newSource(4096, tensor.Shape{1})
-	c := config{src: src, opts: Options{Fields: both}, loader: loader.Options{BatchSize: 4}}
-	r := c.mustOpen(b)
-	defer r.mustClose(b)
-	b.ReportAllocs()
-	for n := 0; n < b.N; {
-		for x, err := range r.pf.Epoch(context.Background(), 0) {
-			if err != nil {
-				b.Fatal(err)
-			}
-			if err := errors.Join(x.Wait(r.streams[0]), x.Done(r.streams[0])); err != nil {
-				b.Fatal(err)
-			}
-			if n++; n == b.N {
-				break
-			}
-		}
 	}
 }

@@ -148,11 +148,7 @@ func (r *rig) close() error {
 	for i, s := range r.streams {
 		errs = append(errs, r.devices[i].SynchronizeStream(s))
 	}
-	for _, s := range r.seen {
-		for _, b := range s.fields {
-			errs = append(errs, s.dev.unpin(b))
-		}
-	}
+	errs = append(errs, r.forget())
 	r.seen = nil
 	if r.ld != nil {
 		errs = append(errs, r.ld.Close())
@@ -163,6 +159,18 @@ func (r *rig) close() error {
 	for _, d := range r.devices {
 		errs = append(errs, d.Close())
 	}
+	return errors.Join(errs...)
+}
+
+// forget gives back what the consumer has seen, of which nothing is under way.
+func (r *rig) forget() error {
+	var errs []error
+	for _, s := range r.seen {
+		for _, b := range s.fields {
+			errs = append(errs, s.dev.unpin(b))
+		}
+	}
+	r.seen = nil
 	return errors.Join(errs...)
 }
 

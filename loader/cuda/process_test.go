@@ -4,12 +4,15 @@ package cuda
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -26,9 +29,13 @@ type receipt struct {
 // otherProcess is the program of a test's other process, by PENSTOCK_IPC: it receives
 // batches of the test, or gives it one.
 func otherProcess(role string) int {
-	run := receive
-	if role == "give" {
-		run = give
+	run, ok := map[string]func(*json.Decoder, *json.Encoder) error{
+		"give": give, "illegal": illegal,
+		"receive": func(in *json.Decoder, out *json.Encoder) error { return receive(in, out, slices.Clone[[]byte]) },
+		"digest":  func(in *json.Decoder, out *json.Encoder) error { return receive(in, out, digest) },
+	}[role]
+	if !ok {
+		panic(role)
 	}
 	if err := run(json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -37,8 +44,31 @@ func otherProcess(role string) int {
 	return 0
 }
 
-// receive reads what it is given, and sends back what is there.
-func receive(in *json.Decoder, out *json.Encoder) error {
+// digest returns what tells bytes from others.
+func digest(b []byte) []byte {
+	return binary.LittleEndian.AppendUint32(nil, crc32.ChecksumIEEE(b))
+}
+
+// illegal has a kernel read where nothing is, and prints the error of what follows.
+func illegal(*json.Decoder, *json.Encoder) error {
+	dev, err := Open(0)
+	if err != nil {
+		return err
+	}
+	_, k, err := (Normalize{}).of(tensor.Spec{Name: "images", DType: tensor.Uint8, Shape: tensor.Shape{3, 4, 5}})
+	if err != nil {
+		return err
+	}
+	dst, err := dev.makeMemory(4 * 60)
+	if err != nil {
+		return err
+	}
+	fmt.Println(errors.Join(dev.normalize(k, dst, 0x1000, 60, 0), dev.Synchronize()))
+	return nil
+}
+
+// receive reads what it is given, and sends back what of makes of it.
+func receive(in *json.Decoder, out *json.Encoder, of func([]byte) []byte) error {
 	dev, err := Open(0)
 	if err != nil {
 		return err
@@ -60,7 +90,7 @@ func receive(in *json.Decoder, out *json.Encoder) error {
 		}
 		r := receipt{Data: make(map[string][]byte)}
 		for name, h := range given {
-			if r.Data[name], err = fetch(dev, im, h, stream); err != nil {
+			if r.Data[name], err = fetch(dev, im, h, stream, of); err != nil {
 				r.Error = err.Error()
 			}
 		}
@@ -77,8 +107,8 @@ func receive(in *json.Decoder, out *json.Encoder) error {
 	return nil
 }
 
-// fetch returns the bytes of a field that another process gave.
-func fetch(dev *Device, im *Imports, h IPC, stream Stream) ([]byte, error) {
+// fetch returns what of makes of a field that another process gave.
+func fetch(dev *Device, im *Imports, h IPC, stream Stream, of func([]byte) []byte) ([]byte, error) {
 	x, err := im.Open(h)
 	if err != nil {
 		return nil, err
@@ -91,7 +121,7 @@ func fetch(dev *Device, im *Imports, h IPC, stream Stream) ([]byte, error) {
 		err = dev.readAsync(host[:x.Bytes()], x.Ptr, stream)
 	}
 	err = errors.Join(err, dev.SynchronizeStream(stream))
-	got := append([]byte(nil), host[:x.Bytes()]...)
+	got := of(host[:x.Bytes()])
 	return got, errors.Join(err, dev.unpin(host))
 }
 
