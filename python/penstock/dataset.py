@@ -137,6 +137,21 @@ class Dataset:
             raise CorruptError(f"{corruptions[0]}{more}; make the dataset again", corruptions)
         return compared
 
+    def parts(self) -> list[int]:
+        """Return the number of records in each of the parts in which they are back to back, so that slices are views."""
+        return [p.count for p in self._places.pieces]
+
+    def to_dask(self, chunks: int | None = None) -> dict[str, Any]:
+        """Return the fields as dask arrays, by name; those of variable length are arrays of objects.
+
+        ``chunks`` is the number of records of a chunk, at most; None is about 64 MiB. Chunks are views of
+        the files. A worker, also one of another host, maps the files at the same path, and raises Error if
+        another dataset has taken the place of this one. Raise Error without dask.
+        """
+        from .dask import to_dask
+
+        return to_dask(self, chunks)
+
     def close(self) -> None:
         """Forget the maps, after which records cannot be read. Memory is given back once no array over it is left."""
         for column in self._columns.values():

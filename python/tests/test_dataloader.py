@@ -1,4 +1,5 @@
 import gc
+import http.server
 import importlib.util
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 import zlib
@@ -614,6 +616,64 @@ class DataLoaderTest(data.Copied):
                 penstock.DataLoader(url, 2, **more, **options)
         with self.assertRaisesRegex(ValueError, "belong to the feed that listens"):
             penstock.DataLoader(socket="x", batch_size=2, output="numpy", cache_dir=cache)
+
+    def test_a_dataset_of_a_web_server_and_of_the_hub(self):
+        commit, token = "0123456789abcdef0123456789abcdef01234567", "hf_thesecretofthistest"
+
+        class Files(http.server.BaseHTTPRequestHandler):
+            """Serves files by ranges, also as the Hub does, and refuses a request now and then."""
+
+            asked = 0
+
+            def log_message(self, *args):
+                pass
+
+            def do_GET(self):
+                Files.asked += 1
+                path, hub, name = self.path.partition(f"/datasets/lab/birds/resolve/{commit}/")
+                if (hub or path.startswith("/api/")) and self.headers.get("Authorization") != f"Bearer {token}":
+                    return self.answer(401, b"")
+                if Files.asked % 3 == 0:
+                    return self.answer(503, b"")
+                if path.startswith("/api/"):
+                    return self.answer(200, json.dumps({"sha": commit}).encode())
+                try:
+                    with open(data.path((name if hub else path).strip("/")), "rb") as f:
+                        content = f.read()
+                except OSError:
+                    return self.answer(404, b"")
+                first, _, last = self.headers.get("Range", "bytes=0-").partition("=")[2].partition("-")
+                part = content[int(first) : int(last) + 1 if last else None]
+                self.answer(206, part, f"bytes {first}-{int(first) + len(part) - 1}/{len(content)}")
+
+            def answer(self, status, body, span=None):
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
+                if span:
+                    self.send_header("Content-Range", span)
+                self.end_headers()
+                self.wfile.write(body)
+
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Files)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        threading.Thread(target=server.serve_forever).start()
+        cache = tempfile.mkdtemp(prefix="penstock-python-")
+        self.addCleanup(shutil.rmtree, cache)
+        endpoint = f"http://127.0.0.1:{server.server_port}"
+        ds = penstock.open(data.path("images"))
+        with mock.patch.dict(os.environ, {"HF_ENDPOINT": endpoint, "HF_TOKEN": token}):
+            for url in (endpoint + "/images", "hf://datasets/lab/birds@main/images"):
+                with penstock.DataLoader(url, 500, shuffle=True, cache_dir=os.path.join(cache, url[:4]), output="numpy", command=data.feed()) as dl:
+                    count = 0
+                    for batch in dl:
+                        self.assert_equal(batch, ds[batch.indices])
+                        count += len(batch.indices)
+                self.assertEqual(count, len(ds))
+        with mock.patch.dict(os.environ, {"HF_ENDPOINT": endpoint, "HF_TOKEN": "hf_anotherwrongtoken"}):
+            with self.assertRaisesRegex(penstock.Error, "the token of HF_TOKEN was sent") as caught:
+                penstock.DataLoader("hf://datasets/lab/birds@main/images", 5, cache_dir=cache, output="numpy", command=data.feed())
+            self.assertNotIn("wrong", str(caught.exception))
 
     def test_a_feed_that_listens(self):
         base = tempfile.mkdtemp(prefix="penstock-python-")

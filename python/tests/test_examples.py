@@ -80,6 +80,31 @@ class ExamplesTest(unittest.TestCase):
                 self.assertEqual(result.global_step, 30)
                 self.assertEqual(seen[: 30 - steps], whole[steps:])
 
+    def test_dask_streams_while_another_process_trains(self):
+        module = example("dask_stream", "dask")
+        path = os.path.join(self.folder, "ds")
+        env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, ".."), "PYTHONWARNINGS": "ignore"}
+        script = os.path.join(data.HERE, "..", "examples", "dask_stream.py")
+        with subprocess.Popen([sys.executable, script, "train", path, "3"], stdout=subprocess.PIPE, text=True, env=env) as trainer:
+            lines = []
+
+            def committed(generation):
+                """Wait until the trainer has had an epoch of a generation."""
+                for line in trainer.stdout:
+                    lines.append(line)
+                    if f"generation {generation}," in line:
+                        return
+                self.fail(f"the trainer ended before it saw generation {generation}: {lines}")
+
+            with mock.patch.dict(os.environ, {"PENSTOCK_PREPROCESS": data.preprocess()}):
+                module.write(path, 3, committed)
+        self.assertEqual(trainer.returncode, 0)
+        for generation in (1, 2, 3):
+            self.assertTrue(any(f"generation {generation}, {2000 * generation} records" in line for line in lines), lines)
+        self.assertGreater(float(lines[-1].split()[-2]), 0.85)
+        self.assertGreater(penstock.open(path).verify(), 0)
+        self.assertEqual(len(penstock.open(path)), 6000)
+
     def test_accelerate_is_killed_and_resumes(self):
         example("accelerate_loop", "torch", "accelerate")
         script = os.path.join(data.HERE, "..", "examples", "accelerate_loop.py")
