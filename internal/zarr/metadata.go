@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strings"
+	"strconv"
 )
 
 // Array is an array of a hierarchy.
@@ -172,14 +172,14 @@ func checkSeparator(sep string) error {
 }
 
 func joined(coord []int64, sep string) string {
-	var b strings.Builder
+	var b []byte
 	for i, x := range coord {
 		if i > 0 {
-			b.WriteString(sep)
+			b = append(b, sep...)
 		}
-		fmt.Fprint(&b, x)
+		b = strconv.AppendInt(b, x, 10)
 	}
-	return b.String()
+	return string(b)
 }
 
 // parseArray2 reads the metadata of an array of version 2.

@@ -51,7 +51,12 @@ func NewArray(a Array, opts Options) (*Reader, error) {
 	if r.pool == nil {
 		r.pool, r.own = NewPool(0), true
 	}
-	r.cache = newCache(r.cached(opts.CacheBytes))
+	limit := opts.CacheBytes
+	if limit <= 0 {
+		limit = cacheBytes
+	}
+	// Chunks of other libraries' defaults have many records: who reads in any order wants them again.
+	r.cache = newCache(int(max(int64(r.pool.Workers())+1, min(limit/int64(max(1, r.grid.size)), r.grid.rows*r.grid.columns))))
 	return r, nil
 }
 
