@@ -79,7 +79,7 @@ func (m *Manifest) SplitNames() []string {
 // CheckSplitNames takes the same names as for fields.
 func CheckSplitNames(names []string) error {
 	for i, name := range names {
-		if !fieldName.MatchString(name) {
+		if !isFieldName(name) {
 			return fmt.Errorf("split %q: a name is 1 to 100 letters, digits, _ and -, not starting with -", name)
 		}
 		if slices.Index(names, name) != i {
