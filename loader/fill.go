@@ -256,7 +256,7 @@ func (w *worker) views(p *pass, s *slot) error {
 		if !viewing {
 			continue
 		}
-		if err := w.view(s, f, a, a+n); err != nil {
+		if err := w.view(p, s, f, a, a+n); err != nil {
 			if w.ld.opts.OnError == Fail {
 				return w.locate(p, s, f, 0, n, err)
 			}
@@ -270,10 +270,14 @@ func (w *worker) views(p *pass, s *slot) error {
 }
 
 // view makes field f of s a view of records [a, b) of the Source.
-func (w *worker) view(s *slot, f, a, b int) (err error) {
+func (w *worker) view(p *pass, s *slot, f, a, b int) (err error) {
 	defer w.catch(&err)
 	w.mark.set(s, f, a)
-	s.views[f], err = w.show(&w.ld.fields[f], a, b, s.offsets[f])
+	if w == w.ld.hands && p.warm { // the loop has looked
+		s.views[f], err = w.slice(&w.ld.fields[f], a, b, s.offsets[f])
+	} else {
+		s.views[f], err = w.show(&w.ld.fields[f], a, b, s.offsets[f])
+	}
 	return err
 }
 
@@ -286,6 +290,12 @@ func (w *worker) show(fd *field, a, b int, offsets []int64) (v tensor.View, err 
 			return v, err
 		}
 	}
+	return w.slice(fd, a, b, offsets)
+}
+
+// slice is show for memory that is warm.
+func (w *worker) slice(fd *field, a, b int, offsets []int64) (v tensor.View, err error) {
+	ld, name := w.ld, fd.in.Name
 	if fd.in.Ragged {
 		return ld.can.Ragged.SliceRagged(name, a, b, offsets[:b-a+1])
 	}

@@ -74,6 +74,11 @@ func Lengths(ctx context.Context, src Source, field string) ([]int, error) {
 
 // consecutive sets dst to first, first+1, ...
 func consecutive(first int, dst []int) {
+	for ; len(dst) >= 8; dst, first = dst[8:], first+8 {
+		d := (*[8]int)(dst)
+		d[0], d[1], d[2], d[3] = first, first+1, first+2, first+3
+		d[4], d[5], d[6], d[7] = first+4, first+5, first+6, first+7
+	}
 	for i := range dst {
 		dst[i] = first + i
 	}
