@@ -102,6 +102,8 @@ var layers = [][]place{
 	{
 		{"cmd/internal/source/arrow", "one kind of source, as rows; the only package that knows the format"},
 		{"cmd/internal/source/tfrecord", "one kind of source, as rows"},
+		{"cmd/internal/source/mds", "one kind of source, as rows"},
+		{"cmd/internal/source/tokens", "one kind of source, as rows"},
 		{"cmd/internal/source/archive", "one kind of source, whose members may be arrays"},
 		{"cmd/internal/source/cifar", "one kind of source, as arrays"},
 		{"cmd/internal/source/dataset", "one kind of source, as arrays"},

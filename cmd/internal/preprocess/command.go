@@ -26,6 +26,7 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
   tar, .gz, .zst, zip  archives of image folders, or of WebDataset samples
   parquet              as published on the Hugging Face hub
   arrow                Arrow files, Feather, folders of datasets.save_to_disk
+  mds, tokens          MosaicML Streaming; Megatron's .bin and .idx, llm.c and raw tokens
   tfrecord             tf.train.Example records, also compressed; a folder of shards
   zarr                 groups and arrays, version 2 and 3; folders, zip files, buckets
   npy, npz, idx, cifar, hdf5, flat      arrays and datasets

@@ -169,6 +169,8 @@ func TestTypedRows(t *testing.T) {
 	for name, want := range map[string]string{
 		"arrow/mixed-zstd-2-file.arrow": "text uint8 (*,)  text|large uint8 (*,)  text|raw uint8 (*,)|fixed uint8 (3,)|list int32 (*,)|vector float32 (2,)|same int16 (3,)|" +
 			"matrix int8 (2, 2)|rows float64 (*, 2)|texts uint8 (*,)  text|view uint8 (*,)  text|word uint8 (*,)  text|flags bool (2,)",
+		"mds/packed-zstd":       "i int64 ()|s uint8 (*,)  text",
+		"tokens/many-int32.bin": "tokens int32 (*,)",
 	} {
 		c := DefaultConfig()
 		c.Source, c.Dest = filepath.Join("../source/kinds/testdata", name), filepath.Join(t.TempDir(), "ds")

@@ -50,6 +50,11 @@ func DetectFolder(path string) string {
 			return try.kind
 		}
 	}
+	for _, pattern := range []string{"index.json", filepath.Join("*", "index.json")} {
+		if found, _ := vfs.Glob(filepath.Join(Escape(path), pattern)); len(found) > 0 && DetectFile(found[0]) == "mds" {
+			return "mds"
+		}
+	}
 	for _, kind := range contentKinds {
 		if found := filesOf(path, kind); len(found) > 0 && DetectFile(found[0]) == kind {
 			return kind
@@ -59,11 +64,12 @@ func DetectFolder(path string) string {
 }
 
 // contentKinds are the kinds of folders whose files' names are a hint only: the first one has to be of the kind.
-var contentKinds = []string{"tfrecord"}
+var contentKinds = []string{"tfrecord", "tokens"}
 
 // filePatterns are the names of the files of a kind in a folder.
 var filePatterns = map[string][]string{
 	"arrow":    {"*.arrow", "*.feather"},
+	"tokens":   {"*.bin"},
 	"tfrecord": {"*.tfrecord*", "*.tfrec*", "*-of-*"},
 }
 
@@ -118,6 +124,10 @@ func DetectFile(path string) string {
 	case strings.Contains(name, "-idx"):
 		return "idx"
 	case strings.HasSuffix(name, ".bin"):
+		index := make([]byte, len(MegatronMagic))
+		if readHead(strings.TrimSuffix(path, filepath.Ext(path))+".idx", index); string(index) == MegatronMagic {
+			return "tokens"
+		}
 		return "cifar"
 	case strings.Contains(name, ".tfrec"): // train.tfrecord-00000-of-00016
 		return "tfrecord"
@@ -168,8 +178,28 @@ func detectHead(head []byte, name string) string {
 		return "tfrecord"
 	case IsIDX(head):
 		return "idx"
+	case strings.HasPrefix(text, MegatronMagic), TokensOf(head) != tensor.Invalid:
+		return "tokens"
+	case strings.HasPrefix(text, "{") && strings.Contains(text, `"column_encodings"`) && strings.Contains(text, `"shards"`):
+		return "mds"
 	}
 	return ""
+}
+
+// MegatronMagic begins the index of Megatron's files of tokens.
+const MegatronMagic = "MMIDIDX\x00\x00"
+
+// TokensOf returns the type of the tokens in a file with the header of llm.c (dev/data/data_common.py), Invalid if it
+// has none: a number for the format, and its version.
+func TokensOf(head []byte) tensor.DType {
+	switch {
+	case len(head) < 12:
+	case binary.LittleEndian.Uint32(head) == 20240520 && binary.LittleEndian.Uint32(head[4:]) == 1:
+		return tensor.Uint16
+	case binary.LittleEndian.Uint32(head) == 20240801 && binary.LittleEndian.Uint32(head[4:]) == 7:
+		return tensor.Uint32
+	}
+	return tensor.Invalid
 }
 
 // isCompressed reports whether OpenStream decompresses a file.

@@ -14,9 +14,11 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/cmd/internal/source/dataset"
 	"github.com/penstock/penstock/cmd/internal/source/folder"
+	"github.com/penstock/penstock/cmd/internal/source/mds"
 	"github.com/penstock/penstock/cmd/internal/source/parquet"
 	"github.com/penstock/penstock/cmd/internal/source/table"
 	"github.com/penstock/penstock/cmd/internal/source/tfrecord"
+	"github.com/penstock/penstock/cmd/internal/source/tokens"
 	"github.com/penstock/penstock/cmd/internal/source/zarr"
 )
 
@@ -48,7 +50,7 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 var openers = map[string]openFunc{
 	"imagefolder": openFolder, "csv": table.OpenCSV, "jsonl": table.OpenJSONL, "tar": archive.Open, "zip": archive.OpenZip, "npy": array.OpenNPY, "npz": array.OpenNPZ,
 	"idx": array.OpenIDX, "cifar": cifar.Open, "hdf5": dataset.OpenHDF5, "flat": dataset.OpenFlat, "parquet": parquet.Open,
-	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "zarr": zarr.Open,
+	"tfrecord": tfrecord.Open, "arrow": arrow.Open, "mds": mds.Open, "tokens": tokens.Open, "zarr": zarr.Open,
 }
 
 func openFolder(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {

@@ -26,6 +26,7 @@ type Column struct {
 	Classes []string     // names of the numbers
 	Shape   []int        // that all values have, by the file's word; nil where lists may differ, and for one number
 	List    bool         // values are lists: their lengths are known only from the rows
+	Ragged  bool         // values are lists of several lengths
 	Unwrap  bool         // lists of one are one value
 	Sniff   bool         // what the bytes are is known only from the rows
 	Refused error        // why the values make no field
@@ -190,8 +191,10 @@ func newTarget(c *Column, w column.Selection) (*target, error) {
 func (t *target) numbers(name string, w column.Selection, given column.Type) error {
 	c := t.Column
 	t.typ = column.Type{DType: c.DType, Shape: c.Shape}
-	switch scalar := len(c.Shape) == 0 && !c.differ; {
-	case c.differ && c.dims != nil:
+	switch scalar := len(c.Shape) == 0 && !c.differ && !c.Ragged; {
+	case c.Ragged:
+		t.typ.Ragged = true
+	case c.differ && len(c.dims) > 0:
 		t.typ.Ragged, t.typ.Shape = true, c.dims[1:]
 	case c.differ:
 		t.typ.Ragged = true
