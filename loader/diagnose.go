@@ -38,7 +38,7 @@ type Diagnosis struct {
 // String returns the sentence.
 func (d Diagnosis) String() string { return d.Text }
 
-// What the rules take for much and for little.
+// Thresholds of the rules.
 const (
 	fewBatches = 8    // fewer say nothing
 	littleWait = 0.05 // of the loop: not worth fixing
@@ -49,7 +49,7 @@ const (
 	allCores   = 0.9             // of the machine's are in use: none is free
 	muchOthers = 0.15            // of this process's cores
 	moreAtOnce = 8               // times as many workers, at most, are advised in one step
-	leastLoop  = time.Second / 2 // of which the system says well enough what ran
+	leastLoop  = time.Second / 2 // the shortest loop whose processor time the system reports well enough
 	mostGain   = 4               // more is not foretold: what is small now limits the loop then
 )
 

@@ -260,8 +260,8 @@ func TestLeavingTheLoopEndsTheReading(t *testing.T) {
 	}
 }
 
-// patienceOfTests is how long a test waits for what would never come from a loader that is wrong.
-const patienceOfTests = time.Minute
+// hangTimeout is the time that a test waits for a loader that hangs.
+const hangTimeout = time.Minute
 
 func TestCancelWhileWaiting(t *testing.T) {
 	m := newMemorySource(100, 4)
@@ -272,7 +272,7 @@ func TestCancelWhileWaiting(t *testing.T) {
 			select {
 			case <-ctx.Done(): // a read that hangs until it is cancelled
 				return ctx.Err()
-			case <-time.After(patienceOfTests):
+			case <-time.After(hangTimeout):
 				return errors.New("the read is not cancelled")
 			}
 		}
@@ -431,7 +431,7 @@ func TestSlowRecordsDelayNoOtherBatch(t *testing.T) {
 			for range 3 { // batch 0 is not done before three others are
 				select {
 				case <-others:
-				case <-time.After(patienceOfTests):
+				case <-time.After(hangTimeout):
 					return errors.New("no other batch is read meanwhile")
 				}
 			}

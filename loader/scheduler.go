@@ -358,7 +358,7 @@ func (c *scheduler) tuneLocked(p *pass, now time.Duration) {
 	}
 }
 
-// staffLocked has another number of workers at work. What was begun before says nothing of them.
+// staffLocked has another number of workers at work. Batches that were begun before say nothing of them.
 func (c *scheduler) staffLocked(p *pass) {
 	more := max(0, c.needLocked()-(len(c.slots)-c.surplus))
 	if c.addSlotsLocked(more) < more { // memory is short

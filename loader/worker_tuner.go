@@ -7,8 +7,8 @@ import "time"
 // batches itself.
 //
 // It compares what a batch takes, the body of the loop included, over a window of batches with
-// another number and over those before and after it with the present one. What wins stays. What
-// loses is tried again later: after ever more windows, as long as nothing wins, so that trials
+// another number and over those before and after it with the present one. A better number stays. A
+// worse one is tried again later: after ever more windows, as long as nothing wins, so that trials
 // cost next to nothing. So it also finds what changes: a cache that becomes warm, or a body that
 // needs the cores.
 type workerTuner struct {
@@ -32,7 +32,7 @@ type workerTuner struct {
 	waited time.Duration // and what it had waited
 }
 
-// A window has at least so many batches, and takes at least that time. Later ones, when nothing
+// The least number of batches and the least time of a window. Later windows, when nothing
 // wins any more, are longer.
 const (
 	tuneBatches = 8
@@ -53,8 +53,7 @@ func (t *workerTuner) open() bool { return t.least < t.most }
 // workers.
 func (t *workerTuner) restart(skip int) { t.skip, t.seen = max(1, skip), 0 }
 
-// count counts a batch that is handed out at that time of the loop, for so much of which the loop
-// waited. It reports whether the number of workers changed.
+// count counts a batch that is handed out at the time now of the loop, which waited for it. It reports whether the number of workers changed.
 func (t *workerTuner) count(now, waited time.Duration) bool {
 	if t.skip > 0 {
 		t.skip--

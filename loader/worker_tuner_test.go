@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// loop is a training loop whose batches take some time with each number of workers, of which it
-// waits a share.
+// loop is a training loop whose batches take a time that depends on the number of workers. It
+// waits for a share of that.
 type loop struct {
 	pace  func(workers, batch int) time.Duration
 	waits func(workers int) float64

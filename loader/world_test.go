@@ -45,7 +45,7 @@ func TestWorldFromEnv(t *testing.T) {
 		{"WORLD_SIZE=2", loader.World{}, "WORLD_SIZE is set, but not RANK"},
 		{"JOB_COMPLETION_INDEX=1", loader.World{}, "JOB_COMPLETION_INDEX is set, but not JOB_COMPLETIONS"},
 		{"RANK=2 WORLD_SIZE=2", loader.World{}, "a rank is from 0 to size-1"},
-		{"RANK=x WORLD_SIZE=2", loader.World{}, `RANK="x" is no number`},
+		{"RANK=x WORLD_SIZE=2", loader.World{}, `RANK="x" is not a number`},
 	} {
 		t.Run(c.env, func(t *testing.T) {
 			for pair := range strings.FieldsSeq(c.env) {

@@ -4,7 +4,7 @@ import (
 	"testing"
 )
 
-// Files with the filters of other programs are opened as they are.
+// Files with registered filters are opened as they are.
 func TestFiltersOfOtherPrograms(t *testing.T) {
 	for _, name := range []string{"small-plugins.h5", "small-bits.h5"} {
 		ds, err := Open("../internal/hdf5/chunk/testdata/" + name)

@@ -247,7 +247,7 @@ func (c *Client) retry(ctx context.Context, op, key string, do func(context.Cont
 // what was wrong before.
 func (c *Client) insist(ctx context.Context, limit time.Duration, op, key string, do func(context.Context) error) error {
 	before := fmt.Errorf("no answer within %v", c.policy.Total)
-	for n, left := 1, newPatience(c.policy, limit); ; n++ {
+	for n, left := 1, newDeadline(c.policy, limit); ; n++ {
 		c.counts.requests.Add(1)
 		over, err := left.attempt(ctx, do)
 		if over && err != nil && !Permanent(err) {

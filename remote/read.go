@@ -218,7 +218,7 @@ func (s *stream) Close() error {
 // resume is retry for a part of a stream, whose requests are counted where they are made and
 // whose context outlives the call.
 func (c *Client) resume(ctx context.Context, key string, do func() error) error {
-	for n, left := 1, newPatience(c.policy, c.policy.Total); ; n++ {
+	for n, left := 1, newDeadline(c.policy, c.policy.Total); ; n++ {
 		err := do()
 		switch {
 		case err == nil:

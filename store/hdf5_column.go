@@ -43,7 +43,7 @@ func (d *Dataset) OpenColumn(c *Column, f io.ReaderAt, mapped []byte, opts chunk
 	return r, nil
 }
 
-// Storage says how a column of Zarr is stored, for people, and "" of others.
+// Storage says how a column of Zarr is stored, for people, "" for other columns.
 func (d *Dataset) Storage(c *Column) string {
 	if a := d.zarr[c.Name]; a != nil {
 		return a.How()

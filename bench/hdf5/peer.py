@@ -75,7 +75,7 @@ def index(d):
 
 
 def describe():
-    """What there is. Where chunks can only be listed one by one, that takes minutes and is left out."""
+    """Return the ways that exist. Listing chunks one by one takes minutes and is left out."""
     ways = [{"name": "read", "text": "a record at a time, or sorted lists"}]
     if hasattr(h5py.h5d.DatasetID, "chunk_iter"):
         ways.append({"name": "index", "text": "list all chunks"})

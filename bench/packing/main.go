@@ -4,7 +4,7 @@
 //	go run ./packing -records DATASET/images-00000.npy [-rounds 5] [-levels 1,4,6] [-shuffle]
 //
 // It needs a Python with h5py: python3, or what PYTHON names. Records are in memory; files go to a
-// temporary folder, or to -dir. What is printed is how many times as long h5py took, as command hdf5
+// temporary folder, or to -dir. It prints the ratio of h5py's time, as command hdf5
 // shows it, and the size of the files beside h5py's: deflaters make different streams at a level of
 // the same number. -tags libdeflate measures that back end.
 package main

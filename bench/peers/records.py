@@ -2,8 +2,8 @@
 
 usage: records.py FOLDER    one JSON request a line in, one JSON answer a line out
 
-FOLDER holds the datasets 784 and 150528. A request is an epoch, in order or shuffled, of which
-every batch is touched once in every cache line ("touch"), or made normalized float32 with every
+FOLDER holds the datasets 784 and 150528. A request is an epoch, in order or shuffled.
+Every batch is touched once in every cache line ("touch"), or made normalized float32 with every
 second record mirrored ("normalize"). Processor time includes that of DataLoader's workers.
 """
 import functools

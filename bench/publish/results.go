@@ -24,7 +24,7 @@ type result struct {
 // results are those of all programs, by name.
 type results map[string]*result
 
-// notMeasured is the name of a program of which there are no results.
+// notMeasured is the name of a program without results.
 type notMeasured string
 
 func (n notMeasured) Error() string { return "there is no " + string(n) + ".txt" }
@@ -49,7 +49,7 @@ func readResults(folder string) (results, error) {
 	return all, nil
 }
 
-// parse distinguishes a program's tables from its other lines, of which headings and Go's benchmark lines
+// parse distinguishes a program's tables from its other lines. Headings and Go's benchmark lines
 // are left out.
 func parse(text string) *result {
 	r := &result{}

@@ -203,8 +203,8 @@ func (r results) limit(f figure, n float64) float64 {
 	return most
 }
 
-// targets returns the table of what is aimed at; what falls short comes first. What no program
-// measured is left out. Beside what falls short stands what the machine does without a loader.
+// targets returns the table of targets, missed ones first. Targets that no program
+// measured are left out. Beside a missed target stands the machine's rate without a loader.
 func (r results) targets() ([]string, error) {
 	head := []string{"", "| aim | measured | goal | |", "| --- | -------: | ---: | --- |"}
 	var short, met []string

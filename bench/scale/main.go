@@ -1,7 +1,7 @@
 // Command scale puts the arithmetic of docs/scale.md to the test: what a dataset of 10^9 records
 // and 100 TB, made by 1,000 workers and read by 1,024 ranks, asks of manifests, orders, caches,
-// object stores and workers. What can be measured on one machine is measured with the code of
-// penstock: manifests of up to a million shards, orders of 10^9 records. The rest is simulated
+// object stores and workers. It measures with the code of penstock as far as one machine can:
+// manifests of up to a million shards, orders of 10^9 records. The rest is simulated
 // with those orders, from figures that are flags.
 //
 //	scale [-only metadata,orders,caches,work] [-records 1000000000] [-bytes 100000] ...

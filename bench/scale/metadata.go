@@ -123,7 +123,7 @@ func held() float64 {
 	return float64(m.HeapAlloc)
 }
 
-// opened measures how long it takes to open real files, of which there are two a shard here.
+// opened measures how long it takes to open real files, two per shard.
 func opened(dir string) error {
 	rows := [][]string{{"shards on disk", "files", "open", "a shard", "mappings of the process"}}
 	for _, n := range []int{10, 100, 1000, 5000} {

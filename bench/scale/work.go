@@ -40,7 +40,7 @@ func hours(seconds float64) string { return fmt.Sprintf("%.2f h", seconds/3600) 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
 // makespan returns when the last part is done, in seconds, if every free worker takes the next
-// part. An interrupted part goes on from its journal, or begins anew.
+// part. An interrupted part resumes from its journal, or begins anew.
 func makespan(s scenario, parts int, resume bool) float64 {
 	r := rand.New(rand.NewPCG(1, uint64(parts)))
 	costs := partCosts(s, parts, r)

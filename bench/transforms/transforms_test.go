@@ -20,7 +20,7 @@ func photos(t *testing.T) (dir string, sets []set) {
 	return dir, sets
 }
 
-// What children read from disk is what the parent has, in the same order.
+// Child processes read the parent's records from disk, in the same order.
 func TestPrepare(t *testing.T) {
 	dir, sets := photos(t)
 	for _, s := range sets {

@@ -63,7 +63,7 @@ func dataset(env *testscript.Env, name string, n int, fields ...store.Field) err
 }
 
 // interrupted OUT ARG... runs loadbench, sends Ctrl-C once its first row is done, and
-// fails unless it then ends with exit code 130. What it printed is in OUT.
+// fails unless it then ends with exit code 130. Its output is in OUT.
 func interrupted(ts *testscript.TestScript, _ bool, args []string) {
 	program, err := exec.LookPath(filepath.Join(filepath.SplitList(ts.Getenv("PATH"))[0], "loadbench"))
 	ts.Check(err)

@@ -102,7 +102,7 @@ func TestPipelineHasTheBytesOfOneProcess(t *testing.T) {
 	}
 }
 
-// What is wrong with a part is the error of the pipeline.
+// The error of a part is the error of the pipeline.
 func TestPipelineFails(t *testing.T) {
 	err := run(t.Context(), program, 3, []string{pictures(t, 10), filepath.Join(t.TempDir(), "ds"), "--resize", "20", "--crop", "16"})
 	if err == nil || !strings.Contains(err.Error(), "use --on-error skip to leave out such samples") {

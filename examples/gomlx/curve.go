@@ -12,8 +12,8 @@ import (
 // keeps nothing.
 type curve struct{ file *os.File }
 
-// openCurve opens a curve to be continued after that many steps. What the file has of them is never
-// away, so that a run which is killed here can go on, too.
+// openCurve opens a curve to be continued after that many steps. The file always keeps those
+// steps, so that a run that is killed here can resume, too.
 func openCurve(name string, steps int) (curve, error) {
 	if name == "" {
 		return curve{}, nil

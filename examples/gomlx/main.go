@@ -5,7 +5,7 @@
 //	preprocess photos/ out/photos --resize 32x32
 //	cd examples/gomlx && go run . -data ../../out/photos -checkpoint /tmp/run
 //
-// It can be killed at any time: the same command goes on from its last checkpoint, and the
+// It can be killed at any time: the same command resumes from its last checkpoint, and the
 // losses are those of a run that was never killed.
 package main
 
@@ -53,7 +53,7 @@ func parse(flags *flag.FlagSet, args []string) (config, error) {
 	flags.Uint64Var(&c.seed, "seed", 1, "the same seed and data give the same network")
 	flags.BoolVar(&c.flip, "flip", true, "mirror images at random")
 	flags.BoolVar(&c.memory, "memory", false, "feed from memory, with code that is not penstock's, to compare with")
-	flags.StringVar(&c.checkpoint, "checkpoint", "", "folder that the run is saved to, and goes on from")
+	flags.StringVar(&c.checkpoint, "checkpoint", "", "folder of checkpoints: the run is saved there, and resumes from there")
 	flags.IntVar(&c.every, "every", 100, "steps between two checkpoints")
 	flags.StringVar(&c.curve, "curve", "", "file that the loss of every step is written to")
 	if err := flags.Parse(args); err != nil {

@@ -60,7 +60,7 @@ func fed(c config, t *task, backend compute.Backend, store *model.Store, saved *
 	if state, ok, failed := saved.state(); failed != nil {
 		return failed
 	} else if ok {
-		fmt.Fprintf(out, "going on at epoch %d, batch %d\n", state.Epoch, state.Step)
+		fmt.Fprintf(out, "resuming at epoch %d, batch %d\n", state.Epoch, state.Step)
 		ds, err = gomlxds.Resume(t.train, options, gomlx, state)
 	} else {
 		ds, err = gomlxds.New(t.train, options, gomlx)

@@ -75,8 +75,8 @@ func testMemory(t *testing.T, data string) {
 	t.Log(fed.String())
 }
 
-// testKill kills a process at a step that no checkpoint is of, twice, and lets it go on. What it
-// has to do then has no end, so that it cannot come to it before.
+// testKill kills a process at a step that no checkpoint is of, twice, and lets it resume. Its
+// work is endless until then, so that it cannot finish before.
 func testKill(t *testing.T, data string) {
 	folder := t.TempDir()
 	do := func(steps int, curve string, more ...string) *exec.Cmd {
@@ -87,7 +87,7 @@ func testKill(t *testing.T, data string) {
 	killed(t, curve, 39, do(math.MaxInt32, curve, "-checkpoint", saved))
 	steps := strings.Count(read(t, curve), "\n") + 21
 	out, err := do(steps, curve, "-checkpoint", saved).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "going on at epoch") {
+	if err != nil || !strings.Contains(string(out), "resuming at epoch") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	whole := filepath.Join(folder, "whole")

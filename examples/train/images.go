@@ -127,8 +127,8 @@ func (d *images) scaling() (scale, bias []float32) {
 	return scale, bias
 }
 
-// ownNormalization is that by the statistics in the manifest. A file of other origin has
-// none; its values are taken to fill the range of their type, floats that of 0 to 1.
+// ownNormalization normalizes by the statistics in the manifest. A file that another program
+// wrote has none; its values are taken to fill the range of their type, floats that of 0 to 1.
 func (d *images) ownNormalization() *store.Normalization {
 	n := &store.Normalization{Scale: 1}
 	if d.image.DType == tensor.Uint8 {

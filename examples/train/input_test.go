@@ -31,8 +31,8 @@ func TestNormalizes(t *testing.T) {
 	}
 }
 
-// What a manifest asks for nothing must come out with mean 0 and deviation 1, by its own
-// statistics.
+// Images whose manifest asks for no normalization come out with mean 0 and deviation 1, by
+// their own statistics.
 func TestNormalizesByStatistics(t *testing.T) {
 	x := firstBatch(t, openStripes(t, nil), none, 0)
 	sum, squares := 0.0, 0.0

@@ -21,7 +21,7 @@ func stripes(t *testing.T, name string, n int, edit func(*store.Schema)) string 
 	return splitStripes(t, name, n, nil, edit)
 }
 
-// splitStripes is stripes, of which the records go to the splits in turn.
+// splitStripes is stripes whose records go to the splits in turn.
 func splitStripes(t *testing.T, name string, n int, splits []string, edit func(*store.Schema)) string {
 	t.Helper()
 	images, labels := store.NewField("images", tensor.Uint8, 3, side, side), store.NewField("labels", tensor.Int64)
@@ -139,7 +139,7 @@ func TestLearnsFromSplit(t *testing.T) {
 	}
 }
 
-// What cannot be trained on must be refused in words.
+// Datasets that cannot be trained on are refused with a reason.
 func TestRefuses(t *testing.T) {
 	good := stripes(t, "good", 60, nil)
 	for name, tc := range map[string]struct {

@@ -97,7 +97,7 @@ var layers = [][]place{
 		{"cmd/internal/source/parquet", "one kind of source; the only package that knows the format"},
 	},
 	{
-		{"cmd/internal/source/hdf5", "one kind of source, as arrays: the files of other programs"},
+		{"cmd/internal/source/hdf5", "one kind of source, as arrays: files that other programs wrote"},
 	},
 	{
 		{"cmd/internal/source/arrow", "one kind of source, as rows; the only package that knows the format"},

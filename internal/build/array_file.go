@@ -147,7 +147,7 @@ func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
 	return JoinCRC32C(store.CRC32C(header), crc, a.at-store.HeaderBytes), a.sums.Done, SyncFile(file)
 }
 
-// resume continues an array of which the first rows were made durable, with checksum crc. It cuts
+// resume continues an array whose first rows, with checksum crc, were made durable. It cuts
 // the file behind them.
 func (a *arrayFile) resume(stage *Stage, name string, rows int64, crc uint32) error {
 	path := stage.Path(name)

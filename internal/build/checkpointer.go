@@ -9,8 +9,8 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Keeper is the journal of a build whose records are not in a Build's shards but where
-// another Writer has put them, which has a state of its own.
+// Checkpointer is the journal of a build whose records another Writer stores, which has a
+// state of its own.
 type Checkpointer struct {
 	stage   *Stage
 	journal *journal
@@ -18,7 +18,7 @@ type Checkpointer struct {
 	last    *history // nil: there is nothing to continue
 }
 
-// NewKeeper looks for a build in the stage that can be resumed. It must have the same
+// NewCheckpointer looks for a build in the stage that can be resumed. It must have the same
 // fields, options and inputs; otherwise the error says what differs.
 func NewCheckpointer(stage *Stage, schema store.Schema, options map[string]string, j *store.Journal) (*Checkpointer, error) {
 	k := &Checkpointer{stage: stage, head: &buildEntry{Format: 1, Fields: schema.Fields, Options: options, Inputs: j.Inputs}}

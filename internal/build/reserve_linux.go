@@ -8,8 +8,8 @@ import (
 )
 
 // reserve takes room on the disk for n bytes of a file from off on, whose size stays: to ext4,
-// writing then costs a third less, as it looks for room once and not page by page. What is not
-// used the file gives back when it is cut to its size. It returns up to where the file has room;
+// writing then costs a third less, as it looks for room once and not page by page. Unused room
+// is free again when the file is cut to its size. It returns up to where the file has room;
 // where nothing is gained by it, or the disk is nearly full, that is said to be everywhere.
 func reserve(f *os.File, off, n int64) int64 {
 	var fs unix.Statfs_t

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What was reserved of the disk for a shard beyond its end is free when it is finished, and
-// after a build that goes on behind a checkpoint.
+// Disk space that was reserved beyond the end of a shard is free when the shard is finished, and
+// after a build that resumes from a checkpoint.
 func TestReservedRoomIsGivenBack(t *testing.T) {
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 100_000)}}
 	dest := filepath.Join(ext4Dir(t), "ds")

@@ -165,8 +165,8 @@ func (s *section) state() sectionState {
 	return state
 }
 
-// restore goes on after a checkpoint with the finished shards that are known, of which the
-// section takes its own. The names of all its files it adds to keep.
+// restore continues after a checkpoint with the section's own shards of those that are
+// finished. It adds the names of all its files to keep.
 func (s *section) restore(state sectionState, shards []store.Shard, keep map[string]bool) error {
 	if state.Shards < 0 || state.Shards > len(shards) || state.Open < 0 || state.Open > 0 && len(state.Arrays) != len(s.arrays) {
 		return fmt.Errorf("it knows %d shards of %d: %w", len(shards), state.Shards, store.ErrCorrupt)

@@ -120,7 +120,7 @@ var ErrNoLocks = errors.New("the file system has no locks")
 
 // Lock makes the file name in a folder if it is not there, and locks it until it is closed or the process ends. While
 // another process holds the lock, the error is store.ErrBusy. [Unlock] removes the file before it lets go, so a lock
-// counts only while its file still has the name. It keeps out the processes of one machine; those of others only
+// counts only while its file still has the name. It keeps out the processes of this machine; processes elsewhere only
 // where the file system shares its locks between machines.
 func Lock(folder *os.Root, name string) (*os.File, error) {
 	for {

@@ -11,11 +11,11 @@ import (
 // useKernels chooses the kernels in assembly. Tests clear it to try the loops.
 var useKernels = cpu.X86.HasAVX2 && cpu.X86.HasBMI2
 
-// What huffmanUnits returns as its status.
+// Values of huffmanUnits' status.
 const (
 	unitsDone   = iota
 	unitsHungry // bits must be filled in otherwise
-	unitsBad    // bits that are no code
+	unitsBad    // bits that are not a code
 	unitsOdd    // the entry led beyond the block
 )
 
@@ -92,7 +92,7 @@ var (
 	_ = [1]struct{}{}[unsafe.Offsetof(huffTable{}.index)-indexAt]
 )
 
-// holds panics unless there is memory for the block in so many units.
+// holds panics unless there is memory for the block in units units.
 func (b *unitBlock) holds(units int) {
 	last := b.place + b.step*(units-1)
 	_, _ = b.coefs[64*last+63], b.any[last]

@@ -21,7 +21,7 @@ type bmpHeader struct {
 // bmpHeaders are the lengths of the second header, by which its kind is known.
 var bmpHeaders = []int{12, 40, 52, 56, 64, 108, 124}
 
-// What the second header calls its compressions.
+// Compressions of the second header.
 const (
 	bmpRaw = iota
 	bmpRLE8

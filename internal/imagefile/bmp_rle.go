@@ -1,7 +1,7 @@
 package imagefile
 
 // unpack decodes run lengths (BITMAPINFOHEADER's BI_RLE8 and BI_RLE4) to an index a byte, in
-// rows without gaps. What they skip has index 0.
+// rows without gaps. Skipped pixels have index 0.
 func (b *bmpHeader) unpack(data []byte) ([]byte, error) {
 	r := bmpRuns{data: data, pos: b.pixels, w: b.w, size: b.w * b.h, nibbles: b.bits == 4}
 	for len(r.out) < r.size && r.step() {
@@ -59,8 +59,8 @@ func (r *bmpRuns) step() bool {
 	return true
 }
 
-// repeat adds n times the index v, or by turns the two that it holds. What would be beyond the
-// end of a row is left out.
+// repeat adds n times the index v, or by turns the two that it holds. Pixels beyond the
+// end of a row are left out.
 func (r *bmpRuns) repeat(n int, v byte) {
 	for i := range max(n, 0) {
 		index := v

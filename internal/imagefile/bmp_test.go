@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a BMP is refused with.
-func TestDamagedBMP(t *testing.T) {
+// Errors of corrupt BMP files.
+func TestCorruptBMP(t *testing.T) {
 	masks, raw := readKind(t, "bits16-565.bmp"), indexedBMP(8, bmpRaw, 11, 9, 200, make([]byte, 12*9))
 	rle := indexedBMP(8, bmpRLE8, 11, 9, 200, bytes.Repeat([]byte{11, 7, 0, 0}, 9))
 	patch := func(data []byte, at int, v ...byte) []byte {

@@ -10,7 +10,7 @@ import (
 
 const corruptDir = "../../testdata/corrupt"
 
-// What each file of testdata/corrupt must be refused with.
+// The error of each file of testdata/corrupt.
 var corruptFiles = map[string]struct {
 	kind error
 	text string // part of the message

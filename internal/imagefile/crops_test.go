@@ -28,7 +28,7 @@ func TestCropsAgainstTorchvision(t *testing.T) {
 	t.Run("photos", func(t *testing.T) { compareCrops(t, somePhotos(t), 1) })
 }
 
-// compareCrops takes crops of files in turn, which are of so many formats at least.
+// compareCrops takes crops of files of at least want formats in turn.
 func compareCrops(t *testing.T, files []string, want int) {
 	p, d := newPillow(t, "RGB", "crops"), New(Options{})
 	rng := rand.New(rand.NewPCG(5, 6))

@@ -5,16 +5,16 @@ import (
 	"fmt"
 )
 
-// What can be wrong with a file; an error of this package is one of these to errors.Is.
+// Kinds of errors; each error of this package is one of these to errors.Is.
 var (
 	ErrNotImage    = errors.New("not an image")        // no format that this package reads
-	ErrCorrupt     = errors.New("corrupt image")       // malformed, damaged or cut short
+	ErrCorrupt     = errors.New("corrupt image")       // malformed or truncated
 	ErrUnsupported = errors.New("unsupported image")   // valid, but not readable here
 	ErrTooLarge    = errors.New("image is too large")  // more pixels than Options.MaxPixels
 	errOutside     = errors.New("outside of an image") // a caller's rectangle
 )
 
-// An Error says what is wrong with a file. Its text names the format and no path.
+// An Error is the error of a file. Its text names the format and no path.
 type Error struct {
 	Format Format // "" if it is none
 	Kind   error  // one of the Err values above

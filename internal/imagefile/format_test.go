@@ -106,7 +106,7 @@ func TestReadConfigOfPrefixes(t *testing.T) {
 
 func TestBackendSaysWhatIsBuiltIn(t *testing.T) {
 	if name, version, ok := strings.Cut(Backend(), " "); !ok || name == "" || version == "" {
-		t.Errorf("%q is no name and version", Backend())
+		t.Errorf("%q is not a name and a version", Backend())
 	}
 }
 

@@ -36,7 +36,7 @@ var ways = map[string]Options{
 	"turned": {Orient: true},
 }
 
-// What is not as in Pillow, and why.
+// Differences from Pillow, and the reasons.
 var notAsPillow = map[string]string{
 	"I16.png":   "gray samples of 16 bits are clipped at 255 there, here their high byte is kept",
 	"CMYK.tiff": "the TIFF library does not read it",

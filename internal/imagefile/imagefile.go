@@ -12,7 +12,7 @@
 //
 // It differs from Pillow on purpose in two things: samples of 16 bits are reduced to their
 // high byte also in gray images, where Pillow clips them at 255, and a file that is cut
-// short or damaged is an error, where decoders like to return gray or green.
+// short or corrupt is an error, where other decoders return gray or green.
 //
 // JPEG and BMP are decoded here, other formats by Go libraries, whole.
 package imagefile
@@ -66,10 +66,10 @@ func New(opt Options) *Decoder { return &Decoder{opt: opt} }
 // Open, and data must not change meanwhile. Size, format and limits are checked before
 // anything is decoded.
 //
-// Pixels may be decoded by Open or by Scan, so either may find the file damaged; one that
-// just ends too early is found out by Open. Damage below the last row that is scanned may
-// go unnoticed, and so may damage behind the first frame. Of damaged codes the built-in decoder
-// notices more than libjpeg-turbo, which takes a run that leads out of a block for its end. All
+// Pixels may be decoded by Open or by Scan, so either may find the file corrupt; Open finds
+// one that ends too early. Corruption below the last row that is scanned may
+// go unnoticed, and so may corruption behind the first frame. The built-in decoder
+// detects more corrupt codes than libjpeg-turbo, which takes a run that leads out of a block for its end. All
 // errors of a file are an *Error, at some depth.
 func (d *Decoder) Open(data []byte) (transforms.Source, error) {
 	c, err := ReadConfig(data)

@@ -3,7 +3,7 @@ package imagefile
 import "encoding/binary"
 
 // bitReader reads the bits of an entropy-coded segment: stuffed zero bytes go, and at a
-// marker or the end of the file it makes up zeros, which overrun tells of.
+// marker or the end of the file it makes up zeros, which overrun counts.
 type bitReader struct {
 	data []byte
 	pos  int

@@ -29,7 +29,7 @@ func makeZigzag() (z [256]uint8) {
 }
 
 // difference decodes the first coefficient of a sequential block, less the one of the block
-// before. It returns false if the bits are no code.
+// before. It returns false if the bits are not a code.
 func (r *bitReader) difference(dc *huffTable) (int32, bool) {
 	if r.n < 32 {
 		r.fill()
@@ -44,7 +44,7 @@ func (r *bitReader) difference(dc *huffTable) (int32, bool) {
 }
 
 // block decodes the other coefficients of a sequential block into b, which is zero; it may
-// change b[0], which is for the caller to set. any tells whether there are some; ok is false if the bits are no code or a run leads out of
+// change b[0], which is for the caller to set. any reports whether there are some; ok is false if the bits are not a code or a run leads out of
 // the block.
 //
 // This loop is two thirds of a decoder's time: the reader's state lives in registers, and

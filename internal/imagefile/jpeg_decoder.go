@@ -146,11 +146,11 @@ func (j *jpegDecoder) nextUnits(n int) int {
 	return n
 }
 
-// damaged says where the data stopped making sense.
-func (j *jpegDecoder) damaged(row int) error {
+// corruptAt returns the error of data that stop making sense near a row.
+func (j *jpegDecoder) corruptAt(row int) error {
 	what := "invalid entropy-coded data"
 	if j.bits.overrun() {
 		what = "the data ends before the image does"
 	}
-	return corrupt(JPEG, "damaged near row %d of %d, at byte %d: %s", min(row, j.h.h-1), j.h.h, j.bits.pos, what)
+	return corrupt(JPEG, "corrupt near row %d of %d, at byte %d: %s", min(row, j.h.h-1), j.h.h, j.bits.pos, what)
 }

@@ -50,7 +50,7 @@ type huffTable struct {
 	kind    tableKind
 	built   bool // everything above is of counts and symbols
 	defined bool // by the file at hand
-	bad     bool // it is no prefix code, or none of a JPEG
+	bad     bool // not a prefix code, or not one of a JPEG
 }
 
 // check returns an error if a scan cannot be decoded with the table.
@@ -168,7 +168,7 @@ func (t *huffTable) symbol(acc uint64) (symbol byte, length int) {
 	return 0, 0
 }
 
-// symbol decodes the next symbol alone. It returns false if the bits are no code.
+// symbol decodes the next symbol alone. It returns false if the bits are not a code.
 func (r *bitReader) symbol(t *huffTable) (byte, bool) {
 	if r.n < 32 {
 		r.fill()

@@ -107,13 +107,13 @@ func (h *jpegHeader) checkSize(bytes int) error {
 		bits = 2 * units * perUnit
 	}
 	if bits > 8*bytes {
-		return corrupt(JPEG, "truncated, or damaged in its header: %d bytes cannot hold %dx%d pixels", bytes, h.w, h.h)
+		return corrupt(JPEG, "truncated, or corrupt in its header: %d bytes cannot hold %dx%d pixels", bytes, h.w, h.h)
 	}
 	return nil
 }
 
 // checkEnd walks the scans from the first on, and returns an error where the file ends
-// before its end-of-image marker. What comes after that marker is not looked at.
+// before its end-of-image marker. Bytes behind that marker are ignored.
 func (h *jpegHeader) checkEnd(data []byte) error {
 	pos, scan := h.scan, 0
 	for i := range h.missing {

@@ -235,7 +235,7 @@ func (s *progressiveScan) refineBlock(b *[64]int16, set *uint64, t *huffTable, b
 	return 0, true
 }
 
-// signed reads the sign of a new coefficient, of which there are bits left since its code.
+// signed reads the sign of a new coefficient; bits are left since its code.
 func (s *progressiveScan) signed() int16 {
 	r := s.r
 	negative := int16(r.acc>>63) - 1 // -1 if the bit is 0

@@ -38,7 +38,7 @@ func (j *jpegDecoder) readUnitRow() error {
 	}
 	j.aim(0)
 	if !j.readUnits(j.unitsX) {
-		return j.damaged(j.decoded * 8 * j.fy)
+		return j.corruptAt(j.decoded * 8 * j.fy)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (j *jpegDecoder) readScan(params []byte) error {
 	}
 	for y := range down {
 		if !j.scanRow(&s, across, y) {
-			return j.damaged(y * j.h.h / down)
+			return j.corruptAt(y * j.h.h / down)
 		}
 	}
 	return nil

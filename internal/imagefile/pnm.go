@@ -32,7 +32,7 @@ func isPNM(head []byte) bool {
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
 
 // parsePNM reads the header. The samples that it promises are there, as far as the number of
-// bytes tells.
+// bytes shows.
 func parsePNM(data []byte) (p pnm, err error) {
 	p = pnm{kind: data[1], most: 1, rest: data[2:], at: 2}
 	for _, to := range []*int{&p.w, &p.h, &p.most} {

@@ -151,7 +151,7 @@ func TestTransparentAgainstPillow(t *testing.T) {
 	}
 }
 
-// Of a file that declares no transparency, what lies in the place of alpha is no alpha.
+// In a file that declares no transparency, the bytes in the place of alpha are ignored.
 func TestOpaqueIsNotBlended(t *testing.T) {
 	dir := t.TempDir()
 	if err := exec.Command(pillowPython(t), "-c", declareScript, dir).Run(); err != nil {

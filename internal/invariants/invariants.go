@@ -8,7 +8,7 @@
 //	}
 package invariants
 
-// PoisonByte fills released memory in checked builds. It is no valid UTF-8, a large
+// PoisonByte fills released memory in checked builds. It is not valid UTF-8, a large
 // negative number in every integer type, and an implausible one in every float type.
 const PoisonByte = 0xCC
 

@@ -1,6 +1,6 @@
 package kernel
 
-// Copy is copy(dst, src) for slices of one length that do not overlap, of which src is in no
+// Copy is copy(dst, src) for slices of one length that do not overlap, with src in no
 // cache: 4 KiB or more are copied by the instruction for that where it is the faster way, as
 // it does not read what it overwrites.
 func Copy(dst, src []byte) {

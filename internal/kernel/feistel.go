@@ -20,8 +20,8 @@ const FeistelRounds = 8
 //	z = (z ^ z>>27) * 0x94d049bb133111eb
 //	z = z ^ z>>31
 //
-// Positions are less than a*b; a and b, of which a is not the larger one, are at least
-// feistelLanes and less than 2^32, or nothing is done.
+// Positions are less than a*b, with a <= b. Both are at least feistelLanes and less than
+// 2^32, or nothing is done.
 func Feistel(dst []int, x, a, b uint64, keys *[FeistelRounds]uint64) (done int) {
 	if a < feistelLanes || b < a || b >= 1<<32 {
 		return 0

@@ -178,7 +178,7 @@ func (n *Norm) flat16(dst []uint16, src []byte, t *normTables) int {
 	return len(dst)
 }
 
-// wideMasks make of 8 pixels, of which the second half ends with its register, the 8 values
+// wideMasks make of 8 pixels, whose second half ends with its register, the 8 values
 // of a channel as 32-bit numbers.
 var wideMasks = [5]*[3][32]byte{3: newWideMasks(3), 4: newWideMasks(4)}
 

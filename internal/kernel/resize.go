@@ -6,7 +6,7 @@ func clip8(sum int32) byte {
 }
 
 // Rows resizes rows of pixels horizontally: row r of src begins at src[r*srcStride] with the
-// input column x0, has step bytes a pixel of which the first c (1 or 3) count, and holds at
+// input column x0, has step bytes per pixel, the first c (1 or 3) of them used, and holds at
 // least the columns that w.Inputs names. Row r of dst begins at dst[r*dstStride] and becomes
 // the w.To-w.From output pixels, c bytes each, without gaps.
 //

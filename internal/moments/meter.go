@@ -203,7 +203,7 @@ func measureFloats[T any](m *Meter, taken, record []T, run int, out []Moments, l
 	}
 }
 
-// measureFloat32s is measureFloats for float32, of which it takes many pieces at a time.
+// measureFloat32s is measureFloats for float32: it takes many pieces at a time.
 func (m *Meter) measureFloat32s(record []float32, run int, out []Moments) {
 	if run < piece {
 		measureFloats(m, m.taken[:], record, run, out, float32s)

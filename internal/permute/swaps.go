@@ -39,7 +39,7 @@ func (s *Swaps) Permute(x []uint64) {
 	}
 }
 
-// swapped is a round, of which k is n too much.
+// swapped is a round with k larger by n.
 func swapped(x, k, h, n uint64) uint64 {
 	other := k - x
 	if other >= n {

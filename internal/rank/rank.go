@@ -76,7 +76,7 @@ func find(lookup Lookup, launchers []launcher, size int) (Process, error) {
 				err = fmt.Errorf("environment: %s=%s, and not %d", l.size, total, size)
 			}
 			return p, err
-		case hasRank || hasSize && l.rank != "SLURM_PROCID": // Slurm sets the number for a batch script, too, which is no task
+		case hasRank || hasSize && l.rank != "SLURM_PROCID": // Slurm sets the number for a batch script, too, which is not a task
 			return Process{}, l.half(hasRank)
 		}
 	}
@@ -96,7 +96,7 @@ func (l launcher) parse(lookup Lookup, rank, size string) (Process, error) {
 	number := func(name, text string) int {
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("environment: %s=%q is no number", name, text))
+			errs = append(errs, fmt.Errorf("environment: %s=%q is not a number", name, text))
 		}
 		return n
 	}

@@ -47,7 +47,7 @@ func TestWork(t *testing.T) {
 		{"BATCH_TASK_INDEX=1 BATCH_TASK_COUNT=3", 0, "1/3"},
 		{"CLOUD_RUN_TASK_INDEX=1 CLOUD_RUN_TASK_COUNT=3", 0, "1/3"},
 		{"CLOUD_RUN_TASK_INDEX=1 CLOUD_RUN_TASK_COUNT=3 RANK=0 WORLD_SIZE=1", 0, "1/3"},
-		{"RANK=one WORLD_SIZE=2", 0, `RANK="one" is no number`},
+		{"RANK=one WORLD_SIZE=2", 0, `RANK="one" is not a number`},
 		{"WORLD_SIZE=2", 0, "WORLD_SIZE is set, but not RANK"},
 	} {
 		p, err := Work(environment(c.env), c.size)

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// What is wrong with files that are not read.
+// Errors of files that are not read.
 var (
 	ErrNotZarr     = errors.New("no Zarr")
 	ErrCorrupt     = errors.New("corrupt")

@@ -135,7 +135,7 @@ func (s *sharding) find(name string, f File, size int64) (index, error) {
 func (s *sharding) read(f File, size int64) (index, error) {
 	n := s.indexBytes()
 	if n > size {
-		return nil, corrupt("a shard of %d bytes, of which the index has %d", size, n)
+		return nil, corrupt("a shard of %d bytes with an index of %d", size, n)
 	}
 	b := make([]byte, n)
 	at := size - n

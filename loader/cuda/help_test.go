@@ -162,7 +162,7 @@ func (r *rig) close() error {
 	return errors.Join(errs...)
 }
 
-// forget gives back what the consumer has seen, of which nothing is under way.
+// forget returns the batches that the consumer has seen; none of them is under way.
 func (r *rig) forget() error {
 	var errs []error
 	for _, s := range r.seen {

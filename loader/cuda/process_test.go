@@ -44,7 +44,7 @@ func otherProcess(role string) int {
 	return 0
 }
 
-// digest returns what tells bytes from others.
+// digest returns a checksum of bytes.
 func digest(b []byte) []byte {
 	return binary.LittleEndian.AppendUint32(nil, crc32.ChecksumIEEE(b))
 }

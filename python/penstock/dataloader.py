@@ -152,7 +152,7 @@ class DataLoader:
     device
         "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the current
         stream. Two batches are copied there, by a stream of their own, while the device works on
-        an earlier one. What makes floats of images at the end of ``transforms`` (ToTensor, ToDtype,
+        an earlier one. Transforms that make floats of images at the end of ``transforms`` (ToTensor, ToDtype,
         Normalize) is done there, so that bytes are copied, with the same results to the last bit. With
         output="jax" it is a jax.Device, a Sharding or "cuda". Without a CUDA device, batches are
         those of the CPU, and the logger "penstock" says so once.

@@ -214,7 +214,7 @@ class Copies:
 
 
 def _drain(copied: deque[tuple[Any, Any]], most: int) -> None:
-    """Wait until so many batches at most are not copied yet."""
+    """Wait until at most that many batches are not copied yet."""
     while len(copied) > most:
         copied[0][0].synchronize()
         copied.popleft()

@@ -46,7 +46,7 @@ func Open(ctx context.Context, text string) (remote.Bucket, *remote.URL, error) 
 	return b, u, err
 }
 
-// openSDK opens a bucket by way of gocloud.dev.
+// openSDK opens a bucket with gocloud.dev.
 func openSDK(ctx context.Context, u *remote.URL) (remote.Bucket, error) {
 	driver := u.Driver()
 	if u.Scheme == "file" {

@@ -38,7 +38,7 @@ func (b *bucket) Stat(ctx context.Context, key string) (_ remote.Object, err err
 	return objectOf(key, info), nil
 }
 
-// objectOf describes a file. What is written has another number and time.
+// objectOf describes a file. A rewritten file has another number and time.
 func objectOf(key string, info os.FileInfo) remote.Object {
 	o := remote.Object{Key: key, Size: info.Size()}
 	if status, ok := info.Sys().(*hdfs.FileStatus); ok {

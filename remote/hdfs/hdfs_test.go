@@ -41,7 +41,7 @@ func content(n, seed int) []byte {
 	return b
 }
 
-// What is written to a real HDFS is read, listed, copied and removed as from any bucket; a datanode that ends, before and while
+// Files on a real HDFS are written, read, listed, copied and removed as in any bucket; a datanode that ends, before and while
 // files are read and written, changes no byte.
 func TestCluster(t *testing.T) {
 	cluster := hdfscluster.Start(t, 2)

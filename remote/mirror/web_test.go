@@ -17,7 +17,7 @@ import (
 	"github.com/penstock/penstock/remote/web"
 )
 
-// Training from a web server and from the Hub, by way of resets, slow bodies, 429 and 503, has the batches of the local dataset, of a
+// Training from a web server and from the Hub, despite resets, slow bodies, 429 and 503, has the batches of the local dataset, of a
 // flat folder and of an HDF5 file.
 func TestTrainFromTheWeb(t *testing.T) {
 	const commit = "0123456789abcdef0123456789abcdef01234567"

@@ -71,8 +71,8 @@ func follow(r *http.Request, via []*http.Request) error {
 
 func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
 
-// do sends a request for an object: to where the one before it was led, or where it says. What a place that was
-// remembered refuses is asked for anew.
+// do sends a request for an object: to the location that redirected the one before it, or to its own URL. If a
+// remembered location refuses, its own URL is asked again.
 func (s *site) do(r *http.Request, key string) (*http.Response, error) {
 	if at := s.location(key); at != nil {
 		again := r.Clone(r.Context())

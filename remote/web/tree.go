@@ -132,7 +132,7 @@ func nextPage(this *url.URL, links []string) (*url.URL, error) {
 	}
 	next, err := this.Parse(m[1])
 	if err != nil || !sameOrigin(next, this) {
-		return nil, errors.New("the listing goes on at another server")
+		return nil, errors.New("the listing continues on another server")
 	}
 	if next.String() == this.String() {
 		return nil, errors.New("the listing begins again where it was: it would never end")

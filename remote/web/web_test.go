@@ -47,7 +47,7 @@ func start(t *testing.T, h http.Handler) string {
 	return s.URL
 }
 
-// content returns bytes of which no two ranges are the same.
+// content returns bytes without two equal ranges.
 func content(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {

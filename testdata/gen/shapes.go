@@ -60,7 +60,7 @@ type rgb [3]int
 
 func randomColor(rng *rand.Rand) rgb { return rgb{rng.IntN(256), rng.IntN(256), rng.IntN(256)} }
 
-// contrasting draws colors until one differs enough from all of others to be seen.
+// contrasting draws colors until one differs enough from all other colors to be seen.
 func contrasting(rng *rand.Rand, others ...rgb) rgb {
 	for {
 		c := randomColor(rng)

@@ -59,7 +59,7 @@ NEAREST = FILTERS["nearest"]
 
 
 def auto(im, size, f):
-    """What Pillow 13 does."""
+    """The method of Pillow 13."""
     less_w, less_h = im.size[0] - size[0], im.size[1] - size[1]
     if int(PIL.__version__.split(".")[0]) < 13 and less_h > 0 and less_h > 2 * less_w and f != NEAREST:
         im = im.resize((im.size[0], size[1]), f)
@@ -67,7 +67,7 @@ def auto(im, size, f):
 
 
 def resize(im, size, f):
-    """What Pillow does up to version 12."""
+    """The method of Pillow up to version 12."""
     if f != NEAREST:
         im = im.resize((size[0], im.size[1]), f)
     return im.resize(size, f)

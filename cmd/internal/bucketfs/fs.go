@@ -99,7 +99,7 @@ func (f *FS) ReadDir(name string) ([]fs.DirEntry, error) {
 		base, ok := strings.CutPrefix(o.Key, prefix)
 		base = strings.TrimSuffix(base, "/")
 		if !ok || base == "" || !fs.ValidPath(base) || strings.Contains(base, "/") {
-			continue // the mark of an empty folder, or a key that is no path
+			continue // the mark of an empty folder, or a key that is not a path
 		}
 		list = append(list, fs.FileInfoToDirEntry(info{name: base, size: o.Size, dir: o.Folder}))
 	}
@@ -124,7 +124,7 @@ func (f *FS) ReadFile(name string, buf []byte) ([]byte, error) {
 	return append(buf, data...), nil
 }
 
-// Open implements fs.FS. What it returns is a vfs.File, of a folder only one that says so.
+// Open implements fs.FS. It returns a vfs.File; that of a folder can only be listed.
 func (f *FS) Open(name string) (fs.File, error) {
 	if err := check("open", name); err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func newBar(out io.Writer, what string, total int64, unit string) bar {
 
 func (b bar) every() time.Duration { return 100 * time.Millisecond }
 
-// A bar that cannot be drawn is no reason to stop the work, so errors are dropped.
+// A bar that cannot be drawn does not stop the work, so errors are dropped.
 func (b bar) show(done int64) { _ = b.bar.Set64(done) }
 
 func (b bar) finish(int64, time.Duration) { _ = b.bar.Clear() }

@@ -51,7 +51,7 @@ func Main(cmd *cobra.Command) {
 // process and to its group, which is the same process again.
 const copies = 250 * time.Millisecond
 
-// awaitSecond returns when a signal comes that is no copy of the one that just came.
+// awaitSecond returns when a signal comes that is not a copy of the one that just came.
 func awaitSecond(signals <-chan os.Signal) {
 	first := time.Now()
 	for range signals {

@@ -84,7 +84,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// What is done is done, also when Ctrl-C comes a moment later.
+// A finished command succeeds, also when Ctrl-C comes a moment later.
 func TestInterruptedTooLate(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	cmd := command(func(*cobra.Command) error { cancel(ErrInterrupted); return nil })

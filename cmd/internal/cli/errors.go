@@ -4,8 +4,8 @@ import "strings"
 
 // UsageError is a command line that makes no sense: exit code 2.
 type UsageError struct {
-	Arguments string   // what is wrong with how many arguments there are; "" if nothing
-	Problems  []string // what else is wrong, a sentence each
+	Arguments string   // the problem with the number of arguments; "" if none
+	Problems  []string // other problems, a sentence each
 }
 
 // Usage returns a UsageError with these problems, nil if there are none.

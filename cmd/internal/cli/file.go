@@ -13,8 +13,8 @@ import (
 )
 
 // WriteFile writes to the file at path what write does. A file is never found half-written: it
-// is made under another name beside path, and renamed. What is no regular file, such as
-// /dev/null or a pipe, is written to as it is, and stays what it is.
+// is made under another name beside path, and renamed. Other kinds of files, such as
+// /dev/null or a pipe, are written to in place.
 func WriteFile(path string, write func(io.Writer) error) error {
 	return explain(path, writeFile(path, write))
 }

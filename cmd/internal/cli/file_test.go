@@ -38,7 +38,7 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// What WriteFile could not write is known beforehand, and nothing is left of trying.
+// CheckWrite fails where WriteFile would, and leaves no file behind.
 func TestCheckWrite(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a.png")

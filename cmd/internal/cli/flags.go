@@ -33,7 +33,7 @@ func flagError(root *cobra.Command, args []string, first error) error {
 	return usage
 }
 
-// parseAll sets every flag of args that can be set and says what is wrong with the others.
+// parseAll sets every flag of args that can be set and returns the problems of the others.
 func parseAll(flags *pflag.FlagSet, args []string) (problems []string) {
 	args = append([]string(nil), args...)
 	for {

@@ -24,7 +24,7 @@ func Print(w io.Writer, asJSON bool, v any, text func(io.Writer) error) error {
 	return e.Encode(v)
 }
 
-// OutputName returns, for Usage, what is wrong with the name given to -o: an ending other than those listed. It may have none.
+// OutputName returns, for Usage, the problem of the name given to -o: an ending other than those listed. No ending is valid, too.
 func OutputName(out string, endings ...string) []string {
 	if filepath.Ext(out) == "" {
 		return nil

@@ -83,8 +83,8 @@ func (p *Progress) End() {
 // warnEvery is how close the lines of Warn come.
 const warnEvery = 2 * time.Second
 
-// Warn prints a line, also during a stage, and from any goroutine. What comes within two seconds
-// of a line is left out, so that a store that fails a thousand requests is one line.
+// Warn prints a line, also during a stage, and from any goroutine. Lines within two seconds
+// of another are left out, so that a store that fails a thousand requests is one line.
 func (p *Progress) Warn(text string) {
 	now := time.Now().UnixNano()
 	last := p.warned.Load()

@@ -23,8 +23,8 @@ func TerminalWidth(w io.Writer) int {
 	return n
 }
 
-// Wrap breaks lines of text that are longer than width between words. What is broken off is
-// indented as its line is, and by hang more. With a width of 0 or less the text stays as it is.
+// Wrap breaks lines of text that are longer than width between words. Continuations are
+// indented like their line, and by hang more. With a width of 0 or less the text stays as it is.
 func Wrap(text string, width, hang int) string {
 	if width <= 0 {
 		return text

@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// One says what is wrong with arguments that should be one dataset.
+// One returns the problems of arguments that should be one dataset.
 func One(cmd *cobra.Command, args []string) []string {
 	switch {
 	case len(args) == 1 && args[0] != "":

@@ -29,7 +29,7 @@ func (c *Cache) Flags(f *pflag.FlagSet) {
 	f.StringVar(&c.size, "cache-size", "", "limit of the cache in `BYTES`, such as 500GiB (default 90 % of the free space)")
 }
 
-// Settle reads the flags, and returns what is wrong with them.
+// Settle reads the flags, and returns their problems.
 func (c *Cache) Settle() (problems []string) {
 	if c.size == "" {
 		return nil

@@ -27,7 +27,7 @@ type finding struct {
 	Advice string `json:"advice,omitempty"`
 }
 
-// examine looks at everything. What a system does not say is left out.
+// examine looks at everything. Findings that a system does not report are left out.
 func examine() (list []finding) {
 	add := func(f finding) {
 		if f.Found != "" {

@@ -94,8 +94,8 @@ func (d *desk) place(w *areaWriter, f served, b loader.Batch) place {
 	return place{At: w.put(v.Bytes())}
 }
 
-// writer returns the memory of a slot, with room for what is copied of b. What grows has half as
-// much to spare, so that it seldom grows again: a client that has page-locked what is dropped keeps its pages.
+// writer returns the memory of a slot, with room for the copied fields of b. Memory that grows
+// gets half as much again, so that it seldom grows: a client that has page-locked dropped memory keeps its pages.
 func (d *desk) writer(slot int, b loader.Batch) (*areaWriter, error) {
 	need := countsBytes(b.Len()) + aligned(4*len(d.ends))
 	for _, f := range d.fields {

@@ -82,7 +82,7 @@ func serve(ctx context.Context, conn *net.UnixConn, paths []string, workers int,
 	return err
 }
 
-// left reports whether a session ended because the client did, which is no failure.
+// left reports whether a session ended because the client did, which is not a failure.
 func left(err error) bool {
 	return err == nil || errors.Is(err, io.EOF) || errors.Is(err, errGone) || errors.Is(err, errPeer) ||
 		errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)

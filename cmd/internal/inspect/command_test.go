@@ -42,7 +42,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"show", whole, "600"}, 1},
 		{[]string{"show", "--manifest", whole}, 0},
 		{[]string{"show", "--recipe", whole}, 1},
-		{[]string{"stats", "--quiet", broken}, 0}, // it reports, but is no verification
+		{[]string{"stats", "--quiet", broken}, 0}, // it reports, but does not verify
 		{[]string{"diff", whole, whole}, 0},
 		{[]string{"diff", whole, broken}, 1},
 		{[]string{"diff", "--json", "--data", whole, broken}, 1},
@@ -93,7 +93,7 @@ func TestPreviewOnStdout(t *testing.T) {
 	}
 }
 
-// What a URL names is fetched first, and it is said to where.
+// A dataset at a URL is fetched first, and the command prints to where.
 func TestURL(t *testing.T) {
 	path, cache := datasettest.Animals(t), t.TempDir()
 	args := []string{"--cache-dir", cache, "file://" + filepath.ToSlash(path)}

@@ -130,7 +130,7 @@ func loadAverage() string {
 	return ""
 }
 
-// busy warns of others that used the machine when the run began, "" if there were few.
+// busy returns a warning if other programs used the machine when the run began, else "".
 func (m *Machine) busy() string {
 	var now float64
 	if n, _ := fmt.Sscan(m.Load, &now); n == 0 || now < float64(m.Cores)/2 {

@@ -62,7 +62,7 @@ func Defaults() Options {
 
 const mostRecords = math.MaxInt32
 
-// problems says what is wrong with o.
+// problems returns the invalid values of o.
 func (o *Options) problems() (all []string) {
 	atLeast := func(name string, v, least, most int) {
 		if v < least || v > most {

@@ -83,7 +83,7 @@ transforms:
 	h5test.Run(t, check...)
 }
 
-// A number that is no class makes a bad sample.
+// A number that is not a class makes a bad sample.
 func TestOneHotBadSample(t *testing.T) {
 	c := plain(t, rowsFile(t, 5)) // numbers 0, 1, 4, 9, 16
 	c.Skip = true

@@ -13,7 +13,7 @@ import (
 )
 
 // manySamples is a block of samples on its way from the source through a worker to its commit: the Data of one slot.
-// What becomes of it is what becomes of its samples one by one.
+// It is handled like its samples one by one.
 type manySamples struct{ source.Block }
 
 // Read implements source.Data. Nobody reads a block as one sample.
@@ -129,7 +129,7 @@ func (r *run) commitBlock(s *slot, add func(*slot) error) error {
 	return add(s)
 }
 
-// enterBlock adds the samples of a block, of which before came earlier, to the fingerprint.
+// enterBlock adds the samples of a block, behind before earlier ones, to the fingerprint.
 func (l *runLog) enterBlock(before int64, f *filled) {
 	l.samples = before + int64(f.rows.N)
 	l.bytes += f.sizes

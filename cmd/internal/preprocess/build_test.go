@@ -175,7 +175,7 @@ func TestShuffle(t *testing.T) {
 	}
 }
 
-// What is appended comes behind what is there, its classes numbered on.
+// Appended records come behind the old ones, and new classes get the next numbers.
 func TestAppend(t *testing.T) {
 	for _, name := range []string{"ds", "ds.h5"} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (c *collection) close() {
 }
 
 // origin says of what the spool's records are made and how: nothing that it leaves out changes
-// them. It is nil where a look cannot tell whether the source is still the same.
+// them. It is nil where a look cannot find out whether the source is still the same.
 func (c *collection) origin() (json.RawMessage, error) {
 	r, config := c.run, c.run.config
 	path, err := filepath.Abs(config.Source)

@@ -64,7 +64,7 @@ func TestShuffleResumesInItsSecondStep(t *testing.T) {
 		if change != nil {
 			change(&again)
 		}
-		p := new(told)
+		p := new(recorded)
 		got, err := Run(context.Background(), again, p)
 		if err != nil {
 			t.Fatal(err)

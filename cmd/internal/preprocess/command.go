@@ -176,7 +176,7 @@ func mergeCommand() *cobra.Command {
 	return cmd
 }
 
-// check takes the arguments, or says what is wrong with them and the flags.
+// check takes the arguments, or returns the problems of them and the flags.
 func (m *mergeFlags) check(args []string) error {
 	usage := new(cli.UsageError)
 	var p problems

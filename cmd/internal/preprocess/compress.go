@@ -124,7 +124,7 @@ func (c Compress) hdf5Options() *hdf5.Compression {
 	return &hdf5.Compression{Level: c.Level, ChunkRecords: c.ChunkRecords, ChunkBytes: c.ChunkBytes, Shuffle: shuffle}
 }
 
-// createHDF5 is hdf5.Create with what this command tells of compression.
+// createHDF5 is hdf5.Create with this command's progress of compression.
 func (r *run) createHDF5(schema store.Schema, opts hdf5.Options) (store.Writer, error) {
 	w := &compressing{progress: r.progress, need: r.need}
 	if opts.Append {

@@ -48,14 +48,14 @@ func TestCompressFlags(t *testing.T) {
 	}
 }
 
-// told is a Progress that records its calls.
-type told struct {
+// recorded is a Progress that records its calls.
+type recorded struct {
 	silent
 	notes, stages []string
 }
 
-func (n *told) Note(text string)                     { n.notes = append(n.notes, text) }
-func (n *told) Begin(what string, _ int64, _ string) { n.stages = append(n.stages, what) }
+func (n *recorded) Note(text string)                     { n.notes = append(n.notes, text) }
+func (n *recorded) Begin(what string, _ int64, _ string) { n.stages = append(n.stages, what) }
 
 func locate(t *testing.T, path string) *store.Dataset {
 	t.Helper()
@@ -80,7 +80,7 @@ func TestCompressed(t *testing.T) {
 	var want []byte
 	for _, workers := range []int{1, 2, 8} {
 		c.Dest, c.Workers = filepath.Join(t.TempDir(), "x.h5"), workers
-		p := new(told)
+		p := new(recorded)
 		s, err := Run(t.Context(), c, p)
 		if err != nil {
 			t.Fatal(err)
@@ -150,7 +150,7 @@ func TestRepack(t *testing.T) {
 }
 
 // Statistics, normalisation and bad samples are those of the flat dataset.
-func TestCompressedBooks(t *testing.T) {
+func TestCompressedMetadata(t *testing.T) {
 	needHDF5(t)
 	source := folder(t, 30)
 	put(t, source, "cat/bad.png", []byte("no image"))

@@ -60,7 +60,7 @@ type RecordOptions struct {
 // Output says what is made, and where.
 type Output struct {
 	Dest       string // dataset to make
-	Format     string // "flat", "hdf5", or "" to tell from Dest's name
+	Format     string // "flat", "hdf5", or "" to choose by Dest's name
 	ShardBytes int64  // of a flat dataset's largest field, as flat.Options; 0 is its default
 	Compress   Compress
 	View       bool // write an HDF5 file over the .npy files, too
@@ -194,7 +194,7 @@ func (c Config) withImageDefaults() Config {
 	return c
 }
 
-// Validate returns an error that tells all problems at once.
+// Validate returns one error with all problems.
 func (c Config) Validate() error {
 	if p := c.problems(); len(p) > 0 {
 		return errors.New(strings.Join(p, "\n"))
@@ -244,7 +244,7 @@ func (l Limit) of(total int64) Limit {
 	return l
 }
 
-// exceeded reports whether so many bad ones of so many samples are too many. Where the
+// exceeded reports whether bad of total samples are too many. Where the
 // number of samples is not known, a share counts from the first 1000 on.
 func (l Limit) exceeded(bad, seen, total int64) bool {
 	switch {

@@ -7,7 +7,7 @@ import "encoding/binary"
 // value is empty.
 type digestSet struct {
 	tables [256]digestTable
-	zero   bool // the digest of which all bytes are 0 is in it: a table takes that for a free place
+	zero   bool // the digest of zero bytes is in it: a table takes that for a free place
 }
 
 // digestTable is a hash table with open addressing. Digests are random, so that their bytes are

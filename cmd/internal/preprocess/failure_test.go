@@ -67,7 +67,7 @@ func TestNoReadableImage(t *testing.T) {
 	}
 }
 
-// Sizes that differ are no fault of a sample, so --on-error skip does not hide them.
+// Sizes that differ are not the fault of a sample, so --on-error skip does not hide them.
 func TestSeveralSizes(t *testing.T) {
 	for _, workers := range []int{1, 8} {
 		c := config(t, folder(t, 20))

@@ -39,7 +39,7 @@ type flags struct {
 
 func newFlags() *flags { return &flags{config: DefaultConfig()} }
 
-// choices lists what a flag may be; the first is the default, unless that is no flag at all.
+// choices lists what a flag may be; the first is the default, unless the flag must be given.
 var choices = map[string][]string{
 	"from":     append(append([]string{"auto"}, source.Kinds...), producer.Kind),
 	"format":   {part.Flat, part.HDF5},
@@ -150,7 +150,7 @@ func (f *flags) check(args []string) error {
 	return usage
 }
 
-// parse reads the flags that are more than one of some words. What is wrong stays unset,
+// parse reads the flags that are more than one of some words. Invalid ones stay unset,
 // so that the checks of the Config have nothing to say of it.
 func (f *flags) parse(p *problems) {
 	var err error
@@ -219,7 +219,7 @@ func (f *flags) readPipeline(p *problems) {
 // or of how the records that are there are stored.
 var ownRecords = []string{"from", "shuffle", "shard-size", "compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
-// sameKind reports whether a source is of that kind. What lies in a bucket is taken for it.
+// sameKind reports whether a source is of that kind. A source in a bucket counts as that kind.
 func sameKind(c Config, kind string) bool {
 	if c.From != "" && c.From != "auto" || remote.IsURL(c.Source) {
 		return c.From == kind || remote.IsURL(c.Source)
@@ -282,7 +282,7 @@ func (p *problems) chooseIf(flag string, value *string) {
 	}
 }
 
-// arguments takes SOURCE and DEST, or says what is wrong with them.
+// arguments takes SOURCE and DEST, or returns their problem.
 func (f *flags) arguments(args []string) string {
 	if f.printPipeline && len(args) == 0 {
 		return ""

@@ -129,7 +129,7 @@ func epochOf(t *testing.T, src loader.Source, each func(step int)) []byte {
 	return out.Bytes()
 }
 
-// npyFile returns an array of n records of bytes, of which no two are equal.
+// npyFile returns an array of n different records of bytes.
 func npyFile(n, size int) []byte {
 	header := fmt.Sprintf("{'descr': '|u1', 'fortran_order': False, 'shape': (%d, %d), }", n, size)
 	header += fmt.Sprintf("%*s\n", 117-len(header), "")

@@ -54,7 +54,7 @@ func TestHostileNotes(t *testing.T) {
 		"negative duplicates": set("duplicates", "-1"),
 		"more duplicates":     set("duplicates", "4"),
 		"empty print":         set("print", `""`),
-		"print of others":     set("print", `"AAAA"`),
+		"another print":       set("print", `"AAAA"`),
 		"print of 16 MiB":     set("print", `"`+strings.Repeat("A", 16<<20)+`"`),
 		"no names":            set("names", `""`),
 		"names in words":      set("names", `"../../x"`),

@@ -72,7 +72,7 @@ func pngOfSize(data []byte, w, h uint32) []byte {
 }
 
 // Every odd kind of image: what becomes of it without a flag, and with the flag that there
-// is for it. An empty want says that it is taken, as it is by Pillow: damage inside of the
+// is for it. An empty want says that it is taken, as it is by Pillow: corruption inside of the
 // entropy-coded data that leads back to valid codes looks like a picture.
 func TestOddImages(t *testing.T) {
 	baseline, progressive := raw(t, imageFiles+"large-420.jpg"), raw(t, imageFiles+"large-420-progressive.jpg")
@@ -95,7 +95,7 @@ func TestOddImages(t *testing.T) {
 		{"zero bytes.jpg", replace(baseline, middle(baseline), make([]byte, 64)...), ""},
 		{"flipped bits.jpg", flipped(t, baseline, 5), ""},
 		{"progressive, cut.jpg", cut(progressive, 60), "truncated"},
-		{"restart markers, flipped bits.jpg", flipped(t, restart, 5), "damaged near row"},
+		{"restart markers, flipped bits.jpg", flipped(t, restart, 5), "corrupt near row"},
 		{"garbage behind.jpg", slices.Concat(baseline, []byte("garbage")), ""},
 		{"lossless coding.jpg", replace(baseline, sof, 0xff, 0xc3), "unsupported image"},
 		{"cmyk.jpg", raw(t, imageFiles+"cmyk.jpg"), ""},

@@ -155,7 +155,7 @@ func checkMergePlaces(c Config) error {
 }
 
 // removedBefore returns the summary of a dataset that a merge before this one has made, some
-// of whose parts it has removed. What it had begun to remove goes, too. It is nil where all
+// of whose parts it has removed. Parts that it had begun to remove go, too. It is nil where all
 // folders are there, and where nothing says that they were of that dataset: neither what is
 // left of them nor --resume.
 func (c MergeConfig) removedBefore(folders []string) (*Summary, error) {

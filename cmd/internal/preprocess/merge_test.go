@@ -308,7 +308,7 @@ func TestMergeRefuses(t *testing.T) {
 	}
 }
 
-// What needs to know all samples beforehand is refused, with what to do.
+// Flags that need to know all samples beforehand are refused, with a remedy.
 func TestRankRefuses(t *testing.T) {
 	c := config(t, folder(t, 4)).rank(0, 2)
 	c.DType, c.Normalize = tensor.Float32, field.Normalize{Name: "dataset", Dataset: true}

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// mortalBucket is a bucket that a process loses when it has removed so many objects, or before
+// mortalBucket is a bucket that a process loses when it has removed a number of objects, or before
 // it writes one.
 type mortalBucket struct {
 	*remote.Memory
@@ -115,7 +115,7 @@ func TestMergeInABucketFinishesRemoval(t *testing.T) {
 	}
 }
 
-// What says that parts became a dataset is no reason to remove others, nor without the dataset.
+// The mark of merged parts does not remove other parts, nor any without the dataset.
 func TestMergeInABucketKeepsOtherParts(t *testing.T) {
 	first, m, c := partsInBucket(t, 0, 1)
 	b := first.copied(t)

@@ -109,7 +109,7 @@ func tinyTar(t *testing.T, n int) string {
 // Memory does not grow with the number of records.
 func TestManyTinyRecords(t *testing.T) {
 	if usage.PeakMemory() == 0 {
-		t.Skip("this system does not tell how much memory a process had")
+		t.Skip("this system does not report the memory of a process")
 	}
 	for name, make := range map[string]func(*testing.T, int) string{"csv": tinyCSV, "tar": tinyTar} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +126,7 @@ func TestManyTinyRecords(t *testing.T) {
 // The memory of a process is its own, and not that of the one that started it.
 func TestPeakMemoryIsItsOwn(t *testing.T) {
 	if usage.PeakMemory() == 0 {
-		t.Skip("this system does not tell how much memory a process had")
+		t.Skip("this system does not report the memory of a process")
 	}
 	source := tinyCSV(t, 100)
 	before := peakOf(t, source, filepath.Join(t.TempDir(), "before"))

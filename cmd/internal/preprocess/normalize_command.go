@@ -58,7 +58,7 @@ func normalizeCommand() *cobra.Command {
 	return cmd
 }
 
-// check takes the arguments, or says what is wrong with them.
+// check takes the arguments, or returns their problem.
 func (n *normalizeFlags) check(args []string) error {
 	usage := new(cli.UsageError)
 	if len(args) != 2 || args[0] == "" {

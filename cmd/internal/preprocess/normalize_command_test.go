@@ -28,7 +28,7 @@ func runNormalize(t *testing.T, args ...string) (string, error) {
 	return out.String(), err
 }
 
-// What is noted afterwards is what preprocess --normalize notes: fields and id are the same, no
+// The command records the same as preprocess --normalize: fields and id are the same, no
 // file but the manifest changes, and records can be appended.
 func TestNormalizeAfterwards(t *testing.T) {
 	photos := folder(t, 24)

@@ -74,7 +74,7 @@ func readPipelineFile(path string) (*pipelineFile, error) {
 	return parsePipelineFile(data)
 }
 
-// decodeMapping reads the next document. Of what is wrong it tells the lines.
+// decodeMapping reads the next document. Its errors name the lines.
 func decodeMapping(d *yaml.Decoder) (doc map[string]any, err error) {
 	var root yaml.Node
 	err = d.Decode(&root)
@@ -174,7 +174,7 @@ func (p *pipelineFile) apply(fs *pflag.FlagSet, c *Config) (problems []string) {
 			continue
 		}
 		if err := fs.Lookup(name).Value.Set(p.options[name]); err != nil {
-			problems = append(problems, fmt.Sprintf("options: %s: %q is no value of it", name, p.options[name]))
+			problems = append(problems, fmt.Sprintf("options: %s: invalid value %q", name, p.options[name]))
 		}
 	}
 	if p.transforms == nil {

@@ -78,7 +78,7 @@ func TestRecipeRunsAgain(t *testing.T) {
 	}
 }
 
-// What is printed is read back as the same.
+// A printed pipeline is read back as the same.
 func TestPrintPipeline(t *testing.T) {
 	c := config(t, "x")
 	c.DType, c.Normalize = tensor.Float32, field.Presets["imagenet"]

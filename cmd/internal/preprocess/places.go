@@ -33,7 +33,7 @@ func openSource(ctx context.Context, c Config, p Progress) (source.Source, error
 	})
 }
 
-// checkPlaces finds out what is wrong with source and destination before any work is done.
+// checkPlaces checks source and destination before any work is done.
 func checkPlaces(c Config) error {
 	if c.producer == nil {
 		if err := kinds.Check(c.Source, c.From); err != nil {

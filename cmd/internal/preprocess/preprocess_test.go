@@ -191,7 +191,7 @@ func TestOverwriteKeepsTheOldUntilTheNewIsWhole(t *testing.T) {
 	c.Overwrite = true
 	put(t, source, "dog/zzz.jpg", []byte("words"))
 	if _, err := Run(context.Background(), c, &silent{}); err == nil {
-		t.Error("a bad sample is no error")
+		t.Error("a bad sample is not an error")
 	}
 	if !maps.Equal(foldertest.Files(t, c.Dest), before) {
 		t.Error("a run that failed changed the dataset")

@@ -81,7 +81,7 @@ func awaitStage(dest string) {
 	}
 }
 
-// producedBefore returns the summary of a part that was made before, of which its producer needs to
+// producedBefore returns the summary of a part that was made before. Its producer needs to
 // send nothing. That the parts are of one plan is for the merge to see.
 func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, error) {
 	begin := time.Now()

@@ -102,7 +102,7 @@ func traceOf(s *slot) part.Trace {
 	return part.Trace{Name: s.sample.Name, Split: s.sample.Split, Size: s.size, CRC: s.crc, Digest: s.digest}
 }
 
-// checkPartPlaces finds out what is wrong with source and destination. The destination itself
+// checkPartPlaces checks source and destination. The destination itself
 // is for the merge to write.
 func checkPartPlaces(c Config) error {
 	if c.producer == nil {

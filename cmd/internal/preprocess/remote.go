@@ -184,7 +184,7 @@ func (b remoteRun) removeAll(folders []string, id string) error {
 
 // complete is for a flat dataset in a bucket what the function complete is: where present found
 // one, and --resume is to continue the run that made it, that is done. info describes its source,
-// or says that it was made in another way. What the run has left on this machine is removed.
+// or says that it was made in another way. Files of the run on this machine are removed.
 // Without such a dataset the error is that of present.
 func (b remoteRun) complete(c Config, d *upload.Destination, present error, info func(*store.Manifest) (source.Info, error)) (*Summary, error) {
 	if !errors.Is(present, store.ErrExist) || !c.Resume || c.Rank.Size > 0 || c.format() != part.Flat {

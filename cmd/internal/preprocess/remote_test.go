@@ -285,7 +285,7 @@ func TestPublishedByTheManifest(t *testing.T) {
 	checkSame(t, filepath.Join(fetchBucket(t, b, "ds"), "ds"), one.Dest)
 }
 
-// goneBucket is one that is not there, as stores tell it: not of a single object.
+// goneBucket is a missing bucket: stores report it for every object.
 type goneBucket struct{ *remote.Memory }
 
 func (b goneBucket) ListPage(context.Context, string, string, []byte) (remote.Page, error) {
@@ -332,6 +332,6 @@ func TestURLsRefused(t *testing.T) {
 	c.Source, c.Dest = "file://"+c.Source, "file://"+c.Dest
 	mustRun(t, c)
 	if manifest(t, plain).Records != 4 {
-		t.Error("a file URL is no path")
+		t.Error("a file URL is not a path")
 	}
 }

@@ -98,7 +98,7 @@ func TestMergeMissesParts(t *testing.T) {
 	missing("no dataset", m)
 }
 
-// Parts are removed though there is a rest of others that had become the same dataset.
+// Parts are removed though files of other parts of the same dataset remain.
 func TestRemovePartsTwice(t *testing.T) {
 	m, id := halfRemoved(t)
 	put(t, m.Parts[0], "part-00000-of-00002.json", nil)

@@ -257,7 +257,7 @@ func TestResumeRefusesWhatDiffers(t *testing.T) {
 	}
 }
 
-// A finished dataset that another recipe made is no end of a run with --resume: the error says
+// A finished dataset that another recipe made does not end a run with --resume: the error says
 // what differs.
 func TestResumeSaysWhatDiffers(t *testing.T) {
 	source := folder(t, 8)

@@ -84,7 +84,7 @@ func TestRingIsBounded(t *testing.T) {
 type slowFirst struct {
 	memory
 	others chan struct{} // one for each of these
-	wait   int           // for so many
+	wait   int           // for that many
 }
 
 func (s slowFirst) Read(v *source.Values) error {

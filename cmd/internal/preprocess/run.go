@@ -277,8 +277,8 @@ func (r *run) explain(ctx context.Context, err error) error {
 }
 
 // newJob finds out what records will look like: like that of the first sample, in order,
-// that can be used. It does not trust headers alone, as the header of a damaged image would
-// then decide what is right for all others.
+// that can be used. It does not trust headers alone, as the header of a corrupt image would
+// then decide the size of all others.
 func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
 	if r.task.job != nil {
 		return r.task.job, nil

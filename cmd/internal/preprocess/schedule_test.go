@@ -188,7 +188,7 @@ func (v *lateView) hides(name string) bool {
 	return !v.own[name] && v.asked[name] <= int(crc32.ChecksumIEEE(fmt.Append(nil, v.seed, name))%4)
 }
 
-// lateFolder is a folder of the system. What is hidden in it is hidden with all that it holds.
+// lateFolder is a folder of the system. A hidden folder hides all that it holds.
 type lateFolder struct {
 	path string
 	view *lateView

@@ -248,7 +248,7 @@ func TestPyarrow(t *testing.T) {
 	call(check...)
 }
 
-// What a row of Parquet cannot be, or a type of --fields, is said where it is found.
+// Errors of Parquet rows and of types of --fields say where they are.
 func TestParquetErrors(t *testing.T) {
 	type row struct {
 		Ids   []int32  `parquet:"ids,list"`

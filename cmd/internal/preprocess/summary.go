@@ -89,7 +89,7 @@ type SourceSummary struct {
 	Kind    string `json:"kind"`
 	Samples int64  `json:"samples"`
 	Bytes   int64  `json:"bytes"`
-	Ignored int64  `json:"ignored"` // files that are no samples
+	Ignored int64  `json:"ignored"` // files that are not samples
 
 	firstIgnored string
 }
@@ -252,9 +252,9 @@ func scale(f FieldSummary) string {
 func (s *Summary) printIgnored(w io.Writer) {
 	switch n := s.Source.Ignored; {
 	case n == 1:
-		fmt.Fprintf(w, "  %-8s 1 file that is no image: %s\n", "ignored", shell.Line(s.Source.firstIgnored))
+		fmt.Fprintf(w, "  %-8s 1 file that is not an image: %s\n", "ignored", shell.Line(s.Source.firstIgnored))
 	case n > 1:
-		fmt.Fprintf(w, "  %-8s %s files that are no images, first: %s\n", "ignored", cli.Count(n), shell.Line(s.Source.firstIgnored))
+		fmt.Fprintf(w, "  %-8s %s files that are not images, first: %s\n", "ignored", cli.Count(n), shell.Line(s.Source.firstIgnored))
 	}
 }
 

@@ -44,7 +44,7 @@ func TestSummaryForPeople(t *testing.T) {
   source   1,207 samples, 5.0 MiB from photos
   time     2.0 s, 604 images/s, 1 worker
   decoder  quick
-  ignored  3 files that are no images, first: README.md
+  ignored  3 files that are not images, first: README.md
   skipped  7 of 1,207 samples: 5 corrupt image, 2 not an image
            1.jpg: bad
            2.jpg: bad

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Flags that speak of images are no use where there are none, and that is said.
+// Flags about images have no effect without images, and a note says so.
 func TestUnusedFlags(t *testing.T) {
 	rows := rowsFile(t, 3)
 	for flags, want := range map[string]string{

@@ -258,7 +258,7 @@ func stray(t *testing.T) string {
 	return dir
 }
 
-// What was sent is not trusted: an object that is gone, cut or other bytes now is an error,
+// Uploaded files are not trusted: an object that is gone, cut or other bytes now is an error,
 // another version of the same bytes is none.
 func TestSentIsLookedAt(t *testing.T) {
 	for what, c := range map[string]struct {

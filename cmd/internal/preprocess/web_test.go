@@ -49,7 +49,7 @@ func TestSourcesFromTheWeb(t *testing.T) {
 	}
 }
 
-// What cannot be read from a web server, and what cannot be written to one.
+// Sources that a web server cannot be, and destinations.
 func TestWebRefusals(t *testing.T) {
 	files := httptest.NewServer(webtest.Files(os.DirFS(folder(t, 4))))
 	defer files.Close()

@@ -65,7 +65,7 @@ func (r *run) splits() []string {
 }
 
 // journal returns what a later run must have in common with this one to continue it.
-// What is done at bad samples may differ: up to here it made no difference.
+// The treatment of bad samples may differ: up to here it made no difference.
 func (r *run) journal(j *job) (*store.Journal, error) {
 	recipe, err := r.recipeOf(j)
 	if err != nil {
@@ -117,8 +117,8 @@ func stampOf(path string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// leave closes the writer. What a run that failed has made stays there if it is worth going
-// on with.
+// leave closes the writer. Files of a failed run stay if they are worth
+// resuming.
 func (r *run) leave(w store.Writer, failed error) error {
 	err := w.Close()
 	if failed == nil {

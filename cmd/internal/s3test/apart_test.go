@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// linkTo has the program be shaped links, as many as linkCount, to the upstream that it names: what
-// the proxy does is no work of the process that trains.
+// linkTo has the program be shaped links, as many as linkCount, to the upstream that it names: the
+// proxy's work is not that of the process that trains.
 const (
 	linkTo    = "PENSTOCK_LINK_TO"
 	linkCount = openings + 1

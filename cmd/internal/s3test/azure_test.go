@@ -10,7 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob"
 )
 
-// What everybody knows of the emulator: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
+// The emulator's public account: https://learn.microsoft.com/azure/storage/common/storage-use-azurite
 const (
 	azureAccount = "devstoreaccount1"
 	azureKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="

@@ -91,7 +91,7 @@ func digest(t testing.TB, src loader.Source, opts loader.Options, epoch int) (su
 	return h.Sum64(), n
 }
 
-// upload writes the files of a folder, or a file, to a bucket by way of its writers.
+// upload writes the files of a folder, or a file, to a bucket with its writers.
 func upload(t testing.TB, b remote.Bucket, dir, key string) {
 	t.Helper()
 	c := remote.NewClient(b, remote.Policy{})

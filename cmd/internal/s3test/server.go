@@ -118,7 +118,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// URL returns the URL of a key, by way of the server or of a proxy's address.
+// URL returns the URL of a key at the server's or a proxy's address.
 func (s *Server) URL(address, key string) string {
 	return fmt.Sprintf("s3://%s/%s?region=us-east-1&use_path_style=true&endpoint=http://%s", Bucket, key, address)
 }

@@ -45,7 +45,7 @@ func (silent) Stat(name string) (fs.FileInfo, error) {
 
 func (silent) ReadFile(string, []byte) ([]byte, error) { return nil, fs.ErrClosed }
 
-// What cannot be looked for is not said to be missing.
+// A path that cannot be searched is not reported as missing.
 func TestWhatCannotBeLookedFor(t *testing.T) {
 	t.Cleanup(vfs.Mount("mem:/lab", &silent{}))
 	for _, path := range []string{"mem:/lab/photos", "mem:/lab/*.tar", "mem:/lab/{1..2}.csv"} {

@@ -20,7 +20,7 @@ type Confinement struct {
 var ErrOutside = errors.New("it is outside of the source's folder; --outside reads such files, if you trust the source")
 
 // Check returns the error of a file that is outside, by its path or by where links lead. Files of buckets have no
-// links. What is not there, or cannot be looked at, is for the one who opens it.
+// links. Missing or unreadable files are the error of opening them.
 func (f Confinement) Check(path string) error {
 	if f.Outside {
 		return nil

@@ -207,7 +207,7 @@ func isCompressed(head []byte) bool {
 	return hasPrefix(string(head), "\x1f\x8b", "BZh", "\x28\xb5\x2f\xfd") || isZlib(head)
 }
 
-// isZlib reports the header of zlib's format (RFC 1950), which TFRecord knows beside gzip, as far as it is no text.
+// isZlib reports the header of zlib's format (RFC 1950), which TFRecord knows beside gzip, unless it is text.
 func isZlib(head []byte) bool {
 	return len(head) > 1 && head[0] == 0x78 && (head[1] == 0x01 || head[1] == 0x9c || head[1] == 0xda)
 }

@@ -61,7 +61,7 @@ type Field struct {
 // ErrValue marks a value that is not of its field's type.
 var ErrValue = errors.New("bad value")
 
-// Ignored counts files that are no samples.
+// Ignored counts files that are not samples.
 type Ignored struct {
 	Count int64
 	First string // name of one of them

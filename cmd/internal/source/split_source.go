@@ -53,7 +53,7 @@ func (s *splitSource) splitOf(i int64) string {
 	panic("source: a manifest whose splits do not cover all records")
 }
 
-// indexedSplits is a splitSource of which any sample can be read.
+// indexedSplits is a splitSource with random access.
 type indexedSplits struct {
 	*splitSource
 	indexed Indexed

@@ -26,7 +26,7 @@ type File interface {
 }
 
 // FS is a file system that can be mounted. Names are those of package io/fs: with slashes,
-// "." for all. What Open returns is a File.
+// "." for all. Open returns a File.
 type FS interface {
 	fs.ReadDirFS
 	fs.StatFS

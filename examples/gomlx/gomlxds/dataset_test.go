@@ -218,7 +218,7 @@ func TestWhatIsWrongIsSaidAtOnce(t *testing.T) {
 		"fields twice": {loader.Options{BatchSize: 8, Fields: []string{"x"}}, good, []string{"Options.Fields"}},
 		"no field":     {loader.Options{BatchSize: 8}, gomlxds.Config{Backend: good.Backend, Inputs: []string{"z"}}, []string{`"z"`}},
 		"no batch":     {loader.Options{}, good, []string{"BatchSize"}},
-		"as completed": {loader.Options{BatchSize: 8, Unordered: true}, good, []string{"Unordered"}},
+		"unordered":    {loader.Options{BatchSize: 8, Unordered: true}, good, []string{"Unordered"}},
 		"lengths":      {loader.Options{BatchSize: 8}, gomlxds.Config{Backend: good.Backend, Inputs: []string{"x"}, Lengths: []string{"x"}}, []string{"loader.Pad"}},
 		"part":         {loader.Options{BatchSize: 24}, good, []string{"DropLast", "Mask"}},
 		"part of all":  {loader.Options{BatchSize: 8, World: loader.World{Size: 3}}, good, []string{"80 records", "24"}},

@@ -19,9 +19,9 @@
 //
 // # Position
 //
-// A Dataset knows which batch comes next. Iter goes on from there: to the end of the epoch,
+// A Dataset knows which batch comes next. Iter continues there: to the end of the epoch,
 // so that the next Iter is the next epoch, or without end if Config.Endless. State is that
-// position, to be kept with a checkpoint, and Resume goes on at it.
+// position, to be kept with a checkpoint, and Resume continues there.
 //
 // # Shapes
 //

@@ -36,7 +36,7 @@ func (c Config) validate(o loader.Options) error {
 	}
 	for _, name := range c.Lengths {
 		_, padded := o.Transforms[name].(loader.Pad)
-		fail(!padded || !slices.Contains(c.names(), name), fmt.Sprintf("Config.Lengths names %q, which is no field that loader.Pad makes", name))
+		fail(!padded || !slices.Contains(c.names(), name), fmt.Sprintf("Config.Lengths names %q, which is not a field that loader.Pad makes", name))
 	}
 	return errors.Join(errs...)
 }

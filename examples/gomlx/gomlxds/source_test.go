@@ -146,7 +146,7 @@ func values[T interface{ int32 | int64 | float32 | bool }](t testing.TB, x *tens
 	return v
 }
 
-// tokens is a dataset of eight records, of which record i has i times the number i.
+// tokens is a dataset of eight records; record i has i times the number i.
 func tokens(t *testing.T) *mmapds.Dataset {
 	t.Helper()
 	dest := filepath.Join(t.TempDir(), "tokens")

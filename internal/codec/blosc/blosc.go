@@ -128,7 +128,7 @@ func (h *header) transforms() bool {
 	return h.flags&flagShuffle != 0 && h.element > 1 || h.flags&flagBitshuffle != 0
 }
 
-// decodeBlock decodes the block at chunk[at:], by way of scratch if it is shuffled.
+// decodeBlock decodes the block at chunk[at:], with scratch if it is shuffled.
 func (h *header) decodeBlock(dst, chunk []byte, at int, scratch []byte, decompress decompressor) error {
 	plain := dst
 	if scratch != nil {

@@ -33,7 +33,7 @@ type Advice struct {
 	BatchAmplification float64
 	Batch              int
 
-	// What one record takes that is read at random by package mmapds, in nanoseconds of a
+	// The time of a record that package mmapds reads at random, in nanoseconds of a
 	// processor with the file in memory: as it is, and after it was rewritten, uncompressed, in
 	// one piece. They are estimates; see the constants of this file.
 	Nanos          float64
@@ -46,8 +46,8 @@ type Advice struct {
 // 1.05 is nothing.
 func (a *Advice) Gain() float64 { return a.Nanos / a.ConvertedNanos }
 
-// What reading takes, in nanoseconds of one core of an AMD EPYC server:
-// fitted to BenchmarkAdvice, which compares what comes of them with what it measures.
+// The time of reading, in nanoseconds of one core of an AMD EPYC server:
+// fitted to BenchmarkAdvice, which compares predictions with measurements.
 const (
 	nanosRecord      = 400  // a record in one piece
 	nanosByte        = 0.04 // to copy one
@@ -64,7 +64,7 @@ const (
 	nanosWorthSaying = 8 * nanosByte
 )
 
-// nanosCodec is what the codecs of other programs take for a byte of the chunk.
+// nanosCodec is the time of the registered codecs for a byte of the chunk.
 var nanosCodec = map[uint16]float64{
 	meta.FilterSzip: 7, meta.FilterNbit: 4, meta.FilterBzip2: 25, meta.FilterLZ4: 0.7, meta.FilterZstd: 1.8,
 	meta.FilterBlosc: 1, meta.FilterBlosc2: 1, meta.FilterBitshuffle: 1.4,

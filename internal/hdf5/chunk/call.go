@@ -155,7 +155,7 @@ func (c *call) work(job, end int64) {
 }
 
 // stop ends the call. Jobs are begun in order, so the error of the first that fails is the
-// same in every run. What is read ahead has none: who wants it then finds it again.
+// same in every run. Readahead reports none: the read itself finds it again.
 func (c *call) stop(job int64, err error) {
 	c.next.Store(c.jobs + c.extra)
 	if job >= c.jobs {

@@ -23,7 +23,7 @@ func TestSwapBytes(t *testing.T) {
 	}
 }
 
-// Complex numbers of libhdf5 2.0 are two numbers, of which each is turned around.
+// Complex numbers of libhdf5 2.0 are two numbers; the bytes of each are swapped.
 func TestComplexNumbers(t *testing.T) {
 	single := &meta.Datatype{Class: meta.Float, Size: 4, BigEndian: true}
 	pair := &meta.Datatype{Class: meta.Complex, Size: 8, Base: single}
@@ -112,7 +112,7 @@ func TestInflate(t *testing.T) {
 	}
 }
 
-// What cannot be, or does not fit, is an error; h5py's files are in the other tests.
+// Impossible or oversized values are errors; h5py's files are in the other tests.
 func TestScaleOffsetRefuses(t *testing.T) {
 	good := []uint32{2, 0, 16, 0, 4, 1, 0, 0, 0, 0}
 	s, err := newScaleOffset(good, 64)

@@ -37,8 +37,8 @@ var (
 	errBlock    = errors.New("a block of unknown type")
 )
 
-// inflate fills out from a zlib stream, whose checksum it verifies. What follows the stream
-// is ignored, as in libhdf5.
+// inflate fills out from a zlib stream, whose checksum it verifies. Bytes behind the
+// stream are ignored, as in libhdf5.
 func (f *flate) inflate(out, in []byte) error {
 	if len(in) < 2 || in[0]&15 != 8 || in[0] > 0x7f || in[1]&0x20 != 0 || binary.BigEndian.Uint16(in)%31 != 0 {
 		return fmt.Errorf("no zlib stream: %w", meta.ErrCorrupt)
@@ -195,7 +195,7 @@ func (f *flate) readTables() error {
 	return nil
 }
 
-// readLengths reads lengths of codes, of which runs may be shortened.
+// readLengths reads lengths of codes, which may be run-length encoded.
 func (f *flate) readLengths(l []uint8) error {
 	for i := 0; i < len(l); {
 		f.need()

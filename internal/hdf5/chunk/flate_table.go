@@ -60,8 +60,8 @@ func symbols() (lit [288]uint32, dist [32]uint32, pre [19]uint32) {
 }
 
 // buildTable fills a table of codes from their lengths, which RFC 1951, 3.2.2 turns into codes.
-// Like zlib it refuses lengths that are no complete code, but for literals and distances a
-// single code of one bit, and none at all.
+// Like zlib it refuses incomplete codes, except a single code of one bit, or no code, for
+// literals and distances.
 func buildTable(table []uint32, tableBits int, lengths []uint8, entries []uint32) bool {
 	var count, start [maxCode + 2]int
 	for _, n := range lengths {

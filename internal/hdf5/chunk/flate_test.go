@@ -176,8 +176,8 @@ func sameAsStd(t testing.TB, name string, stream []byte, size int) {
 	}
 }
 
-// FuzzFlate compares with compress/zlib. What is fuzzed is the stream between header and
-// checksum, the latter being made to fit whatever comes out.
+// FuzzFlate compares with compress/zlib. It fuzzes the stream between header and
+// checksum, and makes the checksum fit the output.
 func FuzzFlate(f *testing.F) {
 	for _, b := range texts() {
 		b = b[:min(len(b), 2000)]

@@ -37,8 +37,8 @@ func newHandle() *handle {
 	return h
 }
 
-// inflate fills dst from a zlib stream, whose checksum it verifies. What follows the stream
-// is ignored, as in libhdf5.
+// inflate fills dst from a zlib stream, whose checksum it verifies. Bytes behind the
+// stream are ignored, as in libhdf5.
 func (f *inflater) inflate(dst, src []byte) error {
 	if f.c == nil {
 		f.c = newHandle()

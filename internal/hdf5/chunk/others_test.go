@@ -19,7 +19,7 @@ import (
 )
 
 // Files as netCDF-4, PyTables and MATLAB 7.3 write them: every dataset has the bytes that h5py
-// reads, or is refused because they are elsewhere or behind a filter of others; and the tree is
+// reads, or is refused because they are elsewhere or behind an unknown filter; and the tree is
 // h5dump's.
 func TestFilesOfOthers(t *testing.T) {
 	dir := t.TempDir()

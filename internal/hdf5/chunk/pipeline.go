@@ -30,7 +30,7 @@ type step struct {
 	open   bool        // deflate: of as many bytes as the step before it made
 }
 
-// What one stored byte can at most become: in a deflate stream 258 bytes take two bits, in
+// The most bytes that one stored byte can become: in a deflate stream 258 bytes take two bits, in
 // LZF 264 bytes take three bytes.
 const (
 	mostInflated = 1032
@@ -115,8 +115,8 @@ func (p *pipeline) applied(i int, mask uint32) bool {
 	return mask>>i&1 == 0 && (p.steps[i].id != meta.FilterShuffle || p.steps[i].elem > 1)
 }
 
-// sizeBefore returns how many bytes went into step i, of which only checksums and sizes of
-// a compressed stream before it can change anything.
+// sizeBefore returns how many bytes went into step i. Only checksums and sizes of a
+// compressed stream before it change that number.
 func (p *pipeline) sizeBefore(i int, mask uint32) int {
 	n := p.size
 	if p.bits && i > 0 {

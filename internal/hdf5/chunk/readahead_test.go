@@ -59,7 +59,7 @@ func TestForesee(t *testing.T) {
 	}
 }
 
-// What was read ahead is not read again.
+// Chunks that were read ahead are not read again.
 func TestReadahead(t *testing.T) {
 	file := rows(t)
 	d, err := openBytes(t, file).Dataset("x")
@@ -126,7 +126,7 @@ type fault struct{ at uintptr }
 
 func (f fault) Addr() uintptr { return f.at }
 
-// A page that is gone where nobody asked for it is no error yet; other panics are not lost.
+// A missing page that was only prefetched is not an error yet; other panics are not lost.
 func TestFaultPrefetch(t *testing.T) {
 	r := mapped(t, rows(t), "x", Options{})
 	c := r.call(t.Context(), make([]byte, 16384))

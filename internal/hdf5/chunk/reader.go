@@ -22,7 +22,7 @@ type Options struct {
 	// several goroutines. It can bring pages in by a system call, as a fault would stop a
 	// processor of the scheduler.
 	Warm func(offset, size int64) error
-	// Exact reads nothing but what is asked for: for a file of which no more is there yet.
+	// Exact reads only the bytes asked for: for a file whose other bytes are not there yet.
 	Exact bool
 	// References reads elements of variable length as the references that are stored, which meta.Heap follows.
 	References bool

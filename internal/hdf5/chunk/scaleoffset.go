@@ -16,7 +16,7 @@ import (
 // chunk, in as many bits as the largest needs; floating-point numbers are multiplied by a power
 // of ten and rounded first, so it loses digits.
 //
-// What it stores, of H5Zscaleoffset.c:
+// Its stored form, from H5Zscaleoffset.c:
 //
 //	bits of a distance (4 bytes), bytes of the least number (1), the least number (16),
 //	distances, each with its highest bit first, side by side
@@ -106,7 +106,7 @@ func (s *scaleOffset) undo(dst, src []byte) error {
 	return nil
 }
 
-// inflateSome inflates a zlib stream of at most len(dst) bytes. What the filter stores is as long as
+// inflateSome inflates a zlib stream of at most len(dst) bytes. The filter's output is as long as
 // its numbers need.
 func inflateSome(dst, src []byte) ([]byte, error) {
 	r, err := zlib.NewReader(bytes.NewReader(src))

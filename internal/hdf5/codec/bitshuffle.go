@@ -96,7 +96,7 @@ func (b *bitshuffled) Decode(dst, src []byte) ([]byte, error) {
 // scratches holds blocks whose bits are still shuffled.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
-// blocks decodes blocks of that many bytes, by way of scratch if they are compressed.
+// blocks decodes blocks of that many bytes, with scratch if they are compressed.
 func (b *bitshuffled) blocks(dst, src []byte, block int, scratch []byte) error {
 	group := 8 * b.element
 	for len(dst) > 0 {

@@ -197,7 +197,7 @@ func (d *szipDecoder) unary() (int, error) {
 	}
 }
 
-// split decodes numbers of which the lowest k bits are behind the others'.
+// split decodes numbers whose lowest k bits are behind the other bits.
 func (d *szipDecoder) split(end, k int) error {
 	first := d.at
 	for i := first; i < end; i++ {
@@ -261,7 +261,7 @@ func (d *szipDecoder) secondExtension(end int) error {
 	return d.cut()
 }
 
-// undoPrediction makes numbers of the first n differences, of which those that both directions have room for
+// undoPrediction makes numbers of the first n differences. Differences that both directions have room for
 // alternate in sign.
 func (d *szipDecoder) undoPrediction(n int) {
 	most := uint32(1)<<d.bits - 1

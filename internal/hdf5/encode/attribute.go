@@ -24,7 +24,7 @@ const AttributeLimit = 60000
 func (a *Attribute) Fits() bool { return len(a.Data) <= AttributeLimit }
 
 // Text returns an attribute that is a text. One that is empty has a zero byte, as HDF5 has no
-// texts of no bytes, and what is no UTF-8 in it becomes U+FFFD.
+// texts of no bytes. Invalid UTF-8 becomes U+FFFD.
 func Text(name, value string) Attribute {
 	a := Texts(name, []string{value})
 	a.Count = 0

@@ -44,7 +44,7 @@ func Choose(r Recipe, shuffle Shuffle, sample []byte) (Choice, error) {
 		return Choice{}, err
 	}
 	if len(sample) == 0 || len(sample)%r.Record != 0 {
-		return Choice{}, fmt.Errorf("hdf5: a sample of %d bytes is no whole records of %d", len(sample), r.Record)
+		return Choice{}, fmt.Errorf("hdf5: a sample of %d bytes does not divide into records of %d", len(sample), r.Record)
 	}
 	c := Choice{Recipe: r}
 	err := c.chooseShuffle(shuffle, sample)

@@ -35,7 +35,7 @@ func NewEncoder(r Recipe) (*Encoder, error) {
 func (e *Encoder) Encode(records []byte) (chunk []byte, mask uint32, err error) {
 	r := e.recipe
 	if len(records) == 0 || len(records)%r.Record != 0 || len(records) > r.Bytes() {
-		return nil, 0, fmt.Errorf("hdf5: %d bytes are no 1 to %d records of %d bytes", len(records), r.Records, r.Record)
+		return nil, 0, fmt.Errorf("hdf5: %d bytes are not 1 to %d records of %d bytes", len(records), r.Records, r.Record)
 	}
 	plain := e.pad(records)
 	in := plain

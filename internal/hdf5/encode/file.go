@@ -17,7 +17,7 @@ const MaxFiles = (maxMessage - 16) / 24
 
 // File returns the metadata of an HDF5 file: body, which begins at byte at of it and is its last
 // part, and head, which is its first HeadSize bytes. A file whose head is written last, when all
-// else is on disk, is whole or is no HDF5 file. The root group has those attributes.
+// else is on disk, is whole or is not an HDF5 file. The root group has those attributes.
 //
 // The same arguments give the same bytes. libhdf5 reads them since version 1.8: superblock 2,
 // object headers 2, compact links, B-trees 1 of chunks (HDF5 File Format Specification 3.0).
@@ -51,7 +51,7 @@ type node struct {
 // add puts an object under a path below n.
 func (n *node) add(path []string, o *Object) error {
 	if n.object != nil || path[0] == "" {
-		return errors.New("this is no path below a group")
+		return errors.New("not a path below a group")
 	}
 	var kid *node
 	for _, k := range n.kids {
@@ -73,7 +73,7 @@ func (n *node) add(path []string, o *Object) error {
 	return kid.add(path[1:], o)
 }
 
-// writer appends the objects of a file, of which byte base is the first one. An object is
+// writer appends the objects of a file from byte base on. An object is
 // written after those that it names.
 type writer struct {
 	base int64

@@ -21,8 +21,8 @@ func byteSums(b []byte) (s, w uint32) {
 	return s, w
 }
 
-// wordSums is byteSums for big-endian words of 16 bits, in at most mostWordSums bytes, of which
-// there is an even number.
+// wordSums is byteSums for big-endian words of 16 bits, in an even number of bytes, at most
+// mostWordSums.
 func wordSums(b []byte) (s, w uint32) {
 	s, w, n := wordSumsFast(b)
 	for b = b[n:]; len(b) >= 2; b = b[2:] {

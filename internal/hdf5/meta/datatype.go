@@ -42,8 +42,8 @@ type Padding uint8
 // The paddings of strings.
 const (
 	NullTerm Padding = iota // up to the first NUL
-	NullPad                 // trailing NULs are no part of it
-	SpacePad                // trailing spaces are no part of it
+	NullPad                 // trailing NULs are not part of it
+	SpacePad                // trailing spaces are not part of it
 )
 
 // Datatype describes one element. Fields that do not belong to its class are zero.

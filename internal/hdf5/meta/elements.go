@@ -2,7 +2,7 @@ package meta
 
 import "sync"
 
-// Heap reads elements of variable length, of which a dataset stores references. Its methods may be called from any
+// Heap reads elements of variable length; a dataset stores references to them. Its methods may be called from any
 // goroutine.
 type Heap struct {
 	d     *Dataset

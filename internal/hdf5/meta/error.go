@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What callers branch on; every error of this package that is about the file's bytes
+// Errors that callers branch on; every error of this package that is about the file's bytes
 // wraps exactly one of them.
 var (
 	// ErrNotHDF5 is for a file without the HDF5 signature.

@@ -25,9 +25,8 @@ const maxBytes = 1 << 30
 // Open reads the metadata of everything that hard links reach from the root group of a
 // file of size bytes. It reads through r only, no elements of datasets; r must stay usable
 // for Dataset.Value and Dataset.Chunks. Work and memory are limited by the size of the
-// file. The error wraps ErrNotHDF5, ErrCorrupt, ErrUnsupported or the error of r. What
-// concerns one object only and is valid is no error here: see Dataset.Err, Link.Err,
-// Attr.Err.
+// file. The error wraps ErrNotHDF5, ErrCorrupt, ErrUnsupported or the error of r. Errors
+// of single objects in a valid file are in Dataset.Err, Link.Err and Attr.Err.
 func Open(r io.ReaderAt, size int64) (f *File, err error) {
 	defer guard(&err)
 	if size < 0 || size > 1<<60 {

@@ -288,8 +288,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// What is too long for an attribute, of whatever kind, is a dataset; a field cannot have its
-// place.
+// A value that is too long for an attribute is a dataset; a field cannot have its
+// name.
 func TestLongAttributes(t *testing.T) {
 	wide := store.NewField("wide", tensor.Uint8, 8000, 1, 1)
 	wide.Layout = store.CHW

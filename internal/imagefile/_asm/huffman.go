@@ -6,11 +6,11 @@ import (
 	. "github.com/mmcloughlin/avo/reg"
 )
 
-// What huffmanUnits returns as its status; the package has the same names.
+// Values of huffmanUnits' status; the package has the same names.
 const (
 	unitsDone   = iota
 	unitsHungry // bits must be filled in otherwise
-	unitsBad    // bits that are no code
+	unitsBad    // bits that are not a code
 	unitsOdd    // the entry led beyond the block
 )
 
@@ -42,7 +42,7 @@ type huffman struct {
 // huffmanUnits is bitReader.units, up to what is rare. The way from the bits to those behind an
 // entry limits it: one shift, a load, another shift, for which the length of an entry is in
 // its lowest six bits, those that a shift looks at. n is right only in these, too, while
-// entries are taken off. What costs next are branches that are guessed wrong: there are few.
+// entries are taken off. The next cost is mispredicted branches: there are few.
 func huffmanUnits() {
 	function("huffmanUnits", "func(state *[3]uint64, data *byte, end int, blocks *byte, size, from, units int, zigzag *byte, k0 int)"+
 		" (status, left, at, k, last int, entry uint32, before uint64)",

@@ -57,7 +57,7 @@ func crcOfLanes(sum VecVirtual) Register {
 	VEXTRACTI32X4(Imm(3), sum, lane)
 	VPCLMULQDQ(Imm(0x11), by, sum, high)
 	VPCLMULQDQ(Imm(0x00), by, sum, sum)
-	VPXORQ(high, sum, sum) // of which the last lane is 0, as its constants are
+	VPXORQ(high, sum, sum) // its last lane is 0, as the constants are
 	VEXTRACTI64X4(Imm(1), sum, rest)
 	VPXOR(rest, sum.AsY(), rest)
 	VPXOR(rest.AsX(), lane, lane)

@@ -75,7 +75,7 @@ type converter struct {
 	widen   func(mask VecVirtual) // changes a mask that would make 32-bit integers of bytes
 }
 
-// exact is (x*unit - mean) * std with std in two parts, of which the product is the quotient by
+// exact is (x*unit - mean) * std with std in two parts, whose product is the quotient by
 // the number whose reciprocal they are.
 //
 // Where unit is 1/255, x is three bytes that are the same, as an integer: x/255*2^24 without

@@ -43,7 +43,7 @@ func newTransform(k *kernel) *transform {
 	}
 }
 
-// idctPair transforms a block after the other: a row of it a register, of which each half is
+// idctPair transforms a block after the other: a row of it a register, whose halves are
 // widened to sums of 32 bits.
 func idctPair() *kernel {
 	k := begin("idctPairKernel", "dst *byte, stride int, coefs *[128]int16, quant *[64]uint16",
@@ -123,7 +123,7 @@ func (t *transform) product(op func(d, n, m vec, lane int), d, n vec, value int)
 	panic("a factor that is in no register")
 }
 
-// evenSums are of rows 0, 2, 4, 6, of which sum and in[4] are the sum and the difference of 0
+// evenSums are of rows 0, 2, 4, 6: sum and in[4] are the sum and the difference of rows 0
 // and 4.
 func (t *transform) evenSums(h int, in []vec) {
 	k, e := t.k, t.even

@@ -48,7 +48,7 @@ type converter struct {
 	widen   func(mask vec) // changes a mask that would make 32-bit integers of bytes
 }
 
-// coefficients loads rows of a table, of which each has 8 numbers.
+// coefficients loads rows of a table, each of 8 numbers.
 func coefficients(k *kernel, table gp, first, rows, halves int) [][]vec {
 	c := make([][]vec, rows)
 	for i := range c {
@@ -60,7 +60,7 @@ func coefficients(k *kernel, table gp, first, rows, halves int) [][]vec {
 	return c
 }
 
-// exact is (x*unit - mean) * std with std in two parts, of which the product is the quotient by
+// exact is (x*unit - mean) * std with std in two parts, whose product is the quotient by
 // the number whose reciprocal they are. Package vec says what x is, and what is added to it.
 var exact = formula{"*[11][8]float32", "in float32, rounded after each step", func(k *kernel, table gp, halves int) converter {
 	unit := coefficients(k, table, 0, 2, 1)

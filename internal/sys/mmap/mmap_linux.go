@@ -97,7 +97,7 @@ func ReportsResident(path string) bool {
 }
 
 // Resident returns how many of the pages that b touches are in memory, and how many there are.
-// It says yes for files of which the kernel does not report it: see ReportsResident.
+// All pages count as resident where the kernel does not report it: see ReportsResident.
 func Resident(b []byte) (resident, pages int, err error) {
 	var some [64]byte
 	page := os.Getpagesize()

@@ -141,7 +141,7 @@ func CreateTemp(folder *os.Root, prefix string, mode fs.FileMode) (*os.File, str
 	}
 }
 
-// Create makes a new file for reading and writing. What had its name is removed, not written to: it could
+// Create makes a new file for reading and writing. A file with its name is removed, not written to: it could
 // be a link to another file.
 func Create(folder *os.Root, name string, mode fs.FileMode) (*os.File, error) {
 	for {

@@ -27,7 +27,7 @@ func TestWordsAreRead(t *testing.T) {
 	}
 }
 
-// What cannot be printed is in no command, and in one line otherwise.
+// Unprintable text is in no command, and in one line elsewhere.
 func TestUnprintable(t *testing.T) {
 	for _, s := range []string{"a'$(touch X)'b\u200b", "a\nb", "\x1b[2J", "a\rb", "\u202e", "\xff", "a\tb", "\u2028"} {
 		if got := shell.Command("inspect", s); got != "" {

@@ -8,7 +8,7 @@ import (
 )
 
 // PeakMemory returns the most memory that the process had at a time, in bytes; 0 if that is not
-// known. What getrusage(2) reports may be that of the process which started this one.
+// known. getrusage(2) may report the process that started this one.
 func PeakMemory() int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {

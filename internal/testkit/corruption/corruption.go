@@ -99,7 +99,7 @@ const (
 )
 
 // Judge fails the test where neither opening nor Verify finds the corruption of a dataset that
-// is not what it was. What was done is for the message.
+// is not what it was. done describes the corruption in the message.
 func (x *Trials) Judge(t *testing.T, path, done string) {
 	t.Helper()
 	v, err := x.judge(t, path)

@@ -97,8 +97,8 @@ func (l *Log) Killed(n int) *Tree {
 	return l.replay(l.base+n, func(int) bool { return true })
 }
 
-// Cut returns what can be there if the power is cut before step n. Of what is not durable,
-// names are kept up to a step, as part says (0: none, 1: all), and of the other changes those
+// Cut returns the files that can be there if the power is cut before step n. Names that are
+// not durable are kept up to a step, as part says (0: none, 1: all), and of the other changes those
 // of files for which keep returns true.
 func (l *Log) Cut(n int, part float64, keep func(file int) bool) *Tree {
 	end := l.base + n

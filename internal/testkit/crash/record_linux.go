@@ -13,7 +13,7 @@ import (
 // block is the largest write that is atomic, in bytes.
 const block = 4096
 
-// MarkPrefix is before the names of files that are no part of what is recorded: making one
+// MarkPrefix is before the names of files that are not recorded: making one
 // in the folder itself marks the moment, with the rest of the name.
 const MarkPrefix = "mark."
 
@@ -163,8 +163,8 @@ func (r *recorder) contents(f found) error {
 	return nil
 }
 
-// compare notes what is new in a file, in blocks. What it has grown by is written if it is
-// more than zeros.
+// compare notes what is new in a file, in blocks. Added bytes are written if they are
+// not all zero.
 func (r *recorder) compare(id int, is []byte) {
 	was := r.now.nodes[id].data
 	if len(is) < len(was) {

@@ -11,7 +11,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Photos is a dataset of n images that are kept as PNG files, of which the last one is corrupt.
+// Photos is a dataset of n images that are kept as PNG files; the last one is corrupt.
 func Photos(t testing.TB, n int) string {
 	field := store.NewRagged("photo", tensor.Uint8)
 	field.Content = store.Image

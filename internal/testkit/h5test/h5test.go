@@ -31,7 +31,7 @@ func All(t testing.TB) []string {
 }
 
 // Run gives the interpreter arguments, "-c" and a script first or the name of one, and returns
-// what it prints. What fails there fails the test.
+// its output. A failure there fails the test.
 func Run(t testing.TB, args ...string) []byte {
 	t.Helper()
 	return pythontest.Run(t, need, args...)

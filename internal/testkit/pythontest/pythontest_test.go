@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// All are different ones, of which Find is the first.
+// All returns different interpreters; Find returns the first.
 func TestAll(t *testing.T) {
 	Need(t, "import sys")
 	all := slices.Collect(All("import sys"))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What is mounted holds less than what is written, keeps nothing once it is unmounted, and
-// does not wait for files that are open.
+// A small disk holds less than its size, keeps nothing once it is unmounted, and
+// does not wait for open files.
 func TestNew(t *testing.T) {
 	var name string
 	t.Run("mounted", func(t *testing.T) {

@@ -45,7 +45,7 @@ type ValueDiff struct {
 // Options configures Diff. The zero value is usable.
 type Options struct {
 	dataset.Selection
-	Tolerance float64       // numbers that are no further apart are the same
+	Tolerance float64       // numbers whose distance is at most this are equal
 	Data      bool          // compare only what a training sees: fields, splits and values
 	Workers   int           // that read in parallel; 0 means GOMAXPROCS
 	Begin     func(n int64) // called with how many values of records will be compared; may be nil

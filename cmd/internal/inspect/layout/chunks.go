@@ -84,7 +84,7 @@ type gap struct {
 	from, to int64
 	piece    int // of the Layout
 	known    int64
-	unread   bool // there are chunks of which nobody knows where they are
+	unread   bool // the places of some chunks are unknown
 	parts    []part
 }
 

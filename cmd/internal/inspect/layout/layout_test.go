@@ -87,7 +87,7 @@ func eval(t *testing.T, expression string) string {
 	return strings.TrimSpace(string(pythontest.Run(t, "import numpy", "-c", "import numpy as np\nprint("+expression+")")))
 }
 
-// What the command prints for people to type gives the records.
+// The Python lines that the command prints read the records.
 func TestPythonLinesOpenTheFields(t *testing.T) {
 	path := datasettest.Animals(t)
 	s, err := summary.Describe(path)

@@ -302,12 +302,12 @@ func TestPreviewErrors(t *testing.T) {
 		want string
 	}{
 		{Options{Count: 1}, path, "no field of images"},
-		{Options{Count: 1, Field: "x"}, path, `field "x" cannot be shown: its records of shape () are no images`},
+		{Options{Count: 1, Field: "x"}, path, `field "x" cannot be shown: its records of shape () are not images`},
 		{Options{Count: 1, Field: "z"}, path, `it has no field "z"`},
 		{Options{Count: 1, LabelField: "images"}, datasettest.Animals(t), `field "images" is shown; labels are another field`},
 		{Options{Count: 1, LabelField: "z"}, datasettest.Animals(t), `it has no field "z"`},
 		{Options{Count: 1}, datasettest.SmallHDF5("new-basic"), "--field and --label-field"},
-		{Options{Count: 1, Field: "tree"}, datasettest.SmallHDF5("new-chunks"), `field "tree" cannot be shown: its records of shape (4,) are no images`},
+		{Options{Count: 1, Field: "tree"}, datasettest.SmallHDF5("new-chunks"), `field "tree" cannot be shown: its records of shape (4,) are not images`},
 	} {
 		if _, err := Draw(context.Background(), c.path, c.opts); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: got %v, want ... %s", c.opts, err, c.want)

@@ -35,7 +35,7 @@ func PixelLayoutOf(f store.Field) (PixelLayout, error) {
 		p.H, p.W, p.C = s[0], s[1], s[2]
 		p.row, p.pixel, p.channel = p.W*p.C, p.C, 1
 	default:
-		return p, fmt.Errorf("its records of shape %v are no images", s)
+		return p, fmt.Errorf("its records of shape %v are not images", s)
 	}
 	if !slices.Contains(channels, p.C) {
 		return p, fmt.Errorf("%d channels are neither gray (1), RGB (3) nor RGBA (4)", p.C)

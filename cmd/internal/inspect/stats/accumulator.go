@@ -18,7 +18,7 @@ type accumulator struct {
 	buf     []float64
 }
 
-// channelAccumulator has counts of values of 8 bits, and moments of others.
+// channelAccumulator counts values of 8 bits, and computes moments of wider ones.
 type channelAccumulator struct {
 	counts  byteCounts
 	moments moments.Moments

@@ -85,8 +85,8 @@ func renderHistograms(b *strings.Builder, names []string, histograms []*Histogra
 	b.WriteString(t.String())
 }
 
-// sparkline draws counts as shares of the largest, one in the height of a character. What is
-// not nothing is never invisible.
+// sparkline draws counts as shares of the largest, one in the height of a character. Counts
+// above 0 are always visible.
 func sparkline(counts []int64) string {
 	largest := max(1, slices.Max(counts))
 	var b strings.Builder

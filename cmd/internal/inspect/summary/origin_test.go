@@ -27,7 +27,7 @@ func openCommand(t *testing.T, path string, o *tree.Origin) source.Info {
 	return s.Info()
 }
 
-// Files with the marks of other programs are recognized, and what is said of them is so.
+// The summary names the program that wrote a file, and is right about it.
 func TestOrigins(t *testing.T) {
 	for _, c := range []struct {
 		program, script, note string

@@ -66,8 +66,8 @@ type Step struct {
 	Params []string // "name value", in the order of the recipe
 }
 
-// Steps reads the transforms of a recipe. What is not a list of objects gives none: a recipe
-// is not needed to read the dataset.
+// Steps reads the transforms of a recipe. A value that is not a list of objects
+// has none: a recipe is not needed to read the dataset.
 func Steps(recipe json.RawMessage) []Step {
 	var entries []json.RawMessage
 	if json.Unmarshal(recipe, &entries) != nil {
@@ -97,7 +97,7 @@ func parseStep(entry json.RawMessage) (s Step, err error) {
 		}
 		name, ok := key.(string)
 		if !ok {
-			return s, fmt.Errorf("%v is no name", key)
+			return s, fmt.Errorf("%v is not a name", key)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {

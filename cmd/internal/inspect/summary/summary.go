@@ -30,13 +30,13 @@ type Summary struct {
 	Recipe      *store.Recipe     `json:"recipe,omitempty"`
 	Source      *store.SourceInfo `json:"source,omitempty"`
 	Skipped     []store.Skipped   `json:"skipped,omitempty"`
-	Tree        []tree.Node       `json:"tree,omitempty"`        // of an HDF5 file of other origin
-	HDF5        *Container        `json:"hdf5,omitempty"`        // of an HDF5 file of other origin
+	Tree        []tree.Node       `json:"tree,omitempty"`        // of an HDF5 file that another program wrote
+	HDF5        *Container        `json:"hdf5,omitempty"`        // of an HDF5 file that another program wrote
 	View        bool              `json:"view,omitempty"`        // it is one of inspect view
 	Unmappable  string            `json:"unmappable,omitempty"`  // why that file as a whole cannot be used in place
 	Origin      *tree.Origin      `json:"origin,omitempty"`      // of that file: the program whose conventions it follows
 	Conversions []tree.Conversion `json:"conversions,omitempty"` // commands that make datasets of it that can be
-	Repacks     []tree.Repack     `json:"repacks,omitempty"`     // commands that make files of it of which more is read
+	Repacks     []tree.Repack     `json:"repacks,omitempty"`     // commands that make files that penstock reads more of
 }
 
 // Container is what concerns an HDF5 file as a whole.

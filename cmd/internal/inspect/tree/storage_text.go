@@ -135,7 +135,7 @@ func renderReading(b *strings.Builder, nodes []Node) {
 	}
 }
 
-// renderRepacks prints the commands that make files of which more is read.
+// renderRepacks prints the commands that make files that penstock reads more of.
 func renderRepacks(b *strings.Builder, list []Repack) {
 	if len(list) == 0 {
 		return

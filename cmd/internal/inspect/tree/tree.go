@@ -19,7 +19,7 @@ type Node struct {
 	DType      string      `json:"dtype,omitempty"`
 	Named      bool        `json:"named_type,omitempty"` // the type of a dataset is a committed one of the file
 	Padding    string      `json:"padding,omitempty"`    // of strings: "null-terminated", "null-padded" or "space-padded"
-	Shape      []int64     `json:"shape,omitempty"`      // of a dataset that is no scalar
+	Shape      []int64     `json:"shape,omitempty"`      // of a dataset that is not a scalar
 	MaxShape   []int64     `json:"max_shape,omitempty"`  // where it differs; -1 is without limit
 	Layout     string      `json:"layout,omitempty"`
 	Chunk      []int64     `json:"chunk,omitempty"`

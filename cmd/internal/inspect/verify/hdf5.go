@@ -61,7 +61,7 @@ func summed(d *meta.Dataset) bool {
 	})
 }
 
-// corrupt notes what is wrong with records [first, end), in the file from offset on.
+// corrupt adds the corruption of records [first, end), in the file from offset on.
 func (c *chunkCheck) corrupt(d *meta.Dataset, first, end, offset int64, problem string) {
 	c.v.Corruptions = append(c.v.Corruptions, Corruption{
 		Field: d.Path[1:], First: first, Last: max(first, end-1), File: filepath.Base(c.p.Path), Offset: max(0, offset),

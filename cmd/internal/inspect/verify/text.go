@@ -28,7 +28,7 @@ func (v *Verification) renderNotes(b *strings.Builder) {
 		fmt.Fprintf(b, "not checked: %s\n", shell.Line(u))
 	}
 	for _, u := range v.Unknown {
-		fmt.Fprintf(b, "note: %s is no file of the dataset\n", shell.Line(u))
+		fmt.Fprintf(b, "note: %s is not a file of the dataset\n", shell.Line(u))
 	}
 	if v.Whole && v.Checksums > 0 {
 		fmt.Fprintf(b, "%s is whole: %s, %s match %s%s\n", shell.Line(v.Path),

@@ -28,7 +28,7 @@ type Verification struct {
 	Bytes       int64        `json:"bytes"`         // of records that were compared with their checksums
 	Checksums   int64        `json:"checksums"`     // compared
 	Metadata    int64        `json:"metadata"`      // bytes of an HDF5 file beside its records that match their checksum
-	Chunks      int64        `json:"chunks"`        // of an HDF5 file of other origin, compared with the checksums of their filters
+	Chunks      int64        `json:"chunks"`        // of an HDF5 file that another program wrote, compared with the checksums of their filters
 	Corruptions []Corruption `json:"corruptions"`   // by field, shard and record
 	Unchecked   []string     `json:"unchecked"`     // sentences: what nothing vouches for
 	Unknown     []string     `json:"unknown_files"` // in a flat dataset's folder, but not of the dataset

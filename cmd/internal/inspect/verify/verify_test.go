@@ -143,7 +143,7 @@ func TestVerifyNotesUnknownFiles(t *testing.T) {
 	if err := errors.Join(v.Render(&loud, false), v.Render(&quiet, true)); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(loud.String(), "note: notes.txt is no file of the dataset\n") || quiet.String() != "" {
+	if !strings.Contains(loud.String(), "note: notes.txt is not a file of the dataset\n") || quiet.String() != "" {
 		t.Errorf("loud %q, quiet %q", &loud, &quiet)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// viewProblem says what is wrong with the view in a dataset, "" if nothing is or there is none.
+// viewProblem returns the error of the view in a dataset, "" if it is valid or absent.
 func viewProblem(d *store.Dataset) (string, error) {
 	got, err := os.ReadFile(filepath.Join(d.Path, view.Name))
 	if errors.Is(err, fs.ErrNotExist) {

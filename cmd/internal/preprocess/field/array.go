@@ -43,8 +43,8 @@ type arrayWorker struct {
 	runner *transforms.ArrayRunner
 }
 
-// output returns the field of the dataset. What are class numbers no more has no names of
-// classes, and what has another shape no layout.
+// output returns the field of the dataset. It keeps class names only for
+// class numbers, and the layout only for an unchanged shape.
 func (f arrayField) output() (store.Field, error) {
 	out, err := f.pipeline.Output(f.field.Spec)
 	if err != nil {

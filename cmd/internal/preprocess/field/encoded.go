@@ -59,7 +59,7 @@ func (c Options) JPEGQuality() int {
 // defaultQuality is FFCV's.
 const defaultQuality = 90
 
-// EncodedProblems lists what is wrong with the flags of --keep-encoded.
+// EncodedProblems lists the problems of the flags of --keep-encoded.
 func (c Options) EncodedProblems(add func(wrong bool, format string, args ...any)) {
 	if !c.Shrinks() {
 		add(c.Quality != 0, "--jpeg-quality %d: is for files that --keep-encoded and --resize make smaller", c.Quality)

@@ -6,8 +6,8 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// Moments are mean and deviation of a field so far, at every place of an axis. What is not
-// finite does not count. Memory is 64 bytes a place, and 8 an element of a record.
+// Moments are mean and deviation of a field so far, at every place of an axis. Values that are
+// not finite do not count. Memory is 64 bytes a place, and 8 an element of a record.
 type Moments struct {
 	At          int // of the field in the schema
 	spec        tensor.Spec

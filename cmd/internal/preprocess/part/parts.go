@@ -201,7 +201,7 @@ func MakeFolder(path string) error {
 	return folder.Close()
 }
 
-// Digest tells parts from others.
+// Digest identifies a set of parts.
 func Digest(parts []*Part) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -23,7 +23,7 @@ type Rank struct {
 const MaxRanks = 1_000_000
 
 // ParseRank reads --rank and --world-size; a rank of "auto" is taken from the environment,
-// as package launch has it, where a size is needed only if that does not tell.
+// as package launch has it, where a size is needed only if the environment has none.
 func ParseRank(rank, size string) (Rank, error) { return parseRank(os.LookupEnv, rank, size) }
 
 func parseRank(lookup rank.Lookup, number, size string) (w Rank, err error) {

@@ -76,7 +76,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }
 
-var errTrace = fmt.Errorf("what is noted of its samples is damaged: %w", store.ErrCorrupt)
+var errTrace = fmt.Errorf("its list of samples is corrupt: %w", store.ErrCorrupt)
 
 // readTraces reads what traceLog.record wrote or, of a part's end, traceLog.tail; then there is no record
 // behind those that were left out.

@@ -13,7 +13,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Uploader sends the files of a flat dataset while it is built. What a checkpoint finds finished
+// Uploader sends the files of a flat dataset while it is built. A file that is finished at a checkpoint
 // is final; once it is in the bucket, a marker takes its place here. So the disk has to hold
 // open shards, and those that wait for the link.
 //
@@ -40,8 +40,8 @@ const (
 	mostCopied   = 4 << 30 // bytes of a file that every store copies in one request
 )
 
-// Follow has a Writer send what it has finished, if it makes the dataset of this Uploader. What a
-// build before this one has sent must still be there.
+// Follow has a Writer send what it has finished, if it makes the dataset of this Uploader. Files
+// that an earlier build sent must still be there.
 func (o *Uploader) Follow(w store.Writer, dest string, splits []string) (store.Writer, error) {
 	if o == nil || dest != o.folder {
 		return w, nil

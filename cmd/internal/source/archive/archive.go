@@ -83,7 +83,7 @@ type group struct {
 	key     string
 	members []member
 	bytes   int64    // of the members' data
-	ignored []string // files before it that are no samples
+	ignored []string // files before it that are not samples
 }
 
 // add adds a member. The data of all takes no more memory than that of one may.

@@ -104,7 +104,7 @@ func (c *classFolders) label(name string) int64 {
 }
 
 // commonFolder returns the folder that all of them are in or are, with a slash, "" for the
-// archive's root. A single folder of images is no class.
+// archive's root. A single folder of images is not a class.
 func commonFolder(dirs []string) string {
 	if slices.Contains(dirs, ".") {
 		return ""

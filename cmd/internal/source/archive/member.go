@@ -22,7 +22,7 @@ type member struct {
 	packed *zip.File // where it is read by load
 }
 
-// fileMember returns the member that a file is, "" as key where it is no part of a sample.
+// fileMember returns the member that a file is, "" as key where it is not part of a sample.
 func fileMember(name string, regular bool, ignored *[]string) (m member, key string) {
 	key, ext := splitKey(name)
 	if source.IsHidden(path.Base(name)) || ext == "" || !regular {

@@ -114,7 +114,7 @@ func (s *memberScan) addJSON(m member, selection []column.Selection) {
 	if len(keys) == 0 {
 		return
 	}
-	_ = column.EachMember(m.data, "", 0, func(key string, c column.Cell) { // what is no JSON will be a bad sample
+	_ = column.EachMember(m.data, "", 0, func(key string, c column.Cell) { // invalid JSON will be a bad sample
 		if !keys[key] {
 			return
 		}

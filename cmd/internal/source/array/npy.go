@@ -119,8 +119,8 @@ func npzColumns(ctx context.Context, z *zip.Reader) (columns []Column, bad Rejec
 	return columns, bad
 }
 
-// npzColumn returns the column that a member is. What a member claims to hold is believed
-// only as far as its compressed size allows.
+// npzColumn returns the column that a member is. The size that a member claims is
+// limited by its compressed size.
 func npzColumn(ctx context.Context, m *zip.File, name string) (Column, error) {
 	open := func() (Header, io.ReadCloser, error) {
 		r, err := m.Open()

@@ -42,7 +42,7 @@ type Cursor interface {
 	Close() error
 }
 
-// indexedArrays is a source of arrays of which any value can be read.
+// indexedArrays is a source of arrays with random access.
 type indexedArrays struct{ *arrays }
 
 // New returns the source of these columns, which must have one length. It takes over

@@ -38,7 +38,7 @@ type array struct {
 	id       int // among those of the batch
 	length   int64
 	nulls    int64
-	buffers  []span // validity first, but of others
+	buffers  []span // validity first, except in other layouts
 	children []*array
 }
 

@@ -21,7 +21,7 @@ import (
 //
 //	uint32 0xffffffff (not before Arrow 0.15), int32 size of the metadata, the metadata (Message.fbs), the body
 //
-// A file is "ARROW1", padded to 8 bytes, a stream, and a footer, of which nothing is needed here but its end.
+// A file is "ARROW1", padded to 8 bytes, a stream, and a footer; only the end of the footer is needed here.
 
 const fileMagic = "ARROW1"
 

@@ -2,7 +2,7 @@ package arrow
 
 import "encoding/binary"
 
-// flatbuffer is a buffer in the format of FlatBuffers (flatbuffers.dev/internals), of which the metadata of Arrow
+// flatbuffer is a buffer in the format of FlatBuffers (flatbuffers.dev/internals), the format of the metadata of Arrow
 // are. A place outside of it reads as zeros and makes it bad, so that a reader checks once, at its end.
 type flatbuffer struct {
 	b   []byte

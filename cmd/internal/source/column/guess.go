@@ -130,7 +130,7 @@ func isBool(text string) bool {
 }
 
 // addWhole finds out whether whole numbers fit into 64 bits: one that does not is an
-// identifier, of which no float has all digits.
+// identifier: no float has all its digits.
 func (g *Guess) addWhole(text string) {
 	if g.notWhole {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// What several goroutines guess of their rows makes the type that one guesses of all.
+// The guesses of several goroutines merge to the guess of one.
 func TestGuessesMerge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	words := []string{"1", "-7", "0.5", "1e3", "007", "18446744073709551615", "99999999999999999999", "true", "False", "", " 4 ", "x", "cat.png", "[1,2]", "[1,2,3]", "[]", "1 2", "[[1],[2]]", "[1.5]", "-", "1.", ".5", "123456789012345678901.5"}
@@ -103,7 +103,7 @@ func FuzzGuess(f *testing.F) {
 		typ := g.Result("x")
 		field := typ.FieldOf("x")
 		if err := (store.Schema{Fields: []store.Field{field.Field}}).Validate(); err != nil {
-			t.Fatalf("%q is taken for %v, which is no field: %v", text, typ, err)
+			t.Fatalf("%q is taken for %v, which is not a field: %v", text, typ, err)
 		}
 		if typ.Kind == ImagePath {
 			return

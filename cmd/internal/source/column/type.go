@@ -290,7 +290,7 @@ func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
 		return nil
 	}
 	if len(names) > MaxClasses {
-		return fmt.Errorf("more than %d classes; words that are no classes are of type text", MaxClasses)
+		return fmt.Errorf("more than %d classes; words that are not classes are of type text", MaxClasses)
 	}
 	t.classes = make(map[string]int, len(names))
 	for i, name := range slices.Sorted(maps.Keys(names)) {

@@ -22,7 +22,7 @@ import (
 )
 
 // OpenFlat opens a flat dataset of this module: its fields are those of the source, with
-// all that is known of them. What is read is checked against the dataset's checksums.
+// all that is known of them. Records are checked against the dataset's checksums.
 func OpenFlat(_ context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
 	d, err := ReadFlat(path)
 	if err != nil {

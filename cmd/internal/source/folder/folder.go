@@ -200,7 +200,7 @@ func (s *Folder) scanClass(ctx context.Context, label int64, split, class string
 	return direct, nil
 }
 
-// ignore counts files that are no samples. A table among them may be what the images are
+// ignore counts files that are not samples. A table among them may be what the images are
 // labeled by.
 func (s *Folder) ignore(rel string, names []string) {
 	for _, name := range names {

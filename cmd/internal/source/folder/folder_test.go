@@ -95,7 +95,7 @@ func TestClassFolders(t *testing.T) {
 	info, names := samplesOf(t, tree(t,
 		"dog/b.jpg", "dog/a.JPEG", "cat/2.png", "cat/10.png", "cat/x/1.jpg", "cat/x-y/1.jpg", "cat/x/deep/0.jpg", "Zebra/z.bmp",
 	))
-	// What torchvision's make_dataset makes of it: sorted(os.walk(class)), sorted(names).
+	// The order of torchvision's make_dataset: sorted(os.walk(class)), sorted(names).
 	want := []string{
 		"0 Zebra/z.bmp", "1 cat/10.png", "1 cat/2.png", "1 cat/x/1.jpg", "1 cat/x-y/1.jpg", "1 cat/x/deep/0.jpg", "2 dog/a.JPEG", "2 dog/b.jpg",
 	}

@@ -33,7 +33,7 @@ func Encoding(attrs meta.Attrs) string {
 	return ""
 }
 
-// derived returns the columns of groups that AnnData writes. What cannot be one is left out.
+// derived returns the columns of groups that AnnData writes. Others are left out.
 func (f *File) derived() (list []derivedColumns) {
 	for l := range f.meta.Walk() {
 		if l.Err != nil || l.Loop || l.Group == nil {

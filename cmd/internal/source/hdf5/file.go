@@ -1,4 +1,4 @@
-// Package hdf5 is the HDF5 files of other programs as columns: numbers, texts, labels, members of compounds, lists of any
+// Package hdf5 reads HDF5 files that other programs wrote as columns: numbers, texts, labels, members of compounds, lists of any
 // length, and datasets whose elements are in other files.
 package hdf5
 

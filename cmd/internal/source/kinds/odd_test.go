@@ -100,7 +100,7 @@ func TestPathsOfTables(t *testing.T) {
 	}
 }
 
-// What can be read once only is no source.
+// A pipe is not a source, except a stream of samples.
 func TestStandardInput(t *testing.T) {
 	for _, kind := range []string{"", "csv"} {
 		if _, err := Open(t.Context(), "-", source.Options{Kind: kind}); err == nil || !strings.Contains(err.Error(), "standard input is read only once") {
@@ -209,7 +209,7 @@ func npzBytes(t *testing.T) []byte {
 	return data
 }
 
-// What programs on Windows write before UTF-8 is no part of the text.
+// A byte order mark is not part of the text.
 func TestByteOrderMark(t *testing.T) {
 	for name, text := range map[string]string{"x.csv": "a\n1\n2\n", "x.jsonl": "{\"a\":1}\n{\"a\":2}\n"} {
 		fields, samples, err := describe(t, write(t, name, "\ufeff"+text), source.Options{})

@@ -23,7 +23,7 @@ import (
 )
 
 // Open opens the samples at path: a folder, a file, or for archives and tables a glob of
-// files. What can be found out about all samples beforehand is found out now: their number,
+// files. It finds out what is common to all samples: their number,
 // types, class names. At the end of ctx, its cause is the error.
 func Open(ctx context.Context, path string, opts source.Options) (source.Source, error) {
 	kind := opts.Kind

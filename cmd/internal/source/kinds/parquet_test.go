@@ -77,7 +77,7 @@ func TestParquetFields(t *testing.T) {
 	}
 }
 
-// What several files are called is in the names of their rows.
+// Rows of several files have the file's name in theirs.
 func TestParquetNames(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"a.parquet", "b.parquet"} {

@@ -76,7 +76,7 @@ func TestMisfitsOfHDF5(t *testing.T) {
 	}
 }
 
-// What would make a field, but is not read, is no matter for a note: who wants the rest says so.
+// Data that would make a field, but is not read, gets no note.
 func TestUnreadOfHDF5(t *testing.T) {
 	path := h5test.File(t, "    f['x'] = np.arange(3)\n    f.create_dataset('images', (3, 4), 'u1', chunks=(1, 4), shuffle=True, scaleoffset=0)\n"+
 		"    p = h5py.h5p.create(h5py.h5p.DATASET_CREATE); p.set_chunk((1, 4)); p.set_shuffle(); p.set_scaleoffset(h5py.h5z.SO_INT, 0)\n"+

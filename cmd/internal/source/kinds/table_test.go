@@ -72,7 +72,7 @@ func TestJSONL(t *testing.T) {
 	}
 }
 
-// Paths are relative to the table, and URLs are no paths.
+// Paths are relative to the table, and URLs are not paths.
 func TestImagePaths(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -118,7 +118,7 @@ func TestErrorsOfValuesAreTold(t *testing.T) {
 		bad = sample.Data.Read(v)
 	}
 	if !errors.Is(bad, source.ErrValue) {
-		t.Errorf("error %v is no ErrValue", bad)
+		t.Errorf("error %v is not an ErrValue", bad)
 	}
 }
 

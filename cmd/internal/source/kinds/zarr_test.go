@@ -93,7 +93,7 @@ func TestZarrGroup(t *testing.T) {
 	}
 }
 
-// What makes no field is an error where it is asked for, and names the remedy; several lengths are one.
+// An array that makes no field is an error if it is asked for, with a remedy; so are several lengths.
 func TestZarrErrors(t *testing.T) {
 	dir := group(t)
 	for fields, want := range map[string]string{

@@ -180,7 +180,7 @@ type leafReader struct {
 	page  parquet.Page
 	left  int // values of the page that are not taken
 
-	// The values that are left: numbers of width bytes, of which index has the positions where it is not nil, ...
+	// The values that are left: numbers of width bytes, at the positions in index where it is not nil, ...
 	plain []byte
 	width int
 	index []int32

@@ -84,8 +84,8 @@ func checkParquetCodec(c format.CompressionCodec) error {
 
 var errRuns = errors.New("its booleans are encoded in runs (RLE), which are not read; write the file with data_page_version='1.0', or the column as int8")
 
-// noteRuns notes columns of booleans that are encoded in runs, of which the library makes
-// other values.
+// noteRuns notes columns of booleans that are encoded in runs: the library makes
+// other values of them.
 func (s *reader) noteRuns(p *parquet.File) {
 	if s.runs == nil {
 		s.runs = make(map[int]bool)

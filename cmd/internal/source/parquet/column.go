@@ -115,7 +115,7 @@ func (c *leafColumn) look(values []parquet.Value, isImage func([]byte) bool) {
 // isBytes reports whether a value is bytes of any number.
 func (c *leafColumn) isBytes() bool { return c.leaf.Node.Type().Kind() == parquet.ByteArray }
 
-// fixedBytes returns how many bytes each value has, 0 if they are no plain bytes.
+// fixedBytes returns how many bytes each value has, 0 if they are not plain bytes.
 func (c *leafColumn) fixedBytes() int {
 	t := c.leaf.Node.Type()
 	if l := t.LogicalType(); t.Kind() != parquet.FixedLenByteArray || c.DType != tensor.Invalid || l != nil && l.String() != "UUID" {

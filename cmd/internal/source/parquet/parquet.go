@@ -83,7 +83,7 @@ func (s *reader) open(ctx context.Context, names []string, opts source.Options, 
 	return nil
 }
 
-// scan goes through the columns of which not all is known.
+// scan goes through the columns whose type or shape is not known yet.
 func (s *reader) scan(ctx context.Context, seen func(n int64)) error {
 	for _, c := range s.columns {
 		scan := newColumnScan(c)

@@ -72,7 +72,7 @@ func fileRows(p *parquet.File, skip int64, yield func([][]parquet.Value, error) 
 }
 
 // groupRows reads the rows of one group after the other. No call of the library gets out
-// of it with a panic, and no code of others runs inside of one.
+// of it with a panic, and no caller's code runs inside of one.
 type groupRows struct {
 	rows   parquet.Rows
 	batch  []parquet.Row

@@ -152,7 +152,7 @@ func (p *Producer) ReadFields() error {
 // Info implements source.Source.
 func (p *Producer) Info() source.Info { return p.info }
 
-// Close implements source.Source. What the producer still sends is not read.
+// Close implements source.Source. Later messages of the producer are not read.
 func (p *Producer) Close() error { return nil }
 
 // Samples implements source.Source. A stream comes once: the second call begins with what the first

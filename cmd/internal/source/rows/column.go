@@ -31,13 +31,13 @@ type Column struct {
 	Sniff   bool         // what the bytes are is known only from the rows
 	Refused error        // why the values make no field
 
-	// What a pass over the rows has found.
+	// Findings of a pass over the rows.
 	seen    int64           // values that are not null
 	dims    []int           // of the first value of numbers
 	differ  bool            // the first axis differs
 	deeper  bool            // another axis differs
 	several bool            // some value is a list of other than one string
-	binary  bool            // some value is no UTF-8
+	binary  bool            // some value is not UTF-8
 	known   map[string]bool // words that may be classes; nil: they are not asked for
 }
 
@@ -230,7 +230,7 @@ func (t *target) bytes(name string, w column.Selection, given column.Type) error
 		t.as, t.typ, t.field = asRaw, given, given.FieldOf(name)
 	case c.known != nil:
 		if len(c.known) > column.MaxClasses {
-			return fmt.Errorf("more than %d classes; words that are no classes are of type text", column.MaxClasses)
+			return fmt.Errorf("more than %d classes; words that are not classes are of type text", column.MaxClasses)
 		}
 		names := slices.Sorted(maps.Keys(c.known))
 		t.as, t.field, t.words = asWord, source.LabelField(name, names), make(map[string]int64, len(names))

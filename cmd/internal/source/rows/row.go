@@ -73,5 +73,5 @@ const Varies = -1
 // Shape returns the lengths of the axes.
 func (x *Value) Shape() []int { return x.Dims[:x.Rank] }
 
-// SetShape sets the lengths of the axes, of which there are fewer than tensor.MaxRank.
+// SetShape sets the lengths of the axes, fewer than tensor.MaxRank.
 func (x *Value) SetShape(dims ...int) { x.Rank = copy(x.Dims[:], dims) }

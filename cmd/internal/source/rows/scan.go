@@ -13,7 +13,7 @@ import (
 // maxColumns bounds what names files can make up.
 const maxColumns = 10_000
 
-// scan is a pass over rows. As a Visitor it takes the values of columns of which not all is known.
+// scan is a pass over rows. As a Visitor it takes the values of columns whose type or shape is not known yet.
 type scan struct {
 	opts     source.Options
 	wants    map[string]column.Selection // what is wanted of a column; nil: all

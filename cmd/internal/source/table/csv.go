@@ -110,7 +110,7 @@ func (c *csvRows) checkHeader() error {
 // columns implements rowReader.
 func (c *csvRows) columns() []string { return c.header }
 
-// next implements rowReader. Empty lines are no rows.
+// next implements rowReader. Empty lines are not rows.
 func (c *csvRows) next(row *tableRow) error {
 	for {
 		line, err := c.lines.next()

@@ -66,8 +66,8 @@ type rowReader interface {
 	// It may run beside all calls.
 	row(line string, at int64, row *tableRow) bool
 
-	// next makes row the next one, io.EOF behind the last. A row of which only its own text is
-	// wrong has that as its error; another error ends the file.
+	// next makes row the next one, io.EOF behind the last. A row whose own text is
+	// invalid has an error of its own; another error ends the file.
 	next(row *tableRow) error
 }
 

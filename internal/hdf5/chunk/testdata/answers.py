@@ -1,4 +1,4 @@
-"""What h5py reads from a file, for the tests to compare with: as JSON, if it is run and given names of files."""
+"""The content that h5py reads from a file, for the tests to compare with: as JSON, if it is run and given names of files."""
 import hashlib
 import itertools
 import json
@@ -8,7 +8,7 @@ import h5py
 import numpy as np
 
 try:
-    import hdf5plugin  # so that h5py undoes the filters of others
+    import hdf5plugin  # so that h5py undoes registered filters
 except ImportError:
     pass
 
@@ -42,7 +42,7 @@ def chunks(d):
 
 
 def refused(d):
-    """Whether the elements have bytes elsewhere, or went through filters of others."""
+    """Whether the elements have bytes elsewhere, or went through registered filters."""
     def elsewhere(t):
         if t.fields:
             return any(elsewhere(m[0]) for m in t.fields.values())

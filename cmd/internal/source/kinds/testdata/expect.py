@@ -1,4 +1,4 @@
-"""What a source must be: expect(NAME, FIELDS, ROWS) writes NAME.expected.json beside the source NAME, with each value as the hex of
+"""The expected content of a source: expect(NAME, FIELDS, ROWS) writes NAME.expected.json beside the source NAME, with each value as the hex of
 its bytes, or the reason why a row is bad; refuse(NAME, TEXT) says that it must be refused with that text."""
 import json, os, sys
 import numpy as np

@@ -31,8 +31,8 @@ func scanStart(t testing.TB, jpeg []byte) int {
 
 func splice(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-// What a damaged JPEG is refused with, whatever the back end.
-func TestDamagedJPEG(t *testing.T) {
+// The error of a corrupt JPEG, with either back end.
+func TestCorruptJPEG(t *testing.T) {
 	base, progressive := readKind(t, "420.jpg"), readKind(t, "420-progressive.jpg")
 	restart := readKind(t, "restart.jpg")
 	scan := scanStart(t, base)
@@ -48,13 +48,13 @@ func TestDamagedJPEG(t *testing.T) {
 		"truncated at 50 %":          {part(50), ErrCorrupt, "of scan 1: the file ends before the image does"},
 		"truncated at 90 %":          {part(90), ErrCorrupt, "of scan 1: the file ends before the image does"},
 		"without end marker":         {base[:len(base)-2], ErrCorrupt, "of scan 1: the file ends before the image does"},
-		"end marker in the scan":     {splice(part(50), eoi), ErrCorrupt, "damaged near row"},
-		"end marker late in it":      {splice(part(97), eoi), ErrCorrupt, "damaged near row"},
-		"next marker at 70 %":        {splice(part(70), []byte{0xFF, mDRI, 0, 4, 0, 0}, eoi), ErrCorrupt, "damaged near row"},
+		"end marker in the scan":     {splice(part(50), eoi), ErrCorrupt, "corrupt near row"},
+		"end marker late in it":      {splice(part(97), eoi), ErrCorrupt, "corrupt near row"},
+		"next marker at 70 %":        {splice(part(70), []byte{0xFF, mDRI, 0, 4, 0, 0}, eoi), ErrCorrupt, "corrupt near row"},
 		"progressive, truncated":     {progressive[:len(progressive)*3/4], ErrCorrupt, "truncated at byte"},
-		"progressive, early end":     {splice(progressive[:scanStart(t, progressive)+9], eoi), ErrCorrupt, "damaged near row"},
-		"restart marker missing":     {splice(restart[:rst], restart[rst+2:]), ErrCorrupt, "damaged near row"},
-		"restart marker of another":  {splice(restart[:rst], []byte{0xFF, mRST0 + 5}, restart[rst+2:]), ErrCorrupt, "damaged near row"},
+		"progressive, early end":     {splice(progressive[:scanStart(t, progressive)+9], eoi), ErrCorrupt, "corrupt near row"},
+		"restart marker missing":     {splice(restart[:rst], restart[rst+2:]), ErrCorrupt, "corrupt near row"},
+		"restart marker of another":  {splice(restart[:rst], []byte{0xFF, mRST0 + 5}, restart[rst+2:]), ErrCorrupt, "corrupt near row"},
 		"size of another image":      {patchFrame(patchFrame(base, 1, 20), 3, 20), ErrCorrupt, "bytes cannot hold 5165x5157 pixels"},
 		"hundreds of scans":          {splice(progressive[:len(progressive)-2], bytes.Repeat(lastScan(t, progressive), 300), eoi), ErrCorrupt, "more than 200 scans"},
 		"no scan":                    {splice(base[:bytes.Index(base, []byte{0xFF, mSOS})], eoi), ErrCorrupt, "holds no image"},
@@ -265,7 +265,7 @@ func TestMutatedFiles(t *testing.T) {
 		}
 	})
 	if refused == 0 {
-		t.Error("no damage was found")
+		t.Error("no corruption was found")
 	}
 	if got, err := openAll(t, d, good); err != nil || !bytes.Equal(got.pix, want.pix) {
 		t.Errorf("a good file after bad ones: %v, or other pixels", err)

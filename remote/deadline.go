@@ -10,15 +10,15 @@ import (
 // requests over five minutes.
 const maxAsked = 10 * time.Minute
 
-// patience is the time that a request may take, with all its attempts.
-type patience struct {
+// deadline is the time that a request may take, with all its attempts.
+type deadline struct {
 	policy Policy
 	end    time.Time // zero is never
 	asked  time.Duration
 }
 
-func newPatience(p Policy, limit time.Duration) *patience {
-	w := &patience{policy: p}
+func newDeadline(p Policy, limit time.Duration) *deadline {
+	w := &deadline{policy: p}
 	if limit > 0 {
 		w.end = time.Now().Add(limit)
 	}
@@ -26,7 +26,7 @@ func newPatience(p Policy, limit time.Duration) *patience {
 }
 
 // attempt calls do with the time that is left, and reports whether that is over then.
-func (w *patience) attempt(ctx context.Context, do func(context.Context) error) (over bool, err error) {
+func (w *deadline) attempt(ctx context.Context, do func(context.Context) error) (over bool, err error) {
 	if w.end.IsZero() {
 		return false, do(ctx)
 	}
@@ -38,7 +38,7 @@ func (w *patience) attempt(ctx context.Context, do func(context.Context) error) 
 
 // pause waits before the attempt that follows attempt n, as long as the store asks for, and reports false if ctx
 // ended before, or the time will.
-func (w *patience) pause(ctx context.Context, n int, asked time.Duration) bool {
+func (w *deadline) pause(ctx context.Context, n int, asked time.Duration) bool {
 	d := w.policy.pause(n)
 	if asked > d {
 		if w.asked += asked; w.asked > maxAsked || w.asked < 0 {
