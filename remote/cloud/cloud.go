@@ -248,5 +248,7 @@ func (b *bucket) mark(ctx context.Context, op, key string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return remote.NewError(op, b.object(key), kindOf(op, err), cause(err))
+	kind := kindOf(op, err)
+	why := cause(err)
+	return remote.NewError(op, b.object(key), kind, shortened{why.Error() + b.used(kind), why})
 }

@@ -112,7 +112,7 @@ func TestWritersCommitOrNothing(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	for _, text := range []string{"http://x/y", "s3://lab/x?nonsense=1", "/a/path"} {
+	for _, text := range []string{"ftp://x/y", "hf://models/x", "hdfs:///x", "s3://lab/x?nonsense=1", "/a/path"} {
 		if b, _, err := Open(t.Context(), text); err == nil {
 			b.Close()
 			t.Errorf("%s is opened", text)

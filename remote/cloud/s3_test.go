@@ -160,6 +160,10 @@ func TestRefusals(t *testing.T) {
 		if !errors.As(err, &known) || known.Kind != c.kind || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%d %s: %v", c.status, c.code, err)
 		}
+		asked := " (region: us-east-1; credentials: AWS_ACCESS_KEY_ID)"
+		if named := c.kind == remote.ErrPermission || c.kind == remote.ErrNoBucket || c.kind == remote.ErrInvalid; strings.Contains(err.Error(), asked) != named {
+			t.Errorf("%d %s: whom was asked, and as whom: %v", c.status, c.code, err)
+		}
 		if c.status == 404 && strings.Contains(err.Error(), "id-of-it") {
 			t.Errorf("%d %s says more than is asked: %v", c.status, c.code, err)
 		}

@@ -1,0 +1,66 @@
+//go:build !nocloud
+
+package cloud
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/penstock/penstock/remote"
+)
+
+// used says as whom, and where, a store was asked that refuses: the names of settings and never their secrets.
+func (b *bucket) used(kind error) string {
+	if !slices.Contains([]error{remote.ErrPermission, remote.ErrNoBucket, remote.ErrInvalid}, kind) {
+		return ""
+	}
+	var amazon *s3.Client
+	switch {
+	case b.scheme == "s3" && b.blob.As(&amazon):
+		return usedByS3(amazon.Options())
+	case b.scheme == "gs":
+		return fmt.Sprintf(" (credentials: %s)", set("those of gcloud auth application-default login", "GOOGLE_APPLICATION_CREDENTIALS"))
+	case b.scheme == "azblob":
+		return fmt.Sprintf(" (account: %s; credentials: %s)", cmp.Or(os.Getenv("AZURE_STORAGE_ACCOUNT"), "that of the URL"),
+			set("a login", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN"))
+	}
+	return ""
+}
+
+func usedByS3(o s3.Options) string {
+	said := []string{"region: " + cmp.Or(o.Region, "none")}
+	if e := aws.ToString(o.BaseEndpoint); e != "" {
+		said = append(said, "endpoint: "+remote.Redact(e))
+	}
+	if _, anonymous := o.Credentials.(aws.AnonymousCredentials); o.Credentials == nil || anonymous {
+		return " (" + strings.Join(append(said, "credentials: none"), "; ") + ")"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second) // they are known, unless they are what is missing
+	defer cancel()
+	if c, err := o.Credentials.Retrieve(ctx); err == nil && c.Source != "" {
+		source := c.Source
+		if source == "EnvConfigCredentials" {
+			source = "AWS_ACCESS_KEY_ID"
+		}
+		said = append(said, "credentials: "+source)
+	}
+	return " (" + strings.Join(said, "; ") + ")"
+}
+
+// set returns the first variable that is set, or what is used without.
+func set(without string, names ...string) string {
+	for _, name := range names {
+		if os.Getenv(name) != "" {
+			return name
+		}
+	}
+	return without
+}
