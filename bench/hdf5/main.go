@@ -15,9 +15,12 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
@@ -57,6 +60,10 @@ func run(dir, records, only string, rounds int) error {
 	rows := [][]string{{"HDF5", "over", "clock", "processor", "fastest", "penstock, a record"}}
 	for _, c := range cases() {
 		if !strings.Contains(c.name, only) {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(dir, c.file+".h5")); c.plugin() && errors.Is(err, fs.ErrNotExist) {
+			fmt.Printf("without %q: %s lacks hdf5plugin\n", c.name, pythons()[0])
 			continue
 		}
 		results, err := b.measure(c)

@@ -12,6 +12,11 @@ import zlib
 import h5py
 import numpy as np
 
+try:
+    import hdf5plugin
+except ImportError:
+    hdf5plugin = None
+
 IMAGES, SMALL, INDEX = 256, 65536, 65536
 
 
@@ -48,6 +53,11 @@ def make(folder):
     t = np.linspace(0, 400, IMAGES * 37632, dtype="f4").reshape(IMAGES, 37632)
     with h5py.File(os.path.join(folder, "float.h5"), "w") as f:
         f.create_dataset("x", data=(np.sin(t) + rng.normal(0, 1e-3, t.shape)).astype("f4"), chunks=(1, 37632), shuffle=True, **gz)
+    if hdf5plugin:
+        counts = rng.poisson(np.exp(2 + 2 * np.sin(t[:, :32768] / 3))).astype("u2").reshape(IMAGES, 128, 256)
+        for name, kw in {"zstd": hdf5plugin.Zstd(), "bitshuffle": hdf5plugin.Bitshuffle(), "blosc": hdf5plugin.Blosc(cname="lz4")}.items():
+            with h5py.File(os.path.join(folder, name + ".h5"), "w") as f:
+                f.create_dataset("x", data=counts, chunks=(1, 128, 256), compression=kw)
     for libver in ("earliest", "latest"):
         with h5py.File(os.path.join(folder, "index-%s.h5" % libver), "w", libver=libver) as f:
             f.create_dataset("x", data=np.zeros((INDEX, 16), "u1"), chunks=(1, 16))
@@ -79,7 +89,10 @@ def describe():
     ways = [{"name": "read", "text": "a record at a time, or sorted lists"}]
     if hasattr(h5py.h5d.DatasetID, "chunk_iter"):
         ways.append({"name": "index", "text": "list all chunks"})
-    return {"text": "h5py %s on libhdf5 %s" % (h5py.__version__, h5py.version.hdf5_version), "ways": ways}
+    text = "h5py %s on libhdf5 %s" % (h5py.__version__, h5py.version.hdf5_version)
+    if hdf5plugin:
+        text += " with hdf5plugin " + hdf5plugin.version
+    return {"text": text, "ways": ways}
 
 
 def serve(folder):

@@ -7,8 +7,6 @@
 package bitshuffle
 
 import (
-	"encoding/binary"
-
 	"github.com/penstock/penstock/internal/hdf5/filter"
 )
 
@@ -36,10 +34,11 @@ func Decode(dst, src []byte, size int) {
 	copy(dst[n*size:], src[n*size:])
 }
 
-// decodeTiles makes n elements, a tile at a time: bits to bytes, then bytes to elements.
+// decodeTiles makes n elements, a tile at a time: eight rows of bits to squares of 8 by 8 bits, those to bytes, and
+// bytes to elements.
 func decodeTiles(dst, src []byte, n, size int) {
-	var rows, planes [tileBytes]byte
-	row, most := n/8, tileBytes/size&^63
+	var planes [tileBytes]byte
+	most := tileBytes / size &^ 63
 	for first := 0; first < n; first += most {
 		m := min(most, n-first)
 		tile, bytes := dst[first*size:(first+m)*size], planes[:m*size]
@@ -47,62 +46,28 @@ func decodeTiles(dst, src []byte, n, size int) {
 			bytes = tile
 		}
 		for j := range size {
-			transpose(rows[:m], src[j*n+first/8:], row, m/8)
-			filter.Unshuffle(bytes[j*m:(j+1)*m], rows[:m], 8)
+			plane := bytes[j*m : (j+1)*m]
+			if m == n {
+				filter.Unshuffle(plane, src[j*n:(j+1)*n], 8)
+			} else {
+				squares(plane, src[j*n+first/8:], n/8)
+			}
 		}
+		filter.TransposeBits(bytes)
 		if size > 1 {
 			filter.Unshuffle(tile, bytes, size)
 		}
 	}
 }
 
-// transpose makes of eight rows of n bytes, which are stride apart and have a bit of eight elements in each
-// byte, eight rows of which row k has the bytes of the elements k, 8+k, 16+k, and so on.
-func transpose(dst, src []byte, stride, n int) {
-	i := 0
-	for ; i+8 <= n; i += 8 {
-		var x [8]uint64
-		for k := range x {
-			x[k] = binary.LittleEndian.Uint64(src[k*stride+i:])
-		}
-		transposeWords(&x)
-		for k := range x {
-			binary.LittleEndian.PutUint64(dst[k*n+i:], x[k])
-		}
+// squares makes squares of bits of a part of eight rows, which are stride bytes apart.
+func squares(dst, src []byte, stride int) {
+	var rows [tileBytes]byte
+	n := len(dst) / 8
+	for k := range 8 {
+		copy(rows[k*n:(k+1)*n], src[k*stride:])
 	}
-	for ; i < n; i++ {
-		var x [8]uint64
-		for k := range x {
-			x[k] = uint64(src[k*stride+i])
-		}
-		transposeWords(&x)
-		for k := range x {
-			dst[k*n+i] = byte(x[k])
-		}
-	}
-}
-
-// transposeWords transposes the 8 by 8 bits that the same byte of eight words has.
-func transposeWords(x *[8]uint64) {
-	const ones, twos, fours = 0x5555555555555555, 0x3333333333333333, 0x0f0f0f0f0f0f0f0f
-	a0, a1 := swap(x[0], x[1], 1, ones)
-	a2, a3 := swap(x[2], x[3], 1, ones)
-	a4, a5 := swap(x[4], x[5], 1, ones)
-	a6, a7 := swap(x[6], x[7], 1, ones)
-	a0, a2 = swap(a0, a2, 2, twos)
-	a1, a3 = swap(a1, a3, 2, twos)
-	a4, a6 = swap(a4, a6, 2, twos)
-	a5, a7 = swap(a5, a7, 2, twos)
-	x[0], x[4] = swap(a0, a4, 4, fours)
-	x[1], x[5] = swap(a1, a5, 4, fours)
-	x[2], x[6] = swap(a2, a6, 4, fours)
-	x[3], x[7] = swap(a3, a7, 4, fours)
-}
-
-// swap exchanges the bits of a that are n above those of mask with the bits of b that are in mask.
-func swap(a, b uint64, n int, mask uint64) (uint64, uint64) {
-	t := (a>>(n&63) ^ b) & mask
-	return a ^ t<<(n&63), b ^ t
+	filter.Unshuffle(dst, rows[:8*n], 8)
 }
 
 // decodeLarge makes n elements of any size, bit by bit.

@@ -38,9 +38,27 @@ func Zstd(dst, src []byte) error {
 	return exact(len(b), len(dst), err)
 }
 
+// overrun is how many bytes behind the data the decoder may write to, where it is faster.
+const overrun = 64
+
+// scratches holds frames that are decoded with room behind them.
+var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
 // ZstdUpTo decodes frames of zstd to the beginning of dst, which it returns.
 func ZstdUpTo(dst, src []byte) ([]byte, error) {
-	return zstdReader().DecodeAll(src, dst[:0:len(dst)])
+	scratch := scratches.Get().(*[]byte)
+	defer scratches.Put(scratch)
+	if cap(*scratch) < len(dst)+overrun {
+		*scratch = make([]byte, len(dst)+overrun)
+	}
+	b, err := zstdReader().DecodeAll(src, (*scratch)[:0:len(dst)+overrun])
+	if err == nil && len(b) > len(dst) {
+		err = ErrLength
+	}
+	if err != nil {
+		return nil, err
+	}
+	return dst[:copy(dst, b)], nil
 }
 
 var zlibReaders sync.Pool

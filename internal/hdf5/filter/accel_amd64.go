@@ -28,6 +28,14 @@ func wordSumsFast(b []byte) (s, w uint32, n int) {
 	return s, w, n
 }
 
+func transposeBitsFast(b []byte) (n int) {
+	if n = len(b) &^ 31; !useAVX2 || n == 0 {
+		return 0
+	}
+	transposeBitsAVX2(&b[0], n)
+	return n
+}
+
 // unshuffleFast makes n elements of dst, if it knows their size.
 func unshuffleFast(dst, src []byte, n, size int) bool {
 	if !useAVX2 || n < 16 {

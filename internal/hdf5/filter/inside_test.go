@@ -16,6 +16,7 @@ func TestInside(t *testing.T) {
 			for _, size := range []int{2, 3, 4, 8} {
 				Unshuffle(dst[side], src[side], size)
 			}
+			TransposeBits(dst[side])
 		}
 	}
 }

@@ -28,3 +28,8 @@ func unshuffle4AVX2(dst *byte, src *byte, n int)
 //
 //go:noescape
 func unshuffle8AVX2(dst *byte, src *byte, n int)
+
+// transposeBitsAVX2 is transposeBits for n bytes, a multiple of 32.
+//
+//go:noescape
+func transposeBitsAVX2(p *byte, n int)

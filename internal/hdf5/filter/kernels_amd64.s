@@ -443,3 +443,142 @@ block:
 
 done:
 	RET
+
+// func transposeBitsAVX2(p *byte, n int)
+// Requires: AVX, AVX2
+TEXT ·transposeBitsAVX2(SB), NOSPLIT, $0-16
+	MOVQ    p+0(FP), AX
+	MOVQ    n+8(FP), CX
+	VMOVDQU bits1<>+0(SB), Y0
+	VMOVDQU bits2<>+0(SB), Y1
+	VMOVDQU bits4<>+0(SB), Y2
+	ADDQ    AX, CX
+
+block:
+	VMOVDQU (AX), Y3
+	VPSRLQ  $0x07, Y3, Y4
+	VPXOR   Y3, Y4, Y4
+	VPAND   Y0, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x07, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSRLQ  $0x0e, Y3, Y4
+	VPXOR   Y3, Y4, Y4
+	VPAND   Y1, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x0e, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSRLQ  $0x1c, Y3, Y4
+	VPXOR   Y3, Y4, Y4
+	VPAND   Y2, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VPSLLQ  $0x1c, Y4, Y4
+	VPXOR   Y4, Y3, Y3
+	VMOVDQU Y3, (AX)
+	ADDQ    $0x20, AX
+	CMPQ    AX, CX
+	JL      block
+	VZEROUPPER
+	RET
+
+DATA bits1<>+0(SB)/1, $0xaa
+DATA bits1<>+1(SB)/1, $0x00
+DATA bits1<>+2(SB)/1, $0xaa
+DATA bits1<>+3(SB)/1, $0x00
+DATA bits1<>+4(SB)/1, $0xaa
+DATA bits1<>+5(SB)/1, $0x00
+DATA bits1<>+6(SB)/1, $0xaa
+DATA bits1<>+7(SB)/1, $0x00
+DATA bits1<>+8(SB)/1, $0xaa
+DATA bits1<>+9(SB)/1, $0x00
+DATA bits1<>+10(SB)/1, $0xaa
+DATA bits1<>+11(SB)/1, $0x00
+DATA bits1<>+12(SB)/1, $0xaa
+DATA bits1<>+13(SB)/1, $0x00
+DATA bits1<>+14(SB)/1, $0xaa
+DATA bits1<>+15(SB)/1, $0x00
+DATA bits1<>+16(SB)/1, $0xaa
+DATA bits1<>+17(SB)/1, $0x00
+DATA bits1<>+18(SB)/1, $0xaa
+DATA bits1<>+19(SB)/1, $0x00
+DATA bits1<>+20(SB)/1, $0xaa
+DATA bits1<>+21(SB)/1, $0x00
+DATA bits1<>+22(SB)/1, $0xaa
+DATA bits1<>+23(SB)/1, $0x00
+DATA bits1<>+24(SB)/1, $0xaa
+DATA bits1<>+25(SB)/1, $0x00
+DATA bits1<>+26(SB)/1, $0xaa
+DATA bits1<>+27(SB)/1, $0x00
+DATA bits1<>+28(SB)/1, $0xaa
+DATA bits1<>+29(SB)/1, $0x00
+DATA bits1<>+30(SB)/1, $0xaa
+DATA bits1<>+31(SB)/1, $0x00
+GLOBL bits1<>(SB), RODATA|NOPTR, $32
+
+DATA bits2<>+0(SB)/1, $0xcc
+DATA bits2<>+1(SB)/1, $0xcc
+DATA bits2<>+2(SB)/1, $0x00
+DATA bits2<>+3(SB)/1, $0x00
+DATA bits2<>+4(SB)/1, $0xcc
+DATA bits2<>+5(SB)/1, $0xcc
+DATA bits2<>+6(SB)/1, $0x00
+DATA bits2<>+7(SB)/1, $0x00
+DATA bits2<>+8(SB)/1, $0xcc
+DATA bits2<>+9(SB)/1, $0xcc
+DATA bits2<>+10(SB)/1, $0x00
+DATA bits2<>+11(SB)/1, $0x00
+DATA bits2<>+12(SB)/1, $0xcc
+DATA bits2<>+13(SB)/1, $0xcc
+DATA bits2<>+14(SB)/1, $0x00
+DATA bits2<>+15(SB)/1, $0x00
+DATA bits2<>+16(SB)/1, $0xcc
+DATA bits2<>+17(SB)/1, $0xcc
+DATA bits2<>+18(SB)/1, $0x00
+DATA bits2<>+19(SB)/1, $0x00
+DATA bits2<>+20(SB)/1, $0xcc
+DATA bits2<>+21(SB)/1, $0xcc
+DATA bits2<>+22(SB)/1, $0x00
+DATA bits2<>+23(SB)/1, $0x00
+DATA bits2<>+24(SB)/1, $0xcc
+DATA bits2<>+25(SB)/1, $0xcc
+DATA bits2<>+26(SB)/1, $0x00
+DATA bits2<>+27(SB)/1, $0x00
+DATA bits2<>+28(SB)/1, $0xcc
+DATA bits2<>+29(SB)/1, $0xcc
+DATA bits2<>+30(SB)/1, $0x00
+DATA bits2<>+31(SB)/1, $0x00
+GLOBL bits2<>(SB), RODATA|NOPTR, $32
+
+DATA bits4<>+0(SB)/1, $0xf0
+DATA bits4<>+1(SB)/1, $0xf0
+DATA bits4<>+2(SB)/1, $0xf0
+DATA bits4<>+3(SB)/1, $0xf0
+DATA bits4<>+4(SB)/1, $0x00
+DATA bits4<>+5(SB)/1, $0x00
+DATA bits4<>+6(SB)/1, $0x00
+DATA bits4<>+7(SB)/1, $0x00
+DATA bits4<>+8(SB)/1, $0xf0
+DATA bits4<>+9(SB)/1, $0xf0
+DATA bits4<>+10(SB)/1, $0xf0
+DATA bits4<>+11(SB)/1, $0xf0
+DATA bits4<>+12(SB)/1, $0x00
+DATA bits4<>+13(SB)/1, $0x00
+DATA bits4<>+14(SB)/1, $0x00
+DATA bits4<>+15(SB)/1, $0x00
+DATA bits4<>+16(SB)/1, $0xf0
+DATA bits4<>+17(SB)/1, $0xf0
+DATA bits4<>+18(SB)/1, $0xf0
+DATA bits4<>+19(SB)/1, $0xf0
+DATA bits4<>+20(SB)/1, $0x00
+DATA bits4<>+21(SB)/1, $0x00
+DATA bits4<>+22(SB)/1, $0x00
+DATA bits4<>+23(SB)/1, $0x00
+DATA bits4<>+24(SB)/1, $0xf0
+DATA bits4<>+25(SB)/1, $0xf0
+DATA bits4<>+26(SB)/1, $0xf0
+DATA bits4<>+27(SB)/1, $0xf0
+DATA bits4<>+28(SB)/1, $0x00
+DATA bits4<>+29(SB)/1, $0x00
+DATA bits4<>+30(SB)/1, $0x00
+DATA bits4<>+31(SB)/1, $0x00
+GLOBL bits4<>(SB), RODATA|NOPTR, $32

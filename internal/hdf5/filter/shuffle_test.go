@@ -60,3 +60,23 @@ func TestShuffle(t *testing.T) {
 		}
 	}
 }
+
+// The doc comment of TransposeBits is its definition.
+func TestTransposeBits(t *testing.T) {
+	eachWay(t, func(t *testing.T) {
+		for _, n := range []int{0, 1, 7, 8, 9, 31, 32, 33, 40, 64, 127, 1000} {
+			src := random(3, n)
+			want := bytes.Clone(src)
+			for i := range n / 8 {
+				for r := range 8 {
+					for c := range 8 {
+						want[8*i+r] = want[8*i+r]&^(1<<c) | src[8*i+c]>>r&1<<c
+					}
+				}
+			}
+			if TransposeBits(src); !bytes.Equal(src, want) {
+				t.Errorf("%d bytes: wrong", n)
+			}
+		}
+	})
+}

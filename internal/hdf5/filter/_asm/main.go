@@ -19,6 +19,7 @@ func main() {
 	for _, size := range []int{2, 4, 8} {
 		interleave(size)
 	}
+	transposeBits()
 	Generate()
 }
 
