@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import multiprocessing
 import os
 import threading
@@ -12,11 +13,11 @@ from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Union
 
-from . import codec
+from . import codec, engines
 from .errors import Error
 from .field import Field
 from .options import count
-from .writer import Path, Writer
+from .writer import Path, Writer, merge
 
 Function = Callable[[Any], Mapping[str, Any]]
 
@@ -37,6 +38,7 @@ def map(
     schema: Sequence[Field] | None = None,
     rank: int | None = None,
     world_size: int | None = None,
+    engine: str | None = None,
     on_error: str = "fail",
     **options: Any,
 ) -> dict[str, Any]:
@@ -52,7 +54,9 @@ def map(
     ``workers`` processes call the function, ``chunksize`` inputs at a time; 0 calls it in this one, and
     the default is one a core. The dataset does not depend on their number. After an interruption,
     ``resume=True`` continues behind the records that are kept. With ``rank`` and ``world_size`` this
-    process takes its share of the inputs, and ``penstock.merge`` puts the parts together. An exception
+    process takes its share of the inputs, and ``penstock.merge`` puts the parts together. ``engine`` is
+    "ray", "dask", "spark" or "slurm": ``world_size`` tasks, more than the cluster has processors, make
+    the parts on the running cluster, with ``workers`` processes each (default 0), and are merged. An exception
     in the function is an Error that names the input; ``on_error="skip"`` lists it and leaves it out, as
     it does files that cannot be decoded. Without ``schema``, the record of the first input says what the
     fields are, for which the function is called once more. Other options are those of Writer.
@@ -60,6 +64,13 @@ def map(
     items: Any = inputs if hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__") else list(inputs)
     if len(items) == 0:
         raise Error(f"{os.fspath(path)}: there are no inputs, and a dataset has one record at least")
+    if engine is not None:
+        if world_size is None or rank is not None:
+            raise ValueError("engine: give world_size, the number of parts, and no rank")
+        given = {"chunksize": chunksize, "schema": _fields(function, items, schema), "on_error": on_error, **options}
+        task = functools.partial(_part, function, items, os.fspath(path), count("world_size", world_size, 1), {**given, "workers": workers or 0})
+        engines.run(engine, task, world_size, os.fspath(path))
+        return merge(path, resume=True, remove_parts=True, command=options.get("command"))
     n = count("workers", len(os.sched_getaffinity(0)) if workers is None and hasattr(os, "sched_getaffinity") else workers or 0, 0, 1 << 12)
     size = count("chunksize", chunksize, 1)
     fields = _fields(function, items, schema)
@@ -75,6 +86,11 @@ def map(
                     at = first + records
                     raise Error(f"{w.path}: inputs[{at}], {_short(items[at])}: {failure}")
         return w.commit()
+
+
+def _part(function: Function, items: Sequence[Any], path: str, world_size: int, options: Mapping[str, Any], rank: int) -> None:
+    """Make the part of a rank."""
+    map(function, items, path, rank=rank, world_size=world_size, **options)
 
 
 def _fields(function: Function, items: Sequence[Any], schema: Sequence[Field] | None) -> list[Field]:

@@ -1,0 +1,32 @@
+"""A dataset by Dask: each task makes one part, and this program joins them.
+
+    DASK_SCHEDULER_ADDRESS=tcp://HOST:8786 python preprocess.py PARTS SOURCE DEST [flags of preprocess]
+
+SOURCE and DEST are on a disk that all workers share, or in a bucket. The workers and this machine
+need the program penstock (pip install penstock), or $PENSTOCK. A task may be killed, retried
+elsewhere and run twice at the same time.
+"""
+
+import os
+import subprocess
+import sys
+
+from dask.distributed import Client
+
+
+def penstock(*arguments, program=os.environ.get("PENSTOCK", "penstock")):
+    run = subprocess.run([program, *arguments], stderr=subprocess.PIPE, text=True)
+    if run.returncode not in (0, 3):  # 3: some samples were skipped, as --on-error skip asks for
+        raise RuntimeError(run.stderr.strip() or f"penstock ended with code {run.returncode}")
+
+
+parts, arguments = int(sys.argv[1]), sys.argv[2:]
+
+
+def make(rank):
+    penstock("preprocess", *arguments, "--quiet", "--rank", str(rank), "--world-size", str(parts))
+
+
+with Client() as client:
+    client.gather(client.map(make, range(parts), pure=False, retries=4))
+penstock("preprocess", "merge", "--resume", arguments[1])
