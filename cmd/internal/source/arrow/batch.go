@@ -26,6 +26,7 @@ const noCodec, lz4Codec, zstdCodec codec = -1, 0, 1
 type batch struct {
 	file         *file
 	rows         int64
+	size         int64 // bytes of its body
 	codec        codec
 	arrays       []*array
 	count        int // arrays and their children
@@ -54,7 +55,7 @@ type layout struct {
 
 // newBatch finds the places of a RecordBatch. rows is bounded by the bytes that there are.
 func newBatch(f *file, nodes []*node, t *table, body span) (*batch, error) {
-	b := &batch{file: f, rows: t.number(0, 8, 0), codec: noCodec}
+	b := &batch{file: f, rows: t.number(0, 8, 0), size: body.size, codec: noCodec}
 	most := 8 * body.size
 	if c := t.table(3); c != nil {
 		if b.codec = codec(c.number(0, 1, 0)); b.codec != lz4Codec && b.codec != zstdCodec {
@@ -163,6 +164,23 @@ type blob struct {
 }
 
 func (b *batch) load() *loaded { return &loaded{b, make([]content, b.count)} }
+
+// plausible reads the buffers of a compressed batch with more rows than its bytes have bits: where they are too small,
+// not every row is to say so.
+func (l *loaded) plausible() error {
+	if l.codec == noCodec || l.rows <= 8*l.size {
+		return nil
+	}
+	for _, a := range l.arrays {
+		if a.refused != nil {
+			continue
+		}
+		if _, err := l.content(a); err != nil {
+			return fmt.Errorf("column %s: %w", a.name, err)
+		}
+	}
+	return nil
+}
 
 // content returns the buffers of an array, whose sizes are those that its length needs.
 func (l *loaded) content(a *array) (*content, error) {

@@ -244,6 +244,10 @@ func (f *file) Rows(first int64) iter.Seq2[rows.Row, error] {
 				continue
 			}
 			loaded := b.load()
+			if err := loaded.plausible(); err != nil {
+				yield(nil, err)
+				return
+			}
 			for i := first; i < b.rows; i++ {
 				if !yield(row{loaded, i}, nil) {
 					return

@@ -68,8 +68,9 @@ func parquetDType(t parquet.Type) tensor.DType {
 	if d, ok := parquetInts[logical]; ok {
 		return d
 	}
-	if logical != "" {
-		return tensor.Invalid // a date, a decimal: numbers that mean something else
+	since := logical == "DATE" || strings.HasPrefix(logical, "TIME") // times are the numbers that are stored
+	if logical != "" && !since {
+		return tensor.Invalid // a decimal: a number that means something else
 	}
 	switch t.Kind() {
 	case parquet.Boolean:
