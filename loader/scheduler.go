@@ -364,7 +364,7 @@ func (c *scheduler) staffLocked(p *pass) {
 	if c.addSlotsLocked(more) < more { // memory is short
 		c.pool.workers, c.pool.most = c.pool.home, c.pool.home
 	}
-	c.pool.restart(p.next - p.low + more)
+	c.pool.restart(p.next - p.low + more + 1) // the first one may touch memory that none did
 	c.work.Broadcast()
 	c.spare.Broadcast()
 }
