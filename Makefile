@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs bench-gpu fuzz release roots generate picture clean
+.PHONY: help deps build demo test test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release roots generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -57,8 +57,11 @@ bench-remote: ## training over a shaped link (RTT_MS=50, LINK_MBS=200) from vers
 	go install github.com/versity/versitygw/cmd/versitygw@v1.8.0
 	cd cmd/internal/s3test && go test -run '^$$' -bench Link -benchtime 1x ./...
 
-bench-gpu: ## copies to a real NVIDIA device against the limit of pinned memory, and overlap with computing
-	PENSTOCK_GPU=1 go test -run '^$$' -bench '^BenchmarkGPU' ./loader/cuda
+gpu: gpu-build ## correctness, rates and training on a GPU, each line with a verdict, in 25 minutes; skips, saying so, where there is none
+	$(or $(PYTHON),python3) bin/gpu/gpu.py
+
+gpu-build: ## bin/gpu: what "make gpu" runs, to be copied to a machine without Go: python3 gpu.py
+	@bench/gpu/build
 
 fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 	@.ci/fuzz $(FUZZTIME)

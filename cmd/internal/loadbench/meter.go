@@ -170,7 +170,8 @@ func (m *meter) deviceEpoch(ctx context.Context, pf *cuda.Prefetcher, number int
 		for _, name := range m.names() {
 			n += b.Field(name).Bytes()
 		}
-		if err := errors.Join(b.Done(b.Stream()), m.used(number, b.Step(), b.Len(), n, got)); err != nil {
+		step, records := b.Step(), b.Len()
+		if err := errors.Join(b.Done(b.Stream()), m.used(number, step, records, n, got)); err != nil {
 			return err
 		}
 	}

@@ -90,7 +90,11 @@ func (p *progress) persistent() *setup {
 	return s
 }
 
-const deviceRow = "+ device prefetch"
+// The rows of batches on a device.
+const (
+	deviceRow       = "+ device prefetch"
+	storedDeviceRow = "precomputed, on the device"
+)
 
 func (p *progress) onDevice() *setup {
 	s := p.row(deviceRow, "batches are copied to the device in advance; nobody reads them there", p.o.Workers)
@@ -128,6 +132,11 @@ func (p *progress) precomputed() []*setup {
 	if p.m.work.delay == 0 && !p.m.generates() { // the batched row is the same as the first
 		views.name, views.note = "+ zero-copy", "batches are views of the mapping, shuffled as runs of a batch"
 		rows = rows[1:]
+	}
+	if _, err := cuda.Count(); err == nil { // where there is none, the line of deviceRow says so
+		rows = append(rows, &setup{name: storedDeviceRow, note: "prepared once and stored; gathered into page-locked memory, and copied to the device in advance",
+			opts: p.o.loader(p.o.Workers), device: true})
+		rows[len(rows)-1].opts.Allocator = p.ram
 	}
 	for _, s := range rows {
 		s.persistent, s.batches, s.minTime, s.unavailable = true, p.o.Batches, p.o.MinTime, p.s.why

@@ -21,7 +21,7 @@ func (r *Report) setting() *Setting {
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			row := &r.Tables[i].Rows[j]
-			if row.Ran() && row.Batches >= 8 && row.Name != deviceRow && (best == nil || row.Rate() > best.Rate()) {
+			if row.Ran() && row.Batches >= 8 && row.Name != deviceRow && row.Name != storedDeviceRow && (best == nil || row.Rate() > best.Rate()) {
 				best = row
 			}
 		}
