@@ -150,6 +150,9 @@ var layers = [][]place{
 		{"cmd/internal/preprocess/upload", "datasets and parts into buckets, while they are made"},
 	},
 	{
+		{"cmd/internal/preprocess/status", "what the ranks of a dataset have done and do"},
+	},
+	{
 		{"loader/combine", "Sources made of Sources"},
 		{"loader/cuda", "a Device of the loader, on a driver that is opened at run time: no C"},
 		{"cmd/internal/preprocess", "joins source, decode, transforms and a writer"},

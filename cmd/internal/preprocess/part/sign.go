@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -61,15 +60,18 @@ func ReadSign(path string) (*Sign, error) {
 // WriteSign returns a function that writes a sign into a folder, or with nil removes it. Signs need not survive a
 // power cut.
 func WriteSign(folder, name string) func(text []byte) error {
-	path := filepath.Join(folder, name)
 	return func(text []byte) error {
-		if text == nil {
-			return os.Remove(path)
-		}
-		temp := filepath.Join(folder, "."+name)
-		if err := os.WriteFile(temp, text, 0o644); err != nil {
+		root, err := os.OpenRoot(folder)
+		if err != nil {
 			return err
 		}
-		return os.Rename(temp, path)
+		defer root.Close()
+		if text == nil {
+			return root.Remove(name)
+		}
+		if err := root.WriteFile("."+name, text, 0o644); err != nil {
+			return err
+		}
+		return root.Rename("."+name, name)
 	}
 }

@@ -54,7 +54,7 @@ func newEncoding(text string) (e encoding) {
 	return e
 }
 
-// scalars are the types of numbers, of which arrays may be too.
+// scalars are the types of numbers. Arrays have the same.
 var scalars = map[string]tensor.DType{
 	"uint8": tensor.Uint8, "uint16": tensor.Uint16, "uint32": tensor.Uint32, "uint64": tensor.Uint64, "int8": tensor.Int8, "int16": tensor.Int16, "int32": tensor.Int32,
 	"int64": tensor.Int64, "float16": tensor.Float16, "float32": tensor.Float32, "float64": tensor.Float64,

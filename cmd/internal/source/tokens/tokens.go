@@ -20,7 +20,7 @@ import (
 // name is that of the column.
 const name = "tokens"
 
-// Open opens files of tokens. Those of Megatron have sequences, which are the records; of others, --fields says how
+// Open opens files of tokens. Those of Megatron have sequences, which are the records. For other files, --fields says how
 // many tokens a record has.
 func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
 	names, err := source.FilesOf(path, "tokens")
@@ -102,7 +102,7 @@ const headBytes = 34
 func (f *file) megatron(size int64, given *column.Type) error {
 	var head [headBytes]byte
 	if err := source.ReadAt(f.index, head[:], 0); err != nil || string(head[:9]) != source.MegatronMagic || binary.LittleEndian.Uint64(head[9:]) != 1 {
-		return errors.New("its .idx is no index of Megatron, version 1")
+		return errors.New("its .idx is not an index of Megatron, version 1")
 	}
 	info, err := f.index.Stat()
 	if err != nil {
@@ -161,12 +161,12 @@ func (f *file) raw(size int64, given *column.Type) error {
 		return fmt.Errorf("its header says %d tokens, and there are %d", n, (size-f.begin)/f.size)
 	}
 	if d == tensor.Invalid && size%f.size != 0 {
-		return fmt.Errorf("has %d bytes, which are no whole number of %v", size, given.DType)
+		return fmt.Errorf("has %d bytes, which is not a multiple of %v", size, given.DType)
 	}
 	tokens := (size - f.begin) / f.size
 	f.count = tokens / f.length
 	if rest := tokens % f.length; rest > 0 {
-		f.column.Note = fmt.Sprintf("the last %d of %d tokens are no whole record and are left out", rest, tokens)
+		f.column.Note = fmt.Sprintf("the last %d of %d tokens do not fill a record and are left out", rest, tokens)
 	}
 	return nil
 }
