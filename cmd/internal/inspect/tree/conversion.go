@@ -17,9 +17,9 @@ type Conversion struct {
 	Command        string   `json:"command"`
 	Datasets       []string `json:"datasets"`
 	Records        int64    `json:"records"`
-	Nanos          float64  `json:"record_ns"`           // to read a record of all of them at random
-	ConvertedNanos float64  `json:"converted_record_ns"` // the same afterwards
-	Gain           float64  `json:"gain"`
+	Nanos          float64  `json:"record_ns,omitempty"`           // to read a record of all of them at random
+	ConvertedNanos float64  `json:"converted_record_ns,omitempty"` // the same afterwards
+	Gain           float64  `json:"gain,omitempty"`
 }
 
 // Conversions returns a command for each group of datasets that are fields of one dataset and of
