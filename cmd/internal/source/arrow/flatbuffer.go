@@ -2,8 +2,8 @@ package arrow
 
 import "encoding/binary"
 
-// flatbuffer is a buffer in the format of FlatBuffers (flatbuffers.dev/internals), the format of the metadata of Arrow
-// are. A place outside of it reads as zeros and makes it bad, so that a reader checks once, at its end.
+// flatbuffer is a buffer in the format of FlatBuffers (flatbuffers.dev/internals), like the metadata of Arrow.
+// A place outside of it reads as zeros and makes it bad, so that a reader checks once, at its end.
 type flatbuffer struct {
 	b   []byte
 	bad bool
