@@ -1,4 +1,4 @@
-"""What penstock does on a GPU, in one run: python3 gpu.py [--minutes 24] [STAGE...]
+"""Measure penstock on a GPU, in one run: python3 gpu.py [--minutes 24] [STAGE...]
 
 It is in the folder that "make gpu-build" makes (bin/gpu), with all that it needs but Python, NumPy and PyTorch: no Go, no
 compiler. Each line has a value and a verdict: met, SHORT, or skipped and why. It ends with 1 if a line is short.
@@ -153,7 +153,7 @@ def registered(folder: str) -> None:
 
 
 def checksums(x, weights):
-    """Return a number of each record that tells it from others, where the records are."""
+    """Return a number that identifies each record, on the device of the records."""
     import torch
 
     return (x.reshape(len(x), -1).to(torch.int64) * weights).sum(1)
