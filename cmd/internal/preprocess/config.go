@@ -40,6 +40,7 @@ type Input struct {
 	Outside bool   // files that tables and links name may lie outside of the source's folder
 
 	producer *producer.Producer // sends the samples, where Source is streamName
+	begun    string             // where a part of what it sends is built
 }
 
 // RecordOptions say which samples become records, and in which order and splits.

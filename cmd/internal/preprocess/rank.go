@@ -41,6 +41,7 @@ func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error)
 func makePart(ctx context.Context, c Config, turn *part.Turn, progress Progress) (*Summary, error) {
 	begin := time.Now()
 	if c.producer != nil {
+		c.begun = turn.Attempt(c.Rank.Path(c.Dest))
 		if s, err := producedBefore(c, turn, progress); s != nil || err != nil {
 			return s, err
 		}
