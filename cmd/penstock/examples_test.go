@@ -61,7 +61,7 @@ func TestExamplesOfHelp(t *testing.T) {
 			}
 			dir := t.TempDir()
 			shell(t, dir, fmt.Sprintf("cp -r %s/. . && rm -rf %s", inputs, destOf(line)))
-			if strings.Contains(line, "preprocess merge") {
+			if strings.Contains(line, "preprocess merge") || strings.Contains(line, "preprocess status") {
 				shell(t, dir, "preprocess photos out/flat --resize 24x24 --rank 0 --world-size 2 && preprocess photos out/flat --resize 24x24 --rank 1 --world-size 2")
 			}
 			shell(t, dir, line)

@@ -41,7 +41,7 @@ func TestFlagProblems(t *testing.T) {
 	cases := []struct{ line, want string }{
 		{"a b --workers 0", "--workers 0: must be 1 or more"},
 		{"a b --max-pixels -3", "--max-pixels -3: must be 1 or more"},
-		{"a b --from zip", "--from zip: must be one of auto, imagefolder, csv, jsonl, tar, parquet, tfrecord, zarr, npy, npz, idx, cifar, hdf5, flat, stream"},
+		{"a b --from lance", "--from lance: must be one of auto, imagefolder, csv, jsonl, tar, zip, parquet, arrow, tfrecord, mds, tokens, zarr, npy, npz, idx, cifar, hdf5, flat, stream"},
 		{"a b --format npz", "--format npz: must be one of flat, hdf5"},
 		{"a b --dtype int4", "--dtype int4: must be one of uint8, float16, bfloat16, float32"},
 		{"a b --layout nchw", "--layout nchw: must be one of chw, hwc; did you mean \"chw\"?"},
