@@ -124,7 +124,7 @@ func killed(t *testing.T, curve string, steps int, cmd *exec.Cmd) {
 		t.Fatal(err)
 	}
 	<-ended
-	if out.Len() > 0 && !strings.HasPrefix(out.String(), "going on") {
+	if out.Len() > 0 && !strings.HasPrefix(out.String(), "resuming") {
 		t.Fatalf("it says %s", out.String())
 	}
 }
