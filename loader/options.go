@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/penstock/penstock/internal/rank"
+	"github.com/penstock/penstock/internal/sys/rank"
 	"github.com/penstock/penstock/loader/sampler"
 )
 

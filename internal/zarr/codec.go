@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/codec/blosc"
+	"github.com/penstock/penstock/internal/codec/filter"
 	"github.com/penstock/penstock/internal/codec/stream"
-	"github.com/penstock/penstock/internal/hdf5/filter"
 )
 
 // nativeBytes is the codec of version 2, where the data type has the order of bytes.

@@ -7,7 +7,7 @@
 package bitshuffle
 
 import (
-	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/codec/filter"
 )
 
 // Elements are decoded in tiles that stay in the processor's first cache.

@@ -14,7 +14,7 @@ import (
 	"sync"
 
 	"github.com/penstock/penstock/internal/codec/bitshuffle"
-	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/codec/filter"
 )
 
 const (

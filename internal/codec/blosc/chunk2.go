@@ -7,7 +7,7 @@ import (
 	"math"
 
 	"github.com/penstock/penstock/internal/codec/bitshuffle"
-	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/codec/filter"
 )
 
 const (

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/codec/filter"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 )

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/codec/filter"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/penstock/penstock/internal/codec/filter"
 	"github.com/penstock/penstock/internal/hdf5/codec"
-	"github.com/penstock/penstock/internal/hdf5/filter"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 

@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/codec/filter"
 )
 
 // szip is HDF5's filter of that name: the lossless compression of CCSDS 121.0-B, as libaec

@@ -3,7 +3,7 @@ package encode
 import (
 	"fmt"
 
-	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/codec/filter"
 )
 
 // Encoder makes chunks. It is for one goroutine; the same records and Recipe give the same

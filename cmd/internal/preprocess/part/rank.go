@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"github.com/penstock/penstock/internal/rank"
+	"github.com/penstock/penstock/internal/sys/rank"
 )
 
 // Rank says which part of the work a process does that shares it with others. The samples

@@ -21,7 +21,7 @@ var layers = [][]place{
 		{"tensor", "types, shapes and views are what everyone speaks, so they depend on nobody"},
 		{"internal/invariants", "a constant that switches checks on; every package may ask for it"},
 		{"loader/internal/digest", "short names of parameters, whatever they are of"},
-		{"internal/rank", "who a process is among others, as its launcher says"},
+		{"internal/sys/rank", "who a process is among others, as its launcher says"},
 		{"cmd/internal/vfs", "files by path, wherever they are; it knows no place but the system's"},
 		{"internal/sys/shell", "words of command lines, whatever they name"},
 		{"internal/suggest", "names that were mistyped, wherever"},
@@ -46,7 +46,7 @@ var layers = [][]place{
 		{"internal/testkit/webtest", "web servers for tests of all that read by HTTP"},
 		{"loader/internal/padding", "elements to fill up records with, for loader and loader/combine"},
 		{"internal/kernel", "kernels over slices; decode and transforms both need them"},
-		{"internal/hdf5/filter", "what HDF5's filters compute, over slices"},
+		{"internal/codec/filter", "what filters of chunks compute, over slices"},
 		{"internal/sys/mmap", "maps files, whatever is in them"},
 		{"cmd/internal/htmlpage", "the frame of pages, whatever is on them"},
 		{"cmd/internal/cli", "terminal, flags and exit codes know nothing of datasets"},
@@ -285,7 +285,7 @@ func TestImportsGoDown(t *testing.T) {
 	eachBuild(t, func(t *testing.T, packages map[string]listed) {
 		for path, p := range packages {
 			from, ok := inside(path)
-			if !ok || from == "internal/archtest" || from == "docs" { // tests only
+			if !ok || from == "internal/testkit/archtest" || from == "docs" { // tests only
 				continue
 			}
 			at, known := level[from]

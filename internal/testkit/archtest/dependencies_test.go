@@ -8,11 +8,11 @@ import (
 
 // Every direct dependency of the module has its reason in docs/security.md, and no other module has one.
 func TestDependenciesHaveReasons(t *testing.T) {
-	mod, err := os.ReadFile("../../go.mod")
+	mod, err := os.ReadFile("../../../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile("../../docs/security.md")
+	page, err := os.ReadFile("../../../docs/security.md")
 	if err != nil {
 		t.Fatal(err)
 	}

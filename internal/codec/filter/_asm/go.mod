@@ -1,4 +1,4 @@
-module github.com/penstock/penstock/internal/hdf5/filter/_asm
+module github.com/penstock/penstock/internal/codec/filter/_asm
 
 go 1.26
 

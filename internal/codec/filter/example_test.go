@@ -3,7 +3,7 @@ package filter_test
 import (
 	"fmt"
 
-	"github.com/penstock/penstock/internal/hdf5/filter"
+	"github.com/penstock/penstock/internal/codec/filter"
 )
 
 // Two elements of four bytes, as shuffle stores them and as they were.

@@ -67,11 +67,11 @@ func notProduct(dir string) bool {
 // Every use has its reason in the table, and no reason is left of a use that is gone.
 func TestFilesAreTouchedForAReason(t *testing.T) {
 	found := make(map[string]bool)
-	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		rel := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, "../.."), "/"))
+		rel := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, "../../.."), "/"))
 		switch {
 		case d.IsDir() && rel != "" && notProduct(rel):
 			return filepath.SkipDir

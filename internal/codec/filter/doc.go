@@ -1,6 +1,5 @@
-// Package filter is what HDF5's filters compute, as functions over bytes: shuffle, and the
-// checksums of fletcher32 and of the zlib streams that deflate makes. Packages chunk and encode
-// undo and apply them to chunks.
+// Package filter is what filters of HDF5, Zarr and blosc compute, as functions over bytes: shuffle, transposed
+// bits, and the checksums of fletcher32 and of zlib streams.
 //
 //	filter.Unshuffle(dst, stored, 4) // elements of 4 bytes
 //	sum := filter.Fletcher32(stored)
