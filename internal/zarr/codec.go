@@ -275,27 +275,9 @@ func (p *pipeline) decode(dst, src []byte, spare *[2][]byte) error {
 		copy(dst, src)
 	}
 	if p.swap > 0 {
-		swapBytes(dst, p.swap)
+		filter.SwapBytes(dst, p.swap)
 	}
 	return nil
-}
-
-// swapBytes turns the bytes of every number around.
-func swapBytes(b []byte, size int) {
-	switch size {
-	case 2:
-		for ; len(b) >= 2; b = b[2:] {
-			b[0], b[1] = b[1], b[0]
-		}
-	case 4:
-		for ; len(b) >= 4; b = b[4:] {
-			binary.LittleEndian.PutUint32(b, binary.BigEndian.Uint32(b))
-		}
-	case 8:
-		for ; len(b) >= 8; b = b[8:] {
-			binary.LittleEndian.PutUint64(b, binary.BigEndian.Uint64(b))
-		}
-	}
 }
 
 // untranspose puts the elements of a chunk to their places in C order. Axis i of what is stored is axis order[i] of

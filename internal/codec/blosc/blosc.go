@@ -11,10 +11,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/penstock/penstock/internal/codec/bitshuffle"
 	"github.com/penstock/penstock/internal/codec/filter"
+	"github.com/penstock/penstock/internal/codec/stream"
 )
 
 const (
@@ -103,12 +103,9 @@ func (h *header) blocks(dst, chunk []byte) error {
 	}
 	var scratch []byte
 	if h.transforms() {
-		b := scratches.Get().(*[]byte)
-		defer scratches.Put(b)
-		if cap(*b) < h.block {
-			*b = make([]byte, h.block)
-		}
-		scratch = (*b)[:h.block]
+		b := stream.Scratch(h.block)
+		defer stream.Return(b)
+		scratch = *b
 	}
 	for i := range n {
 		at := int(binary.LittleEndian.Uint32(chunk[headerBytes+4*i:]))
@@ -119,9 +116,6 @@ func (h *header) blocks(dst, chunk []byte) error {
 	}
 	return nil
 }
-
-// scratches holds blocks that are not unshuffled yet.
-var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // transforms says whether blocks are shuffled.
 func (h *header) transforms() bool {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/internal/codec/bitshuffle"
 	"github.com/penstock/penstock/internal/codec/filter"
+	"github.com/penstock/penstock/internal/codec/stream"
 )
 
 const (
@@ -129,11 +130,8 @@ func (c *chunk2) blocks(dst []byte) error {
 	if decompress == nil {
 		return fmt.Errorf("blosc2: compressor %d is not supported; recompress with lz4 or zstd", c.flags>>5)
 	}
-	b := scratches.Get().(*[]byte)
-	defer scratches.Put(b)
-	if cap(*b) < c.block {
-		*b = make([]byte, c.block)
-	}
+	b := stream.Scratch(c.block)
+	defer stream.Return(b)
 	for i := range n {
 		at := int(int32(binary.LittleEndian.Uint32(c.stored[header2Bytes+4*i:])))
 		first, end := i*c.block, min((i+1)*c.block, len(dst))

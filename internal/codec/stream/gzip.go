@@ -30,15 +30,32 @@ func Gzip(dst, src []byte) error {
 // Bzip2 fills dst from a stream of bzip2, whose checksum it verifies.
 func Bzip2(dst, src []byte) error { return fill(dst, bzip2.NewReader(bytes.NewReader(src))) }
 
-// fill fills dst from a stream, and reads on up to its end, where the checksum is.
+// Bzip2UpTo decodes a stream of bzip2 to the beginning of dst, which it returns.
+func Bzip2UpTo(dst, src []byte) ([]byte, error) {
+	n, err := fillUpTo(dst, bzip2.NewReader(bytes.NewReader(src)))
+	return dst[:n], err
+}
+
+// fill fills dst from a stream.
 func fill(dst []byte, r io.Reader) error {
-	n, err := io.ReadFull(r, dst)
+	n, err := fillUpTo(dst, r)
+	return exact(n, len(dst), err)
+}
+
+// fillUpTo reads a stream of at most len(dst) bytes up to its end, where the checksum is, and returns how many they are.
+func fillUpTo(dst []byte, r io.Reader) (n int, err error) {
+	for err == nil && n < len(dst) {
+		var k int
+		k, err = r.Read(dst[n:])
+		n += k
+	}
 	if err == nil {
 		if _, err = io.ReadFull(r, make([]byte, 1)); err == nil {
-			return ErrLength
-		} else if err == io.EOF {
-			err = nil
+			err = ErrLength
 		}
 	}
-	return exact(n, len(dst), err)
+	if err == io.EOF {
+		err = nil
+	}
+	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/klauspost/compress/zlib"
@@ -41,16 +42,22 @@ func Zstd(dst, src []byte) error {
 // overrun is how many bytes behind the data the decoder may write to, where it is faster.
 const overrun = 64
 
-// scratches holds frames that are decoded with room behind them.
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
+
+// Scratch lends n bytes until Return is called with them.
+func Scratch(n int) *[]byte {
+	b := scratches.Get().(*[]byte)
+	*b = slices.Grow((*b)[:0], n)[:n]
+	return b
+}
+
+// Return takes back what Scratch has lent.
+func Return(b *[]byte) { scratches.Put(b) }
 
 // ZstdUpTo decodes frames of zstd to the beginning of dst, which it returns.
 func ZstdUpTo(dst, src []byte) ([]byte, error) {
-	scratch := scratches.Get().(*[]byte)
-	defer scratches.Put(scratch)
-	if cap(*scratch) < len(dst)+overrun {
-		*scratch = make([]byte, len(dst)+overrun)
-	}
+	scratch := Scratch(len(dst) + overrun)
+	defer Return(scratch)
 	b, err := zstdReader().DecodeAll(src, (*scratch)[:0:len(dst)+overrun])
 	if err == nil && len(b) > len(dst) {
 		err = ErrLength
@@ -65,6 +72,12 @@ var zlibReaders sync.Pool
 
 // Zlib fills dst from a stream of zlib, whose checksum it verifies.
 func Zlib(dst, src []byte) error {
+	b, err := ZlibUpTo(dst, src)
+	return exact(len(b), len(dst), err)
+}
+
+// ZlibUpTo decodes a stream of zlib to the beginning of dst, which it returns.
+func ZlibUpTo(dst, src []byte) ([]byte, error) {
 	r, _ := zlibReaders.Get().(io.ReadCloser)
 	var err error
 	if in := bytes.NewReader(src); r == nil {
@@ -73,10 +86,11 @@ func Zlib(dst, src []byte) error {
 		err = r.(zlib.Resetter).Reset(in, nil)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer zlibReaders.Put(r)
-	return fill(dst, r)
+	n, err := fillUpTo(dst, r)
+	return dst[:n], err
 }
 
 func exact(n, want int, err error) error {

@@ -16,7 +16,7 @@ func TestSwapBytes(t *testing.T) {
 	b := []byte{1, 2, 3, 4, 5, 6, 7, 8}
 	for size, want := range map[int]string{0: "0102030405060708", 2: "0201040306050807", 4: "0403020108070605", 8: "0807060504030201"} {
 		got := bytes.Clone(b)
-		swapBytes(got, size)
+		filter.SwapBytes(got, size)
 		if fmt.Sprintf("%x", got) != want {
 			t.Errorf("elements of %d: %x, want %s", size, got, want)
 		}

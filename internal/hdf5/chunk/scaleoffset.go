@@ -1,14 +1,13 @@
 package chunk
 
 import (
-	"bytes"
-	"compress/zlib"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 	"slices"
 
+	"github.com/penstock/penstock/internal/codec/filter"
+	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
@@ -99,9 +98,9 @@ func (s *scaleOffset) undo(dst, src []byte) error {
 	if bits == uint64(8*s.size) {
 		return exact(dst, src[:len(dst)])
 	}
-	s.numbers(dst, bitReader{src: src}, int(bits), least)
+	s.numbers(dst, filter.BitReader{Src: src}, int(bits), least)
 	if s.big {
-		swapBytes(dst, s.size)
+		filter.SwapBytes(dst, s.size)
 	}
 	return nil
 }
@@ -109,24 +108,11 @@ func (s *scaleOffset) undo(dst, src []byte) error {
 // inflateSome inflates a zlib stream of at most len(dst) bytes. The filter's output is as long as
 // its numbers need.
 func inflateSome(dst, src []byte) ([]byte, error) {
-	r, err := zlib.NewReader(bytes.NewReader(src))
-	var more [1]byte // behind the last byte is the checksum
-	for n := 0; err == nil; {
-		room := dst[n:]
-		if n == len(dst) {
-			room = more[:]
-		}
-		var k int
-		k, err = r.Read(room)
-		switch {
-		case k > 0 && n == len(dst):
-			return nil, fmt.Errorf("more than the %d bytes that there can be: %w", len(dst), meta.ErrCorrupt)
-		case err == io.EOF:
-			return dst[:n+k], nil
-		}
-		n += k
+	b, err := stream.ZlibUpTo(dst, src)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", err, meta.ErrCorrupt)
 	}
-	return nil, fmt.Errorf("%w: %w", err, meta.ErrCorrupt)
+	return b, nil
 }
 
 // exact copies a chunk that is stored as it is.
@@ -139,10 +125,10 @@ func exact(dst, src []byte) error {
 }
 
 // numbers writes the numbers in little endian.
-func (s *scaleOffset) numbers(dst []byte, r bitReader, bits int, least uint64) {
+func (s *scaleOffset) numbers(dst []byte, r filter.BitReader, bits int, least uint64) {
 	largest := uint64(1)<<bits - 1
 	for ; len(dst) >= s.size; dst = dst[s.size:] {
-		x := r.next(bits)
+		x := r.Next(bits)
 		switch {
 		case s.fills && x == largest:
 			x = s.fill
@@ -164,35 +150,4 @@ func (s *scaleOffset) numbers(dst []byte, r bitReader, bits int, least uint64) {
 			binary.LittleEndian.PutUint64(dst, x)
 		}
 	}
-}
-
-// bitReader takes numbers out of a stream of bits, the highest first, which must hold them.
-type bitReader struct {
-	src []byte
-	at  int // bit
-}
-
-// next takes a number of n bits, less than 64.
-func (r *bitReader) next(n int) uint64 {
-	if n > 32 {
-		high := r.next(n - 32)
-		return high<<32 | r.next(32)
-	}
-	x := r.word(r.at/8) << (r.at & 7) >> (64 - n)
-	r.at += n
-	return x
-}
-
-// word returns the eight bytes from i on, zeros behind the end.
-func (r *bitReader) word(i int) (x uint64) {
-	if len(r.src)-i >= 8 {
-		return binary.BigEndian.Uint64(r.src[i:])
-	}
-	for k := range 8 {
-		x <<= 8
-		if i+k < len(r.src) {
-			x |= uint64(r.src[i+k])
-		}
-	}
-	return x
 }

@@ -2,8 +2,8 @@ package chunk
 
 import (
 	"encoding/binary"
-	"math/bits"
 
+	"github.com/penstock/penstock/internal/codec/filter"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
@@ -40,7 +40,7 @@ func (n *numbers) stored() bool { return n.swap == 0 && n.size == 0 }
 
 // decode makes numbers of this machine of stored ones, in place.
 func (n *numbers) decode(b []byte) {
-	swapBytes(b, n.swap)
+	filter.SwapBytes(b, n.swap)
 	if n.size == 0 {
 		return
 	}
@@ -55,23 +55,5 @@ func (n *numbers) decode(b []byte) {
 		}
 		binary.LittleEndian.PutUint64(word[:], x)
 		copy(b[:n.size], word[:])
-	}
-}
-
-// swapBytes turns the bytes of every element of size bytes around.
-func swapBytes(b []byte, size int) {
-	switch size {
-	case 2:
-		for ; len(b) >= 2; b = b[2:] {
-			b[0], b[1] = b[1], b[0]
-		}
-	case 4:
-		for ; len(b) >= 4; b = b[4:] {
-			binary.LittleEndian.PutUint32(b, bits.ReverseBytes32(binary.LittleEndian.Uint32(b)))
-		}
-	case 8:
-		for ; len(b) >= 8; b = b[8:] {
-			binary.LittleEndian.PutUint64(b, bits.ReverseBytes64(binary.LittleEndian.Uint64(b)))
-		}
 	}
 }

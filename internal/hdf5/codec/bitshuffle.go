@@ -2,7 +2,6 @@ package codec
 
 import (
 	"encoding/binary"
-	"sync"
 
 	"github.com/penstock/penstock/internal/codec/bitshuffle"
 	"github.com/penstock/penstock/internal/codec/stream"
@@ -85,16 +84,10 @@ func (b *bitshuffled) Decode(dst, src []byte) ([]byte, error) {
 	}
 	dst = dst[:size]
 	block = min(block, max(size, 8*uint64(b.element)))
-	scratch := scratches.Get().(*[]byte)
-	defer scratches.Put(scratch)
-	if n := int(min(block, size)); cap(*scratch) < n {
-		*scratch = make([]byte, n)
-	}
+	scratch := stream.Scratch(int(min(block, size)))
+	defer stream.Return(scratch)
 	return dst, b.blocks(dst, src[12:], int(block), *scratch)
 }
-
-// scratches holds blocks whose bits are still shuffled.
-var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // blocks decodes blocks of that many bytes, with scratch if they are compressed.
 func (b *bitshuffled) blocks(dst, src []byte, block int, scratch []byte) error {

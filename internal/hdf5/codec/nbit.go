@@ -3,6 +3,7 @@ package codec
 import (
 	"fmt"
 
+	"github.com/penstock/penstock/internal/codec/filter"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
@@ -150,22 +151,22 @@ func (n *nbit) Decode(dst, src []byte) ([]byte, error) {
 	}
 	dst = dst[:n.count*n.size]
 	clear(dst)
-	r := bitReader{src: src}
-	for at := 0; at < len(dst) && !r.over(); at += n.size {
+	r := filter.BitReader{Src: src}
+	for at := 0; at < len(dst) && !r.Over(); at += n.size {
 		for i := range n.parts {
 			n.parts[i].decode(dst[at:at+n.size], &r)
 		}
 	}
-	if r.over() {
+	if r.Over() {
 		return nil, corrupt("%w", errCut)
 	}
 	return dst, nil
 }
 
 // decode writes the numbers of a part of an element.
-func (p *nbitPart) decode(element []byte, r *bitReader) {
+func (p *nbitPart) decode(element []byte, r *filter.BitReader) {
 	for i := range p.repeat {
-		x := r.next(p.bits) << p.low
+		x := r.Next(p.bits) << p.low
 		b := element[p.at+i*p.size:][:p.size]
 		for k := range b {
 			if p.big {

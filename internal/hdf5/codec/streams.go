@@ -1,10 +1,7 @@
 package codec
 
 import (
-	"bytes"
-	"compress/bzip2"
 	"encoding/binary"
-	"io"
 
 	"github.com/penstock/penstock/internal/codec/blosc"
 	"github.com/penstock/penstock/internal/codec/stream"
@@ -18,19 +15,8 @@ func unzstd(dst, src []byte) ([]byte, error) {
 
 // unbzip2 decodes a bzip2 stream.
 func unbzip2(dst, src []byte) ([]byte, error) {
-	r := bzip2.NewReader(bytes.NewReader(src))
-	n, err := io.ReadFull(r, dst)
-	if err == nil {
-		var one [1]byte
-		if n, err := r.Read(one[:]); n > 0 {
-			return nil, corrupt("more than the %d bytes that there can be", len(dst))
-		} else if err != io.EOF {
-			return nil, corrupt("%w", err)
-		}
-	} else if err != io.EOF && err != io.ErrUnexpectedEOF {
-		return nil, corrupt("%w", err)
-	}
-	return dst[:n], nil
+	b, err := stream.Bzip2UpTo(dst, src)
+	return b, corruptIf(err)
 }
 
 // unframeLZ4 undoes filter 32004, whose numbers are big endian:

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/penstock/penstock/internal/codec/filter"
+	"github.com/penstock/penstock/internal/codec/stream"
 )
 
 // szip is HDF5's filter of that name: the lossless compression of CCSDS 121.0-B, as libaec
@@ -68,14 +69,11 @@ func (s *szip) Decode(dst, src []byte) ([]byte, error) {
 	dst = dst[:size]
 	out := dst
 	if s.planes > 1 {
-		scratch := scratches.Get().(*[]byte)
-		defer scratches.Put(scratch)
-		if cap(*scratch) < len(dst) {
-			*scratch = make([]byte, len(dst))
-		}
-		out = (*scratch)[:len(dst)]
+		scratch := stream.Scratch(len(dst))
+		defer stream.Return(scratch)
+		out = *scratch
 	}
-	d := szipDecoder{szip: s, r: bitReader{src: src[4:]}, intervalBlocks: (s.line-1)/s.block + 1}
+	d := szipDecoder{szip: s, r: filter.BitReader{Src: src[4:]}, intervalBlocks: (s.line-1)/s.block + 1}
 	if err := d.decode(out); err != nil {
 		return nil, err
 	}
@@ -88,7 +86,7 @@ func (s *szip) Decode(dst, src []byte) ([]byte, error) {
 // szipDecoder reads one stream: intervals of blocks, in the first of which is a number as it is.
 type szipDecoder struct {
 	*szip
-	r              bitReader
+	r              filter.BitReader
 	intervalBlocks int
 	values         []uint32 // of the present interval
 	at             int
@@ -145,11 +143,11 @@ func (d *szipDecoder) nextBlock() error {
 	} else if d.bits > 8 {
 		wide = 4
 	}
-	id := int(d.r.next(wide))
+	id := int(d.r.Next(wide))
 	end := d.at + d.block
 	switch {
 	case id == 0:
-		second := d.r.next(1) == 1
+		second := d.r.Next(1) == 1
 		d.reference()
 		if second {
 			return d.secondExtension(end)
@@ -157,7 +155,7 @@ func (d *szipDecoder) nextBlock() error {
 		return d.zeros()
 	case id == 1<<wide-1:
 		for ; d.at < end; d.at++ {
-			d.values[d.at] = uint32(d.r.next(d.bits))
+			d.values[d.at] = uint32(d.r.Next(d.bits))
 		}
 	default:
 		d.reference()
@@ -167,7 +165,7 @@ func (d *szipDecoder) nextBlock() error {
 }
 
 func (d *szipDecoder) cut() error {
-	if d.r.over() {
+	if d.r.Over() {
 		return corrupt("%w", errCut)
 	}
 	return nil
@@ -176,7 +174,7 @@ func (d *szipDecoder) cut() error {
 // reference takes the first number of an interval, from which the others are predicted.
 func (d *szipDecoder) reference() {
 	if d.predicted && d.at == 0 {
-		d.values[0] = uint32(d.r.next(d.bits))
+		d.values[0] = uint32(d.r.Next(d.bits))
 		d.at = 1
 	}
 }
@@ -184,15 +182,15 @@ func (d *szipDecoder) reference() {
 // unary takes a number of zeros that a one ends.
 func (d *szipDecoder) unary() (int, error) {
 	for n := 0; ; {
-		if d.r.over() {
+		if d.r.Over() {
 			return 0, corrupt("%w", errCut)
 		}
-		k := min(bits.LeadingZeros64(d.r.word()), 56)
+		k := min(bits.LeadingZeros64(d.r.Word()), 56)
 		if k < 56 {
-			d.r.at += k + 1
+			d.r.Skip(k + 1)
 			return n + k, nil
 		}
-		d.r.at += k
+		d.r.Skip(k)
 		n += k
 	}
 }
@@ -208,7 +206,7 @@ func (d *szipDecoder) split(end, k int) error {
 		d.values[i] = uint32(n) << k
 	}
 	for i := first; i < end; i++ {
-		d.values[i] |= uint32(d.r.next(k))
+		d.values[i] |= uint32(d.r.Next(k))
 	}
 	d.at = end
 	return d.cut()

@@ -1,0 +1,46 @@
+package filter
+
+import "encoding/binary"
+
+// BitReader takes numbers out of a stream of bits, the highest first. Behind the end are zeros, and Over
+// says that some of them were taken.
+type BitReader struct {
+	Src []byte
+	at  int // bit
+}
+
+// Over reports whether bits behind the end were taken.
+func (r *BitReader) Over() bool { return r.at > 8*len(r.Src) }
+
+// Next takes a number of n bits, at most 64.
+func (r *BitReader) Next(n int) uint64 {
+	if n == 0 {
+		return 0
+	}
+	if n > 32 {
+		high := r.Next(n - 32)
+		return high<<32 | r.Next(32)
+	}
+	x := r.Word() >> (64 - n)
+	r.at += n
+	return x
+}
+
+// Word returns, and does not take, the next 57 bits or more, the first one highest.
+func (r *BitReader) Word() (x uint64) {
+	i := r.at >> 3
+	if i+8 <= len(r.Src) {
+		x = binary.BigEndian.Uint64(r.Src[i:])
+	} else {
+		for k := range 8 {
+			x <<= 8
+			if i+k < len(r.Src) {
+				x |= uint64(r.Src[i+k])
+			}
+		}
+	}
+	return x << (r.at & 7)
+}
+
+// Skip takes n bits.
+func (r *BitReader) Skip(n int) { r.at += n }
