@@ -1,12 +1,14 @@
 package column
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // TypeNames describes Selection.Type for people.
@@ -111,4 +113,17 @@ func Matching(text string, order []string) (list []string, missing string) {
 		}
 	}
 	return list, missing
+}
+
+// Undecided is the error of columns that make no field. Where the user has named no columns, it says how to take the
+// good ones alone.
+func Undecided(errs []error, good []string, named bool) error {
+	err := errors.Join(errs...)
+	if err == nil || len(good) == 0 || named {
+		return err
+	}
+	if flag := shell.Command("--fields", strings.Join(good, ",")); flag != "" {
+		return fmt.Errorf("%w; leave them out: %s", err, flag)
+	}
+	return fmt.Errorf("%w; leave them out with --fields", err)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"strings"
 
@@ -20,60 +19,29 @@ import (
 //
 // A shard may be compressed as a whole. It is read from its begin to its end.
 
-// file is the samples of a shard. It is opened for each pass, as there may be thousands of them.
-type file struct {
-	*shard
-	ctx  context.Context
-	path string
-}
-
 func (h *shard) open(ctx context.Context, path string) (rows.File, error) {
 	if method, _, _ := strings.Cut(h.Method, ":"); h.Packed != nil && strings.HasSuffix(path, "."+method) && (method == "br" || method == "snappy") {
 		return nil, fmt.Errorf("is compressed with %s, which is not read; keep its raw file: StreamingDataset(..., keep_zip=False) writes it where it is first read", method)
 	}
-	return &file{h, ctx, path}, nil
-}
-
-// Columns implements rows.File.
-func (f *file) Columns() (list []rows.Column) {
-	for i, e := range f.columns {
+	var list []rows.Column
+	for i, e := range h.columns {
 		c := e.Column
-		c.Name = f.Names[i]
+		c.Name = h.Names[i]
 		list = append(list, c)
 	}
-	return list
+	return &rows.Stream{Ctx: ctx, Path: path, List: list, Samples: h.Samples, Read: h.samples}, nil
 }
 
-// Count implements rows.File.
-func (f *file) Count() int64 { return f.Samples }
-
-// Close implements rows.File.
-func (f *file) Close() error { return nil }
-
-// Rows implements rows.File.
-func (f *file) Rows(first int64) iter.Seq2[rows.Row, error] {
-	return func(yield func(rows.Row, error) bool) {
-		s, err := source.OpenStream(f.ctx, f.path)
-		if err != nil {
-			yield(nil, source.WithoutPath(err))
-			return
-		}
-		defer s.Close()
-		if err := f.samples(s.Seekable(), first, yield); err != nil {
-			yield(nil, err)
-		}
-	}
-}
-
-func (f *file) samples(r io.Reader, first int64, yield func(rows.Row, error) bool) error {
+func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {
+	r := s.Seekable()
 	head, err := read(r, nil, 4)
 	if err != nil {
 		return err
 	}
-	if n := int64(binary.LittleEndian.Uint32(head)); n != f.Samples {
-		return fmt.Errorf("the shard has %d samples, and by the index %d", n, f.Samples)
+	if n := int64(binary.LittleEndian.Uint32(head)); n != h.Samples {
+		return fmt.Errorf("the shard has %d samples, and by the index %d", n, h.Samples)
 	}
-	table, err := read(r, nil, 4*(f.Samples+1))
+	table, err := read(r, nil, 4*(h.Samples+1))
 	if err != nil {
 		return err
 	}
@@ -85,7 +53,7 @@ func (f *file) samples(r io.Reader, first int64, yield func(rows.Row, error) boo
 	if err := skip(r, offset(first)-at); err != nil {
 		return err
 	}
-	for i := first; i < f.Samples; i++ {
+	for i := first; i < h.Samples; i++ {
 		size := offset(i+1) - offset(i)
 		if size < 0 || size > source.MaxValue {
 			return errOffsets
@@ -94,7 +62,7 @@ func (f *file) samples(r io.Reader, first int64, yield func(rows.Row, error) boo
 		if err != nil {
 			return err
 		}
-		if !yield(sample{f.shard, b}, nil) {
+		if !yield(sample{h, b}, nil) {
 			return nil
 		}
 	}

@@ -9,14 +9,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/cmd/internal/vfs"
-	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // reader is a source of rows of Parquet files. A struct of bytes and path, as the
@@ -121,16 +119,7 @@ func (s *reader) decide() error {
 			good = append(good, c.name)
 		}
 	}
-	switch {
-	case len(errs) == 0:
-		return nil
-	case len(good) == 0 || s.columns[0].selection.Column != "":
-		return errors.Join(errs...)
-	}
-	if flag := shell.Command("--fields", strings.Join(good, ",")); flag != "" {
-		return fmt.Errorf("%w; leave them out: %s", errors.Join(errs...), flag)
-	}
-	return fmt.Errorf("%w; leave them out with --fields", errors.Join(errs...))
+	return column.Undecided(errs, good, s.columns[0].selection.Column != "")
 }
 
 // inRuns reports whether a column has booleans that are encoded in runs.

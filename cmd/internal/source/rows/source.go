@@ -13,7 +13,6 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/internal/suggest"
-	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // rows is a source of files of rows.
@@ -120,16 +119,7 @@ func (s *rows) decide(scan *scan, selection []column.Selection) error {
 		s.columns[w.Column] = at
 		s.targets[at] = append(s.targets[at], t)
 	}
-	switch {
-	case len(errs) == 0:
-		return nil
-	case len(good) == 0 || len(selection) > 0:
-		return errors.Join(errs...)
-	}
-	if flag := shell.Command("--fields", strings.Join(good, ",")); flag != "" {
-		return fmt.Errorf("%w; leave them out: %s", errors.Join(errs...), flag)
-	}
-	return fmt.Errorf("%w; leave them out with --fields", errors.Join(errs...))
+	return column.Undecided(errs, good, len(selection) > 0)
 }
 
 // Info implements Source.

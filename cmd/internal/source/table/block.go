@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,39 +31,19 @@ func (t *table) Blocks() iter.Seq2[source.Block, error] {
 		return nil
 	}
 	return func(yield func(source.Block, error) bool) {
-		for _, name := range t.files {
-			more, err := t.fileBlocks(name, func(b *block) bool { return yield(b, nil) })
-			if err != nil {
-				yield(nil, fmt.Errorf("source %s: %s: %w", t.path, filepath.Base(name), source.WithoutPath(err)))
+		err := t.eachFile(func(file *tableFile) error {
+			for {
+				b, err := nextBlock(file)
+				if b != nil && !yield(b, nil) {
+					return errStop
+				}
+				if err != nil {
+					return err
+				}
 			}
-			if err != nil || !more {
-				return
-			}
-		}
-	}
-}
-
-func (t *table) fileBlocks(name string, yield func(*block) bool) (more bool, err error) {
-	r, err := source.OpenStream(t.ctx, name)
-	if err != nil {
-		return false, err
-	}
-	defer r.Close()
-	rows, err := t.format.open(r)
-	if err != nil {
-		return false, err
-	}
-	file := t.file(name, rows)
-	for {
-		b, err := nextBlock(file)
-		if b != nil && !yield(b) {
-			return false, nil
-		}
-		if err == io.EOF {
-			return true, nil
-		}
+		})
 		if err != nil {
-			return false, err
+			yield(nil, fmt.Errorf("source %s: %w", t.path, err))
 		}
 	}
 }

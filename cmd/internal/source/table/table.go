@@ -4,6 +4,7 @@ package table
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -117,14 +118,26 @@ func (t *table) Close() error { return nil }
 // rows yields the rows of all files.
 func (t *table) rows() iter.Seq2[*tableRow, error] {
 	return func(yield func(*tableRow, error) bool) {
-		for _, name := range t.files {
-			more, err := t.fileRows(name, yield)
-			if err != nil {
-				yield(nil, fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err)))
+		err := t.eachFile(func(file *tableFile) error {
+			var block []tableRow
+			for {
+				if len(block) == 0 {
+					block = make([]tableRow, rowBlock)
+				}
+				row := &block[0]
+				block = block[1:]
+				err := file.rows.next(row)
+				row.file = file
+				if err == nil && !yield(row, nil) {
+					err = errStop
+				}
+				if err != nil {
+					return err
+				}
 			}
-			if err != nil || !more {
-				return
-			}
+		})
+		if err != nil {
+			yield(nil, err)
 		}
 	}
 }
@@ -132,35 +145,33 @@ func (t *table) rows() iter.Seq2[*tableRow, error] {
 // rowBlock is how many rows are allocated at once.
 const rowBlock = 256
 
-func (t *table) fileRows(name string, yield func(*tableRow, error) bool) (more bool, err error) {
+// errStop ends eachFile without an error.
+var errStop = errors.New("stop")
+
+// eachFile calls f with one file after the other, open, until f returns another error than io.EOF.
+func (t *table) eachFile(f func(*tableFile) error) error {
+	for _, name := range t.files {
+		switch err := t.withFile(name, f); {
+		case err == errStop:
+			return nil
+		case err != nil && err != io.EOF:
+			return fmt.Errorf("%s: %w", filepath.Base(name), source.WithoutPath(err))
+		}
+	}
+	return nil
+}
+
+func (t *table) withFile(name string, f func(*tableFile) error) error {
 	r, err := source.OpenStream(t.ctx, name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer r.Close()
 	rows, err := t.format.open(r)
 	if err != nil {
-		return false, err
+		return err
 	}
-	file := t.file(name, rows)
-	var block []tableRow
-	for {
-		if len(block) == 0 {
-			block = make([]tableRow, rowBlock)
-		}
-		row := &block[0]
-		block = block[1:]
-		err := rows.next(row)
-		row.file = file
-		switch {
-		case err == io.EOF:
-			return true, nil
-		case err != nil:
-			return false, err
-		case !yield(row, nil):
-			return false, nil
-		}
-	}
+	return f(t.file(name, rows))
 }
 
 // Samples implements Source.

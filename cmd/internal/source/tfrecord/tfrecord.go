@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"iter"
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
@@ -26,51 +25,26 @@ func open(ctx context.Context, path string) (rows.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &file{ctx, path}, s.Close()
+	return &rows.Stream{Ctx: ctx, Path: path, Samples: -1, Read: read}, s.Close()
 }
 
-// file is a TFRecord file. It is opened for each pass, as there may be thousands of them.
-type file struct {
-	ctx  context.Context
-	path string
-}
-
-// Columns implements rows.File.
-func (f *file) Columns() []rows.Column { return nil }
-
-// Count implements rows.File.
-func (f *file) Count() int64 { return -1 }
-
-// Close implements rows.File.
-func (f *file) Close() error { return nil }
-
-// Rows implements rows.File.
-func (f *file) Rows(first int64) iter.Seq2[rows.Row, error] {
-	return func(yield func(rows.Row, error) bool) {
-		s, err := source.OpenStream(f.ctx, f.path)
-		if err != nil {
-			yield(nil, source.WithoutPath(err))
-			return
+func read(s *source.Stream, first int64, yield func(rows.Row, error) bool) error {
+	frames := frames{r: s}
+	for i := int64(0); ; i++ {
+		var row rows.Row
+		b, err := frames.next(i < first)
+		switch {
+		case err == io.EOF:
+			return nil
+		case errors.Is(err, source.ErrValue):
+			row = rows.BadRow{Err: err}
+		case err != nil:
+			return err
+		default:
+			row = record(b)
 		}
-		defer s.Close()
-		frames := frames{r: s}
-		for i := int64(0); ; i++ {
-			var row rows.Row
-			b, err := frames.next(i < first)
-			switch {
-			case err == io.EOF:
-				return
-			case errors.Is(err, source.ErrValue):
-				row = rows.BadRow{Err: err}
-			case err != nil:
-				yield(nil, err)
-				return
-			default:
-				row = record(b)
-			}
-			if i >= first && !yield(row, nil) {
-				return
-			}
+		if i >= first && !yield(row, nil) {
+			return nil
 		}
 	}
 }
