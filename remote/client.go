@@ -220,7 +220,7 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 		if most < 0 {
 			most = min(limit, maxUnsized)
 		}
-		data, err = io.ReadAll(io.LimitReader(watch.reader(body, &c.counts.bytes), most+1))
+		data, err = readBounded(watch.reader(body, &c.counts.bytes), most)
 		switch {
 		case err != nil:
 			return watch.explain(err)
@@ -236,6 +236,24 @@ func (c *Client) ReadAll(ctx context.Context, key string, limit int64) (data []b
 		return nil, o, err
 	}
 	return data, o, nil
+}
+
+// readBounded reads what there is, or most bytes and one more. Its buffer of a MiB grows fourfold when it is full: a size
+// that a store reports is not believed, and io.ReadAll allocates five times what it returns.
+func readBounded(r io.Reader, most int64) ([]byte, error) {
+	data := make([]byte, 0, min(most+1, 1<<20))
+	for {
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		switch {
+		case err == io.EOF:
+			return data, nil
+		case err != nil || int64(len(data)) > most:
+			return data, err
+		case len(data) == cap(data):
+			data = append(make([]byte, 0, min(most+1, 4*int64(cap(data)))), data...)
+		}
+	}
 }
 
 // retry calls do until it succeeds, fails for good, or the policy ends it.

@@ -82,8 +82,7 @@ func TestHostileBucketAsSource(t *testing.T) {
 					c.Resize, c.Crop = nil, nil
 				}
 				synctest.Test(t, func(t *testing.T) {
-					// In all, not at once: each of the photos takes up to 64 MiB, and growing to that five times as much.
-					err := bounded(t, 4<<30, func(ctx context.Context) error {
+					err := bounded(t, 2<<30, func(ctx context.Context) error {
 						_, err := Run(ctx, c, &silent{})
 						return err
 					})
