@@ -1,9 +1,12 @@
 package transforms
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
+	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -116,4 +119,265 @@ func decodeArray[T ArrayTransform](entry []byte) (ArrayTransform, error) {
 		return nil, err
 	}
 	return t.Resolve()
+}
+
+// ArrayRunner does the work of an ArrayPipeline for one goroutine.
+type ArrayRunner struct {
+	p     *ArrayPipeline
+	specs []tensor.Spec // what reaches each transform, and at last the output
+	whole bool          // a transform makes another number of elements
+	chunk [512]float64
+	now   []float64 // a whole record, and
+	next  []float64 // what a transform makes of it
+}
+
+// Runner returns a runner for records of the field in.
+func (p *ArrayPipeline) Runner(in tensor.Spec) (*ArrayRunner, error) {
+	r := &ArrayRunner{p: p, specs: []tensor.Spec{in}}
+	if _, err := p.Output(in); err != nil {
+		return nil, err
+	}
+	for _, t := range p.ts {
+		out, err := t.Output(r.out())
+		if err != nil {
+			return nil, err
+		}
+		r.specs = append(r.specs, out)
+		if _, ok := t.(ArrayRemaker); ok {
+			r.whole = true
+		}
+	}
+	return r, nil
+}
+
+func (r *ArrayRunner) in() tensor.Spec  { return r.specs[0] }
+func (r *ArrayRunner) out() tensor.Spec { return r.specs[len(r.specs)-1] }
+
+// OutputBytes returns the length of what becomes of a record of n bytes.
+func (r *ArrayRunner) OutputBytes(n int) int {
+	n /= r.in().DType.Size()
+	for i, t := range r.p.ts {
+		if t, ok := t.(ArrayRemaker); ok {
+			n = t.Remade(n, r.specs[i])
+		}
+	}
+	return n * r.out().DType.Size()
+}
+
+// Do writes what becomes of the record src to dst; both are little endian. src has the length
+// of its spec, or is whole rows if that is Ragged, and dst has OutputBytes(len(src)). dst may
+// be src if no transform is an ArrayRemaker and their elements have one size. An error of
+// anything but these lengths is of the record alone; the content of dst is then arbitrary.
+// Once it has seen a record as long, Do allocates nothing.
+func (r *ArrayRunner) Do(dst, src []byte) error {
+	in := r.in()
+	if size := in.RecordBytes(); len(src) != size && !in.Ragged || len(src)%size != 0 {
+		return fmt.Errorf("record of %d bytes; %v %v has %d", len(src), in.DType, in.Shape, size)
+	}
+	if want := r.OutputBytes(len(src)); len(dst) != want {
+		return fmt.Errorf("room for %d bytes; the record will have %d", len(dst), want)
+	}
+	switch {
+	case len(r.p.ts) == 0:
+		copy(dst, src)
+		return nil
+	case r.whole:
+		return r.doWhole(dst, src)
+	}
+	r.doChunks(dst, src)
+	return nil
+}
+
+// doChunks takes that many elements at a time through all transforms.
+func (r *ArrayRunner) doChunks(dst, src []byte) {
+	from, to := r.in().DType, r.out().DType
+	for first, n := 0, len(src)/from.Size(); first < n; first += len(r.chunk) {
+		x := r.chunk[:min(len(r.chunk), n-first)]
+		load(x, src[first*from.Size():], from)
+		for i, t := range r.p.ts {
+			t.Apply(x, first, r.specs[i])
+			roundAll(x, r.specs[i+1].DType)
+		}
+		save(dst[first*to.Size():], x, to)
+	}
+}
+
+// doWhole takes a whole record through one transform after the other.
+func (r *ArrayRunner) doWhole(dst, src []byte) error {
+	from := r.in().DType
+	r.now = growNumbers(r.now, len(src)/from.Size())
+	load(r.now, src, from)
+	for i, t := range r.p.ts {
+		if m, ok := t.(ArrayRemaker); ok {
+			r.next = growNumbers(r.next, m.Remade(len(r.now), r.specs[i]))
+			if err := m.Remake(r.next, r.now, r.specs[i]); err != nil {
+				return fmt.Errorf("transform %s: %w", t.Op(), err)
+			}
+			r.now, r.next = r.next, r.now
+		} else {
+			t.Apply(r.now, 0, r.specs[i])
+		}
+		roundAll(r.now, r.specs[i+1].DType)
+	}
+	save(dst, r.now, r.out().DType)
+	return nil
+}
+
+func growNumbers(x []float64, n int) []float64 {
+	if cap(x) < n {
+		return make([]float64, n)
+	}
+	return x[:n]
+}
+
+// load reads numbers of type dt; the usual types have kernels.
+func load(x []float64, b []byte, dt tensor.DType) {
+	switch dt {
+	case tensor.Uint8:
+		kernel.FromBytes(x, b)
+	case tensor.Float32:
+		kernel.FromF32(x, b)
+	default:
+		for i := range x {
+			x[i] = number(b[i*dt.Size():], dt)
+		}
+	}
+}
+
+// number reads one number.
+func number(b []byte, dt tensor.DType) float64 {
+	le := binary.LittleEndian
+	switch dt {
+	case tensor.Int8:
+		return float64(int8(b[0]))
+	case tensor.Uint16:
+		return float64(le.Uint16(b))
+	case tensor.Int16:
+		return float64(int16(le.Uint16(b)))
+	case tensor.Uint32:
+		return float64(le.Uint32(b))
+	case tensor.Int32:
+		return float64(int32(le.Uint32(b)))
+	case tensor.Uint64:
+		return float64(le.Uint64(b))
+	case tensor.Int64:
+		return float64(int64(le.Uint64(b)))
+	case tensor.Float16:
+		return float64(tensor.Half(le.Uint16(b)).Float32())
+	case tensor.BFloat16:
+		return float64(tensor.Brain(le.Uint16(b)).Float32())
+	case tensor.Float32:
+		return float64(math.Float32frombits(le.Uint32(b)))
+	case tensor.Float64:
+		return math.Float64frombits(le.Uint64(b))
+	}
+	return float64(b[0]) // Uint8, Bool
+}
+
+// save writes numbers as type dt.
+func save(b []byte, x []float64, dt tensor.DType) {
+	if dt == tensor.Float32 {
+		kernel.ToF32(b, x)
+		return
+	}
+	for i, v := range x {
+		putNumber(b[i*dt.Size():], round(v, dt), dt)
+	}
+}
+
+// putNumber writes one value of type dt.
+func putNumber(b []byte, v float64, dt tensor.DType) {
+	le := binary.LittleEndian
+	switch dt {
+	case tensor.Uint8, tensor.Bool:
+		b[0] = byte(v)
+	case tensor.Int8:
+		b[0] = byte(int8(v))
+	case tensor.Uint16:
+		le.PutUint16(b, uint16(v))
+	case tensor.Int16:
+		le.PutUint16(b, uint16(int16(v)))
+	case tensor.Uint32:
+		le.PutUint32(b, uint32(v))
+	case tensor.Int32:
+		le.PutUint32(b, uint32(int32(v)))
+	case tensor.Uint64:
+		le.PutUint64(b, saturateUint64(v))
+	case tensor.Int64:
+		le.PutUint64(b, uint64(saturateInt64(v)))
+	case tensor.Float16:
+		le.PutUint16(b, uint16(tensor.HalfOf(float32(v))))
+	case tensor.BFloat16:
+		le.PutUint16(b, uint16(tensor.BrainOf(float32(v))))
+	case tensor.Float64:
+		le.PutUint64(b, math.Float64bits(v))
+	}
+}
+
+// saturateInt64 converts; the largest float64 below 2^63 is far from it, so that 2^63 itself
+// stands for the limit.
+func saturateInt64(v float64) int64 {
+	if v >= 1<<63 {
+		return math.MaxInt64
+	}
+	return int64(v)
+}
+
+func saturateUint64(v float64) uint64 {
+	if v >= 1<<64 {
+		return math.MaxUint64
+	}
+	return uint64(v)
+}
+
+// roundAll makes all of x values of dt.
+func roundAll(x []float64, dt tensor.DType) {
+	switch dt {
+	case tensor.Float64:
+	case tensor.Float32:
+		kernel.RoundF32(x)
+	default:
+		for i, v := range x {
+			x[i] = round(v, dt)
+		}
+	}
+}
+
+// round makes v a value of dt: integers lose the fraction and stop at their limits, NaN
+// becomes 0 there; Bool is 0 or 1; floats are rounded to nearest even.
+func round(v float64, dt tensor.DType) float64 {
+	switch dt {
+	case tensor.Float64:
+		return v
+	case tensor.Float32:
+		return float64(float32(v))
+	case tensor.Float16:
+		return float64(tensor.HalfOf(float32(v)).Float32())
+	case tensor.BFloat16:
+		return float64(tensor.BrainOf(float32(v)).Float32())
+	case tensor.Bool:
+		if v != 0 {
+			return 1
+		}
+		return 0
+	}
+	if math.IsNaN(v) {
+		return 0
+	}
+	lo, hi := limits(dt)
+	return min(max(math.Trunc(v), lo), hi)
+}
+
+// limits returns the range of an integer type; for 64 bits, the power of 2 above it.
+func limits(dt tensor.DType) (lo, hi float64) {
+	bits := 8 * dt.Size()
+	switch dt {
+	case tensor.Int64:
+		return -1 << 63, 1 << 63
+	case tensor.Uint64:
+		return 0, 1 << 64
+	case tensor.Int8, tensor.Int16, tensor.Int32:
+		return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1) - 1
+	}
+	return 0, math.Ldexp(1, bits) - 1
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/tensor"
@@ -162,4 +163,187 @@ func (t Clip) Apply(x []float64, _ int, _ tensor.Spec) {
 		hi = *t.Max
 	}
 	kernel.Clip(x, lo, hi)
+}
+
+// Log1p is log(1 + x), exact also for small x: minus infinity for -1, NaN below.
+type Log1p struct{}
+
+// Op returns "Log1p".
+func (Log1p) Op() string { return "Log1p" }
+
+// Resolve has nothing to check.
+func (t Log1p) Resolve() (ArrayTransform, error) { return t, nil }
+
+// Output reports integers.
+func (Log1p) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) }
+
+// Apply takes logarithms.
+func (Log1p) Apply(x []float64, _ int, _ tensor.Spec) {
+	for i, v := range x {
+		x[i] = math.Log1p(v)
+	}
+}
+
+// OneHot makes a vector of every integer, along a new last axis: 1 at the integer's place, 0
+// elsewhere. A record with an integer that is not one of 0 to Classes-1 is an error.
+type OneHot struct {
+	Classes int          `json:"classes"` // length of the vector
+	DType   tensor.DType `json:"dtype"`   // Float32, which is the default, or Uint8
+}
+
+// Op returns "OneHot".
+func (OneHot) Op() string { return "OneHot" }
+
+// Resolve checks Classes and fills in DType.
+func (t OneHot) Resolve() (ArrayTransform, error) {
+	if t.DType == tensor.Invalid {
+		t.DType = tensor.Float32
+	}
+	if t.DType != tensor.Float32 && t.DType != tensor.Uint8 {
+		return t, fmt.Errorf("dtype %v is not one of float32, uint8", t.DType)
+	}
+	if t.Classes < 1 {
+		return t, fmt.Errorf("%d classes; must be at least 1", t.Classes)
+	}
+	return t, nil
+}
+
+// Output adds the axis, and reports floats.
+func (t OneHot) Output(in tensor.Spec) (tensor.Spec, error) {
+	if in.DType.IsFloat() {
+		return in, fmt.Errorf("input is %v; put Cast to an integer type before it", in.DType)
+	}
+	in.DType, in.Shape = t.DType, append(slices.Clone(in.Shape), t.Classes)
+	return in, nil
+}
+
+// Apply does nothing: Remake does it all.
+func (OneHot) Apply(_ []float64, _ int, _ tensor.Spec) {}
+
+// Remade returns n vectors' elements.
+func (t OneHot) Remade(n int, _ tensor.Spec) int { return n * t.Classes }
+
+// Remake makes the vectors.
+func (t OneHot) Remake(dst, src []float64, _ tensor.Spec) error {
+	clear(dst)
+	for i, v := range src {
+		if !(v >= 0 && v < float64(t.Classes)) {
+			return fmt.Errorf("element %d is %.0f, which is not one of the classes 0 to %d", i, v, t.Classes-1)
+		}
+		dst[i*t.Classes+int(v)] = 1
+	}
+	return nil
+}
+
+// Reshape gives the record, or each row of a field of variable length, another shape of as
+// many elements, in their order.
+type Reshape struct {
+	Shape tensor.Shape `json:"shape"` // one axis may be -1: what the others leave
+}
+
+// Op returns "Reshape".
+func (Reshape) Op() string { return "Reshape" }
+
+// Resolve checks Shape.
+func (t Reshape) Resolve() (ArrayTransform, error) {
+	open := 0
+	for _, n := range t.Shape {
+		if n == -1 {
+			open++
+		} else if n < 1 {
+			return t, fmt.Errorf("shape %v: an axis must be positive, or -1", t.Shape)
+		}
+	}
+	if open > 1 {
+		return t, fmt.Errorf("shape %v: only one axis may be -1", t.Shape)
+	}
+	if t.Shape == nil {
+		return t, errors.New("no shape; [] is that of a single number")
+	}
+	return t, nil
+}
+
+// Output sets the shape, and reports one that does not fit.
+func (t Reshape) Output(in tensor.Spec) (tensor.Spec, error) {
+	misfit := fmt.Errorf("shape %v of %d elements cannot become %v", in.Shape, in.Shape.Elems(), t.Shape)
+	left, open := in.Shape.Elems(), -1
+	for i, n := range t.Shape {
+		switch {
+		case n == -1:
+			open = i
+		case left%n != 0:
+			return in, misfit
+		default:
+			left /= n
+		}
+	}
+	in.Shape = slices.Clone(t.Shape)
+	if open >= 0 {
+		in.Shape[open] = left
+	} else if left != 1 {
+		return in, misfit
+	}
+	return in, nil
+}
+
+// Apply does nothing: the elements stay in their order.
+func (Reshape) Apply(_ []float64, _ int, _ tensor.Spec) {}
+
+// PadTruncate makes the first axis Length long: what is beyond is cut off, what is missing
+// is Value. It makes records of one length of a field of variable length; of any other, the
+// first axis is that of its records.
+type PadTruncate struct {
+	Length int     `json:"length"`
+	Value  float64 `json:"value"`
+}
+
+// Op returns "PadTruncate".
+func (PadTruncate) Op() string { return "PadTruncate" }
+
+// Resolve checks Length.
+func (t PadTruncate) Resolve() (ArrayTransform, error) {
+	if t.Length < 1 {
+		return t, fmt.Errorf("length %d must be at least 1", t.Length)
+	}
+	if math.IsNaN(t.Value) || math.IsInf(t.Value, 0) {
+		return t, fmt.Errorf("value %v must be finite", t.Value)
+	}
+	return t, nil
+}
+
+// Output sets the first axis, and reports records without one, and a Value that the type has
+// not.
+func (t PadTruncate) Output(in tensor.Spec) (tensor.Spec, error) {
+	if v := round(t.Value, in.DType); !in.DType.IsFloat() && v != t.Value {
+		return in, fmt.Errorf("value %v is none of %v", t.Value, in.DType)
+	}
+	switch {
+	case in.Ragged:
+		in.Shape, in.Ragged = append(tensor.Shape{t.Length}, in.Shape...), false
+	case len(in.Shape) == 0:
+		return in, errors.New("input is a single number; it has no axis")
+	default:
+		in.Shape = append(tensor.Shape{t.Length}, in.Shape[1:]...)
+	}
+	return in, nil
+}
+
+// Apply does nothing: Remake does it all.
+func (PadTruncate) Apply(_ []float64, _ int, _ tensor.Spec) {}
+
+// Remade returns the elements of Length rows.
+func (t PadTruncate) Remade(_ int, in tensor.Spec) int {
+	row := in.Shape
+	if !in.Ragged {
+		row = in.Shape[1:]
+	}
+	return t.Length * row.Elems()
+}
+
+// Remake copies what fits and fills the rest.
+func (t PadTruncate) Remake(dst, src []float64, _ tensor.Spec) error {
+	for i := copy(dst, src); i < len(dst); i++ {
+		dst[i] = t.Value
+	}
+	return nil
 }

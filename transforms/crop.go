@@ -1,10 +1,17 @@
 package transforms
 
-import "image"
+import (
+	"fmt"
+	"image"
+	"slices"
+
+	"github.com/penstock/penstock/internal/suggest"
+)
 
 func init() {
 	Register[CenterCrop]()
 	Register[Crop]()
+	Register[CornerCrop]()
 }
 
 // CenterCrop keeps the center of an image. Where the image is smaller than Size, black is
@@ -61,4 +68,80 @@ func (t Crop) Resolve() (Transform, error) {
 // Build adds the crop.
 func (t Crop) Build(p *Plan) error {
 	return p.Crop(image.Rect(t.Left, t.Top, t.Left+t.Width, t.Top+t.Height))
+}
+
+// CornerCrop keeps a corner of an image, or its center: one of torchvision's FiveCrop.
+type CornerCrop struct {
+	Size   []int  `json:"size"`   // one for a square, or height and width
+	Corner string `json:"corner"` // top-left, top-right, bottom-left, bottom-right, center
+}
+
+var corners = []string{"top-left", "top-right", "bottom-left", "bottom-right", "center"}
+
+// Op returns "CornerCrop".
+func (CornerCrop) Op() string { return "CornerCrop" }
+
+// Resolve spells out Size.
+func (t CornerCrop) Resolve() (Transform, error) {
+	if err := checkSize(t.Size); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(corners, t.Corner) {
+		return nil, fmt.Errorf("unknown corner %q%s", t.Corner, suggest.Hint(t.Corner, corners))
+	}
+	t.Size = []int{t.Size[0], t.Size[len(t.Size)-1]}
+	return t, nil
+}
+
+// Build adds the crop.
+func (t CornerCrop) Build(p *Plan) error {
+	in, h, w := p.Info(), t.Size[0], t.Size[1]
+	if w > in.W || h > in.H {
+		return fmt.Errorf("input of %dx%d pixels is smaller than %dx%d", in.W, in.H, w, h)
+	}
+	r := image.Rect(0, 0, w, h)
+	switch t.Corner {
+	case "top-right":
+		r = r.Add(image.Pt(in.W-w, 0))
+	case "bottom-left":
+		r = r.Add(image.Pt(0, in.H-h))
+	case "bottom-right":
+		r = r.Add(image.Pt(in.W-w, in.H-h))
+	case "center":
+		r = centered(in.W, in.H, w, h)
+	}
+	return p.Crop(r)
+}
+
+// FiveCrop returns the pipelines that are before, then one of torchvision's five crops, then
+// after: an image becomes five records. size is one number, or height and width.
+func FiveCrop(before []Transform, size []int, after []Transform) ([]*Pipeline, error) {
+	return crops(before, size, after, false)
+}
+
+// TenCrop is FiveCrop, and then all five of the mirrored image.
+func TenCrop(before []Transform, size []int, after []Transform) ([]*Pipeline, error) {
+	five, err := crops(before, size, after, false)
+	if err != nil {
+		return nil, err
+	}
+	mirrored, err := crops(before, size, after, true)
+	return append(five, mirrored...), err
+}
+
+func crops(before []Transform, size []int, after []Transform, mirrored bool) ([]*Pipeline, error) {
+	out := make([]*Pipeline, len(corners))
+	for i, corner := range corners {
+		ts := append([]Transform(nil), before...)
+		if mirrored {
+			ts = append(ts, HorizontalFlip{})
+		}
+		ts = append(append(ts, CornerCrop{Size: size, Corner: corner}), after...)
+		p, err := Compose(ts...)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = p
+	}
+	return out, nil
 }
