@@ -41,7 +41,7 @@ func examine() (list []finding) {
 	add(openFiles())
 	add(sharedMemory())
 	add(hugePages())
-	add(decoder())
+	add(finding{Name: "JPEG decoder", Found: imagefile.Backend()})
 	add(finding{Name: "HDF5", Found: hdf5.Version()})
 	add(deflate())
 	add(devices())
@@ -130,14 +130,6 @@ func hugePages() finding {
 	return f
 }
 
-func decoder() finding {
-	f := finding{Name: "JPEG decoder", Found: imagefile.Backend()}
-	if !strings.Contains(f.Found, "turbo") {
-		f.Advice = "progressive JPEG is decoded faster by libjpeg-turbo, with the same pixels: build with cgo and -tags turbo"
-	}
-	return f
-}
-
 func deflate() finding {
 	f := finding{Name: "gzip in HDF5", Found: chunk.Backend}
 	if chunk.Backend != "libdeflate" {
@@ -149,7 +141,8 @@ func deflate() finding {
 func devices() finding {
 	n, err := cuda.Count()
 	if err != nil {
-		return finding{Name: "CUDA", Found: "none: " + err.Error(), Advice: "batches for an NVIDIA device need its driver (libcuda.so.1); nothing else of penstock does"}
+		reason, remedy, _ := strings.Cut(err.Error(), "; ")
+		return finding{Name: "CUDA", Found: "none: " + reason, Advice: remedy}
 	}
 	return finding{Name: "CUDA", Found: cli.Counted(int64(n), "device")}
 }

@@ -8,33 +8,45 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
 
-// optionsWidth is how long a line of options becomes.
-const optionsWidth = 76
+// lineWidth is how long a line of the recipe becomes, longer items aside.
+const lineWidth = 80
 
-// renderRecipe prints how a dataset was made: a line for each transform.
+// renderRecipe prints how a dataset was made: a row for each transform.
 func renderRecipe(b *strings.Builder, r *store.Recipe) {
-	t := cli.Table{Indent: 2}
-	t.Add("program", shell.Line(r.Program))
+	rows := []Step{{"program", []string{r.Program}}}
 	if r.Decoder != "" {
-		t.Add("decoder", shell.Line(r.Decoder))
+		rows = append(rows, Step{"decoder", []string{r.Decoder}})
 	}
-	for _, step := range Steps(r.Transforms) {
-		t.Add(shell.Line(step.Op), shell.Line(strings.Join(step.Params, ", ")))
-	}
-	var options []string
+	rows = append(rows, Steps(r.Transforms)...)
+	options := Step{Op: "options"}
 	for _, k := range slices.Sorted(maps.Keys(r.Options)) {
-		options = append(options, k+" "+r.Options[k])
+		options.Params = append(options.Params, k+" "+r.Options[k])
 	}
-	name := "options"
-	for _, line := range wrap(options, optionsWidth) {
-		t.Add(name, shell.Line(line))
-		name = ""
+	if options.Params != nil {
+		rows = append(rows, options)
+	}
+	t := cli.Table{Indent: 2}
+	column := 0
+	for i := range rows {
+		rows[i].Op = shell.Line(rows[i].Op)
+		column = max(column, t.Indent+utf8.RuneCountInString(rows[i].Op)+2)
+	}
+	for _, row := range rows {
+		lines := wrap(row.Params, lineWidth-column)
+		if lines == nil {
+			lines = []string{""}
+		}
+		for _, line := range lines {
+			t.Add(row.Op, shell.Line(line))
+			row.Op = ""
+		}
 	}
 	fmt.Fprintf(b, "\nRecipe\n%s", &t)
 }
