@@ -16,11 +16,17 @@ type Batch struct {
 	gen uint64
 }
 
+// A generation is even. The bit below it says that Keep holds the batch.
+const (
+	keptBit = 1
+	nextGen = 2
+)
+
 const stale = "loader: a Batch is used after its time: it is valid in the loop body that receives it, and longer only by Keep, until Release"
 
 // slot returns where the batch is, and panics if it is there no more.
 func (b Batch) slot() *slot {
-	if b.s == nil || b.s.gen.Load() != b.gen {
+	if b.s == nil || b.s.gen.Load()&^keptBit != b.gen {
 		panic(stale)
 	}
 	return b.s
@@ -41,7 +47,11 @@ func (b Batch) Offsets(name string) []int64 { return b.slot().offsetsOf(name) }
 
 // Indices returns the numbers of the records in the Source. The slice is valid for as long
 // as the Batch and must not be written to.
-func (b Batch) Indices() []int { return b.slot().indices }
+func (b Batch) Indices() []int {
+	s := b.slot()
+	s.list()
+	return s.indices
+}
 
 // Mask says of each record whether it counts. False are records that fill up the last
 // batch of an epoch so that all ranks have as many, and those that OnError put in the place of
@@ -68,12 +78,12 @@ func (b Batch) Keep() error {
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
 	switch {
-	case s.gen.Load() != b.gen:
-		panic(stale)
-	case s.state == slotKept:
+	case s.gen.Load() == b.gen|keptBit:
 		return nil
-	case ld.kept == ld.opts.Prefetch:
+	case s.gen.Load() == b.gen && ld.kept == ld.opts.Prefetch:
 		return fmt.Errorf("loader: batch %d: Keep: %w%s", s.step, ErrKept, ld.keepersLocked())
+	case !s.gen.CompareAndSwap(b.gen, b.gen|keptBit):
+		panic(stale)
 	}
 	s.state = slotKept
 	ld.kept++
@@ -88,22 +98,14 @@ func (b Batch) Keep() error {
 // any goroutine. Only the first Release of a batch has an effect, so that one may always be
 // deferred.
 func (b Batch) Release() {
-	if b.s != nil && b.s.gen.CompareAndSwap(b.gen, b.gen+1) {
+	if b.s != nil && (b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) || b.s.gen.CompareAndSwap(b.gen|keptBit, b.gen+nextGen)) {
 		b.s.ld.recycle(b.s)
 	}
 }
 
 // leave ends the batch unless it is kept. The zero Batch has ended.
 func (b Batch) leave() {
-	if b.s == nil {
-		return
-	}
-	ld := b.s.ld
-	ld.mu.Lock()
-	kept := b.s.gen.Load() == b.gen && b.s.state == slotKept
-	ended := !kept && b.s.gen.CompareAndSwap(b.gen, b.gen+1)
-	ld.mu.Unlock()
-	if ended {
-		ld.recycle(b.s)
+	if b.s != nil && b.s.gen.CompareAndSwap(b.gen, b.gen+nextGen) {
+		b.s.ld.recycle(b.s)
 	}
 }

@@ -3,7 +3,6 @@ package loader
 import (
 	"context"
 	"fmt"
-	"runtime/debug"
 	"runtime/trace"
 	"time"
 
@@ -42,6 +41,7 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 	switch {
 	case s != nil:
 		ld.stats.Ready++
+		made = max(made, now)
 	case p.cause == nil:
 		made = 0
 		region := trace.StartRegion(p.ctx, "loader: wait")
@@ -158,79 +158,6 @@ func (w *spinner) note(changed bool) {
 	w.rest = 1 << w.vain
 }
 
-// inlines reports whether loops may make batches themselves: those that are nothing but views
-// of warm memory take less time to make than to hand over from one goroutine to another. Where
-// there is a Timeout somebody else must make them, so as to be watched.
-func (c *setup) inlines() bool {
-	return c.can.Mapped != nil && c.viewable && c.mayView && c.opts.Collate.Worker == nil && c.opts.Timeout == 0
-}
-
-// look decides who makes the batches that come next: the loop, while every batch that the
-// workers might make in advance is instant, or if that is faster than any number of workers; and
-// else the workers, which so have the time to bring in what is not in memory.
-func (ld *Loader) look(p *pass) {
-	if ld.opts.maxWorkers() == 0 {
-		return
-	}
-	warm := ld.views && ld.isWarm(p)
-	inline := warm || ld.pool.workers == 0 // what the loop alone changes
-	if warm == p.warm && inline == p.inline {
-		return
-	}
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	p.warm, p.inline = warm, inline
-	ld.tuner.seen = 0
-	ld.pool.restart(p.next - p.low)
-	ld.callWorkersLocked(p)
-}
-
-// isWarm reports whether every batch that the workers might make in advance is instant.
-func (ld *Loader) isWarm(p *pass) bool {
-	o := &p.outlook
-	last := min(p.parts[len(p.parts)-1].end(), p.low+ld.tuner.prefetch+ld.opts.maxWorkers()+1)
-	for ; o.next < last; o.next++ {
-		if t := p.partOf(o.next); !ld.hands.instant(t, t.step(o.next)) {
-			o.cold = o.next
-		}
-	}
-	return o.cold < p.low
-}
-
-// instant reports whether a batch is all views of memory that is warm, so that making it is no
-// more than to say where it is. Errors surface when the batch is made.
-func (w *worker) instant(t *part, step int) (yes bool) {
-	var err error
-	defer w.catch(&err)
-	pos, n, pad := t.slice(step)
-	first, is := t.runAt(pos, n, pad)
-	if !is {
-		first, is = w.runOf(t, pos, n, pad)
-	}
-	if !is || first < 0 || first+n > w.ld.src.Len() {
-		return false
-	}
-	for i := range w.ld.fields {
-		if !w.ld.can.Mapped.IsWarm(w.ld.fields[i].in.Name, first, first+n) {
-			return false
-		}
-	}
-	return true
-}
-
-// runOf is part.runAt for any Sequence: it has the records listed.
-func (w *worker) runOf(t *part, pos, n, pad int) (first int, is bool) {
-	next := w.upcoming[:n]
-	if front := next[:min(2, n)]; pad == 0 {
-		t.choose(pos, 0, front) // the first two show most steps that are not runs: the workers will choose all of them
-		if runLength(front) < len(front) {
-			return 0, false
-		}
-	}
-	t.choose(pos, pad, next)
-	return next[0], runLength(next) == n
-}
-
 // callWorkersLocked starts the workers, once, and wakes them, unless the loop makes its batches
 // itself.
 func (ld *Loader) callWorkersLocked(p *pass) {
@@ -239,35 +166,4 @@ func (ld *Loader) callWorkersLocked(p *pass) {
 	}
 	ld.startLocked()
 	ld.work.Broadcast()
-}
-
-// inlineStep returns the slot of a batch that the loop is to make now, or nil.
-func (ld *Loader) inlineStep(p *pass) *slot {
-	ld.mu.Lock()
-	defer ld.mu.Unlock()
-	if p.filling > 0 || ld.finishedLocked(p) != nil {
-		return nil
-	}
-	s := ld.assignStepLocked(p)
-	if s != nil {
-		ld.stats.Inline++
-	}
-	return s
-}
-
-// makeInline makes the next batch in the goroutine of the loop, which looked at the clock just
-// now, if it is to make it. It returns when it was done, or 0 if that is not known.
-func (ld *Loader) makeInline(p *pass, now time.Duration) time.Duration {
-	if !p.inline {
-		return 0
-	}
-	s := ld.inlineStep(p)
-	if s == nil {
-		return 0
-	}
-	// A fault in mapped memory becomes a panic, which catch turns into an error.
-	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
-	ld.hands.at = now
-	ld.hands.serve(p, s)
-	return ld.hands.at
 }

@@ -127,10 +127,10 @@ func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 }
 
 // intact asks the Source for truncated files at the end of the first epoch, and then of those that
-// make it a fiftieth of the time at most: it is a system call for each file, and epochs may be short.
+// make it a thousandth of the time at most: it is a system call for each file, and epochs may be short.
 func (ld *Loader) intact() error {
 	start := time.Now()
-	if ld.can.Checked == nil || start.Sub(ld.asked) < 50*ld.asking {
+	if ld.can.Checked == nil || start.Sub(ld.asked) < 1000*ld.asking {
 		return nil
 	}
 	err := ld.can.Checked.Intact()
@@ -176,6 +176,16 @@ func (t *part) slice(step int) (pos, n, pad int) {
 	n = (left + t.opts.World.Size - 1) / t.opts.World.Size
 	pos = start + t.opts.World.Rank*n
 	return pos, n, min(n, max(0, pos+n-start-left))
+}
+
+// span is slice for some steps, which follow each other on one rank.
+func (t *part) span(step, steps int) (pos, n, pad int) {
+	pos, n, pad = t.slice(step)
+	if steps > 1 {
+		last, m, lastPad := t.slice(step + steps - 1)
+		n, pad = last+m-pos, lastPad
+	}
+	return pos, n, pad
 }
 
 // choose sets dst to the records of the positions from pos on, the last pad of which repeat

@@ -27,7 +27,9 @@ func (s *tepid) Warm(string, int, int) error { return nil }
 
 // warmBut returns a Source whose records are warm, except those of the cold batches.
 func warmBut(n, batch int, cold ...int) *tepid {
-	return &tepid{newMemorySource(n, 4), func(a, _ int) bool { return !slices.Contains(cold, a/batch) }}
+	return &tepid{newMemorySource(n, 4), func(a, b int) bool {
+		return !slices.ContainsFunc(cold, func(c int) bool { return c*batch < b && a < (c+1)*batch })
+	}}
 }
 
 // Batches of warm views are made by the loop: all of them, or those that are farther before a

@@ -72,6 +72,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	}
 	p.ctx, p.cancel = context.WithCancelCause(ctx)
 	ld.pass = p
+	ld.stats.others.enter(p.start.at)
 	ld.resumed = false
 	ld.stats.Epochs++
 	ld.send(p)
@@ -149,6 +150,7 @@ func (c *scheduler) finish(p *pass) {
 	c.stats.leaveBody(p, c.set.now())
 	c.at = p.positionLocked()
 	c.stats.since(p.start.used)
+	c.stats.Others += c.stats.others.leave(c.set.now())
 	timedOut := p.cause != nil
 	p.failLocked(context.Canceled)
 	for since := c.set.now(); p.filling > 0; {

@@ -16,12 +16,13 @@ import (
 type slot struct {
 	ld    *Loader
 	index int           // in the ring
-	gen   atomic.Uint64 // counts the batches that were here; a Batch of another generation is stale
+	gen   atomic.Uint64 // of the batch that is here; a Batch of another generation is stale
 
-	part  *part
-	step  int
-	tick  int
-	opens bool // the other workers wait until it is prepared
+	part   *part
+	step   int
+	tick   int
+	opens  bool // the other workers wait until it is prepared
+	inline bool // the loop makes it
 	recordList
 	values
 	leased bool  // holds a Retain of the Source
@@ -54,12 +55,26 @@ type pieces struct {
 
 // recordList is which records a batch has.
 type recordList struct {
-	position int    // in the epoch, of the first record
-	run      int    // records from the first on that follow each other in the Source
-	all      []int  // room for BatchSize record numbers
-	indices  []int  // those of this batch, the front of all
-	allMask  []bool // room for as many
-	mask     []bool // which records count
+	position int         // in the epoch, of the first record
+	run      int         // records from the first on that follow each other in the Source
+	all      []int       // room for BatchSize record numbers
+	indices  []int       // those of this batch, the front of all
+	ends     atomic.Bool // of indices, only the first and the last are there: list sets the others
+	allMask  []bool      // room for as many
+	mask     []bool      // which records count
+}
+
+// list sets all record numbers of a batch that is one run.
+func (s *slot) list() {
+	if !s.ends.Load() {
+		return
+	}
+	s.ld.mu.Lock()
+	defer s.ld.mu.Unlock()
+	if s.ends.Load() {
+		consecutive(s.indices[0], s.indices)
+		s.ends.Store(false)
+	}
 }
 
 // values is what a batch has of them, and the memory for it.
@@ -138,7 +153,9 @@ func (s *slot) clear() {
 	s.unlease()
 	clear(s.views)
 	clear(s.viewing)
-	s.err, s.part = nil, nil
+	s.err, s.part, s.inline = nil, nil, false
+	s.ends.Store(false)
+	s.inline = false
 	s.pieces = pieces{}
 	if invariants.Enabled {
 		invariants.Poison(s.mem)

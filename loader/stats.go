@@ -113,10 +113,10 @@ func (w *stopwatch) lap() time.Duration {
 	return w.at - before
 }
 
-// resources is what the process, and the machine, used up to now.
+// resources is what the process used up to now.
 type resources struct {
-	cpu, busy time.Duration // of the process, and of all
-	storage   int64         // bytes read
+	cpu     time.Duration
+	storage int64 // bytes read
 }
 
 // Clocks of the system, but in tests.
@@ -126,17 +126,51 @@ var (
 	storageRead  = cputime.StorageRead
 )
 
-func used() resources {
-	busy, _ := machineClock()
-	return resources{processClock(), busy, storageRead()}
-}
+func used() resources { return resources{processClock(), storageRead()} }
 
 // since adds what was used after a time.
 func (s *Stats) since(r resources) {
 	now := used()
 	s.CPU += now.cpu - r.cpu
-	s.Others += max(0, now.busy-r.busy-(now.cpu-r.cpu))
 	s.Storage += now.storage - r.storage
+}
+
+// othersMeter measures what other programs use while loops run. A look at all cores takes as long
+// as a short loop does, so loops that follow each other closely are measured as one.
+type othersMeter struct {
+	open       bool
+	at, left   time.Duration // of the look that it began with; the end of the last loop
+	busy, self time.Duration // of all programs, and of this process, then
+}
+
+const (
+	othersGap   = time.Millisecond      // between loops that are measured as one
+	othersEvery = 50 * time.Millisecond // a look, of a clock that ticks in hundredths of a second
+)
+
+// enter notes that a loop begins.
+func (m *othersMeter) enter(now time.Duration) {
+	if !m.open || now-m.left > othersGap {
+		m.open = true
+		m.look(now)
+	}
+}
+
+// leave notes that a loop ends, and returns what others used since the last look if it is time for another.
+func (m *othersMeter) leave(now time.Duration) time.Duration {
+	m.left = now
+	if now-m.at < othersEvery {
+		return 0
+	}
+	return m.look(now)
+}
+
+// look returns what others used since the last look.
+func (m *othersMeter) look(now time.Duration) time.Duration {
+	busy, self := m.busy, m.self
+	m.at, m.self = now, processClock()
+	m.busy, _ = machineClock()
+	return max(0, m.busy-busy-(m.self-self))
 }
 
 // workTimes is what a worker did since it last reported.
@@ -158,7 +192,8 @@ func (sp *workTimes) record(field, record, among int, took time.Duration) {
 // statistics are what a Loader counts. All is under the scheduler's mu.
 type statistics struct {
 	Stats
-	waits histogram
+	waits  histogram
+	others othersMeter
 }
 
 // add takes over what a worker did.
@@ -180,6 +215,9 @@ func (st *statistics) add(sp *workTimes, fields []field) {
 func (st *statistics) count(s *slot) {
 	st.Batches++
 	st.Records += len(s.indices)
+	if s.inline {
+		st.Inline++
+	}
 	for f, viewing := range s.viewing {
 		if n := int64(len(s.views[f].Bytes())); viewing {
 			st.ViewBytes += n
@@ -220,6 +258,9 @@ func (ld *Loader) Stats() Stats {
 	fetched, waited, linkRate := ld.can.NetworkStats()
 	ld.mu.Lock()
 	defer ld.mu.Unlock()
+	if ld.pass != nil {
+		ld.stats.Others += ld.stats.others.leave(ld.now())
+	}
 	st := ld.stats.Stats
 	if ld.pass != nil {
 		st.since(ld.pass.start.used)

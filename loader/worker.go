@@ -24,7 +24,8 @@ type worker struct {
 	ends     [2]int64 // offsets of a ragged record
 	scratch  []byte   // a stored record, where the Source has no memory to show
 	queue    readQueue
-	upcoming []int // record numbers of a batch to come
+	upcoming []int   // record numbers of a batch to come
+	slots    []*slot // of batches that the loop makes together
 	stopwatch
 	mark mark
 }

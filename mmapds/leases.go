@@ -2,35 +2,37 @@ package mmapds
 
 import (
 	"sync"
+	"sync/atomic"
 )
 
 // leases counts who needs the mapping, and lets one caller wait until nobody does.
 type leases struct {
+	n      atomic.Int64
+	closed atomic.Bool
 	mu     sync.Mutex
-	idle   sync.Cond // n became 0
-	n      int
-	closed bool
+	idle   sync.Cond // closed, and n became 0
 }
 
 func (l *leases) init() { l.idle.L = &l.mu }
 
 func (l *leases) take() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed {
+	l.n.Add(1)
+	if l.closed.Load() {
+		l.drop()
 		return ErrClosed
 	}
-	l.n++
 	return nil
 }
 
 func (l *leases) drop() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.n == 0 {
+	left := l.n.Add(-1)
+	if left < 0 {
+		l.n.Add(1)
 		panic("mmapds: Release without Retain")
 	}
-	if l.n--; l.n == 0 {
+	if left == 0 && l.closed.Load() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		l.idle.Broadcast()
 	}
 }
@@ -39,11 +41,10 @@ func (l *leases) drop() {
 func (l *leases) close() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
+	if l.closed.Swap(true) {
 		return false
 	}
-	l.closed = true
-	for l.n > 0 {
+	for l.n.Load() > 0 {
 		l.idle.Wait()
 	}
 	return true

@@ -18,6 +18,9 @@ func (b *bench) touched(order string) error {
 		o, limit = sampler.Shuffle{}, (*plain).copying
 	}
 	for _, d := range b.sets {
+		if !strings.Contains(d.name, b.o.match) {
+			continue
+		}
 		p, err := newPlain(d)
 		if err != nil {
 			return err
