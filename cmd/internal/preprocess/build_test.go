@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -71,7 +72,7 @@ func numberAt(t *testing.T, d *store.Dataset, field int, i int64) int64 {
 // A record's split follows from its content: it stays when others are added anywhere.
 func TestSplitIsStable(t *testing.T) {
 	small, large := plain(t, rowsFile(t, 300)), plain(t, rowsFile(t, 600))
-	small.Split, _ = ParseSplit("train=0.8,val=0.2")
+	small.Split, _ = samples.ParseSplit("train=0.8,val=0.2")
 	large.Split = small.Split
 	mustRun(t, small)
 	mustRun(t, large)
@@ -91,7 +92,7 @@ func TestSplitIsStable(t *testing.T) {
 // With strata every class has its shares to within one record.
 func TestStratify(t *testing.T) {
 	c := plain(t, rowsFile(t, 300))
-	c.Split, _ = ParseSplit("train=0.7,val=0.2,test=0.1")
+	c.Split, _ = samples.ParseSplit("train=0.7,val=0.2,test=0.1")
 	c.Stratify = true
 	mustRun(t, c)
 	d, err := store.OpenFlat(c.Dest)
@@ -117,8 +118,8 @@ func TestParseSplit(t *testing.T) {
 	for text, want := range map[string]string{
 		"train=0.9,val=0.1": "", "a=1": "", "a=0.5": "add up to 0.5", "a=0.5,a=0.5": "two splits", "a": "NAME=SHARE", "a=nan": "NAME=SHARE", "a=0,b=1": "NAME=SHARE",
 	} {
-		list, err := ParseSplit(text)
-		if want == "" && (err != nil || splitText(list) != text) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		list, err := samples.ParseSplit(text)
+		if want == "" && (err != nil || samples.SplitText(list) != text) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%s: %v, %v", text, list, err)
 		}
 	}
@@ -296,7 +297,7 @@ func TestSameBytesOfTables(t *testing.T) {
 	for _, workers := range []int{1, 2, 7} {
 		c := plain(t, source)
 		c.Workers, c.Stratify, c.Dedup, c.ShardBytes = workers, true, true, 8192
-		c.Split, _ = ParseSplit("a=0.5,b=0.5")
+		c.Split, _ = samples.ParseSplit("a=0.5,b=0.5")
 		mustRun(t, c)
 		if got := foldertest.Files(t, c.Dest); first == nil {
 			first = got

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/imagefile"
@@ -85,7 +86,7 @@ func tidy(path string) error {
 func (b *runLog) restoreFrom(m *store.Manifest) {
 	b.samples, b.bytes = m.Source.Samples, m.Source.Bytes
 	for _, s := range m.Skipped {
-		b.skipped = append(b.skipped, skippedSample{s.Sample, "skipped before", s.Reason})
+		b.skipped = append(b.skipped, samples.Skipped{Sample: s.Sample, Kind: "skipped before", Reason: s.Reason})
 		b.kinds["skipped before"]++
 	}
 }

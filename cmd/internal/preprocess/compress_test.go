@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -157,7 +158,7 @@ func TestCompressedMetadata(t *testing.T) {
 	c := config(t, source)
 	c.Skip = true
 	c.Normalize, _ = field.ParseNormalize("dataset")
-	c.Split, _ = ParseSplit("train=0.7,val=0.3")
+	c.Split, _ = samples.ParseSplit("train=0.7,val=0.3")
 	for _, dtype := range []string{"uint8", "float32"} {
 		if err := c.DType.UnmarshalText([]byte(dtype)); err != nil {
 			t.Fatal(err)

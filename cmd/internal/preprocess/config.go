@@ -3,6 +3,7 @@ package preprocess
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -12,10 +13,14 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
+	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/cmd/internal/source/producer"
+	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -40,17 +45,16 @@ type Input struct {
 	Outside bool   // files that tables and links name may lie outside of the source's folder
 
 	producer *producer.Producer // sends the samples, where Source is streamName
-	begun    string             // where a part of what it sends is built
 }
 
 // RecordOptions say which samples become records, and in which order and splits.
 type RecordOptions struct {
-	Skip      bool    // leave unreadable samples out instead of failing
-	MaxErrors Limit   // with Skip: more bad samples than that are a failure
-	Names     string  // whether records keep the names of their samples: "auto", "on" or "off"
-	Dedup     bool    // leave out samples whose content was there before
-	Split     []Share // nil: no splits, or those that the source has
-	Stratify  bool    // give every class its shares
+	Skip      bool            // leave unreadable samples out instead of failing
+	MaxErrors Limit           // with Skip: more bad samples than that are a failure
+	Names     string          // whether records keep the names of their samples: "auto", "on" or "off"
+	Dedup     bool            // leave out samples whose content was there before
+	Split     []samples.Share // nil: no splits, or those that the source has
+	Stratify  bool            // give every class its shares
 	Shuffle   Seed
 
 	// NormalizeSplit is the split that the dataset's own mean and deviation come from, or "all";
@@ -75,6 +79,7 @@ type Output struct {
 	Spool string
 
 	inherits bool               // options and transforms are those of the dataset that is appended to
+	attempt  string             // where a rank builds its part, see part.Turn.Attempt
 	partsAt  string             // where parts may be already, beside the folder that they are made in
 	putSign  func([]byte) error // writes how far a part is, see part.Sign; nil: into the folder of the parts
 	uploader *upload.Uploader   // of a dataset that goes to a bucket; nil: nothing of it goes there while it is built
@@ -276,4 +281,54 @@ func ParseLimit(text string) (l Limit, err error) {
 		return Limit{}, fmt.Errorf("must be a number of samples, or a share such as 0.5%%")
 	}
 	return l, nil
+}
+
+// recipe returns what the manifest says about how the dataset was made.
+func (c Config) recipe(j *job) (*store.Recipe, error) {
+	text, err := field.Recipe(j.fields, j.source)
+	if err != nil {
+		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	if !c.KeepEncoded && slices.ContainsFunc(j.source, source.Field.Image) {
+		c = c.withImageDefaults()
+	}
+	return &store.Recipe{Program: program(), Decoder: imagefile.Backend(), Transforms: text, Options: c.options()}, nil
+}
+
+// recipeOf returns the recipe of the job: of the run that it comes from, if that is another
+// one. The caller may change it.
+func (r *run) recipeOf(j *job) (*store.Recipe, error) {
+	if r.task.recipe == nil {
+		return r.config.recipe(j)
+	}
+	recipe := *r.task.recipe
+	recipe.Options = maps.Clone(recipe.Options)
+	return &recipe, nil
+}
+
+// options returns the recipe's flags with their values, those aside that say nothing.
+func (c Config) options() map[string]string {
+	all := map[string]string{
+		"alpha": c.AlphaName(), "exif-orientation": choose(c.Orient, "applied", "ignored"),
+		"sixteen-bit": choose(c.RefuseDeep, "refused", "high-byte"), "cmyk": choose(c.RefuseCMYK, "refused", "converted"),
+		"color": c.Color, "normalize": c.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
+		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.KeepEncoded, "true", ""),
+		"jpeg-quality": choose(c.Shrinks(), strconv.Itoa(c.JPEGQuality()), ""), "larger-than": choose(c.LargerThan != 0, strconv.Itoa(c.LargerThan), ""),
+		"split": samples.SplitText(c.Split), "stratify": choose(c.Stratify, "true", ""), "shuffle": c.Shuffle.String(),
+		"names": choose(c.Names == namesAuto, "", c.Names),
+		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
+		"shard-size": choose(c.ShardBytes != 0 && c.format() == part.Flat, strconv.FormatInt(c.ShardBytes, 10), ""),
+	}
+	maps.Copy(all, c.Compress.options())
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
+	maps.Copy(all, fixedOptions)
+	return all
+}
+
+// choose returns yes or no.
+func choose(condition bool, yes, no string) string {
+	if condition {
+		return yes
+	}
+	return no
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/cmd/internal/source/producer"
@@ -168,7 +169,7 @@ func (f *flags) parse(p *problems) {
 	p.add("crop", f.crop, err)
 	c.Normalize, err = field.ParseNormalize(f.normalize)
 	p.add("normalize", f.normalize, err)
-	c.Split, err = ParseSplit(f.split)
+	c.Split, err = samples.ParseSplit(f.split)
 	p.add("split", f.split, err)
 	c.MaxErrors, err = ParseLimit(f.maxErrors)
 	p.add("max-errors", f.maxErrors, err)

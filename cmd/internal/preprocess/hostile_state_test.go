@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 )
 
 // A checkpoint's note that was changed or made up is an error, and never a crash, in the run that resumes with it too.
@@ -11,7 +13,7 @@ func TestHostileNotes(t *testing.T) {
 	c := DefaultConfig()
 	c.Dedup = true
 	c.Stratify = true
-	c.Split, _ = ParseSplit("train=0.5,val=0.5")
+	c.Split, _ = samples.ParseSplit("train=0.5,val=0.5")
 	honest := newRunLog(c)
 	honest.samples = 3
 	good, err := honest.note()
@@ -34,7 +36,7 @@ func TestHostileNotes(t *testing.T) {
 		b := newRunLog(c)
 		_, _, err := b.restore([]json.RawMessage{json.RawMessage(text)})
 		if err == nil {
-			b.splitter.choose(make([]byte, 8), 1)
+			b.splitter.Choose(make([]byte, 8), 1)
 		}
 		return err
 	}

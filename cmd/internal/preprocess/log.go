@@ -15,6 +15,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/store"
@@ -26,13 +27,13 @@ type runLog struct {
 	bytes      int64
 	print      hash.Hash // over all samples, see enter
 	names      hash.Hash // over their names
-	skipped    []skippedSample
+	skipped    []samples.Skipped
 	kinds      map[string]int64 // of skipped samples
 	duplicates int64
-	repeated   skippedList // these
-	seen       *digestSet  // contents; nil unless duplicates are looked for
-	order      []digest    // of seen, since the last note
-	splitter   *splitter
+	repeated   samples.SkippedList // these
+	seen       *samples.DigestSet  // contents; nil unless duplicates are looked for
+	order      []samples.Digest    // of seen, since the last note
+	splitter   *samples.Splitter
 	scratch    []byte
 
 	noted noted
@@ -41,20 +42,10 @@ type runLog struct {
 // noted counts what notes have had.
 type noted struct{ skipped int }
 
-// skippedSample is a sample that is not in the dataset: a line of skipped.jsonl.
-type skippedSample struct {
-	Sample string `json:"sample"`
-	Kind   string `json:"kind"`
-	Reason string `json:"reason"`
-}
-
-// digest is the first half of the SHA-256 of a sample's content.
-type digest [16]byte
-
 func newRunLog(c Config) *runLog {
-	b := &runLog{print: sha256.New(), names: sha256.New(), kinds: make(map[string]int64), splitter: newSplitter(c)}
+	b := &runLog{print: sha256.New(), names: sha256.New(), kinds: make(map[string]int64), splitter: samples.NewSplitter(c.Split, c.Stratify)}
 	if c.Dedup {
-		b.seen = new(digestSet)
+		b.seen = new(samples.DigestSet)
 	}
 	return b
 }
@@ -80,7 +71,7 @@ func (b *runLog) pass(name string) {
 // skip adds a sample that is left out.
 func (b *runLog) skip(s *slot) {
 	kind := kindOf(s.bad)
-	b.skipped = append(b.skipped, skippedSample{s.sample.Name, kind, s.bad.Error()})
+	b.skipped = append(b.skipped, samples.Skipped{Sample: s.sample.Name, Kind: kind, Reason: s.bad.Error()})
 	b.kinds[kind]++
 }
 
@@ -88,11 +79,11 @@ func (b *runLog) skip(s *slot) {
 func (b *runLog) records() int64 { return b.samples - int64(len(b.skipped)) - b.duplicates }
 
 // before reports whether the content was there before, and enters it if not.
-func (b *runLog) before(d digest) bool {
+func (b *runLog) before(d samples.Digest) bool {
 	if b.seen == nil {
 		return false
 	}
-	if !b.seen.add(d) {
+	if !b.seen.Add(d) {
 		return true
 	}
 	b.order = append(b.order, d)
@@ -102,7 +93,7 @@ func (b *runLog) before(d digest) bool {
 // repeat adds a sample that is left out as its content is there.
 func (b *runLog) repeat(name, reason string) error {
 	b.duplicates++
-	return b.repeated.add(skippedSample{name, "duplicate", reason})
+	return b.repeated.Add(samples.Skipped{Sample: name, Kind: "duplicate", Reason: reason})
 }
 
 // writeLeft writes a line for each sample that is left out: those that cannot be used, then
@@ -114,7 +105,7 @@ func (b *runLog) writeLeft(w io.Writer) error {
 			return err
 		}
 	}
-	return b.repeated.writeTo(w)
+	return b.repeated.WriteLines(w)
 }
 
 // kindOf sorts reasons into few kinds.
@@ -160,9 +151,9 @@ type note struct {
 	Bytes      int64             `json:"bytes"`
 	Print      []byte            `json:"print"`
 	Names      []byte            `json:"names"` // the hash over the names so far
-	Skipped    []skippedSample   `json:"skipped,omitempty"`
+	Skipped    []samples.Skipped `json:"skipped,omitempty"`
 	Duplicates int64             `json:"duplicates,omitempty"`
-	Repeated   [][]byte          `json:"repeated,omitempty"` // see leftList
+	Repeated   [][]byte          `json:"repeated,omitempty"` // see samples.SkippedList
 	Seen       []byte            `json:"seen,omitempty"`     // digests
 	Strata     map[int64][]int64 `json:"strata,omitempty"`
 }
@@ -175,9 +166,9 @@ func (b *runLog) note() (json.RawMessage, error) {
 	}
 	n := note{
 		Samples: b.samples, Bytes: b.bytes, Print: print, Names: b.names.Sum(nil), Skipped: b.skipped[b.noted.skipped:],
-		Duplicates: b.duplicates, Strata: b.splitter.counts,
+		Duplicates: b.duplicates, Strata: b.splitter.Counts(),
 	}
-	if n.Repeated, err = b.repeated.note(); err != nil {
+	if n.Repeated, err = b.repeated.Note(); err != nil {
 		return nil, err
 	}
 	for _, d := range b.order {
@@ -193,17 +184,12 @@ func (b *runLog) possible(n *note) bool {
 	if n.Samples < b.samples || n.Bytes < 0 || n.Duplicates < 0 || n.Duplicates > n.Samples || len(n.Names) != b.names.Size() {
 		return false
 	}
-	for _, counts := range n.Strata {
-		if len(counts) != len(b.splitter.shares) || slices.Min(append(counts[:len(counts):len(counts)], 0)) < 0 {
-			return false
-		}
-	}
-	return true
+	return b.splitter.Possible(n.Strata)
 }
 
 // restore sets b to the state that an earlier run noted. It returns how many samples that run
 // has done, and the hash over their names.
-func (b *runLog) restore(notes []json.RawMessage) (samples int64, names []byte, err error) {
+func (b *runLog) restore(notes []json.RawMessage) (done int64, names []byte, err error) {
 	for _, text := range notes {
 		var n note
 		if err := json.Unmarshal(text, &n); err != nil {
@@ -220,15 +206,13 @@ func (b *runLog) restore(notes []json.RawMessage) (samples int64, names []byte, 
 			b.skipped = append(b.skipped, s)
 			b.kinds[s.Kind]++
 		}
-		b.repeated.restore(n.Repeated, n.Duplicates)
-		for d := range slices.Chunk(n.Seen, len(digest{})) {
-			if b.seen != nil && len(d) == len(digest{}) {
-				b.seen.add(digest(d))
+		b.repeated.Restore(n.Repeated, n.Duplicates)
+		for d := range slices.Chunk(n.Seen, len(samples.Digest{})) {
+			if b.seen != nil && len(d) == len(samples.Digest{}) {
+				b.seen.Add(samples.Digest(d))
 			}
 		}
-		if n.Strata != nil {
-			b.splitter.counts = n.Strata
-		}
+		b.splitter.Restore(n.Strata)
 	}
 	b.noted.skipped = len(b.skipped)
 	return b.samples, names, nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
@@ -110,8 +111,11 @@ var merges = []struct {
 	change func(*Config)
 }{
 	{"plain", "pictures", func(*Config) {}},
-	{"splits", "pictures", func(c *Config) { c.Split, _ = ParseSplit("train=0.7,val=0.3") }},
-	{"strata", "pictures", func(c *Config) { c.Split, _ = ParseSplit("train=0.7,val=0.3"); c.Stratify, c.Dedup = true, true }},
+	{"splits", "pictures", func(c *Config) { c.Split, _ = samples.ParseSplit("train=0.7,val=0.3") }},
+	{"strata", "pictures", func(c *Config) {
+		c.Split, _ = samples.ParseSplit("train=0.7,val=0.3")
+		c.Stratify, c.Dedup = true, true
+	}},
 	{"shuffle", "pictures", func(c *Config) { c.Shuffle = Seed{true, 7} }},
 	{"dedup", "pictures", func(c *Config) { c.Dedup = true; c.MaxErrors, _ = ParseLimit("50%") }},
 	{"statistics", "pictures", func(c *Config) { c.Normalize, _ = field.ParseNormalize("dataset") }},
@@ -119,7 +123,7 @@ var merges = []struct {
 	{"encoded", "pictures", func(c *Config) { c.KeepEncoded, c.Resize, c.Crop = true, nil, nil }},
 	{"table", "rows", func(*Config) {}},
 	{"table, shuffled", "rows", func(c *Config) { c.Shuffle = Seed{true, 3} }},
-	{"table, splits and copies", "rows", func(c *Config) { c.Split, _ = ParseSplit("a=0.5,b=0.5"); c.Dedup = true }},
+	{"table, splits and copies", "rows", func(c *Config) { c.Split, _ = samples.ParseSplit("a=0.5,b=0.5"); c.Dedup = true }},
 	{"dataset with splits", "dataset", func(*Config) {}},
 	{"dataset, shuffled", "dataset", func(c *Config) { c.Shuffle = Seed{true, 3} }},
 }
@@ -129,7 +133,7 @@ func TestMergeHasTheBytesOfOneRun(t *testing.T) {
 	sources := map[string]string{"pictures": manyPictures(t, 60), "rows": raggedRows(t, 60)}
 	base := config(t, sources["rows"])
 	base.Resize, base.Crop, base.Skip, base.ShardBytes = nil, nil, true, 4096
-	base.Split, _ = ParseSplit("one=0.4,two=0.6")
+	base.Split, _ = samples.ParseSplit("one=0.4,two=0.6")
 	sources["dataset"] = mustRun(t, base).Dest
 	for _, m := range merges {
 		for _, name := range []string{"ds", "ds.h5"} {

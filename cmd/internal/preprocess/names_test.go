@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -49,7 +50,7 @@ func TestSourceNames(t *testing.T) {
 		{"encoded.h5", func(c *Config) { c.KeepEncoded, c.Resize, c.Crop = true, nil, nil }, true},
 		{"on.h5", func(c *Config) { c.Names = namesOn }, true},
 		{"packed.h5", func(c *Config) { c.Compress.On = true }, true},
-		{"split", func(c *Config) { c.Split, _ = ParseSplit("train=0.5,val=0.5") }, false},
+		{"split", func(c *Config) { c.Split, _ = samples.ParseSplit("train=0.5,val=0.5") }, false},
 		{"shuffled", func(c *Config) { c.Shuffle = Seed{true, 3} }, false},
 		{"dedup", func(c *Config) { c.Dedup = true }, true},
 	} {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
@@ -34,14 +35,14 @@ func TestNormalizeAfterwards(t *testing.T) {
 	photos := folder(t, 24)
 	for _, run := range []struct {
 		figures, split string
-		shares         []Share
+		shares         []samples.Share
 	}{
 		{"imagenet", "", nil},
 		{"0.5/0.25", "", nil},
 		{"dataset", "", nil},
-		{"dataset", "", []Share{{"val", 0.4}, {"train", 0.6}}},
-		{"dataset", "val", []Share{{"val", 0.4}, {"train", 0.6}}},
-		{"dataset", "all", []Share{{"val", 0.4}, {"train", 0.6}}},
+		{"dataset", "", []samples.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}}},
+		{"dataset", "val", []samples.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}}},
+		{"dataset", "all", []samples.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}}},
 	} {
 		c := config(t, photos)
 		c.Split = run.shares

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -77,9 +78,11 @@ func TestNormalizeTrainingSplit(t *testing.T) {
 		{folders, "", "train", func(*Config) {}},
 		{folders, "val", "val", func(*Config) {}},
 		{folders, "all", "all", func(*Config) {}},
-		{photos, "", "train", func(c *Config) { c.Split = []Share{{"val", 0.4}, {"train", 0.6}} }},
-		{photos, "", "fit", func(c *Config) { c.Split = []Share{{"fit", 0.6}, {"check", 0.4}} }},
-		{photos, "", "train", func(c *Config) { c.Split, c.Stratify, c.Dedup = []Share{{"train", 0.6}, {"val", 0.4}}, true, true }},
+		{photos, "", "train", func(c *Config) { c.Split = []samples.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}} }},
+		{photos, "", "fit", func(c *Config) { c.Split = []samples.Share{{Name: "fit", Share: 0.6}, {Name: "check", Share: 0.4}} }},
+		{photos, "", "train", func(c *Config) {
+			c.Split, c.Stratify, c.Dedup = []samples.Share{{Name: "train", Share: 0.6}, {Name: "val", Share: 0.4}}, true, true
+		}},
 	} {
 		c := config(t, run.source)
 		run.change(&c)
@@ -117,7 +120,7 @@ func TestNormalizeTrainingRows(t *testing.T) {
 	put(t, dir, "rows.csv", []byte(rows.String()))
 	c := DefaultConfig()
 	c.Source, c.Dest = filepath.Join(dir, "rows.csv"), filepath.Join(dir, "ds")
-	c.Split, c.Normalize = []Share{{"train", 0.7}, {"val", 0.3}}, normalizeOf(t, "dataset")
+	c.Split, c.Normalize = []samples.Share{{Name: "train", Share: 0.7}, {Name: "val", Share: 0.3}}, normalizeOf(t, "dataset")
 	mustRun(t, c)
 	m, data := manifest(t, c.Dest), columnBytes(t, c.Dest, "x")
 	var x []float64
@@ -141,7 +144,7 @@ func TestNormalizeSplitErrors(t *testing.T) {
 	if got := runError(t, c); !strings.Contains(got, "--normalize-split train: the dataset has no splits; --split makes them") {
 		t.Error(got)
 	}
-	c.Split, c.NormalizeSplit = []Share{{"train", 0.5}, {"val", 0.5}}, "trian"
+	c.Split, c.NormalizeSplit = []samples.Share{{Name: "train", Share: 0.5}, {Name: "val", Share: 0.5}}, "trian"
 	if got := runError(t, c); !strings.Contains(got, "there is no such split; did you mean \"train\"?") {
 		t.Error(got)
 	}

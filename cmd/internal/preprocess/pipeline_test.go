@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
@@ -52,7 +53,7 @@ func TestRecipeRunsAgain(t *testing.T) {
 		"rules":   func(c *Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", store.HWC },
 		"matte":   func(c *Config) { c.Alpha = imagefile.OnBlack },
 		"shards": func(c *Config) {
-			c.ShardBytes, c.Split, c.Stratify, c.Dedup = 4096, []Share{{"a", 0.5}, {"b", 0.5}}, true, true
+			c.ShardBytes, c.Split, c.Stratify, c.Dedup = 4096, []samples.Share{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, true, true
 		},
 		"shuffle": func(c *Config) { c.Shuffle = Seed{true, 9} },
 		"encoded": func(c *Config) { c.Resize, c.Crop, c.KeepEncoded = nil, nil, true },

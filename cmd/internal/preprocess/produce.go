@@ -47,7 +47,7 @@ func openProduced(c Config) (source.Source, error) {
 	dest := c.Dest
 	if w := c.Rank; w.Size > 0 {
 		start.First, start.End = w.Span(begin.Samples)
-		dest = c.begun
+		dest = c.attempt
 	}
 	if (c.Resume || c.Rank.Size > 0) && !c.Overwrite {
 		inputs, kept, err := build.Left(dest)

@@ -40,8 +40,8 @@ func runPart(ctx context.Context, c Config, progress Progress) (*Summary, error)
 // makePart is runPart in its turn.
 func makePart(ctx context.Context, c Config, turn *part.Turn, progress Progress) (*Summary, error) {
 	begin := time.Now()
+	c.attempt = turn.Attempt(c.Rank.Path(c.Dest))
 	if c.producer != nil {
-		c.begun = turn.Attempt(c.Rank.Path(c.Dest))
 		if s, err := producedBefore(c, turn, progress); s != nil || err != nil {
 			return s, err
 		}
@@ -223,7 +223,7 @@ func (r *rankRun) writePart(ctx context.Context) (*store.Manifest, error) {
 	c.MaxErrors = c.MaxErrors.of(r.info.Count)
 	r.task.inputs = fmt.Sprintf("samples %d to %d of %d for %s", p.From, p.To, r.info.Count, c.format())
 	c.Split, c.Stratify, c.Dedup, c.Shuffle = nil, false, false, Seed{}
-	c.Dest, c.Format = r.turn.Attempt(p.Path), part.Flat
+	c.Dest, c.Format = c.attempt, part.Flat
 	c.uploader.Build(c.Dest)
 	c.Resume, c.Overwrite = !overwrite, true
 	if r.config.producer == nil { // one sends the samples of the part, and no others

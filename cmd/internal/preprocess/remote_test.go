@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/remote"
@@ -216,7 +217,7 @@ func TestRanksInABucket(t *testing.T) {
 	b := useBucket(t, source)
 	c := config(t, source)
 	c.Skip, c.Dedup = true, true
-	c.Split, _ = ParseSplit("train=0.8,val=0.2")
+	c.Split, _ = samples.ParseSplit("train=0.8,val=0.2")
 	mustRun(t, c)
 	r := c
 	r.Source, r.Dest = urlOf("photos"), urlOf("out/ds")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 )
@@ -76,7 +77,7 @@ func (w child) config() Config {
 	c.Source, c.Dest, c.Workers, c.Dedup, c.Shuffle, c.View = w.Source, w.Dest, w.Workers, w.Dedup, w.Shuffle, w.View
 	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
 	c.Normalize, _ = field.ParseNormalize("none")
-	c.Split, _ = ParseSplit(w.Split)
+	c.Split, _ = samples.ParseSplit(w.Split)
 	c.Checkpoint, c.Rank, c.Compress, c.Spool = w.Checkpoint, w.World, w.Compress, w.Spool
 	if w.Raw {
 		c.Resize, c.Crop, c.ShardBytes = nil, nil, 8<<10
@@ -241,7 +242,7 @@ func TestResumeRefusesWhatDiffers(t *testing.T) {
 		"another transforms":        func(c *Config) { c.Crop = []int{16, 16}; c.Filter = "nearest" },
 		"another options":           func(c *Config) { c.Orient = true },
 		"another number of samples": func(c *Config) { put(t, source, "dog/zzzz.png", picture(t, ".png", 30, 30, 1)) },
-		"another splits":            func(c *Config) { c.Split = []Share{{"a", 0.5}, {"b", 0.5}} },
+		"another splits":            func(c *Config) { c.Split = []samples.Share{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}} },
 		"another shard size":        func(c *Config) { c.ShardBytes = 1 << 20 },
 	} {
 		c := config(t, source)
@@ -265,7 +266,7 @@ func TestResumeSaysWhatDiffers(t *testing.T) {
 		"CenterCrop size: [16,16] there, [12,12] now":                          func(c *Config) { c.Crop = []int{12} },
 		"transforms: Resize, CenterCrop, ToLayout there, Resize, ToLayout now": func(c *Config) { c.Crop = nil; c.Resize = []int{16, 16} },
 		"--exif-orientation: ignored there, applied now":                       func(c *Config) { c.Orient = true },
-		"--split: none there, train=0.5,val=0.5 now":                           func(c *Config) { c.Split = []Share{{"train", 0.5}, {"val", 0.5}} },
+		"--split: none there, train=0.5,val=0.5 now":                           func(c *Config) { c.Split = []samples.Share{{Name: "train", Share: 0.5}, {Name: "val", Share: 0.5}} },
 		"--color: rgb there, gray now":                                         func(c *Config) { c.Color = "gray" },
 		"source: photos there, other now":                                      func(c *Config) { c.Source = filepath.Join(filepath.Dir(source), "other") },
 	} {
@@ -283,7 +284,7 @@ func TestResumeSaysWhatDiffers(t *testing.T) {
 // A split that gets no records is reported, with what to do.
 func TestEmptySplit(t *testing.T) {
 	c := config(t, folder(t, 4))
-	c.Split = []Share{{"train", 0.999999}, {"val", 0.000001}}
+	c.Split = []samples.Share{{Name: "train", Share: 0.999999}, {Name: "val", Share: 0.000001}}
 	if s := mustRun(t, c); !slices.Contains(s.hints, "the split val has no records; --stratify gives it its share to within one record") {
 		t.Errorf("notes %q", s.hints)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/producer"
 	"github.com/penstock/penstock/cmd/internal/vfs"
@@ -24,10 +25,10 @@ type run struct {
 	commits  committer
 	task     task
 
-	base      *store.Manifest // of the dataset that is appended to
-	there     *digestSet      // what the records of base hold, where duplicates are looked for
-	collected *store.Manifest // of the records before they were shuffled
-	collector *runLog         // of the pass before the records were shuffled, whose samples were left out too
+	base      *store.Manifest    // of the dataset that is appended to
+	there     *samples.DigestSet // what the records of base hold, where duplicates are looked for
+	collected *store.Manifest    // of the records before they were shuffled
+	collector *runLog            // of the pass before the records were shuffled, whose samples were left out too
 
 	log     *runLog // of the last pass
 	skip    int64   // samples that the pass before left out
@@ -174,7 +175,7 @@ func (datasetCommitter) allowsEmpty() bool { return false }
 // splitOf returns the split of the next record, "" without splits.
 func (r *run) splitOf(j *job, s *slot) string {
 	if r.config.Split != nil {
-		return r.log.splitter.choose(s.digest[:], j.class(s.record))
+		return r.log.splitter.Choose(s.digest[:], j.class(s.record))
 	}
 	return s.sample.Split
 }

@@ -307,3 +307,17 @@ func countClasses(n int) string {
 	}
 	return cli.Count(int64(n)) + " classes"
 }
+
+// emptySplits says which splits got no records, and what to do.
+func (c Config) emptySplits(m *store.Manifest) (list []string) {
+	advice := "--stratify gives it its share to within one record"
+	if c.Stratify || c.Split == nil {
+		advice = "give it more records"
+	}
+	for _, s := range m.Splits {
+		if s.Records() == 0 {
+			list = append(list, fmt.Sprintf("the split %s has no records; %s", s.Name, advice))
+		}
+	}
+	return list
+}

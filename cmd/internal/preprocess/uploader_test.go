@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/remote"
@@ -143,7 +144,7 @@ func streamed(t *testing.T, n int, change func(*Config)) (remote, local Config) 
 func TestShardsAreSentWhileTheyAreMade(t *testing.T) {
 	for name, change := range map[string]func(*Config){
 		"plain":   func(*Config) {},
-		"splits":  func(c *Config) { c.Split, _ = ParseSplit("train=0.6,val=0.3,test=0.1") },
+		"splits":  func(c *Config) { c.Split, _ = samples.ParseSplit("train=0.6,val=0.3,test=0.1") },
 		"shuffle": func(c *Config) { c.Shuffle = Seed{true, 5} },
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,6 @@
 package preprocess
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/kernel"
 	"github.com/penstock/penstock/store"
@@ -20,13 +20,13 @@ type slot struct {
 	number int64 // of the sample, in the order of the source
 	sample source.Sample
 	record *store.Record
-	size   int64   // bytes of the sample
-	crc    uint32  // of these bytes
-	digest digest  // of the content, if the job asks for it
-	stored digest  // of the record's content, likewise
-	bad    error   // why the sample cannot be used; then record holds nothing
-	fatal  error   // why the whole run cannot go on
-	many   *filled // instead of all that, where sample is manySamples
+	size   int64          // bytes of the sample
+	crc    uint32         // of these bytes
+	digest samples.Digest // of the content, if the job asks for it
+	stored samples.Digest // of the record's content, likewise
+	bad    error          // why the sample cannot be used; then record holds nothing
+	fatal  error          // why the whole run cannot go on
+	many   *filled        // instead of all that, where sample is manySamples
 }
 
 // bytes returns what a slot that is filled takes.
@@ -140,21 +140,10 @@ func (w *worker) do(s *slot) {
 	s.record.Summarize(w.job.schema)
 }
 
-// content returns the digest of what a sample is known by: its images, or all its values
-// where it has none. Labels and names do not count beside an image.
-func (w *worker) content() (d digest) {
-	h := sha256.New()
-	images := slices.ContainsFunc(w.job.source, source.Field.Image)
-	for i, f := range w.job.source {
-		if f.Image() || !images && !f.Derived {
-			var size [8]byte
-			binary.LittleEndian.PutUint64(size[:], uint64(len(w.values.Get(i))))
-			h.Write(size[:])
-			h.Write(w.values.Get(i))
-		}
-	}
-	copy(d[:], h.Sum(nil))
-	return d
+// content returns the digest of what a sample is known by.
+func (w *worker) content() samples.Digest {
+	f := w.job.source
+	return samples.Content(len(f), func(i int) bool { return f[i].Image() }, func(i int) bool { return !f[i].Derived }, w.values.Get)
 }
 
 // probe tries a sample and, if it can be used, makes it the measure for all.

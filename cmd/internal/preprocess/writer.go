@@ -151,7 +151,7 @@ func (r *run) writeSkipped() error {
 		passes = []*runLog{r.collector, r.log}
 	}
 	for _, b := range passes {
-		left += int64(len(b.skipped)) + b.repeated.n
+		left += int64(len(b.skipped)) + b.repeated.Len()
 	}
 	switch {
 	case r.task.quiet:

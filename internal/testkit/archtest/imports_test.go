@@ -25,6 +25,7 @@ var layers = [][]place{
 		{"cmd/internal/vfs", "files by path, wherever they are; it knows no place but the system's"},
 		{"internal/sys/shell", "words of command lines, whatever they name"},
 		{"internal/suggest", "names that were mistyped, wherever"},
+		{"cmd/internal/preprocess/samples", "contents, splits and lists of samples, whatever these are"},
 		{"internal/sys/cputime", "a clock of the processor's time, whatever is measured by it"},
 		{"internal/testkit/guardpage", "memory beside pages that fault, for tests of kernels, whatever these compute"},
 		{"internal/sys/usage", "memory and disk space of this process"},

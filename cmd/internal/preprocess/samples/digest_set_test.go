@@ -1,4 +1,4 @@
-package preprocess
+package samples
 
 import (
 	"crypto/sha256"
@@ -8,7 +8,7 @@ import (
 )
 
 // numbered returns a digest like those of contents.
-func numbered(i int) (d digest) {
+func numbered(i int) (d Digest) {
 	var b [8]byte
 	binary.LittleEndian.PutUint64(b[:], uint64(i))
 	sum := sha256.Sum256(b[:])
@@ -18,19 +18,19 @@ func numbered(i int) (d digest) {
 
 // TestDigestSet adds digests twice, with the one that a table cannot hold.
 func TestDigestSet(t *testing.T) {
-	var s digestSet
-	if s.has(digest{}) || s.has(numbered(1)) || !s.add(digest{}) || s.add(digest{}) || !s.has(digest{}) {
+	var s DigestSet
+	if s.Has(Digest{}) || s.Has(numbered(1)) || !s.Add(Digest{}) || s.Add(Digest{}) || !s.Has(Digest{}) {
 		t.Error("the digest of zeros")
 	}
 	const n = 100_000
 	for round := range 2 {
 		for i := range n {
-			if d := numbered(i); s.has(d) != (round == 1) || s.add(d) != (round == 0) || !s.has(d) {
+			if d := numbered(i); s.Has(d) != (round == 1) || s.Add(d) != (round == 0) || !s.Has(d) {
 				t.Fatalf("round %d: digest %d", round, i)
 			}
 		}
 	}
-	if s.has(numbered(n)) {
+	if s.Has(numbered(n)) {
 		t.Error("a digest that was not added")
 	}
 }
@@ -41,9 +41,9 @@ func TestDigestSetMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	s := new(digestSet)
+	s := new(DigestSet)
 	for i := range n {
-		s.add(numbered(i))
+		s.Add(numbered(i))
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)

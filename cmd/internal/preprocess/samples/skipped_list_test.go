@@ -1,4 +1,4 @@
-package preprocess
+package samples
 
 import (
 	"bytes"
@@ -11,33 +11,33 @@ import (
 // and a restart between any two of its lines.
 func TestLeftList(t *testing.T) {
 	const n = 100_000
-	var whole, first, second skippedList
+	var whole, first, second SkippedList
 	var want strings.Builder
 	size := 0
 	for i := range n {
-		s := skippedSample{fmt.Sprintf("photos/class/%08d.jpg", i), "duplicate", "its content was there before <&>"}
+		s := Skipped{fmt.Sprintf("photos/class/%08d.jpg", i), "duplicate", "its content was there before <&>"}
 		fmt.Fprintf(&want, `{"sample":%q,"kind":"duplicate","reason":"its content was there before \u003c\u0026\u003e"}`+"\n", s.Sample)
 		into := &first
 		if i >= n/2 {
 			into = &second
 		}
 		if i == n/2 {
-			chunks, err := first.note()
+			chunks, err := first.Note()
 			if err != nil {
 				t.Fatal(err)
 			}
-			second.restore(chunks, n/2)
+			second.Restore(chunks, n/2)
 		}
-		if err := whole.add(s); err != nil {
+		if err := whole.Add(s); err != nil {
 			t.Fatal(err)
 		}
-		if err := into.add(s); err != nil {
+		if err := into.Add(s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, l := range map[string]*skippedList{"whole": &whole, "restored": &second} {
+	for name, l := range map[string]*SkippedList{"whole": &whole, "restored": &second} {
 		var got bytes.Buffer
-		if err := l.writeTo(&got); err != nil || got.String() != want.String() || l.n != n {
+		if err := l.WriteLines(&got); err != nil || got.String() != want.String() || l.n != n {
 			t.Errorf("%s: %d samples in %d bytes, want %d; error %v", name, l.n, got.Len(), want.Len(), err)
 		}
 	}

@@ -1,11 +1,11 @@
-package preprocess
+package samples
 
 import "encoding/binary"
 
-// digestSet is a set of digests in 256 tables, by their first byte, each of which grows by itself: so
+// DigestSet is a set of digests in 256 tables, by their first byte, each of which grows by itself: so
 // growing never takes the memory of the whole a second time. A digest takes 21 to 43 bytes. The zero
 // value is empty.
-type digestSet struct {
+type DigestSet struct {
 	tables [256]digestTable
 	zero   bool // the digest of zero bytes is in it: a table takes that for a free place
 }
@@ -13,22 +13,22 @@ type digestSet struct {
 // digestTable is a hash table with open addressing. Digests are random, so that their bytes are
 // hash enough.
 type digestTable struct {
-	places []digest // a power of two of them; at most three quarters are taken
+	places []Digest // a power of two of them; at most three quarters are taken
 	n      int
 }
 
-// has reports whether d is in the set.
-func (s *digestSet) has(d digest) bool {
-	if d == (digest{}) {
+// Has reports whether d is in the set.
+func (s *DigestSet) Has(d Digest) bool {
+	if d == (Digest{}) {
 		return s.zero
 	}
 	t := &s.tables[d[0]]
 	return len(t.places) > 0 && t.places[t.find(d)] == d
 }
 
-// add adds d and reports whether it is new.
-func (s *digestSet) add(d digest) bool {
-	if d == (digest{}) {
+// Add adds d and reports whether it is new.
+func (s *DigestSet) Add(d Digest) bool {
+	if d == (Digest{}) {
 		added := !s.zero
 		s.zero = true
 		return added
@@ -36,7 +36,7 @@ func (s *digestSet) add(d digest) bool {
 	return s.tables[d[0]].add(d)
 }
 
-func (t *digestTable) add(d digest) bool {
+func (t *digestTable) add(d Digest) bool {
 	if 4*(t.n+1) > 3*len(t.places) {
 		t.grow()
 	}
@@ -50,10 +50,10 @@ func (t *digestTable) add(d digest) bool {
 }
 
 // find returns the place of d, or the free one where it belongs.
-func (t *digestTable) find(d digest) uint64 {
+func (t *digestTable) find(d Digest) uint64 {
 	mask := uint64(len(t.places) - 1)
 	i := binary.LittleEndian.Uint64(d[1:]) & mask
-	for t.places[i] != d && t.places[i] != (digest{}) {
+	for t.places[i] != d && t.places[i] != (Digest{}) {
 		i = (i + 1) & mask
 	}
 	return i
@@ -61,9 +61,9 @@ func (t *digestTable) find(d digest) uint64 {
 
 func (t *digestTable) grow() {
 	old := t.places
-	t.places = make([]digest, max(8, 2*len(old)))
+	t.places = make([]Digest, max(8, 2*len(old)))
 	for _, d := range old {
-		if d != (digest{}) {
+		if d != (Digest{}) {
 			t.places[t.find(d)] = d
 		}
 	}

@@ -1,13 +1,12 @@
-package preprocess
+package samples
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/penstock/penstock/store"
 )
 
 // Share is a split and its share of the records.
@@ -43,22 +42,8 @@ func ParseSplit(text string) (list []Share, err error) {
 	return list, nil
 }
 
-// emptySplits says which splits got no records, and what to do.
-func (c Config) emptySplits(m *store.Manifest) (list []string) {
-	advice := "--stratify gives it its share to within one record"
-	if c.Stratify || c.Split == nil {
-		advice = "give it more records"
-	}
-	for _, s := range m.Splits {
-		if s.Records() == 0 {
-			list = append(list, fmt.Sprintf("the split %s has no records; %s", s.Name, advice))
-		}
-	}
-	return list
-}
-
-// splitText is what ParseSplit reads.
-func splitText(list []Share) string {
+// SplitText is what ParseSplit reads.
+func SplitText(list []Share) string {
 	var parts []string
 	for _, s := range list {
 		parts = append(parts, s.Name+"="+strconv.FormatFloat(s.Share, 'g', -1, 64))
@@ -66,24 +51,45 @@ func splitText(list []Share) string {
 	return strings.Join(parts, ",")
 }
 
-// splitter says which split a sample belongs to. Without strata that follows from the
+// Splitter says which split a sample belongs to. Without strata that follows from the
 // sample's content alone: it is the same in every run, whatever else is there.
 //
 // With strata the splits of each class have their shares to within one record: a record goes
 // by its content to one of those splits that are behind. That depends on the records of its
 // class that came before, so a record stays where it is when others follow it.
-type splitter struct {
+type Splitter struct {
 	shares []Share
 	strata bool
 	counts map[int64][]int64 // of a class, by split
 }
 
-func newSplitter(c Config) *splitter {
-	return &splitter{shares: c.Split, strata: c.Stratify, counts: make(map[int64][]int64)}
+// NewSplitter returns a Splitter into shares, which strata have each for itself.
+func NewSplitter(shares []Share, strata bool) *Splitter {
+	return &Splitter{shares: shares, strata: strata, counts: make(map[int64][]int64)}
 }
 
-// choose returns the split of the next sample.
-func (s *splitter) choose(hash []byte, class int64) string {
+// Counts returns how many records of each class are in each split, with strata.
+func (s *Splitter) Counts() map[int64][]int64 { return s.counts }
+
+// Restore takes over the counts of another Splitter.
+func (s *Splitter) Restore(counts map[int64][]int64) {
+	if counts != nil {
+		s.counts = counts
+	}
+}
+
+// Possible reports whether counts can be those of a Splitter like s.
+func (s *Splitter) Possible(counts map[int64][]int64) bool {
+	for _, n := range counts {
+		if len(n) != len(s.shares) || slices.Min(append(n[:len(n):len(n)], 0)) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// Choose returns the split of the next sample.
+func (s *Splitter) Choose(hash []byte, class int64) string {
 	weights := make([]float64, len(s.shares))
 	for i, p := range s.shares {
 		weights[i] = p.Share
@@ -99,7 +105,7 @@ func (s *splitter) choose(hash []byte, class int64) string {
 }
 
 // behind turns shares into how many records each split lacks.
-func (s *splitter) behind(class int64, weights []float64) {
+func (s *Splitter) behind(class int64, weights []float64) {
 	counts := s.counts[class]
 	if counts == nil {
 		counts = make([]int64, len(s.shares))

@@ -1,4 +1,4 @@
-package preprocess
+package samples
 
 import (
 	"bytes"
@@ -8,9 +8,16 @@ import (
 	"io"
 )
 
-// skippedList is a list of samples that were left out, as compressed lines of JSON: some bytes a
+// Skipped is a sample that is not in the dataset: a line of skipped.jsonl.
+type Skipped struct {
+	Sample string `json:"sample"`
+	Kind   string `json:"kind"`
+	Reason string `json:"reason"`
+}
+
+// SkippedList is a list of samples that were left out, as compressed lines of JSON: some bytes a
 // sample where the reasons are alike. Its zero value is empty. It serves one goroutine.
-type skippedList struct {
+type SkippedList struct {
 	n      int64
 	chunks [][]byte // finished streams
 	noted  int      // chunks that a note has had
@@ -18,8 +25,11 @@ type skippedList struct {
 	buf    *bytes.Buffer // of open
 }
 
-// add puts a sample to the end.
-func (l *skippedList) add(s skippedSample) error {
+// Len returns how many samples are in the list.
+func (l *SkippedList) Len() int64 { return l.n }
+
+// Add puts a sample to the end.
+func (l *SkippedList) Add(s Skipped) error {
 	if l.open == nil {
 		l.buf = new(bytes.Buffer)
 		w, err := flate.NewWriter(l.buf, flate.BestSpeed)
@@ -38,7 +48,7 @@ func (l *skippedList) add(s skippedSample) error {
 }
 
 // seal ends the stream that is open.
-func (l *skippedList) seal() error {
+func (l *SkippedList) seal() error {
 	if l.open == nil {
 		return nil
 	}
@@ -47,22 +57,22 @@ func (l *skippedList) seal() error {
 	return err
 }
 
-// note returns what was added since the last note, for restore.
-func (l *skippedList) note() ([][]byte, error) {
+// Note returns what was added since the last note, for Restore.
+func (l *SkippedList) Note() ([][]byte, error) {
 	err := l.seal()
 	fresh := l.chunks[l.noted:]
 	l.noted = len(l.chunks)
 	return fresh, err
 }
 
-// restore adds what a note had of n samples in all.
-func (l *skippedList) restore(chunks [][]byte, n int64) {
+// Restore adds what a note had of n samples in all.
+func (l *SkippedList) Restore(chunks [][]byte, n int64) {
 	l.chunks, l.n = append(l.chunks, chunks...), n
 	l.noted = len(l.chunks)
 }
 
-// writeTo writes the lines.
-func (l *skippedList) writeTo(w io.Writer) error {
+// WriteLines writes the lines.
+func (l *SkippedList) WriteLines(w io.Writer) error {
 	if err := l.seal(); err != nil {
 		return err
 	}

@@ -1,0 +1,30 @@
+// Package samples holds what decides which samples become records, and in which split: digests of contents that
+// were there before, splits, and lists of samples that were left out. Nothing here depends on the number of workers.
+package samples
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+)
+
+// Digest is the first half of the SHA-256 of a sample's content.
+type Digest [16]byte
+
+// Content returns the digest of what a sample is known by: of its n values the images, or all that count where it has none.
+// Labels and names do not count beside an image.
+func Content(n int, image, counts func(i int) bool, value func(i int) []byte) (d Digest) {
+	images, h := false, sha256.New()
+	for i := range n {
+		images = images || image(i)
+	}
+	for i := range n {
+		if image(i) || !images && counts(i) {
+			var size [8]byte
+			binary.LittleEndian.PutUint64(size[:], uint64(len(value(i))))
+			h.Write(size[:])
+			h.Write(value(i))
+		}
+	}
+	copy(d[:], h.Sum(nil))
+	return d
+}
