@@ -30,6 +30,7 @@ from .errors import Error
 #: The driver's library, and where WSL has it.
 LIBRARIES = ("libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1")
 
+_PORTABLE = 1  # for all devices of the process: CU_MEMHOSTREGISTER_PORTABLE
 _LAZY_PEER_ACCESS = 1  # the only flag of cuIpcOpenMemHandle, which has to be set
 
 
@@ -168,6 +169,17 @@ class Context:
             raise Error("CUDA cannot be used in a child of fork: start the process with spawn")
         with self._current():
             self._check(name, *args)
+
+    def register(self, address: int, size: int) -> None:
+        """Page-lock memory of the host."""
+        self.call("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(size), ctypes.c_uint(_PORTABLE))
+
+    def unregister(self, address: int) -> None:
+        """Undo register, when no copies are under way."""
+        with suppress(Error):  # of work that failed earlier
+            self.call("cuCtxSynchronize")
+        with suppress(Error):  # of a child of fork, where it is not registered
+            self.call("cuMemHostUnregister", ctypes.c_void_p(address))
 
     @contextmanager
     def _current(self) -> Iterator[None]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 
 from .cuda import Context
 from .errors import Error
 
 _log = logging.getLogger("penstock")
-
-_PORTABLE = 1  # for all devices of the process: CU_MEMHOSTREGISTER_PORTABLE
 
 
 class Unpinned:
@@ -44,7 +40,7 @@ class Pinning:
         if context is None:
             return None
         try:
-            context.call("cuMemHostRegister_v2", ctypes.c_void_p(address), ctypes.c_size_t(size), ctypes.c_uint(_PORTABLE))
+            context.register(address, size)
         except Error as e:
             self.state = f"no: {size} bytes: {e}; is the limit of locked memory too low (ulimit -l)?"
             _log.warning("pin_memory: %s", self.state)
@@ -52,11 +48,7 @@ class Pinning:
             return None
 
         def unregister() -> None:
-            if sys.is_finalizing():
-                return  # the driver, which may be gone, gives it back
-            with suppress(Error):  # of a child of fork, where it is not registered; of work that failed earlier
-                context.call("cuCtxSynchronize")  # copies may be under way whose batches were dropped
-            with suppress(Error):
-                context.call("cuMemHostUnregister", ctypes.c_void_p(address))
+            if not sys.is_finalizing():  # then the driver, which may be gone, gives it back
+                context.unregister(address)  # copies may be under way whose batches were dropped
 
         return unregister
