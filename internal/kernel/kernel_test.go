@@ -206,15 +206,6 @@ func TestMoments(t *testing.T) {
 				if n > 0 && got != want || n == 0 && got != (Moments{}) {
 					t.Fatalf("%d bytes: %+v, want %+v", n, got, want)
 				}
-				var parts Moments
-				for _, part := range [][]byte{src[:n/3], src[n/3:]} {
-					var m Moments
-					m.Add(part)
-					parts.Merge(m)
-				}
-				if parts != got {
-					t.Fatalf("%d bytes merged: %+v, want %+v", n, parts, got)
-				}
 			})
 		}
 		white := bytes.Repeat([]byte{255}, 1<<19)

@@ -22,19 +22,6 @@ func (m *Moments) Add(p []byte) {
 	}
 }
 
-// Merge adds what o has seen.
-func (m *Moments) Merge(o Moments) {
-	if o.N == 0 {
-		return
-	}
-	if m.N == 0 {
-		*m = o
-		return
-	}
-	m.N, m.Sum, m.SumSq = m.N+o.N, m.Sum+o.Sum, m.SumSq+o.SumSq
-	m.Min, m.Max = min(m.Min, o.Min), max(m.Max, o.Max)
-}
-
 // AddPixels counts interleaved bytes, the first of each len(ms) in ms[0] and so on.
 func AddPixels(ms []Moments, p []byte) {
 	c := len(ms)

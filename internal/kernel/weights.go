@@ -115,9 +115,6 @@ func (w *Weights) Span(i int) (lo, hi int) {
 // Taps returns the most inputs that one output has.
 func (w *Weights) Taps() int { return w.taps }
 
-// Identity reports whether the axis keeps its length, so that each output is its input.
-func (w *Weights) Identity() bool { return w.In == w.Out }
-
 // grow returns s with length n, with its old memory if that suffices. The content is
 // arbitrary.
 func grow[T any](s []T, n int) []T {

@@ -2,7 +2,6 @@ package meta
 
 import (
 	"slices"
-	"sort"
 )
 
 // Chunk is a stored piece of a chunked dataset.
@@ -20,29 +19,10 @@ type ChunkTable struct {
 	Chunks []Chunk
 	Bytes  int64    // of a chunk after all filters are undone; chunks over the edge are as large
 	Index  []Extent // structures of the index, by offset
-
-	dims []int64 // of a chunk, in elements
 }
 
 // maxChunks is the most chunks that a table holds.
 const maxChunks = 1 << 24
-
-// At returns the chunk that the element at those coordinates is in; ok is false if it was
-// never written. The search takes the logarithm of the number of chunks.
-func (t *ChunkTable) At(coord ...int64) (c Chunk, ok bool) {
-	if len(coord) != len(t.dims) {
-		panic("hdf5: coordinates of another rank")
-	}
-	first := make([]int64, len(coord))
-	for i, x := range coord {
-		first[i] = x - x%t.dims[i]
-	}
-	i := sort.Search(len(t.Chunks), func(i int) bool { return slices.Compare(t.Chunks[i].Coord, first) >= 0 })
-	if i == len(t.Chunks) || !slices.Equal(t.Chunks[i].Coord, first) {
-		return Chunk{}, false
-	}
-	return t.Chunks[i], true
-}
 
 // Chunks reads the chunk index. Every chunk is in the file, at most one at each place of
 // the grid. The error wraps ErrUnsupported for a dataset that is not chunked, ErrCorrupt
@@ -59,7 +39,7 @@ func (d *Dataset) chunks() (*ChunkTable, error) {
 	case d.Layout.Kind != Chunked:
 		return nil, refuse("layout %s has no chunks", d.Layout.Kind)
 	}
-	r := &chunkReader{d: d, table: &ChunkTable{dims: d.Layout.ChunkDims}}
+	r := &chunkReader{d: d, table: new(ChunkTable)}
 	r.source = d.file.session(&r.table.Index)
 	r.table.Bytes = d.Layout.index.elemSize
 	places := uint64(1)

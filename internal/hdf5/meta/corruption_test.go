@@ -138,8 +138,10 @@ func useChunks(t testing.TB, d *Dataset) {
 		if i > 0 && slices.Compare(table.Chunks[i-1].Coord, c.Coord) >= 0 {
 			t.Fatalf("%s: chunk %+v after %+v", d.Path, c, table.Chunks[i-1])
 		}
-		if got, ok := table.At(c.Coord...); !ok || got.Offset != c.Offset {
-			t.Fatalf("%s: chunk %+v is not found", d.Path, c)
+		for axis, x := range c.Coord {
+			if x%d.Layout.ChunkDims[axis] != 0 {
+				t.Fatalf("%s: chunk %+v is not on the grid", d.Path, c)
+			}
 		}
 	}
 }

@@ -109,15 +109,6 @@ func widen[T int64 | uint64](d []T) []float64 {
 	return out
 }
 
-// Float returns the number if there is exactly one.
-func (v Value) Float() (float64, bool) {
-	s, ok := v.Floats()
-	if !ok || len(s) != 1 {
-		return 0, false
-	}
-	return s[0], true
-}
-
 // valueSize returns the bytes that the elements take in the file.
 func valueSize(t *Datatype, sp Dataspace) (uint64, bool) {
 	n, ok := sp.Elems()

@@ -23,7 +23,7 @@ type Part struct {
 	ID      string `json:"id,omitempty"` // of the dataset; there is none without records
 	Tail    []byte `json:"tail"`         // what was left out behind the last record, see trace
 
-	Path string // of the dataset; the file is beside it
+	Path string `json:"-"` // of the dataset; the file is beside it
 }
 
 // sealed is the file.
