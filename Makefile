@@ -25,7 +25,7 @@ demo: deps build ## raw images to datasets, inspected, previewed and trained fro
 test: deps ## every test, in the builds that users get
 	@.ci/test
 
-engines: ## the examples of Slurm, Spark and Dask on these engines, with workers killed and ranks run twice (ENGINES="dask")
+engines: ## the examples of Slurm, Spark, Ray, Dask and Beam on these engines, with workers killed and ranks run twice (ENGINES="dask", TIMES=3)
 	@.ci/engines $(SOURCE)
 
 test-arm64: ## kernels for arm64 under qemu, and datasets with the bytes of amd64's
