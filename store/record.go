@@ -12,6 +12,7 @@ type Record struct {
 	Split  string // the split that the record belongs to; empty in a dataset without splits
 
 	sums   []Digest
+	stored []int64 // rows of values that are stored already, -1 elsewhere; nil: there are none
 	filled bool
 	meter  moments.Meter
 }
@@ -52,8 +53,26 @@ func (r *Record) Summarize(s Schema) {
 	r.filled = true
 }
 
+// SetStored stands for a value that the dataset has already: all that is known of it is the checksum of its bytes and
+// how many rows it has. Its statistics are not those of the record, and Values has no bytes of it.
+func (r *Record) SetStored(field int, crc uint32, rows int64) {
+	if r.stored == nil {
+		r.stored = make([]int64, len(r.Values))
+		for i := range r.stored {
+			r.stored[i] = -1
+		}
+	}
+	r.stored[field], r.Values[field] = rows, nil
+	r.sums[field].CRC32C = crc
+}
+
+func (r *Record) isStored(field int) bool { return r.stored != nil && r.stored[field] >= 0 }
+
 // SummarizeField does again for one value what Summarize did for all: it has changed since.
 func (r *Record) SummarizeField(s Schema, field int) {
+	if r.isStored(field) {
+		return
+	}
 	d := &r.sums[field]
 	d.CRC32C = CRC32C(r.Values[field])
 	clear(d.Channels)
@@ -62,8 +81,14 @@ func (r *Record) SummarizeField(s Schema, field int) {
 	r.meter.Measure(f.Spec, run, r.Values[field], d.Channels)
 }
 
+// Summary returns what Summarize has computed of one value.
+func (r *Record) Summary(field int) Digest { return r.sums[field] }
+
 // Rows returns how many rows the value of a field, which has that position in s, has.
 func (r *Record) Rows(s Schema, field int) int {
+	if r.isStored(field) {
+		return int(r.stored[field])
+	}
 	return len(r.Values[field]) / s.Fields[field].RecordBytes()
 }
 
@@ -86,7 +111,7 @@ func (r *Record) check(s Schema) {
 	}
 	for i, f := range s.Fields {
 		n, size := len(r.Values[i]), f.RecordBytes()
-		if !f.Ragged && n != size || n%size != 0 {
+		if !r.isStored(i) && (!f.Ragged && n != size || n%size != 0) {
 			panic("store: a record's value has not the length of its field")
 		}
 	}

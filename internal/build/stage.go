@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -364,6 +365,27 @@ func (s *Stage) Reopen(name string) (*os.File, error) {
 
 // create makes a new file in the folder.
 func (s *Stage) create(name string) (*os.File, error) { return private.Create(s.folder, name, 0o666) }
+
+// Link gives a finished file of the same user, which must be on disk, a name in the stage, too. Where there are no links,
+// as between file systems, it is copied.
+func (s *Stage) Link(path, name string) error {
+	if os.Link(path, s.Through(name)) == nil {
+		return nil
+	}
+	from, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := s.create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(to, from); err != nil {
+		return errors.Join(err, to.Close())
+	}
+	return SyncFile(to)
+}
 
 // Through returns a path of a file in the stage that leads through the open folder, where the system has such,
 // and so to this stage whatever becomes of the names above it. It is for libraries that take paths only, and

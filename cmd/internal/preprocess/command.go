@@ -136,7 +136,9 @@ be killed and rerun. The merge then writes DEST with the bytes of a single run. 
 missing parts, a part in two places, and parts of another source, recipe or version.
 
 Name parts in other folders before DEST. The merge reads and writes every record once. Until
-the parts are removed, the dataset takes its space twice.
+the parts are removed, the dataset takes its space twice. With --keep-shards the parts' files
+become those of DEST, by hard links or by copies inside the bucket: no record is copied, and
+DEST differs from a single run in its shards only.
 
 ` + exits
 
@@ -144,6 +146,7 @@ const mergeExamples = `  preprocess photos out/flat --resize 256 --crop 224 --ra
   preprocess photos out/flat --resize 256 --crop 224 --rank 1 --world-size 2
   preprocess merge out/flat
   srun -n 64 preprocess photos /shared/ds --resize 256 --crop 224 --rank auto
+  preprocess merge --wait --keep-shards s3://lab/ds
   preprocess merge /node1/ds.parts /node2/ds.parts /shared/ds`
 
 // mergeFlags are the flags of merge.
@@ -168,6 +171,8 @@ func mergeCommand() *cobra.Command {
 	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it exists")
 	fs.BoolVar(&c.Resume, "resume", false, "continue a stopped merge, or start if there is none")
 	fs.BoolVar(&c.RemoveParts, "remove-parts", false, "remove the parts when DEST is complete")
+	fs.BoolVar(&c.Wait, "wait", false, "wait for parts that are missing, and merge the others meanwhile")
+	fs.BoolVar(&c.KeepShards, "keep-shards", false, "link the parts' files, or copy them inside the bucket; the dataset has their shards")
 	fs.IntVar(&c.Workers, "workers", 0, "`N` goroutines for checksums (default one per core)")
 	fs.StringVar(&c.Spool, "spool", "", "`FOLDER` in which a dataset for a bucket is built (default the system's temporary folder)")
 	fs.StringVar(&m.memory, "memory", "", "`BYTES` of records in flight (default 64MiB)")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
+	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -26,11 +27,14 @@ type MergeConfig struct {
 	Overwrite   bool  // replace a dataset that is there
 	Resume      bool  // continue a merge that was stopped, if there is one
 	RemoveParts bool  // when the dataset is there
+	Wait        bool  // for parts that are not there yet
+	KeepShards  bool  // the parts' files become those of the dataset, which has their shards then
 
 	Spool      string        // as Config.Spool
 	Checkpoint time.Duration // as Config.Checkpoint
 
 	uploader *upload.Uploader // see upload.Uploader
+	take     part.TakeFile    // with KeepShards; nil: files of one file system are linked
 }
 
 // Merge makes one dataset of the parts that runs with a Config.World have made. It has the
@@ -39,7 +43,8 @@ type MergeConfig struct {
 // that names them, and then nothing is written.
 //
 // Records are copied in their order, so it takes the time of reading and writing the dataset
-// once, and its space beside the parts.
+// once, and its space beside the parts. With KeepShards, files are linked, or copied inside of
+// their bucket, and the dataset differs from that of a single run in its shards only.
 func Merge(ctx context.Context, c MergeConfig, progress Progress) (*Summary, error) {
 	if slices.ContainsFunc(append([]string{c.Dest}, c.Parts...), remote.IsURL) {
 		return mergeRemote(ctx, c, progress)
@@ -68,26 +73,68 @@ func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress P
 	if s, err := c.removedBefore(folders); s != nil || err != nil {
 		return s, err
 	}
-	parts, err := part.Find(folders)
+	parts, err := c.findParts(ctx, folders, progress)
 	if err != nil {
 		return nil, err
 	}
-	config, err := configOf(parts[0].Plan, c, folders)
+	plan := parts.Plan
+	config, err := configOf(plan, c, folders)
 	if err != nil {
 		return nil, err
 	}
-	if s, err := mergedBefore(config, parts); s != nil || err != nil {
+	if s, err := mergedBefore(config, plan); s != nil || err != nil {
 		return s, err
+	}
+	if c.KeepShards {
+		if err := c.checkKeep(config, plan, folders); err != nil {
+			return nil, err
+		}
 	}
 	if err := checkMergePlaces(config); err != nil {
 		return nil, err
 	}
 	r := newMerge(config, parts, progress)
-	m, err := r.merge(ctx, parts[0].Plan.Ordered)
+	if c.KeepShards {
+		parts.Keep, r.task.adopt = true, func() (store.Writer, error) { return parts.Adopt(config.Dest, config.Overwrite, c.take) }
+	}
+	m, err := r.merge(ctx, plan.Ordered)
 	if err != nil {
 		return nil, r.explain(ctx, err)
 	}
 	return newSummary(r.config, r, m, time.Since(begin))
+}
+
+// pollParts is how long a merge waits before it looks again for a part that is missing.
+const pollParts = time.Second
+
+// findParts returns the parts, or those that there are already and will be.
+func (c MergeConfig) findParts(ctx context.Context, folders []string, progress Progress) (*part.Set, error) {
+	if !c.Wait {
+		return part.Find(folders)
+	}
+	said := ""
+	return part.Await(folders, func(missing string) error {
+		if missing != said {
+			said = missing
+			progress.Note("waiting for " + missing + "\n")
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pollParts):
+			return nil
+		}
+	})
+}
+
+// checkKeep refuses parts whose files cannot be those of the dataset.
+func (c *MergeConfig) checkKeep(whole Config, plan *part.Plan, folders []string) error {
+	if c.take == nil {
+		if c.take = part.Link; c.uploader != nil || slices.ContainsFunc(folders, vfs.Mounted) {
+			return errors.New("--keep-shards: the parts and DEST must be in one bucket, or both on file systems; merge without it")
+		}
+	}
+	return plan.KeepProblem(whole.Split != nil, whole.Dedup, whole.Shuffle.Set)
 }
 
 // configOf returns the Config of the whole dataset.
@@ -109,11 +156,11 @@ func configOf(p *part.Plan, m MergeConfig, folders []string) (Config, error) {
 }
 
 // newMerge returns the run that makes a dataset of parts.
-func newMerge(c Config, parts []*part.Part, progress Progress) *run {
-	p := parts[0].Plan
+func newMerge(c Config, parts *part.Set, progress Progress) *run {
+	p := parts.Plan
 	schema := store.Schema{Fields: p.Fields}
-	r := newRun(c, part.Samples{Parts: parts}, progress)
-	r.task = task{stage: "merging", inputs: part.Digest(parts), job: &job{schema: schema, label: labelOf(schema)}, recipe: p.Recipe}
+	r := newRun(c, parts, progress)
+	r.task = task{stage: "merging", inputs: parts.Digest(), job: &job{schema: schema, label: labelOf(schema)}, recipe: p.Recipe}
 	return r
 }
 
@@ -127,15 +174,15 @@ func (r *run) merge(ctx context.Context, ordered bool) (*store.Manifest, error) 
 
 // mergedBefore returns the summary of a dataset that a merge with --resume has finished
 // before.
-func mergedBefore(c Config, parts []*part.Part) (*Summary, error) {
+func mergedBefore(c Config, p *part.Plan) (*Summary, error) {
 	if !c.Resume || c.Overwrite {
 		return nil, nil
 	}
 	m, err := openManifest(c.Dest)
-	if err != nil || !parts[0].Plan.Became(m) {
+	if err != nil || !p.Became(m) {
 		return nil, nil // that it is there will be the error
 	}
-	return c.found(m, parts[0].Plan.Info())
+	return c.found(m, p.Info())
 }
 
 func checkMergePlaces(c Config) error {

@@ -83,7 +83,11 @@ func takeTurn(ctx context.Context, c Config, progress Progress) (*part.Turn, err
 // add implements committer.
 func (r *rankRun) add(j *job, w store.Writer, s *slot) error {
 	last := len(j.schema.Fields) - 1
-	s.record.Values[last] = r.traces.Record(s.record.Values[last][:0], traceOf(s))
+	t := traceOf(s)
+	for i := range last {
+		t.Values = append(t.Values, part.Value{CRC32C: s.record.Summary(i).CRC32C, Rows: int64(s.record.Rows(j.schema, i))})
+	}
+	s.record.Values[last] = r.traces.Record(s.record.Values[last][:0], t)
 	s.record.SummarizeField(j.schema, last)
 	s.record.Split = ""
 	return w.Append(s.record)

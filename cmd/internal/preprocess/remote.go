@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -130,6 +132,15 @@ func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 			return b.merged(m, local, d, folders, err)
 		}
 		local.Dest, local.Overwrite, local.uploader = d.Local, !m.Resume || m.Overwrite, d.Uploader(format, replaces)
+		if m.KeepShards && replaces {
+			return nil, fmt.Errorf("--keep-shards: %s is there already and cannot be replaced by files of parts; remove it, or choose another name", d.URL)
+		}
+		if m.KeepShards {
+			local.take, err = b.takeInside(d, folders, local.Parts)
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	s, err := Merge(b.Context, local, progress)
 	if err != nil {
@@ -152,6 +163,28 @@ func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 		err = b.removeAll(folders, s.ID)
 	}
 	return s, err
+}
+
+// takeInside returns what copies files of parts inside of the bucket that the dataset is in; nil where they are elsewhere.
+func (b remoteRun) takeInside(d *upload.Destination, folders, paths []string) (part.TakeFile, error) {
+	keys := make(map[string]string) // of folders, by path
+	for i, f := range folders {
+		if !upload.InBucket(f) {
+			return nil, nil
+		}
+		u, err := remote.ParseURL(f)
+		if err != nil {
+			return nil, err
+		}
+		if u.Name() != d.URL.Name() {
+			return nil, nil
+		}
+		keys[paths[i]] = u.Key
+	}
+	return func(p *part.Part, f store.File, stage *build.Stage, name string) error {
+		folder, base := filepath.Split(p.Path)
+		return d.Adopt(keys[filepath.Clean(folder)]+"/"+base+"/"+f.Name, f, stage, name)
+	}, nil
 }
 
 // removeAll removes folders of parts that dataset id was made of, and what says so.
@@ -227,7 +260,7 @@ func (b remoteRun) merged(m, local MergeConfig, d *upload.Destination, folders [
 	if err != nil {
 		return nil, present
 	}
-	p := parts[0].Plan
+	p := parts.Plan
 	local.Dest = d.Local
 	c, err := configOf(p, local, local.Parts)
 	if err != nil {

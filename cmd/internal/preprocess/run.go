@@ -39,12 +39,13 @@ type run struct {
 
 // task says how a run serves a larger work, such as a shuffle, a rank or a merge. The zero value is a run by itself.
 type task struct {
-	stage  string        // what writing is called; "" for the usual
-	quiet  bool          // write no list of skipped samples
-	first  int64         // place of its first sample in the source
-	inputs string        // what else a run must have in common with one that it continues
-	job    *job          // what records look like, where that is known beforehand
-	recipe *store.Recipe // of the job
+	stage  string                       // what writing is called; "" for the usual
+	quiet  bool                         // write no list of skipped samples
+	first  int64                        // place of its first sample in the source
+	inputs string                       // what else a run must have in common with one that it continues
+	job    *job                         // what records look like, where that is known beforehand
+	recipe *store.Recipe                // of the job
+	adopt  func() (store.Writer, error) // makes the dataset of files that are there; nil: of records
 }
 
 // committer decides what becomes of each sample, in the order of the source.

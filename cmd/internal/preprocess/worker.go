@@ -179,12 +179,17 @@ func (w *worker) take(m part.Finished, s *slot) {
 		s.bad = m.Trace.Bad
 		return
 	}
-	v := source.NewValues(len(j.schema.Fields) + 1)
+	v := source.NewValues(len(m.Fields) + 1)
 	if s.fatal = m.Values.Read(v); s.fatal != nil {
 		return
 	}
-	for i := range s.record.Values {
-		s.record.Values[i] = append(slices.Grow(s.record.Values[i][:0], len(v.Get(i))), v.Get(i)...)
+	for i, k := 0, 0; i < len(s.record.Values); i++ {
+		if k < len(m.Fields) && m.Fields[k] == i {
+			s.record.Values[i] = append(slices.Grow(s.record.Values[i][:0], len(v.Get(k))), v.Get(k)...)
+			k++
+			continue
+		}
+		s.record.SetStored(i, m.Trace.Values[i].CRC32C, m.Trace.Values[i].Rows)
 	}
 	s.record.Summarize(j.schema)
 }

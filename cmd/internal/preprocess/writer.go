@@ -37,6 +37,9 @@ func (r *run) create(j *job) (store.Writer, error) {
 }
 
 func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
+	if r.task.adopt != nil {
+		return r.task.adopt()
+	}
 	c, splits := r.config, r.splits()
 	if c.format() == part.HDF5 {
 		return r.createHDF5(j.schema, hdf5.Options{

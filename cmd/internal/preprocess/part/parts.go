@@ -17,13 +17,58 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/dataset"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
 )
 
-// Find returns the parts in some folders, by rank: all that there must be, each once.
-func Find(folders []string) ([]*Part, error) {
-	var parts []*Part
+// Set is the parts of a dataset. As a source, it is their samples in the order of the source.
+type Set struct {
+	Plan *Plan
+	Keep bool // values of fields that are build.Adoptable are not read
+
+	folders []string
+	parts   []*Part // by rank; nil: not seen yet
+	wait    func(missing string) error
+}
+
+// Find returns the parts in some folders: all that there must be, each once.
+func Find(folders []string) (*Set, error) {
+	parts, err := readAll(folders)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("%s: there are no parts in it that are whole; every rank makes one: preprocess SOURCE DEST --rank R --world-size N", strings.Join(folders, " "))
+	}
+	return &Set{Plan: parts[0].Plan, parts: parts}, checkParts(parts)
+}
+
+// Await is Find where parts may be missing: the samples of a part come when it is there. Between two looks for one, wait
+// is called, whose error ends it.
+func Await(folders []string, wait func(missing string) error) (*Set, error) {
+	for {
+		for _, folder := range folders {
+			names, err := List(folder)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return nil, err
+			}
+			if len(names) > 0 {
+				p, err := Read(names[0])
+				if err != nil {
+					return nil, err
+				}
+				return &Set{Plan: p.Plan, folders: folders, parts: make([]*Part, p.Plan.Size), wait: wait}, nil
+			}
+		}
+		if err := wait("the first part"); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// readAll reads all parts in some folders, by rank.
+func readAll(folders []string) (parts []*Part, err error) {
 	for _, folder := range folders {
 		names, err := List(folder)
 		if err != nil {
@@ -37,18 +82,41 @@ func Find(folders []string) ([]*Part, error) {
 			parts = append(parts, p)
 		}
 	}
-	if len(parts) == 0 {
-		return nil, fmt.Errorf("%s: there are no parts in it that are whole; every rank makes one: preprocess SOURCE DEST --rank R --world-size N", strings.Join(folders, " "))
-	}
 	slices.SortStableFunc(parts, func(a, b *Part) int { return a.Rank - b.Rank })
-	return parts, checkParts(parts)
+	return parts, nil
+}
+
+// part returns the part of a rank, when it is there.
+func (s *Set) part(rank int) (p *Part, err error) {
+	for s.parts[rank] == nil {
+		for _, folder := range s.folders {
+			p, err = Read(filepath.Join(folder, Name(rank, s.Plan.Size)))
+			if !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+		}
+		switch {
+		case err == nil:
+			if diff := s.Plan.Differs(p.Plan); diff != "" {
+				return nil, fmt.Errorf("%s is not a part of the same dataset as the others: they differ in %s", p.Path, diff)
+			}
+			s.parts[rank] = p
+			return p, p.There()
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+		if err := s.wait(fmt.Sprintf("part %d of %d", rank, s.Plan.Size)); err != nil {
+			return nil, err
+		}
+	}
+	return s.parts[rank], nil
 }
 
 // List returns the paths of the parts in a folder that are whole.
 func List(folder string) (list []string, err error) {
 	entries, err := vfs.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: there is no such folder of parts; every rank makes one: preprocess SOURCE DEST --rank R --world-size N", folder)
+		return nil, &noFolder{folder}
 	}
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), ".json"); ok && strings.HasPrefix(name, "part-") {
@@ -57,6 +125,15 @@ func List(folder string) (list []string, err error) {
 	}
 	return list, err
 }
+
+// noFolder is the error of a folder of parts that is not there.
+type noFolder struct{ folder string }
+
+func (e *noFolder) Error() string {
+	return e.folder + ": there is no such folder of parts; every rank makes one: preprocess SOURCE DEST --rank R --world-size N"
+}
+
+func (*noFolder) Unwrap() error { return fs.ErrNotExist }
 
 // checkParts refuses parts that do not make one dataset, each once.
 func checkParts(parts []*Part) error {
@@ -103,40 +180,55 @@ func missing(parts []*Part, size int) string {
 	return strings.Join(list, ", ")
 }
 
-// Samples is the samples of all parts, in the order of the source.
-type Samples struct{ Parts []*Part }
-
 // Info implements source.Source.
-func (s Samples) Info() source.Info { return s.Parts[0].Plan.Info() }
+func (s *Set) Info() source.Info { return s.Plan.Info() }
 
 // Close implements source.Source.
-func (Samples) Close() error { return nil }
+func (*Set) Close() error { return nil }
 
 // Samples implements source.Source.
-func (s Samples) Samples() iter.Seq2[source.Sample, error] {
+func (s *Set) Samples() iter.Seq2[source.Sample, error] {
 	return func(yield func(source.Sample, error) bool) {
-		for _, p := range s.Parts {
-			if !p.samples(yield) {
+		for rank := range s.parts {
+			p, err := s.part(rank)
+			if err != nil {
+				yield(source.Sample{}, err)
+				return
+			}
+			if !p.samples(p.readFields(s.Keep), yield) {
 				return
 			}
 		}
 	}
 }
 
-// samples yields the samples of one part. It reports whether more are wanted.
-func (p *Part) samples(yield func(source.Sample, error) bool) bool {
+// readFields returns the positions of the fields whose values are read.
+func (p *Part) readFields(keep bool) (list []int) {
+	for i, f := range p.Plan.Fields {
+		if !keep || !build.Adoptable(f) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// samples yields the samples of one part with the values of some fields. It reports whether more are wanted.
+func (p *Part) samples(fields []int, yield func(source.Sample, error) bool) bool {
 	n := p.From
 	send := func(list []Trace, data source.Data) bool {
 		for _, t := range list {
 			n++
-			if !yield(source.Sample{Name: t.Name, Split: t.Split, Data: Finished{t, data}}, nil) {
+			if !yield(source.Sample{Name: t.Name, Split: t.Split, Data: Finished{t, fields, data}}, nil) {
 				return false
 			}
 		}
 		return true
 	}
-	more, err := p.records(func(data source.Data, traces []byte) (bool, error) {
+	more, err := p.records(fields, func(data source.Data, traces []byte) (bool, error) {
 		list, err := readTraces(traces, true)
+		if n := len(list); err == nil && len(list[n-1].Values) != len(p.Plan.Fields) {
+			err = errTrace
+		}
 		return err == nil && send(list, data), err
 	})
 	if err == nil && more {
@@ -155,18 +247,18 @@ func (p *Part) samples(yield func(source.Sample, error) bool) bool {
 	return more
 }
 
-// records calls f for each record of the part, in order, as long as it wants more. Their
-// checksums are compared.
-func (p *Part) records(f func(data source.Data, traces []byte) (bool, error)) (more bool, err error) {
+// records calls f for each record of the part, in order, as long as it wants more, with the values of some fields.
+// These are compared with their checksums.
+func (p *Part) records(fields []int, f func(data source.Data, traces []byte) (bool, error)) (more bool, err error) {
 	if p.Records == 0 {
 		return true, nil
 	}
-	src, err := dataset.OpenRecords(p.Path, p.schema())
+	src, err := dataset.OpenRecords(p.Path, p.schema(), append(fields[:len(fields):len(fields)], len(p.Plan.Fields)))
 	if err != nil {
 		return false, err
 	}
 	defer src.Close()
-	v, last := source.NewValues(len(p.Plan.Fields)+1), len(p.Plan.Fields)
+	v, last := source.NewValues(len(fields)+1), len(fields)
 	for sample, err := range src.Samples() {
 		if err == nil {
 			err = sample.Data.Read(v)
@@ -201,15 +293,22 @@ func MakeFolder(path string) error {
 	return folder.Close()
 }
 
-// Digest identifies a set of parts.
-func Digest(parts []*Part) string {
+// Digest identifies the parts; those that may be missing still by their plan.
+func (s *Set) Digest() string {
 	h := sha256.New()
-	for _, p := range parts {
-		text, err := json.Marshal(p)
+	add := func(v any) {
+		text, err := json.Marshal(v)
 		if err != nil {
 			panic("preprocess: a part has no JSON: " + err.Error())
 		}
 		h.Write(text)
+	}
+	if s.wait != nil {
+		add(s.Plan)
+	} else {
+		for _, p := range s.parts {
+			add(p)
+		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }

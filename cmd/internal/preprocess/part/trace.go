@@ -20,6 +20,9 @@ import (
 //	and at the end
 //	sample   of the record
 //	16 bytes digest of its content; zero where nobody asks for it
+//	uvarint  values of the record, then for each of them
+//	4 bytes  CRC32C of the value, little endian
+//	uvarint  rows of the value; 1 where it is not ragged
 //
 // A sample is its size (uvarint), its CRC32C (4 bytes, little endian), its name and its split
 // (texts); a text is its length (uvarint) and its bytes.
@@ -33,7 +36,14 @@ type Trace struct {
 	Size        int64
 	CRC         uint32
 	Digest      [16]byte    // of its content
+	Values      []Value     // of the record
 	Bad         *SkipReason // why it was left out; nil: it is a record
+}
+
+// Value is what the dataset's id needs of a record's value.
+type Value struct {
+	CRC32C uint32
+	Rows   int64
 }
 
 // SkipReason is why another run has left a sample out.
@@ -56,7 +66,11 @@ func (l *TraceLog) Skip(t Trace) {
 // Record appends the trace of a record to b, and of all that was left out before it.
 func (l *TraceLog) Record(b []byte, t Trace) []byte {
 	b = appendSample(l.Tail(b), t)
-	return append(b, t.Digest[:]...)
+	b = binary.AppendUvarint(append(b, t.Digest[:]...), uint64(len(t.Values)))
+	for _, v := range t.Values {
+		b = binary.AppendUvarint(binary.LittleEndian.AppendUint32(b, v.CRC32C), uint64(v.Rows))
+	}
+	return b
 }
 
 // Tail appends what was left out since the last record, and forgets it.
@@ -90,6 +104,9 @@ func readTraces(b []byte, record bool) (list []Trace, err error) {
 	if record {
 		t := r.sample()
 		copy(t.Digest[:], r.take(uint64(len(t.Digest))))
+		for n := r.uvarint(); n > 0 && r.err == nil; n-- {
+			t.Values = append(t.Values, Value{CRC32C: r.fixed32(), Rows: int64(r.uvarint())})
+		}
 		list = append(list, t)
 	}
 	if r.err == nil && len(r.b) > 0 {
@@ -124,13 +141,19 @@ func (r *traceReader) take(n uint64) []byte {
 	return out
 }
 
+func (r *traceReader) fixed32() uint32 {
+	b := r.take(4)
+	if b == nil {
+		return 0
+	}
+	return binary.LittleEndian.Uint32(b)
+}
+
 func (r *traceReader) text() string { return string(r.take(r.uvarint())) }
 
 func (r *traceReader) sample() (t Trace) {
 	t.Size = int64(r.uvarint())
-	if crc := r.take(4); crc != nil {
-		t.CRC = binary.LittleEndian.Uint32(crc)
-	}
+	t.CRC = r.fixed32()
 	t.Name, t.Split = r.text(), r.text()
 	if t.Size < 0 {
 		r.err = errTrace
@@ -142,7 +165,8 @@ func (r *traceReader) sample() (t Trace) {
 // is none.
 type Finished struct {
 	Trace  Trace
-	Values source.Data // of the record, with the trace as the last field
+	Fields []int       // positions of the fields whose values are read; others are stored already
+	Values source.Data // of these fields, with the trace as the last one
 }
 
 // Read implements source.Data; a worker takes the sample instead.

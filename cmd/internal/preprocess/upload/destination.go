@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -197,6 +199,41 @@ func (d *Destination) SendDataset(format string, overwrite bool, progress progre
 	progress.Begin("publishing", -1, "files")
 	defer progress.End()
 	return d.sendLast(last, key, !overwrite)
+}
+
+// Adopt copies an object of this bucket, which has a file of a part, into the dataset, and leaves a marker for it in the
+// stage. A small one is read, and sent with the manifest.
+func (d *Destination) Adopt(from string, f store.File, stage *build.Stage, name string) error {
+	if f.Bytes > mostCopied {
+		return fmt.Errorf("%s has %s, more than stores copy in one request; merge without --keep-shards", d.Client.Name(from), cli.Bytes(f.Bytes))
+	}
+	o, err := d.Client.Stat(d.Context, from)
+	if err != nil {
+		return err
+	}
+	if o.Size != f.Bytes {
+		return fmt.Errorf("%s has %d bytes, and not %d: %w", d.Client.Name(from), o.Size, f.Bytes, store.ErrCorrupt)
+	}
+	head := make([]byte, min(f.Bytes, store.HeaderBytes))
+	if f.Bytes < leastMarker {
+		head = make([]byte, f.Bytes)
+	}
+	r := d.Client.NewReader(d.Context, o, 0, int64(len(head)))
+	_, err = io.ReadFull(r, head)
+	if err = errors.Join(err, r.Close()); err == nil {
+		err = stage.WriteFile(name, head)
+	}
+	if err != nil || f.Bytes < leastMarker {
+		return err
+	}
+	key := d.URL.Key + "/" + name
+	if err := d.Client.Copy(d.Context, from, key); err != nil {
+		return err
+	}
+	if o, err = d.Client.Stat(d.Context, key); err != nil {
+		return err
+	}
+	return marker{Key: key, Size: o.Size, ETag: o.ETag, CRC32C: f.CRC32C}.replace(stage.Path(name))
 }
 
 // sendLast sends the file that makes a dataset of the others. That it is there already is no

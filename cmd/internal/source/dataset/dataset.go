@@ -311,8 +311,8 @@ func (c *raggedCursor) offset() (int64, error) {
 
 func (c *raggedCursor) Close() error { return errors.Join(c.values.Close(), c.offsets.Close()) }
 
-// OpenRecords opens a flat dataset that must have these fields, and no splits.
-func OpenRecords(path string, schema store.Schema) (source.Source, error) {
+// OpenRecords opens some fields, by their positions, of a flat dataset that must have the fields of schema, and no splits.
+func OpenRecords(path string, schema store.Schema, fields []int) (source.Source, error) {
 	d, err := ReadFlat(path)
 	if err != nil {
 		return nil, err
@@ -324,6 +324,13 @@ func OpenRecords(path string, schema store.Schema) (source.Source, error) {
 	}
 	if !same {
 		return nil, fmt.Errorf("%s: has other fields than it must have: %w", path, store.ErrCorrupt)
+	}
+	var names []string
+	for _, i := range fields {
+		names = append(names, schema.Fields[i].Name)
+	}
+	if d, err = d.Select(names); err != nil {
+		return nil, err
 	}
 	return newDataset(d, source.Options{}, nil)
 }

@@ -1,0 +1,65 @@
+package part
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/build"
+	"github.com/penstock/penstock/store"
+)
+
+// TakeFile makes a file of a part one of the dataset that is built in a stage, where it gets a name.
+type TakeFile func(p *Part, f store.File, stage *build.Stage, name string) error
+
+// Link is the TakeFile of one file system.
+func Link(p *Part, f store.File, stage *build.Stage, name string) error {
+	return stage.Link(filepath.Join(p.Path, f.Name), name)
+}
+
+// Adopt returns the Writer of a dataset whose files are those of the parts, which s must have Keep set for. It needs the
+// records as the samples of s have them.
+func (s *Set) Adopt(dest string, overwrite bool, take TakeFile) (store.Writer, error) {
+	stage, err := build.NewStage(dest, overwrite)
+	if err != nil {
+		return nil, err
+	}
+	var parts []*Part // with records
+	a := build.NewAdoption(stage, store.Schema{Fields: s.Plan.Fields})
+	a.Adopted = func() (list []*store.Manifest, err error) {
+		for rank := range s.parts {
+			p, err := s.part(rank)
+			if err != nil {
+				return nil, err
+			}
+			if p.Records == 0 {
+				continue
+			}
+			m, err := p.Manifest()
+			if err != nil {
+				return nil, err
+			}
+			parts, list = append(parts, p), append(list, m)
+		}
+		return list, nil
+	}
+	a.Take = func(i int, f store.File, name string) error { return take(parts[i], f, stage, name) }
+	return build.NewWriter(stage, a), nil
+}
+
+// KeepProblem says why the files of parts cannot be those of the dataset; nil if they can.
+func (p *Plan) KeepProblem(splits, dedup, shuffled bool) error {
+	why := ""
+	switch {
+	case p.Format != Flat:
+		why = "DEST is an HDF5 file"
+	case splits || len(p.Source.Splits) > 0:
+		why = "the dataset has splits, which parts do not follow"
+	case dedup:
+		why = "--dedup leaves out records of parts"
+	case shuffled && !p.Ordered:
+		why = "the merge shuffles the records of this source"
+	default:
+		return nil
+	}
+	return fmt.Errorf("--keep-shards: %s; merge without it", why)
+}
