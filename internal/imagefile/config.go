@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"image"
 	"image/color"
+
+	"github.com/penstock/penstock/tensor"
 )
 
 // DefaultMaxPixels is Pillow's limit for a single image (a third of it only warns there).
@@ -13,12 +15,13 @@ const DefaultMaxPixels = 178956970
 // Config is what an image's header says.
 type Config struct {
 	Format        Format
-	Width, Height int    // pixels as stored, see Opened
-	Model         string // "gray", "graya", "rgb", "rgba", "palette", "ycbcr", "cmyk" or "ycck"
-	Channels      int    // stored samples of a pixel; 1 for a palette
-	Bits          int    // of a sample as stored
-	Orientation   int    // EXIF, 1 to 8; 1 if the file has none
-	Transparent   bool   // the file declares transparency, in whatever way its format has
+	Width, Height int          // pixels as stored, see Opened
+	Model         string       // "gray", "graya", "rgb", "rgba", "palette", "ycbcr", "cmyk", "ycck", or "channels" of unknown meaning
+	Channels      int          // stored samples of a pixel; 1 for a palette
+	Bits          int          // of a sample as stored
+	Orientation   int          // EXIF, 1 to 8; 1 if the file has none
+	Transparent   bool         // the file declares transparency, in whatever way its format has
+	DType         tensor.DType // of a sample, Uint8 for up to 8 bits
 }
 
 // ReadConfig reads an image's header alone: it decodes no pixels and allocates nothing
@@ -39,6 +42,11 @@ func ReadConfig(data []byte) (Config, error) {
 	}
 	if c.Orientation == 0 {
 		c.Orientation = 1
+	}
+	if c.DType == tensor.Invalid {
+		if c.DType = tensor.Uint8; c.Bits > 8 {
+			c.DType = tensor.Uint16
+		}
 	}
 	return c, nil
 }

@@ -2,6 +2,7 @@ package imagefile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"unicode/utf8"
 )
@@ -36,6 +37,8 @@ var signatures = []signature{
 	{"RIFF????WEBP", WebP},
 	{"II*\x00", TIFF},
 	{"MM\x00*", TIFF},
+	{"II+\x00\x08\x00", TIFF}, // BigTIFF
+	{"MM\x00+\x00\x08", TIFF},
 }
 
 func init() {
@@ -46,17 +49,12 @@ func init() {
 
 // Things that lie in image folders and are not read, by how they begin.
 var strangers = []struct{ magic, name string }{
-	{"????ftypavif", "AVIF; convert it to JPEG or PNG"},
-	{"????ftypavis", "AVIF; convert it to JPEG or PNG"},
-	{"????ftyphei", "HEIC; convert it to JPEG or PNG"},
 	{"????ftyp", "a video or an ISO media file"},
 	{"\xff\x0a", "JPEG XL; convert it to JPEG or PNG"},
 	{"\x00\x00\x00\x0cJXL ", "JPEG XL; convert it to JPEG or PNG"},
 	{"\x00\x00\x00\x0cjP  ", "JPEG 2000; convert it to JPEG or PNG"},
 	{"8BPS", "a Photoshop document; convert it to JPEG or PNG"},
 	{"\x00\x00\x01\x00", "a Windows icon; convert it to PNG"},
-	{"II+\x00", "BigTIFF; convert it to TIFF or PNG"},
-	{"MM\x00+", "BigTIFF; convert it to TIFF or PNG"},
 	{"%PDF", "PDF"},
 	{"<!DOCTYPE html", "an HTML page"},
 	{"<!doctype html", "an HTML page"},
@@ -103,6 +101,9 @@ func describe(data []byte) string {
 	if len(data) == 0 {
 		return "the file is empty"
 	}
+	if what := describeMedia(data); what != "" {
+		return what
+	}
 	for _, s := range strangers {
 		if hasMagic(data, s.magic) {
 			return "looks like " + s.name
@@ -115,6 +116,24 @@ func describe(data []byte) string {
 		return "looks like text"
 	}
 	return "no known format begins like it"
+}
+
+// describeMedia names a still image in an ISO media file by the brands of its first box (ISO/IEC 23008-12), "" for others:
+// phones write HEIC under names that end in .jpg.
+func describeMedia(data []byte) string {
+	if !hasMagic(data, "????ftyp") {
+		return ""
+	}
+	brands := data[8:min(len(data), 512, max(16, int(binary.BigEndian.Uint32(data))))]
+	for ; len(brands) >= 4; brands = brands[4:] {
+		switch string(brands[:4]) {
+		case "avif", "avis":
+			return "looks like AVIF; convert all such files to PNG: magick mogrify -format png *.avif"
+		case "heic", "heix", "heim", "heis", "hevc", "hevx":
+			return "looks like HEIC; convert all such files to JPEG: magick mogrify -quality 95 -format jpg *.heic"
+		}
+	}
+	return ""
 }
 
 func isText(b []byte) bool {

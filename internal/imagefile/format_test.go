@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/tensor"
 )
 
 func TestSniff(t *testing.T) {
@@ -33,15 +35,18 @@ func TestNotAnImage(t *testing.T) {
 		"":                              "the file is empty",
 		"\x00\x00\x00":                  "all 3 bytes are zero",
 		"{\"error\": 404, \"text\": 0}": "looks like text",
-		"\x00\x00\x00\x1cftypheic....":  "HEIC",
-		"\x00\x00\x00\x1cftypmp42....":  "a video",
-		"%PDF-1.7":                      "looks like PDF",
-		"PK\x03\x04....":                "zip",
-		"\x89HDF\r\n\x1a\n":             "HDF5",
-		"\x93NUMPY\x01\x00":             "NumPy",
-		"\x01\x02\xfe\xff":              "no known format begins like it",
-		"caf\xc3\xa9 au lait":           "looks like text",
-		strings.Repeat("a", 511) + "é":  "looks like text", // cut within a letter
+		"\x00\x00\x00\x1cftypheic....":  "looks like HEIC; convert all such files to JPEG: magick mogrify -quality 95 -format jpg *.heic",
+		"\x00\x00\x00\x1cftypavif....":  "looks like AVIF; convert all such files to PNG: magick mogrify -format png *.avif",
+		"\x00\x00\x00\x1cftypmif1\x00\x00\x00\x00mif1heic....": "looks like HEIC",
+		"\x00\x00\x00\x1cftypmif1\x00\x00\x00\x00mif1avif....": "looks like AVIF",
+		"\x00\x00\x00\x1cftypmp42....":                         "a video",
+		"%PDF-1.7":                                             "looks like PDF",
+		"PK\x03\x04....":                                       "zip",
+		"\x89HDF\r\n\x1a\n":                                    "HDF5",
+		"\x93NUMPY\x01\x00":                                    "NumPy",
+		"\x01\x02\xfe\xff":                                     "no known format begins like it",
+		"caf\xc3\xa9 au lait":                                  "looks like text",
+		strings.Repeat("a", 511) + "é":                         "looks like text", // cut within a letter
 	} {
 		_, err := New(Options{}).Open([]byte(data))
 		if !errors.Is(err, ErrNotImage) || !strings.HasPrefix(err.Error(), "not an image: ") || !strings.Contains(err.Error(), want) {
@@ -52,28 +57,28 @@ func TestNotAnImage(t *testing.T) {
 
 func TestReadConfig(t *testing.T) {
 	for name, want := range map[string]Config{
-		"420.jpg":             {JPEG, 45, 37, "ycbcr", 3, 8, 1, false},
-		"420-progressive.jpg": {JPEG, 45, 37, "ycbcr", 3, 8, 1, false},
-		"gray.jpg":            {JPEG, 45, 37, "gray", 1, 8, 1, false},
-		"cmyk.jpg":            {JPEG, 45, 37, "cmyk", 4, 8, 1, false},
-		"ycck.jpg":            {JPEG, 45, 37, "ycck", 4, 8, 1, false},
-		"rgb-adobe.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false},
-		"rgb-names.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false},
-		"orientation6.jpg":    {JPEG, 24, 17, "ycbcr", 3, 8, 6, false},
-		"orientation6.png":    {PNG, 24, 17, "rgb", 3, 8, 6, false},
-		"orientation6.webp":   {WebP, 24, 17, "ycbcr", 3, 8, 6, false},
-		"orientation6.tiff":   {TIFF, 24, 17, "rgba", 4, 8, 6, false},
-		"RGB.png":             {PNG, 45, 37, "rgb", 3, 8, 1, false},
-		"RGBA16.png":          {PNG, 20, 16, "rgba", 4, 16, 1, true},
-		"LA.png":              {PNG, 45, 37, "graya", 2, 8, 1, true},
-		"I16.png":             {PNG, 45, 37, "gray", 1, 16, 1, false},
-		"1.png":               {PNG, 45, 37, "gray", 1, 1, 1, false},
-		"two-bits.png":        {PNG, 45, 37, "palette", 1, 2, 1, false},
-		"partial.gif":         {GIF, 20, 16, "palette", 1, 8, 1, false},
-		"P.bmp":               {BMP, 45, 37, "palette", 1, 8, 1, false},
-		"L.tiff":              {TIFF, 45, 37, "gray", 1, 8, 1, false},
-		"lossy-44x36.webp":    {WebP, 44, 36, "ycbcr", 3, 8, 1, false},
-		"lossless-alpha.webp": {WebP, 45, 37, "rgba", 4, 8, 1, true},
+		"420.jpg":             {JPEG, 45, 37, "ycbcr", 3, 8, 1, false, tensor.Uint8},
+		"420-progressive.jpg": {JPEG, 45, 37, "ycbcr", 3, 8, 1, false, tensor.Uint8},
+		"gray.jpg":            {JPEG, 45, 37, "gray", 1, 8, 1, false, tensor.Uint8},
+		"cmyk.jpg":            {JPEG, 45, 37, "cmyk", 4, 8, 1, false, tensor.Uint8},
+		"ycck.jpg":            {JPEG, 45, 37, "ycck", 4, 8, 1, false, tensor.Uint8},
+		"rgb-adobe.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false, tensor.Uint8},
+		"rgb-names.jpg":       {JPEG, 45, 37, "rgb", 3, 8, 1, false, tensor.Uint8},
+		"orientation6.jpg":    {JPEG, 24, 17, "ycbcr", 3, 8, 6, false, tensor.Uint8},
+		"orientation6.png":    {PNG, 24, 17, "rgb", 3, 8, 6, false, tensor.Uint8},
+		"orientation6.webp":   {WebP, 24, 17, "ycbcr", 3, 8, 6, false, tensor.Uint8},
+		"orientation6.tiff":   {TIFF, 24, 17, "rgb", 3, 8, 6, false, tensor.Uint8},
+		"RGB.png":             {PNG, 45, 37, "rgb", 3, 8, 1, false, tensor.Uint8},
+		"RGBA16.png":          {PNG, 20, 16, "rgba", 4, 16, 1, true, tensor.Uint16},
+		"LA.png":              {PNG, 45, 37, "graya", 2, 8, 1, true, tensor.Uint8},
+		"I16.png":             {PNG, 45, 37, "gray", 1, 16, 1, false, tensor.Uint16},
+		"1.png":               {PNG, 45, 37, "gray", 1, 1, 1, false, tensor.Uint8},
+		"two-bits.png":        {PNG, 45, 37, "palette", 1, 2, 1, false, tensor.Uint8},
+		"partial.gif":         {GIF, 20, 16, "palette", 1, 8, 1, false, tensor.Uint8},
+		"P.bmp":               {BMP, 45, 37, "palette", 1, 8, 1, false, tensor.Uint8},
+		"L.tiff":              {TIFF, 45, 37, "gray", 1, 8, 1, false, tensor.Uint8},
+		"lossy-44x36.webp":    {WebP, 44, 36, "ycbcr", 3, 8, 1, false, tensor.Uint8},
+		"lossless-alpha.webp": {WebP, 45, 37, "rgba", 4, 8, 1, true, tensor.Uint8},
 	} {
 		if got, err := ReadConfig(readKind(t, name)); err != nil || got != want {
 			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)

@@ -42,6 +42,9 @@ type Options struct {
 	Alpha     Alpha
 	MaxPixels int  // larger images are refused from their header; 0 means DefaultMaxPixels
 	Orient    bool // turn and mirror as EXIF says, as Pillow's ImageOps.exif_transpose does
+
+	// Zstd fills dst from frames of zstd, which TIFF files may be compressed by. nil: such files are unsupported.
+	Zstd func(dst, src []byte) error
 }
 
 // A Decoder opens one image after the other and reuses its memory, which grows to what the
@@ -54,6 +57,7 @@ type Decoder struct {
 	gray    []byte // the same in one channel
 	turned  []byte // of an image that was turned
 	palette [256][4]byte
+	strips  *Decoder // of JPEG inside of TIFF
 }
 
 // Backend names the JPEG decoder, with its version.
@@ -128,7 +132,7 @@ func (d *Decoder) decodeWhole(c Config, data []byte) (image.Image, error) {
 	case BMP:
 		return d.openBMP(data)
 	case TIFF:
-		return decodeTIFF(data)
+		return d.decodeTIFF(data)
 	case WebP:
 		return d.openWebP(data)
 	case PNM:

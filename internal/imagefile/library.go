@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"golang.org/x/image/tiff"
+	"github.com/penstock/penstock/internal/imagefile/tiff"
 )
 
 // fromLibrary gives the error of a format library the form of an Error: its package
@@ -27,6 +27,9 @@ func fromLibrary(f Format, err error) error {
 	if strings.Contains(msg, "not enough") || strings.HasSuffix(msg, "EOF") {
 		return corrupt(f, "truncated: the file ends before the image does (%s)", msg)
 	}
+	if text := tiff.UnsupportedError(""); errors.As(err, &text) {
+		return unsupported(f, "not supported: %s", msg) // which says what to do
+	}
 	if isUnsupported(err) {
 		return unsupported(f, "not supported: %s; convert it to PNG", msg)
 	}
@@ -36,6 +39,5 @@ func fromLibrary(f Format, err error) error {
 func isUnsupported(err error) bool {
 	var j jpeg.UnsupportedError
 	var p png.UnsupportedError
-	var t tiff.UnsupportedError
-	return errors.As(err, &j) || errors.As(err, &p) || errors.As(err, &t)
+	return errors.As(err, &j) || errors.As(err, &p)
 }

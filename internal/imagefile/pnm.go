@@ -3,6 +3,9 @@ package imagefile
 import (
 	"image"
 	"math"
+
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
 )
 
 // pnm is a file of the Netpbm family: a picture of bits, of gray or of colours, in decimal
@@ -222,4 +225,28 @@ func (p *pnm) scale() []byte {
 		list[i] = byte(math.RoundToEven(float64(i) / float64(p.most) * 255))
 	}
 	return list
+}
+
+// pnmSamples returns an image of 16 bits. A sample becomes its part of white times 65535, as in Pillow.
+func pnmSamples(data []byte) (m transforms.Raster, err error) {
+	p, err := parsePNM(data)
+	if err != nil {
+		return m, err
+	}
+	m = transforms.Raster{W: p.w, H: p.h, C: p.channels(), DType: tensor.Uint16}
+	m.Pix = make([]byte, 2*m.W*m.H*m.C)
+	for i := range len(m.Pix) / 2 {
+		n := 0
+		if p.decimal() {
+			if n, err = p.number(p.most); err != nil {
+				return m, err
+			}
+		} else {
+			n = min(int(p.rest[0])<<8|int(p.rest[1]), p.most)
+			p.take(2)
+		}
+		v := uint16(math.RoundToEven(float64(n) / float64(p.most) * math.MaxUint16))
+		m.Pix[2*i], m.Pix[2*i+1] = byte(v), byte(v>>8)
+	}
+	return m, nil
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/tensor"
 )
 
 // pnmFile returns a file of 5 x 3 pixels of that kind, with samples up to most.
@@ -93,9 +95,9 @@ func TestPNMConfig(t *testing.T) {
 		most int
 		want Config
 	}{
-		{'4', 1, Config{PNM, 5, 3, "gray", 1, 1, 1, false}},
-		{'5', 255, Config{PNM, 5, 3, "gray", 1, 8, 1, false}},
-		{'6', 256, Config{PNM, 5, 3, "rgb", 3, 16, 1, false}},
+		{'4', 1, Config{PNM, 5, 3, "gray", 1, 1, 1, false, tensor.Uint8}},
+		{'5', 255, Config{PNM, 5, 3, "gray", 1, 8, 1, false, tensor.Uint8}},
+		{'6', 256, Config{PNM, 5, 3, "rgb", 3, 16, 1, false, tensor.Uint16}},
 	} {
 		if got, err := ReadConfig(pnmFile(c.kind, c.most)); err != nil || got != c.want {
 			t.Errorf("P%c: %+v, %v", c.kind, got, err)

@@ -1,53 +1,66 @@
 package imagefile
 
 import (
-	"bytes"
 	"image"
 
-	"golang.org/x/image/tiff"
+	"github.com/penstock/penstock/internal/imagefile/tiff"
+	"github.com/penstock/penstock/transforms"
 )
 
 func tiffConfig(data []byte) (c Config, err error) {
 	err = guard(TIFF, func() error {
-		ic, err := tiff.DecodeConfig(bytes.NewReader(data))
-		c = fromStd(ic)
-		return err
+		p, err := tiff.Read(data)
+		if err != nil {
+			return err
+		}
+		c = Config{
+			Width: p.Width, Height: p.Height, Model: p.Model, Channels: p.Channels, Bits: p.Bits, DType: p.DType,
+			Orientation: p.Orientation, Transparent: p.Transparent,
+		}
+		return nil
 	})
-	c.Orientation, c.Transparent = exifOrientation(data), tiffTransparent(data)
 	return c, err
 }
 
-// decodeTIFF decodes the first image. The library makes a negative of fax codes where it is
-// black that is zero (TIFF 6.0 sections 10 and 11), and of those with a palette.
-func decodeTIFF(data []byte) (image.Image, error) {
-	const (
-		tagCompression = 259
-		tagPhotometric = 262
-		group3, group4 = 3, 4
-		whiteIsZero    = 0
-	)
-	m, err := tiff.Decode(bytes.NewReader(data))
+// decodeTIFF decodes the first image.
+func (d *Decoder) decodeTIFF(data []byte) (image.Image, error) {
+	p, err := tiff.Read(data)
 	if err != nil {
 		return nil, err
 	}
-	compression, _ := tiffInteger(data, tagCompression)
-	photometric, ok := tiffInteger(data, tagPhotometric)
-	if (compression == group3 || compression == group4) && ok && photometric != whiteIsZero {
-		negative(m)
-	}
-	return m, nil
+	return p.Image(d.codecs())
 }
 
-// negative inverts an image of bits.
-func negative(m image.Image) {
-	switch m := m.(type) {
-	case *image.Gray:
-		for i, v := range m.Pix {
-			m.Pix[i] = ^v
-		}
-	case *image.Paletted:
-		for i, v := range m.Pix {
-			m.Pix[i] = v ^ 1
-		}
+func (d *Decoder) codecs() tiff.Codecs { return tiff.Codecs{JPEG: d.strip, Zstd: d.opt.Zstd} }
+
+// strip decodes a JPEG inside of a TIFF.
+func (d *Decoder) strip(data []byte, w, h, channels int) (pix []byte, gotW, gotH int, err error) {
+	c, err := ReadConfig(data)
+	switch {
+	case err != nil:
+		return nil, 0, 0, err
+	case c.Format != JPEG || c.Width > w || c.Height > h || c.Channels != channels:
+		return nil, 0, 0, corrupt(TIFF, "a strip or tile of %dx%d pixels with %d channels is a %s of %dx%d with %d", w, h, channels, c.Format, c.Width, c.Height, c.Channels)
 	}
+	if d.strips == nil {
+		d.strips = new(Decoder)
+	}
+	if d.strips.opt.Color = Gray; channels == 3 {
+		d.strips.opt.Color = RGB
+	}
+	src, err := d.strips.openJPEG(data)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	d.pix = grow(d.pix, c.Width*c.Height*channels)
+	out := d.pix[:0]
+	err = src.Scan(image.Rect(0, 0, c.Width, c.Height), func(_ int, strip transforms.Image) error {
+		for y := range strip.H {
+			for x := range strip.W {
+				out = append(out, strip.Pix[y*strip.Stride+x*strip.Step:][:channels]...)
+			}
+		}
+		return nil
+	})
+	return out, c.Width, c.Height, err
 }

@@ -32,18 +32,6 @@ func pngEach(chunks []byte, f func(id string, payload []byte) bool) {
 	}
 }
 
-// tiffTransparent reports a first extra sample that is alpha, premultiplied or not (TIFF 6.0
-// section 18).
-func tiffTransparent(data []byte) bool {
-	const (
-		tagExtraSamples = 338
-		associated      = 1
-		unassociated    = 2
-	)
-	v, ok := tiffInteger(data, tagExtraSamples)
-	return ok && (v == associated || v == unassociated)
-}
-
 // webpTransparent goes by the header of a lossless image, which counts more than VP8X, as in
 // libwebp, and by VP8X for lossy images and animations.
 func webpTransparent(data []byte) (found bool) {

@@ -86,21 +86,42 @@ func (w *Weights) initFilter() {
 
 // weigh computes the n weights of one output whose center is at an input coordinate.
 func (w *Weights) weigh(k []int32, lo, n int, center, narrow float64) {
-	at := filters[w.Filter].at
-	sum := 0.0
-	for x := range n {
-		v := at(float64((float64(x+lo) - center + 0.5) * narrow))
-		w.real[x] = v
-		sum += v
-	}
-	for x := range n {
-		v := w.real[x]
-		if sum != 0 {
-			v /= sum
-		}
+	w.weighReal(w.real[:n], lo, center, narrow)
+	for x, v := range w.real[:n] {
 		k[x] = int32(float64(v*weightOne) + math.Copysign(0.5, v))
 	}
 	clear(k[n:])
+}
+
+// weighReal computes the same in float64, whose sum is 1.
+func (w *Weights) weighReal(k []float64, lo int, center, narrow float64) {
+	at := filters[w.Filter].at
+	sum := 0.0
+	for x := range k {
+		v := at(float64((float64(x+lo) - center + 0.5) * narrow))
+		k[x] = v
+		sum += v
+	}
+	if sum == 0 {
+		return
+	}
+	for x := range k {
+		k[x] /= sum
+	}
+}
+
+// Real returns the weights of output i in float64, which Pillow multiplies pixels of more than 8 bits by, in memory
+// that the next call reuses; From <= i < To.
+func (w *Weights) Real(i int) []float64 {
+	lo, hi := w.Span(i)
+	w.real = grow(w.real, hi-lo)
+	if w.Filter == Nearest {
+		w.real[0] = 1
+		return w.real
+	}
+	scale := float64(w.In) / float64(w.Out)
+	w.weighReal(w.real, lo, float64((float64(i)+0.5)*scale), 1/max(scale, 1))
+	return w.real
 }
 
 // Inputs returns the range [lo, hi) of inputs that the outputs held are made of.

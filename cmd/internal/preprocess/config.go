@@ -310,7 +310,7 @@ func (r *run) recipeOf(j *job) (*store.Recipe, error) {
 func (c Config) options() map[string]string {
 	all := map[string]string{
 		"alpha": c.AlphaName(), "exif-orientation": choose(c.Orient, "applied", "ignored"),
-		"sixteen-bit": choose(c.RefuseDeep, "refused", "high-byte"), "cmyk": choose(c.RefuseCMYK, "refused", "converted"),
+		"sixteen-bit": field.Depths[c.Deep], "cmyk": choose(c.RefuseCMYK, "refused", "converted"),
 		"color": c.Color, "normalize": c.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
 		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.KeepEncoded, "true", ""),
 		"jpeg-quality": choose(c.Shrinks(), strconv.Itoa(c.JPEGQuality()), ""), "larger-than": choose(c.LargerThan != 0, strconv.Itoa(c.LargerThan), ""),

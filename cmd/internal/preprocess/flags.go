@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source/producer"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/tensor"
 )
 
 // flags are the flags of the command as text, and the Config that check makes of them.
@@ -48,13 +49,13 @@ var choices = map[string][]string{
 	"filter":   {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"},
 	"color":    {"rgb", "gray"},
 	"layout":   {"chw", "hwc"},
-	"dtype":    {"uint8", "float16", "bfloat16", "float32"},
+	"dtype":    {"uint8", "uint16", "float16", "bfloat16", "float32"},
 	"on-error": {"fail", "skip"},
 	"names":    {namesAuto, namesOn, namesOff},
 
 	"exif-orientation": {"ignored", "applied"},
 	"alpha":            {"dropped", "white", "black", "refused"},
-	"sixteen-bit":      {"high-byte", "refused"},
+	"sixteen-bit":      field.Depths,
 	"cmyk":             {"converted", "refused"},
 }
 
@@ -73,10 +74,10 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&c.Filter, "filter", c.Filter, "resampling `FILTER` of Pillow: "+of("filter"))
 	fs.StringVar(&f.color, "color", "", "`CHANNELS` of images: "+of("color")+" (default rgb)")
 	fs.StringVar(&f.layout, "layout", "", "`ORDER` of image axes: "+of("layout")+" (default chw)")
-	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of images: "+of("dtype")+"; floats hold x/255 like torchvision's ToTensor (default uint8)")
+	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of images: "+of("dtype")+"; floats hold x/255 like torchvision's ToTensor (default uint8, or that of 16-bit and float files)")
 	fs.StringVar(&f.orientation, "exif-orientation", "ignored", "EXIF `ORIENTATION`: "+of("exif-orientation")+"; Pillow and torchvision ignore it, OpenCV applies it")
 	fs.StringVar(&f.alpha, "alpha", "dropped", "`ALPHA` channel: "+of("alpha")+"; white and black blend onto that colour")
-	fs.StringVar(&f.deep, "sixteen-bit", "high-byte", "images of 16 bits per channel: `DEPTH` is "+of("sixteen-bit"))
+	fs.StringVar(&f.deep, "sixteen-bit", "kept", "images of 16 bits, floats or other channels than gray and RGB: `DEPTH` is "+of("sixteen-bit")+"; kept stores their type and channels")
 	fs.StringVar(&f.cmyk, "cmyk", "converted", "`CMYK` images: "+of("cmyk")+"; the conversion is Pillow's and ignores colour profiles")
 	fs.BoolVar(&c.KeepEncoded, "keep-encoded", false, "store image files instead of pixels; the loader decodes them; --resize shrinks large ones")
 	fs.IntVar(&c.Quality, "jpeg-quality", 0, "JPEG `QUALITY` of shrunk files, 1 to 100 (default 90)")
@@ -160,7 +161,10 @@ func (f *flags) parse(p *problems) {
 	if f.dtype != "" {
 		p.add("dtype", f.dtype, c.DType.UnmarshalText([]byte(f.dtype)))
 	}
-	c.Rules = field.Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: field.Alphas[f.alpha], RefuseDeep: f.deep == "refused", RefuseCMYK: f.cmyk == "refused"}
+	c.Rules = field.Rules{Orient: f.orientation == "applied", RefuseAlpha: f.alpha == "refused", Alpha: field.Alphas[f.alpha], Deep: field.Depth(slices.Index(field.Depths, f.deep)), RefuseCMYK: f.cmyk == "refused"}
+	if c.DType == tensor.Uint8 && c.Deep == field.KeepDeep {
+		c.Deep = field.HighByte // which was asked for in other words
+	}
 	if c.Resize, err = parseSize(f.resize); err != nil {
 		c.Fit = ""
 	}

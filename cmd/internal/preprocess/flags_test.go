@@ -43,7 +43,7 @@ func TestFlagProblems(t *testing.T) {
 		{"a b --max-pixels -3", "--max-pixels -3: must be 1 or more"},
 		{"a b --from lance", "--from lance: must be one of auto, imagefolder, csv, jsonl, tar, zip, parquet, arrow, tfrecord, mds, tokens, zarr, npy, npz, idx, cifar, hdf5, flat, stream"},
 		{"a b --format npz", "--format npz: must be one of flat, hdf5"},
-		{"a b --dtype int4", "--dtype int4: must be one of uint8, float16, bfloat16, float32"},
+		{"a b --dtype int4", "--dtype int4: must be one of uint8, uint16, float16, bfloat16, float32"},
 		{"a b --layout nchw", "--layout nchw: must be one of chw, hwc; did you mean \"chw\"?"},
 		{"a b --color cmyk", "--color cmyk: must be one of rgb, gray"},
 		{"a b --alpha gray", "--alpha gray: must be one of dropped, white, black, refused"},
@@ -70,7 +70,7 @@ func TestFlagProblems(t *testing.T) {
 		{"a b --normalize x/1", `--normalize x/1: mean "x" is not a number`},
 		{"a b --normalize imagenet --color gray", "--normalize imagenet: has 3 channels, but --color gray makes 1"},
 		{"a", "needs two arguments, SOURCE and DEST, not 1"},
-		{"--dtype x --resize y --fit cover a", "wrong usage:\n  needs two arguments, SOURCE and DEST, not 1\n  --dtype x: must be one of uint8, float16, bfloat16, float32\n" +
+		{"--dtype x --resize y --fit cover a", "wrong usage:\n  needs two arguments, SOURCE and DEST, not 1\n  --dtype x: must be one of uint8, uint16, float16, bfloat16, float32\n" +
 			"  --resize y: must be a number of pixels or HEIGHTxWIDTH, such as 224 or 224x320"},
 	}
 	for _, c := range cases {

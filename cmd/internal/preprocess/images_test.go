@@ -3,6 +3,7 @@ package preprocess
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"image"
 	"image/color"
@@ -12,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 )
 
 const imageFiles = "../../../internal/imagefile/testdata/kinds/"
@@ -105,8 +108,8 @@ func TestOddImages(t *testing.T) {
 		{"bomb.png", pngOfSize(png, 20000, 20000), "image is too large"},
 		{"bad checksum.png", replace(png, len(png)-14, 0, 0), "corrupt image"},
 		{"cut.png", cut(png, 60), "corrupt image"},
-		{"16 bits, colour.png", raw(t, imageFiles+"RGB16.png"), ""},
-		{"16 bits, gray.png", raw(t, imageFiles+"I16.png"), ""},
+		{"color of 16 bits.png", raw(t, imageFiles+"RGB16.png"), "has 3 channels of uint16, and the first sample, a.png, has 8-bit pixels; --sixteen-bit high-byte makes 8 bits of 16"},
+		{"gray of 16 bits.png", raw(t, imageFiles+"I16.png"), "has 1 channel of uint16, and the first sample"},
 		{"alpha.png", raw(t, imageFiles+"RGBA.png"), ""},
 		{"gray with alpha.png", raw(t, imageFiles+"LA.png"), ""},
 	}
@@ -152,12 +155,16 @@ func TestRules(t *testing.T) {
 		{"RGBA.bmp", func(c *Config) { c.RefuseAlpha = true }, ""},
 		{"RGB.tiff", func(c *Config) { c.RefuseAlpha = true }, ""},
 		{"RGB.png", func(c *Config) { c.RefuseAlpha = true }, ""},
-		{"RGB16.png", func(c *Config) { c.RefuseDeep = true }, "has 16 bits a sample, which is refused; --sixteen-bit high-byte takes such images"},
-		{"I16.png", func(c *Config) { c.RefuseDeep = true }, "has 16 bits a sample"},
-		{"RGB.png", func(c *Config) { c.RefuseDeep = true }, ""},
+		{"RGB16.png", func(c *Config) { c.Deep = field.RefuseDeep }, "has 16 bits a sample, which is refused; --sixteen-bit kept or high-byte takes such images"},
+		{"I16.png", func(c *Config) { c.Deep = field.RefuseDeep }, "has 16 bits a sample"},
+		{"RGB.png", func(c *Config) { c.Deep = field.RefuseDeep }, ""},
 		{"cmyk.jpg", func(c *Config) { c.RefuseCMYK = true }, "is CMYK, which is refused; --cmyk converted takes such images"},
 		{"cmyk-no-adobe.jpg", func(c *Config) { c.RefuseCMYK = true }, "is CMYK"},
-		{"CMYK.tiff", func(*Config) {}, "unsupported image: tiff"},
+		{"RGB16.png", func(c *Config) { c.Deep = field.HighByte }, ""},
+		{"../tiff/channels5.tif", func(c *Config) { c.Deep = field.RefuseDeep }, "has 5 channels of uint8, which is refused; --sixteen-bit kept takes such images"},
+		{"../tiff/gray-float32.tif", func(c *Config) { c.Deep = field.HighByte }, "it has 1 channels of float32"},
+		{"CMYK.tiff", func(*Config) {}, ""},
+		{"CMYK.tiff", func(c *Config) { c.RefuseCMYK = true }, "is CMYK"},
 		{"420.jpg", func(c *Config) { c.RefuseCMYK = true }, ""},
 	} {
 		got := reasonOf(t, "x"+filepath.Ext(c.file), raw(t, imageFiles+c.file), c.change)
@@ -208,5 +215,90 @@ func TestAlpha(t *testing.T) {
 		if got := manifest(t, dest).Recipe.Options["alpha"]; got != flag {
 			t.Errorf("--alpha %s: the recipe says %s", flag, got)
 		}
+	}
+}
+
+// deepFile returns a 16-bit PNG of w x h pixels whose values are 257*(x+10*y)+add, or a NumPy array of those values.
+func deepFile(t *testing.T, ext string, w, h, add int) []byte {
+	t.Helper()
+	var values []byte
+	m := image.NewGray16(image.Rect(0, 0, w, h))
+	for i := range w * h {
+		v := uint16(257*(i%w+10*(i/w)) + add)
+		m.SetGray16(i%w, i/w, color.Gray16{Y: v})
+		values = binary.LittleEndian.AppendUint16(values, v)
+	}
+	if ext == ".npy" {
+		header := fmt.Sprintf("{'descr': '<u2', 'fortran_order': False, 'shape': (%d, %d), }\n", h, w)
+		return slices.Concat([]byte("\x93NUMPY\x01\x00"), binary.LittleEndian.AppendUint16(nil, uint16(len(header))), []byte(header), values)
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// Images of more than 8 bits, of floats and of other channels, and folders of NumPy arrays, keep type, channels and values.
+func TestDeepImages(t *testing.T) {
+	tiff := func(name string) []byte { return raw(t, imageFiles+"../tiff/"+name+".tif") }
+	for _, c := range []struct {
+		name, flags string
+		files       map[string][]byte
+		want        string // the field, or part of the error
+		first       []byte // of the payload
+	}{
+		{"png", "", map[string][]byte{"a/1.png": deepFile(t, ".png", 4, 3, 5), "b/1.png": deepFile(t, ".png", 4, 3, 6)},
+			"uint16 (1, 3, 4) CHW", []byte{5, 0, 6, 1, 7, 2, 8, 3, 15, 10}},
+		{"npy", "", map[string][]byte{"a/1.npy": deepFile(t, ".npy", 4, 3, 5), "b/1.npy": deepFile(t, ".npy", 4, 3, 6), "b/README": nil},
+			"uint16 (3, 4) ", []byte{5, 0, 6, 1, 7, 2, 8, 3, 15, 10}},
+		{"crop", "--crop 2x1 --layout hwc --dtype uint16", map[string][]byte{"a/1.png": deepFile(t, ".png", 3, 4, 5)}, "uint16 (2, 1, 1) HWC", []byte{5 + 11, 11, 5 + 21, 21}},
+		{"sizes", "--resize 16x20", map[string][]byte{"a/1.png": deepFile(t, ".png", 30, 40, 5), "b/1.png": deepFile(t, ".png", 80, 70, 5)}, "uint16 (1, 16, 20) CHW", nil},
+		{"floats", "--resize 16 --dtype float32 --normalize 0.5/0.25", map[string][]byte{"a/1.png": deepFile(t, ".png", 16, 16, 0)}, "float32 (1, 16, 16) CHW", []byte{0, 0, 0, 0xc0}},
+		{"channels", "", map[string][]byte{"a/1.tif": tiff("channels5"), "b/1.tif": tiff("channels5-planar")}, "uint8 (5, 29, 37) CHW", nil},
+		{"float TIFF", "", map[string][]byte{"a/1.tif": tiff("gray-float32"), "b/1.tif": tiff("pillow-f")}, "float32 (1, 29, 37) CHW", nil},
+		{"pages", "", map[string][]byte{"a/1.tif": tiff("pages")}, "uint16 (3, 29, 37) CHW", nil},
+		{"zstd", "", map[string][]byte{"a/1.tif": tiff("gray16-zstd-predictor")}, "uint16 (1, 29, 37) CHW", nil},
+		{"8 bits", "--dtype uint8", map[string][]byte{"a/1.png": deepFile(t, ".png", 4, 3, 5)}, "uint8 (3, 3, 4) CHW", []byte{0, 1, 2, 3, 10}},
+		{"high bytes", "--sixteen-bit high-byte --color gray", map[string][]byte{"a/1.png": deepFile(t, ".png", 4, 3, 5)}, "uint8 (1, 3, 4) CHW", []byte{0, 1, 2, 3, 10}},
+
+		{"not of one size", "", map[string][]byte{"a/1.png": deepFile(t, ".png", 4, 3, 5), "a/2.png": deepFile(t, ".png", 3, 4, 5)}, "images of several sizes", nil},
+		{"not of one type", "", map[string][]byte{"a/1.tif": tiff("gray-float32"), "a/2.tif": tiff("gray-uint16")},
+			"a/2.tif: has 1 channel of uint16, and the first sample, a/1.tif, has 1 channel of float32", nil},
+		{"8 bits behind", "", map[string][]byte{"a/1.png": deepFile(t, ".png", 4, 3, 5), "a/2.png": picture(t, ".png", 4, 3, 1)}, "has 3 channels of uint8, and the first sample", nil},
+		{"arrays resized", "--resize 8", map[string][]byte{"a/1.npy": deepFile(t, ".npy", 4, 3, 5)}, "NumPy arrays are stored as they are", nil},
+		{"array cut", "", map[string][]byte{"a/1.npy": deepFile(t, ".npy", 4, 3, 5)[:70]}, "cut short", nil},
+		{"arrays of two shapes", "", map[string][]byte{"a/1.npy": deepFile(t, ".npy", 4, 3, 5), "b/1.npy": deepFile(t, ".npy", 3, 4, 5)},
+			"b/1.npy: has an array of uint16 (4, 3), and the first sample, a/1.npy, has an array of uint16 (3, 4)", nil},
+		{"color", "--color rgb", map[string][]byte{"a/1.png": deepFile(t, ".png", 4, 3, 5)}, "--color rgb converts images of 8 bits only", nil},
+		{"figures", "--normalize imagenet", map[string][]byte{"a/1.png": deepFile(t, ".png", 4, 3, 5)}, "which --normalize changes only with --dtype float32", nil},
+		{"own figures", "--normalize dataset", map[string][]byte{"a/1.png": deepFile(t, ".png", 4, 3, 5)}, "--normalize dataset is for images of 8 bits", nil},
+		{"8 bits as 16", "--dtype uint16", map[string][]byte{"a/1.png": picture(t, ".png", 4, 3, 1)}, "--dtype uint16 is for images of 16", nil},
+		{"files", "--keep-encoded", map[string][]byte{"a/1.tif": tiff("channels5")}, "preprocess stores such images as arrays", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			source, dest := filepath.Join(t.TempDir(), "src"), filepath.Join(t.TempDir(), "ds")
+			for name, data := range c.files {
+				put(t, source, name, data)
+			}
+			config, err := parseFlags(t, source+" "+dest+" "+c.flags)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = Run(t.Context(), config, &silent{}); err != nil {
+				if !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%v, want %q in it", err, c.want)
+				}
+				return
+			}
+			m := manifest(t, dest)
+			f := m.Fields[0]
+			if got := fmt.Sprintf("%v %v %s", f.DType, f.Shape, f.Layout); got != c.want || m.Records != int64(len(c.files)-strings.Count(c.name, "npy")) {
+				t.Errorf("%s, %d records; want %s", got, m.Records, c.want)
+			}
+			if got := payload(t, dest, "images"); !bytes.HasPrefix(got, c.first) {
+				t.Errorf("values %v, want %v", got[:len(c.first)], c.first)
+			}
+		})
 	}
 }

@@ -55,7 +55,7 @@ func strange(path string) string {
 	switch {
 	case text == "":
 		return "is empty"
-	case hasPrefix(text, "\xff\xd8\xff", "\x89PNG\r\n", "GIF8", "RIFF", "II*\x00", "MM\x00*"):
+	case hasPrefix(text, "\xff\xd8\xff", "\x89PNG\r\n", "GIF8", "RIFF", "II*\x00", "MM\x00*", "II+\x00", "MM\x00+"), len(text) > 12 && (text[4:12] == "ftypavif" || text[4:11] == "ftyphei" || text[4:12] == "ftypmif1"):
 		return "is a file of one image; give the folder that it is in"
 	case strings.HasPrefix(text, "["):
 		return "looks like one JSON array; write an object a line, such as with jq -c '.[]', or --from says what it is"

@@ -72,6 +72,7 @@ var layers = [][]place{
 		{"internal/zarr", "arrays of Zarr, wherever their files are; chunk reads them as it does those of HDF5"},
 	},
 	{
+		{"internal/imagefile/tiff", "TIFF files to samples; decoders of other formats in them are given to it"},
 		{"internal/permute", "random permutations of numbers, whatever is shuffled by them"},
 		{"transforms", "sample to sample: no files, no formats"},
 		{"store", "what a dataset is, and what a writer takes; it must not know who fills datasets or who maps them"},

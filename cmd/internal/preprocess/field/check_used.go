@@ -39,7 +39,7 @@ func (c Options) checkUsed(fields []source.Field) error {
 		add(c.KeepEncoded, "keep-encoded")
 		add(c.Orient, "exif-orientation")
 		add(c.AlphaName() != "dropped", "alpha")
-		add(c.RefuseDeep, "sixteen-bit")
+		add(c.Deep != KeepDeep, "sixteen-bit")
 		add(c.RefuseCMYK, "cmyk")
 	}
 	if idle == nil {

@@ -1,10 +1,12 @@
 package field
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -15,6 +17,10 @@ type imageField struct {
 	opener   func() opener
 	out      transforms.Info // of every image
 	first    shaped          // the sample that out comes from
+
+	asked     Options // for files: without the defaults of images of 8 bits
+	ownRecipe bool    // transforms are given as such
+	deep      *deep   // set by a first file that 8-bit gray or RGB cannot hold: all others are like it
 }
 
 // opener gives the pixels of a value. It serves one goroutine.
@@ -41,6 +47,12 @@ type imageWorker struct {
 }
 
 func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
+	if files, ok := w.opener.(*fileOpener); ok && files.isDeep(value) {
+		return w.probeDeep(files, name, value)
+	}
+	if w.asked.DType == tensor.Uint16 {
+		return store.Field{}, errors.New("has 8 bits a sample; --dtype uint16 is for images of 16")
+	}
 	src, err := w.opener.open(value)
 	if err != nil {
 		return store.Field{}, err
@@ -55,11 +67,16 @@ func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 	if err := w.runner.Do(rec.Values[0], src); err != nil {
 		return store.Field{}, err
 	}
-	w.out, w.first = out, shaped{name, in.W, in.H}
+	w.out, w.first, w.deep = out, shaped{name, in.W, in.H}, nil
 	return field, nil
 }
 
 func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, bad, fatal error) {
+	if files, ok := w.opener.(*fileOpener); ok {
+		if isDeep := files.isDeep(value); isDeep || w.deep != nil {
+			return w.doDeep(files, isDeep, name, dst, value)
+		}
+	}
 	src, err := w.opener.open(value)
 	if err != nil {
 		return dst, err, nil

@@ -93,13 +93,14 @@ func (c Options) decodes() opener {
 
 // imageField returns the job for files of images.
 func (c Options) imageField(f source.Field, recipe json.RawMessage) (Job, error) {
+	asked := c
 	c = c.WithImageDefaults()
 	p, err := c.pipelineOr(recipe)
 	if err != nil {
 		return nil, err
 	}
 	return &imageField{
-		pipeline: p, opener: c.decodes,
+		pipeline: p, opener: c.decodes, asked: asked, ownRecipe: recipe != nil,
 		field: func(out transforms.Info) store.Field { return c.storeField(f.Name, p, out) },
 	}, nil
 }

@@ -3,6 +3,7 @@ package field
 import (
 	"encoding/json"
 
+	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -83,7 +84,7 @@ func (c Options) Pipeline(ts ...transforms.Transform) (*transforms.Pipeline, err
 		layout = transforms.CHW
 	}
 	ts = append(ts, transforms.ToLayout{Layout: layout})
-	if c.DType != tensor.Uint8 {
+	if c.DType != tensor.Uint8 && c.DType != tensor.Uint16 { // which images of 16 bits have
 		ts = append(ts, transforms.ConvertDType{DType: c.DType})
 		if !c.Normalize.None() && !c.Normalize.Dataset {
 			ts = append(ts, transforms.Normalize{Mean: c.Normalize.Mean, Std: c.Normalize.Std})
@@ -95,6 +96,9 @@ func (c Options) Pipeline(ts ...transforms.Transform) (*transforms.Pipeline, err
 // decoder returns the options of the decoders.
 func (c Options) decoder() imagefile.Options {
 	o := imagefile.Options{MaxPixels: c.MaxPixels, Orient: c.Orient, Alpha: c.Alpha}
+	if !c.KeepEncoded { // the loader, which has no zstd, would have to open such a file
+		o.Zstd = stream.Zstd
+	}
 	if c.Color == "gray" {
 		o.Color = imagefile.Gray
 	}

@@ -15,6 +15,9 @@ func Recipe(jobs []Job, source []source.Field) (json.RawMessage, error) {
 		var p json.Marshaler
 		switch f := f.(type) {
 		case *imageField:
+			if f.deep != nil && f.deep.array {
+				continue // nothing is done to it
+			}
 			p = f.pipeline
 		case arrayField:
 			p = f.pipeline

@@ -25,7 +25,7 @@ import (
 // Where all subfolders are called as splits are (train, val, test), they are splits, and each
 // is a folder of images of that kind. Classes are those of all, by name.
 //
-// The content of a file shows whether it is an image. Hidden files and folders are skipped. A file
+// Without any image, NumPy's .npy files are the samples: a record each. The content of a file shows whether it is an image. Hidden files and folders are skipped. A file
 // whose name promises no image and whose content is none is ignored, and counted. A file
 // whose name promises an image is a sample, whatever it holds.
 type Folder struct {
@@ -39,6 +39,8 @@ type Folder struct {
 	classes  []string
 	folders  []folder // in the order of their samples
 	table    string   // one that is beside the images, "" for none
+	arrays   bool     // NumPy arrays are the samples, as there are no images
+	hasArray bool     // there is one
 
 	once    sync.Once // for Sample
 	indexed []indexedFolder
@@ -88,7 +90,13 @@ func Open(ctx context.Context, path string, opts Options) (*Folder, error) {
 	if err := Check(path); err != nil {
 		return nil, err
 	}
-	if err := s.scan(ctx); err != nil {
+	err := s.scan(ctx)
+	if s.info.Count == 0 && s.hasArray {
+		s.arrays, s.classes, s.folders, s.table = true, nil, nil, ""
+		err = s.scan(ctx)
+		s.info.Unit = "arrays"
+	}
+	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)
 	}
 	return s, nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
@@ -73,13 +74,20 @@ func (s *Folder) classify(l *listing, dir string, e fs.DirEntry) {
 	switch {
 	case mode.IsDir():
 		l.folders = append(l.folders, name)
-	case mode.IsRegular() && (source.IsImageName(name) || s.isImage(head(path))):
+	case mode.IsRegular() && (source.IsImageName(name) || s.isSample(head(path))):
 		l.files = append(l.files, entry{name, source.File(path)})
 	case !mode.IsRegular() && source.IsImageName(name):
 		l.files = append(l.files, entry{name, source.NotRegular{Mode: mode}})
 	default:
 		l.ignored = append(l.ignored, name)
 	}
+}
+
+// isSample reports whether a file whose name says nothing is a sample.
+func (s *Folder) isSample(head []byte) bool {
+	array := strings.HasPrefix(string(head), source.NPYMagic)
+	s.hasArray = s.hasArray || array
+	return s.isImage(head) || s.arrays && array
 }
 
 // outside puts a link that leads out of the source where it belongs.

@@ -1,0 +1,207 @@
+package field
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/array"
+	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// deep is what the first file says of all records where 8-bit gray or RGB cannot hold it: samples of more bits, floats,
+// other channels, or a NumPy array.
+type deep struct {
+	raster transforms.Raster // without pixels
+	array  bool              // it is a NumPy array
+	shape  tensor.Shape      // of the array
+}
+
+// String says what the file is.
+func (d *deep) String() string {
+	if d.array {
+		return fmt.Sprintf("an array of %v %v", d.raster.DType, d.shape)
+	}
+	return describe(d.raster.C, d.raster.DType)
+}
+
+func describe(channels int, dtype tensor.DType) string {
+	if channels == 1 {
+		return fmt.Sprintf("1 channel of %v", dtype)
+	}
+	return fmt.Sprintf("%d channels of %v", channels, dtype)
+}
+
+// isDeep reports whether a file's values are to be kept as they are.
+func (o *fileOpener) isDeep(value []byte) bool {
+	if o.rules.Deep != KeepDeep {
+		return false
+	}
+	if isArray(value) {
+		return true
+	}
+	switch imagefile.Sniff(value) {
+	case imagefile.PNG, imagefile.TIFF, imagefile.PNM:
+		c, err := imagefile.ReadConfig(value)
+		return err == nil && c.Deep()
+	}
+	return false
+}
+
+func isArray(value []byte) bool { return bytes.HasPrefix(value, []byte(source.NPYMagic)) }
+
+// samples returns what a file holds. Of an array the pixels of the raster are its elements.
+func (o *fileOpener) samples(value []byte) (d deep, err error) {
+	if err := o.rules.check(value); err != nil && !isArray(value) {
+		return d, err
+	}
+	if !isArray(value) {
+		d.raster, err = o.decoder.Samples(value)
+		return d, err
+	}
+	r := bytes.NewReader(value)
+	h, err := array.ReadNPY(r)
+	if err != nil {
+		return d, err
+	}
+	d.array = true
+	n := int64(h.DType.Size())
+	for _, length := range h.Shape {
+		d.shape = append(d.shape, int(length))
+		if n *= length; n > int64(len(value)) {
+			break
+		}
+	}
+	elements := value[h.Offset:]
+	if n != int64(len(elements)) || n == 0 {
+		return d, fmt.Errorf("is cut short, or empty: the header says %v %v, and there are %d bytes", h.DType, h.Shape, len(elements))
+	}
+	d.raster.DType, d.raster.Pix = h.DType, elements
+	if h.BigEndian {
+		d.raster.Pix = slices.Clone(elements)
+		array.Swapped(h.DType.Size())(d.raster.Pix)
+	}
+	return d, nil
+}
+
+// probeDeep is Probe for a first file that is not of 8 bits.
+func (w *imageWorker) probeDeep(files *fileOpener, name string, value []byte) (store.Field, error) {
+	d, err := files.samples(value)
+	if err == nil {
+		err = w.suits(&d)
+	}
+	if err != nil {
+		return store.Field{}, err
+	}
+	field := w.field(w.out)
+	if d.array {
+		field = store.NewField(field.Name, d.raster.DType, d.shape...)
+	} else {
+		out, err := w.pipeline.RasterOutput(d.raster)
+		if err != nil {
+			return store.Field{}, err
+		}
+		field = w.deepField(field.Name, d.raster.DType, out)
+		if err := w.pipeline.Raster(make([]byte, out.Bytes()), d.raster); err != nil {
+			return store.Field{}, err
+		}
+		w.out, w.first = out, shaped{name, d.raster.W, d.raster.H}
+	}
+	w.first.name = name
+	d.raster.Pix = nil
+	w.imageField.deep = &d
+	return field, nil
+}
+
+// deepField returns the field of the dataset. Figures that were applied are of x/65535.
+func (w *imageWorker) deepField(name string, in tensor.DType, out transforms.Info) store.Field {
+	f := store.NewField(name, out.DType, out.Shape()...)
+	f.Layout = store.HWC
+	if out.Layout == transforms.CHW {
+		f.Layout = store.CHW
+	}
+	if n := applied(w.pipeline); n.Mean != nil {
+		f.Normalization = n.Field(out.C, true)
+		if in == tensor.Uint16 {
+			f.Normalization.Scale = 1<<16 - 1
+		} else if in != tensor.Uint8 {
+			f.Normalization.Scale = 1
+		}
+	}
+	return f
+}
+
+// suits refuses what was asked for and is not done to such files.
+func (w *imageWorker) suits(d *deep) error {
+	c := w.asked
+	if d.array && (c.ChangesPixels() || w.ownRecipe) {
+		return errors.New("NumPy arrays are stored as they are; resize, crop and convert them before, or as a source of kind npy with --pipeline")
+	}
+	if d.array {
+		return nil
+	}
+	switch {
+	case c.Color != "" && c.Channels() != d.raster.C:
+		return fmt.Errorf("has %s, and --color %s converts images of 8 bits only; --sixteen-bit high-byte makes such of 16", d, c.Color)
+	case c.Normalize.OfImages():
+		return fmt.Errorf("has %s, and --normalize dataset is for images of 8 bits; give figures of x/%d: --dtype float32 --normalize MEAN/STD", d, 1<<16-1)
+	case c.Normalize.Mean != nil && c.DType != tensor.Float32 && !w.ownRecipe:
+		return fmt.Errorf("has %s, which --normalize changes only with --dtype float32", d)
+	case c.DType == tensor.Uint16 && d.raster.DType != tensor.Uint16:
+		return fmt.Errorf("has %s, which are not converted to uint16; leave out --dtype", d)
+	}
+	return nil
+}
+
+// doDeep makes a record of a file where it, or the first one, is not an image of 8 bits.
+func (w *imageWorker) doDeep(files *fileOpener, isDeep bool, name string, dst, value []byte) (out []byte, bad, fatal error) {
+	if w.deep == nil || !isDeep {
+		return dst, w.mixed(value), nil
+	}
+	d, err := files.samples(value)
+	if err != nil {
+		return dst, err, nil
+	}
+	if d.array != w.deep.array || d.raster.DType != w.deep.raster.DType || d.raster.C != w.deep.raster.C || !slices.Equal(d.shape, w.deep.shape) {
+		return dst, fmt.Errorf("has %s, and the first sample, %s, has %s", &d, w.first.name, w.deep), nil
+	}
+	if d.array {
+		return append(dst[:0], d.raster.Pix...), nil, nil
+	}
+	info, err := w.pipeline.RasterOutput(d.raster)
+	if err != nil {
+		return dst, err, nil
+	}
+	if info.W != w.out.W || info.H != w.out.H {
+		return dst, nil, &sizeError{w.first, shaped{name, d.raster.W, d.raster.H}, w.out, info}
+	}
+	dst = slices.Grow(dst[:0], info.Bytes())[:info.Bytes()]
+	return dst, w.pipeline.Raster(dst, d.raster), nil
+}
+
+// mixed is the error of a file that is of 8 bits where the first is not, or the other way round.
+func (w *imageWorker) mixed(value []byte) error {
+	what := "is a NumPy array"
+	if !isArray(value) {
+		c, err := imagefile.ReadConfig(value)
+		if err != nil {
+			return err
+		}
+		what = "has " + describe(c.Channels, c.DType)
+	}
+	first := "8-bit pixels"
+	if w.deep != nil {
+		first = w.deep.String()
+	}
+	text := fmt.Sprintf("%s, and the first sample, %s, has %s", what, w.first.name, first)
+	if strings.Contains(text, "uint16") {
+		text += "; --sixteen-bit high-byte makes 8 bits of 16"
+	}
+	return errors.New(text)
+}
