@@ -253,15 +253,16 @@ func TestParquetErrors(t *testing.T) {
 	type row struct {
 		Ids   []int32  `parquet:"ids,list"`
 		Words []string `parquet:"words,list"`
+		Blobs [][]byte `parquet:"blobs,list"`
 		X     float64  `parquet:"x"`
 	}
 	c := DefaultConfig()
 	c.Source, c.Dest = filepath.Join(t.TempDir(), "x.parquet"), filepath.Join(t.TempDir(), "ds")
-	if err := parquet.WriteFile(c.Source, []row{{[]int32{1, 2}, []string{"a"}, 1}, {[]int32{1, 2, 3}, nil, 2}}); err != nil {
+	if err := parquet.WriteFile(c.Source, []row{{[]int32{1, 2}, []string{"a"}, nil, 1}, {[]int32{1, 2, 3}, nil, nil, 2}}); err != nil {
 		t.Fatal(err)
 	}
 	for fields, want := range map[string]string{
-		"":                "column words: lists of values of type STRING make no field; leave them out: --fields ids,x",
+		"":                "column blobs: lists of values of type BYTE_ARRAY make no field; leave them out: --fields ids,words,x",
 		"ids:int32[2]":    "sample 1: column ids: bad value: a list of 3 numbers where int32[2] is expected",
 		"ids:int64[2]":    "column ids: holds int32, which :int64[2] does not change",
 		"ids:int32[*,2]":  "column ids: is of type INT(32,true) and cannot be read as int32[*,2]",

@@ -12,6 +12,7 @@ import (
 	"github.com/parquet-go/parquet-go/compress"
 	"github.com/parquet-go/parquet-go/encoding"
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/testkit/pythontest"
 )
 
 // parquetRow has a column of every kind that makes a field.
@@ -207,4 +208,38 @@ func FuzzParquet(f *testing.F) {
 			_ = sample.Data.Read(values)
 		}
 	})
+}
+
+// decimalsScript writes decimals as all types that Parquet has for them, and lists of texts; it prints what describe says.
+const decimalsScript = `
+import decimal, json, struct, sys
+import pyarrow as pa, pyarrow.parquet as pq
+D = decimal.Decimal
+values = [D("0.00"), D("-12345.67"), D("99999.99"), D("0.01"), D("-0.07"), D("31415.92")]
+wide = [D("-1234567890123456789012345678.1234567891"), D("0.1000000000"), D("7e20"), D("-1e-10"), D("2"), D("123456789.987654321")]
+texts = [["a", "b"], [], ["\u00fc"], None, ["one, two", '"quoted"'], [""]]
+table = pa.table({"d9": pa.array(values, pa.decimal128(9, 2)), "d18": pa.array(values, pa.decimal128(18, 4)),
+    "d38": pa.array(wide, pa.decimal128(38, 10)), "d76": pa.array(wide, pa.decimal256(76, 30)), "texts": pa.array(texts, pa.list_(pa.string()))})
+pq.write_table(table, sys.argv[1], store_decimal_as_integer=True, **json.loads(sys.argv[2]))
+for i, (v, w, t) in enumerate(zip(values, wide, texts)):
+    row = [struct.pack("<d", float(v)).hex()] * 2 + [struct.pack("<d", float(w)).hex()] * 2
+    print(i, *row, json.dumps(t or [], ensure_ascii=False, separators=(",", ":")).encode().hex())
+`
+
+// Decimals are the nearest float64, and lists of texts are JSON.
+func TestParquetDecimals(t *testing.T) {
+	for _, options := range []string{"{}", `{"use_dictionary": false, "data_page_version": "2.0", "compression": "zstd"}`} {
+		path := filepath.Join(t.TempDir(), "x.parquet")
+		want := strings.Split(strings.TrimSpace(string(pythontest.Run(t, "import pyarrow.parquet", "-c", decimalsScript, path, options))), "\n")
+		fields, samples, err := describe(t, path, source.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(fields, "|"); got != "d9 float64()|d18 float64()|d38 float64()|d76 float64()|texts uint8()* utf-8" {
+			t.Error(got)
+		}
+		if !slices.Equal(samples, want) {
+			t.Errorf("%s: samples\n%s\nwant\n%s", options, strings.Join(samples, "\n"), strings.Join(want, "\n"))
+		}
+	}
 }

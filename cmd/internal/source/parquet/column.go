@@ -2,12 +2,17 @@ package parquet
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"math/big"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
@@ -23,6 +28,7 @@ type leafColumn struct {
 	leaf      parquet.LeafColumn
 	image     bool // the bytes of an image
 	text      bool // the file says that the bytes are text
+	scale     int  // of decimals: a number is divided by this power of ten; -1 for others
 	DType     tensor.DType
 	classes   []string
 	words     map[string]int64 // the numbers of the classes, where the values are their names
@@ -34,10 +40,16 @@ type leafColumn struct {
 // newParquetColumn returns the column of a leaf; half says that its two bytes are a float16,
 // which the library does not say.
 func newParquetColumn(leaf parquet.LeafColumn, path []string, half bool) *leafColumn {
-	c := &leafColumn{leaf: leaf, name: parquetName(path)}
+	c := &leafColumn{leaf: leaf, name: parquetName(path), scale: -1}
 	t := leaf.Node.Type()
-	if c.DType = parquetDType(t); half {
+	c.DType = parquetDType(t)
+	switch l := t.LogicalType(); {
+	case half:
 		c.DType = tensor.Float16
+	case l != nil:
+		if d, ok := l.Value.(*format.DecimalType); ok && d.Scale >= 0 && d.Scale <= maxScale {
+			c.DType, c.scale = tensor.Float64, int(d.Scale)
+		}
 	}
 	if l := t.LogicalType(); l != nil && t.Kind() == parquet.ByteArray {
 		kind := l.String()
@@ -70,7 +82,7 @@ func parquetDType(t parquet.Type) tensor.DType {
 	}
 	since := logical == "DATE" || strings.HasPrefix(logical, "TIME") // times are the numbers that are stored
 	if logical != "" && !since {
-		return tensor.Invalid // a decimal: a number that means something else
+		return tensor.Invalid
 	}
 	switch t.Kind() {
 	case parquet.Boolean:
@@ -114,7 +126,9 @@ func (c *leafColumn) look(values []parquet.Value, isImage func([]byte) bool) {
 }
 
 // isBytes reports whether a value is bytes of any number.
-func (c *leafColumn) isBytes() bool { return c.leaf.Node.Type().Kind() == parquet.ByteArray }
+func (c *leafColumn) isBytes() bool {
+	return c.leaf.Node.Type().Kind() == parquet.ByteArray && c.scale < 0
+}
 
 // fixedBytes returns how many bytes each value has, 0 if they are not plain bytes.
 func (c *leafColumn) fixedBytes() int {
@@ -208,6 +222,8 @@ func (c *leafColumn) single(name string) (source.Field, error) {
 // several returns the field of a column of lists.
 func (c *leafColumn) several(name string) (source.Field, error) {
 	switch rank := c.leaf.MaxRepetitionLevel; {
+	case c.text && rank == 1:
+		return source.ContentField(name, store.Text), nil // their JSON array
 	case c.DType == tensor.Invalid:
 		return source.Field{}, fmt.Errorf("lists of values of type %v make no field", c.leaf.Node.Type())
 	case c.shape != nil:
@@ -257,7 +273,10 @@ func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
 		return c.concat(row)
 	}
 	values := c.values(row)
-	if c.leaf.MaxRepetitionLevel > 0 {
+	switch {
+	case c.leaf.MaxRepetitionLevel > 0 && c.text:
+		return c.texts(values)
+	case c.leaf.MaxRepetitionLevel > 0:
 		return c.list(values)
 	}
 	if len(values) != 1 {
@@ -280,7 +299,48 @@ func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
 	case c.field.DType == tensor.Int64 && c.DType != tensor.Int64: // a label
 		return binary.LittleEndian.AppendUint64(nil, uint64(parquetInt(v, c.DType))), nil
 	}
-	return appendParquet(nil, v, c.DType), nil
+	return c.appendNumber(nil, v), nil
+}
+
+// texts returns the JSON array of a list of texts, as it is made of Arrow and TFRecord. A list that is null is empty.
+func (c *leafColumn) texts(values []parquet.Value) ([]byte, error) {
+	list := []string{}
+	for _, v := range values {
+		switch {
+		case !v.IsNull() && !utf8.Valid(v.ByteArray()):
+			return nil, fmt.Errorf("%w: text that is not UTF-8", source.ErrValue)
+		case !v.IsNull():
+			list = append(list, string(v.ByteArray()))
+		case c.leaf.Node.Optional() && v.DefinitionLevel() == c.leaf.MaxDefinitionLevel-1:
+			return nil, fmt.Errorf("%w: a null in a list", source.ErrValue)
+		}
+	}
+	return json.Marshal(list)
+}
+
+// maxScale is that of the widest decimals of Arrow.
+const maxScale = 76
+
+// appendNumber appends a number, of a decimal the nearest float64.
+func (c *leafColumn) appendNumber(b []byte, v parquet.Value) []byte {
+	if c.scale < 0 {
+		return appendParquet(b, v, c.DType)
+	}
+	n := new(big.Int)
+	switch v.Kind() {
+	case parquet.Int32:
+		n.SetInt64(int64(v.Int32()))
+	case parquet.Int64:
+		n.SetInt64(v.Int64())
+	default: // big endian, in two's complement
+		raw := v.ByteArray()
+		n.SetBytes(raw)
+		if len(raw) > 0 && raw[0] >= 1<<7 {
+			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(raw))))
+		}
+	}
+	x, _ := new(big.Rat).SetFrac(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(c.scale)), nil)).Float64()
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
 }
 
 // concat copies the numbers of several columns.
@@ -297,6 +357,9 @@ func (c *leafColumn) concat(row [][]parquet.Value) (b []byte, err error) {
 
 // blocked reports whether leafReader reads the column.
 func (c *leafColumn) blocked() bool {
+	if c.scale >= 0 || slices.ContainsFunc(c.parts, func(p *leafColumn) bool { return p.scale >= 0 }) {
+		return false
+	}
 	if c.parts != nil || c.leaf.MaxRepetitionLevel == 0 {
 		return !c.field.Ragged
 	}
@@ -343,7 +406,7 @@ func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
 			run = 0
 		}
 		run++
-		b = appendParquet(b, v, c.DType)
+		b = c.appendNumber(b, v)
 	}
 	if c.inner > 0 && (run != c.inner || len(values)%c.inner != 0) {
 		return nil, fmt.Errorf("%w: inner lists of other lengths than %d", source.ErrValue, c.inner)

@@ -122,7 +122,7 @@ func concat(columns []*leafColumn, names []string, w column.Selection) (*leafCol
 	case w.Field == "":
 		return nil, fmt.Errorf("%d columns become one field, which needs a name: %s=NAME", len(wanted), w.Column)
 	}
-	all := &leafColumn{name: w.Column, selection: w, shape: []int{len(wanted)}}
+	all := &leafColumn{name: w.Column, selection: w, shape: []int{len(wanted)}, scale: -1}
 	for _, name := range wanted {
 		c := *columns[slices.Index(names, name)]
 		switch {
