@@ -38,13 +38,10 @@ func (b *Block) summarizeField(i int, f Field) {
 	b.sums[i], b.stats[i] = b.sums[i][:0], b.stats[i][:0]
 	if !single {
 		b.stats[i] = append(b.stats[i], make([]moments.Moments, b.N*channels)...)
+		b.meter.MeasureEach(f.Spec, run, values, b.stats[i])
 	}
 	for k := range b.N {
-		value := values[k*size : (k+1)*size]
-		b.sums[i] = append(b.sums[i], CRC32C(value))
-		if !single {
-			b.meter.Measure(f.Spec, run, value, b.stats[i][k*channels:(k+1)*channels])
-		}
+		b.sums[i] = append(b.sums[i], CRC32C(values[k*size:(k+1)*size]))
 	}
 }
 

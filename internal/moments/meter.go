@@ -1,6 +1,7 @@
 package moments
 
 import (
+	"math"
 	"slices"
 
 	"github.com/penstock/penstock/internal/kernel"
@@ -64,6 +65,80 @@ func (m *Meter) Measure(spec tensor.Spec, run int, record []byte, out []Moments)
 	case tensor.Float64:
 		measureNumbers(m, tensor.As[float64](v), run, out, widen)
 	}
+}
+
+// MeasureEach is Measure for records of one row each, one behind the other: out has the moments of the channels of
+// each. It returns limits of all numbers in place of those of each record, which are the same once all are merged.
+func (m *Meter) MeasureEach(spec tensor.Spec, run int, records []byte, out []Moments) {
+	size := spec.RecordBytes()
+	n := len(records) / size
+	if elems := size / 4; spec.DType == tensor.Float32 && len(out) == n && elems <= short {
+		m.measureShort(tensor.As[float32](tensor.Of(spec, n, records)), elems, out)
+		return
+	}
+	for channels := len(out) / max(n, 1); len(out) > 0; out, records = out[channels:], records[size:] {
+		m.Measure(spec, run, records[:size], out[:channels])
+	}
+}
+
+// short is how many numbers of a record have a lane of kernel.SumF32 each: these are summed up without a call.
+const short = 16
+
+// measureShort measures records of n <= short numbers each. The figures are those of momentsOfFloats, bit for bit.
+func (m *Meter) measureShort(x []float32, n int, out []Moments) {
+	low, high := float32(math.Inf(1)), float32(math.Inf(-1))
+	count := float64(n)
+	for i := range out {
+		record := x[:n:n]
+		x = x[n:]
+		var lanes [short]float64
+		for k, v := range record {
+			lanes[k&(short-1)] = 0 + float64(v) // not -0
+		}
+		sum := total(&lanes)
+		if notFinite(sum) {
+			out[i] = m.momentsOfFloats(record)
+			if out[i].N > 0 {
+				low, high = min(low, float32(out[i].Min)), max(high, float32(out[i].Max))
+			}
+			continue
+		}
+		mean := sum / count
+		lanes = [short]float64{}
+		for k, v := range record {
+			low, high = lower(low, v), higher(high, v)
+			d := float64(v) - mean
+			lanes[k&(short-1)] = float64(d * d)
+		}
+		out[i] = Moments{N: int64(n), Mean: mean, M2: total(&lanes)}
+	}
+	for i := range out {
+		if out[i].N > 0 {
+			out[i].Min, out[i].Max = 0+float64(low), 0+float64(high)
+		}
+	}
+}
+
+// total adds the lanes in halves, as kernel.SumF32 does.
+func total(l *[short]float64) float64 {
+	a, b, c, d := l[0]+l[8], l[1]+l[9], l[2]+l[10], l[3]+l[11]
+	e, f, g, h := l[4]+l[12], l[5]+l[13], l[6]+l[14], l[7]+l[15]
+	return ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+// lower is min of numbers that are not NaN. The jump that it is guesses right for all but the first few.
+func lower(a, b float32) float32 {
+	if b < a {
+		return b
+	}
+	return a
+}
+
+func higher(a, b float32) float32 {
+	if b > a {
+		return b
+	}
+	return a
 }
 
 // MergeEach merges the numbers of values, of the type of spec, each as Measure does with a record of one number.

@@ -137,3 +137,69 @@ func TestMeterOfManyPieces(t *testing.T) {
 		}
 	}
 }
+
+// TestMeasureEach measures records at once and one by one, with and without numbers that are not finite: what is
+// merged is the same, bit for bit.
+func TestMeasureEach(t *testing.T) {
+	const records = 100
+	rng := rand.New(rand.NewPCG(5, 6))
+	for _, d := range []tensor.DType{tensor.Float32, tensor.Float64, tensor.Uint8, tensor.Float16} {
+		for _, n := range []int{1, 2, 7, 10, short - 1, short, short + 1, 50} {
+			for _, bad := range [][]float64{nil, {math.NaN()}, {math.Inf(1), math.NaN(), math.Inf(-1)}} {
+				spec := tensor.Spec{DType: d, Shape: tensor.Shape{n}}
+				b := make([]byte, records*spec.RecordBytes())
+				for i := range records * n {
+					v := float64(float32(rng.NormFloat64() * 3))
+					if i%5 == 0 {
+						v = math.Copysign(0, v)
+					}
+					if len(bad) > 0 && rng.IntN(3*n) == 0 && d.IsFloat() {
+						v = bad[rng.IntN(len(bad))]
+					}
+					putNumber(d, b[i*d.Size():], v)
+				}
+				each := make([]Moments, records)
+				m := new(Meter)
+				m.MeasureEach(spec, n, b, each)
+				var got, want Moments
+				for i := range records {
+					one := make([]Moments, 1)
+					m.Measure(spec, n, b[i*spec.RecordBytes():][:spec.RecordBytes()], one)
+					want.Merge(one[0])
+					got.Merge(each[i])
+				}
+				if fmt.Sprint(got) != fmt.Sprint(want) || math.Float64bits(got.M2) != math.Float64bits(want.M2) || math.Float64bits(got.Mean) != math.Float64bits(want.Mean) {
+					t.Errorf("%v, %d numbers, %v among them: %+v, want %+v", d, n, bad, got, want)
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkMeasureEach(b *testing.B) {
+	const records = 1024
+	for _, n := range []int{2, 10, 16, 50} {
+		spec := tensor.Spec{DType: tensor.Float32, Shape: tensor.Shape{n}}
+		values := make([]byte, records*spec.RecordBytes())
+		for i := range records * n {
+			putNumber(spec.DType, values[4*i:], float64(i%97))
+		}
+		out := make([]Moments, records)
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			m := new(Meter)
+			b.SetBytes(int64(len(values)))
+			for b.Loop() {
+				m.MeasureEach(spec, n, values, out)
+			}
+		})
+		b.Run(fmt.Sprint(n, "/Measure"), func(b *testing.B) {
+			m := new(Meter)
+			b.SetBytes(int64(len(values)))
+			for b.Loop() {
+				for i := range out {
+					m.Measure(spec, n, values[i*4*n:][:4*n], out[i:i+1])
+				}
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
@@ -105,20 +106,27 @@ func (b *block) Read(rows *source.Rows) error {
 	for i := range b.rows {
 		r.add(rows, &b.rows[i])
 	}
-	row := &tableRow{}
-	for text, at := b.text, b.at+1; text != ""; at++ {
-		line := text
-		if end := strings.IndexByte(text, '\n'); end >= 0 {
-			line, text = text[:end+1], text[end+1:]
-		} else {
-			text = ""
-		}
+	row, at := &tableRow{}, b.at
+	for line := range strings.Lines(b.text) {
+		at++
 		if b.file.rows.row(line, at, row) {
 			row.file = b.file
 			r.add(rows, row)
 		}
 	}
 	return nil
+}
+
+// count returns how many rows the block has.
+func (b *block) count() int64 {
+	n, at := int64(len(b.rows)), b.at
+	for line := range strings.Lines(b.text) {
+		at++
+		if c := line[0]; c > ' ' && c < utf8.RuneSelf || b.file.rows.row(line, at, new(tableRow)) { // else it is blank, perhaps
+			n++
+		}
+	}
+	return n
 }
 
 // add adds a row to rows. A bad one is left to be read by itself.

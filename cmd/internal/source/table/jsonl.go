@@ -62,6 +62,9 @@ func (*jsonlRows) row(line string, at int64, row *tableRow) bool {
 // encoding/json, whose error is the result if it fails, too.
 func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cell)) error {
 	q := quickJSON{text: row.text, f: f}
+	if row.file != nil {
+		q.keys = row.file.table.keys
+	}
 	if q.object("", 0) && q.blank() == 0 {
 		return nil
 	}
@@ -74,7 +77,8 @@ func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cel
 
 // quickJSON reads an object of texts without escapes, numbers, lists, true, false and null.
 type quickJSON struct {
-	text string // what is left
+	text string   // what is left
+	keys []string // of members that are likely to come, from the first on; without escapes
 	f    func(i int, column string, c column.Cell)
 	n    int // members so far
 }
@@ -106,7 +110,7 @@ func (q *quickJSON) object(prefix string, depth int) bool {
 		default:
 			return false
 		}
-		key, ok := q.quoted()
+		key, ok := q.key()
 		if !ok || q.blank() != ':' {
 			return false
 		}
@@ -129,6 +133,18 @@ func (q *quickJSON) object(prefix string, depth int) bool {
 	}
 }
 
+// key takes the name of a member.
+func (q *quickJSON) key() (string, bool) {
+	if q.n < len(q.keys) {
+		key := q.keys[q.n]
+		if end := 1 + len(key); len(q.text) > end && q.text[end] == '"' && q.text[1:end] == key {
+			q.text = q.text[end+1:]
+			return key, true
+		}
+	}
+	return q.quoted()
+}
+
 // quoted takes a text without escapes.
 func (q *quickJSON) quoted() (string, bool) {
 	end := strings.IndexByte(q.text[1:], '"')
@@ -136,13 +152,21 @@ func (q *quickJSON) quoted() (string, bool) {
 		return "", false
 	}
 	s := q.text[1 : 1+end]
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c == '\\' || c >= utf8.RuneSelf && !utf8.ValidString(s) {
-			return "", false
-		}
+	if !isPlain(s) {
+		return "", false
 	}
 	q.text = q.text[end+2:]
 	return s, true
+}
+
+// isPlain reports whether a text, which has no quotes, stands in JSON as it is.
+func isPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c == '\\' || c >= utf8.RuneSelf && !utf8.ValidString(s) {
+			return false
+		}
+	}
+	return true
 }
 
 // value reads a value, which is one cell unless it is an object.
@@ -165,10 +189,8 @@ func (q *quickJSON) value(name string, depth int) bool {
 		c.Text, q.text = q.text[:end], q.text[end:]
 	default:
 		word := q.text[:numberEnd(q.text)]
-		for _, w := range [...]string{"true", "false", "null"} {
-			if word == "" && strings.HasPrefix(q.text, w) {
-				word = w
-			}
+		if word == "" {
+			word = literal(q.text)
 		}
 		if word == "" {
 			return false
@@ -180,6 +202,16 @@ func (q *quickJSON) value(name string, depth int) bool {
 	q.f(q.n, name, c)
 	q.n++
 	return true
+}
+
+// literal returns the true, false or null that a text begins with, or "".
+func literal(text string) string {
+	for _, w := range [...]string{"true", "false", "null"} {
+		if strings.HasPrefix(text, w) {
+			return w
+		}
+	}
+	return ""
 }
 
 // listEnd returns where a list that begins text ends, 0 if that is not plain.
@@ -214,8 +246,12 @@ func numberEnd(text string) int {
 		return 0
 	}
 	if i < len(text) && text[i] == '.' {
-		point := i + 1
-		if i = digitsEnd(text, point); i == point {
+		i++
+		point := i
+		if _, ok := column.EightDigits(text[i:]); ok {
+			i += 8
+		}
+		if i = digitsEnd(text, i); i == point {
 			return 0
 		}
 	}

@@ -4,11 +4,14 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 
+	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
 )
 
@@ -74,7 +77,7 @@ func TestQuickJSON(t *testing.T) {
 	check := func(text string) {
 		want := cellsOf(func(f func(string, column.Cell)) error { return column.EachMember([]byte(text), "", 0, f) })
 		var got []string
-		q := quickJSON{text: text, f: func(_ int, column string, c column.Cell) {
+		q := quickJSON{text: text, keys: []string{"a", "b"}[:rng.IntN(3)], f: func(_ int, column string, c column.Cell) {
 			got = append(got, fmt.Sprintf("%s=%q %v", column, c.Text, c.Quoted))
 		}}
 		if q.object("", 0) && q.blank() == 0 {
@@ -95,5 +98,36 @@ func TestQuickJSON(t *testing.T) {
 	}
 	if quick < 500 {
 		t.Errorf("%d objects were read the quick way", quick)
+	}
+}
+
+// TestCount counts rows by their lines, as a scan does that takes them apart.
+func TestCount(t *testing.T) {
+	for name, text := range map[string]string{
+		"a.csv":   "a,b\n1,2\n\n3,4\r\n\r\n\"5\n\",6\n-1,é\né,2",
+		"b.csv":   "\ufeffa\tb\n1\t2\n\t\n3\t4\n",
+		"a.jsonl": "\ufeff{\"a\":1}\n \n{\"a\":2}\r\n\n\t{\"a\":3}\n{\"a\":4}",
+		"b.jsonl": "{\"a\":1}\n" + strings.Repeat("{\"a\":1}\n\n", 40_000),
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		open := OpenCSV
+		if strings.HasSuffix(name, "l") {
+			open = OpenJSONL
+		}
+		count := func(selection ...column.Selection) (int64, int64) {
+			seen := int64(0)
+			src, err := open(t.Context(), path, source.Options{Seen: func(n int64) { seen += n }}, selection)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return src.Info().Count, seen
+		}
+		want, _ := count()
+		if got, seen := count(column.Selection{Column: "a", Type: "int64"}); got != want || seen != want || got < 3 {
+			t.Errorf("%s: %d rows, %d seen, want %d", name, got, seen, want)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,6 +49,9 @@ func (t *table) scan(ctx context.Context, seen func(int64), selection []column.S
 		if err == nil && s.rows == 0 {
 			if err = t.first(row, s); err == nil && s.idle(row.file.header != nil) {
 				t.unseen = row.file.header == nil
+				s.sort()
+				s.rows, err = t.count(ctx, seen)
+				return s, err
 			} else if err == nil {
 				work.begin(t.format, selection)
 			}
@@ -69,6 +73,24 @@ func (t *table) scan(ctx context.Context, seen func(int64), selection []column.S
 	}
 	s.sort()
 	return s, nil
+}
+
+// count returns how many rows all files have.
+func (t *table) count(ctx context.Context, seen func(int64)) (rows int64, err error) {
+	err = t.eachFile(func(file *tableFile) error {
+		for {
+			b, err := nextBlock(file)
+			if b != nil {
+				n := b.count()
+				rows += n
+				seen(n)
+			}
+			if err = cmp.Or(err, context.Cause(ctx)); err != nil {
+				return err
+			}
+		}
+	})
+	return rows, err
 }
 
 // rowWork has goroutines look at rows. The zero value looks at none.
@@ -252,6 +274,10 @@ func (t *table) decide(s *tableScan, selection []column.Selection) error {
 			t.cells[name] = []int{} // known, and wanted by none
 		}
 		t.ordered = append(t.ordered, t.cells[name])
+		if !isPlain(name) || strings.Contains(name, `"`) {
+			name = ""
+		}
+		t.keys = append(t.keys, name)
 	}
 	t.info.Count = s.rows
 	t.hintConcat()

@@ -27,6 +27,7 @@ type table struct {
 	order   []string         // columns as they first come
 	cells   map[string][]int // places of a column among the cells that columns take, one after the other
 	ordered [][]int          // the same by place in order
+	keys    []string         // order as JSON has it, "" where that has escapes
 	width   int              // how many cells those are
 	unseen  bool             // only the first row was looked at for columns, of a file without a header
 	splits  source.FileSplits
