@@ -51,11 +51,19 @@ func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 	file, err := meta.Open(f, info.Size())
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5):
-		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file: %w", path, ErrUnsupported)
+		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file%s: %w", path, found(err), ErrUnsupported)
 	case err != nil:
 		return nil, fmt.Errorf("store: open %q: %w", path, Mark(err))
 	}
 	return ReadHDF5(path, file, opts)
+}
+
+// found says what a file is that is not HDF5.
+func found(err error) string {
+	if e := (*meta.Error)(nil); errors.As(err, &e) {
+		return "; it " + e.Msg
+	}
+	return ""
 }
 
 // ReadHDF5 is OpenHDF5 for a file whose metadata is read already. Its Extents have that path, which

@@ -392,24 +392,25 @@ def no_torch() -> str:
     return "" if torch.cuda.is_available() or ON_CPU else "no device that torch can use"
 
 
-def run(stage: str, why: str, seconds: float, folder: str) -> None:
-    """Run a stage: those in Python in a process of their own, whose end takes nothing with it."""
+def run(stage: str, why: str, seconds: float, folder: str) -> bool:
+    """Run a stage, unless it is skipped: those in Python in a process of their own, whose end takes nothing with it."""
     if stage in ("go_tests", "go_rates", "loadbench"):
         if why:
             skipped(stage, why)
         else:
             globals()[stage](seconds)
-        return
+        return not why
     why = no_torch() if ON_CPU else why
     if why:
         skipped(stage, why)
-        return
+        return False
     global short
     try:
         command = [sys.executable, os.path.abspath(__file__), "--folder", folder, *(["--rehearse"] if ON_CPU else []), "--only", stage]
         short += subprocess.run(command, timeout=seconds).returncode != 0
     except subprocess.TimeoutExpired:
         line(stage, f"not done in {seconds:.0f} s", False)
+    return True
 
 
 def main() -> int:
@@ -432,7 +433,7 @@ def main() -> int:
         else:
             PYTHON[a.only](a.folder)
         return short > 0
-    end, why = time.monotonic() + 60 * a.minutes, no_driver()
+    end, why, ran = time.monotonic() + 60 * a.minutes, no_driver(), False
     print(f"python {sys.version.split()[0]}, {os.cpu_count()} cores; {why or 'a device'}")
     with tempfile.TemporaryDirectory(prefix="penstock-gpu-") as folder:
         for stage in a.stages or STAGES:
@@ -440,9 +441,12 @@ def main() -> int:
             if left < 10:
                 skipped(stage, f"the {a.minutes:g} minutes are over")
                 continue
-            run(stage, why, min(left, 600), folder)
+            ran |= run(stage, why, min(left, 600), folder)
             print(f"{'':<6}({stage}: {time.monotonic() - began:.0f} s)", flush=True)
-    print(f"{short} short" if short else "none short")
+    if not ran:
+        print(f"nothing measured: {why and 'no GPU' or 'every stage was skipped'}")
+    else:
+        print(f"{short} short" if short else "none short")
     return short > 0
 
 

@@ -29,6 +29,9 @@ type Error struct {
 
 // Error returns all of it in one line.
 func (e *Error) Error() string {
+	if e.Kind == ErrNotHDF5 {
+		return fmt.Sprintf("%v: it %s", e.Kind, e.Msg)
+	}
 	var b strings.Builder
 	b.WriteString("hdf5: ")
 	if e.Path != "" {

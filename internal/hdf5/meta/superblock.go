@@ -1,7 +1,10 @@
 package meta
 
 import (
+	"bytes"
+	"fmt"
 	"io"
+	"strings"
 )
 
 const signature = "\x89HDF\r\n\x1a\n"
@@ -35,7 +38,41 @@ func findSuperblock(r io.ReaderAt, size int64) (int64, error) {
 			return off, nil
 		}
 	}
-	return 0, &Error{What: "file", Msg: "no HDF5 signature at byte 0, 512, 1024, ...", Kind: ErrNotHDF5}
+	return 0, &Error{What: "file", Msg: beginning(r, size), Kind: ErrNotHDF5}
+}
+
+// beginnings are those of files that come by the name of an HDF5 file, and what to do with them.
+var beginnings = []struct{ bytes, text string }{
+	{"version https://git-lfs", "is a pointer of Git LFS; fetch the file itself: git lfs pull"},
+	{"<", "is a web page or XML; download the file itself"},
+	{"PK\x03\x04", "is a zip archive; unpack it"},
+	{"\x1f\x8b", "is compressed by gzip; unpack it: gunzip"},
+	{"\x28\xb5\x2f\xfd", "is compressed by zstd; unpack it: unzstd"},
+	{"MATLAB 5.0", "is a MATLAB file before 7.3; save it with -v7.3"},
+	{"CDF", "is netCDF 3; convert it: nccopy -k nc4"},
+	{"\x0e\x03\x13\x01", "is HDF4; convert it: h4toh5convert"},
+}
+
+// beginning says what a file without the signature begins with.
+func beginning(r io.ReaderAt, size int64) string {
+	b := make([]byte, min(max(size, 0), 32))
+	n, err := r.ReadAt(b, 0)
+	if err != nil && err != io.EOF {
+		return "cannot be read: " + err.Error()
+	}
+	b = b[:n]
+	if len(b) == 0 {
+		return "is empty"
+	}
+	for _, known := range beginnings {
+		if strings.HasPrefix(string(b), known.bytes) {
+			return known.text
+		}
+	}
+	if len(bytes.Trim(b, "\x00")) == 0 {
+		return "begins with zeros, as a copy or download that was stopped; fetch it again"
+	}
+	return fmt.Sprintf("begins with %.16q, and has no HDF5 signature at byte 0, 512, 1024, ...", b)
 }
 
 // readSuperblock parses the superblock and sets base and field sizes of s.

@@ -2,12 +2,14 @@ package dataset
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
 )
@@ -18,8 +20,8 @@ func notFound(path string) error {
 }
 
 // notDataset is the error of a file or folder that exists and is not a dataset, with the
-// command that makes one of it.
-func notDataset(path string) error {
+// command that makes one of it. Read is why it is not HDF5, if it is a file.
+func notDataset(path string, read error) error {
 	err := fmt.Errorf("%s: not a dataset (a folder or an HDF5 file)", path)
 	info, statErr := os.Stat(path)
 	folder := statErr == nil && info.IsDir()
@@ -36,8 +38,14 @@ func notDataset(path string) error {
 	if what := source.ForeignFile(path); foreign != nil && what != "" {
 		return fmt.Errorf("%w; it %s", err, what)
 	}
-	if foreign != nil || kind == "hdf5" { // HDF5 that cannot be opened
+	if e := (*meta.Error)(nil); kind == "hdf5" && errors.As(read, &e) { // by its name
+		return fmt.Errorf("%w; it %s", err, e.Msg)
+	}
+	if foreign != nil || kind == "hdf5" {
 		return err
+	}
+	if entries, listErr := os.ReadDir(path); folder && listErr == nil && len(entries) == 0 {
+		return fmt.Errorf("%w; it is empty", err)
 	}
 	made := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".h5"
 	if kind != "imagefolder" { // as any folder is that nothing else is known of

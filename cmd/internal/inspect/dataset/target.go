@@ -36,7 +36,7 @@ func Open(path string) (*Target, error) {
 	case err != nil:
 		return nil, err
 	case info.IsDir() && !store.IsFlat(path):
-		return nil, notDataset(path)
+		return nil, notDataset(path, nil)
 	case info.IsDir():
 		return &Target{Path: path, Flat: true}, nil
 	case !info.Mode().IsRegular():
@@ -61,7 +61,7 @@ func refused(path string, err error) error {
 	case errors.Is(err, meta.ErrNotHDF5) && store.IsFlat(dir):
 		return fmt.Errorf("%s is a file of the dataset %s; run %s", path, dir, cmp.Or(shell.Command("inspect", dir), "inspect on that folder"))
 	case errors.Is(err, meta.ErrNotHDF5):
-		return notDataset(path)
+		return notDataset(path, err)
 	case errors.Is(err, meta.ErrCorrupt):
 		return fmt.Errorf("%s: corrupt or truncated: %w", path, err)
 	}

@@ -198,7 +198,11 @@ func TestDescribeErrors(t *testing.T) {
 		filepath.Join(dir, "nowhere"): "no such file or folder",
 		dir:                           "make one: preprocess ",
 		write("a.txt", "hello"):       "not a dataset (a folder or an HDF5 file)",
-		write("empty.h5", ""):         "not a dataset (a folder or an HDF5 file)",
+		write("empty.h5", ""):         "not a dataset (a folder or an HDF5 file); it is empty",
+		write("text.h5", "hello"):     `it begins with "hello", and has no HDF5 signature`,
+		write("zeros.h5", string(make([]byte, 600))):                    "it begins with zeros",
+		write("lfs.h5", "version https://git-lfs.github.com/spec/v1\n"): "it is a pointer of Git LFS; fetch the file itself: git lfs pull",
+		t.TempDir(): "not a dataset (a folder or an HDF5 file); it is empty",
 		write("cut.h5", string(data[:len(data)/2])): "corrupt or truncated",
 		filepath.Join(ds, "images-00000.npy"):       "is a file of the dataset",
 	} {
