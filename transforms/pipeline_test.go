@@ -272,6 +272,7 @@ func TestParseErrors(t *testing.T) {
 		{`[3]`, `recipe entry 1: `},
 		{`[{"op":"Resise","size":[1]}]`, `recipe entry 1: unknown transform "Resise"; did you mean "Resize"?`},
 		{`[{"op":"x"}]`, `unknown transform "x"; known are `},
+		{`[{"op":"Resize","size":"a"}]`, `recipe entry 1: transform Resize: size is a string; it must be a list, each a whole number`},
 		{`[{"op":"RGB"},{"op":"Resize","siz":[1]}]`, `recipe entry 2: transform Resize: unknown parameter "siz"; did you mean "size"?`},
 		{`[{"op":"Resize","Size":[1]}]`, `unknown parameter "Size"; did you mean "size"?`},
 		{`[{"op":"RGB","a":1}]`, `unknown parameter "a"; there are none`},

@@ -107,7 +107,28 @@ func decodeStrict(entry []byte, t any) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
-	return dec.Decode(t)
+	err = dec.Decode(t)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+		return fmt.Errorf("%s is a %s; it must be %s", wrong.Field, wrong.Value, wordOf(wrong.Type))
+	}
+	return err
+}
+
+// wordOf names a type of parameters for people who do not write Go.
+func wordOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array:
+		return "a list, each " + wordOf(t.Elem())
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.String:
+		return "a text"
+	case reflect.Struct, reflect.Map, reflect.Interface, reflect.Pointer:
+		return "an object"
+	}
+	return "a whole number"
 }
 
 func jsonKeys(t reflect.Type) []string {

@@ -33,7 +33,7 @@ func (o Split) bounds(n int) (from, to int) {
 // Validate reports a range that is none, or that holds no record of n.
 func (o Split) Validate(n int) error {
 	if !(o.From >= 0 && o.From < o.To && o.To <= 1) {
-		return fmt.Errorf("Split: [%v, %v) is no part of [0, 1)", o.From, o.To)
+		return fmt.Errorf("Split: From is %v and To is %v; they must be shares, 0 <= From < To <= 1", o.From, o.To)
 	}
 	from, to := o.bounds(n)
 	if from == to && n > 0 {

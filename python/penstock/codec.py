@@ -52,7 +52,7 @@ class Codec:
         head, values = [b"R", self._split(split)], []
         for name, ragged, encode in self._encoders:
             if name not in record:
-                raise Error(f"there is no field {name!r}; the fields are {', '.join(sorted(self._names))}")
+                raise Error(f"the record has no field {name!r}; each has {', '.join(sorted(self._names))}")
             try:
                 value, path = encode(record[name])
             except (Error, TypeError, ValueError, OverflowError) as e:

@@ -425,6 +425,8 @@ class DataLoader:
         Raise Error, with what differs, if it is of another dataset, order, seed, global batch or
         transforms; this DataLoader then is where it was.
         """
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"state_dict is {state_dict!r:.60}; it must be what state_dict() returned")
         if not {"epoch", "step", "v"} <= state_dict.keys():
             raise ValueError(f"this is not what state_dict() returned: it has {', '.join(map(repr, state_dict)) or 'nothing'}")
         state = dict(state_dict)

@@ -25,7 +25,10 @@ def locate(path: str) -> Layout:
         raise Error(f"{path}: no such file or folder" + (FROM_BUCKET if "://" in path else ""))
     with open(path, "rb") as f:
         if not is_hdf5(f):
-            raise UnsupportedError(f"{path}: neither a folder nor an HDF5 file; to make a dataset, run: preprocess SOURCE FOLDER")
+            f.seek(0)
+            begin = f.read(16)
+            what = f"begins with {begin!r}" if begin else "is empty"
+            raise UnsupportedError(f"{path}: neither a folder nor an HDF5 file: it {what}; to make a dataset, run: preprocess SOURCE FOLDER")
     try:
         import h5py
     except ImportError as e:

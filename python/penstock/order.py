@@ -65,7 +65,7 @@ def split(n: int, seed: int, start: float, stop: float) -> Permutation:
     ``part[shuffle(len(part), seed, epoch)[k : k + 64]]``.
     """
     if not 0 <= start < stop <= 1:
-        raise ValueError(f"[{start}, {stop}) is no part of [0, 1)")
+        raise ValueError(f"start is {start} and stop is {stop}; they must be shares, 0 <= start < stop <= 1")
     first, end = round(n * start), round(n * stop)
     if first == end and n > 0:
         raise ValueError(f"[{start}, {stop}) of {n} records is empty")

@@ -81,6 +81,8 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         #: The fields by name. A ``pending`` field is normalized when it is read.
         self.fields = _normalized(self.dataset, normalize)
         self._dtypes = {name: tensor(f, np.empty(0, f.storage)).dtype for name, f in self.fields.items()}
+        if transform is not None and not callable(transform) and not isinstance(transform, Mapping):
+            raise TypeError(f"transform is {transform!r}; it must be a function of a record, or a dict of functions by field")
         self.transform = transform
         for name in transform if isinstance(transform, Mapping) else ():
             if name not in self.fields:

@@ -113,6 +113,10 @@ class Compose(Transform):
 
     transforms: Sequence[Any]
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.transforms, (list, tuple)):
+            raise TypeError(f"Compose takes a list of transforms, and not {type(self.transforms).__name__}: Compose([...])")
+
     def to_json(self) -> list[dict[str, Any]]:
         return [entry for t in self.transforms for entry in translate(t)]
 

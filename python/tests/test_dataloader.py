@@ -719,10 +719,15 @@ class DataLoaderTest(data.Copied):
             penstock.DataLoader({}, 2, output="numpy")
         with self.assertRaisesRegex(penstock.Error, "no such file"):
             loader("not-there", 2)
+        with self.assertRaisesRegex(TypeError, r"a list of transforms, and not ToTensor: Compose\(\[...\]\)"):
+            T.Compose(T.ToTensor())
+        with loader("images", 2) as dl, self.assertRaisesRegex(TypeError, "state_dict is 'x'; it must be what state_dict"):
+            dl.load_state_dict("x")
         for text, options in (
             ("nothing", {"fields": ["nothing"]}),
             ("^feed: options: drop_last leaves no batch: .* 1500 records, .* 1501", {"batch_size": 1501, "drop_last": True}),
-            ('there is no field "image"', {"transforms": {"image": T.ToTensor()}}),
+            ('there is no field "image"; did you mean "images"', {"transforms": {"image": T.ToTensor()}}),
+            ("size is a string; it must be a list, each a whole number", {"transforms": T.RandomResizedCrop("a")}),
             ("Resize: .*size", {"transforms": T.Resize([1, 2, 3])}),
             ("on_error is", {"on_error": "ignore"}),
         ):

@@ -115,6 +115,10 @@ class TorchTest(data.Copied):
             with self.assertRaisesRegex(kind, text):
                 pt.TorchDataset(path, normalize=normalize)
 
+    def test_a_transform_that_is_not_one(self):
+        with self.assertRaisesRegex(TypeError, "transform is 3; it must be a function of a record, or a dict"):
+            penstock.torch.TorchDataset(data.path("images"), transform=3)
+
     def test_transform(self):
         plain = pt.TorchDataset(data.path("images"))
         by_field = pt.TorchDataset(data.path("images"), transform={"images": _halved})

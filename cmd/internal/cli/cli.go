@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -81,7 +82,11 @@ func Run(cmd *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.W
 		return ExitDone
 	}
 	if _, _, wrong := cmd.Find(args); wrong != nil {
-		err = Usage(wrong.Error())
+		text := wrong.Error()
+		if unknown, near, ok := strings.Cut(text, "\n\nDid you mean this?\n"); ok {
+			text = fmt.Sprintf("%s; did you mean %q?", unknown, strings.Fields(near)[0])
+		}
+		err = Usage(text)
 	}
 	code := exitCode(ctx, err)
 	fmt.Fprintf(stderr, "%s: %s\n", cmd.Name(), indented(Printable(Worded(err.Error()))))

@@ -127,7 +127,7 @@ func TestUnknownCommand(t *testing.T) {
 	root := &cobra.Command{Use: "tool"}
 	root.AddCommand(&cobra.Command{Use: "show", Run: func(*cobra.Command, []string) {}})
 	code, _, errOut := runTool(root, "shwo")
-	if code != 2 || !strings.Contains(errOut, `unknown command "shwo"`) || !strings.Contains(errOut, "Run 'tool --help'") {
+	if code != 2 || !strings.Contains(errOut, `unknown command "shwo" for "tool"; did you mean "show"?`) || !strings.Contains(errOut, "Run 'tool --help'") {
 		t.Errorf("exit %d, stderr %q", code, errOut)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -123,7 +124,7 @@ func (f filter) resolve(fields []store.Field) (func(float64, []float64) bool, []
 		if json.Unmarshal(text, &name) == nil {
 			class := slices.Index(g.Classes, name)
 			if class < 0 {
-				return nil, nil, fmt.Errorf("there is no class %q", name)
+				return nil, nil, fmt.Errorf("there is no class %q%s", name, suggest.Hint(name, g.Classes))
 			}
 			v = float64(class)
 		} else if err := json.Unmarshal(text, &v); err != nil {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -46,6 +47,10 @@ func (o *Options) made(fields []store.Field) ([]made, error) {
 		}
 		out = append(out, m)
 	}
+	var names []string
+	for _, f := range fields {
+		names = append(names, f.Name)
+	}
 	for _, name := range slices.Sorted(maps.Keys(o.Transforms)) {
 		has := slices.ContainsFunc(fields, func(f store.Field) bool { return f.Name == name || name == "" && isImage(f) })
 		switch {
@@ -53,7 +58,7 @@ func (o *Options) made(fields []store.Field) ([]made, error) {
 		case name == "":
 			errs = append(errs, errors.New("transforms: no field has images; name the field that they are for: {\"field\": ...}"))
 		default:
-			errs = append(errs, fmt.Errorf("transforms: there is no field %q", name))
+			errs = append(errs, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names)))
 		}
 	}
 	return out, errors.Join(errs...)
