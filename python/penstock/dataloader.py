@@ -107,79 +107,57 @@ class DataLoader:
             for batch in loader:
                 train_step(batch["images"], batch["labels"])
 
-    Parameters of torch's DataLoader mean what they mean there:
+    Parameters of torch's DataLoader mean what they mean there; those from transforms on are of penstock.
 
-    dataset
-        The path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a dataset that preprocess made, or a
-        penstock.Dataset; or several, whose records follow each other: see samplers.Mix.
-    batch_size
-        Records of a batch of this process.
-    shuffle
-        Visit every record once an epoch, in another order each time.
-    sampler
-        One of penstock.samplers, of torch.utils.data, or a sequence of record numbers.
-    num_workers
-        Threads of the feeding process that make batches. 0 finds the number with which the loop is
-        fastest, and gives cores back that training needs.
-    prefetch_factor
-        Batches for each worker that wait here, ready; None means 2 in all.
-    pin_memory
-        Page-lock the shared memory, so that ``.to("cuda", non_blocking=True)`` does not block.
-        Copies that were queued on the current stream before the next batch was asked for are
-        awaited before memory is used again, also where a batch was dropped at once. ``device``
-        does it by itself.
-    drop_last
-        Leave out a last batch that is not full. Otherwise, with several ranks, it repeats records
-        from the start of the epoch where it cannot be divided evenly: see LoaderBatch.mask.
-    timeout
-        The longest wait for a batch, in seconds, that the loader takes before it reports what it
-        waits for; 0 means no limit. A feeding process that is silent for 10 seconds more is given up.
-    in_order
-        False yields batches as they are ready.
-
-    Arguments that torch's does not have:
-
-    transforms
-        A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields; or a
-        dict of those by field. Image files that a dataset keeps are decoded by it.
-    batch_transforms
-        MixUp, CutMix, LabelSmoothing or RandomChoice of penstock.transforms, or a list of them.
-    rank, world_size
-        Which slice of the global batch, ``batch_size * world_size`` records, this process gets:
-        what a DistributedSampler is for.
-    seed
-        Of the order and of all random choices: 64 bits.
-    device
-        "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the current
-        stream. Two batches are copied there, by a stream of their own, while the device works on
-        an earlier one. Transforms that make floats of images at the end of ``transforms`` (ToTensor, ToDtype,
-        Normalize) is done there, so that bytes are copied, with the same results to the last bit. With
-        output="jax" it is a jax.Device, a Sharding or "cuda". Without a CUDA device, batches are
-        those of the CPU, and the logger "penstock" says so once.
-    output
-        "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
-        penstock.Ragged or penstock.jax.Jagged, and texts are lists of str.
-    fields, split
-        The fields and the split to load; None means all.
-    filters
-        Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=, <,
-        <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named.
-    pack
-        A Pack: several records of variable length in each row.
-    verify
-        Compare records with their checksums: "off", "first" (when a block is read for the first
-        time), "always", or the part of the blocks, from 0 to 1.
-    on_error
-        Treatment of a record that cannot be read or decoded: "fail" raises Error, "backfill"
-        puts another one in its place, "blank" zeros. Those that were passed over are logged
-        (logger "penstock") and counted in stats(), and ``mask`` is False for them.
-    cache_dir, cache_size
-        Where records of a URL are kept that were fetched, and how many bytes of them ("500GiB").
-    socket
-        The path where a ``feed DATASET --socket PATH`` listens, in place of a dataset: processes
-        of one host share it.
-    command
-        The program feed; by default $PENSTOCK_FEED, or feed or penstock in PATH.
+    Args:
+        dataset: The path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a dataset that
+            preprocess made, or a penstock.Dataset; or several, whose records follow each other: see
+            samplers.Mix.
+        batch_size: Records of a batch of this process.
+        shuffle: Visit every record once an epoch, in another order each time.
+        sampler: One of penstock.samplers, of torch.utils.data, or a sequence of record numbers.
+        num_workers: Threads of the feeding process that make batches. 0 finds the number with which the
+            loop is fastest, and gives cores back that training needs.
+        prefetch_factor: Batches for each worker that wait here, ready; None means 2 in all.
+        pin_memory: Page-lock the shared memory, so that ``.to("cuda", non_blocking=True)`` does not
+            block. Copies that were queued on the current stream before the next batch was asked for are
+            awaited before memory is used again, also where a batch was dropped at once. ``device`` does
+            it by itself.
+        drop_last: Leave out a last batch that is not full. Otherwise, with several ranks, it repeats
+            records from the start of the epoch where it cannot be divided evenly: see LoaderBatch.mask.
+        timeout: The longest wait for a batch, in seconds, that the loader takes before it reports what
+            it waits for; 0 means no limit. A feeding process that is silent for 10 seconds more is
+            given up.
+        in_order: False yields batches as they are ready.
+        transforms: A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields;
+            or a dict of those by field. Image files that a dataset keeps are decoded by it.
+        batch_transforms: MixUp, CutMix, LabelSmoothing or RandomChoice of penstock.transforms, or a
+            list of them.
+        rank, world_size: Which slice of the global batch, ``batch_size * world_size`` records, this
+            process gets: what a DistributedSampler is for.
+        seed: Of the order and of all random choices: 64 bits.
+        device: "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the
+            current stream. Two batches are copied there, by a stream of their own, while the device
+            works on an earlier one. Transforms that make floats of images at the end of ``transforms``
+            (ToTensor, ToDtype, Normalize) is done there, so that bytes are copied, with the same
+            results to the last bit. With output="jax" it is a jax.Device, a Sharding or "cuda". Without
+            a CUDA device, batches are those of the CPU, and the logger "penstock" says so once.
+        output: "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
+            penstock.Ragged or penstock.jax.Jagged, and texts are lists of str.
+        fields, split: The fields and the split to load; None means all.
+        filters: Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=,
+            <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named.
+        pack: A Pack: several records of variable length in each row.
+        verify: Compare records with their checksums: "off", "first" (when a block is read for the first
+            time), "always", or the part of the blocks, from 0 to 1.
+        on_error: Treatment of a record that cannot be read or decoded: "fail" raises Error, "backfill"
+            puts another one in its place, "blank" zeros. Those that were passed over are logged (logger
+            "penstock") and counted in stats(), and ``mask`` is False for them.
+        cache_dir, cache_size: Where records of a URL are kept that were fetched, and how many bytes of
+            them ("500GiB").
+        socket: The path where a ``feed DATASET --socket PATH`` listens, in place of a dataset:
+            processes of one host share it.
+        command: The program feed; by default $PENSTOCK_FEED, or feed or penstock in PATH.
 
     Each loop over it is an epoch; ``set_epoch`` says which, and without it they count up. A new
     loop ends an older one, and starts the next epoch if that one was left early. ``state_dict``

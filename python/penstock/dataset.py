@@ -40,6 +40,8 @@ class Dataset:
     ) -> None:
         if mode not in ("r", "c"):
             raise ValueError(f'mode {mode!r} is neither "r" (read) nor "c" (copy on write)')
+        if not isinstance(path, (str, bytes, os.PathLike)):
+            raise TypeError(f"the path is {path!r:.60}; it must be a str or a Path, the folder or .h5 file of a dataset")
         self.path, self.split, self.mode = os.fspath(path), split, mode
         self._chosen = chosen(fields)
         self._id = ""
@@ -249,12 +251,22 @@ def open(
 ) -> Dataset:
     """Open a dataset: a flat folder, or an HDF5 file (with h5py).
 
-    ``fields`` names those that are wanted, in that order; None is all but the names of the
-    records' files, for which there is ``Dataset.source_name``. ``split`` opens that part of the
-    dataset alone. With mode "c" arrays can be written to, and what is written stays in this
-    process. It reads the manifest and the headers of the files, and no record. The dataset stays
-    what it was when it was opened, also after ``preprocess --overwrite`` or ``--append``.
+    It reads the manifest and the headers of the files, and no record. The dataset stays what it was
+    when it was opened, also after ``preprocess --overwrite`` or ``--append``.
 
-    Raise penstock.Error or one of its kinds: CorruptError, UnsupportedError.
+    Args:
+        path: The folder or the .h5 file.
+        fields: The names of those that are wanted, in that order; None is all but the names of the
+            records' files, for which there is ``Dataset.source_name``.
+        split: Open that part of the dataset alone.
+        mode: With "c" arrays can be written to, and what is written stays in this process. "r" is
+            read-only.
+
+    Returns:
+        The Dataset: ``ds["images"]`` is a field, ``ds[7]`` a record.
+
+    Raises:
+        Error: The path is not a dataset; CorruptError and UnsupportedError are kinds of it.
+        KeyError: There is no such field or split.
     """
     return Dataset(path, fields, split, mode)

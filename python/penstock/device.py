@@ -121,12 +121,15 @@ class Prefetcher:
         for batch in penstock.torch.Prefetcher(loader, "cuda"):
             train_step(batch["images"], batch["labels"])
 
-    ``loader`` is a DataLoader of penstock or of torch, or any iterable of tensors, or dicts, lists and
-    tuples of them; with ``pin_memory=True``, so that copies do not block. ``ahead`` batches are copied
-    beside the one that the loop works on. ``normalize=True`` makes floats of the images on the
-    device, so that a quarter of the bytes is copied: of the fields of a penstock DataLoader that its
-    dataset has a mean and std for. Tensors may be kept, and used by other streams after ``record_stream``,
-    as all of torch.
+    Tensors may be kept, and used by other streams after ``record_stream``, as all of torch.
+
+    Args:
+        loader: A DataLoader of penstock or of torch, or any iterable of tensors, or dicts, lists and
+            tuples of them; with ``pin_memory=True``, so that copies do not block.
+        device: "cuda", "cuda:1" or a torch.device.
+        ahead: Batches that are copied beside the one that the loop works on.
+        normalize: Make floats of the images on the device, so that a quarter of the bytes is copied:
+            of the fields of a penstock DataLoader that its dataset has a mean and std for.
 
     It has no thread. Without a CUDA device, batches are those of the CPU, and the logger
     "penstock" says so once. ``penstock.DataLoader(..., device="cuda")`` does the same, and leaves

@@ -51,15 +51,30 @@ def map(
 
         penstock.map(sample, sorted(Path("photos").rglob("*.jpg")), "data/train", keep_encoded=True)
 
-    ``workers`` processes call the function, ``chunksize`` inputs at a time; 0 calls it in this one, and
-    the default is one a core. The dataset does not depend on their number. After an interruption,
-    ``resume=True`` continues behind the records that are kept. With ``rank`` and ``world_size`` this
-    process takes its share of the inputs, and ``penstock.merge`` puts the parts together. ``engine`` is
-    "ray", "dask", "spark" or "slurm": ``world_size`` tasks, more than the cluster has processors, make
-    the parts on the running cluster, with ``workers`` processes each (default 0), and are merged. An exception
-    in the function is an Error that names the input; ``on_error="skip"`` lists it and leaves it out, as
-    it does files that cannot be decoded. Without ``schema``, the record of the first input says what the
-    fields are, for which the function is called once more. Other options are those of Writer.
+    Args:
+        function: It makes a record of an input.
+        inputs: A sequence, or any iterable.
+        path: A folder or, if it ends in .h5, an HDF5 file.
+        workers: Processes that call the function; 0 calls it in this one, and the default is one a
+            core. The dataset does not depend on their number.
+        chunksize: Inputs that a worker gets at a time.
+        schema: A list of Field. Without it, the record of the first input says what the fields are,
+            for which the function is called once more.
+        rank, world_size: This process takes its share of the inputs, and ``penstock.merge`` puts the
+            parts together.
+        engine: "ray", "dask", "spark" or "slurm": ``world_size`` tasks, more than the cluster has
+            processors, make the parts on the running cluster, with ``workers`` processes each
+            (default 0), and are merged.
+        on_error: "fail" or "skip", which lists inputs whose function raises an exception, and files
+            that cannot be decoded, and leaves them out.
+        options: Those of Writer. ``resume=True`` continues behind the records that are kept.
+
+    Returns:
+        The summary of preprocess.
+
+    Raises:
+        Error: The function raised an exception, and the Error names the input; or nothing can be
+            written to the path.
     """
     items: Any = inputs if hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__") else list(inputs)
     if len(items) == 0:

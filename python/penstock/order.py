@@ -294,9 +294,18 @@ class Batches:
 
     It is a ``batch_sampler`` for torch's DataLoader, and needs no torch. Epoch and step say where
     it is; as the order is a function of them, a training run goes on after ``set_epoch(epoch,
-    step)`` with the very batch that comes next. With ``world_size`` processes a global batch of
-    ``world_size * batch_size`` is divided; the last one of an epoch, where it cannot be divided
-    evenly, repeats records from the start of the epoch, so that all take as many steps.
+    step)`` with the very batch that comes next.
+
+    Args:
+        n: The number of records.
+        batch_size: Records of a batch of this process.
+        seed: Of the order: 64 bits.
+        shuffle: False yields records in the order of the dataset.
+        run: Records that stay together, see ``shuffle``.
+        drop_last: Leave out a last batch that is not full.
+        rank, world_size: A global batch of ``world_size * batch_size`` records is divided; the last
+            one of an epoch, where it cannot be divided evenly, repeats records from the start of the
+            epoch, so that all take as many steps.
     """
 
     def __init__(

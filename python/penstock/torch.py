@@ -58,14 +58,17 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
     Tensors have the type of the field, bfloat16 included; text is str. Fields of different
     lengths come as Jagged, and text as a list, in a batch.
 
-    ``normalize=True`` makes float32 of the images, ``(x/255 - mean) / std`` by channel, with the
-    figures that the dataset notes; it is an error if an image field has none. ``normalize=(mean,
-    std)`` does it with figures of your own, in torchvision's units: of x/255, one for each
-    channel or one for all.
-
-    ``transform`` is called with a record, a dict of tensors, and returns the sample; or it is a
-    dict of functions by field, each called with that field's tensor. It is called record by
-    record, after the normalization. ``penstock.torch.collate`` stacks the samples.
+    Args:
+        path: The folder or the .h5 file.
+        fields: The names of the fields that are wanted; None is all.
+        split: Open that part of the dataset alone.
+        normalize: True makes float32 of the images, ``(x/255 - mean) / std`` by channel, with the
+            figures that the dataset notes; it is an error if an image field has none. ``(mean, std)``
+            does it with figures of your own, in torchvision's units: of x/255, one for each channel
+            or one for all.
+        transform: A function that is called with a record, a dict of tensors, and returns the sample;
+            or a dict of functions by field, each called with that field's tensor. It is called record
+            by record, after the normalization. ``penstock.torch.collate`` stacks the samples.
     """
 
     def __init__(

@@ -63,14 +63,24 @@ class Writer:
 
     The dataset has the same bytes as without the interruption, if the records are the same.
 
-    ``schema`` is a list of Field; without one the first record decides, see ``penstock.infer``. Records
-    may name one of ``splits`` each. Where several processes write one dataset, each has its ``rank`` of
-    ``world_size`` and says the ``total`` number of records. It appends those from ``start`` to
-    ``end``; ``penstock.merge`` then makes the dataset, with the bytes of a single Writer.
+    A Writer is used by one thread.
 
-    All other arguments are flags of preprocess, with underscores: ``resize=256, crop=224``,
-    ``keep_encoded=True``, ``on_error="skip"``, ``split={"train": 0.9, "val": 0.1}``, ``shard_size="64MiB"``,
-    ``compress="gzip"``. ``command`` names the program preprocess. A Writer is used by one thread.
+    Args:
+        path: A folder or, if it ends in .h5, an HDF5 file; it may be in a bucket.
+        schema: A list of Field; without one the first record decides, see ``penstock.infer``.
+        splits: Names of splits, one of which each record may name.
+        resume: Continue a Writer that was interrupted.
+        overwrite: Replace a dataset that is there, at the commit.
+        append: Add records to a dataset that is there.
+        rank, world_size, total: Several processes write one dataset of ``total`` records. Each
+            appends those from ``start`` to ``end``; ``penstock.merge`` then makes the dataset, with
+            the bytes of a single Writer.
+        checkpoint: Seconds between two checkpoints.
+        command: The program preprocess; by default $PENSTOCK_PREPROCESS, or preprocess or penstock in
+            PATH.
+        options: Flags of preprocess, with underscores: ``resize=256, crop=224``, ``keep_encoded=True``,
+            ``on_error="skip"``, ``split={"train": 0.9, "val": 0.1}``, ``shard_size="64MiB"``,
+            ``compress="gzip"``.
     """
 
     def __init__(
@@ -225,8 +235,11 @@ class Writer:
 def merge(path: Path, parts: Sequence[Path] = (), *, command: str | None = None, **options: Any) -> dict[str, Any]:
     """Make one dataset of the parts that the Writers of all ranks have committed, and return its summary.
 
-    ``parts`` are folders of parts, where they are not beside the dataset. Options are the flags of
-    ``preprocess merge``: ``overwrite=True``, ``resume=True``, ``remove_parts=True``.
+    Args:
+        path: The dataset.
+        parts: Folders of parts, where they are not beside the dataset.
+        command: The program preprocess, as of Writer.
+        options: Flags of ``preprocess merge``: ``overwrite=True``, ``resume=True``, ``remove_parts=True``.
     """
     names = [os.fspath(p) for p in [*parts, path]]
     process = _Process(["merge", "--quiet", "--json", *_flags(options), "--", *names], command, names[-1])

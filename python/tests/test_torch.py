@@ -116,8 +116,10 @@ class TorchTest(data.Copied):
                 pt.TorchDataset(path, normalize=normalize)
 
     def test_a_transform_that_is_not_one(self):
+        with self.assertRaisesRegex(TypeError, "the path is 3; it must be a str or a Path"):
+            pt.TorchDataset(3)
         with self.assertRaisesRegex(TypeError, "transform is 3; it must be a function of a record, or a dict"):
-            penstock.torch.TorchDataset(data.path("images"), transform=3)
+            pt.TorchDataset(data.path("images"), transform=3)
 
     def test_transform(self):
         plain = pt.TorchDataset(data.path("images"))
