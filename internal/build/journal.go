@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/store"
 )
@@ -262,15 +263,25 @@ func differs(what, was, is string) error {
 	if was == is {
 		return nil
 	}
-	return fmt.Errorf("the build there was begun with another %s: %s, and not %s", what, shorten(was), shorten(is))
+	same := 0
+	for same < min(len(was), len(is)) && was[same] == is[same] {
+		same++
+	}
+	begin := max(strings.LastIndex(was[:same], `,"`), strings.LastIndex(was[:same], `{"`)) + 1 // of the member of JSON that differs
+	return fmt.Errorf("the build there was begun with another %s: %s, and not %s", what, shorten(was, begin), shorten(is, begin))
 }
 
-func shorten(s string) string {
+// shorten returns what is read of a text, from begin on if it is long.
+func shorten(s string, begin int) string {
+	const most = 80
 	if s == "" {
 		return "none"
 	}
-	if len(s) > 200 {
-		return s[:200] + "..."
+	if len(s) > most && begin > 0 {
+		s = "..." + s[begin:]
+	}
+	if len(s) > most {
+		return s[:most] + "..."
 	}
 	return s
 }

@@ -5,6 +5,7 @@ package cloud
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/web"
@@ -24,5 +25,5 @@ func Open(_ context.Context, text string) (remote.Bucket, *remote.URL, error) {
 		b, err := web.Open(u)
 		return b, u, err
 	}
-	return nil, nil, remote.NewError("open", u.String(), remote.ErrInvalid, errors.New("this program was built with -tags nocloud"))
+	return nil, nil, fmt.Errorf("open %s: this program was built with -tags nocloud, without %s://; build it without that tag (make build): %w", u, u.Scheme, errors.ErrUnsupported)
 }

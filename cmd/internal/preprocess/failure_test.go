@@ -151,6 +151,9 @@ func TestPlaces(t *testing.T) {
 	if err := os.Symlink(source, link); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
 	}
+	dataset := config(t, source)
+	made := dataset.Dest
+	mustRun(t, dataset)
 	cases := []struct{ source, dest, want string }{
 		{source, source, "are both"},
 		{source, filepath.Join(source, "out"), "is inside the source"},
@@ -163,6 +166,7 @@ func TestPlaces(t *testing.T) {
 		{filepath.Join(source, "cat", "a.png"), filepath.Join(parent, "out"), "is a file"},
 		{source, filepath.Join(source, "..", "photos2"), ""},
 		{source, source + "-out", ""},
+		{source, filepath.Join(made, "x", "out"), "is inside the dataset"},
 	}
 	for _, k := range cases {
 		c := config(t, k.source)

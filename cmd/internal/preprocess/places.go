@@ -120,6 +120,11 @@ func checkApart(src, dest string) error {
 	case inside(s, d):
 		return fmt.Errorf("source %s is inside the destination %s; choose another destination", src, dest)
 	}
+	for folder := filepath.Dir(d); folder != filepath.Dir(folder); folder = filepath.Dir(folder) {
+		if _, err := store.OpenFlat(folder); err == nil {
+			return fmt.Errorf("destination %s is inside the dataset %s; choose one outside of it", dest, folder)
+		}
+	}
 	return nil
 }
 
