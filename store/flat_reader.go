@@ -76,9 +76,18 @@ func ColumnsOf(schema Schema, shards []Shard, dir string) []Column {
 
 // ReadManifest reads and checks the manifest of the flat dataset at path, and no other file.
 func ReadManifest(path string) (*Manifest, error) {
-	f, err := os.Open(filepath.Join(path, ManifestName))
+	m, err := readManifest(path, ManifestName)
+	if err == nil && len(m.Shards) == 0 {
+		err = fmt.Errorf("%s: it lists no shards: %w", ManifestName, ErrCorrupt)
+	}
+	return m, err
+}
+
+// readManifest reads the manifest of a folder, which is in the file name.
+func readManifest(path, name string) (*Manifest, error) {
+	f, err := os.Open(filepath.Join(path, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no %s in it, so it is not a dataset of penstock (or its build did not finish): %w", ManifestName, fs.ErrNotExist)
+		return nil, fmt.Errorf("no %s in it, so it is not a dataset of penstock (or its build did not finish): %w", name, fs.ErrNotExist)
 	}
 	if err != nil {
 		return nil, bare(err)
@@ -89,14 +98,11 @@ func ReadManifest(path string) (*Manifest, error) {
 		return nil, bare(err)
 	}
 	if len(data) > maxManifest {
-		return nil, fmt.Errorf("%s: larger than 1 GiB: %w", ManifestName, ErrUnsupported)
+		return nil, fmt.Errorf("%s: larger than 1 GiB: %w", name, ErrUnsupported)
 	}
 	m, err := DecodeManifest(data)
-	if err == nil && len(m.Shards) == 0 {
-		err = fmt.Errorf("it lists no shards: %w", ErrCorrupt)
-	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", ManifestName, err)
+		return nil, fmt.Errorf("%s: %w", name, err)
 	}
 	return m, nil
 }

@@ -27,8 +27,9 @@ type Manifest struct {
 	Records    int64                  `json:"records"`              //
 	Fields     []Field                `json:"fields"`               //
 	Splits     []Split                `json:"splits,omitempty"`     // each record is in one of them, if there are any
-	Shards     []Shard                `json:"shards,omitempty"`     // of a flat dataset; an HDF5 file has none
-	Storage    map[string]*Storage    `json:"storage,omitempty"`    // by array, of those in an HDF5 file that are compressed
+	Shards     []Shard                `json:"shards,omitempty"`     // of a flat dataset; others have none
+	Metadata   map[string]string      `json:"metadata,omitempty"`   // of Zarr: the CRC32Cs of the zarr.json files, by their paths
+	Storage    map[string]*Storage    `json:"storage,omitempty"`    // by array, of those in an HDF5 file or Zarr that are compressed
 	Statistics map[string]*Statistics `json:"statistics,omitempty"` // by field
 	Recipe     *Recipe                `json:"recipe,omitempty"`     //
 	Source     *SourceInfo            `json:"source,omitempty"`     //
@@ -67,11 +68,11 @@ type File struct {
 	CRC32C string `json:"crc32c"`         // of the whole file, 8 hex digits
 }
 
-// Storage says how an array of an HDF5 file is compressed. The file itself says it, too;
+// Storage says how an array of an HDF5 file or Zarr is compressed. The file itself says it, too;
 // here it stands with the reasons.
 type Storage struct {
-	Filter    string `json:"filter"`     // "gzip"
-	Level     int    `json:"level"`      // 1 to 9
+	Filter    string `json:"filter"`     // "gzip" or, of Zarr, "zstd"
+	Level     int    `json:"level"`      // 1 to 9, of zstd to 22
 	Shuffle   bool   `json:"shuffle"`    // before it, the first bytes of all elements were put first, then the second bytes, ...
 	ChunkRows int64  `json:"chunk_rows"` // that are compressed together
 	Bytes     int64  `json:"bytes"`      // of all rows

@@ -3,6 +3,8 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
+	"path"
 	"slices"
 
 	"github.com/penstock/penstock/tensor"
@@ -29,6 +31,11 @@ func (m *Manifest) Validate() error {
 	}
 	if err := m.checkSplits(); err != nil {
 		return err
+	}
+	for name := range m.Metadata {
+		if path.Base(name) != zarrNode || !fs.ValidPath(name) {
+			return fmt.Errorf("%q is not a file of metadata", name)
+		}
 	}
 	if len(m.Shards) == 0 {
 		return nil

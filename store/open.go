@@ -38,7 +38,7 @@ func Open(path string, opts OpenOptions) (*Dataset, error) {
 	}
 	var d *Dataset
 	switch {
-	case info.IsDir() && !IsFlat(path) && zarr.Is(zarr.Folder(path)):
+	case info.IsDir() && !IsFlat(path) && (IsZarr(path) || zarr.Is(zarr.Folder(path))):
 		d, err = OpenZarr(path, opts)
 	case info.IsDir():
 		d, err = OpenFlat(path)

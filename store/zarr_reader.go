@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,16 +13,32 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// OpenZarr finds the arrays of a folder of Zarr, of version 2 or 3: those that opts names, or all arrays of numbers,
-// which must have one length then. A field has the path of its array; an array that is all there is has the name of
+// Names of a dataset's metadata in a folder of Zarr.
+const (
+	ZarrManifest = "penstock/manifest/c.0" // makes the folder a dataset of penstock; to others, an array of bytes
+	zarrNode     = "zarr.json"
+)
+
+// IsZarr reports whether path is a folder of Zarr that penstock wrote.
+func IsZarr(path string) bool {
+	info, err := os.Stat(filepath.Join(path, filepath.FromSlash(ZarrManifest)))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// OpenZarr finds the arrays of a folder of Zarr, of version 2 or 3: those of its manifest, or in a folder that penstock did
+// not write those that opts names, or all arrays of numbers, which must have one length then. A field has the path of its array; an array that is all there is has the name of
 // the folder. Arrays whose chunks are whole records without a codec have Extents, others are Packed.
 //
 // Errors are those of OpenFlat.
 func OpenZarr(path string, opts OpenOptions) (*Dataset, error) {
 	d := &Dataset{Path: path, Format: "zarr"}
 	g, err := zarr.Open(zarr.Folder(path))
-	if err == nil {
-		d.zarr = make(map[string]*zarr.Array)
+	d.zarr = make(map[string]*zarr.Array)
+	switch {
+	case err != nil:
+	case IsZarr(path):
+		err = d.locateZarr(g)
+	default:
 		err = d.addArrays(g, opts)
 	}
 	if err != nil {
@@ -90,4 +108,152 @@ func (d *Dataset) addArray(name string, spec tensor.Spec, a *zarr.Array, opts Op
 	d.Schema.Fields, d.Columns = append(d.Schema.Fields, field), append(d.Columns, c)
 	d.zarr[name] = a
 	return nil
+}
+
+// locateZarr finds the columns of a folder that has a manifest.
+func (d *Dataset) locateZarr(g *zarr.Group) (err error) {
+	if d.Manifest, err = readManifest(d.Path, ZarrManifest); err != nil {
+		return err
+	}
+	if err := d.checkMetadata(); err != nil {
+		return err
+	}
+	arrays := make(map[string]*zarr.Array)
+	for _, a := range g.Arrays {
+		arrays["/"+a.Path] = a
+	}
+	d.Schema, d.Records = d.Manifest.Schema(), d.Manifest.Records
+	d.Columns = d.Schema.Columns()
+	for k := range d.Columns {
+		c := &d.Columns[k]
+		if err := d.locateArray(c, arrays[c.Path()], arrays[c.SumsPath()]); err != nil {
+			return fmt.Errorf("array %q: %w", c.Path()[1:], err)
+		}
+	}
+	return nil
+}
+
+// checkMetadata compares all files of metadata with the manifest.
+func (d *Dataset) checkMetadata() error {
+	for name, want := range d.Manifest.Metadata {
+		text, err := os.ReadFile(filepath.Join(d.Path, filepath.FromSlash(name)))
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, bare(err))
+		}
+		if got := HexCRC(CRC32C(text)); got != want {
+			return fmt.Errorf("%s: its CRC32C is %s, was %s when it was written: %w", name, got, want, ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+// locateArray finds the rows and checksums of a column, and compares the arrays with the manifest.
+func (d *Dataset) locateArray(c *Column, a, sums *zarr.Array) error {
+	if a == nil || sums == nil {
+		return fmt.Errorf("it, or that of its checksums, is missing: %w", ErrCorrupt)
+	}
+	rows := d.Records
+	switch c.Part {
+	case Values:
+		rows = a.Records()
+	case Offsets:
+		rows++
+	}
+	c.Packed = d.Manifest.Storage[c.Name] != nil
+	if err := sameArray(a, c.Spec, rows); err != nil {
+		return err
+	}
+	extents, err := d.extentsOf(a, c.Packed)
+	if err != nil {
+		return err
+	}
+	blocks := int64(0)
+	for _, e := range extents {
+		e.SumsPath, e.SumsOffset = filepath.Join(d.Path, filepath.FromSlash(sums.Path), sumsChunk), 4*blocks
+		blocks += Blocks(e.Count, c.Spec.RecordBytes())
+		c.add(e)
+	}
+	if err := sameArray(sums, checksumSpec, blocks); err != nil {
+		return fmt.Errorf("checksums: %w", err)
+	}
+	if c.Part != Whole && len(c.Extents) != 1 {
+		return fmt.Errorf("it has %d shards, not 1: %w", len(c.Extents), ErrCorrupt)
+	}
+	d.zarr[c.Name] = a
+	return nil
+}
+
+// sumsChunk is the only chunk of an array of checksums.
+const sumsChunk = "c.0"
+
+// sameArray makes sure that an array has n rows of spec. bfloat16 is stored as its bits.
+func sameArray(a *zarr.Array, spec tensor.Spec, n int64) error {
+	got, err := a.Spec()
+	if err != nil {
+		return err
+	}
+	if a.Records() != n || !slices.Equal(got.Shape, spec.Shape) || got.DType.Descr() != spec.DType.Descr() {
+		return fmt.Errorf("%d rows of %v %v, but the manifest says %d of %v %v: %w", a.Records(), got.DType, got.Shape, n, spec.DType, spec.Shape, ErrCorrupt)
+	}
+	return nil
+}
+
+// extentsOf returns the rows of the shards of an array.
+func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []Extent, err error) {
+	n := a.Records()
+	switch {
+	case n == 0:
+		return []Extent{{Path: filepath.Join(d.Path, filepath.FromSlash(a.Path), zarrNode)}}, nil
+	case packed && len(a.Shards) > 0:
+		for row := int64(0); row < n; row += a.Shards[0] {
+			list = append(list, Extent{Path: d.Path, Row: row, Count: min(a.Shards[0], n-row)})
+		}
+		return list, nil
+	}
+	extents, err := a.Extents()
+	if err == nil && extents == nil {
+		err = fmt.Errorf("%s, with chunks that are missing, or not whole: %w", a.How(), ErrCorrupt)
+	}
+	for _, e := range extents {
+		list = append(list, Extent{Path: filepath.Join(d.Path, filepath.FromSlash(e.Name)), Offset: e.Offset, Count: e.Count})
+	}
+	return list, err
+}
+
+// CheckZarr makes sure that what a folder of Zarr that penstock wrote has beside its rows, and beside what OpenZarr compares with
+// the manifest, is as it was written: the indexes of shards, and padding. It returns how many bytes that is with all metadata,
+// and the files of the folder that are not of the dataset. An error is ErrCorrupt if that is not so.
+func CheckZarr(d *Dataset) (n int64, unknown []string, err error) {
+	known := map[string]bool{ZarrManifest: true}
+	for name := range d.Manifest.Metadata {
+		known[name] = true
+	}
+	var errs []error
+	for k := range d.Columns {
+		c := &d.Columns[k]
+		known[c.SumsPath()[1:]+"/"+sumsChunk] = true
+		a := d.zarr[c.Name]
+		if a == nil {
+			continue
+		}
+		for _, name := range a.ShardNames() {
+			known[name] = true
+		}
+		looked, err := a.CheckPadding()
+		n += looked
+		errs = append(errs, Mark(err))
+	}
+	err = filepath.WalkDir(d.Path, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(d.Path, path)
+		if name = filepath.ToSlash(name); err == nil && !known[name] {
+			unknown = append(unknown, name)
+		} else if info, err := e.Info(); err == nil && (d.Manifest.Metadata[name] != "" || name == ZarrManifest) {
+			n += info.Size()
+		}
+		return err
+	})
+	return n, unknown, errors.Join(append(errs, err)...)
 }

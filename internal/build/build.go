@@ -36,6 +36,8 @@ type Build struct {
 	sums     []uint32
 }
 
+const defaultShardBytes = 256 << 20
+
 // shardSize says when a shard is full: at a multiple of step records, when it has the given number
 // of records or a ragged field has the given number of bytes.
 type shardSize struct {
@@ -60,6 +62,15 @@ func newShardSize(s store.Schema, shardBytes int64) shardSize {
 	return shardSize{max(1, shardBytes/largest/step) * step, step, shardBytes}
 }
 
+// ShardRecords returns how many records a full shard has; of a schema without a fixed field, [math.MaxInt64]. 0 bytes
+// stand for 256 MiB.
+func ShardRecords(s store.Schema, shardBytes int64) int64 {
+	if shardBytes <= 0 {
+		shardBytes = defaultShardBytes
+	}
+	return newShardSize(s, shardBytes).records
+}
+
 func gcd(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
@@ -73,7 +84,7 @@ func lcm(a, b int64) int64 { return a / gcd(a, b) * b }
 // for it; otherwise it clears the stage.
 func NewBuild(stage *Stage, schema store.Schema, opts BuildOptions) (*Build, error) {
 	if opts.ShardBytes <= 0 {
-		opts.ShardBytes = 256 << 20
+		opts.ShardBytes = defaultShardBytes
 	}
 	b := &Build{schema: schema, opts: opts, stage: stage, sums: make([]uint32, len(schema.Fields))}
 	err := store.CheckSplitNames(opts.Splits)

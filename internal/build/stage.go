@@ -289,7 +289,11 @@ func (s *Stage) checkDest() error {
 		return fmt.Errorf("%s %w and is neither a file nor a folder; it will not be overwritten", s.dest, store.ErrExist)
 	}
 	if info.IsDir() {
-		if _, err := s.parent.Lstat(filepath.Join(filepath.Base(s.dest), store.ManifestName)); err != nil {
+		there := func(name string) bool {
+			_, err := s.parent.Lstat(filepath.Join(filepath.Base(s.dest), name))
+			return err == nil
+		}
+		if !slices.ContainsFunc(manifests, there) {
 			return fmt.Errorf("%s %w and has no %s, so it is not a dataset; it will not be overwritten: remove it yourself if it can go", s.dest, store.ErrExist, store.ManifestName)
 		}
 	}
@@ -361,6 +365,14 @@ func (s *Stage) Reopen(name string) (*os.File, error) {
 		}
 	}
 	return s.folder.OpenFile(name, os.O_RDWR, 0)
+}
+
+// Create makes a new file in the folder, or in a folder of it.
+func (s *Stage) Create(name string) (*os.File, error) { return s.create(name) }
+
+// LinkFrom makes a file of the destination, which is a folder, a file of the stage, too.
+func (s *Stage) LinkFrom(from, name string) error {
+	return s.parent.Link(filepath.Join(filepath.Base(s.dest), filepath.FromSlash(from)), filepath.Join(s.name, name))
 }
 
 // create makes a new file in the folder.

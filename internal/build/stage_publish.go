@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/store"
@@ -122,7 +123,7 @@ func (s *Stage) PublishInto(names ...string) error {
 	return s.Abort()
 }
 
-// PublishFile makes the named file of the stage the destination and removes the rest.
+// PublishFile makes the named file of the stage, or a folder that has a manifest, the destination and removes the rest.
 func (s *Stage) PublishFile(name string) error {
 	if err := s.moving(name); err != nil {
 		return err
@@ -196,23 +197,45 @@ func (s *Stage) replace(from *os.Root, name string) error {
 	return remove(s.parent, aside)
 }
 
-// published reports whether the last file to be moved out of a stage is.
+// published reports whether the last file to be moved out of a stage is. A folder may have changed places with an old
+// dataset, which has another manifest.
 func published(folder *os.Root) bool {
-	name, err := folder.ReadFile(movingName)
-	if err != nil || len(name) == 0 {
+	text, err := folder.ReadFile(movingName)
+	if err != nil || len(text) == 0 {
 		return false
 	}
-	_, err = folder.Lstat(filepath.Base(string(name)))
+	name, want, _ := strings.Cut(string(text), "\n")
+	name = filepath.Base(name)
+	if _, err = folder.Lstat(name); err == nil && want != "" {
+		return manifestSum(folder, name) != want
+	}
 	return errors.Is(err, fs.ErrNotExist)
 }
 
 // moving says which file leaves the stage last.
 func (s *Stage) moving(name string) error {
-	if err := s.WriteFile(movingName, []byte(name)); err != nil {
+	text := name
+	if sum := manifestSum(s.folder, name); sum != "" {
+		text += "\n" + sum
+	}
+	if err := s.WriteFile(movingName, []byte(text)); err != nil {
 		return err
 	}
 	return s.sync()
 }
+
+// manifestSum returns the checksum of the manifest of a dataset that is a folder in another one; "" if there is none.
+func manifestSum(folder *os.Root, name string) string {
+	for _, manifest := range manifests {
+		if text, err := folder.ReadFile(filepath.Join(name, manifest)); err == nil {
+			return store.HexCRC(store.CRC32C(text))
+		}
+	}
+	return ""
+}
+
+// manifests are the files that make a folder a dataset.
+var manifests = []string{store.ManifestName, filepath.FromSlash(store.ZarrManifest)}
 
 // SyncFile waits until f is on disk, makes it read-only for those who can read it, and closes it.
 func SyncFile(f *os.File) error {

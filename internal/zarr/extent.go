@@ -1,6 +1,9 @@
 package zarr
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+)
 
 // Extent is records that are stored as they are, one after the other, in a file.
 type Extent struct {
@@ -85,4 +88,85 @@ func (f *file) close() (err error) {
 		f.File = nil
 	}
 	return err
+}
+
+// ShardNames returns the names of the files of the array's shards, where these are of whole rows.
+func (a *Array) ShardNames() (names []string) {
+	if a.shard == nil || a.shard.chunks != int(a.shard.per[0]) || !slices.Equal(a.Chunks[1:], a.Shape[1:]) {
+		return nil
+	}
+	for row := int64(0); row < a.Shape[0]; row += a.Shards[0] {
+		names = append(names, a.placeOf(row/a.Chunks[0]).name)
+	}
+	return names
+}
+
+// CheckPadding makes sure that the bytes of shards that are neither their index, nor chunks, nor rows of chunks that are
+// stored as they are, are zeros, as this package writes them. It returns how many bytes beside chunks it has looked at.
+func (a *Array) CheckPadding() (looked int64, err error) {
+	for k, name := range a.ShardNames() {
+		n, err := a.checkShard(name, int64(k)*a.Shards[0])
+		if looked += n; err != nil {
+			return looked, fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return looked, nil
+}
+
+// checkShard checks the shard that begins at a row.
+func (a *Array) checkShard(name string, row int64) (looked int64, err error) {
+	f, size, err := a.open(name)
+	if err != nil {
+		return 0, err
+	}
+	if f == nil {
+		return 0, corrupt("it is missing")
+	}
+	defer f.Close()
+	x, err := a.shard.read(f, size)
+	if err != nil {
+		return 0, err
+	}
+	at := a.shard.indexBytes()
+	looked = at
+	for i := range a.shard.chunks {
+		offset, n, ok, err := x.extent(i, size)
+		if err != nil {
+			return looked, err
+		}
+		rows := min(a.Chunks[0], a.Shape[0]-row-int64(i)*a.Chunks[0])
+		if ok != (rows > 0) || ok && offset < at {
+			return looked, corrupt("chunk %d is not where it was written", i)
+		}
+		if !ok {
+			break
+		}
+		if err := zeros(f, at, offset); err != nil {
+			return looked, err
+		}
+		looked += offset - at
+		if len(a.coding.steps) == 0 {
+			n = min(n, rows*int64(a.coding.size)/a.Chunks[0])
+		}
+		at = offset + n
+	}
+	return looked + size - at, zeros(f, at, size)
+}
+
+// zeros makes sure that bytes of a file are zeros.
+func zeros(f File, from, to int64) error {
+	var buf [4096]byte
+	for from < to {
+		b := buf[:min(to-from, int64(len(buf)))]
+		if err := readFull(f, b, from); err != nil {
+			return err
+		}
+		for i, x := range b {
+			if x != 0 {
+				return corrupt("byte %d is %#x, was 0 when it was written", from+int64(i), x)
+			}
+		}
+		from += int64(len(b))
+	}
+	return nil
 }

@@ -97,7 +97,12 @@ func parseArray3(text []byte) *Array {
 
 // setUp fills in what follows from the metadata of version 3.
 func (a *Array) setUp(dtype, fill json.RawMessage, codecs []codec, sep func() (func([]int64) string, error)) (err error) {
-	if err := a.checkShape(); err != nil {
+	sharded := len(codecs) == 1 && codecs[0].Name == "sharding_indexed"
+	most := int64(mostElements)
+	if sharded {
+		most = math.MaxInt64 / 64
+	}
+	if err := a.checkShape(most); err != nil {
 		return err
 	}
 	if a.key, err = sep(); err != nil {
@@ -109,15 +114,18 @@ func (a *Array) setUp(dtype, fill json.RawMessage, codecs []codec, sep func() (f
 	if a.fill, err = a.number.fillValue(fill); err != nil {
 		return err
 	}
-	if len(codecs) == 1 && codecs[0].Name == "sharding_indexed" {
+	if sharded {
 		return a.setUpShards(codecs[0])
 	}
 	a.coding, err = newPipeline(codecs, a.number, a.Chunks)
 	return err
 }
 
-// checkShape makes sure that shape and chunks are possible.
-func (a *Array) checkShape() error {
+// mostElements is how many a chunk has at most.
+const mostElements = math.MaxInt32 * 16
+
+// checkShape makes sure that shape and chunks, of at most that many elements, are possible.
+func (a *Array) checkShape(most int64) error {
 	if len(a.Shape) == 0 {
 		return unsupported("a scalar has no records")
 	}
@@ -126,7 +134,7 @@ func (a *Array) checkShape() error {
 	}
 	elements := int64(1)
 	for i, n := range a.Chunks {
-		if n < 1 || a.Shape[i] < 0 || n > math.MaxInt32*16/elements {
+		if n < 1 || a.Shape[i] < 0 || n > most/elements {
 			return corrupt("shape %v in chunks of %v", a.Shape, a.Chunks)
 		}
 		elements *= n
@@ -209,7 +217,7 @@ func parseArray2(text, attributes []byte) *Array {
 	}
 	codecs, err := codecs2(m.Order, len(m.Shape), append(m.Filters, m.Compressor))
 	if err == nil {
-		err = a.checkShape()
+		err = a.checkShape(mostElements)
 	}
 	if err == nil {
 		a.number, err = number2(m.DType)

@@ -32,6 +32,9 @@ const missing = math.MaxUint64
 // mostEntries is how many entries of indexes are kept: 64 MiB.
 const mostEntries = 4 << 20
 
+// mostChunks is how many chunks a shard has at most.
+const mostChunks = 1 << 27
+
 // setUpShards takes the chunks of shards for those that are read.
 func (a *Array) setUpShards(c codec) error {
 	var conf struct {
@@ -44,12 +47,12 @@ func (a *Array) setUpShards(c codec) error {
 		return corrupt("codec %s: %v", c.Name, err)
 	}
 	a.Shards, a.Chunks = a.Chunks, conf.Shape
-	if err := a.checkShape(); err != nil {
+	if err := a.checkShape(mostElements); err != nil {
 		return err
 	}
 	s := &sharding{chunks: 1, indexes: make(map[string]index)}
 	for i, n := range a.Chunks {
-		if a.Shards[i]%n != 0 {
+		if a.Shards[i]%n != 0 || a.Shards[i]/n > int64(mostChunks/s.chunks) {
 			return corrupt("shards of %v in chunks of %v", a.Shards, a.Chunks)
 		}
 		s.per = append(s.per, a.Shards[i]/n)

@@ -59,7 +59,7 @@ class Dataset:
 
     @property
     def format(self) -> str:
-        """ "flat" or "hdf5"."""
+        """ "flat", "hdf5" or "zarr"."""
         return self._layout.format
 
     @property
@@ -249,7 +249,7 @@ def open(
     split: str | None = None,
     mode: str = "r",
 ) -> Dataset:
-    """Open a dataset: a flat folder, or an HDF5 file (with h5py).
+    """Open a dataset: a flat folder, Zarr that preprocess wrote uncompressed, or an HDF5 file (with h5py).
 
     It reads the manifest and the headers of the files, and no record. The dataset stays what it was
     when it was opened, also after ``preprocess --overwrite`` or ``--append``.

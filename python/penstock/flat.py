@@ -25,6 +25,10 @@ def locate(path: str) -> Layout:
         with open(file, "rb") as f:
             data = f.read(_MAX_MANIFEST + 1)
     except FileNotFoundError as e:
+        if any(os.path.exists(os.path.join(path, name)) for name in ("zarr.json", ".zgroup", ".zarray", ".zmetadata")):
+            raise UnsupportedError(
+                f"{path}: Zarr that penstock did not write: penstock.DataLoader reads it; to make a dataset of it, run: preprocess {path} FOLDER"
+            ) from e
         raise Error(f"{path}: no manifest.json: this is not a penstock dataset; to convert a folder of images, run: preprocess {path} OUT") from e
     if len(data) > _MAX_MANIFEST:
         raise UnsupportedError(f"{file}: more than {_MAX_MANIFEST} bytes")

@@ -1,4 +1,4 @@
-"""The parts of a dataset on disk, in either format."""
+"""The parts of a dataset on disk, in any format."""
 
 from __future__ import annotations
 
@@ -42,15 +42,30 @@ Stamp = Optional[tuple[int, int, int, int]]
 def stamp(path: str) -> Stamp:
     """Return the stamp of the dataset at path, which is that of its manifest or of its HDF5 file; None if there is none."""
     try:
-        s = os.stat(os.path.join(path, "manifest.json") if os.path.isdir(path) else path)
+        s = os.stat(_stamped(path))
     except OSError:
         return None
     return s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns
 
 
+#: The file that makes a folder of Zarr a dataset.
+ZARR_MANIFEST = os.path.join("penstock", "manifest", "c.0")
+
+
+def _stamped(path: str) -> str:
+    if not os.path.isdir(path):
+        return path
+    zarr = os.path.join(path, ZARR_MANIFEST)
+    return zarr if os.path.exists(zarr) else os.path.join(path, "manifest.json")
+
+
 def locate(path: str) -> Layout:
     """Find out what the dataset at path is and where its records are. No record is read."""
     if os.path.isdir(path):
+        if os.path.exists(os.path.join(path, ZARR_MANIFEST)):
+            from . import zarr
+
+            return zarr.locate(path)
         from . import flat
 
         return flat.locate(path)

@@ -20,6 +20,7 @@ import (
 // crashed is the test of a build that ends at every one of its steps.
 type crashed struct {
 	kind   string
+	name   string            // of the dataset
 	before map[string]string // the files of the dataset that is there at first; nil: none
 	want   map[string]string
 }
@@ -57,7 +58,7 @@ func crashOptions(kind string) Options {
 // was done. It calls reached at each checkpoint, and at the end with one more than all records.
 func crashResume(dest, kind string, records int, reached func(n int) error) (kept int, err error) {
 	opts := crashOptions(kind)
-	w, err := Create(dest, crashSchema(), opts)
+	w, err := create(dest, crashSchema(), opts)
 	if errors.Is(err, store.ErrExist) || errors.Is(err, store.ErrCommitted) {
 		return records + 1, nil
 	}
@@ -102,10 +103,10 @@ func crashBuild(dest, kind string) error {
 
 func nowhere(int) error { return nil }
 
-func newCrashed(t *testing.T, kind string) *crashed {
+func newCrashed(t *testing.T, kind, name string) *crashed {
 	t.Helper()
-	c := &crashed{kind: kind}
-	dest := filepath.Join(t.TempDir(), "ds")
+	c := &crashed{kind: kind, name: name}
+	dest := filepath.Join(t.TempDir(), name)
 	first, records := kind, 3
 	switch kind {
 	case crashNew, crashSplits:
@@ -129,20 +130,13 @@ func (c *crashed) newDir(t *testing.T) string {
 	if c.before == nil {
 		return dir
 	}
-	if err := os.Mkdir(filepath.Join(dir, "ds"), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range c.before {
-		if err := os.WriteFile(filepath.Join(dir, "ds", name), []byte(data), 0o444); err != nil {
-			t.Fatal(err)
-		}
-	}
+	foldertest.Write(t, filepath.Join(dir, c.name), c.before)
 	return dir
 }
 
 // goOn has a build go on after a crash, which must have kept what it had reached.
 func (c *crashed) goOn(t *testing.T, s crash.State, dir string) error {
-	dest := filepath.Join(dir, "ds")
+	dest := filepath.Join(dir, c.name)
 	done, err := c.whole(t, dest)
 	if err != nil {
 		return err
@@ -173,7 +167,11 @@ func (c *crashed) whole(t *testing.T, dest string) (done bool, err error) {
 	}
 	is := foldertest.Files(t, dest)
 	want := c.before
-	if is[store.ManifestName] == c.want[store.ManifestName] {
+	manifest := store.ManifestName
+	if c.name != "ds" {
+		manifest = filepath.FromSlash(store.ZarrManifest)
+	}
+	if is[manifest] == c.want[manifest] {
 		want, done = c.want, true
 	}
 	for name := range want {
@@ -193,27 +191,30 @@ func entryCount(dir string) int {
 }
 
 // ending picks states whose journal says that the build had begun to finish.
-func ending(folder string) bool {
-	journal, err := os.ReadFile(filepath.Join(folder, ".ds.building", build.JournalName))
+func (c *crashed) ending(folder string) bool {
+	journal, err := os.ReadFile(filepath.Join(folder, "."+c.name+".building", build.JournalName))
 	return err == nil && strings.Contains(string(journal), `"renames":`)
 }
 
 // A build that ends at any of its steps, by a kill or a power cut, goes on and ends with the
 // bytes of one that was not interrupted; also if that happens once more while it goes on.
 func TestCrashes(t *testing.T) {
-	for _, kind := range []string{crashNew, crashSplits, crashOverwrite, crashRepeat, crashAppend} {
-		t.Run(kind, func(t *testing.T) {
-			c := newCrashed(t, kind)
-			dir := c.newDir(t)
-			trial := crash.Trial{
-				Folder: dir, Scratch: crash.MemoryDir(t), Done: func() { c.want = foldertest.Files(t, filepath.Join(dir, "ds")) },
-				Twice: ending,
-				GoOn:  func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
-				Command: func(folder string) (env, args []string) {
-					return []string{builder + "=" + filepath.Join(folder, "ds"), builder + "_CRASH=" + kind}, nil
-				},
-			}
-			trial.Run(t)
-		})
+	kinds := []string{crashNew, crashSplits, crashOverwrite, crashRepeat, crashAppend}
+	for name, kinds := range map[string][]string{"ds": kinds, "ds.zarr": {crashNew, crashRepeat, crashAppend}} {
+		for _, kind := range kinds {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				c := newCrashed(t, kind, name)
+				dir := c.newDir(t)
+				trial := crash.Trial{
+					Folder: dir, Scratch: crash.MemoryDir(t), Done: func() { c.want = foldertest.Files(t, filepath.Join(dir, name)) },
+					Twice: c.ending,
+					GoOn:  func(s crash.State, folder string) error { return c.goOn(t, s, folder) },
+					Command: func(folder string) (env, args []string) {
+						return []string{builder + "=" + filepath.Join(folder, name), builder + "_CRASH=" + kind}, nil
+					},
+				}
+				trial.Run(t)
+			})
+		}
 	}
 }

@@ -19,11 +19,25 @@ import (
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/zarr"
 	"github.com/penstock/penstock/tensor"
 )
 
 // builder is the variable by which a test runs itself as a process that is killed.
 const builder = "PENSTOCK_STORE_BUILDER"
+
+// create is Create, or that of package zarr where the name says so.
+func create(dest string, schema store.Schema, opts Options) (store.Writer, error) {
+	if filepath.Ext(dest) != ".zarr" {
+		return Create(dest, schema, opts)
+	}
+	return zarr.Create(dest, schema, zarr.Options{
+		ShardBytes: opts.ShardBytes, Overwrite: opts.Overwrite, Append: opts.Append, Splits: opts.Splits, Journal: opts.Journal,
+	})
+}
+
+// names are those of datasets of all formats.
+var names = []string{"ds", "ds.zarr"}
 
 // killSchema has a ragged field and one of a fixed length, so that there are several shards.
 func killSchema() store.Schema {
@@ -60,7 +74,7 @@ var goneOn int
 // resumeBuild builds a dataset with a journal, going on where an earlier run was killed. Some
 // records are left out, so that the driver's position is not the number of records.
 func resumeBuild(dest string, appended bool, say func(string)) error {
-	w, err := Create(dest, killSchema(), Options{
+	w, err := create(dest, killSchema(), Options{
 		ShardBytes: 1, Splits: []string{"train", "val"}, Append: appended,
 		Journal: &store.Journal{Resume: true, Inputs: map[string]string{"source": "numbers"}},
 	})
@@ -210,8 +224,14 @@ var least = flag.Int("kills", 15, "builds that are killed at random moments, at 
 
 // A build that is killed again and again ends with the bytes of one that never was.
 func TestKilledBuilds(t *testing.T) {
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { testKilledBuilds(t, name) })
+	}
+}
+
+func testKilledBuilds(t *testing.T, name string) {
 	dir := crash.MemoryDir(t)
-	whole := filepath.Join(dir, "whole", "ds")
+	whole := filepath.Join(dir, "whole", name)
 	begin := time.Now()
 	if !runAndKill(t, whole, "never", 0) {
 		t.Fatal("the builder does not end")
@@ -221,7 +241,7 @@ func TestKilledBuilds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(uint64(begin.UnixNano()), 1))
 	kills := 0
 	for n := 0; kills < *least && n < 10**least; n++ {
-		dest := filepath.Join(dir, fmt.Sprint(n), "ds")
+		dest := filepath.Join(dir, fmt.Sprint(n), name)
 		kills += killUntilDone(t, rng, dest, took)
 		sameFolder(t, dest, want)
 		removeAll(t, filepath.Dir(dest))
@@ -234,8 +254,14 @@ func TestKilledBuilds(t *testing.T) {
 
 // An append that is killed leaves the dataset as it was, or as it was to be.
 func TestKilledAppends(t *testing.T) {
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) { testKilledAppends(t, name) })
+	}
+}
+
+func testKilledAppends(t *testing.T, name string) {
 	dir := crash.MemoryDir(t)
-	whole := filepath.Join(dir, "whole", "ds")
+	whole := filepath.Join(dir, "whole", name)
 	runAndKill(t, whole, "never", 0)
 	base := foldertest.Files(t, whole)
 	begin := time.Now()
@@ -244,22 +270,15 @@ func TestKilledAppends(t *testing.T) {
 	want := foldertest.Files(t, whole)
 	rng := rand.New(rand.NewPCG(uint64(begin.UnixNano()), 2))
 	for n := range 10 {
-		dest := filepath.Join(dir, fmt.Sprint(n), "ds")
-		if err := os.MkdirAll(dest, 0o777); err != nil {
-			t.Fatal(err)
-		}
-		for name, data := range base {
-			if err := os.WriteFile(filepath.Join(dest, name), []byte(data), 0o444); err != nil {
-				t.Fatal(err)
-			}
-		}
+		dest := filepath.Join(dir, fmt.Sprint(n), name)
+		foldertest.Write(t, dest, base)
 		for most := took; ; most += most / 8 {
 			what, after := "begun", time.Duration(rng.Int64N(int64(most)))
 			if rng.IntN(3) == 0 {
 				what, after = "committing", time.Duration(rng.Int64N(int64(most)/4))
 			}
 			done := runAndKill(t, dest, what, after, builder+"_APPEND=1")
-			d, err := store.OpenFlat(dest)
+			d, err := store.Open(dest, store.OpenOptions{})
 			if err != nil {
 				t.Fatalf("after a kill: %v", err)
 			}

@@ -149,7 +149,7 @@ func (b *base) copyChunks(to *array, chunks []meta.Chunk, rows []byte) error {
 		if err := to.flushSums(); err != nil {
 			return err
 		}
-		if err := to.pack.write(raw, c.Mask, n); err != nil {
+		if err := to.pack.Write(raw, c.Mask, n); err != nil {
 			return err
 		}
 		rows = rows[n:]

@@ -78,7 +78,7 @@ func (w *collector) gather(parts [][]store.Column, m *store.Manifest) (file *sta
 		defer from.close()
 		parts = append([][]store.Column{w.base.Columns}, parts...)
 	}
-	columns := joined(parts)
+	columns := build.Joined(parts)
 	choices, err := w.choices(columns, parts, from)
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (w *collector) choices(columns []store.Column, parts [][]store.Column, from
 func (w *collector) fill(file *staged, k int, parts [][]store.Column, from *base) error {
 	a := &file.arrays[k]
 	if a.object.Chunked == nil {
-		return a.collect(parts, k)
+		return collect(a, parts, k)
 	}
 	return file.packArray(a, w.opts.workers(), w.opts.Progress, func() error {
 		if from != nil {
@@ -135,8 +135,13 @@ func (w *collector) fill(file *staged, k int, parts [][]store.Column, from *base
 			}
 			parts = parts[1:]
 		}
-		return a.collect(parts, k)
+		return collect(a, parts, k)
 	})
+}
+
+// collect copies column k of all parts.
+func collect(a *array, parts [][]store.Column, k int) error {
+	return pathless(build.Collect(parts, k, func(rows []byte) error { return a.append(rows, store.CRC32C(rows)) }))
 }
 
 func (w *collector) note(text string) {

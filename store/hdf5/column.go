@@ -82,9 +82,9 @@ func pathless(err error) error {
 type array struct {
 	meta         store.Column
 	object       *encode.Object
-	pack         *packing // that makes its chunks, while it does
-	stored       int64    // bytes of the chunks
-	values, sums column   // of chunks only sums
+	pack         *build.Packing // that makes its chunks, while it does
+	stored       int64          // bytes of the chunks
+	values, sums column         // of chunks only sums
 	blocks       build.BlockSums
 	word         [4]byte // a checksum; here, so that it is not allocated
 }
@@ -100,7 +100,7 @@ func (a *array) append(rows []byte, crc uint32) error {
 		return err
 	}
 	if a.pack != nil {
-		return a.pack.append(rows)
+		return a.pack.Append(rows)
 	}
 	return a.values.append(rows)
 }

@@ -1,6 +1,7 @@
 package hdf5
 
 import (
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
 )
@@ -30,7 +31,7 @@ type container interface {
 
 	// chunks opens a dataset for its chunks. There is one open at a time, and nothing else is
 	// called until it is closed.
-	chunks(path string, o *encode.Object) (chunkWriter, error)
+	chunks(path string, o *encode.Object) (build.ChunkWriter, error)
 
 	// complete adds attributes to the objects, adds more objects, with their Data, and marks the
 	// file complete when all else is in it.
@@ -39,13 +40,6 @@ type container interface {
 	// name says what writes the file, and in which version of its layout: a build that was begun
 	// by another container cannot be resumed.
 	name() string
-}
-
-// chunkWriter takes the chunks of a dataset, in order.
-type chunkWriter interface {
-	// write adds the chunk that begins at a row and did not go through the filters of mask.
-	write(row int64, chunk []byte, mask uint32) error
-	close() error
 }
 
 // completeAttribute is what a file has when all else is in it.

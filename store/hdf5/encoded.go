@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 )
 
@@ -30,7 +31,7 @@ func (encoded) create(path string, objects []encode.Object) error {
 	return pathless(errors.Join(f.Truncate(end), f.Close()))
 }
 
-func (encoded) chunks(path string, o *encode.Object) (chunkWriter, error) {
+func (encoded) chunks(path string, o *encode.Object) (build.ChunkWriter, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return nil, pathless(err)
@@ -49,7 +50,7 @@ type chunkFile struct {
 	to   *encode.Chunked
 }
 
-func (c *chunkFile) write(_ int64, chunk []byte, mask uint32) error {
+func (c *chunkFile) Write(_ int64, chunk []byte, mask uint32) error {
 	if _, err := c.file.Write(chunk); err != nil {
 		return pathless(err)
 	}
@@ -58,7 +59,7 @@ func (c *chunkFile) write(_ int64, chunk []byte, mask uint32) error {
 	return nil
 }
 
-func (c *chunkFile) close() error { return pathless(c.file.Close()) }
+func (c *chunkFile) Close() error { return pathless(c.file.Close()) }
 
 func (encoded) complete(path string, objects, more []encode.Object, root []encode.Attribute) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)

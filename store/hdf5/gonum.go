@@ -13,6 +13,7 @@ import (
 
 	"gonum.org/v1/hdf5"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 )
 
@@ -96,7 +97,7 @@ func (gonum) locate(path string, objects []encode.Object) error {
 	})
 }
 
-func (gonum) chunks(path string, o *encode.Object) (chunkWriter, error) {
+func (gonum) chunks(path string, o *encode.Object) (build.ChunkWriter, error) {
 	c := &chunkSession{path: o.Path}
 	err := do(func() (err error) {
 		if c.file, err = openFile(path, changing, smallAlign); err != nil {
@@ -120,7 +121,7 @@ type chunkSession struct {
 	path    string
 }
 
-func (c *chunkSession) write(row int64, chunk []byte, mask uint32) error {
+func (c *chunkSession) Write(row int64, chunk []byte, mask uint32) error {
 	return do(func() error {
 		var e C.h5x_error
 		at := unsafe.Pointer(unsafe.SliceData(chunk))
@@ -131,7 +132,7 @@ func (c *chunkSession) write(row int64, chunk []byte, mask uint32) error {
 	})
 }
 
-func (c *chunkSession) close() error {
+func (c *chunkSession) Close() error {
 	return do(func() error {
 		err := c.dataset.Close()
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/store"
@@ -120,15 +121,24 @@ func (s *staged) append(r *store.Record, sums []uint32) error {
 }
 
 // packArray has the rows of a compressed array come from fill, and makes its chunks of them.
-func (s *staged) packArray(a *array, workers int, reported func(n int64) error, fill func() error) (err error) {
-	if a.pack, err = newPacking(s.container, s.path, a.object, workers, reported); err != nil {
+func (s *staged) packArray(a *array, workers int, reported func(n int64) error, fill func() error) error {
+	to, err := s.container.chunks(s.path, a.object)
+	if err != nil {
 		return err
 	}
-	if err = fill(); err == nil {
-		err = a.pack.flush()
+	r := a.object.Chunked.Recipe
+	a.pack, err = build.NewPacking(to, build.PackingOptions{
+		Records: r.Records, RowBytes: r.Record, Workers: workers, Reported: reported,
+		Encoder: func() (build.ChunkEncoder, error) { return encode.NewEncoder(r) },
+	})
+	if err != nil {
+		return errors.Join(err, to.Close())
 	}
-	err = errors.Join(err, a.pack.close())
-	a.stored, a.pack = a.pack.stored, nil
+	if err = fill(); err == nil {
+		err = a.pack.Flush()
+	}
+	err = errors.Join(err, a.pack.Close())
+	a.stored, a.pack = a.pack.Stored(), nil
 	return err
 }
 

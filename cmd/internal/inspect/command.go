@@ -21,7 +21,7 @@ import (
 )
 
 const long = `Show fields, classes, statistics and the recipe of a dataset, and how to open it. DATASET is
-a folder or an HDF5 file. For an HDF5 file that preprocess did not write, inspect shows how
+a folder, Zarr or an HDF5 file. For an HDF5 file that preprocess did not write, inspect shows how
 its data are stored, what reading a record costs, and the command that makes it fast. Times
 are estimates for one core and a file in memory.
 

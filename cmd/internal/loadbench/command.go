@@ -19,7 +19,7 @@ const long = `Measure how fast a dataset loads, row by row: one record at a time
 page-locked memory, persistent workers, device prefetch, batched fetch, and prepared records
 with and without copies. The rows are those of PyTorch's tutorial "Data Loading
 Optimization"; its published numbers are shown where the parameters match. DATASET is a
-folder or an HDF5 file; --synthetic needs none.
+folder, Zarr or an HDF5 file; --synthetic needs none.
 
 In every row the consumer reads each cache line of each batch. "Total" includes set-up. "Of
 limit" compares with the shortest time that this machine needs, calibrated in the same run.

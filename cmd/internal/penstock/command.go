@@ -15,7 +15,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess"
 )
 
-const long = `Turn raw samples into datasets that training reads at the speed of memory: HDF5, or folders of
+const long = `Turn raw samples into datasets that training reads at the speed of memory: HDF5, Zarr, or folders of
 NumPy files. The same commands exist as programs of their own.`
 
 const examples = `  penstock demo                                    # the first minute: images, a dataset, a report, a network

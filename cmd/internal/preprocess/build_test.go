@@ -178,7 +178,7 @@ func TestShuffle(t *testing.T) {
 
 // Appended records come behind the old ones, and new classes get the next numbers.
 func TestAppend(t *testing.T) {
-	for _, name := range []string{"ds", "ds.h5"} {
+	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
 		t.Run(name, func(t *testing.T) {
 			first := config(t, folder(t, 10)) // cat, dog
 			first.Dest = filepath.Join(filepath.Dir(first.Dest), name)

@@ -34,8 +34,8 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
 Quote globs and braces to name several files: 'shard-{000..127}.tar'. URLs
 (s3://, gs://, azblob://, hdfs://) work too, for SOURCE also https:// and hf://. Images are JPEG, PNG, GIF, BMP, TIFF, WebP or Netpbm.
 
-DEST is a folder of .npy files, or an HDF5 file if its name ends in .h5, .hdf5 or .hdf. It
-appears when it is complete. Rerun a stopped command with --resume to continue. Use --rank
+DEST is a folder of .npy files, an HDF5 file if its name ends in .h5, .hdf5 or .hdf, or Zarr if
+it ends in .zarr. It appears when it is complete. Rerun a stopped command with --resume to continue. Use --rank
 to share the work between machines: see preprocess merge --help.
 
 ` + exits + "\nShell completion: preprocess completion bash|zsh|fish|powershell"
@@ -50,6 +50,7 @@ const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos out/photos --keep-encoded --resize 512
   preprocess other.h5 out/flat --resume
   preprocess out/flat archive.h5 --compress gzip
+  preprocess photos out/photos.zarr --resize 256 --crop 224
   preprocess normalize out/flat imagenet
   preprocess 's3://lab/photos?region=eu-central-1' s3://lab/ds --resize 256 --crop 224
   srun -n 64 preprocess photos /shared/ds --resize 256 --crop 224 --rank auto`

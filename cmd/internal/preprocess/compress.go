@@ -16,12 +16,14 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/hdf5"
+	"github.com/penstock/penstock/store/zarr"
 )
 
-// Compress says how the arrays of an HDF5 file are compressed; the zero value, not at all.
+// Compress says how the arrays of an HDF5 file or Zarr are compressed; the zero value, not at all.
 type Compress struct {
-	On           bool // by gzip
-	Level        int  // 1 to 9; 0 takes what a sample of the records asks for
+	On           bool // by gzip, as in HDF5
+	Zstd         bool // by zstd, as in Zarr
+	Level        int  // 1 to 9, of zstd to 22; 0 takes what a sample of the records asks for, of zstd 3
 	ChunkRecords int64
 	ChunkBytes   int64
 	Shuffle      string // "on", "off", or "" for what a sample asks for
@@ -34,7 +36,7 @@ type compressFlags struct{ compress, chunkRecords, chunkBytes, shuffle string }
 var compressNames = []string{"compress", "chunk-records", "chunk-bytes", "shuffle-bytes"}
 
 func (f *compressFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.compress, "compress", "none", "compress the records of an HDF5 file: `METHOD` is none, gzip or gzip:LEVEL, 1 (fast) to 9 (small)")
+	fs.StringVar(&f.compress, "compress", "none", "compress the records: `METHOD` is none; of HDF5 gzip or gzip:LEVEL, 1 (fast) to 9 (small); of Zarr zstd or zstd:LEVEL, 1 to 22")
 	fs.StringVar(&f.chunkRecords, "chunk-records", "", "compress `N` records per chunk (default 1, or 64 KiB of small records)")
 	fs.StringVar(&f.chunkBytes, "chunk-bytes", "", "compress about `BYTES` of records per chunk")
 	fs.StringVar(&f.shuffle, "shuffle-bytes", "auto", "HDF5 shuffle filter before gzip: `WHEN` is auto, on or off")
@@ -44,16 +46,15 @@ func (f *compressFlags) register(fs *pflag.FlagSet) {
 func (f *compressFlags) parse(p *problems) (c Compress) {
 	method, level, hasLevel := strings.Cut(f.compress, ":")
 	var err error
-	switch {
-	case method == "gzip" && hasLevel:
-		if c.Level, err = strconv.Atoi(level); err != nil || c.Level < 1 || c.Level > 9 {
-			err = errors.New("the level must be from 1 to 9")
+	if most := map[string]int{"gzip": 9, "zstd": 22}[method]; most > 0 {
+		c.On, c.Zstd = method == "gzip", method == "zstd"
+		if hasLevel {
+			if c.Level, err = strconv.Atoi(level); err != nil || c.Level < 1 || c.Level > most {
+				err = fmt.Errorf("the level must be from 1 to %d", most)
+			}
 		}
-		c.On = true
-	case method == "gzip":
-		c.On = true
-	case f.compress != "none":
-		err = errors.New("must be none, gzip, or gzip:1 to gzip:9")
+	} else if f.compress != "none" {
+		err = errors.New("must be none, gzip, gzip:1 to gzip:9, zstd, or zstd:1 to zstd:22")
 	}
 	p.add("compress", f.compress, err)
 	c.ChunkRecords = f.positive(p, "chunk-records", f.chunkRecords, func(s string) (int64, error) { return strconv.ParseInt(s, 10, 64) })
@@ -80,23 +81,34 @@ func (f *compressFlags) positive(p *problems, name, text string, parse func(stri
 	return n
 }
 
-// forget drops what a recipe says that cannot hold: a flat dataset is not compressed, and an
+// forget drops what a recipe says that cannot hold: another format has another method or none, and an
 // append stores records as those before.
 func (f *compressFlags) forget(fs *pflag.FlagSet, c *Config) {
-	if c.format() == part.HDF5 && !c.Append || slices.ContainsFunc(compressNames, fs.Changed) {
+	method, _, _ := strings.Cut(f.compress, ":")
+	if compressors[c.format()] == method && !c.Append || slices.ContainsFunc(compressNames, fs.Changed) {
 		return
 	}
 	*f = compressFlags{compress: "none", shuffle: "auto"}
 }
 
+// compressors are the methods of the formats.
+var compressors = map[string]string{part.HDF5: "gzip", part.Zarr: "zstd"}
+
+// method returns the name of the method, "" for none.
+func (c Compress) method() string { return choose(c.On, "gzip", choose(c.Zstd, "zstd", "")) }
+
 // problems lists what is wrong in terms of the flags.
 func (c Compress) problems(all Config) (list []string) {
 	switch asked := c != (Compress{}); {
-	case asked && all.format() != part.HDF5:
-		list = append(list, "--compress: is for HDF5 files, such as DEST.h5; a flat dataset is mapped as it is")
+	case asked && all.format() == part.Flat:
+		list = append(list, "--compress: is for HDF5 files and Zarr, such as DEST.h5 or DEST.zarr; a flat dataset is mapped as it is")
 	case asked && all.Append:
 		list = append(list, "--append and --compress: records are stored as those are that are there; leave --compress, --chunk-records, --chunk-bytes and --shuffle-bytes out")
-	case asked && !c.On:
+	case c.method() != "" && c.method() != compressors[all.format()]:
+		list = append(list, fmt.Sprintf("--compress %s: %s takes %s", c.method(), choose(c.Zstd, "an HDF5 file", "Zarr"), compressors[all.format()]))
+	case c.Zstd && c.Shuffle != "":
+		list = append(list, "--shuffle-bytes: is a filter of HDF5 files")
+	case asked && c.method() == "":
 		list = append(list, "--chunk-records, --chunk-bytes, --shuffle-bytes: say how to --compress, which is not given")
 	}
 	if c.ChunkRecords > 0 && c.ChunkBytes > 0 {
@@ -110,7 +122,7 @@ func (c Compress) options() map[string]string {
 	number := func(n int64) string { return choose(n > 0, strconv.FormatInt(n, 10), "") }
 	level := choose(c.Level > 0, ":"+strconv.Itoa(c.Level), "")
 	return map[string]string{
-		"compress": choose(c.On, "gzip"+level, ""), "shuffle-bytes": c.Shuffle,
+		"compress": choose(c.method() != "", c.method()+level, ""), "shuffle-bytes": c.Shuffle,
 		"chunk-records": number(c.ChunkRecords), "chunk-bytes": number(c.ChunkBytes),
 	}
 }
@@ -126,7 +138,7 @@ func (c Compress) hdf5Options() *hdf5.Compression {
 
 // createHDF5 is hdf5.Create with this command's progress of compression.
 func (r *run) createHDF5(schema store.Schema, opts hdf5.Options) (store.Writer, error) {
-	w := &compressing{progress: r.progress, need: r.need}
+	w := &compressing{progress: r.progress, need: r.need, stage: "compressing"}
 	if opts.Append {
 		w.need = 0 // what is there is handled once more
 	}
@@ -139,11 +151,31 @@ func (r *run) createHDF5(schema store.Schema, opts hdf5.Options) (store.Writer, 
 	return w, nil
 }
 
+// createZarr is zarr.Create with this command's progress of its Commit.
+func (r *run) createZarr(schema store.Schema, opts zarr.Options) (store.Writer, error) {
+	c := r.config.Compress
+	w := &compressing{progress: r.progress, need: r.need, stage: "writing chunks"}
+	if opts.Append {
+		w.need = 0
+	}
+	if c.Zstd {
+		w.stage = "compressing"
+		opts.Compress = &zarr.Compression{Level: c.Level, ChunkRecords: c.ChunkRecords, ChunkBytes: c.ChunkBytes}
+	}
+	opts.Workers, opts.Progress = r.config.Workers, w.add
+	var err error
+	if w.Writer, err = zarr.Create(r.config.Dest, schema, opts); err != nil {
+		return nil, err
+	}
+	return w, nil
+}
+
 // compressing is a Writer whose Commit shows how far it is.
 type compressing struct {
 	store.Writer
 	progress Progress
-	need     int64 // bytes of records; 0 if that is not known
+	stage    string // of its Commit
+	need     int64  // bytes of records; 0 if that is not known
 	begun    bool
 	done     int64           // bytes
 	ctx      context.Context // of the run, once that commits
@@ -158,7 +190,7 @@ func (w *compressing) add(n int64) error {
 		if total == 0 {
 			total = -1
 		}
-		w.progress.Begin("compressing", total, "MiB")
+		w.progress.Begin(w.stage, total, "MiB")
 		w.begun = true
 	}
 	before := w.done >> 20
@@ -190,8 +222,9 @@ func (w *compressing) Commit(info store.Info) (*store.Manifest, error) {
 func (s *Summary) printStorage(w io.Writer) {
 	for _, name := range slices.Sorted(maps.Keys(s.Storage)) {
 		a := s.Storage[name]
-		fmt.Fprintf(w, "  %-8s %s: %s of %s, %.3f, by gzip level %d %s shuffle, %s a chunk\n", "stored", name,
-			cli.Bytes(a.Stored), cli.Bytes(a.Bytes), float64(a.Stored)/float64(max(1, a.Bytes)), a.Level,
-			choose(a.Shuffle, "with", "without"), cli.Counted(a.ChunkRows, "row"))
+		shuffle := choose(a.Filter == "gzip", choose(a.Shuffle, " with", " without")+" shuffle", "")
+		fmt.Fprintf(w, "  %-8s %s: %s of %s, %.3f, by %s level %d%s, %s a chunk\n", "stored", name,
+			cli.Bytes(a.Stored), cli.Bytes(a.Bytes), float64(a.Stored)/float64(max(1, a.Bytes)), a.Filter, a.Level,
+			shuffle, cli.Counted(a.ChunkRows, "row"))
 	}
 }

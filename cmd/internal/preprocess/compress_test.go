@@ -22,6 +22,7 @@ func TestCompressFlags(t *testing.T) {
 		"a b.h5":                 {},
 		"a b --compress none":    {},
 		"a b.h5 --compress gzip": {On: true},
+		"a b.zarr --compress zstd:19 --chunk-records 32":         {Zstd: true, Level: 19, ChunkRecords: 32},
 		"a b.h5 --compress gzip:9 --chunk-records 32":            {On: true, Level: 9, ChunkRecords: 32},
 		"a b.h5 --compress gzip --chunk-bytes 1MiB":              {On: true, ChunkBytes: 1 << 20},
 		"a b --format hdf5 --compress gzip:1 --shuffle-bytes on": {On: true, Level: 1, Shuffle: "on"},
@@ -32,8 +33,11 @@ func TestCompressFlags(t *testing.T) {
 		}
 	}
 	for line, want := range map[string]string{
-		"a b --compress gzip":                                      "--compress: is for HDF5 files, such as DEST.h5; a flat dataset is mapped as it is",
-		"a b.h5 --compress lzf":                                    "--compress lzf: must be none, gzip, or gzip:1 to gzip:9",
+		"a b --compress gzip":                                      "--compress: is for HDF5 files and Zarr, such as DEST.h5 or DEST.zarr; a flat dataset is mapped as it is",
+		"a b.h5 --compress lzf":                                    "--compress lzf: must be none, gzip, gzip:1 to gzip:9, zstd, or zstd:1 to zstd:22",
+		"a b.h5 --compress zstd":                                   "--compress zstd: an HDF5 file takes gzip",
+		"a b.zarr --compress gzip":                                 "--compress gzip: Zarr takes zstd",
+		"a s3://b/x.zarr":                                          "Zarr is not written to buckets",
 		"a b.h5 --compress gzip:0":                                 "--compress gzip:0: the level must be from 1 to 9",
 		"a b.h5 --compress gzip:x":                                 "--compress gzip:x: the level must be from 1 to 9",
 		"a b.h5 --chunk-records 4":                                 "--chunk-records, --chunk-bytes, --shuffle-bytes: say how to --compress, which is not given",

@@ -129,8 +129,11 @@ func (c Output) format() string {
 
 // formatOf returns the format of a dataset by its name.
 func formatOf(dest string) string {
-	if slices.Contains(hdf5Extensions, extension(dest)) {
+	switch {
+	case slices.Contains(hdf5Extensions, extension(dest)):
 		return part.HDF5
+	case extension(dest) == ".zarr":
+		return part.Zarr
 	}
 	return part.Flat
 }
@@ -148,7 +151,7 @@ func destProblem(dest, format string) string {
 	if format != "" || !slices.Contains(otherFiles, extension(dest)) {
 		return ""
 	}
-	return fmt.Sprintf("DEST %s: preprocess does not write %s files; give the name of a folder, or one that ends in .h5, or add --format", dest, extension(dest))
+	return fmt.Sprintf("DEST %s: preprocess does not write %s files; give the name of a folder, or one that ends in .h5 or .zarr, or add --format", dest, extension(dest))
 }
 
 // problems lists everything that is wrong with the Config, in terms of the flags.
@@ -162,7 +165,7 @@ func (c Config) problems() (list []string) {
 	add(c.MaxPixels < 1, "--max-pixels %d: must be 1 or more", c.MaxPixels)
 	add(c.ShardBytes < 0, "--shard-size %d: must not be negative", c.ShardBytes)
 	add(c.Fit != "" && c.Resize == nil, "--fit %s: says how to --resize, which is not given", c.Fit)
-	add(c.format() == part.HDF5 && c.ShardBytes != 0, "--shard-size: an HDF5 file has no shards; it is for --format flat")
+	add(c.format() == part.HDF5 && c.ShardBytes != 0, "--shard-size: an HDF5 file has no shards; it is for --format flat and zarr")
 	if n := len(c.Normalize.Mean); n > 1 && n != c.Channels() {
 		add(true, "--normalize %s: has %d channels, but --color %s makes %d", c.Normalize, n, c.Color, c.Channels())
 	}
@@ -182,6 +185,7 @@ func (c Config) problems() (list []string) {
 	if u, err := remote.ParseURL(c.Dest); err == nil && u.ReadOnly() {
 		add(true, "%s: %s:// is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://", u, u.Scheme)
 	}
+	add(remote.IsURL(c.Dest) && c.format() == part.Zarr, "%s: Zarr is not written to buckets; write it to a folder and copy that, or give a DEST that does not end in .zarr", remote.Redact(c.Dest))
 	list = append(list, rankProblems(c)...)
 	list = append(list, c.Compress.problems(c)...)
 	list = append(list, viewProblems(c)...)
@@ -317,7 +321,7 @@ func (c Config) options() map[string]string {
 		"split": samples.SplitText(c.Split), "stratify": choose(c.Stratify, "true", ""), "shuffle": c.Shuffle.String(),
 		"names": choose(c.Names == namesAuto, "", c.Names),
 		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
-		"shard-size": choose(c.ShardBytes != 0 && c.format() == part.Flat, strconv.FormatInt(c.ShardBytes, 10), ""),
+		"shard-size": choose(c.ShardBytes != 0 && c.format() != part.HDF5, strconv.FormatInt(c.ShardBytes, 10), ""),
 	}
 	maps.Copy(all, c.Compress.options())
 	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })

@@ -34,6 +34,7 @@ func TestCrashes(t *testing.T) {
 		"flat":    {Source: source, Dest: "ds", Split: "train=0.6,val=0.4", Dedup: true},
 		"hdf5":    {Source: source, Dest: "ds.h5"},
 		"gzip":    {Source: source, Dest: "ds.h5", Compress: Compress{On: true}},
+		"zarr":    {Source: source, Dest: "ds.zarr", Split: "train=0.6,val=0.4"},
 		"view":    {Source: source, Dest: "ds", View: true},
 		"shuffle": {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}},
 		"part":    {Source: source, Dest: "ds", World: part.Rank{Index: 0, Size: 2}},

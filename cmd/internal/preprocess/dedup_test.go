@@ -12,7 +12,7 @@ import (
 // Appending leaves out what the dataset holds, and what was there before in this run, for
 // any number of workers, in both formats, and says which samples these are.
 func TestDedupAppend(t *testing.T) {
-	for _, name := range []string{"ds", "ds.h5"} {
+	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
 		var ids []string
 		for _, workers := range []int{1, 4} {
 			first := config(t, folder(t, 10))
@@ -70,7 +70,7 @@ func TestDedupAppendOfRows(t *testing.T) {
 
 // An append of nothing new leaves the dataset as it is.
 func TestDedupAppendNothing(t *testing.T) {
-	for _, name := range []string{"ds", "ds.h5"} {
+	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
 		c := config(t, folder(t, 6))
 		c.Dest = filepath.Join(filepath.Dir(c.Dest), name)
 		first := mustRun(t, c)

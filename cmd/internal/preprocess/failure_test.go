@@ -124,7 +124,7 @@ func TestMaxPixels(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	stop := errors.New("interrupted")
 	dests := []string{"ds"}
-	dests = append(dests, "ds.h5")
+	dests = append(dests, "ds.h5", "ds.zarr")
 	for _, dest := range dests {
 		for _, dtype := range []tensor.DType{tensor.Uint8, tensor.Float32} {
 			c := config(t, folder(t, 50))

@@ -44,7 +44,7 @@ func newFlags() *flags { return &flags{config: DefaultConfig()} }
 // choices lists what a flag may be; the first is the default, unless the flag must be given.
 var choices = map[string][]string{
 	"from":     append(append([]string{"auto"}, source.Kinds...), producer.Kind),
-	"format":   {part.Flat, part.HDF5},
+	"format":   {part.Flat, part.HDF5, part.Zarr},
 	"fit":      {"shorter", "longer", "exact", "cover", "pad"},
 	"filter":   {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"},
 	"color":    {"rgb", "gray"},
@@ -85,7 +85,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.normalize, "normalize", "none", "normalize images and arrays by `MEAN/STD`: figures such as 0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images only record it for the loader")
 	fs.StringVar(&c.NormalizeSplit, "normalize-split", "", "compute --normalize dataset over `SPLIT`, or all (default the training split)")
 	fs.IntVar(&c.Workers, "workers", c.Workers, "`N` images decoded at a time; does not change the result")
-	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` per file of a flat dataset (default 256MiB)")
+	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` per file of a flat dataset or Zarr (default 256MiB)")
 	f.packing.register(fs)
 	fs.StringVar(&f.onError, "on-error", "fail", "what to do at an unreadable sample: `ACTION` is "+of("on-error"))
 	fs.IntVar(&c.MaxPixels, "max-pixels", c.MaxPixels, "refuse images of more than `N` pixels")

@@ -21,7 +21,7 @@ func TestDiskFull(t *testing.T) {
 	source := folder(t, 40)
 	disk := smalldisk.New(t, "256k")
 	dests := []string{"ds"}
-	dests = append(dests, "ds.h5")
+	dests = append(dests, "ds.h5", "ds.zarr")
 	for _, dest := range dests {
 		t.Run(dest, func(t *testing.T) {
 			c := config(t, source)
@@ -46,7 +46,7 @@ func TestDiskFullThenResumed(t *testing.T) {
 	whole := config(t, folder(t, 60))
 	whole.Resize, whole.Crop, whole.Names = []int{64, 64}, nil, namesOff // as an HDF5 file of known size has none
 	mustRun(t, whole)
-	for _, name := range []string{"ds", "ds.h5"} {
+	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
 		dir := smalldisk.New(t, "256k")
 		c := whole
 		c.Dest, c.Resume, c.Checkpoint = filepath.Join(dir, name), true, 1

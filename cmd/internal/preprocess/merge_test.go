@@ -136,7 +136,7 @@ func TestMergeHasTheBytesOfOneRun(t *testing.T) {
 	base.Split, _ = samples.ParseSplit("one=0.4,two=0.6")
 	sources["dataset"] = mustRun(t, base).Dest
 	for _, m := range merges {
-		for _, name := range []string{"ds", "ds.h5"} {
+		for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
 			t.Run(m.name+" "+name, func(t *testing.T) {
 				t.Parallel() // most of the time is the disk's
 				c := config(t, sources[m.source])
@@ -370,7 +370,7 @@ func TestMergeResumes(t *testing.T) {
 // bytes of a run that nobody disturbed.
 func TestKilledRanks(t *testing.T) {
 	source := manyPictures(t, 400)
-	for _, name := range []string{"ds", "ds.h5"} {
+	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
 		t.Run(name, func(t *testing.T) {
 			w := child{Source: source, Workers: 2, Split: "train=0.8,val=0.2", Dedup: true, Checkpoint: 2 * time.Millisecond}
 			w.Dest = filepath.Join(t.TempDir(), name)

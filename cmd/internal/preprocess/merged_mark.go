@@ -31,8 +31,11 @@ const mergedEnding = ".merged"
 
 // lastFile returns the file of a dataset that is written last.
 func lastFile(dest, format string) string {
-	if format == part.Flat {
+	switch format {
+	case part.Flat:
 		return filepath.Join(dest, store.ManifestName)
+	case part.Zarr:
+		return filepath.Join(dest, filepath.FromSlash(store.ZarrManifest))
 	}
 	return dest
 }

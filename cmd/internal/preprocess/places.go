@@ -64,8 +64,11 @@ func checkPlaces(c Config) error {
 // openManifest returns the manifest of a dataset.
 func openManifest(path string) (*store.Manifest, error) {
 	open := store.OpenFlat
-	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+	switch info, err := os.Stat(path); {
+	case err == nil && !info.IsDir():
 		open = func(path string) (*store.Dataset, error) { return store.OpenHDF5(path, store.OpenOptions{}) }
+	case store.IsZarr(path):
+		open = func(path string) (*store.Dataset, error) { return store.OpenZarr(path, store.OpenOptions{}) }
 	}
 	d, err := open(path)
 	switch {

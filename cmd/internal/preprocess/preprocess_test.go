@@ -52,7 +52,7 @@ func TestSameBytesForAnyWorkers(t *testing.T) {
 	put(t, source, "cat/bad.jpg", []byte("words"))
 	put(t, source, "dog/bad.png", picture(t, ".png", 40, 30, 1)[:200])
 	names := []string{"ds"}
-	names = append(names, "ds.h5")
+	names = append(names, "ds.h5", "ds.zarr")
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			var first map[string]string

@@ -160,16 +160,16 @@ func manyPictures(t *testing.T, n int) string {
 }
 
 // A build that is killed at any moment and resumed ends with the bytes of one that was not,
-// in both formats and for any number of workers.
+// in all formats and for any number of workers.
 func TestKill(t *testing.T) {
 	source := manyPictures(t, 600)
 	for _, b := range []struct {
 		name, split string
 		compress    Compress
-	}{{name: "ds", split: "train=0.8,val=0.2"}, {name: "ds.h5", split: "train=0.8,val=0.2"}, {name: "ds.h5"}, {name: "ds.h5", compress: Compress{On: true}}} {
+	}{{name: "ds", split: "train=0.8,val=0.2"}, {name: "ds.h5", split: "train=0.8,val=0.2"}, {name: "ds.h5"}, {name: "ds.h5", compress: Compress{On: true}}, {name: "ds.zarr", split: "train=0.8,val=0.2", compress: Compress{Zstd: true}}} {
 		for _, workers := range []int{1, 2} {
 			w := child{Source: source, Workers: workers, Split: b.split, Compress: b.compress, Dedup: b.split != "", Checkpoint: 2 * time.Millisecond}
-			t.Run(fmt.Sprintf("%s %q %v %d", b.name, b.split, b.compress.On, workers), func(t *testing.T) { testKill(t, w, b.name) })
+			t.Run(fmt.Sprintf("%s %q %q %d", b.name, b.split, b.compress.method(), workers), func(t *testing.T) { testKill(t, w, b.name) })
 		}
 	}
 }

@@ -216,7 +216,7 @@ func rate(n int64, took time.Duration, unit string) string {
 	return strings.TrimSuffix(cli.Rate(n, took), "/s") + " " + unit + "/s"
 }
 
-var formatNames = map[string]string{part.Flat: "flat folder", part.HDF5: "HDF5 file"}
+var formatNames = map[string]string{part.Flat: "flat folder", part.HDF5: "HDF5 file", part.Zarr: "Zarr"}
 
 // meaning says of a field what shape and type do not.
 func (f FieldSummary) meaning() string {

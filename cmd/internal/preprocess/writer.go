@@ -21,6 +21,7 @@ import (
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5"
+	"github.com/penstock/penstock/store/zarr"
 )
 
 // create returns the writer of the dataset.
@@ -44,6 +45,11 @@ func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
 	if c.format() == part.HDF5 {
 		return r.createHDF5(j.schema, hdf5.Options{
 			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
+		})
+	}
+	if c.format() == part.Zarr {
+		return r.createZarr(j.schema, zarr.Options{
+			ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
 	w, err := flat.Create(c.Dest, j.schema, flat.Options{
@@ -194,6 +200,8 @@ func viewProblems(c Config) []string {
 		return nil
 	case c.Rank.Size > 0:
 		return []string{"--view: a part has none; make it of the whole dataset: preprocess merge, then inspect view"}
+	case c.format() == part.Zarr:
+		return []string{"--view: a view is for a folder of .npy files, and DEST is Zarr"}
 	case c.format() != part.Flat:
 		return []string{"--view: DEST is an HDF5 file already; a view is for a folder of .npy files"}
 	}

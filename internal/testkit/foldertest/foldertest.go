@@ -35,3 +35,17 @@ func Files(t testing.TB, path string) map[string]string {
 	}
 	return all
 }
+
+// Write makes a folder of what Files returned of another one, whose files are read-only.
+func Write(t testing.TB, path string, files map[string]string) {
+	t.Helper()
+	for name, data := range files {
+		name = filepath.Join(path, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(data), 0o444); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -10,12 +10,15 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Python returns an expression of NumPy (np) or h5py that opens an array of a field without
+// Python returns an expression of NumPy (np), h5py or zarr that opens an array of a field without
 // reading it: of ragged fields its values or its offsets.
 func Python(d *store.Dataset, field int, part store.Part) string {
 	c := d.Column(field, part)
 	if d.Format == "hdf5" {
 		return fmt.Sprintf("h5py.File(%s)[%s]", Quote(d.Path), Quote(strings.TrimPrefix(c.Path(), "/")))
+	}
+	if d.Format == "zarr" {
+		return fmt.Sprintf(`zarr.open_array(%s, mode="r")`, Quote(filepath.Join(d.Path, filepath.FromSlash(c.Path()))))
 	}
 	if len(c.Extents) == 1 {
 		return fmt.Sprintf(`np.load(%s, mmap_mode="r")`, Quote(c.Extents[0].Path))

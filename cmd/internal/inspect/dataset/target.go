@@ -19,10 +19,11 @@ import (
 // ManifestPath is where an HDF5 file of penstock has its manifest: see package store/hdf5.
 const ManifestPath = "/penstock/manifest"
 
-// Target is what a path leads to: a dataset folder, or an open HDF5 file.
+// Target is what a path leads to: a dataset folder, flat or Zarr, or an open HDF5 file.
 type Target struct {
 	Path string
 	Flat bool       // a folder; File and Meta are nil
+	Zarr bool       // a folder of Zarr that penstock wrote; the same
 	File *os.File   // the HDF5 file
 	Meta *meta.File // its metadata
 }
@@ -35,6 +36,8 @@ func Open(path string) (*Target, error) {
 		return nil, notFound(path)
 	case err != nil:
 		return nil, err
+	case info.IsDir() && !store.IsFlat(path) && store.IsZarr(path):
+		return &Target{Path: path, Zarr: true}, nil
 	case info.IsDir() && !store.IsFlat(path):
 		return nil, notDataset(path, nil)
 	case info.IsDir():
@@ -77,7 +80,7 @@ func (p *Target) Close() {
 
 // ByPenstock reports whether penstock wrote the dataset: a folder has a manifest, and a file a dataset of that name.
 func (p *Target) ByPenstock() bool {
-	if p.Flat {
+	if p.Meta == nil {
 		return true
 	}
 	_, err := p.Meta.Dataset(ManifestPath)

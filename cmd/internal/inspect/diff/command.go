@@ -11,7 +11,7 @@ import (
 
 const long = `Compare two datasets: fields, classes, splits, statistics, recipe, skipped samples and every
 value. For values, inspect prints how many differ, the first record that differs, and the
-largest difference. The storage format does not matter: a flat folder and an HDF5 file of
+largest difference. The storage format does not matter: a flat folder, Zarr and an HDF5 file of
 the same data are equal. Fields of different types are compared as numbers.
 
 Exit codes: 0 same, 1 different or unreadable, 2 wrong usage, 130 interrupted.`

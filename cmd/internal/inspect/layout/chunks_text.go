@@ -90,7 +90,7 @@ func ListChunks(w io.Writer, path string, asJSON bool) error {
 		return err
 	}
 	defer p.Close()
-	if p.Flat {
+	if p.Meta == nil {
 		return fmt.Errorf("%s: fields of a folder are in one piece a shard, there are no chunks to list", path)
 	}
 	list := chunked(p.Meta)

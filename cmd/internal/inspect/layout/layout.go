@@ -44,30 +44,40 @@ func Read(path string) (*Layout, error) {
 		return nil, err
 	}
 	defer p.Close()
-	if !p.Flat {
+	if p.Meta != nil {
 		return readHDF5(p)
 	}
 	d, err := p.Locate()
 	if err != nil {
 		return nil, p.WithAdvice(err)
 	}
-	return readFlat(d)
+	return readFolder(d)
 }
 
-func readFlat(d *store.Dataset) (*Layout, error) {
-	l := &Layout{Path: d.Path, Format: "flat", Maps: []Map{}}
-	info, err := os.Stat(filepath.Join(d.Path, store.ManifestName))
+// manifests and heads are names of manifests, and what is in front of rows, by format.
+var (
+	manifests = map[string]string{"flat": store.ManifestName, "zarr": store.ZarrManifest}
+	heads     = map[string]string{"flat": "NumPy header", "zarr": "index of the shard"}
+)
+
+func readFolder(d *store.Dataset) (*Layout, error) {
+	l := &Layout{Path: d.Path, Format: d.Format, Maps: []Map{}}
+	manifest := manifests[d.Format]
+	info, err := os.Stat(filepath.Join(d.Path, filepath.FromSlash(manifest)))
 	if err != nil {
 		return nil, err
 	}
-	l.Pieces = append(l.Pieces, Piece{File: store.ManifestName, Size: info.Size(), What: "manifest"})
+	l.Pieces = append(l.Pieces, Piece{File: manifest, Size: info.Size(), What: "manifest"})
 	for _, c := range d.Columns {
 		for k, e := range c.Extents {
-			l.shard(c, e)
 			m := Map{Field: c.Name, Shard: k}
-			if e.Count == 0 {
+			switch {
+			case e.Count == 0:
 				m.Reason = "there are no rows to map"
-			} else {
+			case c.Packed:
+				m.Reason = d.Storage(&c)
+			default:
+				l.shard(c, e)
 				m.Python = dataset.Memmap(e.Path, c.Spec, e.Offset, e.Count)
 			}
 			l.Maps = append(l.Maps, m)
@@ -76,13 +86,25 @@ func readFlat(d *store.Dataset) (*Layout, error) {
 	return l, nil
 }
 
+// relative returns a path in the dataset's folder.
+func (l *Layout) relative(path string) string {
+	if name, err := filepath.Rel(l.Path, path); err == nil {
+		return filepath.ToSlash(name)
+	}
+	return path
+}
+
 // shard adds the payload and the checksum file of a column in a shard.
 func (l *Layout) shard(c store.Column, e store.Extent) {
-	payload, sums := filepath.Base(e.Path), filepath.Base(e.SumsPath)
+	payload, sums, head := l.relative(e.Path), l.relative(e.SumsPath), heads[l.Format]
 	l.Pieces = append(l.Pieces,
-		Piece{File: payload, Size: e.Offset, What: "NumPy header", Field: c.Name},
+		Piece{File: payload, Size: e.Offset, What: head, Field: c.Name},
 		Piece{File: payload, Offset: e.Offset, Size: e.Count * int64(c.Spec.RecordBytes()), What: "records", Field: c.Name, First: &e.First, Count: &e.Count},
-		Piece{File: sums, Size: e.SumsOffset, What: "NumPy header", Field: c.Name},
+	)
+	if l.Format == "flat" {
+		l.Pieces = append(l.Pieces, Piece{File: sums, Size: e.SumsOffset, What: head, Field: c.Name})
+	}
+	l.Pieces = append(l.Pieces,
 		Piece{File: sums, Offset: e.SumsOffset, Size: 4 * store.Blocks(e.Count, c.Spec.RecordBytes()), What: "checksums", Field: c.Name},
 	)
 }

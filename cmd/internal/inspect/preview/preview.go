@@ -193,7 +193,7 @@ func (s *sheetBuilder) title() string {
 		name = s.path()
 	}
 	name = filepath.Base(name)
-	if s.ds.Files().Format == "hdf5" {
+	if s.ds.Files().Format != "flat" {
 		name = strings.TrimSuffix(name, filepath.Ext(name))
 	}
 	return shell.Line(name)

@@ -4,6 +4,7 @@ package summary
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -105,8 +106,8 @@ func Describe(path string) (*Summary, error) {
 	if d == nil && !s.View {
 		d = p.LocatePacked()
 	}
-	if p.Flat {
-		s.Format = "flat"
+	if d != nil {
+		s.Format = d.Format
 	}
 	if d != nil {
 		s.DescribeFields(d)
@@ -172,7 +173,19 @@ func (s *Summary) shards(m *store.Manifest) {
 
 // measure adds up what the dataset takes on disk.
 func (s *Summary) measure(p *dataset.Target) error {
-	if !p.Flat {
+	switch {
+	case p.Zarr:
+		return filepath.WalkDir(p.Path, func(_ string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			info, err := e.Info()
+			if err == nil {
+				s.DiskBytes += info.Size()
+			}
+			return err
+		})
+	case !p.Flat:
 		s.DiskBytes = p.Meta.Size
 		return nil
 	}

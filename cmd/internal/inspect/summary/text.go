@@ -76,7 +76,7 @@ func (s *Summary) FormatText() string {
 	case s.Format == "flat":
 		return fmt.Sprintf("flat folder, version %d", s.Version)
 	}
-	return fmt.Sprintf("HDF5, version %d", s.Version)
+	return fmt.Sprintf("%s, version %d", map[string]string{"hdf5": "HDF5", "zarr": "Zarr"}[s.Format], s.Version)
 }
 
 func (s *Summary) SizeText() string {

@@ -12,7 +12,7 @@ import (
 const long = `Read every record and compare it with its checksum (CRC32C); compare sizes and headers
 of the files with the manifest. A line names field, shard, records, file and byte of each
 corruption. Nothing is changed. An HDF5 file of preprocess has one more checksum, of everything
-that is not a record. In HDF5 files written by other programs, verify checks the structure, and
+that is not a record, and of Zarr the metadata and the padding are compared, too. In HDF5 files written by other programs, verify checks the structure, and
 chunks that have checksums of the filters deflate and fletcher32.
 
 Exit codes: 0 whole, 1 corrupt or unreadable, 2 wrong usage, 130 interrupted.`

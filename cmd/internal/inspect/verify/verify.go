@@ -22,16 +22,16 @@ import (
 // Verification is what Verify found out.
 type Verification struct {
 	Path        string       `json:"path"`
-	Format      string       `json:"format"` // "flat" or "hdf5"
+	Format      string       `json:"format"` // "flat", "hdf5" or "zarr"
 	Whole       bool         `json:"whole"`  // nothing is corrupt
 	Records     int64        `json:"records"`
 	Bytes       int64        `json:"bytes"`         // of records that were compared with their checksums
 	Checksums   int64        `json:"checksums"`     // compared
-	Metadata    int64        `json:"metadata"`      // bytes of an HDF5 file beside its records that match their checksum
+	Metadata    int64        `json:"metadata"`      // bytes of an HDF5 file or Zarr beside its records that are as they were written
 	Chunks      int64        `json:"chunks"`        // of an HDF5 file that another program wrote, compared with the checksums of their filters
 	Corruptions []Corruption `json:"corruptions"`   // by field, shard and record
 	Unchecked   []string     `json:"unchecked"`     // sentences: what nothing vouches for
-	Unknown     []string     `json:"unknown_files"` // in a flat dataset's folder, but not of the dataset
+	Unknown     []string     `json:"unknown_files"` // in a dataset's folder, but not of the dataset
 }
 
 // Corruption is a piece of a dataset that is not what was written.
@@ -62,10 +62,14 @@ func Dataset(ctx context.Context, path string, opts Options) (*Verification, err
 	}
 	defer p.Close()
 	v := &Verification{Path: path, Format: "hdf5", Corruptions: []Corruption{}, Unchecked: []string{}, Unknown: []string{}}
-	if p.Flat {
+	switch {
+	case p.Flat:
 		v.Format = "flat"
 		err = v.flat(ctx, p, opts)
-	} else {
+	case p.Zarr:
+		v.Format = "zarr"
+		err = v.zarr(ctx, p, opts)
+	default:
 		err = v.hdf5(ctx, p, opts)
 	}
 	if err != nil {
@@ -99,6 +103,25 @@ func (v *Verification) flat(ctx context.Context, p *dataset.Target, opts Options
 		return err
 	}
 	return v.view(d)
+}
+
+// zarr compares all blocks, and what is beside them.
+func (v *Verification) zarr(ctx context.Context, p *dataset.Target, opts Options) error {
+	d, err := p.Locate()
+	if err == nil {
+		err = v.blocks(ctx, d, nil, opts)
+	}
+	if err != nil {
+		return err
+	}
+	var unknown []string
+	v.Metadata, unknown, err = store.CheckZarr(d)
+	v.Unknown = append(v.Unknown, unknown...)
+	if errors.Is(err, store.ErrCorrupt) {
+		v.Corruptions = append(v.Corruptions, Corruption{File: filepath.Base(p.Path), Problem: problem(err)})
+		err = nil
+	}
+	return err
 }
 
 // view compares the HDF5 view, if there is one, with the dataset.

@@ -58,6 +58,9 @@ func flatDataset(path string) (*store.Dataset, error) {
 		return nil, err
 	}
 	defer p.Close()
+	if p.Zarr {
+		return nil, fmt.Errorf("%s: it is Zarr; a view is for a folder of .npy files", path)
+	}
 	if !p.Flat {
 		return nil, fmt.Errorf("%s: it is an HDF5 file already; a view is for a folder of .npy files", path)
 	}

@@ -111,4 +111,5 @@ func (p *Plan) Became(m *store.Manifest) bool {
 const (
 	Flat = "flat"
 	HDF5 = "hdf5"
+	Zarr = "zarr"
 )

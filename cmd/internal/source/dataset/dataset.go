@@ -31,6 +31,15 @@ func OpenFlat(_ context.Context, path string, opts source.Options, selection []c
 	return newDataset(d, opts, selection)
 }
 
+// OpenZarr is OpenFlat for a folder of Zarr that penstock wrote.
+func OpenZarr(path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	d, err := store.OpenZarr(path, store.OpenOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
+	return newDataset(d, opts, selection)
+}
+
 // ReadFlat opens the flat dataset in a folder, wherever that is.
 func ReadFlat(path string) (*store.Dataset, error) {
 	if !vfs.Mounted(path) {

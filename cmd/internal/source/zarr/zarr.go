@@ -17,10 +17,15 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/zarr"
+	"github.com/penstock/penstock/store"
 )
 
-// Open opens a hierarchy: every array of numbers that has records is a field.
-func Open(ctx context.Context, path string, _ source.Options, selection []column.Selection) (source.Source, error) {
+// Open opens a hierarchy: every array of numbers that has records is a field. One that penstock wrote has the fields of its
+// manifest.
+func Open(ctx context.Context, path string, opts source.Options, selection []column.Selection) (source.Source, error) {
+	if !vfs.Mounted(path) && store.IsZarr(path) {
+		return dataset.OpenZarr(path, opts, selection)
+	}
 	files, closer, err := Files(ctx, path)
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, err)

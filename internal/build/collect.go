@@ -1,4 +1,4 @@
-package hdf5
+package build
 
 import (
 	"encoding/binary"
@@ -8,9 +8,9 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// joined returns the columns that parts of a dataset, one after the other, make. Offsets
+// Joined returns the columns that parts of a dataset, one after the other, make. Offsets
 // have one row less for each extent but the first, as one's end is the next one's start.
-func joined(parts [][]store.Column) []store.Column {
+func Joined(parts [][]store.Column) []store.Column {
 	out := make([]store.Column, len(parts[0]))
 	for k := range out {
 		c := parts[0][k]
@@ -28,26 +28,28 @@ func joined(parts [][]store.Column) []store.Column {
 	return out
 }
 
-// collect copies column k of all parts.
-func (a *array) collect(parts [][]store.Column, k int) error {
-	c := collecting{to: a, buf: make([]byte, writeBuffer-writeBuffer%a.meta.Spec.RecordBytes())}
-	if len(c.buf) == 0 {
-		c.buf = make([]byte, a.meta.Spec.RecordBytes())
-	}
+// collectBuffer is about how many bytes are copied at a time.
+const collectBuffer = 1 << 20
+
+// Collect gives the rows of column k of all parts, one after the other, to a function, whole rows at a time. Offsets
+// count from the first row of the column then.
+func Collect(parts [][]store.Column, k int, to func(rows []byte) error) error {
+	size := parts[0][k].Spec.RecordBytes()
+	c := collecting{size: int64(size), to: to, buf: make([]byte, max(size, collectBuffer-collectBuffer%size))}
 	for _, p := range parts {
 		var index store.RaggedIndex
-		if a.meta.Part == store.Offsets {
+		if p[k].Part == store.Offsets {
 			index = store.NewRaggedIndex(&p[k], &p[k-1])
 		}
 		for i, e := range p[k].Extents {
 			var err error
-			if a.meta.Part == store.Offsets {
+			if p[k].Part == store.Offsets {
 				err = c.offsets(e, &index.Extents[i])
 			} else {
 				err = c.rows(e, nil)
 			}
 			if err != nil {
-				return pathless(err)
+				return err
 			}
 		}
 	}
@@ -56,7 +58,8 @@ func (a *array) collect(parts [][]store.Column, k int) error {
 
 // collecting is the copy of one column.
 type collecting struct {
-	to      *array
+	size    int64 // of a row
+	to      func(rows []byte) error
 	buf     []byte
 	base    int64 // rows of the values so far
 	started bool  // the first offset is written
@@ -69,7 +72,7 @@ func (c *collecting) rows(e store.Extent, change func(piece []byte) ([]byte, err
 		return err
 	}
 	defer f.Close()
-	left := e.Count * int64(c.to.meta.Spec.RecordBytes())
+	left := e.Count * c.size
 	for r := io.NewSectionReader(f, e.Offset, left); left > 0; {
 		piece := c.buf[:min(left, int64(len(c.buf)))]
 		if _, err := io.ReadFull(r, piece); err != nil {
@@ -81,7 +84,7 @@ func (c *collecting) rows(e store.Extent, change func(piece []byte) ([]byte, err
 				return err
 			}
 		}
-		if err := c.to.append(piece, store.CRC32C(piece)); err != nil {
+		if err := c.to(piece); err != nil {
 			return err
 		}
 	}

@@ -1,0 +1,87 @@
+"""Zarr that preprocess wrote: a folder of arrays, in shards whose rows are back to back. See docs/format.md."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from . import crc32c
+from .column import HEADER_BYTES, Extent
+from .errors import CorruptError, Error, UnsupportedError
+from .field import Field
+from .flat import decode_manifest, fields_of
+from .layout import ZARR_MANIFEST, Layout, blocks, column_names
+
+
+def locate(path: str) -> Layout:
+    """Find the shards of the arrays."""
+    file = os.path.join(path, ZARR_MANIFEST)
+    try:
+        with open(file, "rb") as f:
+            manifest = decode_manifest(f.read(), file)
+    except OSError as e:
+        raise Error(f"{file}: {e.strerror}") from e
+    try:
+        return _layout(path, manifest, fields_of(manifest, file))
+    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as e:
+        raise CorruptError(f"{path}: {type(e).__name__} {e}: not Zarr as docs/format.md has it") from e
+
+
+def _layout(path: str, manifest: dict[str, Any], fields: dict[str, Field]) -> Layout:
+    records = manifest["records"]
+    arrays = {name: _Array(path, manifest, f, name) for f in fields.values() for name in column_names(f)}
+    shards = {a.shard for f in fields.values() if not f.ragged for a in [arrays[f.name]] if a.shard < records}
+    if len(shards) > 1:
+        raise CorruptError(f"{path}: shards of {sorted(shards)} records")
+    step = shards.pop() if shards else records
+    starts = range(0, records, step)
+    counts = [min(step, records - first) for first in starts]
+    columns: dict[str, list[Extent]] = {}
+    for f in fields.values():
+        for name in column_names(f):
+            if not f.ragged:
+                columns[name] = [arrays[name].extent(k, 0, count, step) for k, count in enumerate(counts)]
+            elif name.endswith(".offsets"):  # they count the rows of the whole column
+                columns[name] = [arrays[name].extent(0, first, (count if k else records) + 1) for k, (first, count) in enumerate(zip(starts, counts))]
+            else:
+                columns[name] = [arrays[name].extent(0, 0, arrays[name].rows, again=k > 0) for k in range(len(counts))]
+    return Layout(path, "zarr", records, fields, columns, counts, manifest)
+
+
+class _Array:
+    """An array: its metadata."""
+
+    def __init__(self, path: str, manifest: dict[str, Any], f: Field, name: str) -> None:
+        offsets = f.ragged and name.endswith(".offsets")
+        node = name.replace(".", "/") if f.ragged else name
+        file = os.path.join(path, node, "zarr.json")
+        with open(file, "rb") as at:
+            text = at.read()
+        if f"{crc32c.of_bytes(text):08x}" != manifest["metadata"][f"{node}/zarr.json"]:
+            raise CorruptError(f"{file}: it is not what was written")
+        meta = json.loads(text)
+        sharding = meta["codecs"][0]["configuration"]
+        if len(sharding["codecs"]) > 1:
+            raise UnsupportedError(f"{path}: array {node} is compressed, so it cannot be mapped: use penstock.DataLoader, or convert it: preprocess {path} FOLDER")
+        self.path, self.file, self.sums = os.path.join(path, node), file, os.path.join(path, "penstock", "crc", name, "c.0")
+        self.row_bytes = 8 if offsets else f.row_bytes
+        self.axes = len(meta["shape"]) - 1
+        self.rows: int = meta["shape"][0]
+        self.shard: int = meta["chunk_grid"]["configuration"]["chunk_shape"][0]
+        index = 16 * (self.shard // sharding["chunk_shape"][0]) + 4
+        self.head = -(-index // HEADER_BYTES) * HEADER_BYTES
+        if f.ragged and self.shard < self.rows or not f.ragged and self.rows != manifest["records"]:
+            raise CorruptError(f"{file}: {self.rows} rows in shards of {self.shard}")
+
+    def extent(self, shard: int, first: int, count: int, step: int = 0, again: bool = False) -> Extent:
+        """Return rows of a shard, from number first on. Their checksums are those of all rows of the shard."""
+        if self.rows == 0:
+            return Extent(self.file, 0, 0, 0)
+        return Extent(
+            path=os.path.join(self.path, f"c.{shard}" + ".0" * self.axes),
+            offset=self.head + first * self.row_bytes,
+            first=shard * step + first,
+            count=count,
+            sums=None if first or again else (self.sums, 4 * shard * blocks(step, self.row_bytes)),
+        )

@@ -1,0 +1,227 @@
+package zarr
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+
+	"github.com/penstock/penstock/internal/build"
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	format "github.com/penstock/penstock/internal/zarr"
+	"github.com/penstock/penstock/store"
+)
+
+// array writes the shards of a column, and computes the checksums of its rows, which begin anew with each shard.
+type array struct {
+	folder *folder
+	meta   *store.Column
+	grid   format.Grid
+	path   string
+	pack   *build.Packing
+	left   int64 // rows of the shard that were not added
+	blocks build.BlockSums
+	sums   []uint32
+	stored int64 // bytes of all chunks
+}
+
+// write writes column k of the parts, behind the rows of the base.
+func (a *array) write(parts [][]store.Column, k int) error {
+	linked, err := a.link(k)
+	if err != nil {
+		return err
+	}
+	a.pack, err = build.NewPacking(&shards{array: a}, build.PackingOptions{
+		Records: int(a.grid.Chunk), RowBytes: a.meta.Spec.RecordBytes(), First: linked * a.grid.Shard,
+		Workers: a.folder.opts.workers(), Reported: a.folder.opts.Progress,
+		Encoder: func() (build.ChunkEncoder, error) { return format.NewEncoder(a.grid, a.meta.Spec.RecordBytes()) },
+	})
+	if err != nil {
+		return err
+	}
+	if base := a.folder.base; base != nil {
+		rest := base.data.Columns[k]
+		if rest.Extents = rest.Extents[min(linked, int64(len(rest.Extents))):]; rest.Packed {
+			err = base.unpack(&rest, a.append)
+		} else {
+			all := make([]store.Column, len(base.data.Columns))
+			copy(all, base.data.Columns)
+			all[k] = rest
+			parts = append([][]store.Column{all}, parts...)
+		}
+	}
+	if err == nil {
+		err = build.Collect(parts, k, a.append)
+	}
+	if err == nil {
+		err = a.pack.Flush()
+	}
+	a.blocks.End()
+	a.takeSums()
+	return errors.Join(err, a.pack.Close())
+}
+
+// append adds rows.
+func (a *array) append(rows []byte) error {
+	size := int64(a.meta.Spec.RecordBytes())
+	for len(rows) > 0 {
+		piece := rows[:min(int64(len(rows)), a.left*size)]
+		rows = rows[len(piece):]
+		a.blocks.Add(piece, store.CRC32C(piece))
+		if a.left -= int64(len(piece)) / size; a.left == 0 {
+			a.blocks.End()
+			a.left = a.grid.Shard
+		}
+		a.takeSums()
+		if err := a.pack.Append(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shard returns the path of a shard.
+func (a *array) shard(number int64) string {
+	return a.path + "/" + shardName(number, len(a.meta.Spec.Shape))
+}
+
+func (a *array) takeSums() {
+	a.sums = append(a.sums, a.blocks.Done...)
+	a.blocks.Done = a.blocks.Done[:0]
+}
+
+// link takes over the full shards of the base, where they are cut in the same way and the file system has hard links. It
+// returns how many.
+func (a *array) link(k int) (linked int64, err error) {
+	base := a.folder.base
+	if base == nil || base.grids[a.meta.Path()] != a.grid {
+		return 0, nil
+	}
+	old := &base.data.Columns[k]
+	for (linked+1)*a.grid.Shard <= old.Rows {
+		name := a.shard(linked)
+		if err := a.folder.stage.LinkFrom(name, staged(name)); err != nil {
+			break // the rows are copied
+		}
+		info, err := a.folder.stage.Root().Lstat(staged(name))
+		if err != nil {
+			return 0, err
+		}
+		a.stored += info.Size() - a.grid.Head()
+		linked++
+	}
+	if linked == 0 {
+		return 0, nil
+	}
+	blocks := linked * store.Blocks(a.grid.Shard, a.meta.Spec.RecordBytes())
+	b, err := old.Extents[0].ReadChecksums(0, blocks, store.ReadFile)
+	for ; len(b) > 0; b = b[4:] {
+		a.sums = append(a.sums, binary.LittleEndian.Uint32(b))
+	}
+	return linked, err
+}
+
+// shards is the build.ChunkWriter of an array.
+type shards struct {
+	*array
+	file  *os.File // of the shard that is written; nil between them
+	index format.Index
+	at    int64
+}
+
+// Write implements build.ChunkWriter.
+func (s *shards) Write(row int64, chunk []byte, _ uint32) (err error) {
+	number := row / s.grid.Shard
+	if s.file == nil {
+		if s.file, err = s.folder.stage.Create(staged(s.shard(number))); err != nil {
+			return err
+		}
+		s.index, s.at = s.grid.NewIndex(), s.grid.Head()
+	}
+	if _, err := s.file.WriteAt(chunk, s.at); err != nil {
+		return err
+	}
+	s.index.Set(row%s.grid.Shard/s.grid.Chunk, s.at, int64(len(chunk)))
+	s.at += int64(len(chunk))
+	s.stored += int64(len(chunk))
+	if end := row + s.grid.Chunk; end < min((number+1)*s.grid.Shard, s.meta.Rows) {
+		return nil
+	}
+	if _, err := s.file.WriteAt(s.index.Encode(s.grid), 0); err != nil {
+		return err
+	}
+	f := s.file
+	s.file = nil
+	return build.SyncFile(f)
+}
+
+// Close implements build.ChunkWriter.
+func (s *shards) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Close()
+}
+
+// base is the dataset that records are appended to.
+type base struct {
+	data  *store.Dataset
+	grids map[string]format.Grid // by path of the column
+	pool  *chunk.Pool
+}
+
+func openBase(path string) (*base, error) {
+	if !store.IsZarr(path) {
+		return nil, errors.New("penstock did not write it as Zarr, so nothing can be appended")
+	}
+	data, err := store.OpenZarr(path, store.OpenOptions{})
+	if err != nil {
+		return nil, err
+	}
+	g, err := format.Open(format.Folder(path))
+	if err != nil {
+		return nil, err
+	}
+	b := &base{data: data, grids: make(map[string]format.Grid), pool: chunk.NewPool(0)}
+	for _, a := range g.Arrays {
+		if len(a.Shards) > 0 {
+			b.grids["/"+a.Path] = format.Grid{Chunk: a.Chunks[0], Shard: a.Shards[0]}
+		}
+	}
+	for _, c := range data.Columns {
+		if s := data.Manifest.Storage[c.Name]; s != nil {
+			grid := b.grids[c.Path()]
+			grid.Zstd = s.Level
+			b.grids[c.Path()] = grid
+		}
+	}
+	return b, nil
+}
+
+func (b *base) close() { b.pool.Close() }
+
+// unpackBytes is about how much of the base is decompressed at a time.
+const unpackBytes = 8 << 20
+
+// unpack gives the rows of a column that is compressed to a function.
+func (b *base) unpack(c *store.Column, to func(rows []byte) error) error {
+	r, err := b.data.OpenColumn(c, nil, nil, chunk.Options{Pool: b.pool})
+	if err != nil {
+		return err
+	}
+	size := int64(c.Spec.RecordBytes())
+	buf := make([]byte, max(1, unpackBytes/(r.ChunkRecords()*size))*r.ChunkRecords()*size)
+	for _, e := range c.Extents {
+		for row, end := e.Row, e.Row+e.Count; row < end; {
+			n := min(int64(len(buf))/size, end-row)
+			if err := r.Records(context.Background(), buf[:n*size], row, row+n); err != nil {
+				return err
+			}
+			if err := to(buf[:n*size]); err != nil {
+				return err
+			}
+			row += n
+		}
+	}
+	return nil
+}

@@ -1,0 +1,226 @@
+package zarr
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/penstock/penstock/internal/build"
+	format "github.com/penstock/penstock/internal/zarr"
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+const (
+	metadataGroup = "penstock" // has what is not a field
+	nodeName      = "zarr.json"
+)
+
+// folder writes the folder of a dataset.
+type folder struct {
+	stage    *build.Stage
+	opts     *Options
+	base     *base // what is appended to, or nil
+	manifest *store.Manifest
+	nodes    map[string]json.RawMessage // by path
+}
+
+// write writes all of it: the parts, behind the rows of the base, then the manifest.
+func (f *folder) write(parts [][]store.Column) error {
+	f.manifest.Metadata, f.nodes = make(map[string]string), make(map[string]json.RawMessage)
+	all := parts
+	if f.base != nil {
+		all = append([][]store.Column{f.base.data.Columns}, parts...)
+	}
+	if err := f.stage.Root().Mkdir(stagedName, 0o777); err != nil {
+		return err
+	}
+	if err := f.groups(); err != nil {
+		return err
+	}
+	columns := build.Joined(all)
+	for k, g := range f.grids(columns) {
+		if err := f.array(&columns[k], g, parts, k); err != nil {
+			return err
+		}
+	}
+	if err := f.writeManifest(); err != nil {
+		return err
+	}
+	for path := range f.nodes {
+		if err := f.sync(path); err != nil {
+			return err
+		}
+	}
+	return f.sync("")
+}
+
+// writeManifest writes the manifest, as an array of bytes, and the root. It has the checksums of the metadata of both, which
+// depend on its length only.
+func (f *folder) writeManifest() error {
+	path := metadataGroup + "/manifest"
+	f.manifest.Metadata[nodeName], f.manifest.Metadata[path+"/"+nodeName] = store.HexCRC(0), store.HexCRC(0)
+	text, err := f.manifest.Encode()
+	if err != nil {
+		return err
+	}
+	n := int64(len(text))
+	node, err := format.EncodeArray(tensor.Spec{DType: tensor.Uint8}, n, format.Grid{Chunk: n}, nil, struct{}{})
+	if err != nil {
+		return err
+	}
+	if err := f.node(path, node); err != nil {
+		return err
+	}
+	m := f.manifest
+	root, err := format.EncodeGroup(map[string]any{"format": m.Format, "format_version": m.Version, "num_samples": m.Records}, f.nodes)
+	if err != nil {
+		return err
+	}
+	if err := f.metadata("", root); err != nil {
+		return err
+	}
+	if text, err = m.Encode(); err != nil {
+		return err
+	}
+	return f.stage.WriteFile(staged(store.ZarrManifest), text)
+}
+
+// staged returns where a file of the dataset is in the stage.
+func staged(path string) string { return filepath.Join(stagedName, filepath.FromSlash(path)) }
+
+// sync waits until the names in a folder are on disk.
+func (f *folder) sync(path string) error {
+	root, err := f.stage.Root().OpenRoot(staged(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(build.SyncRoot(root), root.Close())
+}
+
+// groups makes the groups.
+func (f *folder) groups() error {
+	paths := []string{metadataGroup, metadataGroup + "/crc"}
+	for _, field := range f.manifest.Fields {
+		if field.Ragged {
+			paths = append(paths, field.Name)
+		}
+	}
+	for _, path := range paths {
+		text, err := format.EncodeGroup(struct{}{}, nil)
+		if err == nil {
+			err = f.node(path, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// node makes the folder of a group or array, with its metadata.
+func (f *folder) node(path string, text []byte) error {
+	f.nodes[path] = text
+	if err := f.stage.Root().Mkdir(staged(path), 0o777); err != nil {
+		return err
+	}
+	return f.metadata(path, text)
+}
+
+func (f *folder) metadata(path string, text []byte) error {
+	name := strings.TrimPrefix(path+"/"+nodeName, "/")
+	f.manifest.Metadata[name] = store.HexCRC(store.CRC32C(text))
+	return f.stage.WriteFile(staged(name), text)
+}
+
+// array writes column k of the parts, behind the rows of the base, and its checksums.
+func (f *folder) array(c *store.Column, g format.Grid, parts [][]store.Column, k int) error {
+	field := f.manifest.Fields[c.Field]
+	path := c.Path()[1:]
+	text, err := format.EncodeArray(c.Spec, c.Rows, g, dimensions(field, c), attributes(field, c))
+	if err != nil {
+		return err
+	}
+	if err := f.node(path, text); err != nil {
+		return err
+	}
+	a := &array{folder: f, meta: c, grid: g, path: path, left: g.Shard, blocks: build.NewBlockSums(c.Spec.RecordBytes())}
+	if err := a.write(parts, k); err != nil {
+		return err
+	}
+	if g.Zstd > 0 {
+		f.manifest.AddStorage(c.Name, &store.Storage{
+			Filter: "zstd", Level: g.Zstd, ChunkRows: g.Chunk, Bytes: c.Rows * int64(c.Spec.RecordBytes()), Stored: a.stored,
+			Encoder: "penstock", Reason: "as was asked for",
+		})
+	}
+	return f.sums(c.SumsPath()[1:], a.sums)
+}
+
+// sums writes an array of checksums, which is one chunk.
+func (f *folder) sums(path string, sums []uint32) error {
+	n := int64(len(sums))
+	text, err := format.EncodeArray(tensor.Spec{DType: tensor.Uint32}, n, format.Grid{Chunk: max(1, n)}, nil, struct{}{})
+	if err != nil {
+		return err
+	}
+	if err := f.node(path, text); err != nil || n == 0 {
+		return err
+	}
+	var b []byte
+	for _, sum := range sums {
+		b = binary.LittleEndian.AppendUint32(b, sum)
+	}
+	return f.stage.WriteFile(staged(path+"/"+shardName(0, 0)), b)
+}
+
+// dimensions names the axes of a column, as the Python package does for xarray: those of one array only have its name in
+// theirs, as arrays of a group share dimensions of one name.
+func dimensions(f store.Field, c *store.Column) []string {
+	switch c.Part {
+	case store.Offsets:
+		return []string{"offset"}
+	case store.Values:
+		return append([]string{"row"}, axes(f.Name, f.Layout, c.Spec.Shape)...)
+	}
+	return append([]string{"record"}, axes(f.Name, f.Layout, c.Spec.Shape)...)
+}
+
+func axes(name, layout string, shape tensor.Shape) (list []string) {
+	names := map[string][]string{store.CHW: {"channel", "y", "x"}, store.HWC: {"y", "x", "channel"}}[layout]
+	for i := range shape {
+		axis := fmt.Sprintf("dim_%d", i+1)
+		if len(names) == len(shape) {
+			axis = names[i]
+		}
+		list = append(list, name+"_"+axis)
+	}
+	return list
+}
+
+// attributes are those of a field, or of the values of a ragged one, with the names that they have in HDF5 files.
+func attributes(f store.Field, c *store.Column) map[string]any {
+	list := make(map[string]any)
+	if c.Part == store.Offsets {
+		return list
+	}
+	if f.Layout != "" {
+		list["layout"] = "N" + f.Layout
+	}
+	if f.Content != "" {
+		list["content"] = f.Content
+	}
+	if f.DType == tensor.BFloat16 {
+		list["dtype"] = f.DType.String()
+	}
+	if len(f.Classes) > 0 {
+		list["class_names"] = f.Classes
+	}
+	if n := f.Normalization; n != nil {
+		list["mean"], list["std"], list["scale"], list["normalization_applied"] = n.Mean, n.Std, n.Scale, n.Applied
+	}
+	return list
+}
