@@ -55,19 +55,25 @@ func (b *Buckets) Destination(text, spool string, rank part.Rank) (*Destination,
 
 // takeTurn waits for the turn of a rank, which lasts until the buckets are closed.
 func (b *Buckets) takeTurn(spool, name string, rank part.Rank) (*part.Turn, error) {
-	own, err := openUserFolder(spool)
-	if err != nil {
-		return nil, err
-	}
-	defer own.Close()
 	h := sha256.Sum256([]byte(name))
-	turn, err := part.Take(b.Context, own.Name(), hex.EncodeToString(h[:8])+"-"+part.Name(rank.Index, rank.Size), func() {
-		b.Warn(fmt.Sprintf("another process makes part %d of %d; waiting for it", rank.Index, rank.Size))
-	})
+	lock := hex.EncodeToString(h[:8]) + "-" + part.Name(rank.Index, rank.Size)
+	var turn *part.Turn
+	var folder string
+	err := fs.ErrNotExist
+	for n := 0; n < 100 && errors.Is(err, fs.ErrNotExist); n++ { // another process may remove the folder, which was empty
+		var own *os.Root
+		if own, err = openUserFolder(spool); err != nil {
+			continue
+		}
+		folder = own.Name()
+		turn, err = part.Take(b.Context, folder, lock, func() {
+			b.Warn(fmt.Sprintf("another process makes part %d of %d; waiting for it", rank.Index, rank.Size))
+		})
+		_ = own.Close()
+	}
 	if err != nil {
 		return nil, err
 	}
-	folder := own.Name()
 	b.open = append(b.open, func() {
 		turn.End()
 		_ = os.Remove(folder) // if it is empty
@@ -203,6 +209,9 @@ func openSpool(folder, name string) (*os.Root, error) {
 	h := sha256.Sum256([]byte(name))
 	for range 100 { // see closeSpool, which another process may be in
 		own, err := openUserFolder(folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
