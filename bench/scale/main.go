@@ -4,7 +4,7 @@
 // manifests of up to a million shards, orders of 10^9 records. The rest is simulated
 // with those orders, from figures that are flags.
 //
-//	scale [-only metadata,orders,caches,work] [-records 1000000000] [-bytes 100000] ...
+//	scale [-only metadata,orders,caches,work,training,cost,host] [-records 1000000000] [-bytes 100000] ...
 package main
 
 import (
@@ -31,6 +31,11 @@ type scenario struct {
 	interrupted float64 // interruptions of a worker, each hour
 	get, list   float64 // dollars for 1,000 requests
 	shards      int     // of the largest manifest
+	roundTrip   float64 // seconds of a request to the store
+	atOnce      int     // requests of a rank at a time
+
+	photoCost, keepCost, smallCost float64 // seconds of a core for a sample, see costs
+	mergePhoto, mergeSmall         float64 // for a record that a merge copies
 }
 
 func (s scenario) bytes() float64 { return float64(s.records) * float64(s.recordBytes) }
@@ -39,7 +44,7 @@ func (s scenario) hosts() int { return s.ranks / s.ranksHost }
 
 func main() {
 	var s scenario
-	only := flag.String("only", "", "parts to do, with commas between: metadata, orders, caches, work; default: all")
+	only := flag.String("only", "", "parts to do, with commas between: metadata, orders, caches, work, training, cost, host; default: all")
 	flag.IntVar(&s.records, "records", 1e9, "records of the dataset")
 	flag.IntVar(&s.recordBytes, "bytes", 100_000, "bytes of a record")
 	flag.IntVar(&s.workers, "workers", 1000, "workers that preprocess")
@@ -53,6 +58,13 @@ func main() {
 	flag.Float64Var(&s.get, "get-price", 0.0004, "dollars for 1,000 GET requests")
 	flag.Float64Var(&s.list, "list-price", 0.005, "dollars for 1,000 LIST or PUT requests")
 	flag.IntVar(&s.shards, "shards", 1_000_000, "shards of the largest manifest")
+	flag.Float64Var(&s.roundTrip, "round-trip", 0.03, "seconds of a request to the store")
+	flag.IntVar(&s.atOnce, "at-once", 32, "requests of a rank at a time")
+	flag.Float64Var(&s.photoCost, "photo-cost", 0.0012, "seconds of a core to decode, resize and store a photo")
+	flag.Float64Var(&s.keepCost, "keep-cost", 0.0006, "seconds of a core to store a photo as it is")
+	flag.Float64Var(&s.smallCost, "small-cost", 20e-6, "seconds of a core to store a record of 4 KB")
+	flag.Float64Var(&s.mergePhoto, "merge-photo", 125e-6, "seconds of a core to merge a record of 150 KB")
+	flag.Float64Var(&s.mergeSmall, "merge-small", 13e-6, "seconds of a core to merge a record of 4 KB")
 	flag.Parse()
 	if err := run(s, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "scale:", err)
@@ -69,7 +81,7 @@ func run(s scenario, only string) error {
 	for _, p := range []struct {
 		name string
 		do   func(scenario) error
-	}{{"metadata", metadata}, {"orders", orders}, {"caches", caches}, {"work", work}} {
+	}{{"metadata", metadata}, {"orders", orders}, {"caches", caches}, {"work", work}, {"training", training}, {"cost", costs}, {"host", host}} {
 		if only != "" && !slices.Contains(strings.Split(only, ","), p.name) {
 			continue
 		}
