@@ -1,10 +1,14 @@
 """The programs in examples, each run with the library that it is for."""
 
 import importlib.util
+import json
 import os
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 import warnings
 from unittest import mock
@@ -127,3 +131,84 @@ class ExamplesTest(unittest.TestCase):
         rest = run("killed", 3)
         self.assertIn(len(rest), (20, 16, 12))  # from the last checkpoint before the kill, in the middle of the second epoch
         self.assertEqual(rest, whole[-len(rest) :])
+
+    def test_torchrun_restarts_with_another_world(self):
+        example("torchrun_elastic", "torch")
+        examples = os.path.join(data.HERE, "..", "examples")
+        script = os.path.join(self.folder, "stuck.py")
+        with open(script, "w") as f:  # the processes of two nodes stop in the second epoch, until a third node comes
+            f.write(
+                "import sys, time, torchrun_elastic as example\n"
+                "def step(*arguments, steps=[], real=example.step):\n"
+                "    steps.append(1)\n"
+                "    if example.dist.get_world_size() == 2 and len(steps) > 30:\n"
+                "        time.sleep(600)\n"
+                "    return real(*arguments)\n"
+                "example.step = step\n"
+                "example.train(*sys.argv[1:])\n"
+            )
+        env = {**os.environ, "PYTHONPATH": os.pathsep.join([os.path.join(data.HERE, ".."), examples]), "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1", "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
+        url = self.bucket(env)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        torchrun = [sys.executable, "-m", "torch.distributed.run"]
+        node = [*torchrun, "--nnodes", "2:3", "--rdzv-backend", "c10d", "--rdzv-endpoint", f"127.0.0.1:{port}", "--rdzv-id", "test", "--rdzv-conf", "last_call_timeout=3"]
+        place = [url, os.path.join(self.folder, "run.pt"), os.path.join(self.folder, "cache")]
+        whole = steps(subprocess.check_output([*torchrun, "--standalone", "--nproc-per-node", "2", os.path.join(examples, "torchrun_elastic.py"), url, place[1] + "1"], env=env))
+
+        logs = [tempfile.TemporaryFile(dir=self.folder) for _ in range(3)]
+        nodes = []
+        for log in logs[:2]:
+            nodes.append(subprocess.Popen([*node, script, *place], stdout=log, env=env))
+        self.addCleanup(lambda: [n.kill() for n in nodes])
+        deadline = time.monotonic() + 300
+        while sum(os.fstat(log.fileno()).st_size > 0 and b'"step": 4' in os.pread(log.fileno(), 1 << 20, 0) for log in logs) < 2:
+            self.assertLess(time.monotonic(), deadline, "two nodes do not train")
+            time.sleep(0.1)
+        nodes.append(subprocess.Popen([*node, script, *place], stdout=logs[2], env=env))
+        self.assertEqual([n.wait(300) for n in nodes], [0, 0, 0])
+        elastic = steps(b"".join(os.pread(log.fileno(), 1 << 24, 0) for log in logs))
+        for log in logs:
+            log.close()
+
+        self.assertEqual({s["world"] for s in whole.values()}, {2})
+        self.assertEqual([elastic[k]["world"] for k in sorted(elastic)], [2] * 29 + [3] * 46)  # it goes on behind the checkpoint
+        for run in (whole, elastic):
+            for epoch in range(3):
+                records = [r for (e, _), s in run.items() if e == epoch for r in s["records"]]
+                self.assertEqual(sorted(records), list(range(1500)))
+        for k, s in whole.items():
+            self.assertEqual(sorted(elastic[k]["records"]), sorted(s["records"]))
+            self.assertAlmostEqual(elastic[k]["loss"], s["loss"], places=12)
+
+    def bucket(self, env):
+        """Return the URL of a dataset in a bucket of versitygw, or of a folder where that is not installed."""
+        gateway = shutil.which("versitygw", path=os.pathsep.join([os.environ.get("PATH", ""), os.path.expanduser("~/go/bin")]))
+        if gateway is None:
+            print("no versitygw: the data are in a folder, and not in a bucket (go install github.com/versity/versitygw/cmd/versitygw@v1.8.0)")
+            return "file://" + data.path("images")
+        root = os.path.join(self.folder, "buckets")
+        shutil.copytree(data.path("images"), os.path.join(root, "lab", "images"))
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        keys = {"ROOT_ACCESS_KEY": "key", "ROOT_SECRET_KEY": "secret"}
+        server = subprocess.Popen([gateway, "--port", f"127.0.0.1:{port}", "posix", root], env={**os.environ, **keys}, stdout=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        env |= {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true"}
+        return f"s3://lab/images?region=us-east-1&endpoint=http://127.0.0.1:{port}&use_path_style=true"
+
+
+def steps(output):
+    """Return the steps that torchrun_elastic has printed, by epoch and number: those of the largest world, with the records of all processes."""
+    found = {}
+    for line in output.decode().splitlines():
+        s = json.loads(line)
+        key = s["epoch"], s["step"]
+        if key not in found or found[key]["world"] < s["world"]:
+            found[key] = s
+        elif found[key]["world"] == s["world"]:
+            found[key]["records"] += s["records"]
+    return found
