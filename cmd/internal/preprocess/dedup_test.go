@@ -30,8 +30,8 @@ func TestDedupAppend(t *testing.T) {
 				t.Errorf("%s: %d records, %d duplicates, skipped %v", name, s.Records, s.Duplicates, s.Skipped)
 			}
 			list, err := os.ReadFile(first.Dest + ".skipped.jsonl")
-			want := `{"sample":"ant/old.png","kind":"duplicate","reason":"its content is in the dataset already"}
-{"sample":"dog/new-again.png","kind":"duplicate","reason":"its content was there before"}
+			want := `{"sample":"ant/old.png","kind":"duplicate","reason":"its content is in the dataset already: record 0"}
+{"sample":"dog/new-again.png","kind":"duplicate","reason":"its content was there before: record 10"}
 `
 			if err != nil || string(list) != want {
 				t.Errorf("%s: list %s (%v), want %s", name, list, err, want)

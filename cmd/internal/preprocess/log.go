@@ -12,6 +12,7 @@ import (
 	"hash"
 	"io"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
@@ -32,7 +33,7 @@ type runLog struct {
 	duplicates int64
 	repeated   samples.SkippedList // these
 	seen       *samples.DigestSet  // contents; nil unless duplicates are looked for
-	order      []samples.Digest    // of seen, since the last note
+	order      []byte              // of seen, since the last note: digests with their positions, 8 bytes each
 	splitter   *samples.Splitter
 	scratch    []byte
 
@@ -78,16 +79,18 @@ func (b *runLog) skip(s *slot) {
 // records returns how many samples became records.
 func (b *runLog) records() int64 { return b.samples - int64(len(b.skipped)) - b.duplicates }
 
-// before reports whether the content was there before, and enters it if not.
-func (b *runLog) before(d samples.Digest) bool {
+// before reports whether the content of the sample that was entered last was there before, and in which record. It enters
+// the content if not.
+func (b *runLog) before(d samples.Digest) (first int64, repeated bool) {
 	if b.seen == nil {
-		return false
+		return 0, false
 	}
-	if !b.seen.Add(d) {
-		return true
+	at := b.records() - 1 // if it becomes a record
+	first, added := b.seen.Add(d, at)
+	if added {
+		b.order = binary.LittleEndian.AppendUint64(append(b.order, d[:]...), uint64(at))
 	}
-	b.order = append(b.order, d)
-	return false
+	return first, !added
 }
 
 // repeat adds a sample that is left out as its content is there.
@@ -154,7 +157,7 @@ type note struct {
 	Skipped    []samples.Skipped `json:"skipped,omitempty"`
 	Duplicates int64             `json:"duplicates,omitempty"`
 	Repeated   [][]byte          `json:"repeated,omitempty"` // see samples.SkippedList
-	Seen       []byte            `json:"seen,omitempty"`     // digests
+	Seen       []byte            `json:"seen,omitempty"`     // see runLog.order
 	Strata     map[int64][]int64 `json:"strata,omitempty"`
 }
 
@@ -171,10 +174,7 @@ func (b *runLog) note() (json.RawMessage, error) {
 	if n.Repeated, err = b.repeated.Note(); err != nil {
 		return nil, err
 	}
-	for _, d := range b.order {
-		n.Seen = append(n.Seen, d[:]...)
-	}
-	b.order = b.order[:0]
+	n.Seen, b.order = b.order, nil
 	b.noted.skipped = len(b.skipped)
 	return json.Marshal(n)
 }
@@ -207,9 +207,10 @@ func (b *runLog) restore(notes []json.RawMessage) (done int64, names []byte, err
 			b.kinds[s.Kind]++
 		}
 		b.repeated.Restore(n.Repeated, n.Duplicates)
-		for d := range slices.Chunk(n.Seen, len(samples.Digest{})) {
-			if b.seen != nil && len(d) == len(samples.Digest{}) {
-				b.seen.Add(samples.Digest(d))
+		const digest, entry = len(samples.Digest{}), len(samples.Digest{}) + 8
+		for d := range slices.Chunk(n.Seen, entry) {
+			if b.seen != nil && len(d) == entry {
+				b.seen.Add(samples.Digest(d[:digest]), int64(binary.LittleEndian.Uint64(d[digest:])&math.MaxInt64))
 			}
 		}
 		b.splitter.Restore(n.Strata)

@@ -19,18 +19,31 @@ func numbered(i int) (d Digest) {
 // TestDigestSet adds digests twice, with the one that a table cannot hold.
 func TestDigestSet(t *testing.T) {
 	var s DigestSet
-	if s.Has(Digest{}) || s.Has(numbered(1)) || !s.Add(Digest{}) || s.Add(Digest{}) || !s.Has(Digest{}) {
-		t.Error("the digest of zeros")
+	has := func(d Digest) bool {
+		_, ok := s.Find(d)
+		return ok
+	}
+	if has(Digest{}) || has(numbered(1)) {
+		t.Error("an empty set has digests")
+	}
+	for i, want := range []bool{true, false} {
+		if at, added := s.Add(Digest{}, int64(7+i)); added != want || at != 7 || !has(Digest{}) {
+			t.Errorf("the digest of zeros: at %d, added %v", at, added)
+		}
 	}
 	const n = 100_000
 	for round := range 2 {
 		for i := range n {
-			if d := numbered(i); s.Has(d) != (round == 1) || s.Add(d) != (round == 0) || !s.Has(d) {
+			d := numbered(i)
+			if has(d) != (round == 1) {
 				t.Fatalf("round %d: digest %d", round, i)
+			}
+			if at, added := s.Add(d, int64(i+round)); added != (round == 0) || at != int64(i) || !has(d) {
+				t.Fatalf("round %d: digest %d at %d, added %v", round, i, at, added)
 			}
 		}
 	}
-	if s.Has(numbered(n)) {
+	if has(numbered(n)) {
 		t.Error("a digest that was not added")
 	}
 }
@@ -43,7 +56,7 @@ func TestDigestSetMemory(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	s := new(DigestSet)
 	for i := range n {
-		s.Add(numbered(i))
+		s.Add(numbered(i), int64(i))
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
