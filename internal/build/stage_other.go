@@ -1,0 +1,11 @@
+//go:build !unix && !windows
+
+package build
+
+import "os"
+
+// lockFile: such systems have no locks that end with the process.
+func lockFile(*os.File) error { return ErrNoLocks }
+
+// ignoreNoSync: such systems cannot sync a folder, and say so in their own ways.
+func ignoreNoSync(error) error { return nil }
