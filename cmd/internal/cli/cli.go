@@ -113,6 +113,12 @@ func Worded(text string) string {
 	return path + ": " + rest
 }
 
+// Command gives a command whose PreRunE checks its arguments, and whose Use names its flags, to cobra as it stands.
+func Command(cmd *cobra.Command) *cobra.Command {
+	cmd.DisableFlagsInUseLine, cmd.Args = true, cobra.ArbitraryArgs
+	return cmd
+}
+
 // prepare gives a command tree this package's manners.
 func prepare(cmd *cobra.Command, args []string) {
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true

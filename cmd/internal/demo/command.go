@@ -23,10 +23,9 @@ An earlier demo in FOLDER is overwritten.`
 // Command returns the command. root makes the tree whose other commands it runs.
 func Command(root func() *cobra.Command) *cobra.Command {
 	var quietly bool
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "demo [flags] [FOLDER]", Short: "Make images and a dataset, and train from it", Long: long,
-		Example: "  penstock demo\n  penstock demo --no-open /tmp/demo", DisableFlagsInUseLine: true,
-		Args: cobra.ArbitraryArgs,
+		Example: "  penstock demo\n  penstock demo --no-open /tmp/demo",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return cli.Usage("one FOLDER at most")
@@ -40,7 +39,7 @@ func Command(root func() *cobra.Command) *cobra.Command {
 			}
 			return d.run()
 		},
-	}
+	})
 	cmd.Flags().BoolVar(&quietly, "no-open", false, "do not open the report in a browser")
 	return cmd
 }

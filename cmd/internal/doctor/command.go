@@ -18,10 +18,9 @@ get it. It changes nothing. The exit code is 0 whatever is missing: penstock wor
 // Command returns the command.
 func Command() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "doctor [flags]", Short: "Print what this machine has, and what is missing", Long: long,
-		Example: "  penstock doctor\n  penstock doctor --json", DisableFlagsInUseLine: true,
-		Args: cobra.ArbitraryArgs,
+		Example: "  penstock doctor\n  penstock doctor --json",
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return cli.Usage("doctor takes no arguments")
@@ -35,7 +34,7 @@ func Command() *cobra.Command {
 			}{list}
 			return cli.Print(cmd.OutOrStdout(), asJSON, answer, func(w io.Writer) error { return printText(w, list) })
 		},
-	}
+	})
 	cli.JSONFlag(cmd, &asJSON)
 	return cmd
 }

@@ -36,11 +36,9 @@ type command struct {
 // Command returns the command feed, for cli.Main.
 func Command() *cobra.Command {
 	c := new(command)
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "feed [flags] DATASET...", Short: "Hand batches to a training process", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		PreRunE:               func(_ *cobra.Command, args []string) error { return c.check(args) },
+		PreRunE: func(_ *cobra.Command, args []string) error { return c.check(args) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.version {
 				_, err := fmt.Fprintf(cmd.OutOrStdout(), "feed %s, %s %s/%s\n", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
@@ -48,7 +46,7 @@ func Command() *cobra.Command {
 			}
 			return c.run(cmd.Context(), cli.NewProgress(cmd.ErrOrStderr(), cmd.Name(), c.quiet))
 		},
-	}
+	})
 	f := cmd.Flags()
 	f.StringVar(&c.socket, "socket", "", "serve clients of this user on a unix socket at `PATH`")
 	f.IntVar(&c.fd, "fd", -1, "serve one client on the open file descriptor `N`")

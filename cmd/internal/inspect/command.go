@@ -43,10 +43,8 @@ const examples = `  inspect out/flat                             a summary
 func Command() *cobra.Command {
 	var asJSON, version bool
 	var classes int
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "inspect [flags] DATASET", Short: "Show what a dataset holds", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			if version {
 				return nil
@@ -67,7 +65,7 @@ func Command() *cobra.Command {
 			}
 			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return s.Render(w, classes) })
 		},
-	}
+	})
 	cli.JSONFlag(cmd, &asJSON)
 	cmd.Flags().IntVar(&classes, "classes", 20, "list at most `N` classes; 0 lists all")
 	cmd.Flags().BoolVar(&version, "version", false, "print the version and exit")

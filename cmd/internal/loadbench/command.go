@@ -47,10 +47,8 @@ type command struct {
 // Command returns the command loadbench, for cli.Main.
 func Command() *cobra.Command {
 	c := &command{Options: Defaults()}
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "loadbench [flags] DATASET", Short: "Measure how fast a dataset is loaded", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			if c.version {
 				return nil
@@ -64,7 +62,7 @@ func Command() *cobra.Command {
 			}
 			return c.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
-	}
+	})
 	c.flags(cmd)
 	return cmd
 }

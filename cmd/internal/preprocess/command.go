@@ -58,14 +58,12 @@ const examples = `  preprocess photos out/flat --resize 256 --crop 224
 // Command returns the command preprocess, for cli.Main.
 func Command() *cobra.Command {
 	f := newFlags()
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "preprocess [flags] SOURCE DEST", Short: "Turn raw samples into a dataset",
 		Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		PreRunE:               func(_ *cobra.Command, args []string) error { return f.check(args) },
-		RunE:                  func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
-	}
+		PreRunE: func(_ *cobra.Command, args []string) error { return f.check(args) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	})
 	f.register(cmd)
 	cmd.AddCommand(mergeCommand(), status.Command(), normalizeCommand())
 	return cmd
@@ -159,14 +157,12 @@ type mergeFlags struct {
 
 func mergeCommand() *cobra.Command {
 	m := new(mergeFlags)
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "merge [flags] [PARTS...] DEST", Short: "Join the parts of runs with --rank into one dataset",
 		Long: mergeLong, Example: mergeExamples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		PreRunE:               func(_ *cobra.Command, args []string) error { return m.check(args) },
-		RunE:                  func(cmd *cobra.Command, _ []string) error { return m.run(cmd) },
-	}
+		PreRunE: func(_ *cobra.Command, args []string) error { return m.check(args) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return m.run(cmd) },
+	})
 	fs, c := cmd.Flags(), &m.config
 	fs.SortFlags = false
 	fs.BoolVar(&c.Overwrite, "overwrite", false, "replace DEST if it exists")

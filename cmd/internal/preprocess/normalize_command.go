@@ -42,14 +42,12 @@ type normalizeFlags struct {
 
 func normalizeCommand() *cobra.Command {
 	n := new(normalizeFlags)
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "normalize [flags] DATASET FIGURES", Short: "Note mean and deviation of the images in a dataset, without rewriting it",
 		Long: normalizeLong, Example: normalizeExamples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		PreRunE:               func(_ *cobra.Command, args []string) error { return n.check(args) },
-		RunE:                  func(cmd *cobra.Command, _ []string) error { return n.run(cmd.OutOrStdout()) },
-	}
+		PreRunE: func(_ *cobra.Command, args []string) error { return n.check(args) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return n.run(cmd.OutOrStdout()) },
+	})
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&n.split, "split", "", "`SPLIT` that dataset is computed from, or all (default the training split, all records without splits)")

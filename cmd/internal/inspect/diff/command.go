@@ -29,13 +29,11 @@ type flagValues struct {
 
 func Command() *cobra.Command {
 	var f flagValues
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "diff [flags] DATASET DATASET", Short: "Compare two datasets", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		PreRunE:               func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
-		RunE:                  f.run,
-	}
+		PreRunE: func(_ *cobra.Command, args []string) error { return cli.Usage(f.problems(args)...) },
+		RunE:    f.run,
+	})
 	f.Register(cmd)
 	flags := cmd.Flags()
 	flags.Float64Var(&f.Tolerance, "tolerance", 0, "treat numbers at most `X` apart as equal")

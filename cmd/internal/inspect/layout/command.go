@@ -19,11 +19,9 @@ const examples = `  inspect layout out/flat
 
 func Command() *cobra.Command {
 	var asJSON, chunks bool
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "layout [flags] DATASET", Short: "List the parts of its files by offset", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		PreRunE:               func(cmd *cobra.Command, args []string) error { return cli.Usage(datasetarg.One(cmd, args)...) },
+		PreRunE: func(cmd *cobra.Command, args []string) error { return cli.Usage(datasetarg.One(cmd, args)...) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if chunks {
 				return ListChunks(cmd.OutOrStdout(), args[0], asJSON)
@@ -34,7 +32,7 @@ func Command() *cobra.Command {
 			}
 			return cli.Print(cmd.OutOrStdout(), asJSON, l, l.Render)
 		},
-	}
+	})
 	cli.JSONFlag(cmd, &asJSON)
 	cmd.Flags().BoolVar(&chunks, "chunks", false, "list every chunk of an HDF5 file, one per line")
 	return cmd

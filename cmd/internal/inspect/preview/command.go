@@ -35,15 +35,13 @@ type flagValues struct {
 
 func Command() *cobra.Command {
 	var f flagValues
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "preview [flags] -o FILE.png DATASET", Short: "Draw samples and their labels", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Usage(append(datasetarg.One(cmd, args), f.problems(cmd)...)...)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
-	}
+	})
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "output", "o", "", "PNG `FILE` to write; - is stdout")
 	flags.IntVar(&f.Count, "count", 64, "show at most `N` samples")

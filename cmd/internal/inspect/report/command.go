@@ -28,15 +28,13 @@ type flagValues struct {
 
 func Command() *cobra.Command {
 	var f flagValues
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "report [flags] -o FILE.html DATASET", Short: "Write an HTML report about the data", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			return cli.Usage(append(datasetarg.One(cmd, args), f.problems()...)...)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args[0]) },
-	}
+	})
 	f.Register(cmd)
 	flags := cmd.Flags()
 	flags.StringVarP(&f.out, "output", "o", "", "HTML `FILE` to write; - is stdout")

@@ -33,18 +33,16 @@ type flagValues struct {
 
 func Command() *cobra.Command {
 	var f flagValues
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "show [flags] DATASET [RECORDS...]", Short: "Print the values of records, or the recipe", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		PreRunE:               func(cmd *cobra.Command, args []string) error { return cli.Usage(f.problems(cmd, args)...) },
+		PreRunE: func(cmd *cobra.Command, args []string) error { return cli.Usage(f.problems(cmd, args)...) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.recipe || f.manifest {
 				return f.metadata(cmd.OutOrStdout(), args[0])
 			}
 			return f.records(cmd, args)
 		},
-	}
+	})
 	f.Register(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&f.Elements, "values", 8, "show at most `N` numbers of an array; 0 shows all")

@@ -22,10 +22,8 @@ func Command() *cobra.Command {
 	var asJSON, quiet bool
 	var classes int
 	var opts Options
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "stats [flags] DATASET", Short: "Compute statistics and histograms", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			problems := datasetarg.One(cmd, args)
 			if classes < 0 {
@@ -46,7 +44,7 @@ func Command() *cobra.Command {
 			}
 			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return s.Render(w, classes) })
 		},
-	}
+	})
 	opts.Register(cmd)
 	cli.JSONFlag(cmd, &asJSON)
 	cmd.Flags().IntVar(&classes, "classes", 20, "list at most `N` classes; 0 lists all")

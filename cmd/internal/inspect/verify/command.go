@@ -25,10 +25,8 @@ const examples = `  inspect verify out/flat
 func Command() *cobra.Command {
 	var asJSON, quiet bool
 	var opts Options
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "verify [flags] DATASET", Short: "Compare every record with its checksum", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(cmd *cobra.Command, args []string) error {
 			problems := datasetarg.One(cmd, args)
 			if opts.Workers < 0 {
@@ -47,7 +45,7 @@ func Command() *cobra.Command {
 			}
 			return v.Err()
 		},
-	}
+	})
 	cli.JSONFlag(cmd, &asJSON)
 	cmd.Flags().IntVar(&opts.Workers, "workers", 0, "`N` reading goroutines (default one per core)")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "print corruption only, and no progress")

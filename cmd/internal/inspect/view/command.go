@@ -28,11 +28,9 @@ const examples = `  inspect view out/flat
 func Command() *cobra.Command {
 	var opts Options
 	var asJSON bool
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "view [flags] DATASET", Short: "Write an HDF5 file over its .npy files", Long: long, Example: examples,
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
-		PreRunE:               func(cmd *cobra.Command, args []string) error { return cli.Usage(datasetarg.One(cmd, args)...) },
+		PreRunE: func(cmd *cobra.Command, args []string) error { return cli.Usage(datasetarg.One(cmd, args)...) },
 		RunE: func(cmd *cobra.Command, args []string) error {
 			v, err := Write(args[0], opts)
 			if err != nil {
@@ -40,7 +38,7 @@ func Command() *cobra.Command {
 			}
 			return cli.Print(cmd.OutOrStdout(), asJSON, v, v.Render)
 		},
-	}
+	})
 	cmd.Flags().StringVarP(&opts.Output, "output", "o", "", "HDF5 `FILE` to write (default: view.h5 in DATASET)")
 	cmd.Flags().BoolVar(&opts.Absolute, "absolute", false, "refer to the .npy files by absolute paths")
 	cli.JSONFlag(cmd, &asJSON)

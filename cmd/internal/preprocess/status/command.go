@@ -21,11 +21,9 @@ without a sign for two minutes has stopped: it was killed, or the clocks differ.
 // Command returns the command preprocess status.
 func Command() *cobra.Command {
 	asJSON := false
-	cmd := &cobra.Command{
+	cmd := cli.Command(&cobra.Command{
 		Use: "status [flags] DEST", Short: "Print which parts of a dataset are complete, running, failed or missing",
 		Long: long, Example: "  preprocess status out/flat\n  preprocess status s3://lab/ds --json",
-		DisableFlagsInUseLine: true,
-		Args:                  cobra.ArbitraryArgs,
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 || args[0] == "" {
 				return &cli.UsageError{Arguments: "needs the name of a dataset, DEST"}
@@ -39,7 +37,7 @@ func Command() *cobra.Command {
 			}
 			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return s.print(w, args[0]) })
 		},
-	}
+	})
 	cli.JSONFlag(cmd, &asJSON)
 	return cmd
 }
