@@ -75,6 +75,13 @@ func (d *Dataset) Fill(ctx context.Context) error {
 			steps = append(steps, blocks{x, from, min(x.count, from+per)})
 		}
 	}
+	if names := d.Files().SourceNames(); names != nil && c.opts.Fields == nil { // no loader reads them
+		for _, column := range names.Columns {
+			for _, e := range column.Extents {
+				steps = c.index.grid.blocksOf(steps, e.Path, e.Offset, e.Count*int64(column.Spec.RecordBytes()))
+			}
+		}
+	}
 	for i, step := range steps {
 		if i+1 < len(steps) {
 			c.engine.ahead(ctx, steps[i+1:i+2], true)

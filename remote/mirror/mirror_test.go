@@ -256,3 +256,40 @@ func TestSliceOfAPart(t *testing.T) {
 		}
 	}
 }
+
+// TestFillFetchesNames fills a dataset with names, which no loader reads: the copy is the whole dataset.
+func TestFillFetchesNames(t *testing.T) {
+	names := store.NewRagged(store.SourceNameField, tensor.Uint8)
+	names.Content = store.SourceName
+	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 100), names}}
+	dir := filepath.Join(t.TempDir(), "named")
+	w, err := flat.Create(dir, schema, flat.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	r := store.NewRecord(schema)
+	for i := range 300 {
+		fill(r.Values[0], i)
+		r.Values[1] = fmt.Appendf(r.Values[1][:0], "folder/%d.jpg", i)
+		if err := w.Append(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := w.Commit(store.Info{}); err != nil {
+		t.Fatal(err)
+	}
+	b := new(remote.Memory)
+	upload(t, dir, b, "ds")
+	d := open(t, b, "ds", Options{})
+	if err := d.Fill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := store.OpenFlat(d.Path())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := verify.Dataset(t.Context(), whole, verify.Options{Corrupt: func(e *store.CorruptionError) { t.Error(e) }}); err != nil {
+		t.Error(err)
+	}
+}
