@@ -48,6 +48,9 @@ func notDataset(path string, read error) error {
 		return fmt.Errorf("%w; it is empty", err)
 	}
 	made := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".h5"
+	if made == filepath.Base(path) {
+		made = strings.TrimSuffix(made, ".h5") + "-mapped.h5"
+	}
 	if kind != "imagefolder" { // as any folder is that nothing else is known of
 		err = fmt.Errorf("%w, but samples of kind %s", err, kind)
 	}
