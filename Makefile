@@ -44,7 +44,7 @@ bench: ## ratios against image/jpeg, imaging, libjpeg-turbo and copy(), then the
 	@bench/run ratios
 	@eval "$$(.ci/env)" && go test -run '^$$' -bench . -benchmem -benchtime $(BENCHTIME) ./...
 
-bench-peers: ## ratios against Pillow, OpenCV, torchvision, PyTorch, NumPy, h5py and gonum (PYTHON=one that has them)
+bench-peers: ## ratios against Pillow, OpenCV, torchvision, PyTorch, h5py, gonum, Grain, DALI, FFCV, SPDL, tf.data and others (PYTHON=one with NumPy, h5py, torch)
 	@bench/run peers
 
 bench-hdf5: ## ratios of reading HDF5 against h5py and gonum, of bench-peers (PYTHON=A,B: two versions of h5py)

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -144,19 +143,37 @@ func (b *bench) defaults() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", w.name, err)
 		}
-		best := slices.MinFunc(results[1:], func(a, b measure.Result) int {
-			return int(1e15 * (a.Median(measure.Wall) - b.Median(measure.Wall)))
-		})
+		best, ours := held(results)
 		row := []string{w.name}
 		for _, r := range results {
 			row = append(row, fmt.Sprintf("%.3g", 1/r.Fastest(measure.Wall)))
 		}
-		row = append(row, fastest(best, results[0]), best.Over(results[0], measure.Wall).String(), fmt.Sprint(found))
+		row = append(row, fastest(best, ours), best.Over(ours, measure.Wall).String(), fmt.Sprint(found))
 		fmt.Fprintln(os.Stderr, strings.Join(row, "  "))
 		rows = append(rows, row)
 	}
 	measure.Table(os.Stdout, rows)
 	return nil
+}
+
+// held returns the best of the fixed numbers, chosen by every second round, and the default, both in the other
+// rounds: of five that are equal, the luckiest is faster than any.
+func held(results []measure.Result) (best, ours measure.Result) {
+	half := func(r measure.Result, from int) measure.Result {
+		all := r.Rounds
+		r.Rounds = nil
+		for ; from < len(all); from += 2 {
+			r.Rounds = append(r.Rounds, all[from])
+		}
+		return r
+	}
+	i := 1
+	for k := 2; k < len(results); k++ {
+		if half(results[k], 0).Median(measure.Wall) < half(results[i], 0).Median(measure.Wall) {
+			i = k
+		}
+	}
+	return half(results[i], 1), half(results[0], 1)
 }
 
 // loop does one loop, and returns what a record took after the first batches.
