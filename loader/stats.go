@@ -35,7 +35,7 @@ type Stats struct {
 	Transform time.Duration // of workers: in Transforms
 	Collate   time.Duration // of workers: in Collate
 	CPU       time.Duration // that the whole process ran on cores while loops were iterated; 0 where the system does not report
-	Others    time.Duration // that other programs ran on the machine's cores meanwhile; 0 where the system does not report
+	Others    time.Duration // that other programs ran on the machine's cores meanwhile, looked at every 50 ms at most; 0 where the system does not report
 	Storage   int64         // bytes that the process had read from storage meanwhile; 0 where the system does not report
 	Idle      time.Duration // of workers: waiting for a free buffer, or for the next loop
 	Slowest   Slowest       // the record that took longest to read and transform, of fields with a Transform
