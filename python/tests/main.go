@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5"
+	"github.com/penstock/penstock/store/zarr"
 )
 
 func main() {
@@ -40,7 +41,7 @@ func write(folder string) error {
 			return err
 		}
 	}
-	return errors.Join(types.writeHDF5(folder), ragged.writeHDF5(folder), writeLoaded(folder), writePhotos(folder))
+	return errors.Join(types.writeHDF5(folder), ragged.writeHDF5(folder), types.writeZarr(folder), ragged.writeZarr(folder), writeLoaded(folder), writePhotos(folder))
 }
 
 // dataset is something to be read.
@@ -78,6 +79,15 @@ func (d dataset) writeHDF5(folder string) error {
 		fmt.Fprintln(os.Stderr, "tests: no HDF5 file:", err)
 		return nil
 	}
+	if err != nil {
+		return err
+	}
+	return d.fill(w)
+}
+
+// writeZarr makes it as a folder of Zarr.
+func (d dataset) writeZarr(folder string) error {
+	w, err := zarr.Create(filepath.Join(folder, d.name+".zarr"), d.schema, zarr.Options{ShardBytes: d.shardBytes, Splits: d.splits})
 	if err != nil {
 		return err
 	}

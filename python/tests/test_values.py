@@ -39,6 +39,19 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(ds.verify(), penstock.open(data.path("types")).verify())
         self.assertEqual(ds.manifest["id"], penstock.open(data.path("types")).manifest["id"])
 
+    def test_zarr(self):
+        for name in ("types", "ragged"):
+            flat, ds = penstock.open(data.path(name)), penstock.open(data.path(name + ".zarr"))
+            for field, f in ds.fields.items():
+                if f.ragged:
+                    got, want = (d[list(range(len(d)))][field] for d in (ds, flat))
+                    self.same(got.offsets, want.offsets, name, field)
+                    self.same(got.values, want.values, name, field)
+                else:
+                    self.same(ds[field].numpy(), flat[field].numpy(), name, field)
+            self.assertGreater(ds.verify(), 0)
+            self.assertEqual((ds.format, ds.id), ("zarr", flat.id))
+
     def test_foreign_hdf5(self):
         try:
             import h5py
