@@ -154,7 +154,7 @@ func (f *folder) array(c *store.Column, g format.Grid, parts [][]store.Column, k
 	if g.Zstd > 0 {
 		f.manifest.AddStorage(c.Name, &store.Storage{
 			Filter: "zstd", Level: g.Zstd, ChunkRows: g.Chunk, Bytes: c.Rows * int64(c.Spec.RecordBytes()), Stored: a.stored,
-			Encoder: "penstock", Reason: "as was asked for",
+			Encoder: "klauspost/compress", Reason: "as was asked for",
 		})
 	}
 	return f.sums(c.SumsPath()[1:], a.sums)
