@@ -68,7 +68,7 @@ class Writer:
     Args:
         path: A folder or, if it ends in .h5, an HDF5 file; it may be in a bucket.
         schema: A list of Field; without one the first record decides, see ``penstock.infer``.
-        splits: Names of splits, one of which each record may name.
+        splits: Names of splits. A record may name one of them.
         resume: Continue a Writer that was interrupted.
         overwrite: Replace a dataset that is there, at the commit.
         append: Add records to a dataset that is there.

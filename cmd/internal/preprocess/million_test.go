@@ -45,7 +45,7 @@ const peakWorkers = 2
 func peakOf(t *testing.T, source, dest string) int64 {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	// What lives counts, and not the garbage beside it.
+	// GOGC=10: live memory counts, and not the garbage beside it.
 	cmd.Env = append(os.Environ(), peakKey+"="+source+"\n"+dest, fmt.Sprint("GOMAXPROCS=", peakWorkers), "GOGC=10")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
