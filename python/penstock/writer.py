@@ -70,7 +70,7 @@ class Writer:
         schema: A list of Field; without one the first record decides, see ``penstock.infer``.
         splits: Names of splits. A record may name one of them.
         resume: Continue a Writer that was interrupted.
-        overwrite: Replace a dataset that is there, at the commit.
+        overwrite: Replace an existing dataset, at the commit.
         append: Add records to a dataset that is there.
         rank, world_size, total: Several processes write one dataset of ``total`` records. Each
             appends those from ``start`` to ``end``; ``penstock.merge`` then makes the dataset, with
