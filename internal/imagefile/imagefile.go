@@ -14,7 +14,7 @@
 // high byte also in gray images, where Pillow clips them at 255, and a file that is cut
 // short or corrupt is an error, where other decoders return gray or green.
 //
-// JPEG and BMP are decoded here, other formats by Go libraries, whole.
+// JPEG, BMP and TIFF are decoded here, other formats by Go libraries, whole.
 package imagefile
 
 //go:generate go run -C _asm . -pkg imagefile -out ../kernels_amd64.s -stubs ../kernels_amd64.go
@@ -22,8 +22,14 @@ package imagefile
 
 import (
 	"errors"
+	"fmt"
 	"image"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"strings"
 
+	"github.com/penstock/penstock/internal/imagefile/tiff"
 	"github.com/penstock/penstock/transforms"
 )
 
@@ -148,4 +154,70 @@ func grow(b []byte, n int) []byte {
 		return make([]byte, n)
 	}
 	return b[:n]
+}
+
+// Kinds of errors; each error of this package is one of these to errors.Is.
+var (
+	ErrNotImage    = errors.New("not an image")        // no format that this package reads
+	ErrCorrupt     = errors.New("corrupt image")       // malformed or truncated
+	ErrUnsupported = errors.New("unsupported image")   // valid, but not readable here
+	ErrTooLarge    = errors.New("image is too large")  // more pixels than Options.MaxPixels
+	errOutside     = errors.New("outside of an image") // a caller's rectangle
+)
+
+// An Error is the error of a file. Its text names the format and no path.
+type Error struct {
+	Format Format // "" if it is none
+	Kind   error  // one of the Err values above
+	Msg    string
+}
+
+func (e *Error) Error() string {
+	if e.Format == "" {
+		return e.Msg
+	}
+	return string(e.Format) + ": " + e.Msg
+}
+
+// Unwrap returns the kind.
+func (e *Error) Unwrap() error { return e.Kind }
+
+func corrupt(f Format, format string, args ...any) error {
+	return &Error{f, ErrCorrupt, fmt.Sprintf(format, args...)}
+}
+
+func unsupported(f Format, format string, args ...any) error {
+	return &Error{f, ErrUnsupported, fmt.Sprintf(format, args...)}
+}
+
+// fromLibrary gives the error of a format library the form of an Error: its package
+// prefix goes, a bare end of file becomes a sentence.
+func fromLibrary(f Format, err error) error {
+	var own *Error
+	if errors.As(err, &own) {
+		return err
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return corrupt(f, "truncated: the file ends before the image does")
+	}
+	msg := err.Error()
+	for _, p := range []string{string(f) + ": ", string(f) + ": ", "invalid format: ", "unsupported feature: "} {
+		msg = strings.TrimPrefix(msg, p) // the first is there twice where a library wraps its own error
+	}
+	if strings.Contains(msg, "not enough") || strings.HasSuffix(msg, "EOF") {
+		return corrupt(f, "truncated: the file ends before the image does (%s)", msg)
+	}
+	if text := tiff.UnsupportedError(""); errors.As(err, &text) {
+		return unsupported(f, "not supported: %s", msg) // which says what to do
+	}
+	if isUnsupported(err) {
+		return unsupported(f, "not supported: %s; convert it to PNG", msg)
+	}
+	return corrupt(f, "%s", msg)
+}
+
+func isUnsupported(err error) bool {
+	var j jpeg.UnsupportedError
+	var p png.UnsupportedError
+	return errors.As(err, &j) || errors.As(err, &p)
 }

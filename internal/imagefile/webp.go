@@ -1,8 +1,11 @@
 package imagefile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"image"
+
+	"golang.org/x/image/webp"
 )
 
 // webpChunks calls f with the chunks of a WebP file until f returns false.
@@ -99,4 +102,145 @@ func webpPixel(dst []byte, y, u, v int) {
 	dst[1] = clip(l - mul(u, 6419) - mul(v, 13320) + 8708)
 	dst[2] = clip(l + mul(u, 33050) - 17685)
 	dst[3] = 255
+}
+
+// webpFrame is the first frame of an animated WebP, which the library refuses: the
+// container's specification calls its chunks VP8X and ANMF.
+type webpFrame struct {
+	canvas image.Point
+	at     image.Point // where the frame's corner lies on the canvas
+	still  []byte      // the frame as a file of its own
+	alpha  bool        // the canvas is transparent where no frame is
+}
+
+// uint24 reads three bytes, little endian.
+func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
+
+// firstFrame returns nil for a file that is not animated.
+func firstFrame(data []byte) (*webpFrame, error) {
+	const (
+		animated  = 1 << 1
+		hasAlpha  = 1 << 4
+		vp8xLen   = 10
+		anmfLen   = 16
+		truncated = "truncated: the file ends before the first frame does"
+	)
+	var f *webpFrame
+	err := corrupt(WebP, truncated)
+	webpChunks(data, func(id string, p []byte) bool {
+		switch {
+		case f == nil && id == "VP8X" && len(p) >= vp8xLen && p[0]&animated != 0:
+			f = &webpFrame{canvas: image.Pt(1+uint24(p[4:]), 1+uint24(p[7:])), alpha: p[0]&hasAlpha != 0}
+			return true
+		case f == nil:
+			err = nil
+			return false
+		case id != "ANMF":
+			return true
+		case len(p) >= anmfLen:
+			f.at = image.Pt(2*uint24(p), 2*uint24(p[3:]))
+			f.still = stillWebP(p[anmfLen:], p[6:12])
+			err = nil
+		}
+		return false
+	})
+	if f != nil && err == nil && f.still == nil {
+		err = corrupt(WebP, "the first frame holds no pixels")
+	}
+	return f, err
+}
+
+// stillWebP makes a file of a frame's chunks; size is the frame's as ANMF has it. It
+// returns nil if there is no picture among them.
+func stillWebP(chunks, size []byte) []byte {
+	var alpha, picture []byte
+	webpEach(chunks, func(id string, p []byte) bool {
+		switch id {
+		case "ALPH":
+			alpha = p
+		case "VP8 ", "VP8L":
+			picture = webpChunk(id, p)
+		}
+		return picture == nil
+	})
+	if picture == nil {
+		return nil
+	}
+	body := []byte("WEBP")
+	if alpha != nil {
+		const hasAlpha = 1 << 4
+		body = append(body, webpChunk("VP8X", append([]byte{hasAlpha, 0, 0, 0}, size...))...)
+		body = append(body, webpChunk("ALPH", alpha)...)
+	}
+	return webpChunk("RIFF", append(body, picture...))
+}
+
+func webpChunk(id string, payload []byte) []byte {
+	b := binary.LittleEndian.AppendUint32([]byte(id), uint32(len(payload)))
+	if b = append(b, payload...); len(payload)%2 == 1 {
+		b = append(b, 0)
+	}
+	return b
+}
+
+// openWebP decodes a still image, or the first frame of an animation on a canvas that is
+// black, and transparent if the file says that it has alpha.
+func (d *Decoder) openWebP(data []byte) (image.Image, error) {
+	f, err := firstFrame(data)
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return webp.Decode(bytes.NewReader(data))
+	}
+	m, err := webp.Decode(bytes.NewReader(f.still))
+	if err != nil || m.Bounds() == image.Rect(0, 0, f.canvas.X, f.canvas.Y) {
+		return m, err
+	}
+	return d.onCanvas(f, m)
+}
+
+// onCanvas puts m where the frame belongs.
+func (d *Decoder) onCanvas(f *webpFrame, m image.Image) (image.Image, error) {
+	pixels := image.NewNRGBA(m.Bounds())
+	if !d.toRGBX(pixels.Pix, m) {
+		return nil, unsupported(WebP, "pixels of type %T are not supported", m)
+	}
+	full := image.NewNRGBA(image.Rect(0, 0, f.canvas.X, f.canvas.Y))
+	for i := 3; i < len(full.Pix) && !f.alpha; i += 4 {
+		full.Pix[i] = 255
+	}
+	at := image.Rectangle{Max: pixels.Rect.Size()}.Add(f.at).Intersect(full.Rect)
+	for y := at.Min.Y; y < at.Max.Y; y++ {
+		copy(full.Pix[full.PixOffset(at.Min.X, y):][:4*at.Dx()], pixels.Pix[(y-at.Min.Y)*pixels.Stride:])
+	}
+	return full, nil
+}
+
+// webpConfig is that of the canvas, if the file is animated.
+func webpConfig(data []byte) (c Config, err error) {
+	if size := uint64(binary.LittleEndian.Uint32(data[4:])) + 8; size > uint64(len(data)) {
+		return Config{}, corrupt(WebP, "truncated at byte %d of %d: the file ends before the image does", len(data), size)
+	}
+	f, err := firstFrame(data)
+	if err != nil {
+		return Config{}, err
+	}
+	still := data
+	if f != nil {
+		still = f.still
+	}
+	err = guard(WebP, func() error {
+		ic, err := webp.DecodeConfig(bytes.NewReader(still))
+		c = fromStd(ic)
+		return err
+	})
+	if f != nil && err == nil {
+		if c.Width > f.canvas.X-f.at.X || c.Height > f.canvas.Y-f.at.Y {
+			return c, corrupt(WebP, "the first frame, %dx%d at %v, leaves the canvas of %dx%d", c.Width, c.Height, f.at, f.canvas.X, f.canvas.Y)
+		}
+		c.Width, c.Height = f.canvas.X, f.canvas.Y
+	}
+	c.Orientation, c.Transparent = webpOrientation(data), webpTransparent(data)
+	return c, err
 }
