@@ -92,7 +92,7 @@ func TestOneHotBadSample(t *testing.T) {
 	if got := payload(t, c.Dest, "number"); string(got) != "\x01\x00\x00\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x01" {
 		t.Errorf("vectors %v", got)
 	}
-	want := "number: bad value: transform OneHot: element 0 is 9, which is not one of the classes 0 to 4"
+	want := "number: transform OneHot: element 0 is 9, which is not one of the classes 0 to 4"
 	if len(s.Skipped) != 2 || s.kinds[0] != "bad value" || s.Skipped[0].Reason != want {
 		t.Errorf("skipped %+v %v", s.Skipped, s.kinds)
 	}

@@ -9,6 +9,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/penstock/penstock/store"
@@ -60,6 +61,14 @@ type Field struct {
 
 // ErrValue marks a value that is not of its field's type.
 var ErrValue = errors.New("bad value")
+
+// ValueError returns an error that is ErrValue, without its text in front.
+func ValueError(format string, args ...any) error { return valueError{fmt.Errorf(format, args...)} }
+
+type valueError struct{ error }
+
+func (e valueError) Unwrap() error      { return e.error }
+func (valueError) Is(target error) bool { return target == ErrValue }
 
 // Ignored counts files that are not samples.
 type Ignored struct {

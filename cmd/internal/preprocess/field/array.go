@@ -85,7 +85,7 @@ func (w *arrayWorker) Do(_ string, dst, value []byte) (out []byte, bad, fatal er
 	n := w.runner.OutputBytes(len(value))
 	dst = slices.Grow(dst[:0], n)[:n]
 	if err := w.runner.Do(dst, value); err != nil {
-		return dst, fmt.Errorf("%s: %w: %w", w.field.Name, source.ErrValue, err), nil
+		return dst, fmt.Errorf("%s: %w", w.field.Name, source.ValueError("%w", err)), nil
 	}
 	return dst, nil, nil
 }

@@ -35,11 +35,11 @@ func (f copyField) check(value []byte) error {
 	size := f.field.RecordBytes()
 	switch {
 	case f.field.Content == store.Text && !utf8.Valid(value):
-		return fmt.Errorf("%s: %w: text that is not UTF-8", f.field.Name, source.ErrValue)
+		return fmt.Errorf("%s: %w", f.field.Name, source.ValueError("text that is not UTF-8"))
 	case !f.field.Ragged && len(value) != size:
-		return fmt.Errorf("%s: %w: %d bytes instead of %d", f.field.Name, source.ErrValue, len(value), size)
+		return fmt.Errorf("%s: %w", f.field.Name, source.ValueError("%d bytes instead of %d", len(value), size))
 	case f.field.Ragged && len(value)%size != 0:
-		return fmt.Errorf("%s: %w: %d bytes are not whole rows of %d", f.field.Name, source.ErrValue, len(value), size)
+		return fmt.Errorf("%s: %w", f.field.Name, source.ValueError("%d bytes are not whole rows of %d", len(value), size))
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func (f relabel) Do(name string, dst, value []byte) (out []byte, bad, fatal erro
 	if bad == nil && fatal == nil {
 		v := tensor.As[int64](tensor.Of(f.field.Spec, 1, dst))
 		if v[0] < 0 || v[0] >= int64(len(f.numbers)) {
-			return dst, fmt.Errorf("%s: %w: label %d of %d classes", f.field.Name, source.ErrValue, v[0], len(f.numbers)), nil
+			return dst, fmt.Errorf("%s: %w", f.field.Name, source.ValueError("label %d of %d classes", v[0], len(f.numbers))), nil
 		}
 		v[0] = f.numbers[v[0]]
 	}

@@ -55,7 +55,7 @@ func (c memberColumn) put(v *source.Values, field int, g group) error {
 		return nil
 	}
 	if m == nil {
-		return fmt.Errorf("%w: there is none", source.ErrValue)
+		return source.ValueError("it is missing")
 	}
 	data, err := m.load()
 	if err != nil {
@@ -102,11 +102,11 @@ func (c memberColumn) value(data []byte) (found column.Cell, err error) {
 func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 	h, err := array.ReadNPY(bytes.NewReader(data))
 	if err != nil {
-		return fmt.Errorf("%w: %w", source.ErrValue, err)
+		return source.ValueError("%w", err)
 	}
 	f, err := npyMemberField(c.field.Name, h)
 	if err != nil {
-		return fmt.Errorf("%w: %w", source.ErrValue, err)
+		return source.ValueError("%w", err)
 	}
 	want := tensor.Shape(c.field.Shape)
 	got := f.Shape
@@ -114,7 +114,7 @@ func (c memberColumn) putNPY(v *source.Values, field int, data []byte) error {
 		got = got[1:]
 	}
 	if f.DType != c.field.DType || !slices.Equal(got, want) || c.field.Ragged && len(f.Shape) == 0 {
-		return fmt.Errorf("%w: the array is %v %v; that of the first sample makes it %v %v", source.ErrValue, f.DType, f.Shape, c.field.DType, want)
+		return source.ValueError("the array is %v %v; that of the first sample makes it %v %v", f.DType, f.Shape, c.field.DType, want)
 	}
 	elements := data[h.Offset:]
 	size := int64(1)

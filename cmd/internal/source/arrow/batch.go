@@ -262,7 +262,7 @@ func (l *loaded) bytes(b *blob, at, n int64, buf *[]byte) ([]byte, error) {
 	return value, source.WithoutPath(source.ReadAt(l.file.file, value, b.at.at+at))
 }
 
-var errExtent = fmt.Errorf("%w: a value is not inside of its column: %w", source.ErrValue, store.ErrCorrupt)
+var errExtent = source.ValueError("a value is not inside of its column: %w", store.ErrCorrupt)
 
 // buffer reads a buffer, which has to have that many bytes or more.
 func (l *loaded) buffer(s span, least int64) ([]byte, error) {

@@ -166,7 +166,7 @@ func (l *loaded) noNulls(a *array, low, high int64) error {
 			return err
 		}
 		if null {
-			return fmt.Errorf("%w: a null in a list", source.ErrValue)
+			return source.ValueError("a null in a list")
 		}
 		if a.nulls == 0 {
 			return nil
@@ -260,7 +260,7 @@ type dictionary struct {
 func (l *loaded) word(a *array, c *content, i int64, buf *[]byte) ([]byte, error) {
 	d := l.dictionaries[a.dictionary]
 	if d == nil {
-		return nil, fmt.Errorf("%w: its dictionary is not there: %w", source.ErrValue, store.ErrCorrupt)
+		return nil, source.ValueError("its dictionary is not there: %w", store.ErrCorrupt)
 	}
 	d.once.Do(func() {
 		for _, p := range d.parts {

@@ -3,7 +3,6 @@ package column
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 
 	"github.com/penstock/penstock/cmd/internal/source"
@@ -14,26 +13,26 @@ import (
 func EachMember(text []byte, prefix string, depth int, f func(column string, c Cell)) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return fmt.Errorf("%w: the text is not a JSON object", source.ErrValue)
+		return source.ValueError("the text is not a JSON object")
 	}
 	for d.More() {
 		key, err := d.Token()
 		if err != nil {
-			return fmt.Errorf("%w: not JSON: %w", source.ErrValue, err)
+			return source.ValueError("not JSON: %w", err)
 		}
 		var raw json.RawMessage
 		if err := d.Decode(&raw); err != nil {
-			return fmt.Errorf("%w: not JSON: %w", source.ErrValue, err)
+			return source.ValueError("not JSON: %w", err)
 		}
 		if err := eachCell(prefix+key.(string), raw, depth, f); err != nil {
 			return err
 		}
 	}
 	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("%w: not JSON: %w", source.ErrValue, err)
+		return source.ValueError("not JSON: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("%w: text behind the JSON object", source.ErrValue)
+		return source.ValueError("text behind the JSON object")
 	}
 	return nil
 }
@@ -43,12 +42,12 @@ func eachCell(name string, raw json.RawMessage, depth int, f func(column string,
 	case '"':
 		var text string
 		if err := json.Unmarshal(raw, &text); err != nil {
-			return fmt.Errorf("%w: not JSON: %w", source.ErrValue, err)
+			return source.ValueError("not JSON: %w", err)
 		}
 		f(name, Cell{Text: text, Quoted: true})
 	case '{':
 		if depth == MaxDepth {
-			return fmt.Errorf("%w: objects are in more than %d objects", source.ErrValue, MaxDepth)
+			return source.ValueError("objects are in more than %d objects", MaxDepth)
 		}
 		return EachMember(raw, name+".", depth+1, f)
 	case 'n':

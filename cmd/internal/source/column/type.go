@@ -138,7 +138,7 @@ func (t Type) Put(v *source.Values, field int, c Cell, dir source.Confinement) e
 		return nil
 	}
 	if c.Missing() {
-		return fmt.Errorf("%w: it is empty", source.ErrValue)
+		return source.ValueError("it is empty")
 	}
 	switch t.Kind {
 	case ImagePath:
@@ -160,7 +160,7 @@ func (t Type) Put(v *source.Values, field int, c Cell, dir source.Confinement) e
 func (t Type) Append(b []byte, c Cell) ([]byte, error) {
 	switch {
 	case c.Missing():
-		return b, fmt.Errorf("%w: it is empty", source.ErrValue)
+		return b, source.ValueError("it is empty")
 	case t.Kind == label:
 		n, err := t.labelOf(c.Text)
 		return binary.LittleEndian.AppendUint64(b, uint64(n)), err
@@ -175,7 +175,7 @@ func putBase64(v *source.Values, field int, text string) error {
 	b, err := base64.StdEncoding.AppendDecode(v.Buffer(field), []byte(text))
 	v.Keep(field, b)
 	if err != nil {
-		return fmt.Errorf("%w: it is not base64: %w", source.ErrValue, err)
+		return source.ValueError("it is not base64: %w", err)
 	}
 	return nil
 }
@@ -193,13 +193,13 @@ func (t Type) labelOf(text string) (int64, error) {
 	if t.classes == nil {
 		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 		if err != nil {
-			err = fmt.Errorf("%w: label %q is not a whole number", source.ErrValue, source.Clip(text))
+			err = source.ValueError("label %q is not a whole number", source.Clip(text))
 		}
 		return n, err
 	}
 	i, ok := t.classes[text]
 	if !ok {
-		return 0, fmt.Errorf("%w: label %q is none of the classes", source.ErrValue, source.Clip(text))
+		return 0, source.ValueError("label %q is none of the classes", source.Clip(text))
 	}
 	return int64(i), nil
 }
@@ -211,7 +211,7 @@ func (t Type) appendNumbers(b []byte, text string) ([]byte, error) {
 		if word := Trimmed(text); strings.IndexFunc(word, isBlank) < 0 && word != "" {
 			b, err := AppendNumber(b, word, t.DType)
 			if err != nil {
-				err = fmt.Errorf("%w: %w", source.ErrValue, err)
+				err = source.ValueError("%w", err)
 			}
 			return b, err
 		}
@@ -219,14 +219,14 @@ func (t Type) appendNumbers(b []byte, text string) ([]byte, error) {
 	l := numberList{rest: text}
 	dims, b, err := l.numbers(b, t.DType)
 	if err != nil {
-		return b, fmt.Errorf("%w: %w", source.ErrValue, err)
+		return b, source.ValueError("%w", err)
 	}
 	row := tensor.Shape(t.Shape).Elems()
 	switch total := l.count; {
 	case t.Ragged && (len(dims) <= 1 && total%row == 0 || len(dims) > 0 && slices.Equal(dims[1:], t.Shape) || total == 0):
 	case !t.Ragged && (slices.Equal(dims, t.Shape) || len(dims) == 1 && total == row):
 	default:
-		return b, fmt.Errorf("%w: numbers of shape %v where %v is expected", source.ErrValue, tensor.Shape(dims), t)
+		return b, source.ValueError("numbers of shape %v where %v is expected", tensor.Shape(dims), t)
 	}
 	return b, nil
 }
@@ -302,7 +302,7 @@ func (t *Type) SetClasses(g *Guess, names map[string]bool) error {
 // putFile makes a file's bytes the value of a field.
 func putFile(v *source.Values, field int, path string, dir source.Confinement) error {
 	if strings.Contains(path, "://") {
-		return fmt.Errorf("%w: %q is a URL; download the files first", source.ErrValue, source.Clip(path))
+		return source.ValueError("%q is a URL; download the files first", source.Clip(path))
 	}
 	given := filepath.FromSlash(path)
 	path = given

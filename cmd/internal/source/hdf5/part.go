@@ -194,7 +194,7 @@ func (p *part) value(buf, record []byte, native bool, heap *meta.Heap) ([]byte, 
 	}
 	x, ok := p.labels[integer(p.typ.Base, buf[from:])]
 	if !ok {
-		return buf, fmt.Errorf("%d is none of the values of its enumeration: %w", integer(p.typ.Base, buf[from:]), source.ErrValue)
+		return buf, source.ValueError("%d is none of the values of its enumeration", integer(p.typ.Base, buf[from:]))
 	}
 	return binary.LittleEndian.AppendUint64(buf[:from], uint64(x)), nil
 }

@@ -23,7 +23,7 @@ func TestWebDataset(t *testing.T) {
 		t.Errorf("fields %s, want %s", got, want)
 	}
 	want := []string{
-		fmt.Sprintf("a/1 %x 02 %x 05 0102 %x", "P1", "one", "D1"), `a/2: member .cls: bad value: "x" is not a value of type uint8`, "a/3: member .json.n: bad value: there is none",
+		fmt.Sprintf("a/1 %x 02 %x 05 0102 %x", "P1", "one", "D1"), `a/2: member .cls: "x" is not a value of type uint8`, "a/3: member .json.n: it is missing",
 	}
 	if strings.Join(samples, "\n") != strings.Join(want, "\n") {
 		t.Errorf("samples\n%s\nwant\n%s", strings.Join(samples, "\n"), strings.Join(want, "\n"))

@@ -41,7 +41,7 @@ func TestOddFiles(t *testing.T) {
 		{"train.tfrecord-00000-of-00002", "\x10\x00", "train.tfrecord-00000-of-00002:0: the file is cut short in a record"},
 		{"x.csv.xz", "\xfd7zXZ\x00....", "is compressed with xz; decompress it first"},
 		{"x.tar.lz4", "\x04\x22\x4d\x18....", "is compressed with lz4; decompress it first"},
-		{"first.jsonl", "[1]\n{\"a\":1}\n", "first.jsonl:1: bad value: the text is not a JSON object; the first row must be good"},
+		{"first.jsonl", "[1]\n{\"a\":1}\n", "first.jsonl:1: the text is not a JSON object; the first row must be good"},
 		{"fields.npy", string(npy(1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (3,), }", 12)), "is an array of records with named fields; save each as an array"},
 	} {
 		_, err := Open(t.Context(), write(t, c.name, c.data), source.Options{})
@@ -225,7 +225,7 @@ func TestStrayQuote(t *testing.T) {
 	if err != nil || len(samples) != 3 {
 		t.Fatalf("samples %q, %v", samples, err)
 	}
-	if !strings.HasPrefix(samples[1], `x.csv:3: bad value: a " in a cell that is not in quotes`) || !strings.HasPrefix(samples[2], "x.csv:4 03") {
+	if !strings.HasPrefix(samples[1], `x.csv:3: a " in a cell that is not in quotes`) || !strings.HasPrefix(samples[2], "x.csv:4 03") {
 		t.Errorf("samples %q", samples)
 	}
 }

@@ -24,8 +24,8 @@ func TestCSV(t *testing.T) {
 			t.Errorf("fields %s", got)
 		}
 		want := []string{
-			"x.csv:2 01 0100000000000000 " + fmt.Sprintf("%x", "two\nlines"), "x.csv:4: column n: bad value: it is empty",
-			"x.csv:5 03 0100000000000000 78", "x.csv:6: bad value: the row has 4 columns, the header 3",
+			"x.csv:2 01 0100000000000000 " + fmt.Sprintf("%x", "two\nlines"), "x.csv:4: column n: it is empty",
+			"x.csv:5 03 0100000000000000 78", "x.csv:6: the row has 4 columns, the header 3",
 		}
 		if strings.Join(samples, "\n") != strings.Join(want, "\n") {
 			t.Errorf("samples\n%s\nwant\n%s", strings.Join(samples, "\n"), strings.Join(want, "\n"))
@@ -64,8 +64,8 @@ func TestJSONL(t *testing.T) {
 		t.Errorf("fields %s", got)
 	}
 	want := []string{
-		`x.jsonl:1: column a.c: bad value: "0.5" is not a value of type uint8`, "x.jsonl:3: column img: bad value: it is not base64: illegal base64 data at input byte 0",
-		"x.jsonl:4: bad value: the text is not a JSON object", "x.jsonl:5: bad value: not JSON: EOF",
+		`x.jsonl:1: column a.c: "0.5" is not a value of type uint8`, "x.jsonl:3: column img: it is not base64: illegal base64 data at input byte 0",
+		"x.jsonl:4: the text is not a JSON object", "x.jsonl:5: not JSON: EOF",
 	}
 	if strings.Join(samples, "\n") != strings.Join(want, "\n") {
 		t.Errorf("samples\n%s\nwant\n%s", strings.Join(samples, "\n"), strings.Join(want, "\n"))

@@ -92,7 +92,7 @@ func (e *encoding) array(args string) {
 	}
 }
 
-var errArray = fmt.Errorf("%w: an array that is not as its type says", source.ErrValue)
+var errArray = source.ValueError("an array that is not as its type says")
 
 // value makes a value of bytes.
 func (e *encoding) value(b []byte, buf *[]byte) (x rows.Value, err error) {
@@ -118,7 +118,7 @@ func (e *encoding) value(b []byte, buf *[]byte) (x rows.Value, err error) {
 // number returns a number of 8 bytes.
 func number(n uint64, d tensor.DType, err error, buf *[]byte) (x rows.Value, _ error) {
 	if err != nil {
-		return x, fmt.Errorf("%w: %w", source.ErrValue, err)
+		return x, source.ValueError("%w", err)
 	}
 	begin := len(*buf)
 	*buf = binary.LittleEndian.AppendUint64(*buf, n)
@@ -192,7 +192,7 @@ func pixels(b []byte) (x rows.Value, err error) {
 	mode := string(b[:n])
 	c := channels[mode]
 	if x.DType = tensor.Uint8; c == 0 {
-		return x, fmt.Errorf("%w: an image of mode %q", source.ErrValue, source.Clip(mode))
+		return x, source.ValueError("an image of mode %q", source.Clip(mode))
 	}
 	if x.SetShape(int(height), int(width), c); c == 1 {
 		x.SetShape(int(height), int(width))

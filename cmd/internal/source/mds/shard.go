@@ -142,4 +142,4 @@ func (s sample) Each(buf *[]byte, v rows.Visitor) error {
 	return nil
 }
 
-var errSample = fmt.Errorf("%w: its columns have more bytes than it", source.ErrValue)
+var errSample = source.ValueError("its columns have more bytes than it")

@@ -265,7 +265,7 @@ func (c *leafColumn) force(typ string) error {
 	return nil
 }
 
-var errNull = fmt.Errorf("%w: it is null", source.ErrValue)
+var errNull = source.ValueError("it is null")
 
 // value copies the value of a row.
 func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
@@ -308,11 +308,11 @@ func (c *leafColumn) texts(values []parquet.Value) ([]byte, error) {
 	for _, v := range values {
 		switch {
 		case !v.IsNull() && !utf8.Valid(v.ByteArray()):
-			return nil, fmt.Errorf("%w: text that is not UTF-8", source.ErrValue)
+			return nil, source.ValueError("text that is not UTF-8")
 		case !v.IsNull():
 			list = append(list, string(v.ByteArray()))
 		case c.leaf.Node.Optional() && v.DefinitionLevel() == c.leaf.MaxDefinitionLevel-1:
-			return nil, fmt.Errorf("%w: a null in a list", source.ErrValue)
+			return nil, source.ValueError("a null in a list")
 		}
 	}
 	return json.Marshal(list)
@@ -370,7 +370,7 @@ func (c *leafColumn) blocked() bool {
 func (c *leafColumn) word(name []byte) ([]byte, error) {
 	n, ok := c.words[string(name)]
 	if !ok {
-		return nil, fmt.Errorf("%w: label %q is none of the classes", source.ErrValue, source.Clip(string(name)))
+		return nil, source.ValueError("label %q is none of the classes", source.Clip(string(name)))
 	}
 	return binary.LittleEndian.AppendUint64(nil, uint64(n)), nil
 }
@@ -381,7 +381,7 @@ func (c *leafColumn) list(values []parquet.Value) (b []byte, err error) {
 		return b, err
 	}
 	if n := len(b) / c.DType.Size(); n != c.field.Shape.Elems() {
-		return nil, fmt.Errorf("%w: a list of %d numbers where %v is expected", source.ErrValue, n, column.Type{DType: c.DType, Shape: c.shape})
+		return nil, source.ValueError("a list of %d numbers where %v is expected", n, column.Type{DType: c.DType, Shape: c.shape})
 	}
 	return b, nil
 }
@@ -392,12 +392,12 @@ func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
 	for i, v := range values {
 		if v.IsNull() {
 			if c.leaf.Node.Optional() && v.DefinitionLevel() == c.leaf.MaxDefinitionLevel-1 {
-				return nil, fmt.Errorf("%w: a null in a list", source.ErrValue)
+				return nil, source.ValueError("a null in a list")
 			}
 			if len(values) == 1 {
 				return nil, nil
 			}
-			return nil, fmt.Errorf("%w: an empty list in a list", source.ErrValue)
+			return nil, source.ValueError("an empty list in a list")
 		}
 		if v.RepetitionLevel() < 2 && i > 0 && c.inner > 0 {
 			if run != c.inner {
@@ -409,7 +409,7 @@ func (c *leafColumn) elements(values []parquet.Value) (b []byte, err error) {
 		b = c.appendNumber(b, v)
 	}
 	if c.inner > 0 && (run != c.inner || len(values)%c.inner != 0) {
-		return nil, fmt.Errorf("%w: inner lists of other lengths than %d", source.ErrValue, c.inner)
+		return nil, source.ValueError("inner lists of other lengths than %d", c.inner)
 	}
 	return b, nil
 }

@@ -346,7 +346,7 @@ func (vs values) Read(to *source.Values) error {
 type refused string
 
 // Read implements source.Data.
-func (r refused) Read(*source.Values) error { return fmt.Errorf("%w: %s", source.ErrValue, string(r)) }
+func (r refused) Read(*source.Values) error { return source.ValueError("%s", string(r)) }
 
 // uint64 reads a number, little endian.
 func (in *input) uint64() (uint64, error) {

@@ -78,7 +78,7 @@ func TestSamples(t *testing.T) {
 	long := strings.Repeat("y", 3<<20)
 	got, err := read(t, Start{First: 5, End: -1}, record(0, "abcd", "", false)+record(2, "efgh", long, false)+record(1, "ijkl", path, true)+
 		message('X', "no such thing")+record(0, "abcd", filepath.Dir(path), true)+"E")
-	want := []string{"5  abcd ", "6 val efgh " + long, "7 " + path + " train ijkl content", "8: bad value: no such thing", "9 " + filepath.Dir(path) + ": is not a file"}
+	want := []string{"5  abcd ", "6 val efgh " + long, "7 " + path + " train ijkl content", "8: no such thing", "9 " + filepath.Dir(path) + ": is not a file"}
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("error %v, samples %.300q", err, got)
 	}

@@ -255,7 +255,7 @@ func (t *target) put(v *source.Values, x *Value) error {
 		return t.putNull(v)
 	}
 	if x.DType != t.DType || x.List && t.as != asItems && t.as != asRaw {
-		return fmt.Errorf("%w: it is of another type than %v", source.ErrValue, t.typ)
+		return source.ValueError("it is of another type than %v", t.typ)
 	}
 	switch t.as {
 	case asItems:
@@ -263,7 +263,7 @@ func (t *target) put(v *source.Values, x *Value) error {
 	case asWord:
 		n, ok := t.words[string(x.Data)]
 		if !ok {
-			return fmt.Errorf("%w: label %q is none of the classes", source.ErrValue, source.Clip(string(x.Data)))
+			return source.ValueError("label %q is none of the classes", source.Clip(string(x.Data)))
 		}
 		source.PutInt(v, t.at, n)
 		return nil
@@ -283,7 +283,7 @@ func (t *target) putNull(v *source.Values) error {
 		v.Make(t.at, 0)
 		return nil
 	}
-	return fmt.Errorf("%w: there is none", source.ErrValue)
+	return source.ValueError("it is missing")
 }
 
 // putNumbers copies no bytes: they are as the field has them. A flat list stands for any shape of as many numbers.
@@ -293,7 +293,7 @@ func (t *target) putNumbers(v *source.Values, x *Value) error {
 		dims = dims[min(len(dims), 1):]
 	}
 	if !t.fits(len(x.Data)) || x.Rank > 1 && len(x.Data) > 0 && !slices.Equal(dims, t.typ.Shape) {
-		return fmt.Errorf("%w: numbers of shape %v where %v is expected", source.ErrValue, tensor.Shape(x.Shape()), t.typ)
+		return source.ValueError("numbers of shape %v where %v is expected", tensor.Shape(x.Shape()), t.typ)
 	}
 	v.Borrow(t.at, x.Data)
 	return nil
@@ -313,7 +313,7 @@ func (t *target) putRaw(v *source.Values, x *Value) error {
 	}
 	for _, item := range items {
 		if !t.fits(len(item)) {
-			return fmt.Errorf("%w: %d bytes where %v is expected", source.ErrValue, len(item), t.typ)
+			return source.ValueError("%d bytes where %v is expected", len(item), t.typ)
 		}
 		b = append(b, item...)
 	}
@@ -325,7 +325,7 @@ func (t *target) putRaw(v *source.Values, x *Value) error {
 func (t *target) putLabel(v *source.Values, x *Value) error {
 	size := x.DType.Size()
 	if len(x.Data) != size {
-		return fmt.Errorf("%w: %d numbers where one is expected", source.ErrValue, len(x.Data)/size)
+		return source.ValueError("%d numbers where one is expected", len(x.Data)/size)
 	}
 	var word [8]byte
 	copy(word[:], x.Data)

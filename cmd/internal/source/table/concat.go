@@ -51,12 +51,12 @@ func (c tableColumn) putConcat(v *source.Values, field int, cells []column.Cell)
 	for i, cell := range cells {
 		if cell.Missing() {
 			v.Keep(field, b)
-			return fmt.Errorf("column %s: %w: it is empty", c.from[i], source.ErrValue)
+			return fmt.Errorf("column %s: %w", c.from[i], source.ValueError("it is empty"))
 		}
 		var err error
 		if b, err = column.AppendNumber(b, column.Trimmed(cell.Text), c.typ.DType); err != nil {
 			v.Keep(field, b)
-			return fmt.Errorf("column %s: %w: %w", c.from[i], source.ErrValue, err)
+			return fmt.Errorf("column %s: %w", c.from[i], source.ValueError("%w", err))
 		}
 	}
 	v.Keep(field, b)

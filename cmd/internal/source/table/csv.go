@@ -147,7 +147,7 @@ func (c *csvRows) row(line string, at int64, row *tableRow) bool {
 }
 
 func (c *csvRows) wrongCount(n int) error {
-	return fmt.Errorf("%w: the row has %d columns, the header %d", source.ErrValue, n, len(c.header))
+	return source.ValueError("the row has %d columns, the header %d", n, len(c.header))
 }
 
 // quoted reads a row that begins with a line that has quotes.
@@ -160,7 +160,7 @@ func (c *csvRows) quoted(row *tableRow, line string) (err error) {
 		row.err = c.wrongCount(len(row.record))
 		return nil
 	case errors.As(err, &bad) && errors.Is(err, csv.ErrBareQuote): // the reader is behind its line
-		row.at, row.err = c.lines.at, fmt.Errorf(`%w: a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`, source.ErrValue)
+		row.at, row.err = c.lines.at, source.ValueError(`a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`)
 		return nil
 	case errors.As(err, &bad): // which counts the lines that it was given
 		bad.StartLine, bad.Line = int(row.at), int(c.lines.at)

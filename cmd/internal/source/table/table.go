@@ -215,7 +215,7 @@ func (t *table) late(name string) error {
 	}
 	for _, c := range t.columns {
 		if names, _ := column.Matching(c.name, []string{name}); c.concat && names != nil {
-			return fmt.Errorf("%w: column %q of %s was not in the first row", source.ErrValue, name, c.name)
+			return source.ValueError("column %q of %s was not in the first row", name, c.name)
 		}
 	}
 	return nil

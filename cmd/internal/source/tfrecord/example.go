@@ -2,7 +2,6 @@ package tfrecord
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/rows"
@@ -20,7 +19,7 @@ import (
 //
 // A map is repeated messages of key = 1 and value = 2.
 
-var errWire = fmt.Errorf("%w: is no tf.train.Example, or corrupt", source.ErrValue)
+var errWire = source.ValueError("not a tf.train.Example, or corrupt")
 
 // message is the fields of a protobuf message that are not read yet.
 type message []byte
@@ -173,7 +172,7 @@ func (e *values) featureList(m message) error {
 			e.row = e.count - before
 		}
 		if kind != 0 && kind != e.kind {
-			return fmt.Errorf("%w: a list of features of several types", source.ErrValue)
+			return source.ValueError("a list of features of several types")
 		}
 		e.ragged = e.ragged || e.count-before != e.row
 		return nil
@@ -194,7 +193,7 @@ func (e *values) feature(m message) error {
 			e.kind, e.count, e.one, e.items, *e.buf = 0, 0, nil, nil, (*e.buf)[:e.begin]
 		}
 		if e.kind != 0 && e.kind != f.number {
-			return fmt.Errorf("%w: a list of features of several types", source.ErrValue)
+			return source.ValueError("a list of features of several types")
 		}
 		e.kind = f.number
 		if err := e.values(f.data); err != nil {

@@ -19,7 +19,7 @@ import (
 const headBytes, tailBytes = 12, 4
 
 var (
-	errRecord = fmt.Errorf("%w: the checksum of the record is wrong, it was changed after it was written", source.ErrValue)
+	errRecord = source.ValueError("the checksum of the record is wrong, it was changed after it was written")
 	errHead   = errors.New("the checksum of a record's length is wrong, so that nothing behind it can be read")
 	errShort  = errors.New("the file is cut short in a record")
 )

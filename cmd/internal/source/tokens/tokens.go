@@ -219,7 +219,7 @@ func (r record) Each(buf *[]byte, v rows.Visitor) error {
 	}
 	begin := len(*buf)
 	if length > source.MaxValue/f.size {
-		return fmt.Errorf("%w: %d tokens are too many", source.ErrValue, length)
+		return source.ValueError("%d tokens are too many", length)
 	}
 	*buf = append(*buf, make([]byte, length*f.size)...)
 	x := rows.Value{DType: f.column.DType, Data: (*buf)[begin:]}

@@ -64,11 +64,11 @@ expect("decimals.arrow", [f"{k} float64()" for k in ("d128", "d256", "d64")], [[
 
 # nulls, structs, slices, dictionaries
 put("nulls.arrow", {"x": pa.array([1, None, 3]), "t": pa.array(["a", "b", None]), "l": pa.array([[1], None, []])})
-expect("nulls.arrow", ["x int64()", "t uint8()* utf-8", "l int64()*"], [[ints(1), "a", ints(1)], "x: bad value: there is none", [ints(3), "", b""]])
+expect("nulls.arrow", ["x int64()", "t uint8()* utf-8", "l int64()*"], [[ints(1), "a", ints(1)], "x: it is missing", [ints(3), "", b""]])
 put("null-in-list.arrow", {"l": pa.array([[1, 2], [1, None]])})
-expect("null-in-list.arrow", ["l int64(2,)"], [[ints(1, 2)], "l: bad value: a null in a list"])
+expect("null-in-list.arrow", ["l int64(2,)"], [[ints(1, 2)], "l: a null in a list"])
 put("structs.arrow", {"s": pa.array([{"a": 1, "b": {"c": [1.5, 2.5]}}, {"a": 2, "b": {"c": [3.5, 4.5]}}, {"a": 3, "b": None}])})
-expect("structs.arrow", ["s_a int64()", "s_b_c float64(2,)"], [[ints(1), np.array([1.5, 2.5])], [ints(2), np.array([3.5, 4.5])], "s.b.c: bad value: there is none"])
+expect("structs.arrow", ["s_a int64()", "s_b_c float64(2,)"], [[ints(1), np.array([1.5, 2.5])], [ints(2), np.array([3.5, 4.5])], "s.b.c: it is missing"])
 big = pa.table({"x": pa.array(range(100)), "t": pa.array([f"t{i}" for i in range(100)]), "b": pa.array([i % 3 == 0 for i in range(100)])})
 put("slice.arrow", big.slice(13, 50))
 expect("slice.arrow", ["x int64()", "t uint8()* utf-8", "b bool()"], [[ints(i), f"t{i}", bytes([i % 3 == 0])] for i in range(13, 63)])
