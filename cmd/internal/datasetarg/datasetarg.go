@@ -3,13 +3,17 @@ package datasetarg
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
 	"github.com/spf13/pflag"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/remote/mirror"
@@ -40,6 +44,17 @@ func (c *Cache) Settle() (problems []string) {
 	}
 	c.Size = n
 	return nil
+}
+
+// Map opens the dataset of a path. Of one that does not exist the error names the neighbor that was probably meant.
+func Map(path string, options ...mmapds.Option) (*mmapds.Dataset, error) {
+	ds, err := mmapds.Open(path, options...)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, missing := os.Lstat(path); missing != nil {
+			return nil, fmt.Errorf("%w%s", err, suggest.Path(path))
+		}
+	}
+	return ds, err
 }
 
 // Open opens the dataset of a URL. It fetches no records.

@@ -34,7 +34,7 @@ func open(ctx context.Context, cache *datasetarg.Cache, path string, o *Options)
 		}
 		return ds, nil
 	}
-	ds, err := mmapds.Open(path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split), o.verify())
+	ds, err := datasetarg.Map(path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split), o.verify())
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -35,7 +36,7 @@ type subject struct {
 
 // openSubject opens the user's dataset.
 func openSubject(o *Options) (*subject, error) {
-	ds, err := mmapds.Open(o.Path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split))
+	ds, err := datasetarg.Map(o.Path, mmapds.WithFields(o.Fields...), mmapds.WithSplit(o.Split))
 	if err != nil {
 		return nil, err
 	}
