@@ -194,7 +194,7 @@ func checkHub(t *testing.T, c Config) {
 	h5test.Python(t)
 	dir := t.TempDir()
 	args := []string{"testdata/check_datasets.py"}
-	for _, name := range []string{"ds", "ds.h5", "ds.zarr"} {
+	for _, name := range []string{"ds", "ds.h5"} { // what NumPy and h5py read without more
 		c.Dest, c.Fields = filepath.Join(dir, name), "label=label,score,small,ids"
 		mustRun(t, c)
 		args = append(args, c.Dest, filepath.Join(dir, "expected.npz"))
