@@ -22,6 +22,7 @@ type column struct {
 	packed   *packed     // instead of segments
 	counts   *counts
 	reading  ReadMode
+	exceeds  bool // the dataset is much larger than memory
 	direct   direct
 	reported bool // the system reports which of its pages are in memory
 	checks   verification

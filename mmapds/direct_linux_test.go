@@ -31,6 +31,24 @@ func TestDirect(t *testing.T) {
 	}
 }
 
+// Without being asked, records of a dataset that is much larger than memory are read past the page cache.
+func TestLargerThanMemory(t *testing.T) {
+	const size = 100_000
+	path := bytesDataset(t, size, 64*size)
+	for memory, exceeds := range map[int64]bool{0: false, 16 * size: true, 33 * size: false} {
+		ds := openCold(t, path, mmapds.WithMemory(memory))
+		checkGather(t, ds, []int{3, 50, 3, 0, 7}, size)
+		how, why, _ := ds.DescribeReads("x")
+		if strings.Contains(why, "O_DIRECT is not possible") {
+			t.Logf("not shown here: %s", why)
+			continue
+		}
+		if direct := how == "pread by O_DIRECT"; direct != exceeds || exceeds != strings.Contains(why, "twice as large as memory") {
+			t.Errorf("%d bytes of memory: %q, %q", memory, how, why)
+		}
+	}
+}
+
 func TestDirectErrors(t *testing.T) {
 	const size = 100_000
 	path := bytesDataset(t, size, 100*size)

@@ -58,7 +58,14 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 			return nil, errors.Join(fmt.Errorf("mmapds: open %q: field %q: %w", path, d.specs[meta.Field].Name, err), d.unmap())
 		}
 	}
+	size := int64(0)
 	for i := range d.columns {
+		for _, s := range d.columns[i].segments {
+			size += int64(len(s.data))
+		}
+	}
+	for i := range d.columns {
+		d.columns[i].exceeds = conf.exceeds(size)
 		d.columns[i].checkBy(conf.verify)
 		d.columns[i].reading = conf.readMode(d.specs[files.Columns[i].Field].Name)
 	}

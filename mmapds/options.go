@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/tensor"
 )
 
 // Option configures Open.
 type Option func(*config)
 
-// config is what options say; the zero value is what Open uses without any.
+// config is what options say.
 type config struct {
 	fields    []string
 	split     string
@@ -19,6 +20,7 @@ type config struct {
 	read      ReadMode
 	fieldRead map[string]ReadMode
 	pager     Pager
+	memory    int64 // of this process; 0 if that is not known
 }
 
 // WithFields opens only these fields, in this order; none means all. In an HDF5 file that penstock did
@@ -57,7 +59,7 @@ func WithFieldRead(field string, mode ReadMode) Option {
 func WithPager(p Pager) Option { return func(c *config) { c.pager = p } }
 
 func newConfig(opts []Option) (*config, error) {
-	c := new(config)
+	c := &config{memory: usage.Memory()}
 	for _, o := range opts {
 		o(c)
 	}
@@ -67,6 +69,9 @@ func newConfig(opts []Option) (*config, error) {
 	}
 	return c, errors.Join(errs...)
 }
+
+// exceeds reports whether datasets of that many bytes are read past the page cache, which would hold less than half of them.
+func (c *config) exceeds(size int64) bool { return c.pager == nil && c.memory > 0 && size > 2*c.memory }
 
 // checkFields reports a ReadMode of a field that is not opened.
 func (c *config) checkFields(specs []tensor.Spec) error {

@@ -138,7 +138,7 @@ func (d *arrays) pread(c *column, row int, dst []byte) error {
 
 // readAt reads from a file of a column, past the page cache if that was asked for and can be.
 func (d *arrays) readAt(c *column, path string, dst []byte, off int64) error {
-	if _, why := c.direct.asked(); c.reading == ReadDirect && why == nil {
+	if c.readsDirect() {
 		f, err := d.handles.file(path, true)
 		if err == nil {
 			err = c.direct.read(f, dst, off)

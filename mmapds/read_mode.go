@@ -14,7 +14,8 @@ type ReadMode int
 
 // ReadAuto copies from the mapping what is in memory, and reads records of 64 KiB or more that are
 // not, by pread into the caller's memory, up to 32 at a time in all calls of Gather: they leave
-// no trace in the page tables. ReadMapped has the pages brought in and copies from them, always.
+// no trace in the page tables. Of a dataset that is more than twice as large as the memory that the process may have,
+// it reads them as ReadDirect does. ReadMapped has the pages brought in and copies from them, always.
 // ReadPread reads always. ReadDirect does too, by O_DIRECT past the page cache, into the caller's memory
 // where that and the record are aligned to 4096 bytes and else through buffers that are: for
 // datasets much larger than memory, which would only drive other files out of the cache. Where the
@@ -34,6 +35,12 @@ func (r ReadMode) validate() error {
 		return fmt.Errorf("WithRead: there is no ReadMode %d", int(r))
 	}
 	return nil
+}
+
+// readsDirect reports whether preads go past the page cache.
+func (c *column) readsDirect() bool {
+	_, refusal := c.direct.asked()
+	return refusal == nil && (c.reading == ReadDirect || c.reading == ReadAuto && c.exceeds)
 }
 
 // coldBytes is how large a record must be for a pread of its own.
@@ -157,7 +164,7 @@ func (d *Dataset) DescribeReads(field string) (how, why string, resident float64
 func (c *column) how() string {
 	mapped, read := c.counts.mapped.Load(), c.counts.read.Load()
 	way := "pread"
-	if _, why := c.direct.asked(); c.reading == ReadDirect && why == nil {
+	if c.readsDirect() {
 		way = "pread by O_DIRECT"
 	}
 	switch {
@@ -176,6 +183,9 @@ func (d *Dataset) reasons(f *field, resident float64) (why []string) {
 	}
 	if n := c.counts.read.Load(); n > 0 && c.reading == ReadAuto {
 		why = append(why, fmt.Sprintf("%d records of %d KiB that were not were read by pread", n, c.size>>10))
+	}
+	if c.exceeds && c.readsDirect() && c.reading == ReadAuto {
+		why = append(why, "the dataset is more than twice as large as memory")
 	}
 	if c.reading != ReadAuto && f.offsets == nil {
 		why = append(why, "asked for by WithRead")

@@ -35,6 +35,7 @@ func (b *bench) cold() error {
 	list := []measure.Contender{
 		c.contender("nothing: asleep", func() error { time.Sleep(nap); return nil }),
 		c.contender("32 preads in flight", c.preads),
+		c.contender("penstock", func() error { return c.epoch(0, mmapds.ReadAuto) }),
 		c.contender("penstock, 1 worker", func() error { return c.epoch(1, mmapds.ReadAuto) }),
 		c.contender("penstock, 2 workers", func() error { return c.epoch(2, mmapds.ReadAuto) }),
 		c.contender("penstock, 2 workers, O_DIRECT", func() error { return c.epoch(2, mmapds.ReadDirect) }),
@@ -146,6 +147,7 @@ func (c *coldBench) preads() error {
 					return
 				}
 				_, errs[k] = f.ReadAt(buf, 4096+int64(order[i]*size))
+				runtime.KeepAlive(touch(buf)) // as a training step would, and the epochs do
 			}
 		})
 	}

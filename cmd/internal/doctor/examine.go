@@ -14,6 +14,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/loader/cuda"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/remote/cloud"
@@ -88,9 +89,9 @@ func meminfo(name string) (int64, bool) {
 }
 
 func memory() finding {
-	total, ok := meminfo("MemTotal")
+	total := usage.Memory()
 	free, known := meminfo("MemAvailable")
-	if !ok || !known {
+	if total == 0 || !known {
 		return finding{Name: "memory", Found: "this system does not say how much memory there is"}
 	}
 	return finding{Name: "memory", Found: fmt.Sprintf("%s, %s of it available; datasets that fit are read from there after the first epoch", cli.Bytes(total), cli.Bytes(free))}

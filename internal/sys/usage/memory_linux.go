@@ -2,10 +2,49 @@
 package usage
 
 import (
+	"math"
 	"os"
+	"path"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
+
+// Memory returns how much memory the process may have, in bytes: the machine's, or less where its control
+// group is limited, as those of containers are; 0 if that is not known.
+func Memory() int64 {
+	var info unix.Sysinfo_t
+	if unix.Sysinfo(&info) != nil {
+		return 0
+	}
+	limit := int64(info.Totalram) * int64(info.Unit)
+	groups, _ := os.ReadFile("/proc/self/cgroup") // without it there is no limit
+	for line := range strings.Lines(string(groups)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch controllers, group, _ := strings.Cut(rest, ":"); controllers {
+		case "":
+			limit = min(limit, groupLimit("/sys/fs/cgroup", group, "memory.max"))
+		case "memory":
+			limit = min(limit, groupLimit("/sys/fs/cgroup/memory", group, "memory.limit_in_bytes"))
+		}
+	}
+	return limit
+}
+
+// groupLimit returns the least limit of a control group and those around it.
+func groupLimit(root, group, file string) int64 {
+	limit := int64(math.MaxInt64)
+	for ; ; group = path.Dir(group) {
+		text, _ := os.ReadFile(path.Join(root, group, file))
+		if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil { // it may be "max"
+			limit = min(limit, n)
+		}
+		if group == path.Dir(group) {
+			return limit
+		}
+	}
+}
 
 // PeakMemory returns the most memory that the process had at a time, in bytes; 0 if that is not
 // known. getrusage(2) may report the process that started this one.
