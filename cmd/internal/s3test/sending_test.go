@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
+	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/store"
@@ -56,7 +57,7 @@ func (s *stopAt) Add(n int64) {
 func inShards(source, dest string) preprocess.Config {
 	c := preprocess.DefaultConfig()
 	c.Source, c.Dest, c.ShardBytes, c.Checkpoint = source, dest, 16<<10, 1
-	c.Split, _ = preprocess.ParseSplit("train=0.6,val=0.4")
+	c.Split, _ = samples.ParseSplit("train=0.6,val=0.4")
 	return c
 }
 
