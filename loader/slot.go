@@ -155,7 +155,6 @@ func (s *slot) clear() {
 	clear(s.viewing)
 	s.err, s.part, s.inline = nil, nil, false
 	s.ends.Store(false)
-	s.inline = false
 	s.pieces = pieces{}
 	if invariants.Enabled {
 		invariants.Poison(s.mem)

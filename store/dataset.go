@@ -106,6 +106,18 @@ func (c *Column) Extent(row int64) (Extent, int) {
 	panic("store: no such row")
 }
 
+// rowsOf returns how many rows an array of a column must have in a dataset of that many records. Values may be as many as
+// are there.
+func (c *Column) rowsOf(records, there int64) int64 {
+	switch c.Part {
+	case Values:
+		return there
+	case Offsets:
+		return records + 1
+	}
+	return records
+}
+
 // add puts an extent behind the others.
 func (c *Column) add(e Extent) {
 	e.First = c.Rows

@@ -121,13 +121,7 @@ func locateColumn(file *meta.File, d *Dataset, c *Column) error {
 	if err != nil {
 		return err
 	}
-	rows := d.Records
-	switch c.Part {
-	case Values:
-		rows = data.Records()
-	case Offsets:
-		rows++
-	}
+	rows := c.rowsOf(d.Records, data.Records())
 	c.Packed = c.Part != Offsets && data.Layout.Kind == meta.Chunked
 	if err := sameShape(data, c.Spec, rows, c.Packed); err != nil {
 		return err

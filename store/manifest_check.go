@@ -143,15 +143,7 @@ func (s Shard) CheckFiles(schema Schema, columns []Column, number int) error {
 
 // rows returns how many rows of a column the shard has; those of values are in its payload
 // file's entry.
-func (s Shard) rows(c *Column, payload File) int64 {
-	switch c.Part {
-	case Values:
-		return payload.Rows
-	case Offsets:
-		return s.Count + 1
-	}
-	return s.Count
-}
+func (s Shard) rows(c *Column, payload File) int64 { return c.rowsOf(s.Count, payload.Rows) }
 
 // Files returns name and size of the two files of a shard that hold its rows of this column, and their checksums,
 // without their CRC32C.

@@ -152,13 +152,7 @@ func (d *Dataset) locateArray(c *Column, a, sums *zarr.Array) error {
 	if a == nil || sums == nil {
 		return fmt.Errorf("it, or that of its checksums, is missing: %w", ErrCorrupt)
 	}
-	rows := d.Records
-	switch c.Part {
-	case Values:
-		rows = a.Records()
-	case Offsets:
-		rows++
-	}
+	rows := c.rowsOf(d.Records, a.Records())
 	c.Packed = d.Manifest.Storage[c.Name] != nil
 	if err := sameArray(a, c.Spec, rows); err != nil {
 		return err

@@ -87,6 +87,16 @@ func (j *journal) commit(e entry) error {
 
 func (j *journal) close() error { return j.file.Close() }
 
+// WithInput returns a copy of j with one more thing that the records depend on.
+func WithInput(j *store.Journal, name, value string) *store.Journal {
+	more := *j
+	if more.Inputs = maps.Clone(j.Inputs); more.Inputs == nil {
+		more.Inputs = make(map[string]string)
+	}
+	more.Inputs[name] = value
+	return &more
+}
+
 // createJournal begins one, durably.
 func (s *Stage) createJournal(head *buildEntry) (*journal, error) {
 	f, err := s.create(JournalName)

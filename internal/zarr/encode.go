@@ -26,9 +26,6 @@ const page = 4096
 // Head returns the bytes in front of the chunks of a shard.
 func (g Grid) Head() int64 { return (16*(g.Shard/g.Chunk) + 4 + page - 1) / page * page }
 
-// Shards returns how many shards a number of rows has.
-func (g Grid) Shards(rows int64) int64 { return chunksOn(rows, g.Shard) }
-
 // Index is where the chunks of a shard are. One that is empty has none.
 type Index []uint64
 

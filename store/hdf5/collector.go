@@ -3,7 +3,6 @@ package hdf5
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
@@ -155,11 +154,5 @@ func (o *Options) journal() *store.Journal {
 	if o.Journal == nil || o.Compress == nil {
 		return o.Journal
 	}
-	j := *o.Journal
-	j.Inputs = maps.Clone(j.Inputs)
-	if j.Inputs == nil {
-		j.Inputs = make(map[string]string)
-	}
-	j.Inputs["compression"] = o.Compress.text()
-	return &j
+	return build.WithInput(o.Journal, "compression", o.Compress.text())
 }

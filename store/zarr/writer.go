@@ -4,7 +4,6 @@ package zarr
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"runtime"
 	"strings"
@@ -131,12 +130,7 @@ func (o *Options) journal() *store.Journal {
 	if o.Journal == nil || o.Compress == nil {
 		return o.Journal
 	}
-	j := *o.Journal
-	if j.Inputs = maps.Clone(j.Inputs); j.Inputs == nil {
-		j.Inputs = make(map[string]string)
-	}
-	j.Inputs["compression"] = fmt.Sprintf("%+v by zstd", *o.Compress)
-	return &j
+	return build.WithInput(o.Journal, "compression", fmt.Sprintf("%+v by zstd", *o.Compress))
 }
 
 // stagedName is the folder of the dataset in its stage.
