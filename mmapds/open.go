@@ -64,8 +64,9 @@ func openFiles(path string, files *store.Dataset, conf *config) (*Dataset, error
 			size += int64(len(s.data))
 		}
 	}
+	exceeds := conf.exceeds(size)
 	for i := range d.columns {
-		d.columns[i].exceeds = conf.exceeds(size)
+		d.columns[i].exceeds = exceeds
 		d.columns[i].checkBy(conf.verify)
 		d.columns[i].reading = conf.readMode(d.specs[files.Columns[i].Field].Name)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/tensor"
@@ -58,8 +59,11 @@ func WithFieldRead(field string, mode ReadMode) Option {
 // WithPager has what is not in the files yet fetched by p.
 func WithPager(p Pager) Option { return func(c *config) { c.pager = p } }
 
+// memory is read once: that takes some 20 files.
+var memory = sync.OnceValue(usage.Memory)
+
 func newConfig(opts []Option) (*config, error) {
-	c := &config{memory: usage.Memory()}
+	c := &config{memory: memory()}
 	for _, o := range opts {
 		o(c)
 	}
