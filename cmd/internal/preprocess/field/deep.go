@@ -58,10 +58,10 @@ func isArray(value []byte) bool { return bytes.HasPrefix(value, []byte(source.NP
 
 // samples returns what a file holds. Of an array the pixels of the raster are its elements.
 func (o *fileOpener) samples(value []byte) (d deep, err error) {
-	if err := o.rules.check(value); err != nil && !isArray(value) {
-		return d, err
-	}
 	if !isArray(value) {
+		if err := o.rules.check(value); err != nil {
+			return d, err
+		}
 		d.raster, err = o.decoder.Samples(value)
 		return d, err
 	}

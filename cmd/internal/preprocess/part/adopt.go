@@ -51,7 +51,7 @@ func (p *Plan) KeepProblem(splits, dedup, shuffled bool) error {
 	why := ""
 	switch {
 	case p.Format != Flat:
-		why = "DEST is an HDF5 file"
+		why = fmt.Sprintf("DEST has the format %s, not %s", p.Format, Flat)
 	case splits || len(p.Source.Splits) > 0:
 		why = "the dataset has splits, which parts do not follow"
 	case dedup:
