@@ -126,17 +126,15 @@ func (ld *Loader) deliver(p *pass, yield func(Batch, error) bool) bool {
 	return true
 }
 
-// intact asks the Source for truncated files at the end of the first epoch, and then of those that
-// make it a thousandth of the time at most: it is a system call for each file, and epochs may be short.
+// intact asks the Source for truncated files at the end of an epoch, at most every 50 ms: it is a system
+// call for each file, and epochs may be short.
 func (ld *Loader) intact() error {
-	start := time.Now()
-	if ld.can.Checked == nil || start.Sub(ld.asked) < 1000*ld.asking {
+	now := time.Now()
+	if ld.can.Checked == nil || now.Sub(ld.asked) < 50*time.Millisecond {
 		return nil
 	}
-	err := ld.can.Checked.Intact()
-	ld.asked = time.Now()
-	ld.asking = ld.asked.Sub(start)
-	return err
+	ld.asked = now
+	return ld.can.Checked.Intact()
 }
 
 // part is one epoch of a pass, and the slice of it that this rank takes.

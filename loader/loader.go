@@ -25,8 +25,7 @@ type Loader struct {
 	// Of the goroutine that iterates.
 	hands   *worker // makes batches there; nil if only workers do
 	spinner spinner
-	asked   time.Time     // when the Source was last asked whether its files are whole
-	asking  time.Duration // how long that took
+	asked   time.Time // when the Source was last asked whether its files are whole
 }
 
 // setup is what New settled. It never changes, so that every goroutine may read it.

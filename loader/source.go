@@ -141,8 +141,8 @@ type CheckedSource interface {
 	Source
 
 	// Intact returns an error if a file was truncated, so that bytes that were read of it may be
-	// zeros. The loader asks at the end of an epoch, for a thousandth of the time at most; what is a
-	// fault is an error before that.
+	// zeros. The loader asks at the end of an epoch, every 50 ms at most; what is a fault is an error
+	// before that.
 	Intact() error
 }
 

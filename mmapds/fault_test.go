@@ -118,7 +118,7 @@ func TestTruncatedInsideAPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	cut(t, shard, info.Size()-100)     // of the last record; the page is still there
-	time.Sleep(100 * time.Millisecond) // far more than fifty times what it takes to look
+	time.Sleep(100 * time.Millisecond) // the loader looks every 50 ms
 	var lost *mmapds.ReadError
 	if err := drain(); !errors.As(err, &lost) || lost.Path != shard {
 		t.Errorf("got %v, want a ReadError of %s", err, shard)

@@ -133,7 +133,7 @@ func TestMergeKeepsNoShards(t *testing.T) {
 		"splits":   func(c *Config) { c.Split, _ = samples.ParseSplit("train=0.8,val=0.2") },
 		"--dedup":  func(c *Config) { c.Dedup = true },
 		"shuffles": func(c *Config) { c.Source, c.Resize, c.Crop, c.Shuffle = raggedRows(t, 12), nil, nil, Seed{Set: true} },
-		"HDF5":     func(c *Config) { c.Dest += ".h5" },
+		"hdf5":     func(c *Config) { c.Dest += ".h5" },
 	} {
 		c := config(t, folder(t, 12))
 		c.Skip = true
