@@ -13,9 +13,6 @@ import (
 // An ArrayTransform is one operation of an ArrayPipeline, for fields that are not images. It
 // is a value with its parameters as exported fields, like a Transform.
 type ArrayTransform interface {
-	// Op returns the name in recipes.
-	Op() string
-
 	// Resolve returns the transform with every default filled in, or an error that says
 	// which parameter cannot be.
 	Resolve() (ArrayTransform, error)
@@ -55,7 +52,7 @@ func ComposeArray(ts ...ArrayTransform) (*ArrayPipeline, error) {
 	for i, t := range ts {
 		r, err := t.Resolve()
 		if err != nil {
-			errs = append(errs, fmt.Errorf("transform %s: %w", t.Op(), err))
+			errs = append(errs, fmt.Errorf("transform %s: %w", opName(t), err))
 		}
 		p.ts[i] = r
 	}
@@ -83,7 +80,7 @@ func (p *ArrayPipeline) Output(in tensor.Spec) (tensor.Spec, error) {
 			err = fmt.Errorf("makes records of shape %v; at most %d elements are possible", out.Shape, maxElements)
 		}
 		if err != nil {
-			return out, fmt.Errorf("transform %s: %w", t.Op(), err)
+			return out, fmt.Errorf("transform %s: %w", opName(t), err)
 		}
 		in = out
 	}
@@ -103,22 +100,14 @@ func ParseArray(recipe []byte) (*ArrayPipeline, error) {
 }
 
 var arrayRegistry = map[string]decoder[ArrayTransform]{
-	"Cast":        decodeArray[Cast],
-	"Scale":       decodeArray[Scale],
-	"Standardize": decodeArray[Standardize],
-	"Clip":        decodeArray[Clip],
-	"Log1p":       decodeArray[Log1p],
-	"OneHot":      decodeArray[OneHot],
-	"Reshape":     decodeArray[Reshape],
-	"PadTruncate": decodeArray[PadTruncate],
-}
-
-func decodeArray[T ArrayTransform](entry []byte) (ArrayTransform, error) {
-	var t T
-	if err := decodeStrict(entry, &t); err != nil {
-		return nil, err
-	}
-	return t.Resolve()
+	"Cast":        decode[ArrayTransform, Cast],
+	"Scale":       decode[ArrayTransform, Scale],
+	"Standardize": decode[ArrayTransform, Standardize],
+	"Clip":        decode[ArrayTransform, Clip],
+	"Log1p":       decode[ArrayTransform, Log1p],
+	"OneHot":      decode[ArrayTransform, OneHot],
+	"Reshape":     decode[ArrayTransform, Reshape],
+	"PadTruncate": decode[ArrayTransform, PadTruncate],
 }
 
 // ArrayRunner does the work of an ArrayPipeline for one goroutine.
@@ -211,7 +200,7 @@ func (r *ArrayRunner) doWhole(dst, src []byte) error {
 		if m, ok := t.(ArrayRemaker); ok {
 			r.next = growNumbers(r.next, m.Remade(len(r.now), r.specs[i]))
 			if err := m.Remake(r.next, r.now, r.specs[i]); err != nil {
-				return fmt.Errorf("transform %s: %w", t.Op(), err)
+				return fmt.Errorf("transform %s: %w", opName(t), err)
 			}
 			r.now, r.next = r.next, r.now
 		} else {

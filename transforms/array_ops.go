@@ -16,9 +16,6 @@ type Cast struct {
 	DType tensor.DType `json:"dtype"`
 }
 
-// Op returns "Cast".
-func (Cast) Op() string { return "Cast" }
-
 // Resolve checks DType.
 func (t Cast) Resolve() (ArrayTransform, error) {
 	if t.DType.Size() == 0 {
@@ -50,9 +47,6 @@ type Scale struct {
 	Offset float64 `json:"offset"`
 }
 
-// Op returns "Scale".
-func (Scale) Op() string { return "Scale" }
-
 // Resolve fills in Factor.
 func (t Scale) Resolve() (ArrayTransform, error) {
 	if t.Factor == 0 {
@@ -78,9 +72,6 @@ type Standardize struct {
 	Std  []float64 `json:"std"`  // as many
 	Axis int       `json:"axis"` // of the record; -1 is the last
 }
-
-// Op returns "Standardize".
-func (Standardize) Op() string { return "Standardize" }
 
 // Resolve checks the numbers.
 func (t Standardize) Resolve() (ArrayTransform, error) {
@@ -136,9 +127,6 @@ type Clip struct {
 	Max *float64 `json:"max"` // nil means no limit
 }
 
-// Op returns "Clip".
-func (Clip) Op() string { return "Clip" }
-
 // Resolve checks the range.
 func (t Clip) Resolve() (ArrayTransform, error) {
 	if t.Min == nil && t.Max == nil {
@@ -168,9 +156,6 @@ func (t Clip) Apply(x []float64, _ int, _ tensor.Spec) {
 // Log1p is log(1 + x), exact also for small x: minus infinity for -1, NaN below.
 type Log1p struct{}
 
-// Op returns "Log1p".
-func (Log1p) Op() string { return "Log1p" }
-
 // Resolve has nothing to check.
 func (t Log1p) Resolve() (ArrayTransform, error) { return t, nil }
 
@@ -190,9 +175,6 @@ type OneHot struct {
 	Classes int          `json:"classes"` // length of the vector
 	DType   tensor.DType `json:"dtype"`   // Float32, which is the default, or Uint8
 }
-
-// Op returns "OneHot".
-func (OneHot) Op() string { return "OneHot" }
 
 // Resolve checks Classes and fills in DType.
 func (t OneHot) Resolve() (ArrayTransform, error) {
@@ -240,9 +222,6 @@ func (t OneHot) Remake(dst, src []float64, _ tensor.Spec) error {
 type Reshape struct {
 	Shape tensor.Shape `json:"shape"` // one axis may be -1: what the others leave
 }
-
-// Op returns "Reshape".
-func (Reshape) Op() string { return "Reshape" }
 
 // Resolve checks Shape.
 func (t Reshape) Resolve() (ArrayTransform, error) {
@@ -296,9 +275,6 @@ type PadTruncate struct {
 	Length int     `json:"length"`
 	Value  float64 `json:"value"`
 }
-
-// Op returns "PadTruncate".
-func (PadTruncate) Op() string { return "PadTruncate" }
 
 // Resolve checks Length.
 func (t PadTruncate) Resolve() (ArrayTransform, error) {

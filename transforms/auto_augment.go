@@ -23,9 +23,6 @@ type AutoAugment struct {
 	Fill          []int  `json:"fill"`          // as in Pad; nil means 0
 }
 
-// Op returns "AutoAugment".
-func (AutoAugment) Op() string { return "AutoAugment" }
-
 // Resolve fills in all.
 func (t AutoAugment) Resolve() (Transform, error) {
 	if t.Policy == "" {
@@ -176,9 +173,6 @@ type AugMix struct {
 	Interpolation string  `json:"interpolation"` // nearest, bilinear or bicubic; "" means bilinear
 	Fill          []int   `json:"fill"`          // as in Pad; nil means 0
 }
-
-// Op returns "AugMix".
-func (AugMix) Op() string { return "AugMix" }
 
 // maxChains limits how many copies are mixed, and how many operations each goes through.
 const maxChains = 32

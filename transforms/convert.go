@@ -23,9 +23,6 @@ type ToLayout struct {
 	Layout Layout `json:"layout"`
 }
 
-// Op returns "ToLayout".
-func (ToLayout) Op() string { return "ToLayout" }
-
 // Resolve checks Layout.
 func (t ToLayout) Resolve() (Transform, error) {
 	if t.Layout > CHW {
@@ -51,9 +48,6 @@ type ConvertDType struct {
 	NoScale bool         `json:"no_scale"` // keep 0 to 255
 }
 
-// Op returns "ConvertDType".
-func (ConvertDType) Op() string { return "ConvertDType" }
-
 // Resolve checks DType.
 func (t ConvertDType) Resolve() (Transform, error) {
 	switch t.DType {
@@ -71,9 +65,6 @@ type Normalize struct {
 	Mean []float64 `json:"mean"` // one for each channel, or one for all; in units of what ConvertDType made
 	Std  []float64 `json:"std"`  // as many
 }
-
-// Op returns "Normalize".
-func (Normalize) Op() string { return "Normalize" }
 
 // Resolve checks the numbers.
 func (t Normalize) Resolve() (Transform, error) {
@@ -99,9 +90,6 @@ type Grayscale struct {
 	Channels int `json:"num_output_channels"` // 1, or 3 with all alike; 0 means 1
 }
 
-// Op returns "Grayscale".
-func (Grayscale) Op() string { return "Grayscale" }
-
 // Resolve fills in Channels.
 func (t Grayscale) Resolve() (Transform, error) {
 	if t.Channels == 0 {
@@ -119,9 +107,6 @@ func (t Grayscale) Build(p *Plan) error { return p.Color(true, t.Channels) }
 // RGB gives a gray image three channels and leaves others alone.
 type RGB struct{}
 
-// Op returns "RGB".
-func (RGB) Op() string { return "RGB" }
-
 // Resolve returns t.
 func (t RGB) Resolve() (Transform, error) { return t, nil }
 
@@ -136,9 +121,6 @@ type LinearTransformation struct {
 	Matrix [][]float64 `json:"transformation_matrix"` // rows, as many as the record has numbers, each as long
 	Mean   []float64   `json:"mean_vector"`           // as long
 }
-
-// Op returns "LinearTransformation".
-func (LinearTransformation) Op() string { return "LinearTransformation" }
 
 // Resolve checks that the matrix is square and finite.
 func (t LinearTransformation) Resolve() (Transform, error) {

@@ -20,9 +20,6 @@ type CenterCrop struct {
 	Size []int `json:"size"` // pixels: one for a square, or height and width
 }
 
-// Op returns "CenterCrop".
-func (CenterCrop) Op() string { return "CenterCrop" }
-
 // Resolve spells out height and width.
 func (t CenterCrop) Resolve() (Transform, error) {
 	if err := checkSize(t.Size); err != nil {
@@ -54,9 +51,6 @@ type Crop struct {
 	Width  int `json:"width"`
 }
 
-// Op returns "Crop".
-func (Crop) Op() string { return "Crop" }
-
 // Resolve checks that the rectangle is not empty.
 func (t Crop) Resolve() (Transform, error) {
 	if err := checkSize([]int{t.Height, t.Width}); err != nil {
@@ -77,9 +71,6 @@ type CornerCrop struct {
 }
 
 var corners = []string{"top-left", "top-right", "bottom-left", "bottom-right", "center"}
-
-// Op returns "CornerCrop".
-func (CornerCrop) Op() string { return "CornerCrop" }
 
 // Resolve spells out Size.
 func (t CornerCrop) Resolve() (Transform, error) {

@@ -20,9 +20,6 @@ type ElasticTransform struct {
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
 }
 
-// Op returns "ElasticTransform".
-func (ElasticTransform) Op() string { return "ElasticTransform" }
-
 // maxSigma limits the kernel to 801 pixels.
 const maxSigma = 100
 

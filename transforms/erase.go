@@ -35,9 +35,6 @@ const (
 	erasePixel = "pixel"
 )
 
-// Op returns "RandomErasing".
-func (RandomErasing) Op() string { return "RandomErasing" }
-
 // Resolve fills in all.
 func (t RandomErasing) Resolve() (Transform, error) {
 	if t.Scale == nil {

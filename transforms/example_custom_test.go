@@ -15,8 +15,6 @@ type Threshold struct {
 
 func init() { transforms.Register[Threshold]() }
 
-func (Threshold) Op() string { return "Threshold" }
-
 func (t Threshold) Resolve() (transforms.Transform, error) {
 	if t.Level < 1 || t.Level > 255 {
 		return nil, errors.New("level must be 1 to 255")

@@ -25,9 +25,6 @@ type Fit struct {
 	Interpolation string `json:"interpolation"` // as in Resize; "" means bilinear
 }
 
-// Op returns "Fit".
-func (Fit) Op() string { return "Fit" }
-
 // Resolve spells out Size and Interpolation.
 func (t Fit) Resolve() (Transform, error) {
 	var err error
@@ -76,9 +73,6 @@ type Fill struct {
 }
 
 var anchors = []string{"center", "top", "bottom", "left", "right", "top-left", "top-right", "bottom-left", "bottom-right"}
-
-// Op returns "Fill".
-func (Fill) Op() string { return "Fill" }
 
 // Resolve spells out all.
 func (t Fill) Resolve() (Transform, error) {
@@ -195,9 +189,6 @@ type Pad struct {
 	Fill    []int   `json:"fill"`         // with PadConstant: gray, or red, green, blue; nil means 0
 	Mode    PadMode `json:"padding_mode"` // the zero value is PadConstant
 }
-
-// Op returns "Pad".
-func (Pad) Op() string { return "Pad" }
 
 // Resolve spells out the four sides and Fill.
 func (t Pad) Resolve() (Transform, error) {

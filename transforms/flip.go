@@ -12,9 +12,6 @@ func init() {
 // HorizontalFlip mirrors every image left to right.
 type HorizontalFlip struct{}
 
-// Op returns "HorizontalFlip".
-func (HorizontalFlip) Op() string { return "HorizontalFlip" }
-
 // Resolve returns t.
 func (t HorizontalFlip) Resolve() (Transform, error) { return t, nil }
 
@@ -26,9 +23,6 @@ func (HorizontalFlip) Build(p *Plan) error {
 
 // VerticalFlip turns every image upside down.
 type VerticalFlip struct{}
-
-// Op returns "VerticalFlip".
-func (VerticalFlip) Op() string { return "VerticalFlip" }
 
 // Resolve returns t.
 func (t VerticalFlip) Resolve() (Transform, error) { return t, nil }
@@ -43,9 +37,6 @@ func (VerticalFlip) Build(p *Plan) error {
 type RandomHorizontalFlip struct {
 	P float64 `json:"p"` // probability; 0 means 0.5
 }
-
-// Op returns "RandomHorizontalFlip".
-func (RandomHorizontalFlip) Op() string { return "RandomHorizontalFlip" }
 
 // Resolve fills in P.
 func (t RandomHorizontalFlip) Resolve() (Transform, error) {
@@ -66,9 +57,6 @@ func (RandomHorizontalFlip) Randomized() {}
 type RandomVerticalFlip struct {
 	P float64 `json:"p"` // probability; 0 means 0.5
 }
-
-// Op returns "RandomVerticalFlip".
-func (RandomVerticalFlip) Op() string { return "RandomVerticalFlip" }
 
 // Resolve fills in P.
 func (t RandomVerticalFlip) Resolve() (Transform, error) {

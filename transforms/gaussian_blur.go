@@ -18,9 +18,6 @@ type GaussianBlur struct {
 
 const maxKernel = 63
 
-// Op returns "GaussianBlur".
-func (GaussianBlur) Op() string { return "GaussianBlur" }
-
 // Resolve fills in Sigma.
 func (t GaussianBlur) Resolve() (Transform, error) {
 	if t.Sigma == nil {

@@ -116,7 +116,6 @@ func parseGolden(t *testing.T, fields []string) golden {
 // do is a Transform of one step of a Plan.
 type do func(p *Plan) error
 
-func (do) Op() string                    { return "do" }
 func (d do) Resolve() (Transform, error) { return d, nil }
 func (d do) Build(p *Plan) error         { return d(p) }
 

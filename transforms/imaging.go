@@ -65,9 +65,6 @@ type Rotate struct {
 	Fill  []int   `json:"fill"`  // as in Pad; nil means 0
 }
 
-// Op returns "Rotate".
-func (Rotate) Op() string { return "Rotate" }
-
 // Resolve fills in Fill.
 func (t Rotate) Resolve() (Transform, error) {
 	var err error
@@ -123,9 +120,6 @@ type Blur struct {
 	Sigma float64 `json:"sigma"` // deviation in pixels
 }
 
-// Op returns "Blur".
-func (Blur) Op() string { return "Blur" }
-
 // Resolve checks Sigma.
 func (t Blur) Resolve() (Transform, error) { return t, positive("sigma", t.Sigma) }
 
@@ -140,9 +134,6 @@ func (t Blur) Build(p *Plan) error {
 type Sharpen struct {
 	Sigma float64 `json:"sigma"` // deviation in pixels
 }
-
-// Op returns "Sharpen".
-func (Sharpen) Op() string { return "Sharpen" }
 
 // Resolve checks Sigma.
 func (t Sharpen) Resolve() (Transform, error) { return t, positive("sigma", t.Sigma) }
@@ -159,9 +150,6 @@ type AdjustGamma struct {
 	Gamma float64 `json:"gamma"`
 }
 
-// Op returns "AdjustGamma".
-func (AdjustGamma) Op() string { return "AdjustGamma" }
-
 // Resolve checks Gamma.
 func (t AdjustGamma) Resolve() (Transform, error) { return t, positive("gamma", t.Gamma) }
 
@@ -176,9 +164,6 @@ func (t AdjustGamma) Build(p *Plan) error {
 type AdjustBrightness struct {
 	Percentage float64 `json:"percentage"` // -100 to 100
 }
-
-// Op returns "AdjustBrightness".
-func (AdjustBrightness) Op() string { return "AdjustBrightness" }
 
 // Resolve checks Percentage.
 func (t AdjustBrightness) Resolve() (Transform, error) { return t, percentage(t.Percentage) }
@@ -195,9 +180,6 @@ type AdjustContrast struct {
 	Percentage float64 `json:"percentage"` // -100 to 100
 }
 
-// Op returns "AdjustContrast".
-func (AdjustContrast) Op() string { return "AdjustContrast" }
-
 // Resolve checks Percentage.
 func (t AdjustContrast) Resolve() (Transform, error) { return t, percentage(t.Percentage) }
 
@@ -212,9 +194,6 @@ func (t AdjustContrast) Build(p *Plan) error {
 type AdjustSaturation struct {
 	Percentage float64 `json:"percentage"` // -100 (gray) to 100 (doubled)
 }
-
-// Op returns "AdjustSaturation".
-func (AdjustSaturation) Op() string { return "AdjustSaturation" }
 
 // Resolve checks Percentage.
 func (t AdjustSaturation) Resolve() (Transform, error) { return t, percentage(t.Percentage) }
@@ -231,9 +210,6 @@ type AdjustSigmoid struct {
 	Midpoint float64 `json:"midpoint"` // of the curve, 0 to 1
 	Factor   float64 `json:"factor"`   // steepness; negative for less contrast
 }
-
-// Op returns "AdjustSigmoid".
-func (AdjustSigmoid) Op() string { return "AdjustSigmoid" }
 
 // Resolve checks both numbers.
 func (t AdjustSigmoid) Resolve() (Transform, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -23,7 +24,7 @@ func Compose(ts ...Transform) (*Pipeline, error) {
 	for i, t := range ts {
 		r, err := t.Resolve()
 		if err != nil {
-			errs = append(errs, fmt.Errorf("transform %s: %w", t.Op(), err))
+			errs = append(errs, fmt.Errorf("transform %s: %w", opName(t), err))
 			continue
 		}
 		p.ts[i] = r
@@ -65,7 +66,7 @@ func (p *Pipeline) build(plan *Plan, in Info, rnd Rand) error {
 			err = t.Build(plan)
 		}
 		if err != nil {
-			return fmt.Errorf("transform %s: %w", t.Op(), err)
+			return fmt.Errorf("transform %s: %w", opName(t), err)
 		}
 	}
 	plan.finish()
@@ -86,12 +87,10 @@ func Parse(recipe []byte) (*Pipeline, error) {
 	return Compose(ts...)
 }
 
-// A Transform is one operation of a Pipeline. Its exported fields are its parameters and
-// become its JSON; it is a value that nobody changes once it is in a Pipeline.
+// A Transform is one operation of a Pipeline. The name of its type is its "op" in recipes; its
+// exported fields are its parameters and become its JSON. It is a value that nobody changes
+// once it is in a Pipeline.
 type Transform interface {
-	// Op returns the name under which Register knows the type.
-	Op() string
-
 	// Resolve returns the transform with every default filled in, or an error that says
 	// which parameter cannot be.
 	Resolve() (Transform, error)
@@ -111,22 +110,15 @@ type Randomized interface {
 	Randomized()
 }
 
-// Register makes the type T known to Parse under the name that its Op returns. A recipe's
+// Register makes the type T known to Parse under T's name without its package. A recipe's
 // entry starts from zero, so a parameter that it leaves out has its default. Register
 // belongs in init functions; it panics if the name is taken.
 func Register[T Transform]() {
-	var zero T
-	op := zero.Op()
+	op := reflect.TypeFor[T]().Name()
 	if _, dup := registry[op]; dup {
 		panic("transforms: two transforms named " + op)
 	}
-	registry[op] = func(entry []byte) (Transform, error) {
-		var t T
-		if err := decodeStrict(entry, &t); err != nil {
-			return nil, err
-		}
-		return t.Resolve()
-	}
+	registry[op] = decode[Transform, T]
 }
 
 // Ops returns the names of all registered transforms, sorted.

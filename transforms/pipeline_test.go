@@ -246,7 +246,7 @@ func TestRecipeRoundTrip(t *testing.T) {
 		if op == "Threshold" { // of an example
 			continue
 		}
-		if !slices.ContainsFunc(allOps, func(t Transform) bool { return t.Op() == op }) {
+		if !slices.ContainsFunc(allOps, func(t Transform) bool { return opName(t) == op }) {
 			t.Errorf("%s is not tested", op)
 		}
 	}

@@ -76,9 +76,6 @@ var img2datasetModes = []string{"no", "fixed", "keep_ratio", "center_crop", "kee
 
 var openCVFilters = map[string]string{"linear": "bilinear", "cubic": "bicubic", "lanczos4": "lanczos", "area": "box"}
 
-// Op returns "Img2Dataset".
-func (Img2Dataset) Op() string { return "Img2Dataset" }
-
 // Resolve fills in all.
 func (t Img2Dataset) Resolve() (Transform, error) {
 	for _, d := range []struct {
@@ -161,9 +158,6 @@ type ResizeKeepRatio struct {
 	PassOrder     string  `json:"pass_order"`    // as in Resize; "" means horizontal
 }
 
-// Op returns "ResizeKeepRatio".
-func (ResizeKeepRatio) Op() string { return "ResizeKeepRatio" }
-
 // Resolve spells out Size and Interpolation.
 func (t ResizeKeepRatio) Resolve() (Transform, error) {
 	var err error
@@ -198,9 +192,6 @@ type CenterCropOrPad struct {
 	Fill []int   `json:"fill"` // with PadConstant, as in Pad; nil means 0
 	Mode PadMode `json:"padding_mode"`
 }
-
-// Op returns "CenterCropOrPad".
-func (CenterCropOrPad) Op() string { return "CenterCropOrPad" }
 
 // Resolve spells out Size and Fill.
 func (t CenterCropOrPad) Resolve() (Transform, error) {

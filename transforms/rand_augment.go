@@ -168,9 +168,6 @@ type RandAugment struct {
 	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
 }
 
-// Op returns "RandAugment".
-func (RandAugment) Op() string { return "RandAugment" }
-
 // Resolve fills in all.
 func (t RandAugment) Resolve() (Transform, error) {
 	if t.NumOps == 0 {
@@ -220,9 +217,6 @@ type TrivialAugmentWide struct {
 	Interpolation string `json:"interpolation"`      // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
 }
-
-// Op returns "TrivialAugmentWide".
-func (TrivialAugmentWide) Op() string { return "TrivialAugmentWide" }
 
 // Resolve fills in all.
 func (t TrivialAugmentWide) Resolve() (Transform, error) {

@@ -27,9 +27,6 @@ type ColorJitter struct {
 	Hue        []float64 `json:"hue"`        // turns of the color circle, within -0.5 to 0.5
 }
 
-// Op returns "ColorJitter".
-func (ColorJitter) Op() string { return "ColorJitter" }
-
 // Resolve spells out the ranges.
 func (t ColorJitter) Resolve() (Transform, error) {
 	var errs [4]error
@@ -101,9 +98,6 @@ type RandomGrayscale struct {
 	P float64 `json:"p"` // probability; 0 means 0.1
 }
 
-// Op returns "RandomGrayscale".
-func (RandomGrayscale) Op() string { return "RandomGrayscale" }
-
 // Resolve fills in P.
 func (t RandomGrayscale) Resolve() (Transform, error) {
 	err := resolveP(&t.P, 0.1)
@@ -126,9 +120,6 @@ type RandomInvert struct {
 	P float64 `json:"p"` // probability; 0 means 0.5
 }
 
-// Op returns "RandomInvert".
-func (RandomInvert) Op() string { return "RandomInvert" }
-
 // Resolve fills in P.
 func (t RandomInvert) Resolve() (Transform, error) {
 	err := resolveP(&t.P, 0.5)
@@ -146,9 +137,6 @@ type RandomPosterize struct {
 	Bits int     `json:"bits"` // 1 to 8
 	P    float64 `json:"p"`    // probability; 0 means 0.5
 }
-
-// Op returns "RandomPosterize".
-func (RandomPosterize) Op() string { return "RandomPosterize" }
 
 // Resolve fills in P.
 func (t RandomPosterize) Resolve() (Transform, error) {
@@ -171,9 +159,6 @@ type RandomSolarize struct {
 	P         float64 `json:"p"`         // probability; 0 means 0.5
 }
 
-// Op returns "RandomSolarize".
-func (RandomSolarize) Op() string { return "RandomSolarize" }
-
 // Resolve fills in P.
 func (t RandomSolarize) Resolve() (Transform, error) {
 	if !(t.Threshold >= 0 && t.Threshold <= 255) {
@@ -195,9 +180,6 @@ type RandomAdjustSharpness struct {
 	P      float64 `json:"p"`                // probability; 0 means 0.5
 }
 
-// Op returns "RandomAdjustSharpness".
-func (RandomAdjustSharpness) Op() string { return "RandomAdjustSharpness" }
-
 // Resolve fills in P.
 func (t RandomAdjustSharpness) Resolve() (Transform, error) {
 	if !(t.Factor >= 0) || math.IsInf(t.Factor, 0) {
@@ -218,9 +200,6 @@ type RandomAutocontrast struct {
 	P float64 `json:"p"` // probability; 0 means 0.5
 }
 
-// Op returns "RandomAutocontrast".
-func (RandomAutocontrast) Op() string { return "RandomAutocontrast" }
-
 // Resolve fills in P.
 func (t RandomAutocontrast) Resolve() (Transform, error) {
 	err := resolveP(&t.P, 0.5)
@@ -237,9 +216,6 @@ func (RandomAutocontrast) Randomized() {}
 type RandomEqualize struct {
 	P float64 `json:"p"` // probability; 0 means 0.5
 }
-
-// Op returns "RandomEqualize".
-func (RandomEqualize) Op() string { return "RandomEqualize" }
 
 // Resolve fills in P.
 func (t RandomEqualize) Resolve() (Transform, error) {

@@ -25,9 +25,6 @@ type RandomResizedCrop struct {
 	Antialias     Antialias `json:"antialias"`     // is always true
 }
 
-// Op returns "RandomResizedCrop".
-func (RandomResizedCrop) Op() string { return "RandomResizedCrop" }
-
 // Resolve fills in Scale, Ratio and Interpolation.
 func (t RandomResizedCrop) Resolve() (Transform, error) {
 	errs := []error{checkSize(t.Size)}
@@ -117,9 +114,6 @@ type RandomCrop struct {
 	Fill        []int   `json:"fill"`          // as in Pad; nil means 0
 	Mode        PadMode `json:"padding_mode"`
 }
-
-// Op returns "RandomCrop".
-func (RandomCrop) Op() string { return "RandomCrop" }
 
 // Resolve spells out Size, Padding and Fill.
 func (t RandomCrop) Resolve() (Transform, error) {

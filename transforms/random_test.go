@@ -16,7 +16,7 @@ func TestRandomOps(t *testing.T) {
 		if _, ok := op.(Randomized); !ok {
 			continue
 		}
-		t.Run(op.Op(), func(t *testing.T) {
+		t.Run(opName(op), func(t *testing.T) {
 			p := mustCompose(t, op, ToLayout{CHW})
 			src := testImage(60, 50, 3)
 			toward(100, 0.5).apply(src.Pix) // so that there is contrast to gain
@@ -188,7 +188,7 @@ func TestErasingComesLast(t *testing.T) {
 	for _, after := range []Transform{Crop{Height: 2, Width: 2}, Resize{Size: []int{4}}, ConvertDType{DType: tensor.Float32}, RandomInvert{}} {
 		p := mustCompose(t, RandomErasing{P: 1, Scale: []float64{.2, .3}}, after)
 		if _, err := p.Output(Info{W: 30, H: 20, C: 3}); err == nil {
-			t.Errorf("%s may follow", after.Op())
+			t.Errorf("%s may follow", opName(after))
 		}
 	}
 }

@@ -20,9 +20,6 @@ type RandomRotation struct {
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
 }
 
-// Op returns "RandomRotation".
-func (RandomRotation) Op() string { return "RandomRotation" }
-
 // Resolve spells out all.
 func (t RandomRotation) Resolve() (Transform, error) {
 	var errs [3]error
@@ -75,9 +72,6 @@ type RandomAffine struct {
 	Interpolation string    `json:"interpolation"` // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int     `json:"fill"`          // as in Pad; nil means 0
 }
-
-// Op returns "RandomAffine".
-func (RandomAffine) Op() string { return "RandomAffine" }
 
 // Resolve spells out all.
 func (t RandomAffine) Resolve() (Transform, error) {

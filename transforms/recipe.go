@@ -14,25 +14,35 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// operation is what a Transform and an ArrayTransform have in common.
-type operation interface{ Op() string }
+// opName returns the name of an operation in recipes: that of its type.
+func opName(t any) string { return reflect.TypeOf(t).Name() }
 
 // decoder makes a resolved operation of one entry of a recipe.
-type decoder[T operation] func(entry []byte) (T, error)
+type decoder[T any] func(entry []byte) (T, error)
+
+// decode is the decoder for the type Op.
+func decode[T any, Op interface{ Resolve() (T, error) }](entry []byte) (T, error) {
+	var op Op
+	if err := decodeStrict(entry, &op); err != nil {
+		var none T
+		return none, err
+	}
+	return op.Resolve()
+}
 
 // marshalRecipe writes a list with an object for each operation, its name under "op" and
 // every effective parameter beside it.
-func marshalRecipe[T operation](ops []T) ([]byte, error) {
+func marshalRecipe[T any](ops []T) ([]byte, error) {
 	out := []byte{'['}
 	for i, t := range ops {
 		body, err := json.Marshal(t)
 		if err != nil {
-			return nil, fmt.Errorf("transform %s: %w", t.Op(), err)
+			return nil, fmt.Errorf("transform %s: %w", opName(t), err)
 		}
 		if i > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, `{"op":"`+t.Op()+`"`...)
+		out = append(out, `{"op":"`+opName(t)+`"`...)
 		if len(body) > 2 {
 			out = append(out, ',')
 		}
@@ -42,7 +52,7 @@ func marshalRecipe[T operation](ops []T) ([]byte, error) {
 }
 
 // parseRecipe reads what marshalRecipe writes. All that is wrong is in the error.
-func parseRecipe[T operation](recipe []byte, known map[string]decoder[T]) ([]T, error) {
+func parseRecipe[T any](recipe []byte, known map[string]decoder[T]) ([]T, error) {
 	var entries []json.RawMessage
 	if err := json.Unmarshal(recipe, &entries); err != nil {
 		return nil, fmt.Errorf("transforms: the recipe is not a JSON list of objects: %w", err)
@@ -60,7 +70,7 @@ func parseRecipe[T operation](recipe []byte, known map[string]decoder[T]) ([]T, 
 	return ops, errors.Join(errs...)
 }
 
-func parseEntry[T operation](entry []byte, known map[string]decoder[T]) (t T, err error) {
+func parseEntry[T any](entry []byte, known map[string]decoder[T]) (t T, err error) {
 	var head struct {
 		Op *string `json:"op"`
 	}
@@ -154,9 +164,6 @@ func init() {
 // makes of an image of bytes.
 type ToTensor struct{}
 
-// Op returns "ToTensor".
-func (ToTensor) Op() string { return "ToTensor" }
-
 // Resolve returns t.
 func (t ToTensor) Resolve() (Transform, error) { return t, nil }
 
@@ -169,9 +176,6 @@ func (ToTensor) Build(p *Plan) error {
 // PILToTensor is ToLayout to CHW.
 type PILToTensor struct{}
 
-// Op returns "PILToTensor".
-func (PILToTensor) Op() string { return "PILToTensor" }
-
 // Resolve returns a ToLayout.
 func (PILToTensor) Resolve() (Transform, error) { return ToLayout{CHW}, nil }
 
@@ -180,9 +184,6 @@ func (PILToTensor) Build(p *Plan) error { return ToLayout{CHW}.Build(p) }
 
 // ToImage is ToLayout to CHW.
 type ToImage struct{}
-
-// Op returns "ToImage".
-func (ToImage) Op() string { return "ToImage" }
 
 // Resolve returns a ToLayout.
 func (ToImage) Resolve() (Transform, error) { return ToLayout{CHW}, nil }
@@ -196,9 +197,6 @@ type ToDtype struct {
 	Scale bool         `json:"scale"` // divide by 255
 }
 
-// Op returns "ToDtype".
-func (ToDtype) Op() string { return "ToDtype" }
-
 // Resolve returns a ConvertDType.
 func (t ToDtype) Resolve() (Transform, error) {
 	return ConvertDType{DType: t.DType, NoScale: !t.Scale}.Resolve()
@@ -211,9 +209,6 @@ func (t ToDtype) Build(p *Plan) error { return p.Convert(t.DType, t.Scale) }
 type ConvertImageDtype struct {
 	DType tensor.DType `json:"dtype"` // as in ConvertDType; Invalid means Float32
 }
-
-// Op returns "ConvertImageDtype".
-func (ConvertImageDtype) Op() string { return "ConvertImageDtype" }
 
 // Resolve returns a ConvertDType.
 func (t ConvertImageDtype) Resolve() (Transform, error) {

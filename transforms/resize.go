@@ -59,9 +59,6 @@ func (*Antialias) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Op returns "Resize".
-func (Resize) Op() string { return "Resize" }
-
 // Resolve fills in Fit, Interpolation and Fill.
 func (t Resize) Resolve() (Transform, error) {
 	var errs []error

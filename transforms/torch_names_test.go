@@ -40,7 +40,7 @@ func TestTorchNames(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := op.Build(p); err != nil || p.Info() == InfoOf(src) {
-			t.Errorf("%s by itself: %v, %v", op.Op(), p.Info(), err)
+			t.Errorf("%s by itself: %v, %v", opName(op), p.Info(), err)
 		}
 	}
 }

@@ -235,9 +235,6 @@ type RandomPerspective struct {
 	Fill          []int   `json:"fill"`             // as in Pad; nil means 0
 }
 
-// Op returns "RandomPerspective".
-func (RandomPerspective) Op() string { return "RandomPerspective" }
-
 // Resolve fills in all.
 func (t RandomPerspective) Resolve() (Transform, error) {
 	if t.Distortion == 0 {
