@@ -32,38 +32,27 @@ const (
 // Measure adds the values of one record, rows of spec, to the moments of its channels. run consecutive elements
 // belong to a channel before the next one starts.
 func (m *Meter) Measure(spec tensor.Spec, run int, record []byte, out []Moments) {
-	v := tensor.Of(spec, len(record)/spec.RecordBytes(), record)
+	numbers := len(record) / spec.DType.Size()
 	if len(out) == 1 {
-		run = len(record) / spec.DType.Size()
+		run = numbers
 	}
 	if run == 0 {
 		return
 	}
+	view := func() tensor.View { return tensor.Of(tensor.Spec{DType: spec.DType}, numbers, record) }
 	switch spec.DType {
 	case tensor.Uint8, tensor.Bool:
 		m.measureBytes(record, run, out)
-	case tensor.Int8:
-		measureNumbers(m, tensor.As[int8](v), run, out, widen)
-	case tensor.Uint16:
-		measureNumbers(m, tensor.As[uint16](v), run, out, widen)
-	case tensor.Int16:
-		measureNumbers(m, tensor.As[int16](v), run, out, widen)
-	case tensor.Uint32:
-		measureNumbers(m, tensor.As[uint32](v), run, out, widen)
-	case tensor.Int32:
-		measureNumbers(m, tensor.As[int32](v), run, out, widen)
-	case tensor.Uint64:
-		measureNumbers(m, tensor.As[uint64](v), run, out, widen)
-	case tensor.Int64:
-		measureNumbers(m, tensor.As[int64](v), run, out, widen)
 	case tensor.Float16:
-		measureFloats(m, m.halves[:], tensor.As[tensor.Half](v), run, out, halves)
+		measureFloats(m, m.halves[:], tensor.As[tensor.Half](view()), run, out, halves)
 	case tensor.BFloat16:
-		measureFloats(m, m.brains[:], tensor.As[tensor.Brain](v), run, out, brains)
+		measureFloats(m, m.brains[:], tensor.As[tensor.Brain](view()), run, out, brains)
 	case tensor.Float32:
-		m.measureFloat32s(tensor.As[float32](v), run, out)
-	case tensor.Float64:
-		measureNumbers(m, tensor.As[float64](v), run, out, widen)
+		m.measureFloat32s(tensor.As[float32](view()), run, out)
+	default:
+		for p := cut(numbers, run, len(out)); p.next(); {
+			out[p.channel].Merge(Of(m.wide(spec.DType, record[p.first*spec.DType.Size():], p.n, p.stride)))
+		}
 	}
 }
 
@@ -153,38 +142,39 @@ func (m *Meter) MergeEach(spec tensor.Spec, values []byte, into *Moments) {
 				into.Merge(Moments{N: 1, Sum: int64(x), SumSquares: int64(x) * int64(x), Min: float64(x), Max: float64(x)})
 			}
 		} else {
-			into.mergeEach(m.wide(d, part, n))
+			into.mergeEach(m.wide(d, part, n, 1))
 		}
 	}
 }
 
-// wide returns n numbers, at most piece, as float64s that are valid until the next call.
-func (m *Meter) wide(d tensor.DType, b []byte, n int) []float64 {
-	v := tensor.Of(tensor.Spec{DType: d}, n, b)
+// wide returns n numbers, at most piece, every stride-th (of 16-bit floats, every one), as float64s that are valid until
+// the next call.
+func (m *Meter) wide(d tensor.DType, b []byte, n, stride int) []float64 {
+	v := tensor.Of(tensor.Spec{DType: d}, len(b)/d.Size(), b)
 	x := m.buf[:n]
 	switch d {
 	case tensor.Int8:
-		widen(x, tensor.As[int8](v), 1)
+		widen(x, tensor.As[int8](v), stride)
 	case tensor.Uint16:
-		widen(x, tensor.As[uint16](v), 1)
+		widen(x, tensor.As[uint16](v), stride)
 	case tensor.Int16:
-		widen(x, tensor.As[int16](v), 1)
+		widen(x, tensor.As[int16](v), stride)
 	case tensor.Uint32:
-		widen(x, tensor.As[uint32](v), 1)
+		widen(x, tensor.As[uint32](v), stride)
 	case tensor.Int32:
-		widen(x, tensor.As[int32](v), 1)
+		widen(x, tensor.As[int32](v), stride)
 	case tensor.Uint64:
-		widen(x, tensor.As[uint64](v), 1)
+		widen(x, tensor.As[uint64](v), stride)
 	case tensor.Int64:
-		widen(x, tensor.As[int64](v), 1)
+		widen(x, tensor.As[int64](v), stride)
 	case tensor.Float16:
 		widen(x, halves(m.floats[:n], tensor.As[tensor.Half](v)), 1)
 	case tensor.BFloat16:
 		widen(x, brains(m.floats[:n], tensor.As[tensor.Brain](v)), 1)
 	case tensor.Float32:
-		widen(x, tensor.As[float32](v), 1)
+		widen(x, tensor.As[float32](v), stride)
 	case tensor.Float64:
-		widen(x, tensor.As[float64](v), 1)
+		widen(x, tensor.As[float64](v), stride)
 	default:
 		panic("moments: no numbers of type " + d.String())
 	}
@@ -210,16 +200,6 @@ func (m *Meter) measureBytes(record []byte, run int, out []Moments) {
 		out[c].Merge(Moments{
 			N: int64(s.N), Sum: int64(s.Sum), SumSquares: int64(s.SumSq), Min: float64(s.Min), Max: float64(s.Max),
 		})
-	}
-}
-
-// measureNumbers adds numbers whose channels change after every run. load makes float64s of
-// every stride-th of src.
-func measureNumbers[T any](m *Meter, record []T, run int, out []Moments, load func(dst []float64, src []T, stride int)) {
-	for p := cut(len(record), run, len(out)); p.next(); {
-		x := m.buf[:p.n]
-		load(x, record[p.first:], p.stride)
-		out[p.channel].Merge(Of(x))
 	}
 }
 
@@ -263,7 +243,7 @@ func widen[T int8 | uint16 | int16 | uint32 | int32 | uint64 | int64 | float32 |
 	}
 }
 
-// measureFloats is measureNumbers for numbers that float32 holds. load returns src as
+// measureFloats adds numbers that float32 holds, whose channels change after every run. load returns src as
 // float32s, in buf where that takes memory.
 func measureFloats[T any](m *Meter, taken, record []T, run int, out []Moments, load func(buf []float32, src []T) []float32) {
 	for p := cut(len(record), run, len(out)); p.next(); {
