@@ -90,14 +90,18 @@ func (t *workerTuner) atHome(pace time.Duration, waits float64) {
 	before := t.pace
 	t.pace, t.waits = pace, waits
 	if t.tried > 0 {
-		won := t.wins(before, pace)
-		t.tried = 0
-		if won {
+		steady := max(before, pace) <= min(before, pace)*5/4 || t.lost >= 2*tuneLevels
+		if t.wins(before, pace) && (steady || t.other > t.home) {
 			t.home, t.workers = t.other, t.other
-			t.tries, t.lost, t.rest = 0, 0, 0
+			t.tries, t.lost, t.rest, t.tried = 0, 0, 0, 0
 			return
 		}
-		t.lose(1)
+		t.tried = 0
+		if steady {
+			t.lose(1)
+		} else {
+			t.lost++ // in longer windows it is tried again
+		}
 	}
 	t.next()
 }

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -81,6 +82,19 @@ func TestWorkerTunerFindsTheBest(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// Pages that are touched for the first time take longer, fewer of them as time goes on. A trial meanwhile does not count
+// against a number of workers.
+func TestWorkerTunerWhileMemoryWarms(t *testing.T) {
+	pace := ms(1.3, 1, 0.7, 0.8, 0.9)
+	l := loop{func(n, i int) time.Duration {
+		return time.Duration(float64(pace(n, i)) * (1 + 6*math.Exp(-float64(i)/10)))
+	}, always(0.9)}
+	tuner := &workerTuner{most: 4, home: 1, workers: 1, up: true}
+	if mean, got := l.run(tuner, rand.New(rand.NewPCG(1, 2)), 0.02, 100, 500); got != 2 || mean > 750*time.Microsecond {
+		t.Errorf("%d workers, %v a batch", got, mean)
 	}
 }
 
