@@ -15,8 +15,8 @@ help: ## list these targets
 deps: ## install what the build and the tests need, where that is possible
 	@.ci/deps
 
-build: ## build the commands into bin/, with libhdf5 and libdeflate where they are found (NOCLOUD=1: no buckets, 50 MB less)
-	@eval "$$(.ci/env)" && mkdir -p bin && go build -tags "$$LIBDEFLATE,$(if $(NOCLOUD),nocloud)" -o bin/ ./cmd/...
+build: ## build the commands into bin/, with libhdf5, libdeflate and libzstd where they are found (NOCLOUD=1: no buckets, 50 MB less)
+	@eval "$$(.ci/env)" && mkdir -p bin && go build -tags "$$CODECS,$(if $(NOCLOUD),nocloud)" -o bin/ ./cmd/...
 	@echo "build: $$(cd bin && echo *) in bin/"
 
 demo: deps build ## raw images to datasets, inspected, previewed and trained from, in out/

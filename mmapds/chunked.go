@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
+	"strings"
 	"sync"
 
+	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/sys/mmap"
@@ -68,6 +69,7 @@ func (d mapper) openPacked(c *column, column *store.Column) error {
 // openZarr opens a column of Zarr, whose chunks are in files of their own.
 func (d mapper) openZarr(c *column, column *store.Column, how string) (err error) {
 	*c = newColumn(column)
+	how = strings.Replace(how, ", zstd", ", zstd by "+stream.ZstdBackend, 1)
 	c.packed = &packed{field: d.specs[column.Field].Name, path: d.files.Path, how: "decoded", why: how, meta: column}
 	c.packed.r, err = d.files.OpenColumn(column, nil, nil, chunk.Options{Pool: d.pool})
 	return err
@@ -82,8 +84,13 @@ func reads(data *meta.Dataset) (how, why string) {
 	if len(data.Filters) > 0 {
 		how = "inflated"
 	}
-	if slices.ContainsFunc(data.Filters, func(f meta.Filter) bool { return f.ID == meta.FilterDeflate }) {
-		why += ", gzip by " + chunk.Backend
+	for _, f := range data.Filters {
+		switch f.ID {
+		case meta.FilterDeflate:
+			why += ", gzip by " + chunk.Backend
+		case meta.FilterZstd:
+			why += ", zstd by " + stream.ZstdBackend
+		}
 	}
 	return how, why
 }

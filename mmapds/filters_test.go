@@ -1,7 +1,10 @@
 package mmapds
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/penstock/penstock/internal/codec/stream"
 )
 
 // Files with registered filters are opened as they are.
@@ -12,6 +15,9 @@ func TestFiltersOfOtherPrograms(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer ds.Close()
+		if _, why, _ := ds.DescribeReads("zstd"); name == "small-plugins.h5" && !strings.Contains(why, "zstd by "+stream.ZstdBackend) {
+			t.Errorf("zstd: %q", why)
+		}
 		for _, spec := range ds.Specs() {
 			dst := make([]byte, 2*spec.RecordBytes())
 			if err := ds.Gather(t.Context(), spec.Name, []int{19, 3}, dst); err != nil {

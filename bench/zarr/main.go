@@ -1,7 +1,7 @@
 // Command zarr measures reading folders of Zarr by records: this module, tensorstore and zarr-python, on the same
 // files in one run.
 //
-//	PYTHON=python3 go run ./zarr [-rounds 3] [-only NAME] [-dir FOLDER]
+//	PYTHON=python3 go run [-tags libzstd] ./zarr [-rounds 3] [-only NAME] [-dir FOLDER]
 //
 // It needs a Python with zarr and tensorstore. An array has 8192 records of 64x64 float32 in chunks of 16 records,
 // 128 MiB in all, and is in the page cache. Everybody reads the same batches of 64 records, with all processors, and
@@ -23,6 +23,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/bench/internal/measure"
+	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/mmapds"
 )
 
@@ -73,7 +74,7 @@ func run(dir, only string, rounds int) error {
 		defer c.Close()
 		peers = append(peers, peer{c, a.Text})
 	}
-	fmt.Printf("%s\n\n", measure.Machine())
+	fmt.Printf("%s\npenstock decodes zstd by %s\n\n", measure.Machine(), stream.ZstdBackend)
 	rows := [][]string{{"Zarr", "over", "clock", "processor", "penstock, a record"}}
 	for _, array := range []string{"plain", "zstd", "lz4-shuffle", "lz4-bitshuffle", "zstd-shuffle"} {
 		for _, shuffled := range []bool{true, false} {

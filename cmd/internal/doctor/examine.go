@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/cpu"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/sys/usage"
@@ -44,7 +45,8 @@ func examine() (list []finding) {
 	add(hugePages())
 	add(finding{Name: "JPEG decoder", Found: imagefile.Backend()})
 	add(finding{Name: "HDF5", Found: hdf5.Version()})
-	add(deflate())
+	add(decoder("gzip in HDF5", chunk.Backend, "libdeflate"))
+	add(decoder("zstd", stream.ZstdBackend, "libzstd"))
 	add(devices())
 	add(clouds())
 	add(python())
@@ -131,10 +133,11 @@ func hugePages() finding {
 	return f
 }
 
-func deflate() finding {
-	f := finding{Name: "gzip in HDF5", Found: chunk.Backend}
-	if chunk.Backend != "libdeflate" {
-		f.Advice = "libdeflate is faster: build with cgo and -tags libdeflate"
+// decoder says what decodes a compression, which the library does faster than Go.
+func decoder(compression, found, library string) finding {
+	f := finding{Name: compression, Found: found}
+	if found != library {
+		f.Advice = library + " is faster: build with cgo and -tags " + library
 	}
 	return f
 }

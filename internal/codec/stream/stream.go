@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zlib"
-	"github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 )
 
@@ -24,24 +23,6 @@ func LZ4(dst, src []byte) error {
 	return exact(n, len(dst), err)
 }
 
-// zstdReader decodes frames that are at most as long as their destination, in any number of goroutines.
-var zstdReader = sync.OnceValue(func() *zstd.Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true))
-	if err != nil {
-		panic(err) // these options are right
-	}
-	return d
-})
-
-// Zstd fills dst from frames of zstd.
-func Zstd(dst, src []byte) error {
-	b, err := ZstdUpTo(dst, src)
-	return exact(len(b), len(dst), err)
-}
-
-// overrun is how many bytes behind the data the decoder may write to, where it is faster.
-const overrun = 64
-
 var scratches = sync.Pool{New: func() any { return new([]byte) }}
 
 // Scratch lends n bytes until Return is called with them.
@@ -53,20 +34,6 @@ func Scratch(n int) *[]byte {
 
 // Return takes back what Scratch has lent.
 func Return(b *[]byte) { scratches.Put(b) }
-
-// ZstdUpTo decodes frames of zstd to the beginning of dst, which it returns.
-func ZstdUpTo(dst, src []byte) ([]byte, error) {
-	scratch := Scratch(len(dst) + overrun)
-	defer Return(scratch)
-	b, err := zstdReader().DecodeAll(src, (*scratch)[:0:len(dst)+overrun])
-	if err == nil && len(b) > len(dst) {
-		err = ErrLength
-	}
-	if err != nil {
-		return nil, err
-	}
-	return dst[:copy(dst, b)], nil
-}
 
 var zlibReaders sync.Pool
 

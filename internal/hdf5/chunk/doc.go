@@ -32,5 +32,5 @@
 // Without tags, inflating is code of this package, which knows both ends of a chunk and so is
 // faster than decoders of streams. With -tags libdeflate (and cgo) it is libdeflate's, which
 // reads the same files to the same bytes and refuses the same corruption. Backend says which it
-// is.
+// is. -tags libzstd does the same to zstd, in package stream.
 package chunk

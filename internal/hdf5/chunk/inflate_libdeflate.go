@@ -18,11 +18,11 @@ import (
 // Backend names what inflates: "Go" or "libdeflate".
 const Backend = "libdeflate"
 
-// copyMapped: C code cannot survive a page that a mapped file lost, so Go code reads it first.
-const copyMapped = true
-
 // inflater inflates zlib streams. The zero value is ready for use.
-type inflater struct{ c *handle }
+type inflater struct {
+	c   *handle
+	src []byte // a copy: C code cannot survive a page that a mapped file lost, so Go code reads it first
+}
 
 // handle owns a decompressor until it is collected.
 type handle struct {
@@ -46,7 +46,8 @@ func (f *inflater) inflate(dst, src []byte) error {
 	if f.c.d == nil {
 		return errors.New("libdeflate: out of memory")
 	}
-	in, out := unsafe.Pointer(unsafe.SliceData(src)), unsafe.Pointer(unsafe.SliceData(dst))
+	f.src = append(f.src[:0], src...)
+	in, out := unsafe.Pointer(unsafe.SliceData(f.src)), unsafe.Pointer(unsafe.SliceData(dst))
 	rc := C.libdeflate_zlib_decompress(f.c.d, in, C.size_t(len(src)), out, C.size_t(len(dst)), nil)
 	runtime.KeepAlive(f.c)
 	switch rc {

@@ -17,7 +17,7 @@ type source struct {
 
 // bytes returns n bytes at off: a view of the mapping, or a copy in *buf.
 func (s *source) bytes(off, n int64, buf *[]byte) ([]byte, error) {
-	if s.mapped != nil && !copyMapped {
+	if s.mapped != nil {
 		return s.view(off, n)
 	}
 	*buf = grow(*buf, int(n))

@@ -1,0 +1,8 @@
+//go:build !libzstd || !cgo
+
+package stream
+
+// ZstdBackend names what decodes zstd: "Go" or "libzstd".
+const ZstdBackend = "Go"
+
+func unzstd(dst, src []byte) ([]byte, error) { return unzstdGo(dst, src) }
