@@ -33,6 +33,9 @@ func NoteNormalization(path, split string, figures Figures) (*store.Manifest, er
 
 func noteNormalization(path, split string, figures Figures) (*store.Manifest, error) {
 	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if _, err := store.Open(path, store.OpenOptions{}); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("the metadata of an HDF5 file cannot be replaced in one step; write it anew: preprocess %s DEST --normalize ...: %w", path, store.ErrUnsupported)
 	}
 	if Unfinished(path) {

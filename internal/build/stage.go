@@ -296,6 +296,9 @@ func (s *Stage) checkDest() error {
 		if !slices.ContainsFunc(manifests, there) {
 			return fmt.Errorf("%s %w and has no %s, so it is not a dataset; it will not be overwritten: remove it yourself if it can go", s.dest, store.ErrExist, store.ManifestName)
 		}
+		if err := checkWritable(s.dest); err != nil {
+			return fmt.Errorf("the folder %s cannot be changed: %w; choose one that you may write to", s.dest, err)
+		}
 	}
 	return nil
 }

@@ -30,3 +30,6 @@ func ignoreNoSync(err error) error {
 	}
 	return err
 }
+
+// checkWritable reports whether files in a folder may be replaced.
+func checkWritable(folder string) error { return unix.Access(folder, unix.W_OK|unix.X_OK) }

@@ -25,3 +25,6 @@ func lockFile(f *os.File) error {
 
 // ignoreNoSync: Windows cannot sync a folder, and says so in its own ways.
 func ignoreNoSync(error) error { return nil }
+
+// checkWritable: Windows has no such permission of folders.
+func checkWritable(string) error { return nil }

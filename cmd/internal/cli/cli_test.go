@@ -102,6 +102,7 @@ func TestFlagProblems(t *testing.T) {
 		{"x --sise 3", []string{"unknown flag --sise; did you mean --size?"}},
 		{"x --zzzzz", []string{"unknown flag --zzzzz"}},
 		{"x -z", []string{"unknown flag -z"}},
+		{"x --size 99999999999999999999", []string{`--size "99999999999999999999": out of range`}},
 		{"x --size abc", []string{`--size "abc": not a whole number`}},
 		{"x --fast=perhaps", []string{`--fast "perhaps": not true or false`}},
 		{"x --name", []string{"--name needs a value"}},

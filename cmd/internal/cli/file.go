@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,6 +75,9 @@ func writeFile(path string, write func(io.Writer) error) error {
 // writePartial writes to a new file beside path, whose name nobody can guess. After an error it is gone.
 func writePartial(path string, write func(io.Writer) error) (folder *os.Root, name string, err error) {
 	folder, base, err := private.Parent(path)
+	if p := (*fs.PathError)(nil); errors.As(err, &p) && errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("%w; make the folder %s first", p.Err, filepath.Dir(path))
+	}
 	if err != nil {
 		return nil, "", err
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,7 @@ func parseAll(flags *pflag.FlagSet, args []string) (problems []string) {
 		err := flags.ParseAll(args, func(f *pflag.Flag, value string) error {
 			if flags.Set(f.Name, value) != nil {
 				_ = f.Value.Set(f.DefValue) // instead of what a failed Set leaves
-				values = append(values, fmt.Sprintf("--%s %q: not %s", f.Name, value, article(f.Value.Type())))
+				values = append(values, fmt.Sprintf("--%s %q: %s", f.Name, value, unset(f.Value.Type(), value)))
 			}
 			return nil
 		})
@@ -102,14 +103,20 @@ func find(args []string, name string) int {
 	return -1
 }
 
-func article(kind string) string {
+// unset says why a flag of that kind cannot have the value.
+func unset(kind, value string) string {
 	switch kind {
 	case "int", "int64", "uint", "uint64":
-		return "a whole number"
+		if _, err := strconv.ParseInt(value, 0, 64); errors.Is(err, strconv.ErrRange) {
+			return "out of range"
+		}
+		return "not a whole number"
 	case "bool":
-		return "true or false"
+		return "not true or false"
+	case "duration":
+		return "not a duration such as 5ms or 2s"
 	}
-	return "a " + kind
+	return "not a " + kind
 }
 
 // suggestion names the known flag that is most like name.

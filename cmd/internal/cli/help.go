@@ -40,7 +40,7 @@ func help(cmd *cobra.Command, _ []string) {
 		fmt.Fprintf(w, "  %s COMMAND ...\n", cmd.CommandPath())
 	}
 	if cmd.HasExample() {
-		fmt.Fprintf(w, "\nExamples:\n%s\n", strings.Trim(cmd.Example, "\n"))
+		fmt.Fprintf(w, "\nExamples:\n%s\n", Fit(strings.Trim(cmd.Example, "\n"), TerminalWidth(w)))
 	}
 	helpCommands(w, cmd)
 	helpFlags(w, cmd)
@@ -51,9 +51,10 @@ func helpCommands(w io.Writer, cmd *cobra.Command) {
 		return
 	}
 	fmt.Fprintf(w, "\nCommands:\n")
+	room := TerminalWidth(w)
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
-			fmt.Fprintf(w, "  %-*s  %s\n", c.NamePadding(), c.Name(), c.Short)
+			fmt.Fprintln(w, Fit(fmt.Sprintf("  %-*s  %s", c.NamePadding(), c.Name(), c.Short), room))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -16,12 +17,26 @@ func JSONFlag(cmd *cobra.Command, v *bool) {
 // Print writes v as indented JSON, or calls text.
 func Print(w io.Writer, asJSON bool, v any, text func(io.Writer) error) error {
 	if !asJSON {
-		return text(w)
+		return Screen(w, text)
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
+}
+
+// Screen writes to w what text does. On a terminal, lines that are too long are broken as Fit does.
+func Screen(w io.Writer, text func(io.Writer) error) error {
+	width := TerminalWidth(w)
+	if width <= 0 {
+		return text(w)
+	}
+	var b strings.Builder
+	if err := text(&b); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, Fit(b.String(), width))
+	return err
 }
 
 // OutputName returns, for Usage, the problem of the name given to -o: an ending other than those listed. No ending is valid, too.

@@ -66,6 +66,82 @@ func wrapLine(line string, width, hang int) string {
 	return b.String()
 }
 
+// Fit breaks the lines of a screen that are longer than width between words. A line continues below the last of
+// its columns, which begin behind two spaces, that leaves room. Quoted text stays whole, an assignment stays with
+// its value, and a comment continues as one, so that code can be copied. With a width of 0 the text stays as it is.
+func Fit(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = fitLine(line, width)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// fitRoom is how wide the rest of the screen must be for lines to continue in a column.
+const fitRoom = 16
+
+func fitLine(line string, width int) string {
+	rest := []rune(line)
+	hang := lastColumn(rest, width-fitRoom)
+	from, indent, comment := hang, "", false
+	var b strings.Builder
+	for len(indent)+len(rest) > width {
+		at, inComment := cut(rest, from, width-len(indent))
+		if gap := lastColumn(rest, width-len(indent)+1); from > 0 && gap > hang && gap < len(rest) && len(rest)-gap <= width-hang {
+			at, inComment = gap-1, false // the last column as a whole
+		}
+		if at < 0 {
+			break
+		}
+		b.WriteString(indent + strings.TrimRight(string(rest[:at]), " ") + "\n")
+		rest = []rune(strings.TrimLeft(string(rest[at:]), " "))
+		from, indent, comment = 0, strings.Repeat(" ", hang), comment || inComment
+		if comment {
+			indent += "# "
+		}
+	}
+	return b.String() + indent + string(rest)
+}
+
+// lastColumn returns where the last column begins that does so before limit, or two more than the indent of the line.
+func lastColumn(line []rune, limit int) int {
+	indent := 0
+	for indent < len(line) && line[indent] == ' ' {
+		indent++
+	}
+	for i := min(limit, len(line)-1); i > max(indent, 1); i-- {
+		if line[i] != ' ' && line[i-1] == ' ' && line[i-2] == ' ' {
+			return i
+		}
+	}
+	return indent + 2
+}
+
+// cut returns the last space behind from that leaves at most room characters before it, or the first one if there is
+// no such, -1 if there is none at all; and whether it is in a comment.
+func cut(line []rune, from, room int) (at int, comment bool) {
+	at = -1
+	quoted, hash := false, false
+	pairs := strings.Count(string(line), `"`)%2 == 0
+	for i, r := range line {
+		switch {
+		case r == '"' && pairs:
+			quoted = !quoted
+		case r == '#' && !quoted && i+1 < len(line) && line[i+1] == ' ' && (i == 0 || line[i-1] == ' '):
+			hash = true
+		case r == ' ' && !quoted && i > from && line[i-1] != ' ' && line[i-1] != '=' && line[i-1] != '#':
+			if i > room && at >= 0 {
+				return at, comment
+			}
+			at, comment = i, hash
+		}
+	}
+	return at, comment
+}
+
 // reflow joins the lines of paragraphs and breaks them anew where a line is longer than width. A
 // line that is indented, or that ends long before the others do, ends where it did.
 func reflow(text string, width int) string {

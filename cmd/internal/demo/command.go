@@ -75,8 +75,14 @@ func (d *demo) run() error {
 	if err := train(d.cmd.Context(), dataset, d.out); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.out, "\nAll of it is in %s: the images in raw, the dataset shapes.h5, and report.html about it.\n"+
-		"Next: penstock preprocess YOUR_IMAGES mine.h5 --resize 256 --crop 224\n", d.folder)
+	err := cli.Screen(d.out, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "\nAll of it is in %s: the images in raw, the dataset shapes.h5, and report.html about it.\n"+
+			"Next: penstock preprocess YOUR_IMAGES mine.h5 --resize 256 --crop 224\n", d.folder)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	if d.open {
 		show(report)
 	}
@@ -85,7 +91,8 @@ func (d *demo) run() error {
 
 // command runs another command as a user would.
 func (d *demo) command(args []string) error {
-	fmt.Fprintf(d.out, "\n$ penstock %s\n", strings.Join(args, " "))
+	line := cli.Fit("$ penstock "+strings.Join(args, " "), cli.TerminalWidth(d.out)-len(" \\"))
+	fmt.Fprintf(d.out, "\n%s\n", strings.ReplaceAll(line, "\n", " \\\n"))
 	root := d.root()
 	root.SetContext(d.cmd.Context())
 	if code := cli.Run(root, args, strings.NewReader(""), d.out, d.cmd.ErrOrStderr()); code != cli.ExitDone {

@@ -4,7 +4,6 @@ package doctor
 
 import (
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,23 +38,12 @@ func Command() *cobra.Command {
 	return cmd
 }
 
-// printText breaks what is longer than a line of the terminal below its column.
 func printText(w io.Writer, list []finding) error {
-	column := 0
-	for _, f := range list {
-		column = max(column, len(f.Name)+2)
-	}
-	room := max(0, cli.TerminalWidth(w)-column)
 	var t cli.Table
 	for _, f := range list {
-		text := cli.Wrap(f.Found, room, 0)
+		t.Add(f.Name, f.Found)
 		if f.Advice != "" {
-			text += "\n" + cli.Wrap("-> "+f.Advice, room, len("-> "))
-		}
-		name := f.Name
-		for line := range strings.SplitSeq(text, "\n") {
-			t.Add(name, line)
-			name = ""
+			t.Add("", "-> "+f.Advice)
 		}
 	}
 	_, err := io.WriteString(w, t.String())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -118,7 +119,7 @@ func printSummary(w io.Writer, s *Summary, asJSON, quiet bool) error {
 		e.SetIndent("", "  ")
 		return e.Encode(s)
 	case !quiet:
-		return s.Print(w)
+		return cli.Screen(w, s.Print)
 	}
 	return nil
 }
@@ -196,8 +197,14 @@ func (m *mergeFlags) check(args []string) error {
 		m.config.Memory, err = cli.ParseBytes(m.memory)
 		p.add("memory", m.memory, err)
 	}
-	if m.config.Workers < 0 {
-		p = append(p, fmt.Sprintf("--workers %d: must not be negative", m.config.Workers))
+	if n := m.config.Workers; n < 0 || n > mostWorkers {
+		p = append(p, fmt.Sprintf("--workers %d: must be from 1 to %d", n, mostWorkers))
+	}
+	if len(args) > 0 {
+		dest := args[len(args)-1]
+		if name, parts := strings.CutSuffix(strings.TrimRight(dest, "/"), ".parts"); parts && len(args) == 1 {
+			p = append(p, fmt.Sprintf("DEST %s: give the name of the dataset, %s", dest, name))
+		}
 	}
 	if usage.Problems = p; usage.Arguments != "" || len(p) > 0 {
 		return usage

@@ -154,6 +154,9 @@ func destProblem(dest, format string) string {
 	return fmt.Sprintf("DEST %s: preprocess does not write %s files; give the name of a folder, or one that ends in .h5 or .zarr, or add --format", dest, extension(dest))
 }
 
+// mostWorkers bounds --workers: each has buffers of its own.
+const mostWorkers = 4096
+
 // problems lists everything that is wrong with the Config, in terms of the flags.
 func (c Config) problems() (list []string) {
 	add := func(wrong bool, format string, args ...any) {
@@ -161,7 +164,8 @@ func (c Config) problems() (list []string) {
 			list = append(list, fmt.Sprintf(format, args...))
 		}
 	}
-	add(c.Workers < 1, "--workers %d: must be 1 or more", c.Workers)
+	add(c.Workers < 1 || c.Workers > mostWorkers, "--workers %d: must be from 1 to %d", c.Workers, mostWorkers)
+	add(c.Dest == streamName, "DEST -: a dataset is not written to standard output; give the name of a folder, or one that ends in .h5 or .zarr")
 	add(c.MaxPixels < 1, "--max-pixels %d: must be 1 or more", c.MaxPixels)
 	add(c.ShardBytes < 0, "--shard-size %d: must not be negative", c.ShardBytes)
 	add(c.Fit != "" && c.Resize == nil, "--fit %s: says how to --resize, which is not given", c.Fit)
@@ -181,6 +185,9 @@ func (c Config) problems() (list []string) {
 	for _, place := range []string{c.Source, c.Dest} {
 		scheme, _, url := strings.Cut(place, "://")
 		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place), scheme, remote.SchemeList())
+		if scheme, rest, found := strings.Cut(place, ":/"); found && !url && remote.IsURL(scheme+"://"+rest) {
+			add(true, "%s: a URL has two slashes: %s://%s", place, scheme, rest)
+		}
 	}
 	if u, err := remote.ParseURL(c.Dest); err == nil && u.ReadOnly() {
 		add(true, "%s: %s:// is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://", u, u.Scheme)

@@ -191,6 +191,12 @@ func TestUnwritable(t *testing.T) {
 	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.HasPrefix(err.Error(), "cannot write "+c.Dest) {
 		t.Errorf("error %v", err)
 	}
+	if sys := "/sys/kernel"; runtime.GOOS == "linux" { // where nobody makes files, not even root
+		c.Dest = filepath.Join(sys, "ds")
+		if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "nothing can be made in the folder "+sys+": ") {
+			t.Errorf("error %v", err)
+		}
+	}
 	if os.Getuid() == 0 || runtime.GOOS == "windows" {
 		t.Skip("permissions do not hold for this user, so a folder without them is not tried")
 	}
@@ -199,7 +205,26 @@ func TestUnwritable(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.Dest = filepath.Join(locked, "ds")
-	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "permission denied") {
+	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "nothing can be made in the folder "+locked+": permission denied") {
 		t.Errorf("error %v", err)
+	}
+	c.Dest = filepath.Join(t.TempDir(), "ds")
+	if _, err := Run(context.Background(), c, &silent{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(c.Dest, 0o555); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(c.Dest, 0o755) })
+	before, err := os.ReadDir(filepath.Dir(c.Dest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Overwrite = true
+	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "the folder "+c.Dest+" cannot be changed: permission denied") {
+		t.Errorf("error %v", err)
+	}
+	if after, err := os.ReadDir(filepath.Dir(c.Dest)); err != nil || len(after) != len(before) {
+		t.Errorf("beside a dataset that could not be replaced there are %v, before %v: %v", after, before, err)
 	}
 }

@@ -96,7 +96,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&c.Stratify, "stratify", false, "give every class the same shares with --split")
 	fs.StringVar(&f.shuffle, "shuffle", "", "store records in a random order given by `SEED`")
 	fs.BoolVar(&c.Dedup, "dedup", false, "skip samples with the content of an earlier one, with --append also of one in DEST")
-	fs.StringVar(&c.Names, "names", c.Names, "store the name of each record's file: `WHEN` is "+of("names")+"; auto: of files and members of archives")
+	fs.StringVar(&c.Names, "names", c.Names, "store the name of each record's file: `WHEN` is "+of("names")+"; auto: of files and members of archives, but not in HDF5 files that are written in place")
 	fs.BoolVar(&c.Append, "append", false, "add records to DEST, made by its recipe unless flags say otherwise; open readers keep their snapshot")
 	fs.BoolVar(&c.View, "view", false, "also write view.h5, through which h5py reads the .npy files")
 	fs.BoolVar(&c.Resume, "resume", false, "continue a stopped run, or start if there is none")

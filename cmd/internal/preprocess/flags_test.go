@@ -39,7 +39,10 @@ func TestFlagDefaults(t *testing.T) {
 
 func TestFlagProblems(t *testing.T) {
 	cases := []struct{ line, want string }{
-		{"a b --workers 0", "--workers 0: must be 1 or more"},
+		{"a b --workers 0", "--workers 0: must be from 1 to 4096"},
+		{"a b --workers 1000000", "--workers 1000000: must be from 1 to 4096"},
+		{"a -", "DEST -: a dataset is not written to standard output; give the name of a folder, or one that ends in .h5 or .zarr"},
+		{"s3:/b/x b", "s3:/b/x: a URL has two slashes: s3://b/x"},
 		{"a b --max-pixels -3", "--max-pixels -3: must be 1 or more"},
 		{"a b --from lance", "--from lance: must be one of auto, imagefolder, csv, jsonl, tar, zip, parquet, arrow, tfrecord, mds, tokens, zarr, npy, npz, idx, cifar, hdf5, flat, stream"},
 		{"a b --format npz", "--format npz: must be one of flat, hdf5, zarr"},

@@ -112,6 +112,9 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	if err := busy.Abort(); err != nil {
 		t.Fatal(err)
 	}
+	h5 := c
+	h5.Dest = filepath.Join(filepath.Dir(c.Dest), "h5.h5")
+	mustRun(t, h5)
 	file := filepath.Join(t.TempDir(), "x.h5")
 	put(t, filepath.Dir(file), "x.h5", []byte("x"))
 	for want, args := range map[string][]string{
@@ -122,7 +125,8 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 		"which is not given":                  {c.Dest, "imagenet", "--split", "train"},
 		"must be a folder of this machine":    {"s3://lab/ds", "imagenet"},
 		`there is no such split`:              {c.Dest, "dataset", "--split", "train"},
-		"metadata of an HDF5 file":            {file, "imagenet"},
+		"metadata of an HDF5 file":            {h5.Dest, "imagenet"},
+		"neither a folder nor an HDF5 file":   {file, "imagenet"},
 		"no uint8 images whose normalization": {floats.Dest, "imagenet"},
 		"no such file":                        {c.Dest + "x", "imagenet"},
 	} {

@@ -31,11 +31,20 @@ func Parent(path string) (parent *os.Root, name string, err error) {
 	return parent, filepath.Base(path), err
 }
 
+// Unwritable names the folder in an error of making something in it, and not that, whose name users do not know.
+func Unwritable(folder *os.Root, err error) error {
+	var p *fs.PathError
+	if !errors.As(err, &p) {
+		return err
+	}
+	return fmt.Errorf("nothing can be made in the folder %s: %w; choose one that you may write to", folder.Name(), p.Err)
+}
+
 // Make makes the folder name in parent with mode 0700 and opens it. A folder that is there is opened as
 // [Open] does.
 func Make(parent *os.Root, name string) (*os.Root, error) {
 	if err := parent.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-		return nil, err
+		return nil, Unwritable(parent, err)
 	}
 	return Open(parent, name)
 }
@@ -136,7 +145,7 @@ func CreateTemp(folder *os.Root, prefix string, mode fs.FileMode) (*os.File, str
 		name := prefix + strconv.FormatUint(rand.Uint64(), 36)
 		f, err := folder.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
 		if !errors.Is(err, fs.ErrExist) {
-			return f, name, err
+			return f, name, Unwritable(folder, err)
 		}
 	}
 }
@@ -160,7 +169,7 @@ func Create(folder *os.Root, name string, mode fs.FileMode) (*os.File, error) {
 func OpenLock(folder *os.Root, name string) (*os.File, error) {
 	f, err := folder.OpenFile(name, os.O_CREATE|os.O_RDWR|noFollow, 0o600)
 	if err != nil {
-		return nil, err
+		return nil, Unwritable(folder, err)
 	}
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {

@@ -47,8 +47,12 @@ func notDataset(path string, read error) error {
 	if entries, listErr := os.ReadDir(path); folder && listErr == nil && len(entries) == 0 {
 		return fmt.Errorf("%w; it is empty", err)
 	}
-	made := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".h5"
-	if made == filepath.Base(path) {
+	name := filepath.Base(path)
+	if full, err := filepath.Abs(path); err == nil {
+		name = filepath.Base(full) // of "." too
+	}
+	made := strings.TrimSuffix(name, filepath.Ext(name)) + ".h5"
+	if made == name {
 		made = strings.TrimSuffix(made, ".h5") + "-mapped.h5"
 	}
 	if kind != "imagefolder" { // as any folder is that nothing else is known of

@@ -338,7 +338,7 @@ func TestWritePNG(t *testing.T) {
 	if err := cli.WriteFile(filepath.Join(dir, "b.png"), picture); err == nil || strings.Count(err.Error(), "b.png") != 1 {
 		t.Errorf("a folder in the way: %v", err)
 	}
-	if err := cli.WriteFile(filepath.Join(dir, "no", "c.png"), picture); err == nil || !strings.HasSuffix(err.Error(), "no such file or directory") {
+	if err := cli.WriteFile(filepath.Join(dir, "no", "c.png"), picture); err == nil || !strings.HasSuffix(err.Error(), "no such file or directory; make the folder "+filepath.Join(dir, "no")+" first") {
 		t.Errorf("no folder: %v", err)
 	}
 	entries, err := os.ReadDir(dir)

@@ -110,6 +110,6 @@ func (f *flagValues) records(cmd *cobra.Command, args []string) error {
 			fmt.Fprintln(out)
 		}
 		first = false
-		return s.Render(out)
+		return cli.Screen(out, s.Render)
 	})
 }

@@ -42,7 +42,7 @@ func Command() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return s.Render(w, classes) })
+			return cli.Print(cmd.OutOrStdout(), asJSON, s, func(w io.Writer) error { return s.Render(w, classes, cli.TerminalWidth(cmd.OutOrStdout())) })
 		},
 	})
 	opts.Register(cmd)

@@ -70,6 +70,23 @@ func TestStatsAgreeWithTheManifest(t *testing.T) {
 	}
 }
 
+// On a terminal, tables and histograms are as wide as it is.
+func TestStatsFitTheTerminal(t *testing.T) {
+	s := surveyed(t, datasettest.Animals(t), Options{})
+	for _, width := range []int{60, 80, 0} {
+		var b strings.Builder
+		if err := s.Render(&b, 0, width); err != nil {
+			t.Fatal(err)
+		}
+		if long := longer(b.String()[strings.IndexByte(b.String(), '\n')+1:], 80); long != (width == 0) {
+			t.Errorf("at %d: a line has more than 80 characters: %v\n%s", width, long, b.String())
+		}
+		if !strings.Contains(b.String(), "blue   0  |") || strings.Count(b.String(), "2 owl") != map[int]int{60: 2, 80: 1, 0: 1}[width] {
+			t.Errorf("at %d:\n%s", width, b.String())
+		}
+	}
+}
+
 func TestStatsByClass(t *testing.T) {
 	f := surveyed(t, noise(t, tensor.Float32, store.CHW, 500), Options{}).Fields[0]
 	if f.ClassField != "labels" || len(f.Classes) != 2 || f.Classes[1].Name != "bright" || f.Classes[0].Records != 250 {
@@ -104,7 +121,7 @@ func TestStatsNoticeCorruption(t *testing.T) {
 	datasettest.Rewrite(t, path+"/images-00000.npy", datasettest.Flip(store.HeaderBytes+7))
 	s := surveyed(t, path, Options{})
 	var b strings.Builder
-	if err := s.Render(&b, 0); err != nil {
+	if err := s.Render(&b, 0, 0); err != nil {
 		t.Fatal(err)
 	}
 	if *s.Fields[0].Agrees || !strings.Contains(b.String(), "The manifest has other figures") {

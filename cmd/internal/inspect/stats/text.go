@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
@@ -13,8 +14,9 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// Render prints the statistics for people, with at most classes classes of a field; 0 means all.
-func (s *Stats) Render(w io.Writer, classes int) error {
+// Render prints the statistics for people, with at most classes classes of a field, in lines of at most width
+// characters where tables can be divided; 0 means all, and any width.
+func (s *Stats) Render(w io.Writer, classes, width int) error {
 	var b strings.Builder
 	what := shell.Line(s.Path)
 	if s.Split != "" {
@@ -22,13 +24,13 @@ func (s *Stats) Render(w io.Writer, classes int) error {
 	}
 	fmt.Fprintf(&b, "%s: %s, computed from every value\n", what, cli.Counted(s.Records, "record"))
 	for _, f := range s.Fields {
-		f.render(&b, classes)
+		f.render(&b, classes, width)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (s *FieldStats) render(b *strings.Builder, classes int) {
+func (s *FieldStats) render(b *strings.Builder, classes, width int) {
 	fmt.Fprintf(b, "\n%s  %v %s\n", shell.Line(s.Name), s.DType, dataset.ShapeText(tensor.Spec{Shape: s.Shape, Ragged: s.Ragged, Layout: s.Layout, Content: s.Content}))
 	if s.Agrees != nil && !*s.Agrees {
 		b.WriteString("  The manifest has other figures: see inspect verify.\n")
@@ -36,7 +38,7 @@ func (s *FieldStats) render(b *strings.Builder, classes int) {
 	if len(s.Labels) > 0 {
 		s.renderLabels(b, classes)
 	} else if len(s.Channels) > 0 {
-		s.renderChannels(b)
+		s.renderChannels(b, width)
 	}
 	if s.Lengths != nil {
 		t := cli.Table{Indent: 2, Align: "lrrrr"}
@@ -44,12 +46,12 @@ func (s *FieldStats) render(b *strings.Builder, classes int) {
 		n := s.Lengths.Moments
 		t.Add(s.LengthName(), cli.Number(n.Min), cli.Number(n.Max), cli.Decimal(n.Mean), cli.Decimal(n.Std))
 		b.WriteString(t.String())
-		renderHistograms(b, []string{s.LengthName()}, []*Histogram{s.Lengths.Histogram})
+		renderHistograms(b, []string{s.LengthName()}, []*Histogram{s.Lengths.Histogram}, width)
 	}
-	s.renderClasses(b, classes)
+	s.renderClasses(b, classes, width)
 }
 
-func (s *FieldStats) renderChannels(b *strings.Builder) {
+func (s *FieldStats) renderChannels(b *strings.Builder, width int) {
 	t := cli.Table{Indent: 2, Align: "lrrrrrrr"}
 	head := []string{"", "min", "max", "mean", "std"}
 	if s.DType == tensor.Uint8 {
@@ -71,18 +73,45 @@ func (s *FieldStats) renderChannels(b *strings.Builder) {
 		t.Add(row...)
 	}
 	b.WriteString(t.String())
-	renderHistograms(b, dataset.Map(s.Channels, func(c ChannelStats) string { return c.Name }), dataset.Map(s.Channels, func(c ChannelStats) *Histogram { return c.Histogram }))
+	renderHistograms(b, dataset.Map(s.Channels, func(c ChannelStats) string { return c.Name }), dataset.Map(s.Channels, func(c ChannelStats) *Histogram { return c.Histogram }), width)
 }
 
-// renderHistograms draws each in a line, over its own range.
-func renderHistograms(b *strings.Builder, names []string, histograms []*Histogram) {
-	t := cli.Table{Indent: 2, Align: "lrll"}
-	for i, h := range histograms {
-		if h != nil {
-			t.Add(names[i], cli.Number(h.Low), sparkline(h.Counts), cli.Number(h.High))
+// renderHistograms draws each in a line, over its own range. Lines that would be longer than width have fewer bins.
+func renderHistograms(b *strings.Builder, names []string, histograms []*Histogram, width int) {
+	for bins := histogramBins; ; bins /= 2 {
+		t := cli.Table{Indent: 2, Align: "lrll"}
+		for i, h := range histograms {
+			if h != nil {
+				t.Add(names[i], cli.Number(h.Low), sparkline(joined(h.Counts, bins)), cli.Number(h.Largest()))
+			}
+		}
+		if text := t.String(); bins == 1 || width <= 0 || !longer(text, width) {
+			b.WriteString(text)
+			return
 		}
 	}
-	b.WriteString(t.String())
+}
+
+// joined adds up neighbors until there are at most bins counts.
+func joined(counts []int64, bins int) []int64 {
+	for len(counts) > bins {
+		half := make([]int64, (len(counts)+1)/2)
+		for i, n := range counts {
+			half[i/2] += n
+		}
+		counts = half
+	}
+	return counts
+}
+
+// longer reports whether a line of text has more than width characters.
+func longer(text string, width int) bool {
+	for line := range strings.Lines(text) {
+		if utf8.RuneCountInString(strings.TrimSuffix(line, "\n")) > width {
+			return true
+		}
+	}
+	return false
 }
 
 // sparkline draws counts as shares of the largest, one in the height of a character. Counts
@@ -129,21 +158,23 @@ func renderRest(b *strings.Builder, rest int) {
 }
 
 // renderClasses prints mean and deviation of each channel by class.
-func (s *FieldStats) renderClasses(b *strings.Builder, classes int) {
+func (s *FieldStats) renderClasses(b *strings.Builder, classes, width int) {
 	if len(s.Classes) < 2 {
 		return
 	}
 	shown, rest := firstOf(s.Classes, classes)
-	t := cli.Table{Indent: 2, Align: "rlr" + strings.Repeat("r", len(s.Channels))}
-	head := []string{"", "by " + shell.Line(s.ClassField), "records"}
+	t := cli.Table{Indent: 2, Align: "lr" + strings.Repeat("r", len(s.Channels))}
+	head := []string{"by " + shell.Line(s.ClassField), "records"}
 	for _, c := range s.Channels {
 		head = append(head, c.Name+" mean (std)")
 	}
 	t.Add(head...)
 	for _, c := range shown {
-		row := []string{fmt.Sprint(c.Value), cli.Shorten(shell.Line(c.Name), 32), cli.Count(c.Records)}
+		row := []string{strings.TrimSpace(fmt.Sprintf("%d %s", c.Value, cli.Shorten(shell.Line(c.Name), 32))), cli.Count(c.Records)}
 		t.Add(append(row, dataset.Map(c.Channels, func(m store.Moments) string { return cli.Decimal(m.Mean) + " (" + cli.Decimal(m.Std) + ")" })...)...)
 	}
-	b.WriteString(t.String())
+	for _, part := range t.Parts(width) {
+		b.WriteString(part.String())
+	}
 	renderRest(b, rest)
 }

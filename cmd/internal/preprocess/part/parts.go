@@ -284,7 +284,7 @@ func MakeFolder(path string) error {
 	}
 	defer parent.Close()
 	if err := parent.Mkdir(name, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
-		return err
+		return private.Unwritable(parent, err)
 	}
 	folder, err := private.Own(parent, name)
 	if err != nil {

@@ -32,6 +32,7 @@ func Trimmed(text string) string {
 // Guess finds the type of a column out of all its cells.
 type Guess struct {
 	seen                         bool // there is a cell that is not missing
+	numbers                      bool // there is a number
 	notInt, notFloat, notImage   bool
 	notWhole, notUint            bool // of any size; of 64 bits without a sign
 	notBool                      bool
@@ -56,6 +57,7 @@ func (g *Guess) Add(c Cell) {
 	c.Text = Trimmed(c.Text)
 	g.notBool = g.notBool || !isBool(c.Text)
 	if kind := plain(c.Text); kind != notPlain && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
+		g.numbers = true
 		g.notUint = g.notUint || kind == plainFraction || c.Text[0] == '-'
 		if kind == plainFraction {
 			g.notInt, g.notWhole, g.floats = true, true, true
@@ -65,7 +67,7 @@ func (g *Guess) Add(c Cell) {
 	g.addWhole(c.Text)
 	if g.notInt && !g.notFloat {
 		_, err := strconv.ParseFloat(c.Text, 32)
-		g.notFloat = err != nil
+		g.notFloat, g.numbers = err != nil, g.numbers || err == nil
 	}
 	if !g.notList {
 		g.addList(c.Text)
@@ -105,7 +107,7 @@ func plain(text string) plainKind {
 // Merge takes the cells of another guess into account, which came behind.
 func (g *Guess) Merge(o *Guess) {
 	isList, dims := g.isList, g.dims
-	g.seen = g.seen || o.seen
+	g.seen, g.numbers = g.seen || o.seen, g.numbers || o.numbers
 	g.notInt, g.notFloat, g.notImage = g.notInt || o.notInt, g.notFloat || o.notFloat, g.notImage || o.notImage
 	g.notWhole, g.notUint, g.notBool = g.notWhole || o.notWhole, g.notUint || o.notUint, g.notBool || o.notBool
 	g.notList, g.listsDiffer, g.floats = g.notList || o.notList, g.listsDiffer || o.listsDiffer, g.floats || o.floats
@@ -123,6 +125,10 @@ func (g *Guess) Merge(o *Guess) {
 		g.addDims(o.dims)
 	}
 }
+
+// Numbers and Words report whether some cells are numbers, and whether some are not.
+func (g *Guess) Numbers() bool { return g.numbers }
+func (g *Guess) Words() bool   { return g.notFloat }
 
 // isBool reports what appendNumber takes for true or false, numbers aside.
 func isBool(text string) bool {

@@ -35,12 +35,13 @@ func TestCSV(t *testing.T) {
 
 func TestTableRefusals(t *testing.T) {
 	for text, want := range map[string]string{
-		"":               "is empty; the first row names the columns",
-		"a,b\n":          "holds no rows",
-		"1,2\n3,4\n":     `column 1 is called "1": the first row must name the columns`,
-		"a,a\n1,2\n":     `two columns are called "a"`,
-		"a,b\n1,\"2\n":   "extraneous or missing",
-		"a b,a_b\n1,2\n": "would both be the field",
+		"":                "is empty; the first row names the columns",
+		"a,b\n":           "holds no rows",
+		"1,2\n3,4\n":      `column 1 is called "1": the first row must name the columns`,
+		"a,b\r1,2\r3,4\r": "its lines end in CR alone",
+		"a,a\n1,2\n":      `two columns are called "a"`,
+		"a,b\n1,\"2\n":    "extraneous or missing",
+		"a b,a_b\n1,2\n":  "would both be the field",
 	} {
 		if _, _, err := describe(t, write(t, "x.csv", text), source.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
@@ -49,6 +50,22 @@ func TestTableRefusals(t *testing.T) {
 	path := write(t, "x.csv", "number,b\n1,2\n")
 	if _, _, err := describe(t, path, source.Options{Fields: "numbr"}); err == nil || !strings.Contains(err.Error(), `did you mean "number"?`) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// A column of numbers with a cell of another kind is text; its origin says because of which cell.
+func TestOddCell(t *testing.T) {
+	rows := strings.Repeat("1,2,x\n", 3000) + "NA,2.5,y\nnull,3,z\n" + strings.Repeat("1,,w\n", 3000)
+	src, err := Open(t.Context(), write(t, "x.csv", "a,b,c\n"+rows), source.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	want := []string{`column a as text ("NA" in row 3001 is not a number)`, "column b as float32", "column c as text"}
+	for i, f := range src.Info().Fields {
+		if f.Origin != want[i] {
+			t.Errorf("%s, want %s", f.Origin, want[i])
+		}
 	}
 }
 

@@ -96,6 +96,9 @@ func (c *csvRows) checkHeader() error {
 			name = fmt.Sprintf("column_%d", i+1)
 		}
 		c.header[i] = name
+		if strings.Contains(name, "\r") {
+			return errors.New("its lines end in CR alone; give them LF, such as with tr '\\r' '\\n'")
+		}
 		if _, err := strconv.ParseFloat(name, 64); err == nil {
 			return fmt.Errorf("column %d is called %q: the first row must name the columns", i+1, name)
 		}

@@ -31,6 +31,8 @@ type columnScan struct {
 	at      [2]int64 // row and place in it where the column first came
 	skip    bool     // nobody asks what its cells are
 	guess   column.Guess
+	odd     string // the first cell that is not a number
+	oddRow  int64
 	classes map[string]bool // of a column that is a label on request, or by its name
 }
 
@@ -205,6 +207,9 @@ func (s *tableScan) add(row int64, k int, name string, c column.Cell) {
 		return
 	}
 	g.guess.Add(c)
+	if g.odd == "" && g.guess.Words() {
+		g.odd, g.oddRow = strings.Clone(c.Text), row
+	}
 	if g.classes != nil && !c.Missing() && !g.classes[c.Text] && len(g.classes) <= column.MaxClasses {
 		g.classes[strings.Clone(c.Text)] = true
 	}
@@ -232,6 +237,9 @@ func (s *tableScan) merge(part *tableScan) {
 		}
 		have.at = minPlace(have.at, c.at)
 		have.guess.Merge(&c.guess)
+		if c.odd != "" && (have.odd == "" || c.oddRow < have.oddRow) {
+			have.odd, have.oddRow = c.odd, c.oddRow
+		}
 		for name := range c.classes {
 			have.classes[name] = true
 		}
@@ -297,11 +305,15 @@ func (s *tableScan) column(w column.Selection) (tableColumn, error) {
 	if err := typ.SetClasses(&c.guess, c.classes); err != nil {
 		return tableColumn{}, fmt.Errorf("column %q: %w", w.Column, err)
 	}
-	return tableColumn{name: w.Column, from: []string{w.Column}, typ: typ, field: typ.FieldOf(w.FieldName())}, nil
+	found := tableColumn{name: w.Column, from: []string{w.Column}, typ: typ, field: typ.FieldOf(w.FieldName())}
+	if typ.Kind == column.Text && w.Type == "" && c.guess.Numbers() {
+		found.note = fmt.Sprintf(" (%.40q in row %d is not a number)", c.odd, c.oddRow+1)
+	}
+	return found, nil
 }
 
 func (t *table) add(c tableColumn) {
-	c.field.Origin = fmt.Sprintf("column %s as %v", c.name, c.typ)
+	c.field.Origin = fmt.Sprintf("column %s as %v%s", c.name, c.typ, c.note)
 	if c.concat {
 		c.field.Origin = fmt.Sprintf("columns %s (%d) as %v", c.name, len(c.from), c.typ)
 	}

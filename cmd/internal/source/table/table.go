@@ -40,6 +40,7 @@ type tableColumn struct {
 	from   []string // the columns
 	concat bool     // they are single numbers of an array
 	typ    column.Type
+	note   string // why it is of this type, for people
 	field  source.Field
 }
 
