@@ -72,6 +72,7 @@ func (d mapper) openZarr(c *column, column *store.Column, how string) (err error
 	how = strings.Replace(how, ", zstd", ", zstd by "+stream.ZstdBackend, 1)
 	c.packed = &packed{field: d.specs[column.Field].Name, path: d.files.Path, how: "decoded", why: how, meta: column}
 	c.packed.r, err = d.files.OpenColumn(column, nil, nil, chunk.Options{Pool: d.pool})
+	c.packed.fetched = c.packed.r // its files are whole, whatever a pager fetches
 	return err
 }
 

@@ -33,7 +33,7 @@ func (m *Manifest) Validate() error {
 		return err
 	}
 	for name := range m.Metadata {
-		if path.Base(name) != zarrNode || !fs.ValidPath(name) {
+		if path.Base(name) != ZarrNode || !fs.ValidPath(name) {
 			return fmt.Errorf("%q is not a file of metadata", name)
 		}
 	}

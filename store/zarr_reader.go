@@ -16,7 +16,8 @@ import (
 // Names of a dataset's metadata in a folder of Zarr.
 const (
 	ZarrManifest = "penstock/manifest/c.0" // makes the folder a dataset of penstock; to others, an array of bytes
-	zarrNode     = "zarr.json"
+	ZarrNode     = "zarr.json"             // the metadata of a group or an array
+	ZarrSums     = "c.0"                   // the only chunk of an array of checksums
 )
 
 // IsZarr reports whether path is a folder of Zarr that penstock wrote.
@@ -163,7 +164,7 @@ func (d *Dataset) locateArray(c *Column, a, sums *zarr.Array) error {
 	}
 	blocks := int64(0)
 	for _, e := range extents {
-		e.SumsPath, e.SumsOffset = filepath.Join(d.Path, filepath.FromSlash(sums.Path), sumsChunk), 4*blocks
+		e.SumsPath, e.SumsOffset = filepath.Join(d.Path, filepath.FromSlash(sums.Path), ZarrSums), 4*blocks
 		blocks += Blocks(e.Count, c.Spec.RecordBytes())
 		c.add(e)
 	}
@@ -176,9 +177,6 @@ func (d *Dataset) locateArray(c *Column, a, sums *zarr.Array) error {
 	d.zarr[c.Name] = a
 	return nil
 }
-
-// sumsChunk is the only chunk of an array of checksums.
-const sumsChunk = "c.0"
 
 // sameArray makes sure that an array has n rows of spec. bfloat16 is stored as its bits.
 func sameArray(a *zarr.Array, spec tensor.Spec, n int64) error {
@@ -197,7 +195,7 @@ func (d *Dataset) extentsOf(a *zarr.Array, packed bool) (list []Extent, err erro
 	n := a.Records()
 	switch {
 	case n == 0:
-		return []Extent{{Path: filepath.Join(d.Path, filepath.FromSlash(a.Path), zarrNode)}}, nil
+		return []Extent{{Path: filepath.Join(d.Path, filepath.FromSlash(a.Path), ZarrNode)}}, nil
 	case packed && len(a.Shards) > 0:
 		for row := int64(0); row < n; row += a.Shards[0] {
 			list = append(list, Extent{Path: d.Path, Row: row, Count: min(a.Shards[0], n-row)})
@@ -225,12 +223,12 @@ func CheckZarr(d *Dataset) (n int64, unknown []string, err error) {
 	var errs []error
 	for k := range d.Columns {
 		c := &d.Columns[k]
-		known[c.SumsPath()[1:]+"/"+sumsChunk] = true
+		known[c.SumsPath()[1:]+"/"+ZarrSums] = true
 		a := d.zarr[c.Name]
 		if a == nil {
 			continue
 		}
-		for _, name := range a.ShardNames() {
+		for name := range a.ShardNames() {
 			known[name] = true
 		}
 		looked, err := a.CheckPadding()

@@ -2,6 +2,8 @@ package zarr
 
 import (
 	"fmt"
+	"iter"
+	"math"
 	"slices"
 )
 
@@ -90,22 +92,55 @@ func (f *file) close() (err error) {
 	return err
 }
 
-// ShardNames returns the names of the files of the array's shards, where these are of whole rows.
-func (a *Array) ShardNames() (names []string) {
-	if a.shard == nil || a.shard.chunks != int(a.shard.per[0]) || !slices.Equal(a.Chunks[1:], a.Shape[1:]) {
-		return nil
+// ShardNames yields the names of the files of the array's shards, where these are of whole rows.
+func (a *Array) ShardNames() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if a.shard == nil || a.shard.chunks != int(a.shard.per[0]) || !slices.Equal(a.Chunks[1:], a.Shape[1:]) {
+			return
+		}
+		for row := int64(0); row < a.Shape[0] && yield(a.placeOf(row/a.Chunks[0]).name); row += a.Shards[0] {
+		}
 	}
-	for row := int64(0); row < a.Shape[0]; row += a.Shards[0] {
-		names = append(names, a.placeOf(row/a.Chunks[0]).name)
+}
+
+// IndexBytes returns how many bytes the index in front of each shard has; 0 if it is not there.
+func (a *Array) IndexBytes() int64 {
+	if a.shard == nil || !a.shard.atStart {
+		return 0
 	}
-	return names
+	return a.shard.indexBytes()
+}
+
+// ShardBytes returns how many bytes a shard has, as its index says, which is all that has to be in its file.
+func (a *Array) ShardBytes(name string) (n int64, err error) {
+	f, size, err := a.open(name)
+	if err != nil || f == nil {
+		return 0, err
+	}
+	defer f.Close()
+	x, err := a.shard.read(f, size)
+	if err != nil {
+		return 0, err
+	}
+	for i := range a.shard.chunks {
+		at, bytes, ok, err := x.extent(i, math.MaxInt64)
+		if err != nil {
+			return 0, err
+		}
+		if ok {
+			n = max(n, at+bytes)
+		}
+	}
+	return n, nil
 }
 
 // CheckPadding makes sure that the bytes of shards that are neither their index, nor chunks, nor rows of chunks that are
 // stored as they are, are zeros, as this package writes them. It returns how many bytes beside chunks it has looked at.
 func (a *Array) CheckPadding() (looked int64, err error) {
-	for k, name := range a.ShardNames() {
-		n, err := a.checkShard(name, int64(k)*a.Shards[0])
+	row := int64(0)
+	for name := range a.ShardNames() {
+		n, err := a.checkShard(name, row)
+		row += a.Shards[0]
 		if looked += n; err != nil {
 			return looked, fmt.Errorf("%s: %w", name, err)
 		}

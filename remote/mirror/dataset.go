@@ -10,6 +10,7 @@ import (
 
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
 )
 
 // Dataset is a dataset in a bucket: a Dataset of package mmapds, whose records are fetched when they
@@ -46,9 +47,9 @@ type fetches struct {
 	cancel context.CancelFunc
 }
 
-// Open opens the dataset under a key of a bucket: a flat folder or an HDF5 file. Open reads its
-// manifest and fetches no records yet. The bucket is the Dataset's
-// from then on, and closed with it.
+// Open opens the dataset under a key of a bucket: a flat folder, an HDF5 file, or Zarr that penstock wrote.
+// Open reads its manifest and fetches no records yet, but for fields that are compressed in Zarr. The bucket is
+// the Dataset's from then on, and closed with it.
 //
 // Errors of the store are those of package remote; a manifest that cannot be true is
 // store.ErrCorrupt.
@@ -86,16 +87,23 @@ func (d *cache) open(ctx context.Context, key string) (*mmapds.Dataset, error) {
 		return nil, err
 	}
 	d.evictor = newEvictor(d.opts.CacheDir, plan.folder, d.opts.CacheBytes, &d.segments, &d.counts.evicted)
-	if err := plan.prepare(ctx, d); err != nil {
+	whole, err := plan.prepare(ctx, d)
+	if err != nil {
 		return nil, err
 	}
 	d.files.path = plan.path(d.files.dir)
+	d.settle()
+	ends, err := d.fetchSplit(ctx, whole)
+	if err != nil {
+		return nil, err
+	}
+	defer ends.Release()
 	ds, err := mmapds.Open(d.files.path, mmapds.WithFields(d.opts.Fields...), mmapds.WithSplit(d.opts.Split), mmapds.WithPager(d))
 	if err != nil {
 		return nil, err
 	}
-	d.index.grid.want(ds.Files().Columns)
-	d.settle()
+	d.index.want(ds.Files().Columns)
+	d.engine.unasked.Store(d.index.left.Load())
 	return ds, nil
 }
 
@@ -105,6 +113,32 @@ func (d *cache) settle() {
 	d.segments.init(d.index.grid.segments)
 	d.memory.limit = d.opts.MemoryBytes
 	d.engine.init(d)
+}
+
+// fetchSplit fetches the offsets that say where a split begins and ends in the values of ragged fields.
+func (d *cache) fetchSplit(ctx context.Context, whole *store.Dataset) (*use, error) {
+	var need []blocks
+	for _, c := range whole.Columns {
+		if d.opts.Split == "" || whole.Manifest == nil || c.Part != store.Offsets || c.Packed || len(c.Extents) != 1 { // shards of a folder have one split each
+			continue
+		}
+		e := c.Extents[0]
+		for _, s := range whole.Manifest.Splits {
+			for _, r := range s.Ranges {
+				for _, record := range []int64{0, r[0], r[1]} {
+					if s.Name == d.opts.Split {
+						need = d.index.grid.blocksOf(need, e.Path, e.Offset+8*record, 8)
+					}
+				}
+			}
+		}
+	}
+	u, err := d.ensure(ctx, need)
+	if err == nil && !u.InFiles() {
+		u.Release()
+		err = fmt.Errorf("%s: %s; there must be room for the offsets of a split", d.opts.CacheDir, d.memory.reason())
+	}
+	return u, err
 }
 
 // Name returns where the dataset lies, without credentials.

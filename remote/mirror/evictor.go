@@ -3,6 +3,7 @@ package mirror
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -72,15 +73,15 @@ func (k *evictor) mirrors() (names []string) {
 }
 
 func folderBytes(dir string) (n int64) {
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return 0
-	}
-	for _, e := range list {
+	_ = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error { // what cannot be seen is not counted
+		if err != nil || e.IsDir() {
+			return nil
+		}
 		if info, err := e.Info(); err == nil {
 			n += diskBytes(info)
 		}
-	}
+		return nil
+	})
 	return n
 }
 

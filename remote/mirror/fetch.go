@@ -246,7 +246,7 @@ func (f *fetcher) ifReplaced(ctx context.Context, err error) error {
 	}
 	data, _, readErr := f.client.ReadAll(ctx, f.version.seal.key, maxManifest)
 	if errors.Is(readErr, remote.ErrNotFound) || readErr == nil && store.CRC32C(data) != f.version.seal.crc {
-		return fmt.Errorf("mirror: %s: %w: its %s is another one than when it was opened; open it again", f.c.name, remote.ErrChanged, store.ManifestName)
+		return fmt.Errorf("mirror: %s: %w: its manifest is another one than when it was opened; open it again", f.c.name, remote.ErrChanged)
 	}
 	return err
 }

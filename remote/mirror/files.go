@@ -49,9 +49,14 @@ func (m *files) readAt(path string, p []byte, off int64) error {
 	return err
 }
 
+// name returns what the file at a path is called in the mirror.
+func (m *files) name(path string) string {
+	return strings.TrimPrefix(path, m.dir+string(filepath.Separator))
+}
+
 // readFile fills p with bytes of a file of the mirror.
 func (m *files) readFile(path string, p []byte, off int64) error {
-	f, err := m.root.Open(filepath.Base(path))
+	f, err := m.root.Open(m.name(path))
 	if err != nil {
 		return err
 	}
@@ -88,6 +93,21 @@ func (m *files) stretch(name string, size int64) error {
 		return err
 	}
 	return errors.Join(f.Truncate(size), f.Close())
+}
+
+// alone does what one process at a time may do before the mirror has a state.
+func (m *files) alone(do func(lock locks) error) error {
+	state, err := m.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	lock := locks{state}
+	if !lock.wait(lockSetup, 1, setupLimit) {
+		return fmt.Errorf("%s: another process has been setting it up for %v", m.dir, setupLimit)
+	}
+	defer lock.free(lockSetup, 1)
+	return do(lock)
 }
 
 // makeCache makes the folder of all mirrors. No other user may change its content.

@@ -18,7 +18,7 @@ import (
 type plan struct {
 	folder  string // of the mirror, in the cache
 	file    string // in that, which is opened; empty is the folder itself
-	prepare func(ctx context.Context, d *cache) error
+	prepare func(ctx context.Context, d *cache) (*store.Dataset, error)
 }
 
 func (p *plan) path(dir string) string { return filepath.Join(dir, p.file) }
@@ -33,9 +33,10 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 	}
 	data, _, err := d.client.ReadAll(ctx, path.Join(key, store.ManifestName), maxManifest)
 	if errors.Is(err, remote.ErrNotFound) {
-		p, h5Err := d.planHDF5(ctx, key)
-		if h5Err == nil {
-			return p, nil
+		for _, plan := range []func(context.Context, string) (*plan, error){d.planZarr, d.planHDF5} {
+			if p, otherErr := plan(ctx, key); otherErr == nil || !errors.Is(otherErr, remote.ErrNotFound) {
+				return p, otherErr
+			}
 		}
 		return nil, fmt.Errorf("it is not a penstock dataset: %w", err)
 	}
@@ -50,12 +51,12 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 		return nil, fmt.Errorf("%s: %w", store.ManifestName, err)
 	}
 	p := &plan{folder: folderName("flat", d.client.Bucket().String(), key, string(data))}
-	p.prepare = func(_ context.Context, d *cache) error { return d.prepareFlat(key, m, data) }
+	p.prepare = func(_ context.Context, d *cache) (*store.Dataset, error) { return d.prepareFlat(key, m, data) }
 	return p, nil
 }
 
 // prepareFlat makes the files of the mirror, without content.
-func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) error {
+func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) (*store.Dataset, error) {
 	whole := &store.Dataset{
 		Path: d.files.dir, Format: "flat", Schema: m.Schema(), Records: m.Records, Manifest: m,
 		Columns: store.ColumnsOf(m.Schema(), m.Shards, d.files.dir),
@@ -63,16 +64,16 @@ func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) error {
 	d.fetcher.version.seal = seal{path.Join(key, store.ManifestName), store.CRC32C(data)}
 	var err error
 	d.index.grid, err = newGrid(whole, func(file string) (name, object string) {
-		name = filepath.Base(file)
+		name = d.files.name(file)
 		return name, path.Join(key, name)
 	})
 	if err == nil {
 		err = d.index.open()
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return d.setup(func() error { return d.skeleton(whole, m, data) })
+	return whole, d.setup(func() error { return d.skeleton(whole, m, data) })
 }
 
 // setup does what one process at a time may do.

@@ -19,24 +19,24 @@ func (d *cache) planHDF5(ctx context.Context, key string) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{file: hdf5Name, folder: folderName("hdf5", d.client.Bucket().String(), key, o.ETag, fmt.Sprint(o.Size, d.opts.Fields))}
-	p.prepare = func(ctx context.Context, d *cache) error { return d.prepareHDF5(ctx, o) }
+	p.prepare = func(ctx context.Context, d *cache) (*store.Dataset, error) { return d.prepareHDF5(ctx, o) }
 	return p, nil
 }
 
 // prepareHDF5 makes the file of the mirror and fetches its metadata: all but the payload
 // of a large array.
-func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) error {
+func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) (*store.Dataset, error) {
 	d.fetcher.version.etag = o.ETag
 	c, err := d.bookkeeping(ctx, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	whole, err := store.ReadHDF5(filepath.Join(d.files.dir, hdf5Name), c.file, store.OpenOptions{Fields: d.opts.Fields, Packed: true})
 	if err == nil && d.opts.Fields != nil {
 		whole, err = whole.Select(d.opts.Fields)
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.index.grid, err = newGrid(whole, func(string) (string, string) { return hdf5Name, o.Key })
 	if err == nil {
@@ -46,8 +46,8 @@ func (d *cache) prepareHDF5(ctx context.Context, o remote.Object) error {
 		err = d.index.open()
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.index.takeMetadata(c.plain)
-	return d.sums.makeArrived(d.index.grid)
+	return whole, d.sums.makeArrived(d.index.grid)
 }

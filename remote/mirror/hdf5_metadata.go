@@ -25,17 +25,15 @@ func isMetadata(path string) bool { return strings.HasPrefix(path, "/penstock/")
 
 // bookkeeping makes the file of a mirror, as long as the object, with all of it but the payloads,
 // and returns what these are.
-func (d *cache) bookkeeping(ctx context.Context, o remote.Object) (*contents, error) {
-	state, err := d.files.root.OpenFile(stateName, os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	defer state.Close()
-	lock := locks{state}
-	if !lock.wait(lockSetup, 1, setupLimit) {
-		return nil, fmt.Errorf("%s: another process has been setting it up for %v", d.files.dir, setupLimit)
-	}
-	defer lock.free(lockSetup, 1)
+func (d *cache) bookkeeping(ctx context.Context, o remote.Object) (c *contents, err error) {
+	err = d.files.alone(func(lock locks) error {
+		c, err = d.keepBooks(ctx, o, lock)
+		return err
+	})
+	return c, err
+}
+
+func (d *cache) keepBooks(ctx context.Context, o remote.Object, lock locks) (*contents, error) {
 	if err := d.files.stretch(hdf5Name, o.Size); err != nil {
 		return nil, err
 	}
@@ -52,7 +50,7 @@ func (d *cache) bookkeeping(ctx context.Context, o remote.Object) (*contents, er
 		return c, err
 	}
 	// Blocks of this mirror may take the room; nobody else has it open.
-	if err := errors.Join(state.Truncate(0), file.Truncate(0), file.Truncate(o.Size)); err != nil {
+	if err := errors.Join(lock.file.Truncate(0), file.Truncate(0), file.Truncate(o.Size)); err != nil {
 		return nil, err
 	}
 	d.evictor.look()

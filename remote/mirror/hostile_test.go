@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -28,8 +29,16 @@ func TestHostileBucket(t *testing.T) {
 		t.Fatal(err)
 	}
 	flat.Put("ds.h5", data)
-	for _, key := range []string{"ds", "ds.h5"} {
-		for _, spare := range []string{"", store.ManifestName} {
+	for name, o := range zarrOptions {
+		_, dir := buildZarr(t, 300, o)
+		putFiles(t, flat, dir, name+".zarr")
+		epoch(t, open(t, flat, name+".zarr", Options{}), loader.Options{BatchSize: 32}, 0) // which makes a decoder outside of synctest
+	}
+	for _, key := range []string{"ds", "ds.h5", "plain.zarr", "zstd.zarr"} {
+		for _, spare := range []string{"", store.ManifestName, store.ZarrManifest, store.ZarrNode} {
+			if zarr := strings.HasSuffix(key, ".zarr"); spare != "" && zarr == (spare == store.ManifestName) {
+				continue
+			}
 			for _, attack := range hostilebucket.Reads {
 				t.Run(fmt.Sprintf("%s/%s/%s", key, attack.Name, spare), func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/store"
 )
 
 // index knows which blocks of a dataset are in the mirror, and which of them this process knows to be
@@ -34,11 +35,17 @@ func (n *index) open() (err error) {
 	return err
 }
 
-// settle counts what is wanted; limit is what the mirror may take.
+// settle finds out whether all fits; limit is what the mirror may take.
 func (n *index) settle(limit int64) {
 	n.fits = n.grid.bytes <= limit-limit/20 && n.state.me >= 0
+}
+
+// want notes that columns will be read, and counts what that is.
+func (n *index) want(columns []store.Column) {
+	n.grid.want(columns)
 	for _, x := range n.grid.extents {
 		if x.wanted {
+			x.right.Make(x.count) // what came before is looked at again
 			n.left.Add(x.count)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
@@ -62,32 +64,38 @@ func (f *remoteReader) Announce(parts []meta.Extent) {
 // fetch fetches what is missing of tidy parts, many at a time. The caller holds mu.
 func (f *remoteReader) fetch(list []part) error {
 	list = pieces(tidy(minus(list, f.have), gapBytes), metadataPiece)
-	ctx, cancel := context.WithCancelCause(f.ctx)
+	workers := min(f.d.opts.InFlight, len(list), int(int64(len(list))*bookFlight/max(1, total(list)))+1)
+	if err := together(f.ctx, workers, slices.Values(list), f.fetchPart); err != nil {
+		return err
+	}
+	f.have = tidy(append(f.have, list...), 0)
+	return nil
+}
+
+// together calls do for all of a sequence, by several workers, until one fails.
+func together[T any](ctx context.Context, workers int, all iter.Seq[T], do func(context.Context, T) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	work := make(chan part)
-	var all sync.WaitGroup
-	for range min(f.d.opts.InFlight, len(list), int(int64(len(list))*bookFlight/max(1, total(list)))+1) {
-		all.Go(func() {
-			for p := range work {
-				if err := f.fetchPart(ctx, p); err != nil {
+	work := make(chan T)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for x := range work {
+				if err := do(ctx, x); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
-	for _, p := range list {
+	for x := range all {
 		if ctx.Err() != nil {
 			break
 		}
-		work <- p
+		work <- x
 	}
 	close(work)
-	all.Wait()
-	if err := context.Cause(ctx); err != nil {
-		return err
-	}
-	f.have = tidy(append(f.have, list...), 0)
-	return nil
+	wg.Wait()
+	return context.Cause(ctx)
 }
 
 func (f *remoteReader) fetchPart(ctx context.Context, p part) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path"
-	"path/filepath"
 
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -55,7 +54,7 @@ func (s *checksums) loadFlat(ctx context.Context, x *extent) (store.Checksums, e
 	if err == nil {
 		return sums, nil
 	}
-	name := filepath.Base(x.SumsPath)
+	name := s.files.name(x.SumsPath)
 	file, err := s.fetchSums(ctx, x, path.Join(path.Dir(x.object), name), store.HeaderBytes+4*x.count)
 	if err != nil {
 		return nil, err

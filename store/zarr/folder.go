@@ -14,10 +14,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-const (
-	metadataGroup = "penstock" // has what is not a field
-	nodeName      = "zarr.json"
-)
+const metadataGroup = "penstock" // has what is not a field
 
 // folder writes the folder of a dataset.
 type folder struct {
@@ -62,7 +59,7 @@ func (f *folder) write(parts [][]store.Column) error {
 // depend on its length only.
 func (f *folder) writeManifest() error {
 	path := metadataGroup + "/manifest"
-	f.manifest.Metadata[nodeName], f.manifest.Metadata[path+"/"+nodeName] = store.HexCRC(0), store.HexCRC(0)
+	f.manifest.Metadata[store.ZarrNode], f.manifest.Metadata[path+"/"+store.ZarrNode] = store.HexCRC(0), store.HexCRC(0)
 	text, err := f.manifest.Encode()
 	if err != nil {
 		return err
@@ -131,7 +128,7 @@ func (f *folder) node(path string, text []byte) error {
 }
 
 func (f *folder) metadata(path string, text []byte) error {
-	name := strings.TrimPrefix(path+"/"+nodeName, "/")
+	name := strings.TrimPrefix(path+"/"+store.ZarrNode, "/")
 	f.manifest.Metadata[name] = store.HexCRC(store.CRC32C(text))
 	return f.stage.WriteFile(staged(name), text)
 }

@@ -37,7 +37,6 @@ func TestCompressFlags(t *testing.T) {
 		"a b.h5 --compress lzf":                                    "--compress lzf: must be none, gzip, gzip:1 to gzip:9, zstd, or zstd:1 to zstd:22",
 		"a b.h5 --compress zstd":                                   "--compress zstd: an HDF5 file takes gzip",
 		"a b.zarr --compress gzip":                                 "--compress gzip: Zarr takes zstd",
-		"a s3://b/x.zarr":                                          "Zarr is not written to buckets",
 		"a b.h5 --compress gzip:0":                                 "--compress gzip:0: the level must be from 1 to 9",
 		"a b.h5 --compress gzip:x":                                 "--compress gzip:x: the level must be from 1 to 9",
 		"a b.h5 --chunk-records 4":                                 "--chunk-records, --chunk-bytes, --shuffle-bytes: say how to --compress, which is not given",

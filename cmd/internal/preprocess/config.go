@@ -144,7 +144,12 @@ var hdf5Extensions = []string{".h5", ".hdf5", ".hdf"}
 // otherFiles are the extensions of files that are not datasets.
 var otherFiles = []string{".zip", ".tar", ".gz", ".tgz", ".zst", ".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npy", ".npz", ".pt", ".pkl", ".mat", ".tfrecord"}
 
-func extension(path string) string { return strings.ToLower(filepath.Ext(filepath.Clean(path))) }
+func extension(path string) string {
+	if u, err := remote.ParseURL(path); err == nil && remote.IsURL(path) {
+		path = u.Base() // without the options
+	}
+	return strings.ToLower(filepath.Ext(filepath.Clean(path)))
+}
 
 // destProblem returns why nothing can be made under the name dest, "" if it can.
 func destProblem(dest, format string) string {
@@ -192,7 +197,6 @@ func (c Config) problems() (list []string) {
 	if u, err := remote.ParseURL(c.Dest); err == nil && u.ReadOnly() {
 		add(true, "%s: %s:// is read-only; write to a path, or to s3://, gs://, azblob:// or hdfs://", u, u.Scheme)
 	}
-	add(remote.IsURL(c.Dest) && c.format() == part.Zarr, "%s: Zarr is not written to buckets; write it to a folder and copy that, or give a DEST that does not end in .zarr", remote.Redact(c.Dest))
 	list = append(list, rankProblems(c)...)
 	list = append(list, c.Compress.problems(c)...)
 	list = append(list, viewProblems(c)...)

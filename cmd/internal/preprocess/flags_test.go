@@ -87,7 +87,7 @@ func TestFlagProblems(t *testing.T) {
 
 func TestFormatByName(t *testing.T) {
 	for _, c := range []struct{ format, dest, want string }{
-		{"", "x", part.Flat}, {"", "x.h5", part.HDF5}, {"", "x.HDF5", part.HDF5}, {"", "x.h5/y", part.Flat}, {"", "x.h5/", part.HDF5}, {"flat", "x.h5", part.Flat}, {"", "x.zarr", part.Zarr}, {"hdf5", "x", part.HDF5},
+		{"", "x", part.Flat}, {"", "x.h5", part.HDF5}, {"", "x.HDF5", part.HDF5}, {"", "x.h5/y", part.Flat}, {"", "x.h5/", part.HDF5}, {"flat", "x.h5", part.Flat}, {"", "x.zarr", part.Zarr}, {"", urlOf("x.zarr"), part.Zarr}, {"", urlOf("a/x.h5"), part.HDF5}, {"hdf5", "x", part.HDF5},
 	} {
 		if got := (Config{Output: Output{Format: c.format, Dest: c.dest}}).format(); got != c.want {
 			t.Errorf("format %q of %s is %s, want %s", c.format, c.dest, got, c.want)

@@ -29,17 +29,6 @@ type mergedMark struct {
 // mergedEnding follows the name of the folder of parts.
 const mergedEnding = ".merged"
 
-// lastFile returns the file of a dataset that is written last.
-func lastFile(dest, format string) string {
-	switch format {
-	case part.Flat:
-		return filepath.Join(dest, store.ManifestName)
-	case part.Zarr:
-		return filepath.Join(dest, filepath.FromSlash(store.ZarrManifest))
-	}
-	return dest
-}
-
 // markMerged writes what says that the parts in some folders, which are at paths, became a
 // dataset.
 func (b remoteRun) markMerged(folders, paths []string, s *Summary, last string) error {
@@ -176,7 +165,7 @@ func (s *mergedMark) holds(m MergeConfig, d *upload.Destination, paths []string)
 func (s *mergedMark) published(m MergeConfig, d *upload.Destination) (bool, error) {
 	if d == nil {
 		dest := upload.LocalPath(m.Dest)
-		crc, err := upload.CRCOf(lastFile(dest, formatOf(dest)))
+		crc, err := upload.CRCOf(upload.LastFile(dest, formatOf(dest)))
 		return err == nil && crc == s.CRC32C, nil
 	}
 	o, err := d.Client.Stat(d.Context, d.ManifestKey(formatOf(d.Local)))

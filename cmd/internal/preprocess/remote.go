@@ -148,7 +148,7 @@ func (b remoteRun) merge(m MergeConfig, progress Progress) (*Summary, error) {
 	}
 	s.Source.Path = b.Text(s.Source.Path)
 	if m.RemoveParts {
-		err = b.markMerged(folders, local.Parts, s, lastFile(local.Dest, s.Format))
+		err = b.markMerged(folders, local.Parts, s, upload.LastFile(local.Dest, s.Format))
 	}
 	if err == nil && d != nil {
 		err = send(d, s, m.Overwrite, progress)
@@ -215,15 +215,15 @@ func (b remoteRun) removeAll(folders []string, id string) error {
 	return nil
 }
 
-// complete is for a flat dataset in a bucket what the function complete is: where present found
+// complete is for a dataset of several files in a bucket what the function complete is: where present found
 // one, and --resume is to continue the run that made it, that is done. info describes its source,
 // or says that it was made in another way. Files of the run on this machine are removed.
 // Without such a dataset the error is that of present.
 func (b remoteRun) complete(c Config, d *upload.Destination, present error, info func(*store.Manifest) (source.Info, error)) (*Summary, error) {
-	if !errors.Is(present, store.ErrExist) || !c.Resume || c.Rank.Size > 0 || c.format() != part.Flat {
+	if !errors.Is(present, store.ErrExist) || !c.Resume || c.Rank.Size > 0 || c.format() == part.HDF5 {
 		return nil, present
 	}
-	text, _, err := d.Client.ReadAll(d.Context, d.ManifestKey(part.Flat), part.MaxFile)
+	text, _, err := d.Client.ReadAll(d.Context, d.ManifestKey(c.format()), part.MaxFile)
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func TestBucketToBucket(t *testing.T) {
 	sources, names := []string{manyPictures(t, 40), table, base.Dest}, []string{"ds"}
 	base.Dest += ".h5"
 	mustRun(t, base)
-	sources, names = append(sources, base.Dest), append(names, "ds.h5")
+	sources, names = append(sources, base.Dest), append(names, "ds.h5", "ds.zarr")
 	for _, source := range sources {
 		for _, name := range names {
 			key := filepath.Base(source)
@@ -213,14 +213,21 @@ func TestTableSavesListings(t *testing.T) {
 
 // Ranks read from a bucket and write to it, and so does the merge.
 func TestRanksInABucket(t *testing.T) {
+	for _, name := range []string{"ds", "ds.zarr"} {
+		t.Run(name, func(t *testing.T) { testRanksInABucket(t, name) })
+	}
+}
+
+func testRanksInABucket(t *testing.T, name string) {
 	source := manyPictures(t, 40)
 	b := useBucket(t, source)
 	c := config(t, source)
+	c.Dest = filepath.Join(t.TempDir(), name)
 	c.Skip, c.Dedup = true, true
 	c.Split, _ = samples.ParseSplit("train=0.8,val=0.2")
 	mustRun(t, c)
 	r := c
-	r.Source, r.Dest = urlOf("photos"), urlOf("out/ds")
+	r.Source, r.Dest = urlOf("photos"), urlOf("out/"+name)
 	var wg sync.WaitGroup
 	for rank := range 3 {
 		p := r.rank(rank, 3)
@@ -235,7 +242,7 @@ func TestRanksInABucket(t *testing.T) {
 	before := keysOf(t, b, "out/")
 	p := r.rank(1, 3)
 	p.Spool = t.TempDir()
-	if s := mustRun(t, p); len(s.hints) == 0 || s.Part.Dest != "s3://lab/out/ds" {
+	if s := mustRun(t, p); len(s.hints) == 0 || s.Part.Dest != "s3://lab/out/"+name {
 		t.Errorf("a part was made again: %+v", s)
 	}
 	if !slices.Equal(keysOf(t, b, "out/"), before) {
@@ -245,12 +252,12 @@ func TestRanksInABucket(t *testing.T) {
 	if _, err := Merge(t.Context(), m, &silent{}); err != nil {
 		t.Fatal(err)
 	}
-	checkSame(t, filepath.Join(fetchBucket(t, b, "out/"), "out/ds"), c.Dest)
-	if left := keysOf(t, b, "out/ds.parts"); len(left) > 0 {
+	checkSame(t, filepath.Join(fetchBucket(t, b, "out/"), "out", name), c.Dest)
+	if left := keysOf(t, b, "out/"+name+".parts"); len(left) > 0 {
 		t.Errorf("parts are left: %v", left)
 	}
 	m = MergeConfig{Dest: r.Dest, Overwrite: true, Spool: t.TempDir()}
-	if _, err := Merge(t.Context(), m, &silent{}); err == nil || !strings.Contains(err.Error(), "s3://lab/out/ds.parts: there is no such folder") {
+	if _, err := Merge(t.Context(), m, &silent{}); err == nil || !strings.Contains(err.Error(), "s3://lab/out/"+name+".parts: there is no such folder") {
 		t.Errorf("a merge without parts: %v", err)
 	}
 }
@@ -258,32 +265,59 @@ func TestRanksInABucket(t *testing.T) {
 // A run that cannot publish leaves no dataset that opens; the next one sends what is there,
 // and removes what no dataset has.
 func TestPublishedByTheManifest(t *testing.T) {
+	for name, c := range map[string]struct{ last, stray string }{
+		"ds": {store.ManifestName, "images-00009.npy"}, "ds.zarr": {store.ZarrManifest, "labels/c.9"},
+	} {
+		t.Run(name, func(t *testing.T) { testPublished(t, name, c.last, c.stray) })
+	}
+}
+
+func testPublished(t *testing.T, name, last, stray string) {
 	source := folder(t, 20)
 	b := useBucket(t, source)
-	b.refuse = store.ManifestName
+	b.refuse = last
 	c := config(t, source)
-	c.Dest, c.Spool = urlOf("ds"), t.TempDir()
+	one := c
+	one.Dest = filepath.Join(t.TempDir(), name)
+	mustRun(t, one)
+	c.Dest, c.Spool = urlOf(name), t.TempDir()
 	_, err := Run(t.Context(), c, &silent{})
 	if err == nil || !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "--resume sends the rest") || strings.Contains(err.Error(), "hush") {
 		t.Fatalf("error %v", err)
 	}
-	if keys := keysOf(t, b, "ds"); len(keys) == 0 || slices.Contains(keys, "ds/"+store.ManifestName) {
+	if keys := keysOf(t, b, name); len(keys) == 0 || slices.Contains(keys, name+"/"+last) {
 		t.Errorf("objects %v", keys)
 	}
-	left := t.TempDir()
-	if err := os.WriteFile(filepath.Join(left, "images-00009.npy"), []byte("of a run before"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	fillBucket(t, b, left, "ds")
+	b.Put(name+"/"+stray, []byte("of a run before"))
 	b.refuse = ""
 	c.Resume = true
 	mustRun(t, c)
-	if keys := keysOf(t, b, "ds"); !slices.Contains(keys, "ds/"+store.ManifestName) || slices.Contains(keys, "ds/images-00009.npy") {
-		t.Errorf("objects %v", keys)
+	checkSame(t, filepath.Join(fetchBucket(t, b, name), name), one.Dest)
+	if s := mustRun(t, c); len(s.hints) == 0 || s.hints[0] != completeHint {
+		t.Errorf("once more: %v", s.hints)
 	}
+}
+
+// A dataset in Zarr takes the place of another one, and not of Zarr that penstock did not write.
+func TestZarrReplaced(t *testing.T) {
+	source := folder(t, 20)
+	b := useBucket(t, source)
+	c := config(t, source)
+	c.Dest, c.Spool = urlOf("ds.zarr"), t.TempDir()
+	b.Put("ds.zarr/zarr.json", []byte(`{"zarr_format": 3, "node_type": "group", "attributes": {"format": "other"}}`))
+	c.Overwrite = true
+	if _, err := Run(t.Context(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "Zarr that penstock did not write; choose another name") {
+		t.Errorf("error %v", err)
+	}
+	b.Put("ds.zarr/zarr.json", []byte(`{"zarr_format": 3, "node_type": "group", "attributes": {"format": "penstock"}}`))
+	for _, key := range []string{"ds.zarr/old/c.0.0", "ds.zarr/old/zarr.json", "ds.zarr/" + store.ZarrManifest} {
+		b.Put(key, []byte("of a dataset before"))
+	}
+	mustRun(t, c)
 	one := config(t, source)
+	one.Dest = filepath.Join(t.TempDir(), "ds.zarr")
 	mustRun(t, one)
-	checkSame(t, filepath.Join(fetchBucket(t, b, "ds"), "ds"), one.Dest)
+	checkSame(t, filepath.Join(fetchBucket(t, b, "ds.zarr"), "ds.zarr"), one.Dest)
 }
 
 // goneBucket is a missing bucket: stores report it for every object.

@@ -364,16 +364,22 @@ func TestKilledWhileSending(t *testing.T) {
 	if !cloud.Built {
 		t.Skip("built with -tags nocloud: there are no buckets of files, which outlive a process")
 	}
+	for name, last := range map[string]string{"ds": store.ManifestName, "ds.zarr": store.ZarrManifest} {
+		t.Run(name, func(t *testing.T) { testKilledWhileSending(t, name, last) })
+	}
+}
+
+func testKilledWhileSending(t *testing.T, name, last string) {
 	w := child{Source: arrays(t, 100), Workers: 2, Split: "train=0.8,val=0.2", Checkpoint: time.Millisecond, Raw: true}
-	w.Dest = filepath.Join(t.TempDir(), "ds")
+	w.Dest = filepath.Join(t.TempDir(), name)
 	w.run(t, 0)
 	want := foldertest.Files(t, w.Dest)
-	w.Bucket, w.Dest, w.Spool = t.TempDir(), urlOf("out/ds"), t.TempDir()
+	w.Bucket, w.Dest, w.Spool = t.TempDir(), urlOf("out/"+name), t.TempDir()
 	_, whole := w.run(t, 0)
 	hits := kills(0)
 	for i := 0; i < *killCount || hits == 0; i++ {
-		w.Bucket, w.Dest, w.Spool = t.TempDir(), urlOf("out/ds"), t.TempDir()
-		manifest := filepath.Join(w.Bucket, "out/ds", store.ManifestName)
+		w.Bucket, w.Dest, w.Spool = t.TempDir(), urlOf("out/"+name), t.TempDir()
+		manifest := filepath.Join(w.Bucket, "out", name, filepath.FromSlash(last))
 		for range 3 {
 			killed, _ := w.run(t, 1+rand.IntN(whole))
 			_, err := os.Stat(manifest)
@@ -385,7 +391,7 @@ func TestKilledWhileSending(t *testing.T) {
 		if _, err := os.Stat(manifest); err != nil {
 			w.run(t, 0)
 		}
-		got := foldertest.Files(t, filepath.Join(w.Bucket, "out/ds"))
+		got := foldertest.Files(t, filepath.Join(w.Bucket, "out", name))
 		maps.DeleteFunc(got, func(name, _ string) bool { // of writes that were killed; a store shows none of them
 			return strings.HasSuffix(name, ".tmp")
 		})

@@ -16,6 +16,10 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/loader"
+	"github.com/penstock/penstock/loader/sampler"
+	"github.com/penstock/penstock/mmapds"
+	"github.com/penstock/penstock/remote/mirror"
 )
 
 // command builds a command of the module and returns its path.
@@ -130,6 +134,9 @@ func TestPreprocess(t *testing.T) {
 		run(filepath.Join(local, source), want)
 		run(s.URL(s.Address, source), s.URL(s.Address, "one/"+name))
 		same(t, filepath.Join(s.Root, "one", name), want)
+		run(filepath.Join(local, source), want+".zarr")
+		run(s.URL(s.Address, source), s.URL(s.Address, "one/"+name+".zarr"))
+		same(t, filepath.Join(s.Root, "one", name+".zarr"), want+".zarr")
 
 		dest := s.URL(s.Address, "ranks/"+name)
 		for _, rank := range []string{"2", "0", "1"} {
@@ -151,7 +158,21 @@ func TestPreprocess(t *testing.T) {
 			}
 		}
 	}
-	must(t, command(t, "inspect"), "verify", filepath.Join(s.Root, "ranks", "photos"))
+	inspect := command(t, "inspect")
+	must(t, inspect, "verify", filepath.Join(s.Root, "ranks", "photos"))
+	must(t, inspect, "verify", s.URL(s.Address, "one/photos.zarr"), "--cache-dir", t.TempDir())
+	a, err := mmapds.Open(filepath.Join(local, "out-photos"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	d := openURL(t, s.URL(s.Address, "one/photos.zarr"), mirror.Options{CacheDir: filepath.Join(t.TempDir(), "cache")})
+	opts := loader.Options{BatchSize: 16, Sampler: sampler.Shuffle{}, Seed: 1}
+	if want, _ := digest(t, a, opts, 0); a.ID() != d.ID() {
+		t.Errorf("id %s, want %s", d.ID(), a.ID())
+	} else if got, n := digest(t, d, opts, 0); got != want || n == 0 {
+		t.Error("other bytes are loaded of Zarr than of the flat dataset")
+	}
 }
 
 func exitCode(err error) int {

@@ -2,12 +2,15 @@ package upload
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
@@ -42,12 +45,17 @@ func (d *Destination) Sibling(ending string) *Destination {
 	return &s
 }
 
+// LastFile returns the file of a dataset that makes one of the others, and so is written last.
+func LastFile(dest, format string) string {
+	return filepath.Join(dest, filepath.FromSlash(lastNames[format]))
+}
+
+// lastNames are those of the last files, in the folder of a dataset, by format. An HDF5 file is one itself.
+var lastNames = map[string]string{part.Flat: store.ManifestName, part.Zarr: store.ZarrManifest}
+
 // ManifestKey is the object that makes a dataset of the others.
 func (d *Destination) ManifestKey(format string) string {
-	if format == part.HDF5 {
-		return d.URL.Key
-	}
-	return d.URL.Key + "/" + store.ManifestName
+	return strings.TrimSuffix(d.URL.Key+"/"+lastNames[format], "/")
 }
 
 // Present reports whether there is a dataset that is to be replaced; another one is an error, and
@@ -56,13 +64,30 @@ func (d *Destination) Present(overwrite bool, format string) (bool, error) {
 	_, err := d.Client.Stat(d.Context, d.ManifestKey(format))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, d.bucketThere()
+		if err := d.bucketThere(); err != nil || format != part.Zarr {
+			return false, err
+		}
+		return false, d.noOtherZarr()
 	case err != nil:
 		return false, err
 	case overwrite:
 		return true, nil
 	}
 	return true, fmt.Errorf("%s %w already; choose another name, or use --overwrite", d.URL, store.ErrExist)
+}
+
+// noOtherZarr checks that there is no hierarchy of Zarr that penstock did not write. One without a manifest is what is left of
+// a run that was killed.
+func (d *Destination) noOtherZarr() error {
+	var root struct{ Attributes struct{ Format string } }
+	text, _, err := d.Client.ReadAll(d.Context, d.URL.Key+"/"+store.ZarrNode, part.MaxFile)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && json.Unmarshal(text, &root) == nil && root.Attributes.Format == store.FormatName {
+		return nil
+	}
+	if err == nil {
+		err = fmt.Errorf("%s has Zarr that penstock did not write; choose another name", d.URL)
+	}
+	return err
 }
 
 // bucketThere checks that the bucket exists. A user who may not list it may still write there.
@@ -178,17 +203,21 @@ func (d *Destination) SendPart(w part.Rank, records int64, overwrite bool, progr
 
 // SendDataset sends the files of a dataset, its manifest last.
 func (d *Destination) SendDataset(format string, overwrite bool, progress progress) error {
-	last, key := d.Local, d.URL.Key
-	if format == part.Flat {
-		last, key = filepath.Join(d.Local, store.ManifestName), d.ManifestKey(part.Flat)
-		if overwrite {
-			if err := d.remove(key); err != nil {
-				return err
-			}
-		}
-		if err := d.sendShards(d.Local, d.URL.Key, progress); err != nil {
+	last, key := LastFile(d.Local, format), d.ManifestKey(format)
+	if overwrite && format != part.HDF5 {
+		if err := d.remove(key); err != nil {
 			return err
 		}
+	}
+	var err error
+	switch format {
+	case part.Flat:
+		err = d.sendShards(d.Local, d.URL.Key, progress)
+	case part.Zarr:
+		err = d.sendZarr(overwrite, progress)
+	}
+	if err != nil {
+		return err
 	}
 	list := filepath.Clean(d.Local) + ".skipped.jsonl"
 	if _, err := os.Stat(list); err == nil {
@@ -261,44 +290,87 @@ func (d *Destination) sendFile(path, key string, opts remote.WriteOptions) error
 // sendShards sends the files of a flat dataset that are not in the bucket yet, all but the
 // manifest. Then they are all there, and none that a run before this one has left.
 func (d *Destination) sendShards(folder, key string, progress progress) error {
-	m, err := readManifest(folder)
+	files, err := shardFiles(folder, key)
 	if err != nil {
 		return err
 	}
-	left, total := d.unsent(m, folder, key)
-	if err := d.sendAll(left, total, progress); err != nil {
+	if err := d.sendAll(unsent(files), progress); err != nil {
 		return err
 	}
-	return d.arrived(m, key, progress)
+	return d.arrived(files, key, func(name string) bool { return strings.HasSuffix(name, ".npy") && !strings.Contains(name, "/") }, progress)
 }
 
-// readManifest reads the manifest of a dataset some of whose files are markers.
-func readManifest(folder string) (*store.Manifest, error) {
+// sendZarr is sendShards for a dataset in Zarr. Of one that it replaces, nothing is left.
+func (d *Destination) sendZarr(overwrite bool, progress progress) error {
+	files, err := zarrFiles(d.Local, d.URL.Key)
+	if err != nil {
+		return err
+	}
+	if err := d.sendAll(files, progress); err != nil {
+		return err
+	}
+	folders := make(map[string]bool)
+	for _, f := range files {
+		folders[path.Dir(f.key)] = true
+	}
+	return d.arrived(files, d.URL.Key, func(name string) bool {
+		return zarrName.MatchString(path.Base(name)) && name != store.ZarrManifest && (overwrite || folders[d.URL.Key+"/"+path.Dir(name)])
+	}, progress)
+}
+
+// zarrName is what files of Zarr are called that package store writes.
+var zarrName = regexp.MustCompile(`^(zarr\.json|c(\.[0-9]+)+)$`)
+
+// shardFiles lists the files of a flat dataset, some of which are markers, but for the manifest.
+func shardFiles(folder, key string) (list []item, err error) {
 	text, err := os.ReadFile(filepath.Join(folder, store.ManifestName))
 	if err != nil {
 		return nil, err
 	}
-	return store.DecodeManifest(text)
-}
-
-// unsent returns the files that are not in the bucket under their key, and their bytes.
-func (d *Destination) unsent(m *store.Manifest, folder, key string) (list []item, total int64) {
+	m, err := store.DecodeManifest(text)
+	if err != nil {
+		return nil, err
+	}
 	for _, s := range m.Shards {
 		for _, f := range s.Files {
-			p := item{path: filepath.Join(folder, f.Name), key: key + "/" + f.Name, size: f.Bytes, crc: f.CRC32C}
-			if was, ok := readMarker(p.path); ok && was.Key == p.key && was.CRC32C == p.crc {
-				continue
-			}
-			p.keep = p.size < leastMarker
-			list = append(list, p)
-			total += p.size
+			list = append(list, item{path: filepath.Join(folder, f.Name), key: key + "/" + f.Name, size: f.Bytes, crc: f.CRC32C, keep: f.Bytes < leastMarker})
 		}
 	}
-	return list, total
+	return list, nil
+}
+
+// zarrFiles lists the files of a dataset in Zarr but for the manifest. Each stays where it is: its index is in front.
+func zarrFiles(folder, key string) (list []item, err error) {
+	err = filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || path == LastFile(folder, part.Zarr) {
+			return err
+		}
+		name, nameErr := filepath.Rel(folder, path)
+		info, err := e.Info()
+		if err = errors.Join(nameErr, err); err == nil {
+			list = append(list, item{path: path, key: key + "/" + filepath.ToSlash(name), size: info.Size(), keep: true})
+		}
+		return err
+	})
+	return list, err
+}
+
+// unsent returns the files that are not in the bucket under their key.
+func unsent(files []item) (list []item) {
+	for _, p := range files {
+		if was, ok := readMarker(p.path); !ok || was.Key != p.key || was.CRC32C != p.crc {
+			list = append(list, p)
+		}
+	}
+	return list
 }
 
 // sendAll sends files, several at a time.
-func (d *Destination) sendAll(list []item, total int64, progress progress) error {
+func (d *Destination) sendAll(list []item, progress progress) error {
+	total := int64(0)
+	for _, p := range list {
+		total += p.size
+	}
 	progress.Begin("sending", total>>10, "KiB")
 	defer progress.End()
 	sum := int64(0)
@@ -308,9 +380,13 @@ func (d *Destination) sendAll(list []item, total int64, progress progress) error
 		progress.Add(sum>>10 - before)
 	}
 	large := func(p item) bool { return p.size >= leastMarker }
-	err := d.sendSome(Uploads, list, large, sent)
+	node := func(p item) bool { return path.Base(p.key) == store.ZarrNode } // to readers of Zarr, a chunk that is missing is zeros
+	err := d.sendSome(Uploads, list, func(p item) bool { return large(p) && !node(p) }, sent)
 	if err == nil {
-		err = d.sendSome(smallUploads, list, func(p item) bool { return !large(p) }, sent)
+		err = d.sendSome(smallUploads, list, func(p item) bool { return !large(p) && !node(p) }, sent)
+	}
+	if err == nil {
+		err = d.sendSome(smallUploads, list, node, sent)
 	}
 	return err
 }
@@ -327,30 +403,27 @@ func (d *Destination) sendSome(workers int, list []item, wanted func(item) bool,
 	return s.settle(0)
 }
 
-// arrived makes sure that all shards of a dataset are in the bucket, and removes what else a
+// arrived makes sure that all files of a dataset are in the bucket, and removes what else a
 // run before this one has left of such.
-func (d *Destination) arrived(m *store.Manifest, key string, progress progress) error {
+func (d *Destination) arrived(files []item, key string, stray func(name string) bool, progress progress) error {
 	missing := make(map[string]int64)
-	for _, s := range m.Shards {
-		for _, f := range s.Files {
-			missing[f.Name] = f.Bytes
-		}
+	for _, f := range files {
+		missing[f.key] = f.size
 	}
 	var strays []string
 	for o, err := range d.Client.List(d.Context, key+"/", "") {
 		if err != nil {
 			return err
 		}
-		name := strings.TrimPrefix(o.Key, key+"/")
-		if size, ok := missing[name]; ok && size == o.Size {
-			delete(missing, name)
-		} else if !ok && strings.HasSuffix(name, ".npy") && !strings.Contains(name, "/") {
+		if size, ok := missing[o.Key]; ok && size == o.Size {
+			delete(missing, o.Key)
+		} else if !ok && stray(strings.TrimPrefix(o.Key, key+"/")) {
 			strays = append(strays, o.Key)
 		}
 	}
 	for name, size := range missing { // a listing may be late
-		if o, err := d.Client.Stat(d.Context, key+"/"+name); errors.Is(err, fs.ErrNotExist) || err == nil && o.Size != size {
-			return lost(d.Client.Name(key + "/" + name))
+		if o, err := d.Client.Stat(d.Context, name); errors.Is(err, fs.ErrNotExist) || err == nil && o.Size != size {
+			return lost(d.Client.Name(name))
 		} else if err != nil {
 			return err
 		}

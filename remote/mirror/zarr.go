@@ -1,0 +1,192 @@
+package mirror
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+
+	"github.com/penstock/penstock/internal/zarr"
+	"github.com/penstock/penstock/remote"
+	"github.com/penstock/penstock/store"
+)
+
+// zarrName is the folder of a mirror that is a dataset in Zarr.
+const zarrName = "data.zarr"
+
+// planZarr looks whether a dataset in Zarr is under a key.
+func (d *cache) planZarr(ctx context.Context, key string) (*plan, error) {
+	manifest := path.Join(key, store.ZarrManifest)
+	data, _, err := d.client.ReadAll(ctx, manifest, maxManifest)
+	if err != nil {
+		return nil, err
+	}
+	m, err := store.DecodeManifest(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", store.ZarrManifest, err)
+	}
+	p := &plan{file: zarrName, folder: folderName("zarr", d.client.Bucket().String(), key, string(data), fmt.Sprint(d.opts.Fields))}
+	p.prepare = func(ctx context.Context, d *cache) (*store.Dataset, error) {
+		d.fetcher.version.seal = seal{manifest, store.CRC32C(data)}
+		return d.prepareZarr(ctx, &zarrFiles{d, key, m, data})
+	}
+	return p, nil
+}
+
+// prepareZarr makes the files of the mirror. It fetches columns that cannot be mapped.
+func (d *cache) prepareZarr(ctx context.Context, z *zarrFiles) (whole *store.Dataset, err error) {
+	err = d.files.alone(func(locks) (err error) {
+		whole, err = z.skeleton(ctx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.index.grid, err = newGrid(whole, func(file string) (name, object string) {
+		name = d.files.name(file)
+		return name, path.Join(z.key, filepath.ToSlash(name)[len(zarrName):])
+	})
+	if err != nil {
+		return nil, err
+	}
+	return whole, d.index.open()
+}
+
+// zarrFiles are the files of a dataset in Zarr.
+type zarrFiles struct {
+	d        *cache
+	key      string
+	manifest *store.Manifest
+	text     []byte // of the manifest
+}
+
+// skeleton makes all files. Shards that can be mapped are holes behind their index. The manifest comes last, so that a
+// skeleton without one is not finished.
+func (z *zarrFiles) skeleton(ctx context.Context) (*store.Dataset, error) {
+	root, dir := z.d.files.root, filepath.Join(z.d.files.dir, zarrName)
+	last := path.Join(zarrName, store.ZarrManifest)
+	if got, err := z.d.files.readAll(last, int64(len(z.text))+1); err == nil && bytes.Equal(got, z.text) {
+		if whole, err := store.OpenZarr(dir, store.OpenOptions{}); err == nil {
+			return whole, nil
+		}
+	}
+	if err := root.RemoveAll(zarrName); err != nil { // somebody has been here
+		return nil, err
+	}
+	if err := together(ctx, z.d.opts.InFlight, maps.Keys(z.manifest.Metadata), z.fetchNode); err != nil {
+		return nil, err
+	}
+	g, err := zarr.Open(zarr.Folder(dir))
+	if err != nil {
+		return nil, store.Mark(err)
+	}
+	arrays := make(map[string]*zarr.Array)
+	for _, a := range g.Arrays {
+		arrays["/"+a.Path] = a
+	}
+	for _, c := range z.manifest.Schema().Columns() {
+		if err := z.fetchColumn(ctx, &c, arrays[c.Path()], arrays[c.SumsPath()]); err != nil {
+			return nil, err
+		}
+	}
+	const temporary = "manifest.new"
+	if err := root.MkdirAll(path.Dir(last), 0o700); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(root.WriteFile(temporary, z.text, 0o600), root.Rename(temporary, last)); err != nil {
+		return nil, err
+	}
+	return store.OpenZarr(dir, store.OpenOptions{})
+}
+
+// fetchNode fetches the metadata of a group or an array, which says little that the manifest does not.
+func (z *zarrFiles) fetchNode(ctx context.Context, name string) error {
+	return z.repeat(name, func() error {
+		text, _, err := z.d.client.ReadAll(ctx, path.Join(z.key, name), 1<<20+16*int64(len(z.text)))
+		if err != nil {
+			return err
+		}
+		if got, want := store.HexCRC(store.CRC32C(text)), z.manifest.Metadata[name]; got != want {
+			return fmt.Errorf("its CRC32C is %s, was %s when it was written: %w", got, want, store.ErrCorrupt)
+		}
+		return z.write(name, 0, bytes.NewReader(text), int64(len(text)))
+	})
+}
+
+// repeat fetches again what came with other bytes than it had when it was written.
+func (z *zarrFiles) repeat(name string, fetch func() error) error {
+	for try := 1; ; try++ {
+		err := fetch()
+		if errors.Is(err, zarr.ErrCorrupt) || errors.Is(err, store.ErrCorrupt) {
+			z.d.counts.wrong.Add(1)
+			if err = fmt.Errorf("%s: %w", z.d.client.Name(path.Join(z.key, name)), store.Mark(err)); try < tries {
+				continue
+			}
+		}
+		return err
+	}
+}
+
+// fetchColumn makes the files of a column and of its checksums.
+func (z *zarrFiles) fetchColumn(ctx context.Context, c *store.Column, a, sums *zarr.Array) error {
+	if a == nil || sums == nil || a.Err != nil || sums.Err != nil {
+		return nil // the error of OpenZarr
+	}
+	packed := z.manifest.Storage[c.Name] != nil
+	if packed && !z.d.wants(c.Path()) {
+		return nil
+	}
+	if sums.Records() > 0 {
+		name := path.Join(sums.Path, store.ZarrSums)
+		if err := z.fetch(ctx, name, 0, 4*sums.Records()); err != nil {
+			return err
+		}
+	}
+	return together(ctx, z.d.opts.InFlight, a.ShardNames(), func(ctx context.Context, name string) error {
+		n := a.IndexBytes()
+		var size int64
+		err := z.repeat(name, func() (err error) {
+			if err = z.fetch(ctx, name, 0, n); err == nil {
+				size, err = a.ShardBytes(name)
+			}
+			return err
+		})
+		if err != nil || size <= n {
+			return err
+		}
+		if packed {
+			z.d.counts.fetched.Add(size - n)
+			return z.fetch(ctx, name, n, size-n)
+		}
+		return z.d.files.stretch(path.Join(zarrName, name), size)
+	})
+}
+
+// fetch fetches n bytes of a file.
+func (z *zarrFiles) fetch(ctx context.Context, name string, off, n int64) error {
+	r := z.d.client.NewReader(ctx, remote.Object{Key: path.Join(z.key, name)}, off, n)
+	return errors.Join(z.write(name, off, r, n), r.Close())
+}
+
+// write writes n bytes of a file, for good, as what is fetched whole is not compared with checksums of its own.
+func (z *zarrFiles) write(name string, off int64, from io.Reader, n int64) error {
+	name = path.Join(zarrName, name)
+	err := z.d.files.root.MkdirAll(path.Dir(name), 0o700)
+	if err == nil {
+		err = z.d.evictor.room(pages(off, n))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w; there must be room for the metadata of Zarr and for all that is compressed", z.d.opts.CacheDir, err)
+	}
+	f, err := z.d.files.root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.NewOffsetWriter(f, off), from)
+	return errors.Join(err, f.Sync(), f.Close())
+}
