@@ -25,7 +25,7 @@ SOURCE is one of these. Its type is detected from its content; --from overrides 
   a folder of images   SOURCE/CLASS/*.jpg, or images alone; folders named train, val and
                        test become splits
   csv, jsonl           tables of numbers, texts, boxes, labels and image paths
-  tar, .gz, .zst, zip  archives of image folders, or of WebDataset samples
+  tar, .gz, .zst, zip  archives of image folders, or of WebDataset samples; indexes of wids
   parquet              as published on the Hugging Face hub
   arrow                Arrow files, Feather, folders of datasets.save_to_disk
   mds, tokens          MosaicML Streaming; Megatron's .bin and .idx, llm.c and raw tokens

@@ -180,10 +180,23 @@ func detectHead(head []byte, name string) string {
 		return "idx"
 	case strings.HasPrefix(text, MegatronMagic), TokensOf(head) != tensor.Invalid:
 		return "tokens"
+	case isWids(text):
+		return "tar"
 	case strings.HasPrefix(text, "{") && strings.Contains(text, `"column_encodings"`) && strings.Contains(text, `"shards"`):
 		return "mds"
 	}
 	return ""
+}
+
+// isWids reports whether a file begins as an index of wids does: a list of the shards of a WebDataset.
+func isWids(text string) bool {
+	return strings.HasPrefix(text, "{") && (strings.Contains(text, `"wids_version"`) || strings.Contains(text, `"shardlist"`))
+}
+
+// IsWids reports whether a file is an index of wids.
+func IsWids(path string) bool {
+	head := make([]byte, headBytes)
+	return isWids(string(head[:readHead(path, head)]))
 }
 
 // MegatronMagic begins the index of Megatron's files of tokens.

@@ -44,8 +44,15 @@ func open(ctx context.Context, kind, path string, opts source.Options, selection
 		return nil, err
 	}
 	a := &archive{ctx: ctx, path: path, files: files, splits: source.SplitsOfFiles(files), info: source.Info{Kind: kind, Name: source.BaseName(path)}}
+	samples, err := a.expand(opts.Outside)
+	if err != nil {
+		return nil, fmt.Errorf("source %s: %w", path, err)
+	}
 	a.info.Splits = a.splits.Names
-	if err := a.scan(kind, opts, selection); err != nil {
+	if err = a.scan(kind, opts, selection); err == nil {
+		err = a.checkCounts(samples)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, errors.Join(err, a.Close()))
 	}
 	return a, nil
