@@ -79,7 +79,18 @@ func Own(parent *os.Root, name string) (*os.Root, error) {
 }
 
 // Real opens the folder name in parent, which must not be a link. It may belong to anybody.
-func Real(parent *os.Root, name string) (*os.Root, error) {
+func Real(parent *os.Root, name string) (folder *os.Root, err error) {
+	for range 10 { // another process may replace the folder in between
+		if folder, err = openReal(parent, name); !errors.Is(err, errReplaced) {
+			break
+		}
+	}
+	return folder, err
+}
+
+var errReplaced = fmt.Errorf("was changed while it was opened: %w", ErrForeign)
+
+func openReal(parent *os.Root, name string) (*os.Root, error) {
 	path := filepath.Join(parent.Name(), name)
 	info, err := parent.Lstat(name)
 	if err != nil {
@@ -93,7 +104,7 @@ func Real(parent *os.Root, name string) (*os.Root, error) {
 		return nil, err
 	}
 	if opened, err := folder.Stat("."); err != nil || !os.SameFile(info, opened) {
-		return nil, errors.Join(fmt.Errorf("%s was changed while it was opened: %w", path, ErrForeign), err, folder.Close())
+		return nil, errors.Join(fmt.Errorf("%s %w", path, errReplaced), err, folder.Close())
 	}
 	return folder, nil
 }
