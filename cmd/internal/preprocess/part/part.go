@@ -24,6 +24,8 @@ type Part struct {
 	Tail    []byte `json:"tail"`         // what was left out behind the last record, see trace
 
 	Path string `json:"-"` // of the dataset; the file is beside it
+
+	dataset *store.Dataset // as There has found it
 }
 
 // sealed is the file.
@@ -125,6 +127,7 @@ func (p *Part) There() error {
 	if d.Manifest.ID != p.ID || d.Records != p.Records {
 		return fmt.Errorf("%s holds %d records of dataset %s, and not the %d of %s that its part has: %w", p.Path, d.Records, d.Manifest.ID, p.Records, p.ID, store.ErrCorrupt)
 	}
+	p.dataset = d
 	return nil
 }
 
@@ -151,11 +154,12 @@ func (p *Part) Manifest() (*store.Manifest, error) {
 	if p.Records == 0 {
 		return nil, nil
 	}
-	d, err := dataset.ReadFlat(p.Path)
-	if err != nil {
-		return nil, err
+	if p.dataset == nil {
+		if err := p.There(); err != nil {
+			return nil, err
+		}
 	}
-	return d.Manifest, nil
+	return p.dataset.Manifest, nil
 }
 
 // FinalMode is that of files that are finished, less what the umask takes, see build.SyncFile.

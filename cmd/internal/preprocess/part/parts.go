@@ -253,7 +253,10 @@ func (p *Part) records(fields []int, f func(data source.Data, traces []byte) (bo
 	if p.Records == 0 {
 		return true, nil
 	}
-	src, err := dataset.OpenRecords(p.Path, p.schema(), append(fields[:len(fields):len(fields)], len(p.Plan.Fields)))
+	if _, err := p.Manifest(); err != nil {
+		return false, err
+	}
+	src, err := dataset.OpenRecords(p.dataset, p.schema(), append(fields[:len(fields):len(fields)], len(p.Plan.Fields)))
 	if err != nil {
 		return false, err
 	}

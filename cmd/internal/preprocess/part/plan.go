@@ -14,7 +14,7 @@ import (
 // Plan is what all parts of a dataset have in common: all that its bytes depend on beside
 // the records themselves.
 type Plan struct {
-	Version int             `json:"part_version"` // 2
+	Version int             `json:"part_version"` // 3
 	Size    int             `json:"world_size"`
 	Config  json.RawMessage `json:"config"` // as it is for a whole dataset, without what is of one machine
 	Format  string          `json:"format"` // of the dataset
@@ -36,7 +36,7 @@ type PlannedSource struct {
 	Listing string   `json:"listing"` // digest of names and sizes
 }
 
-const Version = 2
+const Version = 3
 
 // Differs says in what two plans are not the same, "" if in nothing.
 func (p *Plan) Differs(other *Plan) string {

@@ -19,7 +19,7 @@ import (
 //	text     reason
 //	and at the end
 //	sample   of the record
-//	16 bytes digest of its content; zero where nobody asks for it
+//	text     digest of its content, 16 bytes; empty where nobody asks for it
 //	uvarint  values of the record, then for each of them
 //	4 bytes  CRC32C of the value, little endian
 //	uvarint  rows of the value; 1 where it is not ragged
@@ -66,7 +66,11 @@ func (l *TraceLog) Skip(t Trace) {
 // Record appends the trace of a record to b, and of all that was left out before it.
 func (l *TraceLog) Record(b []byte, t Trace) []byte {
 	b = appendSample(l.Tail(b), t)
-	b = binary.AppendUvarint(append(b, t.Digest[:]...), uint64(len(t.Values)))
+	digest := t.Digest[:]
+	if t.Digest == [16]byte{} {
+		digest = nil
+	}
+	b = binary.AppendUvarint(appendText(b, string(digest)), uint64(len(t.Values)))
 	for _, v := range t.Values {
 		b = binary.AppendUvarint(binary.LittleEndian.AppendUint32(b, v.CRC32C), uint64(v.Rows))
 	}
@@ -103,7 +107,7 @@ func readTraces(b []byte, record bool) (list []Trace, err error) {
 	}
 	if record {
 		t := r.sample()
-		copy(t.Digest[:], r.take(uint64(len(t.Digest))))
+		copy(t.Digest[:], r.text())
 		for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 			t.Values = append(t.Values, Value{CRC32C: r.fixed32(), Rows: int64(r.uvarint())})
 		}

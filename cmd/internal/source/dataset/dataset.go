@@ -321,24 +321,21 @@ func (c *raggedCursor) offset() (int64, error) {
 func (c *raggedCursor) Close() error { return errors.Join(c.values.Close(), c.offsets.Close()) }
 
 // OpenRecords opens some fields, by their positions, of a flat dataset that must have the fields of schema, and no splits.
-func OpenRecords(path string, schema store.Schema, fields []int) (source.Source, error) {
-	d, err := ReadFlat(path)
-	if err != nil {
-		return nil, err
-	}
+func OpenRecords(d *store.Dataset, schema store.Schema, fields []int) (source.Source, error) {
 	same := len(d.Manifest.Splits) == 0 && len(d.Schema.Fields) == len(schema.Fields)
 	for i := 0; same && i < len(schema.Fields); i++ {
 		a, b := d.Schema.Fields[i].Spec, schema.Fields[i].Spec
 		same = a.Name == b.Name && a.DType == b.DType && a.Ragged == b.Ragged && slices.Equal(a.Shape, b.Shape)
 	}
 	if !same {
-		return nil, fmt.Errorf("%s: has other fields than it must have: %w", path, store.ErrCorrupt)
+		return nil, fmt.Errorf("%s: has other fields than it must have: %w", d.Path, store.ErrCorrupt)
 	}
 	var names []string
 	for _, i := range fields {
 		names = append(names, schema.Fields[i].Name)
 	}
-	if d, err = d.Select(names); err != nil {
+	d, err := d.Select(names)
+	if err != nil {
 		return nil, err
 	}
 	return newDataset(d, source.Options{}, nil)
