@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"cloud.google.com/go/storage"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -48,13 +49,27 @@ func sameHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// clockRetryer repeats a request that was signed at the wrong time, once: the SDK has seen the store's clock by then.
+type clockRetryer struct{ aws.NopRetryer }
+
+// IsErrorRetryable implements aws.Retryer.
+func (clockRetryer) IsErrorRetryable(err error) bool {
+	return says(err, []string{"RequestTimeTooSkewed"})
+}
+
+// MaxAttempts implements aws.Retryer.
+func (clockRetryer) MaxAttempts() int { return 2 }
+
+// RetryDelay implements aws.Retryer.
+func (clockRetryer) RetryDelay(int, error) (time.Duration, error) { return 0, nil }
+
 // before sets what the request of each SDK needs. Retries are the Client's, so S3's own are
-// switched off.
+// switched off, but for that of a wrong clock.
 func (p *pin) before(as func(any) bool) error {
 	var tuning *[]func(*s3.Options)
 	if as(&tuning) {
 		*tuning = append(*tuning, func(o *s3.Options) {
-			o.Retryer = aws.NopRetryer{}
+			o.Retryer = clockRetryer{}
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // a range has none
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/remote"
 )
@@ -126,6 +127,27 @@ func TestAuthorityOfAStore(t *testing.T) {
 	t.Setenv("AWS_CA_BUNDLE", file)
 	if err := read(t, openS3(t, s.URL)); err != nil {
 		t.Error(err)
+	}
+}
+
+// Where the clock is hours off, requests are signed by that of the store.
+func TestClockIsOff(t *testing.T) {
+	for _, off := range []time.Duration{-5 * time.Hour, 5 * time.Hour} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			now := time.Now().Add(off)
+			w.Header().Set("Date", now.UTC().Format(http.TimeFormat))
+			signed, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
+			if err != nil || signed.Sub(now).Abs() > 15*time.Minute {
+				w.WriteHeader(http.StatusForbidden)
+				fmt.Fprint(w, "<Error><Code>RequestTimeTooSkewed</Code><Message>said</Message></Error>")
+				return
+			}
+			fmt.Fprint(w, "content")
+		}))
+		if err := read(t, openS3(t, s.URL)); err != nil {
+			t.Errorf("%v off: %v", off, err)
+		}
+		s.Close()
 	}
 }
 
