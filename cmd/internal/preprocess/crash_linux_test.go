@@ -1,7 +1,6 @@
 package preprocess
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -72,11 +71,7 @@ func testCrashes(t *testing.T, w child) {
 	trial := crash.Trial{
 		Folder: dir, Scratch: crash.MemoryDir(t), Done: func() { want = everything(t, dir) },
 		Command: func(folder string) (env, args []string) {
-			text, err := json.Marshal(at(folder))
-			if err != nil {
-				t.Fatal(err)
-			}
-			return []string{childKey + "=" + string(text)}, nil
+			return at(folder).env(), nil
 		},
 		GoOn: func(_ crash.State, folder string) error {
 			if err := at(folder).do(&silent{}); err != nil {
@@ -96,6 +91,74 @@ func testCrashes(t *testing.T, w child) {
 		},
 	}
 	trial.Run(t)
+}
+
+// A rank that waits at any of its steps, while another machine makes the same part and the merge makes the dataset, and
+// goes on then, changes nothing of the dataset. It succeeds, or its error has the name of its part.
+func TestPausedRank(t *testing.T) {
+	source, out := manyPictures(t, 40), t.TempDir()
+	split := child{Source: source, Dest: filepath.Join(out, "split"), Workers: 1, Split: "train=0.8,val=0.2", Dedup: true}
+	kept := child{Source: source, Dest: filepath.Join(out, "kept"), Workers: 1, Keep: true}
+	split.run(t, 0)
+	kept.run(t, 0)
+	calls := make(map[bool]int) // of a rank, in a bucket and not
+	for seed := range *schedules {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			one := split
+			if seed/2%2 == 1 {
+				one = kept
+			}
+			s := newSchedule(t, seed, one)
+			bucket := s.work.Bucket != ""
+			if calls[bucket] == 0 {
+				calls[bucket] = testPausedRank(newSchedule(t, seed, one), one, 0)
+			}
+			at := 1 + s.random.IntN(calls[bucket])
+			if seed/4%2 == 1 {
+				at = max(1, calls[bucket]-s.random.IntN(60)) // while it publishes
+			}
+			testPausedRank(s, one, at)
+		})
+	}
+}
+
+// testPausedRank has a rank wait after some calls. It returns how many there are.
+func testPausedRank(s *schedule, one child, at int) int {
+	rank := func(index int, machine string) child {
+		w := s.work
+		w.World, w.Machine, w.Spool = part.Rank{Index: index, Size: 2}, machine, filepath.Join(s.dir, "spool"+machine)
+		return w
+	}
+	merged := false
+	meanwhile := func() error {
+		merged = true
+		merge := s.work
+		merge.Merge, merge.Spool = true, filepath.Join(s.dir, "spool")
+		for _, w := range []child{rank(0, "B"), rank(1, "B"), merge} {
+			if _, _, err := w.try(0); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	calls, err := crash.Paused(at, meanwhile, rank(0, "A").env(), os.Args[0])
+	if errors.Is(err, crash.ErrUntraceable) {
+		s.t.Skip(err)
+	}
+	if err != nil && !namesPart(err, 0, 2) {
+		s.t.Errorf("paused after %d calls, error %v", at, err)
+	}
+	if !merged {
+		if err := meanwhile(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if one.Keep {
+		checkKept(s.t, s.made, one.Dest, 2)
+	} else {
+		checkSame(s.t, s.made, one.Dest)
+	}
+	return calls
 }
 
 // everything reads all files in a folder, and lists the folders in it.

@@ -43,6 +43,7 @@ type child struct {
 	Spool        string
 	Raw          bool // arrays, in small shards
 	Merge        bool // parts, and remove them
+	Keep         bool // with Merge: their shards, and do not remove them
 	Shuffle      Seed
 	View         bool
 	Machine      string // another one for another name
@@ -56,10 +57,10 @@ func (w child) do(p Progress) error {
 		useFolder(w.Bucket)
 	}
 	if w.Late != 0 {
-		defer lateParts(w.Dest, w.Bucket, w.Late)()
+		defer lateParts(w.Dest, w.Late)()
 	}
 	if w.Merge {
-		c := MergeConfig{Dest: w.Dest, Spool: w.Spool, Workers: w.Workers, Resume: true, RemoveParts: true, Checkpoint: w.Checkpoint}
+		c := MergeConfig{Dest: w.Dest, Spool: w.Spool, Workers: w.Workers, Resume: true, RemoveParts: !w.Keep, KeepShards: w.Keep, Checkpoint: w.Checkpoint}
 		_, err := Merge(context.Background(), c, p)
 		return err
 	}
@@ -110,14 +111,19 @@ func (w child) run(t *testing.T, at int) (killed bool, steps int) {
 	return killed, steps
 }
 
-// try is run, and returns what the child says of an error.
-func (w child) try(at int) (killed bool, steps int, err error) {
+// env is the environment of the process.
+func (w child) env() []string {
 	text, err := json.Marshal(w)
 	if err != nil {
-		return false, 0, err
+		panic(err)
 	}
+	return append(os.Environ(), childKey+"="+string(text))
+}
+
+// try is run, and returns what the child says of an error.
+func (w child) try(at int) (killed bool, steps int, err error) {
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childKey+"="+string(text))
+	cmd.Env = w.env()
 	var out strings.Builder
 	cmd.Stderr = &out
 	progress, err := cmd.StdoutPipe()

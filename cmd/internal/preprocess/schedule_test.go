@@ -26,7 +26,11 @@ import (
 
 // schedules is how many schedules TestSchedules makes up: a few in every run of the tests, and with -schedules 500
 // as many as a release should survive.
-var schedules = flag.Int("schedules", 6, "how many schedules of ranks TestSchedules runs")
+var (
+	schedules   = flag.Int("schedules", 6, "how many schedules of ranks TestSchedules runs")
+	storeURL    = flag.String("store-url", "", "URL of a folder in a bucket that TestSchedules uses, and no folder and no bucket of files")
+	storeFolder = flag.String("store-folder", "", "where the objects of -store-url are files")
+)
 
 // TestSchedules runs ranks as engines do: each several times, some at the same time, on several machines that share
 // a folder or a bucket but no locks, killed at any moment, with late listings. In the end every rank has succeeded
@@ -38,13 +42,7 @@ func TestSchedules(t *testing.T) {
 	one.run(t, 0)
 	for seed := range *schedules {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			s := &schedule{t: t, random: rand.New(rand.NewPCG(uint64(seed), 22)), dir: crash.MemoryDir(t), work: one}
-			s.work.Checkpoint = time.Millisecond
-			s.work.Dest = filepath.Join(s.dir, "shared", "ds")
-			if seed%2 == 1 && cloud.Built {
-				s.work.Bucket, s.work.Dest = filepath.Join(s.dir, "bucket"), urlOf("out/ds")
-				put(t, s.work.Bucket, "keep", nil)
-			}
+			s := newSchedule(t, seed, one)
 			s.run()
 			s.merge(want)
 		})
@@ -57,12 +55,31 @@ type schedule struct {
 	random *rand.Rand
 	dir    string
 	work   child
+	made   string // where the dataset has its files
 }
 
 // attempt is one process of a rank.
 type attempt struct {
 	child
 	kill int // step; 0: none
+}
+
+// newSchedule has ranks do the work of one process, in a folder or in a bucket.
+func newSchedule(t *testing.T, seed int, one child) *schedule {
+	s := &schedule{t: t, random: rand.New(rand.NewPCG(uint64(seed), 22)), dir: crash.MemoryDir(t), work: one}
+	s.work.Checkpoint = time.Millisecond
+	s.work.Dest = filepath.Join(s.dir, "shared", "ds")
+	s.made = s.work.Dest
+	if *storeURL != "" {
+		folder, options, _ := strings.Cut(*storeURL, "?")
+		s.work.Dest = fmt.Sprintf("%s/%d/ds?%s", folder, seed, options)
+		s.made = filepath.Join(*storeFolder, fmt.Sprint(seed), "ds")
+	} else if seed%2 == 1 && cloud.Built {
+		s.work.Bucket, s.work.Dest = filepath.Join(s.dir, "bucket"), urlOf("out/ds")
+		s.made = filepath.Join(s.work.Bucket, "out", "ds")
+		put(t, s.work.Bucket, "keep", nil)
+	}
+	return s
 }
 
 func (s *schedule) run() {
@@ -122,13 +139,18 @@ func (s *schedule) together(list []attempt) map[int]bool {
 			defer mu.Unlock()
 			if err == nil {
 				done[a.World.Index] = done[a.World.Index] || !killed
-			} else if !strings.Contains(err.Error(), fmt.Sprintf("part %d of", a.World.Index)) && !strings.Contains(err.Error(), part.Name(a.World.Index, a.World.Size)) {
+			} else if !namesPart(err, a.World.Index, a.World.Size) {
 				s.t.Errorf("an error without its rank, %d: %v", a.World.Index, err)
 			}
 		})
 	}
 	all.Wait()
 	return done
+}
+
+// namesPart reports whether an error names a part.
+func namesPart(err error, rank, size int) bool {
+	return strings.Contains(err.Error(), fmt.Sprintf("part %d of %d", rank, size)) || strings.Contains(err.Error(), part.Name(rank, size))
 }
 
 // merge merges with a late view of the parts, which may be an error, and then with the true one.
@@ -144,24 +166,22 @@ func (s *schedule) merge(want string) {
 			s.t.Fatalf("merge: %v", err)
 		}
 	}
-	got := w.Dest
 	if w.Bucket != "" {
-		got = filepath.Join(w.Bucket, "out", "ds")
-		for name := range foldertest.Files(s.t, got) {
+		for name := range foldertest.Files(s.t, s.made) {
 			if strings.HasSuffix(name, ".tmp") { // of a write that was killed; a store shows none of them
-				if err := os.Remove(filepath.Join(got, name)); err != nil {
+				if err := os.Remove(filepath.Join(s.made, name)); err != nil {
 					s.t.Fatal(err)
 				}
 			}
 		}
 	}
-	checkSame(s.t, got, want)
+	checkSame(s.t, s.made, want)
 }
 
-// lateParts makes this process see the folder of parts of dest late, whether it is a folder or in the bucket.
-func lateParts(dest, bucket string, seed uint64) (end func()) {
+// lateParts makes this process see the folder of parts of dest late, whether it is a folder or in a bucket.
+func lateParts(dest string, seed uint64) (end func()) {
 	v := &lateView{seed: seed, asked: make(map[string]int), own: make(map[string]bool)}
-	if bucket == "" {
+	if !remote.IsURL(dest) {
 		folder := part.Folder(dest)
 		return vfs.Mount(folder, lateFolder{folder, v})
 	}

@@ -3,6 +3,7 @@ package s3test
 import (
 	"archive/tar"
 	"bytes"
+	"flag"
 	"fmt"
 	"image"
 	"image/color"
@@ -12,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -173,6 +175,15 @@ func TestPreprocess(t *testing.T) {
 	} else if got, n := digest(t, d, opts, 0); got != want || n == 0 {
 		t.Error("other bytes are loaded of Zarr than of the flat dataset")
 	}
+}
+
+var schedules = flag.Int("schedules", 4, "how many schedules of ranks TestSchedules runs")
+
+// Ranks that run as engines run them make the bytes of a single run: TestSchedules of preprocess, with this store.
+func TestSchedules(t *testing.T) {
+	s := Start(t)
+	must(t, "go", "test", "-C", "../../..", "./cmd/internal/preprocess", "-run", "^TestSchedules$", "-timeout", "2h", "-schedules", strconv.Itoa(*schedules),
+		"-store-url", s.URL(s.Address, "schedules"), "-store-folder", filepath.Join(s.Root, "schedules"))
 }
 
 func exitCode(err error) int {

@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/remote/cloud"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/verify"
 )
 
 // arrays writes an .npy file of n records of 4 KiB.
@@ -68,7 +69,8 @@ func mustRun(t *testing.T, c preprocess.Config) {
 	}
 }
 
-// testPreprocess makes a dataset from a store in the store, in one run and in three and a merge.
+// testPreprocess makes a dataset from a store in the store: in one run, in three and a merge, and with the shards of the
+// three, which the store copies.
 func testPreprocess(t *testing.T, url func(key string) string) {
 	source := arrays(t, 60)
 	b, u, err := cloud.Open(t.Context(), url("raw/images.npy"))
@@ -100,6 +102,29 @@ func testPreprocess(t *testing.T, url func(key string) string) {
 	same(t, fetch(t, c.Dest), local.Dest)
 	if left := foldertest.Files(t, fetch(t, url("made/ranks.parts"))); len(left) > 0 {
 		t.Errorf("parts are left: %v", slices.Sorted(maps.Keys(left)))
+	}
+
+	c.Dest, c.Split = url("made/kept"), nil
+	for rank := range 3 {
+		c.Rank = part.Rank{Index: rank, Size: 3}
+		mustRun(t, c)
+	}
+	m.Dest, m.KeepShards = c.Dest, true
+	kept, err := preprocess.Merge(t.Context(), m, &stopAt{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	local.Split, local.Dest = nil, filepath.Join(t.TempDir(), "ds")
+	one, err := preprocess.Run(t.Context(), local, &stopAt{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := store.OpenFlat(fetch(t, c.Dest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := verify.Dataset(t.Context(), d, verify.Options{}); err != nil || r.Corruptions > 0 || !r.Identity || kept.ID != one.ID {
+		t.Errorf("with the shards of the parts: %+v, error %v; id %s, and %s of a single run", r, err, kept.ID, one.ID)
 	}
 }
 

@@ -40,6 +40,20 @@ func Record(folder string, env []string, args ...string) (*Log, error) {
 	return r.log, nil
 }
 
+// Paused runs a program as Record does. After n of its system calls that can change files it has to wait while
+// meanwhile runs. Paused returns how many such calls it makes.
+func Paused(n int, meanwhile func() error, env []string, args ...string) (calls int, err error) {
+	t := &tracer{synced: func(string) error { return nil }}
+	t.after = func() error {
+		if calls++; calls == n {
+			return meanwhile()
+		}
+		return nil
+	}
+	err = t.run(env, args)
+	return calls, err
+}
+
 // recorder compares the folder with what it was.
 type recorder struct {
 	folder string
