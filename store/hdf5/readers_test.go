@@ -1,0 +1,90 @@
+package hdf5
+
+import (
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/testkit/pythontest"
+	"github.com/penstock/penstock/store"
+)
+
+// PyTables, netCDF4, h5netcdf, hdf5storage (MATLAB) and h5py read the values of all kinds of files, whatever wrote them.
+func TestReaders(t *testing.T) {
+	folder := t.TempDir()
+	want := make(map[string]map[string]string)
+	add := func(container string, by container) {
+		for _, s := range samples() {
+			name := container + " " + s.name + ".h5"
+			path, _ := s.build(t, by)
+			want[name] = digests(t, path)
+			if err := os.Rename(path, filepath.Join(folder, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	add("encoded", encoded{})
+	if _, same := standard.(encoded); !same {
+		add("gonum", standard)
+	}
+	for _, library := range []string{"h5py", "tables", "netCDF4", "h5netcdf", "hdf5storage"} {
+		t.Run(library, func(t *testing.T) {
+			var got map[string]map[string]string
+			out := pythontest.Run(t, "import h5py, numpy, "+library, filepath.Join("testdata", "readers.py"), library, folder)
+			if err := json.Unmarshal(out, &got); err != nil {
+				t.Fatal(err)
+			}
+			for file, arrays := range want {
+				for path, digest := range arrays {
+					if d, ok := got[file][path]; d != digest && (ok || library != "netCDF4") { // which leaves out half precision
+						t.Errorf("%s: %s: other values, or none", file, path)
+					}
+				}
+				if n := len(got[file]); n <= len(arrays) && library != "netCDF4" || n < 3 {
+					t.Errorf("%s: %d arrays were read, with checksums and manifest, of more than %d", file, n, len(arrays))
+				}
+			}
+		})
+	}
+}
+
+// digests returns the SHA-256 of the values of all columns, by path.
+func digests(t *testing.T, path string) map[string]string {
+	t.Helper()
+	d, err := store.OpenHDF5(path, store.OpenOptions{Packed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	pool := chunk.NewPool(1)
+	defer pool.Close()
+	all := make(map[string]string)
+	for _, c := range d.Columns {
+		h := sha256.New()
+		for _, e := range c.Extents {
+			rows := make([]byte, e.Count*int64(c.Spec.RecordBytes()))
+			if !c.Packed {
+				_, err = f.ReadAt(rows, e.Offset)
+			} else if r, openErr := d.OpenColumn(&c, f, nil, chunk.Options{Pool: pool}); openErr != nil {
+				err = openErr
+			} else {
+				err = r.Records(t.Context(), rows, e.Row, e.Row+e.Count)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			h.Write(rows)
+		}
+		all[strings.TrimPrefix(c.Path(), "/")] = fmt.Sprintf("%x", h.Sum(nil))
+	}
+	return all
+}
