@@ -38,6 +38,11 @@ func (d *cache) plan(ctx context.Context, key string) (*plan, error) {
 				return p, otherErr
 			}
 		}
+		for _, name := range []string{store.ZarrNode, ".zgroup", ".zarray"} {
+			if _, statErr := d.client.Stat(ctx, path.Join(key, name)); statErr == nil {
+				return nil, fmt.Errorf("it is Zarr that penstock did not write, which is read from files only; make a dataset of it with preprocess: %w", store.ErrUnsupported)
+			}
+		}
 		return nil, fmt.Errorf("it is not a penstock dataset: %w", err)
 	}
 	if err != nil {

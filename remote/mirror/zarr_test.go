@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"path"
@@ -141,6 +142,17 @@ func TestZarrParts(t *testing.T) {
 			if n := d.Stats().Bytes; c.fields != nil && n > 600<<10 {
 				t.Errorf("%s %+v: %d bytes were read of %d", name, c, n, local.Files().Bytes())
 			}
+		}
+	}
+}
+
+// The error of Zarr that penstock did not write says what to do.
+func TestOtherZarr(t *testing.T) {
+	for _, name := range []string{"zarr.json", ".zgroup", ".zarray"} {
+		b := new(remote.Memory)
+		b.Put("era5.zarr/"+name, []byte("{}"))
+		if _, err := Open(t.Context(), b, "era5.zarr", Options{CacheDir: filepath.Join(t.TempDir(), "cache")}); !errors.Is(err, store.ErrUnsupported) || !strings.Contains(err.Error(), "with preprocess") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
