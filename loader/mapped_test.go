@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -37,24 +38,11 @@ func writeDataset(t testing.TB, m *memory) string {
 	for _, s := range m.specs {
 		schema.Fields = append(schema.Fields, store.NewField(s.Name, s.DType, s.Shape...))
 	}
-	path := filepath.Join(t.TempDir(), "ds")
-	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range m.n {
+	path := datasettest.BuildFlat(t, schema, flat.Options{ShardBytes: 1}, m.n, store.Info{}, func(i int, r *store.Record) {
 		for f, s := range m.specs {
 			copy(r.Values[f], m.data[f][i*s.RecordBytes():])
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	return path
 }
 

@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -281,26 +281,13 @@ func TestRaggedThatDoesNotFit(t *testing.T) {
 
 func TestMappedRagged(t *testing.T) {
 	schema := store.Schema{Fields: []store.Field{store.NewRagged("t", tensor.Int32), store.NewField("y", tensor.Int64)}}
-	path := filepath.Join(t.TempDir(), "ds")
-	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range 1300 {
+	path := datasettest.BuildFlat(t, schema, flat.Options{ShardBytes: 1}, 1300, store.Info{}, func(i int, r *store.Record) {
 		r.Values[0] = r.Values[0][:0]
 		for _, v := range wordsOf(i) {
 			r.Values[0] = binary.LittleEndian.AppendUint32(r.Values[0], uint32(v))
 		}
 		binary.LittleEndian.PutUint64(r.Values[1], uint64(3*i))
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	ds, err := mmapds.Open(path)
 	if err != nil {
 		t.Fatal(err)

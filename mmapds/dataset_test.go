@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/internal/invariants"
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -46,21 +47,7 @@ var inShards = flat.Options{ShardBytes: 1}
 // the next is asked for.
 func write(t testing.TB, s store.Schema, opts flat.Options, n int, record func(i int) *store.Record) string {
 	t.Helper()
-	dest := filepath.Join(t.TempDir(), "ds")
-	w, err := flat.Create(dest, s, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	for i := range n {
-		if err := w.Append(record(i)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
-	return dest
+	return datasettest.BuildFlat(t, s, opts, n, store.Info{}, func(i int, r *store.Record) { *r = *record(i) })
 }
 
 // build writes n records in shards of 512 and returns the dataset's path.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 )
@@ -57,7 +58,7 @@ func TestDirectErrors(t *testing.T) {
 		t.Errorf("a field that does not exist: %v", err)
 	}
 	ds := openCold(t, path, mmapds.WithRead(mmapds.ReadDirect), mmapds.WithVerify(mmapds.VerifyAlways))
-	flip(t, file, 4096+7*size+5)
+	datasettest.Rewrite(t, file, datasettest.Flip(4096+7*size+5))
 	err := ds.Gather(t.Context(), "x", []int{6, 7}, make([]byte, 2*size))
 	var d *store.CorruptionError
 	if !errors.As(err, &d) || d.Record() != 7 {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -40,7 +41,7 @@ func TestFileOfH5py(t *testing.T) {
 	if x := tensor.As[float32](w); x[0] != 4 || x[1] != 5 {
 		t.Errorf("%v", x)
 	}
-	result, _ := verified(t, path)
+	result, _ := datasettest.Verify(t, path)
 	if len(result.Unchecked) != 2 || result.Bytes != 0 {
 		t.Errorf("%+v", result)
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -62,17 +63,9 @@ func openOf(t *testing.T, n, size int, opts ...Option) *Dataset {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range n {
+	datasettest.Write(t, w, schema, n, store.Info{}, func(i int, r *store.Record) {
 		copy(r.Values[0], bytes.Repeat([]byte{byte(i)}, size))
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	ds, err := Open(path, opts...)
 	if err != nil {
 		t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
@@ -181,7 +182,7 @@ func TestImpossibleOffsets(t *testing.T) {
 		if err := ds.Close(); err != nil {
 			t.Error(err)
 		}
-		v, corruptions := verified(t, path)
+		v, corruptions := datasettest.Verify(t, path)
 		if len(corruptions) != 2 || v.Identity {
 			t.Errorf("%s: want the block and the offsets: %v", name, corruptions)
 		}
@@ -194,7 +195,7 @@ func TestVerifyRagged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, corruptions := verified(t, path)
+	v, corruptions := datasettest.Verify(t, path)
 	if v.Bytes != d.Bytes() || len(corruptions) != 0 || !v.Identity {
 		t.Errorf("%+v, want %d bytes; %v", v, d.Bytes(), corruptions)
 	}
@@ -212,8 +213,8 @@ func TestVerifyRagged(t *testing.T) {
 	if err := ds.Close(); err != nil {
 		t.Error(err)
 	}
-	flip(t, filepath.Join(path, "tokens.values-00001.npy"), int64(4096+at))
-	_, corruptions = verified(t, path)
+	datasettest.Rewrite(t, filepath.Join(path, "tokens.values-00001.npy"), datasettest.Flip(4096+at))
+	_, corruptions = datasettest.Verify(t, path)
 	if len(corruptions) != 1 || corruptions[0].First > 598 || corruptions[0].Last < 598 || corruptions[0].Array != "tokens.values" || corruptions[0].First < 512 {
 		t.Errorf("%v", corruptions)
 	}

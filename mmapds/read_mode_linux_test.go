@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock/penstock/internal/hdf5/chunk"
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -152,7 +153,7 @@ func TestPreadErrors(t *testing.T) {
 	const size = 100_000
 	path := bytesDataset(t, size, 100*size)
 	file := filepath.Join(path, "x-00000.npy")
-	flip(t, file, 4096+7*size+5)
+	datasettest.Rewrite(t, file, datasettest.Flip(4096+7*size+5))
 	ds := openCold(t, path, mmapds.WithRead(mmapds.ReadPread), mmapds.WithVerify(mmapds.VerifyFirstTouch))
 	err := ds.Gather(t.Context(), "x", []int{6, 7, 8}, make([]byte, 3*size))
 	var d *store.CorruptionError

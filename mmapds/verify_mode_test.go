@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -69,7 +70,7 @@ var readers = map[string]func(ds *mmapds.Dataset, field string, i int) error{
 func TestChecksFindCorruption(t *testing.T) {
 	path := build(t, 1100)
 	file := filepath.Join(path, "images-00001.npy")
-	flip(t, file, 4096+40*1800+9) // in record 552, of the block of 548 to 583
+	datasettest.Rewrite(t, file, datasettest.Flip(4096+40*1800+9)) // in record 552, of the block of 548 to 583
 	for _, checks := range []check{{mode: mmapds.VerifyFirstTouch}, {mode: mmapds.VerifyAlways}, {fraction: 1}, {fraction: 0.5}, {mode: mmapds.VerifyOff}} {
 		for name, read := range readers {
 			ds := openCheck(t, path, checks)
@@ -114,7 +115,7 @@ func TestAlwaysLooksAgain(t *testing.T) {
 		if err := errors.Join(readers["gather"](ds, "images", 3), readers["run"](ds, "images", 3)); err != nil {
 			t.Fatal(err)
 		}
-		flip(t, filepath.Join(path, "images-00000.npy"), 4096+5*1800)
+		datasettest.Rewrite(t, filepath.Join(path, "images-00000.npy"), datasettest.Flip(4096+5*1800))
 		err := readers["gather"](ds, "images", 3)
 		if (err != nil) != (checks == mmapds.VerifyAlways) {
 			t.Errorf("%v: %v", checks, err)
@@ -132,7 +133,7 @@ func TestChecksOfRagged(t *testing.T) {
 		if err != nil || len(want) == 0 || !bytes.Equal(got, want) {
 			t.Fatalf("not corrupt: %v", err)
 		}
-		flip(t, filepath.Join(path, file), 4096+8*500)
+		datasettest.Rewrite(t, filepath.Join(path, file), datasettest.Flip(4096+8*500))
 		_, err = ds.GatherRagged(t.Context(), "tokens", []int{55, 24}, offsets, nil)
 		var d *store.CorruptionError
 		if !errors.As(err, &d) || filepath.Base(d.Path) != file || d.Shard != 0 || d.First > int64(d.Record()) || d.Last < int64(d.Record()) {
@@ -143,7 +144,7 @@ func TestChecksOfRagged(t *testing.T) {
 
 func TestChecksOfCorruptSums(t *testing.T) {
 	path := build(t, 10)
-	flip(t, filepath.Join(path, "images-00000.crc.npy"), 4096)
+	datasettest.Rewrite(t, filepath.Join(path, "images-00000.crc.npy"), datasettest.Flip(4096))
 	ds := openChecked(t, path, mmapds.VerifyFirstTouch)
 	for range 2 {
 		err := readers["gather"](ds, "images", 3)
@@ -179,7 +180,7 @@ func TestChecksThatDoNotExist(t *testing.T) {
 // A loader's batches are checked, views as well as copies, and its error names the record.
 func TestLoaderFindsCorruption(t *testing.T) {
 	path := build(t, 600)
-	flip(t, filepath.Join(path, "images-00001.npy"), 4096+40*1800+9)
+	datasettest.Rewrite(t, filepath.Join(path, "images-00001.npy"), datasettest.Flip(4096+40*1800+9))
 	for _, order := range []sampler.Sampler{sampler.Sequential{}, sampler.Shuffle{}} {
 		ds := openChecked(t, path, mmapds.VerifyFirstTouch)
 		ld, err := loader.New(ds, loader.Options{BatchSize: 10, Sampler: order})

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -32,9 +33,7 @@ func buildHDF5(t *testing.T, n, tokens int, opts hdf5.Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range n {
+	datasettest.Write(t, w, schema, n, store.Info{}, func(i int, r *store.Record) {
 		fill(r.Values[0], i)
 		fill(r.Values[1], i)
 		r.Values[2] = make([]byte, i%tokens*4)
@@ -42,13 +41,7 @@ func buildHDF5(t *testing.T, n, tokens int, opts hdf5.Options) string {
 		if opts.Splits != nil {
 			r.Split = opts.Splits[i/7%len(opts.Splits)]
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	return path
 }
 

@@ -75,26 +75,10 @@ func (b *shapedBody) Read(p []byte) (int, error) {
 func images(t testing.TB, n int, shape ...int) *remote.Memory {
 	t.Helper()
 	schema := store.Schema{Fields: []store.Field{store.NewField("images", tensor.Uint8, shape...), store.NewField("labels", tensor.Int64)}}
-	dir := t.TempDir() + "/ds"
-	w, err := flat.Create(dir, schema, flat.Options{ShardBytes: 32 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range n {
+	return uploaded(t, schema, flat.Options{ShardBytes: 32 << 20}, n, func(i int, r *store.Record) {
 		fill(r.Values[1], i)
 		copy(r.Values[0], r.Values[1])
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
-	b := new(remote.Memory)
-	upload(t, dir, b, "ds")
-	return b
+	})
 }
 
 // The clock stands still while anything computes, so these are figures of the order in which

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
 	"github.com/penstock/penstock/mmapds"
@@ -41,29 +42,14 @@ func build(t testing.TB, n int) string {
 		store.NewField("small", tensor.Uint8, 28, 28),
 		store.NewRagged("tokens", tensor.Int32),
 	}}
-	dir := filepath.Join(t.TempDir(), "ds")
-	w, err := flat.Create(dir, schema, flat.Options{ShardBytes: 1 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range n {
+	return datasettest.BuildFlat(t, schema, flat.Options{ShardBytes: 1 << 20}, n, store.Info{}, func(i int, r *store.Record) {
 		fill(r.Values[0], i)
 		fill(r.Values[1], i)
 		fill(r.Values[2], i+7)
-		r.Values[3] = r.Values[3][:0]
 		for k := range i % 50 {
 			r.Values[3] = append(r.Values[3], byte(k), byte(i), 0, 0)
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	})
 }
 
 func fill(b []byte, i int) {
@@ -88,6 +74,14 @@ func upload(t testing.TB, dir string, b *remote.Memory, prefix string) {
 		}
 		b.Put(prefix+"/"+e.Name(), data)
 	}
+}
+
+// uploaded returns a bucket with a dataset of n records under "ds".
+func uploaded(t testing.TB, schema store.Schema, opts flat.Options, n int, fill func(i int, r *store.Record)) *remote.Memory {
+	t.Helper()
+	b := new(remote.Memory)
+	upload(t, datasettest.BuildFlat(t, schema, opts, n, store.Info{}, fill), b, "ds")
+	return b
 }
 
 // pair returns a dataset of n records in a bucket, under "ds", and the same on disk.
@@ -262,25 +256,10 @@ func TestFillFetchesNames(t *testing.T) {
 	names := store.NewRagged(store.SourceNameField, tensor.Uint8)
 	names.Content = store.SourceName
 	schema := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Uint8, 100), names}}
-	dir := filepath.Join(t.TempDir(), "named")
-	w, err := flat.Create(dir, schema, flat.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range 300 {
+	b := uploaded(t, schema, flat.Options{}, 300, func(i int, r *store.Record) {
 		fill(r.Values[0], i)
-		r.Values[1] = fmt.Appendf(r.Values[1][:0], "folder/%d.jpg", i)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
-	b := new(remote.Memory)
-	upload(t, dir, b, "ds")
+		r.Values[1] = fmt.Appendf(nil, "folder/%d.jpg", i)
+	})
 	d := open(t, b, "ds", Options{})
 	if err := d.Fill(t.Context()); err != nil {
 		t.Fatal(err)

@@ -4,53 +4,15 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"os"
 	"path/filepath"
-	"sync/atomic"
 	"testing"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
-
-func verified(t *testing.T, path string) (verify.Result, []*store.CorruptionError) {
-	t.Helper()
-	d, err := store.Open(path, store.OpenOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var corruptions []*store.CorruptionError
-	var reported atomic.Int64
-	v, err := verify.Dataset(context.Background(), d, verify.Options{
-		Workers:  3,
-		Progress: func(n int64) { reported.Add(n) },
-		Corrupt:  func(d *store.CorruptionError) { corruptions = append(corruptions, d) },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if reported.Load() != v.Bytes || v.Corruptions != int64(len(corruptions)) {
-		t.Errorf("reported %d bytes and %d corruptions, result %+v", reported.Load(), len(corruptions), v)
-	}
-	return v, corruptions
-}
-
-func flip(t *testing.T, path string, at int64) {
-	t.Helper()
-	if err := os.Chmod(path, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	data[at] ^= 0x10
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
-}
 
 func schema() store.Schema {
 	images := store.NewField("images", tensor.Uint8, 3, 20, 30)
@@ -61,23 +23,7 @@ func schema() store.Schema {
 // write writes n records to a new dataset, in shards of 512, and returns its path.
 func write(t testing.TB, s store.Schema, n int, fill func(i int, r *store.Record)) string {
 	t.Helper()
-	dest := filepath.Join(t.TempDir(), "ds")
-	w, err := flat.Create(dest, s, flat.Options{ShardBytes: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	for i := range n {
-		r := store.NewRecord(s)
-		fill(i, r)
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
-	return dest
+	return datasettest.BuildFlat(t, s, flat.Options{ShardBytes: 1}, n, store.Info{}, fill)
 }
 
 // build writes n records of images, weights and labels.
@@ -94,7 +40,7 @@ func build(t testing.TB, n int) string {
 }
 
 func TestVerifyWholeDataset(t *testing.T) {
-	v, corruptions := verified(t, build(t, 1100))
+	v, corruptions := datasettest.Verify(t, build(t, 1100))
 	if want := int64(1100 * (1800 + 32 + 8)); v.Bytes != want || len(corruptions) != 0 || len(v.Unchecked) != 0 {
 		t.Errorf("%+v, want %d bytes; %v", v, want, corruptions)
 	}
@@ -115,8 +61,8 @@ func TestVerifyFindsEveryFlippedByte(t *testing.T) {
 		{"weights-00001.npy", 4096 + 100, "weights", 1, 512, 1023},
 	} {
 		path := build(t, 1100)
-		flip(t, filepath.Join(path, c.file), c.at)
-		_, corruptions := verified(t, path)
+		datasettest.Rewrite(t, filepath.Join(path, c.file), datasettest.Flip(int(c.at)))
+		_, corruptions := datasettest.Verify(t, path)
 		if len(corruptions) != 1 {
 			t.Errorf("%s: %d corruptions: %v", c.file, len(corruptions), corruptions)
 			continue
@@ -130,8 +76,8 @@ func TestVerifyFindsEveryFlippedByte(t *testing.T) {
 
 func TestVerifyTellsCorruptChecksums(t *testing.T) {
 	path := build(t, 10)
-	flip(t, filepath.Join(path, "labels-00000.crc.npy"), 4096)
-	if _, corruptions := verified(t, path); len(corruptions) != 2 {
+	datasettest.Rewrite(t, filepath.Join(path, "labels-00000.crc.npy"), datasettest.Flip(4096))
+	if _, corruptions := datasettest.Verify(t, path); len(corruptions) != 2 {
 		t.Errorf("want the file and the block: %v", corruptions)
 	}
 }

@@ -11,13 +11,13 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
 	"github.com/penstock/penstock/store"
@@ -37,14 +37,7 @@ func makeDataset(t *testing.T, ragged bool) string {
 	if ragged {
 		schema.Fields = append(schema.Fields, store.NewRagged("tokens", tensor.Int32))
 	}
-	dest := filepath.Join(t.TempDir(), "ds")
-	w, err := flat.Create(dest, schema, flat.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range records {
+	dest := datasettest.BuildFlat(t, schema, flat.Options{}, records, store.Info{}, func(i int, r *store.Record) {
 		for k := range r.Values[0] {
 			r.Values[0][k] = byte(i + k)
 		}
@@ -52,13 +45,7 @@ func makeDataset(t *testing.T, ragged bool) string {
 		if ragged {
 			r.Values[2] = bytes.Repeat([]byte{byte(i), 0, 0, 0}, i*i%97)
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	return dest
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/tensor"
@@ -97,19 +98,11 @@ func makeDataset(t *testing.T, n, size int, ragged bool) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	for i := range n {
-		r := store.NewRecord(schema)
+	datasettest.Write(t, w, schema, n, store.Info{}, func(i int, r *store.Record) {
 		if ragged {
 			r.Values[0] = make([]byte, i%5)
 		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
+	})
 	return path
 }
 

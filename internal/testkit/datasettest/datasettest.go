@@ -3,12 +3,15 @@ package datasettest
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
+	"github.com/penstock/penstock/store/verify"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -41,15 +44,28 @@ func SchemaOf(dtype tensor.DType, layout string, classes ...string) store.Schema
 // Build writes n records; fill sets the values of record i, which are zero before.
 func Build(t testing.TB, schema store.Schema, n int, info store.Info, fill func(i int, values [][]byte)) string {
 	t.Helper()
+	return BuildFlat(t, schema, flat.Options{ShardBytes: 1}, n, info, func(i int, r *store.Record) { fill(i, r.Values) })
+}
+
+// BuildFlat writes n records; fill makes record i of one whose values are zero.
+func BuildFlat(t testing.TB, schema store.Schema, opts flat.Options, n int, info store.Info, fill func(i int, r *store.Record)) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "ds")
-	w, err := flat.Create(path, schema, flat.Options{ShardBytes: 1})
+	w, err := flat.Create(path, schema, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
+	Write(t, w, schema, n, info, fill)
+	return path
+}
+
+// Write writes n records as BuildFlat does, commits them, and closes the writer.
+func Write(t testing.TB, w store.Writer, schema store.Schema, n int, info store.Info, fill func(i int, r *store.Record)) {
+	t.Helper()
 	defer w.Close()
 	for i := range n {
 		r := store.NewRecord(schema)
-		fill(i, r.Values)
+		fill(i, r)
 		if err := w.Append(r); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +73,6 @@ func Build(t testing.TB, schema store.Schema, n int, info store.Info, fill func(
 	if _, err := w.Commit(info); err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 // Animals is a dataset of 600 records in 2 shards: pixel k of record i is i+k, its label i%3.
@@ -70,6 +85,29 @@ func FillAnimal(i int, values [][]byte) {
 		values[0][k] = byte(i + k)
 	}
 	values[1][0] = byte(i % 3)
+}
+
+// Verify returns what verify.Dataset finds, and the corruptions that it reports.
+func Verify(t *testing.T, path string) (verify.Result, []*store.CorruptionError) {
+	t.Helper()
+	d, err := store.Open(path, store.OpenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var corruptions []*store.CorruptionError
+	var reported atomic.Int64
+	v, err := verify.Dataset(context.Background(), d, verify.Options{
+		Workers:  3,
+		Progress: func(n int64) { reported.Add(n) },
+		Corrupt:  func(d *store.CorruptionError) { corruptions = append(corruptions, d) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reported.Load() != v.Bytes || v.Corruptions != int64(len(corruptions)) {
+		t.Errorf("reported %d bytes and %d corruptions, result %+v", reported.Load(), len(corruptions), v)
+	}
+	return v, corruptions
 }
 
 // Rewrite changes a file that may be read-only.
