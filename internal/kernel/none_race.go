@@ -2,6 +2,11 @@
 
 package kernel
 
+// What has kernels for amd64 alone that hide accesses to memory from the race detector.
+
+// move leaves all to copy, which the race detector sees.
+func move([]byte, []byte) bool { return false }
+
 // feistelFast and feistelAtFast leave all to the caller.
 func feistelFast([]int, uint64, uint64, uint64, uint64, *[FeistelRounds]uint64) int { return 0 }
 
