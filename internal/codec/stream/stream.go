@@ -1,16 +1,14 @@
-// Package stream decompresses blocks whose size is known, in memory: LZ4 blocks, zstd frames and zlib streams. It
-// bounds the libraries that do so by the size of the destination, as the bytes are untrusted. The functions may be
+// Package stream decompresses blocks whose size is known, in memory: LZ4 blocks, zstd frames, and streams of zlib, gzip and bzip2. It
+// bounds the libraries that do so by the size of the destination, as the bytes are untrusted. What was deflated is
+// decoded by code of its own, as decoders of streams take 1.6 to 1.8 times as long. The functions may be
 // called from any goroutine.
 package stream
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"slices"
 	"sync"
 
-	"github.com/klauspost/compress/zlib"
 	"github.com/pierrec/lz4/v4"
 )
 
@@ -35,28 +33,23 @@ func Scratch(n int) *[]byte {
 // Return takes back what Scratch has lent.
 func Return(b *[]byte) { scratches.Put(b) }
 
-var zlibReaders sync.Pool
+var (
+	inflaters = sync.Pool{New: func() any { return new(Inflater) }}
+	flates    = sync.Pool{New: func() any { return new(flate) }}
+)
 
 // Zlib fills dst from a stream of zlib, whose checksum it verifies.
 func Zlib(dst, src []byte) error {
-	b, err := ZlibUpTo(dst, src)
-	return exact(len(b), len(dst), err)
+	f := inflaters.Get().(*Inflater)
+	defer inflaters.Put(f)
+	return f.Inflate(dst, src)
 }
 
 // ZlibUpTo decodes a stream of zlib to the beginning of dst, which it returns.
 func ZlibUpTo(dst, src []byte) ([]byte, error) {
-	r, _ := zlibReaders.Get().(io.ReadCloser)
-	var err error
-	if in := bytes.NewReader(src); r == nil {
-		r, err = zlib.NewReader(in)
-	} else {
-		err = r.(zlib.Resetter).Reset(in, nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer zlibReaders.Put(r)
-	n, err := fillUpTo(dst, r)
+	f := flates.Get().(*flate)
+	defer flates.Put(f)
+	n, err := f.zlib(dst, src)
 	return dst[:n], err
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/penstock/penstock/internal/codec/filter"
+	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 	"github.com/penstock/penstock/internal/testkit/h5test"
 )
@@ -83,29 +84,29 @@ func TestLZF(t *testing.T) {
 }
 
 func TestInflate(t *testing.T) {
-	var f inflater
+	var f stream.Inflater
 	for _, n := range []int{0, 1, 2, 300, 70000, 1 << 20} {
 		want := h5test.Values(3, n)
 		z := deflateStd(t, want, 6)
 		dst := make([]byte, n)
-		if err := f.inflate(dst, append(bytes.Clone(z), "behind"...)); err != nil || !bytes.Equal(dst, want) {
+		if err := corrupted(f.Inflate(dst, append(bytes.Clone(z), "behind"...))); err != nil || !bytes.Equal(dst, want) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 		bad := bytes.Clone(z)
 		bad[len(bad)-1] ^= 1
-		if err := f.inflate(dst, bad); !errors.Is(err, meta.ErrCorrupt) {
+		if err := corrupted(f.Inflate(dst, bad)); !errors.Is(err, meta.ErrCorrupt) {
 			t.Errorf("%d bytes: wrong checksum gives %v", n, err)
 		}
 		for _, cut := range []int{0, 1, 2, len(z) / 2, len(z) - 1} {
-			if err := f.inflate(dst, z[:cut]); !errors.Is(err, meta.ErrCorrupt) {
+			if err := corrupted(f.Inflate(dst, z[:cut])); !errors.Is(err, meta.ErrCorrupt) {
 				t.Errorf("%d bytes, stream cut at %d: %v", n, cut, err)
 			}
 		}
-		if err := f.inflate(make([]byte, n+1), z); !errors.Is(err, meta.ErrCorrupt) {
+		if err := corrupted(f.Inflate(make([]byte, n+1), z)); !errors.Is(err, meta.ErrCorrupt) {
 			t.Errorf("%d bytes: too few give %v", n, err)
 		}
 		if n > 0 {
-			if err := f.inflate(make([]byte, n-1), z); !errors.Is(err, meta.ErrCorrupt) {
+			if err := corrupted(f.Inflate(make([]byte, n-1), z)); !errors.Is(err, meta.ErrCorrupt) {
 				t.Errorf("%d bytes: too many give %v", n, err)
 			}
 		}

@@ -2,8 +2,10 @@ package chunk
 
 import (
 	"bytes"
+	"compress/zlib"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"testing"
 
@@ -63,4 +65,17 @@ func all(t testing.TB, r *Reader) []byte {
 func sum(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])
+}
+
+func deflateStd(t testing.TB, b []byte, level int) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	w, err := zlib.NewWriterLevel(&out, level)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.Write(b); errors.Join(err, w.Close()) != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
 }

@@ -3,6 +3,7 @@ package chunk
 import (
 	"fmt"
 
+	"github.com/penstock/penstock/internal/codec/stream"
 	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
@@ -29,7 +30,7 @@ func unLZF(dst, src []byte) error {
 			return badLZF(at, "a copy of %d bytes from %d back does not fit", n, back)
 		}
 		src = src[used:]
-		copyBack(dst, at, back, n)
+		stream.CopyBack(dst, at, back, n)
 		at += n
 	}
 	if at != len(dst) {
@@ -51,17 +52,6 @@ func copyLZF(control int, src []byte) (n, back, used int, ok bool) {
 		n += int(src[0])
 	}
 	return n, control&31<<8 + int(src[used-1]) + 1, used, true
-}
-
-// copyBack repeats what is back bytes before at, byte by byte where that overlaps.
-func copyBack(dst []byte, at, back, n int) {
-	if back >= n {
-		copy(dst[at:at+n], dst[at-back:])
-		return
-	}
-	for i := at; i < at+n; i++ {
-		dst[i] = dst[i-back]
-	}
 }
 
 func badLZF(at int, format string, args ...any) error {

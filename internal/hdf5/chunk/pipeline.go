@@ -218,7 +218,7 @@ func (w *worker) undoStep(s step, out, src []byte) ([]byte, error) {
 	if s.open {
 		return inflateSome(out, src)
 	}
-	return out, w.inflater.inflate(out, src)
+	return out, corrupted(w.inflater.Inflate(out, src))
 }
 
 // grow returns b with length n, with new memory where it has too little.

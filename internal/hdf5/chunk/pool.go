@@ -4,7 +4,12 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+
+	"github.com/penstock/penstock/internal/codec/stream"
 )
+
+// Backend names what inflates: "Go" or "libdeflate".
+const Backend = stream.Backend
 
 // Pool is the workers that inflate chunks, for any number of Readers. Its methods may be
 // called from any goroutine.
@@ -20,7 +25,7 @@ type Pool struct {
 // worker is the memory of one goroutine that undoes filters: stored bytes, and what is
 // between two filters.
 type worker struct {
-	inflater inflater
+	inflater stream.Inflater
 	raw      []byte
 	spare    [2][]byte
 	piece    piece

@@ -109,10 +109,15 @@ func (s *scaleOffset) undo(dst, src []byte) error {
 // its numbers need.
 func inflateSome(dst, src []byte) ([]byte, error) {
 	b, err := stream.ZlibUpTo(dst, src)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", err, meta.ErrCorrupt)
+	return b, corrupted(err)
+}
+
+// corrupted makes an error of a stream one of the file.
+func corrupted(err error) error {
+	if err == nil {
+		return nil
 	}
-	return b, nil
+	return fmt.Errorf("%w: %w", err, meta.ErrCorrupt)
 }
 
 // exact copies a chunk that is stored as it is.

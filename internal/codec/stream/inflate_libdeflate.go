@@ -1,6 +1,6 @@
 //go:build libdeflate && cgo
 
-package chunk
+package stream
 
 // #cgo pkg-config: libdeflate
 // #include <libdeflate.h>
@@ -11,15 +11,13 @@ import (
 	"fmt"
 	"runtime"
 	"unsafe"
-
-	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
 // Backend names what inflates: "Go" or "libdeflate".
 const Backend = "libdeflate"
 
-// inflater inflates zlib streams. The zero value is ready for use.
-type inflater struct {
+// Inflater inflates zlib streams. The zero value is ready for use, by one goroutine at a time.
+type Inflater struct {
 	c   *handle
 	src []byte // a copy: C code cannot survive a page that a mapped file lost, so Go code reads it first
 }
@@ -37,9 +35,9 @@ func newHandle() *handle {
 	return h
 }
 
-// inflate fills dst from a zlib stream, whose checksum it verifies. Bytes behind the
+// Inflate fills dst from a zlib stream, whose checksum it verifies. Bytes behind the
 // stream are ignored, as in libhdf5.
-func (f *inflater) inflate(dst, src []byte) error {
+func (f *Inflater) Inflate(dst, src []byte) error {
 	if f.c == nil {
 		f.c = newHandle()
 	}
@@ -54,9 +52,9 @@ func (f *inflater) inflate(dst, src []byte) error {
 	case C.LIBDEFLATE_SUCCESS:
 		return nil
 	case C.LIBDEFLATE_SHORT_OUTPUT:
-		return fmt.Errorf("fewer than the %d bytes of a chunk: %w", len(dst), meta.ErrCorrupt)
+		return fmt.Errorf("fewer than %d bytes", len(dst))
 	case C.LIBDEFLATE_INSUFFICIENT_SPACE:
-		return fmt.Errorf("more than the %d bytes of a chunk: %w", len(dst), meta.ErrCorrupt)
+		return fmt.Errorf("more than %d bytes", len(dst))
 	}
-	return fmt.Errorf("invalid data or another checksum: %w", meta.ErrCorrupt)
+	return errors.New("invalid data or another checksum")
 }

@@ -1,4 +1,4 @@
-package chunk
+package stream
 
 import "math/bits"
 

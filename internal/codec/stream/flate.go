@@ -1,4 +1,4 @@
-package chunk
+package stream
 
 import (
 	"encoding/binary"
@@ -6,10 +6,9 @@ import (
 	"fmt"
 
 	"github.com/penstock/penstock/internal/codec/filter"
-	"github.com/penstock/penstock/internal/hdf5/meta"
 )
 
-// flate inflates zlib streams (RFC 1950, RFC 1951) that are in memory, to memory of the right
+// flate inflates streams of zlib and gzip (RFC 1950, 1951, 1952) that are in memory, to memory of the right
 // size. Knowing both ends is what makes it about twice as fast as a decoder of streams: it
 // loads 8 bytes at a time and writes straight to the destination. The zero value is ready for
 // use; it holds 12 KB.
@@ -31,43 +30,58 @@ var (
 	errCut      = errors.New("the stream is cut")
 	errCode     = errors.New("an impossible code")
 	errDistance = errors.New("a copy of what is before the first byte")
-	errMore     = errors.New("more bytes than a chunk has")
+	errMore     = errors.New("more bytes than there should be")
 	errTables   = errors.New("codes of impossible lengths")
 	errStored   = errors.New("a stored block of two lengths")
 	errBlock    = errors.New("a block of unknown type")
 )
 
-// inflate fills out from a zlib stream, whose checksum it verifies. Bytes behind the
+// Inflate fills out from a zlib stream, whose checksum it verifies. Bytes behind the
 // stream are ignored, as in libhdf5.
-func (f *flate) inflate(out, in []byte) error {
-	if len(in) < 2 || in[0]&15 != 8 || in[0] > 0x7f || in[1]&0x20 != 0 || binary.BigEndian.Uint16(in)%31 != 0 {
-		return fmt.Errorf("no zlib stream: %w", meta.ErrCorrupt)
+func (f *flate) Inflate(out, in []byte) error {
+	n, err := f.zlib(out, in)
+	if err == nil && n != len(out) {
+		err = fmt.Errorf("only %d of %d bytes", n, len(out))
 	}
-	f.in, f.out, f.at, f.done = in, out, 2, 0
+	return err
+}
+
+// zlib is Inflate for streams of at most len(out) bytes. It returns how many they are.
+func (f *flate) zlib(out, in []byte) (n int, err error) {
+	if len(in) < 2 || in[0]&15 != 8 || in[0] > 0x7f || in[1]&0x20 != 0 || binary.BigEndian.Uint16(in)%31 != 0 {
+		return 0, errors.New("no zlib stream")
+	}
+	n, in, err = f.blocks(out, in[2:])
+	switch {
+	case err != nil:
+		return n, err
+	case len(in) < 4:
+		return n, fmt.Errorf("after the last byte: %w", errCut)
+	}
+	return n, checksum(filter.Adler32(out[:n]), binary.BigEndian.Uint32(in))
+}
+
+func checksum(sum, stored uint32) error {
+	if sum != stored {
+		return fmt.Errorf("checksum is %08x, stored is %08x", sum, stored)
+	}
+	return nil
+}
+
+// blocks decodes the blocks that in begins with. It returns how many bytes they are, and what of in is behind them.
+func (f *flate) blocks(out, in []byte) (n int, rest []byte, err error) {
+	f.in, f.out, f.at, f.done = in, out, 0, 0
 	f.buf, f.bits, f.past = 0, 0, 0
 	defer func() { f.in, f.out = nil, nil }()
 	for last := false; !last; {
-		var err error
 		if last, err = f.block(); err != nil {
-			return fmt.Errorf("after %d of %d bytes: %w: %w", f.done, len(out), err, meta.ErrCorrupt)
+			return f.done, nil, fmt.Errorf("after %d of %d bytes: %w", f.done, len(out), err)
 		}
 	}
-	if f.done != len(out) {
-		return fmt.Errorf("only %d of the %d bytes of a chunk: %w", f.done, len(out), meta.ErrCorrupt)
+	if !f.align() {
+		return f.done, nil, fmt.Errorf("after the last byte: %w", errCut)
 	}
-	return f.checksum()
-}
-
-// checksum compares the four bytes behind the last block.
-func (f *flate) checksum() error {
-	if !f.align() || len(f.in)-f.at < 4 {
-		return fmt.Errorf("after the last byte: %w: %w", errCut, meta.ErrCorrupt)
-	}
-	sum, stored := filter.Adler32(f.out), binary.BigEndian.Uint32(f.in[f.at:])
-	if sum != stored {
-		return fmt.Errorf("checksum is %08x, stored is %08x: %w", sum, stored, meta.ErrCorrupt)
-	}
-	return nil
+	return f.done, in[f.at:], nil
 }
 
 // need makes sure that buf has 32 bits, zeros where in has ended.

@@ -1,4 +1,4 @@
-package chunk
+package stream
 
 import "encoding/binary"
 
@@ -83,7 +83,7 @@ func (f *flate) slowCopy(e uint32) error {
 	case n > len(f.out)-f.done:
 		return errMore
 	}
-	copyBack(f.out, f.done, back, n)
+	CopyBack(f.out, f.done, back, n)
 	f.done += n
 	return nil
 }
@@ -190,7 +190,7 @@ loop:
 	return end, err
 }
 
-// copyWords is copyBack where up to 7 bytes behind the copy may be overwritten.
+// copyWords is CopyBack where up to 7 bytes behind the copy may be overwritten.
 func copyWords(out []byte, at, back, n int) {
 	dst, src := out[at:at+n+7], out[at-back:]
 	if back < 8 {
@@ -208,5 +208,16 @@ func copyWords(out []byte, at, back, n int) {
 	}
 	for i := 0; i < n; i += 8 {
 		binary.LittleEndian.PutUint64(dst[i:], binary.LittleEndian.Uint64(src[i:]))
+	}
+}
+
+// CopyBack repeats what is back bytes before at, byte by byte where that overlaps.
+func CopyBack(dst []byte, at, back, n int) {
+	if back >= n {
+		copy(dst[at:at+n], dst[at-back:])
+		return
+	}
+	for i := at; i < at+n; i++ {
+		dst[i] = dst[i-back]
 	}
 }
