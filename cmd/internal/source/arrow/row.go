@@ -4,12 +4,11 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
-	"strconv"
 	"sync"
 
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/cmd/internal/source/rows"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -210,12 +209,7 @@ func (l *loaded) numbers(a *array, low, high int64, x *rows.Value, buf *[]byte) 
 func (n *node) decimal(b []byte) float64 {
 	digits := slices.Clone(b)
 	slices.Reverse(digits)
-	unscaled := new(big.Int).SetBytes(digits)
-	if digits[0]&0x80 != 0 {
-		unscaled.Sub(unscaled, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
-	}
-	x, _ := strconv.ParseFloat(unscaled.String()+"e"+strconv.Itoa(-n.scale), 64) // too large is infinite
-	return x
+	return column.Decimal(column.TwosComplement(digits), n.scale)
 }
 
 // text returns the bytes of a value.

@@ -1,10 +1,10 @@
 package arrow
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
+	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/cmd/internal/source/rows"
 	"github.com/penstock/penstock/tensor"
 )
@@ -60,13 +60,7 @@ const maxNodes, maxDepth = 20_000, 16
 // schema is the fields of a file.
 type schema struct {
 	nodes    []*node
-	features map[string]feature
-}
-
-// feature is what datasets of the Hugging Face hub say of a column.
-type feature struct {
-	Type  string   `json:"_type"`
-	Names []string `json:"names"`
+	features map[string]column.Feature
 }
 
 // newSchema reads a Schema.
@@ -84,26 +78,10 @@ func newSchema(t *table) (*schema, error) {
 	}
 	for _, kv := range t.tables(2) {
 		if kv.text(0) == "huggingface" {
-			s.hub(kv.text(1))
+			s.features = column.HubFeatures(kv.text(1))
 		}
 	}
 	return s, nil
-}
-
-// hub takes over what the hub keeps beside the schema. Rows do not need it, so that nothing in it is an error.
-func (s *schema) hub(text string) {
-	var meta struct {
-		Info struct {
-			Features map[string]json.RawMessage `json:"features"`
-		} `json:"info"`
-	}
-	_ = json.Unmarshal([]byte(text), &meta)
-	s.features = make(map[string]feature)
-	for name, raw := range meta.Info.Features {
-		var f feature
-		_ = json.Unmarshal(raw, &f)
-		s.features[name] = f
-	}
 }
 
 func newNode(t *table, left *int, depth int) (*node, error) {

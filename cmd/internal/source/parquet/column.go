@@ -326,21 +326,16 @@ func (c *leafColumn) appendNumber(b []byte, v parquet.Value) []byte {
 	if c.scale < 0 {
 		return appendParquet(b, v, c.DType)
 	}
-	n := new(big.Int)
+	var n *big.Int
 	switch v.Kind() {
 	case parquet.Int32:
-		n.SetInt64(int64(v.Int32()))
+		n = big.NewInt(int64(v.Int32()))
 	case parquet.Int64:
-		n.SetInt64(v.Int64())
-	default: // big endian, in two's complement
-		raw := v.ByteArray()
-		n.SetBytes(raw)
-		if len(raw) > 0 && raw[0] >= 1<<7 {
-			n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(raw))))
-		}
+		n = big.NewInt(v.Int64())
+	default:
+		n = column.TwosComplement(v.ByteArray())
 	}
-	x, _ := new(big.Rat).SetFrac(n, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(c.scale)), nil)).Float64()
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(column.Decimal(n, c.scale)))
 }
 
 // concat copies the numbers of several columns.

@@ -1,7 +1,6 @@
 package parquet
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,7 +16,8 @@ import (
 
 // columnsOf returns all columns of a file, the two of an image as one.
 func columnsOf(p *parquet.File) (list []*leafColumn, err error) {
-	classes, halves := hubClasses(p), halfLeaves(p)
+	hub, _ := p.Lookup("huggingface")
+	features, halves := column.HubFeatures(hub), halfLeaves(p)
 	schema := p.Schema()
 	for _, path := range schema.Columns() {
 		leaf, ok := schema.Lookup(path...)
@@ -25,7 +25,9 @@ func columnsOf(p *parquet.File) (list []*leafColumn, err error) {
 			return nil, fmt.Errorf("column %s cannot be found", strings.Join(path, "."))
 		}
 		c := newParquetColumn(leaf, path, halves[leaf.ColumnIndex])
-		c.classes = classes[c.name]
+		if f := features[c.name]; f.Type == "ClassLabel" {
+			c.classes = f.Names
+		}
 		list = append(list, c)
 	}
 	return joinImages(list), nil
@@ -57,33 +59,6 @@ func joinImages(list []*leafColumn) []*leafColumn {
 		}
 	}
 	return list
-}
-
-// hubClasses returns the class names that the Hugging Face hub keeps beside the schema.
-func hubClasses(p *parquet.File) map[string][]string {
-	text, ok := p.Lookup("huggingface")
-	if !ok {
-		return nil
-	}
-	var meta struct {
-		Info struct {
-			Features map[string]json.RawMessage `json:"features"`
-		} `json:"info"`
-	}
-	if json.Unmarshal([]byte(text), &meta) != nil {
-		return nil // it is nothing that the rows need
-	}
-	classes := make(map[string][]string)
-	for name, raw := range meta.Info.Features {
-		var f struct {
-			Type  string   `json:"_type"`
-			Names []string `json:"names"`
-		}
-		if json.Unmarshal(raw, &f) == nil && f.Type == "ClassLabel" && len(f.Names) > 0 {
-			classes[name] = f.Names
-		}
-	}
-	return classes
 }
 
 // selectParquet keeps the columns that are wanted.

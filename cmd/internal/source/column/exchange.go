@@ -1,0 +1,46 @@
+package column
+
+import (
+	"encoding/json"
+	"math/big"
+	"strconv"
+)
+
+// Feature is what datasets of the Hugging Face hub say of a column.
+type Feature struct {
+	Type  string   `json:"_type"`
+	Names []string `json:"names"` // of a ClassLabel's classes
+}
+
+// HubFeatures reads what the hub keeps beside the schema of Parquet and Arrow, under "huggingface". Rows do not need
+// it, so that nothing in it is an error.
+func HubFeatures(text string) map[string]Feature {
+	var meta struct {
+		Info struct {
+			Features map[string]json.RawMessage `json:"features"`
+		} `json:"info"`
+	}
+	_ = json.Unmarshal([]byte(text), &meta)
+	features := make(map[string]Feature)
+	for name, raw := range meta.Info.Features {
+		var f Feature
+		_ = json.Unmarshal(raw, &f)
+		features[name] = f
+	}
+	return features
+}
+
+// TwosComplement returns a big-endian integer.
+func TwosComplement(b []byte) *big.Int {
+	n := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0]&0x80 != 0 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return n
+}
+
+// Decimal returns the float64 that is nearest to unscaled / 10^scale. One that is too large is infinite.
+func Decimal(unscaled *big.Int, scale int) float64 {
+	x, _ := strconv.ParseFloat(unscaled.String()+"e"+strconv.Itoa(-scale), 64)
+	return x
+}
