@@ -194,11 +194,11 @@ func (r *ArrayRunner) doChunks(dst, src []byte) {
 // doWhole takes a whole record through one transform after the other.
 func (r *ArrayRunner) doWhole(dst, src []byte) error {
 	from := r.in().DType
-	r.now = growNumbers(r.now, len(src)/from.Size())
+	r.now = grow(r.now, len(src)/from.Size())
 	load(r.now, src, from)
 	for i, t := range r.p.ts {
 		if m, ok := t.(ArrayRemaker); ok {
-			r.next = growNumbers(r.next, m.Remade(len(r.now), r.specs[i]))
+			r.next = grow(r.next, m.Remade(len(r.now), r.specs[i]))
 			if err := m.Remake(r.next, r.now, r.specs[i]); err != nil {
 				return fmt.Errorf("transform %s: %w", opName(t), err)
 			}
@@ -210,13 +210,6 @@ func (r *ArrayRunner) doWhole(dst, src []byte) error {
 	}
 	save(dst, r.now, r.out().DType)
 	return nil
-}
-
-func growNumbers(x []float64, n int) []float64 {
-	if cap(x) < n {
-		return make([]float64, n)
-	}
-	return x[:n]
 }
 
 // load reads numbers of type dt; the usual types have kernels.

@@ -1,7 +1,6 @@
 package preprocess
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
@@ -112,16 +111,10 @@ func report(cmd *cobra.Command, s *Summary, asJSON, quiet bool) error {
 }
 
 func printSummary(w io.Writer, s *Summary, asJSON, quiet bool) error {
-	switch {
-	case asJSON:
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(s)
-	case !quiet:
-		return cli.Screen(w, s.Print)
+	if quiet && !asJSON {
+		return nil
 	}
-	return nil
+	return cli.Print(w, asJSON, s, s.Print)
 }
 
 func printVersion(w io.Writer) error {

@@ -4,6 +4,8 @@ import (
 	"io"
 	"slices"
 
+	"github.com/penstock/penstock/internal/codec/filter"
+
 	"github.com/penstock/penstock/cmd/internal/source"
 )
 
@@ -97,9 +99,7 @@ func Swapped(size int) func([]byte) []byte {
 		return nil
 	}
 	return func(b []byte) []byte {
-		for at := 0; at < len(b); at += size {
-			slices.Reverse(b[at : at+size])
-		}
+		filter.SwapBytes(b, size)
 		return b
 	}
 }

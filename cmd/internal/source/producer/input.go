@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"slices"
 	"sync"
+
+	"github.com/penstock/penstock/cmd/internal/source"
 )
 
 // input is the stream, read ahead by a goroutine: a read of a pipe cannot be ended by a context.
@@ -123,14 +124,14 @@ func (in *input) memory(n int) []byte {
 func readFile(path string, buf []byte) ([]byte, error) {
 	info, err := os.Stat(path) // a named pipe would wait for a writer
 	if err != nil {
-		return buf, bare(err)
+		return buf, source.WithoutPath(err)
 	}
 	if !info.Mode().IsRegular() {
 		return buf, errors.New("is not a file")
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return buf, bare(err)
+		return buf, source.WithoutPath(err)
 	}
 	defer f.Close()
 	buf = slices.Grow(buf[:0], int(min(info.Size()+1, maxHint)))
@@ -144,7 +145,7 @@ func readFile(path string, buf []byte) ([]byte, error) {
 			return buf, nil
 		}
 		if err != nil {
-			return buf, bare(err)
+			return buf, source.WithoutPath(err)
 		}
 		if len(buf) > maxFile {
 			return buf, fmt.Errorf("is larger than %d bytes", maxFile)
@@ -153,12 +154,3 @@ func readFile(path string, buf []byte) ([]byte, error) {
 }
 
 const maxFile = 1 << 32
-
-// bare drops operation and path.
-func bare(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
-		return at.Err
-	}
-	return err
-}
