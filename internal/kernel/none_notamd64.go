@@ -2,7 +2,7 @@
 
 package kernel
 
-// What has kernels for amd64 alone.
+// Functions with kernels for amd64 alone.
 
 // crcFast leaves all to the library, which has the instructions of other processors.
 func crcFast(crc uint32, _ []byte) (uint32, int) { return crc, 0 }

@@ -2,7 +2,7 @@
 
 package kernel
 
-// What has kernels for amd64 alone that hide accesses to memory from the race detector.
+// Functions whose kernels, for amd64 alone, hide accesses to memory from the race detector.
 
 // move leaves all to copy, which the race detector sees.
 func move([]byte, []byte) bool { return false }
