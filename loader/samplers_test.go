@@ -251,13 +251,13 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, o := range map[string]sampler.Sampler{
-		"Indices[1] is record 10":                        sampler.Subset{Indices: []int{1, 10}},
-		"Ranges[0] is [5, 5)":                            sampler.Subset{Ranges: [][2]int{{5, 5}}},
-		"both Indices and Ranges":                        sampler.Subset{Indices: []int{1}, Ranges: [][2]int{{0, 1}}},
-		"From is 0.5 and To is 0.5; they must be shares": sampler.Split{From: 0.5, To: 0.5},
-		"of 10 records is empty":                         sampler.Split{From: 0.5, To: 0.501},
-		"9 weights for 10":                               nine,
-		"Ranges[0] is [0, 11)":                           sampler.Subset{Indices: []int{1}, Inner: sampler.Subset{Ranges: [][2]int{{0, 11}}}},
+		"Subset: index 1 is record 10; there are 10 records": sampler.Subset{Indices: []int{1, 10}},
+		"Ranges[0] is [5, 5)":                                sampler.Subset{Ranges: [][2]int{{5, 5}}},
+		"both Indices and Ranges":                            sampler.Subset{Indices: []int{1}, Ranges: [][2]int{{0, 1}}},
+		"From is 0.5 and To is 0.5; they must be shares":     sampler.Split{From: 0.5, To: 0.5},
+		"of 10 records is empty":                             sampler.Split{From: 0.5, To: 0.501},
+		"9 weights for 10":                                   nine,
+		"Ranges[0] is [0, 11)":                               sampler.Subset{Indices: []int{1}, Inner: sampler.Subset{Ranges: [][2]int{{0, 11}}}},
 	} {
 		if _, err := loader.New(newMemorySource(10, 4), loader.Options{BatchSize: 1, Sampler: o}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%#v: %v; want %s", o, err, want)

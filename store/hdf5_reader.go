@@ -51,7 +51,7 @@ func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 	file, err := meta.Open(f, info.Size())
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5):
-		return nil, fmt.Errorf("store: open %q: neither a folder nor an HDF5 file%s: %w", path, found(err), ErrUnsupported)
+		return nil, fmt.Errorf("store: open %q: %w: neither a folder nor an HDF5 file%s; to make a dataset of samples, run: preprocess SOURCE DEST", path, ErrUnsupported, found(err))
 	case err != nil:
 		return nil, fmt.Errorf("store: open %q: %w", path, Mark(err))
 	}

@@ -318,7 +318,7 @@ func (p *Plan) Convert(dt tensor.DType, scale bool) error {
 // Normalize subtracts mean and divides by std, which have 1 or 3 values.
 func (p *Plan) Normalize(mean, std []float64) error {
 	if p.info.DType == tensor.Uint8 {
-		return errors.New("input is uint8; put ConvertDType before it")
+		return errors.New("input is uint8; put ToTensor or ConvertDType before it")
 	}
 	if p.store.normal {
 		return errors.New("input is normalized already")

@@ -148,7 +148,7 @@ func (t RandomCrop) Build(p *Plan) error {
 		in = p.Info()
 	}
 	if in.W < w || in.H < h {
-		return fmt.Errorf("input of %dx%d pixels is smaller than %dx%d; set PadIfNeeded or resize first", in.W, in.H, w, h)
+		return fmt.Errorf("input of %dx%d pixels is smaller than %dx%d; resize first, or pad if needed", in.W, in.H, w, h)
 	}
 	y, x := p.Rand().IntN(in.H-h+1), p.Rand().IntN(in.W-w+1)
 	return p.Crop(image.Rect(x, y, x+w, y+h))

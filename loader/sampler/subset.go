@@ -39,7 +39,7 @@ func (o Subset) Validate(n int) error {
 		return errors.New("Subset: both Indices and Ranges are given; give one")
 	}
 	if i := slices.IndexFunc(o.Indices, func(r int) bool { return r < 0 || r >= n }); i >= 0 {
-		return fmt.Errorf("Subset: Indices[%d] is record %d; the Source has %d records", i, o.Indices[i], n)
+		return fmt.Errorf("Subset: index %d is record %d; there are %d records", i, o.Indices[i], n)
 	}
 	size := len(o.Indices)
 	for i, r := range o.Ranges {

@@ -86,4 +86,4 @@ def train(path: str, output: str, steps: int = 30, checkpoint: str | None = None
 
 
 if __name__ == "__main__":
-    print(train(*sys.argv[1:3]).metrics)
+    print(train(sys.argv[1], sys.argv[2]).metrics)

@@ -73,7 +73,7 @@ def step(model: torch.nn.Module, optimizer: torch.optim.Optimizer, batch: pensto
     losses = torch.nn.functional.cross_entropy(model(images), labels, reduction="none")
     loss = (losses * mask).sum() / count
     optimizer.zero_grad()
-    (loss * dist.get_world_size()).backward()  # DistributedDataParallel divides by it
+    torch.autograd.backward(loss * dist.get_world_size())  # DistributedDataParallel divides by it
     optimizer.step()
     total = loss.detach().clone()
     dist.all_reduce(total)
@@ -87,4 +87,5 @@ def save(checkpoint: str, state: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    train(sys.argv[1], sys.argv[2], *sys.argv[3:4], *(int(a) for a in sys.argv[4:5]))
+    folder = sys.argv[3] if len(sys.argv) > 3 else None
+    train(sys.argv[1], sys.argv[2], folder, int(sys.argv[4]) if len(sys.argv) > 4 else 3)

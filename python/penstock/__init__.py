@@ -28,7 +28,7 @@ from . import bfloat16, order, samplers
 from .batch import Batch
 from .dataloader import DataLoader, LoaderBatch
 from .dataset import Dataset, open
-from .errors import CorruptError, Error, UnsupportedError
+from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .field import Field, Normalization
 from .pack import Pack
 from .ragged import Ragged, RaggedRecords
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization", "Pack",
-    "Ragged", "RaggedRecords", "Records", "UnsupportedError", "Writer", "bfloat16", "map", "merge", "open", "order", "samplers", "transforms",
+    "Batch", "CorruptError", "DataLoader", "Dataset", "Error", "Field", "LoaderBatch", "Normalization",
+    "NotFoundError", "Pack", "Ragged", "RaggedRecords", "Records", "UnsupportedError", "Writer", "bfloat16", "map", "merge", "open", "order", "samplers", "transforms",
 ]  # fmt: skip
 
 

@@ -52,7 +52,7 @@ class Codec:
         head, values = [b"R", self._split(split)], []
         for name, ragged, encode in self._encoders:
             if name not in record:
-                raise Error(f"the record has no field {name!r}; each has {', '.join(sorted(self._names))}")
+                raise Error(f"the record has no field {name!r}, only {', '.join(map(repr, record))}; each must have {', '.join(sorted(self._names))}")
             try:
                 value, path = encode(record[name])
             except (Error, TypeError, ValueError, OverflowError) as e:
@@ -117,6 +117,11 @@ def infer(record: Mapping[str, Any]) -> list[Field]:
     """
     if not isinstance(record, Mapping):
         raise Error(f"a record is a dict of its fields, and not {_called(record)}")
+    if not record:
+        raise Error("the record has no fields")
+    for name in record:
+        if not isinstance(name, str):
+            raise Error(f"field {name!r}: names of fields are of type str")
     return [_infer(name, value) for name, value in record.items()]
 
 

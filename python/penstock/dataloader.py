@@ -27,7 +27,7 @@ import numpy as np
 
 from . import process, samplers
 from .dataset import Dataset, open
-from .errors import Error
+from .errors import Error, NotFoundError
 from .field import STORAGE, Field, chosen, from_json
 from .options import count, flag
 from .pack import Pack
@@ -554,7 +554,8 @@ class DataLoader:
             message = self._wire.receive(deadline)
             if "error" in message:
                 self.close()
-                raise Error(text(message, "error"))
+                there = all("://" in path or os.path.lexists(path) for path in self._paths)
+                raise (Error if there else NotFoundError)(text(message, "error"))
             if "failed" in message:
                 self._failure = text(message, "failed")  # after the batches that are pending
                 if kind == "batch":
@@ -642,6 +643,8 @@ def _datasets(dataset: Any, fields: Any, split: str | None) -> tuple[list[str], 
     """Return the paths of one dataset or several, and the fields and the split that these were opened with."""
     if dataset is None:
         return [], fields, split
+    if split is not None and not isinstance(split, str):
+        raise TypeError(f"split is {split!r:.60}; it must be the name of a split")
     several = dataset if isinstance(dataset, (list, tuple)) else [dataset]
     if not several:
         raise ValueError("dataset is an empty list")
@@ -653,7 +656,7 @@ def _datasets(dataset: Any, fields: Any, split: str | None) -> tuple[list[str], 
                 raise ValueError(f"{d.path} was opened with the split {d.split!r}, and split is {split!r}; give one of the two")
             fields, split, d = fields or d._chosen, split or d.split, d.path
         try:
-            paths.append(os.fspath(d))
+            paths.append(os.fsdecode(d))
         except TypeError:
             raise TypeError(
                 f"dataset is a {type(d).__name__}; it is the path or URL of a dataset that preprocess made, or penstock.open of it. "

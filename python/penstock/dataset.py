@@ -42,7 +42,7 @@ class Dataset:
             raise ValueError(f'mode {mode!r} is neither "r" (read) nor "c" (copy on write)')
         if not isinstance(path, (str, bytes, os.PathLike)):
             raise TypeError(f"the path is {path!r:.60}; it must be a str or a Path, the folder or .h5 file of a dataset")
-        self.path, self.split, self.mode = os.fspath(path), split, mode
+        self.path, self.split, self.mode = os.fsdecode(path), split, mode
         self._chosen = chosen(fields)
         self._id = ""
         self._open()

@@ -26,10 +26,15 @@ _RETRIES = 4
 ENGINES = ("ray", "dask", "spark", "slurm")
 
 
-def run(engine: str, task: Task, ranks: int, path: str) -> None:
-    """Run the task of every rank on an engine, and return when all have ended; the error of one that fails is raised."""
+def check(engine: str) -> None:
+    """Raise Error if there is no such engine."""
     if engine not in ENGINES:
         raise Error(f"engine is {engine!r}; it must be one of {', '.join(ENGINES)}")
+
+
+def run(engine: str, task: Task, ranks: int, path: str) -> None:
+    """Run the task of every rank on an engine, and return when all have ended; the error of one that fails is raised."""
+    check(engine)
     {"ray": _ray, "dask": _dask, "spark": _spark, "slurm": _slurm}[engine](task, ranks, path)
 
 

@@ -9,8 +9,12 @@ if TYPE_CHECKING:
     from .verify import Corruption
 
 
-class Error(Exception):
+class Error(ValueError):
     """A dataset cannot be used. The text says where, what, and what to do."""
+
+
+class NotFoundError(Error, FileNotFoundError):
+    """There is nothing at the path of a dataset."""
 
 
 class CorruptError(Error):

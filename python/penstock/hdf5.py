@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from .column import Extent, check_inside
-from .errors import CorruptError, Error, UnsupportedError
+from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .field import STORAGE, Field
 from .flat import decode_manifest, fields_of
 from .layout import Layout, column_names
@@ -22,7 +22,7 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 def locate(path: str) -> Layout:
     """Find the arrays of an HDF5 file: of one that penstock wrote, or of any whose datasets are contiguous."""
     if not os.path.exists(path):
-        raise Error(f"{path}: no such file or folder" + (FROM_BUCKET if "://" in path else ""))
+        raise NotFoundError(f"{path}: no such file or folder" + (FROM_BUCKET if "://" in path else ""))
     with open(path, "rb") as f:
         if not is_hdf5(f):
             f.seek(0)

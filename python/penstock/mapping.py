@@ -76,10 +76,13 @@ def map(
         Error: The function raised an exception, and the Error names the input; or nothing can be
             written to the path.
     """
+    if not callable(function):
+        raise TypeError(f"function is {_short(function)}; it must be a function of an input: map(function, inputs, path)")
     items: Any = inputs if hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__") else list(inputs)
     if len(items) == 0:
         raise Error(f"{os.fspath(path)}: there are no inputs, and a dataset has one record at least")
     if engine is not None:
+        engines.check(engine)
         if world_size is None or rank is not None:
             raise ValueError("engine: give world_size, the number of parts, and no rank")
         given = {"chunksize": chunksize, "schema": _fields(function, items, schema), "on_error": on_error, **options}

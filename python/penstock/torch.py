@@ -31,6 +31,7 @@ from .dataset import Dataset
 from .device import Prefetcher
 from .errors import Error
 from .field import Field, Normalization
+from .options import count
 from .ragged import Ragged, RaggedRecords
 from .records import Records
 
@@ -95,7 +96,7 @@ class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
         return len(self.dataset)
 
     def __getitem__(self, i: int) -> Any:
-        return self._sample({name: self._one(self.fields[name], value) for name, value in self.dataset[int(i)].items()})
+        return self._sample({name: self._one(self.fields[name], value) for name, value in self.dataset[count("index", i, -(1 << 63))].items()})
 
     def __getitems__(self, indices: Any) -> Any:
         """Return a Batch of the records of those numbers or, with a transform, a list of samples."""

@@ -24,6 +24,8 @@ def locate(path: str) -> Layout:
         raise Error(f"{file}: {e.strerror}") from e
     try:
         return _layout(path, manifest, fields_of(manifest, file))
+    except Error:
+        raise
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as e:
         raise CorruptError(f"{path}: {type(e).__name__} {e}: not Zarr as docs/format.md has it") from e
 

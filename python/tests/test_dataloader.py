@@ -717,8 +717,17 @@ class DataLoaderTest(data.Copied):
             penstock.DataLoader(data.path("images"), 2, output="numpy", command=__file__)
         with self.assertRaisesRegex(TypeError, "dataset is a dict; it is the path or URL"):
             penstock.DataLoader({}, 2, output="numpy")
-        with self.assertRaisesRegex(penstock.Error, "no such file"):
+        with self.assertRaisesRegex(FileNotFoundError, "no such file") as missing:
             loader("not-there", 2)
+        self.assertIsInstance(missing.exception, penstock.NotFoundError)
+        with self.assertRaisesRegex(penstock.Error, "no manifest.json in it .*; to make a dataset of samples, run: preprocess"):
+            penstock.DataLoader(os.path.dirname(data.path("images")), 2, output="numpy", command=data.feed())
+        with self.assertRaisesRegex(penstock.Error, "neither a folder nor an HDF5 file; it begins .*, run: preprocess"):
+            penstock.DataLoader(__file__, 2, output="numpy", command=data.feed())
+        with penstock.DataLoader(os.fsencode(data.path("images")), 2, output="numpy", command=data.feed()) as dl:
+            self.assertEqual(len(next(iter(dl))["labels"]), 2)
+            with self.assertRaisesRegex(penstock.Error, "start.v cannot be a string"):
+                dl.load_state_dict({**dl.state_dict(), "v": "x"})
         with self.assertRaisesRegex(TypeError, r"a list of transforms, and not ToTensor: Compose\(\[...\]\)"):
             T.Compose(T.ToTensor())
         with loader("images", 2) as dl, self.assertRaisesRegex(TypeError, "state_dict is 'x'; it must be what state_dict"):
@@ -730,6 +739,9 @@ class DataLoaderTest(data.Copied):
             ("size is a string; it must be a list, each a whole number", {"transforms": T.RandomResizedCrop("a")}),
             ("Resize: .*size", {"transforms": T.Resize([1, 2, 3])}),
             ("on_error is", {"on_error": "ignore"}),
+            ('filter on "label": there is no such field; did you mean "labels"', {"filters": [("label", "==", 1)]}),
+            ("index 1 is record 1500; there are 1500 records", {"sampler": [0, 1500]}),
+            ("put ToTensor or ConvertDType before it", {"transforms": T.Normalize([0.5], [0.5])}),
         ):
             with self.assertRaisesRegex(penstock.Error, text):
                 loader("images", **{"batch_size": 2, **options})
@@ -745,6 +757,7 @@ class DataLoaderTest(data.Copied):
             (ValueError, "seed is -1; it must be from 0 to 18446744073709551615", {"seed": -1}),
             (ValueError, "seed is 1180591620717411303424; it must be from 0", {"seed": 2**70}),
             (TypeError, "shuffle is 1; it must be True or False", {"shuffle": 1}),
+            (TypeError, "split is 0; it must be the name of a split", {"split": 0}),
             (TypeError, r"it is a list of names: \['images'\]", {"fields": "images"}),
             (ValueError, "leave shuffle out", {"shuffle": True, "sampler": samplers.Shuffle()}),
             (ValueError, "output is 'np'; it is", {"output": "np"}),

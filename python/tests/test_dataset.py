@@ -259,6 +259,9 @@ class RefusedTest(data.Copied):
         ):
             with self.assertRaisesRegex(penstock.Error, text):
                 penstock.open(path)
+        with self.assertRaises(FileNotFoundError):
+            penstock.open(os.path.join(base, "nothing"))
+        self.assertEqual(len(penstock.open(os.fsencode(os.path.join(base, "pixels")))), len(penstock.open(os.path.join(base, "pixels"))))
         ds = os.path.join(base, "pixels")
         with open(os.path.join(ds, "manifest.json"), "w") as f:
             f.write('{"format": "penstock", ')

@@ -159,6 +159,8 @@ class TorchTest(data.Copied):
             for k, i in enumerate(indices):
                 self.assert_same(records[k], ds[i])
                 self.assert_same(batch[k - len(indices)], ds[i])
+            with self.assertRaisesRegex(TypeError, "index is 'a'; it must be an integer"):
+                ds["a"]
             with self.assertRaises(IndexError):
                 batch[len(indices)]
             with self.assertRaisesRegex(TypeError, "name of a field or the number of a record"):

@@ -238,6 +238,21 @@ class TestWriter(Writing):
             pass
         with self.assertRaisesRegex(penstock.Error, "type of a value of type list cannot be inferred"), penstock.Writer(self.path("ds")) as w:
             w.append({"x": []})
+        for record, text in (({}, "the record has no fields"), ({1: 2}, "field 1: names of fields are of type str")):
+            with self.assertRaisesRegex(penstock.Error, text), penstock.Writer(self.path("ds")) as w:
+                w.append(record)
+        with self.assertRaisesRegex(penstock.Error, "no field 'y', only 'x'; each must have x, y"), penstock.Writer(self.path("xy"), overwrite=True) as w:
+            w.append({"x": 1, "y": 2})
+            w.append({"x": 1})
+        shutil.rmtree(self.path(".xy.building"))
+        with self.assertRaisesRegex(ValueError, "dtype is 'flaot32'; it must be one of bool, .*; did you mean 'float32'"):
+            penstock.Field("x", "flaot32")
+        with self.assertRaisesRegex(TypeError, "name is 3; it must be a str"):
+            penstock.Field(3, "float32")
+        with self.assertRaisesRegex(TypeError, r"function is \[1\]; it must be a function of an input: map\(function, inputs, path\)"):
+            penstock.map([1], make, self.path("ds"))  # noqa: F821
+        with self.assertRaisesRegex(penstock.Error, "engine is 'sparkk'; it must be one of ray"):
+            penstock.map(make, [1], self.path("ds"), engine="sparkk")  # noqa: F821
         with self.assertRaisesRegex(penstock.Error, "unknown flag frobnicate"):
             penstock.Writer(self.path("ds"), frobnicate=True)
         with self.assertRaisesRegex(penstock.Error, "no command '/nowhere'"):

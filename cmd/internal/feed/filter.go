@@ -104,7 +104,11 @@ func (f filter) apply(src loader.Source, fields []store.Field, kept []bool) erro
 func (f filter) resolve(fields []store.Field) (func(float64, []float64) bool, []float64, error) {
 	at := slices.IndexFunc(fields, func(g store.Field) bool { return g.Name == f.field })
 	if at < 0 {
-		return nil, nil, errors.New("there is no such field")
+		names := make([]string, len(fields))
+		for i := range fields {
+			names[i] = fields[i].Name
+		}
+		return nil, nil, fmt.Errorf("there is no such field%s", suggest.Hint(f.field, names))
 	}
 	g := fields[at]
 	if g.Ragged || len(g.Shape) > 0 {

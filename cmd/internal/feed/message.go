@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -122,6 +123,9 @@ func parseRequest(text []byte) (request, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&q); err != nil {
+		if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) {
+			return q, fmt.Errorf("a message that is none: %s cannot be a %s", cmp.Or(wrong.Field, "it"), wrong.Value)
+		}
 		return q, fmt.Errorf("a message that is none: %w", err)
 	}
 	if _, err := d.Token(); err != io.EOF {
