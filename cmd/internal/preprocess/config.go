@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/cmd/internal/source/producer"
+	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
@@ -190,7 +191,7 @@ func (c Config) problems() (list []string) {
 	for _, place := range []string{c.Source, c.Dest} {
 		scheme, _, url := strings.Cut(place, "://")
 		add(url && !remote.IsURL(place), "%s: %s:// cannot be used: only paths, and what is at %s", remote.Redact(place), scheme, remote.SchemeList())
-		if scheme, rest, found := strings.Cut(place, ":/"); found && !url && remote.IsURL(scheme+"://"+rest) {
+		if scheme, rest, found := strings.Cut(place, ":/"); found && !url && remote.IsURL(scheme+"://"+rest) && !vfs.Mounted(place) {
 			add(true, "%s: a URL has two slashes: %s://%s", place, scheme, rest)
 		}
 	}
