@@ -59,7 +59,6 @@ func (t AutoAugment) Build(p *Plan) error {
 	return nil
 }
 
-// Randomized marks the transform as random.
 func (AutoAugment) Randomized() {}
 
 // policyStep is an operation of a pair.
@@ -264,7 +263,6 @@ func (t AugMix) Build(p *Plan) error {
 	return p.mix(mixEnd, 0)
 }
 
-// Randomized marks the transform as random.
 func (AugMix) Randomized() {}
 
 // mixStep is a call that needs the Runner's mixer.

@@ -70,7 +70,6 @@ func (t ElasticTransform) Build(p *Plan) error {
 		float64(seed>>32), float64(seed&math.MaxUint32))
 }
 
-// Randomized marks the transform as random.
 func (ElasticTransform) Randomized() {}
 
 // elasticKernel returns how many weights a Gaussian has.

@@ -84,7 +84,6 @@ func (t RandomErasing) Build(p *Plan) error {
 	return nil
 }
 
-// Randomized marks the transform as random.
 func (RandomErasing) Randomized() {}
 
 // erasure is a rectangle of the record that gets a value for each channel, or noise.

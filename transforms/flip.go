@@ -50,7 +50,6 @@ func (t RandomHorizontalFlip) Build(p *Plan) error {
 	return nil
 }
 
-// Randomized marks the transform as random.
 func (RandomHorizontalFlip) Randomized() {}
 
 // RandomVerticalFlip turns an image upside down.
@@ -70,7 +69,6 @@ func (t RandomVerticalFlip) Build(p *Plan) error {
 	return nil
 }
 
-// Randomized marks the transform as random.
 func (RandomVerticalFlip) Randomized() {}
 
 // resolveP replaces a probability of 0 by its default and reports an impossible one.

@@ -42,7 +42,6 @@ func (t GaussianBlur) Build(p *Plan) error {
 	return p.change(gaussianBlur, float64(t.KernelSize), p.Rand().Between(t.Sigma[0], t.Sigma[1]))
 }
 
-// Randomized marks the transform as random.
 func (GaussianBlur) Randomized() {}
 
 // gaussianBlur sums columns, then rows, in float32: args are the kernel size and sigma.

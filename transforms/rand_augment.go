@@ -207,7 +207,6 @@ func (t RandAugment) Build(p *Plan) error {
 	return nil
 }
 
-// Randomized marks the transform as random.
 func (RandAugment) Randomized() {}
 
 // TrivialAugmentWide applies one random operation out of fourteen, at a random strength
@@ -242,5 +241,4 @@ func (t TrivialAugmentWide) Build(p *Plan) error {
 	return p.augment(i, &trivialAugmentSpace, p.Rand().IntN(t.Bins), t.Bins, f, fillBytes(t.Fill))
 }
 
-// Randomized marks the transform as random.
 func (TrivialAugmentWide) Randomized() {}

@@ -77,7 +77,6 @@ func (t ColorJitter) Build(p *Plan) error {
 	return nil
 }
 
-// Randomized marks the transform as random.
 func (ColorJitter) Randomized() {}
 
 // change applies an op that keeps the size.
@@ -112,7 +111,6 @@ func (t RandomGrayscale) Build(p *Plan) error {
 	return p.Color(true, p.Info().C)
 }
 
-// Randomized marks the transform as random.
 func (RandomGrayscale) Randomized() {}
 
 // RandomInvert makes a negative.
@@ -129,7 +127,6 @@ func (t RandomInvert) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomInvert) Build(p *Plan) error { return p.maybe(t.P, invert) }
 
-// Randomized marks the transform as random.
 func (RandomInvert) Randomized() {}
 
 // RandomPosterize keeps the upper bits of each byte.
@@ -150,7 +147,6 @@ func (t RandomPosterize) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomPosterize) Build(p *Plan) error { return p.maybe(t.P, posterize, float64(t.Bits)) }
 
-// Randomized marks the transform as random.
 func (RandomPosterize) Randomized() {}
 
 // RandomSolarize inverts what is as bright as a threshold or brighter.
@@ -171,7 +167,6 @@ func (t RandomSolarize) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomSolarize) Build(p *Plan) error { return p.maybe(t.P, solarize, t.Threshold) }
 
-// Randomized marks the transform as random.
 func (RandomSolarize) Randomized() {}
 
 // RandomAdjustSharpness blurs or sharpens.
@@ -192,7 +187,6 @@ func (t RandomAdjustSharpness) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomAdjustSharpness) Build(p *Plan) error { return p.maybe(t.P, sharpness, t.Factor) }
 
-// Randomized marks the transform as random.
 func (RandomAdjustSharpness) Randomized() {}
 
 // RandomAutocontrast stretches each channel to the whole range.
@@ -209,7 +203,6 @@ func (t RandomAutocontrast) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomAutocontrast) Build(p *Plan) error { return p.maybe(t.P, autocontrast) }
 
-// Randomized marks the transform as random.
 func (RandomAutocontrast) Randomized() {}
 
 // RandomEqualize makes the histogram of each channel flat.
@@ -226,5 +219,4 @@ func (t RandomEqualize) Resolve() (Transform, error) {
 // Build draws whether to do it.
 func (t RandomEqualize) Build(p *Plan) error { return p.maybe(t.P, equalize) }
 
-// Randomized marks the transform as random.
 func (RandomEqualize) Randomized() {}

@@ -66,7 +66,6 @@ func (t RandomResizedCrop) Build(p *Plan) error {
 	return p.resizeBy(t.PassOrder, t.Size[1], t.Size[0], f)
 }
 
-// Randomized marks the transform as random.
 func (RandomResizedCrop) Randomized() {}
 
 // drawPart is torchvision's RandomResizedCrop.get_params; without whole, the part must be
@@ -154,5 +153,4 @@ func (t RandomCrop) Build(p *Plan) error {
 	return p.Crop(image.Rect(x, y, x+w, y+h))
 }
 
-// Randomized marks the transform as random.
 func (RandomCrop) Randomized() {}

@@ -39,7 +39,6 @@ func (t RandomRotation) Build(p *Plan) error {
 	return p.warp(rotation(angle, in.W, in.H), f, fillBytes(t.Fill))
 }
 
-// Randomized marks the transform as random.
 func (RandomRotation) Randomized() {}
 
 // symmetricRange returns the range that r means.
@@ -125,5 +124,4 @@ func (t RandomAffine) Build(p *Plan) error {
 	return p.warp(warp(angle, tx, ty, scale, sx, sy, w*0.5, h*0.5), f, fillBytes(t.Fill))
 }
 
-// Randomized marks the transform as random.
 func (RandomAffine) Randomized() {}

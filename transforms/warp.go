@@ -270,7 +270,6 @@ func (t RandomPerspective) Build(p *Plan) error {
 	return p.perspective(corners, f, fillBytes(t.Fill))
 }
 
-// Randomized marks the transform as random.
 func (RandomPerspective) Randomized() {}
 
 // perspective brings the image's corners, clockwise from the upper left one, to others. An
