@@ -49,7 +49,7 @@ func (t RandomErasing) Resolve() (Transform, error) {
 	if t.Mode == "" {
 		t.Mode = eraseConst
 	}
-	errs := []error{resolveP(&t.P, 0.5), checkRange("scale", t.Scale, 0, 1), checkRange("ratio", t.Ratio, 0, math.MaxFloat64)}
+	errs := []error{resolveP(&t.P, 0.5), checkRange("scale", t.Scale, 1), checkRange("ratio", t.Ratio, math.MaxFloat64)}
 	if len(t.Value) != 1 && len(t.Value) != 3 {
 		errs = append(errs, fmt.Errorf("value %v must be 1 or 3 numbers", t.Value))
 	}

@@ -26,7 +26,7 @@ func (t GaussianBlur) Resolve() (Transform, error) {
 	if len(t.Sigma) == 1 {
 		t.Sigma = []float64{t.Sigma[0], t.Sigma[0]}
 	}
-	err := checkRange("sigma", t.Sigma, 0, math.MaxFloat32)
+	err := checkRange("sigma", t.Sigma, math.MaxFloat32)
 	if t.KernelSize%2 != 1 || t.KernelSize < 1 || t.KernelSize > maxKernel {
 		err = errors.Join(err, fmt.Errorf("kernel_size %d must be odd, 1 to %d", t.KernelSize, maxKernel))
 	}

@@ -41,14 +41,14 @@ func (t RandomResizedCrop) Resolve() (Transform, error) {
 		t.Interpolation = kernel.Bilinear.String()
 	}
 	_, err := kernel.ParseFilter(t.Interpolation)
-	errs = append(errs, err, resolvePassOrder(&t.PassOrder), checkRange("scale", t.Scale, 0, 1), checkRange("ratio", t.Ratio, 0, math.MaxFloat64))
+	errs = append(errs, err, resolvePassOrder(&t.PassOrder), checkRange("scale", t.Scale, 1), checkRange("ratio", t.Ratio, math.MaxFloat64))
 	return t, errors.Join(errs...)
 }
 
 // checkRange reports what is not a range [lo, hi] with least < lo <= hi <= most.
-func checkRange(name string, r []float64, least, most float64) error {
-	if len(r) != 2 || !(r[0] > least && r[0] <= r[1] && r[1] <= most) {
-		return fmt.Errorf("%s %v must be two numbers, the smaller first, above %v and at most %v", name, r, least, most)
+func checkRange(name string, r []float64, most float64) error {
+	if len(r) != 2 || !(r[0] > 0 && r[0] <= r[1] && r[1] <= most) {
+		return fmt.Errorf("%s %v must be two numbers, the smaller first, above 0 and at most %v", name, r, most)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (t RandomAffine) Resolve() (Transform, error) {
 	if t.Scale == nil {
 		t.Scale = []float64{1, 1}
 	}
-	errs[2] = checkRange("scale", t.Scale, 0, math.MaxFloat32)
+	errs[2] = checkRange("scale", t.Scale, math.MaxFloat32)
 	t.Shear, errs[3] = resolveShear(t.Shear)
 	t.Interpolation, errs[4] = resolveWarpFilter(t.Interpolation)
 	t.Fill, errs[5] = resolveFill(t.Fill)

@@ -173,7 +173,7 @@ func (p *pipeline) add(c codec) error {
 		size := max(1, conf.ElementSize)
 		s.decode = func(dst, src []byte) error { return unshuffle(dst, src, size) }
 	case "crc32c", "crc32", "adler32":
-		return p.addChecksum(name, c, conf.Location)
+		return p.addChecksum(name, conf.Location)
 	default:
 		return unsupported("codec %q", c.Name)
 	}
@@ -188,7 +188,7 @@ func (p *pipeline) add(c codec) error {
 }
 
 // addChecksum adds a checksum, which has 4 bytes.
-func (p *pipeline) addChecksum(name string, c codec, location string) error {
+func (p *pipeline) addChecksum(name, location string) error {
 	sum := map[string]func([]byte) uint32{
 		"crc32c": func(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }, "crc32": crc32.ChecksumIEEE, "adler32": filter.Adler32,
 	}[name]

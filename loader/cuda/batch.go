@@ -98,16 +98,15 @@ func (b Batch) Step() int { return b.slot().step }
 // Wait. It panics if neither Options.Fields nor Direct names the field.
 func (b Batch) Field(name string) Tensor {
 	s := b.touch()
-	t, _ := s.field(name)
-	return t
+	return s.field(name)
 }
 
-// field returns a field and its number in the plan.
-func (s *slot) field(name string) (Tensor, int) {
+// field returns a field.
+func (s *slot) field(name string) Tensor {
 	for i, f := range s.p.plan {
 		if f.in.Name == name {
 			shape := append(tensor.Shape{s.regions[i].rows}, f.out.Shape...)
-			return Tensor{s.mem + s.regions[i].out, f.out.DType, shape, s.dev.ordinal}, i
+			return Tensor{s.mem + s.regions[i].out, f.out.DType, shape, s.dev.ordinal}
 		}
 	}
 	panic("cuda: the batch has no field " + name + "; see Options.Fields")
@@ -165,7 +164,7 @@ func (b Batch) Keep() error {
 // CopyTo waits for a field and copies it to the host: to look at it, not to train with it.
 func (b Batch) CopyTo(dst []byte, name string) error {
 	s := b.slot()
-	t, _ := s.field(name)
+	t := s.field(name)
 	if len(dst) != t.Bytes() {
 		return fmt.Errorf("cuda: field %q has %d bytes, and there is memory for %d", name, t.Bytes(), len(dst))
 	}

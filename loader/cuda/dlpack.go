@@ -101,7 +101,7 @@ func pack[T DLManagedTensor | DLManagedTensorVersioned](b Batch, name string, st
 	if err := s.dev.order(uintptr(stream), s.copied); err != nil {
 		return nil, err
 	}
-	t, _ := s.field(name)
+	t := s.field(name)
 	body := new(dlBody[T])
 	body.t = manage(body.dims.describe(t))
 	c := &capsule{s: s, stream: stream}

@@ -44,7 +44,7 @@ func (b Batch) IPC(name string) (IPC, error) {
 	if err := s.settle(s.copied); err != nil {
 		return IPC{}, err
 	}
-	t, _ := s.field(name)
+	t := s.field(name)
 	if s.ipc == nil {
 		h := new(ipcHandle)
 		err := s.dev.do("cuIpcGetMemHandle", func() Result { return s.dev.drv.IpcGetMemHandle(h, s.mem) })

@@ -39,10 +39,10 @@ type figure struct {
 	lines  int // of the legend
 }
 
-func newFigure(title, x, y string) *figure {
+func newFigure(title, x string) *figure {
 	f := &figure{title: title, plot: plot.New(), legend: plot.NewLegend()}
 	p := f.plot
-	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = title, x, y
+	p.Title.Text, p.X.Label.Text = title, x
 	p.BackgroundColor = color.Transparent
 	p.Add(plotter.NewGrid()) // first, so that it is behind everything
 	f.legend.Top, f.legend.Left, f.legend.Padding = true, true, vg.Points(2)
@@ -131,7 +131,7 @@ func (t *Table) ran() (rows []*Result) {
 
 // totals shows how long each row took, the published times beside ours.
 func (t *Table) totals() (*figure, error) {
-	f := newFigure("time of the whole run", "", "")
+	f := newFigure("time of the whole run", "")
 	rows := t.ran()
 	slices.Reverse(rows)
 	var ours, theirs plotter.XYs
@@ -181,7 +181,7 @@ func (f *figure) line(name string, xys plotter.XYs, c color.Color) error {
 
 // overTime shows what the consumer waited for each batch.
 func (t *Table) overTime() (*figure, error) {
-	f := newFigure("wait per batch", "batch", "")
+	f := newFigure("wait per batch", "batch")
 	for i, r := range t.ran() {
 		var xys plotter.XYs
 		for at, wait := range r.Waits {
@@ -198,7 +198,7 @@ func (t *Table) overTime() (*figure, error) {
 
 // percentiles shows how the waits are distributed.
 func (t *Table) percentiles() (*figure, error) {
-	f := newFigure("percentiles of the waits", "percent of the batches that waited no longer", "")
+	f := newFigure("percentiles of the waits", "percent of the batches that waited no longer")
 	for i, r := range t.ran() {
 		var xys plotter.XYs
 		sorted := slices.Sorted(slices.Values(r.Waits))
@@ -221,7 +221,7 @@ func (f *figure) timesUp() {
 
 // busy shows what the time of those who fill batches went into, nil if nobody does.
 func (t *Table) busy() (*figure, error) {
-	f := newFigure("readiness: the time of those who fill batches, in percent", "", "")
+	f := newFigure("readiness: the time of those who fill batches, in percent", "")
 	rows := t.ran()
 	slices.Reverse(rows)
 	var names []string
@@ -261,7 +261,7 @@ func (t *Table) busy() (*figure, error) {
 
 // curve shows the rate of each row of a sweep, and what the machine could reach.
 func (t *Table) curve() (*figure, error) {
-	f := newFigure("records a second by "+t.vary, "", "")
+	f := newFigure("records a second by "+t.vary, "")
 	var ours, limit plotter.XYs
 	var names []string
 	for i, r := range t.ran() {

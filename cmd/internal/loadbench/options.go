@@ -64,17 +64,17 @@ const mostRecords = math.MaxInt32
 
 // problems returns the invalid values of o.
 func (o *Options) problems() (all []string) {
-	atLeast := func(name string, v, least, most int) {
-		if v < least || v > most {
-			all = append(all, fmt.Sprintf("--%s %d: it must be from %d to %d", name, v, least, most))
+	within := func(name string, v, most int) {
+		if v < 1 || v > most {
+			all = append(all, fmt.Sprintf("--%s %d: it must be from 1 to %d", name, v, most))
 		}
 	}
-	atLeast("batch", o.Batch, 1, mostRecords)
-	atLeast("batches", o.Batches, 1, mostRecords)
-	atLeast("workers", o.Workers, 1, 1<<12)
-	atLeast("prefetch", o.Prefetch, 1, 1<<10)
-	atLeast("size", o.Size, 1, mostRecords)
-	atLeast("epochs", o.Epochs, 1, 1<<20)
+	within("batch", o.Batch, mostRecords)
+	within("batches", o.Batches, mostRecords)
+	within("workers", o.Workers, 1<<12)
+	within("prefetch", o.Prefetch, 1<<10)
+	within("size", o.Size, mostRecords)
+	within("epochs", o.Epochs, 1<<20)
 	all = append(all, o.tableProblems()...)
 	if o.MinTime < 0 || o.MinTime > time.Hour {
 		all = append(all, fmt.Sprintf("--min-time %v: it must be from 0 to an hour", o.MinTime))
