@@ -44,13 +44,14 @@ func Run(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 		return nil, err
 	}
 	if remote.IsURL(c.Source) || remote.IsURL(c.Dest) {
-		return runRemote(ctx, c, progress)
+		s, err := runRemote(ctx, c, progress)
+		return s, c.Rank.Named(err)
 	}
 	parents := missingParents(c.Dest)
 	s, err := runIn(ctx, c, progress)
 	if err != nil {
 		removeEmpty(parents)
-		return nil, err
+		return nil, c.Rank.Named(err)
 	}
 	return s, writeView(c)
 }

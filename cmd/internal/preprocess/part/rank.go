@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/penstock/penstock/internal/sys/rank"
 )
@@ -79,3 +80,12 @@ func (w Rank) Note() string {
 
 // Path returns the path of the part's dataset.
 func (w Rank) Path(dest string) string { return filepath.Join(Folder(dest), Name(w.Index, w.Size)) }
+
+// Named returns an error that says which part it is of.
+func (w Rank) Named(err error) error {
+	text := fmt.Sprintf("part %d of %d", w.Index, w.Size)
+	if err == nil || w.Size == 0 || strings.Contains(err.Error(), text) || strings.Contains(err.Error(), Name(w.Index, w.Size)) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", text, err)
+}
