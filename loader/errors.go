@@ -34,17 +34,17 @@ type Error struct {
 
 // place notes where the record is that e is about. One that the Source itself speaks of has its
 // place in the text.
-func (ld *Loader) place(e *Error) *Error {
-	if ld.can.Described != nil && e.Location == "" && e.Field != "" && e.Record >= 0 && !e.located() {
-		e.Location = ld.can.Described.Location(e.Field, e.Record)
+func (c *setup) place(e *Error) *Error {
+	if c.can.Described != nil && e.Location == "" && e.Field != "" && e.Record >= 0 && !e.located() {
+		e.Location = c.can.Described.Location(e.Field, e.Record)
 	}
 	return e
 }
 
 // name notes what the record was made of that e is about.
-func (ld *Loader) name(ctx context.Context, e *Error) *Error {
-	if e.Record >= 0 && e.Record < ld.src.Len() {
-		if name, err := ld.can.SourceName(ctx, e.Record); err == nil { // e is the error to report
+func (c *setup) name(ctx context.Context, e *Error) *Error {
+	if e.Record >= 0 && e.Record < c.src.Len() {
+		if name, err := c.can.SourceName(ctx, e.Record); err == nil { // e is the error to report
 			e.Name = name
 		}
 	}

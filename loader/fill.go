@@ -213,7 +213,7 @@ func (w *worker) convertOne(ctx context.Context, f int, dst, src []byte, r Recor
 func (w *worker) stored(ctx context.Context, fd *field, record int) ([]byte, error) {
 	ld, name := w.ld, fd.in.Name
 	if ld.can.Contiguous(name, record, record+1) {
-		v, err := w.show(fd, record, record+1, w.ends[:])
+		v, err := w.ld.show(fd, record, record+1, w.ends[:])
 		return v.Bytes(), err
 	}
 	if fd.in.Ragged {
@@ -274,32 +274,32 @@ func (w *worker) view(p *pass, s *slot, f, a, b int) (err error) {
 	defer w.catch(&err)
 	w.mark.set(s, f, a)
 	if w == w.ld.hands && p.warm { // the loop has looked
-		s.views[f], err = w.slice(&w.ld.fields[f], a, b, s.offsets[f])
+		s.views[f], err = w.ld.slice(&w.ld.fields[f], a, b, s.offsets[f])
 	} else {
-		s.views[f], err = w.show(&w.ld.fields[f], a, b, s.offsets[f])
+		s.views[f], err = w.ld.show(&w.ld.fields[f], a, b, s.offsets[f])
 	}
 	return err
 }
 
 // show returns records [a, b) as memory of the Source that is warm, and the offsets of a
 // ragged field.
-func (w *worker) show(fd *field, a, b int, offsets []int64) (v tensor.View, err error) {
-	ld, name := w.ld, fd.in.Name
-	if ld.can.Mapped != nil {
-		if err := ld.can.Mapped.Warm(name, a, b); err != nil {
+func (c *setup) show(fd *field, a, b int, offsets []int64) (v tensor.View, err error) {
+	name := fd.in.Name
+	if c.can.Mapped != nil {
+		if err := c.can.Mapped.Warm(name, a, b); err != nil {
 			return v, err
 		}
 	}
-	return w.slice(fd, a, b, offsets)
+	return c.slice(fd, a, b, offsets)
 }
 
 // slice is show for memory that is warm.
-func (w *worker) slice(fd *field, a, b int, offsets []int64) (v tensor.View, err error) {
-	ld, name := w.ld, fd.in.Name
+func (c *setup) slice(fd *field, a, b int, offsets []int64) (v tensor.View, err error) {
+	name := fd.in.Name
 	if fd.in.Ragged {
-		return ld.can.Ragged.SliceRagged(name, a, b, offsets[:b-a+1])
+		return c.can.Ragged.SliceRagged(name, a, b, offsets[:b-a+1])
 	}
-	v, err = ld.src.Slice(name, a, b)
+	v, err = c.src.Slice(name, a, b)
 	if err == nil && v.Len() != b-a {
 		err = fmt.Errorf("the Source's Slice returned %d records, not %d", v.Len(), b-a)
 	}

@@ -59,7 +59,7 @@ func (w *worker) instant(t *part, step, steps int) (yes bool) {
 	pos, n, pad := t.span(step, steps)
 	first, is := t.runAt(pos, n, pad)
 	if !is && steps == 1 {
-		first, is = w.runOf(t, pos, n, pad)
+		first, is = t.runOf(w.upcoming[:n], pos, n, pad)
 	}
 	if !is || first < 0 || first+n > w.ld.src.Len() {
 		return false
@@ -72,9 +72,8 @@ func (w *worker) instant(t *part, step, steps int) (yes bool) {
 	return true
 }
 
-// runOf is part.runAt for any Sequence: it has the records listed.
-func (w *worker) runOf(t *part, pos, n, pad int) (first int, is bool) {
-	next := w.upcoming[:n]
+// runOf is part.runAt for any Sequence: it has the records listed in next.
+func (t *part) runOf(next []int, pos, n, pad int) (first int, is bool) {
 	if front := next[:min(2, n)]; pad == 0 {
 		t.choose(pos, 0, front) // the first two show most steps that are not runs: the workers will choose all of them
 		if runLength(front) < len(front) {
@@ -179,7 +178,7 @@ func (w *worker) cut(p *pass, list []*slot) (err error) {
 			return errNotCut
 		}
 		w.mark.set(list[0], f, first)
-		v, err := w.slice(fd, first, first+n, nil)
+		v, err := w.ld.slice(fd, first, first+n, nil)
 		if err != nil {
 			return err
 		}

@@ -7,6 +7,14 @@ import (
 	"time"
 )
 
+// front is what the goroutine of the loop alone changes, so that it may read it without the scheduler's mu.
+type front struct {
+	parts  []*part // the epoch being delivered, and the one after it if the loop goes on
+	low    int     // first tick that was not delivered
+	inline bool    // the loop makes its batches itself
+	warm   bool    // because they are views of warm memory
+}
+
 // pass is one loop over batches, of one epoch or of several, from its start to its end. Its
 // batches are counted in ticks: over the ends of epochs, and without those that a State says
 // were delivered before.
@@ -16,12 +24,9 @@ type pass struct {
 	unwatch func() bool // ends the wait for ctx
 	start   passStart
 
-	// Under the scheduler's mu. The goroutine of the loop alone changes parts, low, inline and warm, so
-	// that it may read these without.
-	parts     []*part       // the epoch being delivered, and the one after it if the loop goes on
+	front                   // under the scheduler's mu, as what follows
 	next      int           // tick that the next free slot gets
 	end       int           // ticks from here on are not handed out
-	low       int           // first tick that was not delivered
 	reach     int           // all ticks from low to before it are known to be done
 	early     ticks         // those after low that were
 	filling   int           // pieces of work under way
@@ -31,8 +36,6 @@ type pass struct {
 	handed    time.Duration // when the consumer got the batch it has; 0 if it has none
 	cause     error         // why the pass was cancelled
 	abandoned bool          // its loop is left, but something hangs
-	inline    bool          // the loop makes its batches itself
-	warm      bool          // because they are views of warm memory
 
 	outlook outlook
 	scouts  sync.WaitGroup
@@ -49,7 +52,7 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{start: passStart{ld.now(), used()}, inline: ld.pool.workers == 0, outlook: outlook{cold: -1}}
+	p := &pass{start: passStart{ld.now(), used()}, front: front{inline: ld.pool.workers == 0}, outlook: outlook{cold: -1}}
 	first := ld.part(number, from.step)
 	first.taken = from.early
 	p.early = from.early

@@ -375,7 +375,7 @@ func TestRegionsRefuse(t *testing.T) {
 		{sampler.Regions{Count: 4, Batch: 10}, "a multiple of Count, 4"},
 		{sampler.Regions{Count: 4, Batch: 8, Inner: weighted}, "does not visit each record once"},
 		{sampler.Regions{Count: 4, Batch: 8, Inner: sampler.Split{To: 0.5}}, "does not visit each record once"},
-		{sampler.Regions{Count: 4, Batch: 8, Inner: sampler.Subset{Indices: []int{70}}}, "Source has 25 records"},
+		{sampler.Regions{Count: 4, Batch: 8, Inner: sampler.Subset{Indices: []int{70}}}, "there are 25 records"},
 	} {
 		_, err := loader.New(newMemorySource(100, 4), loader.Options{BatchSize: 8, Sampler: c.order})
 		if err == nil || !strings.Contains(err.Error(), c.want) {

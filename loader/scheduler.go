@@ -9,6 +9,14 @@ import (
 	"golang.org/x/sys/cpu"
 )
 
+// slotTable is where the slots are.
+type slotTable struct {
+	slots   []*slot
+	free    []*slot
+	surplus int     // slots that were added and will end when they come free
+	window  []*slot // the tick t that is being filled or done is at t % len(window)
+}
+
 // scheduler says who makes which batch in which slot. Workers take tasks from it, and the loop
 // takes batches that are done. A method that ends in Locked needs mu; every other one takes it.
 type scheduler struct {
@@ -21,12 +29,9 @@ type scheduler struct {
 	spare sync.Cond // a worker that was one too many may begin, or Close
 	// ready says that the loop may go on: a batch is done, a worker is through, or the pass was
 	// cancelled.
-	ready   sync.Cond
-	slots   []*slot
-	free    []*slot
-	surplus int     // slots that were added and will end when they come free
-	window  []*slot // the tick t that is being filled or done is at t % len(window)
-	pass    *pass   // being iterated; nil between loops
+	ready sync.Cond
+	slotTable
+	pass    *pass // being iterated; nil between loops
 	at      position
 	resumed bool  // at is where a State said, and nothing was iterated since
 	lost    error // why a pass was abandoned that still hangs

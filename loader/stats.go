@@ -281,14 +281,14 @@ func (ld *Loader) Stats() Stats {
 }
 
 // reads asks the Source how it reads.
-func (ld *Loader) reads() []FieldReads {
-	if ld.can.Described == nil {
+func (c *setup) reads() []FieldReads {
+	if c.can.Described == nil {
 		return nil
 	}
 	var out []FieldReads
-	for i := range ld.fields {
-		if f := &ld.fields[i]; !f.made() {
-			how, why, resident := ld.can.Described.DescribeReads(f.in.Name)
+	for i := range c.fields {
+		if f := &c.fields[i]; !f.made() {
+			how, why, resident := c.can.Described.DescribeReads(f.in.Name)
 			out = append(out, FieldReads{f.in.Name, how, why, resident})
 		}
 	}

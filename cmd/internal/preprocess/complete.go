@@ -189,12 +189,11 @@ func madeOtherwise(dest string, differences []string) error {
 
 // checkAppended refuses to append a source a second time because --resume finds nothing to
 // continue.
-func (r *run) checkAppended(unfinished bool) error {
-	c := r.config
-	if !c.Append || !c.Resume || unfinished || r.base.Source == nil {
+func (c Config) checkAppended(base *store.Manifest, info source.Info) error {
+	if !c.Resume || base.Source == nil {
 		return nil
 	}
-	if s := r.base.Source; s.Kind == r.info.Kind && s.Name == r.info.Name && s.Samples == r.info.Count {
+	if s := base.Source; s.Kind == info.Kind && s.Name == info.Name && s.Samples == info.Count {
 		return fmt.Errorf("%s was appended to %s already; to append it once more, leave --resume out", c.Source, c.Dest)
 	}
 	return nil

@@ -136,38 +136,32 @@ func (c Compress) hdf5Options() *hdf5.Compression {
 	return &hdf5.Compression{Level: c.Level, ChunkRecords: c.ChunkRecords, ChunkBytes: c.ChunkBytes, Shuffle: shuffle}
 }
 
-// createHDF5 is hdf5.Create with this command's progress of compression.
-func (r *run) createHDF5(schema store.Schema, opts hdf5.Options) (store.Writer, error) {
-	w := &compressing{progress: r.progress, need: r.need, stage: "compressing"}
-	if opts.Append {
-		w.need = 0 // what is there is handled once more
+// newCompressing returns what shows the progress of a Commit, still without a Writer. need is the bytes of all records.
+func newCompressing(p Progress, need int64, appends bool) *compressing {
+	if appends {
+		need = 0 // what is there is handled once more
 	}
-	opts.Compress, opts.Workers = r.config.Compress.hdf5Options(), r.config.Workers
-	opts.Note, opts.Progress = w.note, w.add
-	var err error
-	if w.Writer, err = hdf5.Create(r.config.Dest, schema, opts); err != nil {
-		return nil, err
-	}
-	return w, nil
+	return &compressing{progress: p, need: need, stage: "compressing"}
 }
 
-// createZarr is zarr.Create with this command's progress of its Commit.
-func (r *run) createZarr(schema store.Schema, opts zarr.Options) (store.Writer, error) {
-	c := r.config.Compress
-	w := &compressing{progress: r.progress, need: r.need, stage: "writing chunks"}
-	if opts.Append {
-		w.need = 0
+// createHDF5 is hdf5.Create with the progress of w.
+func (w *compressing) createHDF5(c Config, schema store.Schema, opts hdf5.Options) (_ store.Writer, err error) {
+	opts.Compress, opts.Workers = c.Compress.hdf5Options(), c.Workers
+	opts.Note, opts.Progress = w.note, w.add
+	w.Writer, err = hdf5.Create(c.Dest, schema, opts)
+	return w, err
+}
+
+// createZarr is zarr.Create with the progress of w.
+func (w *compressing) createZarr(c Config, schema store.Schema, opts zarr.Options) (_ store.Writer, err error) {
+	if z := c.Compress; z.Zstd {
+		opts.Compress = &zarr.Compression{Level: z.Level, ChunkRecords: z.ChunkRecords, ChunkBytes: z.ChunkBytes}
+	} else {
+		w.stage = "writing chunks"
 	}
-	if c.Zstd {
-		w.stage = "compressing"
-		opts.Compress = &zarr.Compression{Level: c.Level, ChunkRecords: c.ChunkRecords, ChunkBytes: c.ChunkBytes}
-	}
-	opts.Workers, opts.Progress = r.config.Workers, w.add
-	var err error
-	if w.Writer, err = zarr.Create(r.config.Dest, schema, opts); err != nil {
-		return nil, err
-	}
-	return w, nil
+	opts.Workers, opts.Progress = c.Workers, w.add
+	w.Writer, err = zarr.Create(c.Dest, schema, opts)
+	return w, err
 }
 
 // compressing is a Writer whose Commit shows how far it is.

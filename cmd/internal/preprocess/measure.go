@@ -60,7 +60,7 @@ func ofSplit(split string) string {
 func (r *run) measurePass(ctx context.Context, j *job, add func(*store.Record) error) error {
 	r.log = newRunLog(r.config)
 	want, measured := r.config.NormalizeSplit, false
-	err := r.pass(ctx, j, "measuring (1 of 2)", r.ahead(j, r.src.Samples()), func(s *slot) error {
+	err := r.pass(ctx, j, "measuring (1 of 2)", j.ahead(r.config.Source, r.src.Samples()), func(s *slot) error {
 		if repeated, err := r.duplicate(s); repeated {
 			return err
 		}
@@ -120,19 +120,6 @@ func (r *run) standardize(j *job, list []*field.Moments) error {
 		r.progress.Note(fmt.Sprintf("%s is standardized by its own %s%s\n", name, countFigures(len(t.Mean)), ofSplit(r.config.NormalizeSplit)))
 	}
 	return nil
-}
-
-// refuseOwnFigures is for those who cannot run over the whole source.
-func (r *run) refuseOwnFigures(j *job) error {
-	c := r.config
-	if !c.Normalize.Dataset || c.Normalize.Fields == nil && slices.ContainsFunc(r.info.Fields, field.HasPixels) {
-		return nil
-	}
-	list, err := c.Measures(j.fields, j.source, j.schema)
-	if err == nil && len(list) > 0 {
-		err = errors.New("--normalize dataset and --rank: the figures of all samples are needed before the first is written; give them as the transform Standardize")
-	}
-	return err
 }
 
 // measures reports whether the figures of the dataset are needed before it is written.

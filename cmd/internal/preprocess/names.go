@@ -24,7 +24,7 @@ func (r *run) storesNames(c Config) (bool, error) {
 	taken := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Name == store.SourceNameField })
 	wanted := c.Names == namesOn
 	if c.Names == namesAuto {
-		wanted = !taken && r.filesAreRecords() && !r.inPlace(c)
+		wanted = !taken && filesAreRecords(r.info) && !r.inPlace(c)
 		if r.base != nil {
 			wanted = r.base.Schema().SourceNames() >= 0
 		}
@@ -37,12 +37,12 @@ func (r *run) storesNames(c Config) (bool, error) {
 
 // filesAreRecords reports whether names of samples are those of files or members of archives, and not
 // just numbers.
-func (r *run) filesAreRecords() bool {
-	switch r.info.Kind {
+func filesAreRecords(info source.Info) bool {
+	switch info.Kind {
 	case "imagefolder", "tar", "zip":
 		return true
 	case "csv", "jsonl":
-		return slices.ContainsFunc(r.info.Fields, source.Field.Image)
+		return slices.ContainsFunc(info.Fields, source.Field.Image)
 	}
 	return false
 }

@@ -93,8 +93,8 @@ func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 // has left something.
 func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, err error) {
 	if r.config.Append {
-		if r.base, err = openManifest(r.config.Dest); err == nil {
-			err = r.checkAppended(unfinished)
+		if r.base, err = openManifest(r.config.Dest); err == nil && !unfinished {
+			err = r.config.checkAppended(r.base, r.info)
 		}
 	}
 	switch {

@@ -139,9 +139,6 @@ func (r *rankRun) makePart(ctx context.Context) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.refuseOwnFigures(j); err != nil {
-		return nil, err
-	}
 	if err := r.setNormalizeSplit(); err != nil {
 		return nil, err
 	}
@@ -236,7 +233,7 @@ func (r *rankRun) writePart(ctx context.Context) (*store.Manifest, error) {
 	r.info.Count, r.info.Splits = p.To-p.From, nil
 	m, err := r.write(ctx)
 	if err == nil && m == nil {
-		err = r.discard()
+		err = r.config.discard()
 	}
 	c.Dest = dest
 	if err != nil {

@@ -140,7 +140,7 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 	stopWith(ctx, w)
 	m, err := w.Commit(r.manifestInfo(recipe))
 	if err != nil && r.kept == 0 && r.resumed == 0 {
-		err = errors.Join(err, r.removeSkipped())
+		err = errors.Join(err, r.config.removeSkipped())
 	}
 	return m, err
 }
@@ -187,12 +187,12 @@ func (r *run) samples(j *job, w store.Writer) (iter.Seq2[source.Sample, error], 
 		return blocks, nil
 	}
 	samples, err := r.resume(w)
-	return r.ahead(j, samples), err
+	return j.ahead(r.config.Source, samples), err
 }
 
-// ahead has samples read before workers want them, where that takes its time.
-func (r *run) ahead(j *job, samples iter.Seq2[source.Sample, error]) iter.Seq2[source.Sample, error] {
-	if !vfs.Mounted(r.config.Source) || len(j.source) == 0 {
+// ahead has samples of the source at path read before workers want them, where that takes its time.
+func (j *job) ahead(path string, samples iter.Seq2[source.Sample, error]) iter.Seq2[source.Sample, error] {
+	if !vfs.Mounted(path) || len(j.source) == 0 {
 		return samples
 	}
 	return source.Prefetch(samples, len(j.source), readAhead)

@@ -32,7 +32,7 @@ func (r *run) create(j *job) (store.Writer, error) {
 	}
 	w, err := r.newWriter(j, journal)
 	if err != nil && !r.config.Resume && !errors.Is(err, store.ErrBusy) { // what another process builds is its own, also if it ends now
-		err = errors.Join(err, r.discard())
+		err = errors.Join(err, r.config.discard())
 	}
 	return w, err
 }
@@ -43,12 +43,12 @@ func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
 	}
 	c, splits := r.config, r.splits()
 	if c.format() == part.HDF5 {
-		return r.createHDF5(j.schema, hdf5.Options{
+		return newCompressing(r.progress, r.need, c.Append).createHDF5(c, j.schema, hdf5.Options{
 			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
 	if c.format() == part.Zarr {
-		return r.createZarr(j.schema, zarr.Options{
+		return newCompressing(r.progress, r.need, c.Append).createZarr(c, j.schema, zarr.Options{
 			ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
@@ -136,12 +136,11 @@ func (r *run) leave(w store.Writer, failed error) error {
 	if r.kept = max(r.kept, w.Kept().Records); r.kept > 0 || w.Kept().Resumed {
 		return err
 	}
-	return errors.Join(err, r.discard())
+	return errors.Join(err, r.config.discard())
 }
 
 // discard removes what lies beside the destination.
-func (r *run) discard() error {
-	c := r.config
+func (c Config) discard() error {
 	stage, err := build.OpenStage(c.Dest, build.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
 	if err != nil {
 		return nil // what kept the writer from opening it keeps us, and is the error
@@ -166,7 +165,7 @@ func (r *run) writeSkipped() error {
 	case r.task.quiet:
 		return nil
 	case left == 0:
-		return r.removeSkipped()
+		return r.config.removeSkipped()
 	}
 	return part.WriteDurablyBy(r.config.skippedName(), 0o666, func(w io.Writer) error {
 		for _, b := range passes {
@@ -179,8 +178,8 @@ func (r *run) writeSkipped() error {
 }
 
 // removeSkipped removes the list, and what a process left that was killed when it wrote it.
-func (r *run) removeSkipped() error {
-	stage, err := build.NewStage(r.config.skippedName(), true)
+func (c Config) removeSkipped() error {
+	stage, err := build.NewStage(c.skippedName(), true)
 	if err != nil {
 		return err
 	}

@@ -46,6 +46,14 @@ type Codecs struct {
 	Zstd func(dst, src []byte) error
 }
 
+// grid is the strips or tiles of a page.
+type grid struct {
+	chunkW int // of a strip or tile
+	chunkH int
+	across int // chunks
+	down   int
+}
+
 // Page is one image of a file, as its directory says.
 type Page struct {
 	Width, Height int
@@ -65,11 +73,8 @@ type Page struct {
 	planar      bool
 	reversed    bool // bits of a byte come in the other order
 	tiled       bool
-	chunkW      int // of a strip or tile
-	chunkH      int
-	across      int // chunks
-	down        int
-	sub         [2]int // pixels that a sample of chroma covers
+	grid
+	sub [2]int // pixels that a sample of chroma covers
 }
 
 // Read reads the directory of the first page.

@@ -34,7 +34,7 @@ var touches = map[string]string{
 	"cmd/internal/preprocess/part MakeFolder os.MkdirAll":       "the folders above DEST, which the user names; the last one is made through an os.Root",
 	"cmd/internal/preprocess removeEmpty os.Remove":             "empty folders that this run has made above DEST: unlink and rmdir follow no link and remove no content",
 	"cmd/internal/preprocess/part Remove os.Rename":             "renames, and follows no link; what is removed then is opened first, see private.RemoveOwn",
-	"cmd/internal/preprocess run.removeSkipped os.Remove":       "one file, by the name of DEST: unlink follows no link",
+	"cmd/internal/preprocess Config.removeSkipped os.Remove":    "one file, by the name of DEST: unlink follows no link",
 	"cmd/internal/preprocess/upload Buckets.takeTurn os.Remove": "one file, by the name of a part: unlink follows no link",
 	"cmd/internal/preprocess/upload closeSpool os.Remove":       "empty folders that this run has made: unlink and rmdir follow no link and remove no content",
 	"internal/sys/private Move os.Rename":                       "systems without renameat, where links need a privilege",
