@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 )
 
 // ErrForeign is the error of a folder or file that has the wanted name and cannot be used, as another user
@@ -37,7 +38,11 @@ func Unwritable(folder *os.Root, err error) error {
 	if !errors.As(err, &p) {
 		return err
 	}
-	return fmt.Errorf("nothing can be made in the folder %s: %w; choose one that you may write to", folder.Name(), p.Err)
+	err = fmt.Errorf("nothing can be made in the folder %s: %w", folder.Name(), p.Err)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		err = fmt.Errorf("%w; choose one that you may write to", err)
+	}
+	return err
 }
 
 // Make makes the folder name in parent with mode 0700 and opens it. A folder that is there is opened as
