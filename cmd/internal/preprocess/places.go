@@ -166,7 +166,7 @@ func explainSpace(err error, dest string, need int64) error {
 	text := "at least " + cli.Bytes(need)
 	folder := filepath.Dir(dest)
 	switch free, ok := usage.FreeSpace(folder); {
-	case ok && free > need:
+	case ok && (free > need || need == 0): // 0 is not known
 		text = fmt.Sprintf("more than the %s that %s has free", cli.Bytes(free), folder)
 	case ok:
 		text += fmt.Sprintf(", and %s has %s free", folder, cli.Bytes(free))
