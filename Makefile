@@ -22,7 +22,7 @@ build: ## build the commands into bin/, with libhdf5, libdeflate and libzstd whe
 demo: deps build ## raw images to datasets, inspected, previewed and trained from, in out/
 	@.ci/demo
 
-test: deps ## every test, in the builds that users get
+test: deps ## every test, with what this machine has
 	@.ci/test
 
 engines: ## the examples of Slurm, Spark, Ray, Dask and Beam on these engines, with workers killed and ranks run twice (ENGINES="dask", TIMES=3)
