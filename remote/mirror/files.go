@@ -103,11 +103,16 @@ func (m *files) alone(do func(lock locks) error) error {
 	}
 	defer state.Close()
 	lock := locks{state}
-	if !lock.wait(lockSetup, 1, setupLimit) {
-		return fmt.Errorf("%s: another process has been setting it up for %v", m.dir, setupLimit)
+	return lock.setup(m.dir, func() error { return do(lock) })
+}
+
+// setup does in a mirror what one process at a time may do.
+func (l locks) setup(dir string, do func() error) error {
+	if !l.wait(lockSetup, 1, setupLimit) {
+		return fmt.Errorf("%s: another process has been setting it up for %v", dir, setupLimit)
 	}
-	defer lock.free(lockSetup, 1)
-	return do(lock)
+	defer l.free(lockSetup, 1)
+	return do()
 }
 
 // makeCache makes the folder of all mirrors. No other user may change its content.

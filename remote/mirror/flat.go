@@ -78,16 +78,7 @@ func (d *cache) prepareFlat(key string, m *store.Manifest, data []byte) (*store.
 	if err != nil {
 		return nil, err
 	}
-	return whole, d.setup(func() error { return d.skeleton(whole, m, data) })
-}
-
-// setup does what one process at a time may do.
-func (d *cache) setup(do func() error) error {
-	if !d.index.state.lock.wait(lockSetup, 1, setupLimit) {
-		return fmt.Errorf("%s: another process has been setting it up for %v", d.files.dir, setupLimit)
-	}
-	defer d.index.state.lock.free(lockSetup, 1)
-	return do()
+	return whole, d.index.state.lock.setup(d.files.dir, func() error { return d.skeleton(whole, m, data) })
 }
 
 // skeleton makes all files of a flat dataset: headers follow from the manifest, payloads are

@@ -22,27 +22,34 @@ import (
 // tokens a record these, too.
 func buildHDF5(t *testing.T, n, tokens int, opts hdf5.Options) string {
 	t.Helper()
-	schema := store.Schema{Fields: []store.Field{
-		store.NewField("images", tensor.Uint8, 70, 70), store.NewField("labels", tensor.Int64), store.NewRagged("tokens", tensor.Int32),
-	}}
 	path := filepath.Join(t.TempDir(), "ds.h5")
-	w, err := hdf5.Create(path, schema, opts)
+	w, err := hdf5.Create(path, recordSchema, opts)
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip(err)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	datasettest.Write(t, w, schema, n, store.Info{}, func(i int, r *store.Record) {
+	writeRecords(t, w, n, tokens, opts.Splits)
+	return path
+}
+
+var recordSchema = store.Schema{Fields: []store.Field{
+	store.NewField("images", tensor.Uint8, 70, 70), store.NewField("labels", tensor.Int64), store.NewRagged("tokens", tensor.Int32),
+}}
+
+// writeRecords writes n records of recordSchema, each of less than that many tokens.
+func writeRecords(t *testing.T, w store.Writer, n, tokens int, splits []string) {
+	t.Helper()
+	datasettest.Write(t, w, recordSchema, n, store.Info{}, func(i int, r *store.Record) {
 		fill(r.Values[0], i)
 		fill(r.Values[1], i)
 		r.Values[2] = make([]byte, i%tokens*4)
 		fill(r.Values[2], i+3)
-		if opts.Splits != nil {
-			r.Split = opts.Splits[i/7%len(opts.Splits)]
+		if splits != nil {
+			r.Split = splits[i/7%len(splits)]
 		}
 	})
-	return path
 }
 
 func TestHDF5(t *testing.T) {

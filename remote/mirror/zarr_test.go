@@ -28,32 +28,13 @@ import (
 // buildZarr writes a dataset with the records of buildHDF5, in shards of less than 2 MiB, and puts it into a bucket.
 func buildZarr(t *testing.T, n int, opts zarr.Options) (*remote.Memory, string) {
 	t.Helper()
-	schema := store.Schema{Fields: []store.Field{
-		store.NewField("images", tensor.Uint8, 70, 70), store.NewField("labels", tensor.Int64), store.NewRagged("tokens", tensor.Int32),
-	}}
 	dir := filepath.Join(t.TempDir(), "ds.zarr")
 	opts.ShardBytes = 1
-	w, err := zarr.Create(dir, schema, opts)
+	w, err := zarr.Create(dir, recordSchema, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer w.Close()
-	r := store.NewRecord(schema)
-	for i := range n {
-		fill(r.Values[0], i)
-		fill(r.Values[1], i)
-		r.Values[2] = make([]byte, i%50*4)
-		fill(r.Values[2], i+3)
-		if opts.Splits != nil {
-			r.Split = opts.Splits[i/7%len(opts.Splits)]
-		}
-		if err := w.Append(r); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := w.Commit(store.Info{}); err != nil {
-		t.Fatal(err)
-	}
+	writeRecords(t, w, n, 50, opts.Splits)
 	b := new(remote.Memory)
 	putFiles(t, b, dir, "a/ds.zarr")
 	return b, dir

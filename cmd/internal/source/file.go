@@ -1,6 +1,7 @@
 package source
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -62,6 +63,25 @@ func WithoutPath(err error) error {
 		return p.Err
 	}
 	return err
+}
+
+// ReadJSON reads a file of at most that many bytes, which should be what it is called.
+func ReadJSON(path, what string, most int64, to any) error {
+	info, err := vfs.Stat(path)
+	if err != nil {
+		return err
+	}
+	if info.Size() > most {
+		return fmt.Errorf("has %d bytes; at most %d are possible", info.Size(), most)
+	}
+	text, err := vfs.ReadFile(path, nil)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, to); err != nil {
+		return fmt.Errorf("is no %s: %w", what, err)
+	}
+	return nil
 }
 
 // NotRegular is the Data of something that has an image's name but no bytes to read.

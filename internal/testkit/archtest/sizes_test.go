@@ -2,12 +2,7 @@ package archtest
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
 	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -43,22 +38,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s has %d %s, more than %d", what, n, of, most)
 		}
 	}
-	err := filepath.WalkDir("../../..", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel := filepath.ToSlash(strings.TrimPrefix(strings.TrimPrefix(path, "../../.."), "/"))
-		switch {
-		case d.IsDir() && rel != "" && notProduct(rel):
-			return filepath.SkipDir
-		case d.IsDir() || !strings.HasSuffix(rel, ".go") || strings.HasSuffix(rel, "_test.go"):
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
-		if err != nil {
-			return err
-		}
-		dir := filepath.ToSlash(filepath.Dir(rel))
+	eachProductFile(t, func(dir string, file *ast.File) {
 		files[dir]++
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -78,11 +58,7 @@ func TestSizes(t *testing.T) {
 			}
 			return true
 		})
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for dir, n := range files {
 		check(dir, n, mostFiles, "files")
 	}

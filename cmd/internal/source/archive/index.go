@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -59,20 +58,9 @@ func (a *archive) expand(outside bool) (samples map[string]int64, err error) {
 
 // readIndex returns the shards of an index, and adds how many samples they have.
 func readIndex(name string, outside bool, samples map[string]int64) (files []string, err error) {
-	info, err := vfs.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxIndex {
-		return nil, fmt.Errorf("has %d bytes; at most %d are possible", info.Size(), maxIndex)
-	}
-	text, err := vfs.ReadFile(name, nil)
-	if err != nil {
-		return nil, err
-	}
 	var x index
-	if err := json.Unmarshal(text, &x); err != nil {
-		return nil, fmt.Errorf("is no index of wids: %w", err)
+	if err := source.ReadJSON(name, "index of wids", maxIndex, &x); err != nil {
+		return nil, err
 	}
 	if x.Version != 1 {
 		return nil, fmt.Errorf("is an index of wids of version %d, and 1 is expected", x.Version)

@@ -7,7 +7,6 @@ package arrow
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -40,7 +39,7 @@ func filesOf(path string, names []string) ([]string, *source.FileSplits, error) 
 	var dict struct {
 		Splits []string `json:"splits"`
 	}
-	if err := readJSON(filepath.Join(folder, "dataset_dict.json"), &dict); err != nil {
+	if err := source.ReadJSON(filepath.Join(folder, "dataset_dict.json"), "dictionary of datasets", maxJSON, &dict); err != nil {
 		names, err := saved(path, folder)
 		return names, nil, err
 	}
@@ -73,7 +72,7 @@ func saved(path, folder string) (names []string, err error) {
 			Name string `json:"filename"`
 		} `json:"_data_files"`
 	}
-	if readJSON(filepath.Join(folder, "state.json"), &state) != nil || len(state.Files) == 0 {
+	if source.ReadJSON(filepath.Join(folder, "state.json"), "state of a dataset", maxJSON, &state) != nil || len(state.Files) == 0 {
 		return source.FilesOf(source.Escape(folder), "arrow")
 	}
 	for _, f := range state.Files {
@@ -87,18 +86,3 @@ func saved(path, folder string) (names []string, err error) {
 
 // maxJSON is the most bytes that a file beside the data has.
 const maxJSON = 64 << 20
-
-func readJSON(path string, to any) error {
-	info, err := vfs.Stat(path)
-	if err != nil {
-		return err
-	}
-	if info.Size() > maxJSON {
-		return fmt.Errorf("%s: has %d bytes", path, info.Size())
-	}
-	text, err := vfs.ReadFile(path, nil)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, to)
-}

@@ -3,7 +3,6 @@ package mds
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -103,20 +102,9 @@ func (s *set) add(paths []string) error {
 
 // index takes the shards of an index, and returns their files.
 func (s *set) index(name string) (files []string, err error) {
-	info, err := vfs.Stat(name)
-	if err != nil {
-		return nil, err
-	}
-	if info.Size() > maxIndex {
-		return nil, fmt.Errorf("has %d bytes; at most %d are possible", info.Size(), maxIndex)
-	}
-	text, err := vfs.ReadFile(name, nil)
-	if err != nil {
-		return nil, err
-	}
 	var x index
-	if err := json.Unmarshal(text, &x); err != nil {
-		return nil, fmt.Errorf("is no index of MDS: %w", err)
+	if err := source.ReadJSON(name, "index of MDS", maxIndex, &x); err != nil {
+		return nil, err
 	}
 	if x.Version != 2 || len(x.Shards) == 0 {
 		return nil, fmt.Errorf("is an index of version %d with %d shards; one of version 2 with shards is expected", x.Version, len(x.Shards))
