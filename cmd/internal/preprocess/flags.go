@@ -34,6 +34,7 @@ type flags struct {
 	pipeline                           string
 	packing                            compressFlags
 	rank, worldSize                    string
+	workers                            int
 	printPipeline                      bool
 	set                                *pflag.FlagSet
 	json, quiet, version               bool
@@ -84,7 +85,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.IntVar(&c.LargerThan, "larger-than", 0, "shrink only files of more than `N` pixels on the side that --fit names (default SIZE)")
 	fs.StringVar(&f.normalize, "normalize", "none", "normalize images and arrays by `MEAN/STD`: figures such as 0.5,0.5,0.5/0.25,0.25,0.25, or none, imagenet, inception, clip, dataset; uint8 images only record it for the loader")
 	fs.StringVar(&c.NormalizeSplit, "normalize-split", "", "compute --normalize dataset over `SPLIT`, or all (default the training split)")
-	fs.IntVar(&c.Workers, "workers", c.Workers, "`N` images decoded at a time; does not change the result")
+	fs.IntVar(&f.workers, "workers", 0, "`N` images decoded at a time; does not change the result (default one per core)")
 	fs.StringVar(&f.shardSize, "shard-size", "", "`BYTES` per file of a flat dataset or Zarr (default 256MiB)")
 	f.packing.register(fs)
 	fs.StringVar(&f.onError, "on-error", "fail", "what to do at an unreadable sample: `ACTION` is "+of("on-error"))
@@ -130,6 +131,9 @@ func (f *flags) check(args []string) error {
 	c := &f.config
 	usage := &cli.UsageError{Arguments: f.arguments(args)}
 	f.readPipeline(&p)
+	if f.set.Changed("workers") {
+		c.Workers = f.workers
+	}
 	f.takeRecipe()
 	p.choose("from", &c.From)
 	p.chooseIf("color", &f.color)
