@@ -17,8 +17,9 @@ func (w *worker) prepare(p *pass, s *slot) (err error) {
 	if err := w.choose(s); err != nil {
 		return err
 	}
+	w.cold = w.slow && !w.fresh
 	w.prefetchNext(s)
-	w.slow = false
+	w.slow, w.fresh = false, false
 	if err := w.ld.src.Retain(); err != nil {
 		return err
 	}
@@ -132,7 +133,9 @@ func (w *stopwatch) together(f int) int {
 func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
 	fd, step := &w.ld.fields[f], w.together(f)
 	began := w.at
-	w.leadOff(s, f, lo, hi)
+	if !w.stage(p, s, f, lo, hi) {
+		w.leadOff(s, f, lo, hi)
+	}
 	reading := w.lap()
 	for from := lo; from < hi; from += step {
 		to := min(from+step, hi)

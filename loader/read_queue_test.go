@@ -1,8 +1,10 @@
 package loader_test
 
 import (
+	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/loader/sampler"
@@ -59,5 +61,72 @@ func TestWarmRecordsThatFail(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// While records come from storage, those of a batch are gathered before they are transformed, but for the first batch, and
+// where a Timeout is to name the record that hangs.
+func TestTransformsOfColdRecords(t *testing.T) {
+	const width, batch = 300, 16
+	for name, c := range map[string]struct {
+		timeout time.Duration
+		want    int
+	}{"any": {0, 9}, "watched": {time.Hour, 0}} {
+		t.Run(name, func(t *testing.T) {
+			m, together := newMemorySource(10*batch, width), 0
+			m.before = func(_ context.Context, field string, indices []int) error {
+				if field == "x" && len(indices) == batch {
+					together++
+				}
+				return nil
+			}
+			ld := open(t, &cold{memory: m}, loader.Options{
+				BatchSize: batch, Workers: 1, Sampler: sampler.Shuffle{}, Timeout: c.timeout,
+				Transforms: map[string]loader.Transform{"x": negate{}},
+			})
+			for b, err := range ld.Epoch(t.Context(), 0) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, r := range b.Indices() {
+					x := b.Field("x").Bytes()[i*width : (i+1)*width]
+					if x[0] != ^pixel(r, 0) || x[width-1] != ^pixel(r, width-1) {
+						t.Fatalf("batch %d: record %d begins with %d", b.Step(), r, x[0])
+					}
+				}
+			}
+			if together != c.want {
+				t.Errorf("%d batches were gathered, want %d", together, c.want)
+			}
+		})
+	}
+}
+
+// Of records that are gathered before they are transformed, the one that fails is named, or passed over, by itself.
+func TestColdRecordsThatFail(t *testing.T) {
+	m := newMemorySource(100, 4)
+	o := loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}, Transforms: map[string]loader.Transform{"x": negate{}}}
+	for bad := range 100 { // those of the first batch as well
+		m.before = failOn(bad)
+		_, err := run(t.Context(), open(t, &cold{memory: m}, o), ignore)
+		var e *loader.Error
+		if !errors.As(err, &e) || e.Record != bad || e.Field != "x" {
+			t.Fatalf("error %v", err)
+		}
+		if bad%10 > 0 {
+			continue
+		}
+		skip := o
+		skip.OnError = loader.Blank
+		n, err := run(t.Context(), open(t, &cold{memory: m}, skip), func(b loader.Batch) {
+			for i, r := range b.Indices() {
+				if got := b.Field("x").Bytes()[4*i]; b.Mask()[i] != (r != bad) || r != bad && got != ^pixel(r, 0) {
+					t.Errorf("record %d begins with %d, valid is %v", r, got, b.Mask()[i])
+				}
+			}
+		})
+		if n != 10 || err != nil {
+			t.Errorf("%d batches, error %v", n, err)
+		}
 	}
 }

@@ -29,7 +29,9 @@ const prefetchBytes = 2 << 20
 
 // prefetchNext asks the Source to start reading the front of the batch that this worker will fill
 // after s, so that storage works on it while s is filled. It costs a system call per run
-// of records; so none is given while the reads are as fast as memory.
+// of records; so none is given while the reads are as fast as memory, nor for long records that are
+// gathered: the Source has enough reads of those under way by itself, and pages that are announced as well
+// made it slower.
 //
 // The first batches of a pass have nobody to announce them, and do it for themselves.
 func (w *worker) prefetchNext(s *slot) {
@@ -69,17 +71,48 @@ func (w *worker) prefetch(indices []int) {
 	for f := range w.ld.fields {
 		size += w.ld.fields[f].stored
 	}
-	indices = indices[:min(len(indices), max(1, prefetchBytes/size))]
-	for len(indices) > 0 {
+	for room := max(1, prefetchBytes/size); len(indices) > 0 && room > 0; {
 		n := runLength(indices)
+		first := indices[0]
 		for f := range w.ld.fields {
-			if fd := &w.ld.fields[f]; !fd.made() {
+			if fd := &w.ld.fields[f]; !fd.made() && (n > 1 || fd.stored < longRecord || !w.ld.gathers(fd, first, w.cold)) {
 				// The read that follows reports what is wrong.
-				_ = w.ld.src.Prefetch(fd.in.Name, indices[0], indices[0]+n)
+				_ = w.ld.src.Prefetch(fd.in.Name, first, first+min(n, room))
 			}
 		}
-		indices = indices[n:]
+		indices, room = indices[n:], room-n
 	}
+}
+
+// longRecord is the size from which a record is worth a read of its own.
+const longRecord = 64 << 10
+
+// gathers reports whether a record that is stored as it is, is read by Gather together with others: those that are
+// copied, and those that are transformed while batches are cold. Where a Timeout is to name the record that hangs,
+// they are read one by one.
+func (c *setup) gathers(fd *field, record int, cold bool) bool {
+	return c.can.Mapped != nil && c.can.Contiguous(fd.in.Name, record, record+1) &&
+		(fd.transform == nil || cold && !fd.in.Ragged && c.opts.Timeout == 0)
+}
+
+// stage gathers places [lo, hi) of field f before they are transformed, if the last batch was cold: the Source reads
+// many of them at once, where transforms would wait for each record by itself. Records that cannot be gathered are
+// read one by one, for the error of that record.
+func (w *worker) stage(p *pass, s *slot, f, lo, hi int) (staged bool) {
+	fd, l := &w.ld.fields[f], &w.queue
+	l.staged = nil
+	if !w.ld.gathers(fd, s.indices[lo], w.cold) {
+		return false
+	}
+	if n := (hi - lo) * fd.stored; cap(l.memory) < n {
+		l.memory = make([]byte, n)
+	}
+	rows := l.memory[:(hi-lo)*fd.stored]
+	if w.gather(p.ctx, fd.in.Name, s.indices[lo:hi], rows) != nil {
+		return false
+	}
+	l.staged, l.first, l.size, l.end = rows, lo, fd.stored, 0
+	return true
 }
 
 // Limits of what is prefetched from memory: bytes of records, number of records, and bytes from the
@@ -96,6 +129,11 @@ type readQueue struct {
 	src   [queueRecords][]byte // of the place i of the batch at i % queueRecords
 	depth int                  // how many places before its turn a record is asked for
 	end   int                  // of the places
+
+	staged []byte // all records of the places, from the first on; nil unless they were gathered
+	first  int
+	size   int    // of a record there
+	memory []byte // for staged
 }
 
 // leadOff asks for the first of places [lo, hi) of field f.
@@ -118,6 +156,10 @@ func (w *worker) leadOn(s *slot, f, i int) {
 
 // take returns what was asked for the place i of the batch, if anything.
 func (l *readQueue) take(i int) []byte {
+	if l.staged != nil {
+		at := (i - l.first) * l.size
+		return l.staged[at : at+l.size : at+l.size]
+	}
 	src := l.src[i%queueRecords]
 	l.src[i%queueRecords] = nil
 	return src

@@ -236,6 +236,9 @@ func (c *scheduler) filled(p *pass, s *slot, w *worker) {
 	c.stats.add(&w.times, c.set.fields)
 	s.state = slotDone
 	p.filling--
+	if w.cold && w.slow && c.pool.storage() {
+		c.staffLocked(p)
+	}
 	if s.opens && p.opening { // it ended before it began
 		p.opening = false
 		c.work.Broadcast()

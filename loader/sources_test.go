@@ -44,6 +44,7 @@ func (c *cold) Warm(field string, a, b int) error {
 	for ; a < b && field == "x"; a++ {
 		c.warmed = append(c.warmed, a)
 	}
+	time.Sleep(time.Millisecond)
 	return c.broken
 }
 
@@ -90,6 +91,31 @@ func TestSlowReadsAreHintedPrefetch(t *testing.T) {
 	slices.Sort(c.hinted)
 	if n := len(slices.Compact(c.hinted)); n != 100 {
 		t.Errorf("%d of 100 records were hinted", n)
+	}
+}
+
+// Long records that Gather reads are not announced, but for those of a run, which may become views, and those that are
+// transformed one by one.
+func TestLongRecordsAreNotAnnounced(t *testing.T) {
+	for _, c := range []struct {
+		change func(*loader.Options)
+		want   int
+	}{
+		{func(*loader.Options) {}, 0},
+		{func(o *loader.Options) { o.Sampler = sampler.Sequential{} }, 40},
+		{func(o *loader.Options) { o.Transforms = map[string]loader.Transform{"x": negate{}} }, 20}, // the first batches
+		{func(o *loader.Options) {
+			o.Transforms, o.Timeout = map[string]loader.Transform{"x": negate{}}, time.Hour
+		}, 40},
+	} {
+		src := &cold{memory: newMemorySource(40, 64<<10)}
+		o := loader.Options{BatchSize: 10, Workers: 1, Sampler: sampler.Shuffle{}, Seed: 3}
+		c.change(&o)
+		records(t, openCold(t, src, o))
+		slices.Sort(src.hinted)
+		if got := len(slices.Compact(src.hinted)); got != c.want {
+			t.Errorf("%+v: %d records were announced, want %d", o, got, c.want)
+		}
 	}
 }
 

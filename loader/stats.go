@@ -93,7 +93,9 @@ type stopwatch struct {
 	set   *setup
 	at    time.Duration   // when it last looked at the clock; 0 if not yet for this batch
 	pace  []time.Duration // by field: what the last records took each, to read and transform
-	slow  bool            // the last batch was not read at the speed of memory
+	fresh bool            // no batch was read yet
+	slow  bool            // this batch was not read at the speed of memory
+	cold  bool            // the last one was not
 	times workTimes
 }
 

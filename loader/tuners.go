@@ -16,6 +16,8 @@ type workerTuner struct {
 	home        int // the best number so far
 	workers     int // at work now: another one in a trial
 
+	stored bool // storage was slow, and that was dealt with
+
 	up    bool          // the next trial is of more workers
 	far   bool          // the last one between none and few was from none to two, or from few to none
 	tries int           // trials in a row that lost
@@ -52,6 +54,16 @@ func (t *workerTuner) open() bool { return t.least < t.most }
 // restart begins a new window after some batches, which were not made by the present number of
 // workers.
 func (t *workerTuner) restart(skip int) { t.skip, t.seen = max(1, skip), 0 }
+
+// storage has a second worker begin with the first batches that came from storage: one reads on while the other
+// hands over. It reports whether the number of workers changed.
+func (t *workerTuner) storage() bool {
+	if t.stored || !t.open() || t.home != 1 || t.workers != 1 {
+		return false
+	}
+	t.stored, t.home, t.workers, t.rest = true, 2, 2, 4
+	return true
+}
 
 // count counts a batch that is handed out at the time now of the loop, which waited for it. It reports whether the number of workers changed.
 func (t *workerTuner) count(now, waited time.Duration) bool {

@@ -116,6 +116,25 @@ func TestWorkerTunerFollowsChanges(t *testing.T) {
 	}
 }
 
+// Batches that come from storage have a second worker begin, once, where one began.
+func TestWorkerTunerOfStorage(t *testing.T) {
+	for _, c := range []struct {
+		tuner workerTuner
+		want  int
+	}{
+		{workerTuner{most: 4, home: 1, workers: 1}, 2},
+		{workerTuner{most: 4, home: 1, workers: 2}, 2}, // a trial, which goes on
+		{workerTuner{most: 4, home: 3, workers: 3}, 3},
+		{workerTuner{most: 4}, 0},
+		{workerTuner{least: 1, most: 1, home: 1, workers: 1}, 1},
+	} {
+		before := c.tuner
+		if got := c.tuner.storage(); c.tuner.workers != c.want || got != (before.workers != c.want) || c.tuner.storage() {
+			t.Errorf("%+v: changed is %v, %d workers, want %d", before, got, c.tuner.workers, c.want)
+		}
+	}
+}
+
 // A loop that never waits tries no more workers.
 func TestWorkerTunerWithoutNeed(t *testing.T) {
 	tuner := &workerTuner{least: 1, most: 4, home: 1, workers: 1, up: true}

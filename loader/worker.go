@@ -33,7 +33,7 @@ type worker struct {
 // newWorker returns a worker with its own state of Transforms and Collate.
 func (ld *Loader) newWorker(id int) (*worker, error) {
 	w := &worker{ld: ld, id: id, plain: ld.opts.Workers == Synchronous, funcs: make([]RecordFunc, len(ld.fields))}
-	w.stopwatch = stopwatch{set: &ld.setup, slow: true, pace: slices.Repeat([]time.Duration{pieceTime}, len(ld.fields))}
+	w.stopwatch = stopwatch{set: &ld.setup, fresh: true, slow: true, pace: slices.Repeat([]time.Duration{pieceTime}, len(ld.fields))}
 	w.mark.on = ld.opts.Timeout > 0
 	w.upcoming = make([]int, ld.opts.BatchSize)
 	w.mark.set(nil, -1, -1)

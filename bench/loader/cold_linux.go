@@ -35,6 +35,7 @@ func (b *bench) cold() error {
 	list := []measure.Contender{
 		c.contender("nothing: asleep", func() error { time.Sleep(nap); return nil }),
 		c.contender("32 preads in flight", c.preads),
+		c.contender("32 preads in flight, into batches", c.batches),
 		c.contender("penstock", func() error { return c.epoch(0, mmapds.ReadAuto) }),
 		c.contender("penstock, 1 worker", func() error { return c.epoch(1, mmapds.ReadAuto) }),
 		c.contender("penstock, 2 workers", func() error { return c.epoch(2, mmapds.ReadAuto) }),
@@ -237,4 +238,57 @@ func dropPages(dir string) error {
 		}
 	}
 	return nil
+}
+
+// batches reads all records in random order by 32 goroutines, into a ring of batches that this one hands out in order:
+// the least that any loader of batches does. Reads go on across their borders.
+func (c *coldBench) batches() error {
+	f, err := c.file()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
+		return err
+	}
+	c.round++
+	order, size := rand.New(rand.NewPCG(c.round, 1)).Perm(c.d.n), c.d.size()
+	const ring = 4
+	buffers := make([][]byte, ring)
+	left := make([]sync.WaitGroup, (c.d.n+c.d.batch-1)/c.d.batch)
+	for i := range left {
+		left[i].Add(min(c.d.batch, c.d.n-i*c.d.batch))
+	}
+	free := make(chan int, c.d.n) // places that may be read
+	for k := range min(ring*c.d.batch, c.d.n) {
+		free <- k
+	}
+	for k := range buffers {
+		buffers[k] = make([]byte, c.d.batch*size)
+	}
+	var crew sync.WaitGroup
+	errs := make([]error, 32)
+	for k := range errs {
+		crew.Go(func() {
+			for i := range free {
+				at := i % (ring * c.d.batch)
+				buf := buffers[at/c.d.batch][at%c.d.batch*size:][:size]
+				if _, err := f.ReadAt(buf, 4096+int64(order[i]*size)); err != nil {
+					errs[k] = err
+				}
+				left[i/c.d.batch].Done()
+			}
+		})
+	}
+	for b := range left {
+		left[b].Wait()
+		n := min(c.d.batch, c.d.n-b*c.d.batch)
+		runtime.KeepAlive(touch(buffers[b%ring][:n*size]))
+		for k := (b + ring) * c.d.batch; k < min((b+ring+1)*c.d.batch, c.d.n); k++ {
+			free <- k
+		}
+	}
+	close(free)
+	crew.Wait()
+	return errors.Join(errs...)
 }
