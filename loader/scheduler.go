@@ -236,7 +236,7 @@ func (c *scheduler) filled(p *pass, s *slot, w *worker) {
 	c.stats.add(&w.times, c.set.fields)
 	s.state = slotDone
 	p.filling--
-	if w.cold && w.slow && c.pool.storage() {
+	if w.cold && w.slow && c.fromStorageLocked(p) && c.pool.storage() {
 		c.staffLocked(p)
 	}
 	if s.opens && p.opening { // it ended before it began
@@ -255,6 +255,12 @@ func (c *scheduler) filled(p *pass, s *slot, w *worker) {
 	if returned {
 		c.sweep(p)
 	}
+}
+
+// fromStorageLocked reports whether most of what was read came from storage. Memory that is mapped for the first time is slow,
+// too.
+func (c *scheduler) fromStorageLocked(p *pass) bool {
+	return c.stats.Storage+storageRead()-p.start.used.storage > c.stats.ReadBytes/2
 }
 
 // finishedLocked returns a slot that may be handed out now, or nil.
