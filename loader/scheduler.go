@@ -364,12 +364,19 @@ func (c *scheduler) sweep(p *pass) {
 // tuneLocked counts a batch that is handed out now, and does what the tuners decide.
 func (c *scheduler) tuneLocked(p *pass, now time.Duration) {
 	wait := c.stats.Wait - c.stats.Starts
-	if c.pool.open() && c.pool.count(wait+c.stats.Body, wait) {
+	if c.pool.open() && c.pool.count(wait+c.stats.Body, wait, c.steadyLocked(p)) {
 		c.staffLocked(p)
 	}
 	if t := &c.tuner; !p.inline && t.open() {
 		c.tunePrefetchLocked(p, now, wait)
 	}
+}
+
+// steadyLocked reports whether the workers make batches as they will for most of the pass: not so when it begins and ends.
+// Of a short one, all batches count.
+func (c *scheduler) steadyLocked(p *pass) bool {
+	need := c.needLocked()
+	return p.inline || p.delivered > need && p.next < p.end || p.delivered+p.end-p.low < 4*need
 }
 
 // staffLocked has another number of workers at work. Batches that were begun before say nothing of them.

@@ -28,10 +28,11 @@ type workerTuner struct {
 	other int           // the number that was tried last
 	tried time.Duration // for a batch, with it; 0 if that was judged
 
-	skip   int           // batches until the window begins
-	seen   int           // batches in it
-	began  time.Duration // time of the loop then
-	waited time.Duration // and what it had waited
+	skip   int                                 // batches until the window begins
+	seen   int                                 // batches in it
+	began  time.Duration                       // time of the loop then
+	waited time.Duration                       // and what it had waited
+	last   struct{ now, waited time.Duration } // when a batch was counted
 }
 
 // The least number of batches and the least time of a window. Later windows, when nothing
@@ -65,11 +66,20 @@ func (t *workerTuner) storage() bool {
 	return true
 }
 
-// count counts a batch that is handed out at the time now of the loop, which waited for it. It reports whether the number of workers changed.
-func (t *workerTuner) count(now, waited time.Duration) bool {
-	if t.skip > 0 {
+// count counts a batch that is handed out at the time now of the loop, which waited for it. Batches that are not steady, as
+// their pass begins or ends, are left out of the window: else one with more of them would lose. It reports whether the
+// number of workers changed.
+func (t *workerTuner) count(now, waited time.Duration, steady bool) bool {
+	last := t.last
+	t.last.now, t.last.waited = now, waited
+	switch {
+	case t.skip > 0:
 		t.skip--
 		t.began, t.waited = now, waited
+		return false
+	case !steady:
+		t.began += now - last.now
+		t.waited += waited - last.waited
 		return false
 	}
 	t.seen++

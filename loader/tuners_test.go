@@ -24,7 +24,7 @@ func (l loop) run(t *workerTuner, rng *rand.Rand, noise float64, from, to int) (
 		if i >= from {
 			sum += d
 		}
-		if t.count(now, waited) {
+		if t.count(now, waited, true) {
 			t.restart(2 + t.workers)
 		}
 	}
@@ -113,6 +113,33 @@ func TestWorkerTunerFollowsChanges(t *testing.T) {
 		if _, got := l.run(tuner, rand.New(rand.NewPCG(1, 2)), 0, 0, c.batches); got != c.want {
 			t.Errorf("after %d batches: %d workers, want %d", c.batches, got, c.want)
 		}
+	}
+}
+
+// The beginning and the end of each pass, where batches take longer and shorter, say nothing of a number of workers.
+func TestWorkerTunerOfShortPasses(t *testing.T) {
+	tuner := &workerTuner{most: 4, home: 1, workers: 1, up: true}
+	var now, waited time.Duration
+	for i := range 3000 {
+		steady := i%32 >= 5 && i%32 < 27
+		took := []time.Duration{0, 10, 11, 12, 13}[tuner.workers] * time.Millisecond
+		switch {
+		case i%32 < 5:
+			took *= 2
+		case !steady:
+			took /= 4
+		}
+		if tuner.workers == 0 {
+			took = 11 * time.Millisecond
+		}
+		now, waited = now+took, waited+took/2
+		tuner.count(now, waited, steady)
+		if tuner.home != 1 || tuner.pace != 0 && tuner.pace != 10*time.Millisecond {
+			t.Fatalf("after batch %d: %d workers, %v a batch", i, tuner.home, tuner.pace)
+		}
+	}
+	if tuner.tries == 0 {
+		t.Error("no other number was tried")
 	}
 }
 
