@@ -279,6 +279,19 @@ func TestParquetErrors(t *testing.T) {
 	mustRun(t, c)
 }
 
+// Text in another encoding is refused with the program that converts it.
+func TestLatin1(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows.csv")
+	if err := os.WriteFile(path, []byte("name,x\ncaf\xe9,1\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := config(t, path)
+	c.Resize, c.Crop = nil, nil
+	if _, err := Run(t.Context(), c, &silent{}); err == nil || !strings.Contains(err.Error(), "rows.csv:2: name: text that is not UTF-8 (iconv -f LATIN1 -t UTF-8 ") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // The table of docs/sources.md has every kind of source, and names tests that there are.
 func TestDocumentedSources(t *testing.T) {
 	doc, err := os.ReadFile("../../../docs/sources.md")
