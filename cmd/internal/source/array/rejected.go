@@ -45,7 +45,7 @@ func (m Rejections) All(others []Column) error {
 	for _, c := range others {
 		names = append(names, c.Field.Origin)
 	}
-	if flag := shell.Command("--fields", strings.Join(names, ",")); flag != "" {
+	if flag := shell.Command("--fields", strings.Join(column.Quoted(names), ",")); flag != "" {
 		return fmt.Errorf("%w; leave out what makes no field: %s", err, flag)
 	}
 	return fmt.Errorf("%w; leave out what makes no field with --fields", err)

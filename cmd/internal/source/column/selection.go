@@ -1,6 +1,7 @@
 package column
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -25,7 +26,7 @@ type Selection struct {
 
 // String returns what ParseFields read.
 func (w Selection) String() string {
-	text := w.Column
+	text := quoted(w.Column)
 	if w.Field != "" {
 		text += "=" + w.Field
 	}
@@ -42,14 +43,51 @@ func (w Selection) FieldName() string {
 	return source.FieldName(w.Column)
 }
 
+// quoted returns the name of a column as --fields takes it: between double quotes, as CSV has them, if it has a character
+// that would end it.
+func quoted(column string) string {
+	if !strings.ContainsAny(column, `,=:[]`) && !strings.HasPrefix(column, `"`) && strings.TrimSpace(column) == column {
+		return column
+	}
+	return `"` + strings.ReplaceAll(column, `"`, `""`) + `"`
+}
+
+// Quoted returns names of columns as --fields takes them.
+func Quoted(columns []string) (list []string) {
+	for _, c := range columns {
+		list = append(list, quoted(c))
+	}
+	return list
+}
+
+// cutQuoted takes a quoted name off the front of an element. It returns false where none is, or where it does not end.
+func cutQuoted(text string) (name, rest string, is bool) {
+	rest, is = strings.CutPrefix(text, `"`)
+	for is {
+		part, after, found := strings.Cut(rest, `"`)
+		if name += part; !found {
+			return "", text, false
+		}
+		if rest = after; !strings.HasPrefix(rest, `"`) {
+			return name, rest, true
+		}
+		name, rest = name+`"`, rest[1:]
+	}
+	return "", text, false
+}
+
 // ParseFields reads COLUMN=FIELD:TYPE,..., where =FIELD and :TYPE may be left out. A comma
-// inside of brackets belongs to the type.
+// inside of brackets belongs to the type, and one inside of quotes to the column.
 func ParseFields(text string) (list []Selection, err error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
-	for _, part := range splitOutside(text) {
-		w := Selection{Column: strings.TrimSpace(part)}
+	for more := true; more; {
+		all := strings.TrimSpace(text)
+		name, rest, quotes := cutQuoted(all)
+		rest, text, more = cutOutside(rest)
+		part := strings.TrimSuffix(all[:len(all)-len(text)], ",")
+		w := Selection{Column: strings.TrimSpace(rest)}
 		if i := strings.LastIndexByte(w.Column, ':'); i >= 0 && !nameGoesOn(w.Column[i+1:]) {
 			w.Column, w.Type = w.Column[:i], strings.TrimSpace(w.Column[i+1:])
 			if _, err := ParseType(w.Type); err != nil {
@@ -62,7 +100,10 @@ func ParseFields(text string) (list []Selection, err error) {
 				return nil, fmt.Errorf("--fields %s: a field's name is letters, digits, _ and -", part)
 			}
 		}
-		if w.Column = strings.TrimSpace(w.Column); w.Column == "" {
+		if w.Column = strings.TrimSpace(w.Column); quotes && w.Column != "" {
+			return nil, fmt.Errorf("--fields %s: write \"COLUMN\"=FIELD:TYPE", part)
+		}
+		if w.Column = cmp.Or(w.Column, name); w.Column == "" {
 			return nil, fmt.Errorf("--fields %s: names no column; write COLUMN=FIELD:TYPE", part)
 		}
 		for _, other := range list {
@@ -79,9 +120,9 @@ func ParseFields(text string) (list []Selection, err error) {
 // Keras' kernel:0: no type begins with a digit.
 func nameGoesOn(rest string) bool { return rest != "" && rest[0] >= '0' && rest[0] <= '9' }
 
-// splitOutside splits at commas that are not inside of brackets.
-func splitOutside(text string) (parts []string) {
-	depth, begin := 0, 0
+// cutOutside cuts at the first comma that is not inside of brackets.
+func cutOutside(text string) (before, after string, found bool) {
+	depth := 0
 	for i, r := range text {
 		switch {
 		case r == '[':
@@ -89,11 +130,10 @@ func splitOutside(text string) (parts []string) {
 		case r == ']':
 			depth--
 		case r == ',' && depth <= 0:
-			parts = append(parts, text[begin:i])
-			begin = i + 1
+			return text[:i], text[i+1:], true
 		}
 	}
-	return append(parts, text[begin:])
+	return text, "", false
 }
 
 // Matching returns the columns that a text of names and globs with a plus between stands for,
@@ -122,7 +162,7 @@ func Undecided(errs []error, good []string, named bool) error {
 	if err == nil || len(good) == 0 || named {
 		return err
 	}
-	if flag := shell.Command("--fields", strings.Join(good, ",")); flag != "" {
+	if flag := shell.Command("--fields", strings.Join(Quoted(good), ",")); flag != "" {
 		return fmt.Errorf("%w; leave them out: %s", err, flag)
 	}
 	return fmt.Errorf("%w; leave them out with --fields", err)

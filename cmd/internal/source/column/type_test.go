@@ -30,7 +30,7 @@ func TestParseType(t *testing.T) {
 }
 
 func TestParseFields(t *testing.T) {
-	list, err := ParseFields("a, b=x:float32[*,4],c:label , d=e")
+	list, err := ParseFields(`a, b=x:float32[*,4],c:label , d=e, "price, EUR"=p:int8, "5"" disk":label`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,11 +38,12 @@ func TestParseFields(t *testing.T) {
 	for _, w := range list {
 		got = append(got, w.String())
 	}
-	if want := "a|b=x:float32[*,4]|c:label|d=e"; strings.Join(got, "|") != want {
+	if want := `a|b=x:float32[*,4]|c:label|d=e|"price, EUR"=p:int8|5" disk:label`; strings.Join(got, "|") != want {
 		t.Errorf("read %q, want %q", got, want)
 	}
 	for text, want := range map[string]string{
 		"a,,b": "names no column", "a=:int8": "letters, digits", "a=b c": "letters, digits", "a:img": "unknown type", "a,b=a": "both the field", "=x": "names no column",
+		`"a"b=c`: `write "COLUMN"=FIELD:TYPE`, `""=c`: "names no column",
 	} {
 		if _, err := ParseFields(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", text, err, want)
@@ -115,7 +116,7 @@ func TestNumbers(t *testing.T) {
 
 // Whatever a type is called, what is read of it can be written and read again.
 func FuzzParseFields(f *testing.F) {
-	for _, s := range []string{"a=b:int8[*,2]", "a,b", "a:[", "a=b=c:d:text", ",", "x:float32[1,2,3]"} {
+	for _, s := range []string{"a=b:int8[*,2]", "a,b", "a:[", "a=b=c:d:text", ",", "x:float32[1,2,3]", `"a,b"=c:int8,d`, `"a""b"`, `" a"`} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
