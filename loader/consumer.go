@@ -41,7 +41,6 @@ func (ld *Loader) take(p *pass) (Batch, error) {
 	switch {
 	case s != nil:
 		ld.stats.Ready++
-		made = max(made, now)
 	case p.cause == nil:
 		made = 0
 		region := trace.StartRegion(p.ctx, "loader: wait")

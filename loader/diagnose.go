@@ -66,6 +66,8 @@ func (s Stats) Diagnose() Diagnosis {
 		return Diagnosis{TooEarly, fmt.Sprintf("too early to say: %d batches so far, and %d are the least that say something", s.Batches, fewBatches), 0}
 	case others > 0:
 		return Diagnosis{OtherPrograms, fmt.Sprintf("other programs: they take %.1f of this process's %d cores, and no core of the machine is free; stop them, or run training elsewhere", others, s.Cores), 0}
+	case share(wait, l.all) < littleWait && s.crowded(l.all):
+		return s.saturated(l)
 	case share(wait, l.all) < littleWait:
 		return Diagnosis{TrainBound, fmt.Sprintf("train-bound: training waits %s of the time for batches; loading faster gains no more than that", percent(wait, l.all)), gain(l.all, wait)}
 	case s.LateBatch.Wait > wait/2 && s.LateBatch.Wait > 10*s.Waits.P50:
@@ -109,6 +111,11 @@ func (s Stats) without(l loopTimes, less time.Duration) (float64, string) {
 	return g, "; without that the loop would be " + faster(g)
 }
 
+// crowded reports whether workers take cores from training: together they are more than there are, and all of them are in use.
+func (s Stats) crowded(loop time.Duration) bool {
+	return s.Cores > 0 && share(s.CPU, loop) > allCores*float64(s.Cores) && 1+share(s.work(), loop) > float64(s.Cores)+muchBusy
+}
+
 func (s Stats) straggler(l loopTimes) Diagnosis {
 	what := fmt.Sprintf("batch %d of epoch %d", s.LateBatch.Batch, s.LateBatch.Epoch)
 	if s.Slowest.Took > s.LateBatch.Wait/2 {
@@ -126,6 +133,9 @@ func (s Stats) straggler(l loopTimes) Diagnosis {
 func (s Stats) saturated(l loopTimes) Diagnosis {
 	work := s.work()
 	head := fmt.Sprintf("training waits %s of the time, and %s busy for %s", percent(l.wait, l.all), s.makers(), percentOf(min(1, s.busy(l.all))))
+	if s.crowded(l.all) {
+		head += " and take cores from it"
+	}
 	packed, unpacks := s.unpacks(work)
 	switch {
 	case s.FetchWait > work/2:

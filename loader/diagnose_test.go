@@ -79,6 +79,10 @@ func TestDiagnose(t *testing.T) {
 			stage{cores: 3, workers: 3, transform: always(3 * time.Millisecond), body: 7 * time.Millisecond, burns: true},
 			loader.TransformBound, []string{"3 workers are busy for ", "100 % of that with transforming, 3ms a record", "in preprocess"}, 0, 0,
 		},
+		"workers on the cores of training": {
+			stage{cores: 2, workers: 2, transform: always(time.Millisecond), body: 10200 * time.Microsecond, burns: true},
+			loader.TransformBound, []string{"waits 1 % of the time", "2 workers are busy for 97 % and take cores from it, 100 % of that with transforming"}, 0, 0,
+		},
 		"waiting transform": {
 			stage{cores: 4, workers: 3, transform: always(3 * time.Millisecond), body: 5 * time.Millisecond},
 			loader.TransformWaits, []string{"Transforms takes 3ms a record, but the process used 0.0 of 4 cores", "Workers 13 would make the loop 4.0x faster"}, 3.5, 4.5,

@@ -126,13 +126,14 @@ func (b *bench) diagnose() error {
 				exact++
 			}
 		}
-		if mid.Bottleneck == c.want {
-			right++
-		} else {
+		switch {
+		case mid.Bottleneck != c.want: // what was changed is not what it said
 			row[1] += " (staged: " + string(c.want) + ")"
-		}
-		if gain < 0.95 {
+		case gain < 0.95:
 			harmful++
+			fallthrough
+		default:
+			right++
 		}
 		fmt.Fprintln(os.Stderr, strings.Join(row, " | "))
 		rows = append(rows, row)
