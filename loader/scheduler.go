@@ -258,9 +258,9 @@ func (c *scheduler) filled(p *pass, s *slot, w *worker) {
 }
 
 // fromStorageLocked reports whether most of what was read came from storage. Memory that is mapped for the first time is slow,
-// too.
+// too, and the program itself may be read.
 func (c *scheduler) fromStorageLocked(p *pass) bool {
-	return c.stats.Storage+storageRead()-p.start.used.storage > c.stats.ReadBytes/2
+	return c.stats.Storage+storageRead()-p.start.used.storage > max(1<<20, c.stats.ReadBytes/2)
 }
 
 // finishedLocked returns a slot that may be handed out now, or nil.
