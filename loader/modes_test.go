@@ -455,7 +455,7 @@ func (h *heap) Pinned() bool                { return true }
 
 func TestMemoryHoldsEveryBatch(t *testing.T) {
 	h := &heap{}
-	ld, err := loader.New(newMemorySource(100, 4), loader.Options{BatchSize: 10, Allocator: h})
+	ld, err := loader.New(newMemorySource(100, 4), loader.Options{BatchSize: 10, Workers: 1, Allocator: h}) // a search for workers would add buffers
 	if err != nil {
 		t.Fatal(err)
 	}
