@@ -26,13 +26,19 @@ func TestTransformsOfWarmRecords(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i, r := range b.Indices() {
-					x := b.Field("x").Bytes()[i*width : (i+1)*width]
-					if x[0] != ^pixel(r, 0) || x[width-1] != ^pixel(r, width-1) {
-						t.Fatalf("%s, %d bytes: batch %d: record %d begins with %d", name, width, b.Step(), r, x[0])
-					}
-				}
+				checkNegated(t, b, name, width)
 			}
+		}
+	}
+}
+
+// checkNegated makes sure of the ends of each record that negate has transformed.
+func checkNegated(t *testing.T, b loader.Batch, name string, width int) {
+	t.Helper()
+	for i, r := range b.Indices() {
+		x := b.Field("x").Bytes()[i*width : (i+1)*width]
+		if x[0] != ^pixel(r, 0) || x[width-1] != ^pixel(r, width-1) {
+			t.Fatalf("%s, %d bytes: batch %d: record %d begins with %d", name, width, b.Step(), r, x[0])
 		}
 	}
 }
@@ -88,12 +94,7 @@ func TestTransformsOfColdRecords(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i, r := range b.Indices() {
-					x := b.Field("x").Bytes()[i*width : (i+1)*width]
-					if x[0] != ^pixel(r, 0) || x[width-1] != ^pixel(r, width-1) {
-						t.Fatalf("batch %d: record %d begins with %d", b.Step(), r, x[0])
-					}
-				}
+				checkNegated(t, b, name, width)
 			}
 			if together != c.want {
 				t.Errorf("%d batches were gathered, want %d", together, c.want)

@@ -101,17 +101,17 @@ func (c *setup) gathers(fd *field, record int, cold bool) bool {
 func (w *worker) stage(p *pass, s *slot, f, lo, hi int) (staged bool) {
 	fd, l := &w.ld.fields[f], &w.queue
 	l.staged = nil
+	n := (hi - lo) * fd.stored
 	if !w.ld.gathers(fd, s.indices[lo], w.cold) {
 		return false
 	}
-	if n := (hi - lo) * fd.stored; cap(l.memory) < n {
-		l.memory = make([]byte, n)
+	if cap(w.scratch) < n {
+		w.scratch = make([]byte, n)
 	}
-	rows := l.memory[:(hi-lo)*fd.stored]
-	if w.gather(p.ctx, fd.in.Name, s.indices[lo:hi], rows) != nil {
+	if w.gather(p.ctx, fd.in.Name, s.indices[lo:hi], w.scratch[:n]) != nil {
 		return false
 	}
-	l.staged, l.first, l.size, l.end = rows, lo, fd.stored, 0
+	l.staged, l.first, l.size, l.end = w.scratch[:n], lo, fd.stored, 0
 	return true
 }
 
@@ -132,8 +132,7 @@ type readQueue struct {
 
 	staged []byte // all records of the places, from the first on; nil unless they were gathered
 	first  int
-	size   int    // of a record there
-	memory []byte // for staged
+	size   int // of a record there
 }
 
 // leadOff asks for the first of places [lo, hi) of field f.

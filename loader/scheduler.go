@@ -236,7 +236,7 @@ func (c *scheduler) filled(p *pass, s *slot, w *worker) {
 	c.stats.add(&w.times, c.set.fields)
 	s.state = slotDone
 	p.filling--
-	if w.cold && w.slow && c.fromStorageLocked(p) && c.pool.storage() {
+	if w.cold && w.slow && c.pool.storage(func() bool { return c.fromStorageLocked(p) }) {
 		c.staffLocked(p)
 	}
 	if s.opens && p.opening { // it ended before it began

@@ -57,9 +57,9 @@ func (t *workerTuner) open() bool { return t.least < t.most }
 func (t *workerTuner) restart(skip int) { t.skip, t.seen = max(1, skip), 0 }
 
 // storage has a second worker begin with the first batches that came from storage: one reads on while the other
-// hands over. It reports whether the number of workers changed.
-func (t *workerTuner) storage() bool {
-	if t.stored || !t.open() || t.home != 1 || t.workers != 1 {
+// hands over. It asks whether they did only where one worker began. It reports whether the number of workers changed.
+func (t *workerTuner) storage(did func() bool) bool {
+	if t.stored || !t.open() || t.home != 1 || t.workers != 1 || !did() {
 		return false
 	}
 	t.stored, t.home, t.workers, t.rest = true, 2, 2, 4

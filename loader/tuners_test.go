@@ -156,7 +156,11 @@ func TestWorkerTunerOfStorage(t *testing.T) {
 		{workerTuner{least: 1, most: 1, home: 1, workers: 1}, 1},
 	} {
 		before := c.tuner
-		if got := c.tuner.storage(); c.tuner.workers != c.want || got != (before.workers != c.want) || c.tuner.storage() {
+		if c.tuner.storage(func() bool { return false }) || c.tuner != before {
+			t.Errorf("%+v: changed for memory", before)
+		}
+		yes := func() bool { return true }
+		if got := c.tuner.storage(yes); c.tuner.workers != c.want || got != (before.workers != c.want) || c.tuner.storage(yes) {
 			t.Errorf("%+v: changed is %v, %d workers, want %d", before, got, c.tuner.workers, c.want)
 		}
 	}

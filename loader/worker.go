@@ -22,7 +22,7 @@ type worker struct {
 	draft    MutableBatch
 	single   single
 	ends     [2]int64 // offsets of a ragged record
-	scratch  []byte   // a stored record, where the Source has no memory to show
+	scratch  []byte   // stored records: one where the Source has no memory to show, or all that are staged
 	queue    readQueue
 	upcoming []int   // record numbers of a batch to come
 	slots    []*slot // of batches that the loop makes together

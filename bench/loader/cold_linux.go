@@ -124,18 +124,27 @@ func (c *coldBench) drop() error {
 	return nil
 }
 
+// shuffled opens the file for reads without readahead, and returns another order of its records each time.
+func (c *coldBench) shuffled() (f *os.File, order []int, err error) {
+	if f, err = c.file(); err != nil {
+		return nil, nil, err
+	}
+	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	c.round++
+	return f, rand.New(rand.NewPCG(c.round, 1)).Perm(c.d.n), nil
+}
+
 // preads reads all records in random order, by 32 goroutines.
 func (c *coldBench) preads() error {
-	f, err := c.file()
+	f, order, err := c.shuffled()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
-		return err
-	}
-	c.round++
-	order, size := rand.New(rand.NewPCG(c.round, 1)).Perm(c.d.n), c.d.size()
+	size := c.d.size()
 	var next atomic.Int64
 	var crew sync.WaitGroup
 	var errs [32]error
@@ -243,16 +252,12 @@ func dropPages(dir string) error {
 // batches reads all records in random order by 32 goroutines, into a ring of batches that this one hands out in order:
 // the least that any loader of batches does. Reads go on across their borders.
 func (c *coldBench) batches() error {
-	f, err := c.file()
+	f, order, err := c.shuffled()
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_RANDOM); err != nil {
-		return err
-	}
-	c.round++
-	order, size := rand.New(rand.NewPCG(c.round, 1)).Perm(c.d.n), c.d.size()
+	size := c.d.size()
 	const ring = 4
 	buffers := make([][]byte, ring)
 	left := make([]sync.WaitGroup, (c.d.n+c.d.batch-1)/c.d.batch)

@@ -126,14 +126,13 @@ func (b *bench) diagnose() error {
 				exact++
 			}
 		}
-		switch {
-		case mid.Bottleneck != c.want: // what was changed is not what it said
-			row[1] += " (staged: " + string(c.want) + ")"
-		case gain < 0.95:
-			harmful++
-			fallthrough
-		default:
+		if mid.Bottleneck == c.want {
 			right++
+			if gain < 0.95 {
+				harmful++
+			}
+		} else { // what was changed is not what it said
+			row[1] += " (staged: " + string(c.want) + ")"
 		}
 		fmt.Fprintln(os.Stderr, strings.Join(row, " | "))
 		rows = append(rows, row)

@@ -1,4 +1,4 @@
-// Package foldertest reads folders, for tests that compare them.
+// Package foldertest reads folders, for tests that compare them, and swaps them, for tests of attacks.
 package foldertest
 
 import (

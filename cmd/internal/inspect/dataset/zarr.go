@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/zarr"
 )
@@ -69,7 +70,7 @@ func zarrArrays(path string) error {
 	made := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".h5"
 	line := shell.Command("preprocess", path, made)
 	if len(names) < len(g.Arrays) && line != "" {
-		line = shell.Command(line+" --fields", strings.Join(names, ","))
+		line = column.FieldsCommand(line, names)
 	}
 	return fmt.Errorf("%s: Zarr, version %d, with %d arrays; make a dataset: %s\n%s", path, g.Format, len(g.Arrays), cmp.Or(line, "preprocess SOURCE DEST"), strings.Join(lines, "\n"))
 }

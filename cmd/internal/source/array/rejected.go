@@ -7,7 +7,6 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
-	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // Rejection is an array that makes no field, and why.
@@ -45,7 +44,7 @@ func (m Rejections) All(others []Column) error {
 	for _, c := range others {
 		names = append(names, c.Field.Origin)
 	}
-	if flag := shell.Command("--fields", strings.Join(column.Quoted(names), ",")); flag != "" {
+	if flag := column.FieldsCommand("", names); flag != "" {
 		return fmt.Errorf("%w; leave out what makes no field: %s", err, flag)
 	}
 	return fmt.Errorf("%w; leave out what makes no field with --fields", err)

@@ -52,12 +52,14 @@ func quoted(column string) string {
 	return `"` + strings.ReplaceAll(column, `"`, `""`) + `"`
 }
 
-// Quoted returns names of columns as --fields takes them.
-func Quoted(columns []string) (list []string) {
+// FieldsCommand returns the command line that begins with prefix and takes these columns; "" where a name cannot be
+// printed.
+func FieldsCommand(prefix string, columns []string) string {
+	var list []string
 	for _, c := range columns {
 		list = append(list, quoted(c))
 	}
-	return list
+	return shell.Command(strings.TrimSpace(prefix+" --fields"), strings.Join(list, ","))
 }
 
 // cutQuoted takes a quoted name off the front of an element. It returns false where none is, or where it does not end.
@@ -162,7 +164,7 @@ func Undecided(errs []error, good []string, named bool) error {
 	if err == nil || len(good) == 0 || named {
 		return err
 	}
-	if flag := shell.Command("--fields", strings.Join(Quoted(good), ",")); flag != "" {
+	if flag := FieldsCommand("", good); flag != "" {
 		return fmt.Errorf("%w; leave them out: %s", err, flag)
 	}
 	return fmt.Errorf("%w; leave them out with --fields", err)
