@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release roots generate picture clean
+.PHONY: help deps build demo test test-peers test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release roots generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +27,9 @@ test: deps ## every test, with what this machine has
 
 engines: ## the examples of Slurm, Spark, Ray, Dask and Beam on these engines, with workers killed and ranks run twice (ENGINES="dask", TIMES=3)
 	@.ci/engines $(SOURCE)
+
+test-peers: ## random cases against torch, torchvision, pandas and others, not part of "make test" (PYTHON=one that has them, PEERS_CASES=20000)
+	@.ci/peers
 
 test-arm64: ## kernels for arm64 under qemu, and datasets with the bytes of amd64's
 	@.ci/arm64

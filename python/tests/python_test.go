@@ -61,6 +61,36 @@ func checkGolden[T any](t *testing.T, name string, entries []T) {
 // TestPython runs the tests of the Python package. PYTHON names another interpreter.
 func TestPython(t *testing.T) {
 	python := pythontest.Need(t, "import numpy")
+	var out bytes.Buffer
+	cmd := unittest(t, python, "-W", "error", "-m", "unittest", "discover", "-v", "-t", "..", "-s", ".")
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err := cmd.Run()
+	t.Logf("%s\n%s", python, &out)
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPeers runs the tests of the folder peers, for make test-peers. They print as they go: they may run for an hour.
+func TestPeers(t *testing.T) {
+	chosen := os.Getenv("PENSTOCK_PEERS")
+	if chosen == "" {
+		t.Skip("make test-peers runs the tests against torch, torchvision, pandas and others")
+	}
+	pattern := "test_*.py"
+	if chosen != "all" {
+		pattern = chosen + ".py"
+	}
+	cmd := unittest(t, os.Getenv("PYTHON"), "-m", "unittest", "discover", "-v", "-t", "..", "-s", "peers", "-p", pattern)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		t.Error(err)
+	}
+}
+
+// unittest returns a command of Python that has what the tests read: datasets, and the commands feed and preprocess.
+func unittest(t *testing.T, python string, args ...string) *exec.Cmd {
+	t.Helper()
 	data := t.TempDir()
 	if err := write(data); err != nil {
 		t.Fatal(err)
@@ -69,28 +99,7 @@ func TestPython(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-C", "../..", "-o", programs, "./cmd/feed", "./cmd/preprocess").CombinedOutput(); err != nil {
 		t.Fatalf("building feed and preprocess: %v\n%s", err, out)
 	}
-	watch(t, "../penstock/*.py", "../examples/*.py", "*.py", "*.json", "../../cmd/internal/feed/*.go", "../../cmd/internal/preprocess/*.go", "../../cmd/internal/source/producer/*.go", "../../loader/*.go", "../../loader/cuda/testdata/fakecuda/*.c")
-	cmd := exec.Command(python, "-W", "error", "-m", "unittest", "discover", "-v", "-t", "..", "-s", ".")
+	cmd := exec.Command(python, args...)
 	cmd.Env = append(os.Environ(), "PENSTOCK_TEST_DATA="+data, "PENSTOCK_TEST_FEED="+filepath.Join(programs, "feed"), "PENSTOCK_TEST_PREPROCESS="+filepath.Join(programs, "preprocess"), "PYTHONDONTWRITEBYTECODE=1")
-	out, err := cmd.CombinedOutput()
-	t.Logf("%s\n%s", python, out)
-	if err != nil {
-		t.Error(err)
-	}
-}
-
-// watch reads the files of some patterns, so that Go runs the test again when they change.
-func watch(t *testing.T, patterns ...string) {
-	t.Helper()
-	for _, pattern := range patterns {
-		names, err := filepath.Glob(pattern)
-		if err != nil || len(names) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(names), err)
-		}
-		for _, name := range names {
-			if _, err := os.ReadFile(name); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	return cmd
 }
