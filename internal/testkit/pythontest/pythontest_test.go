@@ -21,7 +21,7 @@ func TestAll(t *testing.T) {
 
 func TestFindNothing(t *testing.T) {
 	if p := Find("import no_such_module"); p != "" {
-		t.Errorf("%s has a module that is not there", p)
+		t.Errorf("%s has a module that does not exist", p)
 	}
 }
 
