@@ -8,7 +8,8 @@
     penstock.DataLoader("photos", 256, shuffle=True, transforms=train)
 
 Names, parameters, defaults and geometry are those of torchvision.transforms.v2, pixels those of
-Pillow. A ``torchvision.transforms.Compose``, v1 or v2, is taken as it is: see ``translate``.
+Pillow. A ``torchvision.transforms.Compose``, v1 or v2, makes the same pixels as in torchvision,
+or is refused: see ``translate``.
 Nothing runs in this process: a transform is a description, and its JSON is that of the Go package
 transforms and of ``preprocess --transforms``. An operation of those that has no class here is
 written as its JSON: ``{"op": "Sharpen", "sigma": 1.5}``.
@@ -19,7 +20,8 @@ MixUp, CutMix and LabelSmoothing work on batches: ``DataLoader(batch_transforms=
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping, Sequence
+import inspect
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Union
 
@@ -97,6 +99,8 @@ class Transform:
                     raise UnsupportedError(f"{type(self).__name__}: {f.name}={value!r}: {why}")
             elif value is not None:
                 entry[f.name] = value
+        if "interpolation" in entry:
+            entry["interpolation"] = _filter(type(self).__name__, entry["interpolation"])
         return self._entries(entry)
 
     def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
@@ -118,7 +122,7 @@ class Compose(Transform):
             raise TypeError(f"Compose takes a list of transforms, and not {type(self.transforms).__name__}: Compose([...])")
 
     def to_json(self) -> list[dict[str, Any]]:
-        return [entry for t in self.transforms for entry in translate(t)]
+        return translate(self.transforms)
 
 
 _ANTIALIAS = {"antialias": (True, "filters always widen when they reduce an image, as Pillow's do; leave antialias out")}
@@ -370,9 +374,6 @@ class ToDtype(Transform):
     dtype: Any
     scale: bool = False
 
-    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        return [] if entry["dtype"] == "uint8" else [entry]
-
 
 @dataclass(frozen=True)
 class ConvertImageDtype(Transform):
@@ -469,37 +470,79 @@ def _one(choice: RandomChoice, t: Any) -> dict[str, Any]:
     return entries[0]
 
 
-_NOTHING = {"Identity", "ToPureTensor", "Dropout"}
+_NOTHING = {"Identity", "ToPureTensor"}
 _BATCH = {c.__name__: c for c in (MixUp, CutMix, LabelSmoothing, RandomChoice)}
 _RECORD: dict[str, type[Transform]] = {
     c.__name__: c
     for c in globals().values()
     if isinstance(c, type) and issubclass(c, Transform) and not issubclass(c, BatchTransform) and c not in (Transform, Compose)
 }
+#: Kinds of images between the transforms of a pipeline of torchvision, each with the types that are keys of its dicts.
+_KINDS: dict[str, tuple[str, ...]] = {
+    "PIL images": ("PIL.Image.Image",),
+    "Image": ("torchvision.tv_tensors._image.Image",),
+    "Tensor": ("torch.Tensor",),
+    "tensors": ("torchvision.tv_tensors._image.Image", "torch.Tensor"),
+    "images": ("PIL.Image.Image", "torchvision.tv_tensors._image.Image", "torch.Tensor"),
+}
+_TO_KIND = {"ToImage": "Image", "PILToTensor": "Tensor", "ToTensor": "Tensor"}
+_OF_TENSORS = {"ToDtype", "ConvertImageDtype", "Normalize", "LinearTransformation", "RandomErasing"}
 
 
 def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[dict[str, Any]]:
     """Return the JSON of a transform: of this module, of torchvision (v1 or v2), or JSON already.
 
-    A Compose, an nn.Sequential, a list or a tuple is its transforms one after the other. Raise
-    UnsupportedError, which names the operation and says what to do, for one that there is not.
+    A Compose, an nn.Sequential, a list or a tuple is its transforms one after the other. Those of
+    torchvision change PIL images up to ToImage, PILToTensor or ToTensor, and tensors after it. The
+    results are torchvision's, but for these: GaussianBlur, and RandomAffine, RandomPerspective and
+    ElasticTransform with a filter, differ by one level in a few values; of tensors, Resize and
+    RandomResizedCrop by up to two levels, Grayscale, contrast and saturation by one; AugMix has
+    Pillow's pixels. What would differ by more is refused.
+
+    Raise UnsupportedError, which names the operation and says what to do, for one that is refused
+    or does not exist here.
     """
+    steps = list(_steps(t))
+    names = [step["op"] if isinstance(step, Mapping) and "op" in step else type(step).__name__ for step in steps]
+    if not _TO_KIND.keys().isdisjoint(names):
+        kind = "PIL images"
+    else:
+        kind = "images" if _OF_TENSORS.isdisjoint(names) else "tensors"
+    entries = []
+    for name, step in zip(names, steps):
+        entries += _entries(step, known, kind)
+        if name == "ToPureTensor" and kind != "PIL images":
+            kind = "Tensor"
+        kind = _TO_KIND.get(name, kind)
+    return entries
+
+
+def _steps(t: Any) -> Iterator[Any]:
+    """Yield the transforms of which one is made."""
+    name, module = type(t).__name__, type(t).__module__
+    if name == "Compose" and (isinstance(t, Compose) or module.startswith("torchvision.transforms")):
+        t = t.transforms
+    elif not isinstance(t, (list, tuple)) and not (name == "Sequential" and module.startswith("torch.nn")):
+        yield t
+        return
+    for each in t:
+        yield from _steps(each)
+
+
+def _entries(t: Any, known: Mapping[str, type[Transform]], kind: str) -> list[dict[str, Any]]:
+    """Return the JSON of a transform, which is of that kind of images if it is torchvision's."""
     name, module = type(t).__name__, type(t).__module__
     if isinstance(t, Transform):
-        if not isinstance(t, Compose) and name not in known:
+        if name not in known:
             raise UnsupportedError(f"{name} works on {'single records' if name in _RECORD else 'batches'}: give it to {_other(known)}")
         return t.to_json()
     if isinstance(t, Mapping):
         return [dict(t)]
-    if isinstance(t, (list, tuple)) or name == "Sequential":
-        return [entry for each in t for entry in translate(each, known)]
     if module.startswith("torchvision.transforms"):
-        if name == "Compose":
-            return [entry for each in t.transforms for entry in translate(each, known)]
         if name in _NOTHING:
             return []
         if name in known:
-            return _of_torchvision(known[name], t).to_json()
+            return _of_torchvision(known[name], t, kind).to_json()
     there = ", ".join(sorted(known))
     raise UnsupportedError(
         f"{module}.{name} cannot run in the feeding process, which has {there}; leave it out here, and apply it "
@@ -511,17 +554,93 @@ def _other(known: Mapping[str, Any]) -> str:
     return "transforms=" if known is _BATCH else "batch_transforms="
 
 
-def _of_torchvision(c: type[Transform], t: Any) -> Transform:
-    """Return a transform of torchvision as that of this module."""
-    values = {}
-    for f in fields(c):  # type: ignore[arg-type]
-        if hasattr(t, f.name):
-            values[f.name] = getattr(t, f.name)
-    dtype = values.get("dtype")
-    if isinstance(dtype, Mapping):  # ToDtype by kinds of inputs
-        named = {k if isinstance(k, str) else k.__name__: v for k, v in dtype.items()}
-        values["dtype"] = next((named[k] for k in ("Image", "others") if named.get(k) is not None), "uint8")
+def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:
+    """Return a transform of torchvision, which changes that kind of images, as that of this module."""
+    values, name = _parameters(c, t), c.__name__
+    if name in _OF_TENSORS and kind == "PIL images":
+        raise UnsupportedError(f"{name} is for tensors, and here the images are PIL images: move it after ToImage, PILToTensor or ToTensor")
+    if c is RandomCrop and values["padding"] is not None and type(t).__module__.startswith("torchvision.transforms.v2"):
+        left, right, top, bottom = values["padding"]  # v2 keeps what torch.nn.functional.pad takes
+        values["padding"] = [left, top, right, bottom]
+    if "fill" in values:
+        values["fill"] = _of_kind(c, "fill", values["fill"], kind)
+    if c is ToDtype:
+        values["dtype"] = _of_kind(c, "dtype", values["dtype"], kind) or "uint8"
+    if "interpolation" in values:
+        values["interpolation"] = _interpolation(c, values, kind)
+    tensor = kind not in ("PIL images", "images")
+    if tensor and (c is RandomPerspective or c is ColorJitter and _plain(values["hue"]) not in (None, [0.0, 0.0])):
+        raise UnsupportedError(f"{name}{': hue' if c is ColorJitter else ''} {_BEFORE}")
     return c(**values)
+
+
+_BEFORE = (
+    "makes other pixels of a tensor than of a PIL image, which are those that the feeding process has; "
+    "move it before ToImage, PILToTensor or ToTensor, so that it changes PIL images in torchvision too"
+)
+
+
+def _parameters(c: type[Transform], t: Any) -> dict[str, Any]:
+    """Return the parameters of a transform of torchvision, each of which c must have."""
+    values, taken = {}, {f.name for f in fields(c)}  # type: ignore[arg-type]
+    for p in inspect.signature(type(t).__init__).parameters.values():
+        if p.name == "self" or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+            continue
+        if p.name == "labels_getter":
+            if "default" not in getattr(t._labels_getter, "__name__", ""):
+                raise UnsupportedError(f"{c.__name__}: labels_getter: batches are fields here; write penstock.transforms.{c.__name__}(labels=...)")
+            continue
+        if not hasattr(t, p.name):
+            raise UnsupportedError(f"{c.__name__}: this torchvision does not say what {p.name} is; take penstock.transforms.{c.__name__}")
+        value = getattr(t, p.name)
+        if p.name in taken:
+            values[p.name] = value
+        elif value is not p.default and value != p.default:
+            raise UnsupportedError(f"{c.__name__}: {p.name}={value!r}: penstock has no such parameter; leave it out")
+    return values
+
+
+def _of_kind(c: type[Transform], name: str, value: Any, kind: str) -> Any:
+    """Return what a parameter is for images of a kind, where v2 may have a dict by types of inputs."""
+    if not isinstance(value, Mapping):
+        return value
+    named = {k if isinstance(k, str) else f"{k.__module__}.{k.__qualname__}": v for k, v in value.items()}
+    types = _KINDS[kind] if kind != "PIL images" else ("PIL.Image.Image", "others")  # images of files have types of their own
+    given = [named[k] if k in named else named["others"] for k in types if k in named or "others" in named]
+    if len(given) < len(types) or any(v != given[0] for v in given):
+        raise UnsupportedError(f"{c.__name__}: {name}={value} has not one value for {kind}; give one {name}, and no dict")
+    return given[0]
+
+
+def _interpolation(c: type[Transform], values: Mapping[str, Any], kind: str) -> str:
+    """Return the filter of a transform of torchvision, and refuse one whose pixels are not Pillow's."""
+    name, given = c.__name__, _plain(values["interpolation"])
+    resizes, tensor = c in (Resize, RandomResizedCrop), kind not in ("PIL images", "images")
+    if resizes and kind != "PIL images" and given in ("nearest", 0):
+        raise UnsupportedError(
+            f"{name}: interpolation=NEAREST takes other pixels of a tensor than of a PIL image; write "
+            "InterpolationMode.NEAREST_EXACT, which takes the same of both"
+        )
+    exact = _filter(name, given)
+    if tensor and exact not in (("nearest", "bilinear") if resizes or c in (ElasticTransform, AugMix) else ("nearest",)):
+        raise UnsupportedError(f"{name}: interpolation={exact} {_BEFORE}")
+    if tensor and resizes and values["antialias"] is not True:
+        raise UnsupportedError(f"{name}: antialias={values['antialias']}: filters always widen when they reduce an image; write antialias=True")
+    return exact
+
+
+#: Filters by Pillow's numbers, which torchvision takes too.
+_PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+
+
+def _filter(op: str, given: Any) -> str:
+    """Return the name of a filter of Pillow."""
+    if isinstance(given, int) and not isinstance(given, bool) and 0 <= given < len(_PILLOW):
+        return _PILLOW[given]
+    name = "nearest" if given == "nearest-exact" else given
+    if name not in _PILLOW:
+        raise UnsupportedError(f"{op}: interpolation={given!r}: there are {', '.join(_PILLOW)}")
+    return name
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,5 @@
 import dataclasses
+import inspect
 import sys
 import unittest
 
@@ -27,6 +28,16 @@ OPS = [
 LAST = [T.ToTensor(), T.ToDtype("float16", True), T.ConvertImageDtype("bfloat16"), T.ToDtype("uint8")]
 
 
+def imitation(name, module="torchvision.transforms.v2._misc", **defaults):
+    """Return a class that keeps its parameters as one of torchvision does."""
+
+    def init(self, **given):
+        self.__dict__.update({**defaults, **given})
+
+    init.__signature__ = inspect.Signature([inspect.Parameter(n, inspect.Parameter.KEYWORD_ONLY, default=d) for n, d in defaults.items()])
+    return type(name, (), {"__module__": module, "__init__": init})
+
+
 class TransformsTest(unittest.TestCase):
     @unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
     def test_go_knows_them(self):
@@ -39,7 +50,7 @@ class TransformsTest(unittest.TestCase):
                 self.assertEqual(next(iter(loader))["images"].dtype, loader.fields["images"].storage, ops)
 
     def test_what_changes_nothing_is_left_out(self):
-        for t in (T.RandomHorizontalFlip(0), T.RandomErasing(p=0), T.RandomPerspective(0), T.RandAugment(0), T.ToDtype("uint8")):
+        for t in (T.RandomHorizontalFlip(0), T.RandomErasing(p=0), T.RandomPerspective(0), T.RandAugment(0)):
             self.assertEqual(t.to_json(), [])
         self.assertEqual(T.ColorJitter(0, 0.5).to_json(), [{"op": "ColorJitter", "contrast": 0.5}])
 
@@ -49,6 +60,48 @@ class TransformsTest(unittest.TestCase):
             T.Compose([T.Resize(9), [T.CenterCrop(8), T.Compose([T.Normalize()])]]).to_json(),
             [{"op": "Resize", "size": 9, "interpolation": "bilinear"}, {"op": "CenterCrop", "size": 8}, {"op": "Normalize"}],
         )
+
+    def test_parameters_that_torchvision_keeps_in_other_ways(self):
+        crop = imitation("RandomCrop", "torchvision.transforms.v2._geometry", size=(16, 16), padding=None, pad_if_needed=False, fill=0, padding_mode="constant")
+        for padding, want in (([1, 3, 2, 4], [1, 2, 3, 4]), ([0, 0, 8, 8], [0, 8, 0, 8]), (None, None)):  # v2: left, right, top, bottom
+            self.assertEqual(T.translate(crop(padding=padding))[0].get("padding"), want)
+        crop = imitation("RandomCrop", "torchvision.transforms.transforms", size=(16, 16), padding=None, pad_if_needed=False, fill=0, padding_mode="constant")
+        self.assertEqual(T.translate(crop(padding=(1, 2, 3, 4)))[0]["padding"], [1, 2, 3, 4])
+        with self.assertRaisesRegex(penstock.UnsupportedError, "Grayscale: rounding='up': penstock has no such parameter; leave it out"):
+            T.translate(imitation("Grayscale", num_output_channels=1, rounding="down")(rounding="up"))
+
+    def test_kinds_of_images(self):
+        Image = type("Image", (), {"__module__": "torchvision.tv_tensors._image"})
+        Tensor = type("Tensor", (), {"__module__": "torch"})
+        to_image, to_tensor = imitation("ToImage")(), imitation("ToTensor")()
+        to_dtype, resize, pad = imitation("ToDtype", dtype=None, scale=False), imitation("Resize", size=8, interpolation="bilinear", max_size=None, antialias=True), imitation("Pad", padding=1, fill=0, padding_mode="constant")
+        rotation = imitation("RandomRotation", degrees=9, interpolation="nearest", expand=False, center=None, fill=0)
+        for given, want in (
+            ([to_image, to_dtype(dtype={Image: "float32", "others": None})], "float32"),
+            ([to_image, imitation("ToPureTensor")(), to_dtype(dtype={Tensor: "float32"})], "float32"),
+            ([imitation("PILToTensor")(), to_dtype(dtype={Image: "float16", "others": None})], "uint8"),
+            ([to_dtype(dtype={Image: "float32", Tensor: "float32"})], "float32"),
+        ):  # fmt: skip
+            self.assertEqual(T.translate(given)[-1], {"op": "ToDtype", "dtype": want, "scale": False})
+        self.assertEqual(T.translate([to_image, pad(fill={Image: 7, "others": 0})])[-1]["fill"], [7])
+        for given in ([resize(interpolation="nearest"), to_tensor], [to_image, resize(interpolation="nearest-exact")], [resize(interpolation="nearest-exact")]):
+            self.assertEqual([t["interpolation"] for t in T.translate(given) if t["op"] == "Resize"], ["nearest"])
+        self.assertEqual(T.translate([resize(interpolation=3), to_image])[0]["interpolation"], "bicubic")
+        for given, text in (
+            ([to_image, to_dtype(dtype={Tensor: "float32"})], "ToDtype: dtype=.* has not one value for Image"),
+            ([to_dtype(dtype={Image: "float32", "others": None})], "has not one value for tensors"),
+            ([pad(fill={Image: 7, "others": 0})], "Pad: fill=.* has not one value for images; give one fill, and no dict"),
+            ([to_dtype(dtype="float32"), to_image], "ToDtype is for tensors, and here the images are PIL images: move it after ToImage"),
+            ([to_image, resize(interpolation="nearest")], "interpolation=NEAREST takes other pixels of a tensor .*; write InterpolationMode.NEAREST_EXACT"),
+            ([resize(interpolation="nearest")], "write InterpolationMode.NEAREST_EXACT"),
+            ([to_image, resize(interpolation="bicubic")], "Resize: interpolation=bicubic makes other pixels of a tensor .*; move it before ToImage"),
+            ([to_image, resize(antialias=None)], "antialias=None: .*; write antialias=True"),
+            ([to_image, rotation(interpolation="bilinear")], "RandomRotation: interpolation=bilinear makes other pixels"),
+            ([to_image, imitation("ColorJitter", brightness=None, contrast=None, saturation=None, hue=None)(hue=(-0.1, 0.1))], "ColorJitter: hue makes other pixels"),
+            ([resize(interpolation="cubic"), to_image], "interpolation='cubic': there are nearest, lanczos, bilinear"),
+        ):  # fmt: skip
+            with self.assertRaisesRegex(penstock.UnsupportedError, text):
+                T.translate(given)
 
     def test_what_there_is_not(self):
         for t, text in (
@@ -92,8 +145,6 @@ class TransformsTest(unittest.TestCase):
 
     @unittest.skipIf(v2 is None, "no torchvision")
     def test_names_and_defaults_are_torchvisions(self):
-        import inspect
-
         for name, ours in {**T._RECORD, "MixUp": T.MixUp, "CutMix": T.CutMix}.items():
             if name in ("PadTo", "Normalize"):
                 continue
