@@ -107,15 +107,12 @@ func (l *loaded) list(a *array, i int64, x *rows.Value, buf *[]byte) error {
 	}
 	x.List = true
 	for k := low; k < high; k++ {
-		null, err := l.null(a, k)
-		if err != nil {
+		if err := l.noNulls(a, k, k+1); err != nil {
 			return err
 		}
-		var item []byte
-		if !null {
-			if item, err = l.text(a, k, buf); err != nil {
-				return err
-			}
+		item, err := l.text(a, k, buf)
+		if err != nil {
+			return err
 		}
 		x.Items = append(x.Items, item)
 	}

@@ -12,7 +12,7 @@ import (
 // TestParseFloat compares with strconv, bit by bit: odd words, decimals of every length, and neighbours of the
 // values half-way between two float32, where rounding twice would be wrong.
 func TestParseFloat(t *testing.T) {
-	words := strings.Fields("0 -0 +0 . -. + - 1. .5 -.5 +.5 1..2 1.2.3 1e5 1E-3 inf -Inf NaN 0x1p3 1_000 --1 +-1 12a " +
+	words := strings.Fields("0 -0 +0 . -. + - 1. .5 -.5 +.5 1..2 1.2.3 1e5 1E-3 inf -Inf NaN --1 +-1 12a " +
 		"340282350000000 0.00000000000001 999999999999999 9999999999999999 16777217 16777217.0 16777219 0.1 0.3 123456789012345")
 	words = append(words, "", " 1", "1 ")
 	r := rand.New(rand.NewPCG(1, 2))
@@ -30,6 +30,11 @@ func TestParseFloat(t *testing.T) {
 			if math.Float64bits(got) != math.Float64bits(want) || fmt.Sprint(err) != fmt.Sprint(wantErr) {
 				t.Fatalf("%q in %d bits: got %v, %v, want %v, %v", w, bits, got, err, want, wantErr)
 			}
+		}
+	}
+	for _, w := range []string{"0x1p3", "0X1P3", "1_000", "1_0.5", "0x_1p-2"} {
+		if x, err := parseFloat(w, 64); err == nil {
+			t.Errorf("%q is %v", w, x)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package column
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,6 +39,8 @@ type Guess struct {
 	notBool                      bool
 	notList, isList, listsDiffer bool
 	floats                       bool  // the lists hold others than whole numbers
+	wide                         bool  // float32 does not hold some number: it is too large, too small, or an integer beyond 2^24
+	inexact                      bool  // float64 does not hold some integer
 	words                        bool  // the lists are numbers with blanks between
 	dims                         []int // of the first list
 	scratch                      []byte
@@ -56,8 +59,11 @@ func (g *Guess) Add(c Cell) {
 	}
 	c.Text = Trimmed(c.Text)
 	g.notBool = g.notBool || !isBool(c.Text)
-	if kind := plain(c.Text); kind != notPlain && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
+	if kind, whole := plain(c.Text); kind != notPlain && (g.notList || g.isList && g.words && slices.Equal(g.dims, []int{1})) {
 		g.numbers = true
+		if whole > 7 { // fewer digits are below 2^24
+			g.addSize(c.Text)
+		}
 		g.notUint = g.notUint || kind == plainFraction || c.Text[0] == '-'
 		if kind == plainFraction {
 			g.notInt, g.notWhole, g.floats = true, true, true
@@ -65,13 +71,43 @@ func (g *Guess) Add(c Cell) {
 		return
 	}
 	g.addWhole(c.Text)
-	if g.notInt && !g.notFloat {
-		_, err := strconv.ParseFloat(c.Text, 32)
+	if !g.notFloat {
+		x, err := parseFloat(c.Text, 64)
 		g.notFloat, g.numbers = err != nil, g.numbers || err == nil
+		if err == nil {
+			g.addFloat(c.Text, x)
+		}
 	}
 	if !g.notList {
 		g.addList(c.Text)
 	}
+}
+
+// addSize finds out which floats hold a number.
+func (g *Guess) addSize(word string) {
+	if g.wide && g.inexact {
+		return
+	}
+	if x, err := parseFloat(word, 64); err == nil {
+		g.addFloat(word, x)
+	}
+}
+
+// addFloat is addSize for a word whose float64 is known.
+func (g *Guess) addFloat(word string, x float64) {
+	x = math.Abs(x)
+	if math.IsInf(x, 0) {
+		return
+	}
+	g.wide = g.wide || x > 1<<24 || x != 0 && x < 0x1p-126
+	if x >= 1<<53 && !g.inexact {
+		digits := strings.TrimLeft(strings.TrimLeft(word, "+-"), "0")
+		g.inexact = isDigits(digits) && strconv.FormatFloat(x, 'f', 0, 64) != digits
+	}
+}
+
+func isDigits(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r < '0' || r > '9' }) < 0
 }
 
 // plainKind is what a look at the characters of a cell says.
@@ -83,25 +119,25 @@ const (
 	plainFraction           // digits and a point that float32 holds
 )
 
-// plain finds the two kinds of numbers that nearly all cells are.
-func plain(text string) plainKind {
-	kind := plainWhole
+// plain finds the two kinds of numbers that nearly all cells are, and how many characters are before the point.
+func plain(text string) (kind plainKind, whole int) {
+	kind, whole = plainWhole, len(text)
 	if text == "" || len(text) > 18 || text[len(text)-1] == '.' {
-		return notPlain
+		return notPlain, 0
 	}
 	for i := range len(text) {
 		switch c := text[i]; {
 		case c == '0' && i+1 < len(text) && text[i+1] != '.' && (i == 0 || i == 1 && text[0] == '-'): // 007
-			return notPlain
+			return notPlain, 0
 		case c >= '0' && c <= '9':
 		case c == '.' && kind == plainWhole && i > 0 && text[i-1] != '-':
-			kind = plainFraction
+			kind, whole = plainFraction, i
 		case c == '-' && i == 0 && len(text) > 1:
 		default:
-			return notPlain
+			return notPlain, 0
 		}
 	}
-	return kind
+	return kind, whole
 }
 
 // Merge takes the cells of another guess into account, which came behind.
@@ -111,6 +147,7 @@ func (g *Guess) Merge(o *Guess) {
 	g.notInt, g.notFloat, g.notImage = g.notInt || o.notInt, g.notFloat || o.notFloat, g.notImage || o.notImage
 	g.notWhole, g.notUint, g.notBool = g.notWhole || o.notWhole, g.notUint || o.notUint, g.notBool || o.notBool
 	g.notList, g.listsDiffer, g.floats = g.notList || o.notList, g.listsDiffer || o.listsDiffer, g.floats || o.floats
+	g.wide, g.inexact = g.wide || o.wide, g.inexact || o.inexact
 	if !o.isList {
 		return
 	}
@@ -129,6 +166,19 @@ func (g *Guess) Merge(o *Guess) {
 // Numbers and Words report whether some cells are numbers, and whether some are not.
 func (g *Guess) Numbers() bool { return g.numbers }
 func (g *Guess) Words() bool   { return g.notFloat }
+
+// Inexact reports whether the column has integers and other numbers, and float64 does not hold some of the integers.
+func (g *Guess) Inexact() bool {
+	return g.inexact && g.notWhole && !g.notFloat || g.inexact && !g.notList && g.isList && g.floats
+}
+
+// Float returns the type of floats that holds all numbers: float32 where that does.
+func (g *Guess) Float() tensor.DType {
+	if g.wide {
+		return tensor.Float64
+	}
+	return tensor.Float32
+}
 
 // isBool reports what appendNumber takes for true or false, numbers aside.
 func isBool(text string) bool {
@@ -156,11 +206,11 @@ func (g *Guess) addList(text string) {
 		return
 	}
 	g.words = words
-	l := numberList{rest: text}
+	l := numberList{rest: text, each: g.addSize}
 	dims, b, err := l.numbers(g.scratch[:0], tensor.Int64)
 	if err != nil {
-		l = numberList{rest: text}
-		dims, b, err = l.numbers(g.scratch[:0], tensor.Float32)
+		l = numberList{rest: text, each: g.addSize}
+		dims, b, err = l.numbers(g.scratch[:0], tensor.Float64)
 		g.floats = true
 	}
 	g.scratch = b
@@ -223,10 +273,10 @@ func (g *Guess) Result(column string) Type {
 		return Type{DType: tensor.Int64}
 	case !g.notWhole && !g.notUint:
 		return Type{DType: tensor.Uint64}
-	case !g.notWhole:
+	case !g.notWhole, g.Inexact(): // identifiers
 		return Type{Kind: Text}
 	case !g.notFloat:
-		return Type{DType: tensor.Float32}
+		return Type{DType: g.Float()}
 	case !g.notList && (!g.words || g.listsDiffer || g.dims[0] > 1):
 		return g.list()
 	case !g.notImage:
@@ -240,7 +290,7 @@ func (g *Guess) Result(column string) Type {
 func (g *Guess) list() Type {
 	t := Type{DType: tensor.Int64, Shape: g.dims}
 	if g.floats {
-		t.DType = tensor.Float32
+		t.DType = g.Float()
 	}
 	if g.listsDiffer || g.dims[0] == 0 {
 		t.Ragged, t.Shape = true, g.dims[1:]

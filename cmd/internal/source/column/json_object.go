@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/tensor"
@@ -11,6 +13,9 @@ import (
 
 // EachMember calls f for the members of an object, and of the objects in it.
 func EachMember(text []byte, prefix string, depth int, f func(column string, c Cell)) error {
+	if err := checkText(text); depth == 0 && err != nil {
+		return err
+	}
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return source.ValueError("the text is not a JSON object")
@@ -35,6 +40,42 @@ func EachMember(text []byte, prefix string, depth int, f func(column string, c C
 		return source.ValueError("text behind the JSON object")
 	}
 	return nil
+}
+
+// checkText makes sure that no text of JSON changes when encoding/json decodes it, which puts U+FFFD in the place of
+// what is not UTF-8 and of surrogates without their other half.
+func checkText(text []byte) error {
+	if !utf8.Valid(text) {
+		return source.ValueError("it has bytes that are not UTF-8")
+	}
+	for rest := text; ; {
+		i := bytes.IndexByte(rest, '\\')
+		if i < 0 || i+1 >= len(rest) {
+			return nil
+		}
+		rest = rest[i+1:]
+		first, ok := surrogate(rest)
+		switch {
+		case !ok:
+			rest = rest[1:]
+			continue
+		case first < 0xdc00 && len(rest) > 5 && rest[5] == '\\':
+			if second, ok := surrogate(rest[6:]); ok && second >= 0xdc00 {
+				rest = rest[11:]
+				continue
+			}
+		}
+		return source.ValueError("it has the escape \\%s, half of a surrogate pair without the other half", rest[:5])
+	}
+}
+
+// surrogate returns the half of a surrogate pair that text, which follows a backslash, begins with.
+func surrogate(text []byte) (half uint64, ok bool) {
+	if len(text) < 5 || text[0] != 'u' {
+		return 0, false
+	}
+	half, err := strconv.ParseUint(string(text[1:5]), 16, 16)
+	return half, err == nil && half >= 0xd800 && half < 0xe000
 }
 
 func eachCell(name string, raw json.RawMessage, depth int, f func(column string, c Cell)) error {

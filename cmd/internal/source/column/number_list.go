@@ -13,7 +13,8 @@ import (
 // and so on), or words with blanks or semicolons between.
 type numberList struct {
 	rest  string
-	count int // numbers so far
+	count int               // numbers so far
+	each  func(word string) // sees every number; may be nil
 }
 
 // numbers appends all numbers to b. dims are the lengths of the axes, none for one number.
@@ -37,10 +38,9 @@ func isBlank(r rune) bool { return r == ' ' || r == ';' || r == '\t' || r == '\n
 func (l *numberList) words(b []byte, d tensor.DType) (dims []int, out []byte, err error) {
 	words := strings.FieldsFunc(l.rest, isBlank)
 	for _, w := range words {
-		if b, err = AppendNumber(b, w, d); err != nil {
+		if b, err = l.number(b, w, d); err != nil {
 			return nil, b, err
 		}
-		l.count++
 	}
 	if l.count == 1 {
 		return nil, b, nil
@@ -92,10 +92,18 @@ func (l *numberList) element(b []byte, d tensor.DType, depth int) (dims []int, o
 	if end < 0 {
 		end = len(l.rest)
 	}
-	b, err = AppendNumber(b, l.rest[:end], d)
+	b, err = l.number(b, l.rest[:end], d)
 	l.rest = l.rest[end:]
-	l.count++
 	return nil, b, err
+}
+
+func (l *numberList) number(b []byte, word string, d tensor.DType) ([]byte, error) {
+	b, err := AppendNumber(b, word, d)
+	if err == nil && l.each != nil {
+		l.each(word)
+	}
+	l.count++
+	return b, err
 }
 
 func equal(a, b []int) bool {

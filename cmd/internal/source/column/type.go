@@ -244,7 +244,7 @@ func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
 	bits := d.Size() * 8
 	if d.IsFloat() {
 		x, err := parseFloat(word, max(bits, 32))
-		if err != nil {
+		if err != nil || exceeds(x, d) {
 			return b, fmt.Errorf("%q is not a value of type %v", source.Clip(word), d)
 		}
 		return appendFloat(b, x, d), nil
@@ -267,6 +267,19 @@ func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
 	var bytes [8]byte
 	binary.LittleEndian.PutUint64(bytes[:], n)
 	return append(b, bytes[:d.Size()]...), nil
+}
+
+// exceeds reports whether a finite number would become infinite in a type of 16 bits.
+func exceeds(x float64, d tensor.DType) bool {
+	switch {
+	case math.IsInf(x, 0):
+		return false
+	case d == tensor.Float16:
+		return math.IsInf(float64(tensor.HalfOf(float32(x)).Float32()), 0)
+	case d == tensor.BFloat16:
+		return math.IsInf(float64(tensor.BrainOf(float32(x)).Float32()), 0)
+	}
+	return false
 }
 
 func appendFloat(b []byte, x float64, d tensor.DType) []byte {

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -122,6 +123,31 @@ func TestSplitsOfParquet(t *testing.T) {
 	runs := slices.Compact(slices.Clone(of))
 	if got := strings.Join(runs, " "); got != "test train" || 3*slices.Index(of, "train") != len(of) || strings.Join(splits, " ") != "train test" {
 		t.Errorf("splits %q, of samples %q", splits, of)
+	}
+}
+
+// A row without a label is a bad sample, and not one of the first class.
+func TestParquetNullLabels(t *testing.T) {
+	zebra, cat, dog := "zebra", "cat", "dog"
+	plain := []struct {
+		C *string `parquet:"c,optional"`
+	}{{&zebra}, {nil}, {&cat}, {nil}, {&dog}}
+	dictionary := []struct {
+		C *string `parquet:"c,optional,dict"`
+	}{{&zebra}, {nil}, {&cat}, {nil}, {&dog}}
+	for name, file := range map[string]func(io.Writer) error{
+		"plain":      func(w io.Writer) error { return parquet.Write(w, plain) },
+		"dictionary": func(w io.Writer) error { return parquet.Write(w, dictionary) },
+	} {
+		var b bytes.Buffer
+		if err := file(&b); err != nil {
+			t.Fatal(err)
+		}
+		_, samples, err := describe(t, write(t, "x.parquet", b.Bytes()), source.Options{Fields: "c:label"})
+		want := []string{"0 0200000000000000", "1: column c: it is null", "2 0000000000000000", "3: column c: it is null", "4 0100000000000000"}
+		if err != nil || !slices.Equal(samples, want) {
+			t.Errorf("%s: samples %q, %v, want %q", name, samples, err, want)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func TestTableRefusals(t *testing.T) {
 		"1,2\n3,4\n":      `column 1 is called "1": the first row must name the columns`,
 		"a,b\r1,2\r3,4\r": "its lines end in CR alone",
 		"a,a\n1,2\n":      `two columns are called "a"`,
-		"a,b\n1,\"2\n":    "extraneous or missing",
+		"a,b\n1,\"2\n":    `begins in line 2 has no end; is a " missing?`,
 		"a b,a_b\n1,2\n":  "would both be the field",
 	} {
 		if _, _, err := describe(t, write(t, "x.csv", text), source.Options{}); err == nil || !strings.Contains(err.Error(), want) {

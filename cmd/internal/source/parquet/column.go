@@ -288,7 +288,7 @@ func (c *leafColumn) value(row [][]parquet.Value) ([]byte, error) {
 // number copies the value of a column that has one a row.
 func (c *leafColumn) number(v parquet.Value) ([]byte, error) {
 	switch {
-	case v.IsNull() && c.text:
+	case v.IsNull() && c.text && c.words == nil:
 		return nil, nil
 	case v.IsNull():
 		return nil, errNull

@@ -25,13 +25,22 @@ func (s *tableScan) concat(w column.Selection) (tableColumn, error) {
 	}
 	typ := column.Type{DType: tensor.Int64, Shape: []int{len(names)}}
 	if w.Type == "" {
+		var all column.Guess
+		some := false
 		for _, name := range names {
-			switch g := s.named[name].guess.Result("x"); { // not called as labels are
-			case g.Kind != column.Numbers || g.Ragged || g.Shape != nil:
+			g := s.named[name].guess.Result("x") // not called as labels are
+			if g.Kind != column.Numbers || g.Ragged || g.Shape != nil {
 				return fail("column %q holds no single numbers", name)
-			case g.DType.IsFloat():
-				typ.DType = tensor.Float32
 			}
+			if g.DType != tensor.Bool { // true is 1 among numbers
+				all.Merge(&s.named[name].guess)
+				some = true
+			}
+		}
+		if g := all.Result("x"); some && (g.Kind != column.Numbers || g.Shape != nil) {
+			return fail("no type holds the numbers of all columns; name one, such as :float64, which rounds integers beyond 2^53")
+		} else if some {
+			typ.DType = g.DType
 		}
 	} else {
 		given, _ := column.ParseType(w.Type) // ParseFields has checked it

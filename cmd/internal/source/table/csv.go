@@ -3,7 +3,6 @@ package table
 import (
 	"bytes"
 	"context"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -22,16 +21,14 @@ func OpenCSV(ctx context.Context, path string, opts source.Options, selection []
 	return openTable(ctx, "csv", path, csvFormat{}, opts, selection)
 }
 
-// maxRow bounds the memory that a row can take, as a missing quote makes one of all that
+// maxRow bounds the memory that a line or a cell can take, as a missing quote makes one cell of all that
 // follows.
 const maxRow = 256 << 20
 
-// csvRows reads one file. Lines without quotes are rows as they stand; others go through
-// encoding/csv, which gets one line at a time, so that it never reads ahead.
+// csvRows reads one file. Lines without quotes are rows as they stand. encoding/csv does not read the others, as it
+// changes the line ends in quoted cells.
 type csvRows struct {
 	lines  lineReader
-	r      *csv.Reader
-	feed   *lineFeeder
 	comma  byte
 	header []string
 }
@@ -43,13 +40,16 @@ func (csvFormat) open(r io.Reader) (rowReader, error) {
 		return nil, emptyOr(err)
 	}
 	first = bytes.TrimPrefix(first[:n], []byte(byteOrderMark))
-	if bytes.HasPrefix(first, []byte("\xff\xfe")) || bytes.HasPrefix(first, []byte("\xfe\xff")) {
-		return nil, errors.New("is text in UTF-16; save it in UTF-8, such as with iconv -f UTF-16 -t UTF-8")
+	if name := otherUnicode(first); name != "" {
+		return nil, fmt.Errorf("is text in %s; save it in UTF-8, such as with iconv -f %[1]s -t UTF-8", name)
 	}
 	rows := &csvRows{lines: lineReader{r: io.MultiReader(bytes.NewReader(first), r)}, comma: delimiter(first)}
-	rows.feed = &lineFeeder{lines: &rows.lines}
-	rows.r = csv.NewReader(rows.feed)
-	rows.r.Comma, rows.r.FieldsPerRecord = rune(rows.comma), -1
+	if comma, ok := namedDelimiter(first); ok {
+		rows.comma = comma
+		if _, err := rows.lines.next(); err != nil {
+			return nil, err
+		}
+	}
 	var row tableRow
 	if err = rows.next(&row); err != nil {
 		return nil, emptyOr(err)
@@ -57,11 +57,22 @@ func (csvFormat) open(r io.Reader) (rowReader, error) {
 	if row.err != nil {
 		return nil, row.err
 	}
-	if rows.header = row.record; rows.header == nil {
-		rows.header = strings.Split(row.text, string(rune(rows.comma)))
+	header := row.record
+	if header == nil {
+		header = strings.Split(row.text, string(rune(rows.comma)))
 	}
-	rows.r.FieldsPerRecord = len(rows.header)
+	rows.header = header
 	return rows, rows.checkHeader()
+}
+
+// otherUnicode returns the encoding that a byte order mark names, other than UTF-8.
+func otherUnicode(head []byte) string {
+	for _, mark := range [][2]string{{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"}} {
+		if bytes.HasPrefix(head, []byte(mark[0])) {
+			return mark[1]
+		}
+	}
+	return ""
 }
 
 func emptyOr(err error) error {
@@ -81,6 +92,17 @@ func delimiter(head []byte) byte {
 		}
 	}
 	return best
+}
+
+// namedDelimiter returns the one that a first line of Excel names: sep=;
+func namedDelimiter(head []byte) (byte, bool) {
+	line, _, _ := bytes.Cut(head, []byte("\n"))
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	name, ok := bytes.CutPrefix(line, []byte("sep="))
+	if ok = ok && len(name) == 1; !ok {
+		return 0, false
+	}
+	return name[0], true
 }
 
 // checkHeader makes sure that the first row names the columns. One without a name, as pandas
@@ -154,46 +176,91 @@ func (c *csvRows) wrongCount(n int) error {
 }
 
 // quoted reads a row that begins with a line that has quotes.
-func (c *csvRows) quoted(row *tableRow, line string) (err error) {
-	c.feed.begin(line)
-	row.record, err = c.r.Read()
-	var bad *csv.ParseError
-	switch {
-	case errors.Is(err, csv.ErrFieldCount):
-		row.err = c.wrongCount(len(row.record))
-		return nil
-	case errors.As(err, &bad) && errors.Is(err, csv.ErrBareQuote): // the reader is behind its line
-		row.at, row.err = c.lines.at, source.ValueError(`a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`)
-		return nil
-	case errors.As(err, &bad): // which counts the lines that it was given
-		bad.StartLine, bad.Line = int(row.at), int(c.lines.at)
-	}
-	return err
-}
-
-// lineFeeder gives a csv.Reader a line at each Read.
-type lineFeeder struct {
-	lines *lineReader
-	rest  string // of the line
-	left  int    // bytes that the row may still take
-}
-
-// begin makes line the next.
-func (f *lineFeeder) begin(line string) { f.rest, f.left = line, maxRow }
-
-// Read implements io.Reader.
-func (f *lineFeeder) Read(p []byte) (n int, err error) {
-	if f.rest == "" {
-		if f.rest, err = f.lines.next(); err != nil {
-			return 0, err
+func (c *csvRows) quoted(row *tableRow, line string) error {
+	q := quotedRow{lines: &c.lines, comma: c.comma, limit: maxRow, rest: line}
+	for {
+		cell, last, err := q.cell()
+		if errors.Is(err, errBareQuote) {
+			row.at, row.record, row.err = c.lines.at, nil, source.ValueError("%w", err)
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("line %d: %w", c.lines.at, err)
+		}
+		if row.record = append(row.record, cell); last {
+			break
 		}
 	}
-	n = copy(p, f.rest)
-	f.rest = f.rest[n:]
-	if f.left -= n; f.left < 0 {
-		return n, fmt.Errorf("a row of more than %d bytes; is a quote missing?", maxRow)
+	if n := len(row.record); c.header != nil && n != len(c.header) {
+		row.err = c.wrongCount(n)
 	}
-	return n, nil
+	return nil
+}
+
+var errBareQuote = errors.New(`a " in a cell that is not in quotes; put the cell in quotes, and "" for each that is in it`)
+
+// quotedRow reads the cells of a row (RFC 4180), one after the other.
+type quotedRow struct {
+	lines *lineReader
+	comma byte
+	limit int    // of bytes
+	rest  string // of the line
+}
+
+// cell takes the next cell. It reports whether it is the last.
+func (q *quotedRow) cell() (cell string, last bool, err error) {
+	if strings.HasPrefix(q.rest, `"`) {
+		if cell, err = q.inQuotes(); err != nil {
+			return "", false, err
+		}
+		switch end := strings.TrimSuffix(strings.TrimSuffix(q.rest, "\n"), "\r"); {
+		case end == "":
+			return cell, true, nil
+		case end[0] == q.comma:
+			q.rest = q.rest[1:]
+			return cell, false, nil
+		}
+		return "", false, fmt.Errorf(`text after a cell in quotes: %q; put "" for each " in a cell`, source.Clip(q.rest))
+	}
+	end := strings.IndexByte(q.rest, q.comma)
+	if last = end < 0; last {
+		cell = strings.TrimSuffix(strings.TrimSuffix(q.rest, "\n"), "\r")
+	} else {
+		cell, q.rest = q.rest[:end], q.rest[end+1:]
+	}
+	if strings.IndexByte(cell, '"') >= 0 {
+		return "", false, errBareQuote
+	}
+	return cell, last, nil
+}
+
+// inQuotes takes a cell in quotes, with the line ends that it has.
+func (q *quotedRow) inQuotes() (string, error) {
+	var text strings.Builder
+	q.rest = q.rest[1:]
+	for begin := q.lines.at; ; {
+		i := strings.IndexByte(q.rest, '"')
+		switch {
+		case i < 0:
+			text.WriteString(q.rest)
+			if text.Len() > q.limit {
+				return "", fmt.Errorf("a cell of more than %d bytes; is a quote missing?", q.limit)
+			}
+			var err error
+			if q.rest, err = q.lines.next(); err == io.EOF {
+				return "", fmt.Errorf(`the cell in quotes that begins in line %d has no end; is a " missing?`, begin)
+			} else if err != nil {
+				return "", err
+			}
+		case strings.HasPrefix(q.rest[i+1:], `"`):
+			text.WriteString(q.rest[:i+1])
+			q.rest = q.rest[i+2:]
+		default:
+			text.WriteString(q.rest[:i])
+			q.rest = q.rest[i+1:]
+			return text.String(), nil
+		}
+	}
 }
 
 // each implements tableFormat.

@@ -1,9 +1,11 @@
 package table
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -63,24 +65,53 @@ func (*jsonlRows) row(line string, at int64, row *tableRow) bool {
 func (jsonlFormat) each(row *tableRow, f func(i int, column string, c column.Cell)) error {
 	q := quickJSON{text: row.text, f: f}
 	if row.file != nil {
-		q.keys = row.file.table.keys
+		q.keys, q.order = row.file.table.keys, row.file.table.order
 	}
 	if q.object("", 0) && q.blank() == 0 {
-		return nil
+		return q.twice()
 	}
-	i := -1
-	return column.EachMember([]byte(row.text), "", 0, func(column string, c column.Cell) {
+	i, names := -1, []string(nil)
+	err := column.EachMember([]byte(row.text), "", 0, func(column string, c column.Cell) {
 		i++
+		names = append(names, column)
 		f(i, column, c)
 	})
+	return cmp.Or(err, twice(names))
+}
+
+// twice returns an error for a name that comes twice: readers of JSON do not agree on which value counts.
+func twice(names []string) error {
+	const few = 16 // to compare each with each
+	seen := make(map[string]bool)
+	for i, name := range names {
+		known := len(names) <= few && slices.Contains(names[:i], name)
+		if len(names) > few {
+			known = seen[name]
+			seen[name] = true
+		}
+		if known {
+			return source.ValueError("two members are called %q", source.Clip(name))
+		}
+	}
+	return nil
 }
 
 // quickJSON reads an object of texts without escapes, numbers, lists, true, false and null.
 type quickJSON struct {
-	text string   // what is left
-	keys []string // of members that are likely to come, from the first on; without escapes
-	f    func(i int, column string, c column.Cell)
-	n    int // members so far
+	text  string   // what is left
+	keys  []string // of members that are likely to come, from the first on; without escapes
+	order []string // the names of those members
+	f     func(i int, column string, c column.Cell)
+	n     int      // members so far
+	names []string // of members, from the first that is not in order
+}
+
+// twice returns an error for a name that comes twice.
+func (q *quickJSON) twice() error {
+	if q.names == nil {
+		return nil
+	}
+	return twice(append(slices.Clone(q.order[:q.n-len(q.names)]), q.names...))
 }
 
 // blank skips blanks and returns the next byte, 0 at the end.
@@ -183,7 +214,7 @@ func (q *quickJSON) value(name string, depth int) bool {
 		return depth < column.MaxDepth && q.object(name+".", depth+1)
 	case '[':
 		end := listEnd(q.text)
-		if end == 0 || !json.Valid([]byte(q.text[:end])) {
+		if end == 0 || !json.Valid([]byte(q.text[:end])) || !utf8.ValidString(q.text[:end]) {
 			return false
 		}
 		c.Text, q.text = q.text[:end], q.text[end:]
@@ -200,6 +231,9 @@ func (q *quickJSON) value(name string, depth int) bool {
 		}
 	}
 	q.f(q.n, name, c)
+	if q.names != nil || q.n >= len(q.order) || q.order[q.n] != name {
+		q.names = append(q.names, name)
+	}
 	q.n++
 	return true
 }

@@ -306,7 +306,9 @@ func (s *tableScan) column(w column.Selection) (tableColumn, error) {
 		return tableColumn{}, fmt.Errorf("column %q: %w", w.Column, err)
 	}
 	found := tableColumn{name: w.Column, from: []string{w.Column}, typ: typ, field: typ.FieldOf(w.FieldName())}
-	if typ.Kind == column.Text && w.Type == "" && c.guess.Numbers() {
+	if typ.Kind == column.Text && w.Type == "" && c.guess.Inexact() {
+		found.note = " (it has fractions or NaN, and integers that float64 does not hold)"
+	} else if typ.Kind == column.Text && w.Type == "" && c.guess.Numbers() && c.odd != "" {
 		found.note = fmt.Sprintf(" (%.40q in row %d is not a number)", c.odd, c.oddRow+1)
 	}
 	return found, nil
