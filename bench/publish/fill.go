@@ -1,13 +1,18 @@
 package main
 
 import (
+	"fmt"
+	"hash/crc32"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// place is what stands between two comments of a page.
-var place = regexp.MustCompile(`(?s)<!-- (table|rest|text|targets|ratios|summary)( [^\n]*?)? -->\n.*?<!-- end -->`)
+// place is what stands between two comments of a page, the second with a checksum of it.
+var place = regexp.MustCompile(`(?s)(<!-- (table|rest|text|targets|ratios|summary)( [^\n]*?)? -->\n.*?)<!-- end( [0-9a-f]{8})? -->`)
+
+// derived are the places that are computed from the tables of the pages.
+var derived = []string{"targets", "ratios", "summary"}
 
 // fill returns a page with its places filled by what was measured, aims and ratios by what is
 // known, and what was missing for some of them, which stay as they are.
@@ -16,26 +21,50 @@ func fill(page string, all, known results) (_ string, errs []error) {
 	page = place.ReplaceAllStringFunc(page, func(old string) string {
 		m := place.FindStringSubmatch(old)
 		from := all
-		if m[1] == "targets" || m[1] == "ratios" || m[1] == "summary" {
+		if slices.Contains(derived, m[2]) {
 			from = known
 		}
-		lines, err := from.lines(m[1], strings.TrimSpace(m[2]), taken)
+		lines, err := from.lines(m[2], strings.TrimSpace(m[3]), taken)
 		if err != nil {
-			errs = append(errs, err)
+			if from != nil { // as it is where the pages alone are written
+				errs = append(errs, err)
+			}
 			return old
 		}
 		lines = slices.CompactFunc(lines, bothEmpty)
 		first, _, _ := strings.Cut(old, "\n")
-		return first + "\n" + strings.Join(lines, "\n") + "\n<!-- end -->"
+		text := first + "\n" + strings.Join(lines, "\n") + "\n"
+		return text + end(text)
 	})
 	return page, errs
+}
+
+// end returns the comment that ends a place with the text before it.
+func end(text string) string {
+	return fmt.Sprintf("<!-- end %08x -->", crc32.ChecksumIEEE([]byte(text)))
+}
+
+// edited returns an error for each place of a page that is not as it was written.
+func edited(page string) (errs []error) {
+	for _, m := range place.FindAllStringSubmatch(page, -1) {
+		if m[0] == m[1]+end(m[1]) {
+			continue
+		}
+		name, again := strings.TrimSpace(m[2]+m[3]), "bench/run pages"
+		if program, _, _ := strings.Cut(strings.TrimSpace(m[3]), ":"); program != "" {
+			program, _, _ = strings.Cut(program, "-")
+			again = "ONLY=" + program + " bench/run docs"
+		}
+		errs = append(errs, fmt.Errorf("the numbers of %q are not what was measured, or were edited by hand: undo that, or write them by %s", name, again))
+	}
+	return errs
 }
 
 // claimed returns the tables that have a place of their own.
 func claimed(page string) (names []string) {
 	for _, m := range place.FindAllStringSubmatch(page, -1) {
-		if m[1] == "table" {
-			names = append(names, strings.TrimSpace(m[2]))
+		if m[2] == "table" {
+			names = append(names, strings.TrimSpace(m[3]))
 		}
 	}
 	return names

@@ -1,7 +1,7 @@
 // Command publish writes what was measured into the pages that show it: docs/benchmarks.md, docs/scale.md and
 // README.md.
 //
-//	publish -results FOLDER PAGE...
+//	publish [-results FOLDER] PAGE...
 //
 // FOLDER holds a file for each program that measured, named for it (loader.txt). In a page, what
 // stands between two comments is replaced:
@@ -12,10 +12,10 @@
 //	<!-- targets -->                                 what is aimed at, and what was reached
 //	<!-- summary -->                                 the best and the worst rows of the targets
 //	<!-- ratios -->                                  the few figures of the README
-//	<!-- end -->
+//	<!-- end 5f3a0c21 -->                            with a checksum of the place: an edit by hand is an error
 //
 // A place for what was not measured stays as it is, and what that is of is printed; aims and ratios are then of
-// what the pages say.
+// what the pages say. Without -results, aims, the summary and ratios are written from the tables of the pages.
 package main
 
 import (
@@ -30,7 +30,7 @@ import (
 )
 
 func main() {
-	results := flag.String("results", "out/bench/results", "folder of what was measured")
+	results := flag.String("results", "", "folder of what was measured")
 	flag.Parse()
 	if err := run(*results, flag.Args(), os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "publish:", err)
@@ -39,9 +39,12 @@ func main() {
 }
 
 func run(folder string, pages []string, notes io.Writer) error {
-	all, err := readResults(folder)
-	if err != nil {
-		return err
+	var all results
+	if folder != "" {
+		var err error
+		if all, err = readResults(folder); err != nil {
+			return err
+		}
 	}
 	texts, known := make([]string, len(pages)), make(results)
 	for i, page := range pages {
@@ -54,9 +57,10 @@ func run(folder string, pages []string, notes io.Writer) error {
 	}
 	maps.Copy(known, all)
 	missing := make(map[string]bool)
-	var errs []error
+	var errs, byHand []error
 	for i, page := range pages {
-		text, wrong := fill(texts[i], all, known)
+		var wrong []error
+		texts[i], wrong = fill(texts[i], all, known)
 		for _, err := range wrong {
 			if name, ok := errors.AsType[notMeasured](err); ok {
 				missing[string(name)] = true
@@ -64,7 +68,15 @@ func run(folder string, pages []string, notes io.Writer) error {
 				errs = append(errs, fmt.Errorf("%s: %w", page, err))
 			}
 		}
-		errs = append(errs, os.WriteFile(page, []byte(text), 0o644))
+		for _, err := range edited(texts[i]) {
+			byHand = append(byHand, fmt.Errorf("%s: %w", page, err))
+		}
+	}
+	if byHand != nil {
+		return errors.Join(byHand...)
+	}
+	for i, page := range pages {
+		errs = append(errs, os.WriteFile(page, []byte(texts[i]), 0o644))
 	}
 	if len(missing) > 0 {
 		fmt.Fprintln(notes, "publish: not measured, so that what the pages say of it stays:", strings.Join(slices.Sorted(maps.Keys(missing)), ", "))

@@ -106,10 +106,10 @@ func (r results) table(program, head string) (*table, error) {
 func pageTables(page string) results {
 	all := make(results)
 	for _, m := range place.FindAllStringSubmatch(page, -1) {
-		if m[1] != "table" && m[1] != "rest" {
+		if m[2] != "table" && m[2] != "rest" {
 			continue
 		}
-		program, _, _ := strings.Cut(strings.TrimSpace(m[2]), ":")
+		program, _, _ := strings.Cut(strings.TrimSpace(m[3]), ":")
 		if tables := parse(m[0]).tables; len(tables) > 0 {
 			if all[program] == nil {
 				all[program] = &result{}
