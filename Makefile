@@ -87,5 +87,6 @@ generate: ## make the generated files again: assembly, test images, the README's
 	$(MAKE) --no-print-directory picture
 
 clean: ## remove bin/, out/ and Go's cached test results
+	[ ! -d out ] || chmod -R u+w out
 	rm -rf bin out dist
 	go clean -testcache
