@@ -29,6 +29,7 @@ from . import process, samplers
 from .dataset import Dataset, open
 from .errors import Error, NotFoundError
 from .field import STORAGE, Field, chosen, from_json
+from .filters import to_json
 from .options import count, flag
 from .pack import Pack
 from .ragged import Ragged
@@ -111,8 +112,8 @@ class DataLoader:
 
     Args:
         dataset: The path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a dataset that
-            preprocess made, or a penstock.Dataset; or several, whose records follow each other: see
-            samplers.Mix.
+            preprocess made, or a penstock.Dataset; or several with the same fields and classes,
+            whose records follow each other: see samplers.Mix.
         batch_size: Records of a batch of this process.
         shuffle: Visit every record once an epoch, in another order each time.
         sampler: One of penstock.samplers, of torch.utils.data, or a sequence of record numbers.
@@ -146,7 +147,9 @@ class DataLoader:
             penstock.Ragged or penstock.jax.Jagged, and texts are lists of str.
         fields, split: The fields and the split to load; None means all.
         filters: Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=,
-            <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named.
+            <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named. Integers
+            compare exactly. On a field of floats the value is rounded to the field's type, as NumPy does.
+            NaN equals nothing, but "in" finds it, as isin of pandas does.
         pack: A Pack: several records of variable length in each row.
         verify: Compare records with their checksums: "off", "first" (when a block is read for the first
             time), "always", or the part of the blocks, from 0 to 1.
@@ -224,7 +227,7 @@ class DataLoader:
             "rank": count("rank", rank, 0, world_size - 1, f", as world_size is {world_size}"), "world_size": world_size,
             "seed": count("seed", seed, 0, samplers.MAX_SEED), "fields": fields, "split": split or "",
             "drop_last": flag("drop_last", drop_last), "in_order": self._in_order,
-            "sampler": order.to_json(arrays), "filters": _filters(filters), "timeout": float(timeout),
+            "sampler": order.to_json(arrays), "filters": to_json(filters), "timeout": float(timeout),
             "transforms": _by_field(transforms), "batch_transforms": _of_batches(batch_transforms),
             "pack": None if pack is None else pack.to_json(arrays), "verify": _verify(verify), "on_error": on_error,
         }  # fmt: skip
@@ -695,20 +698,6 @@ def _cache(folder: str | os.PathLike[str] | None, size: int | str | None) -> lis
             raise ValueError(f'cache_size is {size!r}; it must be bytes, as a number or like "500GiB"')
         return [*flags, "--cache-size", size]
     return [*flags, "--cache-size", str(count("cache_size", size, 1))]
-
-
-def _filters(filters: Any) -> list[list[Any]]:
-    out = []
-    for f in filters or ():
-        if isinstance(f, str) or len(f) != 3:
-            raise ValueError(f"filters: {f!r}; each is (field, op, value), such as ('labels', 'in', [1, 2])")
-        name, op, value = f
-        many = op in ("in", "not in")
-        if many and (isinstance(value, str) or not isinstance(value, Iterable)):
-            raise ValueError(f"filters: {f!r}: {op!r} takes a list of values")
-        values = [v.item() if hasattr(v, "item") else v for v in (value if many else [value])]
-        out.append([name, op, [int(v) if isinstance(v, bool) else v for v in values]])
-    return out
 
 
 def _verify(verify: str | float) -> float:
