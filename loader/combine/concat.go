@@ -31,8 +31,9 @@ type member struct {
 	can loader.Capabilities
 }
 
-// NewConcat returns the Source of all records of sources, which must have the same fields. The
-// caller still closes them.
+// NewConcat returns the Source of all records of sources, which must have the same fields: names, types,
+// shapes, contents and layouts. What a Source does not declare, such as the names of classes, is for the
+// caller to compare. The caller still closes the sources.
 func NewConcat(sources ...loader.Source) (*Concat, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("combine: concat: no sources")
@@ -73,7 +74,7 @@ var _ interface {
 
 func sameSpecs(a, b []tensor.Spec) error {
 	same := func(x, y tensor.Spec) bool {
-		return x.Name == y.Name && x.DType == y.DType && x.Ragged == y.Ragged && slices.Equal(x.Shape, y.Shape)
+		return x.Name == y.Name && x.DType == y.DType && x.Ragged == y.Ragged && x.Content == y.Content && x.Layout == y.Layout && slices.Equal(x.Shape, y.Shape)
 	}
 	if slices.EqualFunc(a, b, same) {
 		return nil
@@ -85,6 +86,14 @@ func describe(specs []tensor.Spec) string {
 	out := make([]string, len(specs))
 	for i, s := range specs {
 		out[i] = fmt.Sprintf("%s %v%v", s.Name, s.DType, s.Shape)
+		if s.Ragged {
+			out[i] += " of any number of rows"
+		}
+		for _, word := range []string{s.Content, s.Layout} {
+			if word != "" {
+				out[i] += " " + word
+			}
+		}
 	}
 	return strings.Join(out, ", ")
 }

@@ -183,7 +183,7 @@ func normalized(f store.Field, recipe json.RawMessage) (json.RawMessage, error) 
 		}
 		n := f.Normalization
 		if n == nil || n.Applied || n.Scale != 255 {
-			return nil, errors.New("Normalize has no mean and std, and the dataset has none to apply; give them")
+			return nil, errors.New("Normalize has no mean and std, and the dataset has none to apply, or several datasets have different ones; give them: Normalize(mean, std)")
 		}
 		var errs [2]error
 		entry["mean"], errs[0] = json.Marshal(n.Mean)

@@ -68,23 +68,21 @@ func newSubject(ctx context.Context, cache *datasetarg.Cache, paths []string, o 
 }
 
 func (s *subject) open(ctx context.Context, cache *datasetarg.Cache, paths []string, o *Options, numbers arrays) error {
-	var sources []loader.Source
 	for _, path := range paths {
 		ds, err := open(ctx, cache, path, o)
 		if err != nil {
 			return err
 		}
-		s.datasets, sources = append(s.datasets, ds), append(sources, ds)
+		s.datasets = append(s.datasets, ds)
 	}
-	s.src = sources[0]
-	if len(sources) > 1 {
-		joined, err := combine.NewConcat(sources...)
-		if err != nil {
+	s.src = s.datasets[0]
+	fields := s.datasets[0].Schema().Fields
+	var err error
+	if len(s.datasets) > 1 {
+		if s.src, fields, err = concat(paths, s.datasets); err != nil {
 			return err
 		}
-		s.src = joined
 	}
-	fields := s.datasets[0].Schema().Fields
 	kept, err := keep(o.Filters, s.src, fields)
 	if err != nil {
 		return fmt.Errorf("feed: %w", err)
