@@ -1,6 +1,8 @@
 package source
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -123,6 +125,8 @@ func DetectFile(path string) string {
 		return "tar"
 	case strings.Contains(name, "-idx"):
 		return "idx"
+	case (strings.HasSuffix(name, ".zip") || bytes.HasPrefix(head, []byte("MZ")) || bytes.HasPrefix(head, []byte("#!"))) && isZip(path): // behind a program that unpacks it
+		return "zip"
 	case strings.HasSuffix(name, ".bin"):
 		index := make([]byte, len(MegatronMagic))
 		if readHead(strings.TrimSuffix(path, filepath.Ext(path))+".idx", index); string(index) == MegatronMagic {
@@ -136,6 +140,21 @@ func DetectFile(path string) string {
 		name = strings.TrimSuffix(name, packed)
 	}
 	return ByExtension[filepath.Ext(name)]
+}
+
+// isZip reports whether a file ends as zip archives do, whatever it begins with.
+func isZip(path string) bool {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	_, err = zip.NewReader(f, info.Size())
+	return err == nil
 }
 
 // isZarr reports whether a zip file has metadata of Zarr.

@@ -2,7 +2,7 @@
 package archive
 
 import (
-	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,13 +70,15 @@ func (a *archive) scan(kind string, opts source.Options, selection []column.Sele
 		}
 		a.zips = append(a.zips, z)
 	}
-	s := newArchiveScan(selection)
+	s := newArchiveScan(kind, selection)
 	a.counts = make([]fileCount, len(a.files))
 	for group, err := range a.groups(a.ctx, 0, s.wants) {
+		if err == nil {
+			err = s.add(group)
+		}
 		if err != nil {
 			return err
 		}
-		s.add(group)
 		a.count(group)
 		opts.Seen(1)
 	}
@@ -87,6 +89,7 @@ func (a *archive) scan(kind string, opts source.Options, selection []column.Sele
 type group struct {
 	file    string // the archive
 	number  int    // of the archive
+	part    int    // of the file: archives may follow each other in it
 	key     string
 	members []member
 	bytes   int64    // of the members' data
@@ -140,21 +143,17 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 		return false, err
 	}
 	defer f.Close()
-	end := &endReader{r: f.Seekable()}
-	r := &memberReader{tar: tar.NewReader(end.reader()), want: want}
+	r := newMemberReader(f.Seekable(), want)
 	g := group{file: name}
 	for n := 0; ; n++ {
 		if n%1024 == 0 && ctx.Err() != nil {
 			return false, context.Cause(ctx)
 		}
 		m, key, err := r.next(&g.ignored)
-		if err == io.EOF && end.reached {
-			err = errors.New("the archive is cut short: it has no end mark")
-		}
 		if err != nil && err != io.EOF {
 			return false, err
 		}
-		if len(g.members) > 0 && (err == io.EOF || key != g.key) {
+		if len(g.members) > 0 && (err == io.EOF || key != g.key || r.part != g.part) {
 			if !yield(g, nil) {
 				return false, nil
 			}
@@ -163,9 +162,24 @@ func (a *archive) fileGroups(ctx context.Context, name string, want func(ext str
 		if err == io.EOF {
 			return true, nil
 		}
-		g.key = key
+		g.key, g.part = key, r.part
 		g.add(m)
 	}
+}
+
+// prefix stands before the names of samples, so that no two have one name.
+func (a *archive) prefix(g group) string {
+	name := ""
+	if len(a.files) > 1 {
+		name = filepath.ToSlash(g.file)
+	}
+	if g.part > 0 {
+		name = fmt.Sprintf("%s@%d", cmp.Or(name, filepath.Base(g.file)), g.part+1)
+	}
+	if name != "" {
+		name += "/"
+	}
+	return name
 }
 
 // Info implements Source.
@@ -185,10 +199,7 @@ func (a *archive) Samples() iter.Seq2[source.Sample, error] { return a.From(0) }
 
 // yield yields the samples of a group: itself, or its images.
 func (a *archive) yield(g group, yield func(source.Sample, error) bool) bool {
-	prefix := ""
-	if len(a.files) > 1 {
-		prefix = filepath.ToSlash(g.file) + "/"
-	}
+	prefix := a.prefix(g)
 	if a.folders == nil {
 		return yield(source.Sample{Name: prefix + g.key, Split: a.splits.Of[g.file], Data: groupData{a, g}}, nil)
 	}

@@ -1,6 +1,7 @@
 package archive
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -21,6 +22,7 @@ type classFolders struct {
 // decideFolders makes images of an archive samples, and their folders classes.
 func (a *archive) decideFolders(s *archiveScan) error {
 	a.info.Unit, a.info.Count = "images", s.images
+	a.info.Ignored = source.Ignored{Count: s.ignored.Count + s.others.Count, First: cmp.Or(s.others.First, s.ignored.First)}
 	a.info.Fields = []source.Field{source.ContentField(source.ImagesName, "image")}
 	dirs := slices.Sorted(maps.Keys(s.dirs))
 	a.folders = newClassFolders(dirs)

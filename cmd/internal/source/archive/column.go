@@ -29,6 +29,7 @@ type memberColumn struct {
 	name  string // as in --fields: an extension, or json.KEY
 	kind  memberKind
 	ext   string // of the member, imageMembers aside
+	exact bool   // of plain images only those with the extension
 	key   string // of jsonMember
 	typ   column.Type
 	field source.Field

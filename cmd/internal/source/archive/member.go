@@ -1,9 +1,6 @@
 package archive
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"errors"
 	"fmt"
 	"io"
 	"path"
@@ -19,7 +16,7 @@ type member struct {
 	data []byte // nil if it was not read
 	err  error  // why it cannot be used
 
-	packed *zip.File // where it is read by load
+	packed *zipMember // where it is read by load
 }
 
 // fileMember returns the member that a file is, "" as key where it is not part of a sample.
@@ -30,96 +27,6 @@ func fileMember(name string, regular bool, ignored *[]string) (m member, key str
 		return m, ""
 	}
 	return member{name: name, ext: ext}, key
-}
-
-// endReader notes that the bytes came to their end, which the end mark of an archive is
-// before: package tar takes the end of a file for the end of the archive.
-type endReader struct {
-	r       io.Reader
-	reached bool
-}
-
-// reader returns the Reader for package tar, which can skip if r can.
-func (e *endReader) reader() io.Reader {
-	if s, ok := e.r.(io.Seeker); ok {
-		return struct {
-			io.Reader
-			io.Seeker
-		}{e, s}
-	}
-	return e
-}
-
-// Read implements io.Reader.
-func (e *endReader) Read(p []byte) (int, error) {
-	n, err := e.r.Read(p)
-	e.reached = e.reached || n == 0 && err == io.EOF
-	return n, err
-}
-
-// memberReader reads the members of an archive.
-type memberReader struct {
-	tar  *tar.Reader
-	want func(ext string) bool
-}
-
-// next returns the next file that may be part of a sample. A name that leads out of the
-// archive is an error, as the archive may be an attack.
-func (r *memberReader) next(ignored *[]string) (m member, key string, err error) {
-	for {
-		h, err := r.tar.Next()
-		if err == io.EOF {
-			return m, "", err
-		}
-		if err != nil {
-			return m, "", tarError(err)
-		}
-		name, err := memberName(h.Name)
-		if err != nil {
-			return m, "", err
-		}
-		if h.Typeflag == tar.TypeDir || h.Typeflag == tar.TypeXGlobalHeader {
-			continue
-		}
-		if m, key = fileMember(name, h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeGNUSparse, ignored); key == "" {
-			if h.Typeflag == tar.TypeSymlink || h.Typeflag == tar.TypeLink {
-				(*ignored)[len(*ignored)-1] += " (a link, which tar --dereference --hard-dereference makes a file)"
-			}
-			continue
-		}
-		m.err = checkMember(h)
-		if m.err == nil && r.want(m.ext) {
-			if m.data, err = readMember(r.tar, h.Size); err != nil {
-				return m, "", tarError(err)
-			}
-		}
-		return m, key, nil
-	}
-}
-
-func tarError(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("the archive is cut short: %w", err)
-	}
-	if errors.Is(err, tar.ErrHeader) {
-		return fmt.Errorf("no tar archive, or corrupt: %w", err)
-	}
-	return err
-}
-
-// checkMember says why a member cannot be read into memory.
-func checkMember(h *tar.Header) error {
-	sparse := h.Typeflag == tar.TypeGNUSparse
-	for key := range h.PAXRecords {
-		sparse = sparse || strings.HasPrefix(key, "GNU.sparse.")
-	}
-	switch {
-	case sparse:
-		return errors.New("is a sparse file, which can be of any length; archive it with --sparse switched off")
-	case h.Size > source.MaxValue:
-		return fmt.Errorf("has %d bytes, more than %d", h.Size, source.MaxValue)
-	}
-	return nil
 }
 
 // readMember reads size bytes, as far as there are that many.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -18,13 +20,17 @@ import (
 // archiveScan is what a pass over archives finds.
 type archiveScan struct {
 	selection []column.Selection
+	remake    string   // the command that puts members in their order
 	order     []string // extensions as they first come
 	members   map[string]*memberScan
 	samples   int64 // groups
 	images    int64
-	grouped   bool            // some group has several members
+	pair      [2]string       // names of two members of one sample, if there are any
+	several   bool            // some sample has several plain images
+	keys      keySet          // of the samples so far
 	dirs      map[string]bool // that images are in
 	ignored   source.Ignored
+	others    source.Ignored // members that are not images
 }
 
 // memberScan is what is known of the members with one extension.
@@ -37,8 +43,8 @@ type memberScan struct {
 	keys    map[string]*memberScan
 }
 
-func newArchiveScan(selection []column.Selection) *archiveScan {
-	return &archiveScan{selection: selection, members: make(map[string]*memberScan), dirs: make(map[string]bool)}
+func newArchiveScan(kind string, selection []column.Selection) *archiveScan {
+	return &archiveScan{selection: selection, remake: remakes[kind], members: make(map[string]*memberScan), dirs: make(map[string]bool)}
 }
 
 // smallMembers are extensions whose content says what type they are of.
@@ -58,20 +64,74 @@ func (s *archiveScan) wants(ext string) bool {
 	return false
 }
 
-// add takes one more group into account.
-func (s *archiveScan) add(g group) {
+// add takes one more group into account. One that is not the whole of a sample is an error.
+func (s *archiveScan) add(g group) error {
+	if err := s.check(g); err != nil {
+		return fmt.Errorf("%s: sample %s %w", filepath.Base(g.file), g.key, err)
+	}
 	s.samples++
-	s.grouped = s.grouped || len(g.members) > 1
 	for _, name := range g.ignored {
 		s.ignored.Add(name)
 	}
+	plain := 0
 	for _, m := range g.members {
 		if source.IsImageName(m.name) {
 			s.images++
 			s.dirs[path.Dir(m.name)] = true
+		} else {
+			s.others.Add(m.name)
+		}
+		if plainImage(m.ext) {
+			plain++
 		}
 		s.member(m.ext).add(m, s.selection)
 	}
+	s.several = s.several || plain > 1
+	if s.pair[0] == "" && len(g.members) > 1 {
+		s.pair = [2]string{g.members[0].name, g.members[1].name}
+	}
+	return nil
+}
+
+// check says why a group is not one sample: of two members with one extension, and of two groups with one key, one would
+// be lost.
+func (s *archiveScan) check(g group) error {
+	for i, m := range g.members {
+		first := slices.IndexFunc(g.members[:i], func(o member) bool { return o.ext == m.ext })
+		if first < 0 {
+			continue
+		}
+		if before := g.members[first].name; before != m.name {
+			return fmt.Errorf("has two members with the extension .%s, %s and %s; rename one of them", m.ext, before, m.name)
+		}
+		return fmt.Errorf("has the member %s twice; unpack the archive, which keeps the last of them, and make it again: %s", m.name, s.remake)
+	}
+	if !s.keys.add(g) {
+		return fmt.Errorf("comes again with %s after other samples, and the members of a sample have to follow each other; unpack the archive and make it again: %s",
+			g.members[0].name, s.remake)
+	}
+	return nil
+}
+
+// remakes are the commands that put members in their order.
+var remakes = map[string]string{"tar": "tar --sort=name -cf NEW.tar -C FOLDER .", "zip": "(cd FOLDER && zip -r ../NEW.zip .)"}
+
+// keySet has the keys of the samples of one archive: their hashes, which take 16 bytes or so each.
+type keySet struct {
+	number, part int
+	seed         maphash.Seed
+	hashes       map[uint64]struct{}
+}
+
+// add adds the key of a group, and reports whether it is new in its archive.
+func (k *keySet) add(g group) bool {
+	if k.hashes == nil || k.number != g.number || k.part != g.part {
+		*k = keySet{number: g.number, part: g.part, seed: maphash.MakeSeed(), hashes: make(map[uint64]struct{})}
+	}
+	h := maphash.String(k.seed, g.key)
+	_, found := k.hashes[h]
+	k.hashes[h] = struct{}{}
+	return !found
 }
 
 func (s *archiveScan) member(ext string) *memberScan {
@@ -156,14 +216,19 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 	if s.samples == 0 {
 		return errors.New("holds no files")
 	}
-	if !s.grouped && s.images > 0 && len(selection) == 0 {
+	if s.pair[0] == "" && s.images > 0 && len(selection) == 0 {
 		return a.decideFolders(s)
 	}
 	a.info.Unit, a.info.Count = "samples", s.samples
 	if len(selection) == 0 {
 		selection = s.all()
+		a.info.Hints = append(a.info.Hints, s.imagesOnly()...)
 	}
+	byExtension := plainImages(selection) > 1
 	for _, w := range selection {
+		if byExtension && w.Field == "" && plainImage(w.Column) {
+			w.Field = w.Column
+		}
 		c, err := s.column(w)
 		if err != nil {
 			return err
@@ -173,7 +238,7 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 		a.info.Fields = append(a.info.Fields, c.field)
 	}
 	for _, ext := range s.order {
-		if m := s.members[ext]; m.count < s.samples && !plainImage(ext) {
+		if m := s.members[ext]; m.count < s.samples && (s.several || !plainImage(ext)) {
 			a.info.Hints = append(a.info.Hints, fmt.Sprintf(
 				"only %d of %d samples have a .%s; the members of a sample must follow each other, as tar --sort=name writes them", m.count, s.samples, ext))
 		}
@@ -181,11 +246,30 @@ func (a *archive) decide(s *archiveScan, selection []column.Selection) error {
 	return nil
 }
 
-// all returns every extension as a column, those of plain images as one.
+// imagesOnly says what images became whose names agree up to the first dot, in an archive of nothing else.
+func (s *archiveScan) imagesOnly() []string {
+	if slices.ContainsFunc(s.order, func(ext string) bool { return !source.IsImageName("x." + ext) }) {
+		return nil
+	}
+	return []string{fmt.Sprintf("files whose names agree up to the first dot are one sample, as in WebDataset: %s and %s are; if each image is a sample, unpack the archive and give the folder as the source",
+		s.pair[0], s.pair[1])}
+}
+
+// plainImages counts the columns of plain images.
+func plainImages(selection []column.Selection) (n int) {
+	for _, w := range selection {
+		if plainImage(w.Column) {
+			n++
+		}
+	}
+	return n
+}
+
+// all returns every extension as a column, those of plain images as one unless a sample has several.
 func (s *archiveScan) all() (list []column.Selection) {
 	image := false
 	for _, ext := range s.order {
-		if plainImage(ext) && image {
+		if plainImage(ext) && image && !s.several {
 			continue
 		}
 		image = image || plainImage(ext)
@@ -196,7 +280,7 @@ func (s *archiveScan) all() (list []column.Selection) {
 
 // column returns the column that is wanted.
 func (s *archiveScan) column(w column.Selection) (memberColumn, error) {
-	c := memberColumn{name: w.Column, ext: w.Column}
+	c := memberColumn{name: w.Column, ext: w.Column, exact: s.several}
 	m := s.members[w.Column]
 	if ext, key, ok := strings.Cut(w.Column, ".json."); ok || strings.HasPrefix(w.Column, "json.") {
 		if c.ext = ext + ".json"; !ok {
@@ -234,7 +318,7 @@ func (c *memberColumn) decide(m *memberScan, w column.Selection) error {
 		}
 		return c.decideCell(m, w, name)
 	case w.Type == "image", w.Type == "" && source.IsImageName("x."+c.ext):
-		if plainImage(c.ext) {
+		if plainImage(c.ext) && !c.exact {
 			c.kind = imageMembers
 		}
 		c.typ = column.Type{Kind: column.ImagePath}

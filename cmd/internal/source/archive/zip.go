@@ -67,7 +67,24 @@ func (z *zipFile) readDirectory() error {
 	}
 	z.members = r.File
 	slices.SortStableFunc(z.members, func(a, b *zip.File) int { return strings.Compare(a.Name, b.Name) })
+	z.together()
 	return nil
+}
+
+// together puts the members of a sample after the first of them. The names of other samples can stand between theirs:
+// a.d/x.png comes after a.cls and before a.png.
+func (z *zipFile) together() {
+	places := make(map[string]int)
+	place := make(map[*zip.File]int, len(z.members))
+	for i, m := range z.members {
+		name, _ := memberName(m.Name) // an error comes when the member's turn does
+		key, _ := splitKey(name)
+		if _, found := places[key]; !found {
+			places[key] = i
+		}
+		place[m] = places[key]
+	}
+	slices.SortStableFunc(z.members, func(a, b *zip.File) int { return cmp.Compare(place[a], place[b]) })
 }
 
 // groups yields what follows each other under one key.
@@ -99,19 +116,25 @@ func (z *zipFile) groups(ctx context.Context, name string, want func(ext string)
 // member returns a file that may be part of a sample. key is "" if it is not.
 func (z *zipFile) member(f *zip.File, want func(ext string) bool, ignored *[]string) (m member, key string, err error) {
 	name, err := memberName(f.Name)
-	if err != nil || strings.HasSuffix(f.Name, "/") || f.Mode().IsDir() {
+	if err != nil || strings.HasSuffix(f.Name, "/") || f.Mode().IsDir() && f.UncompressedSize64 == 0 {
 		return m, "", err
 	}
-	if m, key = fileMember(name, f.Mode().IsRegular(), ignored); key == "" {
+	if m, key = fileMember(name, f.Mode()&(fs.ModeType&^fs.ModeDir) == 0, ignored); key == "" {
 		if f.Mode()&fs.ModeSymlink != 0 {
 			(*ignored)[len(*ignored)-1] += " (a link, which zip makes a file where -y is not given)"
 		}
 		return m, "", nil
 	}
 	if m.err = checkZipped(f); m.err == nil && want(m.ext) {
-		m.packed = f
+		m.packed = &zipMember{f, z.file}
 	}
 	return m, key, nil
+}
+
+// zipMember is a file in a zip archive.
+type zipMember struct {
+	*zip.File
+	archive io.ReaderAt
 }
 
 // checkZipped says why a member cannot be read.
@@ -138,6 +161,9 @@ func (m member) size() int64 {
 func (m member) load() ([]byte, error) {
 	if m.packed == nil || m.err != nil {
 		return m.data, m.err
+	}
+	if err := source.CheckZipName(m.packed.archive, m.packed.File); err != nil {
+		return nil, err
 	}
 	r, err := m.packed.Open()
 	if errors.Is(err, zip.ErrAlgorithm) {

@@ -1,6 +1,7 @@
 package array
 
 import (
+	"errors"
 	"io"
 	"slices"
 
@@ -84,11 +85,17 @@ func (f *fixedReader) read() ([]byte, int, error) {
 // end reads on behind the last value: what is compressed has its checksum there.
 func (f *fixedReader) end() error {
 	var b [1]byte
-	if _, err := f.r.Read(b[:]); err != nil && err != io.EOF {
+	switch _, err := io.ReadFull(f.r, b[:]); err {
+	case nil:
+		return errLonger
+	case io.EOF:
+		return nil
+	default:
 		return err
 	}
-	return nil
 }
+
+var errLonger = errors.New("has more bytes than its header promises")
 
 func (f *fixedReader) Close() error { return f.r.Close() }
 

@@ -120,8 +120,8 @@ func idxColumnOf(ctx context.Context, f vfs.File, name string) (Column, error) {
 			return Column{}, err
 		}
 		info, err := f.Stat()
-		if need := h.Shape[0] * int64(layout.Size); err == nil && need > info.Size()-h.Offset {
-			err = fmt.Errorf("is cut short: the header promises %d bytes of elements, there are %d", need, info.Size()-h.Offset)
+		if err == nil {
+			err = h.checkSize(h.Shape[0]*int64(layout.Size), info.Size())
 		}
 		return layout.column(field, h.Shape[0], f, h.Offset), err
 	}

@@ -63,8 +63,8 @@ func npyColumn(f vfs.File, name string) (Column, error) {
 	if err != nil {
 		return Column{}, err
 	}
-	if need := count * int64(field.RecordBytes()); need > info.Size()-h.Offset {
-		return Column{}, fmt.Errorf("is cut short: the header promises %d bytes of elements, there are %d", need, info.Size()-h.Offset)
+	if err := h.checkSize(count*int64(field.RecordBytes()), info.Size()); err != nil {
+		return Column{}, err
 	}
 	if h.fortran {
 		return h.fortranColumn(field, count, f), nil
@@ -78,7 +78,7 @@ func OpenNPZ(ctx context.Context, path string, _ source.Options, selection []col
 	if err != nil {
 		return nil, fmt.Errorf("source %s: %w", path, source.WithoutPath(err))
 	}
-	columns, bad := npzColumns(ctx, z)
+	columns, bad := npzColumns(ctx, f, z)
 	if columns, err = bad.choose(columns, selection); err != nil {
 		f.Close()
 		return nil, fmt.Errorf("source %s: %w", path, err)
@@ -102,13 +102,14 @@ func openZip(ctx context.Context, path string) (vfs.File, *zip.Reader, error) {
 	return f, z, nil
 }
 
-func npzColumns(ctx context.Context, z *zip.Reader) (columns []Column, bad Rejections) {
+func npzColumns(ctx context.Context, f vfs.File, z *zip.Reader) (columns []Column, bad Rejections) {
 	for _, m := range z.File {
 		name, ok := strings.CutSuffix(m.Name, ".npy")
-		if !ok {
-			continue
+		var c Column
+		err := errNoArray
+		if ok {
+			c, err = npzColumn(ctx, f, m, name)
 		}
-		c, err := npzColumn(ctx, m, name)
 		if err != nil {
 			bad = append(bad, Rejection{name, err})
 			continue
@@ -119,9 +120,14 @@ func npzColumns(ctx context.Context, z *zip.Reader) (columns []Column, bad Rejec
 	return columns, bad
 }
 
+var errNoArray = errors.New("is not an array: its name does not end in .npy")
+
 // npzColumn returns the column that a member is. The size that a member claims is
 // limited by its compressed size.
-func npzColumn(ctx context.Context, m *zip.File, name string) (Column, error) {
+func npzColumn(ctx context.Context, f vfs.File, m *zip.File, name string) (Column, error) {
+	if err := source.CheckZipName(f, m); err != nil {
+		return Column{}, err
+	}
 	open := func() (Header, io.ReadCloser, error) {
 		r, err := m.Open()
 		if err != nil {

@@ -222,3 +222,14 @@ func (h Header) layout(f source.Field) Fixed {
 	}
 	return l
 }
+
+// checkSize compares the bytes of elements that the header of a file promises with those that are in it.
+func (h Header) checkSize(need, size int64) error {
+	switch there := size - h.Offset; {
+	case need > there:
+		return fmt.Errorf("is cut short: the header promises %d bytes of elements, there are %d", need, there)
+	case need < there:
+		return fmt.Errorf("has %d bytes after the array of its header, as of a second numpy.save into one file; write each array to a file of its own", there-need)
+	}
+	return nil
+}

@@ -66,6 +66,13 @@ func (h *shard) samples(s *source.Stream, first int64, yield func(rows.Row, erro
 			return nil
 		}
 	}
+	// A compressed shard has its checksum after the last sample.
+	switch n, err := io.Copy(io.Discard, r); {
+	case err != nil:
+		return err
+	case n > 0:
+		return fmt.Errorf("the shard has %d bytes after its last sample", n)
+	}
 	return nil
 }
 
