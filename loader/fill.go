@@ -53,12 +53,12 @@ func (w *worker) choose(s *slot) error {
 func (w *worker) fillRange(p *pass, s *slot, lo, hi int) error {
 	err := w.readRange(p, s, lo, hi)
 	if err != nil && w.ld.opts.OnError != Fail && p.ctx.Err() == nil {
-		err = w.repair(p, s, lo, hi)
+		err = w.repair(p, s, lo, hi, err.(*Error), func(i int) error { return w.readRange(p, s, i, i+1) })
 	}
 	return err
 }
 
-// readRange is fillRange that fails.
+// readRange is fillRange that fails. Its error is an *Error.
 func (w *worker) readRange(p *pass, s *slot, lo, hi int) error {
 	if s.viewOnly() {
 		return nil

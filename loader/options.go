@@ -90,12 +90,12 @@ type OnError int
 const (
 	// Fail ends the epoch with an Error that names the record.
 	Fail OnError = iota
-	// Backfill puts another record in its place, drawn from the same epoch by a hash of
-	// (seed, epoch, position). Batch.Mask is false there, as the other record also comes at
-	// its own position.
+	// Backfill puts another record in its place, in all fields, drawn from the same epoch by a hash of
+	// (seed, epoch, position): the first of 16 whose fields can all be read. Batch.Mask is false there,
+	// as the other record also comes at its own position.
 	Backfill
-	// Blank leaves the record's place in the batch filled with zero bytes. Batch.Mask is
-	// false there.
+	// Blank leaves the record's place in the batch filled with zero bytes, in all fields, and
+	// no rows of fields that Pad makes one length of. Batch.Mask is false there.
 	Blank
 )
 

@@ -2,53 +2,47 @@ package loader
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/penstock/penstock/loader/internal/padding"
 
 	"github.com/penstock/penstock/tensor"
 )
 
-// fillRagged makes the fields of variable length, when the records of the batch are settled,
-// and adds up the lengths of those that were transformed.
+// fillRagged gathers the fields of variable length, and adds up the lengths of those that were transformed. Where a
+// record fails, another one takes its place in all fields, and they are gathered over again.
 func (w *worker) fillRagged(p *pass, s *slot) error {
+	failed := w.gatherRagged(p, s)
+	for round := 0; failed != nil; round++ {
+		if w.ld.opts.OnError == Fail || p.ctx.Err() != nil || round == attempts || !s.has(failed) {
+			return failed
+		}
+		if err := w.repair(p, s, 0, len(s.indices), failed, func(i int) error { return w.probeRagged(p, s, i) }); err != nil {
+			return err
+		}
+		failed = w.gatherRagged(p, s)
+	}
 	for f := range w.ld.fields {
-		fd := &w.ld.fields[f]
-		switch {
-		case !fd.in.Ragged:
-		case !fd.ragged:
+		if fd := &w.ld.fields[f]; fd.in.Ragged && !fd.ragged {
 			ends := s.offsets[f][:len(s.indices)+1]
 			ends[0] = 0
 			for i := range s.indices {
 				ends[i+1] += ends[i]
-			}
-		case !s.viewing[f]:
-			if err := w.gatherRagged(p, s, f); err != nil {
-				return err
 			}
 		}
 	}
 	return nil
 }
 
-// gatherRagged gathers a field, over again for each record that OnError passes over.
-func (w *worker) gatherRagged(p *pass, s *slot, f int) error {
-	for {
-		err := w.rows(p, s, f)
-		if err == nil {
-			return nil
-		}
-		failed := w.locate(p, s, f, 0, len(s.indices), err)
-		i := slices.Index(s.indices, failed.Record)
-		if w.ld.opts.OnError == Fail || p.ctx.Err() != nil || i < 0 {
-			return failed
-		}
-		w.passOver(failed)
-		s.mask[i] = false
-		if err := w.substitute(p, s, i, failed); err != nil {
-			return err
+// gatherRagged gathers all fields of variable length that are not views.
+func (w *worker) gatherRagged(p *pass, s *slot) *Error {
+	for f := range w.ld.fields {
+		if w.ld.fields[f].ragged && !s.viewing[f] {
+			if err := w.rows(p, s, f); err != nil {
+				return w.locate(p, s, f, 0, len(s.indices), err)
+			}
 		}
 	}
+	return nil
 }
 
 // rows gathers the rows of a field into memory of the slot, or of the caller.

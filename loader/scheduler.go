@@ -214,10 +214,12 @@ func (c *scheduler) divide(p *pass, s *slot) bool {
 	return true
 }
 
-// pieceDone reports whether all pieces of s are. The error of the first record stays.
-func (c *scheduler) pieceDone(p *pass, s *slot, lo int, err error) bool {
+// pieceDone takes over a piece that w filled, and reports whether it was the last one of s. The error of the first
+// record stays.
+func (c *scheduler) pieceDone(p *pass, s *slot, lo int, err error, w *worker) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.stats.add(&w.times, c.set.fields)
 	if err != nil && (s.err == nil || lo < s.pieces.errAt) {
 		s.err, s.pieces.errAt = err, lo
 	}

@@ -125,7 +125,7 @@ func (w *worker) servePiece(t task) {
 	lo, hi := t.piece*n/s.pieces.n, (t.piece+1)*n/s.pieces.n
 	err := errGoexit
 	defer func() {
-		if !w.ld.pieceDone(t.p, s, lo, err) {
+		if !w.ld.pieceDone(t.p, s, lo, err, w) {
 			return
 		}
 		defer w.ld.filled(t.p, s, w)
