@@ -81,7 +81,7 @@ class Dataset:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             return self._field(key)
-        if isinstance(key, (int, np.integer)):
+        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):  # also a tensor
             record = self._places.index(key)
             return {name: self._records[name][record] for name in self.fields}
         if isinstance(key, slice):

@@ -91,7 +91,7 @@ class RaggedRecords:
             if step == 1 and stop > start and self._places.one(start)[0] == self._places.one(stop - 1)[0]:
                 return self._run(start, stop)
             return self.take(np.arange(start, stop, step, dtype=np.int64))
-        if isinstance(key, (int, np.integer)):
+        if isinstance(key, (int, np.integer)) or (hasattr(key, "__index__") and np.ndim(key) == 0):
             return present(self._rows(*self._places.one(self._places.index(key))), self.field.content)
         return self.take(key)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import operator
 import time
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -50,7 +51,9 @@ class Places:
 
     def index(self, key: Any) -> int:
         """Return a record number that counts from 0, for one that may count from the end."""
-        record = int(key)
+        if isinstance(key, (bool, np.bool_)):
+            raise IndexError(f"a record is chosen by its number, not by {key!r}")
+        record = operator.index(key)
         if not -self.count <= record < self.count:
             raise IndexError(f"record {record} is out of range: there are {self.count}")
         return record + self.count if record < 0 else record
@@ -60,8 +63,8 @@ class Places:
         records = np.asarray(key)
         if records.dtype == np.int64 and records.ndim == 1 and records.size and int(records.view(np.uint64).max()) < self.count:
             return records  # the usual case, and fast: a negative number is a very large one there
-        if records.size == 0:
-            return np.zeros(0, np.int64)
+        if records.size == 0 and not isinstance(key, np.ndarray):
+            return np.zeros(0, np.int64)  # of no type, as an empty list has none
         if records.ndim != 1:
             what = repr(key) if records.ndim == 0 else f"an array of shape {records.shape}"
             raise IndexError(f"records are chosen by a number, a slice or one list of numbers, not by {what}")
@@ -71,10 +74,10 @@ class Places:
             return np.flatnonzero(records)
         if not np.issubdtype(records.dtype, np.integer):
             raise IndexError(f"records are chosen by integers, not by {records.dtype}")
-        records = records.astype(np.int64, copy=False)
-        low, high = int(records.min()), int(records.max())
+        low, high = (int(records.min()), int(records.max())) if records.size else (0, -1)
         if low < -self.count or high >= self.count:
             raise IndexError(f"record {low if low < -self.count else high} is out of range: there are {self.count}")
+        records = records.astype(np.int64, copy=False)
         return np.where(records < 0, records + self.count, records) if low < 0 else records
 
 
@@ -83,7 +86,7 @@ class Records:
 
     ``a[i]`` and ``a[i:j]`` are views of the files where they are in one shard, and a copy where
     a slice crosses shards; ``a[[3, 1, 2]]``, or with an array, is a batch in memory of its own.
-    A tuple indexes the axes, as in NumPy. Views are read-only, unless the dataset was opened
+    All else that indexes an array of NumPy indexes it alike: ``a[[0, 1], [2, 3]]`` pairs its lists. Views are read-only, unless the dataset was opened
     with mode="c". It may be used by several threads.
     """
 
@@ -122,21 +125,53 @@ class Records:
             yield from part
 
     def __getitem__(self, key: Any) -> Any:
-        if isinstance(key, tuple):
-            if not key or key[0] is Ellipsis or key[0] is None:
-                return self.numpy()[key]
-            chosen = self[key[0]]
-            return chosen[key[1:]] if isinstance(key[0], (int, np.integer)) else chosen[(slice(None), *key[1:])]
-        if key is Ellipsis:
-            return self.numpy()
         if isinstance(key, slice):
             return self._slice(*key.indices(len(self)))
-        if isinstance(key, (int, np.integer)):
+        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
             k, at = self._places.one(self._places.index(key))
             return self._part(k)[at]
-        return self.take(key)
+        if isinstance(key, (list, np.ndarray)) and np.ndim(key) == 1:
+            return self.take(key)
+        return self._indexed(key if isinstance(key, tuple) else (key,))
+
+    def _indexed(self, key: tuple[Any, ...]) -> Any:
+        """Return what NumPy does for indices of several axes, of the records that they need alone."""
+        elements = list(map(_element, key))
+        free = self.ndim - sum(map(_axes, elements))
+        if free < 0 or sum(e is Ellipsis for e in elements) > 1:
+            raise IndexError(f"field {self.field.name!r} has {self.ndim} axes, and not {self.ndim - free}; one ... is allowed")
+        elements = self._without_masks(elements, free)
+        first = next((i for i, e in enumerate(elements) if _axes(e) or (e is Ellipsis and free)), None)
+        if first is None or elements[first] is Ellipsis:
+            return self.numpy()[tuple(elements)]
+        chosen, records = elements[first], self._places
+        if isinstance(chosen, slice):
+            rows, elements[first] = self[chosen], slice(None)
+        elif np.ndim(chosen) == 0:
+            at = records.index(chosen)
+            rows, elements[first] = self._slice(at, at + 1, 1), 0
+        else:
+            there, places = np.unique(records.indices(np.ravel(chosen)), return_inverse=True)
+            rows, elements[first] = self.take(there), places.reshape(np.shape(chosen))
+        return rows[tuple(elements)]
+
+    def _without_masks(self, elements: list[Any], free: int) -> list[Any]:
+        """Put the places where a mask is true in its stead. ``...`` stands for free axes."""
+        axis, out = 0, []
+        for e in elements:
+            n = _axes(e)
+            if isinstance(e, np.ndarray) and e.dtype == bool and n:
+                if e.shape != self.shape[axis : axis + n]:
+                    raise IndexError(f"a mask of shape {e.shape} for axes of shape {self.shape[axis : axis + n]}")
+                out += e.nonzero()
+            else:
+                out.append(e)
+            axis += free if e is Ellipsis else n
+        return out
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False and (len(self._places.pieces) > 1 or (dtype is not None and np.dtype(dtype) != self.dtype)):
+            raise ValueError(f"field {self.field.name!r}: an array of {dtype or self.dtype} over {len(self._places.pieces)} parts cannot be had without a copy")
         a = self.numpy()
         if dtype is not None and np.dtype(dtype) != a.dtype:
             return a.astype(dtype)
@@ -218,3 +253,24 @@ class Records:
             return self.take(np.arange(start, stop, step, dtype=np.int64))
         middle = [self._part(k) for k in range(first + 1, last)]
         return np.concatenate([self._part(first)[a:], *middle, self._part(last)[: b + 1]])
+
+
+def _element(index: Any) -> Any:
+    """Return an index of an axis or several: None, ``...``, a bool, an int, a slice, or an array of integers or of bool."""
+    if index is None or index is Ellipsis or isinstance(index, (slice, bool, np.bool_)):
+        return index
+    if isinstance(index, (int, np.integer)):
+        return int(index)
+    a = np.asarray(index)
+    if a.size == 0 and not isinstance(index, np.ndarray):
+        return a.astype(np.int64)  # an empty list has no type
+    if a.dtype != bool and not np.issubdtype(a.dtype, np.integer):
+        raise IndexError(f"only integers, slices, ..., None, and arrays or lists of integers or of bool are indices, not {index!r:.80}")
+    return a
+
+
+def _axes(element: Any) -> int:
+    """Return how many axes an index is of; None, True and False make new ones."""
+    if element is None or element is Ellipsis or isinstance(element, (bool, np.bool_)):
+        return 0
+    return element.ndim if isinstance(element, np.ndarray) and element.dtype == bool else 1

@@ -17,6 +17,38 @@ from penstock import column, crc32c, dataset
 from . import data
 
 
+def random_key(rng, shape):
+    """Return a random index of an array, one in ten of them out of range."""
+    elements, axes, lists = [], list(shape), None
+    for _ in range(rng.integers(1, len(shape) + 1)):
+        n = axes.pop(0)
+        kind = rng.choice(["int", "slice", "list", "array", "mask", "none", "...", "bool", "table", "scalar"], p=[0.15, 0.2, 0.2, 0.15, 0.08, 0.05, 0.07, 0.02, 0.05, 0.03])
+        far = n + 1 if rng.random() < 0.01 else n
+        if kind in ("list", "array", "table"):
+            lists = lists or int(rng.integers(0, 4))
+            a = rng.integers(-far, far, lists if kind != "table" else (2, lists))
+            if kind == "array" and rng.random() < 0.5:
+                a = a.astype(rng.choice(["int16", "int32", "int64"]))
+            elements.append(a.tolist() if kind == "list" else a)
+        elif kind == "int":
+            elements.append([int, np.int64, np.int16][rng.integers(3)](rng.integers(-far, far)))
+        elif kind == "scalar":
+            elements.append(np.array(rng.integers(-far, far)))
+        elif kind == "slice":
+            ends = [None if rng.random() < 0.3 else int(rng.integers(-n - 2, n + 2)) for _ in range(2)]
+            elements.append(slice(*ends, None if rng.random() < 0.5 else int(rng.choice([1, 2, 3, 50, -1, -7]))))
+        elif kind == "mask":
+            mask = np.zeros(far, bool)
+            mask[rng.integers(0, far, lists or 3)] = True
+            elements.append(mask.tolist() if rng.random() < 0.5 else mask)
+        else:
+            axes.insert(0, n)
+            elements.append({"none": None, "...": Ellipsis, "bool": bool(rng.integers(2))}[kind])
+        if not axes:
+            break
+    return tuple(elements) if len(elements) > 1 or rng.random() < 0.5 else elements[0]
+
+
 class RecordsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -34,11 +66,43 @@ class RecordsTest(unittest.TestCase):
             np.testing.assert_array_equal(self.images[key], self.whole[key], str(key))
         self.assertEqual(self.images[[]].shape, (0, 3, 10, 16))
 
+    def test_indexing_of_several_axes_is_that_of_an_array(self):
+        """Random keys of every kind give what NumPy gives, or IndexError where it raises that."""
+        rng = np.random.default_rng(3)
+        for field, whole in ((self.images, self.whole), (self.ds["labels"], np.concatenate(self.ds["labels"].parts))):
+            for case in range(int(os.environ.get("PENSTOCK_TEST_INDEXING", "500"))):
+                key = random_key(rng, whole.shape)
+                try:
+                    want = whole[key]
+                except IndexError:
+                    with self.assertRaises(IndexError, msg=(case, key)):
+                        field[key]
+                    continue
+                got = field[key]
+                self.assertEqual((type(got), got.dtype, got.shape), (type(want), want.dtype, want.shape), (case, key))
+                np.testing.assert_array_equal(got, want, err_msg=repr((case, key)))
+
+    def test_lists_of_two_axes_are_pairs(self):
+        np.testing.assert_array_equal(self.images[[0, 700], [2, 1]], self.whole[[0, 700], [2, 1]])
+        rows, columns = np.array([5, 900, 7]), np.array([1, 0, 2])
+        np.testing.assert_array_equal(self.images[rows, :, columns], self.whole[rows, :, columns])
+
+    def test_keys_that_are_refused(self):
+        n = len(self.whole)
+        for key in (1.5, "x", np.zeros(0), [0.5], np.array([2**64 - 1], np.uint64), np.zeros(n + 1, bool), [True], (0, 0, 0, 0, 0), (..., ...), {1}, {"a": 1}):
+            for indexed in (self.images, self.ds) if not isinstance(key, (str, tuple)) else (self.images,):
+                with self.subTest(repr(key)[:60]), self.assertRaises(IndexError):
+                    indexed[key]
+        with self.assertRaisesRegex(IndexError, "not by True"):
+            self.ds[True]
+
     def test_out_of_range(self):
         n = len(self.images)
-        for key in (n, -n - 1, [0, n], [-n - 1], [[0, 1]], [0.5], np.ones(3, bool)):
+        for key in (n, -n - 1, [0, n], [-n - 1], [0.5], np.ones(3, bool)):
             with self.assertRaises(IndexError, msg=str(key)):
                 self.images[key]
+        with self.assertRaisesRegex(IndexError, r"not by an array of shape \(1, 2\)"):
+            self.ds[[[0, 1]]]
 
     def test_views_are_the_file(self):
         parts = self.images.parts
