@@ -110,11 +110,12 @@ func TestMixRefuses(t *testing.T) {
 		draws   int
 		want    string
 	}{
-		{ten, []float64{1}, 0, "1 weights for 2 sources"},
+		{ten, []float64{1}, 20, "1 weights for 2 sources"},
 		{ten, []float64{1, 1}, -1, "-1 draws"},
-		{ten, []float64{1, math.NaN()}, 0, "weight 1 is NaN"},
-		{empty, []float64{1, 1}, 0, "source 1 has a positive weight, and no records"},
-		{ten, []float64{1, 1e-9}, 0, "at least 1/4096 of their sum"},
+		{ten, []float64{1, 1}, 0, "0 draws; an epoch must have at least 1"},
+		{ten, []float64{1, math.NaN()}, 20, "weight 1 is NaN"},
+		{empty, []float64{1, 1}, 20, "source 1 has a positive weight, and no records"},
+		{ten, []float64{1, 1e-9}, 20, "at least 1/4096 of their sum"},
 	} {
 		all, err := combine.NewConcat(ten, c.second)
 		if err != nil {
@@ -128,7 +129,7 @@ func TestMixRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mix, err := sampler.NewMix(all.Sizes(), []float64{1, 1}, 0)
+	mix, err := sampler.NewMix(all.Sizes(), []float64{1, 1}, all.Len())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,8 +263,10 @@ func TestWeightsThatRoundingLeaves(t *testing.T) {
 			}
 		}
 	}
-	if _, err := sampler.NewWeighted([]float64{1}, -1); err == nil {
-		t.Error("-1 draws")
+	for _, draws := range []int{0, -1} {
+		if _, err := sampler.NewWeighted([]float64{1}, draws); err == nil || !strings.Contains(err.Error(), "an epoch must have at least 1") {
+			t.Errorf("%d draws: %v", draws, err)
+		}
 	}
 }
 

@@ -127,7 +127,7 @@ func TestMixLoads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := sampler.NewMix(all.Sizes(), []float64{1, 1}, 0)
+	o, err := sampler.NewMix(all.Sizes(), []float64{1, 1}, all.Len())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -246,7 +246,7 @@ func TestJoinedErrorHasItsNumber(t *testing.T) {
 }
 
 func TestWrongOrdersAreRefused(t *testing.T) {
-	nine, err := sampler.NewWeighted(make9(), 0)
+	nine, err := sampler.NewWeighted(make9(), 9)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,7 +264,7 @@ func TestWrongOrdersAreRefused(t *testing.T) {
 		}
 	}
 	for _, weights := range [][]float64{nil, {0, 0}, {1, -1}, {math.NaN()}, {math.Inf(1)}} {
-		if _, err := sampler.NewWeighted(weights, 0); err == nil {
+		if _, err := sampler.NewWeighted(weights, 9); err == nil {
 			t.Errorf("weights %v are taken", weights)
 		}
 	}

@@ -224,7 +224,7 @@ func TestResumeRefusesAnotherRun(t *testing.T) {
 func TestEveryOrderHasItsID(t *testing.T) {
 	src := newMemorySource(100, 2)
 	weighted := func(w ...float64) sampler.Sampler {
-		o, err := sampler.NewWeighted(slices.Concat(w, make([]float64, 100-len(w))), 0)
+		o, err := sampler.NewWeighted(slices.Concat(w, make([]float64, 100-len(w))), 100)
 		if err != nil {
 			t.Fatal(err)
 		}

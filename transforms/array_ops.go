@@ -43,17 +43,15 @@ func needFloat(in tensor.Spec) (tensor.Spec, error) {
 
 // Scale is x*Factor + Offset.
 type Scale struct {
-	Factor float64 `json:"factor"` // 0 means 1
-	Offset float64 `json:"offset"`
+	Factor *float64 `json:"factor"` // nil means 1
+	Offset float64  `json:"offset"`
 }
 
 // Resolve fills in Factor.
 func (t Scale) Resolve() (ArrayTransform, error) {
-	if t.Factor == 0 {
-		t.Factor = 1
-	}
-	if v := t.Factor + t.Offset; math.IsNaN(v) || math.IsInf(v, 0) {
-		return t, fmt.Errorf("factor %v and offset %v must be finite", t.Factor, t.Offset)
+	fillIn(&t.Factor, 1)
+	if v := *t.Factor + t.Offset; math.IsNaN(v) || math.IsInf(v, 0) {
+		return t, fmt.Errorf("factor %v and offset %v must be finite", *t.Factor, t.Offset)
 	}
 	return t, nil
 }
@@ -63,7 +61,7 @@ func (Scale) Output(in tensor.Spec) (tensor.Spec, error) { return needFloat(in) 
 
 // Apply scales.
 func (t Scale) Apply(x []float64, _ int, _ tensor.Spec) {
-	kernel.Scale(x, t.Factor, t.Offset)
+	kernel.Scale(x, *t.Factor, t.Offset)
 }
 
 // Standardize is (x - Mean) / Std, for the whole record or for each position of an axis.

@@ -48,7 +48,7 @@ func TestArrayShapes(t *testing.T) {
 		{"log", tensor.Spec{DType: f64, Shape: tensor.Shape{3}}, []float64{0, 1e-12, -1}, []ArrayTransform{Log1p{}}, f64, tensor.Shape{3}, false, []float64{0, 1e-12 - 5e-25, math.Inf(-1)}},
 		{"one-hot of a number", tensor.Spec{DType: i64}, []float64{2}, []ArrayTransform{OneHot{Classes: 4}}, f32, tensor.Shape{4}, false, []float64{0, 0, 1, 0}},
 		{"one-hot of rows", tensor.Spec{DType: u8, Shape: tensor.Shape{2}}, []float64{1, 0}, []ArrayTransform{OneHot{Classes: 2, DType: u8}}, u8, tensor.Shape{2, 2}, false, []float64{0, 1, 1, 0}},
-		{"one-hot, smoothed", tensor.Spec{DType: tensor.Bool}, []float64{1}, []ArrayTransform{OneHot{Classes: 2}, Scale{Factor: .5, Offset: .25}}, f32, tensor.Shape{2}, false, []float64{.25, .75}},
+		{"one-hot, smoothed", tensor.Spec{DType: tensor.Bool}, []float64{1}, []ArrayTransform{OneHot{Classes: 2}, Scale{Factor: new(.5), Offset: .25}}, f32, tensor.Shape{2}, false, []float64{.25, .75}},
 		{"one-hot of tokens", tensor.Spec{DType: i64, Ragged: true}, []float64{1, 0, 1}, []ArrayTransform{OneHot{Classes: 2}}, f32, tensor.Shape{2}, true, []float64{0, 1, 1, 0, 0, 1}},
 		{"reshape", tensor.Spec{DType: i64, Shape: tensor.Shape{2, 3}}, six, []ArrayTransform{Reshape{tensor.Shape{3, -1}}}, i64, tensor.Shape{3, 2}, false, six},
 		{"reshape, then an axis", tensor.Spec{DType: f32, Shape: tensor.Shape{6}}, six, []ArrayTransform{Reshape{tensor.Shape{-1, 2}}, Standardize{Mean: []float64{1, 2}, Std: []float64{1, 2}, Axis: 1}}, f32, tensor.Shape{3, 2}, false, []float64{0, 0, 2, 1, 4, 2}},
@@ -57,7 +57,7 @@ func TestArrayShapes(t *testing.T) {
 		{"pad", tensor.Spec{DType: u8, Shape: tensor.Shape{2, 3}}, six, []ArrayTransform{PadTruncate{Length: 3, Value: 9}}, u8, tensor.Shape{3, 3}, false, append(slices.Clone(six), 9, 9, 9)},
 		{"truncate", tensor.Spec{DType: u8, Shape: tensor.Shape{2, 3}}, six, []ArrayTransform{PadTruncate{Length: 1}}, u8, tensor.Shape{1, 3}, false, six[:3]},
 		{"pad tokens", tensor.Spec{DType: i64, Ragged: true}, six, []ArrayTransform{PadTruncate{Length: 8, Value: -100}}, i64, tensor.Shape{8}, false, append(slices.Clone(six), -100, -100)},
-		{"truncate boxes", tensor.Spec{DType: f32, Shape: tensor.Shape{2}, Ragged: true}, six, []ArrayTransform{Scale{Factor: 2}, PadTruncate{Length: 2, Value: .5}}, f32, tensor.Shape{2, 2}, false, []float64{2, 4, 6, 8}},
+		{"truncate boxes", tensor.Spec{DType: f32, Shape: tensor.Shape{2}, Ragged: true}, six, []ArrayTransform{Scale{Factor: new(2.0)}, PadTruncate{Length: 2, Value: .5}}, f32, tensor.Shape{2, 2}, false, []float64{2, 4, 6, 8}},
 		{"pad nothing", tensor.Spec{DType: f32, Shape: tensor.Shape{2}, Ragged: true}, nil, []ArrayTransform{PadTruncate{Length: 1, Value: .5}}, f32, tensor.Shape{1, 2}, false, []float64{.5, .5}},
 		{"rows alone", tensor.Spec{DType: f32, Shape: tensor.Shape{2}, Ragged: true}, six, []ArrayTransform{Standardize{Mean: []float64{1, 2}, Std: []float64{1, 2}}}, f32, tensor.Shape{2}, true, []float64{0, 0, 2, 1, 4, 2}},
 	}

@@ -37,7 +37,7 @@ func TestArrayOps(t *testing.T) {
 		out  tensor.DType
 		want []float64
 	}{
-		{tensor.Uint8, []float64{0, 1, 255}, []ArrayTransform{Cast{f32}, Scale{Factor: 0.5, Offset: 1}}, f32, []float64{1, 1.5, 128.5}},
+		{tensor.Uint8, []float64{0, 1, 255}, []ArrayTransform{Cast{f32}, Scale{Factor: new(0.5), Offset: 1}}, f32, []float64{1, 1.5, 128.5}},
 		{f64, []float64{-1.9, 1.9, 300, -inf, nan}, []ArrayTransform{Cast{tensor.Uint8}}, tensor.Uint8, []float64{0, 1, 255, 0, 0}},
 		{f64, []float64{-1.9, 200, -200}, []ArrayTransform{Cast{tensor.Int8}}, tensor.Int8, []float64{-1, 127, -128}},
 		{f64, []float64{-inf, inf, 7.9}, []ArrayTransform{Cast{tensor.Int16}}, tensor.Int16, []float64{-32768, 32767, 7}},
@@ -49,7 +49,7 @@ func TestArrayOps(t *testing.T) {
 		{f64, []float64{0, 0.5, -3}, []ArrayTransform{Cast{tensor.Bool}}, tensor.Bool, []float64{0, 1, 1}},
 		{f64, []float64{1.0004, 70000}, []ArrayTransform{Cast{tensor.Float16}}, tensor.Float16, []float64{1, inf}},
 		{f64, []float64{1.001, 1.01}, []ArrayTransform{Cast{tensor.BFloat16}}, tensor.BFloat16, []float64{1, 1.0078125}},
-		{f64, []float64{2.7, 3.2}, []ArrayTransform{Cast{tensor.Int8}, Cast{f64}, Scale{Factor: 10}}, f64, []float64{20, 30}},
+		{f64, []float64{2.7, 3.2}, []ArrayTransform{Cast{tensor.Int8}, Cast{f64}, Scale{Factor: new(10.0)}}, f64, []float64{20, 30}},
 		{f32, []float64{1, 2, 3, 4}, []ArrayTransform{Standardize{Mean: []float64{1}, Std: []float64{2}}}, f32, []float64{0, .5, 1, 1.5}},
 		{f32, []float64{1, 2, 3, 4}, []ArrayTransform{Standardize{Mean: []float64{1, 2}, Std: []float64{1, 2}, Axis: -1}}, f32, []float64{0, 0, 2, 1}},
 		{f32, []float64{1, 2, 3, 4}, []ArrayTransform{Standardize{Mean: []float64{1, 2}, Std: []float64{1, 2}}}, f32, []float64{0, 1, .5, 1}},
@@ -114,7 +114,7 @@ func packNumbersInto(b []byte, x []float64) []byte {
 }
 
 func TestArrayErrors(t *testing.T) {
-	_, err := ComposeArray(Cast{}, Scale{Factor: math.NaN()}, Standardize{Mean: []float64{1}, Std: []float64{0}}, Standardize{}, Clip{}, Clip{Min: p64(2), Max: p64(1)})
+	_, err := ComposeArray(Cast{}, Scale{Factor: new(math.NaN())}, Standardize{Mean: []float64{1}, Std: []float64{0}}, Standardize{}, Clip{}, Clip{Min: p64(2), Max: p64(1)})
 	if err == nil {
 		t.Fatal("no error")
 	}

@@ -164,13 +164,13 @@ var policies = map[string][25][2]policyStep{
 // by a chain of its own (Hendrycks et al. 2019, as in torchvision). The operations are those of
 // RandAugment with Pillow's pixels, where torchvision's AugMix takes its tensor kernels.
 type AugMix struct {
-	Severity      int     `json:"severity"`      // largest strength of an operation, 1 to 10; 0 means 3
-	Width         int     `json:"mixture_width"` // chains; 0 means 3
-	Depth         int     `json:"chain_depth"`   // operations in a chain; 0 or -1 means 1 to 3, as it happens
-	Alpha         float64 `json:"alpha"`         // of the Dirichlet and beta distributions of the shares; 0 means 1
-	AllOps        *bool   `json:"all_ops"`       // brightness, color, contrast and sharpness too; nil means true
-	Interpolation string  `json:"interpolation"` // nearest, bilinear or bicubic; "" means bilinear
-	Fill          []int   `json:"fill"`          // as in Pad; nil means 0
+	Severity      *int     `json:"severity"`      // largest strength of an operation, 1 to 10; nil means 3
+	Width         *int     `json:"mixture_width"` // chains; nil means 3
+	Depth         int      `json:"chain_depth"`   // operations in a chain; 0 or less means 1 to 3, as it happens
+	Alpha         *float64 `json:"alpha"`         // of the Dirichlet and beta distributions of the shares; nil means 1
+	AllOps        *bool    `json:"all_ops"`       // brightness, color, contrast and sharpness too; nil means true
+	Interpolation string   `json:"interpolation"` // nearest, bilinear or bicubic; "" means bilinear
+	Fill          []int    `json:"fill"`          // as in Pad; nil means 0
 }
 
 // maxChains limits how many copies are mixed, and how many operations each goes through.
@@ -178,37 +178,28 @@ const maxChains = 32
 
 // Resolve fills in all.
 func (t AugMix) Resolve() (Transform, error) {
-	if t.Severity == 0 {
-		t.Severity = 3
-	}
-	if t.Width == 0 {
-		t.Width = 3
-	}
-	if t.Depth == 0 {
+	fillIn(&t.Severity, 3)
+	fillIn(&t.Width, 3)
+	fillIn(&t.Alpha, 1)
+	fillIn(&t.AllOps, true)
+	if t.Depth <= 0 {
 		t.Depth = -1
-	}
-	if t.Alpha == 0 {
-		t.Alpha = 1
-	}
-	if t.AllOps == nil {
-		all := true
-		t.AllOps = &all
 	}
 	if t.Interpolation == "" {
 		t.Interpolation = "bilinear"
 	}
 	var errs [6]error
-	if t.Severity < 1 || t.Severity > augMixBins {
-		errs[0] = fmt.Errorf("severity %d must be 1 to %d", t.Severity, augMixBins)
+	if n := *t.Severity; n < 1 || n > augMixBins {
+		errs[0] = fmt.Errorf("severity %d must be 1 to %d", n, augMixBins)
 	}
-	if t.Width < 1 || t.Width > maxChains {
-		errs[1] = fmt.Errorf("mixture_width %d must be 1 to %d", t.Width, maxChains)
+	if n := *t.Width; n < 1 || n > maxChains {
+		errs[1] = fmt.Errorf("mixture_width %d must be 1 to %d", n, maxChains)
 	}
-	if t.Depth != -1 && (t.Depth < 1 || t.Depth > maxChains) {
+	if t.Depth > maxChains {
 		errs[2] = fmt.Errorf("chain_depth %d must be -1 or 1 to %d", t.Depth, maxChains)
 	}
-	if !(t.Alpha > 0 && t.Alpha < 1e6) {
-		errs[3] = fmt.Errorf("alpha %v must be positive, below 1e6", t.Alpha)
+	if a := *t.Alpha; !(a > 0 && a < 1e6) {
+		errs[3] = fmt.Errorf("alpha %v must be positive, below 1e6", a)
 	}
 	_, errs[4] = parseWarpFilter(t.Interpolation)
 	t.Fill, errs[5] = resolveFill(t.Fill)
@@ -240,18 +231,18 @@ func (t AugMix) Build(p *Plan) error {
 	}
 	r := p.Rand()
 	var shares [maxChains]float64
-	keep := r.Beta(t.Alpha)
-	r.dirichlet(shares[:t.Width], t.Alpha)
+	keep := r.Beta(*t.Alpha)
+	r.dirichlet(shares[:*t.Width], *t.Alpha)
 	if err := p.mix(mixBegin, keep); err != nil {
 		return err
 	}
-	for _, share := range shares[:t.Width] {
+	for _, share := range shares[:*t.Width] {
 		depth := t.Depth
 		if depth < 0 {
 			depth = 1 + r.IntN(3)
 		}
 		for range depth {
-			op, bin, negative := ops[r.IntN(len(ops))], r.IntN(t.Severity), r.IntN(2) == 1
+			op, bin, negative := ops[r.IntN(len(ops))], r.IntN(*t.Severity), r.IntN(2) == 1
 			if err := p.augmentBy(op, &augMixSpace, bin, augMixBins, negative, f, fillBytes(t.Fill)); err != nil {
 				return err
 			}

@@ -87,22 +87,20 @@ func (t Normalize) Build(p *Plan) error { return p.Normalize(t.Mean, t.Std) }
 
 // Grayscale makes an image gray, as Pillow's convert("L") does.
 type Grayscale struct {
-	Channels int `json:"num_output_channels"` // 1, or 3 with all alike; 0 means 1
+	Channels *int `json:"num_output_channels"` // 1, or 3 with all alike; nil means 1
 }
 
 // Resolve fills in Channels.
 func (t Grayscale) Resolve() (Transform, error) {
-	if t.Channels == 0 {
-		t.Channels = 1
-	}
-	if t.Channels != 1 && t.Channels != 3 {
-		return nil, fmt.Errorf("num_output_channels %d must be 1 or 3", t.Channels)
+	fillIn(&t.Channels, 1)
+	if n := *t.Channels; n != 1 && n != 3 {
+		return nil, fmt.Errorf("num_output_channels %d must be 1 or 3", n)
 	}
 	return t, nil
 }
 
 // Build adds the conversion.
-func (t Grayscale) Build(p *Plan) error { return p.Color(true, t.Channels) }
+func (t Grayscale) Build(p *Plan) error { return p.Color(true, *t.Channels) }
 
 // RGB gives a gray image three channels and leaves others alone.
 type RGB struct{}

@@ -16,7 +16,7 @@ func init() { Register[RandomErasing]() }
 // RandomErasing overwrites a random rectangle of the finished record: it belongs behind
 // ConvertDType and Normalize, and its value is in units of what those make.
 type RandomErasing struct {
-	P     float64   `json:"p"`     // probability; 0 means 0.5
+	P     *float64  `json:"p"`     // probability; nil means 0.5
 	Scale []float64 `json:"scale"` // range of the rectangle's share of the area; nil means 0.02 to 0.33
 	Ratio []float64 `json:"ratio"` // range of height / width; nil means 0.3 to 3.3
 	Value []float64 `json:"value"` // one for each channel, or one for all; nil means 0
@@ -61,7 +61,7 @@ func (t RandomErasing) Resolve() (Transform, error) {
 
 // Build draws the rectangle, and the values.
 func (t RandomErasing) Build(p *Plan) error {
-	if p.Rand().Float64() >= t.P {
+	if p.Rand().Float64() >= *t.P {
 		return nil
 	}
 	in := p.Info()

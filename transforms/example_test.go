@@ -89,7 +89,7 @@ func ExampleSourceOf() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	p, err := transforms.Compose(transforms.RandomHorizontalFlip{P: 1}, transforms.ToLayout{Layout: transforms.CHW})
+	p, err := transforms.Compose(transforms.RandomHorizontalFlip{P: new(1.0)}, transforms.ToLayout{Layout: transforms.CHW})
 	if err != nil {
 		log.Fatal(err)
 	}

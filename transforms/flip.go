@@ -35,7 +35,7 @@ func (VerticalFlip) Build(p *Plan) error {
 
 // RandomHorizontalFlip mirrors an image left to right.
 type RandomHorizontalFlip struct {
-	P float64 `json:"p"` // probability; 0 means 0.5
+	P *float64 `json:"p"` // probability; nil means 0.5
 }
 
 // Resolve fills in P.
@@ -46,7 +46,7 @@ func (t RandomHorizontalFlip) Resolve() (Transform, error) {
 
 // Build draws whether to mirror.
 func (t RandomHorizontalFlip) Build(p *Plan) error {
-	p.Flip(p.Rand().Float64() < t.P, false)
+	p.Flip(p.Rand().Float64() < *t.P, false)
 	return nil
 }
 
@@ -54,7 +54,7 @@ func (RandomHorizontalFlip) Randomized() {}
 
 // RandomVerticalFlip turns an image upside down.
 type RandomVerticalFlip struct {
-	P float64 `json:"p"` // probability; 0 means 0.5
+	P *float64 `json:"p"` // probability; nil means 0.5
 }
 
 // Resolve fills in P.
@@ -65,19 +65,24 @@ func (t RandomVerticalFlip) Resolve() (Transform, error) {
 
 // Build draws whether to mirror.
 func (t RandomVerticalFlip) Build(p *Plan) error {
-	p.Flip(false, p.Rand().Float64() < t.P)
+	p.Flip(false, p.Rand().Float64() < *t.P)
 	return nil
 }
 
 func (RandomVerticalFlip) Randomized() {}
 
-// resolveP replaces a probability of 0 by its default and reports an impossible one.
-func resolveP(p *float64, def float64) error {
-	if *p == 0 {
-		*p = def
-	}
-	if !(*p > 0 && *p <= 1) {
-		return fmt.Errorf("p %v must be a probability above 0; to never apply it, leave it out", *p)
+// resolveP fills in the default of a probability and reports an impossible one.
+func resolveP(p **float64, def float64) error {
+	fillIn(p, def)
+	if !(**p >= 0 && **p <= 1) {
+		return fmt.Errorf("p %v must be a probability, 0 to 1", **p)
 	}
 	return nil
+}
+
+// fillIn replaces a parameter that is not given by its default.
+func fillIn[T any](p **T, def T) {
+	if *p == nil {
+		*p = &def
+	}
 }

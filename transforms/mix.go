@@ -51,7 +51,7 @@ func (b *Batch) mixLabels(classes int, keep float64) {
 // MixUp blends each record of a batch with the one before it, the first with the last, all
 // with the same share (Zhang et al. 2017, as in torchvision). It serves one goroutine.
 type MixUp struct {
-	Alpha   float64 // parameter of the beta distribution of the share; 0 means 1
+	Alpha   float64 // parameter of the beta distribution of the share, positive; 1 in torchvision
 	Classes int     // number of classes
 
 	last []float32 // the last record as it was
@@ -86,7 +86,7 @@ func blendRecords(x, other []float32, keep float64) {
 // CutMix replaces a rectangle of each record of a batch by that of the record before it, the
 // first's by the last's (Yun et al. 2019, as in torchvision). It serves one goroutine.
 type CutMix struct {
-	Alpha   float64 // parameter of the beta distribution of the share that stays; 0 means 1
+	Alpha   float64 // parameter of the beta distribution of the share that stays, positive; 1 in torchvision
 	Classes int     // number of classes
 
 	last []float32 // the last record as it was
@@ -140,11 +140,8 @@ func copyRect(dst, src []float32, info Info, r image.Rectangle) {
 }
 
 func drawShare(alpha float64, rnd *Rand) (float64, error) {
-	if alpha == 0 {
-		alpha = 1
-	}
 	if !(alpha > 0) || math.IsInf(alpha, 0) {
-		return 0, fmt.Errorf("alpha %v must be positive", alpha)
+		return 0, fmt.Errorf("alpha %v must be positive; to mix nothing, leave the transform out", alpha)
 	}
 	return rnd.Beta(alpha), nil
 }

@@ -38,7 +38,7 @@ func TestMixUp(t *testing.T) {
 	for _, n := range []int{1, 2, 5} {
 		b, was := testBatch(n, Info{W: 4, H: 3, C: 3}, 3), testBatch(n, Info{W: 4, H: 3, C: 3}, 3)
 		rnd, again := NewRand(1, 1, uint64(n)), NewRand(1, 1, uint64(n))
-		if err := (&MixUp{Classes: 3}).Apply(b, &rnd); err != nil {
+		if err := (&MixUp{Classes: 3, Alpha: 1}).Apply(b, &rnd); err != nil {
 			t.Fatal(err)
 		}
 		keep := again.Beta(1)
@@ -92,24 +92,29 @@ func TestMixErrors(t *testing.T) {
 	} {
 		b := testBatch(4, info, 3)
 		change(b)
-		if err := (&MixUp{Classes: 3}).Apply(b, &rnd); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (&MixUp{Classes: 3, Alpha: 1}).Apply(b, &rnd); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("MixUp: %v, want %q", err, want)
 		}
 		if err := (&CutMix{Classes: 3}).Apply(b, &rnd); err == nil || !strings.Contains(err.Error(), "transform CutMix: "+want) {
 			t.Errorf("CutMix: %v, want %q", err, want)
 		}
 	}
-	if err := (&MixUp{Classes: 3, Alpha: -1}).Apply(testBatch(4, info, 3), &rnd); err == nil {
-		t.Error("alpha -1 passes")
+	for _, alpha := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if err := (&MixUp{Classes: 3, Alpha: alpha}).Apply(testBatch(4, info, 3), &rnd); err == nil {
+			t.Errorf("MixUp: alpha %v passes", alpha)
+		}
+		if err := (&CutMix{Classes: 3, Alpha: alpha}).Apply(testBatch(4, info, 3), &rnd); err == nil {
+			t.Errorf("CutMix: alpha %v passes", alpha)
+		}
 	}
-	if err := (&MixUp{Classes: 3}).Apply(testBatch(0, info, 3), &rnd); err != nil {
+	if err := (&MixUp{Classes: 3, Alpha: 1}).Apply(testBatch(0, info, 3), &rnd); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestMixAllocatesNothing(t *testing.T) {
 	b, rnd := testBatch(4, Info{W: 9, H: 7, C: 3}, 4), NewRand(0, 0, 0)
-	m, c := &MixUp{Classes: 4}, &CutMix{Classes: 4}
+	m, c := &MixUp{Classes: 4, Alpha: 1}, &CutMix{Classes: 4, Alpha: 1}
 	do := func() {
 		if m.Apply(b, &rnd) != nil || c.Apply(b, &rnd) != nil {
 			t.Error("failed")

@@ -64,7 +64,7 @@ func TestCropOffset(t *testing.T) {
 }
 
 func TestOutputDeclares(t *testing.T) {
-	p := mustCompose(t, ToLayout{CHW}, Resize{Size: []int{256}}, Grayscale{Channels: 3}, CenterCrop{Size: []int{224}},
+	p := mustCompose(t, ToLayout{CHW}, Resize{Size: []int{256}}, Grayscale{Channels: new(3)}, CenterCrop{Size: []int{224}},
 		ConvertDType{DType: tensor.Float16}, Normalize{Mean: []float64{.5}, Std: []float64{.5}})
 	out, err := p.Output(Info{W: 500, H: 375, C: 3})
 	if err != nil {
@@ -86,8 +86,8 @@ func TestComposeReportsEverything(t *testing.T) {
 		Pad{Padding: []int{1, 2, 3}},
 		Normalize{Mean: []float64{1, 2}, Std: []float64{1, 0}},
 		ConvertDType{DType: tensor.Int64},
-		Grayscale{Channels: 2},
-		RandomHorizontalFlip{P: 2},
+		Grayscale{Channels: new(2)},
+		RandomHorizontalFlip{P: new(2.0)},
 		RandomResizedCrop{Scale: []float64{2, 1}, Ratio: []float64{0, 1}, Interpolation: "area"},
 		RandomCrop{Size: []int{3}, Padding: []int{1, 2, 3}},
 		RandomRotation{Degrees: []float64{-3}, Interpolation: "lanczos"},
@@ -97,9 +97,9 @@ func TestComposeReportsEverything(t *testing.T) {
 		RandomSolarize{Threshold: 256},
 		RandomAdjustSharpness{Factor: -1},
 		AutoAugment{Policy: "cifar"},
-		RandomPerspective{Distortion: 2},
-		RandAugment{Bins: 5},
-		TrivialAugmentWide{Bins: 1},
+		RandomPerspective{Distortion: new(2.0)},
+		RandAugment{Bins: new(5)},
+		TrivialAugmentWide{Bins: new(1)},
 		RandomErasing{Value: []float64{1, 2}},
 		Rotate{Angle: math.NaN()},
 		CornerCrop{Size: []int{1}, Corner: "top"},
@@ -174,7 +174,7 @@ var allOps = []Transform{
 	Crop{Top: 1, Left: 2, Height: 50, Width: 40},
 	Pad{Padding: []int{2, 1}, Mode: PadReflect},
 	RandomHorizontalFlip{},
-	RandomVerticalFlip{P: 0.25},
+	RandomVerticalFlip{P: new(0.25)},
 	RandomResizedCrop{Size: []int{32, 48}},
 	RandomCrop{Size: []int{24}, Padding: []int{4}},
 	RandomRotation{Degrees: []float64{30}, Interpolation: "bilinear"},
@@ -188,7 +188,7 @@ var allOps = []Transform{
 	RandomAutocontrast{},
 	RandomEqualize{},
 	AutoAugment{Policy: "svhn"},
-	RandomPerspective{P: 1},
+	RandomPerspective{P: new(1.0)},
 	ElasticTransform{Sigma: []float64{3}},
 	RandAugment{},
 	TrivialAugmentWide{},
@@ -208,7 +208,7 @@ var allOps = []Transform{
 	AdjustSigmoid{Midpoint: .5, Factor: 2},
 	Fit{Size: []int{200}},
 	Fill{Size: []int{20, 30}, Anchor: "top"},
-	Grayscale{Channels: 3},
+	Grayscale{Channels: new(3)},
 	RGB{},
 	ToLayout{CHW},
 	ConvertDType{DType: tensor.BFloat16},

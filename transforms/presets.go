@@ -27,13 +27,10 @@ var (
 // TimmEval returns what timm does to the images that a model is evaluated on, up to its
 // conversion to numbers: for crop mode "center" (or "") the shorter side, for "squash" both
 // sides, for "border" the longer side become floor(size/cropPct), and a square of size is cut
-// from the center, in mode "border" with the mean color of ImageNet around it. cropPct 0 means
-// 0.875, interpolation "" bilinear. For sizes that are not square, and other means, use
-// ResizeKeepRatio and CenterCropOrPad.
+// from the center, in mode "border" with the mean color of ImageNet around it. cropPct is above 0
+// and at most 1, timm's default 0.875; interpolation "" means bilinear. For sizes that are not
+// square, and other means, use ResizeKeepRatio and CenterCropOrPad.
 func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transform, error) {
-	if cropPct == 0 {
-		cropPct = 0.875
-	}
 	if size <= 0 || !(cropPct > 0 && cropPct <= 1) {
 		return nil, fmt.Errorf("transforms: size %d must be positive, cropPct %v above 0 and at most 1", size, cropPct)
 	}
@@ -57,7 +54,7 @@ func TimmEval(size int, cropPct float64, mode, interpolation string) ([]Transfor
 // geometry, by Pillow's filters: its own are OpenCV's. Their names are known: linear is
 // bilinear, cubic is bicubic, lanczos4 is lanczos, and area is box, which is nearly the same.
 type Img2Dataset struct {
-	ImageSize    int    `json:"image_size"`              // 0 means 256
+	ImageSize    *int   `json:"image_size"`              // nil means 256
 	Mode         string `json:"resize_mode"`             // see below; "" means border
 	OnlyIfBigger bool   `json:"resize_only_if_bigger"`   // leave alone, whatever the mode, what is not larger
 	Downscale    string `json:"downscale_interpolation"` // as in Resize; "" means box
@@ -89,12 +86,10 @@ func (t Img2Dataset) Resolve() (Transform, error) {
 			*d.s = name
 		}
 	}
-	if t.ImageSize == 0 {
-		t.ImageSize = 256
-	}
+	fillIn(&t.ImageSize, 256)
 	_, errDown := kernel.ParseFilter(t.Downscale)
 	_, errUp := kernel.ParseFilter(t.Upscale)
-	errs := []error{checkSize([]int{t.ImageSize}), errDown, errUp}
+	errs := []error{checkSize([]int{*t.ImageSize}), errDown, errUp}
 	if !slices.Contains(img2datasetModes, t.Mode) {
 		errs = append(errs, fmt.Errorf("unknown resize_mode %q%s", t.Mode, suggest.Hint(t.Mode, img2datasetModes)))
 	}
@@ -103,7 +98,7 @@ func (t Img2Dataset) Resolve() (Transform, error) {
 
 // Build adds the resize, and the crop or border.
 func (t Img2Dataset) Build(p *Plan) error {
-	in, n := p.Info(), t.ImageSize
+	in, n := p.Info(), *t.ImageSize
 	side := min(in.W, in.H)
 	if t.Mode == "border" || t.Mode == "keep_ratio_largest" || t.Mode == "fixed" {
 		side = max(in.W, in.H)
@@ -120,14 +115,14 @@ func (t Img2Dataset) Build(p *Plan) error {
 // resize makes side, which is one of the image's, ImageSize long.
 func (t Img2Dataset) resize(p *Plan, side int) error {
 	name := t.Upscale
-	if side > t.ImageSize {
+	if side > *t.ImageSize {
 		name = t.Downscale
 	}
 	f, err := kernel.ParseFilter(name)
 	if err != nil {
 		return err
 	}
-	in, n := p.Info(), t.ImageSize
+	in, n := p.Info(), *t.ImageSize
 	if t.Mode == "fixed" {
 		return p.Resize(n, n, f)
 	}
@@ -138,7 +133,7 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 // finish adds what the mode does after the resize. The center of center_crop is rounded down,
 // unlike that of CenterCrop.
 func (t Img2Dataset) finish(p *Plan) error {
-	in, n := p.Info(), t.ImageSize
+	in, n := p.Info(), *t.ImageSize
 	switch t.Mode {
 	case "center_crop":
 		x, y := (in.W-n)/2, (in.H-n)/2

@@ -17,7 +17,7 @@ func TestTimmEval(t *testing.T) {
 		pct    float64
 		mode   string
 		scaled image.Point
-	}{{224, 0, "", image.Pt(341, 256)}, {224, .96, "squash", image.Pt(233, 233)}, {299, 1, "center", image.Pt(398, 299)}, {224, 0, "border", image.Pt(256, 192)}} {
+	}{{224, .875, "", image.Pt(341, 256)}, {224, .96, "squash", image.Pt(233, 233)}, {299, 1, "center", image.Pt(398, 299)}, {224, .875, "border", image.Pt(256, 192)}} {
 		ts, err := TimmEval(tt.size, tt.pct, tt.mode, "bicubic")
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +31,7 @@ func TestTimmEval(t *testing.T) {
 			t.Errorf("%+v: %v, %v", tt, out, err)
 		}
 	}
-	for _, err := range []error{second(TimmEval(0, 0, "", "")), second(TimmEval(1, 2, "", "")), second(TimmEval(1, 1, "bordr", ""))} {
+	for _, err := range []error{second(TimmEval(0, 1, "", "")), second(TimmEval(1, 0, "", "")), second(TimmEval(1, 2, "", "")), second(TimmEval(1, 1, "bordr", ""))} {
 		if err == nil {
 			t.Error("no error")
 		}
@@ -52,7 +52,7 @@ func TestImg2Dataset(t *testing.T) {
 		{Img2Dataset{Mode: "fixed", OnlyIfBigger: true}, 300, 200, 256, 256},
 		{Img2Dataset{Mode: "fixed", OnlyIfBigger: true}, 256, 200, 256, 200},
 		{Img2Dataset{Mode: "no"}, 500, 375, 500, 375},
-		{Img2Dataset{Mode: "fixed", ImageSize: 64}, 500, 375, 64, 64},
+		{Img2Dataset{Mode: "fixed", ImageSize: new(64)}, 500, 375, 64, 64},
 		{Img2Dataset{Mode: "keep_ratio"}, 500, 331, 387, 256},
 		{Img2Dataset{Mode: "keep_ratio", OnlyIfBigger: true}, 300, 200, 300, 200},
 		{Img2Dataset{Mode: "center_crop"}, 500, 331, 256, 256},
@@ -64,17 +64,17 @@ func TestImg2Dataset(t *testing.T) {
 			t.Errorf("%+v of %dx%d: %v, %v", tt.t, tt.w, tt.h, out, err)
 		}
 	}
-	border := apply(t, testImage(40, 20, 3), Img2Dataset{ImageSize: 40})
+	border := apply(t, testImage(40, 20, 3), Img2Dataset{ImageSize: new(40)})
 	if border[0] != 255 || border[len(border)-1] != 255 || !bytes.Equal(border[10*120:30*120], testImage(40, 20, 3).Pix) {
 		t.Error("no white border about the image")
 	}
 	src := testImage(27, 20, 3)
-	got := apply(t, src, Img2Dataset{ImageSize: 20, Mode: "center_crop"})
+	got := apply(t, src, Img2Dataset{ImageSize: new(20), Mode: "center_crop"})
 	if want := apply(t, src, Crop{Left: 3, Height: 20, Width: 20}); !bytes.Equal(got, want) {
 		t.Error("the center, at 3.5, is not rounded down")
 	}
-	ours := apply(t, src, Img2Dataset{ImageSize: 10, Downscale: "area"})
-	if !bytes.Equal(ours, apply(t, src, Img2Dataset{ImageSize: 10, Downscale: "box"})) {
+	ours := apply(t, src, Img2Dataset{ImageSize: new(10), Downscale: "area"})
+	if !bytes.Equal(ours, apply(t, src, Img2Dataset{ImageSize: new(10), Downscale: "box"})) {
 		t.Error("area is not box")
 	}
 }
@@ -137,7 +137,7 @@ func TestLinearTransformation(t *testing.T) {
 	}
 	for want, ts := range map[string][]Transform{
 		"put ConvertDType to float32 before it":                        {m},
-		"transform RandomErasing: input is multiplied by a matrix":     {raw, m, RandomErasing{P: 1}},
+		"transform RandomErasing: input is multiplied by a matrix":     {raw, m, RandomErasing{P: new(1.0)}},
 		"transform HorizontalFlip: input is multiplied":                {raw, m, HorizontalFlip{}},
 		"matrix of 3 rows for an input float32 (2, 1, 3) of 6 numbers": {Pad{Padding: []int{0, 1, 0, 0}}, raw, m},
 	} {

@@ -161,31 +161,24 @@ func (p *Plan) augmentBy(id augmentationID, s *augmentSpace, bin, bins int, nega
 // RandAugment applies random operations out of fourteen, all as strongly as Magnitude says
 // (Cubuk et al. 2019, as in torchvision).
 type RandAugment struct {
-	NumOps        int    `json:"num_ops"`            // operations; 0 means 2
+	NumOps        *int   `json:"num_ops"`            // operations; nil means 2
 	Magnitude     *int   `json:"magnitude"`          // 0 to Bins-1; nil means 9
-	Bins          int    `json:"num_magnitude_bins"` // 0 means 31
+	Bins          *int   `json:"num_magnitude_bins"` // nil means 31
 	Interpolation string `json:"interpolation"`      // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
 }
 
 // Resolve fills in all.
 func (t RandAugment) Resolve() (Transform, error) {
-	if t.NumOps == 0 {
-		t.NumOps = 2
-	}
-	if t.Bins == 0 {
-		t.Bins = 31
-	}
-	if t.Magnitude == nil {
-		nine := 9
-		t.Magnitude = &nine
-	}
+	fillIn(&t.NumOps, 2)
+	fillIn(&t.Magnitude, 9)
+	fillIn(&t.Bins, 31)
 	var errs [4]error
-	if t.NumOps < 0 || t.NumOps > 100 {
-		errs[0] = fmt.Errorf("num_ops %d must be 1 to 100", t.NumOps)
+	if n := *t.NumOps; n < 0 || n > 100 {
+		errs[0] = fmt.Errorf("num_ops %d must be 0 to 100", n)
 	}
-	if t.Bins < 2 || *t.Magnitude < 0 || *t.Magnitude >= t.Bins {
-		errs[1] = fmt.Errorf("magnitude %d must be 0 to num_magnitude_bins-1, which is %d", *t.Magnitude, t.Bins-1)
+	if m, bins := *t.Magnitude, *t.Bins; bins < 2 || m < 0 || m >= bins {
+		errs[1] = fmt.Errorf("magnitude %d must be 0 to num_magnitude_bins-1, and num_magnitude_bins %d 2 or more", m, bins)
 	}
 	t.Interpolation, errs[2] = resolveWarpFilter(t.Interpolation)
 	t.Fill, errs[3] = resolveFill(t.Fill)
@@ -198,9 +191,9 @@ func (t RandAugment) Build(p *Plan) error {
 	if err != nil {
 		return err
 	}
-	for range t.NumOps {
+	for range *t.NumOps {
 		i := p.Rand().IntN(len(augmentations))
-		if err := p.augment(i, &randAugmentSpace, *t.Magnitude, t.Bins, f, fillBytes(t.Fill)); err != nil {
+		if err := p.augment(i, &randAugmentSpace, *t.Magnitude, *t.Bins, f, fillBytes(t.Fill)); err != nil {
 			return err
 		}
 	}
@@ -212,19 +205,17 @@ func (RandAugment) Randomized() {}
 // TrivialAugmentWide applies one random operation out of fourteen, at a random strength
 // (Müller and Hutter 2021, as in torchvision).
 type TrivialAugmentWide struct {
-	Bins          int    `json:"num_magnitude_bins"` // 0 means 31
+	Bins          *int   `json:"num_magnitude_bins"` // nil means 31
 	Interpolation string `json:"interpolation"`      // nearest, bilinear or bicubic; "" means nearest
 	Fill          []int  `json:"fill"`               // as in Pad; nil means 0
 }
 
 // Resolve fills in all.
 func (t TrivialAugmentWide) Resolve() (Transform, error) {
-	if t.Bins == 0 {
-		t.Bins = 31
-	}
+	fillIn(&t.Bins, 31)
 	var errs [3]error
-	if t.Bins < 2 {
-		errs[0] = fmt.Errorf("num_magnitude_bins %d must be 2 or more", t.Bins)
+	if n := *t.Bins; n < 2 {
+		errs[0] = fmt.Errorf("num_magnitude_bins %d must be 2 or more", n)
 	}
 	t.Interpolation, errs[1] = resolveWarpFilter(t.Interpolation)
 	t.Fill, errs[2] = resolveFill(t.Fill)
@@ -238,7 +229,7 @@ func (t TrivialAugmentWide) Build(p *Plan) error {
 		return err
 	}
 	i := p.Rand().IntN(len(augmentations))
-	return p.augment(i, &trivialAugmentSpace, p.Rand().IntN(t.Bins), t.Bins, f, fillBytes(t.Fill))
+	return p.augment(i, &trivialAugmentSpace, p.Rand().IntN(*t.Bins), *t.Bins, f, fillBytes(t.Fill))
 }
 
 func (TrivialAugmentWide) Randomized() {}

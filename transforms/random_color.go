@@ -94,7 +94,7 @@ func (p *Plan) maybe(prob float64, op ImageOp, args ...float64) error {
 
 // RandomGrayscale makes an image gray that keeps its channels.
 type RandomGrayscale struct {
-	P float64 `json:"p"` // probability; 0 means 0.1
+	P *float64 `json:"p"` // probability; nil means 0.1
 }
 
 // Resolve fills in P.
@@ -105,7 +105,7 @@ func (t RandomGrayscale) Resolve() (Transform, error) {
 
 // Build draws whether to do it.
 func (t RandomGrayscale) Build(p *Plan) error {
-	if p.Rand().Float64() >= t.P {
+	if p.Rand().Float64() >= *t.P {
 		return p.bytes()
 	}
 	return p.Color(true, p.Info().C)
@@ -115,7 +115,7 @@ func (RandomGrayscale) Randomized() {}
 
 // RandomInvert makes a negative.
 type RandomInvert struct {
-	P float64 `json:"p"` // probability; 0 means 0.5
+	P *float64 `json:"p"` // probability; nil means 0.5
 }
 
 // Resolve fills in P.
@@ -125,14 +125,14 @@ func (t RandomInvert) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomInvert) Build(p *Plan) error { return p.maybe(t.P, invert) }
+func (t RandomInvert) Build(p *Plan) error { return p.maybe(*t.P, invert) }
 
 func (RandomInvert) Randomized() {}
 
 // RandomPosterize keeps the upper bits of each byte.
 type RandomPosterize struct {
-	Bits int     `json:"bits"` // 1 to 8
-	P    float64 `json:"p"`    // probability; 0 means 0.5
+	Bits int      `json:"bits"` // 1 to 8
+	P    *float64 `json:"p"`    // probability; nil means 0.5
 }
 
 // Resolve fills in P.
@@ -145,14 +145,14 @@ func (t RandomPosterize) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomPosterize) Build(p *Plan) error { return p.maybe(t.P, posterize, float64(t.Bits)) }
+func (t RandomPosterize) Build(p *Plan) error { return p.maybe(*t.P, posterize, float64(t.Bits)) }
 
 func (RandomPosterize) Randomized() {}
 
 // RandomSolarize inverts what is as bright as a threshold or brighter.
 type RandomSolarize struct {
-	Threshold float64 `json:"threshold"` // 0 to 255
-	P         float64 `json:"p"`         // probability; 0 means 0.5
+	Threshold float64  `json:"threshold"` // 0 to 255
+	P         *float64 `json:"p"`         // probability; nil means 0.5
 }
 
 // Resolve fills in P.
@@ -165,14 +165,14 @@ func (t RandomSolarize) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomSolarize) Build(p *Plan) error { return p.maybe(t.P, solarize, t.Threshold) }
+func (t RandomSolarize) Build(p *Plan) error { return p.maybe(*t.P, solarize, t.Threshold) }
 
 func (RandomSolarize) Randomized() {}
 
 // RandomAdjustSharpness blurs or sharpens.
 type RandomAdjustSharpness struct {
-	Factor float64 `json:"sharpness_factor"` // 0 is blurred, 1 as it is, 2 twice as sharp
-	P      float64 `json:"p"`                // probability; 0 means 0.5
+	Factor float64  `json:"sharpness_factor"` // 0 is blurred, 1 as it is, 2 twice as sharp
+	P      *float64 `json:"p"`                // probability; nil means 0.5
 }
 
 // Resolve fills in P.
@@ -185,13 +185,13 @@ func (t RandomAdjustSharpness) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomAdjustSharpness) Build(p *Plan) error { return p.maybe(t.P, sharpness, t.Factor) }
+func (t RandomAdjustSharpness) Build(p *Plan) error { return p.maybe(*t.P, sharpness, t.Factor) }
 
 func (RandomAdjustSharpness) Randomized() {}
 
 // RandomAutocontrast stretches each channel to the whole range.
 type RandomAutocontrast struct {
-	P float64 `json:"p"` // probability; 0 means 0.5
+	P *float64 `json:"p"` // probability; nil means 0.5
 }
 
 // Resolve fills in P.
@@ -201,13 +201,13 @@ func (t RandomAutocontrast) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomAutocontrast) Build(p *Plan) error { return p.maybe(t.P, autocontrast) }
+func (t RandomAutocontrast) Build(p *Plan) error { return p.maybe(*t.P, autocontrast) }
 
 func (RandomAutocontrast) Randomized() {}
 
 // RandomEqualize makes the histogram of each channel flat.
 type RandomEqualize struct {
-	P float64 `json:"p"` // probability; 0 means 0.5
+	P *float64 `json:"p"` // probability; nil means 0.5
 }
 
 // Resolve fills in P.
@@ -217,6 +217,6 @@ func (t RandomEqualize) Resolve() (Transform, error) {
 }
 
 // Build draws whether to do it.
-func (t RandomEqualize) Build(p *Plan) error { return p.maybe(t.P, equalize) }
+func (t RandomEqualize) Build(p *Plan) error { return p.maybe(*t.P, equalize) }
 
 func (RandomEqualize) Randomized() {}

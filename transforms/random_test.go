@@ -116,7 +116,7 @@ func TestRandomErasing(t *testing.T) {
 		for _, layout := range []Layout{HWC, CHW} {
 			ts := []Transform{ToLayout{layout}, ConvertDType{DType: dt, NoScale: true}}
 			plain := apply(t, src, ts...)
-			p := mustCompose(t, append(ts, RandomErasing{P: 1, Value: []float64{1, 2, 4}}, RandomVerticalFlip{P: 1}, RandomVerticalFlip{P: 1})...)
+			p := mustCompose(t, append(ts, RandomErasing{P: new(1.0), Value: []float64{1, 2, 4}}, RandomVerticalFlip{P: new(1.0)}, RandomVerticalFlip{P: new(1.0)})...)
 			out, err := p.Output(InfoOf(src))
 			if err != nil {
 				t.Fatal(err)
@@ -186,7 +186,7 @@ func checkErased(t *testing.T, info Info, was, is []float64) {
 
 func TestErasingComesLast(t *testing.T) {
 	for _, after := range []Transform{Crop{Height: 2, Width: 2}, Resize{Size: []int{4}}, ConvertDType{DType: tensor.Float32}, RandomInvert{}} {
-		p := mustCompose(t, RandomErasing{P: 1, Scale: []float64{.2, .3}}, after)
+		p := mustCompose(t, RandomErasing{P: new(1.0), Scale: []float64{.2, .3}}, after)
 		if _, err := p.Output(Info{W: 30, H: 20, C: 3}); err == nil {
 			t.Errorf("%s may follow", opName(after))
 		}
@@ -257,7 +257,7 @@ func TestDistributions(t *testing.T) {
 func TestRandomErasingByNoise(t *testing.T) {
 	for _, mode := range []string{"pixel", "rand"} {
 		p := mustCompose(t, ToLayout{CHW}, ConvertDType{DType: tensor.Float32},
-			RandomErasing{P: 1, Scale: []float64{0.2, 0.2}, Ratio: []float64{1, 1}, Mode: mode})
+			RandomErasing{P: new(1.0), Scale: []float64{0.2, 0.2}, Ratio: []float64{1, 1}, Mode: mode})
 		r, src := p.Runner(), NewImage(40, 40, 3) // black
 		out := make([]byte, 4*40*40*3)
 		var sum, squares, n float64

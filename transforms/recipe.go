@@ -107,8 +107,12 @@ func decodeStrict(entry []byte, t any) error {
 		if field < 0 {
 			return fmt.Errorf("unknown parameter %q%s", key, suggest.Hint(key, known))
 		}
-		if reflect.TypeOf(t).Elem().Field(field).Type.Kind() == reflect.Slice && isNumber(value) {
+		kind := reflect.TypeOf(t).Elem().Field(field).Type
+		switch {
+		case kind.Kind() == reflect.Slice && isNumber(value):
 			keys[key] = slices.Concat([]byte("["), value, []byte("]"))
+		case kind.Kind() == reflect.String && string(value) == `""`, kind.Kind() == reflect.Slice && kind.Name() == "" && string(value) == "[]":
+			return fmt.Errorf("%s is empty; for its default, leave it out", key)
 		}
 	}
 	body, err := json.Marshal(keys)

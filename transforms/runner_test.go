@@ -54,7 +54,7 @@ var pipelines = map[string][]Transform{
 	"resize twice":   {Resize{Size: []int{50}}, CenterCrop{Size: []int{40}}, Resize{Size: []int{24}, Interpolation: "bicubic"}},
 	"gray first":     {Grayscale{}, Resize{Size: []int{20}}, Pad{Padding: []int{2}, Fill: []int{7}}},
 	"gray last":      {Resize{Size: []int{20}}, Grayscale{}, HorizontalFlip{}},
-	"gray 3":         {Resize{Size: []int{20}}, Grayscale{Channels: 3}},
+	"gray 3":         {Resize{Size: []int{20}}, Grayscale{Channels: new(3)}},
 	"gray rgb":       {Grayscale{}, Resize{Size: []int{20}}, RGB{}, Pad{Padding: []int{1}}},
 	"flips":          {HorizontalFlip{}, Crop{Top: 1, Left: 2, Height: 30, Width: 31}, VerticalFlip{}, Crop{Top: 4, Left: 1, Height: 20, Width: 21}},
 	"flip-resize":    {VerticalFlip{}, Resize{Size: []int{33, 21}}, HorizontalFlip{}},

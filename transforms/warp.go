@@ -229,23 +229,21 @@ func init() { Register[RandomPerspective]() }
 // seen from aside; the size stays. torchvision solves for the map by least squares, whose
 // rounding moves a pixel here and there, and all of them where the corners nearly coincide.
 type RandomPerspective struct {
-	Distortion    float64 `json:"distortion_scale"` // most that a corner moves, as a share of half the image, to 1; 0 means 0.5
-	P             float64 `json:"p"`                // probability; 0 means 0.5
-	Interpolation string  `json:"interpolation"`    // nearest, bilinear or bicubic; "" means bilinear
-	Fill          []int   `json:"fill"`             // as in Pad; nil means 0
+	Distortion    *float64 `json:"distortion_scale"` // most that a corner moves, as a share of half the image, 0 to 1; nil means 0.5
+	P             *float64 `json:"p"`                // probability; nil means 0.5
+	Interpolation string   `json:"interpolation"`    // nearest, bilinear or bicubic; "" means bilinear
+	Fill          []int    `json:"fill"`             // as in Pad; nil means 0
 }
 
 // Resolve fills in all.
 func (t RandomPerspective) Resolve() (Transform, error) {
-	if t.Distortion == 0 {
-		t.Distortion = 0.5
-	}
+	fillIn(&t.Distortion, 0.5)
 	if t.Interpolation == "" {
 		t.Interpolation = kernel.Bilinear.String()
 	}
 	errs := [4]error{0: resolveP(&t.P, 0.5)}
-	if !(t.Distortion > 0 && t.Distortion <= 1) {
-		errs[1] = fmt.Errorf("distortion_scale %v must be above 0, at most 1", t.Distortion)
+	if d := *t.Distortion; !(d >= 0 && d <= 1) {
+		errs[1] = fmt.Errorf("distortion_scale %v must be 0 to 1", d)
 	}
 	_, errs[2] = parseWarpFilter(t.Interpolation)
 	t.Fill, errs[3] = resolveFill(t.Fill)
@@ -259,11 +257,11 @@ func (t RandomPerspective) Build(p *Plan) error {
 		return err
 	}
 	r, in := p.Rand(), p.Info()
-	if r.Float64() >= t.P {
+	if r.Float64() >= *t.P {
 		return p.bytes()
 	}
 	right, below := float64(in.W-1), float64(in.H-1)
-	across, down := int(t.Distortion*float64(in.W/2)), int(t.Distortion*float64(in.H/2))
+	across, down := int(*t.Distortion*float64(in.W/2)), int(*t.Distortion*float64(in.H/2))
 	x := func() float64 { return float64(r.IntN(across + 1)) }
 	y := func() float64 { return float64(r.IntN(down + 1)) }
 	corners := [4][2]float64{{x(), y()}, {right - x(), y()}, {right - x(), below - y()}, {x(), below - y()}}

@@ -62,7 +62,7 @@ func compareCrops(t *testing.T, files []string, want int) {
 			transforms.Resize{Size: []int{size, size}, PassOrder: p.passOrder()},
 		}
 		if flip == 1 {
-			ts = append(ts, transforms.RandomHorizontalFlip{P: 1})
+			ts = append(ts, transforms.RandomHorizontalFlip{P: new(1.0)})
 		}
 		pipeline, err := transforms.Compose(ts...)
 		if err != nil {

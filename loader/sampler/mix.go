@@ -32,7 +32,7 @@ const mixBlock = 4096
 
 // NewMix returns the Sampler for sources with these numbers of records, which are concatenated in
 // this order; see the Sizes of a combine.Concat. There is one weight per source, and only their
-// ratios matter. draws is the number of positions of an epoch; 0 means the number of all records.
+// ratios matter. draws is the number of positions of an epoch, at least 1.
 func NewMix(sizes []int, weights []float64, draws int) (*Mix, error) {
 	if len(weights) != len(sizes) || len(weights) > mixBlock {
 		return nil, fmt.Errorf("sampler: mix: %d weights for %d sources; give one weight per source, for at most %d sources", len(weights), len(sizes), mixBlock)
@@ -45,13 +45,10 @@ func NewMix(sizes []int, weights []float64, draws int) (*Mix, error) {
 		n += size
 		ends[i] = n
 	}
-	if draws == 0 {
-		draws = n
+	if draws < 1 {
+		return nil, fmt.Errorf("sampler: mix: %d draws; an epoch must have at least 1: the sum of sizes draws as many as there are records", draws)
 	}
-	if draws < 0 {
-		return nil, fmt.Errorf("sampler: mix: %d draws", draws)
-	}
-	_, sum, err := checkWeights(weights)
+	sum, err := checkWeights(weights)
 	if err != nil {
 		return nil, err
 	}

@@ -29,36 +29,34 @@ type alias struct {
 }
 
 // NewWeighted returns the Sampler for records with these weights. Only their ratios
-// matter. draws is the number of positions of an epoch; 0 means as many as records. Weights
-// must be finite and not negative, and some positive; there are at most 2^32-1.
+// matter. draws is the number of positions of an epoch, at least 1. Weights must be finite and not
+// negative, and some positive; there are at most 2^32-1.
 func NewWeighted(weights []float64, draws int) (*Weighted, error) {
-	n, sum, err := checkWeights(weights)
+	sum, err := checkWeights(weights)
 	if err != nil {
 		return nil, err
 	}
-	if draws == 0 {
-		draws = n
-	}
-	if draws < 0 {
-		return nil, fmt.Errorf("sampler: weighted: %d draws", draws)
+	if draws < 1 {
+		return nil, fmt.Errorf("sampler: weighted: %d draws; an epoch must have at least 1: len(weights) draws as many as there are records", draws)
 	}
 	return &Weighted{draws: draws, table: newAliases(weights, sum), id: fmt.Sprintf("weighted(%s,%d)", digest.Of(weights), draws)}, nil
 }
 
-func checkWeights(weights []float64) (n int, sum float64, err error) {
+// checkWeights returns the sum of weights, and reports those that are not weights.
+func checkWeights(weights []float64) (sum float64, err error) {
 	for i, w := range weights {
 		if !(w >= 0) || math.IsInf(w, 1) {
-			return 0, 0, fmt.Errorf("sampler: weighted: weight %d is %v; weights must be finite and not negative", i, w)
+			return 0, fmt.Errorf("sampler: weighted: weight %d is %v; weights must be finite and not negative", i, w)
 		}
 		sum += w
 	}
 	switch {
 	case len(weights) > math.MaxUint32:
-		return 0, 0, fmt.Errorf("sampler: weighted: %d weights are more than 2^32-1", len(weights))
+		return 0, fmt.Errorf("sampler: weighted: %d weights are more than 2^32-1", len(weights))
 	case !(sum > 0) || math.IsInf(sum, 1):
-		return 0, 0, errors.New("sampler: weighted: the weights must have a positive, finite sum")
+		return 0, errors.New("sampler: weighted: the weights must have a positive, finite sum")
 	}
-	return len(weights), sum, nil
+	return sum, nil
 }
 
 // newAliases pairs records of less than the mean weight with some of more.

@@ -64,7 +64,7 @@ class Block(Sampler):
     size: int
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        return {"kind": "block", "size": count("size", self.size)}
+        return {"kind": "block", "size": count("size", self.size, 1)}
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Weighted(Sampler):
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
         weights = arrays.add(np.ascontiguousarray(self.weights, np.float64))
-        return {"kind": "weighted", "weights": weights, "num_samples": count("num_samples", self.num_samples or 0)}
+        return {"kind": "weighted", "weights": weights, **_draws(self.num_samples)}
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Mix(Sampler):
     num_samples: int | None = None
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        return {"kind": "mix", "shares": [float(w) for w in self.weights], "num_samples": count("num_samples", self.num_samples or 0)}
+        return {"kind": "mix", "shares": [float(w) for w in self.weights], **_draws(self.num_samples)}
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class LengthBuckets(Sampler):
     field: str | None = None
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        return {"kind": "length_buckets", "buckets": count("buckets", self.buckets), "field": self.field or ""}
+        return {"kind": "length_buckets", "buckets": count("buckets", self.buckets, 1), "field": self.field or ""}
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ class Regions(Sampler):
     inner: Sampler | None = None
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        return {"kind": "regions", "count": count("count", self.count), **_inner(self.inner, arrays)}
+        return {"kind": "regions", "count": count("count", self.count, 1), **_inner(self.inner, arrays)}
 
 
 @dataclass(frozen=True)
@@ -197,6 +197,11 @@ def translate(sampler: Any) -> tuple[Sampler, Mapping[str, Any]]:
         f"{module}.{name} draws in Python, one record at a time; take a sampler of penstock.samplers, or give the record "
         "numbers of an epoch: sampler=list(sampler)"
     )
+
+
+def _draws(num_samples: int | None) -> dict[str, int]:
+    """Return the option for how many records an epoch draws, none if they are as many as there are."""
+    return {} if num_samples is None else {"num_samples": count("num_samples", num_samples, 1)}
 
 
 def _inner(inner: Sampler | None, arrays: Arrays) -> dict[str, Any]:

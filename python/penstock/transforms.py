@@ -89,7 +89,7 @@ class Transform:
     _fixed: ClassVar[Mapping[str, tuple[Any, str]]] = {}
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the entries of the pipeline that do this: one, or none if it would change nothing."""
+        """Return the entries of the pipeline that do this."""
         entry: dict[str, Any] = {"op": type(self).__name__}
         for f in fields(self):  # type: ignore[arg-type]
             value = _plain(getattr(self, f.name))
@@ -104,8 +104,6 @@ class Transform:
         return self._entries(entry)
 
     def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        if entry.get("p") == 0:
-            return []
         if "fill" in entry:
             entry["fill"] = _fill(type(self).__name__, entry["fill"])
         return [entry]
@@ -138,8 +136,12 @@ class Resize(Transform):
     _fixed: ClassVar = _ANTIALIAS
 
     def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
+        if entry.get("max_size") == 0:
+            raise ValueError("Resize: max_size is 0; it must be positive, or None for no limit")
         if "size" not in entry:  # the longer side
-            entry.update(size=[entry.pop("max_size", 0)], fit="longer")
+            if "max_size" not in entry:
+                raise ValueError("Resize: give size, or max_size for the longer side")
+            entry.update(size=[entry.pop("max_size")], fit="longer")
         return [entry]
 
 
@@ -190,9 +192,6 @@ class ColorJitter(Transform):
     contrast: Range = None
     saturation: Range = None
     hue: Range = None
-
-    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        return [{name: value for name, value in entry.items() if value != 0}]
 
 
 @dataclass(frozen=True)
@@ -252,9 +251,6 @@ class RandomPerspective(Transform):
     p: float = 0.5
     interpolation: str = "bilinear"
     fill: Fill = 0
-
-    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        return super()._entries(entry) if entry["distortion_scale"] != 0 else []
 
 
 @dataclass(frozen=True)
@@ -329,9 +325,6 @@ class RandAugment(Transform):
     num_magnitude_bins: int = 31
     interpolation: str = "nearest"
     fill: Fill = None
-
-    def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
-        return super()._entries(entry) if entry["num_ops"] != 0 else []
 
 
 @dataclass(frozen=True)
@@ -497,7 +490,7 @@ def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[di
     results are torchvision's, but for these: GaussianBlur, and RandomAffine, RandomPerspective and
     ElasticTransform with a filter, differ by one level in a few values; of tensors, Resize and
     RandomResizedCrop by up to two levels, Grayscale, contrast and saturation by one; AugMix has
-    Pillow's pixels. What would differ by more is refused.
+    Pillow's pixels. A transform that would differ by more is refused.
 
     Raise UnsupportedError, which names the operation and says what to do, for one that is refused
     or does not exist here.

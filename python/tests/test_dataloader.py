@@ -166,6 +166,13 @@ class DataLoaderTest(data.Copied):
                     for r in ranks:
                         r.close()
 
+    def test_samplers_of_zero(self):
+        for sampler in (
+            samplers.Weighted(np.ones(1500), 0), samplers.Mix([3, 1], 0), samplers.Block(0), samplers.LengthBuckets(0, "tokens"), samplers.Regions(0),
+        ):  # fmt: skip
+            with self.subTest(sampler), self.assertRaisesRegex(ValueError, r"(num_samples|size|buckets|count) is 0; it must be from 1"):
+                loader(["ragged", "ragged"], 60, sampler=sampler)
+
     def test_samplers_of_torch(self):
         if torch is None:
             self.skipTest("no torch")

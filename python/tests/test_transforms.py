@@ -49,10 +49,33 @@ class TransformsTest(unittest.TestCase):
             with penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=ops, command=data.feed()) as loader:
                 self.assertEqual(next(iter(loader))["images"].dtype, loader.fields["images"].storage, ops)
 
-    def test_what_changes_nothing_is_left_out(self):
-        for t in (T.RandomHorizontalFlip(0), T.RandomErasing(p=0), T.RandomPerspective(0), T.RandAugment(0)):
-            self.assertEqual(t.to_json(), [])
-        self.assertEqual(T.ColorJitter(0, 0.5).to_json(), [{"op": "ColorJitter", "contrast": 0.5}])
+    @unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
+    def test_zero_is_zero(self):
+        with penstock.DataLoader(data.path("images"), 3, output="numpy", command=data.feed()) as loader:
+            want = next(iter(loader))["images"].copy()
+        for t in (
+            T.RandomHorizontalFlip(0), T.RandomVerticalFlip(0.0), T.RandomErasing(p=0), T.RandomPerspective(0, 1.0), T.RandAugment(0), T.RandomInvert(0),
+            T.RandomPosterize(1, 0), T.RandomSolarize(0.0, 0), T.RandomAdjustSharpness(0, 0), T.ColorJitter(0, 0, 0, 0), T.ToDtype("uint8"),
+            T.RandomRotation(0), T.RandomAffine(0),
+        ):  # fmt: skip
+            with penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=[t, T.ToImage()], command=data.feed()) as loader:
+                self.assertTrue((next(iter(loader))["images"] == want).all(), t)
+        for t, text in (
+            (T.AugMix(severity=0), "severity 0 must be 1 to 10"),
+            (T.AugMix(mixture_width=0), "mixture_width 0 must be 1 to"),
+            (T.AugMix(alpha=0), "alpha 0 must be positive"),
+            (T.TrivialAugmentWide(0), "num_magnitude_bins 0 must be 2 or more"),
+            (T.Grayscale(0), "num_output_channels 0 must be 1 or 3"),
+            ({"op": "Img2Dataset", "image_size": 0}, r"size \[0\]"),
+            (T.Resize(8, max_size=0), "Resize: max_size is 0; it must be positive, or None"),
+            (T.Resize(None), "Resize: give size, or max_size"),
+            (T.AutoAugment(""), "policy is empty; for its default, leave it out"),
+        ):
+            with self.assertRaisesRegex(ValueError, text):
+                penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=t, command=data.feed()).close()
+        for t, text in ((T.MixUp(0, 3), "MixUp: alpha is 0; it must be positive"), (T.CutMix(0.0, 3), "CutMix: alpha is 0"), (T.MixUp(1.0, 0), "num_classes is 0")):
+            with self.assertRaisesRegex(ValueError, text):
+                penstock.DataLoader(data.path("images"), 3, output="numpy", transforms=T.ToTensor(), batch_transforms=t, command=data.feed()).close()
 
     def test_json(self):
         self.assertEqual(T.translate({"op": "Sharpen", "sigma": 1}), [{"op": "Sharpen", "sigma": 1}])

@@ -3,6 +3,7 @@ package feed
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/penstock/penstock/loader"
@@ -15,13 +16,20 @@ import (
 // depends on Op.
 type batchTransform struct {
 	Op         string           `json:"op"`
-	Alpha      float64          `json:"alpha,omitempty"`       // MixUp, CutMix; 0 means 1
+	Alpha      *float64         `json:"alpha,omitempty"`       // MixUp, CutMix; nil means 1
 	Smoothing  float64          `json:"smoothing,omitempty"`   // LabelSmoothing: from 0 to 1
-	NumClasses int              `json:"num_classes,omitempty"` // 0 means that of the labels' names
+	NumClasses *int             `json:"num_classes,omitempty"` // nil means that of the labels' names
 	Field      string           `json:"field,omitempty"`       // of images; "" means the only one
 	Labels     string           `json:"labels,omitempty"`      // "" means the only field of single integers
 	Transforms []batchTransform `json:"transforms,omitempty"`  // RandomChoice
 	P          []float64        `json:"p,omitempty"`           // RandomChoice: in proportion
+}
+
+func (t batchTransform) alpha() float64 {
+	if t.Alpha == nil {
+		return 1
+	}
+	return *t.Alpha
 }
 
 // mixing is what batch transforms do, with the fields that they work on.
@@ -93,8 +101,8 @@ func (m *mixing) choose(ts []batchTransform, p []float64, fields []made) error {
 		if t.Op != "MixUp" && t.Op != "CutMix" {
 			return fmt.Errorf("%q does not mix batches; MixUp and CutMix do", t.Op)
 		}
-		if t.Alpha < 0 {
-			return fmt.Errorf("alpha is %v; it must be positive", t.Alpha)
+		if a := t.alpha(); !(a > 0) || math.IsInf(a, 0) {
+			return fmt.Errorf("alpha is %v; it must be positive: to mix nothing, leave %s out", a, t.Op)
 		}
 		if err := errors.Join(m.resolve(t, fields), m.resolveImages(t, fields)); err != nil {
 			return err
@@ -112,10 +120,16 @@ func (m *mixing) resolve(t batchTransform, fields []made) error {
 	if err != nil {
 		return err
 	}
-	if m.labels >= 0 && m.labels != at || m.classes != 0 && t.NumClasses != 0 && t.NumClasses != m.classes {
+	classes := m.classes
+	if t.NumClasses != nil {
+		if classes = *t.NumClasses; classes < 2 {
+			return fmt.Errorf("num_classes is %d; it must be 2 or more", classes)
+		}
+	}
+	if m.labels >= 0 && m.labels != at || m.classes != 0 && classes != m.classes {
 		return errors.New("all batch transforms work on the same labels, of as many classes")
 	}
-	m.labels, m.classes = at, max(m.classes, t.NumClasses)
+	m.labels, m.classes = at, classes
 	return nil
 }
 
@@ -175,9 +189,9 @@ func (m *mixing) worker(fields []made) loader.CollateFunc {
 	var mixers []func(*transforms.Batch, *transforms.Rand) error
 	for _, t := range m.choices {
 		if t.Op == "MixUp" {
-			mixers = append(mixers, (&transforms.MixUp{Alpha: t.Alpha, Classes: m.classes}).Apply)
+			mixers = append(mixers, (&transforms.MixUp{Alpha: t.alpha(), Classes: m.classes}).Apply)
 		} else {
-			mixers = append(mixers, (&transforms.CutMix{Alpha: t.Alpha, Classes: m.classes}).Apply)
+			mixers = append(mixers, (&transforms.CutMix{Alpha: t.alpha(), Classes: m.classes}).Apply)
 		}
 	}
 	var labels []int64

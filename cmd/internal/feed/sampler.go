@@ -18,7 +18,7 @@ type samplerOption struct {
 	Size       int            `json:"size,omitempty"`        // block
 	Weights    array          `json:"weights,omitzero"`      // weighted: float64, one a record
 	Shares     []float64      `json:"shares,omitempty"`      // mix: one a dataset
-	NumSamples int            `json:"num_samples,omitempty"` // weighted, mix; 0 means as many as there are records
+	NumSamples *int           `json:"num_samples,omitempty"` // weighted, mix; nil means as many as there are records
 	Field      string         `json:"field,omitempty"`       // length_buckets; "" means the only one of variable length
 	Buckets    int            `json:"buckets,omitempty"`     // length_buckets
 	Count      int            `json:"count,omitempty"`       // regions
@@ -28,6 +28,14 @@ type samplerOption struct {
 	Start      float64        `json:"start,omitempty"`       // split
 	Stop       float64        `json:"stop,omitempty"`        // split
 	Inner      *samplerOption `json:"inner,omitempty"`       // regions, subset, split
+}
+
+// draws returns how many records an epoch has: those asked for, or n.
+func (k *samplerOption) draws(n int) int {
+	if k.NumSamples == nil {
+		return n
+	}
+	return *k.NumSamples
 }
 
 // maxInner is how deep samplers may be nested.
@@ -73,19 +81,22 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	case "shuffle":
 		return sampler.Shuffle{}, nil
 	case "block":
+		if k.Size < 1 {
+			return nil, fmt.Errorf("block: size is %d; it must be at least 1", k.Size)
+		}
 		return sampler.Block{Size: k.Size}, nil
 	case "weighted":
 		weights, err := s.arrays.floats(k.Weights)
 		if err != nil {
 			return nil, fmt.Errorf("weighted: %w", err)
 		}
-		return sampler.NewWeighted(weights, k.NumSamples)
+		return sampler.NewWeighted(weights, k.draws(len(weights)))
 	case "mix":
 		joined, ok := s.src.(*combine.Concat)
 		if !ok {
 			return nil, errors.New("mix draws from several datasets; give a list of two or more that are not packed")
 		}
-		return sampler.NewMix(joined.Sizes(), k.Shares, k.NumSamples)
+		return sampler.NewMix(joined.Sizes(), k.Shares, k.draws(joined.Len()))
 	case "length_buckets":
 		return s.buckets(ctx, k)
 	case "regions":
