@@ -122,9 +122,12 @@ func killProcesses(t *testing.T, bucket, key string) {
 		a, b := start(), start()
 		time.Sleep(20*time.Millisecond + rand.N(most))
 		_ = errors.Join(a.Process.Kill(), b.Process.Kill()) // either may have ended
-		if err := a.Wait(); err != nil && mirrored(cache) {
+		switch err := a.Wait(); {
+		case err != nil && mirrored(cache):
 			killed++
-		} else if err == nil && killed == 0 { // it was too fast: once more, from nothing
+		case err != nil: // it was too slow: more time
+			most *= 2
+		case killed == 0: // it was too fast: again, from nothing
 			most /= 2
 			cache = filepath.Join(t.TempDir(), "cache")
 		}

@@ -95,7 +95,7 @@ func TestHostileClients(t *testing.T) {
 	goroutines := runtime.NumGoroutine()
 	honest := dial(t.Context(), t, path)
 	honest.greet(`{"batch_size":4}`)
-	_ = honest.conn.SetDeadline(time.Now().Add(time.Minute))
+	_ = honest.conn.SetDeadline(time.Now().Add(5 * time.Minute))
 	var open []*client
 	name := make(map[*client]string)
 	for what, attack := range attacks {
@@ -127,14 +127,11 @@ func TestHostileClients(t *testing.T) {
 	for _, c := range append(open, honest) {
 		select {
 		case <-c.served:
-		case <-time.After(10 * time.Second):
+		case <-time.After(5 * time.Minute):
 			t.Fatalf("the session of %q does not end with its client", name[c])
 		}
 	}
-	for range 200 {
-		if runtime.NumGoroutine() <= goroutines+4 {
-			break
-		}
+	for end := time.Now().Add(5 * time.Minute); runtime.NumGoroutine() > goroutines+4 && time.Now().Before(end); {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if n := runtime.NumGoroutine(); n > goroutines+4 {

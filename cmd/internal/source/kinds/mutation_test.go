@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/internal/sys/cputime"
 )
 
 var mutations = flag.Int("mutations", 300, "files of each format that TestMutations changes")
@@ -122,7 +123,7 @@ func mutate(rng *rand.Rand, good []byte) []byte {
 
 // bounded reads a source to its end and says what it took too much of, "" if nothing.
 func bounded(t *testing.T, kind, path string, size int) (what string) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
@@ -131,14 +132,14 @@ func bounded(t *testing.T, kind, path string, size int) (what string) {
 	}()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	begin := time.Now()
+	begin := cputime.Clock()
 	what = readWhole(ctx, kind, path)
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > uint64(256<<20+200*size) {
 		what += fmt.Sprintf(" %d bytes were allocated for a file of %d", took, size)
 	}
-	if took := time.Since(begin); took > 15*time.Second {
-		what += fmt.Sprint(" it took ", took)
+	if took := cputime.Clock() - begin; took > 15*time.Second {
+		what += fmt.Sprint(" it computed for ", took)
 	}
 	return what
 }
