@@ -74,4 +74,3 @@ require (
 	cloud.google.com/go/pubsub/v2 v2.7.0 // indirect
 	go.opentelemetry.io/otel/exporters/stdout/stdoutmetric v1.46.0 // indirect
 )
-

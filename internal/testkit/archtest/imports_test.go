@@ -195,7 +195,7 @@ var only = map[string][]string{
 	"github.com/spf13/cobra":            {"cmd/internal/..."},
 	"github.com/schollz/progressbar/v3": {"cmd/internal/cli"},
 	"github.com/parquet-go/parquet-go":  {"cmd/internal/source/parquet"},
-	"gopkg.in/yaml.v3":                  {"cmd/internal/preprocess"},
+	"go.yaml.in/yaml/v3":                {"cmd/internal/preprocess"},
 	"gocloud.dev/blob":                  {"remote/cloud"},
 	"gocloud.dev/blob/s3blob":           {"remote/cloud"},
 	"gocloud.dev/blob/gcsblob":          {"remote/cloud"},
