@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // Bottleneck is what limits the speed of training.
@@ -141,8 +143,8 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 	case s.FetchWait > work/2:
 		return s.remoteBound(l, head)
 	case unpacks:
-		return Diagnosis{DecodeBound, fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by preprocess OLD.h5 NEW.h5",
-			head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, l.all)), 0}
+		return Diagnosis{DecodeBound, fmt.Sprintf("decode-bound: %s, %s of that with unpacking %q (%s) to %s; store it as it is, for example by %s",
+			head, percent(s.Read, work), packed.Field, packed.Why, rate(s.ReadBytes, l.all), shell.Penstock("preprocess OLD.h5 NEW.h5")), 0}
 	case s.SlowRead > work/2 && s.Storage > s.ReadBytes/4:
 		g, says := s.without(l, s.SlowRead)
 		return Diagnosis{ColdStorage, fmt.Sprintf("cold storage: %s, %s of that with waiting for storage, which gives %s; what fits into memory is fast from the second epoch on%s",

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -87,7 +88,7 @@ func ReadManifest(path string) (*Manifest, error) {
 func readManifest(path, name string) (*Manifest, error) {
 	f, err := os.Open(filepath.Join(path, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no %s in it (%w), so it is not a dataset of penstock, or its build did not finish; to make a dataset of samples, run: preprocess SOURCE DEST", name, fs.ErrNotExist)
+		return nil, fmt.Errorf("no %s in it (%w), so it is not a dataset of penstock, or its build did not finish; to make a dataset of samples, run: %s", name, fs.ErrNotExist, shell.Penstock("preprocess SOURCE DEST"))
 	}
 	if err != nil {
 		return nil, bare(err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/internal/hdf5/meta"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/tensor"
 )
@@ -51,7 +52,7 @@ func OpenHDF5(path string, opts OpenOptions) (*Dataset, error) {
 	file, err := meta.Open(f, info.Size())
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5):
-		return nil, fmt.Errorf("store: open %q: %w: neither a folder nor an HDF5 file%s; to make a dataset of samples, run: preprocess SOURCE DEST", path, ErrUnsupported, found(err))
+		return nil, fmt.Errorf("store: open %q: %w: neither a folder nor an HDF5 file%s; to make a dataset of samples, run: %s", path, ErrUnsupported, found(err), shell.Penstock("preprocess SOURCE DEST"))
 	case err != nil:
 		return nil, fmt.Errorf("store: open %q: %w", path, Mark(err))
 	}
@@ -170,7 +171,7 @@ func mappable(data *meta.Dataset) error {
 	}
 	line := data.Remedy("OLD.h5", "NEW.h5")
 	if line == "" {
-		line = "preprocess OLD.h5 NEW.h5"
+		line = shell.Penstock("preprocess OLD.h5 NEW.h5")
 	}
 	return fmt.Errorf("%w; make a file that can be: %s", err, line)
 }

@@ -42,7 +42,6 @@ func TestExamplesOfHelp(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-tags", "nocloud", "-o", bin+"/penstock", ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	shell(t, bin, `for c in preprocess inspect; do printf '#!/bin/sh\nexec penstock %s "$@"\n' $c >$c; chmod +x $c; done`)
 	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 	inputs := exampleInputs(t)
 	ran := 0
@@ -62,7 +61,7 @@ func TestExamplesOfHelp(t *testing.T) {
 			dir := t.TempDir()
 			shell(t, dir, fmt.Sprintf("cp -r %s/. . && rm -rf %s", inputs, destOf(line)))
 			if strings.Contains(line, "preprocess merge") || strings.Contains(line, "preprocess status") {
-				shell(t, dir, "preprocess photos out/flat --resize 24x24 --rank 0 --world-size 2 && preprocess photos out/flat --resize 24x24 --rank 1 --world-size 2")
+				shell(t, dir, "penstock preprocess photos out/flat --resize 24x24 --rank 0 --world-size 2 && penstock preprocess photos out/flat --resize 24x24 --rank 1 --world-size 2")
 			}
 			shell(t, dir, line)
 			ran++
@@ -121,9 +120,9 @@ func exampleInputs(t *testing.T) string {
 	}
 	shell(t, dir, fmt.Sprintf(`ln -s %s photos && ln -s photos scans && mkdir files && cp photos/circle/00[01].jpg files
 mkdir shards && tar -cf shards/0.tar -C photos circle && tar -cf shards/1.tar -C photos square
-preprocess photos out/flat --resize 24x24 --split train=0.8,val=0.2
-preprocess photos out/photos.h5 --resize 24x24 --split train=0.8,val=0.2
-preprocess photos out/f32 --resize 24x24 --dtype float32
+penstock preprocess photos out/flat --resize 24x24 --split train=0.8,val=0.2
+penstock preprocess photos out/photos.h5 --resize 24x24 --split train=0.8,val=0.2
+penstock preprocess photos out/f32 --resize 24x24 --dtype float32
 cp -r out/f32 monday && cp -r out/f32 tuesday
 cp -r out/flat yesterday && cp -r out/flat today && cp -r out/flat a && cp -r out/flat b
 cp out/photos.h5 photos.h5`, raw))
@@ -136,12 +135,14 @@ cp out/photos.h5 photos.h5`, raw))
 	return dir
 }
 
-// shell runs a script, which must succeed.
-func shell(t *testing.T, dir, script string) {
+// shell runs a script, which must succeed, and returns what it prints.
+func shell(t *testing.T, dir, script string) string {
 	t.Helper()
 	cmd := exec.Command("bash", "-e", "-o", "pipefail", "-c", script)
 	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
+	out, err := cmd.CombinedOutput()
+	if err != nil {
 		t.Fatalf("%s: %v\n%s", script, err, bytes.TrimSpace(out))
 	}
+	return string(out)
 }

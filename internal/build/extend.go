@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
 
@@ -52,7 +53,7 @@ func extend(old, f store.Field) error {
 		if old.Name == f.Name && brief(old) != brief(f) {
 			was, is = brief(old), brief(f)
 		}
-		return fmt.Errorf("field %q is %s, and not %s (how it was made: inspect show --recipe)", old.Name, shorten(was, 0), shorten(is, 0))
+		return fmt.Errorf("field %q is %s, and not %s (how it was made: %s)", old.Name, shorten(was, 0), shorten(is, 0), shell.Penstock("inspect show --recipe"))
 	}
 	return nil
 }

@@ -1,12 +1,14 @@
 package build
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
 
@@ -36,7 +38,8 @@ func noteNormalization(path, split string, figures Figures) (*store.Manifest, er
 		if _, err := store.Open(path, store.OpenOptions{}); err != nil {
 			return nil, err
 		}
-		return nil, fmt.Errorf("the metadata of an HDF5 file cannot be replaced in one step; write it anew: preprocess %s DEST --normalize ...: %w", path, store.ErrUnsupported)
+		return nil, fmt.Errorf("the metadata of an HDF5 file cannot be replaced in one step; write the file again: %s: %w",
+			cmp.Or(shell.Penstock("preprocess", path, "DEST"), shell.Penstock("preprocess SOURCE DEST"))+" --normalize ...", store.ErrUnsupported)
 	}
 	if Unfinished(path) {
 		return nil, errors.New("an append to it was stopped; finish that with --append --resume, or remove " + stageDir(filepath.Clean(path)))

@@ -158,7 +158,7 @@ class DataLoader:
             "penstock") and counted in stats(), and ``mask`` is False for them.
         cache_dir, cache_size: Where records of a URL are kept that were fetched, and how many bytes of
             them ("500GiB").
-        socket: The path where a ``feed DATASET --socket PATH`` listens, in place of a dataset:
+        socket: The path where a ``penstock feed DATASET --socket PATH`` listens, in place of a dataset:
             processes of one host share it.
         command: The program feed; by default $PENSTOCK_FEED, or feed or penstock in PATH.
 
@@ -254,7 +254,7 @@ class DataLoader:
         if socket is not None:
             if cache_dir is not None or cache_size is not None:
                 raise ValueError(
-                    "cache_dir and cache_size belong to the feed that listens: feed URL --socket PATH --cache-dir FOLDER --cache-size BYTES"
+                    "cache_dir and cache_size belong to the feed that listens: penstock feed URL --socket PATH --cache-dir FOLDER --cache-size BYTES"
                 )
             name = os.fspath(socket)
             connection = process.connect(name)

@@ -101,7 +101,7 @@ class Dataset:
     def source_name(self, record: int) -> str:
         """Return what the source called a record: the path of its file, the member of its archive.
 
-        It is "" where the dataset holds no names (``preprocess --names``). Raise IndexError if
+        It is "" where the dataset holds no names (``penstock preprocess --names``). Raise IndexError if
         there is no such record.
         """
         index = self._places.index(record)
@@ -252,7 +252,7 @@ def open(
     """Open a dataset: a flat folder, Zarr that preprocess wrote uncompressed, or an HDF5 file (with h5py).
 
     It reads the manifest and the headers of the files, and no record. The dataset stays what it was
-    when it was opened, also after ``preprocess --overwrite`` or ``--append``.
+    when it was opened, also after ``penstock preprocess --overwrite`` or ``--append``.
 
     Args:
         path: The folder or the .h5 file.

@@ -27,9 +27,13 @@ def locate(path: str) -> Layout:
     except FileNotFoundError as e:
         if any(os.path.exists(os.path.join(path, name)) for name in ("zarr.json", ".zgroup", ".zarray", ".zmetadata")):
             raise UnsupportedError(
-                f"{path}: Zarr that penstock did not write: penstock.DataLoader reads it; to make a dataset of it, run: preprocess {path} FOLDER"
+                f"{path}: Zarr that penstock did not write: penstock.DataLoader reads it; "
+                f"to make a dataset of it, run: penstock preprocess {path} FOLDER"
             ) from e
-        raise Error(f"{path}: no manifest.json: this is not a penstock dataset; to convert a folder of images, run: preprocess {path} OUT") from e
+        raise Error(
+            f"{path}: no manifest.json: this is not a penstock dataset; "
+            f"to convert a folder of images, run: penstock preprocess {path} OUT"
+        ) from e
     if len(data) > _MAX_MANIFEST:
         raise UnsupportedError(f"{file}: more than {_MAX_MANIFEST} bytes")
     manifest = decode_manifest(data, file)

@@ -28,12 +28,12 @@ def locate(path: str) -> Layout:
             f.seek(0)
             begin = f.read(16)
             what = f"begins with {begin!r}" if begin else "is empty"
-            raise UnsupportedError(f"{path}: neither a folder nor an HDF5 file: it {what}; to make a dataset, run: preprocess SOURCE FOLDER")
+            raise UnsupportedError(f"{path}: neither a folder nor an HDF5 file: it {what}; to make a dataset, run: penstock preprocess SOURCE FOLDER")
     try:
         import h5py
     except ImportError as e:
         raise Error(
-            f"{path}: h5py is needed to find the records of an HDF5 file: pip install h5py, or make a flat dataset: preprocess SOURCE FOLDER"
+            f"{path}: h5py is needed to find the records of an HDF5 file: pip install h5py, or make a flat dataset: penstock preprocess SOURCE FOLDER"
         ) from e
     try:
         with h5py.File(path, "r") as file:
@@ -104,7 +104,7 @@ def _foreign(path: str, file: Any, kind: type[Any]) -> Layout:
 def _foreign_field(path: str, name: str, dataset: Any) -> Field:
     dtype = next((t for t, storage in STORAGE.items() if np.dtype(storage) == dataset.dtype and t != "bfloat16"), None)
     if dtype is None:
-        raise UnsupportedError(f"{path}: dataset {dataset.name}: type {dataset.dtype} cannot be mapped; rewrite it: preprocess {path} DEST")
+        raise UnsupportedError(f"{path}: dataset {dataset.name}: type {dataset.dtype} cannot be mapped; rewrite it: penstock preprocess {path} DEST")
     return Field(name=name, dtype=dtype, shape=tuple(dataset.shape[1:]))
 
 
@@ -122,6 +122,6 @@ def _offset(path: str, dataset: Any) -> int:
         raise UnsupportedError(f"{path}: dataset {dataset.name}: its data is in {_external(path, dataset)}: open that dataset instead")
     if dataset.chunks is not None or offset is None:
         how = "chunked" if dataset.chunks is not None else "not contiguous"
-        raise UnsupportedError(f"{path}: dataset {dataset.name}: {how}, so it cannot be mapped; rewrite it: preprocess {path} DEST")
+        raise UnsupportedError(f"{path}: dataset {dataset.name}: {how}, so it cannot be mapped; rewrite it: penstock preprocess {path} DEST")
     check_inside(path, offset, dataset.size * dataset.dtype.itemsize, os.stat(path).st_size)
     return offset

@@ -54,7 +54,7 @@ def connect(path: str) -> socket.socket:
         connection.connect(path)
     except OSError as e:
         connection.close()
-        raise Error(f"{path}: no feed serves there: {e.strerror}; start one: feed DATASET --socket {path}") from None
+        raise Error(f"{path}: no feed serves there: {e.strerror}; start one: penstock feed DATASET --socket {path}") from None
     return connection
 
 

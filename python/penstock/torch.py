@@ -146,7 +146,7 @@ def _normalized(ds: Dataset, normalize: bool | tuple[Sequence[float], Sequence[f
         elif f.is_image and f.normalization is None:
             raise Error(
                 f"{ds.path}: field {name!r}: normalize=True, and the dataset has no mean and std for it: give normalize=(mean, std), "
-                f"or note them in the dataset: preprocess normalize {ds.path} imagenet"
+                f"or note them in the dataset: penstock preprocess normalize {ds.path} imagenet"
             )
         fields[name] = f
     if not any(f.is_image or f.normalization for f in fields.values()):

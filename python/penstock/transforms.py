@@ -11,7 +11,7 @@ Names, parameters, defaults and geometry are those of torchvision.transforms.v2,
 Pillow. A ``torchvision.transforms.Compose``, v1 or v2, makes the same pixels as in torchvision,
 or is refused: see ``translate``.
 Nothing runs in this process: a transform is a description, and its JSON is that of the Go package
-transforms and of ``preprocess --transforms``. An operation of those that has no class here is
+transforms and of ``penstock preprocess --pipeline``. An operation of those that has no class here is
 written as its JSON: ``{"op": "Sharpen", "sigma": 1.5}``.
 
 MixUp, CutMix and LabelSmoothing work on batches: ``DataLoader(batch_transforms=...)``.
@@ -375,7 +375,7 @@ class ConvertImageDtype(Transform):
 
 @dataclass(frozen=True)
 class Normalize(Transform):
-    """Without mean and std, the dataset's own: those that ``preprocess --normalize`` has noted."""
+    """Without mean and std, the dataset's own: those that ``penstock preprocess --normalize`` has noted."""
 
     mean: Sequence[float] | None = None
     std: Sequence[float] | None = None

@@ -100,7 +100,7 @@ class Writer:
         **options: Any,
     ) -> None:
         self.path = os.fspath(path)
-        #: The summary that preprocess --json prints, of the dataset or of the part, once it is committed.
+        #: The summary that penstock preprocess --json prints, of the dataset or of the part, once it is committed.
         self.summary: dict[str, Any] | None = None
         self._splits = list(splits)
         self._schema = None if schema is None else codec.check(schema)
@@ -173,7 +173,7 @@ class Writer:
         self._next += 1
 
     def commit(self) -> dict[str, Any]:
-        """Make the dataset, or the part of this rank, appear, and return the summary that preprocess --json prints.
+        """Make the dataset, or the part of this rank, appear, and return the summary that penstock preprocess --json prints.
 
         When it returns, all bytes are on disk. Raise Error if that cannot be; what was appended is kept
         for resume=True, as far as there is a checkpoint.
@@ -239,7 +239,7 @@ def merge(path: Path, parts: Sequence[Path] = (), *, command: str | None = None,
         path: The dataset.
         parts: Folders of parts, where they are not beside the dataset.
         command: The program preprocess, as of Writer.
-        options: Flags of ``preprocess merge``: ``overwrite=True``, ``resume=True``, ``remove_parts=True``.
+        options: Flags of ``penstock preprocess merge``: ``overwrite=True``, ``resume=True``, ``remove_parts=True``.
     """
     names = [os.fspath(p) for p in [*parts, path]]
     process = _Process(["merge", "--quiet", "--json", *_flags(options), "--", *names], command, names[-1])

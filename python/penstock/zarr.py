@@ -65,7 +65,10 @@ class _Array:
         meta = json.loads(text)
         sharding = meta["codecs"][0]["configuration"]
         if len(sharding["codecs"]) > 1:
-            raise UnsupportedError(f"{path}: array {node} is compressed, so it cannot be mapped: use penstock.DataLoader, or convert it: preprocess {path} FOLDER")
+            raise UnsupportedError(
+                f"{path}: array {node} is compressed, so it cannot be mapped: "
+                f"use penstock.DataLoader, or convert it: penstock preprocess {path} FOLDER"
+            )
         self.path, self.file, self.sums = os.path.join(path, node), file, os.path.join(path, "penstock", "crc", name, "c.0")
         self.row_bytes = 8 if offsets else f.row_bytes
         self.axes = len(meta["shape"]) - 1

@@ -66,7 +66,7 @@ func TestDataInOtherFiles(t *testing.T) {
 	_, mapped := store.OpenHDF5(old, store.OpenOptions{})
 	_, err := mmapds.Open(old)
 	for _, err := range []error{mapped, err} {
-		if !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "; make a file that can be: preprocess OLD.h5 NEW.h5") {
+		if !errors.Is(err, store.ErrUnsupported) || !strings.HasSuffix(err.Error(), "; make a file that can be: penstock preprocess OLD.h5 NEW.h5") {
 			t.Errorf("error %v", err)
 		}
 	}

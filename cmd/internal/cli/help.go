@@ -12,7 +12,7 @@ import (
 const groupKey = "penstock-group"
 
 // Group puts the named flags of cmd under a heading of its help. Headings come in the order
-// in which flags were put under them; other flags follow under "Other".
+// in which flags were put under them; other flags follow under "Other", or are "Flags" where there are no headings.
 func Group(cmd *cobra.Command, heading string, names ...string) {
 	for _, name := range names {
 		if err := cmd.Flags().SetAnnotation(name, groupKey, []string{heading}); err != nil {
@@ -32,7 +32,11 @@ func help(cmd *cobra.Command, _ []string) {
 	if text == "" {
 		text = cmd.Short
 	}
-	fmt.Fprintf(w, "%s\n\nUsage:\n", reflow(strings.TrimSpace(text), width(w)))
+	text = strings.TrimSpace(text)
+	if !cmd.HasParent() {
+		text += fmt.Sprintf("\nShell completion: %s completion bash|zsh|fish|powershell", cmd.Name())
+	}
+	fmt.Fprintf(w, "%s\n\nUsage:\n", reflow(text, width(w)))
 	if cmd.Runnable() {
 		fmt.Fprintf(w, "  %s\n", cmd.UseLine())
 	}
@@ -60,12 +64,15 @@ func helpCommands(w io.Writer, cmd *cobra.Command) {
 }
 
 func helpFlags(w io.Writer, cmd *cobra.Command) {
-	sets := make(map[string]*pflag.FlagSet)
+	sets, rest := make(map[string]*pflag.FlagSet), "Other"
+	if cmd.Annotations[groupKey] == "" {
+		rest = "Flags"
+	}
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if f.Name == "help" {
 			f.Usage = "print this help"
 		}
-		heading := "Other"
+		heading := rest
 		if g := f.Annotations[groupKey]; len(g) > 0 {
 			heading = g[0]
 		}
@@ -75,7 +82,7 @@ func helpFlags(w io.Writer, cmd *cobra.Command) {
 		}
 		sets[heading].AddFlag(f)
 	})
-	for _, heading := range append(strings.Split(strings.TrimSuffix(cmd.Annotations[groupKey], "\n"), "\n"), "Other") {
+	for _, heading := range append(strings.Split(strings.TrimSuffix(cmd.Annotations[groupKey], "\n"), "\n"), rest) {
 		if set := sets[heading]; set != nil && set.HasAvailableFlags() {
 			fmt.Fprintf(w, "\n%s:\n%s", heading, set.FlagUsagesWrapped(width(w)))
 		}

@@ -18,8 +18,7 @@ trainers, such as the ranks of one host. Each client asks for its own batch size
 seed, rank and transforms: see python/README.md. DATASET is a flat folder, Zarr or an HDF5 file,
 local or a URL such as s3://bucket/key; the records of several follow each other.
 
-Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
-Shell completion: feed completion bash|zsh|fish|powershell`
+Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.`
 
 const examples = `  feed out/flat --socket /run/user/1000/feed
   python3 -c 'import penstock; print(next(iter(penstock.DataLoader("out/flat", 256, output="numpy"))))'`

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
 
+	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/penstock"
 )
 
@@ -43,7 +44,7 @@ func write(folder string) error {
 	if err := doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "penstock", Manual: "penstock", Date: &epoch}, pages); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(folder, "cli.md"), reference(penstock.Command()), 0o666); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "cli.md"), reference(), 0o666); err != nil {
 		return err
 	}
 	path := func(ext string) string { return filepath.Join(completions, "penstock."+ext) }
@@ -54,23 +55,22 @@ func write(folder string) error {
 }
 
 // reference returns a page with the help of each command.
-func reference(root *cobra.Command) []byte {
+func reference() []byte {
 	var b bytes.Buffer
 	b.WriteString("# Commands\n\nGenerated from the commands by `make generate`. Each text is what `--help` prints.\n")
-	describe(&b, root)
+	describe(&b, penstock.Command())
 	return b.Bytes()
 }
 
+// describe writes the help of a command, as it prints it when it is run, and of those below it.
 func describe(b *bytes.Buffer, cmd *cobra.Command) {
 	var help bytes.Buffer
-	cmd.SetOut(&help)
-	if err := cmd.Help(); err != nil {
-		panic("man: " + err.Error()) // a buffer takes everything
+	args := append(strings.Fields(cmd.CommandPath())[1:], "--help")
+	if code := cli.Run(penstock.Command(), args, strings.NewReader(""), &help, &help); code != cli.ExitDone {
+		panic("man: " + help.String()) // every command has help
 	}
-	fmt.Fprintf(b, "\n## %s\n\n```text\n%s\n```\n", cmd.CommandPath(), strings.TrimSpace(help.String()))
+	fmt.Fprintf(b, "\n## %s\n\n```text\n%s\n```\n", cmd.CommandPath(), strings.TrimRight(help.String(), "\n"))
 	for _, sub := range cmd.Commands() {
-		if sub.IsAvailableCommand() && sub.Name() != "completion" {
-			describe(b, sub)
-		}
+		describe(b, sub)
 	}
 }

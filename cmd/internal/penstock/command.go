@@ -2,7 +2,7 @@
 package penstock
 
 import (
-	"strings"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +16,7 @@ import (
 )
 
 const long = `Turn raw samples into datasets that training reads at the speed of memory: HDF5, Zarr, or folders of
-NumPy files. The same commands exist as programs of their own.`
+NumPy files.`
 
 const examples = `  penstock demo                                    # the first minute: images, a dataset, a report, a network
   penstock preprocess photos/ photos.h5 --resize 256 --crop 224
@@ -32,25 +32,23 @@ func Command() *cobra.Command {
 	}
 	commands := []*cobra.Command{preprocess.Command(), inspect.Command(), loadbench.Command(), feed.Command()}
 	for _, c := range commands {
-		prefixExamples(c, c.Name())
+		prefix(c)
 	}
 	root.AddCommand(commands...)
 	root.AddCommand(demo.Command(Command), doctor.Command())
 	return root
 }
 
-// prefixExamples makes the examples of a program those of a subcommand: "name ..." becomes
-// "penstock name ...", also after a pipe.
-func prefixExamples(c *cobra.Command, name string) {
-	lines := strings.Split(c.Example, "\n")
-	for i, line := range lines {
-		if text := strings.TrimLeft(line, " "); strings.HasPrefix(text, name+" ") {
-			lines[i] = line[:len(line)-len(text)] + "penstock " + text
-		}
-		lines[i] = strings.ReplaceAll(lines[i], "| "+name+" ", "| penstock "+name+" ")
-	}
-	c.Example = strings.Join(lines, "\n")
+var (
+	examplesOf = regexp.MustCompile(`(^|[\s(])((?:preprocess|inspect|loadbench|feed) )`)
+	namesOf    = regexp.MustCompile(`(^|[\s(])((?:preprocess|inspect|loadbench|feed) (?:--[a-z]|(?:merge|status|normalize|show|stats|preview|report|verify|diff|layout|view)\b))`)
+)
+
+// prefix makes the help of a program that of a subcommand: "name ..." becomes "penstock name ...", also in a pipe.
+func prefix(c *cobra.Command) {
+	c.Example = examplesOf.ReplaceAllString(c.Example, "${1}penstock $2")
+	c.Long = namesOf.ReplaceAllString(c.Long, "${1}penstock $2")
 	for _, sub := range c.Commands() {
-		prefixExamples(sub, name)
+		prefix(sub)
 	}
 }

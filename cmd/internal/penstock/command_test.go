@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 )
@@ -31,13 +34,25 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no %s in:\n%s", name, out)
 		}
 	}
-	for _, args := range [][]string{{"preprocess"}, {"preprocess", "merge"}, {"inspect"}, {"inspect", "verify"}, {"loadbench"}, {"feed"}} {
-		_, out, _ := run(t, append(args, "--help")...)
-		_, examples, _ := strings.Cut(out, "\nExamples:\n")
-		if !strings.HasPrefix(examples, "  penstock "+args[0]+" ") || strings.Contains(examples, "\n  "+args[0]+" ") {
-			t.Errorf("%v: examples are\n%s", args, examples)
+	without := regexp.MustCompile(`(?m)(?:^|[ (])(?:preprocess|inspect|loadbench|feed) (?:--?[a-z]|\[flags|(?:merge|status|normalize|show|stats|preview|report|verify|diff|layout|view|completion|photos|out)\b).*$`)
+	for _, c := range all(Command()) {
+		_, out, _ := run(t, append(strings.Fields(c.CommandPath())[1:], "--help")...)
+		if m := without.FindString(strings.ReplaceAll(out, "penstock ", "penstock:")); m != "" {
+			t.Errorf("the help of %s names a program that may not be installed: %s", c.CommandPath(), m)
+		}
+		if _, examples, ok := strings.Cut(out, "\nExamples:\n"); ok && !strings.HasPrefix(examples, "  penstock ") {
+			t.Errorf("%s: examples are\n%s", c.CommandPath(), examples)
 		}
 	}
+}
+
+// all returns a command and those below it.
+func all(c *cobra.Command) []*cobra.Command {
+	list := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		list = append(list, all(sub)...)
+	}
+	return list
 }
 
 func TestVersionAndMistakes(t *testing.T) {

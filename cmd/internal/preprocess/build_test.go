@@ -245,7 +245,7 @@ func TestAppendRefusals(t *testing.T) {
 	mustRun(t, c)
 	before := foldertest.Files(t, c.Dest)
 	c.Append, c.Crop = true, []int{12}
-	want := `these records cannot be appended to it: field "images" is uint8 (3, 16, 16) CHW, and not uint8 (3, 12, 12) CHW (how it was made: inspect show --recipe)`
+	want := `these records cannot be appended to it: field "images" is uint8 (3, 16, 16) CHW, and not uint8 (3, 12, 12) CHW (how it was made: penstock inspect show --recipe)`
 	if _, err := Run(context.Background(), c, &silent{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -39,7 +39,7 @@ DEST is a folder of .npy files, an HDF5 file if its name ends in .h5, .hdf5 or .
 it ends in .zarr. It appears when it is complete. Rerun a stopped command with --resume to continue. Use --rank
 to share the work between machines: see preprocess merge --help.
 
-` + exits + "\nShell completion: preprocess completion bash|zsh|fish|powershell"
+` + exits
 
 const examples = `  preprocess photos out/flat --resize 256 --crop 224
   preprocess photos out/photos.h5 --resize 224x224 --filter bicubic

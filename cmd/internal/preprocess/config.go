@@ -20,6 +20,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source/producer"
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
@@ -227,7 +228,7 @@ func (c Config) Validate() error {
 // hints are sentences for people about what was asked for and looks unusual.
 func (c Config) hints() (list []string) {
 	if c.inherits {
-		list = append(list, "appended with the recipe of "+c.Dest+" (inspect show --recipe), but for the flags that were given")
+		list = append(list, "appended with the recipe of "+c.Dest+" ("+shell.Penstock("inspect show --recipe")+"), but for the flags that were given")
 	}
 	if c.Resize == nil || c.Crop == nil || c.Transforms != nil {
 		return list

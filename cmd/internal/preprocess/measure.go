@@ -10,6 +10,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
@@ -93,7 +94,7 @@ func (r *run) measureArrays(ctx context.Context) error {
 		return err
 	}
 	if r.base != nil {
-		return fmt.Errorf("--append and --normalize dataset: the figures would be those of the new records alone; give those of %s, with the recipe that inspect show --recipe prints: --pipeline FILE", c.Dest)
+		return fmt.Errorf("--append and --normalize dataset: the figures would be those of the new records alone; give those of %s, with the recipe that %s prints: --pipeline FILE", c.Dest, shell.Penstock("inspect show --recipe"))
 	}
 	err = r.measurePass(ctx, j, func(rec *store.Record) error {
 		for _, f := range list {

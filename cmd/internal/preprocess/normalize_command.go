@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
 )
@@ -69,7 +70,7 @@ func (n *normalizeFlags) check(args []string) error {
 	case err != nil:
 		usage.Problems = append(usage.Problems, "FIGURES: "+err.Error())
 	case n.figures.Fields != nil:
-		usage.Problems = append(usage.Problems, "FIGURES: those of arrays are applied when they are written: preprocess SOURCE DEST --normalize "+args[1])
+		usage.Problems = append(usage.Problems, "FIGURES: those of arrays are applied when they are written: "+shell.Penstock("preprocess SOURCE DEST --normalize", args[1]))
 	case n.figures.None():
 		usage.Problems = append(usage.Problems, "FIGURES: none is nothing to note")
 	}

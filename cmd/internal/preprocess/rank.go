@@ -15,6 +15,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/cmd/internal/vfs"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 )
@@ -282,7 +283,7 @@ func rankProblems(c Config) (list []string) {
 		list = append(list, "--append and --rank: parts are of new datasets; make one of the new samples, and append that")
 	}
 	if c.View {
-		list = append(list, "--view and --rank: parts have no view; merge them, then: inspect view DEST")
+		list = append(list, "--view and --rank: parts have no view; merge them, then: "+shell.Penstock("inspect view DEST"))
 	}
 	if c.Normalize.OfImages() && c.WithImageDefaults().DType != tensor.Uint8 && c.Transforms == nil {
 		list = append(list, errFigures.Error())

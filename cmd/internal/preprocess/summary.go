@@ -184,10 +184,10 @@ func (s *Summary) print(w io.Writer) {
 		fmt.Fprintf(w, "note: %s\n", shell.Line(h))
 	}
 	if s.Part != nil {
-		fmt.Fprintf(w, "When all %d parts are there: %s\n", s.Part.WorldSize, cmp.Or(shell.Command("preprocess merge", s.Part.Dest), "preprocess merge"))
+		fmt.Fprintf(w, "When all %d parts are there: %s\n", s.Part.WorldSize, cmp.Or(shell.Penstock("preprocess merge", s.Part.Dest), shell.Penstock("preprocess merge")))
 		return
 	}
-	fmt.Fprintf(w, "Look at it with: %s\n", cmp.Or(shell.Command("inspect", s.Dest), "inspect"))
+	fmt.Fprintf(w, "Look at it with: %s\n", cmp.Or(shell.Penstock("inspect", s.Dest), shell.Penstock("inspect")))
 }
 
 // printFields writes a line a field, types below each other.

@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/imagefile"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5"
@@ -198,7 +199,7 @@ func viewProblems(c Config) []string {
 	case !c.View:
 		return nil
 	case c.Rank.Size > 0:
-		return []string{"--view: a part has none; make it of the whole dataset: preprocess merge, then inspect view"}
+		return []string{"--view: a part has none; make it of the whole dataset: " + shell.Penstock("preprocess merge") + ", then " + shell.Penstock("inspect view")}
 	case c.format() == part.Zarr:
 		return []string{"--view: a view is for a folder of .npy files, and DEST is Zarr"}
 	case c.format() != part.Flat:

@@ -249,7 +249,7 @@ func (a *Advice) problem(format string, args ...any) {
 // ConvertCommand returns the command line that rewrites a file so that its records can be mapped; fields is the list of
 // datasets in the words of --fields, "" for all. It is "" where one of the names cannot be printed.
 func ConvertCommand(from, to, fields string) string {
-	line := shell.Command("preprocess", from, to)
+	line := shell.Penstock("preprocess", from, to)
 	if fields == "" || line == "" {
 		return line
 	}

@@ -60,9 +60,9 @@ func TestAdvise(t *testing.T) {
 
 func TestMendCommand(t *testing.T) {
 	for _, tt := range [][4]string{
-		{"old.h5", "new.h5", "", "preprocess old.h5 new.h5"},
-		{"my file.h5", "it's.h5", "", `preprocess 'my file.h5' 'it'\''s.h5'`},
-		{"-x.h5", "$y", "a/b=c,d e", `preprocess ./-x.h5 '$y' --fields 'a/b=c,d e'`},
+		{"old.h5", "new.h5", "", "penstock preprocess old.h5 new.h5"},
+		{"my file.h5", "it's.h5", "", `penstock preprocess 'my file.h5' 'it'\''s.h5'`},
+		{"-x.h5", "$y", "a/b=c,d e", `penstock preprocess ./-x.h5 '$y' --fields 'a/b=c,d e'`},
 	} {
 		if got := ConvertCommand(tt[0], tt[1], tt[2]); got != tt[3] {
 			t.Errorf("%q, want %q", got, tt[3])

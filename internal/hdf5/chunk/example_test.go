@@ -46,7 +46,7 @@ func ExampleAdvise() {
 	fmt.Println(chunk.ConvertCommand("old.h5", "new.h5", ""))
 	// Output:
 	// a record needs 5 chunks, 7.0 times its bytes
-	// preprocess old.h5 new.h5
+	// penstock preprocess old.h5 new.h5
 }
 
 // openDataset opens the file of the examples, and finds a dataset in it.

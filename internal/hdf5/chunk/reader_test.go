@@ -315,7 +315,7 @@ func TestRefusals(t *testing.T) {
 			t.Errorf("%s: storage %+v, want %d chunks", d.Path, a, want)
 		}
 		line := map[string]string{
-			"/outside": "preprocess OLD.h5 NEW.h5", "/virtual": "preprocess OLD.h5 NEW.h5",
+			"/outside": "penstock preprocess OLD.h5 NEW.h5", "/virtual": "penstock preprocess OLD.h5 NEW.h5",
 		}[d.Path]
 		if got := d.Remedy("OLD.h5", "NEW.h5"); got != line || line != "" && !strings.HasSuffix(err.Error(), "make a file that can be read: "+line) {
 			t.Errorf("%s: remedy %q, want %q; error %v", d.Path, got, line, err)

@@ -1,5 +1,7 @@
 package meta
 
+import "github.com/penstock/penstock/internal/sys/shell"
+
 // pluginPath has h5repack find the filters that others registered, as pip install hdf5plugin
 // brings them.
 const pluginPath = `HDF5_PLUGIN_PATH="$(python3 -c 'import hdf5plugin; print(hdf5plugin.PLUGIN_PATH)')" `
@@ -10,7 +12,7 @@ const pluginPath = `HDF5_PLUGIN_PATH="$(python3 -c 'import hdf5plugin; print(hdf
 // dataset that none of this is the matter with.
 func (d *Dataset) Remedy(from, to string) string {
 	if len(d.External) > 0 || d.Layout.Kind == Virtual {
-		return "preprocess " + from + " " + to
+		return shell.Penstock("preprocess") + " " + from + " " + to
 	}
 	path, strange := "", false
 	for i, f := range d.Filters {

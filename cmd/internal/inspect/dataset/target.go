@@ -62,7 +62,7 @@ func refused(path string, err error) error {
 	dir := filepath.Dir(path)
 	switch {
 	case errors.Is(err, meta.ErrNotHDF5) && store.IsFlat(dir):
-		return fmt.Errorf("%s is a file of the dataset %s; run %s", path, dir, cmp.Or(shell.Command("inspect", dir), "inspect on that folder"))
+		return fmt.Errorf("%s is a file of the dataset %s; run %s", path, dir, cmp.Or(shell.Penstock("inspect", dir), shell.Penstock("inspect")+" on that folder"))
 	case errors.Is(err, meta.ErrNotHDF5):
 		return notDataset(path, err)
 	case errors.Is(err, meta.ErrCorrupt):
@@ -113,7 +113,7 @@ func (p *Target) LocatePacked() *store.Dataset {
 // WithAdvice adds to an error of a corrupt flat dataset the command that lists everything that is corrupt.
 func (p *Target) WithAdvice(err error) error {
 	if p.Flat && errors.Is(err, store.ErrCorrupt) {
-		return fmt.Errorf("%w (all that is wrong: %s)", err, cmp.Or(shell.Command("inspect verify", p.Path), "inspect verify"))
+		return fmt.Errorf("%w (all that is wrong: %s)", err, cmp.Or(shell.Penstock("inspect verify", p.Path), shell.Penstock("inspect verify")))
 	}
 	return err
 }

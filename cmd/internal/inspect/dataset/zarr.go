@@ -68,9 +68,9 @@ func zarrArrays(path string) error {
 		}
 	}
 	made := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)) + ".h5"
-	line := shell.Command("preprocess", path, made)
+	line := shell.Penstock("preprocess", path, made)
 	if len(names) < len(g.Arrays) && line != "" {
 		line = column.FieldsCommand(line, names)
 	}
-	return fmt.Errorf("%s: Zarr, version %d, with %d arrays; make a dataset: %s\n%s", path, g.Format, len(g.Arrays), cmp.Or(line, "preprocess SOURCE DEST"), strings.Join(lines, "\n"))
+	return fmt.Errorf("%s: Zarr, version %d, with %d arrays; make a dataset: %s\n%s", path, g.Format, len(g.Arrays), cmp.Or(line, shell.Penstock("preprocess SOURCE DEST")), strings.Join(lines, "\n"))
 }

@@ -33,7 +33,7 @@ func (r *Report) HTML(w io.Writer) error {
 	if err := r.writeRecipe(b); err != nil {
 		return err
 	}
-	b.Add("<footer>Made by inspect report, penstock {}. One file: it fetches nothing and runs no script.</footer>", cli.Version())
+	b.Add("<footer>Made by penstock inspect report, {}. One file: it fetches nothing and runs no script.</footer>", cli.Version())
 	return htmlpage.Write(w, r.Name()+": dataset report", htmlpage.HTML(style), b)
 }
 
@@ -164,7 +164,7 @@ func writeLabels(b *htmlpage.Body, labels []stats.Label) {
 	}
 	b.Add("</tbody></table>\n")
 	if len(labels) > shownLabels {
-		b.Add("<p class=\"note\">The first {} of {}; inspect stats --classes 0 lists all.</p>\n", shownLabels, len(labels))
+		b.Add("<p class=\"note\">The first {} of {}; penstock inspect stats --classes 0 lists all.</p>\n", shownLabels, len(labels))
 	}
 }
 
@@ -249,7 +249,7 @@ func (r *Report) writePairs(b *htmlpage.Body) {
 	}
 	closeTable(b)
 	if n := len(r.Pairs); n > pairsListed {
-		b.Add("<p class=\"note\">The first {} of {}; inspect report --json lists all.</p>\n", pairsListed, cli.Count(int64(n)))
+		b.Add("<p class=\"note\">The first {} of {}; penstock inspect report --json lists all.</p>\n", pairsListed, cli.Count(int64(n)))
 	}
 	b.Add("</details>\n")
 }
@@ -324,7 +324,7 @@ func (r *Report) writeRecipe(b *htmlpage.Body) error {
 		}
 		b.Add("</ol>\n")
 	}
-	b.Add("<details><summary>As preprocess --pipeline reads it</summary><pre tabindex=\"0\">{}</pre></details>\n</section>\n", string(text))
+	b.Add("<details><summary>As penstock preprocess --pipeline reads it</summary><pre tabindex=\"0\">{}</pre></details>\n</section>\n", string(text))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/inspect/dataset"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
 
@@ -46,7 +47,7 @@ func Command() *cobra.Command {
 	f.Register(cmd)
 	flags := cmd.Flags()
 	flags.IntVar(&f.Elements, "values", 8, "show at most `N` numbers of an array; 0 shows all")
-	flags.BoolVar(&f.recipe, "recipe", false, "print the recipe, for preprocess --pipeline")
+	flags.BoolVar(&f.recipe, "recipe", false, "print the recipe, for "+shell.Penstock("preprocess --pipeline"))
 	flags.BoolVar(&f.manifest, "manifest", false, "print the manifest")
 	cli.JSONFlag(cmd, &f.json)
 	return cmd

@@ -124,7 +124,7 @@ func TestStatsNoticeCorruption(t *testing.T) {
 	if err := s.Render(&b, 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if *s.Fields[0].Agrees || !strings.Contains(b.String(), "The manifest has other figures") {
+	if *s.Fields[0].Agrees || !strings.Contains(b.String(), "The manifest has other statistics: see penstock inspect verify") {
 		t.Errorf("a changed value goes unnoticed:\n%s", b.String())
 	}
 }

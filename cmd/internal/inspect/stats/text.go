@@ -33,7 +33,7 @@ func (s *Stats) Render(w io.Writer, classes, width int) error {
 func (s *FieldStats) render(b *strings.Builder, classes, width int) {
 	fmt.Fprintf(b, "\n%s  %v %s\n", shell.Line(s.Name), s.DType, dataset.ShapeText(tensor.Spec{Shape: s.Shape, Ragged: s.Ragged, Layout: s.Layout, Content: s.Content}))
 	if s.Agrees != nil && !*s.Agrees {
-		b.WriteString("  The manifest has other figures: see inspect verify.\n")
+		b.WriteString("  The manifest has other statistics: see " + shell.Penstock("inspect verify") + ".\n")
 	}
 	if len(s.Labels) > 0 {
 		s.renderLabels(b, classes)

@@ -20,7 +20,7 @@ func TestConversionsOfSmallFiles(t *testing.T) {
 		t.Fatal("no command")
 	}
 	for _, m := range s.Conversions {
-		if m.Gain < 1 || m.Records == 0 || len(m.Datasets) == 0 || !strings.HasPrefix(m.Command, "preprocess "+datasettest.SmallHDF5("new-chunks")) {
+		if m.Gain < 1 || m.Records == 0 || len(m.Datasets) == 0 || !strings.HasPrefix(m.Command, "penstock preprocess "+datasettest.SmallHDF5("new-chunks")) {
 			t.Errorf("%+v", m)
 		}
 	}
@@ -58,7 +58,7 @@ func TestRepackOfWhatIsNotRead(t *testing.T) {
 	if c := s.Tree[2].Storage.Chunks; c == nil || c.Stored != 10 || s.Tree[2].Storage.Stored == 0 {
 		t.Errorf("%+v", s.Tree[2].Storage)
 	}
-	if len(s.Conversions) != 1 || s.Conversions[0].Command != "preprocess "+path+" "+to+"-mapped.h5 --fields names,packed" {
+	if len(s.Conversions) != 1 || s.Conversions[0].Command != "penstock preprocess "+path+" "+to+"-mapped.h5 --fields names,packed" {
 		t.Errorf("%+v", s.Conversions)
 	}
 	var b strings.Builder

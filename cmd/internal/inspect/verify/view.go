@@ -32,5 +32,5 @@ func viewProblem(d *store.Dataset) (string, error) {
 			return "", nil
 		}
 	}
-	return fmt.Sprintf("it is not the view of this dataset as it is now; make it again: %s", cmp.Or(shell.Command("inspect view", d.Path), "inspect view")), nil
+	return fmt.Sprintf("it is not the view of this dataset as it is now; make it again: %s", cmp.Or(shell.Penstock("inspect view", d.Path), shell.Penstock("inspect view"))), nil
 }

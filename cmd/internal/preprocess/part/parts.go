@@ -19,6 +19,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
 
@@ -39,7 +40,7 @@ func Find(folders []string) (*Set, error) {
 		return nil, err
 	}
 	if len(parts) == 0 {
-		return nil, fmt.Errorf("%s: there are no parts in it that are whole; every rank makes one: preprocess SOURCE DEST --rank R --world-size N", strings.Join(folders, " "))
+		return nil, fmt.Errorf("%s: there are no parts in it that are whole; every rank makes one: %s", strings.Join(folders, " "), shell.Penstock("preprocess SOURCE DEST --rank R --world-size N"))
 	}
 	return &Set{Plan: parts[0].Plan, parts: parts}, checkParts(parts)
 }
@@ -130,7 +131,7 @@ func List(folder string) (list []string, err error) {
 type noFolder struct{ folder string }
 
 func (e *noFolder) Error() string {
-	return e.folder + ": there is no such folder of parts; every rank makes one: preprocess SOURCE DEST --rank R --world-size N"
+	return e.folder + ": there is no such folder of parts; every rank makes one: " + shell.Penstock("preprocess SOURCE DEST --rank R --world-size N")
 }
 
 func (*noFolder) Unwrap() error { return fs.ErrNotExist }

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 const long = `Print which ranks have made their parts of DEST, and which are running, failed or missing.
@@ -70,7 +72,7 @@ func (s *Status) print(w io.Writer, dest string) error {
 		fmt.Fprintf(&b, "  missing  %s\n", ranges(s.Missing))
 	}
 	if s.Complete == s.WorldSize {
-		fmt.Fprintf(&b, "Join them: preprocess merge %s\n", dest)
+		fmt.Fprintf(&b, "Join them: %s\n", cmp.Or(shell.Penstock("preprocess merge", dest), shell.Penstock("preprocess merge")))
 	}
 	_, err := io.WriteString(w, cli.Printable(b.String()))
 	return err

@@ -3,6 +3,7 @@
 package array
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/column"
 	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/internal/sys/shell"
 )
 
 // arrays is a source of arrays of one length: each is a field, and sample i is the values
@@ -94,7 +96,7 @@ func (s *arrays) listCommand() string {
 	if s.info.Kind != "hdf5" && s.info.Kind != "zarr" {
 		return ""
 	}
-	return "; inspect " + s.path + " shows all"
+	return "; " + cmp.Or(shell.Penstock("inspect", s.path), shell.Penstock("inspect")) + " shows all"
 }
 
 // Info implements Source.

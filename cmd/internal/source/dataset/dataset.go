@@ -18,6 +18,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/vfs"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 )
 
@@ -204,7 +205,7 @@ func (r *extentReader) check(b []byte) error {
 			return nil
 		}
 		if err := r.sums.Compare(0, r.crc); err != nil {
-			return fmt.Errorf("%s is not what its checksum says: %w; inspect verify reports where", r.path, err)
+			return fmt.Errorf("%s is not what its checksum says: %w; %s reports where", r.path, err, shell.Penstock("inspect verify"))
 		}
 		r.sums, r.crc, r.room = r.sums[4:], 0, r.block()
 	}

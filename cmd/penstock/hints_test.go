@@ -1,0 +1,57 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// A command line that a program prints can be pasted: it begins with penstock in penstock, which may be the only
+// program that is installed, and with the command in programs that are one command each.
+func TestHintsRun(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("the lines are for a shell of Unix")
+	}
+	all := t.TempDir()
+	if out, err := exec.Command("go", "build", "-tags", "nocloud", "-o", all+string(filepath.Separator), "../penstock", "../preprocess", "../inspect").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	one := t.TempDir()
+	if err := os.Rename(filepath.Join(all, "penstock"), filepath.Join(one, "penstock")); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := filepath.Abs("../../testdata/raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, bin, prefix string }{{"one program", one, "penstock "}, {"a program a command", all, ""}} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			t.Setenv("PATH", c.bin+string(os.PathListSeparator)+"/usr/bin"+string(os.PathListSeparator)+"/bin")
+			shell(t, dir, "ln -s "+raw+" photos")
+			for _, step := range []struct{ line, hint, want string }{
+				{"preprocess photos 'my ds' --resize 8x8 2>&1", `Look at it with: (.*)`, "inspect 'my ds'"},
+				{"inspect photos 2>&1 || true", `run: (.*)`, "preprocess photos photos.h5"},
+				{"preprocess photos parts --resize 8x8 --rank 0 --world-size 1 2>&1", `are there: (.*)`, "preprocess merge parts"},
+				{"preprocess status parts 2>&1", `Join them: (.*)`, "preprocess merge parts"},
+			} {
+				out := shell(t, dir, c.prefix+step.line)
+				m := regexp.MustCompile(step.hint).FindStringSubmatch(out)
+				if m == nil || m[1] != c.prefix+step.want {
+					t.Errorf("%s: the hint is %q, want %s%s, in\n%s", step.line, m, c.prefix, step.want, out)
+					continue
+				}
+				if strings.Contains(m[1], "photos.h5") {
+					m[1] += " --resize 8x8"
+				}
+				if !strings.Contains(step.line, "--rank") { // what it says is run once
+					shell(t, dir, m[1])
+				}
+			}
+		})
+	}
+}

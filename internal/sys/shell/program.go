@@ -1,0 +1,32 @@
+package shell
+
+import (
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Penstock returns a command line of this project, such as "preprocess merge" with the word DEST, under a name that is
+// installed: "inspect ds" in the program inspect and those next to it, and "penstock inspect ds" in penstock and in
+// every program that imports this module. The command is taken as it is, and words are quoted as by [Command].
+func Penstock(command string, words ...string) string {
+	return Command(started()+command, words...)
+}
+
+// started is what this program's name puts before a command.
+var started = sync.OnceValue(func() string {
+	info, _ := debug.ReadBuildInfo()
+	return before(os.Args[0], info)
+})
+
+// before returns "" for the programs that are one command each, and else "penstock ".
+func before(program string, info *debug.BuildInfo) string {
+	name := strings.TrimSuffix(filepath.Base(program), ".exe")
+	if info != nil && info.Main.Path == "github.com/penstock/penstock" && slices.Contains([]string{"preprocess", "inspect", "loadbench", "feed"}, name) {
+		return ""
+	}
+	return "penstock "
+}
