@@ -84,6 +84,24 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
+// The README says of each ratio which language it measures; one of Python is a quotient of two rows of a table.
+func TestRatiosNameTheLanguage(t *testing.T) {
+	for _, x := range ratios {
+		if (x.language != "Go" || x.over != nil) && (x.language != "Python" || x.over == nil || x.figure.program != "peers") {
+			t.Errorf("%+v", x)
+		}
+	}
+	slower := inPython("work", "784 B", "PyTorch DataLoader / by take", "DataLoader")
+	old := ratios
+	ratios = []ratio{slower}
+	defer func() { ratios = old }()
+	all := results{"peers": parse("| 784 B | setting | records/s |\n| - | - | - |\n| penstock in Python | default | 90 |\n| PyTorch DataLoader | by take, 0 workers | 100 |\n| PyTorch DataLoader | records | 10 |\n")}
+	lines, err := all.ratios()
+	if want := "| work | Python | DataLoader | [0.90](docs/benchmarks.md#other-loaders) |"; err != nil || !slices.Contains(lines, want) {
+		t.Errorf("%q, %v", lines, err)
+	}
+}
+
 // A row that misses its target has the machine's limit beside it, if its table has one.
 func TestLimits(t *testing.T) {
 	const head = "| two workers against one | fastest rounds |\n| - | - |\n| shuffled gather | 1.20 |\n"

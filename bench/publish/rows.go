@@ -28,36 +28,61 @@ const (
 
 func touched(order, bytes string) string { return order + ", " + bytes + "-byte records, touch" }
 
-// ratio is a line of the README's table.
+// ratio is a line of the README's table: how many times faster penstock is, in one language. It is the figure, divided
+// by another where that is given.
 type ratio struct {
-	what, instead, section string
-	figure                 figure
+	what, language, instead, section string
+	figure                           figure
+	over                             *figure
 }
 
 // ratios are what a user would want to know first, against what a user would take instead.
 var ratios = []ratio{
-	{"JPEG photo to a 224x224 tensor", "`image/jpeg` and `imaging` in Go", "photos-to-records",
-		figure{program: "transforms", head: photosHead, rows: []string{"penstock, Go / photos"}, column: fasterHead}},
-	{"JPEG photo to a 224x224 tensor", "torchvision on Pillow", "against-pythons-libraries",
-		figure{program: "transforms", head: peersHead, rows: []string{"torchvision on Pillow, BILINEAR / photos"}, column: "times ours with Go"}},
-	{"shuffled batches, records of 784 bytes", "DataLoader, whole batches by `numpy.take`", "batches",
-		figure{program: "loader", head: touched("shuffled", "784"), rows: []string{wholly}, column: clockHead}},
-	{"shuffled batches, records of 150,528 bytes", "DataLoader, whole batches by `numpy.take`", "batches",
-		figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{wholly}, column: clockHead}},
-	{"normalized to float32 and mirrored", "DataLoader and torchvision", "batches",
-		figure{program: "loader", head: "shuffled, 150528-byte records, normalize", rows: []string{"DataLoader"}, column: clockHead}},
-	{"HDF5 images compressed by gzip, one per chunk", "h5py", "hdf5", hdf5("hdf5", "gzip, 1 a chunk, 1 worker / h5py", cpuHead)},
+	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "`image/jpeg` and `imaging` in Go", section: "photos-to-records",
+		figure: figure{program: "transforms", head: photosHead, rows: []string{"penstock, Go / photos"}, column: fasterHead}},
+	{what: "JPEG photo to a 224x224 tensor", language: "Go", instead: "torchvision on Pillow", section: "against-pythons-libraries",
+		figure: figure{program: "transforms", head: peersHead, rows: []string{"torchvision on Pillow, BILINEAR / photos"}, column: "times ours with Go"}},
+	{what: "shuffled batches, records of 784 bytes", language: "Go", instead: byTake, section: "batches",
+		figure: figure{program: "loader", head: touched("shuffled", "784"), rows: []string{wholly}, column: clockHead}},
+	inPython("shuffled batches, records of 784 bytes", "784 B, shuffled, batches of 256", "PyTorch DataLoader / by take", byTake),
+	{what: "shuffled batches, records of 150,528 bytes", language: "Go", instead: byTake, section: "batches",
+		figure: figure{program: "loader", head: touched("shuffled", "150528"), rows: []string{wholly}, column: clockHead}},
+	inPython("shuffled batches, records of 150,528 bytes", "150,528 B, shuffled, batches of 64", "PyTorch DataLoader / by take", byTake),
+	{what: "normalized to float32 and mirrored", language: "Go", instead: "DataLoader and torchvision", section: "batches",
+		figure: figure{program: "loader", head: "shuffled, 150528-byte records, normalize", rows: []string{"DataLoader"}, column: clockHead}},
+	inPython("normalized to float32 and mirrored", "150,528 B, shuffled, mirrored and normalized to float32", "PyTorch DataLoader / by take", byTake),
+	{what: "HDF5 images compressed by gzip, one per chunk", language: "Go", instead: "h5py", section: "hdf5", figure: hdf5("hdf5", "gzip, 1 a chunk, 1 worker / h5py", cpuHead)},
+	inPython("HDF5 images compressed by gzip, one per chunk", "150,528 B a gzip chunk (HDF5, Zarr), shuffled, batches of 64", "h5py", "h5py"),
+}
+
+const byTake = "DataLoader, whole batches by `numpy.take`"
+
+// inPython is how many records per second penstock's loader yields in Python, of what another does, in a table of
+// bench/peers.
+func inPython(what, head, row, instead string) ratio {
+	of := func(row string) figure {
+		return figure{program: "peers", head: head, rows: []string{row}, column: "records/s"}
+	}
+	other := of(row)
+	return ratio{what, "Python", instead, "other-loaders", of("penstock in Python"), &other}
 }
 
 // ratios returns the README's table.
 func (r results) ratios() ([]string, error) {
-	lines := []string{"", "| work | instead of | times faster |", "| ---- | ---------- | -----------: |"}
+	lines := []string{"", "| work | penstock in | instead of | times faster |", "| ---- | ----------- | ---------- | -----------: |"}
 	for _, x := range ratios {
 		n, err := r.number(x.figure)
 		if err != nil {
 			return nil, err
 		}
-		lines = append(lines, fmt.Sprintf("| %s | %s | [%s](docs/benchmarks.md#%s) |", x.what, x.instead, digits(n), x.section))
+		if x.over != nil {
+			other, err := r.number(*x.over)
+			if err != nil {
+				return nil, err
+			}
+			n /= other
+		}
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | [%s](docs/benchmarks.md#%s) |", x.what, x.language, x.instead, digits(n), x.section))
 	}
 	return append(lines, ""), nil
 }
