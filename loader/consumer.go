@@ -89,6 +89,7 @@ func (ld *Loader) giveLocked(p *pass, s *slot, now time.Duration) {
 	ld.stats.count(s)
 	if !p.warm {
 		ld.tuneLocked(p, now)
+		p.alone = ld.pool.workers == 0
 	}
 }
 

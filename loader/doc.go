@@ -70,8 +70,12 @@
 // viewed needs no ring. MaxPrefetch has the Loader add buffers where that saves training from
 // waiting; where there is no memory for more, it keeps those it has. Options.Budget is a
 // limit to the ring that is kept; too many kept batches are an error of Keep.
-// Beside the ring there are 9 bytes for each record of those batches, the values of fields of
+// Next to the ring there are 9 bytes for each record of those batches, the values of fields of
 // variable length, which grow to the largest batch, and what Transforms need for themselves.
+// A worker has memory for one stored record where the Source has none to show. While records
+// that are to be transformed come from storage, the workers gather some of them in advance: up
+// to 64 MiB in all, a share for each, and with a Budget no more than the ring leaves of it.
+// Records that are longer than a share are read one by one.
 // Orders need at most 8 KiB, but for the tables that are handed to them.
 //
 // # Determinism

@@ -11,3 +11,22 @@ func SetProcessClock(f func() time.Duration) (restore func()) {
 	storageRead = func() int64 { return 0 }
 	return func() { processClock, machineClock, storageRead = process, machine, storage }
 }
+
+// SetStorageRead replaces the count of bytes that come from storage, and returns what puts it back.
+func SetStorageRead(f func() int64) (restore func()) {
+	storage := storageRead
+	storageRead = f
+	return func() { storageRead = storage }
+}
+
+// Scratch returns how many bytes of stored records the workers of a Loader have memory for.
+func Scratch(ld *Loader) (bytes int) {
+	workers := ld.workers
+	if ld.hands != nil {
+		workers = append(workers[:len(workers):len(workers)], ld.hands)
+	}
+	for _, w := range workers {
+		bytes += cap(w.scratch)
+	}
+	return bytes
+}

@@ -129,13 +129,26 @@ func (w *stopwatch) together(f int) int {
 	return min(mostTimed, int(max(1, pieceTime/max(1, w.pace[f]))))
 }
 
-// convert transforms places [lo, hi) of field f from the Source's memory.
+// convert transforms places [lo, hi) of field f from the Source's memory, or as many at a time as are staged.
 func (w *worker) convert(p *pass, s *slot, f, lo, hi int, dst []byte) error {
-	fd, step := &w.ld.fields[f], w.together(f)
-	began := w.at
-	if !w.stage(p, s, f, lo, hi) {
-		w.leadOff(s, f, lo, hi)
+	size := w.ld.fields[f].size
+	for from := lo; from < hi; {
+		began := w.at
+		to, staged := w.stage(p, s, f, from, hi)
+		if !staged {
+			w.leadOff(s, f, from, to)
+		}
+		if err := w.convertAll(p, s, f, from, to, dst[(from-lo)*size:(to-lo)*size], began); err != nil {
+			return err
+		}
+		from = to
 	}
+	return nil
+}
+
+// convertAll transforms places [lo, hi), for which something was done since began.
+func (w *worker) convertAll(p *pass, s *slot, f, lo, hi int, dst []byte, began time.Duration) error {
+	fd, step := &w.ld.fields[f], w.together(f)
 	reading := w.lap()
 	for from := lo; from < hi; from += step {
 		to := min(from+step, hi)
@@ -224,7 +237,7 @@ func (w *worker) stored(ctx context.Context, fd *field, record int) ([]byte, err
 		w.scratch, err = ld.can.Ragged.GatherRagged(ctx, name, w.single.of(record), w.ends[:], w.scratch)
 		return w.scratch, err
 	}
-	src := w.scratch[:fd.stored]
+	src := w.scratch.room(fd.stored)
 	return src, ld.src.Gather(ctx, name, w.single.of(record), src)
 }
 
@@ -241,14 +254,7 @@ func (w *worker) plan(s *slot) {
 	}
 }
 
-// viewAll makes the views of s, and has room for the rest.
-func (w *worker) viewAll(p *pass, s *slot) error {
-	if err := w.views(p, s); err != nil {
-		return err
-	}
-	return s.room()
-}
-
+// views makes the views of s.
 func (w *worker) views(p *pass, s *slot) error {
 	if !s.anyView() {
 		return nil

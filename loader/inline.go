@@ -18,7 +18,7 @@ func (c *setup) inlines() bool {
 // else the workers, which so have the time to bring in what is not in memory.
 func (ld *Loader) look(p *pass) {
 	warm := ld.views && ld.isWarm(p)
-	inline := warm || ld.pool.workers == 0 // what the loop alone changes
+	inline := warm || p.alone
 	if warm == p.warm && inline == p.inline {
 		return
 	}

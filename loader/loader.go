@@ -43,6 +43,7 @@ type setup struct {
 	allValid []bool        // of a batch in which all records count
 	identity State         // of the start
 	ring     *ring
+	stage    int // bytes of cold records that each worker may gather before it transforms them
 	created  time.Time
 
 	// Bytes that the Source had fetched before.
@@ -85,6 +86,7 @@ func newSetup(src Source, can Capabilities, opts Options, fields []field) setup 
 		c.ragged = c.ragged || fields[i].in.Ragged
 	}
 	c.views = c.inlines()
+	c.stage = opts.stage(fields, c.ring.stride)
 	c.fetched, c.fetchWait, _ = can.NetworkStats()
 	return c
 }

@@ -67,7 +67,9 @@ type Options struct {
 	Allocator Allocator
 
 	// Budget is the most bytes that buffers may take: to keep to it, MaxPrefetch, Prefetch and then
-	// Workers are lowered. 0 means no limit.
+	// Workers are lowered. Records from storage that are to be transformed are gathered in what is
+	// left, up to 64 MiB; where fewer than one for each worker fit, they are read one by one, which is
+	// slower. 0 means no limit.
 	Budget int
 
 	// Timeout is the longest wait for one batch; 0 means no limit. It has records read one by

@@ -11,6 +11,7 @@ import (
 type front struct {
 	parts  []*part // the epoch being delivered, and the one after it if the loop goes on
 	low    int     // first tick that was not delivered
+	alone  bool    // the pool has no workers: only the loop takes the last one away, or adds the first
 	inline bool    // the loop makes its batches itself
 	warm   bool    // because they are views of warm memory
 }
@@ -52,7 +53,8 @@ func (ld *Loader) begin(ctx context.Context, number, end int, from position) (*p
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("loader: epoch %d: %w", number, context.Cause(ctx))
 	}
-	p := &pass{start: passStart{ld.now(), used()}, front: front{inline: ld.pool.workers == 0}, outlook: outlook{cold: -1}}
+	alone := ld.alone()
+	p := &pass{start: passStart{ld.now(), used()}, front: front{alone: alone, inline: alone}, outlook: outlook{cold: -1}}
 	first := ld.part(number, from.step)
 	first.taken = from.early
 	p.early = from.early

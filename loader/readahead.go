@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"slices"
 	"time"
 
 	"github.com/penstock/penstock/internal/kernel"
@@ -89,30 +90,54 @@ const longRecord = 64 << 10
 
 // gathers reports whether a record that is stored as it is, is read by Gather together with others: those that are
 // copied, and those that are transformed while batches are cold. Where a Timeout is to name the record that hangs,
-// they are read one by one.
+// they are read one by one; so are those that are longer than what a worker may stage.
 func (c *setup) gathers(fd *field, record int, cold bool) bool {
 	return c.can.Mapped != nil && c.can.Contiguous(fd.in.Name, record, record+1) &&
-		(fd.transform == nil || cold && !fd.in.Ragged && c.opts.Timeout == 0)
+		(fd.transform == nil || cold && !fd.in.Ragged && c.opts.Timeout == 0 && fd.stored <= c.stage)
 }
 
-// stage gathers places [lo, hi) of field f before they are transformed, if the last batch was cold: the Source reads
-// many of them at once, where transforms would wait for each record by itself. Records that cannot be gathered are
-// read one by one, for the error of that record.
-func (w *worker) stage(p *pass, s *slot, f, lo, hi int) (staged bool) {
+// mostStaged is how many bytes of stored records all workers stage together: 32 reads of 2 MiB, which keep storage busy.
+const mostStaged = 64 << 20
+
+// stage returns how many bytes each worker may stage, and the loop itself: a share of mostStaged, or of what Budget leaves.
+func (o Options) stage(fields []field, stride int) int {
+	room := mostStaged
+	if o.Budget > 0 {
+		room = min(room, o.Budget-o.mostSlots()*stride)
+		if slices.ContainsFunc(fields, func(f field) bool { return f.ragged }) { // whose rows have the rest
+			room = 0
+		}
+	}
+	return room / (o.maxWorkers() + 1)
+}
+
+// stage gathers the first of places [lo, hi) of field f before they are transformed, if the last batch was cold: the
+// Source reads many of them at once, where transforms would wait for each record by itself. It returns the end of those
+// that it looked at. Records that cannot be gathered are read one by one, for the error of that record.
+func (w *worker) stage(p *pass, s *slot, f, lo, hi int) (end int, staged bool) {
 	fd, l := &w.ld.fields[f], &w.queue
 	l.staged = nil
-	n := (hi - lo) * fd.stored
 	if !w.ld.gathers(fd, s.indices[lo], w.cold) {
-		return false
+		return hi, false
 	}
-	if cap(w.scratch) < n {
-		w.scratch = make([]byte, n)
+	n := min(hi-lo, w.ld.stage/max(1, fd.stored))
+	dst := w.scratch.room(n * fd.stored)
+	if w.gather(p.ctx, fd.in.Name, s.indices[lo:lo+n], dst) != nil {
+		return lo + n, false
 	}
-	if w.gather(p.ctx, fd.in.Name, s.indices[lo:hi], w.scratch[:n]) != nil {
-		return false
+	l.staged, l.first, l.size, l.end = dst, lo, fd.stored, 0
+	return lo + n, true
+}
+
+// scratch is memory for stored records, which grows to what is asked for.
+type scratch []byte
+
+// room returns n bytes, valid until the next call.
+func (b *scratch) room(n int) []byte {
+	if cap(*b) < n {
+		*b = make([]byte, n)
 	}
-	l.staged, l.first, l.size, l.end = w.scratch[:n], lo, fd.stored, 0
-	return true
+	return (*b)[:n]
 }
 
 // Limits of what is prefetched from memory: bytes of records, number of records, and bytes from the
@@ -130,7 +155,7 @@ type readQueue struct {
 	depth int                  // how many places before its turn a record is asked for
 	end   int                  // of the places
 
-	staged []byte // all records of the places, from the first on; nil unless they were gathered
+	staged []byte // records of the places, from the first on; nil unless they were gathered
 	first  int
 	size   int // of a record there
 }

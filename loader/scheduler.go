@@ -156,6 +156,13 @@ func (c *scheduler) roomLocked() bool {
 	return len(c.free) > 0 && len(c.slots)-len(c.free) < c.needLocked()
 }
 
+// alone reports whether the pool has no workers.
+func (c *scheduler) alone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.pool.workers == 0
+}
+
 // needLocked returns how many slots the present workers need.
 func (c *scheduler) needLocked() int { return c.tuner.prefetch + c.pool.workers + 1 }
 

@@ -22,7 +22,7 @@ type worker struct {
 	draft    MutableBatch
 	single   single
 	ends     [2]int64 // offsets of a ragged record
-	scratch  []byte   // stored records: one where the Source has no memory to show, or all that are staged
+	scratch  scratch  // stored records: one where the Source has no memory to show, or those that are staged
 	queue    readQueue
 	upcoming []int   // record numbers of a batch to come
 	slots    []*slot // of batches that the loop makes together
@@ -37,7 +37,6 @@ func (ld *Loader) newWorker(id int) (*worker, error) {
 	w.mark.on = ld.opts.Timeout > 0
 	w.upcoming = make([]int, ld.opts.BatchSize)
 	w.mark.set(nil, -1, -1)
-	largest := 0
 	for i := range ld.fields {
 		f := &ld.fields[i]
 		if f.transform == nil {
@@ -47,9 +46,7 @@ func (ld *Loader) newWorker(id int) (*worker, error) {
 		if w.funcs[i], err = f.transform.Worker(f.in, id); err != nil {
 			return nil, &Error{Batch: -1, Field: f.in.Name, Record: -1, Err: err}
 		}
-		largest = max(largest, f.stored)
 	}
-	w.scratch = make([]byte, largest)
 	if ld.opts.Collate.Worker != nil {
 		var err error
 		if w.collate, err = ld.opts.Collate.Worker(id); err != nil {
@@ -107,7 +104,10 @@ func (w *worker) makeBatch(p *pass, s *slot) (split bool, err error) {
 	if s.opens && s.viewOnly() {
 		w.ld.open(p)
 	}
-	if err := w.viewAll(p, s); err != nil {
+	if err := w.views(p, s); err != nil {
+		return false, err
+	}
+	if err := s.room(); err != nil {
 		return false, err
 	}
 	if s.opens && !s.viewOnly() && w.ld.divide(p, s) {
