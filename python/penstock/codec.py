@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import os
+import stat
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Union
@@ -14,13 +17,16 @@ from .field import Field
 
 Buffer = Union[bytes, np.ndarray]
 
-#: Returns the bytes of a value, and whether they are the path of a file that holds them.
+#: Returns the bytes of a value, and whether the name of the file that had them is in front.
 _Encoder = Callable[[Any], "tuple[Buffer, bool]"]
 
 _SIZE = struct.Struct("<Q")
 _MESSAGE = struct.Struct("<cQ")
-_IS_PATH = 1 << 63
-_LONGEST_REASON = 60 << 10
+_IS_NAMED = 1 << 63
+_LONGEST_REASON, _LONGEST_NAME = 56 << 10, 4 << 10
+
+#: The most bytes of a file.
+_MAX_FILE = 1 << 32
 
 #: How files of images begin.
 _IMAGES = (b"\xff\xd8\xff", b"\x89PNG\r\n", b"GIF8", b"BM", b"II*\0", b"MM\0*", b"P4", b"P5", b"P6")
@@ -31,9 +37,19 @@ def message(kind: bytes, body: bytes) -> bytes:
     return _MESSAGE.pack(kind, len(body)) + body
 
 
-def refusal(reason: str) -> bytes:
+class Unreadable(Error):
+    """A file that a record names cannot be read."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name}: {reason}")
+        self.name, self.reason = name, reason
+
+
+def refusal(e: Exception | str) -> bytes:
     """Return the message that stands for a sample that could not be made."""
-    return message(b"X", reason.encode("utf-8", "replace")[:_LONGEST_REASON])
+    name, reason = (e.name, e.reason) if isinstance(e, Unreadable) else ("", e if isinstance(e, str) else f"{type(e).__name__}: {e}")
+    body = os.fsencode(name)[:_LONGEST_NAME] + b"\0" if name else b""
+    return message(b"X", body + reason.replace("\0", " ").encode("utf-8", "replace")[:_LONGEST_REASON])
 
 
 class Codec:
@@ -54,13 +70,15 @@ class Codec:
             if name not in record:
                 raise Error(f"the record has no field {name!r}, only {', '.join(map(repr, record))}; each must have {', '.join(sorted(self._names))}")
             try:
-                value, path = encode(record[name])
-            except (Error, TypeError, ValueError, OverflowError) as e:
+                value, named = encode(record[name])
+            except Unreadable as e:
+                raise Unreadable(e.name, f"field {name!r}: {e.reason}") from None
+            except (Error, TypeError, ValueError, OverflowError, RuntimeError) as e:  # the last are those of torch
                 raise Error(f"field {name!r}: {e}") from None
             values.append(value)
             if ragged:
                 size = len(value) if isinstance(value, bytes) else value.nbytes
-                head.append(_SIZE.pack(size | _IS_PATH if path else size))
+                head.append(_SIZE.pack(size | _IS_NAMED if named else size))
         if len(record) > len(self._encoders):
             extra = ", ".join(repr(n) for n in record if n not in self._names)
             raise Error(f"there are fields that the first record, or the schema, does not have: {extra}")
@@ -104,6 +122,8 @@ def check(schema: Sequence[Field]) -> list[Field]:
             raise TypeError(f"schema has {_called(f)}; it is a list of penstock.Field")
         if f.content:  # text and images are ragged bytes, also where the field does not say so
             f = Field(f.name, "uint8", (), "", (), ragged=True, content=f.content)
+        if f.classes and (f.storage.kind not in "biu" or f.dtype == "bfloat16" or len(f.classes) - 1 > (1 if f.dtype == "bool" else np.iinfo(f.storage).max)):
+            raise ValueError(f"field {f.name!r}: its {len(f.classes)} classes need numbers of integers that reach {len(f.classes) - 1}, such as int64, not {f.dtype}")
         fields.append(f)
     return fields
 
@@ -122,7 +142,16 @@ def infer(record: Mapping[str, Any]) -> list[Field]:
     for name in record:
         if not isinstance(name, str):
             raise Error(f"field {name!r}: names of fields are of type str")
-    return [_infer(name, value) for name, value in record.items()]
+    return [_inferred(name, value) for name, value in record.items()]
+
+
+def _inferred(name: str, value: Any) -> Field:
+    try:
+        return _infer(name, value)
+    except Error:
+        raise
+    except (TypeError, ValueError, OverflowError, RuntimeError) as e:
+        raise Error(f"field {name!r}: {e}") from None
 
 
 def _infer(name: str, value: Any) -> Field:
@@ -134,7 +163,7 @@ def _infer(name: str, value: Any) -> Field:
         return Field(name, "uint8", ragged=True, content="utf-8")
     a, dtype = _array(value)
     ragged = isinstance(value, (list, tuple))
-    if dtype == "" or (ragged and a.size == 0):
+    if dtype == "" or a.size == 0:
         raise Error(f"field {name!r}: the type of {_called(value)} cannot be inferred; say it: schema=[penstock.Field({name!r}, ...), ...]")
     shape = a.shape[1:] if ragged else a.shape
     layout = "HWC" if dtype == "uint8" and len(shape) == 3 and shape[2] in (1, 3) else ""
@@ -154,6 +183,8 @@ def _array(value: Any) -> tuple[np.ndarray, str]:
 
             return value.contiguous().view(torch.int16).numpy().view(np.uint16), "bfloat16"
         value = value.numpy()
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise TypeError("a masked array, some values of which are masked: give .filled(x) of it")
     a = np.asarray(value)
     name = a.dtype.name
     if name == "bfloat16":  # of ml_dtypes
@@ -178,33 +209,67 @@ def _text(value: Any) -> tuple[Buffer, bool]:
     if isinstance(value, str):
         return value.encode(), False
     if isinstance(value, bytes):
+        value.decode()  # bytes that are no UTF-8 would be read as others
         return value, False
     raise TypeError(f"{_called(value)} is not text")
 
 
 def _file(value: Any) -> tuple[Buffer, bool]:
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return bytes(value), False
+        return _bytes(value), False
     if isinstance(value, (str, os.PathLike)):
-        path = os.fsencode(value)
-        if not path:
-            raise ValueError("an empty path")
-        return path, True
+        return _read(os.fspath(value)), True
     raise TypeError(f"{_called(value)} is not a file of an image: give its path or its bytes; pixels are a field of their own")
+
+
+def _bytes(value: Any) -> bytes:
+    if isinstance(value, memoryview) and value.itemsize != 1:
+        raise TypeError(f"a memoryview of {value.format!r} is not bytes; give its .tobytes(), or numpy.asarray of it")
+    return bytes(value)
+
+
+def _read(path: Any) -> bytes:
+    """Return the name of a file, a zero byte, and what the file has in it now: it may be another one later."""
+    name = os.fsencode(path)
+    if not name or b"\0" in name or len(name) > _LONGEST_NAME:
+        raise ValueError(f"{path!r:.80} is not the path of a file")
+    try:
+        with open(path, "rb", opener=_without_waiting) as f:
+            status = os.fstat(f.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise Unreadable(os.fsdecode(path), "is not a file")
+            if status.st_size > _MAX_FILE:
+                raise Unreadable(os.fsdecode(path), f"is larger than {_MAX_FILE} bytes")
+            return name + b"\0" + f.read()
+    except OSError as e:
+        raise Unreadable(os.fsdecode(path), (e.strerror or str(e)).lower()) from None
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a named pipe would wait for a writer."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _label(f: Field) -> _Encoder:
     numbers = {name: i for i, name in enumerate(f.classes)}
+    most = min(len(f.classes) - 1, 1 if f.storage.kind == "b" else int(np.iinfo(f.storage).max))
 
     def encode(value: Any) -> tuple[Buffer, bool]:
         if isinstance(value, str) and value not in numbers:
             raise ValueError(f"{value!r} is not one of its classes")
-        n = int(numbers[value] if isinstance(value, str) else value)
-        if not 0 <= n < len(f.classes):
-            raise ValueError(f"class {n} of {len(f.classes)}")
-        return np.array(n, f.storage).tobytes(), False
+        n = numbers[value] if isinstance(value, str) else _integer(value)
+        if not 0 <= n <= most:
+            raise ValueError(f"class {n} of {len(f.classes)}: give a number from 0 to {most}, or a name")
+        return n.to_bytes(f.storage.itemsize, "little"), False
 
     return encode
+
+
+def _integer(value: Any) -> int:
+    try:
+        return int(value) if isinstance(value, np.bool_) else operator.index(value)
+    except TypeError:
+        raise TypeError(f"{_called(value)} is not the number of a class, nor its name; if it is a whole number, give int(...) of it") from None
 
 
 def _numbers(f: Field) -> _Encoder:
@@ -220,10 +285,10 @@ def _numbers(f: Field) -> _Encoder:
             except struct.error:
                 raise OverflowError(f"{_called(value)} does not fit {kind}") from None
         if raw and isinstance(value, (bytes, bytearray, memoryview)):
-            return bytes(value), False
+            return _bytes(value), False
         if type(value) is not np.ndarray or value.dtype != storage or kind == "bfloat16":
-            value = _convert(value, kind, storage)
-        if f.ragged and value.size == 0:
+            value = _convert(value, f)
+        if f.ragged and value.shape == (0,):  # no rows, of which a list has no shape
             return b"", False
         if value.ndim != axes or value.shape[f.ragged :] != shape:
             raise ValueError(_misshapen(f, value.shape))
@@ -240,26 +305,70 @@ def _misshapen(f: Field, shape: tuple[int, ...]) -> str:
     return f"shape {shape} instead of {want}{advice}"
 
 
-def _convert(value: Any, dtype: str, storage: np.dtype) -> np.ndarray:
-    """Return a value as an array of a type. Numbers may not change by that, but Python's floats are rounded."""
+def _convert(value: Any, f: Field) -> np.ndarray:
+    """Return a value as an array of a field's type. Numbers may not change by that, but Python's floats are rounded."""
+    dtype, storage = f.dtype, f.storage
     a, found = _array(value)
     if found == dtype or (dtype == "bfloat16" and found == "uint16"):
-        return a.astype(storage, copy=False)
-    if a.size == 0 and not isinstance(value, np.ndarray):
+        return _unrounded(value, a.astype(storage, copy=False), dtype)
+    if a.size == 0 and not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "detach"):
         return np.empty(a.shape, storage)
     if found == "" or dtype == "bfloat16":
-        raise TypeError(f"{_called(value)} is not {dtype}")
-    if np.can_cast(a.dtype, storage, "safe"):
-        return a.astype(storage)
-    free = not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "detach")
-    if free and a.dtype.kind == "f" and storage.kind == "f":
-        return a.astype(storage)
-    if free and a.dtype.kind in "biu" and storage.kind in "iuf":
+        bits = "; give uint16 bits, as penstock.bfloat16.from_float32 makes them, or a tensor of bfloat16" if dtype == "bfloat16" else ""
+        raise TypeError(f"{_called(value)} is not {dtype}{bits}")
+    python = not isinstance(value, (np.ndarray, np.generic)) and not hasattr(value, "detach")
+    if a.dtype.kind in "biu" and storage.kind in "iuf" and (python or np.can_cast(a.dtype, storage, "safe")):
+        return _same(value, a, storage, dtype)
+    if a.dtype.kind == "f" and storage.kind == "f" and (python or np.can_cast(a.dtype, storage, "safe")):
+        with np.errstate(over="ignore"):
+            out = a.astype(storage)
+        if (np.isinf(out) & ~np.isinf(a)).any():
+            raise OverflowError(f"{_called(value)} does not fit {dtype}, whose largest number is {np.finfo(storage).max:.6g}")
+        return _unrounded(value, out, dtype)
+    raise TypeError(f"{_called(value)} of {found} is not {dtype}; {_advice(f, found, python)}")
+
+
+def _advice(f: Field, found: str, python: bool) -> str:
+    if np.dtype(found).kind == "f" and f.storage.kind in "biu":
+        rest = f", {f.shape}" * bool(f.shape) + ", ragged=True" * f.ragged
+        return f"where records have fractions, say so: schema=[penstock.Field({f.name!r}, {found!r}{rest}), ...]; otherwise round them first"
+    if python:
+        return f"give values of {f.dtype}, or the type of these: schema=[penstock.Field({f.name!r}, {found!r}), ...]"
+    return f"convert it first: .astype({f.dtype!r})"
+
+
+def _same(value: Any, a: np.ndarray, storage: np.dtype, dtype: str) -> np.ndarray:
+    """Return integers, or bools, as another type that has all of them."""
+    with np.errstate(over="ignore"):
         out = a.astype(storage)
-        if (out == a).all():
-            return out
-        raise OverflowError(f"{_called(value)} does not fit {dtype}")
-    raise TypeError(f"{_called(value)} of {found} is not {dtype}; convert it first: .astype({dtype!r})")
+    if storage.kind == "f":
+        exact = 1 << (np.finfo(storage).nmant + 1)  # integers up to it are all there
+        sure = a.dtype.kind == "b" or a.size == 0 or -exact <= int(a.min()) and int(a.max()) <= exact
+        same = sure or all(math.isfinite(x) and int(x) == n for x, n in zip(out.ravel().tolist(), a.ravel().tolist()))
+    else:
+        same = a.size == 0 or a.dtype.kind == "b" or (np.iinfo(storage).min <= int(a.min()) and int(a.max()) <= np.iinfo(storage).max)
+    if not same:
+        raise OverflowError(f"{_called(value)} does not fit {dtype}, which would make another number of it")
+    return out
+
+
+def _unrounded(value: Any, a: np.ndarray, dtype: str) -> np.ndarray:
+    """Return floats that NumPy has made of Python's lists, unless it has rounded an integer among them."""
+    if isinstance(value, (list, tuple)) and a.dtype.kind == "f":
+        large = np.abs(a) >= 1 << (np.finfo(a.dtype).nmant + 1)
+        if (large & np.isfinite(a)).any():
+            _check_integers(value, a, dtype)
+    return a
+
+
+def _check_integers(value: Any, a: np.ndarray, dtype: str) -> None:
+    for v, x in zip(value, a):
+        if isinstance(v, (list, tuple)):
+            _check_integers(v, x, dtype)
+        elif not isinstance(v, (float, np.floating)):
+            whole = np.asarray(v)
+            if whole.dtype.kind in "iu" and not all(math.isfinite(p) and int(p) == n for p, n in zip(np.ravel(x).tolist(), whole.ravel().tolist())):
+                raise OverflowError(f"{_called(v)} among floats does not fit {dtype}, which would make another number of it")
 
 
 def _called(value: Any) -> str:

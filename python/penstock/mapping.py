@@ -149,13 +149,15 @@ class _Work:
             except Exception as e:
                 if not self.skip:
                     return first, bytes(out), k, _failure(e)
-                parts = [codec.refusal(f"{type(e).__name__}: {e}")]
+                parts = [codec.refusal(e)]
             for part in parts:
                 out += part if isinstance(part, bytes) else part.data.cast("B") if part.size else b""
         return first, bytes(out), len(items), None
 
 
 def _failure(e: Exception) -> str:
+    if isinstance(e, codec.Unreadable):
+        return f'{e}; on_error="skip" leaves such inputs out'
     if isinstance(e, Error):
         return str(e)
     return f'{type(e).__name__}: {e}; on_error="skip" leaves such inputs out\n{"".join(traceback.format_tb(e.__traceback__))}'

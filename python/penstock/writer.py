@@ -18,13 +18,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Union
 
+import numpy as np
+
 from . import codec
 from ._program import commands
 from .errors import Error
 from .field import Field
 from .options import count, flag
 
-VERSION = 1
+VERSION = 2
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -102,12 +104,13 @@ class Writer:
         self.path = os.fspath(path)
         #: The summary that penstock preprocess --json prints, of the dataset or of the part, once it is committed.
         self.summary: dict[str, Any] | None = None
-        self._splits = list(splits)
+        self._splits = _names(splits)
+        self._skips = options.get("on_error") == "skip"
         self._schema = None if schema is None else codec.check(schema)
         self._codec: codec.Codec | None = None
         if not 0 < checkpoint <= 1e6:
             raise ValueError(f"checkpoint is {checkpoint}; it is a number of seconds from 0 to 1e6")
-        switches = {"resume": flag("resume", resume), "overwrite": flag("overwrite", overwrite), "append": flag("append", append)}
+        switches = {"resume": flag("resume", resume) or None, "overwrite": flag("overwrite", overwrite) or None, "append": flag("append", append) or None}
         if (rank is None) != (world_size is None) or (rank is not None and total is None):
             raise ValueError("rank, world_size and total: give all three, so that each rank knows which records are its own")
         if world_size is not None:
@@ -144,9 +147,10 @@ class Writer:
         """Append a record: a dict with a value for each field.
 
         Values are NumPy arrays, tensors, numbers, lists, text, and for images the path or the bytes of
-        a file. They are copied, so that arrays may be used again. Raise Error, with the field and the
-        reason, if the record does not fit, and go on as if it had not been appended; raise it too if
-        the program has failed, which is the end of this Writer.
+        a file. They are copied, so that arrays may be used again, and files are read now, so that another
+        one may take their place. Raise Error, with the field and the reason, if the record does not fit,
+        and go on as if it had not been appended; raise it too if the program has failed, which is the end
+        of this Writer. With on_error="skip", a file that cannot be read is listed as left out instead.
         """
         self._expect()
         try:
@@ -154,6 +158,10 @@ class Writer:
                 self._declare(codec.infer(record))
             assert self._codec is not None
             parts = self._codec.encode(record, split)
+        except codec.Unreadable as e:
+            if not self._skips:
+                raise Error(f'{self.path}: record {self._next}: {e}; on_error="skip" leaves such records out') from None
+            parts = [codec.refusal(e)]
         except Error as e:
             raise Error(f"{self.path}: record {self._next}: {e}") from None
         self._process.write(parts)
@@ -250,11 +258,11 @@ def _flags(options: Mapping[str, Any]) -> list[str]:
     """Return options as flags of preprocess."""
     flags = []
     for name, value in options.items():
-        if value is None or value is False:
+        if value is None:
             continue
         flag = "--" + name.replace("_", "-")
-        if value is True:
-            flags.append(flag)
+        if isinstance(value, (bool, np.bool_)):  # with its value, as a flag that needs one takes the next argument for it
+            flags.append(f"{flag}={str(value).lower()}")
         elif isinstance(value, Mapping):
             flags.append(f"{flag}=" + ",".join(f"{k}={v}" for k, v in value.items()))
         elif isinstance(value, (list, tuple)):
@@ -262,6 +270,13 @@ def _flags(options: Mapping[str, Any]) -> list[str]:
         else:
             flags.append(f"{flag}={value}")
     return flags
+
+
+def _names(names: Any) -> list[str]:
+    """Return the names of splits that records may have."""
+    if isinstance(names, (str, bytes, Mapping)) or not all(isinstance(name, str) for name in names):
+        raise TypeError(f"splits is {names!r:.80}; it is a list of names, such as ['train', 'val']; shares of records are split={{'train': 0.9, 'val': 0.1}}")
+    return list(names)
 
 
 def _python(text: str) -> str:

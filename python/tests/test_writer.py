@@ -219,7 +219,10 @@ class TestWriter(Writing):
         for bad, words in [
             ({"x": np.zeros((3, 2), np.float32), "n": 1}, r"record 1: field 'x': shape \(3, 2\) instead of \(2, 3\); where shapes differ"),
             ({"x": np.zeros((2, 3)), "n": 1}, r"field 'x': .*float64 is not float32; convert it first"),
-            ({"x": good["x"], "n": 1.5}, "field 'n': 1.5 of float64 is not int64"),
+            ({"x": good["x"], "n": 1.5}, r"field 'n': 1.5 of float64 is not int64; where records have fractions, say so: schema=\[penstock.Field\('n', 'float64'\)"),
+            ({"x": np.ma.masked_less(good["x"], 1), "n": 1}, "field 'x': a masked array"),
+            ({"x": [[1, 2, 3], [2**24 + 1, 5, 6]], "n": 1}, "field 'x': .* does not fit float32, which would make another number of it"),
+            ({"x": [[1e39, 2, 3], [4, 5, 6]], "n": 1}, "field 'x': .* does not fit float32, whose largest number is"),
             ({"x": good["x"], "n": 1 << 70}, "field 'n'"),
             ({"x": good["x"], "n": None}, "field 'n': None is not int64"),
             ({"x": good["x"]}, "no field 'n'"),
@@ -232,6 +235,23 @@ class TestWriter(Writing):
                     w.append(bad)
                 w.append(good)
             self.assertEqual(len(penstock.open(self.path("ds"))), 2)
+
+    def test_labels_and_large_integers(self):
+        schema = [Field("y", "int64", classes=("cat", "dog", "emu")), Field("f", "float64")]
+        with penstock.Writer(self.path("ds"), schema) as w:
+            for y, f in ((1.9, 0), (np.float32(0.99), 0), (1.0, 0), (3, 0), (np.array([1]), 0), (1, 2**53 + 1), (1, np.uint64(2**63 + 1)), (1, [0.5, 1])):
+                with self.subTest(y=y, f=f), self.assertRaisesRegex(penstock.Error, "field '[yf]'"):
+                    w.append({"y": y, "f": f})
+            for y, f in ((True, 2**53), ("emu", -(2**63)), (np.uint8(0), np.float32(0.1))):
+                w.append({"y": y, "f": f})
+        ds = penstock.open(self.path("ds"))
+        self.assertEqual((ds["y"][:].tolist(), ds["f"][:].tolist()), ([1, 2, 0], [2.0**53, -(2.0**63), float(np.float32(0.1))]))
+        for bad in (Field("y", "float32", classes=("a",)), Field("y", "uint8", classes=tuple(map(str, range(300))))):
+            with self.assertRaisesRegex(ValueError, "classes need numbers of integers"):
+                penstock.Writer(self.path("no"), [bad])
+        for empty in (np.zeros(0), [], np.zeros((0, 4)), [[]]):
+            with self.subTest(repr(empty)), self.assertRaisesRegex(penstock.Error, "cannot be inferred; say it: schema="), penstock.Writer(self.path("no")) as w:
+                w.append({"x": empty})
 
     def test_mistakes(self):
         with self.assertRaisesRegex(penstock.Error, "no record was appended"), penstock.Writer(self.path("ds")):
@@ -317,9 +337,54 @@ class TestWriter(Writing):
                 f.write(content)
         names = [good, bad, gone, good]
         with self.assertRaisesRegex(penstock.Error, "bad.bmp.*truncated.*use on_error skip"):
-            penstock.map(_path, names, self.path("ds"), workers=0, resize=(8, 8))
+            penstock.map(_path, names[:2], self.path("ds"), workers=0, resize=(8, 8))
+        with self.assertRaisesRegex(penstock.Error, r'inputs\[0\].*gone.bmp: .*no such file.*; on_error="skip" leaves'):
+            penstock.map(_path, names[2:1:-1] * 2, self.path("ds"), workers=0, resize=(8, 8), overwrite=True, schema=[Field("images", "uint8", content="image")])
         summary = penstock.map(_path, names, self.path("ds"), workers=0, resize=(8, 8), on_error="skip", overwrite=True)
         self.assertEqual((summary["records"], [s["sample"].split("/")[-1] for s in summary["skipped"]]), (2, ["bad.bmp", "gone.bmp"]))
+
+    def test_a_file_is_read_when_it_is_appended(self):
+        name = self.path("frame.bmp")
+        with penstock.Writer(self.path("ds"), resize=(8, 8)) as w:
+            for i in range(200):
+                with open(name + ".part", "wb") as f:
+                    f.write(photo(i, (8, 8)))
+                os.replace(name + ".part", name)
+                w.append({"images": name if i % 2 else _path(name)["images"], "n": i} if i else {"images": _path(name)["images"], "n": i})
+        images = penstock.open(self.path("ds"))["images"]
+        for i in range(200):
+            want = np.frombuffer(photo(i, (8, 8))[54:], np.uint8).reshape(8, 8, 3)[::-1, :, ::-1].transpose(2, 0, 1)
+            np.testing.assert_array_equal(images[i], want, err_msg=str(i))
+
+    def test_a_file_that_cannot_be_read(self):
+        os.mkfifo(self.path("pipe"))
+        with open(self.path("good"), "wb") as f:
+            f.write(photo(1))
+        for name, words in (("gone", "no such file"), ("pipe", "is not a file"), (".", "is a directory"), ("a\0b", "not the path of a file")):
+            with penstock.Writer(self.path("ds"), overwrite=True, resize=(8, 8)) as w:
+                w.append({"images": _path(self.path("good"))["images"]})
+                with self.assertRaisesRegex(penstock.Error, f"record 1: .*{words}"):
+                    w.append({"images": self.path(name)})
+            self.assertEqual(len(penstock.open(self.path("ds"))), 1)
+        with penstock.Writer(self.path("ds"), overwrite=True, on_error="skip", resize=(8, 8)) as w:
+            for name in ("good", "gone", "good"):
+                w.append({"images": _path(self.path(name))["images"]})
+        self.assertEqual([s["sample"] for s in w.summary["skipped"]], ["1 " + self.path("gone")])
+        self.assertEqual((w.next, len(penstock.open(self.path("ds")))), (3, 2))
+
+    def test_options_with_a_value_that_is_none_of_theirs(self):
+        for options, words in (
+            ({"names": True}, "names true: must be one of auto, on, off"), ({"names": False}, "names false: must be one of auto, on, off"),
+            ({"compress": True, "world_size": 3, "rank": 0, "total": 3}, "compress.*true"), ({"stratify": 3}, "stratify"), ({"keep_encoded": "yes"}, "keep.encoded"),
+        ):  # fmt: skip
+            with self.subTest(options), self.assertRaisesRegex(penstock.Error, words):
+                penstock.Writer(self.path("ds"), **options)
+        with self.assertRaisesRegex(penstock.Error, "true"):
+            penstock.merge(self.path("ds"), command=data.preprocess(), workers=True)
+        with self.assertRaisesRegex(TypeError, r"splits is 'train'; it is a list of names"):
+            penstock.Writer(self.path("ds"), splits="train")
+        with penstock.Writer(self.path("ds"), keep_encoded=False, stratify=False, dedup=np.bool_(False)) as w:
+            w.append({"x": 1})
 
     def test_a_forked_child(self):
         with penstock.Writer(self.path("ds")) as w:

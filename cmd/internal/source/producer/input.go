@@ -2,14 +2,8 @@ package producer
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"io"
-	"os"
-	"slices"
 	"sync"
-
-	"github.com/penstock/penstock/cmd/internal/source"
 )
 
 // input is the stream, read ahead by a goroutine: a read of a pipe cannot be ended by a context.
@@ -119,38 +113,3 @@ func (in *input) memory(n int) []byte {
 	in.arena = in.arena[n:]
 	return out
 }
-
-// readFile reads a regular file, in the memory of buf where it fits.
-func readFile(path string, buf []byte) ([]byte, error) {
-	info, err := os.Stat(path) // a named pipe would wait for a writer
-	if err != nil {
-		return buf, source.WithoutPath(err)
-	}
-	if !info.Mode().IsRegular() {
-		return buf, errors.New("is not a file")
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return buf, source.WithoutPath(err)
-	}
-	defer f.Close()
-	buf = slices.Grow(buf[:0], int(min(info.Size()+1, maxHint)))
-	for {
-		if len(buf) == cap(buf) {
-			buf = slices.Grow(buf, len(buf))
-		}
-		n, err := f.Read(buf[len(buf):cap(buf)])
-		buf = buf[:len(buf)+n]
-		if err == io.EOF {
-			return buf, nil
-		}
-		if err != nil {
-			return buf, source.WithoutPath(err)
-		}
-		if len(buf) > maxFile {
-			return buf, fmt.Errorf("is larger than %d bytes", maxFile)
-		}
-	}
-}
-
-const maxFile = 1 << 32

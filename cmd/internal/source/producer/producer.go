@@ -4,6 +4,7 @@
 package producer
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -24,7 +25,7 @@ import (
 const Kind = "stream"
 
 // Version is that of the messages.
-const Version = 1
+const Version = 2
 
 // ErrGone says that the producer ended without the message that ends the samples.
 var ErrGone = errors.New("the process that sends the samples ended, or closed the stream, before it committed")
@@ -241,10 +242,10 @@ func (p *Producer) record() (s source.Sample, err error) {
 			if n, err = p.in.uint64(); err != nil {
 				return s, err
 			}
-			values[i].isPath = n&isPath != 0
-			n &^= isPath
+			values[i].isNamed = n&isNamed != 0
+			n &^= isNamed
 		}
-		if n > maxValue || values[i].isPath && n > maxText {
+		if n > maxValue {
 			return s, fmt.Errorf("stream: sample %d: %s: %d bytes are too many", p.next, f.Name, n)
 		}
 		values[i].size = int(n)
@@ -258,9 +259,15 @@ func (p *Producer) record() (s source.Sample, err error) {
 	for i := range values {
 		v := &values[i]
 		v.bytes, data = data[:v.size:v.size], data[v.size:]
-		if v.isPath {
-			s.Name += " " + string(v.bytes)
+		if !v.isNamed {
+			continue
 		}
+		name, content, ok := bytes.Cut(v.bytes, []byte{0})
+		if !ok || len(name) > maxText {
+			return s, fmt.Errorf("stream: sample %d: %s: %d bytes without the name of a file and a zero byte in front", p.next, p.info.Fields[i].Name, v.size)
+		}
+		s.Name += " " + string(name)
+		v.bytes = content
 	}
 	s.Data = values
 	return s, nil
@@ -276,7 +283,12 @@ func (p *Producer) refused() (s source.Sample, err error) {
 		return s, fmt.Errorf("stream: sample %d: a reason of %d bytes", p.next, n)
 	}
 	reason, err := p.in.take(int(n))
-	s.Name, s.Data = strconv.FormatInt(p.next, 10), refused(reason)
+	s.Name = strconv.FormatInt(p.next, 10)
+	if name, rest, ok := bytes.Cut(reason, []byte{0}); ok {
+		s.Name += " " + string(name)
+		reason = rest
+	}
+	s.Data = refused(reason)
 	return s, err
 }
 
@@ -314,30 +326,23 @@ func gone(err error) error {
 	return err
 }
 
-// isPath is the bit of a size that says that the value is the path of a file with the value.
-const isPath = 1 << 63
+// isNamed is the bit of a size that says that the name of the file that had the value, and a zero byte,
+// are in front of it.
+const isNamed = 1 << 63
 
 // values are a sample's.
 type values []value
 
 type value struct {
-	bytes  []byte
-	size   int
-	isPath bool
+	bytes   []byte
+	size    int
+	isNamed bool
 }
 
 // Read implements source.Data.
 func (vs values) Read(to *source.Values) error {
 	for i, v := range vs {
-		if !v.isPath {
-			to.Borrow(i, v.bytes)
-			continue
-		}
-		b, err := readFile(string(v.bytes), to.Buffer(i))
-		to.Keep(i, b)
-		if err != nil {
-			return err
-		}
+		to.Borrow(i, v.bytes)
 	}
 	return nil
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +18,7 @@ func message(kind byte, body string) string {
 }
 
 const (
-	begin  = `{"version":1,"samples":-1,"checkpoint":0,"splits":["train","val"]}`
+	begin  = `{"version":2,"samples":-1,"checkpoint":0,"splits":["train","val"]}`
 	fields = `[{"name":"x","dtype":"uint16","shape":[2]},{"name":"f","dtype":"uint8","shape":[],"ragged":true}]`
 )
 
@@ -28,7 +26,7 @@ const (
 func record(split byte, x, f string, path bool) string {
 	n := uint64(len(f))
 	if path {
-		n |= isPath
+		n |= isNamed
 	}
 	return string(binary.LittleEndian.AppendUint64([]byte{'R', split}, n)) + x + f
 }
@@ -71,14 +69,10 @@ func read(t *testing.T, start Start, stream string) (list []string, err error) {
 }
 
 func TestSamples(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, []byte("content"), 0o666); err != nil {
-		t.Fatal(err)
-	}
 	long := strings.Repeat("y", 3<<20)
-	got, err := read(t, Start{First: 5, End: -1}, record(0, "abcd", "", false)+record(2, "efgh", long, false)+record(1, "ijkl", path, true)+
-		message('X', "no such thing")+record(0, "abcd", filepath.Dir(path), true)+"E")
-	want := []string{"5  abcd ", "6 val efgh " + long, "7 " + path + " train ijkl content", "8: no such thing", "9 " + filepath.Dir(path) + ": is not a file"}
+	got, err := read(t, Start{First: 5, End: -1}, record(0, "abcd", "", false)+record(2, "efgh", long, false)+record(1, "ijkl", "a/f.jpg\x00con\x00tent", true)+
+		message('X', "no such thing")+message('X', "b/g.jpg\x00gone")+record(0, "abcd", "h\x00", true)+"E")
+	want := []string{"5  abcd ", "6 val efgh " + long, "7 a/f.jpg train ijkl con\x00tent", "8: no such thing", "9 b/g.jpg: gone", "10 h  abcd "}
 	if err != nil || strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("error %v, samples %.300q", err, got)
 	}
@@ -96,7 +90,8 @@ func TestStreamsThatAreWrong(t *testing.T) {
 		"kind":         {Start{End: -1}, good + "hello", "'h' instead of a sample"},
 		"split":        {Start{End: -1}, record(3, "abcd", "", false), "split 3 of 2"},
 		"size":         {Start{End: -1}, "R\x00" + strings.Repeat("\xff", 6) + "\x00\x00", "too many"},
-		"path":         {Start{End: -1}, record(0, "", strings.Repeat("x", maxText+1), true), "too many"},
+		"path":         {Start{End: -1}, record(0, "abcd", strings.Repeat("x", maxText+1)+"\x00", true), "without the name of a file"},
+		"no name":      {Start{End: -1}, record(0, "abcd", "content", true), "without the name of a file"},
 		"reason":       {Start{End: -1}, message('X', strings.Repeat("x", maxText+1)), "a reason of"},
 		"too few":      {Start{End: 2}, good + "E", "ends behind sample 1"},
 		"too many":     {Start{End: 1}, good + good + "E", "there are to be 1"},
@@ -114,12 +109,12 @@ func TestBeginsThatAreWrong(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                            ErrGone.Error(),
 		"sample,label\n":              "use penstock.Writer",
-		message('B', `{"version":2}`): "version 2",
-		message('B', `{"version":1`):  "message 'B'",
+		message('B', `{"version":1}`): "version 1",
+		message('B', `{"version":2`):  "message 'B'",
 		message('B', begin)[:20]:      ErrGone.Error(),
-		message('B', `{"version":1,"samples":-2}`):                "out of range",
+		message('B', `{"version":2,"samples":-2}`):                "out of range",
 		"B\xff\xff\xff\xff\xff\xff\xff\xff":                       "a message of",
-		message('B', `{"version":1,"checkpoint":-1,"samples":1}`): "out of range",
+		message('B', `{"version":2,"checkpoint":-1,"samples":1}`): "out of range",
 	} {
 		if _, err := Open(t.Context(), strings.NewReader(text), io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
