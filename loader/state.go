@@ -25,6 +25,7 @@ type State struct {
 	GlobalBatch int    `json:"batch"`          // BatchSize times World.Size
 	DropLast    bool   `json:"drop,omitempty"` //
 	Transforms  string `json:"tf,omitempty"`   // digest of the Transforms that have an ID
+	Collate     string `json:"co,omitempty"`   // the ID of Collate
 	Epoch       int    `json:"epoch"`
 	Step        int    `json:"step"`           // first batch of Epoch that was not handed out
 	Done        string `json:"done,omitempty"` // later ones that were, with Unordered: a hexadecimal number whose bit i is Step+i
@@ -65,7 +66,7 @@ func (o Options) identify(src Source, can Capabilities) State {
 		Dataset: short(can.ID()), Records: src.Len(),
 		Sampler: short(sampler.ID(o.Sampler)), Seed: o.Seed,
 		GlobalBatch: o.global(), DropLast: o.DropLast,
-		Transforms: o.transformsID(),
+		Transforms: o.transformsID(), Collate: short(o.Collate.ID),
 	}
 }
 
@@ -124,6 +125,7 @@ func (ld *Loader) adopt(st State) error {
 	compare("global batch (batch size times world size)", st.GlobalBatch, id.GlobalBatch)
 	compare("setting of drop last", st.DropLast, id.DropLast)
 	compare("pipeline of transforms", st.Transforms, id.Transforms)
+	compare("collate function (batch transforms)", st.Collate, id.Collate)
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}

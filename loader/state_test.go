@@ -204,6 +204,7 @@ func TestResumeRefusesAnotherRun(t *testing.T) {
 		{m, with(func(o *loader.Options) {
 			o.Transforms = map[string]loader.Transform{"x": loader.Images{Pipeline: flip, Layout: transforms.CHW}}
 		}), "another pipeline of transforms"},
+		{m, with(func(o *loader.Options) { o.Collate.ID = "mixup" }), "another collate function (batch transforms): , now mixup"},
 	} {
 		if _, err := loader.Resume(c.src, c.o, st); err == nil || !strings.Contains(err.Error(), c.want) || strings.Count(err.Error(), "another") != 1 {
 			t.Errorf("error %v; want %s alone", err, c.want)

@@ -54,6 +54,7 @@ type Collate struct {
 	Adds   []tensor.Spec                     // fields that it makes; Shape is that of one record
 	Edits  []string                          // fields that it changes in place: these are always copied
 	Worker func(id int) (CollateFunc, error) // returns the function that one goroutine will use, with state of its own
+	ID     string                            // what it does, so that Resume refuses another; may be empty
 }
 
 // CollateFunc works on one batch. It keeps nothing of d, and should not allocate. Its

@@ -25,8 +25,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from . import bfloat16, order, samplers
-from .batch import Batch
-from .dataloader import DataLoader, LoaderBatch
+from .batch import Batch, LoaderBatch
+from .dataloader import DataLoader
 from .dataset import Dataset, open
 from .errors import CorruptError, Error, NotFoundError, UnsupportedError
 from .field import Field, Normalization

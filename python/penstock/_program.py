@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 import sysconfig
+import threading
+
+# What sysconfig makes when it is first asked is not for several threads (CPython 3.11).
+_lock = threading.Lock()
 
 
 def find() -> str | None:
@@ -15,11 +19,9 @@ def find() -> str | None:
     """
     windows = sys.platform == "win32"
     package = os.path.dirname(os.path.abspath(__file__))
-    folders = [
-        sysconfig.get_path("scripts"),
-        sysconfig.get_path("scripts", scheme="nt_user" if windows else "posix_user"),
-        os.path.join(os.path.dirname(package), "Scripts" if windows else "bin"),
-    ]
+    with _lock:
+        folders = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", scheme="nt_user" if windows else "posix_user")]
+    folders.append(os.path.join(os.path.dirname(package), "Scripts" if windows else "bin"))
     for folder in folders:
         path = os.path.join(folder, "penstock.exe" if windows else "penstock")
         if os.path.isfile(path):

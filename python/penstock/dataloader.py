@@ -25,7 +25,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from . import process, samplers
+from . import launcher, process, samplers, subject
+from .batch import LoaderBatch
 from .dataset import Dataset, open
 from .errors import Error, NotFoundError
 from .field import STORAGE, Field, chosen, from_json
@@ -36,7 +37,7 @@ from .ragged import Ragged
 from .shared import Pinning, Rows, SharedMemory, Slot
 from .wire import Malformed, Wire, number, part, text
 
-VERSION = 2
+VERSION = 3
 
 # Limits of options, which are those of package loader.
 _MAX_BATCH = 1 << 30
@@ -56,46 +57,32 @@ _SIZE = re.compile(r"\s*[1-9][0-9]*(\.[0-9]+)?\s*([KMGTP]i?)?B?\s*", re.IGNORECA
 _log = logging.getLogger("penstock")
 
 
-class LoaderBatch(dict[str, Any]):
-    """A batch: its fields by name, as torch tensors, NumPy or JAX arrays.
+class _Fixed:
+    """An attribute that says what a DataLoader was made with, and cannot be set."""
 
-    Arrays are over memory that is shared with the feeding process, and may be written to. The
-    memory is theirs for as long as something refers to it: the batch, an array or a tensor over
-    it. ``epoch`` and ``step`` number the batch.
-    """
+    def __set_name__(self, _: type, name: str) -> None:
+        self._name = name
 
-    __slots__ = ("_message", "_slot", "epoch", "step")
+    def __get__(self, loader: DataLoader | None, _: type) -> Any:
+        return self if loader is None else loader._fixed[self._name]
 
-    epoch: int
-    step: int
-    _slot: Slot | None
-    _message: Mapping[str, Any]
+    def __set__(self, _: DataLoader, value: object) -> NoReturn:
+        raise AttributeError(
+            f"{self._name} of a DataLoader cannot be set: the feeding process works with the one that it was made with. Make a new DataLoader with another "
+            f"{self._name}; load_state_dict(loader.state_dict()) has it continue where this one is, if the order is the same"
+        )
 
-    @property
-    def indices(self) -> np.ndarray:
-        """The numbers of the records in the dataset or its split, or of the rows that were packed."""
-        return self._array("indices", _INT64)
 
-    @property
-    def mask(self) -> np.ndarray:
-        """False for records that only fill up a batch: see drop_last, and on_error. Evaluations leave them out."""
-        return self._array("mask", _BOOL)
+class _Missing(_Fixed):
+    """A parameter of torch's DataLoader that this one does not have."""
 
-    def holding(self, values: Mapping[str, Any]) -> LoaderBatch:
-        """Return the same batch with other values, and no part of the shared memory."""
-        batch = LoaderBatch(values)
-        batch.epoch, batch.step, batch._slot = self.epoch, self.step, None
-        batch._message = {"indices": self.indices.copy(), "mask": self.mask.copy()}
-        return batch
+    def __get__(self, loader: DataLoader | None, _: type) -> Any:
+        if loader is None:
+            return self
+        raise AttributeError(f"a DataLoader of penstock has no {self._name}")
 
-    def __missing__(self, name: object) -> Any:
-        raise KeyError(f"no field {name!r}; there are: {', '.join(self)}")
-
-    def _array(self, name: str, rows: Rows) -> np.ndarray:
-        if self._slot is None:
-            values: np.ndarray = self._message[name]
-            return values
-        return self._slot.array(self._message[name], rows, self._message["count"])
+    def __set__(self, _: DataLoader, value: object) -> NoReturn:
+        raise AttributeError(f"a DataLoader of penstock has no {self._name}: a feeding process, which runs no Python, makes its batches")
 
 
 class DataLoader:
@@ -113,17 +100,22 @@ class DataLoader:
     Args:
         dataset: The path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a dataset that
             preprocess made, or a penstock.Dataset; or several with the same fields and classes,
-            whose records follow each other: see samplers.Mix.
+            whose records follow each other: see samplers.Mix. Of torch's, it may be a Subset, what
+            random_split returns, or a ConcatDataset of these, and a TorchDataset without transform:
+            its records alone are loaded, in its order or, with ``shuffle``, in another one each time.
         batch_size: Records of a batch of this process.
         shuffle: Visit every record once an epoch, in another order each time.
-        sampler: One of penstock.samplers, of torch.utils.data, or a sequence of record numbers.
+        sampler: One of penstock.samplers, of torch.utils.data, or a sequence of record numbers. Those
+            of torch say which records are visited, and how they are drawn; the draws are those of
+            ``seed``. The rank, world size and seed of a DistributedSampler are taken where they are not
+            given, and so is the epoch of its set_epoch.
         num_workers: Threads of the feeding process that make batches. 0 finds the number with which the
             loop is fastest, and gives cores back that training needs.
         prefetch_factor: Batches for each worker that wait here, ready; None means 2 in all.
         pin_memory: Page-lock the shared memory, so that ``.to("cuda", non_blocking=True)`` does not
-            block. Copies that were queued on the current stream before the next batch was asked for are
-            awaited before memory is used again, also where a batch was dropped at once. ``device`` does
-            it by itself.
+            block. Copies that were queued on the current stream of any device before the next batch was
+            asked for are awaited before memory is used again, also where a batch was dropped at once.
+            ``device`` does it automatically.
         drop_last: Leave out a last batch that is not full. Otherwise, with several ranks, it repeats
             records from the start of the epoch where it cannot be divided evenly: see LoaderBatch.mask.
         timeout: The longest wait for a batch, in seconds, that the loader takes before it reports what
@@ -135,16 +127,21 @@ class DataLoader:
         batch_transforms: MixUp, CutMix, LabelSmoothing or RandomChoice of penstock.transforms, or a
             list of them.
         rank, world_size: Which slice of the global batch, ``batch_size * world_size`` records, this
-            process gets: what a DistributedSampler is for.
-        seed: Of the order and of all random choices: 64 bits.
+            process gets: what a DistributedSampler is for. ``rank="auto"`` takes both from
+            torch.distributed, if it is initialized, or from the environment of the launcher (torchrun,
+            Accelerate, Slurm, MPI, Kubernetes). None is rank 0 of 1: all of the data, with a warning
+            where a launcher started several processes.
+        seed: Of the order and of all random choices: 64 bits. None means 0.
         device: "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the
             current stream. Two batches are copied there, by a stream of their own, while the device
             works on an earlier one. Transforms that make floats of images at the end of ``transforms``
-            (ToTensor, ToDtype, Normalize) is done there, so that bytes are copied, with the same
+            (ToTensor, ToDtype, Normalize) are done there, so that bytes are copied, with the same
             results to the last bit. With output="jax" it is a jax.Device, a Sharding or "cuda". Without
             a CUDA device, batches are those of the CPU, and the logger "penstock" says so once.
         output: "torch", "numpy" or "jax". Fields of variable length are penstock.torch.Jagged,
-            penstock.Ragged or penstock.jax.Jagged, and texts are lists of str.
+            penstock.Ragged or penstock.jax.Jagged: ``batch["boxes"][0]`` are the rows of record 0,
+            ``len`` is the number of records, and ``values`` and ``offsets`` are all of them. Texts are
+            lists of str.
         fields, split: The fields and the split to load; None means all.
         filters: Records to keep: a list of (field, op, value) that must all hold, with one of ==, !=,
             <, <=, >, >=, "in" and "not in", on fields of single numbers; classes may be named. Integers
@@ -162,8 +159,9 @@ class DataLoader:
             processes of one host share it.
         command: The program feed; by default $PENSTOCK_FEED, or feed or penstock in PATH.
 
-    Each loop over it is an epoch; ``set_epoch`` says which, and without it they count up. A new
-    loop ends an older one, and starts the next epoch if that one was left early. ``state_dict``
+    Each loop over it is an epoch; ``set_epoch`` says which, and without it they count up. A loop
+    begins when its first batch is asked for. It ends an older one, and is the next epoch if that
+    one was left early. Ctrl-C leaves the DataLoader as it is after the last batch. ``state_dict``
     is where the run is, after the batch that was yielded last, in a loop and after it; a
     DataLoader with the same options that has loaded it yields the batches that come next. It may
     have another num_workers and prefetch_factor, and other ranks if ``batch_size * world_size`` is
@@ -188,9 +186,9 @@ class DataLoader:
         pin_memory: bool = False,
         timeout: float = 0,
         in_order: bool = True,
-        rank: int = 0,
-        world_size: int = 1,
-        seed: int = 0,
+        rank: int | str | None = None,
+        world_size: int | None = None,
+        seed: int | None = None,
         device: Any = None,
         output: str = "torch",
         fields: Iterable[str] | None = None,
@@ -210,43 +208,59 @@ class DataLoader:
         if shuffle and sampler is not None:
             raise ValueError("sampler decides the order: leave shuffle out")
         self._convert, self._device, self._ahead = _converter(output, device)
-        paths, fields, split = _datasets(dataset, chosen(fields), split)
-        arrays = _ArrayFile()
+        self._subject = of = subject.resolve(dataset, chosen(fields), split)
+        narrowed = filters is not None or pack is not None
+        if narrowed and of.indices is not None:
+            raise ValueError("filters and pack number the records anew, and the dataset is a Subset; give the path, and sampler= one of penstock.samplers")
+        batch_size, drop_last = count("batch_size", batch_size, 1, _MAX_BATCH), flag("drop_last", drop_last)
         order: samplers.Sampler = samplers.Shuffle() if shuffle is not None and flag("shuffle", shuffle) else samplers.Sequential()
         implied: Mapping[str, Any] = {}
         if sampler is not None:
-            order, implied = samplers.translate(sampler)
-        rank, world_size = implied.get("rank", rank), implied.get("world_size", world_size)
-        seed, drop_last = implied.get("seed", seed), implied.get("drop_last", drop_last)
+            order, implied = samplers.translate(sampler, of.count, not narrowed, batch_size, drop_last)
+        order = of.ordered(order)
+        rank, world_size = _ranks(rank, world_size, implied)
         workers = count("num_workers", num_workers, 0, _MAX_WORKERS)
-        slots = _slots(prefetch_factor, workers)
-        world_size = count("world_size", world_size, 1, _MAX_WORLD)
         self._in_order = flag("in_order", in_order)
+        self._given = self._exact = None
+        if of.records is not None:  # objects that say what they have
+            self._given = None if isinstance(dataset, (list, tuple)) else dataset
+            self._exact = of.records if pack is None and (sampler is not None or of.indices is not None) else None
         options: dict[str, Any] = {
-            "batch_size": count("batch_size", batch_size, 1, _MAX_BATCH), "num_workers": workers, "slots": slots,
-            "rank": count("rank", rank, 0, world_size - 1, f", as world_size is {world_size}"), "world_size": world_size,
-            "seed": count("seed", seed, 0, samplers.MAX_SEED), "fields": fields, "split": split or "",
-            "drop_last": flag("drop_last", drop_last), "in_order": self._in_order,
-            "sampler": order.to_json(arrays), "filters": to_json(filters), "timeout": float(timeout),
-            "transforms": _by_field(transforms), "batch_transforms": _of_batches(batch_transforms),
-            "pack": None if pack is None else pack.to_json(arrays), "verify": _verify(verify), "on_error": on_error,
+            "batch_size": batch_size, "num_workers": workers, "slots": _slots(prefetch_factor, workers), "rank": rank, "world_size": world_size,
+            "seed": _seed(seed, implied), "fields": of.fields, "split": of.split or "",
+            "drop_last": implied.get("drop_last", drop_last), "in_order": self._in_order,
+            "filters": to_json(filters), "timeout": _timeout(timeout),
+            "transforms": _by_field(_normalizing(of, transforms)), "batch_transforms": _of_batches(batch_transforms),
+            "verify": _verify(verify), "on_error": on_error,
         }  # fmt: skip
         if self._device is not None:
             options["as_bytes"] = True
-        self.batch_size, self.sampler, self.drop_last = options["batch_size"], order, options["drop_last"]
-        self.num_workers, self.prefetch_factor, self.pin_memory, self.timeout = workers, prefetch_factor, pin_memory, timeout
-        self.rank, self.world_size, self.seed = options["rank"], options["world_size"], options["seed"]
-        self._paths, self._split = paths, split
+        # What Python's pickle and frameworks that look at the DataLoader get: the values that hold.
+        self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
+        self._fixed = {**self._arguments, "sampler": order if sampler is None else sampler, "drop_last": options["drop_last"], "batch_sampler": None}
+        self._distributed, self._said = (sampler, 0) if "rank" in implied else (None, 0)
+        self._paths = of.paths
         self._pinning, self._copies = _pinning(flag("pin_memory", pin_memory), output, self._device)
         self._process = os.getpid()
         self._pending: deque[dict[str, Any]] = deque()
         self._freed: deque[int] = deque()
         self._failure = ""  # why no batch comes, once the pending ones are used
         self._held = self._copied = self._skipped = 0
+        self._number = self._answered = 0  # of the last request, and of the last that was answered
         self._staged = False
         self._loop: object = None  # the one that is under way
         self._wanted: int | None = None  # the epoch of the next loop, said during one
-        self._open(options, arrays, socket, cache_dir, cache_size, command)
+        with _ArrayFile() as arrays:
+            options["sampler"] = order.to_json(arrays)
+            options["pack"] = None if pack is None else pack.to_json(arrays)
+            self._open(options, arrays, socket, cache_dir, cache_size, command)
+
+    batch_size, shuffle, sampler, transforms, batch_transforms, drop_last = _Fixed(), _Fixed(), _Fixed(), _Fixed(), _Fixed(), _Fixed()
+    num_workers, prefetch_factor, pin_memory, timeout, in_order = _Fixed(), _Fixed(), _Fixed(), _Fixed(), _Fixed()
+    rank, world_size, seed, device, output, split, filters, pack = _Fixed(), _Fixed(), _Fixed(), _Fixed(), _Fixed(), _Fixed(), _Fixed(), _Fixed()
+    verify, on_error, cache_dir, cache_size, socket, command = _Fixed(), _Fixed(), _Fixed(), _Fixed(), _Fixed(), _Fixed()
+    batch_sampler = _Fixed()  # None, as frameworks ask for it
+    collate_fn, worker_init_fn, generator, multiprocessing_context, persistent_workers = _Missing(), _Missing(), _Missing(), _Missing(), _Missing()
 
     def _open(self, options: dict[str, Any], arrays: _ArrayFile, socket: Any, cache_dir: Any, cache_size: Any, command: Any) -> None:
         """Start the feeding process, or connect to it, and ask for what the options say."""
@@ -271,8 +285,7 @@ class DataLoader:
             raise
 
     def _greet(self, options: dict[str, Any], arrays: _ArrayFile) -> None:
-        with arrays:
-            self._wire.send({"hello": {"version": VERSION, "options": options}}, arrays.descriptor())
+        self._wire.send({"hello": {"version": VERSION, "options": options}}, arrays.descriptor())
         with self._checking():
             welcome = part({"welcome": self._receive("welcome", seconds=_OPENING)}, "welcome", dict)
             self._memory = SharedMemory(self._wire.take_descriptor(), self._pinning)
@@ -290,16 +303,27 @@ class DataLoader:
             self._batches: int = number(welcome, "batches")
             self._slots: int = number(welcome, "slots", 2, _MAX_SLOTS)
             self._identity = {name: value for name, value in part(welcome, "state", dict).items() if name not in _POSITION}
+        if self._exact not in (None, self.records):
+            raise Error(f"{self._wire.name} has {self.records} records, and had {self._exact} when it was opened here; open it again")
         self._at = _position(0, 0)  # of the batch that comes next
         self._stream: dict[str, Any] | None = None  # of the one that the feeding process sends next
         self._resumed = True  # whether the next loop begins at _at, and not with another epoch
 
     @property
-    def dataset(self) -> Dataset:
-        """The dataset, opened in this process too: for its length, its classes or single records."""
+    def dataset(self) -> Any:
+        """The dataset that was given or, of a path, opened in this process too: for its length, its classes or single records."""
+        if self._given is not None:
+            return self._given
         if len(self._paths) != 1:
             raise AttributeError(f"a DataLoader of {len(self._paths)} datasets has no one dataset")
-        return open(self._paths[0], split=self._split)
+        try:
+            return open(self._paths[0], split=self._subject.split)
+        except Error as e:  # of a URL, for example, which frameworks ask for by hasattr
+            raise AttributeError(f"the dataset cannot be opened in this process: {e}") from e
+
+    @dataset.setter
+    def dataset(self, value: object) -> None:
+        raise AttributeError("dataset of a DataLoader cannot be set; make a new DataLoader")
 
     @property
     def epoch(self) -> int:
@@ -326,13 +350,18 @@ class DataLoader:
 
     def staged(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
         """Return an iterator over the next epoch whose batches go through a Stage: what a Prefetcher is."""
+        return self._iterate(stage, ahead)
+
+    def _begin(self) -> dict[str, Any]:
+        """Return where a loop begins."""
+        if self._distributed is not None and self._distributed.epoch != self._said:
+            self._said = self._distributed.epoch
+            self.set_epoch(self._said)
         if self._wanted is not None:
-            self._at = _position(self._wanted, 0)
-        elif not self._resumed:
-            self._at = _position(self.epoch + (self._at["step"] > 0), 0)
-        self._resumed, self._wanted = False, None
-        self._loop = loop = object()
-        return self._iterate(loop, stage, ahead)
+            return _position(self._wanted, 0)
+        if self._resumed:
+            return self._at
+        return _position(self.epoch + (self._at["step"] > 0), 0)
 
     def _staging(self, welcome: Any) -> Any:
         """Return what copies batches to the device; None if nothing does."""
@@ -347,13 +376,15 @@ class DataLoader:
                 raise Malformed(f"{name!r:.100} of {dtype!r:.100} and {layout!r:.100} is no field of images to be finished")
         return Stage(self._device, {name: Normalizer(self.fields[name], *to) for name, to in names.items()})
 
-    def _iterate(self, loop: object, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
-        epoch, at, waiting = self.epoch, self._at, deque[tuple[Any, dict[str, Any]]]()
-        received = 0
+    def _iterate(self, stage: Any, ahead: int) -> Iterator[LoaderBatch]:
+        self._alive()
+        at, self._loop = self._begin(), (loop := object())
+        epoch, waiting, received = at["epoch"], deque[tuple[Any, dict[str, Any]]](), 0
         failure: Error | None = None
+        begun = False
         try:
-            self._alive()
-            self._give_back()
+            if self._stream is not None:
+                self._give_back()
             self._staged = stage is not None
             while True:
                 self._alive()
@@ -369,15 +400,20 @@ class DataLoader:
                         failure = e  # comes after the batches before it
                 if not waiting:
                     break
-                batch, self._at = waiting.popleft()
+                batch, after = waiting.popleft()
                 if stage is not None:
                     batch = stage.take(batch)
+                if not begun:
+                    begun, self._resumed, self._wanted = True, False, None
+                self._at = after
                 yield batch
                 del batch  # so that the caller alone keeps it
                 if self._loop is not loop:
                     raise Error("this loop was ended by a new one over the same DataLoader, or by load_state_dict; make a DataLoader for each loop")
             if failure is not None:
                 raise failure
+            if not begun:
+                self._resumed, self._wanted = False, None
             self._at = _position(epoch + 1, 0)
         finally:
             failure = None  # whose traceback has this frame
@@ -424,11 +460,13 @@ class DataLoader:
         is page-locked, or why not.
         """
         self._alive()
-        self._wire.send({"stats": True})
+        stream, self._stream = self._stream, None
+        number = self._ask({"stats": True})
         pinned = "not asked for" if self._pinning is None else self._pinning.state
         with self._checking():
-            stats = self._receive("stats", seconds=self._patience())
+            stats = self._receive("stats", number, self._patience())
             text(part({"stats": stats}, "stats", dict), "diagnose")
+        self._stream = stream
         return {**stats, "copied": self._copied, "skipped": self._skipped, "pinned": pinned}
 
     def diagnose(self) -> str:
@@ -449,17 +487,35 @@ class DataLoader:
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (self._arguments, self.state_dict(), self._resumed)
 
+    # Where batches come from is known, by _stream, while nothing is under way: whatever is asked of the feeding process
+    # sets it to None until it is done. So after an interrupt (Ctrl-C) the next batch begins with a start, which numbers
+    # itself, and says which slots are in use here: what was on the way then is nobody's.
+
     def _start(self, state: Mapping[str, Any]) -> None:
         """Have the feeding process send the batches from a position on, and forget those it sent."""
         self._alive()
         self._stream = None
-        self._wire.send({"start": dict(state)})
+        if self._copies is not None:
+            self._copies.wait()
+        held = self._memory.held()
+        self._pending.clear()
+        for _ in range(len(self._freed)):  # it takes back all but those that are held
+            if (slot := self._freed.popleft()) in held:
+                self._freed.append(slot)
+        self._held = len(held)
+        asked = self._ask({"start": dict(state), "held": held})
         with self._checking():
-            answer = part({"started": self._receive("started", keep=False, seconds=self._patience())}, "started", dict)
+            answer = part({"started": self._receive("started", asked, self._patience())}, "started", dict)
             self._failure = ""  # of batches that nobody wants any more
             if answer.get("error"):
                 raise Error(text(answer, "error"))
             self._stream = _position(number(answer, "epoch"), number(answer, "step"), _done(answer))
+
+    def _ask(self, message: dict[str, Any]) -> int:
+        """Send a request, and return the number that its answer will have."""
+        self._number += 1
+        self._wire.send({**message, "number": self._number})
+        return self._number
 
     def _alive(self) -> None:
         """Raise Error if the DataLoader was closed, or belongs to another process."""
@@ -476,6 +532,7 @@ class DataLoader:
         self._alive()
         if self._stream != at:
             self._start({**self._identity, **at})
+        self._stream = None
         if 2 * len(self._freed) >= self._slots or self._held >= self._slots:
             self._give_back()
         if not self._pending and self._failure:
@@ -484,10 +541,12 @@ class DataLoader:
             message = self._pending.popleft() if self._pending else self._receive("batch", seconds=self._patience())
             epoch, step = number(message, "epoch", at["epoch"], at["epoch"]), number(message, "step", 0, self._batches - 1)
             following = part(message, "next", list)
-            if following != [epoch + 1, 0] and not (len(following) == 2 and following[0] == epoch and at["step"] <= following[1] <= (step + 1 if self._in_order else self._batches)):
+            last = step + 1 if self._in_order and "done" not in at else self._batches  # some were yielded before
+            if following != [epoch + 1, 0] and not (len(following) == 2 and following[0] == epoch and at["step"] <= following[1] <= last):
                 raise Malformed(f"batch {step} of epoch {epoch} is not followed by {following!r:.100}")
-            self._stream = _position(following[0], following[1], _done(message))
-            return self._batch(message), self._stream if following[0] == epoch else _position(epoch, self._batches)
+            stream, batch = _position(following[0], following[1], _done(message)), self._batch(message)
+            self._stream = stream
+            return batch, stream if following[0] == epoch else _position(epoch, self._batches)
 
     def _batch(self, message: dict[str, Any]) -> LoaderBatch:
         self._held += 1
@@ -500,7 +559,6 @@ class DataLoader:
         copy = self._held - len(self._freed) >= self._slots  # none would be left to be filled
         slot = Slot(self._memory.mapped(number(message, "size")), number(message, "slot", 0, self._slots - 1), self._freed)
         batch = LoaderBatch()
-        batch.epoch, batch.step = message["epoch"], message["step"]
         batch._slot, batch._message = slot, message
         values = {f.name: _values(slot, f, r, count, place) for f, r, place in zip(self.fields.values(), self._rows, places)}
         slot.array(number(message, "indices"), _INT64, count)  # both are made when they are asked for
@@ -512,7 +570,7 @@ class DataLoader:
         if copy:
             self._copied += 1
             values = {name: v.copy() for name, v in values.items()}
-            batch._message = {"indices": batch.indices.copy(), "mask": batch.mask.copy()}
+            batch._message = {"epoch": batch.epoch, "step": batch.step, "indices": batch.indices.copy(), "mask": batch.mask.copy()}
             batch._slot = None
         batch.update(self._convert(self.fields, values))
         return batch
@@ -523,6 +581,7 @@ class DataLoader:
         raise Error(failure)
 
     def _give_back(self) -> None:
+        stream, self._stream = self._stream, None
         slots = [self._freed.popleft() for _ in range(len(self._freed))]
         if self._copies is not None:  # a Stage has waited for its own
             staged, slots = (slots, []) if self._staged else ([], slots)
@@ -530,6 +589,7 @@ class DataLoader:
         if slots:
             self._held -= len(slots)
             self._wire.send({"release": slots})
+        self._stream = stream
 
     def _patience(self) -> float | None:
         """Return the seconds to wait for an answer; None is without limit."""
@@ -547,33 +607,37 @@ class DataLoader:
         self.close()
         raise Error(f"{self._wire.name}: a message that no feed sends: {e}") from None
 
-    def _receive(self, kind: str, keep: bool = True, seconds: float | None = None) -> Any:
-        """Wait for a message of a kind. Batches that come before it are for later, or given back."""
+    def _receive(self, kind: str, asked: int | None = None, seconds: float | None = None) -> Any:
+        """Wait for a message of a kind: for the answer to a request, if that has a number.
+
+        Batches that come before an answer are for later, but before a start they are nobody's.
+        """
         deadline = None if seconds is None else time.monotonic() + seconds
+        passed = 0
         while True:
-            if not keep and self._pending:
-                self._wire.send({"release": [number(m, "slot", 0, self._slots - 1) for m in self._pending]})
-                self._pending.clear()
             message = self._wire.receive(deadline)
             if "error" in message:
                 self.close()
                 there = all("://" in path or os.path.lexists(path) for path in self._paths)
                 raise (Error if there else NotFoundError)(text(message, "error"))
+            if kind in message and (asked is None or message.get("number") == asked):
+                self._answered = asked or self._answered
+                return message[kind]
             if "failed" in message:
-                self._failure = text(message, "failed")  # after the batches that are pending
                 if kind == "batch":
-                    self._fail()
+                    raise Error(text(message, "failed"))
+                self._failure = text(message, "failed")  # after the batches that are pending
             elif "skipped" in message:
                 self._skipped += 1
                 _log.warning("%s", text(message, "skipped"))
-            elif kind in message:
-                return message[kind]
-            elif "batch" in message and kind != "welcome":
-                self._pending.append(message["batch"])
-                if len(self._pending) > self._slots:
+            elif "batch" in message and asked is not None:
+                passed += 1
+                if passed > self._slots * (self._number - self._answered):
                     raise Malformed(f"more than the {self._slots} batches that there is memory for")
-            else:
-                raise Malformed(f"{kind} was asked for")
+                if kind == "stats":
+                    self._pending.append(message["batch"])
+            elif asked is None or not ("stats" in message or "started" in message) or number(message, "number") >= self._number:
+                raise Malformed(f"{kind} was asked for")  # else it answers what was interrupted
 
 
 def _values(slot: Slot, f: Field, rows: Rows, count: int, place: Any) -> np.ndarray | Ragged:
@@ -604,7 +668,7 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, int]:
     if output == "numpy":
         if device is not None:
             raise ValueError('device is for output="torch" and "jax": NumPy has no arrays on devices')
-        return (lambda _, values: values), None, 0
+        return _arrays, None, 0
     if output == "jax":
         from . import jax
 
@@ -621,6 +685,55 @@ def _converter(output: str, device: Any) -> tuple[Any, Any, int]:
 
     found = resolve(device)
     return torch.convert, *((found, AHEAD) if found.type == "cuda" else (None, 0))
+
+
+def _arrays(_: object, values: dict[str, Any]) -> dict[str, Any]:
+    """Return NumPy arrays as they are, and texts as lists of str."""
+    return {name: list(v) if isinstance(v, Ragged) and v.is_text else v for name, v in values.items()}
+
+
+def _ranks(rank: Any, world_size: Any, implied: Mapping[str, Any]) -> tuple[int, int]:
+    """Return rank and world size: those that are given, that a sampler implies, or that the launcher says."""
+    world_size = None if world_size is None else count("world_size", world_size, 1, _MAX_WORLD)
+    if isinstance(rank, str):
+        if rank != "auto":
+            raise ValueError(f'rank is {rank!r}; it must be an integer or "auto"')
+        rank, world_size = launcher.automatic(world_size)
+    for name, value in (("rank", rank), ("world_size", world_size)):
+        if name in implied and value not in (None, implied[name]):
+            raise ValueError(f"{name} is {value}, and that of the DistributedSampler is {implied[name]}; leave one of the two out")
+    if "rank" in implied:
+        rank, world_size = implied["rank"], implied["world_size"]
+    if rank is None and world_size is None:
+        launcher.warn_of_others()
+    if rank is None and world_size not in (None, 1):
+        raise ValueError(f'world_size is {world_size}: give rank, too, or rank="auto"')
+    world_size = world_size or 1
+    return count("rank", rank or 0, 0, world_size - 1, f", as world_size is {world_size}"), world_size
+
+
+def _seed(seed: Any, implied: Mapping[str, Any]) -> int:
+    """Return the seed that is given, or that of a DistributedSampler, whose default is 0."""
+    if seed is None:
+        return count("seed", implied.get("seed", 0), 0, samplers.MAX_SEED)
+    seed = count("seed", seed, 0, samplers.MAX_SEED)
+    if implied.get("seed", 0) not in (0, seed):
+        raise ValueError(f"seed is {seed}, and that of the DistributedSampler is {implied['seed']}; leave one of the two out")
+    return seed
+
+
+def _normalizing(of: subject.Subject, transforms: Any) -> Any:
+    """Return the transforms that are given, or those of a TorchDataset that normalizes."""
+    if of.transforms is not None and transforms is not None:
+        raise ValueError("the TorchDataset normalizes, and transforms= are given; leave normalize out, and end transforms with ToTensor and Normalize")
+    return of.transforms if transforms is None else transforms
+
+
+def _timeout(seconds: Any) -> float:
+    timeout = float(seconds)
+    if not timeout >= 0:
+        raise ValueError(f"timeout is {seconds!r}; it must be 0 or more seconds")
+    return timeout
 
 
 def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any]:
@@ -640,32 +753,6 @@ def _pinning(asked: bool, output: str, device: Any) -> tuple[Pinning | None, Any
     if device is None:
         return Pinning(torch.cuda.current_device()), Copies()
     return Pinning(device.index), None
-
-
-def _datasets(dataset: Any, fields: Any, split: str | None) -> tuple[list[str], Any, str | None]:
-    """Return the paths of one dataset or several, and the fields and the split that these were opened with."""
-    if dataset is None:
-        return [], fields, split
-    if split is not None and not isinstance(split, str):
-        raise TypeError(f"split is {split!r:.60}; it must be the name of a split")
-    several = dataset if isinstance(dataset, (list, tuple)) else [dataset]
-    if not several:
-        raise ValueError("dataset is an empty list")
-    paths = []
-    for d in several:
-        d = getattr(d, "dataset", d)  # of a TorchDataset
-        if isinstance(d, Dataset):
-            if split not in (None, d.split) and d.split is not None:
-                raise ValueError(f"{d.path} was opened with the split {d.split!r}, and split is {split!r}; give one of the two")
-            fields, split, d = fields or d._chosen, split or d.split, d.path
-        try:
-            paths.append(os.fsdecode(d))
-        except TypeError:
-            raise TypeError(
-                f"dataset is a {type(d).__name__}; it is the path or URL of a dataset that preprocess made, or penstock.open of it. "
-                "For other datasets, torch's DataLoader serves"
-            ) from None
-    return paths, fields, split
 
 
 def _by_field(transforms: Any) -> dict[str, list[dict[str, Any]]]:

@@ -10,9 +10,11 @@ from typing import Any
 
 import torch
 
-from .dataloader import DataLoader, LoaderBatch
+from .batch import LoaderBatch
+from .dataloader import DataLoader
 from .errors import Error
 from .field import Field, Normalization
+from .jagged import Jagged
 from .options import count
 
 _cuda: Any = torch.cuda  # torch has no types for its streams and events
@@ -154,13 +156,14 @@ class Prefetcher:
         return len(self.loader)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Any]:
-        self._state = None
         if self.device.type == "cpu":
+            self._state = None
             return (_finished(batch, self._finish) for batch in self.loader)
         stage = Stage(self.device, self._finish, self._ahead)
         return self.loader.staged(stage, self._ahead) if isinstance(self.loader, DataLoader) else self._iterate(stage)
 
     def _iterate(self, stage: Stage) -> Iterator[Any]:
+        self._state = None
         waiting: deque[tuple[Any, Any]] = deque()
         failure: Exception | None = None
         batches = iter(self.loader)
@@ -203,20 +206,41 @@ class Copies:
     """Knows when copies are done that the trainer queued from batches of page-locked memory."""
 
     def __init__(self) -> None:
-        self._waiting: deque[tuple[Any, list[int]]] = deque()
+        self._waiting: deque[tuple[list[Any], list[int]]] = deque()
 
     def settled(self, slots: list[int], wait: bool) -> list[int]:
         """Take slots that nothing refers to, and return those whose copies are done; some, if it is to wait."""
         if slots:
-            event = _cuda.Event(blocking=True)
-            event.record()
-            self._waiting.append((event, slots))
+            self._waiting.append((_events(), slots))
         done: list[int] = []
-        while self._waiting and (self._waiting[0][0].query() or (wait and not done)):
-            event, freed = self._waiting.popleft()
-            event.synchronize()
-            done += freed
+        while self._waiting and (all(event.query() for event in self._waiting[0][0]) or (wait and not done)):
+            for event in self._waiting[0][0]:
+                event.synchronize()
+            done += self._waiting.popleft()[1]
         return done
+
+    def wait(self) -> None:
+        """Wait until all copies are done that were queued until now."""
+        for event in _events():
+            event.synchronize()
+        self._waiting.clear()
+
+
+def _events() -> list[Any]:
+    """Return an event of the current stream of each device that is in use."""
+    events = []
+    for index in range(_cuda.device_count()):
+        if _in_use(index):
+            event = _cuda.Event(blocking=True)
+            event.record(_cuda.current_stream(index))
+            events.append(event)
+    return events
+
+
+def _in_use(index: int) -> bool:
+    """Return whether torch has begun to use a device: an event on another would take some 500 MB of its memory."""
+    known: Callable[[int], bool] | None = getattr(torch._C, "_cuda_hasPrimaryContext", None)
+    return known is None or known(index)
 
 
 def _drain(copied: deque[tuple[Any, Any]], most: int) -> None:
@@ -230,6 +254,8 @@ def _each(values: Any, f: Callable[[torch.Tensor], Any]) -> Any:
     """Return what f makes of the tensors of a batch, in the same places."""
     if isinstance(values, torch.Tensor):
         return f(values)
+    if isinstance(values, Jagged):
+        return values.map(f)
     if isinstance(values, Mapping):
         made = {name: _each(v, f) for name, v in values.items()}
         return values.holding(made) if isinstance(values, LoaderBatch) else made
@@ -244,6 +270,8 @@ def _tensors(values: Any) -> Iterator[torch.Tensor]:
     """Yield the tensors of a batch."""
     if isinstance(values, torch.Tensor):
         yield values
+    elif isinstance(values, Jagged):
+        yield from (values.values, values.offsets)
     elif isinstance(values, (Mapping, list, tuple)):
         for v in values.values() if isinstance(values, Mapping) else values:
             yield from _tensors(v)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from .dataloader import LoaderBatch
+from .batch import LoaderBatch
 from .field import Field
 from .ragged import Ragged
 
@@ -23,11 +24,44 @@ def _plain(names: tuple[str, ...], values: Any) -> Any:
 jax.tree_util.register_pytree_node(LoaderBatch, lambda b: (tuple(b[k] for k in sorted(b)), tuple(sorted(b))), _plain)
 
 
-class Jagged(NamedTuple):
-    """A batch of a field of variable length: record i is ``values[offsets[i]:offsets[i+1]]``."""
+@jax.tree_util.register_pytree_node_class
+class Jagged:
+    """A batch of records of a field of variable length: what ``penstock.Ragged`` is in NumPy.
 
-    values: jax.Array
-    offsets: jax.Array
+    ``b[i]`` are the rows of record i; ``len(b)`` is the number of records, and iteration goes over
+    them. ``values`` are all rows, and those of record i are ``values[offsets[i]:offsets[i+1]]``. It
+    is a pytree of the two.
+    """
+
+    __slots__ = ("offsets", "values")
+
+    def __init__(self, values: jax.Array, offsets: jax.Array) -> None:
+        self.values, self.offsets = values, offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} jagged records: {self.values.dtype} {self.values.shape}>"
+
+    def __getitem__(self, i: int) -> jax.Array:
+        n, i = len(self), operator.index(i)
+        if not -n <= i < n:
+            raise IndexError(f"record {i} is out of range: there are {n}")
+        return self.values[int(self.offsets[i % n]) : int(self.offsets[i % n + 1])]
+
+    def __iter__(self) -> Iterator[jax.Array]:
+        ends = np.asarray(self.offsets).tolist()
+        return (self.values[a:b] for a, b in zip(ends, ends[1:]))
+
+    def tree_flatten(self) -> tuple[tuple[Any, Any], None]:
+        """Return the arrays, as JAX asks for."""
+        return (self.values, self.offsets), None
+
+    @classmethod
+    def tree_unflatten(cls, _: None, arrays: tuple[Any, Any]) -> Jagged:
+        """Return the batch of other arrays."""
+        return cls(*arrays)
 
 
 #: Batches that are put on a device before the loop asks for them.
@@ -62,7 +96,7 @@ def _resolve(device: Any) -> Any:
 
 def _value(f: Field | None, values: Any, place: Any) -> Any:
     if isinstance(values, Ragged):
-        if values.content == "utf-8":
+        if values.is_text:
             return list(values)
         return Jagged(_array(f, values.values, place), _array(None, values.offsets, place))
     return _array(f, values, place)

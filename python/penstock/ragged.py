@@ -18,13 +18,18 @@ class Ragged:
 
     Record i is ``values[offsets[i]:offsets[i+1]]``. ``offsets`` are int64, one more than there
     are records, from 0 on: the cumulative lengths (cu_seqlens) that attention kernels for
-    variable lengths want.
+    variable lengths want. ``len`` is the number of records, and iteration goes over them.
     """
 
     __slots__ = ("content", "offsets", "values")
 
     def __init__(self, values: np.ndarray, offsets: np.ndarray, content: str = "") -> None:
         self.values, self.offsets, self.content = values, offsets, content
+
+    @property
+    def is_text(self) -> bool:
+        """Whether records are str."""
+        return self.content in ("utf-8", "source-name")
 
     @property
     def lengths(self) -> np.ndarray:

@@ -143,6 +143,8 @@ class Subset(Sampler):
             ranges = [[count("first", a), count("end", b)] for a, b in self.ranges]
             return {"kind": "subset", "ranges": ranges, **_inner(self.inner, arrays)}
         indices = np.asarray(self.indices)
+        if indices.ndim != 1:
+            raise TypeError(f"Subset: indices are whole numbers, one a record, and not of shape {indices.shape}; of batches, give batch_size")
         if indices.size and not np.issubdtype(indices.dtype, np.integer):
             raise TypeError(f"Subset: indices are whole numbers, not {indices.dtype}")
         return {"kind": "subset", "indices": arrays.add(np.ascontiguousarray(indices, np.int64)), **_inner(self.inner, arrays)}
@@ -166,31 +168,38 @@ class Split(Sampler):
         return {**part, **_inner(self.inner, arrays)}
 
 
-def translate(sampler: Any) -> tuple[Sampler, Mapping[str, Any]]:
+def translate(
+    sampler: Any, records: int | None = None, whole: bool = True, batch_size: int = 1, drop_last: bool = False
+) -> tuple[Sampler, Mapping[str, Any]]:
     """Return a sampler as one of this module, and options of the DataLoader that it implies.
 
     It may be one of this module, a sequence of record numbers, or of torch.utils.data:
     SequentialSampler, RandomSampler, SubsetRandomSampler, WeightedRandomSampler (with
-    replacement) or DistributedSampler, whose draws become penstock's own. Raise
-    UnsupportedError for others.
+    replacement) or DistributedSampler, whose draws become penstock's own. They may be over fewer
+    than the ``records`` of the dataset (None: unknown): then they visit the first ones alone, as
+    in torch. ``whole`` is False where records are numbered anew, so that this cannot be.
+    ``batch_size`` and ``drop_last`` are those of the DataLoader. Raise UnsupportedError for others.
     """
     if isinstance(sampler, Sampler):
         return sampler, {}
     name, module = type(sampler).__name__, type(sampler).__module__
     if module.startswith("torch.utils.data"):
+        over = _Over(name, records, whole)
+        if getattr(sampler, "generator", None) is not None:
+            raise UnsupportedError(
+                f"{name} has a generator, whose numbers the feeding process cannot draw: leave it out, and give the DataLoader seed=, "
+                "such as seed=generator.initial_seed()"
+            )
         if name == "SequentialSampler":
-            return Sequential(), {}
+            return over.first(len(sampler.data_source)), {}
         if name == "RandomSampler" and not sampler.replacement and sampler.num_samples == len(sampler.data_source):
-            return Shuffle(), {}
+            return over.first(sampler.num_samples, Shuffle()), {}
         if name == "SubsetRandomSampler":
             return Subset(list(sampler.indices), inner=Shuffle()), {}
         if name == "WeightedRandomSampler" and sampler.replacement:
-            return Weighted(sampler.weights, sampler.num_samples), {}
+            return over.weighted(sampler.weights, sampler.num_samples), {}
         if name == "DistributedSampler":
-            options = {"rank": sampler.rank, "world_size": sampler.num_replicas, "seed": sampler.seed}
-            if sampler.drop_last:
-                options["drop_last"] = True
-            return (Shuffle() if sampler.shuffle else Sequential()), options
+            return over.distributed(sampler, batch_size, drop_last)
     elif isinstance(sampler, (Sequence, np.ndarray, range)) and not isinstance(sampler, str):
         return Subset(sampler), {}
     raise UnsupportedError(
@@ -202,6 +211,51 @@ def translate(sampler: Any) -> tuple[Sampler, Mapping[str, Any]]:
 def _draws(num_samples: int | None) -> dict[str, int]:
     """Return the option for how many records an epoch draws, none if they are as many as there are."""
     return {} if num_samples is None else {"num_samples": count("num_samples", num_samples, 1)}
+
+
+@dataclass(frozen=True)
+class _Over:
+    """The records that samplers of torch are for."""
+
+    name: str
+    records: int | None
+    whole: bool
+
+    def first(self, n: int, inner: Sampler | None = None) -> Sampler:
+        """Return the sampler of the first n records that visits them in the order of another."""
+        if n == self.records:
+            return inner or Sequential()
+        if not self.whole:
+            raise UnsupportedError(
+                f"{self.name} is over {n} records, and filters and pack number them anew; take one of penstock.samplers, which are over those that are left"
+            )
+        if self.records is not None and n > self.records:
+            raise IndexError(f"{self.name} is over {n} records, and the dataset has {self.records}")
+        return Subset(ranges=[(0, n)], inner=inner) if n else Subset([])
+
+    def weighted(self, weights: Any, num_samples: int) -> Sampler:
+        """Return a Weighted sampler whose weights may be those of the first records alone."""
+        weights = np.asarray(weights, np.float64)
+        more = 0 if self.records is None else self.records - len(weights)
+        if more < 0:
+            raise IndexError(f"{self.name} has {len(weights)} weights, and the dataset has {self.records} records")
+        return Weighted(np.pad(weights, (0, more)) if more else weights, num_samples)
+
+    def distributed(self, sampler: Any, batch_size: int, drop_last: bool) -> tuple[Sampler, Mapping[str, Any]]:
+        """Return what a DistributedSampler implies: all ranks together have its records."""
+        n, replicas = len(sampler.dataset), sampler.num_replicas
+        options = {"rank": sampler.rank, "world_size": replicas, "drop_last": drop_last}
+        if sampler.shuffle:
+            options["seed"] = sampler.seed
+        left = n % replicas if sampler.drop_last and not drop_last else 0
+        if left and sampler.shuffle:
+            raise UnsupportedError(
+                f"DistributedSampler(drop_last=True) leaves out {left} of {n} records, so that {replicas} ranks have as many; give drop_last=True to the "
+                "DataLoader, which leaves out the last batch, or leave it out of the sampler"
+            )
+        if not sampler.drop_last and -(-n // replicas) % batch_size == 0:
+            options["drop_last"] = False  # the records that the sampler repeats fill the last batch
+        return self.first(n - left, Shuffle() if sampler.shuffle else None), options
 
 
 def _inner(inner: Sampler | None, arrays: Arrays) -> dict[str, Any]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import bisect
 import contextlib
+import ctypes
 import math
 import mmap
 import os
+import weakref
 from collections import deque
 from collections.abc import Callable
 from typing import Any, Protocol
@@ -48,6 +50,10 @@ class SharedMemory:
             self.close()
             raise Malformed("memory that is not a memfd sealed against shrinking")
 
+    def held(self) -> list[int]:
+        """Return the numbers of the slots that something refers to."""
+        return [slot._number for slot in self._areas.slots()]
+
     def mapped(self, size: int) -> Areas:
         """Map what is not mapped yet of the first size bytes, and return all that is. Nothing is mapped, or page-locked, twice."""
         start = self._areas.size
@@ -70,17 +76,23 @@ class SharedMemory:
 class Areas:
     """Mapped parts of a file that follow each other, for as long as something refers to this."""
 
-    __slots__ = ("_mappings", "_starts", "size")
+    __slots__ = ("__weakref__", "_mappings", "_slots", "_starts", "size")
 
     def __init__(self) -> None:
         self._mappings: list[Mapping] = []
         self._starts: list[int] = []
+        self._slots: dict[int, weakref.ref[Slot]] = {}
         self.size = 0
+        _areas.add(self)
 
     def add(self, mapping: Mapping) -> None:
         self._mappings.append(mapping)
         self._starts.append(self.size)
         self.size += mapping.size
+
+    def slots(self) -> list[Slot]:
+        """Return the slots that something refers to."""
+        return [slot for ref in list(self._slots.values()) if (slot := ref()) is not None]
 
     def address(self, at: int, n: int) -> int:
         """Return where n bytes at an offset are, which must be in one part: memory is never added by halves."""
@@ -123,19 +135,26 @@ class Slot:
     Arrays over it refer to it, and so do arrays and tensors made of those.
     """
 
-    __slots__ = ("_areas", "_freed", "_number")
+    __slots__ = ("__weakref__", "_areas", "_arrays", "_freed", "_number")
 
     def __init__(self, areas: Areas, number: int, freed: deque[int]) -> None:
         self._areas, self._number, self._freed = areas, number, freed
+        self._arrays: list[tuple[int, int]] = []  # addresses and lengths
+        areas._slots[number] = weakref.ref(self)
 
     def array(self, at: int, rows: Rows, count: int) -> np.ndarray:
         """Return count rows at an offset. They are writable: the batch is the trainer's."""
         if at < 0 or at % _ALIGNMENT or count < 0:
             raise Malformed(f"an array of {count} rows at byte {at} of the shared memory")
-        return np.asarray(_View(self, self._areas.address(at, count * rows.nbytes), rows.typestr, (count, *rows.shape)))
+        address = self._areas.address(at, count * rows.nbytes)
+        self._arrays.append((address, count * rows.nbytes))
+        return np.asarray(_View(self, address, rows.typestr, (count, *rows.shape)))
 
     def __del__(self) -> None:
-        self._freed.append(self._number)
+        try:
+            self._freed.append(self._number)
+        except AttributeError:
+            pass  # an interrupt came before it had a number
 
 
 class _View:
@@ -146,3 +165,40 @@ class _View:
     def __init__(self, slot: Slot, address: int, typestr: str, shape: tuple[int, ...]) -> None:
         self._slot = slot
         self.__array_interface__ = {"version": 3, "typestr": typestr, "shape": shape, "data": (address, False)}
+
+
+# All shared memory. A child of a fork has the same mappings, which the feeding process fills again once the parent
+# has dropped its batches; so it gets private memory in their place, with the batches that there were.
+_areas: weakref.WeakSet[Areas] = weakref.WeakSet()
+_forked: list[tuple[int, bytes]] = []  # addresses of whole pages, and what was there at a fork
+
+
+def _before_fork() -> None:
+    _forked.clear()
+    for areas in list(_areas):
+        for slot in areas.slots():
+            for address, n in slot._arrays:
+                first = address // mmap.PAGESIZE * mmap.PAGESIZE
+                end = -(-(address + n) // mmap.PAGESIZE) * mmap.PAGESIZE
+                if n > 0:
+                    _forked.append((first, ctypes.string_at(first, end - first)))
+
+
+def _after_fork_in_child() -> None:
+    if not _forked:
+        return
+    call = ctypes.CDLL(None, use_errno=True).mmap
+    call.restype, call.argtypes = ctypes.c_void_p, (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long)
+    anonymous = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_FIXED
+    for first, data in _forked:
+        if call(first, len(data), mmap.PROT_READ | mmap.PROT_WRITE, anonymous, -1, 0) != first:
+            raise OSError(ctypes.get_errno(), "the batches of a forked process cannot be copied")
+        ctypes.memmove(first, data, len(data))
+    _forked.clear()
+
+
+#: Of mmap(2) on Linux; Python has no name for it.
+_MAP_FIXED = 0x10
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_forked.clear, after_in_child=_after_fork_in_child)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,26 +31,12 @@ from .dataset import Dataset
 from .device import Prefetcher
 from .errors import Error
 from .field import Field, Normalization
+from .jagged import Jagged
 from .options import count
 from .ragged import Ragged, RaggedRecords
 from .records import Records
 
 __all__ = ["Jagged", "Prefetcher", "TorchDataset", "collate", "convert", "tensor"]
-
-
-class Jagged(NamedTuple):
-    """A batch of a ragged field: record i is ``values[offsets[i]:offsets[i+1]]``."""
-
-    values: torch.Tensor
-    offsets: torch.Tensor
-
-    def record(self, i: int) -> torch.Tensor:
-        """Return the rows of record i, which counts from 0: a view of the values."""
-        return self.values[self.offsets[i] : self.offsets[i + 1]]
-
-    def nested(self) -> torch.Tensor:
-        """Return the same as a nested tensor of jagged layout (torch 2.4 and newer)."""
-        return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)
 
 
 class TorchDataset(torch.utils.data.Dataset[dict[str, Any]]):
@@ -198,7 +184,7 @@ def tensor(f: Field, values: np.ndarray) -> torch.Tensor:
 
 
 def _ragged(f: Field, batch: Ragged) -> Jagged | list[str]:
-    if f.content == "utf-8":
+    if batch.is_text:
         return list(batch)  # type: ignore[arg-type]
     return Jagged(tensor(f, batch.values), torch.from_numpy(batch.offsets))
 

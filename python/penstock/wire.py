@@ -66,7 +66,11 @@ class Wire:
 
     def __init__(self, connection: socket.socket, name: str, child: subprocess.Popen[bytes] | None) -> None:
         self._connection, self.name, self._child = connection, name, child
-        self._buffer = bytearray()
+        # An interrupt (Ctrl-C) may come between any two steps. Bytes are sent and received by one call that also notes
+        # them, and each of these is set by one assignment: no message is cut in two, and none is lost.
+        self._outgoing: tuple[bytes, list[int]] = (b"", [])  # a message, and how many bytes of it were sent, part by part
+        self._incoming: tuple[bytes, list[bytes]] = (b"", [])  # what comes next, and the parts after it
+        self._ended: dict[str, Any] | None = None  # the message that is the last
         self._descriptors: list[int] = []
         self._greeted = False
         self._process = os.getpid()
@@ -74,12 +78,19 @@ class Wire:
     def send(self, message: dict[str, Any], descriptor: int | None = None) -> None:
         """Send a message, and a descriptor with it."""
         body = _encode(message).encode()
-        frame = _LENGTH.pack(len(body)) + body
+        self._flush()
+        self._outgoing = (_LENGTH.pack(len(body)) + body, [])
+        self._flush(descriptor)
+
+    def _flush(self, descriptor: int | None = None) -> None:
+        """Send what is left of a message."""
+        frame, sent = self._outgoing
         try:
             self._connection.settimeout(_UNREAD)
             if descriptor is not None:
-                frame = frame[socket.send_fds(self._connection, [frame], [descriptor]) :]
-            self._connection.sendall(frame)
+                sent.append(socket.send_fds(self._connection, [frame], [descriptor]))
+            while (at := sum(sent)) < len(frame):
+                sent.extend(map(self._connection.send, (memoryview(frame)[at:],)))
         except (BrokenPipeError, ConnectionResetError):
             pass  # what it said before it went is still to be read
         except socket.timeout:
@@ -89,20 +100,26 @@ class Wire:
 
     def receive(self, deadline: float | None = None) -> dict[str, Any]:
         """Wait for a message, until a time of time.monotonic if there is one, and return it."""
-        while True:
-            if len(self._buffer) >= _LENGTH.size:
-                (n,) = _LENGTH.unpack_from(self._buffer)
+        need = _LENGTH.size
+        while self._ended is None:
+            data, parts = self._incoming
+            if len(data) + sum(map(len, parts)) >= need:
+                data = b"".join((data, *parts))
+                self._incoming = (data, [])
+                (n,) = _LENGTH.unpack_from(data)
                 if n > _LONGEST:
                     raise Error(f"{self.name}: a message of {n} bytes: what answers there is not a feed")
-                if len(self._buffer) >= _LENGTH.size + n:
-                    return self._cut(n)
+                need = _LENGTH.size + n
+                if len(data) >= need:
+                    return self._cut(need)
             self._fill(deadline)
+        return self._ended
 
     def ready(self) -> bool:
         """Return whether something can be received without waiting."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
-        return len(self._buffer) > 0 or bool(poll.poll(0))
+        return any(self._incoming) or bool(poll.poll(0))
 
     def take_descriptor(self) -> int:
         """Return the descriptor that came with a message."""
@@ -120,36 +137,40 @@ class Wire:
         while self._descriptors:
             os.close(self._descriptors.pop())
 
-    def _cut(self, n: int) -> dict[str, Any]:
-        body = bytes(self._buffer[_LENGTH.size : _LENGTH.size + n])
-        del self._buffer[: _LENGTH.size + n]
+    def _cut(self, end: int) -> dict[str, Any]:
+        data, _ = self._incoming
         try:
-            message = json.loads(body)
+            message = json.loads(data[_LENGTH.size : end])
         except (ValueError, RecursionError):
             message = None
         if not isinstance(message, dict):
             raise Error(f"{self.name}: a message that is not JSON of an object: what answers there is not a feed")
+        if "error" in message:
+            self._ended = message
+        self._incoming = (data[end:], [])
         return message
 
     def _fill(self, deadline: float | None) -> None:
         try:
             self._connection.settimeout(None if deadline is None else max(1e-3, deadline - time.monotonic()))
+            _, parts = self._incoming
+            before = len(parts)
             if self._greeted:
-                data = self._connection.recv(1 << 16)
+                parts.extend(map(self._connection.recv, (1 << 16,)))
             else:
                 data, passed, _, _ = socket.recv_fds(self._connection, 1 << 16, 1, socket.MSG_CMSG_CLOEXEC)
                 self._descriptors += passed
+                parts.append(data)
                 if len(self._descriptors) > 1:
                     raise Error(f"{self.name}: it passed several descriptors: what answers there is not a feed")
         except ConnectionResetError:
-            data = b""
+            parts.append(b"")
         except socket.timeout:
             raise Error(f"{self.name}: no answer of the feeding process in time; is it stopped? End it, and start it anew") from None
         except OSError as e:
             raise self._lost(e.strerror) from None
-        if not data:
+        if not parts[before]:
             raise self._lost()
-        self._buffer += data
 
     def _lost(self, why: str | None = None) -> Error:
         """Return the error of a connection that is no more."""

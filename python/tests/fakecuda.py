@@ -98,6 +98,7 @@ class Cuda:
     def __init__(self, driver):
         self.driver, self.default, self.recorded = driver, Stream(driver, 1), 0
         self._current = self.default
+        self.second = Stream(driver)  # the current stream of another device, which torch uses too
         self.at_once = False  # copies are done before to() returns, for work on their results that is none of the stand-in's
 
     def Stream(self, _):
@@ -106,8 +107,14 @@ class Cuda:
     def Event(self, blocking=False):
         return Event(self)
 
-    def current_stream(self, _=None):
-        return self._current
+    def device_count(self):
+        return 3
+
+    def current_stream(self, where=None):
+        index = where.index if isinstance(where, torch.device) else where
+        if index == 2:
+            raise AssertionError("a device that torch has not begun to use")
+        return self.second if index == 1 else self._current
 
     @contextmanager
     def stream(self, stream):
@@ -125,17 +132,17 @@ class Cuda:
         if tensor.nbytes == 0:
             return tensor.clone()
         assert tensor.is_contiguous() and options == {"non_blocking": True}
-        self.driver.call("cuMemcpyHtoDAsync_v2", address, ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), self._current.handle)
+        self.driver.call("cuMemcpyHtoDAsync_v2", address, ctypes.c_void_p(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), self.current_stream(arguments[0]).handle)
         if self.at_once:
             self._current.synchronize()
         memory = (ctypes.c_ubyte * tensor.nbytes).from_address(address.value)
         return torch.frombuffer(memory, dtype=tensor.dtype).reshape(tensor.shape)
 
-    def later(self, tensor):
-        """Queue a read of a tensor on the current stream, and return the bytes that it will have read."""
+    def later(self, tensor, index=0):
+        """Queue a read of a tensor on the current stream of a device, and return the bytes that it will have read."""
         host = ctypes.c_void_p()
         self.driver.call("cuMemHostAlloc", ctypes.byref(host), ctypes.c_size_t(tensor.nbytes), 0)
-        self.driver.call("cuMemcpyDtoHAsync_v2", host, ctypes.c_uint64(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), self._current.handle)
+        self.driver.call("cuMemcpyDtoHAsync_v2", host, ctypes.c_uint64(tensor.data_ptr()), ctypes.c_size_t(tensor.nbytes), self.current_stream(index).handle)
         ctypes.memset(host, 0xAB, tensor.nbytes)
         return (ctypes.c_ubyte * tensor.nbytes).from_address(host.value)
 
@@ -154,6 +161,7 @@ def cuda(test, lazy=True, pageable=0):
         fake = Cuda(driver)
         with (
             mock.patch.object(device, "_cuda", fake),
+            mock.patch.object(device, "_in_use", lambda index: index < 2),
             mock.patch.object(torch.cuda, "is_available", lambda: True),
             mock.patch.object(torch.cuda, "current_device", lambda: 0),
             mock.patch.object(torch.Tensor, "to", lambda t, *a, **o: fake.to(t, *a, **o)),

@@ -39,20 +39,21 @@ class DeviceTest(unittest.TestCase):
 
     def test_batches_are_held_until_they_are_copied(self):
         want = self.wanted("images", 64, True)
-        for how in ("device", "prefetcher", "own copies"):
+        for how in ("device", "prefetcher", "own copies", "own copies to another device"):
             with self.subTest(how=how), fakecuda.cuda(self) as cuda:
                 options = {"device": "cuda"} if how == "device" else {"pin_memory": True}
                 dl = loader("images", 64, True, output="torch", **options)
                 batches = penstock.torch.Prefetcher(dl) if how == "prefetcher" else dl
                 got = []
                 for batch in batches:
-                    if how == "own copies":
-                        batch = {name: v.to(torch.device("cuda"), non_blocking=True) for name, v in batch.items()}
-                    got.append({name: cuda.later(v) for name, v in batch.items()})
+                    if how.startswith("own copies"):
+                        to = torch.device("cuda", 1 if how.endswith("another device") else 0)
+                        batch = {name: v.to(to, non_blocking=True) for name, v in batch.items()}
+                    got.append({name: cuda.later(v, int(how.endswith("another device"))) for name, v in batch.items()})
                     del batch
                 self.assertEqual(dl.stats()["pinned"], "yes")
                 self.assertEqual(dl.stats()["copied"], 0)
-                self.assertEqual(cuda.recorded, 0 if how == "own copies" else len(want) * len(want[0]))
+                self.assertEqual(cuda.recorded, 0 if how.startswith("own copies") else len(want) * len(want[0]))
                 dl.close()
                 self.compare(cuda, want, got)
                 del dl, batches

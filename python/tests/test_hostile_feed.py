@@ -14,6 +14,7 @@ import penstock
 from penstock import dataloader, wire
 
 SIZE = 1 << 16
+STARTED = {"number": 1, "started": {"epoch": 0, "step": 0}}
 
 
 def frame(message):
@@ -38,7 +39,7 @@ def field(name="x", dtype="uint8", shape=(4,), **more):
 
 def welcome(**parts):
     fields = [field(), field("t", ragged=True, shape=())]
-    return {"version": 2, "records": 4, "batches": 2, "slots": 4, "fields": fields, "state": {"v": 1, "epoch": 0, "step": 0}, **parts}
+    return {"version": 3, "records": 4, "batches": 2, "slots": 4, "fields": fields, "state": {"v": 1, "epoch": 0, "step": 0}, **parts}
 
 
 def batch(**parts):
@@ -126,7 +127,7 @@ def answering(*messages):
 
 def batches(**parts):
     """Return a feed whose batch is another than it should be in some parts."""
-    return answering({"started": {"epoch": 0, "step": 0}}, {"batch": batch(**parts)})
+    return answering(STARTED, {"batch": batch(**parts)})
 
 
 def closing(data, fds=()):
@@ -182,7 +183,7 @@ def many_descriptors(peer):
 
 
 def after(*messages):
-    return answering({"started": {"epoch": 0, "step": 0}}, *messages)
+    return answering(STARTED, *messages)
 
 
 def device():
@@ -213,7 +214,7 @@ ATTACKS = {
     "a byte at a time": (dribble, SILENT),
     "silence at the hello": (lambda peer: peer.wait(), SILENT),
     "silence at the start": (greeting(), SILENT),
-    "silence after the start": (answering({"started": {"epoch": 0, "step": 0}}), SILENT),
+    "silence after the start": (answering(STARTED), SILENT),
     "closed at once": (lambda peer: None, GONE),
     "closed in a length": (closing(b"\x10\0"), GONE),
     "closed in a frame": (closing(frame({"welcome": welcome()})[:40]), GONE),
@@ -232,7 +233,7 @@ ATTACKS = {
     "a file as memory": (greeting(fds=plain_file), "sealed against shrinking"),
     "memory that shrinks": (shrinking, "sealed against shrinking"),
     "memory that cannot be written": (
-        lambda peer: (peer.greet(fds=sealed_for_writing()), peer.hear(), peer.say({"started": {"epoch": 0, "step": 0}}, {"batch": batch()})),
+        lambda peer: (peer.greet(fds=sealed_for_writing()), peer.hear(), peer.say(STARTED, {"batch": batch()})),
         "cannot be mapped",
     ),
     "a descriptor with each byte": (many_descriptors, "several descriptors"),
@@ -249,8 +250,8 @@ ATTACKS = {
     "negative shape": (greeting({"welcome": welcome(fields=[field(shape=(-4,))])}), SHAPE),
     "shape of 2^80 values": (greeting({"welcome": welcome(fields=[field(shape=(1 << 40, 1 << 40))])}), SHAPE),
     "classes that are a number": (greeting({"welcome": welcome(fields=[field(classes=7)])}), "are texts"),
-    "started elsewhere": (answering({"started": {"epoch": 7, "step": 0}}, {"batch": batch(epoch=7)}), FORMAT),
-    "started in words": (answering({"started": {"epoch": "x", "step": None}}), FORMAT),
+    "started elsewhere": (answering({"number": 1, "started": {"epoch": 7, "step": 0}}, {"batch": batch(epoch=7)}), FORMAT),
+    "started in words": (answering({"number": 1, "started": {"epoch": "x", "step": None}}), FORMAT),
     "batch that is a number": (after({"batch": 5}), FORMAT),
     "count too large": (batches(count=3), FORMAT),
     "count negative": (batches(count=-1), FORMAT),
@@ -282,7 +283,10 @@ ATTACKS = {
     "next in words": (batches(next=["x", {}]), FORMAT),
     "next of three": (batches(next=[0, 1, 2]), FORMAT),
     "the same batch again and again": (after(*[{"batch": batch(next=[0, 0], slot=i % 4)} for i in range(8)]), FORMAT),
-    "batches without end": (deaf, "has not read"),
+    "batches without end": (deaf, FORMAT),
+    "an answer to a request that comes": (answering({**STARTED, "number": 2}), FORMAT),
+    "an answer without a number": (answering({"started": {"epoch": 0, "step": 0}}), FORMAT),
+    "an answer that was not asked for": (after({"number": 0, "stats": {}}, {"number": 1, "stats": {}}), FORMAT),
     "error that is a number": (answering({"error": 5}), FORMAT),
     "error with what a terminal obeys": (answering({"error": "\x1b]0;owned\x07"}), r"\\x1b\]0;owned\\x07"),
     "failure that is a list": (after({"failed": []}), FORMAT),

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -177,11 +178,25 @@ func (m *mixing) collate(fields []made) loader.Collate {
 	c := loader.Collate{
 		Adds:   []tensor.Spec{{Name: m.result, DType: tensor.Float32, Shape: tensor.Shape{m.classes}}},
 		Worker: func(int) (loader.CollateFunc, error) { return m.worker(fields), nil },
+		ID:     m.id(fields),
 	}
 	if m.images >= 0 {
 		c.Edits = []string{fields[m.images].field.Name}
 	}
 	return c
+}
+
+// id says all that the result depends on.
+func (m *mixing) id(fields []made) string {
+	choices, err := json.Marshal(m.choices)
+	if err != nil { // they were read from JSON
+		panic("feed: batch transforms that are not JSON: " + err.Error())
+	}
+	images := ""
+	if m.images >= 0 {
+		images = fields[m.images].field.Name
+	}
+	return fmt.Sprintf("%s %v %v %d %q %q", choices, m.p, m.smoothing, m.classes, images, fields[m.labels].field.Name)
 }
 
 // worker returns the function of one goroutine.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -133,6 +134,29 @@ func (d *desk) release(slots []int) error {
 		d.free <- slot
 	}
 	return nil
+}
+
+// check reports slots that the client says it holds, and that do not exist.
+func (d *desk) check(held []int) error {
+	for _, slot := range held {
+		if slot < 0 || slot >= len(d.used) {
+			return fmt.Errorf("the client holds slot %d of %d", slot, len(d.used))
+		}
+	}
+	return nil
+}
+
+// keep takes all batches back but those in the slots that the client holds. No batch is put meanwhile.
+func (d *desk) keep(held []int) {
+	for slot := range d.used {
+		if slices.Contains(held, slot) {
+			continue
+		}
+		if b, err := d.take(slot); err == nil { // else the slot has no batch
+			b.Release()
+			d.free <- slot
+		}
+	}
 }
 
 func (d *desk) take(slot int) (loader.Batch, error) {

@@ -21,7 +21,7 @@ func lying(length uint32, body string) []byte {
 // of them.
 func TestHostileClients(t *testing.T) {
 	path := makeDataset(t, true)
-	const hello = `{"hello":{"version":2,"options":{"batch_size":4}}}`
+	const hello = `{"hello":{"version":3,"options":{"batch_size":4}}}`
 	start := `{"start":{"epoch":0,"step":0}}`
 	send := func(messages ...string) func(c *client) {
 		return func(c *client) {
@@ -41,34 +41,36 @@ func TestHostileClients(t *testing.T) {
 				return
 			}
 			defer f.Close()
-			_, _, _ = c.conn.WriteMsgUnix(framed(`{"hello":{"version":2,"options":{"batch_size":4,"sampler":{"kind":"sequence"}}}}`), unix.UnixRights(int(f.Fd())), nil)
+			_, _, _ = c.conn.WriteMsgUnix(framed(`{"hello":{"version":3,"options":{"batch_size":4,"sampler":{"kind":"sequence"}}}}`), unix.UnixRights(int(f.Fd())), nil)
 		}
 	}
 	const writeTimeout = 100 * time.Millisecond // of a client whose messages are not read
 	attacks := map[string]func(c *client){
-		"nothing":            func(c *client) {},
-		"half a length":      raw([]byte{1, 2}),
-		"4 GiB message":      raw(lying(1<<32-1, "{}")),
-		"message cut short":  raw(lying(1<<20, `{"hello":`)),
-		"empty message":      raw(lying(0, "")),
-		"bytes of noise":     raw([]byte(strings.Repeat("\xff\x00\x1b", 5000))),
-		"HTTP":               raw([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")),
-		"nested JSON":        send(strings.Repeat("[", 500_000)),
-		"nested hello":       send(`{"hello":` + strings.Repeat(`{"hello":`, 100_000)),
-		"wrong version":      send(`{"hello":{"version":99,"options":{}}}`),
-		"unknown option":     send(`{"hello":{"version":2,"options":{"batch_size":4,"path":"/etc/passwd"}}}`),
-		"huge batch":         send(`{"hello":{"version":2,"options":{"batch_size":1073741824}}}`, start),
-		"huge number":        send(`{"hello":{"version":2,"options":{"batch_size":1e999}}}`),
-		"negative batch":     send(`{"hello":{"version":2,"options":{"batch_size":-1}}}`),
-		"start first":        send(start),
-		"two parts":          send(`{"stats":true,"start":{"epoch":0}}`),
-		"hello twice":        send(hello, hello),
-		"wrong identity":     send(hello, `{"start":{"epoch":0,"step":0,"seed":77,"records":1}}`),
-		"start beyond":       send(hello, `{"start":{"epoch":-1,"step":-9}}`, `{"start":{"epoch":9223372036854775807,"step":9223372036854775807}}`),
-		"release of nothing": send(hello, `{"release":[0]}`),
-		"release below":      send(hello, `{"release":[-1]}`),
-		"release beyond":     send(hello, `{"release":[9223372036854775807]}`),
-		"release twice":      send(hello, start, `{"release":[0,0,0]}`),
+		"nothing":             func(c *client) {},
+		"half a length":       raw([]byte{1, 2}),
+		"4 GiB message":       raw(lying(1<<32-1, "{}")),
+		"message cut short":   raw(lying(1<<20, `{"hello":`)),
+		"empty message":       raw(lying(0, "")),
+		"bytes of noise":      raw([]byte(strings.Repeat("\xff\x00\x1b", 5000))),
+		"HTTP":                raw([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")),
+		"nested JSON":         send(strings.Repeat("[", 500_000)),
+		"nested hello":        send(`{"hello":` + strings.Repeat(`{"hello":`, 100_000)),
+		"wrong version":       send(`{"hello":{"version":99,"options":{}}}`),
+		"unknown option":      send(`{"hello":{"version":3,"options":{"batch_size":4,"path":"/etc/passwd"}}}`),
+		"huge batch":          send(`{"hello":{"version":3,"options":{"batch_size":1073741824}}}`, start),
+		"huge number":         send(`{"hello":{"version":3,"options":{"batch_size":1e999}}}`),
+		"negative batch":      send(`{"hello":{"version":3,"options":{"batch_size":-1}}}`),
+		"start first":         send(start),
+		"two parts":           send(`{"stats":true,"start":{"epoch":0}}`),
+		"hello twice":         send(hello, hello),
+		"wrong identity":      send(hello, `{"start":{"epoch":0,"step":0,"seed":77,"records":1}}`),
+		"start beyond":        send(hello, `{"start":{"epoch":-1,"step":-9}}`, `{"start":{"epoch":9223372036854775807,"step":9223372036854775807}}`),
+		"release of nothing":  send(hello, `{"release":[0]}`),
+		"release below":       send(hello, `{"release":[-1]}`),
+		"release beyond":      send(hello, `{"release":[9223372036854775807]}`),
+		"release twice":       send(hello, start, `{"release":[0,0,0]}`),
+		"holds a slot below":  send(hello, `{"start":{"epoch":0,"step":0},"held":[-1]}`),
+		"holds a slot beyond": send(hello, `{"start":{"epoch":0,"step":0},"held":[4]}`),
 		"starts without end": func(c *client) {
 			send(hello)(c)
 			for range 2000 {

@@ -14,17 +14,20 @@ import (
 )
 
 // protocol is the version of the messages: see docs/feed.md.
-const protocol = 2
+const protocol = 3
 
 // maxMessage is the most bytes of a message, its length aside.
 const maxMessage = 1 << 20
 
-// request is a message of the client: exactly one of its parts.
+// request is a message of the client: exactly one of Hello, Start, Release and Stats.
 type request struct {
 	Hello   *hello        `json:"hello,omitempty"`
 	Start   *loader.State `json:"start,omitempty"`   // where the batches are to begin
 	Release []int         `json:"release,omitempty"` // slots whose batches are not used any more
 	Stats   bool          `json:"stats,omitempty"`
+
+	Held   []int `json:"held,omitempty"`   // with Start: the slots whose batches are still used; all others are free
+	Number int   `json:"number,omitempty"` // with Start and Stats: the answer has it, too
 }
 
 // hello is the first message of a client. The descriptor of a file of numbers may come with it.
@@ -33,7 +36,7 @@ type hello struct {
 	Options Options `json:"options"`
 }
 
-// reply is a message of the feeder: exactly one of its parts.
+// reply is a message of the feeder: exactly one of its parts, and Number with Started and Stats.
 type reply struct {
 	Welcome *welcome    `json:"welcome,omitempty"`
 	Started *started    `json:"started,omitempty"`
@@ -42,6 +45,8 @@ type reply struct {
 	Skipped string      `json:"skipped,omitempty"` // a record that on_error passed over, and why
 	Stats   *statistics `json:"stats,omitempty"`
 	Error   string      `json:"error,omitempty"` // why nothing comes any more
+
+	Number int `json:"number,omitempty"` // of the request that is answered
 }
 
 // welcome answers a hello. The descriptor of the shared memory comes with it.
@@ -139,6 +144,9 @@ func parseRequest(text []byte) (request, error) {
 	}
 	if parts != 1 {
 		return q, fmt.Errorf("a message with %d parts; it is one of hello, start, release and stats", parts)
+	}
+	if q.Start == nil && q.Held != nil || q.Start == nil && !q.Stats && q.Number != 0 {
+		return q, errors.New("a message with held or number; held belongs to start, and number to start and stats")
 	}
 	return q, nil
 }

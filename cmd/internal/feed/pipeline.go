@@ -119,18 +119,29 @@ func makeImages(f store.Field, recipe json.RawMessage, asBytes bool) (made, erro
 	if err != nil || !asBytes {
 		return whole, err
 	}
-	front, n, err := part(p)
+	pixels, n, err := part(p)
 	if err != nil || n == nil {
 		return whole, err
 	}
-	m, err := imagesOf(f, front)
+	m, err := imagesOf(f, pixels)
 	if err != nil || m.field.DType != tensor.Uint8 {
 		return whole, nil // what the front alone cannot do, the whole can
 	}
 	m.field.Normalization = n
 	m.finish = &finish{whole.field.DType, whole.field.Layout}
+	m.transform = front{loader.Images{Pipeline: p}.ID(), loader.Images{Pipeline: pixels}}
 	return m, nil
 }
+
+// front is the part of a pipeline that is not left to the client. Its ID is that of the whole pipeline, so that a
+// State may go from a client that finishes images to one that does not.
+type front struct {
+	whole string
+	loader.Images
+}
+
+// ID returns a digest of the whole pipeline.
+func (f front) ID() string { return f.whole }
 
 // imagesOf returns what a pipeline makes of a field of images.
 func imagesOf(f store.Field, p *transforms.Pipeline) (made, error) {

@@ -41,7 +41,7 @@ type session struct {
 	desk    *desk
 	direct  bool
 
-	starts chan loader.State // what the client asks for next; one at most
+	starts chan request // starts that the client asks for; the last one at most
 	mu     sync.Mutex
 	stop   context.CancelFunc // ends the batches that are being sent; under mu
 }
@@ -59,7 +59,7 @@ func Serve(ctx context.Context, conn *net.UnixConn, paths []string, workers int)
 func serve(ctx context.Context, conn *net.UnixConn, paths []string, workers int, cache *datasetarg.Cache) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &session{conn: conn, cancel: cancel, cache: cache, starts: make(chan loader.State, 1)}
+	s := &session{conn: conn, cancel: cancel, cache: cache, starts: make(chan request, 1)}
 	defer conn.Close()
 	s.watched = watchPeer(ctx, conn, cancel)
 	hung := make(chan struct{})
@@ -279,9 +279,9 @@ func (s *session) listen(ctx context.Context) error {
 		case q.Hello != nil:
 			err = errors.New("feed: a second hello")
 		case q.Start != nil:
-			err = s.restart(*q.Start)
+			err = s.restart(q)
 		case q.Stats:
-			err = s.write(reply{Stats: &statistics{s.ld.Stats(), s.ld.Diagnose().String(), s.arena.bytes(), s.direct, s.watched}}, nil)
+			err = s.write(reply{Stats: &statistics{s.ld.Stats(), s.ld.Diagnose().String(), s.arena.bytes(), s.direct, s.watched}, Number: q.Number}, nil)
 		default:
 			err = s.desk.release(q.Release)
 		}
@@ -294,15 +294,19 @@ func (s *session) listen(ctx context.Context) error {
 	}
 }
 
-// restart ends the batches that are being sent, and has others begin at a position.
-func (s *session) restart(at loader.State) error {
+// restart ends the batches that are being sent, and has others begin at a position. A start that did not begin
+// yet is replaced: the client that sent it was interrupted, and does not wait for its answer.
+func (s *session) restart(q request) error {
+	if err := s.desk.check(q.Held); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock() // held for both, so that the batches of this very start are not ended
 	select {
-	case s.starts <- at:
+	case <-s.starts:
 	default:
-		return errors.New("feed: a second start before the first was answered")
 	}
+	s.starts <- q // there is room, as nothing else sends
 	if s.stop != nil {
 		s.stop()
 	}
@@ -313,8 +317,8 @@ func (s *session) restart(at loader.State) error {
 func (s *session) run(ctx context.Context) error {
 	for {
 		select {
-		case at := <-s.starts:
-			if err := s.runFrom(ctx, at); err != nil {
+		case q := <-s.starts:
+			if err := s.runFrom(ctx, q); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -325,17 +329,18 @@ func (s *session) run(ctx context.Context) error {
 
 // runFrom sends batches from a position on until the client asks for others, or until an error,
 // which it sends to the client.
-func (s *session) runFrom(ctx context.Context, at loader.State) error {
+func (s *session) runFrom(ctx context.Context, q request) error {
 	pass, stop := context.WithCancel(ctx)
 	defer stop()
 	s.mu.Lock()
 	s.stop = stop // before the answer, after which the client may ask for the next start
 	s.mu.Unlock()
-	if err := s.ld.Seek(at); err != nil {
-		return s.write(reply{Started: &started{Error: cli.Worded(err.Error())}}, nil)
+	s.desk.keep(q.Held)
+	if err := s.ld.Seek(*q.Start); err != nil {
+		return s.write(reply{Started: &started{Error: cli.Worded(err.Error())}, Number: q.Number}, nil)
 	}
-	at = s.ld.State()
-	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done}}, nil); err != nil {
+	at := s.ld.State()
+	if err := s.write(reply{Started: &started{Epoch: at.Epoch, Step: at.Step, Done: at.Done}, Number: q.Number}, nil); err != nil {
 		return err
 	}
 	if s.ld.Batches(at.Epoch) == 0 {

@@ -11,7 +11,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -108,7 +107,7 @@ func (c *client) receive() reply {
 // greet says hello, and takes the welcome with the memory.
 func (c *client) greet(options string) *welcome {
 	c.t.Helper()
-	c.send(`{"hello":{"version":2,"options":` + options + `}}`)
+	c.send(`{"hello":{"version":3,"options":` + options + `}}`)
 	rights := make([]byte, unix.CmsgSpace(4))
 	head := make([]byte, 4)
 	_, n, _, _, err := c.conn.ReadMsgUnix(head, rights)
@@ -135,16 +134,16 @@ func (c *client) start() { c.startAt(c.welcome.State) }
 
 func (c *client) startAt(at loader.State) {
 	c.t.Helper()
-	c.request(at)
+	c.request(request{Start: &at})
 	if r := c.receive(); r.Started == nil || r.Started.Error != "" {
 		c.t.Fatalf("start: %+v", r)
 	}
 }
 
-// request asks for batches to begin somewhere.
-func (c *client) request(at loader.State) {
+// request sends a message.
+func (c *client) request(q request) {
 	c.t.Helper()
-	text, err := json.Marshal(request{Start: &at})
+	text, err := json.Marshal(q)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -249,39 +248,39 @@ func TestRefused(t *testing.T) {
 	path := makeDataset(t, false)
 	for first, want := range map[string]string{
 		`{"stats":true}`:                       "first message",
-		`{"hello":{"version":7}}`:              "version 7 of the protocol, and this feed version 2",
-		`{"hello":{"version":2}}`:              "batch_size is 0",
-		`{"hello":{"version":2,"options":{}}}`: "batch_size is 0; it must be from 1",
-		`{"hello":{"version":2,"options":{"batch_size":1,"rank":2,"world_size":2}}}`:                                 "rank is 2; it must be from 0 to 1",
-		`{"hello":{"version":2,"options":{"batch_size":1,"slots":1}}}`:                                               "slots is 1",
-		`{"hello":{"version":2,"options":{"batch_size":1,"num_workers":-1}}}`:                                        "num_workers is -1",
-		`{"hello":{"version":2,"options":{"batch_size":1,"fields":["x"]}}}`:                                          `"x"`,
-		`{"hello":{"version":2,"options":{"batch_size":51,"drop_last":true}}}`:                                       "drop_last leaves no batch: an epoch has 50 records",
-		`{"hello":{"version":2,"options":{"batch_size":1,"on_error":"ignore"}}}`:                                     `on_error is "ignore"`,
-		`{"hello":{"version":2,"options":{"batch_size":1,"timeout":-1}}}`:                                            "timeout is -1",
-		`{"hello":{"version":2,"options":{"batch_size":1,"verify":2}}}`:                                              "verify is 2",
-		`{"hello":{"version":2,"options":{"batch_size":1,"fields":["labels"],"transforms":{"":[]}}}}`:                "no field has images",
-		`{"hello":{"version":2,"options":{"batch_size":1,"transforms":{"image":[]}}}}`:                               `there is no field "image"`,
-		`{"hello":{"version":2,"options":{"batch_size":1,"transforms":{"images":[{"op":"Resise"}]}}}}`:               `Resise`,
-		`{"hello":{"version":2,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Resize"}]}}}}`:               `field "labels": `,
-		`{"hello":{"version":2,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Normalize"}]}}}}`:            "the dataset has none to apply",
-		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"random"}}}}`:                             `there is no sampler "random"`,
-		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"mix","shares":[1]}}}}`:                   "draws from several datasets",
-		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"length_buckets"}}}}`:                     "0 fields have records of variable length",
-		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"weighted","weights":{"count":9}}}}}`:     "no file with them came",
-		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"shuffle","inner":{"kind":"shuffle"}}}}}`: "shuffle has no inner sampler",
-		`{"hello":{"version":2,"options":{"batch_size":1,"sampler":{"kind":"subset","ranges":[[0,51]]}}}}`:           "51",
-		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["label","==",[1]]]}}}`:                          `filter on "label": there is no such field`,
-		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["labels","=",[1]]]}}}`:                          `no comparison "="`,
-		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["labels","==",[1,2]]]}}}`:                       `takes one value, not 2`,
-		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["labels","==",["cat"]]]}}}`:                     `no class "cat"`,
-		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["images","==",[1]]]}}}`:                         "filters are on single numbers",
-		`{"hello":{"version":2,"options":{"batch_size":1,"filters":[["labels",">",[50]]]}}}`:                         "keep none of 50 records",
-		`{"hello":{"version":2,"options":{"batch_size":1,"pack":{"length":4}}}}`:                                     "no field of variable length",
-		`{"hello":{"version":2,"options":{"batch_size":1,"pack":{"length":4,"overflow":"drop"}}}}`:                   `overflow is "drop"`,
-		`{"hello":{"version":2,"options":{"batch_size":1,"batch_transforms":[{"op":"MixUp","num_classes":50}]}}}`:    "images are mixed as float32",
-		`{"hello":{"version":2,"options":{"batch_size":1,"batch_transforms":[{"op":"LabelSmoothing"}]}}}`:            "names no classes",
-		`{"hello":{"version":2,"options":{"batch_size":1,"batch_transforms":[{"op":"Mixup"}]}}}`:                     `"Mixup" does not mix batches`,
+		`{"hello":{"version":7}}`:              "version 7 of the protocol, and this feed version 3",
+		`{"hello":{"version":3}}`:              "batch_size is 0",
+		`{"hello":{"version":3,"options":{}}}`: "batch_size is 0; it must be from 1",
+		`{"hello":{"version":3,"options":{"batch_size":1,"rank":2,"world_size":2}}}`:                                 "rank is 2; it must be from 0 to 1",
+		`{"hello":{"version":3,"options":{"batch_size":1,"slots":1}}}`:                                               "slots is 1",
+		`{"hello":{"version":3,"options":{"batch_size":1,"num_workers":-1}}}`:                                        "num_workers is -1",
+		`{"hello":{"version":3,"options":{"batch_size":1,"fields":["x"]}}}`:                                          `"x"`,
+		`{"hello":{"version":3,"options":{"batch_size":51,"drop_last":true}}}`:                                       "drop_last leaves no batch: an epoch has 50 records",
+		`{"hello":{"version":3,"options":{"batch_size":1,"on_error":"ignore"}}}`:                                     `on_error is "ignore"`,
+		`{"hello":{"version":3,"options":{"batch_size":1,"timeout":-1}}}`:                                            "timeout is -1",
+		`{"hello":{"version":3,"options":{"batch_size":1,"verify":2}}}`:                                              "verify is 2",
+		`{"hello":{"version":3,"options":{"batch_size":1,"fields":["labels"],"transforms":{"":[]}}}}`:                "no field has images",
+		`{"hello":{"version":3,"options":{"batch_size":1,"transforms":{"image":[]}}}}`:                               `there is no field "image"`,
+		`{"hello":{"version":3,"options":{"batch_size":1,"transforms":{"images":[{"op":"Resise"}]}}}}`:               `Resise`,
+		`{"hello":{"version":3,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Resize"}]}}}}`:               `field "labels": `,
+		`{"hello":{"version":3,"options":{"batch_size":1,"transforms":{"labels":[{"op":"Normalize"}]}}}}`:            "the dataset has none to apply",
+		`{"hello":{"version":3,"options":{"batch_size":1,"sampler":{"kind":"random"}}}}`:                             `there is no sampler "random"`,
+		`{"hello":{"version":3,"options":{"batch_size":1,"sampler":{"kind":"mix","shares":[1]}}}}`:                   "draws from several datasets",
+		`{"hello":{"version":3,"options":{"batch_size":1,"sampler":{"kind":"length_buckets"}}}}`:                     "0 fields have records of variable length",
+		`{"hello":{"version":3,"options":{"batch_size":1,"sampler":{"kind":"weighted","weights":{"count":9}}}}}`:     "no file with them came",
+		`{"hello":{"version":3,"options":{"batch_size":1,"sampler":{"kind":"shuffle","inner":{"kind":"shuffle"}}}}}`: "shuffle has no inner sampler",
+		`{"hello":{"version":3,"options":{"batch_size":1,"sampler":{"kind":"subset","ranges":[[0,51]]}}}}`:           "51",
+		`{"hello":{"version":3,"options":{"batch_size":1,"filters":[["label","==",[1]]]}}}`:                          `filter on "label": there is no such field`,
+		`{"hello":{"version":3,"options":{"batch_size":1,"filters":[["labels","=",[1]]]}}}`:                          `no comparison "="`,
+		`{"hello":{"version":3,"options":{"batch_size":1,"filters":[["labels","==",[1,2]]]}}}`:                       `takes one value, not 2`,
+		`{"hello":{"version":3,"options":{"batch_size":1,"filters":[["labels","==",["cat"]]]}}}`:                     `no class "cat"`,
+		`{"hello":{"version":3,"options":{"batch_size":1,"filters":[["images","==",[1]]]}}}`:                         "filters are on single numbers",
+		`{"hello":{"version":3,"options":{"batch_size":1,"filters":[["labels",">",[50]]]}}}`:                         "keep none of 50 records",
+		`{"hello":{"version":3,"options":{"batch_size":1,"pack":{"length":4}}}}`:                                     "no field of variable length",
+		`{"hello":{"version":3,"options":{"batch_size":1,"pack":{"length":4,"overflow":"drop"}}}}`:                   `overflow is "drop"`,
+		`{"hello":{"version":3,"options":{"batch_size":1,"batch_transforms":[{"op":"MixUp","num_classes":50}]}}}`:    "images are mixed as float32",
+		`{"hello":{"version":3,"options":{"batch_size":1,"batch_transforms":[{"op":"LabelSmoothing"}]}}}`:            "names no classes",
+		`{"hello":{"version":3,"options":{"batch_size":1,"batch_transforms":[{"op":"Mixup"}]}}}`:                     `"Mixup" does not mix batches`,
 	} {
 		c := dial(t.Context(), t, path)
 		c.send(first)
@@ -303,38 +302,40 @@ func TestStart(t *testing.T) {
 	if first == nil || first.Step != 0 {
 		t.Fatalf("%+v", first)
 	}
-	held := []string{strconv.Itoa(first.Slot)}
+	want := c.read(first.Fields[0].At, 64)
 	at := w.State
-	for _, at.Epoch = range []int{5, 1} {
-		at.Step = 6
-		c.request(at)
+	for number, epoch := range []int{5, 1, 2} {
+		at.Epoch, at.Step = epoch, 6
+		for n := range number { // starts that an interrupted client does not wait for
+			c.request(request{Start: &at, Number: 10*number + n})
+		}
+		c.request(request{Start: &at, Held: []int{first.Slot}, Number: 10*number + 9})
 		r := c.receive()
-		for ; r.Batch != nil; r = c.receive() {
-			held = append(held, strconv.Itoa(r.Batch.Slot))
+		for r.Batch != nil || r.Started != nil && r.Number != 10*number+9 {
+			r = c.receive()
 		}
 		if r.Started == nil || r.Started.Epoch != at.Epoch || r.Started.Step != 6 {
 			t.Fatalf("%+v", r)
 		}
-		if len(held) > 0 {
-			c.send(`{"release":[` + strings.Join(held, ",") + `]}`)
-			held = nil
-		}
 		for _, want := range [][2]int{{at.Epoch, 6}, {at.Epoch + 1, 0}} {
 			b := c.receive().Batch
-			if b == nil || [2]int{b.Epoch, b.Step} != want {
-				t.Fatalf("%+v; want %v", b, want)
+			if b == nil || [2]int{b.Epoch, b.Step} != want || number == 0 && b.Slot == first.Slot {
+				t.Fatalf("%+v; want %v, and not slot %d", b, want, first.Slot)
 			}
 			c.send(fmt.Sprintf(`{"release":[%d]}`, b.Slot))
 		}
+		if number == 0 && !bytes.Equal(c.read(first.Fields[0].At, 64), want) {
+			t.Error("a batch that the client held was overwritten")
+		}
 	}
 	at.Seed++
-	c.request(at)
+	c.request(request{Start: &at, Number: 99})
 	for {
 		r := c.receive()
 		if r.Batch != nil {
 			continue
 		}
-		if r.Started == nil || !strings.Contains(r.Started.Error, "another seed: 4, now 3") {
+		if r.Started == nil || r.Number != 99 || !strings.Contains(r.Started.Error, "another seed: 4, now 3") {
 			t.Errorf("%+v", r)
 		}
 		return
@@ -391,5 +392,42 @@ func TestInterrupted(t *testing.T) {
 	}
 	if err := c.result(); !errors.Is(err, why) {
 		t.Error(err)
+	}
+}
+
+// TestStateOfBytes: a State names the whole pipeline, whoever makes floats of the images.
+func TestStateOfBytes(t *testing.T) {
+	path := makeDataset(t, false)
+	state := func(options string) loader.State {
+		t.Helper()
+		w := dial(t.Context(), t, path).greet(`{"batch_size":2,` + options + `}`)
+		if w == nil {
+			t.Fatal("no welcome")
+		}
+		return w.State
+	}
+	pipeline := func(mean string) string {
+		return `"transforms":{"images":[{"op":"RandomHorizontalFlip"},{"op":"ToTensor"},{"op":"Normalize","mean":[` + mean + `],"std":[0.25]}]}`
+	}
+	whole, bytes := state(pipeline("0.5")), state(`"as_bytes":true,`+pipeline("0.5"))
+	if whole != bytes {
+		t.Errorf("the state of bytes is %+v, and of floats %+v", bytes, whole)
+	}
+	if other := state(`"as_bytes":true,` + pipeline("0.1")); other.Transforms == bytes.Transforms {
+		t.Error("the states of two normalizations are the same")
+	}
+	seen := make(map[string]string)
+	for _, mix := range []string{
+		`[]`, `[{"op":"MixUp","alpha":0.2,"num_classes":5}]`, `[{"op":"MixUp","alpha":0.8,"num_classes":5}]`, `[{"op":"CutMix","alpha":0.2,"num_classes":5}]`,
+		`[{"op":"MixUp","alpha":0.2,"num_classes":6}]`, `[{"op":"MixUp","alpha":0.2,"num_classes":5},{"op":"LabelSmoothing","smoothing":0.1}]`,
+		`[{"op":"LabelSmoothing","smoothing":0.1,"num_classes":5}]`,
+		`[{"op":"RandomChoice","p":[1,2],"transforms":[{"op":"MixUp","alpha":0.2,"num_classes":5},{"op":"CutMix","alpha":0.2}]}]`,
+		`[{"op":"RandomChoice","p":[2,1],"transforms":[{"op":"MixUp","alpha":0.2,"num_classes":5},{"op":"CutMix","alpha":0.2}]}]`,
+	} {
+		st := state(pipeline("0.5") + `,"batch_transforms":` + mix)
+		if other, ok := seen[st.Collate]; ok || (st.Collate == "") != (mix == `[]`) {
+			t.Errorf("%s has the state of %q: %q", mix, other, st.Collate)
+		}
+		seen[st.Collate] = mix
 	}
 }

@@ -1,0 +1,60 @@
+"""Fields of variable length as torch tensors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+
+class Jagged:
+    """A batch of records of a field of variable length, as tensors: what ``penstock.Ragged`` is in NumPy.
+
+    ``b[i]`` are the rows of record i, a view; ``len(b)`` is the number of records, and iteration
+    goes over them. ``values`` are all rows, and those of record i are
+    ``values[offsets[i]:offsets[i+1]]``: ``offsets`` is the cu_seqlens of attention kernels, as int64.
+    """
+
+    __slots__ = ("offsets", "values")
+
+    def __init__(self, values: torch.Tensor, offsets: torch.Tensor) -> None:
+        self.values, self.offsets = values, offsets
+
+    @property
+    def lengths(self) -> torch.Tensor:
+        """The number of rows of each record."""
+        return self.offsets.diff()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} jagged records: {self.values.dtype} {tuple(self.values.shape)} on {self.values.device}>"
+
+    def __getitem__(self, i: int) -> torch.Tensor:
+        n, i = len(self), operator.index(i)
+        if not -n <= i < n:
+            raise IndexError(f"record {i} is out of range: there are {n}")
+        return self.values[self.offsets[i % n] : self.offsets[i % n + 1]]
+
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter(self.values.split(self.lengths.tolist()))
+
+    def map(self, function: Callable[[torch.Tensor], torch.Tensor]) -> Jagged:
+        """Return a function's results for ``values`` and ``offsets``."""
+        return Jagged(function(self.values), function(self.offsets))
+
+    def to(self, *arguments: Any, **options: Any) -> Jagged:
+        """Return the same on a device, or with values of another type: the parameters are those of torch.Tensor.to."""
+        values = self.values.to(*arguments, **options)
+        return Jagged(values, self.offsets.to(values.device, non_blocking=bool(options.get("non_blocking"))))
+
+    def pin_memory(self) -> Jagged:
+        """Return a copy in page-locked memory, as torch's DataLoader asks for."""
+        return self.map(lambda t: t.pin_memory())
+
+    def nested(self) -> torch.Tensor:
+        """Return the same as a nested tensor of jagged layout (torch 2.4 and newer)."""
+        return torch.nested.nested_tensor_from_jagged(self.values, self.offsets)

@@ -1,0 +1,167 @@
+"""What a DataLoader is of: datasets, and the records of them that torch's Subset and ConcatDataset name."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from . import samplers
+from .dataset import Dataset
+from .errors import UnsupportedError
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One dataset."""
+
+    path: str
+    opened: bool = False  # it was given as an object, which says the rest
+    records: int = 0
+    fields: list[str] | None = None
+    split: str | None = None
+    transforms: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """Datasets by path, and the numbers of the records that are loaded of them all; None means all."""
+
+    paths: list[str]
+    fields: Any
+    split: str | None
+    transforms: dict[str, Any] | None = None
+    records: int | None = None  # of the datasets; None if they were not opened here
+    indices: np.ndarray | None = None
+
+    @property
+    def count(self) -> int | None:
+        """The number of records that are loaded; None if it is not known here."""
+        return self.records if self.indices is None else len(self.indices)
+
+    def ordered(self, order: samplers.Sampler) -> samplers.Sampler:
+        """Return the sampler of the datasets that visits the records in the order of one for these."""
+        if self.indices is None:
+            return order
+        if isinstance(order, samplers.Subset) and order.indices is not None:
+            chosen = numbers("sampler", order.indices, len(self.indices))
+            return samplers.Subset(self.indices[chosen], inner=order.inner)
+        return samplers.Subset(self.indices, inner=None if order == samplers.Sequential() else order)
+
+
+def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
+    """Return what a dataset is, or several are; fields and split are those that were asked for besides."""
+    if split is not None and not isinstance(split, str):
+        raise TypeError(f"split is {split!r:.60}; it must be the name of a split")
+    if dataset is None:
+        return Subject([], fields, split)
+    several = isinstance(dataset, (list, tuple))
+    if several and not dataset:
+        raise ValueError("dataset is an empty list")
+    parts, indices = _joined(dataset) if several else _of(dataset)
+    own = _agreed("split", [(p.path, p.split) for p in parts])
+    if own is not None and split not in (None, own):
+        raise ValueError(f"{parts[0].path} was opened with the split {own!r}, and split is {split!r}; give one of the two")
+    if own is None and split is not None and indices is not None:
+        raise ValueError(f"split is {split!r}, and the Subset numbers the records of all splits; make it of penstock.open(path, split={split!r})")
+    fields = _agreed("fields", [(p.path, p.fields) for p in parts]) if fields is None else fields
+    transforms = _agreed("normalize", [(p.path, p.transforms) for p in parts])
+    same = own is not None or split is None  # the split is that of the objects, whose lengths are those of it
+    records = sum(p.records for p in parts) if same and all(p.opened for p in parts) else None
+    return Subject([p.path for p in parts], fields, split or own, transforms, records, indices)
+
+
+def numbers(what: str, indices: Any, records: int) -> np.ndarray:
+    """Return record numbers as an array. Those below 0 count from the end, as in a list."""
+    found = np.asarray(indices)
+    if found.ndim != 1 or found.size and not np.issubdtype(found.dtype, np.integer):
+        raise TypeError(f"{what}: indices are whole numbers, one a record, not {found.dtype} of shape {found.shape}")
+    found = found.astype(np.int64)
+    wrong = found[(found < -records) | (found >= records)]
+    if wrong.size:
+        raise IndexError(f"{what}: record {wrong[0]} is out of range: there are {records}")
+    return np.where(found < 0, found + records, found)
+
+
+def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
+    """Return the datasets that one object stands for, and the numbers of its records in them; None means all."""
+    if isinstance(d, Dataset):
+        return [_Part(d.path, True, len(d), d._chosen, d.split)], None
+    kind = _torch_class(d)
+    if kind == "TorchDataset":
+        return [_of_torch(d)], None
+    if kind == "ConcatDataset":
+        return _joined(d.datasets)
+    if kind == "Subset":
+        parts, base = _of(d.dataset)
+        if not all(p.opened for p in parts):
+            raise TypeError(f"a Subset of {d.dataset!r:.60}; make it of penstock.open(path), which has records")
+        chosen = numbers("Subset", d.indices, sum(p.records for p in parts) if base is None else len(base))
+        return parts, chosen if base is None else base[chosen]
+    try:
+        return [_Part(os.fsdecode(d))], None
+    except TypeError:
+        raise TypeError(
+            f"dataset is a {type(d).__name__}; it is the path or URL of a dataset that preprocess made, penstock.open of it, or a Subset, "
+            "random_split or ConcatDataset of these. For other datasets, torch's DataLoader serves"
+        ) from None
+
+
+def _torch_class(d: Any) -> str:
+    """Return the name of the class of torch, or of penstock.torch, whose very instance d is; what is derived of it may do anything."""
+    for module, names in (("torch.utils.data", ("Subset", "ConcatDataset")), ("penstock.torch", ("TorchDataset",))):
+        for name in names:
+            if type(d) is getattr(sys.modules.get(module), name, None):
+                return name
+    return ""
+
+
+def _of_torch(d: Any) -> _Part:
+    """Return the dataset of a TorchDataset, and its normalization as transforms."""
+    if d.transform is not None:
+        raise UnsupportedError(
+            f"{d.dataset.path}: the TorchDataset has a transform, which is Python's; give DataLoader(path, transforms=...) one of penstock.transforms "
+            "or of torchvision, or take torch's DataLoader with collate_fn=penstock.torch.collate"
+        )
+    (part,), _ = _of(d.dataset)
+    pending = {name: f.normalization for name, f in d.fields.items() if f.pending}
+    if not pending:
+        return part
+    from . import transforms as T
+
+    if any(n.scale != 255 for n in pending.values()):
+        raise UnsupportedError(f"{part.path}: the images are not normalized as bytes / 255; leave normalize out, and give transforms= to the DataLoader")
+    return replace(part, transforms={name: T.Compose([T.ConvertImageDtype(), T.Normalize(list(n.mean), list(n.std))]) for name, n in pending.items()})
+
+
+def _joined(datasets: Sequence[Any]) -> tuple[list[_Part], np.ndarray | None]:
+    """Return several datasets one after the other."""
+    found = [_of(d) for d in datasets]
+    parts = [p for some, _ in found for p in some]
+    if all(indices is None for _, indices in found):
+        return parts, None
+    if not all(p.opened for p in parts):
+        raise TypeError("a list of a Subset and a path; give penstock.open of the path, which says how many records it has")
+    chosen, first = [], 0
+    for some, indices in found:
+        n = sum(p.records for p in some)
+        chosen.append(first + (np.arange(n) if indices is None else indices))
+        first += n
+    return parts, np.concatenate(chosen)
+
+
+def _agreed(what: str, values: list[tuple[str, Any]]) -> Any:
+    """Return what all datasets were opened with."""
+    path, first = values[0]
+    for other, value in values[1:]:
+        if repr(value) != repr(first):
+            raise ValueError(f"{path} was opened with {what}={_shown(first)}, and {other} with {what}={_shown(value)}; open all of them with the same")
+    return first
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.60}"

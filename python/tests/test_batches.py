@@ -1,0 +1,189 @@
+import copy
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy as np
+
+import penstock
+
+from . import data
+from .test_dataloader import loader
+
+try:
+    import torch
+
+    import penstock.torch
+except ImportError:
+    torch = None
+
+FOUR = ("epoch", "step", "indices", "mask")
+
+
+@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
+class BatchesTest(unittest.TestCase):
+    """Batches that are copied, moved, and taken to other processes."""
+
+    def assert_same(self, got, want):
+        self.assertIsInstance(got, penstock.LoaderBatch)
+        self.assertEqual((got.epoch, got.step, got.indices.tolist(), got.mask.tolist()), want["four"])
+        self.assertEqual(list(got), list(want["values"]))
+        for name, value in want["values"].items():
+            self.assertEqual(bytes_of(got[name]), value, name)
+
+    def test_copies_have_memory_of_their_own(self):
+        for output in ("numpy", "torch") if torch else ("numpy",):
+            for name, fields in (("images", None), ("ragged", ["tokens", "boxes", "caption"])):  # torch cannot pickle uint64
+                with self.subTest(output=output, name=name), loader(name, 64, True, output=output, fields=fields) as dl:
+                    batches = iter(dl)
+                    next(batches)
+                    batch = next(batches)
+                    want = {
+                        "four": (0, 1, batch.indices.tolist(), batch.mask.tolist()),
+                        "values": {name: bytes_of(v) for name, v in batch.items()},
+                    }
+                    pickled = pickle.dumps(batch)
+                    copies = [copy.deepcopy(batch), pickle.loads(pickled), copy.deepcopy(copy.copy(batch)), batch.holding(copy.deepcopy(dict(batch)))]
+                    kept = [copy.copy(batch), batch.copy()]  # of the same memory, which they keep
+                    if output == "torch":
+                        copies.append(copy.deepcopy(batch.to("cpu")))
+                        kept.append(batch.to(torch.device("cpu"), non_blocking=True))
+                    self.assertLess(len(pickled), 2 * sum(map(len, want["values"].values())) + 20_000)
+                    del batch
+                    for _ in range(3):
+                        for other in dl:
+                            del other
+                    for got in copies + kept:
+                        self.assert_same(got, want)
+                    dl.close()
+                    for got in copies + kept:
+                        self.assert_same(got, want)
+
+    def test_a_pickled_batch_in_another_process(self):
+        code = "import pickle, sys; b = pickle.load(sys.stdin.buffer); print(b.epoch, b.step, b.indices.tolist(), b.mask.tolist(), b['labels'].tolist())"
+        env = {**os.environ, "PYTHONPATH": os.path.join(data.HERE, "..")}
+        with loader("images", 8, True) as dl:
+            batch = next(iter(dl))
+            out = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(batch), env=env, capture_output=True, check=True)
+            want = f"0 0 {batch.indices.tolist()} {batch.mask.tolist()} {batch['labels'].tolist()}"
+        self.assertEqual(out.stdout.decode().strip(), want)
+
+    def test_a_batch_of_other_items(self):
+        with loader("images", 8) as dl:
+            batch = next(iter(dl))
+        rebuilt = type(batch)(batch.items())
+        self.assertEqual(list(rebuilt), list(batch))
+        for b in (rebuilt, copy.copy(rebuilt), copy.deepcopy(rebuilt), pickle.loads(pickle.dumps(rebuilt)), penstock.LoaderBatch()):
+            for name in FOUR:
+                with self.assertRaisesRegex(AttributeError, rf"{name} is not known of a batch that was made of other items.*batch.to\(device\)"):
+                    getattr(b, name)
+        with self.assertRaises(AttributeError):
+            batch.epoch = 3
+
+    def test_a_forked_child_keeps_its_batch(self):
+        for name in ("images", "ragged"):
+            with self.subTest(name=name), loader(name, 64, True, num_workers=1) as dl:
+                batches = iter(dl)
+                batch = next(batches)
+                view = next(batches)
+                view = view["images"][5:] if name == "images" else view["tokens"].values
+                want = bytes_of(batch), batch.indices.tolist(), view.tobytes()
+                go, done = os.pipe(), os.pipe()
+                child = os.fork()
+                if child == 0:
+                    signal.alarm(300)
+                    try:
+                        os.read(go[0], 1)
+                        same = (bytes_of(batch), batch.indices.tolist(), view.tobytes()) == want
+                        view[...] = 1  # it is the child's
+                        os.write(done[1], b"x")
+                        os._exit(0 if same else 2)
+                    finally:
+                        os._exit(3)
+                kept = batch["labels"] if name == "images" else batch["boxes"]
+                before = bytes_of(kept)
+                del batch
+                parents = view.tobytes()
+                for _ in range(3):
+                    for other in dl:
+                        del other
+                os.write(go[1], b"x")
+                os.read(done[0], 1)
+                self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+                self.assertEqual((bytes_of(kept), view.tobytes()), (before, parents))
+                for fd in (*go, *done):
+                    os.close(fd)
+
+    def test_records_of_variable_length(self):
+        ds = penstock.open(data.path("ragged"))
+        for output in ("numpy", "torch") if torch else ("numpy",):
+            with self.subTest(output=output), loader("ragged", 50, True, output=output) as dl:
+                for batch in dl:
+                    boxes, want = batch["boxes"], ds["boxes"].take(batch.indices)
+                    self.assertEqual(len(boxes), len(batch.indices))
+                    for got in (list(boxes), [boxes[i] for i in range(len(boxes))], [boxes[i - len(boxes)] for i in range(len(boxes))]):
+                        self.assertEqual([bytes_of(g) for g in got], [w.tobytes() for w in want])
+                        self.assertEqual([tuple(g.shape) for g in got], [w.shape for w in want])
+                    self.assertEqual(np.asarray(boxes.lengths).tolist(), want.lengths.tolist())
+                    self.assertEqual(np.asarray(boxes.offsets).tolist(), want.offsets.tolist())
+                    self.assertEqual(len(list(zip(batch["labels"], boxes))), len(batch.indices))
+                    for wrong in (len(boxes), -len(boxes) - 1):
+                        with self.assertRaisesRegex(IndexError, "out of range: there are"):
+                            boxes[wrong]
+                    with self.assertRaises(TypeError):
+                        boxes["x"]
+                    self.assertIs(type(batch["caption"]), list)
+                    self.assertEqual(batch["caption"], list(ds["caption"].take(batch.indices)))
+                    del batch, boxes, got
+
+    @unittest.skipIf(torch is None, "no torch")
+    def test_jagged(self):
+        b = penstock.torch.Jagged(torch.arange(10.0), torch.tensor([0, 3, 3, 10]))
+        self.assertEqual([r.tolist() for r in b], [[0, 1, 2], [], [3, 4, 5, 6, 7, 8, 9]])
+        self.assertEqual(repr(b), "<3 jagged records: torch.float32 (10,) on cpu>")
+        self.assertEqual((b.to(torch.float64).values.dtype, b.to(torch.float64).offsets.dtype), (torch.float64, torch.int64))
+        self.assertEqual(b.to("meta", non_blocking=True).offsets.device.type, "meta")
+        for again in (pickle.loads(pickle.dumps(b)), copy.deepcopy(b)):
+            self.assertEqual([r.tolist() for r in again], [r.tolist() for r in b])
+        self.assertEqual([r.tolist() for r in b.nested().unbind()], [r.tolist() for r in b])
+
+    @unittest.skipIf(torch is None, "no torch")
+    def test_through_torch(self):
+        """torch.save, a queue of torch.multiprocessing, and pin_memory's way to rebuild a dict."""
+        with loader("images", 16, True, output="torch") as dl, tempfile.TemporaryDirectory() as folder:
+            batch = next(iter(dl))
+            four = (batch.epoch, batch.step, batch.indices.tolist(), batch.mask.tolist())
+            labels = batch["labels"].tolist()
+            file = os.path.join(folder, "batch.pt")
+            torch.save(batch, file)
+            self.assertLess(os.path.getsize(file), 2 * sum(v.nbytes for v in batch.values()) + 20_000)
+            queue = torch.multiprocessing.get_context("spawn").Queue()
+            queue.put(batch)
+            clone = copy.copy(batch)
+            clone.update({name: v.clone() for name, v in batch.items()})
+            for got in (torch.load(file, weights_only=False), queue.get(), clone):
+                self.assertEqual(((got.epoch, got.step, got.indices.tolist(), got.mask.tolist()), got["labels"].tolist()), (four, labels))
+            queue.close()
+            queue.join_thread()
+
+
+def bytes_of(value):
+    """Return all that a value has."""
+    if isinstance(value, dict):
+        return b"".join(bytes_of(v) for v in value.values())
+    if isinstance(value, list):
+        return json.dumps(value).encode()
+    if hasattr(value, "values") and hasattr(value, "offsets"):
+        return bytes_of(value.values) + bytes_of(value.offsets)
+    if torch is not None and isinstance(value, torch.Tensor):  # NumPy has no bfloat16
+        value = value.contiguous().view(torch.uint8)
+    return np.asarray(value).tobytes()
+
+
+if __name__ == "__main__":
+    unittest.main()
