@@ -28,7 +28,7 @@ CELLS = [INTEGERS, INTEGERS[:8], INTEGERS + FRACTIONS, INTEGERS[:9] + FRACTIONS 
 
 def preprocess(source, dest):
     """Run the command. Return its error output, or None if it made a dataset."""
-    run = subprocess.run([os.environ["PENSTOCK_TEST_PREPROCESS"], "--quiet", "--on-error", "skip", source, dest], capture_output=True, text=True)
+    run = subprocess.run([os.environ["PENSTOCK_TEST_PREPROCESS"], "--quiet", "--on-error", "skip", source, dest], capture_output=True, encoding="utf-8", errors="backslashreplace")
     return None if os.path.exists(dest) else run.stderr or f"exit status {run.returncode}"
 
 
@@ -88,6 +88,8 @@ class Table(unittest.TestCase):
         kind = {"i": "int64", "u": "uint64", "f": "float", "b": "bool"}.get(want.kind)
         if any(c in (None, "") for c in column) and kind == "float":
             return  # pandas has NaN for cells that are missing
+        if want.kind == "O" and f.dtype == "float64" and any(c in HUGE for c in column):
+            return  # pandas leaves integers from 2**64 on with NaN as objects; same() has compared the values
         self.assertTrue(str(f.dtype).startswith(kind or "none"), (f.name, f.dtype, want, text))
 
 

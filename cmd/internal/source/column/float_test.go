@@ -13,7 +13,7 @@ import (
 // values half-way between two float32, where rounding twice would be wrong.
 func TestParseFloat(t *testing.T) {
 	words := strings.Fields("0 -0 +0 . -. + - 1. .5 -.5 +.5 1..2 1.2.3 1e5 1E-3 inf -Inf NaN --1 +-1 12a " +
-		"340282350000000 0.00000000000001 999999999999999 9999999999999999 16777217 16777217.0 16777219 0.1 0.3 123456789012345")
+		"340282350000000 0.00000000000001 999999999999999 9999999999999999 16777217 16777217.0 16777219 0.12345678: 0.1234:678 0.1234?6789 0.12345678/ 0.1 0.3 123456789012345")
 	words = append(words, "", " 1", "1 ")
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {

@@ -245,13 +245,14 @@ func (g *Guess) addDims(dims []int) {
 // plainNumbers reports whether text looks like numbers with blanks between: one with a zero
 // before its digits is a part of a name, a date or a telephone number.
 func plainNumbers(text string) bool {
-	for _, w := range strings.FieldsFunc(text, isBlank) {
+	words := strings.FieldsFunc(text, isBlank)
+	for _, w := range words {
 		digits := strings.TrimLeft(w, "+-")
 		if len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' || digits == "" || !strings.Contains("0123456789.", digits[:1]) {
 			return false
 		}
 	}
-	return true
+	return len(words) > 0
 }
 
 // labelNames are columns whose words are taken for classes.

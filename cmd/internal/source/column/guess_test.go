@@ -72,6 +72,7 @@ func TestGuess(t *testing.T) {
 		{"day", []string{"2024 01 02"}, "text"},
 		{"v", []string{" ", "\t"}, "text"},
 		{"v", []string{"5;", "6;"}, "text"},
+		{"v", []string{";", "7", "8"}, "text"},
 		{"n", []string{" 5", "6 "}, "int64"},
 		{"v", []string{"inf nan"}, "text"},
 		{"n", []string{"9223372036854775808", "1"}, "uint64"},

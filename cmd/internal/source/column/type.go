@@ -255,7 +255,7 @@ func AppendNumber(b []byte, word string, d tensor.DType) ([]byte, error) {
 	case tensor.Bool:
 		n, err = strconv.ParseUint(word, 10, 1)
 	case tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64:
-		n, err = strconv.ParseUint(word, 10, bits)
+		n, err = strconv.ParseUint(strings.TrimPrefix(word, "+"), 10, bits)
 	default:
 		var i int64
 		i, err = strconv.ParseInt(word, 10, bits)

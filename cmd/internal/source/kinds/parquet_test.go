@@ -151,6 +151,28 @@ func TestParquetNullLabels(t *testing.T) {
 	}
 }
 
+// Decimals are divided by their power of ten, also in columns that are joined, and also if that is 1.
+func TestParquetDecimalsJoined(t *testing.T) {
+	type row struct {
+		A int32 `parquet:"a,decimal(0:5)"`
+		B int32 `parquet:"b,decimal(2:5)"`
+	}
+	var b bytes.Buffer
+	if err := parquet.Write(&b, []row{{7, 150}, {-3, 25}}); err != nil {
+		t.Fatal(err)
+	}
+	path := write(t, "x.parquet", b.Bytes())
+	for fields, want := range map[string]string{
+		"a":     "0 0000000000001c40, 1 00000000000008c0",
+		"b":     "0 000000000000f83f, 1 000000000000d03f",
+		"a+b=x": "0 0000000000001c40000000000000f83f, 1 00000000000008c0000000000000d03f",
+	} {
+		if _, samples, err := describe(t, path, source.Options{Fields: fields}); err != nil || strings.Join(samples, ", ") != want {
+			t.Errorf("%s: samples %q, %v, want %s", fields, samples, err, want)
+		}
+	}
+}
+
 // Codecs whose pages would come out wrong are refused, not read.
 func TestParquetCodecs(t *testing.T) {
 	for _, codec := range []compress.Codec{&parquet.Uncompressed, &parquet.Snappy, &parquet.Zstd, &parquet.Gzip, &parquet.Brotli} {
