@@ -81,7 +81,8 @@ class Writer:
         command: The program preprocess; by default $PENSTOCK_PREPROCESS, or preprocess or penstock in
             PATH.
         options: Flags of preprocess, with underscores: ``resize=256, crop=224``, ``keep_encoded=True``,
-            ``on_error="skip"``, ``split={"train": 0.9, "val": 0.1}``, ``shard_size="64MiB"``,
+            ``on_error="skip"``, ``split={"train": 0.9, "val": 0.1}, stratify=True`` (or
+            ``stratify="label"``, where several fields hold classes), ``shard_size="64MiB"``,
             ``compress="gzip"``.
     """
 
@@ -281,6 +282,7 @@ def _names(names: Any) -> list[str]:
 
 def _python(text: str) -> str:
     """Return what preprocess says in the words of this package."""
+    text = re.sub(r"--stratify=([\w-]+)", r'stratify="\1"', text)
     text = re.sub(rf"--({_SWITCHES})\b", lambda m: m[1].replace("-", "_") + "=True", text)
     return re.sub(r"--([a-z][a-z-]*[a-z])", lambda m: m[1].replace("-", "_"), text)
 

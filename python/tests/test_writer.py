@@ -198,6 +198,25 @@ class TestWriter(Writing):
         ds = penstock.open(self.path("ds"), split="val")
         self.assertEqual((len(ds), ds[0]["y"], ds[0]["s"], ds[0]["rows"].shape, ds.classes("y")), (1, 1, "a", (0, 2), ("cat", "dog")))
 
+    def test_stratify(self):
+        order = np.random.default_rng(3).permutation(400)
+        records = [{"x": np.float32([i % 200, -i % 7]), "y": i % 200 % 4, "group": i % 200 % 3} for i in order]  # each content twice
+        for by, field, share in ((True, "y", 10), ("group", "group", 13.4)):
+            path = self.path(f"ds-{field}")
+            with penstock.Writer(path, split={"train": 0.8, "val": 0.2}, stratify=by) as w:
+                for r in records:
+                    w.append({**r, "x": r["x"][:1]})
+            self.assertEqual(w.summary["stratified"], {"field": field, "classes": 4 if by is True else 3})
+            train, val = penstock.open(path, split="train"), penstock.open(path, split="val")
+            self.assertEqual(set(train["x"][:].ravel()) & set(val["x"][:].ravel()), set())
+            kept = np.bincount(val[field][:][np.unique(val["x"][:], return_index=True)[1]])
+            self.assertTrue((abs(kept - share) <= 1).all(), kept)
+        for by, message in ((True, 'several fields hold classes, y, label; choose one: stratify="y"'), ("z", 'stratify="z": there is no field')):
+            with self.assertRaisesRegex(penstock.Error, message):
+                with penstock.Writer(self.path("two"), split={"train": 0.5, "val": 0.5}, stratify=by) as w:
+                    for i in range(10):
+                        w.append({"x": i / 2, "y": i % 2, "label": i % 3})
+
     def test_bytes_of_preprocess(self):
         os.mkdir(self.path("photos"))
         names = []

@@ -59,7 +59,7 @@ func bySplit(t *testing.T, dest string) map[string][]int64 {
 	return out
 }
 
-func numberAt(t *testing.T, d *store.Dataset, field int, i int64) int64 {
+func numberAt(t testing.TB, d *store.Dataset, field int, i int64) int64 {
 	t.Helper()
 	e, _ := d.Column(field, store.Whole).Extent(i)
 	data, err := os.ReadFile(e.Path)
@@ -93,7 +93,7 @@ func TestSplitIsStable(t *testing.T) {
 func TestStratify(t *testing.T) {
 	c := plain(t, rowsFile(t, 300))
 	c.Split, _ = samples.ParseSplit("train=0.7,val=0.2,test=0.1")
-	c.Stratify = true
+	c.Stratify.Wanted = true
 	mustRun(t, c)
 	d, err := store.OpenFlat(c.Dest)
 	if err != nil {
@@ -296,7 +296,7 @@ func TestSameBytesOfTables(t *testing.T) {
 	var first map[string]string
 	for _, workers := range []int{1, 2, 7} {
 		c := plain(t, source)
-		c.Workers, c.Stratify, c.Dedup, c.ShardBytes = workers, true, true, 8192
+		c.Workers, c.Stratify.Wanted, c.Dedup, c.ShardBytes = workers, true, true, 8192
 		c.Split, _ = samples.ParseSplit("a=0.5,b=0.5")
 		mustRun(t, c)
 		if got := foldertest.Files(t, c.Dest); first == nil {

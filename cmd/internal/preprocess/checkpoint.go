@@ -68,7 +68,7 @@ func newCheckpointer(r *run, w store.Writer) *checkpointer {
 
 // now makes a checkpoint if it is time.
 func (k *checkpointer) now() error {
-	if time.Since(k.last) < k.every && len(k.run.log.order) < notedContents {
+	if time.Since(k.last) < k.every && k.run.log.pending() < notedContents {
 		return nil
 	}
 	return k.save()

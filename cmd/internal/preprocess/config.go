@@ -56,7 +56,7 @@ type RecordOptions struct {
 	Names     string          // whether records keep the names of their samples: "auto", "on" or "off"
 	Dedup     bool            // leave out samples whose content was there before
 	Split     []samples.Share // nil: no splits, or those that the source has
-	Stratify  bool            // give every class its shares
+	Stratify  field.Strata    // give every class its shares
 	Shuffle   Seed
 
 	// NormalizeSplit is the split that the dataset's own mean and deviation come from, or "all";
@@ -183,7 +183,7 @@ func (c Config) problems() (list []string) {
 	add((c.From == producer.Kind) != (c.Source == streamName) && c.Source != "", "--from %s: standard input, SOURCE -, is a stream, and nothing else is", producer.Kind)
 	add(c.Memory < 0, "--memory %d: must not be negative", c.Memory)
 	add(c.MaxErrors.Set && !c.Skip, "--max-errors %v: counts samples that are left out, for which --on-error skip asks", c.MaxErrors)
-	add(c.Stratify && c.Split == nil, "--stratify: says how to --split, which is not given")
+	add(c.Stratify.Wanted && c.Split == nil, "--stratify: says how to --split, which is not given")
 	add(c.Append && c.Overwrite, "--append and --overwrite: choose one")
 	add(c.Append && c.Shuffle.Set, "--append and --shuffle: records of before stay in their order; shuffle while training, or make the whole anew")
 	add(c.NormalizeSplit != "" && !c.Normalize.Dataset, "--normalize-split %s: says what --normalize dataset is computed from, which is not given", c.NormalizeSplit)
@@ -331,7 +331,7 @@ func (c Config) options() map[string]string {
 		"color": c.Color, "normalize": c.Normalize.Name, "normalize-split": c.NormalizeSplit, "max-pixels": strconv.Itoa(c.MaxPixels), "on-error": choose(c.Skip, "skip", "fail"),
 		"from": choose(c.From == "auto", "", c.From), "fields": c.Fields, "keep-encoded": choose(c.KeepEncoded, "true", ""),
 		"jpeg-quality": choose(c.Shrinks(), strconv.Itoa(c.JPEGQuality()), ""), "larger-than": choose(c.LargerThan != 0, strconv.Itoa(c.LargerThan), ""),
-		"split": samples.SplitText(c.Split), "stratify": choose(c.Stratify, "true", ""), "shuffle": c.Shuffle.String(),
+		"split": samples.SplitText(c.Split), "stratify": c.Stratify.String(), "shuffle": c.Shuffle.String(),
 		"names": choose(c.Names == namesAuto, "", c.Names),
 		"dedup": choose(c.Dedup, "true", ""), "max-errors": c.MaxErrors.String(),
 		"shard-size": choose(c.ShardBytes != 0 && c.format() != part.HDF5, strconv.FormatInt(c.ShardBytes, 10), ""),

@@ -94,7 +94,8 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.pipeline, "pipeline", "", "read options and transforms from a YAML `FILE`, or from a dataset's recipe; flags take precedence")
 	fs.BoolVar(&f.printPipeline, "print-pipeline", false, "print the options and transforms as YAML and exit")
 	fs.StringVar(&f.split, "split", "", "split records by content: `NAME=SHARE,...`, such as train=0.9,val=0.1")
-	fs.BoolVar(&c.Stratify, "stratify", false, "give every class the same shares with --split")
+	fs.Var(&c.Stratify, "stratify", "give every class the same shares with --split; `[=FIELD]` names the field of the classes, where there are several")
+	fs.Lookup("stratify").NoOptDefVal = field.AnyField
 	fs.StringVar(&f.shuffle, "shuffle", "", "store records in a random order given by `SEED`")
 	fs.BoolVar(&c.Dedup, "dedup", false, "skip samples with the content of an earlier one, with --append also of one in DEST")
 	fs.StringVar(&c.Names, "names", c.Names, "store the name of each record's file: `WHEN` is "+of("names")+"; auto: of files and members of archives, but not in HDF5 files that are written in place")
@@ -297,7 +298,11 @@ func (f *flags) arguments(args []string) string {
 		return ""
 	}
 	if len(args) != 2 {
-		return fmt.Sprintf("needs two arguments, SOURCE and DEST, not %d", len(args))
+		hint := ""
+		if len(args) == 3 && f.config.Stratify.String() == field.AnyField {
+			hint = "; the field of --stratify follows an equals sign: --stratify=FIELD"
+		}
+		return fmt.Sprintf("needs two arguments, SOURCE and DEST, not %d%s", len(args), hint)
 	}
 	f.config.Source, f.config.Dest = args[0], args[1]
 	if args[0] == "" || args[1] == "" {

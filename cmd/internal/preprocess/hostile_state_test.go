@@ -12,7 +12,7 @@ import (
 func TestHostileNotes(t *testing.T) {
 	c := DefaultConfig()
 	c.Dedup = true
-	c.Stratify = true
+	c.Stratify.Wanted = true
 	c.Split, _ = samples.ParseSplit("train=0.5,val=0.5")
 	honest := newRunLog(c)
 	honest.samples = 3
@@ -36,7 +36,7 @@ func TestHostileNotes(t *testing.T) {
 		b := newRunLog(c)
 		_, _, err := b.restore([]json.RawMessage{json.RawMessage(text)})
 		if err == nil {
-			b.splitter.Choose(make([]byte, 8), 1)
+			b.splitter.Choose(samples.Digest{}, samples.Digest{}, 1)
 		}
 		return err
 	}

@@ -35,6 +35,7 @@ type runLog struct {
 	seen       *samples.DigestSet  // contents; nil unless duplicates are looked for
 	order      []byte              // of seen, since the last note: digests with their positions, 8 bytes each
 	splitter   *samples.Splitter
+	stratum    string // the field whose values are classes for splitter
 	scratch    []byte
 
 	noted noted
@@ -44,7 +45,7 @@ type runLog struct {
 type noted struct{ skipped int }
 
 func newRunLog(c Config) *runLog {
-	b := &runLog{print: sha256.New(), names: sha256.New(), kinds: make(map[string]int64), splitter: samples.NewSplitter(c.Split, c.Stratify)}
+	b := &runLog{print: sha256.New(), names: sha256.New(), kinds: make(map[string]int64), splitter: newSplitter(c)}
 	if c.Dedup {
 		b.seen = new(samples.DigestSet)
 	}
@@ -159,7 +160,11 @@ type note struct {
 	Repeated   [][]byte          `json:"repeated,omitempty"` // see samples.SkippedList
 	Seen       []byte            `json:"seen,omitempty"`     // see runLog.order
 	Strata     map[int64][]int64 `json:"strata,omitempty"`
+	Placed     []byte            `json:"placed,omitempty"` // see samples.Splitter.Fresh
 }
+
+// pending returns the bytes of contents that the next note has to hold.
+func (b *runLog) pending() int { return len(b.order) + b.splitter.FreshBytes() }
 
 // note returns what was added to b since the last note.
 func (b *runLog) note() (json.RawMessage, error) {
@@ -169,7 +174,7 @@ func (b *runLog) note() (json.RawMessage, error) {
 	}
 	n := note{
 		Samples: b.samples, Bytes: b.bytes, Print: print, Names: b.names.Sum(nil), Skipped: b.skipped[b.noted.skipped:],
-		Duplicates: b.duplicates, Strata: b.splitter.Counts(),
+		Duplicates: b.duplicates, Strata: b.splitter.Counts(), Placed: b.splitter.Fresh(),
 	}
 	if n.Repeated, err = b.repeated.Note(); err != nil {
 		return nil, err
@@ -184,7 +189,7 @@ func (b *runLog) possible(n *note) bool {
 	if n.Samples < b.samples || n.Bytes < 0 || n.Duplicates < 0 || n.Duplicates > n.Samples || len(n.Names) != b.names.Size() {
 		return false
 	}
-	return b.splitter.Possible(n.Strata)
+	return b.splitter.Possible(n.Strata, n.Placed)
 }
 
 // restore sets b to the state that an earlier run noted. It returns how many samples that run
@@ -213,7 +218,7 @@ func (b *runLog) restore(notes []json.RawMessage) (done int64, names []byte, err
 				b.seen.Add(samples.Digest(d[:digest]), int64(binary.LittleEndian.Uint64(d[digest:])&math.MaxInt64))
 			}
 		}
-		b.splitter.Restore(n.Strata)
+		b.splitter.Restore(n.Strata, n.Placed)
 	}
 	b.noted.skipped = len(b.skipped)
 	return b.samples, names, nil

@@ -65,7 +65,11 @@ func (r *run) measurePass(ctx context.Context, j *job, add func(*store.Record) e
 		if repeated, err := r.duplicate(s); repeated {
 			return err
 		}
-		if split := r.splitOf(j, s); want != "" && want != allRecords && split != want {
+		split, err := r.splitOf(j, s)
+		if err != nil {
+			return err
+		}
+		if want != "" && want != allRecords && split != want {
 			return nil
 		}
 		measured = true

@@ -93,7 +93,10 @@ func mergeParts(ctx context.Context, c MergeConfig, folders []string, progress P
 	if err := checkMergePlaces(config); err != nil {
 		return nil, err
 	}
-	r := newMerge(config, parts, progress)
+	r, err := newMerge(config, parts, progress)
+	if err != nil {
+		return nil, err
+	}
 	if c.KeepShards {
 		parts.Keep, r.task.adopt = true, func() (store.Writer, error) { return parts.Adopt(config.Dest, config.Overwrite, c.take) }
 	}
@@ -156,12 +159,13 @@ func configOf(p *part.Plan, m MergeConfig, folders []string) (Config, error) {
 }
 
 // newMerge returns the run that makes a dataset of parts.
-func newMerge(c Config, parts *part.Set, progress Progress) *run {
+func newMerge(c Config, parts *part.Set, progress Progress) (*run, error) {
 	p := parts.Plan
 	schema := store.Schema{Fields: p.Fields}
 	r := newRun(c, parts, progress)
-	r.task = task{stage: "merging", inputs: parts.Digest(), job: &job{schema: schema, label: labelOf(schema)}, recipe: p.Recipe}
-	return r
+	by, err := c.Stratify.Find(schema, c.labels())
+	r.task = task{stage: "merging", inputs: parts.Digest(), job: &job{schema: schema, stratum: by}, recipe: p.Recipe}
+	return r, err
 }
 
 // merge makes the dataset. Samples that are not in the order of --shuffle get it now.

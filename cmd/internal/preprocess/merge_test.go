@@ -114,7 +114,7 @@ var merges = []struct {
 	{"splits", "pictures", func(c *Config) { c.Split, _ = samples.ParseSplit("train=0.7,val=0.3") }},
 	{"strata", "pictures", func(c *Config) {
 		c.Split, _ = samples.ParseSplit("train=0.7,val=0.3")
-		c.Stratify, c.Dedup = true, true
+		c.Stratify.Wanted, c.Dedup = true, true
 	}},
 	{"shuffle", "pictures", func(c *Config) { c.Shuffle = Seed{true, 7} }},
 	{"dedup", "pictures", func(c *Config) { c.Dedup = true; c.MaxErrors, _ = ParseLimit("50%") }},

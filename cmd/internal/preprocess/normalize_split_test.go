@@ -81,7 +81,7 @@ func TestNormalizeTrainingSplit(t *testing.T) {
 		{photos, "", "train", func(c *Config) { c.Split = []samples.Share{{Name: "val", Share: 0.4}, {Name: "train", Share: 0.6}} }},
 		{photos, "", "fit", func(c *Config) { c.Split = []samples.Share{{Name: "fit", Share: 0.6}, {Name: "check", Share: 0.4}} }},
 		{photos, "", "train", func(c *Config) {
-			c.Split, c.Stratify, c.Dedup = []samples.Share{{Name: "train", Share: 0.6}, {Name: "val", Share: 0.4}}, true, true
+			c.Split, c.Stratify.Wanted, c.Dedup = []samples.Share{{Name: "train", Share: 0.6}, {Name: "val", Share: 0.4}}, true, true
 		}},
 	} {
 		c := config(t, run.source)

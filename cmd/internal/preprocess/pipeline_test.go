@@ -53,7 +53,7 @@ func TestRecipeRunsAgain(t *testing.T) {
 		"rules":   func(c *Config) { c.Orient, c.RefuseAlpha, c.Color, c.Layout = true, true, "gray", store.HWC },
 		"matte":   func(c *Config) { c.Alpha = imagefile.OnBlack },
 		"shards": func(c *Config) {
-			c.ShardBytes, c.Split, c.Stratify, c.Dedup = 4096, []samples.Share{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, true, true
+			c.ShardBytes, c.Split, c.Stratify.Wanted, c.Dedup = 4096, []samples.Share{{Name: "a", Share: 0.5}, {Name: "b", Share: 0.5}}, true, true
 		},
 		"shuffle": func(c *Config) { c.Shuffle = Seed{true, 9} },
 		"encoded": func(c *Config) { c.Resize, c.Crop, c.KeepEncoded = nil, nil, true },

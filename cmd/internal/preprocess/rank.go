@@ -224,7 +224,7 @@ func (r *rankRun) writePart(ctx context.Context) (*store.Manifest, error) {
 	overwrite, dest := c.Overwrite, c.Dest
 	c.MaxErrors = c.MaxErrors.of(r.info.Count)
 	r.task.inputs = fmt.Sprintf("samples %d to %d of %d for %s", p.From, p.To, r.info.Count, c.format())
-	c.Split, c.Stratify, c.Dedup, c.Shuffle = nil, false, false, Seed{}
+	c.Split, c.Stratify, c.Dedup, c.Shuffle = nil, field.Strata{}, false, Seed{}
 	c.Dest, c.Format = c.attempt, part.Flat
 	c.uploader.Build(c.Dest)
 	c.Resume, c.Overwrite = !overwrite, true

@@ -27,6 +27,7 @@ type run struct {
 
 	base      *store.Manifest    // of the dataset that is appended to
 	there     *samples.DigestSet // what the records of base hold, where duplicates are looked for
+	placed    *samples.Splitter  // with the records of base, for --stratify
 	collected *store.Manifest    // of the records before they were shuffled
 	collector *runLog            // of the pass before the records were shuffled, whose samples were left out too
 
@@ -89,11 +90,8 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if r.base != nil && r.config.Dedup {
-		if r.there, err = r.contents(ctx); err != nil {
-			return nil, err
-		}
-		j.stored = true
+	if err := r.knowBase(ctx, j); err != nil {
+		return nil, err
 	}
 	r.need = max(0, r.info.Count-r.skip) * int64(j.schema.RecordBytes())
 	w, err := r.create(j)
@@ -107,6 +105,9 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 // fill appends all records and commits.
 func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest, error) {
 	r.log = newRunLog(r.config)
+	if r.log.stratum = j.stratum.Name; r.placed != nil {
+		r.log.splitter = r.placed
+	}
 	samples, err := r.samples(j, w)
 	if err != nil {
 		return nil, err
@@ -166,20 +167,16 @@ func (c datasetCommitter) add(j *job, w store.Writer, s *slot) error {
 	if repeated, err := c.run.duplicate(s); repeated {
 		return err
 	}
-	s.record.Split = c.run.splitOf(j, s)
+	split, err := c.run.splitOf(j, s)
+	if err != nil {
+		return err
+	}
+	s.record.Split = split
 	return w.Append(s.record)
 }
 
 func (datasetCommitter) skip(*slot)        {}
 func (datasetCommitter) allowsEmpty() bool { return false }
-
-// splitOf returns the split of the next record, "" without splits.
-func (r *run) splitOf(j *job, s *slot) string {
-	if r.config.Split != nil {
-		return r.log.splitter.Choose(s.digest[:], j.class(s.record))
-	}
-	return s.sample.Split
-}
 
 // samples returns the samples that are to be done, in blocks where that makes no difference.
 func (r *run) samples(j *job, w store.Writer) (iter.Seq2[source.Sample, error], error) {
@@ -307,7 +304,8 @@ func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
 		}
 		s := &slot{sample: sample}
 		if s.bad = w.probe(s); s.bad == nil {
-			return j, j.schema.Validate()
+			j.stratum, err = c.Stratify.Find(j.schema, c.labels())
+			return j, errors.Join(j.schema.Validate(), err)
 		}
 		if err := r.leaveOut(s); err != nil {
 			return nil, err

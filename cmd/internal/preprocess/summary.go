@@ -37,6 +37,7 @@ type Summary struct {
 	Duplicates   int64                     `json:"duplicates"`    // samples left out as their content was there before
 	Resumed      int64                     `json:"resumed"`       // records of a run before this one
 	Splits       []SplitSummary            `json:"splits,omitempty"`
+	Stratified   *Stratified               `json:"stratified,omitempty"`
 	Part         *PartSummary              `json:"part,omitempty"`    // which part of the dataset it is, if it is not all
 	PeakMemory   int64                     `json:"peak_memory"`       // bytes of the whole process, 0 if not known
 	Storage      map[string]*store.Storage `json:"storage,omitempty"` // by array, of those that are compressed
@@ -53,6 +54,12 @@ type Summary struct {
 type SplitSummary struct {
 	Name    string `json:"name"`
 	Records int64  `json:"records"`
+}
+
+// Stratified says which values were the classes of --stratify.
+type Stratified struct {
+	Field   string `json:"field"`
+	Classes int    `json:"classes"` // how many there are
 }
 
 // FieldSummary describes a field of the dataset.
@@ -112,6 +119,9 @@ func newSummary(c Config, r *run, m *store.Manifest, took time.Duration) (*Summa
 	s.Bytes, err = treeBytes(c.Dest)
 	s.Storage = m.Storage
 	s.hints = append(slices.Clip(s.hints), c.emptySplits(m)...)
+	if by := r.log.stratum; by != "" {
+		s.Stratified = &Stratified{by, r.log.splitter.Classes()}
+	}
 	for _, p := range m.Splits {
 		s.Splits = append(s.Splits, SplitSummary{p.Name, p.Records()})
 	}
@@ -268,7 +278,11 @@ func (s *Summary) printBuild(w io.Writer) {
 		parts = append(parts, p.Name+" "+cli.Count(p.Records))
 	}
 	if parts != nil {
-		fmt.Fprintf(w, "  %-8s %s\n", "splits", shell.Line(strings.Join(parts, ", ")))
+		by := ""
+		if t := s.Stratified; t != nil {
+			by = fmt.Sprintf("; every class of %s has its shares (%s)", shell.Line(t.Field), countClasses(t.Classes))
+		}
+		fmt.Fprintf(w, "  %-8s %s%s\n", "splits", shell.Line(strings.Join(parts, ", ")), by)
 	}
 	if s.Duplicates > 0 {
 		fmt.Fprintf(w, "  %-8s %s left out, as their content is there already; %s.skipped.jsonl lists them\n", "dedup", cli.Counted(s.Duplicates, "sample"), filepath.Clean(s.Dest))
@@ -311,7 +325,7 @@ func countClasses(n int) string {
 // emptySplits says which splits got no records, and what to do.
 func (c Config) emptySplits(m *store.Manifest) (list []string) {
 	advice := "--stratify gives it its share to within one record"
-	if c.Stratify || c.Split == nil {
+	if c.Stratify.Wanted || c.Split == nil {
 		advice = "give it more records"
 	}
 	for _, s := range m.Splits {

@@ -1,7 +1,6 @@
 package preprocess
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -65,21 +64,13 @@ type worker struct {
 
 // job is what the workers of a pass have in common.
 type job struct {
-	source []source.Field
-	fields []field.Job // of the dataset, in the order of source
-	schema store.Schema
-	digest bool // samples get one
-	stored bool // and so do records
-	named  bool // the last field of the schema is the names of the samples
-	label  int  // position of the field of classes, -1 if there is none
-}
-
-// class returns the class of a record, 0 without classes.
-func (j *job) class(r *store.Record) int64 {
-	if j.label < 0 {
-		return 0
-	}
-	return int64(binary.LittleEndian.Uint64(r.Values[j.label]))
+	source  []source.Field
+	fields  []field.Job // of the dataset, in the order of source
+	schema  store.Schema
+	digest  bool // samples get one
+	stored  bool // and so do records
+	named   bool // the last field of the schema is the names of the samples
+	stratum field.Stratum
 }
 
 func newWorker(j *job) *worker {
@@ -162,13 +153,8 @@ func (w *worker) probe(s *slot) error {
 	if w.job.named {
 		schema.Fields = append(schema.Fields, nameField())
 	}
-	w.job.schema, w.job.label = schema, labelOf(schema)
+	w.job.schema = schema
 	return nil
-}
-
-// labelOf returns the position of the field of classes, -1 if there is none.
-func labelOf(s store.Schema) int {
-	return slices.IndexFunc(s.Fields, func(f store.Field) bool { return f.Classes != nil && !f.Ragged && len(f.Shape) == 0 })
 }
 
 // take makes the slot that of a sample which a rank has worked on.

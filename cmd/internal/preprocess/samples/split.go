@@ -1,10 +1,8 @@
 package samples
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,92 +47,4 @@ func SplitText(list []Share) string {
 		parts = append(parts, s.Name+"="+strconv.FormatFloat(s.Share, 'g', -1, 64))
 	}
 	return strings.Join(parts, ",")
-}
-
-// Splitter says which split a sample belongs to. Without strata that follows from the
-// sample's content alone: it is the same in every run, whatever else is there.
-//
-// With strata the splits of each class have their shares to within one record: a record goes
-// by its content to one of those splits that are behind. That depends on the records of its
-// class that came before, so a record stays where it is when others follow it.
-type Splitter struct {
-	shares []Share
-	strata bool
-	counts map[int64][]int64 // of a class, by split
-}
-
-// NewSplitter returns a Splitter into shares, which strata have each for itself.
-func NewSplitter(shares []Share, strata bool) *Splitter {
-	return &Splitter{shares: shares, strata: strata, counts: make(map[int64][]int64)}
-}
-
-// Counts returns how many records of each class are in each split, with strata.
-func (s *Splitter) Counts() map[int64][]int64 { return s.counts }
-
-// Restore takes over the counts of another Splitter.
-func (s *Splitter) Restore(counts map[int64][]int64) {
-	if counts != nil {
-		s.counts = counts
-	}
-}
-
-// Possible reports whether counts can be those of a Splitter like s.
-func (s *Splitter) Possible(counts map[int64][]int64) bool {
-	for _, n := range counts {
-		if len(n) != len(s.shares) || slices.Min(append(n[:len(n):len(n)], 0)) < 0 {
-			return false
-		}
-	}
-	return true
-}
-
-// Choose returns the split of the next sample.
-func (s *Splitter) Choose(hash []byte, class int64) string {
-	weights := make([]float64, len(s.shares))
-	for i, p := range s.shares {
-		weights[i] = p.Share
-	}
-	if s.strata {
-		s.behind(class, weights)
-	}
-	i := pick(hash, weights)
-	if s.strata {
-		s.counts[class][i]++
-	}
-	return s.shares[i].Name
-}
-
-// behind turns shares into how many records each split lacks.
-func (s *Splitter) behind(class int64, weights []float64) {
-	counts := s.counts[class]
-	if counts == nil {
-		counts = make([]int64, len(s.shares))
-		s.counts[class] = counts
-	}
-	total := int64(1)
-	for _, n := range counts {
-		total += n
-	}
-	for i, p := range s.shares {
-		weights[i] = math.Max(0, float64(p.Share*float64(total))-float64(counts[i]))
-	}
-}
-
-// pick chooses by the first 8 bytes of a hash, as likely as the weights say.
-func pick(hash []byte, weights []float64) int {
-	sum, last := 0.0, 0
-	for i, w := range weights {
-		if w > 0 {
-			last = i
-		}
-		sum += w
-	}
-	u := float64(binary.BigEndian.Uint64(hash)>>11) / (1 << 53) * sum
-	for i, w := range weights {
-		if u < w {
-			return i
-		}
-		u -= w
-	}
-	return last
 }

@@ -1,0 +1,130 @@
+package field
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/column"
+	"github.com/penstock/penstock/internal/suggest"
+	"github.com/penstock/penstock/store"
+)
+
+// Strata asks for the shares of --split in every class.
+type Strata struct {
+	Wanted bool
+	Field  string // whose values are the classes; "" is the only field that is known to hold classes
+}
+
+// AnyField is the text of --stratify without a field.
+const AnyField = "true"
+
+// Set reads true, false or the name of a field. With String and Type it makes a flag.
+func (s *Strata) Set(text string) error {
+	*s = Strata{Wanted: text != "" && text != "false"}
+	if s.Wanted && text != AnyField {
+		s.Field = text
+	}
+	return nil
+}
+
+// String returns what Set reads, "" for none.
+func (s Strata) String() string {
+	if s.Wanted && s.Field == "" {
+		return AnyField
+	}
+	return s.Field
+}
+
+// Type implements pflag.Value.
+func (Strata) Type() string { return "bool" }
+
+// Stratum is the field whose values are the classes of --stratify. The zero value is none.
+type Stratum struct {
+	Name  string
+	at    int  // its position in the schema
+	size  int  // bytes of a value
+	named bool // the classes have names, so that their number is known
+}
+
+// MaxStrata is how many classes without names there may be.
+const MaxStrata = 1 << 16
+
+// Class returns the class of a record, 0 without a field.
+func (t Stratum) Class(r *store.Record) int64 {
+	if t.Name == "" {
+		return 0
+	}
+	return t.Of(r.Values[t.at])
+}
+
+// CheckNumber returns why there cannot be another class after n.
+func (t Stratum) CheckNumber(n int) error {
+	if t.Name == "" || t.named || n < MaxStrata {
+		return nil
+	}
+	return fmt.Errorf("--stratify: the field %s has more than %d different values, which are not classes; leave --stratify out, or make a label of some ranges of values", t.Name, MaxStrata)
+}
+
+// Of returns the class that a value of the field is.
+func (t Stratum) Of(value []byte) int64 {
+	var word [8]byte
+	copy(word[:], value[:t.size])
+	return int64(binary.LittleEndian.Uint64(word[:]))
+}
+
+// holdsClasses reports whether a field's values can be the numbers of classes.
+func holdsClasses(f store.Field) bool {
+	return !f.Ragged && len(f.Shape) == 0 && !f.DType.IsFloat()
+}
+
+// Find returns the field of a schema whose values are the classes. Those whose names are in declared are
+// known to hold some.
+func (s Strata) Find(schema store.Schema, declared []string) (Stratum, error) {
+	if !s.Wanted {
+		return Stratum{}, nil
+	}
+	if s.Field != "" {
+		return stratumNamed(schema, s.Field)
+	}
+	var labels, integers, names []string
+	for _, f := range schema.Fields {
+		names = append(names, f.Name)
+		if !holdsClasses(f) {
+			continue
+		}
+		integers = append(integers, f.Name)
+		if f.Classes != nil || slices.Contains(declared, f.Name) || column.LabelName(f.Name) {
+			labels = append(labels, f.Name)
+		}
+	}
+	list := func(names []string) string { return strings.Join(source.Shorten(names, 6), ", ") }
+	switch {
+	case len(labels) == 1:
+		return stratumNamed(schema, labels[0])
+	case len(labels) > 1:
+		return Stratum{}, fmt.Errorf("--stratify: several fields hold classes, %s; choose one: --stratify=%s", list(labels), labels[0])
+	case len(integers) > 0:
+		return Stratum{}, fmt.Errorf("--stratify: no field is known to hold classes, but %s could: --stratify=%s", list(integers), integers[0])
+	}
+	return Stratum{}, fmt.Errorf("--stratify: no field holds classes, which are integers; there are %s; leave --stratify out, or make a column of a table a label: --fields 'COLUMN:label'", list(names))
+}
+
+// stratumNamed returns the field of that name.
+func stratumNamed(s store.Schema, name string) (Stratum, error) {
+	at := s.Index(name)
+	if at < 0 {
+		var names []string
+		for _, f := range s.Fields {
+			names = append(names, f.Name)
+		}
+		return Stratum{}, fmt.Errorf("--stratify=%s: there is no field %q%s", name, name, suggest.Hint(name, names))
+	}
+	f := s.Fields[at]
+	if !holdsClasses(f) {
+		return Stratum{}, fmt.Errorf("--stratify=%s: the field is not one integer a record, as classes are; make it a label: --fields '%s:label'", name, name)
+	}
+	return Stratum{name, at, f.DType.Size(), f.Classes != nil}, nil
+}
