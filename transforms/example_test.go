@@ -46,7 +46,7 @@ func ExampleParse() {
 		log.Fatal(err)
 	}
 	fmt.Println(string(recipe))
-	// Output: [{"op":"Resize","size":[64,48],"fit":"exact","max_size":0,"interpolation":"lanczos","pass_order":"horizontal","fill":[0],"antialias":true},{"op":"Grayscale","num_output_channels":1}]
+	// Output: [{"op":"Resize","size":[64,48],"fit":"exact","max_size":0,"interpolation":"lanczos","pass_order":"auto","fill":[0],"antialias":true},{"op":"Grayscale","num_output_channels":1}]
 }
 
 // A mistake is found before any image is read.

@@ -23,13 +23,14 @@ func init() {
 type Fit struct {
 	Size          []int  `json:"size"`          // of the box: one for a square, or height and width
 	Interpolation string `json:"interpolation"` // as in Resize; "" means bilinear
+	PassOrder     string `json:"pass_order"`    // as in Resize; "" means auto
 }
 
-// Resolve spells out Size and Interpolation.
+// Resolve spells out all.
 func (t Fit) Resolve() (Transform, error) {
 	var err error
 	t.Size, t.Interpolation, err = resolveBox(t.Size, t.Interpolation)
-	return t, err
+	return t, errors.Join(err, resolvePassOrder(&t.PassOrder))
 }
 
 // resolveBox returns height and width, and a filter's name.
@@ -61,7 +62,7 @@ func (t Fit) Build(p *Plan) error {
 	} else {
 		w = max(int(float64(h)*aspect), 1)
 	}
-	return p.Resize(w, h, f)
+	return p.resizeBy(t.PassOrder, w, h, f)
 }
 
 // Fill makes an image exactly a size without distortion: it cuts off what is too long, at
@@ -70,6 +71,7 @@ type Fill struct {
 	Size          []int  `json:"size"`          // one for a square, or height and width
 	Anchor        string `json:"anchor"`        // center, or top, bottom, left, right, top-left, ...; "" means center
 	Interpolation string `json:"interpolation"` // as in Resize; "" means bilinear
+	PassOrder     string `json:"pass_order"`    // as in Resize; "" means auto
 }
 
 var anchors = []string{"center", "top", "bottom", "left", "right", "top-left", "top-right", "bottom-left", "bottom-right"}
@@ -84,7 +86,7 @@ func (t Fill) Resolve() (Transform, error) {
 	if !slices.Contains(anchors, t.Anchor) {
 		err = errors.Join(err, fmt.Errorf("unknown anchor %q%s", t.Anchor, suggest.Hint(t.Anchor, anchors)))
 	}
-	return t, err
+	return t, errors.Join(err, resolvePassOrder(&t.PassOrder))
 }
 
 // Build adds the crop and the resize.
@@ -97,7 +99,7 @@ func (t Fill) Build(p *Plan) error {
 	if err := p.Crop(t.part(in.W, in.H)); err != nil {
 		return err
 	}
-	return p.Resize(w, h, f)
+	return p.resizeBy(t.PassOrder, w, h, f)
 }
 
 // part returns what of a w x h image is kept.

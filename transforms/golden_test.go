@@ -146,11 +146,11 @@ func (g golden) warp(m matrix, fill [3]byte) []Transform {
 func (g golden) transforms() []Transform {
 	switch n := g.n; g.op {
 	case "resize":
-		return []Transform{Resize{Size: []int{n[4], n[3]}, Interpolation: g.name}}
+		return []Transform{Resize{Size: []int{n[4], n[3]}, Interpolation: g.name, PassOrder: "horizontal"}}
 	case "auto":
 		return []Transform{Resize{Size: []int{n[4], n[3]}, Interpolation: g.name, PassOrder: "auto"}}
 	case "shortercrop":
-		return []Transform{Resize{Size: []int{n[3]}, Interpolation: g.name}, CenterCrop{Size: []int{n[4]}}}
+		return []Transform{Resize{Size: []int{n[3]}, Interpolation: g.name, PassOrder: "horizontal"}, CenterCrop{Size: []int{n[4]}}}
 	case "gray":
 		return []Transform{Grayscale{}}
 	case "pad":

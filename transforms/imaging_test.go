@@ -17,7 +17,7 @@ func TestLikeImaging(t *testing.T) {
 	for name, f := range filters {
 		for _, n := range sizes {
 			m := testImage(n[0], n[1], 3)
-			got := apply(t, m, Resize{Size: []int{n[3], n[2]}, Interpolation: name})
+			got := apply(t, m, Resize{Size: []int{n[3], n[2]}, Interpolation: name, PassOrder: "horizontal"})
 			want := imaging.Resize(nrgba(m), n[2], n[3], f)
 			most := 0
 			for i := range n[2] * n[3] {

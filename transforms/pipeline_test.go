@@ -1,6 +1,7 @@
 package transforms
 
 import (
+	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
@@ -258,7 +259,7 @@ func TestRecipeIsExplicit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `[{"op":"Resize","size":[256],"fit":"shorter","max_size":0,"interpolation":"bilinear","pass_order":"horizontal","fill":[0],"antialias":true},` +
+	want := `[{"op":"Resize","size":[256],"fit":"shorter","max_size":0,"interpolation":"bilinear","pass_order":"auto","fill":[0],"antialias":true},` +
 		`{"op":"CenterCrop","size":[224,224]},{"op":"ToLayout","layout":"chw"}]`
 	if string(got) != want {
 		t.Errorf("%s\nwant\n%s", got, want)
@@ -362,5 +363,49 @@ func TestPlanResize(t *testing.T) {
 	}
 	if f, err := ParseInterpolation("cubic"); err == nil || !strings.Contains(err.Error(), "hamming, bicubic, lanczos") {
 		t.Errorf("%v, %v", f, err)
+	}
+}
+
+// The newest Pillow's order is the default; a dataset that does not say which it had, had the other.
+func TestRecordedPassOrder(t *testing.T) {
+	const written = `[{"op":"Resize","size":8},{"field":"x","op":"Fit","size":[4]},{"op":"Fill","size":4,"pass_order":"auto"},{"op":"Grayscale"}]`
+	recorded, err := Recorded([]byte(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"op":"Resize","pass_order":"horizontal","size":8},{"field":"x","op":"Fit","pass_order":"horizontal","size":[4]},` +
+		`{"op":"Fill","pass_order":"auto","size":4},{"op":"Grayscale"}]`
+	if string(recorded) != want {
+		t.Errorf("%s\nwant\n%s", recorded, want)
+	}
+	if again, err := Recorded(recorded); err != nil || string(again) != want {
+		t.Errorf("%s, %v", again, err)
+	}
+	if _, err := Recorded([]byte("{}")); err == nil {
+		t.Error("{} is a recipe")
+	}
+	for _, op := range Ops() {
+		if op == "Threshold" { // of an example
+			continue
+		}
+		at := slices.IndexFunc(allOps, func(t Transform) bool { return opName(t) == op })
+		text, err := json.Marshal(mustCompose(t, allOps[at]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if has := strings.Contains(string(text), `"pass_order":"auto"`); has != slices.Contains(resizers, op) {
+			t.Errorf("%s: pass_order is auto: %v", op, has)
+		}
+	}
+	tall := testImage(31, 200, 3)
+	for op, ts := range map[string][2]Transform{
+		"Fit":         {Fit{Size: []int{30}, Interpolation: "lanczos"}, Fit{Size: []int{30}, Interpolation: "lanczos", PassOrder: "horizontal"}},
+		"Fill":        {Fill{Size: []int{100, 20}}, Fill{Size: []int{100, 20}, PassOrder: "horizontal"}},
+		"Img2Dataset": {Img2Dataset{ImageSize: new(20), Mode: "fixed", Downscale: "lanczos"}, Img2Dataset{ImageSize: new(20), Mode: "fixed", Downscale: "lanczos", PassOrder: "horizontal"}},
+		"Resize":      {Resize{Size: []int{60, 30}}, Resize{Size: []int{60, 30}, PassOrder: "horizontal"}},
+	} {
+		if bytes.Equal(apply(t, tall, ts[0]), apply(t, tall, ts[1])) {
+			t.Errorf("%s: the pass order changes nothing", op)
+		}
 	}
 }

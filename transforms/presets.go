@@ -59,6 +59,7 @@ type Img2Dataset struct {
 	OnlyIfBigger bool   `json:"resize_only_if_bigger"`   // leave alone, whatever the mode, what is not larger
 	Downscale    string `json:"downscale_interpolation"` // as in Resize; "" means box
 	Upscale      string `json:"upscale_interpolation"`   // as in Resize; "" means lanczos
+	PassOrder    string `json:"pass_order"`              // as in Resize; "" means auto
 }
 
 // Values of Mode:
@@ -89,7 +90,7 @@ func (t Img2Dataset) Resolve() (Transform, error) {
 	fillIn(&t.ImageSize, 256)
 	_, errDown := kernel.ParseFilter(t.Downscale)
 	_, errUp := kernel.ParseFilter(t.Upscale)
-	errs := []error{checkSize([]int{*t.ImageSize}), errDown, errUp}
+	errs := []error{checkSize([]int{*t.ImageSize}), errDown, errUp, resolvePassOrder(&t.PassOrder)}
 	if !slices.Contains(img2datasetModes, t.Mode) {
 		errs = append(errs, fmt.Errorf("unknown resize_mode %q%s", t.Mode, suggest.Hint(t.Mode, img2datasetModes)))
 	}
@@ -124,10 +125,10 @@ func (t Img2Dataset) resize(p *Plan, side int) error {
 	}
 	in, n := p.Info(), *t.ImageSize
 	if t.Mode == "fixed" {
-		return p.Resize(n, n, f)
+		return p.resizeBy(t.PassOrder, n, n, f)
 	}
 	scale := float64(n) / float64(side)
-	return p.Resize(int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)), f)
+	return p.resizeBy(t.PassOrder, int(math.RoundToEven(float64(in.W)*scale)), int(math.RoundToEven(float64(in.H)*scale)), f)
 }
 
 // finish adds what the mode does after the resize. The center of center_crop is rounded down,
@@ -150,7 +151,7 @@ type ResizeKeepRatio struct {
 	Size          []int   `json:"size"`          // one for a square, or height and width
 	Longest       float64 `json:"longest"`       // 0 covers Size, 1 fits into it
 	Interpolation string  `json:"interpolation"` // as in Resize; "" means bilinear
-	PassOrder     string  `json:"pass_order"`    // as in Resize; "" means horizontal
+	PassOrder     string  `json:"pass_order"`    // as in Resize; "" means auto
 }
 
 // Resolve spells out Size and Interpolation.

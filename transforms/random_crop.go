@@ -21,7 +21,7 @@ type RandomResizedCrop struct {
 	Scale         []float64 `json:"scale"`         // range of the part's share of the area; nil means 0.08 to 1
 	Ratio         []float64 `json:"ratio"`         // range of width / height, drawn by its logarithm; nil means 3/4 to 4/3
 	Interpolation string    `json:"interpolation"` // as in Resize; "" means bilinear
-	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means horizontal
+	PassOrder     string    `json:"pass_order"`    // as in Resize; "" means auto
 	Antialias     Antialias `json:"antialias"`     // is always true
 }
 

@@ -15,9 +15,9 @@ func init() { Register[Resize]() }
 
 // Resize makes an image another size with Pillow's filters, bit for bit.
 //
-// Pillow up to version 12 resizes horizontally first, and so does this. Pillow 13 resizes
-// vertically first where the height loses more than twice as many pixels as the width, which
-// rounds such tall images differently, by a few levels at hard edges: PassOrder "auto".
+// Pillow 13 resizes vertically first where the height loses more than twice as many pixels as the
+// width, and so does this. Pillow up to version 12 always resizes horizontally first, which rounds
+// such tall images differently, by a few levels at hard edges: PassOrder "horizontal".
 //
 // One size with Fit "shorter" is torchvision's Resize: the shorter side becomes Size[0] and
 // the longer one floor(Size[0]*long/short). Two sizes are height and width, in that order.
@@ -26,7 +26,7 @@ type Resize struct {
 	Fit           string    `json:"fit"`           // see below; "" means shorter for one size, exact for two
 	MaxSize       int       `json:"max_size"`      // with shorter: limit of the longer side; 0 means none
 	Interpolation string    `json:"interpolation"` // nearest, box, bilinear, hamming, bicubic, lanczos; "" means bilinear
-	PassOrder     string    `json:"pass_order"`    // "horizontal" (first) or "auto", see below; "" means horizontal
+	PassOrder     string    `json:"pass_order"`    // "auto" (Pillow 13 and newer) or "horizontal" (Pillow up to 12), see above; "" means auto
 	Fill          []int     `json:"fill"`          // with pad: gray, or red, green, blue; nil means 0
 	Antialias     Antialias `json:"antialias"`     // is always true
 }
@@ -91,7 +91,7 @@ func (t Resize) Resolve() (Transform, error) {
 	return t, errors.Join(append(errs, resolvePassOrder(&t.PassOrder), err)...)
 }
 
-var passOrders = []string{"horizontal", "auto"}
+var passOrders = []string{"auto", "horizontal"}
 
 // resolvePassOrder fills in the default and reports an order that there is not.
 func resolvePassOrder(order *string) error {
@@ -104,7 +104,7 @@ func resolvePassOrder(order *string) error {
 	return nil
 }
 
-// resizeBy resizes in the order of that name.
+// resizeBy resizes in the pass order of that name.
 func (p *Plan) resizeBy(order string, w, h int, f kernel.Filter) error {
 	less := p.info.H - h
 	return p.resize(w, h, f, order == "auto" && less > 0 && less > 2*(p.info.W-w))

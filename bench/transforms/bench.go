@@ -64,10 +64,10 @@ func (b *bench) startUsual() (err error) {
 // passOrder returns how a Pillow resizes: since version 13 it chooses which axis comes first.
 func passOrder(versions string) string {
 	var major int
-	if _, err := fmt.Sscanf(versions, "Pillow %d.", &major); err == nil && major >= 13 {
-		return "auto"
+	if _, err := fmt.Sscanf(versions, "Pillow %d.", &major); err == nil && major < 13 {
+		return "horizontal"
 	}
-	return "horizontal"
+	return "auto"
 }
 
 func (b *bench) startPython() (err error) {

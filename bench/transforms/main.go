@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 7, "rounds of every part")
 	flag.IntVar(&o.every, "every", 4, "enlarge one photo in this many")
 	flag.StringVar(&o.serve, "serve", "", "answer requests on the photos in this folder (for internal use)")
-	flag.StringVar(&o.order, "pass-order", "", "pass_order of Resize; default: that of the Pillow which is measured, else horizontal")
+	flag.StringVar(&o.order, "pass-order", "", "pass_order of Resize; default: that of the Pillow which is measured, else auto")
 	flag.Parse()
 	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "transforms:", err)

@@ -8,7 +8,7 @@
     penstock.DataLoader("photos", 256, shuffle=True, transforms=train)
 
 Names, parameters, defaults and geometry are those of torchvision.transforms.v2, pixels those of
-Pillow. A ``torchvision.transforms.Compose``, v1 or v2, makes the same pixels as in torchvision,
+Pillow 13: ``pass_order="horizontal"`` makes Resize and RandomResizedCrop as those of Pillow up to 12. A ``torchvision.transforms.Compose``, v1 or v2, makes the same pixels as in torchvision,
 or is refused: see ``translate``.
 Nothing runs in this process: a transform is a description, and its JSON is that of the Go package
 transforms and of ``penstock preprocess --pipeline``. An operation of those that has no class here is
@@ -133,6 +133,7 @@ class Resize(Transform):
     interpolation: str = "bilinear"
     max_size: int | None = None
     antialias: bool | None = True
+    pass_order: str | None = None
     _fixed: ClassVar = _ANTIALIAS
 
     def _entries(self, entry: dict[str, Any]) -> list[dict[str, Any]]:
@@ -173,6 +174,7 @@ class RandomResizedCrop(Transform):
     ratio: Sequence[float] = (3 / 4, 4 / 3)
     interpolation: str = "bilinear"
     antialias: bool | None = True
+    pass_order: str | None = None
     _fixed: ClassVar = _ANTIALIAS
 
 
@@ -561,10 +563,22 @@ def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:
         values["dtype"] = _of_kind(c, "dtype", values["dtype"], kind) or "uint8"
     if "interpolation" in values:
         values["interpolation"] = _interpolation(c, values, kind)
+    if c in (Resize, RandomResizedCrop):
+        values["pass_order"] = _pass_order(kind)
     tensor = kind not in ("PIL images", "images")
     if tensor and (c is RandomPerspective or c is ColorJitter and _plain(values["hue"]) not in (None, [0.0, 0.0])):
         raise UnsupportedError(f"{name}{': hue' if c is ColorJitter else ''} {_BEFORE}")
     return c(**values)
+
+
+def _pass_order(kind: str) -> str:
+    """Return the order in which torchvision resizes such images, by the Pillow that is installed."""
+    try:
+        from PIL import __version__ as version
+    except ImportError:
+        return "auto"
+    newest = int(version.partition(".")[0]) >= 13
+    return "auto" if newest and kind in ("PIL images", "images") else "horizontal"
 
 
 _BEFORE = (

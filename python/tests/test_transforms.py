@@ -1,7 +1,9 @@
 import dataclasses
 import inspect
 import sys
+import types
 import unittest
+import unittest.mock
 
 import penstock
 from penstock import transforms as T
@@ -126,6 +128,19 @@ class TransformsTest(unittest.TestCase):
             with self.assertRaisesRegex(penstock.UnsupportedError, text):
                 T.translate(given)
 
+    def test_pass_order(self):
+        self.assertEqual(T.Resize(8, pass_order="horizontal").to_json()[0]["pass_order"], "horizontal")
+        self.assertNotIn("pass_order", T.RandomResizedCrop(8).to_json()[0])  # auto
+        resize = imitation("Resize", size=8, interpolation="bilinear", max_size=None, antialias=True)()
+        for version, want in (("12.9.9", "horizontal"), ("13.0.0", "auto"), ("14.1", "auto"), ("9.5.0.dev0", "horizontal")):
+            pil = types.ModuleType("PIL")
+            pil.__version__ = version
+            with unittest.mock.patch.dict(sys.modules, {"PIL": pil}):
+                self.assertEqual(T.translate(resize)[0]["pass_order"], want)
+                self.assertEqual(T.translate([imitation("ToImage")(), resize])[1]["pass_order"], "horizontal")
+        with unittest.mock.patch.dict(sys.modules, {"PIL": None}):
+            self.assertEqual(T.translate(resize)[0]["pass_order"], "auto")
+
     def test_what_there_is_not(self):
         for t, text in (
             (lambda x: x, "builtins.function cannot run in the feeding process, .*; leave it out here, and apply it in Python"),
@@ -153,7 +168,7 @@ class TransformsTest(unittest.TestCase):
             ])  # fmt: skip
             ours_to_tensor = [T.ToTensor()] if module is v1 else [T.ToImage(), T.ToDtype("float32", True)]
             want = T.Compose([
-                T.RandomResizedCrop((24, 24), interpolation="bicubic"), T.RandomHorizontalFlip(), T.ColorJitter((0.5, 1.5)),
+                T.RandomResizedCrop((24, 24), interpolation="bicubic", pass_order=T._pass_order("PIL images")), T.RandomHorizontalFlip(), T.ColorJitter((0.5, 1.5)),
                 T.RandAugment(3, fill=None), T.RandomRotation((-5.0, 5.0)), T.GaussianBlur(3), T.Grayscale(3), *ours_to_tensor,
                 T.Normalize(*norm), T.RandomErasing(value="random"),
             ])  # fmt: skip
@@ -173,7 +188,7 @@ class TransformsTest(unittest.TestCase):
                 continue
             theirs = inspect.signature(getattr(v2, name).__init__).parameters
             for f in dataclasses.fields(ours):
-                if f.name in ("field", "labels") and ours in (T.MixUp, T.CutMix):
+                if f.name == "pass_order" or f.name in ("field", "labels") and ours in (T.MixUp, T.CutMix):
                     continue
                 want = theirs[f.name].default
                 with self.subTest(f"{name}.{f.name}"):

@@ -44,15 +44,16 @@ func newFlags() *flags { return &flags{config: DefaultConfig()} }
 
 // choices lists what a flag may be; the first is the default, unless the flag must be given.
 var choices = map[string][]string{
-	"from":     append(append([]string{"auto"}, source.Kinds...), producer.Kind),
-	"format":   {part.Flat, part.HDF5, part.Zarr},
-	"fit":      {"shorter", "longer", "exact", "cover", "pad"},
-	"filter":   {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"},
-	"color":    {"rgb", "gray"},
-	"layout":   {"chw", "hwc"},
-	"dtype":    {"uint8", "uint16", "float16", "bfloat16", "float32"},
-	"on-error": {"fail", "skip"},
-	"names":    {namesAuto, namesOn, namesOff},
+	"from":       append(append([]string{"auto"}, source.Kinds...), producer.Kind),
+	"format":     {part.Flat, part.HDF5, part.Zarr},
+	"fit":        {"shorter", "longer", "exact", "cover", "pad"},
+	"filter":     {"bilinear", "bicubic", "lanczos", "box", "hamming", "nearest"},
+	"pass-order": {"auto", "horizontal"},
+	"color":      {"rgb", "gray"},
+	"layout":     {"chw", "hwc"},
+	"dtype":      {"uint8", "uint16", "float16", "bfloat16", "float32"},
+	"on-error":   {"fail", "skip"},
+	"names":      {namesAuto, namesOn, namesOff},
 
 	"exif-orientation": {"ignored", "applied"},
 	"alpha":            {"dropped", "white", "black", "refused"},
@@ -73,6 +74,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&c.Fit, "fit", "", "what `FIT` to SIZE: "+of("fit")+" (default shorter for one number, exact for two)")
 	fs.StringVar(&f.crop, "crop", "", "crop the centre to `SIZE` after resizing")
 	fs.StringVar(&c.Filter, "filter", c.Filter, "resampling `FILTER` of Pillow: "+of("filter"))
+	fs.StringVar(&c.PassOrder, "pass-order", c.PassOrder, "`ORDER` of the two passes of a resize: "+of("pass-order")+"; auto is that of Pillow 13 and newer, horizontal (first) that of Pillow up to 12")
 	fs.StringVar(&f.color, "color", "", "`CHANNELS` of images: "+of("color")+" (default rgb)")
 	fs.StringVar(&f.layout, "layout", "", "`ORDER` of image axes: "+of("layout")+" (default chw)")
 	fs.StringVar(&f.dtype, "dtype", "", "`TYPE` of images: "+of("dtype")+"; floats hold x/255 like torchvision's ToTensor (default uint8, or that of 16-bit and float files)")
@@ -112,7 +114,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
 	cli.Group(cmd, "Source and dataset", "from", "fields", "outside", "format", "shard-size", "overwrite", "append", "split", "stratify", "shuffle", "dedup", "names", "view")
 	cli.Group(cmd, "Compression", compressNames...)
-	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter")
+	cli.Group(cmd, "Geometry", "resize", "fit", "crop", "filter", "pass-order")
 	cli.Group(cmd, "Pixels", "color", "layout", "dtype", "normalize", "normalize-split", "exif-orientation", "alpha", "sixteen-bit", "cmyk", "keep-encoded", "jpeg-quality", "larger-than")
 	cli.Group(cmd, "Many machines, buckets", "rank", "world-size", "spool")
 	cli.Group(cmd, "Run", "workers", "memory", "on-error", "max-errors", "max-pixels", "resume", "pipeline", "print-pipeline", "json", "quiet")
@@ -142,6 +144,7 @@ func (f *flags) check(args []string) error {
 	p.chooseIf("dtype", &f.dtype)
 	p.choose("on-error", &f.onError)
 	p.choose("filter", &c.Filter)
+	p.choose("pass-order", &c.PassOrder)
 	p.choose("names", &c.Names)
 	p.chooseIf("format", &c.Format)
 	p.chooseIf("fit", &c.Fit)
@@ -250,7 +253,11 @@ func (f *flags) takeRecipe() {
 	if err != nil || m.Recipe == nil || m.Source == nil || !sameKind(*c, m.Source.Kind) {
 		return
 	}
-	file := &pipelineFile{options: maps.Clone(m.Recipe.Options), transforms: m.Recipe.Transforms}
+	recorded, err := recordedTransforms(m.Recipe.Transforms)
+	if err != nil {
+		return // as that of another version
+	}
+	file := &pipelineFile{options: maps.Clone(m.Recipe.Options), transforms: recorded}
 	maps.DeleteFunc(file.options, func(name, _ string) bool {
 		return f.set.Lookup(name) == nil || slices.Contains(ownRecords, name)
 	})

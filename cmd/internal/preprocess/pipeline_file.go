@@ -28,7 +28,7 @@ import (
 //	options:                  # flags without their dashes
 //	  color: gray
 //	  split: train=0.9,val=0.1
-//	transforms:               # instead of --resize, --fit, --crop, --filter, --layout, --dtype
+//	transforms:               # instead of --resize, --fit, --crop, --filter, --pass-order, --layout, --dtype
 //	  - op: Resize
 //	    size: [256]
 //	  - op: Cast
@@ -50,7 +50,7 @@ var recipeFlags = []string{
 }
 
 // transformFlags are the flags that transforms replace.
-var transformFlags = []string{"resize", "fit", "crop", "filter", "layout", "dtype"}
+var transformFlags = []string{"resize", "fit", "crop", "filter", "pass-order", "layout", "dtype"}
 
 // fixedOptions are what a recipe says that no flag changes.
 var fixedOptions = map[string]string{"icc-profile": "ignored", "frame": "first"}
@@ -113,6 +113,10 @@ func parsePipelineFile(data []byte) (*pipelineFile, error) {
 			errs = append(errs, fmt.Errorf("unknown key %q%s", key, suggest.Hint(key, pipelineKeys)))
 		}
 	}
+	if _, recorded := doc["program"]; recorded && p.transforms != nil {
+		p.transforms, err = recordedTransforms(p.transforms)
+		errs = append(errs, err)
+	}
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
 	return p, errors.Join(errs...)
 }
@@ -165,6 +169,14 @@ func (p *pipelineFile) setTransforms(value any) error {
 	p.transforms = text
 	_, err = field.SplitTransforms(text)
 	return err
+}
+
+// recordedTransforms returns the transforms of a dataset's recipe, nil for none.
+func recordedTransforms(recipe json.RawMessage) (json.RawMessage, error) {
+	if recipe == nil {
+		return nil, nil
+	}
+	return transforms.Recorded(recipe)
 }
 
 // apply sets the flags that were not given on the command line, and the transforms.

@@ -28,7 +28,7 @@ func (c Options) ShrinkPipeline(recipe json.RawMessage) (p *transforms.Pipeline,
 	case recipe != nil:
 		p, err = transforms.Parse(recipe)
 	case c.Resize != nil:
-		p, err = transforms.Compose(transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter})
+		p, err = transforms.Compose(transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter, PassOrder: c.PassOrder})
 	default:
 		return nil, nil
 	}

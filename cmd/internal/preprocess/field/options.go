@@ -12,10 +12,11 @@ import (
 
 // Options say what is done to the values of samples.
 type Options struct {
-	Resize []int  // one length, or height and width; nil leaves sizes as they are
-	Fit    string // shorter, longer, exact, cover, pad; "" is shorter for one length, exact for two
-	Crop   []int  // centre crop: one length for a square, or height and width; nil for none
-	Filter string // nearest, box, bilinear, hamming, bicubic, lanczos
+	Resize    []int  // one length, or height and width; nil leaves sizes as they are
+	Fit       string // shorter, longer, exact, cover, pad; "" is shorter for one length, exact for two
+	Crop      []int  // centre crop: one length for a square, or height and width; nil for none
+	Filter    string // nearest, box, bilinear, hamming, bicubic, lanczos
+	PassOrder string // auto, horizontal; see transforms.Resize.PassOrder
 
 	// Of these the zero value is rgb, CHW, uint8 and none for files of images, and leaves
 	// arrays of pixels as they are.
@@ -30,7 +31,7 @@ type Options struct {
 	Quality     int  // of JPEGs that are made then, 1 to 100; 0 is 90
 	LargerThan  int  // pixels of the side that Fit names; smaller files are kept as they are; 0 is what Resize makes
 
-	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, Layout and DType, see
+	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, PassOrder, Layout and DType, see
 	// package transforms; an entry may name its "field". nil: there is none.
 	Transforms json.RawMessage
 
@@ -40,7 +41,7 @@ type Options struct {
 
 // DefaultOptions returns what the command does without flags.
 func DefaultOptions() Options {
-	return Options{Filter: "bilinear", MaxPixels: imagefile.DefaultMaxPixels}
+	return Options{Filter: "bilinear", PassOrder: "auto", MaxPixels: imagefile.DefaultMaxPixels}
 }
 
 // WithImageDefaults returns the options with what files of images have by default.
@@ -74,7 +75,7 @@ func (c Options) Channels() int {
 // for, behind those given.
 func (c Options) Pipeline(ts ...transforms.Transform) (*transforms.Pipeline, error) {
 	if c.Resize != nil {
-		ts = append(ts, transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter})
+		ts = append(ts, transforms.Resize{Size: c.Resize, Fit: c.Fit, Interpolation: c.Filter, PassOrder: c.PassOrder})
 	}
 	if c.Crop != nil {
 		ts = append(ts, transforms.CenterCrop{Size: c.Crop})

@@ -1,0 +1,72 @@
+package preprocess
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+)
+
+// Images are resized in the order of the newest Pillow, which the recipe says; a dataset that
+// does not say in which order is continued in the earlier one.
+func TestPassOrder(t *testing.T) {
+	images := filepath.Join(t.TempDir(), "photos")
+	for _, name := range []string{"a.png", "b.png"} {
+		put(t, images, "tall/"+name, picture(t, name, 31, 200, int(name[0])))
+	}
+	made := func(flags string) Config {
+		t.Helper()
+		c, err := parseFlags(t, images+" "+filepath.Join(t.TempDir(), "ds")+" --resize 60x30 --filter lanczos "+flags)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, c)
+		return c
+	}
+	plain, auto, horizontal := made(""), made("--pass-order auto"), made("--pass-order horizontal")
+	if !bytes.Equal(payload(t, plain.Dest, "images"), payload(t, auto.Dest, "images")) {
+		t.Error("the default is not auto")
+	}
+	if bytes.Equal(payload(t, plain.Dest, "images"), payload(t, horizontal.Dest, "images")) {
+		t.Error("the order changes nothing")
+	}
+	for c, want := range map[*Config]string{&plain: "auto", &horizontal: "horizontal"} {
+		if recipe := string(manifest(t, c.Dest).Recipe.Transforms); !strings.Contains(recipe, `"pass_order": "`+want+`"`) {
+			t.Errorf("%s has not %s", recipe, want)
+		}
+	}
+	if _, err := parseFlags(t, images+" x --pass-order vertical"); err == nil || !strings.Contains(err.Error(), "--pass-order vertical: must be one of auto, horizontal") {
+		t.Errorf("vertical: %v", err)
+	}
+
+	old := manifest(t, horizontal.Dest) // as of a version that knew no other order
+	old.Recipe.Transforms = bytes.ReplaceAll(old.Recipe.Transforms, []byte(`"pass_order": "horizontal",`), nil)
+	again := fromRecipe(t, old.Recipe, images, filepath.Join(t.TempDir(), "again"))
+	mustRun(t, again)
+	if !bytes.Equal(payload(t, again.Dest, "images"), payload(t, horizontal.Dest, "images")) {
+		t.Error("--pipeline of a recipe without the order has another one")
+	}
+	text, err := old.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(horizontal.Dest, store.ManifestName), text, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	more, err := parseFlags(t, images+" "+horizontal.Dest+" --append")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := payload(t, horizontal.Dest, "images")
+	mustRun(t, more)
+	added, err := os.ReadFile(filepath.Join(horizontal.Dest, "images-00001.npy"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(added[store.HeaderBytes:], before) {
+		t.Error("--append to a dataset without the order has another one")
+	}
+}
