@@ -170,7 +170,7 @@ class Dataset:
         for _ in range(_ATTEMPTS):
             self._stamp = stamp(self.path)
             try:
-                self._adopt(locate(self.path))
+                self._adopt(locate(self.path, self._chosen))
             except (Error, KeyError, OSError):
                 if stamp(self.path) == self._stamp:
                     raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -19,7 +20,7 @@ FROM_BUCKET = "; what is in a bucket is fetched by feed: penstock.DataLoader tak
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 
-def locate(path: str) -> Layout:
+def locate(path: str, wanted: Sequence[str] | None = None) -> Layout:
     """Find the arrays of an HDF5 file: of one that penstock wrote, or of any whose datasets are contiguous."""
     if not os.path.exists(path):
         raise NotFoundError(f"{path}: no such file or folder" + (FROM_BUCKET if "://" in path else ""))
@@ -39,7 +40,7 @@ def locate(path: str) -> Layout:
         with h5py.File(path, "r") as file:
             if "penstock/manifest" in file:
                 return _ours(path, file)
-            return _foreign(path, file, h5py.Dataset)
+            return _foreign(path, file, h5py.Dataset, wanted)
     except OSError as e:
         raise UnsupportedError(f"{path}: not an HDF5 file that h5py reads: {e}") from e
 
@@ -88,16 +89,32 @@ def _extent(path: str, file: Any, f: Field, name: str, records: int) -> Extent:
     )
 
 
-def _foreign(path: str, file: Any, kind: type[Any]) -> Layout:
-    found = {name: d for name, d in file.items() if isinstance(d, kind) and d.ndim > 0 and d.dtype.kind in "biuf"}
-    counts = {d.shape[0] for d in found.values()}
-    if len(counts) != 1 or 0 in counts:
+#: What is not numbers, by the kind of its type.
+_KINDS = {"O": "strings, lists or references", "S": "strings", "V": "compounds", "c": "complex numbers"}
+
+
+def _foreign(path: str, file: Any, kind: type[Any], wanted: Sequence[str] | None) -> Layout:
+    """Take the datasets of numbers, by their paths. One that cannot be mapped is an error, unless fields were chosen without it."""
+    datasets: dict[str, Any] = {}
+    file.visititems(lambda name, d: datasets.__setitem__(name, d) if isinstance(d, kind) and d.ndim > 0 else None)
+    for name in wanted or ():
+        if name not in datasets:
+            raise KeyError(f"{path}: no field {name!r}; there are: {', '.join(datasets)}")
+    numbers = {name: d for name, d in datasets.items() if d.dtype.kind in "biuf" and name in (wanted or datasets)}
+    others = [name for name in wanted or datasets if name not in numbers]
+    if others:
+        rest = "" if wanted or not numbers else f"; open the others with fields={list(numbers)}"
+        dtype = datasets[others[0]].dtype
         raise UnsupportedError(
-            f"{path}: the datasets of numbers at the root must have one common number of records; these have {sorted(counts) or 'none'}"
+            f"{path}: dataset /{others[0]} holds {_KINDS.get(dtype.kind, dtype)}, which cannot be mapped; rewrite it: penstock preprocess {path} DEST{rest}"
         )
-    fields = {name: _foreign_field(path, name, d) for name, d in found.items()}
+    counts = {d.shape[0] for d in numbers.values()}
+    if len(counts) != 1 or 0 in counts:
+        shapes = ", ".join(f"/{name} {d.shape}" for name, d in numbers.items()) or "none"
+        raise UnsupportedError(f"{path}: the datasets of numbers must have one common number of records; choose some with fields=[...]: {shapes}")
+    fields = {name: _foreign_field(path, name, d) for name, d in numbers.items()}
     records = counts.pop()
-    columns = {name: [Extent(path, _offset(path, d), 0, records)] for name, d in found.items()}
+    columns = {name: [Extent(path, _offset(path, d), 0, records)] for name, d in numbers.items()}
     return Layout(path, "hdf5", records, fields, columns, [records])
 
 

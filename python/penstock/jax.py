@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .batch import LoaderBatch
+from .errors import Error
 from .field import Field
 from .ragged import Ragged
 
@@ -102,7 +103,16 @@ def _value(f: Field | None, values: Any, place: Any) -> Any:
     return _array(f, values, place)
 
 
+def _fit(values: np.ndarray, narrow: np.dtype) -> bool:
+    limits = np.iinfo(narrow)
+    return bool(limits.min <= values.min() and values.max() <= limits.max)
+
+
 def _array(f: Field | None, values: np.ndarray, place: Any) -> jax.Array:
     if f is not None and f.dtype == "bfloat16":
         values = values.view(jnp.bfloat16)
+    narrow = jax.dtypes.canonicalize_dtype(values.dtype)
+    if narrow != values.dtype and values.dtype.kind in "iu" and values.size and not _fit(values, narrow):
+        name = f"field {f.name!r}" if f is not None else "a batch"
+        raise Error(f"{name} has integers that {narrow} does not hold, and JAX takes {values.dtype} for it; use jax.config.update('jax_enable_x64', True)")
     return jnp.asarray(values) if place is None else jax.device_put(values, place)

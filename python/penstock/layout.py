@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
@@ -59,8 +60,11 @@ def _stamped(path: str) -> str:
     return zarr if os.path.exists(zarr) else os.path.join(path, "manifest.json")
 
 
-def locate(path: str) -> Layout:
-    """Find out what the dataset at path is and where its records are. No record is read."""
+def locate(path: str, fields: Sequence[str] | None = None) -> Layout:
+    """Find out what the dataset at path is and where its records are. No record is read.
+
+    Of an HDF5 file that another program wrote, only these fields have to be mappable.
+    """
     if os.path.isdir(path):
         if os.path.exists(os.path.join(path, ZARR_MANIFEST)):
             from . import zarr
@@ -71,7 +75,7 @@ def locate(path: str) -> Layout:
         return flat.locate(path)
     from . import hdf5
 
-    return hdf5.locate(path)
+    return hdf5.locate(path, fields)
 
 
 def column_names(f: Field) -> tuple[str, ...]:

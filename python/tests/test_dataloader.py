@@ -890,6 +890,8 @@ class DataLoaderTest(data.Copied):
                 kept.append((batch.indices.copy(), jax.tree.map(lambda x: x, batch)))
         for numbers, batch in kept:
             self.assertEqual(np.asarray(batch["float32"]).tobytes(), ds["float32"].take(numbers).tobytes())
+        with loader("types", 300, output="jax", fields=["int64"]) as dl, self.assertRaisesRegex(penstock.Error, "field 'int64' has integers that int32 does not hold"):
+            list(dl)
         with loader("ragged", 64, output="jax", fields=["tokens"]) as dl:
             self.assertEqual(next(iter(dl))["tokens"].offsets.shape, (65,))
         cpu = jax.local_devices(backend="cpu")[0]

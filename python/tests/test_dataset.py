@@ -410,8 +410,8 @@ class ReplacedTest(data.Copied):
     def test_opening_while_it_is_replaced(self):
         real, at = dataset.locate, []
 
-        def locate(path):
-            layout = real(path)
+        def locate(path, fields):
+            layout = real(path, fields)
             if not at:
                 at.append(path)
                 self.replace()  # between the manifest and the files
@@ -440,6 +440,32 @@ class ReplacedTest(data.Copied):
         with self.assertRaisesRegex(penstock.Error, "another dataset has taken its place"):
             pickle.loads(pickle.dumps(ds))[0]
         self.assertEqual(penstock.open(path)[0]["x"], 1)
+
+    def test_hdf5_of_another_program(self):
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest("no h5py")
+        path = os.path.join(self.path, "other.h5")
+        with h5py.File(path, "w") as f:
+            f["x"] = np.arange(12, dtype="f4").reshape(6, 2)
+            f["g/y"] = np.arange(6)
+            f["scale"] = 3.0
+        with penstock.open(path) as ds:
+            self.assertEqual((list(ds.fields), len(ds), ds["g/y"][4]), (["g/y", "x"], 6, 4))
+        with h5py.File(path, "r+") as f:
+            f["names"] = [b"a"] * 6
+            f["long"] = np.arange(7)
+        with self.assertRaisesRegex(penstock.Error, r"dataset /names holds strings.*, which cannot be mapped.* with fields=\['g/y', 'long', 'x'\]"):
+            penstock.open(path)
+        with self.assertRaisesRegex(penstock.Error, r"one common number of records; choose some with fields=\[...\]: /g/y \(6,\), /long \(7,\)"):
+            penstock.open(path, fields=["g/y", "long"])
+        with self.assertRaisesRegex(penstock.Error, "dataset /names holds"):
+            penstock.open(path, fields=["x", "names"])
+        with self.assertRaisesRegex(KeyError, "no field 'z'; there are: g/y, long, names, x"):
+            penstock.open(path, fields=["z"])
+        with penstock.open(path, fields=["x", "g/y"]) as ds:
+            self.assertEqual((list(ds.fields), ds[5]["x"].tolist(), ds[5]["g/y"]), (["x", "g/y"], [10, 11], 5))
 
     def test_hdf5_of_our_own(self):
         if not os.path.exists(data.path("types.h5")):
