@@ -86,7 +86,6 @@ generate: ## make the generated files again: assembly, test images, the README's
 	dir=$$(mktemp -d) && go run -tags nocloud ./cmd/internal/man "$$dir" && cp "$$dir/cli.md" docs/cli.md && rm -rf "$$dir"
 	$(MAKE) --no-print-directory picture
 
-clean: ## remove bin/, out/ and Go's cached test results
+clean: ## remove bin/, out/ and dist/
 	[ ! -d out ] || chmod -R u+w out
 	rm -rf bin out dist
-	go clean -testcache
