@@ -7,7 +7,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME ?= 20s
 BENCHTIME ?= 1s
 
-.PHONY: help deps build demo test test-peers test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release roots generate picture clean
+.PHONY: help deps build demo test test-peers test-arm64 test-gpu test-hdfs lint bench bench-peers bench-hdf5 bench-remote bench-docs gpu gpu-build fuzz release wheel roots generate picture clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -71,6 +71,9 @@ fuzz: ## every fuzz target, one after the other (FUZZTIME=20s each)
 
 release: ## wheels, archives, packages, SBOM and checksums for all systems, in dist/ (RELEASE="--only linux-amd64")
 	@.ci/release $(RELEASE)
+
+wheel: ## the wheel of this Linux machine, in dist/; needs Go and Python 3.11, no C
+	@.ci/wheel
 
 roots: ## install the wheels of dist/ in systems without Go, C and rights, by debootstrap, as root (ROOTS="FOLDER...": those)
 	@.ci/roots $(ROOTS)

@@ -36,10 +36,11 @@
 // Data of an HDF5 file that is chunked, compressed, big endian or not aligned cannot be viewed
 // in place. Slice gives a copy of it in new memory, Contiguous says so, and Gather inflates into
 // what it is given: chunks in parallel, each once for all records that are asked for together.
-// Filters are deflate, shuffle, fletcher32, lzf and scaleoffset. The inflated chunks that were wanted in part are
+// Filters are deflate, shuffle, fletcher32, szip, scaleoffset, nbit, lzf, bzip2, blosc,
+// blosc2, bitshuffle, lz4 and zstd. The inflated chunks that were wanted in part are
 // kept: at most 64 MiB a field, or one chunk a processor and one more. Records that are read one
-// by one in order are inflated by all processors, too: those of the next chunks ahead. "inspect" says what
-// reading such a file costs, "preprocess" makes one that can be mapped. Files that "preprocess
+// by one in order are inflated by all processors, too: those of the next chunks ahead. "penstock inspect" prints
+// what reading such a file costs, "penstock preprocess" makes one that can be mapped. Files that "penstock preprocess
 // --compress gzip" made are packed, too, and verified like others.
 //
 // # Verified reads

@@ -65,7 +65,7 @@ func (d *arrays) runLocal(c *column, a, b int) (tensor.View, error) {
 	return tensor.Of(c.spec, b-a, dst), nil
 }
 
-// Contiguous reports whether Run(field, a, b) is a view of mapped memory. On Linux it is in
+// Contiguous reports whether Slice(field, a, b) is a view of mapped memory. On Linux it is in
 // datasets of this module, but for runs that cross from one split, or from what was there
 // before an append, to the next; elsewhere, runs that cross shards are not. Where a Pager takes bytes
 // out of the files again, none is.

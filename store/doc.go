@@ -7,7 +7,7 @@
 // their own, is two such arrays: its values and its offsets. The layout is specified in
 // docs/format.md.
 //
-// Writing: a Writer (Create in packages flat and hdf5) takes records in order and
+// Writing: a Writer (Create in packages flat, hdf5 and zarr) takes records in order and
 // publishes the dataset with Commit, so that it is either whole or not there at all. Close
 // without Commit removes every trace, or with a Journal keeps the build for a later one to
 // continue. Reading: Open checks the manifest and every header against the true file sizes

@@ -3,7 +3,7 @@
     DASK_SCHEDULER_ADDRESS=tcp://HOST:8786 python preprocess.py PARTS SOURCE DEST [flags of preprocess]
 
 SOURCE and DEST are on a disk that all workers share, or in a bucket. The workers and this machine
-need the program penstock (pip install penstock), or $PENSTOCK. A task may be killed, retried
+need the program penstock, which is in the wheel (make wheel), or $PENSTOCK. A task may be killed, retried
 elsewhere and run twice at the same time.
 """
 

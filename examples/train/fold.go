@@ -27,7 +27,7 @@ type foldSequence struct {
 	fold             fold
 }
 
-// Fill implements loader.Sequence.
+// Fill implements sampler.Sequence.
 func (s foldSequence) Fill(pos int, dst []int) {
 	s.Sequence.Fill(pos, dst)
 	for i, j := range dst {

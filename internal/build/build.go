@@ -1,6 +1,6 @@
 // Package build makes datasets: a Stage is where one is built and published, a Build has its shards, a
-// ManifestBuilder its statistics and identity, and a journal makes all of it survive its process. Packages flat and
-// hdf5 put it into their containers; NewWriter gives these the rules of a store.Writer.
+// ManifestBuilder its statistics and identity, and a journal makes all of it survive its process. Packages flat, hdf5 and
+// zarr put it into their containers; NewWriter gives these the rules of a store.Writer.
 package build
 
 import (

@@ -10,7 +10,7 @@ type Alpha uint8
 
 // The values of Alpha.
 const (
-	DropAlpha Alpha = iota // colours as the file has them, however transparent
+	DropAlpha Alpha = iota // colors as the file has them, however transparent
 	OnWhite                // as they look on white
 	OnBlack                // as they look on black
 )
@@ -24,7 +24,7 @@ func (a Alpha) background() int {
 }
 
 // over puts pixels of four bytes, the last of which is alpha, on a background: what
-// img2dataset has for white, alpha/255*colour + background*(1-alpha/255), to the nearest.
+// img2dataset has for white, alpha/255*color + background*(1-alpha/255), to the nearest.
 // No sum lies halfway between two integers, as 255 is odd.
 func over(pix []byte, background int) {
 	for i := 0; i+4 <= len(pix); i += 4 {
@@ -45,7 +45,7 @@ func over(pix []byte, background int) {
 // takes it: by a mode with alpha, or a "transparency" in its info. The pixels of such a file
 // may all be opaque.
 
-// pngTransparent reports colour types with alpha, and a tRNS chunk before the pixels (PNG
+// pngTransparent reports color types with alpha, and a tRNS chunk before the pixels (PNG
 // 11.3.2.1). chunks are those behind IHDR.
 func pngTransparent(model string, chunks []byte) bool {
 	found := model == "graya" || model == "rgba"

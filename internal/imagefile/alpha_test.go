@@ -13,7 +13,7 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// The integers are img2dataset's formula in floats, for every colour and alpha.
+// The integers are img2dataset's formula in floats, for every color and alpha.
 func TestOverIsTheFormula(t *testing.T) {
 	for _, background := range []int{0, 255} {
 		for a := range 256 {
@@ -68,13 +68,13 @@ func encodePNG(t *testing.T, m image.Image) []byte {
 	return b.Bytes()
 }
 
-// The same four colours, as RGBA and as a palette with transparency, one below the other.
+// The same four colors, as RGBA and as a palette with transparency, one below the other.
 func TestAlphaOfPNG(t *testing.T) {
-	colours := color.Palette{
+	colors := color.Palette{
 		color.NRGBA{200, 100, 50, 255}, color.NRGBA{200, 100, 50, 0}, color.NRGBA{200, 100, 50, 51}, color.NRGBA{0, 255, 9, 128},
 	}
-	full, indexed := image.NewNRGBA(image.Rect(0, 0, 1, 4)), image.NewPaletted(image.Rect(0, 0, 1, 4), colours)
-	for i, c := range colours {
+	full, indexed := image.NewNRGBA(image.Rect(0, 0, 1, 4)), image.NewPaletted(image.Rect(0, 0, 1, 4), colors)
+	for i, c := range colors {
 		full.Set(0, i, c)
 		indexed.SetColorIndex(0, i, uint8(i))
 	}
@@ -103,7 +103,7 @@ func TestAlphaOfWebP(t *testing.T) {
 	}
 	planes := m.(*image.NYCbCrA)
 	plain, white := New(Options{}), New(Options{Alpha: OnWhite})
-	colours, err := openAll(t, plain, data)
+	colors, err := openAll(t, plain, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func TestAlphaOfWebP(t *testing.T) {
 	}
 	for i, v := range got.pix {
 		a := float64(planes.A[planes.AOffset(i/3%got.w, i/3/got.w)])
-		if want := math.Round(a/255*float64(colours.pix[i]) + 255 - a); float64(v) != want {
+		if want := math.Round(a/255*float64(colors.pix[i]) + 255 - a); float64(v) != want {
 			t.Fatalf("byte %d is %d, want %v", i, v, want)
 		}
 	}

@@ -43,9 +43,9 @@ func parseBMP(data []byte) (*bmpHeader, error) {
 		return nil, unsupported(BMP, "a header of %d bytes is not supported; convert it to PNG", size)
 	}
 	b := &bmpHeader{entry: 4}
-	colours, compression := b.read(data[first : first+size])
-	if colours == 0 && b.bits <= 8 {
-		colours = 1 << b.bits
+	colors, compression := b.read(data[first : first+size])
+	if colors == 0 && b.bits <= 8 {
+		colors = 1 << b.bits
 	}
 	at := first + size
 	if err := b.configure(compression); err != nil {
@@ -59,12 +59,12 @@ func parseBMP(data []byte) (*bmpHeader, error) {
 	}
 	b.pixels = int(binary.LittleEndian.Uint32(data[10:]))
 	if b.bits > 8 {
-		colours = 0
+		colors = 0
 	}
-	if colours > 1<<16 {
-		return nil, corrupt(BMP, "a palette of %d colours", colours)
+	if colors > 1<<16 {
+		return nil, corrupt(BMP, "a palette of %d colors", colors)
 	}
-	end := at + colours*b.entry
+	end := at + colors*b.entry
 	b.palette = data[min(at, len(data)):min(end, len(data))]
 	if b.pixels == first+size || b.pixels == 0 {
 		b.pixels = end
@@ -73,7 +73,7 @@ func parseBMP(data []byte) (*bmpHeader, error) {
 }
 
 // read takes size and depth from the second header.
-func (b *bmpHeader) read(h []byte) (colours, compression int) {
+func (b *bmpHeader) read(h []byte) (colors, compression int) {
 	le := binary.LittleEndian
 	if len(h) == 12 {
 		b.entry = 3
@@ -209,7 +209,7 @@ func (d *Decoder) openBMP(data []byte) (image.Image, error) {
 	return m, nil
 }
 
-// bmpPalette fills the table of colours.
+// bmpPalette fills the table of colors.
 func (d *Decoder) bmpPalette(b *bmpHeader) {
 	d.blackPalette()
 	for i := range min(len(b.palette)/b.entry, len(d.palette)) {

@@ -29,7 +29,7 @@ func TestCorruptBMP(t *testing.T) {
 		"pixels beyond the end": {patch(raw, 10, 0, 0, 0, 0x70), ErrCorrupt, "the file ends before the image does"},
 		"cut in its runs":       {rle[:len(rle)-9], ErrCorrupt, "the runs end at pixel"},
 		"runs that end early":   {patch(rle, len(rle)-8, 0, 1), ErrCorrupt, "the runs end at pixel"},
-		"a palette too large":   {patch(raw, 46, 1, 0, 1, 0), ErrCorrupt, "a palette of 65537 colours"},
+		"a palette too large":   {patch(raw, 46, 1, 0, 1, 0), ErrCorrupt, "a palette of 65537 colors"},
 		"2 bits":                {patch(raw, 28, 2), ErrUnsupported, "2 bits a pixel are not supported; convert it to PNG"},
 		"a JPEG inside":         {patch(raw, 30, 4), ErrUnsupported, "compression 4 of 8 bits"},
 		"runs of 16 bits":       {patch(masks, 30, 1), ErrUnsupported, "compression 1 of 16 bits"},
@@ -66,17 +66,17 @@ func TestLenientBMP(t *testing.T) {
 
 // indexedBMP returns a file whose palette is gray but for blue, which is never 0, and whose rows
 // begin at the bottom.
-func indexedBMP(bits, compression, w, h, colours int, pixels []byte) []byte {
-	b := make([]byte, 54, 54+4*colours+len(pixels))
+func indexedBMP(bits, compression, w, h, colors int, pixels []byte) []byte {
+	b := make([]byte, 54, 54+4*colors+len(pixels))
 	le := binary.LittleEndian
 	copy(b, "BM")
-	le.PutUint32(b[10:], uint32(54+4*colours))
+	le.PutUint32(b[10:], uint32(54+4*colors))
 	le.PutUint32(b[14:], 40)
 	le.PutUint32(b[18:], uint32(w))
 	le.PutUint32(b[22:], uint32(h))
 	b[26], b[28], b[30] = 1, byte(bits), byte(compression)
-	le.PutUint32(b[46:], uint32(colours))
-	for i := range colours {
+	le.PutUint32(b[46:], uint32(colors))
+	for i := range colors {
 		b = append(b, byte(i)|128, byte(i), byte(i), 0)
 	}
 	return append(b, pixels...)
@@ -87,12 +87,12 @@ func TestIndexedBMP(t *testing.T) {
 	for _, tt := range []struct {
 		name              string
 		bits, compression int
-		colours           int
+		colors            int
 		pixels            []byte
 		want              []byte // 5 x 2, from the top
 	}{
 		{"raw", 8, bmpRaw, 16, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 15, 0, 0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
-		{"few colours", 8, bmpRaw, 6, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 255, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 1, 2, 3, 4, 5}},
+		{"few colors", 8, bmpRaw, 6, []byte{1, 2, 3, 4, 5, 0, 0, 0, 6, 7, 8, 9, 255, 0, 0, 0}, []byte{0, 0, 0, 0, 0, 1, 2, 3, 4, 5}},
 		{"nibbles", 4, bmpRaw, 16, []byte{0x12, 0x34, 0x50, 0, 0x67, 0x89, 0xf0, 0}, []byte{6, 7, 8, 9, 15, 1, 2, 3, 4, 5}},
 		{"runs", 8, bmpRLE8, 16, []byte{4, 2, 1, 3, 0, 0, 5, 6, 0, 1}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 3}},
 		{"runs longer than a row", 8, bmpRLE8, 16, []byte{200, 2, 1, 3, 0, 0, 5, 6}, []byte{6, 6, 6, 6, 6, 2, 2, 2, 2, 2}},
@@ -101,14 +101,14 @@ func TestIndexedBMP(t *testing.T) {
 		{"rows left out", 8, bmpRLE8, 16, []byte{2, 1, 0, 2, 0, 1, 1, 7, 0, 0}, []byte{0, 0, 7, 0, 0, 1, 1, 0, 0, 0}},
 		{"runs of nibbles", 4, bmpRLE4, 16, []byte{5, 0x12, 0, 0, 0, 5, 0x34, 0x56, 0x70, 0}, []byte{3, 4, 5, 6, 7, 1, 2, 1, 2, 1}},
 	} {
-		m, err := openAll(t, New(Options{}), indexedBMP(tt.bits, tt.compression, 5, 2, tt.colours, tt.pixels))
+		m, err := openAll(t, New(Options{}), indexedBMP(tt.bits, tt.compression, 5, 2, tt.colors, tt.pixels))
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
 		for i, v := range tt.want {
 			blue := v | 128
-			if tt.colours < 16 && i < 5 {
+			if tt.colors < 16 && i < 5 {
 				blue = 0
 			}
 			if p := m.pix[3*i:][:3]; p[0] != v || p[1] != v || p[2] != blue {

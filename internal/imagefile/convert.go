@@ -34,7 +34,7 @@ func paletteToRGBX(dst, src []byte, palette *[256][4]byte) {
 	}
 }
 
-// unpremultiply divides colour by alpha with Pillow's rounding (Unpack.c, unpackRGBa).
+// unpremultiply divides color by alpha with Pillow's rounding (Unpack.c, unpackRGBa).
 func unpremultiply(dst []byte) {
 	for i := 0; i+4 <= len(dst); i += 4 {
 		a := int(dst[i+3])

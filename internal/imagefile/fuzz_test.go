@@ -25,9 +25,9 @@ func FuzzOpen(f *testing.F) {
 		f.Add(data, false)
 	}
 	rgb, gray := New(Options{MaxPixels: 1 << 18}), New(Options{MaxPixels: 1 << 18, Color: Gray, Orient: true})
-	f.Fuzz(func(t *testing.T, data []byte, colour bool) {
+	f.Fuzz(func(t *testing.T, data []byte, color bool) {
 		d, channels := gray, 1
-		if colour {
+		if color {
 			d, channels = rgb, 3
 		}
 		src, err := d.Open(data)

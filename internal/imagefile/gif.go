@@ -17,7 +17,7 @@ type gifHeader struct {
 }
 
 // parseGIF reads blocks up to the first frame. The palette is read here since image/gif
-// replaces the transparent entry by black, where Pillow keeps its colour.
+// replaces the transparent entry by black, where Pillow keeps its color.
 func parseGIF(data []byte) (gifHeader, error) {
 	var g gifHeader
 	short := corrupt(GIF, "truncated at byte %d: the file ends before the first frame", len(data))
@@ -25,7 +25,7 @@ func parseGIF(data []byte) (gifHeader, error) {
 		return g, short
 	}
 	g.w, g.h = int(binary.LittleEndian.Uint16(data[6:])), int(binary.LittleEndian.Uint16(data[8:]))
-	rest, ok := g.colours(data[10], data[13:])
+	rest, ok := g.colors(data[10], data[13:])
 	for ok && len(rest) > 0 {
 		switch rest[0] {
 		case ',':
@@ -33,7 +33,7 @@ func parseGIF(data []byte) (gifHeader, error) {
 				return g, short
 			}
 			g.grow(rest[1:9])
-			if _, ok = g.colours(rest[9], rest[10:]); !ok {
+			if _, ok = g.colors(rest[9], rest[10:]); !ok {
 				return g, short
 			}
 			return g, nil
@@ -63,8 +63,8 @@ func (g *gifHeader) screen(header []byte) []byte {
 	return header
 }
 
-// colours takes the colour table that flags announce off b.
-func (g *gifHeader) colours(flags byte, b []byte) (rest []byte, ok bool) {
+// colors takes the color table that flags announce off b.
+func (g *gifHeader) colors(flags byte, b []byte) (rest []byte, ok bool) {
 	if flags&0x80 == 0 {
 		return b, true
 	}
@@ -95,7 +95,7 @@ func (g *gifHeader) extension(b []byte) (rest []byte, ok bool) {
 	return nil, false
 }
 
-// gifPalette fills the table with the colours that the file has.
+// gifPalette fills the table with the colors that the file has.
 func (d *Decoder) gifPalette(g *gifHeader) {
 	d.blackPalette()
 	for i := range len(g.palette) / 3 {

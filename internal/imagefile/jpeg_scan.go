@@ -189,7 +189,7 @@ func (j *jpegDecoder) checkTables(s *progressiveScan) error {
 	return nil
 }
 
-// want notes which blocks of a row the output columns [x0, x1) and their neighbours need.
+// want notes which blocks of a row the output columns [x0, x1) and their neighbors need.
 func (c *component) want(x0, x1 int) {
 	c.first = max(x0/c.fx-1, 0) / 8 &^ 1
 	c.last = min((x1-1)/c.fx+1, c.w-1) / 8

@@ -104,7 +104,7 @@ func (j *jpegDecoder) smoother(i int) smoother {
 	return s
 }
 
-// rows returns the rows of blocks around a row that it takes for its neighbours, as libjpeg
+// rows returns the rows of blocks around a row that it takes for its neighbors, as libjpeg
 // counts them: in the last units, all are taken to be as high as those are.
 func (s *smoother) rows(row int) (rows [5]int) {
 	unit, units, n := row/s.high, (s.c.down+s.high-1)/s.high, s.high
@@ -128,7 +128,7 @@ func (s *smoother) rows(row int) (rows [5]int) {
 	return rows
 }
 
-// block copies the block in column x of a row, whose neighbours are in rows, with its guesses.
+// block copies the block in column x of a row, whose neighbors are in rows, with its guesses.
 func (s *smoother) block(dst *[64]int16, x int, rows *[5]int) {
 	c := s.c
 	if x >= c.across {

@@ -32,7 +32,7 @@ type jpegSource struct {
 	model string
 	strip []byte
 	up    [4][]byte // an upsampled row of each component
-	rgbx  []byte    // a colour row on its way to gray
+	rgbx  []byte    // a color row on its way to gray
 	sums  []uint16  // a row of vertical sums
 }
 
@@ -107,14 +107,14 @@ func (s *jpegSource) row(dst []byte, y, x int) {
 	case s.gray && s.model == "gray":
 		copy(dst, s.samples(0, y, x, len(dst)))
 	case s.gray:
-		s.colour(s.rgbx[:4*len(dst)], y, x)
+		s.color(s.rgbx[:4*len(dst)], y, x)
 		kernel.Gray(dst, s.rgbx, 4)
 	default:
-		s.colour(dst, y, x)
+		s.color(dst, y, x)
 	}
 }
 
-func (s *jpegSource) colour(dst []byte, y, x int) {
+func (s *jpegSource) color(dst []byte, y, x int) {
 	n := len(dst) / 4
 	a := s.samples(0, y, x, n)
 	if s.model == "gray" {

@@ -37,8 +37,8 @@ def cropped(im, method):
 
 def over(im, back):
     out = bytearray()
-    for *colour, a in im.convert("RGBA").getdata():
-        out += bytes(round(a / 255 * c + (255 - a) / 255 * back) for c in colour)
+    for *color, a in im.convert("RGBA").getdata():
+        out += bytes(round(a / 255 * c + (255 - a) / 255 * back) for c in color)
     return Image.frombytes("RGB", im.size, bytes(out))
 
 try:

@@ -54,7 +54,7 @@ func enlarged(b *testing.B, files [][]byte) (large [][]byte) {
 	return large
 }
 
-// BenchmarkPipeline takes a photo's bytes to 224x224 normalised float32, by turns with this decoder
+// BenchmarkPipeline takes a photo's bytes to 224x224 normalized float32, by turns with this decoder
 // and in the usual way, and reports CPU time an image and the ratio.
 func BenchmarkPipeline(b *testing.B) {
 	files := readPhotos(b, 60)

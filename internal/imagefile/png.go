@@ -23,7 +23,7 @@ func pngConfig(data []byte) (Config, error) {
 	}
 	m, ok := pngModels[data[25]]
 	if !ok {
-		return Config{}, corrupt(PNG, "colour type %d does not exist", data[25])
+		return Config{}, corrupt(PNG, "color type %d does not exist", data[25])
 	}
 	w, h := binary.BigEndian.Uint32(data[16:]), binary.BigEndian.Uint32(data[20:])
 	const limit = 1<<31 - 1

@@ -8,7 +8,7 @@ import (
 	"github.com/penstock/penstock/transforms"
 )
 
-// pnm is a file of the Netpbm family: a picture of bits, of gray or of colours, in decimal
+// pnm is a file of the Netpbm family: a picture of bits, of gray or of colors, in decimal
 // (P1, P2, P3) or in bytes (P4, P5, P6). https://netpbm.sourceforge.net/doc/pnm.html
 type pnm struct {
 	kind byte // '1' to '6'

@@ -34,7 +34,7 @@ func checkRect(r image.Rectangle, w, h int) error {
 }
 
 // set makes the raster the image of w x h pixels in pix, whose rows are stride bytes apart.
-// pix has step bytes a pixel: 1 is gray, 4 colour.
+// pix has step bytes a pixel: 1 is gray, 4 color.
 func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
 	c := 3
 	if step == 1 {
@@ -72,7 +72,7 @@ func (d *Decoder) fromImage(c Config, m image.Image) (*raster, error) {
 }
 
 // toRGBX writes m's pixels to dst, 4 bytes each, the last of them alpha, no gaps between
-// rows. Colours are not premultiplied. It reports whether it knows m's type.
+// rows. Colors are not premultiplied. It reports whether it knows m's type.
 func (d *Decoder) toRGBX(dst []byte, m image.Image) bool {
 	switch m := m.(type) {
 	case *image.YCbCr: // of WebP: JPEG has its own way

@@ -68,7 +68,7 @@ func webpAlpha(dst []byte, m *image.NYCbCrA) {
 }
 
 // webpChroma holds the chroma rows of one output row: the one that covers it and its
-// neighbour on the other side.
+// neighbor on the other side.
 type webpChroma struct{ u, v, fu, fv []byte }
 
 func (c webpChroma) row(dst, luma []byte) {

@@ -32,7 +32,7 @@ type member struct {
 }
 
 // NewConcat returns the Source of all records of sources, which must have the same fields: names, types,
-// shapes, contents and layouts. What a Source does not declare, such as the names of classes, is for the
+// shapes, contents and layouts. Names of classes and the like, which a Source does not declare, are for the
 // caller to compare. The caller still closes the sources.
 func NewConcat(sources ...loader.Source) (*Concat, error) {
 	if len(sources) == 0 {

@@ -46,7 +46,7 @@
 //
 // # Memory
 //
-// A device holds (Prefetch+1) times the bytes of a batch, those of normalised fields before and
+// A device holds (Prefetch+1) times the bytes of a batch, those of normalized fields before and
 // after. On the host there is the Loader's ring, page-locked by Device.Allocator. Without that,
 // the driver would copy such memory twice and hold up the host meanwhile: a Prefetcher then
 // has page-locked memory of its own, another (Prefetch+1) batches, to which it copies first.

@@ -99,7 +99,7 @@ func (n Normalize) of(in tensor.Spec) (tensor.Spec, *normalizer, error) {
 		out.DType = tensor.Float32
 	}
 	if in.DType != tensor.Uint8 {
-		return out, nil, fmt.Errorf("field %q is %v; only uint8 can be normalised on the device", in.Name, in.DType)
+		return out, nil, fmt.Errorf("field %q is %v; only uint8 can be normalized on the device", in.Name, in.DType)
 	}
 	channels, plane := 1, in.Shape.Elems()
 	if s := in.Shape; len(s) == 3 {
@@ -165,7 +165,7 @@ func (d *Device) normalize(k *normalizer, dst, src uint64, total int, stream uin
 	a.dst, a.src, a.total = dst, src, uint32(total)
 	params := a.pointers()
 	blocks := uint32(min((total+blockThreads-1)/blockThreads, maxBlocks))
-	return d.do("cuLaunchKernel of the normalisation", func() Result {
+	return d.do("cuLaunchKernel of the normalization", func() Result {
 		return d.drv.LaunchKernel(f, blocks, 1, 1, blockThreads, 1, 1, 0, stream, &params[0], 0)
 	})
 }
@@ -179,7 +179,7 @@ func (d *Device) kernel(name string) (f uintptr, err error) {
 	}
 	if d.module == 0 {
 		image := append(normalizePTX[:len(normalizePTX):len(normalizePTX)], 0)
-		err := d.do("cuModuleLoadData of the normalisation kernels", func() Result {
+		err := d.do("cuModuleLoadData of the normalization kernels", func() Result {
 			return d.drv.ModuleLoadData(&d.module, &image[0])
 		})
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 const alignment = 256
 
 // region is where a field lies in a slot: its bytes as they were copied, and the results.
-// They are the same place where nothing is normalised.
+// They are the same place where nothing is normalized.
 type region struct {
 	raw, out uint64
 	room     int // rows for which there is memory

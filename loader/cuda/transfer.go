@@ -43,7 +43,7 @@ func (s *slot) queue(ctx context.Context, b loader.Batch) error {
 	return s.dev.record(s.copied, s.stream)
 }
 
-// copyField queues the copy of a field, and what normalises it.
+// copyField queues the copy of a field, and what normalizes it.
 func (s *slot) copyField(ctx context.Context, i int, f *field) error {
 	var err error
 	if f.direct != nil {

@@ -2,7 +2,7 @@
 
     python3 lightning_module.py DATASET CHECKPOINT
 
-A LightningDataModule returns penstock.DataLoaders as it would return torch's. Lightning keeps their
+A LightningDataModule returns a penstock.DataLoader as it would return torch's. Lightning keeps their
 state_dict in its checkpoints, and gives it back when training continues from one.
 """
 

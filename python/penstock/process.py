@@ -36,7 +36,7 @@ def start(datasets: Sequence[str], flags: Sequence[str], command: str | None) ->
             except OSError as e:
                 raise Error(f"{program[0]}: cannot be started: {e.strerror}; command= names the program feed") from None
         raise Error(
-            f"there is no command {named or 'feed'!r}, which loads the data: install a wheel, which has it (pip install penstock), or build it "
+            f"there is no command {named or 'feed'!r}, which loads the data: install the wheel, which has it (make wheel, in a clone), or build it "
             "(make build) and put it in PATH, name it in PENSTOCK_FEED or with command="
         )
     except BaseException:

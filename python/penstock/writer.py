@@ -69,7 +69,7 @@ class Writer:
 
     Args:
         path: A folder or, if it ends in .h5, an HDF5 file; it may be in a bucket.
-        schema: A list of Field; without one the first record decides, see ``penstock.infer``.
+        schema: A list of Field; without one the first record decides, see docs/writing.md.
         splits: Names of splits. A record may name one of them.
         resume: Continue a Writer that was interrupted.
         overwrite: Replace an existing dataset, at the commit.
@@ -317,7 +317,7 @@ class _Process:
             except OSError as e:
                 raise Error(f"{program[0]}: cannot be started: {e.strerror}; command= names preprocess") from None
         raise Error(
-            f"there is no command {named or 'preprocess'!r}, which writes datasets: install a wheel, which has it (pip install penstock), or build "
+            f"there is no command {named or 'preprocess'!r}, which writes datasets: install the wheel, which has it (make wheel, in a clone), or build "
             "it (make build) and put it in PATH, name it in PENSTOCK_PREPROCESS or with command="
         )
 

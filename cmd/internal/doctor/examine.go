@@ -170,7 +170,7 @@ func python() finding {
 		}
 		f := finding{Name: "Python", Found: filepath.Base(path) + " " + strings.TrimSpace(string(out))}
 		if !strings.Contains(f.Found, "penstock") {
-			f.Advice = "to load datasets in Python: pip install penstock"
+			f.Advice = "to load datasets in Python, install the wheel: make wheel in a clone of penstock, then pip install dist/penstock-*.whl"
 		}
 		return f
 	}

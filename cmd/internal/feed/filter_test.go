@@ -58,7 +58,7 @@ type float64OrInt struct {
 
 func (v float64OrInt) nan() bool { return v.n == nil && math.IsNaN(v.f) }
 
-// cmp compares numbers that are no NaN.
+// cmp compares numbers that are not NaN.
 func (v float64OrInt) cmp(w float64OrInt) int {
 	infinite := func(v float64OrInt) int {
 		switch {

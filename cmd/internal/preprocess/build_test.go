@@ -224,7 +224,7 @@ func TestAppendTakesTheRecipe(t *testing.T) {
 		t.Errorf("%d records of %v, %v", m.Records, m.Fields[0].Shape, m.Fields[0].Normalization)
 	}
 	if err := command(more, base.Dest, "--append", "--color", "rgb"); err == nil || !strings.Contains(err.Error(), "uint8 (3, 16, 16)") {
-		t.Errorf("another colour: error %v", err)
+		t.Errorf("another color: error %v", err)
 	}
 	new := base.Dest + "-new"
 	if err := command(more, new, "--resize", "16x16", "--color", "gray"); err != nil {

@@ -153,7 +153,7 @@ func TestRepack(t *testing.T) {
 	}
 }
 
-// Statistics, normalisation and bad samples are those of the flat dataset.
+// Statistics, normalization and bad samples are those of the flat dataset.
 func TestCompressedMetadata(t *testing.T) {
 	needHDF5(t)
 	source := folder(t, 30)

@@ -7,7 +7,7 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 )
 
-// listed is how many neighbours of one type are listed line by line.
+// listed is how many neighbors of one type are listed line by line.
 const listed = 8
 
 // fieldReport says what the columns of a source become.
@@ -17,7 +17,7 @@ type fieldReport struct {
 }
 
 // String lists the fields that the columns become, before the work starts. More than a few
-// neighbours of one type share a line.
+// neighbors of one type share a line.
 func (r fieldReport) String() string {
 	if r.info.Kind == "imagefolder" {
 		return ""

@@ -58,7 +58,7 @@ func oriented(data []byte) []byte {
 	return slices.Concat(data[:2], exif, data[2:])
 }
 
-// profiled returns a JPEG with a colour profile that nobody can use.
+// profiled returns a JPEG with a color profile that nobody can use.
 func profiled(data []byte) []byte {
 	icc := []byte("\xff\xe2\x00\x18ICC_PROFILE\x00\x01\x01nonsense")
 	binary.BigEndian.PutUint16(icc[2:], uint16(len(icc)-2))

@@ -159,7 +159,7 @@ def png16(name, channels, color_type):
 png16("RGB16.png", 3, 2)
 png16("RGBA16.png", 4, 6)
 png16("LA16.png", 2, 4)
-# A GIF whose first frame covers part of the screen, once with a transparent colour.
+# A GIF whose first frame covers part of the screen, once with a transparent color.
 for name, control in ("partial.gif", b""), ("partial-transparent.gif", b"\x21\xf9\x04\x01\x00\x00\x05\x00"):
     b = io.BytesIO()
     rgb(10, 8).quantize(16).save(b, "GIF")
@@ -206,12 +206,12 @@ for n in 1, 3, 6:
     put(f"scans{n}-gray.jpg", first_scans(jpeg(rgb(75, 83).convert("L"), quality=60, progressive=True), n))
 
 
-def bmp(bits, pixels, size=40, compression=0, masks=(), colours=0, height=-9, entry=4):
+def bmp(bits, pixels, size=40, compression=0, masks=(), colors=0, height=-9, entry=4):
     """A BMP of 11 columns; a negative height means that the first row is the uppermost."""
-    palette = picture(16, 16, entry).reshape(-1)[:entry * colours].tobytes()
+    palette = picture(16, 16, entry).reshape(-1)[:entry * colors].tobytes()
     head = struct.pack("<IHHHH", size, 11, abs(height), 1, bits)
     if size > 12:
-        head = struct.pack("<IiiHHIIiiII", size, 11, height, 1, bits, compression, len(pixels), 0, 0, colours, 0)
+        head = struct.pack("<IiiHHIIiiII", size, 11, height, 1, bits, compression, len(pixels), 0, 0, colors, 0)
     head += b"".join(struct.pack("<I", m) for m in masks)
     head += bytes(max(0, size - len(head)))
     at = 14 + len(head) + len(palette)
@@ -223,7 +223,7 @@ put("bits16.bmp", bmp(16, noise[:24 * 9]))
 put("bits16-565.bmp", bmp(16, noise[:24 * 9], compression=3, masks=(0xF800, 0x7E0, 0x1F)))
 put("bits32-masks.bmp", bmp(32, noise[:44 * 9], size=108, compression=3, masks=(0xFF000000, 0xFF0000, 0xFF00, 0xFF)))
 put("os2.bmp", bmp(24, noise[:36 * 9], size=12, height=9, entry=3))
-put("os2-palette.bmp", bmp(4, noise[:8 * 9], size=12, height=9, colours=16, entry=3))
+put("os2-palette.bmp", bmp(4, noise[:8 * 9], size=12, height=9, colors=16, entry=3))
 
 
 def turned(im):

@@ -1,4 +1,4 @@
-// Command _ptx writes normalize.ptx: the kernels that turn bytes into normalised numbers,
+// Command _ptx writes normalize.ptx: the kernels that turn bytes into normalized numbers,
 // one per element type that they write.
 package main
 

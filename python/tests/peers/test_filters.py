@@ -73,7 +73,7 @@ def of_pandas(a, op, value):
     """
     s = pd.Series(a)
     if op in COMPARISONS:
-        value = value.item() if hasattr(value, "item") else value  # as Python's numbers, of which NumPy decides the type
+        value = value.item() if hasattr(value, "item") else value  # Python's numbers, for which NumPy decides the type
         if a.dtype.kind in "iub" and isinstance(value, float) or a.dtype == bool and abs(value) >= 2**63:  # which pandas does not compare
             s = s.astype(object)
         if a.dtype.kind == "f" and abs(value) != math.inf and becomes_infinite(value, a.dtype):

@@ -118,7 +118,7 @@ func (c Options) pipelineOr(recipe json.RawMessage, ts ...transforms.Transform) 
 func (c Options) pixelField(f source.Field, recipe json.RawMessage) (Job, error) {
 	info := pixels(f.Field)
 	if f.DType != tensor.Uint8 || len(f.Shape) != 3 || info.C != 1 && info.C != 3 {
-		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted or normalised as images", f.DType, f.Shape)
+		return nil, fmt.Errorf("%v of shape %v: only uint8 pixels with 1 or 3 channels can be resized, cropped, converted or normalized as images", f.DType, f.Shape)
 	}
 	if c.Layout == "" {
 		c.Layout = f.Layout
@@ -159,7 +159,7 @@ func pixels(f store.Field) transforms.Info {
 }
 
 // storeField returns the field of a dataset whose images come out of the pipeline like that. It
-// says which normalisation went into the numbers, or is to.
+// says which normalization went into the numbers, or is to.
 func (c Options) storeField(name string, p *transforms.Pipeline, out transforms.Info) store.Field {
 	f := store.NewField(name, out.DType, out.Shape()...)
 	f.Layout = store.HWC
@@ -175,7 +175,7 @@ func (c Options) storeField(name string, p *transforms.Pipeline, out transforms.
 	return f
 }
 
-// applied returns the normalisation that a pipeline does.
+// applied returns the normalization that a pipeline does.
 func applied(p *transforms.Pipeline) (n Normalize) {
 	for _, t := range p.Transforms() {
 		if t, ok := t.(transforms.Normalize); ok {

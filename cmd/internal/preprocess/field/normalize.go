@@ -10,7 +10,7 @@ import (
 	"github.com/penstock/penstock/store"
 )
 
-// Normalize says what becomes of the numbers x/255. The zero value does not normalise.
+// Normalize says what becomes of the numbers x/255. The zero value does not normalize.
 type Normalize struct {
 	Name    string            // as it was asked for: "" or "none", "dataset", "imagenet", ..., or the numbers
 	Dataset bool              // mean and deviation of the dataset itself
@@ -121,7 +121,7 @@ func (n Normalize) None() bool { return !n.OfImages() && n.Mean == nil }
 // OfImages reports that images get the dataset's own figures.
 func (n Normalize) OfImages() bool { return n.Dataset && n.Fields == nil }
 
-// Field returns the normalisation of a field with that many channels. Without any it is the
+// Field returns the normalization of a field with that many channels. Without any it is the
 // identity on x/255.
 func (n Normalize) Field(channels int, applied bool) *store.Normalization {
 	f := &store.Normalization{Applied: applied, Scale: 255}

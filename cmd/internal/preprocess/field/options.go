@@ -14,7 +14,7 @@ import (
 type Options struct {
 	Resize    []int  // one length, or height and width; nil leaves sizes as they are
 	Fit       string // shorter, longer, exact, cover, pad; "" is shorter for one length, exact for two
-	Crop      []int  // centre crop: one length for a square, or height and width; nil for none
+	Crop      []int  // center crop: one length for a square, or height and width; nil for none
 	Filter    string // nearest, box, bilinear, hamming, bicubic, lanczos
 	PassOrder string // auto, horizontal; see transforms.Resize.PassOrder
 

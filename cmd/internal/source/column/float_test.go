@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestParseFloat compares with strconv, bit by bit: odd words, decimals of every length, and neighbours of the
+// TestParseFloat compares with strconv, bit by bit: odd words, decimals of every length, and neighbors of the
 // values half-way between two float32, where rounding twice would be wrong.
 func TestParseFloat(t *testing.T) {
 	words := strings.Fields("0 -0 +0 . -. + - 1. .5 -.5 +.5 1..2 1.2.3 1e5 1E-3 inf -Inf NaN --1 +-1 12a " +

@@ -72,7 +72,7 @@ func group(t *testing.T) string {
 	return dir
 }
 
-// A folder is recognised by its metadata; what was never written has the fill value.
+// A folder is recognized by its metadata; what was never written has the fill value.
 func TestZarrGroup(t *testing.T) {
 	dir := group(t)
 	s := mustOpen(t, dir, source.Options{Fields: "a,b/c=n"})
