@@ -360,7 +360,7 @@ func TestNothingIsTakenFromAnIndex(t *testing.T) {
 	}
 }
 
-// What clusters.md says of the tests with buckets is what .ci/run does.
+// The sentence of clusters.md about tests with buckets is true of .ci/run.
 func TestBucketsAreTested(t *testing.T) {
 	page, err := os.ReadFile("clusters.md")
 	if err != nil {

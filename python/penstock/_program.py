@@ -7,7 +7,7 @@ import sys
 import sysconfig
 import threading
 
-# What sysconfig makes when it is first asked is not for several threads (CPython 3.11).
+# The first call of sysconfig is not safe in several threads (CPython 3.11).
 _lock = threading.Lock()
 
 

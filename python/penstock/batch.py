@@ -93,7 +93,7 @@ class LoaderBatch(dict[str, Any]):
         return self._array("mask", _BOOL)
 
     def to(self, device: Any, non_blocking: bool = False) -> LoaderBatch:
-        """Return the same batch with its tensors on a device; what is no tensor stays as it is."""
+        """Return the same batch with its tensors on a device; other values stay as they are."""
         moved = {name: v.to(device, non_blocking=non_blocking) if hasattr(v, "to") else v for name, v in self.items()}
         return self.holding(moved)
 

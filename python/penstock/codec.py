@@ -209,7 +209,7 @@ def _text(value: Any) -> tuple[Buffer, bool]:
     if isinstance(value, str):
         return value.encode(), False
     if isinstance(value, bytes):
-        value.decode()  # bytes that are no UTF-8 would be read as others
+        value.decode()  # bytes that are not UTF-8 would be read as others
         return value, False
     raise TypeError(f"{_called(value)} is not text")
 
@@ -288,7 +288,7 @@ def _numbers(f: Field) -> _Encoder:
             return _bytes(value), False
         if type(value) is not np.ndarray or value.dtype != storage or kind == "bfloat16":
             value = _convert(value, f)
-        if f.ragged and value.shape == (0,):  # no rows, of which a list has no shape
+        if f.ragged and value.shape == (0,):  # no rows: a list of none has no shape
             return b"", False
         if value.ndim != axes or value.shape[f.ragged :] != shape:
             raise ValueError(_misshapen(f, value.shape))

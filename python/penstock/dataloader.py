@@ -235,7 +235,7 @@ class DataLoader:
         }  # fmt: skip
         if self._device is not None:
             options["as_bytes"] = True
-        # What Python's pickle and frameworks that look at the DataLoader get: the values that hold.
+        # Python's pickle, and frameworks that look at the DataLoader, get the values that hold.
         self._arguments |= {name: options[name] for name in ("rank", "world_size", "seed")}
         self._fixed = {**self._arguments, "sampler": order if sampler is None else sampler, "drop_last": options["drop_last"], "batch_sampler": None}
         self._distributed, self._said = (sampler, 0) if "rank" in implied else (None, 0)

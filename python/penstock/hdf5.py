@@ -89,7 +89,7 @@ def _extent(path: str, file: Any, f: Field, name: str, records: int) -> Extent:
     )
 
 
-#: What is not numbers, by the kind of its type.
+#: Names of types that are not numbers, by their kind.
 _KINDS = {"O": "strings, lists or references", "S": "strings", "V": "compounds", "c": "complex numbers"}
 
 

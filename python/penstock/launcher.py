@@ -27,7 +27,7 @@ def training(environ: Mapping[str, str] | None = None) -> tuple[int, int, str] |
     """Return rank, world size and where they are from; None if nothing says them.
 
     A process group of torch.distributed that is initialized says more than the environment. Raise
-    Error for one variable of a pair without the other, or with what is no rank.
+    Error for one variable of a pair without the other, or with a value that is not a rank.
     """
     if environ is None:
         environ = os.environ

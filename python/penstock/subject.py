@@ -1,4 +1,4 @@
-"""What a DataLoader is of: datasets, and the records of them that torch's Subset and ConcatDataset name."""
+"""The subject of a DataLoader: datasets, and the records of them that torch's Subset and ConcatDataset name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a dataset has is what Writer and map were given, for every type and odd value, or they refuse it."""
+"""A dataset has the values that Writer and map were given, for every type and odd value, or they refuse it."""
 
 import array
 import math

@@ -395,7 +395,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestStateOfBytes: a State names the whole pipeline, whoever makes floats of the images.
+// TestStateOfBytes: a State names the whole pipeline, with floats made on either side.
 func TestStateOfBytes(t *testing.T) {
 	path := makeDataset(t, false)
 	state := func(options string) loader.State {
