@@ -605,7 +605,7 @@ class DataLoader:
 
     def _refuse(self, e: Malformed) -> NoReturn:
         self.close()
-        raise Error(f"{self._wire.name}: a message that no feed sends: {e}") from None
+        raise Error(f"{self._wire.name}: unexpected message from feed: {e}") from None
 
     def _receive(self, kind: str, asked: int | None = None, seconds: float | None = None) -> Any:
         """Wait for a message of a kind: for the answer to a request, if that has a number.

@@ -130,7 +130,7 @@ def from_json(entry: Any) -> Field:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise CorruptError(f"field {name!r}: a name is 1 to 100 letters, digits, _ and -, not starting with -")
     if dtype not in STORAGE or entry.get("storage") != STORAGE[dtype]:
-        raise CorruptError(f"field {name!r}: dtype {dtype!r} with storage {entry.get('storage')!r} is none that there is")
+        raise CorruptError(f"field {name!r}: unknown dtype {dtype!r} with storage {entry.get('storage')!r}")
     shape = entry.get("shape")
     if not isinstance(shape, list) or len(shape) > 7 or not all(type(n) is int and n > 0 for n in shape) or math.prod(shape) > _MAX_VALUES:
         raise CorruptError(f"field {name!r}: {shape!r:.200} is no shape")

@@ -362,7 +362,7 @@ func TestCompressedAppend(t *testing.T) {
 		checkWhole(t, name, path, want)
 	}
 	_, err = Create(filepath.Join(dir, "auto.h5"), packedSchema(), Options{Append: true, Compress: new(Compression)})
-	if err == nil || !strings.Contains(err.Error(), "leave the compression out") {
+	if err == nil || !strings.Contains(err.Error(), "leave --compress out") {
 		t.Errorf("got %v", err)
 	}
 }

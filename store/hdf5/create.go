@@ -62,7 +62,7 @@ func check(schema store.Schema, opts Options) error {
 		return fmt.Errorf("for %d records", opts.Records)
 	}
 	if opts.Append && opts.Compress != nil {
-		return errors.New("an append stores records as those are stored that are there; leave the compression out")
+		return errors.New("an append keeps the compression of the dataset; leave --compress out")
 	}
 	if err := opts.Compress.check(); err != nil {
 		return err

@@ -64,7 +64,7 @@ func (o *Options) check(schema store.Schema) error {
 	case c == nil:
 		return nil
 	case o.Append:
-		return errors.New("an append stores records as those are stored that are there; leave the compression out")
+		return errors.New("an append keeps the compression of the dataset; leave --compress out")
 	case c.Level < 0 || c.Level > 22:
 		return fmt.Errorf("zstd level %d; there are 1 to 22", c.Level)
 	case c.ChunkRecords < 0 || c.ChunkBytes < 0 || c.ChunkRecords > 0 && c.ChunkBytes > 0:

@@ -18,7 +18,7 @@ import (
 // one after the other what its braces stand for.
 func Files(path string) ([]string, error) {
 	if path == "-" {
-		return nil, fmt.Errorf("source -: standard input is read only once, which is not enough; write it to a file first")
+		return nil, fmt.Errorf("source -: standard input can be read only once, and this needs two passes; save it to a file first")
 	}
 	_, absent := vfs.Lstat(path)
 	if absent == nil {

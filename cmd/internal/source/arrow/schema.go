@@ -66,7 +66,7 @@ type schema struct {
 // newSchema reads a Schema.
 func newSchema(t *table) (*schema, error) {
 	if t.number(0, 2, 0) != 0 {
-		return nil, errors.New("its numbers are big endian, which is not read; write it with pyarrow on another machine")
+		return nil, errors.New("big-endian Arrow files are not supported; write the file with pyarrow on a little-endian machine")
 	}
 	s, left := new(schema), maxNodes
 	for _, f := range t.tables(1) {

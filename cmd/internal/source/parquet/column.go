@@ -233,7 +233,7 @@ func (c *leafColumn) several(name string) (source.Field, error) {
 	case rank == 2 && c.inner > 0:
 		return source.RaggedField(name, c.DType, c.inner), nil
 	}
-	return source.Field{}, fmt.Errorf("lists of lists with nothing in the first %d rows, or deeper ones, make no field", looked)
+	return source.Field{}, fmt.Errorf("lists nested more than two deep, or empty in the first %d rows, are not supported", looked)
 }
 
 // force takes a type of --fields over what was found.

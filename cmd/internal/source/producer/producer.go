@@ -202,7 +202,7 @@ func (p *Producer) sample() (source.Sample, error) {
 		return source.Sample{}, gone(err)
 	}
 	if kind != 'E' && p.start.End >= 0 && p.next >= p.start.End {
-		return source.Sample{}, fmt.Errorf("stream: sample %d, but there are to be %d samples; give the number of all of them", p.next, p.start.End)
+		return source.Sample{}, fmt.Errorf("stream: received sample %d, but only %d were announced; set samples to the total", p.next, p.start.End)
 	}
 	var s source.Sample
 	switch kind {
@@ -212,7 +212,7 @@ func (p *Producer) sample() (source.Sample, error) {
 		s, err = p.refused()
 	case 'E':
 		if p.start.End >= 0 && p.next != p.start.End {
-			return s, fmt.Errorf("stream: it ends behind sample %d, but there are to be %d samples", p.next, p.start.End)
+			return s, fmt.Errorf("stream: it ends after sample %d, but %d were announced", p.next, p.start.End)
 		}
 		return s, io.EOF
 	default:

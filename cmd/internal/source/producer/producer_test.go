@@ -93,9 +93,9 @@ func TestStreamsThatAreWrong(t *testing.T) {
 		"path":         {Start{End: -1}, record(0, "abcd", strings.Repeat("x", maxText+1)+"\x00", true), "without the name of a file"},
 		"no name":      {Start{End: -1}, record(0, "abcd", "content", true), "without the name of a file"},
 		"reason":       {Start{End: -1}, message('X', strings.Repeat("x", maxText+1)), "a reason of"},
-		"too few":      {Start{End: 2}, good + "E", "ends behind sample 1"},
-		"too many":     {Start{End: 1}, good + good + "E", "there are to be 1"},
-		"first beyond": {Start{First: 2, End: 1}, good + "E", "there are to be 1"},
+		"too few":      {Start{End: 2}, good + "E", "ends after sample 1"},
+		"too many":     {Start{End: 1}, good + good + "E", "only 1 were announced"},
+		"first beyond": {Start{First: 2, End: 1}, good + "E", "only 1 were announced"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := read(t, c.start, c.stream); err == nil || !strings.Contains(err.Error(), c.want) {
