@@ -1,5 +1,3 @@
-// Package docs tests what README.md and the pages beside this file print: commands and programs
-// run in an empty folder, Go compiles, links lead somewhere. It has tests only.
 package docs
 
 import (

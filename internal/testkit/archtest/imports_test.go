@@ -1,4 +1,3 @@
-// Package archtest holds what the packages of the module may import. It has tests only.
 package archtest
 
 import (
