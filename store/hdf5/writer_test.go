@@ -3,6 +3,7 @@ package hdf5
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -95,16 +96,25 @@ func TestCommitPublishes(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
+	plain := filepath.Join(t.TempDir(), "plain") // read-only, with what the umask leaves
+	if err := os.WriteFile(plain, nil, 0o444); err != nil {
 		t.Fatal(err)
 	}
-	if info.Mode() != 0o444 {
-		t.Errorf("mode %v", info.Mode())
+	if got, want := mode(t, path), mode(t, plain); got != want {
+		t.Errorf("mode %v, want %v", got, want)
 	}
 	if left := entries(t, dir); !slices.Equal(left, []string{"x.h5"}) {
 		t.Errorf("found %v", left)
 	}
+}
+
+func mode(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
 }
 
 func TestOverwrite(t *testing.T) {
