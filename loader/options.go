@@ -96,8 +96,8 @@ const (
 	// (seed, epoch, position): the first of 16 whose fields can all be read. Batch.Mask is false there,
 	// as the other record also comes at its own position.
 	Backfill
-	// Blank leaves the record's place in the batch filled with zero bytes, in all fields, and
-	// no rows of fields that Pad makes one length of. Batch.Mask is false there.
+	// Blank leaves the record's place in the batch filled with zero bytes, in all fields, which
+	// no Transform has changed, and no rows of fields that Pad makes one length of. Batch.Mask is false there.
 	Blank
 )
 

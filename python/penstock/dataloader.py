@@ -151,7 +151,7 @@ class DataLoader:
         verify: Compare records with their checksums: "off", "first" (when a block is read for the first
             time), "always", or the part of the blocks, from 0 to 1.
         on_error: Treatment of a record that cannot be read or decoded: "fail" raises Error, "backfill"
-            puts another one in its place, "blank" zeros. Those that were passed over are logged (logger
+            puts another one in its place, "blank" zeros that no transform changes. Those that were passed over are logged (logger
             "penstock") and counted in stats(), and ``mask`` is False for them.
         cache_dir, cache_size: Where records of a URL are kept that were fetched, and how many bytes of
             them ("500GiB").

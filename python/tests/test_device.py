@@ -212,6 +212,19 @@ class DeviceTest(unittest.TestCase):
                         del batch
                 del dl
 
+    def test_blank_records_are_zeros(self):
+        """On the device as on the CPU: no Normalize makes -mean / std of them."""
+        options = {"transforms": [T.Resize((12, 10)), T.ToTensor(), T.Normalize([0.5], [0.25])], "on_error": "blank", "output": "torch"}
+        with fakecuda.cuda(self) as cuda:
+            cuda.at_once = True
+            with self.assertLogs("penstock", "WARNING"), loader("photos", 8, device="cuda", **options) as dl, loader("photos", 8, **options) as cpu:
+                for batch, want in zip(dl, cpu):
+                    self.assertTrue(torch.equal(batch["image"], want["image"]))
+                    for i in (~batch.mask).nonzero()[0]:
+                        self.assertEqual((batch["image"][i].abs().max(), batch.indices[i]), (0, 5))
+                    del batch
+            del dl
+
     def test_what_is_left_to_the_device_is_checked(self):
         for finish in ({"t": {"dtype": "float32", "layout": "CHW"}}, {"none": {"dtype": "float32", "layout": "CHW"}}, {"t": 1}, {"t": {"dtype": "Tensor", "layout": "CHW"}}):
             with self.subTest(finish=finish), fakecuda.cuda(self):

@@ -89,7 +89,7 @@ func (o *Options) makeField(f store.Field, recipe json.RawMessage) (made, error)
 		return made{}, err
 	}
 	if isImage(f) {
-		return makeImages(f, recipe, o.AsBytes && !o.mixesImages())
+		return makeImages(f, recipe, o.AsBytes && !o.mixesImages() && o.OnError != "blank") // of whose zeros a client would make numbers
 	}
 	m := made{field: f}
 	if m.transform, err = arrayTransform(recipe); err != nil {

@@ -35,6 +35,11 @@ func TestAsBytes(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: %s, want %s", c.recipe, got, c.want)
 		}
+		o.OnError = "blank" // zeros after the pipeline, as without a client that ends it
+		if m, err = o.makeField(f, []byte(c.recipe)); err != nil || m.finish != nil || m.field.Normalization != nil {
+			t.Errorf("%s: %+v, %v, with blank records", c.recipe, m, err)
+		}
+		o.OnError = ""
 		o.BatchTransforms[0].Op = "MixUp" // which needs floats
 		if m, err = o.makeField(f, []byte(c.recipe)); err != nil || m.finish != nil || m.field.Normalization != nil {
 			t.Errorf("%s: %+v, %v, before MixUp", c.recipe, m, err)
