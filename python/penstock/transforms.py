@@ -491,8 +491,10 @@ def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[di
     torchvision change PIL images up to ToImage, PILToTensor or ToTensor, and tensors after it. The
     results are torchvision's, but for these: GaussianBlur, and RandomAffine, RandomPerspective and
     ElasticTransform with a filter, differ by one level in a few values; of tensors, Resize and
-    RandomResizedCrop by up to two levels, Grayscale, contrast and saturation by one; AugMix has
-    Pillow's pixels. A transform that would differ by more is refused.
+    RandomResizedCrop by up to two levels, contrast by two for factors up to 3, Grayscale, saturation,
+    sharpness and autocontrast by one; float16 and bfloat16 are rounded once, at the end. AutoAugment,
+    RandAugment and TrivialAugmentWide of tensors, and AugMix, have Pillow's pixels, and all of them
+    v1's thresholds of Solarize. A transform that would differ by more is refused.
 
     Raise UnsupportedError, which names the operation and says what to do, for one that is refused
     or does not exist here.
@@ -554,7 +556,8 @@ def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:
     values, name = _parameters(c, t), c.__name__
     if name in _OF_TENSORS and kind == "PIL images":
         raise UnsupportedError(f"{name} is for tensors, and here the images are PIL images: move it after ToImage, PILToTensor or ToTensor")
-    if c is RandomCrop and values["padding"] is not None and type(t).__module__.startswith("torchvision.transforms.v2"):
+    v2 = type(t).__module__.startswith("torchvision.transforms.v2")
+    if c is RandomCrop and values["padding"] is not None and v2:
         left, right, top, bottom = values["padding"]  # v2 keeps what torch.nn.functional.pad takes
         values["padding"] = [left, top, right, bottom]
     if "fill" in values:
@@ -568,6 +571,10 @@ def _of_torchvision(c: type[Transform], t: Any, kind: str) -> Transform:
     tensor = kind not in ("PIL images", "images")
     if tensor and (c is RandomPerspective or c is ColorJitter and _plain(values["hue"]) not in (None, [0.0, 0.0])):
         raise UnsupportedError(f"{name}{': hue' if c is ColorJitter else ''} {_BEFORE}")
+    if tensor and c in (RandomRotation, RandomAffine) and values["degrees"][0] == values["degrees"][1] != 0:
+        raise UnsupportedError(f"{name}: a fixed angle {_BEFORE}")  # pixels between two are rounded to either
+    if tensor and c is Grayscale and values["num_output_channels"] == 3 and not v2:
+        return RandomGrayscale(1.0)  # v1 leaves a tensor of one channel as it is
     return c(**values)
 
 
@@ -623,18 +630,26 @@ def _interpolation(c: type[Transform], values: Mapping[str, Any], kind: str) -> 
     """Return the filter of a transform of torchvision, and refuse one whose pixels are not Pillow's."""
     name, given = c.__name__, _plain(values["interpolation"])
     resizes, tensor = c in (Resize, RandomResizedCrop), kind not in ("PIL images", "images")
-    if resizes and kind != "PIL images" and given in ("nearest", 0):
+    if resizes and kind == "images" and given in ("nearest", 0):
         raise UnsupportedError(
-            f"{name}: interpolation=NEAREST takes other pixels of a tensor than of a PIL image; write "
-            "InterpolationMode.NEAREST_EXACT, which takes the same of both"
+            f"{name}: interpolation=NEAREST takes other pixels of a tensor than of a PIL image, which are those that the "
+            "feeding process has; write InterpolationMode.NEAREST_EXACT, or put ToImage after it"
         )
     exact = _filter(name, given)
-    if tensor and exact not in (("nearest", "bilinear") if resizes or c in (ElasticTransform, AugMix) else ("nearest",)):
+    if tensor and exact not in _TENSOR_FILTERS.get(name, ("nearest",)):
         raise UnsupportedError(f"{name}: interpolation={exact} {_BEFORE}")
     if tensor and resizes and values["antialias"] is not True:
         raise UnsupportedError(f"{name}: antialias={values['antialias']}: filters always widen when they reduce an image; write antialias=True")
     return exact
 
+
+#: Filters that take the same pixels of a tensor, or nearly, as of a PIL image; of transforms that are not here, nearest.
+_TENSOR_FILTERS = {
+    "Resize": ("bilinear",),
+    "RandomResizedCrop": ("bilinear",),
+    "ElasticTransform": ("nearest", "bilinear"),
+    "AugMix": ("nearest", "bilinear"),
+}
 
 #: Filters by Pillow's numbers, which torchvision takes too.
 _PILLOW = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")

@@ -109,7 +109,7 @@ class TransformsTest(unittest.TestCase):
         ):  # fmt: skip
             self.assertEqual(T.translate(given)[-1], {"op": "ToDtype", "dtype": want, "scale": False})
         self.assertEqual(T.translate([to_image, pad(fill={Image: 7, "others": 0})])[-1]["fill"], [7])
-        for given in ([resize(interpolation="nearest"), to_tensor], [to_image, resize(interpolation="nearest-exact")], [resize(interpolation="nearest-exact")]):
+        for given in ([resize(interpolation="nearest"), to_tensor], [resize(interpolation="nearest-exact"), to_image], [resize(interpolation="nearest-exact")]):
             self.assertEqual([t["interpolation"] for t in T.translate(given) if t["op"] == "Resize"], ["nearest"])
         self.assertEqual(T.translate([resize(interpolation=3), to_image])[0]["interpolation"], "bicubic")
         for given, text in (
@@ -117,11 +117,13 @@ class TransformsTest(unittest.TestCase):
             ([to_dtype(dtype={Image: "float32", "others": None})], "has not one value for tensors"),
             ([pad(fill={Image: 7, "others": 0})], "Pad: fill=.* has not one value for images; give one fill, and no dict"),
             ([to_dtype(dtype="float32"), to_image], "ToDtype is for tensors, and here the images are PIL images: move it after ToImage"),
-            ([to_image, resize(interpolation="nearest")], "interpolation=NEAREST takes other pixels of a tensor .*; write InterpolationMode.NEAREST_EXACT"),
-            ([resize(interpolation="nearest")], "write InterpolationMode.NEAREST_EXACT"),
+            ([to_image, resize(interpolation="nearest")], "Resize: interpolation=nearest makes other pixels of a tensor .*; move it before ToImage"),
+            ([to_image, resize(interpolation="nearest-exact")], "Resize: interpolation=nearest makes other pixels of a tensor"),
+            ([resize(interpolation="nearest")], "interpolation=NEAREST takes other pixels of a tensor .*; write InterpolationMode.NEAREST_EXACT, or put ToImage after it"),
             ([to_image, resize(interpolation="bicubic")], "Resize: interpolation=bicubic makes other pixels of a tensor .*; move it before ToImage"),
             ([to_image, resize(antialias=None)], "antialias=None: .*; write antialias=True"),
             ([to_image, rotation(interpolation="bilinear")], "RandomRotation: interpolation=bilinear makes other pixels"),
+            ([to_image, rotation(degrees=[90, 90])], "RandomRotation: a fixed angle makes other pixels"),
             ([to_image, imitation("ColorJitter", brightness=None, contrast=None, saturation=None, hue=None)(hue=(-0.1, 0.1))], "ColorJitter: hue makes other pixels"),
             ([resize(interpolation="cubic"), to_image], "interpolation='cubic': there are nearest, lanczos, bilinear"),
         ):  # fmt: skip
