@@ -333,7 +333,10 @@ func (s *session) runFrom(ctx context.Context, q request) error {
 	pass, stop := context.WithCancel(ctx)
 	defer stop()
 	s.mu.Lock()
-	s.stop = stop // before the answer, after which the client may ask for the next start
+	s.stop = stop
+	if len(s.starts) > 0 {
+		stop() // the next start came before there was anything that it could stop
+	}
 	s.mu.Unlock()
 	s.desk.keep(q.Held)
 	if err := s.ld.Seek(*q.Start); err != nil {

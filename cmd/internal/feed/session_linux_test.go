@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -429,5 +430,25 @@ func TestStateOfBytes(t *testing.T) {
 			t.Errorf("%s has the state of %q: %q", mix, other, st.Collate)
 		}
 		seen[st.Collate] = mix
+	}
+}
+
+// TestManyStarts: whenever a start comes, the last one is answered, and its batches come.
+func TestManyStarts(t *testing.T) {
+	c := dial(t.Context(), t, makeDataset(t, false))
+	at := c.greet(`{"batch_size":8,"slots":2}`).State
+	for number := 1; number < 3000; number += 2 {
+		at.Epoch, at.Step = number, 3
+		c.request(request{Start: &at, Number: number})
+		for begin := time.Now(); time.Since(begin) < time.Duration(number%100)*time.Microsecond; {
+		}
+		c.request(request{Start: &at, Number: number + 1})
+		r := c.receive()
+		for r.Number != number+1 {
+			r = c.receive()
+		}
+		if b := c.receive().Batch; b == nil || b.Epoch != number || b.Step != 3 {
+			t.Fatalf("start %d: %+v", number, b)
+		}
 	}
 }
