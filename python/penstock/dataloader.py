@@ -34,7 +34,7 @@ from .filters import to_json
 from .options import count, flag
 from .pack import Pack
 from .ragged import Ragged
-from .shared import Pinning, Rows, SharedMemory, Slot
+from .shared import Lent, Pinning, Rows, SharedMemory, Slot
 from .wire import Malformed, Wire, number, part, text
 
 VERSION = 3
@@ -243,7 +243,7 @@ class DataLoader:
         self._pinning, self._copies = _pinning(flag("pin_memory", pin_memory), output, self._device)
         self._process = os.getpid()
         self._pending: deque[dict[str, Any]] = deque()
-        self._freed: deque[int] = deque()
+        self._freed: deque[Lent] = deque()
         self._failure = ""  # why no batch comes, once the pending ones are used
         self._held = self._copied = self._skipped = 0
         self._number = self._answered = 0  # of the last request, and of the last that was answered
@@ -500,8 +500,8 @@ class DataLoader:
         held = self._memory.held()
         self._pending.clear()
         for _ in range(len(self._freed)):  # it takes back all but those that are held
-            if (slot := self._freed.popleft()) in held:
-                self._freed.append(slot)
+            if (lent := self._freed.popleft()).number in held:
+                self._freed.append(lent)
         self._held = len(held)
         asked = self._ask({"start": dict(state), "held": held})
         with self._checking():
@@ -582,7 +582,7 @@ class DataLoader:
 
     def _give_back(self) -> None:
         stream, self._stream = self._stream, None
-        slots = [self._freed.popleft() for _ in range(len(self._freed))]
+        slots = [self._freed.popleft().number for _ in range(len(self._freed))]
         if self._copies is not None:  # a Stage has waited for its own
             staged, slots = (slots, []) if self._staged else ([], slots)
             slots = staged + self._copies.settled(slots, wait=not staged and self._held >= self._slots)

@@ -52,7 +52,7 @@ class SharedMemory:
 
     def held(self) -> list[int]:
         """Return the numbers of the slots that something refers to."""
-        return [slot._number for slot in self._areas.slots()]
+        return [number for number, lent in list(self._areas.lent.items()) if lent() is not None]
 
     def mapped(self, size: int) -> Areas:
         """Map what is not mapped yet of the first size bytes, and return all that is. Nothing is mapped, or page-locked, twice."""
@@ -76,23 +76,20 @@ class SharedMemory:
 class Areas:
     """Mapped parts of a file that follow each other, for as long as something refers to this."""
 
-    __slots__ = ("__weakref__", "_mappings", "_slots", "_starts", "size")
+    __slots__ = ("__weakref__", "_mappings", "_starts", "lent", "size")
 
     def __init__(self) -> None:
         self._mappings: list[Mapping] = []
         self._starts: list[int] = []
-        self._slots: dict[int, weakref.ref[Slot]] = {}
         self.size = 0
+        #: The slots that are lent, by number, and those that were.
+        self.lent: dict[int, Lent] = {}
         _areas.add(self)
 
     def add(self, mapping: Mapping) -> None:
         self._mappings.append(mapping)
         self._starts.append(self.size)
         self.size += mapping.size
-
-    def slots(self) -> list[Slot]:
-        """Return the slots that something refers to."""
-        return [slot for ref in list(self._slots.values()) if (slot := ref()) is not None]
 
     def address(self, at: int, n: int) -> int:
         """Return where n bytes at an offset are, which must be in one part: memory is never added by halves."""
@@ -135,26 +132,37 @@ class Slot:
     Arrays over it refer to it, and so do arrays and tensors made of those.
     """
 
-    __slots__ = ("__weakref__", "_areas", "_arrays", "_freed", "_number")
+    __slots__ = ("__weakref__", "_areas", "arrays")
 
-    def __init__(self, areas: Areas, number: int, freed: deque[int]) -> None:
-        self._areas, self._number, self._freed = areas, number, freed
-        self._arrays: list[tuple[int, int]] = []  # addresses and lengths
-        areas._slots[number] = weakref.ref(self)
+    def __init__(self, areas: Areas, number: int, freed: deque[Lent]) -> None:
+        self._areas = areas
+        self.arrays: list[tuple[int, int]] = []  # addresses and lengths
+        areas.lent[number] = Lent(self, number, freed)
 
     def array(self, at: int, rows: Rows, count: int) -> np.ndarray:
         """Return count rows at an offset. They are writable: the batch is the trainer's."""
         if at < 0 or at % _ALIGNMENT or count < 0:
             raise Malformed(f"an array of {count} rows at byte {at} of the shared memory")
         address = self._areas.address(at, count * rows.nbytes)
-        self._arrays.append((address, count * rows.nbytes))
+        self.arrays.append((address, count * rows.nbytes))
         return np.asarray(_View(self, address, rows.typestr, (count, *rows.shape)))
 
-    def __del__(self) -> None:
-        try:
-            self._freed.append(self._number)
-        except AttributeError:
-            pass  # an interrupt came before it had a number
+
+class Lent(weakref.ref[Slot]):
+    """A reference to a slot that adds itself to ``freed`` once nothing else refers to the slot.
+
+    No code of Python runs then, which an interrupt could end.
+    """
+
+    __slots__ = ("number",)
+
+    def __new__(cls, slot: Slot, number: int, freed: deque[Lent]) -> Lent:
+        lent = super().__new__(cls, slot, freed.append)
+        lent.number = number
+        return lent
+
+    def __init__(self, slot: Slot, number: int, freed: deque[Lent]) -> None:
+        super().__init__(slot, freed.append)
 
 
 class _View:
@@ -176,8 +184,8 @@ _forked: list[tuple[int, bytes]] = []  # addresses of whole pages, and what was 
 def _before_fork() -> None:
     _forked.clear()
     for areas in list(_areas):
-        for slot in areas.slots():
-            for address, n in slot._arrays:
+        for slot in [lent() for lent in list(areas.lent.values())]:
+            for address, n in () if slot is None else slot.arrays:
                 first = address // mmap.PAGESIZE * mmap.PAGESIZE
                 end = -(-(address + n) // mmap.PAGESIZE) * mmap.PAGESIZE
                 if n > 0:
