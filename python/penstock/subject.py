@@ -128,14 +128,18 @@ def _of_torch(d: Any) -> _Part:
             "or of torchvision, or take torch's DataLoader with collate_fn=penstock.torch.collate"
         )
     (part,), _ = _of(d.dataset)
-    pending = {name: f.normalization for name, f in d.fields.items() if f.pending}
+    pending = {name: f for name, f in d.fields.items() if f.pending and f.normalization is not None}
     if not pending:
         return part
     from . import transforms as T
 
-    if any(n.scale != 255 for n in pending.values()):
+    if any(f.normalization.scale != 255 for f in pending.values()):
         raise UnsupportedError(f"{part.path}: the images are not normalized as bytes / 255; leave normalize out, and give transforms= to the DataLoader")
-    return replace(part, transforms={name: T.Compose([T.ConvertImageDtype(), T.Normalize(list(n.mean), list(n.std))]) for name, n in pending.items()})
+    def normalizing(f: Any) -> Any:
+        n = f.normalization
+        return T.Compose([T.ToTensor() if f.layout == "CHW" else T.ConvertImageDtype(), T.Normalize(list(n.mean), list(n.std))])
+
+    return replace(part, transforms={name: normalizing(f) for name, f in pending.items()})
 
 
 def _joined(datasets: Sequence[Any]) -> tuple[list[_Part], np.ndarray | None]:
@@ -164,4 +168,4 @@ def _agreed(what: str, values: list[tuple[str, Any]]) -> Any:
 
 
 def _shown(value: Any) -> str:
-    return f"{value!r:.60}"
+    return repr(list(value) if isinstance(value, tuple) else value)[:60]

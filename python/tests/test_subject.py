@@ -1,0 +1,320 @@
+import os
+import pickle
+import sys
+import types
+import unittest
+import warnings
+from unittest import mock
+
+import numpy as np
+
+import penstock
+from penstock import launcher, samplers, subject
+from penstock import transforms as T
+
+from . import data
+from .test_dataloader import indices, loader, records
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+LAUNCHERS = [name for pair in launcher._VARIABLES for name in pair]
+
+
+def environment(**variables):
+    """Return a patch of the environment: these variables of launchers, and no others."""
+    rest = {name: value for name, value in os.environ.items() if name not in LAUNCHERS}
+    return mock.patch.dict(os.environ, {**rest, **variables}, clear=True)
+
+
+class Imitations(types.ModuleType):
+    """The classes of torch.utils.data, where there is no torch."""
+
+    class Subset:
+        def __init__(self, dataset, indices):
+            self.dataset, self.indices = dataset, indices
+
+    class ConcatDataset:
+        def __init__(self, datasets):
+            self.datasets = list(datasets)
+
+    class SequentialSampler:
+        def __init__(self, data_source):
+            self.data_source = data_source
+
+    class RandomSampler:
+        def __init__(self, data_source, generator=None):
+            self.data_source, self.generator, self.replacement, self.num_samples = data_source, generator, False, len(data_source)
+
+    class SubsetRandomSampler:
+        def __init__(self, indices):
+            self.indices = indices
+
+    class WeightedRandomSampler:
+        def __init__(self, weights, num_samples):
+            self.weights, self.num_samples, self.replacement = weights, num_samples, True
+
+    class DistributedSampler:
+        def __init__(self, dataset, num_replicas, rank, shuffle=True, seed=0, drop_last=False):
+            self.dataset, self.num_replicas, self.rank, self.shuffle, self.seed, self.drop_last, self.epoch = dataset, num_replicas, rank, shuffle, seed, drop_last, 0
+
+        def set_epoch(self, epoch):
+            self.epoch = epoch
+
+
+for _class in vars(Imitations).copy().values():
+    if isinstance(_class, type):
+        _class.__module__ = "torch.utils.data"
+
+
+class TorchTest(unittest.TestCase):
+    def setUp(self):
+        self.u = Imitations("torch.utils.data") if torch is None else torch.utils.data
+        if torch is None:
+            patch = mock.patch.dict(sys.modules, {"torch.utils.data": self.u})
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.ds = penstock.open(data.path("images"))
+
+
+@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
+class SubjectTest(TorchTest):
+    """Datasets and samplers that are torch's."""
+
+    def load(self, dataset, batch_size=64, **options):
+        return penstock.DataLoader(dataset, batch_size, output="numpy", command=data.feed(), **options)
+
+    def test_a_subset_is_loaded_alone(self):
+        order = np.random.default_rng(1).permutation(1500)
+        train, val = self.u.Subset(self.ds, order[:1200].tolist()), self.u.Subset(self.ds, order[1200:])
+        nested = self.u.Subset(val, [5, -1, 7, 5])
+        for dataset, want in ((train, order[:1200]), (val, order[1200:]), (nested, order[1200:][[5, -1, 7, 5]]), (self.u.Subset(self.ds, []), [])):
+            with self.load(dataset) as dl:
+                self.assertEqual((records(dl), len(dl), dl.dataset), (list(want), -(-len(want) // 64), dataset))
+                for batch in dl:
+                    self.assertEqual(batch["labels"].tolist(), self.ds["labels"].take(batch.indices).tolist())
+            with self.load(dataset, shuffle=True, seed=3) as dl:
+                got, again = records(dl), records(dl)
+                self.assertEqual((sorted(got), sorted(again)), (sorted(want), sorted(want)))
+                self.assertTrue(got != again or len(want) < 9)
+                if torch is not None:  # the imitations are in no module
+                    copied = pickle.loads(pickle.dumps(dl))
+                    self.assertEqual(indices(copied), indices(dl))
+                    copied.close()
+        with self.load(val, sampler=[3, 0, -1]) as dl:
+            self.assertEqual(records(dl), order[1200:][[3, 0, -1]].tolist())
+        with self.load(val, sampler=samplers.Subset([3, 0, 8], inner=samplers.Shuffle())) as dl:
+            self.assertEqual(sorted(records(dl)), sorted(order[1200:][[3, 0, 8]].tolist()))
+        with self.load(val, sampler=samplers.Split(0, 0.5)) as dl:
+            self.assertEqual(len(set(records(dl)) & set(order[1200:].tolist())), 150)
+
+    def test_a_split_that_is_divided(self):
+        ds = penstock.open(data.path("ragged"), split="val", fields=["labels"])
+        with self.load(self.u.Subset(ds, [4, 2])) as dl:
+            (batch,) = dl
+            self.assertEqual((list(batch), batch["labels"].tolist()), (["labels"], ds["labels"].take([4, 2]).tolist()))
+        with self.assertRaisesRegex(ValueError, r"split is 'val', and the Subset numbers .*penstock.open\(path, split='val'\)"):
+            self.load(self.u.Subset(penstock.open(data.path("ragged")), [1]), split="val")
+
+    def test_several(self):
+        both = self.u.ConcatDataset([self.u.Subset(self.ds, [7, 9]), self.ds, self.u.Subset(self.ds, [1499, 0])])
+        want = [7, 9, *range(1500, 3000), 4499, 3000]
+        for dataset in (both, list(both.datasets)):
+            with self.load(dataset) as dl:
+                self.assertEqual(records(dl), want)
+        with self.load(self.u.Subset(both, [0, 1, 2, 1503]), shuffle=True) as dl:
+            self.assertEqual(sorted(records(dl)), [7, 9, 1500, 3000])
+        train, val, whole = (penstock.open(data.path("ragged"), split=s) for s in ("train", "val", None))
+        for wrong in ([train, val], [train, whole], [whole, train], [train, data.path("ragged")], self.u.ConcatDataset([train, val])):
+            with self.assertRaisesRegex(ValueError, "was opened with split=.*, and .* with split=.*; open all of them with the same"):
+                self.load(wrong)
+        with self.assertRaisesRegex(ValueError, r"with fields=\['labels'\], and .* with fields=\['tokens'\]"):
+            self.load([penstock.open(data.path("ragged"), fields=[f]) for f in ("labels", "tokens")])
+        with self.assertRaisesRegex(TypeError, "a list of a Subset and a path; give penstock.open of the path"):
+            self.load([self.u.Subset(self.ds, [1]), data.path("images")])
+
+    def test_what_is_refused(self):
+        class Own(self.u.Subset):
+            pass
+
+        for dataset, options, kind, why in (
+            (Own(self.ds, [1]), {}, TypeError, "dataset is a Own; it is the path or URL"),
+            (self.u.Subset([1, 2, 3], [1]), {}, TypeError, "dataset is a int|dataset is a list|a Subset of"),
+            (self.u.Subset(data.path("images"), [1]), {}, TypeError, "make it of penstock.open"),
+            (self.u.Subset(self.ds, [1, 1500]), {}, IndexError, "Subset: record 1500 is out of range: there are 1500"),
+            (self.u.Subset(self.ds, [0.5]), {}, TypeError, "indices are whole numbers"),
+            (self.u.Subset(self.ds, [[1]]), {}, TypeError, "indices are whole numbers"),
+            (self.u.Subset(self.ds, [1]), {"filters": [("labels", "==", 1)]}, ValueError, "filters and pack number the records anew"),
+            (self.u.Subset(self.ds, [1]), {"sampler": [1]}, IndexError, "sampler: record 1 is out of range: there are 1"),
+            (self.ds, {"sampler": [[1, 2], [3, 4]]}, TypeError, "of batches, give batch_size"),
+        ):
+            with self.subTest(why=why), self.assertRaisesRegex(kind, why):
+                self.load(dataset, **options)
+
+    def test_a_dataset_that_has_grown(self):
+        with mock.patch.object(penstock.Dataset, "__len__", lambda _: 1400):
+            small = penstock.open(data.path("images"))
+            for options in ({"dataset": self.u.Subset(small, [1])}, {"dataset": small, "sampler": self.u.SequentialSampler(small)}):
+                with self.assertRaisesRegex(penstock.Error, "has 1500 records, and had 1400 when it was opened here; open it again"):
+                    self.load(**options)
+
+    @unittest.skipIf(torch is None, "no torch")
+    def test_a_torch_dataset(self):
+        from penstock.torch import TorchDataset
+
+        with self.load(TorchDataset(data.path("images"))) as dl:
+            self.assertEqual(next(iter(dl))["images"].dtype, np.uint8)
+        for name, normalize in (("images", True), ("images", ([0.5], [0.25])), ("pixels", True)):  # CHW, and HWC
+            tds = TorchDataset(data.path(name), normalize=normalize)
+            with self.load(self.u.Subset(tds, [3, 1])) as dl:
+                (batch,) = dl
+                self.assertEqual(batch["images"].shape[1:], tuple(tds[0]["images"].shape))
+                self.assertEqual(batch["images"].tobytes(), b"".join(tds[i]["images"].numpy().tobytes() for i in (3, 1)))
+            with self.assertRaisesRegex(ValueError, "the TorchDataset normalizes, and transforms= are given"):
+                self.load(tds, transforms=T.ToTensor())
+        with self.assertRaisesRegex(penstock.UnsupportedError, r"has a transform, which is Python's; give DataLoader\(path, transforms=...\)"):
+            self.load(TorchDataset(data.path("images"), transform=lambda r: r))
+
+    def test_samplers_over_fewer_records(self):
+        u = self.u
+        for sampler, want in (
+            (u.SequentialSampler(range(20)), list(range(20))),
+            (u.RandomSampler(range(20)), None),
+            (u.DistributedSampler(range(20), 1, 0), None),
+            (u.DistributedSampler(range(21), 2, 1, shuffle=False, drop_last=True), None),
+            (u.SubsetRandomSampler(range(20)), None),
+            (u.WeightedRandomSampler([1.0] * 20, 300), None),
+        ):
+            for dataset in (data.path("images"), self.ds, u.Subset(self.ds, range(1500))):
+                if isinstance(dataset, str) and isinstance(sampler, u.WeightedRandomSampler):
+                    continue  # whose weights must be as many as the records, which only the feeding process knows
+                with self.subTest(sampler=type(sampler).__name__), self.load(dataset, 8, sampler=sampler) as dl:
+                    got = records(dl)
+                    self.assertEqual(got, want or got)
+                    self.assertLessEqual(set(got), set(range(20)))
+                    self.assertIs(dl.sampler, sampler)
+        for sampler in (u.SequentialSampler(range(1501)), u.RandomSampler(range(1501)), u.DistributedSampler(range(1501), 2, 0), u.WeightedRandomSampler([1.0] * 1501, 3)):
+            with self.assertRaisesRegex(IndexError, "150[01].*, and the dataset has 1500"):
+                self.load(self.ds, sampler=sampler)
+        with self.assertRaisesRegex(penstock.UnsupportedError, "has a generator.*seed=generator.initial_seed"):
+            sampler = u.RandomSampler(range(20))
+            sampler.generator = object()
+            self.load(self.ds, sampler=sampler)
+        with self.assertRaisesRegex(penstock.UnsupportedError, "leaves out 1 of 21 records.*drop_last=True to the DataLoader"):
+            self.load(self.ds, sampler=u.DistributedSampler(range(21), 2, 0, drop_last=True))
+        with self.assertRaisesRegex(penstock.UnsupportedError, "is over 20 records, and filters and pack number them anew"):
+            self.load(self.ds, sampler=u.RandomSampler(range(20)), filters=[("labels", "==", 1)])
+        with self.load(self.ds, sampler=u.RandomSampler(self.ds), filters=[("labels", "==", 1)]) as dl:
+            self.assertEqual(sorted(records(dl)), np.flatnonzero(self.ds["labels"][:] == 1).tolist())
+
+    def test_a_distributed_sampler(self):
+        def sampler(seed=0, **options):
+            return self.u.DistributedSampler(self.ds, 2, 1, seed=seed, **options)
+
+        def of(seed):
+            with loader("images", 64, True, rank=1, world_size=2, seed=seed) as dl:
+                return indices(dl)
+
+        for own, seed, want in ((0, None, 0), (7, None, 7), (0, 5, 5), (5, 5, 5)):
+            with self.load(self.ds, sampler=sampler(own), seed=seed) as dl:
+                self.assertEqual((indices(dl), dl.seed, dl.rank, dl.world_size), (of(want), want, 1, 2))
+        for options, why in (
+            ({"seed": 5}, "seed is 5, and that of the DistributedSampler is 7; leave one"),
+            ({"rank": 0}, "rank is 0, and that of the DistributedSampler is 1; leave one"),
+            ({"world_size": 3}, "world_size is 3, and that of the DistributedSampler is 2; leave one"),
+        ):
+            with self.assertRaisesRegex(ValueError, why):
+                self.load(self.ds, sampler=sampler(7), **options)
+        told, plain = sampler(3), loader("images", 64, True, rank=1, world_size=2, seed=3)
+        with self.load(self.ds, sampler=told) as dl, plain:
+            for epoch in (0, 1, 5, 2):
+                told.set_epoch(epoch)
+                plain.set_epoch(epoch)
+                self.assertEqual(indices(dl), indices(plain))
+            self.assertEqual(indices(dl), indices(plain))  # they count up
+
+
+@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
+class RanksTest(unittest.TestCase):
+    def test_automatic(self):
+        for variables, want in (
+            ({"RANK": "1", "WORLD_SIZE": "3"}, (1, 3)),
+            ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}, (0, 2)),
+            ({"SLURM_PROCID": "5", "SLURM_NTASKS": "6"}, (5, 6)),
+            ({"RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "5", "SLURM_NTASKS": "6"}, (1, 2)),
+            ({"SLURM_NTASKS": "6", "JOB_COMPLETION_INDEX": "1", "JOB_COMPLETIONS": "2"}, (1, 2)),
+        ):
+            with self.subTest(variables), environment(**variables), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                with loader("images", 60, True, rank="auto", seed=1) as dl:
+                    self.assertEqual((dl.rank, dl.world_size), want)
+                    self.assertEqual(dl._arguments["rank"], want[0])
+        for variables, options, why in (
+            ({}, {}, "torch.distributed is not initialized, and the environment has none .*give numbers"),
+            ({"SLURM_NTASKS": "6"}, {}, "give numbers"),
+            ({"RANK": "1"}, {}, "RANK is set, but not WORLD_SIZE; set both"),
+            ({"WORLD_SIZE": "2"}, {}, "WORLD_SIZE is set, but not RANK; set both"),
+            ({"RANK": "2", "WORLD_SIZE": "2"}, {}, "RANK=2 WORLD_SIZE=2: a rank is a number from 0"),
+            ({"RANK": "x", "WORLD_SIZE": "2"}, {}, "RANK=x WORLD_SIZE=2: a rank is a number from 0"),
+            ({"RANK": "1", "WORLD_SIZE": "2"}, {"world_size": 4}, "and world_size is 4; leave world_size out"),
+        ):
+            with self.subTest(variables), environment(**variables), self.assertRaisesRegex(penstock.Error, why):
+                loader("images", 60, rank="auto", **options)
+        with self.assertRaisesRegex(ValueError, "rank is 'x'; it must be an integer or"):
+            loader("images", 60, rank="x")
+        with self.assertRaisesRegex(ValueError, 'world_size is 2: give rank, too, or rank="auto"'):
+            loader("images", 60, world_size=2)
+
+    def test_the_variables_of_go(self):
+        with open(os.path.join(data.HERE, "..", "..", "internal", "sys", "rank", "rank.go")) as f:
+            text = f.read()
+        for rank, size in launcher._VARIABLES:
+            self.assertIn(f'rank: "{rank}", size: "{size}"', text)
+
+    def test_a_process_group(self):
+        class Group:
+            is_available = is_initialized = staticmethod(lambda: True)
+            get_rank, get_world_size = staticmethod(lambda: 2), staticmethod(lambda: 4)
+
+        with environment(RANK="1", WORLD_SIZE="3"), mock.patch.dict(sys.modules, {"torch.distributed": Group}), loader("images", 60, rank="auto") as dl:
+            self.assertEqual((dl.rank, dl.world_size), (2, 4))
+
+    def test_all_the_data_in_each_process(self):
+        with environment(RANK="1", WORLD_SIZE="2"):
+            with self.assertWarnsRegex(UserWarning, 'RANK=1 WORLD_SIZE=2, and a DataLoader without rank= .*rank="auto"') as warned:
+                loader("images", 60).close()
+            self.assertTrue(warned.filename.endswith("test_dataloader.py"), warned.filename)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                loader("images", 60, rank=0, world_size=1).close()
+        for variables in ({}, {"RANK": "0", "WORLD_SIZE": "1"}, {"RANK": "3"}, {"SLURM_NTASKS": "8"}):
+            with environment(**variables), warnings.catch_warnings():
+                warnings.simplefilter("error")
+                loader("images", 60).close()
+
+
+@unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
+class FrameworksTest(unittest.TestCase):
+    """What frameworks ask a DataLoader, without them: peers/test_frameworks.py has them."""
+
+    def test_questions(self):
+        with loader("images", 60, True) as dl:
+            self.assertIsNone(dl.batch_sampler)
+            self.assertEqual(len(dl.dataset), 1500)
+            self.assertEqual(dl.sampler, samplers.Shuffle())
+            self.assertFalse(callable(getattr(dl.sampler, "set_epoch", None)))
+            self.assertFalse(hasattr(dl, "collate_fn"))
+            self.assertTrue(hasattr(dl, "__iter__") and hasattr(dl, "__len__"))
+            batch = next(iter(dl))
+            moved = batch.to("cpu")  # as Lightning and Accelerate do with what has a method to
+            self.assertEqual(moved.mask.tolist(), batch.mask.tolist())
+        with loader(["images", "images"], 60) as dl:
+            self.assertFalse(hasattr(dl, "dataset"))
+        dl._paths = ["s3://bucket/ds"]
+        self.assertFalse(hasattr(dl, "dataset"))
+
+
+if __name__ == "__main__":
+    unittest.main()
