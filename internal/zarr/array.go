@@ -73,3 +73,6 @@ func (a *Array) How() string {
 	}
 	return s
 }
+
+// Scalar reports whether the array is one element, which has no records.
+func (a *Array) Scalar() bool { return a.Shape != nil && len(a.Shape) == 0 }

@@ -19,10 +19,10 @@ import (
 func trim(path string) string { return strings.Trim(path, "/") }
 
 // Columns returns the columns that are wanted, by default all that make a field, and
-// datasets that make none. One of numbers that is not read is an error then: it is what
-// people would miss.
+// datasets that make none. One that has records and is not read is an error then, unless it has no numbers and another
+// length than those have.
 func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
-	var unread array.Rejections
+	var unread []unreadDataset
 	whole := make(map[string]bool) // columns that are all of a dataset of numbers
 	selection = append([]column.Selection(nil), selection...)
 	for _, d := range f.meta.Datasets() {
@@ -31,27 +31,26 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 			continue
 		}
 		list, err := f.columns(d)
-		switch _, noField := d.Spec(); {
-		case err == nil:
+		_, noField := d.Spec()
+		if err == nil {
 			columns = append(columns, list...)
 			selection = expand(selection, trim(d.Path), list)
 			whole[trim(d.Path)] = noField == nil
-		case noField == nil:
-			unread = append(unread, array.Rejection{Name: d.Path, Err: err})
-		default:
-			bad = append(bad, array.Rejection{Name: d.Path, Err: err})
+			continue
 		}
+		unread = append(unread, unreadDataset{d, err})
 	}
+	bad, missed := split(unread, lengthOf(columns, whole), bad)
 	derived := f.derived()
 	for _, g := range derived {
 		selection = expand(selection, g.path, g.columns)
 	}
-	if err := errors.Join(bad.Selected(selection), unread.Selected(selection)); err != nil {
+	if err := errors.Join(bad.Selected(selection), missed.Selected(selection)); err != nil {
 		return nil, nil, err
 	}
 	if len(selection) == 0 {
-		if len(unread) > 0 {
-			return nil, nil, unread.All(columns)
+		if len(missed) > 0 {
+			return nil, nil, missed.All(columns)
 		}
 		if len(columns) == 0 && len(bad) > 0 {
 			return nil, nil, bad.All(nil)
@@ -94,17 +93,46 @@ func expand(selection []column.Selection, path string, columns []array.Column) (
 	return list
 }
 
-// ofOneLength leaves out what is not a dataset of numbers and has another length than those have: lists of names, and the like.
-func ofOneLength(columns []array.Column, whole map[string]bool) (list []array.Column, bad array.Rejections) {
-	length := int64(-1)
-	for _, c := range columns {
-		if whole[c.Field.Origin] {
-			if length >= 0 && length != c.Count {
-				return columns, nil // of several lengths, which is an error
-			}
-			length = c.Count
+// unreadDataset is one that makes no column, and why.
+type unreadDataset struct {
+	*meta.Dataset
+	err error
+}
+
+// split adds the datasets that cannot have a value for each record to bad, and returns those that people would miss.
+func split(unread []unreadDataset, length int64, bad array.Rejections) (rejected, missed array.Rejections) {
+	for _, d := range unread {
+		r := array.Rejection{Name: d.Path, Err: d.err}
+		_, noNumbers := d.Spec()
+		switch {
+		case d.Err == nil && (d.Null || len(d.Dims) == 0 || d.Type.Class == meta.Reference),
+			d.Err == nil && noNumbers != nil && length >= 0 && d.Records() != length:
+			bad = append(bad, r)
+		default:
+			missed = append(missed, r)
 		}
 	}
+	return bad, missed
+}
+
+// lengthOf returns the records of the datasets of numbers, -1 if they are of several lengths or there are none.
+func lengthOf(columns []array.Column, whole map[string]bool) int64 {
+	length := int64(-1)
+	for _, c := range columns {
+		if !whole[c.Field.Origin] {
+			continue
+		}
+		if length >= 0 && length != c.Count {
+			return -1
+		}
+		length = c.Count
+	}
+	return length
+}
+
+// ofOneLength leaves out what is not a dataset of numbers and has another length than those have: lists of names, and the like.
+func ofOneLength(columns []array.Column, whole map[string]bool) (list []array.Column, bad array.Rejections) {
+	length := lengthOf(columns, whole)
 	for _, c := range columns {
 		if length >= 0 && c.Count != length && !whole[c.Field.Origin] {
 			bad = append(bad, array.Rejection{Name: "/" + c.Field.Origin, Err: fmt.Errorf("%d records, not %d", c.Count, length)})

@@ -9,7 +9,6 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/internal/hdf5/meta"
-	"github.com/penstock/penstock/tensor"
 )
 
 // virtual reads a dataset whose elements are in others.
@@ -184,7 +183,11 @@ func (v *virtual) origin(s meta.VirtualSource) (*origin, error) {
 
 func (v *virtual) closeOrigins() {
 	for _, o := range v.open {
-		if inner, ok := o.Records.(*virtual); ok {
+		inner, ok := o.Records.(*virtual)
+		if w, wide := o.Records.(*widened); wide {
+			inner, ok = w.narrow.(*virtual)
+		}
+		if ok {
 			inner.closeOrigins()
 		}
 		if o.file != nil {
@@ -200,35 +203,37 @@ func (v *virtual) Close() error {
 	return nil
 }
 
-func (v *virtual) openOrigin(s meta.VirtualSource) (o *origin, err error) {
-	o = &origin{}
-	file := v.file
-	if s.File != "." {
-		if o.file, err = v.file.other(s.File); err != nil {
-			return nil, err
-		}
-		file = o.file
-		defer func() {
-			if err != nil {
-				_ = o.file.Close()
-			}
-		}()
+func (v *virtual) openOrigin(s meta.VirtualSource) (*origin, error) {
+	if s.File == "." {
+		f := v.file
+		return v.originIn(&File{ctx: f.ctx, path: f.path, f: f.f, meta: f.meta, pool: f.pool, outside: f.outside, depth: f.depth + 1}, s.Path)
 	}
-	if o.data, err = file.meta.Dataset(s.Path); err != nil {
+	file, err := v.file.other(s.File)
+	if err != nil {
 		return nil, err
 	}
-	a, b := v.data.Type, o.data.Type
-	if o.data.Err == nil && a.String() != b.String() && (a.DType() == tensor.Invalid || a.DType() != b.DType()) {
-		return nil, fmt.Errorf("it is %v, not %v: %w", b, a, meta.ErrUnsupported)
+	o, err := v.originIn(file, s.Path)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
 	}
-	if len(o.data.Dims) == 0 {
+	o.file = file
+	return o, nil
+}
+
+// originIn returns a dataset of an open file as a source.
+func (v *virtual) originIn(file *File, path string) (*origin, error) {
+	d, err := file.meta.Dataset(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w; libhdf5 would read fill values: write the dataset there, or leave this one out with --fields", err)
+	}
+	if len(d.Dims) == 0 {
 		return nil, fmt.Errorf("a single value as a source: %w", meta.ErrUnsupported)
 	}
-	if s.File == "." {
-		file = &File{ctx: file.ctx, path: file.path, f: file.f, meta: file.meta, pool: file.pool, outside: file.outside, depth: file.depth + 1}
+	r, err := file.records(d)
+	if err == nil {
+		r, err = widen(r, d.Type, v.data.Type)
 	}
-	o.Records, err = file.records(o.data)
-	return o, err
+	return &origin{data: d, Records: r}, err
 }
 
 // other opens another HDF5 file.

@@ -97,13 +97,50 @@ func TestZarrGroup(t *testing.T) {
 func TestZarrErrors(t *testing.T) {
 	dir := group(t)
 	for fields, want := range map[string]string{
-		"texts": `texts: data type "|O": not supported; if it holds numbers, write it without that: python3 -c`,
-		"":      "arrays of several lengths: a has 3, b/c has 3, lat has 7; choose those of one length with --fields; inspect " + dir + " shows all",
-		"x":     `there is no "x"`,
+		"texts":     `texts: data type "|O": not supported; if it holds numbers, write it without that: python3 -c`,
+		"":          "texts: ",
+		"a,b/c,lat": "arrays of several lengths: a has 3, b/c has 3, lat has 7; choose those of one length with --fields; inspect " + dir + " shows all",
+		"x":         `there is no "x"`,
 	} {
 		_, err := Open(t.Context(), dir, source.Options{Fields: fields})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("--fields %q: %v", fields, err)
 		}
+	}
+}
+
+// An array of numbers or texts that is not read is an error: the labels next to it alone are not the dataset. A scalar is left out.
+func TestZarrWithUnreadArrays(t *testing.T) {
+	for what, c := range map[string]struct{ metadata, want string }{
+		"filter": {`{"zarr_format": 2, "shape": [3, 2], "chunks": [3, 2], "dtype": "|u1", "compressor": null, "filters": [{"id": "delta", "dtype": "|u1"}], "fill_value": 0, "order": "C"}`, "images: "},
+		"codec":  {`{"zarr_format": 2, "shape": [3, 2], "chunks": [3, 2], "dtype": "|u1", "compressor": {"id": "lzma"}, "filters": null, "fill_value": 0, "order": "C"}`, "images: "},
+		"texts":  {`{"zarr_format": 2, "shape": [3], "chunks": [3], "dtype": "|O", "compressor": null, "filters": [{"id": "vlen-utf8"}], "fill_value": "", "order": "C"}`, "images: "},
+		"other":  {`{"zarr_format": 2, "shape": [5, 2], "chunks": [3, 2], "dtype": "|u1", "compressor": {"id": "lzma"}, "filters": null, "fill_value": 0, "order": "C"}`, "images: "},
+		"scalar": {`{"zarr_format": 2, "shape": [], "chunks": [], "dtype": "<i4", "compressor": null, "filters": null, "fill_value": 0, "order": "C"}`, ""},
+	} {
+		dir := filepath.Join(t.TempDir(), "x.zarr")
+		for name, text := range map[string]string{
+			".zgroup":        `{"zarr_format": 2}`,
+			"images/.zarray": c.metadata,
+			"labels/.zarray": `{"zarr_format": 2, "shape": [3], "chunks": [3], "dtype": "<i4", "compressor": null, "filters": null, "fill_value": 5, "order": "C"}`,
+		} {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := Open(t.Context(), dir, source.Options{})
+		switch {
+		case c.want != "":
+			if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "--fields labels") {
+				t.Errorf("%s: error %v", what, err)
+			}
+		case err != nil || len(s.Info().Hints) != 1:
+			t.Errorf("%s: %v", what, err)
+		}
+		mustOpen(t, dir, source.Options{Fields: "labels"}).Close()
 	}
 }

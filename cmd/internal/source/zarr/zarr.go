@@ -47,18 +47,27 @@ func Open(ctx context.Context, path string, opts source.Options, selection []col
 	return s, err
 }
 
-// columns returns the arrays that are wanted, by default all that can be read, and the others.
+// columns returns the arrays that are wanted, by default all that have records, and the others. One that has records and
+// cannot be read is an error then: people would miss it.
 func columns(ctx context.Context, path string, g *zarr.Group, pool *chunk.Pool, selection []column.Selection) (list []array.Column, bad array.Rejections, err error) {
+	var missed array.Rejections
 	for _, a := range g.Arrays {
 		c, err := newColumn(ctx, path, a, pool)
 		if err != nil {
-			bad = append(bad, array.Rejection{Name: origin(path, a), Err: fmt.Errorf("%w%s", err, Remedy(path, err))})
+			r := array.Rejection{Name: origin(path, a), Err: fmt.Errorf("%w%s", err, Remedy(path, err))}
+			if bad = append(bad, r); a.Scalar() {
+				continue
+			}
+			missed = append(missed, r)
 			continue
 		}
 		list = append(list, c)
 	}
 	if err := bad.Selected(selection); err != nil {
 		return nil, nil, err
+	}
+	if len(selection) == 0 && len(missed) > 0 {
+		return nil, nil, missed.All(list)
 	}
 	if len(list) == 0 && len(bad) > 0 {
 		return nil, nil, bad.All(nil)
