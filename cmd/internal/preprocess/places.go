@@ -8,14 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 
-	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/kinds"
 	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/imagefile"
-	"github.com/penstock/penstock/internal/sys/usage"
 	"github.com/penstock/penstock/store"
 )
 
@@ -153,23 +150,4 @@ func resolve(path string) (string, error) {
 		}
 		path, rest = parent, filepath.Join(filepath.Base(path), rest)
 	}
-}
-
-// explainSpace turns an error that comes of a full disk, or of a quota, into one that says
-// how much is needed and how much there is, now that what was written is removed. need is what
-// is known beforehand: nothing of records that have lengths of their own.
-func explainSpace(err error, dest string, need int64) error {
-	var errno syscall.Errno
-	if !errors.As(err, &errno) || errno != syscall.ENOSPC && errno != syscall.EDQUOT {
-		return err
-	}
-	text := "at least " + cli.Bytes(need)
-	folder := filepath.Dir(dest)
-	switch free, ok := usage.FreeSpace(folder); {
-	case ok && (free > need || need == 0): // 0 is not known
-		text = fmt.Sprintf("more than the %s that %s has free", cli.Bytes(free), folder)
-	case ok:
-		text += fmt.Sprintf(", and %s has %s free", folder, cli.Bytes(free))
-	}
-	return fmt.Errorf("cannot write %s: %w: the dataset needs %s", dest, errno, text)
 }

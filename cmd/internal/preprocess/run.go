@@ -33,7 +33,8 @@ type run struct {
 
 	log     *runLog // of the last pass
 	skip    int64   // samples that the pass before left out
-	need    int64   // bytes of the whole dataset, once it is known
+	need    int64   // bytes of the records, once that is known
+	room    int64   // the least that writing them takes of the disk
 	kept    int64   // records that a later run can go on behind
 	resumed int64   // records of a run before this one
 }
@@ -93,7 +94,9 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 	if err := r.knowBase(ctx, j); err != nil {
 		return nil, err
 	}
-	r.need = max(0, r.info.Count-r.skip) * int64(j.schema.RecordBytes())
+	if err := r.checkSpace(j); err != nil {
+		return nil, err
+	}
 	w, err := r.create(j)
 	if err != nil {
 		return nil, err
@@ -107,6 +110,9 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 	r.log = newRunLog(r.config)
 	if r.log.stratum = j.stratum.Name; r.placed != nil {
 		r.log.splitter = r.placed
+	}
+	if err := r.checkSpaceBehind(j, w.Kept().Records); err != nil {
+		return nil, err
 	}
 	samples, err := r.samples(j, w)
 	if err != nil {
@@ -268,7 +274,7 @@ func (r *run) explain(ctx context.Context, err error) error {
 		}
 		return fmt.Errorf("%w after %d %s%s; %s", err, done, of, r.info.Unit, what)
 	}
-	err = explainSpace(err, r.config.Dest, r.need)
+	err = explainSpace(err, r.config.Dest, r.room)
 	if r.kept > 0 {
 		return fmt.Errorf("%w; %s", err, what)
 	}
