@@ -2,6 +2,7 @@ package preprocess
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -187,14 +188,19 @@ func madeOtherwise(dest string, differences []string) error {
 	return fmt.Errorf("%s %w already, and --resume cannot continue it: %s; choose another name, or use --overwrite", dest, store.ErrExist, strings.Join(differences, "; "))
 }
 
-// checkAppended refuses to append a source a second time because --resume finds nothing to
-// continue.
-func (c Config) checkAppended(base *store.Manifest, info source.Info) error {
-	if !c.Resume || base.Source == nil {
-		return nil
+// appended reports whether DEST ends with the records of the source, as a run that was stopped behind the last step of an append
+// leaves it. Of a source of the same name and length, all samples are read and compared.
+func (r *run) appended(ctx context.Context) (bool, error) {
+	s := r.base.Source
+	if !r.config.Resume || s == nil || s.Kind != r.info.Kind || s.Name != r.info.Name || r.info.Count >= 0 && s.Samples != r.info.Count {
+		return false, nil
 	}
-	if s := base.Source; s.Kind == info.Kind && s.Name == info.Name && s.Samples == info.Count {
-		return fmt.Errorf("%s was appended to %s already; to append it once more, leave --resume out", c.Source, c.Dest)
+	j, err := r.newJob(ctx, r.config)
+	if err != nil {
+		return false, err
 	}
-	return nil
+	r.log = newRunLog(r.config)
+	err = r.pass(ctx, j, "comparing", j.ahead(r.config.Source, r.src.Samples()), func(*slot) error { return nil })
+	now := r.log.source(r.info)
+	return err == nil && now.Fingerprint == s.Fingerprint && now.Samples == s.Samples, err
 }

@@ -29,25 +29,35 @@ func TestCrashes(t *testing.T) {
 		put(t, source, name, data)
 	}
 	rows := raggedRows(t, 4)
+	more := t.TempDir()
+	for i := range 4 {
+		name := fmt.Sprintf("%s/new%d.png", []string{"cat", "dog"}[i%2], i)
+		put(t, more, name, picture(t, name, 26, 26, i))
+	}
 	for name, w := range map[string]child{
-		"flat":    {Source: source, Dest: "ds", Split: "train=0.6,val=0.4", Dedup: true},
-		"hdf5":    {Source: source, Dest: "ds.h5"},
-		"gzip":    {Source: source, Dest: "ds.h5", Compress: Compress{On: true}},
-		"zarr":    {Source: source, Dest: "ds.zarr", Split: "train=0.6,val=0.4"},
-		"view":    {Source: source, Dest: "ds", View: true},
-		"shuffle": {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}},
-		"part":    {Source: source, Dest: "ds", World: part.Rank{Index: 0, Size: 2}},
-		"merge":   {Source: source, Dest: "ds", Merge: true},
-		"ordered": {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}, Merge: true},
+		"flat":           {Source: source, Dest: "ds", Split: "train=0.6,val=0.4", Dedup: true},
+		"hdf5":           {Source: source, Dest: "ds.h5"},
+		"gzip":           {Source: source, Dest: "ds.h5", Compress: Compress{On: true}},
+		"zarr":           {Source: source, Dest: "ds.zarr", Split: "train=0.6,val=0.4"},
+		"view":           {Source: source, Dest: "ds", View: true},
+		"shuffle":        {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}},
+		"part":           {Source: source, Dest: "ds", World: part.Rank{Index: 0, Size: 2}},
+		"merge":          {Source: source, Dest: "ds", Merge: true},
+		"ordered":        {Source: rows, Dest: "ds", Raw: true, Shuffle: Seed{true, 7}, Merge: true},
+		"append to flat": {Source: more, Dest: "ds", Append: true},
+		"append to hdf5": {Source: more, Dest: "ds.h5", Append: true},
+		"append to gzip": {Source: more, Dest: "ds.h5", Append: true, Compress: Compress{On: true}},
+		"append to zarr": {Source: more, Dest: "ds.zarr", Append: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.Workers, w.Checkpoint = 1, 1
-			testCrashes(t, w)
+			testCrashes(t, w, source)
 		})
 	}
 }
 
-func testCrashes(t *testing.T, w child) {
+// testCrashes crashes a build, of an append that of more records to those of first.
+func testCrashes(t *testing.T, w child, first string) {
 	link := filepath.Join(crash.MemoryDir(t), "link") // so that the work is the same in every folder
 	at := func(folder string) child {
 		if err := errors.Join(os.RemoveAll(link), os.Symlink(folder, link)); err != nil {
@@ -66,6 +76,14 @@ func testCrashes(t *testing.T, w child) {
 				t.Fatal(err)
 			}
 		}
+	}
+	if w.Append {
+		one := at(dir)
+		one.Source, one.Append = first, false
+		if err := one.do(&silent{}); err != nil {
+			t.Fatal(err)
+		}
+		w.Compress = Compress{} // which is that of the dataset
 	}
 	var want map[string]string
 	trial := crash.Trial{

@@ -9,6 +9,7 @@ package preprocess
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -68,7 +69,11 @@ func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 		return s, err
 	}
 	unfinished := build.Unfinished(c.Dest)
-	if err := checkPlaces(c); err != nil {
+	err := checkPlaces(c)
+	if errors.Is(err, store.ErrCommitted) && c.producer == nil { // and what was left of that is removed
+		unfinished, err = false, checkPlaces(c)
+	}
+	if err != nil {
 		return nil, err
 	}
 	src, err := openSource(ctx, c, progress)
@@ -82,26 +87,31 @@ func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	r := newRun(c, src, progress)
 	r.info.Hints = append(slices.Clip(r.info.Hints), c.hints()...)
 	progress.Note(fieldReport{c, r.info}.String())
-	manifest, err := r.all(ctx, unfinished)
+	manifest, done, err := r.all(ctx, unfinished)
 	if err != nil {
 		return nil, r.explain(ctx, err)
+	}
+	if done {
+		return c.found(manifest, r.info)
 	}
 	return newSummary(c, r, manifest, time.Since(begin))
 }
 
 // all does everything once the source is open; unfinished says that a run before this one
-// has left something.
-func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, err error) {
+// has left something. done reports that a run before this one has appended all.
+func (r *run) all(ctx context.Context, unfinished bool) (m *store.Manifest, done bool, err error) {
 	if r.config.Append {
 		if r.base, err = openManifest(r.config.Dest); err == nil && !unfinished {
-			err = r.config.checkAppended(r.base, r.info)
+			done, err = r.appended(ctx)
 		}
 	}
 	switch {
-	case err != nil:
-		return nil, err
+	case err != nil || done:
+		return r.base, done, err
 	case r.config.Shuffle.Set:
-		return r.runShuffled(ctx)
+		m, err = r.runShuffled(ctx)
+	default:
+		m, err = r.run(ctx)
 	}
-	return r.run(ctx)
+	return m, false, err
 }

@@ -41,6 +41,7 @@ type child struct {
 	Compress     Compress
 	Bucket       string // folder that URLs lie in
 	Spool        string
+	Append       bool
 	Raw          bool // arrays, in small shards
 	Merge        bool // parts, and remove them
 	Keep         bool // with Merge: their shards, and do not remove them
@@ -76,7 +77,7 @@ func steps() Progress {
 func (w child) config() Config {
 	c := DefaultConfig()
 	c.Source, c.Dest, c.Workers, c.Dedup, c.Shuffle, c.View = w.Source, w.Dest, w.Workers, w.Dedup, w.Shuffle, w.View
-	c.Resize, c.Crop, c.Skip, c.Resume = []int{24}, []int{16}, true, true
+	c.Resize, c.Crop, c.Skip, c.Resume, c.Append = []int{24}, []int{16}, true, true, w.Append
 	c.Normalize, _ = field.ParseNormalize("none")
 	c.Split, _ = samples.ParseSplit(w.Split)
 	c.Checkpoint, c.Rank, c.Compress, c.Spool = w.Checkpoint, w.World, w.Compress, w.Spool
@@ -325,5 +326,34 @@ func TestResumeAfterFailure(t *testing.T) {
 	mustRun(t, c)
 	if !maps.Equal(foldertest.Files(t, c.Dest), foldertest.Files(t, whole.Dest)) {
 		t.Error("other bytes than without a failure")
+	}
+}
+
+// An append that was complete is not made twice by --resume, which compares the content: another source of that name is appended.
+func TestResumedAppend(t *testing.T) {
+	for _, dest := range []string{"ds", "ds.h5", "ds.zarr"} {
+		base, more, other := t.TempDir(), filepath.Join(t.TempDir(), "new"), filepath.Join(t.TempDir(), "new")
+		for i, dir := range []string{base, more, other} {
+			for _, class := range []string{"cat", "dog"} {
+				put(t, dir, class+"/1.png", picture(t, "1.png", 26, 26, 2*i+len(class)%2))
+			}
+		}
+		c := config(t, base)
+		c.Dest, c.Names = filepath.Join(filepath.Dir(c.Dest), dest), namesOff
+		mustRun(t, c)
+		c.Source, c.Append, c.Resume = more, true, true
+		first := mustRun(t, c)
+		again := mustRun(t, c)
+		if first.Records != 4 || again.ID != first.ID || again.Records != 4 || !slices.Contains(again.hints, completeHint) {
+			t.Errorf("%s: %d records, then %d with hints %q", dest, first.Records, again.Records, again.hints)
+		}
+		c.Source = other
+		if s := mustRun(t, c); s.Records != 6 {
+			t.Errorf("%s: another source of the name and size: %d records", dest, s.Records)
+		}
+		c.Resume = false
+		if s := mustRun(t, c); s.Records != 8 {
+			t.Errorf("%s: without resume: %d records", dest, s.Records)
+		}
 	}
 }
