@@ -106,9 +106,12 @@ func (s *archiveScan) check(g group) error {
 		}
 		return fmt.Errorf("has the member %s twice; unpack the archive, which keeps the last of them, and make it again: %s", m.name, s.remake)
 	}
-	if !s.keys.add(g) {
+	switch s.keys.add(g) {
+	case keyAgain:
 		return fmt.Errorf("comes again with %s after other samples, and the members of a sample have to follow each other; unpack the archive and make it again: %s",
 			g.members[0].name, s.remake)
+	case keyApart:
+		return fmt.Errorf("has %s in another archive of the file than its other members; unpack both and make one: %s", g.members[0].name, s.remake)
 	}
 	return nil
 }
@@ -116,23 +119,65 @@ func (s *archiveScan) check(g group) error {
 // remakes are the commands that put members in their order.
 var remakes = map[string]string{"tar": "tar --sort=name -cf NEW.tar -C FOLDER .", "zip": "(cd FOLDER && zip -r ../NEW.zip .)"}
 
-// keySet has the keys of the samples of one archive: their hashes, which take 16 bytes or so each.
+// keySet has the keys of the samples of a file: their hashes, which take 30 bytes or so each.
 type keySet struct {
-	number, part int
-	seed         maphash.Seed
-	hashes       map[uint64]struct{}
+	number int
+	seed   maphash.Seed
+	found  map[uint64]keyPlace
+	sets   [][]string // extensions of samples, each once
 }
 
-// add adds the key of a group, and reports whether it is new in its archive.
-func (k *keySet) add(g group) bool {
-	if k.hashes == nil || k.number != g.number || k.part != g.part {
-		*k = keySet{number: g.number, part: g.part, seed: maphash.MakeSeed(), hashes: make(map[uint64]struct{})}
+// keyPlace is the archive of a file that a key is in, and the extensions that it has there.
+type keyPlace struct{ part, set int32 }
+
+// keyState says whether a key came before.
+type keyState uint8
+
+const (
+	keyNew   keyState = iota
+	keyAgain          // in the same archive
+	keyApart          // in another archive of the file, with other extensions only
+)
+
+// add adds the key of a group.
+func (k *keySet) add(g group) keyState {
+	if k.found == nil || k.number != g.number {
+		*k = keySet{number: g.number, seed: maphash.MakeSeed(), found: make(map[uint64]keyPlace)}
 	}
 	h := maphash.String(k.seed, g.key)
-	_, found := k.hashes[h]
-	k.hashes[h] = struct{}{}
-	return !found
+	now := keyPlace{int32(g.part), k.setOf(g)}
+	before, found := k.found[h]
+	k.found[h] = now
+	switch {
+	case !found:
+		return keyNew
+	case before.part == now.part:
+		return keyAgain
+	case !slices.ContainsFunc(k.sets[now.set], func(ext string) bool { return slices.Contains(k.sets[before.set], ext) }):
+		return keyApart
+	}
+	return keyNew
 }
+
+// setOf returns the number of a group's extensions.
+func (k *keySet) setOf(g group) int32 {
+	same := func(list []string) bool {
+		return len(list) == len(g.members) && !slices.ContainsFunc(g.members, func(m member) bool { return !slices.Contains(list, m.ext) })
+	}
+	i := slices.IndexFunc(k.sets, same)
+	if i < 0 && len(k.sets) < mostSets {
+		i = len(k.sets)
+		var list []string
+		for _, m := range g.members {
+			list = append(list, m.ext)
+		}
+		k.sets = append(k.sets, list)
+	}
+	return int32(max(i, 0))
+}
+
+// mostSets is how many sets of extensions are told apart.
+const mostSets = 1000
 
 func (s *archiveScan) member(ext string) *memberScan {
 	if s.members[ext] == nil {

@@ -31,6 +31,10 @@ func TestTarsAfterEachOther(t *testing.T) {
 			}
 		}
 	}
+	images, labels := packed(t, "1.png=P", "2.png=Q"), packed(t, "1.cls=1", "2.cls=2")
+	if _, _, err := describe(t, write(t, "ab.tar", images+labels), source.Options{}); err == nil || !strings.Contains(err.Error(), "sample 1 has 1.cls in another archive of the file") {
+		t.Errorf("labels after images: error %v", err)
+	}
 	_, samples, err := describe(t, write(t, "ab.tar", string(gzipped(t, []byte(a)))+string(gzipped(t, []byte(b)))), source.Options{Kind: "tar"})
 	if len(samples) != 2 || err != nil {
 		t.Errorf("two gzip files: samples %q, %v", samples, err)
