@@ -23,6 +23,7 @@ from tests.peers import cases
 
 FIELDS = {"bin": "bin", "txt": "text", "cls": "labels", "json": "json", "npy": "npy", "left.txt": "left"}
 IMAGES = ("png", "jpg")  # both are PNG files, as their content says
+PIECES = "twice|with the extension|follow each other|in another archive of the file"
 REQUIRED = ("cls", "npy") + IMAGES  # the others may have no bytes, which is what a sample without them gets
 
 
@@ -105,10 +106,10 @@ def samples_of_tar(data):
     try:
         samples = list(webdataset.tariterators.group_by_keys(files))
     except ValueError as error:
-        raise Refused("twice|extension") from error
+        raise Refused(PIECES) from error
     keys = [os.path.normpath(s["__key__"]) for s in samples]
     if len(set(keys)) < len(keys):  # which webdataset takes for samples of one name, each with a part of it
-        raise Refused("follow each other")
+        raise Refused(PIECES)
     return [(k, {e: v for e, v in s.items() if not e.startswith("__")}) for k, s in zip(keys, samples)]
 
 
@@ -122,7 +123,7 @@ def samples_of_zip(data):
                 continue
             sample = samples.setdefault(os.path.normpath(key), {})
             if extension.lower() in sample:
-                raise Refused("twice|extension")
+                raise Refused(PIECES)
             sample[extension.lower()] = archive.read(info)
     return list(samples.items())
 
@@ -133,7 +134,7 @@ def samples_of_tars(parts):
     for some, others in itertools.combinations(samples, 2):
         for key, sample in others:
             if any(key == k and not set(sample) & set(s) for k, s in some):
-                raise Refused("in another archive of the file")
+                raise Refused(PIECES)
     return sum(samples, [])
 
 
