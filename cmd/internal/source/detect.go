@@ -31,10 +31,26 @@ func Detect(path string) (string, error) {
 	if info.IsDir() {
 		return DetectFolder(files[0]), nil
 	}
+	if err := readable(files[0]); err != nil { // once, and not again with each look at it
+		return "", fmt.Errorf("source %s: %w", path, WithoutPath(err))
+	}
 	if kind := DetectFile(files[0]); kind != "" {
 		return kind, nil
 	}
 	return "", fmt.Errorf("source %s: %s", path, strange(files[0]))
+}
+
+// readable returns the error of reading the begin of a file, such as that of a server that stalls.
+func readable(path string) error {
+	f, err := vfs.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err = f.Read(make([]byte, headBytes)); err == io.EOF {
+		return nil
+	}
+	return err
 }
 
 // DetectFolder reports what a folder holds; one of images is the usual.
