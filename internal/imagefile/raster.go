@@ -46,7 +46,7 @@ func (d *Decoder) set(pix []byte, w, h, step, stride int) *raster {
 
 // fromImage makes a library's image the raster, with the channels asked for. Pixels that
 // have the right form already are not copied.
-func (d *Decoder) fromImage(c Config, m image.Image) (*raster, error) {
+func (d *Decoder) fromImage(c Config, m image.Image) (transforms.Source, error) {
 	r := m.Bounds()
 	w, h := r.Dx(), r.Dy()
 	if g, ok := m.(*image.Gray); ok && d.opt.Color == Gray {
@@ -55,6 +55,11 @@ func (d *Decoder) fromImage(c Config, m image.Image) (*raster, error) {
 	blend := c.Transparent && d.opt.Alpha != DropAlpha
 	if n, ok := m.(*image.NRGBA); ok && d.opt.Color == RGB && !blend {
 		return d.set(n.Pix[n.PixOffset(r.Min.X, r.Min.Y):], w, h, 4, n.Stride), nil
+	}
+	if w*h*4 > wholeBytes {
+		if src := d.byRows(m, blend); src != nil {
+			return src, nil
+		}
 	}
 	d.pix = grow(d.pix, w*h*4)
 	if !d.toRGBX(d.pix, m) {

@@ -295,6 +295,7 @@ func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
 	if err := field.CheckSizes(fields, r.info.Fields, c.Memory); err != nil {
 		return nil, err
 	}
+	field.LimitDecoding(fields, c.Memory)
 	j := &job{source: r.info.Fields, fields: fields, digest: c.Split != nil || c.Dedup}
 	if j.named, err = r.storesNames(c); err != nil {
 		return nil, err

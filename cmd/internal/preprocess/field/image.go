@@ -20,7 +20,8 @@ type imageField struct {
 
 	asked     Options // for files: without the defaults of images of 8 bits
 	ownRecipe bool    // transforms are given as such
-	deep      *deep   // set by a first file that 8-bit gray or RGB cannot hold: all others are like it
+	budget    *decodeBudget
+	deep      *deep // set by a first file that 8-bit gray or RGB cannot hold: all others are like it
 }
 
 // opener gives the pixels of a value. It serves one goroutine.
@@ -47,6 +48,7 @@ type imageWorker struct {
 }
 
 func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
+	defer w.room(value)()
 	if files, ok := w.opener.(*fileOpener); ok && files.isDeep(value) {
 		return w.probeDeep(files, name, value)
 	}
@@ -72,6 +74,7 @@ func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 }
 
 func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, bad, fatal error) {
+	defer w.room(value)()
 	if files, ok := w.opener.(*fileOpener); ok {
 		if isDeep := files.isDeep(value); isDeep || w.deep != nil {
 			return w.doDeep(files, isDeep, name, dst, value)
@@ -85,6 +88,14 @@ func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, bad, fatal
 		return dst, bad, fatal
 	}
 	return dst, w.runner.Do(dst, src), nil
+}
+
+// room waits until there is memory for the pixels of a file.
+func (w *imageWorker) room(value []byte) (done func()) {
+	if _, ok := w.opener.(*fileOpener); !ok {
+		return func() {}
+	}
+	return w.budget.take(value)
 }
 
 // check makes sure that an image of that kind becomes a record like all others. One that
