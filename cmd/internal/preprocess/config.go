@@ -90,7 +90,7 @@ type Output struct {
 // Resources are what a run may use.
 type Resources struct {
 	Workers int   // goroutines that decode, each one image at a time
-	Memory  int64 // bytes of records in flight, and the most of one value; 0 means 64 MiB, and 256 MiB
+	Memory  int64 // bytes of records in flight, of large images that are decoded whole, and of one value; 0 means 64 MiB, 512 MiB, and 256 MiB
 
 	// Checkpoint is how often a run that can be resumed makes sure of what it has; 0 means
 	// every 10 seconds.

@@ -108,7 +108,7 @@ func (f *flags) register(cmd *cobra.Command) {
 	fs.StringVar(&f.rank, "rank", "", "build part `R` of --world-size, from 0; auto reads the launcher's environment; see merge --help")
 	fs.StringVar(&f.worldSize, "world-size", "", "number `N` of parts")
 	fs.StringVar(&f.maxErrors, "max-errors", "", "with --on-error skip, fail at more than `N` bad samples, or N%")
-	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records in flight, and the most of one; decoders use more (default 64MiB, 256MiB)")
+	fs.StringVar(&f.memory, "memory", "", "`BYTES` of records in flight, of large images but JPEG that are decoded, and of one record (default 64MiB, 512MiB, 256MiB)")
 	fs.BoolVar(&f.json, "json", false, "print the summary as JSON")
 	fs.BoolVarP(&f.quiet, "quiet", "q", false, "print errors only")
 	fs.BoolVar(&f.version, "version", false, "print versions and build options")
