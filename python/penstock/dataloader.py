@@ -95,7 +95,8 @@ class DataLoader:
             for batch in loader:
                 train_step(batch["images"], batch["labels"])
 
-    Parameters of torch's DataLoader mean what they mean there; those from transforms on are of penstock.
+    Parameters that torch's DataLoader has too mean the same, but for ``num_workers``, where 0 finds the number, and for
+    ``shuffle``, whose order is the same in each run until ``seed`` is another. Batches are dicts.
 
     Args:
         dataset: The path or URL (s3://, gs://, azblob://, hdfs://, https://, hf://) of a dataset that
