@@ -229,7 +229,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _read(path: Any) -> bytes:
-    """Return the name of a file, a zero byte, and what the file has in it now: it may be another one later."""
+    """Return the name of a file, a zero byte, and its content now: another file may have the name later."""
     name = os.fsencode(path)
     if not name or b"\0" in name or len(name) > _LONGEST_NAME:
         raise ValueError(f"{path!r:.80} is not the path of a file")

@@ -13,7 +13,9 @@ from multiprocessing import connection
 from multiprocessing.process import BaseProcess
 from typing import Any, Union
 
-from . import codec, engines
+import numpy as np
+
+from . import codec, digest, engines
 from .errors import Error
 from .field import Field
 from .options import count
@@ -53,7 +55,11 @@ def map(
 
     Args:
         function: It makes a record of an input.
-        inputs: A sequence, or any iterable.
+        inputs: A sequence, or any iterable, in the same order in all ranks and when it is resumed: sort
+            what a folder lists. They are compared by a digest of their values: numbers, text, paths and
+            arrays, and of other objects what pickle keeps, or their class alone where it keeps nothing. An
+            object that makes its items when it is indexed, such as a map-style dataset of torch, is
+            indexed from 0 on, and counts as one object. A pandas Series is taken by position.
         path: A folder or, if it ends in .h5, an HDF5 file.
         workers: Processes that call the function; 0 calls it in this one, and the default is one a
             core. The dataset does not depend on their number.
@@ -78,7 +84,7 @@ def map(
     """
     if not callable(function):
         raise TypeError(f"function is {_short(function)}; it must be a function of an input: map(function, inputs, path)")
-    items: Any = inputs if hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__") else list(inputs)
+    items = _items(inputs)
     if len(items) == 0:
         raise Error(f"{os.fspath(path)}: there are no inputs, and a dataset has one record at least")
     if engine is not None:
@@ -92,6 +98,7 @@ def map(
     n = count("workers", len(os.sched_getaffinity(0)) if workers is None and hasattr(os, "sched_getaffinity") else workers or 0, 0, 1 << 12)
     size = count("chunksize", chunksize, 1)
     fields = _fields(function, items, schema)
+    options["_inputs"] = digest.of([len(items), items])
     with Writer(path, fields, rank=rank, world_size=world_size, total=len(items), on_error=on_error, **options) as w:
         if not w.complete:
             assert w.end is not None
@@ -104,6 +111,28 @@ def map(
                     at = first + records
                     raise Error(f"{w.path}: inputs[{at}], {_short(items[at])}: {failure}")
         return w.commit()
+
+
+def _items(inputs: Any) -> Any:
+    """Return inputs as what is indexed by place."""
+    if isinstance(inputs, (str, bytes, bytearray, memoryview)):
+        raise TypeError(f"inputs is {_short(inputs)}; it is a list of inputs: [{_short(inputs)}]")
+    if isinstance(inputs, Mapping):
+        raise TypeError("inputs is a dict, of which a record could be of a key, a value or both: give list(inputs), list(inputs.values()) or list(inputs.items())")
+    if isinstance(inputs, (set, frozenset)):
+        raise TypeError("inputs is a set, which is in another order in every process: give sorted(inputs)")
+    if isinstance(inputs, np.ndarray):
+        if inputs.ndim == 0:
+            raise TypeError(f"inputs is {_short(inputs)}, an array without axes: give a list")
+        return inputs
+    if getattr(inputs, "ndim", 1) > 1 and hasattr(inputs, "iloc"):
+        raise TypeError("inputs is a table of pandas, which iterates over the names of its columns: give table.to_dict('records'), or a column")
+    if isinstance(inputs, Sequence) or (hasattr(inputs, "__len__") and hasattr(inputs, "__getitem__") and not hasattr(inputs, "__iter__")):
+        return inputs
+    try:
+        return list(inputs)
+    except TypeError:
+        raise TypeError(f"inputs is {_short(inputs)}; it must be a list, or another iterable") from None
 
 
 def _part(function: Function, items: Sequence[Any], path: str, world_size: int, options: Mapping[str, Any], rank: int) -> None:

@@ -100,6 +100,7 @@ class Writer:
         total: int | None = None,
         checkpoint: float = 10.0,
         command: str | None = None,
+        _inputs: str = "",
         **options: Any,
     ) -> None:
         self.path = os.fspath(path)
@@ -119,7 +120,7 @@ class Writer:
         arguments = ["--quiet", "--json", "--from", "stream", *_flags({**switches, **options}), "--", "-", self.path]
         self._process = _Process(arguments, command, self.path)
         samples = -1 if total is None else count("total", total)
-        begin = {"version": VERSION, "samples": samples, "checkpoint": checkpoint, "splits": self._splits}
+        begin = {"version": VERSION, "samples": samples, "checkpoint": checkpoint, "splits": self._splits, "inputs": _inputs}
         self._process.write([codec.message(b"B", json.dumps(begin).encode())], now=True)
         answer = self._process.answer()
         #: The number of the first record to append, counted over all ranks.

@@ -7,12 +7,14 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import threading
 import time
 import unittest
 
 import numpy as np
 
 import penstock
+import penstock.digest
 from penstock import Field
 
 from . import data
@@ -420,6 +422,57 @@ class TestWriter(Writing):
             w.append({"x": 2})
         self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), [1, 2])
 
+    def test_inputs_in_another_order(self):
+        for n, (given, other) in enumerate(((list(range(40)), list(range(40))[::-1]), ([f"p{i}" for i in range(40)], [f"p{i}" for i in range(1, 41)]))):
+            name = self.path(f"ds{n}")
+            penstock.map(_of, given, name, workers=0, rank=0, world_size=2)
+            penstock.map(_of, other, name, workers=0, rank=1, world_size=2)
+            with self.assertRaisesRegex(penstock.Error, "the samples, or their order, by the digests of their lists"):
+                penstock.merge(name)
+            with self.assertRaisesRegex(penstock.Error, "is of other inputs, or of these in another order; remove it, or replace it with overwrite"):
+                penstock.map(_of, given, name, workers=0, rank=1, world_size=2)
+            penstock.map(_of, tuple(given), name, workers=0, rank=1, world_size=2, overwrite=True)
+            penstock.merge(name)
+            self.assertEqual(penstock.open(name)["x"][:].tolist(), [_of(v)["x"] for v in given])
+
+    def test_resumed_with_inputs_in_another_order(self):
+        def stops(v):
+            if v == 23 and not resumed:
+                raise KeyboardInterrupt
+            return {"x": v}
+
+        resumed = False
+        with self.assertRaises(KeyboardInterrupt):
+            penstock.map(stops, range(40), self.path("ds"), workers=0, chunksize=1)
+        resumed = True
+        for other in (list(range(40))[::-1], list(range(41)), [float(i) for i in range(40)]):
+            with self.assertRaisesRegex(penstock.Error, "cannot resume: it was begun with other inputs, or with these in another order"):
+                penstock.map(stops, other, self.path("ds"), workers=0, resume=True)
+        summary = penstock.map(stops, range(40), self.path("ds"), workers=0, resume=True)
+        self.assertGreater(summary["resumed"], 0)
+        self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), list(range(40)))
+
+    def test_inputs_of_other_kinds(self):
+        for k, given in enumerate((iter("dbac"), {"d": 1, "b": 2, "a": 3, "c": 4}.keys(), np.array(list("dbac")), Labelled("dbac"), Indexed("dbac"), (c for c in "dbac"))):
+            penstock.map(_ord, given, self.path(f"ds{k}"), workers=0)
+            self.assertEqual("".join(map(chr, penstock.open(self.path(f"ds{k}"))["x"][:])), "dbac")
+        for given, words in (({"a": 1}, r"give list\(inputs\), list\(inputs.values"), ({"a", "b"}, "sorted"), ("abc", r"it is a list of inputs: \['abc'\]"), (3, "must be a list"), (np.array(3), "without axes")):
+            with self.assertRaisesRegex(TypeError, words):
+                penstock.map(_ord, given, self.path("ds"), workers=0)
+
+    def test_digests_are_those_of_every_process(self):
+        script = "import sys; sys.path.insert(0, sys.argv[1]); from tests.test_writer import odd_inputs; from penstock import digest; print(digest.of(odd_inputs()))"
+        seen = set()
+        for seed in ("0", "1", "2"):
+            done = subprocess.run([sys.executable, "-c", script, PYTHON], env={**os.environ, "PYTHONHASHSEED": seed}, check=True, stdout=subprocess.PIPE)
+            seen.add(done.stdout)
+        self.assertEqual(len(seen), 1)
+        one = [[1, "a"], [True, "a"], [1.0, "a"], ["1", "a"], ["a", 1], [[1], "a"], [b"1", "a"], [np.int64(1), "a"], [np.int32(1), "a"], [Indexed("1"), "a"], [Labelled("1"), "a"], [{1}, "a"], [{1: 2}, "a"], [os, "a"]]
+        self.assertEqual(len({penstock.digest.of(v) for v in one}), len(one))
+        a, b = Indexed([1]), Indexed([2])
+        a.other, b.other = b, a  # a cycle
+        self.assertNotEqual(penstock.digest.of([a, b]), penstock.digest.of([b, a]))
+
     def test_spawned_workers(self):
         script = textwrap.dedent("""
             import multiprocessing, sys, penstock
@@ -434,6 +487,54 @@ class TestWriter(Writing):
         env = {**os.environ, "PYTHONPATH": PYTHON}
         subprocess.run([sys.executable, self.path("run.py"), self.path("ds")], check=True, env=env)
         self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), list(range(0, 100, 2)))
+
+
+def _of(v):
+    return {"x": v if isinstance(v, int) else int(v[1:])}
+
+
+def _ord(c):
+    return {"x": ord(c)}
+
+
+class Labelled:
+    """A sequence that is indexed by labels, as a Series of pandas is."""
+
+    def __init__(self, items):
+        self.items = list(items)
+
+    def __len__(self):
+        return len(self.items)
+
+    def __iter__(self):
+        return iter(self.items)
+
+    def __getitem__(self, label):
+        return sorted(self.items)[label]
+
+
+class Indexed:
+    """A dataset as torch has it: no Sequence, but indexed by place."""
+
+    def __init__(self, items):
+        self.items = list(items)
+
+    def __len__(self):
+        return len(self.items)
+
+    def __getitem__(self, i):
+        return self.items[i]
+
+
+def odd_inputs():
+    from datetime import datetime
+    from fractions import Fraction
+    from pathlib import Path
+
+    return [
+        1, 2**100, 1.5, float("nan"), "ü", "\ud800", b"x", None, Path("a/b"), (1, [2, {"k": {"x", "y", "z"}}]), np.arange(6).reshape(2, 3)[:, ::2], np.float32(1),
+        np.array([{"a", "b"}, "c"], object), datetime(2020, 1, 1), Fraction(1, 3), Indexed(["p", "q"]), threading.Lock(), object(), lambda: 1, frozenset("abcdefgh"),
+    ]  # fmt: skip
 
 
 def fails(i):

@@ -23,6 +23,9 @@ const streamName = "-"
 // continues it.
 const fieldsInput = "fields of the stream"
 
+// digestInput is the input of a journal that has the digest of what the samples are made of.
+const digestInput = "digest of the inputs"
+
 // runProduced is Run with samples that another process sends: see package producer.
 func runProduced(ctx context.Context, c Config, in io.Reader, out io.Writer, progress Progress) (*Summary, error) {
 	p, err := producer.Open(ctx, in, out)
@@ -53,6 +56,9 @@ func openProduced(c Config) (source.Source, error) {
 		inputs, kept, err := build.Left(dest)
 		if err != nil {
 			return nil, err
+		}
+		if was, ok := inputs[digestInput]; ok && was != begin.Inputs {
+			return nil, fmt.Errorf("%s: cannot resume: it was begun with other inputs, or with these in another order; give the same, sorted, or use --overwrite to begin again", c.Dest)
 		}
 		if n := len(kept.Notes); n > 0 {
 			var last note
@@ -93,6 +99,9 @@ func producedBefore(c Config, turn *part.Turn, progress Progress) (*Summary, err
 		}
 		if n := c.producer.Begin.Samples; old.Plan.Source.Samples != n {
 			return nil, fmt.Errorf("%s is of %d samples, and not of %d; remove it, or replace it with --overwrite", path, old.Plan.Source.Samples, n)
+		}
+		if old.Plan.Source.Listing != c.producer.Begin.Inputs {
+			return nil, fmt.Errorf("%s is of other inputs, or of these in another order; remove it, or replace it with --overwrite", path)
 		}
 		r := &rankRun{run: &run{config: c, info: old.Plan.Info(), progress: progress}, turn: turn}
 		m, err := r.made(old, nil)

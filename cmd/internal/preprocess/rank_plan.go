@@ -50,11 +50,11 @@ type sharedConfig struct {
 }
 
 // listing returns a digest of what the source is made of: the names of all images of a
-// folder, or else names and sizes of files.
+// folder, the inputs of a producer, or else names and sizes of files.
 func (r *run) listing(ctx context.Context) (string, error) {
 	h := sha256.New()
 	if r.config.producer != nil {
-		return "", nil
+		return r.config.producer.Begin.Inputs, nil
 	}
 	if r.info.Kind != "imagefolder" {
 		err := eachFile(r.config.Source, func(name string, size int64) { fmt.Fprintf(h, "%s\x00%d\n", name, size) })

@@ -103,6 +103,7 @@ func (r *run) journal(j *job) (*store.Journal, error) {
 	}
 	if r.config.producer != nil {
 		inputs[fieldsInput] = string(r.config.producer.Fields())
+		inputs[digestInput] = r.config.producer.Begin.Inputs
 	} else if stamp := stampOf(path); stamp != "" {
 		inputs["state of the source (size and time of change)"] = stamp
 	}

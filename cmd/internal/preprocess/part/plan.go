@@ -41,6 +41,9 @@ const Version = 3
 // Differs says in what two plans are not the same, "" if in nothing.
 func (p *Plan) Differs(other *Plan) string {
 	a, b := p.flat(), other.flat()
+	if x, y := p.Source.Listing, other.Source.Listing; x != y && p.Source.Samples == other.Source.Samples {
+		return fmt.Sprintf("the samples, or their order, by the digests of their lists: %s, and %s", Clipped(x), Clipped(y))
+	}
 	for _, key := range slices.Sorted(maps.Keys(a)) {
 		if a[key] != b[key] {
 			return fmt.Sprintf("%s: %s, and %s", key, Clipped(a[key]), Clipped(b[key]))

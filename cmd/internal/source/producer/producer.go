@@ -36,6 +36,7 @@ type Begin struct {
 	Samples    int64    `json:"samples"`    // of all ranks together; -1 if the producer does not know
 	Checkpoint float64  `json:"checkpoint"` // seconds between two; 0 for the default
 	Splits     []string `json:"splits,omitempty"`
+	Inputs     string   `json:"inputs,omitempty"` // digest of what the samples are made of, in order; "" if the producer has none
 }
 
 // Every returns the time between two checkpoints, 0 for the default.
@@ -90,8 +91,8 @@ func Open(ctx context.Context, in io.Reader, out io.Writer) (*Producer, error) {
 	switch {
 	case b.Version != Version:
 		return nil, fmt.Errorf("stream: the producer speaks version %d of docs/producer.md, and this program %d; install the two of one release", b.Version, Version)
-	case b.Samples < -1 || b.Checkpoint < 0 || math.IsNaN(b.Checkpoint) || b.Checkpoint > 1e6 || len(b.Splits) > maxSplits:
-		return nil, fmt.Errorf("stream: %d samples, %d splits, a checkpoint every %v s: out of range", b.Samples, len(b.Splits), b.Checkpoint)
+	case b.Samples < -1 || b.Checkpoint < 0 || math.IsNaN(b.Checkpoint) || b.Checkpoint > 1e6 || len(b.Splits) > maxSplits || len(b.Inputs) > maxText:
+		return nil, fmt.Errorf("stream: %d samples, %d splits, a checkpoint every %v s, a digest of %d bytes: out of range", b.Samples, len(b.Splits), b.Checkpoint, len(b.Inputs))
 	}
 	return p, nil
 }
