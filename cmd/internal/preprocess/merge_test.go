@@ -268,7 +268,7 @@ func TestMergeRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			again(p, 1, func(c *Config) { c.Source = other })
-		}, "differ in source.listing"},
+		}, "differ in the samples, or their order, by the digests of their lists"},
 		"a part without records": {func(t *testing.T, _ *MergeConfig, p Config) {
 			if err := os.RemoveAll(filepath.Join(part.Folder(p.Dest), part.Name(1, 3))); err != nil {
 				t.Fatal(err)
