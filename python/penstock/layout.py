@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Optional
 
 from .column import Extent
-from .errors import Error
+from .errors import CorruptError, Error
 from .field import Field
 
 
@@ -29,11 +29,31 @@ class Layout:
     counts: list[int]
     manifest: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def splits(self) -> dict[str, list[tuple[int, int]]]:
-        """Ranges [first, end) of records, by name."""
-        splits = self.manifest.get("splits") or []
-        return {s["name"]: [(int(a), int(b)) for a, b in s["ranges"]] for s in splits}
+    def __post_init__(self) -> None:
+        #: Ranges [first, end) of records, by name.
+        self.splits = _splits(self.path, self.records, self.manifest.get("splits"))
+
+
+def _splits(path: str, records: int, entries: Any) -> dict[str, list[tuple[int, int]]]:
+    """Return the splits of a manifest: each a name, and ranges of records."""
+    splits: dict[str, list[tuple[int, int]]] = {}
+    for entry in _list(path, entries):
+        if not isinstance(entry, dict) or not isinstance(entry.get("name"), str) or entry["name"] in splits:
+            raise CorruptError(f"{path}: the manifest has a split {entry!r:.100} that is not a name of its own and ranges; make the dataset again")
+        name = entry["name"]
+        for r in (ranges := _list(path, entry.get("ranges"))):
+            if not isinstance(r, list) or len(r) != 2 or not all(type(n) is int for n in r) or not 0 <= r[0] < r[1] <= records:
+                raise CorruptError(f"{path}: split {name!r:.100} with records {r!r:.100} of {records}; make the dataset again")
+        splits[name] = [(a, b) for a, b in ranges]
+    return splits
+
+
+def _list(path: str, value: Any) -> list[Any]:
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise CorruptError(f"{path}: the manifest has splits that are {value!r:.100} and not a list; make the dataset again")
+    return value
 
 
 #: Which file a path leads to, and when that was written: it is another after any replacement.

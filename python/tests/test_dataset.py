@@ -306,6 +306,11 @@ class RefusedTest(data.Copied):
             (put("shards", 0, "files", 0, "bytes", value=1), penstock.CorruptError, "1 bytes"),
             (put("shards", value={}), penstock.CorruptError, "0 records"),
             (lambda m: m.pop("shards"), penstock.CorruptError, "shards"),
+            *((put("splits", value=v), penstock.CorruptError, "splits? ") for v in (3, "train", {"a": 1}, [3], ["train"], [{}], [{"name": 3, "ranges": []}], [{"name": ["a"], "ranges": []}], 2 * [{"name": "a", "ranges": []}])),
+            *(
+                (put("splits", value=[{"name": "a", "ranges": v}]), penstock.CorruptError, "split")
+                for v in (3, "ab", {"0": 1}, [3], ["ab"], [[1]], [[1, 2, 3]], [["1", "2"]], [[0.5, 2]], [[None, 1]], [[True, 2]], [[2, 1]], [[-1, 1]], [[0, 1501]], [[0, 10**30]], [[[0], [1]]])
+            ),
         ]
         for change, kind, text in cases:
             ds = self.manifest(change)

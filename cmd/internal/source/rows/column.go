@@ -330,6 +330,9 @@ func (t *target) putLabel(v *source.Values, x *Value) error {
 	var word [8]byte
 	copy(word[:], x.Data)
 	n := int64(binary.LittleEndian.Uint64(word[:]))
+	if x.DType == tensor.Uint64 && n < 0 {
+		return source.ValueError("label %d is larger than any int64", uint64(n))
+	}
 	if signed := x.DType == tensor.Int8 || x.DType == tensor.Int16 || x.DType == tensor.Int32; signed {
 		n = n << (64 - 8*size) >> (64 - 8*size)
 	}
