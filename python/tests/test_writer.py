@@ -435,6 +435,25 @@ class TestWriter(Writing):
             penstock.merge(name)
             self.assertEqual(penstock.open(name)["x"][:].tolist(), [_of(v)["x"] for v in given])
 
+    def test_a_rank_whose_inputs_are_all_bad(self):
+        """Also one that has no inputs."""
+        with open(self.path("good.bmp"), "wb") as f:
+            f.write(photo(1))
+        sized = {"resize": (8, 8)}
+        for n, (function, schema, given, size, options, kept) in enumerate((
+            (_of, [Field("x", "int64")], ["pq", "pr", "p3", "p4"], 2, {}, [3, 4]), (_of, [Field("x", "int64")], ["p3", "p4"], 4, {}, [3, 4]),
+            (_path, [Field("images", "uint8", content="image")], ["none", "gone", self.path("good.bmp"), self.path("good.bmp")], 2, sized, 2),
+            (_path, [Field("images", "uint8", content="image")], ["none", "gone", self.path("good.bmp"), self.path("good.bmp")], 2, {"keep_encoded": True}, 2),
+        )):  # fmt: skip
+            name = self.path(f"ds{n}")
+            for rank in range(size):
+                summary = penstock.map(function, given, name, schema=schema, workers=0, rank=rank, world_size=size, on_error="skip", **options)
+            summary = penstock.merge(name)
+            ds = penstock.open(name)
+            self.assertEqual((ds["x"][:].tolist(), len(given) - len(kept)) if function is _of else (len(ds), 2), (kept, len(summary["skipped"])))
+        with self.assertRaisesRegex(penstock.Error, "no sample of this rank can be used, and the size of the records' images is that of the first one; give resize and crop"):
+            penstock.map(_path, ["none", "gone"], self.path("ds"), schema=schema, workers=0, rank=0, world_size=2, on_error="skip")
+
     def test_resumed_with_inputs_in_another_order(self):
         def stops(v):
             if v == 23 and not resumed:

@@ -318,6 +318,16 @@ func (r *run) newJob(ctx context.Context, c Config) (*job, error) {
 			return nil, err
 		}
 	}
+	if w := r.config.Rank; r.config.producer != nil && w.Size > 0 {
+		if err := j.guess(r.info.Name); err != nil {
+			return nil, err
+		}
+		j.stratum, err = c.Stratify.Find(j.schema, c.labels())
+		return j, err
+	}
+	if len(r.log.skipped) == 0 {
+		return nil, errors.New("there are no samples")
+	}
 	first := r.log.skipped[0]
 	return nil, fmt.Errorf("no usable sample among %d; the first: %s: %s", len(r.log.skipped), shell.Line(first.Sample), shell.Line(first.Reason))
 }
