@@ -122,8 +122,12 @@ def check(schema: Sequence[Field]) -> list[Field]:
             raise TypeError(f"schema has {_called(f)}; it is a list of penstock.Field")
         if f.content:  # text and images are ragged bytes, also where the field does not say so
             f = Field(f.name, "uint8", (), "", (), ragged=True, content=f.content)
-        if f.classes and (f.storage.kind not in "biu" or f.dtype == "bfloat16" or len(f.classes) - 1 > (1 if f.dtype == "bool" else np.iinfo(f.storage).max)):
-            raise ValueError(f"field {f.name!r}: its {len(f.classes)} classes need numbers of integers that reach {len(f.classes) - 1}, such as int64, not {f.dtype}")
+        if f.classes and (
+            f.storage.kind not in "biu" or f.dtype == "bfloat16" or len(f.classes) - 1 > (1 if f.dtype == "bool" else np.iinfo(f.storage).max)
+        ):
+            raise ValueError(
+                f"field {f.name!r}: its {len(f.classes)} classes need integers that reach {len(f.classes) - 1}, such as int64, not {f.dtype}"
+            )
         fields.append(f)
     return fields
 
@@ -343,7 +347,7 @@ def _same(value: Any, a: np.ndarray, storage: np.dtype, dtype: str) -> np.ndarra
         out = a.astype(storage)
     if storage.kind == "f":
         exact = 1 << (np.finfo(storage).nmant + 1)  # integers up to it are all there
-        sure = a.dtype.kind == "b" or a.size == 0 or -exact <= int(a.min()) and int(a.max()) <= exact
+        sure = a.dtype.kind == "b" or a.size == 0 or (-exact <= int(a.min()) and int(a.max()) <= exact)
         same = sure or all(math.isfinite(x) and int(x) == n for x, n in zip(out.ravel().tolist(), a.ravel().tolist()))
     else:
         same = a.size == 0 or a.dtype.kind == "b" or (np.iinfo(storage).min <= int(a.min()) and int(a.max()) <= np.iinfo(storage).max)

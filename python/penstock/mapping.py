@@ -118,7 +118,9 @@ def _items(inputs: Any) -> Any:
     if isinstance(inputs, (str, bytes, bytearray, memoryview)):
         raise TypeError(f"inputs is {_short(inputs)}; it is a list of inputs: [{_short(inputs)}]")
     if isinstance(inputs, Mapping):
-        raise TypeError("inputs is a dict, of which a record could be of a key, a value or both: give list(inputs), list(inputs.values()) or list(inputs.items())")
+        raise TypeError(
+            "inputs is a dict, and a record could be of a key, a value or both: give list(inputs), list(inputs.values()) or list(inputs.items())"
+        )
     if isinstance(inputs, (set, frozenset)):
         raise TypeError("inputs is a set, which is in another order in every process: give sorted(inputs)")
     if isinstance(inputs, np.ndarray):

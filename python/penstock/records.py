@@ -86,8 +86,8 @@ class Records:
 
     ``a[i]`` and ``a[i:j]`` are views of the files where they are in one shard, and a copy where
     a slice crosses shards; ``a[[3, 1, 2]]``, or with an array, is a batch in memory of its own.
-    All else that indexes an array of NumPy indexes it alike: ``a[[0, 1], [2, 3]]`` pairs its lists. Views are read-only, unless the dataset was opened
-    with mode="c". It may be used by several threads.
+    All else that indexes an array of NumPy indexes it alike: ``a[[0, 1], [2, 3]]`` pairs its lists.
+    Views are read-only, unless the dataset was opened with mode="c". It may be used by several threads.
     """
 
     def __init__(self, field: Field, column: Column, places: Places) -> None:
@@ -157,7 +157,8 @@ class Records:
 
     def _without_masks(self, elements: list[Any], free: int) -> list[Any]:
         """Put the places where a mask is true in its stead. ``...`` stands for free axes."""
-        axis, out = 0, []
+        axis = 0
+        out: list[Any] = []
         for e in elements:
             n = _axes(e)
             if isinstance(e, np.ndarray) and e.dtype == bool and n:
@@ -171,7 +172,9 @@ class Records:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         if copy is False and (len(self._places.pieces) > 1 or (dtype is not None and np.dtype(dtype) != self.dtype)):
-            raise ValueError(f"field {self.field.name!r}: an array of {dtype or self.dtype} over {len(self._places.pieces)} parts cannot be had without a copy")
+            raise ValueError(
+                f"field {self.field.name!r}: an array of {dtype or self.dtype} over {len(self._places.pieces)} parts cannot be had without a copy"
+            )
         a = self.numpy()
         if dtype is not None and np.dtype(dtype) != a.dtype:
             return a.astype(dtype)

@@ -112,7 +112,11 @@ class Writer:
         self._codec: codec.Codec | None = None
         if not 0 < checkpoint <= 1e6:
             raise ValueError(f"checkpoint is {checkpoint}; it is a number of seconds from 0 to 1e6")
-        switches = {"resume": flag("resume", resume) or None, "overwrite": flag("overwrite", overwrite) or None, "append": flag("append", append) or None}
+        switches = {
+            "resume": flag("resume", resume) or None,
+            "overwrite": flag("overwrite", overwrite) or None,
+            "append": flag("append", append) or None,
+        }
         if (rank is None) != (world_size is None) or (rank is not None and total is None):
             raise ValueError("rank, world_size and total: give all three, so that each rank knows which records are its own")
         if world_size is not None:
@@ -277,7 +281,9 @@ def _flags(options: Mapping[str, Any]) -> list[str]:
 def _names(names: Any) -> list[str]:
     """Return the names of splits that records may have."""
     if isinstance(names, (str, bytes, Mapping)) or not all(isinstance(name, str) for name in names):
-        raise TypeError(f"splits is {names!r:.80}; it is a list of names, such as ['train', 'val']; shares of records are split={{'train': 0.9, 'val': 0.1}}")
+        raise TypeError(
+            f"splits is {names!r:.80}; it is a list of names, such as ['train', 'val']; shares of records are split={{'train': 0.9, 'val': 0.1}}"
+        )
     return list(names)
 
 

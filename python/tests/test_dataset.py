@@ -22,7 +22,10 @@ def random_key(rng, shape):
     elements, axes, lists = [], list(shape), None
     for _ in range(rng.integers(1, len(shape) + 1)):
         n = axes.pop(0)
-        kind = rng.choice(["int", "slice", "list", "array", "mask", "none", "...", "bool", "table", "scalar"], p=[0.15, 0.2, 0.2, 0.15, 0.08, 0.05, 0.07, 0.02, 0.05, 0.03])
+        kind = rng.choice(
+            ["int", "slice", "list", "array", "mask", "none", "...", "bool", "table", "scalar"],
+            p=[0.15, 0.2, 0.2, 0.15, 0.08, 0.05, 0.07, 0.02, 0.05, 0.03],
+        )
         far = n + 1 if rng.random() < 0.01 else n
         if kind in ("list", "array", "table"):
             lists = lists or int(rng.integers(0, 4))
@@ -89,7 +92,19 @@ class RecordsTest(unittest.TestCase):
 
     def test_keys_that_are_refused(self):
         n = len(self.whole)
-        for key in (1.5, "x", np.zeros(0), [0.5], np.array([2**64 - 1], np.uint64), np.zeros(n + 1, bool), [True], (0, 0, 0, 0, 0), (..., ...), {1}, {"a": 1}):
+        for key in (
+            1.5,
+            "x",
+            np.zeros(0),
+            [0.5],
+            np.array([2**64 - 1], np.uint64),
+            np.zeros(n + 1, bool),
+            [True],
+            (0, 0, 0, 0, 0),
+            (..., ...),
+            {1},
+            {"a": 1},
+        ):
             for indexed in (self.images, self.ds) if not isinstance(key, (str, tuple)) else (self.images,):
                 with self.subTest(repr(key)[:60]), self.assertRaises(IndexError):
                     indexed[key]
@@ -306,10 +321,40 @@ class RefusedTest(data.Copied):
             (put("shards", 0, "files", 0, "bytes", value=1), penstock.CorruptError, "1 bytes"),
             (put("shards", value={}), penstock.CorruptError, "0 records"),
             (lambda m: m.pop("shards"), penstock.CorruptError, "shards"),
-            *((put("splits", value=v), penstock.CorruptError, "splits? ") for v in (3, "train", {"a": 1}, [3], ["train"], [{}], [{"name": 3, "ranges": []}], [{"name": ["a"], "ranges": []}], 2 * [{"name": "a", "ranges": []}])),
+            *(
+                (put("splits", value=v), penstock.CorruptError, "splits? ")
+                for v in (
+                    3,
+                    "train",
+                    {"a": 1},
+                    [3],
+                    ["train"],
+                    [{}],
+                    [{"name": 3, "ranges": []}],
+                    [{"name": ["a"], "ranges": []}],
+                    2 * [{"name": "a", "ranges": []}],
+                )
+            ),
             *(
                 (put("splits", value=[{"name": "a", "ranges": v}]), penstock.CorruptError, "split")
-                for v in (3, "ab", {"0": 1}, [3], ["ab"], [[1]], [[1, 2, 3]], [["1", "2"]], [[0.5, 2]], [[None, 1]], [[True, 2]], [[2, 1]], [[-1, 1]], [[0, 1501]], [[0, 10**30]], [[[0], [1]]])
+                for v in (
+                    3,
+                    "ab",
+                    {"0": 1},
+                    [3],
+                    ["ab"],
+                    [[1]],
+                    [[1, 2, 3]],
+                    [["1", "2"]],
+                    [[0.5, 2]],
+                    [[None, 1]],
+                    [[True, 2]],
+                    [[2, 1]],
+                    [[-1, 1]],
+                    [[0, 1501]],
+                    [[0, 10**30]],
+                    [[[0], [1]]],
+                )
             ),
         ]
         for change, kind, text in cases:

@@ -44,7 +44,9 @@ def value(rng, a):
     x = a[rng.randrange(len(a))]
     python = x.item()
     if rng.random() < 0.2:
-        return rng.choice([x, np.array(x), np.float64(0.1), 0.1, math.nan, math.inf, -math.inf, 0, -1, True, 2**70, -(2**70), 10**400, 0.5, 1e300, -0.0])
+        return rng.choice(
+            [x, np.array(x), np.float64(0.1), 0.1, math.nan, math.inf, -math.inf, 0, -1, True, 2**70, -(2**70), 10**400, 0.5, 1e300, -0.0]
+        )
     if isinstance(python, bool):
         return rng.choice([python, int(python), float(python), 0.5])
     if isinstance(python, int):
@@ -63,7 +65,7 @@ def exact(v, dtype):
                 rounded = float(np.array(v).astype(np.float64).astype(dtype)) if not isinstance(v, int) else float(np.array(float(v)).astype(dtype))
             except OverflowError:
                 return v
-        return rounded if math.isfinite(rounded) or not isinstance(v, int) and not math.isfinite(v) else v
+        return rounded if math.isfinite(rounded) or (not isinstance(v, int) and not math.isfinite(v)) else v
     return v
 
 
@@ -110,12 +112,15 @@ class TestFilters(Writing):
 
     def test_values(self):
         for given, sent in [
-            (1, 1), (True, 1), (np.bool_(True), 1), (np.uint64(2**64 - 1), 2**64 - 1), (np.array(3), 3), (2**100, 2**100), (1.0, 1.0), (np.str_("cat"), "cat"),
+            (1, 1), (True, 1), (np.bool_(True), 1), (np.uint64(2**64 - 1), 2**64 - 1), (np.array(3), 3), (2**100, 2**100), (1.0, 1.0),
+            (np.str_("cat"), "cat"),
             (np.float32(0.5), 0.5), (math.nan, {"float": "nan"}), (-np.float64("inf"), {"float": "-inf"}),
         ]:  # fmt: skip
             (got,) = filters.to_json([("x", "==", given)])
             self.assertEqual((got, type(got[2][0])), (["x", "==", [sent]], type(sent)))
-        self.assertEqual(filters.to_json([["x", "in", {3: 4}.keys()], ("x", "not in", (i for i in range(2)))]), [["x", "in", [3]], ["x", "not in", [0, 1]]])
+        self.assertEqual(
+            filters.to_json([["x", "in", {3: 4}.keys()], ("x", "not in", (i for i in range(2)))]), [["x", "in", [3]], ["x", "not in", [0, 1]]]
+        )
         self.assertEqual(filters.to_json(None), [])
 
     def test_refused(self):

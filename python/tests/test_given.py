@@ -18,9 +18,52 @@ CASES = int(os.environ.get("PENSTOCK_TEST_GIVEN", "2000"))
 PER_DATASET = 100
 
 TYPES = ["bool", "uint8", "int8", "uint16", "int16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64"]
-INTEGERS = [0, 1, -1, 127, 128, 255, 256, -128, -129, 2**15, 2**16, 2**31 - 1, 2**31, 2**32, 2**53, 2**53 + 1, -(2**53) - 1, 2**24 + 1, 2049, 2**63 - 1, 2**63, 2**64 - 1, 2**64, -(2**63), -(2**63) - 1, 10**400]
+INTEGERS = [
+    0,
+    1,
+    -1,
+    127,
+    128,
+    255,
+    256,
+    -128,
+    -129,
+    2**15,
+    2**16,
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**53,
+    2**53 + 1,
+    -(2**53) - 1,
+    2**24 + 1,
+    2049,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+    2**64,
+    -(2**63),
+    -(2**63) - 1,
+    10**400,
+]
 FLOATS = [0.0, -0.0, 1.0, 1.5, 0.1, -2.5, math.nan, math.inf, -math.inf, 1e300, 65504.0, 65520.0, 3.5e38, 5e-324, 2.0**53, 1.9]
-OTHERS = [None, "1", b"1", 1j, np.complex64(1), np.datetime64("2020-01-01"), np.timedelta64(3, "s"), np.float128(1) if hasattr(np, "float128") else None, object(), {}, {"a": 1}, {1}, Ellipsis, np.void(b"ab"), np.str_("x")]
+OTHERS = [
+    None,
+    "1",
+    b"1",
+    1j,
+    np.complex64(1),
+    np.datetime64("2020-01-01"),
+    np.timedelta64(3, "s"),
+    np.float128(1) if hasattr(np, "float128") else None,
+    object(),
+    {},
+    {"a": 1},
+    {1},
+    Ellipsis,
+    np.void(b"ab"),
+    np.str_("x"),
+]
 
 
 def numbers(rng, dtype, shape):
@@ -63,7 +106,9 @@ def odd_array(rng, dtype, shape):
 def nested(rng, shape):
     """Return lists of Python's numbers, some of more than one type."""
     if not shape:
-        pool = rng.choice([INTEGERS, FLOATS, [True, False], [*INTEGERS, *FLOATS], [np.int64(3), np.float32(0.1), np.uint64(2**63), 5], [1, 2, 3], OTHERS])
+        pool = rng.choice(
+            [INTEGERS, FLOATS, [True, False], [*INTEGERS, *FLOATS], [np.int64(3), np.float32(0.1), np.uint64(2**63), 5], [1, 2, 3], OTHERS]
+        )
         return rng.choice(pool)
     out = [nested(rng, shape[1:]) for _ in range(shape[0])]
     return tuple(out) if rng.random() < 0.2 else out
@@ -81,7 +126,14 @@ def value(rng, f):
     if kind < 6:
         return numbers(rng, dtype, shape).tolist()
     if kind == 6 and len(shape) == 1:
-        kinds = [bytes, bytearray, lambda a: memoryview(bytes(a)), lambda a: array.array("i", a), lambda a: memoryview(array.array("i", a)), lambda a: range(len(a))]
+        kinds = [
+            bytes,
+            bytearray,
+            lambda a: memoryview(bytes(a)),
+            lambda a: array.array("i", a),
+            lambda a: memoryview(array.array("i", a)),
+            lambda a: range(len(a)),
+        ]
         return rng.choice(kinds)([rng.randrange(256) for _ in range(shape[0])])
     if kind == 7:
         return rng.choice(OTHERS)
@@ -89,11 +141,51 @@ def value(rng, f):
 
 
 def label(rng, f):
-    return rng.choice([*f.classes, "none", "", 1.9, 0.99, 1.0, np.float32(0.99), True, np.bool_(True), np.str_(f.classes[1]), np.array(1), np.array([1]), np.uint8(1), -1, len(f.classes), 2**70, None, b"cat", *range(len(f.classes))])
+    return rng.choice(
+        [
+            *f.classes,
+            "none",
+            "",
+            1.9,
+            0.99,
+            1.0,
+            np.float32(0.99),
+            True,
+            np.bool_(True),
+            np.str_(f.classes[1]),
+            np.array(1),
+            np.array([1]),
+            np.uint8(1),
+            -1,
+            len(f.classes),
+            2**70,
+            None,
+            b"cat",
+            *range(len(f.classes)),
+        ]
+    )
 
 
 def text(rng, _):
-    return rng.choice(["", "plain", "Grüße \U0001f600", "\ud800", "nul\0nul", "\r\n", b"bytes", "ü".encode(), b"\xff", np.str_("s"), np.bytes_(b"b"), 3, None, ["a"], bytearray(b"x")])
+    return rng.choice(
+        [
+            "",
+            "plain",
+            "Grüße \U0001f600",
+            "\ud800",
+            "nul\0nul",
+            "\r\n",
+            b"bytes",
+            "ü".encode(),
+            b"\xff",
+            np.str_("s"),
+            np.bytes_(b"b"),
+            3,
+            None,
+            ["a"],
+            bytearray(b"x"),
+        ]
+    )
 
 
 def same(given, stored, python=True):
@@ -103,10 +195,14 @@ def same(given, stored, python=True):
     if isinstance(given, np.ma.MaskedArray) and given.mask.any():
         return False
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
-        return (given.shape == stored.shape or given.shape == (0,) == stored.shape[:1]) and all(same_number(x, y, stored.dtype, False) for x, y in zip(given.ravel().tolist(), stored.ravel().tolist()))
+        return (given.shape == stored.shape or given.shape == (0,) == stored.shape[:1]) and all(
+            same_number(x, y, stored.dtype, False) for x, y in zip(given.ravel().tolist(), stored.ravel().tolist())
+        )
     if isinstance(given, (list, tuple, range, array.array)):
         return len(given) == len(stored) and all(same(x, y) for x, y in zip(given, stored))
-    return np.ndim(stored) == 0 and same_number(given.item() if isinstance(given, np.generic) else given, stored.item(), stored.dtype, not isinstance(given, np.generic) or python)
+    return np.ndim(stored) == 0 and same_number(
+        given.item() if isinstance(given, np.generic) else given, stored.item(), stored.dtype, not isinstance(given, np.generic) or python
+    )
 
 
 def same_number(x, y, dtype, rounded):
@@ -173,7 +269,7 @@ class TestGiven(Writing):
                     self.assertIn("record", str(e))
                     refused += 1
                     continue
-                if w.schema[0].content == "image" or not isinstance(v, str) and w.schema[0].content == "utf-8" and not isinstance(v, bytes):
+                if w.schema[0].content == "image" or (not isinstance(v, str) and w.schema[0].content == "utf-8" and not isinstance(v, bytes)):
                     self.fail((w.schema, v))
                 accepted.append(v)
             if accepted:

@@ -114,7 +114,7 @@ class TestKills(Writing):
         """
         random.seed(n)
         resumed, k = 0, -1
-        while (k := k + 1) < n or demand and not resumed and k < n + 20:
+        while (k := k + 1) < n or (demand and not resumed and k < n + 20):
             if demand and os.path.isdir(arguments[0]):
                 shutil.rmtree(arguments[0])
                 seconds /= 2
@@ -240,7 +240,10 @@ class TestWriter(Writing):
         for bad, words in [
             ({"x": np.zeros((3, 2), np.float32), "n": 1}, r"record 1: field 'x': shape \(3, 2\) instead of \(2, 3\); where shapes differ"),
             ({"x": np.zeros((2, 3)), "n": 1}, r"field 'x': .*float64 is not float32; convert it first"),
-            ({"x": good["x"], "n": 1.5}, r"field 'n': 1.5 of float64 is not int64; where records have fractions, say so: schema=\[penstock.Field\('n', 'float64'\)"),
+            (
+                {"x": good["x"], "n": 1.5},
+                r"field 'n': 1.5 of float64 is not int64; where records have fractions, say so: schema=\[penstock.Field\('n', 'float64'\)",
+            ),
             ({"x": np.ma.masked_less(good["x"], 1), "n": 1}, "field 'x': a masked array"),
             ({"x": [[1, 2, 3], [2**24 + 1, 5, 6]], "n": 1}, "field 'x': .* does not fit float32, which would make another number of it"),
             ({"x": [[1e39, 2, 3], [4, 5, 6]], "n": 1}, "field 'x': .* does not fit float32, whose largest number is"),
@@ -260,7 +263,16 @@ class TestWriter(Writing):
     def test_labels_and_large_integers(self):
         schema = [Field("y", "int64", classes=("cat", "dog", "emu")), Field("f", "float64")]
         with penstock.Writer(self.path("ds"), schema) as w:
-            for y, f in ((1.9, 0), (np.float32(0.99), 0), (1.0, 0), (3, 0), (np.array([1]), 0), (1, 2**53 + 1), (1, np.uint64(2**63 + 1)), (1, [0.5, 1])):
+            for y, f in (
+                (1.9, 0),
+                (np.float32(0.99), 0),
+                (1.0, 0),
+                (3, 0),
+                (np.array([1]), 0),
+                (1, 2**53 + 1),
+                (1, np.uint64(2**63 + 1)),
+                (1, [0.5, 1]),
+            ):
                 with self.subTest(y=y, f=f), self.assertRaisesRegex(penstock.Error, "field '[yf]'"):
                     w.append({"y": y, "f": f})
             for y, f in ((True, 2**53), ("emu", -(2**63)), (np.uint8(0), np.float32(0.1))):
@@ -268,10 +280,14 @@ class TestWriter(Writing):
         ds = penstock.open(self.path("ds"))
         self.assertEqual((ds["y"][:].tolist(), ds["f"][:].tolist()), ([1, 2, 0], [2.0**53, -(2.0**63), float(np.float32(0.1))]))
         for bad in (Field("y", "float32", classes=("a",)), Field("y", "uint8", classes=tuple(map(str, range(300))))):
-            with self.assertRaisesRegex(ValueError, "classes need numbers of integers"):
+            with self.assertRaisesRegex(ValueError, "classes need integers"):
                 penstock.Writer(self.path("no"), [bad])
         for empty in (np.zeros(0), [], np.zeros((0, 4)), [[]]):
-            with self.subTest(repr(empty)), self.assertRaisesRegex(penstock.Error, "cannot be inferred; say it: schema="), penstock.Writer(self.path("no")) as w:
+            with (
+                self.subTest(repr(empty)),
+                self.assertRaisesRegex(penstock.Error, "cannot be inferred; say it: schema="),
+                penstock.Writer(self.path("no")) as w,
+            ):
                 w.append({"x": empty})
 
     def test_mistakes(self):
@@ -282,7 +298,10 @@ class TestWriter(Writing):
         for record, text in (({}, "the record has no fields"), ({1: 2}, "field 1: names of fields are of type str")):
             with self.assertRaisesRegex(penstock.Error, text), penstock.Writer(self.path("ds")) as w:
                 w.append(record)
-        with self.assertRaisesRegex(penstock.Error, "no field 'y', only 'x'; each must have x, y"), penstock.Writer(self.path("xy"), overwrite=True) as w:
+        with (
+            self.assertRaisesRegex(penstock.Error, "no field 'y', only 'x'; each must have x, y"),
+            penstock.Writer(self.path("xy"), overwrite=True) as w,
+        ):
             w.append({"x": 1, "y": 2})
             w.append({"x": 1})
         shutil.rmtree(self.path(".xy.building"))
@@ -360,7 +379,15 @@ class TestWriter(Writing):
         with self.assertRaisesRegex(penstock.Error, "bad.bmp.*truncated.*use on_error skip"):
             penstock.map(_path, names[:2], self.path("ds"), workers=0, resize=(8, 8))
         with self.assertRaisesRegex(penstock.Error, r'inputs\[0\].*gone.bmp: .*no such file.*; on_error="skip" leaves'):
-            penstock.map(_path, names[2:1:-1] * 2, self.path("ds"), workers=0, resize=(8, 8), overwrite=True, schema=[Field("images", "uint8", content="image")])
+            penstock.map(
+                _path,
+                names[2:1:-1] * 2,
+                self.path("ds"),
+                workers=0,
+                resize=(8, 8),
+                overwrite=True,
+                schema=[Field("images", "uint8", content="image")],
+            )
         summary = penstock.map(_path, names, self.path("ds"), workers=0, resize=(8, 8), on_error="skip", overwrite=True)
         self.assertEqual((summary["records"], [s["sample"].split("/")[-1] for s in summary["skipped"]]), (2, ["bad.bmp", "gone.bmp"]))
 
@@ -396,7 +423,8 @@ class TestWriter(Writing):
     def test_options_with_a_value_that_is_none_of_theirs(self):
         for options, words in (
             ({"names": True}, "names true: must be one of auto, on, off"), ({"names": False}, "names false: must be one of auto, on, off"),
-            ({"compress": True, "world_size": 3, "rank": 0, "total": 3}, "compress.*true"), ({"stratify": 3}, "stratify"), ({"keep_encoded": "yes"}, "keep.encoded"),
+            ({"compress": True, "world_size": 3, "rank": 0, "total": 3}, "compress.*true"),
+            ({"stratify": 3}, "stratify"), ({"keep_encoded": "yes"}, "keep.encoded"),
         ):  # fmt: skip
             with self.subTest(options), self.assertRaisesRegex(penstock.Error, words):
                 penstock.Writer(self.path("ds"), **options)
@@ -423,7 +451,9 @@ class TestWriter(Writing):
         self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), [1, 2])
 
     def test_inputs_in_another_order(self):
-        for n, (given, other) in enumerate(((list(range(40)), list(range(40))[::-1]), ([f"p{i}" for i in range(40)], [f"p{i}" for i in range(1, 41)]))):
+        for n, (given, other) in enumerate(
+            ((list(range(40)), list(range(40))[::-1]), ([f"p{i}" for i in range(40)], [f"p{i}" for i in range(1, 41)]))
+        ):
             name = self.path(f"ds{n}")
             penstock.map(_of, given, name, workers=0, rank=0, world_size=2)
             penstock.map(_of, other, name, workers=0, rank=1, world_size=2)
@@ -443,7 +473,7 @@ class TestWriter(Writing):
         for n, (function, schema, given, size, options, kept) in enumerate((
             (_of, [Field("x", "int64")], ["pq", "pr", "p3", "p4"], 2, {}, [3, 4]), (_of, [Field("x", "int64")], ["p3", "p4"], 4, {}, [3, 4]),
             (_path, [Field("images", "uint8", content="image")], ["none", "gone", self.path("good.bmp"), self.path("good.bmp")], 2, sized, 2),
-            (_path, [Field("images", "uint8", content="image")], ["none", "gone", self.path("good.bmp"), self.path("good.bmp")], 2, {"keep_encoded": True}, 2),
+            (_path, [Field("images", "uint8", content="image")], ["none", "gone", *2 * [self.path("good.bmp")]], 2, {"keep_encoded": True}, 2),
         )):  # fmt: skip
             name = self.path(f"ds{n}")
             for rank in range(size):
@@ -451,7 +481,9 @@ class TestWriter(Writing):
             summary = penstock.merge(name)
             ds = penstock.open(name)
             self.assertEqual((ds["x"][:].tolist(), len(given) - len(kept)) if function is _of else (len(ds), 2), (kept, len(summary["skipped"])))
-        with self.assertRaisesRegex(penstock.Error, "no sample of this rank can be used, and the size of the records' images is that of the first one; give resize and crop"):
+        with self.assertRaisesRegex(
+            penstock.Error, "no sample of this rank can be used, and the size of the records' images is that of the first one; give resize and crop"
+        ):
             penstock.map(_path, ["none", "gone"], self.path("ds"), schema=schema, workers=0, rank=0, world_size=2, on_error="skip")
 
     def test_resumed_with_inputs_in_another_order(self):
@@ -472,21 +504,46 @@ class TestWriter(Writing):
         self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), list(range(40)))
 
     def test_inputs_of_other_kinds(self):
-        for k, given in enumerate((iter("dbac"), {"d": 1, "b": 2, "a": 3, "c": 4}.keys(), np.array(list("dbac")), Labelled("dbac"), Indexed("dbac"), (c for c in "dbac"))):
+        for k, given in enumerate(
+            (iter("dbac"), {"d": 1, "b": 2, "a": 3, "c": 4}.keys(), np.array(list("dbac")), Labelled("dbac"), Indexed("dbac"), (c for c in "dbac"))
+        ):
             penstock.map(_ord, given, self.path(f"ds{k}"), workers=0)
             self.assertEqual("".join(map(chr, penstock.open(self.path(f"ds{k}"))["x"][:])), "dbac")
-        for given, words in (({"a": 1}, r"give list\(inputs\), list\(inputs.values"), ({"a", "b"}, "sorted"), ("abc", r"it is a list of inputs: \['abc'\]"), (3, "must be a list"), (np.array(3), "without axes")):
+        for given, words in (
+            ({"a": 1}, r"give list\(inputs\), list\(inputs.values"),
+            ({"a", "b"}, "sorted"),
+            ("abc", r"it is a list of inputs: \['abc'\]"),
+            (3, "must be a list"),
+            (np.array(3), "without axes"),
+        ):
             with self.assertRaisesRegex(TypeError, words):
                 penstock.map(_ord, given, self.path("ds"), workers=0)
 
     def test_digests_are_those_of_every_process(self):
-        script = "import sys; sys.path.insert(0, sys.argv[1]); from tests.test_writer import odd_inputs; from penstock import digest; print(digest.of(odd_inputs()))"
+        script = "import sys; sys.path.insert(0, sys.argv[1]); from tests import test_writer as t; print(t.penstock.digest.of(t.odd_inputs()))"
         seen = set()
         for seed in ("0", "1", "2"):
-            done = subprocess.run([sys.executable, "-c", script, PYTHON], env={**os.environ, "PYTHONHASHSEED": seed}, check=True, stdout=subprocess.PIPE)
+            done = subprocess.run(
+                [sys.executable, "-c", script, PYTHON], env={**os.environ, "PYTHONHASHSEED": seed}, check=True, stdout=subprocess.PIPE
+            )
             seen.add(done.stdout)
         self.assertEqual(len(seen), 1)
-        one = [[1, "a"], [True, "a"], [1.0, "a"], ["1", "a"], ["a", 1], [[1], "a"], [b"1", "a"], [np.int64(1), "a"], [np.int32(1), "a"], [Indexed("1"), "a"], [Labelled("1"), "a"], [{1}, "a"], [{1: 2}, "a"], [os, "a"]]
+        one = [
+            [1, "a"],
+            [True, "a"],
+            [1.0, "a"],
+            ["1", "a"],
+            ["a", 1],
+            [[1], "a"],
+            [b"1", "a"],
+            [np.int64(1), "a"],
+            [np.int32(1), "a"],
+            [Indexed("1"), "a"],
+            [Labelled("1"), "a"],
+            [{1}, "a"],
+            [{1: 2}, "a"],
+            [os, "a"],
+        ]
         self.assertEqual(len({penstock.digest.of(v) for v in one}), len(one))
         a, b = Indexed([1]), Indexed([2])
         a.other, b.other = b, a  # a cycle
@@ -551,8 +608,10 @@ def odd_inputs():
     from pathlib import Path
 
     return [
-        1, 2**100, 1.5, float("nan"), "ü", "\ud800", b"x", None, Path("a/b"), (1, [2, {"k": {"x", "y", "z"}}]), np.arange(6).reshape(2, 3)[:, ::2], np.float32(1),
-        np.array([{"a", "b"}, "c"], object), datetime(2020, 1, 1), Fraction(1, 3), Indexed(["p", "q"]), threading.Lock(), object(), lambda: 1, frozenset("abcdefgh"),
+        1, 2**100, 1.5, float("nan"), "ü", "\ud800", b"x", None, Path("a/b"), (1, [2, {"k": {"x", "y", "z"}}]),
+        np.arange(6).reshape(2, 3)[:, ::2], np.float32(1),
+        np.array([{"a", "b"}, "c"], object), datetime(2020, 1, 1), Fraction(1, 3), Indexed(["p", "q"]),
+        threading.Lock(), object(), lambda: 1, frozenset("abcdefgh"),
     ]  # fmt: skip
 
 
