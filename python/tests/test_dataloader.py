@@ -283,7 +283,7 @@ class DataLoaderTest(data.Copied):
         self.assertEqual(images[0][1].shape, (8, 3, 12, 10))
         bad = [i for numbers, _, valid in images for i, v in zip(numbers, valid) if not v]
         self.assertEqual(bad, [5])
-        self.assertIn(stats["skipped"], (1, 2))  # perhaps in the next epoch too
+        self.assertGreaterEqual(stats["skipped"], 1)  # in epochs that are read ahead, too: the more, the more cores there are
         self.assertIn("record 5", logs.output[0])
         for numbers, pixels, _ in images:
             for i, image in zip(numbers, pixels):
