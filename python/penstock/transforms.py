@@ -505,7 +505,9 @@ def translate(t: Any, known: Mapping[str, type[Transform]] = _RECORD) -> list[di
         kind = "PIL images"
     else:
         kind = "images" if _OF_TENSORS.isdisjoint(names) else "tensors"
-    entries = []
+    entries: list[dict[str, Any]] = []
+    if kind == "tensors" and any(type(step).__module__.startswith("torchvision.transforms") for step in steps):
+        entries.append({"op": "ToImage"})  # tensors are (C, H, W)
     for name, step in zip(names, steps):
         entries += _entries(step, known, kind)
         if name == "ToPureTensor" and kind != "PIL images":

@@ -108,6 +108,9 @@ class TransformsTest(unittest.TestCase):
             ([to_dtype(dtype={Image: "float32", Tensor: "float32"})], "float32"),
         ):  # fmt: skip
             self.assertEqual(T.translate(given)[-1], {"op": "ToDtype", "dtype": want, "scale": False})
+        self.assertEqual(T.translate([resize(), to_dtype(dtype="float32")])[0], {"op": "ToImage"})  # which tensors are, (C, H, W)
+        self.assertEqual(T.translate([resize(), T.Normalize()])[0], {"op": "ToImage"})
+        self.assertEqual([t["op"] for t in T.translate([T.Resize(8), T.ToDtype("float32")])], ["Resize", "ToDtype"])
         self.assertEqual(T.translate([to_image, pad(fill={Image: 7, "others": 0})])[-1]["fill"], [7])
         for given in ([resize(interpolation="nearest"), to_tensor], [resize(interpolation="nearest-exact"), to_image], [resize(interpolation="nearest-exact")]):
             self.assertEqual([t["interpolation"] for t in T.translate(given) if t["op"] == "Resize"], ["nearest"])
