@@ -97,7 +97,7 @@ def write_tar(rng, files):
 
 
 class Refused(Exception):
-    """What must be in the error."""
+    """The archive has to be refused, with an error that matches."""
 
 
 def samples_of_tar(data):

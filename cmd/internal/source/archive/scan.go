@@ -176,7 +176,7 @@ func (k *keySet) setOf(g group) int32 {
 	return int32(max(i, 0))
 }
 
-// mostSets is how many sets of extensions are told apart.
+// mostSets is how many sets of extensions are distinguished.
 const mostSets = 1000
 
 func (s *archiveScan) member(ext string) *memberScan {
