@@ -130,8 +130,8 @@ class DataLoader:
         rank, world_size: Which slice of the global batch, ``batch_size * world_size`` records, this
             process gets: what a DistributedSampler is for. ``rank="auto"`` takes both from
             torch.distributed, if it is initialized, or from the environment of the launcher (torchrun,
-            Accelerate, Slurm, MPI, Kubernetes). None is rank 0 of 1: all of the data, with a warning
-            where a launcher started several processes.
+            Accelerate, Slurm, MPI, Kubernetes); without either, it is rank 0 of 1. None is rank 0 of 1,
+            all of the data, with a warning where a launcher started several processes.
         seed: Of the order and of all random choices: 64 bits. None means 0.
         device: "cuda", "cuda:1" or a torch.device: batches are on that device, as tensors for the
             current stream. Two batches are copied there, by a stream of their own, while the device

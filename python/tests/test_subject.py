@@ -244,6 +244,8 @@ class RanksTest(unittest.TestCase):
             ({"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "2"}, (0, 2)),
             ({"SLURM_PROCID": "5", "SLURM_NTASKS": "6"}, (5, 6)),
             ({"RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "5", "SLURM_NTASKS": "6"}, (1, 2)),
+            ({}, (0, 1)),
+            ({"SLURM_NTASKS": "6"}, (0, 1)),  # of a batch script, which is no task
             ({"SLURM_NTASKS": "6", "JOB_COMPLETION_INDEX": "1", "JOB_COMPLETIONS": "2"}, (1, 2)),
         ):
             with self.subTest(variables), environment(**variables), warnings.catch_warnings():
@@ -252,8 +254,7 @@ class RanksTest(unittest.TestCase):
                     self.assertEqual((dl.rank, dl.world_size), want)
                     self.assertEqual(dl._arguments["rank"], want[0])
         for variables, options, why in (
-            ({}, {}, "torch.distributed is not initialized, and the environment has none .*give numbers"),
-            ({"SLURM_NTASKS": "6"}, {}, "give numbers"),
+            ({}, {"world_size": 2}, "torch.distributed is not initialized.*, and world_size is 2; leave world_size out"),
             ({"RANK": "1"}, {}, "RANK is set, but not WORLD_SIZE; set both"),
             ({"WORLD_SIZE": "2"}, {}, "WORLD_SIZE is set, but not RANK; set both"),
             ({"RANK": "2", "WORLD_SIZE": "2"}, {}, "RANK=2 WORLD_SIZE=2: a rank is a number from 0"),
