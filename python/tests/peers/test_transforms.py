@@ -28,7 +28,7 @@ FIELDS, RECORDS, TOGETHER, MOST = 64, 3, 8, 700
 PIL_FILTERS = ("nearest", "nearest-exact", "bilinear", "bicubic", "box", "hamming", "lanczos")
 #: Kinds of images, as a program goes through them.
 PIL_IMAGE, TENSOR = "PIL", "tensor"
-#: The slack of policies on tensors: Pillow's pixels, of which some may be others: at 135 degrees many lie between two.
+#: The slack of policies on tensors: the pixels are Pillow's, and at 135 degrees many lie between two.
 POLICY = 2.5
 
 
@@ -71,7 +71,7 @@ def same(x):
 
 WARPS = ("nearest", "bilinear", "bicubic")
 
-#: What makes the parameters of a class: of a generator, the channels and the module.
+#: Functions of a generator, the channels and the module, which make the parameters of a class.
 PARAMETERS = {
     "Resize": lambda r, c, v: {"size": size(r), "interpolation": interpolation(r), "max_size": r.choice((None, None, r.randint(1, 60))), "antialias": r.choice((True, True, True, None, False))},
     "CenterCrop": lambda r, c, v: {"size": size(r)},
@@ -181,7 +181,7 @@ def tail(rng, v, kind):
 
 
 def expansions(t):
-    """Return functions of an image, one of which a transform draws."""
+    """Return functions of an image; a transform draws one of them."""
     name = type(t).__name__
     if name.endswith("Flip") and 0 < t.p < 1:
         flip = F.horizontal_flip if name == "RandomHorizontalFlip" else F.vertical_flip
@@ -280,7 +280,7 @@ def expected(steps, image):
 
 
 def close(got, want, slack):
-    """Tell whether tensors are the same: bytes up to slack levels, floats up to the last bits."""
+    """Return whether tensors are the same: bytes up to slack levels, floats up to the last bits."""
     if got.shape != want.shape or got.dtype != want.dtype:
         return False
     if got.dtype is torch.uint8:
