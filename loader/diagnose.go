@@ -162,7 +162,7 @@ func (s Stats) saturated(l loopTimes) Diagnosis {
 	case s.Read > work/2:
 		advice := "smaller types take less"
 		if s.Transform+s.Collate == 0 && s.ViewBytes == 0 {
-			advice += ", and Block with blocks of whole batches copies nothing"
+			advice += ", and Block with blocks of whole batches copies nothing (for records that are not in the order of their labels)"
 		}
 		return Diagnosis{CopyBound, fmt.Sprintf("copy-bound: %s, %s of that with reading from memory, %s; %s", head, percent(s.Read, work), rate(s.ReadBytes, l.all), advice), 0}
 	}

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms/geometry"
 )
 
 // field is one field of a batch.
@@ -50,8 +52,34 @@ func (o Options) fields(src Source) ([]field, error) {
 			errs = append(errs, fmt.Errorf("there is a Transform for the field %q, which batches do not have", name))
 		}
 	}
+	errs = append(errs, o.checkGeometry(out))
 	out, err = o.Collate.add(out)
 	return out, errors.Join(append(errs, err)...)
+}
+
+// words are what errors of geometry call the options.
+var words = geometry.Words{
+	Independent: "name it in Independent: %q", Pipelines: "an Images for each in Transforms", Instead: "move images and boxes by a Collate of your own",
+}
+
+// checkGeometry refuses to move images away from what lies on them.
+func (o Options) checkGeometry(fields []field) error {
+	var list []geometry.Field
+	for _, f := range fields {
+		g := geometry.Field{Spec: f.in}
+		if t, ok := f.transform.(Images); ok {
+			if g.Pipeline = t.Pipeline; g.Spec.Layout == "" && len(g.Spec.Shape) == 3 {
+				g.Spec.Layout = strings.ToUpper(t.Layout.String())
+			}
+		}
+		list = append(list, g)
+	}
+	for _, name := range o.Independent {
+		if !slices.ContainsFunc(fields, func(f field) bool { return f.in.Name == name }) {
+			return fmt.Errorf("Independent names the field %q, which batches do not have", name)
+		}
+	}
+	return geometry.Check(list, o.Independent, words)
 }
 
 // field returns what becomes of one field of the Source.

@@ -25,8 +25,14 @@ type Options struct {
 	Fields     []string             // the fields that batches have, in this order; none means all of the Source
 	Transforms map[string]Transform // what becomes of a field's records; those that are not named stay as they are
 	Collate    Collate              // a function on whole batches
-	OnError    OnError              // what becomes of a record that cannot be read or transformed
-	Report     func(*Error)         // is called for every record that OnError skips, by any goroutine; may be nil
+
+	// Independent has the fields that do not show, or lie on, what other image fields show: vectors of four numbers
+	// that are not boxes, the picture of another camera. Boxes, points and masks do not follow a Transform
+	// that moves an image, so that a field that may be one of these is an error, unless it is named here.
+	Independent []string
+
+	OnError OnError      // what becomes of a record that cannot be read or transformed
+	Report  func(*Error) // is called for every record that OnError skips, by any goroutine; may be nil
 
 	// Workers is the number of goroutines that fill batches; Synchronous means none. Batches that
 	// are views of warm memory need none.

@@ -10,7 +10,8 @@ import (
 // dataset. With Size a multiple of BatchSize every batch is within one block, and is a view of
 // the Source's memory. With a smaller Size, batches are gathered in fewer and larger pieces. The
 // price is randomness, which [Randomness] measures: records that were neighbors in the dataset
-// stay neighbors. If the dataset was shuffled when it was made, that does no harm.
+// stay neighbors. If the dataset was shuffled when it was made, that does no harm. If it is in the order of
+// its labels, as one of class folders is, batches have one class.
 //
 // If Size does not divide the number of records, the records that are left over come last, as
 // one shorter block. Which ones these are is drawn for each epoch.

@@ -124,7 +124,12 @@ class DataLoader:
             given up.
         in_order: False yields batches as they are ready.
         transforms: A penstock.transforms.Compose, a torchvision Compose, or JSON, for all image fields;
-            or a dict of those by field. Image files that a dataset keeps are decoded by it.
+            or a dict of those by field. Image files that a dataset keeps are decoded by it. Boxes, points
+            and masks do not follow an image: a field that may be one of these is an error next to an
+            image that is resized, cropped or flipped. Masks with a pipeline of their own, of the same
+            geometry before all else that is random, are moved alike.
+        independent: Names of fields that do not lie on what other image fields show: numbers that are
+            not boxes or points, the picture of another camera.
         batch_transforms: MixUp, CutMix, LabelSmoothing or RandomChoice of penstock.transforms, or a
             list of them.
         rank, world_size: Which slice of the global batch, ``batch_size * world_size`` records, this
@@ -180,6 +185,7 @@ class DataLoader:
         sampler: Any = None,
         *,
         transforms: Any = None,
+        independent: Iterable[str] = (),
         batch_transforms: Any = None,
         drop_last: bool = False,
         num_workers: int = 0,
@@ -232,7 +238,7 @@ class DataLoader:
             "drop_last": implied.get("drop_last", drop_last), "in_order": self._in_order,
             "filters": to_json(filters), "timeout": _timeout(timeout),
             "transforms": _by_field(_normalizing(of, transforms)), "batch_transforms": _of_batches(batch_transforms),
-            "verify": _verify(verify), "on_error": on_error,
+            "independent": chosen(independent, "independent"), "verify": _verify(verify), "on_error": on_error,
         }  # fmt: skip
         if self._device is not None:
             options["as_bytes"] = True

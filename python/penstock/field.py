@@ -115,10 +115,10 @@ class Field:
         return column.reshape(-1, 1, 1) if self.layout == "CHW" else column
 
 
-def chosen(fields: Iterable[str] | None) -> tuple[str, ...] | None:
+def chosen(fields: Iterable[str] | None, option: str = "fields") -> tuple[str, ...] | None:
     """Return the names of the fields that were asked for; None is all."""
     if isinstance(fields, str):
-        raise TypeError(f"fields is {fields!r}; it is a list of names: [{fields!r}]")
+        raise TypeError(f"{option} is {fields!r}; it is a list of names: [{fields!r}]")
     return None if fields is None else tuple(fields)
 
 

@@ -58,7 +58,9 @@ class Shuffle(Sampler):
 class Block(Sampler):
     """Shuffles blocks of ``size`` consecutive records, and leaves each in the dataset's order.
 
-    Reads are fewer and larger. Records that are neighbors in the dataset stay neighbors.
+    Reads are fewer and larger. Records that are neighbors in the dataset stay neighbors: of a dataset
+    that is in the order of its classes, batches have one class. Use it where records were stored in
+    random order (``penstock preprocess --shuffle SEED``).
     """
 
     size: int

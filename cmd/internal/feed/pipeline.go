@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/transforms/geometry"
 )
 
 // made is what becomes of a field.
@@ -61,7 +62,34 @@ func (o *Options) made(fields []store.Field) ([]made, error) {
 			errs = append(errs, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names)))
 		}
 	}
-	return out, errors.Join(errs...)
+	return out, errors.Join(append(errs, o.checkGeometry(fields, names))...)
+}
+
+// words are what errors of geometry call the options.
+var words = geometry.Words{
+	Independent: "independent=[%q]", Pipelines: `transforms={"image": ..., "mask": ...}`, Instead: "move both in the training loop, with torchvision.transforms.v2",
+}
+
+// checkGeometry refuses to move images away from what lies on them.
+func (o *Options) checkGeometry(fields []store.Field, names []string) error {
+	var list []geometry.Field
+	for _, f := range fields {
+		recipe, own := o.Transforms[f.Name]
+		if !own {
+			recipe = o.Transforms[""]
+		}
+		g := geometry.Field{Spec: f.Spec, Whole: !own}
+		if recipe, err := normalized(f, recipe); isImage(f) && recipe != nil && err == nil {
+			g.Pipeline, _ = transforms.Parse(recipe) // made has reported the error
+		}
+		list = append(list, g)
+	}
+	for _, name := range o.Independent {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("independent: there is no field %q%s", name, suggest.Hint(name, names))
+		}
+	}
+	return geometry.Check(list, o.Independent, words)
 }
 
 // isImage reports whether records of a field are images, as pixels or as files.

@@ -1,7 +1,9 @@
 package feed
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/penstock/penstock/store"
@@ -43,6 +45,41 @@ func TestAsBytes(t *testing.T) {
 		o.BatchTransforms[0].Op = "MixUp" // which needs floats
 		if m, err = o.makeField(f, []byte(c.recipe)); err != nil || m.finish != nil || m.field.Normalization != nil {
 			t.Errorf("%s: %+v, %v, before MixUp", c.recipe, m, err)
+		}
+	}
+}
+
+// One pipeline for all images changes the classes of a mask, and boxes do not follow one.
+func TestGeometryOfRecords(t *testing.T) {
+	image := func(name string, shape ...int) store.Field {
+		f := store.NewField(name, tensor.Uint8, shape...)
+		f.Layout = store.HWC
+		return f
+	}
+	fields := []store.Field{image("images", 8, 9, 3), image("mask", 8, 9, 1), store.NewRagged("boxes", tensor.Float32, 4)}
+	const flip, jitter = `{"op":"RandomHorizontalFlip"}`, `{"op":"ColorJitter","brightness":0.5}`
+	for _, c := range []struct {
+		options string
+		fields  []store.Field
+		want    string
+	}{
+		{`{"transforms":{"":[` + flip + `]}}`, fields[:2], ""},
+		{`{"transforms":{"":[` + flip + `,` + jitter + `]}}`, fields[:1], ""},
+		{`{"transforms":{"":[` + flip + `,` + jitter + `]}}`, fields[:2], `the field "mask" may be a mask, and ColorJitter would make other classes of its values; give each image field transforms of its own, and the mask only geometry, with interpolation nearest: transforms={"image": ..., "mask": ...}; or, if it is a picture: independent=["mask"]`},
+		{`{"transforms":{"":[` + flip + `,` + jitter + `]},"independent":["mask"]}`, fields[:2], ""},
+		{`{"transforms":{"images":[` + flip + `,` + jitter + `],"mask":[` + flip + `]}}`, fields[:2], ""},
+		{`{"transforms":{"images":[` + jitter + `,` + flip + `],"mask":[` + flip + `]}}`, fields[:2], `the field "mask" draws other random numbers`},
+		{`{"transforms":{"images":[` + flip + `]}}`, fields, `the field "boxes" (float32[*,4]) may be boxes or points in it, which would stay where they are; move both in the training loop, with torchvision.transforms.v2`},
+		{`{"transforms":{"images":[` + flip + `],"mask":[` + flip + `]},"independent":["boxes"]}`, fields, ""},
+		{`{"independent":["boxs"]}`, fields, `independent: there is no field "boxs"; did you mean "boxes"?`},
+	} {
+		var o Options
+		if err := json.Unmarshal([]byte(c.options), &o); err != nil {
+			t.Fatal(err)
+		}
+		_, err := o.made(c.fields)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s:\n%v\nwant %s", c.options, err, c.want)
 		}
 	}
 }

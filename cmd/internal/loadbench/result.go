@@ -17,6 +17,7 @@ type Report struct {
 	Interrupted bool    `json:"interrupted,omitempty"` // some rows are missing
 	Bottleneck  string  `json:"bottleneck,omitempty"`  // what limits the best row, and what to do
 
+	Order   string   `json:"order,omitempty"`   // how the records are in the order of their labels
 	Setting *Setting `json:"setting,omitempty"` // the fastest row of a dataset; nil where records were prepared for some rows only
 }
 

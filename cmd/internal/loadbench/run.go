@@ -35,7 +35,13 @@ func Run(ctx context.Context, o Options, progress Progress) (report *Report, err
 		b.report.Bottleneck = bottleneck(b.report.Tables)
 	}
 	if !o.Synthetic && o.Delay == 0 && o.TrainStep == Defaults().TrainStep {
-		b.report.Setting = b.report.setting()
+		var failed error
+		if b.report.Order, failed = labelOrder(ctx, b.s.raw, o.Batch); failed == nil {
+			b.report.Setting = b.report.setting()
+		}
+		if err == nil {
+			err = failed
+		}
 	}
 	if err == nil {
 		err = b.report.check()

@@ -15,12 +15,15 @@ type Setting struct {
 }
 
 // setting returns the fastest row of at least eight batches, nil if there is none. Batches on a device do not count,
-// as loaders of host memory are compared.
+// as loaders of host memory are compared, and where records are in the order of their labels those of neighbors.
 func (r *Report) setting() *Setting {
 	var best *Result
 	for i := range r.Tables {
 		for j := range r.Tables[i].Rows {
 			row := &r.Tables[i].Rows[j]
+			if r.Order != "" && !strings.HasPrefix(row.Sampler, "shuffle") {
+				continue
+			}
 			if row.Ran() && row.Batches >= 8 && row.Name != deviceRow && row.Name != storedDeviceRow && (best == nil || row.Rate() > best.Rate()) {
 				best = row
 			}

@@ -46,6 +46,9 @@ func (r *Report) advice(b *strings.Builder) {
 	if r.Bottleneck != "" {
 		fmt.Fprintf(b, "\n%s\n", r.Bottleneck)
 	}
+	if r.Order != "" {
+		fmt.Fprintf(b, "\n%s\n", r.Order)
+	}
 	if s := r.Setting; s != nil {
 		fmt.Fprintf(b, "\nfastest: %s; in Go and in Python:\n  %s\n  %s\n", s.Row, s.Go, s.Python)
 	}

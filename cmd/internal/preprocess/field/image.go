@@ -21,6 +21,7 @@ type imageField struct {
 	asked     Options // for files: without the defaults of images of 8 bits
 	ownRecipe bool    // transforms are given as such
 	budget    *decodeBudget
+	classes   bool  // values may be classes, so that files with a palette are refused
 	deep      *deep // set by a first file that 8-bit gray or RGB cannot hold: all others are like it
 }
 
@@ -48,6 +49,9 @@ type imageWorker struct {
 }
 
 func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
+	if err := w.checkClasses(value); err != nil {
+		return store.Field{}, err
+	}
 	defer w.room(value)()
 	if files, ok := w.opener.(*fileOpener); ok && files.isDeep(value) {
 		return w.probeDeep(files, name, value)
@@ -74,6 +78,9 @@ func (w *imageWorker) Probe(name string, value []byte) (store.Field, error) {
 }
 
 func (w *imageWorker) Do(name string, dst, value []byte) (out []byte, bad, fatal error) {
+	if err := w.checkClasses(value); err != nil {
+		return dst, err, nil
+	}
 	defer w.room(value)()
 	if files, ok := w.opener.(*fileOpener); ok {
 		if isDeep := files.isDeep(value); isDeep || w.deep != nil {
@@ -96,6 +103,18 @@ func (w *imageWorker) room(value []byte) (done func()) {
 		return func() {}
 	}
 	return w.budget.take(value)
+}
+
+// checkClasses refuses the file of a mask that has a palette: its colors would be stored, and not its numbers.
+func (w *imageWorker) checkClasses(value []byte) error {
+	if !w.classes {
+		return nil
+	}
+	c, err := imagefile.ReadConfig(value)
+	if err == nil && c.Model == "palette" {
+		err = &imagefile.Error{Format: c.Format, Kind: imagefile.ErrUnsupported, Msg: "has a palette, and is in a field that may be a mask: its colors would be stored, not its class numbers; convert it to gray, with Pillow: Image.fromarray(numpy.array(image)); or, if it is a picture: --independent FIELD"}
+	}
+	return err
 }
 
 // check makes sure that an image of that kind becomes a record like all others. One that

@@ -12,6 +12,7 @@ import (
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
+	"github.com/penstock/penstock/transforms/geometry"
 )
 
 // Jobs returns how each field of the source becomes one of the dataset, or of the one
@@ -39,7 +40,40 @@ func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, 
 		}
 		jobs = append(jobs, j)
 	}
-	return jobs, nil
+	return jobs, c.checkGeometry(fields, jobs)
+}
+
+// words are what errors of geometry call the flags.
+var words = geometry.Words{
+	Independent: "--independent %s", Pipelines: `with a "field" in the transforms of --pipeline FILE`, Instead: "leave out what moves it, and move both while training",
+}
+
+// checkGeometry refuses to move images away from what lies on them, and files of a mask whose numbers would be lost.
+func (c Options) checkGeometry(fields []source.Field, jobs []Job) error {
+	var names []string
+	var list []geometry.Field
+	for i, f := range fields {
+		g := geometry.Field{Spec: f.Spec}
+		switch j := jobs[i].(type) {
+		case *imageField:
+			g.Pipeline, g.Whole = j.pipeline, !j.ownRecipe
+		case *shrinkField:
+			g.Pipeline = j.pipeline
+		}
+		list, names = append(list, g), append(names, f.Name)
+	}
+	for i, f := range fields {
+		j, ok := jobs[i].(*imageField)
+		if ok && f.Image() && !slices.Contains(c.Independent, f.Name) {
+			j.classes = geometry.MayBeMask(f.Spec, list)
+		}
+	}
+	for _, name := range c.Independent {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("--independent %s: there is no field %q%s", name, name, suggest.Hint(name, names))
+		}
+	}
+	return geometry.Check(list, c.Independent, words)
 }
 
 // recipes returns the Config's transforms by field, each of which must be there.

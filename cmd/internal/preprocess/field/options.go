@@ -31,6 +31,10 @@ type Options struct {
 	Quality     int  // of JPEGs that are made then, 1 to 100; 0 is 90
 	LargerThan  int  // pixels of the side that Fit names; smaller files are kept as they are; 0 is what Resize makes
 
+	// Independent has the fields of the source that do not lie on what its images show, so that they need not follow
+	// these: see package geometry.
+	Independent []string
+
 	// Transforms is a recipe that replaces Resize, Fit, Crop, Filter, PassOrder, Layout and DType, see
 	// package transforms; an entry may name its "field". nil: there is none.
 	Transforms json.RawMessage

@@ -1,0 +1,68 @@
+"""Boxes and masks next to images that transforms move: refused, unless they are moved alike."""
+
+import os
+import tempfile
+import unittest
+from unittest import mock
+
+import numpy as np
+
+import penstock
+from penstock.transforms import ColorJitter, Compose, RandomHorizontalFlip, RandomResizedCrop, ToTensor
+
+from . import data
+
+
+class TestLabels(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        for name, program in (("PENSTOCK_PREPROCESS", data.preprocess()), ("PENSTOCK_FEED", os.environ["PENSTOCK_TEST_FEED"])):
+            patch = mock.patch.dict(os.environ, {name: program})
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.path = os.path.join(folder.name, "ds")
+        places = np.indices((7, 9)).astype(np.uint8).transpose(1, 2, 0)
+        fields = [
+            penstock.Field("images", "uint8", (7, 9, 3), layout="HWC"), penstock.Field("mask", "uint8", (7, 9, 1), layout="HWC"),
+            penstock.Field("boxes", "float32", (4,), ragged=True), penstock.Field("labels", "int64"),
+        ]  # fmt: skip
+        with penstock.Writer(self.path, fields) as w:
+            for i in range(64):
+                image = np.concatenate([places, np.full((7, 9, 1), i, np.uint8)], 2)
+                w.append({"images": image, "mask": places[:, :, :1] * 9 + places[:, :, 1:], "boxes": [[1, 2, 3, 4]], "labels": i})
+
+    def load(self, fields, transforms, **options):
+        with penstock.DataLoader(self.path, 64, fields=fields, transforms=transforms, output="numpy", **options) as loader:
+            return next(iter(loader))
+
+    def test_boxes_stay_with_their_images(self):
+        every = ["images", "boxes", "labels"]
+        for move in (RandomHorizontalFlip(), Compose([RandomResizedCrop(6), ToTensor()])):
+            with self.assertRaisesRegex(penstock.Error, r'"boxes" \(float32\[\*,4\]\) may be boxes or points in it.*independent=\["boxes"\]'):
+                self.load(every, move)
+            self.assertEqual(len(self.load(every, move, independent=["boxes"])["labels"]), 64)
+        self.load(every, Compose([ColorJitter(0.5), ToTensor()]))
+        self.load(["images", "labels"], RandomHorizontalFlip())
+
+    def test_masks_move_with_their_images(self):
+        pair = ["images", "mask"]
+        near = [RandomResizedCrop(6, interpolation="nearest"), RandomHorizontalFlip()]
+        for name, transforms, message in (
+            ("in another order", {"images": Compose([ColorJitter(0.5), *near]), "mask": Compose(near)}, "draws other random numbers"),
+            ("one only", {"images": RandomHorizontalFlip()}, "stays where it is"),
+            ("one for all, of colors", Compose([*near, ColorJitter(0.5)]), "may be a mask, and ColorJitter"),
+            ("one for all, that blends", Compose([RandomResizedCrop(6)]), "may be a mask, and RandomResizedCrop"),
+        ):
+            with self.subTest(name), self.assertRaisesRegex(penstock.Error, message):
+                self.load(pair, transforms)
+        for transforms in (Compose(near), {"images": Compose([*near, ColorJitter(saturation=0)]), "mask": Compose(near)}):
+            batch = self.load(pair, transforms, shuffle=True, seed=3)
+            at = batch["images"].astype(int)
+            np.testing.assert_array_equal(at[..., 0] * 9 + at[..., 1], batch["mask"][..., 0])
+
+    def test_names(self):
+        with self.assertRaisesRegex(penstock.Error, 'independent: there is no field "box"'):
+            self.load(None, None, independent=["box"])
+        with self.assertRaisesRegex(TypeError, "independent is 'boxes'; it is a list of names"):
+            self.load(None, None, independent="boxes")

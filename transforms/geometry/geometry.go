@@ -1,0 +1,249 @@
+// Package geometry says what pipelines do to the places of pixels and to their values, and refuses a
+// pipeline that would move an image away from the boxes, points and masks that lie on it.
+//
+// Boxes, points and masks do not follow an image yet. So a field that could be one of these, by its name
+// or its shape, is an error next to an image that moves, until the caller says that it is not.
+package geometry
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/tensor"
+	"github.com/penstock/penstock/transforms"
+)
+
+// Effect is what an operation does to an image.
+type Effect uint8
+
+const (
+	Moves   Effect = 1 << iota // pixels come to lie elsewhere: a resize, a crop, a flip
+	Blends                     // values between those of pixels appear: a resize that is not nearest
+	Recolor                    // values of pixels change: a jitter, a division by 255
+)
+
+const (
+	moves   = Moves
+	blends  = Moves | Blends
+	recolor = Recolor
+	all     = Moves | Blends | Recolor
+)
+
+// effects are those of the operations that have the same for all parameters. An operation that blends
+// only moves with interpolation nearest.
+var effects = map[string]Effect{
+	"CenterCrop": moves, "CenterCropOrPad": moves, "CornerCrop": moves, "Crop": moves, "HorizontalFlip": moves, "Pad": moves,
+	"RandomCrop": moves, "RandomHorizontalFlip": moves, "RandomVerticalFlip": moves, "VerticalFlip": moves,
+
+	"ElasticTransform": blends, "Fill": blends, "Fit": blends, "Img2Dataset": blends, "RandomAffine": blends, "RandomPerspective": blends,
+	"RandomResizedCrop": blends, "RandomRotation": blends, "Resize": blends, "ResizeKeepRatio": blends, "Rotate": blends,
+
+	"AdjustBrightness": recolor, "AdjustContrast": recolor, "AdjustGamma": recolor, "AdjustSaturation": recolor, "AdjustSigmoid": recolor,
+	"Blur": recolor, "ColorJitter": recolor, "ConvertImageDtype": recolor, "GaussianBlur": recolor, "LinearTransformation": recolor,
+	"Normalize": recolor, "RandomAdjustSharpness": recolor, "RandomAutocontrast": recolor, "RandomEqualize": recolor, "RandomErasing": recolor,
+	"RandomGrayscale": recolor, "RandomInvert": recolor, "RandomPosterize": recolor, "RandomSolarize": recolor, "Sharpen": recolor, "ToTensor": recolor,
+
+	"AugMix": all, "AutoAugment": all, "RandAugment": all, "TrivialAugmentWide": all,
+
+	"Grayscale": 0, "PILToTensor": 0, "RGB": 0, "ToImage": 0, "ToLayout": 0, // a gray image keeps its values in each
+}
+
+// Of returns what an operation of a pipeline does. One that is not of package transforms may do everything.
+func Of(t transforms.Transform) Effect {
+	switch t := t.(type) {
+	case transforms.ConvertDType:
+		return recolorIf(!t.NoScale)
+	case transforms.ToDtype:
+		return recolorIf(t.Scale)
+	}
+	e, known := effects[reflect.TypeOf(t).Name()]
+	if !known || !strings.HasSuffix(reflect.TypeOf(t).PkgPath(), "penstock/transforms") {
+		return all
+	}
+	if e == blends && parameters(t)["interpolation"] == `"nearest"` {
+		return moves
+	}
+	return e
+}
+
+func recolorIf(is bool) Effect {
+	if is {
+		return Recolor
+	}
+	return 0
+}
+
+// parameters returns the parameters of an operation as JSON.
+func parameters(t transforms.Transform) map[string]string {
+	var list map[string]json.RawMessage
+	text, err := json.Marshal(t)
+	if err != nil || json.Unmarshal(text, &list) != nil {
+		return nil
+	}
+	out := make(map[string]string, len(list))
+	for name, value := range list {
+		out[name] = string(value)
+	}
+	return out
+}
+
+// Field is a field of a record, and what is done to it.
+type Field struct {
+	Spec     tensor.Spec
+	Pipeline *transforms.Pipeline // of an image; nil for none
+	Whole    bool                 // the pipeline is one for all images
+}
+
+// Words are what messages call the parameters of the caller.
+type Words struct {
+	Independent string // says that %s is independent
+	Pipelines   string // gives fields pipelines of their own
+	Instead     string // how to move boxes
+}
+
+// Check returns an error for each field that would no longer fit the images of its record. Those whose
+// names are in independent stay as they are, or have transforms of their own: the caller knows.
+func Check(fields []Field, independent []string, w Words) error {
+	var errs []error
+	var left []Field
+	for _, f := range fields {
+		if !slices.Contains(independent, f.Spec.Name) {
+			left = append(left, f)
+		}
+	}
+	images := 0
+	for _, f := range left {
+		if IsImage(f.Spec) {
+			images++
+		}
+	}
+	for _, f := range left {
+		if f.Pipeline != nil && MayBeMask(f.Spec, left) {
+			errs = append(errs, w.classes(f, images > 1))
+		}
+	}
+	for _, f := range left {
+		if f.Pipeline == nil {
+			continue
+		}
+		if op := first(f.Pipeline, Moves); op != "" {
+			errs = append(errs, w.moved(f, op, left))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// classes returns an error for a mask whose values change.
+func (w Words) classes(f Field, several bool) error {
+	op := first(f.Pipeline, Blends|Recolor)
+	if op == "" {
+		return nil
+	}
+	text := fmt.Sprintf("the field %q may be a mask, and %s would make other classes of its values", f.Spec.Name, op)
+	if several || f.Whole {
+		return fmt.Errorf("%s; give each image field transforms of its own, and the mask only geometry, with interpolation nearest: %s; or, if it is a picture: %s",
+			text, w.Pipelines, fmt.Sprintf(w.Independent, f.Spec.Name))
+	}
+	return fmt.Errorf("%s; give it only geometry, with interpolation nearest; or, if it is a picture: %s", text, fmt.Sprintf(w.Independent, f.Spec.Name))
+}
+
+// moved returns an error for the fields that do not go where op moves the image f.
+func (w Words) moved(f Field, op string, fields []Field) error {
+	var errs []error
+	for _, g := range fields {
+		name := g.Spec.Name
+		switch {
+		case name == f.Spec.Name:
+		case IsImage(g.Spec) || MayBeMask(g.Spec, fields):
+			if why := apart(f, g, fields); why != "" {
+				errs = append(errs, fmt.Errorf("%s moves the field %q, and the field %q %s; give both the same geometry, before all else that is random: %s; or, if they do not show the same: %s",
+					op, f.Spec.Name, name, why, w.Pipelines, fmt.Sprintf(w.Independent, name)))
+			}
+		case MayBePlaces(g.Spec):
+			errs = append(errs, fmt.Errorf("%s moves the field %q, and the field %q (%s) may be boxes or points in it, which would stay where they are; %s; leave the field out; or, if its numbers are not places in the image: %s",
+				op, f.Spec.Name, name, kind(g.Spec), w.Instead, fmt.Sprintf(w.Independent, name)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// kind words a type.
+func kind(s tensor.Spec) string {
+	var axes []string
+	if s.Ragged {
+		axes = append(axes, "*")
+	}
+	for _, n := range s.Shape {
+		axes = append(axes, fmt.Sprint(n))
+	}
+	if len(axes) == 0 {
+		return s.DType.String()
+	}
+	return s.DType.String() + "[" + strings.Join(axes, ",") + "]"
+}
+
+// apart says how g does not go where the pipeline of f moves that, "" if it does.
+func apart(f, g Field, fields []Field) string {
+	mask := MayBeMask(f.Spec, fields) || MayBeMask(g.Spec, fields)
+	switch {
+	case g.Pipeline == nil || first(g.Pipeline, Moves) == "":
+		if mask || randomly(f.Pipeline) {
+			return "stays where it is"
+		}
+	case f.Spec.Name > g.Spec.Name && randomly(g.Pipeline): // it is said once
+	case !randomly(f.Pipeline) && !randomly(g.Pipeline): // what each does is written down
+	case !slices.Equal(draws(f.Pipeline), draws(g.Pipeline)):
+		return "draws other random numbers"
+	case sizeOf(f.Spec) != sizeOf(g.Spec):
+		return "has another size, for which it draws other random numbers"
+	}
+	return ""
+}
+
+// randomly reports whether a pipeline moves pixels by random numbers.
+func randomly(p *transforms.Pipeline) bool {
+	return slices.ContainsFunc(p.Transforms(), movesRandomly)
+}
+
+func movesRandomly(t transforms.Transform) bool {
+	_, random := t.(transforms.Randomized)
+	return random && Of(t)&Moves != 0
+}
+
+// draws returns all that the random geometry of a pipeline depends on: the operations up to the last
+// that moves pixels by random numbers, but for those that neither draw nor move.
+func draws(p *transforms.Pipeline) (list []string) {
+	ts := p.Transforms()
+	for len(ts) > 0 && !movesRandomly(ts[len(ts)-1]) {
+		ts = ts[:len(ts)-1]
+	}
+	for _, t := range ts {
+		if _, random := t.(transforms.Randomized); !random && Of(t)&Moves == 0 {
+			continue
+		}
+		same := parameters(t)
+		for _, name := range []string{"interpolation", "antialias", "fill", "pass_order"} {
+			delete(same, name)
+		}
+		text, err := json.Marshal(same)
+		if err != nil {
+			panic("geometry: strings have no JSON: " + err.Error())
+		}
+		list = append(list, reflect.TypeOf(t).Name()+string(text))
+	}
+	return list
+}
+
+// first returns the name of the first operation that has one of some effects, "" if there is none.
+func first(p *transforms.Pipeline, e Effect) string {
+	for _, t := range p.Transforms() {
+		if Of(t)&e != 0 {
+			return reflect.TypeOf(t).Name()
+		}
+	}
+	return ""
+}
