@@ -234,7 +234,7 @@ func (o Options) fit(stride int) (Options, error) {
 type World struct {
 	Rank      int // of this process, from 0
 	Size      int // processes that train together; 0 means 1
-	LocalSize int // of those on this host, who share its cores; 0 means 1
+	LocalSize int // of those on this host, who share its cores; 0 means 1, also for processes that are bound to cores of their own
 }
 
 // WorldFromEnv returns the World that the launcher of this process put into the

@@ -60,7 +60,7 @@ func (c *scheduler) init(ld *Loader) {
 	c.set = &ld.setup
 	c.index = func(i int) *slot { return newSlot(ld, i) }
 	c.work.L, c.spare.L, c.ready.L = &c.mu, &c.mu, &c.mu
-	c.stats.Cores = ld.cores()
+	c.stats.Cores, c.stats.LocalSize = ld.cores(), max(1, ld.opts.World.LocalSize)
 	_, c.stats.HostCores = machineClock()
 	c.tuner, c.pool = newPrefetchTuner(&ld.opts), newWorkerTuner(&ld.opts)
 	c.addSlotsLocked(ld.opts.slots())

@@ -45,6 +45,7 @@ type Stats struct {
 	Prefetch   int    // finished batches that may wait: with MaxPrefetch, as many as are needed now
 	MaxWorkers int    // the largest number that the Loader tries; Workers if Options say one
 	Cores      int    // of this process's share when the Loader was made
+	LocalSize  int    // processes of this host that share its cores: World.LocalSize
 	HostCores  int    // of the machine; 0 where the system does not report
 	RingBytes  int    // memory of the buffers; 0 as long as nothing is copied
 	Pinned     int    // of those, that are page-locked, if the Allocator says so

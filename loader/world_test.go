@@ -15,7 +15,8 @@ import (
 func clearLaunchers(t *testing.T) {
 	for _, name := range []string{"RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_RANK",
 		"MV2_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "JOB_COMPLETION_INDEX", "JOB_COMPLETIONS",
-		"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE", "BATCH_TASK_INDEX", "BATCH_TASK_COUNT", "CLOUD_RUN_TASK_INDEX", "CLOUD_RUN_TASK_COUNT"} {
+		"AWS_BATCH_JOB_ARRAY_INDEX", "AWS_BATCH_JOB_ARRAY_SIZE", "BATCH_TASK_INDEX", "BATCH_TASK_COUNT", "CLOUD_RUN_TASK_INDEX", "CLOUD_RUN_TASK_COUNT",
+		"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MV2_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE", "SLURM_NTASKS_PER_NODE"} {
 		if _, ok := os.LookupEnv(name); ok {
 			t.Skip(name + " is set here; this test needs an environment without it")
 		}
@@ -34,7 +35,7 @@ func TestWorldFromEnv(t *testing.T) {
 		{"OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2", loader.World{Size: 2}, ""},
 		{"MV2_COMM_WORLD_RANK=1 MV2_COMM_WORLD_SIZE=2", loader.World{Rank: 1, Size: 2}, ""},
 		{"PMI_RANK=1 PMI_SIZE=2", loader.World{Rank: 1, Size: 2}, ""},
-		{"SLURM_PROCID=5 SLURM_NTASKS=6 SLURM_NTASKS_PER_NODE=2(x3) SLURM_ARRAY_TASK_ID=4", loader.World{Rank: 5, Size: 6}, ""},
+		{"SLURM_PROCID=5 SLURM_NTASKS=6 SLURM_NTASKS_PER_NODE=2(x3) SLURM_ARRAY_TASK_ID=4", loader.World{Rank: 5, Size: 6, LocalSize: 2}, ""},
 		{"SLURM_NTASKS=6", loader.World{}, ""},
 		{"JOB_COMPLETION_INDEX=1 JOB_COMPLETIONS=3", loader.World{Rank: 1, Size: 3}, ""},
 		{"AWS_BATCH_JOB_ARRAY_INDEX=1 AWS_BATCH_JOB_ARRAY_SIZE=3", loader.World{Rank: 1, Size: 3}, ""},
@@ -109,7 +110,7 @@ func TestDefaultWorkersAreARanksShare(t *testing.T) {
 	for local, want := range map[int]int{1: 7, 2: 3, 4: 1, 8: 1} {
 		withProcs(8, func() {
 			ld := open(t, m, loader.Options{BatchSize: 10, World: loader.World{Size: 16, LocalSize: local}})
-			if st := ld.Stats(); st.Workers != want || st.Cores != 8/local {
+			if st := ld.Stats(); st.Workers != want || st.Cores != 8/local || st.LocalSize != local {
 				t.Errorf("%d ranks on 8 cores: %d workers on %d cores; want %d", local, st.Workers, st.Cores, want)
 			}
 		})

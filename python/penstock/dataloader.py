@@ -461,7 +461,9 @@ class DataLoader:
     def stats(self) -> dict[str, Any]:
         """Return what the loader did since it was made. Times are nanoseconds.
 
-        ``loader`` has the numbers of Go's loader.Stats, ``diagnose`` says in a sentence what limits
+        ``loader`` has the numbers of Go's loader.Stats, such as ``Workers``, ``Cores`` (this process's
+        share) and ``LocalSize`` (processes of this host that share its cores, as torchrun, MPI or
+        Slurm say), ``diagnose`` says in a sentence what limits
         the loop, ``copied`` counts batches that were copied because the others were still referred
         to, ``skipped`` those records that on_error passed over, and ``pinned`` says whether memory
         is page-locked, or why not.

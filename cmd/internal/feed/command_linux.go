@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,7 +23,7 @@ func (c *command) run(ctx context.Context, p *cli.Progress) error {
 	if err != nil {
 		return err
 	}
-	return serve(ctx, conn, c.datasets, c.workers, &c.cache)
+	return server{c.datasets, c.workers, &c.cache, ownEnviron}.serve(ctx, conn)
 }
 
 // inherited returns the socket that the process was started with.
@@ -77,26 +78,63 @@ func listenAlone(path string) (*net.UnixListener, error) {
 	return l, nil
 }
 
-// accept starts a session for each client, and waits for all of them at the end.
-func (c *command) accept(ctx context.Context, l *net.UnixListener, p *cli.Progress) error {
+// acceptor is a listener.
+type acceptor interface {
+	AcceptUnix() (*net.UnixConn, error)
+	Close() error
+}
+
+// accept starts a session for each client, and waits for all of them at the end. While the system has no descriptor or
+// memory for another client, it is asked again.
+func (c *command) accept(ctx context.Context, l acceptor, p *cli.Progress) error {
 	var sessions sync.WaitGroup
 	defer sessions.Wait()
 	var notes sync.Mutex
-	for number := 1; ; number++ {
+	note := func(text string) {
+		notes.Lock()
+		defer notes.Unlock()
+		p.Note(text)
+	}
+	v := server{c.datasets, c.workers, &c.cache, peerEnviron}
+	full := false
+	for number := 1; ; {
 		conn, err := l.AcceptUnix()
-		if err != nil && ctx.Err() != nil {
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
-		}
-		if err != nil {
+		case !isShort(err):
 			return errors.Join(fmt.Errorf("--socket: %w", err), l.Close())
+		default:
+			if !full {
+				note(fmt.Sprintf("client %d waits: %v; end other clients, or raise ulimit -n", number, err))
+			}
+			full = true
+			select {
+			case <-time.After(acceptPause):
+			case <-ctx.Done():
+			}
+			continue
 		}
+		client := number
+		full, number = false, number+1
 		sessions.Go(func() {
-			err := serve(ctx, conn, c.datasets, c.workers, &c.cache)
-			if err != nil && ctx.Err() == nil {
-				notes.Lock()
-				defer notes.Unlock()
-				p.Note(fmt.Sprintf("client %d: %v", number, err))
+			if err := v.serve(ctx, conn); err != nil && ctx.Err() == nil {
+				note(fmt.Sprintf("client %d: %v", client, err))
 			}
 		})
 	}
+}
+
+// acceptPause is how long feed waits where the system is short of something.
+const acceptPause = 50 * time.Millisecond
+
+// isShort reports whether an error says that the system is short of something that comes free.
+func isShort(err error) bool {
+	for _, short := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM} {
+		if errors.Is(err, short) {
+			return true
+		}
+	}
+	return false
 }

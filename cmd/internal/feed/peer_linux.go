@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/penstock/penstock/internal/sys/rank"
 )
 
 // errPeer is the cause of a session's end when the client's process has ended.
@@ -64,4 +68,25 @@ func awaitReadable(ctx context.Context, fd int) bool {
 		}
 	}
 	return false
+}
+
+// ownEnviron looks variables up in the environment of feed, which a training process has started.
+func ownEnviron(*net.UnixConn) rank.Lookup { return os.LookupEnv }
+
+// peerEnviron looks variables up in the environment that the client's process was started with. There are none where the
+// system does not show it.
+func peerEnviron(conn *net.UnixConn) rank.Lookup {
+	vars := make(map[string]string)
+	if pid, err := peerOf(conn); err == nil && pid > 0 {
+		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)) // none: then nothing is known of the client
+		for pair := range strings.SplitSeq(string(text), "\x00") {
+			if name, value, ok := strings.Cut(pair, "="); ok {
+				vars[name] = value
+			}
+		}
+	}
+	return func(name string) (string, bool) {
+		value, ok := vars[name]
+		return value, ok
+	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/datasetarg"
+	"github.com/penstock/penstock/internal/sys/rank"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/store"
 	"golang.org/x/sys/unix"
@@ -29,7 +30,7 @@ type session struct {
 	conn   *net.UnixConn
 	in     *bufio.Reader
 	cancel context.CancelCauseFunc
-	cache  *datasetarg.Cache // of datasets that are not here
+	server
 
 	send    sync.Mutex // one message at a time
 	watched bool
@@ -46,20 +47,20 @@ type session struct {
 	stop   context.CancelFunc // ends the batches that are being sent; under mu
 }
 
-// Serve serves the client at the other end of conn batches of the datasets at paths, until it
-// closes its end, or ctx is done, and closes conn. Serve sends errors to the client if it can,
-// and returns those that it could not send. Workers is the worker count for a client that does
-// not ask for one.
-//
-// A path may be a URL: see package datasetarg.
-func Serve(ctx context.Context, conn *net.UnixConn, paths []string, workers int) error {
-	return serve(ctx, conn, paths, workers, new(datasetarg.Cache))
+// server is what all sessions of a feed have.
+type server struct {
+	paths   []string          // of datasets, or URLs: see package datasetarg
+	workers int               // for a client that does not ask for a number
+	cache   *datasetarg.Cache // of datasets that are not here
+	environ func(conn *net.UnixConn) rank.Lookup
 }
 
-func serve(ctx context.Context, conn *net.UnixConn, paths []string, workers int, cache *datasetarg.Cache) error {
+// serve serves the client at the other end of conn batches until it closes its end, or ctx is done, and closes conn. It
+// sends errors to the client if it can, and returns those that it could not send.
+func (v server) serve(ctx context.Context, conn *net.UnixConn) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &session{conn: conn, cancel: cancel, cache: cache, starts: make(chan request, 1)}
+	s := &session{conn: conn, cancel: cancel, server: v, starts: make(chan request, 1)}
 	defer conn.Close()
 	s.watched = watchPeer(ctx, conn, cancel)
 	hung := make(chan struct{})
@@ -72,7 +73,7 @@ func serve(ctx context.Context, conn *net.UnixConn, paths []string, workers int,
 			<-hung
 		}
 	}()
-	err := s.serve(ctx, paths, workers)
+	err := s.talk(ctx)
 	if cause := context.Cause(ctx); cause != nil {
 		err = cause
 	}
@@ -100,14 +101,14 @@ func (s *session) hangUp(cause error) {
 	_ = s.conn.CloseWrite()
 }
 
-// serve sends an error to the client, and then waits for it to leave: its memory stays as
+// talk sends an error to the client, and then waits for it to leave: its memory stays as
 // it is until then.
-func (s *session) serve(ctx context.Context, paths []string, workers int) error {
+func (s *session) talk(ctx context.Context) error {
 	q, numbers, err := s.greeting()
 	if err != nil {
 		return s.refuse(err)
 	}
-	err = s.open(ctx, q, numbers, paths, workers)
+	err = s.open(ctx, q, numbers)
 	if numbers != nil {
 		err = errors.Join(err, numbers.Close())
 	}
@@ -153,21 +154,28 @@ func (s *session) greeting() (request, *os.File, error) {
 	return q, file, err
 }
 
-// passed returns the file that came with a message; nil if none did.
+// passed returns the file that came with a message; nil if none did. It closes all others.
 func passed(rights []byte) (*os.File, error) {
 	if len(rights) == 0 {
 		return nil, nil
 	}
 	messages, err := unix.ParseSocketControlMessage(rights)
-	if err != nil || len(messages) != 1 {
-		return nil, errors.New("feed: a control message that carries no descriptor")
+	var all []int
+	for i := range messages {
+		fds, parseErr := unix.ParseUnixRights(&messages[i])
+		all, err = append(all, fds...), errors.Join(err, parseErr)
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) != 1 {
-		return nil, errors.New("feed: a control message that carries no descriptor")
+	if err == nil && len(all) == 1 {
+		unix.CloseOnExec(all[0])
+		return os.NewFile(uintptr(all[0]), "numbers"), nil
 	}
-	unix.CloseOnExec(fds[0])
-	return os.NewFile(uintptr(fds[0]), "numbers"), nil
+	for _, fd := range all {
+		_ = unix.Close(fd)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("feed: reading what came with the hello: %w", err)
+	}
+	return nil, fmt.Errorf("feed: %d descriptors came with the hello; send one, of a file of arrays", len(all))
 }
 
 // refuse sends the client the reason there is no session.
@@ -179,7 +187,7 @@ func (s *session) refuse(err error) error {
 }
 
 // open makes the loader that q asks for, and sends the welcome.
-func (s *session) open(ctx context.Context, q request, numbers *os.File, paths []string, workers int) error {
+func (s *session) open(ctx context.Context, q request, numbers *os.File) error {
 	if q.Hello == nil {
 		return errors.New("feed: the first message of a client is a hello")
 	}
@@ -191,10 +199,10 @@ func (s *session) open(ctx context.Context, q request, numbers *os.File, paths [
 		return fmt.Errorf("feed: options: %w", err)
 	}
 	if o.NumWorkers == 0 {
-		o.NumWorkers = workers
+		o.NumWorkers = s.workers
 	}
 	var err error
-	if s.subject, err = newSubject(ctx, s.cache, paths, o, numbers); err != nil {
+	if s.subject, err = newSubject(ctx, s.cache, s.paths, o, numbers); err != nil {
 		return err
 	}
 	return s.start(o)
@@ -227,6 +235,7 @@ func (s *session) start(o *Options) error {
 		return fmt.Errorf("feed: %w", err)
 	}
 	lo := s.subject.options
+	lo.World.LocalSize = localSize(s.environ(s.conn))
 	if s.direct = !s.subject.ragged(); s.direct {
 		lo.Allocator = s.arena
 	}
@@ -388,6 +397,8 @@ func (s *session) hand(ctx context.Context, b loader.Batch) error {
 		return err
 	})
 	if err != nil {
+		b.Release()
+		s.desk.free <- slot
 		return err
 	}
 	return s.write(reply{Batch: where}, nil)

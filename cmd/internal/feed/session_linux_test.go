@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/penstock/penstock/cmd/internal/datasetarg"
 	"github.com/penstock/penstock/internal/testkit/datasettest"
 	"github.com/penstock/penstock/loader"
 	"github.com/penstock/penstock/mmapds"
@@ -59,8 +60,17 @@ type client struct {
 	served  chan error // the result of Serve
 }
 
+// hangTimeout is the time that a test waits for what hangs.
+const hangTimeout = time.Minute
+
 // dial starts a session.
 func dial(ctx context.Context, t testing.TB, path string) *client {
+	t.Helper()
+	return dialWith(ctx, t, server{[]string{path}, 1, new(datasetarg.Cache), ownEnviron})
+}
+
+// dialWith is dial at a server.
+func dialWith(ctx context.Context, t testing.TB, v server) *client {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -75,7 +85,7 @@ func dial(ctx context.Context, t testing.TB, path string) *client {
 		t.Fatal(err)
 	}
 	c := &client{t: t, conn: ours, in: bufio.NewReader(ours), served: make(chan error, 1)}
-	go func() { c.served <- Serve(ctx, theirs, []string{path}, 1) }()
+	go func() { c.served <- v.serve(ctx, theirs) }()
 	t.Cleanup(func() { c.conn.Close() })
 	return c
 }

@@ -6,7 +6,9 @@ package rank
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Process is one of Size processes that share some work.
@@ -22,7 +24,7 @@ type Lookup func(name string) (string, bool)
 
 // launcher is where a launcher says who a process is: names of environment variables.
 type launcher struct {
-	rank, size, local string
+	rank, size string
 
 	first string // variable with the rank of the first process, where that is not 0
 	last  string // and of the last
@@ -37,11 +39,11 @@ var (
 		{rank: "CLOUD_RUN_TASK_INDEX", size: "CLOUD_RUN_TASK_COUNT"},          // Cloud Run job
 	}
 	ranks = []launcher{
-		{rank: "RANK", size: "WORLD_SIZE", local: "LOCAL_WORLD_SIZE"},                                     // torchrun, Kubeflow PyTorchJob
-		{rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE", local: "OMPI_COMM_WORLD_LOCAL_SIZE"}, // Open MPI
-		{rank: "MV2_COMM_WORLD_RANK", size: "MV2_COMM_WORLD_SIZE", local: "MV2_COMM_WORLD_LOCAL_SIZE"},    // MVAPICH
-		{rank: "PMI_RANK", size: "PMI_SIZE", local: "MPI_LOCALNRANKS"},                                    // MPICH, Intel MPI
-		{rank: "SLURM_PROCID", size: "SLURM_NTASKS", local: "SLURM_NTASKS_PER_NODE"},                      // srun
+		{rank: "RANK", size: "WORLD_SIZE"},                           // torchrun, Kubeflow PyTorchJob
+		{rank: "OMPI_COMM_WORLD_RANK", size: "OMPI_COMM_WORLD_SIZE"}, // Open MPI
+		{rank: "MV2_COMM_WORLD_RANK", size: "MV2_COMM_WORLD_SIZE"},   // MVAPICH
+		{rank: "PMI_RANK", size: "PMI_SIZE"},                         // MPICH, Intel MPI
+		{rank: "SLURM_PROCID", size: "SLURM_NTASKS"},                 // srun
 	}
 )
 
@@ -51,8 +53,60 @@ var (
 // Without any launcher's variables the Process is the zero value. One of a pair without the
 // other is an error that names both.
 func Training(lookup Lookup) (Process, error) {
-	return find(lookup, append(append([]launcher(nil), ranks...), jobs...), 0)
+	p, err := find(lookup, append(append([]launcher(nil), ranks...), jobs...), 0)
+	p.Local = min(Local(lookup), p.Size)
+	return p, err
 }
+
+// locals are the variables with the number of processes on this host, the innermost launcher first.
+var locals = []string{
+	"LOCAL_WORLD_SIZE",           // torchrun
+	"OMPI_COMM_WORLD_LOCAL_SIZE", // Open MPI
+	"MV2_COMM_WORLD_LOCAL_SIZE",  // MVAPICH
+	"MPI_LOCALNRANKS",            // MPICH, Intel MPI
+	"PMI_LOCAL_SIZE",             // Cray
+	"SLURM_STEP_TASKS_PER_NODE",  // srun
+	"SLURM_NTASKS_PER_NODE",
+}
+
+// Local returns how many of the processes that train together are on this host; 0 if the environment does not say it.
+func Local(lookup Lookup) int {
+	for _, name := range locals {
+		if text, ok := lookup(name); ok {
+			if n := perNode(lookup, text); n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// perNode returns the number of this node in a list such as 8, 8(x2) or 4(x3),2; the largest where the node is not
+// known, and 0 if it is not such a list.
+func perNode(lookup Lookup, text string) int {
+	var all []int
+	for part := range strings.SplitSeq(text, ",") {
+		count, times, several := strings.Cut(strings.TrimSuffix(part, ")"), "(x")
+		n, err := strconv.Atoi(strings.TrimSpace(count))
+		repeat := 1
+		if several && err == nil {
+			repeat, err = strconv.Atoi(times)
+		}
+		if err != nil || n < 1 || repeat < 1 || repeat > maxNodes {
+			return 0
+		}
+		all = append(all, slices.Repeat([]int{n}, repeat)...)
+	}
+	if id, ok := lookup("SLURM_NODEID"); ok {
+		if node, err := strconv.Atoi(id); err == nil && node >= 0 && node < len(all) {
+			return all[node]
+		}
+	}
+	return slices.Max(all)
+}
+
+// maxNodes is more than any cluster has.
+const maxNodes = 1 << 20
 
 // Work returns who this process is among those that each do a part of some work by
 // themselves. An array's number counts more than that of a process inside of it. A size that
@@ -107,11 +161,6 @@ func (l launcher) parse(lookup Lookup, rank, size string) (Process, error) {
 		if last >= 0 && last-first+1 != p.Size {
 			errs = append(errs, fmt.Errorf("environment: %s=%d, %s=%d, but %s=%s: an array with gaps or steps does not say which part a task is; use one such as --array=0-%d",
 				l.first, first, l.last, last, l.size, size, p.Size-1))
-		}
-	}
-	if text, ok := lookup(l.local); ok && l.local != "" {
-		if n, err := strconv.Atoi(text); err == nil && n > 0 { // srun writes "2(x3)" for several nodes
-			p.Local = n
 		}
 	}
 	if err := errors.Join(errs...); err != nil {

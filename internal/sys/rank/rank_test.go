@@ -71,3 +71,44 @@ func TestTrainingPrefersTheProcess(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
+
+// Each launcher's number of processes on this host, of its own node where it lists all.
+func TestLocal(t *testing.T) {
+	for _, c := range []struct {
+		env  string
+		want int
+	}{
+		{"", 0},
+		{"LOCAL_WORLD_SIZE=8", 8},
+		{"OMPI_COMM_WORLD_LOCAL_SIZE=4", 4},
+		{"MV2_COMM_WORLD_LOCAL_SIZE=3", 3},
+		{"MPI_LOCALNRANKS=5", 5},
+		{"PMI_LOCAL_SIZE=6", 6},
+		{"SLURM_NTASKS_PER_NODE=8", 8},
+		{"SLURM_NTASKS_PER_NODE=8(x2)", 8},
+		{"SLURM_STEP_TASKS_PER_NODE=4(x2),2 SLURM_NODEID=0", 4},
+		{"SLURM_STEP_TASKS_PER_NODE=4(x2),2 SLURM_NODEID=1", 4},
+		{"SLURM_STEP_TASKS_PER_NODE=4(x2),2 SLURM_NODEID=2", 2},
+		{"SLURM_STEP_TASKS_PER_NODE=2,4(x2) SLURM_NODEID=3", 4},
+		{"SLURM_STEP_TASKS_PER_NODE=2,4(x2) SLURM_NODEID=-1", 4},
+		{"SLURM_STEP_TASKS_PER_NODE=2,4(x2)", 4},
+		{"SLURM_STEP_TASKS_PER_NODE=2 SLURM_NTASKS_PER_NODE=8", 2},
+		{"LOCAL_WORLD_SIZE=8 SLURM_STEP_TASKS_PER_NODE=1", 8},
+		{"LOCAL_WORLD_SIZE=0 SLURM_NTASKS_PER_NODE=3", 3},
+		{"LOCAL_WORLD_SIZE=many", 0},
+		{"SLURM_NTASKS_PER_NODE=8(x", 0},
+		{"SLURM_NTASKS_PER_NODE=8(x0)", 0},
+		{"SLURM_NTASKS_PER_NODE=8(x99999999999)", 0},
+		{"SLURM_NTASKS_PER_NODE=8(x1048577)", 0},
+		{"SLURM_NTASKS_PER_NODE=-8", 0},
+		{"RANK=0 WORLD_SIZE=4", 0},
+	} {
+		if got := Local(environment(c.env)); got != c.want {
+			t.Errorf("%q: %d, want %d", c.env, got, c.want)
+		}
+	}
+	p, err := Training(environment("SLURM_PROCID=1 SLURM_NTASKS=2 SLURM_NTASKS_PER_NODE=8"))
+	if err != nil || p.Local != 2 {
+		t.Errorf("%+v, %v; want no more than there are", p, err)
+	}
+}

@@ -1,0 +1,24 @@
+package feed
+
+import (
+	"runtime"
+
+	"github.com/penstock/penstock/internal/sys/cputime"
+	"github.com/penstock/penstock/internal/sys/rank"
+)
+
+// machine returns how many cores this process may use, and how many the machine has; 0 if that is not known.
+var machine = func() (mine, all int) {
+	_, all = cputime.Machine()
+	return runtime.NumCPU(), all
+}
+
+// localSize returns how many training processes share the cores that this process may use, as their launcher says it in
+// the environment. It is 1 where the launcher has bound each to cores of its own.
+func localSize(lookup rank.Lookup) int {
+	n := max(1, rank.Local(lookup))
+	if mine, all := machine(); mine*n <= all {
+		return 1
+	}
+	return n
+}
