@@ -71,11 +71,11 @@ func TestMixSamples(t *testing.T) {
 	}
 }
 
-// LabelSmoothing gives each class smoothing/classes, and the label's the rest.
+// LabelSmoothing gives each class smoothing/classes, and the label's the rest; a second one smooths that: 0.4 and 0.5 keep 0.3.
 func TestLabelSmoothing(t *testing.T) {
 	const classes = 60
 	c := dial(t.Context(), t, makeDataset(t, false))
-	w := c.greet(`{"batch_size":8,"batch_transforms":[{"op":"LabelSmoothing","smoothing":0.3,"num_classes":60}]}`)
+	w := c.greet(`{"batch_size":8,"batch_transforms":[{"op":"LabelSmoothing","smoothing":0.4,"num_classes":60},{"op":"LabelSmoothing","smoothing":0.5}]}`)
 	c.start()
 	b := c.receive().Batch
 	y := c.read(b.Fields[1].At, 8*classes*4)
@@ -84,9 +84,9 @@ func TestLabelSmoothing(t *testing.T) {
 	}
 	for i := range 8 {
 		for k := range classes {
-			want := 0.3 / classes
+			want := 0.7 / classes
 			if k == i {
-				want += 0.7
+				want += 0.3
 			}
 			if got := math.Float32frombits(binary.NativeEndian.Uint32(y[4*(i*classes+k):])); math.Abs(float64(got)-want) > 1e-6 {
 				t.Fatalf("record %d, class %d: %v, want %v", i, k, got, want)
