@@ -330,7 +330,11 @@ class Batches:
 
     def set_epoch(self, epoch: int, step: int = 0) -> None:
         """Say which epoch comes next, and which of its batches is the first."""
-        self.epoch, self.step = operator.index(epoch), operator.index(step)
+        epoch, step = operator.index(epoch), operator.index(step)
+        self.epoch, self.step = epoch, 0
+        if not 0 <= step <= len(self):
+            raise ValueError(f"step is {step}; an epoch has {len(self)} batches")
+        self.step = step
 
     def __repr__(self) -> str:
         return f"<penstock batches of {self.batch_size} of {self.n} records: {len(self)} of epoch {self.epoch}>"

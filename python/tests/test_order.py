@@ -4,6 +4,7 @@ import unittest
 
 import numpy as np
 
+import penstock
 from penstock import order
 
 from .data import HERE
@@ -130,6 +131,14 @@ class BatchesTest(unittest.TestCase):
                 np.testing.assert_array_equal(got[:left], p[start : start + left])
                 np.testing.assert_array_equal(got[left:], p[: len(got) - left])
                 self.assertEqual({len(rank[step]) for rank in ranks}, {-(-left // world)})
+
+    def test_a_step_beyond_the_epoch(self):
+        batches = penstock.order.Batches(100, 30)
+        batches.set_epoch(3, 4)
+        self.assertEqual((len(batches), list(batches)), (0, []))
+        for step in (5, -1):
+            with self.assertRaisesRegex(ValueError, f"step is {step}; an epoch has 4 batches"):
+                batches.set_epoch(3, step)
 
     def test_what_cannot_be(self):
         for kwargs in ({"batch_size": 0}, {"batch_size": 1, "rank": 1}, {"batch_size": 1, "rank": -1, "world_size": 2}):
