@@ -105,6 +105,7 @@ class BatchesTest(unittest.TestCase):
                         os._exit(0 if same else 2)
                     finally:
                         os._exit(3)
+                os.close(done[1])  # so that its end is seen
                 kept = batch["labels"] if name == "images" else batch["boxes"]
                 before = bytes_of(kept)
                 del batch
@@ -116,7 +117,7 @@ class BatchesTest(unittest.TestCase):
                 os.read(done[0], 1)
                 self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
                 self.assertEqual((bytes_of(kept), view.tobytes()), (before, parents))
-                for fd in (*go, *done):
+                for fd in (*go, done[0]):
                     os.close(fd)
 
     def test_records_of_variable_length(self):
