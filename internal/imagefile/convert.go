@@ -1,6 +1,12 @@
 package imagefile
 
-import "image/color"
+import (
+	"image"
+	"image/color"
+
+	"github.com/penstock/penstock/internal/kernel"
+	"github.com/penstock/penstock/transforms"
+)
 
 // The functions here convert one row: dst decides how many pixels.
 
@@ -100,4 +106,73 @@ func setLast(dst, k []byte) {
 	for i, v := range k {
 		dst[4*i+3] = ^v
 	}
+}
+
+const (
+	wholeBytes = 8 << 20   // of pixels that are converted at once, and kept
+	stripBytes = 256 << 10 // of a strip of larger images
+)
+
+// converted is a library's image as a Source that converts some rows at a time: a file of half a megabyte can have gigabytes of
+// pixels, which are in memory once.
+type converted struct {
+	d     *Decoder
+	row   func(dst []byte, y int)
+	w, h  int
+	blend bool
+}
+
+// byRows returns the Source of an image of a type that is converted by rows, nil for others.
+func (d *Decoder) byRows(m image.Image, blend bool) transforms.Source {
+	if p, ok := m.(*image.Paletted); ok && p.Palette != nil { // openGIF has its own
+		d.setPalette(p.Palette)
+	}
+	row := d.rowConverter(m)
+	if row == nil {
+		return nil
+	}
+	r := m.Bounds()
+	return &converted{d: d, row: func(dst []byte, y int) { row(dst, r.Min.Y+y) }, w: r.Dx(), h: r.Dy(), blend: blend}
+}
+
+// Size implements transforms.Source.
+func (s *converted) Size() (w, h, c int) {
+	if s.d.opt.Color == Gray {
+		return s.w, s.h, 1
+	}
+	return s.w, s.h, 3
+}
+
+// Scan implements transforms.Source.
+func (s *converted) Scan(r image.Rectangle, f func(y int, strip transforms.Image) error) error {
+	if err := checkRect(r, s.w, s.h); err != nil || r.Empty() {
+		return err
+	}
+	stride := s.w * 4
+	rows := max(1, stripBytes/stride)
+	s.d.pix = grow(s.d.pix, rows*stride)
+	for y := r.Min.Y; y < r.Max.Y; y += rows {
+		n := min(rows, r.Max.Y-y)
+		pix := s.d.pix[:n*stride]
+		for i := range n {
+			s.row(pix[i*stride:][:stride], y+i)
+		}
+		if err := f(y, s.strip(pix, r, n)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// strip returns the columns of r in n converted rows.
+func (s *converted) strip(pix []byte, r image.Rectangle, n int) transforms.Image {
+	if s.blend {
+		over(pix, s.d.opt.Alpha.background())
+	}
+	if s.d.opt.Color == RGB {
+		return transforms.Image{Pix: pix[r.Min.X*4:], W: r.Dx(), H: n, C: 3, Step: 4, Stride: s.w * 4}
+	}
+	s.d.gray = grow(s.d.gray, n*s.w)
+	kernel.Gray(s.d.gray, pix, 4)
+	return transforms.Image{Pix: s.d.gray[r.Min.X:], W: r.Dx(), H: n, C: 1, Step: 1, Stride: s.w}
 }

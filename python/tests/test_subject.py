@@ -227,10 +227,10 @@ class SubjectTest(TorchTest):
         ):
             with self.assertRaisesRegex(ValueError, why):
                 self.load(self.ds, sampler=sampler(7), **options)
-        told, plain = sampler(3), loader("images", 64, True, rank=1, world_size=2, seed=3)
-        with self.load(self.ds, sampler=told) as dl, plain:
+        given, plain = sampler(3), loader("images", 64, True, rank=1, world_size=2, seed=3)
+        with self.load(self.ds, sampler=given) as dl, plain:
             for epoch in (0, 1, 5, 2):
-                told.set_epoch(epoch)
+                given.set_epoch(epoch)
                 plain.set_epoch(epoch)
                 self.assertEqual(indices(dl), indices(plain))
             self.assertEqual(indices(dl), indices(plain))  # they count up
@@ -245,7 +245,7 @@ class RanksTest(unittest.TestCase):
             ({"SLURM_PROCID": "5", "SLURM_NTASKS": "6"}, (5, 6)),
             ({"RANK": "1", "WORLD_SIZE": "2", "SLURM_PROCID": "5", "SLURM_NTASKS": "6"}, (1, 2)),
             ({}, (0, 1)),
-            ({"SLURM_NTASKS": "6"}, (0, 1)),  # of a batch script, which is no task
+            ({"SLURM_NTASKS": "6"}, (0, 1)),  # of a batch script, which is not a task
             ({"SLURM_NTASKS": "6", "JOB_COMPLETION_INDEX": "1", "JOB_COMPLETIONS": "2"}, (1, 2)),
         ):
             with self.subTest(variables), environment(**variables), warnings.catch_warnings():
@@ -298,7 +298,7 @@ class RanksTest(unittest.TestCase):
 
 @unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
 class FrameworksTest(unittest.TestCase):
-    """What frameworks ask a DataLoader, without them: peers/test_frameworks.py has them."""
+    """The questions of frameworks to a DataLoader, without the frameworks: peers/test_frameworks.py has them."""
 
     def test_questions(self):
         with loader("images", 60, True) as dl:

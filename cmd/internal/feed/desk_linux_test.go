@@ -16,7 +16,7 @@ import (
 	"github.com/penstock/penstock/tensor"
 )
 
-// What a batch says of its position is that of the state after it, and all offsets suit a cache line.
+// The position that a batch reports is that of the state after it, and all offsets suit a cache line.
 func TestPut(t *testing.T) {
 	sub, err := newSubject(t.Context(), new(datasetarg.Cache), []string{makeDataset(t, true)}, &Options{BatchSize: 7, NumWorkers: 1}, nil)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
+	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/producer"
@@ -33,8 +34,7 @@ type run struct {
 
 	log     *runLog // of the last pass
 	skip    int64   // samples that the pass before left out
-	need    int64   // bytes of the records, once that is known
-	room    int64   // the least that writing them takes of the disk
+	space   space   // that writing takes
 	kept    int64   // records that a later run can go on behind
 	resumed int64   // records of a run before this one
 }
@@ -94,8 +94,11 @@ func (r *run) write(ctx context.Context) (*store.Manifest, error) {
 	if err := r.knowBase(ctx, j); err != nil {
 		return nil, err
 	}
-	if err := r.checkSpace(j); err != nil {
-		return nil, err
+	r.space = spaceOf(r.config, r.base, r.task.adopt != nil, r.info.Count-r.skip, j.schema)
+	if !r.config.Resume { // nothing is on the disk
+		if err := r.space.check(0); err != nil {
+			return nil, err
+		}
 	}
 	w, err := r.create(j)
 	if err != nil {
@@ -111,8 +114,10 @@ func (r *run) fill(ctx context.Context, j *job, w store.Writer) (*store.Manifest
 	if r.log.stratum = j.stratum.Name; r.placed != nil {
 		r.log.splitter = r.placed
 	}
-	if err := r.checkSpaceBehind(j, w.Kept().Records); err != nil {
-		return nil, err
+	if r.config.Resume && r.config.format() != part.HDF5 { // which has its space
+		if err := r.space.check(w.Kept().Records); err != nil {
+			return nil, err
+		}
 	}
 	samples, err := r.samples(j, w)
 	if err != nil {
@@ -274,7 +279,7 @@ func (r *run) explain(ctx context.Context, err error) error {
 		}
 		return fmt.Errorf("%w after %d %s%s; %s", err, done, of, r.info.Unit, what)
 	}
-	err = explainSpace(err, r.config.Dest, r.room)
+	err = explainSpace(err, r.config.Dest, r.space.room)
 	if r.kept > 0 {
 		return fmt.Errorf("%w; %s", err, what)
 	}

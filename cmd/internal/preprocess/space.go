@@ -11,50 +11,44 @@ import (
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/internal/sys/usage"
+	"github.com/penstock/penstock/store"
 )
 
-// checkSpace notes how much of the disk writing takes at least, and refuses to begin what cannot end. Sources can promise
-// any number of records with a few bytes.
-func (r *run) checkSpace(j *job) error {
-	r.need = product(max(0, r.info.Count-r.skip), int64(j.schema.RecordBytes()))
-	r.room = r.least()
-	if r.config.Resume { // some of it is on the disk already
-		return nil
-	}
-	return r.hasSpace(r.room)
+// space is what a run takes of the disk.
+type space struct {
+	need   int64  // bytes of the records, once that is known
+	room   int64  // the least that writing them takes
+	record int64  // bytes of one
+	folder string // "" where the room is not known
 }
 
-// checkSpaceBehind is checkSpace for a run that goes on behind the records that it has found. An HDF5 file has its space.
-func (r *run) checkSpaceBehind(j *job, kept int64) error {
-	if !r.config.Resume || r.config.format() == part.HDF5 {
-		return nil
-	}
-	return r.hasSpace(r.room - product(kept, int64(j.schema.RecordBytes())))
-}
-
-// least returns the bytes that are on the disk at once at least. Records of Zarr are collected before they are copied, and so
-// are those that an HDF5 file gets, which is a copy of the one that they are added to.
-func (r *run) least() int64 {
-	c := r.config
+// spaceOf returns what writing that many records takes. Samples that are left out take none, and shards that are sent to a
+// bucket or taken over do not stay.
+func spaceOf(c Config, base *store.Manifest, adopts bool, records int64, schema store.Schema) space {
+	s := space{record: int64(schema.RecordBytes())}
+	s.need = product(max(0, records), s.record)
+	s.room = s.need
 	switch {
-	case c.format() == part.Zarr && c.Compress.method() == "" && r.base == nil:
-		return product(r.need, 2)
-	case c.format() == part.HDF5 && r.base != nil:
+	case c.format() == part.Zarr && c.Compress.method() == "" && base == nil: // collected before they are copied
+		s.room = product(s.need, 2)
+	case c.format() == part.HDF5 && base != nil: // a copy of the file that they are added to, too
 		if info, err := os.Stat(c.Dest); err == nil {
-			return sum(info.Size(), product(r.need, 2))
+			s.room = sum(info.Size(), product(s.need, 2))
 		}
 	}
-	return r.need
+	if !c.Skip && !c.Dedup && c.uploader == nil && !adopts {
+		s.folder = folderOf(c.Dest)
+	}
+	return s
 }
 
-// hasSpace refuses what is larger than the free space. Samples that are left out take none, and shards that are sent to a
-// bucket or taken over do not stay.
-func (r *run) hasSpace(room int64) error {
-	c := r.config
-	if c.Skip || c.Dedup || c.uploader != nil || r.task.adopt != nil {
+// check refuses to begin what cannot end: sources can promise any number of records with a few bytes. The kept records are on
+// the disk already.
+func (s space) check(kept int64) error {
+	if s.folder == "" {
 		return nil
 	}
-	if free, known := usage.FreeSpace(folderOf(c.Dest)); known && room > free {
+	if free, known := usage.FreeSpace(s.folder); known && s.room-product(kept, s.record) > free {
 		return syscall.ENOSPC
 	}
 	return nil

@@ -1,8 +1,12 @@
 package preprocess
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
+	"reflect"
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
@@ -178,4 +182,54 @@ func (w *worker) take(m part.Finished, s *slot) {
 		s.record.SetStored(i, m.Trace.Values[i].CRC32C, m.Trace.Values[i].Rows)
 	}
 	s.record.Summarize(j.schema)
+}
+
+// guess finds out what records look like without a sample that can be used: a rank may have none, and its
+// part must be of the plan of the others. It makes up two samples with images of different sizes. If their
+// records are alike, those of all samples are.
+func (j *job) guess(name string) error {
+	var schemas []store.Schema
+	for _, size := range []image.Point{{64, 48}, {300, 500}} {
+		file, err := pictureOf(size)
+		if err != nil {
+			return err
+		}
+		w := newWorker(j)
+		s := &slot{sample: source.Sample{Name: name, Data: madeUp{j.source, file}}}
+		if err := w.probe(s); err != nil {
+			return err
+		}
+		schemas = append(schemas, j.schema)
+	}
+	if !reflect.DeepEqual(schemas[0], schemas[1]) {
+		return errors.New("no sample of this rank can be used, and the size of the records' images is that of the first one; give --resize and --crop, or use fewer ranks")
+	}
+	return j.schema.Validate()
+}
+
+func pictureOf(size image.Point) ([]byte, error) {
+	var b bytes.Buffer
+	err := png.Encode(&b, image.NewNRGBA(image.Rectangle{Max: size}))
+	return b.Bytes(), err
+}
+
+// madeUp is a sample of zeros, and of a file for each field of such.
+type madeUp struct {
+	fields []source.Field
+	file   []byte
+}
+
+// Read implements source.Data.
+func (m madeUp) Read(to *source.Values) error {
+	for i, f := range m.fields {
+		switch {
+		case f.Content == store.Image:
+			to.Borrow(i, m.file)
+		case f.Ragged:
+			to.Make(i, 0)
+		default:
+			clear(to.Make(i, f.RecordBytes()))
+		}
+	}
+	return nil
 }

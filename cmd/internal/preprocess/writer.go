@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
@@ -23,6 +24,7 @@ import (
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5"
 	"github.com/penstock/penstock/store/zarr"
+	"github.com/penstock/penstock/tensor"
 )
 
 // create returns the writer of the dataset.
@@ -44,12 +46,12 @@ func (r *run) newWriter(j *job, journal *store.Journal) (store.Writer, error) {
 	}
 	c, splits := r.config, r.splits()
 	if c.format() == part.HDF5 {
-		return newCompressing(r.progress, r.need, c.Append).createHDF5(c, j.schema, hdf5.Options{
+		return newCompressing(r.progress, r.space.need, c.Append).createHDF5(c, j.schema, hdf5.Options{
 			Records: max(0, r.info.Count-r.skip), Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
 	if c.format() == part.Zarr {
-		return newCompressing(r.progress, r.need, c.Append).createZarr(c, j.schema, zarr.Options{
+		return newCompressing(r.progress, r.space.need, c.Append).createZarr(c, j.schema, zarr.Options{
 			ShardBytes: c.ShardBytes, Overwrite: c.Overwrite, Append: c.Append, Splits: splits, Journal: journal,
 		})
 	}
@@ -231,4 +233,56 @@ func writeView(c Config) error {
 		return fmt.Errorf("the dataset is complete, but not its view: %w", err)
 	}
 	return nil
+}
+
+// Values of RecordOptions.Names.
+const (
+	namesAuto = "auto" // where a record is a file, unless that costs a copy of the dataset
+	namesOn   = "on"
+	namesOff  = "off"
+)
+
+// storesNames reports whether records get the names of their samples. Where the source is a dataset
+// that has names, these are fields of it, and no others are added.
+func (r *run) storesNames(c Config) (bool, error) {
+	named := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Content == store.SourceName })
+	taken := slices.ContainsFunc(r.info.Fields, func(f source.Field) bool { return f.Name == store.SourceNameField })
+	wanted := c.Names == namesOn
+	if c.Names == namesAuto {
+		wanted = !taken && filesAreRecords(r.info) && !inPlace(c, r.info, r.splits())
+		if r.base != nil {
+			wanted = r.base.Schema().SourceNames() >= 0
+		}
+	}
+	if wanted && taken && !named {
+		return false, fmt.Errorf("the source has a field %q, as names of records are called; use --names off, or give the field another name with --fields", store.SourceNameField)
+	}
+	return wanted && !named, nil
+}
+
+// filesAreRecords reports whether names of samples are those of files or members of archives, and not
+// just numbers.
+func filesAreRecords(info source.Info) bool {
+	switch info.Kind {
+	case "imagefolder", "tar", "zip":
+		return true
+	case "csv", "jsonl":
+		return slices.ContainsFunc(info.Fields, source.Field.Image)
+	}
+	return false
+}
+
+// inPlace reports whether records are written to their final places in an HDF5 file, which those of
+// variable length cannot be.
+func inPlace(c Config, info source.Info, splits []string) bool {
+	ragged := func(f source.Field) bool { return f.Image() && c.KeepEncoded || !f.Image() && f.Ragged }
+	return c.format() == part.HDF5 && info.Count > 0 && !c.Append && len(splits) == 0 && !c.Compress.On &&
+		!slices.ContainsFunc(info.Fields, ragged)
+}
+
+// nameField is the field of the names of samples.
+func nameField() store.Field {
+	f := store.NewRagged(store.SourceNameField, tensor.Uint8)
+	f.Content = store.SourceName
+	return f
 }

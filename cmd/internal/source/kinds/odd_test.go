@@ -103,7 +103,7 @@ func TestPathsOfTables(t *testing.T) {
 // A pipe is not a source, except a stream of samples.
 func TestStandardInput(t *testing.T) {
 	for _, kind := range []string{"", "csv"} {
-		if _, err := Open(t.Context(), "-", source.Options{Kind: kind}); err == nil || !strings.Contains(err.Error(), "standard input is read only once") {
+		if _, err := Open(t.Context(), "-", source.Options{Kind: kind}); err == nil || !strings.Contains(err.Error(), "standard input can be read only once") {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -156,7 +156,7 @@ func TestHDF5ElementsElsewhere(t *testing.T) {
 func TestManyLengthsOfHDF5(t *testing.T) {
 	path := h5test.File(t, "    for i in range(40): f['demo_%d/x' % i] = np.arange(i + 1)\n")
 	_, err := Open(t.Context(), path, source.Options{Kind: "hdf5"})
-	if err == nil || !strings.Contains(err.Error(), "demo_0/x has 1, ") || !strings.HasSuffix(err.Error(), " and 32 more; choose those of one length with --fields; inspect "+path+" shows all") {
+	if err == nil || !strings.Contains(err.Error(), "demo_0/x has 1, ") || !strings.HasSuffix(err.Error(), " and 32 more; choose those of one length with --fields; penstock inspect "+path+" shows all") {
 		t.Errorf("error %v", err)
 	}
 }
