@@ -38,6 +38,7 @@
 //	FaultSource      a read of mapped memory that failed is explained
 //	CheckedSource    a file that was truncated is noticed at the end of the epoch, also where its bytes read as zeros
 //	NamedSource      errors name what a record was made of
+//	ClassedSource    combine.NewConcat refuses sources with other classes
 //	RemoteSource     records are fetched before they are needed
 //	DescribedSource  errors say where a record is stored, and Stats how it was read
 //	Identifier       Resume refuses another dataset

@@ -13,8 +13,8 @@ import (
 // goroutines at once.
 //
 // A Source can do more by implementing [RaggedSource], [ChunkedSource], [MappedSource],
-// [FaultSource], [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource] and [Identifier]. Assert those
-// that it has, so that the compiler checks them:
+// [FaultSource], [CheckedSource], [RemoteSource], [DescribedSource], [NamedSource], [ClassedSource]
+// and [Identifier]. Assert those that it has, so that the compiler checks them:
 //
 //	var _ loader.MappedSource = (*MySource)(nil)
 type Source interface {
@@ -186,6 +186,14 @@ type NamedSource interface {
 	SourceName(ctx context.Context, record int) (string, error)
 }
 
+// ClassedSource is a [Source] that knows what the numbers of its labels mean.
+type ClassedSource interface {
+	Source
+
+	// Classes returns the names of the values 0, 1, ... of a field; nil if it has none. It must not be changed.
+	Classes(field string) []string
+}
+
 // Identifier is a [Source] or a [Transform] with a name of its own. A [State] holds the names, so
 // that [Resume] refuses another dataset or other transforms.
 type Identifier interface {
@@ -211,6 +219,7 @@ type Capabilities struct {
 	Remote     RemoteSource
 	Described  DescribedSource
 	Named      NamedSource
+	Classed    ClassedSource
 	Identifier Identifier
 }
 
@@ -227,6 +236,7 @@ func CapabilitiesOf(src Source) (Capabilities, error) {
 	c.Remote, _ = src.(RemoteSource)
 	c.Described, _ = src.(DescribedSource)
 	c.Named, _ = src.(NamedSource)
+	c.Classed, _ = src.(ClassedSource)
 	c.Identifier, _ = src.(Identifier)
 	return c, incomplete(src)
 }

@@ -46,6 +46,15 @@ func (d *Dataset) Schema() store.Schema { return d.files.Schema }
 // Specs returns names, types and record shapes of the fields. It must not be changed.
 func (d *Dataset) Specs() []tensor.Spec { return d.specs }
 
+// Classes returns the names of the values 0, 1, ... of a label field; nil if it has none, or there is no such
+// field. It must not be changed.
+func (d *Dataset) Classes(field string) []string {
+	if i := d.files.Schema.Index(field); i >= 0 {
+		return d.files.Schema.Fields[i].Classes
+	}
+	return nil
+}
+
 // Manifest returns the dataset's manifest, or nil for an HDF5 file that another program
 // wrote. It must not be changed.
 func (d *Dataset) Manifest() *store.Manifest { return d.files.Manifest }

@@ -27,6 +27,7 @@ var _ interface {
 	loader.CheckedSource
 	loader.DescribedSource
 	loader.NamedSource
+	loader.ClassedSource
 	loader.Identifier
 } = (*mmapds.Dataset)(nil)
 

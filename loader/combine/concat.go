@@ -32,8 +32,8 @@ type member struct {
 }
 
 // NewConcat returns the Source of all records of sources, which must have the same fields: names, types,
-// shapes, contents and layouts. Names of classes and the like, which a Source does not declare, are for the
-// caller to compare. The caller still closes the sources.
+// shapes, contents, layouts and, of those that are a loader.ClassedSource, names of classes. Normalizations,
+// which a Source does not declare, are for the caller to compare. The caller still closes the sources.
 func NewConcat(sources ...loader.Source) (*Concat, error) {
 	if len(sources) == 0 {
 		return nil, errors.New("combine: concat: no sources")
@@ -50,6 +50,9 @@ func NewConcat(sources ...loader.Source) (*Concat, error) {
 		}
 		if can.Ragged == nil && slices.ContainsFunc(src.Specs(), func(s tensor.Spec) bool { return s.Ragged }) {
 			return nil, fmt.Errorf("combine: concat: source %d has fields of variable length, but is no loader.RaggedSource", i)
+		}
+		if err := c.sameClasses(can.Classed); err != nil {
+			return nil, fmt.Errorf("combine: concat: source %d: %w", i, err)
 		}
 		n += src.Len()
 		c.members, c.ends = append(c.members, member{src, can}), append(c.ends, n)
@@ -69,6 +72,7 @@ var _ interface {
 	loader.RemoteSource
 	loader.DescribedSource
 	loader.NamedSource
+	loader.ClassedSource
 	loader.Identifier
 } = (*Concat)(nil)
 

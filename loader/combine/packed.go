@@ -136,6 +136,7 @@ var _ interface {
 	loader.ChunkedSource
 	loader.RemoteSource
 	loader.DescribedSource
+	loader.ClassedSource
 	loader.Identifier
 } = (*Packed)(nil)
 

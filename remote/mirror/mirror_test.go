@@ -29,6 +29,7 @@ var _ interface {
 	loader.RemoteSource
 	loader.DescribedSource
 	loader.NamedSource
+	loader.ClassedSource
 	loader.Identifier
 } = (*Dataset)(nil)
 

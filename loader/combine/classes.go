@@ -1,0 +1,56 @@
+package combine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/penstock/penstock/loader"
+)
+
+// Classes returns the names that the sources have for the values of a field: those of the first that is a
+// loader.ClassedSource, as the others have the same.
+func (c *Concat) Classes(field string) []string {
+	for _, m := range c.members {
+		if m.can.Classed != nil {
+			return m.can.Classed.Classes(field)
+		}
+	}
+	return nil
+}
+
+// sameClasses reports a field whose numbers mean other classes in one more source than in those before it. What is
+// no loader.ClassedSource is not compared.
+func (c *Concat) sameClasses(next loader.ClassedSource) error {
+	i := slices.IndexFunc(c.members, func(m member) bool { return m.can.Classed != nil })
+	if next == nil || i < 0 {
+		return nil
+	}
+	for _, spec := range next.Specs() {
+		first, classes := c.Classes(spec.Name), next.Classes(spec.Name)
+		if !slices.Equal(first, classes) {
+			return fmt.Errorf("field %q has the classes %s; source %d has %s, so that a number is not the same class; give both datasets the same classes",
+				spec.Name, several(classes), i, several(first))
+		}
+	}
+	return nil
+}
+
+// several lists the names of classes, the first of many.
+func several(classes []string) string {
+	const most = 5
+	switch n := len(classes); {
+	case n == 0:
+		return "[] (none)"
+	case n > most:
+		return fmt.Sprintf("%q and %d more", classes[:most], n-most)
+	}
+	return fmt.Sprintf("%q", classes)
+}
+
+// Classes returns the names that the Source has for the values of a packed field.
+func (p *Packed) Classes(field string) []string {
+	if p.can.Classed == nil || !slices.ContainsFunc(p.fields, func(f packedField) bool { return f.spec.Name == field }) {
+		return nil
+	}
+	return p.can.Classed.Classes(field)
+}
