@@ -56,13 +56,20 @@ class Ragged:
         """Return the same in memory of its own."""
         return Ragged(self.values.copy(), self.offsets.copy(), self.content)
 
-    def padded(self, fill: Any = 0, length: int = 0) -> np.ndarray:
+    def padded(self, fill: Any = 0, length: int | None = None) -> np.ndarray:
         """Return an array of shape (records, longest, ...), filled up at the end of each.
 
-        With ``length``, records are that long: longer ones are cut.
+        With ``length``, records are that long: longer ones are cut. Raise ValueError for a ``fill`` that the type of the
+        values does not hold, and for a negative length.
         """
-        length = length or (int(self.lengths.max()) if len(self) else 0)
-        out = np.full((len(self), length, *self.values.shape[1:]), fill, self.values.dtype)
+        if length is None:
+            length = int(self.lengths.max()) if len(self) else 0
+        if length < 0:
+            raise ValueError(f"length is {length}; it must be 0 or more, or None for the longest record")
+        dtype = self.values.dtype
+        if dtype.kind in "biu" and not (fill == int(fill) and (dtype.kind == "b" or np.iinfo(dtype).min <= fill <= np.iinfo(dtype).max)):
+            raise ValueError(f"fill is {fill!r}, which {dtype} does not hold")
+        out = np.full((len(self), length, *self.values.shape[1:]), fill, dtype)
         for i in range(len(self)):
             rows = self.values[self.offsets[i] : min(self.offsets[i + 1], self.offsets[i] + length)]
             out[i, : len(rows)] = rows

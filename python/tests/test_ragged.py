@@ -80,6 +80,16 @@ class RaggedTest(data.Copied):
             self.assertEqual(padded[i, : len(rows)].tolist(), rows.tolist())
             self.assertTrue((padded[i, len(rows) :] == -1).all())
         self.assertEqual(ds["boxes"][0:5].padded(length=3).shape, (5, 3, 4))
+        self.assertEqual(ds["boxes"][0:5].padded(length=0).shape, (5, 0, 4))
+        none = penstock.Ragged(np.empty(0, np.uint16), np.zeros(1, np.int64))
+        self.assertEqual(none.padded().shape, (0, 0))
+        one = penstock.Ragged(np.arange(3, dtype=np.uint16), np.array([0, 3, 3]))
+        self.assertEqual(one.padded(65535).tolist(), [[0, 1, 2], [65535] * 3])
+        for fill in (-1, 65536, 0.5):
+            with self.assertRaisesRegex(ValueError, f"fill is {fill}, which uint16 does not hold"):
+                one.padded(fill)
+        with self.assertRaisesRegex(ValueError, "length is -1; it must be 0 or more"):
+            one.padded(length=-1)
 
     def test_no_rows_at_all(self):
         ds = penstock.open(data.path("empty"))

@@ -89,8 +89,8 @@ class SubjectTest(TorchTest):
     def test_a_subset_is_loaded_alone(self):
         order = np.random.default_rng(1).permutation(1500)
         train, val = self.u.Subset(self.ds, order[:1200].tolist()), self.u.Subset(self.ds, order[1200:])
-        nested = self.u.Subset(val, [5, -1, 7, 5])
-        for dataset, want in ((train, order[:1200]), (val, order[1200:]), (nested, order[1200:][[5, -1, 7, 5]]), (self.u.Subset(self.ds, []), [])):
+        nested = self.u.Subset(val, [5, -1, 7, 5, -300, 299])
+        for dataset, want in ((train, order[:1200]), (val, order[1200:]), (nested, order[1200:][[5, -1, 7, 5, -300, 299]]), (self.u.Subset(self.ds, []), [])):
             with self.load(dataset) as dl:
                 self.assertEqual((records(dl), len(dl), dl.dataset), (list(want), -(-len(want) // 64), dataset))
                 for batch in dl:

@@ -52,6 +52,13 @@ class TransformsTest(unittest.TestCase):
                 self.assertEqual(next(iter(loader))["images"].dtype, loader.fields["images"].storage, ops)
 
     @unittest.skipIf(sys.platform != "linux", "a DataLoader needs Linux")
+    def test_defaults(self):
+        """Defaults that are written out are those of torchvision."""
+        self.assertEqual(T.PadTo(5), T.PadTo(5, value=0))
+        self.assertEqual(T.RandomErasing(), T.RandomErasing(p=0.5, scale=(0.02, 0.33), ratio=(0.3, 3.3), value=0))
+        self.assertEqual(T.RandomHorizontalFlip(), T.RandomHorizontalFlip(p=0.5))
+        self.assertEqual(T.RandomPerspective(), T.RandomPerspective(distortion_scale=0.5, p=0.5))
+
     def test_zero_is_zero(self):
         with penstock.DataLoader(data.path("images"), 3, output="numpy", command=data.feed()) as loader:
             want = next(iter(loader))["images"].copy()

@@ -189,6 +189,19 @@ class TestWriter(Writing):
                 np.testing.assert_array_equal(got[name], want[name])
             self.assertEqual((got["text"], got["file"].tobytes()), (want["text"], want["file"]))
 
+    def test_ends_of_the_types(self):
+        """The smallest and the largest integer of each type is stored, and the next ones are refused."""
+        for dtype in ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"):
+            low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+            with penstock.Writer(self.path(dtype), schema=[penstock.Field("x", dtype)]) as w:
+                for value in (low, high):
+                    w.append({"x": value})
+                for value in (low - 1, high + 1):
+                    with self.assertRaises((OverflowError, ValueError, penstock.Error)):
+                        w.append({"x": value})
+            with penstock.open(self.path(dtype)) as ds:
+                self.assertEqual(ds["x"].numpy().tolist(), [low, high])
+
     def test_schema(self):
         schema = [
             Field("x", "float16", (2,)), Field("y", "int64", classes=("cat", "dog")), Field("rows", "int32", (2,), ragged=True),
