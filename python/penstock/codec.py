@@ -128,6 +128,8 @@ def check(schema: Sequence[Field]) -> list[Field]:
             raise ValueError(
                 f"field {f.name!r}: its {len(f.classes)} classes need integers that reach {len(f.classes) - 1}, such as int64, not {f.dtype}"
             )
+        if twice := sorted({name for name in f.classes if f.classes.count(name) > 1}):
+            raise ValueError(f"field {f.name!r}: the classes have {twice[0]!r:.60} twice, so that the name would be two labels; give each class a name of its own")
         fields.append(f)
     return fields
 

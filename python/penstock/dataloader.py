@@ -104,6 +104,8 @@ class DataLoader:
             whose records follow each other: see samplers.Mix. Of torch's, it may be a Subset, what
             random_split returns, or a ConcatDataset of these, and a TorchDataset without transform:
             its records alone are loaded, in its order or, with ``shuffle``, in another one each time.
+            The feeding process reads the files: a Dataset with mode="c" is refused, as what is
+            written to its arrays is not there.
         batch_size: Records of a batch of this process.
         shuffle: Visit every record once an epoch, in another order each time.
         sampler: One of penstock.samplers, of torch.utils.data, or a sequence of record numbers. Those
@@ -310,6 +312,8 @@ class DataLoader:
             self._batches: int = number(welcome, "batches")
             self._slots: int = number(welcome, "slots", 2, _MAX_SLOTS)
             self._identity = {name: value for name, value in part(welcome, "state", dict).items() if name not in _POSITION}
+        for given in self._subject.opened:
+            given.check_place()
         if self._exact not in (None, self.records):
             raise Error(f"{self._wire.name} has {self.records} records, and had {self._exact} when it was opened here; open it again")
         self._at = _position(0, 0)  # of the batch that comes next

@@ -185,6 +185,14 @@ class Dataset:
             raise Error(f"{self.path}: another dataset has taken its place since it was opened: {self._id} then, {found} now; open it again")
         self._id = found
 
+    def check_place(self) -> None:
+        """Raise Error if another dataset has taken the place of this one at its path, from which other processes read."""
+        if stamp(self.path) != self._stamp:
+            now = Dataset.__new__(Dataset)
+            now.__dict__.update(self.__getstate__())
+            now._open()  # compares the id
+            now.close()
+
     def _check_unchanged(self, cause: Exception | None = None) -> None:
         """Raise Error if the checksums at the path are not those of what is mapped."""
         if stamp(self.path) != self._stamp:

@@ -80,8 +80,7 @@ class Weighted(Sampler):
     num_samples: int | None = None
 
     def to_json(self, arrays: Arrays) -> dict[str, Any]:
-        weights = arrays.add(np.ascontiguousarray(self.weights, np.float64))
-        return {"kind": "weighted", "weights": weights, **_draws(self.num_samples)}
+        return {"kind": "weighted", "weights": arrays.add(_weights("Weighted", self.weights)), **_draws(self.num_samples)}
 
 
 @dataclass(frozen=True)
@@ -210,6 +209,14 @@ def translate(
     )
 
 
+def _weights(what: str, weights: Any) -> np.ndarray:
+    """Return weights as float64, one a record."""
+    found = np.asarray(weights)
+    if found.ndim != 1 or found.size and found.dtype.kind not in "biuf" and not (found.dtype.kind == "O" and all(isinstance(w, (int, float)) for w in found)):
+        raise TypeError(f"{what}: weights are numbers, one a record, and not {found.dtype} of shape {found.shape}")
+    return np.ascontiguousarray(found, np.float64)
+
+
 def _draws(num_samples: int | None) -> dict[str, int]:
     """Return the option for how many records an epoch draws, none if they are as many as there are."""
     return {} if num_samples is None else {"num_samples": count("num_samples", num_samples, 1)}
@@ -237,7 +244,7 @@ class _Over:
 
     def weighted(self, weights: Any, num_samples: int) -> Sampler:
         """Return a Weighted sampler whose weights may be those of the first records alone."""
-        weights = np.asarray(weights, np.float64)
+        weights = _weights(self.name, weights)
         more = 0 if self.records is None else self.records - len(weights)
         if more < 0:
             raise IndexError(f"{self.name} has {len(weights)} weights, and the dataset has {self.records} records")

@@ -20,7 +20,7 @@ class _Part:
     """One dataset."""
 
     path: str
-    opened: bool = False  # it was given as an object, which says the rest
+    opened: Dataset | None = None  # the object that was given, which says the rest
     records: int = 0
     fields: list[str] | None = None
     split: str | None = None
@@ -37,6 +37,7 @@ class Subject:
     transforms: dict[str, Any] | None = None
     records: int | None = None  # of the datasets; None if they were not opened here
     indices: np.ndarray | None = None
+    opened: tuple[Dataset, ...] = ()  # those that were given as objects
 
     @property
     def count(self) -> int | None:
@@ -71,8 +72,9 @@ def resolve(dataset: Any, fields: Any, split: str | None) -> Subject:
     fields = _agreed("fields", [(p.path, p.fields) for p in parts]) if fields is None else fields
     transforms = _agreed("normalize", [(p.path, p.transforms) for p in parts])
     same = own is not None or split is None  # the split is that of the objects, whose lengths are those of it
-    records = sum(p.records for p in parts) if same and all(p.opened for p in parts) else None
-    return Subject([p.path for p in parts], fields, split or own, transforms, records, indices)
+    records = sum(p.records for p in parts) if same and all(p.opened is not None for p in parts) else None
+    opened = tuple(p.opened for p in parts if p.opened is not None)
+    return Subject([p.path for p in parts], fields, split or own, transforms, records, indices, opened)
 
 
 def numbers(what: str, indices: Any, records: int) -> np.ndarray:
@@ -89,8 +91,13 @@ def numbers(what: str, indices: Any, records: int) -> np.ndarray:
 
 def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
     """Return the datasets that one object stands for, and the numbers of its records in them; None means all."""
-    if isinstance(d, Dataset):
-        return [_Part(d.path, True, len(d), d._chosen, d.split)], None
+    if type(d) is Dataset:
+        if d.mode == "c":
+            raise UnsupportedError(
+                f"{d.path} was opened with mode='c', and what is written to its arrays stays in this process, while the feeding process reads the files; "
+                "open it with mode='r', or take torch's DataLoader"
+            )
+        return [_opened(d)], None
     kind = _torch_class(d)
     if kind == "TorchDataset":
         return [_of_torch(d)], None
@@ -98,7 +105,7 @@ def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
         return _joined(d.datasets)
     if kind == "Subset":
         parts, base = _of(d.dataset)
-        if not all(p.opened for p in parts):
+        if not all(p.opened is not None for p in parts):
             raise TypeError(f"a Subset of {d.dataset!r:.60}; make it of penstock.open(path), which has records")
         chosen = numbers("Subset", d.indices, sum(p.records for p in parts) if base is None else len(base))
         return parts, chosen if base is None else base[chosen]
@@ -109,6 +116,10 @@ def _of(d: Any) -> tuple[list[_Part], np.ndarray | None]:
             f"dataset is a {type(d).__name__}; it is the path or URL of a dataset that preprocess made, penstock.open of it, or a Subset, "
             "random_split or ConcatDataset of these. For other datasets, torch's DataLoader serves"
         ) from None
+
+
+def _opened(d: Dataset) -> _Part:
+    return _Part(d.path, d, len(d), d._chosen, d.split)
 
 
 def _torch_class(d: Any) -> str:
@@ -127,7 +138,7 @@ def _of_torch(d: Any) -> _Part:
             f"{d.dataset.path}: the TorchDataset has a transform, which is Python's; give DataLoader(path, transforms=...) one of penstock.transforms "
             "or of torchvision, or take torch's DataLoader with collate_fn=penstock.torch.collate"
         )
-    (part,), _ = _of(d.dataset)
+    part = _opened(d.dataset)
     pending = {name: f for name, f in d.fields.items() if f.pending and f.normalization is not None}
     if not pending:
         return part
@@ -148,7 +159,7 @@ def _joined(datasets: Sequence[Any]) -> tuple[list[_Part], np.ndarray | None]:
     parts = [p for some, _ in found for p in some]
     if all(indices is None for _, indices in found):
         return parts, None
-    if not all(p.opened for p in parts):
+    if not all(p.opened is not None for p in parts):
         raise TypeError("a list of a Subset and a path; give penstock.open of the path, which says how many records it has")
     chosen, first = [], 0
     for some, indices in found:

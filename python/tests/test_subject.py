@@ -1,6 +1,7 @@
 import os
 import pickle
 import sys
+import tempfile
 import types
 import unittest
 import warnings
@@ -139,8 +140,14 @@ class SubjectTest(TorchTest):
         class Own(self.u.Subset):
             pass
 
+        class Relabeled(penstock.Dataset):
+            def __getitem__(self, index):
+                return {**super().__getitem__(index), "labels": 7}
+
         for dataset, options, kind, why in (
             (Own(self.ds, [1]), {}, TypeError, "dataset is a Own; it is the path or URL"),
+            (Relabeled(data.path("images")), {}, TypeError, "dataset is a Relabeled; it is the path or URL"),
+            (penstock.open(data.path("images"), mode="c"), {}, penstock.UnsupportedError, "mode='c', and what is written .* open it with mode='r'"),
             (self.u.Subset([1, 2, 3], [1]), {}, TypeError, "dataset is a int|dataset is a list|a Subset of"),
             (self.u.Subset(data.path("images"), [1]), {}, TypeError, "make it of penstock.open"),
             (self.u.Subset(self.ds, [1, 1500]), {}, IndexError, "Subset: record 1500 is out of range: there are 1500"),
@@ -149,9 +156,50 @@ class SubjectTest(TorchTest):
             (self.u.Subset(self.ds, [1]), {"filters": [("labels", "==", 1)]}, ValueError, "filters and pack number the records anew"),
             (self.u.Subset(self.ds, [1]), {"sampler": [1]}, IndexError, "sampler: record 1 is out of range: there are 1"),
             (self.ds, {"sampler": [[1, 2], [3, 4]]}, TypeError, "of batches, give batch_size"),
+            (self.ds, {"sampler": samplers.Weighted(np.ones((750, 2)))}, TypeError, r"Weighted: weights are numbers, one a record, and not float64 of shape \(750, 2\)"),
+            (self.ds, {"sampler": samplers.Weighted(["1"] * 1500)}, TypeError, "Weighted: weights are numbers, one a record, and not <U1"),
+            (self.ds, {"sampler": samplers.Weighted(np.ones(1500, np.complex64))}, TypeError, "Weighted: weights are numbers, one a record, and not complex64"),
         ):
             with self.subTest(why=why), self.assertRaisesRegex(kind, why):
                 self.load(dataset, **options)
+
+    def test_lengths_of_some_records(self):
+        ds = penstock.open(data.path("ragged"))
+        some = list(range(len(ds) - 1, 0, -3))
+        field = next(name for name, f in ds.fields.items() if f.ragged)
+        by_length = samplers.LengthBuckets(99, field)
+        for dataset, sampler, want in (
+            (self.u.Subset(ds, some), by_length, some),
+            (ds, samplers.Subset(some, inner=by_length), some),
+            (ds, samplers.Subset(some, inner=samplers.Subset(range(8), inner=by_length)), some[:8]),
+        ):
+            with self.load(dataset, 4, sampler=sampler) as dl:
+                batches = [b.indices.tolist() for b in dl]
+            self.assertEqual(sorted(sum(batches, [])), sorted(want))
+            spans = sorted((min(lengths), max(lengths)) for batch in batches if len(batch) == 4 for lengths in [[len(ds[field][i]) for i in batch]])
+            for (_, longest), (shortest, _) in zip(spans, spans[1:]):
+                self.assertLessEqual(longest, shortest)
+
+    def test_a_dataset_that_was_replaced(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "ds")
+
+            def write(first):
+                with penstock.Writer(path, command=data.preprocess(), overwrite=True) as w:
+                    w.extend({"x": first + i} for i in range(10))
+
+            write(0)
+            old = penstock.open(path)
+            write(0)  # the same records: the same dataset
+            for dataset in (old, self.u.Subset(old, [3])):
+                with self.load(dataset) as dl:
+                    self.assertEqual(next(iter(dl))["x"].tolist(), [old[i]["x"] for i in ([3] if dataset is not old else range(10))])
+            write(100)
+            for dataset in (old, self.u.Subset(old, [3]), [old, old]):
+                with self.assertRaisesRegex(penstock.Error, "another dataset has taken its place since it was opened: .*; open it again"):
+                    self.load(dataset).close()
+            with self.load(penstock.open(path)) as dl:
+                self.assertEqual(next(iter(dl))["x"][0], 100)
 
     def test_a_dataset_that_has_grown(self):
         with mock.patch.object(penstock.Dataset, "__len__", lambda _: 1400):

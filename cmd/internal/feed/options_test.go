@@ -92,10 +92,13 @@ func TestSamplers(t *testing.T) {
 		return s
 	}
 	kept := []int{1, 5, 8, 9, 20, 21, 22, 30, 41, 44, 48}
-	var keptLengths []int
-	for _, r := range kept {
-		keptLengths = append(keptLengths, lengths[r])
+	lengthsOf := func(all []int, chosen []int) (some []int) {
+		for _, r := range chosen {
+			some = append(some, all[r])
+		}
+		return some
 	}
+	keptLengths := lengthsOf(lengths, kept)
 	shuffle := &samplerOption{Kind: "shuffle"}
 	for _, c := range []struct {
 		k    *samplerOption
@@ -109,6 +112,8 @@ func TestSamplers(t *testing.T) {
 		{&samplerOption{Kind: "weighted", Weights: array{16 + 8*8, records}, NumSamples: &samples}, nil, must(sampler.NewWeighted(weights, 20))},
 		{&samplerOption{Kind: "length_buckets", Buckets: 3}, nil, must(sampler.NewLengthBuckets(lengths, 8, 3))},
 		{&samplerOption{Kind: "length_buckets", Field: "tokens", Buckets: 2}, kept, sampler.Subset{Indices: kept, Inner: must(sampler.NewLengthBuckets(keptLengths, 8, 2))}},
+		{&samplerOption{Kind: "subset", Indices: &array{16, 8}, Inner: &samplerOption{Kind: "length_buckets", Buckets: 2}}, nil, sampler.Subset{Indices: indices, Inner: must(sampler.NewLengthBuckets(lengthsOf(lengths, indices), 8, 2))}},
+		{&samplerOption{Kind: "subset", Ranges: [][2]int{{1, 4}}, Inner: &samplerOption{Kind: "length_buckets", Buckets: 1}}, kept, sampler.Subset{Indices: kept[1:4], Inner: must(sampler.NewLengthBuckets(keptLengths[1:4], 8, 1))}},
 		{&samplerOption{Kind: "regions", Count: 3, Inner: shuffle}, nil, sampler.Regions{Count: 3, Batch: 8, Inner: sampler.Shuffle{}}},
 		{&samplerOption{Kind: "subset", Indices: &array{16, 8}}, nil, sampler.Subset{Indices: indices}},
 		{&samplerOption{Kind: "subset", Indices: &array{24, 3}, Inner: shuffle}, nil, sampler.Subset{Indices: indices[1:4], Inner: sampler.Shuffle{}}},

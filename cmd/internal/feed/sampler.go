@@ -68,7 +68,14 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	if depth > maxInner {
 		return nil, fmt.Errorf("more than %d samplers, one within the other", maxInner)
 	}
-	inner, err := s.of(ctx, k.Inner, depth+1)
+	var indices []int
+	if k.Indices != nil {
+		var err error
+		if indices, err = s.arrays.ints(*k.Indices); err != nil {
+			return nil, fmt.Errorf("subset: %w", err)
+		}
+	}
+	inner, err := s.within(k, indices).of(ctx, k.Inner, depth+1)
 	if err != nil {
 		return nil, err
 	}
@@ -102,18 +109,42 @@ func (s sampled) of(ctx context.Context, k *samplerOption, depth int) (sampler.S
 	case "regions":
 		return sampler.Regions{Count: k.Count, Batch: s.global, Inner: inner}, nil
 	case "subset":
-		if k.Indices == nil {
-			return sampler.Subset{Ranges: k.Ranges, Inner: inner}, nil
-		}
-		indices, err := s.arrays.ints(*k.Indices)
-		if err != nil {
-			return nil, fmt.Errorf("subset: %w", err)
-		}
-		return sampler.Subset{Indices: indices, Inner: inner}, nil
+		return sampler.Subset{Indices: indices, Ranges: k.Ranges, Inner: inner}, nil
 	case "split":
 		return sampler.Split{Seed: k.Seed, From: k.Start, To: k.Stop, Inner: inner}, nil
 	}
 	return nil, fmt.Errorf("there is no sampler %q", k.Kind)
+}
+
+// within returns what the sampler within a subset is of: for length_buckets, the lengths of these records alone.
+// Numbers of no record are left to the subset to report.
+func (s sampled) within(k *samplerOption, indices []int) sampled {
+	if k.Kind != "subset" || k.Inner == nil || !slices.Contains([]string{"length_buckets", "subset"}, k.Inner.Kind) {
+		return s
+	}
+	n := s.src.Len()
+	if s.kept != nil {
+		n = len(s.kept)
+	}
+	for _, r := range k.Ranges {
+		if r[0] < 0 || r[1] > n {
+			return s
+		}
+		for i := r[0]; i < r[1]; i++ {
+			indices = append(indices, i)
+		}
+	}
+	kept := make([]int, len(indices))
+	for i, record := range indices {
+		if record < 0 || record >= n {
+			return s
+		}
+		if kept[i] = record; s.kept != nil {
+			kept[i] = s.kept[record]
+		}
+	}
+	s.kept = kept
+	return s
 }
 
 // buckets returns the order by lengths of a field.
