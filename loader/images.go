@@ -24,6 +24,8 @@ import (
 //	)
 //	loader.Options{Transforms: map[string]loader.Transform{"images": loader.Images{Pipeline: p}}}
 //
+// Stored pixels keep their layout, and decoded ones are (H, W, C), unless the pipeline has ToLayout.
+//
 // Each worker decodes for itself. Of a JPEG it decodes the rows and blocks that the crop needs,
 // and crop, resize, flip, color and normalization share their passes over them; other formats
 // are decoded whole. Pixels are those of Pillow's convert("RGB"): see docs/sources.md.
@@ -65,8 +67,20 @@ func (t Images) outputOfPixels(in tensor.Spec) (transforms.Info, error) {
 	if err != nil {
 		return info, err
 	}
+	p, err := t.pipeline(info.Layout)
+	if err != nil {
+		return info, err
+	}
 	info.Layout = transforms.HWC
-	return t.Pipeline.Output(info)
+	return p.Output(info)
+}
+
+// pipeline returns the Pipeline for stored pixels. Records keep the layout that they have, unless the Pipeline chooses one.
+func (t Images) pipeline(stored transforms.Layout) (*transforms.Pipeline, error) {
+	if stored == transforms.HWC {
+		return t.Pipeline, nil
+	}
+	return transforms.Compose(append([]transforms.Transform{transforms.ToLayout{Layout: stored}}, t.Pipeline.Transforms()...)...)
 }
 
 // info reads width, height and channels off the shape of a record of pixels.
@@ -117,7 +131,11 @@ func (t Images) Worker(in tensor.Spec, _ int) (RecordFunc, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &imageWorker{run: t.Pipeline.Runner()}
+	p, err := t.pipeline(info.Layout)
+	if err != nil {
+		return nil, err
+	}
+	w := &imageWorker{run: p.Runner()}
 	if info.Layout == transforms.CHW {
 		w.planar = transforms.Planar{W: info.W, H: info.H, C: info.C}
 		return w.planes, nil

@@ -63,7 +63,7 @@ class ValuesTest(unittest.TestCase):
                 f["x"] = np.arange(5)
             self.same(penstock.open(name)["x"].numpy(), np.arange(5), name, "x")
             for options, text in (
-                ({"chunks": (2,)}, "chunked, so it cannot be mapped; rewrite it: preprocess"),
+                ({"chunks": (2,)}, "chunked, so it cannot be mapped; rewrite it: penstock preprocess"),
                 ({"external": [(os.path.join("ds", "x.npy"), 0, 40)]}, "its data is in .*ds: open that dataset instead"),
             ):
                 with h5py.File(name, "w") as f:
