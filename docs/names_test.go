@@ -249,7 +249,7 @@ func goNames(t *testing.T) map[string]map[string]bool {
 	return names
 }
 
-var symbol = regexp.MustCompile("(?:^|[^\\w./-])([a-z][a-z0-9]*)\\.([A-Z]\\w*)(?:\\.([A-Z]\\w*))?")
+var symbol = regexp.MustCompile(`(?:^|[^\w./-])([a-z][a-z0-9]*)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 
 // unknownSymbols returns the names of packages of this module, with a symbol or a member of it, that a text has and
 // that do not exist in Go, nor in the Python module of that name.

@@ -18,8 +18,8 @@ func (c *Concat) Classes(field string) []string {
 	return nil
 }
 
-// sameClasses reports a field whose numbers mean other classes in one more source than in those before it. What is
-// no loader.ClassedSource is not compared.
+// sameClasses reports a field whose numbers mean other classes in one more source than in those before it. Sources
+// that are not a loader.ClassedSource are not compared.
 func (c *Concat) sameClasses(next loader.ClassedSource) error {
 	i := slices.IndexFunc(c.members, func(m member) bool { return m.can.Classed != nil })
 	if next == nil || i < 0 {

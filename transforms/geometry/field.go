@@ -13,8 +13,8 @@ func IsImage(s tensor.Spec) bool {
 	return s.Content == tensor.Image || s.Layout != "" && len(s.Shape) == 3 && !s.Ragged
 }
 
-// size is the height, the width and the channels of an image, all 0 if each record has its own.
-type size struct{ h, w, c int }
+// size is the height and the width of an image, 0 if each record has its own.
+type size struct{ h, w int }
 
 func sizeOf(s tensor.Spec) size {
 	switch {
