@@ -34,7 +34,7 @@ type filled struct {
 func (r *run) blocks(j *job) (iter.Seq2[source.Sample, error], bool) {
 	src, ok := r.src.(source.Blocked)
 	_, dataset := r.commits.(datasetCommitter)
-	if !ok || j.digest || j.stored || !dataset || len(j.fields) != len(j.source) {
+	if !ok || j.digest || j.stored || j.named || !dataset || len(j.fields) != len(j.source) {
 		return nil, false
 	}
 	for i, f := range j.fields {

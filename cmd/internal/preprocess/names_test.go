@@ -104,6 +104,20 @@ func TestSourceNames(t *testing.T) {
 	}
 }
 
+// Rows of numbers, which are read in blocks, get names, too, also by an append to those that have them.
+func TestNamesOfRows(t *testing.T) {
+	dir := t.TempDir()
+	put(t, dir, "t.csv", []byte("a,b\n1,2\n3,4\n"))
+	c := config(t, filepath.Join(dir, "t.csv"))
+	c.Resize, c.Crop, c.Names = nil, nil, namesOn
+	mustRun(t, c)
+	c.Append, c.Names = true, namesAuto
+	mustRun(t, c)
+	if got, want := sourceNames(t, c.Dest), []string{"t.csv:2", "t.csv:3", "t.csv:2", "t.csv:3"}; !slices.Equal(got, want) {
+		t.Errorf("names %q, want %q", got, want)
+	}
+}
+
 // TestNoSourceNames makes datasets that hold no names: on request, of rows, and in an HDF5 file whose
 // records are written in place.
 func TestNoSourceNames(t *testing.T) {
