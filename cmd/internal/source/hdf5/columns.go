@@ -19,7 +19,7 @@ import (
 func trim(path string) string { return strings.Trim(path, "/") }
 
 // Columns returns the columns that are wanted, by default all that make a field, and
-// datasets that make none. One that has records and is not read is an error then, unless it has no numbers and another
+// datasets and links that make none. One that has records and is not read is an error then, unless it has no numbers and another
 // length than those have.
 func (f *File) Columns(selection []column.Selection) (columns []array.Column, bad array.Rejections, err error) {
 	var unread []unreadDataset
@@ -41,6 +41,8 @@ func (f *File) Columns(selection []column.Selection) (columns []array.Column, ba
 		unread = append(unread, unreadDataset{d, err})
 	}
 	bad, missed := split(unread, lengthOf(columns, whole), bad)
+	nowhere, elsewhere := f.unfollowed()
+	bad, missed = append(bad, nowhere...), append(missed, elsewhere...)
 	derived := f.derived()
 	for _, g := range derived {
 		selection = expand(selection, g.path, g.columns)
