@@ -108,6 +108,21 @@ func TestPrintPipeline(t *testing.T) {
 	}
 }
 
+// A transform that names no field is for images; without one it would be left out, and that is an error.
+func TestTransformsOfNoField(t *testing.T) {
+	c := plain(t, rowsFile(t, 10))
+	c.Transforms = []byte(`[{"op":"Cast","dtype":"float32"}]`)
+	if _, err := Run(t.Context(), c, &silent{}); err == nil || !strings.Contains(err.Error(), `"op":"Cast"} names no field`) || !strings.Contains(err.Error(), "such as field: number") {
+		t.Errorf("rows: error %v", err)
+	}
+	c = config(t, folder(t, 4))
+	c.Resize, c.Crop = nil, nil
+	c.Transforms = []byte(`[{"op":"Resize","field":"images","size":[8,8]},{"op":"HorizontalFlip"}]`)
+	if _, err := Run(t.Context(), c, &silent{}); err == nil || !strings.Contains(err.Error(), `"HorizontalFlip"} names no field`) {
+		t.Errorf("images: error %v", err)
+	}
+}
+
 // Numbers go through the transforms of their field.
 func TestArrayTransforms(t *testing.T) {
 	c := plain(t, rowsFile(t, 10))

@@ -26,7 +26,7 @@ func (c Options) Jobs(fields []source.Field, base *store.Manifest) (jobs []Job, 
 		return nil, err
 	}
 	for _, f := range fields {
-		j, err := c.fieldJob(f, recipes.Of(f.Name, f.Image() || f.Layout != ""))
+		j, err := c.fieldJob(f, recipes.Of(f.Name, isPixels(f)))
 		if label, ok := j.(copyField); ok && base != nil && f.Classes != nil && !f.Ragged && len(f.Shape) == 0 {
 			if at := base.Schema().Index(f.Name); at >= 0 {
 				j = newRelabel(label.field, base.Fields[at].Classes)
@@ -94,8 +94,14 @@ func (c Options) recipes(fields []source.Field) (fieldTransforms, error) {
 			return nil, fmt.Errorf("transforms: there is no field %q%s", name, suggest.Hint(name, names))
 		}
 	}
+	if len(recipes[""]) > 0 && !slices.ContainsFunc(fields, func(f source.Field) bool { return isPixels(f) && len(recipes[f.Name]) == 0 }) {
+		return nil, fmt.Errorf("transforms: %s names no field, and every image is named by others, or there is none; write of which field it is, such as field: %s", recipes[""][0], names[0])
+	}
 	return recipes, nil
 }
+
+// isPixels reports whether a field is images, which transforms mean that name no field.
+func isPixels(f source.Field) bool { return f.Image() || f.Layout != "" }
 
 // fieldJob returns how a field becomes one of the dataset. The recipe is nil if there is
 // none for it.

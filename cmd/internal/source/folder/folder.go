@@ -137,7 +137,9 @@ func (s *Folder) scan(ctx context.Context) error {
 	case !slices.ContainsFunc(top.folders, func(name string) bool { return !source.IsSplit(name) }):
 		err = s.scanSplits(ctx, top.folders)
 	default:
-		err = s.scanClasses(ctx, top.folders)
+		if err = halfSplits(top.folders); err == nil {
+			err = s.scanClasses(ctx, top.folders)
+		}
 	}
 	if err == nil && s.info.Count == 0 {
 		return errors.New("holds no images" + s.ignoredText())

@@ -48,6 +48,18 @@ func (s *Folder) scanSplits(ctx context.Context, splits []string) error {
 	return s.scanSplitClasses(ctx, inside, slices.Sorted(maps.Keys(all)))
 }
 
+// halfSplits is the error for folders of which two or more are called as splits are, and not all: as classes they would
+// be labels that say in which split an image is.
+func halfSplits(names []string) error {
+	others := slices.DeleteFunc(slices.Clone(names), source.IsSplit)
+	splits := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return !source.IsSplit(n) })
+	if len(splits) < 2 || len(others) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the folders %s are called as splits are, and %s not; move what is no split elsewhere, or, if all are classes, put them into one folder called train",
+		source.Enumerate(splits, 3), source.Enumerate(others, 3))
+}
+
 // addAll adds names to a set.
 func addAll(set map[string]bool, names []string) {
 	for _, n := range names {

@@ -42,14 +42,28 @@ func TestSplitFoldersWithoutClasses(t *testing.T) {
 	}
 }
 
+// One folder that is called as a split among others is a class, such as trains among vehicles.
+func TestClassCalledAsSplit(t *testing.T) {
+	for _, files := range [][]string{{"bus/a.jpg", "train/b.jpg"}, {"train/bus/a.jpg", "train/dev/b.jpg", "train/train/c.jpg"}} {
+		s, err := open(t, tree(t, files...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := classNames(s.Info()); len(got) != len(files) || !slices.Contains(got, "train") {
+			t.Errorf("classes %q", got)
+		}
+	}
+}
+
 func TestSplitFoldersThatAreRefused(t *testing.T) {
 	for want, files := range map[string][]string{
 		"the images in train are in class folders, those in test in none": {"train/cat/a.jpg", "test/a.jpg"},
-		"found no images in val":                          {"train/cat/a.jpg", "val/cat/"},
-		"found no images in val; remove":                  {"train/a.jpg", "val/"},
-		"found no images for the classes dog":             {"train/cat/a.jpg", "train/dog/", "val/cat/a.jpg"},
-		"images beside folders (val/b.jpg beside val/cat": {"train/cat/a.jpg", "val/cat/a.jpg", "val/b.jpg"},
-		"holds no images":                                 {"train/", "val/"},
+		"found no images in val":                                               {"train/cat/a.jpg", "val/cat/"},
+		"found no images in val; remove":                                       {"train/a.jpg", "val/"},
+		"found no images for the classes dog":                                  {"train/cat/a.jpg", "train/dog/", "val/cat/a.jpg"},
+		"images beside folders (val/b.jpg beside val/cat":                      {"train/cat/a.jpg", "val/cat/a.jpg", "val/b.jpg"},
+		"holds no images":                                                      {"train/", "val/"},
+		"the folders train, val are called as splits are, and extra not; move": {"train/cat/a.jpg", "val/cat/a.jpg", "extra/b.jpg"},
 	} {
 		if _, err := open(t, tree(t, files...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", files, err, want)
