@@ -32,6 +32,9 @@ func Open(ctx context.Context, path string, opts source.Options) (source.Source,
 		if kind, err = source.Detect(path); err != nil {
 			return nil, err
 		}
+		if err := source.Alone(ctx, path, kind); err != nil {
+			return nil, err
+		}
 	}
 	open, ok := openers[kind]
 	if !ok {
