@@ -159,7 +159,8 @@ class DataLoader:
         verify: Compare records with their checksums: "off", "first" (when a block is read for the first
             time), "always", or the part of the blocks, from 0 to 1.
         on_error: Treatment of a record that cannot be read or decoded: "fail" raises Error, "backfill"
-            puts another one in its place, "blank" zeros that no transform changes. Those that were passed over are logged (logger
+            puts another one in its place, "blank" zeros that no transform changes (an error with MixUp and
+            CutMix, which would mix them into others). Those that were passed over are logged (logger
             "penstock") and counted in stats(), and ``mask`` is False for them.
         cache_dir, cache_size: Where records of a URL are kept that were fetched, and how many bytes of
             them ("500GiB").
@@ -212,6 +213,8 @@ class DataLoader:
         command: str | os.PathLike[str] | None = None,
     ) -> None:
         self._arguments = {name: value for name, value in locals().items() if name != "self"}
+        if pack is not None and not isinstance(pack, Pack):
+            raise TypeError(f"pack is {pack!r:.60}; it must be a penstock.Pack, such as penstock.Pack(length)")
         if (dataset is None) == (socket is None):
             raise ValueError("a DataLoader needs either a dataset or the socket of a feed")
         if shuffle and sampler is not None:

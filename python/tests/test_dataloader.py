@@ -273,6 +273,12 @@ class DataLoaderTest(data.Copied):
             if mix is choice:
                 self.assertEqual(kinds, {"CutMix", "MixUp"})
 
+    def test_unreadable_records_are_not_mixed_into_others(self):
+        options = {"transforms": [T.Resize((12, 10)), T.ToTensor()], "on_error": "blank"}
+        for mix in (T.MixUp(num_classes=9), [T.LabelSmoothing(0.1, 9), T.RandomChoice([T.CutMix(num_classes=9)])]):
+            with self.assertRaisesRegex(penstock.Error, 'zeros of class 0 for a record that cannot be read; take on_error "backfill"'):
+                loader("photos", 8, batch_transforms=mix, **options).close()
+
     def test_files_of_images(self):
         with (
             loader("photos", 8, transforms=[T.Resize((12, 10)), T.ToImage()], on_error="blank") as dl,
@@ -774,6 +780,7 @@ class DataLoaderTest(data.Copied):
             (ValueError, "verify is 'on'; it is", {"verify": "on"}),
             (ValueError, r"each is \(field, op, value\)", {"filters": ["labels == 1"]}),
             (ValueError, "'in' takes a list", {"filters": [("labels", "in", 1)]}),
+            (TypeError, "pack is 512; it must be a penstock.Pack, such as penstock.Pack", {"pack": 512}),
             (TypeError, "inner is 'x'", {"sampler": samplers.Subset([1], inner="x")}),
             (ValueError, "give indices or ranges", {"sampler": samplers.Subset()}),
             (TypeError, "indices are whole numbers, not float64", {"sampler": [1.5]}),
