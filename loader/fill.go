@@ -252,6 +252,9 @@ func (w *worker) plan(s *slot) {
 		fd := &ld.fields[f]
 		s.viewing[f] = fd.viewable() && ld.can.Contiguous(fd.in.Name, a, a+n)
 	}
+	if ld.opts.OnError != Fail && !s.viewOnly() {
+		clear(s.viewing) // what repair puts in the place of a record, it puts there in all fields
+	}
 }
 
 // views makes the views of s.
