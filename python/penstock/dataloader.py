@@ -16,6 +16,7 @@ import logging
 import os
 import re
 import sys
+import threading
 import time
 import weakref
 from collections import deque
@@ -254,6 +255,7 @@ class DataLoader:
         self._paths = of.paths
         self._pinning, self._copies = _pinning(flag("pin_memory", pin_memory), output, self._device)
         self._process = os.getpid()
+        self._talking = threading.RLock()
         self._pending: deque[dict[str, Any]] = deque()
         self._freed: deque[Lent] = deque()
         self._failure = ""  # why no batch comes, once the pending ones are used
@@ -475,14 +477,14 @@ class DataLoader:
         to, ``skipped`` those records that on_error passed over, and ``pinned`` says whether memory
         is page-locked, or why not.
         """
-        self._alive()
-        stream, self._stream = self._stream, None
-        number = self._ask({"stats": True})
         pinned = "not asked for" if self._pinning is None else self._pinning.state
-        with self._checking():
+        with self._alone(), self._checking():
+            self._alive()
+            stream, self._stream = self._stream, None
+            number = self._ask({"stats": True})
             stats = self._receive("stats", number, self._patience())
             text(part({"stats": stats}, "stats", dict), "diagnose")
-        self._stream = stream
+            self._stream = stream
         return {**stats, "copied": self._copied, "skipped": self._skipped, "pinned": pinned}
 
     def diagnose(self) -> str:
@@ -509,6 +511,10 @@ class DataLoader:
 
     def _start(self, state: Mapping[str, Any]) -> None:
         """Have the feeding process send the batches from a position on, and forget those it sent."""
+        with self._alone():
+            self._begin_stream(state)
+
+    def _begin_stream(self, state: Mapping[str, Any]) -> None:
         self._alive()
         self._stream = None
         if self._copies is not None:
@@ -545,6 +551,10 @@ class DataLoader:
 
     def _next(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
         """Return the batch at a position, and the position after it."""
+        with self._alone():
+            return self._take(at)
+
+    def _take(self, at: dict[str, Any]) -> tuple[LoaderBatch, dict[str, Any]]:
         self._alive()
         if self._stream != at:
             self._start({**self._identity, **at})
@@ -597,6 +607,10 @@ class DataLoader:
         raise Error(failure)
 
     def _give_back(self) -> None:
+        with self._alone():
+            self._release()
+
+    def _release(self) -> None:
         stream, self._stream = self._stream, None
         slots = [self._freed.popleft().number for _ in range(len(self._freed))]
         if self._copies is not None:  # a Stage has waited for its own
@@ -610,6 +624,18 @@ class DataLoader:
     def _patience(self) -> float | None:
         """Return the seconds to wait for an answer; None is without limit."""
         return self.timeout + _GRACE if self.timeout > 0 else None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Raise Error if another thread waits for the feeding process: each would take the answers to the other."""
+        if not self._talking.acquire(blocking=False):
+            raise Error(
+                "another thread uses this DataLoader now, which is for one thread: make a DataLoader for each, or have one thread put batches into a queue"
+            )
+        try:
+            yield
+        finally:
+            self._talking.release()
 
     @contextmanager
     def _checking(self) -> Iterator[None]:

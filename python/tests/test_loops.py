@@ -80,6 +80,32 @@ class LoopsTest(data.Copied):
             iter(dl)
             self.assertEqual(indices(dl), of(7))
 
+    def test_two_threads_at_the_same_time(self):
+        with loader("images", 500, True, seed=1) as dl:
+            waits, goes_on = threading.Event(), threading.Event()
+            receive, got = dl._wire.receive, []
+
+            def slow(deadline):
+                waits.set()
+                goes_on.wait(60)
+                return receive(deadline)
+
+            with mock.patch.object(dl._wire, "receive", slow):
+                other = threading.Thread(target=lambda: got.extend(b.indices.tolist() for b in [next(iter(dl))]))
+                other.start()
+                self.assertTrue(waits.wait(60))
+                for use in (lambda: next(iter(dl)), dl.stats, lambda: dl.load_state_dict(dl.state_dict())):
+                    try:
+                        with self.assertRaisesRegex(penstock.Error, "another thread uses this DataLoader now, which is for one thread"):
+                            use()
+                    except BaseException:
+                        goes_on.set()
+                        raise
+                goes_on.set()
+                other.join()
+            self.assertEqual(got, of(0)[:1])
+            self.assertEqual(indices(dl), of(1))
+
     def test_iterators_that_begin_late(self):
         with loader("images", 500, True, seed=1) as dl:
             first, second = iter(dl), iter(dl)
