@@ -53,7 +53,7 @@ func TestSummaryForPeople(t *testing.T) {
            5.jpg: bad
            and 2 more; out/ds.skipped.jsonl lists all
 note: look twice
-Look at it with: inspect out/ds
+Look at it with: penstock inspect out/ds
 `
 	if b.String() != want {
 		t.Errorf("printed\n%s\nwant\n%s", b.String(), want)
