@@ -514,6 +514,10 @@ class TestWriter(Writing):
                 penstock.map(stops, other, self.path("ds"), workers=0, resume=True)
         summary = penstock.map(stops, range(40), self.path("ds"), workers=0, resume=True)
         self.assertGreater(summary["resumed"], 0)
+        self.assertEqual(penstock.map(stops, range(40), self.path("ds"), workers=0, resume=True)["records"], 40)
+        for n in (39, 41):
+            with self.assertRaisesRegex(penstock.Error, f"complete already, with 40 records, and there are {n} inputs"):
+                penstock.map(stops, range(n), self.path("ds"), workers=0, resume=True)
         self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), list(range(40)))
 
     def test_inputs_of_other_kinds(self):
