@@ -37,7 +37,7 @@ func (*halfMapped) Gather(_ context.Context, field string, indices []int, dst []
 	return nil
 }
 
-// What is put in the place of a bad record is there in all fields, also where some of them could be views.
+// The substitute of a bad record is in all fields, also where some of them could be views.
 func TestOnErrorWithSomeViews(t *testing.T) {
 	src := &halfMapped{}
 	for i := range src.Len() {

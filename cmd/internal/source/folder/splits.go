@@ -56,7 +56,7 @@ func halfSplits(names []string) error {
 	if len(splits) < 2 || len(others) == 0 {
 		return nil
 	}
-	return fmt.Errorf("the folders %s are called as splits are, and %s not; move what is no split elsewhere, or, if all are classes, put them into one folder called train",
+	return fmt.Errorf("the folders %s have names of splits, and %s do not; move the others elsewhere, or, if all are classes, put them into one folder called train",
 		source.Enumerate(splits, 3), source.Enumerate(others, 3))
 }
 

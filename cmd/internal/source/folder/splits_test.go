@@ -58,12 +58,12 @@ func TestClassCalledAsSplit(t *testing.T) {
 func TestSplitFoldersThatAreRefused(t *testing.T) {
 	for want, files := range map[string][]string{
 		"the images in train are in class folders, those in test in none": {"train/cat/a.jpg", "test/a.jpg"},
-		"found no images in val":                                               {"train/cat/a.jpg", "val/cat/"},
-		"found no images in val; remove":                                       {"train/a.jpg", "val/"},
-		"found no images for the classes dog":                                  {"train/cat/a.jpg", "train/dog/", "val/cat/a.jpg"},
-		"images beside folders (val/b.jpg beside val/cat":                      {"train/cat/a.jpg", "val/cat/a.jpg", "val/b.jpg"},
-		"holds no images":                                                      {"train/", "val/"},
-		"the folders train, val are called as splits are, and extra not; move": {"train/cat/a.jpg", "val/cat/a.jpg", "extra/b.jpg"},
+		"found no images in val":                                              {"train/cat/a.jpg", "val/cat/"},
+		"found no images in val; remove":                                      {"train/a.jpg", "val/"},
+		"found no images for the classes dog":                                 {"train/cat/a.jpg", "train/dog/", "val/cat/a.jpg"},
+		"images beside folders (val/b.jpg beside val/cat":                     {"train/cat/a.jpg", "val/cat/a.jpg", "val/b.jpg"},
+		"holds no images":                                                     {"train/", "val/"},
+		"the folders train, val have names of splits, and extra do not; move": {"train/cat/a.jpg", "val/cat/a.jpg", "extra/b.jpg"},
 	} {
 		if _, err := open(t, tree(t, files...)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: error %v, want %q", files, err, want)

@@ -15,7 +15,7 @@ func TestMixedFolders(t *testing.T) {
 	array := "\x93NUMPY\x01\x00\x76\x00" + header + strings.Repeat(" ", 117-len(header)) + "\n" + "ab"
 	for _, c := range []struct {
 		other string
-		want  string // "" if it is no data
+		want  string // "" if it is not data
 	}{
 		{"x.png", "also x.png, which would be left out; --from npy takes the .npy files alone"},
 		{"cat/x.JPG", "also cat/x.JPG"},
