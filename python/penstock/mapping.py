@@ -100,9 +100,6 @@ def map(
     fields = _fields(function, items, schema)
     options["_inputs"] = digest.of([len(items), items])
     with Writer(path, fields, rank=rank, world_size=world_size, total=len(items), on_error=on_error, **options) as w:
-        left_out = on_error == "skip" or any(name.startswith("dedup") for name in options)  # fewer records than inputs
-        if w.complete and world_size is None and not options.get("append") and (w.start > len(items) or w.start < len(items) and not left_out):
-            raise Error(f"{w.path}: it is complete already, with {w.start} records, and there are {len(items)} inputs: overwrite=True replaces it")
         if not w.complete:
             assert w.end is not None
             tasks = ((first, [items[i] for i in range(first, min(first + size, w.end))]) for first in range(w.start, w.end, size))

@@ -1,4 +1,5 @@
 import contextlib
+import json
 import os
 import random
 import shutil
@@ -75,6 +76,14 @@ def files(folder):
     return found
 
 
+def without_inputs(found):
+    """Return the files of a dataset, with a manifest that does not say of which inputs map made it, as Writer's does not."""
+    manifest = json.loads(found["manifest.json"])
+    manifest["source"].pop("inputs", None)
+    manifest.pop("crc32c")
+    return {**found, "manifest.json": manifest}
+
+
 def photo(i, size=(40, 30)):
     """Return a small BMP, which any decoder reads."""
     w, h = size
@@ -145,7 +154,7 @@ class TestKills(Writing):
         want = self.whole(1000)
         resumed = self.killed(WRITE, self.kills - self.kills // 2, 0.25, self.path("ds"), 0, 0, 0, 1000)
         self.assertGreater(resumed, 0)
-        self.assertEqual(files(self.path("ds")), want)
+        self.assertEqual(without_inputs(files(self.path("ds"))), without_inputs(want))
         self.assertEqual(sorted(os.listdir(self.folder)), ["ds", "whole"])
 
     def test_ranks(self):
@@ -360,7 +369,7 @@ class TestWriter(Writing):
             self.assertEqual(w.start, 20)
             w.extend(first(i) for i in range(20, 30))  # noqa: F821
         self.assertEqual(w.summary["resumed"], 20)
-        self.assertEqual(files(self.path("ds")), {**want})
+        self.assertEqual(without_inputs(files(self.path("ds"))), without_inputs(want))
 
     def test_total(self):
         w = penstock.Writer(self.path("ds"), total=2)
@@ -515,9 +524,9 @@ class TestWriter(Writing):
         summary = penstock.map(stops, range(40), self.path("ds"), workers=0, resume=True)
         self.assertGreater(summary["resumed"], 0)
         self.assertEqual(penstock.map(stops, range(40), self.path("ds"), workers=0, resume=True)["records"], 40)
-        for n in (39, 41):
-            with self.assertRaisesRegex(penstock.Error, f"complete already, with 40 records, and there are {n} inputs"):
-                penstock.map(stops, range(n), self.path("ds"), workers=0, resume=True)
+        for other in (range(39), range(41), range(39, -1, -1)):
+            with self.assertRaisesRegex(penstock.Error, "already, made of other inputs, or of these in another order"):
+                penstock.map(stops, other, self.path("ds"), workers=0, resume=True)
         self.assertEqual(penstock.open(self.path("ds"))["x"][:].tolist(), list(range(40)))
 
     def test_inputs_of_other_kinds(self):

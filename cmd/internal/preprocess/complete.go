@@ -35,6 +35,9 @@ func complete(c Config) (*Summary, error) {
 	if err != nil {
 		return nil, nil // that it is there will be the error
 	}
+	if c.producer != nil && m.Source != nil && m.Source.Inputs != "" && c.producer.Begin.Inputs != "" && m.Source.Inputs != c.producer.Begin.Inputs {
+		return nil, fmt.Errorf("%s %w already, made of other inputs, or of these in another order; choose another name, or use --overwrite", c.Dest, store.ErrExist)
+	}
 	if list := c.differences(m); list != nil {
 		return nil, madeOtherwise(c.Dest, list)
 	}

@@ -128,7 +128,7 @@ func kindOf(err error) string {
 // source returns what the manifest says about where the samples came from.
 func (b *runLog) source(info source.Info) *store.SourceInfo {
 	return &store.SourceInfo{
-		Kind: info.Kind, Name: info.Name, Samples: b.samples, Bytes: b.bytes,
+		Kind: info.Kind, Name: info.Name, Samples: b.samples, Bytes: b.bytes, Inputs: info.Inputs,
 		Fingerprint: "sha256:" + hex.EncodeToString(b.print.Sum(nil)),
 	}
 }

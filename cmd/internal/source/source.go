@@ -49,6 +49,7 @@ type Info struct {
 	Splits  []string // names of the splits that samples are in already, if they are
 	Ignored Ignored  // what was passed over
 	Hints   []string // sentences for people about what looks unusual
+	Inputs  string   // digest of what a producer makes its samples of, in order; "" if there is none
 }
 
 // Field describes one value that every sample has: its type, and what its bytes mean. Of an

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/penstock/penstock/cmd/internal/source"
+	"github.com/penstock/penstock/cmd/internal/source/producer"
 	"github.com/penstock/penstock/store"
 )
 
@@ -98,6 +99,9 @@ func (p *Plan) Info() source.Info {
 		Kind: s.Kind, Name: s.Name, Count: s.Samples, Unit: s.Unit, Splits: s.Splits,
 		Ignored: source.Ignored{Count: s.Ignored, First: s.First},
 	}
+	if s.Kind == producer.Kind {
+		i.Inputs = s.Listing
+	}
 	for _, f := range p.Fields {
 		i.Fields = append(i.Fields, source.Field{Field: f})
 	}
@@ -107,7 +111,7 @@ func (p *Plan) Info() source.Info {
 // Became reports whether a dataset is of the samples that the plan is of.
 func (p *Plan) Became(m *store.Manifest) bool {
 	return m.Source != nil && m.Recipe != nil && m.Source.Samples == p.Source.Samples &&
-		m.Source.Name == p.Source.Name && m.Recipe.Program == p.Recipe.Program
+		m.Source.Name == p.Source.Name && m.Recipe.Program == p.Recipe.Program && m.Source.Inputs == p.Info().Inputs
 }
 
 // Formats of a dataset.

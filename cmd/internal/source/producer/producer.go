@@ -131,7 +131,7 @@ func (p *Producer) ReadFields() error {
 	if err := json.Unmarshal(p.declared, &p.fields); err != nil {
 		return fmt.Errorf("stream: fields: %w", err)
 	}
-	p.info = source.Info{Kind: Kind, Name: "-", Count: p.Begin.Samples, Unit: "samples", Splits: p.Begin.Splits}
+	p.info = source.Info{Kind: Kind, Name: "-", Count: p.Begin.Samples, Unit: "samples", Splits: p.Begin.Splits, Inputs: p.Begin.Inputs}
 	var schema store.Schema
 	for _, f := range p.fields {
 		s := store.NewField(f.Name, f.DType, f.Shape...)
