@@ -104,18 +104,7 @@ func (w *waiting) AcceptUnix() (*net.UnixConn, error) {
 
 // A feed that has no descriptor for another client serves those it has, and the next one when it has one.
 func TestAcceptWaits(t *testing.T) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	theirs, err := inherited(fds[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours, err := inherited(fds[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	ours, theirs := socketPair(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var out strings.Builder
 	c := &command{datasets: []string{makeDataset(t, false)}, workers: 1}

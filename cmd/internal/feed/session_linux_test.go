@@ -69,8 +69,8 @@ func dial(ctx context.Context, t testing.TB, path string) *client {
 	return dialWith(ctx, t, server{[]string{path}, 1, new(datasetarg.Cache), ownEnviron})
 }
 
-// dialWith is dial at a server.
-func dialWith(ctx context.Context, t testing.TB, v server) *client {
+// socketPair returns the two ends of a connection: the client's, and that of feed.
+func socketPair(t testing.TB) (*net.UnixConn, *net.UnixConn) {
 	t.Helper()
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -84,6 +84,13 @@ func dialWith(ctx context.Context, t testing.TB, v server) *client {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return ours, theirs
+}
+
+// dialWith is dial at a server.
+func dialWith(ctx context.Context, t testing.TB, v server) *client {
+	t.Helper()
+	ours, theirs := socketPair(t)
 	c := &client{t: t, conn: ours, in: bufio.NewReader(ours), served: make(chan error, 1)}
 	go func() { c.served <- v.serve(ctx, theirs) }()
 	t.Cleanup(func() { c.conn.Close() })

@@ -160,32 +160,29 @@ func DetectFile(path string) string {
 
 // isZip reports whether a file ends as zip archives do, whatever it begins with.
 func isZip(path string) bool {
-	f, err := vfs.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	_, err = zip.NewReader(f, info.Size())
-	return err == nil
+	return opens(path, func(f io.ReaderAt, size int64) error {
+		_, err := zip.NewReader(f, size)
+		return err
+	})
 }
 
 // isZarr reports whether a zip file has metadata of Zarr.
 func isZarr(path string) bool {
+	return opens(path, func(f io.ReaderAt, size int64) error {
+		_, err := zarr.Zip(f, size)
+		return err
+	})
+}
+
+// opens reports whether a file can be opened by open, which gets its size.
+func opens(path string, open func(f io.ReaderAt, size int64) error) bool {
 	f, err := vfs.Open(path)
 	if err != nil {
 		return false
 	}
 	defer f.Close()
 	info, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	_, err = zarr.Zip(f, info.Size())
-	return err == nil
+	return err == nil && open(f, info.Size()) == nil
 }
 
 // headBytes is how much of a file says what it is: a MATLAB file is HDF5 behind 512 bytes.

@@ -97,10 +97,7 @@ func (p *Plan) Info() source.Info {
 	s := p.Source
 	i := source.Info{
 		Kind: s.Kind, Name: s.Name, Count: s.Samples, Unit: s.Unit, Splits: s.Splits,
-		Ignored: source.Ignored{Count: s.Ignored, First: s.First},
-	}
-	if s.Kind == producer.Kind {
-		i.Inputs = s.Listing
+		Ignored: source.Ignored{Count: s.Ignored, First: s.First}, Inputs: p.inputs(),
 	}
 	for _, f := range p.Fields {
 		i.Fields = append(i.Fields, source.Field{Field: f})
@@ -108,10 +105,18 @@ func (p *Plan) Info() source.Info {
 	return i
 }
 
+// inputs returns the digest of a producer's inputs, which is its listing.
+func (p *Plan) inputs() string {
+	if p.Source.Kind != producer.Kind {
+		return ""
+	}
+	return p.Source.Listing
+}
+
 // Became reports whether a dataset is of the samples that the plan is of.
 func (p *Plan) Became(m *store.Manifest) bool {
 	return m.Source != nil && m.Recipe != nil && m.Source.Samples == p.Source.Samples &&
-		m.Source.Name == p.Source.Name && m.Recipe.Program == p.Recipe.Program && m.Source.Inputs == p.Info().Inputs
+		m.Source.Name == p.Source.Name && m.Recipe.Program == p.Recipe.Program && m.Source.Inputs == p.inputs()
 }
 
 // Formats of a dataset.

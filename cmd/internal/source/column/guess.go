@@ -85,7 +85,8 @@ func (g *Guess) Add(c Cell) {
 
 // addSize finds out which floats hold a number.
 func (g *Guess) addSize(word string) {
-	if g.wide && g.inexact {
+	const exact = 15 // digits that every float64 holds
+	if g.wide && (g.inexact || len(word) <= exact) {
 		return
 	}
 	if x, err := parseFloat(word, 64); err == nil {
