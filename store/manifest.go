@@ -20,21 +20,21 @@ const ManifestName = "manifest.json"
 // Manifest says what a dataset holds and how it came to be. It has no dates in it, so the
 // same input and recipe give the same bytes.
 type Manifest struct {
-	Format     string                 `json:"format"`               // FormatName
-	Version    int                    `json:"version"`              // FormatVersion
-	Generation int                    `json:"generation"`           // 1; one more with each change
-	ID         string                 `json:"id"`                   // 32 hex digits over schema and content, see Ledger
-	Records    int64                  `json:"records"`              //
-	Fields     []Field                `json:"fields"`               //
-	Splits     []Split                `json:"splits,omitempty"`     // each record is in one of them, if there are any
-	Shards     []Shard                `json:"shards,omitempty"`     // of a flat dataset; others have none
-	Metadata   map[string]string      `json:"metadata,omitempty"`   // of Zarr: the CRC32Cs of the zarr.json files, by their paths
-	Storage    map[string]*Storage    `json:"storage,omitempty"`    // by array, of those in an HDF5 file or Zarr that are compressed
-	Statistics map[string]*Statistics `json:"statistics,omitempty"` // by field
-	Recipe     *Recipe                `json:"recipe,omitempty"`     //
-	Source     *SourceInfo            `json:"source,omitempty"`     //
-	Skipped    []Skipped              `json:"skipped,omitempty"`    // in the order of the source
-	Ledger     []byte                 `json:"ledger,omitempty"`     // Ledger.State, from which an append goes on
+	Format       string                 `json:"format"`               // FormatName
+	Version      int                    `json:"version"`              // FormatVersion
+	Generation   int                    `json:"generation"`           // 1; one more with each change
+	ID           string                 `json:"id"`                   // 32 hex digits over schema and content
+	Records      int64                  `json:"records"`              //
+	Fields       []Field                `json:"fields"`               //
+	Splits       []Split                `json:"splits,omitempty"`     // each record is in one of them, if there are any
+	Shards       []Shard                `json:"shards,omitempty"`     // of a flat dataset; others have none
+	Metadata     map[string]string      `json:"metadata,omitempty"`   // of Zarr: the CRC32Cs of the zarr.json files, by their paths
+	Storage      map[string]*Storage    `json:"storage,omitempty"`    // by array, of those in an HDF5 file or Zarr that are compressed
+	Statistics   map[string]*Statistics `json:"statistics,omitempty"` // by field
+	Recipe       *Recipe                `json:"recipe,omitempty"`     //
+	Source       *SourceInfo            `json:"source,omitempty"`     //
+	Skipped      []Skipped              `json:"skipped,omitempty"`    // in the order of the source
+	BuilderState []byte                 `json:"ledger,omitempty"`     // the state of statistics and identity, from which an append continues
 }
 
 // Split is a part of the records with a name, such as "train".

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -192,7 +192,7 @@ func entryCount(dir string) int {
 
 // ending picks states whose journal says that the build had begun to finish.
 func (c *crashed) ending(folder string) bool {
-	journal, err := os.ReadFile(filepath.Join(folder, "."+c.name+".building", build.JournalName))
+	journal, err := os.ReadFile(filepath.Join(folder, "."+c.name+".building", write.JournalName))
 	return err == nil && strings.Contains(string(journal), `"renames":`)
 }
 

@@ -15,10 +15,10 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // The users of these tests, where the test may act as others.
@@ -49,7 +49,7 @@ func precious(t *testing.T) (dir string, files map[string]string) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"thesis.tex", build.JournalName, "build.moving", store.ManifestName, "number-00000.npy", "data.h5"}
+	names := []string{"thesis.tex", write.JournalName, "build.moving", store.ManifestName, "number-00000.npy", "data.h5"}
 	for _, name := range names {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("the only copy of "+name), 0o644); err != nil {
 			t.Fatal(err)
@@ -151,7 +151,7 @@ func plantJournal(t *testing.T, dest, target string) string {
 	if os.Geteuid() == 0 {
 		planted(t, os.Chown(stageDir(dest), victim, victim))
 	}
-	return planted(t, os.Symlink(filepath.Join(target, build.JournalName), stageDir(dest)+".journal"))
+	return planted(t, os.Symlink(filepath.Join(target, write.JournalName), stageDir(dest)+".journal"))
 }
 
 var races = flag.Int("races", 100, "builds in a folder where another user swaps what has names")
@@ -245,7 +245,7 @@ func TestWideStageIsNarrowed(t *testing.T) {
 	if err := errors.Join(os.Mkdir(stageDir(dest), 0o777), os.Chmod(stageDir(dest), 0o777)); err != nil {
 		t.Fatal(err)
 	}
-	s, err := build.NewStage(dest, false)
+	s, err := write.NewStage(dest, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,10 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/store/zarr"
 	"github.com/penstock/penstock/tensor"
 )
@@ -283,7 +283,7 @@ func testKilledAppends(t *testing.T, name string) {
 				t.Fatalf("after a kill: %v", err)
 			}
 			if d.Manifest.Generation == 2 {
-				stage, err := build.OpenStage(dest, build.StageOptions{Append: true}) // what the next run does first
+				stage, err := write.OpenStage(dest, write.StageOptions{Append: true}) // what the next run does first
 				if err == nil {
 					err = stage.Abort()
 				}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -101,7 +101,7 @@ func TestRaggedShards(t *testing.T) {
 	if len(one.Shards) != 1 || len(many.Shards) != 4 {
 		t.Fatalf("%d and %d shards", len(one.Shards), len(many.Shards))
 	}
-	if one.ID != many.ID || !reflect.DeepEqual(one.Statistics, many.Statistics) || !bytes.Equal(one.Ledger, many.Ledger) {
+	if one.ID != many.ID || !reflect.DeepEqual(one.Statistics, many.Statistics) || !bytes.Equal(one.BuilderState, many.BuilderState) {
 		t.Error("identity or statistics differ")
 	}
 	for _, s := range many.Shards[:3] {
@@ -180,7 +180,7 @@ func TestRaggedSchemas(t *testing.T) {
 	s := store.Schema{Fields: []store.Field{store.NewRagged("x", tensor.Int32)}}
 	r := store.NewRecord(s)
 	r.Values[0] = make([]byte, 6)
-	_ = build.NewManifestBuilder(s).Add(r, make([]uint32, 1))
+	_ = write.NewManifestBuilder(s).Add(r, make([]uint32, 1))
 }
 
 func TestAppendAllocatesNothing(t *testing.T) {
@@ -258,7 +258,7 @@ func TestHugeNumbers(t *testing.T) {
 		"normal": {[]float64{1, 3}, store.Moments{Min: 1, Max: 3, Mean: 2, Std: 1}},
 	} {
 		s := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Float64), store.NewField("all", tensor.Float64, len(c.values))}}
-		l := build.NewManifestBuilder(s)
+		l := write.NewManifestBuilder(s)
 		r := store.NewRecord(s)
 		for i, x := range c.values {
 			binary.LittleEndian.PutUint64(r.Values[1][8*i:], math.Float64bits(x))

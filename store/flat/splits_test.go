@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -137,7 +137,7 @@ func TestWrongSplits(t *testing.T) {
 	}
 }
 
-// Appending gives the identity, statistics and ledger of a dataset that was written at once. A
+// Appending gives the identity, statistics and builder state of a dataset that was written at once. A
 // dataset that is open does not change.
 func TestAppend(t *testing.T) {
 	for name, splits := range map[string][]string{"plain": nil, "splits": trainVal} {
@@ -154,7 +154,7 @@ func TestAppend(t *testing.T) {
 			m := makeDataset(t, dest, 1300, 1400, opts)
 			m2 := makeDataset(t, dest, 1400, 2100, opts)
 			once := makeDataset(t, filepath.Join(t.TempDir(), "once"), 0, 2100, Options{ShardBytes: 1, Splits: splits})
-			if m2.ID != once.ID || !reflect.DeepEqual(m2.Statistics, once.Statistics) || !bytes.Equal(m2.Ledger, once.Ledger) {
+			if m2.ID != once.ID || !reflect.DeepEqual(m2.Statistics, once.Statistics) || !bytes.Equal(m2.BuilderState, once.BuilderState) {
 				t.Error("identity, statistics or metadata differ from those of a dataset written at once")
 			}
 			if m.Generation != 2 || m2.Generation != 3 || len(m2.Skipped) != 3 || m2.Skipped[2].Sample != "1400" {
@@ -254,7 +254,7 @@ func TestResumeRefusesAnotherBuild(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if !build.Unfinished(dest) {
+	if !write.Unfinished(dest) {
 		t.Error("the build is not known to be unfinished")
 	}
 	wider := killSchema()
@@ -311,7 +311,7 @@ func TestFreshBuildsForget(t *testing.T) {
 		if err != nil || m.Records != 5 {
 			t.Errorf("%+v, %v", m, err)
 		}
-		if left, _ := os.ReadDir(filepath.Dir(dest)); len(left) != 1 || build.Unfinished(dest) {
+		if left, _ := os.ReadDir(filepath.Dir(dest)); len(left) != 1 || write.Unfinished(dest) {
 			t.Errorf("left behind: %v", left)
 		}
 	}
@@ -338,7 +338,7 @@ func TestCorruptJournals(t *testing.T) {
 		t.Fatal(err)
 	}
 	stage := foldertest.Files(t, stageDir(kept))
-	journal := []byte(stage[build.JournalName])
+	journal := []byte(stage[write.JournalName])
 	refused, resumed := 0, 0
 	for at := 0; at < len(journal); at += 97 {
 		for _, cut := range []bool{false, true} {
@@ -348,7 +348,7 @@ func TestCorruptJournals(t *testing.T) {
 				bad = bad[:at]
 			}
 			dest := filepath.Join(dir, "corrupt")
-			stage[build.JournalName] = string(bad)
+			stage[write.JournalName] = string(bad)
 			writeFolder(t, stageDir(dest), stage)
 			w, err := Create(dest, killSchema(), opts)
 			if err != nil {
@@ -388,7 +388,7 @@ func TestCorruptStage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, data := range foldertest.Files(t, stageDir(kept)) {
-		if name == build.JournalName {
+		if name == write.JournalName {
 			continue
 		}
 		stage := foldertest.Files(t, stageDir(kept))

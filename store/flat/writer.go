@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Options configures Create. The zero value is usable.
@@ -20,8 +20,8 @@ type Options struct {
 
 // container is that of a flat dataset: a folder of .npy files and a manifest.
 type container struct {
-	*build.Build
-	stage *build.Stage
+	*write.ShardWriter
+	stage *write.Stage
 	base  *store.Manifest // of the dataset that is appended to, or nil
 }
 
@@ -35,7 +35,7 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err := schema.Validate(); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
 	}
-	stage, err := build.OpenStage(dest, build.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
+	stage, err := write.OpenStage(dest, write.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
 	if err != nil {
 		return nil, fmt.Errorf("store: create: %w", err)
 	}
@@ -43,10 +43,10 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Leave())
 	}
-	return build.NewWriter(stage, f), nil
+	return write.NewWriter(stage, f), nil
 }
 
-func newContainer(stage *build.Stage, schema store.Schema, opts Options) (*container, error) {
+func newContainer(stage *write.Stage, schema store.Schema, opts Options) (*container, error) {
 	f := &container{stage: stage}
 	if opts.Append {
 		d, err := store.OpenFlat(stage.Dest())
@@ -54,12 +54,12 @@ func newContainer(stage *build.Stage, schema store.Schema, opts Options) (*conta
 			return nil, err
 		}
 		f.base = d.Manifest
-		if schema, err = build.Extend(f.base, schema, opts.Splits); err != nil {
+		if schema, err = write.Extend(f.base, schema, opts.Splits); err != nil {
 			return nil, err
 		}
 	}
 	var err error
-	f.Build, err = build.NewBuild(stage, schema, build.BuildOptions{
+	f.ShardWriter, err = write.NewShardWriter(stage, schema, write.ShardOptions{
 		ShardBytes: opts.ShardBytes, Splits: opts.Splits, Journal: opts.Journal, Base: f.base,
 	})
 	return f, err
@@ -78,7 +78,7 @@ func (f *container) Commit(info store.Info) (*store.Manifest, error) {
 	if err := f.stage.WriteFile(store.ManifestName, text); err != nil {
 		return nil, err
 	}
-	if err := f.Build.Close(); err != nil {
+	if err := f.ShardWriter.Close(); err != nil {
 		return nil, err
 	}
 	if f.base == nil {

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -243,7 +243,7 @@ func compareMoments(t *testing.T, what string, got store.Moments, x []float64) {
 
 func TestNonFiniteNumbersAreCountedApart(t *testing.T) {
 	s := store.Schema{Fields: []store.Field{store.NewField("x", tensor.Float32, 4)}}
-	l := build.NewManifestBuilder(s)
+	l := write.NewManifestBuilder(s)
 	r := store.NewRecord(s)
 	for k, v := range []float32{1, float32(math.NaN()), 3, float32(math.Inf(1))} {
 		binary.LittleEndian.PutUint32(r.Values[0][4*k:], math.Float32bits(v))

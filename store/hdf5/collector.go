@@ -4,23 +4,23 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // collector is the container for records whose places are not known before the last one
-// has come: a build.Build keeps them in arrays, and Commit copies these into a file.
+// has come: a write.ShardWriter keeps them in arrays, and Commit copies these into a file.
 type collector struct {
-	*build.Build
-	stage *build.Stage
+	*write.ShardWriter
+	stage *write.Stage
 	opts  Options
 	base  *store.Dataset // what is appended to, or nil
 }
 
-func newCollector(stage *build.Stage, schema store.Schema, opts Options) (w *collector, err error) {
+func newCollector(stage *write.Stage, schema store.Schema, opts Options) (w *collector, err error) {
 	w = &collector{stage: stage, opts: opts}
-	o := build.BuildOptions{Splits: opts.Splits, Journal: opts.journal()}
+	o := write.ShardOptions{Splits: opts.Splits, Journal: opts.journal()}
 	if opts.Append {
 		if w.base, err = store.OpenHDF5(stage.Dest(), store.OpenOptions{}); err != nil {
 			return nil, err
@@ -29,19 +29,21 @@ func newCollector(stage *build.Stage, schema store.Schema, opts Options) (w *col
 			return nil, fmt.Errorf("penstock did not write it, so nothing can be appended: %w", store.ErrUnsupported)
 		}
 		o.Base = w.base.Manifest
-		if schema, err = build.Extend(o.Base, schema, opts.Splits); err != nil {
+		if schema, err = write.Extend(o.Base, schema, opts.Splits); err != nil {
 			return nil, err
 		}
 	}
-	w.Build, err = build.NewBuild(stage, schema, o)
+	w.ShardWriter, err = write.NewShardWriter(stage, schema, o)
 	return w, err
 }
 
 // Append implements store.Writer.
-func (w *collector) Append(r *store.Record) error { return pathless(w.Build.Append(r)) }
+func (w *collector) Append(r *store.Record) error { return pathless(w.ShardWriter.Append(r)) }
 
 // Checkpoint implements store.Writer.
-func (w *collector) Checkpoint(note json.RawMessage) error { return pathless(w.Build.Checkpoint(note)) }
+func (w *collector) Checkpoint(note json.RawMessage) error {
+	return pathless(w.ShardWriter.Checkpoint(note))
+}
 
 // Commit implements store.Writer.
 func (w *collector) Commit(info store.Info) (*store.Manifest, error) {
@@ -61,7 +63,7 @@ func (w *collector) commit(info store.Info) (*store.Manifest, error) {
 		return nil, err
 	}
 	defer file.close()
-	if err := w.Build.Close(); err != nil {
+	if err := w.ShardWriter.Close(); err != nil {
 		return nil, err
 	}
 	return m, file.publish(m, w.stage, stagedName)
@@ -77,7 +79,7 @@ func (w *collector) gather(parts [][]store.Column, m *store.Manifest) (file *sta
 		defer from.close()
 		parts = append([][]store.Column{w.base.Columns}, parts...)
 	}
-	columns := build.Joined(parts)
+	columns := write.ConcatColumns(parts)
 	choices, err := w.choices(columns, parts, from)
 	if err != nil {
 		return nil, err
@@ -140,7 +142,7 @@ func (w *collector) fill(file *staged, k int, parts [][]store.Column, from *base
 
 // collect copies column k of all parts.
 func collect(a *array, parts [][]store.Column, k int) error {
-	return pathless(build.Collect(parts, k, func(rows []byte) error { return a.append(rows, store.CRC32C(rows)) }))
+	return pathless(write.ConcatRows(parts, k, func(rows []byte) error { return a.append(rows, store.CRC32C(rows)) }))
 }
 
 func (w *collector) note(text string) {
@@ -154,5 +156,5 @@ func (o *Options) journal() *store.Journal {
 	if o.Journal == nil || o.Compress == nil {
 		return o.Journal
 	}
-	return build.WithInput(o.Journal, "compression", o.Compress.text())
+	return write.WithInput(o.Journal, "compression", o.Compress.text())
 }

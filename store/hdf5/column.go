@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 const writeBuffer = 1 << 20
@@ -82,15 +82,15 @@ func pathless(err error) error {
 type array struct {
 	meta         store.Column
 	object       *encode.Object
-	pack         *build.Packing // that makes its chunks, while it does
-	stored       int64          // bytes of the chunks
-	values, sums column         // of chunks only sums
-	blocks       build.BlockSums
+	pack         *write.ChunkPipeline // that makes its chunks, while it does
+	stored       int64                // bytes of the chunks
+	values, sums column               // of chunks only sums
+	blocks       write.BlockSums
 	word         [4]byte // a checksum; here, so that it is not allocated
 }
 
 func newArray(meta store.Column, object *encode.Object) array {
-	return array{meta: meta, object: object, blocks: build.NewBlockSums(meta.Spec.RecordBytes())}
+	return array{meta: meta, object: object, blocks: write.NewBlockSums(meta.Spec.RecordBytes())}
 }
 
 // append adds rows, whose CRC32C is crc.

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/smalldisk"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -75,7 +75,7 @@ func TestResumeAfterDiskFull(t *testing.T) {
 	if left := entries(t, dir); len(left) != 2 {
 		t.Errorf("left %v: not a build that can be resumed", left)
 	}
-	if !build.Unfinished(path) {
+	if !write.Unfinished(path) {
 		t.Error("it cannot be resumed")
 	}
 	if err := os.Remove(taken); err != nil {

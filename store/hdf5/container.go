@@ -1,9 +1,9 @@
 package hdf5
 
 import (
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Where the metadata of a dataset is in the file.
@@ -31,7 +31,7 @@ type container interface {
 
 	// chunks opens a dataset for its chunks. There is one open at a time, and nothing else is
 	// called until it is closed.
-	chunks(path string, o *encode.Object) (build.ChunkWriter, error)
+	chunks(path string, o *encode.Object) (write.ChunkWriter, error)
 
 	// complete adds attributes to the objects, adds more objects, with their Data, and marks the
 	// file complete when all else is in it.

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -95,11 +95,11 @@ func fileCount(dir string) int {
 // ending picks states of builds that had begun to finish: the journal says so, or
 // a file was about to be moved.
 var ending = map[string]func(folder string) bool{
-	"exact": func(folder string) bool { return has(folder, build.JournalName, `"undo":`) },
+	"exact": func(folder string) bool { return has(folder, write.JournalName, `"undo":`) },
 	"fewer": func(folder string) bool {
 		return has(folder, "build.moving", trimmedName) && has(folder, trimmedName, "")
 	},
-	"ragged": func(folder string) bool { return has(folder, build.JournalName, `"renames":`) },
+	"ragged": func(folder string) bool { return has(folder, write.JournalName, `"renames":`) },
 }
 
 // has reports whether a file of the stage is there and has that text in it.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Create begins a dataset in the HDF5 file dest, or with opts.Append a file that has what
@@ -24,11 +24,11 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err := check(schema, opts); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
 	}
-	stage, err := build.OpenStage(dest, build.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
+	stage, err := write.OpenStage(dest, write.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
 	if err != nil {
 		return nil, fmt.Errorf("store: create: %w", err)
 	}
-	var c build.Container
+	var c write.Container
 	if direct(schema, opts) {
 		c, err = newWriter(stage, schema, opts)
 	} else {
@@ -37,7 +37,7 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Leave())
 	}
-	return build.NewWriter(stage, c), nil
+	return write.NewWriter(stage, c), nil
 }
 
 // direct reports whether the places of all records are known from the start.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"os"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/store/write"
 )
 
 // encoded is the container of package encode: the objects of a file are written behind all rows
@@ -31,7 +31,7 @@ func (encoded) create(path string, objects []encode.Object) error {
 	return pathless(errors.Join(f.Truncate(end), f.Close()))
 }
 
-func (encoded) chunks(path string, o *encode.Object) (build.ChunkWriter, error) {
+func (encoded) chunks(path string, o *encode.Object) (write.ChunkWriter, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {
 		return nil, pathless(err)

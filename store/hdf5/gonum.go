@@ -13,8 +13,8 @@ import (
 
 	"gonum.org/v1/hdf5"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
+	"github.com/penstock/penstock/store/write"
 )
 
 // standard is the container of files where none is chosen.
@@ -97,7 +97,7 @@ func (gonum) locate(path string, objects []encode.Object) error {
 	})
 }
 
-func (gonum) chunks(path string, o *encode.Object) (build.ChunkWriter, error) {
+func (gonum) chunks(path string, o *encode.Object) (write.ChunkWriter, error) {
 	c := &chunkSession{path: o.Path}
 	err := do(func() (err error) {
 		if c.file, err = openFile(path, changing, smallAlign); err != nil {

@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -160,7 +160,7 @@ func entries(t testing.TB, dir string) []string {
 // createDirect is Create for a file that is made at once; it returns its container, too.
 func createDirect(t *testing.T, dest string, s store.Schema, opts Options) (store.Writer, *writer) {
 	t.Helper()
-	stage, err := build.OpenStage(dest, build.StageOptions{Keep: opts.Journal != nil})
+	stage, err := write.OpenStage(dest, write.StageOptions{Keep: opts.Journal != nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,5 +168,5 @@ func createDirect(t *testing.T, dest string, s store.Schema, opts Options) (stor
 	if err != nil {
 		t.Fatal(errors.Join(err, stage.Leave()))
 	}
-	return build.NewWriter(stage, c), c
+	return write.NewWriter(stage, c), c
 }

@@ -10,10 +10,10 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/crash"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 var races = flag.Int("races", 50, "builds in a folder where another user swaps what has names")
@@ -31,7 +31,7 @@ func TestRacesForTheStage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir, target := crash.MemoryDir(t), t.TempDir()
-			for _, name := range []string{"thesis.tex", "data.h5", build.JournalName, store.ManifestName, "images-00000.npy"} {
+			for _, name := range []string{"thesis.tex", "data.h5", write.JournalName, store.ManifestName, "images-00000.npy"} {
 				if err := os.WriteFile(filepath.Join(target, name), []byte("the only copy of "+name), 0o644); err != nil {
 					t.Fatal(err)
 				}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/encode"
 	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -127,9 +127,9 @@ func (s *staged) packArray(a *array, workers int, reported func(n int64) error, 
 		return err
 	}
 	r := a.object.Chunked.Recipe
-	a.pack, err = build.NewPacking(to, build.PackingOptions{
+	a.pack, err = write.NewChunkPipeline(to, write.ChunkPipelineOptions{
 		Records: r.Records, RowBytes: r.Record, Workers: workers, Reported: reported,
-		Encoder: func() (build.ChunkEncoder, error) { return encode.NewEncoder(r) },
+		Encoder: func() (write.ChunkEncoder, error) { return encode.NewEncoder(r) },
 	})
 	if err != nil {
 		return errors.Join(err, to.Close())

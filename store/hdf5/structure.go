@@ -7,8 +7,8 @@ import (
 	"os"
 	"slices"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // structure is all that a staged file has beside rows and checksums: what its container has
@@ -72,7 +72,7 @@ func (s *structure) read(f *os.File, from, to int64) error {
 
 // putBack gives the file of a stage, which its container may have been completing, its structure back, for
 // good. The rows stay as they are.
-func putBack(stage *build.Stage, state json.RawMessage) error {
+func putBack(stage *write.Stage, state json.RawMessage) error {
 	var s structure
 	if err := json.Unmarshal(state, &s); err != nil {
 		return fmt.Errorf("the structure of the file: %v: %w", err, store.ErrCorrupt)

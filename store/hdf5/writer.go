@@ -4,20 +4,20 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/seal"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // writer is the container for records whose number is known and whose places are fixed.
 type writer struct {
 	schema       store.Schema
-	stage        *build.Stage
+	stage        *write.Stage
 	container    container
-	manifest     *build.ManifestBuilder
+	manifest     *write.ManifestBuilder
 	records      int64 // what the structure has room for
 	file         *staged
-	checkpointer *build.Checkpointer // nil: no journal
+	checkpointer *write.Checkpointer // nil: no journal
 	kept         store.Kept
 	sums         []uint32
 }
@@ -29,16 +29,16 @@ const (
 )
 
 // newWriter begins a file of at most opts.Records records, or continues one.
-func newWriter(stage *build.Stage, schema store.Schema, opts Options) (*writer, error) {
+func newWriter(stage *write.Stage, schema store.Schema, opts Options) (*writer, error) {
 	w := &writer{
 		schema: schema, stage: stage, container: opts.container(), records: opts.Records,
-		manifest: build.NewManifestBuilder(schema), sums: make([]uint32, len(schema.Fields)),
+		manifest: write.NewManifestBuilder(schema), sums: make([]uint32, len(schema.Fields)),
 	}
 	if opts.Journal == nil {
 		return w, w.begin()
 	}
 	options := map[string]string{"number of records": fmt.Sprint(opts.Records), "writer of HDF5": w.container.name()}
-	checkpointer, err := build.NewCheckpointer(stage, schema, options, opts.Journal)
+	checkpointer, err := write.NewCheckpointer(stage, schema, options, opts.Journal)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (w *writer) begin() (err error) {
 	return err
 }
 
-// Records implements build.Container.
+// Records implements write.Container.
 func (w *writer) Records() int64 { return w.manifest.Records() }
 
 // Append implements store.Writer.
@@ -109,7 +109,7 @@ func (w *writer) end() error {
 }
 
 // publish completes the file, seals its metadata and gives it its name.
-func (s *staged) publish(m *store.Manifest, stage *build.Stage, name string) error {
+func (s *staged) publish(m *store.Manifest, stage *write.Stage, name string) error {
 	if err := s.complete(m); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (s *staged) publish(m *store.Manifest, stage *build.Stage, name string) err
 	}
 	f := s.file
 	s.file = nil
-	if err := build.SyncFile(f); err != nil {
+	if err := write.SyncFile(f); err != nil {
 		return pathless(err)
 	}
 	return stage.PublishFile(name)

@@ -8,8 +8,8 @@ import (
 	"reflect"
 	"sort"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // identity computes the id of a dataset from the checksums of its records, which come in
@@ -84,7 +84,7 @@ func (id *identity) add(j *job) {
 	for _, p := range j.digest {
 		open := &id.open[f]
 		if open.n > 0 {
-			p.crc = build.JoinCRC32C(open.crc, p.crc, p.n)
+			p.crc = write.CombineCRC32C(open.crc, p.crc, p.n)
 		}
 		open.crc, open.n = p.crc, open.n+p.n
 		if p.ends {
@@ -115,7 +115,7 @@ func (id *identity) records(f int, entries []byte, size int64) {
 
 // String returns the id.
 func (id *identity) String() string {
-	out := build.NewIdentity(id.manifest.Fields)
+	out := write.NewIdentity(id.manifest.Fields)
 	for i, list := range id.digests {
 		if len(id.manifest.Splits) > 0 {
 			out.Split(id.manifest.Splits[i].Name)

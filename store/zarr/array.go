@@ -6,10 +6,10 @@ import (
 	"errors"
 	"os"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/chunk"
 	format "github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // array writes the shards of a column, and computes the checksums of its rows, which begin anew with each shard.
@@ -18,9 +18,9 @@ type array struct {
 	meta   *store.Column
 	grid   format.Grid
 	path   string
-	pack   *build.Packing
+	pack   *write.ChunkPipeline
 	left   int64 // rows of the shard that were not added
-	blocks build.BlockSums
+	blocks write.BlockSums
 	sums   []uint32
 	stored int64 // bytes of all chunks
 }
@@ -31,10 +31,10 @@ func (a *array) write(parts [][]store.Column, k int) error {
 	if err != nil {
 		return err
 	}
-	a.pack, err = build.NewPacking(&shards{array: a}, build.PackingOptions{
+	a.pack, err = write.NewChunkPipeline(&shards{array: a}, write.ChunkPipelineOptions{
 		Records: int(a.grid.Chunk), RowBytes: a.meta.Spec.RecordBytes(), First: linked * a.grid.Shard,
 		Workers: a.folder.opts.workers(), Reported: a.folder.opts.Progress,
-		Encoder: func() (build.ChunkEncoder, error) { return format.NewEncoder(a.grid, a.meta.Spec.RecordBytes()) },
+		Encoder: func() (write.ChunkEncoder, error) { return format.NewEncoder(a.grid, a.meta.Spec.RecordBytes()) },
 	})
 	if err != nil {
 		return err
@@ -51,7 +51,7 @@ func (a *array) write(parts [][]store.Column, k int) error {
 		}
 	}
 	if err == nil {
-		err = build.Collect(parts, k, a.append)
+		err = write.ConcatRows(parts, k, a.append)
 	}
 	if err == nil {
 		err = a.pack.Flush()
@@ -121,7 +121,7 @@ func (a *array) link(k int) (linked int64, err error) {
 	return linked, err
 }
 
-// shards is the build.ChunkWriter of an array.
+// shards is the write.ChunkWriter of an array.
 type shards struct {
 	*array
 	file  *os.File // of the shard that is written; nil between them
@@ -129,7 +129,7 @@ type shards struct {
 	at    int64
 }
 
-// Write implements build.ChunkWriter.
+// Write implements write.ChunkWriter.
 func (s *shards) Write(row int64, chunk []byte, _ uint32) (err error) {
 	number := row / s.grid.Shard
 	if s.file == nil {
@@ -152,10 +152,10 @@ func (s *shards) Write(row int64, chunk []byte, _ uint32) (err error) {
 	}
 	f := s.file
 	s.file = nil
-	return build.SyncFile(f)
+	return write.SyncFile(f)
 }
 
-// Close implements build.ChunkWriter.
+// Close implements write.ChunkWriter.
 func (s *shards) Close() error {
 	if s.file == nil {
 		return nil

@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/penstock/penstock/internal/build"
 	format "github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -18,7 +18,7 @@ const metadataGroup = "penstock" // has what is not a field
 
 // folder writes the folder of a dataset.
 type folder struct {
-	stage    *build.Stage
+	stage    *write.Stage
 	opts     *Options
 	base     *base // what is appended to, or nil
 	manifest *store.Manifest
@@ -38,7 +38,7 @@ func (f *folder) write(parts [][]store.Column) error {
 	if err := f.groups(); err != nil {
 		return err
 	}
-	columns := build.Joined(all)
+	columns := write.ConcatColumns(all)
 	for k, g := range f.grids(columns) {
 		if err := f.array(&columns[k], g, parts, k); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (f *folder) sync(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(build.SyncRoot(root), root.Close())
+	return errors.Join(write.SyncRoot(root), root.Close())
 }
 
 // groups makes the groups.
@@ -144,7 +144,7 @@ func (f *folder) array(c *store.Column, g format.Grid, parts [][]store.Column, k
 	if err := f.node(path, text); err != nil {
 		return err
 	}
-	a := &array{folder: f, meta: c, grid: g, path: path, left: g.Shard, blocks: build.NewBlockSums(c.Spec.RecordBytes())}
+	a := &array{folder: f, meta: c, grid: g, path: path, left: g.Shard, blocks: write.NewBlockSums(c.Spec.RecordBytes())}
 	if err := a.write(parts, k); err != nil {
 		return err
 	}

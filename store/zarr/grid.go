@@ -1,9 +1,9 @@
 package zarr
 
 import (
-	"github.com/penstock/penstock/internal/build"
 	format "github.com/penstock/penstock/internal/zarr"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // About as many bytes are in a chunk, at most, unless one row has more: of one that is mapped, as other programs read all
@@ -56,7 +56,7 @@ func (f *folder) grids(columns []store.Column) []format.Grid {
 // shardRecords returns how many records a full shard has: whole pages of all fields that are not ragged, and a number with
 // many divisors.
 func shardRecords(schema store.Schema, shardBytes int64) int64 {
-	n := build.ShardRecords(schema, shardBytes)
+	n := write.ShardRecords(schema, shardBytes)
 	if n > 256 {
 		n -= n % 256
 	}

@@ -8,8 +8,8 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Options configures Create. The zero value is usable.
@@ -80,11 +80,11 @@ func (o *Options) workers() int {
 	return runtime.GOMAXPROCS(0)
 }
 
-// container is that of a dataset in Zarr: a build.Build keeps the records in arrays, and Commit copies these into the
+// container is that of a dataset in Zarr: a write.ShardWriter keeps the records in arrays, and Commit copies these into the
 // chunks of a folder.
 type container struct {
-	*build.Build
-	stage *build.Stage
+	*write.ShardWriter
+	stage *write.Stage
 	opts  Options
 	base  *base // what is appended to, or nil
 }
@@ -98,7 +98,7 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err := opts.check(schema); err != nil {
 		return nil, fmt.Errorf("store: create %q: %w", dest, err)
 	}
-	stage, err := build.OpenStage(dest, build.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
+	stage, err := write.OpenStage(dest, write.StageOptions{Overwrite: opts.Overwrite, Append: opts.Append, Keep: opts.Journal != nil})
 	if err != nil {
 		return nil, fmt.Errorf("store: create: %w", err)
 	}
@@ -106,22 +106,22 @@ func Create(dest string, schema store.Schema, opts Options) (store.Writer, error
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("store: create %q: %w", stage.Dest(), err), stage.Leave())
 	}
-	return build.NewWriter(stage, w), nil
+	return write.NewWriter(stage, w), nil
 }
 
-func newContainer(stage *build.Stage, schema store.Schema, opts Options) (w *container, err error) {
+func newContainer(stage *write.Stage, schema store.Schema, opts Options) (w *container, err error) {
 	w = &container{stage: stage, opts: opts}
-	o := build.BuildOptions{ShardBytes: opts.ShardBytes, Splits: opts.Splits, Journal: opts.journal()}
+	o := write.ShardOptions{ShardBytes: opts.ShardBytes, Splits: opts.Splits, Journal: opts.journal()}
 	if opts.Append {
 		if w.base, err = openBase(stage.Dest()); err != nil {
 			return nil, err
 		}
 		o.Base = w.base.data.Manifest
-		if schema, err = build.Extend(o.Base, schema, opts.Splits); err != nil {
+		if schema, err = write.Extend(o.Base, schema, opts.Splits); err != nil {
 			return nil, err
 		}
 	}
-	w.Build, err = build.NewBuild(stage, schema, o)
+	w.ShardWriter, err = write.NewShardWriter(stage, schema, o)
 	return w, err
 }
 
@@ -130,7 +130,7 @@ func (o *Options) journal() *store.Journal {
 	if o.Journal == nil || o.Compress == nil {
 		return o.Journal
 	}
-	return build.WithInput(o.Journal, "compression", fmt.Sprintf("%+v by zstd", *o.Compress))
+	return write.WithInput(o.Journal, "compression", fmt.Sprintf("%+v by zstd", *o.Compress))
 }
 
 // stagedName is the folder of the dataset in its stage.
@@ -151,7 +151,7 @@ func (w *container) Commit(info store.Info) (*store.Manifest, error) {
 	if _, err := store.OpenZarr(w.stage.Through(stagedName), store.OpenOptions{}); err != nil {
 		return nil, fmt.Errorf("the dataset is not as it should be: %w", err)
 	}
-	if err := w.Build.Close(); err != nil {
+	if err := w.ShardWriter.Close(); err != nil {
 		return nil, err
 	}
 	return m, w.stage.PublishFile(stagedName)
@@ -163,7 +163,7 @@ func (w *container) Close() error {
 		w.base.close()
 		w.base = nil
 	}
-	return w.Build.Close()
+	return w.ShardWriter.Close()
 }
 
 // shardName is the name of a shard of an array with rows of that many axes.

@@ -16,9 +16,9 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
 	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // complete returns the summary of a dataset that a run before this one has finished, as
@@ -80,7 +80,7 @@ func (c Config) describe(m *store.Manifest, info source.Info) (*Summary, error) 
 // tidy removes what lies beside a dataset or a file that is there, of a process that was
 // killed when it had published that.
 func tidy(path string) error {
-	if err := build.CheckDest(path, build.StageOptions{}); !errors.Is(err, store.ErrExist) {
+	if err := write.CheckDest(path, write.StageOptions{}); !errors.Is(err, store.ErrExist) {
 		return err
 	}
 	return nil

@@ -8,10 +8,10 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 	"github.com/penstock/penstock/transforms"
 )
@@ -146,15 +146,15 @@ func (r *run) measure(ctx context.Context) (*store.Normalization, error) {
 	if at < 0 {
 		return nil, errors.New("--normalize dataset: --keep-encoded leaves the images as they are")
 	}
-	ledger, sums := build.NewManifestBuilder(j.schema), make([]uint32, len(j.schema.Fields))
+	builder, sums := write.NewManifestBuilder(j.schema), make([]uint32, len(j.schema.Fields))
 	err = r.measurePass(ctx, j, func(rec *store.Record) error {
 		rec.Split = ""
-		return ledger.Add(rec, sums)
+		return builder.Add(rec, sums)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return ledger.Manifest(store.Info{NormalizeByStatistics: true}).Fields[at].Normalization, nil
+	return builder.Manifest(store.Info{NormalizeByStatistics: true}).Fields[at].Normalization, nil
 }
 
 func countFigures(n int) string {

@@ -12,9 +12,9 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
 	"github.com/penstock/penstock/cmd/internal/vfs"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // MergeConfig is everything that Merge depends on.
@@ -190,8 +190,8 @@ func mergedBefore(c Config, p *part.Plan) (*Summary, error) {
 }
 
 func checkMergePlaces(c Config) error {
-	left := build.Unfinished(c.Dest)
-	stage, err := build.OpenStage(c.Dest, build.StageOptions{Overwrite: c.Overwrite, Keep: true})
+	left := write.Unfinished(c.Dest)
+	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
 		return errors.Join(fmt.Errorf("a merge that made %s was stopped; continue it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())

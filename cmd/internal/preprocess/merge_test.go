@@ -17,9 +17,9 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -385,7 +385,7 @@ func TestKilledRanks(t *testing.T) {
 				dest := attemptPath(t, w)
 				for i := 0; i < 2 || hits == 0; i++ {
 					killed, _ := w.run(t, 1+random.IntN(whole/size))
-					hits.note(t, killed && build.Unfinished(dest), i)
+					hits.note(t, killed && write.Unfinished(dest), i)
 					if !killed && hits == 0 { // it is done: once more
 						if err := os.RemoveAll(part.Folder(w.Dest)); err != nil {
 							t.Fatal(err)

@@ -10,11 +10,11 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/suggest"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 const normalizeLong = `Note the mean and standard deviation of the images in a dataset, which readers then apply:
@@ -91,7 +91,7 @@ func (n *normalizeFlags) run(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := build.NoteNormalization(n.dataset, split, n.choose)
+	m, err := write.SetNormalization(n.dataset, split, n.choose)
 	if err != nil || n.quiet {
 		return err
 	}

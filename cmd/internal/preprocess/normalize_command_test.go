@@ -10,9 +10,9 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/verify"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/tensor"
 )
 
@@ -102,7 +102,7 @@ func TestNormalizeAfterwardsRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	busy, err := build.OpenStage(c.Dest, build.StageOptions{Append: true})
+	busy, err := write.OpenStage(c.Dest, write.StageOptions{Append: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/kinds"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // openSource opens what c.From says.
@@ -40,8 +40,8 @@ func checkPlaces(c Config) error {
 			return err
 		}
 	}
-	left := build.Unfinished(c.Dest)
-	stage, err := build.OpenStage(c.Dest, build.StageOptions{Overwrite: c.Overwrite, Append: c.Append, Keep: true})
+	left := write.Unfinished(c.Dest)
+	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append, Keep: true})
 	switch {
 	case err == nil && left && !c.Resume && !c.Overwrite:
 		return errors.Join(fmt.Errorf("a run that made %s was stopped; continue it with --resume, or begin anew with --overwrite", c.Dest), stage.Release())

@@ -14,9 +14,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Progress receives the progress of Run. *cli.Progress implements it.
@@ -68,7 +68,7 @@ func runIn(ctx context.Context, c Config, progress Progress) (*Summary, error) {
 	if s, err := complete(c); s != nil || err != nil {
 		return s, err
 	}
-	unfinished := build.Unfinished(c.Dest)
+	unfinished := write.Unfinished(c.Dest)
 	err := checkPlaces(c)
 	if errors.Is(err, store.ErrCommitted) && c.producer == nil { // and what was left of that is removed
 		unfinished, err = false, checkPlaces(c)

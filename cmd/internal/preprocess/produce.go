@@ -12,8 +12,8 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/producer"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // streamName is the SOURCE that is standard input.
@@ -53,7 +53,7 @@ func openProduced(c Config) (source.Source, error) {
 		dest = c.attempt
 	}
 	if (c.Resume || c.Rank.Size > 0) && !c.Overwrite {
-		inputs, kept, err := build.Left(dest)
+		inputs, kept, err := write.ReadUnfinished(dest)
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func openProduced(c Config) (source.Source, error) {
 // awaitStage waits for a program whose producer was killed: for a moment it still keeps what it has.
 func awaitStage(dest string) {
 	for range 100 {
-		if err := build.CheckDest(dest, build.StageOptions{Overwrite: true}); !errors.Is(err, store.ErrBusy) {
+		if err := write.CheckDest(dest, write.StageOptions{Overwrite: true}); !errors.Is(err, store.ErrBusy) {
 			return
 		}
 		time.Sleep(100 * time.Millisecond)

@@ -9,9 +9,9 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/upload"
 	"github.com/penstock/penstock/cmd/internal/source"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // readAhead is how many samples of a bucket are being read at a time: at 50 ms a request, and
@@ -181,7 +181,7 @@ func (b remoteRun) takeInside(d *upload.Destination, folders, paths []string) (p
 		}
 		keys[paths[i]] = u.Key
 	}
-	return func(p *part.Part, f store.File, stage *build.Stage, name string) error {
+	return func(p *part.Part, f store.File, stage *write.Stage, name string) error {
 		folder, base := filepath.Split(p.Path)
 		return d.Adopt(keys[filepath.Clean(folder)]+"/"+base+"/"+f.Name, f, stage, name)
 	}, nil

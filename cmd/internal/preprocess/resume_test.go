@@ -19,8 +19,8 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/field"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/preprocess/samples"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/testkit/foldertest"
+	"github.com/penstock/penstock/store/write"
 )
 
 // killCount is how often TestKill kills each kind of build: few in every run of the tests, and
@@ -191,14 +191,14 @@ func testKill(t *testing.T, w child, name string) {
 		w.Dest = filepath.Join(t.TempDir(), name)
 		after := 1 + random.IntN(whole)
 		killed, _ := w.run(t, after)
-		hits.note(t, killed && build.Unfinished(w.Dest), i)
-		if _, err := os.Stat(w.Dest); err == nil && !build.Unfinished(w.Dest) {
+		hits.note(t, killed && write.Unfinished(w.Dest), i)
+		if _, err := os.Stat(w.Dest); err == nil && !write.Unfinished(w.Dest) {
 			continue // it was done
 		}
 		if random.IntN(3) == 0 {
 			w.run(t, 1+random.IntN(whole))
 		}
-		if _, err := os.Stat(w.Dest); errors.Is(err, os.ErrNotExist) || build.Unfinished(w.Dest) {
+		if _, err := os.Stat(w.Dest); errors.Is(err, os.ErrNotExist) || write.Unfinished(w.Dest) {
 			w.run(t, 0)
 		}
 		if !maps.Equal(foldertest.Files(t, w.Dest), want) {

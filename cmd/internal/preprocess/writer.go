@@ -16,13 +16,13 @@ import (
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/vfs"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/hdf5/view"
 	"github.com/penstock/penstock/internal/imagefile"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
 	"github.com/penstock/penstock/store/flat"
 	"github.com/penstock/penstock/store/hdf5"
+	"github.com/penstock/penstock/store/write"
 	"github.com/penstock/penstock/store/zarr"
 	"github.com/penstock/penstock/tensor"
 )
@@ -145,7 +145,7 @@ func (r *run) leave(w store.Writer, failed error) error {
 
 // discard removes what lies beside the destination.
 func (c Config) discard() error {
-	stage, err := build.OpenStage(c.Dest, build.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
+	stage, err := write.OpenStage(c.Dest, write.StageOptions{Overwrite: c.Overwrite, Append: c.Append})
 	if err != nil {
 		return nil // what kept the writer from opening it keeps us, and is the error
 	}
@@ -183,7 +183,7 @@ func (r *run) writeSkipped() error {
 
 // removeSkipped removes the list, and what a process left that was killed when it wrote it.
 func (c Config) removeSkipped() error {
-	stage, err := build.NewStage(c.skippedName(), true)
+	stage, err := write.NewStage(c.skippedName(), true)
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ var layers = [][]place{
 		{"internal/hdf5/seal", "a checksum of what an HDF5 file has beside the columns that store finds in it"},
 		{"cmd/internal/bucketfs", "a bucket as a file system, whatever is in it"},
 		{"cmd/internal/source", "raw samples are names and values, described as store describes fields; images in them are for decode"},
-		{"internal/build", "how datasets come to be, whatever container they end in; not for users"},
+		{"store/write", "how datasets come to be, whatever container they end in"},
 		{"internal/imagefile", "image files to the pixels that transforms work on, in one pass"},
 		{"loader/sampler", "orders of record numbers; it knows no Source"},
 		{"mmapds", "store says where records are, mmapds maps them"},

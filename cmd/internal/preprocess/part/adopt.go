@@ -4,28 +4,28 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // TakeFile makes a file of a part one of the dataset that is built in a stage, where it gets a name.
-type TakeFile func(p *Part, f store.File, stage *build.Stage, name string) error
+type TakeFile func(p *Part, f store.File, stage *write.Stage, name string) error
 
 // Link is the TakeFile of one file system.
-func Link(p *Part, f store.File, stage *build.Stage, name string) error {
+func Link(p *Part, f store.File, stage *write.Stage, name string) error {
 	return stage.Link(filepath.Join(p.Path, f.Name), name)
 }
 
 // Adopt returns the Writer of a dataset whose files are those of the parts, which s must have Keep set for. It needs the
 // records as the samples of s have them.
 func (s *Set) Adopt(dest string, overwrite bool, take TakeFile) (store.Writer, error) {
-	stage, err := build.NewStage(dest, overwrite)
+	stage, err := write.NewStage(dest, overwrite)
 	if err != nil {
 		return nil, err
 	}
 	var parts []*Part // with records
-	a := build.NewAdoption(stage, store.Schema{Fields: s.Plan.Fields})
-	a.Adopted = func() (list []*store.Manifest, err error) {
+	a := write.NewConcatenation(stage, store.Schema{Fields: s.Plan.Fields})
+	a.Parts = func() (list []*store.Manifest, err error) {
 		for rank := range s.parts {
 			p, err := s.part(rank)
 			if err != nil {
@@ -43,7 +43,7 @@ func (s *Set) Adopt(dest string, overwrite bool, take TakeFile) (store.Writer, e
 		return list, nil
 	}
 	a.Take = func(i int, f store.File, name string) error { return take(parts[i], f, stage, name) }
-	return build.NewWriter(stage, a), nil
+	return write.NewWriter(stage, a), nil
 }
 
 // KeepProblem says why the files of parts cannot be those of the dataset; nil if they can.

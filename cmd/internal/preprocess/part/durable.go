@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/store/write"
 )
 
 // WriteDurably writes a file that is there with all its bytes, or not at all. When it returns
@@ -21,24 +21,24 @@ func WriteDurably(path string, data []byte, mode fs.FileMode) error {
 	})
 }
 
-// WriteDurablyBy is writeDurably for what write writes.
-func WriteDurablyBy(path string, mode fs.FileMode, write func(io.Writer) error) error {
-	stage, err := build.NewStage(path, true)
+// WriteDurablyBy is WriteDurably for the bytes that fill writes.
+func WriteDurablyBy(path string, mode fs.FileMode, fill func(io.Writer) error) error {
+	stage, err := write.NewStage(path, true)
 	if err != nil {
 		return err
 	}
 	name := filepath.Base(path)
-	if err := writeSynced(stage.Root(), name, mode, write); err != nil {
+	if err := writeSynced(stage.Root(), name, mode, fill); err != nil {
 		return errors.Join(err, stage.Abort())
 	}
 	return errors.Join(stage.PublishFile(name), stage.Abort())
 }
 
-func writeSynced(folder *os.Root, name string, mode fs.FileMode, write func(io.Writer) error) error {
+func writeSynced(folder *os.Root, name string, mode fs.FileMode, fill func(io.Writer) error) error {
 	f, err := private.Create(folder, name, mode)
 	if err != nil {
 		return err
 	}
 	w := bufio.NewWriter(f)
-	return errors.Join(write(w), w.Flush(), f.Sync(), f.Close())
+	return errors.Join(fill(w), w.Flush(), f.Sync(), f.Close())
 }

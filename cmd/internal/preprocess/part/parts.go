@@ -17,16 +17,16 @@ import (
 	"github.com/penstock/penstock/cmd/internal/source"
 	"github.com/penstock/penstock/cmd/internal/source/dataset"
 	"github.com/penstock/penstock/cmd/internal/vfs"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/internal/sys/shell"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Set is the parts of a dataset. As a source, it is their samples in the order of the source.
 type Set struct {
 	Plan *Plan
-	Keep bool // values of fields that are build.Adoptable are not read
+	Keep bool // values of fields that are write.Concatenable are not read
 
 	folders []string
 	parts   []*Part // by rank; nil: not seen yet
@@ -206,7 +206,7 @@ func (s *Set) Samples() iter.Seq2[source.Sample, error] {
 // readFields returns the positions of the fields whose values are read.
 func (p *Part) readFields(keep bool) (list []int) {
 	for i, f := range p.Plan.Fields {
-		if !keep || !build.Adoptable(f) {
+		if !keep || !write.Concatenable(f) {
 			list = append(list, i)
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Attempt is where this machine builds the part whose dataset will be at path.
@@ -52,7 +52,7 @@ func (t *Turn) Tidy(path string) error {
 	attempt := t.Attempt(path)
 	err := errors.Join(private.RemoveOwn(attempt+".old"), private.RemoveOwn(attempt))
 	for _, dest := range []string{attempt, File(attempt)} {
-		stage, openErr := build.NewStage(dest, true)
+		stage, openErr := write.NewStage(dest, true)
 		if err = errors.Join(err, openErr); openErr == nil {
 			err = errors.Join(err, stage.Abort())
 		}
@@ -81,7 +81,7 @@ func (p *Part) place(folder *os.Root, attempt string, overwrite bool) error {
 	for n := 0; ; n++ {
 		err := rename(folder, from, to)
 		if err == nil {
-			return build.SyncRoot(folder)
+			return write.SyncRoot(folder)
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return err
@@ -140,7 +140,7 @@ func (p *Part) seal(folder *os.Root, attempt string) error {
 	if err != nil {
 		return err
 	}
-	return build.SyncRoot(folder)
+	return write.SyncRoot(folder)
 }
 
 func removeIfThere(folder *os.Root, name string) error {

@@ -10,8 +10,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Turn is the right of a process to make a part. On one machine only one process has it at a time. Other
@@ -37,8 +37,8 @@ func Take(ctx context.Context, folder, name string, wait func()) (*Turn, error) 
 	t := &Turn{id: machine(root), folder: root}
 	t.name = fmt.Sprintf(".%s.%s.lock", name, t.id)
 	for n := 0; ; n++ {
-		switch t.lock, err = build.Lock(root, t.name); {
-		case errors.Is(err, build.ErrNoLocks):
+		switch t.lock, err = write.Lock(root, t.name); {
+		case errors.Is(err, write.ErrNoLocks):
 			t.id = fmt.Sprintf("%016x", rand.Uint64())
 			return t, nil
 		case !errors.Is(err, store.ErrBusy):
@@ -64,7 +64,7 @@ func (t *Turn) ID() string { return t.id }
 // End lets the next process have its turn.
 func (t *Turn) End() {
 	if t.lock != nil {
-		build.Unlock(t.folder, t.name, t.lock)
+		write.Unlock(t.folder, t.name, t.lock)
 	}
 	_ = t.folder.Close()
 }

@@ -15,10 +15,10 @@ import (
 
 	"github.com/penstock/penstock/cmd/internal/cli"
 	"github.com/penstock/penstock/cmd/internal/preprocess/part"
-	"github.com/penstock/penstock/internal/build"
 	"github.com/penstock/penstock/internal/sys/private"
 	"github.com/penstock/penstock/remote"
 	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/store/write"
 )
 
 // Destination is a dataset in a bucket, and where it is built.
@@ -232,7 +232,7 @@ func (d *Destination) SendDataset(format string, overwrite bool, progress progre
 
 // Adopt copies an object of this bucket, which has a file of a part, into the dataset, and leaves a marker for it in the
 // stage. A small one is read, and sent with the manifest.
-func (d *Destination) Adopt(from string, f store.File, stage *build.Stage, name string) error {
+func (d *Destination) Adopt(from string, f store.File, stage *write.Stage, name string) error {
 	if f.Bytes > mostCopied {
 		return fmt.Errorf("%s has %s, more than stores copy in one request; merge without --keep-shards", d.Client.Name(from), cli.Bytes(f.Bytes))
 	}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package build
-
-import "os"
-
-// writeAtOnce writes nothing: both are written one after the other.
-func writeAtOnce(*os.File, []byte, []byte) int { return 0 }

@@ -1,0 +1,219 @@
+package write
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// arrayFile writes one column of the open shard: an .npy file whose header comes last, when
+// its length is known, and the checksums of its blocks.
+type arrayFile struct {
+	spec tensor.Spec
+	sums BlockSums
+	file *os.File
+	at   int64 // bytes written
+	held int64 // bytes that have room on the disk, see reserve
+	buf  []byte
+	rows int64
+	word [8]byte // an offset; here, so that it is not allocated
+}
+
+// Bytes are written up to the last multiple of a piece, and what is behind that with the next ones:
+// the system finds large pages then, which saves it more than it costs to gather. Of large rows,
+// which have largeRow bytes or more, less is gathered.
+const (
+	smallPiece = 256 << 10
+	largePiece = 1 << 20
+	largeRow   = 64 << 10
+)
+
+// A file of leastReserve bytes gets room for as many again, and so on up to mostReserve.
+const (
+	leastReserve = 1 << 20
+	mostReserve  = 64 << 20
+)
+
+func newArrayFile(spec tensor.Spec) arrayFile {
+	return arrayFile{spec: spec, sums: NewBlockSums(spec.RecordBytes())}
+}
+
+// create begins an empty array.
+func (a *arrayFile) create(stage *Stage, name string) (err error) {
+	a.file, err = stage.create(name)
+	if err != nil {
+		return err
+	}
+	a.at, a.held, a.rows, a.sums = 0, 0, 0, BlockSums{Done: a.sums.Done[:0], size: a.sums.size}
+	a.buf = append(a.buf[:0], blankHeader[:]...)
+	return nil
+}
+
+var blankHeader [store.HeaderBytes]byte
+
+// append adds whole rows, whose CRC32C is crc.
+func (a *arrayFile) append(b []byte, crc uint32) error {
+	a.sums.Add(b, crc)
+	return a.gather(b)
+}
+
+// gather adds whole rows, whose checksums were entered.
+func (a *arrayFile) gather(b []byte) error {
+	a.rows += int64(len(b) / a.spec.RecordBytes())
+	end := a.at + int64(len(a.buf)+len(b))
+	behind := int(end % a.piece())
+	if behind >= len(b) {
+		a.buf = append(a.buf, b...)
+		return nil
+	}
+	if err := a.write(b[:len(b)-behind]); err != nil {
+		return err
+	}
+	a.buf = append(a.buf, b[len(b)-behind:]...)
+	return nil
+}
+
+func (a *arrayFile) piece() int64 {
+	if a.spec.RecordBytes() >= largeRow {
+		return smallPiece
+	}
+	return largePiece
+}
+
+// write writes what was gathered, and b.
+func (a *arrayFile) write(b []byte) error {
+	n := int64(len(a.buf) + len(b))
+	if a.at+n > a.held && a.at >= leastReserve {
+		a.held = reserve(a.file, max(a.at, a.held), min(a.at, mostReserve))
+	}
+	done, err := writeBoth(a.file, a.buf, b)
+	a.at, a.buf = a.at+int64(done), a.buf[:0]
+	return err
+}
+
+// writeBoth writes head and tail and returns how much of them.
+func writeBoth(f *os.File, head, tail []byte) (done int, err error) {
+	if len(head) > 0 && len(tail) > 0 {
+		done = writeAtOnce(f, head, tail)
+	}
+	if done < len(head) {
+		n, err := f.Write(head[done:])
+		if done += n; err != nil {
+			return done, err
+		}
+	}
+	if done < len(head)+len(tail) {
+		var n int
+		n, err = f.Write(tail[done-len(head):])
+		done += n
+	}
+	return done, err
+}
+
+// sync makes all rows durable.
+func (a *arrayFile) sync() error {
+	if err := a.write(nil); err != nil {
+		return err
+	}
+	return a.file.Sync()
+}
+
+// close finishes the array and returns the checksums of the file and of its blocks; these
+// are overwritten by the next array.
+func (a *arrayFile) close() (crc uint32, blocks []uint32, err error) {
+	crc = a.sums.all()
+	a.sums.End()
+	if a.rows == 0 {
+		a.buf, crc = append(a.buf, 0), store.CRC32C([]byte{0})
+	}
+	if err := a.write(nil); err != nil {
+		return 0, nil, err
+	}
+	header := store.Header(a.spec, a.rows)
+	if _, err := a.file.WriteAt(header, 0); err != nil {
+		return 0, nil, err
+	}
+	if a.held > a.at {
+		if err := a.file.Truncate(a.at); err != nil {
+			return 0, nil, err
+		}
+	}
+	file := a.file
+	a.file = nil
+	return CombineCRC32C(store.CRC32C(header), crc, a.at-store.HeaderBytes), a.sums.Done, SyncFile(file)
+}
+
+// resume continues an array whose first rows, with checksum crc, were made durable. It cuts
+// the file behind them.
+func (a *arrayFile) resume(stage *Stage, name string, rows int64, crc uint32) error {
+	path := stage.Path(name)
+	f, err := stage.Reopen(name)
+	if err != nil {
+		return err
+	}
+	a.file, a.rows, a.held, a.buf = f, rows, 0, a.buf[:0]
+	size := rows * int64(a.spec.RecordBytes())
+	if err := a.reread(size); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if got := a.sums.all(); got != crc {
+		return fmt.Errorf("%s: the CRC32C of its first %d rows is %s, not %s: %w", path, rows, store.HexCRC(got), store.HexCRC(crc), store.ErrCorrupt)
+	}
+	if err := f.Truncate(store.HeaderBytes + size); err != nil {
+		return err
+	}
+	a.at, err = f.Seek(0, io.SeekEnd)
+	return err
+}
+
+// reread computes the checksums of the rows in the file.
+func (a *arrayFile) reread(size int64) error {
+	r := io.NewSectionReader(a.file, store.HeaderBytes, size)
+	buf := make([]byte, largePiece)
+	for left := size; left > 0; {
+		n := min(left, int64(len(buf)))
+		if _, err := io.ReadFull(r, buf[:n]); err != nil {
+			return err
+		}
+		a.sums.Add(buf[:n], store.CRC32C(buf[:n]))
+		left -= n
+	}
+	return nil
+}
+
+// abandon closes the file as it is.
+func (a *arrayFile) abandon() {
+	if a.file != nil {
+		a.file.Close()
+		a.file = nil
+	}
+}
+
+// writeSums writes a checksum file and returns the CRC32C of all of it.
+func writeSums(stage *Stage, name string, blocks []uint32) (uint32, error) {
+	text := store.SumsHeader(int64(len(blocks)))
+	for _, b := range blocks {
+		text = binary.LittleEndian.AppendUint32(text, b)
+	}
+	if len(blocks) == 0 {
+		text = append(text, 0)
+	}
+	return store.CRC32C(text), stage.WriteFile(name, text)
+}
+
+// WriteFile writes a read-only file and waits until it is on disk.
+func (s *Stage) WriteFile(name string, data []byte) error {
+	f, err := s.create(name)
+	if err != nil {
+		return err
+	}
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		return err
+	}
+	return SyncFile(f)
+}

@@ -1,0 +1,75 @@
+package write
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/store"
+	"github.com/penstock/penstock/tensor"
+)
+
+// TestArrayFilePieces writes rows of all kinds of sizes, one and several at a time, with a sync now
+// and then, after which pieces begin in the middle; half of the arrays are resumed there. The file has
+// the bytes of the rows, and the checksum that it says.
+func TestArrayFilePieces(t *testing.T) {
+	for _, row := range []int{8, 1000, largeRow - 1, largeRow, 150_528, smallPiece, smallPiece + 1, 3*largePiece + 5} {
+		for _, synced := range []bool{false, true} {
+			t.Run(fmt.Sprint(row, synced), func(t *testing.T) { testPieces(t, row, synced) })
+		}
+	}
+}
+
+func testPieces(t *testing.T, row int, synced bool) {
+	stage, err := NewStage(filepath.Join(t.TempDir(), "ds"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stage.Abort()
+	a := newArrayFile(tensor.Spec{DType: tensor.Uint8, Shape: tensor.Shape{row}})
+	if err := a.create(stage, "rows.npy"); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(uint64(row), 1))
+	var want []byte
+	for i := 0; len(want) < 5*largePiece; i++ {
+		b := make([]byte, row*(1+rng.IntN(max(2, 90_000/row))))
+		for k := 0; k < len(b); k += 1 + rng.IntN(97) {
+			b[k] = byte(rng.IntN(256))
+		}
+		want = append(want, b...)
+		if err := a.append(b, store.CRC32C(b)); err != nil {
+			t.Fatal(err)
+		}
+		if synced && i%3 == 0 {
+			if err := a.sync(); err != nil {
+				t.Fatal(err)
+			}
+			if i%2 == 0 {
+				a = resumed(t, &a, stage)
+			}
+		}
+	}
+	crc, _, err := a.close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(stage.Path("rows.npy"))
+	if err != nil || len(got) < store.HeaderBytes || !bytes.Equal(got[store.HeaderBytes:], want) || store.CRC32C(got) != crc {
+		t.Fatalf("%d bytes with CRC32C %08x, want %d and %08x, or others; error %v", len(got), store.CRC32C(got), store.HeaderBytes+len(want), crc, err)
+	}
+}
+
+// resumed returns an array that continues one that was synced.
+func resumed(t *testing.T, a *arrayFile, stage *Stage) arrayFile {
+	t.Helper()
+	a.abandon()
+	next := newArrayFile(a.spec)
+	if err := next.resume(stage, "rows.npy", a.rows, a.sums.all()); err != nil {
+		t.Fatal(err)
+	}
+	return next
+}

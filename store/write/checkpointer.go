@@ -1,0 +1,117 @@
+package write
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/penstock/penstock/store"
+)
+
+// Checkpointer is the journal of a build whose records another Writer stores, which has a
+// state of its own.
+type Checkpointer struct {
+	stage   *Stage
+	journal *journal
+	head    *buildEntry
+	last    *history // nil: there is nothing to continue
+}
+
+// NewCheckpointer looks for a build in the stage that can be resumed. It must have the same
+// fields, options and inputs; otherwise the error says what differs.
+func NewCheckpointer(stage *Stage, schema store.Schema, options map[string]string, j *store.Journal) (*Checkpointer, error) {
+	k := &Checkpointer{stage: stage, head: &buildEntry{Format: 1, Fields: schema.Fields, Options: options, Inputs: j.Inputs}}
+	if !j.Resume {
+		return k, nil
+	}
+	h, err := stage.history(k.head)
+	if err != nil {
+		return nil, err
+	}
+	if h != nil && h.last != nil {
+		k.last = h
+	}
+	return k, nil
+}
+
+// Kept returns what there is to continue.
+func (k *Checkpointer) Kept() store.Kept {
+	if k.last == nil {
+		return store.Kept{}
+	}
+	return store.Kept{Resumed: true, Records: k.last.last.Records, Notes: k.last.notes}
+}
+
+// State restores the manifest as it was at the last checkpoint. It returns the Writer's state, and
+// the argument of End if the Writer had begun to end the build. That must be undone for
+// good before Begin forgets it.
+func (k *Checkpointer) State(l *ManifestBuilder) (state, undo json.RawMessage, err error) {
+	if err := l.Restore(k.last.last.BuilderState); err != nil {
+		return nil, nil, err
+	}
+	return k.last.last.State, k.last.undo, nil
+}
+
+// Clear forgets what there is, and removes it.
+func (k *Checkpointer) Clear() error {
+	k.last = nil
+	return k.stage.clear(nil)
+}
+
+// Begin starts to write the journal, behind the last checkpoint where there is one.
+func (k *Checkpointer) Begin() (err error) {
+	if k.last != nil {
+		k.journal, err = k.stage.openJournal(k.last.size)
+		return err
+	}
+	k.journal, err = k.stage.createJournal(k.head)
+	return err
+}
+
+// Checkpoint notes that the records up to now, whose metadata is l, are on disk.
+func (k *Checkpointer) Checkpoint(l *ManifestBuilder, state, note json.RawMessage) error {
+	if err := k.stage.sync(); err != nil {
+		return err
+	}
+	return k.journal.commit(entry{Checkpoint: &checkpoint{Records: l.Records(), BuilderState: l.State(), State: state, Note: note}})
+}
+
+// End notes that the build is about to end, and how that can be undone.
+func (k *Checkpointer) End(undo json.RawMessage) error { return k.journal.commit(entry{Undo: undo}) }
+
+// Close closes the journal, which stays. It is safe to call twice, and on nil.
+func (k *Checkpointer) Close() error {
+	if k == nil || k.journal == nil {
+		return nil
+	}
+	j := k.journal
+	k.journal = nil
+	return j.close()
+}
+
+// history reads the journal of a build like head; nil says that there is none.
+func (s *Stage) history(head *buildEntry) (*history, error) {
+	data, err := s.folder.ReadFile(JournalName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	h, err := readJournal(data)
+	if h == nil && err == nil {
+		return nil, nil
+	}
+	if err == nil {
+		err = head.compare(h.build)
+	}
+	if err != nil {
+		return nil, notResumed(err)
+	}
+	return h, nil
+}
+
+func notResumed(err error) error {
+	return fmt.Errorf("cannot resume: %w; begin anew without resuming", err)
+}

@@ -1,0 +1,119 @@
+package write
+
+import (
+	"encoding/binary"
+	"io"
+	"os"
+
+	"github.com/penstock/penstock/store"
+)
+
+// ConcatColumns returns the columns that parts of a dataset, one after the other, make. Offsets
+// have one row less for each extent but the first, as one's end is the next one's start.
+func ConcatColumns(parts [][]store.Column) []store.Column {
+	out := make([]store.Column, len(parts[0]))
+	for k := range out {
+		c := parts[0][k]
+		out[k] = store.Column{Field: c.Field, Part: c.Part, Name: c.Name, Spec: c.Spec}
+		for _, p := range parts {
+			out[k].Rows += p[k].Rows
+			if c.Part == store.Offsets {
+				out[k].Rows -= int64(len(p[k].Extents))
+			}
+		}
+		if c.Part == store.Offsets {
+			out[k].Rows++
+		}
+	}
+	return out
+}
+
+// collectBuffer is about how many bytes are copied at a time.
+const collectBuffer = 1 << 20
+
+// ConcatRows gives the rows of column k of all parts, one after the other, to a function, whole rows at a time. Offsets
+// count from the first row of the column then.
+func ConcatRows(parts [][]store.Column, k int, to func(rows []byte) error) error {
+	size := parts[0][k].Spec.RecordBytes()
+	c := collecting{size: int64(size), to: to, buf: make([]byte, max(size, collectBuffer-collectBuffer%size))}
+	for _, p := range parts {
+		var index store.RaggedIndex
+		if p[k].Part == store.Offsets {
+			index = store.NewRaggedIndex(&p[k], &p[k-1])
+		}
+		for i, e := range p[k].Extents {
+			var err error
+			if p[k].Part == store.Offsets {
+				err = c.offsets(e, &index.Extents[i])
+			} else {
+				err = c.rows(e, nil)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// collecting is the copy of one column.
+type collecting struct {
+	size    int64 // of a row
+	to      func(rows []byte) error
+	buf     []byte
+	base    int64 // rows of the values so far
+	started bool  // the first offset is written
+}
+
+// rows copies an extent, changed in pieces by change if that is not nil.
+func (c *collecting) rows(e store.Extent, change func(piece []byte) ([]byte, error)) error {
+	f, err := os.Open(e.Path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	left := e.Count * c.size
+	for r := io.NewSectionReader(f, e.Offset, left); left > 0; {
+		piece := c.buf[:min(left, int64(len(c.buf)))]
+		if _, err := io.ReadFull(r, piece); err != nil {
+			return err
+		}
+		left -= int64(len(piece))
+		if change != nil {
+			if piece, err = change(piece); err != nil {
+				return err
+			}
+		}
+		if err := c.to(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// offsets copies an extent of offsets, to count from the first row of the column.
+func (c *collecting) offsets(e store.Extent, x *store.RaggedExtent) error {
+	first := true
+	var w store.Walk
+	err := c.rows(e, func(piece []byte) (_ []byte, err error) {
+		for b := piece; len(b) > 0; b = b[8:] {
+			offset := int64(binary.LittleEndian.Uint64(b))
+			if first && len(b) == len(piece) {
+				w, err = x.Walk(0, offset, offset)
+			} else {
+				_, err = w.Next(offset)
+			}
+			if err != nil {
+				return nil, err
+			}
+			binary.LittleEndian.PutUint64(b, uint64(c.base+w.Row()))
+		}
+		if first && c.started {
+			piece = piece[8:] // it is the end of the extent before
+		}
+		first, c.started = false, true
+		return piece, nil
+	})
+	c.base += x.Rows
+	return err
+}

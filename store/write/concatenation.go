@@ -1,0 +1,166 @@
+package write
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/penstock/penstock/internal/moments"
+	"github.com/penstock/penstock/store"
+)
+
+// Concatenation is the Container of a flat dataset whose shards are those of other datasets, one after the other. Its
+// records have no values but those that its statistics need, see [store.Record.SetStored]. It keeps no journal.
+type Concatenation struct {
+	Parts func() ([]*store.Manifest, error)                   // of the datasets, once all records were appended
+	Take  func(dataset int, from store.File, to string) error // puts a file of a dataset into the stage, under its new name
+
+	stage    *Stage
+	schema   store.Schema
+	manifest *ManifestBuilder
+	sums     []uint32
+}
+
+// Concatenable reports whether the statistics of a field can be added up from those of datasets.
+func Concatenable(f store.Field) bool { return isByte(f.DType) }
+
+// NewConcatenation begins a dataset in a stage.
+func NewConcatenation(stage *Stage, schema store.Schema) *Concatenation {
+	return &Concatenation{stage: stage, schema: schema, manifest: NewManifestBuilder(schema), sums: make([]uint32, len(schema.Fields))}
+}
+
+// Append enters a record, whose files come later.
+func (a *Concatenation) Append(r *store.Record) error { return a.manifest.Add(r, a.sums) }
+
+// Records implements Container.
+func (a *Concatenation) Records() int64 { return a.manifest.Records() }
+
+// Checkpoint implements Container.
+func (a *Concatenation) Checkpoint(json.RawMessage) error { return nil }
+
+// Kept implements Container.
+func (a *Concatenation) Kept() store.Kept { return store.Kept{} }
+
+// Close implements Container.
+func (a *Concatenation) Close() error { return nil }
+
+// Commit takes all files and publishes the dataset.
+func (a *Concatenation) Commit(info store.Info) (*store.Manifest, error) {
+	datasets, err := a.Parts()
+	if err != nil {
+		return nil, err
+	}
+	var shards []store.Shard
+	var all takes
+	next := int64(0)
+	for i, d := range datasets {
+		if err := a.addStatistics(d); err != nil {
+			return nil, errors.Join(err, all.wait())
+		}
+		for _, s := range d.Shards {
+			s.First = next
+			if s.Files, err = a.files(i, s, len(shards), all.begin); err != nil {
+				return nil, errors.Join(err, all.wait())
+			}
+			shards = append(shards, s)
+			next += s.Count
+		}
+	}
+	if err := all.wait(); err != nil {
+		return nil, err
+	}
+	if next != a.Records() {
+		return nil, fmt.Errorf("their shards have %d records, and not %d: %w", next, a.Records(), store.ErrCorrupt)
+	}
+	m := a.manifest.Manifest(info)
+	m.Shards = shards
+	text, err := m.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.stage.WriteFile(store.ManifestName, text); err != nil {
+		return nil, err
+	}
+	return m, a.stage.PublishFolder()
+}
+
+// files takes the files of a shard, which gets a new number. Those of fields that are only in the other dataset come
+// last, and stay where they are.
+func (a *Concatenation) files(dataset int, s store.Shard, number int, take func(func() error)) (list []store.File, err error) {
+	for k, c := range a.schema.Columns() {
+		if len(s.Files) < 2*k+2 {
+			return nil, fmt.Errorf("a shard has %d files: %w", len(s.Files), store.ErrCorrupt)
+		}
+		payload, sums := c.Files(a.schema.Fields[c.Field].Name, number, 0)
+		for i, name := range []string{payload.Name, sums.Name} {
+			f := s.Files[2*k+i]
+			old := f
+			take(func() error { return a.Take(dataset, old, name) })
+			f.Name = name
+			list = append(list, f)
+		}
+	}
+	return list, nil
+}
+
+// takes runs functions, some at a time, until one fails.
+type takes struct {
+	group sync.WaitGroup
+	room  chan struct{}
+	mu    sync.Mutex
+	err   error
+}
+
+// takenAtOnce is how many files are linked or copied at a time: a store takes its time for each.
+const takenAtOnce = 16
+
+func (t *takes) begin(f func() error) {
+	if t.room == nil {
+		t.room = make(chan struct{}, takenAtOnce)
+	}
+	t.room <- struct{}{}
+	t.group.Go(func() {
+		defer func() { <-t.room }()
+		if t.failed() != nil {
+			return
+		}
+		if err := f(); err != nil {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.err = cmp.Or(t.err, err)
+		}
+	})
+}
+
+func (t *takes) failed() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.err
+}
+
+func (t *takes) wait() error {
+	t.group.Wait()
+	return t.err
+}
+
+// addStatistics adds those of the values that the records did not have.
+func (a *Concatenation) addStatistics(d *store.Manifest) error {
+	theirs := NewManifestBuilder(store.Schema{Fields: d.Fields})
+	if err := theirs.Restore(d.BuilderState); err != nil {
+		return err
+	}
+	for i, f := range a.schema.Fields {
+		if Concatenable(f) {
+			mergeAll(a.manifest.metadata[0].stats[i], theirs.metadata[0].stats[i])
+		}
+	}
+	return nil
+}
+
+func mergeAll(to, from []moments.Moments) {
+	for c := range to {
+		to[c].Merge(from[c])
+	}
+}

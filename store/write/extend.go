@@ -1,0 +1,64 @@
+package write
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/store"
+)
+
+// Extend returns the schema of the dataset with manifest m when records of schema, in those splits, are
+// appended to it, or an error that says why they cannot be. Both may have names at the end of
+// their lists that the dataset has not.
+func Extend(m *store.Manifest, schema store.Schema, splits []string) (store.Schema, error) {
+	var errs []error
+	if len(m.Fields) != len(schema.Fields) {
+		errs = append(errs, fmt.Errorf("it has %d fields, and not %d", len(m.Fields), len(schema.Fields)))
+	}
+	out := store.Schema{}
+	for i, f := range schema.Fields {
+		if i < len(m.Fields) {
+			old := m.Fields[i]
+			errs = append(errs, extend(old, f))
+			old.Classes = f.Classes
+			out.Fields = append(out.Fields, old)
+		}
+	}
+	names := m.SplitNames()
+	if len(names) > len(splits) || !slices.Equal(names, splits[:len(names)]) || len(names) == 0 && len(splits) > 0 {
+		errs = append(errs, fmt.Errorf("its splits are %q, and not %q", names, splits))
+	}
+	if len(m.BuilderState) == 0 {
+		errs = append(errs, errors.New("its manifest has no ledger to go on from"))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return store.Schema{}, fmt.Errorf("these records cannot be appended to it: %w", err)
+	}
+	return out, nil
+}
+
+// extend says why values of f are not values of old.
+func extend(old, f store.Field) error {
+	if len(old.Classes) > len(f.Classes) || !slices.Equal(old.Classes, f.Classes[:len(old.Classes)]) {
+		return fmt.Errorf("field %q has the classes %s, which the new ones do not begin with", old.Name, shorten(fmt.Sprintf("%q", old.Classes), 0))
+	}
+	f.Classes = old.Classes
+	if f.Normalization == nil {
+		f.Normalization = old.Normalization
+	}
+	if was, is := compact([]store.Field{old}), compact([]store.Field{f}); was != is {
+		if old.Name == f.Name && brief(old) != brief(f) {
+			was, is = brief(old), brief(f)
+		}
+		return fmt.Errorf("field %q is %s, and not %s (how it was made: %s)", old.Name, shorten(was, 0), shorten(is, 0), shell.Penstock("inspect show --recipe"))
+	}
+	return nil
+}
+
+// brief is what people call a field by, its name aside.
+func brief(f store.Field) string {
+	return strings.TrimSpace(fmt.Sprintf("%v %v %v", f.DType, f.Shape, f.Layout))
+}

@@ -1,0 +1,333 @@
+package write
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/penstock/penstock/store"
+)
+
+// JournalName is the file of a stage that says what can be resumed.
+const JournalName = "build.journal"
+
+// journal is that file while a build writes it: a line for the build, for each finished
+// shard, for each checkpoint, for the start of its commit. A line is the CRC32C of the rest
+// in 8 hex digits, a space, JSON, a newline. It counts only with a checkpoint behind it.
+type journal struct{ file *os.File }
+
+// entry is a line; it has one of these.
+type entry struct {
+	Build      *buildEntry `json:"build,omitempty"`
+	Shard      *shardEntry `json:"shard,omitempty"`
+	Checkpoint *checkpoint `json:"checkpoint,omitempty"`
+	Renames    []rename    `json:"renames,omitempty"`
+	Manifest   string      `json:"manifest,omitempty"` // the CRC32C of it, when its folder is about to be published
+
+	Undo json.RawMessage `json:"undo,omitempty"` // how a Writer that is not a ShardWriter gets back from its commit
+}
+
+// buildEntry is the first line: what a build must have in common with one that it resumes.
+type buildEntry struct {
+	Format  int               `json:"journal"` // 1
+	Fields  []store.Field     `json:"fields"`
+	Options map[string]string `json:"options"` // of the Writer
+	Inputs  map[string]string `json:"inputs"`
+}
+
+type shardEntry struct {
+	Section int         `json:"section"`
+	Shard   store.Shard `json:"shard"`
+}
+
+type checkpoint struct {
+	Records      int64           `json:"records"`
+	BuilderState []byte          `json:"ledger"`
+	Sections     []sectionState  `json:"sections,omitempty"`
+	State        json.RawMessage `json:"state,omitempty"` // of a Writer that is not a ShardWriter
+	Note         json.RawMessage `json:"note,omitempty"`
+}
+
+type rename struct {
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+func (e entry) line() ([]byte, error) {
+	text, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	text = append(text, '\n')
+	return append([]byte(store.HexCRC(store.CRC32C(text))+" "), text...), nil
+}
+
+// write adds a line.
+func (j *journal) write(e entry) error {
+	line, err := e.line()
+	if err != nil {
+		return err
+	}
+	_, err = j.file.Write(line)
+	return err
+}
+
+// commit adds a line and waits until all lines are on disk.
+func (j *journal) commit(e entry) error {
+	if err := j.write(e); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+func (j *journal) close() error { return j.file.Close() }
+
+// WithInput returns a copy of j with one more thing that the records depend on.
+func WithInput(j *store.Journal, name, value string) *store.Journal {
+	more := *j
+	if more.Inputs = maps.Clone(j.Inputs); more.Inputs == nil {
+		more.Inputs = make(map[string]string)
+	}
+	more.Inputs[name] = value
+	return &more
+}
+
+// createJournal begins one, durably.
+func (s *Stage) createJournal(head *buildEntry) (*journal, error) {
+	f, err := s.create(JournalName)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{f}
+	err = errors.Join(j.commit(entry{Build: head}), s.sync(), SyncRoot(s.parent))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return j, nil
+}
+
+// announce notes in the journal of a folder which manifest is about to be published.
+func announce(folder *os.Root, manifest []byte) error {
+	f, err := folder.OpenFile(JournalName, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	j := &journal{f}
+	return errors.Join(j.commit(entry{Manifest: store.HexCRC(store.CRC32C(manifest))}), f.Close())
+}
+
+// announced reports whether a journal announces the manifest of a folder, whose files read returns.
+func announced(journal []byte, read func(name string) ([]byte, error)) bool {
+	manifest, err := read(store.ManifestName)
+	if err != nil {
+		return false
+	}
+	want := store.HexCRC(store.CRC32C(manifest))
+	for len(journal) > 0 {
+		e, n := nextEntry(journal)
+		if n == 0 {
+			return false
+		}
+		if e.Manifest == want {
+			return true
+		}
+		journal = journal[n:]
+	}
+	return false
+}
+
+// openJournal continues a journal behind its first size bytes.
+func (s *Stage) openJournal(size int64) (*journal, error) {
+	f, err := s.folder.OpenFile(JournalName, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := f.Truncate(size); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &journal{f}, nil
+}
+
+// history is what a journal says.
+type history struct {
+	build   *buildEntry
+	shards  map[int][]store.Shard // by section
+	last    *checkpoint           // nil: there is none
+	notes   []json.RawMessage
+	renames []rename        // of a commit that was begun after the last checkpoint
+	undo    json.RawMessage // of it
+	size    int64           // of the journal up to the last checkpoint
+}
+
+// readJournal reads a journal up to its end or the first line that is corrupt or not whole:
+// every checkpoint is a state that can be resumed, also an earlier one. A journal whose
+// writer was killed before its first line was whole gives nil.
+func readJournal(data []byte) (*history, error) {
+	if bytes.IndexByte(data, '\n') < 0 {
+		return nil, nil
+	}
+	h := &history{shards: make(map[int][]store.Shard)}
+	first, size := true, int64(0)
+	for len(data) > 0 {
+		e, n := nextEntry(data)
+		if n == 0 || first != (e.Build != nil) {
+			break
+		}
+		data, size = data[n:], size+int64(n)
+		h.enter(e, size)
+		first = false
+	}
+	if h.build == nil || h.build.Format != 1 {
+		return nil, fmt.Errorf("%s: no build of this version is in it: %w", JournalName, store.ErrCorrupt)
+	}
+	return h, nil
+}
+
+func (h *history) enter(e entry, size int64) {
+	switch {
+	case e.Build != nil:
+		h.build, h.size = e.Build, size
+	case e.Shard != nil:
+		h.shards[e.Shard.Section] = append(h.shards[e.Shard.Section], e.Shard.Shard)
+	case e.Checkpoint != nil:
+		h.last, h.size, h.renames, h.undo = e.Checkpoint, size, nil, nil
+		if e.Checkpoint.Note != nil {
+			h.notes = append(h.notes, e.Checkpoint.Note)
+		}
+	case e.Manifest == "":
+		h.renames, h.undo = e.Renames, e.Undo
+	}
+}
+
+// nextEntry returns the first line of data and its length, which is 0 if it is not good.
+func nextEntry(data []byte) (e entry, n int) {
+	n = bytes.IndexByte(data, '\n') + 1
+	if n < 10 || data[8] != ' ' || string(data[:8]) != store.HexCRC(store.CRC32C(data[9:n])) || json.Unmarshal(data[9:n], &e) != nil {
+		return entry{}, 0
+	}
+	return e, n
+}
+
+// resume continues the build that is in the stage, or begins one.
+func (b *ShardWriter) resume() error {
+	head := b.head()
+	var h *history
+	var err error
+	if b.opts.Journal.Resume {
+		h, err = b.stage.history(head)
+	}
+	if err != nil {
+		return err
+	}
+	if h == nil {
+		if err := b.stage.clear(nil); err != nil {
+			return err
+		}
+		b.journal, err = b.stage.createJournal(head)
+		return err
+	}
+	if err := b.restore(h); err != nil {
+		return notResumed(err)
+	}
+	if err := b.stage.sync(); err != nil { // before the journal forgets what was undone
+		return err
+	}
+	b.journal, err = b.stage.openJournal(h.size)
+	return err
+}
+
+// head describes this build.
+func (b *ShardWriter) head() *buildEntry {
+	o := b.opts
+	options := map[string]string{"shard size": fmt.Sprint(o.ShardBytes), "splits": fmt.Sprintf("%q", o.Splits), "appended to": "nothing"}
+	if o.Base != nil {
+		options["appended to"] = fmt.Sprintf("generation %d of dataset %s", o.Base.Generation, o.Base.ID)
+	}
+	return &buildEntry{Format: 1, Fields: b.schema.Fields, Options: options, Inputs: o.Journal.Inputs}
+}
+
+// compare says in what a build differs from the one that is there.
+func (e *buildEntry) compare(old *buildEntry) error {
+	was, is := compact(old.Fields), compact(e.Fields)
+	errs := []error{differs("schema", was, is)}
+	for _, list := range [][2]map[string]string{{old.Options, e.Options}, {old.Inputs, e.Inputs}} {
+		keys := slices.Sorted(maps.Keys(list[0]))
+		for _, k := range slices.Sorted(maps.Keys(list[1])) {
+			if _, ok := list[0][k]; !ok {
+				keys = append(keys, k)
+			}
+		}
+		for _, k := range keys {
+			errs = append(errs, differs(k, list[0][k], list[1][k]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func differs(what, was, is string) error {
+	if was == is {
+		return nil
+	}
+	same := 0
+	for same < min(len(was), len(is)) && was[same] == is[same] {
+		same++
+	}
+	begin := max(strings.LastIndex(was[:same], `,"`), strings.LastIndex(was[:same], `{"`)) + 1 // of the member of JSON that differs
+	return fmt.Errorf("the build there was begun with another %s: %s, and not %s", what, shorten(was, begin), shorten(is, begin))
+}
+
+// shorten returns what is read of a text, from begin on if it is long.
+func shorten(s string, begin int) string {
+	const most = 80
+	if s == "" {
+		return "none"
+	}
+	if len(s) > most && begin > 0 {
+		s = "..." + s[begin:]
+	}
+	if len(s) > most {
+		return s[:most] + "..."
+	}
+	return s
+}
+
+func compact(fields []store.Field) string {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
+}
+
+// restore brings the stage and the manifest back to the last checkpoint.
+func (b *ShardWriter) restore(h *history) error {
+	keep := map[string]bool{JournalName: true}
+	if h.last == nil {
+		return b.stage.clear(keep)
+	}
+	if err := b.undo(h.renames); err != nil {
+		return err
+	}
+	b.manifest = NewManifestBuilder(b.schema, b.opts.Splits...)
+	if err := b.manifest.Restore(h.last.BuilderState); err != nil {
+		return err
+	}
+	if len(h.last.Sections) != len(b.sections) || h.last.Records != b.manifest.Records() {
+		return fmt.Errorf("its last checkpoint is of another build: %w", store.ErrCorrupt)
+	}
+	for i := range b.sections {
+		if err := b.sections[i].restore(h.last.Sections[i], h.shards[i], keep); err != nil {
+			return err
+		}
+	}
+	b.kept = store.Kept{Resumed: true, Records: h.last.Records, Notes: h.notes}
+	if b.opts.Base != nil {
+		b.kept.Records -= b.opts.Base.Records
+	}
+	return b.stage.clear(keep)
+}

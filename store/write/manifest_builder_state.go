@@ -1,0 +1,136 @@
+package write
+
+import (
+	"encoding"
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/penstock/penstock/internal/moments"
+	"github.com/penstock/penstock/store"
+)
+
+// State returns all that Restore needs to continue, in the form that
+// docs/format.md describes.
+func (l *ManifestBuilder) State() []byte {
+	b := binary.LittleEndian.AppendUint32(nil, uint32(len(l.metadata)))
+	for i := range l.metadata {
+		b = l.metadata[i].state(b)
+	}
+	return b
+}
+
+func (k *splitMetadata) state(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, uint64(k.count))
+	for i := range k.ids {
+		id, err := k.ids[i].(encoding.BinaryMarshaler).MarshalBinary()
+		if err != nil {
+			panic("store: a SHA-256 has no state: " + err.Error())
+		}
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(id)))
+		b = append(b, id...)
+		for c := range k.stats[i] {
+			b = appendMoments(b, &k.stats[i][c])
+		}
+		b = appendMoments(b, &k.lengths[i])
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(k.labels[i])))
+		for _, n := range k.labels[i] {
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
+		}
+	}
+	return b
+}
+
+func appendMoments(b []byte, a *moments.Moments) []byte {
+	for _, x := range []uint64{
+		uint64(a.N), uint64(a.NonFinite), math.Float64bits(a.Min), math.Float64bits(a.Max),
+		uint64(a.Sum), uint64(a.SumSquares), math.Float64bits(a.Mean), math.Float64bits(a.M2),
+	} {
+		b = binary.LittleEndian.AppendUint64(b, x)
+	}
+	return b
+}
+
+// Restore takes over the metadata that State returned: of the same fields, with as many splits and
+// classes or, at the end of their lists, fewer. After an error, which is ErrCorrupt, the
+// ManifestBuilder is not usable.
+func (l *ManifestBuilder) Restore(state []byte) error {
+	r := stateReader{b: state}
+	n := int(r.uint32())
+	if n < 1 || n > len(l.metadata) {
+		return errBadState
+	}
+	for i := range n {
+		if err := l.metadata[i].restore(&r); err != nil {
+			return err
+		}
+	}
+	if r.bad || len(r.b) > 0 {
+		return errBadState
+	}
+	return nil
+}
+
+var errBadState = fmt.Errorf("the state of its metadata is not that of this schema: %w", store.ErrCorrupt)
+
+func (k *splitMetadata) restore(r *stateReader) error {
+	k.count = int64(r.uint64())
+	for i := range k.ids {
+		id := r.take(int(r.uint32()))
+		if r.bad || k.ids[i].(encoding.BinaryUnmarshaler).UnmarshalBinary(id) != nil {
+			return errBadState
+		}
+		for c := range k.stats[i] {
+			r.moments(&k.stats[i][c])
+		}
+		r.moments(&k.lengths[i])
+		n := int(r.uint32())
+		if n > len(k.labels[i]) {
+			return errBadState
+		}
+		for c := range n {
+			k.labels[i][c] = int64(r.uint64())
+		}
+	}
+	if k.count < 0 || k.count > store.MaxRecords {
+		return errBadState
+	}
+	return nil
+}
+
+func (r *stateReader) moments(a *moments.Moments) {
+	a.N, a.NonFinite = int64(r.uint64()), int64(r.uint64())
+	a.Min, a.Max = math.Float64frombits(r.uint64()), math.Float64frombits(r.uint64())
+	a.Sum, a.SumSquares = int64(r.uint64()), int64(r.uint64())
+	a.Mean, a.M2 = math.Float64frombits(r.uint64()), math.Float64frombits(r.uint64())
+}
+
+// stateReader takes numbers off a state; past its end they are 0 and bad is set.
+type stateReader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *stateReader) take(n int) []byte {
+	if n < 0 || n > len(r.b) {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	out := r.b[:n]
+	r.b = r.b[n:]
+	return out
+}
+
+func (r *stateReader) uint32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *stateReader) uint64() uint64 {
+	if b := r.take(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}

@@ -1,0 +1,100 @@
+package write
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/penstock/penstock/internal/sys/shell"
+	"github.com/penstock/penstock/store"
+)
+
+// NormalizationFunc chooses the normalization of a field of images. Own is that of the field's own values,
+// over the split that was asked for, by channel. It is not applied to what is stored: readers do it.
+type NormalizationFunc func(f store.Field, own *store.Normalization) (*store.Normalization, error)
+
+// SetNormalization gives the uint8 images of the flat dataset at path a normalization that
+// readers apply, in place of one that they have. No record is read or written: a new manifest,
+// with the next generation and the id that follows from it, takes the place of the old one in one
+// step, and who has the dataset open keeps what he opened. Split is the one that own values are
+// summed up over; "" means all records.
+//
+// It returns the new manifest. A dataset without such images, an HDF5 file, whose metadata cannot
+// be replaced in one step, and one without the state of its statistics are ErrUnsupported; a dataset that another
+// process builds or appends to is ErrBusy.
+func SetNormalization(path, split string, choose NormalizationFunc) (*store.Manifest, error) {
+	m, err := setNormalization(path, split, choose)
+	if err != nil {
+		return nil, fmt.Errorf("store: normalize %q: %w", path, err)
+	}
+	return m, nil
+}
+
+func setNormalization(path, split string, choose NormalizationFunc) (*store.Manifest, error) {
+	if info, err := os.Stat(path); err == nil && !info.IsDir() {
+		if _, err := store.Open(path, store.OpenOptions{}); err != nil {
+			return nil, err
+		}
+		return nil, fmt.Errorf("the metadata of an HDF5 file cannot be replaced in one step; write the file again: %s: %w",
+			cmp.Or(shell.Penstock("preprocess", path, "DEST"), shell.Penstock("preprocess SOURCE DEST"))+" --normalize ...", store.ErrUnsupported)
+	}
+	if Unfinished(path) {
+		return nil, errors.New("an append to it was stopped; finish that with --append --resume, or remove " + stageDir(filepath.Clean(path)))
+	}
+	stage, err := OpenStage(path, StageOptions{Append: true})
+	if err != nil {
+		return nil, err
+	}
+	m, err := store.ReadManifest(path)
+	if err == nil {
+		err = normalize(m, split, choose)
+	}
+	var text []byte
+	if err == nil {
+		text, err = m.Encode()
+	}
+	if err == nil {
+		err = stage.WriteFile(store.ManifestName, text)
+	}
+	if err != nil {
+		return nil, errors.Join(err, stage.Abort())
+	}
+	return m, stage.PublishInto(store.ManifestName)
+}
+
+// normalize changes the fields, the generation and the id.
+func normalize(m *store.Manifest, split string, choose NormalizationFunc) error {
+	names := m.SplitNames()
+	if split != "" && !slices.Contains(names, split) {
+		return fmt.Errorf("there is no split %q; there are: %q", split, names)
+	}
+	builder := NewManifestBuilder(m.Schema(), names...)
+	if len(m.BuilderState) == 0 {
+		return fmt.Errorf("its manifest has no ledger, from which its id is computed anew: %w", store.ErrUnsupported)
+	}
+	if err := builder.Restore(m.BuilderState); err != nil {
+		return err
+	}
+	fields, found := slices.Clone(m.Fields), false
+	for i, f := range fields {
+		if !store.PixelBytes(f) || f.Normalization != nil && f.Normalization.Applied {
+			continue
+		}
+		found = true
+		n, err := choose(f, normalization(builder.statistics(i, f, builder.metadataOf(split))))
+		if err != nil {
+			return fmt.Errorf("field %q: %w", f.Name, err)
+		}
+		fields[i].Normalization = n
+	}
+	if !found {
+		return fmt.Errorf("it has no uint8 images whose normalization is still to be applied: %w", store.ErrUnsupported)
+	}
+	m.Fields = fields
+	m.Generation++
+	m.ID = builder.id(fields)
+	return m.Validate()
+}

@@ -1,0 +1,57 @@
+package write
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/penstock/penstock/internal/sys/private"
+	"github.com/penstock/penstock/internal/testkit/crash"
+	"github.com/penstock/penstock/store"
+)
+
+// A build that is killed while its folder changes places with an old dataset is done: the old
+// one, which is where the build was, must not be taken for a build to continue.
+func TestKilledWhileReplacing(t *testing.T) {
+	dir := crash.MemoryDir(t)
+	dest := filepath.Join(dir, "ds")
+	journal := &store.Journal{Resume: true}
+	for name, exchanged := range map[string]bool{"before": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			s, b := begin(t, dest, nil)
+			add(t, b, 0, 1100)
+			finish(t, s, b)
+			if err := errors.Join(b.Close(), s.PublishFolder()); err != nil {
+				t.Fatal(err)
+			}
+			s, b = begin(t, dest, journal)
+			add(t, b, 100, 700)
+			if err := b.Checkpoint(nil); err != nil {
+				t.Fatal(err)
+			}
+			finish(t, s, b)
+			if err := s.park(); err != nil {
+				t.Fatal(err)
+			}
+			if exchanged {
+				if err := private.Exchange(s.parent, s.name, s.parent, filepath.Base(dest)); err != nil {
+					t.Skip("this system cannot exchange folders")
+				}
+			}
+			if err := errors.Join(b.Close(), s.Release()); err != nil { // here the process would be killed
+				t.Fatal(err)
+			}
+			if err := CheckDest(dest, StageOptions{Overwrite: true}); err != nil {
+				t.Error(err)
+			}
+			s, b = begin(t, dest, journal)
+			if got := b.Kept(); got.Resumed == exchanged || !exchanged && got.Records != 600 {
+				t.Errorf("kept %+v", got)
+			}
+			if err := errors.Join(b.Close(), s.Release(), os.RemoveAll(stageDir(dest)), os.RemoveAll(dest)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,218 @@
+package write
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/penstock/penstock/store"
+)
+
+// maxBytes is more than any column has.
+const maxBytes = 1 << 62
+
+// section is a sequence of shards that is written on its own: all of a dataset, or one of its
+// splits. Its file names begin with prefix until the dataset is finished.
+type section struct {
+	schema  store.Schema
+	stage   *Stage
+	size    shardSize
+	prefix  string
+	number  int // of its first shard, for names
+	columns []store.Column
+	arrays  []arrayFile   // by column
+	shards  []store.Shard // finished ones; First counts from the section's own start
+	records int64         // in finished shards
+	open    int64         // in the open one
+}
+
+func newSection(schema store.Schema, stage *Stage, size shardSize, prefix string, number int) section {
+	s := section{schema: schema, stage: stage, size: size, prefix: prefix, number: number, columns: schema.Columns()}
+	for _, c := range s.columns {
+		s.arrays = append(s.arrays, newArrayFile(c.Spec))
+	}
+	return s
+}
+
+// append adds a record, whose values have the checksums sums. It reports whether that was
+// the last of a shard.
+func (s *section) append(r *store.Record, sums []uint32) (full bool, err error) {
+	if s.open == 0 {
+		if err := s.openShard(); err != nil {
+			return false, err
+		}
+	}
+	for k := range s.arrays {
+		if err := s.add(k, r, sums); err != nil {
+			return false, err
+		}
+	}
+	s.open++
+	if s.open%s.size.step != 0 || s.open < s.size.records && !s.raggedFull() {
+		return false, nil
+	}
+	return true, s.closeShard()
+}
+
+// add appends what a record has for column k. Offsets come after their values.
+func (s *section) add(k int, r *store.Record, sums []uint32) error {
+	c := &s.columns[k]
+	if c.Part != store.Offsets {
+		return s.arrays[k].append(r.Values[c.Field], sums[c.Field])
+	}
+	return s.arrays[k].appendOffset(s.arrays[k-1].rows)
+}
+
+func (a *arrayFile) appendOffset(rows int64) error {
+	binary.LittleEndian.PutUint64(a.word[:], uint64(rows))
+	return a.append(a.word[:], store.CRC32C(a.word[:]))
+}
+
+// raggedFull reports whether a ragged field has as many bytes as a shard should have.
+func (s *section) raggedFull() bool {
+	for k, c := range s.columns {
+		if c.Part != store.Whole && s.arrays[k].rows*int64(c.Spec.RecordBytes()) >= s.size.bytes {
+			return true
+		}
+	}
+	return false
+}
+
+// path returns where a file of this section is in the stage.
+func (s *section) path(name string) string { return s.stage.Path(s.prefix + name) }
+
+// files returns the entries of a column's files in a shard of this section, without CRCs.
+func (s *section) files(k int, shard int, rows int64) (payload, sums store.File) {
+	c := &s.columns[k]
+	field := s.schema.Fields[c.Field].Name
+	return c.Files(field, s.number+shard, rows)
+}
+
+func (s *section) openShard() error {
+	for k := range s.arrays {
+		payload, _ := s.files(k, len(s.shards), 0)
+		if err := s.arrays[k].create(s.stage, s.prefix+payload.Name); err != nil {
+			return err
+		}
+		if s.columns[k].Part == store.Offsets {
+			if err := s.arrays[k].appendOffset(0); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *section) closeShard() error {
+	shard := store.Shard{First: s.records, Count: s.open}
+	for k := range s.arrays {
+		payload, sums := s.files(k, len(s.shards), s.arrays[k].rows)
+		crc, blocks, err := s.arrays[k].close()
+		if err != nil {
+			return err
+		}
+		payload.CRC32C = store.HexCRC(crc)
+		crc, err = writeSums(s.stage, s.prefix+sums.Name, blocks)
+		if err != nil {
+			return err
+		}
+		sums.CRC32C = store.HexCRC(crc)
+		shard.Files = append(shard.Files, payload, sums)
+	}
+	s.shards = append(s.shards, shard)
+	s.records += s.open
+	s.open = 0
+	return nil
+}
+
+// sync makes all records durable.
+func (s *section) sync() error {
+	for k := range s.arrays {
+		if s.open > 0 {
+			if err := s.arrays[k].sync(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *section) abandon() {
+	for k := range s.arrays {
+		s.arrays[k].abandon()
+	}
+}
+
+// sectionState is what a checkpoint remembers of a section.
+type sectionState struct {
+	Shards int          `json:"shards"` // finished ones
+	Open   int64        `json:"open"`   // records in the open one
+	Arrays []arrayState `json:"arrays,omitempty"`
+}
+
+// arrayState is a column of the open shard.
+type arrayState struct {
+	Rows   int64  `json:"rows"`
+	CRC32C uint32 `json:"crc32c"`
+}
+
+func (s *section) state() sectionState {
+	state := sectionState{Shards: len(s.shards), Open: s.open}
+	for k := range s.arrays {
+		if s.open > 0 {
+			state.Arrays = append(state.Arrays, arrayState{s.arrays[k].rows, s.arrays[k].sums.all()})
+		}
+	}
+	return state
+}
+
+// restore continues after a checkpoint with the section's own shards of those that are
+// finished. It adds the names of all its files to keep.
+func (s *section) restore(state sectionState, shards []store.Shard, keep map[string]bool) error {
+	if state.Shards < 0 || state.Shards > len(shards) || state.Open < 0 || state.Open > 0 && len(state.Arrays) != len(s.arrays) {
+		return fmt.Errorf("it knows %d shards of %d: %w", len(shards), state.Shards, store.ErrCorrupt)
+	}
+	for _, shard := range shards[:state.Shards] {
+		if err := s.restoreShard(shard, keep); err != nil {
+			return err
+		}
+	}
+	s.open = state.Open
+	for k := range s.arrays {
+		if s.open == 0 {
+			break
+		}
+		payload, _ := s.files(k, len(s.shards), 0)
+		keep[s.prefix+payload.Name] = true
+		a := state.Arrays[k]
+		if a.Rows < 0 || a.Rows > maxBytes/int64(s.columns[k].Spec.RecordBytes()) {
+			return fmt.Errorf("column %s: %d rows: %w", s.columns[k].Name, a.Rows, store.ErrCorrupt)
+		}
+		if err := s.arrays[k].resume(s.stage, s.prefix+payload.Name, a.Rows, a.CRC32C); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// restoreShard takes a finished shard over whose files are there.
+func (s *section) restoreShard(shard store.Shard, keep map[string]bool) error {
+	if shard.First != s.records || shard.Count < 1 || shard.Count > store.MaxRecords-s.records || len(shard.Files) != 2*len(s.columns) {
+		return fmt.Errorf("shard %d has records [%d, +%d) in %d files: %w", len(s.shards), shard.First, shard.Count, len(shard.Files), store.ErrCorrupt)
+	}
+	if err := shard.CheckFiles(s.schema, s.columns, s.number+len(s.shards)); err != nil {
+		return fmt.Errorf("%w: %w", err, store.ErrCorrupt)
+	}
+	for _, f := range shard.Files {
+		info, err := s.stage.folder.Lstat(s.prefix + f.Name)
+		if err != nil {
+			return err
+		}
+		if info.Size() != f.Bytes {
+			return fmt.Errorf("%s: %d bytes, not %d: %w", s.path(f.Name), info.Size(), f.Bytes, store.ErrCorrupt)
+		}
+		keep[s.prefix+f.Name] = true
+	}
+	s.shards = append(s.shards, shard)
+	s.records += shard.Count
+	return nil
+}
